@@ -1,0 +1,143 @@
+//! What derived code calls. Not for others: exempt from semantic versioning.
+
+use std::{any::Any, fmt};
+
+pub use std::{
+    any::TypeId,
+    clone::Clone,
+    cmp::{Eq, Ord, Ordering, PartialEq, PartialOrd},
+    convert::{From, TryFrom},
+    fmt::{Debug, Display, Formatter, Result as FmtResult},
+    hash::{Hash, Hasher},
+    marker::{Copy, Sized},
+    ops::FnMut,
+    option::Option::{self, None, Some},
+    primitive::{bool, str},
+    result::Result::{self, Err, Ok},
+    str::FromStr,
+};
+
+pub use crate::{
+    Error,
+    entity::{Fields, KeyOf, OrderedKey, Parent, Sink},
+    key::{Generated, KeyField, KeyType, RawKey, Scheme, TypedKey, text::check_prefix},
+    scheme,
+};
+pub use uuid::Uuid;
+
+/// The raw key of a scheme, as the field of a key type: `S::Raw` and nothing else.
+///
+/// Derived code converts the field with it, so that a field of another type is one error.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the raw key of scheme `{S}`",
+    label = "not the raw key",
+    note = "`uuid_v7` keys are `ordid::uuid::Uuid`; check the version of `uuid` in your `Cargo.toml`"
+)]
+pub trait RawOf<S: Scheme>: Sized {
+    /// Returns the raw key.
+    fn into_raw(self) -> S::Raw;
+
+    /// Takes the raw key.
+    fn from_raw(raw: S::Raw) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<R: RawKey, S: Scheme<Raw = R>> RawOf<S> for R {
+    #[inline]
+    fn into_raw(self) -> R {
+        self
+    }
+
+    #[inline]
+    fn from_raw(raw: R) -> R {
+        raw
+    }
+}
+
+/// Body of a key type's `from_raw`.
+///
+/// # Errors
+///
+/// A raw value that is not of the scheme.
+pub fn from_raw<K: KeyType>(raw: K::Raw) -> Result<K, Error> {
+    Generated::check(raw, K::NAME).map(K::from_generated)
+}
+
+/// Body of a key type's `PartialEq`.
+#[inline]
+pub fn eq<K: KeyType>(left: K, right: K) -> bool {
+    left.to_raw() == right.to_raw()
+}
+
+/// Body of a key type's `Ord`: the order of the scheme, which is the raw key's for all so far.
+#[inline]
+pub fn cmp<K: KeyType>(left: K, right: K) -> Ordering {
+    left.to_raw().cmp(&right.to_raw())
+}
+
+/// Body of a key type's `Hash`.
+#[inline]
+pub fn hash<K: KeyType, H: Hasher>(key: K, state: &mut H) {
+    key.to_raw().hash(state);
+}
+
+/// Body of a key type's `Display`.
+///
+/// # Errors
+///
+/// Only what the formatter returns.
+pub fn fmt_display<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    key.to_raw().write_text(K::PREFIX, f)
+}
+
+/// Body of a key type's `Debug`: `OrderId(ord_01h455vb4pex5vsknk084sn02q)`.
+///
+/// # Errors
+///
+/// Only what the formatter returns.
+pub fn fmt_debug<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    struct Text<K>(K);
+    impl<K: KeyType> fmt::Debug for Text<K> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            fmt_display(self.0, f)
+        }
+    }
+    f.debug_tuple(K::NAME).field(&Text(key)).finish()
+}
+
+/// Body of a key type's `FromStr`.
+///
+/// # Errors
+///
+/// Text that is not canonical, or whose value is not of the scheme.
+pub fn parse<K: KeyType>(text: &str) -> Result<K, Error> {
+    K::from_raw(K::Raw::parse_text(K::PREFIX, text)?)
+}
+
+/// Returns the parent's key where a parent field is of the entity's own key type.
+pub fn self_parent<F: KeyField, K: KeyType>(field: &F) -> Option<K> {
+    field
+        .get()
+        .and_then(|key| (&key as &dyn Any).downcast_ref::<K>().copied())
+}
+
+/// As [`self_parent`], where the field names its parent: the keys of other entities may be of the
+/// same type.
+pub fn self_parent_of<F, P, E>(field: &F) -> Option<KeyOf<E>>
+where
+    F: KeyField,
+    P: 'static,
+    E: OrderedKey + 'static,
+{
+    if TypeId::of::<P>() == TypeId::of::<E>() {
+        self_parent(field)
+    } else {
+        None
+    }
+}
+
+/// Demands that a parent field tells its entity: derived for `#[ordid(parent)]`.
+pub const fn assert_typed<F: KeyField<Key: TypedKey>>() {}
+
+/// Demands that a field holds the named parent's key: derived for `#[ordid(parent = P)]`.
+pub const fn assert_parent<F: KeyField<Key = KeyOf<P>>, P: OrderedKey>() {}

@@ -1,0 +1,219 @@
+//! Time: the milliseconds that go into keys, and the clocks they are read from.
+//!
+//! Generators take a [`Clock`], so that every rule about time is tested with a scripted one.
+
+use std::{
+    fmt,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use crate::error::{Error, ErrorKind};
+
+/// Milliseconds since 1970-01-01T00:00:00Z, leap seconds not counted: `unix_ts_ms` of RFC 9562.
+///
+/// It fits 48 bits, which end in the year 10889.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(u64);
+
+impl Timestamp {
+    /// 1970-01-01T00:00:00Z.
+    pub const MIN: Self = Self(0);
+    /// The largest 48-bit time, in the year 10889.
+    pub const MAX: Self = Self((1 << 48) - 1);
+
+    /// Makes a timestamp of milliseconds since 1970-01-01T00:00:00Z.
+    ///
+    /// # Errors
+    ///
+    /// Refuses more than 48 bits with an error that [`is_clock`](Error::is_clock).
+    pub fn from_unix_millis(millis: u64) -> Result<Self, Error> {
+        if millis > Self::MAX.0 {
+            return Err(Error::new(ErrorKind::TimestampRange {
+                millis,
+                max_millis: Self::MAX.0,
+            }));
+        }
+        Ok(Self(millis))
+    }
+
+    /// Makes a timestamp, taking [`Timestamp::MAX`] for anything later.
+    pub const fn saturating_from_unix_millis(millis: u64) -> Self {
+        if millis > Self::MAX.0 {
+            Self::MAX
+        } else {
+            Self(millis)
+        }
+    }
+
+    /// Returns the milliseconds since 1970-01-01T00:00:00Z.
+    pub const fn as_unix_millis(self) -> u64 {
+        self.0
+    }
+
+    /// Returns the same instant as the standard library's type.
+    pub fn to_system_time(self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(self.0)
+    }
+}
+
+impl TryFrom<SystemTime> for Timestamp {
+    type Error = Error;
+
+    /// Rounds down to the millisecond.
+    ///
+    /// # Errors
+    ///
+    /// Refuses times before 1970 and beyond 48 bits with an error that
+    /// [`is_clock`](Error::is_clock).
+    fn try_from(time: SystemTime) -> Result<Self, Error> {
+        match time.duration_since(UNIX_EPOCH) {
+            Ok(since) => {
+                Self::from_unix_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+            }
+            Err(_) => Err(Error::new(ErrorKind::BeforeEpoch)),
+        }
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Timestamp({} ms)", self.0)
+    }
+}
+
+/// A source of wall-clock time.
+///
+/// A clock may step back, jump, or stand still: generators hold their order by their
+/// [`Policy`](crate::generator::Policy), not by trusting it.
+pub trait Clock: Send + Sync {
+    /// Returns the present time. A clock before 1970 reads [`Timestamp::MIN`].
+    fn now(&self) -> Timestamp;
+
+    /// Waits about this long for the clock to move on; called when a policy says "wait".
+    fn pause(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+}
+
+impl<C: Clock + ?Sized> Clock for &C {
+    fn now(&self) -> Timestamp {
+        (**self).now()
+    }
+
+    fn pause(&self, duration: Duration) {
+        (**self).pause(duration);
+    }
+}
+
+/// The operating system's wall clock, exact to the millisecond.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[inline]
+    fn now(&self) -> Timestamp {
+        match SystemTime::now().duration_since(UNIX_EPOCH) {
+            // Seconds and nanoseconds apart: `as_millis` would go through u128.
+            Ok(since) => Timestamp::saturating_from_unix_millis(
+                since
+                    .as_secs()
+                    .saturating_mul(1000)
+                    .saturating_add(u64::from(since.subsec_millis())),
+            ),
+            Err(_) => Timestamp::MIN,
+        }
+    }
+}
+
+/// A clock that a test sets by hand; `pause` moves it on by the pause, so that nothing sleeps.
+///
+/// # Example
+///
+/// ```
+/// use ordid_core::clock::{Clock, ManualClock, Timestamp};
+///
+/// let clock = ManualClock::at_unix_millis(1_000);
+/// clock.set_unix_millis(900); // an NTP step
+/// assert_eq!(clock.now().as_unix_millis(), 900);
+/// ```
+#[cfg(any(test, feature = "test-util"))]
+#[derive(Debug, Default)]
+pub struct ManualClock {
+    millis: std::sync::atomic::AtomicU64,
+    frozen: std::sync::atomic::AtomicBool,
+}
+
+#[cfg(any(test, feature = "test-util"))]
+impl ManualClock {
+    /// Makes a clock that reads this many milliseconds since 1970.
+    pub const fn at_unix_millis(millis: u64) -> Self {
+        Self {
+            millis: std::sync::atomic::AtomicU64::new(millis),
+            frozen: std::sync::atomic::AtomicBool::new(false),
+        }
+    }
+
+    /// Sets the clock, back or forth.
+    pub fn set_unix_millis(&self, millis: u64) {
+        self.millis
+            .store(millis, std::sync::atomic::Ordering::SeqCst);
+    }
+
+    /// Makes `pause` leave the clock where it is: a clock that has stopped.
+    pub fn freeze(&self) {
+        self.frozen.store(true, std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
+#[cfg(any(test, feature = "test-util"))]
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::saturating_from_unix_millis(
+            self.millis.load(std::sync::atomic::Ordering::SeqCst),
+        )
+    }
+
+    fn pause(&self, duration: Duration) {
+        if !self.frozen.load(std::sync::atomic::Ordering::SeqCst) {
+            let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+            self.millis
+                .fetch_add(millis, std::sync::atomic::Ordering::SeqCst);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamps_end_at_48_bits() {
+        assert_eq!(
+            Timestamp::from_unix_millis((1 << 48) - 1).unwrap(),
+            Timestamp::MAX
+        );
+        let error = Timestamp::from_unix_millis(1 << 48).unwrap_err();
+        assert!(error.is_clock());
+        assert_eq!(
+            error.to_string(),
+            "timestamp 281474976710656 ms does not fit: the layout ends at 281474976710655 ms \
+             since 1970-01-01"
+        );
+        assert_eq!(
+            Timestamp::saturating_from_unix_millis(u64::MAX),
+            Timestamp::MAX
+        );
+    }
+
+    #[test]
+    fn system_times_round_down_to_the_millisecond() {
+        let time = UNIX_EPOCH + Duration::from_micros(1_645_557_742_000_999);
+        let timestamp = Timestamp::try_from(time).unwrap();
+        assert_eq!(timestamp.as_unix_millis(), 1_645_557_742_000);
+        assert_eq!(
+            timestamp.to_system_time(),
+            UNIX_EPOCH + Duration::from_millis(1_645_557_742_000)
+        );
+        assert!(Timestamp::try_from(UNIX_EPOCH - Duration::from_secs(1)).is_err());
+    }
+}

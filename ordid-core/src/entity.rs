@@ -1,0 +1,189 @@
+//! Entities: rows that know their table, their key and their parents.
+//!
+//! `#[derive(OrderedKey)]` implements these traits for a struct; it knows no database library.
+//! [`Fields`] hands the columns to whatever [`Sink`] takes them, so one entity serves every engine.
+
+use std::{any::TypeId, fmt};
+
+use crate::{
+    error::Error,
+    generator::Generator,
+    key::{KeyField, KeyType, StaticScheme},
+};
+
+/// The key type of an entity.
+pub type KeyOf<E> = <<E as OrderedKey>::Field as KeyField>::Key;
+
+/// The scheme of an entity's keys.
+pub type SchemeOf<E> = <KeyOf<E> as KeyType>::Scheme;
+
+/// A row with an ordered key: what a unit of work can hold.
+///
+/// Made by `#[derive(OrderedKey)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no ordered key",
+    label = "not an entity",
+    note = "add `#[derive(ordid::OrderedKey)]` to `{Self}` and mark its key with `#[ordid(key)]`"
+)]
+pub trait OrderedKey {
+    /// The type of the key field: a key type `K`, or `Option<K>` where the key may be unassigned.
+    type Field: KeyField;
+
+    /// The schema of the table, where one was given.
+    const SCHEMA: Option<&'static str>;
+    /// The table's name, unquoted.
+    const TABLE: &'static str;
+    /// The key column's name, unquoted.
+    const KEY_COLUMN: &'static str;
+    /// All columns in the order in which [`Fields`] hands over their values, unquoted.
+    const COLUMNS: &'static [&'static str];
+    /// The foreign keys.
+    const PARENTS: &'static [Parent];
+
+    /// Returns the key, if it is assigned.
+    fn key(&self) -> Option<KeyOf<Self>>;
+
+    /// Assigns the key, over what was there.
+    fn assign_key(&mut self, key: KeyOf<Self>);
+
+    /// Shows each key with which the row refers to a row of its own table.
+    fn self_parents(&self, visit: &mut dyn FnMut(KeyOf<Self>));
+
+    /// Returns the key, after assigning a new one where there was none. Calling it again changes
+    /// nothing: a retry carries the same key.
+    ///
+    /// # Panics
+    ///
+    /// As [`KeyType::generate`].
+    fn ensure_key(&mut self) -> KeyOf<Self>
+    where
+        SchemeOf<Self>: StaticScheme,
+    {
+        self.key().unwrap_or_else(|| {
+            let key = KeyOf::<Self>::generate();
+            self.assign_key(key);
+            key
+        })
+    }
+
+    /// As [`ensure_key`](Self::ensure_key), with a generator of your own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Generator::try_generate`].
+    fn ensure_key_with<G>(&mut self, generator: &G) -> Result<KeyOf<Self>, Error>
+    where
+        G: Generator<Scheme = SchemeOf<Self>>,
+    {
+        if let Some(key) = self.key() {
+            return Ok(key);
+        }
+        let key = KeyOf::<Self>::from_generated(generator.try_generate()?);
+        self.assign_key(key);
+        Ok(key)
+    }
+}
+
+/// A foreign key of an entity: a column, and how its parent is found.
+#[derive(Clone, Copy)]
+pub struct Parent {
+    column: &'static str,
+    target: Target,
+    nullable: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Target {
+    Key {
+        type_id: fn() -> TypeId,
+        name: &'static str,
+    },
+    Entity {
+        type_id: fn() -> TypeId,
+        name: fn() -> &'static str,
+    },
+}
+
+impl Parent {
+    /// The parent is the entity whose key is of this field's key type.
+    pub const fn by_key<F: KeyField>(column: &'static str) -> Self {
+        Self {
+            column,
+            target: Target::Key {
+                type_id: TypeId::of::<F::Key>,
+                name: <F::Key as KeyType>::NAME,
+            },
+            nullable: F::OPTIONAL,
+        }
+    }
+
+    /// The parent is this entity.
+    pub const fn by_entity<F: KeyField, P: 'static>(column: &'static str) -> Self {
+        Self {
+            column,
+            target: Target::Entity {
+                type_id: TypeId::of::<P>,
+                name: std::any::type_name::<P>,
+            },
+            nullable: F::OPTIONAL,
+        }
+    }
+
+    /// Returns the foreign key's column.
+    pub const fn column(&self) -> &'static str {
+        self.column
+    }
+
+    /// Returns whether the reference may be absent.
+    pub const fn is_nullable(&self) -> bool {
+        self.nullable
+    }
+
+    /// Returns whether an entity with this type and key type is the parent.
+    pub fn is(&self, entity: TypeId, key: TypeId) -> bool {
+        match self.target {
+            Target::Key { type_id, .. } => type_id() == key,
+            Target::Entity { type_id, .. } => type_id() == entity,
+        }
+    }
+}
+
+impl fmt::Debug for Parent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let target = match self.target {
+            Target::Key { name, .. } => name,
+            Target::Entity { name, .. } => name(),
+        };
+        f.debug_struct("Parent")
+            .field("column", &self.column)
+            .field("target", &target)
+            .finish()
+    }
+}
+
+/// An entity that can hand its columns to a sink.
+///
+/// `#[derive(OrderedKey)]` implements it for every sink that takes the types of all fields.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be written here: it has no ordered key, or a field of a type that \
+               this database cannot store",
+    label = "cannot be written to this database",
+    note = "add `#[derive(ordid::OrderedKey)]` to `{Self}`; leave out a field that is no column \
+            with `#[ordid(skip)]`"
+)]
+pub trait Fields<S: ?Sized> {
+    /// Hands over the value of each of [`OrderedKey::COLUMNS`], in that order.
+    fn write(&self, sink: &mut S);
+}
+
+/// Takes values of one type: a database library's row binder, implemented by its adapter.
+#[diagnostic::on_unimplemented(
+    message = "a field of type `{T}` cannot be written to this database",
+    label = "`{T}` has no column type here",
+    note = "for a key type, name its column: `#[ordid(sqlx(postgres = uuid, mysql = binary16, \
+            sqlite = blob))]`; for other types see the database library's list"
+)]
+pub trait Sink<T: ?Sized> {
+    /// Takes the value of the next column.
+    fn put(&mut self, value: &T);
+}

@@ -1,0 +1,177 @@
+//! The crate's one error type.
+
+use std::fmt;
+
+use crate::clock::Timestamp;
+
+/// An error of this crate.
+///
+/// It is opaque: ask it with the `is_` predicates, print it for people. Its text names what was
+/// found, what was expected, and the fix where there is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error(Box<ErrorKind>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ErrorKind {
+    /// A text or a stored value is not of the expected form.
+    Parse(String),
+    /// A raw value is not of the key type's scheme.
+    Layout {
+        key_type: &'static str,
+        scheme: &'static str,
+        expected: &'static str,
+        found: String,
+    },
+    /// The clock went back further than the policy allows.
+    Rollback { behind_millis: u64, max_millis: u64 },
+    /// A time does not fit the layout.
+    TimestampRange { millis: u64, max_millis: u64 },
+    /// A time before 1970.
+    BeforeEpoch,
+    /// The counter of the millisecond is used up, and the policy does not allow to go on.
+    CounterOverflow { timestamp: Timestamp },
+    /// More keys were asked for than may be ahead of the clock.
+    ReservationTooLarge { asked: u64, max: u64 },
+    /// The operating system gave no entropy.
+    Entropy(String),
+    /// A unit of work cannot be planned.
+    Plan(String),
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind) -> Self {
+        Self(Box::new(kind))
+    }
+
+    pub(crate) fn parse(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Parse(message.into()))
+    }
+
+    #[cfg(feature = "unit-of-work")]
+    pub(crate) fn plan(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Plan(message.into()))
+    }
+
+    /// Returns whether a text or a stored value was not of the expected form.
+    pub fn is_parse(&self) -> bool {
+        matches!(*self.0, ErrorKind::Parse(_))
+    }
+
+    /// Returns whether a raw value was not of the key type's scheme (version or variant).
+    pub fn is_layout(&self) -> bool {
+        matches!(*self.0, ErrorKind::Layout { .. })
+    }
+
+    /// Returns whether the clock stood in the way: it went back too far, or its time does not fit.
+    pub fn is_clock(&self) -> bool {
+        matches!(
+            *self.0,
+            ErrorKind::Rollback { .. } | ErrorKind::TimestampRange { .. } | ErrorKind::BeforeEpoch
+        )
+    }
+
+    /// Returns whether a counter was used up, or a reservation was too large.
+    pub fn is_overflow(&self) -> bool {
+        matches!(
+            *self.0,
+            ErrorKind::CounterOverflow { .. } | ErrorKind::ReservationTooLarge { .. }
+        )
+    }
+
+    /// Returns whether the operating system gave no entropy.
+    pub fn is_entropy(&self) -> bool {
+        matches!(*self.0, ErrorKind::Entropy(_))
+    }
+
+    /// Returns whether a unit of work could not be planned, such as tables that form a cycle.
+    pub fn is_plan(&self) -> bool {
+        matches!(*self.0, ErrorKind::Plan(_))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            ErrorKind::Parse(message) | ErrorKind::Plan(message) => f.write_str(message),
+            ErrorKind::Layout {
+                key_type,
+                scheme,
+                expected,
+                found,
+            } => {
+                write!(
+                    f,
+                    "not a `{key_type}`: scheme {scheme} expects {expected}, found {found}"
+                )
+            }
+            ErrorKind::Rollback {
+                behind_millis,
+                max_millis,
+            } => write!(
+                f,
+                "the clock is {behind_millis} ms behind the newest key, more than the {max_millis} \
+                 ms that the rollback policy holds"
+            ),
+            ErrorKind::TimestampRange { millis, max_millis } => write!(
+                f,
+                "timestamp {millis} ms does not fit: the layout ends at {max_millis} ms since \
+                 1970-01-01"
+            ),
+            ErrorKind::BeforeEpoch => {
+                f.write_str("a time before 1970-01-01T00:00:00Z has no timestamp")
+            }
+            ErrorKind::CounterOverflow { timestamp } => write!(
+                f,
+                "the counter of millisecond {} is used up and the overflow policy does not go on",
+                timestamp.as_unix_millis()
+            ),
+            ErrorKind::ReservationTooLarge { asked, max } => write!(
+                f,
+                "cannot reserve {asked} keys at once: at most {max} may be ahead of the clock; \
+                 reserve in several calls"
+            ),
+            ErrorKind::Entropy(source) => {
+                write!(f, "the operating system gave no entropy: {source}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_name_the_value_and_the_fix() {
+        let error = Error::new(ErrorKind::Rollback {
+            behind_millis: 11_000,
+            max_millis: 10_000,
+        });
+        assert!(error.is_clock() && !error.is_overflow());
+        assert_eq!(
+            error.to_string(),
+            "the clock is 11000 ms behind the newest key, more than the 10000 ms that the rollback \
+             policy holds"
+        );
+        let error = Error::new(ErrorKind::ReservationTooLarge { asked: 7, max: 5 });
+        assert!(error.is_overflow());
+        assert_eq!(
+            error.to_string(),
+            "cannot reserve 7 keys at once: at most 5 may be ahead of the clock; reserve in \
+             several calls"
+        );
+        let error = Error::new(ErrorKind::Entropy("gone".into()));
+        assert!(error.is_entropy());
+        assert_eq!(
+            error.to_string(),
+            "the operating system gave no entropy: gone"
+        );
+    }
+
+    #[test]
+    fn error_is_one_pointer() {
+        assert_eq!(size_of::<Error>(), size_of::<usize>());
+    }
+}

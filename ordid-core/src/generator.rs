@@ -1,0 +1,179 @@
+//! Generators: a scheme with a clock, entropy, state, and policies that say what happens when the
+//! clock or the counter will not play along.
+
+use std::time::Duration;
+
+use crate::{
+    clock::Timestamp,
+    error::Error,
+    key::{Generated, Scheme},
+};
+
+pub(crate) mod engine;
+
+/// Makes keys of one scheme, strictly rising over all threads that share it.
+pub trait Generator {
+    /// What the generator makes.
+    type Scheme: Scheme;
+
+    /// What [`reserve`](Self::reserve) returns.
+    type Reserved<'g>: Iterator<Item = Result<Generated<Self::Scheme>, Error>>
+    where
+        Self: 'g;
+
+    /// Makes the next key.
+    ///
+    /// # Errors
+    ///
+    /// When the policy says so ([`is_clock`](Error::is_clock),
+    /// [`is_overflow`](Error::is_overflow)), or the operating system has no entropy.
+    fn try_generate(&self) -> Result<Generated<Self::Scheme>, Error>;
+
+    /// Makes a key for a given time, apart from the order of
+    /// [`try_generate`](Self::try_generate).
+    ///
+    /// # Errors
+    ///
+    /// If the time does not fit the layout, or the operating system has no entropy.
+    fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<Self::Scheme>, Error>;
+
+    /// Hands `count` rising keys to `put`, one by one.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_generate`](Self::try_generate); the keys handed over before stay good.
+    fn try_fill_with(
+        &self,
+        count: usize,
+        put: impl FnMut(Generated<Self::Scheme>),
+    ) -> Result<(), Error>;
+
+    /// Claims `count` consecutive keys at once: no other key of this generator falls between them.
+    ///
+    /// # Errors
+    ///
+    /// If so many keys would run further ahead of the clock than the policy allows
+    /// ([`is_overflow`](Error::is_overflow)). The iterator gives an error where the random part
+    /// cannot be drawn, or where a fork left its reservation to the parent.
+    fn reserve(&self, count: usize) -> Result<Self::Reserved<'_>, Error>;
+
+    /// Returns how often a policy had to act.
+    fn events(&self) -> Events;
+}
+
+/// What a generator does when its clock stands in the way.
+///
+/// The default holds up to ten seconds, then follows; and lets the counter run ahead. It never
+/// fails, never waits in practice, never repeats; and its order breaks only where a clock steps
+/// back by more than ten seconds, which [`Events::clock_followed`] counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// What happens when the clock is behind the newest key.
+    pub rollback: Rollback,
+    /// What happens when the counter of a millisecond is used up.
+    pub overflow: Overflow,
+}
+
+impl Policy {
+    /// Hold ten seconds then follow; let the counter advance.
+    pub const DEFAULT: Self = Self {
+        rollback: Rollback::HoldThenFollow {
+            max: Duration::from_secs(10),
+        },
+        overflow: Overflow::Advance,
+    };
+
+    /// How many milliseconds the counter may carry keys ahead of the clock.
+    pub(crate) const fn ahead_millis(self) -> u64 {
+        match self.overflow {
+            Overflow::Advance => self.rollback.max_millis(),
+            Overflow::Wait | Overflow::Error => 0,
+        }
+    }
+
+    /// The most keys that one reservation can claim.
+    pub(crate) const fn max_reservation(self) -> u64 {
+        let millis = self.ahead_millis();
+        (if millis == 0 { 1 } else { millis }).saturating_mul(engine::SLOTS)
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// What happens when the clock reads earlier than the newest key.
+///
+/// In both, keys go on rising from the newest one while the clock is at most `max` behind. A wider
+/// gap is a clock that was wrong, now or before: a reading of the year 2100, taken once, would
+/// otherwise stamp every later key with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Rollback {
+    /// Beyond `max`, start again at the clock with a new random counter: one break in the order,
+    /// no failure, no repeat.
+    HoldThenFollow {
+        /// The widest gap that is held; rounded down to milliseconds, at most a day.
+        max: Duration,
+    },
+    /// Beyond `max`, every call is an error until the clock is back within it: no break in the
+    /// order.
+    HoldThenError {
+        /// The widest gap that is held; rounded down to milliseconds, at most a day.
+        max: Duration,
+    },
+}
+
+impl Rollback {
+    /// The widest gap in milliseconds.
+    pub(crate) const fn max_millis(self) -> u64 {
+        const DAY: u64 = 86_400_000;
+        let (Self::HoldThenFollow { max } | Self::HoldThenError { max }) = self;
+        let seconds = max.as_secs();
+        if seconds >= DAY / 1000 {
+            return DAY;
+        }
+        seconds * 1000 + max.subsec_millis() as u64
+    }
+}
+
+/// What happens when the 1,048,576 keys of a millisecond are used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Overflow {
+    /// Go on into the next millisecond before the clock gets there, at most as far as
+    /// [`Rollback`]'s `max`; then wait. Since making the keys takes longer than the time they
+    /// borrow, only a stopped clock or a large `reserve` gets there.
+    Advance,
+    /// Wait for the clock to reach the next millisecond; an error if it stands still.
+    Wait,
+    /// An error that [`is_overflow`](Error::is_overflow).
+    Error,
+}
+
+/// How often a generator's policies had to act, since the process began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Events {
+    /// The clock stepped back beyond the bound and was followed: each is one break in the order.
+    pub clock_followed: u64,
+    /// A full counter waited a millisecond for the clock.
+    pub counter_waits: u64,
+    /// A new secret was drawn: at first use, after a fork, and whenever the clock was followed.
+    pub renewals: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_is_in_milliseconds_and_at_most_a_day() {
+        let hold = |max| Rollback::HoldThenError { max }.max_millis();
+        assert_eq!(hold(Duration::from_micros(1_999)), 1);
+        assert_eq!(hold(Duration::from_secs(10)), 10_000);
+        assert_eq!(hold(Duration::MAX), 86_400_000);
+    }
+}

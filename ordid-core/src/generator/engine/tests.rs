@@ -1,0 +1,344 @@
+use std::{sync::atomic::AtomicBool, time::Duration};
+
+use super::*;
+use crate::{clock::ManualClock, entropy::SeededEntropy};
+
+const START: u64 = 1_645_557_742_000;
+
+fn policy(rollback: Rollback, overflow: Overflow) -> Policy {
+    Policy { rollback, overflow }
+}
+
+fn hold_then_error(overflow: Overflow) -> Policy {
+    policy(
+        Rollback::HoldThenError {
+            max: Duration::from_secs(10),
+        },
+        overflow,
+    )
+}
+
+struct Script {
+    engine: Engine,
+    clock: ManualClock,
+    entropy: SeededEntropy,
+    policy: Policy,
+}
+
+impl Script {
+    fn new(policy: Policy) -> Self {
+        Self {
+            engine: Engine::new(),
+            clock: ManualClock::at_unix_millis(START),
+            entropy: SeededEntropy::new(1),
+            policy,
+        }
+    }
+
+    fn try_take(&self, count: u64) -> Result<Slots, Error> {
+        self.engine
+            .reserve(count, &self.clock, &self.entropy, self.policy)
+    }
+
+    /// Milliseconds after the start, and index, of the first slot.
+    fn take(&self, count: u64) -> (i64, u64) {
+        let (millis, index) = split(self.try_take(count).unwrap().first);
+        (
+            i64::try_from(millis).unwrap() - i64::try_from(START).unwrap(),
+            index,
+        )
+    }
+
+    fn set(&self, after_start: i64) {
+        self.clock
+            .set_unix_millis(START.checked_add_signed(after_start).unwrap());
+    }
+}
+
+#[test]
+fn slots_count_up_inside_a_millisecond_and_start_again_in_the_next() {
+    let script = Script::new(Policy::DEFAULT);
+    assert_eq!(
+        [
+            script.take(1),
+            script.take(1),
+            script.take(5),
+            script.take(1)
+        ],
+        [(0, 0), (0, 1), (0, 2), (0, 7)]
+    );
+    script.set(1);
+    assert_eq!(script.take(1), (1, 0));
+}
+
+#[test]
+fn rollback_within_the_bound_holds_the_time() {
+    for back in [1, 1_000, 10_000] {
+        let script = Script::new(hold_then_error(Overflow::Advance));
+        assert_eq!(script.take(1), (0, 0));
+        script.set(-back);
+        assert_eq!(
+            [script.take(1), script.take(1)],
+            [(0, 1), (0, 2)],
+            "{back} ms back"
+        );
+        assert_eq!(script.engine.events().clock_followed, 0);
+    }
+}
+
+#[test]
+fn rollback_beyond_the_bound_is_an_error_that_names_both() {
+    for back in [10_001, 8 * 3_600_000, 365 * 86_400_000] {
+        let script = Script::new(hold_then_error(Overflow::Advance));
+        script.take(1);
+        script.set(-back);
+        let error = script.try_take(1).unwrap_err();
+        assert!(error.is_clock());
+        assert!(
+            error
+                .to_string()
+                .starts_with(&format!("the clock is {back} ms behind"))
+        );
+        // Nothing is lost: when the clock is back, order goes on.
+        script.set(0);
+        assert_eq!(script.take(1), (0, 1));
+    }
+}
+
+#[test]
+fn rollback_beyond_the_bound_is_followed_under_a_new_secret() {
+    for back in [10_001, 8 * 3_600_000, 365 * 86_400_000] {
+        let script = Script::new(Policy::DEFAULT);
+        let before = script.try_take(3).unwrap();
+        script.set(-back);
+        assert_eq!(script.take(1), (-back, 0));
+        let after = script.try_take(1).unwrap();
+        assert_ne!(before.secret, after.secret);
+        assert_eq!(script.engine.events().clock_followed, 1);
+        // The time that comes a second time has another start than before.
+        script.set(0);
+        assert_eq!(script.take(1), (0, 0));
+    }
+}
+
+#[test]
+fn a_clock_that_reads_2100_once_does_not_poison() {
+    let script = Script::new(Policy::DEFAULT);
+    assert_eq!(script.take(1), (0, 0));
+    let year_2100 = 4_102_444_800_000 - i64::try_from(START).unwrap();
+    script.set(year_2100);
+    assert_eq!(script.take(1), (year_2100, 0));
+    script.set(5);
+    assert_eq!([script.take(1), script.take(1)], [(5, 0), (5, 1)]);
+    assert_eq!(script.engine.events().clock_followed, 1);
+}
+
+#[test]
+fn a_full_millisecond_carries_into_the_next_one() {
+    let script = Script::new(Policy::DEFAULT);
+    script.clock.freeze();
+    assert_eq!(script.take(SLOTS - 1), (0, 0));
+    assert_eq!([script.take(1), script.take(1)], [(0, SLOTS - 1), (1, 0)]);
+    assert_eq!(
+        script.engine.events(),
+        Events {
+            renewals: 1,
+            ..Events::default()
+        }
+    );
+}
+
+#[test]
+fn overflow_error_refuses_until_the_clock_moves() {
+    let script = Script::new(hold_then_error(Overflow::Error));
+    script.take(SLOTS);
+    let error = script.try_take(1).unwrap_err();
+    assert!(error.is_overflow());
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "the counter of millisecond {START} is used up and the overflow policy does not go on"
+        )
+    );
+    script.set(1);
+    assert_eq!(script.take(1), (1, 0));
+}
+
+#[test]
+fn overflow_wait_waits_for_the_clock() {
+    let script = Script::new(hold_then_error(Overflow::Wait));
+    script.take(SLOTS);
+    // The manual clock moves on by what it is waited for.
+    assert_eq!(script.take(1), (1, 0));
+    assert_eq!(script.engine.events().counter_waits, 1);
+}
+
+#[test]
+fn overflow_wait_gives_up_on_a_clock_that_stands_still() {
+    let script = Script::new(hold_then_error(Overflow::Wait));
+    script.clock.freeze();
+    script.take(SLOTS);
+    assert!(script.try_take(1).unwrap_err().is_overflow());
+    assert_eq!(script.engine.events().counter_waits, u64::from(MAX_PAUSES));
+}
+
+#[test]
+fn overflow_advance_ends_at_the_bound() {
+    let script = Script::new(hold_then_error(Overflow::Advance));
+    script.clock.freeze();
+    for _ in 0..=10_000 {
+        script.take(SLOTS);
+    }
+    assert!(script.try_take(1).unwrap_err().is_overflow());
+    script.set(1);
+    assert_eq!(script.take(1), (10_001, 0));
+}
+
+#[test]
+fn a_held_clock_and_a_wait_policy_go_together() {
+    let script = Script::new(hold_then_error(Overflow::Wait));
+    script.take(1);
+    script.set(-5);
+    assert_eq!([script.take(1), script.take(10)], [(0, 1), (0, 2)]);
+}
+
+#[test]
+fn reservations_cross_milliseconds_and_are_bounded() {
+    let script = Script::new(Policy::DEFAULT);
+    script.clock.freeze();
+    assert_eq!(script.take(3 * SLOTS + 7), (0, 0));
+    assert_eq!(script.take(1), (3, 7));
+    let error = script.try_take(10_001 * SLOTS).unwrap_err();
+    assert!(error.is_overflow());
+    assert_eq!(
+        error.to_string(),
+        "cannot reserve 10486808576 keys at once: at most 10485760000 may be ahead of the clock; \
+         reserve in several calls"
+    );
+    assert!(script.try_take(u64::MAX).unwrap_err().is_overflow());
+    assert_eq!(script.take(1), (3, 8));
+}
+
+#[test]
+fn a_fork_renews_the_secret_and_keeps_the_order() {
+    let script = Script::new(Policy::DEFAULT);
+    let parent = script.try_take(5).unwrap();
+    script.entropy.fork();
+    let child = script.try_take(1).unwrap();
+    assert!(child.first > parent.first + 4);
+    assert_ne!(child.secret, parent.secret);
+    assert_ne!(child.epoch, parent.epoch);
+    assert_eq!(script.engine.events().renewals, 2);
+}
+
+#[test]
+fn a_renewal_that_the_fork_cut_off_is_taken_over() {
+    let script = Script::new(Policy::DEFAULT);
+    script.take(1);
+    // The parent's thread is inside `renew` when another thread forks: the child finds it busy.
+    let stuck = script.engine.version.load(Ordering::SeqCst) | 1;
+    script.engine.version.store(stuck, Ordering::SeqCst);
+    script.entropy.fork();
+    assert_eq!(script.take(1), (1, 0));
+}
+
+#[test]
+fn the_end_of_time_is_an_error_or_a_new_start() {
+    let end = (MAX_MILLIS << INDEX_BITS) + (SLOTS - 1);
+    let script = Script::new(hold_then_error(Overflow::Advance));
+    script
+        .clock
+        .set_unix_millis(Timestamp::MAX.as_unix_millis());
+    assert_eq!(script.try_take(1).unwrap().first, MAX_MILLIS << INDEX_BITS);
+    script.engine.state.store(end, Ordering::SeqCst);
+    assert!(script.try_take(1).unwrap_err().is_clock());
+
+    let script = Script::new(Policy::DEFAULT);
+    script
+        .clock
+        .set_unix_millis(Timestamp::MAX.as_unix_millis());
+    script.take(1);
+    script.engine.state.store(end, Ordering::SeqCst);
+    assert_eq!(script.try_take(1).unwrap().first, MAX_MILLIS << INDEX_BITS);
+    assert_eq!(script.engine.events().clock_followed, 1);
+}
+
+/// Threads that jump between clocks: one reads a second ahead, one a second behind.
+#[test]
+fn threads_with_different_clocks_share_one_order() {
+    let engine = Engine::new();
+    let entropy = SeededEntropy::new(3);
+    let clocks = [0, 1_000, 2_000, 500].map(|ahead| ManualClock::at_unix_millis(START + ahead));
+    let mut slots: Vec<u64> = std::thread::scope(|scope| {
+        let threads: Vec<_> = clocks
+            .iter()
+            .map(|clock| {
+                let (engine, entropy) = (&engine, &entropy);
+                scope.spawn(move || {
+                    let slots: Vec<u64> = (0..20_000)
+                        .map(|_| {
+                            engine
+                                .reserve(1, clock, entropy, Policy::DEFAULT)
+                                .unwrap()
+                                .first
+                        })
+                        .collect();
+                    assert!(slots.is_sorted_by(|a, b| a < b));
+                    slots
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    slots.sort_unstable();
+    slots.dedup();
+    assert_eq!(slots.len(), 80_000);
+}
+
+/// While one thread makes the clock jump back and forth by more than the bound, no slot is given
+/// out twice under one secret.
+#[test]
+fn no_slot_comes_twice_while_the_clock_is_followed() {
+    let engine = Engine::new();
+    let entropy = SeededEntropy::new(4);
+    let clock = ManualClock::at_unix_millis(START);
+    let over = AtomicBool::new(false);
+    let mut slots: Vec<_> = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                clock.set_unix_millis(START);
+                std::thread::yield_now();
+                clock.set_unix_millis(START + 60_000);
+                std::thread::yield_now();
+            }
+        });
+        let threads: Vec<_> = (0..3)
+            .map(|_| {
+                scope.spawn(|| {
+                    (0..50_000)
+                        .map(|_| {
+                            let slots = engine
+                                .reserve(1, &clock, &entropy, Policy::DEFAULT)
+                                .unwrap();
+                            (slots.secret, slots.first)
+                        })
+                        .collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        let slots = threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect();
+        over.store(true, Ordering::Relaxed);
+        slots
+    });
+    let total = slots.len();
+    slots.sort_unstable();
+    slots.dedup();
+    assert_eq!(slots.len(), total);
+    assert!(engine.events().clock_followed > 0);
+}

@@ -1,0 +1,347 @@
+//! Keys: raw values, the user's key types over them, and the schemes they belong to.
+//!
+//! A *raw key* is the plain value, such as [`uuid::Uuid`]. A *key type* is the user's newtype over
+//! it, one per entity, made by `#[derive(KeyType)]`. A *scheme* says what the bits mean and under
+//! which comparison rules they rise.
+
+use std::{fmt, hash::Hash};
+
+use uuid::{Uuid, Variant};
+
+use crate::{
+    clock::Timestamp,
+    error::{Error, ErrorKind},
+    layout::Orders,
+};
+
+pub mod text;
+
+/// A plain key value, as schemes make it and columns store it.
+pub trait RawKey: Copy + Eq + Ord + Hash + fmt::Debug + Send + Sync + 'static {
+    /// Writes the canonical text: without a prefix the raw key's own form, with one the TypeID
+    /// form `prefix_suffix`.
+    ///
+    /// # Errors
+    ///
+    /// Only what the formatter returns.
+    fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+
+    /// Reads what [`write_text`](Self::write_text) wrote, and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// Any other text gives an error that [`is_parse`](Error::is_parse).
+    fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error>;
+
+    /// Returns what the value looks like, for error messages: `version 4 and variant RFC 9562 in
+    /// ...`.
+    fn describe(self) -> String;
+}
+
+impl RawKey for Uuid {
+    fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match prefix {
+            None => f.pad(self.hyphenated().encode_lower(&mut Uuid::encode_buffer())),
+            Some(prefix) => {
+                let mut buffer = [0; text::TYPE_ID_MAX];
+                f.pad(text::encode_type_id(prefix, self, &mut buffer))
+            }
+        }
+    }
+
+    fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
+        match prefix {
+            None => text::parse_hyphenated(text.as_bytes()),
+            Some(prefix) => text::parse_type_id(prefix, text),
+        }
+    }
+
+    fn describe(self) -> String {
+        let variant = match self.get_variant() {
+            Variant::NCS => "NCS",
+            Variant::RFC4122 => "RFC 9562",
+            Variant::Microsoft => "Microsoft",
+            _ => "reserved",
+        };
+        format!(
+            "version {} and variant {variant} in {self}",
+            self.get_version_num()
+        )
+    }
+}
+
+/// An algorithm for keys: what the bits of its raw key mean, and where they keep order.
+///
+/// A scheme is a type without values, named in `#[ordid(scheme = ...)]` by [`NAME`](Self::NAME).
+pub trait Scheme: Sized + 'static {
+    /// The plain value that the scheme makes.
+    type Raw: RawKey;
+
+    /// The scheme's name as users write it, such as `uuid_v7`.
+    const NAME: &'static str;
+
+    /// The comparison rules under which keys rise in the order they were made.
+    const ORDERS: Orders;
+
+    /// What [`check`](Self::check) wants, for error messages: `version 7 and variant RFC 9562`.
+    const EXPECTED: &'static str;
+
+    /// Returns whether the raw value can be of this scheme (version and variant).
+    fn check(raw: &Self::Raw) -> bool;
+
+    /// Returns the time in the key, if the scheme embeds one.
+    fn timestamp(raw: &Self::Raw) -> Option<Timestamp>;
+}
+
+/// A scheme whose keys rise where the database compares bytes.
+pub trait RisesAsBytes: Scheme {}
+
+/// A scheme whose keys rise in MariaDB's `UUID` type.
+pub trait RisesInMariaDbUuid: Scheme {}
+
+/// A scheme that needs nothing but time and entropy, so that one generator per process serves it.
+///
+/// Schemes that need a node or a segment do not have this; their generator is passed in.
+pub trait StaticScheme: Scheme {
+    /// What [`reserve`](Self::reserve) returns.
+    type Reserved: Iterator<Item = Generated<Self>>;
+
+    /// Makes the next key, above all keys that this process made before.
+    ///
+    /// # Panics
+    ///
+    /// If the operating system has no entropy at the first key or after a fork: there is then no
+    /// way to make a key that is safe.
+    fn generate() -> Generated<Self>;
+
+    /// Makes a key for a given time, apart from the order of [`generate`](Self::generate).
+    ///
+    /// # Errors
+    ///
+    /// If the time does not fit the layout, or the operating system has no entropy.
+    fn generate_at(timestamp: Timestamp) -> Result<Generated<Self>, Error>;
+
+    /// Hands `count` keys, rising, to `put`.
+    ///
+    /// # Panics
+    ///
+    /// As [`generate`](Self::generate).
+    fn fill_with(count: usize, put: impl FnMut(Generated<Self>));
+
+    /// Claims `count` consecutive keys at once.
+    ///
+    /// # Errors
+    ///
+    /// If so many keys would run too far ahead of the clock.
+    fn reserve(count: usize) -> Result<Self::Reserved, Error>;
+}
+
+/// A raw key that is known to be of its scheme: a generator made it, or it was checked.
+pub struct Generated<S: Scheme>(S::Raw);
+
+impl<S: Scheme> Generated<S> {
+    pub(crate) const fn new(raw: S::Raw) -> Self {
+        Self(raw)
+    }
+
+    /// Takes a raw value that may be of any scheme; `key_type` is named in the error.
+    ///
+    /// # Errors
+    ///
+    /// A value of another version or variant gives an error that [`is_layout`](Error::is_layout).
+    pub fn check(raw: S::Raw, key_type: &'static str) -> Result<Self, Error> {
+        if S::check(&raw) {
+            return Ok(Self(raw));
+        }
+        Err(Error::new(ErrorKind::Layout {
+            key_type,
+            scheme: S::NAME,
+            expected: S::EXPECTED,
+            found: raw.describe(),
+        }))
+    }
+
+    /// Returns the raw value.
+    #[inline]
+    pub fn into_raw(self) -> S::Raw {
+        self.0
+    }
+}
+
+impl<S: Scheme> Clone for Generated<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: Scheme> Copy for Generated<S> {}
+
+impl<S: Scheme> fmt::Debug for Generated<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Generated").field(&self.0).finish()
+    }
+}
+
+/// Keys that were claimed together; see [`KeyType::reserve`].
+pub type ReservedKeys<K> = std::iter::Map<
+    <<K as KeyType>::Scheme as StaticScheme>::Reserved,
+    fn(Generated<<K as KeyType>::Scheme>) -> K,
+>;
+
+/// An id type: a newtype over a raw key with a scheme, usually one per entity.
+///
+/// Made by `#[derive(KeyType)]`. Its `Ord` is the scheme's order. [`uuid::Uuid`] is itself a key
+/// type (of scheme `uuid_v7`), so that existing structs work unchanged.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an ordered key type",
+    label = "not a key type",
+    note = "derive it: `#[derive(ordid::KeyType)] struct {Self}(uuid::Uuid);`, or use `uuid::Uuid`"
+)]
+pub trait KeyType: Copy + Ord + Hash + fmt::Debug + Send + Sync + 'static {
+    /// The plain value inside.
+    type Raw: RawKey;
+    /// The algorithm that makes the keys.
+    type Scheme: Scheme<Raw = Self::Raw>;
+
+    /// The type's name, for messages.
+    const NAME: &'static str;
+    /// The text prefix by TypeID's rules; `None` for the raw key's own text.
+    const PREFIX: Option<&'static str>;
+
+    /// Takes a raw value that is known to be of the scheme.
+    fn from_generated(generated: Generated<Self::Scheme>) -> Self;
+
+    /// Returns the raw value.
+    fn to_raw(self) -> Self::Raw;
+
+    /// Takes a raw value, if it is of the scheme.
+    ///
+    /// # Errors
+    ///
+    /// A value of another version or variant gives an error that [`is_layout`](Error::is_layout).
+    fn from_raw(raw: Self::Raw) -> Result<Self, Error>;
+
+    /// Makes the next key, above all keys of the scheme that this process made before, over all
+    /// threads.
+    ///
+    /// # Panics
+    ///
+    /// If the operating system has no entropy at the first key or after a fork.
+    #[inline]
+    fn generate() -> Self
+    where
+        Self::Scheme: StaticScheme,
+    {
+        Self::from_generated(Self::Scheme::generate())
+    }
+
+    /// Makes a key for a given time, as for rows that are older than their keys.
+    ///
+    /// It has its own randomness and stands apart from [`generate`](Self::generate): keys made for
+    /// the same millisecond are not ordered among each other.
+    ///
+    /// # Errors
+    ///
+    /// If the time does not fit the scheme's layout.
+    fn generate_at(timestamp: Timestamp) -> Result<Self, Error>
+    where
+        Self::Scheme: StaticScheme,
+    {
+        Self::Scheme::generate_at(timestamp).map(Self::from_generated)
+    }
+
+    /// Fills the slice with new keys that rise from its first element to its last.
+    ///
+    /// # Panics
+    ///
+    /// As [`generate`](Self::generate).
+    fn fill(keys: &mut [Self])
+    where
+        Self::Scheme: StaticScheme,
+    {
+        let count = keys.len();
+        let mut slots = keys.iter_mut();
+        Self::Scheme::fill_with(count, |generated| {
+            if let Some(slot) = slots.next() {
+                *slot = Self::from_generated(generated);
+            }
+        });
+    }
+
+    /// Claims `count` keys at once and returns them one by one, rising. No other key of this
+    /// process falls between them.
+    ///
+    /// # Errors
+    ///
+    /// If so many keys would run too far ahead of the clock; the error
+    /// [`is_overflow`](Error::is_overflow).
+    fn reserve(count: usize) -> Result<ReservedKeys<Self>, Error>
+    where
+        Self::Scheme: StaticScheme,
+    {
+        Ok(Self::Scheme::reserve(count)?.map(Self::from_generated as fn(_) -> _))
+    }
+
+    /// Returns the time in the key, if its scheme embeds one.
+    fn timestamp(self) -> Option<Timestamp> {
+        Self::Scheme::timestamp(&self.to_raw())
+    }
+}
+
+/// A key type that belongs to one entity, so that a field of it tells which entity it refers to.
+///
+/// `#[derive(KeyType)]` implements it. Raw keys do not: a `Uuid` may be any entity's.
+#[diagnostic::on_unimplemented(
+    message = "a parent cannot be found by `{Self}`: it may be the key of any entity",
+    label = "name the parent: `#[ordid(parent = ...)]`",
+    note = "write `#[ordid(parent = Customer)]`, or give the parent a key type of its own with \
+            `#[derive(ordid::KeyType)]`"
+)]
+pub trait TypedKey: KeyType {}
+
+/// The type of a field that holds a key: `K`, or `Option<K>` where it may be unassigned or absent.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot hold an ordered key",
+    label = "expected a key type `K`, or `Option<K>`",
+    note = "derive it: `#[derive(ordid::KeyType)] struct {Self}(uuid::Uuid);`, or use `uuid::Uuid`"
+)]
+pub trait KeyField: 'static {
+    /// The key type inside.
+    type Key: KeyType;
+    /// Whether the field can be without a key.
+    const OPTIONAL: bool;
+
+    /// Returns the key, if there is one.
+    fn get(&self) -> Option<Self::Key>;
+
+    /// Puts a key in, over what was there.
+    fn set(&mut self, key: Self::Key);
+}
+
+#[diagnostic::do_not_recommend]
+impl<K: KeyType> KeyField for K {
+    type Key = K;
+    const OPTIONAL: bool = false;
+
+    fn get(&self) -> Option<K> {
+        Some(*self)
+    }
+
+    fn set(&mut self, key: K) {
+        *self = key;
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<K: KeyType> KeyField for Option<K> {
+    type Key = K;
+    const OPTIONAL: bool = true;
+
+    fn get(&self) -> Option<K> {
+        *self
+    }
+
+    fn set(&mut self, key: K) {
+        *self = Some(key);
+    }
+}

@@ -1,0 +1,44 @@
+//! Ordered primary keys, without a driver and without async: raw keys and key types
+//! ([`key`]), time and randomness ([`clock`], [`entropy`]), schemes and generators ([`scheme`],
+//! [`generator`]), columns of each database ([`storage`]), and the unit of work
+//! ([`unit_of_work`]).
+//!
+//! Users depend on the facade `ordid`; adapters of database libraries depend on this crate. Rooms
+//! build on each other in the order above: a byte permutation or a comparison rule ([`layout`])
+//! knows no key, a column knows no scheme.
+//!
+//! # Example: a key before the insert
+//!
+//! ```
+//! use ordid_core::{KeyType, scheme::UuidV7, key::Scheme};
+//! use uuid::Uuid;
+//!
+//! let first = Uuid::generate();
+//! let second = Uuid::generate();
+//! assert!(first < second);
+//! assert!(UuidV7::check(&first));
+//! ```
+//!
+//! # Minimum supported Rust version
+//!
+//! 1.89, as `uuid`; it moves in minor releases.
+
+pub mod clock;
+pub mod entity;
+pub mod entropy;
+mod error;
+pub mod generator;
+pub mod key;
+pub mod layout;
+pub mod scheme;
+pub mod storage;
+#[cfg(feature = "unit-of-work")]
+pub mod unit_of_work;
+
+pub use entity::{Fields, KeyOf, OrderedKey, Sink};
+pub use error::Error;
+pub use key::{KeyField, KeyType, RawKey, Scheme, StaticScheme, TypedKey};
+pub use uuid;
+
+#[doc(hidden)]
+pub mod __private;
