@@ -1,0 +1,121 @@
+//! What the unit of work needs of an engine, sealed, so that users' generic code asks for
+//! `DB: Backend, E: Entity<DB>` and no executor bounds.
+
+use std::{future::Future, pin::Pin};
+
+use ordid_core::{Fields, OrderedKey, Sink, storage::Dialect};
+use sqlx::{Arguments, Encode, SqlStr, Type, error::BoxDynError};
+
+pub(crate) mod sealed {
+    pub trait Sealed {}
+}
+
+type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A database that a unit of work can flush to: `sqlx::Postgres`, `sqlx::MySql`, `sqlx::Sqlite`,
+/// each with its feature.
+pub trait Backend: sqlx::Database + sealed::Sealed {
+    /// Names, quoting and limits.
+    type Dialect: Dialect;
+
+    /// How to open a transaction that will write, where plain `BEGIN` is not it.
+    #[doc(hidden)]
+    const BEGIN: Option<&'static str>;
+
+    #[doc(hidden)]
+    fn push_placeholder(sql: &mut String, number: usize);
+
+    #[doc(hidden)]
+    fn execute(
+        connection: &mut Self::Connection,
+        sql: SqlStr,
+        arguments: Self::Arguments,
+        persistent: bool,
+    ) -> BoxFuture<'_, Result<(), sqlx::Error>>;
+}
+
+/// Implements [`Backend`] for an engine: the executor's bounds hold for concrete connections only.
+macro_rules! backend {
+    (
+        $database:ident, $dialect:ty,
+        begin: $begin:expr,
+        placeholder: |$sql:ident, $number:ident| $push:expr
+    ) => {
+        impl $crate::backend::sealed::Sealed for $database {}
+
+        impl $crate::backend::Backend for $database {
+            type Dialect = $dialect;
+
+            const BEGIN: Option<&'static str> = $begin;
+
+            fn push_placeholder($sql: &mut String, $number: usize) {
+                $push
+            }
+
+            fn execute(
+                connection: &mut Self::Connection,
+                sql: sqlx::SqlStr,
+                arguments: Self::Arguments,
+                persistent: bool,
+            ) -> std::pin::Pin<Box<dyn Future<Output = Result<(), sqlx::Error>> + Send + '_>> {
+                Box::pin(async move {
+                    sqlx::query_with::<$database, _>(sql, arguments)
+                        .persistent(persistent)
+                        .execute(connection)
+                        .await
+                        .map(drop)
+                })
+            }
+        }
+    };
+}
+
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+pub(crate) use backend;
+
+/// An entity that a database can take: every type with `#[derive(OrderedKey)]` whose fields have
+/// column types there.
+pub trait Entity<DB: Backend>: OrderedKey + Fields<Binder<DB>> + Send + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<DB: Backend, E: OrderedKey + Fields<Binder<DB>> + Send + 'static> Entity<DB> for E {}
+
+/// Binds the fields of entities as parameters of one statement.
+#[derive(Debug)]
+pub struct Binder<DB: Backend> {
+    arguments: DB::Arguments,
+    error: Option<BoxDynError>,
+}
+
+impl<DB: Backend> Binder<DB> {
+    pub(crate) fn with_capacity(values: usize) -> Self {
+        let mut arguments = DB::Arguments::default();
+        arguments.reserve(values, values * 16);
+        Self {
+            arguments,
+            error: None,
+        }
+    }
+
+    pub(crate) fn take_error(&mut self) -> Option<BoxDynError> {
+        self.error.take()
+    }
+
+    pub(crate) fn into_arguments(self) -> DB::Arguments {
+        self.arguments
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<DB: Backend, T> Sink<T> for Binder<DB>
+where
+    T: for<'q> Encode<'q, DB> + Type<DB>,
+{
+    fn put(&mut self, value: &T) {
+        if self.error.is_none()
+            && let Err(error) = self.arguments.add(value)
+        {
+            self.error = Some(error);
+        }
+    }
+}

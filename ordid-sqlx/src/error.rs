@@ -1,0 +1,207 @@
+//! The crate's one error type.
+
+use std::{fmt, ops::Range};
+
+use sqlx::error::{BoxDynError, DatabaseError};
+
+/// Why a unit of work was not flushed. Nothing of it is in the database, unless
+/// [`is_commit_unknown`](Self::is_commit_unknown) says that this cannot be known.
+///
+/// It is opaque: ask it where and why, print it for people. [`source`](std::error::Error::source)
+/// is SQLx's error.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: Kind,
+    place: Option<Place>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Plan(ordid_core::Error),
+    Begin(sqlx::Error),
+    Bind(BoxDynError),
+    Insert(sqlx::Error),
+    Commit(sqlx::Error),
+}
+
+/// Where in the flush it happened.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) table: &'static str,
+    pub(crate) chunk: usize,
+    pub(crate) rows: Range<usize>,
+    pub(crate) key: Option<String>,
+}
+
+impl Error {
+    pub(crate) fn begin(source: sqlx::Error) -> Self {
+        Self(Box::new(Inner {
+            kind: Kind::Begin(source),
+            place: None,
+        }))
+    }
+
+    pub(crate) fn commit(source: sqlx::Error) -> Self {
+        Self(Box::new(Inner {
+            kind: Kind::Commit(source),
+            place: None,
+        }))
+    }
+
+    pub(crate) fn insert(source: sqlx::Error, place: Place) -> Self {
+        Self(Box::new(Inner {
+            kind: Kind::Insert(source),
+            place: Some(place),
+        }))
+    }
+
+    pub(crate) fn bind(source: BoxDynError, place: Place) -> Self {
+        Self(Box::new(Inner {
+            kind: Kind::Bind(source),
+            place: Some(place),
+        }))
+    }
+
+    /// Whether the database refused a value, so that the same rows would be refused again and the
+    /// row can be found.
+    pub(crate) fn refuses_a_row(&self) -> bool {
+        match &self.0.kind {
+            Kind::Insert(error) => error.as_database_error().is_some_and(is_about_a_row),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn set_key(&mut self, key: String) {
+        if let Some(place) = &mut self.0.place {
+            place.key = Some(key);
+        }
+    }
+
+    /// Returns the table whose insert failed.
+    pub fn table(&self) -> Option<&str> {
+        self.0.place.as_ref().map(|place| place.table)
+    }
+
+    /// Returns which chunk of the table failed, from 0.
+    pub fn chunk(&self) -> Option<usize> {
+        self.0.place.as_ref().map(|place| place.chunk)
+    }
+
+    /// Returns which rows of the table, counted from 0 in the order of their keys, the failed chunk
+    /// held.
+    pub fn rows(&self) -> Option<Range<usize>> {
+        self.0.place.as_ref().map(|place| place.rows.clone())
+    }
+
+    /// Returns the key of the row that failed, as text, where it could be found.
+    pub fn key(&self) -> Option<&str> {
+        self.0.place.as_ref()?.key.as_deref()
+    }
+
+    /// Returns whether the unit of work could not be planned; nothing was sent.
+    pub fn is_plan(&self) -> bool {
+        matches!(self.0.kind, Kind::Plan(_))
+    }
+
+    /// Returns whether the answer to COMMIT was lost or an error that leaves its outcome open: the
+    /// rows are all there, or none is. Looking for any one of the keys tells.
+    pub fn is_commit_unknown(&self) -> bool {
+        // A database that answers has rolled back: deferred constraints, serialization.
+        matches!(&self.0.kind, Kind::Commit(error) if error.as_database_error().is_none())
+    }
+
+    /// Returns whether a primary or unique key was already taken.
+    pub fn is_unique_violation(&self) -> bool {
+        self.as_database_error()
+            .is_some_and(DatabaseError::is_unique_violation)
+    }
+
+    /// Returns whether a row's parent does not exist.
+    pub fn is_foreign_key_violation(&self) -> bool {
+        self.as_database_error()
+            .is_some_and(DatabaseError::is_foreign_key_violation)
+    }
+
+    /// Returns SQLx's error, where it is one.
+    pub fn as_sqlx(&self) -> Option<&sqlx::Error> {
+        match &self.0.kind {
+            Kind::Begin(error) | Kind::Insert(error) | Kind::Commit(error) => Some(error),
+            Kind::Plan(_) | Kind::Bind(_) => None,
+        }
+    }
+
+    fn as_database_error(&self) -> Option<&(dyn DatabaseError + 'static)> {
+        self.as_sqlx()?.as_database_error()
+    }
+}
+
+fn is_about_a_row(error: &(dyn DatabaseError + 'static)) -> bool {
+    // SQLSTATE classes 22 (data exception) and 23 (integrity constraint violation); SQLite has
+    // codes of its own, which SQLx sorts into kinds.
+    let class = error
+        .code()
+        .is_some_and(|code| code.len() == 5 && (code.starts_with("22") || code.starts_with("23")));
+    class || !matches!(error.kind(), sqlx::error::ErrorKind::Other)
+}
+
+impl From<ordid_core::Error> for Error {
+    fn from(error: ordid_core::Error) -> Self {
+        Self(Box::new(Inner {
+            kind: Kind::Plan(error),
+            place: None,
+        }))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.kind {
+            Kind::Plan(error) => write!(f, "cannot plan the flush, nothing was sent: {error}"),
+            Kind::Begin(error) => write!(f, "cannot begin the flush, nothing was sent: {error}"),
+            Kind::Bind(_) => f.write_str("cannot bind a row"),
+            Kind::Insert(_) => f.write_str("cannot insert"),
+            Kind::Commit(error) if self.is_commit_unknown() => write!(
+                f,
+                "the answer to COMMIT was lost, so either all rows are written or none is; look \
+                 for one of the keys: {error}"
+            ),
+            Kind::Commit(error) => write!(f, "cannot commit, nothing was written: {error}"),
+        }?;
+        if let Some(place) = &self.0.place {
+            let Place {
+                table,
+                chunk,
+                rows,
+                key,
+            } = place;
+            write!(
+                f,
+                " into {table}, chunk {chunk} (rows {} to {})",
+                rows.start,
+                rows.end - 1
+            )?;
+            if let Some(key) = key {
+                write!(f, ", key {key}")?;
+            }
+            f.write_str(", nothing was written")?;
+        }
+        match &self.0.kind {
+            Kind::Bind(error) => write!(f, ": {error}"),
+            Kind::Insert(error) => write!(f, ": {error}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0.kind {
+            Kind::Plan(error) => Some(error),
+            Kind::Begin(error) | Kind::Insert(error) | Kind::Commit(error) => Some(error),
+            Kind::Bind(error) => Some(error.as_ref()),
+        }
+    }
+}
