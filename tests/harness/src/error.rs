@@ -1,0 +1,73 @@
+//! The error of this crate.
+
+use std::fmt;
+
+/// Why a server could not be found, started or chosen.
+#[derive(Debug)]
+pub struct Error {
+    message: String,
+    package: Option<&'static str>,
+    source: Option<std::io::Error>,
+}
+
+impl Error {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            package: None,
+            source: None,
+        }
+    }
+
+    pub(crate) fn io(what: impl Into<String>, source: std::io::Error) -> Self {
+        Self {
+            message: what.into(),
+            package: None,
+            source: Some(source),
+        }
+    }
+
+    pub(crate) fn missing(binary: &str, package: &'static str) -> Self {
+        Self {
+            message: format!("`{binary}` was not found: install the Debian package `{package}`"),
+            package: Some(package),
+            source: None,
+        }
+    }
+
+    /// Returns the Debian package to install, when the error is that a server's binary is missing.
+    #[must_use]
+    pub fn package(&self) -> Option<&'static str> {
+        self.package
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.source {
+            Some(source) => write!(f, ": {source}"),
+            None => Ok(()),
+        }
+    }
+}
+
+// The cause is already part of the text, so `source` stays `None`: a reporter which walks the
+// chain would print it twice.
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_binary_names_the_package() {
+        let error = Error::missing("initdb", "postgresql");
+        assert_eq!(
+            error.to_string(),
+            "`initdb` was not found: install the Debian package `postgresql`"
+        );
+        assert_eq!(error.package(), Some("postgresql"));
+        assert_eq!(Error::new("no").package(), None);
+    }
+}

@@ -1,0 +1,94 @@
+//! A private MariaDB server.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+use crate::find;
+use crate::process::Launch;
+use crate::server::{Recipe, connect};
+
+/// The binaries of MariaDB.
+pub(crate) struct MariaDb {
+    install: PathBuf,
+    server: PathBuf,
+    version: String,
+}
+
+impl MariaDb {
+    /// Finds the binaries in `PATH` and the system's folders.
+    pub(crate) fn find() -> Result<Self, Error> {
+        // `mysqld` is MariaDB's older name, but also the name of MySQL's server.
+        let (server, version) = ["mariadbd", "mysqld"]
+            .iter()
+            .filter_map(|name| {
+                let path = find::binary(&[name])?;
+                let version = find::version(&path)?;
+                version.contains("MariaDB").then_some((path, version))
+            })
+            .next()
+            .ok_or_else(|| Error::missing("mariadbd", Self::PACKAGE))?;
+        let install = find::binary(&["mariadb-install-db", "mysql_install_db"])
+            .ok_or_else(|| Error::missing("mariadb-install-db", Self::PACKAGE))?;
+        Ok(Self {
+            install,
+            server,
+            version,
+        })
+    }
+}
+
+impl Recipe for MariaDb {
+    const NAME: &'static str = "mariadb";
+    const USER: &'static str = "mysql";
+    const PACKAGE: &'static str = "mariadb-server";
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn url(&self, port: u16) -> String {
+        format!("mysql://root@127.0.0.1:{port}/mysql")
+    }
+
+    fn launch(&self, folder: &str, port: u16) -> Launch {
+        // `--no-defaults` must come first: the machine's own configuration is not ours.
+        let install = vec![
+            self.install.to_string_lossy().into_owned(),
+            "--no-defaults".to_owned(),
+            format!("--datadir={folder}/data"),
+            "--auth-root-authentication-method=normal".to_owned(),
+            "--skip-name-resolve".to_owned(),
+            "--skip-test-db".to_owned(),
+        ];
+        let serve = vec![
+            self.server.to_string_lossy().into_owned(),
+            "--no-defaults".to_owned(),
+            format!("--datadir={folder}/data"),
+            format!("--tmpdir={folder}"),
+            format!("--socket={folder}/socket"),
+            format!("--pid-file={folder}/mariadbd.pid"),
+            format!("--port={port}"),
+            "--bind-address=127.0.0.1".to_owned(),
+            "--skip-name-resolve".to_owned(),
+        ];
+        Launch {
+            prepare: vec![install],
+            serve,
+            stop: "TERM",
+        }
+    }
+
+    fn ready(&self, folder: &Path, port: u16) -> bool {
+        // The server writes the file once it has bound its port, so the greeting is its own and
+        // not that of a stranger that took the port first.
+        folder.join("mariadbd.pid").exists() && greeted(port).unwrap_or(false)
+    }
+}
+
+/// Tells whether the first packet on the port is a greeting of protocol version 10.
+fn greeted(port: u16) -> std::io::Result<bool> {
+    let mut packet = [0; 5];
+    connect(port)?.read_exact(&mut packet)?;
+    Ok(packet[4] == 10)
+}

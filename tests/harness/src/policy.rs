@@ -1,0 +1,208 @@
+//! Which server a live test uses.
+
+use std::env;
+
+use crate::{Error, Server};
+
+/// The servers that live tests know: the name, what it stands for, and whether this crate starts
+/// one itself.
+const SERVERS: [(&str, &str, bool); 6] = [
+    ("postgres", "PostgreSQL", true),
+    ("mariadb", "MariaDB", true),
+    ("mysql", "MySQL 8", false),
+    ("mssql", "SQL Server", false),
+    ("oracle", "Oracle", false),
+    ("etcd", "etcd", false),
+];
+
+const SKIP: &str = "ORDID_TEST_SKIP";
+
+/// What a live test does about its server.
+///
+/// The environment decides, the first match wins:
+///
+/// | variable                        | outcome                                      |
+/// |---------------------------------|----------------------------------------------|
+/// | `ORDID_TEST_SKIP=mariadb,mysql` | the named servers are skipped                |
+/// | `ORDID_TEST_POSTGRES_URL=...`   | that server is used, nothing is started      |
+/// | neither                         | PostgreSQL and MariaDB are started privately, other servers are skipped |
+///
+/// A variable that is set to nothing counts as not set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Use the server at this URL.
+    Use(String),
+    /// Start a private server.
+    StartPrivate,
+    /// Leave out the tests of this server, for this reason.
+    Skip(String),
+}
+
+/// Returns the policy for the server of this name, from the environment of this process.
+///
+/// # Errors
+///
+/// When the name, or a name in `ORDID_TEST_SKIP`, is not a server's.
+pub fn policy(name: &str) -> Result<Policy, Error> {
+    policy_from(name, |variable| env::var(variable).ok())
+}
+
+/// Returns the policy for the server of this name, from the given environment.
+///
+/// # Errors
+///
+/// As [`policy`].
+pub fn policy_from(name: &str, get: impl Fn(&str) -> Option<String>) -> Result<Policy, Error> {
+    let get = |variable: &str| get(variable).filter(|value| !value.trim().is_empty());
+    let skipped = get(SKIP).unwrap_or_default();
+    let skipped: Vec<&str> = skipped
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .collect();
+    for name in &skipped {
+        if !SERVERS.iter().any(|(known, ..)| known == name) {
+            return Err(unknown(&format!(
+                "{SKIP} names the unknown server `{name}`"
+            )));
+        }
+    }
+    let Some((_, title, private)) = SERVERS.iter().find(|(known, ..)| *known == name) else {
+        return Err(unknown(&format!("unknown server `{name}`")));
+    };
+
+    if skipped.contains(&name) {
+        return Ok(Policy::Skip(format!("named in {SKIP}")));
+    }
+    let variable = format!("ORDID_TEST_{}_URL", name.to_uppercase());
+    Ok(match get(&variable) {
+        Some(url) => Policy::Use(url),
+        None if *private => Policy::StartPrivate,
+        None => Policy::Skip(format!(
+            "set {variable} to run: {title} is not started privately"
+        )),
+    })
+}
+
+fn unknown(message: &str) -> Error {
+    let names: Vec<&str> = SERVERS.iter().map(|(name, ..)| *name).collect();
+    Error::new(format!("{message}: use one of {}", names.join(", ")))
+}
+
+/// A server that a live test may use, or the reason why there is none.
+#[derive(Debug)]
+pub enum Access {
+    /// Someone else's server, at this URL.
+    Url(String),
+    /// A private server, stopped when this value is dropped.
+    Private(Server),
+    /// No server, for this reason.
+    Skip(String),
+}
+
+impl Access {
+    /// Returns the administrator's URL, unless the server is skipped.
+    #[must_use]
+    pub fn url(&self) -> Option<String> {
+        match self {
+            Self::Url(url) => Some(url.clone()),
+            Self::Private(server) => Some(server.url()),
+            Self::Skip(_) => None,
+        }
+    }
+}
+
+/// Follows the [`policy`] for the server of this name, starting a private one where it says so.
+///
+/// # Errors
+///
+/// As [`policy`] and [`start`](crate::start).
+pub fn access(name: &str) -> Result<Access, Error> {
+    Ok(match policy(name)? {
+        Policy::Use(url) => Access::Url(url),
+        Policy::StartPrivate => Access::Private(crate::start(name)?),
+        Policy::Skip(reason) => Access::Skip(reason),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decide(name: &str, variables: &[(&str, &str)]) -> Result<Policy, String> {
+        policy_from(name, |wanted| {
+            let found = variables.iter().find(|(variable, _)| *variable == wanted);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+        .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn private_servers_are_started() {
+        assert_eq!(decide("postgres", &[]), Ok(Policy::StartPrivate));
+        assert_eq!(
+            decide("mariadb", &[("ORDID_TEST_SKIP", " ")]),
+            Ok(Policy::StartPrivate)
+        );
+        assert_eq!(
+            decide("mariadb", &[("ORDID_TEST_MARIADB_URL", "")]),
+            Ok(Policy::StartPrivate),
+            "a variable that is set to nothing counts as not set"
+        );
+    }
+
+    #[test]
+    fn other_servers_need_a_url() {
+        assert_eq!(
+            decide("mysql", &[("ORDID_TEST_MARIADB_URL", "mysql://m/")]),
+            Ok(Policy::Skip(
+                "set ORDID_TEST_MYSQL_URL to run: MySQL 8 is not started privately".to_owned()
+            ))
+        );
+        assert_eq!(
+            decide("mssql", &[]),
+            Ok(Policy::Skip(
+                "set ORDID_TEST_MSSQL_URL to run: SQL Server is not started privately".to_owned()
+            ))
+        );
+        assert_eq!(
+            decide("mysql", &[("ORDID_TEST_MYSQL_URL", "mysql://m/")]),
+            Ok(Policy::Use("mysql://m/".to_owned()))
+        );
+    }
+
+    #[test]
+    fn skipping_wins_over_a_url() {
+        let variables = [
+            ("ORDID_TEST_SKIP", "mysql, postgres,"),
+            ("ORDID_TEST_POSTGRES_URL", "postgres://p/"),
+        ];
+        let skip = Ok(Policy::Skip("named in ORDID_TEST_SKIP".to_owned()));
+        assert_eq!(decide("postgres", &variables), skip);
+        assert_eq!(decide("mysql", &variables), skip);
+        assert_eq!(decide("mariadb", &variables), Ok(Policy::StartPrivate));
+        assert_eq!(
+            decide("postgres", &variables[1..]),
+            Ok(Policy::Use("postgres://p/".to_owned()))
+        );
+    }
+
+    #[test]
+    fn unknown_names_are_errors() {
+        assert_eq!(
+            decide("postgres", &[("ORDID_TEST_SKIP", "postgresql")]),
+            Err(
+                "ORDID_TEST_SKIP names the unknown server `postgresql`: use one of postgres, \
+                 mariadb, mysql, mssql, oracle, etcd"
+                    .to_owned()
+            )
+        );
+        assert_eq!(
+            decide("maria", &[]),
+            Err(
+                "unknown server `maria`: use one of postgres, mariadb, mysql, mssql, oracle, etcd"
+                    .to_owned()
+            )
+        );
+    }
+}

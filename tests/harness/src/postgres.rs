@@ -1,0 +1,145 @@
+//! A private PostgreSQL server.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+use crate::find;
+use crate::process::Launch;
+use crate::server::{Recipe, connect};
+
+/// Debian's layout: the server's binaries are not in `PATH`, and several versions may be there.
+const DEBIAN: &str = "/usr/lib/postgresql";
+
+/// The binaries of PostgreSQL.
+pub(crate) struct Postgres {
+    folder: PathBuf,
+    version: String,
+}
+
+impl Postgres {
+    /// Finds the newest version in Debian's folder, else the one in `PATH`.
+    pub(crate) fn find() -> Result<Self, Error> {
+        let mut versions: Vec<(Vec<u32>, PathBuf)> = std::fs::read_dir(DEBIAN)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| {
+                let number = version_number(entry.file_name().to_str()?)?;
+                Some((number, entry.path().join("bin")))
+            })
+            .collect();
+        versions.sort();
+
+        let debian = versions.into_iter().rev().map(|(_, folder)| folder);
+        for folder in debian.chain(find::folders()) {
+            let server = folder.join("postgres");
+            if !server.is_file() || !folder.join("initdb").is_file() {
+                continue;
+            }
+            if let Some(version) = find::version(&server) {
+                return Ok(Self { folder, version });
+            }
+        }
+        Err(Error::missing("initdb` with `postgres", "postgresql"))
+    }
+
+    fn path(&self, binary: &str) -> String {
+        self.folder.join(binary).to_string_lossy().into_owned()
+    }
+}
+
+fn version_number(name: &str) -> Option<Vec<u32>> {
+    name.split('.').map(|part| part.parse().ok()).collect()
+}
+
+impl Recipe for Postgres {
+    const NAME: &'static str = "postgres";
+    // PostgreSQL refuses to run as root.
+    const USER: &'static str = "postgres";
+    const PACKAGE: &'static str = "postgresql";
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn url(&self, port: u16) -> String {
+        format!("postgres://postgres@127.0.0.1:{port}/postgres")
+    }
+
+    fn launch(&self, folder: &str, port: u16) -> Launch {
+        let data = format!("{folder}/data");
+        let initdb = vec![
+            self.path("initdb"),
+            format!("--pgdata={data}"),
+            "--username=postgres".to_owned(),
+            "--auth=trust".to_owned(),
+            "--encoding=UTF8".to_owned(),
+            "--locale=C.UTF-8".to_owned(),
+            // Of `initdb` only: the server itself keeps `fsync` on.
+            "--no-sync".to_owned(),
+            "--no-instructions".to_owned(),
+        ];
+        let mut serve = vec![
+            self.path("postgres"),
+            "-D".to_owned(),
+            data,
+            "-p".to_owned(),
+            port.to_string(),
+        ];
+        for setting in [
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("unix_socket_directories={folder}"),
+            "max_connections=100".to_owned(),
+            "logging_collector=off".to_owned(),
+            "log_destination=stderr".to_owned(),
+        ] {
+            serve.extend(["-c".to_owned(), setting]);
+        }
+        // SIGINT is the "fast" shutdown: it does not wait for clients to leave.
+        Launch {
+            prepare: vec![initdb],
+            serve,
+            stop: "INT",
+        }
+    }
+
+    fn ready(&self, folder: &Path, port: u16) -> bool {
+        // The eighth line of this file says `ready`. Unlike an answer on the port it cannot come
+        // from a stranger that took the port first.
+        let status = std::fs::read_to_string(folder.join("data/postmaster.pid"));
+        let ready = status.is_ok_and(|text| {
+            text.lines()
+                .nth(7)
+                .is_some_and(|line| line.starts_with("ready"))
+        });
+        ready && authenticated(port).unwrap_or(false)
+    }
+}
+
+/// Sends a startup message and tells whether the answer is `AuthenticationOk`.
+fn authenticated(port: u16) -> std::io::Result<bool> {
+    let mut stream = connect(port)?;
+    let parameters = b"user\0postgres\0database\0postgres\0\0";
+    let length = u32::try_from(8 + parameters.len()).map_err(std::io::Error::other)?;
+    let mut message = length.to_be_bytes().to_vec();
+    message.extend(196_608_u32.to_be_bytes()); // protocol 3.0
+    message.extend(parameters);
+    stream.write_all(&message)?;
+
+    let mut answer = [0; 9];
+    stream.read_exact(&mut answer)?;
+    stream.write_all(b"X\0\0\0\x04")?; // Terminate
+    Ok(answer == *b"R\0\0\0\x08\0\0\0\0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_as_numbers() {
+        assert!(version_number("15") > version_number("9.6"));
+        assert_eq!(version_number("common"), None);
+    }
+}

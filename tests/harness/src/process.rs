@@ -1,0 +1,381 @@
+//! A server's process, its folder, and the watchdog that owns both.
+
+use std::fmt;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::Error;
+use crate::find;
+
+/// How many lines of the log an error quotes.
+const TAIL: usize = 20;
+/// A socket's path must stay under 108 bytes (104 on some systems), its folder well under that.
+const LONGEST_BASE: usize = 60;
+/// How long to wait for the watchdog. It gives the server 20 s before it kills it.
+const STOP: Duration = Duration::from_secs(40);
+
+/// The commands of a server, each a program with its arguments.
+pub(crate) struct Launch {
+    /// Run one after the other; each must succeed.
+    pub(crate) prepare: Vec<Vec<String>>,
+    /// The server itself, in the foreground.
+    pub(crate) serve: Vec<String>,
+    /// The signal for an orderly stop, without `SIG`.
+    pub(crate) stop: &'static str,
+}
+
+/// The account that runs a server for root.
+struct Account {
+    uid: u32,
+    gid: u32,
+}
+
+/// A new folder, owned by the account which will run the server.
+pub(crate) struct Folder {
+    dir: TempDir,
+    text: String,
+    account: Option<Account>,
+}
+
+impl Folder {
+    pub(crate) fn create(
+        name: &str,
+        user: &'static str,
+        package: &'static str,
+    ) -> Result<Self, Error> {
+        let account = match id(&["-u"]) {
+            Some(0) => Some(account(user, package)?),
+            _ => None,
+        };
+        let base = base(account.is_some());
+        let cannot = |error| {
+            Error::io(
+                format!("cannot create a folder in {}", base.display()),
+                error,
+            )
+        };
+        let dir = tempfile::Builder::new()
+            .prefix(&format!("ordid-{name}-"))
+            .tempdir_in(&base)
+            .map_err(cannot)?;
+        // Not through the builder, which leaves the last word to the umask.
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).map_err(cannot)?;
+        if let Some(Account { uid, gid }) = account {
+            chown(dir.path(), Some(uid), Some(gid)).map_err(cannot)?;
+        }
+        let text = dir.path().to_string_lossy().into_owned();
+        Ok(Self { dir, text, account })
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// A command line for the shell, run by the folder's owner.
+    fn command(&self, arguments: &[String]) -> String {
+        let mut words = Vec::new();
+        if let Some(Account { uid, gid }) = self.account {
+            // Not runuser(1): it stays in between as a process that takes our signals.
+            words.push(format!(
+                "setpriv --reuid={uid} --regid={gid} --init-groups --"
+            ));
+        }
+        words.extend(arguments.iter().map(|argument| quote(argument)));
+        words.join(" ")
+    }
+}
+
+/// The folder for temporary folders: the system's, unless the server could not use it.
+fn base(shared: bool) -> PathBuf {
+    let base = std::env::temp_dir();
+    let short = base.to_str().is_some_and(|text| text.len() <= LONGEST_BASE);
+    let open = |folder: &Path| {
+        std::fs::metadata(folder).is_ok_and(|meta| meta.permissions().mode() & 0o001 != 0)
+    };
+    if base.is_absolute() && short && (!shared || base.ancestors().all(open)) {
+        base
+    } else {
+        PathBuf::from("/tmp")
+    }
+}
+
+fn account(user: &'static str, package: &'static str) -> Result<Account, Error> {
+    match (id(&["-u", user]), id(&["-g", user])) {
+        (Some(uid), Some(gid)) => Ok(Account { uid, gid }),
+        _ => Err(Error::new(format!(
+            "root has no account `{user}` to run the server as: install the Debian package \
+             `{package}`, or run as another user"
+        ))),
+    }
+}
+
+fn id(arguments: &[&str]) -> Option<u32> {
+    find::output(Command::new("id").args(arguments))?
+        .parse()
+        .ok()
+}
+
+/// One word for the shell.
+fn quote(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A server's process under its watchdog.
+pub(crate) struct Process {
+    name: &'static str,
+    folder: PathBuf,
+    watchdog: Child,
+    /// Closed when this process ends in whatever way; then the watchdog stops the server.
+    pipe: Option<ChildStdin>,
+}
+
+impl Process {
+    pub(crate) fn start(
+        name: &'static str,
+        folder: Folder,
+        launch: &Launch,
+    ) -> Result<Self, Error> {
+        let script = script(&folder, launch);
+        let mut watchdog = Command::new("sh")
+            .args(["-c", &script])
+            .env("LC_ALL", "C")
+            .env("HOME", folder.text())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // A terminal's Ctrl-C goes to the group of this process, not to the server's.
+            .process_group(0)
+            .spawn()
+            .map_err(|error| Error::io("cannot run `sh`, which watches over the server", error))?;
+        let pipe = watchdog.stdin.take();
+        // From here on the folder is the watchdog's to remove.
+        Ok(Self {
+            name,
+            folder: folder.dir.keep(),
+            watchdog,
+            pipe,
+        })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn pid(&self) -> Result<u32, Error> {
+        let path = self.folder.join("pid");
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| Error::io(format!("cannot read {}", path.display()), error))?;
+        text.trim()
+            .parse()
+            .map_err(|_| Error::new(format!("{} holds no number", path.display())))
+    }
+
+    pub(crate) fn log(&self) -> String {
+        let bytes = std::fs::read(self.folder.join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// An error that quotes the end of the log.
+    pub(crate) fn error(&self, message: &str) -> Error {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().collect();
+        let tail = lines
+            .get(lines.len().saturating_sub(TAIL)..)
+            .unwrap_or_default();
+        if tail.is_empty() {
+            return Error::new(format!("{message}; its log is empty"));
+        }
+        Error::new(format!(
+            "{message}; its log ends with:\n  {}",
+            tail.join("\n  ")
+        ))
+    }
+
+    /// Fails when the server has ended.
+    pub(crate) fn check(&mut self) -> Result<(), Error> {
+        if let Ok(status) = std::fs::read_to_string(self.folder.join("exited")) {
+            let message = format!("{} did not start (status {})", self.name, status.trim());
+            return Err(self.error(&message));
+        }
+        match self.watchdog.try_wait() {
+            Ok(None) => Ok(()),
+            Ok(Some(status)) => {
+                Err(self.error(&format!("the watchdog of {} ended ({status})", self.name)))
+            }
+            Err(error) => Err(Error::io(
+                format!("cannot watch the watchdog of {}", self.name),
+                error,
+            )),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        drop(self.pipe.take());
+        let deadline = Instant::now() + STOP;
+        while matches!(self.watchdog.try_wait(), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // The watchdog has done it, unless someone killed the watchdog.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process")
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The watchdog.
+///
+/// The foreground runs the commands; `pid` names the one that runs, `exited` holds the status of
+/// the last one. The background waits for the pipe (file 3) to close, and then asks the running
+/// command to stop, again every 2 s and in the end with SIGKILL. Only when both are through is
+/// the folder removed, so that an error can still quote the log of a server that died.
+///
+/// The last signal goes to the rest of the watchdog's own process group: a `prepare` command that
+/// was cut short may have left children.
+fn script(folder: &Folder, launch: &Launch) -> String {
+    let steps: Vec<String> = launch
+        .prepare
+        .iter()
+        .chain([&launch.serve])
+        .map(|arguments| format!("step {}", folder.command(arguments)))
+        .collect();
+    format!(
+        r#"exec 3<&0 </dev/null
+umask 022
+cd {folder} || exit 1
+: >log
+
+{{
+    while read -r _ <&3; do :; done
+    : >stopping
+    n=0
+    while [ ! -e exited ]; do
+        if [ "$n" -ge 200 ]; then
+            kill -s KILL "$(cat pid)"
+        elif [ "$((n % 20))" -eq 0 ]; then
+            kill -s {stop} "$(cat pid)"
+        fi
+        sleep 0.1
+        n=$((n + 1))
+    done
+}} &
+watcher=$!
+
+step() {{
+    [ ! -e stopping ] || return 1
+    "$@" >>log 2>&1 3<&- &
+    echo "$!" >pid.new
+    mv pid.new pid
+    wait "$!"
+}}
+
+{steps}
+echo "$?" >exited.new
+mv exited.new exited
+wait "$watcher"
+
+trap : TERM
+kill -s TERM 0
+cd /
+n=0
+while [ -e {folder} ] && [ "$n" -lt 50 ]; do
+    rm -rf {folder}
+    [ ! -e {folder} ] || sleep 0.1
+    n=$((n + 1))
+done
+"#,
+        folder = quote(folder.text()),
+        stop = launch.stop,
+        steps = steps.join(" &&\n"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(prepare: &[&str], serve: &[&str]) -> Process {
+        // The tests' commands need no account of their own: they run as whoever runs the tests.
+        let dir = tempfile::tempdir_in("/tmp").expect("a folder");
+        let text = dir.path().to_str().expect("UTF-8").to_owned();
+        let folder = Folder {
+            dir,
+            text,
+            account: None,
+        };
+        let words = |list: &[&str]| list.iter().map(|&word| word.to_owned()).collect();
+        let launch = Launch {
+            prepare: vec![words(prepare)],
+            serve: words(serve),
+            stop: "TERM",
+        };
+        Process::start("thing", folder, &launch).expect("started")
+    }
+
+    fn wait(process: &mut Process) -> Error {
+        for _ in 0..500 {
+            if let Err(error) = process.check() {
+                return error;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the command is still running");
+    }
+
+    #[test]
+    fn a_failed_start_quotes_the_log() {
+        let mut process = process(
+            &["echo", "it's prepared"],
+            &["sh", "-c", "echo broken; exit 3"],
+        );
+        let error = wait(&mut process);
+        assert_eq!(
+            error.to_string(),
+            "thing did not start (status 3); its log ends with:\n  it's prepared\n  broken"
+        );
+        let folder = process.folder().to_owned();
+        assert!(folder.exists());
+        drop(process);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_failed_preparation_ends_the_start() {
+        let mut process = process(&["sh", "-c", "exit 4"], &["echo", "served"]);
+        let error = wait(&mut process);
+        assert_eq!(
+            error.to_string(),
+            "thing did not start (status 4); its log is empty"
+        );
+    }
+
+    #[test]
+    fn a_stop_during_preparation_ends_at_once() {
+        let process = process(&["sleep", "60"], &["sleep", "60"]);
+        let folder = process.folder().to_owned();
+        let started = Instant::now();
+        drop(process);
+        assert!(!folder.exists());
+        assert!(started.elapsed() < Duration::from_secs(10));
+    }
+
+    #[test]
+    fn a_log_is_quoted_by_its_end() {
+        let mut process = process(&["true"], &["seq", "1", "100"]);
+        let error = wait(&mut process).to_string();
+        assert!(error.contains("ends with:\n  81\n  82\n"), "{error}");
+        assert!(error.ends_with("\n  100"), "{error}");
+    }
+}

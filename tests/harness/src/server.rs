@@ -1,0 +1,220 @@
+//! A running private server, and what each kind of server has to say about itself.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::Error;
+use crate::process::{Folder, Launch, Process};
+
+/// How long a server may take from the first command to its first answer.
+const START: Duration = Duration::from_secs(90);
+/// How often a lost race for the port is run again.
+const ATTEMPTS: u32 = 5;
+
+/// What is particular to one kind of server.
+pub(crate) trait Recipe {
+    /// The name in error messages, folder names and environment variables.
+    const NAME: &'static str;
+    /// The account that runs the server when this process belongs to root.
+    const USER: &'static str;
+    /// The Debian package, which also creates that account.
+    const PACKAGE: &'static str;
+
+    /// What the server's binary says to `--version`.
+    fn version(&self) -> &str;
+    /// The administrator's URL.
+    fn url(&self, port: u16) -> String;
+    /// The commands which run the server in this folder, on this port of 127.0.0.1.
+    fn launch(&self, folder: &str, port: u16) -> Launch;
+    /// Tells whether the server takes connections. Asked again and again until it does.
+    fn ready(&self, folder: &Path, port: u16) -> bool;
+}
+
+/// A private server. Dropping it stops the server and removes its folder.
+#[derive(Debug)]
+#[must_use = "dropping the server stops it"]
+pub struct Server {
+    name: &'static str,
+    url: String,
+    port: u16,
+    version: String,
+    process: Process,
+}
+
+impl Server {
+    pub(crate) fn start<R: Recipe>(recipe: &R) -> Result<Self, Error> {
+        let mut attempt = 1;
+        loop {
+            let port = free_port()?;
+            let folder = Folder::create(R::NAME, R::USER, R::PACKAGE)?;
+            let launch = recipe.launch(folder.text(), port);
+            let mut process = Process::start(R::NAME, folder, &launch)?;
+            match wait(recipe, &mut process, port) {
+                Ok(()) => {
+                    return Ok(Self {
+                        name: R::NAME,
+                        url: recipe.url(port),
+                        port,
+                        version: recipe.version().to_owned(),
+                        process,
+                    });
+                }
+                Err(_) if attempt < ATTEMPTS && lost_port(&process.log()) => attempt += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Returns the server's name, such as `postgres`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Returns the administrator's URL, with the database that every server of this kind has.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.url.clone()
+    }
+
+    /// Returns the port on 127.0.0.1.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Returns what the server's binary says to `--version`.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Returns the temporary folder with the server's data, sockets and log.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.process.folder()
+    }
+
+    /// Returns the id of the server's main process.
+    ///
+    /// # Errors
+    ///
+    /// When the folder no longer has the file that holds it.
+    pub fn pid(&self) -> Result<u32, Error> {
+        self.process.pid()
+    }
+
+    /// Returns everything the server has logged so far, as far as it can be read.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.process.log()
+    }
+}
+
+fn wait<R: Recipe>(recipe: &R, process: &mut Process, port: u16) -> Result<(), Error> {
+    let deadline = Instant::now() + START;
+    while !recipe.ready(process.folder(), port) {
+        process.check()?;
+        if Instant::now() > deadline {
+            return Err(process.error(&format!(
+                "{} did not answer on port {port} within {} s",
+                R::NAME,
+                START.as_secs()
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// A port that is free now. Someone else may take it before the server does: see [`lost_port`].
+fn free_port() -> Result<u16, Error> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(|error| Error::io("cannot find a free port on 127.0.0.1", error))
+}
+
+/// Tells whether a server that ended says that its port was taken. It speaks English: the
+/// watchdog sets `LC_ALL=C`.
+fn lost_port(log: &str) -> bool {
+    log.contains("Address already in use")
+}
+
+/// Connects to a port of 127.0.0.1 that should answer at once.
+pub(crate) fn connect(port: u16) -> std::io::Result<TcpStream> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let limit = Duration::from_secs(2);
+    let stream = TcpStream::connect_timeout(&address, limit)?;
+    stream.set_read_timeout(Some(limit))?;
+    stream.set_write_timeout(Some(limit))?;
+    Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// A server of which the first attempts lose their port.
+    struct Unlucky {
+        losses: Cell<u32>,
+    }
+
+    impl Recipe for Unlucky {
+        const NAME: &'static str = "unlucky";
+        const USER: &'static str = "nobody";
+        const PACKAGE: &'static str = "base-passwd";
+
+        fn version(&self) -> &str {
+            "1"
+        }
+
+        fn url(&self, port: u16) -> String {
+            format!("unlucky://127.0.0.1:{port}/")
+        }
+
+        fn launch(&self, _folder: &str, _port: u16) -> Launch {
+            let script = match self.losses.get() {
+                0 => "touch ready; exec sleep 60",
+                losses => {
+                    self.losses.set(losses - 1);
+                    "echo Bind on TCP/IP port: Address already in use; exit 1"
+                }
+            };
+            let serve = ["sh", "-c", script].map(str::to_owned).to_vec();
+            Launch {
+                prepare: Vec::new(),
+                serve,
+                stop: "TERM",
+            }
+        }
+
+        fn ready(&self, folder: &Path, _port: u16) -> bool {
+            folder.join("ready").exists()
+        }
+    }
+
+    #[test]
+    fn a_lost_port_is_tried_again() {
+        let server = Server::start(&Unlucky {
+            losses: Cell::new(4),
+        })
+        .expect("the fifth attempt");
+        assert_eq!(
+            server.url(),
+            format!("unlucky://127.0.0.1:{}/", server.port())
+        );
+        let error = Server::start(&Unlucky {
+            losses: Cell::new(5),
+        })
+        .expect_err("no attempt");
+        assert_eq!(
+            error.to_string(),
+            "unlucky did not start (status 1); its log ends with:\n  \
+             Bind on TCP/IP port: Address already in use"
+        );
+    }
+}

@@ -1,0 +1,214 @@
+//! Starts and stops real servers.
+//!
+//! A server that `ORDID_TEST_SKIP` names is not started. One that a URL names still is, if it is
+//! installed: private servers are what this file is about.
+
+use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::{Arguments, Completion, Trial};
+use ordid_harness::{Policy, Server};
+
+/// A kill has to be noticed, and the server to shut down, within this time.
+const LIMIT: Duration = Duration::from_secs(15);
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let trials = vec![
+        trial(
+            "postgres_starts_and_stops",
+            "postgres",
+            postgres_starts_and_stops,
+        ),
+        trial(
+            "mariadb_starts_and_stops",
+            "mariadb",
+            mariadb_starts_and_stops,
+        ),
+        trial(
+            "a_panic_stops_the_server",
+            "postgres",
+            a_panic_stops_the_server,
+        ),
+        trial("postgres_goes_with_a_killed_owner", "postgres", || {
+            goes_with_a_killed_owner("postgres");
+        }),
+        trial("mariadb_goes_with_a_killed_owner", "mariadb", || {
+            goes_with_a_killed_owner("mariadb");
+        }),
+        trial(
+            "a_half_made_server_goes_with_its_owner",
+            "mariadb",
+            a_half_made_server_goes_with_its_owner,
+        ),
+    ];
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// A test that is reported as ignored, with the reason, where its server is not wanted.
+fn trial(name: &str, server: &'static str, test: impl FnOnce() + Send + 'static) -> Trial {
+    Trial::ignorable_test(name, move || {
+        let reason = match ordid_harness::policy(server)? {
+            Policy::StartPrivate => None,
+            Policy::Use(_) => ordid_harness::installed(server)
+                .err()
+                .map(|error| error.to_string()),
+            Policy::Skip(reason) => Some(reason),
+        };
+        Ok(match reason {
+            Some(reason) => Completion::ignored_with(reason),
+            None => {
+                test();
+                Completion::Completed
+            }
+        })
+    })
+}
+
+fn port_is_open(port: u16) -> bool {
+    TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
+}
+
+fn process_is_alive(pid: u32) -> bool {
+    let script = format!("kill -0 {pid} 2>/dev/null");
+    Command::new("sh")
+        .args(["-c", &script])
+        .status()
+        .expect("sh runs")
+        .success()
+}
+
+fn stops_cleanly(server: Server, scheme: &str) {
+    let (port, folder, pid) = (
+        server.port(),
+        server.folder().to_owned(),
+        server.pid().expect("a process"),
+    );
+    assert!(
+        server
+            .url()
+            .starts_with(&format!("{scheme}@127.0.0.1:{port}/")),
+        "{}",
+        server.url()
+    );
+    assert!(!server.version().is_empty());
+    assert!(port_is_open(port));
+    assert!(process_is_alive(pid));
+    assert!(folder.is_dir());
+    drop(server);
+    assert!(!port_is_open(port), "the port is closed");
+    assert!(!process_is_alive(pid), "the process is gone");
+    assert!(!folder.exists(), "the folder is removed");
+}
+
+fn postgres_starts_and_stops() {
+    let server = ordid_harness::postgres().expect("a server");
+    assert_eq!(server.name(), "postgres");
+    assert!(
+        server.version().contains("PostgreSQL"),
+        "{}",
+        server.version()
+    );
+    stops_cleanly(server, "postgres://postgres");
+}
+
+fn mariadb_starts_and_stops() {
+    let server = ordid_harness::mariadb().expect("a server");
+    assert_eq!(server.name(), "mariadb");
+    assert!(server.version().contains("MariaDB"), "{}", server.version());
+    stops_cleanly(server, "mysql://root");
+}
+
+fn a_panic_stops_the_server() {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let server = ordid_harness::postgres().expect("a server");
+        sender
+            .send((server.port(), server.folder().to_owned()))
+            .expect("a receiver");
+        // Unwinds as a panic does, without the message in the tests' output.
+        std::panic::resume_unwind(Box::new("on purpose"));
+    });
+    let (port, folder) = receiver.recv().expect("a server");
+    assert!(thread.join().is_err());
+    assert!(!port_is_open(port));
+    assert!(!folder.exists());
+}
+
+/// The server must go when its owner is killed without a chance to clean up.
+fn goes_with_a_killed_owner(name: &str) {
+    let mut owner = Command::new(env!("CARGO_BIN_EXE_private-server"))
+        .arg(name)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the helper runs");
+    let mut lines = BufReader::new(owner.stdout.take().expect("its output")).lines();
+    let mut line = || lines.next().expect("a line").expect("readable");
+    let url = line();
+    let folder = PathBuf::from(line());
+    let pid: u32 = read(&folder.join("pid")).trim().parse().expect("a number");
+    let port: u16 = url
+        .rsplit_once('/')
+        .and_then(|(host, _)| host.rsplit_once(':'))
+        .and_then(|(_, port)| port.parse().ok())
+        .expect("a port");
+    assert!(process_is_alive(pid));
+    assert!(port_is_open(port));
+
+    owner.kill().expect("SIGKILL"); // the owner gets no chance to drop anything
+    owner.wait().expect("it ends");
+    let killed = Instant::now();
+    while process_is_alive(pid) || folder.exists() {
+        assert!(
+            killed.elapsed() < LIMIT,
+            "{name} ({pid}) or {} is left over",
+            folder.display()
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(!port_is_open(port));
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).expect("readable")
+}
+
+/// The same while the data folder is still being created, when there is no server yet.
+fn a_half_made_server_goes_with_its_owner() {
+    let parent = tempfile::Builder::new()
+        .prefix("ordid-half-")
+        .tempdir_in("/tmp")
+        .expect("a folder");
+    std::fs::set_permissions(
+        parent.path(),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .expect("permissions");
+    let entries = || std::fs::read_dir(parent.path()).expect("a folder").count();
+    let mut owner = Command::new(env!("CARGO_BIN_EXE_private-server"))
+        .arg("mariadb")
+        .env("TMPDIR", parent.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the helper runs");
+    while entries() == 0 {
+        assert!(
+            owner.try_wait().expect("a status").is_none(),
+            "the helper failed"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    owner.kill().expect("SIGKILL");
+    owner.wait().expect("it ends");
+    let killed = Instant::now();
+    while entries() != 0 {
+        assert!(killed.elapsed() < LIMIT, "the folder is left over");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,51 @@
+//! `cargo xtask bench`.
+
+use std::process::ExitCode;
+
+use crate::check::BENCH;
+use crate::run::{self, Result};
+use crate::servers::Servers;
+
+/// The benches.
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+pub(crate) enum Name {
+    /// Making keys
+    Generate,
+    /// Inserting rows, on the database servers
+    Flush,
+}
+
+impl Name {
+    fn program(self) -> &'static str {
+        match self {
+            Self::Generate => "bench-generate",
+            Self::Flush => "bench-flush",
+        }
+    }
+}
+
+/// Runs one bench, or all of them in turn.
+pub(crate) fn bench(name: Option<Name>, extra: &[String]) -> Result<ExitCode> {
+    if !run::root().join(BENCH).exists() {
+        return Err(format!("there is no {BENCH}: this checkout has no benches"));
+    }
+    let names = name.map_or(vec![Name::Generate, Name::Flush], |name| vec![name]);
+    for name in names {
+        let mut command = run::cargo(&["run", "--release", "--locked", "--manifest-path", BENCH]);
+        command.args(["--bin", name.program(), "--"]).args(extra);
+        // No server runs next to a bench that does not use it.
+        let servers = if name == Name::Flush {
+            Some(Servers::start()?)
+        } else {
+            None
+        };
+        if let Some(servers) = &servers {
+            servers.export(&mut command);
+        }
+        let status = run::status(&mut command)?;
+        if !status.success() {
+            return Ok(run::code(status));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,163 @@
+//! `cargo xtask check`.
+
+use std::process::{Command, ExitCode};
+
+use serde_json::Value;
+
+use crate::run::{self, Result};
+
+/// The benches are a workspace of their own.
+pub(crate) const BENCH: &str = "bench/Cargo.toml";
+
+/// Runs every check, up to the first that fails.
+pub(crate) fn check() -> Result<ExitCode> {
+    step("format", &mut run::cargo(&["fmt", "--all", "--check"]))?;
+    let lints = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    step("lints", &mut run::cargo(&lints))?;
+    let docs = ["doc", "--workspace", "--no-deps", "--locked"];
+    step("docs", run::cargo(&docs).env("RUSTDOCFLAGS", "-D warnings"))?;
+
+    for package in packages()? {
+        for features in package.selections() {
+            let mut command = run::cargo(&["check", "-p", &package.name, "--locked"]);
+            command.args(&features);
+            let what = if features.is_empty() {
+                "default".to_owned()
+            } else {
+                features.join(" ")
+            };
+            step(
+                &format!("features of {}: {what}", package.name),
+                &mut command,
+            )?;
+        }
+    }
+
+    if run::root().join(BENCH).exists() {
+        let format = ["fmt", "--all", "--check", "--manifest-path", BENCH];
+        step("format of bench", &mut run::cargo(&format))?;
+        let mut lints = run::cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
+        lints.args(["--manifest-path", BENCH, "--", "-D", "warnings"]);
+        step("lints of bench", &mut lints)?;
+    }
+    println!("\nevery check passed");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn step(heading: &str, command: &mut Command) -> Result<()> {
+    println!("== {heading}");
+    run::succeed(command)
+}
+
+/// A package that gets published, and so meets feature combinations that the workspace never
+/// builds.
+#[derive(Debug, PartialEq)]
+struct Package {
+    name: String,
+    features: Vec<String>,
+}
+
+impl Package {
+    /// The flags of `cargo check` for no feature, the default, each feature alone, and all.
+    fn selections(&self) -> Vec<Vec<String>> {
+        let own = |flags: &[&str]| flags.iter().map(|&flag| flag.to_owned()).collect();
+        if self.features.is_empty() {
+            return vec![own(&[])];
+        }
+        let mut selections = vec![own(&["--no-default-features"]), own(&[])];
+        for feature in self.features.iter().filter(|feature| *feature != "default") {
+            selections.push(own(&["--no-default-features", "--features", feature]));
+        }
+        selections.push(own(&["--all-features"]));
+        selections
+    }
+}
+
+fn packages() -> Result<Vec<Package>> {
+    let mut command = run::cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"]);
+    command.stderr(std::process::Stdio::inherit());
+    let output = command
+        .output()
+        .map_err(|error| run::cannot_run(&command, &error))?;
+    if !output.status.success() {
+        return Err(format!(
+            "`{}` failed ({})",
+            run::text(&command),
+            output.status
+        ));
+    }
+    let metadata: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|error| format!("cannot read what `cargo metadata` wrote: {error}"))?;
+    publishable(&metadata).ok_or_else(|| "`cargo metadata` wrote an unknown form".to_owned())
+}
+
+fn publishable(metadata: &Value) -> Option<Vec<Package>> {
+    let mut packages = Vec::new();
+    for package in metadata.get("packages")?.as_array()? {
+        // `publish = false` is an empty list of registries; null is any registry.
+        if package
+            .get("publish")?
+            .as_array()
+            .is_some_and(Vec::is_empty)
+        {
+            continue;
+        }
+        let features = package.get("features")?.as_object()?.keys();
+        packages.push(Package {
+            name: package.get("name")?.as_str()?.to_owned(),
+            features: features.filter(|name| is_public(name)).cloned().collect(),
+        });
+    }
+    Some(packages)
+}
+
+fn is_public(feature: &str) -> bool {
+    !feature.starts_with('_') && !feature.starts_with("internal-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_public_feature_is_checked_alone() {
+        let metadata = serde_json::json!({ "packages": [
+            { "name": "xtask", "publish": [], "features": { "x": [] } },
+            { "name": "ordid-derive", "publish": null, "features": {} },
+            { "name": "ordid-core", "publish": null,
+              "features": { "default": ["std"], "std": [], "_test": [], "internal-doc": [] } },
+        ]});
+        let packages = publishable(&metadata).expect("the form is known");
+        let names: Vec<&str> = packages
+            .iter()
+            .map(|package| package.name.as_str())
+            .collect();
+        assert_eq!(names, ["ordid-derive", "ordid-core"]);
+        let flags = |package: &Package| -> Vec<String> {
+            package
+                .selections()
+                .iter()
+                .map(|flags| flags.join(" "))
+                .collect()
+        };
+        assert_eq!(flags(&packages[0]), [""]);
+        assert_eq!(
+            flags(&packages[1]),
+            [
+                "--no-default-features",
+                "",
+                "--no-default-features --features std",
+                "--all-features"
+            ]
+        );
+        assert_eq!(publishable(&serde_json::json!({})), None);
+    }
+}

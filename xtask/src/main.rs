@@ -1,0 +1,96 @@
+//! The tasks of the ordid workspace. `cargo xtask help` lists them.
+
+#![forbid(unsafe_code)]
+// A command line tool talks to its user.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod bench;
+mod check;
+mod run;
+mod servers;
+mod summary;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    about = "The tasks of the ordid workspace",
+    after_help = "Database servers are private and temporary. ORDID_TEST_SKIP=postgres,mariadb \
+                  leaves servers out;\nORDID_TEST_POSTGRES_URL, ORDID_TEST_MARIADB_URL and \
+                  ORDID_TEST_MYSQL_URL name servers to use instead."
+)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run every test of the workspace, with private PostgreSQL and MariaDB servers
+    Test {
+        /// Passed on to `cargo test`
+        #[arg(last = true, value_name = "ARGS")]
+        extra: Vec<String>,
+    },
+    /// Check format, lints, docs, and every feature by itself
+    Check,
+    /// Run the benches, with private PostgreSQL and MariaDB servers
+    Bench {
+        /// The bench to run; all of them if left out
+        name: Option<bench::Name>,
+        /// Passed on to the bench
+        #[arg(last = true, value_name = "ARGS")]
+        extra: Vec<String>,
+    },
+    /// Run the long forms of the tests, optimised: ORDID_TEST_SOAK=1
+    Soak {
+        /// Passed on to `cargo test`
+        #[arg(last = true, value_name = "ARGS")]
+        extra: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    // Ends with status 2 on a wrong command line.
+    let arguments = Arguments::parse();
+    let result = match arguments.task {
+        Task::Test { extra } => test::test(&extra),
+        Task::Check => check::check(),
+        Task::Bench { name, extra } => bench::bench(name, &extra),
+        Task::Soak { extra } => test::soak(&extra),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_second_separator_is_passed_on() {
+        let words = ["xtask", "test", "--", "--lib", "--", "--nocapture"];
+        let arguments = Arguments::try_parse_from(words).expect("valid");
+        let Task::Test { extra } = arguments.task else {
+            panic!("another task")
+        };
+        assert_eq!(extra, ["--lib", "--", "--nocapture"]);
+    }
+}

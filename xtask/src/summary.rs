@@ -1,0 +1,152 @@
+//! The count over all test binaries of a `cargo test`.
+
+use std::fmt;
+
+/// What the lines of output added up to so far.
+#[derive(Default)]
+pub(crate) struct Summary {
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+    /// The ignored tests, each with its reason if the line had one.
+    ignored: Vec<(String, Option<String>)>,
+}
+
+impl Summary {
+    pub(crate) fn failed(&self) -> u64 {
+        self.failed
+    }
+
+    /// Takes in one line of output.
+    pub(crate) fn line(&mut self, line: &str) {
+        let line = plain(line);
+        let line = line.trim_end();
+        if let Some(result) = line.strip_prefix("test result: ") {
+            self.passed += number(result, " passed");
+            self.failed += number(result, " failed");
+            self.skipped += number(result, " ignored");
+        } else if let Some(test) = line.strip_prefix("test ")
+            && let Some((name, outcome)) = test.rsplit_once(" ... ignored")
+        {
+            self.ignored.push((name.trim().to_owned(), reason(outcome)));
+        }
+    }
+}
+
+/// The number right before a word.
+fn number(result: &str, word: &str) -> u64 {
+    let before = result.split_once(word).map_or("", |(before, _)| before);
+    before
+        .rsplit(' ')
+        .next()
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0)
+}
+
+/// `, reason` is the form of the standard test harness, ` (reason)` that of libtest-mimic.
+fn reason(outcome: &str) -> Option<String> {
+    let reason = match outcome.strip_prefix(", ") {
+        Some(reason) => reason,
+        None => outcome.strip_prefix(" (")?.strip_suffix(')')?,
+    };
+    Some(reason.to_owned())
+}
+
+/// The line without colours.
+fn plain(line: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("\x1b[") {
+        plain.push_str(before);
+        rest = after
+            .split_once(|c: char| c.is_ascii_alphabetic())
+            .map_or("", |(_, rest)| rest);
+    }
+    plain + rest
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.ignored.is_empty() {
+            writeln!(f, "skipped:")?;
+            for (name, reason) in &self.ignored {
+                match reason {
+                    Some(reason) => writeln!(f, "    {name}: {reason}")?,
+                    None => writeln!(f, "    {name}")?,
+                }
+            }
+            writeln!(f)?;
+        }
+        writeln!(
+            f,
+            "{} passed, {} failed, {} skipped",
+            self.passed, self.failed, self.skipped
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(output: &str) -> String {
+        let mut summary = Summary::default();
+        output.lines().for_each(|line| summary.line(line));
+        summary.to_string()
+    }
+
+    #[test]
+    fn results_add_up() {
+        let output = "\
+running 2 tests
+test parse::text ... ok
+test parse::bytes ... FAILED
+
+test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+
+running 20 tests
+test result: ok. 20 passed; 0 failed; 0 ignored; 0 measured; 7 filtered out
+";
+        assert_eq!(summary(output), "21 passed, 1 failed, 0 skipped\n");
+    }
+
+    #[test]
+    fn ignored_tests_are_listed_with_their_reasons() {
+        let output = "\
+test slow ... ignored
+test live ... ignored, set ORDID_TEST_MYSQL_URL to run: MySQL 8
+test [mysql] order    ... ignored (named in ORDID_TEST_SKIP)
+test src/lib.rs - order (line 3) ... ignored
+test result: ok. 5 passed; 0 failed; 4 ignored; 0 measured; 0 filtered out; finished in 1.00s
+";
+        assert_eq!(
+            summary(output),
+            "skipped:
+    slow
+    live: set ORDID_TEST_MYSQL_URL to run: MySQL 8
+    [mysql] order: named in ORDID_TEST_SKIP
+    src/lib.rs - order (line 3)
+
+5 passed, 0 failed, 4 skipped
+"
+        );
+    }
+
+    #[test]
+    fn colours_do_not_matter() {
+        let output = "test a ... \u{1b}[33mignored\u{1b}[0m\n\
+                      test result: \u{1b}[32mok\u{1b}[m. 3 passed; 0 failed; 1 ignored; 0 measured\n";
+        assert_eq!(
+            summary(output),
+            "skipped:\n    a\n\n3 passed, 0 failed, 1 skipped\n"
+        );
+    }
+
+    #[test]
+    fn nothing_ran() {
+        assert_eq!(
+            summary("error: could not compile\n"),
+            "0 passed, 0 failed, 0 skipped\n"
+        );
+    }
+}
