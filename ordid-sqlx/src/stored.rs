@@ -75,7 +75,8 @@ pub trait StoredAs<DB: Database>: KeyType<Raw = Uuid> {
 /// ```
 /// use ordid_core::KeyType;
 /// use ordid_sqlx::{Stored, column};
-/// ///
+/// use uuid::Uuid;
+///
 /// let key: Stored<Uuid, column::Char22> = Uuid::generate().into();
 /// assert_eq!(Stored::<Uuid, column::Char22>::from(key.into_key()), key);
 /// ```

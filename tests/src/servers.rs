@@ -1,0 +1,99 @@
+//! Which database servers the live tests run on, and a scratch database on each.
+
+use std::{
+    collections::HashMap,
+    future::Future,
+    pin::Pin,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use ordid_harness::{Access, Error};
+use sqlx::{AssertSqlSafe, Connection, MySql, Pool, Postgres, pool::PoolOptions};
+
+/// The servers that live tests may ask for; started by this process where they are private and no
+/// address is given, stopped when this is dropped.
+#[derive(Debug)]
+pub struct Servers(HashMap<&'static str, Access>);
+
+impl Servers {
+    /// Finds or starts the servers.
+    ///
+    /// # Errors
+    ///
+    /// If a private server is missing or does not start, or a name in `ORDID_TEST_SKIP` is none.
+    pub fn start(wanted: bool) -> Result<Self, Error> {
+        let mut servers = HashMap::new();
+        for name in ["postgres", "mariadb", "mysql"] {
+            let access = if wanted {
+                ordid_harness::access(name)?
+            } else {
+                Access::Skip("only listed".to_owned())
+            };
+            servers.insert(name, access);
+        }
+        Ok(Self(servers))
+    }
+
+    /// Returns a server's address.
+    ///
+    /// # Errors
+    ///
+    /// The reason why its tests are ignored.
+    pub fn url(&self, name: &str) -> Result<String, String> {
+        match self.0.get(name) {
+            Some(Access::Skip(reason)) => Err(reason.clone()),
+            Some(access) => access.url().ok_or_else(|| "no address".to_owned()),
+            None => Err(format!("no server is called {name}")),
+        }
+    }
+}
+
+type Cleanup = Pin<Box<dyn Future<Output = Result<(), sqlx::Error>> + Send>>;
+
+/// A database engine on which a test can have a database of its own.
+pub trait Scratch: sqlx::Database {
+    /// Makes an empty database on the server; the future drops it.
+    fn scratch(
+        url: &str,
+    ) -> impl Future<Output = Result<(Pool<Self>, Cleanup), sqlx::Error>> + Send;
+}
+
+macro_rules! scratch {
+    ($database:ident, $options:ty, $drop:literal) => {
+        impl Scratch for $database {
+            async fn scratch(url: &str) -> Result<(Pool<Self>, Cleanup), sqlx::Error> {
+                static COUNT: AtomicU32 = AtomicU32::new(0);
+                let number = COUNT.fetch_add(1, Ordering::Relaxed);
+                let name = format!("ordid_{}_{number}", std::process::id());
+                let options: $options = url.parse()?;
+                let mut admin =
+                    <Self as sqlx::Database>::Connection::connect_with(&options).await?;
+                let create = format!("CREATE DATABASE {name}");
+                sqlx::raw_sql(AssertSqlSafe(create))
+                    .execute(&mut admin)
+                    .await?;
+                let pool = PoolOptions::<Self>::new()
+                    .max_connections(4)
+                    .connect_with(options.database(&name))
+                    .await?;
+                let open = pool.clone();
+                let cleanup = async move {
+                    open.close().await;
+                    let drop = format!($drop, name);
+                    sqlx::raw_sql(AssertSqlSafe(drop))
+                        .execute(&mut admin)
+                        .await?;
+                    admin.close().await
+                };
+                Ok((pool, Box::pin(cleanup)))
+            }
+        }
+    };
+}
+
+scratch!(
+    Postgres,
+    sqlx::postgres::PgConnectOptions,
+    "DROP DATABASE {} WITH (FORCE)"
+);
+scratch!(MySql, sqlx::mysql::MySqlConnectOptions, "DROP DATABASE {}");

@@ -1,0 +1,156 @@
+//! Forked children and their parent do not share keys.
+//!
+//! Peers that keep their random state over a fork repeat up to 14,000 of these 16,000 keys.
+
+use std::{
+    collections::HashSet,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use ordid::{KeyType, uuid::Uuid};
+use ordid_tests::process::{Child, fork};
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    // One after the other, on the main thread: a child should be a copy of this test alone.
+    arguments.test_threads = Some(1);
+    let tests: [(&str, fn()); 6] = [
+        ("eight_children_of_2000_keys_share_none", eight_children),
+        (
+            "children_of_a_parent_that_made_no_key_share_none",
+            children_of_an_untouched_parent,
+        ),
+        ("a_fork_of_a_fork_shares_none", fork_of_a_fork),
+        (
+            "children_that_start_new_threads_share_none",
+            children_with_threads,
+        ),
+        (
+            "forks_while_other_threads_generate_share_none",
+            forks_under_load,
+        ),
+        ("a_reservation_open_over_a_fork_is_the_parents", reservation),
+    ];
+    let trials = tests
+        .map(|(name, test)| {
+            Trial::test(name, move || {
+                std::panic::catch_unwind(test).map_err(|_| Failed::from("see above"))
+            })
+        })
+        .into();
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn keys(count: usize) -> Vec<u8> {
+    let mut keys = vec![Uuid::nil(); count];
+    // Half one by one, half as a batch: the two ways through the generator.
+    let (single, batch) = keys.split_at_mut(count / 2);
+    single.fill_with(Uuid::generate);
+    Uuid::fill(batch);
+    assert!(keys.is_sorted());
+    keys.into_iter().flat_map(Uuid::into_bytes).collect()
+}
+
+/// Counts the keys of all answers, and fails if two are the same.
+fn distinct(answers: impl IntoIterator<Item = Vec<u8>>) -> usize {
+    let mut seen = HashSet::new();
+    let mut total = 0;
+    for answer in answers {
+        for key in answer.chunks_exact(16) {
+            total += 1;
+            seen.insert(<[u8; 16]>::try_from(key).unwrap());
+        }
+    }
+    assert_eq!(total - seen.len(), 0, "repeated keys of {total}");
+    // The top 96 bits too: without the 32 random ones the counters must differ by themselves.
+    let counters: HashSet<_> = seen.iter().map(|key| &key[..12]).collect();
+    assert_eq!(counters.len(), total, "repeated counters");
+    total
+}
+
+fn eight_children() {
+    for _ in 0..4 {
+        let before = keys(2_000);
+        let children: Vec<Child> = (0..8).map(|_| fork(|| keys(2_000))).collect();
+        let after = keys(2_000);
+        let answers = children.into_iter().map(Child::join);
+        assert_eq!(distinct(answers.chain([before, after])), 20_000);
+    }
+}
+
+fn children_of_an_untouched_parent() {
+    // A child that has made no key yet forks again: neither it nor its parent has any state.
+    let middle = fork(|| {
+        let children: Vec<Child> = (0..8).map(|_| fork(|| keys(2_000))).collect();
+        children.into_iter().flat_map(Child::join).collect()
+    });
+    assert_eq!(distinct([middle.join()]), 16_000);
+}
+
+fn fork_of_a_fork() {
+    let child = fork(|| {
+        let mut all = keys(2_000);
+        let grandchild = fork(|| {
+            let mut all = keys(2_000);
+            all.extend(fork(|| keys(2_000)).join());
+            all
+        });
+        all.extend(keys(2_000));
+        all.extend(grandchild.join());
+        all
+    });
+    assert_eq!(distinct([keys(2_000), child.join()]), 10_000);
+}
+
+fn children_with_threads() {
+    let before = keys(2_000);
+    let work = || {
+        // The forked thread itself makes no key: new threads must see the fork on their own.
+        let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(|| keys(2_000))).collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect()
+    };
+    let children: Vec<Child> = (0..4).map(|_| fork(work)).collect();
+    let answers = children.into_iter().map(Child::join);
+    assert_eq!(distinct(answers.chain([before])), 4 * 8_000 + 2_000);
+}
+
+fn forks_under_load() {
+    let over = AtomicBool::new(false);
+    let total = std::thread::scope(|scope| {
+        let busy: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut all = Vec::new();
+                    while !over.load(Ordering::Relaxed) && all.len() < 16 * 200_000 {
+                        all.extend(keys(100));
+                    }
+                    all
+                })
+            })
+            .collect();
+        let mut answers = Vec::new();
+        for _ in 0..16 {
+            answers.push(fork(|| keys(2_000)).join());
+        }
+        over.store(true, Ordering::Relaxed);
+        answers.extend(busy.into_iter().map(|thread| thread.join().unwrap()));
+        distinct(answers)
+    });
+    assert!(total > 16 * 2_000);
+}
+
+fn reservation() {
+    let mut reserved = Uuid::reserve(1_000).unwrap();
+    let first = reserved.next().unwrap();
+    let rest = |reserved: &mut dyn Iterator<Item = Uuid>| -> Vec<u8> {
+        reserved.flat_map(Uuid::into_bytes).collect()
+    };
+    let child = fork(|| rest(&mut reserved));
+    let parent = rest(&mut reserved);
+    let answers = [first.into_bytes().to_vec(), parent, child.join()];
+    assert_eq!(distinct(answers), 1 + 999 + 999);
+}

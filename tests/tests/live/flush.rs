@@ -1,0 +1,305 @@
+//! The unit of work on a live database: the same tests on each engine.
+
+use ordid::{KeyType, OrderedKey, uuid::Uuid};
+
+use crate::keys::Native;
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7, prefix = "cust", sqlx)]
+pub struct CustomerId(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7, sqlx)]
+pub struct OrderId(Uuid);
+
+#[derive(OrderedKey, Clone, Debug, PartialEq, sqlx::FromRow)]
+#[ordid(table = "customers")]
+pub struct Customer {
+    #[ordid(key)]
+    pub id: CustomerId,
+    pub name: String,
+    pub credit: Option<i64>,
+}
+
+/// Names that must be quoted, and one from `FromRow`'s own attribute.
+#[derive(OrderedKey, Clone, Debug, PartialEq, sqlx::FromRow)]
+#[ordid(table = "order")]
+pub struct Order {
+    #[ordid(key)]
+    pub id: OrderId,
+    #[ordid(parent)]
+    pub customer: CustomerId,
+    #[sqlx(rename = "group")]
+    pub kind: i32,
+    #[ordid(skip)]
+    #[sqlx(skip)]
+    pub note: String,
+}
+
+/// Plain `Uuid` keys, not yet assigned; the parent is named, since its key's type does not tell.
+#[derive(OrderedKey)]
+#[ordid(table = "line")]
+pub struct Line {
+    #[ordid(key)]
+    pub id: Option<Uuid>,
+    #[ordid(references = Order)]
+    pub order_id: OrderId,
+    pub amount: i64,
+}
+
+/// A tree in one table.
+#[derive(OrderedKey)]
+#[ordid(table = "employee")]
+pub struct Employee {
+    #[ordid(key)]
+    pub id: Native,
+    #[ordid(parent)]
+    pub boss: Option<Native>,
+}
+
+pub fn customer(name: &str) -> Customer {
+    Customer {
+        id: CustomerId::generate(),
+        name: name.into(),
+        credit: None,
+    }
+}
+
+pub fn order(customer: CustomerId, kind: i32) -> Order {
+    Order {
+        id: OrderId::generate(),
+        customer,
+        kind,
+        note: "not a column".into(),
+    }
+}
+
+/// Defines the tests for a database.
+macro_rules! flush {
+    ($database:ident, $dialect:ty, $column:ident, $options:literal) => {
+        use ordid::{KeyType, OrderedKey, storage::{ColumnOn, Dialect, column}};
+        use ordid_sqlx::UnitOfWork;
+        use sqlx::{AssertSqlSafe, Connection, Pool, $database, query_as, query_scalar};
+
+        use super::columns::execute;
+        use crate::{Outcome, flush::*};
+
+        async fn create(pool: &Pool<$database>) -> Result<(), sqlx::Error> {
+            let key = <column::$column as ColumnOn<$dialect>>::TYPE;
+            let q = <$dialect as Dialect>::quote;
+            let (order, group) = (q("order"), q("group"));
+            for sql in [
+                format!(
+                    "CREATE TABLE customers (id {key} NOT NULL PRIMARY KEY, name VARCHAR(100) NOT \
+                     NULL, credit BIGINT) {}", $options
+                ),
+                format!(
+                    "CREATE TABLE {order} (id {key} NOT NULL PRIMARY KEY, customer {key} NOT NULL, \
+                     {group} INTEGER NOT NULL CHECK ({group} <> 13), \
+                     FOREIGN KEY (customer) REFERENCES customers (id)) {}", $options
+                ),
+                format!(
+                    "CREATE TABLE line (id {key} NOT NULL PRIMARY KEY, order_id {key} NOT NULL, \
+                     amount BIGINT NOT NULL, FOREIGN KEY (order_id) REFERENCES {order} (id)) {}",
+                    $options
+                ),
+                format!(
+                    "CREATE TABLE employee (id {key} NOT NULL PRIMARY KEY, boss {key}, \
+                     FOREIGN KEY (boss) REFERENCES employee (id)) {}", $options
+                ),
+            ] {
+                execute(pool, &sql).await?;
+            }
+            Ok(())
+        }
+
+        async fn count(pool: &Pool<$database>, table: &str) -> Result<i64, sqlx::Error> {
+            let table = <$dialect as Dialect>::quote(table);
+            query_scalar(AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"))).fetch_one(pool).await
+        }
+
+        /// Children are added first; three tables, more rows than a statement takes.
+        pub async fn parents_first_in_chunks(pool: Pool<$database>) -> Outcome {
+            create(&pool).await?;
+            let customers: Vec<Customer> = (0..1_500).map(|i| customer(&i.to_string())).collect();
+            let mut work = UnitOfWork::new();
+            let mut lines = Vec::new();
+            for customer in &customers {
+                let order = order(customer.id, 7);
+                let line = Line { id: None, order_id: order.id, amount: 3 };
+                lines.push(work.add(line));
+                assert_eq!(work.add(order.clone()), order.id);
+            }
+            for customer in customers.clone() {
+                work.add(customer);
+            }
+            assert_eq!(work.get::<Line>()[0].id, Some(lines[0]), "assigned when added");
+            assert!(lines.is_sorted());
+            assert_eq!(work.len(), 4_500);
+            let flushed = work.flush(&pool).await?;
+            assert!(work.is_empty());
+            assert_eq!(flushed.rows(), 4_500);
+            let tables: Vec<_> =
+                flushed.tables.iter().map(|it| (it.table, it.rows, it.statements)).collect();
+            assert_eq!(tables, [("customers", 1_500, 2), ("order", 1_500, 2), ("line", 1_500, 2)]);
+            let read: Vec<Customer> =
+                query_as("SELECT * FROM customers ORDER BY id").fetch_all(&pool).await?;
+            assert_eq!(read, customers, "ORDER BY is the order of adding");
+            assert_eq!(work.flush(&pool).await?.rows(), 0, "an empty unit of work is no error");
+            Ok(())
+        }
+
+        /// A duplicate in the middle of the second chunk: the error names table, chunk and key,
+        /// nothing is written, and the same work can be flushed once the cause is gone.
+        pub async fn failure_names_the_row_and_leaves_nothing(pool: Pool<$database>) -> Outcome {
+            create(&pool).await?;
+            let mut work = UnitOfWork::new();
+            let parent = work.add(customer("parent"));
+            let orders: Vec<_> = (0..2_500).map(|i| order(parent, i)).collect();
+            for order in orders.clone() {
+                // 13 is refused by a CHECK; it gets its own test.
+                work.add(Order { kind: order.kind + 100, ..order });
+            }
+            let taken = orders[1_234].id;
+            let mut earlier = UnitOfWork::new();
+            let other = earlier.add(customer("other"));
+            earlier.add(Order { id: taken, ..order(other, 1) });
+            earlier.flush(&pool).await?;
+
+            let error = work.flush(&pool).await.unwrap_err();
+            assert!(error.is_unique_violation() && !error.is_commit_unknown(), "{error}");
+            assert_eq!((error.table(), error.chunk()), (Some("order"), Some(1)));
+            assert_eq!(error.rows(), Some(1_000..2_000));
+            assert_eq!(error.key(), Some(&*format!("{taken:?}")));
+            let message = error.to_string();
+            let start = format!(
+                "cannot insert into order, chunk 1 (rows 1000 to 1999), key {taken:?}, nothing was \
+                 written: "
+            );
+            assert!(message.starts_with(&start), "{message}");
+            assert_eq!((count(&pool, "customers").await?, count(&pool, "order").await?), (1, 1));
+
+            assert_eq!(work.len(), 2_501, "nothing is lost");
+            execute(&pool, &format!("DELETE FROM {}", <$dialect as Dialect>::quote("order"))).await?;
+            work.flush(&pool).await?;
+            assert_eq!((count(&pool, "customers").await?, count(&pool, "order").await?), (2, 2_500));
+            Ok(())
+        }
+
+        pub async fn a_missing_parent_and_a_failed_check_are_told(pool: Pool<$database>) -> Outcome {
+            create(&pool).await?;
+            let mut work = UnitOfWork::new();
+            let lost = work.add(order(CustomerId::generate(), 1));
+            let error = work.flush(&pool).await.unwrap_err();
+            assert!(error.is_foreign_key_violation(), "{error}");
+            // SQLite checks foreign keys at the statement's end, row by row as well.
+            assert_eq!(error.key(), Some(&*format!("{lost:?}")));
+
+            let mut work = UnitOfWork::new();
+            let parent = work.add(customer("parent"));
+            work.add(order(parent, 12));
+            let unlucky = work.add(order(parent, 13));
+            work.add(order(parent, 14));
+            let error = work.flush(&pool).await.unwrap_err();
+            assert_eq!(error.key(), Some(&*format!("{unlucky:?}")), "{error}");
+            assert_eq!((count(&pool, "customers").await?, count(&pool, "order").await?), (0, 0));
+            Ok(())
+        }
+
+        /// Inside the user's transaction: visible there, gone with its rollback, kept by its
+        /// commit; a failed flush leaves the transaction as it was.
+        pub async fn an_open_transaction_is_respected(pool: Pool<$database>) -> Outcome {
+            create(&pool).await?;
+            let mut work = UnitOfWork::new();
+            work.add(customer("one"));
+
+            let mut transaction = pool.begin().await?;
+            work.flush_in(&mut transaction).await?;
+            transaction.rollback().await?;
+            assert_eq!(count(&pool, "customers").await?, 0);
+            assert_eq!(work.len(), 1, "rows stay until `clear`");
+
+            let mut transaction = pool.begin().await?;
+            work.flush_in(&mut transaction).await?;
+            let mut failing = UnitOfWork::new();
+            failing.add(customer("two"));
+            let lost = failing.add(order(CustomerId::generate(), 1));
+            let error = failing.flush_in(&mut transaction).await.unwrap_err();
+            assert_eq!(error.key(), Some(&*format!("{lost:?}")));
+            let mut third = UnitOfWork::new();
+            third.add(customer("three"));
+            third.flush_in(&mut transaction).await?;
+            transaction.commit().await?;
+            work.clear();
+            let names: Vec<String> =
+                query_scalar("SELECT name FROM customers ORDER BY id").fetch_all(&pool).await?;
+            assert_eq!(names, ["one", "three"]);
+            Ok(())
+        }
+
+        /// The same keys again: a retry after a lost answer is a duplicate, never a second row.
+        pub async fn a_retry_carries_the_same_keys(pool: Pool<$database>) -> Outcome {
+            create(&pool).await?;
+            let mut work = UnitOfWork::new();
+            work.add(Line { id: None, order_id: OrderId::generate(), amount: 1 });
+            let first = work.flush(&pool).await.unwrap_err();
+            let assigned = work.get::<Line>()[0].id;
+            let second = work.flush(&pool).await.unwrap_err();
+            assert_eq!(first.key(), second.key());
+            assert_eq!(work.get::<Line>()[0].id, assigned);
+            let mut row = Line { id: assigned, order_id: OrderId::generate(), amount: 1 };
+            assert_eq!(Some(row.ensure_key()), assigned);
+            Ok(())
+        }
+
+        /// A tree whose children have lower keys than their parents, added upside down.
+        pub async fn a_tree_in_one_table_goes_in_root_first(pool: Pool<$database>) -> Outcome {
+            create(&pool).await?;
+            let ids: Vec<crate::keys::Native> =
+                (0..1_500).map(|_| crate::keys::Native::generate()).collect();
+            let mut work = UnitOfWork::new();
+            for (position, id) in ids.iter().enumerate() {
+                // The last one is the root; each refers to one of higher key.
+                let boss = (2 * (position + 1)).min(ids.len() - 1);
+                work.add(Employee { id: *id, boss: (boss > position).then(|| ids[boss]) });
+            }
+            work.flush(&pool).await?;
+            assert_eq!(count(&pool, "employee").await?, 1_500);
+            Ok(())
+        }
+
+        /// A dropped future, as after a timeout, leaves nothing.
+        pub async fn a_cancelled_flush_leaves_nothing(pool: Pool<$database>) -> Outcome {
+            create(&pool).await?;
+            let mut work = UnitOfWork::new();
+            for name in 0..5_000 {
+                work.add(customer(&name.to_string()));
+            }
+            let (report, sent) = std::sync::mpsc::channel();
+            work.observe(move |progress| report.send(progress.rows).unwrap());
+            {
+                let flush = work.flush(&pool);
+                tokio::pin!(flush);
+                std::future::poll_fn(|context| {
+                    assert!(flush.as_mut().poll(context).is_pending());
+                    match sent.try_recv() {
+                        Ok(_) => std::task::Poll::Ready(()),
+                        Err(_) => std::task::Poll::Pending,
+                    }
+                })
+                .await;
+            }
+            assert_eq!(count(&pool, "customers").await?, 0);
+            assert_eq!(work.len(), 5_000);
+            // A pool's connection is used again; the transaction must not still be open on it.
+            let mut connection = pool.acquire().await?;
+            connection.ping().await?;
+            drop(connection);
+            work.flush(&pool).await?;
+            assert_eq!(count(&pool, "customers").await?, 5_000);
+            Ok(())
+        }
+    };
+}
+
+pub(crate) use flush;

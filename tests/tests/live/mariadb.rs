@@ -1,0 +1,152 @@
+//! MariaDB: what it has in common with MySQL, and its native `UUID`.
+
+use libtest_mimic::Trial;
+use ordid::{
+    KeyType,
+    storage::{Stores, column::MariaDbUuid},
+    uuid::{NoContext, Timestamp, Uuid},
+};
+use ordid_tests::servers::Servers;
+use sqlx::{MySql, Pool, query, query_scalar};
+
+use crate::{
+    Outcome,
+    keys::{Long, Maria, Native, Short, short_texts},
+    mysql, server_trial,
+};
+
+mod columns {
+    crate::engine::engine!(MySql, ordid::storage::dialect::MariaDb);
+}
+
+pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    mysql::common(servers, "mariadb", trials);
+    macro_rules! add {
+        ($name:literal, $test:expr) => {
+            server_trial::<MySql, _, _>(trials, servers, "mariadb", $name, $test);
+        };
+    }
+    add!("uuid_comes_back", |pool| columns::round_trip::<Maria>(
+        pool,
+        "CAST(id AS CHAR)"
+    ));
+    add!("uuid_keeps_order", columns::order::<Maria>);
+    add!("uuid_sorts_old_versions_by_segments", uuid_sort_key);
+    add!(
+        "char22_under_other_collations_loses_keys_and_order",
+        wrong_collation
+    );
+    add!("a_wrong_column_is_named", wrong_column);
+    add!("uuid_finds_its_index", uuid_uses_its_index);
+}
+
+/// `sort_key` is the database's order, for each version that is stored in one way.
+async fn uuid_sort_key(pool: Pool<MySql>) -> Outcome {
+    columns::execute(&pool, "CREATE TABLE native (id UUID PRIMARY KEY)").await?;
+    let then = |i: u64| Timestamp::from_unix(NoContext, 1_700_000_000 + 97 * i, 7);
+    let node = [1, 2, 3, 4, 5, 6];
+    let of_versions: [(&str, Vec<Uuid>); 4] = [
+        (
+            "v1",
+            (0..1_000).map(|i| Uuid::new_v1(then(i), &node)).collect(),
+        ),
+        ("v4", (0..1_000).map(|_| Uuid::new_v4()).collect()),
+        (
+            "v6",
+            (0..1_000).map(|i| Uuid::new_v6(then(i), &node)).collect(),
+        ),
+        ("v7", (0..1_000).map(|_| Uuid::generate()).collect()),
+    ];
+    for (version, mut keys) in of_versions {
+        query("DELETE FROM native").execute(&pool).await?;
+        for chunk in keys.chunks(500) {
+            let mut builder = sqlx::QueryBuilder::<MySql>::new("INSERT INTO native (id) ");
+            builder.push_values(chunk, |mut row, key| {
+                row.push_bind(&key.as_bytes()[..]);
+            });
+            builder.build().execute(&pool).await?;
+        }
+        keys.sort_by_key(|key| MariaDbUuid::sort_key(*key));
+        let read: Vec<String> = query_scalar("SELECT CAST(id AS CHAR) FROM native ORDER BY id")
+            .fetch_all(&pool)
+            .await?;
+        let expected: Vec<String> = keys.iter().map(Uuid::to_string).collect();
+        assert!(read == expected, "version {version}");
+    }
+    Ok(())
+}
+
+async fn wrong_collation(pool: Pool<MySql>) -> Outcome {
+    let keys = short_texts();
+    let inversions = |table, column| columns::inversions(&pool, table, column, &keys);
+    assert_eq!(
+        inversions("good", "CHAR(22) CHARACTER SET ascii COLLATE ascii_bin").await?,
+        0
+    );
+    for (table, column) in [
+        (
+            "general",
+            "CHAR(22) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+        ),
+        (
+            "case_sensitive",
+            "CHAR(22) CHARACTER SET latin1 COLLATE latin1_general_cs",
+        ),
+    ] {
+        assert!(inversions(table, column).await? > 100, "{column}");
+    }
+    // And where case is not seen, two keys are one.
+    columns::execute(
+        &pool,
+        "CREATE TABLE folded (id CHAR(22) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PRIMARY \
+         KEY); INSERT INTO folded VALUES ('0NQ_LnK8m~Cv5uYuAOTzUG')",
+    )
+    .await?;
+    let second = columns::execute(
+        &pool,
+        "INSERT INTO folded VALUES ('0NQ_LnK8M~Cv5uYuAOTzUG')",
+    );
+    assert!(
+        second
+            .await
+            .unwrap_err()
+            .as_database_error()
+            .unwrap()
+            .is_unique_violation()
+    );
+    Ok(())
+}
+
+async fn wrong_column(pool: Pool<MySql>) -> Outcome {
+    mysql::columns::create::<Long>(&pool, "keys").await?;
+    mysql::columns::insert(&pool, "keys", &[(0, Long::generate())]).await?;
+    let message = |error: sqlx::Error| error.to_string();
+    let read = query_scalar::<_, Native>("SELECT id FROM `keys`")
+        .fetch_one(&pool)
+        .await;
+    let text = message(read.unwrap_err());
+    assert!(
+        text.contains("a `binary16` column holds 16 bytes, found 36 bytes"),
+        "{text}"
+    );
+    assert!(
+        text.contains("declare `char36` (`mariadb_uuid` for MariaDB's UUID)"),
+        "{text}"
+    );
+    let read = query_scalar::<_, Short>("SELECT id FROM `keys`")
+        .fetch_one(&pool)
+        .await;
+    assert!(message(read.unwrap_err()).contains("a `char22` column holds 22 characters"));
+    Ok(())
+}
+
+async fn uuid_uses_its_index(pool: Pool<MySql>) -> Outcome {
+    columns::create::<Maria>(&pool, "indexed").await?;
+    let rows: Vec<(usize, Maria)> = (0..2_000).map(|i| (i, Maria::generate())).collect();
+    columns::insert(&pool, "indexed", &rows).await?;
+    assert_eq!(
+        mysql::access_type(&pool, "indexed", rows[7].1).await?,
+        "const"
+    );
+    Ok(())
+}

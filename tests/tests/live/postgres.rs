@@ -1,0 +1,237 @@
+//! PostgreSQL.
+
+use libtest_mimic::Trial;
+use ordid::{KeyType, uuid::Uuid};
+use ordid_sqlx::{Stored, column};
+use ordid_tests::servers::Servers;
+use sqlx::{AssertSqlSafe, Pool, Postgres, query, query_scalar};
+
+use self::columns::*;
+use crate::{
+    Outcome,
+    keys::{Long, Native, Short, short_texts},
+    server_trial,
+};
+
+mod columns {
+    crate::engine::engine!(Postgres, ordid::storage::dialect::Postgres);
+}
+
+mod flush {
+    crate::flush::flush!(Postgres, ordid::storage::dialect::Postgres, Uuid, "");
+}
+
+pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    macro_rules! add {
+        ($name:literal, $test:expr) => {
+            server_trial::<Postgres, _, _>(trials, servers, "postgres", $name, $test);
+        };
+    }
+    add!("uuid_comes_back", |pool| round_trip::<Native>(
+        pool, "id::text"
+    ));
+    add!("text_comes_back", |pool| round_trip::<Long>(pool, "id"));
+    add!("char22_comes_back", |pool| round_trip::<Short>(pool, "id"));
+    add!("uuid_keeps_order", order::<Native>);
+    add!("text_keeps_order", order::<Long>);
+    add!("char22_keeps_order", order::<Short>);
+    add!(
+        "char22_under_another_collation_loses_order",
+        wrong_collation
+    );
+    add!("arrays_are_bound_and_read", arrays);
+    add!("wrappers_need_no_newtype", wrappers);
+    add!("a_text_key_finds_its_index", text_uses_its_index);
+    add!("parents_first_in_chunks", flush::parents_first_in_chunks);
+    add!(
+        "failure_names_the_row",
+        flush::failure_names_the_row_and_leaves_nothing
+    );
+    add!(
+        "missing_parent",
+        flush::a_missing_parent_and_a_failed_check_are_told
+    );
+    add!("open_transaction", flush::an_open_transaction_is_respected);
+    add!("retry", flush::a_retry_carries_the_same_keys);
+    add!("tree", flush::a_tree_in_one_table_goes_in_root_first);
+    add!("cancelled", flush::a_cancelled_flush_leaves_nothing);
+    add!("a_lost_connection_is_told", lost_connection);
+    add!("schemas_are_quoted", schemas);
+}
+
+async fn wrong_collation(pool: Pool<Postgres>) -> Outcome {
+    let keys = short_texts();
+    assert_eq!(
+        inversions(&pool, "good", "text COLLATE \"C\"", &keys).await?,
+        0
+    );
+    assert!(inversions(&pool, "bad", "text COLLATE \"en-x-icu\"", &keys).await? > 100);
+    Ok(())
+}
+
+async fn arrays(pool: Pool<Postgres>) -> Outcome {
+    create::<Native>(&pool, "native").await?;
+    create::<Short>(&pool, "short").await?;
+    let native: Vec<(usize, Native)> = (0..5).map(|i| (i, Native::generate())).collect();
+    let short: Vec<(usize, Short)> = (0..5).map(|i| (i, Short::generate())).collect();
+    insert(&pool, "native", &native).await?;
+    insert(&pool, "short", &short).await?;
+
+    let wanted = vec![native[1].1, native[3].1];
+    let found: Vec<Native> = query_scalar("SELECT id FROM native WHERE id = ANY($1) ORDER BY id")
+        .bind(&wanted)
+        .fetch_all(&pool)
+        .await?;
+    assert_eq!(found, wanted);
+    let gathered: Vec<Native> = query_scalar("SELECT array_agg(id ORDER BY id) FROM native")
+        .fetch_one(&pool)
+        .await?;
+    assert_eq!(
+        gathered,
+        native.iter().map(|(_, key)| *key).collect::<Vec<_>>()
+    );
+
+    let wanted = [short[0].1, short[4].1];
+    let found: Vec<Short> = query_scalar("SELECT id FROM short WHERE id = ANY($1) ORDER BY id")
+        .bind(&wanted[..])
+        .fetch_all(&pool)
+        .await?;
+    assert_eq!(found, wanted);
+    let unnested: Vec<Short> = query_scalar("SELECT * FROM UNNEST($1)")
+        .bind(&wanted[..])
+        .fetch_all(&pool)
+        .await?;
+    assert_eq!(unnested, wanted);
+    Ok(())
+}
+
+async fn wrappers(pool: Pool<Postgres>) -> Outcome {
+    type Key = Stored<Uuid, column::Char22>;
+    create::<Short>(&pool, "wrapped").await?;
+    let keys: Vec<Key> = (0..3).map(|_| Uuid::generate().into()).collect();
+    for (position, key) in keys.iter().enumerate() {
+        query("INSERT INTO wrapped (id, position) VALUES ($1, $2)")
+            .bind(key)
+            .bind(i32::try_from(position)?)
+            .execute(&pool)
+            .await?;
+    }
+    let read: Vec<Key> = query_scalar("SELECT id FROM wrapped WHERE id = ANY($1) ORDER BY id")
+        .bind(&keys)
+        .fetch_all(&pool)
+        .await?;
+    assert_eq!(read, keys);
+    let absent: Option<Key> = query_scalar("SELECT other FROM wrapped LIMIT 1")
+        .fetch_one(&pool)
+        .await?;
+    assert_eq!(absent, None);
+    Ok(())
+}
+
+/// A parameter of another type than the column's is compared without the index: why 22-character
+/// keys are declared `text`, not `char(22)`.
+async fn text_uses_its_index(pool: Pool<Postgres>) -> Outcome {
+    let rows: Vec<(usize, Short)> = (0..5_000).map(|i| (i, Short::generate())).collect();
+    create::<Short>(&pool, "indexed").await?;
+    execute(
+        &pool,
+        "CREATE TABLE padded (id char(22) COLLATE \"C\" PRIMARY KEY, position integer NOT NULL)",
+    )
+    .await?;
+    for (table, expected) in [
+        ("indexed", "Index Scan using indexed_pkey"),
+        ("padded", "Seq Scan on padded"),
+    ] {
+        insert(&pool, table, &rows).await?;
+        execute(&pool, &format!("ANALYZE {table}")).await?;
+        let sql = format!("EXPLAIN SELECT position FROM {table} WHERE id = $1");
+        let plan: Vec<String> = query_scalar(AssertSqlSafe(sql))
+            .bind(rows[7].1)
+            .fetch_all(&pool)
+            .await?;
+        assert!(plan[0].starts_with(expected), "{plan:?}");
+    }
+    Ok(())
+}
+
+async fn lost_connection(pool: Pool<Postgres>) -> Outcome {
+    use crate::flush::customer;
+    execute(
+        &pool,
+        "CREATE TABLE customers (id uuid PRIMARY KEY, name text, credit bigint)",
+    )
+    .await?;
+    let mut work = ordid_sqlx::UnitOfWork::new();
+    for name in 0..3_000 {
+        work.add(customer(&name.to_string()));
+    }
+    // The server ends every other connection to this database when the first chunk is in.
+    let killer = pool.clone();
+    let mut spare = killer.acquire().await?;
+    let (report, first_sent) = std::sync::mpsc::channel();
+    work.observe(move |progress| {
+        let _ = report.send(progress);
+    });
+    let mut flush = Box::pin(work.flush(&pool));
+    std::future::poll_fn(|context| {
+        assert!(flush.as_mut().poll(context).is_pending());
+        match first_sent.try_recv() {
+            Ok(_) => std::task::Poll::Ready(()),
+            Err(_) => std::task::Poll::Pending,
+        }
+    })
+    .await;
+    query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+         WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    )
+    .execute(&mut *spare)
+    .await?;
+    let error = flush.as_mut().await.unwrap_err();
+    drop(flush);
+    assert_eq!(error.table(), Some("customers"));
+    assert!(
+        error.key().is_none() && !error.is_commit_unknown(),
+        "{error}"
+    );
+    let count: i64 = query_scalar("SELECT COUNT(*) FROM customers")
+        .fetch_one(&mut *spare)
+        .await?;
+    assert_eq!(count, 0);
+    drop(spare);
+    assert_eq!(
+        work.flush(&pool).await?.rows(),
+        3_000,
+        "the same work, once more"
+    );
+    Ok(())
+}
+
+#[derive(ordid::OrderedKey)]
+#[ordid(schema = "my \"shop\"", table = "select")]
+struct Hostile {
+    #[ordid(key, column = "the key")]
+    id: Native,
+    #[ordid(column = "1\"; DROP TABLE x; --")]
+    value: i32,
+}
+
+async fn schemas(pool: Pool<Postgres>) -> Outcome {
+    execute(
+        &pool,
+        "CREATE SCHEMA \"my \"\"shop\"\"\"; CREATE TABLE \"my \"\"shop\"\"\".\"select\" \
+         (\"the key\" uuid PRIMARY KEY, \"1\"\"; DROP TABLE x; --\" integer)",
+    )
+    .await?;
+    let mut work = ordid_sqlx::UnitOfWork::new();
+    let key = work.add(Hostile {
+        id: Native::generate(),
+        value: 9,
+    });
+    work.flush(&pool).await?;
+    let read: (Native, i32) = sqlx::query_as("SELECT * FROM \"my \"\"shop\"\"\".\"select\"")
+        .fetch_one(&pool)
+        .await?;
+    assert_eq!(read, (key, 9));
+    Ok(())
+}

@@ -1,0 +1,5 @@
+CREATE TABLE orders (
+    id BLOB NOT NULL PRIMARY KEY,
+    replaces BLOB REFERENCES orders (id),
+    total INTEGER NOT NULL
+) WITHOUT ROWID;
