@@ -103,7 +103,9 @@ impl Entropy for ThreadEntropy {
                 }
                 let count = rest.len().min(BLOCK_WORDS - thread.next);
                 let (now, later) = rest.split_at_mut(count);
-                now.copy_from_slice(&thread.block[thread.next..thread.next + count]);
+                for (word, bytes) in now.iter_mut().zip(&thread.block[thread.next..]) {
+                    *word = u32::from_le_bytes(*bytes);
+                }
                 thread.next += count;
                 rest = later;
             }
@@ -121,7 +123,7 @@ struct ThreadState {
     rng: Option<ChaCha8Rng>,
     /// Words that may still be made before the next reseed.
     until_reseed: usize,
-    block: [u32; BLOCK_WORDS],
+    block: [[u8; 4]; BLOCK_WORDS],
     next: usize,
 }
 
@@ -130,7 +132,7 @@ impl ThreadState {
         guard: None,
         rng: None,
         until_reseed: 0,
-        block: [0; BLOCK_WORDS],
+        block: [[0; 4]; BLOCK_WORDS],
         next: BLOCK_WORDS,
     };
 
@@ -173,7 +175,7 @@ impl ThreadState {
         if self.next == BLOCK_WORDS {
             self.refill()?;
         }
-        let word = self.block[self.next];
+        let word = u32::from_le_bytes(self.block[self.next]);
         self.next += 1;
         Ok(word)
     }
@@ -198,9 +200,7 @@ impl ThreadState {
                 }
             }
         };
-        for word in &mut self.block {
-            *word = rng.next_u32();
-        }
+        rng.fill_bytes(self.block.as_flattened_mut());
         self.until_reseed = self.until_reseed.saturating_sub(BLOCK_WORDS);
         self.next = 0;
         Ok(())
