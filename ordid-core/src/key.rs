@@ -197,7 +197,7 @@ pub type ReservedKeys<K> = std::iter::Map<
     label = "not a key type",
     note = "derive it: `#[derive(ordid::KeyType)] struct {Self}(uuid::Uuid);`, or use `uuid::Uuid`"
 )]
-pub trait KeyType: Copy + Ord + Hash + fmt::Debug + Send + Sync + 'static {
+pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync + 'static {
     /// The plain value inside.
     type Raw: RawKey;
     /// The algorithm that makes the keys.

@@ -239,7 +239,7 @@ fn depths<E: OrderedKey>(rows: &[E], keys: &[KeyOf<E>]) -> Result<Vec<usize>, Er
             let keys: Vec<_> = component
                 .iter()
                 .take(4)
-                .map(|node| format!("{:?}", keys[graph[*node]]))
+                .map(|node| keys[graph[*node]].to_string())
                 .collect();
             return Err(Error::plan(format!(
                 "{} rows of {} refer to each other in a circle: {}",

@@ -154,7 +154,7 @@ impl<K: KeepsOrder<C>, C: Stores<Uuid>> fmt::Debug for Stored<K, C> {
     }
 }
 
-impl<K: KeepsOrder<C> + fmt::Display, C: Stores<Uuid>> fmt::Display for Stored<K, C> {
+impl<K: KeepsOrder<C>, C: Stores<Uuid>> fmt::Display for Stored<K, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.key, f)
     }

@@ -519,7 +519,7 @@ impl<DB: Backend, E: Entity<DB>> Batch<DB> for Rows<E> {
 
     fn key_text(&self, row: usize) -> String {
         match self.at(row).key() {
-            Some(key) => format!("{key:?}"),
+            Some(key) => key.to_string(),
             None => "none".to_owned(),
         }
     }

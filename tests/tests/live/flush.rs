@@ -170,10 +170,10 @@ macro_rules! flush {
             assert!(error.is_unique_violation() && !error.is_commit_unknown(), "{error}");
             assert_eq!((error.table(), error.chunk()), (Some("order"), Some(1)));
             assert_eq!(error.rows(), Some(1_000..2_000));
-            assert_eq!(error.key(), Some(&*format!("{taken:?}")));
+            assert_eq!(error.key(), Some(&*taken.to_string()));
             let message = error.to_string();
             let start = format!(
-                "cannot insert into order, chunk 1 (rows 1000 to 1999), key {taken:?}, nothing was \
+                "cannot insert into order, chunk 1 (rows 1000 to 1999), key {taken}, nothing was \
                  written: "
             );
             assert!(message.starts_with(&start), "{message}");
@@ -193,7 +193,7 @@ macro_rules! flush {
             let error = work.flush(&pool).await.unwrap_err();
             assert!(error.is_foreign_key_violation(), "{error}");
             // SQLite checks foreign keys at the statement's end, row by row as well.
-            assert_eq!(error.key(), Some(&*format!("{lost:?}")));
+            assert_eq!(error.key(), Some(&*lost.to_string()));
 
             let mut work = UnitOfWork::new();
             let parent = work.add(customer("parent"));
@@ -201,7 +201,7 @@ macro_rules! flush {
             let unlucky = work.add(order(parent, 13));
             work.add(order(parent, 14));
             let error = work.flush(&pool).await.unwrap_err();
-            assert_eq!(error.key(), Some(&*format!("{unlucky:?}")), "{error}");
+            assert_eq!(error.key(), Some(&*unlucky.to_string()), "{error}");
             assert_eq!((count(&pool, "customers").await?, count(&pool, "order").await?), (0, 0));
             Ok(())
         }
@@ -225,7 +225,7 @@ macro_rules! flush {
             failing.add(customer("two"));
             let lost = failing.add(order(CustomerId::generate(), 1));
             let error = failing.flush_in(&mut transaction).await.unwrap_err();
-            assert_eq!(error.key(), Some(&*format!("{lost:?}")));
+            assert_eq!(error.key(), Some(&*lost.to_string()));
             let mut third = UnitOfWork::new();
             third.add(customer("three"));
             third.flush_in(&mut transaction).await?;
