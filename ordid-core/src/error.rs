@@ -35,6 +35,7 @@ pub(crate) enum ErrorKind {
     /// The operating system gave no entropy.
     Entropy(String),
     /// A unit of work cannot be planned.
+    #[cfg(feature = "unit-of-work")]
     Plan(String),
 }
 
@@ -84,6 +85,7 @@ impl Error {
     }
 
     /// Returns whether a unit of work could not be planned, such as tables that form a cycle.
+    #[cfg(feature = "unit-of-work")]
     pub fn is_plan(&self) -> bool {
         matches!(*self.0, ErrorKind::Plan(_))
     }
@@ -92,7 +94,9 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            ErrorKind::Parse(message) | ErrorKind::Plan(message) => f.write_str(message),
+            ErrorKind::Parse(message) => f.write_str(message),
+            #[cfg(feature = "unit-of-work")]
+            ErrorKind::Plan(message) => f.write_str(message),
             ErrorKind::Layout {
                 key_type,
                 scheme,

@@ -195,7 +195,8 @@ pub type ReservedKeys<K> = std::iter::Map<
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an ordered key type",
     label = "not a key type",
-    note = "derive it: `#[derive(ordid::KeyType)] struct {Self}(uuid::Uuid);`, or use `uuid::Uuid`"
+    note = "give the entity a key type of its own, `#[derive(ordid::KeyType)] struct \
+            OrderId(uuid::Uuid);`, or use `uuid::Uuid`"
 )]
 pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync + 'static {
     /// The plain value inside.
@@ -303,7 +304,8 @@ pub trait TypedKey: KeyType {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot hold an ordered key",
     label = "expected a key type `K`, or `Option<K>`",
-    note = "derive it: `#[derive(ordid::KeyType)] struct {Self}(uuid::Uuid);`, or use `uuid::Uuid`"
+    note = "give the entity a key type of its own, `#[derive(ordid::KeyType)] struct \
+            OrderId(uuid::Uuid);`, or use `uuid::Uuid`"
 )]
 pub trait KeyField: 'static {
     /// The key type inside.

@@ -77,7 +77,6 @@ pub(crate) use backend;
 /// column types there.
 pub trait Entity<DB: Backend>: OrderedKey + Fields<Binder<DB>> + Send + 'static {}
 
-#[diagnostic::do_not_recommend]
 impl<DB: Backend, E: OrderedKey + Fields<Binder<DB>> + Send + 'static> Entity<DB> for E {}
 
 /// Binds the fields of entities as parameters of one statement.

@@ -44,7 +44,7 @@ macro_rules! __implement {
 
             fn compatible(
                 ty: &<$crate::__private::sqlx::$database as $crate::__private::sqlx::Database>::TypeInfo,
-            ) -> bool {
+            ) -> $crate::__private::bool {
                 <$crate::__private::column::$column as $crate::__private::SqlxColumn<
                     $crate::__private::sqlx::$database,
                 >>::compatible(ty)
@@ -92,7 +92,7 @@ macro_rules! __implement_postgres {
                 <$crate::__private::column::$column as $crate::__private::PgColumn>::array_type_info()
             }
 
-            fn array_compatible(ty: &$crate::__private::sqlx::postgres::PgTypeInfo) -> bool {
+            fn array_compatible(ty: &$crate::__private::sqlx::postgres::PgTypeInfo) -> $crate::__private::bool {
                 <$crate::__private::column::$column as $crate::__private::PgColumn>::array_compatible(
                     ty,
                 )

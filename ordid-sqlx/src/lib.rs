@@ -120,5 +120,5 @@ pub mod __private {
     #[cfg(feature = "postgres")]
     pub use crate::postgres::PgColumn;
     pub use crate::stored::{SqlxColumn, StoredAs};
-    pub use std::{boxed::Box, result::Result};
+    pub use std::{primitive::bool, result::Result};
 }

@@ -41,8 +41,16 @@ async fn query_macros_take_and_give_key_types() -> Result<(), sqlx::Error> {
     assert_eq!(
         orders,
         [
-            Order { id: first, replaces: None, total: 1250 },
-            Order { id: second, replaces: Some(first), total: 990 }
+            Order {
+                id: first,
+                replaces: None,
+                total: 1250
+            },
+            Order {
+                id: second,
+                replaces: Some(first),
+                total: 990
+            }
         ]
     );
     let newest = sqlx::query_scalar!(r#"SELECT max(id) AS "id: OrderId" FROM orders"#);

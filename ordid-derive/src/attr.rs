@@ -1,0 +1,453 @@
+//! Parsing: `#[ordid(...)]`, and what `#[sqlx(...)]` says of columns.
+//!
+//! A mistake in one option does not hide the next: the parser goes on after the comma.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::{
+    Attribute, Ident, Lit, LitStr, Meta as SynMeta, Path, Token, Type,
+    ext::IdentExt,
+    parenthesized,
+    parse::{ParseStream, Parser},
+    token::Paren,
+};
+
+use crate::{
+    ctxt::Ctxt,
+    options::{ADAPTERS, AdapterKind, ENTITY, FIELD, KEY_TYPE, PLACES, Place},
+    suggest,
+};
+
+/// One option: `name`, `name = value` or `name(options)`.
+struct Meta {
+    name: Ident,
+    value: Value,
+}
+
+enum Value {
+    None,
+    /// An equals sign with nothing behind it.
+    Missing,
+    Lit(Lit),
+    /// A type or path, which an identifier is too.
+    Type(Type),
+    List(TokenStream, Vec<Meta>),
+}
+
+impl Meta {
+    /// Returns the tokens to underline where the value is wrong.
+    fn wrong_tokens(&self) -> TokenStream {
+        match &self.value {
+            Value::None | Value::Missing => self.name.to_token_stream(),
+            Value::Lit(lit) => lit.to_token_stream(),
+            Value::Type(ty) => ty.to_token_stream(),
+            Value::List(tokens, _) => tokens.clone(),
+        }
+    }
+
+    fn is(&self, name: &str) -> bool {
+        self.name == name
+    }
+
+    fn is_alone(&self) -> bool {
+        matches!(self.value, Value::None)
+    }
+
+    fn text(&self) -> Option<&LitStr> {
+        match &self.value {
+            Value::Lit(Lit::Str(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn ty(&self) -> Option<&Type> {
+        match &self.value {
+            Value::Type(ty) => Some(ty),
+            _ => None,
+        }
+    }
+
+    /// Returns the value as a path without generic arguments.
+    fn path(&self) -> Option<&Path> {
+        match self.ty()? {
+            Type::Path(ty) if ty.qself.is_none() => Some(&ty.path).filter(|path| {
+                path.segments
+                    .iter()
+                    .all(|segment| segment.arguments.is_none())
+            }),
+            _ => None,
+        }
+    }
+
+    fn ident(&self) -> Option<&Ident> {
+        self.path()?.get_ident()
+    }
+}
+
+/// Parses options up to the end.
+fn metas(cx: &Ctxt, input: ParseStream<'_>) -> syn::Result<Vec<Meta>> {
+    let mut metas = Vec::new();
+    while !input.is_empty() {
+        match meta(cx, input) {
+            Ok(meta) => metas.push(meta),
+            Err(error) => {
+                cx.push(error);
+                skip_to_comma(input)?;
+            }
+        }
+        if !input.is_empty() && input.parse::<Token![,]>().is_err() {
+            cx.push(input.error("expected `,`"));
+            if !input.peek(Ident::peek_any) {
+                skip_to_comma(input)?;
+                input.parse::<Option<Token![,]>>()?;
+            }
+        }
+    }
+    Ok(metas)
+}
+
+fn meta(cx: &Ctxt, input: ParseStream<'_>) -> syn::Result<Meta> {
+    if !input.peek(Ident::peek_any) {
+        return Err(input.error("expected the name of an option"));
+    }
+    let name = Ident::parse_any(input)?;
+    let value = if input.peek(Paren) {
+        let tokens = input.fork().parse::<TokenTree>()?.into_token_stream();
+        let inner;
+        parenthesized!(inner in input);
+        Value::List(tokens, metas(cx, &inner)?)
+    } else if input.parse::<Option<Token![=]>>()?.is_some() {
+        if input.is_empty() || input.peek(Token![,]) {
+            Value::Missing
+        } else if input.peek(Lit) {
+            Value::Lit(input.parse()?)
+        } else {
+            Value::Type(ungrouped(input.parse()?))
+        }
+    } else {
+        Value::None
+    };
+    Ok(Meta { name, value })
+}
+
+/// Takes off the invisible group around a type that came in through a `macro_rules!` fragment.
+fn ungrouped(ty: Type) -> Type {
+    match ty {
+        Type::Group(group) => ungrouped(*group.elem),
+        other => other,
+    }
+}
+
+fn skip_to_comma(input: ParseStream<'_>) -> syn::Result<()> {
+    while !input.is_empty() && !input.peek(Token![,]) {
+        input.parse::<TokenTree>()?;
+    }
+    Ok(())
+}
+
+/// Returns the options of all `#[ordid(...)]` among the attributes.
+fn ordid(cx: &Ctxt, attrs: &[Attribute], place: &Place) -> Vec<Meta> {
+    let mut found = Vec::new();
+    for attr in attrs.iter().filter(|attr| attr.path().is_ident("ordid")) {
+        match &attr.meta {
+            SynMeta::List(list) => {
+                match (|input: ParseStream<'_>| metas(cx, input)).parse2(list.tokens.clone()) {
+                    Ok(metas) => found.extend(metas),
+                    Err(error) => cx.push(error),
+                }
+            }
+            other => cx.error(other, format!("expected `{}`", place.example)),
+        }
+    }
+    found
+}
+
+/// Reads options into their places, and reports what does not fit there.
+struct Reader<'a> {
+    cx: &'a Ctxt,
+    place: &'a Place,
+}
+
+impl Reader<'_> {
+    /// Reports an option that this place does not have.
+    fn unknown(&self, name: &Ident) {
+        let text = name.to_string();
+        let elsewhere = PLACES
+            .iter()
+            .filter(|place| !std::ptr::eq(**place, self.place))
+            .find(|place| place.options.iter().any(|option| option.name == text));
+        let names: Vec<_> = self
+            .place
+            .options
+            .iter()
+            .map(|option| option.name)
+            .collect();
+        self.cx.error(
+            name,
+            match elsewhere {
+                Some(place) => format!("`{text}` is an option of {}", place.name),
+                None => suggest::unknown("option", &text, &names),
+            },
+        );
+    }
+
+    /// Reports a value of another form than the option takes.
+    fn wrong(&self, meta: &Meta) {
+        let option = self
+            .place
+            .options
+            .iter()
+            .find(|option| meta.name == option.name);
+        let usage = option.map_or("", |option| option.usage);
+        self.cx
+            .error(meta.wrong_tokens(), format!("expected `{usage}`"));
+    }
+
+    /// Keeps the value, unless it is wrong or the option was given before.
+    fn once<T>(&self, slot: &mut Option<T>, meta: &Meta, value: Option<T>) {
+        match value {
+            None => self.wrong(meta),
+            Some(_) if slot.is_some() => {
+                self.cx
+                    .error(&meta.name, format!("duplicate option `{}`", meta.name));
+            }
+            Some(_) => *slot = value,
+        }
+    }
+
+    /// As [`once`](Self::once), for texts that have to say something.
+    fn text(&self, slot: &mut Option<LitStr>, meta: &Meta) {
+        if let Some(text) = meta.text()
+            && text.value().trim().is_empty()
+        {
+            self.cx.error(text, format!("`{}` is empty", meta.name));
+            return;
+        }
+        self.once(slot, meta, meta.text().cloned());
+    }
+}
+
+/// The options of a key type.
+#[derive(Default)]
+pub(crate) struct KeyTypeAttrs {
+    pub(crate) krate: Option<Path>,
+    pub(crate) scheme: Option<Ident>,
+    pub(crate) prefix: Option<LitStr>,
+    pub(crate) adapters: Vec<Adapter>,
+}
+
+/// An adapter to which a key type is forwarded.
+pub(crate) struct Adapter {
+    pub(crate) kind: &'static AdapterKind,
+    pub(crate) name: Ident,
+    pub(crate) krate: Option<Path>,
+    /// `engine = column`; without any, the adapter chooses.
+    pub(crate) pairs: Vec<(Ident, Ident)>,
+}
+
+impl KeyTypeAttrs {
+    pub(crate) fn read(cx: &Ctxt, attrs: &[Attribute]) -> Self {
+        let reader = Reader {
+            cx,
+            place: &KEY_TYPE,
+        };
+        let mut read = Self::default();
+        for meta in &ordid(cx, attrs, reader.place) {
+            if let Some(kind) = ADAPTERS.iter().find(|kind| meta.is(kind.name)) {
+                let mut slot = None;
+                reader.once(&mut slot, meta, Adapter::read(cx, kind, meta));
+                if read
+                    .adapters
+                    .iter()
+                    .any(|adapter| std::ptr::eq(adapter.kind, kind))
+                {
+                    cx.error(&meta.name, format!("duplicate option `{}`", meta.name));
+                } else {
+                    read.adapters.extend(slot);
+                }
+            } else if meta.is("crate") {
+                reader.once(&mut read.krate, meta, meta.path().cloned());
+            } else if meta.is("prefix") {
+                // Empty is a prefix by TypeID's rules: the bare suffix.
+                reader.once(&mut read.prefix, meta, meta.text().cloned());
+            } else if meta.is("scheme") {
+                reader.once(&mut read.scheme, meta, meta.ident().cloned());
+            } else {
+                reader.unknown(&meta.name);
+            }
+        }
+        read
+    }
+}
+
+impl Adapter {
+    fn read(cx: &Ctxt, kind: &'static AdapterKind, meta: &Meta) -> Option<Self> {
+        let mut read = Self {
+            kind,
+            name: meta.name.clone(),
+            krate: None,
+            pairs: Vec::new(),
+        };
+        let metas = match &meta.value {
+            Value::None => return Some(read),
+            Value::List(_, metas) if !metas.is_empty() => metas,
+            _ => return None,
+        };
+        for meta in metas {
+            let duplicate = |cx: &Ctxt| {
+                cx.error(&meta.name, format!("duplicate engine `{}`", meta.name));
+            };
+            if meta.is("crate") {
+                match meta.path() {
+                    None => cx.error(
+                        meta.wrong_tokens(),
+                        format!("expected `crate = path::to::{}`", kind.krate),
+                    ),
+                    Some(_) if read.krate.is_some() => {
+                        cx.error(&meta.name, "duplicate option `crate`");
+                    }
+                    Some(path) => read.krate = Some(path.clone()),
+                }
+            } else if !kind.engines.iter().any(|engine| meta.is(engine)) {
+                cx.error(
+                    &meta.name,
+                    suggest::unknown("engine", &meta.name.to_string(), kind.engines),
+                );
+            } else if read.pairs.iter().any(|(engine, _)| *engine == meta.name) {
+                duplicate(cx);
+            } else if let Some(column) = meta.ident() {
+                read.pairs.push((meta.name.clone(), column.clone()));
+            } else {
+                cx.error(
+                    meta.wrong_tokens(),
+                    format!("expected `{} = column`, as in `{}`", meta.name, kind.usage),
+                );
+            }
+        }
+        Some(read)
+    }
+}
+
+/// The options of an entity's struct.
+#[derive(Default)]
+pub(crate) struct EntityAttrs {
+    pub(crate) krate: Option<Path>,
+    pub(crate) rename_all: Option<LitStr>,
+    pub(crate) schema: Option<LitStr>,
+    pub(crate) table: Option<LitStr>,
+    /// SQLx's own.
+    pub(crate) sqlx_rename_all: Option<LitStr>,
+}
+
+impl EntityAttrs {
+    pub(crate) fn read(cx: &Ctxt, attrs: &[Attribute]) -> Self {
+        let reader = Reader { cx, place: &ENTITY };
+        let mut read = Self::default();
+        for meta in &ordid(cx, attrs, reader.place) {
+            if meta.is("crate") {
+                reader.once(&mut read.krate, meta, meta.path().cloned());
+            } else if meta.is("rename_all") {
+                reader.once(&mut read.rename_all, meta, meta.text().cloned());
+            } else if meta.is("schema") {
+                reader.text(&mut read.schema, meta);
+            } else if meta.is("table") {
+                reader.text(&mut read.table, meta);
+            } else {
+                reader.unknown(&meta.name);
+            }
+        }
+        let sqlx = sqlx(attrs);
+        read.sqlx_rename_all = sqlx
+            .iter()
+            .find(|meta| meta.is("rename_all"))
+            .and_then(|meta| meta.text().cloned());
+        read
+    }
+}
+
+/// The options of an entity's field.
+#[derive(Default)]
+pub(crate) struct FieldAttrs {
+    pub(crate) column: Option<LitStr>,
+    pub(crate) key: Option<Ident>,
+    pub(crate) parent: Option<ParentAttr>,
+    pub(crate) skip: Option<Ident>,
+    pub(crate) sqlx_flatten: Option<Ident>,
+    pub(crate) sqlx_rename: Option<LitStr>,
+    pub(crate) sqlx_skip: Option<Ident>,
+}
+
+/// `parent`, `parent = Customer` or `references = Customer`.
+#[derive(Clone)]
+pub(crate) struct ParentAttr {
+    pub(crate) name: Ident,
+    /// `None` if the key type tells the entity.
+    pub(crate) entity: Option<Type>,
+}
+
+impl FieldAttrs {
+    pub(crate) fn read(cx: &Ctxt, attrs: &[Attribute]) -> Self {
+        let reader = Reader { cx, place: &FIELD };
+        let mut read = Self::default();
+        for meta in &ordid(cx, attrs, reader.place) {
+            let flag = || meta.is_alone().then(|| meta.name.clone());
+            if meta.is("column") {
+                reader.text(&mut read.column, meta);
+            } else if meta.is("key") {
+                reader.once(&mut read.key, meta, flag());
+            } else if meta.is("skip") {
+                reader.once(&mut read.skip, meta, flag());
+            } else if meta.is("parent") || meta.is("references") {
+                read.parent(&reader, meta);
+            } else {
+                reader.unknown(&meta.name);
+            }
+        }
+        for meta in sqlx(attrs) {
+            if meta.is("rename") {
+                read.sqlx_rename = meta.text().cloned();
+            } else if meta.is("skip") {
+                read.sqlx_skip = Some(meta.name);
+            } else if meta.is("flatten") {
+                read.sqlx_flatten = Some(meta.name);
+            }
+        }
+        read
+    }
+
+    fn parent(&mut self, reader: &Reader<'_>, meta: &Meta) {
+        if let Some(before) = &self.parent
+            && before.name != meta.name
+        {
+            reader.cx.error(
+                &meta.name,
+                "`parent` and `references` say the same of a field: keep one of them",
+            );
+            return;
+        }
+        let entity = match &meta.value {
+            Value::None if meta.is("parent") => Some(None),
+            Value::Type(Type::Path(path)) => Some(Some(Type::Path(path.clone()))),
+            _ => None,
+        };
+        let parent = entity.map(|entity| ParentAttr {
+            name: meta.name.clone(),
+            entity,
+        });
+        reader.once(&mut self.parent, meta, parent);
+    }
+}
+
+/// Returns the options of `#[sqlx(...)]`. What cannot be read is left to SQLx to report.
+fn sqlx(attrs: &[Attribute]) -> Vec<Meta> {
+    let ignored = Ctxt::default();
+    attrs
+        .iter()
+        .filter(|attr| attr.path().is_ident("sqlx"))
+        .filter_map(|attr| {
+            attr.parse_args_with(|input: ParseStream<'_>| metas(&ignored, input))
+                .ok()
+        })
+        .flatten()
+        .collect()
+}

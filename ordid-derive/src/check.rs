@@ -1,0 +1,264 @@
+//! The rules. Each mistake is reported at the token to change, with what to write instead.
+
+use std::collections::HashMap;
+
+use quote::ToTokens;
+use syn::{Data, Fields, GenericParam, Type};
+
+use crate::{
+    case::Case,
+    ctxt::Ctxt,
+    model::{Entity, KeyType},
+    options::SCHEMES,
+    suggest,
+};
+
+/// Checks the input of `#[derive(KeyType)]`.
+pub(crate) fn key_type(cx: &Ctxt, model: &KeyType<'_>) {
+    if let Some(scheme) = &model.attrs.scheme
+        && !SCHEMES.iter().any(|known| scheme == known.name)
+    {
+        let known: Vec<_> = SCHEMES.iter().map(|scheme| scheme.name).collect();
+        cx.error(
+            scheme,
+            suggest::unknown("scheme", &scheme.to_string(), &known),
+        );
+    }
+    let input = model.input;
+    let raw = model.scheme().raw;
+    let fix = format!("write `struct {}({raw});`", input.ident);
+    for param in &input.generics.params {
+        match param {
+            GenericParam::Lifetime(param) => {
+                cx.error(
+                    param,
+                    format!("a key type owns its raw key, without a lifetime: {fix}"),
+                );
+            }
+            GenericParam::Type(_) | GenericParam::Const(_) => cx.error(
+                param,
+                format!(
+                    "a key type cannot be generic; each entity has a key type of its own: {fix}"
+                ),
+            ),
+        }
+    }
+    let fields = match &input.data {
+        Data::Struct(data) => &data.fields,
+        Data::Enum(data) => {
+            cx.error(
+                data.enum_token,
+                format!("a key type is a struct, not an enum: {fix}"),
+            );
+            return;
+        }
+        Data::Union(data) => {
+            cx.error(
+                data.union_token,
+                format!("a key type is a struct, not a union: {fix}"),
+            );
+            return;
+        }
+    };
+    for attr in fields.iter().flat_map(|field| &field.attrs) {
+        if attr.path().is_ident("ordid") {
+            cx.error(
+                attr,
+                "the options of a key type belong on the struct, not on its field",
+            );
+        }
+    }
+    match fields {
+        Fields::Unnamed(fields) => {
+            match fields.unnamed.first() {
+                None => cx.error(&input.ident, format!("a key type holds its raw key: {fix}")),
+                Some(field) if input.generics.params.is_empty() => raw_key(cx, &field.ty, model),
+                Some(_) => {}
+            }
+            for field in fields.unnamed.iter().skip(1) {
+                cx.error(
+                    &field.ty,
+                    format!("a key type has one field, its raw key, and nothing beside: {fix}"),
+                );
+            }
+        }
+        Fields::Named(fields) => {
+            cx.error(
+                fields,
+                format!("a key type is a tuple struct, without field names: {fix}"),
+            );
+        }
+        Fields::Unit => cx.error(&input.ident, format!("a key type holds its raw key: {fix}")),
+    }
+}
+
+/// Reports field types that are no raw key of any name; the compiler reports the others.
+fn raw_key(cx: &Ctxt, ty: &Type, model: &KeyType<'_>) {
+    const NOT_RAW: &[&str] = &[
+        "bool", "char", "str", "String", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16",
+        "u32", "u64", "u128", "usize", "f32", "f64", "Box", "Option", "Vec",
+    ];
+    let is_path = match ty {
+        Type::Path(ty) => ty.path.segments.last().is_some_and(|last| {
+            // `crate::String` may be anything.
+            ty.path.segments.len() > 1 || !NOT_RAW.iter().any(|name| last.ident == name)
+        }),
+        Type::Group(_) | Type::Macro(_) | Type::Paren(_) => true,
+        _ => false,
+    };
+    if !is_path {
+        let scheme = model.scheme();
+        cx.error(
+            ty,
+            format!(
+                "`{}` is not the raw key of scheme `{}`: write `struct {}({});`",
+                compact(ty),
+                scheme.name,
+                model.input.ident,
+                scheme.raw
+            ),
+        );
+    }
+}
+
+/// Returns a type's tokens as they are mostly written.
+fn compact(ty: &Type) -> String {
+    let text = ty.to_token_stream().to_string();
+    text.replace(" :: ", "::")
+        .replace(" < ", "<")
+        .replace(" >", ">")
+        .replace("& ", "&")
+}
+
+/// Checks the input of `#[derive(OrderedKey)]`.
+pub(crate) fn entity(cx: &Ctxt, model: &Entity<'_>) {
+    entity_options(cx, model);
+    let instead = match &model.input.data {
+        Data::Struct(data) => match data.fields {
+            Fields::Named(_) => None,
+            Fields::Unnamed(_) => Some((
+                model.input.ident.to_token_stream(),
+                "not for a tuple struct: name the fields, as their columns are",
+            )),
+            Fields::Unit => Some((
+                model.input.ident.to_token_stream(),
+                "not for a unit struct: write a field for each column",
+            )),
+        },
+        Data::Enum(data) => Some((
+            data.enum_token.to_token_stream(),
+            "not for an enum: write one struct per table",
+        )),
+        Data::Union(data) => Some((
+            data.union_token.to_token_stream(),
+            "not for a union: write a struct with a field for each column",
+        )),
+    };
+    if let Some((tokens, instead)) = instead {
+        cx.error(
+            tokens,
+            format!("OrderedKey can only be derived for a struct with named fields, {instead}"),
+        );
+        return;
+    }
+    keys(cx, model);
+    fields(cx, model);
+    columns(cx, model);
+}
+
+fn entity_options(cx: &Ctxt, model: &Entity<'_>) {
+    if let Some(name) = &model.attrs.rename_all
+        && Case::by_name(&name.value()).is_none()
+    {
+        cx.error(name, suggest::unknown("case", &name.value(), Case::NAMES));
+    }
+    if let Some(table) = &model.attrs.table
+        && model.attrs.schema.is_none()
+        && let Some((schema, name)) = table.value().split_once('.')
+    {
+        cx.error(
+            table,
+            format!(
+                "the schema is an option of its own: write `schema = {schema:?}, table = {name:?}`"
+            ),
+        );
+    }
+}
+
+fn keys(cx: &Ctxt, model: &Entity<'_>) {
+    let mut marked = model
+        .fields
+        .iter()
+        .filter_map(|field| field.attrs.key.as_ref());
+    let first = marked.next();
+    let mut second = false;
+    for key in marked {
+        second = true;
+        cx.error(
+            key,
+            "more than one field is marked `#[ordid(key)]`: an entity has one key",
+        );
+    }
+    if second {
+        cx.error(first, "the first field that is marked `#[ordid(key)]`");
+    }
+    if model.key().is_none() && !model.is_damaged {
+        cx.error(
+            &model.input.ident,
+            "no key field: mark one with `#[ordid(key)]` or name it `id`",
+        );
+    }
+}
+
+fn fields(cx: &Ctxt, model: &Entity<'_>) {
+    for field in &model.fields {
+        let attrs = &field.attrs;
+        if model.is_key(field) {
+            if let Some(skip) = field.skip() {
+                cx.error(skip, "the key has to be a column: take `skip` off");
+            }
+            if let Some(parent) = &attrs.parent
+                && parent.entity.is_none()
+            {
+                cx.error(
+                    &parent.name,
+                    "the key's type tells this entity, not its parent: name it, \
+                     `parent = Customer`",
+                );
+            }
+        } else if let Some(skip) = field.skip() {
+            let column = attrs.column.as_ref().map(ToTokens::to_token_stream);
+            let parent = attrs
+                .parent
+                .as_ref()
+                .map(|parent| parent.name.to_token_stream());
+            for tokens in column.into_iter().chain(parent) {
+                cx.error(tokens, format!("a field with `{skip}` has no column"));
+            }
+        }
+        if let Some(flatten) = &attrs.sqlx_flatten
+            && field.skip().is_none()
+        {
+            cx.error(
+                flatten,
+                "a flattened field has no column of its own: list its fields in this struct, or \
+                 add `#[ordid(skip)]`",
+            );
+        }
+    }
+}
+
+fn columns(cx: &Ctxt, model: &Entity<'_>) {
+    let mut seen = HashMap::new();
+    for field in model
+        .columns()
+        .filter(|field| field.attrs.sqlx_flatten.is_none())
+    {
+        if let Some(first) = seen.insert(field.column.as_str(), field.ident) {
+            cx.error(
+                field.column_tokens(),
+                format!("column `{}` is the field `{first}` already", field.column),
+            );
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The impls of `#[derive(KeyType)]`.
+
+use proc_macro2::{Group, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::{Ident, Type, ext::IdentExt, spanned::Spanned};
+
+use super::{Private, located};
+use crate::{attr::Adapter, model::KeyType};
+
+/// Expands a model without mistakes.
+pub(super) fn expand(model: &KeyType<'_>, raw: &Type) -> TokenStream {
+    let private = &Private(model.attrs.krate.as_ref());
+    let ident = &model.input.ident;
+    let scheme_name = format_ident!("{}", model.scheme().type_name);
+    let scheme = quote!(#private::scheme::#scheme_name);
+    let prefix_check = model.attrs.prefix.as_ref().map(|prefix| {
+        let private = private.at(prefix.span());
+        quote_spanned!(prefix.span()=> const _: () = #private::check_prefix(#prefix);)
+    });
+    let key_type = key_type(model, private, raw, &scheme);
+    let std_impls = std_impls(private, ident, raw, &scheme);
+    let forwards = model
+        .attrs
+        .adapters
+        .iter()
+        .map(|adapter| forward(adapter, ident, &scheme));
+    quote! {
+        #prefix_check
+        #key_type
+        #std_impls
+        #(#forwards)*
+    }
+}
+
+fn key_type(
+    model: &KeyType<'_>,
+    private: &Private<'_>,
+    raw: &Type,
+    scheme: &TokenStream,
+) -> TokenStream {
+    let ident = &model.input.ident;
+    let name = ident.unraw().to_string();
+    let prefix = match &model.attrs.prefix {
+        Some(prefix) => quote!(#private::Some(#prefix)),
+        None => quote!(#private::None),
+    };
+    // The raw key is named by the scheme and the field is converted, so that a field of another
+    // type is one error and not five.
+    let raw_of = raw_of(private, raw, scheme);
+    quote! {
+        #[automatically_derived]
+        impl #private::KeyType for #ident {
+            type Raw = <#scheme as #private::Scheme>::Raw;
+            type Scheme = #scheme;
+
+            const NAME: &'static #private::str = #name;
+            const PREFIX: #private::Option<&'static #private::str> = #prefix;
+
+            #[inline]
+            fn from_generated(__generated: #private::Generated<#scheme>) -> Self {
+                Self(#raw_of::from_raw(#private::Generated::into_raw(__generated)))
+            }
+
+            #[inline]
+            fn to_raw(self) -> <#scheme as #private::Scheme>::Raw {
+                #raw_of::into_raw(self.0)
+            }
+
+            fn from_raw(
+                __raw: <#scheme as #private::Scheme>::Raw,
+            ) -> #private::Result<Self, #private::Error> {
+                #private::from_raw(__raw)
+            }
+        }
+
+        #[automatically_derived]
+        impl #private::TypedKey for #ident {}
+    }
+}
+
+/// Returns `<Raw as RawOf<Scheme>>`, located at the field's type.
+fn raw_of(private: &Private<'_>, raw: &Type, scheme: &TokenStream) -> TokenStream {
+    let private = private.at(raw.span());
+    quote_spanned!(raw.span()=> <#raw as #private::RawOf<#scheme>>)
+}
+
+/// The traits of the standard library.
+fn std_impls(
+    private: &Private<'_>,
+    ident: &Ident,
+    raw: &Type,
+    scheme: &TokenStream,
+) -> TokenStream {
+    let raw_of = raw_of(private, raw, scheme);
+    let of_raw = std_impls_by_raw(private, ident);
+    quote! {
+        #of_raw
+
+        #[automatically_derived]
+        impl #private::TryFrom<#raw> for #ident {
+            type Error = #private::Error;
+
+            fn try_from(__raw: #raw) -> #private::Result<Self, #private::Error> {
+                #private::KeyType::from_raw(#raw_of::into_raw(__raw))
+            }
+        }
+
+        #[automatically_derived]
+        impl #private::From<#ident> for #raw {
+            #[inline]
+            fn from(__key: #ident) -> Self {
+                __key.0
+            }
+        }
+    }
+}
+
+/// The traits that ask nothing but `KeyType` and `Copy`.
+pub(super) fn std_impls_by_raw(private: &Private<'_>, ident: &Ident) -> TokenStream {
+    quote! {
+        #[automatically_derived]
+        impl #private::Clone for #ident {
+            #[inline]
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        #[automatically_derived]
+        impl #private::Copy for #ident {}
+
+        #[automatically_derived]
+        impl #private::PartialEq for #ident {
+            #[inline]
+            fn eq(&self, __other: &Self) -> #private::bool {
+                #private::eq(*self, *__other)
+            }
+        }
+
+        #[automatically_derived]
+        impl #private::Eq for #ident {}
+
+        #[automatically_derived]
+        impl #private::PartialOrd for #ident {
+            #[inline]
+            fn partial_cmp(&self, __other: &Self) -> #private::Option<#private::Ordering> {
+                #private::Some(#private::cmp(*self, *__other))
+            }
+        }
+
+        #[automatically_derived]
+        impl #private::Ord for #ident {
+            #[inline]
+            fn cmp(&self, __other: &Self) -> #private::Ordering {
+                #private::cmp(*self, *__other)
+            }
+        }
+
+        #[automatically_derived]
+        impl #private::Hash for #ident {
+            #[inline]
+            fn hash<__H: #private::Hasher>(&self, __state: &mut __H) {
+                #private::hash(*self, __state);
+            }
+        }
+
+        #[automatically_derived]
+        impl #private::Debug for #ident {
+            fn fmt(&self, __f: &mut #private::Formatter<'_>) -> #private::FmtResult {
+                #private::fmt_debug(*self, __f)
+            }
+        }
+
+        #[automatically_derived]
+        impl #private::Display for #ident {
+            fn fmt(&self, __f: &mut #private::Formatter<'_>) -> #private::FmtResult {
+                #private::fmt_display(*self, __f)
+            }
+        }
+
+        #[automatically_derived]
+        impl #private::FromStr for #ident {
+            type Err = #private::Error;
+
+            fn from_str(__text: &#private::str) -> #private::Result<Self, #private::Error> {
+                #private::parse(__text)
+            }
+        }
+    }
+}
+
+/// Calls the adapter's macro for each pair, so that every error underlines the pair.
+pub(super) fn forward(adapter: &Adapter, ident: &Ident, scheme: &TokenStream) -> TokenStream {
+    if adapter.pairs.is_empty() {
+        return call(
+            adapter,
+            &Ident::new("all", adapter.name.span()),
+            &adapter.name,
+            quote! {
+                #ident, #scheme
+            },
+        );
+    }
+    adapter
+        .pairs
+        .iter()
+        .map(|(engine, column)| call(adapter, engine, column, quote!(#ident, #scheme, #column)))
+        .collect()
+}
+
+/// Returns `adapter::engine::name! { arguments }`, located from the name to the last token.
+fn call(adapter: &Adapter, name: &Ident, last: &Ident, arguments: TokenStream) -> TokenStream {
+    let span = name.span();
+    let krate = match &adapter.krate {
+        Some(path) => located(path, span),
+        None => {
+            let krate = Ident::new(adapter.kind.krate, span);
+            quote_spanned!(span=> ::#krate)
+        }
+    };
+    let mut braces = Group::new(proc_macro2::Delimiter::Brace, arguments);
+    braces.set_span(last.span());
+    let braces = braces.into_token_stream();
+    quote_spanned!(span=> #krate::engine::#name! #braces)
+}

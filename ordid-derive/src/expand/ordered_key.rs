@@ -1,0 +1,220 @@
+//! The impls of `#[derive(OrderedKey)]`.
+
+use std::collections::HashSet;
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{
+    Generics, Ident, Type, WhereClause, parse_quote, punctuated::Punctuated, spanned::Spanned,
+};
+
+use super::Private;
+use crate::{
+    attr::ParentAttr,
+    model::{Entity, EntityField},
+};
+
+/// Expands a model without mistakes.
+pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
+    let private = &Private(model.attrs.krate.as_ref());
+    let ordered_key = ordered_key(model, key, private);
+    let fields = fields(model, private);
+    quote! {
+        #ordered_key
+        #fields
+    }
+}
+
+fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>) -> TokenStream {
+    let ident = &model.input.ident;
+    let (impl_generics, type_generics, where_clause) = model.input.generics.split_for_impl();
+    let names = names(model, private);
+    let (key_ident, key_type) = (key.ident, key.ty());
+    let checks = model
+        .parents()
+        .map(|(field, parent)| check_parent(private, field, parent));
+    let parents = model.parents().map(|(field, parent)| {
+        let (column, ty) = (&field.column, field.ty());
+        match &parent.entity {
+            None => quote!(#private::Parent::by_key::<#ty>(#column)),
+            Some(entity) => {
+                let span = entity.span().resolved_at(Span::call_site());
+                let private = private.at(span);
+                quote_spanned!(span=> #private::Parent::by_entity::<#ty, #entity>(#column))
+            }
+        }
+    });
+    let self_parents: Vec<_> = model
+        .parents()
+        .filter_map(|(field, parent)| self_parent(model, private, field, parent))
+        .collect();
+    let visit = if self_parents.is_empty() {
+        quote!(_)
+    } else {
+        quote!(__visit)
+    };
+    // What a wrong key type breaks is located there.
+    let span = key_type.span().resolved_at(Span::call_site());
+    let at_key = &private.at(span);
+    let key_fns = quote_spanned! {span=>
+        fn key(&self) -> #at_key::Option<#at_key::KeyOf<Self>> {
+            #at_key::KeyField::get(&self.#key_ident)
+        }
+
+        fn assign_key(&mut self, __key: #at_key::KeyOf<Self>) {
+            #at_key::KeyField::set(&mut self.#key_ident, __key);
+        }
+
+        fn self_parents(&self, #visit: &mut dyn #at_key::FnMut(#at_key::KeyOf<Self>)) {
+            #(#self_parents)*
+        }
+    };
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #private::OrderedKey for #ident #type_generics #where_clause {
+            type Field = #key_type;
+
+            #names
+            const PARENTS: &'static [#private::Parent] = {
+                #(#checks)*
+                &[#(#parents),*]
+            };
+
+            #key_fns
+        }
+    }
+}
+
+/// The names of the table, the key and the columns.
+pub(super) fn names(model: &Entity<'_>, private: &Private<'_>) -> TokenStream {
+    let table = model.table();
+    let schema = match &model.attrs.schema {
+        Some(schema) => quote!(#private::Some(#schema)),
+        None => quote!(#private::None),
+    };
+    let key = model
+        .key()
+        .map(|key| key.column.as_str())
+        .unwrap_or_default();
+    let columns = model.columns().map(|field| &field.column);
+    quote! {
+        const SCHEMA: #private::Option<&'static #private::str> = #schema;
+        const TABLE: &'static #private::str = #table;
+        const KEY_COLUMN: &'static #private::str = #key;
+        const COLUMNS: &'static [&'static #private::str] = &[#(#columns),*];
+    }
+}
+
+/// Demands, at the field's type, that the field tells its parent.
+fn check_parent(
+    private: &Private<'_>,
+    field: &EntityField<'_>,
+    parent: &ParentAttr,
+) -> TokenStream {
+    let span = field.ty().span();
+    let ty = field.ty();
+    let private = private.at(span);
+    match &parent.entity {
+        None => quote_spanned!(span=> #private::assert_typed::<#ty>();),
+        Some(entity) => quote_spanned!(span=> #private::assert_parent::<#ty, #entity>();),
+    }
+}
+
+/// Shows the field's key if the parent is of the entity's own table.
+fn self_parent(
+    model: &Entity<'_>,
+    private: &Private<'_>,
+    field: &EntityField<'_>,
+    parent: &ParentAttr,
+) -> Option<TokenStream> {
+    let (ident, ty) = (field.ident, field.ty());
+    let span = ty.span().resolved_at(Span::call_site());
+    let private = private.at(span);
+    let found = match &parent.entity {
+        Some(entity) if model.input.generics.params.is_empty() => {
+            quote_spanned!(span=> #private::self_parent_of::<#ty, #entity, Self>(&self.#ident))
+        }
+        // A generic struct may borrow: then it has no `TypeId` to compare.
+        Some(entity) if !is_self(entity, &model.input.ident) => return None,
+        _ => {
+            let key = quote_spanned!(span=> #private::KeyOf<Self>);
+            quote_spanned!(span=> #private::self_parent::<#ty, #key>(&self.#ident))
+        }
+    };
+    Some(quote! {
+        if let #private::Some(__key) = #found {
+            __visit(__key);
+        }
+    })
+}
+
+fn is_self(entity: &Type, ident: &Ident) -> bool {
+    match entity {
+        Type::Path(path) => path
+            .path
+            .segments
+            .last()
+            .is_some_and(|last| last.ident == "Self" || last.ident == *ident),
+        _ => false,
+    }
+}
+
+fn fields(model: &Entity<'_>, private: &Private<'_>) -> TokenStream {
+    let mut seen = HashSet::new();
+    let bounds: Punctuated<TokenStream, syn::Token![+]> = model
+        .columns()
+        .map(EntityField::ty)
+        .filter(|ty| seen.insert(ty.to_token_stream().to_string()))
+        .map(|ty| sink_of(private, ty))
+        .collect();
+    let puts = model.columns().map(|field| {
+        let (ident, ty) = (field.ident, field.ty());
+        quote!(#private::Sink::<#ty>::put(__sink, &self.#ident);)
+    });
+    let ident = &model.input.ident;
+    let (_, type_generics, where_clause) = model.input.generics.split_for_impl();
+    let generics = with_sink(&model.input.generics, private);
+    let where_clause = with_bounds(where_clause, &bounds);
+    quote! {
+        // The bounds are located at the fields' types: to Clippy, the user wrote them.
+        #[allow(clippy::absolute_paths)]
+        #[automatically_derived]
+        impl #generics #private::Fields<__S> for #ident #type_generics #where_clause {
+            fn write(&self, __sink: &mut __S) {
+                #(#puts)*
+            }
+        }
+    }
+}
+
+/// Returns `Sink<Type>`, located at the field's type from its first token to its last.
+fn sink_of(private: &Private<'_>, ty: &Type) -> TokenStream {
+    let first = ty.span();
+    let last = ty
+        .to_token_stream()
+        .into_iter()
+        .last()
+        .map_or(first, |it| it.span());
+    let private = private.at(first);
+    let close = quote_spanned!(last=> >);
+    quote_spanned!(first=> #private::Sink<#ty #close)
+}
+
+/// Returns the parameters of the struct, and the sink's after them.
+pub(super) fn with_sink(generics: &Generics, private: &Private<'_>) -> TokenStream {
+    let mut generics = generics.clone();
+    generics.params.push(parse_quote!(__S: ?#private::Sized));
+    let (impl_generics, ..) = generics.split_for_impl();
+    impl_generics.into_token_stream()
+}
+
+fn with_bounds(
+    where_clause: Option<&WhereClause>,
+    bounds: &Punctuated<TokenStream, syn::Token![+]>,
+) -> TokenStream {
+    let predicates = where_clause
+        .map(|clause| clause.predicates.iter())
+        .into_iter()
+        .flatten();
+    quote!(where #(#predicates,)* __S: #bounds)
+}

@@ -1,0 +1,124 @@
+//! `#[derive(KeyType)]` and `#[derive(OrderedKey)]`: use them through the facade `ordid`.
+//!
+//! The derives know no database library: `KeyType` forwards each `engine = column` pair to a macro
+//! of the adapter, and `OrderedKey` implements `Fields<S>` for every sink that takes the fields'
+//! types. All mistakes of an item are reported together, each at its token, and the item still gets
+//! its impls, so that nothing else fails because of them.
+
+use proc_macro::TokenStream;
+use syn::{DeriveInput, parse_macro_input};
+
+mod attr;
+mod case;
+mod check;
+mod ctxt;
+mod expand;
+mod model;
+mod options;
+mod suggest;
+#[cfg(test)]
+mod tests;
+
+/// Makes a key type of a newtype over a raw key: one per entity, so that ids do not mix.
+///
+/// ```
+/// use ordid::{KeyType, uuid::Uuid};
+///
+/// #[derive(KeyType)]
+/// #[ordid(scheme = uuid_v7, prefix = "ord")]
+/// pub struct OrderId(Uuid);
+///
+/// let raw: Uuid = "01890a5d-ac96-774b-bcce-b302099a8057".parse()?;
+/// let id = OrderId::try_from(raw)?;
+/// assert_eq!(id.to_string(), "ord_01h455vb4pex5vsknk084sn02q");
+/// assert!(OrderId::generate() > id);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Implements `KeyType` and `TypedKey`, and with them `Clone`, `Copy`, `PartialEq`, `Eq`,
+/// `PartialOrd`, `Ord` (the scheme's order), `Hash`, `Debug`, `Display`, `FromStr`, `TryFrom` of
+/// the raw key (checking version and variant) and `From<OrderId>` for the raw key. Do not derive
+/// these beside it.
+///
+/// # Options of the struct
+///
+/// | option | meaning | default |
+/// |---|---|---|
+/// | `scheme = uuid_v7` | the algorithm that makes the keys | `uuid_v7` |
+/// | `prefix = "ord"` | text form by TypeID, `ord_01h455vb4pex5vsknk084sn02q` | the raw key's text |
+/// | `sqlx` | SQLx, each engine's native column: `uuid`, `binary16`, `blob` | no SQLx |
+/// | `sqlx(postgres = uuid, mysql = char36)` | SQLx, these engines in these columns | |
+/// | `sqlx(crate = path, ...)` | where `ordid-sqlx` is | `::ordid_sqlx` |
+/// | `crate = path` | where `ordid` is, if it was renamed or re-exported | `::ordid` |
+///
+/// # Errors
+///
+/// At compile time, at the token that has to change: another shape than a tuple struct with one
+/// field, an unknown scheme, engine, column or option, a prefix against TypeID's rules, and a
+/// column that would lose the keys' order.
+#[proc_macro_derive(KeyType, attributes(ordid))]
+pub fn derive_key_type(input: TokenStream) -> TokenStream {
+    expand::key_type(&parse_macro_input!(input as DeriveInput)).into()
+}
+
+/// Makes an entity of a struct: a row that knows its table, its columns, its key and its parents.
+///
+/// ```
+/// use ordid::{KeyType, OrderedKey, uuid::Uuid};
+///
+/// #[derive(KeyType)]
+/// struct CustomerId(Uuid);
+///
+/// #[derive(KeyType)]
+/// struct OrderId(Uuid);
+///
+/// #[derive(OrderedKey)]
+/// #[ordid(table = "orders")]
+/// struct Order {
+///     #[ordid(key)]
+///     id: Option<OrderId>,
+///     #[ordid(parent)]
+///     customer: CustomerId,
+///     total: i64,
+/// }
+///
+/// let mut order = Order { id: None, customer: CustomerId::generate(), total: 1250 };
+/// assert_eq!(order.key(), None);
+/// assert_eq!(Some(order.ensure_key()), order.key());
+/// assert_eq!((Order::TABLE, Order::COLUMNS), ("orders", &["id", "customer", "total"][..]));
+/// ```
+///
+/// Implements `OrderedKey`, and `Fields<S>` for each sink `S` that takes the types of all columns.
+///
+/// # Options of the struct
+///
+/// | option | meaning | default |
+/// |---|---|---|
+/// | `table = "orders"` | the table's name | the struct's name in snake_case: `order` |
+/// | `schema = "shop"` | the table's schema | none |
+/// | `rename_all = "camelCase"` | the case of all column names, by SQLx's names of cases | as written |
+/// | `crate = path` | where `ordid` is, if it was renamed or re-exported | `::ordid` |
+///
+/// # Options of a field
+///
+/// | option | meaning | default |
+/// |---|---|---|
+/// | `key` | the key: a key type `K`, or `Option<K>` where it may be unassigned | the field `id` |
+/// | `parent` | a foreign key; its key type tells the entity | no parent |
+/// | `parent = Customer` | a foreign key to this entity; `references = Customer` is the same | |
+/// | `column = "total_cents"` | the column's name | the field's name |
+/// | `skip` | no column | |
+///
+/// Beside `sqlx::FromRow`, its `#[sqlx(rename = "...")]`, `#[sqlx(rename_all = "...")]` and
+/// `#[sqlx(skip)]` hold too, so that a row is written as it is read; an option of `#[ordid(...)]`
+/// goes before. A `#[sqlx(flatten)]` field is refused, since it has no column.
+///
+/// # Errors
+///
+/// At compile time, at the token that has to change: no key or two, a parent field that does not
+/// tell its entity, two columns of one name, an unknown option, and anything but a struct with
+/// named fields.
+#[proc_macro_derive(OrderedKey, attributes(ordid))]
+pub fn derive_ordered_key(input: TokenStream) -> TokenStream {
+    expand::ordered_key(&parse_macro_input!(input as DeriveInput)).into()
+}

@@ -1,0 +1,165 @@
+//! The typed form of an item: what was written, and what follows from it.
+
+use quote::ToTokens;
+use syn::{Data, DeriveInput, Field, Fields, Ident, Type, ext::IdentExt};
+
+use crate::{
+    attr::{EntityAttrs, FieldAttrs, KeyTypeAttrs, ParentAttr},
+    case::Case,
+    ctxt::Ctxt,
+    options::{SCHEMES, Scheme},
+};
+
+/// The input of `#[derive(KeyType)]`.
+pub(crate) struct KeyType<'a> {
+    pub(crate) input: &'a DeriveInput,
+    pub(crate) attrs: KeyTypeAttrs,
+}
+
+impl<'a> KeyType<'a> {
+    pub(crate) fn new(cx: &Ctxt, input: &'a DeriveInput) -> Self {
+        Self {
+            input,
+            attrs: KeyTypeAttrs::read(cx, &input.attrs),
+        }
+    }
+
+    /// Returns the scheme; the default where the one written is not known.
+    pub(crate) fn scheme(&self) -> &'static Scheme {
+        let written = self.attrs.scheme.as_ref();
+        SCHEMES
+            .iter()
+            .find(|scheme| written.is_some_and(|written| written == scheme.name))
+            .unwrap_or(&SCHEMES[0])
+    }
+
+    /// Returns the field that holds the raw key, if the struct has the right shape.
+    pub(crate) fn field(&self) -> Option<&'a Field> {
+        match &self.input.data {
+            Data::Struct(data) if self.input.generics.params.is_empty() => match &data.fields {
+                Fields::Unnamed(fields) if fields.unnamed.len() == 1 => fields.unnamed.first(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// The input of `#[derive(OrderedKey)]`.
+pub(crate) struct Entity<'a> {
+    pub(crate) input: &'a DeriveInput,
+    pub(crate) attrs: EntityAttrs,
+    /// Empty unless the item is a struct with named fields.
+    pub(crate) fields: Vec<EntityField<'a>>,
+    /// Whether a field has options that could not be read: one of them may be its key.
+    pub(crate) is_damaged: bool,
+}
+
+/// A field of an entity.
+pub(crate) struct EntityField<'a> {
+    pub(crate) field: &'a Field,
+    pub(crate) ident: &'a Ident,
+    pub(crate) attrs: FieldAttrs,
+    /// The column's name.
+    pub(crate) column: String,
+}
+
+impl<'a> Entity<'a> {
+    pub(crate) fn new(cx: &Ctxt, input: &'a DeriveInput) -> Self {
+        let attrs = EntityAttrs::read(cx, &input.attrs);
+        let case = [&attrs.rename_all, &attrs.sqlx_rename_all]
+            .into_iter()
+            .flatten()
+            .find_map(|name| Case::by_name(&name.value()));
+        let mistakes = cx.count();
+        let fields = match &input.data {
+            Data::Struct(data) => match &data.fields {
+                Fields::Named(fields) => fields
+                    .named
+                    .iter()
+                    .filter_map(|field| Some((field, field.ident.as_ref()?)))
+                    .map(|(field, ident)| {
+                        let attrs = FieldAttrs::read(cx, &field.attrs);
+                        let column = column(&attrs, ident, case);
+                        EntityField {
+                            field,
+                            ident,
+                            attrs,
+                            column,
+                        }
+                    })
+                    .collect(),
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        };
+        Self {
+            input,
+            attrs,
+            fields,
+            is_damaged: cx.count() > mistakes,
+        }
+    }
+
+    /// Returns the key field: the first that is marked, or else the one named `id`.
+    pub(crate) fn key(&self) -> Option<&EntityField<'a>> {
+        let marked = self.fields.iter().find(|field| field.attrs.key.is_some());
+        marked.or_else(|| self.fields.iter().find(|field| field.ident == "id"))
+    }
+
+    /// Returns whether a field is the key field.
+    pub(crate) fn is_key(&self, field: &EntityField<'a>) -> bool {
+        self.key().is_some_and(|key| std::ptr::eq(key, field))
+    }
+
+    /// Returns the fields that are columns.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &EntityField<'a>> {
+        self.fields.iter().filter(|field| field.skip().is_none())
+    }
+
+    /// Returns the columns that are foreign keys.
+    pub(crate) fn parents(&self) -> impl Iterator<Item = (&EntityField<'a>, &ParentAttr)> {
+        self.columns()
+            .filter_map(|field| Some((field, field.attrs.parent.as_ref()?)))
+    }
+
+    /// Returns the table's name.
+    pub(crate) fn table(&self) -> String {
+        match &self.attrs.table {
+            Some(table) => table.value(),
+            None => Case::Snake.apply(&self.input.ident.unraw().to_string()),
+        }
+    }
+}
+
+fn column(attrs: &FieldAttrs, ident: &Ident, case: Option<Case>) -> String {
+    if let Some(name) = attrs.column.as_ref().or(attrs.sqlx_rename.as_ref()) {
+        return name.value();
+    }
+    let name = ident.unraw().to_string();
+    case.map_or(name.clone(), |case| case.apply(&name))
+}
+
+impl EntityField<'_> {
+    pub(crate) fn ty(&self) -> &Type {
+        &self.field.ty
+    }
+
+    /// Returns the `skip` that takes the field out of the columns.
+    pub(crate) fn skip(&self) -> Option<&Ident> {
+        self.attrs.skip.as_ref().or(self.attrs.sqlx_skip.as_ref())
+    }
+
+    /// Returns the tokens that gave the column its name.
+    pub(crate) fn column_tokens(&self) -> &dyn ToTokens {
+        match self
+            .attrs
+            .column
+            .as_ref()
+            .or(self.attrs.sqlx_rename.as_ref())
+        {
+            Some(name) => name,
+            None => self.ident,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+// struct OrderLine { id: OrderLineId, note: String, remark: String }
+
+const _: () = {
+    #[automatically_derived]
+    impl ::ordid::__private::OrderedKey for OrderLine {
+        type Field = OrderLineId;
+        const SCHEMA: ::ordid::__private::Option<&'static ::ordid::__private::str> = ::ordid::__private::None;
+        const TABLE: &'static ::ordid::__private::str = "order_line";
+        const KEY_COLUMN: &'static ::ordid::__private::str = "id";
+        const COLUMNS: &'static [&'static ::ordid::__private::str] = &[
+            "id",
+            "note",
+            "remark",
+        ];
+        const PARENTS: &'static [::ordid::__private::Parent] = { &[] };
+        fn key(&self) -> ::ordid::__private::Option<::ordid::__private::KeyOf<Self>> {
+            ::ordid::__private::KeyField::get(&self.id)
+        }
+        fn assign_key(&mut self, __key: ::ordid::__private::KeyOf<Self>) {
+            ::ordid::__private::KeyField::set(&mut self.id, __key);
+        }
+        fn self_parents(
+            &self,
+            _: &mut dyn ::ordid::__private::FnMut(::ordid::__private::KeyOf<Self>),
+        ) {}
+    }
+    #[allow(clippy::absolute_paths)]
+    #[automatically_derived]
+    impl<__S: ?::ordid::__private::Sized> ::ordid::__private::Fields<__S> for OrderLine
+    where
+        __S: ::ordid::__private::Sink<OrderLineId> + ::ordid::__private::Sink<String>,
+    {
+        fn write(&self, __sink: &mut __S) {
+            ::ordid::__private::Sink::<OrderLineId>::put(__sink, &self.id);
+            ::ordid::__private::Sink::<String>::put(__sink, &self.note);
+            ::ordid::__private::Sink::<String>::put(__sink, &self.remark);
+        }
+    }
+};

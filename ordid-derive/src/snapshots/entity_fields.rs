@@ -1,0 +1,90 @@
+// struct Order {
+// #[ordid(key, column = "order_id")]
+// key: OrderId,
+// #[ordid(parent)]
+// customer: CustomerId,
+// #[ordid(parent = Address)]
+// ship_to: Uuid,
+// #[ordid(references = Self, column = "replaces_id")]
+// replaces: Option<OrderId>,
+// #[ordid(skip)]
+// cache: Vec<u8>,
+// r#type: String,
+// }
+
+const _: () = {
+    #[automatically_derived]
+    impl ::ordid::__private::OrderedKey for Order {
+        type Field = OrderId;
+        const SCHEMA: ::ordid::__private::Option<&'static ::ordid::__private::str> = ::ordid::__private::None;
+        const TABLE: &'static ::ordid::__private::str = "order";
+        const KEY_COLUMN: &'static ::ordid::__private::str = "order_id";
+        const COLUMNS: &'static [&'static ::ordid::__private::str] = &[
+            "order_id",
+            "customer",
+            "ship_to",
+            "replaces_id",
+            "type",
+        ];
+        const PARENTS: &'static [::ordid::__private::Parent] = {
+            ::ordid::__private::assert_typed::<CustomerId>();
+            ::ordid::__private::assert_parent::<Uuid, Address>();
+            ::ordid::__private::assert_parent::<Option<OrderId>, Self>();
+            &[
+                ::ordid::__private::Parent::by_key::<CustomerId>("customer"),
+                ::ordid::__private::Parent::by_entity::<Uuid, Address>("ship_to"),
+                ::ordid::__private::Parent::by_entity::<
+                    Option<OrderId>,
+                    Self,
+                >("replaces_id"),
+            ]
+        };
+        fn key(&self) -> ::ordid::__private::Option<::ordid::__private::KeyOf<Self>> {
+            ::ordid::__private::KeyField::get(&self.key)
+        }
+        fn assign_key(&mut self, __key: ::ordid::__private::KeyOf<Self>) {
+            ::ordid::__private::KeyField::set(&mut self.key, __key);
+        }
+        fn self_parents(
+            &self,
+            __visit: &mut dyn ::ordid::__private::FnMut(::ordid::__private::KeyOf<Self>),
+        ) {
+            if let ::ordid::__private::Some(__key) = ::ordid::__private::self_parent::<
+                CustomerId,
+                ::ordid::__private::KeyOf<Self>,
+            >(&self.customer) {
+                __visit(__key);
+            }
+            if let ::ordid::__private::Some(__key) = ::ordid::__private::self_parent_of::<
+                Uuid,
+                Address,
+                Self,
+            >(&self.ship_to) {
+                __visit(__key);
+            }
+            if let ::ordid::__private::Some(__key) = ::ordid::__private::self_parent_of::<
+                Option<OrderId>,
+                Self,
+                Self,
+            >(&self.replaces) {
+                __visit(__key);
+            }
+        }
+    }
+    #[allow(clippy::absolute_paths)]
+    #[automatically_derived]
+    impl<__S: ?::ordid::__private::Sized> ::ordid::__private::Fields<__S> for Order
+    where
+        __S: ::ordid::__private::Sink<OrderId> + ::ordid::__private::Sink<CustomerId>
+            + ::ordid::__private::Sink<Uuid> + ::ordid::__private::Sink<Option<OrderId>>
+            + ::ordid::__private::Sink<String>,
+    {
+        fn write(&self, __sink: &mut __S) {
+            ::ordid::__private::Sink::<OrderId>::put(__sink, &self.key);
+            ::ordid::__private::Sink::<CustomerId>::put(__sink, &self.customer);
+            ::ordid::__private::Sink::<Uuid>::put(__sink, &self.ship_to);
+            ::ordid::__private::Sink::<Option<OrderId>>::put(__sink, &self.replaces);
+            ::ordid::__private::Sink::<String>::put(__sink, &self.r#type);
+        }
+    }
+};

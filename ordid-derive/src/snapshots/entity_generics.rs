@@ -1,0 +1,85 @@
+// struct Node<'a, T: Clone = i64, const N: usize = 4>
+// where
+// T: Into<i64>,
+// {
+// id: NodeId,
+// #[ordid(parent = Node<'a, T, N>)]
+// above: Option<NodeId>,
+// #[ordid(parent = Tree)]
+// tree: TreeId,
+// name: &'a str,
+// value: T,
+// bytes: [u8; N],
+// }
+
+const _: () = {
+    #[automatically_derived]
+    impl<'a, T: Clone, const N: usize> ::ordid::__private::OrderedKey for Node<'a, T, N>
+    where
+        T: Into<i64>,
+    {
+        type Field = NodeId;
+        const SCHEMA: ::ordid::__private::Option<&'static ::ordid::__private::str> = ::ordid::__private::None;
+        const TABLE: &'static ::ordid::__private::str = "node";
+        const KEY_COLUMN: &'static ::ordid::__private::str = "id";
+        const COLUMNS: &'static [&'static ::ordid::__private::str] = &[
+            "id",
+            "above",
+            "tree",
+            "name",
+            "value",
+            "bytes",
+        ];
+        const PARENTS: &'static [::ordid::__private::Parent] = {
+            ::ordid::__private::assert_parent::<Option<NodeId>, Node<'a, T, N>>();
+            ::ordid::__private::assert_parent::<TreeId, Tree>();
+            &[
+                ::ordid::__private::Parent::by_entity::<
+                    Option<NodeId>,
+                    Node<'a, T, N>,
+                >("above"),
+                ::ordid::__private::Parent::by_entity::<TreeId, Tree>("tree"),
+            ]
+        };
+        fn key(&self) -> ::ordid::__private::Option<::ordid::__private::KeyOf<Self>> {
+            ::ordid::__private::KeyField::get(&self.id)
+        }
+        fn assign_key(&mut self, __key: ::ordid::__private::KeyOf<Self>) {
+            ::ordid::__private::KeyField::set(&mut self.id, __key);
+        }
+        fn self_parents(
+            &self,
+            __visit: &mut dyn ::ordid::__private::FnMut(::ordid::__private::KeyOf<Self>),
+        ) {
+            if let ::ordid::__private::Some(__key) = ::ordid::__private::self_parent::<
+                Option<NodeId>,
+                ::ordid::__private::KeyOf<Self>,
+            >(&self.above) {
+                __visit(__key);
+            }
+        }
+    }
+    #[allow(clippy::absolute_paths)]
+    #[automatically_derived]
+    impl<
+        'a,
+        T: Clone,
+        const N: usize,
+        __S: ?::ordid::__private::Sized,
+    > ::ordid::__private::Fields<__S> for Node<'a, T, N>
+    where
+        T: Into<i64>,
+        __S: ::ordid::__private::Sink<NodeId> + ::ordid::__private::Sink<Option<NodeId>>
+            + ::ordid::__private::Sink<TreeId> + ::ordid::__private::Sink<&'a str>
+            + ::ordid::__private::Sink<T> + ::ordid::__private::Sink<[u8; N]>,
+    {
+        fn write(&self, __sink: &mut __S) {
+            ::ordid::__private::Sink::<NodeId>::put(__sink, &self.id);
+            ::ordid::__private::Sink::<Option<NodeId>>::put(__sink, &self.above);
+            ::ordid::__private::Sink::<TreeId>::put(__sink, &self.tree);
+            ::ordid::__private::Sink::<&'a str>::put(__sink, &self.name);
+            ::ordid::__private::Sink::<T>::put(__sink, &self.value);
+            ::ordid::__private::Sink::<[u8; N]>::put(__sink, &self.bytes);
+        }
+    }
+};

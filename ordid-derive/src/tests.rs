@@ -1,0 +1,250 @@
+//! Expansion snapshots: one per combination of options, in `snapshots/`.
+//!
+//! `UPDATE_SNAPSHOTS=1 cargo test -p ordid-derive` writes them anew; read the difference.
+
+use std::{env, fs, path::Path};
+
+use proc_macro2::TokenStream;
+use syn::DeriveInput;
+
+use crate::expand;
+
+type Derive = fn(&DeriveInput) -> TokenStream;
+
+fn expanded(derive: Derive, input: &str) -> String {
+    let input = syn::parse_str(input).expect("the input is an item");
+    let file = syn::parse2(derive(&input)).expect("the expansion is items");
+    prettyplease::unparse(&file)
+}
+
+/// Compares with the snapshot, whose head shows the input.
+fn assert_snapshot(name: &str, derive: Derive, input: &str) {
+    let input = input.lines().map(str::trim).filter(|line| !line.is_empty());
+    let input = input.collect::<Vec<_>>().join("\n");
+    let head: String = input.lines().map(|line| format!("// {line}\n")).collect();
+    let found = format!("{head}\n{}", expanded(derive, &input));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/snapshots");
+    let file = folder.join(format!("{name}.rs"));
+    if env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        fs::write(&file, &found).expect("the snapshot can be written");
+    }
+    let expected = fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        found == expected,
+        "the expansion differs from {}; UPDATE_SNAPSHOTS=1 accepts it:\n{found}",
+        file.display()
+    );
+}
+
+/// Returns the messages of all `compile_error!`s in the expansion.
+fn errors(derive: Derive, input: &str) -> Vec<String> {
+    let expansion = expanded(derive, input);
+    let file = syn::parse_file(&expansion).expect("the expansion is a file");
+    let [syn::Item::Const(item)] = &file.items[..] else {
+        panic!("the expansion is one const");
+    };
+    let syn::Expr::Block(block) = &*item.expr else {
+        panic!("the const is a block");
+    };
+    let macros = block
+        .block
+        .stmts
+        .iter()
+        .filter_map(|statement| match statement {
+            syn::Stmt::Item(syn::Item::Macro(item)) => Some(&item.mac),
+            syn::Stmt::Macro(statement) => Some(&statement.mac),
+            _ => None,
+        });
+    macros
+        .map(|mac| {
+            let text: syn::LitStr = mac.parse_body().expect("the message is a literal");
+            text.value()
+        })
+        .collect()
+}
+
+#[test]
+fn key_type_without_options() {
+    assert_snapshot("key_type", expand::key_type, "pub struct OrderId(Uuid);");
+}
+
+#[test]
+fn key_type_with_every_option() {
+    assert_snapshot(
+        "key_type_options",
+        expand::key_type,
+        r#"
+        #[ordid(scheme = uuid_v7, prefix = "ord", crate = keys)]
+        #[ordid(sqlx(postgres = uuid, mysql = binary16, sqlite = blob))]
+        struct OrderId(uuid::Uuid);
+        "#,
+    );
+}
+
+#[test]
+fn key_type_with_an_adapter_s_own_choice() {
+    assert_snapshot(
+        "key_type_sqlx",
+        expand::key_type,
+        "#[ordid(sqlx)] struct OrderId(Uuid);",
+    );
+}
+
+#[test]
+fn key_type_with_a_renamed_adapter() {
+    assert_snapshot(
+        "key_type_sqlx_crate",
+        expand::key_type,
+        "#[ordid(sqlx(crate = storage::ordid_sqlx, mysql = mariadb_uuid))] struct OrderId(Uuid);",
+    );
+}
+
+#[test]
+fn key_type_after_a_mistake() {
+    assert_snapshot(
+        "key_type_mistake",
+        expand::key_type,
+        "#[ordid(prefx = \"ord\")] struct OrderId { id: Uuid }",
+    );
+}
+
+#[test]
+fn entity_without_options() {
+    assert_snapshot(
+        "entity",
+        expand::ordered_key,
+        "struct OrderLine { id: OrderLineId, note: String, remark: String }",
+    );
+}
+
+#[test]
+fn entity_with_every_option_of_the_struct() {
+    assert_snapshot(
+        "entity_options",
+        expand::ordered_key,
+        r#"
+        #[ordid(table = "orders", schema = "shop", rename_all = "camelCase", crate = ordid_core)]
+        struct Order { order_id: Uuid, #[ordid(key)] row_id: Option<OrderId> }
+        "#,
+    );
+}
+
+#[test]
+fn entity_with_every_option_of_a_field() {
+    assert_snapshot(
+        "entity_fields",
+        expand::ordered_key,
+        r#"
+        struct Order {
+            #[ordid(key, column = "order_id")]
+            key: OrderId,
+            #[ordid(parent)]
+            customer: CustomerId,
+            #[ordid(parent = Address)]
+            ship_to: Uuid,
+            #[ordid(references = Self, column = "replaces_id")]
+            replaces: Option<OrderId>,
+            #[ordid(skip)]
+            cache: Vec<u8>,
+            r#type: String,
+        }
+        "#,
+    );
+}
+
+#[test]
+fn entity_with_generics() {
+    assert_snapshot(
+        "entity_generics",
+        expand::ordered_key,
+        r#"
+        struct Node<'a, T: Clone = i64, const N: usize = 4>
+        where
+            T: Into<i64>,
+        {
+            id: NodeId,
+            #[ordid(parent = Node<'a, T, N>)]
+            above: Option<NodeId>,
+            #[ordid(parent = Tree)]
+            tree: TreeId,
+            name: &'a str,
+            value: T,
+            bytes: [u8; N],
+        }
+        "#,
+    );
+}
+
+#[test]
+fn entity_beside_sqlx() {
+    assert_snapshot(
+        "entity_sqlx",
+        expand::ordered_key,
+        r#"
+        #[sqlx(rename_all = "SCREAMING_SNAKE_CASE", default)]
+        struct Order {
+            id: OrderId,
+            line_total: i64,
+            #[sqlx(rename = "vatRate", try_from = "i32")]
+            vat_rate: Rate,
+            #[sqlx(rename = "a")]
+            #[ordid(column = "b")]
+            both: i64,
+            #[sqlx(skip)]
+            cache: Cache,
+            #[sqlx(flatten)]
+            #[ordid(skip)]
+            address: Address,
+            #[sqlx(json(nullable))]
+            extra: Option<Extra>,
+        }
+        "#,
+    );
+}
+
+#[test]
+fn entity_after_a_mistake() {
+    assert_snapshot(
+        "entity_mistake",
+        expand::ordered_key,
+        "#[ordid(tabel = \"orders\")] struct Order<T> { #[ordid(kee)] order_id: OrderId, value: T }",
+    );
+}
+
+#[test]
+fn every_mistake_is_reported_at_once() {
+    assert_eq!(
+        errors(
+            expand::ordered_key,
+            r#"
+            #[ordid(table = orders, , schema)]
+            #[ordid(rename_all = "camel_case" key)]
+            #[ordid]
+            struct Order {
+                #[ordid(key = 1, column = "")]
+                a: OrderId,
+                #[ordid(parent, references = Customer)]
+                b: CustomerId,
+                #[ordid(skip, skip, + 1, column = "x")]
+                c: i64,
+            }
+            "#,
+        ),
+        [
+            "expected the name of an option",
+            "expected `,`",
+            "expected `#[ordid(table = \"orders\")]`",
+            "expected `table = \"orders\"`",
+            "expected `schema = \"shop\"`",
+            "`key` is an option of an entity's field",
+            "expected `key`",
+            "`column` is empty",
+            "`parent` and `references` say the same of a field: keep one of them",
+            "expected the name of an option",
+            "duplicate option `skip`",
+            "unknown case `camel_case`; did you mean `camelCase`? (cases: lowercase, snake_case, \
+             UPPERCASE, SCREAMING_SNAKE_CASE, kebab-case, camelCase, PascalCase)",
+            "a field with `skip` has no column",
+        ]
+    );
+}

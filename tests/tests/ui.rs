@@ -1,0 +1,21 @@
+//! What the compiler says of mistakes, and what it accepts.
+//!
+//! One folder per class of mistake in `ui/`; the `.stderr` files are those of Rust 1.95.
+//! `TRYBUILD=overwrite cargo test -p ordid-tests --test ui` writes them anew; read the difference.
+
+use trybuild::TestCases;
+
+#[test]
+fn every_mistake_is_underlined_and_nothing_cascades() {
+    let cases = TestCases::new();
+    for class in [
+        "option", "key", "parent", "shape", "scheme", "columns", "adapter", "types",
+    ] {
+        cases.compile_fail(format!("ui/{class}/*.rs"));
+    }
+}
+
+#[test]
+fn derived_code_survives_its_surroundings() {
+    TestCases::new().pass("ui/pass/*.rs");
+}

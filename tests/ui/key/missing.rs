@@ -1,0 +1,12 @@
+use ordid::{OrderedKey, uuid::Uuid};
+
+#[derive(OrderedKey)]
+struct Order {
+    order_id: Uuid,
+    total: i64,
+}
+
+#[derive(OrderedKey)]
+struct Empty {}
+
+fn main() {}

@@ -1,0 +1,12 @@
+use ordid::{KeyType, OrderedKey, uuid::Uuid};
+
+#[derive(KeyType)]
+struct UserId(Uuid);
+
+#[derive(OrderedKey)]
+struct Profile {
+    #[ordid(key, parent)]
+    user: UserId,
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use ordid::{OrderedKey, uuid::Uuid};
+
+#[derive(OrderedKey)]
+struct Order {
+    id: Uuid,
+    #[ordid(parent = Custumer)]
+    customer: Uuid,
+}
+
+fn main() {}

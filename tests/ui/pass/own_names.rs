@@ -1,0 +1,106 @@
+//! The user's names stand for the user's things, whatever the derives emit.
+
+#![allow(
+    dead_code,
+    unused_imports,
+    non_camel_case_types,
+    non_upper_case_globals
+)]
+
+mod names {
+    pub struct Ok;
+    pub struct Err;
+    pub struct Some;
+    pub struct None;
+    pub struct Option;
+    pub struct Result;
+    pub struct String;
+    pub struct Error;
+    pub struct KeyType;
+    pub struct Fields;
+    pub struct Sink;
+    pub struct Sized;
+    pub struct bool;
+    pub struct str;
+    pub trait Clone {}
+    pub trait Copy {}
+    pub trait Ord {}
+    pub trait PartialOrd {}
+    pub trait Eq {}
+    pub trait PartialEq {}
+    pub trait Hash {}
+    pub trait Debug {}
+    pub trait Display {}
+    pub trait From {}
+    pub trait TryFrom {}
+    pub trait FromStr {}
+    pub trait FnMut {}
+    pub mod ordid {}
+    pub mod ordid_sqlx {}
+    pub mod std {}
+    pub mod core {}
+    pub const visit: u8 = 0;
+    pub const key: u8 = 0;
+    pub const sink: u8 = 0;
+    pub const f: u8 = 0;
+
+    /// Not the one of the crate `uuid`.
+    pub struct Uuid;
+}
+
+mod keys {
+    use super::names::*;
+
+    type Raw = ::uuid::Uuid;
+
+    #[derive(::ordid::KeyType)]
+    #[ordid(scheme = uuid_v7, prefix = "ord", sqlx)]
+    pub struct OrderId(Raw);
+
+    #[derive(::ordid::OrderedKey)]
+    #[ordid(table = "orders", schema = "shop")]
+    pub struct Order {
+        #[ordid(key)]
+        pub id: ::core::option::Option<OrderId>,
+        #[ordid(parent)]
+        pub up: OrderId,
+        #[ordid(parent = Order)]
+        pub down: OrderId,
+        pub number: i64,
+    }
+}
+
+/// Nothing is in scope, not even the prelude.
+#[no_implicit_prelude]
+mod nothing {
+    #[derive(::ordid::KeyType)]
+    #[ordid(prefix = "ord", sqlx)]
+    pub struct OrderId(::uuid::Uuid);
+
+    #[derive(::ordid::OrderedKey)]
+    pub struct Order<T: 'static> {
+        pub id: OrderId,
+        #[ordid(parent = Self)]
+        pub up: ::std::option::Option<OrderId>,
+        pub value: T,
+    }
+}
+
+fn main() {
+    use ordid::{KeyType, OrderedKey};
+
+    let up = keys::OrderId::generate();
+    let mut order = keys::Order {
+        id: None,
+        up,
+        down: up,
+        number: 1,
+    };
+    assert_eq!(order.ensure_key(), order.id.expect("it was assigned"));
+    let order = nothing::Order {
+        id: nothing::OrderId::generate(),
+        up: None,
+        value: 1,
+    };
+    assert_eq!(order.key(), Some(order.id));
+}

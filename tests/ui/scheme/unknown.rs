@@ -1,0 +1,15 @@
+use ordid::{KeyType, uuid::Uuid};
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v9)]
+struct OrderId(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = snowflake)]
+struct CustomerId(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = ordid::scheme::UuidV7)]
+struct ProductId(Uuid);
+
+fn main() {}

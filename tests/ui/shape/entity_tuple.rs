@@ -1,0 +1,6 @@
+use ordid::{OrderedKey, uuid::Uuid};
+
+#[derive(OrderedKey)]
+struct Order(Uuid, i64);
+
+fn main() {}

@@ -1,0 +1,6 @@
+use ordid::OrderedKey;
+
+#[derive(OrderedKey)]
+struct Order;
+
+fn main() {}

@@ -1,0 +1,6 @@
+use ordid::KeyType;
+
+#[derive(KeyType)]
+struct OrderId();
+
+fn main() {}
