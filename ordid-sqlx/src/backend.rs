@@ -35,6 +35,7 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
 }
 
 /// Implements [`Backend`] for an engine: the executor's bounds hold for concrete connections only.
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 macro_rules! backend {
     (
         $database:ident, $dialect:ty,

@@ -44,12 +44,22 @@ struct Arguments {
     /// Only the cases with this text in their names; may be repeated
     #[arg(long, value_name = "TEXT")]
     case: Vec<String>,
+    /// Tokio's runtime: that of `#[tokio::main]`, or the one with fewer hand-overs between threads
+    /// for each answer of a server, which is for the better of row by row
+    #[arg(long, default_value = "multi-thread")]
+    runtime: Runtime,
     /// The engines
     #[arg(long, value_delimiter = ',', default_value = "sqlite,postgres,mariadb")]
     engine: Vec<Name>,
 }
 
-#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Runtime {
+    MultiThread,
+    CurrentThread,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
 enum Name {
     Sqlite,
     Postgres,
@@ -81,13 +91,16 @@ fn bench(arguments: &Arguments) -> Result<()> {
     );
     println!(
         "timed     from rows in memory to the commit, prepared statements kept; flush with \
-         dropping its entities"
+         dropping its entities\n\
+         runtime   tokio, {:?}",
+        arguments.runtime
     );
     let rows = Rows::new(usize::try_from(arguments.rows)?);
-    // One thread: what waits for a server is not woken by another.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let mut runtime = match arguments.runtime {
+        Runtime::MultiThread => tokio::runtime::Builder::new_multi_thread(),
+        Runtime::CurrentThread => tokio::runtime::Builder::new_current_thread(),
+    };
+    let runtime = runtime.enable_all().build()?;
     for name in &arguments.engine {
         println!();
         runtime.block_on(async {

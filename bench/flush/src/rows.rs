@@ -232,7 +232,7 @@ impl Random {
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        u16::try_from((self.0 >> 48) * u64::from(end) >> 16).expect("less than the end")
+        u16::try_from(((self.0 >> 48) * u64::from(end)) >> 16).expect("less than the end")
     }
 
     fn signed(&mut self, end: u16) -> i16 {
