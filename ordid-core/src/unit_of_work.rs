@@ -330,6 +330,15 @@ impl Flush {
         }
     }
 
+    /// Returns the chunk after the one that [`step`](Self::step) sends now, so that it can be bound
+    /// while the database works on that one.
+    pub fn upcoming(&self) -> Option<Chunk> {
+        match self.state {
+            State::Sending(position) => self.plan.chunk(position + 1),
+            _ => None,
+        }
+    }
+
     /// Reports that the step was carried out.
     pub fn succeeded(&mut self) {
         self.state = match (self.state, self.step()) {

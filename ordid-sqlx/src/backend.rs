@@ -10,7 +10,7 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A database that a unit of work can flush to: `sqlx::Postgres`, `sqlx::MySql`, `sqlx::Sqlite`,
 /// each with its feature.
@@ -76,9 +76,9 @@ pub(crate) use backend;
 
 /// An entity that a database can take: every type with `#[derive(OrderedKey)]` whose fields have
 /// column types there.
-pub trait Entity<DB: Backend>: OrderedKey + Fields<Binder<DB>> + Send + 'static {}
+pub trait Entity<DB: Backend>: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static {}
 
-impl<DB: Backend, E: OrderedKey + Fields<Binder<DB>> + Send + 'static> Entity<DB> for E {}
+impl<DB: Backend, E: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static> Entity<DB> for E {}
 
 /// Binds the fields of entities as parameters of one statement.
 #[derive(Debug)]

@@ -4,8 +4,10 @@ use std::{
     any::{Any, TypeId},
     collections::HashMap,
     fmt::{self, Write as _},
+    future::poll_fn,
     ops::Range,
     sync::Arc,
+    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -18,7 +20,7 @@ use ordid_core::{
 use sqlx::{AssertSqlSafe, Connection, Pool, SqlSafeStr, SqlStr, Transaction};
 
 use crate::{
-    backend::{Backend, Binder, Entity},
+    backend::{Backend, Binder, BoxFuture, Entity},
     error::{Error, Place},
 };
 
@@ -153,7 +155,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// Says which table, which chunk, and which row's key failed. To find the row, what was sent is
     /// sent once more up to it, in a transaction that is rolled back.
     pub async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Error> {
-        let mut connection = pool.acquire().await.map_err(Error::begin)?;
+        let acquire: BoxFuture<'_, _> = Box::pin(pool.acquire());
+        let mut connection = acquire.await.map_err(Error::begin)?;
         let flushed = self.run(&mut connection, DB::BEGIN).await?;
         self.clear();
         Ok(flushed)
@@ -189,26 +192,30 @@ impl<DB: Backend> UnitOfWork<DB> {
             .rows
     }
 
-    async fn run(
-        &mut self,
-        connection: &mut DB::Connection,
+    /// Boxed, because the compiler cannot tell otherwise that the future may move between threads.
+    fn run<'a>(
+        &'a mut self,
+        connection: &'a mut DB::Connection,
         begin: Option<&'static str>,
-    ) -> Result<Flushed, Error> {
-        for batch in &mut self.batches {
-            batch.sort()?;
-        }
-        let tables: Vec<Table> = self.batches.iter().map(|batch| batch.table()).collect();
-        let plan = Plan::new(&tables, DB::Dialect::MAX_PARAMETERS)?;
-        match self.execute(connection, begin, &plan).await {
-            Ok(flushed) => Ok(flushed),
-            Err((mut error, Some(chunk))) if error.refuses_a_row() => {
-                if let Some(key) = self.locate(connection, begin, &plan, &chunk).await {
-                    error.set_key(key);
-                }
-                Err(error)
+    ) -> BoxFuture<'a, Result<Flushed, Error>> {
+        Box::pin(async move {
+            for batch in &mut self.batches {
+                batch.sort()?;
             }
-            Err((error, _)) => Err(error),
-        }
+            let tables: Vec<Table> = self.batches.iter().map(|batch| batch.table()).collect();
+            let plan = Plan::new(&tables, DB::Dialect::MAX_PARAMETERS)?;
+            match self.execute(connection, begin, &plan).await {
+                Ok(flushed) => Ok(flushed),
+                Err((mut error, Some(chunk))) if error.refuses_a_row() => {
+                    if let Some(key) = locate(&self.batches, connection, begin, &plan, &chunk).await
+                    {
+                        error.set_key(key);
+                    }
+                    Err(error)
+                }
+                Err((error, _)) => Err(error),
+            }
+        })
     }
 
     /// Executes a plan; an error comes with the chunk that it happened in.
@@ -222,6 +229,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         let mut flush = Flush::new(plan.clone());
         let mut statements = Statements::new(&self.batches);
         let mut failure = None;
+        let mut bound = None;
         // The machine's first step is always to begin.
         let begun = begin_with::<DB>(connection, begin).await;
         let mut transaction = match begun {
@@ -235,13 +243,21 @@ impl<DB: Backend> UnitOfWork<DB> {
             match (flush.step(), &mut transaction) {
                 (Step::Send(chunk), Some(open)) => {
                     let started = Instant::now();
-                    let batch = &*self.batches[chunk.table];
-                    let sent = send(&mut **open, batch, &chunk, &mut statements).await;
-                    match sent {
+                    let now = match bound.take() {
+                        Some(bound) => bound,
+                        None => bind(&self.batches, &chunk, &mut statements),
+                    };
+                    // While the database works on this chunk, the next one is bound.
+                    let sent = send(&mut **open, now, || {
+                        let next = flush.upcoming();
+                        bound = next.map(|next| bind(&self.batches, &next, &mut statements));
+                    });
+                    match sent.await {
                         Ok(()) => {
                             flush.succeeded();
+                            let table = self.batches[chunk.table].name();
                             let progress = Progress {
-                                table: batch.name(),
+                                table,
                                 rows: chunk.rows.len(),
                             };
                             flushed.count(progress, chunk.number, started.elapsed());
@@ -277,45 +293,6 @@ impl<DB: Backend> UnitOfWork<DB> {
             }
         }
         Err(failure.unwrap_or_else(|| (Error::begin(sqlx::Error::WorkerCrashed), None)))
-    }
-
-    /// Finds the row that a chunk failed for: sends everything before the chunk again, then its
-    /// rows one by one, and rolls back. `None` where this time no row fails.
-    async fn locate(
-        &self,
-        connection: &mut DB::Connection,
-        begin: Option<&'static str>,
-        plan: &Plan,
-        failed: &Chunk,
-    ) -> Option<String> {
-        let mut transaction = begin_with::<DB>(connection, begin).await.ok()?;
-        let mut statements = Statements::new(&self.batches);
-        let mut key = None;
-        'chunks: for chunk in plan.chunks() {
-            let batch = &*self.batches[chunk.table];
-            if chunk != *failed {
-                if send(&mut *transaction, batch, &chunk, &mut statements)
-                    .await
-                    .is_err()
-                {
-                    break;
-                }
-                continue;
-            }
-            for row in chunk.rows.clone() {
-                let single = Chunk {
-                    rows: row..row + 1,
-                    ..chunk.clone()
-                };
-                if let Err(error) = send(&mut *transaction, batch, &single, &mut statements).await {
-                    key = error.refuses_a_row().then(|| batch.key_text(row));
-                    break 'chunks;
-                }
-            }
-            break;
-        }
-        let _ = transaction.rollback().await;
-        key
     }
 }
 
@@ -362,27 +339,102 @@ async fn begin_with<'c, DB: Backend>(
     }
 }
 
-async fn send<DB: Backend>(
+/// Finds the row that a chunk failed for: sends everything before the chunk again, then its
+/// rows one by one, and rolls back. `None` where this time no row fails.
+async fn locate<DB: Backend>(
+    batches: &[Box<dyn Batch<DB>>],
     connection: &mut DB::Connection,
-    batch: &dyn Batch<DB>,
+    begin: Option<&'static str>,
+    plan: &Plan,
+    failed: &Chunk,
+) -> Option<String> {
+    let mut transaction = begin_with::<DB>(connection, begin).await.ok()?;
+    let mut statements = Statements::new(batches);
+    let mut key = None;
+    'chunks: for chunk in plan.chunks() {
+        if chunk != *failed {
+            let bound = bind(batches, &chunk, &mut statements);
+            if send(&mut *transaction, bound, || ()).await.is_err() {
+                break;
+            }
+            continue;
+        }
+        for row in chunk.rows.clone() {
+            let single = Chunk {
+                rows: row..row + 1,
+                ..chunk.clone()
+            };
+            let bound = bind(batches, &single, &mut statements);
+            if let Err(error) = send(&mut *transaction, bound, || ()).await {
+                let batch = &batches[chunk.table];
+                key = error.refuses_a_row().then(|| batch.key_text(row));
+                break 'chunks;
+            }
+        }
+        break;
+    }
+    let _ = transaction.rollback().await;
+    key
+}
+
+/// A statement with its parameters, or why a row could not be bound.
+type Bound<DB> = Result<Statement<DB>, Error>;
+
+struct Statement<DB: Backend> {
+    sql: SqlStr,
+    arguments: DB::Arguments,
+    /// A prepared statement is kept in the connection's cache only where it serves again.
+    repeats: bool,
+    place: Place,
+}
+
+fn bind<DB: Backend>(
+    batches: &[Box<dyn Batch<DB>>],
     chunk: &Chunk,
     statements: &mut Statements,
-) -> Result<(), Error> {
-    let place = |key| Place {
+) -> Bound<DB> {
+    let batch = &*batches[chunk.table];
+    let mut place = Place {
         table: batch.name(),
         chunk: chunk.number,
         rows: chunk.rows.clone(),
-        key,
+        key: None,
     };
     let mut binder = Binder::with_capacity(chunk.rows.len() * batch.columns().len());
     if let Err((row, error)) = batch.bind(chunk.rows.clone(), &mut binder) {
-        return Err(Error::bind(error, place(Some(batch.key_text(row)))));
+        place.key = Some(batch.key_text(row));
+        return Err(Error::bind(error, place));
     }
     let (sql, repeats) = statements.get(batch, chunk);
-    // A prepared statement is kept in the connection's cache only where it serves again.
-    DB::execute(connection, sql, binder.into_arguments(), repeats)
-        .await
-        .map_err(|error| Error::insert(error, place(None)))
+    Ok(Statement {
+        sql,
+        arguments: binder.into_arguments(),
+        repeats,
+        place,
+    })
+}
+
+/// Sends a statement, and calls `meanwhile` when it is on its way.
+async fn send<DB: Backend>(
+    connection: &mut DB::Connection,
+    bound: Bound<DB>,
+    meanwhile: impl FnOnce(),
+) -> Result<(), Error> {
+    let Statement {
+        sql,
+        arguments,
+        repeats,
+        place,
+    } = bound?;
+    let mut sending = DB::execute(connection, sql, arguments, repeats);
+    // One poll hands the statement to the socket, or to SQLite's thread.
+    let sent = poll_fn(|context| Poll::Ready(sending.as_mut().poll(context))).await;
+    meanwhile();
+    let outcome = match sent {
+        Poll::Ready(outcome) => outcome,
+        Poll::Pending => sending.await,
+    };
+    outcome.map_err(|error| Error::insert(error, place))
 }
 
 /// The text of the statement that was sent last for each table: all chunks but a table's last have
@@ -442,7 +494,7 @@ fn insert_statement<DB: Backend>(batch: &dyn Batch<DB>, rows: usize) -> String {
 }
 
 /// The rows of one entity type, behind a box a type, none a row.
-trait Batch<DB: Backend>: Send {
+trait Batch<DB: Backend>: Send + Sync {
     fn name(&self) -> &'static str;
     fn schema(&self) -> Option<&'static str>;
     fn columns(&self) -> &'static [&'static str];
@@ -530,5 +582,28 @@ impl<DB: Backend, E: Entity<DB>> Batch<DB> for Rows<E> {
 
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
+    }
+}
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use super::*;
+
+    /// Compiles: a handler of a web framework flushes inside a future that moves between threads.
+    #[test]
+    fn flushes_can_move_between_threads() {
+        fn is_send<T: Send>(_: T) {}
+
+        async fn flushes(
+            work: &mut UnitOfWork<sqlx::Sqlite>,
+            pool: &Pool<sqlx::Sqlite>,
+            transaction: &mut Transaction<'_, sqlx::Sqlite>,
+        ) {
+            is_send(work.flush(pool));
+            is_send(work.flush_in(transaction));
+            is_send(work);
+        }
+
+        let _ = flushes;
     }
 }

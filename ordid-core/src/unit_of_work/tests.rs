@@ -124,9 +124,11 @@ fn the_machine_walks_all_chunks_and_commits() {
     assert_eq!(expected.len(), 3);
     let mut flush = Flush::new(plan);
     assert_eq!(flush.step(), Step::Begin);
+    assert_eq!(flush.upcoming(), None);
     flush.succeeded();
-    for chunk in expected {
-        assert_eq!(flush.step(), Step::Send(chunk));
+    for (position, chunk) in expected.iter().enumerate() {
+        assert_eq!(flush.step(), Step::Send(chunk.clone()));
+        assert_eq!(flush.upcoming().as_ref(), expected.get(position + 1));
         flush.succeeded();
     }
     assert_eq!(flush.step(), Step::Commit);
