@@ -63,7 +63,7 @@ impl fmt::Display for Times<'_> {
             let name = self.cases[best].name();
             writeln!(
                 f,
-                "flush / best by hand ({name}): {ratio:.2}, target at least 0.90"
+                "flush / best by hand ({name}): {ratio:.2}, target at least 0.90 on SQLite, PostgreSQL"
             )?;
         }
         let row_by_row = self.cases.iter().position(|case| *case == Case::RowByRow);

@@ -86,8 +86,15 @@ pub(crate) struct Types {
     pub(crate) text: &'static str,
 }
 
+const FOREIGN_KEYS: &str = ",
+    FOREIGN KEY (airline_id) REFERENCES airlines (id),
+    FOREIGN KEY (plane_id) REFERENCES planes (id),
+    FOREIGN KEY (origin_id) REFERENCES airports (id),
+    FOREIGN KEY (dest_id) REFERENCES airports (id)";
+
 /// Returns the statements that create the four tables.
-pub(crate) fn create_tables(Types { key, code, text }: &Types) -> String {
+pub(crate) fn create_tables(Types { key, code, text }: &Types, foreign_keys: bool) -> String {
+    let references = if foreign_keys { FOREIGN_KEYS } else { "" };
     let parent = |table, column| {
         format!("CREATE TABLE {table} (id {key} NOT NULL PRIMARY KEY, {column} {code} NOT NULL);\n")
     };
@@ -105,11 +112,8 @@ pub(crate) fn create_tables(Types { key, code, text }: &Types) -> String {
                 carrier {code} NOT NULL, flight SMALLINT NOT NULL, tailnum {code},
                 origin {code} NOT NULL, dest {code} NOT NULL,
                 air_time SMALLINT, distance SMALLINT NOT NULL,
-                hour SMALLINT NOT NULL, minute SMALLINT NOT NULL, time_hour {text} NOT NULL,
-                FOREIGN KEY (airline_id) REFERENCES airlines (id),
-                FOREIGN KEY (plane_id) REFERENCES planes (id),
-                FOREIGN KEY (origin_id) REFERENCES airports (id),
-                FOREIGN KEY (dest_id) REFERENCES airports (id)
+                hour SMALLINT NOT NULL, minute SMALLINT NOT NULL, time_hour {text} NOT NULL
+                {references}
             );"
         )
 }
