@@ -21,8 +21,8 @@ pub(crate) trait Engine: Backend {
     const SERVER: &'static str;
     /// The parameters that one statement can have.
     const MAX_PARAMETERS: usize;
-    /// Whether the engine has `UNNEST`.
-    const UNNEST: bool;
+    /// Whether the engine has `UNNEST` and `COPY`.
+    const UNNEST_AND_COPY: bool;
     const TYPES: Types;
     /// Brings the statistics of the parents up to date, and the disk to rest.
     const SETTLE: &'static str;
@@ -47,7 +47,12 @@ pub(crate) trait Engine: Backend {
         _: &mut Self::Connection,
         _: &[Flight],
     ) -> std::result::Result<(), sqlx::Error> {
-        unreachable!("UNNEST is false")
+        unreachable!("UNNEST_AND_COPY is false")
+    }
+
+    /// Inserts these rows by `COPY`.
+    async fn copy(_: &mut Self::Connection, _: &[Flight]) -> std::result::Result<(), sqlx::Error> {
+        unreachable!("UNNEST_AND_COPY is false")
     }
 
     // The rest is the same for all of them.
@@ -63,6 +68,11 @@ pub(crate) trait Engine: Backend {
         connection: &mut Self::Connection,
         sql: SqlStr,
         flights: &[Flight],
+    ) -> std::result::Result<(), sqlx::Error>;
+
+    async fn execute_raw(
+        connection: &mut Self::Connection,
+        sql: String,
     ) -> std::result::Result<(), sqlx::Error>;
 
     async fn run(pool: &Pool<Self>, sql: String) -> Result<()>;
@@ -102,6 +112,14 @@ macro_rules! through_sqlx {
             }
             let query = sqlx::query_with::<Self, _>(sql, arguments);
             query.execute(connection).await.map(drop)
+        }
+
+        async fn execute_raw(
+            connection: &mut Self::Connection,
+            sql: String,
+        ) -> Result<(), sqlx::Error> {
+            let sql = sqlx::AssertSqlSafe(sql);
+            sqlx::raw_sql(sql).execute(connection).await.map(drop)
         }
 
         async fn run(pool: &sqlx::Pool<Self>, sql: String) -> crate::engine::Result<()> {

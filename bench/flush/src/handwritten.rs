@@ -18,8 +18,13 @@ pub(crate) enum Case {
     Prebuilt(usize),
     /// `INSERT .. SELECT * FROM UNNEST(..)`, one array a column: PostgreSQL only.
     Unnest(usize),
+    /// `COPY .. FROM STDIN (FORMAT binary)`, so many rows a command: PostgreSQL only.
+    Copy(usize),
     /// One row a statement.
     RowByRow,
+    /// The rows are in another table of the database already: what the server takes for them with
+    /// no client in the way.
+    ServerAlone,
 }
 
 impl Case {
@@ -29,10 +34,11 @@ impl Case {
         let mut cases = vec![Self::Flush];
         cases.extend([100, 500, 1000, most].map(Self::PushValues));
         cases.extend([100, 500, 1000, most].map(Self::Prebuilt));
-        if DB::UNNEST {
+        if DB::UNNEST_AND_COPY {
             cases.extend([1000, 10_000].map(Self::Unnest));
+            cases.extend([1000, 10_000, 100_000].map(Self::Copy));
         }
-        cases.push(Self::RowByRow);
+        cases.extend([Self::RowByRow, Self::ServerAlone]);
         cases
     }
 
@@ -42,13 +48,18 @@ impl Case {
             Self::PushValues(rows) => format!("push_values, {rows} rows"),
             Self::Prebuilt(rows) => format!("prebuilt text, {rows} rows"),
             Self::Unnest(rows) => format!("unnest, {rows} rows"),
+            Self::Copy(rows) => format!("copy, {rows} rows"),
             Self::RowByRow => "row by row".to_owned(),
+            Self::ServerAlone => "server alone, no client".to_owned(),
         }
     }
 
     /// Whether this is multi-row code that `flush` is compared with.
     pub(crate) fn is_peer(self) -> bool {
-        !matches!(self, Self::Flush | Self::RowByRow)
+        matches!(
+            self,
+            Self::PushValues(_) | Self::Prebuilt(_) | Self::Unnest(_)
+        )
     }
 }
 
@@ -102,9 +113,38 @@ pub(crate) async fn insert_all<DB: Engine>(
                 DB::unnest(&mut transaction, chunk).await?;
             }
         }
+        Case::Copy(rows) => {
+            for chunk in flights.chunks(rows) {
+                DB::copy(&mut transaction, chunk).await?;
+            }
+        }
         Case::Prebuilt(rows) => prebuilt::<DB>(&mut transaction, flights, rows).await?,
         Case::RowByRow => prebuilt::<DB>(&mut transaction, flights, 1).await?,
+        Case::ServerAlone => {
+            let sql = format!("{}SELECT * FROM {STAGED}", insert());
+            DB::execute_raw(&mut transaction, sql).await?;
+        }
         Case::Flush => unreachable!("not written by hand"),
+    }
+    transaction.commit().await
+}
+
+/// The table that [`Case::ServerAlone`] copies from.
+const STAGED: &str = "staged_flights";
+
+/// Puts the flights into [`STAGED`], in order.
+pub(crate) async fn stage<DB: Engine>(
+    pool: &Pool<DB>,
+    flights: &[Flight],
+) -> Result<(), sqlx::Error> {
+    let mut transaction = pool.begin().await?;
+    let sql = format!("CREATE TABLE {STAGED} AS SELECT * FROM flights");
+    DB::execute_raw(&mut transaction, sql).await?;
+    for chunk in flights.chunks(500) {
+        let sql = statement::<DB>(chunk.len())
+            .as_str()
+            .replacen("flights", STAGED, 1);
+        DB::insert(&mut transaction, AssertSqlSafe(sql).into_sql_str(), chunk).await?;
     }
     transaction.commit().await
 }

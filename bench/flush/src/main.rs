@@ -193,6 +193,9 @@ where
         parents.add(row.clone());
     }
     parents.flush(pool).await?;
+    if case == Case::ServerAlone {
+        handwritten::stage(pool, &rows.flights).await?;
+    }
     DB::run(pool, DB::SETTLE.to_owned()).await?;
 
     let flights = rows.flights.clone();

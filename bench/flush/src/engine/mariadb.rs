@@ -8,7 +8,7 @@ use crate::rows::Types;
 impl Engine for MySql {
     const SERVER: &'static str = "mariadb";
     const MAX_PARAMETERS: usize = 65_535;
-    const UNNEST: bool = false;
+    const UNNEST_AND_COPY: bool = false;
     const TYPES: Types = Types {
         key: "BINARY(16)",
         code: "VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin",

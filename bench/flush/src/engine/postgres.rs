@@ -1,7 +1,11 @@
 //! PostgreSQL: a server of its own unless `ORDID_TEST_POSTGRES_URL` names one.
 
 use ordid::KeyType as _;
-use sqlx::{AssertSqlSafe, Connection as _, Postgres, postgres::PgConnectOptions as Options};
+use sqlx::{
+    AssertSqlSafe, Connection as _, Encode, Postgres,
+    encode::IsNull,
+    postgres::{PgArgumentBuffer, PgConnectOptions as Options},
+};
 
 use super::Engine;
 use crate::{
@@ -18,7 +22,7 @@ const ARRAYS: [&str; 24] = [
 impl Engine for Postgres {
     const SERVER: &'static str = "postgres";
     const MAX_PARAMETERS: usize = 65_535;
-    const UNNEST: bool = true;
+    const UNNEST_AND_COPY: bool = true;
     const TYPES: Types = Types {
         key: "uuid",
         code: "text",
@@ -79,6 +83,45 @@ impl Engine for Postgres {
         query.execute(connection).await.map(drop)
     }
 
+    async fn copy(
+        connection: &mut Self::Connection,
+        flights: &[Flight],
+    ) -> Result<(), sqlx::Error> {
+        let sql = format!(
+            "COPY flights ({}) FROM STDIN (FORMAT binary)",
+            handwritten::COLUMNS.join(", ")
+        );
+        let columns = i16::try_from(handwritten::COLUMNS.len()).expect("few");
+        let mut copy = connection.copy_in_raw(&sql).await?;
+        let mut data = PgArgumentBuffer::default();
+        data.extend_from_slice(b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0");
+        for flight in flights {
+            data.extend_from_slice(&columns.to_be_bytes());
+            handwritten::for_each_value!(flight, value => copy_value(&mut data, &value)?);
+            if data.len() >= 1 << 16 {
+                copy.send(&data[..]).await?;
+                data.clear();
+            }
+        }
+        data.extend_from_slice(&(-1_i16).to_be_bytes());
+        copy.send(&data[..]).await?;
+        copy.finish().await.map(drop)
+    }
+
     super::through_server!();
     super::through_sqlx!();
+}
+
+/// Writes a value as a field of `COPY`'s binary format: its length, then its bytes.
+fn copy_value<'q>(
+    data: &mut PgArgumentBuffer,
+    value: &impl Encode<'q, Postgres>,
+) -> Result<(), sqlx::Error> {
+    let start = data.len();
+    data.extend_from_slice(&(-1_i32).to_be_bytes());
+    if let IsNull::No = value.encode_by_ref(data).map_err(sqlx::Error::Encode)? {
+        let length = i32::try_from(data.len() - start - 4).expect("values are small");
+        data[start..start + 4].copy_from_slice(&length.to_be_bytes());
+    }
+    Ok(())
 }

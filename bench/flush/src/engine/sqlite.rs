@@ -12,7 +12,7 @@ use crate::rows::Types;
 impl Engine for Sqlite {
     const SERVER: &'static str = "sqlite";
     const MAX_PARAMETERS: usize = 32_766;
-    const UNNEST: bool = false;
+    const UNNEST_AND_COPY: bool = false;
     const TYPES: Types = Types {
         key: "BLOB",
         code: "TEXT",
