@@ -1,9 +1,15 @@
-//! What the test binaries share: which servers there are, and real processes.
+//! What the test binaries share: which servers there are, real processes, streams of keys.
 
 #![deny(unsafe_code)]
 
+pub mod merge;
 pub mod process;
 pub mod servers;
+
+/// Returns whether the long forms of the tests are asked for, as `cargo xtask soak` does.
+pub fn soak() -> bool {
+    std::env::var_os("ORDID_TEST_SOAK").is_some_and(|value| value == "1")
+}
 
 /// The long documents, whose examples must compile.
 #[cfg(doctest)]

@@ -4,11 +4,13 @@
 
 use std::{
     fs::File,
-    io::{Read, Write},
+    io::{self, Read, Write},
     os::fd::{FromRawFd, OwnedFd},
 };
 
 /// A forked child, and the pipe that it writes its answer to.
+///
+/// Dropping it kills the child: a test that fails leaves none behind.
 pub struct Child {
     pid: libc::pid_t,
     answer: File,
@@ -23,6 +25,15 @@ pub struct Child {
 ///
 /// If the system refuses a pipe or a process.
 pub fn fork(work: impl FnOnce() -> Vec<u8>) -> Child {
+    fork_writing(|pipe| pipe.write_all(&work()))
+}
+
+/// As [`fork`], for an answer that the child writes piece by piece and the parent reads so.
+///
+/// # Panics
+///
+/// If the system refuses a pipe or a process.
+pub fn fork_writing(work: impl FnOnce(&mut File) -> io::Result<()>) -> Child {
     let mut ends = [0; 2];
     // SAFETY: `ends` is a valid array of two integers, as pipe(2) wants.
     assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0, "pipe");
@@ -35,7 +46,7 @@ pub fn fork(work: impl FnOnce() -> Vec<u8>) -> Child {
             drop(read);
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let mut write = write;
-                write.write_all(&work())
+                work(&mut write)
             }));
             let code = i32::from(!matches!(outcome, Ok(Ok(()))));
             // SAFETY: always sound; leaves the parent's buffers and handlers alone.
@@ -46,7 +57,7 @@ pub fn fork(work: impl FnOnce() -> Vec<u8>) -> Child {
 }
 
 impl Child {
-    /// Waits for the child and returns its answer.
+    /// Waits for the child and returns the rest of its answer.
     ///
     /// # Panics
     ///
@@ -56,10 +67,34 @@ impl Child {
         self.answer
             .read_to_end(&mut answer)
             .expect("the pipe of the child");
+        let pid = self.pid;
+        let status = self.wait();
+        assert_eq!(status, (pid, 0), "the child failed");
+        answer
+    }
+
+    /// Waits for the child's end, once; the pid is zero from then on.
+    fn wait(&mut self) -> (libc::pid_t, libc::c_int) {
         let mut status = 0;
         // SAFETY: `status` is valid, and `pid` is a child that was not waited for.
         let waited = unsafe { libc::waitpid(self.pid, &raw mut status, 0) };
-        assert_eq!((waited, status), (self.pid, 0), "the child failed");
-        answer
+        self.pid = 0;
+        (waited, status)
+    }
+}
+
+impl Read for Child {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.answer.read(buffer)
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if self.pid > 0 {
+            // SAFETY: `pid` is a child that was not waited for, so nobody else has the number.
+            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+            self.wait();
+        }
     }
 }

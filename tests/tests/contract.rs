@@ -1,58 +1,19 @@
 //! What is promised of the process-wide generator, without a database.
 
 use ordid::{KeyType, uuid::Uuid};
-
-/// Every key is above the last one of its thread, and none comes twice: merged in constant memory,
-/// since each thread's keys are sorted.
-fn threads_times_keys(threads: usize, keys: usize) {
-    let streams: Vec<Vec<Uuid>> = std::thread::scope(|scope| {
-        let spawned: Vec<_> = (0..threads)
-            .map(|thread| {
-                scope.spawn(move || {
-                    let mut stream = vec![Uuid::nil(); keys];
-                    if thread % 2 == 0 {
-                        stream.fill_with(Uuid::generate);
-                    } else {
-                        for batch in stream.chunks_mut(1_000) {
-                            Uuid::fill(batch);
-                        }
-                    }
-                    stream
-                })
-            })
-            .collect();
-        spawned
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
-    });
-    for stream in &streams {
-        assert!(
-            stream.is_sorted_by(|a, b| a < b),
-            "strictly increasing per thread"
-        );
-    }
-    let mut heads: std::collections::BinaryHeap<_> = streams
-        .iter()
-        .enumerate()
-        .map(|(stream, keys)| std::cmp::Reverse((keys[0], stream, 0)))
-        .collect();
-    let mut last = None;
-    let mut merged = 0;
-    while let Some(std::cmp::Reverse((key, stream, position))) = heads.pop() {
-        assert!(last < Some(key), "unique over all threads");
-        last = Some(key);
-        merged += 1;
-        if let Some(next) = streams[stream].get(position + 1) {
-            heads.push(std::cmp::Reverse((*next, stream, position + 1)));
-        }
-    }
-    assert_eq!(merged, threads * keys);
-}
+use ordid_tests::merge::{self, Merged};
 
 #[test]
 fn eight_threads_of_a_million_keys_rise_and_share_none() {
-    threads_times_keys(8, 1_000_000);
+    let merged = merge::from_threads(8, 1_000_000);
+    assert_eq!(
+        merged,
+        Ok(Merged {
+            keys: 8_000_000,
+            // One counter for all threads: no two keys may share it.
+            shared_counters: 0,
+        })
+    );
 }
 
 #[test]

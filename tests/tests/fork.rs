@@ -2,21 +2,25 @@
 //!
 //! Peers that keep their random state over a fork repeat up to 14,000 of these 16,000 keys.
 
-use std::{
-    collections::HashSet,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use ordid::{KeyType, uuid::Uuid};
-use ordid_tests::process::{Child, fork};
+use ordid_tests::{
+    merge::{self, Merged},
+    process::{Child, fork},
+};
 
 fn main() {
     let mut arguments = Arguments::from_args();
     // One after the other, on the main thread: a child should be a copy of this test alone.
     arguments.test_threads = Some(1);
-    let tests: [(&str, fn()); 6] = [
+    let tests: [(&str, fn()); 7] = [
         ("eight_children_of_2000_keys_share_none", eight_children),
+        (
+            "sixty_four_children_of_100000_keys_share_none",
+            sixty_four_children,
+        ),
         (
             "children_of_a_parent_that_made_no_key_share_none",
             children_of_an_untouched_parent,
@@ -54,19 +58,22 @@ fn keys(count: usize) -> Vec<u8> {
 
 /// Counts the keys of all answers, and fails if two are the same.
 fn distinct(answers: impl IntoIterator<Item = Vec<u8>>) -> usize {
-    let mut seen = HashSet::new();
-    let mut total = 0;
+    let mut keys: Vec<[u8; 16]> = Vec::new();
     for answer in answers {
-        for key in answer.chunks_exact(16) {
-            total += 1;
-            seen.insert(<[u8; 16]>::try_from(key).unwrap());
-        }
+        let (answer, rest) = answer.as_chunks();
+        assert!(rest.is_empty());
+        keys.extend(answer);
     }
-    assert_eq!(total - seen.len(), 0, "repeated keys of {total}");
+    keys.sort_unstable();
+    let repeated = |bytes: usize| {
+        keys.windows(2)
+            .filter(|pair| pair[0][..bytes] == pair[1][..bytes])
+            .count()
+    };
+    assert_eq!(repeated(16), 0, "repeated keys of {}", keys.len());
     // The top 96 bits too: without the 32 random ones the counters must differ by themselves.
-    let counters: HashSet<_> = seen.iter().map(|key| &key[..12]).collect();
-    assert_eq!(counters.len(), total, "repeated counters");
-    total
+    assert_eq!(repeated(12), 0, "repeated counters of {}", keys.len());
+    keys.len()
 }
 
 fn eight_children() {
@@ -77,6 +84,18 @@ fn eight_children() {
         let answers = children.into_iter().map(Child::join);
         assert_eq!(distinct(answers.chain([before, after])), 20_000);
     }
+}
+
+fn sixty_four_children() {
+    // Children that work in the same millisecond start their counters at unrelated places of 2^41:
+    // that two of them touch in 6,400,000 keys is a matter of 1 in 100,000 runs.
+    assert_eq!(
+        merge::from_processes(64, 100_000),
+        Ok(Merged {
+            keys: 6_400_000,
+            shared_counters: 0,
+        })
+    );
 }
 
 fn children_of_an_untouched_parent() {
@@ -133,14 +152,20 @@ fn forks_under_load() {
             })
             .collect();
         let mut answers = Vec::new();
-        for _ in 0..16 {
-            answers.push(fork(|| keys(2_000)).join());
+        let mut children = Vec::new();
+        for _ in 0..32 {
+            // The forking thread stops anywhere in its batch of random words, and the others
+            // anywhere at all, perhaps half way through a renewal.
+            let moment = Uuid::generate().as_u128() % 2_000;
+            answers.push(keys(2 + usize::try_from(moment).unwrap()));
+            children.push(fork(|| keys(2_000)));
         }
+        answers.extend(children.into_iter().map(Child::join));
         over.store(true, Ordering::Relaxed);
         answers.extend(busy.into_iter().map(|thread| thread.join().unwrap()));
         distinct(answers)
     });
-    assert!(total > 16 * 2_000);
+    assert!(total > 32 * 2_000);
 }
 
 fn reservation() {
