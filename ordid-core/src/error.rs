@@ -34,6 +34,8 @@ pub(crate) enum ErrorKind {
     ReservationTooLarge { asked: u64, max: u64 },
     /// The operating system gave no entropy.
     Entropy(String),
+    /// A high-water mark cannot be read or made durable.
+    HighWater(String),
     /// A unit of work cannot be planned.
     #[cfg(feature = "unit-of-work")]
     Plan(String),
@@ -46,6 +48,22 @@ impl Error {
 
     pub(crate) fn parse(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Parse(message.into()))
+    }
+
+    /// Makes the error of a [`HighWaterMark`](crate::high_water::HighWaterMark) that cannot be read
+    /// or made durable: name the place, what was found, and the fix.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use ordid_core::Error;
+    ///
+    /// let error = Error::high_water("cannot write the high-water mark to row 7: read-only");
+    /// assert!(error.is_high_water());
+    /// assert_eq!(error.to_string(), "cannot write the high-water mark to row 7: read-only");
+    /// ```
+    pub fn high_water(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::HighWater(message.into()))
     }
 
     #[cfg(feature = "unit-of-work")]
@@ -84,6 +102,11 @@ impl Error {
         matches!(*self.0, ErrorKind::Entropy(_))
     }
 
+    /// Returns whether a high-water mark could not be read or made durable.
+    pub fn is_high_water(&self) -> bool {
+        matches!(*self.0, ErrorKind::HighWater(_))
+    }
+
     /// Returns whether a unit of work could not be planned, such as tables that form a cycle.
     #[cfg(feature = "unit-of-work")]
     pub fn is_plan(&self) -> bool {
@@ -94,7 +117,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            ErrorKind::Parse(message) => f.write_str(message),
+            ErrorKind::Parse(message) | ErrorKind::HighWater(message) => f.write_str(message),
             #[cfg(feature = "unit-of-work")]
             ErrorKind::Plan(message) => f.write_str(message),
             ErrorKind::Layout {

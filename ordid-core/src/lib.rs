@@ -1,7 +1,8 @@
 //! Ordered primary keys, without a driver and without async: raw keys and key types
 //! ([`key`]), time and randomness ([`clock`], [`entropy`]), schemes and generators ([`scheme`],
-//! [`generator`]), columns of each database ([`storage`]), rows with keys ([`entity`]), and, with the
-//! feature `unit-of-work`, the plan of a unit of work.
+//! [`generator`]), what a generator remembers over restarts ([`high_water`]), columns of each
+//! database ([`storage`]), rows with keys ([`entity`]), and, with the feature `unit-of-work`, the
+//! plan of a unit of work.
 //!
 //! Users depend on the facade `ordid`; adapters of database libraries depend on this crate. Rooms
 //! build on each other in the order above: a byte permutation or a comparison rule ([`layout`])
@@ -28,6 +29,7 @@ pub mod entity;
 pub mod entropy;
 mod error;
 pub mod generator;
+pub mod high_water;
 pub mod key;
 pub mod layout;
 pub mod scheme;

@@ -61,7 +61,7 @@
 
 pub use ordid_core::{
     Error, Fields, KeyField, KeyOf, KeyType, OrderedKey, RawKey, Scheme, Sink, StaticScheme,
-    TypedKey, clock, entity, entropy, generator, key, layout, scheme, storage, uuid,
+    TypedKey, clock, entity, entropy, generator, high_water, key, layout, scheme, storage, uuid,
 };
 #[cfg(feature = "derive")]
 pub use ordid_derive::{KeyType, OrderedKey};

@@ -57,6 +57,11 @@ pub fn fork_writing(work: impl FnOnce(&mut File) -> io::Result<()>) -> Child {
 }
 
 impl Child {
+    /// Returns the child's process id.
+    pub fn pid(&self) -> libc::pid_t {
+        self.pid
+    }
+
     /// Waits for the child and returns the rest of its answer.
     ///
     /// # Panics

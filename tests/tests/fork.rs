@@ -5,7 +5,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use ordid::{KeyType, uuid::Uuid};
+use ordid::{Error, KeyType, clock::Timestamp, high_water::HighWaterMark, uuid::Uuid};
+use ordid_file::MarkFile;
 use ordid_tests::{
     merge::{self, Merged},
     process::{Child, fork},
@@ -15,7 +16,7 @@ fn main() {
     let mut arguments = Arguments::from_args();
     // One after the other, on the main thread: a child should be a copy of this test alone.
     arguments.test_threads = Some(1);
-    let tests: [(&str, fn()); 7] = [
+    let tests: [(&str, fn()); 8] = [
         ("eight_children_of_2000_keys_share_none", eight_children),
         (
             "sixty_four_children_of_100000_keys_share_none",
@@ -35,6 +36,7 @@ fn main() {
             forks_under_load,
         ),
         ("a_reservation_open_over_a_fork_is_the_parents", reservation),
+        ("a_mark_file_open_over_a_fork_is_the_parents", mark_file),
     ];
     let trials = tests
         .map(|(name, test)| {
@@ -178,4 +180,33 @@ fn reservation() {
     let parent = rest(&mut reserved);
     let answers = [first.into_bytes().to_vec(), parent, child.join()];
     assert_eq!(distinct(answers), 1 + 999 + 999);
+}
+
+fn mark_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys.mark");
+    let time = Timestamp::from_unix_millis(1_645_557_742_000).unwrap();
+    let file = MarkFile::open(&path).unwrap();
+    file.raise(time).unwrap();
+    // The child has the lock too, and would write over the mark that the parent writes next.
+    let child = fork(|| {
+        let errors = [
+            file.load().unwrap_err(),
+            file.raise(Timestamp::MAX).unwrap_err(),
+            MarkFile::open(&path).unwrap_err(),
+        ];
+        assert!(errors.iter().all(Error::is_high_water));
+        errors.map(|error| error.to_string()).join("\n").into()
+    });
+    let child_pid = child.pid();
+    let texts = String::from_utf8(child.join()).unwrap();
+    let (texts, path) = (texts.lines().collect::<Vec<_>>(), path.display());
+    let parent_pid = std::process::id();
+    let forked = format!(
+        "the high-water mark {path} was opened by process {parent_pid} and this is its fork \
+         {child_pid}: open another file in the child"
+    );
+    assert_eq!(texts[..2], [forked.as_str(); 2]);
+    assert!(texts[2].contains("is in use"), "{}", texts[2]);
+    assert_eq!(file.load().unwrap(), Some(time));
 }
