@@ -13,11 +13,12 @@ pub fn describe(crates: &[&str]) -> String {
         .collect();
     let cores = thread::available_parallelism().map_or_else(|_| "?".to_owned(), |n| n.to_string());
     format!(
-        "machine   {}, {cores} logical cores\n\
+        "machine   {}, {cores} logical cores, {} AES\n\
          system    {}\n\
          compiler  {}, {}, profile {}\n\
          crates    {}",
         processor().unwrap_or_else(|| env::consts::ARCH.to_owned()),
+        if has_aes() { "with" } else { "without" },
         system(),
         env!("BENCH_RUSTC"),
         env!("BENCH_TARGET"),
@@ -31,6 +32,27 @@ fn version(name: &str) -> Option<&'static str> {
     let package = format!("name = \"{name}\"\nversion = \"");
     let (_, rest) = LOCK.split_once(&package)?;
     rest.split('"').next()
+}
+
+/// Returns whether the processor has AES instructions.
+pub fn has_aes() -> bool {
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    return std::arch::is_x86_feature_detected!("aes");
+    #[cfg(target_arch = "aarch64")]
+    return std::arch::is_aarch64_feature_detected!("aes");
+    #[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
+    return false;
+}
+
+/// Returns the number of the logical processor that runs this thread, where the system tells.
+pub fn processor_of_thread() -> Option<u32> {
+    running_on(&fs::read_to_string("/proc/thread-self/stat").ok()?)
+}
+
+/// Returns the 39th field; the second is a name in parentheses that may hold anything.
+fn running_on(stat: &str) -> Option<u32> {
+    let (_, from_third) = stat.rsplit_once(')')?;
+    from_third.split_whitespace().nth(36)?.parse().ok()
 }
 
 fn processor() -> Option<String> {
@@ -68,5 +90,13 @@ mod tests {
         let text = "model\t\t: 85\nmodel name\t: A: B\n";
         assert_eq!(field(text, "model name", ':').as_deref(), Some("A: B"));
         assert_eq!(field(text, "name", ':'), None);
+    }
+
+    #[test]
+    fn the_processor_of_a_thread_is_the_39th_field() {
+        let from_third: Vec<_> = (3..=52).map(|field| field.to_string()).collect();
+        let stat = format!("1 (a) (b c) {}\n", from_third.join(" "));
+        assert_eq!(running_on(&stat), Some(39));
+        assert_eq!(running_on("1 (a) S 0"), None);
     }
 }
