@@ -27,7 +27,12 @@ impl Name {
     /// call, Cargo would give all of them the features that any of them asks for.
     fn rounds(self) -> &'static [&'static str] {
         match self {
-            Self::Generate => &["round-ordid", "round-uuid-default", "round-uuid-fast-rng"],
+            Self::Generate => &[
+                "round-ordid",
+                "round-peers",
+                "round-uuid-default",
+                "round-uuid-fast-rng",
+            ],
             Self::Flush => &[],
         }
     }

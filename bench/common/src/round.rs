@@ -1,37 +1,29 @@
-//! One program's part of a round of `bench-generate`: it times one case and prints the
-//! nanoseconds a key took.
+//! One program's part of a round of `bench-generate`: it times one maker in one case and prints
+//! the nanoseconds a key took.
 //!
-//! Each program of a round is this code around another generator. Keys go through
-//! [`black_box`] and are compared with the one before, which costs every program the same.
+//! Each program of a round is this code around other generators. Keys go through [`black_box`] and
+//! are compared with the one before, as their own type compares, which every maker pays for. There
+//! is no maker whose keys do not rise in one thread, so none is spared the comparison.
 
 use std::{
+    fmt,
     hint::black_box,
+    panic,
     process::ExitCode,
-    sync::Barrier,
+    sync::atomic::{AtomicU32, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
-use crate::spread::Spread;
-
-/// A generator under test.
-pub trait Maker {
-    /// Its keys.
-    type Key: Copy + Ord + Send;
-
-    /// Makes a key above all that the process has made before.
-    fn make() -> Self::Key;
-
-    /// Overwrites all keys with new ones, in rising order.
-    fn fill(keys: &mut [Self::Key]);
-}
+use crate::{machine::processor_of_thread, spread::Spread};
 
 /// What is timed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Case {
-    /// One key at a time.
-    Single,
-    /// One key at a time on each of two threads, which share the order: wall time over all keys.
+    /// One key at a time on one thread.
+    OneThread,
+    /// One key at a time on each of two threads, which run on two processors: wall time over all
+    /// keys.
     TwoThreads,
     /// A million keys into a `Vec` that is there already.
     Fill,
@@ -39,40 +31,149 @@ pub enum Case {
 
 impl Case {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Single, Self::TwoThreads, Self::Fill];
+    pub const ALL: [Self; 3] = [Self::OneThread, Self::TwoThreads, Self::Fill];
 
     /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Single => "single",
-            Self::TwoThreads => "single-2-threads",
-            Self::Fill => "fill-1m",
+            Self::OneThread => "one-thread",
+            Self::TwoThreads => "two-threads",
+            Self::Fill => "fill",
         }
     }
 }
 
+/// What is timed in a sample, and how many samples are behind the median of a round.
+pub const METHOD: &str = "one key at a time: 11 x 100,000 a thread; fill: 5 x 1,000,000";
 /// Keys of a sample of one thread that makes them one at a time.
 const SINGLE: u32 = 100_000;
 /// Keys of a sample of a fill.
 const FILL: u32 = 1_000_000;
 
-/// Times the case that the command line names.
-pub fn run<M: Maker>() -> ExitCode {
-    let name = std::env::args().nth(1).unwrap_or_default();
-    let Some(case) = Case::ALL.into_iter().find(|case| case.name() == name) else {
-        eprintln!("usage: one of {}", Case::ALL.map(Case::name).join(", "));
-        return ExitCode::from(2);
-    };
-    let nanos = match case {
-        Case::Single => median(11, SINGLE, one_by_one::<M>),
-        Case::TwoThreads => median(11, 2 * SINGLE, on_two_threads::<M>),
-        Case::Fill => {
-            let mut keys = vec![M::make(); FILL as usize];
-            median(5, FILL, || filled::<M>(&mut keys))
+/// A generator under test, with a name for the command line.
+pub struct Maker {
+    name: &'static str,
+    time: Box<dyn Fn(Case) -> f64>,
+}
+
+impl Maker {
+    /// Names a generator that makes one key at a time; a fill of it is a loop.
+    ///
+    /// `on_thread` is called once on each thread, before anything is timed, and returns what that
+    /// thread calls for a key. So a generator that all threads share lives outside, and one that a
+    /// thread owns is made inside.
+    ///
+    /// # Example: a shared one and an owned one
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use bench_common::round::Maker;
+    ///
+    /// static NEXT: AtomicU64 = AtomicU64::new(0);
+    /// Maker::new("shared", || || NEXT.fetch_add(1, Ordering::Relaxed));
+    /// Maker::new("owned", || {
+    ///     let mut next = 0;
+    ///     move || {
+    ///         next += 1;
+    ///         next
+    ///     }
+    /// });
+    /// ```
+    pub fn new<K, M>(name: &'static str, on_thread: impl Fn() -> M + Sync + 'static) -> Self
+    where
+        K: Copy + Ord,
+        M: FnMut() -> K,
+    {
+        Self::with(name, on_thread, |make: &mut M, keys: &mut [K]| {
+            for key in keys {
+                *key = make();
+            }
+        })
+    }
+
+    /// As [`Maker::new`], for a generator that has a call for many keys.
+    pub fn filling<K, M>(
+        name: &'static str,
+        on_thread: impl Fn() -> M + Sync + 'static,
+        fill: impl Fn(&mut [K]) + 'static,
+    ) -> Self
+    where
+        K: Copy + Ord,
+        M: FnMut() -> K,
+    {
+        Self::with(name, on_thread, move |_: &mut M, keys: &mut [K]| fill(keys))
+    }
+
+    fn with<K, M>(
+        name: &'static str,
+        on_thread: impl Fn() -> M + Sync + 'static,
+        fill: impl Fn(&mut M, &mut [K]) + 'static,
+    ) -> Self
+    where
+        K: Copy + Ord,
+        M: FnMut() -> K,
+    {
+        let time = move |case| match case {
+            Case::OneThread => {
+                let mut make = on_thread();
+                median(11, SINGLE, || one_by_one(SINGLE, &mut make))
+            }
+            Case::TwoThreads => median(11, 2 * SINGLE, || on_two_threads(SINGLE, &on_thread)),
+            Case::Fill => {
+                let mut make = on_thread();
+                let mut keys = vec![make(); FILL as usize];
+                median(5, FILL, || filled(&mut keys, |keys| fill(&mut make, keys)))
+            }
+        };
+        Self {
+            name,
+            time: Box::new(time),
         }
-    };
-    println!("{nanos}");
-    ExitCode::SUCCESS
+    }
+}
+
+impl fmt::Debug for Maker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Maker")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Times the maker and the case that the command line names; with neither, prints the makers, one
+/// a line.
+///
+/// A maker that this machine cannot run is left out of the list.
+pub fn run(makers: &[Maker]) -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match answer(makers, &arguments) {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(usage) => {
+            eprintln!("{usage}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn answer(makers: &[Maker], arguments: &[String]) -> Result<String, String> {
+    let names: Vec<_> = makers.iter().map(|maker| maker.name).collect();
+    if arguments.is_empty() {
+        return Ok(names.join("\n"));
+    }
+    if let [maker, case] = arguments
+        && let Some(maker) = makers.iter().find(|found| found.name == maker)
+        && let Some(case) = Case::ALL.into_iter().find(|found| found.name() == case)
+    {
+        return Ok((maker.time)(case).to_string());
+    }
+    let cases = Case::ALL.map(Case::name).join(", ");
+    Err(format!(
+        "usage: MAKER CASE, of {} and {cases}",
+        names.join(", ")
+    ))
 }
 
 /// Returns the median nanoseconds a key over some samples, after one that warms up.
@@ -82,12 +183,12 @@ fn median(samples: usize, keys: u32, mut sample: impl FnMut() -> Duration) -> f6
     Spread::of(times).median * 1e9 / f64::from(keys)
 }
 
-fn one_by_one<M: Maker>() -> Duration {
-    let mut last = M::make();
+fn one_by_one<K: Copy + Ord>(count: u32, make: &mut impl FnMut() -> K) -> Duration {
+    let mut last = make();
     let mut rising = true;
     let started = Instant::now();
-    for _ in 0..SINGLE {
-        let key = black_box(M::make());
+    for _ in 0..count {
+        let key = black_box(make());
         rising &= last < key;
         last = key;
     }
@@ -96,25 +197,62 @@ fn one_by_one<M: Maker>() -> Duration {
     elapsed
 }
 
-fn on_two_threads<M: Maker>() -> Duration {
-    let barrier = Barrier::new(2);
+/// Returns the wall time of two threads that ran on two processors.
+///
+/// Left alone on one processor they take turns, and meet each other's writes a few times a second
+/// instead of with every key: such a sample is taken anew, with new threads.
+fn on_two_threads<K, M>(count: u32, on_thread: &(impl Fn() -> M + Sync)) -> Duration
+where
+    K: Copy + Ord,
+    M: FnMut() -> K,
+{
+    const ATTEMPTS: u32 = 100;
+    (0..ATTEMPTS)
+        .find_map(|_| at_once(count, on_thread))
+        .unwrap_or_else(|| panic!("{ATTEMPTS} times two threads ran on one processor"))
+}
+
+/// Returns the wall time of two threads, unless they are known to have shared a processor.
+fn at_once<K, M>(count: u32, on_thread: &(impl Fn() -> M + Sync)) -> Option<Duration>
+where
+    K: Copy + Ord,
+    M: FnMut() -> K,
+{
+    let ready = AtomicU32::new(0);
     let thread = || {
-        barrier.wait();
+        let mut make = on_thread();
+        // What the thread's first key sets up is not timed, and both start at once: they wait
+        // awake, since the fastest makers are done before a sleeper has woken.
+        black_box(make());
+        let before = processor_of_thread();
+        ready.fetch_add(1, Ordering::SeqCst);
+        while ready.load(Ordering::SeqCst) < 2 {
+            thread::yield_now();
+        }
         let started = Instant::now();
-        one_by_one::<M>();
-        (started, Instant::now())
+        one_by_one(count, &mut make);
+        let ended = Instant::now();
+        (started, ended, before.zip(processor_of_thread()))
     };
     let (one, other) = thread::scope(|scope| {
         let other = scope.spawn(thread);
-        (thread(), other.join().expect("the thread does not panic"))
+        let one = thread();
+        (
+            one,
+            other.join().unwrap_or_else(|it| panic::resume_unwind(it)),
+        )
     });
-    one.1.max(other.1) - one.0.min(other.0)
+    let shared = one
+        .2
+        .zip(other.2)
+        .is_some_and(|(one, other)| one.0 == other.0 || one.1 == other.1);
+    (!shared).then(|| one.1.max(other.1) - one.0.min(other.0))
 }
 
-fn filled<M: Maker>(keys: &mut [M::Key]) -> Duration {
+fn filled<K: Copy + Ord>(keys: &mut [K], fill: impl FnOnce(&mut [K])) -> Duration {
     let before = keys.last().copied();
     let started = Instant::now();
-    M::fill(black_box(keys));
+    fill(black_box(keys));
     let elapsed = started.elapsed();
     assert!(
         keys.is_sorted_by(|a, b| a < b),
@@ -125,4 +263,82 @@ fn filled<M: Maker>(keys: &mut [M::Key]) -> Duration {
         "a fill does not rise above the last"
     );
     elapsed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each thread counts by itself.
+    fn counter() -> impl FnMut() -> u32 {
+        let mut next = 0;
+        move || {
+            next += 1;
+            next
+        }
+    }
+
+    fn answer_to(arguments: &[&str]) -> Result<String, String> {
+        let makers = [
+            Maker::new("one", counter),
+            Maker::filling("other", counter, |_| ()),
+        ];
+        let arguments: Vec<_> = arguments.iter().map(|&text| text.to_owned()).collect();
+        answer(&makers, &arguments)
+    }
+
+    #[test]
+    fn a_program_lists_its_makers() {
+        assert_eq!(answer_to(&[]).as_deref(), Ok("one\nother"));
+    }
+
+    #[test]
+    fn a_program_says_what_it_can_be_asked() {
+        let usage = "usage: MAKER CASE, of one, other and one-thread, two-threads, fill";
+        for wrong in [
+            &["one"][..],
+            &["three", "fill"],
+            &["one", "four"],
+            &["one", "fill", "x"],
+        ] {
+            assert_eq!(answer_to(wrong), Err(usage.to_owned()));
+        }
+    }
+
+    #[test]
+    fn every_case_takes_time() {
+        for case in Case::ALL {
+            let nanos = answer_to(&["one", case.name()]).unwrap();
+            assert!(nanos.parse::<f64>().unwrap() > 0.0, "{case:?}: {nanos}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "keys of one thread do not rise")]
+    fn keys_that_fall_are_found() {
+        let mut keys = [1, 2, 2].into_iter();
+        one_by_one(2, &mut || keys.next().unwrap());
+    }
+
+    #[test]
+    #[should_panic(expected = "keys of one thread do not rise")]
+    fn keys_that_fall_on_the_second_of_two_threads_are_found() {
+        let main = thread::current().id();
+        at_once(2, &|| {
+            let mut count = counter();
+            move || {
+                if thread::current().id() == main {
+                    count()
+                } else {
+                    1
+                }
+            }
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "a fill does not rise above the last")]
+    fn a_fill_that_does_not_go_on_is_found() {
+        filled(&mut [1, 2], |keys| keys.copy_from_slice(&[2, 3]));
+    }
 }

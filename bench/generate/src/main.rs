@@ -1,40 +1,51 @@
-//! Making keys: ordid against `uuid`, as ratios.
+//! Making keys: ordid's modes and the fastest peers, as ratios to `uuid` with `fast-rng`.
 //!
-//! The two builds of `uuid` differ by a feature, so each peer is a program of its own. A round
-//! runs each program once per case, in rotating order; a ratio compares two programs of one round.
+//! Builds of one crate with other features cannot be in one program, so a round is made of several.
+//! It runs each generator of a case once, in rotating order; a ratio compares two generators of one
+//! round.
+
+mod generators;
+mod report;
 
 use std::{
+    collections::HashMap,
     env,
     error::Error,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
 };
 
-use bench_common::{machine, round::Case, spread::Spread, table::Table};
+use bench_common::{
+    machine,
+    round::{Case, METHOD},
+};
 use clap::Parser;
 
-/// The programs of a round, and what each one is.
-const PROGRAMS: [(&str, &str); 3] = [
-    ("round-ordid", "ordid"),
-    ("round-uuid-fast-rng", "uuid now_v7, fast-rng"),
-    ("round-uuid-default", "uuid now_v7, default"),
-];
-const ORDID: usize = 0;
-/// The peer that ratios refer to.
-const PEER: usize = 1;
+use crate::{
+    generators::{GENERATORS, Generator, REFERENCE},
+    report::Times,
+};
 
 /// Time the making of keys, as ratios to `uuid`'s `now_v7` with `fast-rng`.
 #[derive(Parser)]
 #[command(name = "bench-generate")]
 struct Arguments {
-    /// How many times each program runs each case
+    /// How many times each generator runs each case
     #[arg(long, default_value = "15", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
+    /// Only the generators with this text in `CASE: NAME`, such as `fill` or `one-thread: ordid`
+    #[arg(
+        long,
+        default_value = "",
+        hide_default_value = true,
+        value_name = "TEXT"
+    )]
+    case: String,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match bench(arguments.rounds) {
+    match bench(arguments.rounds, &arguments.case) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -43,77 +54,154 @@ fn main() -> ExitCode {
     }
 }
 
-fn bench(rounds: u32) -> Result<(), Box<dyn Error>> {
-    let program = env::current_exe()?;
-    let folder = program.parent().unwrap_or(Path::new("."));
-    let programs =
-        PROGRAMS.map(|(name, _)| folder.join(format!("{name}{}", env::consts::EXE_SUFFIX)));
-
+fn bench(rounds: u32, filter: &str) -> Result<(), Box<dyn Error>> {
+    let programs = Programs::find()?;
+    let crates = [
+        "ordid-core",
+        "uuid",
+        "rand",
+        "uuid7",
+        "scru128",
+        "ulid",
+        "ferroid",
+        "fast-uuid-v7",
+    ];
     println!("generate: ns a key, median [min..max] of {rounds} alternating rounds");
-    println!("{}", machine::describe(&["ordid-core", "uuid", "rand"]));
-    println!(
-        "timed     single keys: 11 x 100,000 a round and thread; fill: 5 x 1,000,000; the median\n"
-    );
-    let mut table = Table::new(["case", "program", "ns a key", "ratio to fast-rng", "target"]);
+    println!("{}", machine::describe(&crates));
+    println!("timed     {METHOD}; the median of a round");
+    println!("ratio     to {REFERENCE}, same case and round; a target is met by the median\n");
+
+    let (mut shown, mut left_out): (Vec<&Generator>, Vec<&str>) = Default::default();
     for case in Case::ALL {
-        let times = measure(&programs, case, rounds)?;
-        for (index, (_, title)) in PROGRAMS.iter().enumerate() {
-            let ratios = times.iter().map(|round| round[index] / round[PEER]);
-            table.row([
-                case.name().to_owned(),
-                (*title).to_owned(),
-                format!("{:.1}", Spread::of(times.iter().map(|round| round[index]))),
-                if index == PEER {
-                    "1".to_owned()
-                } else {
-                    format!("{:.3}", Spread::of(ratios))
-                },
-                target(case)
-                    .filter(|_| index == ORDID)
-                    .unwrap_or_default()
-                    .to_owned(),
-            ]);
+        let (generators, absent): (Vec<_>, Vec<_>) = select(case, filter)
+            .into_iter()
+            .partition(|generator| programs.offer(generator));
+        left_out.extend(absent.iter().map(|it| it.title));
+        if generators.iter().all(|it| !matches(it, case, filter)) {
+            continue;
+        }
+        let times = programs.measure(&generators, case, rounds)?;
+        println!("{}", Times::new(case, generators.clone(), times));
+        for generator in generators {
+            if shown.iter().all(|it| it.title != generator.title) {
+                shown.push(generator);
+            }
         }
     }
-    print!("{table}");
+    if !shown.is_empty() {
+        println!("{}", report::promises(&shown));
+        println!(
+            "Promises are from the sources and documentation of these versions, not measured here."
+        );
+    }
+    if !left_out.is_empty() {
+        let left_out = left_out.join("; ");
+        println!("Left out, since their programs do not offer them here: {left_out}.");
+    }
+    if shown.is_empty() {
+        return Err(format!("nothing that runs here has `{filter}` in `CASE: NAME`").into());
+    }
     Ok(())
 }
 
-const fn target(case: Case) -> Option<&'static str> {
-    match case {
-        Case::Single => Some("at most 0.60"),
-        Case::Fill => Some("at most 0.06"),
-        Case::TwoThreads => None,
-    }
+fn matches(generator: &Generator, case: Case, filter: &str) -> bool {
+    format!("{}: {}", case.name(), generator.title).contains(filter)
 }
 
-/// Returns each round's nanoseconds a key, by program.
-fn measure(
-    programs: &[PathBuf; 3],
-    case: Case,
-    rounds: u32,
-) -> Result<Vec<[f64; 3]>, Box<dyn Error>> {
-    let mut times = Vec::new();
-    for round in 0..rounds as usize {
-        let mut nanos = [0.0; 3];
-        for turn in 0..programs.len() {
-            let index = (round + turn) % programs.len();
-            nanos[index] = time(&programs[index], case)?;
+/// Returns the generators of a case that the filter lets through, and the reference with them.
+fn select(case: Case, filter: &str) -> Vec<&'static Generator> {
+    let wanted = |it: &&Generator| it.title == REFERENCE || matches(it, case, filter);
+    let in_case = GENERATORS.iter().filter(|it| it.target(case).is_some());
+    in_case.filter(wanted).collect()
+}
+
+/// The programs of a round, beside this one, and the makers that each of them offers here.
+struct Programs {
+    folder: PathBuf,
+    makers: HashMap<&'static str, Vec<String>>,
+}
+
+impl Programs {
+    fn find() -> Result<Self, Box<dyn Error>> {
+        let program = env::current_exe()?;
+        let mut programs = Self {
+            folder: program.parent().unwrap_or(Path::new(".")).to_owned(),
+            makers: HashMap::new(),
+        };
+        for Generator { program, .. } in GENERATORS {
+            if !programs.makers.contains_key(program) {
+                let makers = programs.ask(program, &[])?;
+                let makers = makers.lines().map(str::to_owned).collect();
+                programs.makers.insert(program, makers);
+            }
         }
-        times.push(nanos);
+        Ok(programs)
     }
-    Ok(times)
+
+    fn offer(&self, generator: &Generator) -> bool {
+        let makers = self.makers.get(generator.program);
+        makers.is_some_and(|names| names.iter().any(|name| name == generator.maker))
+    }
+
+    /// Returns each round's nanoseconds a key, by generator.
+    fn measure(
+        &self,
+        generators: &[&Generator],
+        case: Case,
+        rounds: u32,
+    ) -> Result<Vec<Vec<f64>>, Box<dyn Error>> {
+        let mut times = Vec::new();
+        for round in 0..rounds as usize {
+            let mut nanos = vec![0.0; generators.len()];
+            for turn in 0..generators.len() {
+                let index = (round + turn) % generators.len();
+                let Generator { program, maker, .. } = generators[index];
+                nanos[index] = self.ask(program, &[maker, case.name()])?.trim().parse()?;
+            }
+            times.push(nanos);
+        }
+        Ok(times)
+    }
+
+    fn ask(&self, program: &str, arguments: &[&str]) -> Result<String, Box<dyn Error>> {
+        let path = self
+            .folder
+            .join(format!("{program}{}", env::consts::EXE_SUFFIX));
+        let output = Command::new(path)
+            .args(arguments)
+            .stderr(Stdio::inherit())
+            .output()
+            .map_err(|error| {
+                format!("cannot run {program}, which `cargo xtask bench` builds: {error}")
+            })?;
+        if !output.status.success() {
+            let arguments = arguments.join(" ");
+            return Err(format!("{program} {arguments} failed ({})", output.status).into());
+        }
+        Ok(String::from_utf8(output.stdout)?)
+    }
 }
 
-fn time(program: &Path, case: Case) -> Result<f64, Box<dyn Error>> {
-    let name = program.file_name().unwrap_or_default().display();
-    let output = Command::new(program)
-        .arg(case.name())
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("cannot run {name}, which `cargo xtask bench` builds: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("{name} {} failed ({})", case.name(), output.status).into());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_keeps_the_reference() {
+        let titles = |filter| -> Vec<_> {
+            let selected = select(Case::Fill, filter);
+            selected.into_iter().map(|it| it.title).collect()
+        };
+        assert_eq!(
+            titles("fill: ordid"),
+            ["ordid strict, system clock", REFERENCE]
+        );
+        assert_eq!(titles("one-thread"), [REFERENCE]);
+        assert!(titles("").len() > 2);
     }
-    Ok(String::from_utf8(output.stdout)?.trim().parse()?)
+
+    #[test]
+    fn arguments_are_consistent() {
+        <Arguments as clap::CommandFactory>::command().debug_assert();
+    }
 }

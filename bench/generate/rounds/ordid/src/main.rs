@@ -1,5 +1,4 @@
-//! Keys of a key type over the process-wide generator: UUID version 7, strictly rising over all
-//! threads, the operating system's clock.
+//! The generators of ordid, by what they promise and the clock they read.
 
 use std::process::ExitCode;
 
@@ -10,20 +9,9 @@ use ordid::{KeyType, uuid::Uuid};
 #[ordid(scheme = uuid_v7)]
 struct RowId(Uuid);
 
-enum Ordid {}
-
-impl Maker for Ordid {
-    type Key = RowId;
-
-    fn make() -> RowId {
-        RowId::generate()
-    }
-
-    fn fill(keys: &mut [RowId]) {
-        RowId::fill(keys);
-    }
-}
-
 fn main() -> ExitCode {
-    round::run::<Ordid>()
+    round::run(&[
+        // The process-wide generator, as key types use it.
+        Maker::filling("strict-system", || RowId::generate, RowId::fill),
+    ])
 }
