@@ -1,8 +1,8 @@
 //! What derived code calls. Not for others: exempt from semantic versioning.
 
-use std::{any::Any, fmt};
+use core::{any::Any, fmt};
 
-pub use std::{
+pub use core::{
     any::TypeId,
     clone::Clone,
     cmp::{Eq, Ord, Ordering, PartialEq, PartialOrd},

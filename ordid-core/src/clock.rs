@@ -2,12 +2,21 @@
 //!
 //! Generators take a [`Clock`], so that every rule about time is tested with a scripted one.
 
-use std::{
-    fmt,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use core::{fmt, time::Duration};
+#[cfg(feature = "std")]
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, ErrorKind};
+
+#[cfg(feature = "std")]
+mod system;
+#[cfg(feature = "tsc")]
+mod tsc;
+
+#[cfg(feature = "std")]
+pub use system::{CoarseClock, SystemClock};
+#[cfg(feature = "tsc")]
+pub use tsc::TscClock;
 
 /// Milliseconds since 1970-01-01T00:00:00Z, leap seconds not counted: `unix_ts_ms` of RFC 9562.
 ///
@@ -51,11 +60,13 @@ impl Timestamp {
     }
 
     /// Returns the same instant as the standard library's type.
+    #[cfg(feature = "std")]
     pub fn to_system_time(self) -> SystemTime {
         UNIX_EPOCH + Duration::from_millis(self.0)
     }
 }
 
+#[cfg(feature = "std")]
 impl TryFrom<SystemTime> for Timestamp {
     type Error = Error;
 
@@ -89,9 +100,21 @@ pub trait Clock: Send + Sync {
     /// Returns the present time. A clock before 1970 reads [`Timestamp::MIN`].
     fn now(&self) -> Timestamp;
 
+    /// Returns the present time and the nanoseconds since its millisecond began, 0 to 999,999, for
+    /// layouts that keep fractions of a millisecond. A clock that has none returns 0.
+    fn now_with_nanos(&self) -> (Timestamp, u32) {
+        (self.now(), 0)
+    }
+
     /// Waits about this long for the clock to move on; called when a policy says "wait".
+    ///
+    /// Without the feature `std` it returns at once unless the clock implements it: callers try a
+    /// hundred times, then give up with an error.
     fn pause(&self, duration: Duration) {
+        #[cfg(feature = "std")]
         std::thread::sleep(duration);
+        #[cfg(not(feature = "std"))]
+        let _ = duration;
     }
 }
 
@@ -100,28 +123,27 @@ impl<C: Clock + ?Sized> Clock for &C {
         (**self).now()
     }
 
+    fn now_with_nanos(&self) -> (Timestamp, u32) {
+        (**self).now_with_nanos()
+    }
+
     fn pause(&self, duration: Duration) {
         (**self).pause(duration);
     }
 }
 
-/// The operating system's wall clock, exact to the millisecond.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SystemClock;
-
-impl Clock for SystemClock {
-    #[inline]
+#[cfg(feature = "std")]
+impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
     fn now(&self) -> Timestamp {
-        match SystemTime::now().duration_since(UNIX_EPOCH) {
-            // Seconds and nanoseconds apart: `as_millis` would go through u128.
-            Ok(since) => Timestamp::saturating_from_unix_millis(
-                since
-                    .as_secs()
-                    .saturating_mul(1000)
-                    .saturating_add(u64::from(since.subsec_millis())),
-            ),
-            Err(_) => Timestamp::MIN,
-        }
+        (**self).now()
+    }
+
+    fn now_with_nanos(&self) -> (Timestamp, u32) {
+        (**self).now_with_nanos()
+    }
+
+    fn pause(&self, duration: Duration) {
+        (**self).pause(duration);
     }
 }
 
@@ -140,6 +162,7 @@ impl Clock for SystemClock {
 #[derive(Debug, Default)]
 pub struct ManualClock {
     millis: std::sync::atomic::AtomicU64,
+    nanos: std::sync::atomic::AtomicU32,
     frozen: std::sync::atomic::AtomicBool,
 }
 
@@ -149,6 +172,7 @@ impl ManualClock {
     pub const fn at_unix_millis(millis: u64) -> Self {
         Self {
             millis: std::sync::atomic::AtomicU64::new(millis),
+            nanos: std::sync::atomic::AtomicU32::new(0),
             frozen: std::sync::atomic::AtomicBool::new(false),
         }
     }
@@ -157,6 +181,11 @@ impl ManualClock {
     pub fn set_unix_millis(&self, millis: u64) {
         self.millis
             .store(millis, std::sync::atomic::Ordering::SeqCst);
+    }
+
+    /// Sets the nanoseconds since the millisecond began, 0 to 999,999.
+    pub fn set_nanos(&self, nanos: u32) {
+        self.nanos.store(nanos, std::sync::atomic::Ordering::SeqCst);
     }
 
     /// Makes `pause` leave the clock where it is: a clock that has stopped.
@@ -170,6 +199,13 @@ impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::saturating_from_unix_millis(
             self.millis.load(std::sync::atomic::Ordering::SeqCst),
+        )
+    }
+
+    fn now_with_nanos(&self) -> (Timestamp, u32) {
+        (
+            self.now(),
+            self.nanos.load(std::sync::atomic::Ordering::SeqCst),
         )
     }
 

@@ -3,7 +3,7 @@
 //! `#[derive(OrderedKey)]` implements these traits for a struct; it knows no database library.
 //! [`Fields`] hands the columns to whatever [`Sink`] takes them, so one entity serves every engine.
 
-use std::{any::TypeId, fmt};
+use core::{any::TypeId, fmt};
 
 use crate::{
     error::Error,
@@ -123,7 +123,7 @@ impl Parent {
             column,
             target: Target::Entity {
                 type_id: TypeId::of::<P>,
-                name: std::any::type_name::<P>,
+                name: core::any::type_name::<P>,
             },
             nullable: F::OPTIONAL,
         }

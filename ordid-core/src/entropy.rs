@@ -7,23 +7,31 @@
 //! source has an [`epoch`](Entropy::epoch) that changes in the child: [`ThreadEntropy`] then draws
 //! afresh from the operating system, and generators renew their counters. The check is a load of a
 //! counter that `pthread_atfork` raises in the child, not a system call. A child made by a raw
-//! `clone` system call, which skips the handlers, is not seen; nor is a cloned virtual machine,
-//! where the next [`RESEED_WORDS`] draws of a thread may repeat.
+//! `clone` system call, which skips the handlers, is not seen.
+//!
+//! # Snapshots of virtual machines
+//!
+//! A machine that is restored twice from one snapshot is a copy that no process can notice in time.
+//! Each thread draws anew from the operating system after at most 4,096 words (which is where a
+//! clone's kernel is reseeded by its hypervisor, if it has a `vmgenid`). Until then both copies make
+//! the same random words: at most 4,096 keys of a thread with 32 random bits each, half as many
+//! with 54 or 56. Two of these keys are equal only if they also carry the same millisecond and
+//! count, and the clones were restored into the same millisecond of the wall clock: a clone that is
+//! resumed a millisecond later makes other keys, though their random part can be foretold by whoever
+//! has seen the other's. The secret behind the counters' starts is not drawn anew; it only adds
+//! unpredictability.
 
-use std::{
-    cell::RefCell,
-    sync::{
-        Mutex, OnceLock,
-        atomic::{AtomicU32, Ordering},
-    },
-};
+use crate::error::Error;
 
-use chacha20::{
-    ChaCha8Rng,
-    rand_core::{Rng, SeedableRng},
-};
+#[cfg(any(test, feature = "test-util"))]
+mod seeded;
+#[cfg(feature = "std")]
+mod thread;
 
-use crate::error::{Error, ErrorKind};
+#[cfg(any(test, feature = "test-util"))]
+pub use seeded::SeededEntropy;
+#[cfg(feature = "std")]
+pub use thread::{RESEED_WORDS, ThreadEntropy};
 
 /// A source of unpredictable bits.
 pub trait Entropy: Send + Sync {
@@ -38,12 +46,39 @@ pub trait Entropy: Send + Sync {
     /// If the operating system gives none; the error [`is_entropy`](Error::is_entropy).
     fn next_u32(&self) -> Result<u32, Error>;
 
+    /// Returns 64 random bits.
+    ///
+    /// # Errors
+    ///
+    /// As [`next_u32`](Self::next_u32).
+    fn next_u64(&self) -> Result<u64, Error> {
+        Ok(u64::from(self.next_u32()?) << 32 | u64::from(self.next_u32()?))
+    }
+
     /// Fills the slice with random words.
     ///
     /// # Errors
     ///
-    /// If the operating system gives none; the error [`is_entropy`](Error::is_entropy).
+    /// As [`next_u32`](Self::next_u32).
     fn fill(&self, words: &mut [u32]) -> Result<(), Error>;
+
+    /// Returns the epoch with 32 random bits drawn in it: what every key asks for.
+    ///
+    /// # Errors
+    ///
+    /// As [`next_u32`](Self::next_u32).
+    fn epoch_and_u32(&self) -> Result<(u32, u32), Error> {
+        Ok((self.epoch(), self.next_u32()?))
+    }
+
+    /// Returns the epoch with 64 random bits drawn in it.
+    ///
+    /// # Errors
+    ///
+    /// As [`next_u32`](Self::next_u32).
+    fn epoch_and_u64(&self) -> Result<(u32, u64), Error> {
+        Ok((self.epoch(), self.next_u64()?))
+    }
 }
 
 impl<E: Entropy + ?Sized> Entropy for &E {
@@ -55,224 +90,24 @@ impl<E: Entropy + ?Sized> Entropy for &E {
         (**self).next_u32()
     }
 
+    fn next_u64(&self) -> Result<u64, Error> {
+        (**self).next_u64()
+    }
+
     fn fill(&self, words: &mut [u32]) -> Result<(), Error> {
         (**self).fill(words)
     }
-}
 
-/// Draws eight bytes as one number.
-pub(crate) fn next_u64(entropy: &impl Entropy) -> Result<u64, Error> {
-    Ok(u64::from(entropy.next_u32()?) << 32 | u64::from(entropy.next_u32()?))
-}
-
-/// After so many words a thread takes new entropy from the operating system.
-pub const RESEED_WORDS: usize = 4096;
-
-/// Words that a thread makes at a time.
-const BLOCK_WORDS: usize = 256;
-
-/// The default source: each thread runs ChaCha8, seeded with 256 bits of the operating system's
-/// entropy at its start, after every [`RESEED_WORDS`] words, and after a fork.
-///
-/// Eight rounds are the fewest with a wide margin against every published attack (Aumasson, "Too
-/// Much Crypto", 2020), and what a batch of keys can afford.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ThreadEntropy;
-
-impl Entropy for ThreadEntropy {
-    #[inline]
-    fn epoch(&self) -> u32 {
-        THREAD.with_borrow_mut(ThreadState::epoch)
+    fn epoch_and_u32(&self) -> Result<(u32, u32), Error> {
+        (**self).epoch_and_u32()
     }
 
-    #[inline]
-    fn next_u32(&self) -> Result<u32, Error> {
-        THREAD.with_borrow_mut(|thread| {
-            thread.epoch();
-            thread.next_u32()
-        })
-    }
-
-    fn fill(&self, words: &mut [u32]) -> Result<(), Error> {
-        THREAD.with_borrow_mut(|thread| {
-            thread.epoch();
-            let mut rest = words;
-            while !rest.is_empty() {
-                if thread.next == BLOCK_WORDS {
-                    thread.refill()?;
-                }
-                let count = rest.len().min(BLOCK_WORDS - thread.next);
-                let (now, later) = rest.split_at_mut(count);
-                for (word, bytes) in now.iter_mut().zip(&thread.block[thread.next..]) {
-                    *word = u32::from_le_bytes(*bytes);
-                }
-                thread.next += count;
-                rest = later;
-            }
-            Ok(())
-        })
+    fn epoch_and_u64(&self) -> Result<(u32, u64), Error> {
+        (**self).epoch_and_u64()
     }
 }
 
-thread_local! {
-    static THREAD: RefCell<ThreadState> = const { RefCell::new(ThreadState::NEW) };
-}
-
-struct ThreadState {
-    guard: Option<forkguard::Guard>,
-    rng: Option<ChaCha8Rng>,
-    /// Words that may still be made before the next reseed.
-    until_reseed: usize,
-    block: [[u8; 4]; BLOCK_WORDS],
-    next: usize,
-}
-
-impl ThreadState {
-    const NEW: Self = Self {
-        guard: None,
-        rng: None,
-        until_reseed: 0,
-        block: [[0; 4]; BLOCK_WORDS],
-        next: BLOCK_WORDS,
-    };
-
-    #[inline]
-    fn epoch(&mut self) -> u32 {
-        let unchanged = self
-            .guard
-            .as_mut()
-            .is_some_and(|guard| !guard.detected_fork());
-        if unchanged {
-            EPOCH.load(Ordering::Relaxed)
-        } else {
-            self.enter_process()
-        }
-    }
-
-    /// The first call of a thread, or the first after a fork.
-    #[cold]
-    fn enter_process(&mut self) -> u32 {
-        match &self.guard {
-            // This very thread was forked: its random state is the parent's.
-            Some(_) => {
-                EPOCH.fetch_add(1, Ordering::Relaxed);
-                self.rng = None;
-                self.next = BLOCK_WORDS;
-            }
-            // A new thread, perhaps the first to make keys in a forked child.
-            None => {
-                self.guard = Some(forkguard::new());
-                if process_was_forked() {
-                    EPOCH.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-        }
-        EPOCH.load(Ordering::Relaxed)
-    }
-
-    #[inline]
-    fn next_u32(&mut self) -> Result<u32, Error> {
-        if self.next == BLOCK_WORDS {
-            self.refill()?;
-        }
-        let word = u32::from_le_bytes(self.block[self.next]);
-        self.next += 1;
-        Ok(word)
-    }
-
-    #[inline(never)]
-    fn refill(&mut self) -> Result<(), Error> {
-        let rng = match &mut self.rng {
-            Some(rng) if self.until_reseed > 0 => rng,
-            rng => {
-                let mut seed = [0; 32];
-                match getrandom::fill(&mut seed) {
-                    Ok(()) => {
-                        self.until_reseed = RESEED_WORDS;
-                        rng.insert(ChaCha8Rng::from_seed(seed))
-                    }
-                    // A stream that was seeded well goes on being unpredictable; only the first
-                    // seed, and the one after a fork, cannot do without.
-                    Err(error) => match rng {
-                        Some(rng) => rng,
-                        None => return Err(Error::new(ErrorKind::Entropy(error.to_string()))),
-                    },
-                }
-            }
-        };
-        rng.fill_bytes(self.block.as_flattened_mut());
-        self.until_reseed = self.until_reseed.saturating_sub(BLOCK_WORDS);
-        self.next = 0;
-        Ok(())
-    }
-}
-
-/// Number of this process image; raised in a child by whichever thread notices the fork first.
-static EPOCH: AtomicU32 = AtomicU32::new(1);
-
-/// Returns whether the process was forked since this was asked last, for threads that have no
-/// guard of their own yet.
-fn process_was_forked() -> bool {
-    static PROCESS: OnceLock<Mutex<forkguard::Guard>> = OnceLock::new();
-    match PROCESS
-        .get_or_init(|| Mutex::new(forkguard::new()))
-        .try_lock()
-    {
-        Ok(mut guard) => guard.detected_fork(),
-        // Held by another new thread, or by one that the fork left behind for good. A renewal that
-        // was not needed costs a millisecond of the counter; one that was missed costs uniqueness.
-        Err(_) => true,
-    }
-}
-
-/// A source that a test seeds: the same keys on every machine.
-#[cfg(any(test, feature = "test-util"))]
-#[derive(Debug)]
-pub struct SeededEntropy {
-    rng: Mutex<ChaCha8Rng>,
-    epoch: AtomicU32,
-}
-
-#[cfg(any(test, feature = "test-util"))]
-impl SeededEntropy {
-    /// Makes a source whose words follow from the seed alone.
-    pub fn new(seed: u64) -> Self {
-        Self {
-            rng: Mutex::new(ChaCha8Rng::seed_from_u64(seed)),
-            epoch: AtomicU32::new(1),
-        }
-    }
-
-    /// Acts as a fork does: the generators on this source renew their counters.
-    pub fn fork(&self) {
-        self.epoch.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn rng(&self) -> std::sync::MutexGuard<'_, ChaCha8Rng> {
-        self.rng
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-}
-
-#[cfg(any(test, feature = "test-util"))]
-impl Entropy for SeededEntropy {
-    fn epoch(&self) -> u32 {
-        self.epoch.load(Ordering::Relaxed)
-    }
-
-    fn next_u32(&self) -> Result<u32, Error> {
-        Ok(self.rng().next_u32())
-    }
-
-    fn fill(&self, words: &mut [u32]) -> Result<(), Error> {
-        let mut rng = self.rng();
-        words.iter_mut().for_each(|word| *word = rng.next_u32());
-        Ok(())
-    }
-}
-
-#[cfg(test)]
+#[cfg(all(test, feature = "std"))]
 mod tests {
     use std::collections::HashSet;
 

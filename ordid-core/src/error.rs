@@ -1,6 +1,7 @@
 //! The crate's one error type.
 
-use std::fmt;
+use alloc::{boxed::Box, string::String};
+use core::fmt;
 
 use crate::clock::Timestamp;
 
@@ -27,12 +28,13 @@ pub(crate) enum ErrorKind {
     /// A time does not fit the layout.
     TimestampRange { millis: u64, max_millis: u64 },
     /// A time before 1970.
+    #[cfg(feature = "std")]
     BeforeEpoch,
     /// The counter of the millisecond is used up, and the policy does not allow to go on.
     CounterOverflow { timestamp: Timestamp },
     /// More keys were asked for than may be ahead of the clock.
     ReservationTooLarge { asked: u64, max: u64 },
-    /// The operating system gave no entropy.
+    /// A source gave no random bits.
     Entropy(String),
     /// A high-water mark cannot be read or made durable.
     HighWater(String),
@@ -48,6 +50,12 @@ impl Error {
 
     pub(crate) fn parse(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Parse(message.into()))
+    }
+
+    /// Makes the error of an [`Entropy`](crate::entropy::Entropy) that has no random bits to give:
+    /// name the source, and why.
+    pub fn entropy(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Entropy(message.into()))
     }
 
     /// Makes the error of a [`HighWaterMark`](crate::high_water::HighWaterMark) that cannot be read
@@ -83,10 +91,12 @@ impl Error {
 
     /// Returns whether the clock stood in the way: it went back too far, or its time does not fit.
     pub fn is_clock(&self) -> bool {
-        matches!(
-            *self.0,
-            ErrorKind::Rollback { .. } | ErrorKind::TimestampRange { .. } | ErrorKind::BeforeEpoch
-        )
+        match *self.0 {
+            ErrorKind::Rollback { .. } | ErrorKind::TimestampRange { .. } => true,
+            #[cfg(feature = "std")]
+            ErrorKind::BeforeEpoch => true,
+            _ => false,
+        }
     }
 
     /// Returns whether a counter was used up, or a reservation was too large.
@@ -97,7 +107,7 @@ impl Error {
         )
     }
 
-    /// Returns whether the operating system gave no entropy.
+    /// Returns whether a source of random bits, mostly the operating system, gave none.
     pub fn is_entropy(&self) -> bool {
         matches!(*self.0, ErrorKind::Entropy(_))
     }
@@ -144,6 +154,7 @@ impl fmt::Display for Error {
                 "timestamp {millis} ms does not fit: the layout ends at {max_millis} ms since \
                  1970-01-01"
             ),
+            #[cfg(feature = "std")]
             ErrorKind::BeforeEpoch => {
                 f.write_str("a time before 1970-01-01T00:00:00Z has no timestamp")
             }
@@ -158,13 +169,13 @@ impl fmt::Display for Error {
                  reserve in several calls"
             ),
             ErrorKind::Entropy(source) => {
-                write!(f, "the operating system gave no entropy: {source}")
+                write!(f, "no entropy: {source}")
             }
         }
     }
 }
 
-impl std::error::Error for Error {}
+impl core::error::Error for Error {}
 
 #[cfg(test)]
 mod tests {
@@ -191,10 +202,7 @@ mod tests {
         );
         let error = Error::new(ErrorKind::Entropy("gone".into()));
         assert!(error.is_entropy());
-        assert_eq!(
-            error.to_string(),
-            "the operating system gave no entropy: gone"
-        );
+        assert_eq!(error.to_string(), "no entropy: gone");
     }
 
     #[test]

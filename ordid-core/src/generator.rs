@@ -1,7 +1,7 @@
 //! Generators: a scheme with a clock, entropy, state, and policies that say what happens when the
 //! clock or the counter will not play along.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use crate::{
     clock::Timestamp,
@@ -10,6 +10,22 @@ use crate::{
 };
 
 pub(crate) mod engine;
+mod lease;
+mod observe;
+mod ordered;
+#[cfg(all(feature = "std", not(loom)))]
+mod process;
+pub(crate) mod sync;
+#[cfg(feature = "std")]
+mod with_high_water_mark;
+
+use engine::Cut;
+pub use lease::{Leasable, Lease};
+pub use ordered::{OrderedGenerator, Reserved, Slotted};
+#[cfg(all(feature = "std", not(loom)))]
+pub use process::{ProcessReserved, ProcessWide};
+#[cfg(feature = "std")]
+pub use with_high_water_mark::{Covered, WithHighWaterMark};
 
 /// Makes keys of one scheme, strictly rising over all threads that share it.
 pub trait Generator {
@@ -63,9 +79,11 @@ pub trait Generator {
 
 /// What a generator does when its clock stands in the way.
 ///
-/// The default holds up to ten seconds, then follows; and lets the counter run ahead. It never
-/// fails, never waits in practice, never repeats; and its order breaks only where a clock steps
-/// back by more than ten seconds, which [`Events::clock_followed`] counts.
+/// The default holds up to ten seconds, then follows; and lets the counter run up to ten seconds
+/// ahead. It never fails, never waits in practice, never repeats; and its order breaks only where a
+/// clock steps back by more than ten seconds, which [`Events::clock_followed`] counts. Ten seconds
+/// are more than NTP steps without being told to, and a leap second; and few enough that a clock
+/// that once read a wrong year does not stamp the keys of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
     /// What happens when the clock is behind the newest key.
@@ -75,26 +93,49 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Hold ten seconds then follow; let the counter advance.
+    /// Hold ten seconds then follow; let the counter advance ten seconds.
     pub const DEFAULT: Self = Self {
         rollback: Rollback::HoldThenFollow {
             max: Duration::from_secs(10),
         },
-        overflow: Overflow::Advance,
+        overflow: Overflow::Advance {
+            max: Duration::from_secs(10),
+        },
     };
 
     /// How many milliseconds the counter may carry keys ahead of the clock.
     pub(crate) const fn ahead_millis(self) -> u64 {
         match self.overflow {
-            Overflow::Advance => self.rollback.max_millis(),
+            Overflow::Advance { max } => millis(max),
             Overflow::Wait | Overflow::Error => 0,
         }
     }
 
+    /// How many milliseconds ahead of the clock keys are simply made: one cannot tell what the
+    /// counter borrowed from what the clock stepped back.
+    pub(crate) const fn hold_millis(self) -> u64 {
+        let ahead = self.ahead_millis();
+        match self.rollback {
+            Rollback::HoldThenFollow { .. } | Rollback::HoldThenError { .. } => {
+                let held = self.rollback.max_millis();
+                if held > ahead { held } else { ahead }
+            }
+            Rollback::WaitThenError { .. } => ahead,
+        }
+    }
+
+    /// The widest gap in milliseconds that a key may be made after, at once or after a wait.
+    pub(crate) const fn most_millis(self) -> u64 {
+        match self.rollback {
+            Rollback::WaitThenError { .. } => self.ahead_millis() + self.rollback.max_millis(),
+            _ => self.hold_millis(),
+        }
+    }
+
     /// The most keys that one reservation can claim.
-    pub(crate) const fn max_reservation(self) -> u64 {
+    pub(crate) const fn max_reservation(self, cut: Cut) -> u64 {
         let millis = self.ahead_millis();
-        (if millis == 0 { 1 } else { millis }).saturating_mul(engine::SLOTS)
+        (if millis == 0 { 1 } else { millis }).saturating_mul(cut.slots())
     }
 }
 
@@ -106,47 +147,72 @@ impl Default for Policy {
 
 /// What happens when the clock reads earlier than the newest key.
 ///
-/// In both, keys go on rising from the newest one while the clock is at most `max` behind. A wider
-/// gap is a clock that was wrong, now or before: a reading of the year 2100, taken once, would
-/// otherwise stamp every later key with it.
+/// Up to `max` the order goes on, held or waited for. A wider gap is a clock that was wrong, now or
+/// before: a reading of the year 2100, taken once, would otherwise stamp every later key with it.
+///
+/// What [`Overflow::Advance`] let the counter borrow cannot be told from a step back, so gaps within
+/// *its* bound are always held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rollback {
-    /// Beyond `max`, start again at the clock with a new random counter: one break in the order,
-    /// no failure, no repeat.
+    /// Keys go on rising from the newest one, with its time, while the clock is at most `max`
+    /// behind. Beyond, start again at the clock with a new random counter (RFC 9562 section 6.1: a
+    /// new clock sequence): one break in the order, no failure, no repeat.
     HoldThenFollow {
         /// The widest gap that is held; rounded down to milliseconds, at most a day.
         max: Duration,
     },
-    /// Beyond `max`, every call is an error until the clock is back within it: no break in the
-    /// order.
+    /// Keys go on rising from the newest one, with its time, while the clock is at most `max`
+    /// behind. Beyond, every call is an error until the clock is back within it: no break in the
+    /// order. With a `max` of zero ([`Rollback::ERROR`]), every step back is an error.
     HoldThenError {
         /// The widest gap that is held; rounded down to milliseconds, at most a day.
+        max: Duration,
+    },
+    /// A call waits while the clock is at most `max` behind, until it has caught up, so that no key
+    /// carries a later time than the clock's. Beyond, every call is an error.
+    WaitThenError {
+        /// The widest gap and longest wait; rounded down to milliseconds, at most a day.
         max: Duration,
     },
 }
 
 impl Rollback {
+    /// Any step back is an error until the clock has caught up.
+    pub const ERROR: Self = Self::HoldThenError {
+        max: Duration::ZERO,
+    };
+
     /// The widest gap in milliseconds.
     pub(crate) const fn max_millis(self) -> u64 {
-        const DAY: u64 = 86_400_000;
-        let (Self::HoldThenFollow { max } | Self::HoldThenError { max }) = self;
-        let seconds = max.as_secs();
-        if seconds >= DAY / 1000 {
-            return DAY;
-        }
-        seconds * 1000 + max.subsec_millis() as u64
+        let (Self::HoldThenFollow { max }
+        | Self::HoldThenError { max }
+        | Self::WaitThenError { max }) = self;
+        millis(max)
     }
 }
 
-/// What happens when the 1,048,576 keys of a millisecond are used up.
+/// Returns a bound in milliseconds, at most a day.
+const fn millis(max: Duration) -> u64 {
+    const DAY: u64 = 86_400_000;
+    let seconds = max.as_secs();
+    if seconds >= DAY / 1000 {
+        return DAY;
+    }
+    seconds * 1000 + max.subsec_millis() as u64
+}
+
+/// What happens when the keys of a millisecond are used up: 1,048,576 of dense version 7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Overflow {
-    /// Go on into the next millisecond before the clock gets there, at most as far as
-    /// [`Rollback`]'s `max`; then wait. Since making the keys takes longer than the time they
-    /// borrow, only a stopped clock or a large `reserve` gets there.
-    Advance,
+    /// Go on into the next millisecond before the clock gets there, at most `max` ahead of it; then
+    /// wait. Since making a millisecond's keys takes longer than a millisecond, only a stopped
+    /// clock or a large `reserve` gets there.
+    Advance {
+        /// How far ahead; rounded down to milliseconds, at most a day.
+        max: Duration,
+    },
     /// Wait for the clock to reach the next millisecond; an error if it stands still.
     Wait,
     /// An error that [`is_overflow`](Error::is_overflow).
@@ -159,6 +225,8 @@ pub enum Overflow {
 pub struct Events {
     /// The clock stepped back beyond the bound and was followed: each is one break in the order.
     pub clock_followed: u64,
+    /// A call waited a millisecond for a clock that had stepped back.
+    pub clock_waits: u64,
     /// A full counter waited a millisecond for the clock.
     pub counter_waits: u64,
     /// A new secret was drawn: at first use, after a fork, and whenever the clock was followed.

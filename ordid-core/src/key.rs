@@ -4,7 +4,8 @@
 //! it, one per entity, made by `#[derive(KeyType)]`. A *scheme* says what the bits mean and under
 //! which comparison rules they rise.
 
-use std::{fmt, hash::Hash};
+use alloc::{format, string::String};
+use core::{fmt, hash::Hash};
 
 use uuid::{Uuid, Variant};
 
@@ -183,7 +184,7 @@ impl<S: Scheme> fmt::Debug for Generated<S> {
 }
 
 /// Keys that were claimed together; see [`KeyType::reserve`].
-pub type ReservedKeys<K> = std::iter::Map<
+pub type ReservedKeys<K> = core::iter::Map<
     <<K as KeyType>::Scheme as StaticScheme>::Reserved,
     fn(Generated<<K as KeyType>::Scheme>) -> K,
 >;

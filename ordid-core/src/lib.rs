@@ -24,6 +24,11 @@
 //!
 //! 1.89, as `uuid`; it moves in minor releases.
 
+#![cfg_attr(not(any(feature = "std", test)), no_std)]
+#![cfg_attr(not(feature = "tsc"), forbid(unsafe_code))]
+
+extern crate alloc;
+
 pub mod clock;
 pub mod entity;
 pub mod entropy;

@@ -5,8 +5,11 @@
 //! version  | 32 bits: entropy epoch | 31 bits: count of renewals | 1 bit: renewal under way |
 //! ```
 //!
+//! (How many bits the index has is the layout's choice, [`Cut`]; if the layout keeps fractions of a
+//! millisecond, they are the upper bits of the index.)
+//!
 //! `state` is the next free slot. A reservation of `n` slots is one compare-and-swap from
-//! `max(state, now << 20)` to that plus `n`; a full millisecond carries into the next one by the
+//! `max(state, slot of now)` to that plus `n`; a full millisecond carries into the next one by the
 //! addition itself. So slots rise strictly over all threads whatever the clock does, and what
 //! remains to decide is how far the slots may be *ahead* of the clock: because it stepped back
 //! ([`Rollback`]), or because the counter ran over ([`Overflow`]).
@@ -22,23 +25,70 @@
 //! stable, before and after. A renewal that a fork cut off in the parent is taken over by the
 //! child, which sees the older epoch.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
 
-use super::{Events, Overflow, Policy, Rollback};
+use super::{Events, Overflow, Policy, Rollback, observe, sync::*};
 use crate::{
     clock::{Clock, Timestamp},
-    entropy::{self, Entropy},
+    entropy::Entropy,
     error::{Error, ErrorKind},
 };
 
-/// Bits of the index: 1,048,576 keys a millisecond, three times what one core can make.
-const INDEX_BITS: u32 = 20;
-/// Slots of one millisecond.
-pub(crate) const SLOTS: u64 = 1 << INDEX_BITS;
-/// The last millisecond of the state, in the year 2527. A clock beyond it is read as this.
-const MAX_MILLIS: u64 = (1 << (64 - INDEX_BITS)) - 1;
 /// How often a full counter is waited for before the wait is given up.
-const MAX_PAUSES: u32 = 100;
+const MAX_PAUSES: u64 = 100;
+/// One pause while a policy waits.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// How a layout cuts a slot into time and index.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cut {
+    /// Bits below the milliseconds.
+    pub(crate) index_bits: u32,
+    /// The upper bits of these that are a fraction of the millisecond, taken from the clock.
+    pub(crate) fraction_bits: u32,
+}
+
+impl Cut {
+    /// Slots of one millisecond.
+    pub(crate) const fn slots(self) -> u64 {
+        1 << self.index_bits
+    }
+
+    /// The last millisecond with slots. A clock beyond it is read as this. It is not quite the
+    /// last that fits, so that no slot's successor is zero.
+    pub(crate) const fn max_millis(self) -> u64 {
+        let bits = 64 - self.index_bits;
+        if bits < 48 {
+            (1 << bits) - 2
+        } else {
+            (1 << 48) - 1
+        }
+    }
+
+    /// Returns millisecond and index of a slot.
+    #[inline]
+    pub(crate) const fn split(self, slot: u64) -> (u64, u64) {
+        (slot >> self.index_bits, slot & (self.slots() - 1))
+    }
+
+    /// Bits of a slot that count keys, below all time.
+    pub(crate) const fn counter_bits(self) -> u32 {
+        self.index_bits - self.fraction_bits
+    }
+
+    /// Returns the first slot of the present.
+    #[inline]
+    pub(crate) fn now(self, clock: &impl Clock) -> u64 {
+        if self.fraction_bits == 0 {
+            return clock.now().as_unix_millis().min(self.max_millis()) << self.index_bits;
+        }
+        let (timestamp, nanos) = clock.now_with_nanos();
+        let fraction = (u64::from(nanos) << self.fraction_bits) / 1_000_000;
+        let fraction = fraction.min((1 << self.fraction_bits) - 1);
+        timestamp.as_unix_millis().min(self.max_millis()) << self.index_bits
+            | fraction << self.counter_bits()
+    }
+}
 
 /// A claimed run of slots, and the secret that they were claimed under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,20 +98,27 @@ pub(crate) struct Slots {
     pub(crate) epoch: u32,
 }
 
-/// Returns millisecond and index of a slot.
-pub(crate) const fn split(slot: u64) -> (u64, u64) {
-    (slot >> INDEX_BITS, slot & (SLOTS - 1))
-}
-
 #[derive(Debug)]
 pub(crate) struct Engine {
-    state: AtomicU64,
+    state: Line<AtomicU64>,
+    renewed: Line<Renewed>,
+}
+
+/// What changes seldom, away from the cache line that every key writes.
+#[derive(Debug)]
+struct Renewed {
     version: AtomicU64,
     secret: [AtomicU64; 2],
     followed: AtomicU64,
-    waits: AtomicU64,
+    counter_waits: AtomicU64,
+    clock_waits: AtomicU64,
     renewals: AtomicU64,
 }
+
+/// A value with cache lines of its own: two, because processors fetch them in pairs.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Line<T>(T);
 
 /// Why a renewal is wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,66 +143,75 @@ enum Refusal {
 }
 
 impl Engine {
-    pub(crate) const fn new() -> Self {
-        Self {
-            state: AtomicU64::new(0),
-            // Epoch 0 is no source's epoch: the first call renews.
-            version: AtomicU64::new(0),
-            secret: [const { AtomicU64::new(0) }; 2],
-            followed: AtomicU64::new(0),
-            waits: AtomicU64::new(0),
-            renewals: AtomicU64::new(0),
+    const_unless_loom! {
+        pub(crate) fn new() -> Self {
+            Self {
+                state: Line(AtomicU64::new(0)),
+                renewed: Line(Renewed {
+                    // Epoch 0 is no source's epoch: the first call renews.
+                    version: AtomicU64::new(0),
+                    secret: [AtomicU64::new(0), AtomicU64::new(0)],
+                    followed: AtomicU64::new(0),
+                    counter_waits: AtomicU64::new(0),
+                    clock_waits: AtomicU64::new(0),
+                    renewals: AtomicU64::new(0),
+                }),
+            }
         }
     }
 
     pub(crate) fn events(&self) -> Events {
+        let Line(renewed) = &self.renewed;
         Events {
-            clock_followed: self.followed.load(Ordering::Relaxed),
-            counter_waits: self.waits.load(Ordering::Relaxed),
-            renewals: self.renewals.load(Ordering::Relaxed),
+            clock_followed: renewed.followed.load(Ordering::Relaxed),
+            clock_waits: renewed.clock_waits.load(Ordering::Relaxed),
+            counter_waits: renewed.counter_waits.load(Ordering::Relaxed),
+            renewals: renewed.renewals.load(Ordering::Relaxed),
         }
     }
 
-    /// Claims `count` consecutive slots.
+    /// Claims `count` consecutive slots in this epoch of the entropy.
     #[inline]
     pub(crate) fn reserve(
         &self,
+        cut: Cut,
         count: u64,
+        epoch: u32,
         clock: &impl Clock,
         entropy: &impl Entropy,
         policy: Policy,
     ) -> Result<Slots, Error> {
-        let epoch = entropy.epoch();
-        let version = self.version.load(Ordering::Acquire);
+        let version = self.renewed.0.version.load(Ordering::Acquire);
         if is_stable(version, epoch)
-            && let Ok(first) = self.claim(count, clock, policy)
+            && let Ok(first) = self.claim(cut, count, clock, policy)
             && let Some(slots) = self.confirm(first, version, epoch)
         {
             return Ok(slots);
         }
-        self.reserve_slowly(count, clock, entropy, policy)
+        self.reserve_slowly(cut, count, clock, entropy, policy)
     }
 
     #[cold]
     fn reserve_slowly(
         &self,
+        cut: Cut,
         count: u64,
         clock: &impl Clock,
         entropy: &impl Entropy,
         policy: Policy,
     ) -> Result<Slots, Error> {
-        if count > policy.max_reservation() {
-            return Err(too_large(count, policy));
+        if count > policy.max_reservation(cut) {
+            return Err(too_large(cut, count, policy));
         }
-        let mut pauses = 0;
+        let (mut counter_pauses, mut clock_pauses) = (0, 0);
         loop {
             let epoch = entropy.epoch();
-            let version = self.version.load(Ordering::Acquire);
+            let version = self.renewed.0.version.load(Ordering::Acquire);
             if !is_stable(version, epoch) {
-                self.renew(version, epoch, Renewal::Epoch, clock, entropy)?;
+                self.renew(cut, version, epoch, Renewal::Epoch, clock, entropy)?;
                 continue;
             }
-            match self.claim(count, clock, policy) {
+            match self.claim(cut, count, clock, policy) {
                 Ok(first) => {
                     if let Some(slots) = self.confirm(first, version, epoch) {
                         return Ok(slots);
@@ -153,31 +219,46 @@ impl Engine {
                     // A renewal came between: the slots are given up, never used under two secrets.
                 }
                 Err(Refusal::Raced) => {}
-                Err(Refusal::TooLarge) => return Err(too_large(count, policy)),
+                Err(Refusal::TooLarge) => return Err(too_large(cut, count, policy)),
                 Err(Refusal::Exhausted) => match policy.rollback {
                     Rollback::HoldThenFollow { .. } => {
-                        self.renew(version, epoch, Renewal::Follow, clock, entropy)?;
+                        self.renew(cut, version, epoch, Renewal::Follow, clock, entropy)?;
                     }
-                    Rollback::HoldThenError { .. } => {
+                    Rollback::HoldThenError { .. } | Rollback::WaitThenError { .. } => {
                         return Err(Error::new(ErrorKind::TimestampRange {
-                            millis: MAX_MILLIS + 1,
-                            max_millis: MAX_MILLIS,
+                            millis: cut.max_millis() + 1,
+                            max_millis: cut.max_millis(),
                         }));
                     }
                 },
-                Err(Refusal::Behind(behind_millis)) => match policy.rollback {
-                    Rollback::HoldThenFollow { .. } => {
-                        self.renew(version, epoch, Renewal::Follow, clock, entropy)?;
+                Err(Refusal::Behind(behind_millis)) => {
+                    let max_millis = policy.rollback.max_millis();
+                    match policy.rollback {
+                        Rollback::HoldThenFollow { .. } => {
+                            self.renew(cut, version, epoch, Renewal::Follow, clock, entropy)?;
+                        }
+                        Rollback::WaitThenError { .. }
+                            if behind_millis - policy.ahead_millis()
+                                <= max_millis - clock_pauses =>
+                        {
+                            // Counted, so that a clock that stands still is an error in the end.
+                            clock_pauses += 1;
+                            self.renewed.0.clock_waits.fetch_add(1, Ordering::Relaxed);
+                            observe::clock_wait(behind_millis);
+                            clock.pause(PAUSE);
+                        }
+                        Rollback::HoldThenError { .. } | Rollback::WaitThenError { .. } => {
+                            observe::refused(behind_millis);
+                            return Err(Error::new(ErrorKind::Rollback {
+                                behind_millis,
+                                max_millis: policy.most_millis(),
+                            }));
+                        }
                     }
-                    Rollback::HoldThenError { .. } => {
-                        return Err(Error::new(ErrorKind::Rollback {
-                            behind_millis,
-                            max_millis: policy.rollback.max_millis(),
-                        }));
-                    }
-                },
+                }
                 Err(Refusal::Overflow(millis)) => {
-                    let give_up = policy.overflow == Overflow::Error || pauses == MAX_PAUSES;
+                    let give_up =
+                        policy.overflow == Overflow::Error || counter_pauses == MAX_PAUSES;
                     if give_up {
                         return Err(Error::new(ErrorKind::CounterOverflow {
                             timestamp: Timestamp::saturating_from_unix_millis(
@@ -185,9 +266,10 @@ impl Engine {
                             ),
                         }));
                     }
-                    pauses += 1;
-                    self.waits.fetch_add(1, Ordering::Relaxed);
-                    clock.pause(std::time::Duration::from_millis(1));
+                    counter_pauses += 1;
+                    self.renewed.0.counter_waits.fetch_add(1, Ordering::Relaxed);
+                    observe::counter_wait(millis);
+                    clock.pause(PAUSE);
                 }
             }
         }
@@ -195,45 +277,26 @@ impl Engine {
 
     /// Moves the state on by `count` slots and returns the first.
     #[inline]
-    fn claim(&self, count: u64, clock: &impl Clock, policy: Policy) -> Result<u64, Refusal> {
+    fn claim(
+        &self,
+        cut: Cut,
+        count: u64,
+        clock: &impl Clock,
+        policy: Policy,
+    ) -> Result<u64, Refusal> {
         // The state is read before the clock: a thread that sleeps between the two then finds the
         // clock later than the state, never earlier, and does not take itself for a rollback.
-        let state = self.state.load(Ordering::Acquire);
-        let now = clock.now().as_unix_millis().min(MAX_MILLIS);
-        let first = state.max(now << INDEX_BITS);
-        let (millis, index) = split(first);
-        let ahead = millis - now;
-        if ahead > 0 {
-            let max = policy.rollback.max_millis();
-            if index == 0 {
-                // The counter has just run over into this millisecond (or a renewal chose it).
-                let allowed = match policy.overflow {
-                    Overflow::Advance => max,
-                    Overflow::Wait | Overflow::Error => 0,
-                };
-                if ahead > allowed && ahead <= max.saturating_add(1) {
-                    return Err(Refusal::Overflow(millis));
-                }
-            }
-            if ahead > max {
-                return Err(Refusal::Behind(ahead));
-            }
-        }
-        let Some(end) = first.checked_add(count) else {
-            return Err(Refusal::Exhausted);
-        };
-        if count > 1 {
-            let last = split(end - 1).0;
-            if last > millis && last - now > policy.ahead_millis() {
-                return Err(if count > policy.max_reservation() {
-                    Refusal::TooLarge
-                } else {
-                    Refusal::Overflow(last)
-                });
-            }
+        let state = self.state.0.load(Ordering::Acquire);
+        let now = cut.now(clock);
+        let first = state.max(now);
+        let end = first.wrapping_add(count);
+        // One comparison for nearly all keys: nothing of the claim is in a later millisecond.
+        if (end.wrapping_sub(1) ^ now) >> cut.index_bits != 0 {
+            judge(cut, first, count, now, policy)?;
         }
         match self
             .state
+            .0
             .compare_exchange(state, end, Ordering::AcqRel, Ordering::Relaxed)
         {
             Ok(_) => Ok(first),
@@ -241,14 +304,23 @@ impl Engine {
         }
     }
 
+    /// Goes on above this millisecond.
+    pub(crate) fn start_above(&self, cut: Cut, millis: u64) {
+        let next = millis.saturating_add(1).min(cut.max_millis());
+        // Not index 0, which is where a counter that ran over would stand.
+        let slot = next << cut.index_bits | 1;
+        self.state.0.fetch_max(slot, Ordering::AcqRel);
+    }
+
     /// Reads the secret and makes sure that it is the one the slots were claimed under.
     #[inline]
     fn confirm(&self, first: u64, version: u64, epoch: u32) -> Option<Slots> {
+        let Line(renewed) = &self.renewed;
         let secret = [
-            self.secret[0].load(Ordering::Acquire),
-            self.secret[1].load(Ordering::Acquire),
+            renewed.secret[0].load(Ordering::Acquire),
+            renewed.secret[1].load(Ordering::Acquire),
         ];
-        (self.version.load(Ordering::Acquire) == version).then_some(Slots {
+        (renewed.version.load(Ordering::Acquire) == version).then_some(Slots {
             first,
             secret,
             epoch,
@@ -257,15 +329,22 @@ impl Engine {
 
     /// Starts again at the clock under a new secret, for callers that must go on when the counter
     /// stayed full through every wait.
+    #[cfg(feature = "std")]
     #[cold]
-    pub(crate) fn follow(&self, clock: &impl Clock, entropy: &impl Entropy) -> Result<(), Error> {
+    pub(crate) fn follow(
+        &self,
+        cut: Cut,
+        clock: &impl Clock,
+        entropy: &impl Entropy,
+    ) -> Result<(), Error> {
         let epoch = entropy.epoch();
-        let version = self.version.load(Ordering::Acquire);
-        self.renew(version, epoch, Renewal::Follow, clock, entropy)
+        let version = self.renewed.0.version.load(Ordering::Acquire);
+        self.renew(cut, version, epoch, Renewal::Follow, clock, entropy)
     }
 
     fn renew(
         &self,
+        cut: Cut,
         seen: u64,
         epoch: u32,
         renewal: Renewal,
@@ -274,40 +353,76 @@ impl Engine {
     ) -> Result<(), Error> {
         if is_busy(seen) && epoch_of(seen) == epoch {
             // Another thread of this process is at it, for the time of one system call.
-            std::thread::yield_now();
+            yield_now();
             return Ok(());
         }
-        let secret = [entropy::next_u64(entropy)?, entropy::next_u64(entropy)?];
+        let secret = [entropy.next_u64()?, entropy.next_u64()?];
         let count = (seen >> 1) & 0x7fff_ffff;
         let busy = version(epoch, count + 1) | 1;
-        if self
+        let Line(renewed) = &self.renewed;
+        if renewed
             .version
             .compare_exchange(seen, busy, Ordering::AcqRel, Ordering::Relaxed)
             .is_err()
         {
             return Ok(());
         }
-        self.secret[0].store(secret[0], Ordering::Release);
-        self.secret[1].store(secret[1], Ordering::Release);
-        let state = self.state.load(Ordering::Acquire);
-        let now = clock.now().as_unix_millis().min(MAX_MILLIS);
-        let next = split(state)
-            .0
-            .saturating_add(u64::from(state != 0))
-            .min(MAX_MILLIS)
-            .max(now);
+        renewed.secret[0].store(secret[0], Ordering::Release);
+        renewed.secret[1].store(secret[1], Ordering::Release);
+        let state = self.state.0.load(Ordering::Acquire);
+        let now = cut.now(clock);
         if renewal == Renewal::Follow {
-            self.state.store(now << INDEX_BITS, Ordering::Release);
-            self.followed.fetch_add(1, Ordering::Relaxed);
+            self.state.0.store(now, Ordering::Release);
+            renewed.followed.fetch_add(1, Ordering::Relaxed);
+            observe::followed(cut.split(state).0, cut.split(now).0);
         } else {
             // A new secret starts a new millisecond: inside the old one its counter could be lower.
-            self.state.fetch_max(next << INDEX_BITS, Ordering::AcqRel);
+            let next = cut
+                .split(state)
+                .0
+                .saturating_add(u64::from(state != 0))
+                .min(cut.max_millis());
+            let next = (next << cut.index_bits).max(now);
+            self.state.0.fetch_max(next, Ordering::AcqRel);
         }
-        self.renewals.fetch_add(1, Ordering::Relaxed);
-        self.version
+        renewed.renewals.fetch_add(1, Ordering::Relaxed);
+        observe::renewed(epoch);
+        renewed
+            .version
             .store(version(epoch, count + 1), Ordering::Release);
         Ok(())
     }
+}
+
+/// Decides about a claim that is not all in the clock's millisecond.
+#[cold]
+fn judge(cut: Cut, first: u64, count: u64, now: u64, policy: Policy) -> Result<(), Refusal> {
+    let (millis, index) = cut.split(first);
+    let now = cut.split(now).0;
+    let ahead = millis - now;
+    let (hold, allowed) = (policy.hold_millis(), policy.ahead_millis());
+    if ahead > 0 && index == 0 && ahead > allowed && ahead <= hold.saturating_add(1) {
+        // The counter has just run over into this millisecond (or a renewal chose it).
+        return Err(Refusal::Overflow(millis));
+    }
+    if ahead > hold {
+        return Err(Refusal::Behind(ahead));
+    }
+    let Some(end) = first.checked_add(count) else {
+        return Err(Refusal::Exhausted);
+    };
+    let last = cut.split(end - 1).0;
+    if last > cut.max_millis() {
+        return Err(Refusal::Exhausted);
+    }
+    if last > millis && last - now > allowed {
+        return Err(if count > policy.max_reservation(cut) {
+            Refusal::TooLarge
+        } else {
+            Refusal::Overflow(last)
+        });
+    }
+    Ok(())
 }
 
 const fn version(epoch: u32, count: u64) -> u64 {
@@ -327,8 +442,8 @@ const fn is_stable(version: u64, epoch: u32) -> bool {
 }
 
 #[cold]
-fn too_large(asked: u64, policy: Policy) -> Error {
-    let max = policy.max_reservation();
+fn too_large(cut: Cut, asked: u64, policy: Policy) -> Error {
+    let max = policy.max_reservation(cut);
     Error::new(ErrorKind::ReservationTooLarge { asked, max })
 }
 

@@ -8,9 +8,10 @@
 //!
 //! All three sort as their bytes do under a binary collation.
 
-use std::sync::LazyLock;
+use alloc::{format, string::String};
 
-use data_encoding::{Encoding, Specification};
+use data_encoding::Encoding;
+use data_encoding_macro::new_encoding;
 use uuid::Uuid;
 
 use crate::error::Error;
@@ -22,18 +23,10 @@ pub(crate) const TYPE_ID_MAX: usize = 63 + 1 + SUFFIX;
 /// Length of the ordered text.
 const ORDERED: usize = 22;
 
-fn encoding(symbols: &str) -> Encoding {
-    let mut specification = Specification::new();
-    specification.symbols.push_str(symbols);
-    specification
-        .encoding()
-        .expect("the alphabets are constants with 2^n distinct ASCII letters")
-}
+const BASE32: Encoding = new_encoding! { symbols: "0123456789abcdefghjkmnpqrstvwxyz", };
 
-static BASE32: LazyLock<Encoding> = LazyLock::new(|| encoding("0123456789abcdefghjkmnpqrstvwxyz"));
-
-static BASE64_ORDERED: LazyLock<Encoding> =
-    LazyLock::new(|| encoding("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~"));
+const BASE64_ORDERED: Encoding =
+    new_encoding! { symbols: "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~", };
 
 /// Shows foreign text in a message: quoted, and cut when long, so that a megabyte of it does not
 /// become a megabyte of error.
@@ -96,7 +89,7 @@ pub(crate) fn encode_type_id<'b>(
     let mut digits = [0; 32];
     BASE32.encode_mut(&wide, &mut digits);
     buffer[length..length + SUFFIX].copy_from_slice(&digits[6..]);
-    std::str::from_utf8(&buffer[..length + SUFFIX]).expect("the prefix and the alphabet are ASCII")
+    core::str::from_utf8(&buffer[..length + SUFFIX]).expect("the prefix and the alphabet are ASCII")
 }
 
 /// Reads a TypeID with this prefix.

@@ -23,29 +23,22 @@
 //!
 //! RFC 9562 section 5.7 (layout) and 6.2 (method 1, fixed bit-length dedicated counter).
 
-use std::{cell::Cell, hash::Hasher};
-
-use siphasher::sip::SipHasher13;
 use uuid::{Uuid, Variant};
 
+#[cfg(all(feature = "std", not(loom)))]
+use crate::generator::{Policy, ProcessWide};
+#[cfg(feature = "std")]
+use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
-    clock::{Clock, SystemClock, Timestamp},
-    entropy::{Entropy, ThreadEntropy, next_u64},
+    clock::Timestamp,
     error::Error,
-    generator::{
-        Events, Generator, Policy,
-        engine::{self, Engine, SLOTS, Slots},
-    },
-    key::{Generated, KeyType, RisesAsBytes, RisesInMariaDbUuid, Scheme, StaticScheme},
+    generator::{Lease, OrderedGenerator, Slotted},
+    key::{Generated, KeyType, RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::{Comparison, Orders},
 };
 
 /// Lower bits of the counter, beside the variant.
 const COUNTER_LOW_BITS: u32 = 30;
-/// Random bits of the counter's start; the counter has one more, which begins as zero.
-const SEED_BITS: u32 = 41;
-/// Keys of one batch: the random words of a batch are drawn together.
-const BATCH: usize = 256;
 
 /// The scheme `uuid_v7`.
 #[derive(Debug)]
@@ -73,15 +66,18 @@ impl Scheme for UuidV7 {
 impl RisesAsBytes for UuidV7 {}
 impl RisesInMariaDbUuid for UuidV7 {}
 
-/// Puts the fields into their places.
-///
-/// `millis` has 48 bits, `counter` 42.
-#[inline]
-const fn encode(millis: u64, counter: u64, random: u32) -> Uuid {
-    let low = counter & ((1 << COUNTER_LOW_BITS) - 1);
-    let high = (millis << 16) | 0x7000 | (counter >> COUNTER_LOW_BITS);
-    let rest = (0b10 << 62) | (low << 32) | random as u64;
-    Uuid::from_u64_pair(high, rest)
+impl Slotted for UuidV7 {
+    const INDEX_BITS: u32 = 20;
+    /// The counter has one more, which begins as zero.
+    const SEED_BITS: u32 = 41;
+    const RANDOM_BITS: u32 = 32;
+
+    #[inline]
+    fn encode(millis: u64, counter: u64, random: u64) -> Uuid {
+        let low = counter & ((1 << COUNTER_LOW_BITS) - 1);
+        let high = (millis << 16) | 0x7000 | (counter >> COUNTER_LOW_BITS);
+        Uuid::from_u64_pair(high, (0b10 << 62) | (low << 32) | random)
+    }
 }
 
 impl Generated<UuidV7> {
@@ -105,29 +101,6 @@ impl Generated<UuidV7> {
             (0b10 << 62) | (rand_b & !(0b11 << 62)),
         ))
     }
-}
-
-/// Returns the counter's start in this millisecond: 41 bits of a PRF under the shared secret.
-fn seed_of(secret: [u64; 2], millis: u64) -> u64 {
-    let mut hasher = SipHasher13::new_with_keys(secret[0], secret[1]);
-    hasher.write_u64(millis);
-    hasher.finish() >> (64 - SEED_BITS)
-}
-
-/// As [`seed_of`], remembered per thread: most keys are of the same millisecond as the last.
-#[inline]
-fn remembered_seed_of(secret: [u64; 2], millis: u64) -> u64 {
-    thread_local! {
-        static LAST: Cell<(u64, u64, u64)> = const { Cell::new((0, u64::MAX, 0)) };
-    }
-    // The first half of a secret names it: two that agree in 64 random bits do not happen.
-    let (name, last_millis, seed) = LAST.get();
-    if name == secret[0] && last_millis == millis {
-        return seed;
-    }
-    let seed = seed_of(secret, millis);
-    LAST.set((secret[0], millis, seed));
-    seed
 }
 
 /// Makes UUIDs of version 7, strictly rising over all threads that share it.
@@ -160,267 +133,28 @@ fn remembered_seed_of(secret: [u64; 2], millis: u64) -> u64 {
 /// # }
 /// # Ok::<(), ordid_core::Error>(())
 /// ```
-#[derive(Debug)]
-pub struct UuidV7Generator<C = SystemClock, E = ThreadEntropy> {
-    engine: Engine,
-    clock: C,
-    entropy: E,
-    policy: Policy,
-}
+#[cfg(feature = "std")]
+pub type UuidV7Generator<C = SystemClock, E = ThreadEntropy> = OrderedGenerator<UuidV7, C, E>;
 
-impl<C: Clock, E: Entropy> UuidV7Generator<C, E> {
-    /// Makes a generator of its own order.
-    pub const fn new(clock: C, entropy: E, policy: Policy) -> Self {
-        Self {
-            engine: Engine::new(),
-            clock,
-            entropy,
-            policy,
-        }
-    }
+/// As [`UuidV7Generator`] with `std`; without it there are no defaults.
+#[cfg(not(feature = "std"))]
+pub type UuidV7Generator<C, E> = OrderedGenerator<UuidV7, C, E>;
 
-    #[inline]
-    fn claim(&self, count: u64) -> Result<Slots, Error> {
-        self.engine
-            .reserve(count, &self.clock, &self.entropy, self.policy)
-    }
+/// Makes UUIDs of version 7 for one thread at a time, which costs less: a
+/// [`UuidV7Generator`] that was [`into_local`](OrderedGenerator::into_local).
+#[cfg(feature = "std")]
+pub type UuidV7LocalGenerator<C = SystemClock, E = ThreadEntropy> = Lease<UuidV7Generator<C, E>>;
 
-    /// Claims slots although the policy's patience is at an end: by following the clock, as
-    /// [`Rollback::HoldThenFollow`](crate::generator::Rollback) does.
-    ///
-    /// # Panics
-    ///
-    /// If the operating system has no entropy.
-    fn claim_or_follow(&self, count: u64) -> Slots {
-        loop {
-            let error = match self.claim(count) {
-                Ok(slots) => return slots,
-                Err(error) if error.is_entropy() => error,
-                Err(_) => match self.engine.follow(&self.clock, &self.entropy) {
-                    Ok(()) => continue,
-                    Err(error) => error,
-                },
-            };
-            panic!("cannot make a key: {error}");
-        }
-    }
+/// As [`UuidV7LocalGenerator`] with `std`; without it there are no defaults.
+#[cfg(not(feature = "std"))]
+pub type UuidV7LocalGenerator<C, E> = Lease<UuidV7Generator<C, E>>;
 
-    #[inline]
-    fn key(&self, slots: Slots) -> Result<Generated<UuidV7>, Error> {
-        let (millis, index) = engine::split(slots.first);
-        let counter = remembered_seed_of(slots.secret, millis) + index;
-        Ok(Generated::new(encode(
-            millis,
-            counter,
-            self.entropy.next_u32()?,
-        )))
-    }
-
-    /// Makes the keys of `slots.first..slots.first + count`.
-    fn keys(
-        &self,
-        slots: Slots,
-        count: usize,
-        put: &mut impl FnMut(Generated<UuidV7>),
-    ) -> Result<(), Error> {
-        let mut words = [0; BATCH];
-        let mut slot = slots.first;
-        let mut left = count;
-        while left > 0 {
-            let (millis, index) = engine::split(slot);
-            let until_next = usize::try_from(SLOTS - index).unwrap_or(usize::MAX);
-            let batch = left.min(BATCH).min(until_next);
-            self.entropy.fill(&mut words[..batch])?;
-            let first = remembered_seed_of(slots.secret, millis) + index;
-            for (counter, &word) in (first..).zip(&words[..batch]) {
-                put(Generated::new(encode(millis, counter, word)));
-            }
-            slot += batch as u64;
-            left -= batch;
-        }
-        Ok(())
-    }
-}
-
-impl<C: Clock, E: Entropy> Generator for UuidV7Generator<C, E> {
-    type Scheme = UuidV7;
-    type Reserved<'g>
-        = Reserved<'g, C, E>
-    where
-        Self: 'g;
-
-    #[inline]
-    fn try_generate(&self) -> Result<Generated<UuidV7>, Error> {
-        self.key(self.claim(1)?)
-    }
-
-    fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<UuidV7>, Error> {
-        let seed = next_u64(&self.entropy)? >> (64 - SEED_BITS);
-        let random = self.entropy.next_u32()?;
-        Ok(Generated::new(encode(
-            timestamp.as_unix_millis(),
-            seed,
-            random,
-        )))
-    }
-
-    fn try_fill_with(
-        &self,
-        count: usize,
-        mut put: impl FnMut(Generated<UuidV7>),
-    ) -> Result<(), Error> {
-        // Claimed piece by piece, so that the keys of a long fill keep to the clock.
-        let mut left = count;
-        while left > 0 {
-            let piece = left.min(PIECE);
-            self.keys(self.claim(piece as u64)?, piece, &mut put)?;
-            left -= piece;
-        }
-        Ok(())
-    }
-
-    fn reserve(&self, count: usize) -> Result<Reserved<'_, C, E>, Error> {
-        if count == 0 {
-            return Ok(Reserved {
-                generator: self,
-                slots: None,
-                left: 0,
-            });
-        }
-        Ok(Reserved {
-            generator: self,
-            slots: Some(self.claim(count as u64)?),
-            left: count,
-        })
-    }
-
-    fn events(&self) -> Events {
-        self.engine.events()
-    }
-}
-
-/// Keys that [`Generator::try_fill_with`] claims at a time.
-const PIECE: usize = 65_536;
-
-/// Keys that were claimed together, given out one by one. Those not asked for are never used.
-#[derive(Debug)]
-pub struct Reserved<'g, C, E> {
-    generator: &'g UuidV7Generator<C, E>,
-    slots: Option<Slots>,
-    left: usize,
-}
-
-impl<C: Clock, E: Entropy> Iterator for Reserved<'_, C, E> {
-    type Item = Result<Generated<UuidV7>, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let mut slots = self.slots?;
-        if self.left == 0 {
-            return None;
-        }
-        if slots.epoch != self.generator.entropy.epoch() {
-            // A fork: these slots are the parent's. The child claims the rest anew.
-            match self.generator.claim(self.left as u64) {
-                Ok(claimed) => slots = claimed,
-                Err(error) => return Some(Err(error)),
-            }
-        }
-        let key = self.generator.key(slots);
-        if key.is_ok() {
-            slots.first += 1;
-            self.left -= 1;
-        }
-        self.slots = Some(slots);
-        Some(key)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
-    }
-}
-
-impl<C: Clock, E: Entropy> ExactSizeIterator for Reserved<'_, C, E> {}
-
-/// The generator behind [`KeyType::generate`] of every `uuid_v7` key type: the system's clock, the
-/// default policy, one strict order over all threads of the process.
-pub fn process_wide() -> &'static UuidV7Generator {
-    static GENERATOR: UuidV7Generator =
-        UuidV7Generator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
-    &GENERATOR
-}
-
-/// As [`Reserved`], for the process-wide generator, whose policy cannot fail.
-#[derive(Debug)]
-pub struct ProcessReserved(Reserved<'static, SystemClock, ThreadEntropy>);
-
-impl Iterator for ProcessReserved {
-    type Item = Generated<UuidV7>;
-
-    /// # Panics
-    ///
-    /// If the operating system has no entropy after a fork.
-    fn next(&mut self) -> Option<Generated<UuidV7>> {
-        loop {
-            match self.0.next()? {
-                Ok(key) => return Some(key),
-                Err(error) if error.is_entropy() => panic!("cannot make a key: {error}"),
-                // Only a fork claims anew; what the policy then refuses, following the clock gives.
-                Err(_) => {
-                    self.0.slots = Some(self.0.generator.claim_or_follow(self.0.left as u64));
-                }
-            }
-        }
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
-    }
-}
-
-impl ExactSizeIterator for ProcessReserved {}
-
-impl StaticScheme for UuidV7 {
-    type Reserved = ProcessReserved;
-
-    #[inline]
-    fn generate() -> Generated<Self> {
-        let generator = process_wide();
-        match generator.try_generate() {
-            Ok(key) => key,
-            Err(_) => generate_or_follow(generator),
-        }
-    }
-
-    fn generate_at(timestamp: Timestamp) -> Result<Generated<Self>, Error> {
-        process_wide().generate_at(timestamp)
-    }
-
-    fn fill_with(count: usize, mut put: impl FnMut(Generated<Self>)) {
-        let generator = process_wide();
-        let mut left = count;
-        while left > 0 {
-            let piece = left.min(PIECE);
-            let slots = match generator.claim(piece as u64) {
-                Ok(slots) => slots,
-                Err(_) => generator.claim_or_follow(piece as u64),
-            };
-            if let Err(error) = generator.keys(slots, piece, &mut put) {
-                panic!("cannot make a key: {error}");
-            }
-            left -= piece;
-        }
-    }
-
-    fn reserve(count: usize) -> Result<ProcessReserved, Error> {
-        process_wide().reserve(count).map(ProcessReserved)
-    }
-}
-
-#[cold]
-fn generate_or_follow(generator: &UuidV7Generator) -> Generated<UuidV7> {
-    match generator.key(generator.claim_or_follow(1)) {
-        Ok(key) => key,
-        Err(error) => panic!("cannot make a key: {error}"),
+#[cfg(all(feature = "std", not(loom)))]
+impl ProcessWide for UuidV7 {
+    fn process_wide() -> &'static UuidV7Generator {
+        static GENERATOR: UuidV7Generator =
+            UuidV7Generator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
+        &GENERATOR
     }
 }
 
@@ -447,5 +181,5 @@ impl KeyType for Uuid {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

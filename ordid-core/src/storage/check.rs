@@ -1,6 +1,6 @@
 //! The order law at compile time: scheme against column.
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 use super::{Column, column};
 use crate::key::{KeyType, RisesAsBytes, RisesInMariaDbUuid, Scheme, TypedKey};
@@ -58,7 +58,7 @@ impl Text {
     }
 
     const fn as_str(&self) -> &str {
-        match std::str::from_utf8(self.bytes.split_at(self.length).0) {
+        match core::str::from_utf8(self.bytes.split_at(self.length).0) {
             Ok(text) => text,
             Err(_) => "keys lose their order in this column",
         }

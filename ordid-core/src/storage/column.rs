@@ -9,6 +9,7 @@ use crate::{
     key::text,
     layout::{Comparison, mariadb_uuid_sort_key},
 };
+use alloc::format;
 
 /// Says what was found where another form was expected, and which column to declare instead.
 fn wrong_form(column: &str, expected: &str, found: &[u8]) -> Error {

@@ -1,5 +1,7 @@
 //! Databases: their names, quoting and limits.
 
+use alloc::{format, string::String};
+
 /// A database flavour.
 pub trait Dialect: Sized + 'static {
     /// The vendor's name for it.

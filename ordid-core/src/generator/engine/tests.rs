@@ -3,7 +3,17 @@ use std::time::Duration;
 use super::*;
 use crate::{clock::ManualClock, entropy::SeededEntropy};
 
+/// Of dense version 7.
+const CUT: Cut = Cut {
+    index_bits: 20,
+    fraction_bits: 0,
+};
+
 const START: u64 = 1_645_557_742_000;
+
+const ADVANCE: Overflow = Overflow::Advance {
+    max: Duration::from_secs(10),
+};
 
 fn policy(rollback: Rollback, overflow: Overflow) -> Policy {
     Policy { rollback, overflow }
@@ -36,13 +46,19 @@ impl Script {
     }
 
     fn try_take(&self, count: u64) -> Result<Slots, Error> {
-        self.engine
-            .reserve(count, &self.clock, &self.entropy, self.policy)
+        self.engine.reserve(
+            CUT,
+            count,
+            self.entropy.epoch(),
+            &self.clock,
+            &self.entropy,
+            self.policy,
+        )
     }
 
     /// Milliseconds after the start, and index, of the first slot.
     fn take(&self, count: u64) -> (i64, u64) {
-        let (millis, index) = split(self.try_take(count).unwrap().first);
+        let (millis, index) = CUT.split(self.try_take(count).unwrap().first);
         (
             i64::try_from(millis).unwrap() - i64::try_from(START).unwrap(),
             index,
@@ -74,7 +90,7 @@ fn slots_count_up_inside_a_millisecond_and_start_again_in_the_next() {
 #[test]
 fn rollback_within_the_bound_holds_the_time() {
     for back in [1, 1_000, 10_000] {
-        let script = Script::new(hold_then_error(Overflow::Advance));
+        let script = Script::new(hold_then_error(ADVANCE));
         assert_eq!(script.take(1), (0, 0));
         script.set(-back);
         assert_eq!(
@@ -89,7 +105,7 @@ fn rollback_within_the_bound_holds_the_time() {
 #[test]
 fn rollback_beyond_the_bound_is_an_error_that_names_both() {
     for back in [10_001, 8 * 3_600_000, 365 * 86_400_000] {
-        let script = Script::new(hold_then_error(Overflow::Advance));
+        let script = Script::new(hold_then_error(ADVANCE));
         script.take(1);
         script.set(-back);
         let error = script.try_take(1).unwrap_err();
@@ -137,8 +153,11 @@ fn a_clock_that_reads_2100_once_does_not_poison() {
 fn a_full_millisecond_carries_into_the_next_one() {
     let script = Script::new(Policy::DEFAULT);
     script.clock.freeze();
-    assert_eq!(script.take(SLOTS - 1), (0, 0));
-    assert_eq!([script.take(1), script.take(1)], [(0, SLOTS - 1), (1, 0)]);
+    assert_eq!(script.take(CUT.slots() - 1), (0, 0));
+    assert_eq!(
+        [script.take(1), script.take(1)],
+        [(0, CUT.slots() - 1), (1, 0)]
+    );
     assert_eq!(
         script.engine.events(),
         Events {
@@ -151,7 +170,7 @@ fn a_full_millisecond_carries_into_the_next_one() {
 #[test]
 fn overflow_error_refuses_until_the_clock_moves() {
     let script = Script::new(hold_then_error(Overflow::Error));
-    script.take(SLOTS);
+    script.take(CUT.slots());
     let error = script.try_take(1).unwrap_err();
     assert!(error.is_overflow());
     assert_eq!(
@@ -167,7 +186,7 @@ fn overflow_error_refuses_until_the_clock_moves() {
 #[test]
 fn overflow_wait_waits_for_the_clock() {
     let script = Script::new(hold_then_error(Overflow::Wait));
-    script.take(SLOTS);
+    script.take(CUT.slots());
     // The manual clock moves on by what it is waited for.
     assert_eq!(script.take(1), (1, 0));
     assert_eq!(script.engine.events().counter_waits, 1);
@@ -177,17 +196,17 @@ fn overflow_wait_waits_for_the_clock() {
 fn overflow_wait_gives_up_on_a_clock_that_stands_still() {
     let script = Script::new(hold_then_error(Overflow::Wait));
     script.clock.freeze();
-    script.take(SLOTS);
+    script.take(CUT.slots());
     assert!(script.try_take(1).unwrap_err().is_overflow());
     assert_eq!(script.engine.events().counter_waits, u64::from(MAX_PAUSES));
 }
 
 #[test]
 fn overflow_advance_ends_at_the_bound() {
-    let script = Script::new(hold_then_error(Overflow::Advance));
+    let script = Script::new(hold_then_error(ADVANCE));
     script.clock.freeze();
     for _ in 0..=10_000 {
-        script.take(SLOTS);
+        script.take(CUT.slots());
     }
     assert!(script.try_take(1).unwrap_err().is_overflow());
     script.set(1);
@@ -202,13 +221,142 @@ fn a_held_clock_and_a_wait_policy_go_together() {
     assert_eq!([script.take(1), script.take(10)], [(0, 1), (0, 2)]);
 }
 
+/// No key may carry a later time than the clock's.
+fn wait_then_error(max: Duration) -> Policy {
+    policy(Rollback::WaitThenError { max }, Overflow::Wait)
+}
+
+#[test]
+fn a_rollback_is_waited_for_up_to_the_bound() {
+    for back in [1, 1_000, 10_000] {
+        let script = Script::new(wait_then_error(Duration::from_secs(10)));
+        assert_eq!(script.take(1), (0, 0));
+        script.set(-back);
+        // The pauses move the clock on; the key comes when it is back at the newest one's time.
+        assert_eq!(script.take(1), (0, 1), "{back} ms back");
+        assert_eq!(script.engine.events().clock_waits, back.unsigned_abs());
+        assert_eq!(script.clock.now().as_unix_millis(), START);
+    }
+}
+
+#[test]
+fn a_rollback_beyond_the_bound_is_not_waited_for() {
+    for back in [10_001, 8 * 3_600_000, 365 * 86_400_000] {
+        let script = Script::new(wait_then_error(Duration::from_secs(10)));
+        script.take(1);
+        script.set(-back);
+        let error = script.try_take(1).unwrap_err();
+        assert!(error.is_clock(), "{error}");
+        assert_eq!(script.engine.events().clock_waits, 0);
+        script.set(0);
+        assert_eq!(script.take(1), (0, 1));
+    }
+}
+
+#[test]
+fn a_clock_that_stands_still_is_waited_for_only_so_long() {
+    let script = Script::new(wait_then_error(Duration::from_millis(50)));
+    script.take(1);
+    script.set(-20);
+    script.clock.freeze();
+    assert!(script.try_take(1).unwrap_err().is_clock());
+    // After 31 pauses the 20 ms that are left no longer fit the 50.
+    assert_eq!(script.engine.events().clock_waits, 31);
+}
+
+#[test]
+fn with_rollback_error_every_step_back_is_an_error() {
+    let script = Script::new(policy(Rollback::ERROR, Overflow::Wait));
+    assert_eq!([script.take(1), script.take(1)], [(0, 0), (0, 1)]);
+    script.set(-1);
+    let error = script.try_take(1).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the clock is 1 ms behind the newest key, more than the 0 ms that the rollback policy holds"
+    );
+    script.set(0);
+    assert_eq!(script.take(1), (0, 2));
+}
+
+#[test]
+fn the_counter_advances_up_to_its_own_bound() {
+    let advance = |millis| Overflow::Advance {
+        max: Duration::from_millis(millis),
+    };
+    // What the counter borrowed is held although the rollback policy holds nothing.
+    let script = Script::new(policy(Rollback::ERROR, advance(2)));
+    script.clock.freeze();
+    for _ in 0..3 {
+        script.take(CUT.slots());
+    }
+    assert!(script.try_take(1).unwrap_err().is_overflow());
+    script.set(1);
+    assert_eq!([script.take(1), script.take(1)], [(3, 0), (3, 1)]);
+    assert!(script.try_take(4 * CUT.slots()).unwrap_err().is_overflow());
+}
+
+#[test]
+fn a_clock_that_once_read_2100_does_not_poison_what_follows() {
+    const TO_2100: i64 = 4_102_444_800_000 - 1_645_557_742_000;
+    let script = Script::new(Policy::DEFAULT);
+    script.take(1);
+    script.set(TO_2100);
+    assert_eq!(script.take(1), (TO_2100, 0));
+    script.set(1);
+    assert_eq!([script.take(1), script.take(1)], [(1, 0), (1, 1)]);
+    assert_eq!(script.engine.events().clock_followed, 1);
+
+    // The policies that do not follow say so until somebody starts a new generator.
+    for policy in [
+        hold_then_error(ADVANCE),
+        wait_then_error(Duration::from_secs(10)),
+        policy(Rollback::ERROR, Overflow::Wait),
+    ] {
+        let script = Script::new(policy);
+        script.take(1);
+        script.set(TO_2100);
+        script.take(1);
+        script.set(1);
+        assert!(script.try_take(1).unwrap_err().is_clock(), "{policy:?}");
+    }
+}
+
+#[test]
+fn a_start_above_is_above_the_whole_millisecond() {
+    for overflow in [ADVANCE, Overflow::Wait] {
+        let script = Script::new(hold_then_error(overflow));
+        script.engine.start_above(CUT, START + 5);
+        assert_eq!(script.engine.events().counter_waits, 0);
+        // One more, because the first key of a process draws its secret in a new millisecond.
+        assert!(script.take(1) > (5, CUT.slots() - 1));
+        // It never goes back.
+        script.engine.start_above(CUT, START);
+        assert!(script.take(1) > (5, CUT.slots() - 1));
+    }
+}
+
+/// The last bits of a slot with a fraction: the clock's nanoseconds decide.
+#[test]
+fn fractions_are_part_of_now() {
+    let cut = Cut {
+        index_bits: 20,
+        fraction_bits: 12,
+    };
+    let clock = ManualClock::at_unix_millis(START);
+    clock.set_nanos(999_999);
+    assert_eq!(cut.split(cut.now(&clock)), (START, 4_095 << 8));
+    // A clock that says more nanoseconds than a millisecond has stays in the millisecond.
+    clock.set_nanos(u32::MAX);
+    assert_eq!(cut.split(cut.now(&clock)), (START, 4_095 << 8));
+}
+
 #[test]
 fn reservations_cross_milliseconds_and_are_bounded() {
     let script = Script::new(Policy::DEFAULT);
     script.clock.freeze();
-    assert_eq!(script.take(3 * SLOTS + 7), (0, 0));
+    assert_eq!(script.take(3 * CUT.slots() + 7), (0, 0));
     assert_eq!(script.take(1), (3, 7));
-    let error = script.try_take(10_001 * SLOTS).unwrap_err();
+    let error = script.try_take(10_001 * CUT.slots()).unwrap_err();
     assert!(error.is_overflow());
     assert_eq!(
         error.to_string(),
@@ -236,21 +384,29 @@ fn a_renewal_that_the_fork_cut_off_is_taken_over() {
     let script = Script::new(Policy::DEFAULT);
     script.take(1);
     // The parent's thread is inside `renew` when another thread forks: the child finds it busy.
-    let stuck = script.engine.version.load(Ordering::SeqCst) | 1;
-    script.engine.version.store(stuck, Ordering::SeqCst);
+    let stuck = script.engine.renewed.0.version.load(Ordering::SeqCst) | 1;
+    script
+        .engine
+        .renewed
+        .0
+        .version
+        .store(stuck, Ordering::SeqCst);
     script.entropy.fork();
     assert_eq!(script.take(1), (1, 0));
 }
 
 #[test]
 fn the_end_of_time_is_an_error_or_a_new_start() {
-    let end = (MAX_MILLIS << INDEX_BITS) + (SLOTS - 1);
-    let script = Script::new(hold_then_error(Overflow::Advance));
+    let end = (CUT.max_millis() + 1) << CUT.index_bits;
+    let script = Script::new(hold_then_error(ADVANCE));
     script
         .clock
         .set_unix_millis(Timestamp::MAX.as_unix_millis());
-    assert_eq!(script.try_take(1).unwrap().first, MAX_MILLIS << INDEX_BITS);
-    script.engine.state.store(end, Ordering::SeqCst);
+    assert_eq!(
+        script.try_take(1).unwrap().first,
+        CUT.max_millis() << CUT.index_bits
+    );
+    script.engine.state.0.store(end, Ordering::SeqCst);
     assert!(script.try_take(1).unwrap_err().is_clock());
 
     let script = Script::new(Policy::DEFAULT);
@@ -258,8 +414,11 @@ fn the_end_of_time_is_an_error_or_a_new_start() {
         .clock
         .set_unix_millis(Timestamp::MAX.as_unix_millis());
     script.take(1);
-    script.engine.state.store(end, Ordering::SeqCst);
-    assert_eq!(script.try_take(1).unwrap().first, MAX_MILLIS << INDEX_BITS);
+    script.engine.state.0.store(end, Ordering::SeqCst);
+    assert_eq!(
+        script.try_take(1).unwrap().first,
+        CUT.max_millis() << CUT.index_bits
+    );
     assert_eq!(script.engine.events().clock_followed, 1);
 }
 
@@ -278,7 +437,7 @@ fn threads_with_different_clocks_share_one_order() {
                     let slots: Vec<u64> = (0..20_000)
                         .map(|_| {
                             engine
-                                .reserve(1, clock, entropy, Policy::DEFAULT)
+                                .reserve(CUT, 1, entropy.epoch(), clock, entropy, Policy::DEFAULT)
                                 .unwrap()
                                 .first
                         })
@@ -318,7 +477,7 @@ fn no_slot_comes_twice_while_the_clock_is_followed() {
     let clock = Jumping(AtomicU64::new(0));
     let take = || {
         let slots = engine
-            .reserve(1, &clock, &entropy, Policy::DEFAULT)
+            .reserve(CUT, 1, entropy.epoch(), &clock, &entropy, Policy::DEFAULT)
             .unwrap();
         (slots.secret, slots.first)
     };

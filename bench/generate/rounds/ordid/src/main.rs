@@ -1,17 +1,62 @@
 //! The generators of ordid, by what they promise and the clock they read.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::LazyLock};
 
 use bench_common::round::{self, Maker};
-use ordid::{KeyType, uuid::Uuid};
+use ordid::{
+    KeyType,
+    clock::{Clock, CoarseClock, TscClock},
+    entropy::ThreadEntropy,
+    generator::{Generator, Policy},
+    scheme::uuid_v7::{UuidV7Generator, UuidV7LocalGenerator},
+    uuid::Uuid,
+};
 
 #[derive(KeyType)]
 #[ordid(scheme = uuid_v7)]
 struct RowId(Uuid);
 
+type Strict<C> = UuidV7Generator<C, ThreadEntropy>;
+type Local<C> = UuidV7LocalGenerator<C, ThreadEntropy>;
+
+const fn strict<C: Clock>(clock: C) -> Strict<C> {
+    UuidV7Generator::new(clock, ThreadEntropy, Policy::DEFAULT)
+}
+
+fn next(keys: &impl Generator<Scheme = ordid::scheme::UuidV7>) -> Uuid {
+    keys.try_generate().expect("the clock runs").into_raw()
+}
+
+static COARSE: Strict<CoarseClock> = strict(CoarseClock);
+
+thread_local! {
+    // As users have it: one a thread.
+    static LOCAL_COARSE: Local<CoarseClock> = strict(CoarseClock).into_local();
+}
+
 fn main() -> ExitCode {
-    round::run(&[
+    let mut makers = vec![
         // The process-wide generator, as key types use it.
         Maker::filling("strict-system", || RowId::generate, RowId::fill),
-    ])
+        Maker::new("strict-coarse", || || next(&COARSE)),
+        Maker::new("local-coarse", || || LOCAL_COARSE.with(next)),
+        Maker::new("leased-coarse", || {
+            let lease = COARSE.lease();
+            move || next(&lease)
+        }),
+    ];
+    if let Some(clock) = TscClock::new() {
+        static TSC: LazyLock<Strict<TscClock>> =
+            LazyLock::new(|| strict(TscClock::new().expect("there is one")));
+        let _ = clock;
+        makers.push(Maker::new("strict-tsc", || {
+            let keys = &*TSC;
+            move || next(keys)
+        }));
+        makers.push(Maker::new("local-tsc", move || {
+            let keys = strict(clock).into_local();
+            move || next(&keys)
+        }));
+    }
+    round::run(&makers)
 }

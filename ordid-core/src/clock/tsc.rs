@@ -1,0 +1,212 @@
+//! The processor's time-stamp counter between readings of the wall clock: the one `unsafe` of this
+//! crate.
+
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+
+use super::{Clock, SystemClock, Timestamp};
+
+/// Exact milliseconds at half the price of [`SystemClock`], which it asks once a millisecond.
+///
+/// A thread keeps the last reading until the counter says that its millisecond is over. Steps of
+/// the wall clock are followed at the next reading, so at most a millisecond late; so is a fork,
+/// whose child goes on with a copy that is as good. Ticks a millisecond are measured between
+/// readings, never taken from the processor's description, and the shorter measurement counts. A
+/// virtual machine that moves to a processor with a slower counter reads late by the ratio of the
+/// two, for the one reading after which it is measured anew.
+#[derive(Debug, Clone, Copy)]
+pub struct TscClock {
+    /// Only [`TscClock::new`] makes one.
+    checked: (),
+}
+
+impl TscClock {
+    /// Makes the clock, if the processor has a counter of constant rate that does not stop in sleep
+    /// (the "invariant TSC" of Intel and AMD).
+    pub fn new() -> Option<Self> {
+        has_invariant_counter().then_some(Self { checked: () })
+    }
+}
+
+/// What a thread knows of time.
+#[derive(Clone, Copy)]
+struct Reading {
+    counter: u64,
+    /// How many ticks after `counter` the millisecond is over.
+    ticks_left: u64,
+    millis: Timestamp,
+    /// Of `counter`, on the scale of the wall clock.
+    unix_nanos: u64,
+    /// The fewest that were measured of late; zero before the first measurement.
+    ticks_per_milli: u64,
+}
+
+thread_local! {
+    static LAST: Cell<Reading> = const {
+        Cell::new(Reading {
+            counter: 0,
+            ticks_left: 0,
+            millis: Timestamp::MIN,
+            unix_nanos: 0,
+            ticks_per_milli: 0,
+        })
+    };
+}
+
+impl Clock for TscClock {
+    #[inline]
+    fn now(&self) -> Timestamp {
+        let () = self.checked;
+        let counter = counter();
+        let last = LAST.get();
+        // A counter that went back (another processor, a resumed machine) wraps to a huge distance.
+        if counter.wrapping_sub(last.counter) < last.ticks_left {
+            return last.millis;
+        }
+        read(counter, last)
+    }
+
+    fn now_with_nanos(&self) -> (Timestamp, u32) {
+        // Fractions have to be read; there is nothing to keep.
+        SystemClock.now_with_nanos()
+    }
+}
+
+/// Reads the wall clock, measures the counter's rate against it, and keeps the reading.
+#[cold]
+#[inline(never)]
+fn read(counter: u64, last: Reading) -> Timestamp {
+    let (millis, nanos) = SystemClock.now_with_nanos();
+    let next = next_reading(counter, millis, nanos, last);
+    LAST.set(next);
+    millis
+}
+
+fn next_reading(counter: u64, millis: Timestamp, nanos: u32, last: Reading) -> Reading {
+    let unix_nanos = millis
+        .as_unix_millis()
+        .saturating_mul(1_000_000)
+        .saturating_add(u64::from(nanos));
+    let ticks = counter.wrapping_sub(last.counter);
+    let elapsed = unix_nanos.saturating_sub(last.unix_nanos);
+    // Between 0.1 ms and 1 s is long enough to be exact and short enough to be one stretch of work.
+    let known = last.unix_nanos != 0;
+    let ticks_per_milli = if known && (100_000..1_000_000_000).contains(&elapsed) && ticks < 1 << 40
+    {
+        let measured = ticks * 1_000_000 / elapsed;
+        // A step of the clock inside the stretch mismeasures once; the shorter one is late never.
+        match last.ticks_per_milli {
+            0 => measured,
+            before => measured.min(before + before / 64),
+        }
+    } else {
+        last.ticks_per_milli
+    };
+    let nanos_left = 1_000_000 - u64::from(nanos.min(1_000_000));
+    Reading {
+        counter,
+        // An eighth less than measured: the thread asks again a little early, never late.
+        ticks_left: (ticks_per_milli - ticks_per_milli / 8) * nanos_left / 1_000_000,
+        millis,
+        unix_nanos,
+        ticks_per_milli,
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn counter() -> u64 {
+    // SAFETY: `rdtsc` reads a register and touches no memory. Every x86-64 processor has it, and
+    // `TscClock::new` found the counter usable.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unused_unsafe)] // Safe since Rust 1.94; this crate supports older ones.
+fn has_invariant_counter() -> bool {
+    // SAFETY: every x86-64 processor has `cpuid`, and it touches no memory.
+    let leaf = |leaf| unsafe { core::arch::x86_64::__cpuid(leaf) };
+    leaf(0x8000_0000).eax >= 0x8000_0007 && leaf(0x8000_0007).edx & (1 << 8) != 0
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn counter() -> u64 {
+    0
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_invariant_counter() -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEVER: Reading = Reading {
+        counter: 0,
+        ticks_left: 0,
+        millis: Timestamp::MIN,
+        unix_nanos: 0,
+        ticks_per_milli: 0,
+    };
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::saturating_from_unix_millis(millis)
+    }
+
+    /// Would fail if the counter were read wrongly, or kept beyond its millisecond.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn it_reads_what_the_system_clock_reads() {
+        // Whatever the processor says of its counter: over a millisecond each one is steady.
+        let clock = TscClock { checked: () };
+        let mut late = 0;
+        for _ in 0..2_000_000 {
+            let before = SystemClock.now();
+            let read = clock.now();
+            let after = SystemClock.now();
+            assert!(read <= after, "{read:?} is in the future of {after:?}");
+            late += u32::from(read < before);
+        }
+        // An interrupt between the counter's reading and its comparison may make a few late.
+        assert!(late < 2_000, "{late} of 2,000,000 late");
+    }
+
+    #[test]
+    fn nothing_is_kept_before_the_rate_is_known() {
+        let first = next_reading(1_000_000, at(5), 0, NEVER);
+        assert_eq!(first.ticks_left, 0);
+        let second = next_reading(3_500_000, at(6), 0, first);
+        assert_eq!(second.ticks_per_milli, 2_500_000);
+        assert_eq!(second.ticks_left, 2_187_500);
+        // Half of the millisecond is over: half is left.
+        assert_eq!(
+            next_reading(4_750_000, at(6), 500_000, second).ticks_left,
+            1_093_750
+        );
+    }
+
+    #[test]
+    fn steps_of_the_clock_never_lengthen_a_reading() {
+        let known = Reading {
+            counter: 10_000_000,
+            ticks_left: 0,
+            millis: at(1_000),
+            unix_nanos: 1_000_000_000,
+            ticks_per_milli: 2_500_000,
+        };
+        // Back by a second: nothing can be measured, the rate stays.
+        let back = next_reading(12_500_000, at(1), 0, known);
+        assert_eq!((back.millis, back.ticks_per_milli), (at(1), 2_500_000));
+        // Slewed so that a millisecond seems to take four: hardly believed.
+        let slow = next_reading(20_000_000, at(1_001), 0, known);
+        assert_eq!(slow.ticks_per_milli, 2_539_062);
+        // A counter that went back is no measurement.
+        assert_eq!(
+            next_reading(5, at(1_001), 0, known).ticks_per_milli,
+            2_500_000
+        );
+    }
+}

@@ -1,0 +1,60 @@
+//! What a policy did, told to `tracing` and `metrics` where their features are on. All of it is off
+//! the path of ordinary keys.
+
+/// Counts and reports one event. Fields are for the report, in milliseconds.
+macro_rules! event {
+    ($level:ident, $counter:literal, $message:literal $(, $field:ident)*) => {{
+        #[cfg(feature = "tracing")]
+        tracing::$level!(target: "ordid", $($field,)* $message);
+        #[cfg(feature = "metrics")]
+        metrics::counter!($counter).increment(1);
+        #[cfg(not(feature = "tracing"))]
+        $(let _ = $field;)*
+    }};
+}
+
+pub(super) fn followed(newest_millis: u64, now_millis: u64) {
+    event!(
+        warn,
+        "ordid_clock_followed_total",
+        "the clock stepped back beyond the bound and is followed: one break in the order of keys",
+        newest_millis,
+        now_millis
+    );
+}
+
+pub(super) fn refused(behind_millis: u64) {
+    event!(
+        warn,
+        "ordid_clock_refused_total",
+        "the clock is behind the newest key, further than the policy allows: no key is made",
+        behind_millis
+    );
+}
+
+pub(super) fn clock_wait(behind_millis: u64) {
+    event!(
+        debug,
+        "ordid_clock_waits_total",
+        "waiting for a clock that stepped back",
+        behind_millis
+    );
+}
+
+pub(super) fn counter_wait(next_millis: u64) {
+    event!(
+        debug,
+        "ordid_counter_waits_total",
+        "the counter is used up: waiting for the clock",
+        next_millis
+    );
+}
+
+pub(super) fn renewed(epoch: u32) {
+    event!(
+        debug,
+        "ordid_renewals_total",
+        "a new secret was drawn for the counter",
+        epoch
+    );
+}

@@ -1,0 +1,91 @@
+//! The process-wide generators: what [`KeyType::generate`](crate::KeyType::generate) asks.
+
+use super::{
+    Generator, OrderedGenerator, Reserved, Slotted,
+    ordered::{self, PIECE},
+};
+use crate::{
+    clock::{SystemClock, Timestamp},
+    entropy::ThreadEntropy,
+    error::Error,
+    key::{Generated, StaticScheme},
+};
+
+/// A scheme with one generator for the process: the system's clock, the default policy, one strict
+/// order over all threads.
+pub trait ProcessWide: Slotted {
+    /// Returns the generator.
+    fn process_wide() -> &'static OrderedGenerator<Self, SystemClock, ThreadEntropy>;
+}
+
+/// As [`Reserved`], for a process-wide generator, whose policy cannot fail.
+#[derive(Debug)]
+pub struct ProcessReserved<S: 'static>(Reserved<'static, S, SystemClock, ThreadEntropy>);
+
+impl<S: Slotted> Iterator for ProcessReserved<S> {
+    type Item = Generated<S>;
+
+    /// # Panics
+    ///
+    /// If the operating system has no entropy after a fork.
+    fn next(&mut self) -> Option<Generated<S>> {
+        loop {
+            match self.0.next()? {
+                Ok(key) => return Some(key),
+                Err(error) if error.is_entropy() => ordered::no_key(&error),
+                // Only a fork claims anew; what the policy then refuses, following the clock gives.
+                Err(_) => self.0.claim_or_follow(),
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<S: Slotted> ExactSizeIterator for ProcessReserved<S> {}
+
+impl<S: ProcessWide> StaticScheme for S {
+    type Reserved = ProcessReserved<S>;
+
+    #[inline]
+    fn generate() -> Generated<S> {
+        let generator = S::process_wide();
+        match generator.try_generate() {
+            Ok(key) => key,
+            Err(_) => generate_or_follow(generator),
+        }
+    }
+
+    fn generate_at(timestamp: Timestamp) -> Result<Generated<S>, Error> {
+        S::process_wide().generate_at(timestamp)
+    }
+
+    fn fill_with(count: usize, mut put: impl FnMut(Generated<S>)) {
+        let generator = S::process_wide();
+        let mut left = count;
+        while left > 0 {
+            let piece = left.min(PIECE);
+            let slots = generator.claim_or_follow(piece as u64);
+            if let Err(error) = generator.keys(slots, piece, &mut put) {
+                ordered::no_key(&error);
+            }
+            left -= piece;
+        }
+    }
+
+    fn reserve(count: usize) -> Result<ProcessReserved<S>, Error> {
+        S::process_wide().reserve(count).map(ProcessReserved)
+    }
+}
+
+#[cold]
+fn generate_or_follow<S: ProcessWide>(
+    generator: &OrderedGenerator<S, SystemClock, ThreadEntropy>,
+) -> Generated<S> {
+    match generator.key_of(generator.claim_or_follow(1)) {
+        Ok(key) => key,
+        Err(error) => ordered::no_key(&error),
+    }
+}

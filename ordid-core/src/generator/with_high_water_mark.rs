@@ -1,0 +1,188 @@
+//! A generator that a restart never takes back.
+
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use super::{Events, Generator, OrderedGenerator, Reserved, Slotted, ordered::PIECE};
+use crate::{
+    clock::{Clock, Timestamp},
+    entropy::Entropy,
+    error::Error,
+    high_water::HighWaterMark,
+    key::Generated,
+};
+
+/// An [`OrderedGenerator`] that stays above all keys of the process' earlier runs, even if the clock
+/// is older now: it keeps a [`HighWaterMark`] ahead of its keys.
+///
+/// The mark is raised in leaps of `lead`, before the first key that needs it is given out; nearly
+/// all keys only compare with it. The next run starts above the mark, so up to `lead` ahead of the
+/// clock, which the policy must hold.
+///
+/// # Example
+///
+/// ```no_run
+/// # fn mark() -> impl ordid_core::high_water::HighWaterMark + std::fmt::Debug {
+/// #     #[derive(Debug)] struct M; use ordid_core::{Error, clock::Timestamp};
+/// #     impl ordid_core::high_water::HighWaterMark for M {
+/// #         fn load(&self) -> Result<Option<Timestamp>, Error> { Ok(None) }
+/// #         fn raise(&self, _: Timestamp) -> Result<(), Error> { Ok(()) }
+/// #     }
+/// #     M
+/// # }
+/// use std::time::Duration;
+/// use ordid_core::{
+///     clock::SystemClock, entropy::ThreadEntropy,
+///     generator::{Generator, Policy, WithHighWaterMark}, scheme::uuid_v7::UuidV7Generator,
+/// };
+///
+/// let keys = UuidV7Generator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
+/// // `mark()` may be `ordid_file::MarkFile::open("/var/lib/shop/keys.mark")?`.
+/// let keys = WithHighWaterMark::new(keys, mark(), Duration::from_secs(2))?;
+/// let key = keys.try_generate()?;
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct WithHighWaterMark<S, C, E, M> {
+    generator: OrderedGenerator<S, C, E>,
+    mark: M,
+    lead_millis: u64,
+    /// The durable mark, as far as this run has raised it; zero before that.
+    raised: AtomicU64,
+    raising: Mutex<()>,
+    /// The process that may raise it.
+    epoch: u32,
+}
+
+impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> WithHighWaterMark<S, C, E, M> {
+    /// Starts above the mark that an earlier run left.
+    ///
+    /// `lead` is rounded down to milliseconds, at least one.
+    ///
+    /// # Errors
+    ///
+    /// If the mark cannot be read ([`is_high_water`](Error::is_high_water)), or is further ahead of
+    /// the clock than the policy holds ([`is_clock`](Error::is_clock)): the clock is wrong now, or
+    /// was wrong before.
+    pub fn new(
+        generator: OrderedGenerator<S, C, E>,
+        mark: M,
+        lead: Duration,
+    ) -> Result<Self, Error> {
+        if let Some(newest) = mark.load()? {
+            generator.start_after(newest)?;
+        }
+        Ok(Self {
+            lead_millis: u64::try_from(lead.as_millis()).unwrap_or(u64::MAX).max(1),
+            raised: AtomicU64::new(0),
+            raising: Mutex::new(()),
+            epoch: generator.entropy().epoch(),
+            generator,
+            mark,
+        })
+    }
+
+    /// Makes sure that the mark is at or above a key, before anybody sees the key.
+    #[inline]
+    fn cover(&self, key: Generated<S>) -> Result<Generated<S>, Error> {
+        let raw = key.into_raw();
+        let millis = S::timestamp(&raw).map_or(0, Timestamp::as_unix_millis);
+        if millis > self.raised.load(Ordering::Acquire) {
+            self.raise(millis)?;
+        }
+        Ok(Generated::new(raw))
+    }
+
+    #[cold]
+    fn raise(&self, millis: u64) -> Result<(), Error> {
+        if self.generator.entropy().epoch() != self.epoch {
+            return Err(Error::high_water(
+                "the process was forked: the high-water mark is the parent's; open one of your own",
+            ));
+        }
+        let _raising = self.raising.lock().unwrap_or_else(PoisonError::into_inner);
+        if millis > self.raised.load(Ordering::Acquire) {
+            let mark =
+                Timestamp::saturating_from_unix_millis(millis.saturating_add(self.lead_millis));
+            self.mark.raise(mark)?;
+            self.raised.store(mark.as_unix_millis(), Ordering::Release);
+        }
+        Ok(())
+    }
+}
+
+impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> Generator
+    for WithHighWaterMark<S, C, E, M>
+{
+    type Scheme = S;
+    type Reserved<'g>
+        = Covered<'g, S, C, E, M>
+    where
+        Self: 'g;
+
+    #[inline]
+    fn try_generate(&self) -> Result<Generated<S>, Error> {
+        self.cover(self.generator.try_generate()?)
+    }
+
+    /// The mark has no part in it: the time is the caller's.
+    fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<S>, Error> {
+        self.generator.generate_at(timestamp)
+    }
+
+    fn try_fill_with(&self, count: usize, mut put: impl FnMut(Generated<S>)) -> Result<(), Error> {
+        let mut left = count;
+        while left > 0 {
+            let piece = left.min(PIECE);
+            for key in self.reserve(piece)? {
+                put(key?);
+            }
+            left -= piece;
+        }
+        Ok(())
+    }
+
+    fn reserve(&self, count: usize) -> Result<Covered<'_, S, C, E, M>, Error> {
+        Ok(Covered {
+            generator: self,
+            keys: self.generator.reserve(count)?,
+        })
+    }
+
+    fn events(&self) -> Events {
+        self.generator.events()
+    }
+}
+
+/// Keys that were claimed together, each given out once the mark is above it.
+#[derive(Debug)]
+pub struct Covered<'g, S, C, E, M> {
+    generator: &'g WithHighWaterMark<S, C, E, M>,
+    keys: Reserved<'g, S, C, E>,
+}
+
+impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> Iterator for Covered<'_, S, C, E, M> {
+    type Item = Result<Generated<S>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let key = self.keys.next()?;
+        Some(key.and_then(|key| self.generator.cover(key)))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.keys.size_hint()
+    }
+}
+
+impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> ExactSizeIterator
+    for Covered<'_, S, C, E, M>
+{
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

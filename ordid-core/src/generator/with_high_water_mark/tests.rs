@@ -1,0 +1,135 @@
+use super::*;
+use crate::{
+    clock::ManualClock,
+    entropy::SeededEntropy,
+    generator::{Policy, Rollback},
+    scheme::uuid_v7::UuidV7Generator,
+};
+
+const START: u64 = 1_645_557_742_000;
+const LEAD: Duration = Duration::from_secs(2);
+
+/// A mark in memory that counts its raises and can refuse them.
+#[derive(Debug, Default)]
+struct Memory {
+    millis: AtomicU64,
+    raises: AtomicU64,
+    broken: std::sync::atomic::AtomicBool,
+}
+
+impl HighWaterMark for Memory {
+    fn load(&self) -> Result<Option<Timestamp>, Error> {
+        let millis = self.millis.load(Ordering::SeqCst);
+        Ok((millis > 0).then(|| Timestamp::saturating_from_unix_millis(millis)))
+    }
+
+    fn raise(&self, mark: Timestamp) -> Result<(), Error> {
+        if self.broken.load(Ordering::SeqCst) {
+            return Err(Error::high_water("the disk is full"));
+        }
+        self.raises.fetch_add(1, Ordering::SeqCst);
+        let before = self.millis.swap(mark.as_unix_millis(), Ordering::SeqCst);
+        assert!(before < mark.as_unix_millis());
+        Ok(())
+    }
+}
+
+type Scripted = UuidV7Generator<ManualClock, SeededEntropy>;
+
+fn scripted(millis: u64, policy: Policy) -> Scripted {
+    UuidV7Generator::new(
+        ManualClock::at_unix_millis(millis),
+        SeededEntropy::new(9),
+        policy,
+    )
+}
+
+fn millis(key: uuid::Uuid) -> u64 {
+    key.as_u64_pair().0 >> 16
+}
+
+#[test]
+fn a_restart_with_an_older_clock_stays_above() {
+    let mark = Memory::default();
+    let mut newest = uuid::Uuid::nil();
+    // Each run's clock starts a second before where the last one's ended.
+    for run in 0..20 {
+        let start = START + run * 3_000;
+        let keys = WithHighWaterMark::new(scripted(start, Policy::DEFAULT), &mark, LEAD).unwrap();
+        for step in 0..4_000 {
+            keys.generator.clock().set_unix_millis(start + step);
+            let key = keys.try_generate().unwrap().into_raw();
+            assert!(key > newest, "run {run}, step {step}");
+            assert!(millis(key) <= mark.millis.load(Ordering::SeqCst));
+            newest = key;
+        }
+    }
+}
+
+#[test]
+fn the_mark_is_raised_in_leaps() {
+    let mark = Memory::default();
+    let keys = WithHighWaterMark::new(scripted(START, Policy::DEFAULT), &mark, LEAD).unwrap();
+    for millis in 0..10_000 {
+        keys.generator.clock().set_unix_millis(START + millis);
+        keys.try_generate().unwrap();
+    }
+    assert_eq!(mark.raises.load(Ordering::SeqCst), 5);
+}
+
+#[test]
+fn a_key_that_the_mark_cannot_cover_is_not_given_out() {
+    let mark = Memory::default();
+    mark.broken.store(true, Ordering::SeqCst);
+    let keys = WithHighWaterMark::new(scripted(START, Policy::DEFAULT), &mark, LEAD).unwrap();
+    assert!(keys.try_generate().unwrap_err().is_high_water());
+    assert!(keys.reserve(2).unwrap().all(|key| key.is_err()));
+    assert!(keys.try_fill_with(2, |_| panic!("a key")).is_err());
+    mark.broken.store(false, Ordering::SeqCst);
+    assert!(keys.try_generate().is_ok());
+}
+
+#[test]
+fn a_mark_further_ahead_than_the_policy_holds_is_an_error() {
+    let mark = Memory::default();
+    mark.raise(Timestamp::saturating_from_unix_millis(START + 10_001))
+        .unwrap();
+    let error = WithHighWaterMark::new(scripted(START, Policy::DEFAULT), &mark, LEAD).unwrap_err();
+    assert!(error.is_clock(), "{error}");
+    let patient = Policy {
+        rollback: Rollback::HoldThenError {
+            max: Duration::from_secs(60),
+        },
+        ..Policy::DEFAULT
+    };
+    let keys = WithHighWaterMark::new(scripted(START, patient), &mark, LEAD).unwrap();
+    let key = keys.try_generate().unwrap().into_raw();
+    assert!(millis(key) > START + 10_001);
+}
+
+#[test]
+fn a_forked_child_cannot_raise_the_parents_mark() {
+    let mark = Memory::default();
+    let keys = WithHighWaterMark::new(scripted(START, Policy::DEFAULT), &mark, LEAD).unwrap();
+    keys.try_generate().unwrap();
+    keys.generator.entropy().fork();
+    // What the mark covers already is no harm; beyond it there is an error.
+    keys.generator.clock().set_unix_millis(START + 3_000);
+    let error = keys.try_generate().unwrap_err();
+    assert!(error.is_high_water());
+    assert!(error.to_string().contains("forked"), "{error}");
+}
+
+#[test]
+fn batches_are_covered_too() {
+    let mark = Memory::default();
+    let keys = WithHighWaterMark::new(scripted(START, Policy::DEFAULT), &mark, LEAD).unwrap();
+    keys.generator.clock().freeze();
+    let mut newest = 0;
+    keys.try_fill_with(3_000_000, |key| {
+        newest = millis(key.into_raw());
+        assert!(newest <= mark.millis.load(Ordering::SeqCst));
+    })
+    .unwrap();
+    assert_eq!(newest, START + 2);
+}

@@ -1,0 +1,159 @@
+//! UUID version 7 with fractions of a millisecond: 48 bits of milliseconds, 12 bits of 1/4096 of
+//! them, an 8-bit counter, 54 fresh random bits.
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +-------------------------------+-------------------------------+
+//! |                  unix_ts_ms (upper 32 bits)                   |
+//! +-------------------------------+-------+-----------------------+
+//! |  unix_ts_ms (lower 16 bits)   | ver 7 | fraction of the ms    |
+//! +---+---------------+-----------+-------+-----------------------+
+//! |var| counter (8)   |        random (upper 22 bits)             |
+//! +---+---------------+-------------------------------------------+
+//! |                  random (lower 32 bits)                       |
+//! +---------------------------------------------------------------+
+//! ```
+//!
+//! Bytes are in network order; keys compare as their bytes do. Time and fraction are where
+//! PostgreSQL 18's `uuidv7()` has them, so keys of the application and of the database interleave by
+//! time to a quarter of a microsecond. Inside one 1/4096 millisecond 256 keys count up, then the next
+//! fraction begins: 1,048,576 keys a millisecond, then the
+//! [`Overflow`](crate::generator::Overflow) policy acts. An observer of one key does not know 54
+//! bits of the next, but does learn when it was made.
+//!
+//! The clock must have fractions ([`Clock::now_with_nanos`](crate::clock::Clock::now_with_nanos)).
+//!
+//! # References
+//!
+//! RFC 9562 section 5.7 (layout) and 6.2 (method 3, replace leftmost random bits with increased
+//! clock precision); PostgreSQL 18 manual, section 9.14.
+
+use uuid::Uuid;
+
+#[cfg(all(feature = "std", not(loom)))]
+use crate::generator::{Policy, ProcessWide};
+#[cfg(feature = "std")]
+use crate::{clock::SystemClock, entropy::ThreadEntropy};
+use crate::{
+    clock::Timestamp,
+    generator::{OrderedGenerator, Slotted},
+    key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
+    layout::Orders,
+    scheme::UuidV7,
+};
+
+/// The scheme `uuid_v7_sub_millis`.
+#[derive(Debug)]
+pub enum UuidV7SubMillis {}
+
+impl Scheme for UuidV7SubMillis {
+    type Raw = Uuid;
+
+    const NAME: &'static str = "uuid_v7_sub_millis";
+    const ORDERS: Orders = UuidV7::ORDERS;
+    const EXPECTED: &'static str = UuidV7::EXPECTED;
+
+    fn check(raw: &Uuid) -> bool {
+        UuidV7::check(raw)
+    }
+
+    fn timestamp(raw: &Uuid) -> Option<Timestamp> {
+        UuidV7::timestamp(raw)
+    }
+}
+
+impl RisesAsBytes for UuidV7SubMillis {}
+impl RisesInMariaDbUuid for UuidV7SubMillis {}
+
+impl Slotted for UuidV7SubMillis {
+    const INDEX_BITS: u32 = 20;
+    const FRACTION_BITS: u32 = 12;
+    const SEED_BITS: u32 = 0;
+    const RANDOM_BITS: u32 = 54;
+
+    #[inline]
+    fn encode(millis: u64, index: u64, random: u64) -> Uuid {
+        let high = (millis << 16) | 0x7000 | (index >> 8);
+        Uuid::from_u64_pair(high, (0b10 << 62) | (index & 0xff) << 54 | random)
+    }
+}
+
+/// Makes UUIDs of version 7 with fractions of a millisecond, strictly rising over all threads that
+/// share it.
+#[cfg(feature = "std")]
+pub type UuidV7SubMillisGenerator<C = SystemClock, E = ThreadEntropy> =
+    OrderedGenerator<UuidV7SubMillis, C, E>;
+
+/// As above with `std`; without it there are no defaults.
+#[cfg(not(feature = "std"))]
+pub type UuidV7SubMillisGenerator<C, E> = OrderedGenerator<UuidV7SubMillis, C, E>;
+
+#[cfg(all(feature = "std", not(loom)))]
+impl ProcessWide for UuidV7SubMillis {
+    fn process_wide() -> &'static UuidV7SubMillisGenerator {
+        static GENERATOR: UuidV7SubMillisGenerator =
+            UuidV7SubMillisGenerator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
+        &GENERATOR
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::{clock::ManualClock, entropy::SeededEntropy, generator::Generator};
+
+    const START: u64 = 1_645_557_742_000;
+
+    fn scripted() -> (
+        std::sync::Arc<ManualClock>,
+        UuidV7SubMillisGenerator<std::sync::Arc<ManualClock>, SeededEntropy>,
+    ) {
+        let clock = std::sync::Arc::new(ManualClock::at_unix_millis(START));
+        let entropy = SeededEntropy::new(7);
+        let generator = UuidV7SubMillisGenerator::new(clock.clone(), entropy, Policy::DEFAULT);
+        (clock, generator)
+    }
+
+    /// Milliseconds after the start, fraction, counter.
+    fn parts(raw: Uuid) -> (u64, u64, u64) {
+        let (high, low) = raw.as_u64_pair();
+        ((high >> 16) - START, high & 0xfff, (low >> 54) & 0xff)
+    }
+
+    #[test]
+    fn the_fraction_is_4096ths_of_the_millisecond_rounded_down() {
+        let (clock, generator) = scripted();
+        let next = |nanos| {
+            clock.set_nanos(nanos);
+            parts(generator.try_generate().unwrap().into_raw())
+        };
+        assert_eq!(next(0), (0, 0, 0));
+        assert_eq!(next(244), (0, 0, 1));
+        assert_eq!(next(245), (0, 1, 0));
+        assert_eq!(next(500_000), (0, 2_048, 0));
+        // A step back inside the millisecond is held like any other.
+        assert_eq!(next(499_000), (0, 2_048, 1));
+        assert_eq!(next(999_999), (0, 4_095, 0));
+    }
+
+    #[test]
+    fn a_full_fraction_goes_on_in_the_next() {
+        let (_, generator) = scripted();
+        let keys: Vec<Uuid> = (0..600)
+            .map(|_| generator.try_generate().unwrap().into_raw())
+            .collect();
+        assert!(keys.is_sorted_by(|a, b| a < b));
+        assert_eq!(parts(keys[255]), (0, 0, 255));
+        assert_eq!(parts(keys[256]), (0, 1, 0));
+        assert_eq!(parts(keys[599]), (0, 2, 87));
+    }
+
+    #[test]
+    fn one_seed_gives_the_same_keys_on_every_machine() {
+        let (clock, generator) = scripted();
+        clock.set_nanos(123_456);
+        let keys = [(); 2].map(|()| generator.try_generate().unwrap().into_raw().to_string());
+        assert_eq!(keys, ["017f22e2-79b0-71f9-8008-f5d0eeca1954", "017f22e2-79b0-71f9-8042-4f8eb8ee82ed"]);
+    }
+}
