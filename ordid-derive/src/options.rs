@@ -104,12 +104,26 @@ pub(crate) struct Scheme {
 }
 
 /// The schemes; the first is the default.
-pub(crate) const SCHEMES: &[Scheme] = &[Scheme {
-    name: "uuid_v7",
-    type_name: "UuidV7",
-    raw: "uuid::Uuid",
-    raw_name: "Uuid",
-}];
+pub(crate) const SCHEMES: &[Scheme] = &[
+    Scheme {
+        name: "uuid_v7",
+        type_name: "UuidV7",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "uuid_v7_sub_millis",
+        type_name: "UuidV7SubMillis",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "uuid_v7_unguessable",
+        type_name: "UuidV7Unguessable",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+];
 
 /// A crate that adapts a database library, with a macro for each engine.
 pub(crate) struct AdapterKind {

@@ -36,22 +36,24 @@ struct Reading {
     /// How many ticks after `counter` the millisecond is over.
     ticks_left: u64,
     millis: Timestamp,
-    /// Of `counter`, on the scale of the wall clock.
-    unix_nanos: u64,
     /// The fewest that were measured of late; zero before the first measurement.
     ticks_per_milli: u64,
+    /// Where the measurement under way began: the counter and the wall clock's nanoseconds.
+    measured_from: (u64, u64),
+}
+
+impl Reading {
+    const NEVER: Self = Self {
+        counter: 0,
+        ticks_left: 0,
+        millis: Timestamp::MIN,
+        ticks_per_milli: 0,
+        measured_from: (0, 0),
+    };
 }
 
 thread_local! {
-    static LAST: Cell<Reading> = const {
-        Cell::new(Reading {
-            counter: 0,
-            ticks_left: 0,
-            millis: Timestamp::MIN,
-            unix_nanos: 0,
-            ticks_per_milli: 0,
-        })
-    };
+    static LAST: Cell<Reading> = const { Cell::new(Reading::NEVER) };
 }
 
 impl Clock for TscClock {
@@ -88,31 +90,37 @@ fn next_reading(counter: u64, millis: Timestamp, nanos: u32, last: Reading) -> R
         .as_unix_millis()
         .saturating_mul(1_000_000)
         .saturating_add(u64::from(nanos));
-    let ticks = counter.wrapping_sub(last.counter);
-    let elapsed = unix_nanos.saturating_sub(last.unix_nanos);
-    // Between 0.1 ms and 1 s is long enough to be exact and short enough to be one stretch of work.
-    let known = last.unix_nanos != 0;
-    let ticks_per_milli = if known && (100_000..1_000_000_000).contains(&elapsed) && ticks < 1 << 40
-    {
-        let measured = ticks * 1_000_000 / elapsed;
-        // A step of the clock inside the stretch mismeasures once; the shorter one is late never.
-        match last.ticks_per_milli {
-            0 => measured,
-            before => measured.min(before + before / 64),
+    let (from_counter, from_nanos) = last.measured_from;
+    let elapsed = unix_nanos.checked_sub(from_nanos);
+    let ticks = counter.checked_sub(from_counter);
+    let (measured, measured_from) = match (elapsed, ticks) {
+        // Long enough to be exact, short enough to be one stretch of work.
+        (Some(elapsed @ 1_000_000..1_000_000_000), Some(ticks @ 0..0x1_0000_0000)) => {
+            (Some(ticks * 1_000_000 / elapsed), (counter, unix_nanos))
         }
-    } else {
-        last.ticks_per_milli
+        (Some(0..1_000_000), Some(0..0x1_0000_0000)) => (None, last.measured_from),
+        // A pause, a step of the clock, another counter: begin anew.
+        _ => (None, (counter, unix_nanos)),
+    };
+    let ticks_per_milli = match (measured, last.ticks_per_milli) {
+        (None, before) => before,
+        (Some(measured), 0) => measured,
+        // A small step of the clock may mismeasure; that must not make a reading late.
+        (Some(measured), before) => measured.min(before + before / MARGIN),
     };
     let nanos_left = 1_000_000 - u64::from(nanos.min(1_000_000));
     Reading {
         counter,
-        // An eighth less than measured: the thread asks again a little early, never late.
-        ticks_left: (ticks_per_milli - ticks_per_milli / 8) * nanos_left / 1_000_000,
+        // Less than measured: the thread asks again a little early, never late.
+        ticks_left: (ticks_per_milli - ticks_per_milli / MARGIN) * nanos_left / 1_000_000,
         millis,
-        unix_nanos,
         ticks_per_milli,
+        measured_from,
     }
 }
+
+/// An eighth: how much faster the counter may seem than before, and how much is taken off for it.
+const MARGIN: u64 = 8;
 
 #[cfg(target_arch = "x86_64")]
 #[inline]
@@ -144,14 +152,6 @@ fn has_invariant_counter() -> bool {
 mod tests {
     use super::*;
 
-    const NEVER: Reading = Reading {
-        counter: 0,
-        ticks_left: 0,
-        millis: Timestamp::MIN,
-        unix_nanos: 0,
-        ticks_per_milli: 0,
-    };
-
     fn at(millis: u64) -> Timestamp {
         Timestamp::saturating_from_unix_millis(millis)
     }
@@ -176,14 +176,18 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_before_the_rate_is_known() {
-        let first = next_reading(1_000_000, at(5), 0, NEVER);
+        let first = next_reading(1_000_000, at(5_000), 0, Reading::NEVER);
         assert_eq!(first.ticks_left, 0);
-        let second = next_reading(3_500_000, at(6), 0, first);
+        // Asked again at once, and again: the measurement goes on from the first.
+        let asked = next_reading(1_000_100, at(5_000), 40, first);
+        let asked = next_reading(1_000_200, at(5_000), 80, asked);
+        assert_eq!(asked.ticks_left, 0);
+        let second = next_reading(3_500_000, at(5_001), 0, asked);
         assert_eq!(second.ticks_per_milli, 2_500_000);
         assert_eq!(second.ticks_left, 2_187_500);
         // Half of the millisecond is over: half is left.
         assert_eq!(
-            next_reading(4_750_000, at(6), 500_000, second).ticks_left,
+            next_reading(4_750_000, at(5_001), 500_000, second).ticks_left,
             1_093_750
         );
     }
@@ -193,20 +197,29 @@ mod tests {
         let known = Reading {
             counter: 10_000_000,
             ticks_left: 0,
-            millis: at(1_000),
-            unix_nanos: 1_000_000_000,
+            millis: at(10_000),
             ticks_per_milli: 2_500_000,
+            measured_from: (10_000_000, 10_000_000_000),
         };
-        // Back by a second: nothing can be measured, the rate stays.
-        let back = next_reading(12_500_000, at(1), 0, known);
-        assert_eq!((back.millis, back.ticks_per_milli), (at(1), 2_500_000));
-        // Slewed so that a millisecond seems to take four: hardly believed.
-        let slow = next_reading(20_000_000, at(1_001), 0, known);
-        assert_eq!(slow.ticks_per_milli, 2_539_062);
+        // Back by nine seconds: nothing can be measured, the rate stays.
+        let back = next_reading(12_500_000, at(1_000), 0, known);
+        assert_eq!((back.millis, back.ticks_per_milli), (at(1_000), 2_500_000));
+        assert_eq!(back.measured_from, (12_500_000, 1_000_000_000));
+        // Slewed so that four milliseconds seem one: hardly believed, and within the margin.
+        let slow = next_reading(20_000_000, at(10_001), 0, known);
+        assert_eq!(slow.ticks_per_milli, 2_812_500);
+        assert!(slow.ticks_left <= 2_500_000);
         // A counter that went back is no measurement.
-        assert_eq!(
-            next_reading(5, at(1_001), 0, known).ticks_per_milli,
-            2_500_000
-        );
+        let other = next_reading(5, at(10_001), 0, known);
+        assert_eq!(other.ticks_per_milli, 2_500_000);
+        // One that was measured as too slow recovers.
+        let mut reading = Reading {
+            ticks_per_milli: 1_000,
+            ..known
+        };
+        for step in 1..100 {
+            reading = next_reading(10_000_000 + step * 2_500_000, at(10_000 + step), 0, reading);
+        }
+        assert_eq!(reading.ticks_per_milli, 2_500_000);
     }
 }

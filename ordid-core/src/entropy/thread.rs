@@ -1,7 +1,8 @@
 //! A CSPRNG per thread, fed by the operating system, that notices forks.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
+    mem::ManuallyDrop,
     sync::{
         Mutex, OnceLock,
         atomic::{AtomicU32, Ordering},
@@ -33,7 +34,7 @@ pub struct ThreadEntropy;
 impl Entropy for ThreadEntropy {
     #[inline]
     fn epoch(&self) -> u32 {
-        THREAD.with_borrow_mut(ThreadState::epoch)
+        THREAD.with(Thread::epoch)
     }
 
     #[inline]
@@ -48,32 +49,41 @@ impl Entropy for ThreadEntropy {
 
     #[inline]
     fn epoch_and_u32(&self) -> Result<(u32, u32), Error> {
-        THREAD.with_borrow_mut(|thread| Ok((thread.epoch(), thread.next_u32()?)))
+        THREAD.with(|thread| {
+            let epoch = thread.epoch();
+            match thread.take() {
+                Some(word) => Ok((epoch, word)),
+                None => Ok((epoch, thread.refill_and_take()?)),
+            }
+        })
     }
 
     #[inline]
     fn epoch_and_u64(&self) -> Result<(u32, u64), Error> {
-        THREAD.with_borrow_mut(|thread| {
-            let epoch = thread.epoch();
-            let (high, low) = (thread.next_u32()?, thread.next_u32()?);
-            Ok((epoch, u64::from(high) << 32 | u64::from(low)))
-        })
+        let (epoch, high) = self.epoch_and_u32()?;
+        // Nothing can fork this thread in between.
+        let low = THREAD.with(|thread| match thread.take() {
+            Some(word) => Ok(word),
+            None => thread.refill_and_take(),
+        })?;
+        Ok((epoch, u64::from(high) << 32 | u64::from(low)))
     }
 
     fn fill(&self, words: &mut [u32]) -> Result<(), Error> {
-        THREAD.with_borrow_mut(|thread| {
+        THREAD.with(|thread| {
             thread.epoch();
             let mut rest = words;
             while !rest.is_empty() {
-                if thread.next == BLOCK_WORDS {
+                if thread.next.get() >= BLOCK_WORDS {
                     thread.refill()?;
                 }
-                let count = rest.len().min(BLOCK_WORDS - thread.next);
+                let start = thread.next.get();
+                let count = rest.len().min(BLOCK_WORDS - start);
                 let (now, later) = rest.split_at_mut(count);
-                for (word, bytes) in now.iter_mut().zip(&thread.block[thread.next..]) {
-                    *word = u32::from_le_bytes(*bytes);
+                for (word, drawn) in now.iter_mut().zip(&thread.words[start..]) {
+                    *word = drawn.get();
                 }
-                thread.next += count;
+                thread.next.set(start + count);
                 rest = later;
             }
             Ok(())
@@ -82,53 +92,63 @@ impl Entropy for ThreadEntropy {
 }
 
 thread_local! {
-    static THREAD: RefCell<ThreadState> = const { RefCell::new(ThreadState::NEW) };
+    static THREAD: Thread = const { Thread::NEW };
 }
 
-struct ThreadState {
-    guard: Option<forkguard::Guard>,
-    rng: Option<ChaCha8Rng>,
+/// Cells, because every key looks at them; what a block of keys looks at is behind a `RefCell`.
+struct Thread {
+    guard: Cell<Option<forkguard::Guard>>,
+    words: [Cell<u32>; BLOCK_WORDS],
+    next: Cell<usize>,
+    source: RefCell<Source>,
+}
+
+struct Source {
+    /// Not dropped with the thread, for there is nothing to free; so keys can be made even by the
+    /// destructors of other thread-locals.
+    rng: ManuallyDrop<Option<ChaCha8Rng>>,
     /// Words that may still be made before the next reseed.
     until_reseed: usize,
-    block: [[u8; 4]; BLOCK_WORDS],
-    next: usize,
 }
 
-impl ThreadState {
+impl Thread {
     const NEW: Self = Self {
-        guard: None,
-        rng: None,
-        until_reseed: 0,
-        block: [[0; 4]; BLOCK_WORDS],
-        next: BLOCK_WORDS,
+        guard: Cell::new(None),
+        words: [const { Cell::new(0) }; BLOCK_WORDS],
+        next: Cell::new(BLOCK_WORDS),
+        source: RefCell::new(Source {
+            rng: ManuallyDrop::new(None),
+            until_reseed: 0,
+        }),
     };
 
     #[inline]
-    fn epoch(&mut self) -> u32 {
-        let unchanged = self
-            .guard
-            .as_mut()
-            .is_some_and(|guard| !guard.detected_fork());
-        if unchanged {
-            EPOCH.load(Ordering::Relaxed)
-        } else {
-            self.enter_process()
+    fn epoch(&self) -> u32 {
+        let mut guard = self.guard.take();
+        if let Some(unforked) = &mut guard
+            && !unforked.detected_fork()
+        {
+            self.guard.set(guard);
+            return EPOCH.load(Ordering::Relaxed);
         }
+        self.enter_process(guard)
     }
 
     /// The first call of a thread, or the first after a fork.
     #[cold]
-    fn enter_process(&mut self) -> u32 {
-        match &self.guard {
+    #[inline(never)]
+    fn enter_process(&self, guard: Option<forkguard::Guard>) -> u32 {
+        match guard {
             // This very thread was forked: its random state is the parent's.
             Some(_) => {
                 EPOCH.fetch_add(1, Ordering::Relaxed);
-                self.rng = None;
-                self.next = BLOCK_WORDS;
+                *self.source.borrow_mut().rng = None;
+                self.next.set(BLOCK_WORDS);
+                self.guard.set(guard);
             }
             // A new thread, perhaps the first to make keys in a forked child.
             None => {
-                self.guard = Some(forkguard::new());
+                self.guard.set(Some(forkguard::new()));
                 if process_was_forked() {
                     EPOCH.fetch_add(1, Ordering::Relaxed);
                 }
@@ -138,24 +158,31 @@ impl ThreadState {
     }
 
     #[inline]
-    fn next_u32(&mut self) -> Result<u32, Error> {
-        if self.next == BLOCK_WORDS {
-            self.refill()?;
-        }
-        let word = u32::from_le_bytes(self.block[self.next]);
-        self.next += 1;
-        Ok(word)
+    fn take(&self) -> Option<u32> {
+        let next = self.next.get();
+        let word = self.words.get(next)?;
+        self.next.set(next + 1);
+        Some(word.get())
     }
 
+    #[cold]
     #[inline(never)]
-    fn refill(&mut self) -> Result<(), Error> {
-        let rng = match &mut self.rng {
-            Some(rng) if self.until_reseed > 0 => rng,
+    fn refill_and_take(&self) -> Result<u32, Error> {
+        self.refill()?;
+        self.next.set(1);
+        Ok(self.words[0].get())
+    }
+
+    fn refill(&self) -> Result<(), Error> {
+        let mut source = self.source.borrow_mut();
+        let Source { rng, until_reseed } = &mut *source;
+        let rng = match &mut **rng {
+            Some(rng) if *until_reseed > 0 => rng,
             rng => {
                 let mut seed = [0; 32];
                 match getrandom::fill(&mut seed) {
                     Ok(()) => {
-                        self.until_reseed = RESEED_WORDS;
+                        *until_reseed = RESEED_WORDS;
                         rng.insert(ChaCha8Rng::from_seed(seed))
                     }
                     // A stream that was seeded well goes on being unpredictable; only the first
@@ -169,9 +196,13 @@ impl ThreadState {
                 }
             }
         };
-        rng.fill_bytes(self.block.as_flattened_mut());
-        self.until_reseed = self.until_reseed.saturating_sub(BLOCK_WORDS);
-        self.next = 0;
+        let mut block = [[0; 4]; BLOCK_WORDS];
+        rng.fill_bytes(block.as_flattened_mut());
+        for (word, bytes) in self.words.iter().zip(block) {
+            word.set(u32::from_le_bytes(bytes));
+        }
+        *until_reseed = until_reseed.saturating_sub(BLOCK_WORDS);
+        self.next.set(0);
         Ok(())
     }
 }

@@ -8,9 +8,9 @@
 //! (How many bits the index has is the layout's choice, [`Cut`]; if the layout keeps fractions of a
 //! millisecond, they are the upper bits of the index.)
 //!
-//! `state` is the next free slot. A reservation of `n` slots is one compare-and-swap from
-//! `max(state, slot of now)` to that plus `n`; a full millisecond carries into the next one by the
-//! addition itself. So slots rise strictly over all threads whatever the clock does, and what
+//! `state` is the next free slot. A reservation of `n` slots adds `n` to it; the first one of a
+//! millisecond moves it there by a compare-and-swap to the slot of now plus `n`; and a full
+//! millisecond carries into the next one by the addition itself. So slots rise strictly over all threads whatever the clock does, and what
 //! remains to decide is how far the slots may be *ahead* of the clock: because it stepped back
 //! ([`Rollback`]), or because the counter ran over ([`Overflow`]).
 //!
@@ -134,8 +134,6 @@ enum Refusal {
     Behind(u64),
     /// The counter ran over into a millisecond that the policy does not allow yet.
     Overflow(u64),
-    /// The reservation can never fit what the policy lets run ahead.
-    TooLarge,
     /// No time is left before the year 2527.
     Exhausted,
     /// Another thread moved the state.
@@ -181,14 +179,31 @@ impl Engine {
         entropy: &impl Entropy,
         policy: Policy,
     ) -> Result<Slots, Error> {
-        let version = self.renewed.0.version.load(Ordering::Acquire);
-        if is_stable(version, epoch)
-            && let Ok(first) = self.claim(cut, count, clock, policy)
-            && let Some(slots) = self.confirm(first, version, epoch)
-        {
-            return Ok(slots);
+        if count > policy.max_reservation(cut) {
+            return Err(too_large(cut, count, policy));
         }
-        self.reserve_slowly(cut, count, clock, entropy, policy)
+        match self.reserve_at_once(cut, count, epoch, clock, policy) {
+            Some(slots) => Ok(slots),
+            None => self.reserve_slowly(cut, count, clock, entropy, policy),
+        }
+    }
+
+    /// As [`reserve`](Self::reserve), if nothing stands in the way: what nearly all keys need.
+    #[inline]
+    pub(crate) fn reserve_at_once(
+        &self,
+        cut: Cut,
+        count: u64,
+        epoch: u32,
+        clock: &impl Clock,
+        policy: Policy,
+    ) -> Option<Slots> {
+        let version = self.renewed.0.version.load(Ordering::Acquire);
+        if !is_stable(version, epoch) {
+            return None;
+        }
+        let first = self.claim(cut, count, clock, policy).ok()?;
+        self.confirm(first, version, epoch)
     }
 
     #[cold]
@@ -200,9 +215,6 @@ impl Engine {
         entropy: &impl Entropy,
         policy: Policy,
     ) -> Result<Slots, Error> {
-        if count > policy.max_reservation(cut) {
-            return Err(too_large(cut, count, policy));
-        }
         let (mut counter_pauses, mut clock_pauses) = (0, 0);
         loop {
             let epoch = entropy.epoch();
@@ -219,7 +231,6 @@ impl Engine {
                     // A renewal came between: the slots are given up, never used under two secrets.
                 }
                 Err(Refusal::Raced) => {}
-                Err(Refusal::TooLarge) => return Err(too_large(cut, count, policy)),
                 Err(Refusal::Exhausted) => match policy.rollback {
                     Rollback::HoldThenFollow { .. } => {
                         self.renew(cut, version, epoch, Renewal::Follow, clock, entropy)?;
@@ -275,7 +286,8 @@ impl Engine {
         }
     }
 
-    /// Moves the state on by `count` slots and returns the first.
+    /// Moves the state on by `count` slots, at least one and at most
+    /// [`Policy::max_reservation`], and returns the first.
     #[inline]
     fn claim(
         &self,
@@ -288,17 +300,27 @@ impl Engine {
         // clock later than the state, never earlier, and does not take itself for a rollback.
         let state = self.state.0.load(Ordering::Acquire);
         let now = cut.now(clock);
+        let within = |first: u64| (first.wrapping_add(count - 1) ^ now) >> cut.index_bits == 0;
+        // Nearly all keys: the state is already in the clock's millisecond, so no thread has to
+        // win a race against another. Where threads ran over the millisecond between the two
+        // lines, slots of the next one are judged like any other; a refusal gives up a few.
+        if state >= now && within(state) {
+            let first = self.state.0.fetch_add(count, Ordering::AcqRel);
+            if !within(first) {
+                judge(cut, first, count, now, policy)?;
+            }
+            return Ok(first);
+        }
         let first = state.max(now);
-        let end = first.wrapping_add(count);
-        // One comparison for nearly all keys: nothing of the claim is in a later millisecond.
-        if (end.wrapping_sub(1) ^ now) >> cut.index_bits != 0 {
+        if !within(first) {
             judge(cut, first, count, now, policy)?;
         }
-        match self
-            .state
-            .0
-            .compare_exchange(state, end, Ordering::AcqRel, Ordering::Relaxed)
-        {
+        match self.state.0.compare_exchange(
+            state,
+            first + count,
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        ) {
             Ok(_) => Ok(first),
             Err(_) => Err(Refusal::Raced),
         }
@@ -399,7 +421,8 @@ impl Engine {
 fn judge(cut: Cut, first: u64, count: u64, now: u64, policy: Policy) -> Result<(), Refusal> {
     let (millis, index) = cut.split(first);
     let now = cut.split(now).0;
-    let ahead = millis - now;
+    // Behind only where the clock was followed meanwhile, which `confirm` will find.
+    let ahead = millis.saturating_sub(now);
     let (hold, allowed) = (policy.hold_millis(), policy.ahead_millis());
     if ahead > 0 && index == 0 && ahead > allowed && ahead <= hold.saturating_add(1) {
         // The counter has just run over into this millisecond (or a renewal chose it).
@@ -415,12 +438,8 @@ fn judge(cut: Cut, first: u64, count: u64, now: u64, policy: Policy) -> Result<(
     if last > cut.max_millis() {
         return Err(Refusal::Exhausted);
     }
-    if last > millis && last - now > allowed {
-        return Err(if count > policy.max_reservation(cut) {
-            Refusal::TooLarge
-        } else {
-            Refusal::Overflow(last)
-        });
+    if last > millis && last.saturating_sub(now) > allowed {
+        return Err(Refusal::Overflow(last));
     }
     Ok(())
 }

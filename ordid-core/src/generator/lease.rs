@@ -5,7 +5,7 @@ use core::{cell::Cell, fmt};
 use super::{
     Events, Generator, OrderedGenerator, Reserved, Slotted,
     engine::Slots,
-    ordered::{cut_of, draw_of},
+    ordered::{cut_of, draw_of, seed_of},
 };
 use crate::{
     clock::{Clock, Timestamp},
@@ -27,15 +27,59 @@ const BLOCK: u64 = 1_024;
 /// Policies act on the generator behind it.
 pub struct Lease<G> {
     generator: G,
-    /// A cell, so that one thread at a time has the lease.
-    block: Cell<Option<Block>>,
+    /// Cells, so that one thread at a time has the lease.
+    block: Block,
 }
 
-/// What is left of a block.
-#[derive(Debug, Clone, Copy)]
+/// What is left of a block of slots.
+#[derive(Debug)]
 struct Block {
-    next: Slots,
-    end: u64,
+    /// The next slot. From `until` on there is none.
+    next: Cell<u64>,
+    /// Where the block ends, or its first millisecond if that is earlier.
+    until: Cell<u64>,
+    /// Where the block ends.
+    end: Cell<u64>,
+    /// The start of the count in the millisecond of `next`.
+    seed: Cell<u64>,
+    secret: Cell<[u64; 2]>,
+    /// Whose the block is: a fork leaves it to the parent.
+    epoch: Cell<u32>,
+}
+
+impl Block {
+    const NONE: Self = Self {
+        next: Cell::new(0),
+        until: Cell::new(0),
+        end: Cell::new(0),
+        seed: Cell::new(0),
+        secret: Cell::new([0; 2]),
+        epoch: Cell::new(0),
+    };
+
+    /// Takes a claimed run of slots.
+    fn set<S: Slotted>(&self, slots: Slots, count: u64) {
+        self.end.set(slots.first + count);
+        self.secret.set(slots.secret);
+        self.epoch.set(slots.epoch);
+        self.enter::<S>(slots.first);
+    }
+
+    /// Goes on at a slot, in the millisecond that it is in.
+    fn enter<S: Slotted>(&self, slot: u64) {
+        let cut = cut_of::<S>();
+        let (millis, _) = cut.split(slot);
+        self.next.set(slot);
+        self.until
+            .set(self.end.get().min((millis + 1) << cut.index_bits));
+        self.seed.set(seed_of::<S>(self.secret.get(), millis));
+    }
+
+    /// Gives the rest up.
+    fn clear(&self) {
+        self.until.set(0);
+        self.end.set(0);
+    }
 }
 
 /// A generator that a lease can stand on: an [`OrderedGenerator`], or a reference to one.
@@ -84,7 +128,7 @@ impl<G> Lease<G> {
     pub(super) const fn new(generator: G) -> Self {
         Self {
             generator,
-            block: Cell::new(None),
+            block: Block::NONE,
         }
     }
 }
@@ -96,38 +140,51 @@ impl<G: Leasable> Lease<G> {
         self.generator.generator()
     }
 
-    /// Whether a slot's time is the clock's. A slot ahead of the clock is one that the policy holds:
-    /// the counter ran over, or the clock stepped back.
+    /// Makes the key of a slot of the block, and goes on to the next one.
     #[inline]
-    fn is_fresh(&self, slot: u64) -> bool {
+    fn take(&self, slot: u64, random: u64) -> Generated<G::Scheme> {
+        let (millis, index) = cut_of::<G::Scheme>().split(slot);
+        self.block.next.set(slot + 1);
+        let count = self.block.seed.get() + index;
+        Generated::new(G::Scheme::encode(millis, count, random))
+    }
+
+    /// The block is at its end, not of this time, or not of this process.
+    #[cold]
+    #[inline(never)]
+    fn generate_slowly(&self, epoch: u32, random: u64) -> Result<Generated<G::Scheme>, Error> {
+        let block = &self.block;
+        let slot = block.next.get();
+        if slot < block.end.get() && block.epoch.get() == epoch && self.is_held(slot) {
+            block.enter::<G::Scheme>(slot);
+            return Ok(self.take(slot, random));
+        }
+        block.clear();
+        let generator = self.generator();
+        let count = BLOCK.min(1 << cut_of::<G::Scheme>().counter_bits());
+        let (slots, count) = match generator.claim_in(count, epoch) {
+            Ok(slots) => (slots, count),
+            // The end of a millisecond may hold a key where it does not hold a block.
+            Err(error) if error.is_overflow() => (generator.claim_in(1, epoch)?, 1),
+            Err(error) => return Err(error),
+        };
+        if slots.epoch != epoch {
+            // The random bits are of the process before.
+            return generator.key_of(slots);
+        }
+        block.set::<G::Scheme>(slots, count);
+        Ok(self.take(slots.first, random))
+    }
+
+    /// Whether a slot is of the clock's time, or so little ahead that the policy holds it: the
+    /// counter ran over, or the clock stepped back.
+    fn is_held(&self, slot: u64) -> bool {
         let cut = cut_of::<G::Scheme>();
         let generator = self.generator();
         let now = cut.now(generator.clock());
-        if (slot ^ now) >> cut.counter_bits() == 0 {
-            return true;
-        }
         let ahead = cut.split(slot).0.checked_sub(cut.split(now).0);
-        slot > now && ahead.is_some_and(|ahead| ahead <= generator.policy().hold_millis())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn claim_block(&self) -> Result<Generated<G::Scheme>, Error> {
-        self.block.set(None);
-        let generator = self.generator();
-        let count = BLOCK.min(1 << cut_of::<G::Scheme>().counter_bits());
-        let (mut slots, count) = match generator.claim(count) {
-            Ok(slots) => (slots, count),
-            // The end of a millisecond may hold a key where it does not hold a block.
-            Err(error) if error.is_overflow() => (generator.claim(1)?, 1),
-            Err(error) => return Err(error),
-        };
-        let key = generator.key_of(slots)?;
-        let end = slots.first + count;
-        slots.first += 1;
-        self.block
-            .set((slots.first < end).then_some(Block { next: slots, end }));
-        Ok(key)
+        slot >> cut.counter_bits() >= now >> cut.counter_bits()
+            && ahead.is_some_and(|ahead| ahead <= generator.policy().hold_millis())
     }
 }
 
@@ -141,18 +198,15 @@ impl<G: Leasable> Generator for Lease<G> {
     #[inline]
     fn try_generate(&self) -> Result<Generated<G::Scheme>, Error> {
         let generator = self.generator();
+        let cut = cut_of::<G::Scheme>();
         let (epoch, random) = draw_of::<G::Scheme>(generator.entropy())?;
-        if let Some(Block { mut next, end }) = self.block.get()
-            && next.epoch == epoch
-            && self.is_fresh(next.first)
-        {
-            let key = OrderedGenerator::<G::Scheme, G::Clock, G::Entropy>::key(next, random);
-            next.first += 1;
-            self.block
-                .set((next.first < end).then_some(Block { next, end }));
-            return Ok(key);
+        let slot = self.block.next.get();
+        // Of the clock's unit of time, neither older nor ahead: then no policy has a say.
+        let fresh = (slot ^ cut.now(generator.clock())) >> cut.counter_bits() == 0;
+        if fresh && slot < self.block.until.get() && epoch == self.block.epoch.get() {
+            return Ok(self.take(slot, random));
         }
-        self.claim_block()
+        self.generate_slowly(epoch, random)
     }
 
     fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<G::Scheme>, Error> {
@@ -165,12 +219,12 @@ impl<G: Leasable> Generator for Lease<G> {
         put: impl FnMut(Generated<G::Scheme>),
     ) -> Result<(), Error> {
         // These will be above the block, so nothing of it may follow.
-        self.block.set(None);
+        self.block.clear();
         self.generator().try_fill_with(count, put)
     }
 
     fn reserve(&self, count: usize) -> Result<Self::Reserved<'_>, Error> {
-        self.block.set(None);
+        self.block.clear();
         self.generator().reserve(count)
     }
 
@@ -183,7 +237,7 @@ impl<G: fmt::Debug> fmt::Debug for Lease<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lease")
             .field("generator", &self.generator)
-            .field("block", &self.block.get())
+            .field("block", &self.block)
             .finish()
     }
 }

@@ -52,7 +52,7 @@ pub(super) const fn cut_of<S: Slotted>() -> Cut {
 }
 
 /// Returns the seed of a millisecond: a PRF of it under the shared secret.
-fn seed_of<S: Slotted>(secret: [u64; 2], millis: u64) -> u64 {
+pub(super) fn seed_of<S: Slotted>(secret: [u64; 2], millis: u64) -> u64 {
     use core::hash::Hasher as _;
     if S::SEED_BITS == 0 {
         return 0;
@@ -294,6 +294,18 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
         Generated::new(S::encode(millis, count, random))
     }
 
+    #[cold]
+    #[inline(never)]
+    fn generate_slowly(&self, random: u64) -> Result<Generated<S>, Error> {
+        let epoch = self.entropy.epoch();
+        let slots = self.claim_in(1, epoch)?;
+        if slots.epoch != epoch {
+            // The random bits are of the process before.
+            return self.key_of(slots);
+        }
+        Ok(Self::key(slots, random))
+    }
+
     /// Makes the key of a slot that was claimed before its random bits are drawn.
     pub(crate) fn key_of(&self, slots: Slots) -> Result<Generated<S>, Error> {
         Ok(Self::key(slots, draw_of::<S>(&self.entropy)?.1))
@@ -348,12 +360,13 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
     fn try_generate(&self) -> Result<Generated<S>, Error> {
         // Random bits first: one look at the thread's state gives them and the epoch.
         let (epoch, random) = draw_of::<S>(&self.entropy)?;
-        let slots = self.claim_in(1, epoch)?;
-        if slots.epoch != epoch {
-            // Only a test's source changes its epoch in the middle of a key.
-            return self.key_of(slots);
+        match self
+            .engine
+            .reserve_at_once(cut_of::<S>(), 1, epoch, &self.clock, self.policy)
+        {
+            Some(slots) => Ok(Self::key(slots, random)),
+            None => self.generate_slowly(random),
         }
-        Ok(Self::key(slots, random))
     }
 
     fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<S>, Error> {

@@ -154,6 +154,12 @@ mod tests {
         let (clock, generator) = scripted();
         clock.set_nanos(123_456);
         let keys = [(); 2].map(|()| generator.try_generate().unwrap().into_raw().to_string());
-        assert_eq!(keys, ["017f22e2-79b0-71f9-8008-f5d0eeca1954", "017f22e2-79b0-71f9-8042-4f8eb8ee82ed"]);
+        assert_eq!(
+            keys,
+            [
+                "017f22e2-79b0-71f9-8008-f5d0eeca1954",
+                "017f22e2-79b0-71f9-8042-4f8eb8ee82ed"
+            ]
+        );
     }
 }

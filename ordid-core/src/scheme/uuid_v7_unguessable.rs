@@ -166,6 +166,12 @@ mod tests {
     fn one_seed_gives_the_same_keys_on_every_machine() {
         let generator = scripted(Policy::DEFAULT);
         let keys = [(); 2].map(|()| generator.try_generate().unwrap().into_raw().to_string());
-        assert_eq!(keys, ["017f22e2-79b0-74ff-8423-d743bb286553", "017f22e2-79b0-74ff-8509-3e3ae3ba0bb7"]);
+        assert_eq!(
+            keys,
+            [
+                "017f22e2-79b0-74ff-8423-d743bb286553",
+                "017f22e2-79b0-74ff-8509-3e3ae3ba0bb7"
+            ]
+        );
     }
 }
