@@ -2,10 +2,26 @@
 //!
 //! Peers that keep their random state over a fork repeat up to 14,000 of these 16,000 keys.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    io::Read as _,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use ordid::{Error, KeyType, clock::Timestamp, high_water::HighWaterMark, uuid::Uuid};
+
+use ordid::{
+    Error, KeyType,
+    clock::{CoarseClock, ManualClock, SystemClock, Timestamp},
+    entropy::ThreadEntropy,
+    generator::{Generator, Policy, Rollback, WithHighWaterMark},
+    high_water::HighWaterMark,
+    scheme::{UuidV7, uuid_v7::UuidV7Generator},
+    uuid::Uuid,
+};
 use ordid_file::MarkFile;
 use ordid_tests::{
     merge::{self, Merged},
@@ -16,7 +32,7 @@ fn main() {
     let mut arguments = Arguments::from_args();
     // One after the other, on the main thread: a child should be a copy of this test alone.
     arguments.test_threads = Some(1);
-    let tests: [(&str, fn()); 8] = [
+    let tests: [(&str, fn()); 10] = [
         ("eight_children_of_2000_keys_share_none", eight_children),
         (
             "sixty_four_children_of_100000_keys_share_none",
@@ -37,6 +53,11 @@ fn main() {
         ),
         ("a_reservation_open_over_a_fork_is_the_parents", reservation),
         ("a_mark_file_open_over_a_fork_is_the_parents", mark_file),
+        ("leases_open_over_a_fork_are_the_parents", leases),
+        (
+            "a_killed_process_with_an_older_clock_goes_on_above_its_keys",
+            killed_and_restarted,
+        ),
     ];
     let trials = tests
         .map(|(name, test)| {
@@ -209,4 +230,81 @@ fn mark_file() {
     assert_eq!(texts[..2], [forked.as_str(); 2]);
     assert!(texts[2].contains("is in use"), "{}", texts[2]);
     assert_eq!(file.load().unwrap(), Some(time));
+}
+
+fn made_by(generator: &impl Generator<Scheme = UuidV7>, count: usize) -> Vec<u8> {
+    let mut made = Vec::new();
+    for _ in 0..count {
+        made.extend(generator.try_generate().unwrap().into_raw().into_bytes());
+    }
+    assert!(made.as_chunks::<16>().0.is_sorted_by(|a, b| a < b));
+    made
+}
+
+/// A lease of a shared generator and a thread's own one, each with an open block.
+fn leases() {
+    let shared = UuidV7Generator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
+    let lease = shared.lease();
+    let local = UuidV7Generator::new(CoarseClock, ThreadEntropy, Policy::DEFAULT).into_local();
+    // The two of one process differ by their random bits alone, so each has its own count.
+    for _ in 0..4 {
+        let before = made_by(&lease, 100);
+        let children: Vec<Child> = (0..8).map(|_| fork(|| made_by(&lease, 2_000))).collect();
+        let after = made_by(&lease, 2_000);
+        let answers = children.into_iter().map(Child::join);
+        assert_eq!(distinct(answers.chain([before, after])), 18_100);
+
+        let before = made_by(&local, 100);
+        let children: Vec<Child> = (0..8).map(|_| fork(|| made_by(&local, 2_000))).collect();
+        let after = made_by(&local, 2_000);
+        let answers = children.into_iter().map(Child::join);
+        assert_eq!(distinct(answers.chain([before, after])), 18_100);
+    }
+}
+
+/// A generator whose mark is in a file, with a clock that the test sets.
+fn marked(
+    path: &std::path::Path,
+    clock: &Arc<ManualClock>,
+) -> impl Generator<Scheme = UuidV7> + use<> {
+    let policy = Policy {
+        rollback: Rollback::HoldThenError {
+            max: Duration::from_secs(60),
+        },
+        ..Policy::DEFAULT
+    };
+    let generator = UuidV7Generator::new(Arc::clone(clock), ThreadEntropy, policy);
+    let mark = MarkFile::open(path).unwrap();
+    WithHighWaterMark::new(generator, mark, Duration::from_millis(200)).unwrap()
+}
+
+fn killed_and_restarted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys.mark");
+    let mut start = 1_645_557_742_000;
+    let mut newest = Uuid::nil();
+    for _ in 0..20 {
+        let mut child = ordid_tests::process::fork_writing(|pipe| {
+            use std::io::Write as _;
+            let clock = Arc::new(ManualClock::at_unix_millis(start));
+            let keys = marked(&path, &clock);
+            for step in 0.. {
+                clock.set_unix_millis(start + step);
+                pipe.write_all(keys.try_generate().unwrap().into_raw().as_bytes())?;
+            }
+            Ok(())
+        });
+        let first_of_this_run = newest;
+        for _ in 0..3_000 {
+            let mut key = [0; 16];
+            child.read_exact(&mut key).unwrap();
+            let key = Uuid::from_bytes(key);
+            assert!(key > newest, "{key} after {newest}");
+            newest = key;
+        }
+        assert!(newest > first_of_this_run);
+        // Killed while it makes keys. The next clock is five seconds older than its last key.
+        drop(child);
+        start = (newest.as_u64_pair().0 >> 16) - 5_000;
+    }
 }

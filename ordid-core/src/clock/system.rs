@@ -54,15 +54,16 @@ impl Clock for CoarseClock {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     #[inline]
     fn now(&self) -> Timestamp {
-        // No `Duration` between: its checks would cost as much as the reading.
+        // No `Duration` between, and one check for all: they would cost as much as the reading.
+        const LAST_SECOND: u64 = Timestamp::MAX.as_unix_millis() / 1_000;
         let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
-        let millis = u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000;
-        match u64::try_from(now.tv_sec) {
-            Ok(seconds) => Timestamp::saturating_from_unix_millis(
-                seconds.saturating_mul(1_000).saturating_add(millis),
+        match (u64::try_from(now.tv_sec), u32::try_from(now.tv_nsec)) {
+            (Ok(seconds @ 0..LAST_SECOND), Ok(nanos)) => Timestamp::saturating_from_unix_millis(
+                seconds * 1_000 + u64::from(nanos / 1_000_000),
             ),
+            (Ok(_), _) => Timestamp::MAX,
             // Before 1970.
-            Err(_) => Timestamp::MIN,
+            (Err(_), _) => Timestamp::MIN,
         }
     }
 

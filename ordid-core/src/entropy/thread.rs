@@ -160,9 +160,9 @@ impl Thread {
     #[inline]
     fn take(&self) -> Option<u32> {
         let next = self.next.get();
-        let word = self.words.get(next)?;
+        let word = self.words.get(next)?.get();
         self.next.set(next + 1);
-        Some(word.get())
+        Some(word)
     }
 
     #[cold]
