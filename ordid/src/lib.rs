@@ -51,13 +51,19 @@
 //!
 //! # Features
 //!
+//! - `std` (on by default): the system's clocks and entropy, and `generate()`. Without it: `alloc`,
+//!   64-bit atomics, and a clock and entropy of your own.
 //! - `derive` (on by default): the two derives; costs syn at build time.
+//! - `tsc`: a clock that reads the processor's time-stamp counter.
+//! - `tracing`, `metrics`: an event, a counter, where a generator's policy acts.
 //! - `test-util`: a clock and an entropy source for tests, so that keys are the same on every
 //!   machine.
 //!
 //! # Minimum supported Rust version
 //!
 //! 1.89, as `uuid`; it moves in minor releases.
+
+#![cfg_attr(not(feature = "std"), no_std)]
 
 pub use ordid_core::{
     Error, Fields, KeyField, KeyOf, KeyType, OrderedKey, RawKey, Scheme, Sink, StaticScheme,

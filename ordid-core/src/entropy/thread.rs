@@ -92,7 +92,7 @@ impl Entropy for ThreadEntropy {
 }
 
 thread_local! {
-    static THREAD: Thread = const { Thread::NEW };
+    static THREAD: Thread = const { Thread::new() };
 }
 
 /// Cells, because every key looks at them; what a block of keys looks at is behind a `RefCell`.
@@ -112,15 +112,17 @@ struct Source {
 }
 
 impl Thread {
-    const NEW: Self = Self {
-        guard: Cell::new(None),
-        words: [const { Cell::new(0) }; BLOCK_WORDS],
-        next: Cell::new(BLOCK_WORDS),
-        source: RefCell::new(Source {
-            rng: ManuallyDrop::new(None),
-            until_reseed: 0,
-        }),
-    };
+    const fn new() -> Self {
+        Self {
+            guard: Cell::new(None),
+            words: [const { Cell::new(0) }; BLOCK_WORDS],
+            next: Cell::new(BLOCK_WORDS),
+            source: RefCell::new(Source {
+                rng: ManuallyDrop::new(None),
+                until_reseed: 0,
+            }),
+        }
+    }
 
     #[inline]
     fn epoch(&self) -> u32 {

@@ -48,14 +48,17 @@ struct Block {
 }
 
 impl Block {
-    const NONE: Self = Self {
-        next: Cell::new(0),
-        until: Cell::new(0),
-        end: Cell::new(0),
-        seed: Cell::new(0),
-        secret: Cell::new([0; 2]),
-        epoch: Cell::new(0),
-    };
+    /// No slot is left.
+    const fn none() -> Self {
+        Self {
+            next: Cell::new(0),
+            until: Cell::new(0),
+            end: Cell::new(0),
+            seed: Cell::new(0),
+            secret: Cell::new([0; 2]),
+            epoch: Cell::new(0),
+        }
+    }
 
     /// Takes a claimed run of slots.
     fn set<S: Slotted>(&self, slots: Slots, count: u64) {
@@ -128,7 +131,7 @@ impl<G> Lease<G> {
     pub(super) const fn new(generator: G) -> Self {
         Self {
             generator,
-            block: Block::NONE,
+            block: Block::none(),
         }
     }
 }

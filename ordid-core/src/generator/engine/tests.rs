@@ -198,7 +198,7 @@ fn overflow_wait_gives_up_on_a_clock_that_stands_still() {
     script.clock.freeze();
     script.take(CUT.slots());
     assert!(script.try_take(1).unwrap_err().is_overflow());
-    assert_eq!(script.engine.events().counter_waits, u64::from(MAX_PAUSES));
+    assert_eq!(script.engine.events().counter_waits, MAX_PAUSES);
 }
 
 #[test]
