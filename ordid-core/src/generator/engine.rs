@@ -23,7 +23,10 @@
 //! followed backwards, so that a millisecond that comes twice has two unrelated starts. `version`
 //! is a sequence lock around it: a reservation counts only if the version was the same, and
 //! stable, before and after. A renewal that a fork cut off in the parent is taken over by the
-//! child, which sees the older epoch.
+//! child, which sees the older epoch. One that only looks so, because the epoch was raised without
+//! a fork, gives way when it goes on.
+//!
+//! `model.rs` runs all this under a model checker.
 
 use core::time::Duration;
 
@@ -389,30 +392,62 @@ impl Engine {
         {
             return Ok(());
         }
-        renewed.secret[0].store(secret[0], Ordering::Release);
-        renewed.secret[1].store(secret[1], Ordering::Release);
-        let state = self.state.0.load(Ordering::Acquire);
-        let now = cut.now(clock);
-        if renewal == Renewal::Follow {
-            self.state.0.store(now, Ordering::Release);
-            renewed.followed.fetch_add(1, Ordering::Relaxed);
-            observe::followed(cut.split(state).0, cut.split(now).0);
-        } else {
+        if self.put(&renewed.secret[0], busy, |_| secret[0]).is_none()
+            || self.put(&renewed.secret[1], busy, |_| secret[1]).is_none()
+        {
+            return Ok(());
+        }
+        let moved = self.put(&self.state.0, busy, |state| {
+            let now = cut.now(clock);
+            if renewal == Renewal::Follow {
+                return now;
+            }
             // A new secret starts a new millisecond: inside the old one its counter could be lower.
             let next = cut
                 .split(state)
                 .0
                 .saturating_add(u64::from(state != 0))
                 .min(cut.max_millis());
-            let next = (next << cut.index_bits).max(now);
-            self.state.0.fetch_max(next, Ordering::AcqRel);
+            (next << cut.index_bits).max(now).max(state)
+        });
+        let Some((before, after)) = moved else {
+            return Ok(());
+        };
+        if renewal == Renewal::Follow {
+            renewed.followed.fetch_add(1, Ordering::Relaxed);
+            observe::followed(cut.split(before).0, cut.split(after).0);
         }
         renewed.renewals.fetch_add(1, Ordering::Relaxed);
         observe::renewed(epoch);
-        renewed
-            .version
-            .store(version(epoch, count + 1), Ordering::Release);
+        // Fails if the renewal was taken over: then it is the other's to end.
+        let _ = renewed.version.compare_exchange(
+            busy,
+            version(epoch, count + 1),
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
         Ok(())
+    }
+
+    /// Changes a cell in the course of a renewal and returns its values before and after, or
+    /// nothing if another renewal took over.
+    ///
+    /// Always from the newest value: a claim that did not see the renewal begin is either in that
+    /// value, or reads this one and then sees the renewal.
+    fn put(&self, cell: &AtomicU64, busy: u64, value: impl Fn(u64) -> u64) -> Option<(u64, u64)> {
+        let mut before = cell.load(Ordering::Acquire);
+        loop {
+            // Read after the cell: whoever finds there what a renewal put that took over, also finds
+            // that it took over. So a late renewal writes before the other, or not at all.
+            if self.renewed.0.version.load(Ordering::Acquire) != busy {
+                return None;
+            }
+            let after = value(before);
+            match cell.compare_exchange(before, after, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some((before, after)),
+                Err(found) => before = found,
+            }
+        }
     }
 }
 
@@ -466,5 +501,7 @@ fn too_large(cut: Cut, asked: u64, policy: Policy) -> Error {
     Error::new(ErrorKind::ReservationTooLarge { asked, max })
 }
 
-#[cfg(test)]
+#[cfg(all(test, loom))]
+mod model;
+#[cfg(all(test, not(loom)))]
 mod tests;
