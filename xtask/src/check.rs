@@ -8,6 +8,8 @@ use crate::run::{self, Result};
 
 /// The benches are a workspace of their own.
 pub(crate) const BENCH: &str = "bench/Cargo.toml";
+/// So is the program without `std`.
+const NO_STD: &str = "tests/no-std/Cargo.toml";
 
 /// Runs every check, up to the first that fails.
 pub(crate) fn check() -> Result<ExitCode> {
@@ -41,12 +43,14 @@ pub(crate) fn check() -> Result<ExitCode> {
         }
     }
 
-    if run::root().join(BENCH).exists() {
-        let format = ["fmt", "--all", "--check", "--manifest-path", BENCH];
-        step("format of bench", &mut run::cargo(&format))?;
-        let mut lints = run::cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
-        lints.args(["--manifest-path", BENCH, "--", "-D", "warnings"]);
-        step("lints of bench", &mut lints)?;
+    for (name, manifest) in [("bench", BENCH), ("no-std", NO_STD)] {
+        if run::root().join(manifest).exists() {
+            let format = ["fmt", "--all", "--check", "--manifest-path", manifest];
+            step(&format!("format of {name}"), &mut run::cargo(&format))?;
+            let mut lints = run::cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
+            lints.args(["--manifest-path", manifest, "--", "-D", "warnings"]);
+            step(&format!("lints of {name}"), &mut lints)?;
+        }
     }
     println!("\nevery check passed");
     Ok(ExitCode::SUCCESS)
