@@ -1,27 +1,51 @@
 //! `cargo xtask test` and `cargo xtask soak`.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use crate::run::{self, Result};
 use crate::servers::Servers;
 use crate::summary::Summary;
 
-/// Runs every test of the workspace.
+/// Runs every test of the workspace, and the models unless some tests are asked for by name.
 pub(crate) fn test(extra: &[String]) -> Result<ExitCode> {
-    run_tests(&mut run::cargo(&["test"]), extra)
+    let mut summary = Summary::default();
+    let mut status = run_tests(&mut run::cargo(&["test"]), extra, &mut summary)?;
+    if extra.is_empty() {
+        let models = count(&mut models(), &mut summary)?;
+        // The first failure is the one to pass on.
+        if status.success() {
+            status = models;
+        }
+    }
+    Ok(conclude(status, &summary))
 }
 
 /// Runs the long forms of the tests. `ORDID_TEST_SOAK` is what asks for them.
 pub(crate) fn soak(extra: &[String]) -> Result<ExitCode> {
     println!("soak: the long forms of the tests (ORDID_TEST_SOAK=1), in a release build");
-    run_tests(
+    let mut summary = Summary::default();
+    let status = run_tests(
         run::cargo(&["test", "--release"]).env("ORDID_TEST_SOAK", "1"),
         extra,
-    )
+        &mut summary,
+    )?;
+    Ok(conclude(status, &summary))
 }
 
-fn run_tests(command: &mut Command, extra: &[String]) -> Result<ExitCode> {
+/// The engine of the generators under the model checker.
+fn models() -> Command {
+    let mut command = run::cargo(&["test", "-p", "ordid-core", "--lib", "--release", "--locked"]);
+    command
+        // Other flags, other builds: without a folder of its own each run would build all anew.
+        .args(["--target-dir", "target/loom", "generator::engine::model"])
+        .env("RUSTFLAGS", "--cfg loom")
+        // It would overrule RUSTFLAGS, and there would be no models to run.
+        .env_remove("CARGO_ENCODED_RUSTFLAGS");
+    command
+}
+
+fn run_tests(command: &mut Command, extra: &[String], summary: &mut Summary) -> Result<ExitStatus> {
     // One failure must not hide the others, nor leave them out of the count.
     command.args(["--locked", "--no-fail-fast"]);
     if !names_a_package(extra) {
@@ -31,26 +55,32 @@ fn run_tests(command: &mut Command, extra: &[String]) -> Result<ExitCode> {
 
     let servers = Servers::start()?;
     servers.export(command);
-    println!("running `{}`", run::text(command));
+    count(command, summary)
+}
 
+/// Runs one `cargo test`, shows its output, and adds it up.
+fn count(command: &mut Command, summary: &mut Summary) -> Result<ExitStatus> {
+    println!("running `{}`", run::text(command));
+    let failed_before = summary.failed();
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| run::cannot_run(command, &error))?;
-    let mut summary = Summary::default();
     if let Some(output) = child.stdout.take() {
-        copy(output, &mut summary).map_err(|error| format!("cannot copy the output: {error}"))?;
+        copy(output, summary).map_err(|error| format!("cannot copy the output: {error}"))?;
     }
     let status = child
         .wait()
         .map_err(|error| run::cannot_run(command, &error))?;
-    drop(servers);
-
-    if !status.success() && summary.failed() == 0 {
+    if !status.success() && summary.failed() == failed_before {
         println!("\nnot every test ran to its end: see above ({status})");
     }
+    Ok(status)
+}
+
+fn conclude(status: ExitStatus, summary: &Summary) -> ExitCode {
     print!("\n{summary}");
-    Ok(run::code(status))
+    run::code(status)
 }
 
 /// `--workspace` would overrule a `-p` before the second `--`.
@@ -79,6 +109,23 @@ fn copy(output: impl io::Read, summary: &mut Summary) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_models_have_their_own_build_and_flags() {
+        let models = models();
+        assert_eq!(
+            run::text(&models).split_once(' ').map(|(_, rest)| rest),
+            Some(
+                "test -p ordid-core --lib --release --locked --target-dir target/loom \
+                 generator::engine::model"
+            )
+        );
+        let flags = models.get_envs().find(|(name, _)| *name == "RUSTFLAGS");
+        assert_eq!(
+            flags.and_then(|(_, flags)| flags),
+            Some("--cfg loom".as_ref())
+        );
+    }
 
     #[test]
     fn a_package_replaces_the_workspace() {
