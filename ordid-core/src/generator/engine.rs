@@ -501,7 +501,10 @@ fn too_large(cut: Cut, asked: u64, policy: Policy) -> Error {
     Error::new(ErrorKind::ReservationTooLarge { asked, max })
 }
 
-#[cfg(all(test, loom))]
+// Two attributes, not `all(..)`: Clippy knows a test module by `cfg(test)` alone.
+#[cfg(test)]
+#[cfg(loom)]
 mod model;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests;

@@ -184,5 +184,6 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> ExactSizeIterator
 {
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests;

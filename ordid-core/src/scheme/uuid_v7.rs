@@ -181,5 +181,6 @@ impl KeyType for Uuid {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests;

@@ -98,7 +98,8 @@ impl ProcessWide for UuidV7SubMillis {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests {
     use super::*;
     use crate::{clock::ManualClock, entropy::SeededEntropy, generator::Generator};

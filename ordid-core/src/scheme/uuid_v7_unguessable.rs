@@ -95,7 +95,8 @@ impl ProcessWide for UuidV7Unguessable {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests {
     use super::*;
     use crate::{

@@ -72,7 +72,7 @@ impl Entropy for ModelEntropy {
     fn next_u64(&self) -> Result<u64, Error> {
         let drawn = self.drawn.fetch_add(1, SeqCst);
         let word = self.thread << 32 | (drawn / 2 + 1);
-        Ok(if drawn % 2 == 0 { word } else { !word })
+        Ok(if drawn.is_multiple_of(2) { word } else { !word })
     }
 
     fn fill(&self, _: &mut [u32]) -> Result<(), Error> {
@@ -357,6 +357,8 @@ fn a_clock_followed_beside_claims_repeats_nothing() {
             |worker| {
                 worker.shared.clock.set(START - 100);
                 worker.take(1);
+                // Over the same milliseconds again.
+                worker.shared.clock.set(START);
                 worker.take(1);
             },
             |worker| {
