@@ -245,5 +245,6 @@ impl<G: fmt::Debug> fmt::Debug for Lease<G> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests;
