@@ -32,7 +32,6 @@ pub struct Lease<G> {
 }
 
 /// What is left of a block of slots.
-#[derive(Debug)]
 struct Block {
     /// The next slot. From `until` on there is none.
     next: Cell<u64>,
@@ -240,8 +239,7 @@ impl<G: fmt::Debug> fmt::Debug for Lease<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lease")
             .field("generator", &self.generator)
-            .field("block", &self.block)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -168,3 +168,22 @@ fn a_frozen_clock_wastes_no_slots_ahead_of_it() {
     }
     assert!(local.try_generate().unwrap_err().is_overflow());
 }
+
+/// What a log may show of a generator must not tell its next keys.
+#[test]
+fn debug_texts_keep_the_secret() {
+    let generator = scripted(Policy::DEFAULT);
+    let lease = generator.lease();
+    next(&lease);
+    let secret = generator.claim(1).unwrap().secret;
+    let reserved = generator.reserve(3).unwrap();
+    // Without the entropy, which is a test's.
+    for text in [format!("{lease:?}"), format!("{reserved:?}")] {
+        let text = text.split("entropy").next().unwrap();
+        assert!(
+            !secret.iter().any(|word| text.contains(&word.to_string())),
+            "{text}"
+        );
+    }
+    assert_eq!(format!("{reserved:?}"), "Reserved { left: 3, .. }");
+}
