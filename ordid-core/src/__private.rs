@@ -69,10 +69,10 @@ pub fn eq<K: KeyType>(left: K, right: K) -> bool {
     left.to_raw() == right.to_raw()
 }
 
-/// Body of a key type's `Ord`: the order of the scheme, which is the raw key's for all so far.
+/// Body of a key type's `Ord`: the order of the scheme.
 #[inline]
 pub fn cmp<K: KeyType>(left: K, right: K) -> Ordering {
-    left.to_raw().cmp(&right.to_raw())
+    K::Scheme::cmp(&left.to_raw(), &right.to_raw())
 }
 
 /// Body of a key type's `Hash`.
@@ -87,7 +87,7 @@ pub fn hash<K: KeyType, H: Hasher>(key: K, state: &mut H) {
 ///
 /// Only what the formatter returns.
 pub fn fmt_display<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    key.to_raw().write_text(K::PREFIX, f)
+    K::Scheme::write_text(key.to_raw(), K::PREFIX, f)
 }
 
 /// Body of a key type's `Debug`: `OrderId(ord_01h455vb4pex5vsknk084sn02q)`.
@@ -111,7 +111,7 @@ pub fn fmt_debug<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Result 
 ///
 /// Text that is not canonical, or whose value is not of the scheme.
 pub fn parse<K: KeyType>(text: &str) -> Result<K, Error> {
-    K::from_raw(K::Raw::parse_text(K::PREFIX, text)?)
+    K::from_raw(K::Scheme::parse_text(K::PREFIX, text)?)
 }
 
 /// Returns the parent's key where a parent field is of the entity's own key type.

@@ -8,11 +8,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, ErrorKind};
 
+mod scale;
 #[cfg(feature = "std")]
 mod system;
 #[cfg(feature = "tsc")]
 mod tsc;
 
+pub use scale::{Moment, TimeScale};
 #[cfg(feature = "std")]
 pub use system::{CoarseClock, SystemClock};
 #[cfg(feature = "tsc")]

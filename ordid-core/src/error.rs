@@ -23,10 +23,25 @@ pub(crate) enum ErrorKind {
         expected: &'static str,
         found: String,
     },
+    /// A part does not fit its field.
+    Field {
+        scheme: &'static str,
+        field: &'static str,
+        value: u128,
+        bits: u32,
+    },
+    /// A raw value cannot be turned into another form.
+    Conversion(String),
+    /// The scheme cannot do what was asked.
+    Unsupported(String),
+    /// The generator's node belongs to the process that was forked.
+    Forked { scheme: &'static str },
     /// The clock went back further than the policy allows.
     Rollback { behind_millis: u64, max_millis: u64 },
     /// A time does not fit the layout.
     TimestampRange { millis: u64, max_millis: u64 },
+    /// The clock reads a time before the layout's first.
+    BeforeScale { millis: u64, epoch_millis: i64 },
     /// A time before 1970.
     #[cfg(feature = "std")]
     BeforeEpoch,
@@ -46,6 +61,31 @@ pub(crate) enum ErrorKind {
 impl Error {
     pub(crate) fn new(kind: ErrorKind) -> Self {
         Self(Box::new(kind))
+    }
+
+    /// A part of a key that has more bits than its field.
+    pub(crate) fn field(
+        scheme: &'static str,
+        field: &'static str,
+        value: impl Into<u128>,
+        bits: u32,
+    ) -> Self {
+        Self::new(ErrorKind::Field {
+            scheme,
+            field,
+            value: value.into(),
+            bits,
+        })
+    }
+
+    /// A conversion that would lose something: say what, and which one does not.
+    pub(crate) fn conversion(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Conversion(message.into()))
+    }
+
+    /// A function that a scheme cannot have: say why, and what to use instead.
+    pub(crate) fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unsupported(message.into()))
     }
 
     pub(crate) fn parse(message: impl Into<String>) -> Self {
@@ -84,15 +124,34 @@ impl Error {
         matches!(*self.0, ErrorKind::Parse(_))
     }
 
-    /// Returns whether a raw value was not of the key type's scheme (version or variant).
+    /// Returns whether a raw value was not of the key type's scheme (version or variant), or a part
+    /// did not fit its field.
     pub fn is_layout(&self) -> bool {
-        matches!(*self.0, ErrorKind::Layout { .. })
+        matches!(*self.0, ErrorKind::Layout { .. } | ErrorKind::Field { .. })
+    }
+
+    /// Returns whether a value could not be converted without loss.
+    pub fn is_conversion(&self) -> bool {
+        matches!(*self.0, ErrorKind::Conversion(_))
+    }
+
+    /// Returns whether a scheme cannot do what was asked of it.
+    pub fn is_unsupported(&self) -> bool {
+        matches!(*self.0, ErrorKind::Unsupported(_))
+    }
+
+    /// Returns whether a generator with a node of its own was used in the child of a fork: the node
+    /// is the parent's.
+    pub fn is_forked(&self) -> bool {
+        matches!(*self.0, ErrorKind::Forked { .. })
     }
 
     /// Returns whether the clock stood in the way: it went back too far, or its time does not fit.
     pub fn is_clock(&self) -> bool {
         match *self.0 {
-            ErrorKind::Rollback { .. } | ErrorKind::TimestampRange { .. } => true,
+            ErrorKind::Rollback { .. }
+            | ErrorKind::TimestampRange { .. }
+            | ErrorKind::BeforeScale { .. } => true,
             #[cfg(feature = "std")]
             ErrorKind::BeforeEpoch => true,
             _ => false,
@@ -127,7 +186,24 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            ErrorKind::Parse(message) | ErrorKind::HighWater(message) => f.write_str(message),
+            ErrorKind::Parse(message)
+            | ErrorKind::HighWater(message)
+            | ErrorKind::Conversion(message)
+            | ErrorKind::Unsupported(message) => f.write_str(message),
+            ErrorKind::Field {
+                scheme,
+                field,
+                value,
+                bits,
+            } => write!(
+                f,
+                "{field} {value} does not fit: scheme {scheme} has {bits} bits for it"
+            ),
+            ErrorKind::Forked { scheme } => write!(
+                f,
+                "the process was forked: the node of this {scheme} generator is the parent's; make \
+                 a generator with a node of the child's own"
+            ),
             #[cfg(feature = "unit-of-work")]
             ErrorKind::Plan(message) => f.write_str(message),
             ErrorKind::Layout {
@@ -152,6 +228,14 @@ impl fmt::Display for Error {
             ErrorKind::TimestampRange { millis, max_millis } => write!(
                 f,
                 "timestamp {millis} ms does not fit: the layout ends at {max_millis} ms since \
+                 1970-01-01"
+            ),
+            ErrorKind::BeforeScale {
+                millis,
+                epoch_millis,
+            } => write!(
+                f,
+                "timestamp {millis} ms does not fit: the layout begins at {epoch_millis} ms since \
                  1970-01-01"
             ),
             #[cfg(feature = "std")]

@@ -19,9 +19,8 @@ pub(crate) mod sync;
 #[cfg(feature = "std")]
 mod with_high_water_mark;
 
-use engine::Cut;
 pub use lease::{Leasable, Lease};
-pub use ordered::{OrderedGenerator, Reserved, Slotted};
+pub use ordered::{OrderedGenerator, Reserved, Slot, Slotted};
 #[cfg(all(feature = "std", not(loom)))]
 pub use process::{ProcessReserved, ProcessWide};
 #[cfg(feature = "std")]
@@ -130,12 +129,6 @@ impl Policy {
             Rollback::WaitThenError { .. } => self.ahead_millis() + self.rollback.max_millis(),
             _ => self.hold_millis(),
         }
-    }
-
-    /// The most keys that one reservation can claim.
-    pub(crate) const fn max_reservation(self, cut: Cut) -> u64 {
-        let millis = self.ahead_millis();
-        (if millis == 0 { 1 } else { millis }).saturating_mul(cut.slots())
     }
 }
 

@@ -5,7 +5,7 @@
 //! which comparison rules they rise.
 
 use alloc::{format, string::String};
-use core::{fmt, hash::Hash};
+use core::{cmp::Ordering, fmt, hash::Hash};
 
 use uuid::{Uuid, Variant};
 
@@ -92,6 +92,32 @@ pub trait Scheme: Sized + 'static {
 
     /// Returns the time in the key, if the scheme embeds one.
     fn timestamp(raw: &Self::Raw) -> Option<Timestamp>;
+
+    /// Compares two raw keys in the scheme's order: the order in which they were made. It is the
+    /// raw keys' own unless the scheme puts its time elsewhere than first.
+    #[inline]
+    fn cmp(left: &Self::Raw, right: &Self::Raw) -> Ordering {
+        left.cmp(right)
+    }
+
+    /// Writes the one canonical text of a key: the raw key's own unless the scheme has another, or
+    /// the TypeID form where there is a prefix.
+    ///
+    /// # Errors
+    ///
+    /// Only what the formatter returns.
+    fn write_text(raw: Self::Raw, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        raw.write_text(prefix, f)
+    }
+
+    /// Reads what [`write_text`](Self::write_text) wrote, and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// Any other text gives an error that [`is_parse`](Error::is_parse).
+    fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self::Raw, Error> {
+        Self::Raw::parse_text(prefix, text)
+    }
 }
 
 /// A scheme whose keys rise where the database compares bytes.

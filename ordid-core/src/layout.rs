@@ -1,5 +1,7 @@
 //! Byte permutations and comparison rules: facts about bytes, with no key and no database.
 
+pub mod guid;
+
 /// How a column's stored values are compared, as one rule over the bytes of the 128-bit value in
 /// network order.
 ///
@@ -14,6 +16,12 @@ pub enum Comparison {
     /// MariaDB's `UUID` type: values of versions 1 to 5 compare by their segments from the last to
     /// the first, others byte by byte. See [`mariadb_uuid_sort_key`].
     MariaDbUuid,
+    /// SQL Server's `uniqueidentifier`: bytes 10 to 15 of the wire order first. See
+    /// [`guid::sql_server_sort_key`].
+    SqlServer,
+    /// Byte by byte over .NET's wire order ([`guid::swap`]): Oracle's `RAW(16)` and MySQL's
+    /// `BINARY(16)` where .NET programs write `Guid.ToByteArray` into them.
+    DotNetBytes,
 }
 
 impl Comparison {
@@ -21,6 +29,26 @@ impl Comparison {
         match self {
             Self::Bytes => 1,
             Self::MariaDbUuid => 2,
+            Self::SqlServer => 4,
+            Self::DotNetBytes => 8,
+        }
+    }
+
+    /// All rules.
+    pub const ALL: [Self; 4] = [
+        Self::Bytes,
+        Self::MariaDbUuid,
+        Self::SqlServer,
+        Self::DotNetBytes,
+    ];
+
+    /// Returns the bytes whose `memcmp` is the rule's order, of a value in network order.
+    pub const fn sort_key(self, bytes: &[u8; 16]) -> [u8; 16] {
+        match self {
+            Self::Bytes => *bytes,
+            Self::MariaDbUuid => mariadb_uuid_sort_key(bytes),
+            Self::SqlServer => guid::sql_server_sort_key(bytes),
+            Self::DotNetBytes => guid::swap(bytes),
         }
     }
 
@@ -29,6 +57,8 @@ impl Comparison {
         match self {
             Self::Bytes => "compares byte by byte from the first",
             Self::MariaDbUuid => "compares UUIDs of versions 1 to 5 from the last segment",
+            Self::SqlServer => "compares bytes 10 to 15 first",
+            Self::DotNetBytes => "compares the byte order of .NET's `Guid.ToByteArray`",
         }
     }
 }
@@ -42,6 +72,8 @@ impl Orders {
     pub const NONE: Self = Self(0);
     /// Ordered under [`Comparison::Bytes`] alone.
     pub const BYTES: Self = Self(Comparison::Bytes.bit());
+    /// Ordered under [`Comparison::SqlServer`] alone.
+    pub const SQL_SERVER: Self = Self(Comparison::SqlServer.bit());
 
     /// Returns the set with one rule more.
     #[must_use]

@@ -5,14 +5,16 @@
 //! version  | 32 bits: entropy epoch | 31 bits: count of renewals | 1 bit: renewal under way |
 //! ```
 //!
-//! (How many bits the index has is the layout's choice, [`Cut`]; if the layout keeps fractions of a
-//! millisecond, they are the upper bits of the index.)
+//! (What is called a millisecond here is the layout's unit of time, and how many bits the index has
+//! is its choice too, [`Cut`]; if the layout keeps fractions of a unit, they are the upper bits of
+//! the index.)
 //!
 //! `state` is the next free slot. A reservation of `n` slots adds `n` to it; the first one of a
 //! millisecond moves it there by a compare-and-swap to the slot of now plus `n`; and a full
-//! millisecond carries into the next one by the addition itself. So slots rise strictly over all threads whatever the clock does, and what
-//! remains to decide is how far the slots may be *ahead* of the clock: because it stepped back
-//! ([`Rollback`]), or because the counter ran over ([`Overflow`]).
+//! millisecond carries into the next one by the addition itself. So slots rise strictly over all
+//! threads whatever the clock does, and what remains to decide is how far the slots may be *ahead*
+//! of the clock: because it stepped back ([`Rollback`]), or because the counter ran over
+//! ([`Overflow`]).
 //!
 //! The 42-bit counter of a UUID v7 does not fit beside the time in one word. So each millisecond's
 //! random start is not stored but computed: a keyed PRF of the millisecond, under a secret that
@@ -32,43 +34,54 @@ use core::{fmt, time::Duration};
 
 use super::{Events, Overflow, Policy, Rollback, observe, sync::*};
 use crate::{
-    clock::{Clock, Timestamp},
+    clock::{Clock, TimeScale, Timestamp},
     entropy::Entropy,
     error::{Error, ErrorKind},
 };
 
-/// How often a full counter is waited for before the wait is given up.
-const MAX_PAUSES: u64 = 100;
+/// How often a full counter is waited for at least before the wait is given up.
+const MIN_PAUSES: u64 = 100;
 /// One pause while a policy waits.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// How a layout cuts a slot into time and index.
+///
+/// Time is in units of the layout's ticks, or of two to the power of `fraction_bits` of them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cut {
-    /// Bits below the milliseconds.
+    /// What the layout counts.
+    pub(crate) scale: TimeScale,
+    /// Bits of these ticks.
+    pub(crate) tick_bits: u32,
+    /// Bits below the unit of time.
     pub(crate) index_bits: u32,
-    /// The upper bits of these that are a fraction of the millisecond, taken from the clock.
+    /// The upper bits of these that the clock gives.
     pub(crate) fraction_bits: u32,
 }
 
 impl Cut {
-    /// Slots of one millisecond.
+    /// Slots of one unit of time.
     pub(crate) const fn slots(self) -> u64 {
         1 << self.index_bits
     }
 
-    /// The last millisecond with slots. A clock beyond it is read as this. It is not quite the
-    /// last that fits, so that no slot's successor is zero.
-    pub(crate) const fn max_millis(self) -> u64 {
-        let bits = 64 - self.index_bits;
-        if bits < 48 {
-            (1 << bits) - 2
+    /// The last unit of time with slots. Where the layout has later ones than the state has room
+    /// for, it is not quite the last that fits, so that no slot's successor is zero.
+    pub(crate) const fn max_time(self) -> u64 {
+        if self.saturates() {
+            (1 << (64 - self.index_bits)) - 2
         } else {
-            (1 << 48) - 1
+            (1 << (self.tick_bits - self.fraction_bits)) - 1
         }
     }
 
-    /// Returns millisecond and index of a slot.
+    /// Whether the state ends before the layout does, centuries from now. A clock beyond it is then
+    /// read as the last unit; where the layout itself ends, such a clock is an error.
+    const fn saturates(self) -> bool {
+        self.tick_bits + self.counter_bits() >= 64
+    }
+
+    /// Returns time and index of a slot.
     #[inline]
     pub(crate) const fn split(self, slot: u64) -> (u64, u64) {
         (slot >> self.index_bits, slot & (self.slots() - 1))
@@ -81,15 +94,80 @@ impl Cut {
 
     /// Returns the first slot of the present.
     #[inline]
-    pub(crate) fn now(self, clock: &impl Clock) -> u64 {
-        if self.fraction_bits == 0 {
-            return clock.now().as_unix_millis().min(self.max_millis()) << self.index_bits;
+    pub(crate) fn now(self, clock: &impl Clock) -> Result<u64, Refusal> {
+        if self.scale.is_fine() {
+            let (timestamp, nanos) = clock.now_with_nanos();
+            self.at(timestamp, nanos.min(999_999))
+        } else {
+            self.at(clock.now(), 0)
         }
-        let (timestamp, nanos) = clock.now_with_nanos();
-        let fraction = (u64::from(nanos) << self.fraction_bits) / 1_000_000;
-        let fraction = fraction.min((1 << self.fraction_bits) - 1);
-        timestamp.as_unix_millis().min(self.max_millis()) << self.index_bits
-            | fraction << self.counter_bits()
+    }
+
+    /// Returns the first slot of a time.
+    #[inline]
+    pub(crate) const fn at(self, timestamp: Timestamp, nanos: u32) -> Result<u64, Refusal> {
+        let Some(ticks) = self.scale.ticks_at(timestamp.as_unix_millis(), nanos) else {
+            return Err(Refusal::BeforeEpoch);
+        };
+        if ticks >> self.fraction_bits > self.max_time() {
+            if self.saturates() {
+                return Ok(self.max_time() << self.index_bits);
+            }
+            return Err(Refusal::Exhausted);
+        }
+        Ok(ticks << self.counter_bits())
+    }
+
+    /// Returns the millisecond in which a unit of time begins.
+    pub(crate) const fn timestamp(self, time: u64) -> Timestamp {
+        self.scale.timestamp_at(time << self.fraction_bits)
+    }
+
+    /// Returns the error of a time after the last unit.
+    pub(crate) fn out_of_time(self, timestamp: Timestamp) -> Error {
+        Error::new(ErrorKind::TimestampRange {
+            millis: timestamp.as_unix_millis(),
+            max_millis: self.timestamp(self.max_time()).as_unix_millis(),
+        })
+    }
+
+    /// Returns a span of milliseconds in units of time, rounded down.
+    const fn units(self, millis: u64) -> u64 {
+        self.scale.ticks_in(millis) >> self.fraction_bits
+    }
+
+    /// Returns a span of time in milliseconds, rounded up.
+    const fn millis(self, units: u64) -> u64 {
+        self.scale
+            .millis_in(units.saturating_mul(1 << self.fraction_bits))
+    }
+
+    /// How often a full counter is waited for before the wait is given up: for two units of time, or
+    /// longer.
+    const fn max_pauses(self) -> u64 {
+        let unit = self.millis(2);
+        if unit > MIN_PAUSES { unit } else { MIN_PAUSES }
+    }
+
+    /// How far the counter may carry keys ahead of the clock.
+    const fn ahead(self, policy: Policy) -> u64 {
+        self.units(policy.ahead_millis())
+    }
+
+    /// How far ahead of the clock keys are simply made.
+    const fn hold(self, policy: Policy) -> u64 {
+        self.units(policy.hold_millis())
+    }
+
+    /// Whether the policy makes keys that are so far ahead of the clock.
+    pub(crate) const fn holds(self, ahead: u64, policy: Policy) -> bool {
+        ahead <= self.hold(policy)
+    }
+
+    /// The most keys that one reservation can claim.
+    pub(crate) const fn max_reservation(self, policy: Policy) -> u64 {
+        let units = self.ahead(policy);
+        (if units == 0 { 1 } else { units }).saturating_mul(self.slots())
     }
 }
 
@@ -129,15 +207,31 @@ enum Renewal {
     Follow,
 }
 
-enum Refusal {
-    /// The clock is this many milliseconds behind, further than the policy holds.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The clock is so much behind, further than the policy holds.
     Behind(u64),
-    /// The counter ran over into a millisecond that the policy does not allow yet.
+    /// The counter ran over into a unit of time that the policy does not allow yet.
     Overflow(u64),
-    /// No time is left before the year 2527.
+    /// No time is left in the layout.
     Exhausted,
+    /// The clock reads a time before the layout's first.
+    BeforeEpoch,
     /// Another thread moved the state.
     Raced,
+}
+
+impl Refusal {
+    /// Returns the error of a clock whose reading the layout has no time for.
+    pub(crate) fn of_clock(&self, cut: Cut, timestamp: Timestamp) -> Error {
+        match self {
+            Self::BeforeEpoch => Error::new(ErrorKind::BeforeScale {
+                millis: timestamp.as_unix_millis(),
+                epoch_millis: cut.scale.epoch_unix_millis(),
+            }),
+            _ => cut.out_of_time(timestamp),
+        }
+    }
 }
 
 impl Engine {
@@ -168,6 +262,11 @@ impl Engine {
         }
     }
 
+    /// Whether the secret is of this epoch: not before the first use, nor after a fork.
+    pub(crate) fn is_of(&self, epoch: u32) -> bool {
+        epoch_of(self.renewed.0.version.load(Ordering::Acquire)) == epoch
+    }
+
     /// Claims `count` consecutive slots in this epoch of the entropy.
     #[inline]
     pub(crate) fn reserve(
@@ -179,7 +278,7 @@ impl Engine {
         entropy: &impl Entropy,
         policy: Policy,
     ) -> Result<Slots, Error> {
-        if count > policy.max_reservation(cut) {
+        if count > cut.max_reservation(policy) {
             return Err(too_large(cut, count, policy));
         }
         match self.reserve_at_once(cut, count, epoch, clock, policy) {
@@ -231,25 +330,27 @@ impl Engine {
                     // A renewal came between: the slots are given up, never used under two secrets.
                 }
                 Err(Refusal::Raced) => {}
-                Err(Refusal::Exhausted) => match policy.rollback {
-                    Rollback::HoldThenFollow { .. } => {
+                Err(refusal @ Refusal::BeforeEpoch) => {
+                    return Err(refusal.of_clock(cut, clock.now()));
+                }
+                Err(refusal @ Refusal::Exhausted) => match policy.rollback {
+                    Rollback::HoldThenFollow { .. } if cut.saturates() => {
                         self.renew(cut, version, epoch, Renewal::Follow, clock, entropy)?;
                     }
-                    Rollback::HoldThenError { .. } | Rollback::WaitThenError { .. } => {
-                        return Err(Error::new(ErrorKind::TimestampRange {
-                            millis: cut.max_millis() + 1,
-                            max_millis: cut.max_millis(),
-                        }));
+                    _ => {
+                        let next = cut.timestamp(cut.max_time() + 1);
+                        return Err(refusal.of_clock(cut, next.max(clock.now())));
                     }
                 },
-                Err(Refusal::Behind(behind_millis)) => {
+                Err(Refusal::Behind(behind)) => {
+                    let behind_millis = cut.millis(behind);
                     let max_millis = policy.rollback.max_millis();
                     match policy.rollback {
                         Rollback::HoldThenFollow { .. } => {
                             self.renew(cut, version, epoch, Renewal::Follow, clock, entropy)?;
                         }
                         Rollback::WaitThenError { .. }
-                            if behind_millis - policy.ahead_millis()
+                            if behind_millis.saturating_sub(policy.ahead_millis())
                                 <= max_millis - clock_pauses =>
                         {
                             // Counted, so that a clock that stands still is an error in the end.
@@ -267,19 +368,17 @@ impl Engine {
                         }
                     }
                 }
-                Err(Refusal::Overflow(millis)) => {
+                Err(Refusal::Overflow(time)) => {
                     let give_up =
-                        policy.overflow == Overflow::Error || counter_pauses == MAX_PAUSES;
+                        policy.overflow == Overflow::Error || counter_pauses == cut.max_pauses();
                     if give_up {
                         return Err(Error::new(ErrorKind::CounterOverflow {
-                            timestamp: Timestamp::saturating_from_unix_millis(
-                                millis.saturating_sub(1),
-                            ),
+                            timestamp: cut.timestamp(time.saturating_sub(1)),
                         }));
                     }
                     counter_pauses += 1;
                     self.renewed.0.counter_waits.fetch_add(1, Ordering::Relaxed);
-                    observe::counter_wait(millis);
+                    observe::counter_wait(cut.timestamp(time).as_unix_millis());
                     clock.pause(PAUSE);
                 }
             }
@@ -287,7 +386,7 @@ impl Engine {
     }
 
     /// Moves the state on by `count` slots, at least one and at most
-    /// [`Policy::max_reservation`], and returns the first.
+    /// [`Cut::max_reservation`], and returns the first.
     #[inline]
     fn claim(
         &self,
@@ -299,7 +398,7 @@ impl Engine {
         // The state is read before the clock: a thread that sleeps between the two then finds the
         // clock later than the state, never earlier, and does not take itself for a rollback.
         let state = self.state.0.load(Ordering::Acquire);
-        let now = cut.now(clock);
+        let now = cut.now(clock)?;
         let within = |first: u64| (first.wrapping_add(count - 1) ^ now) >> cut.index_bits == 0;
         // Nearly all keys: the state is already in the clock's millisecond, so no thread has to
         // win a race against another. Where threads ran over the millisecond between the two
@@ -326,9 +425,9 @@ impl Engine {
         }
     }
 
-    /// Goes on above this millisecond.
-    pub(crate) fn start_above(&self, cut: Cut, millis: u64) {
-        let next = millis.saturating_add(1).min(cut.max_millis());
+    /// Goes on above this unit of time.
+    pub(crate) fn start_above(&self, cut: Cut, time: u64) {
+        let next = time.saturating_add(1).min(cut.max_time());
         // Not index 0, which is where a counter that ran over would stand.
         let slot = next << cut.index_bits | 1;
         self.state.0.fetch_max(slot, Ordering::AcqRel);
@@ -378,6 +477,9 @@ impl Engine {
             yield_now();
             return Ok(());
         }
+        // Asked here for its error alone: what counts is the clock's time when the state is moved.
+        cut.now(clock)
+            .map_err(|refusal| refusal.of_clock(cut, clock.now()))?;
         let secret = [entropy.next_u64()?, entropy.next_u64()?];
         let count = (seen >> 1) & 0x7fff_ffff;
         let busy = version(epoch, count + 1) | 1;
@@ -395,16 +497,17 @@ impl Engine {
             return Ok(());
         }
         let moved = self.put(&self.state.0, busy, |state| {
-            let now = cut.now(clock);
+            // A clock that the layout has no time for will be refused by the claim.
+            let now = cut.now(clock).unwrap_or(state);
             if renewal == Renewal::Follow {
                 return now;
             }
-            // A new secret starts a new millisecond: inside the old one its counter could be lower.
+            // A new secret starts a new unit of time: inside the old one its counter could be lower.
             let next = cut
                 .split(state)
                 .0
                 .saturating_add(u64::from(state != 0))
-                .min(cut.max_millis());
+                .min(cut.max_time());
             (next << cut.index_bits).max(now).max(state)
         });
         let Some((before, after)) = moved else {
@@ -412,7 +515,8 @@ impl Engine {
         };
         if renewal == Renewal::Follow {
             renewed.followed.fetch_add(1, Ordering::Relaxed);
-            observe::followed(cut.split(before).0, cut.split(after).0);
+            let at = |slot| cut.timestamp(cut.split(slot).0).as_unix_millis();
+            observe::followed(at(before), at(after));
         }
         renewed.renewals.fetch_add(1, Ordering::Relaxed);
         observe::renewed(epoch);
@@ -457,17 +561,17 @@ impl fmt::Debug for Engine {
     }
 }
 
-/// Decides about a claim that is not all in the clock's millisecond.
+/// Decides about a claim that is not all in the clock's unit of time.
 #[cold]
 fn judge(cut: Cut, first: u64, count: u64, now: u64, policy: Policy) -> Result<(), Refusal> {
-    let (millis, index) = cut.split(first);
+    let (time, index) = cut.split(first);
     let now = cut.split(now).0;
     // Behind only where the clock was followed meanwhile, which `confirm` will find.
-    let ahead = millis.saturating_sub(now);
-    let (hold, allowed) = (policy.hold_millis(), policy.ahead_millis());
+    let ahead = time.saturating_sub(now);
+    let (hold, allowed) = (cut.hold(policy), cut.ahead(policy));
     if ahead > 0 && index == 0 && ahead > allowed && ahead <= hold.saturating_add(1) {
-        // The counter has just run over into this millisecond (or a renewal chose it).
-        return Err(Refusal::Overflow(millis));
+        // The counter has just run over into this unit (or a renewal chose it).
+        return Err(Refusal::Overflow(time));
     }
     if ahead > hold {
         return Err(Refusal::Behind(ahead));
@@ -476,10 +580,10 @@ fn judge(cut: Cut, first: u64, count: u64, now: u64, policy: Policy) -> Result<(
         return Err(Refusal::Exhausted);
     };
     let last = cut.split(end - 1).0;
-    if last > cut.max_millis() {
+    if last > cut.max_time() {
         return Err(Refusal::Exhausted);
     }
-    if last > millis && last.saturating_sub(now) > allowed {
+    if last > time && last.saturating_sub(now) > allowed {
         return Err(Refusal::Overflow(last));
     }
     Ok(())
@@ -503,7 +607,7 @@ const fn is_stable(version: u64, epoch: u32) -> bool {
 
 #[cold]
 fn too_large(cut: Cut, asked: u64, policy: Policy) -> Error {
-    let max = policy.max_reservation(cut);
+    let max = cut.max_reservation(policy);
     Error::new(ErrorKind::ReservationTooLarge { asked, max })
 }
 

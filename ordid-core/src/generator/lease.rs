@@ -5,7 +5,7 @@ use core::{cell::Cell, fmt};
 use super::{
     Events, Generator, OrderedGenerator, Reserved, Slotted,
     engine::Slots,
-    ordered::{cut_of, draw_of, seed_of},
+    ordered::{Slot, cut_of, draw_of, identity_of, seed_of},
 };
 use crate::{
     clock::{Clock, Timestamp},
@@ -35,15 +35,16 @@ pub struct Lease<G> {
 struct Block {
     /// The next slot. From `until` on there is none.
     next: Cell<u64>,
-    /// Where the block ends, or its first millisecond if that is earlier.
+    /// Where the block ends, or its first unit of time if that is earlier.
     until: Cell<u64>,
     /// Where the block ends.
     end: Cell<u64>,
-    /// The start of the count in the millisecond of `next`.
+    /// The start of the count in the unit of time of `next`.
     seed: Cell<u64>,
     secret: Cell<[u64; 2]>,
     /// Whose the block is: a fork leaves it to the parent.
     epoch: Cell<u32>,
+    identity: Cell<u64>,
 }
 
 impl Block {
@@ -56,6 +57,7 @@ impl Block {
             seed: Cell::new(0),
             secret: Cell::new([0; 2]),
             epoch: Cell::new(0),
+            identity: Cell::new(0),
         }
     }
 
@@ -64,17 +66,18 @@ impl Block {
         self.end.set(slots.first + count);
         self.secret.set(slots.secret);
         self.epoch.set(slots.epoch);
+        self.identity.set(identity_of::<S>(slots.secret));
         self.enter::<S>(slots.first);
     }
 
-    /// Goes on at a slot, in the millisecond that it is in.
+    /// Goes on at a slot, in the unit of time that it is in.
     fn enter<S: Slotted>(&self, slot: u64) {
         let cut = cut_of::<S>();
-        let (millis, _) = cut.split(slot);
+        let (time, _) = cut.split(slot);
         self.next.set(slot);
         self.until
-            .set(self.end.get().min((millis + 1) << cut.index_bits));
-        self.seed.set(seed_of::<S>(self.secret.get(), millis));
+            .set(self.end.get().min((time + 1) << cut.index_bits));
+        self.seed.set(seed_of::<S>(self.secret.get(), time));
     }
 
     /// Gives the rest up.
@@ -101,8 +104,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-impl<S, C, E> sealed::Sealed for OrderedGenerator<S, C, E> {}
-impl<S, C, E> sealed::Sealed for &OrderedGenerator<S, C, E> {}
+impl<S: Slotted, C, E> sealed::Sealed for OrderedGenerator<S, C, E> {}
+impl<S: Slotted, C, E> sealed::Sealed for &OrderedGenerator<S, C, E> {}
 
 impl<S: Slotted, C: Clock, E: Entropy> Leasable for OrderedGenerator<S, C, E> {
     type Scheme = S;
@@ -145,10 +148,15 @@ impl<G: Leasable> Lease<G> {
     /// Makes the key of a slot of the block, and goes on to the next one.
     #[inline]
     fn take(&self, slot: u64, random: u64) -> Generated<G::Scheme> {
-        let (millis, index) = cut_of::<G::Scheme>().split(slot);
+        let (time, index) = cut_of::<G::Scheme>().split(slot);
         self.block.next.set(slot + 1);
-        let count = self.block.seed.get() + index;
-        Generated::new(G::Scheme::encode(millis, count, random))
+        Generated::new(G::Scheme::encode(Slot {
+            time,
+            count: self.block.seed.get() + index,
+            identity: self.block.identity.get(),
+            random,
+            node: self.generator().node(),
+        }))
     }
 
     /// The block is at its end, not of this time, or not of this process.
@@ -183,10 +191,12 @@ impl<G: Leasable> Lease<G> {
     fn is_held(&self, slot: u64) -> bool {
         let cut = cut_of::<G::Scheme>();
         let generator = self.generator();
-        let now = cut.now(generator.clock());
+        let Ok(now) = cut.now(generator.clock()) else {
+            return false;
+        };
         let ahead = cut.split(slot).0.checked_sub(cut.split(now).0);
         slot >> cut.counter_bits() >= now >> cut.counter_bits()
-            && ahead.is_some_and(|ahead| ahead <= generator.policy().hold_millis())
+            && ahead.is_some_and(|ahead| cut.holds(ahead, generator.policy()))
     }
 }
 
@@ -204,7 +214,9 @@ impl<G: Leasable> Generator for Lease<G> {
         let (epoch, random) = draw_of::<G::Scheme>(generator.entropy())?;
         let slot = self.block.next.get();
         // Of the clock's unit of time, neither older nor ahead: then no policy has a say.
-        let fresh = (slot ^ cut.now(generator.clock())) >> cut.counter_bits() == 0;
+        let fresh = cut
+            .now(generator.clock())
+            .is_ok_and(|now| (slot ^ now) >> cut.counter_bits() == 0);
         if fresh && slot < self.block.until.get() && epoch == self.block.epoch.get() {
             return Ok(self.take(slot, random));
         }

@@ -3,14 +3,14 @@
 use core::fmt;
 
 use super::{
-    Events, Generator, Lease, Policy,
+    Events, Generator, Lease, Policy, Rollback,
     engine::{Cut, Engine, Slots},
     sync::const_unless_loom,
 };
 #[cfg(feature = "std")]
 use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
-    clock::{Clock, Timestamp},
+    clock::{Clock, TimeScale, Timestamp},
     entropy::Entropy,
     error::{Error, ErrorKind},
     key::{Generated, Scheme},
@@ -23,45 +23,90 @@ pub(crate) const PIECE: usize = 65_536;
 
 /// A scheme whose keys are the slots of one count, in order: what [`OrderedGenerator`] makes.
 ///
-/// A slot is a millisecond and an index in it; where [`FRACTION_BITS`](Self::FRACTION_BITS) is not
-/// zero, the upper bits of the index are a fraction of the millisecond. The scheme puts the slot
-/// into a key, with random bits below.
+/// A slot is a time and an index in it; where [`FRACTION_BITS`](Self::FRACTION_BITS) is not zero,
+/// the upper bits of the index are ticks of the clock too. The scheme puts the slot into a key,
+/// with random bits below.
 pub trait Slotted: Scheme {
-    /// Bits of the index: two to the power of them are the keys of one millisecond. 16 to 20.
+    /// What tells this generator's keys from another's where random bits do not: a worker's number,
+    /// a shard. `()` for schemes that need none.
+    type Node: Copy + fmt::Debug + Send + Sync + 'static;
+
+    /// From when, and in which ticks, the layout counts time.
+    const SCALE: TimeScale = TimeScale::UNIX_MILLIS;
+    /// Bits of these ticks in the layout.
+    const TICK_BITS: u32 = 48;
+    /// Bits of the index: two to the power of them are the keys of one unit of time. At most 24.
     const INDEX_BITS: u32;
-    /// The upper bits of the index that are a fraction of the millisecond.
+    /// The upper bits of the index that are ticks: the unit of time is two to the power of them.
     const FRACTION_BITS: u32 = 0;
-    /// Random bits of a millisecond's first count, the same for all keys of the millisecond;
-    /// at most 63.
+    /// Random bits of the count's start in each unit of time, the same for all keys of the unit; at
+    /// most 63.
     const SEED_BITS: u32;
     /// Fresh random bits of each key; at most 64.
     const RANDOM_BITS: u32;
+    /// Whether keys carry the generator's [`identity`](Slot::identity).
+    const IDENTITY: bool = false;
+    /// Whether a new secret makes other keys, by seed, identity or random bits. A scheme whose keys
+    /// are told apart by time, count and node alone says `false`: its generators never follow a
+    /// clock back, since they would repeat, and refuse to work in the child of a fork.
+    const RENEWS: bool = true;
 
-    /// Puts the fields into their places.
-    ///
-    /// `millis` since 1970 has 48 bits. `count` is the millisecond's seed plus the slot's index.
-    /// `random` has [`RANDOM_BITS`](Self::RANDOM_BITS).
-    fn encode(millis: u64, count: u64, random: u64) -> Self::Raw;
+    /// Puts the fields of a slot into their places.
+    fn encode(slot: Slot<Self::Node>) -> Self::Raw;
+}
+
+/// The fields of a key that a generator makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Slot<N> {
+    /// Units of time: ticks of [`Slotted::SCALE`], or two to the power of
+    /// [`Slotted::FRACTION_BITS`] of them.
+    pub time: u64,
+    /// The seed of the unit of time, plus the slot's index.
+    pub count: u64,
+    /// 64 random bits that the generator keeps until a fork, or until it follows a clock back. Zero
+    /// unless [`Slotted::IDENTITY`].
+    pub identity: u64,
+    /// [`Slotted::RANDOM_BITS`] fresh random bits.
+    pub random: u64,
+    /// The generator's node.
+    pub node: N,
 }
 
 pub(super) const fn cut_of<S: Slotted>() -> Cut {
-    const { assert!(S::INDEX_BITS >= 16 && S::INDEX_BITS <= 20 && S::FRACTION_BITS < S::INDEX_BITS) };
+    const { assert!(S::INDEX_BITS <= 24 && S::FRACTION_BITS <= S::INDEX_BITS) };
+    const { assert!(S::FRACTION_BITS < S::TICK_BITS && S::TICK_BITS < 64) };
     const { assert!(S::SEED_BITS < 64 && S::RANDOM_BITS <= 64) };
     Cut {
+        scale: S::SCALE,
+        tick_bits: S::TICK_BITS,
         index_bits: S::INDEX_BITS,
         fraction_bits: S::FRACTION_BITS,
     }
 }
 
-/// Returns the seed of a millisecond: a PRF of it under the shared secret.
-pub(super) fn seed_of<S: Slotted>(secret: [u64; 2], millis: u64) -> u64 {
-    use core::hash::Hasher as _;
+/// Returns the seed of a unit of time: a PRF of it under the shared secret.
+pub(super) fn seed_of<S: Slotted>(secret: [u64; 2], time: u64) -> u64 {
     if S::SEED_BITS == 0 {
         return 0;
     }
+    prf(secret, time) >> (64 - S::SEED_BITS)
+}
+
+/// Returns what the secret's generator is known by. No unit of time is `u64::MAX`.
+pub(super) fn identity_of<S: Slotted>(secret: [u64; 2]) -> u64 {
+    if S::IDENTITY {
+        prf(secret, u64::MAX)
+    } else {
+        0
+    }
+}
+
+fn prf(secret: [u64; 2], input: u64) -> u64 {
+    use core::hash::Hasher as _;
     let mut hasher = siphasher::sip::SipHasher13::new_with_keys(secret[0], secret[1]);
-    hasher.write_u64(millis);
-    hasher.finish() >> (64 - S::SEED_BITS)
+    hasher.write_u64(input);
+    hasher.finish()
 }
 
 /// As [`seed_of`], remembered per thread: most keys are of the same millisecond as the last.
@@ -94,6 +139,9 @@ fn remembered_seed_of<S: Slotted>(secret: [u64; 2], millis: u64) -> u64 {
 /// Draws the random bits of one key, with the epoch that they are of.
 #[inline]
 pub(super) fn draw_of<S: Slotted>(entropy: &impl Entropy) -> Result<(u32, u64), Error> {
+    if S::RANDOM_BITS == 0 {
+        return Ok((entropy.epoch(), 0));
+    }
     if S::RANDOM_BITS <= 32 {
         let (epoch, word) = entropy.epoch_and_u32()?;
         Ok((epoch, u64::from(word) >> (32 - S::RANDOM_BITS)))
@@ -101,6 +149,18 @@ pub(super) fn draw_of<S: Slotted>(entropy: &impl Entropy) -> Result<(u32, u64), 
         let (epoch, words) = entropy.epoch_and_u64()?;
         Ok((epoch, words >> (64 - S::RANDOM_BITS)))
     }
+}
+
+/// Returns the process's number, to tell a child from its parent.
+#[cfg(feature = "std")]
+fn process() -> u32 {
+    std::process::id()
+}
+
+/// Without `std` there is no fork that it could know of.
+#[cfg(not(feature = "std"))]
+const fn process() -> u32 {
+    0
 }
 
 /// The one way a key type's infallible functions end without a key.
@@ -116,15 +176,17 @@ pub(super) fn no_key(error: &Error) -> ! {
 /// share one order, [`lease`](Self::lease) gives each a block of the count, and
 /// [`into_local`](Self::into_local) makes it the generator of one thread.
 #[derive(Debug)]
-pub struct OrderedGenerator<S, C, E> {
+pub struct OrderedGenerator<S: Slotted, C, E> {
     engine: Engine,
     clock: C,
     entropy: E,
     policy: Policy,
-    scheme: core::marker::PhantomData<fn() -> S>,
+    node: S::Node,
+    /// The process that the node is of; 0 for schemes that may be used in any.
+    process: u32,
 }
 
-impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
+impl<S: Slotted<Node = ()>, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     const_unless_loom! {
         /// Makes a generator of its own order.
         pub fn new(clock: C, entropy: E, policy: Policy) -> Self {
@@ -133,9 +195,47 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
                 clock,
                 entropy,
                 policy,
-                scheme: core::marker::PhantomData,
+                node: (),
+                process: 0,
             }
         }
+    }
+}
+
+impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
+    /// Makes a generator with a node of its own: no other generator may have the same at the same
+    /// time.
+    ///
+    /// Where keys are told apart by the node alone (its scheme's documentation says so), a clock is
+    /// never followed back: [`Rollback::HoldThenFollow`] is taken for
+    /// [`Rollback::HoldThenError`]. And the child of a fork gets errors that
+    /// [`is_forked`](Error::is_forked), whatever it asks for: the node is its parent's.
+    pub fn with_node(node: S::Node, clock: C, entropy: E, policy: Policy) -> Self {
+        let rollback = match policy.rollback {
+            Rollback::HoldThenFollow { max } if !S::RENEWS => Rollback::HoldThenError { max },
+            rollback => rollback,
+        };
+        Self {
+            engine: Engine::new(),
+            clock,
+            entropy,
+            policy: Policy { rollback, ..policy },
+            node,
+            process: if S::RENEWS { 0 } else { process() },
+        }
+    }
+
+    /// Returns the generator's node.
+    pub fn node(&self) -> S::Node {
+        self.node
+    }
+
+    /// Refuses to go on where the node is another process's.
+    fn check_process(&self) -> Result<(), Error> {
+        if !S::RENEWS && self.process != process() {
+            return Err(Error::new(ErrorKind::Forked { scheme: S::NAME }));
+        }
+        Ok(())
     }
 
     /// Goes on above a key of an earlier run, whatever the clock reads.
@@ -184,8 +284,10 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     ///
     /// As [`start_above`](Self::start_above).
     pub fn start_after(&self, newest: Timestamp) -> Result<(), Error> {
-        let now = self.clock.now().as_unix_millis();
-        let behind_millis = newest.as_unix_millis().saturating_sub(now);
+        let cut = cut_of::<S>();
+        let behind_millis = newest
+            .as_unix_millis()
+            .saturating_sub(self.clock.now().as_unix_millis());
         let max_millis = self.policy.most_millis();
         // One less, because the first key is in the millisecond after.
         if behind_millis > 0 && behind_millis >= max_millis {
@@ -194,14 +296,14 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
                 max_millis,
             }));
         }
-        if newest.as_unix_millis() >= cut_of::<S>().max_millis() {
-            return Err(Error::new(ErrorKind::TimestampRange {
-                millis: newest.as_unix_millis(),
-                max_millis: cut_of::<S>().max_millis(),
-            }));
+        let slot = cut
+            .at(newest, 999_999)
+            .map_err(|refusal| refusal.of_clock(cut, newest))?;
+        let (time, _) = cut.split(slot);
+        if time >= cut.max_time() {
+            return Err(cut.out_of_time(newest));
         }
-        self.engine
-            .start_above(cut_of::<S>(), newest.as_unix_millis());
+        self.engine.start_above(cut, time);
         Ok(())
     }
 
@@ -254,14 +356,12 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
 
     #[inline]
     pub(super) fn claim_in(&self, count: u64, epoch: u32) -> Result<Slots, Error> {
-        self.engine.reserve(
-            cut_of::<S>(),
-            count,
-            epoch,
-            &self.clock,
-            &self.entropy,
-            self.policy,
-        )
+        let cut = cut_of::<S>();
+        if !S::RENEWS && !self.engine.is_of(epoch) {
+            self.check_process()?;
+        }
+        self.engine
+            .reserve(cut, count, epoch, &self.clock, &self.entropy, self.policy)
     }
 
     /// Claims slots although the policy's patience is at an end: by following the clock, as
@@ -290,10 +390,15 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
 
     /// Makes the key of a slot.
     #[inline]
-    pub(super) fn key(slots: Slots, random: u64) -> Generated<S> {
-        let (millis, index) = cut_of::<S>().split(slots.first);
-        let count = remembered_seed_of::<S>(slots.secret, millis) + index;
-        Generated::new(S::encode(millis, count, random))
+    pub(super) fn key(&self, slots: Slots, random: u64) -> Generated<S> {
+        let (time, index) = cut_of::<S>().split(slots.first);
+        Generated::new(S::encode(Slot {
+            time,
+            count: remembered_seed_of::<S>(slots.secret, time) + index,
+            identity: identity_of::<S>(slots.secret),
+            random,
+            node: self.node,
+        }))
     }
 
     #[cold]
@@ -305,12 +410,12 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
             // The random bits are of the process before.
             return self.key_of(slots);
         }
-        Ok(Self::key(slots, random))
+        Ok(self.key(slots, random))
     }
 
     /// Makes the key of a slot that was claimed before its random bits are drawn.
     pub(crate) fn key_of(&self, slots: Slots) -> Result<Generated<S>, Error> {
-        Ok(Self::key(slots, draw_of::<S>(&self.entropy)?.1))
+        Ok(self.key(slots, draw_of::<S>(&self.entropy)?.1))
     }
 
     /// Makes the keys of `slots.first..slots.first + count`.
@@ -322,26 +427,44 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     ) -> Result<(), Error> {
         let cut = cut_of::<S>();
         let mut words = [0; BATCH];
-        let words_a_key = if S::RANDOM_BITS <= 32 { 1 } else { 2 };
+        let words_a_key = S::RANDOM_BITS.div_ceil(32) as usize;
+        let identity = identity_of::<S>(slots.secret);
         let mut slot = slots.first;
         let mut left = count;
         while left > 0 {
-            let (millis, index) = cut.split(slot);
+            let (time, index) = cut.split(slot);
             let until_next = usize::try_from(cut.slots() - index).unwrap_or(usize::MAX);
-            let batch = left.min(BATCH / words_a_key).min(until_next);
+            let batch = left.min(BATCH / words_a_key.max(1)).min(until_next);
             let words = &mut words[..batch * words_a_key];
-            self.entropy.fill(words)?;
-            let first = remembered_seed_of::<S>(slots.secret, millis) + index;
-            if words_a_key == 1 {
-                for (count, &word) in (first..).zip(&*words) {
-                    let random = u64::from(word) >> (32 - S::RANDOM_BITS.min(32));
-                    put(Generated::new(S::encode(millis, count, random)));
+            if words_a_key > 0 {
+                self.entropy.fill(words)?;
+            }
+            let first = remembered_seed_of::<S>(slots.secret, time) + index;
+            let mut make = |count, random| {
+                put(Generated::new(S::encode(Slot {
+                    time,
+                    count,
+                    identity,
+                    random,
+                    node: self.node,
+                })));
+            };
+            match words_a_key {
+                0 => {
+                    for count in first..first + batch as u64 {
+                        make(count, 0);
+                    }
                 }
-            } else {
-                for (count, pair) in (first..).zip(words.chunks_exact(2)) {
-                    let random = u64::from(pair[0]) << 32 | u64::from(pair[1]);
-                    let random = random >> (64 - S::RANDOM_BITS);
-                    put(Generated::new(S::encode(millis, count, random)));
+                1 => {
+                    for (count, &word) in (first..).zip(&*words) {
+                        make(count, u64::from(word) >> (32 - S::RANDOM_BITS.min(32)));
+                    }
+                }
+                _ => {
+                    for (count, pair) in (first..).zip(words.chunks_exact(2)) {
+                        let random = u64::from(pair[0]) << 32 | u64::from(pair[1]);
+                        make(count, random >> (64 - S::RANDOM_BITS.max(1)));
+                    }
                 }
             }
             slot += batch as u64;
@@ -366,23 +489,41 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
             .engine
             .reserve_at_once(cut_of::<S>(), 1, epoch, &self.clock, self.policy)
         {
-            Some(slots) => Ok(Self::key(slots, random)),
+            Some(slots) => Ok(self.key(slots, random)),
             None => self.generate_slowly(random),
         }
     }
 
     fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<S>, Error> {
-        let count = if S::SEED_BITS == 0 {
-            0
-        } else {
-            self.entropy.next_u64()? >> (64 - S::SEED_BITS)
+        if !S::RENEWS {
+            return Err(Error::unsupported(alloc::format!(
+                "scheme {} makes no key for a given time: only its count tells keys of one time \
+                 apart; pack the parts of a key that is known to be free",
+                S::NAME
+            )));
+        }
+        let cut = cut_of::<S>();
+        let slot = cut
+            .at(timestamp, 0)
+            .map_err(|refusal| refusal.of_clock(cut, timestamp))?;
+        let (time, index) = cut.split(slot);
+        // Of its own randomness, all of it: the generator may be making keys of the same time.
+        let fresh = |wanted: bool| {
+            if wanted {
+                self.entropy.next_u64()
+            } else {
+                Ok(0)
+            }
         };
-        let random = draw_of::<S>(&self.entropy)?.1;
-        Ok(Generated::new(S::encode(
-            timestamp.as_unix_millis(),
-            count,
-            random,
-        )))
+        let identity = fresh(S::IDENTITY)?;
+        let seed = fresh(S::SEED_BITS > 0)? >> (64 - S::SEED_BITS.max(1));
+        Ok(Generated::new(S::encode(Slot {
+            time,
+            count: seed + index,
+            identity,
+            random: draw_of::<S>(&self.entropy)?.1,
+            node: self.node,
+        })))
     }
 
     fn try_fill_with(&self, count: usize, mut put: impl FnMut(Generated<S>)) -> Result<(), Error> {
@@ -417,14 +558,14 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
 }
 
 /// Keys that were claimed together, given out one by one. Those not asked for are never used.
-pub struct Reserved<'g, S, C, E> {
+pub struct Reserved<'g, S: Slotted, C, E> {
     generator: &'g OrderedGenerator<S, C, E>,
     slots: Option<Slots>,
     left: usize,
 }
 
 #[cfg(feature = "std")]
-impl<S: Slotted> Reserved<'static, S, SystemClock, ThreadEntropy> {
+impl<S: Slotted<Node = ()>> Reserved<'static, S, SystemClock, ThreadEntropy> {
     /// Claims the rest anew although the policy's patience is at an end.
     pub(crate) fn claim_or_follow(&mut self) {
         self.slots = Some(self.generator.claim_or_follow(self.left as u64));
@@ -463,7 +604,7 @@ impl<S: Slotted, C: Clock, E: Entropy> Iterator for Reserved<'_, S, C, E> {
 impl<S: Slotted, C: Clock, E: Entropy> ExactSizeIterator for Reserved<'_, S, C, E> {}
 
 /// Without the secret behind the count.
-impl<S, C, E> fmt::Debug for Reserved<'_, S, C, E> {
+impl<S: Slotted, C, E> fmt::Debug for Reserved<'_, S, C, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reserved")
             .field("left", &self.left)

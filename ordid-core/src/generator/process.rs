@@ -13,16 +13,16 @@ use crate::{
 
 /// A scheme with one generator for the process: the system's clock, the default policy, one strict
 /// order over all threads.
-pub trait ProcessWide: Slotted {
+pub trait ProcessWide: Slotted<Node = ()> {
     /// Returns the generator.
     fn process_wide() -> &'static OrderedGenerator<Self, SystemClock, ThreadEntropy>;
 }
 
 /// As [`Reserved`], for a process-wide generator, whose policy cannot fail.
 #[derive(Debug)]
-pub struct ProcessReserved<S: 'static>(Reserved<'static, S, SystemClock, ThreadEntropy>);
+pub struct ProcessReserved<S: Slotted>(Reserved<'static, S, SystemClock, ThreadEntropy>);
 
-impl<S: Slotted> Iterator for ProcessReserved<S> {
+impl<S: Slotted<Node = ()>> Iterator for ProcessReserved<S> {
     type Item = Generated<S>;
 
     /// # Panics
@@ -44,7 +44,7 @@ impl<S: Slotted> Iterator for ProcessReserved<S> {
     }
 }
 
-impl<S: Slotted> ExactSizeIterator for ProcessReserved<S> {}
+impl<S: Slotted<Node = ()>> ExactSizeIterator for ProcessReserved<S> {}
 
 impl<S: ProcessWide> StaticScheme for S {
     type Reserved = ProcessReserved<S>;

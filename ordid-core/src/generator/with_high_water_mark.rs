@@ -48,7 +48,7 @@ use crate::{
 /// # Ok::<(), ordid_core::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct WithHighWaterMark<S, C, E, M> {
+pub struct WithHighWaterMark<S: Slotted, C, E, M> {
     generator: OrderedGenerator<S, C, E>,
     mark: M,
     lead_millis: u64,
@@ -161,7 +161,7 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> Generator
 
 /// Keys that were claimed together, each given out once the mark is above it.
 #[derive(Debug)]
-pub struct Covered<'g, S, C, E, M> {
+pub struct Covered<'g, S: Slotted, C, E, M> {
     generator: &'g WithHighWaterMark<S, C, E, M>,
     keys: Reserved<'g, S, C, E>,
 }

@@ -30,11 +30,12 @@ use crate::generator::{Policy, ProcessWide};
 #[cfg(feature = "std")]
 use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
-    clock::Timestamp,
+    clock::{TimeScale, Timestamp},
     error::Error,
-    generator::{Lease, OrderedGenerator, Slotted},
+    generator::{Lease, OrderedGenerator, Slot, Slotted},
     key::{Generated, KeyType, RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::{Comparison, Orders},
+    scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits, not_of},
 };
 
 /// Lower bits of the counter, beside the variant.
@@ -67,39 +68,93 @@ impl RisesAsBytes for UuidV7 {}
 impl RisesInMariaDbUuid for UuidV7 {}
 
 impl Slotted for UuidV7 {
+    type Node = ();
+
     const INDEX_BITS: u32 = 20;
     /// The counter has one more, which begins as zero.
     const SEED_BITS: u32 = 41;
     const RANDOM_BITS: u32 = 32;
 
     #[inline]
-    fn encode(millis: u64, counter: u64, random: u64) -> Uuid {
-        let low = counter & ((1 << COUNTER_LOW_BITS) - 1);
-        let high = (millis << 16) | 0x7000 | (counter >> COUNTER_LOW_BITS);
-        Uuid::from_u64_pair(high, (0b10 << 62) | (low << 32) | random)
+    fn encode(slot: Slot<()>) -> Uuid {
+        let low = slot.count & ((1 << COUNTER_LOW_BITS) - 1);
+        let high = (slot.time << 16) | 0x7000 | (slot.count >> COUNTER_LOW_BITS);
+        Uuid::from_u64_pair(high, (0b10 << 62) | (low << 32) | slot.random)
     }
 }
 
-impl Generated<UuidV7> {
-    /// Encodes given fields: `millis` since 1970 (48 bits), the 12 bits of `rand_a` and the 62 of
-    /// `rand_b` as RFC 9562 names them. Higher bits are not looked at.
-    ///
-    /// # Example: the RFC's own vector
-    ///
-    /// ```
-    /// use ordid_core::{clock::Timestamp, key::Generated, scheme::UuidV7};
-    ///
-    /// let time = Timestamp::from_unix_millis(0x017f_22e2_79b0)?;
-    /// let key = Generated::<UuidV7>::from_parts(time, 0xcc3, 0x18c4_dc0c_0c07_398f).into_raw();
-    /// assert_eq!(key.to_string(), "017f22e2-79b0-7cc3-98c4-dc0c0c07398f");
-    /// # Ok::<(), ordid_core::Error>(())
-    /// ```
-    pub const fn from_parts(timestamp: Timestamp, rand_a: u16, rand_b: u64) -> Self {
-        let high = (timestamp.as_unix_millis() << 16) | 0x7000 | (rand_a as u64 & 0xfff);
-        Self::new(Uuid::from_u64_pair(
-            high,
-            (0b10 << 62) | (rand_b & !(0b11 << 62)),
+/// The fields of a UUID of version 7, as RFC 9562 names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// Milliseconds since 1970: 48 bits.
+    pub unix_ts_ms: u64,
+    /// 12 bits: the upper part of the counter, or a fraction of the millisecond.
+    pub rand_a: u16,
+    /// 62 bits.
+    pub rand_b: u64,
+}
+
+/// # Example: the RFC's own vector
+///
+/// ```
+/// use ordid_core::scheme::{Layout, UuidV7, uuid_v7::Parts};
+///
+/// let parts = Parts {
+///     unix_ts_ms: 0x017f_22e2_79b0,
+///     rand_a: 0xcc3,
+///     rand_b: 0x18c4_dc0c_0c07_398f,
+/// };
+/// let key = UuidV7::pack(parts)?;
+/// assert_eq!(key.to_string(), "017f22e2-79b0-7cc3-98c4-dc0c0c07398f");
+/// assert_eq!(UuidV7::unpack(&key)?, parts);
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+impl Layout for UuidV7 {
+    type Parts = Parts;
+
+    fn pack(parts: Parts) -> Result<Uuid, Error> {
+        fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
+        fits::<Self>("rand_a", parts.rand_a, 12)?;
+        fits::<Self>("rand_b", parts.rand_b, 62)?;
+        Ok(Uuid::from_u64_pair(
+            parts.unix_ts_ms << 16 | 0x7000 | u64::from(parts.rand_a),
+            0b10 << 62 | parts.rand_b,
         ))
+    }
+
+    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
+        if !Self::check(raw) {
+            return Err(not_of::<Self>(raw));
+        }
+        let (high, low) = raw.as_u64_pair();
+        Ok(Parts {
+            unix_ts_ms: high >> 16,
+            rand_a: (high & 0xfff) as u16,
+            rand_b: low & !(0b11 << 62),
+        })
+    }
+
+    fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
+        let parts = Self::unpack(raw)?;
+        let counter = u64::from(parts.rand_a) << COUNTER_LOW_BITS | parts.rand_b >> 32;
+        Ok(Inspection {
+            moment: Some(TimeScale::UNIX_MILLIS.moment_at(parts.unix_ts_ms)),
+            counter: Some(counter),
+            version: Some(7),
+            ..Inspection::of::<Self>(Certainty::Stated)
+        })
+    }
+}
+
+impl TimeOrdered for UuidV7 {
+    fn bounds_at(timestamp: Timestamp) -> Result<(Uuid, Uuid), Error> {
+        let parts = |rand_a, rand_b| Parts {
+            unix_ts_ms: timestamp.as_unix_millis(),
+            rand_a,
+            rand_b,
+        };
+        let highest = parts(0xfff, u64::MAX >> 2);
+        Ok((Self::pack(parts(0, 0))?, Self::pack(highest)?))
     }
 }
 

@@ -36,8 +36,8 @@ use crate::generator::{Policy, ProcessWide};
 #[cfg(feature = "std")]
 use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
-    clock::Timestamp,
-    generator::{OrderedGenerator, Slotted},
+    clock::{TimeScale, Timestamp},
+    generator::{OrderedGenerator, Slot, Slotted},
     key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::Orders,
     scheme::UuidV7,
@@ -67,15 +67,20 @@ impl RisesAsBytes for UuidV7SubMillis {}
 impl RisesInMariaDbUuid for UuidV7SubMillis {}
 
 impl Slotted for UuidV7SubMillis {
+    type Node = ();
+
+    const SCALE: TimeScale = TimeScale::ticks_per_millis(4_096, 1, 0);
+    const TICK_BITS: u32 = 60;
     const INDEX_BITS: u32 = 20;
     const FRACTION_BITS: u32 = 12;
     const SEED_BITS: u32 = 0;
     const RANDOM_BITS: u32 = 54;
 
     #[inline]
-    fn encode(millis: u64, index: u64, random: u64) -> Uuid {
-        let high = (millis << 16) | 0x7000 | (index >> 8);
-        Uuid::from_u64_pair(high, (0b10 << 62) | (index & 0xff) << 54 | random)
+    fn encode(slot: Slot<()>) -> Uuid {
+        let high = (slot.time << 16) | 0x7000 | (slot.count >> 8);
+        let count_low = slot.count & 0xff;
+        Uuid::from_u64_pair(high, (0b10 << 62) | count_low << 54 | slot.random)
     }
 }
 

@@ -35,7 +35,7 @@ use crate::generator::{Policy, ProcessWide};
 use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
     clock::Timestamp,
-    generator::{OrderedGenerator, Slotted},
+    generator::{OrderedGenerator, Slot, Slotted},
     key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::Orders,
     scheme::UuidV7,
@@ -65,15 +65,18 @@ impl RisesAsBytes for UuidV7Unguessable {}
 impl RisesInMariaDbUuid for UuidV7Unguessable {}
 
 impl Slotted for UuidV7Unguessable {
+    type Node = ();
+
     const INDEX_BITS: u32 = 17;
     /// The counter has one more, which begins as zero.
     const SEED_BITS: u32 = 17;
     const RANDOM_BITS: u32 = 56;
 
     #[inline]
-    fn encode(millis: u64, counter: u64, random: u64) -> Uuid {
-        let high = (millis << 16) | 0x7000 | (counter >> 6);
-        Uuid::from_u64_pair(high, (0b10 << 62) | (counter & 0x3f) << 56 | random)
+    fn encode(slot: Slot<()>) -> Uuid {
+        let high = (slot.time << 16) | 0x7000 | (slot.count >> 6);
+        let counter_low = slot.count & 0x3f;
+        Uuid::from_u64_pair(high, (0b10 << 62) | counter_low << 56 | slot.random)
     }
 }
 

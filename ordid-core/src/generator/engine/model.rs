@@ -20,6 +20,8 @@ use loom::{
 use super::*;
 
 const CUT: Cut = Cut {
+    scale: TimeScale::UNIX_MILLIS,
+    tick_bits: 48,
     index_bits: 20,
     fraction_bits: 0,
 };

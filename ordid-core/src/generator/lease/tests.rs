@@ -135,7 +135,7 @@ fn batches_are_above_the_block_and_the_next_key_above_them() {
 
 #[test]
 fn every_scheme_has_leases() {
-    fn rises<S: Slotted<Raw = uuid::Uuid>>() {
+    fn rises<S: Slotted<Raw = uuid::Uuid, Node = ()>>() {
         let clock = ManualClock::at_unix_millis(START);
         let generator = OrderedGenerator::<S, _, _>::new(clock, ThreadEntropy, Policy::DEFAULT);
         let local = generator.into_local();

@@ -36,9 +36,13 @@ fn parts_meet_the_vector_of_the_rfc() {
     let hex = |name: &str| u64::from_str_radix(vector[name].as_str().unwrap(), 16).unwrap();
     let expected: Uuid = vector["uuid"].as_str().unwrap().parse().unwrap();
     let time = Timestamp::from_unix_millis(hex("unix_ts_ms")).unwrap();
-    let rand_a = u16::try_from(hex("rand_a")).unwrap();
-    let key = Generated::<UuidV7>::from_parts(time, rand_a, hex("rand_b")).into_raw();
-    assert_eq!(key, expected);
+    let parts = Parts {
+        unix_ts_ms: hex("unix_ts_ms"),
+        rand_a: u16::try_from(hex("rand_a")).unwrap(),
+        rand_b: hex("rand_b"),
+    };
+    assert_eq!(UuidV7::pack(parts).unwrap(), expected);
+    assert_eq!(UuidV7::unpack(&expected).unwrap(), parts);
     assert_eq!(UuidV7::timestamp(&expected), Some(time));
     assert_eq!(time.as_unix_millis(), json["unix_ms"].as_u64().unwrap());
 }
@@ -247,14 +251,38 @@ fn a_policy_of_errors_is_an_error_not_a_panic() {
 
 proptest! {
     #[test]
-    fn any_parts_give_a_key_of_the_scheme(millis in 0..1_u64 << 48, rand_a: u16, rand_b: u64) {
-        let time = Timestamp::from_unix_millis(millis).unwrap();
-        let raw = Generated::<UuidV7>::from_parts(time, rand_a, rand_b).into_raw();
+    fn any_parts_give_a_key_and_come_back(
+        unix_ts_ms in 0..1_u64 << 48,
+        rand_a in 0..1_u16 << 12,
+        rand_b in 0..1_u64 << 62,
+    ) {
+        let parts = Parts { unix_ts_ms, rand_a, rand_b };
+        let raw = UuidV7::pack(parts).unwrap();
         prop_assert!(UuidV7::check(&raw));
+        prop_assert_eq!(UuidV7::unpack(&raw).unwrap(), parts);
+        let time = Timestamp::from_unix_millis(unix_ts_ms).unwrap();
         prop_assert_eq!(UuidV7::timestamp(&raw), Some(time));
-        let later = Timestamp::saturating_from_unix_millis(millis + 1);
-        if later > time {
-            prop_assert!(Generated::<UuidV7>::from_parts(later, 0, 0).into_raw() > raw);
+        let (lowest, highest) = UuidV7::bounds_at(time).unwrap();
+        prop_assert!(lowest <= raw && raw <= highest);
+        if let Ok(later) = Timestamp::from_unix_millis(unix_ts_ms + 1) {
+            prop_assert!(UuidV7::bounds_at(later).unwrap().0 > highest);
         }
     }
+}
+
+#[test]
+fn parts_that_do_not_fit_are_named() {
+    let parts = Parts {
+        unix_ts_ms: 0,
+        rand_a: 0x1000,
+        rand_b: 0,
+    };
+    let error = UuidV7::pack(parts).unwrap_err();
+    assert!(error.is_layout());
+    assert_eq!(
+        error.to_string(),
+        "rand_a 4096 does not fit: scheme uuid_v7 has 12 bits for it"
+    );
+    let error = UuidV7::unpack(&Uuid::nil()).unwrap_err();
+    assert!(error.is_layout());
 }

@@ -1,0 +1,233 @@
+//! Scales of time: from when, and in which steps, a layout counts.
+
+use super::Timestamp;
+
+const NANOS_PER_MILLI: u32 = 1_000_000;
+
+/// From when, and in which steps, a layout counts time: `ticks` of `denominator / numerator`
+/// milliseconds since an epoch.
+///
+/// # Example: the two clocks of UUID versions 1 and 7
+///
+/// ```
+/// use ordid_core::clock::TimeScale;
+///
+/// let unix_millis = 1_645_557_742_000; // 2022-02-22T19:22:22Z, RFC 9562 appendix A
+/// assert_eq!(TimeScale::UNIX_MILLIS.ticks_at(unix_millis, 0), Some(unix_millis));
+/// assert_eq!(TimeScale::GREGORIAN_TICKS.ticks_at(unix_millis, 0), Some(138_648_505_420_000_000));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeScale {
+    /// Ticks of `denominator` milliseconds.
+    numerator: u32,
+    denominator: u32,
+    /// Milliseconds since 1970 of tick 0; negative before 1970.
+    epoch_unix_millis: i64,
+}
+
+impl TimeScale {
+    /// Milliseconds since 1970-01-01: UUID version 7, ULID, push ids.
+    pub const UNIX_MILLIS: Self = Self::ticks_per_millis(1, 1, 0);
+    /// Seconds since 1970-01-01: ObjectId.
+    pub const UNIX_SECONDS: Self = Self::ticks_per_millis(1, 1_000, 0);
+    /// 100 nanoseconds since 1582-10-15, when the Gregorian calendar began: UUID versions 1 and 6
+    /// (RFC 9562 section 5.1).
+    pub const GREGORIAN_TICKS: Self = Self::ticks_per_millis(10_000, 1, -12_219_292_800_000);
+    /// 100 nanoseconds since 0001-01-01: `DateTime.Ticks` of .NET.
+    pub const DOTNET_TICKS: Self = Self::ticks_per_millis(10_000, 1, -62_135_596_800_000);
+    /// Milliseconds since 0001-01-01: `DateTime.Ticks / 10000` of .NET.
+    pub const DOTNET_MILLIS: Self = Self::ticks_per_millis(1, 1, -62_135_596_800_000);
+    /// 1/300 seconds since 1900-01-01: the steps of SQL Server's `datetime`.
+    pub const SQL_SERVER_DATETIME: Self = Self::ticks_per_millis(3, 10, -2_208_988_800_000);
+
+    /// Makes a scale of `ticks` in each `millis` milliseconds, from `epoch_unix_millis`
+    /// milliseconds after 1970-01-01T00:00:00Z, or before it where negative.
+    ///
+    /// # Panics
+    ///
+    /// If `ticks` or `millis` is zero, or `ticks` is more than a million times `millis`: a tick has
+    /// at least a nanosecond. In a `const` this is a compile error.
+    pub const fn ticks_per_millis(ticks: u32, millis: u32, epoch_unix_millis: i64) -> Self {
+        assert!(ticks > 0 && millis > 0, "a scale has ticks and a length");
+        assert!(
+            ticks as u64 <= millis as u64 * NANOS_PER_MILLI as u64,
+            "a tick has at least a nanosecond"
+        );
+        Self {
+            numerator: ticks,
+            denominator: millis,
+            epoch_unix_millis,
+        }
+    }
+
+    /// Returns when tick 0 begins, in milliseconds since 1970-01-01T00:00:00Z.
+    pub const fn epoch_unix_millis(self) -> i64 {
+        self.epoch_unix_millis
+    }
+
+    /// Returns the length of a tick in nanoseconds, rounded down where it is none exactly.
+    pub const fn tick_nanos(self) -> u64 {
+        self.denominator as u64 * NANOS_PER_MILLI as u64 / self.numerator as u64
+    }
+
+    /// Whether nanoseconds within the millisecond have a say.
+    pub(crate) const fn is_fine(self) -> bool {
+        self.numerator > 1
+    }
+
+    /// Returns the tick of a time, given in milliseconds since 1970 and the nanoseconds since that
+    /// millisecond began; `None` before the epoch, or where 64 bits end.
+    #[inline]
+    pub const fn ticks_at(self, unix_millis: u64, nanos: u32) -> Option<u64> {
+        if self.epoch_unix_millis == 0 && self.numerator == 1 && self.denominator == 1 {
+            return Some(unix_millis);
+        }
+        let Some(millis) = unix_millis.checked_add_signed(self.epoch_unix_millis.wrapping_neg())
+        else {
+            return None;
+        };
+        let numerator = self.numerator as u64;
+        let Some(whole) = millis.checked_mul(numerator) else {
+            return None;
+        };
+        let part = nanos as u64 * numerator / NANOS_PER_MILLI as u64;
+        match whole.checked_add(part) {
+            Some(ticks) => Some(ticks / self.denominator as u64),
+            None => None,
+        }
+    }
+
+    /// Returns when a tick begins, in nanoseconds since 1970-01-01T00:00:00Z, rounded up to the
+    /// nanosecond; negative before it.
+    pub const fn unix_nanos_at(self, ticks: u64) -> i128 {
+        let nanos = ticks as u128 * self.denominator as u128 * NANOS_PER_MILLI as u128;
+        let since = nanos.div_ceil(self.numerator as u128);
+        #[expect(clippy::cast_possible_wrap, reason = "64 + 32 + 20 bits")]
+        let since = since as i128;
+        since + self.epoch_unix_millis as i128 * NANOS_PER_MILLI as i128
+    }
+
+    /// Returns the moment of a tick.
+    pub const fn moment_at(self, ticks: u64) -> Moment {
+        Moment {
+            unix_nanos: self.unix_nanos_at(ticks),
+            tick_nanos: self.tick_nanos(),
+        }
+    }
+
+    /// Returns the millisecond in which a tick begins, 1970 for anything earlier.
+    pub const fn timestamp_at(self, ticks: u64) -> Timestamp {
+        self.moment_at(ticks).saturating_timestamp()
+    }
+
+    /// Returns how many ticks begin in so many milliseconds, rounded down.
+    pub(crate) const fn ticks_in(self, millis: u64) -> u64 {
+        millis.saturating_mul(self.numerator as u64) / self.denominator as u64
+    }
+
+    /// Returns the milliseconds of so many ticks, rounded up.
+    pub(crate) const fn millis_in(self, ticks: u64) -> u64 {
+        ticks
+            .saturating_mul(self.denominator as u64)
+            .div_ceil(self.numerator as u64)
+    }
+}
+
+/// A time as a key states it: when, and how finely.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment {
+    /// Nanoseconds since 1970-01-01T00:00:00Z; negative before it.
+    pub unix_nanos: i128,
+    /// The length of the tick that this is the begin of, in nanoseconds.
+    pub tick_nanos: u64,
+}
+
+impl Moment {
+    /// Returns the millisecond of the moment; `None` before 1970 and beyond 48 bits.
+    pub const fn timestamp(self) -> Option<Timestamp> {
+        let timestamp = self.saturating_timestamp();
+        let begin = timestamp.as_unix_millis() as i128 * NANOS_PER_MILLI as i128;
+        if self.unix_nanos >= begin && self.unix_nanos - begin < NANOS_PER_MILLI as i128 {
+            Some(timestamp)
+        } else {
+            None
+        }
+    }
+
+    /// Returns the millisecond of the moment, or the nearest that a [`Timestamp`] can hold.
+    pub const fn saturating_timestamp(self) -> Timestamp {
+        let millis = self.unix_nanos / NANOS_PER_MILLI as i128;
+        if millis < 0 {
+            Timestamp::MIN
+        } else if millis > Timestamp::MAX.as_unix_millis() as i128 {
+            Timestamp::MAX
+        } else {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "from 0 to 48 bits"
+            )]
+            let millis = millis as u64;
+            Timestamp::saturating_from_unix_millis(millis)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCALES: [TimeScale; 6] = [
+        TimeScale::UNIX_MILLIS,
+        TimeScale::UNIX_SECONDS,
+        TimeScale::GREGORIAN_TICKS,
+        TimeScale::DOTNET_TICKS,
+        TimeScale::DOTNET_MILLIS,
+        TimeScale::SQL_SERVER_DATETIME,
+    ];
+
+    #[test]
+    fn epochs_are_where_their_sources_say() {
+        // 2025-12-31T23:59:59.9999999Z is DateTime.Ticks 639028223999999999.
+        let millis = 1_767_225_599_999;
+        let ticks = TimeScale::DOTNET_TICKS.ticks_at(millis, 999_900);
+        assert_eq!(ticks, Some(639_028_223_999_999_999));
+        // 25,567 days from 1900 to 1970.
+        assert_eq!(
+            TimeScale::SQL_SERVER_DATETIME.ticks_at(0, 0),
+            Some(25_567 * 86_400 * 300)
+        );
+        assert_eq!(TimeScale::UNIX_SECONDS.ticks_at(1_999, 999_999), Some(1));
+    }
+
+    #[test]
+    fn a_tick_begins_in_the_tick_that_it_is() {
+        for scale in SCALES {
+            for millis in [0, 1, 999, 1_645_557_742_123, (1 << 48) - 1] {
+                for nanos in [0, 1, 456_789, 999_999] {
+                    let ticks = scale.ticks_at(millis, nanos).unwrap();
+                    let at = i128::from(millis) * 1_000_000 + i128::from(nanos);
+                    assert!(scale.unix_nanos_at(ticks) <= at, "{scale:?} {at}");
+                    assert!(at < scale.unix_nanos_at(ticks + 1), "{scale:?} {at}");
+                    // And back: the begin of a tick, to the nanosecond, is of that tick.
+                    let begin = scale.unix_nanos_at(ticks);
+                    if let Ok(begin) = u64::try_from(begin) {
+                        let nanos = u32::try_from(begin % 1_000_000).unwrap();
+                        assert_eq!(scale.ticks_at(begin / 1_000_000, nanos), Some(ticks));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn times_before_the_epoch_have_no_tick() {
+        let twitter = TimeScale::ticks_per_millis(1, 1, 1_288_834_974_657);
+        assert_eq!(twitter.ticks_at(1_288_834_974_656, 999_999), None);
+        assert_eq!(twitter.ticks_at(1_288_834_974_657, 0), Some(0));
+        assert_eq!(TimeScale::DOTNET_TICKS.ticks_at(u64::MAX, 0), None);
+        let before = TimeScale::GREGORIAN_TICKS.moment_at(0);
+        assert_eq!(before.timestamp(), None);
+        assert_eq!(before.saturating_timestamp(), Timestamp::MIN);
+    }
+}

@@ -1,0 +1,127 @@
+//! Keys taken apart and put together: what every scheme tells of a key, and what it makes of given
+//! parts.
+
+use core::fmt;
+
+use crate::{
+    clock::{Moment, Timestamp},
+    error::{Error, ErrorKind},
+    key::{RawKey as _, Scheme},
+};
+
+/// A scheme whose keys can be put together from their parts, and taken apart again.
+pub trait Layout: Scheme {
+    /// The fields of a key, named as in the scheme's source.
+    type Parts: Copy + Eq + fmt::Debug;
+
+    /// Puts a key together: the same parts give the same key, on every machine.
+    ///
+    /// # Errors
+    ///
+    /// A part that has more bits than its field gives an error that [`is_layout`](Error::is_layout)
+    /// and names the field; nothing is cut off.
+    fn pack(parts: Self::Parts) -> Result<Self::Raw, Error>;
+
+    /// Takes a key apart: [`pack`](Self::pack) of the result is the same key.
+    ///
+    /// # Errors
+    ///
+    /// A value that is not of the scheme gives an error that [`is_layout`](Error::is_layout).
+    fn unpack(raw: &Self::Raw) -> Result<Self::Parts, Error>;
+
+    /// Says what a key tells, in terms that all schemes share.
+    ///
+    /// # Errors
+    ///
+    /// As [`unpack`](Self::unpack).
+    fn inspect(raw: &Self::Raw) -> Result<Inspection, Error>;
+}
+
+/// A scheme whose keys are ordered by a time inside them.
+pub trait TimeOrdered: Layout {
+    /// Returns the lowest and the highest key that the scheme can make in a millisecond, in the
+    /// scheme's order ([`Scheme::cmp`]): the ends of a range query by time.
+    ///
+    /// Where the scheme's steps are longer than a millisecond, these are the ends of the step that
+    /// the millisecond begins in.
+    ///
+    /// # Errors
+    ///
+    /// If the time does not fit the layout; the error [`is_clock`](Error::is_clock).
+    fn bounds_at(timestamp: Timestamp) -> Result<(Self::Raw, Self::Raw), Error>;
+}
+
+/// What a key tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Inspection {
+    /// The scheme's name.
+    pub scheme: &'static str,
+    /// When the key was made, as finely as it says.
+    pub moment: Option<Moment>,
+    /// What tells this generator from others: a node, worker, machine, shard or server.
+    pub node: Option<u64>,
+    /// The count within the moment: a counter, a sequence, a clock sequence.
+    pub counter: Option<u64>,
+    /// The UUID version.
+    pub version: Option<u8>,
+    /// How surely the key is of the scheme.
+    pub certainty: Certainty,
+}
+
+impl Inspection {
+    /// Begins with nothing but the name.
+    pub(crate) const fn of<S: Scheme>(certainty: Certainty) -> Self {
+        Self {
+            scheme: S::NAME,
+            moment: None,
+            node: None,
+            counter: None,
+            version: None,
+            certainty,
+        }
+    }
+}
+
+/// How surely a value is of a scheme, rising.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Certainty {
+    /// Nothing in the value speaks against it, and nothing for it.
+    Possible,
+    /// Fixed bits or the time fit, though other schemes may fit as well.
+    Likely,
+    /// The value says so itself: version and variant, or a form that only this scheme has.
+    Stated,
+}
+
+/// The error of [`Layout::unpack`] for a value of another scheme.
+pub(crate) fn not_of<S: Scheme>(raw: &S::Raw) -> Error {
+    Error::new(ErrorKind::Layout {
+        key_type: S::NAME,
+        scheme: S::NAME,
+        expected: S::EXPECTED,
+        found: raw.describe(),
+    })
+}
+
+/// Checks that a part fits its field.
+pub(crate) fn fits<S: Scheme>(
+    field: &'static str,
+    value: impl Into<u128>,
+    bits: u32,
+) -> Result<(), Error> {
+    let value = value.into();
+    if bits < 128 && value >> bits != 0 {
+        return Err(Error::field(S::NAME, field, value, bits));
+    }
+    Ok(())
+}
+
+/// The error of a time that a layout has no tick for.
+pub(crate) fn out_of_time(timestamp: Timestamp, last: Timestamp) -> Error {
+    Error::new(ErrorKind::TimestampRange {
+        millis: timestamp.as_unix_millis(),
+        max_millis: last.as_unix_millis(),
+    })
+}
