@@ -1,0 +1,186 @@
+//! What holds for every scheme that counts: each joins by one line.
+
+use std::collections::HashSet;
+
+use crate::{
+    clock::{ManualClock, Timestamp},
+    entropy::SeededEntropy,
+    generator::{Generator, OrderedGenerator, Overflow, Policy, Rollback, Slotted},
+    key::{Generated, Scheme},
+    scheme::{Layout, TimeOrdered},
+};
+
+const START: u64 = 1_645_557_742_000;
+
+/// One test a scheme: its name, its type, and a node for its generator.
+macro_rules! laws {
+    ($($name:ident: $scheme:ty, $node:expr;)+) => {
+        $(#[test]
+        fn $name() {
+            assert_eq!(<$scheme as Scheme>::NAME, stringify!($name));
+            obeys::<$scheme>($node);
+        })+
+    };
+}
+
+laws! {
+    uuid_v7: super::UuidV7, ();
+}
+
+fn obeys<S: Slotted + TimeOrdered>(node: S::Node) {
+    keys_rise_and_come_apart::<S>(node);
+    keys_rise_while_the_clock_is_held::<S>(node);
+    a_step_back_beyond_the_bound_is_an_error::<S>(node);
+    one_seed_gives_the_same_keys::<S>(node);
+    leases_are_unique_and_rise::<S>(node);
+    ranges_by_time_meet_without_overlap::<S>();
+    keys_for_given_times_are_in_their_ranges::<S>(node);
+}
+
+type Scripted<S> = OrderedGenerator<S, ManualClock, SeededEntropy>;
+
+fn scripted<S: Slotted>(node: S::Node, seed: u64, policy: Policy) -> Scripted<S> {
+    let clock = ManualClock::at_unix_millis(START);
+    OrderedGenerator::with_node(node, clock, SeededEntropy::new(seed), policy)
+}
+
+fn rises<S: Scheme>(keys: &[S::Raw]) {
+    for pair in keys.windows(2) {
+        assert!(
+            S::cmp(&pair[0], &pair[1]).is_lt(),
+            "{} does not rise: {:?}, {:?}",
+            S::NAME,
+            pair[0],
+            pair[1]
+        );
+    }
+    let distinct: HashSet<_> = keys.iter().collect();
+    assert_eq!(distinct.len(), keys.len(), "{} repeats", S::NAME);
+}
+
+/// The lowest and highest key of a time, as a pair of it.
+fn bounds<S: TimeOrdered>(millis: u64) -> (S::Raw, S::Raw) {
+    let timestamp = Timestamp::from_unix_millis(millis).unwrap();
+    S::bounds_at(timestamp).unwrap()
+}
+
+fn is_within<S: Scheme>(raw: &S::Raw, (lowest, highest): &(S::Raw, S::Raw)) -> bool {
+    S::cmp(lowest, raw).is_le() && S::cmp(raw, highest).is_le()
+}
+
+fn keys_rise_and_come_apart<S: Slotted + TimeOrdered>(node: S::Node) {
+    let generator = scripted::<S>(node, 1, Policy::DEFAULT);
+    let mut keys = Vec::new();
+    for step in 0..400 {
+        for _ in 0..10 {
+            keys.push(generator.try_generate().unwrap().into_raw());
+        }
+        generator
+            .try_fill_with(10, |key| keys.push(key.into_raw()))
+            .unwrap();
+        let reserved = generator.reserve(5).unwrap();
+        keys.extend(reserved.map(|key| key.unwrap().into_raw()));
+        generator.clock().set_unix_millis(START + step * 3);
+        generator
+            .clock()
+            .set_nanos(u32::try_from(step).unwrap() * 2_471);
+    }
+    rises::<S>(&keys);
+    for raw in &keys {
+        assert!(S::check(raw));
+        assert!(Generated::<S>::check(*raw, S::NAME).is_ok());
+        let parts = S::unpack(raw).unwrap();
+        assert_eq!(S::pack(parts).unwrap(), *raw, "{} {parts:?}", S::NAME);
+        let inspection = S::inspect(raw).unwrap();
+        assert_eq!(inspection.scheme, S::NAME);
+        let moment = inspection.moment.expect("a scheme that counts has a time");
+        assert_eq!(moment.timestamp(), S::timestamp(raw));
+        // Within the ten seconds that the counter may run ahead.
+        let early = i128::from(START) * 1_000_000 - i128::from(moment.tick_nanos);
+        let late = i128::from(START + 11_200) * 1_000_000 + i128::from(moment.tick_nanos);
+        assert!((early..late).contains(&moment.unix_nanos), "{moment:?}");
+        struct Text<S: Scheme>(S::Raw);
+        impl<S: Scheme> std::fmt::Display for Text<S> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                S::write_text(self.0, None, f)
+            }
+        }
+        let text = Text::<S>(*raw).to_string();
+        assert_eq!(S::parse_text(None, &text).unwrap(), *raw);
+    }
+}
+
+fn keys_rise_while_the_clock_is_held<S: Slotted>(node: S::Node) {
+    let generator = scripted::<S>(node, 2, Policy::DEFAULT);
+    let mut keys = Vec::new();
+    for millis in [0, 5_000, 4_999, 1, 5_001, 5_000, 20_000] {
+        generator.clock().set_unix_millis(START + millis);
+        keys.extend((0..7).map(|_| generator.try_generate().unwrap().into_raw()));
+    }
+    rises::<S>(&keys);
+}
+
+fn a_step_back_beyond_the_bound_is_an_error<S: Slotted>(node: S::Node) {
+    let policy = Policy {
+        rollback: Rollback::ERROR,
+        overflow: Overflow::Error,
+    };
+    let generator = scripted::<S>(node, 3, policy);
+    let mut keys = vec![generator.try_generate().unwrap().into_raw()];
+    generator.clock().set_unix_millis(START - 8 * 3_600_000);
+    assert!(generator.try_generate().unwrap_err().is_clock());
+    generator.clock().set_unix_millis(START + 4_000);
+    keys.push(generator.try_generate().unwrap().into_raw());
+    rises::<S>(&keys);
+}
+
+fn one_seed_gives_the_same_keys<S: Slotted>(node: S::Node) {
+    let [left, right] = [(); 2].map(|()| {
+        let generator = scripted::<S>(node, 4, Policy::DEFAULT);
+        [(); 20].map(|()| generator.try_generate().unwrap().into_raw())
+    });
+    assert_eq!(left, right);
+}
+
+fn leases_are_unique_and_rise<S: Slotted>(node: S::Node) {
+    let generator = scripted::<S>(node, 5, Policy::DEFAULT);
+    let leases = [generator.lease(), generator.lease()];
+    let mut all = HashSet::new();
+    for lease in &leases {
+        let keys = [(); 300].map(|()| lease.try_generate().unwrap().into_raw());
+        rises::<S>(&keys);
+        all.extend(keys);
+    }
+    assert_eq!(all.len(), 600);
+}
+
+fn ranges_by_time_meet_without_overlap<S: TimeOrdered>() {
+    // A minute: longer than any scheme's step.
+    let times = [0, 60_000, 3_600_000, 86_400_000].map(|ahead| bounds::<S>(START + ahead));
+    for (lowest, highest) in &times {
+        assert!(S::cmp(lowest, highest).is_le());
+        assert!(S::check(lowest) && S::check(highest));
+    }
+    for pair in times.windows(2) {
+        assert!(S::cmp(&pair[0].1, &pair[1].0).is_lt());
+    }
+}
+
+fn keys_for_given_times_are_in_their_ranges<S: Slotted + TimeOrdered>(node: S::Node) {
+    let generator = scripted::<S>(node, 6, Policy::DEFAULT);
+    let timestamp = Timestamp::from_unix_millis(START + 123_456).unwrap();
+    let mut all = HashSet::new();
+    for _ in 0..100 {
+        match generator.generate_at(timestamp) {
+            Ok(key) => {
+                let raw = key.into_raw();
+                assert!(is_within::<S>(&raw, &bounds::<S>(START + 123_456)));
+                assert!(all.insert(raw), "{} repeats", S::NAME);
+            }
+            Err(error) => assert!(!S::RENEWS && error.is_unsupported()),
+        }
+    }
+    let made = generator.try_generate().unwrap().into_raw();
+    let at = S::timestamp(&made).unwrap().as_unix_millis();
+    assert!(is_within::<S>(&made, &bounds::<S>(at)));
+}
