@@ -6,7 +6,7 @@ use core::time::Duration;
 use crate::{
     clock::Timestamp,
     error::Error,
-    key::{Generated, Scheme},
+    key::{Generated, KeyType, Scheme},
 };
 
 pub(crate) mod engine;
@@ -43,6 +43,18 @@ pub trait Generator {
     /// When the policy says so ([`is_clock`](Error::is_clock),
     /// [`is_overflow`](Error::is_overflow)), or the operating system has no entropy.
     fn try_generate(&self) -> Result<Generated<Self::Scheme>, Error>;
+
+    /// Makes the next key, as a key type of the scheme: the way to keys of schemes whose generators
+    /// are made with a node.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_generate`](Self::try_generate).
+    fn try_generate_key<K: KeyType<Scheme = Self::Scheme, Raw = <Self::Scheme as Scheme>::Raw>>(
+        &self,
+    ) -> Result<K, Error> {
+        self.try_generate().map(K::from_generated)
+    }
 
     /// Makes a key for a given time, apart from the order of
     /// [`try_generate`](Self::try_generate).

@@ -32,6 +32,8 @@ enum Value {
     /// A type or path, which an identifier is too.
     Type(Type),
     List(TokenStream, Vec<Meta>),
+    /// `name = value(options)`.
+    Call(Ident, TokenStream, Vec<Meta>),
 }
 
 impl Meta {
@@ -42,6 +44,9 @@ impl Meta {
             Value::Lit(lit) => lit.to_token_stream(),
             Value::Type(ty) => ty.to_token_stream(),
             Value::List(tokens, _) => tokens.clone(),
+            Value::Call(name, tokens, _) => [name.to_token_stream(), tokens.clone()]
+                .into_iter()
+                .collect(),
         }
     }
 
@@ -112,15 +117,17 @@ fn meta(cx: &Ctxt, input: ParseStream<'_>) -> syn::Result<Meta> {
     }
     let name = Ident::parse_any(input)?;
     let value = if input.peek(Paren) {
-        let tokens = input.fork().parse::<TokenTree>()?.into_token_stream();
-        let inner;
-        parenthesized!(inner in input);
-        Value::List(tokens, metas(cx, &inner)?)
+        let (tokens, metas) = list(cx, input)?;
+        Value::List(tokens, metas)
     } else if input.parse::<Option<Token![=]>>()?.is_some() {
         if input.is_empty() || input.peek(Token![,]) {
             Value::Missing
         } else if input.peek(Lit) {
             Value::Lit(input.parse()?)
+        } else if input.peek(Ident::peek_any) && input.peek2(Paren) {
+            let name = Ident::parse_any(input)?;
+            let (tokens, metas) = list(cx, input)?;
+            Value::Call(name, tokens, metas)
         } else {
             Value::Type(ungrouped(input.parse()?))
         }
@@ -128,6 +135,14 @@ fn meta(cx: &Ctxt, input: ParseStream<'_>) -> syn::Result<Meta> {
         Value::None
     };
     Ok(Meta { name, value })
+}
+
+/// Parses options in parentheses, and returns their tokens too.
+fn list(cx: &Ctxt, input: ParseStream<'_>) -> syn::Result<(TokenStream, Vec<Meta>)> {
+    let tokens = input.fork().parse::<TokenTree>()?.into_token_stream();
+    let inner;
+    parenthesized!(inner in input);
+    Ok((tokens, metas(cx, &inner)?))
 }
 
 /// Takes off the invisible group around a type that came in through a `macro_rules!` fragment.
@@ -231,9 +246,40 @@ impl Reader<'_> {
 #[derive(Default)]
 pub(crate) struct KeyTypeAttrs {
     pub(crate) krate: Option<Path>,
-    pub(crate) scheme: Option<Ident>,
+    pub(crate) scheme: Option<SchemeAttr>,
     pub(crate) prefix: Option<LitStr>,
     pub(crate) adapters: Vec<Adapter>,
+}
+
+/// `uuid_v7`, or `snowflake(layout = Sonyflake)`.
+#[derive(Clone)]
+pub(crate) struct SchemeAttr {
+    pub(crate) name: Ident,
+    pub(crate) parameters: Vec<(Ident, Type)>,
+}
+
+impl SchemeAttr {
+    fn read(cx: &Ctxt, meta: &Meta) -> Option<Self> {
+        let (name, metas) = match &meta.value {
+            Value::Type(_) => (meta.ident()?.clone(), &[][..]),
+            Value::Call(name, _, metas) => (name.clone(), &metas[..]),
+            _ => return None,
+        };
+        let mut parameters: Vec<(Ident, Type)> = Vec::new();
+        for meta in metas {
+            match meta.ty() {
+                Some(_) if parameters.iter().any(|(name, _)| *name == meta.name) => {
+                    cx.error(&meta.name, format!("duplicate option `{}`", meta.name));
+                }
+                Some(ty) => parameters.push((meta.name.clone(), ty.clone())),
+                None => cx.error(
+                    meta.wrong_tokens(),
+                    format!("expected a type, as in `{} = ...`", meta.name),
+                ),
+            }
+        }
+        Some(Self { name, parameters })
+    }
 }
 
 /// An adapter to which a key type is forwarded.
@@ -271,7 +317,7 @@ impl KeyTypeAttrs {
                 // Empty is a prefix by TypeID's rules: the bare suffix.
                 reader.once(&mut read.prefix, meta, meta.text().cloned());
             } else if meta.is("scheme") {
-                reader.once(&mut read.scheme, meta, meta.ident().cloned());
+                reader.once(&mut read.scheme, meta, SchemeAttr::read(cx, meta));
             } else {
                 reader.unknown(&meta.name);
             }

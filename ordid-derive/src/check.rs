@@ -6,6 +6,7 @@ use quote::ToTokens;
 use syn::{Data, Fields, GenericParam, Type};
 
 use crate::{
+    attr::SchemeAttr,
     case::Case,
     ctxt::Ctxt,
     model::{Entity, KeyType},
@@ -13,16 +14,39 @@ use crate::{
     suggest,
 };
 
+/// Checks a scheme's name and its parameter's.
+fn scheme(cx: &Ctxt, scheme: &SchemeAttr) {
+    let Some(known) = SCHEMES.iter().find(|known| scheme.name == known.name) else {
+        let known: Vec<_> = SCHEMES.iter().map(|scheme| scheme.name).collect();
+        let name = scheme.name.to_string();
+        cx.error(&scheme.name, suggest::unknown("scheme", &name, &known));
+        return;
+    };
+    for (name, _) in &scheme.parameters {
+        match &known.parameter {
+            None => cx.error(
+                name,
+                format!(
+                    "scheme `{0}` has no options: write `scheme = {0}`",
+                    known.name
+                ),
+            ),
+            Some(parameter) if name != parameter.name => cx.error(
+                name,
+                format!(
+                    "unknown option `{name}` of scheme `{}`: write `{}`",
+                    known.name, parameter.usage
+                ),
+            ),
+            Some(_) => {}
+        }
+    }
+}
+
 /// Checks the input of `#[derive(KeyType)]`.
 pub(crate) fn key_type(cx: &Ctxt, model: &KeyType<'_>) {
-    if let Some(scheme) = &model.attrs.scheme
-        && !SCHEMES.iter().any(|known| scheme == known.name)
-    {
-        let known: Vec<_> = SCHEMES.iter().map(|scheme| scheme.name).collect();
-        cx.error(
-            scheme,
-            suggest::unknown("scheme", &scheme.to_string(), &known),
-        );
+    if let Some(scheme) = &model.attrs.scheme {
+        self::scheme(cx, scheme);
     }
     let input = model.input;
     let raw = model.scheme().raw;
@@ -101,7 +125,9 @@ fn raw_key(cx: &Ctxt, ty: &Type, model: &KeyType<'_>) {
     let is_path = match ty {
         Type::Path(ty) => ty.path.segments.last().is_some_and(|last| {
             // `crate::String` may be anything.
-            ty.path.segments.len() > 1 || !NOT_RAW.iter().any(|name| last.ident == name)
+            ty.path.segments.len() > 1
+                || last.ident == model.scheme().raw
+                || !NOT_RAW.iter().any(|name| last.ident == name)
         }),
         Type::Group(_) | Type::Macro(_) | Type::Paren(_) => true,
         _ => false,

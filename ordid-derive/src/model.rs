@@ -7,7 +7,7 @@ use crate::{
     attr::{EntityAttrs, FieldAttrs, KeyTypeAttrs, ParentAttr},
     case::Case,
     ctxt::Ctxt,
-    options::{SCHEMES, Scheme},
+    options::{DEFAULT_SCHEME, SCHEMES, Scheme},
 };
 
 /// The input of `#[derive(KeyType)]`.
@@ -26,11 +26,20 @@ impl<'a> KeyType<'a> {
 
     /// Returns the scheme; the default where the one written is not known.
     pub(crate) fn scheme(&self) -> &'static Scheme {
+        let find = |name: &str| SCHEMES.iter().find(|scheme| scheme.name == name);
         let written = self.attrs.scheme.as_ref();
-        SCHEMES
-            .iter()
-            .find(|scheme| written.is_some_and(|written| written == scheme.name))
+        written
+            .and_then(|written| find(&written.name.to_string()))
+            .or_else(|| find(DEFAULT_SCHEME))
             .unwrap_or(&SCHEMES[0])
+    }
+
+    /// Returns the type that the scheme is generic over, as it was written, if it was.
+    pub(crate) fn parameter(&self) -> Option<&Type> {
+        let parameter = self.scheme().parameter.as_ref()?;
+        let written = &self.attrs.scheme.as_ref()?.parameters;
+        let found = written.iter().find(|(name, _)| name == parameter.name);
+        found.map(|(_, ty)| ty)
     }
 
     /// Returns the field that holds the raw key, if the struct has the right shape.

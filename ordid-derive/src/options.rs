@@ -101,29 +101,38 @@ pub(crate) struct Scheme {
     pub(crate) raw: &'static str,
     /// The raw key's name in `ordid::__private`.
     pub(crate) raw_name: &'static str,
+    pub(crate) parameter: Option<Parameter>,
 }
 
-/// The schemes; the first is the default.
+/// What a scheme's type is generic over: `snowflake(layout = Sonyflake)`.
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    pub(crate) usage: &'static str,
+    /// The module in `ordid::scheme` that has the presets.
+    pub(crate) module: &'static str,
+    /// Types that are named without a path; the first is the default.
+    pub(crate) presets: &'static [&'static str],
+}
+
+const fn uuid(name: &'static str, type_name: &'static str) -> Scheme {
+    Scheme {
+        name,
+        type_name,
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+        parameter: None,
+    }
+}
+
+/// The schemes, by name.
 pub(crate) const SCHEMES: &[Scheme] = &[
-    Scheme {
-        name: "uuid_v7",
-        type_name: "UuidV7",
-        raw: "uuid::Uuid",
-        raw_name: "Uuid",
-    },
-    Scheme {
-        name: "uuid_v7_sub_millis",
-        type_name: "UuidV7SubMillis",
-        raw: "uuid::Uuid",
-        raw_name: "Uuid",
-    },
-    Scheme {
-        name: "uuid_v7_unguessable",
-        type_name: "UuidV7Unguessable",
-        raw: "uuid::Uuid",
-        raw_name: "Uuid",
-    },
+    uuid("uuid_v7", "UuidV7"),
+    uuid("uuid_v7_sub_millis", "UuidV7SubMillis"),
+    uuid("uuid_v7_unguessable", "UuidV7Unguessable"),
 ];
+
+/// The scheme of a key type that names none.
+pub(crate) const DEFAULT_SCHEME: &str = "uuid_v7";
 
 /// A crate that adapts a database library, with a macro for each engine.
 pub(crate) struct AdapterKind {

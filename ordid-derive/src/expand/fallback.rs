@@ -7,7 +7,7 @@ use syn::{Data, Type};
 
 use super::{
     Private,
-    key_type::{forward, std_impls_by_raw},
+    key_type::{forward, scheme, std_impls_by_raw},
     ordered_key::{names, with_sink},
 };
 use crate::model::{Entity, KeyType};
@@ -21,8 +21,7 @@ pub(super) fn key_type(model: &KeyType<'_>) -> TokenStream {
     let private = &Private(model.attrs.krate.as_ref());
     let ident = &model.input.ident;
     let name = ident.to_string();
-    let scheme_name = format_ident!("{}", model.scheme().type_name);
-    let scheme = quote!(#private::scheme::#scheme_name);
+    let scheme = scheme(model, private);
     let raw_name = format_ident!("{}", model.scheme().raw_name);
     let raw = quote!(#private::#raw_name);
     let std_impls = std_impls_by_raw(private, ident);

@@ -11,8 +11,7 @@ use crate::{attr::Adapter, model::KeyType};
 pub(super) fn expand(model: &KeyType<'_>, raw: &Type) -> TokenStream {
     let private = &Private(model.attrs.krate.as_ref());
     let ident = &model.input.ident;
-    let scheme_name = format_ident!("{}", model.scheme().type_name);
-    let scheme = quote!(#private::scheme::#scheme_name);
+    let scheme = scheme(model, private);
     let prefix_check = model.attrs.prefix.as_ref().map(|prefix| {
         let private = private.at(prefix.span());
         quote_spanned!(prefix.span()=> const _: () = #private::check_prefix(#prefix);)
@@ -30,6 +29,32 @@ pub(super) fn expand(model: &KeyType<'_>, raw: &Type) -> TokenStream {
         #std_impls
         #(#forwards)*
     }
+}
+
+/// Returns the scheme's type, with the type that it is generic over.
+pub(super) fn scheme(model: &KeyType<'_>, private: &Private<'_>) -> TokenStream {
+    let scheme = model.scheme();
+    let name = format_ident!("{}", scheme.type_name);
+    let Some(parameter) = &scheme.parameter else {
+        return quote!(#private::scheme::#name);
+    };
+    let module = format_ident!("{}", parameter.module);
+    let argument = match model.parameter() {
+        None => {
+            let default = format_ident!("{}", parameter.presets[0]);
+            quote!(#private::scheme::#module::#default)
+        }
+        Some(written) => {
+            let text = written.to_token_stream().to_string();
+            if parameter.presets.contains(&text.as_str()) {
+                let private = private.at(written.span());
+                quote_spanned!(written.span()=> #private::scheme::#module::#written)
+            } else {
+                written.to_token_stream()
+            }
+        }
+    };
+    quote!(#private::scheme::#name<#argument>)
 }
 
 fn key_type(
