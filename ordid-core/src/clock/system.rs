@@ -57,13 +57,15 @@ impl Clock for CoarseClock {
         // No `Duration` between, and one check for all: they would cost as much as the reading.
         const LAST_SECOND: u64 = Timestamp::MAX.as_unix_millis() / 1_000;
         let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
-        match (u64::try_from(now.tv_sec), u32::try_from(now.tv_nsec)) {
-            (Ok(seconds @ 0..LAST_SECOND), Ok(nanos)) => Timestamp::saturating_from_unix_millis(
-                seconds * 1_000 + u64::from(nanos / 1_000_000),
-            ),
-            (Ok(_), _) => Timestamp::MAX,
-            // Before 1970.
-            (Err(_), _) => Timestamp::MIN,
+        // Negative seconds, of a time before 1970, are huge ones here; nanoseconds are below 10^9.
+        let (seconds, nanos) = (now.tv_sec.cast_unsigned(), now.tv_nsec.cast_unsigned());
+        if seconds < LAST_SECOND {
+            return Timestamp(seconds * 1_000 + nanos / 1_000_000);
+        }
+        if now.tv_sec < 0 {
+            Timestamp::MIN
+        } else {
+            Timestamp::MAX
         }
     }
 

@@ -74,6 +74,14 @@ impl Cut {
         (slot >> self.index_bits, slot & (self.slots() - 1))
     }
 
+    /// Whether `count` slots from this one on are all in the clock's millisecond and not before its
+    /// present.
+    #[inline]
+    const fn is_present(self, first: u64, count: u64, now: u64) -> bool {
+        let left = self.slots() - self.split(now).1;
+        first.wrapping_sub(now) < left.saturating_sub(count - 1)
+    }
+
     /// Bits of a slot that count keys, below all time.
     pub(crate) const fn counter_bits(self) -> u32 {
         self.index_bits - self.fraction_bits
@@ -82,14 +90,22 @@ impl Cut {
     /// Returns the first slot of the present.
     #[inline]
     pub(crate) fn now(self, clock: &impl Clock) -> u64 {
+        // The last millisecond with all its fractions.
+        let last = ((self.max_millis() + 1) << self.fraction_bits) - 1;
+        self.unit(clock).min(last) << self.counter_bits()
+    }
+
+    /// Returns the present in the units that the layout has for it, milliseconds or fractions of
+    /// them, even if they are later than the last slot.
+    #[inline]
+    pub(crate) fn unit(self, clock: &impl Clock) -> u64 {
         if self.fraction_bits == 0 {
-            return clock.now().as_unix_millis().min(self.max_millis()) << self.index_bits;
+            return clock.now().as_unix_millis();
         }
         let (timestamp, nanos) = clock.now_with_nanos();
         let fraction = (u64::from(nanos) << self.fraction_bits) / 1_000_000;
         let fraction = fraction.min((1 << self.fraction_bits) - 1);
-        timestamp.as_unix_millis().min(self.max_millis()) << self.index_bits
-            | fraction << self.counter_bits()
+        timestamp.as_unix_millis() << self.fraction_bits | fraction
     }
 }
 
@@ -99,6 +115,15 @@ pub(crate) struct Slots {
     pub(crate) first: u64,
     pub(crate) secret: [u64; 2],
     pub(crate) epoch: u32,
+}
+
+/// What [`Engine::look`] found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    version: u64,
+    state: u64,
+    /// The first slot of the present.
+    now: u64,
 }
 
 pub(crate) struct Engine {
@@ -177,14 +202,30 @@ impl Engine {
         epoch: u32,
         clock: &impl Clock,
         entropy: &impl Entropy,
-        policy: Policy,
+        policy: &Policy,
     ) -> Result<Slots, Error> {
         if count > policy.max_reservation(cut) {
             return Err(too_large(cut, count, policy));
         }
-        match self.reserve_at_once(cut, count, epoch, clock, policy) {
+        let look = self.look(cut, clock);
+        match self.reserve_at_once(cut, look, count, epoch, policy) {
             Some(slots) => Ok(slots),
             None => self.reserve_slowly(cut, count, clock, entropy, policy),
+        }
+    }
+
+    /// Reads what a claim depends on. What else the caller needs it should read between this and the
+    /// claim: a processor starts no load behind an atomic addition before that is done.
+    #[inline]
+    pub(crate) fn look(&self, cut: Cut, clock: &impl Clock) -> Look {
+        let version = self.renewed.0.version.load(Ordering::Acquire);
+        // The state is read before the clock: a thread that sleeps between the two then finds the
+        // clock later than the state, never earlier, and does not take itself for a rollback.
+        let state = self.state.0.load(Ordering::Acquire);
+        Look {
+            version,
+            state,
+            now: cut.now(clock),
         }
     }
 
@@ -193,17 +234,21 @@ impl Engine {
     pub(crate) fn reserve_at_once(
         &self,
         cut: Cut,
+        look: Look,
         count: u64,
         epoch: u32,
-        clock: &impl Clock,
-        policy: Policy,
+        policy: &Policy,
     ) -> Option<Slots> {
-        let version = self.renewed.0.version.load(Ordering::Acquire);
-        if !is_stable(version, epoch) {
+        if !is_stable(look.version, epoch) {
             return None;
         }
-        let first = self.claim(cut, count, clock, policy).ok()?;
-        self.confirm(first, version, epoch)
+        let secret = self.secret();
+        let first = self.claim(cut, look, count, policy).ok()?;
+        self.is_still(look.version).then_some(Slots {
+            first,
+            secret,
+            epoch,
+        })
     }
 
     #[cold]
@@ -213,23 +258,28 @@ impl Engine {
         count: u64,
         clock: &impl Clock,
         entropy: &impl Entropy,
-        policy: Policy,
+        policy: &Policy,
     ) -> Result<Slots, Error> {
         let (mut counter_pauses, mut clock_pauses) = (0, 0);
         loop {
             let epoch = entropy.epoch();
-            let version = self.renewed.0.version.load(Ordering::Acquire);
+            let look = self.look(cut, clock);
+            let version = look.version;
             if !is_stable(version, epoch) {
                 self.renew(cut, version, epoch, Renewal::Epoch, clock, entropy)?;
                 continue;
             }
-            match self.claim(cut, count, clock, policy) {
-                Ok(first) => {
-                    if let Some(slots) = self.confirm(first, version, epoch) {
-                        return Ok(slots);
-                    }
-                    // A renewal came between: the slots are given up, never used under two secrets.
+            let secret = self.secret();
+            match self.claim(cut, look, count, policy) {
+                Ok(first) if self.is_still(version) => {
+                    return Ok(Slots {
+                        first,
+                        secret,
+                        epoch,
+                    });
                 }
+                // A renewal came between: the slots are given up, never used under two secrets.
+                Ok(_) => {}
                 Err(Refusal::Raced) => {}
                 Err(Refusal::Exhausted) => match policy.rollback {
                     Rollback::HoldThenFollow { .. } => {
@@ -289,30 +339,34 @@ impl Engine {
     /// Moves the state on by `count` slots, at least one and at most
     /// [`Policy::max_reservation`], and returns the first.
     #[inline]
-    fn claim(
-        &self,
-        cut: Cut,
-        count: u64,
-        clock: &impl Clock,
-        policy: Policy,
-    ) -> Result<u64, Refusal> {
-        // The state is read before the clock: a thread that sleeps between the two then finds the
-        // clock later than the state, never earlier, and does not take itself for a rollback.
-        let state = self.state.0.load(Ordering::Acquire);
-        let now = cut.now(clock);
-        let within = |first: u64| (first.wrapping_add(count - 1) ^ now) >> cut.index_bits == 0;
+    fn claim(&self, cut: Cut, look: Look, count: u64, policy: &Policy) -> Result<u64, Refusal> {
+        let Look { state, now, .. } = look;
         // Nearly all keys: the state is already in the clock's millisecond, so no thread has to
         // win a race against another. Where threads ran over the millisecond between the two
         // lines, slots of the next one are judged like any other; a refusal gives up a few.
-        if state >= now && within(state) {
+        if cut.is_present(state, count, now) {
             let first = self.state.0.fetch_add(count, Ordering::AcqRel);
-            if !within(first) {
+            if !cut.is_present(first, count, now) {
                 judge(cut, first, count, now, policy)?;
             }
             return Ok(first);
         }
+        self.move_on(cut, state, now, count, policy)
+    }
+
+    /// Claims the first slots of a millisecond, or some that are ahead of the clock.
+    #[cold]
+    #[inline(never)]
+    fn move_on(
+        &self,
+        cut: Cut,
+        state: u64,
+        now: u64,
+        count: u64,
+        policy: &Policy,
+    ) -> Result<u64, Refusal> {
         let first = state.max(now);
-        if !within(first) {
+        if !cut.is_present(first, count, now) {
             judge(cut, first, count, now, policy)?;
         }
         match self.state.0.compare_exchange(
@@ -334,19 +388,21 @@ impl Engine {
         self.state.0.fetch_max(slot, Ordering::AcqRel);
     }
 
-    /// Reads the secret and makes sure that it is the one the slots were claimed under.
+    /// Reads the secret, which counts only if the version is the same before and after.
     #[inline]
-    fn confirm(&self, first: u64, version: u64, epoch: u32) -> Option<Slots> {
+    fn secret(&self) -> [u64; 2] {
         let Line(renewed) = &self.renewed;
-        let secret = [
+        [
             renewed.secret[0].load(Ordering::Acquire),
             renewed.secret[1].load(Ordering::Acquire),
-        ];
-        (renewed.version.load(Ordering::Acquire) == version).then_some(Slots {
-            first,
-            secret,
-            epoch,
-        })
+        ]
+    }
+
+    /// Whether no renewal began since the version was read: then the secret that was read after it
+    /// is the one that slots were claimed under in between.
+    #[inline]
+    fn is_still(&self, version: u64) -> bool {
+        self.renewed.0.version.load(Ordering::Acquire) == version
     }
 
     /// Starts again at the clock under a new secret, for callers that must go on when the counter
@@ -459,10 +515,10 @@ impl fmt::Debug for Engine {
 
 /// Decides about a claim that is not all in the clock's millisecond.
 #[cold]
-fn judge(cut: Cut, first: u64, count: u64, now: u64, policy: Policy) -> Result<(), Refusal> {
+fn judge(cut: Cut, first: u64, count: u64, now: u64, policy: &Policy) -> Result<(), Refusal> {
     let (millis, index) = cut.split(first);
     let now = cut.split(now).0;
-    // Behind only where the clock was followed meanwhile, which `confirm` will find.
+    // Behind only where the clock was followed meanwhile, which `is_still` will find.
     let ahead = millis.saturating_sub(now);
     let (hold, allowed) = (policy.hold_millis(), policy.ahead_millis());
     if ahead > 0 && index == 0 && ahead > allowed && ahead <= hold.saturating_add(1) {
@@ -502,7 +558,7 @@ const fn is_stable(version: u64, epoch: u32) -> bool {
 }
 
 #[cold]
-fn too_large(cut: Cut, asked: u64, policy: Policy) -> Error {
+fn too_large(cut: Cut, asked: u64, policy: &Policy) -> Error {
     let max = policy.max_reservation(cut);
     Error::new(ErrorKind::ReservationTooLarge { asked, max })
 }

@@ -35,12 +35,14 @@ pub struct Lease<G> {
 struct Block {
     /// The next slot. From `until` on there is none.
     next: Cell<u64>,
-    /// Where the block ends, or its first millisecond if that is earlier.
+    /// Where the block ends, or the unit if that is earlier.
     until: Cell<u64>,
+    /// The clock's unit of time that `next` is in; see [`Cut::unit`].
+    unit: Cell<u64>,
     /// Where the block ends.
     end: Cell<u64>,
-    /// The start of the count in the millisecond of `next`.
-    seed: Cell<u64>,
+    /// What a slot of this millisecond lacks to its count, modulo 2^64.
+    to_count: Cell<u64>,
     secret: Cell<[u64; 2]>,
     /// Whose the block is: a fork leaves it to the parent.
     epoch: Cell<u32>,
@@ -52,8 +54,9 @@ impl Block {
         Self {
             next: Cell::new(0),
             until: Cell::new(0),
+            unit: Cell::new(0),
             end: Cell::new(0),
-            seed: Cell::new(0),
+            to_count: Cell::new(0),
             secret: Cell::new([0; 2]),
             epoch: Cell::new(0),
         }
@@ -67,14 +70,18 @@ impl Block {
         self.enter::<S>(slots.first);
     }
 
-    /// Goes on at a slot, in the millisecond that it is in.
+    /// Goes on at a slot, in the unit of time that it is in.
     fn enter<S: Slotted>(&self, slot: u64) {
         let cut = cut_of::<S>();
         let (millis, _) = cut.split(slot);
+        let unit = slot >> cut.counter_bits();
         self.next.set(slot);
+        self.unit.set(unit);
         self.until
-            .set(self.end.get().min((millis + 1) << cut.index_bits));
-        self.seed.set(seed_of::<S>(self.secret.get(), millis));
+            .set(self.end.get().min((unit + 1) << cut.counter_bits()));
+        let seed = seed_of::<S>(self.secret.get(), millis);
+        self.to_count
+            .set(seed.wrapping_sub(millis << cut.index_bits));
     }
 
     /// Gives the rest up.
@@ -145,21 +152,24 @@ impl<G: Leasable> Lease<G> {
     /// Makes the key of a slot of the block, and goes on to the next one.
     #[inline]
     fn take(&self, slot: u64, random: u64) -> Generated<G::Scheme> {
-        let (millis, index) = cut_of::<G::Scheme>().split(slot);
+        let (millis, _) = cut_of::<G::Scheme>().split(slot);
         self.block.next.set(slot + 1);
-        let count = self.block.seed.get() + index;
+        let count = slot.wrapping_add(self.block.to_count.get());
         Generated::new(G::Scheme::encode(millis, count, random))
     }
 
-    /// The block is at its end, not of this time, or not of this process.
+    /// Returns the slot of the next key, and random bits for it, where the block is at its end, not
+    /// of this time, or not of this process.
+    ///
+    /// Not the key, for the reason that [`OrderedGenerator`] has.
     #[cold]
     #[inline(never)]
-    fn generate_slowly(&self, epoch: u32, random: u64) -> Result<Generated<G::Scheme>, Error> {
+    fn claim_slowly(&self, epoch: u32, random: u64) -> Result<(u64, u64), Error> {
         let block = &self.block;
         let slot = block.next.get();
         if slot < block.end.get() && block.epoch.get() == epoch && self.is_held(slot) {
             block.enter::<G::Scheme>(slot);
-            return Ok(self.take(slot, random));
+            return Ok((slot, random));
         }
         block.clear();
         let generator = self.generator();
@@ -170,12 +180,14 @@ impl<G: Leasable> Lease<G> {
             Err(error) if error.is_overflow() => (generator.claim_in(1, epoch)?, 1),
             Err(error) => return Err(error),
         };
-        if slots.epoch != epoch {
+        let random = if slots.epoch == epoch {
+            random
+        } else {
             // The random bits are of the process before.
-            return generator.key_of(slots);
-        }
+            draw_of::<G::Scheme>(generator.entropy())?.1
+        };
         block.set::<G::Scheme>(slots, count);
-        Ok(self.take(slots.first, random))
+        Ok((slots.first, random))
     }
 
     /// Whether a slot is of the clock's time, or so little ahead that the policy holds it: the
@@ -200,15 +212,19 @@ impl<G: Leasable> Generator for Lease<G> {
     #[inline]
     fn try_generate(&self) -> Result<Generated<G::Scheme>, Error> {
         let generator = self.generator();
-        let cut = cut_of::<G::Scheme>();
+        // The clock before the draw: less has to be kept over the call into the system.
+        let unit = cut_of::<G::Scheme>().unit(generator.clock());
         let (epoch, random) = draw_of::<G::Scheme>(generator.entropy())?;
         let slot = self.block.next.get();
         // Of the clock's unit of time, neither older nor ahead: then no policy has a say.
-        let fresh = (slot ^ cut.now(generator.clock())) >> cut.counter_bits() == 0;
-        if fresh && slot < self.block.until.get() && epoch == self.block.epoch.get() {
-            return Ok(self.take(slot, random));
-        }
-        self.generate_slowly(epoch, random)
+        let fresh = unit == self.block.unit.get();
+        let at_once = fresh && slot < self.block.until.get() && epoch == self.block.epoch.get();
+        let (slot, random) = if at_once {
+            (slot, random)
+        } else {
+            self.claim_slowly(epoch, random)?
+        };
+        Ok(self.take(slot, random))
     }
 
     fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<G::Scheme>, Error> {
