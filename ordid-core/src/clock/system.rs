@@ -62,11 +62,7 @@ impl Clock for CoarseClock {
         if seconds < LAST_SECOND {
             return Timestamp(seconds * 1_000 + nanos / 1_000_000);
         }
-        if now.tv_sec < 0 {
-            Timestamp::MIN
-        } else {
-            Timestamp::MAX
-        }
+        end_of_time(now.tv_sec < 0)
     }
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -89,6 +85,13 @@ impl Clock for CoarseClock {
     fn now_with_nanos(&self) -> (Timestamp, u32) {
         SystemClock.now_with_nanos()
     }
+}
+
+/// What a clock beyond the timestamps reads. A function, so that it is not in the way of the others.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cold]
+fn end_of_time(past: bool) -> Timestamp {
+    if past { Timestamp::MIN } else { Timestamp::MAX }
 }
 
 #[cfg(test)]

@@ -214,8 +214,8 @@ impl Engine {
         }
     }
 
-    /// Reads what a claim depends on. What else the caller needs it should read between this and the
-    /// claim: a processor starts no load behind an atomic addition before that is done.
+    /// Reads what a claim depends on. A step of its own, so that the caller can draw its random bits
+    /// after the call into the system, over which they would have to be kept.
     #[inline]
     pub(crate) fn look(&self, cut: Cut, clock: &impl Clock) -> Look {
         let version = self.renewed.0.version.load(Ordering::Acquire);
@@ -242,13 +242,8 @@ impl Engine {
         if !is_stable(look.version, epoch) {
             return None;
         }
-        let secret = self.secret();
         let first = self.claim(cut, look, count, policy).ok()?;
-        self.is_still(look.version).then_some(Slots {
-            first,
-            secret,
-            epoch,
-        })
+        self.confirm(first, look.version, epoch)
     }
 
     #[cold]
@@ -269,17 +264,13 @@ impl Engine {
                 self.renew(cut, version, epoch, Renewal::Epoch, clock, entropy)?;
                 continue;
             }
-            let secret = self.secret();
             match self.claim(cut, look, count, policy) {
-                Ok(first) if self.is_still(version) => {
-                    return Ok(Slots {
-                        first,
-                        secret,
-                        epoch,
-                    });
+                Ok(first) => {
+                    if let Some(slots) = self.confirm(first, version, epoch) {
+                        return Ok(slots);
+                    }
+                    // A renewal came between: the slots are given up, never used under two secrets.
                 }
-                // A renewal came between: the slots are given up, never used under two secrets.
-                Ok(_) => {}
                 Err(Refusal::Raced) => {}
                 Err(Refusal::Exhausted) => match policy.rollback {
                     Rollback::HoldThenFollow { .. } => {
@@ -388,21 +379,19 @@ impl Engine {
         self.state.0.fetch_max(slot, Ordering::AcqRel);
     }
 
-    /// Reads the secret, which counts only if the version is the same before and after.
+    /// Reads the secret and makes sure that it is the one the slots were claimed under.
     #[inline]
-    fn secret(&self) -> [u64; 2] {
+    fn confirm(&self, first: u64, version: u64, epoch: u32) -> Option<Slots> {
         let Line(renewed) = &self.renewed;
-        [
+        let secret = [
             renewed.secret[0].load(Ordering::Acquire),
             renewed.secret[1].load(Ordering::Acquire),
-        ]
-    }
-
-    /// Whether no renewal began since the version was read: then the secret that was read after it
-    /// is the one that slots were claimed under in between.
-    #[inline]
-    fn is_still(&self, version: u64) -> bool {
-        self.renewed.0.version.load(Ordering::Acquire) == version
+        ];
+        (renewed.version.load(Ordering::Acquire) == version).then_some(Slots {
+            first,
+            secret,
+            epoch,
+        })
     }
 
     /// Starts again at the clock under a new secret, for callers that must go on when the counter
@@ -518,7 +507,7 @@ impl fmt::Debug for Engine {
 fn judge(cut: Cut, first: u64, count: u64, now: u64, policy: &Policy) -> Result<(), Refusal> {
     let (millis, index) = cut.split(first);
     let now = cut.split(now).0;
-    // Behind only where the clock was followed meanwhile, which `is_still` will find.
+    // Behind only where the clock was followed meanwhile, which `confirm` will find.
     let ahead = millis.saturating_sub(now);
     let (hold, allowed) = (policy.hold_millis(), policy.ahead_millis());
     if ahead > 0 && index == 0 && ahead > allowed && ahead <= hold.saturating_add(1) {
@@ -554,7 +543,9 @@ const fn is_busy(version: u64) -> bool {
 }
 
 const fn is_stable(version: u64, epoch: u32) -> bool {
-    !is_busy(version) && epoch_of(version) == epoch
+    // One comparison for both.
+    const EPOCH_AND_BUSY: u64 = (u32::MAX as u64) << 32 | 1;
+    version & EPOCH_AND_BUSY == (epoch as u64) << 32
 }
 
 #[cold]

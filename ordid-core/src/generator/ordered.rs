@@ -64,65 +64,36 @@ pub(super) fn seed_of<S: Slotted>(secret: [u64; 2], millis: u64) -> u64 {
     hasher.finish() >> (64 - S::SEED_BITS)
 }
 
-/// The last millisecond that this thread made keys in, with its seed: most keys are of the same
-/// millisecond as the last. Without `std` there is no thread to remember it.
-#[derive(Clone, Copy)]
-struct LastSeed {
-    /// The first half of the secret. It names the secret, and with it the generator and its scheme:
-    /// two that agree in 64 random bits do not happen.
-    secret: u64,
-    millis: u64,
-    seed: u64,
-}
-
-impl LastSeed {
-    const NONE: Self = Self {
-        secret: 0,
-        millis: u64::MAX,
-        seed: 0,
-    };
-
-    #[cfg(feature = "std")]
-    #[inline]
-    fn get() -> Self {
-        LAST_SEED.get()
+/// As [`seed_of`], remembered per thread: most keys are of the same millisecond as the last.
+#[cfg(feature = "std")]
+#[inline]
+fn remembered_seed_of<S: Slotted>(secret: [u64; 2], millis: u64) -> u64 {
+    use std::cell::Cell;
+    thread_local! {
+        static LAST: Cell<(u64, u64, u64)> = const { Cell::new((0, u64::MAX, 0)) };
     }
-
-    #[cfg(not(feature = "std"))]
-    fn get() -> Self {
-        Self::NONE
-    }
-
-    /// Returns the [`seed_of`] a millisecond, which is the last one if it was remembered.
-    #[inline]
-    fn or_seed_of<S: Slotted>(self, secret: [u64; 2], millis: u64) -> u64 {
-        if S::SEED_BITS == 0 {
-            return 0;
-        }
-        if self.secret == secret[0] && self.millis == millis {
-            return self.seed;
-        }
-        let [high, low] = secret;
-        Self::remember::<S>(high, low, millis)
-    }
-
     #[cold]
     #[inline(never)]
     fn remember<S: Slotted>(high: u64, low: u64, millis: u64) -> u64 {
         let seed = seed_of::<S>([high, low], millis);
-        #[cfg(feature = "std")]
-        LAST_SEED.set(Self {
-            secret: high,
-            millis,
-            seed,
-        });
+        LAST.set((high, millis, seed));
         seed
     }
+    if S::SEED_BITS == 0 {
+        return 0;
+    }
+    // The first half of a secret names it, and with it the generator and its scheme: two that
+    // agree in 64 random bits do not happen.
+    let (name, last_millis, seed) = LAST.get();
+    if name == secret[0] && last_millis == millis {
+        return seed;
+    }
+    remember::<S>(secret[0], secret[1], millis)
 }
 
-#[cfg(feature = "std")]
-std::thread_local! {
-    static LAST_SEED: core::cell::Cell<LastSeed> = const { core::cell::Cell::new(LastSeed::NONE) };
+#[cfg(not(feature = "std"))]
+fn remembered_seed_of<S: Slotted>(secret: [u64; 2], millis: u64) -> u64 {
+    seed_of::<S>(secret, millis)
 }
 
 /// Draws the random bits of one key, with the epoch that they are of.
@@ -325,9 +296,9 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
 
     /// Makes the key of a slot.
     #[inline]
-    fn key(slots: Slots, last_seed: LastSeed, random: u64) -> Generated<S> {
+    fn key(slots: Slots, random: u64) -> Generated<S> {
         let (millis, index) = cut_of::<S>().split(slots.first);
-        let count = last_seed.or_seed_of::<S>(slots.secret, millis) + index;
+        let count = remembered_seed_of::<S>(slots.secret, millis) + index;
         Generated::new(S::encode(millis, count, random))
     }
 
@@ -350,7 +321,7 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     /// Makes the key of a slot that was claimed before its random bits are drawn.
     pub(crate) fn key_of(&self, slots: Slots) -> Result<Generated<S>, Error> {
         let random = draw_of::<S>(&self.entropy)?.1;
-        Ok(Self::key(slots, LastSeed::get(), random))
+        Ok(Self::key(slots, random))
     }
 
     /// Makes the keys of `slots.first..slots.first + count`.
@@ -371,7 +342,7 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
             let batch = left.min(BATCH / words_a_key).min(until_next);
             let words = &mut words[..batch * words_a_key];
             self.entropy.fill(words)?;
-            let first = LastSeed::get().or_seed_of::<S>(slots.secret, millis) + index;
+            let first = remembered_seed_of::<S>(slots.secret, millis) + index;
             if words_a_key == 1 {
                 for (count, &word) in (first..).zip(&*words) {
                     let random = u64::from(word) >> (32 - S::RANDOM_BITS.min(32));
@@ -404,7 +375,6 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
         let look = self.engine.look(cut, &self.clock);
         // One look at the thread's state gives random bits and the epoch.
         let (epoch, random) = draw_of::<S>(&self.entropy)?;
-        let last_seed = LastSeed::get();
         let at_once = self
             .engine
             .reserve_at_once(cut, look, 1, epoch, &self.policy);
@@ -412,7 +382,7 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
             Some(slots) => (slots, random),
             None => self.claim_slowly(random)?,
         };
-        Ok(Self::key(slots, last_seed, random))
+        Ok(Self::key(slots, random))
     }
 
     fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<S>, Error> {
