@@ -10,9 +10,10 @@
 //!
 //! `state` is the next free slot. A reservation of `n` slots adds `n` to it; the first one of a
 //! millisecond moves it there by a compare-and-swap to the slot of now plus `n`; and a full
-//! millisecond carries into the next one by the addition itself. So slots rise strictly over all threads whatever the clock does, and what
-//! remains to decide is how far the slots may be *ahead* of the clock: because it stepped back
-//! ([`Rollback`]), or because the counter ran over ([`Overflow`]).
+//! millisecond carries into the next one by the addition itself. So slots rise strictly over all
+//! threads whatever the clock does, and what remains to decide is how far the slots may be *ahead*
+//! of the clock: because it stepped back ([`Rollback`]), or because the counter ran over
+//! ([`Overflow`]).
 //!
 //! The 42-bit counter of a UUID v7 does not fit beside the time in one word. So each millisecond's
 //! random start is not stored but computed: a keyed PRF of the millisecond, under a secret that
@@ -139,6 +140,9 @@ struct Renewed {
     counter_waits: AtomicU64,
     clock_waits: AtomicU64,
     renewals: AtomicU64,
+    /// The last millisecond ahead of the clock that was told of. Nothing depends on it, so the model
+    /// checker need not know it.
+    told: core::sync::atomic::AtomicU64,
 }
 
 /// A value with cache lines of its own: two, because processors fetch them in pairs.
@@ -178,6 +182,7 @@ impl Engine {
                     counter_waits: AtomicU64::new(0),
                     clock_waits: AtomicU64::new(0),
                     renewals: AtomicU64::new(0),
+                    told: core::sync::atomic::AtomicU64::new(0),
                 }),
             }
         }
@@ -312,6 +317,7 @@ impl Engine {
                     let give_up =
                         policy.overflow == Overflow::Error || counter_pauses == MAX_PAUSES;
                     if give_up {
+                        observe::overflowed(millis);
                         return Err(Error::new(ErrorKind::CounterOverflow {
                             timestamp: Timestamp::saturating_from_unix_millis(
                                 millis.saturating_sub(1),
@@ -338,7 +344,7 @@ impl Engine {
         if cut.is_present(state, count, now) {
             let first = self.state.0.fetch_add(count, Ordering::AcqRel);
             if !cut.is_present(first, count, now) {
-                judge(cut, first, count, now, policy)?;
+                self.admit(cut, first, count, now, policy)?;
             }
             return Ok(first);
         }
@@ -358,7 +364,7 @@ impl Engine {
     ) -> Result<u64, Refusal> {
         let first = state.max(now);
         if !cut.is_present(first, count, now) {
-            judge(cut, first, count, now, policy)?;
+            self.admit(cut, first, count, now, policy)?;
         }
         match self.state.0.compare_exchange(
             state,
@@ -369,6 +375,44 @@ impl Engine {
             Ok(_) => Ok(first),
             Err(_) => Err(Refusal::Raced),
         }
+    }
+
+    /// Decides about a claim that is not all in the clock's millisecond, and tells if it is ahead.
+    #[cold]
+    fn admit(
+        &self,
+        cut: Cut,
+        first: u64,
+        count: u64,
+        now: u64,
+        policy: &Policy,
+    ) -> Result<(), Refusal> {
+        judge(cut, first, count, now, policy)?;
+        let (millis, index) = cut.split(first);
+        let newest = cut.split(first + (count - 1)).0;
+        let ahead = newest.saturating_sub(cut.split(now).0);
+        let entered = index == 0 || newest > millis;
+        // A key in a millisecond that the counter did not enter by itself is held: the clock stepped
+        // back. By one only, it may be that of another processor.
+        if ahead < if entered { 1 } else { 2 } {
+            return Ok(());
+        }
+        // Told once a millisecond that keys carry: a held clock stays in one. If the counter runs
+        // on to the next meanwhile, that is told as what it is, and the keys in it are explained.
+        if self
+            .renewed
+            .0
+            .told
+            .swap(newest, core::sync::atomic::Ordering::Relaxed)
+            != newest
+        {
+            if entered {
+                observe::advanced(ahead);
+            } else {
+                observe::held(ahead);
+            }
+        }
+        Ok(())
     }
 
     /// Goes on above this millisecond.

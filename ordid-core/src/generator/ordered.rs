@@ -96,16 +96,28 @@ fn remembered_seed_of<S: Slotted>(secret: [u64; 2], millis: u64) -> u64 {
     seed_of::<S>(secret, millis)
 }
 
+/// Random words of one key.
+const fn words_a_key<S: Slotted>() -> usize {
+    if S::RANDOM_BITS <= 32 { 1 } else { 2 }
+}
+
+/// Cuts the random bits of a key out of its words, the first of them above.
+#[inline]
+const fn cut_random<S: Slotted>(words: u64) -> u64 {
+    let drawn = if words_a_key::<S>() == 1 { 32 } else { 64 };
+    words >> (drawn - S::RANDOM_BITS)
+}
+
 /// Draws the random bits of one key, with the epoch that they are of.
 #[inline]
 pub(super) fn draw_of<S: Slotted>(entropy: &impl Entropy) -> Result<(u32, u64), Error> {
-    if S::RANDOM_BITS <= 32 {
+    let (epoch, words) = if words_a_key::<S>() == 1 {
         let (epoch, word) = entropy.epoch_and_u32()?;
-        Ok((epoch, u64::from(word) >> (32 - S::RANDOM_BITS)))
+        (epoch, u64::from(word))
     } else {
-        let (epoch, words) = entropy.epoch_and_u64()?;
-        Ok((epoch, words >> (64 - S::RANDOM_BITS)))
-    }
+        entropy.epoch_and_u64()?
+    };
+    Ok((epoch, cut_random::<S>(words)))
 }
 
 /// The one way a key type's infallible functions end without a key.
@@ -333,7 +345,7 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     ) -> Result<(), Error> {
         let cut = cut_of::<S>();
         let mut words = [0; BATCH];
-        let words_a_key = if S::RANDOM_BITS <= 32 { 1 } else { 2 };
+        let words_a_key = words_a_key::<S>();
         let mut slot = slots.first;
         let mut left = count;
         while left > 0 {
@@ -343,17 +355,15 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
             let words = &mut words[..batch * words_a_key];
             self.entropy.fill(words)?;
             let first = remembered_seed_of::<S>(slots.secret, millis) + index;
-            if words_a_key == 1 {
-                for (count, &word) in (first..).zip(&*words) {
-                    let random = u64::from(word) >> (32 - S::RANDOM_BITS.min(32));
-                    put(Generated::new(S::encode(millis, count, random)));
-                }
-            } else {
-                for (count, pair) in (first..).zip(words.chunks_exact(2)) {
-                    let random = u64::from(pair[0]) << 32 | u64::from(pair[1]);
-                    let random = random >> (64 - S::RANDOM_BITS);
-                    put(Generated::new(S::encode(millis, count, random)));
-                }
+            for (count, words) in (first..).zip(words.chunks_exact(words_a_key)) {
+                let words = words
+                    .iter()
+                    .fold(0, |above, &word| above << 32 | u64::from(word));
+                put(Generated::new(S::encode(
+                    millis,
+                    count,
+                    cut_random::<S>(words),
+                )));
             }
             slot += batch as u64;
             left -= batch;
