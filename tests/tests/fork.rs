@@ -3,6 +3,7 @@
 //! Peers that keep their random state over a fork repeat up to 14,000 of these 16,000 keys.
 
 use std::{
+    collections::HashSet,
     io::Read as _,
     sync::{
         Arc,
@@ -15,11 +16,15 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 use ordid::{
     Error, KeyType,
-    clock::{CoarseClock, ManualClock, SystemClock, Timestamp},
+    clock::{Clock, CoarseClock, ManualClock, SystemClock, Timestamp, TscClock},
     entropy::ThreadEntropy,
-    generator::{Generator, Policy, Rollback, WithHighWaterMark},
+    generator::{Generator, OrderedGenerator, Policy, Rollback, Slotted, WithHighWaterMark},
     high_water::HighWaterMark,
-    scheme::{UuidV7, uuid_v7::UuidV7Generator},
+    key::Scheme,
+    scheme::{
+        UuidV7, uuid_v7::UuidV7Generator, uuid_v7_sub_millis::UuidV7SubMillisGenerator,
+        uuid_v7_unguessable::UuidV7UnguessableGenerator,
+    },
     uuid::Uuid,
 };
 use ordid_file::MarkFile;
@@ -32,7 +37,7 @@ fn main() {
     let mut arguments = Arguments::from_args();
     // One after the other, on the main thread: a child should be a copy of this test alone.
     arguments.test_threads = Some(1);
-    let tests: [(&str, fn()); 10] = [
+    let tests: [(&str, fn()); 13] = [
         ("eight_children_of_2000_keys_share_none", eight_children),
         (
             "sixty_four_children_of_100000_keys_share_none",
@@ -54,6 +59,9 @@ fn main() {
         ("a_reservation_open_over_a_fork_is_the_parents", reservation),
         ("a_mark_file_open_over_a_fork_is_the_parents", mark_file),
         ("leases_open_over_a_fork_are_the_parents", leases),
+        ("children_share_no_unguessable_key", unguessable),
+        ("children_share_no_key_of_fractions", sub_millis),
+        ("children_of_a_counter_clock_share_none", counter_clock),
         (
             "a_killed_process_with_an_older_clock_goes_on_above_its_keys",
             killed_and_restarted,
@@ -61,9 +69,11 @@ fn main() {
     ];
     let trials = tests
         .map(|(name, test)| {
+            let no_counter = name.contains("counter_clock") && TscClock::new().is_none();
             Trial::test(name, move || {
                 std::panic::catch_unwind(test).map_err(|_| Failed::from("see above"))
             })
+            .with_ignored_flag(no_counter)
         })
         .into();
     libtest_mimic::run(&arguments, trials).exit();
@@ -79,8 +89,14 @@ fn keys(count: usize) -> Vec<u8> {
     keys.into_iter().flat_map(Uuid::into_bytes).collect()
 }
 
-/// Counts the keys of all answers, and fails if two are the same.
+/// Counts the keys of all answers, and fails if two are the same, or two counters.
 fn distinct(answers: impl IntoIterator<Item = Vec<u8>>) -> usize {
+    // The top 96 bits too: without the 32 random ones the counters must differ by themselves.
+    distinct_in(answers, &[16, 12])
+}
+
+/// Counts the keys of all answers, and fails if two have the same first so many bytes.
+fn distinct_in(answers: impl IntoIterator<Item = Vec<u8>>, lengths: &[usize]) -> usize {
     let mut keys: Vec<[u8; 16]> = Vec::new();
     for answer in answers {
         let (answer, rest) = answer.as_chunks();
@@ -93,9 +109,14 @@ fn distinct(answers: impl IntoIterator<Item = Vec<u8>>) -> usize {
             .filter(|pair| pair[0][..bytes] == pair[1][..bytes])
             .count()
     };
-    assert_eq!(repeated(16), 0, "repeated keys of {}", keys.len());
-    // The top 96 bits too: without the 32 random ones the counters must differ by themselves.
-    assert_eq!(repeated(12), 0, "repeated counters of {}", keys.len());
+    for &length in lengths {
+        let keys = keys.len();
+        assert_eq!(
+            repeated(length),
+            0,
+            "repeated {length} bytes of {keys} keys"
+        );
+    }
     keys.len()
 }
 
@@ -232,7 +253,7 @@ fn mark_file() {
     assert_eq!(file.load().unwrap(), Some(time));
 }
 
-fn made_by(generator: &impl Generator<Scheme = UuidV7>, count: usize) -> Vec<u8> {
+fn made_by(generator: &impl Generator<Scheme: Scheme<Raw = Uuid>>, count: usize) -> Vec<u8> {
     let mut made = Vec::new();
     for _ in 0..count {
         made.extend(generator.try_generate().unwrap().into_raw().into_bytes());
@@ -260,6 +281,59 @@ fn leases() {
         let answers = children.into_iter().map(Child::join);
         assert_eq!(distinct(answers.chain([before, after])), 18_100);
     }
+}
+
+/// Forks while a generator is in use, by itself and in a lease, and returns all keys.
+fn forked<S, C>(generator: &OrderedGenerator<S, C, ThreadEntropy>) -> Vec<Vec<u8>>
+where
+    S: Slotted + Scheme<Raw = Uuid>,
+    C: Clock,
+{
+    let lease = generator.lease();
+    let mut answers = Vec::new();
+    for _ in 0..4 {
+        answers.push(made_by(generator, 100));
+        answers.push(made_by(&lease, 100));
+        let work = || [made_by(generator, 1_000), made_by(&lease, 1_000)].concat();
+        let children: Vec<Child> = (0..8).map(|_| fork(work)).collect();
+        answers.push(work());
+        answers.extend(children.into_iter().map(Child::join));
+    }
+    answers
+}
+
+/// As many keys as [`forked`] returns.
+const FORKED: usize = 4 * (200 + 9 * 2_000);
+
+// The counters of these two start at 17 random bits and at none, so children do meet in them. Their
+// 56 and 54 random bits must differ by themselves.
+
+fn unguessable() {
+    let keys = UuidV7UnguessableGenerator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
+    let answers = forked(&keys);
+    assert_eq!(distinct_random_parts(&answers), FORKED);
+    assert_eq!(distinct_in(answers, &[16]), FORKED);
+}
+
+fn sub_millis() {
+    let keys = UuidV7SubMillisGenerator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
+    let answers = forked(&keys);
+    assert_eq!(distinct_random_parts(&answers), FORKED);
+    assert_eq!(distinct_in(answers, &[16]), FORKED);
+}
+
+/// Counts the different last 6 bytes: of 72,800 random ones two are the same once in 100,000 runs.
+fn distinct_random_parts(answers: &[Vec<u8>]) -> usize {
+    let keys = answers.iter().flat_map(|answer| answer.as_chunks::<16>().0);
+    let parts: HashSet<&[u8]> = keys.map(|key| &key[10..]).collect();
+    parts.len()
+}
+
+/// What the parent knows of the counter's rate is the child's too, and does no harm.
+fn counter_clock() {
+    let clock = TscClock::new().expect("ignored where there is none");
+    let keys = UuidV7Generator::new(clock, ThreadEntropy, Policy::DEFAULT);
+    assert_eq!(distinct(forked(&keys)), FORKED);
 }
 
 /// A generator whose mark is in a file, with a clock that the test sets.

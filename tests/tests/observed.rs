@@ -170,7 +170,8 @@ fn ordinary_keys_are_not_observed() {
             clock.set_unix_millis(START + millis);
             keys.try_generate().unwrap();
         }
-        clock.set_unix_millis(START);
+        // A millisecond: perhaps another processor's clock.
+        clock.set_unix_millis(START + 998);
         keys.try_generate().unwrap();
     });
     assert_eq!(
@@ -179,4 +180,88 @@ fn ordinary_keys_are_not_observed() {
         "the first key's secret"
     );
     assert_eq!(told.len(), 1);
+}
+
+/// The texts of what was told at this level.
+fn texts(told: &[(Level, String)], level: Level) -> Vec<&str> {
+    let told = told.iter().filter(|(of, _)| *of == level);
+    told.map(|(_, text)| text.as_str()).collect()
+}
+
+#[test]
+fn a_clock_that_is_held_is_told_once() {
+    let (counted, told) = observed(Policy::DEFAULT, |keys, clock| {
+        keys.try_generate().unwrap();
+        for behind in [5, 4, 7] {
+            clock.set_unix_millis(START - behind);
+            for _ in 0..1_000 {
+                keys.try_generate().unwrap();
+            }
+        }
+        // It catches up, and steps back again: another time.
+        clock.set_unix_millis(START + 10);
+        keys.try_generate().unwrap();
+        clock.set_unix_millis(START + 8);
+        keys.try_generate().unwrap();
+    });
+    assert_eq!(
+        counted,
+        counts([("ordid_clock_held_total", 2), ("ordid_renewals_total", 1)])
+    );
+    let text = "message=the clock is behind the newest key: keys keep its time until the clock is \
+                there ahead_millis=";
+    assert_eq!(
+        texts(&told, Level::INFO),
+        [format!("{text}5"), format!("{text}2")]
+    );
+}
+
+#[test]
+fn a_counter_that_advances_is_told_once_a_millisecond() {
+    let (counted, told) = observed(Policy::DEFAULT, |keys, clock| {
+        keys.try_fill_with((2 << 20) + 100, |_| ()).unwrap();
+        keys.try_generate().unwrap();
+        // Borrowed, not stepped back.
+        clock.set_unix_millis(START + 1);
+        keys.try_generate().unwrap();
+    });
+    assert_eq!(
+        counted,
+        counts([
+            ("ordid_counter_advanced_total", 2),
+            ("ordid_renewals_total", 1)
+        ])
+    );
+    let text = "message=the counter went on into a millisecond that the clock has not reached \
+                ahead_millis=";
+    assert_eq!(
+        texts(&told, Level::DEBUG)[1..],
+        [format!("{text}1"), format!("{text}2")]
+    );
+}
+
+#[test]
+fn a_counter_that_is_used_up_is_a_warning_where_the_policy_is_an_error() {
+    let policy = Policy {
+        overflow: Overflow::Error,
+        ..Policy::DEFAULT
+    };
+    let (counted, told) = observed(policy, |keys, _| {
+        keys.try_fill_with(1 << 20, |_| ()).unwrap();
+        assert!(keys.try_generate().unwrap_err().is_overflow());
+    });
+    assert_eq!(
+        counted,
+        counts([
+            ("ordid_counter_refused_total", 1),
+            ("ordid_renewals_total", 1)
+        ])
+    );
+    assert_eq!(
+        texts(&told, Level::WARN),
+        [
+            "message=the counter is used up, and the policy does not wait any longer: no key is \
+             made next_millis=1645557742001"
+        ]
+    );
 }

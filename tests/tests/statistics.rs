@@ -15,14 +15,18 @@
 //!   chi-square being the limit of what is counted here (780 expected per value). Values of 4 bytes,
 //!   twice (words, neighbours): 8 per stream.
 //!
-//! A stream fails with `64 * 2.6e-14 + 8 * 1e-16 < 2e-12`; there are 6, which makes 1.2e-11.
+//! A stream fails with `64 * 2.6e-14 + 8 * 1e-16 < 2e-12`; there are 14, which makes 2.8e-11.
 
 use ordid::{
     KeyType,
-    clock::ManualClock,
+    clock::{ManualClock, SystemClock},
     entropy::ThreadEntropy,
     generator::{Generator, Policy},
-    scheme::uuid_v7::UuidV7Generator,
+    key::{Generated, Scheme},
+    scheme::{
+        uuid_v7::UuidV7Generator, uuid_v7_sub_millis::UuidV7SubMillisGenerator,
+        uuid_v7_unguessable::UuidV7UnguessableGenerator,
+    },
     uuid::Uuid,
 };
 
@@ -129,6 +133,45 @@ fn the_random_part_of_keys_made_together_is_random() {
     Uuid::fill(&mut keys);
     let words: Vec<u32> = keys.iter().map(random_part).collect();
     assert_random(&words);
+}
+
+/// The last so many bits of keys, in two words that overlap: the lowest 32 and the highest 32.
+fn random_words(keys: &[Uuid], bits: u32) -> [Vec<u32>; 2] {
+    let words = |shift: u32| {
+        let words = keys.iter().map(|key| word(key.as_u64_pair().1 >> shift));
+        words.collect()
+    };
+    [words(0), words(bits - 32)]
+}
+
+/// Keys made one by one, and together.
+fn keys_of<S: Scheme<Raw = Uuid>>(generator: &impl Generator<Scheme = S>) -> [Vec<Uuid>; 2] {
+    let single = (0..KEYS).map(|_| generator.try_generate().unwrap().into_raw());
+    let single = single.collect();
+    let mut together = Vec::new();
+    let put = |key: Generated<S>| together.push(key.into_raw());
+    generator.try_fill_with(KEYS, put).unwrap();
+    [single, together]
+}
+
+#[test]
+fn the_56_random_bits_of_unguessable_keys_are_random() {
+    let keys = UuidV7UnguessableGenerator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
+    for keys in keys_of(&keys) {
+        for words in random_words(&keys, 56) {
+            assert_random(&words);
+        }
+    }
+}
+
+#[test]
+fn the_54_random_bits_of_keys_with_fractions_are_random() {
+    let keys = UuidV7SubMillisGenerator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
+    for keys in keys_of(&keys) {
+        for words in random_words(&keys, 54) {
+            assert_random(&words);
+        }
+    }
 }
 
 /// The lower half.

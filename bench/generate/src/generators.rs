@@ -113,7 +113,10 @@ pub(crate) const GENERATORS: &[Generator] = &[
         title: "ordid strict, exact by counter",
         program: "round-ordid",
         maker: "strict-tsc",
-        cases: &[(OneThread, Target::AtMost(0.41))],
+        cases: &[
+            (OneThread, Target::AtMost(0.41)),
+            (TwoThreads, Target::AtMost(0.26)),
+        ],
         promise: Promise {
             secret: RANDOM_32,
             rises: ALL_THREADS,
@@ -125,7 +128,10 @@ pub(crate) const GENERATORS: &[Generator] = &[
         title: "ordid strict, coarse clock",
         program: "round-ordid",
         maker: "strict-coarse",
-        cases: &[(OneThread, Target::AtMost(0.16))],
+        cases: &[
+            (OneThread, Target::AtMost(0.16)),
+            (TwoThreads, Target::AtMost(0.26)),
+        ],
         promise: Promise {
             secret: RANDOM_32,
             rises: ALL_THREADS,

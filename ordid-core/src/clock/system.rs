@@ -57,14 +57,12 @@ impl Clock for CoarseClock {
         // No `Duration` between, and one check for all: they would cost as much as the reading.
         const LAST_SECOND: u64 = Timestamp::MAX.as_unix_millis() / 1_000;
         let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
-        match (u64::try_from(now.tv_sec), u32::try_from(now.tv_nsec)) {
-            (Ok(seconds @ 0..LAST_SECOND), Ok(nanos)) => Timestamp::saturating_from_unix_millis(
-                seconds * 1_000 + u64::from(nanos / 1_000_000),
-            ),
-            (Ok(_), _) => Timestamp::MAX,
-            // Before 1970.
-            (Err(_), _) => Timestamp::MIN,
+        // Negative seconds, of a time before 1970, are huge ones here; nanoseconds are below 10^9.
+        let (seconds, nanos) = (now.tv_sec.cast_unsigned(), now.tv_nsec.cast_unsigned());
+        if seconds < LAST_SECOND {
+            return Timestamp(seconds * 1_000 + nanos / 1_000_000);
         }
+        end_of_time(now.tv_sec < 0)
     }
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -87,6 +85,13 @@ impl Clock for CoarseClock {
     fn now_with_nanos(&self) -> (Timestamp, u32) {
         SystemClock.now_with_nanos()
     }
+}
+
+/// What a clock beyond the timestamps reads. A function, so that it is not in the way of the others.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cold]
+fn end_of_time(past: bool) -> Timestamp {
+    if past { Timestamp::MIN } else { Timestamp::MAX }
 }
 
 #[cfg(test)]

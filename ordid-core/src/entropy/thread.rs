@@ -4,7 +4,7 @@ use std::{
     cell::{Cell, RefCell},
     mem::ManuallyDrop,
     sync::{
-        Mutex, OnceLock,
+        Mutex, TryLockError,
         atomic::{AtomicU32, Ordering},
     },
 };
@@ -50,11 +50,11 @@ impl Entropy for ThreadEntropy {
     #[inline]
     fn epoch_and_u32(&self) -> Result<(u32, u32), Error> {
         THREAD.with(|thread| {
-            let epoch = thread.epoch();
-            match thread.take() {
-                Some(word) => Ok((epoch, word)),
-                None => Ok((epoch, thread.refill_and_take()?)),
-            }
+            let (epoch, word) = match thread.draw() {
+                Some(drawn) => drawn,
+                None => thread.draw_slowly()?,
+            };
+            Ok((epoch, word))
         })
     }
 
@@ -62,10 +62,7 @@ impl Entropy for ThreadEntropy {
     fn epoch_and_u64(&self) -> Result<(u32, u64), Error> {
         let (epoch, high) = self.epoch_and_u32()?;
         // Nothing can fork this thread in between.
-        let low = THREAD.with(|thread| match thread.take() {
-            Some(word) => Ok(word),
-            None => thread.refill_and_take(),
-        })?;
+        let (_, low) = self.epoch_and_u32()?;
         Ok((epoch, u64::from(high) << 32 | u64::from(low)))
     }
 
@@ -97,7 +94,8 @@ thread_local! {
 
 /// Cells, because every key looks at them; what a block of keys looks at is behind a `RefCell`.
 struct Thread {
-    guard: Cell<Option<forkguard::Guard>>,
+    /// The guard of the process image that this thread knows of.
+    guard: Cell<Option<&'static forkguard::Guard>>,
     words: [Cell<u32>; BLOCK_WORDS],
     next: Cell<usize>,
     source: RefCell<Source>,
@@ -126,53 +124,54 @@ impl Thread {
 
     #[inline]
     fn epoch(&self) -> u32 {
-        let mut guard = self.guard.take();
-        if let Some(unforked) = &mut guard
-            && !unforked.detected_fork()
-        {
-            self.guard.set(guard);
-            return EPOCH.load(Ordering::Relaxed);
-        }
-        self.enter_process(guard)
-    }
-
-    /// The first call of a thread, or the first after a fork.
-    #[cold]
-    #[inline(never)]
-    fn enter_process(&self, guard: Option<forkguard::Guard>) -> u32 {
-        match guard {
-            // This very thread was forked: its random state is the parent's.
-            Some(_) => {
-                EPOCH.fetch_add(1, Ordering::Relaxed);
-                *self.source.borrow_mut().rng = None;
-                self.next.set(BLOCK_WORDS);
-                self.guard.set(guard);
-            }
-            // A new thread, perhaps the first to make keys in a forked child.
-            None => {
-                self.guard.set(Some(forkguard::new()));
-                if process_was_forked() {
-                    EPOCH.fetch_add(1, Ordering::Relaxed);
-                }
-            }
+        if !self.is_known_and_unforked() {
+            self.enter_process();
         }
         EPOCH.load(Ordering::Relaxed)
     }
 
     #[inline]
-    fn take(&self) -> Option<u32> {
+    fn is_known_and_unforked(&self) -> bool {
+        // To ask takes `&mut`, so a copy is asked: every key reads and none writes, which matters to
+        // the atomic addition that waits for what was written before it.
+        self.guard
+            .get()
+            .is_some_and(|guard| !guard.clone().detected_fork())
+    }
+
+    /// The first call of a thread, or the first after a fork.
+    #[cold]
+    #[inline(never)]
+    fn enter_process(&self) {
+        if self.guard.replace(Some(enter_image())).is_some() {
+            // This very thread was forked: its random state is the parent's.
+            *self.source.borrow_mut().rng = None;
+            self.next.set(BLOCK_WORDS);
+        }
+    }
+
+    /// The epoch and a word, if there is nothing to do first: what nearly all keys need.
+    #[inline]
+    fn draw(&self) -> Option<(u32, u32)> {
+        if !self.is_known_and_unforked() {
+            return None;
+        }
         let next = self.next.get();
         let word = self.words.get(next)?.get();
         self.next.set(next + 1);
-        Some(word)
+        Some((EPOCH.load(Ordering::Relaxed), word))
     }
 
     #[cold]
     #[inline(never)]
-    fn refill_and_take(&self) -> Result<u32, Error> {
-        self.refill()?;
-        self.next.set(1);
-        Ok(self.words[0].get())
+    fn draw_slowly(&self) -> Result<(u32, u32), Error> {
+        let epoch = self.epoch();
+        if self.next.get() >= BLOCK_WORDS {
+            self.refill()?;
+        }
+        let next = self.next.get();
+        self.next.set(next + 1);
+        Ok((epoch, self.words[next].get()))
     }
 
     fn refill(&self) -> Result<(), Error> {
@@ -212,17 +211,38 @@ impl Thread {
 /// Number of this process image; raised in a child by whichever thread notices the fork first.
 static EPOCH: AtomicU32 = AtomicU32::new(1);
 
-/// Returns whether the process was forked since this was asked last, for threads that have no
-/// guard of their own yet.
-fn process_was_forked() -> bool {
-    static PROCESS: OnceLock<Mutex<forkguard::Guard>> = OnceLock::new();
-    match PROCESS
-        .get_or_init(|| Mutex::new(forkguard::new()))
-        .try_lock()
-    {
-        Ok(mut guard) => guard.detected_fork(),
-        // Held by another new thread, or by one that the fork left behind for good. A renewal that
-        // was not needed costs a millisecond of the counter; one that was missed costs uniqueness.
-        Err(_) => true,
+/// Returns the guard that all threads of this process image share, and raises the epoch if nobody
+/// has been here since a fork. A guard is kept for good: a few bytes a fork.
+fn enter_image() -> &'static forkguard::Guard {
+    static IMAGE: Mutex<Option<&'static forkguard::Guard>> = Mutex::new(None);
+    const TRIES: u32 = 100;
+
+    for _ in 0..TRIES {
+        let mut image = match IMAGE.try_lock() {
+            Ok(image) => image,
+            Err(TryLockError::Poisoned(image)) => image.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                // Another thread is here, for the time of an allocation.
+                std::thread::yield_now();
+                continue;
+            }
+        };
+        let known = *image;
+        return match known {
+            Some(guard) if !guard.clone().detected_fork() => guard,
+            _ => {
+                let guard = Box::leak(Box::new(forkguard::new()));
+                *image = Some(guard);
+                if known.is_some() {
+                    EPOCH.fetch_add(1, Ordering::Relaxed);
+                }
+                guard
+            }
+        };
     }
+    // Held by a thread that a fork left behind, so for good; or by one that the system does not let
+    // run. A renewal that was not needed costs a millisecond of the counter; one that was missed
+    // costs uniqueness.
+    EPOCH.fetch_add(1, Ordering::Relaxed);
+    Box::leak(Box::new(forkguard::new()))
 }

@@ -87,6 +87,14 @@ impl Cut {
         (slot >> self.index_bits, slot & (self.slots() - 1))
     }
 
+    /// Whether `count` slots from this one on are all in the clock's millisecond and not before its
+    /// present.
+    #[inline]
+    const fn is_present(self, first: u64, count: u64, now: u64) -> bool {
+        let left = self.slots() - self.split(now).1;
+        first.wrapping_sub(now) < left.saturating_sub(count - 1)
+    }
+
     /// Bits of a slot that count keys, below all time.
     pub(crate) const fn counter_bits(self) -> u32 {
         self.index_bits - self.fraction_bits
@@ -95,27 +103,44 @@ impl Cut {
     /// Returns the first slot of the present.
     #[inline]
     pub(crate) fn now(self, clock: &impl Clock) -> Result<u64, Refusal> {
-        if self.scale.is_fine() {
-            let (timestamp, nanos) = clock.now_with_nanos();
-            self.at(timestamp, nanos.min(999_999))
-        } else {
-            self.at(clock.now(), 0)
-        }
+        self.slot_of(self.ticks(clock))
     }
 
     /// Returns the first slot of a time.
     #[inline]
     pub(crate) const fn at(self, timestamp: Timestamp, nanos: u32) -> Result<u64, Refusal> {
-        let Some(ticks) = self.scale.ticks_at(timestamp.as_unix_millis(), nanos) else {
+        self.slot_of(self.scale.ticks_at(timestamp.as_unix_millis(), nanos))
+    }
+
+    /// Returns the present in the layout's ticks, even if they are later than the last slot. Before
+    /// the first there is `None`.
+    #[inline]
+    pub(crate) fn ticks(self, clock: &impl Clock) -> Option<u64> {
+        if self.scale.is_fine() {
+            let (timestamp, nanos) = clock.now_with_nanos();
+            // A clock that says more nanoseconds than a millisecond has stays in the millisecond.
+            self.scale
+                .ticks_at(timestamp.as_unix_millis(), nanos.min(999_999))
+        } else {
+            self.scale.ticks_at(clock.now().as_unix_millis(), 0)
+        }
+    }
+
+    /// Returns the first slot of a tick.
+    #[inline]
+    const fn slot_of(self, ticks: Option<u64>) -> Result<u64, Refusal> {
+        let Some(ticks) = ticks else {
             return Err(Refusal::BeforeEpoch);
         };
-        if ticks >> self.fraction_bits > self.max_time() {
-            if self.saturates() {
-                return Ok(self.max_time() << self.index_bits);
-            }
-            return Err(Refusal::Exhausted);
+        // The last unit of time with all its ticks.
+        let last = ((self.max_time() + 1) << self.fraction_bits) - 1;
+        if ticks <= last {
+            Ok(ticks << self.counter_bits())
+        } else if self.saturates() {
+            Ok(last << self.counter_bits())
+        } else {
+            Err(Refusal::Exhausted)
         }
-        Ok(ticks << self.counter_bits())
     }
 
     /// Returns the millisecond in which a unit of time begins.
@@ -145,27 +170,31 @@ impl Cut {
     /// How often a full counter is waited for before the wait is given up: for two units of time, or
     /// longer.
     const fn max_pauses(self) -> u64 {
-        let unit = self.millis(2);
-        if unit > MIN_PAUSES { unit } else { MIN_PAUSES }
+        let units = self.millis(2);
+        if units > MIN_PAUSES {
+            units
+        } else {
+            MIN_PAUSES
+        }
     }
 
     /// How far the counter may carry keys ahead of the clock.
-    const fn ahead(self, policy: Policy) -> u64 {
+    const fn ahead(self, policy: &Policy) -> u64 {
         self.units(policy.ahead_millis())
     }
 
     /// How far ahead of the clock keys are simply made.
-    const fn hold(self, policy: Policy) -> u64 {
+    const fn hold(self, policy: &Policy) -> u64 {
         self.units(policy.hold_millis())
     }
 
     /// Whether the policy makes keys that are so far ahead of the clock.
-    pub(crate) const fn holds(self, ahead: u64, policy: Policy) -> bool {
+    pub(crate) const fn holds(self, ahead: u64, policy: &Policy) -> bool {
         ahead <= self.hold(policy)
     }
 
     /// The most keys that one reservation can claim.
-    pub(crate) const fn max_reservation(self, policy: Policy) -> u64 {
+    pub(crate) const fn max_reservation(self, policy: &Policy) -> u64 {
         let units = self.ahead(policy);
         (if units == 0 { 1 } else { units }).saturating_mul(self.slots())
     }
@@ -177,6 +206,15 @@ pub(crate) struct Slots {
     pub(crate) first: u64,
     pub(crate) secret: [u64; 2],
     pub(crate) epoch: u32,
+}
+
+/// What [`Engine::look`] found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    version: u64,
+    state: u64,
+    /// The first slot of the present.
+    now: u64,
 }
 
 pub(crate) struct Engine {
@@ -192,6 +230,9 @@ struct Renewed {
     counter_waits: AtomicU64,
     clock_waits: AtomicU64,
     renewals: AtomicU64,
+    /// The last millisecond ahead of the clock that was told of. Nothing depends on it, so the model
+    /// checker need not know it.
+    told: core::sync::atomic::AtomicU64,
 }
 
 /// A value with cache lines of its own: two, because processors fetch them in pairs.
@@ -247,6 +288,7 @@ impl Engine {
                     counter_waits: AtomicU64::new(0),
                     clock_waits: AtomicU64::new(0),
                     renewals: AtomicU64::new(0),
+                    told: core::sync::atomic::AtomicU64::new(0),
                 }),
             }
         }
@@ -276,15 +318,31 @@ impl Engine {
         epoch: u32,
         clock: &impl Clock,
         entropy: &impl Entropy,
-        policy: Policy,
+        policy: &Policy,
     ) -> Result<Slots, Error> {
         if count > cut.max_reservation(policy) {
             return Err(too_large(cut, count, policy));
         }
-        match self.reserve_at_once(cut, count, epoch, clock, policy) {
+        let look = self.look(cut, clock).ok();
+        match look.and_then(|look| self.reserve_at_once(cut, look, count, epoch, policy)) {
             Some(slots) => Ok(slots),
             None => self.reserve_slowly(cut, count, clock, entropy, policy),
         }
+    }
+
+    /// Reads what a claim depends on. A step of its own, so that the caller can draw its random bits
+    /// after the call into the system, over which they would have to be kept.
+    #[inline]
+    pub(crate) fn look(&self, cut: Cut, clock: &impl Clock) -> Result<Look, Refusal> {
+        let version = self.renewed.0.version.load(Ordering::Acquire);
+        // The state is read before the clock: a thread that sleeps between the two then finds the
+        // clock later than the state, never earlier, and does not take itself for a rollback.
+        let state = self.state.0.load(Ordering::Acquire);
+        Ok(Look {
+            version,
+            state,
+            now: cut.now(clock)?,
+        })
     }
 
     /// As [`reserve`](Self::reserve), if nothing stands in the way: what nearly all keys need.
@@ -292,17 +350,16 @@ impl Engine {
     pub(crate) fn reserve_at_once(
         &self,
         cut: Cut,
+        look: Look,
         count: u64,
         epoch: u32,
-        clock: &impl Clock,
-        policy: Policy,
+        policy: &Policy,
     ) -> Option<Slots> {
-        let version = self.renewed.0.version.load(Ordering::Acquire);
-        if !is_stable(version, epoch) {
+        if !is_stable(look.version, epoch) {
             return None;
         }
-        let first = self.claim(cut, count, clock, policy).ok()?;
-        self.confirm(first, version, epoch)
+        let first = self.claim(cut, look, count, policy).ok()?;
+        self.confirm(first, look.version, epoch)
     }
 
     #[cold]
@@ -312,17 +369,20 @@ impl Engine {
         count: u64,
         clock: &impl Clock,
         entropy: &impl Entropy,
-        policy: Policy,
+        policy: &Policy,
     ) -> Result<Slots, Error> {
         let (mut counter_pauses, mut clock_pauses) = (0, 0);
         loop {
             let epoch = entropy.epoch();
-            let version = self.renewed.0.version.load(Ordering::Acquire);
+            let look = self
+                .look(cut, clock)
+                .map_err(|refusal| refusal.of_clock(cut, clock.now()))?;
+            let version = look.version;
             if !is_stable(version, epoch) {
                 self.renew(cut, version, epoch, Renewal::Epoch, clock, entropy)?;
                 continue;
             }
-            match self.claim(cut, count, clock, policy) {
+            match self.claim(cut, look, count, policy) {
                 Ok(first) => {
                     if let Some(slots) = self.confirm(first, version, epoch) {
                         return Ok(slots);
@@ -372,6 +432,7 @@ impl Engine {
                     let give_up =
                         policy.overflow == Overflow::Error || counter_pauses == cut.max_pauses();
                     if give_up {
+                        observe::overflowed(cut.timestamp(time).as_unix_millis());
                         return Err(Error::new(ErrorKind::CounterOverflow {
                             timestamp: cut.timestamp(time.saturating_sub(1)),
                         }));
@@ -388,31 +449,35 @@ impl Engine {
     /// Moves the state on by `count` slots, at least one and at most
     /// [`Cut::max_reservation`], and returns the first.
     #[inline]
-    fn claim(
-        &self,
-        cut: Cut,
-        count: u64,
-        clock: &impl Clock,
-        policy: Policy,
-    ) -> Result<u64, Refusal> {
-        // The state is read before the clock: a thread that sleeps between the two then finds the
-        // clock later than the state, never earlier, and does not take itself for a rollback.
-        let state = self.state.0.load(Ordering::Acquire);
-        let now = cut.now(clock)?;
-        let within = |first: u64| (first.wrapping_add(count - 1) ^ now) >> cut.index_bits == 0;
+    fn claim(&self, cut: Cut, look: Look, count: u64, policy: &Policy) -> Result<u64, Refusal> {
+        let Look { state, now, .. } = look;
         // Nearly all keys: the state is already in the clock's millisecond, so no thread has to
         // win a race against another. Where threads ran over the millisecond between the two
         // lines, slots of the next one are judged like any other; a refusal gives up a few.
-        if state >= now && within(state) {
+        if cut.is_present(state, count, now) {
             let first = self.state.0.fetch_add(count, Ordering::AcqRel);
-            if !within(first) {
-                judge(cut, first, count, now, policy)?;
+            if !cut.is_present(first, count, now) {
+                self.admit(cut, first, count, now, policy)?;
             }
             return Ok(first);
         }
+        self.move_on(cut, state, now, count, policy)
+    }
+
+    /// Claims the first slots of a millisecond, or some that are ahead of the clock.
+    #[cold]
+    #[inline(never)]
+    fn move_on(
+        &self,
+        cut: Cut,
+        state: u64,
+        now: u64,
+        count: u64,
+        policy: &Policy,
+    ) -> Result<u64, Refusal> {
         let first = state.max(now);
-        if !within(first) {
-            judge(cut, first, count, now, policy)?;
+        if !cut.is_present(first, count, now) {
+            self.admit(cut, first, count, now, policy)?;
         }
         match self.state.0.compare_exchange(
             state,
@@ -423,6 +488,40 @@ impl Engine {
             Ok(_) => Ok(first),
             Err(_) => Err(Refusal::Raced),
         }
+    }
+
+    /// Decides about a claim that is not all in the clock's unit of time, and tells if it is ahead.
+    #[cold]
+    fn admit(
+        &self,
+        cut: Cut,
+        first: u64,
+        count: u64,
+        now: u64,
+        policy: &Policy,
+    ) -> Result<(), Refusal> {
+        judge(cut, first, count, now, policy)?;
+        let (time, index) = cut.split(first);
+        let newest = cut.split(first + (count - 1)).0;
+        let ahead = newest.saturating_sub(cut.split(now).0);
+        let entered = index == 0 || newest > time;
+        // A key in a unit of time that the counter did not enter by itself is held: the clock
+        // stepped back. By one only, it may be that of another processor.
+        if ahead < if entered { 1 } else { 2 } {
+            return Ok(());
+        }
+        // Told once a unit of time that keys carry: a held clock stays in one. If the counter runs
+        // on to the next meanwhile, that is told as what it is, and the keys in it are explained.
+        let told = &self.renewed.0.told;
+        if told.swap(newest, core::sync::atomic::Ordering::Relaxed) != newest {
+            let ahead_millis = cut.millis(ahead);
+            if entered {
+                observe::advanced(ahead_millis);
+            } else {
+                observe::held(ahead_millis);
+            }
+        }
+        Ok(())
     }
 
     /// Goes on above this unit of time.
@@ -563,7 +662,7 @@ impl fmt::Debug for Engine {
 
 /// Decides about a claim that is not all in the clock's unit of time.
 #[cold]
-fn judge(cut: Cut, first: u64, count: u64, now: u64, policy: Policy) -> Result<(), Refusal> {
+fn judge(cut: Cut, first: u64, count: u64, now: u64, policy: &Policy) -> Result<(), Refusal> {
     let (time, index) = cut.split(first);
     let now = cut.split(now).0;
     // Behind only where the clock was followed meanwhile, which `confirm` will find.
@@ -602,11 +701,13 @@ const fn is_busy(version: u64) -> bool {
 }
 
 const fn is_stable(version: u64, epoch: u32) -> bool {
-    !is_busy(version) && epoch_of(version) == epoch
+    // One comparison for both.
+    const EPOCH_AND_BUSY: u64 = (u32::MAX as u64) << 32 | 1;
+    version & EPOCH_AND_BUSY == (epoch as u64) << 32
 }
 
 #[cold]
-fn too_large(cut: Cut, asked: u64, policy: Policy) -> Error {
+fn too_large(cut: Cut, asked: u64, policy: &Policy) -> Error {
     let max = cut.max_reservation(policy);
     Error::new(ErrorKind::ReservationTooLarge { asked, max })
 }

@@ -23,6 +23,34 @@ pub(super) fn followed(newest_millis: u64, now_millis: u64) {
     );
 }
 
+/// Once where it begins, not once a key. A lease goes on with its block first, and tells with the next.
+pub(super) fn held(ahead_millis: u64) {
+    event!(
+        info,
+        "ordid_clock_held_total",
+        "the clock is behind the newest key: keys keep its time until the clock is there",
+        ahead_millis
+    );
+}
+
+pub(super) fn advanced(ahead_millis: u64) {
+    event!(
+        debug,
+        "ordid_counter_advanced_total",
+        "the counter went on into a millisecond that the clock has not reached",
+        ahead_millis
+    );
+}
+
+pub(super) fn overflowed(next_millis: u64) {
+    event!(
+        warn,
+        "ordid_counter_refused_total",
+        "the counter is used up, and the policy does not wait any longer: no key is made",
+        next_millis
+    );
+}
+
 pub(super) fn refused(behind_millis: u64) {
     event!(
         warn,

@@ -114,11 +114,18 @@ fn prf(secret: [u64; 2], input: u64) -> u64 {
 #[inline]
 fn remembered_seed_of<S: Slotted>(secret: [u64; 2], millis: u64) -> u64 {
     use std::cell::Cell;
-    if S::SEED_BITS == 0 {
-        return 0;
-    }
     thread_local! {
         static LAST: Cell<(u64, u64, u64)> = const { Cell::new((0, u64::MAX, 0)) };
+    }
+    #[cold]
+    #[inline(never)]
+    fn remember<S: Slotted>(high: u64, low: u64, millis: u64) -> u64 {
+        let seed = seed_of::<S>([high, low], millis);
+        LAST.set((high, millis, seed));
+        seed
+    }
+    if S::SEED_BITS == 0 {
+        return 0;
     }
     // The first half of a secret names it, and with it the generator and its scheme: two that
     // agree in 64 random bits do not happen.
@@ -126,14 +133,54 @@ fn remembered_seed_of<S: Slotted>(secret: [u64; 2], millis: u64) -> u64 {
     if name == secret[0] && last_millis == millis {
         return seed;
     }
-    let seed = seed_of::<S>(secret, millis);
-    LAST.set((secret[0], millis, seed));
-    seed
+    remember::<S>(secret[0], secret[1], millis)
 }
 
 #[cfg(not(feature = "std"))]
 fn remembered_seed_of<S: Slotted>(secret: [u64; 2], millis: u64) -> u64 {
     seed_of::<S>(secret, millis)
+}
+
+/// As [`identity_of`], remembered per thread.
+#[cfg(feature = "std")]
+#[inline]
+fn remembered_identity_of<S: Slotted>(secret: [u64; 2]) -> u64 {
+    use std::cell::Cell;
+    thread_local! {
+        static LAST: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+    }
+    #[cold]
+    #[inline(never)]
+    fn remember<S: Slotted>(high: u64, low: u64) -> u64 {
+        let identity = identity_of::<S>([high, low]);
+        LAST.set((high, identity));
+        identity
+    }
+    if !S::IDENTITY {
+        return 0;
+    }
+    let (name, identity) = LAST.get();
+    if name == secret[0] {
+        return identity;
+    }
+    remember::<S>(secret[0], secret[1])
+}
+
+#[cfg(not(feature = "std"))]
+fn remembered_identity_of<S: Slotted>(secret: [u64; 2]) -> u64 {
+    identity_of::<S>(secret)
+}
+
+/// Random words of one key.
+const fn words_a_key<S: Slotted>() -> usize {
+    S::RANDOM_BITS.div_ceil(32) as usize
+}
+
+/// Cuts the random bits of a key out of its words, the first of them above.
+#[inline]
+const fn cut_random<S: Slotted>(words: u64) -> u64 {
+    let drawn = if words_a_key::<S>() == 2 { 64 } else { 32 };
+    words >> (drawn - S::RANDOM_BITS)
 }
 
 /// Draws the random bits of one key, with the epoch that they are of.
@@ -142,13 +189,13 @@ pub(super) fn draw_of<S: Slotted>(entropy: &impl Entropy) -> Result<(u32, u64), 
     if S::RANDOM_BITS == 0 {
         return Ok((entropy.epoch(), 0));
     }
-    if S::RANDOM_BITS <= 32 {
+    let (epoch, words) = if words_a_key::<S>() == 1 {
         let (epoch, word) = entropy.epoch_and_u32()?;
-        Ok((epoch, u64::from(word) >> (32 - S::RANDOM_BITS)))
+        (epoch, u64::from(word))
     } else {
-        let (epoch, words) = entropy.epoch_and_u64()?;
-        Ok((epoch, words >> (64 - S::RANDOM_BITS)))
-    }
+        entropy.epoch_and_u64()?
+    };
+    Ok((epoch, cut_random::<S>(words)))
 }
 
 /// Returns the process's number, to tell a child from its parent.
@@ -326,14 +373,15 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     /// };
     ///
     /// thread_local! {
-    ///     static KEYS: UuidV7LocalGenerator<CoarseClock> =
-    ///         UuidV7Generator::new(CoarseClock, ThreadEntropy, Policy::DEFAULT).into_local();
+    ///     static KEYS: UuidV7LocalGenerator<CoarseClock> = const {
+    ///         UuidV7Generator::new(CoarseClock, ThreadEntropy, Policy::DEFAULT).into_local()
+    ///     };
     /// }
     /// let [first, second] =
     ///     [(); 2].map(|()| KEYS.with(|keys| keys.try_generate()).unwrap().into_raw());
     /// assert!(first < second);
     /// ```
-    pub fn into_local(self) -> Lease<Self> {
+    pub const fn into_local(self) -> Lease<Self> {
         Lease::new(self)
     }
 
@@ -361,7 +409,7 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
             self.check_process()?;
         }
         self.engine
-            .reserve(cut, count, epoch, &self.clock, &self.entropy, self.policy)
+            .reserve(cut, count, epoch, &self.clock, &self.entropy, &self.policy)
     }
 
     /// Claims slots although the policy's patience is at an end: by following the clock, as
@@ -395,27 +443,32 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
         Generated::new(S::encode(Slot {
             time,
             count: remembered_seed_of::<S>(slots.secret, time) + index,
-            identity: identity_of::<S>(slots.secret),
+            identity: remembered_identity_of::<S>(slots.secret),
             random,
             node: self.node,
         }))
     }
 
+    /// Claims the slot of a key where something stands in the way, with the random bits for it.
+    ///
+    /// Returns what a key is made of, not the key: so there is one place that makes the key, in
+    /// registers, and writes it where the caller wants it.
     #[cold]
     #[inline(never)]
-    fn generate_slowly(&self, random: u64) -> Result<Generated<S>, Error> {
+    fn claim_slowly(&self, random: u64) -> Result<(Slots, u64), Error> {
         let epoch = self.entropy.epoch();
         let slots = self.claim_in(1, epoch)?;
         if slots.epoch != epoch {
             // The random bits are of the process before.
-            return self.key_of(slots);
+            return Ok((slots, draw_of::<S>(&self.entropy)?.1));
         }
-        Ok(self.key(slots, random))
+        Ok((slots, random))
     }
 
     /// Makes the key of a slot that was claimed before its random bits are drawn.
     pub(crate) fn key_of(&self, slots: Slots) -> Result<Generated<S>, Error> {
-        Ok(self.key(slots, draw_of::<S>(&self.entropy)?.1))
+        let random = draw_of::<S>(&self.entropy)?.1;
+        Ok(self.key(slots, random))
     }
 
     /// Makes the keys of `slots.first..slots.first + count`.
@@ -427,8 +480,8 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     ) -> Result<(), Error> {
         let cut = cut_of::<S>();
         let mut words = [0; BATCH];
-        let words_a_key = S::RANDOM_BITS.div_ceil(32) as usize;
-        let identity = identity_of::<S>(slots.secret);
+        let words_a_key = words_a_key::<S>();
+        let identity = remembered_identity_of::<S>(slots.secret);
         let mut slot = slots.first;
         let mut left = count;
         while left > 0 {
@@ -436,9 +489,7 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
             let until_next = usize::try_from(cut.slots() - index).unwrap_or(usize::MAX);
             let batch = left.min(BATCH / words_a_key.max(1)).min(until_next);
             let words = &mut words[..batch * words_a_key];
-            if words_a_key > 0 {
-                self.entropy.fill(words)?;
-            }
+            self.entropy.fill(words)?;
             let first = remembered_seed_of::<S>(slots.secret, time) + index;
             let mut make = |count, random| {
                 put(Generated::new(S::encode(Slot {
@@ -449,23 +500,14 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
                     node: self.node,
                 })));
             };
-            match words_a_key {
-                0 => {
-                    for count in first..first + batch as u64 {
-                        make(count, 0);
-                    }
-                }
-                1 => {
-                    for (count, &word) in (first..).zip(&*words) {
-                        make(count, u64::from(word) >> (32 - S::RANDOM_BITS.min(32)));
-                    }
-                }
-                _ => {
-                    for (count, pair) in (first..).zip(words.chunks_exact(2)) {
-                        let random = u64::from(pair[0]) << 32 | u64::from(pair[1]);
-                        make(count, random >> (64 - S::RANDOM_BITS.max(1)));
-                    }
-                }
+            if words_a_key == 0 {
+                (first..first + batch as u64).for_each(|count| make(count, 0));
+            }
+            for (count, words) in (first..).zip(words.chunks_exact(words_a_key.max(1))) {
+                let words = words
+                    .iter()
+                    .fold(0, |above, &word| above << 32 | u64::from(word));
+                make(count, cut_random::<S>(words));
             }
             slot += batch as u64;
             left -= batch;
@@ -483,15 +525,19 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
 
     #[inline]
     fn try_generate(&self) -> Result<Generated<S>, Error> {
-        // Random bits first: one look at the thread's state gives them and the epoch.
+        let cut = cut_of::<S>();
+        let look = self.engine.look(cut, &self.clock);
+        // One look at the thread's state gives random bits and the epoch.
         let (epoch, random) = draw_of::<S>(&self.entropy)?;
-        match self
-            .engine
-            .reserve_at_once(cut_of::<S>(), 1, epoch, &self.clock, self.policy)
-        {
-            Some(slots) => Ok(self.key(slots, random)),
-            None => self.generate_slowly(random),
-        }
+        let at_once = look.ok().and_then(|look| {
+            self.engine
+                .reserve_at_once(cut, look, 1, epoch, &self.policy)
+        });
+        let (slots, random) = match at_once {
+            Some(slots) => (slots, random),
+            None => self.claim_slowly(random)?,
+        };
+        Ok(self.key(slots, random))
     }
 
     fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<S>, Error> {

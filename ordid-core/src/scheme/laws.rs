@@ -7,7 +7,7 @@ use crate::{
     entropy::SeededEntropy,
     generator::{Generator, OrderedGenerator, Overflow, Policy, Rollback, Slotted},
     key::{Generated, Scheme},
-    scheme::{Layout, TimeOrdered},
+    scheme::TimeOrdered,
 };
 
 const START: u64 = 1_645_557_742_000;

@@ -158,51 +158,45 @@ impl TimeOrdered for UuidV7 {
     }
 }
 
-/// Makes UUIDs of version 7, strictly rising over all threads that share it.
-///
-/// The process-wide one stands behind [`KeyType::generate`]; make your own for a policy, a clock or
-/// an entropy source of your own.
-///
-/// # Example: a clock that steps back
-///
-/// ```
-/// # #[cfg(feature = "test-util")] {
-/// use std::time::Duration;
-/// use ordid_core::{
-///     clock::ManualClock, entropy::SeededEntropy,
-///     generator::{Generator, Overflow, Policy, Rollback},
-///     scheme::uuid_v7::UuidV7Generator,
-/// };
-///
-/// let policy = Policy {
-///     rollback: Rollback::HoldThenError { max: Duration::from_secs(1) },
-///     overflow: Overflow::Wait,
-/// };
-/// let clock = ManualClock::at_unix_millis(1_645_557_742_000);
-/// let keys = UuidV7Generator::new(&clock, SeededEntropy::new(1), policy);
-/// let first = keys.try_generate()?.into_raw();
-/// clock.set_unix_millis(1_645_557_741_000);
-/// assert!(keys.try_generate()?.into_raw() > first); // one second: held
-/// clock.set_unix_millis(1_645_557_740_999);
-/// assert!(keys.try_generate().unwrap_err().is_clock()); // more: refused
-/// # }
-/// # Ok::<(), ordid_core::Error>(())
-/// ```
-#[cfg(feature = "std")]
-pub type UuidV7Generator<C = SystemClock, E = ThreadEntropy> = OrderedGenerator<UuidV7, C, E>;
+generator_alias! {
+    /// Makes UUIDs of version 7, strictly rising over all threads that share it.
+    ///
+    /// The process-wide one stands behind [`KeyType::generate`]; make your own for a policy, a clock or
+    /// an entropy source of your own.
+    ///
+    /// # Example: a clock that steps back
+    ///
+    /// ```
+    /// # #[cfg(feature = "test-util")] {
+    /// use std::time::Duration;
+    /// use ordid_core::{
+    ///     clock::ManualClock, entropy::SeededEntropy,
+    ///     generator::{Generator, Overflow, Policy, Rollback},
+    ///     scheme::uuid_v7::UuidV7Generator,
+    /// };
+    ///
+    /// let policy = Policy {
+    ///     rollback: Rollback::HoldThenError { max: Duration::from_secs(1) },
+    ///     overflow: Overflow::Wait,
+    /// };
+    /// let clock = ManualClock::at_unix_millis(1_645_557_742_000);
+    /// let keys = UuidV7Generator::new(&clock, SeededEntropy::new(1), policy);
+    /// let first = keys.try_generate()?.into_raw();
+    /// clock.set_unix_millis(1_645_557_741_000);
+    /// assert!(keys.try_generate()?.into_raw() > first); // one second: held
+    /// clock.set_unix_millis(1_645_557_740_999);
+    /// assert!(keys.try_generate().unwrap_err().is_clock()); // more: refused
+    /// # }
+    /// # Ok::<(), ordid_core::Error>(())
+    /// ```
+    UuidV7Generator<C, E> = OrderedGenerator<UuidV7, C, E>
+}
 
-/// As [`UuidV7Generator`] with `std`; without it there are no defaults.
-#[cfg(not(feature = "std"))]
-pub type UuidV7Generator<C, E> = OrderedGenerator<UuidV7, C, E>;
-
-/// Makes UUIDs of version 7 for one thread at a time, which costs less: a
-/// [`UuidV7Generator`] that was [`into_local`](OrderedGenerator::into_local).
-#[cfg(feature = "std")]
-pub type UuidV7LocalGenerator<C = SystemClock, E = ThreadEntropy> = Lease<UuidV7Generator<C, E>>;
-
-/// As [`UuidV7LocalGenerator`] with `std`; without it there are no defaults.
-#[cfg(not(feature = "std"))]
-pub type UuidV7LocalGenerator<C, E> = Lease<UuidV7Generator<C, E>>;
+generator_alias! {
+    /// Makes UUIDs of version 7 for one thread at a time, which costs less: a
+    /// [`UuidV7Generator`] that was [`into_local`](OrderedGenerator::into_local).
+    UuidV7LocalGenerator<C, E> = Lease<UuidV7Generator<C, E>>
+}
 
 #[cfg(all(feature = "std", not(loom)))]
 impl ProcessWide for UuidV7 {

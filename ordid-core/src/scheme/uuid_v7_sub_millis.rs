@@ -84,15 +84,11 @@ impl Slotted for UuidV7SubMillis {
     }
 }
 
-/// Makes UUIDs of version 7 with fractions of a millisecond, strictly rising over all threads that
-/// share it.
-#[cfg(feature = "std")]
-pub type UuidV7SubMillisGenerator<C = SystemClock, E = ThreadEntropy> =
-    OrderedGenerator<UuidV7SubMillis, C, E>;
-
-/// As above with `std`; without it there are no defaults.
-#[cfg(not(feature = "std"))]
-pub type UuidV7SubMillisGenerator<C, E> = OrderedGenerator<UuidV7SubMillis, C, E>;
+generator_alias! {
+    /// Makes UUIDs of version 7 with fractions of a millisecond, strictly rising over all threads that
+    /// share it.
+    UuidV7SubMillisGenerator<C, E> = OrderedGenerator<UuidV7SubMillis, C, E>
+}
 
 #[cfg(all(feature = "std", not(loom)))]
 impl ProcessWide for UuidV7SubMillis {

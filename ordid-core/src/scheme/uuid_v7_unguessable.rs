@@ -80,14 +80,10 @@ impl Slotted for UuidV7Unguessable {
     }
 }
 
-/// Makes unguessable UUIDs of version 7, strictly rising over all threads that share it.
-#[cfg(feature = "std")]
-pub type UuidV7UnguessableGenerator<C = SystemClock, E = ThreadEntropy> =
-    OrderedGenerator<UuidV7Unguessable, C, E>;
-
-/// As above with `std`; without it there are no defaults.
-#[cfg(not(feature = "std"))]
-pub type UuidV7UnguessableGenerator<C, E> = OrderedGenerator<UuidV7Unguessable, C, E>;
+generator_alias! {
+    /// Makes unguessable UUIDs of version 7, strictly rising over all threads that share it.
+    UuidV7UnguessableGenerator<C, E> = OrderedGenerator<UuidV7Unguessable, C, E>
+}
 
 #[cfg(all(feature = "std", not(loom)))]
 impl ProcessWide for UuidV7Unguessable {

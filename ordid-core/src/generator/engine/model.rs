@@ -154,7 +154,7 @@ impl Worker {
                 self.entropy.epoch(),
                 &shared.clock,
                 &self.entropy,
-                shared.policy,
+                &shared.policy,
             )
             .expect("the policies of the scripts do not fail");
         shared.calls().push(Call {

@@ -54,7 +54,7 @@ impl Script {
             self.entropy.epoch(),
             &self.clock,
             &self.entropy,
-            self.policy,
+            &self.policy,
         )
     }
 
@@ -441,7 +441,7 @@ fn threads_with_different_clocks_share_one_order() {
                     let slots: Vec<u64> = (0..20_000)
                         .map(|_| {
                             engine
-                                .reserve(CUT, 1, entropy.epoch(), clock, entropy, Policy::DEFAULT)
+                                .reserve(CUT, 1, entropy.epoch(), clock, entropy, &Policy::DEFAULT)
                                 .unwrap()
                                 .first
                         })
@@ -481,7 +481,7 @@ fn no_slot_comes_twice_while_the_clock_is_followed() {
     let clock = Jumping(AtomicU64::new(0));
     let take = || {
         let slots = engine
-            .reserve(CUT, 1, entropy.epoch(), &clock, &entropy, Policy::DEFAULT)
+            .reserve(CUT, 1, entropy.epoch(), &clock, &entropy, &Policy::DEFAULT)
             .unwrap();
         (slots.secret, slots.first)
     };

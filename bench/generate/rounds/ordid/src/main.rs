@@ -31,16 +31,21 @@ static COARSE: Strict<CoarseClock> = strict(CoarseClock);
 
 thread_local! {
     // As users have it: one a thread.
-    static LOCAL_COARSE: Local<CoarseClock> = strict(CoarseClock).into_local();
+    static LOCAL_COARSE: Local<CoarseClock> = const { strict(CoarseClock).into_local() };
 }
 
 fn main() -> ExitCode {
     let mut makers = vec![
         // The process-wide generator, as key types use it.
-        Maker::filling("strict-system", || RowId::generate, RowId::fill),
-        Maker::new("strict-coarse", || || next(&COARSE)),
-        Maker::new("local-coarse", || || LOCAL_COARSE.with(next)),
-        Maker::new("leased-coarse", || {
+        Maker::filling(
+            "strict-system",
+            |id| id.0.as_u128(),
+            || RowId::generate,
+            RowId::fill,
+        ),
+        Maker::new("strict-coarse", Uuid::as_u128, || || next(&COARSE)),
+        Maker::new("local-coarse", Uuid::as_u128, || || LOCAL_COARSE.with(next)),
+        Maker::new("leased-coarse", Uuid::as_u128, || {
             let lease = COARSE.lease();
             move || next(&lease)
         }),
@@ -49,11 +54,11 @@ fn main() -> ExitCode {
         static TSC: LazyLock<Strict<TscClock>> =
             LazyLock::new(|| strict(TscClock::new().expect("there is one")));
         let _ = clock;
-        makers.push(Maker::new("strict-tsc", || {
+        makers.push(Maker::new("strict-tsc", Uuid::as_u128, || {
             let keys = &*TSC;
             move || next(keys)
         }));
-        makers.push(Maker::new("local-tsc", move || {
+        makers.push(Maker::new("local-tsc", Uuid::as_u128, move || {
             let keys = strict(clock).into_local();
             move || next(&keys)
         }));

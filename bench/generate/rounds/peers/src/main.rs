@@ -19,18 +19,26 @@ use ulid::Ulid;
 
 fn main() -> ExitCode {
     round::run(&[
-        Maker::new("uuid7", || uuid7::uuid7),
-        Maker::new("scru128", || scru128::new),
-        Maker::new("ulid-generator", || {
-            let mut generator = ulid::Generator::new();
-            move || next_ulid(&mut generator)
-        }),
-        Maker::new("ulid-generator-in-mutex", ulid_in_mutex),
-        Maker::new("ferroid-basic-mono", || {
+        Maker::new("uuid7", |key: &uuid7::Uuid| (*key).into(), || uuid7::uuid7),
+        Maker::new(
+            "scru128",
+            |key: &scru128::Id| key.to_u128(),
+            || scru128::new,
+        ),
+        Maker::new(
+            "ulid-generator",
+            |key: &Ulid| key.0,
+            || {
+                let mut generator = ulid::Generator::new();
+                move || next_ulid(&mut generator)
+            },
+        ),
+        Maker::new("ulid-generator-in-mutex", |key: &Ulid| key.0, ulid_in_mutex),
+        Maker::new("ferroid-basic-mono", ULID::to_raw, || {
             let generator = BasicMonoUlidGenerator::new(MonotonicClock::default(), ThreadRandom);
             move || -> ULID { generator.next_id(|_| thread::yield_now()) }
         }),
-        Maker::new("ferroid-lock-mono", || {
+        Maker::new("ferroid-lock-mono", ULID::to_raw, || {
             // Made on first use: its clock is a thread that the other makers do not have.
             static GENERATOR: LazyLock<LockMonoUlidGenerator<ULID, MonotonicClock, ThreadRandom>> =
                 LazyLock::new(|| {
@@ -42,13 +50,19 @@ fn main() -> ExitCode {
                 key.expect("no thread panics with the lock")
             }
         }),
-        Maker::new("fast-uuid-v7-with-count", || {
-            fast_uuid_v7::gen_id_with_count
-        }),
-        Maker::new("fast-uuid-v7-sequential", || {
-            let mut generator = SequentialGenerator::new();
-            move || generator.next_id()
-        }),
+        Maker::new(
+            "fast-uuid-v7-with-count",
+            |key: &u128| *key,
+            || fast_uuid_v7::gen_id_with_count,
+        ),
+        Maker::new(
+            "fast-uuid-v7-sequential",
+            |key: &u128| *key,
+            || {
+                let mut generator = SequentialGenerator::new();
+                move || generator.next_id()
+            },
+        ),
     ])
 }
 
