@@ -80,6 +80,7 @@
 //! 1.94, as SQLx 0.9.
 
 mod backend;
+mod bulk;
 mod engine_macros;
 mod error;
 #[cfg(feature = "mysql")]
