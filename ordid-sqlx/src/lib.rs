@@ -70,6 +70,9 @@
 //! # }
 //! ```
 //!
+//! On PostgreSQL, tables with many rows go by `COPY` where it does what an `INSERT` would:
+//! [`UnitOfWork::flush`] says when.
+//!
 //! # In `query!` and `query_as!`
 //!
 //! The macros do not see newtypes: name the type on both sides,

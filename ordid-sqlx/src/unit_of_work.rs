@@ -148,7 +148,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         self.positions.clear();
     }
 
-    /// Calls a function after each statement of a flush, as for a progress bar.
+    /// Calls a function after each chunk of a flush, as for a progress bar.
     pub fn observe(&mut self, observer: impl FnMut(Progress) + Send + 'static) {
         self.observer = Some(Box::new(observer));
     }
@@ -158,6 +158,22 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// be flushed again.
     ///
     /// Dropping the future rolls back.
+    ///
+    /// # `COPY` on PostgreSQL
+    ///
+    /// A table with 1,000 rows or more is sent by `COPY` in binary form, which takes the server less
+    /// than multi-row statements. The rows are the same, and so are the errors. What `COPY` would do
+    /// in another way than `INSERT` is inserted: [`FlushedTable::copied`] tells.
+    ///
+    /// - Copied are values of built-in types that are the column's own. A value that has to be
+    ///   cast, as `i32` in a `bigint` column, an array, an enum or a domain ends the copying.
+    /// - Not copied are views and foreign tables, tables with rules, active row-level security or
+    ///   triggers, columns that an `INSERT` may not set, and anything before PostgreSQL 12.
+    /// - In a flush that copies, the server sends errors but neither notices nor warnings.
+    /// - A flush dropped in the midst of a `COPY` closes its connection instead of giving it back to
+    ///   the pool: SQLx cannot tell what will come over it next.
+    /// - Many rows may be on their way when one is refused. [`Error::chunk`] and [`Error::key`] are
+    ///   found as below; where they cannot be, [`Error::rows`] are all rows of the command.
     ///
     /// # Errors
     ///
@@ -177,6 +193,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// Inserts everything inside an open transaction, in a savepoint: if it fails, the transaction
     /// is as before. The entities stay until [`clear`](Self::clear), since only the caller knows
     /// when the transaction is committed.
+    ///
+    /// It never sends `COPY`: dropped in the midst of it, your connection could not be used again.
     ///
     /// # Errors
     ///

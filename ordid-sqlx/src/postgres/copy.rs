@@ -32,7 +32,7 @@ use sqlx::{
     Encode, PgConnection, Postgres, Type,
     encode::IsNull,
     error::BoxDynError,
-    postgres::{PgArgumentBuffer, PgCopyIn, types::Oid},
+    postgres::{PgArgumentBuffer, PgCopyIn, PgTypeInfo, types::Oid},
 };
 
 use crate::{
@@ -128,6 +128,8 @@ pub struct Copy {
     row: usize,
     /// Which column of the row is next.
     column: usize,
+    /// How many columns are known to be given a Rust type that fits them.
+    checked: usize,
     /// Whether the row has a value that needs a cast, or a type that is not known here.
     misfit: bool,
 }
@@ -154,8 +156,17 @@ impl Copy {
             piece,
             row: 0,
             column: 0,
+            checked: 0,
             misfit: false,
         })
+    }
+
+    /// Whether values of this type go into the next column.
+    fn takes(&self, ty: &PgTypeInfo) -> bool {
+        let column = self.types.get(self.column);
+        ty.oid()
+            .zip(column)
+            .is_some_and(|(ty, column)| fits(ty, *column))
     }
 
     /// Empties the piece but for these bytes. The buffer is a new one around the old memory, since
@@ -178,7 +189,8 @@ fn fits(value: Oid, column: Oid) -> bool {
 }
 
 impl Bulk<Postgres> for Copy {
-    const MIN_ROWS: usize = 500;
+    /// From here on it was faster on a fresh connection, which has the question to prepare as well.
+    const MIN_ROWS: usize = 1000;
 
     /// See "Triggers" above.
     const BEGIN: Option<&'static str> = Some("BEGIN; SET LOCAL client_min_messages TO error");
@@ -216,10 +228,20 @@ impl Bulk<Postgres> for Copy {
         if self.misfit {
             return Ok(());
         }
-        // What SQLx would declare the parameter as.
-        let ty = value.produces().unwrap_or_else(T::type_info).oid();
-        let column = self.types.get(self.column);
-        if !ty.zip(column).is_some_and(|(ty, column)| fits(ty, *column)) {
+        // As what SQLx would declare the parameter: by the value, or by its Rust type, which is the
+        // same in every row.
+        let fits = match value.produces() {
+            Some(ty) => self.takes(&ty),
+            None if self.column < self.checked => true,
+            None => {
+                let fits = self.takes(&T::type_info());
+                if fits && self.column == self.checked {
+                    self.checked += 1;
+                }
+                fits
+            }
+        };
+        if !fits {
             self.misfit = true;
             return Ok(());
         }
