@@ -6,6 +6,8 @@ use std::{future::Future, pin::Pin};
 use ordid_core::{Fields, OrderedKey, Sink, storage::Dialect};
 use sqlx::{Arguments, Encode, SqlStr, Type, error::BoxDynError};
 
+use crate::bulk::Bulk;
+
 pub(crate) mod sealed {
     pub trait Sealed {}
 }
@@ -21,6 +23,10 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
     /// How to open a transaction that will write, where plain `BEGIN` is not it.
     #[doc(hidden)]
     const BEGIN: Option<&'static str>;
+
+    /// The command beside `INSERT` that takes rows in bulk; `Infallible` where there is none.
+    #[doc(hidden)]
+    type Bulk: Bulk<Self>;
 
     #[doc(hidden)]
     fn push_placeholder(sql: &mut String, number: usize);
@@ -40,6 +46,7 @@ macro_rules! backend {
     (
         $database:ident, $dialect:ty,
         begin: $begin:expr,
+        bulk: $bulk:ty,
         placeholder: |$sql:ident, $number:ident| $push:expr
     ) => {
         impl $crate::backend::sealed::Sealed for $database {}
@@ -48,6 +55,8 @@ macro_rules! backend {
             type Dialect = $dialect;
 
             const BEGIN: Option<&'static str> = $begin;
+
+            type Bulk = $bulk;
 
             fn push_placeholder($sql: &mut String, $number: usize) {
                 $push
@@ -80,10 +89,11 @@ pub trait Entity<DB: Backend>: OrderedKey + Fields<Binder<DB>> + Send + Sync + '
 
 impl<DB: Backend, E: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static> Entity<DB> for E {}
 
-/// Binds the fields of entities as parameters of one statement.
+/// Binds the fields of entities, as parameters of one statement or as rows for a bulk command.
 #[derive(Debug)]
 pub struct Binder<DB: Backend> {
     arguments: DB::Arguments,
+    bulk: Option<DB::Bulk>,
     error: Option<BoxDynError>,
 }
 
@@ -93,12 +103,25 @@ impl<DB: Backend> Binder<DB> {
         arguments.reserve(values, values * 16);
         Self {
             arguments,
+            bulk: None,
+            error: None,
+        }
+    }
+
+    pub(crate) fn with_bulk(bulk: DB::Bulk) -> Self {
+        Self {
+            arguments: DB::Arguments::default(),
+            bulk: Some(bulk),
             error: None,
         }
     }
 
     pub(crate) fn take_error(&mut self) -> Option<BoxDynError> {
         self.error.take()
+    }
+
+    pub(crate) fn bulk_mut(&mut self) -> Option<&mut DB::Bulk> {
+        self.bulk.as_mut()
     }
 
     pub(crate) fn into_arguments(self) -> DB::Arguments {
@@ -112,9 +135,14 @@ where
     T: for<'q> Encode<'q, DB> + Type<DB>,
 {
     fn put(&mut self, value: &T) {
-        if self.error.is_none()
-            && let Err(error) = self.arguments.add(value)
-        {
+        if self.error.is_some() {
+            return;
+        }
+        let taken = match &mut self.bulk {
+            Some(bulk) => bulk.put(value),
+            None => self.arguments.add(value),
+        };
+        if let Err(error) = taken {
             self.error = Some(error);
         }
     }

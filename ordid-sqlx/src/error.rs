@@ -2,6 +2,7 @@
 
 use std::{fmt, ops::Range};
 
+use ordid_core::unit_of_work::Chunk;
 use sqlx::error::{BoxDynError, DatabaseError};
 
 /// Why a unit of work was not flushed. Nothing of it is in the database, unless
@@ -74,8 +75,11 @@ impl Error {
         }
     }
 
-    pub(crate) fn set_key(&mut self, key: String) {
+    /// Narrows the place down to a row's chunk and its key.
+    pub(crate) fn set_row(&mut self, chunk: Chunk, key: String) {
         if let Some(place) = &mut self.0.place {
+            place.chunk = chunk.number;
+            place.rows = chunk.rows;
             place.key = Some(key);
         }
     }

@@ -70,6 +70,9 @@
 //! # }
 //! ```
 //!
+//! On PostgreSQL, tables with many rows go by `COPY` where it does what an `INSERT` would:
+//! [`UnitOfWork::flush`] says when.
+//!
 //! # In `query!` and `query_as!`
 //!
 //! The macros do not see newtypes: name the type on both sides,
@@ -80,6 +83,7 @@
 //! 1.94, as SQLx 0.9.
 
 mod backend;
+mod bulk;
 mod engine_macros;
 mod error;
 #[cfg(feature = "mysql")]

@@ -17,6 +17,7 @@ use crate::{backend::backend, stored::SqlxColumn};
 backend! {
     MySql, ordid_core::storage::dialect::MySql,
     begin: None,
+    bulk: std::convert::Infallible,
     placeholder: |sql, _number| sql.push('?')
 }
 

@@ -12,6 +12,8 @@ use sqlx::{
     postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo, PgValueRef},
 };
 
+mod copy;
+
 use crate::{
     backend::backend,
     stored::{SqlxColumn, Stored},
@@ -20,6 +22,7 @@ use crate::{
 backend! {
     Postgres, ordid_core::storage::dialect::Postgres,
     begin: None,
+    bulk: copy::Copy,
     placeholder: |sql, number| { sql.push('$'); sql.push_str(&number.to_string()); }
 }
 

@@ -18,6 +18,7 @@ backend! {
     // A deferred transaction that reads first and writes later can fail with SQLITE_BUSY at once,
     // however long the busy timeout; one that means to write says so.
     begin: Some("BEGIN IMMEDIATE"),
+    bulk: std::convert::Infallible,
     placeholder: |sql, _number| sql.push('?')
 }
 

@@ -1,13 +1,14 @@
 //! The unit of work: new entities of many types, inserted together.
 
+mod locate;
+mod statement;
+mod stream;
+
 use std::{
     any::{Any, TypeId},
     collections::HashMap,
-    fmt::{self, Write as _},
-    future::poll_fn,
+    fmt,
     ops::Range,
-    sync::Arc,
-    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -17,11 +18,17 @@ use ordid_core::{
     storage::Dialect,
     unit_of_work::{Chunk, Flush, Plan, Step, Table, row_order},
 };
-use sqlx::{AssertSqlSafe, Connection, Pool, SqlSafeStr, SqlStr, Transaction};
+use sqlx::{Connection, Pool, Transaction};
 
+use self::{
+    locate::locate,
+    statement::{Statements, bind, send},
+    stream::prepare,
+};
 use crate::{
     backend::{Backend, Binder, BoxFuture, Entity},
-    error::{Error, Place},
+    bulk::{Bulk, InStep, Lent},
+    error::Error,
 };
 
 /// New entities, collected to be inserted in one transaction: parents before children, many rows a
@@ -61,6 +68,8 @@ pub struct FlushedTable {
     pub table: &'static str,
     /// The rows written.
     pub rows: usize,
+    /// How many of them went by `COPY`: see [`UnitOfWork::flush`].
+    pub copied: usize,
     /// The statements that it took.
     pub statements: usize,
     /// The time spent on them, binding included.
@@ -139,7 +148,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         self.positions.clear();
     }
 
-    /// Calls a function after each statement of a flush, as for a progress bar.
+    /// Calls a function after each chunk of a flush, as for a progress bar.
     pub fn observe(&mut self, observer: impl FnMut(Progress) + Send + 'static) {
         self.observer = Some(Box::new(observer));
     }
@@ -150,14 +159,33 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// Dropping the future rolls back.
     ///
+    /// # `COPY` on PostgreSQL
+    ///
+    /// A table with 1,000 rows or more is sent by `COPY` in binary form, which takes the server less
+    /// than multi-row statements. The rows are the same, and so are the errors. What `COPY` would do
+    /// in another way than `INSERT` is inserted: [`FlushedTable::copied`] tells.
+    ///
+    /// - Copied are values of built-in types that are the column's own. A value that has to be
+    ///   cast, as `i32` in a `bigint` column, an array, an enum or a domain ends the copying.
+    /// - Not copied are views and foreign tables, tables with rules, active row-level security or
+    ///   triggers, columns that an `INSERT` may not set, and anything before PostgreSQL 12.
+    /// - In a flush that copies, the server sends errors but neither notices nor warnings.
+    /// - A flush dropped in the midst of a `COPY` closes its connection instead of giving it back to
+    ///   the pool: SQLx cannot tell what will come over it next.
+    /// - Many rows may be on their way when one is refused. [`Error::chunk`] and [`Error::key`] are
+    ///   found as below; where they cannot be, [`Error::rows`] are all rows of the command.
+    ///
     /// # Errors
     ///
     /// Says which table, which chunk, and which row's key failed. To find the row, what was sent is
     /// sent once more up to it, in a transaction that is rolled back.
     pub async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Error> {
-        let acquire: BoxFuture<'_, _> = Box::pin(pool.acquire());
-        let mut connection = acquire.await.map_err(Error::begin)?;
-        let flushed = self.run(&mut connection, DB::BEGIN).await?;
+        let mut lent = Lent::from(pool).await.map_err(Error::begin)?;
+        let way = Way {
+            begin: DB::BEGIN,
+            in_step: Some(&lent.in_step),
+        };
+        let flushed = self.run(&mut lent.connection, way).await?;
         self.clear();
         Ok(flushed)
     }
@@ -166,6 +194,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// is as before. The entities stay until [`clear`](Self::clear), since only the caller knows
     /// when the transaction is committed.
     ///
+    /// It never sends `COPY`: dropped in the midst of it, your connection could not be used again.
+    ///
     /// # Errors
     ///
     /// As [`flush`](Self::flush).
@@ -173,7 +203,11 @@ impl<DB: Backend> UnitOfWork<DB> {
         &mut self,
         transaction: &mut Transaction<'_, DB>,
     ) -> Result<Flushed, Error> {
-        self.run(&mut *transaction, None).await
+        let way = Way {
+            begin: None,
+            in_step: None,
+        };
+        self.run(&mut *transaction, way).await
     }
 
     fn rows_mut<E: Entity<DB>>(&mut self) -> &mut Vec<E> {
@@ -196,7 +230,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     fn run<'a>(
         &'a mut self,
         connection: &'a mut DB::Connection,
-        begin: Option<&'static str>,
+        way: Way<'a>,
     ) -> BoxFuture<'a, Result<Flushed, Error>> {
         Box::pin(async move {
             for batch in &mut self.batches {
@@ -204,12 +238,12 @@ impl<DB: Backend> UnitOfWork<DB> {
             }
             let tables: Vec<Table> = self.batches.iter().map(|batch| batch.table()).collect();
             let plan = Plan::new(&tables, DB::Dialect::MAX_PARAMETERS)?;
-            match self.execute(connection, begin, &plan).await {
+            match self.execute(connection, way, &plan).await {
                 Ok(flushed) => Ok(flushed),
                 Err((mut error, Some(chunk))) if error.refuses_a_row() => {
-                    if let Some(key) = locate(&self.batches, connection, begin, &plan, &chunk).await
-                    {
-                        error.set_key(key);
+                    let found = locate(&self.batches, connection, way.begin, &plan, &chunk);
+                    if let Some((chunk, key)) = found.await {
+                        error.set_row(chunk, key);
                     }
                     Err(error)
                 }
@@ -218,18 +252,26 @@ impl<DB: Backend> UnitOfWork<DB> {
         })
     }
 
-    /// Executes a plan; an error comes with the chunk that it happened in.
+    /// Executes a plan; an error comes with the rows that it happened to, of the chunk or, where
+    /// they were streamed, of several.
     async fn execute(
         &mut self,
         connection: &mut DB::Connection,
-        begin: Option<&'static str>,
+        way: Way<'_>,
         plan: &Plan,
     ) -> Result<Flushed, (Error, Option<Chunk>)> {
+        let mut bulks = match way.in_step {
+            Some(_) => prepare(&self.batches, connection).await,
+            None => self.batches.iter().map(|_| None).collect(),
+        };
+        let streams = bulks.iter().any(Option::is_some);
+        let begin = DB::Bulk::BEGIN.filter(|_| streams).or(way.begin);
         let mut flushed = Flushed::default();
         let mut flush = Flush::new(plan.clone());
         let mut statements = Statements::new(&self.batches);
         let mut failure = None;
         let mut bound = None;
+        let mut current = None;
         // The machine's first step is always to begin.
         let begun = begin_with::<DB>(connection, begin).await;
         let mut transaction = match begun {
@@ -242,6 +284,20 @@ impl<DB: Backend> UnitOfWork<DB> {
         loop {
             match (flush.step(), &mut transaction) {
                 (Step::Send(chunk), Some(open)) => {
+                    if current.replace(chunk.table) != Some(chunk.table) {
+                        flushed.begin(self.batches[chunk.table].name());
+                    }
+                    if let Some(in_step) = way.in_step
+                        && let Some(bulk) = bulks[chunk.table].take()
+                    {
+                        let streamed =
+                            self.stream(&mut **open, bulk, &mut flush, &mut flushed, in_step);
+                        if let Err((error, rows)) = streamed.await {
+                            flush.failed();
+                            failure = Some((error, Some(rows)));
+                        }
+                        continue;
+                    }
                     let started = Instant::now();
                     let now = match bound.take() {
                         Some(bound) => bound,
@@ -250,20 +306,14 @@ impl<DB: Backend> UnitOfWork<DB> {
                     // While the database works on this chunk, the next one is bound.
                     let sent = send(&mut **open, now, || {
                         let next = flush.upcoming();
+                        let next = next.filter(|next| bulks[next.table].is_none());
                         bound = next.map(|next| bind(&self.batches, &next, &mut statements));
                     });
                     match sent.await {
                         Ok(()) => {
                             flush.succeeded();
-                            let table = self.batches[chunk.table].name();
-                            let progress = Progress {
-                                table,
-                                rows: chunk.rows.len(),
-                            };
-                            flushed.count(progress, chunk.number, started.elapsed());
-                            if let Some(observer) = &mut self.observer {
-                                observer(progress);
-                            }
+                            flushed.count(chunk.rows.len(), 0, 1, started.elapsed());
+                            self.report(&chunk);
                         }
                         Err(error) => {
                             flush.failed();
@@ -282,7 +332,10 @@ impl<DB: Backend> UnitOfWork<DB> {
                     None => flush.failed(),
                 },
                 (Step::Rollback, open) => {
-                    if let Some(open) = open.take() {
+                    // A connection out of step will be closed, which rolls back as well.
+                    if let Some(open) = open.take()
+                        && !way.in_step.is_some_and(InStep::is_lost)
+                    {
                         // Its own failure says no more: the server drops what is not committed.
                         let _ = open.rollback().await;
                     }
@@ -294,6 +347,23 @@ impl<DB: Backend> UnitOfWork<DB> {
         }
         Err(failure.unwrap_or_else(|| (Error::begin(sqlx::Error::WorkerCrashed), None)))
     }
+
+    fn report(&mut self, chunk: &Chunk) {
+        if let Some(observer) = &mut self.observer {
+            observer(Progress {
+                table: self.batches[chunk.table].name(),
+                rows: chunk.rows.len(),
+            });
+        }
+    }
+}
+
+/// What differs between a flush of its own and one in the user's transaction.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    begin: Option<&'static str>,
+    /// Whose connection is closed should it get out of step, so that rows can be streamed.
+    in_step: Option<&'a InStep>,
 }
 
 impl<DB: Backend> Default for UnitOfWork<DB> {
@@ -310,20 +380,22 @@ impl<DB: Backend> fmt::Debug for UnitOfWork<DB> {
 }
 
 impl Flushed {
-    fn count(&mut self, progress: Progress, chunk: usize, elapsed: Duration) {
-        if chunk == 0 {
-            let table = progress.table;
-            let empty = FlushedTable {
-                table,
-                rows: 0,
-                statements: 0,
-                elapsed: Duration::ZERO,
-            };
-            self.tables.push(empty);
-        }
+    fn begin(&mut self, table: &'static str) {
+        self.tables.push(FlushedTable {
+            table,
+            rows: 0,
+            copied: 0,
+            statements: 0,
+            elapsed: Duration::ZERO,
+        });
+    }
+
+    /// Counts what was sent for the table that was begun last.
+    fn count(&mut self, rows: usize, copied: usize, statements: usize, elapsed: Duration) {
         if let Some(table) = self.tables.last_mut() {
-            table.rows += progress.rows;
-            table.statements += 1;
+            table.rows += rows;
+            table.copied += copied;
+            table.statements += statements;
             table.elapsed += elapsed;
         }
     }
@@ -337,160 +409,6 @@ async fn begin_with<'c, DB: Backend>(
         Some(begin) => connection.begin_with(begin).await,
         None => connection.begin().await,
     }
-}
-
-/// Finds the row that a chunk failed for: sends everything before the chunk again, then its
-/// rows one by one, and rolls back. `None` where this time no row fails.
-async fn locate<DB: Backend>(
-    batches: &[Box<dyn Batch<DB>>],
-    connection: &mut DB::Connection,
-    begin: Option<&'static str>,
-    plan: &Plan,
-    failed: &Chunk,
-) -> Option<String> {
-    let mut transaction = begin_with::<DB>(connection, begin).await.ok()?;
-    let mut statements = Statements::new(batches);
-    let mut key = None;
-    'chunks: for chunk in plan.chunks() {
-        if chunk != *failed {
-            let bound = bind(batches, &chunk, &mut statements);
-            if send(&mut *transaction, bound, || ()).await.is_err() {
-                break;
-            }
-            continue;
-        }
-        for row in chunk.rows.clone() {
-            let single = Chunk {
-                rows: row..row + 1,
-                ..chunk.clone()
-            };
-            let bound = bind(batches, &single, &mut statements);
-            if let Err(error) = send(&mut *transaction, bound, || ()).await {
-                let batch = &batches[chunk.table];
-                key = error.refuses_a_row().then(|| batch.key_text(row));
-                break 'chunks;
-            }
-        }
-        break;
-    }
-    let _ = transaction.rollback().await;
-    key
-}
-
-/// A statement with its parameters, or why a row could not be bound.
-type Bound<DB> = Result<Statement<DB>, Error>;
-
-struct Statement<DB: Backend> {
-    sql: SqlStr,
-    arguments: DB::Arguments,
-    /// A prepared statement is kept in the connection's cache only where it serves again.
-    repeats: bool,
-    place: Place,
-}
-
-fn bind<DB: Backend>(
-    batches: &[Box<dyn Batch<DB>>],
-    chunk: &Chunk,
-    statements: &mut Statements,
-) -> Bound<DB> {
-    let batch = &*batches[chunk.table];
-    let mut place = Place {
-        table: batch.name(),
-        chunk: chunk.number,
-        rows: chunk.rows.clone(),
-        key: None,
-    };
-    let mut binder = Binder::with_capacity(chunk.rows.len() * batch.columns().len());
-    if let Err((row, error)) = batch.bind(chunk.rows.clone(), &mut binder) {
-        place.key = Some(batch.key_text(row));
-        return Err(Error::bind(error, place));
-    }
-    let (sql, repeats) = statements.get(batch, chunk);
-    Ok(Statement {
-        sql,
-        arguments: binder.into_arguments(),
-        repeats,
-        place,
-    })
-}
-
-/// Sends a statement, and calls `meanwhile` when it is on its way.
-async fn send<DB: Backend>(
-    connection: &mut DB::Connection,
-    bound: Bound<DB>,
-    meanwhile: impl FnOnce(),
-) -> Result<(), Error> {
-    let Statement {
-        sql,
-        arguments,
-        repeats,
-        place,
-    } = bound?;
-    let mut sending = DB::execute(connection, sql, arguments, repeats);
-    // One poll hands the statement to the socket, or to SQLite's thread.
-    let sent = poll_fn(|context| Poll::Ready(sending.as_mut().poll(context))).await;
-    meanwhile();
-    let outcome = match sent {
-        Poll::Ready(outcome) => outcome,
-        Poll::Pending => sending.await,
-    };
-    outcome.map_err(|error| Error::insert(error, place))
-}
-
-/// The text of the statement that was sent last for each table: all chunks but a table's last have
-/// the same.
-struct Statements {
-    last: Vec<Option<(usize, Arc<str>)>>,
-}
-
-impl Statements {
-    fn new<DB: Backend>(batches: &[Box<dyn Batch<DB>>]) -> Self {
-        Self {
-            last: batches.iter().map(|_| None).collect(),
-        }
-    }
-
-    /// Returns the statement for a chunk, and whether it was or will be sent more than once.
-    fn get<DB: Backend>(&mut self, batch: &dyn Batch<DB>, chunk: &Chunk) -> (SqlStr, bool) {
-        let rows = chunk.rows.len();
-        let slot = &mut self.last[chunk.table];
-        let text = match slot {
-            Some((length, text)) if *length == rows => Arc::clone(text),
-            _ => {
-                let text: Arc<str> = insert_statement(batch, rows).into();
-                *slot = Some((rows, Arc::clone(&text)));
-                text
-            }
-        };
-        let repeats = chunk.number > 0 || batch.len() >= 2 * rows;
-        (AssertSqlSafe(text).into_sql_str(), repeats)
-    }
-}
-
-/// Writes `INSERT INTO "orders" ("id", "total") VALUES ($1, $2), ($3, $4)`. All names are quoted.
-fn insert_statement<DB: Backend>(batch: &dyn Batch<DB>, rows: usize) -> String {
-    let columns = batch.columns();
-    let mut sql = String::with_capacity(64 + rows * (columns.len() * 7 + 4));
-    sql.push_str("INSERT INTO ");
-    sql.push_str(&DB::Dialect::quote_table(batch.schema(), batch.name()));
-    let names: Vec<_> = columns
-        .iter()
-        .map(|column| DB::Dialect::quote(column))
-        .collect();
-    let _ = write!(sql, " ({}) VALUES ", names.join(", "));
-    let mut number = 0;
-    for row in 0..rows {
-        sql.push_str(if row == 0 { "(" } else { ", (" });
-        for column in 0..columns.len() {
-            if column > 0 {
-                sql.push_str(", ");
-            }
-            number += 1;
-            DB::push_placeholder(&mut sql, number);
-        }
-        sql.push(')');
-    }
-    sql
 }
 
 /// The rows of one entity type, behind a box a type, none a row.
@@ -508,6 +426,13 @@ trait Batch<DB: Backend>: Send + Sync {
         rows: Range<usize>,
         binder: &mut Binder<DB>,
     ) -> Result<(), (usize, sqlx::error::BoxDynError)>;
+    /// Encodes these positions of the order for a bulk command, up to the first row that is not for
+    /// it or until the piece is full, and returns where it stopped.
+    fn encode(
+        &self,
+        rows: Range<usize>,
+        binder: &mut Binder<DB>,
+    ) -> Result<usize, (usize, sqlx::error::BoxDynError)>;
     /// Returns the key at a position of the order, for messages.
     fn key_text(&self, row: usize) -> String;
     fn as_any(&self) -> &dyn Any;
@@ -567,6 +492,31 @@ impl<DB: Backend, E: Entity<DB>> Batch<DB> for Rows<E> {
             }
         }
         Ok(())
+    }
+
+    fn encode(
+        &self,
+        rows: Range<usize>,
+        binder: &mut Binder<DB>,
+    ) -> Result<usize, (usize, sqlx::error::BoxDynError)> {
+        for row in rows.clone() {
+            let Some(bulk) = binder.bulk_mut() else {
+                return Ok(row);
+            };
+            bulk.begin_row();
+            self.at(row).write(binder);
+            if let Some(error) = binder.take_error() {
+                return Err((row, error));
+            }
+            let bulk = binder.bulk_mut();
+            if !bulk.is_some_and(Bulk::end_row) {
+                return Ok(row);
+            }
+            if binder.bulk_mut().is_some_and(|bulk| bulk.is_full()) {
+                return Ok(row + 1);
+            }
+        }
+        Ok(rows.end)
     }
 
     fn key_text(&self, row: usize) -> String {

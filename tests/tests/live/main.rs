@@ -1,6 +1,7 @@
 //! Every claim about a database, on that database: PostgreSQL and MariaDB on private servers,
 //! SQLite in files, MySQL 8 where `ORDID_TEST_MYSQL_URL` names one.
 
+mod copy;
 mod engine;
 mod flush;
 mod keys;
@@ -31,6 +32,7 @@ fn main() {
     let mut trials = Vec::new();
     sqlite::trials(&mut trials);
     postgres::trials(&servers, &mut trials);
+    copy::trials(&servers, &mut trials);
     mariadb::trials(&servers, &mut trials);
     mysql::trials(&servers, &mut trials);
     let conclusion = libtest_mimic::run(&arguments, trials);

@@ -20,7 +20,8 @@ pub mod flush {
         MySql,
         ordid::storage::dialect::MySql,
         Binary16,
-        "ENGINE = InnoDB"
+        "ENGINE = InnoDB",
+        copies: false
     );
 }
 

@@ -18,7 +18,7 @@ mod columns {
 }
 
 mod flush {
-    crate::flush::flush!(Postgres, ordid::storage::dialect::Postgres, Uuid, "");
+    crate::flush::flush!(Postgres, ordid::storage::dialect::Postgres, Uuid, "", copies: true);
 }
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {

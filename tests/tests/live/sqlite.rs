@@ -23,7 +23,8 @@ mod flush {
         Sqlite,
         ordid::storage::dialect::Sqlite,
         Blob,
-        "WITHOUT ROWID"
+        "WITHOUT ROWID",
+        copies: false
     );
 }
 

@@ -1,0 +1,73 @@
+//! Which row it was.
+
+use ordid_core::unit_of_work::{Chunk, Plan};
+use sqlx::{Connection as _, Transaction};
+
+use super::{
+    Batch, begin_with,
+    statement::{Statements, bind, send},
+};
+use crate::backend::Backend;
+
+/// Finds the row for which `failed` failed, and the chunk that it is of: sends everything before it
+/// again, then row by row, and rolls back. `None` where this time no row fails.
+///
+/// What failed may have been more than one chunk of the plan. Then each is sent as a whole, and row
+/// by row only if it fails.
+pub(super) async fn locate<DB: Backend>(
+    batches: &[Box<dyn Batch<DB>>],
+    connection: &mut DB::Connection,
+    begin: Option<&'static str>,
+    plan: &Plan,
+    failed: &Chunk,
+) -> Option<(Chunk, String)> {
+    let mut transaction = begin_with::<DB>(connection, begin).await.ok()?;
+    let found = replay(batches, &mut transaction, plan, failed).await;
+    let _ = transaction.rollback().await;
+    found
+}
+
+async fn replay<DB: Backend>(
+    batches: &[Box<dyn Batch<DB>>],
+    transaction: &mut Transaction<'_, DB>,
+    plan: &Plan,
+    failed: &Chunk,
+) -> Option<(Chunk, String)> {
+    let mut statements = Statements::new(batches);
+    for chunk in plan.chunks() {
+        let suspect = chunk.table == failed.table && chunk.rows.end > failed.rows.start;
+        if !suspect {
+            let bound = bind(batches, &chunk, &mut statements);
+            send(&mut **transaction, bound, || ()).await.ok()?;
+            continue;
+        }
+        if chunk.table != failed.table || chunk.rows.start >= failed.rows.end {
+            break;
+        }
+        let several = failed.rows.len() > chunk.rows.len();
+        if several {
+            // A savepoint, so that the transaction can go on after the failure.
+            let mut savepoint = transaction.begin().await.ok()?;
+            let bound = bind(batches, &chunk, &mut statements);
+            match send(&mut *savepoint, bound, || ()).await {
+                Ok(()) => {
+                    savepoint.commit().await.ok()?;
+                    continue;
+                }
+                Err(_) => savepoint.rollback().await.ok()?,
+            }
+        }
+        for row in chunk.rows.clone() {
+            let single = Chunk {
+                rows: row..row + 1,
+                ..chunk.clone()
+            };
+            let bound = bind(batches, &single, &mut statements);
+            if let Err(error) = send(&mut **transaction, bound, || ()).await {
+                let key = batches[chunk.table].key_text(row);
+                return error.refuses_a_row().then_some((chunk, key));
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,197 @@
+//! Rows through an engine's bulk command.
+
+use std::{ops::Range, time::Instant};
+
+use ordid_core::{
+    storage::Dialect,
+    unit_of_work::{Chunk, Flush, Step},
+};
+
+use super::{
+    Batch, Flushed, UnitOfWork,
+    statement::{Statements, bind, send},
+};
+use crate::{
+    backend::{Backend, Binder},
+    bulk::{Bulk, InStep},
+    error::{Error, Place},
+};
+
+/// The most chunks of one command. The server checks the foreign keys of a command at its end, and
+/// until then keeps a note for each of them and for each row.
+const CHUNKS: usize = 100;
+
+/// Returns for each table how to encode its rows for the bulk command, where that is the way.
+pub(super) async fn prepare<DB: Backend>(
+    batches: &[Box<dyn Batch<DB>>],
+    connection: &mut DB::Connection,
+) -> Vec<Option<DB::Bulk>> {
+    let mut bulks = Vec::with_capacity(batches.len());
+    for batch in batches {
+        bulks.push(if batch.len() < DB::Bulk::MIN_ROWS {
+            None
+        } else {
+            let table = DB::Dialect::quote_table(batch.schema(), batch.name());
+            DB::Bulk::prepare(connection, &table, batch.columns()).await
+        });
+    }
+    bulks
+}
+
+impl<DB: Backend> UnitOfWork<DB> {
+    /// Streams the table that the machine is at, up to its end or to the first row that is not for
+    /// the bulk command: from there, statements take over. An error comes with all rows that the
+    /// command had been sent.
+    pub(super) async fn stream(
+        &mut self,
+        connection: &mut DB::Connection,
+        bulk: DB::Bulk,
+        flush: &mut Flush,
+        flushed: &mut Flushed,
+        in_step: &InStep,
+    ) -> Result<(), (Error, Chunk)> {
+        let Step::Send(Chunk { table, .. }) = flush.step() else {
+            return Ok(());
+        };
+        let mut binder = Binder::with_bulk(bulk);
+        loop {
+            let rest = self
+                .command(connection, &mut binder, flush, flushed, in_step)
+                .await?;
+            let next = match flush.step() {
+                Step::Send(next) if next.table == table => next,
+                _ => return Ok(()),
+            };
+            let Some(rest) = rest else { continue };
+            if rest.start > next.rows.start {
+                // The chunk began in the command, and is ended by a statement.
+                let started = Instant::now();
+                let rest = Chunk {
+                    rows: rest,
+                    ..next.clone()
+                };
+                let bound = bind(&self.batches, &rest, &mut Statements::new(&self.batches));
+                if let Err(error) = send(connection, bound, || ()).await {
+                    return Err((error, rest));
+                }
+                flush.succeeded();
+                flushed.count(rest.rows.len(), 0, 1, started.elapsed());
+                self.report(&next);
+            }
+            return Ok(());
+        }
+    }
+
+    /// Sends one command, and returns the rows of the current chunk that are not for it.
+    async fn command(
+        &mut self,
+        connection: &mut DB::Connection,
+        binder: &mut Binder<DB>,
+        flush: &mut Flush,
+        flushed: &mut Flushed,
+        in_step: &InStep,
+    ) -> Result<Option<Range<usize>>, (Error, Chunk)> {
+        let Step::Send(mut chunk) = flush.step() else {
+            return Ok(None);
+        };
+        let started = Instant::now();
+        // What the command has taken so far.
+        let mut sent = chunk.clone();
+        // The first piece is encoded before the command begins: perhaps no row is for it.
+        let first = encode(
+            &*self.batches[chunk.table],
+            &chunk,
+            chunk.rows.start,
+            binder,
+        );
+        sent.rows.end = first.map_err(|error| (error, chunk.clone()))?;
+        if sent.rows.is_empty() {
+            return Ok(Some(chunk.rows));
+        }
+        let Some(bulk) = binder.bulk_mut() else {
+            return Ok(None);
+        };
+
+        in_step.lose();
+        let mut stream = match bulk.open(connection).await {
+            Ok(stream) => stream,
+            Err(error) => return Err(self.refused(error, sent, in_step)),
+        };
+        let mut chunks = 1;
+        let rest = loop {
+            if let Some(bulk) = binder.bulk_mut()
+                && let Err(error) = bulk.send(&mut stream).await
+            {
+                return Err(self.refused(error, sent, in_step));
+            }
+            if sent.rows.end == chunk.rows.end {
+                match flush.upcoming() {
+                    Some(next) if next.table == chunk.table && chunks < CHUNKS => {
+                        flush.succeeded();
+                        self.report(&chunk);
+                        chunk = next;
+                        chunks += 1;
+                    }
+                    _ => break None,
+                }
+            }
+            match encode(&*self.batches[chunk.table], &chunk, sent.rows.end, binder) {
+                Ok(next) if next == sent.rows.end => break Some(next..chunk.rows.end),
+                Ok(next) => sent.rows.end = next,
+                Err(error) => {
+                    // Should the server have refused a row meanwhile, its answer is half read.
+                    if DB::Bulk::abort(stream).await.is_ok() {
+                        in_step.regain();
+                    }
+                    return Err((error, chunk));
+                }
+            }
+        };
+        if let Some(bulk) = binder.bulk_mut()
+            && let Err(error) = bulk.finish(stream).await
+        {
+            return Err(self.refused(error, sent, in_step));
+        }
+        in_step.regain();
+        flushed.count(sent.rows.len(), sent.rows.len(), 1, started.elapsed());
+        if rest.is_none() {
+            flush.succeeded();
+            self.report(&chunk);
+        }
+        Ok(rest)
+    }
+
+    fn refused(&self, error: sqlx::Error, sent: Chunk, in_step: &InStep) -> (Error, Chunk) {
+        // Anything but an answer of the server leaves open how the command ended.
+        if let sqlx::Error::Database(_) = error {
+            in_step.regain();
+        }
+        let place = Place {
+            table: self.batches[sent.table].name(),
+            chunk: sent.number,
+            rows: sent.rows.clone(),
+            key: None,
+        };
+        (Error::insert(error, place), sent)
+    }
+}
+
+/// Encodes a chunk from a row on, and returns where it stopped.
+fn encode<DB: Backend>(
+    batch: &dyn Batch<DB>,
+    chunk: &Chunk,
+    from: usize,
+    binder: &mut Binder<DB>,
+) -> Result<usize, Error> {
+    batch
+        .encode(from..chunk.rows.end, binder)
+        .map_err(|(row, error)| {
+            let place = Place {
+                table: batch.name(),
+                chunk: chunk.number,
+                rows: chunk.rows.clone(),
+                key: Some(batch.key_text(row)),
+            };
+            Error::bind(error, place)
+        })
+}
