@@ -8,7 +8,7 @@
 //!
 //! The number is in two registers. A copy of the key's 16 bytes in memory, as `black_box` of the key
 //! itself would make it, waits until the halves that the generator has just stored have left the
-//! processor's store buffer: half the price of a key of the fastest generators, and not theirs.
+//! processor's store buffer: a few nanoseconds, which are not the generator's.
 
 use std::{
     fmt,
