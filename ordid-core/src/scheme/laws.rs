@@ -7,7 +7,7 @@ use crate::{
     entropy::SeededEntropy,
     generator::{Generator, OrderedGenerator, Overflow, Policy, Rollback, Slotted},
     key::{Generated, Scheme},
-    scheme::{Layout, TimeOrdered},
+    scheme::TimeOrdered,
 };
 
 const START: u64 = 1_645_557_742_000;
@@ -25,6 +25,8 @@ macro_rules! laws {
 
 laws! {
     uuid_v7: super::UuidV7, ();
+    uuid_v7_sub_millis: super::UuidV7SubMillis, ();
+    uuid_v7_unguessable: super::UuidV7Unguessable, ();
 }
 
 fn obeys<S: Slotted + TimeOrdered>(node: S::Node) {
