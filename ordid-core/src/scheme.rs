@@ -1,14 +1,26 @@
 //! The schemes: one file each, with the layout, the generator and its tests.
 
 mod anatomy;
+pub mod convert;
+mod gregorian;
 #[cfg(test)]
 #[cfg(not(loom))]
 mod laws;
+mod node;
+pub mod uuid_v1;
+pub mod uuid_v1_rearranged;
+pub mod uuid_v6;
 pub mod uuid_v7;
 pub mod uuid_v7_sub_millis;
 pub mod uuid_v7_unguessable;
 
 pub use anatomy::{Certainty, Inspection, Layout, TimeOrdered};
+pub use node::UuidNode;
+#[cfg(all(feature = "std", not(loom)))]
+pub use node::process::NodeReserved;
+pub use uuid_v1::UuidV1;
+pub use uuid_v1_rearranged::UuidV1Rearranged;
+pub use uuid_v6::UuidV6;
 pub use uuid_v7::UuidV7;
 pub use uuid_v7_sub_millis::UuidV7SubMillis;
 pub use uuid_v7_unguessable::UuidV7Unguessable;
