@@ -7,8 +7,11 @@ mod gregorian;
 #[cfg(not(loom))]
 mod laws;
 mod node;
+mod random;
 pub mod uuid_v1;
 pub mod uuid_v1_rearranged;
+pub mod uuid_v4;
+pub mod uuid_v4_clustered;
 pub mod uuid_v6;
 pub mod uuid_v7;
 pub mod uuid_v7_sub_millis;
@@ -18,8 +21,11 @@ pub use anatomy::{Certainty, Inspection, Layout, TimeOrdered};
 pub use node::UuidNode;
 #[cfg(all(feature = "std", not(loom)))]
 pub use node::process::NodeReserved;
+pub use random::{Drawn, Random, RandomGenerator};
 pub use uuid_v1::UuidV1;
 pub use uuid_v1_rearranged::UuidV1Rearranged;
+pub use uuid_v4::UuidV4;
+pub use uuid_v4_clustered::{UuidV4Clustered, UuidV4ClusteredCompat};
 pub use uuid_v6::UuidV6;
 pub use uuid_v7::UuidV7;
 pub use uuid_v7_sub_millis::UuidV7SubMillis;
