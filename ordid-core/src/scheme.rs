@@ -6,6 +6,7 @@ mod gregorian;
 #[cfg(test)]
 #[cfg(not(loom))]
 mod laws;
+pub mod masked;
 mod node;
 mod random;
 pub mod uuid_v1;
@@ -18,6 +19,7 @@ pub mod uuid_v7_sub_millis;
 pub mod uuid_v7_unguessable;
 
 pub use anatomy::{Certainty, Inspection, Layout, TimeOrdered};
+pub use masked::UuidMask;
 pub use node::UuidNode;
 #[cfg(all(feature = "std", not(loom)))]
 pub use node::process::NodeReserved;
