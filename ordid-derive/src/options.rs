@@ -123,6 +123,42 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         raw: "uuid::Uuid",
         raw_name: "Uuid",
     },
+    Scheme {
+        name: "uuid_v1",
+        type_name: "UuidV1",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "uuid_v1_rearranged",
+        type_name: "UuidV1Rearranged",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "uuid_v4",
+        type_name: "UuidV4",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "uuid_v4_clustered",
+        type_name: "UuidV4Clustered",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "uuid_v4_clustered_compat",
+        type_name: "UuidV4ClusteredCompat",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "uuid_v6",
+        type_name: "UuidV6",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
 ];
 
 /// A crate that adapts a database library, with a macro for each engine.
