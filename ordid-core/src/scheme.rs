@@ -15,13 +15,34 @@ macro_rules! generator_alias {
 }
 
 mod anatomy;
-#[cfg(all(test, not(loom)))]
+pub mod convert;
+mod gregorian;
+#[cfg(test)]
+#[cfg(not(loom))]
 mod laws;
+pub mod masked;
+mod node;
+mod random;
+pub mod uuid_v1;
+pub mod uuid_v1_rearranged;
+pub mod uuid_v4;
+pub mod uuid_v4_clustered;
+pub mod uuid_v6;
 pub mod uuid_v7;
 pub mod uuid_v7_sub_millis;
 pub mod uuid_v7_unguessable;
 
 pub use anatomy::{Certainty, Inspection, Layout, TimeOrdered};
+pub use masked::UuidMask;
+pub use node::UuidNode;
+#[cfg(all(feature = "std", not(loom)))]
+pub use node::process::NodeReserved;
+pub use random::{Drawn, Random, RandomGenerator};
+pub use uuid_v1::UuidV1;
+pub use uuid_v1_rearranged::UuidV1Rearranged;
+pub use uuid_v4::UuidV4;
+pub use uuid_v4_clustered::{UuidV4Clustered, UuidV4ClusteredCompat};
+pub use uuid_v6::UuidV6;
 pub use uuid_v7::UuidV7;
 pub use uuid_v7_sub_millis::UuidV7SubMillis;
 pub use uuid_v7_unguessable::UuidV7Unguessable;

@@ -24,7 +24,12 @@ macro_rules! laws {
 }
 
 laws! {
+    uuid_v1: super::UuidV1, super::UuidNode::RANDOM;
+    uuid_v1_rearranged: super::UuidV1Rearranged, super::UuidNode::RANDOM;
+    uuid_v6: super::UuidV6, super::UuidNode::RANDOM;
     uuid_v7: super::UuidV7, ();
+    uuid_v7_sub_millis: super::UuidV7SubMillis, ();
+    uuid_v7_unguessable: super::UuidV7Unguessable, ();
 }
 
 fn obeys<S: Slotted + TimeOrdered>(node: S::Node) {

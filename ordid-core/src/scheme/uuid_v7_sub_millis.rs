@@ -37,10 +37,14 @@ use crate::generator::{Policy, ProcessWide};
 use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
     clock::{TimeScale, Timestamp},
+    error::Error,
     generator::{OrderedGenerator, Slot, Slotted},
     key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::Orders,
-    scheme::UuidV7,
+    scheme::{
+        UuidV7,
+        anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits, not_of},
+    },
 };
 
 /// The scheme `uuid_v7_sub_millis`.
@@ -84,6 +88,83 @@ impl Slotted for UuidV7SubMillis {
     }
 }
 
+/// The fields of a UUID of version 7 with fractions of a millisecond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// Milliseconds since 1970: 48 bits.
+    pub unix_ts_ms: u64,
+    /// 1/4096 of a millisecond, rounded down: 12 bits.
+    pub fraction: u16,
+    /// The count inside the fraction.
+    pub counter: u8,
+    /// 54 random bits.
+    pub random: u64,
+}
+
+/// # Example: the RFC's fraction
+///
+/// ```
+/// use ordid_core::scheme::{Layout, UuidV7SubMillis, uuid_v7_sub_millis::Parts};
+///
+/// // 2023-01-01T12:34:56.1234567Z, RFC 9562 section 6.2: 0.4567 of a millisecond is 0x74e.
+/// let parts = Parts {
+///     unix_ts_ms: 1_672_576_496_123,
+///     fraction: 0x74e,
+///     counter: 0,
+///     random: 0,
+/// };
+/// let key = UuidV7SubMillis::pack(parts)?;
+/// assert_eq!(key.to_string(), "01856d53-f1fb-774e-8000-000000000000");
+/// let moment = UuidV7SubMillis::inspect(&key)?.moment.unwrap();
+/// assert_eq!(moment.unix_nanos, 1_672_576_496_123_456_543);
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+impl Layout for UuidV7SubMillis {
+    type Parts = Parts;
+
+    fn pack(parts: Parts) -> Result<Uuid, Error> {
+        fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
+        fits::<Self>("fraction", parts.fraction, 12)?;
+        fits::<Self>("random", parts.random, 54)?;
+        Ok(Uuid::from_u64_pair(
+            parts.unix_ts_ms << 16 | 0x7000 | u64::from(parts.fraction),
+            0b10 << 62 | u64::from(parts.counter) << 54 | parts.random,
+        ))
+    }
+
+    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
+        if !Self::check(raw) {
+            return Err(not_of::<Self>(raw));
+        }
+        let (high, low) = raw.as_u64_pair();
+        Ok(Parts {
+            unix_ts_ms: high >> 16,
+            fraction: (high & 0xfff) as u16,
+            counter: (low >> 54 & 0xff) as u8,
+            random: low & ((1 << 54) - 1),
+        })
+    }
+
+    /// Takes any UUID of version 7: which of them have fractions is not written in them.
+    fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
+        let parts = Self::unpack(raw)?;
+        let ticks = parts.unix_ts_ms << 12 | u64::from(parts.fraction);
+        Ok(Inspection {
+            moment: Some(Self::SCALE.moment_at(ticks)),
+            counter: Some(u64::from(parts.counter)),
+            version: Some(7),
+            ..Inspection::of::<Self>(Certainty::Likely)
+        })
+    }
+}
+
+/// Of any UUID of version 7: these bounds are those of [`UuidV7`].
+impl TimeOrdered for UuidV7SubMillis {
+    fn bounds_at(timestamp: Timestamp) -> Result<(Uuid, Uuid), Error> {
+        UuidV7::bounds_at(timestamp)
+    }
+}
+
 generator_alias! {
     /// Makes UUIDs of version 7 with fractions of a millisecond, strictly rising over all threads that
     /// share it.
@@ -102,6 +183,8 @@ impl ProcessWide for UuidV7SubMillis {
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::{clock::ManualClock, entropy::SeededEntropy, generator::Generator};
 
@@ -163,5 +246,61 @@ mod tests {
                 "017f22e2-79b0-71f9-8042-4f8eb8ee82ed"
             ]
         );
+    }
+
+    #[test]
+    fn parts_of_generated_keys_are_what_was_counted() {
+        let (clock, generator) = scripted();
+        clock.set_nanos(456_700);
+        for count in 0..3 {
+            let raw = generator.try_generate().unwrap().into_raw();
+            let parts = UuidV7SubMillis::unpack(&raw).unwrap();
+            assert_eq!((parts.unix_ts_ms, parts.fraction), (START, 0x74e));
+            assert_eq!(parts.counter, count);
+        }
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_named() {
+        let parts = Parts {
+            unix_ts_ms: (1 << 48) - 1,
+            fraction: 0xfff,
+            counter: 0xff,
+            random: (1 << 54) - 1,
+        };
+        let raw = UuidV7SubMillis::pack(parts).unwrap();
+        assert_eq!(raw.to_string(), "ffffffff-ffff-7fff-bfff-ffffffffffff");
+        let wrong = Parts {
+            fraction: 0x1000,
+            ..parts
+        };
+        assert_eq!(
+            UuidV7SubMillis::pack(wrong).unwrap_err().to_string(),
+            "fraction 4096 does not fit: scheme uuid_v7_sub_millis has 12 bits for it"
+        );
+        let random = 1 << 54;
+        assert!(UuidV7SubMillis::pack(Parts { random, ..parts }).is_err());
+        let unix_ts_ms = 1 << 48;
+        assert!(
+            UuidV7SubMillis::pack(Parts {
+                unix_ts_ms,
+                ..parts
+            })
+            .is_err()
+        );
+        assert!(
+            UuidV7SubMillis::unpack(&Uuid::nil())
+                .unwrap_err()
+                .is_layout()
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_key_of_version_7_comes_back(high: u64, low: u64) {
+            let raw = Uuid::from_u64_pair(high & !0xf000 | 0x7000, low >> 2 | 0b10 << 62);
+            let parts = UuidV7SubMillis::unpack(&raw).unwrap();
+            prop_assert_eq!(UuidV7SubMillis::pack(parts).unwrap(), raw);
+        }
     }
 }

@@ -34,12 +34,19 @@ use crate::generator::{Policy, ProcessWide};
 #[cfg(feature = "std")]
 use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
-    clock::Timestamp,
+    clock::{TimeScale, Timestamp},
+    error::Error,
     generator::{OrderedGenerator, Slot, Slotted},
     key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::Orders,
-    scheme::UuidV7,
+    scheme::{
+        UuidV7,
+        anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits, not_of},
+    },
 };
+
+/// Lower bits of the counter, beside the variant.
+const COUNTER_LOW_BITS: u32 = 6;
 
 /// The scheme `uuid_v7_unguessable`.
 #[derive(Debug)]
@@ -74,9 +81,66 @@ impl Slotted for UuidV7Unguessable {
 
     #[inline]
     fn encode(slot: Slot<()>) -> Uuid {
-        let high = (slot.time << 16) | 0x7000 | (slot.count >> 6);
+        let high = (slot.time << 16) | 0x7000 | (slot.count >> COUNTER_LOW_BITS);
         let counter_low = slot.count & 0x3f;
         Uuid::from_u64_pair(high, (0b10 << 62) | counter_low << 56 | slot.random)
+    }
+}
+
+/// The fields of an unguessable UUID of version 7.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// Milliseconds since 1970: 48 bits.
+    pub unix_ts_ms: u64,
+    /// 18 bits.
+    pub counter: u32,
+    /// 56 random bits.
+    pub random: u64,
+}
+
+impl Layout for UuidV7Unguessable {
+    type Parts = Parts;
+
+    fn pack(parts: Parts) -> Result<Uuid, Error> {
+        fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
+        fits::<Self>("counter", parts.counter, 18)?;
+        fits::<Self>("random", parts.random, 56)?;
+        let counter = u64::from(parts.counter);
+        Ok(Uuid::from_u64_pair(
+            parts.unix_ts_ms << 16 | 0x7000 | counter >> COUNTER_LOW_BITS,
+            0b10 << 62 | (counter & 0x3f) << 56 | parts.random,
+        ))
+    }
+
+    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
+        if !Self::check(raw) {
+            return Err(not_of::<Self>(raw));
+        }
+        let (high, low) = raw.as_u64_pair();
+        let counter = (high & 0xfff) << COUNTER_LOW_BITS | low >> 56 & 0x3f;
+        Ok(Parts {
+            unix_ts_ms: high >> 16,
+            counter: (counter & 0x3_ffff) as u32,
+            random: low & ((1 << 56) - 1),
+        })
+    }
+
+    /// Takes any UUID of version 7: which of them are unguessable is not written in them.
+    fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
+        let parts = Self::unpack(raw)?;
+        Ok(Inspection {
+            moment: Some(TimeScale::UNIX_MILLIS.moment_at(parts.unix_ts_ms)),
+            counter: Some(u64::from(parts.counter)),
+            version: Some(7),
+            ..Inspection::of::<Self>(Certainty::Likely)
+        })
+    }
+}
+
+/// Of any UUID of version 7: these bounds are those of [`UuidV7`].
+impl TimeOrdered for UuidV7Unguessable {
+    fn bounds_at(timestamp: Timestamp) -> Result<(Uuid, Uuid), Error> {
+        UuidV7::bounds_at(timestamp)
     }
 }
 
@@ -97,6 +161,8 @@ impl ProcessWide for UuidV7Unguessable {
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::{
         clock::ManualClock,
@@ -107,7 +173,7 @@ mod tests {
     const START: u64 = 1_645_557_742_000;
 
     /// Time, counter, random bits.
-    fn parts(raw: Uuid) -> (u64, u64, u64) {
+    fn parts_of(raw: Uuid) -> (u64, u64, u64) {
         let (high, low) = raw.as_u64_pair();
         let counter = (high & 0xfff) << 6 | (low >> 56) & 0x3f;
         (high >> 16, counter, low & ((1 << 56) - 1))
@@ -126,11 +192,11 @@ mod tests {
             .collect();
         assert!(keys.is_sorted_by(|a, b| a < b));
         assert!(keys.iter().all(UuidV7Unguessable::check));
-        let (time, first, _) = parts(keys[0]);
+        let (time, first, _) = parts_of(keys[0]);
         assert!(time == START && first < 1 << 17);
         let mut ones = [0_u32; 56];
         for (key, count) in keys.iter().zip(0..) {
-            let (_, counter, random) = parts(*key);
+            let (_, counter, random) = parts_of(*key);
             assert_eq!(counter, first + count);
             for (bit, ones) in ones.iter_mut().enumerate() {
                 *ones += u32::from(random >> bit & 1 == 1);
@@ -158,7 +224,7 @@ mod tests {
         let generator = scripted(policy(Overflow::Wait));
         generator.try_fill_with(131_072, |_| ()).unwrap();
         let next = generator.try_generate().unwrap().into_raw();
-        assert_eq!(parts(next).0, START + 1);
+        assert_eq!(parts_of(next).0, START + 1);
         assert_eq!(generator.events().counter_waits, 1);
     }
 
@@ -173,5 +239,48 @@ mod tests {
                 "017f22e2-79b0-74ff-8509-3e3ae3ba0bb7"
             ]
         );
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_named() {
+        let parts = Parts {
+            unix_ts_ms: (1 << 48) - 1,
+            counter: (1 << 18) - 1,
+            random: (1 << 56) - 1,
+        };
+        let raw = UuidV7Unguessable::pack(parts).unwrap();
+        assert_eq!(raw.to_string(), "ffffffff-ffff-7fff-bfff-ffffffffffff");
+        let counter = 1 << 18;
+        assert_eq!(
+            UuidV7Unguessable::pack(Parts { counter, ..parts })
+                .unwrap_err()
+                .to_string(),
+            "counter 262144 does not fit: scheme uuid_v7_unguessable has 18 bits for it"
+        );
+        let random = 1 << 56;
+        assert!(UuidV7Unguessable::pack(Parts { random, ..parts }).is_err());
+        let unix_ts_ms = 1 << 48;
+        assert!(
+            UuidV7Unguessable::pack(Parts {
+                unix_ts_ms,
+                ..parts
+            })
+            .is_err()
+        );
+        assert!(
+            UuidV7Unguessable::unpack(&Uuid::nil())
+                .unwrap_err()
+                .is_layout()
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_key_of_version_7_comes_back(high: u64, low: u64) {
+            let raw = Uuid::from_u64_pair(high & !0xf000 | 0x7000, low >> 2 | 0b10 << 62);
+            let parts = UuidV7Unguessable::unpack(&raw).unwrap();
+            prop_assert_eq!(UuidV7Unguessable::pack(parts).unwrap(), raw);
+            prop_assert_eq!(parts_of(raw), (parts.unix_ts_ms, parts.counter.into(), parts.random));
+        }
     }
 }

@@ -1,0 +1,207 @@
+//! Version 7 inside, version 4 outside: keys whose time strangers cannot read.
+//!
+//! ```text
+//! inside   | unix_ts_ms (48)                 | 7 | rand_a (12) | var | rand_b (62) |
+//! outside  | unix_ts_ms XOR hash of the rest | 4 | rand_a (12) | var | rand_b (62) |
+//! ```
+//!
+//! The database keeps the ordered key; what leaves the house, in links and in answers, has its time
+//! masked by the lower 48 bits of SipHash-2-4 over the 74 other bits, under a key of 128 bits. The
+//! way back is the same. The form and its bytes are those of the project uuidv47.
+//!
+//! # What it does not do
+//!
+//! - **It is not encryption**, and a masked id is no secret, no token and no proof: any version 4
+//!   unmasks to some version 7. Whoever holds the mask's key reads all times of all ids; a lost key
+//!   loses all masked ids in circulation; and there is no room in an id to say by which of several
+//!   keys it was masked.
+//! - **The 74 bits stay as they are.** They are the key's counter and random bits, in the clear:
+//!   - two ids whose 74 bits are equal have equal masks, so that the XOR of both ids is the XOR of
+//!     their times. With 74 random bits, that takes about twenty thousand million ids for a chance
+//!     of one in a hundred. **Schemes whose tail is a counter without entropy give their times
+//!     away**: mask none of them.
+//!   - [`uuid_v7`](super::uuid_v7), dense: 41 bits drawn once a millisecond, 32 once a key. The
+//!     tails of different milliseconds are equal as rarely as any 73 random bits are, so the times
+//!     hold. But the ids of one millisecond show neighbouring counters: that they are of one
+//!     millisecond, in which order they were made, and how many lie between, is seen by all; and of
+//!     the next one in the millisecond, **32 bits** are unknown.
+//!   - [`uuid_v7_unguessable`](super::uuid_v7_unguessable): the same of its counter, whose start has
+//!     17 bits, and which strangers share more often; 56 bits of the next are unknown.
+//!   - [`uuid_v7_sub_millis`](super::uuid_v7_sub_millis): the fraction of the millisecond is seen.
+//! - Masked ids do not rise. Sort and page by the key inside.
+//!
+//! # References
+//!
+//! `stateless-me/uuidv47`, `uuidv47.h` and README; J.-P. Aumasson and D. J. Bernstein, "SipHash: a
+//! fast short-input PRF" (2012).
+
+use core::{fmt, hash::Hasher as _};
+
+use siphasher::sip::SipHasher24;
+use uuid::Uuid;
+
+use super::{UuidV4, UuidV7, anatomy::not_of};
+use crate::{error::Error, key::Scheme};
+
+/// Masks the time of UUIDs of version 7, and reads it again.
+///
+/// Its debug text hides the key.
+///
+/// # Example
+///
+/// ```
+/// use ordid_core::scheme::UuidMask;
+///
+/// let mask = UuidMask::new(0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210); // yours: random
+/// let key = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse()?;
+/// let outside = mask.mask(&key)?;
+/// assert_eq!(outside.to_string(), "ff86d1d8-79db-4cc3-98c4-dc0c0c07398f");
+/// assert_eq!(mask.unmask(&outside)?, key);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct UuidMask {
+    k0: u64,
+    k1: u64,
+}
+
+impl UuidMask {
+    /// Makes a mask of the two halves of a SipHash key: 128 random bits, kept secret.
+    ///
+    /// Of a key given as 16 bytes, each half is eight of them with the lowest first
+    /// (`u64::from_le_bytes`).
+    pub const fn new(k0: u64, k1: u64) -> Self {
+        Self { k0, k1 }
+    }
+
+    /// Returns the form for outside, of version 4.
+    ///
+    /// # Errors
+    ///
+    /// A UUID of another version or variant is refused; the error [`is_layout`](Error::is_layout).
+    pub fn mask(&self, key: &Uuid) -> Result<Uuid, Error> {
+        if !UuidV7::check(key) {
+            return Err(not_of::<UuidV7>(key));
+        }
+        Ok(self.turn(key, 4))
+    }
+
+    /// Returns the key inside, of version 7.
+    ///
+    /// An id that was never masked, or was masked with another key, unmasks to a key with a wrong
+    /// time: look it up, and believe only what is found.
+    ///
+    /// # Errors
+    ///
+    /// A UUID of another version than 4, or of another variant, is refused; the error
+    /// [`is_layout`](Error::is_layout).
+    pub fn unmask(&self, outside: &Uuid) -> Result<Uuid, Error> {
+        if !UuidV4::check(outside) {
+            return Err(not_of::<UuidV4>(outside));
+        }
+        Ok(self.turn(outside, 7))
+    }
+
+    fn turn(&self, raw: &Uuid, version: u64) -> Uuid {
+        let mut hidden = [0; 10];
+        hidden.copy_from_slice(&raw.as_bytes()[6..]);
+        // Without version and variant, which are not random.
+        hidden[0] &= 0x0f;
+        hidden[2] &= 0x3f;
+        let mut hasher = SipHasher24::new_with_keys(self.k0, self.k1);
+        hasher.write(&hidden);
+        let (high, low) = raw.as_u64_pair();
+        let high = high ^ hasher.finish() << 16;
+        Uuid::from_u64_pair(high & !0xf000 | version << 12, low)
+    }
+}
+
+impl fmt::Debug for UuidMask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UuidMask").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::scheme::gregorian::testing::{hex, uuid, vectors};
+
+    #[test]
+    fn the_hash_is_siphash_24_of_the_reference() {
+        let json = &vectors("uuidv47")["siphash24"];
+        let rows = json["out_le_hex_by_len"].as_array().unwrap();
+        for (length, row) in (0_u8..).zip(rows) {
+            let message: Vec<u8> = (0..length).collect();
+            let mut hasher = SipHasher24::new_with_keys(hex(&json["k0"]), hex(&json["k1"]));
+            hasher.write(&message);
+            assert_eq!(hasher.finish().swap_bytes(), hex(row), "{length} bytes");
+        }
+        assert_eq!(rows.len(), 13);
+    }
+
+    #[test]
+    fn masks_meet_the_vectors_both_ways() {
+        let json = &vectors("uuidv47")["derived_facades"];
+        let mask = UuidMask::new(hex(&json["k0"]), hex(&json["k1"]));
+        for pair in json["pairs"].as_array().unwrap() {
+            let (inside, outside) = (uuid(&pair[0]), uuid(&pair[1]));
+            assert_eq!(mask.mask(&inside).unwrap(), outside);
+            assert_eq!(mask.unmask(&outside).unwrap(), inside);
+        }
+    }
+
+    #[test]
+    fn other_versions_and_variants_are_refused() {
+        let mask = UuidMask::new(1, 2);
+        let v4: Uuid = "919108f7-52d1-4320-9bac-f847db4148a8".parse().unwrap();
+        let v7: Uuid = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse().unwrap();
+        let odd: Uuid = "017f22e2-79b0-7cc3-d8c4-dc0c0c07398f".parse().unwrap();
+        for refused in [v4, odd, Uuid::nil(), Uuid::max()] {
+            assert!(mask.mask(&refused).unwrap_err().is_layout());
+        }
+        for refused in [v7, odd, Uuid::nil(), Uuid::max()] {
+            assert!(mask.unmask(&refused).unwrap_err().is_layout());
+        }
+        assert_eq!(
+            mask.mask(&v4).unwrap_err().to_string(),
+            "not a `uuid_v7`: scheme uuid_v7 expects version 7 and variant RFC 9562, found version \
+             4 and variant RFC 9562 in 919108f7-52d1-4320-9bac-f847db4148a8"
+        );
+    }
+
+    #[test]
+    fn equal_tails_give_the_difference_of_their_times_away() {
+        // The limit that the documentation names, so that nobody takes it for encryption.
+        let mask = UuidMask::new(3, 4);
+        let [left, right] = [0x17f_22e2_79b0_u64, 0x17f_22e2_7fff]
+            .map(|millis| Uuid::from_u64_pair(millis << 16 | 0x7001, 0b10 << 62 | 5));
+        let outside = [left, right].map(|key| mask.mask(&key).unwrap().as_u128());
+        assert_eq!(
+            outside[0] ^ outside[1],
+            left.as_u128() ^ right.as_u128(),
+            "the XOR of the times"
+        );
+    }
+
+    #[test]
+    fn the_debug_text_hides_the_key() {
+        let text = format!("{:?}", UuidMask::new(0xdead, 0xbeef));
+        assert_eq!(text, "UuidMask { .. }");
+    }
+
+    proptest! {
+        #[test]
+        fn every_key_comes_back(k0: u64, k1: u64, high: u64, low: u64) {
+            let key = Uuid::from_u64_pair(high & !0xf000 | 0x7000, low >> 2 | 0b10 << 62);
+            let mask = UuidMask::new(k0, k1);
+            let outside = mask.mask(&key).unwrap();
+            prop_assert!(UuidV4::check(&outside));
+            prop_assert_eq!(outside.as_u128() << 52, key.as_u128() << 52);
+            prop_assert_eq!(mask.unmask(&outside).unwrap(), key);
+        }
+    }
+}

@@ -1,0 +1,469 @@
+//! UUID version 4, clustered: random keys that share their first 16 bits for a week, or for
+//! another period.
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +-------------------------------+-------------------------------+
+//! |     prefix of the period      |           random_a            |
+//! +-------------------------------+-------+-----------------------+
+//! |           random_a            | ver 4 |     random_b (12)     |
+//! +---+---------------------------+-------+-----------------------+
+//! |var|                 random_c (upper 30 bits)                  |
+//! +---+-----------------------------------------------------------+
+//! |                     random_c (lower 32 bits)                  |
+//! +---------------------------------------------------------------+
+//! ```
+//!
+//! Percona's pseudo-ordered UUIDs: the prefix is the first two bytes of an MD5, so that the rows of
+//! a period lie together in the index, at a place that has nothing to do with the one before. It
+//! saves the reads that [`uuid_v4`](super::uuid_v4) costs once a table has outgrown the memory; the
+//! pages it fills are as empty as with version 4.
+//!
+//! | [`Period`] | MD5 of |
+//! |---|---|
+//! | [`Week`](Period::Week), the original | the year and MySQL's `WEEK(now, 0)`, 0 to 53, both unpadded: `2024` and `9` give `20249` |
+//! | [`Seconds`](Period::Seconds), [`MINUTE`](Period::MINUTE) | the number of such periods since 1970-01-01T00:00:00, as decimal digits |
+//!
+//! Both count in local time ([`Clusters::utc_offset_minutes`]), since the original takes the
+//! session's time zone.
+//!
+//! There are two schemes. `uuid_v4_clustered` has the variant of RFC 9562. `uuid_v4_clustered_compat`
+//! leaves those two bits random, as the original does: its keys are UUIDs of version 4 for nobody
+//! who looks at the variant.
+//!
+//! **No rule orders the keys**: neither those of a period, which are random, nor the periods. Of
+//! 65,536 pairs of periods, one has the same prefix. MariaDB's `UUID` type compares version 4 from its
+//! last segment, where the keys are random: there the prefix is worth nothing, use `BINARY(16)`.
+//! The prefix tells no time by itself, but anyone can work out the prefixes of all weeks and find
+//! the few that fit a key. An observer of one key does not know 106 bits of the next, or 108.
+//!
+//! # References
+//!
+//! Percona, "UUIDs are popular, but bad for performance"; MySQL 8.4 manual, `WEEK()`, mode 0.
+
+use core::{
+    fmt,
+    marker::PhantomData,
+    num::NonZeroU32,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use md5::{Digest as _, Md5};
+use uuid::Uuid;
+
+#[cfg(feature = "std")]
+use crate::{clock::SystemClock, entropy::ThreadEntropy};
+use crate::{
+    clock::{Clock, Timestamp},
+    entropy::Entropy,
+    error::Error,
+    generator::{Events, Generator},
+    key::{Generated, Scheme},
+    layout::Orders,
+    scheme::{
+        UuidV4,
+        anatomy::{Certainty, Inspection, Layout, fits, not_of},
+        random::{Drawn, Random, draw, draw_all},
+    },
+};
+
+/// The scheme `uuid_v4_clustered`.
+#[derive(Debug)]
+pub enum UuidV4Clustered {}
+
+impl Scheme for UuidV4Clustered {
+    type Raw = Uuid;
+
+    const NAME: &'static str = "uuid_v4_clustered";
+    const ORDERS: Orders = Orders::NONE;
+    const EXPECTED: &'static str = UuidV4::EXPECTED;
+
+    fn check(raw: &Uuid) -> bool {
+        UuidV4::check(raw)
+    }
+
+    fn timestamp(_: &Uuid) -> Option<Timestamp> {
+        None
+    }
+}
+
+/// The scheme `uuid_v4_clustered_compat`: with a random variant, as the original.
+#[derive(Debug)]
+pub enum UuidV4ClusteredCompat {}
+
+impl Scheme for UuidV4ClusteredCompat {
+    type Raw = Uuid;
+
+    const NAME: &'static str = "uuid_v4_clustered_compat";
+    const ORDERS: Orders = Orders::NONE;
+    const EXPECTED: &'static str = "version 4 and any variant";
+
+    fn check(raw: &Uuid) -> bool {
+        raw.get_version_num() == 4
+    }
+
+    fn timestamp(_: &Uuid) -> Option<Timestamp> {
+        None
+    }
+}
+
+/// The two schemes that a [`ClusteredGenerator`] makes keys of. No other can be one.
+pub trait Clustered: Layout<Raw = Uuid, Parts = Parts> + sealed::Sealed {}
+
+impl Clustered for UuidV4Clustered {}
+impl Clustered for UuidV4ClusteredCompat {}
+
+mod sealed {
+    use super::{Random as _, Uuid, UuidV4, UuidV4Clustered, UuidV4ClusteredCompat};
+
+    pub trait Sealed {
+        /// Puts random bits into the fields below the prefix.
+        fn below(bits: u128) -> Uuid;
+    }
+
+    impl Sealed for UuidV4Clustered {
+        fn below(bits: u128) -> Uuid {
+            UuidV4::from_random(bits)
+        }
+    }
+
+    impl Sealed for UuidV4ClusteredCompat {
+        fn below(bits: u128) -> Uuid {
+            Uuid::from_u128(bits & !(0xf << 76) | 4 << 76)
+        }
+    }
+}
+
+/// The fields of a clustered UUID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// The period's ([`Clusters::prefix_at`]): 16 bits.
+    pub prefix: u16,
+    /// 32 random bits.
+    pub random_a: u32,
+    /// 12 random bits.
+    pub random_b: u16,
+    /// 62 random bits; 64 in the compat form, the variant being the upper two.
+    pub random_c: u64,
+}
+
+impl Parts {
+    fn high<S: Scheme>(self) -> Result<u64, Error> {
+        fits::<S>("random_b", self.random_b, 12)?;
+        let prefix = u64::from(self.prefix) << 48;
+        Ok(prefix | u64::from(self.random_a) << 16 | 0x4000 | u64::from(self.random_b))
+    }
+
+    const fn of(raw: &Uuid, random_c: u64) -> Self {
+        let [p, q, a, b, c, d, e, f, ..] = *raw.as_bytes();
+        Self {
+            prefix: u16::from_be_bytes([p, q]),
+            random_a: u32::from_be_bytes([a, b, c, d]),
+            random_b: u16::from_be_bytes([e & 0x0f, f]),
+            random_c,
+        }
+    }
+}
+
+impl Layout for UuidV4Clustered {
+    type Parts = Parts;
+
+    fn pack(parts: Parts) -> Result<Uuid, Error> {
+        fits::<Self>("random_c", parts.random_c, 62)?;
+        let high = parts.high::<Self>()?;
+        Ok(Uuid::from_u64_pair(high, 0b10 << 62 | parts.random_c))
+    }
+
+    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
+        if !Self::check(raw) {
+            return Err(not_of::<Self>(raw));
+        }
+        let (_, low) = raw.as_u64_pair();
+        Ok(Parts::of(raw, low & !(0b11 << 62)))
+    }
+
+    fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
+        Self::unpack(raw)?;
+        Ok(inspection::<Self>())
+    }
+}
+
+impl Layout for UuidV4ClusteredCompat {
+    type Parts = Parts;
+
+    fn pack(parts: Parts) -> Result<Uuid, Error> {
+        let high = parts.high::<Self>()?;
+        Ok(Uuid::from_u64_pair(high, parts.random_c))
+    }
+
+    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
+        if !Self::check(raw) {
+            return Err(not_of::<Self>(raw));
+        }
+        let (_, low) = raw.as_u64_pair();
+        Ok(Parts::of(raw, low))
+    }
+
+    fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
+        Self::unpack(raw)?;
+        Ok(inspection::<Self>())
+    }
+}
+
+fn inspection<S: Scheme>() -> Inspection {
+    Inspection {
+        version: Some(4),
+        ..Inspection::of::<S>(Certainty::Possible)
+    }
+}
+
+/// How long keys share a prefix.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Period {
+    /// A week that begins on Sunday, cut in two by the turn of the year: `WEEK()` in mode 0.
+    #[default]
+    Week,
+    /// So many seconds, counted from 1970-01-01T00:00:00 in local time.
+    Seconds(NonZeroU32),
+}
+
+impl Period {
+    /// A minute.
+    pub const MINUTE: Self = Self::Seconds(NonZeroU32::new(60).expect("60 is not zero"));
+}
+
+/// Which keys share a prefix, and which prefix it is.
+///
+/// # Example: the original's expression
+///
+/// ```
+/// use ordid_core::{clock::Timestamp, scheme::uuid_v4_clustered::Clusters};
+///
+/// // 2024-03-01T00:00:00Z: left(md5(concat(year(now()), week(now()))), 4), of `20248`.
+/// let time = Timestamp::from_unix_millis(1_709_251_200_000)?;
+/// assert_eq!(Clusters::DEFAULT.prefix_at(time), 0xc791);
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Clusters {
+    /// How long keys share a prefix.
+    pub period: Period,
+    /// Local time is so many minutes ahead of UTC: the session's `time_zone`, where keys are to
+    /// share the prefixes of keys that the database makes. A zone that changes its offset in
+    /// summer makes the database change over an hour sooner or later than this.
+    pub utc_offset_minutes: i16,
+}
+
+impl Clusters {
+    /// Weeks in UTC.
+    pub const DEFAULT: Self = Self {
+        period: Period::Week,
+        utc_offset_minutes: 0,
+    };
+
+    /// Returns the first 16 bits of the keys of a time.
+    pub fn prefix_at(self, timestamp: Timestamp) -> u16 {
+        self.prefix_of(self.step_at(timestamp))
+    }
+
+    /// Returns what the prefix depends on: days since 1970, or periods.
+    fn step_at(self, timestamp: Timestamp) -> i64 {
+        let seconds = timestamp.as_unix_millis() / 1_000;
+        // 48 bits of milliseconds are far from the end.
+        let local = i64::try_from(seconds).unwrap_or(i64::MAX / 2)
+            + i64::from(self.utc_offset_minutes) * 60;
+        let length = match self.period {
+            Period::Week => 86_400,
+            Period::Seconds(seconds) => i64::from(seconds.get()),
+        };
+        local.div_euclid(length)
+    }
+
+    fn prefix_of(self, step: i64) -> u16 {
+        let text = match self.period {
+            Period::Week => {
+                let (year, week) = year_and_week(step);
+                alloc::format!("{year}{week}")
+            }
+            Period::Seconds(_) => alloc::format!("{step}"),
+        };
+        let digest = Md5::digest(text.as_bytes());
+        u16::from_be_bytes([digest[0], digest[1]])
+    }
+}
+
+/// Returns `YEAR()` and `WEEK()` in mode 0 of a day, counted from 1970-01-01: week 1 begins with
+/// the first Sunday of the year, and the days before are in week 0.
+///
+/// The civil date is from Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms",
+/// `civil_from_days`, which counts years from March on.
+const fn year_and_week(day: i64) -> (i64, i64) {
+    let since = day + 719_468; // 0000-03-01
+    let era = since.div_euclid(146_097);
+    let day_of_era = since.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let since_march = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let year_from_march = year_of_era + era * 400;
+    // January and February are the end of the year before.
+    let (year, since_january) = if since_march >= 306 {
+        (year_from_march + 1, since_march - 306)
+    } else {
+        let is_leap =
+            year_from_march % 4 == 0 && (year_from_march % 100 != 0 || year_from_march % 400 == 0);
+        (year_from_march, since_march + 59 + is_leap as i64)
+    };
+    // 1970-01-01 was a Thursday.
+    let since_sunday = (day + 4).rem_euclid(7);
+    (year, (since_january + 7 - since_sunday) / 7)
+}
+
+/// Makes clustered UUIDs of version 4: in no order, whatever [`Generator`] says of others.
+///
+/// Neither clock nor fork can do harm: what tells keys apart is random.
+///
+/// # Example: by the minute, in the original's form
+///
+/// ```
+/// use ordid_core::{
+///     clock::SystemClock, entropy::ThreadEntropy, generator::Generator,
+///     scheme::uuid_v4_clustered::{Clusters, Period, UuidV4ClusteredCompatGenerator},
+/// };
+///
+/// let minutes = Clusters { period: Period::MINUTE, ..Clusters::DEFAULT };
+/// let keys = UuidV4ClusteredCompatGenerator::new(SystemClock, ThreadEntropy, minutes);
+/// assert_eq!(keys.try_generate()?.into_raw().get_version_num(), 4);
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+pub struct ClusteredGenerator<S, C, E> {
+    clock: C,
+    entropy: E,
+    clusters: Clusters,
+    /// The step of the last key and its prefix, in one word: 48 and 16 bits. Zero before the first.
+    last: AtomicU64,
+    scheme: PhantomData<fn() -> S>,
+}
+
+impl<S: Clustered, C: Clock, E: Entropy> ClusteredGenerator<S, C, E> {
+    /// Makes a generator.
+    pub const fn new(clock: C, entropy: E, clusters: Clusters) -> Self {
+        Self {
+            clock,
+            entropy,
+            clusters,
+            last: AtomicU64::new(0),
+            scheme: PhantomData,
+        }
+    }
+
+    fn prefix_now(&self) -> u16 {
+        // Before 1970 by an offset of at most 23 days; 39 bits at most.
+        const FIRST: i64 = 60 * 32_768 + 1;
+        let step = self.clusters.step_at(self.clock.now());
+        let name = u64::try_from(step + FIRST).unwrap_or(0);
+        let last = self.last.load(Ordering::Relaxed);
+        if last >> 16 == name {
+            return (last & 0xffff) as u16;
+        }
+        let prefix = self.clusters.prefix_of(step);
+        // Whoever comes second writes the same, or what is as true.
+        self.last
+            .store(name << 16 | u64::from(prefix), Ordering::Relaxed);
+        prefix
+    }
+
+    fn key(prefix: u16, bits: u128) -> Generated<S> {
+        let below = S::below(bits).as_u128();
+        Generated::new(Uuid::from_u128(
+            below << 16 >> 16 | u128::from(prefix) << 112,
+        ))
+    }
+}
+
+impl<S, C: fmt::Debug, E: fmt::Debug> fmt::Debug for ClusteredGenerator<S, C, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusteredGenerator")
+            .field("clock", &self.clock)
+            .field("entropy", &self.entropy)
+            .field("clusters", &self.clusters)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S: Clustered, C: Clock, E: Entropy> Generator for ClusteredGenerator<S, C, E> {
+    type Scheme = S;
+    type Reserved<'g>
+        = Drawn<'g, Self>
+    where
+        Self: 'g;
+
+    fn try_generate(&self) -> Result<Generated<S>, Error> {
+        Ok(Self::key(self.prefix_now(), draw(&self.entropy)?))
+    }
+
+    /// Makes a key with the prefix of a given time.
+    ///
+    /// # Errors
+    ///
+    /// If the operating system has no entropy.
+    fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<S>, Error> {
+        let prefix = self.clusters.prefix_at(timestamp);
+        Ok(Self::key(prefix, draw(&self.entropy)?))
+    }
+
+    /// Makes keys that all have the prefix of now.
+    fn try_fill_with(&self, count: usize, mut put: impl FnMut(Generated<S>)) -> Result<(), Error> {
+        let prefix = self.prefix_now();
+        draw_all(&self.entropy, count, |bits| put(Self::key(prefix, bits)))
+    }
+
+    /// Claims nothing: the keys are drawn as they are asked for, and are not consecutive.
+    ///
+    /// # Errors
+    ///
+    /// None; the iterator gives one where the operating system has no entropy.
+    fn reserve(&self, count: usize) -> Result<Drawn<'_, Self>, Error> {
+        Ok(Drawn::new(self, count))
+    }
+
+    fn events(&self) -> Events {
+        Events::default()
+    }
+}
+
+/// Makes keys of the scheme `uuid_v4_clustered`.
+#[cfg(feature = "std")]
+pub type UuidV4ClusteredGenerator<C = SystemClock, E = ThreadEntropy> =
+    ClusteredGenerator<UuidV4Clustered, C, E>;
+
+/// As above with `std`; without it there are no defaults.
+#[cfg(not(feature = "std"))]
+pub type UuidV4ClusteredGenerator<C, E> = ClusteredGenerator<UuidV4Clustered, C, E>;
+
+/// Makes keys of the scheme `uuid_v4_clustered_compat`.
+#[cfg(feature = "std")]
+pub type UuidV4ClusteredCompatGenerator<C = SystemClock, E = ThreadEntropy> =
+    ClusteredGenerator<UuidV4ClusteredCompat, C, E>;
+
+/// As above with `std`; without it there are no defaults.
+#[cfg(not(feature = "std"))]
+pub type UuidV4ClusteredCompatGenerator<C, E> = ClusteredGenerator<UuidV4ClusteredCompat, C, E>;
+
+#[cfg(feature = "std")]
+super::random::process_wide_without_order!(
+    UuidV4Clustered,
+    UuidV4ClusteredGenerator =
+        UuidV4ClusteredGenerator::new(SystemClock, ThreadEntropy, Clusters::DEFAULT)
+);
+#[cfg(feature = "std")]
+super::random::process_wide_without_order!(
+    UuidV4ClusteredCompat,
+    UuidV4ClusteredCompatGenerator =
+        UuidV4ClusteredCompatGenerator::new(SystemClock, ThreadEntropy, Clusters::DEFAULT)
+);
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests;

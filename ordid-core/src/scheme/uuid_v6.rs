@@ -1,0 +1,411 @@
+//! UUID version 6: the 60 bits of 100 ns ticks since 1582-10-15 of version 1, highest bits first.
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +---------------------------------------------------------------+
+//! |                 time_high (upper 32 bits of ticks)            |
+//! +-------------------------------+-------+-----------------------+
+//! |           time_mid            | ver 6 |   time_low (12 bits)  |
+//! +---+---------------------------+-------+-----------------------+
+//! |var|     clock_seq (14)        |     node (upper 16 bits)      |
+//! +---+---------------------------+-------------------------------+
+//! |                     node (lower 32 bits)                      |
+//! +---------------------------------------------------------------+
+//! ```
+//!
+//! Bytes are in network order; keys compare as their bytes do, in MariaDB's `UUID` too, which
+//! leaves version 6 unswapped. Keys of different generators interleave by time to 100 ns.
+//!
+//! The generator reads the clock's tick and counts on from it where keys are faster than ticks, or
+//! the clock is coarser: ten million keys a second. Node and clock sequence stay the same for a
+//! generator, until a fork or until it follows a clock back: RFC 9562 section 5.6 would rather
+//! have them drawn for every key, and lets implementations keep them. So **whoever knows one key
+//! knows the next one but for its tick**; where that matters, take
+//! [`uuid_v7_unguessable`](super::uuid_v7_unguessable). The node is random unless a
+//! [`UuidNode`] is given.
+//!
+//! # References
+//!
+//! RFC 9562 section 5.6 (layout), 6.1 (timestamps), 6.10 (node ids that are no MAC addresses).
+
+use uuid::{Uuid, Variant};
+
+#[cfg(feature = "std")]
+use crate::{clock::SystemClock, entropy::ThreadEntropy};
+use crate::{
+    clock::{TimeScale, Timestamp},
+    error::Error,
+    generator::{OrderedGenerator, Slot, Slotted},
+    key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
+    layout::{Comparison, Orders},
+    scheme::{
+        UuidNode,
+        anatomy::{Inspection, Layout, TimeOrdered, not_of},
+        gregorian,
+    },
+};
+
+pub use super::gregorian::Parts;
+
+const CLOCK_SEQ_BITS: u32 = 14;
+
+/// The scheme `uuid_v6`.
+#[derive(Debug)]
+pub enum UuidV6 {}
+
+impl Scheme for UuidV6 {
+    type Raw = Uuid;
+
+    const NAME: &'static str = "uuid_v6";
+    const ORDERS: Orders = Orders::BYTES.and(Comparison::MariaDbUuid);
+    const EXPECTED: &'static str = "version 6 and variant RFC 9562";
+
+    fn check(raw: &Uuid) -> bool {
+        raw.get_version_num() == 6 && raw.get_variant() == Variant::RFC4122
+    }
+
+    /// Returns `None` for times before 1970 as well.
+    fn timestamp(raw: &Uuid) -> Option<Timestamp> {
+        let parts = Self::unpack(raw).ok()?;
+        gregorian::timestamp(parts.ticks)
+    }
+}
+
+impl RisesAsBytes for UuidV6 {}
+impl RisesInMariaDbUuid for UuidV6 {}
+
+impl Slotted for UuidV6 {
+    type Node = UuidNode;
+
+    const SCALE: TimeScale = gregorian::SCALE;
+    const TICK_BITS: u32 = gregorian::TICK_BITS;
+    const INDEX_BITS: u32 = gregorian::COUNTED_BITS;
+    const FRACTION_BITS: u32 = gregorian::COUNTED_BITS;
+    const SEED_BITS: u32 = 0;
+    const RANDOM_BITS: u32 = 0;
+    const IDENTITY: bool = true;
+
+    #[inline]
+    fn encode(slot: Slot<UuidNode>) -> Uuid {
+        let (ticks, low) = gregorian::halves_of(slot);
+        Uuid::from_u64_pair(gregorian::time_high_first(ticks), 0b10 << 62 | low)
+    }
+}
+
+/// # Example: the RFC's own vector
+///
+/// ```
+/// use ordid_core::scheme::{Layout, UuidV6, uuid_v6::Parts};
+///
+/// let parts = Parts {
+///     ticks: 138_648_505_420_000_000, // 2022-02-22T19:22:22Z
+///     clock_seq: 0x33c8,
+///     node: [0x9f, 0x6b, 0xde, 0xce, 0xd8, 0x46],
+/// };
+/// let key = UuidV6::pack(parts)?;
+/// assert_eq!(key.to_string(), "1ec9414c-232a-6b00-b3c8-9f6bdeced846");
+/// assert_eq!(UuidV6::unpack(&key)?, parts);
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+impl Layout for UuidV6 {
+    type Parts = Parts;
+
+    fn pack(parts: Parts) -> Result<Uuid, Error> {
+        let (ticks, low) = parts.to_halves::<Self>(CLOCK_SEQ_BITS)?;
+        Ok(Uuid::from_u64_pair(
+            gregorian::time_high_first(ticks),
+            0b10 << 62 | low,
+        ))
+    }
+
+    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
+        if !Self::check(raw) {
+            return Err(not_of::<Self>(raw));
+        }
+        let (high, low) = raw.as_u64_pair();
+        let ticks = gregorian::from_time_high_first(high & !0xf000);
+        Ok(Parts::from_halves(ticks, low, CLOCK_SEQ_BITS))
+    }
+
+    fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
+        Ok(Self::unpack(raw)?.inspect::<Self>(6))
+    }
+}
+
+impl TimeOrdered for UuidV6 {
+    fn bounds_at(timestamp: Timestamp) -> Result<(Uuid, Uuid), Error> {
+        gregorian::bounds_at::<Self>(timestamp, CLOCK_SEQ_BITS)
+    }
+}
+
+/// Makes UUIDs of version 6, strictly rising over all threads that share it.
+///
+/// # Example: a node of one's own
+///
+/// ```
+/// use ordid_core::{
+///     clock::SystemClock, entropy::ThreadEntropy, generator::{Generator, Policy},
+///     scheme::{Layout, UuidNode, UuidV6, uuid_v6::UuidV6Generator},
+/// };
+///
+/// let node = UuidNode::hashed(b"account 7", [17, 4]); // a salt of your own
+/// let keys = UuidV6Generator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
+/// let [first, second] = [keys.try_generate()?.into_raw(), keys.try_generate()?.into_raw()];
+/// assert!(first < second);
+/// assert_eq!(UuidV6::unpack(&first)?.node, UuidV6::unpack(&second)?.node);
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+#[cfg(feature = "std")]
+pub type UuidV6Generator<C = SystemClock, E = ThreadEntropy> = OrderedGenerator<UuidV6, C, E>;
+
+/// As above with `std`; without it there are no defaults.
+#[cfg(not(feature = "std"))]
+pub type UuidV6Generator<C, E> = OrderedGenerator<UuidV6, C, E>;
+
+#[cfg(all(feature = "std", not(loom)))]
+super::node::process::process_wide_with_random_node!(UuidV6);
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        generator::Generator,
+        key::{Generated, KeyType, StaticScheme},
+        scheme::gregorian::testing::*,
+    };
+
+    #[test]
+    fn parts_meet_the_vectors_of_the_rfc_and_of_the_uuid_crate() {
+        let rfc = vectors("rfc9562");
+        let vector = &rfc["v6"][0];
+        let parts = Parts {
+            ticks: hex(&vector["time_high"]) << 28
+                | hex(&vector["time_mid"]) << 12
+                | hex(&vector["time_low"]),
+            clock_seq: u16::try_from(hex(&vector["clock_seq"])).unwrap(),
+            node: node(&vector["node"]),
+        };
+        assert_eq!(parts.ticks, rfc["greg_100ns"].as_u64().unwrap());
+        assert_eq!(UuidV6::pack(parts).unwrap(), uuid(&vector["uuid"]));
+        assert_eq!(UuidV6::unpack(&uuid(&vector["uuid"])).unwrap(), parts);
+        let millis = UuidV6::timestamp(&uuid(&vector["uuid"])).unwrap();
+        assert_eq!(millis.as_unix_millis(), rfc["unix_ms"].as_u64().unwrap());
+
+        let vector = &vectors("uuid_rs")["v6"][0];
+        let millis = vector["unix_s"].as_u64().unwrap() * 1_000;
+        let nanos = u32::try_from(vector["nanos"].as_u64().unwrap()).unwrap();
+        let millis = millis + u64::from(nanos / 1_000_000);
+        let parts = Parts {
+            ticks: UuidV6::SCALE.ticks_at(millis, nanos % 1_000_000).unwrap(),
+            clock_seq: u16::try_from(vector["clock_seq"].as_u64().unwrap()).unwrap(),
+            node: node(&vector["node"]),
+        };
+        assert_eq!(UuidV6::pack(parts).unwrap(), uuid(&vector["uuid"]));
+    }
+
+    #[test]
+    fn keys_rise_under_the_declared_rules_and_no_others() {
+        for node in [UuidNode::RANDOM, UuidNode::danger_exact([2, 0, 0, 0, 0, 7])] {
+            assert_eq!(rules_that_hold(&day::<UuidV6>(node)), declared::<UuidV6>());
+        }
+    }
+
+    #[test]
+    fn the_clocks_tick_is_in_the_key_and_keys_inside_a_tick_count_on() {
+        let generator = scripted::<UuidV6>(UuidNode::RANDOM, 1);
+        generator.clock().set_nanos(123_456);
+        let start = UuidV6::SCALE.ticks_at(START, 123_456).unwrap();
+        let ticks = || UuidV6::unpack(&next(&generator)).unwrap().ticks;
+        assert_eq!([ticks(), ticks(), ticks()], [start, start + 1, start + 2]);
+        generator.clock().set_nanos(124_000);
+        assert_eq!(ticks(), start + 6);
+        // A step back is held by counting on.
+        generator.clock().set_unix_millis(START - 5);
+        assert_eq!(ticks(), start + 7);
+        let end = START + 1_000;
+        generator.clock().set_unix_millis(end);
+        generator.clock().set_nanos(999_999);
+        assert_eq!(ticks(), UuidV6::SCALE.ticks_at(end, 999_900).unwrap());
+    }
+
+    #[test]
+    fn a_large_batch_rises_by_one_tick_a_key_on_a_stopped_clock() {
+        let generator = scripted::<UuidV6>(UuidNode::RANDOM, 6);
+        generator.clock().freeze();
+        let mut expected = UuidV6::SCALE.ticks_at(START, 0).unwrap();
+        generator
+            .try_fill_with(200_000, |key| {
+                let ticks = UuidV6::unpack(&key.into_raw()).unwrap().ticks;
+                assert_eq!(ticks, expected);
+                expected += 1;
+            })
+            .unwrap();
+        assert_eq!(UuidV6::unpack(&next(&generator)).unwrap().ticks, expected);
+    }
+
+    #[test]
+    fn node_and_clock_sequence_stay_until_a_fork_or_a_followed_clock() {
+        let generator = scripted::<UuidV6>(UuidNode::RANDOM, 2);
+        let identity = |raw: Uuid| {
+            let parts = UuidV6::unpack(&raw).unwrap();
+            assert_eq!(parts.node[0] & 1, 1, "multicast");
+            (parts.clock_seq, parts.node)
+        };
+        let first = identity(next(&generator));
+        assert_eq!(first, identity(next(&generator)));
+        generator.entropy().fork();
+        let child = identity(next(&generator));
+        assert_ne!(first.0, child.0);
+        assert_ne!(first.1, child.1);
+        generator.clock().set_unix_millis(START - 60_000);
+        let followed = identity(next(&generator));
+        assert_eq!(generator.events().clock_followed, 1);
+        assert_ne!(followed.0, child.0);
+        assert_ne!(followed.1, child.1);
+    }
+
+    #[test]
+    fn a_given_node_stays_and_its_clock_sequence_is_renewed() {
+        let given = [0x92, 0x36, 0x1f, 0x00, 0x26, 0x71];
+        let generator = scripted::<UuidV6>(UuidNode::danger_exact(given), 3);
+        let first = UuidV6::unpack(&next(&generator)).unwrap();
+        generator.entropy().fork();
+        let child = UuidV6::unpack(&next(&generator)).unwrap();
+        assert_eq!((first.node, child.node), (given, given));
+        assert_ne!(first.clock_seq, child.clock_seq);
+        assert_eq!(generator.node(), UuidNode::danger_exact(given));
+    }
+
+    #[test]
+    fn keys_for_a_given_time_have_identities_of_their_own() {
+        let generator = scripted::<UuidV6>(UuidNode::RANDOM, 4);
+        let time = Timestamp::from_unix_millis(START).unwrap();
+        let at = |generator: &Scripted<UuidV6>| generator.generate_at(time).unwrap().into_raw();
+        let keys: HashSet<Uuid> = (0..10_000).map(|_| at(&generator)).collect();
+        assert_eq!(keys.len(), 10_000);
+        assert!(keys.iter().all(|key| UuidV6::timestamp(key) == Some(time)));
+        // A given node leaves the 14 bits of the clock sequence.
+        let generator = scripted::<UuidV6>(UuidNode::danger_exact([1; 6]), 4);
+        let keys: HashSet<Uuid> = (0..1_000).map(|_| at(&generator)).collect();
+        assert!(keys.len() > 900);
+    }
+
+    #[test]
+    fn the_last_tick_is_made_and_the_next_refused() {
+        let last = (1 << 60) - 1;
+        let parts = Parts {
+            ticks: last,
+            clock_seq: 0x3fff,
+            node: [0xff; 6],
+        };
+        let raw = UuidV6::pack(parts).unwrap();
+        assert_eq!(raw.to_string(), "ffffffff-ffff-6fff-bfff-ffffffffffff");
+        assert_eq!(UuidV6::unpack(&raw).unwrap(), parts);
+        for (wrong, text) in [
+            (
+                Parts {
+                    ticks: last + 1,
+                    ..parts
+                },
+                "ticks 1152921504606846976 does not fit: scheme uuid_v6 has 60 bits for it",
+            ),
+            (
+                Parts {
+                    clock_seq: 0x4000,
+                    ..parts
+                },
+                "clock_seq 16384 does not fit: scheme uuid_v6 has 14 bits for it",
+            ),
+        ] {
+            let error = UuidV6::pack(wrong).unwrap_err();
+            assert!(error.is_layout());
+            assert_eq!(error.to_string(), text);
+        }
+        // 5236-03-31T21:21:00.684Z is the last millisecond that has all of its ticks.
+        let end = 103_072_857_660_683;
+        let at = |millis| UuidV6::bounds_at(Timestamp::from_unix_millis(millis).unwrap());
+        assert!(at(end).is_ok());
+        let error = at(end + 1).unwrap_err();
+        assert!(error.is_clock());
+        let generator = scripted::<UuidV6>(UuidNode::RANDOM, 5);
+        generator.clock().set_unix_millis(end + 2);
+        assert!(generator.try_generate().unwrap_err().is_clock());
+    }
+
+    #[test]
+    fn times_before_1970_are_told_by_inspection_alone() {
+        let raw = UuidV6::pack(Parts {
+            ticks: 0,
+            clock_seq: 7,
+            node: [0, 0, 0, 0, 1, 2],
+        })
+        .unwrap();
+        assert_eq!(UuidV6::timestamp(&raw), None);
+        let inspection = UuidV6::inspect(&raw).unwrap();
+        assert_eq!(
+            inspection.moment.unwrap().unix_nanos,
+            -12_219_292_800_000_000_000
+        );
+        assert_eq!(inspection.moment.unwrap().tick_nanos, 100);
+        assert_eq!((inspection.node, inspection.counter), (Some(258), Some(7)));
+    }
+
+    #[test]
+    fn the_uuid_crate_makes_and_reads_the_same() {
+        for raw in day::<UuidV6>(UuidNode::RANDOM) {
+            let parts = UuidV6::unpack(&raw).unwrap();
+            let time = uuid::Timestamp::from_gregorian_time(parts.ticks, parts.clock_seq);
+            assert_eq!(Uuid::new_v6(time, &parts.node), raw);
+            assert_eq!(
+                raw.get_timestamp().unwrap().to_gregorian(),
+                (parts.ticks, parts.clock_seq)
+            );
+            assert_eq!(raw.get_node_id(), Some(parts.node));
+        }
+    }
+
+    #[test]
+    fn process_wide_keys_rise_over_all_ways_to_make_them() {
+        let mut keys = vec![UuidV6::generate().into_raw()];
+        UuidV6::fill_with(100, |key| keys.push(key.into_raw()));
+        let reserved = UuidV6::reserve(10).unwrap();
+        assert_eq!(reserved.len(), 10);
+        keys.extend(reserved.map(Generated::into_raw));
+        keys.push(UuidV6::generate().into_raw());
+        assert!(keys.is_sorted_by(|a, b| a < b));
+        let time = Timestamp::from_unix_millis(START).unwrap();
+        let past = UuidV6::generate_at(time).unwrap().into_raw();
+        assert_eq!(UuidV6::timestamp(&past), Some(time));
+        assert_eq!(Uuid::from_raw(past).unwrap(), past);
+    }
+
+    proptest! {
+        #[test]
+        fn any_parts_give_a_key_and_come_back(
+            ticks in 0..1_u64 << 60,
+            clock_seq in 0..1_u16 << 14,
+            node: [u8; 6],
+        ) {
+            let parts = Parts { ticks, clock_seq, node };
+            let raw = UuidV6::pack(parts).unwrap();
+            prop_assert_eq!(UuidV6::unpack(&raw).unwrap(), parts);
+            let time = uuid::Timestamp::from_gregorian_time(ticks, clock_seq);
+            prop_assert_eq!(Uuid::new_v6(time, &node), raw);
+        }
+
+        #[test]
+        fn any_value_is_taken_apart_or_refused(bytes: [u8; 16]) {
+            let raw = Uuid::from_bytes(bytes);
+            match UuidV6::unpack(&raw) {
+                Ok(parts) => prop_assert_eq!(UuidV6::pack(parts).unwrap(), raw),
+                Err(error) => prop_assert!(error.is_layout() && !UuidV6::check(&raw)),
+            }
+        }
+    }
+}
