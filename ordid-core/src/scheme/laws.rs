@@ -24,6 +24,14 @@ macro_rules! laws {
 }
 
 laws! {
+    ordered_text_22: super::OrderedText22, ();
+    ordered_text_22_push: super::OrderedText22Push, ();
+    ordered_text_22_time64: super::OrderedText22Time64, ();
+    ordered_text_22_time64_push: super::OrderedText22Time64Push, ();
+    ordered_text_32: super::OrderedText32, ();
+    ordered_text_32_push: super::OrderedText32Push, ();
+    push_id: super::FirebasePushId, ();
+    ulid: super::Ulid, ();
     uuid_v7: super::UuidV7, ();
 }
 
