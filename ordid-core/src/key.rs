@@ -17,6 +17,7 @@ use crate::{
 
 mod key192;
 mod push_id;
+pub mod scatter;
 pub mod text;
 
 pub use key192::Key192;
