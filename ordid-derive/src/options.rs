@@ -103,11 +103,59 @@ pub(crate) struct Scheme {
     pub(crate) raw_name: &'static str,
 }
 
-/// The schemes; the first is the default.
+/// The schemes; the first is the default, the others by name.
 pub(crate) const SCHEMES: &[Scheme] = &[
     Scheme {
         name: "uuid_v7",
         type_name: "UuidV7",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "ordered_text_22",
+        type_name: "OrderedText22",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "ordered_text_22_push",
+        type_name: "OrderedText22Push",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "ordered_text_22_time64",
+        type_name: "OrderedText22Time64",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "ordered_text_22_time64_push",
+        type_name: "OrderedText22Time64Push",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "ordered_text_32",
+        type_name: "OrderedText32",
+        raw: "ordid::key::Key192",
+        raw_name: "Key192",
+    },
+    Scheme {
+        name: "ordered_text_32_push",
+        type_name: "OrderedText32Push",
+        raw: "ordid::key::Key192",
+        raw_name: "Key192",
+    },
+    Scheme {
+        name: "push_id",
+        type_name: "FirebasePushId",
+        raw: "ordid::key::PushId",
+        raw_name: "PushId",
+    },
+    Scheme {
+        name: "ulid",
+        type_name: "Ulid",
         raw: "uuid::Uuid",
         raw_name: "Uuid",
     },
