@@ -47,6 +47,8 @@ pub(crate) enum ErrorKind {
     BeforeEpoch,
     /// The counter of the millisecond is used up, and the policy does not allow to go on.
     CounterOverflow { timestamp: Timestamp },
+    /// A key has no successor: say which bits are used up.
+    NoSuccessor(String),
     /// More keys were asked for than may be ahead of the clock.
     ReservationTooLarge { asked: u64, max: u64 },
     /// A source gave no random bits.
@@ -158,11 +160,14 @@ impl Error {
         }
     }
 
-    /// Returns whether a counter was used up, or a reservation was too large.
+    /// Returns whether a counter was used up, a key has no successor, or a reservation was too
+    /// large.
     pub fn is_overflow(&self) -> bool {
         matches!(
             *self.0,
-            ErrorKind::CounterOverflow { .. } | ErrorKind::ReservationTooLarge { .. }
+            ErrorKind::CounterOverflow { .. }
+                | ErrorKind::NoSuccessor(_)
+                | ErrorKind::ReservationTooLarge { .. }
         )
     }
 
@@ -189,6 +194,7 @@ impl fmt::Display for Error {
             ErrorKind::Parse(message)
             | ErrorKind::HighWater(message)
             | ErrorKind::Conversion(message)
+            | ErrorKind::NoSuccessor(message)
             | ErrorKind::Unsupported(message) => f.write_str(message),
             ErrorKind::Field {
                 scheme,

@@ -5,7 +5,7 @@
 //! which comparison rules they rise.
 
 use alloc::{format, string::String};
-use core::{cmp::Ordering, fmt, hash::Hash};
+use core::{cmp::Ordering, fmt, hash::Hash, str::FromStr};
 
 use uuid::{Uuid, Variant};
 
@@ -15,12 +15,19 @@ use crate::{
     layout::Orders,
 };
 
+mod key192;
+mod push_id;
+pub mod scatter;
 pub mod text;
+
+pub use key192::Key192;
+pub use push_id::PushId;
 
 /// A plain key value, as schemes make it and columns store it.
 pub trait RawKey: Copy + Eq + Ord + Hash + fmt::Debug + Send + Sync + 'static {
-    /// Writes the canonical text: without a prefix the raw key's own form, with one the TypeID
-    /// form `prefix_suffix`.
+    /// Writes the canonical text: without a prefix the raw key's own form; with one the TypeID form
+    /// `prefix_suffix` where the key has 128 bits, and else prefix, `_` and the own form
+    /// ([`text`]).
     ///
     /// # Errors
     ///
@@ -101,7 +108,7 @@ pub trait Scheme: Sized + 'static {
     }
 
     /// Writes the one canonical text of a key: the raw key's own unless the scheme has another, or
-    /// the TypeID form where there is a prefix.
+    /// the form with a prefix where there is one: of 128 bits a TypeID, whatever the scheme.
     ///
     /// # Errors
     ///
@@ -210,6 +217,27 @@ impl<S: Scheme> Copy for Generated<S> {}
 impl<S: Scheme> fmt::Debug for Generated<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Generated").field(&self.0).finish()
+    }
+}
+
+/// The scheme's canonical text, without a prefix.
+impl<S: Scheme> fmt::Display for Generated<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        S::write_text(self.0, None, f)
+    }
+}
+
+/// Reads the scheme's canonical text, without a prefix.
+///
+/// # Errors
+///
+/// Any other text gives an error that [`is_parse`](Error::is_parse), a value of another scheme one
+/// that [`is_layout`](Error::is_layout).
+impl<S: Scheme> FromStr for Generated<S> {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::check(S::parse_text(None, text)?, S::NAME)
     }
 }
 

@@ -22,7 +22,10 @@ mod gregorian;
 mod laws;
 pub mod masked;
 mod node;
+pub mod ordered_text;
+pub mod push_id;
 mod random;
+pub mod ulid;
 pub mod uuid_v1;
 pub mod uuid_v1_rearranged;
 pub mod uuid_v4;
@@ -37,7 +40,13 @@ pub use masked::UuidMask;
 pub use node::UuidNode;
 #[cfg(all(feature = "std", not(loom)))]
 pub use node::process::NodeReserved;
+pub use ordered_text::{
+    OrderedText22, OrderedText22Push, OrderedText22Time64, OrderedText22Time64Push, OrderedText32,
+    OrderedText32Push,
+};
+pub use push_id::FirebasePushId;
 pub use random::{Drawn, Random, RandomGenerator};
+pub use ulid::Ulid;
 pub use uuid_v1::UuidV1;
 pub use uuid_v1_rearranged::UuidV1Rearranged;
 pub use uuid_v4::UuidV4;

@@ -1,14 +1,25 @@
-//! Text forms of 128-bit keys: one canonical string per key, all others refused.
+//! Text forms of keys: one canonical string per key, all others refused.
 //!
-//! | form | length | alphabet | source |
-//! |---|---|---|---|
-//! | hyphenated | 36 | lower-case hex | RFC 9562 section 4 |
-//! | TypeID | prefix, `_`, 26 | Crockford's base32, lower case | TypeID 0.3.0 |
-//! | ordered 22 | 22 | `0-9A-Z_a-z~`, base64 in ASCII order | sorra, "UUID as a database primary key" |
+//! | form | of | length | alphabet | source |
+//! |---|---|---|---|---|
+//! | hyphenated | 16 bytes | 36 | lower-case hex | RFC 9562 section 4 |
+//! | TypeID | 16 bytes | prefix, `_`, 26 | Crockford's base32, lower case | TypeID 0.3.0 |
+//! | ULID | 16 bytes | 26 | Crockford's base32, upper case | the ULID specification |
+//! | push id | 15 bytes | 20 | [`Push`] | Firebase, `NextPushId.ts` |
+//! | ordered 22 | 16 bytes | 22 | [`Tilde`] or [`Push`] | sorra, "UUID as a database primary key" |
+//! | ordered 32 | 24 bytes | 32 | [`Tilde`] or [`Push`] | the same |
 //!
-//! All three sort as their bytes do under a binary collation.
+//! All of them sort as their bytes do under a binary collation.
+//!
+//! # Prefixes
+//!
+//! A key type's prefix obeys [`check_prefix`], whatever its raw key. Keys of 128 bits then have the
+//! TypeID form, also those whose own text is another: a prefix is what makes a TypeID. Raw keys of
+//! other lengths, which TypeID has no form for, are written as prefix, `_`, and their own text. The
+//! push alphabet has an `_` too; such a text is split by its length, not at the last `_`.
 
 use alloc::{format, string::String};
+use core::fmt;
 
 use data_encoding::Encoding;
 use data_encoding_macro::new_encoding;
@@ -16,17 +27,83 @@ use uuid::Uuid;
 
 use crate::error::Error;
 
-/// Length of a TypeID's suffix.
+/// Length of a TypeID's suffix, and of a ULID.
 const SUFFIX: usize = 26;
+/// Length of the longest prefix.
+const PREFIX_MAX: usize = 63;
 /// Length of the longest TypeID: a prefix of 63, the underscore, the suffix.
-pub(crate) const TYPE_ID_MAX: usize = 63 + 1 + SUFFIX;
-/// Length of the ordered text.
-const ORDERED: usize = 22;
+pub(crate) const TYPE_ID_MAX: usize = PREFIX_MAX + 1 + SUFFIX;
+/// Length of the ordered text of 16 bytes.
+pub(crate) const ORDERED_22: usize = 22;
+/// Length of the ordered text of 24 bytes.
+pub(crate) const ORDERED_32: usize = 32;
+/// Length of a push id.
+pub(crate) const PUSH_ID: usize = 20;
 
 const BASE32: Encoding = new_encoding! { symbols: "0123456789abcdefghjkmnpqrstvwxyz", };
 
-const BASE64_ORDERED: Encoding =
-    new_encoding! { symbols: "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~", };
+const BASE32_UPPER: Encoding = new_encoding! { symbols: "0123456789ABCDEFGHJKMNPQRSTVWXYZ", };
+
+/// An alphabet of 64 characters in the order of ASCII, so that text sorts as the bytes it stands
+/// for.
+///
+/// It is sealed: there are [`Tilde`] and [`Push`].
+pub trait Alphabet: sealed::Codec + fmt::Debug + Send + Sync + 'static {
+    /// The characters, for messages: `0-9, A-Z, _, a-z, ~`.
+    const CHARACTERS: &'static str;
+}
+
+/// `0-9`, `A-Z`, `_`, `a-z`, `~`: nothing that a URL or a shell would take for its own, and no `-`
+/// in front that looks like an option.
+#[derive(Debug, Clone, Copy)]
+pub enum Tilde {}
+
+/// `-`, `0-9`, `A-Z`, `_`, `a-z`: the alphabet of Firebase's push ids.
+#[derive(Debug, Clone, Copy)]
+pub enum Push {}
+
+impl Alphabet for Tilde {
+    const CHARACTERS: &'static str = "0-9, A-Z, _, a-z, ~";
+}
+
+impl Alphabet for Push {
+    const CHARACTERS: &'static str = "-, 0-9, A-Z, _, a-z";
+}
+
+pub(crate) mod sealed {
+    use super::*;
+
+    /// What only this crate knows of an alphabet.
+    pub trait Codec {
+        #[doc(hidden)]
+        const ENCODING: Encoding;
+        /// The names of the schemes `ordered_text_22`, `.._time64` and `ordered_text_32` with it.
+        #[doc(hidden)]
+        const SCHEMES: [&'static str; 3];
+    }
+
+    impl Codec for Tilde {
+        const ENCODING: Encoding = new_encoding! {
+            symbols: "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~",
+        };
+        const SCHEMES: [&'static str; 3] = [
+            "ordered_text_22",
+            "ordered_text_22_time64",
+            "ordered_text_32",
+        ];
+    }
+
+    impl Codec for Push {
+        const ENCODING: Encoding = new_encoding! {
+            symbols: "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz",
+        };
+        const SCHEMES: [&'static str; 3] = [
+            "ordered_text_22_push",
+            "ordered_text_22_time64_push",
+            "ordered_text_32_push",
+        ];
+    }
+}
 
 /// Shows foreign text in a message: quoted, and cut when long, so that a megabyte of it does not
 /// become a megabyte of error.
@@ -82,14 +159,46 @@ pub(crate) fn encode_type_id<'b>(
         buffer[prefix.len()] = b'_';
         length = prefix.len() + 1;
     }
-    // The suffix is 130 bits with two zero bits in front; the codec wants whole groups of 40, so
-    // 32 zero bits go in front, of which 30 come out as six leading '0'.
+    buffer[length..length + SUFFIX].copy_from_slice(&encode_base32(&BASE32, raw));
+    ascii(&buffer[..length + SUFFIX])
+}
+
+/// What our alphabets and prefixes wrote is text.
+pub(crate) fn ascii(text: &[u8]) -> &str {
+    core::str::from_utf8(text).expect("prefixes and alphabets are ASCII")
+}
+
+/// Writes 128 bits as 26 digits: 130 bits with two zero bits in front.
+fn encode_base32(encoding: &Encoding, raw: Uuid) -> [u8; SUFFIX] {
+    // The codec wants whole groups of 40 bits, so 32 zero bits go in front, of which 30 come out as
+    // six leading '0'.
     let mut wide = [0; 20];
     wide[4..].copy_from_slice(raw.as_bytes());
     let mut digits = [0; 32];
-    BASE32.encode_mut(&wide, &mut digits);
-    buffer[length..length + SUFFIX].copy_from_slice(&digits[6..]);
-    core::str::from_utf8(&buffer[..length + SUFFIX]).expect("the prefix and the alphabet are ASCII")
+    encoding.encode_mut(&wide, &mut digits);
+    let mut suffix = [0; SUFFIX];
+    suffix.copy_from_slice(&digits[6..]);
+    suffix
+}
+
+/// Reads 26 digits, or says why they are none.
+fn decode_base32(encoding: &Encoding, text: &[u8]) -> Result<Uuid, String> {
+    if text.len() != SUFFIX {
+        return Err(format!("{} characters", text.len()));
+    }
+    let mut digits = *b"00000000000000000000000000000000";
+    digits[6..].copy_from_slice(text);
+    let mut wide = [0; 20];
+    match encoding.decode_mut(&digits, &mut wide) {
+        Ok(20) => {}
+        _ => return Err("a character outside the alphabet".into()),
+    }
+    if wide[..4] != [0; 4] {
+        return Err("more than 128 bits: the first character is at most 7".into());
+    }
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&wide[4..]);
+    Ok(Uuid::from_bytes(bytes))
 }
 
 /// Reads a TypeID with this prefix.
@@ -116,31 +225,58 @@ pub(crate) fn parse_type_id(prefix: &str, text: &str) -> Result<Uuid, Error> {
             )));
         }
     }
-    let wrong = |why: &str| {
+    decode_base32(&BASE32, suffix.as_bytes()).map_err(|why| {
         Error::parse(format!(
             "expected {SUFFIX} characters of 0-9 and a-z without i, l, o, u after the prefix, \
              found {} ({why})",
             excerpt(suffix.as_bytes())
         ))
+    })
+}
+
+/// Writes the 26 characters of a ULID.
+pub(crate) fn encode_ulid(raw: Uuid) -> [u8; SUFFIX] {
+    encode_base32(&BASE32_UPPER, raw)
+}
+
+/// Reads a ULID as [`encode_ulid`] writes it: in upper case, without the letters that Crockford
+/// reads as digits.
+pub(crate) fn parse_ulid(text: &[u8]) -> Result<Uuid, Error> {
+    decode_base32(&BASE32_UPPER, text).map_err(|why| {
+        let fix = if text.len() == SUFFIX && parse_ulid_lenient(text).is_ok() {
+            "; `Ulid::parse_lenient` reads it"
+        } else {
+            ""
+        };
+        not_a_ulid(text, &why, fix)
+    })
+}
+
+/// Reads a ULID as Crockford does: in any case, `i` and `l` for 1, `o` for 0.
+pub(crate) fn parse_ulid_lenient(text: &[u8]) -> Result<Uuid, Error> {
+    let mut digits = [0; SUFFIX];
+    let canonical = match text.len() {
+        SUFFIX => {
+            for (digit, character) in digits.iter_mut().zip(text) {
+                *digit = match character.to_ascii_uppercase() {
+                    b'I' | b'L' => b'1',
+                    b'O' => b'0',
+                    other => other,
+                };
+            }
+            &digits
+        }
+        _ => text,
     };
-    if suffix.len() != SUFFIX {
-        return Err(wrong(&format!("{} characters", suffix.len())));
-    }
-    let mut digits = *b"00000000000000000000000000000000";
-    digits[6..].copy_from_slice(suffix.as_bytes());
-    let mut wide = [0; 20];
-    match BASE32.decode_mut(&digits, &mut wide) {
-        Ok(20) => {}
-        _ => return Err(wrong("a character outside the alphabet")),
-    }
-    if wide[..4] != [0; 4] {
-        return Err(wrong(
-            "more than 128 bits: the first character is at most 7",
-        ));
-    }
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&wide[4..]);
-    Ok(Uuid::from_bytes(bytes))
+    decode_base32(&BASE32_UPPER, canonical).map_err(|why| not_a_ulid(text, &why, ""))
+}
+
+fn not_a_ulid(text: &[u8], why: &str, fix: &str) -> Error {
+    Error::parse(format!(
+        "expected a ULID, {SUFFIX} characters of 0-9 and A-Z without I, L, O, U, found {} \
+         ({why}){fix}",
+        excerpt(text)
+    ))
 }
 
 /// Writes the 36 characters of the hyphenated form, in lower case.
@@ -170,22 +306,86 @@ pub(crate) fn parse_hyphenated(text: &[u8]) -> Result<Uuid, Error> {
     )))
 }
 
-/// Writes the ordered 22-character text.
-pub(crate) fn encode_ordered22(raw: Uuid) -> [u8; ORDERED] {
-    let mut buffer = [0; ORDERED];
-    BASE64_ORDERED.encode_mut(raw.as_bytes(), &mut buffer);
+/// Writes `BYTES` bytes as `LENGTH` characters, which are the fewest that hold them.
+pub(crate) fn encode_ordered<A: Alphabet, const BYTES: usize, const LENGTH: usize>(
+    bytes: &[u8; BYTES],
+) -> [u8; LENGTH] {
+    const { assert!(LENGTH == (BYTES * 8).div_ceil(6)) };
+    let mut buffer = [0; LENGTH];
+    A::ENCODING.encode_mut(bytes, &mut buffer);
     buffer
 }
 
-/// Reads the ordered 22-character text. The last character carries two bits; one that carries more
-/// would be a second text for the same key, and is refused.
-pub(crate) fn parse_ordered22(text: &[u8]) -> Result<Uuid, Error> {
-    let mut bytes = [0; 16];
-    if text.len() == ORDERED && matches!(BASE64_ORDERED.decode_mut(text, &mut bytes), Ok(16)) {
-        return Ok(Uuid::from_bytes(bytes));
+/// Reads what [`encode_ordered`] wrote. Where the last character carries fewer than six bits, one
+/// that carries more would be a second text for the same key, and is refused.
+pub(crate) fn parse_ordered<A: Alphabet, const BYTES: usize, const LENGTH: usize>(
+    text: &[u8],
+) -> Result<[u8; BYTES], Error> {
+    let mut bytes = [0; BYTES];
+    if text.len() == LENGTH && A::ENCODING.decode_mut(text, &mut bytes) == Ok(BYTES) {
+        return Ok(bytes);
     }
     Err(Error::parse(format!(
-        "expected {ORDERED} characters of 0-9, A-Z, _, a-z, ~, found {}",
+        "expected {LENGTH} characters of {}, found {}",
+        A::CHARACTERS,
+        excerpt(text)
+    )))
+}
+
+/// Writes the ordered 22-character text.
+pub(crate) fn encode_ordered22<A: Alphabet>(raw: Uuid) -> [u8; ORDERED_22] {
+    encode_ordered::<A, 16, ORDERED_22>(raw.as_bytes())
+}
+
+/// Reads the ordered 22-character text.
+pub(crate) fn parse_ordered22<A: Alphabet>(text: &[u8]) -> Result<Uuid, Error> {
+    parse_ordered::<A, 16, ORDERED_22>(text).map(Uuid::from_bytes)
+}
+
+/// Writes prefix, `_` and text, for keys that have no TypeID form.
+pub(crate) fn write_prefixed(
+    prefix: Option<&str>,
+    text: &[u8],
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let Some(prefix) = prefix.filter(|prefix| !prefix.is_empty()) else {
+        return f.pad(ascii(text));
+    };
+    f.pad(&format!("{prefix}_{}", ascii(text)))
+}
+
+/// Takes prefix and `_` off a text whose rest has this length. The rest may contain `_`, so that
+/// the length says where it begins.
+pub(crate) fn strip_prefix<'t>(
+    prefix: Option<&str>,
+    length: usize,
+    text: &'t str,
+) -> Result<&'t [u8], Error> {
+    let text = text.as_bytes();
+    let Some(prefix) = prefix.filter(|prefix| !prefix.is_empty()) else {
+        return Ok(text);
+    };
+    let longest = PREFIX_MAX + 1 + length;
+    if text.len() > longest {
+        return Err(Error::parse(format!(
+            "expected at most {longest} characters, found {}",
+            excerpt(text)
+        )));
+    }
+    let found = match text.len().checked_sub(length + 1) {
+        Some(at) if text[at] == b'_' => &text[..at],
+        // The rest is too short or too long: it will be refused by its length.
+        _ if text.starts_with(prefix.as_bytes()) && text.get(prefix.len()) == Some(&b'_') => {
+            prefix.as_bytes()
+        }
+        _ => b"",
+    };
+    if found == prefix.as_bytes() {
+        return Ok(&text[prefix.len() + 1..]);
+    }
+    Err(Error::parse(format!(
+        "expected the prefix {prefix:?}, found {} in {}",
+        excerpt(found),
         excerpt(text)
     )))
 }

@@ -27,6 +27,14 @@ laws! {
     uuid_v1: super::UuidV1, super::UuidNode::RANDOM;
     uuid_v1_rearranged: super::UuidV1Rearranged, super::UuidNode::RANDOM;
     uuid_v6: super::UuidV6, super::UuidNode::RANDOM;
+    ordered_text_22: super::OrderedText22, ();
+    ordered_text_22_push: super::OrderedText22Push, ();
+    ordered_text_22_time64: super::OrderedText22Time64, ();
+    ordered_text_22_time64_push: super::OrderedText22Time64Push, ();
+    ordered_text_32: super::OrderedText32, ();
+    ordered_text_32_push: super::OrderedText32Push, ();
+    push_id: super::FirebasePushId, ();
+    ulid: super::Ulid, ();
     uuid_v7: super::UuidV7, ();
     uuid_v7_sub_millis: super::UuidV7SubMillis, ();
     uuid_v7_unguessable: super::UuidV7Unguessable, ();

@@ -176,8 +176,8 @@ stores_text!(
     Char22,
     22,
     "22 characters of ordered text",
-    text::encode_ordered22,
-    text::parse_ordered22
+    text::encode_ordered22::<text::Tilde>,
+    text::parse_ordered22::<text::Tilde>
 );
 
 column! {

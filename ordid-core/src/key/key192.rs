@@ -1,0 +1,98 @@
+//! The raw key of 192 bits, for those to whom 128 are too few.
+
+use alloc::{format, string::String};
+use core::{fmt, str::FromStr};
+
+use super::{
+    RawKey,
+    text::{self, ORDERED_32, Tilde},
+};
+use crate::error::Error;
+
+/// A key of 192 bits: 24 bytes, as text 32 characters of [`Tilde`].
+///
+/// Its order is that of its bytes and of its text. Schemes
+/// [`ordered_text_32`](crate::scheme::ordered_text) and `ordered_text_32_push` make them; the
+/// latter's text has the other alphabet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key192([u8; 24]);
+
+impl Key192 {
+    /// Takes the 24 bytes, most significant first.
+    pub const fn from_bytes(bytes: [u8; 24]) -> Self {
+        Self(bytes)
+    }
+
+    /// Returns the 24 bytes, most significant first.
+    pub const fn as_bytes(&self) -> &[u8; 24] {
+        &self.0
+    }
+
+    /// Writes it with an alphabet of the scheme's choice.
+    pub(crate) fn write_text_in<A: text::Alphabet>(
+        self,
+        prefix: Option<&str>,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        let text = text::encode_ordered::<A, 24, ORDERED_32>(&self.0);
+        text::write_prefixed(prefix, &text, f)
+    }
+
+    /// Reads what [`write_text_in`](Self::write_text_in) wrote.
+    pub(crate) fn parse_text_in<A: text::Alphabet>(
+        prefix: Option<&str>,
+        text: &str,
+    ) -> Result<Self, Error> {
+        let text = text::strip_prefix(prefix, ORDERED_32, text)?;
+        text::parse_ordered::<A, 24, ORDERED_32>(text).map(Self)
+    }
+}
+
+impl RawKey for Key192 {
+    fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_text_in::<Tilde>(prefix, f)
+    }
+
+    fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
+        Self::parse_text_in::<Tilde>(prefix, text)
+    }
+
+    fn describe(self) -> String {
+        format!("the 192 bits {self}")
+    }
+}
+
+impl fmt::Display for Key192 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_text(None, f)
+    }
+}
+
+impl fmt::Debug for Key192 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key192({self})")
+    }
+}
+
+impl FromStr for Key192 {
+    type Err = Error;
+
+    /// Reads the 32 characters.
+    ///
+    /// # Errors
+    ///
+    /// Any other text gives an error that [`is_parse`](Error::is_parse).
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::parse_text(None, text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key192_size() {
+        assert_eq!(size_of::<Key192>(), 24);
+    }
+}

@@ -1,0 +1,431 @@
+//! Ordered text: time and random bits and nothing else, written as 22 or 32 characters that sort as
+//! the bytes do.
+//!
+//! ```text
+//! ordered_text_22         48 bits: milliseconds | 80 bits: random            16 bytes, 22 characters
+//! ordered_text_22_time64  64 bits: milliseconds | 64 bits: random            16 bytes, 22 characters
+//! ordered_text_32         64 bits: milliseconds | 128 bits: random           24 bytes, 32 characters
+//! ```
+//!
+//! What the engine makes of the random part, most significant first:
+//!
+//! ```text
+//! ordered_text_22         18 bits: counter | 62 fresh random bits
+//! ordered_text_22_time64  18 bits: counter | 46 fresh random bits
+//! ordered_text_32         64 bits: counter | 64 fresh random bits
+//! ```
+//!
+//! Each of them is there twice: with the alphabet `0-9A-Z_a-z~` ([`Tilde`]), and as `.._push` with
+//! that of Firebase, `-0-9A-Z_a-z` ([`Push`]). Time is in milliseconds since 1970, bytes are in
+//! network order, and keys and their texts compare byte by byte. The 128 bits are no RFC 9562 UUID:
+//! they carry neither version nor variant.
+//!
+//! The counter starts each millisecond at 17 (or 63) unpredictable bits below a zero bit and rises by
+//! one a key, for **131,072 keys a millisecond**; then the
+//! [`Overflow`](crate::generator::Overflow) policy acts. Whoever knows a key does not know the fresh
+//! random bits of the next one: 62, 46 or 64. The published original makes no order inside a
+//! millisecond.
+//!
+//! What breaks the order: a collation that is not binary, which takes `_` and `~` for nothing or
+//! upper and lower case for the same; and every rule that does not compare byte by byte, so MariaDB's
+//! `UUID` (keys that by chance look like version 1 to 5 sort elsewhere), SQL Server's
+//! `uniqueidentifier` and .NET's byte order.
+//!
+//! With a prefix, keys of 128 bits are TypeIDs and those of 192 bits `prefix_` and the 32 characters
+//! ([`text`]).
+//!
+//! # References
+//!
+//! sorra, "UUID as a database primary key, with an ordered 22-character text" (layouts, alphabets,
+//! two published keys).
+
+use core::{fmt, marker::PhantomData};
+
+use uuid::Uuid;
+
+#[cfg(all(feature = "std", not(loom)))]
+use crate::generator::{Policy, ProcessWide};
+#[cfg(feature = "std")]
+use crate::{clock::SystemClock, entropy::ThreadEntropy};
+use crate::{
+    clock::{TimeScale, Timestamp},
+    error::Error,
+    generator::{OrderedGenerator, Slot, Slotted},
+    key::{
+        Key192, RawKey as _, RisesAsBytes, Scheme,
+        text::{self, Alphabet, Push, Tilde},
+    },
+    layout::Orders,
+    scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits},
+};
+
+/// Of all: keys of a millisecond, as a power of two.
+const INDEX_BITS: u32 = 17;
+/// The counter of the 128-bit forms; it begins with a zero.
+const COUNTER_BITS: u32 = INDEX_BITS + 1;
+
+/// 48 bits of time and 80 random bits, as 22 characters of the alphabet.
+#[derive(Debug)]
+pub struct Text22<A>(PhantomData<A>);
+
+/// 64 bits of time and 64 random bits, as 22 characters of the alphabet.
+#[derive(Debug)]
+pub struct Text22Time64<A>(PhantomData<A>);
+
+/// 64 bits of time and 128 random bits, as 32 characters of the alphabet.
+#[derive(Debug)]
+pub struct Text32<A>(PhantomData<A>);
+
+/// The scheme `ordered_text_22`.
+pub type OrderedText22 = Text22<Tilde>;
+/// The scheme `ordered_text_22_push`.
+pub type OrderedText22Push = Text22<Push>;
+/// The scheme `ordered_text_22_time64`.
+pub type OrderedText22Time64 = Text22Time64<Tilde>;
+/// The scheme `ordered_text_22_time64_push`.
+pub type OrderedText22Time64Push = Text22Time64<Push>;
+/// The scheme `ordered_text_32`.
+pub type OrderedText32 = Text32<Tilde>;
+/// The scheme `ordered_text_32_push`.
+pub type OrderedText32Push = Text32<Push>;
+
+/// Writes 22 characters, or a TypeID.
+fn write_22<A: Alphabet>(
+    raw: Uuid,
+    prefix: Option<&str>,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    match prefix {
+        None => f.pad(text::ascii(&text::encode_ordered22::<A>(raw))),
+        Some(_) => raw.write_text(prefix, f),
+    }
+}
+
+/// Reads what [`write_22`] wrote.
+fn parse_22<A: Alphabet>(prefix: Option<&str>, text: &str) -> Result<Uuid, Error> {
+    match prefix {
+        None => text::parse_ordered22::<A>(text.as_bytes()),
+        Some(_) => Uuid::parse_text(prefix, text),
+    }
+}
+
+impl<A: Alphabet> Scheme for Text22<A> {
+    type Raw = Uuid;
+
+    const NAME: &'static str = A::SCHEMES[0];
+    const ORDERS: Orders = Orders::BYTES;
+    const EXPECTED: &'static str = "48 bits of milliseconds and 80 random bits";
+
+    fn check(_: &Uuid) -> bool {
+        true
+    }
+
+    fn timestamp(raw: &Uuid) -> Option<Timestamp> {
+        let (high, _) = raw.as_u64_pair();
+        Some(Timestamp::saturating_from_unix_millis(high >> 16))
+    }
+
+    fn write_text(raw: Uuid, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_22::<A>(raw, prefix, f)
+    }
+
+    fn parse_text(prefix: Option<&str>, text: &str) -> Result<Uuid, Error> {
+        parse_22::<A>(prefix, text)
+    }
+}
+
+impl<A: Alphabet> Scheme for Text22Time64<A> {
+    type Raw = Uuid;
+
+    const NAME: &'static str = A::SCHEMES[1];
+    const ORDERS: Orders = Orders::BYTES;
+    const EXPECTED: &'static str = "64 bits of milliseconds and 64 random bits";
+
+    fn check(_: &Uuid) -> bool {
+        true
+    }
+
+    /// Returns the time, unless it is after the year 10889.
+    fn timestamp(raw: &Uuid) -> Option<Timestamp> {
+        let (unix_time_ms, _) = raw.as_u64_pair();
+        Timestamp::from_unix_millis(unix_time_ms).ok()
+    }
+
+    fn write_text(raw: Uuid, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_22::<A>(raw, prefix, f)
+    }
+
+    fn parse_text(prefix: Option<&str>, text: &str) -> Result<Uuid, Error> {
+        parse_22::<A>(prefix, text)
+    }
+}
+
+impl<A: Alphabet> Scheme for Text32<A> {
+    type Raw = Key192;
+
+    const NAME: &'static str = A::SCHEMES[2];
+    const ORDERS: Orders = Orders::BYTES;
+    const EXPECTED: &'static str = "64 bits of milliseconds and 128 random bits";
+
+    fn check(_: &Key192) -> bool {
+        true
+    }
+
+    /// Returns the time, unless it is after the year 10889.
+    fn timestamp(raw: &Key192) -> Option<Timestamp> {
+        Timestamp::from_unix_millis(fields_of_192(*raw).unix_time_ms).ok()
+    }
+
+    fn write_text(raw: Key192, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        raw.write_text_in::<A>(prefix, f)
+    }
+
+    fn parse_text(prefix: Option<&str>, text: &str) -> Result<Key192, Error> {
+        Key192::parse_text_in::<A>(prefix, text)
+    }
+}
+
+impl<A: Alphabet> RisesAsBytes for Text22<A> {}
+impl<A: Alphabet> RisesAsBytes for Text22Time64<A> {}
+impl<A: Alphabet> RisesAsBytes for Text32<A> {}
+
+impl<A: Alphabet> Slotted for Text22<A> {
+    type Node = ();
+
+    const INDEX_BITS: u32 = INDEX_BITS;
+    const SEED_BITS: u32 = INDEX_BITS;
+    const RANDOM_BITS: u32 = 80 - COUNTER_BITS;
+
+    #[inline]
+    fn encode(slot: Slot<()>) -> Uuid {
+        // Two bits of the counter are in the lower half.
+        let high = slot.time << 16 | slot.count >> 2;
+        Uuid::from_u64_pair(high, slot.count << Self::RANDOM_BITS | slot.random)
+    }
+}
+
+impl<A: Alphabet> Slotted for Text22Time64<A> {
+    type Node = ();
+
+    const INDEX_BITS: u32 = INDEX_BITS;
+    const SEED_BITS: u32 = INDEX_BITS;
+    const RANDOM_BITS: u32 = 64 - COUNTER_BITS;
+
+    #[inline]
+    fn encode(slot: Slot<()>) -> Uuid {
+        Uuid::from_u64_pair(slot.time, slot.count << Self::RANDOM_BITS | slot.random)
+    }
+}
+
+impl<A: Alphabet> Slotted for Text32<A> {
+    type Node = ();
+
+    const INDEX_BITS: u32 = INDEX_BITS;
+    const SEED_BITS: u32 = 63;
+    const RANDOM_BITS: u32 = 64;
+
+    #[inline]
+    fn encode(slot: Slot<()>) -> Key192 {
+        let random = u128::from(slot.count) << 64 | u128::from(slot.random);
+        key_of_fields(slot.time, random)
+    }
+}
+
+/// The fields of `ordered_text_22`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts22 {
+    /// Milliseconds since 1970: 48 bits.
+    pub unix_ts_ms: u64,
+    /// 80 bits.
+    pub random: u128,
+}
+
+/// The fields of `ordered_text_22_time64`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts22Time64 {
+    /// Milliseconds since 1970.
+    pub unix_time_ms: u64,
+    /// 64 bits.
+    pub random: u64,
+}
+
+/// The fields of `ordered_text_32`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts32 {
+    /// Milliseconds since 1970.
+    pub unix_time_ms: u64,
+    /// 128 bits.
+    pub random: u128,
+}
+
+fn key_of_fields(unix_time_ms: u64, random: u128) -> Key192 {
+    let mut bytes = [0; 24];
+    bytes[..8].copy_from_slice(&unix_time_ms.to_be_bytes());
+    bytes[8..].copy_from_slice(&random.to_be_bytes());
+    Key192::from_bytes(bytes)
+}
+
+fn fields_of_192(raw: Key192) -> Parts32 {
+    let mut unix_time_ms = [0; 8];
+    let mut random = [0; 16];
+    unix_time_ms.copy_from_slice(&raw.as_bytes()[..8]);
+    random.copy_from_slice(&raw.as_bytes()[8..]);
+    Parts32 {
+        unix_time_ms: u64::from_be_bytes(unix_time_ms),
+        random: u128::from_be_bytes(random),
+    }
+}
+
+/// What a key of any of them tells: its time, and nothing that speaks for the scheme.
+fn inspection_of<S: Scheme>(unix_millis: u64) -> Inspection {
+    Inspection {
+        moment: Some(TimeScale::UNIX_MILLIS.moment_at(unix_millis)),
+        ..Inspection::of::<S>(Certainty::Possible)
+    }
+}
+
+/// # Example: a published key
+///
+/// ```
+/// use ordid_core::{key::Generated, scheme::{Layout, OrderedText22}};
+///
+/// let key: Generated<OrderedText22> = "0NQ_LnK8m~Cv5uYuAOTzUG".parse()?;
+/// assert_eq!(key.into_raw().simple().to_string(), "0176a4572508c7f33a1798b929877e79");
+/// let parts = OrderedText22::unpack(&key.into_raw())?;
+/// assert_eq!(parts.unix_ts_ms, 1_609_074_943_240); // 2020-12-27T13:15:43.240Z
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+impl<A: Alphabet> Layout for Text22<A> {
+    type Parts = Parts22;
+
+    fn pack(parts: Parts22) -> Result<Uuid, Error> {
+        fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
+        fits::<Self>("random", parts.random, 80)?;
+        let time = u128::from(parts.unix_ts_ms) << 80;
+        Ok(Uuid::from_u128(time | parts.random))
+    }
+
+    fn unpack(raw: &Uuid) -> Result<Parts22, Error> {
+        let (high, _) = raw.as_u64_pair();
+        Ok(Parts22 {
+            unix_ts_ms: high >> 16,
+            random: raw.as_u128() & ((1 << 80) - 1),
+        })
+    }
+
+    fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
+        Ok(inspection_of::<Self>(Self::unpack(raw)?.unix_ts_ms))
+    }
+}
+
+impl<A: Alphabet> Layout for Text22Time64<A> {
+    type Parts = Parts22Time64;
+
+    fn pack(parts: Parts22Time64) -> Result<Uuid, Error> {
+        Ok(Uuid::from_u64_pair(parts.unix_time_ms, parts.random))
+    }
+
+    fn unpack(raw: &Uuid) -> Result<Parts22Time64, Error> {
+        let (unix_time_ms, random) = raw.as_u64_pair();
+        Ok(Parts22Time64 {
+            unix_time_ms,
+            random,
+        })
+    }
+
+    fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
+        Ok(inspection_of::<Self>(Self::unpack(raw)?.unix_time_ms))
+    }
+}
+
+impl<A: Alphabet> Layout for Text32<A> {
+    type Parts = Parts32;
+
+    fn pack(parts: Parts32) -> Result<Key192, Error> {
+        Ok(key_of_fields(parts.unix_time_ms, parts.random))
+    }
+
+    fn unpack(raw: &Key192) -> Result<Parts32, Error> {
+        Ok(fields_of_192(*raw))
+    }
+
+    fn inspect(raw: &Key192) -> Result<Inspection, Error> {
+        Ok(inspection_of::<Self>(fields_of_192(*raw).unix_time_ms))
+    }
+}
+
+impl<A: Alphabet> TimeOrdered for Text22<A> {
+    fn bounds_at(timestamp: Timestamp) -> Result<(Uuid, Uuid), Error> {
+        let unix_ts_ms = timestamp.as_unix_millis();
+        let key = |random| Self::pack(Parts22 { unix_ts_ms, random });
+        Ok((key(0)?, key((1 << 80) - 1)?))
+    }
+}
+
+impl<A: Alphabet> TimeOrdered for Text22Time64<A> {
+    fn bounds_at(timestamp: Timestamp) -> Result<(Uuid, Uuid), Error> {
+        let time = timestamp.as_unix_millis();
+        Ok((
+            Uuid::from_u64_pair(time, 0),
+            Uuid::from_u64_pair(time, u64::MAX),
+        ))
+    }
+}
+
+impl<A: Alphabet> TimeOrdered for Text32<A> {
+    fn bounds_at(timestamp: Timestamp) -> Result<(Key192, Key192), Error> {
+        let time = timestamp.as_unix_millis();
+        Ok((key_of_fields(time, 0), key_of_fields(time, u128::MAX)))
+    }
+}
+
+/// Makes keys of [`Text22`], [`Text22Time64`] or [`Text32`], strictly rising over all threads that
+/// share it.
+///
+/// # Example: keys and their texts rise together
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// use ordid_core::{
+///     clock::ManualClock, entropy::SeededEntropy, generator::{Generator, Policy},
+///     scheme::{OrderedText22, ordered_text::OrderedTextGenerator},
+/// };
+///
+/// let clock = ManualClock::at_unix_millis(1_645_557_742_000);
+/// let keys = OrderedTextGenerator::<OrderedText22, _, _>::new(
+///     clock, SeededEntropy::new(1), Policy::DEFAULT);
+/// let texts = [(); 3].map(|()| keys.try_generate().unwrap().to_string());
+/// assert!(texts.is_sorted() && texts.iter().all(|text| text.len() == 22));
+/// # }
+/// ```
+#[cfg(feature = "std")]
+pub type OrderedTextGenerator<S, C = SystemClock, E = ThreadEntropy> = OrderedGenerator<S, C, E>;
+
+/// As above with `std`; without it there are no defaults.
+#[cfg(not(feature = "std"))]
+pub type OrderedTextGenerator<S, C, E> = OrderedGenerator<S, C, E>;
+
+/// A generic scheme cannot have a static of its own; each of the six has.
+#[cfg(all(feature = "std", not(loom)))]
+macro_rules! process_wide {
+    ($($scheme:ty)+) => {
+        $(impl ProcessWide for $scheme {
+            fn process_wide() -> &'static OrderedTextGenerator<Self> {
+                static GENERATOR: OrderedTextGenerator<$scheme> =
+                    OrderedTextGenerator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
+                &GENERATOR
+            }
+        })+
+    };
+}
+
+#[cfg(all(feature = "std", not(loom)))]
+process_wide! {
+    OrderedText22 OrderedText22Push
+    OrderedText22Time64 OrderedText22Time64Push
+    OrderedText32 OrderedText32Push
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests;

@@ -1,0 +1,139 @@
+//! Firebase's push ids: 48 bits of time and 72 random bits, as 20 characters.
+//!
+//! ```text
+//! 48 bits: milliseconds since 1970 | 72 bits: random
+//! 8 characters                     | 12 characters, of the alphabet -0-9A-Z_a-z
+//! ```
+//!
+//! The engine makes the random part of an 18-bit counter and 54 fresh random bits, most significant
+//! first. Ids compare byte by byte, and so do their texts under a binary collation: the alphabet is
+//! in the order of ASCII. A collation that is not binary breaks the order, and one that ignores case
+//! takes two ids for one.
+//!
+//! Firebase's own generator adds one to the random part inside a millisecond, so that whoever knows
+//! an id knows the next; and where all twelve characters are the last of the alphabet, it starts
+//! again at the first, below its predecessor. It also draws anew, and goes down, where the clock steps
+//! back. Here the counter starts each millisecond at 17 unpredictable bits below a zero bit, which
+//! leaves **131,072 ids a millisecond** and then lets the
+//! [`Overflow`](crate::generator::Overflow) policy act; an observer of one id does not know 54 bits
+//! of the next; and [`PushId::successor`] ends with an error.
+//!
+//! # References
+//!
+//! `firebase/firebase-js-sdk`, `packages/database/src/core/util/NextPushId.ts`; "The 2^120 Ways to
+//! Ensure Unique Identifiers", Firebase blog, 2015-02-11.
+
+#[cfg(all(feature = "std", not(loom)))]
+use crate::generator::{Policy, ProcessWide};
+#[cfg(feature = "std")]
+use crate::{clock::SystemClock, entropy::ThreadEntropy};
+use crate::{
+    clock::{TimeScale, Timestamp},
+    error::Error,
+    generator::{OrderedGenerator, Slot, Slotted},
+    key::{PushId, RisesAsBytes, Scheme},
+    layout::Orders,
+    scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits},
+};
+
+/// Bits below the time.
+const RANDOM_PART: u32 = 72;
+
+/// The scheme `push_id`.
+#[derive(Debug)]
+pub enum FirebasePushId {}
+
+impl Scheme for FirebasePushId {
+    type Raw = PushId;
+
+    const NAME: &'static str = "push_id";
+    const ORDERS: Orders = Orders::BYTES;
+    const EXPECTED: &'static str = "48 bits of milliseconds and 72 random bits";
+
+    fn check(_: &PushId) -> bool {
+        true
+    }
+
+    fn timestamp(raw: &PushId) -> Option<Timestamp> {
+        Some(raw.timestamp())
+    }
+}
+
+impl RisesAsBytes for FirebasePushId {}
+
+impl Slotted for FirebasePushId {
+    type Node = ();
+
+    const INDEX_BITS: u32 = 17;
+    /// The counter has one more, which begins as zero.
+    const SEED_BITS: u32 = 17;
+    const RANDOM_BITS: u32 = 54;
+
+    #[inline]
+    fn encode(slot: Slot<()>) -> PushId {
+        let random = u128::from(slot.count) << Self::RANDOM_BITS | u128::from(slot.random);
+        PushId::from_fields(slot.time, random)
+    }
+}
+
+/// The fields of a push id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// Milliseconds since 1970: 48 bits, the first eight characters.
+    pub unix_ts_ms: u64,
+    /// 72 bits: the last twelve characters, six bits each.
+    pub random: u128,
+}
+
+impl Layout for FirebasePushId {
+    type Parts = Parts;
+
+    fn pack(parts: Parts) -> Result<PushId, Error> {
+        fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
+        fits::<Self>("random", parts.random, RANDOM_PART)?;
+        Ok(PushId::from_fields(parts.unix_ts_ms, parts.random))
+    }
+
+    fn unpack(raw: &PushId) -> Result<Parts, Error> {
+        let (unix_ts_ms, random) = raw.to_fields();
+        Ok(Parts { unix_ts_ms, random })
+    }
+
+    fn inspect(raw: &PushId) -> Result<Inspection, Error> {
+        let (unix_ts_ms, _) = raw.to_fields();
+        Ok(Inspection {
+            moment: Some(TimeScale::UNIX_MILLIS.moment_at(unix_ts_ms)),
+            // No other scheme has 120 bits.
+            ..Inspection::of::<Self>(Certainty::Stated)
+        })
+    }
+}
+
+impl TimeOrdered for FirebasePushId {
+    fn bounds_at(timestamp: Timestamp) -> Result<(PushId, PushId), Error> {
+        let at = |random| PushId::from_fields(timestamp.as_unix_millis(), random);
+        Ok((at(0), at((1 << RANDOM_PART) - 1)))
+    }
+}
+
+/// Makes push ids, strictly rising over all threads that share it.
+#[cfg(feature = "std")]
+pub type PushIdGenerator<C = SystemClock, E = ThreadEntropy> =
+    OrderedGenerator<FirebasePushId, C, E>;
+
+/// As above with `std`; without it there are no defaults.
+#[cfg(not(feature = "std"))]
+pub type PushIdGenerator<C, E> = OrderedGenerator<FirebasePushId, C, E>;
+
+#[cfg(all(feature = "std", not(loom)))]
+impl ProcessWide for FirebasePushId {
+    fn process_wide() -> &'static PushIdGenerator {
+        static GENERATOR: PushIdGenerator =
+            PushIdGenerator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
+        &GENERATOR
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests;
