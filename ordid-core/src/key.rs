@@ -15,7 +15,11 @@ use crate::{
     layout::Orders,
 };
 
+mod integer;
+mod object_id;
 pub mod text;
+
+pub use object_id::ObjectId;
 
 /// A plain key value, as schemes make it and columns store it.
 pub trait RawKey: Copy + Eq + Ord + Hash + fmt::Debug + Send + Sync + 'static {
