@@ -3,7 +3,8 @@
 mod anatomy;
 pub mod compact;
 pub mod instagram;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod laws;
 pub mod object_id;
 pub mod percona_64;

@@ -60,7 +60,7 @@ pub struct Need {
 /// });
 /// assert_eq!(LAYOUT.bits(), 31);
 /// assert_eq!(LAYOUT.unit_millis(), 588);
-/// assert_eq!(LAYOUT.ends_at_unix_millis(), 2_398_580_555_776); // 2046-01-03
+/// assert_eq!(LAYOUT.ends_at_unix_millis(), 2_398_585_792_512); // 2046-01-03
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactLayout {

@@ -341,7 +341,7 @@ mod tests {
         let generator = scripted(Policy::DEFAULT);
         generator.clock().freeze();
         let first = make(&generator);
-        drop(generator.reserve((1 << 23) - 4).unwrap());
+        let _ = generator.reserve((1 << 23) - 4).unwrap();
         let mut last = first;
         for number in 0..10 {
             let id = make(&generator);
@@ -359,7 +359,7 @@ mod tests {
             rollback: Rollback::ERROR,
             overflow: Overflow::Error,
         });
-        drop(generator.reserve(1 << 23).unwrap());
+        let _ = generator.reserve(1 << 23).unwrap();
         assert!(generator.try_generate().unwrap_err().is_overflow());
         generator.clock().set_unix_millis(START + 999);
         assert!(generator.try_generate().unwrap_err().is_overflow());
