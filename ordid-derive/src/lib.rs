@@ -44,7 +44,7 @@ mod tests;
 ///
 /// | option | meaning | default |
 /// |---|---|---|
-/// | `scheme = uuid_v7` | the algorithm that makes the keys: `uuid_v7`, `uuid_v7_unguessable`, `uuid_v7_sub_millis` | `uuid_v7` |
+/// | `scheme = uuid_v7` | the algorithm that makes the keys: `uuid_v7`, `uuid_v7_unguessable`, `uuid_v7_sub_millis`, `object_id` | `uuid_v7` |
 /// | `prefix = "ord"` | text form by TypeID, `ord_01h455vb4pex5vsknk084sn02q` | the raw key's text |
 /// | `sqlx` | SQLx, each engine's native column: `uuid`, `binary16`, `blob` | no SQLx |
 /// | `sqlx(postgres = uuid, mysql = char36)` | SQLx, these engines in these columns | |

@@ -123,6 +123,12 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         raw: "uuid::Uuid",
         raw_name: "Uuid",
     },
+    Scheme {
+        name: "object_id",
+        type_name: "ObjectIdScheme",
+        raw: "ordid::key::ObjectId",
+        raw_name: "ObjectId",
+    },
 ];
 
 /// A crate that adapts a database library, with a macro for each engine.
