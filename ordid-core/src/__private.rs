@@ -20,9 +20,7 @@ pub use core::{
 pub use crate::{
     Error,
     entity::{Fields, KeyOf, OrderedKey, Parent, Sink},
-    key::{
-        Generated, KeyField, KeyType, ObjectId, RawKey, Scheme, TypedKey, text::check_prefix,
-    },
+    key::{Generated, KeyField, KeyType, ObjectId, RawKey, Scheme, TypedKey, text::check_prefix},
     scheme,
 };
 pub use uuid::Uuid;

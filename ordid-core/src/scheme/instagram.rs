@@ -18,8 +18,9 @@
 //! millisecond: it never goes down, and what is more carries into the next one. All that
 //! [`snowflake`](super::snowflake) says of nodes, restarts and forks holds for shards.
 //!
-//! [`create_function_sql`] writes the original's function. What it makes and what a generator makes
-//! must not share a shard, since neither knows of the other. An observer of one key does not know 0
+//! [`create_function_sql`] writes the original's function, and [`create_rising_function_sql`] one
+//! without its faults. What a function makes and what a generator makes must not share a shard, since
+//! neither knows of the other. An observer of one key does not know 0
 //! bits of the next one.
 //!
 //! # References
@@ -130,6 +131,79 @@ BEGIN
     result := (now_millis - our_epoch) << {time_shift};
     result := result | (shard_id << {node_shift});
     result := result | (seq_id);
+END;
+$ordid$ LANGUAGE plpgsql;
+"
+    ))
+}
+
+/// Writes the statement that creates a function `next_id()` as [`create_function_sql`] does, whose
+/// keys rise strictly over all sessions of the database, and never repeat.
+///
+/// The sequence has to be its own. It does not count keys: it keeps the newest one, without its
+/// shard, and a call makes it the next or the first of the clock's millisecond, whichever is higher.
+/// So past 1,024 keys a millisecond goes on in the next, and a clock that steps back is held for as
+/// long as it takes. Calls take turns by an advisory lock, which each gives back at its end and not
+/// at the transaction's. As with every sequence, keys may commit in another order than they were
+/// made.
+///
+/// # Errors
+///
+/// As [`create_function_sql`].
+///
+/// # Example
+///
+/// ```
+/// use ordid_core::scheme::instagram::{Shard, create_rising_function_sql};
+///
+/// let sql = create_rising_function_sql("insta5", "newest_id", Shard::new(5)?)?;
+/// assert!(sql.starts_with("CREATE OR REPLACE FUNCTION \"insta5\".next_id(OUT result bigint)"));
+/// assert!(sql.contains("FROM \"insta5\".\"newest_id\""));
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+pub fn create_rising_function_sql(
+    schema: &str,
+    sequence: &str,
+    shard: Shard,
+) -> Result<String, Error> {
+    let schema = quoted("schema", schema)?;
+    let sequence = quoted("sequence", sequence)?;
+    let regclass = format!("{schema}.{sequence}").replace('\'', "''");
+    let epoch = InstagramLayout::EPOCH_UNIX_MILLIS;
+    let time_bits = InstagramLayout::TIME_BITS;
+    let time_shift = InstagramLayout::NODE_BITS + InstagramLayout::SEQUENCE_BITS;
+    let node_shift = InstagramLayout::SEQUENCE_BITS;
+    let slot_bits = time_bits + node_shift;
+    let last_sequence = (1 << node_shift) - 1;
+    let shard = shard.get();
+    // A handler for everything, and for `query_canceled`, which `OTHERS` leaves out: a session's
+    // advisory lock outlives the error, and every other session would wait.
+    Ok(format!(
+        "CREATE OR REPLACE FUNCTION {schema}.next_id(OUT result bigint) AS $ordid$
+DECLARE
+    our_epoch CONSTANT bigint := {epoch};
+    shard_id CONSTANT bigint := {shard};
+    newest CONSTANT regclass := '{regclass}';
+    now_millis bigint;
+    slot bigint;
+BEGIN
+    PERFORM pg_advisory_lock('pg_class'::regclass::oid::int, newest::oid::int);
+    BEGIN
+        now_millis := FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000);
+        SELECT GREATEST(last_value + 1, (now_millis - our_epoch) << {node_shift})
+            FROM {schema}.{sequence} INTO slot;
+        IF slot >> {slot_bits} <> 0 THEN
+            RAISE EXCEPTION 'time % does not fit: the layout has {time_bits} bits of milliseconds \
+         since %', now_millis, our_epoch;
+        END IF;
+        PERFORM setval(newest, slot);
+    EXCEPTION WHEN OTHERS OR query_canceled THEN
+        PERFORM pg_advisory_unlock('pg_class'::regclass::oid::int, newest::oid::int);
+        RAISE;
+    END;
+    PERFORM pg_advisory_unlock('pg_class'::regclass::oid::int, newest::oid::int);
+    result := ((slot >> {node_shift}) << {time_shift}) | (shard_id << {node_shift}) \
+         | (slot & {last_sequence});
 END;
 $ordid$ LANGUAGE plpgsql;
 "
@@ -252,6 +326,41 @@ $ordid$ LANGUAGE plpgsql;
     }
 
     #[test]
+    fn the_rising_function_keeps_the_newest_slot_in_its_sequence() {
+        let shard = Shard::new(5).unwrap();
+        let sql = create_rising_function_sql("insta5", "it's", shard).unwrap();
+        assert_eq!(
+            sql,
+            r#"CREATE OR REPLACE FUNCTION "insta5".next_id(OUT result bigint) AS $ordid$
+DECLARE
+    our_epoch CONSTANT bigint := 1314220021721;
+    shard_id CONSTANT bigint := 5;
+    newest CONSTANT regclass := '"insta5"."it''s"';
+    now_millis bigint;
+    slot bigint;
+BEGIN
+    PERFORM pg_advisory_lock('pg_class'::regclass::oid::int, newest::oid::int);
+    BEGIN
+        now_millis := FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000);
+        SELECT GREATEST(last_value + 1, (now_millis - our_epoch) << 10)
+            FROM "insta5"."it's" INTO slot;
+        IF slot >> 50 <> 0 THEN
+            RAISE EXCEPTION 'time % does not fit: the layout has 40 bits of milliseconds since %', now_millis, our_epoch;
+        END IF;
+        PERFORM setval(newest, slot);
+    EXCEPTION WHEN OTHERS OR query_canceled THEN
+        PERFORM pg_advisory_unlock('pg_class'::regclass::oid::int, newest::oid::int);
+        RAISE;
+    END;
+    PERFORM pg_advisory_unlock('pg_class'::regclass::oid::int, newest::oid::int);
+    result := ((slot >> 10) << 23) | (shard_id << 10) | (slot & 1023);
+END;
+$ordid$ LANGUAGE plpgsql;
+"#
+        );
+    }
+
+    #[test]
     fn names_are_quoted_twice_or_refused() {
         let shard = Shard::new(0).unwrap();
         let sql = create_function_sql("a\"b", "it's; DROP TABLE x", shard).unwrap();
@@ -265,6 +374,8 @@ $ordid$ LANGUAGE plpgsql;
             for error in [
                 create_function_sql(name, "seq", shard).unwrap_err(),
                 create_function_sql("schema", name, shard).unwrap_err(),
+                create_rising_function_sql(name, "seq", shard).unwrap_err(),
+                create_rising_function_sql("schema", name, shard).unwrap_err(),
             ] {
                 assert!(error.is_parse(), "{error}");
             }
