@@ -21,7 +21,8 @@ pub use crate::{
     Error,
     entity::{Fields, KeyOf, OrderedKey, Parent, Sink},
     key::{
-        Generated, Key192, KeyField, KeyType, PushId, RawKey, Scheme, TypedKey, text::check_prefix,
+        Generated, Key192, KeyField, KeyType, ObjectId, PushId, RawKey, Scheme, TypedKey,
+        text::check_prefix,
     },
     scheme,
 };

@@ -15,12 +15,15 @@ use crate::{
     layout::Orders,
 };
 
+mod integer;
 mod key192;
+mod object_id;
 mod push_id;
 pub mod scatter;
 pub mod text;
 
 pub use key192::Key192;
+pub use object_id::ObjectId;
 pub use push_id::PushId;
 
 /// A plain key value, as schemes make it and columns store it.

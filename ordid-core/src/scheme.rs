@@ -15,17 +15,23 @@ macro_rules! generator_alias {
 }
 
 mod anatomy;
+pub mod compact;
 pub mod convert;
 mod gregorian;
+pub mod instagram;
 #[cfg(test)]
 #[cfg(not(loom))]
 mod laws;
 pub mod masked;
 mod node;
+pub mod object_id;
 pub mod ordered_text;
+pub mod percona_64;
 pub mod push_id;
 mod random;
+pub mod snowflake;
 pub mod ulid;
+pub mod uuid_short;
 pub mod uuid_v1;
 pub mod uuid_v1_rearranged;
 pub mod uuid_v4;
@@ -36,17 +42,23 @@ pub mod uuid_v7_sub_millis;
 pub mod uuid_v7_unguessable;
 
 pub use anatomy::{Certainty, Inspection, Layout, TimeOrdered};
+pub use compact::Compact;
+pub use instagram::Instagram;
 pub use masked::UuidMask;
 pub use node::UuidNode;
 #[cfg(all(feature = "std", not(loom)))]
 pub use node::process::NodeReserved;
+pub use object_id::ObjectIdScheme;
 pub use ordered_text::{
     OrderedText22, OrderedText22Push, OrderedText22Time64, OrderedText22Time64Push, OrderedText32,
     OrderedText32Push,
 };
+pub use percona_64::Percona64;
 pub use push_id::FirebasePushId;
 pub use random::{Drawn, Random, RandomGenerator};
+pub use snowflake::Snowflake;
 pub use ulid::Ulid;
+pub use uuid_short::UuidShort;
 pub use uuid_v1::UuidV1;
 pub use uuid_v1_rearranged::UuidV1Rearranged;
 pub use uuid_v4::UuidV4;

@@ -4,7 +4,7 @@
 use core::fmt;
 
 use crate::{
-    clock::{Moment, Timestamp},
+    clock::{Moment, TimeScale, Timestamp},
     error::{Error, ErrorKind},
     key::{RawKey as _, Scheme},
 };
@@ -124,4 +124,18 @@ pub(crate) fn out_of_time(timestamp: Timestamp, last: Timestamp) -> Error {
         millis: timestamp.as_unix_millis(),
         max_millis: last.as_unix_millis(),
     })
+}
+
+/// Returns the tick of a time, if it is within the first two to the power of `bits`.
+pub(crate) fn tick_at(scale: TimeScale, bits: u32, timestamp: Timestamp) -> Result<u64, Error> {
+    let Some(tick) = scale.ticks_at(timestamp.as_unix_millis(), 0) else {
+        return Err(Error::new(ErrorKind::BeforeScale {
+            millis: timestamp.as_unix_millis(),
+            epoch_millis: scale.epoch_unix_millis(),
+        }));
+    };
+    if bits < 64 && tick >> bits != 0 {
+        return Err(out_of_time(timestamp, scale.timestamp_at((1 << bits) - 1)));
+    }
+    Ok(tick)
 }

@@ -7,7 +7,8 @@ use crate::{
     entropy::SeededEntropy,
     generator::{Generator, OrderedGenerator, Overflow, Policy, Rollback, Slotted},
     key::{Generated, Scheme},
-    scheme::TimeOrdered,
+    layout::Comparison,
+    scheme::{Layout, TimeOrdered, snowflake},
 };
 
 const START: u64 = 1_645_557_742_000;
@@ -38,22 +39,51 @@ laws! {
     uuid_v7: super::UuidV7, ();
     uuid_v7_sub_millis: super::UuidV7SubMillis, ();
     uuid_v7_unguessable: super::UuidV7Unguessable, ();
+    baidu_uid: super::Snowflake<snowflake::BaiduUid>, snowflake::SnowflakeNode::new(4_194_303).unwrap();
+    compact_orders: super::Snowflake<super::Compact<super::compact::tests::Orders>>, snowflake::SnowflakeNode::new(2).unwrap();
+    discord: super::Snowflake<snowflake::Discord>, snowflake::SnowflakeNode::new(1_023).unwrap();
+    instagram: super::Instagram, snowflake::SnowflakeNode::new(8_191).unwrap();
+    object_id: super::ObjectIdScheme, ();
+    percona_64: super::Percona64, 65_535;
+    snowflake: super::Snowflake, snowflake::SnowflakeNode::new(1_023).unwrap();
+    snowflake_wide: super::Snowflake<snowflake::WideSequence>, snowflake::SnowflakeNode::new(15).unwrap();
+    sonyflake: super::Snowflake<snowflake::Sonyflake>, snowflake::SnowflakeNode::new(65_535).unwrap();
+    sonyflake_v2: super::Snowflake<snowflake::SonyflakeV2>, snowflake::SnowflakeNode::new(0).unwrap();
+    yitter: super::Snowflake<snowflake::Yitter>, snowflake::SnowflakeNode::new(63).unwrap();
+}
+
+/// It puts the server first, so it has no ranges by time over all servers.
+#[test]
+fn uuid_short() {
+    assert_eq!(super::UuidShort::NAME, "uuid_short");
+    counts::<super::UuidShort>(255);
 }
 
 fn obeys<S: Slotted + TimeOrdered>(node: S::Node) {
+    counts::<S>(node);
+    ranges_by_time_meet_without_overlap::<S>();
+    keys_for_given_times_are_in_their_ranges::<S>(node);
+}
+
+/// What holds also where keys are not ordered by time over all nodes.
+fn counts<S: Slotted + Layout>(node: S::Node) {
     keys_rise_and_come_apart::<S>(node);
     keys_rise_while_the_clock_is_held::<S>(node);
     a_step_back_beyond_the_bound_is_an_error::<S>(node);
     one_seed_gives_the_same_keys::<S>(node);
     leases_are_unique_and_rise::<S>(node);
-    ranges_by_time_meet_without_overlap::<S>();
-    keys_for_given_times_are_in_their_ranges::<S>(node);
+}
+
+/// A time that the scheme has, with a day before it.
+fn start<S: Slotted>() -> u64 {
+    let epoch = u64::try_from(S::SCALE.epoch_unix_millis()).unwrap_or(0);
+    START.max(epoch + 86_400_000)
 }
 
 type Scripted<S> = OrderedGenerator<S, ManualClock, SeededEntropy>;
 
 fn scripted<S: Slotted>(node: S::Node, seed: u64, policy: Policy) -> Scripted<S> {
-    let clock = ManualClock::at_unix_millis(START);
+    let clock = ManualClock::at_unix_millis(start::<S>());
     OrderedGenerator::with_node(node, clock, SeededEntropy::new(seed), policy)
 }
 
@@ -81,7 +111,7 @@ fn is_within<S: Scheme>(raw: &S::Raw, (lowest, highest): &(S::Raw, S::Raw)) -> b
     S::cmp(lowest, raw).is_le() && S::cmp(raw, highest).is_le()
 }
 
-fn keys_rise_and_come_apart<S: Slotted + TimeOrdered>(node: S::Node) {
+fn keys_rise_and_come_apart<S: Slotted + Layout>(node: S::Node) {
     let generator = scripted::<S>(node, 1, Policy::DEFAULT);
     let mut keys = Vec::new();
     for step in 0..400 {
@@ -93,7 +123,7 @@ fn keys_rise_and_come_apart<S: Slotted + TimeOrdered>(node: S::Node) {
             .unwrap();
         let reserved = generator.reserve(5).unwrap();
         keys.extend(reserved.map(|key| key.unwrap().into_raw()));
-        generator.clock().set_unix_millis(START + step * 3);
+        generator.clock().set_unix_millis(start::<S>() + step * 3);
         generator
             .clock()
             .set_nanos(u32::try_from(step).unwrap() * 2_471);
@@ -109,8 +139,8 @@ fn keys_rise_and_come_apart<S: Slotted + TimeOrdered>(node: S::Node) {
         let moment = inspection.moment.expect("a scheme that counts has a time");
         assert_eq!(moment.timestamp(), S::timestamp(raw));
         // Within the ten seconds that the counter may run ahead.
-        let early = i128::from(START) * 1_000_000 - i128::from(moment.tick_nanos);
-        let late = i128::from(START + 11_200) * 1_000_000 + i128::from(moment.tick_nanos);
+        let early = i128::from(start::<S>()) * 1_000_000 - i128::from(moment.tick_nanos);
+        let late = i128::from(start::<S>() + 11_200) * 1_000_000 + i128::from(moment.tick_nanos);
         assert!((early..late).contains(&moment.unix_nanos), "{moment:?}");
         struct Text<S: Scheme>(S::Raw);
         impl<S: Scheme> std::fmt::Display for Text<S> {
@@ -127,7 +157,7 @@ fn keys_rise_while_the_clock_is_held<S: Slotted>(node: S::Node) {
     let generator = scripted::<S>(node, 2, Policy::DEFAULT);
     let mut keys = Vec::new();
     for millis in [0, 5_000, 4_999, 1, 5_001, 5_000, 20_000] {
-        generator.clock().set_unix_millis(START + millis);
+        generator.clock().set_unix_millis(start::<S>() + millis);
         keys.extend((0..7).map(|_| generator.try_generate().unwrap().into_raw()));
     }
     rises::<S>(&keys);
@@ -140,9 +170,11 @@ fn a_step_back_beyond_the_bound_is_an_error<S: Slotted>(node: S::Node) {
     };
     let generator = scripted::<S>(node, 3, policy);
     let mut keys = vec![generator.try_generate().unwrap().into_raw()];
-    generator.clock().set_unix_millis(START - 8 * 3_600_000);
+    generator
+        .clock()
+        .set_unix_millis(start::<S>() - 8 * 3_600_000);
     assert!(generator.try_generate().unwrap_err().is_clock());
-    generator.clock().set_unix_millis(START + 4_000);
+    generator.clock().set_unix_millis(start::<S>() + 4_000);
     keys.push(generator.try_generate().unwrap().into_raw());
     rises::<S>(&keys);
 }
@@ -167,9 +199,9 @@ fn leases_are_unique_and_rise<S: Slotted>(node: S::Node) {
     assert_eq!(all.len(), 600);
 }
 
-fn ranges_by_time_meet_without_overlap<S: TimeOrdered>() {
+fn ranges_by_time_meet_without_overlap<S: Slotted + TimeOrdered>() {
     // A minute: longer than any scheme's step.
-    let times = [0, 60_000, 3_600_000, 86_400_000].map(|ahead| bounds::<S>(START + ahead));
+    let times = [0, 60_000, 3_600_000, 86_400_000].map(|ahead| bounds::<S>(start::<S>() + ahead));
     for (lowest, highest) in &times {
         assert!(S::cmp(lowest, highest).is_le());
         assert!(S::check(lowest) && S::check(highest));
@@ -181,13 +213,13 @@ fn ranges_by_time_meet_without_overlap<S: TimeOrdered>() {
 
 fn keys_for_given_times_are_in_their_ranges<S: Slotted + TimeOrdered>(node: S::Node) {
     let generator = scripted::<S>(node, 6, Policy::DEFAULT);
-    let timestamp = Timestamp::from_unix_millis(START + 123_456).unwrap();
+    let timestamp = Timestamp::from_unix_millis(start::<S>() + 123_456).unwrap();
     let mut all = HashSet::new();
     for _ in 0..100 {
         match generator.generate_at(timestamp) {
             Ok(key) => {
                 let raw = key.into_raw();
-                assert!(is_within::<S>(&raw, &bounds::<S>(START + 123_456)));
+                assert!(is_within::<S>(&raw, &bounds::<S>(start::<S>() + 123_456)));
                 assert!(all.insert(raw), "{} repeats", S::NAME);
             }
             Err(error) => assert!(!S::RENEWS && error.is_unsupported()),
@@ -196,4 +228,22 @@ fn keys_for_given_times_are_in_their_ranges<S: Slotted + TimeOrdered>(node: S::N
     let made = generator.try_generate().unwrap().into_raw();
     let at = S::timestamp(&made).unwrap().as_unix_millis();
     assert!(is_within::<S>(&made, &bounds::<S>(at)));
+}
+
+/// Reads `tests/vectors/NAME.json`.
+pub(super) fn vectors(name: &str) -> serde_json::Value {
+    let file = format!("{}/tests/vectors/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+}
+
+/// Checks a scheme's orders by its keys, most significant byte first. Of the rules only the first
+/// is one of keys that do not have 16 bytes.
+pub(super) fn assert_orders<S: Scheme, const N: usize>(keys: &[[u8; N]]) {
+    assert!(keys.is_sorted_by(|left, right| left < right));
+    for comparison in Comparison::ALL {
+        assert_eq!(
+            S::ORDERS.contains(comparison),
+            comparison == Comparison::Bytes
+        );
+    }
 }

@@ -1,0 +1,273 @@
+//! Integers as raw keys: what `BIGINT` columns hold.
+//!
+//! The text is the decimal number as every database prints it: `759517997340696579`, and with a
+//! prefix `prefix_759517997340696579`. It has no fixed width, so it does *not* sort as the numbers
+//! do: sort keys, not their texts. And JavaScript reads numbers beyond 2^53 with loss: give it the
+//! text, or a layout of at most 53 bits ([`compact`](crate::scheme::compact)).
+//!
+//! One text per key: no sign but the minus of a negative `i64`, no leading zero, nothing around. No
+//! scheme makes a negative key; a raw `i64` may be one.
+
+use alloc::{format, string::String};
+use core::fmt;
+
+use super::{RawKey, text::excerpt};
+use crate::error::Error;
+
+/// Length of the longest prefix.
+const PREFIX_MAX: usize = 63;
+/// Length of the longest number: `i64::MIN`, or `u64::MAX`.
+const DIGITS_MAX: usize = 20;
+
+/// Writes a prefix, the underscore and the rest, or the rest alone.
+pub(super) fn write_prefixed(
+    prefix: Option<&str>,
+    rest: &str,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    match prefix {
+        None | Some("") => f.pad(rest),
+        // Only a width or a precision needs the whole text at once.
+        Some(prefix) if f.width().is_some() || f.precision().is_some() => {
+            f.pad(&format!("{prefix}_{rest}"))
+        }
+        Some(prefix) => {
+            f.write_str(prefix)?;
+            f.write_str("_")?;
+            f.write_str(rest)
+        }
+    }
+}
+
+/// Takes this prefix and the underscore off.
+pub(super) fn strip_prefix<'t>(
+    prefix: Option<&str>,
+    text: &'t str,
+    rest_max: usize,
+) -> Result<&'t str, Error> {
+    let prefix = prefix.unwrap_or("");
+    // Before any look inside: a megabyte of hostile text is refused at once.
+    if text.len() > PREFIX_MAX + 1 + rest_max {
+        return Err(Error::parse(format!(
+            "expected at most {} characters, found {}",
+            PREFIX_MAX + 1 + rest_max,
+            excerpt(text.as_bytes())
+        )));
+    }
+    if prefix.is_empty() {
+        return Ok(text);
+    }
+    match text.rsplit_once('_') {
+        Some((found, rest)) if found == prefix => Ok(rest),
+        found => Err(Error::parse(format!(
+            "expected the prefix {prefix:?}, found {:?} in {}",
+            found.map_or("", |(found, _)| found),
+            excerpt(text.as_bytes())
+        ))),
+    }
+}
+
+macro_rules! integer {
+    ($integer:ident, $expected:literal, $is_canonical:expr) => {
+        impl RawKey for $integer {
+            fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let mut digits = Digits::new();
+                digits.push(self)?;
+                write_prefixed(prefix, digits.as_str(), f)
+            }
+
+            fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
+                let digits = strip_prefix(prefix, text, DIGITS_MAX)?;
+                let is_canonical: fn(&[u8]) -> bool = $is_canonical;
+                if digits.len() <= DIGITS_MAX
+                    && is_canonical(digits.as_bytes())
+                    && let Ok(integer) = digits.parse()
+                {
+                    return Ok(integer);
+                }
+                Err(Error::parse(format!(
+                    concat!(
+                        "expected ",
+                        $expected,
+                        " without sign or leading zeros, found {}"
+                    ),
+                    excerpt(digits.as_bytes())
+                )))
+            }
+
+            fn describe(self) -> String {
+                format!("the number {self}")
+            }
+        }
+    };
+}
+
+integer!(
+    i64,
+    "a decimal number up to 9223372036854775807",
+    |text| match text {
+        [b'-', rest @ ..] => rest != b"0" && is_canonical(rest),
+        rest => is_canonical(rest),
+    }
+);
+integer!(
+    u64,
+    "a decimal number up to 18446744073709551615",
+    is_canonical
+);
+
+/// Digits alone, the first of them no zero unless it is the only one.
+fn is_canonical(digits: &[u8]) -> bool {
+    match digits {
+        [b'0'] => true,
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
+}
+
+/// The text of an integer, without an allocation.
+struct Digits {
+    bytes: [u8; DIGITS_MAX],
+    length: usize,
+}
+
+impl Digits {
+    const fn new() -> Self {
+        Self {
+            bytes: [0; DIGITS_MAX],
+            length: 0,
+        }
+    }
+
+    fn push(&mut self, integer: impl fmt::Display) -> fmt::Result {
+        fmt::Write::write_fmt(self, format_args!("{integer}"))
+    }
+
+    fn as_str(&self) -> &str {
+        core::str::from_utf8(&self.bytes[..self.length]).unwrap_or("")
+    }
+}
+
+impl fmt::Write for Digits {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        self.bytes
+            .get_mut(self.length..end)
+            .ok_or(fmt::Error)?
+            .copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use alloc::string::ToString as _;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A raw key and its prefix as derived code prints them.
+    struct Shown<R>(R, Option<&'static str>);
+
+    impl<R: RawKey> fmt::Display for Shown<R> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            self.0.write_text(self.1, f)
+        }
+    }
+
+    #[test]
+    fn the_text_is_what_a_database_prints() {
+        assert_eq!(Shown(0_i64, None).to_string(), "0");
+        assert_eq!(Shown(i64::MIN, None).to_string(), "-9223372036854775808");
+        assert_eq!(
+            Shown(u64::MAX, Some("ord")).to_string(),
+            "ord_18446744073709551615"
+        );
+        assert_eq!(Shown(7_u64, Some("")).to_string(), "7");
+        assert_eq!(format!("[{:>8}]", Shown(7_u64, Some("ord"))), "[   ord_7]");
+        assert_eq!(7_i64.describe(), "the number 7");
+    }
+
+    #[test]
+    fn every_other_text_is_refused() {
+        for text in [
+            "",
+            "-",
+            "+1",
+            "-0",
+            "00",
+            "01",
+            "-01",
+            " 1",
+            "1 ",
+            "1_0",
+            "0x1",
+            "1.0",
+            "1e3",
+            "a",
+            "é",
+            "٣",
+            "9223372036854775808",
+            "-9223372036854775809",
+            "000000000000000000001",
+        ] {
+            assert!(
+                i64::parse_text(None, text).unwrap_err().is_parse(),
+                "{text}"
+            );
+        }
+        for text in ["", "-1", "+1", "01", "18446744073709551616", "1 "] {
+            assert!(
+                u64::parse_text(None, text).unwrap_err().is_parse(),
+                "{text}"
+            );
+        }
+        for text in [
+            "1", "usr_1", "_1", "ord1", "ord_", "ord__1", "ord_+1", "x_ord_1", "ORD_1",
+        ] {
+            let error = u64::parse_text(Some("ord"), text).unwrap_err();
+            assert!(error.is_parse(), "{text}");
+        }
+        assert_eq!(u64::parse_text(Some("a_b"), "a_b_12").unwrap(), 12);
+        let error = u64::parse_text(None, "+1").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "expected a decimal number up to 18446744073709551615 without sign or leading zeros, \
+             found \"+1\""
+        );
+    }
+
+    #[test]
+    fn hostile_length_is_refused_before_a_look_inside() {
+        let long = "1".repeat(1_000_000);
+        for prefix in [None, Some("ord")] {
+            let error = i64::parse_text(prefix, &long).unwrap_err();
+            assert!(error.to_string().len() < 200, "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn texts_come_back(signed: i64, unsigned: u64) {
+            for prefix in [None, Some("ord")] {
+                let text = Shown(signed, prefix).to_string();
+                prop_assert_eq!(i64::parse_text(prefix, &text).unwrap(), signed);
+                let text = Shown(unsigned, prefix).to_string();
+                prop_assert_eq!(u64::parse_text(prefix, &text).unwrap(), unsigned);
+            }
+        }
+
+        #[test]
+        fn what_parses_is_what_is_written(text in "[-+]?[0-9]{0,21}|\\PC{0,24}") {
+            if let Ok(signed) = i64::parse_text(None, &text) {
+                prop_assert_eq!(Shown(signed, None).to_string(), &*text);
+            }
+            if let Ok(unsigned) = u64::parse_text(None, &text) {
+                prop_assert_eq!(Shown(unsigned, None).to_string(), &*text);
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Percona's 64-bit key: 32 bits of seconds, the low 16 of a node, a 16-bit counter.
+//!
+//! ```text
+//!  63                              31              15              0
+//! +--------------------------------+---------------+---------------+
+//! |  seconds since 1970, unsigned  |  node (2 B)   |    counter    |
+//! +--------------------------------+---------------+---------------+
+//! ```
+//!
+//! A `BIGINT UNSIGNED`: from 2038-01-19 on the highest bit is one, so a signed column would have
+//! keys fall below zero; use an unsigned one, or [`snowflake`](super::snowflake). The seconds end on
+//! 2106-02-07T06:28:15Z: beyond is an error. Keys compare as numbers, and so do their bytes, most
+//! significant first.
+//!
+//! The original takes the last two bytes of a MAC address for the node, and a counter that starts
+//! at random and wraps: past 65,536 keys in a second it repeats, and in between keys go down. Ours
+//! keeps the layout. The counter starts each second at 15 random bits below a zero bit and has
+//! **32,768 keys a second**, so that it cannot wrap; then the
+//! [`Overflow`](crate::generator::Overflow) policy acts, by default ten seconds ahead of the clock.
+//!
+//! Two hosts whose addresses end alike have the same node, and may repeat each other's keys: give
+//! nodes out instead. **No two generators may have the same node at the same time**, and after a
+//! restart one has to begin above the last key of the run before
+//! ([`start_above`](crate::generator::OrderedGenerator::start_above),
+//! [`WithHighWaterMark`](crate::generator::WithHighWaterMark)). One generator's keys rise strictly;
+//! those of several are ordered by the second. An observer of one key does not know 0 bits of the
+//! next one of the same second.
+//!
+//! # References
+//!
+//! Percona, "UUIDs are Popular, but Bad for Performance", section "64-bit".
+
+#[cfg(feature = "std")]
+use crate::{clock::SystemClock, entropy::ThreadEntropy};
+use crate::{
+    clock::{TimeScale, Timestamp},
+    error::Error,
+    generator::{OrderedGenerator, Slot, Slotted},
+    key::{RisesAsBytes, Scheme},
+    layout::Orders,
+    scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, tick_at},
+};
+
+const SCALE: TimeScale = TimeScale::UNIX_SECONDS;
+
+/// The scheme `percona_64`.
+#[derive(Debug)]
+pub enum Percona64 {}
+
+impl Scheme for Percona64 {
+    type Raw = u64;
+
+    const NAME: &'static str = "percona_64";
+    /// Most significant byte first, as every database compares integers.
+    const ORDERS: Orders = Orders::BYTES;
+    const EXPECTED: &'static str = "64 bits";
+
+    /// Any 64 bits are such a key.
+    fn check(_: &u64) -> bool {
+        true
+    }
+
+    fn timestamp(raw: &u64) -> Option<Timestamp> {
+        Some(SCALE.timestamp_at(u64::from(apart(*raw).seconds)))
+    }
+}
+
+impl RisesAsBytes for Percona64 {}
+
+impl Slotted for Percona64 {
+    /// The node's two bytes.
+    type Node = u16;
+
+    const SCALE: TimeScale = SCALE;
+    const TICK_BITS: u32 = 32;
+    const INDEX_BITS: u32 = 15;
+    /// The counter has one more, which begins as zero.
+    const SEED_BITS: u32 = 15;
+    const RANDOM_BITS: u32 = 0;
+    /// 15 random bits are too few to tell two runs over the same second apart.
+    const RENEWS: bool = false;
+
+    #[inline]
+    fn encode(slot: Slot<u16>) -> u64 {
+        slot.time << 32 | u64::from(slot.node) << 16 | slot.count
+    }
+}
+
+/// The fields of a key; every value of each is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// Seconds since 1970, unsigned.
+    pub seconds: u32,
+    /// The low two bytes of a node.
+    pub node: u16,
+    /// The counter.
+    pub counter: u16,
+}
+
+const fn place(parts: Parts) -> u64 {
+    (parts.seconds as u64) << 32 | (parts.node as u64) << 16 | parts.counter as u64
+}
+
+const fn apart(raw: u64) -> Parts {
+    let [s0, s1, s2, s3, n0, n1, c0, c1] = raw.to_be_bytes();
+    Parts {
+        seconds: u32::from_be_bytes([s0, s1, s2, s3]),
+        node: u16::from_be_bytes([n0, n1]),
+        counter: u16::from_be_bytes([c0, c1]),
+    }
+}
+
+/// # Example
+///
+/// ```
+/// use ordid_core::scheme::{Layout, Percona64, percona_64::Parts};
+///
+/// let parts = Parts { seconds: 1_645_557_742, node: 0x361f, counter: 7 };
+/// assert_eq!(Percona64::pack(parts)?, 1_645_557_742 << 32 | 0x361f << 16 | 7);
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+impl Layout for Percona64 {
+    type Parts = Parts;
+
+    fn pack(parts: Parts) -> Result<u64, Error> {
+        Ok(place(parts))
+    }
+
+    fn unpack(raw: &u64) -> Result<Parts, Error> {
+        Ok(apart(*raw))
+    }
+
+    fn inspect(raw: &u64) -> Result<Inspection, Error> {
+        let parts = apart(*raw);
+        Ok(Inspection {
+            moment: Some(SCALE.moment_at(u64::from(parts.seconds))),
+            node: Some(u64::from(parts.node)),
+            counter: Some(u64::from(parts.counter)),
+            ..Inspection::of::<Self>(Certainty::Possible)
+        })
+    }
+}
+
+impl TimeOrdered for Percona64 {
+    fn bounds_at(timestamp: Timestamp) -> Result<(u64, u64), Error> {
+        let lowest = tick_at(SCALE, 32, timestamp)? << 32;
+        Ok((lowest, lowest | 0xffff_ffff))
+    }
+}
+
+/// Makes Percona's 64-bit keys for a node
+/// ([`with_node`](OrderedGenerator::with_node)), strictly rising over all threads that share it.
+#[cfg(feature = "std")]
+pub type Percona64Generator<C = SystemClock, E = ThreadEntropy> = OrderedGenerator<Percona64, C, E>;
+
+/// As above with `std`; without it there are no defaults.
+#[cfg(not(feature = "std"))]
+pub type Percona64Generator<C, E> = OrderedGenerator<Percona64, C, E>;
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        clock::ManualClock,
+        entropy::SeededEntropy,
+        generator::{Generator, Overflow, Policy, Rollback},
+        scheme::laws::assert_orders,
+    };
+
+    const START: u64 = 1_645_557_742_000;
+
+    fn scripted(seed: u64, policy: Policy) -> Percona64Generator<ManualClock, SeededEntropy> {
+        let clock = ManualClock::at_unix_millis(START);
+        Percona64Generator::with_node(0x361f, clock, SeededEntropy::new(seed), policy)
+    }
+
+    fn make(generator: &impl Generator<Scheme = Percona64>) -> u64 {
+        generator.try_generate().unwrap().into_raw()
+    }
+
+    /// The original's counter wraps there and goes down.
+    #[test]
+    fn percona_counters_never_wrap_inside_a_second() {
+        for seed in 0..20 {
+            let generator = scripted(seed, Policy::DEFAULT);
+            let first = make(&generator);
+            assert!(apart(first).counter < 1 << 15, "15 random bits");
+            let mut last = first;
+            for number in 1..70_000_u32 {
+                let key = make(&generator);
+                assert!(key > last, "{key:x} after {last:x}");
+                let seconds = apart(first).seconds + number / 32_768;
+                assert_eq!((apart(key).seconds, apart(key).node), (seconds, 0x361f));
+                last = key;
+            }
+        }
+        let starts = [1, 2].map(|seed| apart(make(&scripted(seed, Policy::DEFAULT))).counter);
+        assert_ne!(starts[0], starts[1]);
+    }
+
+    #[test]
+    fn a_second_has_32768_keys_and_then_the_policy_acts() {
+        let generator = scripted(
+            1,
+            Policy {
+                rollback: Rollback::ERROR,
+                overflow: Overflow::Error,
+            },
+        );
+        generator.try_fill_with(32_768, |_| ()).unwrap();
+        assert!(generator.try_generate().unwrap_err().is_overflow());
+        generator.clock().set_unix_millis(START + 1_000);
+        make(&generator);
+    }
+
+    #[test]
+    fn percona_keys_end_in_2106_with_an_error() {
+        let generator = scripted(1, Policy::DEFAULT);
+        let last = u64::from(u32::MAX) * 1_000 + 999;
+        generator.clock().set_unix_millis(last);
+        assert_eq!(apart(make(&generator)).seconds, u32::MAX);
+        generator.clock().set_unix_millis(last + 1);
+        assert!(generator.try_generate().unwrap_err().is_clock());
+        let after = Timestamp::from_unix_millis(last + 1).unwrap();
+        assert!(Percona64::bounds_at(after).unwrap_err().is_clock());
+    }
+
+    #[test]
+    fn percona_keys_rise_where_they_say() {
+        let generator = scripted(1, Policy::DEFAULT);
+        let keys: Vec<_> = (0..1_000)
+            .map(|step| {
+                generator.clock().set_unix_millis(START + step * 10);
+                make(&generator).to_be_bytes()
+            })
+            .collect();
+        assert_orders::<Percona64, 8>(&keys);
+    }
+
+    proptest! {
+        #[test]
+        fn percona_keys_come_apart(raw: u64) {
+            prop_assert_eq!(place(apart(raw)), raw);
+            let inspection = Percona64::inspect(&raw).unwrap();
+            prop_assert_eq!(inspection.node, Some(raw >> 16 & 0xffff));
+        }
+    }
+}

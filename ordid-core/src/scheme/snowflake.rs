@@ -1,0 +1,407 @@
+//! Snowflake, and all that is laid out like it: a time, a node and a sequence in 63 bits.
+//!
+//! ```text
+//!  63 62                                      22        12         0
+//! +-+------------------------------------------+---------+-----------+
+//! |0|           time: 41 bits of ms            | node 10 | seq. 12   |  Twitter
+//! +-+------------------------------------------+---------+-----------+
+//!  63 62                             24        16                   0
+//! +-+---------------------------------+---------+--------------------+
+//! |0|     time: 39 bits of 10 ms      |  seq. 8 |      node 16       |  Sonyflake
+//! +-+---------------------------------+---------+--------------------+
+//! ```
+//!
+//! How many bits each has, in which unit and from which epoch the time counts, and whether the node
+//! stands above the sequence or below, is the [`SnowflakeLayout`]: a type, so that all of it is
+//! settled when the program is compiled. Presets:
+//!
+//! | layout | time | node | sequence | begins | ends | source |
+//! |---|---|---|---|---|---|---|
+//! | [`Twitter`] | 41, ms | 10: datacentre 5, worker 5 | 12 | 2010-11-04 | 2080-07-10 | `twitter-archive/snowflake`, tag snowflake-2010, `IdWorker.scala` |
+//! | [`Discord`] | 41 of its 42, ms | 10: worker 5, process 5 | 12 | 2015-01-01 | 2084-09-06 | Discord's developer manual, "Snowflakes" |
+//! | [`Sonyflake`] | 39, 10 ms | 16, last | 8 | 2014-09-01 | 2188-11-16 | `sony/sonyflake@f167a9d`, `sonyflake.go` |
+//! | [`SonyflakeV2`] | 39, 10 ms | 16, last | 8 | 2025-01-01 | 2199-03-19 | the same, `v2/sonyflake.go` |
+//! | [`BaiduUid`] | 28, s | 22 | 13 | 2016-05-20 | **2024-11-20**: give a newer epoch | `baidu/uid-generator@2fcbc13`, `DefaultUidGenerator.java` |
+//! | [`Yitter`] | 51, ms | 6 | 6, from 5 | 2020-02-19 | in 71,000 years | `yitter/IdGenerator@942ba6a`, `snow_worker_m1.rs` |
+//! | [`WideSequence`] | 41, ms | 4 | 18 | 2024-01-01 | 2093-09-06 | ours: 262,144 keys a millisecond |
+//! | [`instagram`](super::instagram) | 40 of its 41, ms | 13 | 10 | 2011-08-24 | 2046-06-27 | its own page |
+//! | [`compact`](super::compact) | as few bits as your need allows | | | | | its own page |
+//!
+//! Keys are positive `i64`s and compare as numbers; their bytes, most significant first, compare
+//! alike. One generator's keys rise strictly, over all threads. Those of several are in order as far
+//! as their clocks agree.
+//!
+//! # What keeps keys apart
+//!
+//! The node alone: **no two generators may have the same node at the same time**, and after a
+//! restart a generator has to begin above the last key of the run before
+//! ([`start_above`](crate::generator::OrderedGenerator::start_above),
+//! [`WithHighWaterMark`](crate::generator::WithHighWaterMark)). Nothing in a key is random: an
+//! observer of one key does not know 0 bits of the next one in the same unit of time. In the child
+//! of a fork a generator refuses to work, since its node is the parent's.
+//!
+//! # What the originals get wrong, and ours does not
+//!
+//! - A time that the layout has no bits for is an error. Baidu's cached generator shifts it into the
+//!   sign, and Java's `%` and `<<` say nothing.
+//! - A step back of the clock acts by the [`Policy`](crate::generator::Policy): keys go on rising,
+//!   wait, or are refused. Nothing was used up or reset by a refusal (Twitter's first version reset
+//!   the sequence, issue 6); no call sleeps for hours (Sonyflake, issue 39); no key is below the one
+//!   before (yitter, issue 42).
+//! - A sequence that is used up carries into the next unit of time or waits for it, by the policy.
+//!   It never begins again in the same one.
+
+use core::{convert::Infallible, fmt, marker::PhantomData};
+
+#[cfg(feature = "std")]
+use crate::{clock::SystemClock, entropy::ThreadEntropy};
+use crate::{
+    clock::{TimeScale, Timestamp},
+    error::Error,
+    generator::{OrderedGenerator, Slot, Slotted},
+    key::{RisesAsBytes, Scheme},
+    layout::Orders,
+    scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits, not_of, tick_at},
+};
+
+mod presets;
+
+pub use presets::{BaiduUid, Discord, Sonyflake, SonyflakeV2, Twitter, WideSequence, Yitter};
+
+/// Which bits of a key are its time, its node and its sequence: what [`Snowflake`] is made of.
+///
+/// A layout of more than 63 bits, or without time, does not compile once a key of it is made or
+/// read.
+///
+/// # Example: a layout of your own
+///
+/// ```
+/// use ordid_core::scheme::{Layout, Snowflake, snowflake::{Parts, SnowflakeLayout}};
+///
+/// /// Seconds since 2026, two nodes: 45 bits, which JavaScript reads without loss.
+/// enum Invoices {}
+///
+/// impl SnowflakeLayout for Invoices {
+///     const NAME: &'static str = "invoices";
+///     const EPOCH_UNIX_MILLIS: i64 = 1_767_225_600_000;
+///     const UNIT_MILLIS: u32 = 1_000;
+///     const TIME_BITS: u32 = 32;
+///     const NODE_BITS: u32 = 1;
+///     const SEQUENCE_BITS: u32 = 12;
+/// }
+///
+/// let key = Snowflake::<Invoices>::pack(Parts { time: 86_400, node: 1, sequence: 3 })?;
+/// assert_eq!(key, 86_400 << 13 | 1 << 12 | 3);
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+///
+/// # Example: too many bits
+///
+/// ```compile_fail
+/// use ordid_core::scheme::{Layout, Snowflake, snowflake::{Parts, SnowflakeLayout}};
+///
+/// enum Wrong {}
+///
+/// impl SnowflakeLayout for Wrong {
+///     const NAME: &'static str = "wrong";
+///     const EPOCH_UNIX_MILLIS: i64 = 0;
+///     const TIME_BITS: u32 = 42;
+///     const NODE_BITS: u32 = 10;
+///     const SEQUENCE_BITS: u32 = 12;
+/// }
+///
+/// let _ = Snowflake::<Wrong>::pack(Parts { time: 0, node: 0, sequence: 0 });
+/// ```
+pub trait SnowflakeLayout: 'static {
+    /// The scheme's name.
+    const NAME: &'static str;
+    /// When the first tick begins: milliseconds since 1970-01-01T00:00:00Z.
+    const EPOCH_UNIX_MILLIS: i64;
+    /// Milliseconds of a tick.
+    const UNIT_MILLIS: u32 = 1;
+    /// Bits of the ticks: at least one.
+    const TIME_BITS: u32;
+    /// Bits of the node.
+    const NODE_BITS: u32;
+    /// Bits of the sequence. Of more than 24, generators use the lower 24.
+    const SEQUENCE_BITS: u32;
+    /// Whether the sequence stands above the node: Sonyflake's order. Keys of one unit of time are
+    /// then ordered by sequence first, over all nodes.
+    const SEQUENCE_ABOVE_NODE: bool = false;
+    /// Where generated sequences begin in each unit of time; those below are left to others.
+    ///
+    /// A generator makes as many keys a unit as the largest power of two that fits above it.
+    const FIRST_SEQUENCE: u64 = 0;
+}
+
+/// The scheme `snowflake`, and one for every other layout.
+pub enum Snowflake<L = Twitter> {
+    /// There are no values: a scheme is a type.
+    #[doc(hidden)]
+    Never(Infallible, PhantomData<fn() -> L>),
+}
+
+impl<L: SnowflakeLayout> Snowflake<L> {
+    /// From when, and in which steps, the layout counts.
+    pub const SCALE: TimeScale =
+        TimeScale::ticks_per_millis(1, L::UNIT_MILLIS, L::EPOCH_UNIX_MILLIS);
+
+    /// Bits of a key, at most 63.
+    pub const BITS: u32 = {
+        assert!(L::TIME_BITS >= 1, "a snowflake layout has a time");
+        assert!(
+            L::TIME_BITS <= 63 && L::NODE_BITS <= 63 && L::SEQUENCE_BITS <= 63,
+            "a snowflake layout has at most 63 bits: time, node and sequence together"
+        );
+        let bits = L::TIME_BITS + L::NODE_BITS + L::SEQUENCE_BITS;
+        assert!(
+            bits <= 63,
+            "a snowflake layout has at most 63 bits: time, node and sequence together"
+        );
+        assert!(
+            L::FIRST_SEQUENCE >> L::SEQUENCE_BITS == 0,
+            "the first sequence fits its bits"
+        );
+        bits
+    };
+
+    const TIME_SHIFT: u32 = Self::BITS - L::TIME_BITS;
+    const NODE_SHIFT: u32 = if L::SEQUENCE_ABOVE_NODE {
+        0
+    } else {
+        L::SEQUENCE_BITS
+    };
+    const SEQUENCE_SHIFT: u32 = if L::SEQUENCE_ABOVE_NODE {
+        L::NODE_BITS
+    } else {
+        0
+    };
+
+    #[inline]
+    const fn place(time: u64, node: u64, sequence: u64) -> i64 {
+        let bits =
+            time << Self::TIME_SHIFT | node << Self::NODE_SHIFT | sequence << Self::SEQUENCE_SHIFT;
+        bits.cast_signed()
+    }
+}
+
+const fn low(bits: u32) -> u64 {
+    (1 << bits) - 1
+}
+
+impl<L: SnowflakeLayout> Scheme for Snowflake<L> {
+    type Raw = i64;
+
+    const NAME: &'static str = L::NAME;
+    /// Most significant byte first, as every database compares integers.
+    const ORDERS: Orders = Orders::BYTES;
+    const EXPECTED: &'static str = "no sign, and no bits above those of the layout";
+
+    fn check(raw: &i64) -> bool {
+        raw.cast_unsigned() >> Self::BITS == 0
+    }
+
+    fn timestamp(raw: &i64) -> Option<Timestamp> {
+        let parts = Self::unpack(raw).ok()?;
+        Self::SCALE.moment_at(parts.time).timestamp()
+    }
+}
+
+impl<L: SnowflakeLayout> RisesAsBytes for Snowflake<L> {}
+
+impl<L: SnowflakeLayout> Slotted for Snowflake<L> {
+    type Node = SnowflakeNode<L>;
+
+    const SCALE: TimeScale = Self::SCALE;
+    const TICK_BITS: u32 = L::TIME_BITS;
+    const INDEX_BITS: u32 = {
+        let bits = ((1 << L::SEQUENCE_BITS) - L::FIRST_SEQUENCE).ilog2();
+        if bits < 24 { bits } else { 24 }
+    };
+    const SEED_BITS: u32 = 0;
+    const RANDOM_BITS: u32 = 0;
+    const RENEWS: bool = false;
+
+    #[inline]
+    fn encode(slot: Slot<SnowflakeNode<L>>) -> i64 {
+        Self::place(slot.time, slot.node.number, L::FIRST_SEQUENCE + slot.count)
+    }
+}
+
+/// The fields of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// Ticks since the layout's epoch: [`SnowflakeLayout::TIME_BITS`].
+    pub time: u64,
+    /// [`SnowflakeLayout::NODE_BITS`]; see [`SnowflakeNode`] for those that are cut in two.
+    pub node: u64,
+    /// [`SnowflakeLayout::SEQUENCE_BITS`].
+    pub sequence: u64,
+}
+
+/// # Example: the tweet 759517997340696579 would be
+///
+/// ```
+/// use ordid_core::scheme::{Layout, Snowflake, snowflake::{Parts, SnowflakeNode}};
+///
+/// let parts = <Snowflake>::unpack(&759_517_997_340_696_579)?;
+/// assert_eq!(parts, Parts { time: 181_083_201_728, node: 34, sequence: 3 });
+/// let node: SnowflakeNode = parts.node.try_into()?;
+/// assert_eq!((node.datacentre(), node.worker()), (1, 2));
+/// let inspection = <Snowflake>::inspect(&759_517_997_340_696_579)?;
+/// assert_eq!(inspection.moment.unwrap().unix_nanos, 1_469_918_176_385_000_000);
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+impl<L: SnowflakeLayout> Layout for Snowflake<L> {
+    type Parts = Parts;
+
+    fn pack(parts: Parts) -> Result<i64, Error> {
+        fits::<Self>("time", parts.time, L::TIME_BITS)?;
+        fits::<Self>("node", parts.node, L::NODE_BITS)?;
+        fits::<Self>("sequence", parts.sequence, L::SEQUENCE_BITS)?;
+        Ok(Self::place(parts.time, parts.node, parts.sequence))
+    }
+
+    fn unpack(raw: &i64) -> Result<Parts, Error> {
+        if !Self::check(raw) {
+            return Err(not_of::<Self>(raw));
+        }
+        let bits = raw.cast_unsigned();
+        Ok(Parts {
+            time: bits >> Self::TIME_SHIFT,
+            node: bits >> Self::NODE_SHIFT & low(L::NODE_BITS),
+            sequence: bits >> Self::SEQUENCE_SHIFT & low(L::SEQUENCE_BITS),
+        })
+    }
+
+    fn inspect(raw: &i64) -> Result<Inspection, Error> {
+        let parts = Self::unpack(raw)?;
+        Ok(Inspection {
+            moment: Some(Self::SCALE.moment_at(parts.time)),
+            node: Some(parts.node),
+            counter: Some(parts.sequence),
+            ..Inspection::of::<Self>(Certainty::Possible)
+        })
+    }
+}
+
+/// The bounds are those of all nodes and all sequences, also of those that generators leave out.
+impl<L: SnowflakeLayout> TimeOrdered for Snowflake<L> {
+    fn bounds_at(timestamp: Timestamp) -> Result<(i64, i64), Error> {
+        let time = tick_at(Self::SCALE, L::TIME_BITS, timestamp)?;
+        let highest = Self::place(time, low(L::NODE_BITS), low(L::SEQUENCE_BITS));
+        Ok((Self::place(time, 0, 0), highest))
+    }
+}
+
+/// A node's number, checked to fit the layout.
+///
+/// # Example
+///
+/// ```
+/// use ordid_core::scheme::snowflake::{SnowflakeNode, Sonyflake};
+///
+/// assert!(SnowflakeNode::<Sonyflake>::new(65_535).is_ok());
+/// let error = SnowflakeNode::<Sonyflake>::new(65_536).unwrap_err();
+/// assert_eq!(error.to_string(), "node 65536 does not fit: scheme sonyflake has 16 bits for it");
+/// ```
+pub struct SnowflakeNode<L = Twitter> {
+    number: u64,
+    layout: PhantomData<fn() -> L>,
+}
+
+impl<L: SnowflakeLayout> SnowflakeNode<L> {
+    /// How many nodes the layout has.
+    pub const COUNT: u64 = 1 << L::NODE_BITS;
+
+    /// Takes a number below [`COUNT`](Self::COUNT).
+    ///
+    /// # Errors
+    ///
+    /// A larger one gives an error that [`is_layout`](Error::is_layout); nothing is cut off.
+    pub fn new(number: u64) -> Result<Self, Error> {
+        fits::<Snowflake<L>>("node", number, L::NODE_BITS)?;
+        Ok(Self::unchecked(number))
+    }
+
+    const fn unchecked(number: u64) -> Self {
+        Self {
+            number,
+            layout: PhantomData,
+        }
+    }
+}
+
+impl<L> SnowflakeNode<L> {
+    /// Returns the number.
+    pub const fn get(self) -> u64 {
+        self.number
+    }
+}
+
+impl<L: SnowflakeLayout> TryFrom<u64> for SnowflakeNode<L> {
+    type Error = Error;
+
+    fn try_from(number: u64) -> Result<Self, Error> {
+        Self::new(number)
+    }
+}
+
+impl<L> Clone for SnowflakeNode<L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<L> Copy for SnowflakeNode<L> {}
+
+impl<L> PartialEq for SnowflakeNode<L> {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl<L> Eq for SnowflakeNode<L> {}
+
+impl<L> fmt::Debug for SnowflakeNode<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SnowflakeNode").field(&self.number).finish()
+    }
+}
+
+/// Makes keys of a snowflake layout with a node of its own
+/// ([`with_node`](OrderedGenerator::with_node)), strictly rising over all threads that share it.
+///
+/// # Example: no step back, whatever the clock does
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// use ordid_core::{
+///     clock::ManualClock, entropy::SeededEntropy, generator::{Generator, Policy},
+///     scheme::snowflake::{SnowflakeGenerator, SnowflakeNode, Twitter},
+/// };
+///
+/// let clock = ManualClock::at_unix_millis(1_469_918_176_385);
+/// let node = SnowflakeNode::of_datacentre(1, 2)?;
+/// let keys: SnowflakeGenerator<Twitter, _, _> =
+///     SnowflakeGenerator::with_node(node, &clock, SeededEntropy::new(1), Policy::DEFAULT);
+/// let first = keys.try_generate()?.into_raw();
+/// assert_eq!(first, 759_517_997_340_696_576);
+/// clock.set_unix_millis(1_469_918_176_000); // less than ten seconds: held
+/// assert_eq!(keys.try_generate()?.into_raw(), first + 1);
+/// clock.set_unix_millis(1_469_889_376_385); // eight hours: refused
+/// assert!(keys.try_generate().unwrap_err().is_clock());
+/// # }
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+#[cfg(feature = "std")]
+pub type SnowflakeGenerator<L = Twitter, C = SystemClock, E = ThreadEntropy> =
+    OrderedGenerator<Snowflake<L>, C, E>;
+
+/// As above with `std`; without it there are no defaults.
+#[cfg(not(feature = "std"))]
+pub type SnowflakeGenerator<L, C, E> = OrderedGenerator<Snowflake<L>, C, E>;
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests;

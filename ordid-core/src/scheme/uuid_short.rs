@@ -1,0 +1,318 @@
+//! `UUID_SHORT()` of MySQL and MariaDB: 8 bits of server, and 56 of seconds and counter as one
+//! number.
+//!
+//! ```text
+//!  63      55                                23                     0
+//! +-------+----------------------------------+-----------------------+
+//! | server|          32 bits: seconds        |    24 bits: counter   |
+//! +-------+----------------------------------+-----------------------+
+//!         |     one number: the counter carries into the seconds     |
+//! ```
+//!
+//! A `BIGINT UNSIGNED`: from server 128 on the highest bit is one. Keys compare as numbers, and so
+//! do their bytes, most significant first: **by server, then by time**. So there is a range by time
+//! of one server ([`UuidShort::bounds_of`]), and none of all.
+//!
+//! The original's seconds are those of the *server's start*; from then on it only counts, and the
+//! time in a key is that of the start plus a second for every 16,777,216 keys. Ours are those of the
+//! key: a generator counts from zero in each second, 16,777,216 keys a second, and what is more
+//! carries into the next one, as in the original. So a key of ours tells when it was made. A server
+//! and a generator of the same number would in the end repeat each other: never give a generator a
+//! number that a server has.
+//!
+//! The original takes `server_id` modulo 256, so that servers 1 and 257 make the same keys. Ours
+//! takes a `u8`. **No two generators may have the same server at the same time**, and after a
+//! restart one has to begin above the last key of the run before
+//! ([`start_above`](crate::generator::OrderedGenerator::start_above),
+//! [`WithHighWaterMark`](crate::generator::WithHighWaterMark)). The seconds end on
+//! 2106-02-07T06:28:15Z: beyond is an error, never a carry into the server. An observer of one key
+//! does not know 0 bits of the next one of the same second.
+//!
+//! # References
+//!
+//! MariaDB's manual, "`UUID_SHORT`"; OceanBase's manual, "`UUID_SHORT`" (samples).
+
+#[cfg(feature = "std")]
+use crate::{clock::SystemClock, entropy::ThreadEntropy};
+use crate::{
+    clock::{TimeScale, Timestamp},
+    error::Error,
+    generator::{OrderedGenerator, Slot, Slotted},
+    key::{RisesAsBytes, Scheme},
+    layout::Orders,
+    scheme::anatomy::{Certainty, Inspection, Layout, fits, tick_at},
+};
+
+const SCALE: TimeScale = TimeScale::UNIX_SECONDS;
+const COUNTER_BITS: u32 = 24;
+/// Seconds and counter.
+const NUMBER_BITS: u32 = 56;
+
+/// The scheme `uuid_short`.
+#[derive(Debug)]
+pub enum UuidShort {}
+
+impl UuidShort {
+    /// Returns what a server returns at its `n`th call, from 0, since it started: `server_id`,
+    /// then `start_second << 24` plus `n`.
+    ///
+    /// # Errors
+    ///
+    /// Where the number would have more than 56 bits, an error that
+    /// [`is_layout`](Error::is_layout); the original then changes the server.
+    ///
+    /// # Example: the counter carries into the seconds
+    ///
+    /// ```
+    /// use ordid_core::scheme::{Layout, UuidShort};
+    ///
+    /// let key = UuidShort::nth_since_start(1, 1_212_250_578, 0)?;
+    /// assert_eq!(key, 92_395_783_831_158_784); // from the manual
+    /// let late = UuidShort::nth_since_start(1, 1_212_250_578, 16_777_216)?;
+    /// assert_eq!(UuidShort::unpack(&late)?.seconds, 1_212_250_579);
+    /// # Ok::<(), ordid_core::Error>(())
+    /// ```
+    pub fn nth_since_start(server_id: u8, start_second: u32, n: u64) -> Result<u64, Error> {
+        let start = u64::from(start_second) << COUNTER_BITS;
+        let number = start.saturating_add(n);
+        fits::<Self>("seconds and counter", number, NUMBER_BITS)?;
+        Ok(u64::from(server_id) << NUMBER_BITS | number)
+    }
+
+    /// Returns the lowest and the highest key that a server's generator can make in the second that
+    /// the time is in.
+    ///
+    /// # Errors
+    ///
+    /// If the time does not fit the layout; the error [`is_clock`](Error::is_clock).
+    pub fn bounds_of(server_id: u8, timestamp: Timestamp) -> Result<(u64, u64), Error> {
+        let seconds = tick_at(SCALE, NUMBER_BITS - COUNTER_BITS, timestamp)?;
+        let lowest = place(seconds, server_id, 0);
+        Ok((lowest, lowest | ((1 << COUNTER_BITS) - 1)))
+    }
+}
+
+impl Scheme for UuidShort {
+    type Raw = u64;
+
+    const NAME: &'static str = "uuid_short";
+    /// Most significant byte first, as every database compares integers.
+    const ORDERS: Orders = Orders::BYTES;
+    const EXPECTED: &'static str = "64 bits";
+
+    /// Any 64 bits are such a key.
+    fn check(_: &u64) -> bool {
+        true
+    }
+
+    fn timestamp(raw: &u64) -> Option<Timestamp> {
+        Some(SCALE.timestamp_at(u64::from(apart(*raw).seconds)))
+    }
+}
+
+impl RisesAsBytes for UuidShort {}
+
+impl Slotted for UuidShort {
+    /// The server's number: all of it, where the original cuts it off.
+    type Node = u8;
+
+    const SCALE: TimeScale = SCALE;
+    const TICK_BITS: u32 = NUMBER_BITS - COUNTER_BITS;
+    const INDEX_BITS: u32 = COUNTER_BITS;
+    const SEED_BITS: u32 = 0;
+    const RANDOM_BITS: u32 = 0;
+    const RENEWS: bool = false;
+
+    #[inline]
+    fn encode(slot: Slot<u8>) -> u64 {
+        place(slot.time, slot.node, slot.count)
+    }
+}
+
+/// The fields of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// `server_id & 255`.
+    pub server_id: u8,
+    /// Seconds since 1970, unsigned: of the server's start and what the counter carried into them,
+    /// or, of a generator's keys, of the key.
+    pub seconds: u32,
+    /// 24 bits.
+    pub counter: u32,
+}
+
+#[inline]
+const fn place(seconds: u64, server_id: u8, counter: u64) -> u64 {
+    (server_id as u64) << NUMBER_BITS | seconds << COUNTER_BITS | counter
+}
+
+const fn apart(raw: u64) -> Parts {
+    let [server_id, s0, s1, s2, s3, c0, c1, c2] = raw.to_be_bytes();
+    Parts {
+        server_id,
+        seconds: u32::from_be_bytes([s0, s1, s2, s3]),
+        counter: u32::from_be_bytes([0, c0, c1, c2]),
+    }
+}
+
+impl Layout for UuidShort {
+    type Parts = Parts;
+
+    fn pack(parts: Parts) -> Result<u64, Error> {
+        fits::<Self>("counter", parts.counter, COUNTER_BITS)?;
+        Ok(place(
+            u64::from(parts.seconds),
+            parts.server_id,
+            u64::from(parts.counter),
+        ))
+    }
+
+    fn unpack(raw: &u64) -> Result<Parts, Error> {
+        Ok(apart(*raw))
+    }
+
+    fn inspect(raw: &u64) -> Result<Inspection, Error> {
+        let parts = apart(*raw);
+        Ok(Inspection {
+            moment: Some(SCALE.moment_at(u64::from(parts.seconds))),
+            node: Some(u64::from(parts.server_id)),
+            counter: Some(u64::from(parts.counter)),
+            ..Inspection::of::<Self>(Certainty::Possible)
+        })
+    }
+}
+
+/// Makes keys in the layout of `UUID_SHORT()` for a server's number
+/// ([`with_node`](OrderedGenerator::with_node)), strictly rising over all threads that share it.
+#[cfg(feature = "std")]
+pub type UuidShortGenerator<C = SystemClock, E = ThreadEntropy> = OrderedGenerator<UuidShort, C, E>;
+
+/// As above with `std`; without it there are no defaults.
+#[cfg(not(feature = "std"))]
+pub type UuidShortGenerator<C, E> = OrderedGenerator<UuidShort, C, E>;
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        clock::ManualClock,
+        entropy::SeededEntropy,
+        generator::{Generator, Policy},
+        scheme::laws::{assert_orders, vectors},
+    };
+
+    const START: u64 = 1_645_557_742_000;
+
+    fn scripted(server_id: u8) -> UuidShortGenerator<ManualClock, SeededEntropy> {
+        let clock = ManualClock::at_unix_millis(START);
+        UuidShortGenerator::with_node(server_id, clock, SeededEntropy::new(1), Policy::DEFAULT)
+    }
+
+    fn make(generator: &impl Generator<Scheme = UuidShort>) -> u64 {
+        generator.try_generate().unwrap().into_raw()
+    }
+
+    #[test]
+    fn observed_values_come_apart() {
+        for case in vectors("uuid_short")["observed"].as_array().unwrap() {
+            let number = |name: &str| case[name].as_u64().unwrap();
+            let parts = Parts {
+                server_id: u8::try_from(number("server_id")).unwrap(),
+                seconds: u32::try_from(number("startup_s")).unwrap(),
+                counter: u32::try_from(number("counter")).unwrap(),
+            };
+            assert_eq!(UuidShort::unpack(&number("id")).unwrap(), parts);
+            assert_eq!(UuidShort::pack(parts).unwrap(), number("id"));
+            let nth = |n| UuidShort::nth_since_start(parts.server_id, parts.seconds, n).unwrap();
+            assert_eq!(nth(0), number("id"));
+            // One number: no wrap at 24 bits.
+            assert_eq!(nth((1 << 24) - 1) + 1, nth(1 << 24));
+            assert_eq!(apart(nth(1 << 24)).seconds, parts.seconds + 1);
+        }
+    }
+
+    #[test]
+    fn uuid_short_parts_that_do_not_fit_are_named() {
+        let parts = Parts {
+            server_id: 255,
+            seconds: u32::MAX,
+            counter: 0xff_ffff,
+        };
+        assert_eq!(UuidShort::pack(parts).unwrap(), u64::MAX);
+        let error = UuidShort::pack(Parts {
+            counter: 1 << 24,
+            ..parts
+        });
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "counter 16777216 does not fit: scheme uuid_short has 24 bits for it"
+        );
+        let last = UuidShort::nth_since_start(255, u32::MAX, 0xff_ffff).unwrap();
+        assert_eq!(last, u64::MAX);
+        for n in [1 << 24, u64::MAX] {
+            let error = UuidShort::nth_since_start(0, u32::MAX, n).unwrap_err();
+            assert!(error.is_layout(), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_full_second_carries_into_the_next() {
+        let generator = scripted(7);
+        generator.clock().freeze();
+        let first = make(&generator);
+        assert_eq!(first, place(START / 1_000, 7, 0));
+        let _ = generator.reserve((1 << 24) - 3).unwrap();
+        for n in (1 << 24) - 2..(1 << 24) + 3 {
+            assert_eq!(make(&generator), first + n);
+        }
+    }
+
+    #[test]
+    fn uuid_short_seconds_end_with_an_error_and_leave_the_server_alone() {
+        let generator = scripted(7);
+        let last = u64::from(u32::MAX) * 1_000 + 999;
+        generator.clock().set_unix_millis(last);
+        assert_eq!(apart(make(&generator)).server_id, 7);
+        let _ = generator.reserve((1 << 24) - 2).unwrap();
+        let highest = make(&generator);
+        assert_eq!(highest, place(u64::from(u32::MAX), 7, 0xff_ffff));
+        assert!(generator.try_generate().unwrap_err().is_clock());
+        generator.clock().set_unix_millis(last + 1);
+        assert!(generator.try_generate().unwrap_err().is_clock());
+    }
+
+    #[test]
+    fn a_server_has_ranges_by_time() {
+        let at = |millis| Timestamp::from_unix_millis(millis).unwrap();
+        let (lowest, highest) = UuidShort::bounds_of(7, at(START)).unwrap();
+        let key = make(&scripted(7));
+        assert!((lowest..=highest).contains(&key));
+        let next = UuidShort::bounds_of(7, at(START + 1_000)).unwrap();
+        assert_eq!(next.0, highest + 1);
+        let after = at((u64::from(u32::MAX) + 1) * 1_000);
+        assert!(UuidShort::bounds_of(7, after).unwrap_err().is_clock());
+    }
+
+    #[test]
+    fn uuid_short_keys_rise_where_they_say() {
+        let generator = scripted(255);
+        let keys: Vec<_> = (0..1_000)
+            .map(|step| {
+                generator.clock().set_unix_millis(START + step * 10);
+                make(&generator).to_be_bytes()
+            })
+            .collect();
+        assert_orders::<UuidShort, 8>(&keys);
+    }
+
+    proptest! {
+        #[test]
+        fn uuid_short_keys_come_apart(raw: u64) {
+            prop_assert_eq!(UuidShort::pack(apart(raw)).unwrap(), raw);
+            prop_assert!(UuidShort::inspect(&raw).is_ok());
+        }
+    }
+}
