@@ -22,7 +22,12 @@ fn rows<'v>(vectors: &'v Value, name: &str, count: usize) -> &'v [Value] {
 }
 
 fn guid(value: &Value) -> [u8; 16] {
-    value.as_str().unwrap().parse::<Uuid>().unwrap().into_bytes()
+    value
+        .as_str()
+        .unwrap()
+        .parse::<Uuid>()
+        .unwrap()
+        .into_bytes()
 }
 
 fn index(value: &Value) -> usize {
@@ -106,7 +111,11 @@ fn published_orders_ascend() {
 
 #[test]
 fn both_byte_orders_are_dotnets() {
-    let hex = |value: &Value| Uuid::parse_str(value.as_str().unwrap()).unwrap().into_bytes();
+    let hex = |value: &Value| {
+        Uuid::parse_str(value.as_str().unwrap())
+            .unwrap()
+            .into_bytes()
+    };
     for row in rows(&vectors(), "codec", 50) {
         let bytes = guid(&row["guid"]);
         assert_eq!(hex(&row["display"]), bytes);

@@ -24,7 +24,18 @@ macro_rules! laws {
 }
 
 laws! {
+    comb_efcore: super::CombEfCore, ();
+    comb_nhibernate: super::CombNHibernate, ();
+    comb_rt_binary: super::CombRtBinary, ();
+    comb_rt_legacy: super::CombRtLegacy, ();
+    comb_rt_postgresql: super::CombRtPostgreSql, ();
+    comb_rt_sql: super::CombRtSql, ();
+    newid: super::NewId, [2, 0x42, 0xac, 0x11, 0, 2];
+    sequential_guid_as_binary: super::SequentialGuidAsBinary, ();
+    sequential_guid_as_string: super::SequentialGuidAsString, ();
+    sequential_guid_at_end: super::SequentialGuidAtEnd, ();
     uuid_v7: super::UuidV7, ();
+    uuid_v8_sql_server: super::UuidV8SqlServer, ();
 }
 
 fn obeys<S: Slotted + TimeOrdered>(node: S::Node) {
