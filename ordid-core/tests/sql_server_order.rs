@@ -1,6 +1,8 @@
 //! The two byte orders of a GUID and SQL Server's comparison, against what .NET's own `SqlGuid` and
 //! `Guid` answered; `tests/vectors/sqlserver.json` says how.
 
+#![allow(clippy::unwrap_used, reason = "a test's helpers")]
+
 use std::cmp::Ordering;
 
 use ordid_core::layout::{

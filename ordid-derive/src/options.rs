@@ -112,6 +112,60 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         raw_name: "Uuid",
     },
     Scheme {
+        name: "comb_efcore",
+        type_name: "CombEfCore",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "comb_nhibernate",
+        type_name: "CombNHibernate",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "comb_rt_binary",
+        type_name: "CombRtBinary",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "comb_rt_legacy",
+        type_name: "CombRtLegacy",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "comb_rt_postgresql",
+        type_name: "CombRtPostgreSql",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "comb_rt_sql",
+        type_name: "CombRtSql",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "sequential_guid_as_binary",
+        type_name: "SequentialGuidAsBinary",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "sequential_guid_as_string",
+        type_name: "SequentialGuidAsString",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "sequential_guid_at_end",
+        type_name: "SequentialGuidAtEnd",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
         name: "uuid_v7_sub_millis",
         type_name: "UuidV7SubMillis",
         raw: "uuid::Uuid",
@@ -120,6 +174,12 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     Scheme {
         name: "uuid_v7_unguessable",
         type_name: "UuidV7Unguessable",
+        raw: "uuid::Uuid",
+        raw_name: "Uuid",
+    },
+    Scheme {
+        name: "uuid_v8_sql_server",
+        type_name: "UuidV8SqlServer",
         raw: "uuid::Uuid",
         raw_name: "Uuid",
     },

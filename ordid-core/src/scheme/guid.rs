@@ -68,5 +68,6 @@ macro_rules! generator {
 }
 pub(super) use generator;
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 pub(super) mod tests;

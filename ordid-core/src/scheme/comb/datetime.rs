@@ -22,8 +22,8 @@
 //! * NHibernate divides the milliseconds of the day by 3.333333, which gives up to 25,920,002: two
 //!   units more than ordid for a time late in the day, but never the next day's.
 //! * RT.Comb multiplies by 0.3, which agrees with ordid but for some boundaries of units. In the
-//!   last three ticks of 100 ns before midnight its day is the next one already, with the old
-//!   day's units: such keys stand a day ahead.
+//!   last four ticks of 100 ns before midnight (three before 2014) its day is the next one already,
+//!   with the old day's units: such keys stand a day ahead.
 //!
 //! [`DateTimeParts::nhibernate_at`] and [`DateTimeParts::rt_legacy_at`] compute as the originals
 //! do. The time of a decoded key is the one ordid would have made it at, so up to 9 ms later than
@@ -77,7 +77,7 @@ const DOTNET_TICKS_A_DAY: u64 = 864_000_000_000;
 /// Returns the last six bytes of a unit's keys, as one number.
 #[inline]
 const fn days_and_units(since_1900: u64) -> u64 {
-    since_1900 / DAY << 32 | since_1900 % DAY
+    (since_1900 / DAY) << 32 | (since_1900 % DAY)
 }
 
 /// The fields of a COMB with days and units.
@@ -125,7 +125,7 @@ impl DateTimeParts {
     }
 
     /// As [`nhibernate_at`](Self::nhibernate_at), as RT.Comb's legacy provider computes them: with
-    /// the next day in the last three ticks before midnight.
+    /// the next day in the last four ticks before midnight.
     ///
     /// # Errors
     ///
