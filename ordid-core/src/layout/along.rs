@@ -135,6 +135,7 @@ impl Along {
     }
 
     /// Puts a number into the free bits, its highest bit where the rule compares first.
+    #[inline]
     const fn put(&self, number: u128) -> [u8; 16] {
         let mut key = self.fixed;
         let mut i = 0;
@@ -152,6 +153,7 @@ const fn sort_key(comparison: Comparison, value: u128) -> u128 {
 }
 
 /// The inverse of [`sort_key`].
+#[inline]
 const fn of_sort_key(comparison: Comparison, key: u128) -> [u8; 16] {
     let key = key.to_be_bytes();
     match comparison {

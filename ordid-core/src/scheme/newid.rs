@@ -212,7 +212,7 @@ impl TimeOrdered for NewId {
 /// let worker = [0x02, 0x42, 0xac, 0x11, 0x00, 0x02];
 /// let keys = NewIdGenerator::with_node(worker, clock, SeededEntropy::new(1), Policy::DEFAULT);
 /// let key = keys.try_generate()?.into_raw();
-/// assert_eq!(key.to_string(), "02420000-0200-ac11-9b00-08d9f637e82a");
+/// assert_eq!(key.to_string(), "02420000-0002-ac11-eb00-08d9f638a666");
 /// # }
 /// # Ok::<(), ordid_core::Error>(())
 /// ```

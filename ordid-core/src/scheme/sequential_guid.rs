@@ -215,7 +215,7 @@ sequential_guid! {
     /// # Example: a key, taken apart
     ///
     /// ```
-    /// use ordid_core::scheme::{Layout, Scheme, SequentialGuidAsString};
+    /// use ordid_core::scheme::{Layout, SequentialGuidAsString};
     ///
     /// let key = "3883122c-d800-9066-56de-27655bf9a15e".parse()?;
     /// let parts = SequentialGuidAsString::unpack(&key)?;
