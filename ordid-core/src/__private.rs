@@ -12,7 +12,7 @@ pub use core::{
     marker::{Copy, Sized},
     ops::FnMut,
     option::Option::{self, None, Some},
-    primitive::{bool, str},
+    primitive::{bool, i64, str, u64},
     result::Result::{self, Err, Ok},
     str::FromStr,
 };

@@ -1,5 +1,6 @@
 //! Byte permutations and comparison rules: facts about bytes, with no key and no database.
 
+pub(crate) mod along;
 pub mod guid;
 
 /// How a column's stored values are compared, as one rule over the bytes of the 128-bit value in

@@ -15,20 +15,25 @@ macro_rules! generator_alias {
 }
 
 mod anatomy;
+pub mod comb;
 pub mod compact;
 pub mod convert;
 mod gregorian;
+mod guid;
 pub mod instagram;
 #[cfg(test)]
 #[cfg(not(loom))]
 mod laws;
 pub mod masked;
+pub mod medo;
+pub mod newid;
 mod node;
 pub mod object_id;
 pub mod ordered_text;
 pub mod percona_64;
 pub mod push_id;
 mod random;
+pub mod sequential_guid;
 pub mod snowflake;
 pub mod ulid;
 pub mod uuid_short;
@@ -40,11 +45,17 @@ pub mod uuid_v6;
 pub mod uuid_v7;
 pub mod uuid_v7_sub_millis;
 pub mod uuid_v7_unguessable;
+pub mod uuid_v8_sql_server;
 
 pub use anatomy::{Certainty, Inspection, Layout, TimeOrdered};
+pub use comb::{
+    CombEfCore, CombNHibernate, CombRtBinary, CombRtLegacy, CombRtPostgreSql, CombRtSql,
+};
 pub use compact::Compact;
 pub use instagram::Instagram;
 pub use masked::UuidMask;
+pub use medo::Medo;
+pub use newid::NewId;
 pub use node::UuidNode;
 #[cfg(all(feature = "std", not(loom)))]
 pub use node::process::NodeReserved;
@@ -56,6 +67,7 @@ pub use ordered_text::{
 pub use percona_64::Percona64;
 pub use push_id::FirebasePushId;
 pub use random::{Drawn, Random, RandomGenerator};
+pub use sequential_guid::{SequentialGuidAsBinary, SequentialGuidAsString, SequentialGuidAtEnd};
 pub use snowflake::Snowflake;
 pub use ulid::Ulid;
 pub use uuid_short::UuidShort;
@@ -67,3 +79,4 @@ pub use uuid_v6::UuidV6;
 pub use uuid_v7::UuidV7;
 pub use uuid_v7_sub_millis::UuidV7SubMillis;
 pub use uuid_v7_unguessable::UuidV7Unguessable;
+pub use uuid_v8_sql_server::UuidV8SqlServer;

@@ -114,21 +114,91 @@ pub(crate) struct Parameter {
     pub(crate) presets: &'static [&'static str],
 }
 
-const fn uuid(name: &'static str, type_name: &'static str) -> Scheme {
+const fn of(
+    name: &'static str,
+    type_name: &'static str,
+    raw: &'static str,
+    raw_name: &'static str,
+) -> Scheme {
     Scheme {
         name,
         type_name,
-        raw: "uuid::Uuid",
-        raw_name: "Uuid",
+        raw,
+        raw_name,
         parameter: None,
     }
 }
 
+const fn uuid(name: &'static str, type_name: &'static str) -> Scheme {
+    of(name, type_name, "uuid::Uuid", "Uuid")
+}
+
 /// The schemes, by name.
 pub(crate) const SCHEMES: &[Scheme] = &[
+    uuid("comb_efcore", "CombEfCore"),
+    uuid("comb_nhibernate", "CombNHibernate"),
+    uuid("comb_rt_binary", "CombRtBinary"),
+    uuid("comb_rt_legacy", "CombRtLegacy"),
+    uuid("comb_rt_postgresql", "CombRtPostgreSql"),
+    uuid("comb_rt_sql", "CombRtSql"),
+    of("instagram", "Instagram", "i64", "i64"),
+    uuid("newid", "NewId"),
+    of(
+        "object_id",
+        "ObjectIdScheme",
+        "ordid::key::ObjectId",
+        "ObjectId",
+    ),
+    uuid("ordered_text_22", "OrderedText22"),
+    uuid("ordered_text_22_push", "OrderedText22Push"),
+    uuid("ordered_text_22_time64", "OrderedText22Time64"),
+    uuid("ordered_text_22_time64_push", "OrderedText22Time64Push"),
+    of(
+        "ordered_text_32",
+        "OrderedText32",
+        "ordid::key::Key192",
+        "Key192",
+    ),
+    of(
+        "ordered_text_32_push",
+        "OrderedText32Push",
+        "ordid::key::Key192",
+        "Key192",
+    ),
+    of("percona_64", "Percona64", "u64", "u64"),
+    of("push_id", "FirebasePushId", "ordid::key::PushId", "PushId"),
+    uuid("sequential_guid_as_binary", "SequentialGuidAsBinary"),
+    uuid("sequential_guid_as_string", "SequentialGuidAsString"),
+    uuid("sequential_guid_at_end", "SequentialGuidAtEnd"),
+    Scheme {
+        parameter: Some(Parameter {
+            name: "layout",
+            usage: "scheme = snowflake(layout = Sonyflake)",
+            module: "snowflake",
+            presets: &[
+                "Twitter",
+                "BaiduUid",
+                "Discord",
+                "Sonyflake",
+                "SonyflakeV2",
+                "WideSequence",
+                "Yitter",
+            ],
+        }),
+        ..of("snowflake", "Snowflake", "i64", "i64")
+    },
+    uuid("ulid", "Ulid"),
+    of("uuid_short", "UuidShort", "u64", "u64"),
+    uuid("uuid_v1", "UuidV1"),
+    uuid("uuid_v1_rearranged", "UuidV1Rearranged"),
+    uuid("uuid_v4", "UuidV4"),
+    uuid("uuid_v4_clustered", "UuidV4Clustered"),
+    uuid("uuid_v4_clustered_compat", "UuidV4ClusteredCompat"),
+    uuid("uuid_v6", "UuidV6"),
     uuid("uuid_v7", "UuidV7"),
     uuid("uuid_v7_sub_millis", "UuidV7SubMillis"),
     uuid("uuid_v7_unguessable", "UuidV7Unguessable"),
+    uuid("uuid_v8_sql_server", "UuidV8SqlServer"),
 ];
 
 /// The scheme of a key type that names none.

@@ -8,6 +8,7 @@
 ///
 /// With a UUID of version 1 this is also the shuffle that documentation recommends for
 /// `UuidCreateSequential`, and that `NEWSEQUENTIALID` does.
+#[inline]
 pub const fn swap(bytes: &[u8; 16]) -> [u8; 16] {
     let b = bytes;
     [
@@ -23,6 +24,7 @@ pub const fn swap(bytes: &[u8; 16]) -> [u8; 16] {
 ///
 /// `System.Data.SqlTypes.SqlGuid.CompareTo`; Microsoft Learn, "Comparing GUID and uniqueidentifier
 /// values".
+#[inline]
 pub const fn sql_server_sort_key(bytes: &[u8; 16]) -> [u8; 16] {
     let b = bytes;
     [
@@ -33,6 +35,7 @@ pub const fn sql_server_sort_key(bytes: &[u8; 16]) -> [u8; 16] {
 
 /// Returns the value, in network order, whose [`sql_server_sort_key`] these bytes are: a value that
 /// rises in SQL Server as the bytes rise.
+#[inline]
 pub const fn from_sql_server_sort_key(key: &[u8; 16]) -> [u8; 16] {
     let k = key;
     [

@@ -25,30 +25,41 @@ macro_rules! laws {
 }
 
 laws! {
-    uuid_v1: super::UuidV1, super::UuidNode::RANDOM;
-    uuid_v1_rearranged: super::UuidV1Rearranged, super::UuidNode::RANDOM;
-    uuid_v6: super::UuidV6, super::UuidNode::RANDOM;
+    baidu_uid: super::Snowflake<snowflake::BaiduUid>, snowflake::SnowflakeNode::new(4_194_303).unwrap();
+    comb_efcore: super::CombEfCore, ();
+    comb_nhibernate: super::CombNHibernate, ();
+    comb_rt_binary: super::CombRtBinary, ();
+    comb_rt_legacy: super::CombRtLegacy, ();
+    comb_rt_postgresql: super::CombRtPostgreSql, ();
+    comb_rt_sql: super::CombRtSql, ();
+    compact_orders: super::Snowflake<super::Compact<super::compact::tests::Orders>>, snowflake::SnowflakeNode::new(2).unwrap();
+    discord: super::Snowflake<snowflake::Discord>, snowflake::SnowflakeNode::new(1_023).unwrap();
+    instagram: super::Instagram, snowflake::SnowflakeNode::new(8_191).unwrap();
+    newid: super::NewId, [2, 0x42, 0xac, 0x11, 0, 2];
+    object_id: super::ObjectIdScheme, ();
     ordered_text_22: super::OrderedText22, ();
     ordered_text_22_push: super::OrderedText22Push, ();
     ordered_text_22_time64: super::OrderedText22Time64, ();
     ordered_text_22_time64_push: super::OrderedText22Time64Push, ();
     ordered_text_32: super::OrderedText32, ();
     ordered_text_32_push: super::OrderedText32Push, ();
-    push_id: super::FirebasePushId, ();
-    ulid: super::Ulid, ();
-    uuid_v7: super::UuidV7, ();
-    uuid_v7_sub_millis: super::UuidV7SubMillis, ();
-    uuid_v7_unguessable: super::UuidV7Unguessable, ();
-    baidu_uid: super::Snowflake<snowflake::BaiduUid>, snowflake::SnowflakeNode::new(4_194_303).unwrap();
-    compact_orders: super::Snowflake<super::Compact<super::compact::tests::Orders>>, snowflake::SnowflakeNode::new(2).unwrap();
-    discord: super::Snowflake<snowflake::Discord>, snowflake::SnowflakeNode::new(1_023).unwrap();
-    instagram: super::Instagram, snowflake::SnowflakeNode::new(8_191).unwrap();
-    object_id: super::ObjectIdScheme, ();
     percona_64: super::Percona64, 65_535;
+    push_id: super::FirebasePushId, ();
+    sequential_guid_as_binary: super::SequentialGuidAsBinary, ();
+    sequential_guid_as_string: super::SequentialGuidAsString, ();
+    sequential_guid_at_end: super::SequentialGuidAtEnd, ();
     snowflake: super::Snowflake, snowflake::SnowflakeNode::new(1_023).unwrap();
     snowflake_wide: super::Snowflake<snowflake::WideSequence>, snowflake::SnowflakeNode::new(15).unwrap();
     sonyflake: super::Snowflake<snowflake::Sonyflake>, snowflake::SnowflakeNode::new(65_535).unwrap();
     sonyflake_v2: super::Snowflake<snowflake::SonyflakeV2>, snowflake::SnowflakeNode::new(0).unwrap();
+    ulid: super::Ulid, ();
+    uuid_v1: super::UuidV1, super::UuidNode::RANDOM;
+    uuid_v1_rearranged: super::UuidV1Rearranged, super::UuidNode::RANDOM;
+    uuid_v6: super::UuidV6, super::UuidNode::RANDOM;
+    uuid_v7: super::UuidV7, ();
+    uuid_v7_sub_millis: super::UuidV7SubMillis, ();
+    uuid_v7_unguessable: super::UuidV7Unguessable, ();
+    uuid_v8_sql_server: super::UuidV8SqlServer, ();
     yitter: super::Snowflake<snowflake::Yitter>, snowflake::SnowflakeNode::new(63).unwrap();
 }
 

@@ -1,0 +1,57 @@
+//! COMB: random GUIDs whose last bytes are a time, so that SQL Server's `uniqueidentifier`, which
+//! compares the last six bytes first, sees them rise.
+//!
+//! | scheme | time | where | rises in |
+//! |---|---|---|---|
+//! | [`comb_nhibernate`](CombNHibernate) | days since 1900, 1/300 s of the day | last six bytes | SQL Server, MariaDB `UUID` |
+//! | [`comb_rt_legacy`](CombRtLegacy) | the same | last six bytes | SQL Server, MariaDB `UUID` |
+//! | [`comb_rt_sql`](CombRtSql) | Unix milliseconds | last six bytes | SQL Server, MariaDB `UUID` |
+//! | [`comb_rt_postgresql`](CombRtPostgreSql) | Unix milliseconds | first six bytes of the text | bytes |
+//! | [`comb_rt_binary`](CombRtBinary) | Unix milliseconds | first six bytes of `ToByteArray` | .NET bytes: Oracle `RAW(16)`, SQLite `BLOB` |
+//! | [`comb_efcore`](CombEfCore) | .NET ticks, one a key | last eight bytes | SQL Server |
+//!
+//! All keep version 4, and all but EF Core's keep RFC 9562's variant. The originals leave the order
+//! of keys of the same time to chance. Here a count follows the time, in the bits that the column's
+//! comparison takes next, and random bits follow the count. So a key that ordid made is a key that
+//! the original could have made.
+//!
+//! Keys of version 4 with a high variant are what MariaDB's `UUID` compares by its last segment
+//! first. A COMB with its time there rises in that type, but not in a `BINARY(16)`. The two orders
+//! part after 14 bits of count: where SQL Server takes the second byte of the text's third group
+//! next, MariaDB takes the first. Hence the four bits beside the version are zero in keys that ordid
+//! makes, and the count goes on in the second byte, where both see it rise.
+
+mod datetime;
+mod efcore;
+mod unix;
+
+pub use datetime::{
+    CombNHibernate, CombNHibernateGenerator, CombRtLegacy, CombRtLegacyGenerator, DateTimeParts,
+};
+pub use efcore::{CombEfCore, CombEfCoreGenerator, EfCoreParts};
+pub use unix::{
+    CombRtBinary, CombRtBinaryGenerator, CombRtPostgreSql, CombRtPostgreSqlGenerator, CombRtSql,
+    CombRtSqlGenerator, UnixParts,
+};
+
+use crate::{
+    layout::{
+        Comparison,
+        along::{Along, Fixed},
+    },
+    scheme::guid::COUNT_BITS,
+};
+
+/// What the checks of COMBs expect.
+const EXPECTED: &str = "version 4 and variant RFC 9562";
+/// The bits beside the version.
+const BESIDE_VERSION: u128 = 0xf << 72;
+/// The keys that a COMB with its time at the end can be.
+const AT_END: Along = Along::new(Comparison::SqlServer, Fixed::rfc(4), 48, COUNT_BITS);
+/// Those that ordid makes: they rise in MariaDB's `UUID` too.
+const MADE_AT_END: Along = Along::new(
+    Comparison::SqlServer,
+    Fixed::rfc(4).and_zero(BESIDE_VERSION),
+    48,
+    COUNT_BITS,
+);

@@ -1,0 +1,73 @@
+//! What the schemes for GUID columns share.
+
+use core::cmp::Ordering;
+
+use uuid::{Uuid, Variant};
+
+use crate::{clock::Moment, layout::Comparison, scheme::anatomy::Certainty};
+
+/// Keys of one unit of time: 1,048,576.
+pub(super) const INDEX_BITS: u32 = 20;
+/// Unpredictable bits of the count's start.
+pub(super) const SEED_BITS: u32 = 21;
+/// The count, with one bit more, which begins as zero.
+pub(super) const COUNT_BITS: u32 = SEED_BITS + 1;
+
+/// Whether a value is of this version, with RFC 9562's variant.
+pub(super) fn is_rfc(raw: &Uuid, version: usize) -> bool {
+    raw.get_version_num() == version && raw.get_variant() == Variant::RFC4122
+}
+
+/// Compares by a rule.
+pub(super) fn cmp(rule: Comparison, left: &Uuid, right: &Uuid) -> Ordering {
+    rule.sort_key(left.as_bytes())
+        .cmp(&rule.sort_key(right.as_bytes()))
+}
+
+/// How surely a value is of a scheme that its time alone can tell. Of random values, about one in a
+/// hundred has a time of this century in 48 bits of milliseconds.
+pub(super) fn certainty(moment: Moment) -> Certainty {
+    const BEGIN: u64 = 946_684_800_000; // 2000-01-01
+    const END: u64 = 4_102_444_800_000; // 2100-01-01
+    let is_likely = moment
+        .timestamp()
+        .is_some_and(|at| (BEGIN..END).contains(&at.as_unix_millis()));
+    if is_likely {
+        Certainty::Likely
+    } else {
+        Certainty::Possible
+    }
+}
+
+/// The generator of a scheme, and the one for the process.
+macro_rules! generator {
+    ($(#[$docs:meta])* $generator:ident: $scheme:ident) => {
+        $(#[$docs])*
+        #[cfg(feature = "std")]
+        pub type $generator<
+            C = $crate::clock::SystemClock,
+            E = $crate::entropy::ThreadEntropy,
+        > = $crate::generator::OrderedGenerator<$scheme, C, E>;
+
+        $(#[$docs])*
+        #[cfg(not(feature = "std"))]
+        pub type $generator<C, E> = $crate::generator::OrderedGenerator<$scheme, C, E>;
+
+        #[cfg(all(feature = "std", not(loom)))]
+        impl $crate::generator::ProcessWide for $scheme {
+            fn process_wide() -> &'static $generator {
+                static GENERATOR: $generator = $generator::new(
+                    $crate::clock::SystemClock,
+                    $crate::entropy::ThreadEntropy,
+                    $crate::generator::Policy::DEFAULT,
+                );
+                &GENERATOR
+            }
+        }
+    };
+}
+pub(super) use generator;
+
+#[cfg(test)]
+#[cfg(not(loom))]
+pub(super) mod tests;

@@ -1,0 +1,249 @@
+//! SequentialGuid: 48 bits of milliseconds since 0001-01-01 and 80 random bits, in three byte
+//! orders.
+//!
+//! ```text
+//! AsString, text  | b0 b1 b2 b3 b4 b5 | b6 ... b15                |
+//! AsBinary, wire  | w0 w1 w2 w3 w4 w5 | w6 ... w15                |
+//!                 | milliseconds      | count (22), random (58)   |
+//! AtEnd, text     | b0 b1 b2 b3 | b4 b5  | b6 b7  | b8 b9     | b10 b11 b12 b13 b14 b15 |
+//!                 | random      | random | r   c  | count     | milliseconds            |
+//! ```
+//!
+//! | scheme | type in the original | rises in |
+//! |---|---|---|
+//! | [`sequential_guid_as_string`](SequentialGuidAsString) | `SequentialAsString` | MySQL `CHAR(36)` and `BINARY(16)`, PostgreSQL `uuid`, SQLite |
+//! | [`sequential_guid_as_binary`](SequentialGuidAsBinary) | `SequentialAsBinary` | Oracle `RAW(16)` with .NET's bytes |
+//! | [`sequential_guid_at_end`](SequentialGuidAtEnd) | `SequentialAtEnd` | SQL Server `uniqueidentifier` |
+//!
+//! "Wire" is the order of .NET's `Guid.ToByteArray`. The values have neither version nor variant:
+//! they are no RFC 9562 UUIDs, nothing in them speaks for the scheme but a likely time, and MariaDB's
+//! `UUID` refuses some of them and orders none. 48 bits of these milliseconds end in the year 8920;
+//! ordid's generators stop in 2527.
+//!
+//! The originals leave the order of keys of one millisecond to chance. Here up to 1,048,576 keys of
+//! a millisecond count up, from an unpredictable start, in the bits that the column's comparison
+//! takes after the time. Of the next key an observer of one does not know 58 bits.
+//!
+//! # References
+//!
+//! Jeremy Todd, "GUIDs as fast primary keys under multiple databases" (jhtodd/SequentialGuid);
+//! aspnetboilerplate `src/Abp/SequentialGuidGenerator.cs`; ABP
+//! `framework/src/Volo.Abp.Guids/Volo/Abp/Guids/SequentialGuidGenerator.cs`.
+
+use core::cmp::Ordering;
+
+use uuid::Uuid;
+
+use crate::{
+    clock::{Moment, TimeScale, Timestamp},
+    error::Error,
+    generator::{Slot, Slotted},
+    key::{RisesAsBytes, Scheme},
+    layout::{
+        Comparison, Orders,
+        along::{Along, Fixed},
+    },
+    scheme::{
+        anatomy::{Inspection, Layout, TimeOrdered, fits, out_of_time},
+        guid::{self, COUNT_BITS, INDEX_BITS, SEED_BITS, generator},
+    },
+};
+
+/// Milliseconds from 0001-01-01 to 1970-01-01.
+const EPOCH: u64 = TimeScale::DOTNET_MILLIS.epoch_unix_millis().unsigned_abs();
+/// The last millisecond since 1970 that 48 bits have.
+const LAST: u64 = (1 << 48) - 1 - EPOCH;
+
+const fn along(comparison: Comparison) -> Along {
+    Along::new(comparison, Fixed::NONE, 48, COUNT_BITS)
+}
+
+const AS_STRING: Along = along(Comparison::Bytes);
+const AS_BINARY: Along = along(Comparison::DotNetBytes);
+const AT_END: Along = along(Comparison::SqlServer);
+
+/// The fields of a sequential GUID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// Milliseconds since 0001-01-01: 48 bits. `DateTime.UtcNow.Ticks / 10000` in the original.
+    pub millis: u64,
+    /// The random bytes, in the original's order.
+    pub random: [u8; 10],
+}
+
+/// Where the six bytes of the time are.
+#[derive(Clone, Copy)]
+enum Place {
+    String,
+    Binary,
+    End,
+}
+
+impl Parts {
+    fn pack(self, place: Place) -> Uuid {
+        let [_, _, time @ ..] = self.millis.to_be_bytes();
+        let mut wire = [0; 16];
+        match place {
+            Place::String | Place::Binary => {
+                wire[..6].copy_from_slice(&time);
+                wire[6..].copy_from_slice(&self.random);
+            }
+            Place::End => {
+                wire[..10].copy_from_slice(&self.random);
+                wire[10..].copy_from_slice(&time);
+            }
+        }
+        if matches!(place, Place::String) {
+            reverse_groups(&mut wire);
+        }
+        Uuid::from_bytes_le(wire)
+    }
+
+    fn unpack(raw: &Uuid, place: Place) -> Self {
+        let mut wire = raw.to_bytes_le();
+        match place {
+            Place::String => reverse_groups(&mut wire),
+            Place::Binary => {}
+            Place::End => wire.rotate_right(6),
+        }
+        let [t0, t1, t2, t3, t4, t5, random @ ..] = wire;
+        Self {
+            millis: u64::from_be_bytes([0, 0, t0, t1, t2, t3, t4, t5]),
+            random,
+        }
+    }
+
+    fn moment(self) -> Moment {
+        TimeScale::DOTNET_MILLIS.moment_at(self.millis)
+    }
+}
+
+/// Reverses the first two groups of the text, and not the third, as the original does: its two
+/// random bytes stay where .NET has them.
+fn reverse_groups(wire: &mut [u8; 16]) {
+    wire[..4].reverse();
+    wire[4..6].reverse();
+}
+
+macro_rules! sequential_guid {
+    (
+        $(#[$docs:meta])* $scheme:ident, $name:literal, $place:expr, $orders:expr,
+        compared by $rule:expr, along $along:expr, $generator:ident
+    ) => {
+        $(#[$docs])*
+        #[derive(Debug)]
+        pub enum $scheme {}
+
+        impl Scheme for $scheme {
+            type Raw = Uuid;
+
+            const NAME: &'static str = $name;
+            const ORDERS: Orders = $orders;
+            const EXPECTED: &'static str = "any 128 bits";
+
+            /// Always: the layout has no bit that is the same in all keys.
+            fn check(_: &Uuid) -> bool {
+                true
+            }
+
+            fn timestamp(raw: &Uuid) -> Option<Timestamp> {
+                Parts::unpack(raw, $place).moment().timestamp()
+            }
+
+            fn cmp(left: &Uuid, right: &Uuid) -> Ordering {
+                guid::cmp($rule, left, right)
+            }
+        }
+
+        impl Slotted for $scheme {
+            type Node = ();
+
+            const INDEX_BITS: u32 = INDEX_BITS;
+            const SEED_BITS: u32 = SEED_BITS;
+            const RANDOM_BITS: u32 = $along.random_bits();
+
+            #[inline]
+            fn encode(slot: Slot<()>) -> Uuid {
+                Uuid::from_bytes($along.lay(EPOCH + slot.time, slot.count, slot.random))
+            }
+        }
+
+        impl Layout for $scheme {
+            type Parts = Parts;
+
+            fn pack(parts: Parts) -> Result<Uuid, Error> {
+                fits::<Self>("millis", parts.millis, 48)?;
+                Ok(parts.pack($place))
+            }
+
+            fn unpack(raw: &Uuid) -> Result<Parts, Error> {
+                Ok(Parts::unpack(raw, $place))
+            }
+
+            fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
+                let moment = Parts::unpack(raw, $place).moment();
+                Ok(Inspection {
+                    moment: Some(moment),
+                    ..Inspection::of::<Self>(guid::certainty(moment))
+                })
+            }
+        }
+
+        impl TimeOrdered for $scheme {
+            fn bounds_at(timestamp: Timestamp) -> Result<(Uuid, Uuid), Error> {
+                let millis = timestamp.as_unix_millis();
+                if millis > LAST {
+                    let last = Timestamp::saturating_from_unix_millis(LAST);
+                    return Err(out_of_time(timestamp, last));
+                }
+                let (lowest, highest) = $along.ends(EPOCH + millis, EPOCH + millis);
+                Ok((Uuid::from_bytes(lowest), Uuid::from_bytes(highest)))
+            }
+        }
+
+        generator! {
+            #[doc = concat!("Makes keys of the scheme `", $name, "`, strictly rising over all ")]
+            #[doc = "threads that share it."]
+            $generator: $scheme
+        }
+    };
+}
+
+sequential_guid! {
+    /// The scheme `sequential_guid_as_string`: `SequentialAsString`, whose text rises.
+    ///
+    /// # Example: a key, taken apart
+    ///
+    /// ```
+    /// use ordid_core::scheme::{Layout, SequentialGuidAsString};
+    ///
+    /// let key = "3883122c-d800-9066-56de-27655bf9a15e".parse()?;
+    /// let parts = SequentialGuidAsString::unpack(&key)?;
+    /// assert_eq!(parts.millis, 62_135_596_800_000); // 1970-01-01
+    /// assert_eq!(SequentialGuidAsString::pack(parts)?, key);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    SequentialGuidAsString, "sequential_guid_as_string", Place::String,
+    Orders::BYTES,
+    compared by Comparison::Bytes, along AS_STRING, SequentialGuidAsStringGenerator
+}
+
+impl RisesAsBytes for SequentialGuidAsString {}
+
+sequential_guid! {
+    /// The scheme `sequential_guid_as_binary`: `SequentialAsBinary`, whose `Guid.ToByteArray` rises.
+    SequentialGuidAsBinary, "sequential_guid_as_binary", Place::Binary,
+    Orders::NONE.and(Comparison::DotNetBytes),
+    compared by Comparison::DotNetBytes, along AS_BINARY, SequentialGuidAsBinaryGenerator
+}
+
+sequential_guid! {
+    /// The scheme `sequential_guid_at_end`: `SequentialAtEnd`, which rises in SQL Server.
+    SequentialGuidAtEnd, "sequential_guid_at_end", Place::End,
+    Orders::SQL_SERVER,
+    compared by Comparison::SqlServer, along AT_END, SequentialGuidAtEndGenerator
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests;

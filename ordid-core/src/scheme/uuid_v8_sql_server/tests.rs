@@ -1,0 +1,203 @@
+use std::{thread, time::Duration};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    clock::ManualClock,
+    entropy::SeededEntropy,
+    generator::{Generator, Overflow, Policy, Rollback},
+    key::StaticScheme as _,
+    scheme::{
+        Certainty,
+        guid::tests::{
+            START, Vector, descents, many, meets, next, rises_exactly_where_declared, scripted,
+            vectors,
+        },
+    },
+};
+
+/// The count of 22 bits.
+fn count(key: &Uuid) -> u32 {
+    let Parts {
+        sequence, custom_b, ..
+    } = UuidV8SqlServer::unpack(key).unwrap();
+    u32::from(sequence) << 8 | u32::from(custom_b & 0xff)
+}
+
+#[test]
+fn keys_are_those_of_the_original() {
+    for vector in vectors("uuidnext_v8_sqlserver", 13) {
+        let Vector { unix_millis, .. } = vector;
+        let high = u64::from_be_bytes(vector.random(0));
+        let sequence = u16::from_be_bytes(vector.random(8));
+        let parts = Parts {
+            custom_a: high >> 16,
+            custom_b: u16::try_from(high & 0xfff).unwrap(),
+            sequence: sequence & 0x3fff,
+            unix_ts_ms: unix_millis.unwrap(),
+        };
+        meets::<UuidV8SqlServer>(&vector, parts);
+        assert!(UuidV8SqlServer::check(&vector.guid));
+    }
+}
+
+#[test]
+fn keys_rise_exactly_where_declared() {
+    rises_exactly_where_declared::<UuidV8SqlServer>(());
+}
+
+#[test]
+fn the_count_goes_on_below_the_14_bits_beside_the_variant() {
+    let keys = many(&scripted::<UuidV8SqlServer>(), 100_000);
+    assert!(count(&keys[0]) < 1 << 21);
+    for (key, n) in keys.iter().zip(0..) {
+        assert_eq!(count(key), count(&keys[0]) + n);
+        assert_eq!(
+            UuidV8SqlServer::timestamp(key).unwrap().as_unix_millis(),
+            START
+        );
+    }
+    assert_eq!(descents(Comparison::SqlServer, &keys), 0);
+}
+
+#[test]
+fn order_holds_where_uuidnexts_test_of_it_does_not_look() {
+    // A full millisecond, a clock that stands, and one that steps back.
+    let generator = scripted::<UuidV8SqlServer>();
+    let mut keys = many(&generator, 5);
+    generator.reserve((1 << INDEX_BITS) - 10).unwrap();
+    keys.extend(many(&generator, 1_000));
+    for millis in [3, 2_000, 0, 1_999, 9_000] {
+        generator.clock().set_unix_millis(START + millis);
+        keys.extend(many(&generator, 100));
+    }
+    assert_eq!(descents(Comparison::SqlServer, &keys), 0);
+}
+
+#[test]
+fn a_step_back_beyond_the_policy_is_an_error() {
+    let policy = Policy {
+        rollback: Rollback::HoldThenError {
+            max: Duration::from_secs(1),
+        },
+        overflow: Overflow::Error,
+    };
+    let clock = ManualClock::at_unix_millis(START);
+    let generator = UuidV8SqlServerGenerator::new(clock, SeededEntropy::new(1), policy);
+    next(&generator);
+    generator.clock().set_unix_millis(START - 1_001);
+    assert!(generator.try_generate().unwrap_err().is_clock());
+}
+
+#[test]
+fn keys_are_uuids_of_version_8_to_the_uuid_crate() {
+    for key in many(&scripted::<UuidV8SqlServer>(), 1_000) {
+        assert_eq!(key.get_version(), Some(uuid::Version::Custom));
+        assert_eq!(key.get_variant(), uuid::Variant::RFC4122);
+    }
+}
+
+#[test]
+fn threads_share_one_order() {
+    let mut keys: Vec<Uuid> = thread::scope(|scope| {
+        let workers = [(); 4].map(|()| {
+            scope.spawn(|| {
+                let keys: Vec<_> = (0..20_000)
+                    .map(|_| UuidV8SqlServer::generate().into_raw())
+                    .collect();
+                assert_eq!(descents(Comparison::SqlServer, &keys), 0);
+                keys
+            })
+        });
+        workers.map(|worker| worker.join().unwrap()).concat()
+    });
+    keys.sort_by(UuidV8SqlServer::cmp);
+    assert_eq!(descents(Comparison::SqlServer, &keys), 0, "no key twice");
+}
+
+#[test]
+fn fields_that_do_not_fit_are_named() {
+    let parts = Parts {
+        custom_a: (1 << 48) - 1,
+        custom_b: 0xfff,
+        sequence: 0x3fff,
+        unix_ts_ms: (1 << 48) - 1,
+    };
+    let highest = UuidV8SqlServer::pack(parts).unwrap();
+    assert_eq!(highest.to_string(), "ffffffff-ffff-8fff-bfff-ffffffffffff");
+    assert_eq!(UuidV8SqlServer::unpack(&highest).unwrap(), parts);
+    let wrong = [
+        (
+            "custom_a",
+            Parts {
+                custom_a: 1 << 48,
+                ..parts
+            },
+        ),
+        (
+            "custom_b",
+            Parts {
+                custom_b: 0x1000,
+                ..parts
+            },
+        ),
+        (
+            "sequence",
+            Parts {
+                sequence: 0x4000,
+                ..parts
+            },
+        ),
+        (
+            "unix_ts_ms",
+            Parts {
+                unix_ts_ms: 1 << 48,
+                ..parts
+            },
+        ),
+    ];
+    for (field, parts) in wrong {
+        let error = UuidV8SqlServer::pack(parts).unwrap_err();
+        assert!(error.is_layout());
+        assert!(error.to_string().starts_with(field), "{error}");
+    }
+}
+
+#[test]
+fn a_likely_time_makes_the_scheme_likely() {
+    let inspect = |text: &str| UuidV8SqlServer::inspect(&text.parse().unwrap());
+    let inspection = inspect("66fb54f1-3cab-8620-8be0-016123485b40").unwrap();
+    assert_eq!(inspection.certainty, Certainty::Likely);
+    assert_eq!(inspection.counter, Some(0xbe0));
+    assert_eq!(inspection.version, Some(8));
+    // The RFC's own example of version 8 is of another layout.
+    let inspection = inspect("2489e9ad-2ee2-8e00-8ec9-32d5f69181c0").unwrap();
+    assert_eq!(inspection.certainty, Certainty::Possible);
+    let error = inspect("017f22e2-79b0-7cc3-98c4-dc0c0c07398f").unwrap_err();
+    assert!(error.is_layout());
+}
+
+#[test]
+fn one_seed_gives_the_same_keys_on_every_machine() {
+    let generator = scripted::<UuidV8SqlServer>();
+    let keys = [(); 2].map(|()| next(&generator).to_string());
+    assert_eq!(keys, FIXED);
+}
+
+const FIXED: [&str; 2] = [
+    "5586b23b-743d-8245-93fc-017f22e279b0",
+    "bba03bae-e393-8046-93fc-017f22e279b0",
+];
+
+proptest! {
+    #[test]
+    fn decoding_is_total(bits in any::<u128>()) {
+        let raw = Uuid::from_u128(bits);
+        prop_assert_eq!(UuidV8SqlServer::unpack(&raw).is_ok(), UuidV8SqlServer::check(&raw));
+        let v8 = uuid::Builder::from_custom_bytes(raw.into_bytes()).into_uuid();
+        let parts = UuidV8SqlServer::unpack(&v8).unwrap();
+        prop_assert_eq!(UuidV8SqlServer::pack(parts).unwrap(), v8);
+        prop_assert!(UuidV8SqlServer::inspect(&v8).is_ok());
+    }
+}
