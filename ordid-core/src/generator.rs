@@ -20,7 +20,7 @@ pub(crate) mod sync;
 mod with_high_water_mark;
 
 pub use lease::{Leasable, Lease};
-pub use ordered::{OrderedGenerator, Reserved, Slot, Slotted};
+pub use ordered::{DefaultNode, OrderedGenerator, Reserved, Slot, Slotted};
 #[cfg(all(feature = "std", not(loom)))]
 pub use process::{ProcessReserved, ProcessWide};
 #[cfg(feature = "std")]

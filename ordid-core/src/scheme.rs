@@ -14,6 +14,33 @@ macro_rules! generator_alias {
     };
 }
 
+/// Gives schemes a generator for the process: the system's clock, the default policy.
+macro_rules! process_wide {
+    ($($scheme:ty),+ $(,)?) => {
+        $(
+            #[cfg(all(feature = "std", not(loom)))]
+            impl crate::generator::ProcessWide for $scheme {
+                fn process_wide() -> &'static crate::generator::OrderedGenerator<
+                    Self,
+                    crate::clock::SystemClock,
+                    crate::entropy::ThreadEntropy,
+                > {
+                    static GENERATOR: crate::generator::OrderedGenerator<
+                        $scheme,
+                        crate::clock::SystemClock,
+                        crate::entropy::ThreadEntropy,
+                    > = crate::generator::OrderedGenerator::new(
+                        crate::clock::SystemClock,
+                        crate::entropy::ThreadEntropy,
+                        crate::generator::Policy::DEFAULT,
+                    );
+                    &GENERATOR
+                }
+            }
+        )+
+    };
+}
+
 mod anatomy;
 pub mod comb;
 pub mod compact;
@@ -57,8 +84,6 @@ pub use masked::UuidMask;
 pub use medo::Medo;
 pub use newid::NewId;
 pub use node::UuidNode;
-#[cfg(all(feature = "std", not(loom)))]
-pub use node::process::NodeReserved;
 pub use object_id::ObjectIdScheme;
 pub use ordered_text::{
     OrderedText22, OrderedText22Push, OrderedText22Time64, OrderedText22Time64Push, OrderedText32,

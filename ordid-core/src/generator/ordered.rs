@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::{
     Events, Generator, Lease, Policy, Rollback,
-    engine::{Cut, Engine, Slots},
+    engine::{Cut, Engine, Refusal, Slots},
     sync::const_unless_loom,
 };
 #[cfg(feature = "std")]
@@ -51,8 +51,26 @@ pub trait Slotted: Scheme {
     /// clock back, since they would repeat, and refuse to work in the child of a fork.
     const RENEWS: bool = true;
 
+    /// Whether what is drawn for a key tells it from all others of the same time, where the count
+    /// does not: what [`generate_at`](Generator::generate_at) needs.
+    fn is_drawn(node: Self::Node) -> bool {
+        let _ = node;
+        Self::RENEWS
+    }
+
     /// Puts the fields of a slot into their places.
     fn encode(slot: Slot<Self::Node>) -> Self::Raw;
+}
+
+/// A node that a generator can have without being given one.
+pub trait DefaultNode {
+    /// The node.
+    const DEFAULT: Self;
+}
+
+/// For schemes that need none.
+impl DefaultNode for () {
+    const DEFAULT: Self = ();
 }
 
 /// The fields of a key that a generator makes.
@@ -233,16 +251,17 @@ pub struct OrderedGenerator<S: Slotted, C, E> {
     process: u32,
 }
 
-impl<S: Slotted<Node = ()>, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
+impl<S: Slotted<Node: DefaultNode>, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     const_unless_loom! {
         /// Makes a generator of its own order.
         pub fn new(clock: C, entropy: E, policy: Policy) -> Self {
+            const { assert!(S::RENEWS, "a node that tells keys apart has no default") };
             Self {
                 engine: Engine::new(),
                 clock,
                 entropy,
                 policy,
-                node: (),
+                node: DefaultNode::DEFAULT,
                 process: 0,
             }
         }
@@ -541,18 +560,29 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
     }
 
     fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<S>, Error> {
-        if !S::RENEWS {
+        if !S::is_drawn(self.node) {
             return Err(Error::unsupported(alloc::format!(
-                "scheme {} makes no key for a given time: only its count tells keys of one time \
-                 apart; pack the parts of a key that is known to be free",
+                "this {} generator makes no key for a given time: little or nothing is drawn that \
+                 would tell it from others of that time; pack the parts of a key that is known to \
+                 be free",
                 S::NAME
             )));
         }
+        // The layout's whole time, of which the engine's state may hold less.
         let cut = cut_of::<S>();
-        let slot = cut
-            .at(timestamp, 0)
-            .map_err(|refusal| refusal.of_clock(cut, timestamp))?;
-        let (time, index) = cut.split(slot);
+        let last = (1 << S::TICK_BITS) - 1;
+        let ticks = match S::SCALE.ticks_at(timestamp.as_unix_millis(), 0) {
+            Some(ticks) if ticks <= last => ticks,
+            Some(_) => {
+                return Err(Error::new(ErrorKind::TimestampRange {
+                    millis: timestamp.as_unix_millis(),
+                    max_millis: S::SCALE.timestamp_at(last).as_unix_millis(),
+                }));
+            }
+            None => return Err(Refusal::BeforeEpoch.of_clock(cut, timestamp)),
+        };
+        let time = ticks >> S::FRACTION_BITS;
+        let index = (ticks & ((1 << S::FRACTION_BITS) - 1)) << cut.counter_bits();
         // Of its own randomness, all of it: the generator may be making keys of the same time.
         let fresh = |wanted: bool| {
             if wanted {
@@ -611,7 +641,7 @@ pub struct Reserved<'g, S: Slotted, C, E> {
 }
 
 #[cfg(feature = "std")]
-impl<S: Slotted<Node = ()>> Reserved<'static, S, SystemClock, ThreadEntropy> {
+impl<S: Slotted> Reserved<'static, S, SystemClock, ThreadEntropy> {
     /// Claims the rest anew although the policy's patience is at an end.
     pub(crate) fn claim_or_follow(&mut self) {
         self.slots = Some(self.generator.claim_or_follow(self.left as u64));

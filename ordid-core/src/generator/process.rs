@@ -1,7 +1,7 @@
 //! The process-wide generators: what [`KeyType::generate`](crate::KeyType::generate) asks.
 
 use super::{
-    Generator, OrderedGenerator, Reserved, Slotted,
+    DefaultNode, Generator, OrderedGenerator, Reserved, Slotted,
     ordered::{self, PIECE},
 };
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 
 /// A scheme with one generator for the process: the system's clock, the default policy, one strict
 /// order over all threads.
-pub trait ProcessWide: Slotted<Node = ()> {
+pub trait ProcessWide: Slotted<Node: DefaultNode> {
     /// Returns the generator.
     fn process_wide() -> &'static OrderedGenerator<Self, SystemClock, ThreadEntropy>;
 }
@@ -22,7 +22,7 @@ pub trait ProcessWide: Slotted<Node = ()> {
 #[derive(Debug)]
 pub struct ProcessReserved<S: Slotted>(Reserved<'static, S, SystemClock, ThreadEntropy>);
 
-impl<S: Slotted<Node = ()>> Iterator for ProcessReserved<S> {
+impl<S: Slotted> Iterator for ProcessReserved<S> {
     type Item = Generated<S>;
 
     /// # Panics
@@ -44,7 +44,7 @@ impl<S: Slotted<Node = ()>> Iterator for ProcessReserved<S> {
     }
 }
 
-impl<S: Slotted<Node = ()>> ExactSizeIterator for ProcessReserved<S> {}
+impl<S: Slotted> ExactSizeIterator for ProcessReserved<S> {}
 
 impl<S: ProcessWide> StaticScheme for S {
     type Reserved = ProcessReserved<S>;

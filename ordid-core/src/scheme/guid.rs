@@ -42,28 +42,11 @@ pub(super) fn certainty(moment: Moment) -> Certainty {
 /// The generator of a scheme, and the one for the process.
 macro_rules! generator {
     ($(#[$docs:meta])* $generator:ident: $scheme:ident) => {
-        $(#[$docs])*
-        #[cfg(feature = "std")]
-        pub type $generator<
-            C = $crate::clock::SystemClock,
-            E = $crate::entropy::ThreadEntropy,
-        > = $crate::generator::OrderedGenerator<$scheme, C, E>;
-
-        $(#[$docs])*
-        #[cfg(not(feature = "std"))]
-        pub type $generator<C, E> = $crate::generator::OrderedGenerator<$scheme, C, E>;
-
-        #[cfg(all(feature = "std", not(loom)))]
-        impl $crate::generator::ProcessWide for $scheme {
-            fn process_wide() -> &'static $generator {
-                static GENERATOR: $generator = $generator::new(
-                    $crate::clock::SystemClock,
-                    $crate::entropy::ThreadEntropy,
-                    $crate::generator::Policy::DEFAULT,
-                );
-                &GENERATOR
-            }
+        generator_alias! {
+            $(#[$docs])*
+            $generator<C, E> = $crate::generator::OrderedGenerator<$scheme, C, E>
         }
+        process_wide!($scheme);
     };
 }
 pub(super) use generator;

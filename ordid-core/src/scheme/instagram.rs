@@ -30,8 +30,6 @@
 
 use alloc::{format, string::String};
 
-#[cfg(feature = "std")]
-use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
     error::Error,
     generator::OrderedGenerator,
@@ -72,14 +70,11 @@ pub type Instagram = Snowflake<InstagramLayout>;
 /// A shard's number, below 8,192.
 pub type Shard = SnowflakeNode<InstagramLayout>;
 
-/// Makes Instagram's keys for a shard ([`with_node`](OrderedGenerator::with_node)), strictly rising
-/// over all threads that share it.
-#[cfg(feature = "std")]
-pub type InstagramGenerator<C = SystemClock, E = ThreadEntropy> = OrderedGenerator<Instagram, C, E>;
-
-/// As above with `std`; without it there are no defaults.
-#[cfg(not(feature = "std"))]
-pub type InstagramGenerator<C, E> = OrderedGenerator<Instagram, C, E>;
+generator_alias! {
+    /// Makes Instagram's keys for a shard ([`with_node`](OrderedGenerator::with_node)), strictly rising
+    /// over all threads that share it.
+    InstagramGenerator<C, E> = OrderedGenerator<Instagram, C, E>
+}
 
 /// Writes the statement that creates the original's function `next_id()` in a shard's schema of
 /// PostgreSQL, on a sequence of that schema.

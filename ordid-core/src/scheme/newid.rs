@@ -26,8 +26,6 @@ use core::cmp::Ordering;
 
 use uuid::Uuid;
 
-#[cfg(feature = "std")]
-use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
     clock::{Moment, TimeScale, Timestamp},
     error::Error,
@@ -197,31 +195,28 @@ impl TimeOrdered for NewId {
     }
 }
 
-/// Makes NewIds of one worker, strictly rising over all threads that share it.
-///
-/// # Example: a worker's key
-///
-/// ```
-/// # #[cfg(feature = "test-util")] {
-/// use ordid_core::{
-///     clock::ManualClock, entropy::SeededEntropy, generator::{Generator, Policy},
-///     scheme::newid::NewIdGenerator,
-/// };
-///
-/// let clock = ManualClock::at_unix_millis(1_645_557_742_000);
-/// let worker = [0x02, 0x42, 0xac, 0x11, 0x00, 0x02];
-/// let keys = NewIdGenerator::with_node(worker, clock, SeededEntropy::new(1), Policy::DEFAULT);
-/// let key = keys.try_generate()?.into_raw();
-/// assert_eq!(key.to_string(), "02420000-0002-ac11-eb00-08d9f638a666");
-/// # }
-/// # Ok::<(), ordid_core::Error>(())
-/// ```
-#[cfg(feature = "std")]
-pub type NewIdGenerator<C = SystemClock, E = ThreadEntropy> = OrderedGenerator<NewId, C, E>;
-
-/// As above with `std`; without it there are no defaults.
-#[cfg(not(feature = "std"))]
-pub type NewIdGenerator<C, E> = OrderedGenerator<NewId, C, E>;
+generator_alias! {
+    /// Makes NewIds of one worker, strictly rising over all threads that share it.
+    ///
+    /// # Example: a worker's key
+    ///
+    /// ```
+    /// # #[cfg(feature = "test-util")] {
+    /// use ordid_core::{
+    ///     clock::ManualClock, entropy::SeededEntropy, generator::{Generator, Policy},
+    ///     scheme::newid::NewIdGenerator,
+    /// };
+    ///
+    /// let clock = ManualClock::at_unix_millis(1_645_557_742_000);
+    /// let worker = [0x02, 0x42, 0xac, 0x11, 0x00, 0x02];
+    /// let keys = NewIdGenerator::with_node(worker, clock, SeededEntropy::new(1), Policy::DEFAULT);
+    /// let key = keys.try_generate()?.into_raw();
+    /// assert_eq!(key.to_string(), "02420000-0002-ac11-eb00-08d9f638a666");
+    /// # }
+    /// # Ok::<(), ordid_core::Error>(())
+    /// ```
+    NewIdGenerator<C, E> = OrderedGenerator<NewId, C, E>
+}
 
 #[cfg(test)]
 #[cfg(not(loom))]

@@ -5,6 +5,7 @@ use core::{fmt, hash::Hasher as _};
 use siphasher::sip::SipHasher24;
 
 use super::gregorian::to_number;
+use crate::generator::DefaultNode;
 
 /// The bit that no network card's address has: RFC 9562 section 6.10 asks it of every node that is
 /// not one. It is the lowest of the first octet.
@@ -23,10 +24,10 @@ const MULTICAST: u64 = 1 << 40;
 ///
 /// # Keys for a given time
 ///
-/// [`Generator::generate_at`](crate::generator::Generator::generate_at) draws random node and clock
-/// sequence anew for each key, since all keys for a millisecond get its first tick. Where the node
-/// is fixed, that leaves 14 bits: of 20 such keys *for one and the same millisecond*, two are equal
-/// once in a hundred times. Backfill with a random node.
+/// [`Generator::generate_at`](crate::generator::Generator::generate_at) draws node and clock sequence
+/// anew for each key, since all keys for a millisecond get its first tick. Where the node is fixed,
+/// that would leave 14 bits (of 20 such keys, two would be equal once in a hundred times), so it is
+/// refused: backfill with a random node.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct UuidNode(Option<u64>);
 
@@ -89,153 +90,9 @@ impl fmt::Debug for UuidNode {
     }
 }
 
-/// Process-wide generators of schemes with a [`UuidNode`], which is random.
-#[cfg(all(feature = "std", not(loom)))]
-pub(super) mod process {
-    use core::{convert::Infallible, marker::PhantomData};
-
-    use crate::{
-        clock::{TimeScale, Timestamp},
-        error::Error,
-        generator::{ProcessReserved, Slot, Slotted},
-        key::{Generated, Scheme, StaticScheme},
-        layout::Orders,
-        scheme::UuidNode,
-    };
-
-    /// The scheme `S` with a random node and no other, whose generators can be constants.
-    #[derive(Debug)]
-    pub(crate) struct RandomNode<S>(PhantomData<S>, Infallible);
-
-    impl<S: Slotted<Node = UuidNode>> Scheme for RandomNode<S> {
-        type Raw = S::Raw;
-
-        const NAME: &'static str = S::NAME;
-        const ORDERS: Orders = S::ORDERS;
-        const EXPECTED: &'static str = S::EXPECTED;
-
-        fn check(raw: &S::Raw) -> bool {
-            S::check(raw)
-        }
-
-        fn timestamp(raw: &S::Raw) -> Option<Timestamp> {
-            S::timestamp(raw)
-        }
-
-        fn cmp(left: &S::Raw, right: &S::Raw) -> core::cmp::Ordering {
-            S::cmp(left, right)
-        }
-    }
-
-    impl<S: Slotted<Node = UuidNode>> Slotted for RandomNode<S> {
-        type Node = ();
-
-        const SCALE: TimeScale = S::SCALE;
-        const TICK_BITS: u32 = S::TICK_BITS;
-        const INDEX_BITS: u32 = S::INDEX_BITS;
-        const FRACTION_BITS: u32 = S::FRACTION_BITS;
-        const SEED_BITS: u32 = S::SEED_BITS;
-        const RANDOM_BITS: u32 = S::RANDOM_BITS;
-        const IDENTITY: bool = S::IDENTITY;
-        const RENEWS: bool = S::RENEWS;
-
-        #[inline]
-        fn encode(slot: Slot<()>) -> S::Raw {
-            S::encode(Slot {
-                time: slot.time,
-                count: slot.count,
-                identity: slot.identity,
-                random: slot.random,
-                node: UuidNode::RANDOM,
-            })
-        }
-    }
-
-    #[inline]
-    pub(crate) fn named<S: Slotted<Node = UuidNode>>(
-        key: Generated<RandomNode<S>>,
-    ) -> Generated<S> {
-        Generated::new(key.into_raw())
-    }
-
-    /// Keys of a process-wide generator with a random node, claimed together.
-    #[derive(Debug)]
-    pub struct NodeReserved<S: Slotted<Node = UuidNode>>(ProcessReserved<RandomNode<S>>);
-
-    impl<S: Slotted<Node = UuidNode>> NodeReserved<S> {
-        pub(crate) fn claim(count: usize) -> Result<Self, Error>
-        where
-            RandomNode<S>: StaticScheme<Reserved = ProcessReserved<RandomNode<S>>>,
-        {
-            RandomNode::<S>::reserve(count).map(Self)
-        }
-    }
-
-    impl<S: Slotted<Node = UuidNode>> Iterator for NodeReserved<S> {
-        type Item = Generated<S>;
-
-        /// # Panics
-        ///
-        /// If the operating system has no entropy after a fork.
-        fn next(&mut self) -> Option<Generated<S>> {
-            self.0.next().map(named)
-        }
-
-        fn size_hint(&self) -> (usize, Option<usize>) {
-            self.0.size_hint()
-        }
-    }
-
-    impl<S: Slotted<Node = UuidNode>> ExactSizeIterator for NodeReserved<S> {}
-
-    /// Gives a scheme its process-wide generator.
-    macro_rules! process_wide_with_random_node {
-        ($scheme:ty) => {
-            const _: () = {
-                use $crate::{
-                    clock::{SystemClock, Timestamp},
-                    entropy::ThreadEntropy,
-                    error::Error,
-                    generator::{OrderedGenerator, Policy, ProcessWide},
-                    key::{Generated, StaticScheme},
-                    scheme::node::process::{NodeReserved, RandomNode, named},
-                };
-
-                type Random = RandomNode<$scheme>;
-
-                impl ProcessWide for Random {
-                    fn process_wide() -> &'static OrderedGenerator<Self, SystemClock, ThreadEntropy>
-                    {
-                        static GENERATOR: OrderedGenerator<Random, SystemClock, ThreadEntropy> =
-                            OrderedGenerator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
-                        &GENERATOR
-                    }
-                }
-
-                impl StaticScheme for $scheme {
-                    type Reserved = NodeReserved<Self>;
-
-                    #[inline]
-                    fn generate() -> Generated<Self> {
-                        named(Random::generate())
-                    }
-
-                    fn generate_at(timestamp: Timestamp) -> Result<Generated<Self>, Error> {
-                        Random::generate_at(timestamp).map(named)
-                    }
-
-                    fn fill_with(count: usize, mut put: impl FnMut(Generated<Self>)) {
-                        Random::fill_with(count, |key| put(named(key)));
-                    }
-
-                    fn reserve(count: usize) -> Result<NodeReserved<Self>, Error> {
-                        NodeReserved::claim(count)
-                    }
-                }
-            };
-        };
-    }
-    pub(crate) use process_wide_with_random_node;
+/// Random, so that there can be a generator for the process.
+impl DefaultNode for UuidNode {
+    const DEFAULT: Self = Self::RANDOM;
 }
 
 #[cfg(test)]

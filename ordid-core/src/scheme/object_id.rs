@@ -33,10 +33,6 @@
 //! `mongodb/specifications@92b3c0b`, `source/bson-objectid/objectid.md`;
 //! `source/bson-corpus/tests/oid.json`.
 
-#[cfg(all(feature = "std", not(loom)))]
-use crate::generator::{Policy, ProcessWide};
-#[cfg(feature = "std")]
-use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
@@ -212,23 +208,12 @@ impl TimeOrdered for ObjectIdScheme {
     }
 }
 
-/// Makes ObjectIds, strictly rising over all threads that share it.
-#[cfg(feature = "std")]
-pub type ObjectIdGenerator<C = SystemClock, E = ThreadEntropy> =
-    OrderedGenerator<ObjectIdScheme, C, E>;
-
-/// As above with `std`; without it there are no defaults.
-#[cfg(not(feature = "std"))]
-pub type ObjectIdGenerator<C, E> = OrderedGenerator<ObjectIdScheme, C, E>;
-
-#[cfg(all(feature = "std", not(loom)))]
-impl ProcessWide for ObjectIdScheme {
-    fn process_wide() -> &'static ObjectIdGenerator {
-        static GENERATOR: ObjectIdGenerator =
-            ObjectIdGenerator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
-        &GENERATOR
-    }
+generator_alias! {
+    /// Makes ObjectIds, strictly rising over all threads that share it.
+    ObjectIdGenerator<C, E> = OrderedGenerator<ObjectIdScheme, C, E>
 }
+
+process_wide!(ObjectIdScheme);
 
 /// `ObjectId` itself is a key type.
 impl KeyType for ObjectId {
@@ -259,6 +244,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::generator::Policy;
     use crate::{
         clock::ManualClock,
         entropy::SeededEntropy,

@@ -43,8 +43,6 @@ use core::{fmt, marker::PhantomData};
 
 use uuid::Uuid;
 
-#[cfg(all(feature = "std", not(loom)))]
-use crate::generator::{Policy, ProcessWide};
 #[cfg(feature = "std")]
 use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
@@ -405,25 +403,14 @@ pub type OrderedTextGenerator<S, C = SystemClock, E = ThreadEntropy> = OrderedGe
 #[cfg(not(feature = "std"))]
 pub type OrderedTextGenerator<S, C, E> = OrderedGenerator<S, C, E>;
 
-/// A generic scheme cannot have a static of its own; each of the six has.
-#[cfg(all(feature = "std", not(loom)))]
-macro_rules! process_wide {
-    ($($scheme:ty)+) => {
-        $(impl ProcessWide for $scheme {
-            fn process_wide() -> &'static OrderedTextGenerator<Self> {
-                static GENERATOR: OrderedTextGenerator<$scheme> =
-                    OrderedTextGenerator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
-                &GENERATOR
-            }
-        })+
-    };
-}
-
-#[cfg(all(feature = "std", not(loom)))]
+// A generic scheme cannot have a static of its own; each of the six has.
 process_wide! {
-    OrderedText22 OrderedText22Push
-    OrderedText22Time64 OrderedText22Time64Push
-    OrderedText32 OrderedText32Push
+    OrderedText22,
+    OrderedText22Push,
+    OrderedText22Time64,
+    OrderedText22Time64Push,
+    OrderedText32,
+    OrderedText32Push,
 }
 
 #[cfg(test)]

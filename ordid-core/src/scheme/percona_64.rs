@@ -30,8 +30,6 @@
 //!
 //! Percona, "UUIDs are Popular, but Bad for Performance", section "64-bit".
 
-#[cfg(feature = "std")]
-use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
@@ -148,14 +146,11 @@ impl TimeOrdered for Percona64 {
     }
 }
 
-/// Makes Percona's 64-bit keys for a node
-/// ([`with_node`](OrderedGenerator::with_node)), strictly rising over all threads that share it.
-#[cfg(feature = "std")]
-pub type Percona64Generator<C = SystemClock, E = ThreadEntropy> = OrderedGenerator<Percona64, C, E>;
-
-/// As above with `std`; without it there are no defaults.
-#[cfg(not(feature = "std"))]
-pub type Percona64Generator<C, E> = OrderedGenerator<Percona64, C, E>;
+generator_alias! {
+    /// Makes Percona's 64-bit keys for a node
+    /// ([`with_node`](OrderedGenerator::with_node)), strictly rising over all threads that share it.
+    Percona64Generator<C, E> = OrderedGenerator<Percona64, C, E>
+}
 
 #[cfg(test)]
 #[cfg(not(loom))]

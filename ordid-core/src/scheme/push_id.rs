@@ -23,10 +23,6 @@
 //! `firebase/firebase-js-sdk`, `packages/database/src/core/util/NextPushId.ts`; "The 2^120 Ways to
 //! Ensure Unique Identifiers", Firebase blog, 2015-02-11.
 
-#[cfg(all(feature = "std", not(loom)))]
-use crate::generator::{Policy, ProcessWide};
-#[cfg(feature = "std")]
-use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
@@ -116,23 +112,12 @@ impl TimeOrdered for FirebasePushId {
     }
 }
 
-/// Makes push ids, strictly rising over all threads that share it.
-#[cfg(feature = "std")]
-pub type PushIdGenerator<C = SystemClock, E = ThreadEntropy> =
-    OrderedGenerator<FirebasePushId, C, E>;
-
-/// As above with `std`; without it there are no defaults.
-#[cfg(not(feature = "std"))]
-pub type PushIdGenerator<C, E> = OrderedGenerator<FirebasePushId, C, E>;
-
-#[cfg(all(feature = "std", not(loom)))]
-impl ProcessWide for FirebasePushId {
-    fn process_wide() -> &'static PushIdGenerator {
-        static GENERATOR: PushIdGenerator =
-            PushIdGenerator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
-        &GENERATOR
-    }
+generator_alias! {
+    /// Makes push ids, strictly rising over all threads that share it.
+    PushIdGenerator<C, E> = OrderedGenerator<FirebasePushId, C, E>
 }
+
+process_wide!(FirebasePushId);
 
 #[cfg(test)]
 #[cfg(not(loom))]

@@ -39,10 +39,6 @@ use core::fmt;
 
 use uuid::Uuid;
 
-#[cfg(all(feature = "std", not(loom)))]
-use crate::generator::{Policy, ProcessWide};
-#[cfg(feature = "std")]
-use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
     clock::{TimeScale, Timestamp},
     error::{Error, ErrorKind},
@@ -229,22 +225,12 @@ impl TimeOrdered for Ulid {
     }
 }
 
-/// Makes ULIDs, strictly rising over all threads that share it.
-#[cfg(feature = "std")]
-pub type UlidGenerator<C = SystemClock, E = ThreadEntropy> = OrderedGenerator<Ulid, C, E>;
-
-/// As above with `std`; without it there are no defaults.
-#[cfg(not(feature = "std"))]
-pub type UlidGenerator<C, E> = OrderedGenerator<Ulid, C, E>;
-
-#[cfg(all(feature = "std", not(loom)))]
-impl ProcessWide for Ulid {
-    fn process_wide() -> &'static UlidGenerator {
-        static GENERATOR: UlidGenerator =
-            UlidGenerator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
-        &GENERATOR
-    }
+generator_alias! {
+    /// Makes ULIDs, strictly rising over all threads that share it.
+    UlidGenerator<C, E> = OrderedGenerator<Ulid, C, E>
 }
+
+process_wide!(Ulid);
 
 #[cfg(test)]
 #[cfg(not(loom))]

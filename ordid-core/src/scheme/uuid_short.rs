@@ -32,8 +32,6 @@
 //!
 //! MariaDB's manual, "`UUID_SHORT`"; OceanBase's manual, "`UUID_SHORT`" (samples).
 
-#[cfg(feature = "std")]
-use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
@@ -182,14 +180,11 @@ impl Layout for UuidShort {
     }
 }
 
-/// Makes keys in the layout of `UUID_SHORT()` for a server's number
-/// ([`with_node`](OrderedGenerator::with_node)), strictly rising over all threads that share it.
-#[cfg(feature = "std")]
-pub type UuidShortGenerator<C = SystemClock, E = ThreadEntropy> = OrderedGenerator<UuidShort, C, E>;
-
-/// As above with `std`; without it there are no defaults.
-#[cfg(not(feature = "std"))]
-pub type UuidShortGenerator<C, E> = OrderedGenerator<UuidShort, C, E>;
+generator_alias! {
+    /// Makes keys in the layout of `UUID_SHORT()` for a server's number
+    /// ([`with_node`](OrderedGenerator::with_node)), strictly rising over all threads that share it.
+    UuidShortGenerator<C, E> = OrderedGenerator<UuidShort, C, E>
+}
 
 #[cfg(test)]
 #[cfg(not(loom))]

@@ -32,8 +32,6 @@
 
 use uuid::{Uuid, Variant};
 
-#[cfg(feature = "std")]
-use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
@@ -87,6 +85,10 @@ impl Slotted for UuidV1Rearranged {
     const RANDOM_BITS: u32 = 0;
     const IDENTITY: bool = true;
 
+    fn is_drawn(node: UuidNode) -> bool {
+        node == UuidNode::RANDOM
+    }
+
     #[inline]
     fn encode(slot: Slot<UuidNode>) -> Uuid {
         let (ticks, low) = gregorian::halves_of(slot);
@@ -137,17 +139,12 @@ impl TimeOrdered for UuidV1Rearranged {
     }
 }
 
-/// Makes rearranged UUIDs of version 1, strictly rising over all threads that share it.
-#[cfg(feature = "std")]
-pub type UuidV1RearrangedGenerator<C = SystemClock, E = ThreadEntropy> =
-    OrderedGenerator<UuidV1Rearranged, C, E>;
+generator_alias! {
+    /// Makes rearranged UUIDs of version 1, strictly rising over all threads that share it.
+    UuidV1RearrangedGenerator<C, E> = OrderedGenerator<UuidV1Rearranged, C, E>
+}
 
-/// As above with `std`; without it there are no defaults.
-#[cfg(not(feature = "std"))]
-pub type UuidV1RearrangedGenerator<C, E> = OrderedGenerator<UuidV1Rearranged, C, E>;
-
-#[cfg(all(feature = "std", not(loom)))]
-super::node::process::process_wide_with_random_node!(UuidV1Rearranged);
+process_wide!(UuidV1Rearranged);
 
 #[cfg(test)]
 #[cfg(not(loom))]

@@ -433,23 +433,15 @@ impl<S: Clustered, C: Clock, E: Entropy> Generator for ClusteredGenerator<S, C, 
     }
 }
 
-/// Makes keys of the scheme `uuid_v4_clustered`.
-#[cfg(feature = "std")]
-pub type UuidV4ClusteredGenerator<C = SystemClock, E = ThreadEntropy> =
-    ClusteredGenerator<UuidV4Clustered, C, E>;
+generator_alias! {
+    /// Makes keys of the scheme `uuid_v4_clustered`.
+    UuidV4ClusteredGenerator<C, E> = ClusteredGenerator<UuidV4Clustered, C, E>
+}
 
-/// As above with `std`; without it there are no defaults.
-#[cfg(not(feature = "std"))]
-pub type UuidV4ClusteredGenerator<C, E> = ClusteredGenerator<UuidV4Clustered, C, E>;
-
-/// Makes keys of the scheme `uuid_v4_clustered_compat`.
-#[cfg(feature = "std")]
-pub type UuidV4ClusteredCompatGenerator<C = SystemClock, E = ThreadEntropy> =
-    ClusteredGenerator<UuidV4ClusteredCompat, C, E>;
-
-/// As above with `std`; without it there are no defaults.
-#[cfg(not(feature = "std"))]
-pub type UuidV4ClusteredCompatGenerator<C, E> = ClusteredGenerator<UuidV4ClusteredCompat, C, E>;
+generator_alias! {
+    /// Makes keys of the scheme `uuid_v4_clustered_compat`.
+    UuidV4ClusteredCompatGenerator<C, E> = ClusteredGenerator<UuidV4ClusteredCompat, C, E>
+}
 
 #[cfg(feature = "std")]
 super::random::process_wide_without_order!(

@@ -25,10 +25,6 @@
 
 use uuid::{Uuid, Variant};
 
-#[cfg(all(feature = "std", not(loom)))]
-use crate::generator::{Policy, ProcessWide};
-#[cfg(feature = "std")]
-use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
@@ -198,14 +194,7 @@ generator_alias! {
     UuidV7LocalGenerator<C, E> = Lease<UuidV7Generator<C, E>>
 }
 
-#[cfg(all(feature = "std", not(loom)))]
-impl ProcessWide for UuidV7 {
-    fn process_wide() -> &'static UuidV7Generator {
-        static GENERATOR: UuidV7Generator =
-            UuidV7Generator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
-        &GENERATOR
-    }
-}
+process_wide!(UuidV7);
 
 /// `Uuid` itself is a key type: it makes version 7, and holds any version.
 impl KeyType for Uuid {

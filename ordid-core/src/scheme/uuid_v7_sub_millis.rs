@@ -31,10 +31,6 @@
 
 use uuid::Uuid;
 
-#[cfg(all(feature = "std", not(loom)))]
-use crate::generator::{Policy, ProcessWide};
-#[cfg(feature = "std")]
-use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
@@ -171,14 +167,7 @@ generator_alias! {
     UuidV7SubMillisGenerator<C, E> = OrderedGenerator<UuidV7SubMillis, C, E>
 }
 
-#[cfg(all(feature = "std", not(loom)))]
-impl ProcessWide for UuidV7SubMillis {
-    fn process_wide() -> &'static UuidV7SubMillisGenerator {
-        static GENERATOR: UuidV7SubMillisGenerator =
-            UuidV7SubMillisGenerator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
-        &GENERATOR
-    }
-}
+process_wide!(UuidV7SubMillis);
 
 #[cfg(test)]
 #[cfg(not(loom))]
@@ -186,6 +175,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::generator::Policy;
     use crate::{clock::ManualClock, entropy::SeededEntropy, generator::Generator};
 
     const START: u64 = 1_645_557_742_000;

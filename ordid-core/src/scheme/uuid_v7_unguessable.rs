@@ -29,10 +29,6 @@
 
 use uuid::Uuid;
 
-#[cfg(all(feature = "std", not(loom)))]
-use crate::generator::{Policy, ProcessWide};
-#[cfg(feature = "std")]
-use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
@@ -149,14 +145,7 @@ generator_alias! {
     UuidV7UnguessableGenerator<C, E> = OrderedGenerator<UuidV7Unguessable, C, E>
 }
 
-#[cfg(all(feature = "std", not(loom)))]
-impl ProcessWide for UuidV7Unguessable {
-    fn process_wide() -> &'static UuidV7UnguessableGenerator {
-        static GENERATOR: UuidV7UnguessableGenerator =
-            UuidV7UnguessableGenerator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
-        &GENERATOR
-    }
-}
+process_wide!(UuidV7Unguessable);
 
 #[cfg(test)]
 #[cfg(not(loom))]
@@ -164,6 +153,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::generator::Policy;
     use crate::{
         clock::ManualClock,
         entropy::SeededEntropy,

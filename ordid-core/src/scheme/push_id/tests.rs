@@ -3,6 +3,7 @@ use core::fmt;
 use proptest::prelude::*;
 
 use super::*;
+use crate::generator::Policy;
 use crate::{
     clock::ManualClock,
     entropy::SeededEntropy,

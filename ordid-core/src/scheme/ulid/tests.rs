@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::generator::Policy;
 use crate::{
     clock::ManualClock,
     entropy::SeededEntropy,

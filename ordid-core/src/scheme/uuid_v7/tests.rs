@@ -249,6 +249,17 @@ fn a_policy_of_errors_is_an_error_not_a_panic() {
     assert_eq!(made, 1_048_576, "what was made before stays good");
 }
 
+/// The state of a generator ends in 2527, the layout in 10889.
+#[test]
+fn given_times_are_embedded_to_the_layouts_end() {
+    let keys = UuidV7Generator::new(SystemClock, crate::entropy::ThreadEntropy, Policy::DEFAULT);
+    for millis in [(1 << 44) - 1, 1 << 44, (1 << 48) - 1] {
+        let time = Timestamp::from_unix_millis(millis).unwrap();
+        let raw = keys.generate_at(time).unwrap().into_raw();
+        assert_eq!(UuidV7::timestamp(&raw), Some(time));
+    }
+}
+
 proptest! {
     #[test]
     fn any_parts_give_a_key_and_come_back(
