@@ -188,6 +188,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         ..of("snowflake", "Snowflake", "i64", "i64")
     },
     uuid("ulid", "Ulid"),
+    uuid("uuid_create_sequential", "UuidCreateSequential"),
     of("uuid_short", "UuidShort", "u64", "u64"),
     uuid("uuid_v1", "UuidV1"),
     uuid("uuid_v1_rearranged", "UuidV1Rearranged"),

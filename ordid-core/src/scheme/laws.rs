@@ -70,6 +70,13 @@ fn uuid_short() {
     counts::<super::UuidShort>(255);
 }
 
+/// It puts the node first, too.
+#[test]
+fn uuid_create_sequential() {
+    assert_eq!(super::UuidCreateSequential::NAME, "uuid_create_sequential");
+    counts::<super::UuidCreateSequential>(super::UuidNode::RANDOM);
+}
+
 fn obeys<S: Slotted + TimeOrdered>(node: S::Node) {
     counts::<S>(node);
     ranges_by_time_meet_without_overlap::<S>();
