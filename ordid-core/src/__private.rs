@@ -2,6 +2,7 @@
 
 use core::{any::Any, fmt};
 
+pub use alloc::borrow::Cow;
 pub use core::{
     any::TypeId,
     clone::Clone,
@@ -10,15 +11,16 @@ pub use core::{
     fmt::{Debug, Display, Formatter, Result as FmtResult},
     hash::{Hash, Hasher},
     marker::{Copy, Sized},
+    module_path,
     ops::FnMut,
     option::Option::{self, None, Some},
-    primitive::{bool, i64, str, u64},
+    primitive::{bool, i64, str, u64, usize},
     result::Result::{self, Err, Ok},
     str::FromStr,
 };
 
 pub use crate::{
-    Error,
+    __key_type_interop as key_type_interop, Error,
     entity::{Fields, KeyOf, OrderedKey, Parent, Sink},
     key::{
         Generated, Key192, KeyField, KeyType, ObjectId, PushId, RawKey, Scheme, TypedKey,
@@ -27,6 +29,36 @@ pub use crate::{
     scheme,
 };
 pub use uuid::Uuid;
+
+/// What [`key_type_interop!`] calls: other crates' traits, and the bodies of their functions.
+pub mod external {
+    #[cfg(feature = "arbitrary")]
+    pub use arbitrary::{Arbitrary, Result as ArbitraryResult, Unstructured};
+    #[cfg(feature = "proptest")]
+    pub use proptest::arbitrary::Arbitrary as ArbitraryStrategy;
+    #[cfg(feature = "schemars")]
+    pub use schemars::{JsonSchema, Schema, SchemaGenerator};
+    #[cfg(feature = "serde")]
+    pub use serde_core::{Deserialize, Deserializer, Serialize, Serializer};
+    #[cfg(feature = "utoipa")]
+    pub use utoipa::{
+        PartialSchema, ToSchema,
+        openapi::{RefOr, schema::Schema as OpenApiSchema},
+    };
+
+    #[cfg(feature = "arbitrary")]
+    pub use crate::external::arbitrary::{arbitrary, size_hint};
+    #[cfg(feature = "proptest")]
+    pub use crate::external::proptest::{KeyStrategy, strategy};
+    #[cfg(any(feature = "schemars", feature = "utoipa"))]
+    pub use crate::external::schema::schema_name;
+    #[cfg(feature = "schemars")]
+    pub use crate::external::schemars::{json_schema, schema_id};
+    #[cfg(feature = "serde")]
+    pub use crate::external::serde::{deserialize, serialize};
+    #[cfg(feature = "utoipa")]
+    pub use crate::external::utoipa::open_api_schema;
+}
 
 /// The raw key of a scheme, as the field of a key type: `S::Raw` and nothing else.
 ///

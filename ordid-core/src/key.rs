@@ -15,6 +15,7 @@ use crate::{
     layout::Orders,
 };
 
+mod form;
 mod integer;
 mod key192;
 mod object_id;
@@ -22,12 +23,29 @@ mod push_id;
 pub mod scatter;
 pub mod text;
 
+pub use form::{BinaryForm, TextForm};
 pub use key192::Key192;
 pub use object_id::ObjectId;
 pub use push_id::PushId;
 
 /// A plain key value, as schemes make it and columns store it.
 pub trait RawKey: Copy + Eq + Ord + Hash + fmt::Debug + Send + Sync + 'static {
+    /// The bytes of a key: an array, since all keys have as many.
+    type Bytes: Copy + Default + AsRef<[u8]> + AsMut<[u8]>;
+
+    /// What [`write_text`](Self::write_text) writes without a prefix.
+    const TEXT: TextForm;
+    /// What it writes after a prefix and its `_`, and alone for an empty prefix.
+    const SUFFIX: TextForm = Self::TEXT;
+    /// How formats that are not for people carry the key.
+    const BINARY: BinaryForm = BinaryForm::Bytes;
+
+    /// Returns the bytes in network order: the most significant first.
+    fn to_bytes(self) -> Self::Bytes;
+
+    /// Takes bytes in network order. Each value of them is a raw key.
+    fn from_bytes(bytes: Self::Bytes) -> Self;
+
     /// Writes the canonical text: without a prefix the raw key's own form; with one the TypeID form
     /// `prefix_suffix` where the key has 128 bits, and else prefix, `_` and the own form
     /// ([`text`]).
@@ -50,6 +68,22 @@ pub trait RawKey: Copy + Eq + Ord + Hash + fmt::Debug + Send + Sync + 'static {
 }
 
 impl RawKey for Uuid {
+    type Bytes = [u8; 16];
+
+    const TEXT: TextForm = TextForm::Format("uuid");
+    // 130 bits, of which the first two are zero.
+    const SUFFIX: TextForm = TextForm::Pattern("[0-7][0-9a-hjkmnp-tv-z]{25}");
+
+    #[inline]
+    fn to_bytes(self) -> [u8; 16] {
+        self.into_bytes()
+    }
+
+    #[inline]
+    fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self::from_bytes(bytes)
+    }
+
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match prefix {
             None => f.pad(self.hyphenated().encode_lower(&mut Uuid::encode_buffer())),
@@ -97,8 +131,33 @@ pub trait Scheme: Sized + 'static {
     /// What [`check`](Self::check) wants, for error messages: `version 7 and variant RFC 9562`.
     const EXPECTED: &'static str;
 
+    /// What [`write_text`](Self::write_text) writes without a prefix.
+    const TEXT: TextForm = <Self::Raw as RawKey>::TEXT;
+
+    /// What it writes after a prefix and its `_`, and alone for an empty prefix.
+    const SUFFIX: TextForm = <Self::Raw as RawKey>::SUFFIX;
+
     /// Returns whether the raw value can be of this scheme (version and variant).
     fn check(raw: &Self::Raw) -> bool;
+
+    /// Makes a key of the scheme of any raw value: the same where it [checks](Self::check), otherwise
+    /// one that differs in the bits that the scheme fixes, and in no others.
+    ///
+    /// It is for tests that need keys of arbitrary bits. A scheme whose check refuses values has to
+    /// have its own; without it those values are dropped.
+    ///
+    /// # Example: version and variant
+    ///
+    /// ```
+    /// use ordid_core::{Scheme, scheme::UuidV7, uuid::Uuid};
+    ///
+    /// let key = UuidV7::coerce(Uuid::max());
+    /// assert_eq!(key.to_string(), "ffffffff-ffff-7fff-bfff-ffffffffffff");
+    /// assert_eq!(UuidV7::coerce(key), key);
+    /// ```
+    fn coerce(raw: Self::Raw) -> Self::Raw {
+        raw
+    }
 
     /// Returns the time in the key, if the scheme embeds one.
     fn timestamp(raw: &Self::Raw) -> Option<Timestamp>;

@@ -20,6 +20,18 @@
 //! assert!(UuidV7::check(&first));
 //! ```
 //!
+//! # Features
+//!
+//! - `std` (on by default): the system's clocks and entropy, and the process-wide generators. Without
+//!   it: `alloc`, 64-bit atomics, and a clock and entropy of your own.
+//! - `unit-of-work`: the plan of a unit of work; costs petgraph.
+//! - `tsc`: a clock that reads the processor's time-stamp counter.
+//! - `tracing`, `metrics`: an event, a counter, where a generator's policy acts.
+//! - `test-util`: a clock and an entropy source for tests.
+//! - `serde`, `schemars`, `utoipa`, `arbitrary`, `proptest`: the traits of these crates for key types
+//!   that `#[derive(KeyType)]` makes, and for no others. What such a library has to know of a raw key or a
+//!   scheme is said without it: [`RawKey::to_bytes`], [`Scheme::TEXT`], [`Scheme::coerce`].
+//!
 //! # Minimum supported Rust version
 //!
 //! 1.89, as `uuid`; it moves in minor releases.
@@ -36,6 +48,7 @@ pub mod clock;
 pub mod entity;
 pub mod entropy;
 mod error;
+mod external;
 pub mod generator;
 pub mod high_water;
 pub mod key;

@@ -11,7 +11,7 @@
 use alloc::{format, string::String};
 use core::fmt;
 
-use super::{RawKey, text::excerpt};
+use super::{BinaryForm, RawKey, TextForm, text::excerpt};
 use crate::error::Error;
 
 /// Length of the longest prefix.
@@ -68,8 +68,21 @@ pub(super) fn strip_prefix<'t>(
 }
 
 macro_rules! integer {
-    ($integer:ident, $expected:literal, $is_canonical:expr) => {
+    ($integer:ident, $form:ident, $pattern:literal, $expected:literal, $is_canonical:expr) => {
         impl RawKey for $integer {
+            type Bytes = [u8; 8];
+
+            const TEXT: TextForm = TextForm::Pattern($pattern);
+            const BINARY: BinaryForm = BinaryForm::$form;
+
+            fn to_bytes(self) -> [u8; 8] {
+                self.to_be_bytes()
+            }
+
+            fn from_bytes(bytes: [u8; 8]) -> Self {
+                Self::from_be_bytes(bytes)
+            }
+
             fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let mut digits = Digits::new();
                 digits.push(self)?;
@@ -104,6 +117,8 @@ macro_rules! integer {
 
 integer!(
     i64,
+    I64,
+    "(0|-?[1-9][0-9]{0,18})",
     "a decimal number up to 9223372036854775807",
     |text| match text {
         [b'-', rest @ ..] => rest != b"0" && is_canonical(rest),
@@ -112,6 +127,8 @@ integer!(
 );
 integer!(
     u64,
+    U64,
+    "(0|[1-9][0-9]{0,19})",
     "a decimal number up to 18446744073709551615",
     is_canonical
 );

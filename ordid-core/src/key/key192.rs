@@ -4,7 +4,7 @@ use alloc::{format, string::String};
 use core::{fmt, str::FromStr};
 
 use super::{
-    RawKey,
+    RawKey, TextForm,
     text::{self, ORDERED_32, Tilde},
 };
 use crate::error::Error;
@@ -49,6 +49,18 @@ impl Key192 {
 }
 
 impl RawKey for Key192 {
+    type Bytes = [u8; 24];
+
+    const TEXT: TextForm = TextForm::Pattern("[0-9A-Z_a-z~]{32}");
+
+    fn to_bytes(self) -> [u8; 24] {
+        self.0
+    }
+
+    fn from_bytes(bytes: [u8; 24]) -> Self {
+        Self(bytes)
+    }
+
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_text_in::<Tilde>(prefix, f)
     }

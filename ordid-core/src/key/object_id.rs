@@ -6,7 +6,7 @@ use core::{fmt, str::FromStr};
 use data_encoding::HEXLOWER;
 
 use super::{
-    RawKey,
+    RawKey, TextForm,
     integer::{strip_prefix, write_prefixed},
     text::excerpt,
 };
@@ -51,6 +51,18 @@ impl ObjectId {
 }
 
 impl RawKey for ObjectId {
+    type Bytes = [u8; 12];
+
+    const TEXT: TextForm = TextForm::Pattern("[0-9a-f]{24}");
+
+    fn to_bytes(self) -> [u8; 12] {
+        self.0
+    }
+
+    fn from_bytes(bytes: [u8; 12]) -> Self {
+        Self(bytes)
+    }
+
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut digits = [0; DIGITS];
         HEXLOWER.encode_mut(&self.0, &mut digits);

@@ -4,7 +4,7 @@ use alloc::{format, string::String};
 use core::{fmt, str::FromStr};
 
 use super::{
-    RawKey,
+    RawKey, TextForm,
     text::{self, PUSH_ID, Push},
 };
 use crate::{
@@ -91,6 +91,18 @@ impl PushId {
 }
 
 impl RawKey for PushId {
+    type Bytes = [u8; 15];
+
+    const TEXT: TextForm = TextForm::Pattern("[-0-9A-Z_a-z]{20}");
+
+    fn to_bytes(self) -> [u8; 15] {
+        self.0
+    }
+
+    fn from_bytes(bytes: [u8; 15]) -> Self {
+        Self(bytes)
+    }
+
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         text::write_prefixed(prefix, &self.text(), f)
     }

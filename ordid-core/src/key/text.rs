@@ -25,6 +25,7 @@ use data_encoding::Encoding;
 use data_encoding_macro::new_encoding;
 use uuid::Uuid;
 
+use super::TextForm;
 use crate::error::Error;
 
 /// Length of a TypeID's suffix, and of a ULID.
@@ -51,6 +52,10 @@ const BASE32_UPPER: Encoding = new_encoding! { symbols: "0123456789ABCDEFGHJKMNP
 pub trait Alphabet: sealed::Codec + fmt::Debug + Send + Sync + 'static {
     /// The characters, for messages: `0-9, A-Z, _, a-z, ~`.
     const CHARACTERS: &'static str;
+    /// 16 bytes.
+    const TEXT_22: TextForm;
+    /// 24 bytes.
+    const TEXT_32: TextForm;
 }
 
 /// `0-9`, `A-Z`, `_`, `a-z`, `~`: nothing that a URL or a shell would take for its own, and no `-`
@@ -64,10 +69,14 @@ pub enum Push {}
 
 impl Alphabet for Tilde {
     const CHARACTERS: &'static str = "0-9, A-Z, _, a-z, ~";
+    const TEXT_22: TextForm = TextForm::Pattern("[0-9A-Z_a-z~]{22}");
+    const TEXT_32: TextForm = TextForm::Pattern("[0-9A-Z_a-z~]{32}");
 }
 
 impl Alphabet for Push {
     const CHARACTERS: &'static str = "-, 0-9, A-Z, _, a-z";
+    const TEXT_22: TextForm = TextForm::Pattern("[-0-9A-Z_a-z]{22}");
+    const TEXT_32: TextForm = TextForm::Pattern("[-0-9A-Z_a-z]{32}");
 }
 
 pub(crate) mod sealed {

@@ -3,6 +3,8 @@
 
 use core::fmt;
 
+use uuid::Uuid;
+
 use crate::{
     clock::{Moment, TimeScale, Timestamp},
     error::{Error, ErrorKind},
@@ -116,6 +118,14 @@ pub(crate) fn fits<S: Scheme>(
         return Err(Error::field(S::NAME, field, value, bits));
     }
     Ok(())
+}
+
+/// [`Scheme::coerce`] of UUIDs: sets the version, and the variant of RFC 9562.
+pub(crate) fn with_version(raw: Uuid, version: u8) -> Uuid {
+    let mut bytes = raw.into_bytes();
+    bytes[6] = version << 4 | bytes[6] & 0x0f;
+    bytes[8] = 0x80 | bytes[8] & 0x3f;
+    Uuid::from_bytes(bytes)
 }
 
 /// The error of a time that a layout has no tick for.

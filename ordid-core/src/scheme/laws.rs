@@ -6,7 +6,7 @@ use crate::{
     clock::{ManualClock, Timestamp},
     entropy::SeededEntropy,
     generator::{Generator, OrderedGenerator, Overflow, Policy, Rollback, Slotted},
-    key::{Generated, Scheme},
+    key::{Generated, RawKey, Scheme},
     layout::Comparison,
     scheme::{Layout, TimeOrdered, snowflake},
 };
@@ -86,6 +86,7 @@ fn obeys<S: Slotted + TimeOrdered>(node: S::Node) {
 /// What holds also where keys are not ordered by time over all nodes.
 fn counts<S: Slotted + Layout>(node: S::Node) {
     keys_rise_and_come_apart::<S>(node);
+    any_bits_make_a_key::<S>(node);
     keys_rise_while_the_clock_is_held::<S>(node);
     a_step_back_beyond_the_bound_is_an_error::<S>(node);
     one_seed_gives_the_same_keys::<S>(node);
@@ -169,6 +170,32 @@ fn keys_rise_and_come_apart<S: Slotted + Layout>(node: S::Node) {
         let text = Text::<S>(*raw).to_string();
         assert_eq!(S::parse_text(None, &text).unwrap(), *raw);
     }
+}
+
+fn any_bits_make_a_key<S: Slotted>(node: S::Node) {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for fill in 0..1_000_u32 {
+        let mut bytes = <S::Raw as RawKey>::Bytes::default();
+        for byte in bytes.as_mut() {
+            // Marsaglia's xorshift64, and before it the extremes.
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            *byte = match fill {
+                0 => 0,
+                1 => 0xff,
+                _ => state.to_be_bytes()[0],
+            };
+        }
+        let raw = <S::Raw as RawKey>::from_bytes(bytes);
+        assert_eq!(raw.to_bytes().as_ref(), bytes.as_ref());
+        let key = S::coerce(raw);
+        assert!(S::check(&key), "{} makes {key:?} of {raw:?}", S::NAME);
+        assert_eq!(S::coerce(key), key);
+    }
+    let made = scripted::<S>(node, 7, Policy::DEFAULT).try_generate();
+    let made = made.unwrap().into_raw();
+    assert_eq!(S::coerce(made), made);
 }
 
 fn keys_rise_while_the_clock_is_held<S: Slotted>(node: S::Node) {

@@ -45,6 +45,13 @@ impl Scheme for Medo {
         bytes[7] >> 4 == 7 && bytes[8] >> 6 == 0b10
     }
 
+    fn coerce(raw: Uuid) -> Uuid {
+        let mut bytes = raw.into_bytes();
+        bytes[7] = 0x70 | bytes[7] & 0x0f;
+        bytes[8] = 0x80 | bytes[8] & 0x3f;
+        Uuid::from_bytes(bytes)
+    }
+
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         Self::check(raw).then(|| {
             let (_, low) = raw.as_u64_pair();

@@ -50,7 +50,7 @@ use crate::{
     error::Error,
     generator::{OrderedGenerator, Slot, Slotted},
     key::{
-        Key192, RawKey as _, RisesAsBytes, Scheme,
+        Key192, RawKey as _, RisesAsBytes, Scheme, TextForm,
         text::{self, Alphabet, Push, Tilde},
     },
     layout::Orders,
@@ -114,6 +114,8 @@ impl<A: Alphabet> Scheme for Text22<A> {
     const ORDERS: Orders = Orders::BYTES;
     const EXPECTED: &'static str = "48 bits of milliseconds and 80 random bits";
 
+    const TEXT: TextForm = A::TEXT_22;
+
     fn check(_: &Uuid) -> bool {
         true
     }
@@ -138,6 +140,8 @@ impl<A: Alphabet> Scheme for Text22Time64<A> {
     const NAME: &'static str = A::SCHEMES[1];
     const ORDERS: Orders = Orders::BYTES;
     const EXPECTED: &'static str = "64 bits of milliseconds and 64 random bits";
+
+    const TEXT: TextForm = A::TEXT_22;
 
     fn check(_: &Uuid) -> bool {
         true
@@ -164,6 +168,9 @@ impl<A: Alphabet> Scheme for Text32<A> {
     const NAME: &'static str = A::SCHEMES[2];
     const ORDERS: Orders = Orders::BYTES;
     const EXPECTED: &'static str = "64 bits of milliseconds and 128 random bits";
+
+    const TEXT: TextForm = A::TEXT_32;
+    const SUFFIX: TextForm = Self::TEXT;
 
     fn check(_: &Key192) -> bool {
         true

@@ -201,6 +201,11 @@ impl<L: SnowflakeLayout> Scheme for Snowflake<L> {
         raw.cast_unsigned() >> Self::BITS == 0
     }
 
+    fn coerce(raw: i64) -> i64 {
+        // At most 63 bits, so the sign bit is not among them.
+        raw & (i64::MAX >> (63 - Self::BITS))
+    }
+
     fn timestamp(raw: &i64) -> Option<Timestamp> {
         let parts = Self::unpack(raw).ok()?;
         Self::SCALE.moment_at(parts.time).timestamp()

@@ -43,7 +43,7 @@ use crate::{
     clock::{TimeScale, Timestamp},
     error::{Error, ErrorKind},
     generator::{OrderedGenerator, Slot, Slotted},
-    key::{Generated, RawKey as _, RisesAsBytes, Scheme, text},
+    key::{Generated, RawKey as _, RisesAsBytes, Scheme, TextForm, text},
     layout::Orders,
     scheme::{
         UuidV7,
@@ -138,6 +138,8 @@ impl Scheme for Ulid {
     const NAME: &'static str = "ulid";
     const ORDERS: Orders = Orders::BYTES;
     const EXPECTED: &'static str = "48 bits of milliseconds and 80 random bits";
+
+    const TEXT: TextForm = TextForm::Pattern("[0-7][0-9A-HJKMNP-TV-Z]{25}");
 
     fn check(_: &Uuid) -> bool {
         true

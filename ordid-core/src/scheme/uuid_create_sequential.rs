@@ -66,6 +66,10 @@ impl Scheme for UuidCreateSequential {
         UuidV1::check(&swapped(raw))
     }
 
+    fn coerce(raw: Uuid) -> Uuid {
+        swapped(&UuidV1::coerce(swapped(&raw)))
+    }
+
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         UuidV1::timestamp(&swapped(raw))
     }

@@ -49,7 +49,7 @@ use crate::{
     layout::Orders,
     scheme::{
         UuidNode,
-        anatomy::{Inspection, Layout, TimeOrdered, not_of},
+        anatomy::{Inspection, Layout, TimeOrdered, not_of, with_version},
         gregorian,
     },
 };
@@ -71,6 +71,10 @@ impl Scheme for UuidV1 {
 
     fn check(raw: &Uuid) -> bool {
         raw.get_version_num() == 1 && raw.get_variant() == Variant::RFC4122
+    }
+
+    fn coerce(raw: Uuid) -> Uuid {
+        with_version(raw, 1)
     }
 
     /// Returns `None` for times before 1970 as well.

@@ -64,6 +64,13 @@ impl Scheme for UuidV1Rearranged {
         raw.get_version_num() == 6 && raw.get_variant() == Variant::Future
     }
 
+    fn coerce(raw: Uuid) -> Uuid {
+        let mut bytes = raw.into_bytes();
+        bytes[6] = 0x60 | bytes[6] & 0x0f;
+        bytes[8] |= 0xe0;
+        Uuid::from_bytes(bytes)
+    }
+
     /// Returns `None` for times before 1970 as well.
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         let parts = Self::unpack(raw).ok()?;

@@ -42,7 +42,7 @@ use crate::{
     key::Scheme,
     layout::Orders,
     scheme::{
-        anatomy::{Certainty, Inspection, Layout, fits, not_of},
+        anatomy::{Certainty, Inspection, Layout, fits, not_of, with_version},
         random::{Random, RandomGenerator},
     },
 };
@@ -60,6 +60,10 @@ impl Scheme for UuidV4 {
 
     fn check(raw: &Uuid) -> bool {
         raw.get_version_num() == 4 && raw.get_variant() == Variant::RFC4122
+    }
+
+    fn coerce(raw: Uuid) -> Uuid {
+        with_version(raw, 4)
     }
 
     fn timestamp(_: &Uuid) -> Option<Timestamp> {

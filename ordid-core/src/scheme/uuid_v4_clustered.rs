@@ -83,6 +83,10 @@ impl Scheme for UuidV4Clustered {
         UuidV4::check(raw)
     }
 
+    fn coerce(raw: Uuid) -> Uuid {
+        UuidV4::coerce(raw)
+    }
+
     fn timestamp(_: &Uuid) -> Option<Timestamp> {
         None
     }
@@ -101,6 +105,12 @@ impl Scheme for UuidV4ClusteredCompat {
 
     fn check(raw: &Uuid) -> bool {
         raw.get_version_num() == 4
+    }
+
+    fn coerce(raw: Uuid) -> Uuid {
+        let mut bytes = raw.into_bytes();
+        bytes[6] = 0x40 | bytes[6] & 0x0f;
+        Uuid::from_bytes(bytes)
     }
 
     fn timestamp(_: &Uuid) -> Option<Timestamp> {

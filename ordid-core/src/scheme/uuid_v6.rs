@@ -39,7 +39,7 @@ use crate::{
     layout::{Comparison, Orders},
     scheme::{
         UuidNode,
-        anatomy::{Inspection, Layout, TimeOrdered, not_of},
+        anatomy::{Inspection, Layout, TimeOrdered, not_of, with_version},
         gregorian,
     },
 };
@@ -61,6 +61,10 @@ impl Scheme for UuidV6 {
 
     fn check(raw: &Uuid) -> bool {
         raw.get_version_num() == 6 && raw.get_variant() == Variant::RFC4122
+    }
+
+    fn coerce(raw: Uuid) -> Uuid {
+        with_version(raw, 6)
     }
 
     /// Returns `None` for times before 1970 as well.

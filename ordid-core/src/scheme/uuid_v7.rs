@@ -31,7 +31,7 @@ use crate::{
     generator::{Lease, OrderedGenerator, Slot, Slotted},
     key::{Generated, KeyType, RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::{Comparison, Orders},
-    scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits, not_of},
+    scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits, not_of, with_version},
 };
 
 /// Lower bits of the counter, beside the variant.
@@ -50,6 +50,10 @@ impl Scheme for UuidV7 {
 
     fn check(raw: &Uuid) -> bool {
         raw.get_version_num() == 7 && raw.get_variant() == Variant::RFC4122
+    }
+
+    fn coerce(raw: Uuid) -> Uuid {
+        with_version(raw, 7)
     }
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {

@@ -59,6 +59,10 @@ impl Scheme for UuidV7Unguessable {
         UuidV7::check(raw)
     }
 
+    fn coerce(raw: Uuid) -> Uuid {
+        UuidV7::coerce(raw)
+    }
+
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         UuidV7::timestamp(raw)
     }

@@ -46,7 +46,7 @@ use crate::{
         along::{Along, Fixed},
     },
     scheme::{
-        anatomy::{Inspection, Layout, TimeOrdered, fits, not_of},
+        anatomy::{Inspection, Layout, TimeOrdered, fits, not_of, with_version},
         guid::{self, COUNT_BITS, INDEX_BITS, SEED_BITS, generator},
     },
 };
@@ -66,6 +66,10 @@ impl Scheme for UuidV8SqlServer {
 
     fn check(raw: &Uuid) -> bool {
         guid::is_rfc(raw, 8)
+    }
+
+    fn coerce(raw: Uuid) -> Uuid {
+        with_version(raw, 8)
     }
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {

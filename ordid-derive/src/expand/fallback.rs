@@ -69,6 +69,8 @@ pub(super) fn key_type(model: &KeyType<'_>) -> TokenStream {
             }
         }
 
+        #private::key_type_interop! { #ident }
+
         #(#forwards)*
     }
 }

@@ -27,6 +27,7 @@ pub(super) fn expand(model: &KeyType<'_>, raw: &Type) -> TokenStream {
         #prefix_check
         #key_type
         #std_impls
+        #private::key_type_interop! { #ident }
         #(#forwards)*
     }
 }

@@ -124,4 +124,7 @@ const _: () = {
             __key.0
         }
     }
+    ::ordid::__private::key_type_interop! {
+        OrderId
+    }
 };

@@ -109,4 +109,7 @@ const _: () = {
             loop {}
         }
     }
+    ::ordid::__private::key_type_interop! {
+        OrderId
+    }
 };

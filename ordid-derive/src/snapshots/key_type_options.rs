@@ -127,6 +127,9 @@ const _: () = {
             __key.0
         }
     }
+    keys::__private::key_type_interop! {
+        OrderId
+    }
     ::ordid_sqlx::engine::postgres! {
         OrderId, keys::__private::scheme::UuidV7, uuid
     }

@@ -124,6 +124,9 @@ const _: () = {
             __key.0
         }
     }
+    ::ordid::__private::key_type_interop! {
+        OrderId
+    }
     ::ordid_sqlx::engine::all! {
         OrderId, ::ordid::__private::scheme::UuidV7
     }

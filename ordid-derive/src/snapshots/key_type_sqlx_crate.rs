@@ -124,6 +124,9 @@ const _: () = {
             __key.0
         }
     }
+    ::ordid::__private::key_type_interop! {
+        OrderId
+    }
     storage::ordid_sqlx::engine::mysql! {
         OrderId, ::ordid::__private::scheme::UuidV7, mariadb_uuid
     }

@@ -46,7 +46,7 @@ use crate::{
     key::{RisesInMariaDbUuid, Scheme},
     layout::{Comparison, Orders},
     scheme::{
-        anatomy::{Certainty, Inspection, Layout, TimeOrdered, not_of, out_of_time},
+        anatomy::{Certainty, Inspection, Layout, TimeOrdered, not_of, out_of_time, with_version},
         guid::{self, INDEX_BITS, SEED_BITS, generator},
     },
 };
@@ -248,6 +248,10 @@ macro_rules! comb {
 
             fn check(raw: &Uuid) -> bool {
                 guid::is_rfc(raw, 4)
+            }
+
+            fn coerce(raw: Uuid) -> Uuid {
+                with_version(raw, 4)
             }
 
             fn timestamp(raw: &Uuid) -> Option<Timestamp> {

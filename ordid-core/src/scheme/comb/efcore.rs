@@ -60,6 +60,12 @@ impl Scheme for CombEfCore {
         raw.get_version_num() == 4
     }
 
+    fn coerce(raw: Uuid) -> Uuid {
+        let mut bytes = raw.into_bytes();
+        bytes[6] = 0x40 | bytes[6] & 0x0f;
+        Uuid::from_bytes(bytes)
+    }
+
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         Self::check(raw)
             .then(|| EfCoreParts::of(raw).moment().timestamp())

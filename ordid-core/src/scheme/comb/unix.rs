@@ -38,7 +38,7 @@ use crate::{
         along::{Along, Fixed},
     },
     scheme::{
-        anatomy::{Inspection, Layout, TimeOrdered, fits, not_of},
+        anatomy::{Inspection, Layout, TimeOrdered, fits, not_of, with_version},
         guid::{self, COUNT_BITS, INDEX_BITS, SEED_BITS, generator},
     },
 };
@@ -125,6 +125,10 @@ macro_rules! comb {
 
             fn check(raw: &Uuid) -> bool {
                 guid::is_rfc(raw, 4)
+            }
+
+            fn coerce(raw: Uuid) -> Uuid {
+                with_version(raw, 4)
             }
 
             fn timestamp(raw: &Uuid) -> Option<Timestamp> {

@@ -1,0 +1,428 @@
+//! Key types in serde, schemars, utoipa, arbitrary and proptest.
+
+use std::{collections::BTreeMap, fmt::Debug};
+
+use arbitrary::{Arbitrary as _, Unstructured};
+use ordid::{KeyType, Scheme};
+use proptest::{
+    prelude::any,
+    strategy::{Strategy, ValueTree},
+    test_runner::{TestError, TestRunner},
+};
+use schemars::{JsonSchema, schema_for};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use utoipa::{IntoParams, OpenApi, PartialSchema, ToSchema, openapi};
+use uuid::Uuid;
+
+#[derive(KeyType)]
+#[ordid(prefix = "cus")]
+struct CustomerId(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7_unguessable, prefix = "ord")]
+struct OrderId(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7_sub_millis, prefix = "")]
+struct BareId(Uuid);
+
+#[derive(KeyType)]
+struct PlainId(Uuid);
+
+#[derive(Serialize, Deserialize, JsonSchema, ToSchema, Debug, Clone, PartialEq)]
+struct Order {
+    id: OrderId,
+    customer: Option<CustomerId>,
+    lines: Vec<PlainId>,
+    by_key: BTreeMap<BareId, PlainId>,
+}
+
+/// The TypeID specification's own vector, `spec/valid.json`, "valid-uuidv7".
+const UUID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
+const SUFFIX: &str = "01h455vb4pex5vsknk084sn02q";
+
+fn raw() -> Uuid {
+    UUID.parse().expect("a UUID")
+}
+
+fn key<K: KeyType<Raw = Uuid>>() -> K {
+    K::from_raw(raw()).expect("version 7")
+}
+
+fn order() -> Order {
+    Order {
+        id: key(),
+        customer: Some(key()),
+        lines: vec![key(), key()],
+        by_key: BTreeMap::from([(key(), key())]),
+    }
+}
+
+fn to_cbor(value: impl Serialize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    ciborium::into_writer(&value, &mut bytes).expect("a vector takes all");
+    bytes
+}
+
+fn of_cbor<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    ciborium::from_reader(bytes).map_err(|error| error.to_string())
+}
+
+fn json_error<T: DeserializeOwned + Debug>(value: Value) -> String {
+    serde_json::from_value::<T>(value)
+        .expect_err("not a key")
+        .to_string()
+}
+
+#[test]
+fn json_has_the_canonical_text() {
+    let json = json!({
+        "id": format!("ord_{SUFFIX}"),
+        "customer": format!("cus_{SUFFIX}"),
+        "lines": [UUID, UUID],
+        "by_key": { SUFFIX: UUID },
+    });
+    assert_eq!(serde_json::to_value(order()).expect("a value"), json);
+    // The text of the document, where map keys have a serializer of their own.
+    let text = serde_json::to_string(&order()).expect("a text");
+    assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), json);
+    assert_eq!(serde_json::from_str::<Order>(&text).expect("JSON"), order());
+    assert_eq!(
+        serde_json::from_value::<Order>(json).expect("JSON"),
+        order()
+    );
+    assert_eq!(
+        serde_json::from_str::<Option<PlainId>>("null").expect("JSON"),
+        None
+    );
+    // Text that is not contiguous in the document, and a reader that lends nothing.
+    let text = format!("\"\\u0030{}\"", &UUID[1..]);
+    let read: PlainId = serde_json::from_reader(text.as_bytes()).expect("JSON");
+    assert_eq!(read, key());
+}
+
+#[test]
+fn json_of_anything_else_is_refused_as_from_str_does() {
+    let parse = |text: &str| text.parse::<OrderId>().expect_err("not a key").to_string();
+    let other = format!("cus_{SUFFIX}");
+    assert_eq!(
+        json_error::<OrderId>(json!(other)),
+        format!("not a `OrderId`: {}", parse(&other))
+    );
+    assert!(json_error::<OrderId>(json!(UUID)).starts_with("not a `OrderId`: expected the prefix"));
+    for text in [
+        "",
+        "ord_",
+        UUID,
+        &format!("ORD_{SUFFIX}"),
+        &format!("ord_{SUFFIX} "),
+    ] {
+        assert!(json_error::<OrderId>(json!(text)).starts_with("not a `OrderId`: "));
+    }
+    // Of the form, but of another version: the error names the key type already.
+    let version_4 = "01234567-89ab-4def-8123-456789abcdef";
+    let found = version_4.parse::<PlainId>().expect_err("version 4");
+    assert_eq!(json_error::<PlainId>(json!(version_4)), found.to_string());
+    assert!(
+        found
+            .to_string()
+            .starts_with("not a `PlainId`: scheme uuid_v7")
+    );
+    // Upper case is a second text for the same key.
+    assert!(json_error::<PlainId>(json!(UUID.to_uppercase())).contains("not canonical"));
+
+    assert_eq!(
+        json_error::<OrderId>(json!(5)),
+        "invalid type: integer `5`, expected the text of a `OrderId`"
+    );
+    assert!(json_error::<OrderId>(json!(null)).contains("expected the text of a `OrderId`"));
+    assert!(json_error::<OrderId>(json!([1])).contains("expected the text of a `OrderId`"));
+    // A megabyte of hostile text does not become a megabyte of error.
+    assert!(json_error::<OrderId>(json!("x".repeat(1 << 20))).len() < 400);
+}
+
+#[test]
+fn binary_formats_have_the_bytes() {
+    let mut expected = vec![16];
+    expected.extend(raw().as_bytes());
+    let bytes = postcard::to_allocvec(&key::<OrderId>()).expect("bytes");
+    assert_eq!(bytes, expected);
+    assert_eq!(postcard::from_bytes(&bytes), Ok(key::<OrderId>()));
+    // A byte string of CBOR: major type 2, length 16.
+    expected[0] = 0x50;
+    assert_eq!(to_cbor(key::<OrderId>()), expected);
+    assert_eq!(of_cbor(&expected), Ok(key::<OrderId>()));
+
+    let bytes = postcard::to_allocvec(&order()).expect("bytes");
+    assert_eq!(postcard::from_bytes(&bytes), Ok(order()));
+    assert_eq!(of_cbor(&to_cbor(order())), Ok(order()));
+}
+
+#[test]
+fn bytes_of_anything_else_are_refused() {
+    let found = |bytes: &[u8]| of_cbor::<OrderId>(bytes).expect_err("not a key");
+    let short = to_cbor(ByteString(&[1, 2, 3]));
+    let error = found(&short);
+    assert!(
+        error.contains(r#"not a `OrderId`: expected 16 bytes, found 3: "\u{1}\u{2}\u{3}""#),
+        "{error}"
+    );
+    assert!(found(&to_cbor(ByteString(&[0; 17]))).contains("expected 16 bytes, found 17"));
+    assert!(
+        found(&to_cbor(ByteString(&[0; 16])))
+            .contains("not a `OrderId`: scheme uuid_v7_unguessable")
+    );
+    // Text in a binary format is not the form that is written there.
+    assert!(found(&to_cbor(format!("ord_{SUFFIX}"))).contains("expected bytes"));
+    assert!(found(&to_cbor(5)).contains("expected bytes"));
+    assert!(postcard::from_bytes::<OrderId>(&[16, 1, 2]).is_err());
+    assert!(postcard::from_bytes::<OrderId>(&[]).is_err());
+}
+
+/// A byte string.
+struct ByteString<'a>(&'a [u8]);
+
+impl Serialize for ByteString<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(self.0)
+    }
+}
+
+/// Serde's buffer behind `flatten` says that it is for people, whatever it was filled from.
+#[test]
+fn keys_pass_serde_s_buffer_in_every_format() {
+    #[derive(Serialize, Deserialize, Debug, PartialEq)]
+    struct Outer {
+        #[serde(flatten)]
+        inner: Inner,
+        choice: Choice,
+    }
+    #[derive(Serialize, Deserialize, Debug, PartialEq)]
+    struct Inner {
+        id: OrderId,
+    }
+    #[derive(Serialize, Deserialize, Debug, PartialEq)]
+    #[serde(untagged)]
+    enum Choice {
+        Order(OrderId),
+        Plain(PlainId),
+    }
+    let outer = |choice| Outer {
+        inner: Inner { id: key() },
+        choice,
+    };
+    let json = json!({ "id": format!("ord_{SUFFIX}"), "choice": UUID });
+    let plain = outer(Choice::Plain(key()));
+    assert_eq!(serde_json::to_value(&plain).expect("JSON"), json);
+    assert_eq!(serde_json::from_value::<Outer>(json).expect("JSON"), plain);
+    let order = outer(Choice::Order(key()));
+    assert_eq!(of_cbor(&to_cbor(&order)), Ok(order));
+}
+
+#[test]
+fn uuid_keeps_the_impls_of_its_own_crate() {
+    // `ordid` implements nothing for it: without that crate's feature there is nothing.
+    fn is_key_type<K: KeyType>() {}
+    is_key_type::<Uuid>();
+    trait Absent {
+        const SERIALIZES: bool = false;
+    }
+    impl<T> Absent for T {}
+    struct Of<T>(std::marker::PhantomData<T>);
+    #[expect(dead_code, reason = "it would be found before the trait's")]
+    impl<T: Serialize> Of<T> {
+        const SERIALIZES: bool = true;
+    }
+    assert!(!Of::<Uuid>::SERIALIZES);
+    assert!(Of::<PlainId>::SERIALIZES);
+}
+
+#[test]
+fn json_schemas_are_strings_named_by_the_key_type() {
+    assert_eq!(
+        schema_for!(PlainId).to_value(),
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": "PlainId",
+            "type": "string",
+            "format": "uuid",
+        })
+    );
+    let suffix = "[0-7][0-9a-hjkmnp-tv-z]{25}";
+    let schema = schema_for!(Order).to_value();
+    assert_eq!(
+        schema["$defs"],
+        json!({
+            "CustomerId": { "title": "CustomerId", "type": "string", "pattern": format!("^cus_{suffix}$") },
+            "OrderId": { "title": "OrderId", "type": "string", "pattern": format!("^ord_{suffix}$") },
+            "PlainId": { "title": "PlainId", "type": "string", "format": "uuid" },
+        })
+    );
+    assert_eq!(
+        schema["properties"]["id"],
+        json!({ "$ref": "#/$defs/OrderId" })
+    );
+    // The keys of a map are checked too.
+    assert_eq!(
+        schema["properties"]["by_key"],
+        json!({
+            "type": "object",
+            "additionalProperties": false,
+            "patternProperties": { format!("^{suffix}$"): { "$ref": "#/$defs/PlainId" } },
+        })
+    );
+}
+
+#[test]
+fn json_schemas_of_one_name_in_two_modules_stay_apart() {
+    mod other {
+        use ordid::KeyType;
+        use uuid::Uuid;
+
+        #[derive(KeyType)]
+        #[ordid(prefix = "other")]
+        pub(crate) struct OrderId(Uuid);
+    }
+    let schema = schema_for!((OrderId, other::OrderId)).to_value();
+    let definitions = schema["$defs"].as_object().expect("definitions");
+    assert_eq!(definitions.len(), 2);
+    assert_ne!(OrderId::schema_id(), other::OrderId::schema_id());
+}
+
+#[test]
+fn openapi_has_schemas_and_parameters_of_keys() {
+    #[derive(IntoParams)]
+    #[into_params(parameter_in = Path)]
+    #[expect(dead_code)]
+    struct Path {
+        customer: CustomerId,
+        plain: Option<PlainId>,
+    }
+
+    #[utoipa::path(get, path = "/orders/{id}", params(("id" = OrderId, Path)),
+        responses((status = 200, body = Order)))]
+    #[expect(dead_code)]
+    fn one() {}
+
+    #[utoipa::path(get, path = "/customers/{customer}", params(Path),
+        responses((status = 200, body = Vec<OrderId>)))]
+    #[expect(dead_code)]
+    fn of_customer() {}
+
+    #[derive(OpenApi)]
+    #[openapi(paths(one, of_customer))]
+    struct Api;
+
+    let suffix = "[0-7][0-9a-hjkmnp-tv-z]{25}";
+    let api = serde_json::to_value(Api::openapi()).expect("JSON");
+    let schemas = &api["components"]["schemas"];
+    assert_eq!(
+        schemas["OrderId"],
+        json!({ "type": "string", "title": "OrderId", "pattern": format!("^ord_{suffix}$") })
+    );
+    assert_eq!(
+        schemas["PlainId"],
+        json!({ "type": "string", "title": "PlainId", "format": "uuid" })
+    );
+    assert_eq!(
+        schemas["Order"]["properties"]["id"],
+        json!({ "$ref": "#/components/schemas/OrderId" })
+    );
+    let resolved = |path: &str, index: usize| {
+        let parameter = &api["paths"][path]["get"]["parameters"][index];
+        assert_eq!(parameter["in"], "path");
+        parameter["schema"].clone()
+    };
+    assert_eq!(
+        resolved("/orders/{id}", 0),
+        json!({ "$ref": "#/components/schemas/OrderId" })
+    );
+    assert_eq!(
+        resolved("/customers/{customer}", 0),
+        json!({ "$ref": "#/components/schemas/CustomerId" })
+    );
+    assert_eq!(OrderId::name(), "OrderId");
+    assert!(matches!(OrderId::schema(), openapi::RefOr::T(_)));
+}
+
+/// Without a regular expression engine: what the patterns of the two schemas say, spelled out.
+#[test]
+fn the_pattern_is_that_of_every_text() {
+    let mut runner = TestRunner::deterministic();
+    let check = |(order, bare): (OrderId, BareId)| {
+        let order = order.to_string();
+        for text in [
+            order.strip_prefix("ord_").expect("the prefix"),
+            &bare.to_string(),
+        ] {
+            let bytes = text.as_bytes();
+            assert_eq!(bytes.len(), 26);
+            assert!((b'0'..=b'7').contains(&bytes[0]));
+            assert!(
+                bytes[1..].iter().all(|byte| matches!(byte,
+                b'0'..=b'9' | b'a'..=b'h' | b'j' | b'k' | b'm' | b'n' | b'p'..=b't' | b'v'..=b'z'))
+            );
+        }
+        Ok(())
+    };
+    runner
+        .run(&(any::<OrderId>(), any::<BareId>()), check)
+        .expect("every text has the form");
+}
+
+#[test]
+fn arbitrary_keys_are_of_the_scheme_and_differ_by_their_bits() {
+    for byte in [0x00, 0x5a, 0xff] {
+        let data = [byte; 40];
+        let mut source = Unstructured::new(&data);
+        for length in [24, 8, 0] {
+            let id = OrderId::arbitrary(&mut source).expect("never refused");
+            assert!(<OrderId as KeyType>::Scheme::check(&id.to_raw()));
+            assert_eq!(source.len(), length);
+        }
+    }
+    let data = *raw().as_bytes();
+    assert_eq!(
+        OrderId::arbitrary_take_rest(Unstructured::new(&data)),
+        Ok(key())
+    );
+    assert_eq!(OrderId::size_hint(0), (16, Some(16)));
+    let max = BareId::arbitrary_take_rest(Unstructured::new(&[0xff; 16])).expect("never refused");
+    assert_eq!(
+        max.to_raw().to_string(),
+        "ffffffff-ffff-7fff-bfff-ffffffffffff"
+    );
+}
+
+#[test]
+fn proptest_s_keys_are_valid_and_shrink_to_the_least() {
+    let mut runner = TestRunner::deterministic();
+    let strategy = any::<OrderId>();
+    for _ in 0..200 {
+        let mut tree = strategy.new_tree(&mut runner).expect("never refused");
+        let first = tree.current();
+        assert_eq!(first.to_string().parse(), Ok(first));
+        while tree.simplify() {
+            assert!(tree.current() <= first);
+            assert!(OrderId::from_raw(tree.current().to_raw()).is_ok());
+        }
+        assert_eq!(
+            tree.current().to_raw().to_string(),
+            "00000000-0000-7000-8000-000000000000"
+        );
+    }
+
+    // The least key at or above a time, to the byte.
+    let bound = 0x0189_0000_0000;
+    let millis = |id: PlainId| id.timestamp().expect("a time").as_unix_millis();
+    let failed = runner.run(&any::<PlainId>(), |id| {
+        assert!(millis(id) < bound);
+        Ok(())
+    });
+    let Err(TestError::Fail(_, least)) = failed else {
+        panic!("most keys are above");
+    };
+    assert_eq!(least.to_raw().as_u64_pair().1, 1 << 63);
+    assert!(millis(least) >= bound);
+}
