@@ -42,6 +42,7 @@ macro_rules! process_wide {
 }
 
 mod anatomy;
+pub mod catalogue;
 pub mod comb;
 pub mod compact;
 pub mod convert;

@@ -49,6 +49,71 @@
 //! assert_eq!(keys[0].get_version_num(), 7);
 //! ```
 //!
+//! # Example: keys in JSON
+#![cfg_attr(all(feature = "derive", feature = "serde"), doc = "```")]
+#![cfg_attr(not(all(feature = "derive", feature = "serde")), doc = "```ignore")]
+//! use ordid::{KeyType, uuid::Uuid};
+//!
+//! #[derive(KeyType)]
+//! #[ordid(prefix = "ord")]
+//! struct OrderId(Uuid);
+//!
+//! let json = r#""ord_01h455vb4pex5vsknk084sn02q""#;
+//! let id: OrderId = serde_json::from_str(json)?;
+//! assert_eq!(serde_json::to_string(&id)?, json);
+//! assert!(serde_json::from_str::<OrderId>(r#""cus_01h455vb4pex5vsknk084sn02q""#).is_err());
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+//!
+//! # Example: keys in JSON Schema
+#![cfg_attr(all(feature = "derive", feature = "schemars"), doc = "```")]
+#![cfg_attr(not(all(feature = "derive", feature = "schemars")), doc = "```ignore")]
+//! # use ordid::{KeyType, uuid::Uuid};
+//! # #[derive(KeyType)]
+//! # #[ordid(prefix = "ord")]
+//! # struct OrderId(Uuid);
+//! let schema = schemars::schema_for!(OrderId);
+//! assert_eq!(schema.get("title").unwrap(), "OrderId");
+//! assert_eq!(schema.get("pattern").unwrap(), "^ord_[0-7][0-9a-hjkmnp-tv-z]{25}$");
+//! ```
+//!
+//! # Example: keys in OpenAPI
+#![cfg_attr(all(feature = "derive", feature = "utoipa"), doc = "```")]
+#![cfg_attr(not(all(feature = "derive", feature = "utoipa")), doc = "```ignore")]
+//! # use ordid::{KeyType, uuid::Uuid};
+//! # #[derive(KeyType)]
+//! # struct OrderId(Uuid);
+//! #[derive(utoipa::ToSchema)]
+//! struct Order { id: OrderId }
+//!
+//! #[utoipa::path(get, path = "/orders/{id}", params(("id" = OrderId, Path)),
+//!     responses((status = 200, body = Order)))]
+//! fn order() {}
+//! ```
+//!
+//! # Example: keys from a fuzzer, and in property tests
+#![cfg_attr(
+    all(feature = "derive", feature = "arbitrary", feature = "proptest"),
+    doc = "```"
+)]
+#![cfg_attr(
+    not(all(feature = "derive", feature = "arbitrary", feature = "proptest")),
+    doc = "```ignore"
+)]
+//! # use ordid::{KeyType, uuid::Uuid};
+//! # #[derive(KeyType)]
+//! # struct OrderId(Uuid);
+//! use arbitrary::{Arbitrary, Unstructured};
+//!
+//! // Bits of the fuzzer's choice, but for version and variant.
+//! let id = OrderId::arbitrary(&mut Unstructured::new(&[0xff; 16])).unwrap();
+//! assert_eq!(id.to_string(), "ffffffff-ffff-7fff-bfff-ffffffffffff");
+//!
+//! proptest::proptest!(|(id: OrderId)| {
+//!     proptest::prop_assert_eq!(id.to_string().parse(), Ok(id));
+//! });
+//! ```
+//!
 //! # Features
 //!
 //! - `std` (on by default): the system's clocks and entropy, and `generate()`. Without it: `alloc`,
@@ -58,6 +123,11 @@
 //! - `tracing`, `metrics`: an event, a counter, where a generator's policy acts.
 //! - `test-util`: a clock and an entropy source for tests, so that keys are the same on every
 //!   machine.
+//! - `serde`, `schemars`, `utoipa`, `arbitrary`, `proptest`: the traits of these crates (schemars 1,
+//!   utoipa 6, arbitrary 1, proptest 1) for every key type that is derived. With serde a key is its
+//!   canonical text in formats for people, and its bytes in others. Do not implement or derive these
+//!   traits for a key type yourself, not even with the feature off: another crate of the program may
+//!   turn it on. [`uuid::Uuid`] has the impls that its own crate's features give it.
 //!
 //! # Minimum supported Rust version
 //!

@@ -100,11 +100,13 @@ impl TimeScale {
     /// Returns when a tick begins, in nanoseconds since 1970-01-01T00:00:00Z, rounded up to the
     /// nanosecond; negative before it.
     pub const fn unix_nanos_at(self, ticks: u64) -> i128 {
-        let nanos = ticks as u128 * self.denominator as u128 * NANOS_PER_MILLI as u128;
-        let since = nanos.div_ceil(self.numerator as u128);
-        #[expect(clippy::cast_possible_wrap, reason = "64 + 32 + 20 bits")]
-        let since = since as i128;
-        since + self.epoch_unix_millis as i128 * NANOS_PER_MILLI as i128
+        // In steps that need no division of 128 bits, which a program without `std` may not link.
+        let (numerator, denominator) = (self.numerator as u64, self.denominator as u64);
+        let part = ticks % numerator * denominator;
+        let nanos = (part % numerator * NANOS_PER_MILLI as u64).div_ceil(numerator);
+        let whole = (ticks / numerator) as i128 * denominator as i128;
+        let millis = whole + (part / numerator) as i128 + self.epoch_unix_millis as i128;
+        millis * NANOS_PER_MILLI as i128 + nanos as i128
     }
 
     /// Returns the moment of a tick.
@@ -156,19 +158,20 @@ impl Moment {
 
     /// Returns the millisecond of the moment, or the nearest that a [`Timestamp`] can hold.
     pub const fn saturating_timestamp(self) -> Timestamp {
-        let millis = self.unix_nanos / NANOS_PER_MILLI as i128;
-        if millis < 0 {
+        let end = (Timestamp::MAX.as_unix_millis() as i128 + 1) * NANOS_PER_MILLI as i128;
+        if self.unix_nanos < 0 {
             Timestamp::MIN
-        } else if millis > Timestamp::MAX.as_unix_millis() as i128 {
+        } else if self.unix_nanos >= end {
             Timestamp::MAX
         } else {
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
-                reason = "from 0 to 48 bits"
+                reason = "below 2^68, and so below 2^62"
             )]
-            let millis = millis as u64;
-            Timestamp::saturating_from_unix_millis(millis)
+            let sixty_fourths = (self.unix_nanos >> 6) as u64;
+            // A million is 2^6 times 15,625.
+            Timestamp::saturating_from_unix_millis(sixty_fourths / (NANOS_PER_MILLI as u64 >> 6))
         }
     }
 }

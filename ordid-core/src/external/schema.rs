@@ -2,10 +2,7 @@
 
 use alloc::{borrow::Cow, format, string::String};
 
-use crate::{
-    KeyType, Scheme,
-    key::{TextForm, TypedKey},
-};
+use crate::{KeyType, Scheme, key::TextForm};
 
 /// The string's form: one of the two.
 pub(super) struct StringForm {
@@ -37,6 +34,6 @@ impl StringForm {
 }
 
 /// Body of a key type's `schema_name`.
-pub fn schema_name<K: TypedKey>() -> Cow<'static, str> {
+pub fn schema_name<K: KeyType>() -> Cow<'static, str> {
     Cow::Borrowed(K::NAME)
 }

@@ -248,8 +248,6 @@ mod tests {
                 }
             }
 
-            impl crate::TypedKey for $key {}
-
             impl fmt::Display for $key {
                 fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                     __private::fmt_display(*self, f)

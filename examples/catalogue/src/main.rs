@@ -1,0 +1,218 @@
+//! Prints every scheme with a fresh key, what the key says, what orders it and what breaks it.
+//!
+//! ```text
+//! cargo run --release -p catalogue                  the table
+//! cargo run --release -p catalogue -- --markdown    the README's "Pick your key"
+//! cargo run --release -p catalogue -- TEXT...       the schemes that these keys may be of
+//! ```
+
+use std::process::ExitCode;
+
+use comfy_table::{ContentArrangement, Table, presets};
+use jiff::Timestamp as Instant;
+use ordid::{
+    Error, KeyType as _,
+    clock::Timestamp,
+    key::scatter::Scatter,
+    layout::{Comparison, Orders},
+    scheme::{
+        Inspection, UuidMask,
+        catalogue::{CATALOGUE, Entry, Unknown, detect},
+    },
+    uuid::Uuid,
+};
+
+/// Who compares by a rule. The names are those of the README's table.
+const ENGINES: [(Comparison, &str); 4] = [
+    (
+        Comparison::Bytes,
+        "PostgreSQL, MySQL, MariaDB, SQLite, Oracle",
+    ),
+    (Comparison::MariaDbUuid, "MariaDB UUID"),
+    (Comparison::SqlServer, "SQL Server"),
+    (Comparison::DotNetBytes, "Oracle and MySQL through .NET"),
+];
+
+/// Columns of the screen: what a wide terminal has.
+const WIDTH: u16 = 160;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match &arguments[..] {
+        [] => table(),
+        [only] if only == "--markdown" => {
+            out(&markdown());
+            Ok(())
+        }
+        texts => texts.iter().try_for_each(|text| detection(text)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = std::io::Write::write_fmt(
+                &mut std::io::stderr(),
+                format_args!("catalogue: {error}\n"),
+            );
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints, and does not mind a reader who has seen enough.
+fn out(text: &str) {
+    let _ = std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes());
+}
+
+/// Where keys of the scheme rise.
+fn engines(orders: Option<Orders>) -> String {
+    let Some(orders) = orders else {
+        return "all, in a column of its type".to_owned();
+    };
+    let kept: Vec<&str> = ENGINES
+        .iter()
+        .filter(|(rule, _)| orders.contains(*rule))
+        .map(|(_, name)| *name)
+        .collect();
+    if kept.is_empty() {
+        "none".to_owned()
+    } else {
+        kept.join(", ")
+    }
+}
+
+/// `2026-11-21T11:22:33.456Z, node 1, count 7`.
+fn parts(inspection: &Inspection) -> String {
+    let mut parts = Vec::new();
+    if let Some(moment) = inspection.moment {
+        parts.push(
+            Instant::from_nanosecond(moment.unix_nanos)
+                .map_or_else(|_| "a time out of range".to_owned(), |at| at.to_string()),
+        );
+    }
+    if let Some(node) = inspection.node {
+        parts.push(format!("node {node:x}"));
+    }
+    if let Some(counter) = inspection.counter {
+        parts.push(format!("count {counter}"));
+    }
+    if let Some(version) = inspection.version {
+        parts.push(format!("version {version}"));
+    }
+    if parts.is_empty() {
+        "nothing".to_owned()
+    } else {
+        parts.join(", ")
+    }
+}
+
+/// A fresh key and what it says, or why there is none.
+fn fresh(entry: &Entry) -> (String, String) {
+    match entry.make() {
+        None => ("(only read)".to_owned(), String::new()),
+        Some(Err(error)) => ("(none)".to_owned(), error.to_string()),
+        Some(Ok(specimen)) => {
+            let says = specimen.inspection.as_ref().map_or_else(String::new, parts);
+            (specimen.text, says)
+        }
+    }
+}
+
+fn table() -> Result<(), Error> {
+    let mut table = Table::new();
+    table
+        .load_style(presets::UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(WIDTH)
+        .set_header([
+            "scheme",
+            "a fresh key, and what it says",
+            "ordered by",
+            "broken by",
+            "keeps its order on",
+            "unknown bits",
+        ]);
+    for entry in CATALOGUE {
+        let (key, says) = fresh(entry);
+        table.add_row([
+            format!("{}\n{}", entry.name, entry.system),
+            format!("{key}\n{says}"),
+            entry.ordered_by.to_owned(),
+            entry.broken_by.to_owned(),
+            engines(entry.orders),
+            entry.unknown_bits.to_string(),
+        ]);
+    }
+    out(&format!("{table}\n\n"));
+    around_a_key()
+}
+
+/// What can be put around a key of version 7.
+fn around_a_key() -> Result<(), Error> {
+    let key = Uuid::generate();
+    let mask = UuidMask::new(0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210);
+    let masked = mask.mask(&key)?;
+    let scattered = Scatter::by_hash(16).scatter(key);
+    let prefixed = TicketId::from_generated(ordid::key::Generated::check(key, "TicketId")?);
+    out(&format!(
+        "Around a key of version 7, {key}:\n  \
+         TypeID      {prefixed}\n  \
+         masked      {masked} (version 4 outside; back: {})\n  \
+         scattered   {scattered} (bucket {} of 16, by hash)\n",
+        mask.unmask(&masked)?,
+        scattered.bucket()
+    ));
+    Ok(())
+}
+
+#[derive(ordid::KeyType)]
+#[ordid(prefix = "ticket")]
+struct TicketId(Uuid);
+
+fn detection(text: &str) -> Result<(), Error> {
+    let now = Timestamp::try_from(std::time::SystemTime::now())?;
+    let detection = detect(Unknown::Text(text), now);
+    out(&format!("{text}: {detection}\n"));
+    for candidate in &detection.candidates {
+        out(&format!(
+            "  {:<26} {:<10} {}\n",
+            candidate.scheme,
+            format!("{:?}", candidate.certainty).to_lowercase(),
+            parts(candidate)
+        ));
+    }
+    Ok(())
+}
+
+/// The README's table: what does not change from run to run.
+fn markdown() -> String {
+    let mut text = String::from(
+        "| scheme | system | ordered by | broken by | keeps its order on | unknown bits |\n\
+         |---|---|---|---|---|--:|\n",
+    );
+    for entry in CATALOGUE {
+        text += &format!(
+            "| `{}` | {} | {} | {} | {} | {} |\n",
+            entry.name,
+            entry.system,
+            entry.ordered_by,
+            entry.broken_by,
+            engines(entry.orders),
+            entry.unknown_bits
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_has_the_table_that_this_prints() {
+        let readme = include_str!("../../../README.md");
+        assert!(
+            readme.contains(&markdown()),
+            "README.md's \"Pick your key\" is not what `cargo run -p catalogue -- --markdown` prints"
+        );
+    }
+}

@@ -1,0 +1,528 @@
+//! The catalogue: every scheme with a fresh key, what orders it and what breaks it; and the schemes
+//! that an unknown value may be of.
+//!
+//! One line a scheme. What it says beyond the scheme's own constants is for people who choose.
+
+#[cfg(all(feature = "std", not(loom)))]
+use alloc::string::ToString as _;
+use alloc::{string::String, vec::Vec};
+use core::fmt;
+
+use uuid::{Uuid, Variant};
+
+use super::*;
+#[cfg(all(feature = "std", not(loom)))]
+use crate::{
+    clock::SystemClock,
+    entropy::ThreadEntropy,
+    error::Error,
+    generator::{Generator, OrderedGenerator, Policy, Slotted},
+    key::{Generated, StaticScheme},
+};
+use crate::{clock::Timestamp, key::RawKey as _, layout::Orders};
+
+/// A scheme of the catalogue.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Entry {
+    /// The scheme's name.
+    pub name: &'static str,
+    /// The system that the keys come from.
+    pub system: &'static str,
+    /// What puts keys in order.
+    pub ordered_by: &'static str,
+    /// What breaks that order, or ends it.
+    pub broken_by: &'static str,
+    /// The comparison rules under which keys rise; `None` for keys that are no 128-bit values, whose
+    /// columns compare as the keys do.
+    pub orders: Option<Orders>,
+    /// How many bits of the next key somebody does not know who has seen a key.
+    pub unknown_bits: u32,
+    #[cfg(all(feature = "std", not(loom)))]
+    make: Option<fn() -> Result<Specimen, Error>>,
+    read: fn(Unknown<'_>) -> Option<Inspection>,
+}
+
+/// A fresh key, and what it tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Specimen {
+    /// The key's canonical text.
+    pub text: String,
+    /// Its parts; `None` where the text hides them.
+    pub inspection: Option<Inspection>,
+}
+
+#[cfg(all(feature = "std", not(loom)))]
+impl Entry {
+    /// Makes a fresh key. `None` for layouts that are only read.
+    ///
+    /// Schemes that need a node get the number 1 here, which may be another's: the key is for
+    /// looking at.
+    ///
+    /// # Errors
+    ///
+    /// As [`Generator::try_generate`]: the layout may have no time left.
+    pub fn make(&self) -> Option<Result<Specimen, Error>> {
+        self.make.map(|make| make())
+    }
+}
+
+#[cfg(all(feature = "std", not(loom)))]
+fn specimen<S: Layout>(key: Generated<S>) -> Specimen {
+    let raw = key.into_raw();
+    Specimen {
+        text: key.to_string(),
+        inspection: S::inspect(&raw).ok(),
+    }
+}
+
+#[cfg(all(feature = "std", not(loom)))]
+fn fresh<S: Slotted + Layout>(node: S::Node) -> Result<Specimen, Error> {
+    let generator =
+        OrderedGenerator::<S, _, _>::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
+    generator.try_generate().map(specimen)
+}
+
+#[cfg(all(feature = "std", not(loom)))]
+fn drawn<S: StaticScheme + Layout>() -> Result<Specimen, Error> {
+    Ok(specimen(S::generate()))
+}
+
+fn read<S: Layout>(unknown: Unknown<'_>) -> Option<Inspection> {
+    let raw = match unknown {
+        Unknown::Text(text) => S::parse_text(None, text).ok()?,
+        Unknown::Bytes(found) => {
+            let mut bytes = <S::Raw as crate::key::RawKey>::Bytes::default();
+            if bytes.as_ref().len() != found.len() {
+                return None;
+            }
+            bytes.as_mut().copy_from_slice(found);
+            S::Raw::from_bytes(bytes)
+        }
+    };
+    S::check(&raw).then(|| S::inspect(&raw).ok())?
+}
+
+/// One entry. `uuid` schemes have an order under each comparison rule; others compare as they are.
+macro_rules! entry {
+    (@orders uuid $scheme:ty) => { Some(<$scheme as crate::key::Scheme>::ORDERS) };
+    (@orders other $scheme:ty) => { None };
+    (
+        $kind:ident $scheme:ty, $make:expr, $unknown:expr,
+        $system:literal, $by:literal, $broken:literal
+    ) => {
+        Entry {
+            name: <$scheme as crate::key::Scheme>::NAME,
+            system: $system,
+            ordered_by: $by,
+            broken_by: $broken,
+            orders: entry!(@orders $kind $scheme),
+            unknown_bits: $unknown,
+            #[cfg(all(feature = "std", not(loom)))]
+            make: $make,
+            read: read::<$scheme>,
+        }
+    };
+}
+
+/// The random bits of a scheme that counts: the count itself goes on by one.
+macro_rules! random_bits {
+    ($scheme:ty) => {
+        <$scheme as crate::generator::Slotted>::RANDOM_BITS
+    };
+}
+
+macro_rules! counted {
+    ($kind:ident $scheme:ty, $($text:literal),+) => {
+        entry!($kind $scheme, Some(|| fresh::<$scheme>(())), random_bits!($scheme), $($text),+)
+    };
+}
+
+macro_rules! of_random_node {
+    ($scheme:ty, $($text:literal),+) => {
+        entry!(
+            uuid $scheme, Some(|| fresh::<$scheme>(UuidNode::RANDOM)), random_bits!($scheme),
+            $($text),+
+        )
+    };
+}
+
+macro_rules! of_snowflake_node {
+    ($scheme:ty, $($text:literal),+) => {
+        entry!(
+            other $scheme,
+            Some(|| fresh::<$scheme>(snowflake::SnowflakeNode::new(1)?)),
+            0, $($text),+
+        )
+    };
+}
+
+/// Every scheme, in families.
+pub const CATALOGUE: &[Entry] = &[
+    counted!(uuid UuidV7, "RFC 9562 version 7", "millisecond, 42-bit counter",
+        "a clock that steps back over the policy's bound"),
+    counted!(uuid UuidV7Unguessable, "RFC 9562 version 7", "millisecond, 18-bit counter",
+        "a clock that steps back over the bound; 131,072 keys a millisecond"),
+    counted!(uuid UuidV7SubMillis, "PostgreSQL 18 uuidv7()", "1/4096 millisecond, 8-bit counter",
+        "a clock that steps back over the bound"),
+    of_random_node!(
+        UuidV6,
+        "RFC 9562 version 6",
+        "100 ns tick",
+        "a followed clock; another generator's node at the same tick"
+    ),
+    of_random_node!(
+        UuidV1,
+        "RFC 9562 version 1",
+        "100 ns tick, not where it is compared",
+        "every comparison by bytes: the low bits of time come first"
+    ),
+    of_random_node!(
+        UuidV1Rearranged,
+        "version 1 rearranged, 2017",
+        "100 ns tick",
+        "a followed clock; libraries that check the variant"
+    ),
+    entry!(uuid UuidV4, Some(drawn::<UuidV4>), 122, "RFC 9562 version 4", "nothing",
+        "it has no order: each insert hits another page"),
+    entry!(uuid UuidV4Clustered, Some(drawn::<UuidV4Clustered>), 106, "Percona, pseudo-ordered",
+        "nothing; keys of a week share their first 16 bits", "the next week's hash is anywhere"),
+    entry!(uuid UuidV4ClusteredCompat, Some(drawn::<UuidV4ClusteredCompat>), 108,
+        "Percona, variant random", "nothing; keys of a week share their first 16 bits",
+        "the next week's hash is anywhere; libraries that check the variant"),
+    counted!(uuid CombNHibernate, "NHibernate guid.comb", "1/300 second in the last six bytes, count",
+        "bytes compared from the first; ends 2079-06-06"),
+    counted!(uuid CombRtLegacy, "RT.Comb, legacy", "1/300 second in the last six bytes, count",
+        "bytes compared from the first; ends 2079-06-06"),
+    counted!(uuid CombRtSql, "RT.Comb, SQL Server", "millisecond in the last six bytes, count",
+        "bytes compared from the first"),
+    counted!(uuid CombRtPostgreSql, "RT.Comb, PostgreSQL", "millisecond, count",
+        "SQL Server; MariaDB's UUID"),
+    counted!(uuid CombRtBinary, "RT.Comb, Guid.ToByteArray", "millisecond in .NET's byte order",
+        "network order; SQL Server"),
+    counted!(uuid CombEfCore, "EF Core sequential GUID", "100 ns tick, in SQL Server's order",
+        "bytes compared from the first"),
+    counted!(uuid SequentialGuidAsString, "SequentialGuid AsString", "millisecond since year 1, count",
+        "SQL Server; MariaDB's UUID"),
+    counted!(uuid SequentialGuidAsBinary, "SequentialGuid AsBinary", "millisecond, in .NET's byte order",
+        "network order; SQL Server"),
+    counted!(uuid SequentialGuidAtEnd, "SequentialGuid AtEnd", "millisecond in the last six bytes",
+        "bytes compared from the first"),
+    of_random_node!(
+        UuidCreateSequential,
+        "UuidCreateSequential, NEWSEQUENTIALID()",
+        "node, then 100 ns tick, in SQL Server's order",
+        "bytes compared from the first; a new node"
+    ),
+    counted!(uuid UuidV8SqlServer, "RFC 9562 version 8", "millisecond in the last six bytes, count",
+        "bytes compared from the first"),
+    entry!(uuid NewId, Some(|| fresh::<NewId>([2, 0, 0, 0, 0, 1])), 0, "MassTransit NewId",
+        "100 ns tick, in SQL Server's order", "bytes compared from the first; a shared worker id"),
+    entry!(uuid Medo, None, 0, "Medo.Uuid7 for SQL Server", "millisecond in the last six bytes",
+        "only read here"),
+    counted!(uuid OrderedText22, "ordered text of 22 characters", "millisecond, count",
+        "any collation but a binary one"),
+    counted!(uuid OrderedText22Push, "the same, push ids' alphabet", "millisecond, count",
+        "any collation but a binary one"),
+    counted!(uuid OrderedText22Time64, "64 bits of time, 64 random", "millisecond, count",
+        "any collation but a binary one"),
+    counted!(uuid OrderedText22Time64Push, "the same, push ids' alphabet", "millisecond, count",
+        "any collation but a binary one"),
+    counted!(other OrderedText32, "192 bits as 32 characters", "millisecond, count",
+        "any collation but a binary one"),
+    counted!(other OrderedText32Push, "the same, push ids' alphabet", "millisecond, count",
+        "any collation but a binary one"),
+    counted!(uuid Ulid, "ULID", "millisecond, count", "a collation that puts letters before digits"),
+    counted!(other FirebasePushId, "Firebase push id", "millisecond, count",
+        "any collation but a binary one"),
+    counted!(other ObjectIdScheme, "MongoDB ObjectId", "second, then process, then counter",
+        "two processes in one second; ends 2106"),
+    of_snowflake_node!(
+        Snowflake,
+        "Twitter Snowflake",
+        "millisecond, node, sequence",
+        "a node used twice; ends 2080"
+    ),
+    of_snowflake_node!(
+        Snowflake<snowflake::WideSequence>,
+        "41 + 4 + 18 bits",
+        "millisecond, node, sequence",
+        "a node used twice; ends 2093"
+    ),
+    of_snowflake_node!(
+        Snowflake<snowflake::Discord>,
+        "Discord",
+        "millisecond, node, sequence",
+        "a node used twice; ends 2084"
+    ),
+    of_snowflake_node!(
+        Snowflake<snowflake::Sonyflake>,
+        "Sonyflake",
+        "10 ms, sequence, node",
+        "a node used twice; 25,600 keys a second"
+    ),
+    of_snowflake_node!(
+        Snowflake<snowflake::SonyflakeV2>,
+        "Sonyflake v2",
+        "10 ms, sequence, node",
+        "a node used twice; 25,600 keys a second"
+    ),
+    of_snowflake_node!(
+        Snowflake<snowflake::Yitter>,
+        "yitter",
+        "millisecond, node, sequence",
+        "a node used twice; 32,000 keys a second"
+    ),
+    of_snowflake_node!(
+        Snowflake<snowflake::BaiduUid>,
+        "Baidu UidGenerator",
+        "second, node, sequence",
+        "its default epoch, which ended 2024-11-20"
+    ),
+    of_snowflake_node!(
+        Instagram,
+        "Instagram",
+        "millisecond, shard, sequence",
+        "a shard used twice; ends 2046"
+    ),
+    entry!(other UuidShort, Some(|| fresh::<UuidShort>(1)), 0, "MySQL UUID_SHORT()",
+        "server, then second and counter", "a server's number used twice"),
+    entry!(other Percona64, Some(|| fresh::<Percona64>(1)), random_bits!(Percona64),
+        "Percona's 64 bits", "second, node, counter", "a node used twice; ends 2106"),
+];
+
+/// A value of which nobody says what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unknown<'a> {
+    /// A text, without a prefix.
+    Text(&'a str),
+    /// Bytes, the most significant first: 16 of a UUID, 8 of an integer, 12 of an ObjectId.
+    Bytes(&'a [u8]),
+}
+
+/// The schemes that a value may be of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Detection {
+    /// What each of them reads in the value: the surest first, in the catalogue's order among
+    /// equals.
+    pub candidates: Vec<Inspection>,
+}
+
+impl Detection {
+    /// Returns the scheme that the value is of, if the value itself says so, and of one alone.
+    ///
+    /// Flavours of one UUID version do not count as others: which of them made a key is not
+    /// written in it.
+    pub fn certain(&self) -> Option<&Inspection> {
+        let mut stated = self
+            .candidates
+            .iter()
+            .filter(|candidate| candidate.certainty == Certainty::Stated);
+        stated.next().filter(|_| stated.next().is_none())
+    }
+}
+
+/// `ulid, possible: 2016-..`: one line a candidate, or that nothing fits.
+impl fmt::Display for Detection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.candidates[..], self.certain()) {
+            ([], _) => f.write_str("no known scheme makes such values"),
+            (_, Some(certain)) => write!(f, "it is {}", certain.scheme),
+            (candidates, None) => {
+                f.write_str("it cannot be told; it may be of ")?;
+                for (position, candidate) in candidates.iter().enumerate() {
+                    let separator = if position == 0 { "" } else { ", " };
+                    write!(f, "{separator}{}", candidate.scheme)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Names the schemes that a value may be of, with what each of them reads in it.
+///
+/// `now` is the present, or the latest time that the value may have been made: a scheme that reads a
+/// later one, by more than a day, or one before 1990, is [`Possible`](Certainty::Possible) at most,
+/// unless the value states it.
+///
+/// Nothing can be told of integers but the times that each layout reads in them, and of most GUIDs
+/// without a version no more than that.
+///
+/// # Example
+///
+/// ```
+/// use ordid_core::{clock::Timestamp, scheme::catalogue::{Unknown, detect}};
+///
+/// let now = Timestamp::from_unix_millis(1_767_225_600_000)?; // 2026-01-01
+/// let detection = detect(Unknown::Text("017f22e2-79b0-7cc3-98c4-dc0c0c07398f"), now);
+/// assert_eq!(detection.certain().unwrap().scheme, "uuid_v7");
+///
+/// // A Snowflake, an ObjectId's text, or anything else that counts from some epoch.
+/// let detection = detect(Unknown::Text("759517997340696579"), now);
+/// assert!(detection.certain().is_none());
+/// assert!(detection.candidates.iter().any(|candidate| candidate.scheme == "snowflake"));
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+pub fn detect(unknown: Unknown<'_>, now: Timestamp) -> Detection {
+    const DAY_NANOS: i128 = 86_400_000_000_000;
+    const EARLIEST: i128 = 631_152_000_000_000_000; // 1990-01-01
+    let latest = i128::from(now.as_unix_millis()) * 1_000_000 + DAY_NANOS;
+    let read = CATALOGUE.iter().filter_map(|entry| (entry.read)(unknown));
+    let mut candidates: Vec<Inspection> = read.chain(foreign(unknown)).collect();
+    for candidate in &mut candidates {
+        let is_of_its_time = candidate
+            .moment
+            .is_some_and(|moment| (EARLIEST..=latest).contains(&moment.unix_nanos));
+        candidate.certainty = match candidate.certainty {
+            Certainty::Stated => Certainty::Stated,
+            _ if is_of_its_time => Certainty::Likely,
+            _ => Certainty::Possible,
+        };
+    }
+    // Stable: the catalogue's order among equals.
+    candidates.sort_by_key(|candidate| core::cmp::Reverse(candidate.certainty));
+    Detection { candidates }
+}
+
+/// UUIDs of versions and variants that no scheme here makes.
+fn foreign(unknown: Unknown<'_>) -> Option<Inspection> {
+    let uuid = match unknown {
+        Unknown::Text(text) => Uuid::parse_text(None, text).ok()?,
+        Unknown::Bytes(bytes) => Uuid::from_slice(bytes).ok()?,
+    };
+    let (scheme, certainty) = if uuid.is_nil() {
+        ("nil", Certainty::Stated)
+    } else if uuid.is_max() {
+        ("max", Certainty::Stated)
+    } else {
+        match (uuid.get_variant(), uuid.get_version_num()) {
+            (Variant::RFC4122, 2) => ("uuid_v2", Certainty::Stated),
+            (Variant::RFC4122, 3) => ("uuid_v3", Certainty::Stated),
+            (Variant::RFC4122, 5) => ("uuid_v5", Certainty::Stated),
+            (Variant::RFC4122, 8) => ("uuid_v8", Certainty::Stated),
+            (Variant::NCS, _) => ("ncs", Certainty::Possible),
+            (Variant::Microsoft, _) => ("microsoft_guid", Certainty::Possible),
+            _ => return None,
+        }
+    };
+    Some(Inspection {
+        scheme,
+        moment: None,
+        node: None,
+        counter: None,
+        version: u8::try_from(uuid.get_version_num()).ok(),
+        certainty,
+    })
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 1_795_000_000_000; // 2026-11-18
+
+    fn detected(text: &str) -> Detection {
+        detect(
+            Unknown::Text(text),
+            Timestamp::from_unix_millis(NOW).unwrap(),
+        )
+    }
+
+    #[test]
+    fn each_scheme_has_one_entry_and_is_detected_by_its_own_key() {
+        for (position, entry) in CATALOGUE.iter().enumerate() {
+            let others = CATALOGUE.iter().skip(position + 1);
+            assert!(others.clone().all(|other| other.name != entry.name));
+            let Some(made) = entry.make() else {
+                assert_eq!(entry.name, "medo");
+                continue;
+            };
+            let made = match made {
+                Ok(made) => made,
+                Err(error) => {
+                    // Its default epoch is over.
+                    assert!(entry.name == "baidu_uid" && error.is_clock(), "{error}");
+                    continue;
+                }
+            };
+            let now = Timestamp::try_from(std::time::SystemTime::now()).unwrap();
+            let detection = detect(Unknown::Text(&made.text), now);
+            let found = detection
+                .candidates
+                .iter()
+                .find(|candidate| candidate.scheme == entry.name);
+            let found = found.unwrap_or_else(|| panic!("{} is not detected", entry.name));
+            if found.moment.is_some() {
+                assert!(found.certainty >= Certainty::Likely, "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_bits_are_those_that_the_layout_leaves() {
+        let bits = |name: &str| {
+            let entry = CATALOGUE.iter().find(|entry| entry.name == name);
+            entry.unwrap().unknown_bits
+        };
+        assert_eq!(bits("uuid_v7"), 32);
+        assert_eq!(bits("uuid_v7_unguessable"), 56);
+        assert_eq!(bits("uuid_v4"), 122);
+        assert_eq!(bits("snowflake"), 0);
+    }
+
+    #[test]
+    fn versions_are_stated_also_where_no_scheme_makes_them() {
+        for (text, scheme) in [
+            ("00000000-0000-0000-0000-000000000000", "nil"),
+            ("ffffffff-ffff-ffff-ffff-ffffffffffff", "max"),
+            ("000003e8-2dd1-21ef-9900-325096b39f47", "uuid_v2"),
+            ("5df41881-3aed-3515-88a7-2f4a814cf09e", "uuid_v3"),
+            ("2ed6657d-e927-568b-95e1-2665a8aea6a2", "uuid_v5"),
+            ("c232ab00-9414-11ec-b3c8-9f6bdeced846", "uuid_v1"),
+            ("919108f7-52d1-4320-9bac-f847db4148a8", "uuid_v4"),
+            ("1ec9414c-232a-6b00-b3c8-9f6bdeced846", "uuid_v6"),
+            ("017f22e2-79b0-7cc3-98c4-dc0c0c07398f", "uuid_v7"),
+        ] {
+            let detection = detected(text);
+            let stated = &detection.candidates[0];
+            assert_eq!(stated.certainty, Certainty::Stated, "{text}: {detection}");
+            assert_eq!(stated.scheme, scheme, "{detection}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_said() {
+        let detection = detected("1671372309237077023"); // Instagram's sample
+        assert!(detection.certain().is_none());
+        let text = detection.to_string();
+        assert!(
+            text.starts_with("it cannot be told; it may be of "),
+            "{text}"
+        );
+        assert!(
+            text.contains("instagram") && text.contains("snowflake"),
+            "{text}"
+        );
+        assert_eq!(
+            detected("no key").to_string(),
+            "no known scheme makes such values"
+        );
+        let megabyte = "0".repeat(1 << 20);
+        assert!(detected(&megabyte).candidates.is_empty());
+    }
+
+    #[test]
+    fn times_to_come_are_no_more_than_possible() {
+        // 2016 as ULID.
+        let detection = detected("01ARYZ6S41TSV4RRFFQ69G5FAV");
+        assert_eq!(detection.candidates[0].certainty, Certainty::Likely);
+        // 10889.
+        let detection = detected("7ZZZZZZZZZZZZZZZZZZZZZZZZZ");
+        assert_eq!(detection.candidates[0].certainty, Certainty::Possible);
+    }
+}
