@@ -8,7 +8,7 @@
 
 use std::process::ExitCode;
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use jiff::Timestamp as Instant;
 use ordid::{
     Error, KeyType as _,
@@ -141,6 +141,11 @@ fn table() -> Result<(), Error> {
             engines(entry.orders),
             entry.unknown_bits.to_string(),
         ]);
+    }
+    // A key is not broken over lines.
+    let whole = ColumnConstraint::LowerBoundary(Width::Fixed(38));
+    if let Some(keys) = table.column_mut(1) {
+        keys.set_constraint(whole);
     }
     out(&format!("{table}\n\n"));
     around_a_key()
