@@ -49,7 +49,7 @@ pub fn parts(data: &[u8]) {
     if let Ok(layout) = CompactLayout::try_for_need(need) {
         assert!(layout.bits() <= 63, "{layout:?}");
         assert!(
-            layout.ends_at_unix_millis() > need.from_unix_millis,
+            layout.ends_at_unix_millis() >= need.from_unix_millis,
             "{layout:?}"
         );
     }
@@ -58,11 +58,12 @@ pub fn parts(data: &[u8]) {
 pub(crate) fn of<S: Layout<Parts: Draw>>(data: &[u8]) {
     let parts = S::Parts::draw(&mut Unstructured::new(data));
     match S::pack(parts) {
-        Ok(raw) => {
-            assert!(S::check(&raw), "{} {parts:?}", S::NAME);
-            let unpacked = S::unpack(&raw).expect("what was put together comes apart");
+        Ok(raw) if S::check(&raw) => {
+            let unpacked = S::unpack(&raw).expect("a key of the scheme comes apart");
             assert_eq!(unpacked, parts, "{}", S::NAME);
         }
+        // COMBs put together GUIDs of any version, as their originals do: see `UnixParts::guid`.
+        Ok(_) => assert!(S::NAME.starts_with("comb_"), "{} {parts:?}", S::NAME),
         Err(error) => assert!(error.is_layout(), "{} {error}", S::NAME),
     }
 }
