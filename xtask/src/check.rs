@@ -10,6 +10,8 @@ use crate::run::{self, Result};
 pub(crate) const BENCH: &str = "bench/Cargo.toml";
 /// So is the program without `std`.
 const NO_STD: &str = "tests/no-std/Cargo.toml";
+/// And the fuzz targets.
+const FUZZ: &str = "fuzz/Cargo.toml";
 
 /// Runs every check, up to the first that fails.
 pub(crate) fn check() -> Result<ExitCode> {
@@ -43,7 +45,7 @@ pub(crate) fn check() -> Result<ExitCode> {
         }
     }
 
-    for (name, manifest) in [("bench", BENCH), ("no-std", NO_STD)] {
+    for (name, manifest) in [("bench", BENCH), ("fuzz", FUZZ), ("no-std", NO_STD)] {
         if run::root().join(manifest).exists() {
             let format = ["fmt", "--all", "--check", "--manifest-path", manifest];
             step(&format!("format of {name}"), &mut run::cargo(&format))?;

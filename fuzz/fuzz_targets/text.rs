@@ -1,0 +1,5 @@
+//! See `ordid_fuzz_bodies::text`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ordid_fuzz_bodies::text(data));
