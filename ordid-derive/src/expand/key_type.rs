@@ -86,9 +86,11 @@ fn key_type(
     // At one place with the scheme, so that what its type lacks is told there.
     let span = scheme_span(model);
     let private = private.at(span);
+    // The impl itself is derived code: the compiler is not to offer a change of it.
+    let impl_ = quote!(impl);
     quote_spanned! {span=>
         #[automatically_derived]
-        impl #private::KeyType for #ident {
+        #impl_ #private::KeyType for #ident {
             type Raw = <#scheme as #private::Scheme>::Raw;
             type Scheme = #scheme;
 
@@ -113,7 +115,7 @@ fn key_type(
         }
 
         #[automatically_derived]
-        impl #private::TypedKey for #ident {}
+        #impl_ #private::TypedKey for #ident {}
     }
 }
 
@@ -135,11 +137,12 @@ fn std_impls(
     let of_raw = std_impls_by_raw(private, ident);
     let span = scheme_span(model);
     let private = private.at(span);
+    let impl_ = quote!(impl);
     quote_spanned! {span=>
         #of_raw
 
         #[automatically_derived]
-        impl #private::TryFrom<#raw> for #ident {
+        #impl_ #private::TryFrom<#raw> for #ident {
             type Error = #private::Error;
 
             fn try_from(__raw: #raw) -> #private::Result<Self, #private::Error> {
@@ -148,7 +151,7 @@ fn std_impls(
         }
 
         #[automatically_derived]
-        impl #private::From<#ident> for #raw {
+        #impl_ #private::From<#ident> for #raw {
             #[inline]
             fn from(__key: #ident) -> Self {
                 __key.0
