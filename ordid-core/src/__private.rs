@@ -66,7 +66,10 @@ pub mod external {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the raw key of scheme `{S}`",
     label = "not the raw key",
-    note = "`uuid_v7` keys are `ordid::uuid::Uuid`; check the version of `uuid` in your `Cargo.toml`"
+    note = "the field is what the scheme makes: `ordid::uuid::Uuid` for all of 128 bits, `i64` for \
+            `snowflake` and `instagram`, `u64` for `percona_64` and `uuid_short`, and a type of \
+            `ordid::key` for the others",
+    note = "if it has the right name, check the version of `uuid` in your `Cargo.toml`"
 )]
 pub trait RawOf<S: Scheme>: Sized {
     /// Returns the raw key.

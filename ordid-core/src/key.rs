@@ -198,6 +198,14 @@ pub trait RisesInMariaDbUuid: Scheme {}
 /// A scheme that needs nothing but time and entropy, so that one generator per process serves it.
 ///
 /// Schemes that need a node or a segment do not have this; their generator is passed in.
+#[diagnostic::on_unimplemented(
+    message = "scheme `{Self}` has no generator for the process: a node of your own tells its keys \
+               apart",
+    label = "needs a generator with a node",
+    note = "make one, `let generator = OrderedGenerator::with_node(...)`, and ask it: \
+            `generator.try_generate_key::<OrderId>()?` for a key, `order.ensure_key_with(&generator)?` \
+            for an entity's"
+)]
 pub trait StaticScheme: Scheme {
     /// What [`reserve`](Self::reserve) returns.
     type Reserved: Iterator<Item = Generated<Self>>;

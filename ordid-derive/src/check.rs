@@ -3,21 +3,23 @@
 use std::collections::HashMap;
 
 use quote::ToTokens;
-use syn::{Data, Fields, GenericParam, Type};
+use syn::{Data, DeriveInput, Fields, GenericParam, Type};
 
 use crate::{
     attr::SchemeAttr,
     case::Case,
     ctxt::Ctxt,
     model::{Entity, KeyType},
-    options::SCHEMES,
+    options::{DEFAULT_SCHEME, SCHEMES, Scheme},
     suggest,
 };
 
 /// Checks a scheme's name and its parameter's.
 fn scheme(cx: &Ctxt, scheme: &SchemeAttr) {
     let Some(known) = SCHEMES.iter().find(|known| scheme.name == known.name) else {
-        let known: Vec<_> = SCHEMES.iter().map(|scheme| scheme.name).collect();
+        // The default first: of names that are as near, the first is suggested.
+        let mut known: Vec<_> = SCHEMES.iter().map(|scheme| scheme.name).collect();
+        known.sort_by_key(|name| *name != DEFAULT_SCHEME);
         let name = scheme.name.to_string();
         cx.error(&scheme.name, suggest::unknown("scheme", &name, &known));
         return;
@@ -48,6 +50,7 @@ pub(crate) fn key_type(cx: &Ctxt, model: &KeyType<'_>) {
     if let Some(scheme) = &model.attrs.scheme {
         self::scheme(cx, scheme);
     }
+    adapters(cx, model);
     let input = model.input;
     let raw = model.scheme().raw;
     let fix = format!("write `struct {}({raw});`", input.ident);
@@ -96,7 +99,11 @@ pub(crate) fn key_type(cx: &Ctxt, model: &KeyType<'_>) {
         Fields::Unnamed(fields) => {
             match fields.unnamed.first() {
                 None => cx.error(&input.ident, format!("a key type holds its raw key: {fix}")),
-                Some(field) if input.generics.params.is_empty() => raw_key(cx, &field.ty, model),
+                Some(field) if input.generics.params.is_empty() => {
+                    if let Some(scheme) = model.known_scheme() {
+                        raw_key(cx, &field.ty, input, scheme);
+                    }
+                }
                 Some(_) => {}
             }
             for field in fields.unnamed.iter().skip(1) {
@@ -116,31 +123,56 @@ pub(crate) fn key_type(cx: &Ctxt, model: &KeyType<'_>) {
     }
 }
 
-/// Reports field types that are no raw key of any name; the compiler reports the others.
-fn raw_key(cx: &Ctxt, ty: &Type, model: &KeyType<'_>) {
+/// Reports adapters that cannot store the raw key.
+fn adapters(cx: &Ctxt, model: &KeyType<'_>) {
+    let Some(scheme) = model.known_scheme() else {
+        return;
+    };
+    for adapter in &model.attrs.adapters {
+        let name = adapter.kind.name;
+        if !adapter.kind.raw_names.contains(&scheme.raw_name) {
+            cx.error(
+                &adapter.name,
+                format!(
+                    "`{name}` has no columns for `{}`, the raw key of scheme `{}`: take `{name}` \
+                     off, and store the raw key itself",
+                    scheme.raw, scheme.name
+                ),
+            );
+        }
+    }
+}
+
+/// Reports field types that are not the scheme's raw key by their names; the compiler reports the
+/// others.
+fn raw_key(cx: &Ctxt, ty: &Type, input: &DeriveInput, scheme: &Scheme) {
     const NOT_RAW: &[&str] = &[
         "bool", "char", "str", "String", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16",
         "u32", "u64", "u128", "usize", "f32", "f64", "Box", "Option", "Vec",
     ];
-    let is_path = match ty {
-        Type::Path(ty) => ty.path.segments.last().is_some_and(|last| {
-            // `crate::String` may be anything.
-            ty.path.segments.len() > 1
-                || last.ident == model.scheme().raw
-                || !NOT_RAW.iter().any(|name| last.ident == name)
+    let may_be_raw = match ty {
+        Type::Path(path) => path.path.segments.last().is_some_and(|last| {
+            let is_other = SCHEMES.iter().any(|other| {
+                // `crate::String` may be anything, and so may `crate::Uuid`.
+                let text = compact(ty);
+                text == other.raw || text == other.raw_name
+            });
+            last.ident == scheme.raw_name
+                || !(is_other
+                    || path.path.segments.len() == 1
+                        && NOT_RAW.iter().any(|name| last.ident == name))
         }),
         Type::Group(_) | Type::Macro(_) | Type::Paren(_) => true,
         _ => false,
     };
-    if !is_path {
-        let scheme = model.scheme();
+    if !may_be_raw {
         cx.error(
             ty,
             format!(
                 "`{}` is not the raw key of scheme `{}`: write `struct {}({});`",
                 compact(ty),
                 scheme.name,
-                model.input.ident,
+                input.ident,
                 scheme.raw
             ),
         );

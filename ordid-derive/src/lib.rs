@@ -46,18 +46,57 @@ mod tests;
 ///
 /// | option | meaning | default |
 /// |---|---|---|
-/// | `scheme = uuid_v7` | the algorithm that makes the keys: `uuid_v7`, `uuid_v7_unguessable`, `uuid_v7_sub_millis`, `ulid`, `push_id`, `ordered_text_22`, ... | `uuid_v7` |
+/// | `scheme = uuid_v7` | the algorithm that makes the keys: `uuid_v7`, `uuid_v6`, `ulid`, `comb_rt_sql`, `object_id`, ... (below) | `uuid_v7` |
+/// | `scheme = snowflake(layout = Sonyflake)` | the same, with a parameter | `layout = Twitter` |
 /// | `prefix = "ord"` | text form by TypeID, `ord_01h455vb4pex5vsknk084sn02q` | the raw key's text |
 /// | `sqlx` | SQLx, each engine's native column: `uuid`, `binary16`, `blob` | no SQLx |
 /// | `sqlx(postgres = uuid, mysql = char36)` | SQLx, these engines in these columns | |
 /// | `sqlx(crate = path, ...)` | where `ordid-sqlx` is | `::ordid_sqlx` |
 /// | `crate = path` | where `ordid` is, if it was renamed or re-exported | `::ordid` |
 ///
+/// # Schemes
+///
+/// Each is a page of `ordid::scheme`. The field is the scheme's raw key:
+///
+/// | raw key | schemes |
+/// |---|---|
+/// | `uuid::Uuid` | `uuid_v7`, `uuid_v7_sub_millis`, `uuid_v7_unguessable`, `uuid_v1`, `uuid_v1_rearranged`, `uuid_v4`, `uuid_v4_clustered`, `uuid_v4_clustered_compat`, `uuid_v6`, `uuid_v8_sql_server`, `comb_efcore`, `comb_nhibernate`, `comb_rt_binary`, `comb_rt_legacy`, `comb_rt_postgresql`, `comb_rt_sql`, `newid`\*, `ordered_text_22`, `ordered_text_22_push`, `ordered_text_22_time64`, `ordered_text_22_time64_push`, `sequential_guid_as_binary`, `sequential_guid_as_string`, `sequential_guid_at_end`, `ulid` |
+/// | `ordid::key::ObjectId` | `object_id` |
+/// | `ordid::key::PushId` | `push_id` |
+/// | `ordid::key::Key192` | `ordered_text_32`, `ordered_text_32_push` |
+/// | `i64` | `instagram`\*, `snowflake`\* |
+/// | `u64` | `percona_64`\*, `uuid_short`\* |
+///
+/// \* A node of your own tells these keys apart, so there is no `generate()`: make a generator with
+/// the node, and ask it for keys.
+///
+/// `snowflake` has a parameter, its layout: a preset by its name (`Twitter`, `BaiduUid`, `Discord`,
+/// `Sonyflake`, `SonyflakeV2`, `WideSequence`, `Yitter`), or a type of your own by its path, such as
+/// `ordid::scheme::Compact<Orders>`; one that has a preset's name, by `self::Twitter`.
+///
+/// ```
+/// use ordid::{
+///     KeyType, clock::SystemClock, entropy::ThreadEntropy, generator::{Generator, Policy},
+///     scheme::snowflake::{SnowflakeGenerator, SnowflakeNode, Sonyflake},
+/// };
+///
+/// #[derive(KeyType)]
+/// #[ordid(scheme = snowflake(layout = Sonyflake), prefix = "ord")]
+/// pub struct OrderId(i64);
+///
+/// let node = SnowflakeNode::<Sonyflake>::new(7)?;
+/// let keys = SnowflakeGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
+/// let id: OrderId = keys.try_generate_key()?;
+/// assert!(id < keys.try_generate_key()?);
+/// assert_eq!(id.to_string(), format!("ord_{}", i64::from(id)));
+/// # Ok::<(), ordid::Error>(())
+/// ```
+///
 /// # Errors
 ///
 /// At compile time, at the token that has to change: another shape than a tuple struct with one
-/// field, an unknown scheme, engine, column or option, a prefix against TypeID's rules, and a
-/// column that would lose the keys' order.
+/// field, another raw key than the scheme's, an unknown scheme, parameter, engine, column or option,
+/// a prefix against TypeID's rules, and a column that would lose the keys' order.
 #[proc_macro_derive(KeyType, attributes(ordid))]
 pub fn derive_key_type(input: TokenStream) -> TokenStream {
     expand::key_type(&parse_macro_input!(input as DeriveInput)).into()

@@ -4,7 +4,7 @@ use quote::ToTokens;
 use syn::{Data, DeriveInput, Field, Fields, Ident, Type, ext::IdentExt};
 
 use crate::{
-    attr::{EntityAttrs, FieldAttrs, KeyTypeAttrs, ParentAttr},
+    attr::{Adapter, EntityAttrs, FieldAttrs, KeyTypeAttrs, ParentAttr},
     case::Case,
     ctxt::Ctxt,
     options::{DEFAULT_SCHEME, SCHEMES, Scheme},
@@ -24,14 +24,28 @@ impl<'a> KeyType<'a> {
         }
     }
 
-    /// Returns the scheme; the default where the one written is not known.
+    /// Returns the scheme that is written, or the default; `None` where the one written is not
+    /// known.
+    pub(crate) fn known_scheme(&self) -> Option<&'static Scheme> {
+        match &self.attrs.scheme {
+            Some(written) => SCHEMES.iter().find(|scheme| written.name == scheme.name),
+            None => SCHEMES.iter().find(|scheme| scheme.name == DEFAULT_SCHEME),
+        }
+    }
+
+    /// As [`known_scheme`](Self::known_scheme), and the default where the one written is not known.
     pub(crate) fn scheme(&self) -> &'static Scheme {
-        let find = |name: &str| SCHEMES.iter().find(|scheme| scheme.name == name);
-        let written = self.attrs.scheme.as_ref();
-        written
-            .and_then(|written| find(&written.name.to_string()))
-            .or_else(|| find(DEFAULT_SCHEME))
-            .unwrap_or(&SCHEMES[0])
+        let default = || SCHEMES.iter().find(|scheme| scheme.name == DEFAULT_SCHEME);
+        self.known_scheme().or_else(default).unwrap_or(&SCHEMES[0])
+    }
+
+    /// Returns the adapters that have columns for the raw key.
+    pub(crate) fn adapters(&self) -> impl Iterator<Item = &Adapter> {
+        let raw_name = self.scheme().raw_name;
+        self.attrs
+            .adapters
+            .iter()
+            .filter(move |adapter| adapter.kind.raw_names.contains(&raw_name))
     }
 
     /// Returns the type that the scheme is generic over, as it was written, if it was.

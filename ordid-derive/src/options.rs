@@ -212,6 +212,8 @@ pub(crate) struct AdapterKind {
     /// The crate's name in paths.
     pub(crate) krate: &'static str,
     pub(crate) engines: &'static [&'static str],
+    /// The raw keys it has columns for, by their names in `ordid::__private`.
+    pub(crate) raw_names: &'static [&'static str],
     /// How a pair is written.
     pub(crate) usage: &'static str,
 }
@@ -221,5 +223,6 @@ pub(crate) const ADAPTERS: &[AdapterKind] = &[AdapterKind {
     name: "sqlx",
     krate: "ordid_sqlx",
     engines: &["mysql", "postgres", "sqlite"],
+    raw_names: &["Uuid"],
     usage: "sqlx(postgres = uuid, mysql = binary16, sqlite = blob)",
 }];

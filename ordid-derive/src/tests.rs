@@ -100,6 +100,50 @@ fn key_type_with_a_renamed_adapter() {
 }
 
 #[test]
+fn key_type_of_a_scheme_with_its_default_parameter() {
+    assert_snapshot(
+        "key_type_scheme_default",
+        expand::key_type,
+        "#[ordid(scheme = snowflake)] struct OrderId(i64);",
+    );
+}
+
+#[test]
+fn key_type_of_a_scheme_with_a_parameter_by_name_or_path() {
+    assert_snapshot(
+        "key_type_scheme_preset",
+        expand::key_type,
+        "#[ordid(scheme = snowflake(layout = Sonyflake), crate = keys)] struct OrderId(i64);",
+    );
+    assert_snapshot(
+        "key_type_scheme_own",
+        expand::key_type,
+        "#[ordid(scheme = snowflake(layout = keys::Compact<Orders>))] struct OrderId(i64);",
+    );
+}
+
+#[test]
+fn key_type_that_an_adapter_cannot_store() {
+    assert_snapshot(
+        "key_type_without_column",
+        expand::key_type,
+        "#[ordid(scheme = object_id, sqlx(postgres = uuid))] struct OrderId(ObjectId);",
+    );
+}
+
+#[test]
+fn an_unknown_scheme_says_nothing_of_its_raw_key() {
+    let found = errors(
+        expand::key_type,
+        "#[ordid(scheme = snowflak)] struct OrderId(i64);",
+    );
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].starts_with("unknown scheme `snowflak`; did you mean `snowflake`? (schemes: ")
+    );
+}
+
+#[test]
 fn key_type_after_a_mistake() {
     assert_snapshot(
         "key_type_mistake",

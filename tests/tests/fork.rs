@@ -20,9 +20,15 @@ use ordid::{
     entropy::ThreadEntropy,
     generator::{Generator, OrderedGenerator, Policy, Rollback, Slotted, WithHighWaterMark},
     high_water::HighWaterMark,
-    key::Scheme,
+    key::{ObjectId, Scheme, StaticScheme},
     scheme::{
-        UuidV7, uuid_v7::UuidV7Generator, uuid_v7_sub_millis::UuidV7SubMillisGenerator,
+        CombNHibernate, Instagram, Layout, NewId, ObjectIdScheme, OrderedText22, Percona64,
+        Snowflake, Ulid, UuidNode, UuidShort, UuidV6, UuidV7,
+        instagram::Shard,
+        snowflake::{SnowflakeNode, Sonyflake},
+        uuid_v6::UuidV6Generator,
+        uuid_v7::UuidV7Generator,
+        uuid_v7_sub_millis::UuidV7SubMillisGenerator,
         uuid_v7_unguessable::UuidV7UnguessableGenerator,
     },
     uuid::Uuid,
@@ -37,7 +43,7 @@ fn main() {
     let mut arguments = Arguments::from_args();
     // One after the other, on the main thread: a child should be a copy of this test alone.
     arguments.test_threads = Some(1);
-    let tests: [(&str, fn()); 13] = [
+    let tests: [(&str, fn()); 24] = [
         ("eight_children_of_2000_keys_share_none", eight_children),
         (
             "sixty_four_children_of_100000_keys_share_none",
@@ -62,6 +68,37 @@ fn main() {
         ("children_share_no_unguessable_key", unguessable),
         ("children_share_no_key_of_fractions", sub_millis),
         ("children_of_a_counter_clock_share_none", counter_clock),
+        ("a_snowflake_node_is_the_parents", || {
+            node::<Snowflake>(SnowflakeNode::new(7).unwrap());
+            node::<Snowflake<Sonyflake>>(SnowflakeNode::new(7).unwrap());
+        }),
+        ("an_instagram_shard_is_the_parents", || {
+            node::<Instagram>(Shard::new(5).unwrap());
+        }),
+        ("a_uuid_short_server_is_the_parents", || {
+            node::<UuidShort>(7);
+        }),
+        ("a_percona_64_node_is_the_parents", || {
+            node::<Percona64>(0x361f);
+        }),
+        ("a_newid_worker_is_the_parents", || {
+            node::<NewId>([0x02, 0x42, 0xac, 0x11, 0x00, 0x02]);
+        }),
+        ("children_share_no_object_id", object_id),
+        ("children_share_no_key_of_version_6", uuid_v6),
+        (
+            "children_share_no_key_of_a_fixed_node",
+            uuid_v6_of_a_fixed_node,
+        ),
+        ("children_share_no_ulid", || {
+            assert_eq!(children_of::<Ulid>().len(), CHILDREN_MADE);
+        }),
+        ("children_share_no_comb", || {
+            assert_eq!(children_of::<CombNHibernate>().len(), CHILDREN_MADE);
+        }),
+        ("children_share_no_ordered_text", || {
+            assert_eq!(children_of::<OrderedText22>().len(), CHILDREN_MADE);
+        }),
         (
             "a_killed_process_with_an_older_clock_goes_on_above_its_keys",
             killed_and_restarted,
@@ -334,6 +371,210 @@ fn counter_clock() {
     let clock = TscClock::new().expect("ignored where there is none");
     let keys = UuidV7Generator::new(clock, ThreadEntropy, Policy::DEFAULT);
     assert_eq!(distinct(forked(&keys)), FORKED);
+}
+
+type Shared<S> = OrderedGenerator<S, SystemClock, ThreadEntropy>;
+
+/// Everything that a generator can be asked for a key, once.
+fn asked<S: Slotted>(generator: &impl Generator<Scheme = S>) -> Vec<Result<S::Raw, Error>> {
+    let mut filled = Vec::new();
+    let fill = generator.try_fill_with(3, |key| filled.push(Ok(key.into_raw())));
+    filled.extend(fill.err().map(Err));
+    let reserved = match generator.reserve(3) {
+        // Three, since an iterator that cannot go on gives its error for ever.
+        Ok(reserved) => reserved
+            .take(3)
+            .map(|key| key.map(|key| key.into_raw()))
+            .collect(),
+        Err(error) => vec![Err(error)],
+    };
+    let single = generator.try_generate().map(|key| key.into_raw());
+    [vec![single], filled, reserved].concat()
+}
+
+/// Keys that are told apart by their generator's node: a child has none, whatever it asks.
+fn node<S: Slotted>(node: S::Node)
+where
+    Shared<S>: Sync,
+{
+    let with_node = || Shared::<S>::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
+    let used = with_node();
+    let lease = used.lease();
+    let local = with_node().into_local();
+    let untouched = with_node();
+    let untouched_lease = untouched.lease();
+    let untouched_local = with_node().into_local();
+    let forked_in = |text: &str| text.matches("the process was forked: the node of").count();
+
+    let mut made = vec![
+        used.try_generate().unwrap().into_raw(),
+        lease.try_generate().unwrap().into_raw(),
+    ];
+    let of_local = local.try_generate().unwrap().into_raw();
+    let mut reserved = used.reserve(10).unwrap();
+    made.push(reserved.next().unwrap().unwrap().into_raw());
+
+    for round in 1..=3 {
+        let child = fork(|| {
+            let all = [
+                asked(&used),
+                asked(&lease),
+                asked(&local),
+                asked(&untouched),
+                asked(&untouched_lease),
+                asked(&untouched_local),
+                // What was claimed before the fork is the parent's too.
+                reserved
+                    .by_ref()
+                    .take(3)
+                    .map(|key| key.map(|key| key.into_raw()))
+                    .collect(),
+                // Asking again changes nothing, nor does another thread.
+                asked(&used),
+                std::thread::scope(|scope| scope.spawn(|| asked(&used)).join().unwrap()),
+            ]
+            .concat();
+            let errors: Vec<Error> = all.into_iter().map(Result::unwrap_err).collect();
+            assert!(errors.iter().all(Error::is_forked), "{errors:?}");
+            // With a generator of its own the child goes on.
+            let own = asked(&with_node());
+            assert!(own.iter().all(Result::is_ok) && own.len() == 7, "{own:?}");
+            let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            texts.join("\n").into()
+        });
+        let texts = String::from_utf8(child.join()).unwrap();
+        // Eight times a key, a fill and a reservation; and three of the open one.
+        assert_eq!(forked_in(&texts), 8 * 3 + 3, "{texts}");
+        assert!(texts.contains(S::NAME), "{texts}");
+
+        // The parent does not notice.
+        made.push(reserved.next().unwrap().unwrap().into_raw());
+        for key in asked(&used).into_iter().chain(asked(&lease)) {
+            made.push(key.unwrap());
+        }
+        assert_eq!(made.len(), 3 + round * 15);
+    }
+    let distinct: HashSet<S::Raw> = made.iter().copied().collect();
+    assert_eq!(distinct.len(), made.len());
+    let next = local.try_generate().unwrap().into_raw();
+    assert!(S::cmp(&of_local, &next).is_lt());
+    for generator in [&untouched, untouched_local.generator()] {
+        assert!(asked(generator).iter().all(Result::is_ok));
+    }
+}
+
+/// Keys of the process-wide generators of schemes that go on in a child.
+const CHILDREN_MADE: usize = 2_000 + 9 * 2_000;
+
+/// Has eight children and their parent make 2,000 keys each, and returns all, none of them twice.
+fn children_of<S>() -> HashSet<S::Raw>
+where
+    S: StaticScheme<Raw: AsBytes>,
+{
+    let keys = || {
+        let mut keys: Vec<S::Raw> = (0..1_000).map(|_| S::generate().into_raw()).collect();
+        S::fill_with(1_000, |key| keys.push(key.into_raw()));
+        assert!(keys.is_sorted_by(|a, b| S::cmp(a, b).is_lt()));
+        keys.iter()
+            .flat_map(|key| key.to_vec())
+            .collect::<Vec<u8>>()
+    };
+    let before = keys();
+    let children: Vec<Child> = (0..8).map(|_| fork(keys)).collect();
+    let after = keys();
+    let answers = children.into_iter().map(Child::join);
+    let all: Vec<S::Raw> = answers
+        .chain([before, after])
+        .flat_map(|answer| {
+            let keys = answer.chunks_exact(S::Raw::LENGTH).map(S::Raw::from_slice);
+            keys.collect::<Vec<_>>()
+        })
+        .collect();
+    let distinct: HashSet<S::Raw> = all.iter().copied().collect();
+    assert_eq!(distinct.len(), all.len(), "repeated keys of {}", S::NAME);
+    distinct
+}
+
+/// Raw keys that go through a pipe as their bytes.
+trait AsBytes {
+    const LENGTH: usize;
+    fn to_vec(&self) -> Vec<u8>;
+    fn from_slice(bytes: &[u8]) -> Self;
+}
+
+impl AsBytes for Uuid {
+    const LENGTH: usize = 16;
+
+    fn to_vec(&self) -> Vec<u8> {
+        self.as_bytes().to_vec()
+    }
+
+    fn from_slice(bytes: &[u8]) -> Self {
+        Uuid::from_slice(bytes).unwrap()
+    }
+}
+
+impl AsBytes for ObjectId {
+    const LENGTH: usize = 12;
+
+    fn to_vec(&self) -> Vec<u8> {
+        self.as_bytes().to_vec()
+    }
+
+    fn from_slice(bytes: &[u8]) -> Self {
+        ObjectId::from_bytes(bytes.try_into().unwrap())
+    }
+}
+
+/// The five random bytes are what tells processes apart: drawn anew in each child.
+fn object_id() {
+    let keys = children_of::<ObjectIdScheme>();
+    assert_eq!(keys.len(), CHILDREN_MADE);
+    let random: HashSet<u64> = keys
+        .iter()
+        .map(|key| ObjectIdScheme::unpack(key).unwrap().random)
+        .collect();
+    assert_eq!(random.len(), 9, "one for each process");
+}
+
+fn uuid_v6() {
+    let keys = children_of::<UuidV6>();
+    assert_eq!(keys.len(), CHILDREN_MADE);
+    let parts = keys.iter().map(|key| UuidV6::unpack(key).unwrap());
+    let (nodes, clock_seqs): (HashSet<_>, HashSet<_>) =
+        parts.map(|parts| (parts.node, parts.clock_seq)).unzip();
+    assert_eq!(nodes.len(), 9, "one for each process");
+    // 14 bits: that there are fewer than seven of nine is a matter of 1 in 2,000,000 runs.
+    assert!(clock_seqs.len() >= 7, "{clock_seqs:?}");
+}
+
+/// Where the node stays, the 14 bits of the clock sequence are all that a child draws.
+fn uuid_v6_of_a_fixed_node() {
+    let mac = [0x92, 0x36, 0x1f, 0x00, 0x26, 0x71];
+    let node = UuidNode::danger_exact(mac);
+    let keys = UuidV6Generator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
+    let clock_seqs = |answer: Vec<u8>| -> HashSet<u16> {
+        let keys = answer.as_chunks::<16>().0.iter();
+        let parts = keys.map(|key| UuidV6::unpack(&Uuid::from_bytes(*key)).unwrap());
+        parts
+            .inspect(|parts| assert_eq!(parts.node, mac))
+            .map(|parts| parts.clock_seq)
+            .collect()
+    };
+    let mut all = clock_seqs(made_by(&keys, 100));
+    assert_eq!(all.len(), 1);
+    let children: Vec<Child> = (0..8).map(|_| fork(|| made_by(&keys, 100))).collect();
+    assert_eq!(
+        clock_seqs(made_by(&keys, 100)),
+        all,
+        "the parent keeps its own"
+    );
+    all.extend(
+        children
+            .into_iter()
+            .flat_map(|child| clock_seqs(child.join())),
+    );
+    assert!(all.len() >= 7, "{all:?}");
 }
 
 /// A generator whose mark is in a file, with a clock that the test sets.

@@ -112,6 +112,12 @@ pub use presets::{BaiduUid, Discord, Sonyflake, SonyflakeV2, Twitter, WideSequen
 ///
 /// let _ = Snowflake::<Wrong>::pack(Parts { time: 0, node: 0, sequence: 0 });
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a layout of `snowflake` keys",
+    label = "not a layout",
+    note = "take one of `ordid::scheme::snowflake`, such as `Twitter` or `Sonyflake`, a \
+            `Compact<...>` of your need, or implement `SnowflakeLayout` for `{Self}`"
+)]
 pub trait SnowflakeLayout: 'static {
     /// The scheme's name.
     const NAME: &'static str;

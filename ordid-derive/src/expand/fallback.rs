@@ -26,9 +26,7 @@ pub(super) fn key_type(model: &KeyType<'_>) -> TokenStream {
     let raw = quote!(#private::#raw_name);
     let std_impls = std_impls_by_raw(private, ident);
     let forwards = model
-        .attrs
-        .adapters
-        .iter()
+        .adapters()
         .map(|adapter| forward(adapter, ident, &scheme));
     quote! {
         impl #private::KeyType for #ident {
@@ -79,7 +77,7 @@ pub(super) fn key_type(model: &KeyType<'_>) -> TokenStream {
 fn is_copy(data: &Data) -> bool {
     const COPY: &[&str] = &[
         "bool", "char", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64",
-        "u128", "usize", "f32", "f64", "Uuid",
+        "u128", "usize", "f32", "f64", "Uuid", "ObjectId", "PushId", "Key192",
     ];
     let is_copy = |ty: &Type| match ty {
         Type::Path(path) => path

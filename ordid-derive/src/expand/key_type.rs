@@ -1,6 +1,6 @@
 //! The impls of `#[derive(KeyType)]`.
 
-use proc_macro2::{Group, TokenStream};
+use proc_macro2::{Group, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Ident, Type, ext::IdentExt, spanned::Spanned};
 
@@ -17,11 +17,9 @@ pub(super) fn expand(model: &KeyType<'_>, raw: &Type) -> TokenStream {
         quote_spanned!(prefix.span()=> const _: () = #private::check_prefix(#prefix);)
     });
     let key_type = key_type(model, private, raw, &scheme);
-    let std_impls = std_impls(private, ident, raw, &scheme);
+    let std_impls = std_impls(model, private, raw, &scheme);
     let forwards = model
-        .attrs
-        .adapters
-        .iter()
+        .adapters()
         .map(|adapter| forward(adapter, ident, &scheme));
     quote! {
         #prefix_check
@@ -55,7 +53,20 @@ pub(super) fn scheme(model: &KeyType<'_>, private: &Private<'_>) -> TokenStream 
             }
         }
     };
-    quote!(#private::scheme::#name<#argument>)
+    // Located at the type that was written: what it lacks is told there.
+    let span = model
+        .parameter()
+        .map_or_else(Span::call_site, Spanned::span);
+    let private = private.at(span);
+    let name = Ident::new(&name.to_string(), span);
+    quote_spanned!(span=> #private::scheme::#name<#argument>)
+}
+
+/// Returns where the scheme is located: at the type that it is generic over, where one is written.
+fn scheme_span(model: &KeyType<'_>) -> Span {
+    model
+        .parameter()
+        .map_or_else(Span::call_site, Spanned::span)
 }
 
 fn key_type(
@@ -73,9 +84,14 @@ fn key_type(
     // The raw key is named by the scheme and the field is converted, so that a field of another
     // type is one error and not five.
     let raw_of = raw_of(private, raw, scheme);
-    quote! {
+    // At one place with the scheme, so that what its type lacks is told there.
+    let span = scheme_span(model);
+    let private = private.at(span);
+    // The impl itself is derived code: the compiler is not to offer a change of it.
+    let impl_ = quote!(impl);
+    quote_spanned! {span=>
         #[automatically_derived]
-        impl #private::KeyType for #ident {
+        #impl_ #private::KeyType for #ident {
             type Raw = <#scheme as #private::Scheme>::Raw;
             type Scheme = #scheme;
 
@@ -100,7 +116,7 @@ fn key_type(
         }
 
         #[automatically_derived]
-        impl #private::TypedKey for #ident {}
+        #impl_ #private::TypedKey for #ident {}
     }
 }
 
@@ -112,18 +128,22 @@ fn raw_of(private: &Private<'_>, raw: &Type, scheme: &TokenStream) -> TokenStrea
 
 /// The traits of the standard library.
 fn std_impls(
+    model: &KeyType<'_>,
     private: &Private<'_>,
-    ident: &Ident,
     raw: &Type,
     scheme: &TokenStream,
 ) -> TokenStream {
     let raw_of = raw_of(private, raw, scheme);
+    let ident = &model.input.ident;
     let of_raw = std_impls_by_raw(private, ident);
-    quote! {
+    let span = scheme_span(model);
+    let private = private.at(span);
+    let impl_ = quote!(impl);
+    quote_spanned! {span=>
         #of_raw
 
         #[automatically_derived]
-        impl #private::TryFrom<#raw> for #ident {
+        #impl_ #private::TryFrom<#raw> for #ident {
             type Error = #private::Error;
 
             fn try_from(__raw: #raw) -> #private::Result<Self, #private::Error> {
@@ -132,7 +152,7 @@ fn std_impls(
         }
 
         #[automatically_derived]
-        impl #private::From<#ident> for #raw {
+        #impl_ #private::From<#ident> for #raw {
             #[inline]
             fn from(__key: #ident) -> Self {
                 __key.0

@@ -4,6 +4,7 @@
 mod copy;
 mod engine;
 mod flush;
+mod instagram;
 mod keys;
 mod mariadb;
 mod mysql;
@@ -33,6 +34,7 @@ fn main() {
     sqlite::trials(&mut trials);
     postgres::trials(&servers, &mut trials);
     copy::trials(&servers, &mut trials);
+    instagram::trials(&servers, &mut trials);
     mariadb::trials(&servers, &mut trials);
     mysql::trials(&servers, &mut trials);
     let conclusion = libtest_mimic::run(&arguments, trials);

@@ -5,8 +5,8 @@ use ordid::{KeyType, uuid::Uuid};
 struct OrderId(Uuid);
 
 #[derive(KeyType)]
-#[ordid(scheme = snowflake)]
-struct CustomerId(Uuid);
+#[ordid(scheme = snowflakes)]
+struct CustomerId(i64);
 
 #[derive(KeyType)]
 #[ordid(scheme = ordid::scheme::UuidV7)]

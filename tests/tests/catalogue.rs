@@ -1,0 +1,440 @@
+//! One key type for every scheme of the derive, and what each of them promises.
+
+use std::{collections::HashSet, str::FromStr};
+
+use ordid::{
+    Error, KeyType, StaticScheme, TypedKey,
+    clock::{Clock, SystemClock, Timestamp},
+    entropy::ThreadEntropy,
+    generator::{Generator, OrderedGenerator, Policy, Slotted},
+    key::{Key192, ObjectId, PushId, Scheme},
+    scheme::{
+        Compact, Instagram, Snowflake,
+        compact::{CompactNeed, Need},
+        instagram::Shard,
+        snowflake::{Discord, SnowflakeLayout, SnowflakeNode, Sonyflake, Twitter},
+    },
+};
+use uuid::Uuid;
+
+/// What is derived, beside `KeyType`.
+trait Derived:
+    TypedKey + FromStr<Err = Error> + TryFrom<Self::Raw, Error = Error> + Into<Self::Raw>
+{
+}
+
+impl<K> Derived for K where
+    K: TypedKey + FromStr<Err = Error> + TryFrom<Self::Raw, Error = Error> + Into<Self::Raw>
+{
+}
+
+/// Derives a key type for each scheme and tests it; the names are those that were tested.
+macro_rules! catalogue {
+    ($all:ident: $($scheme:ident $key:ident($raw:ty): $test:expr;)+) => {
+        $(
+            #[derive(KeyType)]
+            #[ordid(scheme = $scheme)]
+            struct $key($raw);
+
+            #[test]
+            fn $scheme() {
+                assert_eq!(<<$key as KeyType>::Scheme as Scheme>::NAME, stringify!($scheme));
+                let test: fn() = $test;
+                test();
+            }
+        )+
+
+        const $all: &[&str] = &[$(stringify!($scheme)),+];
+    };
+}
+
+catalogue! { ALL:
+    comb_efcore CombEfCoreId(Uuid): rises::<CombEfCoreId>;
+    comb_nhibernate CombNHibernateId(Uuid): rises::<CombNHibernateId>;
+    comb_rt_binary CombRtBinaryId(Uuid): rises::<CombRtBinaryId>;
+    comb_rt_legacy CombRtLegacyId(Uuid): rises::<CombRtLegacyId>;
+    comb_rt_postgresql CombRtPostgreSqlId(Uuid): rises::<CombRtPostgreSqlId>;
+    comb_rt_sql CombRtSqlId(Uuid): rises::<CombRtSqlId>;
+    instagram InstagramId(i64): || {
+        rises_with_a_node::<InstagramId>(&with_node(Shard::new(8_191).unwrap()));
+    };
+    newid NewIdId(Uuid): || {
+        rises_with_a_node::<NewIdId>(&with_node([0x02, 0x42, 0xac, 0x11, 0x00, 0x02]));
+    };
+    object_id ObjectIdId(ObjectId): rises::<ObjectIdId>;
+    ordered_text_22 Text22Id(Uuid): rises::<Text22Id>;
+    ordered_text_22_push Text22PushId(Uuid): rises::<Text22PushId>;
+    ordered_text_22_time64 Text22Time64Id(Uuid): rises::<Text22Time64Id>;
+    ordered_text_22_time64_push Text22Time64PushId(Uuid): rises::<Text22Time64PushId>;
+    ordered_text_32 Text32Id(Key192): rises::<Text32Id>;
+    ordered_text_32_push Text32PushId(Key192): rises::<Text32PushId>;
+    percona_64 Percona64Id(u64): || {
+        rises_with_a_node::<Percona64Id>(&with_node(0xffff));
+    };
+    push_id PushIdId(PushId): rises::<PushIdId>;
+    sequential_guid_as_binary GuidAsBinaryId(Uuid): rises::<GuidAsBinaryId>;
+    sequential_guid_as_string GuidAsStringId(Uuid): rises::<GuidAsStringId>;
+    sequential_guid_at_end GuidAtEndId(Uuid): rises::<GuidAtEndId>;
+    snowflake SnowflakeId(i64): || {
+        rises_with_a_node::<SnowflakeId>(&with_node(SnowflakeNode::new(1_023).unwrap()));
+    };
+    ulid UlidId(Uuid): rises::<UlidId>;
+    uuid_short UuidShortId(u64): || {
+        rises_with_a_node::<UuidShortId>(&with_node(255));
+    };
+    uuid_v1 UuidV1Id(Uuid): rises::<UuidV1Id>;
+    uuid_v1_rearranged UuidV1RearrangedId(Uuid): rises::<UuidV1RearrangedId>;
+    uuid_v4 UuidV4Id(Uuid): is_random::<UuidV4Id>;
+    uuid_v4_clustered UuidV4ClusteredId(Uuid): is_random::<UuidV4ClusteredId>;
+    uuid_v4_clustered_compat UuidV4CompatId(Uuid): is_random::<UuidV4CompatId>;
+    uuid_v6 UuidV6Id(Uuid): rises::<UuidV6Id>;
+    uuid_v7 UuidV7Id(Uuid): rises::<UuidV7Id>;
+    uuid_v7_sub_millis UuidV7SubMillisId(Uuid): rises::<UuidV7SubMillisId>;
+    uuid_v7_unguessable UuidV7UnguessableId(Uuid): rises::<UuidV7UnguessableId>;
+    uuid_v8_sql_server UuidV8SqlServerId(Uuid): rises::<UuidV8SqlServerId>;
+}
+
+/// The derive lists its schemes to whoever misspells one, which `tests/ui` pins.
+#[test]
+fn every_scheme_of_the_derive_is_tested_here() {
+    let message = include_str!("../ui/scheme/unknown.stderr");
+    let (_, list) = message.split_once("(schemes: ").expect("the list");
+    let (list, _) = list.split_once(')').expect("its end");
+    let mut derived: Vec<_> = list.split(", ").collect();
+    derived.sort_unstable();
+    assert_eq!(derived, ALL);
+}
+
+/// How many keys are made one by one, how many are filled in, and how many are reserved.
+const ONE_BY_ONE: usize = 1_000;
+const FILLED: usize = 1_500;
+const RESERVED: usize = 500;
+
+fn now() -> Timestamp {
+    SystemClock.now()
+}
+
+/// What holds of every key type, whoever makes its keys.
+fn holds_of_all<K: Derived>(keys: &[K]) {
+    for key in keys {
+        let text = key.to_string();
+        assert_eq!(text.parse().as_ref(), Ok(key), "{text}");
+        for other in [format!(" {text}"), format!("{text} "), format!("x_{text}")] {
+            assert!(other.parse::<K>().is_err_and(|error| error.is_parse()));
+        }
+        assert_eq!(format!("{key:?}"), format!("{}({text})", K::NAME));
+        assert_eq!(K::try_from(key.to_raw()).as_ref(), Ok(key));
+        let raw: K::Raw = (*key).into();
+        assert_eq!(raw, key.to_raw());
+    }
+    let raw: HashSet<K::Raw> = keys.iter().map(|key| key.to_raw()).collect();
+    assert_eq!(raw.len(), keys.len(), "none twice");
+}
+
+/// The time in a key is that of its making, to the second: the coarsest layouts know no more.
+fn holds_of_times<K: Derived>(keys: &[K], before: Timestamp) {
+    let (before, after) = (before.as_unix_millis(), now().as_unix_millis());
+    for key in keys {
+        let millis = key.timestamp().expect("a time").as_unix_millis();
+        assert!(
+            (before - 1_000..=after + 1_000).contains(&millis),
+            "{key:?} of {millis}, made from {before} to {after}"
+        );
+    }
+}
+
+fn made<K: Derived<Scheme: StaticScheme>>() -> Vec<K> {
+    let mut keys: Vec<K> = (0..ONE_BY_ONE).map(|_| K::generate()).collect();
+    let mut filled = vec![keys[0]; FILLED];
+    K::fill(&mut filled);
+    keys.extend(filled);
+    let mut reserved = K::reserve(RESERVED).expect("room for so few");
+    keys.extend(reserved.by_ref());
+    assert!(reserved.next().is_none());
+    keys.push(K::generate());
+    assert_eq!(keys.len(), ONE_BY_ONE + FILLED + RESERVED + 1);
+    holds_of_all(&keys);
+    keys
+}
+
+/// A scheme with a generator for the process, whose keys rise.
+fn rises<K: Derived<Scheme: StaticScheme>>() {
+    let before = now();
+    let keys = made::<K>();
+    assert!(keys.is_sorted_by(|a, b| a < b));
+    holds_of_times(&keys, before);
+
+    let millis = 1_645_557_742_000;
+    let time = Timestamp::from_unix_millis(millis).expect("the year 2022");
+    let older = K::generate_at(time).expect("a time that every layout has");
+    assert!(older < keys[0]);
+    let found = older.timestamp().expect("a time").as_unix_millis();
+    assert!(found.abs_diff(millis) <= 3, "{found}");
+}
+
+/// A scheme with a generator for the process, and without an order.
+fn is_random<K: Derived<Scheme: StaticScheme>>() {
+    let keys = made::<K>();
+    assert!(!keys.is_sorted());
+    assert!(keys.iter().all(|key| key.timestamp().is_none()));
+}
+
+fn with_node<S: Slotted>(node: S::Node) -> OrderedGenerator<S, SystemClock, ThreadEntropy> {
+    OrderedGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT)
+}
+
+/// A scheme whose generators are made with a node.
+fn rises_with_a_node<K>(generator: &OrderedGenerator<K::Scheme, SystemClock, ThreadEntropy>)
+where
+    K: Derived<Scheme: Slotted>,
+{
+    let before = now();
+    let of_raw = |raw| K::from_raw(raw).expect("what a generator makes is of the scheme");
+    let mut keys: Vec<K> = Vec::new();
+    for _ in 0..ONE_BY_ONE {
+        keys.push(generator.try_generate_key().expect("a key"));
+    }
+    let fill = generator.try_fill_with(FILLED, |key| keys.push(K::from_generated(key)));
+    fill.expect("so many keys");
+    for key in generator.reserve(RESERVED).expect("room for so few") {
+        keys.push(of_raw(key.expect("a claimed key").into_raw()));
+    }
+    let lease = generator.lease();
+    for _ in 0..100 {
+        keys.push(lease.try_generate_key().expect("a key"));
+    }
+    assert_eq!(keys.len(), ONE_BY_ONE + FILLED + RESERVED + 100);
+    assert!(keys.is_sorted_by(|a, b| a < b));
+    holds_of_all(&keys);
+    holds_of_times(&keys, before);
+
+    // Nothing in these keys is drawn, so none can be made beside the order.
+    let error = generator.generate_at(before).expect_err("no such key");
+    assert!(error.is_unsupported(), "{error}");
+}
+
+#[derive(KeyType)]
+#[ordid(scheme = snowflake(layout = Sonyflake))]
+struct SonyflakeId(i64);
+
+#[derive(KeyType)]
+#[ordid(scheme = snowflake(layout = Twitter), prefix = "tweet")]
+struct TweetId(i64);
+
+/// A user's type of a preset's name is told from it by a path.
+mod own {
+    pub enum Discord {}
+
+    impl ordid::scheme::snowflake::SnowflakeLayout for Discord {
+        const NAME: &'static str = "own_discord";
+        const EPOCH_UNIX_MILLIS: i64 = 1_704_067_200_000;
+        const TIME_BITS: u32 = 40;
+        const NODE_BITS: u32 = 3;
+        const SEQUENCE_BITS: u32 = 10;
+    }
+}
+
+#[derive(KeyType)]
+#[ordid(scheme = snowflake(layout = own::Discord))]
+struct OwnId(i64);
+
+#[derive(KeyType)]
+#[ordid(scheme = snowflake(layout = Discord))]
+struct MessageId(i64);
+
+enum Orders {}
+
+impl CompactNeed for Orders {
+    const NAME: &'static str = "compact_orders";
+    const NEED: Need = Need {
+        from_unix_millis: 1_704_067_200_000,
+        years: 30,
+        ids_per_second: 10_000,
+        nodes: 4,
+    };
+}
+
+#[derive(KeyType)]
+#[ordid(scheme = snowflake(layout = ordid::scheme::Compact<Orders>), prefix = "ord")]
+struct OrderId(i64);
+
+#[test]
+fn layouts_are_presets_by_name_or_types_by_path() {
+    fn rises<K, L>(name: &str)
+    where
+        L: SnowflakeLayout,
+        K: Derived<Scheme = Snowflake<L>, Raw = i64>,
+    {
+        assert_eq!(<K::Scheme as Scheme>::NAME, name);
+        let last = SnowflakeNode::<L>::new(SnowflakeNode::<L>::COUNT - 1).expect("the last node");
+        rises_with_a_node::<K>(&with_node(last));
+    }
+    rises::<SonyflakeId, Sonyflake>("sonyflake");
+    rises::<TweetId, Twitter>("snowflake");
+    rises::<OwnId, own::Discord>("own_discord");
+    rises::<MessageId, Discord>("discord");
+    rises::<OrderId, Compact<Orders>>("compact_orders");
+    fn is_of<K: KeyType<Scheme = S>, S: Scheme>() {}
+    is_of::<SnowflakeId, Snowflake<Twitter>>();
+    is_of::<InstagramId, Instagram>();
+}
+
+#[test]
+fn raw_keys_of_another_version_are_refused() {
+    /// Refuses all but those of this version, by a message that names key type and scheme.
+    fn only<K: Derived<Raw = Uuid>>(version: usize) {
+        let scheme = <K::Scheme as Scheme>::NAME;
+        assert!(<K::Scheme as Scheme>::EXPECTED.contains(&format!("version {version}")));
+        let versions = [1, 2, 3, 4, 5, 6, 7, 8, 15].map(|version| {
+            let variant: u128 = 0b10 << 62;
+            (
+                version,
+                Uuid::from_u128(0x0123 << 112 | version << 76 | variant | 0x77),
+            )
+        });
+        for (found, raw) in [(0, Uuid::nil()), (15, Uuid::max())]
+            .iter()
+            .chain(&versions)
+        {
+            let taken = K::try_from(*raw);
+            if *found == version as u128 {
+                assert_eq!(taken.expect("its own version").to_raw(), *raw);
+                continue;
+            }
+            let error = taken.expect_err("another version");
+            assert!(error.is_layout(), "{error}");
+            let text = error.to_string();
+            assert!(text.starts_with(&format!("not a `{}`: scheme {scheme} expects ", K::NAME)));
+            assert!(text.ends_with(&raw.to_string()), "{text}");
+        }
+    }
+    only::<CombEfCoreId>(4);
+    only::<CombNHibernateId>(4);
+    only::<CombRtBinaryId>(4);
+    only::<CombRtLegacyId>(4);
+    only::<CombRtPostgreSqlId>(4);
+    only::<CombRtSqlId>(4);
+    only::<UuidV1Id>(1);
+    only::<UuidV4Id>(4);
+    only::<UuidV4ClusteredId>(4);
+    only::<UuidV4CompatId>(4);
+    only::<UuidV6Id>(6);
+    only::<UuidV7Id>(7);
+    only::<UuidV7SubMillisId>(7);
+    only::<UuidV7UnguessableId>(7);
+    only::<UuidV8SqlServerId>(8);
+    // Of version 6 by the digit, but of no RFC's variant.
+    let version_6 = UuidV6Id::generate().to_raw();
+    assert!(UuidV1RearrangedId::try_from(version_6).is_err_and(|error| error.is_layout()));
+    let rearranged = UuidV1RearrangedId::generate().to_raw();
+    assert!(UuidV6Id::try_from(rearranged).is_err_and(|error| error.is_layout()));
+}
+
+#[test]
+fn raw_keys_of_another_layout_are_refused() {
+    fn refuses<K: Derived<Raw = i64>>(raw: i64) {
+        let error = K::try_from(raw).expect_err("not of the layout");
+        assert!(error.is_layout());
+        let found = format!(", found the number {raw}");
+        assert!(error.to_string().ends_with(&found), "{error}");
+        assert!(raw.to_string().parse::<K>().is_err());
+    }
+    refuses::<SnowflakeId>(-1);
+    refuses::<InstagramId>(i64::MIN);
+    refuses::<SonyflakeId>(-1);
+    let bits = Snowflake::<Compact<Orders>>::BITS;
+    assert!(bits < 63);
+    refuses::<OrderId>(1 << bits);
+    assert!(OrderId::try_from((1 << bits) - 1).is_ok());
+}
+
+/// Where the scheme has no mark in its keys, every raw key is one.
+#[test]
+fn schemes_without_a_mark_take_every_raw_key() {
+    fn takes<K: Derived>(raw: impl IntoIterator<Item = K::Raw>) {
+        for raw in raw {
+            let key = K::try_from(raw).expect("any raw key");
+            assert_eq!(key.to_raw(), raw);
+            let text = key.to_string();
+            assert_eq!(text.parse().as_ref(), Ok(&key), "{text}");
+        }
+    }
+    let uuids = [Uuid::nil(), Uuid::from_u128(0x4000 << 64), Uuid::max()];
+    takes::<NewIdId>(uuids);
+    takes::<GuidAsBinaryId>(uuids);
+    takes::<GuidAsStringId>(uuids);
+    takes::<GuidAtEndId>(uuids);
+    takes::<UlidId>(uuids);
+    takes::<Text22Id>(uuids);
+    takes::<Text22PushId>(uuids);
+    takes::<ObjectIdId>([0, 255].map(|byte| ObjectId::from_bytes([byte; 12])));
+    takes::<PushIdId>([0, 255].map(|byte| PushId::from_bytes([byte; 15])));
+    takes::<UuidShortId>([0, u64::MAX]);
+    takes::<Percona64Id>([0, u64::MAX]);
+}
+
+#[test]
+fn texts_have_the_scheme_s_own_form() {
+    fn has<K: Derived<Scheme: StaticScheme>>(length: usize) {
+        let (first, second) = (K::generate(), K::generate());
+        let texts = [first, second].map(|key| key.to_string());
+        assert!(texts.iter().all(|text| text.len() == length), "{texts:?}");
+        assert!(texts.is_sorted_by(|a, b| a < b), "{texts:?}");
+    }
+    has::<UuidV7Id>(36);
+    has::<UlidId>(26);
+    has::<ObjectIdId>(24);
+    has::<PushIdId>(20);
+    has::<Text22Id>(22);
+    has::<Text22PushId>(22);
+    has::<Text22Time64Id>(22);
+    has::<Text22Time64PushId>(22);
+    has::<Text32Id>(32);
+    has::<Text32PushId>(32);
+}
+
+macro_rules! prefixed {
+    ($($scheme:ident $key:ident($raw:ty): $value:expr, $text:literal;)+) => {
+        #[test]
+        fn a_prefix_goes_before_every_kind_of_raw_key() {
+            $({
+                #[derive(KeyType)]
+                #[ordid(scheme = $scheme, prefix = "ord")]
+                struct $key($raw);
+
+                #[derive(KeyType)]
+                #[ordid(scheme = $scheme, prefix = "cus")]
+                struct Other($raw);
+
+                let key = $key::try_from($value).expect("a key of the scheme");
+                assert_eq!(key.to_string(), $text);
+                holds_of_all(&[key]);
+                let other = Other::from_raw(key.to_raw()).expect("the same value").to_string();
+                let error = other.parse::<$key>().expect_err("another prefix");
+                assert!(error.is_parse());
+                let text = error.to_string();
+                assert!(text.contains("\"ord\"") && text.contains("\"cus\""), "{text}");
+                let (_, bare) = $text.split_once('_').expect("a prefix");
+                assert!(bare.parse::<$key>().is_err_and(|error| error.is_parse()));
+            })+
+        }
+    };
+}
+
+// The values that the other texts are known of: TypeID's specification, ObjectId's, Firebase's.
+prefixed! {
+    uuid_v7 V7(Uuid): Uuid::from_u128(0x0189_0a5d_ac96_774b_bcce_b302_099a_8057),
+        "ord_01h455vb4pex5vsknk084sn02q";
+    ulid Ulid(Uuid): Uuid::from_u128(0x0189_0a5d_ac96_774b_bcce_b302_099a_8057),
+        "ord_01h455vb4pex5vsknk084sn02q";
+    ordered_text_22 Text(Uuid): Uuid::from_u128(0x0189_0a5d_ac96_774b_bcce_b302_099a_8057),
+        "ord_01h455vb4pex5vsknk084sn02q";
+    object_id Object(ObjectId): "56e1fc72e0c917e9c4714161".parse::<ObjectId>().expect("an ObjectId"),
+        "ord_56e1fc72e0c917e9c4714161";
+    push_id Push(PushId): "-JhLeOlGIEjaIOFHR0xd".parse::<PushId>().expect("a push id"),
+        "ord_-JhLeOlGIEjaIOFHR0xd";
+    ordered_text_32 Wide(Key192): Key192::from_bytes([0; 24]),
+        "ord_00000000000000000000000000000000";
+    snowflake Tweet(i64): 759_517_997_340_696_579_i64, "ord_759517997340696579";
+    uuid_short Short(u64): 92_395_783_831_158_784_u64, "ord_92395783831158784";
+}

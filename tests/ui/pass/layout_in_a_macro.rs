@@ -1,0 +1,62 @@
+//! Layouts that come in through a macro's fragments, as names, paths and types.
+
+use ordid::{
+    KeyType, Scheme,
+    scheme::snowflake::{SnowflakeLayout, Twitter as Bird},
+};
+
+struct Own;
+
+impl SnowflakeLayout for Own {
+    const NAME: &'static str = "own";
+    const EPOCH_UNIX_MILLIS: i64 = 0;
+    const TIME_BITS: u32 = 42;
+    const NODE_BITS: u32 = 10;
+    const SEQUENCE_BITS: u32 = 11;
+}
+
+macro_rules! key {
+    ($key:ident, ty $layout:ty) => {
+        #[derive(KeyType)]
+        #[ordid(scheme = snowflake(layout = $layout))]
+        struct $key(i64);
+    };
+    ($key:ident, path $layout:path) => {
+        #[derive(KeyType)]
+        #[ordid(scheme = snowflake(layout = $layout))]
+        struct $key(i64);
+    };
+    ($key:ident, ident $layout:ident) => {
+        #[derive(KeyType)]
+        #[ordid(scheme = snowflake(layout = $layout), prefix = "key")]
+        struct $key(i64);
+    };
+    ($key:ident, $raw:ty) => {
+        #[derive(KeyType)]
+        #[ordid(scheme = snowflake(layout = Own))]
+        struct $key($raw);
+    };
+}
+
+key!(A, ty Own);
+key!(B, ty Sonyflake);
+key!(C, path ordid::scheme::snowflake::Discord);
+key!(D, ident Yitter);
+key!(E, ident Bird);
+key!(F, i64);
+
+fn name<K: KeyType>() -> &'static str {
+    <K::Scheme as Scheme>::NAME
+}
+
+fn main() -> Result<(), ordid::Error> {
+    assert_eq!(name::<A>(), "own");
+    assert_eq!(name::<B>(), "sonyflake");
+    assert_eq!(name::<C>(), "discord");
+    assert_eq!(name::<D>(), "yitter");
+    assert_eq!(name::<E>(), "snowflake");
+    assert_eq!(name::<F>(), "own");
+    assert_eq!("key_7".parse::<D>()?.to_raw(), 7);
+    assert!(A::from_raw(1)? < A::from_raw(2)?);
+    Ok(())
+}
