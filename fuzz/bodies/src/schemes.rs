@@ -60,7 +60,8 @@ impl CompactNeed for Invoices {
 }
 
 /// Every scheme of ordid-core.
-pub const SCHEMES: [Bodies; 41] = [
+pub const SCHEMES: [Bodies; 42] = [
+    Bodies::of::<scheme::UuidCreateSequential>(),
     Bodies::of::<scheme::UuidShort>(),
     Bodies::of::<scheme::UuidV4>(),
     Bodies::of::<scheme::UuidV4Clustered>(),
