@@ -177,11 +177,11 @@ macro_rules! replay {
 }
 
 replay! {
-    columns: 3_000
-    convert: 1_500
-    layouts: 50
-    parts: 1_500
-    scatter: 400
-    text: 400
+    columns: 2_000
+    convert: 700
+    layouts: 100
+    parts: 1_000
+    scatter: 250
+    text: 150
     time: 2_000
 }

@@ -14,8 +14,8 @@ use ordid_core::{
 
 /// A raw key that any bytes give: their first, with zeros after a short end.
 pub(crate) trait FromStart: RawKey {
-    /// Returns the key, and those that differ only in fixed bits of a scheme: most random values
-    /// have another version, and would be refused at once.
+    /// Returns the key, and after it those that differ only in fixed bits of a scheme: most random
+    /// values have another version, and would be refused at once.
     fn from_start(data: &[u8]) -> Vec<Self>;
 }
 

@@ -41,7 +41,12 @@ pub fn layouts(data: &[u8]) {
 }
 
 pub(crate) fn of<S: Layout<Raw: FromStart>>(data: &[u8]) {
-    for raw in S::Raw::from_start(data) {
+    let keys = S::Raw::from_start(data);
+    let given = keys[0];
+    any_raw::<S>(given);
+    if !S::check(&given)
+        && let Some(raw) = keys.into_iter().find(S::check)
+    {
         any_raw::<S>(raw);
     }
 }
