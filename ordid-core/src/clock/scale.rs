@@ -77,15 +77,17 @@ impl TimeScale {
 
     /// Returns the tick of a time, given in milliseconds since 1970 and the nanoseconds since that
     /// millisecond began; `None` before the epoch, or where 64 bits end.
-    #[inline]
+    // Always: every key asks, of a scale that its scheme fixes. As a function of any scale it would
+    // divide twice, where a subtraction is what most layouts need.
+    #[inline(always)]
     pub const fn ticks_at(self, unix_millis: u64, nanos: u32) -> Option<u64> {
-        if self.epoch_unix_millis == 0 && self.numerator == 1 && self.denominator == 1 {
-            return Some(unix_millis);
-        }
         let Some(millis) = unix_millis.checked_add_signed(self.epoch_unix_millis.wrapping_neg())
         else {
             return None;
         };
+        if self.numerator == 1 && self.denominator == 1 {
+            return Some(millis);
+        }
         let numerator = self.numerator as u64;
         let Some(whole) = millis.checked_mul(numerator) else {
             return None;
@@ -121,8 +123,16 @@ impl TimeScale {
     }
 
     /// Returns how many ticks begin in so many milliseconds, rounded down.
+    #[inline]
     pub(crate) const fn ticks_in(self, millis: u64) -> u64 {
-        millis.saturating_mul(self.numerator as u64) / self.denominator as u64
+        let ticks = millis.saturating_mul(self.numerator as u64);
+        // Asked for each key that is ahead of the clock, of a scale that is no constant there: most
+        // need no division.
+        if self.denominator == 1 {
+            ticks
+        } else {
+            ticks / self.denominator as u64
+        }
     }
 
     /// Returns the milliseconds of so many ticks, rounded up.
