@@ -50,6 +50,7 @@ pub trait RawKey: Copy + Eq + Ord + Hash + fmt::Debug + Send + Sync + 'static {
 }
 
 impl RawKey for Uuid {
+    #[inline]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match prefix {
             None => f.pad(self.hyphenated().encode_lower(&mut Uuid::encode_buffer())),
@@ -60,6 +61,7 @@ impl RawKey for Uuid {
         }
     }
 
+    #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
         match prefix {
             None => text::parse_hyphenated(text.as_bytes()),
