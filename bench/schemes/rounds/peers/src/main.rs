@@ -17,14 +17,20 @@ use ferroid::{
 };
 use ulid::Ulid;
 
-ferroid::define_snowflake_id!(
-    /// As ordid's `snowflake_wide`.
-    Wide, u64,
-    reserved: 1,
-    timestamp: 41,
-    machine_id: 4,
-    sequence: 18
-);
+use layout::Wide;
+
+/// As ordid's `snowflake_wide`. The macro writes `pub` and no documentation.
+mod layout {
+    #![allow(missing_docs, unreachable_pub)]
+
+    ferroid::define_snowflake_id!(
+        Wide, u64,
+        reserved: 1,
+        timestamp: 41,
+        machine_id: 4,
+        sequence: 18
+    );
+}
 
 fn main() -> ExitCode {
     round::run(&[

@@ -132,15 +132,13 @@ impl<S: Scheme, W: Fn(&S::Raw, &mut fmt::Formatter<'_>) -> fmt::Result> fmt::Dis
     }
 }
 
-fn form<S: Slotted<Node: DefaultNode>>(
+fn form<S: Form + Slotted<Node: DefaultNode>>(
     makers: &mut Vec<Maker>,
     [own, library]: [&'static str; 2],
     prefix: Option<&'static str>,
     write: impl Fn(&S::Raw, &mut fmt::Formatter<'_>) -> fmt::Result + Copy + Sync + 'static,
     parse: impl Fn(&str) -> Option<Parsed<S>> + Copy + Sync + 'static,
-) where
-    S: Form,
-{
+) {
     let by_own = move |key: &S::Raw, f: &mut fmt::Formatter<'_>| S::write_text(*key, prefix, f);
     let texts: &'static [String] = pool::<S>()
         .iter()
