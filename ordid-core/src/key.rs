@@ -84,6 +84,7 @@ impl RawKey for Uuid {
         Self::from_bytes(bytes)
     }
 
+    #[inline]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match prefix {
             None => f.pad(self.hyphenated().encode_lower(&mut Uuid::encode_buffer())),
@@ -94,6 +95,7 @@ impl RawKey for Uuid {
         }
     }
 
+    #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
         match prefix {
             None => text::parse_hyphenated(text.as_bytes()),

@@ -11,6 +11,8 @@ use crate::servers::Servers;
 pub(crate) enum Name {
     /// Making keys
     Generate,
+    /// Every scheme and text form, beside the crates that make the same
+    Schemes,
     /// Inserting rows, on the database servers
     Flush,
 }
@@ -19,6 +21,7 @@ impl Name {
     fn program(self) -> &'static str {
         match self {
             Self::Generate => "bench-generate",
+            Self::Schemes => "bench-schemes",
             Self::Flush => "bench-flush",
         }
     }
@@ -33,6 +36,12 @@ impl Name {
                 "round-uuid-default",
                 "round-uuid-fast-rng",
             ],
+            Self::Schemes => &[
+                "round-schemes-ordid",
+                "round-schemes-peers",
+                "round-schemes-text",
+                "round-schemes-uuid",
+            ],
             Self::Flush => &[],
         }
     }
@@ -43,7 +52,9 @@ pub(crate) fn bench(name: Option<Name>, extra: &[String]) -> Result<ExitCode> {
     if !run::root().join(BENCH).exists() {
         return Err(format!("there is no {BENCH}: this checkout has no benches"));
     }
-    let names = name.map_or(vec![Name::Generate, Name::Flush], |name| vec![name]);
+    let names = name.map_or(vec![Name::Generate, Name::Schemes, Name::Flush], |name| {
+        vec![name]
+    });
     for name in names {
         for package in name.rounds() {
             run::succeed(&mut cargo("build", package))?;

@@ -4,6 +4,7 @@
 //! all of them, and compares inside a round: a ratio is a median over rounds, with its spread.
 
 pub mod machine;
+pub mod programs;
 pub mod round;
 pub mod spread;
 pub mod table;

@@ -3,8 +3,8 @@
 //!
 //! Each program of a round is this code around other generators. A key that was made alone is read
 //! as a 128-bit number, which is stored for [`black_box`] and compared with the one before; every
-//! maker pays for that. There is no maker whose keys do not rise in one thread, so none is spared the
-//! comparison.
+//! maker pays for that. Keys that do not rise as bytes do (random ones, and those that rise in another
+//! order) are compared too, but not judged.
 //!
 //! The number is in two registers. A copy of the key's 16 bytes in memory, as `black_box` of the key
 //! itself would make it, waits until the halves that the generator has just stored have left the
@@ -95,11 +95,40 @@ impl Maker {
         K: Copy + Ord,
         M: FnMut() -> K,
     {
-        Self::with(name, number, on_thread, |make: &mut M, keys: &mut [K]| {
-            for key in keys {
-                *key = make();
-            }
-        })
+        Self::with(
+            name,
+            number,
+            on_thread,
+            |make: &mut M, keys: &mut [K]| {
+                for key in keys {
+                    *key = make();
+                }
+            },
+            true,
+        )
+    }
+
+    /// As [`Maker::new`], for keys that do not rise as these numbers do.
+    pub fn unordered<K, M>(
+        name: &'static str,
+        number: impl Fn(&K) -> u128 + Copy + Sync + 'static,
+        on_thread: impl Fn() -> M + Sync + 'static,
+    ) -> Self
+    where
+        K: Copy + Ord,
+        M: FnMut() -> K,
+    {
+        Self::with(
+            name,
+            number,
+            on_thread,
+            |make: &mut M, keys: &mut [K]| {
+                for key in keys {
+                    *key = make();
+                }
+            },
+            false,
+        )
     }
 
     /// As [`Maker::new`], for a generator that has a call for many keys.
@@ -113,9 +142,23 @@ impl Maker {
         K: Copy + Ord,
         M: FnMut() -> K,
     {
-        Self::with(name, number, on_thread, move |_: &mut M, keys: &mut [K]| {
-            fill(keys);
-        })
+        let fill = move |_: &mut M, keys: &mut [K]| fill(keys);
+        Self::with(name, number, on_thread, fill, true)
+    }
+
+    /// As [`Maker::filling`], for keys that do not rise as these numbers do.
+    pub fn unordered_filling<K, M>(
+        name: &'static str,
+        number: impl Fn(&K) -> u128 + Copy + Sync + 'static,
+        on_thread: impl Fn() -> M + Sync + 'static,
+        fill: impl Fn(&mut [K]) + 'static,
+    ) -> Self
+    where
+        K: Copy + Ord,
+        M: FnMut() -> K,
+    {
+        let fill = move |_: &mut M, keys: &mut [K]| fill(keys);
+        Self::with(name, number, on_thread, fill, false)
     }
 
     fn with<K, M>(
@@ -123,6 +166,7 @@ impl Maker {
         number: impl Fn(&K) -> u128 + Copy + Sync + 'static,
         on_thread: impl Fn() -> M + Sync + 'static,
         fill: impl Fn(&mut M, &mut [K]) + 'static,
+        rises: bool,
     ) -> Self
     where
         K: Copy + Ord,
@@ -131,15 +175,17 @@ impl Maker {
         let time = move |case| match case {
             Case::OneThread => {
                 let mut make = on_thread();
-                median(11, SINGLE, || one_by_one(SINGLE, number, &mut make))
+                median(11, SINGLE, || one_by_one(SINGLE, rises, number, &mut make))
             }
             Case::TwoThreads => median(11, 2 * SINGLE, || {
-                on_two_threads(SINGLE, number, &on_thread)
+                on_two_threads(SINGLE, rises, number, &on_thread)
             }),
             Case::Fill => {
                 let mut make = on_thread();
                 let mut keys = vec![make(); FILL as usize];
-                median(5, FILL, || filled(&mut keys, |keys| fill(&mut make, keys)))
+                median(5, FILL, || {
+                    filled(&mut keys, rises, |keys| fill(&mut make, keys))
+                })
             }
         };
         Self {
@@ -202,6 +248,7 @@ fn median(samples: usize, keys: u32, mut sample: impl FnMut() -> Duration) -> f6
 
 fn one_by_one<K>(
     count: u32,
+    rises: bool,
     number: impl Fn(&K) -> u128,
     make: &mut impl FnMut() -> K,
 ) -> Duration {
@@ -216,7 +263,7 @@ fn one_by_one<K>(
         last = key;
     }
     let elapsed = started.elapsed();
-    assert!(rising, "keys of one thread do not rise");
+    assert!(rising || !rises, "keys of one thread do not rise");
     elapsed
 }
 
@@ -226,6 +273,7 @@ fn one_by_one<K>(
 /// instead of with every key: such a sample is taken anew, with new threads.
 fn on_two_threads<K, M>(
     count: u32,
+    rises: bool,
     number: impl Fn(&K) -> u128 + Copy + Sync,
     on_thread: &(impl Fn() -> M + Sync),
 ) -> Duration
@@ -234,13 +282,14 @@ where
 {
     const ATTEMPTS: u32 = 100;
     (0..ATTEMPTS)
-        .find_map(|_| at_once(count, number, on_thread))
+        .find_map(|_| at_once(count, rises, number, on_thread))
         .unwrap_or_else(|| panic!("{ATTEMPTS} times two threads ran on one processor"))
 }
 
 /// Returns the wall time of two threads, unless they are known to have shared a processor.
 fn at_once<K, M>(
     count: u32,
+    rises: bool,
     number: impl Fn(&K) -> u128 + Copy + Sync,
     on_thread: &(impl Fn() -> M + Sync),
 ) -> Option<Duration>
@@ -259,7 +308,7 @@ where
             thread::yield_now();
         }
         let started = Instant::now();
-        one_by_one(count, number, &mut make);
+        one_by_one(count, rises, number, &mut make);
         let ended = Instant::now();
         (started, ended, before.zip(processor_of_thread()))
     };
@@ -278,11 +327,14 @@ where
     (!shared).then(|| one.1.max(other.1) - one.0.min(other.0))
 }
 
-fn filled<K: Copy + Ord>(keys: &mut [K], fill: impl FnOnce(&mut [K])) -> Duration {
+fn filled<K: Copy + Ord>(keys: &mut [K], rises: bool, fill: impl FnOnce(&mut [K])) -> Duration {
     let before = keys.last().copied();
     let started = Instant::now();
     fill(black_box(keys));
     let elapsed = started.elapsed();
+    if !rises {
+        return elapsed;
+    }
     assert!(
         keys.is_sorted_by(|a, b| a < b),
         "keys of a fill do not rise"
@@ -350,14 +402,14 @@ mod tests {
     #[should_panic(expected = "keys of one thread do not rise")]
     fn keys_that_fall_are_found() {
         let mut keys = [1, 2, 2].into_iter();
-        one_by_one(3, number, &mut || keys.next().unwrap());
+        one_by_one(3, true, number, &mut || keys.next().unwrap());
     }
 
     #[test]
     #[should_panic(expected = "keys of one thread do not rise")]
     fn keys_that_fall_on_the_second_of_two_threads_are_found() {
         let main = thread::current().id();
-        at_once(2, number, &|| {
+        at_once(2, true, number, &|| {
             let mut count = counter();
             move || {
                 if thread::current().id() == main {
@@ -372,6 +424,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "a fill does not rise above the last")]
     fn a_fill_that_does_not_go_on_is_found() {
-        filled(&mut [1, 2], |keys| keys.copy_from_slice(&[2, 3]));
+        filled(&mut [1, 2], true, |keys| keys.copy_from_slice(&[2, 3]));
     }
 }

@@ -7,16 +7,11 @@
 mod generators;
 mod report;
 
-use std::{
-    collections::HashMap,
-    env,
-    error::Error,
-    path::{Path, PathBuf},
-    process::{Command, ExitCode, Stdio},
-};
+use std::{error::Error, process::ExitCode};
 
 use bench_common::{
     machine,
+    programs::{Place, Programs},
     round::{Case, METHOD},
 };
 use clap::Parser;
@@ -55,7 +50,7 @@ fn main() -> ExitCode {
 }
 
 fn bench(rounds: u32, filter: &str) -> Result<(), Box<dyn Error>> {
-    let programs = Programs::find()?;
+    let programs = Programs::find(GENERATORS.iter().map(|it| it.program))?;
     let crates = [
         "ordid-core",
         "uuid",
@@ -75,12 +70,13 @@ fn bench(rounds: u32, filter: &str) -> Result<(), Box<dyn Error>> {
     for case in Case::ALL {
         let (generators, absent): (Vec<_>, Vec<_>) = select(case, filter)
             .into_iter()
-            .partition(|generator| programs.offer(generator));
+            .partition(|generator| programs.offer(place(generator)));
         left_out.extend(absent.iter().map(|it| it.title));
         if generators.iter().all(|it| !matches(it, case, filter)) {
             continue;
         }
-        let times = programs.measure(&generators, case, rounds)?;
+        let places: Vec<_> = generators.iter().map(|it| place(it)).collect();
+        let times = programs.measure(&places, case, rounds)?;
         println!("{}", Times::new(case, generators.clone(), times));
         for generator in generators {
             if shown.iter().all(|it| it.title != generator.title) {
@@ -115,70 +111,10 @@ fn select(case: Case, filter: &str) -> Vec<&'static Generator> {
     in_case.filter(wanted).collect()
 }
 
-/// The programs of a round, beside this one, and the makers that each of them offers here.
-struct Programs {
-    folder: PathBuf,
-    makers: HashMap<&'static str, Vec<String>>,
-}
-
-impl Programs {
-    fn find() -> Result<Self, Box<dyn Error>> {
-        let program = env::current_exe()?;
-        let mut programs = Self {
-            folder: program.parent().unwrap_or(Path::new(".")).to_owned(),
-            makers: HashMap::new(),
-        };
-        for Generator { program, .. } in GENERATORS {
-            if !programs.makers.contains_key(program) {
-                let makers = programs.ask(program, &[])?;
-                let makers = makers.lines().map(str::to_owned).collect();
-                programs.makers.insert(program, makers);
-            }
-        }
-        Ok(programs)
-    }
-
-    fn offer(&self, generator: &Generator) -> bool {
-        let makers = self.makers.get(generator.program);
-        makers.is_some_and(|names| names.iter().any(|name| name == generator.maker))
-    }
-
-    /// Returns each round's nanoseconds a key, by generator.
-    fn measure(
-        &self,
-        generators: &[&Generator],
-        case: Case,
-        rounds: u32,
-    ) -> Result<Vec<Vec<f64>>, Box<dyn Error>> {
-        let mut times = Vec::new();
-        for round in 0..rounds as usize {
-            let mut nanos = vec![0.0; generators.len()];
-            for turn in 0..generators.len() {
-                let index = (round + turn) % generators.len();
-                let Generator { program, maker, .. } = generators[index];
-                nanos[index] = self.ask(program, &[maker, case.name()])?.trim().parse()?;
-            }
-            times.push(nanos);
-        }
-        Ok(times)
-    }
-
-    fn ask(&self, program: &str, arguments: &[&str]) -> Result<String, Box<dyn Error>> {
-        let path = self
-            .folder
-            .join(format!("{program}{}", env::consts::EXE_SUFFIX));
-        let output = Command::new(path)
-            .args(arguments)
-            .stderr(Stdio::inherit())
-            .output()
-            .map_err(|error| {
-                format!("cannot run {program}, which `cargo xtask bench` builds: {error}")
-            })?;
-        if !output.status.success() {
-            let arguments = arguments.join(" ");
-            return Err(format!("{program} {arguments} failed ({})", output.status).into());
-        }
-        Ok(String::from_utf8(output.stdout)?)
+fn place(generator: &Generator) -> Place {
+    Place {
+        program: generator.program,
+        maker: generator.maker,
     }
 }
 

@@ -77,15 +77,22 @@ impl TimeScale {
 
     /// Returns the tick of a time, given in milliseconds since 1970 and the nanoseconds since that
     /// millisecond began; `None` before the epoch, or where 64 bits end.
-    #[inline]
+    // Always: every key asks, of a scale that its scheme fixes. As a function of any scale it would
+    // divide twice, where a subtraction is what most layouts need.
+    #[inline(always)]
     pub const fn ticks_at(self, unix_millis: u64, nanos: u32) -> Option<u64> {
-        if self.epoch_unix_millis == 0 && self.numerator == 1 && self.denominator == 1 {
-            return Some(unix_millis);
-        }
-        let Some(millis) = unix_millis.checked_add_signed(self.epoch_unix_millis.wrapping_neg())
-        else {
+        let epoch = self.epoch_unix_millis.unsigned_abs();
+        let millis = if self.epoch_unix_millis < 0 {
+            unix_millis.checked_add(epoch)
+        } else {
+            unix_millis.checked_sub(epoch)
+        };
+        let Some(millis) = millis else {
             return None;
         };
+        if self.numerator == 1 && self.denominator == 1 {
+            return Some(millis);
+        }
         let numerator = self.numerator as u64;
         let Some(whole) = millis.checked_mul(numerator) else {
             return None;
@@ -118,22 +125,21 @@ impl TimeScale {
     }
 
     /// Returns the millisecond in which a tick begins, 1970 for anything earlier.
-    // As `moment_at` has it, in 64 bits: generators call it, and a division of 128 bits is a function
-    // of the compiler's that does not link into a program without `std` on a system that unwinds.
     pub const fn timestamp_at(self, ticks: u64) -> Timestamp {
-        let (numerator, denominator) = (self.numerator as u64, self.denominator as u64);
-        let rest = ticks % numerator * denominator;
-        // Rounded up to the nanosecond, which may fill the millisecond.
-        let nanos = (rest % numerator * NANOS_PER_MILLI as u64).div_ceil(numerator);
-        let millis = (ticks / numerator)
-            .saturating_mul(denominator)
-            .saturating_add(rest / numerator + nanos / NANOS_PER_MILLI as u64);
-        Timestamp::saturating_from_unix_millis(millis.saturating_add_signed(self.epoch_unix_millis))
+        self.moment_at(ticks).saturating_timestamp()
     }
 
     /// Returns how many ticks begin in so many milliseconds, rounded down.
+    #[inline]
     pub(crate) const fn ticks_in(self, millis: u64) -> u64 {
-        millis.saturating_mul(self.numerator as u64) / self.denominator as u64
+        let ticks = millis.saturating_mul(self.numerator as u64);
+        // Asked for each key that is ahead of the clock, of a scale that is no constant there: most
+        // need no division.
+        if self.denominator == 1 {
+            ticks
+        } else {
+            ticks / self.denominator as u64
+        }
     }
 
     /// Returns the milliseconds of so many ticks, rounded up.
@@ -258,6 +264,8 @@ mod tests {
         assert_eq!(twitter.ticks_at(1_288_834_974_656, 999_999), None);
         assert_eq!(twitter.ticks_at(1_288_834_974_657, 0), Some(0));
         assert_eq!(TimeScale::DOTNET_TICKS.ticks_at(u64::MAX, 0), None);
+        let earliest = TimeScale::ticks_per_millis(1, 1, i64::MIN);
+        assert_eq!(earliest.ticks_at(7, 0), Some((1 << 63) + 7));
         let before = TimeScale::GREGORIAN_TICKS.moment_at(0);
         assert_eq!(before.timestamp(), None);
         assert_eq!(before.saturating_timestamp(), Timestamp::MIN);

@@ -101,7 +101,8 @@ impl Cut {
     }
 
     /// Returns the first slot of the present.
-    #[inline]
+    // Always, as all that asks the clock: see `TimeScale::ticks_at`.
+    #[inline(always)]
     pub(crate) fn now(self, clock: &impl Clock) -> Result<u64, Refusal> {
         self.slot_of(self.ticks(clock))
     }
@@ -114,7 +115,7 @@ impl Cut {
 
     /// Returns the present in the layout's ticks, even if they are later than the last slot. Before
     /// the first there is `None`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn ticks(self, clock: &impl Clock) -> Option<u64> {
         if self.scale.is_fine() {
             let (timestamp, nanos) = clock.now_with_nanos();
@@ -127,7 +128,7 @@ impl Cut {
     }
 
     /// Returns the first slot of a tick.
-    #[inline]
+    #[inline(always)]
     const fn slot_of(self, ticks: Option<u64>) -> Result<u64, Refusal> {
         let Some(ticks) = ticks else {
             return Err(Refusal::BeforeEpoch);
@@ -324,7 +325,7 @@ impl Engine {
             return Err(too_large(cut, count, policy));
         }
         let look = self.look(cut, clock).ok();
-        match look.and_then(|look| self.reserve_at_once(cut, look, count, epoch, policy)) {
+        match look.and_then(|look| self.reserve_at_once(cut, look, count, epoch, policy, true)) {
             Some(slots) => Ok(slots),
             None => self.reserve_slowly(cut, count, clock, entropy, policy),
         }
@@ -332,7 +333,7 @@ impl Engine {
 
     /// Reads what a claim depends on. A step of its own, so that the caller can draw its random bits
     /// after the call into the system, over which they would have to be kept.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn look(&self, cut: Cut, clock: &impl Clock) -> Result<Look, Refusal> {
         let version = self.renewed.0.version.load(Ordering::Acquire);
         // The state is read before the clock: a thread that sleeps between the two then finds the
@@ -346,7 +347,9 @@ impl Engine {
     }
 
     /// As [`reserve`](Self::reserve), if nothing stands in the way: what nearly all keys need.
-    #[inline]
+    ///
+    /// Without `needs_secret` the slots have none: zeros, which spares two loads a key.
+    #[inline(always)]
     pub(crate) fn reserve_at_once(
         &self,
         cut: Cut,
@@ -354,12 +357,13 @@ impl Engine {
         count: u64,
         epoch: u32,
         policy: &Policy,
+        needs_secret: bool,
     ) -> Option<Slots> {
         if !is_stable(look.version, epoch) {
             return None;
         }
         let first = self.claim(cut, look, count, policy).ok()?;
-        self.confirm(first, look.version, epoch)
+        self.confirm(first, look.version, epoch, needs_secret)
     }
 
     #[cold]
@@ -384,7 +388,7 @@ impl Engine {
             }
             match self.claim(cut, look, count, policy) {
                 Ok(first) => {
-                    if let Some(slots) = self.confirm(first, version, epoch) {
+                    if let Some(slots) = self.confirm(first, version, epoch, true) {
                         return Ok(slots);
                     }
                     // A renewal came between: the slots are given up, never used under two secrets.
@@ -448,7 +452,7 @@ impl Engine {
 
     /// Moves the state on by `count` slots, at least one and at most
     /// [`Cut::max_reservation`], and returns the first.
-    #[inline]
+    #[inline(always)]
     fn claim(&self, cut: Cut, look: Look, count: u64, policy: &Policy) -> Result<u64, Refusal> {
         let Look { state, now, .. } = look;
         // Nearly all keys: the state is already in the clock's millisecond, so no thread has to
@@ -513,7 +517,10 @@ impl Engine {
         // Told once a unit of time that keys carry: a held clock stays in one. If the counter runs
         // on to the next meanwhile, that is told as what it is, and the keys in it are explained.
         let told = &self.renewed.0.told;
-        if told.swap(newest, core::sync::atomic::Ordering::Relaxed) != newest {
+        // Read first: a layout whose keys are made faster than its units pass is here with each key.
+        if told.load(core::sync::atomic::Ordering::Relaxed) != newest
+            && told.swap(newest, core::sync::atomic::Ordering::Relaxed) != newest
+        {
             let ahead_millis = cut.millis(ahead);
             if entered {
                 observe::advanced(ahead_millis);
@@ -533,13 +540,17 @@ impl Engine {
     }
 
     /// Reads the secret and makes sure that it is the one the slots were claimed under.
-    #[inline]
-    fn confirm(&self, first: u64, version: u64, epoch: u32) -> Option<Slots> {
+    #[inline(always)]
+    fn confirm(&self, first: u64, version: u64, epoch: u32, needs_secret: bool) -> Option<Slots> {
         let Line(renewed) = &self.renewed;
-        let secret = [
-            renewed.secret[0].load(Ordering::Acquire),
-            renewed.secret[1].load(Ordering::Acquire),
-        ];
+        let secret = if needs_secret {
+            [
+                renewed.secret[0].load(Ordering::Acquire),
+                renewed.secret[1].load(Ordering::Acquire),
+            ]
+        } else {
+            [0; 2]
+        };
         (renewed.version.load(Ordering::Acquire) == version).then_some(Slots {
             first,
             secret,

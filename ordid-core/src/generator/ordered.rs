@@ -103,6 +103,11 @@ pub(super) const fn cut_of<S: Slotted>() -> Cut {
     }
 }
 
+/// Whether keys depend on the shared secret.
+const fn needs_secret<S: Slotted>() -> bool {
+    S::SEED_BITS > 0 || S::IDENTITY
+}
+
 /// Returns the seed of a unit of time: a PRF of it under the shared secret.
 pub(super) fn seed_of<S: Slotted>(secret: [u64; 2], time: u64) -> u64 {
     if S::SEED_BITS == 0 {
@@ -550,7 +555,7 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
         let (epoch, random) = draw_of::<S>(&self.entropy)?;
         let at_once = look.ok().and_then(|look| {
             self.engine
-                .reserve_at_once(cut, look, 1, epoch, &self.policy)
+                .reserve_at_once(cut, look, 1, epoch, &self.policy, needs_secret::<S>())
         });
         let (slots, random) = match at_once {
             Some(slots) => (slots, random),

@@ -20,6 +20,7 @@ const PREFIX_MAX: usize = 63;
 const DIGITS_MAX: usize = 20;
 
 /// Writes a prefix, the underscore and the rest, or the rest alone.
+#[inline]
 pub(super) fn write_prefixed(
     prefix: Option<&str>,
     rest: &str,
@@ -40,6 +41,7 @@ pub(super) fn write_prefixed(
 }
 
 /// Takes this prefix and the underscore off.
+#[inline]
 pub(super) fn strip_prefix<'t>(
     prefix: Option<&str>,
     text: &'t str,

@@ -63,6 +63,7 @@ impl RawKey for ObjectId {
         Self(bytes)
     }
 
+    #[inline]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut digits = [0; DIGITS];
         HEXLOWER.encode_mut(&self.0, &mut digits);
@@ -70,6 +71,7 @@ impl RawKey for ObjectId {
     }
 
     /// Lower case only: another case would be a second text for the same key.
+    #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
         let digits = strip_prefix(prefix, text, DIGITS)?.as_bytes();
         let mut bytes = [0; 12];

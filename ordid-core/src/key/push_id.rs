@@ -103,10 +103,12 @@ impl RawKey for PushId {
         Self(bytes)
     }
 
+    #[inline]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         text::write_prefixed(prefix, &self.text(), f)
     }
 
+    #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
         let text = text::strip_prefix(prefix, PUSH_ID, text)?;
         text::parse_ordered::<Push, 15, PUSH_ID>(text).map(Self)

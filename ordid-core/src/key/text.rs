@@ -157,6 +157,7 @@ pub const fn check_prefix(prefix: &str) {
 }
 
 /// Writes `prefix_suffix`, or the bare suffix for an empty prefix, into the buffer.
+#[inline]
 pub(crate) fn encode_type_id<'b>(
     prefix: &str,
     raw: Uuid,
@@ -173,11 +174,13 @@ pub(crate) fn encode_type_id<'b>(
 }
 
 /// What our alphabets and prefixes wrote is text.
+#[inline]
 pub(crate) fn ascii(text: &[u8]) -> &str {
     core::str::from_utf8(text).expect("prefixes and alphabets are ASCII")
 }
 
 /// Writes 128 bits as 26 digits: 130 bits with two zero bits in front.
+#[inline]
 fn encode_base32(encoding: &Encoding, raw: Uuid) -> [u8; SUFFIX] {
     // The codec wants whole groups of 40 bits, so 32 zero bits go in front, of which 30 come out as
     // six leading '0'.
@@ -190,34 +193,60 @@ fn encode_base32(encoding: &Encoding, raw: Uuid) -> [u8; SUFFIX] {
     suffix
 }
 
-/// Reads 26 digits, or says why they are none.
-fn decode_base32(encoding: &Encoding, text: &[u8]) -> Result<Uuid, String> {
-    if text.len() != SUFFIX {
-        return Err(format!("{} characters", text.len()));
-    }
+/// Reads 26 digits, with the 32 bits above them.
+#[inline]
+fn wide_of(encoding: &Encoding, text: &[u8]) -> Option<[u8; 20]> {
+    let text: &[u8; SUFFIX] = text.try_into().ok()?;
     let mut digits = *b"00000000000000000000000000000000";
     digits[6..].copy_from_slice(text);
     let mut wide = [0; 20];
-    match encoding.decode_mut(&digits, &mut wide) {
-        Ok(20) => {}
-        _ => return Err("a character outside the alphabet".into()),
+    matches!(encoding.decode_mut(&digits, &mut wide), Ok(20)).then_some(wide)
+}
+
+/// Reads 26 digits of 128 bits.
+#[inline]
+fn decode_base32(encoding: &Encoding, text: &[u8]) -> Option<Uuid> {
+    let [0, 0, 0, 0, bytes @ ..] = wide_of(encoding, text)? else {
+        return None;
+    };
+    Some(Uuid::from_bytes(bytes))
+}
+
+/// Says why [`decode_base32`] read nothing.
+#[cold]
+fn why_not_base32(encoding: &Encoding, text: &[u8]) -> String {
+    if text.len() != SUFFIX {
+        return format!("{} characters", text.len());
     }
-    if wide[..4] != [0; 4] {
-        return Err("more than 128 bits: the first character is at most 7".into());
+    match wide_of(encoding, text) {
+        None => "a character outside the alphabet".into(),
+        Some(_) => "more than 128 bits: the first character is at most 7".into(),
     }
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&wide[4..]);
-    Ok(Uuid::from_bytes(bytes))
 }
 
 /// Reads a TypeID with this prefix.
+#[inline]
 pub(crate) fn parse_type_id(prefix: &str, text: &str) -> Result<Uuid, Error> {
+    let suffix = if prefix.is_empty() {
+        Some(text)
+    } else {
+        let after = text.strip_prefix(prefix);
+        after.and_then(|after| after.strip_prefix('_'))
+    };
+    match suffix.and_then(|suffix| decode_base32(&BASE32, suffix.as_bytes())) {
+        Some(raw) => Ok(raw),
+        None => Err(not_a_type_id(prefix, text)),
+    }
+}
+
+#[cold]
+fn not_a_type_id(prefix: &str, text: &str) -> Error {
     // Before any look inside: a megabyte of hostile text is refused at once.
     if text.len() > TYPE_ID_MAX {
-        return Err(Error::parse(format!(
+        return Error::parse(format!(
             "a TypeID has at most {TYPE_ID_MAX} characters, found {}",
             excerpt(text.as_bytes())
-        )));
+        ));
     }
     let (found, suffix) = match text.rsplit_once('_') {
         Some((found, suffix)) => (Some(found), suffix),
@@ -227,37 +256,38 @@ pub(crate) fn parse_type_id(prefix: &str, text: &str) -> Result<Uuid, Error> {
         None if prefix.is_empty() => {}
         Some(found) if found == prefix && !prefix.is_empty() => {}
         found => {
-            return Err(Error::parse(format!(
+            return Error::parse(format!(
                 "expected the prefix {prefix:?}, found {:?} in {}",
                 found.unwrap_or(""),
                 excerpt(text.as_bytes())
-            )));
+            ));
         }
     }
-    decode_base32(&BASE32, suffix.as_bytes()).map_err(|why| {
-        Error::parse(format!(
-            "expected {SUFFIX} characters of 0-9 and a-z without i, l, o, u after the prefix, \
-             found {} ({why})",
-            excerpt(suffix.as_bytes())
-        ))
-    })
+    let why = why_not_base32(&BASE32, suffix.as_bytes());
+    Error::parse(format!(
+        "expected {SUFFIX} characters of 0-9 and a-z without i, l, o, u after the prefix, found {} \
+         ({why})",
+        excerpt(suffix.as_bytes())
+    ))
 }
 
 /// Writes the 26 characters of a ULID.
+#[inline]
 pub(crate) fn encode_ulid(raw: Uuid) -> [u8; SUFFIX] {
     encode_base32(&BASE32_UPPER, raw)
 }
 
 /// Reads a ULID as [`encode_ulid`] writes it: in upper case, without the letters that Crockford
 /// reads as digits.
+#[inline]
 pub(crate) fn parse_ulid(text: &[u8]) -> Result<Uuid, Error> {
-    decode_base32(&BASE32_UPPER, text).map_err(|why| {
+    decode_base32(&BASE32_UPPER, text).ok_or_else(|| {
         let fix = if text.len() == SUFFIX && parse_ulid_lenient(text).is_ok() {
             "; `Ulid::parse_lenient` reads it"
         } else {
             ""
         };
-        not_a_ulid(text, &why, fix)
+        not_a_ulid(text, &why_not_base32(&BASE32_UPPER, text), fix)
     })
 }
 
@@ -277,9 +307,11 @@ pub(crate) fn parse_ulid_lenient(text: &[u8]) -> Result<Uuid, Error> {
         }
         _ => text,
     };
-    decode_base32(&BASE32_UPPER, canonical).map_err(|why| not_a_ulid(text, &why, ""))
+    decode_base32(&BASE32_UPPER, canonical)
+        .ok_or_else(|| not_a_ulid(text, &why_not_base32(&BASE32_UPPER, canonical), ""))
 }
 
+#[cold]
 fn not_a_ulid(text: &[u8], why: &str, fix: &str) -> Error {
     Error::parse(format!(
         "expected a ULID, {SUFFIX} characters of 0-9 and A-Z without I, L, O, U, found {} \
@@ -289,6 +321,7 @@ fn not_a_ulid(text: &[u8], why: &str, fix: &str) -> Error {
 }
 
 /// Writes the 36 characters of the hyphenated form, in lower case.
+#[inline]
 pub(crate) fn encode_hyphenated(raw: Uuid) -> [u8; 36] {
     let mut buffer = [0; 36];
     raw.hyphenated().encode_lower(&mut buffer);
@@ -297,25 +330,34 @@ pub(crate) fn encode_hyphenated(raw: Uuid) -> [u8; 36] {
 
 /// Reads the hyphenated form, in lower case only: another case would be a second text for the
 /// same key, and databases compare the text.
+#[inline]
 pub(crate) fn parse_hyphenated(text: &[u8]) -> Result<Uuid, Error> {
-    if text.len() == 36
-        && !text.iter().any(u8::is_ascii_uppercase)
-        && let Ok(uuid) = Uuid::try_parse_ascii(text)
+    // Of all that a UUID's text is made of, only capitals lack this bit.
+    const NOT_CAPITAL: u8 = 0x20;
+    if let Ok(characters) = <&[u8; 36]>::try_from(text)
+        && let Ok(uuid) = Uuid::try_parse_ascii(characters)
+        && characters.iter().fold(NOT_CAPITAL, |all, it| all & it) == NOT_CAPITAL
     {
         return Ok(uuid);
     }
+    Err(not_hyphenated(text))
+}
+
+#[cold]
+fn not_hyphenated(text: &[u8]) -> Error {
     let why = if text.len() == 36 && text.iter().any(u8::is_ascii_uppercase) {
         " (upper case is not canonical: convert it with `lower()`)"
     } else {
         ""
     };
-    Err(Error::parse(format!(
+    Error::parse(format!(
         "expected a UUID as 36 characters of lower-case hex with hyphens, found {}{why}",
         excerpt(text)
-    )))
+    ))
 }
 
 /// Writes `BYTES` bytes as `LENGTH` characters, which are the fewest that hold them.
+#[inline]
 pub(crate) fn encode_ordered<A: Alphabet, const BYTES: usize, const LENGTH: usize>(
     bytes: &[u8; BYTES],
 ) -> [u8; LENGTH] {
@@ -327,6 +369,7 @@ pub(crate) fn encode_ordered<A: Alphabet, const BYTES: usize, const LENGTH: usiz
 
 /// Reads what [`encode_ordered`] wrote. Where the last character carries fewer than six bits, one
 /// that carries more would be a second text for the same key, and is refused.
+#[inline]
 pub(crate) fn parse_ordered<A: Alphabet, const BYTES: usize, const LENGTH: usize>(
     text: &[u8],
 ) -> Result<[u8; BYTES], Error> {
@@ -342,16 +385,19 @@ pub(crate) fn parse_ordered<A: Alphabet, const BYTES: usize, const LENGTH: usize
 }
 
 /// Writes the ordered 22-character text.
+#[inline]
 pub(crate) fn encode_ordered22<A: Alphabet>(raw: Uuid) -> [u8; ORDERED_22] {
     encode_ordered::<A, 16, ORDERED_22>(raw.as_bytes())
 }
 
 /// Reads the ordered 22-character text.
+#[inline]
 pub(crate) fn parse_ordered22<A: Alphabet>(text: &[u8]) -> Result<Uuid, Error> {
     parse_ordered::<A, 16, ORDERED_22>(text).map(Uuid::from_bytes)
 }
 
 /// Writes prefix, `_` and text, for keys that have no TypeID form.
+#[inline]
 pub(crate) fn write_prefixed(
     prefix: Option<&str>,
     text: &[u8],
@@ -365,6 +411,7 @@ pub(crate) fn write_prefixed(
 
 /// Takes prefix and `_` off a text whose rest has this length. The rest may contain `_`, so that
 /// the length says where it begins.
+#[inline]
 pub(crate) fn strip_prefix<'t>(
     prefix: Option<&str>,
     length: usize,

@@ -150,6 +150,7 @@ impl Scheme for Ulid {
         Some(Timestamp::saturating_from_unix_millis(high >> 16))
     }
 
+    #[inline]
     fn write_text(raw: Uuid, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match prefix {
             None => f.pad(text::ascii(&text::encode_ulid(raw))),
@@ -157,6 +158,7 @@ impl Scheme for Ulid {
         }
     }
 
+    #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Uuid, Error> {
         match prefix {
             None => text::parse_ulid(text.as_bytes()),

@@ -1,0 +1,168 @@
+//! Every scheme and text form of ordid, as ratios to the fastest crate that makes it and to `uuid`
+//! with `fast-rng`.
+//!
+//! As `bench-generate`, it runs the makers of a case in alternating rounds of several programs, and
+//! compares inside a round.
+
+mod rows;
+
+use std::{error::Error, process::ExitCode};
+
+use bench_common::{
+    machine,
+    programs::{Place, Programs},
+    round::{Case, METHOD},
+    spread::Spread,
+    table::Table,
+};
+use clap::Parser;
+
+use crate::rows::{RANDOM, REFERENCE, Row, SCHEMES, TEXTS};
+
+/// Time every scheme and text form, as ratios to the fastest crate that makes it.
+#[derive(Parser)]
+#[command(name = "bench-schemes")]
+struct Arguments {
+    /// How many times each maker runs each case
+    #[arg(long, default_value = "7", value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Only what has this text in `CASE: NAME`, such as `fill` or `one-thread: ulid`
+    #[arg(
+        long,
+        default_value = "",
+        hide_default_value = true,
+        value_name = "TEXT"
+    )]
+    case: String,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match bench(arguments.rounds, &arguments.case) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn bench(rounds: u32, filter: &str) -> Result<(), Box<dyn Error>> {
+    let all = || SCHEMES.iter().chain(RANDOM).chain(TEXTS);
+    let programs = Programs::find(all().flat_map(places_of).map(|it| it.program))?;
+    let crates = [
+        "ordid-core",
+        "uuid",
+        "ulid",
+        "bson",
+        "ferroid",
+        "snowflaked",
+        "data-encoding",
+    ];
+    println!("schemes: ns a key or text, median [min..max] of {rounds} alternating rounds");
+    println!("{}", machine::describe(&crates));
+    println!("timed     {METHOD}; the median of a round");
+    println!("ratios    of the same round; v7 is uuid's now_v7 with fast-rng\n");
+
+    let mut found = false;
+    for (case, rows) in [
+        (Case::OneThread, [SCHEMES, RANDOM]),
+        (Case::Fill, [SCHEMES, RANDOM]),
+        (Case::OneThread, [TEXTS, &[]]),
+    ] {
+        let rows: Vec<&Row> = rows
+            .into_iter()
+            .flatten()
+            .filter(|row| case != Case::Fill || row.fills)
+            .filter(|row| format!("{}: {}", case.name(), row.own.maker).contains(filter))
+            .collect();
+        if !rows.is_empty() {
+            found = true;
+            println!("{}", measure(&programs, &rows, case, rounds)?);
+        }
+    }
+    if !found {
+        return Err(format!("nothing has `{filter}` in `CASE: NAME`").into());
+    }
+    println!("What peers give up is from the sources of these versions, not measured here.");
+    Ok(())
+}
+
+fn places_of(row: &Row) -> impl Iterator<Item = Place> {
+    let peer = row.peer.map(|(place, _)| place);
+    [Some(row.own), row.coarse, peer, Some(REFERENCE)]
+        .into_iter()
+        .flatten()
+}
+
+/// Row by row: what a ratio compares runs within a second or two.
+fn measure(
+    programs: &Programs,
+    rows: &[&Row],
+    case: Case,
+    rounds: u32,
+) -> Result<Table<7>, Box<dyn Error>> {
+    let mut table = Table::new([
+        case.name(),
+        "ns",
+        "to v7",
+        "coarse clock, to v7",
+        "to peer",
+        "peer",
+        "which gives up",
+    ]);
+    for row in rows {
+        let mut places: Vec<Place> = Vec::new();
+        for place in places_of(row) {
+            // The reference may be the peer as well.
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        let times = programs.measure(&places, case, rounds)?;
+        let column = |place| places.iter().position(|it| *it == place);
+        let ratio = |one: Option<Place>, to: Option<Place>| {
+            let (one, to) = one.and_then(column).zip(to.and_then(column))?;
+            let ratios = Spread::of(times.iter().map(|round| round[one] / round[to]));
+            Some(format!("{ratios:.3}"))
+        };
+        let peer = row.peer.map(|(place, _)| place);
+        table.row([
+            row.own.maker.to_owned(),
+            format!("{:.1}", Spread::of(times.iter().map(|round| round[0]))),
+            ratio(Some(row.own), Some(REFERENCE)).unwrap_or_default(),
+            ratio(row.coarse, Some(REFERENCE)).unwrap_or_default(),
+            ratio(Some(row.own), peer).unwrap_or_default(),
+            row.peer.map_or("", |(_, title)| title).to_owned(),
+            row.gives_up.to_owned(),
+        ]);
+    }
+    Ok(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_row_stands_here_twice() {
+        let rows: Vec<_> = SCHEMES.iter().chain(RANDOM).chain(TEXTS).collect();
+        let names: HashSet<_> = rows.iter().map(|row| row.own).collect();
+        assert_eq!(names.len(), rows.len());
+    }
+
+    #[test]
+    fn the_reference_is_measured_with_every_row_and_ordid_first() {
+        for row in SCHEMES.iter().chain(RANDOM).chain(TEXTS) {
+            assert!(places_of(row).any(|place| place == REFERENCE));
+            assert_eq!(places_of(row).next(), Some(row.own));
+        }
+    }
+
+    #[test]
+    fn arguments_are_consistent() {
+        <Arguments as clap::CommandFactory>::command().debug_assert();
+    }
+}

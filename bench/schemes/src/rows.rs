@@ -1,0 +1,167 @@
+//! What is compared with what.
+
+use bench_common::programs::Place;
+
+/// A scheme, or a text form, and the fastest crate that makes the same.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) own: Place,
+    /// The same by the coarse clock.
+    pub(crate) coarse: Option<Place>,
+    pub(crate) peer: Option<(Place, &'static str)>,
+    /// What the peer gives up that ordid keeps.
+    pub(crate) gives_up: &'static str,
+    /// Fill too: not where the layout holds so few keys a second that it would time the waiting.
+    pub(crate) fills: bool,
+}
+
+const fn ordid(maker: &'static str) -> Place {
+    Place {
+        program: "round-schemes-ordid",
+        maker,
+    }
+}
+
+const fn peers(maker: &'static str) -> Place {
+    Place {
+        program: "round-schemes-peers",
+        maker,
+    }
+}
+
+const fn uuid(maker: &'static str) -> Place {
+    Place {
+        program: "round-schemes-uuid",
+        maker,
+    }
+}
+
+const fn text(maker: &'static str) -> Place {
+    Place {
+        program: "round-schemes-text",
+        maker,
+    }
+}
+
+/// `uuid` with `fast-rng`, which ratios refer to.
+pub(crate) const REFERENCE: Place = uuid("now-v7");
+
+const FORK: &str = "its fork's child repeats keys";
+const NO_ORDER: &str = "no order in 100 ns once 14 bits wrap; its fork's child repeats keys";
+const TICKER: &str = "clock steps never followed; its fork's child hangs or repeats";
+
+macro_rules! schemes {
+    ($($maker:literal $(beside $peer:expr, $title:literal, $gives_up:expr)?;)+) => {
+        &[$(Row {
+            own: ordid($maker),
+            coarse: Some(ordid(concat!($maker, "-coarse"))),
+            peer: first(&[$(($peer, $title))?]),
+            gives_up: concat_or_none(&[$($gives_up)?]),
+            fills: true,
+        }),+]
+    };
+}
+
+const fn first(peers: &[(Place, &'static str)]) -> Option<(Place, &'static str)> {
+    match peers {
+        [peer, ..] => Some(*peer),
+        [] => None,
+    }
+}
+
+const fn concat_or_none(texts: &[&'static str]) -> &'static str {
+    match texts {
+        [text, ..] => text,
+        [] => "",
+    }
+}
+
+/// The schemes, first those that others make too. Left out are layouts whose rate would be timed and
+/// not ours (Sonyflake, yitter, Instagram, Percona), and Baidu's, whose time is over.
+///
+pub(crate) const SCHEMES: &[Row] = schemes! {
+    "snowflake_wide" beside peers("ferroid-atomic-wide"), "ferroid atomic", TICKER;
+    "snowflake" beside peers("snowflaked-sync"), "snowflaked sync", FORK;
+    "discord" beside peers("ferroid-atomic"), "ferroid atomic", TICKER;
+    "object_id" beside peers("bson"), "bson", "its counter wraps; its fork's child repeats keys";
+    "ulid" beside peers("ulid-in-mutex"), "ulid in a Mutex", "the next key is the last + 1; its fork's child repeats keys";
+    "uuid_v1" beside uuid("now-v1"), "uuid", NO_ORDER;
+    "uuid_v6" beside uuid("now-v6"), "uuid", NO_ORDER;
+    "uuid_v7" beside uuid("now-v7"), "uuid", FORK;
+    "uuid_v7_sub_millis" beside uuid("now-v7"), "uuid v7", FORK;
+    "uuid_v7_unguessable" beside uuid("now-v7"), "uuid v7", FORK;
+    "comb_efcore";
+    "comb_nhibernate";
+    "comb_rt_binary";
+    "comb_rt_legacy";
+    "comb_rt_postgresql";
+    "comb_rt_sql";
+    "newid";
+    "ordered_text_22";
+    "ordered_text_22_push";
+    "ordered_text_22_time64";
+    "ordered_text_22_time64_push";
+    "ordered_text_32";
+    "ordered_text_32_push";
+    "push_id";
+    "sequential_guid_as_binary";
+    "sequential_guid_as_string";
+    "sequential_guid_at_end";
+    "uuid_short";
+    "uuid_v1_rearranged";
+    "uuid_v8_sql_server";
+};
+
+/// Those that are random, and have no clock to choose.
+pub(crate) const RANDOM: &[Row] = &[
+    Row {
+        own: ordid("uuid_v4"),
+        coarse: None,
+        peer: Some((uuid("new-v4"), "uuid")),
+        gives_up: FORK,
+        fills: true,
+    },
+    Row {
+        own: ordid("uuid_v4_clustered"),
+        coarse: None,
+        peer: None,
+        gives_up: "",
+        fills: true,
+    },
+    Row {
+        own: ordid("uuid_v4_clustered_compat"),
+        coarse: None,
+        peer: None,
+        gives_up: "",
+        fills: true,
+    },
+];
+
+macro_rules! texts {
+    ($($form:literal by $library:literal;)+) => {
+        &[$(
+            texts!(@ concat!("format-", $form), concat!("format-", $form, "-library"), $library),
+            texts!(@ concat!("parse-", $form), concat!("parse-", $form, "-library"), $library),
+        )+]
+    };
+    (@ $own:expr, $peer:expr, $library:literal) => {
+        Row {
+            own: text($own),
+            coarse: None,
+            peer: Some((text($peer), $library)),
+            gives_up: "",
+            fills: false,
+        }
+    };
+}
+
+/// Text forms beside the call of the library that they use.
+pub(crate) const TEXTS: &[Row] = texts! {
+    "hyphenated" by "uuid";
+    "typeid" by "data-encoding";
+    "ulid" by "data-encoding";
+    "ordered-22" by "data-encoding";
+    "ordered-32" by "data-encoding";
+    "push-id" by "data-encoding";
+    "object-id" by "data-encoding";
+};
