@@ -88,10 +88,7 @@ impl RawKey for Uuid {
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match prefix {
             None => f.pad(self.hyphenated().encode_lower(&mut Uuid::encode_buffer())),
-            Some(prefix) => {
-                let mut buffer = [0; text::TYPE_ID_MAX];
-                f.pad(text::encode_type_id(prefix, self, &mut buffer))
-            }
+            Some(_) => text::write_prefixed(prefix, &text::encode_suffix(self), f),
         }
     }
 

@@ -11,7 +11,10 @@
 use alloc::{format, string::String};
 use core::fmt;
 
-use super::{BinaryForm, RawKey, TextForm, text::excerpt};
+use super::{
+    BinaryForm, RawKey, TextForm,
+    text::{excerpt, write_prefixed},
+};
 use crate::error::Error;
 
 /// Length of the longest prefix.
@@ -19,30 +22,9 @@ const PREFIX_MAX: usize = 63;
 /// Length of the longest number: `i64::MIN`, or `u64::MAX`.
 const DIGITS_MAX: usize = 20;
 
-/// Writes a prefix, the underscore and the rest, or the rest alone.
+/// Takes this prefix and the underscore off a number, whose length is not known.
 #[inline]
-pub(super) fn write_prefixed(
-    prefix: Option<&str>,
-    rest: &str,
-    f: &mut fmt::Formatter<'_>,
-) -> fmt::Result {
-    match prefix {
-        None | Some("") => f.pad(rest),
-        // Only a width or a precision needs the whole text at once.
-        Some(prefix) if f.width().is_some() || f.precision().is_some() => {
-            f.pad(&format!("{prefix}_{rest}"))
-        }
-        Some(prefix) => {
-            f.write_str(prefix)?;
-            f.write_str("_")?;
-            f.write_str(rest)
-        }
-    }
-}
-
-/// Takes this prefix and the underscore off.
-#[inline]
-pub(super) fn strip_prefix<'t>(
+fn strip_prefix<'t>(
     prefix: Option<&str>,
     text: &'t str,
     rest_max: usize,
@@ -88,7 +70,7 @@ macro_rules! integer {
             fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let mut digits = Digits::new();
                 digits.push(self)?;
-                write_prefixed(prefix, digits.as_str(), f)
+                write_prefixed(prefix, digits.as_str().as_bytes(), f)
             }
 
             fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {

@@ -7,8 +7,7 @@ use data_encoding::HEXLOWER;
 
 use super::{
     RawKey, TextForm,
-    integer::{strip_prefix, write_prefixed},
-    text::excerpt,
+    text::{excerpt, strip_prefix, write_prefixed},
 };
 use crate::error::Error;
 
@@ -67,18 +66,18 @@ impl RawKey for ObjectId {
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut digits = [0; DIGITS];
         HEXLOWER.encode_mut(&self.0, &mut digits);
-        write_prefixed(prefix, core::str::from_utf8(&digits).unwrap_or(""), f)
+        write_prefixed(prefix, &digits, f)
     }
 
     /// Lower case only: another case would be a second text for the same key.
     #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
-        let digits = strip_prefix(prefix, text, DIGITS)?.as_bytes();
+        let digits = strip_prefix(prefix, DIGITS, text)?;
         let mut bytes = [0; 12];
         if digits.len() == DIGITS && matches!(HEXLOWER.decode_mut(digits, &mut bytes), Ok(12)) {
             return Ok(Self(bytes));
         }
-        let why = if digits.iter().any(u8::is_ascii_uppercase) {
+        let why = if digits.len() == DIGITS && digits.iter().any(u8::is_ascii_uppercase) {
             " (upper case is not canonical: convert it with `lower()`)"
         } else {
             ""

@@ -156,21 +156,10 @@ pub const fn check_prefix(prefix: &str) {
     );
 }
 
-/// Writes `prefix_suffix`, or the bare suffix for an empty prefix, into the buffer.
+/// Writes the 26 characters that follow a TypeID's prefix.
 #[inline]
-pub(crate) fn encode_type_id<'b>(
-    prefix: &str,
-    raw: Uuid,
-    buffer: &'b mut [u8; TYPE_ID_MAX],
-) -> &'b str {
-    let mut length = 0;
-    if !prefix.is_empty() {
-        buffer[..prefix.len()].copy_from_slice(prefix.as_bytes());
-        buffer[prefix.len()] = b'_';
-        length = prefix.len() + 1;
-    }
-    buffer[length..length + SUFFIX].copy_from_slice(&encode_base32(&BASE32, raw));
-    ascii(&buffer[..length + SUFFIX])
+pub(crate) fn encode_suffix(raw: Uuid) -> [u8; SUFFIX] {
+    encode_base32(&BASE32, raw)
 }
 
 /// What our alphabets and prefixes wrote is text.
@@ -403,10 +392,18 @@ pub(crate) fn write_prefixed(
     text: &[u8],
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
-    let Some(prefix) = prefix.filter(|prefix| !prefix.is_empty()) else {
-        return f.pad(ascii(text));
-    };
-    f.pad(&format!("{prefix}_{}", ascii(text)))
+    match prefix {
+        None | Some("") => f.pad(ascii(text)),
+        // Only a width or a precision needs the whole text at once.
+        Some(prefix) if f.width().is_some() || f.precision().is_some() => {
+            f.pad(&format!("{prefix}_{}", ascii(text)))
+        }
+        Some(prefix) => {
+            f.write_str(prefix)?;
+            f.write_str("_")?;
+            f.write_str(ascii(text))
+        }
+    }
 }
 
 /// Takes prefix and `_` off a text whose rest has this length. The rest may contain `_`, so that
