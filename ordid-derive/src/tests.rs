@@ -56,6 +56,10 @@ fn errors(derive: Derive, input: &str) -> Vec<String> {
             _ => None,
         });
     macros
+        .filter(|mac| {
+            let last = mac.path.segments.last();
+            last.is_some_and(|last| last.ident == "compile_error")
+        })
         .map(|mac| {
             let text: syn::LitStr = mac.parse_body().expect("the message is a literal");
             text.value()

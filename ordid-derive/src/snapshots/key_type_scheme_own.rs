@@ -130,4 +130,7 @@ const _: () = {
             __key.0
         }
     }
+    ::ordid::__private::key_type_interop! {
+        OrderId
+    }
 };

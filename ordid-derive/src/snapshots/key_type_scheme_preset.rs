@@ -140,4 +140,7 @@ const _: () = {
             __key.0
         }
     }
+    keys::__private::key_type_interop! {
+        OrderId
+    }
 };

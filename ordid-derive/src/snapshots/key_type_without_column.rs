@@ -106,4 +106,7 @@ const _: () = {
             loop {}
         }
     }
+    ::ordid::__private::key_type_interop! {
+        OrderId
+    }
 };
