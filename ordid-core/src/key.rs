@@ -15,6 +15,36 @@ use crate::{
     layout::Orders,
 };
 
+/// `Display`, `Debug` and `FromStr` of a raw key by its own text.
+macro_rules! own_text {
+    ($key:ident) => {
+        impl core::fmt::Display for $key {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                self.write_text(None, f)
+            }
+        }
+
+        impl core::fmt::Debug for $key {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                write!(f, concat!(stringify!($key), "({})"), self)
+            }
+        }
+
+        impl core::str::FromStr for $key {
+            type Err = Error;
+
+            /// Reads the canonical text.
+            ///
+            /// # Errors
+            ///
+            /// Any other text gives an error that [`is_parse`](Error::is_parse).
+            fn from_str(text: &str) -> Result<Self, Error> {
+                Self::parse_text(None, text)
+            }
+        }
+    };
+}
+
 mod form;
 mod integer;
 mod key192;

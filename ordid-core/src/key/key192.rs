@@ -1,7 +1,7 @@
 //! The raw key of 192 bits, for those to whom 128 are too few.
 
 use alloc::{format, string::String};
-use core::{fmt, str::FromStr};
+use core::fmt;
 
 use super::{
     RawKey, TextForm,
@@ -74,30 +74,7 @@ impl RawKey for Key192 {
     }
 }
 
-impl fmt::Display for Key192 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write_text(None, f)
-    }
-}
-
-impl fmt::Debug for Key192 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Key192({self})")
-    }
-}
-
-impl FromStr for Key192 {
-    type Err = Error;
-
-    /// Reads the 32 characters.
-    ///
-    /// # Errors
-    ///
-    /// Any other text gives an error that [`is_parse`](Error::is_parse).
-    fn from_str(text: &str) -> Result<Self, Error> {
-        Self::parse_text(None, text)
-    }
-}
+own_text!(Key192);
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! The raw key of Firebase's push ids: 120 bits, 20 characters.
 
 use alloc::{format, string::String};
-use core::{fmt, str::FromStr};
+use core::fmt;
 
 use super::{
     RawKey, TextForm,
@@ -119,30 +119,7 @@ impl RawKey for PushId {
     }
 }
 
-impl fmt::Display for PushId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write_text(None, f)
-    }
-}
-
-impl fmt::Debug for PushId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PushId({self})")
-    }
-}
-
-impl FromStr for PushId {
-    type Err = Error;
-
-    /// Reads the 20 characters.
-    ///
-    /// # Errors
-    ///
-    /// Any other text gives an error that [`is_parse`](Error::is_parse).
-    fn from_str(text: &str) -> Result<Self, Error> {
-        Self::parse_text(None, text)
-    }
-}
+own_text!(PushId);
 
 #[cfg(test)]
 mod tests {

@@ -162,10 +162,10 @@ pub(crate) fn encode_suffix(raw: Uuid) -> [u8; SUFFIX] {
     encode_base32(&BASE32, raw)
 }
 
-/// What our alphabets and prefixes wrote is text.
+/// What our alphabets wrote is text.
 #[inline]
 pub(crate) fn ascii(text: &[u8]) -> &str {
-    core::str::from_utf8(text).expect("prefixes and alphabets are ASCII")
+    core::str::from_utf8(text).expect("alphabets are ASCII")
 }
 
 /// Writes 128 bits as 26 digits: 130 bits with two zero bits in front.

@@ -525,4 +525,28 @@ mod tests {
         let detection = detected("7ZZZZZZZZZZZZZZZZZZZZZZZZZ");
         assert_eq!(detection.candidates[0].certainty, Certainty::Possible);
     }
+
+    #[test]
+    fn the_years_that_layouts_end_in_are_those_that_they_end_in() {
+        fn end<S: Slotted>() -> (&'static str, i16) {
+            let last = S::SCALE.unix_nanos_at((1 << S::TICK_BITS) - 1);
+            let last = jiff::Timestamp::from_nanosecond(last).unwrap();
+            (S::NAME, last.to_zoned(jiff::tz::TimeZone::UTC).year())
+        }
+        let ends = [
+            end::<CombNHibernate>(),
+            end::<CombRtLegacy>(),
+            end::<ObjectIdScheme>(),
+            end::<Snowflake>(),
+            end::<Snowflake<snowflake::WideSequence>>(),
+            end::<Snowflake<snowflake::Discord>>(),
+            end::<Instagram>(),
+            end::<Percona64>(),
+        ];
+        let said = CATALOGUE.iter().filter_map(|entry| {
+            let (_, rest) = entry.broken_by.split_once("ends ")?;
+            Some((entry.name, rest[..4].parse().unwrap()))
+        });
+        assert_eq!(said.collect::<Vec<(&str, i16)>>(), ends);
+    }
 }

@@ -194,3 +194,111 @@ pub(super) mod testing {
         node
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::{
+        testing::{START, Scripted, next, scripted},
+        *,
+    };
+    use crate::{
+        generator::{Generator, Slotted},
+        scheme::{UuidV1, UuidV1Rearranged, UuidV6},
+    };
+
+    /// What the three layouts have in common.
+    trait Gregorian: Slotted<Node = UuidNode, Raw = Uuid> + Layout<Parts = Parts> {}
+
+    impl<S: Slotted<Node = UuidNode, Raw = Uuid> + Layout<Parts = Parts>> Gregorian for S {}
+
+    #[test]
+    fn the_clocks_tick_is_in_the_key_and_keys_inside_a_tick_count_on() {
+        the_clocks_tick_is_in_the_key_and_keys_inside_a_tick_count_on_of::<UuidV1>();
+        the_clocks_tick_is_in_the_key_and_keys_inside_a_tick_count_on_of::<UuidV1Rearranged>();
+        the_clocks_tick_is_in_the_key_and_keys_inside_a_tick_count_on_of::<UuidV6>();
+    }
+
+    fn the_clocks_tick_is_in_the_key_and_keys_inside_a_tick_count_on_of<S: Gregorian>() {
+        let generator = scripted::<S>(UuidNode::RANDOM, 1);
+        generator.clock().set_nanos(123_456);
+        let start = S::SCALE.ticks_at(START, 123_456).unwrap();
+        let ticks = || S::unpack(&next(&generator)).unwrap().ticks;
+        assert_eq!([ticks(), ticks(), ticks()], [start, start + 1, start + 2]);
+        generator.clock().set_nanos(124_000);
+        assert_eq!(ticks(), start + 6);
+        // A step back is held by counting on.
+        generator.clock().set_unix_millis(START - 5);
+        assert_eq!(ticks(), start + 7);
+        let end = START + 1_000;
+        generator.clock().set_unix_millis(end);
+        generator.clock().set_nanos(999_999);
+        assert_eq!(ticks(), S::SCALE.ticks_at(end, 999_900).unwrap());
+    }
+
+    #[test]
+    fn node_and_clock_sequence_stay_until_a_fork_or_a_followed_clock() {
+        node_and_clock_sequence_stay_until_a_fork_or_a_followed_clock_of::<UuidV1>();
+        node_and_clock_sequence_stay_until_a_fork_or_a_followed_clock_of::<UuidV1Rearranged>();
+        node_and_clock_sequence_stay_until_a_fork_or_a_followed_clock_of::<UuidV6>();
+    }
+
+    fn node_and_clock_sequence_stay_until_a_fork_or_a_followed_clock_of<S: Gregorian>() {
+        let generator = scripted::<S>(UuidNode::RANDOM, 2);
+        let identity = |raw: Uuid| {
+            let parts = S::unpack(&raw).unwrap();
+            assert_eq!(parts.node[0] & 1, 1, "multicast");
+            (parts.clock_seq, parts.node)
+        };
+        let first = identity(next(&generator));
+        assert_eq!(first, identity(next(&generator)));
+        generator.entropy().fork();
+        let child = identity(next(&generator));
+        assert_ne!(first.0, child.0);
+        assert_ne!(first.1, child.1);
+        generator.clock().set_unix_millis(START - 60_000);
+        let followed = identity(next(&generator));
+        assert_eq!(generator.events().clock_followed, 1);
+        assert_ne!(followed.0, child.0);
+        assert_ne!(followed.1, child.1);
+    }
+
+    #[test]
+    fn a_given_node_stays_and_its_clock_sequence_is_renewed() {
+        a_given_node_stays_and_its_clock_sequence_is_renewed_of::<UuidV1>();
+        a_given_node_stays_and_its_clock_sequence_is_renewed_of::<UuidV1Rearranged>();
+        a_given_node_stays_and_its_clock_sequence_is_renewed_of::<UuidV6>();
+    }
+
+    fn a_given_node_stays_and_its_clock_sequence_is_renewed_of<S: Gregorian>() {
+        let given = [0x92, 0x36, 0x1f, 0x00, 0x26, 0x71];
+        let generator = scripted::<S>(UuidNode::danger_exact(given), 3);
+        let first = S::unpack(&next(&generator)).unwrap();
+        generator.entropy().fork();
+        let child = S::unpack(&next(&generator)).unwrap();
+        assert_eq!((first.node, child.node), (given, given));
+        assert_ne!(first.clock_seq, child.clock_seq);
+        assert_eq!(generator.node(), UuidNode::danger_exact(given));
+    }
+
+    #[test]
+    fn keys_for_a_given_time_have_identities_of_their_own() {
+        keys_for_a_given_time_have_identities_of_their_own_of::<UuidV1>();
+        keys_for_a_given_time_have_identities_of_their_own_of::<UuidV1Rearranged>();
+        keys_for_a_given_time_have_identities_of_their_own_of::<UuidV6>();
+    }
+
+    fn keys_for_a_given_time_have_identities_of_their_own_of<S: Gregorian>() {
+        let generator = scripted::<S>(UuidNode::RANDOM, 4);
+        let time = Timestamp::from_unix_millis(START).unwrap();
+        let at = |generator: &Scripted<S>| generator.generate_at(time).unwrap().into_raw();
+        let keys: HashSet<Uuid> = (0..10_000).map(|_| at(&generator)).collect();
+        assert_eq!(keys.len(), 10_000);
+        assert!(keys.iter().all(|key| S::timestamp(key) == Some(time)));
+        // A given node would leave but the 14 bits of the clock sequence.
+        let generator = scripted::<S>(UuidNode::danger_exact([1; 6]), 4);
+        assert!(generator.generate_at(time).unwrap_err().is_unsupported());
+    }
+}

@@ -189,8 +189,6 @@ process_wide!(UuidV1);
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
-    use std::collections::HashSet;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -270,70 +268,6 @@ mod tests {
             pack((1 << 60) - 1, 0, 0),
         ];
         assert!(rising.is_sorted_by(|a, b| UuidV1::cmp(a, b).is_lt()));
-    }
-
-    #[test]
-    fn the_clocks_tick_is_in_the_key_and_keys_inside_a_tick_count_on() {
-        let generator = scripted::<UuidV1>(UuidNode::RANDOM, 1);
-        generator.clock().set_nanos(123_456);
-        let start = UuidV1::SCALE.ticks_at(START, 123_456).unwrap();
-        let ticks = || UuidV1::unpack(&next(&generator)).unwrap().ticks;
-        assert_eq!([ticks(), ticks(), ticks()], [start, start + 1, start + 2]);
-        generator.clock().set_nanos(124_000);
-        assert_eq!(ticks(), start + 6);
-        // A step back is held by counting on.
-        generator.clock().set_unix_millis(START - 5);
-        assert_eq!(ticks(), start + 7);
-        let end = START + 1_000;
-        generator.clock().set_unix_millis(end);
-        generator.clock().set_nanos(999_999);
-        assert_eq!(ticks(), UuidV1::SCALE.ticks_at(end, 999_900).unwrap());
-    }
-
-    #[test]
-    fn node_and_clock_sequence_stay_until_a_fork_or_a_followed_clock() {
-        let generator = scripted::<UuidV1>(UuidNode::RANDOM, 2);
-        let identity = |raw: Uuid| {
-            let parts = UuidV1::unpack(&raw).unwrap();
-            assert_eq!(parts.node[0] & 1, 1, "multicast");
-            (parts.clock_seq, parts.node)
-        };
-        let first = identity(next(&generator));
-        assert_eq!(first, identity(next(&generator)));
-        generator.entropy().fork();
-        let child = identity(next(&generator));
-        assert_ne!(first.0, child.0);
-        assert_ne!(first.1, child.1);
-        generator.clock().set_unix_millis(START - 60_000);
-        let followed = identity(next(&generator));
-        assert_eq!(generator.events().clock_followed, 1);
-        assert_ne!(followed.0, child.0);
-        assert_ne!(followed.1, child.1);
-    }
-
-    #[test]
-    fn a_given_node_stays_and_its_clock_sequence_is_renewed() {
-        let given = [0x92, 0x36, 0x1f, 0x00, 0x26, 0x71];
-        let generator = scripted::<UuidV1>(UuidNode::danger_exact(given), 3);
-        let first = UuidV1::unpack(&next(&generator)).unwrap();
-        generator.entropy().fork();
-        let child = UuidV1::unpack(&next(&generator)).unwrap();
-        assert_eq!((first.node, child.node), (given, given));
-        assert_ne!(first.clock_seq, child.clock_seq);
-        assert_eq!(generator.node(), UuidNode::danger_exact(given));
-    }
-
-    #[test]
-    fn keys_for_a_given_time_have_identities_of_their_own() {
-        let generator = scripted::<UuidV1>(UuidNode::RANDOM, 4);
-        let time = Timestamp::from_unix_millis(START).unwrap();
-        let at = |generator: &Scripted<UuidV1>| generator.generate_at(time).unwrap().into_raw();
-        let keys: HashSet<Uuid> = (0..10_000).map(|_| at(&generator)).collect();
-        assert_eq!(keys.len(), 10_000);
-        assert!(keys.iter().all(|key| UuidV1::timestamp(key) == Some(time)));
-        // A given node would leave but the 14 bits of the clock sequence.
-        let generator = scripted::<UuidV1>(UuidNode::danger_exact([1; 6]), 4);
-        assert!(generator.generate_at(time).unwrap_err().is_unsupported());
     }
 
     #[test]

@@ -18,6 +18,7 @@ use loom::{
 };
 
 use super::*;
+use crate::clock::{TimeScale, Timestamp};
 
 const CUT: Cut = Cut {
     scale: TimeScale::UNIX_MILLIS,

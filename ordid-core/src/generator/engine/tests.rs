@@ -1,7 +1,10 @@
 use std::time::Duration;
 
-use super::*;
-use crate::{clock::ManualClock, entropy::SeededEntropy};
+use super::{cut::MIN_PAUSES, *};
+use crate::{
+    clock::{ManualClock, TimeScale, Timestamp},
+    entropy::SeededEntropy,
+};
 
 /// Of dense version 7.
 const CUT: Cut = Cut {
