@@ -24,6 +24,7 @@ pub use crate::{
     entity::{Fields, KeyOf, OrderedKey, Parent, Sink},
     key::{
         Generated, Key192, KeyField, KeyType, ObjectId, PushId, RawKey, Scheme, TypedKey,
+        scatter::{Scatter, ScatteredKey},
         text::check_prefix,
     },
     scheme,
@@ -90,6 +91,21 @@ impl<R: RawKey, S: Scheme<Raw = R>> RawOf<S> for R {
     fn from_raw(raw: R) -> R {
         raw
     }
+}
+
+/// Fails to compile unless the type is a source of nodes that can be one.
+pub const fn check_node<N: scheme::node::NodeSource>() {
+    N::CHECK
+}
+
+/// Fails to compile unless the type is a period that can be one.
+pub const fn check_period<P: scheme::uuid_v4_clustered::Clustering>() {
+    let _ = P::CLUSTERS;
+}
+
+/// Fails to compile unless the layout can be one.
+pub const fn check_layout<L: scheme::snowflake::SnowflakeLayout>() {
+    let _ = scheme::Snowflake::<L>::BITS;
 }
 
 /// Body of a key type's `from_raw`.

@@ -18,6 +18,7 @@ mod options;
 mod suggest;
 #[cfg(test)]
 mod tests;
+mod value;
 
 /// Makes a key type of a newtype over a raw key: one per entity, so that ids do not mix.
 ///

@@ -7,7 +7,7 @@ use crate::{
     attr::{Adapter, EntityAttrs, FieldAttrs, KeyTypeAttrs, ParentAttr},
     case::Case,
     ctxt::Ctxt,
-    options::{DEFAULT_SCHEME, SCHEMES, Scheme},
+    options::{DEFAULT_SCHEME, Kind, Parameter, SCHEMES, Scheme},
 };
 
 /// The input of `#[derive(KeyType)]`.
@@ -48,12 +48,13 @@ impl<'a> KeyType<'a> {
             .filter(move |adapter| adapter.kind.raw_names.contains(&raw_name))
     }
 
-    /// Returns the type that the scheme is generic over, as it was written, if it was.
-    pub(crate) fn parameter(&self) -> Option<&Type> {
-        let parameter = self.scheme().parameter.as_ref()?;
-        let written = &self.attrs.scheme.as_ref()?.parameters;
-        let found = written.iter().find(|(name, _)| name == parameter.name);
-        found.map(|(_, ty)| ty)
+    /// Returns the parameter that is a type or a word, with what was written, if it was.
+    pub(crate) fn type_parameter(&self) -> Option<(&'static Parameter, &Type)> {
+        let scheme = self.scheme();
+        let written = self.attrs.scheme.as_ref()?;
+        let is_type = |it: &&Parameter| matches!(it.kind, Kind::Type { .. } | Kind::Word(_));
+        let parameter = scheme.parameters.iter().find(is_type)?;
+        Some((parameter, written.ty(parameter.name)?))
     }
 
     /// Returns the field that holds the raw key, if the struct has the right shape.

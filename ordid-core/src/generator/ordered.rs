@@ -236,7 +236,7 @@ const fn process() -> u32 {
 /// The one way a key type's infallible functions end without a key.
 #[cfg(feature = "std")]
 #[cold]
-pub(super) fn no_key(error: &Error) -> ! {
+pub(crate) fn no_key(error: &Error) -> ! {
     panic!("cannot make a key: {error}")
 }
 
