@@ -28,6 +28,7 @@ pub use crate::{
         text::check_prefix,
     },
     scheme,
+    scheme::{UuidMask, masked::MaskedKey},
 };
 pub use uuid::Uuid;
 

@@ -247,6 +247,8 @@ impl Reader<'_> {
 pub(crate) struct KeyTypeAttrs {
     pub(crate) krate: Option<Path>,
     pub(crate) scheme: Option<SchemeAttr>,
+    /// A static `UuidMask`.
+    pub(crate) mask: Option<Path>,
     pub(crate) prefix: Option<LitStr>,
     pub(crate) scatter: Option<ScatterAttr>,
     pub(crate) adapters: Vec<Adapter>,
@@ -270,7 +272,7 @@ pub(crate) struct Argument {
 
 #[derive(Clone)]
 pub(crate) enum ArgumentValue {
-    Type(Type),
+    Type(Box<Type>),
     Lit(Lit),
     /// No parameter is written so.
     Other,
@@ -292,7 +294,7 @@ impl SchemeAttr {
             arguments.push(Argument {
                 name: meta.name.clone(),
                 value: match &meta.value {
-                    Value::Type(ty) => ArgumentValue::Type(ty.clone()),
+                    Value::Type(ty) => ArgumentValue::Type(Box::new(ty.clone())),
                     Value::Lit(lit) => ArgumentValue::Lit(lit.clone()),
                     _ => ArgumentValue::Other,
                 },
@@ -369,7 +371,10 @@ impl ScatterAttr {
                 is_damaged = true;
                 cx.error(
                     meta.wrong_tokens(),
-                    format!("expected `{} = ` and a number from {least} to {most}", meta.name),
+                    format!(
+                        "expected `{} = ` and a number from {least} to {most}",
+                        meta.name
+                    ),
                 );
             }
         }
@@ -428,6 +433,8 @@ impl KeyTypeAttrs {
                 }
             } else if meta.is("crate") {
                 reader.once(&mut read.krate, meta, meta.path().cloned());
+            } else if meta.is("mask") {
+                reader.once(&mut read.mask, meta, meta.path().cloned());
             } else if meta.is("prefix") {
                 // Empty is a prefix by TypeID's rules: the bare suffix.
                 reader.once(&mut read.prefix, meta, meta.text().cloned());

@@ -110,9 +110,9 @@ fn snowflake(cx: &Ctxt, scheme: &SchemeAttr) {
     let has = |name: &str| scheme.arguments.iter().any(|it| it.name == name);
     // The way of the first parameter that belongs to one alone; an epoch alone changes the default's.
     let way_of = |name: &str| {
-        SNOWFLAKE_WAYS
-            .iter()
-            .find(|way| name != "epoch" && (way.needs.contains(&name) || way.may_have.contains(&name)))
+        SNOWFLAKE_WAYS.iter().find(|way| {
+            name != "epoch" && (way.needs.contains(&name) || way.may_have.contains(&name))
+        })
     };
     let mut ways = scheme.arguments.iter().filter_map(|argument| {
         let way = way_of(&argument.name.to_string())?;
@@ -158,10 +158,11 @@ fn snowflake(cx: &Ctxt, scheme: &SchemeAttr) {
     let bits = ["time", "node", "sequence"].map(|name| scheme.number(name).unwrap_or_default());
     let all: u64 = bits.iter().sum();
     if all > 63
-        && let Some(last) = scheme
-            .arguments
-            .iter()
-            .rfind(|it| ["time", "node", "sequence"].iter().any(|name| it.name == name))
+        && let Some(last) = scheme.arguments.iter().rfind(|it| {
+            ["time", "node", "sequence"]
+                .iter()
+                .any(|name| it.name == name)
+        })
     {
         let [time, node, sequence] = bits;
         cx.error(
@@ -170,6 +171,25 @@ fn snowflake(cx: &Ctxt, scheme: &SchemeAttr) {
                 "time, node and sequence have {time} + {node} + {sequence} = {all} bits, and a key \
                  has 63: take {} off",
                 all - 63
+            ),
+        );
+    }
+}
+
+/// Checks that masked keys are of version 7.
+fn mask(cx: &Ctxt, model: &KeyType<'_>) {
+    if let Some(mask) = &model.attrs.mask
+        && let Some(scheme) = model.known_scheme()
+        && !scheme.is_maskable()
+    {
+        let maskable = SCHEMES.iter().filter(|scheme| scheme.is_maskable());
+        let names: Vec<_> = maskable.map(|scheme| scheme.name).collect();
+        cx.error(
+            mask,
+            format!(
+                "keys of scheme `{}` cannot be masked: take `mask` off, or take one of {}",
+                scheme.name,
+                names.join(", ")
             ),
         );
     }
@@ -217,6 +237,7 @@ pub(crate) fn key_type(cx: &Ctxt, model: &KeyType<'_>) {
     if let Some(scheme) = &model.attrs.scheme {
         self::scheme(cx, scheme);
     }
+    mask(cx, model);
     scatter(cx, model);
     adapters(cx, model);
     let input = model.input;

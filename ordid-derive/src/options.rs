@@ -27,6 +27,10 @@ pub(crate) const KEY_TYPE: Place = Place {
     options: &[
         CRATE,
         Opt {
+            name: "mask",
+            usage: "mask = MASK",
+        },
+        Opt {
             name: "prefix",
             usage: "prefix = \"ord\"",
         },
@@ -108,6 +112,13 @@ pub(crate) struct Scheme {
     pub(crate) parameters: &'static [Parameter],
     /// How the type is made with the parameters.
     pub(crate) made: Made,
+}
+
+impl Scheme {
+    /// Returns whether its keys are of version 7.
+    pub(crate) fn is_maskable(&self) -> bool {
+        self.name.starts_with("uuid_v7")
+    }
 }
 
 /// How a scheme's type is made with its parameters.
@@ -236,7 +247,12 @@ const SNOWFLAKE: &[Parameter] = &[
     // Without a sequence, a clock that steps back by a unit would look like a full one.
     number("sequence", "sequence = 12", 1, 63),
     number("years", "years = 20", 1, u32::MAX as u64),
-    number("ids_per_second", "ids_per_second = 1_000", 1, u32::MAX as u64),
+    number(
+        "ids_per_second",
+        "ids_per_second = 1_000",
+        1,
+        u32::MAX as u64,
+    ),
     number("nodes", "nodes = 4", 1, u32::MAX as u64),
 ];
 

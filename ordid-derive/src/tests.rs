@@ -197,13 +197,27 @@ fn key_type_with_a_bucket_in_front() {
 }
 
 #[test]
+fn key_type_with_a_mask() {
+    assert_snapshot(
+        "key_type_mask",
+        expand::key_type,
+        "#[ordid(scheme = uuid_v7_unguessable, mask = secrets::MASK)] struct OrderId(Uuid);",
+    );
+}
+
+#[test]
 fn every_mistake_in_parameters_is_reported_at_once() {
     let of = |options: &str| {
-        errors(expand::key_type, &format!("#[ordid({options})] struct OrderId(i64);"))
+        errors(
+            expand::key_type,
+            &format!("#[ordid({options})] struct OrderId(i64);"),
+        )
     };
     assert_eq!(
-        of("scheme = snowflake(tme = 41, node = 64, unit = \"ms\", epoch = \"1.1.2026\", nodes, \
-            layout = 7, layout = Twitter)"),
+        of(
+            "scheme = snowflake(tme = 41, node = 64, unit = \"ms\", epoch = \"1.1.2026\", nodes, \
+            layout = 7, layout = Twitter)"
+        ),
         [
             "duplicate option `layout`",
             "unknown option `tme`; did you mean `time`? (options: layout, epoch, unit, time, node, \
@@ -218,9 +232,7 @@ fn every_mistake_in_parameters_is_reported_at_once() {
     );
     assert_eq!(
         of("scheme = snowflake(epoch = 0, time = 41, node = 11, sequence = 12)"),
-        [
-            "time, node and sequence have 41 + 11 + 12 = 64 bits, and a key has 63: take 1 off"
-        ]
+        ["time, node and sequence have 41 + 11 + 12 = 64 bits, and a key has 63: take 1 off"]
     );
     assert_eq!(
         of("scheme = snowflake(time = 41, sequence = 12)"),

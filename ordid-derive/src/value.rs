@@ -41,7 +41,11 @@ fn day(text: &str) -> Option<i64> {
     }
     // Years from March on, so that the day of a leap year is the last: Howard Hinnant,
     // "chrono-Compatible Low-Level Date Algorithms", `days_from_civil`.
-    let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
+    let (year, month) = if month <= 2 {
+        (year - 1, month + 9)
+    } else {
+        (year, month - 3)
+    };
     let leap_days = year / 4 - year / 100 + year / 400;
     Some(year * 365 + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468)
 }
@@ -67,7 +71,11 @@ mod tests {
             ("2026-01-01", 1_767_225_600),
             ("2100-03-01", 4_107_542_400),
         ] {
-            assert_eq!(epoch_of(&format!("{date:?}")), Some(seconds * 1_000), "{date}");
+            assert_eq!(
+                epoch_of(&format!("{date:?}")),
+                Some(seconds * 1_000),
+                "{date}"
+            );
         }
         assert_eq!(epoch_of("1_288_834_974_657"), Some(1_288_834_974_657));
     }
@@ -75,9 +83,20 @@ mod tests {
     #[test]
     fn what_is_no_date_is_refused() {
         for text in [
-            "1969-12-31", "2026-00-01", "2026-13-01", "2026-01-00", "2026-01-32", "2026-04-31",
-            "2025-02-29", "2100-02-29", "2026-1-1", "2026-01-01T00:00:00Z", "2026/01/01", "+026-01-01",
-            "", "2026-01-\u{e9}",
+            "1969-12-31",
+            "2026-00-01",
+            "2026-13-01",
+            "2026-01-00",
+            "2026-01-32",
+            "2026-04-31",
+            "2025-02-29",
+            "2100-02-29",
+            "2026-1-1",
+            "2026-01-01T00:00:00Z",
+            "2026/01/01",
+            "+026-01-01",
+            "",
+            "2026-01-\u{e9}",
         ] {
             assert_eq!(epoch_of(&format!("{text:?}")), None, "{text}");
         }

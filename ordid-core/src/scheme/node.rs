@@ -324,7 +324,10 @@ mod tests {
         );
         let [first, second] = nodes::<WithNode<UuidV6, Random>>();
         assert!(first == second && first & MULTICAST != 0 && first != NODE);
-        assert_eq!(nodes::<WithNode<UuidV6, UuidNode>>()[0] & MULTICAST, MULTICAST);
+        assert_eq!(
+            nodes::<WithNode<UuidV6, UuidNode>>()[0] & MULTICAST,
+            MULTICAST
+        );
     }
 
     #[test]

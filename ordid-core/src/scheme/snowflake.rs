@@ -186,7 +186,11 @@ impl<L: SnowflakeLayout> Snowflake<L> {
     /// assert_eq!(<Snowflake>::ENDS_AT_UNIX_MILLIS, 3_487_858_230_209);
     /// ```
     pub const ENDS_AT_UNIX_MILLIS: i64 = {
-        let ticks = if L::TIME_BITS < 63 { 1 << L::TIME_BITS } else { i64::MAX };
+        let ticks = if L::TIME_BITS < 63 {
+            1 << L::TIME_BITS
+        } else {
+            i64::MAX
+        };
         L::EPOCH_UNIX_MILLIS.saturating_add(ticks.saturating_mul(L::UNIT_MILLIS as i64))
     };
 

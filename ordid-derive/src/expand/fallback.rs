@@ -26,6 +26,15 @@ pub(super) fn key_type(model: &KeyType<'_>) -> TokenStream {
     let raw = quote!(#private::#raw_name);
     let std_impls = std_impls_by_raw(private, ident);
     let scattered = scattered(model, private);
+    let masked = (model.attrs.mask.is_some() && model.scheme().is_maskable()).then(|| {
+        quote! {
+            impl #private::MaskedKey for #ident {
+                fn uuid_mask() -> &'static #private::UuidMask {
+                    loop {}
+                }
+            }
+        }
+    });
     let forwards = model
         .adapters()
         .map(|adapter| forward(adapter, ident, &scheme));
@@ -55,6 +64,8 @@ pub(super) fn key_type(model: &KeyType<'_>) -> TokenStream {
         #std_impls
 
         #scattered
+
+        #masked
 
         impl #private::TryFrom<#raw> for #ident {
             type Error = #private::Error;

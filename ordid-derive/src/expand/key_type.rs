@@ -23,6 +23,7 @@ pub(super) fn expand(model: &KeyType<'_>, raw: &Type) -> TokenStream {
     let scheme_check = check_scheme(model, private);
     let key_type = key_type(model, private, raw, &scheme);
     let scattered = scattered(model, private);
+    let masked = masked(model);
     let std_impls = std_impls(model, private, raw, &scheme);
     let forwards = model
         .adapters()
@@ -33,6 +34,7 @@ pub(super) fn expand(model: &KeyType<'_>, raw: &Type) -> TokenStream {
         #key_type
         #std_impls
         #scattered
+        #masked
         #private::key_type_interop! { #ident }
         #(#forwards)*
     }
@@ -173,6 +175,24 @@ pub(super) fn scattered(model: &KeyType<'_>, private: &Private<'_>) -> Option<To
         #[automatically_derived]
         impl #private::ScatteredKey for #ident {
             const SCATTER: #private::Scatter = #private::Scatter::#rule;
+        }
+    })
+}
+
+/// The mask of keys that leave the house.
+fn masked(model: &KeyType<'_>) -> Option<TokenStream> {
+    let mask = model.attrs.mask.as_ref()?;
+    let ident = &model.input.ident;
+    // Located at the mask: a scheme that has none is told there, and so is another type.
+    let span = mask.span();
+    let private = Private(model.attrs.krate.as_ref()).at(span);
+    let impl_ = quote!(impl);
+    Some(quote_spanned! {span=>
+        #[automatically_derived]
+        #impl_ #private::MaskedKey for #ident {
+            fn uuid_mask() -> &'static #private::UuidMask {
+                &#mask
+            }
         }
     })
 }

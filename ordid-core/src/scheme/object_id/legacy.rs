@@ -157,12 +157,8 @@ mod tests {
         let node = HostAndProcess::of("localhost", 0x1_e9c4);
         assert_eq!(node, HostAndProcess::new(0x42_1aa9, 0xe9c4).unwrap());
         let clock = ManualClock::at_unix_millis(1_457_650_802_000);
-        let keys = ObjectIdLegacyGenerator::with_node(
-            node,
-            clock,
-            SeededEntropy::new(1),
-            Policy::DEFAULT,
-        );
+        let keys =
+            ObjectIdLegacyGenerator::with_node(node, clock, SeededEntropy::new(1), Policy::DEFAULT);
         let [first, second] = [(); 2].map(|()| keys.try_generate().unwrap().into_raw());
         let parts = LegacyParts::of(&first);
         assert_eq!(parts.seconds, 1_457_650_802);

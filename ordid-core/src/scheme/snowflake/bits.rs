@@ -21,12 +21,7 @@ use super::SnowflakeLayout;
 /// # Ok::<(), ordid_core::Error>(())
 /// ```
 #[derive(Debug)]
-pub enum Bits<
-    const TIME: u32,
-    const NODE: u32,
-    const SEQUENCE: u32,
-    const UNIT_MILLIS: u32 = 1,
-> {}
+pub enum Bits<const TIME: u32, const NODE: u32, const SEQUENCE: u32, const UNIT_MILLIS: u32 = 1> {}
 
 impl<const TIME: u32, const NODE: u32, const SEQUENCE: u32, const UNIT: u32> SnowflakeLayout
     for Bits<TIME, NODE, SEQUENCE, UNIT>

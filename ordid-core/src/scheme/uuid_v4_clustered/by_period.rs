@@ -179,7 +179,10 @@ mod tests {
             1,
             "{keys:?}"
         );
-        assert_eq!(keys.iter().collect::<std::collections::HashSet<_>>().len(), 111);
+        assert_eq!(
+            keys.iter().collect::<std::collections::HashSet<_>>().len(),
+            111
+        );
         assert!(keys.iter().any(|key| !UuidV4Clustered::check(key)));
     }
 }
