@@ -96,17 +96,22 @@ impl<R: RawKey, S: Scheme<Raw = R>> RawOf<S> for R {
 
 /// Fails to compile unless the type is a source of nodes that can be one.
 pub const fn check_node<N: scheme::node::NodeSource>() {
-    N::CHECK
+    scheme::node::refuse(N::MISTAKE);
 }
 
 /// Fails to compile unless the type is a period that can be one.
 pub const fn check_period<P: scheme::uuid_v4_clustered::Clustering>() {
-    let _ = P::CLUSTERS;
+    scheme::node::refuse(P::MISTAKE);
 }
 
-/// Fails to compile unless the layout can be one.
-pub const fn check_layout<L: scheme::snowflake::SnowflakeLayout>() {
-    let _ = scheme::Snowflake::<L>::BITS;
+/// Fails to compile unless the need has a layout.
+pub const fn check_need(from_unix_millis: i64, years: u32, ids_per_second: u32, nodes: u32) {
+    let _ = scheme::compact::CompactLayout::for_need(scheme::compact::Need {
+        from_unix_millis,
+        years,
+        ids_per_second,
+        nodes,
+    });
 }
 
 /// Body of a key type's `from_raw`.

@@ -356,6 +356,7 @@ impl ScatterAttr {
                 () => {
                     let name = meta.name.to_string();
                     let known = ["buckets", "lowest_bit"];
+                    is_damaged = true;
                     cx.error(&meta.name, suggest::unknown("option", &name, &known));
                     continue;
                 }
@@ -379,7 +380,7 @@ impl ScatterAttr {
             }
         }
         let Some((count, lit)) = buckets else {
-            return (is_damaged).then_some(Self {
+            return is_damaged.then_some(Self {
                 buckets: 1,
                 lowest_bit: None,
             });

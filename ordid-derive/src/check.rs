@@ -9,8 +9,8 @@ use crate::{
     attr::{Argument, ArgumentValue, SchemeAttr},
     case::Case,
     ctxt::Ctxt,
-    model::{Entity, KeyType},
-    options::{DEFAULT_SCHEME, Kind, Made, Parameter, SCHEMES, SNOWFLAKE_WAYS, Scheme},
+    model::{Entity, KeyType, is_no_parameter},
+    options::{DEFAULT_SCHEME, Kind, Made, NOT_RAW, Parameter, SCHEMES, SNOWFLAKE_WAYS, Scheme},
     suggest, value,
 };
 
@@ -91,18 +91,6 @@ fn value(cx: &Ctxt, argument: &Argument, parameter: &Parameter) {
         (Kind::Word(_), _) => format!("expected `{}`", parameter.usage),
     };
     cx.error(&argument.tokens, expected);
-}
-
-/// Returns whether a type is none that can be a parameter, by its name alone.
-fn is_no_parameter(ty: &Type) -> bool {
-    match ty {
-        Type::Path(path) => path
-            .path
-            .get_ident()
-            .is_some_and(|ident| NOT_RAW.iter().any(|name| ident == name)),
-        Type::Group(_) | Type::Macro(_) | Type::Paren(_) => false,
-        _ => true,
-    }
 }
 
 /// Checks that a `snowflake` is laid out in one way, wholly, and in 63 bits.
@@ -225,12 +213,6 @@ fn scatter(cx: &Ctxt, model: &KeyType<'_>) {
         );
     }
 }
-
-/// Names of types that are nobody's raw key or parameter.
-const NOT_RAW: &[&str] = &[
-    "bool", "char", "str", "String", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16",
-    "u32", "u64", "u128", "usize", "f32", "f64", "Box", "Option", "Vec",
-];
 
 /// Checks the input of `#[derive(KeyType)]`.
 pub(crate) fn key_type(cx: &Ctxt, model: &KeyType<'_>) {

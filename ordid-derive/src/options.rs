@@ -218,7 +218,7 @@ const fn clustered(name: &'static str, type_name: &'static str) -> Scheme {
     }
 }
 
-/// The parameters of `snowflake`, of which the first ways to write one exclude each other.
+/// The parameters of `snowflake`; [`SNOWFLAKE_WAYS`] says which go together.
 const SNOWFLAKE: &[Parameter] = &[
     Parameter {
         name: "layout",
@@ -356,6 +356,12 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     uuid("uuid_v7_sub_millis", "UuidV7SubMillis"),
     uuid("uuid_v7_unguessable", "UuidV7Unguessable"),
     uuid("uuid_v8_sql_server", "UuidV8SqlServer"),
+];
+
+/// Names of types that are nobody's raw key or parameter.
+pub(crate) const NOT_RAW: &[&str] = &[
+    "bool", "char", "str", "String", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16",
+    "u32", "u64", "u128", "usize", "f32", "f64", "Box", "Option", "Vec",
 ];
 
 /// The scheme of a key type that names none.

@@ -157,9 +157,9 @@ impl DefaultNode for UuidNode {
             `DangerExact<...>`, or implement `NodeSource` for `{Self}`"
 )]
 pub trait NodeSource: DefaultNode + Copy + fmt::Debug + Send + Sync + 'static {
-    /// Fails to compile where the source cannot be one.
+    /// Why the source cannot be one: what does not compile then.
     #[doc(hidden)]
-    const CHECK: () = ();
+    const MISTAKE: Option<&'static str> = None;
 
     /// Returns the node: always the same one, since keys are made with it one by one.
     fn node(self) -> UuidNode;
@@ -173,8 +173,15 @@ impl NodeSource for UuidNode {
     }
 }
 
+/// Does not compile where there is a mistake.
+pub(crate) const fn refuse(mistake: Option<&'static str>) {
+    if let Some(mistake) = mistake {
+        panic!("{}", mistake);
+    }
+}
+
 macro_rules! sources {
-    ($($(#[$attribute:meta])* $name:ident $(<const $node:ident: u64>)?, $check:expr => $value:expr;)+) => {
+    ($($(#[$attribute:meta])* $name:ident $(<const $node:ident: u64>)?, $mistake:expr => $value:expr;)+) => {
         $(
             $(#[$attribute])*
             #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,11 +192,11 @@ macro_rules! sources {
             }
 
             impl $(<const $node: u64>)? NodeSource for $name $(<$node>)? {
-                const CHECK: () = $check;
+                const MISTAKE: Option<&'static str> = $mistake;
 
                 #[inline]
                 fn node(self) -> UuidNode {
-                    let () = Self::CHECK;
+                    const { refuse(Self::MISTAKE) };
                     $value
                 }
             }
@@ -199,7 +206,7 @@ macro_rules! sources {
 
 sources! {
     /// [`UuidNode::RANDOM`], whatever a generator might be given.
-    Random, () => UuidNode::RANDOM;
+    Random, None => UuidNode::RANDOM;
 
     /// These 48 bits, first octet first, with the multicast bit, the lowest of the first octet, so
     /// that they are no network card's address: `Fixed<0x0100_0000_0007>`. Without that bit it does
@@ -207,20 +214,24 @@ sources! {
     ///
     /// **All processes of the program have this node**, and but 14 random bits of clock sequence to
     /// tell their keys of the same tick apart.
-    Fixed<const NODE: u64>, assert!(
-        NODE >> 48 == 0 && NODE & MULTICAST != 0,
-        "a fixed node has 48 bits, and the multicast bit 0x0100_0000_0000 among them, which no \
-         network card's address has: set it, or write `DangerExact<...>` for an address"
-    ) => UuidNode(Some(NODE));
+    Fixed<const NODE: u64>, if NODE >> 48 == 0 && NODE & MULTICAST != 0 {
+        None
+    } else {
+        Some(
+            "a fixed node has 48 bits, and the multicast bit 0x0100_0000_0000 among them, which no \
+             network card's address has: set it, or write `DangerExact<...>` for an address"
+        )
+    } => UuidNode(Some(NODE));
 
     /// These 48 bits, first octet first: [`UuidNode::danger_exact`], with what it says of addresses.
     ///
     /// **All processes of the program have this node**, and but 14 random bits of clock sequence to
     /// tell their keys of the same tick apart.
-    DangerExact<const NODE: u64>, assert!(
-        NODE >> 48 == 0,
-        "a node has 48 bits: `DangerExact<0x9236_1f00_2671>`"
-    ) => UuidNode(Some(NODE));
+    DangerExact<const NODE: u64>, if NODE >> 48 == 0 {
+        None
+    } else {
+        Some("a node has 48 bits: `DangerExact<0x9236_1f00_2671>`")
+    } => UuidNode(Some(NODE));
 }
 
 settled! {

@@ -118,9 +118,7 @@ fn layout(model: &KeyType<'_>, private: &TokenStream, span: Span) -> TokenStream
         .and_then(|written| written.epoch("epoch"))
         .map(Literal::i64_unsuffixed);
     let bits = ["time", "node", "sequence"].map(number);
-    let need = ["years", "ids_per_second"].map(number);
-    if let (Some(epoch), [Some(years), Some(ids)]) = (&epoch, &need) {
-        let nodes = number("nodes").unwrap_or_else(|| Literal::u64_unsuffixed(1));
+    if let Some([epoch, years, ids, nodes]) = need(model) {
         let compact = quote_spanned!(span=> #private::scheme::compact);
         return quote_spanned!(span=>
             #private::scheme::Compact<#compact::Needs<#epoch, #years, #ids, #nodes>>
@@ -141,15 +139,32 @@ fn layout(model: &KeyType<'_>, private: &TokenStream, span: Span) -> TokenStream
     }
 }
 
+/// Returns what a `snowflake` is needed for: from when, for how many years, for how many ids a second
+/// and for how many nodes.
+fn need(model: &KeyType<'_>) -> Option<[Literal; 4]> {
+    let written = model.attrs.scheme.as_ref()?;
+    if !matches!(model.scheme().made, Made::Snowflake) {
+        return None;
+    }
+    let epoch = Literal::i64_unsuffixed(written.epoch("epoch")?);
+    let [years, ids] = [written.number("years")?, written.number("ids_per_second")?];
+    let nodes = written.number("nodes").unwrap_or(1);
+    let [years, ids, nodes] = [years, ids, nodes].map(Literal::u64_unsuffixed);
+    Some([epoch, years, ids, nodes])
+}
+
 /// Returns what only the compiler can check of the scheme's parameters.
 fn check_scheme(model: &KeyType<'_>, private: &Private<'_>) -> Option<TokenStream> {
-    if let Some(written) = &model.attrs.scheme
-        && written.number("years").is_some()
-    {
-        let span = written.name.span();
-        let layout = layout(model, &private.at(span), span);
+    if let Some([epoch, years, ids, nodes]) = need(model) {
+        let span = model
+            .attrs
+            .scheme
+            .as_ref()
+            .map_or_else(Span::call_site, |it| it.name.span());
         let private = private.at(span);
-        return Some(quote_spanned!(span=> const _: () = #private::check_layout::<#layout>();));
+        return Some(quote_spanned! {span=>
+            const _: () = #private::check_need(#epoch, #years, #ids, #nodes);
+        });
     }
     let (parameter, written) = model.type_parameter()?;
     let Made::Wrapped { check, .. } = &model.scheme().made else {

@@ -1,11 +1,7 @@
 // #[ordid(scheme = snowflake(epoch = 1_767_225_600_000, years = 20, ids_per_second = 2))] struct OrderId(i64);
 
 const _: () = {
-    const _: () = ::ordid::__private::check_layout::<
-        ::ordid::__private::scheme::Compact<
-            ::ordid::__private::scheme::compact::Needs<1767225600000, 20, 2, 1>,
-        >,
-    >();
+    const _: () = ::ordid::__private::check_need(1767225600000, 20, 2, 1);
     #[automatically_derived]
     impl ::ordid::__private::KeyType for OrderId {
         type Raw = <::ordid::__private::scheme::Snowflake<

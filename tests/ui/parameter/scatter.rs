@@ -26,13 +26,9 @@ struct NoSuchBits(i64);
 #[ordid(scatter(bucket = 16))]
 struct Misspelt(Uuid);
 
-#[derive(KeyType)]
-struct Forgotten(Uuid);
-
 fn main() {
     let _ = Zero::generate().scattered();
     let _ = TooMany::generate().scattered();
     let _ = NoSuchBits::SCATTER;
     let _ = Misspelt::generate().scattered();
-    let _ = Forgotten::SCATTER;
 }

@@ -41,10 +41,17 @@ use crate::{
 pub trait Clustering: 'static {
     /// The period, and where local time is.
     const CLUSTERS: Clusters;
+
+    /// Why it cannot be one: what does not compile then.
+    #[doc(hidden)]
+    const MISTAKE: Option<&'static str> = None;
 }
 
 macro_rules! periods {
-    ($($(#[$attribute:meta])* $name:ident $(<const $seconds:ident: u32>)? = $period:expr;)+) => {
+    ($(
+        $(#[$attribute:meta])*
+        $name:ident $(<const $seconds:ident: u32>)? = $period:expr $(, $mistake:expr)?;
+    )+) => {
         $(
             $(#[$attribute])*
             #[derive(Debug)]
@@ -55,6 +62,7 @@ macro_rules! periods {
                     period: $period,
                     ..Clusters::DEFAULT
                 };
+                $(const MISTAKE: Option<&'static str> = $mistake;)?
             }
         )+
     };
@@ -68,10 +76,12 @@ periods! {
     Minute = Period::MINUTE;
 
     /// So many seconds in UTC, at least one; with none it does not compile.
-    Seconds<const SECONDS: u32> = Period::Seconds(
-        NonZeroU32::new(SECONDS).expect("a period has at least a second: `Seconds<3600>`")
-    );
+    Seconds<const SECONDS: u32> =
+        Period::Seconds(NonZeroU32::new(SECONDS).expect(NO_SECOND)),
+        if SECONDS == 0 { Some(NO_SECOND) } else { None };
 }
+
+const NO_SECOND: &str = "a period has at least a second: `Seconds<3600>`";
 
 settled! {
     /// The scheme `S`, [`UuidV4Clustered`](super::UuidV4Clustered) or
