@@ -7,7 +7,7 @@
 use alloc::{format, string::String};
 use core::{cmp::Ordering, fmt, hash::Hash, str::FromStr};
 
-use uuid::{Uuid, Variant};
+use uuid::{Uuid, Variant, fmt::Hyphenated};
 
 use crate::{
     clock::Timestamp,
@@ -19,6 +19,7 @@ use crate::{
 macro_rules! own_text {
     ($key:ident) => {
         impl core::fmt::Display for $key {
+            #[inline]
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 self.write_text(None, f)
             }
@@ -38,6 +39,7 @@ macro_rules! own_text {
             /// # Errors
             ///
             /// Any other text gives an error that [`is_parse`](Error::is_parse).
+            #[inline]
             fn from_str(text: &str) -> Result<Self, Error> {
                 Self::parse_text(None, text)
             }
@@ -117,8 +119,8 @@ impl RawKey for Uuid {
     #[inline]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match prefix {
-            None => f.pad(self.hyphenated().encode_lower(&mut Uuid::encode_buffer())),
-            Some(_) => text::write_prefixed(prefix, &text::encode_suffix(self), f),
+            None => f.pad(self.hyphenated().encode_lower(&mut [0; Hyphenated::LENGTH])),
+            Some(_) => text::write_prefixed(prefix, text::encode_suffix(self, &mut [0; 32]), f),
         }
     }
 

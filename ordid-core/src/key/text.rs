@@ -30,6 +30,8 @@ use crate::error::Error;
 
 /// Length of a TypeID's suffix, and of a ULID.
 const SUFFIX: usize = 26;
+/// Digits that the codec puts in front of a suffix.
+const ZEROS: usize = 6;
 /// Length of the longest prefix.
 const PREFIX_MAX: usize = 63;
 /// Length of the longest TypeID: a prefix of 63, the underscore, the suffix.
@@ -156,30 +158,23 @@ pub const fn check_prefix(prefix: &str) {
     );
 }
 
+/// Room for 26 digits and for the zeros that the codec puts in front of them.
+pub(crate) type Digits = [u8; 32];
+
 /// Writes the 26 characters that follow a TypeID's prefix.
 #[inline]
-pub(crate) fn encode_suffix(raw: Uuid) -> [u8; SUFFIX] {
-    encode_base32(&BASE32, raw)
-}
-
-/// What our alphabets wrote is text.
-#[inline]
-pub(crate) fn ascii(text: &[u8]) -> &str {
-    core::str::from_utf8(text).expect("alphabets are ASCII")
+pub(crate) fn encode_suffix(raw: Uuid, room: &mut Digits) -> &str {
+    encode_base32(&BASE32, raw, room)
 }
 
 /// Writes 128 bits as 26 digits: 130 bits with two zero bits in front.
 #[inline]
-fn encode_base32(encoding: &Encoding, raw: Uuid) -> [u8; SUFFIX] {
+fn encode_base32<'r>(encoding: &Encoding, raw: Uuid, room: &'r mut Digits) -> &'r str {
     // The codec wants whole groups of 40 bits, so 32 zero bits go in front, of which 30 come out as
     // six leading '0'.
     let mut wide = [0; 20];
     wide[4..].copy_from_slice(raw.as_bytes());
-    let mut digits = [0; 32];
-    encoding.encode_mut(&wide, &mut digits);
-    let mut suffix = [0; SUFFIX];
-    suffix.copy_from_slice(&digits[6..]);
-    suffix
+    &encoding.encode_mut_str(&wide, room)[ZEROS..]
 }
 
 /// Reads 26 digits, with the 32 bits above them.
@@ -187,7 +182,7 @@ fn encode_base32(encoding: &Encoding, raw: Uuid) -> [u8; SUFFIX] {
 fn wide_of(encoding: &Encoding, text: &[u8]) -> Option<[u8; 20]> {
     let text: &[u8; SUFFIX] = text.try_into().ok()?;
     let mut digits = *b"00000000000000000000000000000000";
-    digits[6..].copy_from_slice(text);
+    digits[ZEROS..].copy_from_slice(text);
     let mut wide = [0; 20];
     matches!(encoding.decode_mut(&digits, &mut wide), Ok(20)).then_some(wide)
 }
@@ -262,22 +257,28 @@ fn not_a_type_id(prefix: &str, text: &str) -> Error {
 
 /// Writes the 26 characters of a ULID.
 #[inline]
-pub(crate) fn encode_ulid(raw: Uuid) -> [u8; SUFFIX] {
-    encode_base32(&BASE32_UPPER, raw)
+pub(crate) fn encode_ulid(raw: Uuid, room: &mut Digits) -> &str {
+    encode_base32(&BASE32_UPPER, raw, room)
 }
 
 /// Reads a ULID as [`encode_ulid`] writes it: in upper case, without the letters that Crockford
 /// reads as digits.
 #[inline]
 pub(crate) fn parse_ulid(text: &[u8]) -> Result<Uuid, Error> {
-    decode_base32(&BASE32_UPPER, text).ok_or_else(|| {
-        let fix = if text.len() == SUFFIX && parse_ulid_lenient(text).is_ok() {
-            "; `Ulid::parse_lenient` reads it"
-        } else {
-            ""
-        };
-        not_a_ulid(text, &why_not_base32(&BASE32_UPPER, text), fix)
-    })
+    match decode_base32(&BASE32_UPPER, text) {
+        Some(raw) => Ok(raw),
+        None => Err(not_canonical_ulid(text)),
+    }
+}
+
+#[cold]
+fn not_canonical_ulid(text: &[u8]) -> Error {
+    let fix = if text.len() == SUFFIX && parse_ulid_lenient(text).is_ok() {
+        "; `Ulid::parse_lenient` reads it"
+    } else {
+        ""
+    };
+    not_a_ulid(text, &why_not_base32(&BASE32_UPPER, text), fix)
 }
 
 /// Reads a ULID as Crockford does: in any case, `i` and `l` for 1, `o` for 0.
@@ -347,13 +348,12 @@ fn not_hyphenated(text: &[u8]) -> Error {
 
 /// Writes `BYTES` bytes as `LENGTH` characters, which are the fewest that hold them.
 #[inline]
-pub(crate) fn encode_ordered<A: Alphabet, const BYTES: usize, const LENGTH: usize>(
+pub(crate) fn encode_ordered<'r, A: Alphabet, const BYTES: usize, const LENGTH: usize>(
     bytes: &[u8; BYTES],
-) -> [u8; LENGTH] {
+    room: &'r mut [u8; LENGTH],
+) -> &'r str {
     const { assert!(LENGTH == (BYTES * 8).div_ceil(6)) };
-    let mut buffer = [0; LENGTH];
-    A::ENCODING.encode_mut(bytes, &mut buffer);
-    buffer
+    A::ENCODING.encode_mut_str(bytes, room)
 }
 
 /// Reads what [`encode_ordered`] wrote. Where the last character carries fewer than six bits, one
@@ -366,17 +366,23 @@ pub(crate) fn parse_ordered<A: Alphabet, const BYTES: usize, const LENGTH: usize
     if text.len() == LENGTH && A::ENCODING.decode_mut(text, &mut bytes) == Ok(BYTES) {
         return Ok(bytes);
     }
-    Err(Error::parse(format!(
-        "expected {LENGTH} characters of {}, found {}",
-        A::CHARACTERS,
+    Err(not_ordered(LENGTH, A::CHARACTERS, text))
+}
+
+#[cold]
+fn not_ordered(length: usize, characters: &str, text: &[u8]) -> Error {
+    Error::parse(format!(
+        "expected {length} characters of {characters}, found {}",
         excerpt(text)
-    )))
+    ))
 }
 
 /// Writes the ordered 22-character text.
 #[inline]
 pub(crate) fn encode_ordered22<A: Alphabet>(raw: Uuid) -> [u8; ORDERED_22] {
-    encode_ordered::<A, 16, ORDERED_22>(raw.as_bytes())
+    let mut text = [0; ORDERED_22];
+    encode_ordered::<A, 16, ORDERED_22>(raw.as_bytes(), &mut text);
+    text
 }
 
 /// Reads the ordered 22-character text.
@@ -385,23 +391,23 @@ pub(crate) fn parse_ordered22<A: Alphabet>(text: &[u8]) -> Result<Uuid, Error> {
     parse_ordered::<A, 16, ORDERED_22>(text).map(Uuid::from_bytes)
 }
 
-/// Writes prefix, `_` and text, for keys that have no TypeID form.
+/// Writes prefix, `_` and text.
 #[inline]
 pub(crate) fn write_prefixed(
     prefix: Option<&str>,
-    text: &[u8],
+    text: &str,
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
     match prefix {
-        None | Some("") => f.pad(ascii(text)),
+        None | Some("") => f.pad(text),
         // Only a width or a precision needs the whole text at once.
         Some(prefix) if f.width().is_some() || f.precision().is_some() => {
-            f.pad(&format!("{prefix}_{}", ascii(text)))
+            f.pad(&format!("{prefix}_{text}"))
         }
         Some(prefix) => {
             f.write_str(prefix)?;
             f.write_str("_")?;
-            f.write_str(ascii(text))
+            f.write_str(text)
         }
     }
 }
@@ -414,10 +420,13 @@ pub(crate) fn strip_prefix<'t>(
     length: usize,
     text: &'t str,
 ) -> Result<&'t [u8], Error> {
-    let text = text.as_bytes();
-    let Some(prefix) = prefix.filter(|prefix| !prefix.is_empty()) else {
-        return Ok(text);
-    };
+    match prefix {
+        None | Some("") => Ok(text.as_bytes()),
+        Some(prefix) => strip_named(prefix, length, text.as_bytes()),
+    }
+}
+
+fn strip_named<'t>(prefix: &str, length: usize, text: &'t [u8]) -> Result<&'t [u8], Error> {
     let longest = PREFIX_MAX + 1 + length;
     if text.len() > longest {
         return Err(Error::parse(format!(
