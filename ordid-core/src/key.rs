@@ -206,6 +206,7 @@ pub trait Scheme: Sized + 'static {
     /// # Errors
     ///
     /// Only what the formatter returns.
+    #[inline]
     fn write_text(raw: Self::Raw, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         raw.write_text(prefix, f)
     }
@@ -215,6 +216,7 @@ pub trait Scheme: Sized + 'static {
     /// # Errors
     ///
     /// Any other text gives an error that [`is_parse`](Error::is_parse).
+    #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self::Raw, Error> {
         Self::Raw::parse_text(prefix, text)
     }
@@ -288,16 +290,22 @@ impl<S: Scheme> Generated<S> {
     /// # Errors
     ///
     /// A value of another version or variant gives an error that [`is_layout`](Error::is_layout).
+    #[inline]
     pub fn check(raw: S::Raw, key_type: &'static str) -> Result<Self, Error> {
         if S::check(&raw) {
             return Ok(Self(raw));
         }
-        Err(Error::new(ErrorKind::Layout {
+        Err(Self::refused(raw, key_type))
+    }
+
+    #[cold]
+    fn refused(raw: S::Raw, key_type: &'static str) -> Error {
+        Error::new(ErrorKind::Layout {
             key_type,
             scheme: S::NAME,
             expected: S::EXPECTED,
             found: raw.describe(),
-        }))
+        })
     }
 
     /// Returns the raw value.

@@ -3,7 +3,7 @@
 use alloc::{format, string::String};
 use core::{fmt, str::FromStr};
 
-use data_encoding::HEXLOWER;
+use data_encoding::{Encoding, HEXLOWER};
 
 use super::{
     RawKey, TextForm,
@@ -11,6 +11,8 @@ use super::{
 };
 use crate::error::Error;
 
+/// In one place: a constant would be put together anew with each use.
+static HEX: Encoding = HEXLOWER;
 /// Length of the text.
 const DIGITS: usize = 24;
 
@@ -65,7 +67,7 @@ impl RawKey for ObjectId {
     #[inline]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut room = [0; DIGITS];
-        write_prefixed(prefix, HEXLOWER.encode_mut_str(&self.0, &mut room), f)
+        write_prefixed(prefix, HEX.encode_mut_str(&self.0, &mut room), f)
     }
 
     /// Lower case only: another case would be a second text for the same key.
@@ -73,7 +75,7 @@ impl RawKey for ObjectId {
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
         let digits = strip_prefix(prefix, DIGITS, text)?;
         let mut bytes = [0; 12];
-        if digits.len() == DIGITS && matches!(HEXLOWER.decode_mut(digits, &mut bytes), Ok(12)) {
+        if digits.len() == DIGITS && matches!(HEX.decode_mut(digits, &mut bytes), Ok(12)) {
             return Ok(Self(bytes));
         }
         Err(not_an_object_id(digits))

@@ -43,9 +43,9 @@ pub(crate) const ORDERED_32: usize = 32;
 /// Length of a push id.
 pub(crate) const PUSH_ID: usize = 20;
 
-const BASE32: Encoding = new_encoding! { symbols: "0123456789abcdefghjkmnpqrstvwxyz", };
+static BASE32: Encoding = new_encoding! { symbols: "0123456789abcdefghjkmnpqrstvwxyz", };
 
-const BASE32_UPPER: Encoding = new_encoding! { symbols: "0123456789ABCDEFGHJKMNPQRSTVWXYZ", };
+static BASE32_UPPER: Encoding = new_encoding! { symbols: "0123456789ABCDEFGHJKMNPQRSTVWXYZ", };
 
 /// An alphabet of 64 characters in the order of ASCII, so that text sorts as the bytes it stands
 /// for.
@@ -87,16 +87,21 @@ pub(crate) mod sealed {
     /// What only this crate knows of an alphabet.
     pub trait Codec {
         #[doc(hidden)]
-        const ENCODING: Encoding;
+        fn encoding() -> &'static Encoding;
         /// The names of the schemes `ordered_text_22`, `.._time64` and `ordered_text_32` with it.
         #[doc(hidden)]
         const SCHEMES: [&'static str; 3];
     }
 
     impl Codec for Tilde {
-        const ENCODING: Encoding = new_encoding! {
-            symbols: "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~",
-        };
+        #[inline]
+        fn encoding() -> &'static Encoding {
+            static ENCODING: Encoding = new_encoding! {
+                symbols: "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~",
+            };
+            &ENCODING
+        }
+
         const SCHEMES: [&'static str; 3] = [
             "ordered_text_22",
             "ordered_text_22_time64",
@@ -105,9 +110,14 @@ pub(crate) mod sealed {
     }
 
     impl Codec for Push {
-        const ENCODING: Encoding = new_encoding! {
-            symbols: "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz",
-        };
+        #[inline]
+        fn encoding() -> &'static Encoding {
+            static ENCODING: Encoding = new_encoding! {
+                symbols: "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz",
+            };
+            &ENCODING
+        }
+
         const SCHEMES: [&'static str; 3] = [
             "ordered_text_22_push",
             "ordered_text_22_time64_push",
@@ -353,7 +363,7 @@ pub(crate) fn encode_ordered<'r, A: Alphabet, const BYTES: usize, const LENGTH: 
     room: &'r mut [u8; LENGTH],
 ) -> &'r str {
     const { assert!(LENGTH == (BYTES * 8).div_ceil(6)) };
-    A::ENCODING.encode_mut_str(bytes, room)
+    A::encoding().encode_mut_str(bytes, room)
 }
 
 /// Reads what [`encode_ordered`] wrote. Where the last character carries fewer than six bits, one
@@ -363,7 +373,7 @@ pub(crate) fn parse_ordered<A: Alphabet, const BYTES: usize, const LENGTH: usize
     text: &[u8],
 ) -> Result<[u8; BYTES], Error> {
     let mut bytes = [0; BYTES];
-    if text.len() == LENGTH && A::ENCODING.decode_mut(text, &mut bytes) == Ok(BYTES) {
+    if text.len() == LENGTH && A::encoding().decode_mut(text, &mut bytes) == Ok(BYTES) {
         return Ok(bytes);
     }
     Err(not_ordered(LENGTH, A::CHARACTERS, text))

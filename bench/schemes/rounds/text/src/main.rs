@@ -18,14 +18,17 @@ use ordid::{
     uuid::Uuid,
 };
 
-const CROCKFORD: Encoding = new_encoding! { symbols: "0123456789ABCDEFGHJKMNPQRSTVWXYZ", };
-const CROCKFORD_LOWER: Encoding = new_encoding! { symbols: "0123456789abcdefghjkmnpqrstvwxyz", };
-const TILDE: Encoding = new_encoding! {
+// As ordid has them: a constant would be put together anew with each use.
+static CROCKFORD: Encoding = new_encoding! { symbols: "0123456789ABCDEFGHJKMNPQRSTVWXYZ", };
+static CROCKFORD_LOWER: Encoding = new_encoding! { symbols: "0123456789abcdefghjkmnpqrstvwxyz", };
+static TILDE: Encoding = new_encoding! {
     symbols: "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~",
 };
-const PUSH: Encoding = new_encoding! {
+static PUSH: Encoding = new_encoding! {
     symbols: "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz",
 };
+
+static HEX: Encoding = HEXLOWER;
 
 /// Keys and texts of a run: they stay in the cache.
 const POOL: u64 = 1_024;
@@ -113,8 +116,8 @@ fn main() -> ExitCode {
         &mut makers,
         ["object-id", "object-id-library"],
         |_| Object::generate(),
-        |key: &ObjectId, f| encode::<24>(&HEXLOWER, key.as_bytes(), f),
-        |text| decode::<24, 12>(&HEXLOWER, text),
+        |key: &ObjectId, f| encode::<24>(&HEX, key.as_bytes(), f),
+        |text| decode::<24, 12>(&HEX, text),
     );
     form(
         &mut makers,
