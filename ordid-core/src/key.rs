@@ -116,7 +116,8 @@ impl RawKey for Uuid {
         Self::from_bytes(bytes)
     }
 
-    #[inline]
+    // A key type's prefix is constant: only here, inside its own code, does the match fold.
+    #[inline(always)]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match prefix {
             None => f.pad(self.hyphenated().encode_lower(&mut [0; Hyphenated::LENGTH])),
@@ -124,10 +125,11 @@ impl RawKey for Uuid {
         }
     }
 
-    #[inline]
+    // A key type's prefix is constant: only here, inside its own code, does the match fold.
+    #[inline(always)]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
         match prefix {
-            None => text::parse_hyphenated(text.as_bytes()),
+            None => text::parse_hyphenated_str(text),
             Some(prefix) => text::parse_type_id(prefix, text),
         }
     }
@@ -206,7 +208,7 @@ pub trait Scheme: Sized + 'static {
     /// # Errors
     ///
     /// Only what the formatter returns.
-    #[inline]
+    #[inline(always)]
     fn write_text(raw: Self::Raw, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         raw.write_text(prefix, f)
     }
@@ -216,7 +218,7 @@ pub trait Scheme: Sized + 'static {
     /// # Errors
     ///
     /// Any other text gives an error that [`is_parse`](Error::is_parse).
-    #[inline]
+    #[inline(always)]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self::Raw, Error> {
         Self::Raw::parse_text(prefix, text)
     }

@@ -23,7 +23,7 @@ use core::fmt;
 
 use data_encoding::Encoding;
 use data_encoding_macro::new_encoding;
-use uuid::Uuid;
+use uuid::{Uuid, fmt::Hyphenated};
 
 use super::TextForm;
 use crate::error::Error;
@@ -200,10 +200,9 @@ fn wide_of(encoding: &Encoding, text: &[u8]) -> Option<[u8; 20]> {
 /// Reads 26 digits of 128 bits.
 #[inline]
 fn decode_base32(encoding: &Encoding, text: &[u8]) -> Option<Uuid> {
-    let [0, 0, 0, 0, bytes @ ..] = wide_of(encoding, text)? else {
-        return None;
-    };
-    Some(Uuid::from_bytes(bytes))
+    let wide = wide_of(encoding, text)?;
+    let (above, bytes) = (wide.first_chunk()?, wide.last_chunk()?);
+    (u32::from_ne_bytes(*above) == 0).then(|| Uuid::from_bytes(*bytes))
 }
 
 /// Says why [`decode_base32`] read nothing.
@@ -332,15 +331,34 @@ pub(crate) fn encode_hyphenated(raw: Uuid) -> [u8; 36] {
 /// same key, and databases compare the text.
 #[inline]
 pub(crate) fn parse_hyphenated(text: &[u8]) -> Result<Uuid, Error> {
-    // Of all that a UUID's text is made of, only capitals lack this bit.
-    const NOT_CAPITAL: u8 = 0x20;
-    if let Ok(characters) = <&[u8; 36]>::try_from(text)
-        && let Ok(uuid) = Uuid::try_parse_ascii(characters)
-        && characters.iter().fold(NOT_CAPITAL, |all, it| all & it) == NOT_CAPITAL
-    {
-        return Ok(uuid);
+    match core::str::from_utf8(text) {
+        Ok(text) => parse_hyphenated_str(text),
+        Err(_) => Err(not_hyphenated(text)),
     }
-    Err(not_hyphenated(text))
+}
+
+/// As [`parse_hyphenated`].
+#[inline]
+pub(crate) fn parse_hyphenated_str(text: &str) -> Result<Uuid, Error> {
+    if is_36_without_capitals(text.as_bytes())
+        && let Ok(uuid) = text.parse::<Hyphenated>()
+    {
+        // As a number it is moved in whole registers, as a check of its version reads it.
+        return Ok(Uuid::from_u128(uuid.as_uuid().as_u128()));
+    }
+    Err(not_hyphenated(text.as_bytes()))
+}
+
+/// Of all that a UUID's text is made of, only capitals lack one bit.
+#[inline]
+fn is_36_without_capitals(text: &[u8]) -> bool {
+    const NO_CAPITALS: u32 = u32::from_ne_bytes([0x20; 4]);
+    let Ok(characters) = <&[u8; 36]>::try_from(text) else {
+        return false;
+    };
+    let (fours, _) = characters.as_chunks();
+    let all = |all, four: &[u8; 4]| all & u32::from_ne_bytes(*four);
+    fours.iter().fold(NO_CAPITALS, all) == NO_CAPITALS
 }
 
 #[cold]
