@@ -199,7 +199,11 @@ fn form<K, P, E>(
     K: KeyType + FromStr,
 {
     let keys: &'static [K] = (0..POOL).map(key).collect::<Vec<_>>().leak();
-    let raws: &'static [K::Raw] = keys.iter().map(|key| key.to_raw()).collect::<Vec<_>>().leak();
+    let raws: &'static [K::Raw] = keys
+        .iter()
+        .map(|key| key.to_raw())
+        .collect::<Vec<_>>()
+        .leak();
     let texts: &'static [String] = keys.iter().map(K::to_string).collect::<Vec<_>>().leak();
     for (raw, text) in raws.iter().zip(texts) {
         assert_eq!(By(raw, write).to_string(), *text);
