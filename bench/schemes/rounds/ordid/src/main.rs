@@ -158,7 +158,7 @@ impl CompactNeed for Orders {
 /// `uuid47` has to be.
 fn masked<C: Clock + 'static>(clock: C, suffix: &str) -> Maker {
     let keys = OrderedGenerator::<scheme::UuidV7, C, _>::with_node(
-        Default::default(),
+        (),
         clock,
         ThreadEntropy,
         Policy::DEFAULT,
