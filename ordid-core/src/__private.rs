@@ -119,6 +119,7 @@ pub const fn check_need(from_unix_millis: i64, years: u32, ids_per_second: u32, 
 /// # Errors
 ///
 /// A raw value that is not of the scheme.
+#[inline]
 pub fn from_raw<K: KeyType>(raw: K::Raw) -> Result<K, Error> {
     Generated::check(raw, K::NAME).map(K::from_generated)
 }
@@ -146,6 +147,7 @@ pub fn hash<K: KeyType, H: Hasher>(key: K, state: &mut H) {
 /// # Errors
 ///
 /// Only what the formatter returns.
+#[inline]
 pub fn fmt_display<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     K::Scheme::write_text(key.to_raw(), K::PREFIX, f)
 }
@@ -170,6 +172,7 @@ pub fn fmt_debug<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Result 
 /// # Errors
 ///
 /// Text that is not canonical, or whose value is not of the scheme.
+#[inline]
 pub fn parse<K: KeyType>(text: &str) -> Result<K, Error> {
     K::from_raw(K::Scheme::parse_text(K::PREFIX, text)?)
 }

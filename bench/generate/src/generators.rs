@@ -321,6 +321,9 @@ impl Generator {
     }
 }
 
+/// What is timed here: no generator of UUIDs needs bursts.
+pub(crate) const CASES: [Case; 3] = [OneThread, TwoThreads, Fill];
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -329,7 +332,7 @@ mod tests {
 
     #[test]
     fn every_case_has_the_reference_and_a_target() {
-        for case in Case::ALL {
+        for case in CASES {
             let in_case = || GENERATORS.iter().filter(|it| it.target(case).is_some());
             assert_eq!(in_case().filter(|it| it.title == REFERENCE).count(), 1);
             assert!(in_case().any(|it| it.target(case) != Some(Target::None)));
