@@ -9,7 +9,7 @@ use sqlx::{
 
 use self::columns::*;
 use crate::{
-    Outcome,
+    Outcome, graph,
     keys::{Long, Native, Short, short_texts},
     run,
 };
@@ -76,6 +76,16 @@ pub fn trials(trials: &mut Vec<Trial>) {
         flush::a_tree_in_one_table_goes_in_root_first,
     );
     add(trials, "cancelled", flush::a_cancelled_flush_leaves_nothing);
+    add(
+        trials,
+        "any_graph_goes_in_parents_first",
+        graph::any_graph_goes_in_parents_first,
+    );
+    add(
+        trials,
+        "a_row_before_its_parent_is_refused",
+        graph::a_row_before_its_parent_is_refused,
+    );
 }
 
 /// The hyphenated text of a blob.
