@@ -102,9 +102,15 @@ const fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
+/// A number below another, of a random one.
+#[expect(clippy::cast_possible_truncation, reason = "it is below a `usize`")]
+const fn below(bound: usize, random: u64) -> usize {
+    (random % bound as u64) as usize
+}
+
 /// The table at a place of the graph's own order. 7 has no factor in common with 50.
 const fn table_at(seed: u64, place: usize) -> usize {
-    (place * 7 + (mix(seed) % TABLES as u64) as usize) % TABLES
+    (place * 7 + below(TABLES, mix(seed))) % TABLES
 }
 
 /// The table that a foreign key refers to: itself, or one before it in the graph's own order.
@@ -117,7 +123,7 @@ const fn parent(seed: u64, table: usize, column: usize) -> usize {
     if place == 0 || random.is_multiple_of(4) {
         return table;
     }
-    table_at(seed, (random >> 8) as usize % place)
+    table_at(seed, below(place, random >> 8))
 }
 
 /// Puts a list into random order.
@@ -129,9 +135,11 @@ fn shuffle<T>(list: &mut [T], random: &mut impl FnMut(usize) -> usize) {
 
 async fn flushed<const SEED: u64>(pool: &Pool<Sqlite>) -> Outcome {
     let entropy = SeededEntropy::new(SEED);
-    let mut random = |below: usize| {
-        let drawn = entropy.next_u64().expect("seeded entropy does not end");
-        usize::try_from(drawn % below as u64).expect("below a usize")
+    let mut random = |bound: usize| {
+        below(
+            bound,
+            entropy.next_u64().expect("seeded entropy does not end"),
+        )
     };
     for (table, name) in NAMES.iter().enumerate() {
         let up: String = (0..UP.len())
