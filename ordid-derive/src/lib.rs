@@ -53,9 +53,12 @@ mod value;
 /// | `mask = MASK` | a `static` `UuidMask` (or a `LazyLock` of one) that hides the time of keys of version 7 where they leave the house: `MaskedKey` | no `MaskedKey` |
 /// | `scatter(buckets = 16)` | a rule for a bucket in front, by a hash: `ScatteredKey` | no `ScatteredKey` |
 /// | `scatter(buckets = 16, lowest_bit = 80)` | the same, by the key's bits from that one up, reversed | |
-/// | `sqlx` | SQLx, each engine's native column: `uuid`, `binary16`, `blob` | no SQLx |
+/// | `sqlx` | SQLx, each engine's native column for the raw key: `uuid`, `binary16`, `blob` | no SQLx |
 /// | `sqlx(postgres = uuid, mysql = char36)` | SQLx, these engines in these columns | |
+/// | `sqlx(mysql = unordered(binary16))` | the same, where the column need not keep the keys' order | |
 /// | `sqlx(crate = path, ...)` | where `ordid-sqlx` is | `::ordid_sqlx` |
+/// | `tiberius(sql_server = unique_identifier, babelfish = ...)` | as `sqlx`, for tiberius | no tiberius |
+/// | `oracle(oracle = raw16)` | as `sqlx`, for the crate `oracle` | no `oracle` |
 /// | `crate = path` | where `ordid` is, if it was renamed or re-exported | `::ordid` |
 ///
 /// # Schemes
