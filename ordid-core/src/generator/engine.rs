@@ -132,7 +132,7 @@ impl Engine {
     #[inline]
     pub(crate) fn reserve(
         &self,
-        cut: Cut,
+        cut: &Cut,
         count: u64,
         epoch: u32,
         clock: &impl Clock,
@@ -152,7 +152,7 @@ impl Engine {
     /// Reads what a claim depends on. A step of its own, so that the caller can draw its random bits
     /// after the call into the system, over which they would have to be kept.
     #[inline(always)]
-    pub(crate) fn look(&self, cut: Cut, clock: &impl Clock) -> Result<Look, Refusal> {
+    pub(crate) fn look(&self, cut: &Cut, clock: &impl Clock) -> Result<Look, Refusal> {
         let version = self.renewed.0.version.load(Ordering::Acquire);
         // The state is read before the clock: a thread that sleeps between the two then finds the
         // clock later than the state, never earlier, and does not take itself for a rollback.
@@ -170,7 +170,7 @@ impl Engine {
     #[inline(always)]
     pub(crate) fn reserve_at_once(
         &self,
-        cut: Cut,
+        cut: &Cut,
         look: Look,
         count: u64,
         epoch: u32,
@@ -187,7 +187,7 @@ impl Engine {
     #[cold]
     fn reserve_slowly(
         &self,
-        cut: Cut,
+        cut: &Cut,
         count: u64,
         clock: &impl Clock,
         entropy: &impl Entropy,
@@ -271,7 +271,7 @@ impl Engine {
     /// Moves the state on by `count` slots, at least one and at most
     /// [`Cut::max_reservation`], and returns the first.
     #[inline(always)]
-    fn claim(&self, cut: Cut, look: Look, count: u64, policy: &Policy) -> Result<u64, Refusal> {
+    fn claim(&self, cut: &Cut, look: Look, count: u64, policy: &Policy) -> Result<u64, Refusal> {
         let Look { state, now, .. } = look;
         // Nearly all keys: the state is already in the clock's millisecond, so no thread has to
         // win a race against another. Where threads ran over the millisecond between the two
@@ -291,7 +291,7 @@ impl Engine {
     #[inline(never)]
     fn move_on(
         &self,
-        cut: Cut,
+        cut: &Cut,
         state: u64,
         now: u64,
         count: u64,
@@ -316,7 +316,7 @@ impl Engine {
     #[cold]
     fn admit(
         &self,
-        cut: Cut,
+        cut: &Cut,
         first: u64,
         count: u64,
         now: u64,
@@ -350,7 +350,7 @@ impl Engine {
     }
 
     /// Goes on above this unit of time.
-    pub(crate) fn start_above(&self, cut: Cut, time: u64) {
+    pub(crate) fn start_above(&self, cut: &Cut, time: u64) {
         let next = time.saturating_add(1).min(cut.max_time());
         // Not index 0, which is where a counter that ran over would stand.
         let slot = next << cut.index_bits | 1;
@@ -382,7 +382,7 @@ impl Engine {
     #[cold]
     pub(crate) fn follow(
         &self,
-        cut: Cut,
+        cut: &Cut,
         clock: &impl Clock,
         entropy: &impl Entropy,
     ) -> Result<(), Error> {
@@ -393,7 +393,7 @@ impl Engine {
 
     fn renew(
         &self,
-        cut: Cut,
+        cut: &Cut,
         seen: u64,
         epoch: u32,
         renewal: Renewal,
@@ -491,7 +491,7 @@ impl fmt::Debug for Engine {
 
 /// Decides about a claim that is not all in the clock's unit of time.
 #[cold]
-fn judge(cut: Cut, first: u64, count: u64, now: u64, policy: &Policy) -> Result<(), Refusal> {
+fn judge(cut: &Cut, first: u64, count: u64, now: u64, policy: &Policy) -> Result<(), Refusal> {
     let (time, index) = cut.split(first);
     let now = cut.split(now).0;
     // Behind only where the clock was followed meanwhile, which `confirm` will find.
@@ -536,7 +536,7 @@ const fn is_stable(version: u64, epoch: u32) -> bool {
 }
 
 #[cold]
-fn too_large(cut: Cut, asked: u64, policy: &Policy) -> Error {
+fn too_large(cut: &Cut, asked: u64, policy: &Policy) -> Error {
     let max = cut.max_reservation(policy);
     Error::new(ErrorKind::ReservationTooLarge { asked, max })
 }

@@ -91,15 +91,19 @@ pub struct Slot<N> {
     pub node: N,
 }
 
-pub(super) const fn cut_of<S: Slotted>() -> Cut {
+/// A constant in memory, so that the slow ways can be told where it is: a copy for them would be
+/// written by every key.
+pub(super) const fn cut_of<S: Slotted>() -> &'static Cut {
     const { assert!(S::INDEX_BITS <= 24 && S::FRACTION_BITS <= S::INDEX_BITS) };
     const { assert!(S::FRACTION_BITS < S::TICK_BITS && S::TICK_BITS < 64) };
     const { assert!(S::SEED_BITS < 64 && S::RANDOM_BITS <= 64) };
-    Cut {
-        scale: S::SCALE,
-        tick_bits: S::TICK_BITS,
-        index_bits: S::INDEX_BITS,
-        fraction_bits: S::FRACTION_BITS,
+    const {
+        &Cut {
+            scale: S::SCALE,
+            tick_bits: S::TICK_BITS,
+            index_bits: S::INDEX_BITS,
+            fraction_bits: S::FRACTION_BITS,
+        }
     }
 }
 

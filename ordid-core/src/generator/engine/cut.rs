@@ -182,7 +182,7 @@ pub(crate) enum Refusal {
 
 impl Refusal {
     /// Returns the error of a clock whose reading the layout has no time for.
-    pub(crate) fn of_clock(&self, cut: Cut, timestamp: Timestamp) -> Error {
+    pub(crate) fn of_clock(&self, cut: &Cut, timestamp: Timestamp) -> Error {
         match self {
             Self::BeforeEpoch => Error::new(ErrorKind::BeforeScale {
                 millis: timestamp.as_unix_millis(),

@@ -20,7 +20,7 @@ use loom::{
 use super::*;
 use crate::clock::{TimeScale, Timestamp};
 
-const CUT: Cut = Cut {
+const CUT: &Cut = &Cut {
     scale: TimeScale::UNIX_MILLIS,
     tick_bits: 48,
     index_bits: 20,
