@@ -69,6 +69,7 @@ pub fn trials(trials: &mut Vec<Trial>) {
         flush::an_open_transaction_is_respected,
     );
     add(trials, "retry", flush::a_retry_carries_the_same_keys);
+    add(trials, "given_generator", flush::keys_of_a_given_generator);
     add(
         trials,
         "tree",
