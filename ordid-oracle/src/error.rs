@@ -117,8 +117,7 @@ impl Error {
         self.0.place.as_ref()?.key.as_deref()
     }
 
-    /// Returns whether the unit of work could not be planned, for want of a key among others;
-    /// nothing was sent.
+    /// Returns whether the unit of work could not be planned; nothing was sent.
     pub fn is_plan(&self) -> bool {
         matches!(self.0.kind, Kind::Plan(_))
     }

@@ -7,11 +7,11 @@ use std::{
 
 use oracle::{Connection, oci_attr::TransactionInProgress};
 use ordid_core::{
-    KeyOf, StaticScheme,
+    EnsuredKey, KeyOf, KeyType,
     entity::SchemeOf,
     generator::Generator,
     storage::{Dialect, dialect::Oracle},
-    unit_of_work::{Batches, Chunk, Flush, Plan, Step, Table},
+    unit_of_work::{Batches, Chunk, Flush, Generators, Plan, Step, Table},
 };
 
 use crate::{
@@ -40,6 +40,7 @@ const ROLLBACK_TO: &str = "ROLLBACK TO SAVEPOINT ordid_flush";
 #[derive(Default)]
 pub struct UnitOfWork {
     batches: Batches<Binder>,
+    generators: Generators,
 }
 
 /// What a flush wrote.
@@ -77,34 +78,66 @@ impl UnitOfWork {
         Self::default()
     }
 
+    /// Gives a generator for the keys of a type, which [`try_add`](Self::try_add) asks from now on:
+    /// for schemes that take a node of your own, and for tests with a clock of their own. It stays
+    /// over flushes. To share it, give an [`Arc`](std::sync::Arc) or a `&'static` of it.
+    #[must_use]
+    pub fn with_generator<K: KeyType>(
+        mut self,
+        generator: impl Generator<Scheme = K::Scheme> + Send + Sync + 'static,
+    ) -> Self {
+        self.generators.insert::<K>(generator);
+        self
+    }
+
     /// Adds a new entity, assigns its key if it has none, and returns the key: children can refer
     /// to it at once. The order of adding does not matter.
     ///
+    /// An entity whose key field is no `Option` has its key already. Where it is one, the key is
+    /// made by the process's generator, and for schemes that have none this does not compile: see
+    /// [`add_with`](Self::add_with) and [`try_add`](Self::try_add).
+    ///
     /// # Panics
     ///
-    /// As [`KeyType::generate`](ordid_core::KeyType::generate), for a key that is not assigned yet.
+    /// As [`KeyType::generate`], for a key that is not assigned yet.
     pub fn add<E>(&mut self, mut entity: E) -> KeyOf<E>
     where
         E: Entity,
-        SchemeOf<E>: StaticScheme,
+        E::Field: EnsuredKey,
     {
         let key = entity.ensure_key();
         self.batches.rows_mut::<E>().push(entity);
         key
     }
 
-    /// As [`add`](Self::add), with a generator of your own: for schemes that need a node.
+    /// As [`add`](Self::add); a missing key is made by this generator.
     ///
     /// # Errors
     ///
-    /// As [`Generator::try_generate`]; the entity is then not added. The error
-    /// [`is_plan`](Error::is_plan).
-    pub fn add_with<E, G>(&mut self, mut entity: E, generator: &G) -> Result<KeyOf<E>, Error>
+    /// As [`Generator::try_generate`]; the entity is not added.
+    pub fn add_with<E, G>(
+        &mut self,
+        generator: &G,
+        mut entity: E,
+    ) -> Result<KeyOf<E>, ordid_core::Error>
     where
         E: Entity,
         G: Generator<Scheme = SchemeOf<E>>,
     {
         let key = entity.ensure_key_with(generator)?;
+        self.batches.rows_mut::<E>().push(entity);
+        Ok(key)
+    }
+
+    /// As [`add`](Self::add); a missing key is made by the generator that
+    /// [`with_generator`](Self::with_generator) gave for its type.
+    ///
+    /// # Errors
+    ///
+    /// As [`Generator::try_generate`], and an error that [`is_plan`](ordid_core::Error::is_plan) if
+    /// no generator was given; the entity is not added.
+    pub fn try_add<E: Entity>(&mut self, mut entity: E) -> Result<KeyOf<E>, ordid_core::Error> {
+        let key = self.generators.ensure_key(&mut entity)?;
         self.batches.rows_mut::<E>().push(entity);
         Ok(key)
     }
