@@ -8,7 +8,7 @@ use ordid_harness::{Access, Policy};
 use crate::run::{self, Result};
 
 /// The servers that this workspace's tests know, in the order in which they are reported.
-const NAMES: [&str; 4] = ["postgres", "mariadb", "h2", "mysql"];
+const NAMES: [&str; 5] = ["postgres", "mariadb", "h2", "mysql", "oracle"];
 
 /// The servers of one run; the private ones stop when this is dropped.
 pub(crate) struct Servers(Vec<(&'static str, Access)>);
