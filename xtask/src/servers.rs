@@ -8,7 +8,7 @@ use ordid_harness::{Access, Policy};
 use crate::run::{self, Result};
 
 /// The servers that this workspace's tests know, in the order in which they are reported.
-const NAMES: [&str; 3] = ["postgres", "mariadb", "mysql"];
+const NAMES: [&str; 5] = ["postgres", "mariadb", "h2", "mysql", "oracle"];
 
 /// The servers of one run; the private ones stop when this is dropped.
 pub(crate) struct Servers(Vec<(&'static str, Access)>);
@@ -104,7 +104,8 @@ fn missing(servers: &[&str]) -> Result<Vec<&'static str>> {
     }
     for name in servers {
         if let Err(error) = ordid_harness::installed(name) {
-            packages.push(error.package().ok_or_else(|| error.to_string())?);
+            let named = error.package().ok_or_else(|| error.to_string())?;
+            packages.extend(named.split_ascii_whitespace());
         }
     }
     Ok(packages)

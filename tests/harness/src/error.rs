@@ -35,7 +35,8 @@ impl Error {
         }
     }
 
-    /// Returns the Debian package to install, when the error is that a server's binary is missing.
+    /// Returns the Debian package to install, when the error is that a server's binary is missing;
+    /// several have a space between them.
     #[must_use]
     pub fn package(&self) -> Option<&'static str> {
         self.package

@@ -1,6 +1,6 @@
 //! Private database servers for the tests and benches of ordid.
 //!
-//! [`postgres`] and [`mariadb`] each start a fresh server from the binaries of the installed
+//! [`postgres`], [`mariadb`] and [`h2`] each start a fresh server from the binaries of the installed
 //! package: on a free port of 127.0.0.1, with its data in a new temporary folder, and with
 //! nothing shared with a server that the machine may already run. The [`Server`] they return
 //! stops the server and removes the folder when it is dropped.
@@ -29,6 +29,7 @@
 
 mod error;
 mod find;
+mod h2;
 mod mariadb;
 mod policy;
 mod postgres;
@@ -67,15 +68,39 @@ pub fn mariadb() -> Result<Server, Error> {
     Server::start(&mariadb::MariaDb::find()?)
 }
 
-/// Starts the private server of this name: `postgres` or `mariadb`.
+/// Starts a private H2 server, which emulates other databases: append `;MODE=Oracle` to the URL.
+///
+/// The URL is JDBC's, for the user `sa` with no password; [`h2_script`] takes it. Any database in
+/// the place of `ordid` is created when it is first named.
 ///
 /// # Errors
 ///
-/// As [`postgres`] and [`mariadb`], and when servers of this name are not started privately.
+/// When Java or H2 is not installed ([`Error::package`] then names the packages), or the server
+/// does not start; the error quotes the end of the server's log.
+pub fn h2() -> Result<Server, Error> {
+    Server::start(&h2::H2::find()?)
+}
+
+/// Runs a script in H2 and returns the rows of its queries, each as one line with a space between
+/// the values. Select what has no spaces and no line ends.
+///
+/// # Errors
+///
+/// When Java or H2 is not installed, and at the first statement that fails, in H2's words.
+pub fn h2_script(url: &str, script: &str) -> Result<Vec<String>, Error> {
+    h2::H2::find()?.script(url, script)
+}
+
+/// Starts the private server of this name: `postgres`, `mariadb` or `h2`.
+///
+/// # Errors
+///
+/// As [`postgres`], [`mariadb`] and [`h2`], and when servers of this name are not started privately.
 pub fn start(name: &str) -> Result<Server, Error> {
     match name {
         "postgres" => postgres(),
         "mariadb" => mariadb(),
+        "h2" => h2(),
         _ => Err(not_private(name)),
     }
 }
@@ -84,17 +109,18 @@ pub fn start(name: &str) -> Result<Server, Error> {
 ///
 /// # Errors
 ///
-/// When the server is not installed; [`Error::package`] then names the Debian package.
+/// When the server is not installed; [`Error::package`] then names what to install.
 pub fn installed(name: &str) -> Result<String, Error> {
     match name {
         "postgres" => postgres::Postgres::find().map(|found| found.version().to_owned()),
         "mariadb" => mariadb::MariaDb::find().map(|found| found.version().to_owned()),
+        "h2" => h2::H2::find().map(|found| found.version().to_owned()),
         _ => Err(not_private(name)),
     }
 }
 
 fn not_private(name: &str) -> Error {
     Error::new(format!(
-        "no private server is called `{name}`: use `postgres` or `mariadb`"
+        "no private server is called `{name}`: use `postgres`, `mariadb` or `h2`"
     ))
 }

@@ -6,9 +6,10 @@ use crate::{Error, Server};
 
 /// The servers that live tests know: the name, what it stands for, and whether this crate starts
 /// one itself.
-const SERVERS: [(&str, &str, bool); 6] = [
+const SERVERS: [(&str, &str, bool); 7] = [
     ("postgres", "PostgreSQL", true),
     ("mariadb", "MariaDB", true),
+    ("h2", "H2", true),
     ("mysql", "MySQL 8", false),
     ("mssql", "SQL Server", false),
     ("oracle", "Oracle", false),
@@ -25,7 +26,7 @@ const SKIP: &str = "ORDID_TEST_SKIP";
 /// |---------------------------------|----------------------------------------------|
 /// | `ORDID_TEST_SKIP=mariadb,mysql` | the named servers are skipped                |
 /// | `ORDID_TEST_POSTGRES_URL=...`   | that server is used, nothing is started      |
-/// | neither                         | PostgreSQL and MariaDB are started privately, other servers are skipped |
+/// | neither                         | PostgreSQL, MariaDB and H2 are started privately, other servers are skipped |
 ///
 /// A variable that is set to nothing counts as not set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,6 +141,7 @@ mod tests {
     #[test]
     fn private_servers_are_started() {
         assert_eq!(decide("postgres", &[]), Ok(Policy::StartPrivate));
+        assert_eq!(decide("h2", &[]), Ok(Policy::StartPrivate));
         assert_eq!(
             decide("mariadb", &[("ORDID_TEST_SKIP", " ")]),
             Ok(Policy::StartPrivate)
@@ -193,14 +195,14 @@ mod tests {
             decide("postgres", &[("ORDID_TEST_SKIP", "postgresql")]),
             Err(
                 "ORDID_TEST_SKIP names the unknown server `postgresql`: use one of postgres, \
-                 mariadb, mysql, mssql, oracle, etcd"
+                 mariadb, h2, mysql, mssql, oracle, etcd"
                     .to_owned()
             )
         );
         assert_eq!(
             decide("maria", &[]),
             Err(
-                "unknown server `maria`: use one of postgres, mariadb, mysql, mssql, oracle, etcd"
+                "unknown server `maria`: use one of postgres, mariadb, h2, mysql, mssql, oracle, etcd"
                     .to_owned()
             )
         );

@@ -28,6 +28,15 @@ fn main() {
             "mariadb",
             mariadb_starts_and_stops,
         ),
+        trial("h2_starts_and_stops", "h2", h2_starts_and_stops),
+        trial("h2_runs_scripts", "h2", h2_runs_scripts),
+        Trial::test("h2_without_java_names_the_package", || {
+            h2_without_java_names_the_package();
+            Ok(())
+        }),
+        trial("h2_goes_with_a_killed_owner", "h2", || {
+            goes_with_a_killed_owner("h2");
+        }),
         trial(
             "a_panic_stops_the_server",
             "postgres",
@@ -81,7 +90,7 @@ fn process_is_alive(pid: u32) -> bool {
         .success()
 }
 
-fn stops_cleanly(server: Server, scheme: &str) {
+fn stops_cleanly(server: Server, start: &str) {
     let (port, folder, pid) = (
         server.port(),
         server.folder().to_owned(),
@@ -90,7 +99,7 @@ fn stops_cleanly(server: Server, scheme: &str) {
     assert!(
         server
             .url()
-            .starts_with(&format!("{scheme}@127.0.0.1:{port}/")),
+            .starts_with(&format!("{start}127.0.0.1:{port}/")),
         "{}",
         server.url()
     );
@@ -112,14 +121,59 @@ fn postgres_starts_and_stops() {
         "{}",
         server.version()
     );
-    stops_cleanly(server, "postgres://postgres");
+    stops_cleanly(server, "postgres://postgres@");
 }
 
 fn mariadb_starts_and_stops() {
     let server = ordid_harness::mariadb().expect("a server");
     assert_eq!(server.name(), "mariadb");
     assert!(server.version().contains("MariaDB"), "{}", server.version());
-    stops_cleanly(server, "mysql://root");
+    stops_cleanly(server, "mysql://root@");
+}
+
+fn h2_starts_and_stops() {
+    let server = ordid_harness::h2().expect("a server");
+    assert_eq!(server.name(), "h2");
+    assert!(
+        server.version().starts_with("H2 (h2"),
+        "{}",
+        server.version()
+    );
+    stops_cleanly(server, "jdbc:h2:tcp://");
+}
+
+fn h2_runs_scripts() {
+    let server = ordid_harness::h2().expect("a server");
+    let url = format!("{};MODE=Oracle", server.url());
+    let made = ordid_harness::h2_script(
+        &url,
+        "CREATE TABLE t (id RAW(2) PRIMARY KEY, n NUMBER(3));
+         INSERT INTO t SELECT HEXTORAW('FF00'), 1 FROM dual UNION ALL \
+         SELECT HEXTORAW('00FF'), 2 FROM dual;",
+    );
+    assert!(made.expect("runs").is_empty());
+    let rows = ordid_harness::h2_script(&url, "SELECT RAWTOHEX(id), n FROM t ORDER BY id;");
+    assert_eq!(rows.expect("runs"), ["00ff 2", "ff00 1"]);
+    let error = ordid_harness::h2_script(&url, "INSERT INTO t VALUES (HEXTORAW('00FF'), 3);")
+        .expect_err("taken")
+        .to_string();
+    assert!(error.contains("primary key violation"), "{error}");
+    assert!(!error.contains("\tat "), "{error}");
+}
+
+/// With a search path that leads to no Java.
+fn h2_without_java_names_the_package() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_private-server"))
+        .arg("h2")
+        .env("PATH", folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .expect("the helper runs");
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("error: `java`"), "{said}");
+    assert!(said.trim_end().ends_with("default-jre-headless`"), "{said}");
 }
 
 fn a_panic_stops_the_server() {
@@ -152,9 +206,9 @@ fn goes_with_a_killed_owner(name: &str) {
     let folder = PathBuf::from(line());
     let pid: u32 = read(&folder.join("pid")).trim().parse().expect("a number");
     let port: u16 = url
-        .rsplit_once('/')
-        .and_then(|(host, _)| host.rsplit_once(':'))
-        .and_then(|(_, port)| port.parse().ok())
+        .split_once("127.0.0.1:")
+        .and_then(|(_, rest)| rest.split('/').next())
+        .and_then(|port| port.parse().ok())
         .expect("a port");
     assert!(process_is_alive(pid));
     assert!(port_is_open(port));
