@@ -52,6 +52,9 @@ mod tests;
 /// | `sqlx` | SQLx, each engine's native column: `uuid`, `binary16`, `blob` | no SQLx |
 /// | `sqlx(postgres = uuid, mysql = char36)` | SQLx, these engines in these columns | |
 /// | `sqlx(crate = path, ...)` | where `ordid-sqlx` is | `::ordid_sqlx` |
+/// | `tiberius` | tiberius, SQL Server's native column: `unique_identifier` for a UUID | no tiberius |
+/// | `tiberius(sql_server = binary16, babelfish = binary16)` | tiberius, these flavours in these columns | |
+/// | `tiberius(crate = path, ...)` | where `ordid-tiberius` is | `::ordid_tiberius` |
 /// | `crate = path` | where `ordid` is, if it was renamed or re-exported | `::ordid` |
 ///
 /// # Schemes

@@ -38,6 +38,10 @@ pub(crate) const KEY_TYPE: Place = Place {
             name: "sqlx",
             usage: "sqlx` or `sqlx(postgres = uuid, mysql = binary16, sqlite = blob)",
         },
+        Opt {
+            name: "tiberius",
+            usage: "tiberius` or `tiberius(sql_server = unique_identifier)",
+        },
     ],
 };
 
@@ -219,10 +223,19 @@ pub(crate) struct AdapterKind {
 }
 
 /// The adapters.
-pub(crate) const ADAPTERS: &[AdapterKind] = &[AdapterKind {
-    name: "sqlx",
-    krate: "ordid_sqlx",
-    engines: &["mysql", "postgres", "sqlite"],
-    raw_names: &["Uuid"],
-    usage: "sqlx(postgres = uuid, mysql = binary16, sqlite = blob)",
-}];
+pub(crate) const ADAPTERS: &[AdapterKind] = &[
+    AdapterKind {
+        name: "sqlx",
+        krate: "ordid_sqlx",
+        engines: &["mysql", "postgres", "sqlite"],
+        raw_names: &["Uuid"],
+        usage: "sqlx(postgres = uuid, mysql = binary16, sqlite = blob)",
+    },
+    AdapterKind {
+        name: "tiberius",
+        krate: "ordid_tiberius",
+        engines: &["babelfish", "sql_server"],
+        raw_names: &["Uuid", "i64", "ObjectId", "Key192"],
+        usage: "tiberius(sql_server = unique_identifier)",
+    },
+];

@@ -47,6 +47,8 @@ pub enum Request {
     Bulk(Bulk),
     /// The client asks to stop.
     Attention,
+    /// What the recorder does not understand, and why; it hangs up.
+    Unknown(String),
 }
 
 /// A parameter of a call.
@@ -100,6 +102,7 @@ impl Request {
             Self::Save(name) => format!("SAVE {name}"),
             Self::Bulk(_) => "BULK".to_owned(),
             Self::Attention => "ATTENTION".to_owned(),
+            Self::Unknown(why) => format!("UNKNOWN {why}"),
         }
     }
 

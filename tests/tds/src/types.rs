@@ -15,6 +15,8 @@ pub struct Type {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
+    /// The type of NULL, which has no value.
+    Null,
     /// No length: always so many bytes.
     Fixed(usize),
     /// One byte of length; zero is NULL.
@@ -122,6 +124,7 @@ impl Type {
         let start = reader.position();
         let number = reader.u8()?;
         let form = match number {
+            0x1f => Form::Null,
             0x30 | 0x32 => Form::Fixed(1),
             0x34 => Form::Fixed(2),
             0x38 | 0x3a | 0x3b | 0x7a => Form::Fixed(4),
@@ -158,6 +161,7 @@ impl Type {
     /// Reads a value; `None` is NULL.
     pub(crate) fn read_value(&self, reader: &mut Reader<'_>) -> io::Result<Option<Vec<u8>>> {
         let length = match self.form {
+            Form::Null => return Ok(None),
             Form::Fixed(length) => length,
             Form::Byte => match reader.u8()? {
                 0 => return Ok(None),
@@ -187,6 +191,7 @@ impl Type {
     /// Writes a value for an answer.
     pub(crate) fn write_value(&self, value: Option<&[u8]>, out: &mut Vec<u8>) {
         match (self.form, value) {
+            (Form::Null, _) => {}
             (Form::Fixed(length), value) => {
                 out.extend(value.map_or_else(|| vec![0; length], <[u8]>::to_vec));
             }

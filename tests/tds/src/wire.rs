@@ -10,7 +10,7 @@ use crate::{
     Shared,
     answer::{Answer, Column, Failure, Tokens, utf16 as to_utf16},
     lock,
-    request::{self, Request},
+    request::{self, Received, Request},
     types::Type,
 };
 
@@ -26,13 +26,16 @@ pub(crate) fn serve(mut stream: TcpStream, shared: &Mutex<Shared>) -> io::Result
             send(&mut stream, &prelogin())?;
             continue;
         }
-        let received = request::read(number, &message)?;
+        let received = request::read(number, &message).unwrap_or_else(|error| Received {
+            transaction: 0,
+            request: Request::Unknown(error.to_string()),
+        });
         let request = received.request.clone();
         let sent_in = received.transaction;
         let answer = lock(shared).receive(received);
         let mut tokens = Tokens::default();
         match (answer, request) {
-            (Some(Answer::HangUp), _) => return Ok(()),
+            (Some(Answer::HangUp), _) | (_, Request::Unknown(_)) => return Ok(()),
             (Some(Answer::HalfAnswer), _) => {
                 tokens.rows(&[Column::new("half", Type::int(4))], &[]);
                 tokens.0.truncate(tokens.0.len() / 2);
