@@ -67,13 +67,14 @@ pub(crate) fn serve(mut stream: TcpStream, shared: &Mutex<Shared>) -> io::Result
                 open = 0;
             }
             (None, Request::Commit | Request::Rollback | Request::Save(_)) if open == 0 => {
-                // The numbers that SQL Server has for each differ; the client only sees an error.
-                tokens.failure(&Failure {
-                    number: 3902,
-                    class: 16,
-                    message: "there is no transaction".to_owned(),
-                    rolls_back: false,
-                });
+                tokens.failure(&no_transaction());
+                tokens.done(2, 0);
+            }
+            (None, Request::Batch(sql))
+                if open == 0
+                    && (sql.starts_with("SAVE TRAN") || sql.starts_with("ROLLBACK TRAN")) =>
+            {
+                tokens.failure(&no_transaction());
                 tokens.done(2, 0);
             }
             (None, Request::Batch(sql)) if sql.contains("@@VERSION") => {
@@ -84,6 +85,16 @@ pub(crate) fn serve(mut stream: TcpStream, shared: &Mutex<Shared>) -> io::Result
             (None, _) => tokens.done(0x10, 0),
         }
         send(&mut stream, &tokens.0)?;
+    }
+}
+
+/// The numbers that SQL Server has for each case differ; a client only sees an error.
+fn no_transaction() -> Failure {
+    Failure {
+        number: 3902,
+        class: 16,
+        message: "there is no transaction".to_owned(),
+        rolls_back: false,
     }
 }
 

@@ -110,8 +110,9 @@ mod chrono_date {
 impl Reading {
     pub(crate) fn new(number: u8) -> Self {
         let at = chrono::DateTime::from_timestamp(1_700_000_000 + i64::from(number), 123_456_700);
-        let at = at.unwrap();
-        let day = time::Date::from_ordinal_date(2024, 1 + u16::from(number)).unwrap();
+        let at = at.expect("a moment that chrono has");
+        let day =
+            time::Date::from_ordinal_date(2024, 1 + u16::from(number)).expect("a day of 2024");
         Self {
             id: OrderId::generate(),
             flag: true,
@@ -178,11 +179,13 @@ pub(crate) async fn connect(recorder: &Recorder) -> Tcp {
     let mut config = Config::new();
     config.authentication(AuthMethod::sql_server("ada", "secret"));
     config.encryption(EncryptionLevel::NotSupported);
-    let stream = TcpStream::connect(recorder.address()).await.unwrap();
-    stream.set_nodelay(true).unwrap();
+    let stream = TcpStream::connect(recorder.address())
+        .await
+        .expect("the recorder listens");
+    stream.set_nodelay(true).expect("a TCP socket");
     Client::connect(config, stream.compat_write())
         .await
-        .unwrap()
+        .expect("the recorder takes every login")
 }
 
 pub(crate) fn texts(log: &[Received]) -> Vec<String> {
