@@ -250,7 +250,7 @@ impl<'a, K: StoredAs<SqlServer> + Send + Sync> IntoSql<'a> for Nullable<K> {
 /// A key in a column of your choice: `Stored<Uuid, column::UniqueIdentifierPermuted>`. For people
 /// without a newtype, and for parameters and rows of Babelfish.
 ///
-/// `C` is one of [`column`]'s types. A pair that would lose the key's order does not compile.
+/// `C` is one of [`column`](mod@column)'s types. A pair that would lose the key's order does not compile.
 ///
 /// # Example
 ///
