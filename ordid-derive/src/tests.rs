@@ -95,6 +95,21 @@ fn key_type_with_an_adapter_s_own_choice() {
 }
 
 #[test]
+fn key_type_of_both_flavours_of_tiberius() {
+    assert_snapshot(
+        "key_type_tiberius",
+        expand::key_type,
+        r"
+        #[ordid(tiberius(
+            sql_server = unique_identifier_permuted,
+            babelfish = babelfish_unique_identifier
+        ))]
+        struct OrderId(Uuid);
+        ",
+    );
+}
+
+#[test]
 fn key_type_with_a_renamed_adapter() {
     assert_snapshot(
         "key_type_sqlx_crate",
