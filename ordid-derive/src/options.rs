@@ -27,6 +27,10 @@ pub(crate) const KEY_TYPE: Place = Place {
     options: &[
         CRATE,
         Opt {
+            name: "oracle",
+            usage: "oracle` or `oracle(oracle = raw16)",
+        },
+        Opt {
             name: "prefix",
             usage: "prefix = \"ord\"",
         },
@@ -225,10 +229,17 @@ pub(crate) struct AdapterKind {
 /// The adapters.
 pub(crate) const ADAPTERS: &[AdapterKind] = &[
     AdapterKind {
+        name: "oracle",
+        krate: "ordid_oracle",
+        engines: &["oracle"],
+        raw_names: &["Uuid", "i64", "u64", "ObjectId", "Key192"],
+        usage: "oracle(oracle = raw16)",
+    },
+    AdapterKind {
         name: "sqlx",
         krate: "ordid_sqlx",
         engines: &["mysql", "postgres", "sqlite"],
-        raw_names: &["Uuid"],
+        raw_names: &["Uuid", "i64", "u64", "ObjectId", "PushId", "Key192"],
         usage: "sqlx(postgres = uuid, mysql = binary16, sqlite = blob)",
     },
     AdapterKind {
@@ -236,6 +247,6 @@ pub(crate) const ADAPTERS: &[AdapterKind] = &[
         krate: "ordid_tiberius",
         engines: &["babelfish", "sql_server"],
         raw_names: &["Uuid", "i64", "ObjectId", "Key192"],
-        usage: "tiberius(sql_server = unique_identifier)",
+        usage: "tiberius(sql_server = unique_identifier, babelfish = babelfish_unique_identifier)",
     },
 ];

@@ -1,8 +1,8 @@
-//! PostgreSQL: `uuid`, and text under `COLLATE "C"`.
+//! PostgreSQL: `uuid`, `bytea`, `bigint`, and text under `COLLATE "C"`.
 
 use ordid_core::{
-    KeyType,
-    storage::{KeepsOrder, Stores, column},
+    RawKey,
+    storage::{KeepsOrder, StoredValue as _, Stores, column},
     uuid::Uuid,
 };
 use sqlx::{
@@ -16,7 +16,7 @@ mod copy;
 
 use crate::{
     backend::backend,
-    stored::{SqlxColumn, Stored},
+    stored::{ColumnOf, RawOf, SqlxColumn, Stored, StoredAs, bytes},
 };
 
 backend! {
@@ -26,75 +26,107 @@ backend! {
     placeholder: |sql, number| { sql.push('$'); sql.push_str(&number.to_string()); }
 }
 
-/// What arrays of a column's values need: `= ANY($1)`, `UNNEST($1)`.
-pub trait PgColumn: SqlxColumn<Postgres> {
-    /// The type of an array parameter.
-    fn array_type_info() -> PgTypeInfo;
-
-    /// Whether a value of this type is such an array.
-    fn array_compatible(ty: &PgTypeInfo) -> bool;
+/// The type of an array of a column's values.
+fn array_of<C: SqlxColumn<Postgres, R>, R: RawKey>() -> PgTypeInfo {
+    // Each column here has one.
+    C::array_type_info().unwrap_or_else(C::type_info)
 }
 
-macro_rules! column {
-    ($column:ident, $sqlx:ty, $encode:expr, $decode:expr) => {
-        impl SqlxColumn<Postgres> for column::$column {
-            fn type_info() -> PgTypeInfo {
-                <$sqlx as Type<Postgres>>::type_info()
-            }
+/// Body of a key type's `PgHasArrayType::array_type_info`.
+pub fn array_type_info<K: StoredAs<Postgres>>() -> PgTypeInfo {
+    array_of::<ColumnOf<Postgres, K>, RawOf<K>>()
+}
 
-            fn compatible(ty: &PgTypeInfo) -> bool {
-                <$sqlx as Type<Postgres>>::compatible(ty)
-            }
+/// Body of a key type's `PgHasArrayType::array_compatible`.
+pub fn array_compatible<K: StoredAs<Postgres>>(ty: &PgTypeInfo) -> bool {
+    <ColumnOf<Postgres, K> as SqlxColumn<Postgres, RawOf<K>>>::array_compatible(ty)
+}
 
-            fn encode(raw: Uuid, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
-                $encode(raw, buffer)
-            }
-
-            fn decode(value: PgValueRef<'_>) -> Result<Uuid, BoxDynError> {
-                $decode(value)
-            }
+/// The functions of a column that SQLx knows as one of its own types.
+macro_rules! functions {
+    ($raw:ty, $sqlx:ty, $encode:expr, $decode:expr) => {
+        fn type_info() -> PgTypeInfo {
+            <$sqlx as Type<Postgres>>::type_info()
         }
 
-        impl PgColumn for column::$column {
-            fn array_type_info() -> PgTypeInfo {
-                <$sqlx as PgHasArrayType>::array_type_info()
-            }
+        fn compatible(ty: &PgTypeInfo) -> bool {
+            <$sqlx as Type<Postgres>>::compatible(ty)
+        }
 
-            fn array_compatible(ty: &PgTypeInfo) -> bool {
-                <$sqlx as PgHasArrayType>::array_compatible(ty)
-            }
+        fn encode(raw: $raw, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+            $encode(raw, buffer)
+        }
+
+        fn decode(value: PgValueRef<'_>) -> Result<$raw, BoxDynError> {
+            $decode(value)
+        }
+
+        fn array_type_info() -> Option<PgTypeInfo> {
+            Some(<$sqlx as PgHasArrayType>::array_type_info())
+        }
+
+        fn array_compatible(ty: &PgTypeInfo) -> bool {
+            <$sqlx as PgHasArrayType>::array_compatible(ty)
         }
     };
 }
 
-fn encode_text<C: Stores<Uuid>>(
-    raw: Uuid,
+/// Columns of every raw key that they store.
+macro_rules! columns {
+    ($sqlx:ty, $encode:expr, $decode:expr; $($column:ident),+) => {
+        $(impl<R: RawKey> SqlxColumn<Postgres, R> for column::$column
+        where
+            Self: Stores<R>,
+        {
+            functions!(R, $sqlx, $encode, $decode);
+        })+
+    };
+}
+
+/// A column of one raw key, which SQLx knows itself.
+macro_rules! own {
+    ($column:ident, $raw:ty) => {
+        impl SqlxColumn<Postgres, $raw> for column::$column {
+            functions!(
+                $raw,
+                $raw,
+                |raw: $raw, buffer| <$raw as Encode<'_, Postgres>>::encode_by_ref(&raw, buffer),
+                <$raw as Decode<'_, Postgres>>::decode
+            );
+        }
+    };
+}
+
+/// Bytes and text alike are sent as they are stored.
+fn encode_bytes<C: Stores<R>, R: RawKey>(
+    raw: R,
     buffer: &mut PgArgumentBuffer,
 ) -> Result<IsNull, BoxDynError> {
-    buffer.extend_from_slice(C::encode(raw).as_ref());
+    buffer.extend_from_slice(bytes(C::encode(raw).found())?);
     Ok(IsNull::No)
 }
 
-fn decode_text<C: Stores<Uuid>>(value: PgValueRef<'_>) -> Result<Uuid, BoxDynError> {
+fn decode_text<C: Stores<R>, R: RawKey>(value: PgValueRef<'_>) -> Result<R, BoxDynError> {
     Ok(C::decode(value.as_bytes()?)?)
 }
 
-column!(
-    Uuid,
-    Uuid,
-    |raw: Uuid, buffer| <Uuid as Encode<'_, Postgres>>::encode_by_ref(&raw, buffer),
-    <Uuid as Decode<'_, Postgres>>::decode
-);
-column!(Text, String, encode_text::<Self>, decode_text::<Self>);
-column!(Char22, String, encode_text::<Self>, decode_text::<Self>);
+/// Through SQLx's vector, which reads the hex of the text protocol too.
+fn decode_bytea<C: Stores<R>, R: RawKey>(value: PgValueRef<'_>) -> Result<R, BoxDynError> {
+    let stored = <Vec<u8> as Decode<'_, Postgres>>::decode(value)?;
+    Ok(C::decode(&*stored)?)
+}
 
-impl<K, C> PgHasArrayType for Stored<K, C>
-where
-    K: KeepsOrder<C> + KeyType<Raw = Uuid>,
-    C: PgColumn,
-{
+own!(Uuid, Uuid);
+own!(BigInt, i64);
+columns!(Vec<u8>, encode_bytes::<Self, R>, decode_bytea::<Self, R>; Bytea);
+columns!(
+    String, encode_bytes::<Self, R>, decode_text::<Self, R>;
+    Text, Char32, Char26, Char22, Char20
+);
+
+impl<K: KeepsOrder<C>, C: SqlxColumn<Postgres, K::Raw>> PgHasArrayType for Stored<K, C> {
     fn array_type_info() -> PgTypeInfo {
-        C::array_type_info()
+        array_of::<C, K::Raw>()
     }
 
     fn array_compatible(ty: &PgTypeInfo) -> bool {

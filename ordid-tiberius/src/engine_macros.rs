@@ -4,11 +4,12 @@
 //! tiberius' own traits say nothing of the server, so they can be implemented once: by the pair for
 //! SQL Server.
 
-/// A bare `tiberius`: SQL Server's column for the raw key.
+/// A bare `tiberius`: SQL Server's column for the raw key, whose name comes along where it is not
+/// `Uuid`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine_all {
-    ($key:ty, $scheme:ty) => {
+    ($key:ty, $scheme:ty $(, $raw:ident)?) => {
         $crate::__check_order! {
             $scheme,
             <<$scheme as $crate::__private::Scheme>::Raw as $crate::__private::Native>::Column,

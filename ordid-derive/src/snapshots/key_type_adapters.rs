@@ -1,38 +1,48 @@
-// #[ordid(tiberius(
-// sql_server = unique_identifier_permuted,
-// babelfish = babelfish_unique_identifier
-// ))]
-// struct OrderId(Uuid);
+// #[ordid(scheme = snowflake, sqlx, oracle(oracle = unordered(number19)), tiberius(sql_server = bigint, babelfish = unordered(bigint)))] struct OrderId(i64);
 
 const _: () = {
     #[automatically_derived]
     impl ::ordid::__private::KeyType for OrderId {
-        type Raw = <::ordid::__private::scheme::UuidV7 as ::ordid::__private::Scheme>::Raw;
-        type Scheme = ::ordid::__private::scheme::UuidV7;
+        type Raw = <::ordid::__private::scheme::Snowflake<
+            ::ordid::__private::scheme::snowflake::Twitter,
+        > as ::ordid::__private::Scheme>::Raw;
+        type Scheme = ::ordid::__private::scheme::Snowflake<
+            ::ordid::__private::scheme::snowflake::Twitter,
+        >;
         const NAME: &'static ::ordid::__private::str = "OrderId";
         const PREFIX: ::ordid::__private::Option<&'static ::ordid::__private::str> = ::ordid::__private::None;
         #[inline]
         fn from_generated(
             __generated: ::ordid::__private::Generated<
-                ::ordid::__private::scheme::UuidV7,
+                ::ordid::__private::scheme::Snowflake<
+                    ::ordid::__private::scheme::snowflake::Twitter,
+                >,
             >,
         ) -> Self {
             Self(
-                <Uuid as ::ordid::__private::RawOf<
-                    ::ordid::__private::scheme::UuidV7,
+                <i64 as ::ordid::__private::RawOf<
+                    ::ordid::__private::scheme::Snowflake<
+                        ::ordid::__private::scheme::snowflake::Twitter,
+                    >,
                 >>::from_raw(::ordid::__private::Generated::into_raw(__generated)),
             )
         }
         #[inline]
         fn to_raw(
             self,
-        ) -> <::ordid::__private::scheme::UuidV7 as ::ordid::__private::Scheme>::Raw {
-            <Uuid as ::ordid::__private::RawOf<
-                ::ordid::__private::scheme::UuidV7,
+        ) -> <::ordid::__private::scheme::Snowflake<
+            ::ordid::__private::scheme::snowflake::Twitter,
+        > as ::ordid::__private::Scheme>::Raw {
+            <i64 as ::ordid::__private::RawOf<
+                ::ordid::__private::scheme::Snowflake<
+                    ::ordid::__private::scheme::snowflake::Twitter,
+                >,
             >>::into_raw(self.0)
         }
         fn from_raw(
-            __raw: <::ordid::__private::scheme::UuidV7 as ::ordid::__private::Scheme>::Raw,
+            __raw: <::ordid::__private::scheme::Snowflake<
+                ::ordid::__private::scheme::snowflake::Twitter,
+            > as ::ordid::__private::Scheme>::Raw,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
             ::ordid::__private::from_raw(__raw)
         }
@@ -109,20 +119,22 @@ const _: () = {
         }
     }
     #[automatically_derived]
-    impl ::ordid::__private::TryFrom<Uuid> for OrderId {
+    impl ::ordid::__private::TryFrom<i64> for OrderId {
         type Error = ::ordid::__private::Error;
         fn try_from(
-            __raw: Uuid,
+            __raw: i64,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
             ::ordid::__private::KeyType::from_raw(
-                <Uuid as ::ordid::__private::RawOf<
-                    ::ordid::__private::scheme::UuidV7,
+                <i64 as ::ordid::__private::RawOf<
+                    ::ordid::__private::scheme::Snowflake<
+                        ::ordid::__private::scheme::snowflake::Twitter,
+                    >,
                 >>::into_raw(__raw),
             )
         }
     }
     #[automatically_derived]
-    impl ::ordid::__private::From<OrderId> for Uuid {
+    impl ::ordid::__private::From<OrderId> for i64 {
         #[inline]
         fn from(__key: OrderId) -> Self {
             __key.0
@@ -131,10 +143,20 @@ const _: () = {
     ::ordid::__private::key_type_interop! {
         OrderId
     }
+    ::ordid_sqlx::engine::all! {
+        OrderId, ::ordid::__private::scheme::Snowflake <
+        ::ordid::__private::scheme::snowflake::Twitter >, i64
+    }
+    ::ordid_oracle::engine::oracle! {
+        OrderId, ::ordid::__private::scheme::Snowflake <
+        ::ordid::__private::scheme::snowflake::Twitter >, unordered(number19)
+    }
     ::ordid_tiberius::engine::sql_server! {
-        OrderId, ::ordid::__private::scheme::UuidV7, unique_identifier_permuted
+        OrderId, ::ordid::__private::scheme::Snowflake <
+        ::ordid::__private::scheme::snowflake::Twitter >, bigint
     }
     ::ordid_tiberius::engine::babelfish! {
-        OrderId, ::ordid::__private::scheme::UuidV7, babelfish_unique_identifier
+        OrderId, ::ordid::__private::scheme::Snowflake <
+        ::ordid::__private::scheme::snowflake::Twitter >, unordered(bigint)
     }
 };
