@@ -26,7 +26,8 @@ pub type SchemeOf<E> = <KeyOf<E> as KeyType>::Scheme;
     note = "add `#[derive(ordid::OrderedKey)]` to `{Self}` and mark its key with `#[ordid(key)]`"
 )]
 pub trait OrderedKey {
-    /// The type of the key field: a key type `K`, or `Option<K>` where the key may be unassigned.
+    /// The type of the key field: a key type `K`, or `Option<K>` where the key may be unassigned and
+    /// [`key`](Self::key) returns `None`.
     type Field: KeyField;
 
     /// The schema of the table, where one was given.
@@ -54,16 +55,13 @@ pub trait OrderedKey {
     ///
     /// # Panics
     ///
-    /// As [`KeyType::generate`].
+    /// As [`KeyType::generate`], where there was none.
     fn ensure_key(&mut self) -> KeyOf<Self>
     where
-        SchemeOf<Self>: StaticScheme,
+        Self: Sized,
+        Self::Field: EnsuredKey,
     {
-        self.key().unwrap_or_else(|| {
-            let key = KeyOf::<Self>::generate();
-            self.assign_key(key);
-            key
-        })
+        Self::Field::ensure(self)
     }
 
     /// As [`ensure_key`](Self::ensure_key), with a generator of your own.
@@ -81,6 +79,48 @@ pub trait OrderedKey {
         let key = KeyOf::<Self>::from_generated(generator.try_generate()?);
         self.assign_key(key);
         Ok(key)
+    }
+}
+
+/// A key field that is never left without a key: a key type `K`, which always has one, and an
+/// `Option<K>` whose scheme has a generator for the process ([`StaticScheme`]).
+///
+/// It is what generic code asks of an entity to add it to a unit of work without a generator:
+/// `E: OrderedKey<Field: EnsuredKey>`.
+#[diagnostic::on_unimplemented(
+    message = "nothing makes the key of an entity with the key field `{Self}`: its scheme has no \
+               generator for the process",
+    label = "the key may be unassigned, and takes a generator with a node of your own to make",
+    note = "make one, `let generator = OrderedGenerator::with_node(...)`, and give it: \
+            `work.add_with(&generator, order)?` to a unit of work, or \
+            `order.ensure_key_with(&generator)?`",
+    note = "if the key is always assigned before, its field is no `Option`"
+)]
+pub trait EnsuredKey: KeyField {
+    /// Returns the entity's key, after assigning a new one where there was none.
+    ///
+    /// # Panics
+    ///
+    /// As [`KeyType::generate`]; and for `K` if [`OrderedKey::key`] is written by hand and returns
+    /// `None` all the same.
+    fn ensure<E: OrderedKey<Field = Self>>(entity: &mut E) -> Self::Key;
+}
+
+#[diagnostic::do_not_recommend]
+impl<K: KeyType> EnsuredKey for K {
+    fn ensure<E: OrderedKey<Field = K>>(entity: &mut E) -> K {
+        entity.key().expect("a field of a key type has a key")
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<K: KeyType<Scheme: StaticScheme>> EnsuredKey for Option<K> {
+    fn ensure<E: OrderedKey<Field = Self>>(entity: &mut E) -> K {
+        entity.key().unwrap_or_else(|| {
+            let key = K::generate();
+            entity.assign_key(key);
+            key
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Generators: a scheme with a clock, entropy, state, and policies that say what happens when the
 //! clock or the counter will not play along.
 
+use alloc::sync::Arc;
 use core::time::Duration;
 
 use crate::{
@@ -87,6 +88,46 @@ pub trait Generator {
     /// Returns how often a policy had to act.
     fn events(&self) -> Events;
 }
+
+/// Lets a generator be shared: `&G` and `Arc<G>` are generators as `G` is.
+macro_rules! shared {
+    ($shared:ty) => {
+        impl<G: Generator> Generator for $shared {
+            type Scheme = G::Scheme;
+            type Reserved<'g>
+                = G::Reserved<'g>
+            where
+                Self: 'g;
+
+            fn try_generate(&self) -> Result<Generated<G::Scheme>, Error> {
+                G::try_generate(self)
+            }
+
+            fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<G::Scheme>, Error> {
+                G::generate_at(self, timestamp)
+            }
+
+            fn try_fill_with(
+                &self,
+                count: usize,
+                put: impl FnMut(Generated<G::Scheme>),
+            ) -> Result<(), Error> {
+                G::try_fill_with(self, count, put)
+            }
+
+            fn reserve(&self, count: usize) -> Result<G::Reserved<'_>, Error> {
+                G::reserve(self, count)
+            }
+
+            fn events(&self) -> Events {
+                G::events(self)
+            }
+        }
+    };
+}
+
+shared!(&G);
+shared!(Arc<G>);
 
 /// What a generator does when its clock stands in the way.
 ///

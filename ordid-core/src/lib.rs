@@ -58,7 +58,7 @@ pub mod storage;
 #[cfg(feature = "unit-of-work")]
 pub mod unit_of_work;
 
-pub use entity::{Fields, KeyOf, OrderedKey, Sink};
+pub use entity::{EnsuredKey, Fields, KeyOf, OrderedKey, Sink};
 pub use error::Error;
 pub use key::{KeyField, KeyType, RawKey, Scheme, StaticScheme, TypedKey};
 pub use uuid;

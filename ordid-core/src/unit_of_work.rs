@@ -13,6 +13,7 @@
 //! ```
 
 mod batches;
+mod generators;
 
 use std::{any::TypeId, cmp::Ordering, collections::HashMap, ops::Range};
 
@@ -24,6 +25,7 @@ use crate::{
 };
 
 pub use batches::{Batches, Row, RowEnd, RowSink};
+pub use generators::Generators;
 
 /// The most rows of one statement. Larger chunks were not faster on any database measured.
 pub const MAX_ROWS: usize = 1000;

@@ -99,7 +99,9 @@ pub use backend::{Backend, Binder, Entity};
 pub use error::Error;
 pub use ordid_core::storage::column;
 pub use stored::{SqlxColumn, Stored, StoredAs};
-pub use unit_of_work::{Flushed, FlushedTable, Progress, UnitOfWork};
+pub use unit_of_work::{
+    FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress, UnitOfWork,
+};
 
 /// The macros that `#[derive(KeyType)]` calls for each `engine = column` pair of
 /// `#[ordid(sqlx(...))]`.

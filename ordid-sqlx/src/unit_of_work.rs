@@ -1,6 +1,7 @@
 //! The unit of work: new entities of many types, inserted together.
 
 mod locate;
+mod plan;
 mod statement;
 mod stream;
 
@@ -10,13 +11,15 @@ use std::{
 };
 
 use ordid_core::{
-    KeyOf, StaticScheme,
+    EnsuredKey, KeyOf, KeyType,
     entity::SchemeOf,
+    generator::Generator,
     storage::Dialect,
-    unit_of_work::{Batches, Chunk, Flush, Plan, Step},
+    unit_of_work::{Batches, Chunk, Flush, Generators, Plan, Step},
 };
 use sqlx::{Connection, Pool, Transaction};
 
+pub use self::plan::{FlushPlan, PlannedStatement, PlannedTable};
 use self::{
     locate::locate,
     statement::{Statements, bind, send},
@@ -45,6 +48,7 @@ use crate::{
 /// ```
 pub struct UnitOfWork<DB: Backend> {
     batches: Batches<Binder<DB>>,
+    generators: Generators,
     observer: Option<Box<dyn FnMut(Progress) + Send>>,
 }
 
@@ -94,24 +98,100 @@ impl<DB: Backend> UnitOfWork<DB> {
     pub fn new() -> Self {
         Self {
             batches: Batches::new(),
+            generators: Generators::new(),
             observer: None,
         }
+    }
+
+    /// Gives a generator for the keys of a type, which [`try_add`](Self::try_add) asks from now on:
+    /// for schemes that take a node of your own, and for tests with a clock of their own. It stays
+    /// over flushes. To share it, give an [`Arc`](std::sync::Arc) or a `&'static` of it.
+    ///
+    /// # Example
+    ///
+    #[cfg_attr(feature = "sqlite", doc = "```")]
+    #[cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
+    /// use ordid::{KeyType, OrderedKey, clock::SystemClock, entropy::ThreadEntropy};
+    /// use ordid::generator::{OrderedGenerator, Policy};
+    /// use ordid::scheme::snowflake::SnowflakeNode;
+    /// use ordid_sqlx::UnitOfWork;
+    ///
+    /// #[derive(KeyType, sqlx::Type)]
+    /// #[sqlx(transparent)]
+    /// #[ordid(scheme = snowflake)]
+    /// struct OrderId(i64);
+    ///
+    /// #[derive(OrderedKey)]
+    /// struct Order { id: Option<OrderId>, total: i64 }
+    ///
+    /// let node = SnowflakeNode::new(7)?; // this process's alone
+    /// let generator =
+    ///     OrderedGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
+    /// let mut work = UnitOfWork::<sqlx::Sqlite>::new().with_generator::<OrderId>(generator);
+    /// let first = work.try_add(Order { id: None, total: 1250 })?;
+    /// let second = work.try_add(Order { id: None, total: 990 })?;
+    /// assert!(first < second);
+    /// # Ok::<(), ordid::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_generator<K: KeyType>(
+        mut self,
+        generator: impl Generator<Scheme = K::Scheme> + Send + Sync + 'static,
+    ) -> Self {
+        self.generators.insert::<K>(generator);
+        self
     }
 
     /// Adds a new entity, assigns its key if it has none, and returns the key: children can refer
     /// to it at once. The order of adding does not matter.
     ///
+    /// An entity whose key field is no `Option` has its key already. Where it is one, the key is
+    /// made by the process's generator, and for schemes that have none this does not compile: see
+    /// [`add_with`](Self::add_with) and [`try_add`](Self::try_add).
+    ///
     /// # Panics
     ///
-    /// As [`KeyType::generate`](ordid_core::KeyType::generate), for a key that is not assigned yet.
+    /// As [`KeyType::generate`], for a key that is not assigned yet.
     pub fn add<E>(&mut self, mut entity: E) -> KeyOf<E>
     where
         E: Entity<DB>,
-        SchemeOf<E>: StaticScheme,
+        E::Field: EnsuredKey,
     {
         let key = entity.ensure_key();
         self.batches.rows_mut::<E>().push(entity);
         key
+    }
+
+    /// As [`add`](Self::add); a missing key is made by this generator.
+    ///
+    /// # Errors
+    ///
+    /// As [`Generator::try_generate`]; the entity is not added.
+    pub fn add_with<E, G>(
+        &mut self,
+        generator: &G,
+        mut entity: E,
+    ) -> Result<KeyOf<E>, ordid_core::Error>
+    where
+        E: Entity<DB>,
+        G: Generator<Scheme = SchemeOf<E>>,
+    {
+        let key = entity.ensure_key_with(generator)?;
+        self.batches.rows_mut::<E>().push(entity);
+        Ok(key)
+    }
+
+    /// As [`add`](Self::add); a missing key is made by the generator that
+    /// [`with_generator`](Self::with_generator) gave for its type.
+    ///
+    /// # Errors
+    ///
+    /// As [`Generator::try_generate`], and an error that [`is_plan`](ordid_core::Error::is_plan) if
+    /// no generator was given; the entity is not added.
+    pub fn try_add<E: Entity<DB>>(&mut self, mut entity: E) -> Result<KeyOf<E>, ordid_core::Error> {
+        let key = self.generators.ensure_key(&mut entity)?;
+        self.batches.rows_mut::<E>().push(entity);
+        Ok(key)
     }
 
     /// Makes room for more entities of a type.
@@ -168,7 +248,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// # Errors
     ///
-    /// Says which table, which chunk, and which row's key failed. To find the row, what was sent is
+    /// What [`plan`](Self::plan) finds, before anything is sent: among it a key that was added twice.
+    /// Otherwise says which table, which chunk, and which row's key failed. To find the row, what was sent is
     /// sent once more up to it, in a transaction that is rolled back.
     pub async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Error> {
         let mut lent = Lent::from(pool).await.map_err(Error::begin)?;
@@ -187,9 +268,12 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// It never sends `COPY`: dropped in the midst of it, your connection could not be used again.
     ///
+    /// What the database checks at COMMIT, as deferred constraints, is told by your commit, not here.
+    ///
     /// # Errors
     ///
-    /// As [`flush`](Self::flush).
+    /// As [`flush`](Self::flush), but never one that
+    /// [`is_commit_unknown`](Error::is_commit_unknown): that question belongs to your commit.
     pub async fn flush_in(
         &mut self,
         transaction: &mut Transaction<'_, DB>,
@@ -201,6 +285,13 @@ impl<DB: Backend> UnitOfWork<DB> {
         self.run(&mut *transaction, way).await
     }
 
+    /// Finds the order of rows and tables.
+    fn planned(&mut self) -> Result<Plan, Error> {
+        self.batches.sort()?;
+        let tables = self.batches.tables();
+        Ok(Plan::new(&tables, DB::Dialect::MAX_PARAMETERS)?)
+    }
+
     /// Boxed, because the compiler cannot tell otherwise that the future may move between threads.
     fn run<'a>(
         &'a mut self,
@@ -208,8 +299,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         way: Way<'a>,
     ) -> BoxFuture<'a, Result<Flushed, Error>> {
         Box::pin(async move {
-            self.batches.sort()?;
-            let plan = Plan::new(&self.batches.tables(), DB::Dialect::MAX_PARAMETERS)?;
+            let plan = self.planned()?;
             match self.execute(connection, way, &plan).await {
                 Ok(flushed) => Ok(flushed),
                 Err((mut error, Some(chunk))) if error.refuses_a_row() => {
@@ -298,7 +388,7 @@ impl<DB: Backend> UnitOfWork<DB> {
                         Ok(()) => flush.succeeded(),
                         Err(error) => {
                             flush.failed();
-                            failure = Some((Error::commit(error), None));
+                            failure = Some((way.not_committed(error), None));
                         }
                     },
                     None => flush.failed(),
@@ -334,8 +424,19 @@ impl<DB: Backend> UnitOfWork<DB> {
 #[derive(Clone, Copy)]
 struct Way<'a> {
     begin: Option<&'static str>,
-    /// Whose connection is closed should it get out of step, so that rows can be streamed.
+    /// Whose connection is closed should it get out of step, so that rows can be streamed. `None` in
+    /// the user's transaction.
     in_step: Option<&'a InStep>,
+}
+
+impl Way<'_> {
+    /// What SQLx calls a commit is the release of a savepoint inside the user's transaction.
+    fn not_committed(self, error: sqlx::Error) -> Error {
+        match self.in_step {
+            Some(_) => Error::commit(error),
+            None => Error::release(error),
+        }
+    }
 }
 
 impl<DB: Backend> Default for UnitOfWork<DB> {

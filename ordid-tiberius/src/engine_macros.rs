@@ -47,8 +47,8 @@ macro_rules! __implement_stored_as {
         impl $crate::__private::Encode<$crate::__private::dialect::$dialect> for $key {
             fn encode(&self) -> $crate::__private::tiberius::ColumnData<'static> {
                 <Self as $crate::__private::StoredAs<
-                                                    $crate::__private::dialect::$dialect,
-                                                >>::__encode(*self)
+                                                            $crate::__private::dialect::$dialect,
+                                                        >>::__encode(*self)
             }
 
             fn null() -> $crate::__private::tiberius::ColumnData<'static> {
@@ -69,8 +69,8 @@ macro_rules! __implement_sql_server {
         impl $crate::__private::tiberius::ToSql for $key {
             fn to_sql(&self) -> $crate::__private::tiberius::ColumnData<'_> {
                 <Self as $crate::__private::StoredAs<
-                                                    $crate::__private::dialect::SqlServer,
-                                                >>::__encode(*self)
+                                                            $crate::__private::dialect::SqlServer,
+                                                        >>::__encode(*self)
             }
         }
 
@@ -78,8 +78,8 @@ macro_rules! __implement_sql_server {
         impl<'a> $crate::__private::tiberius::IntoSql<'a> for $key {
             fn into_sql(self) -> $crate::__private::tiberius::ColumnData<'a> {
                 <Self as $crate::__private::StoredAs<
-                                                    $crate::__private::dialect::SqlServer,
-                                                >>::__encode(self)
+                                                            $crate::__private::dialect::SqlServer,
+                                                        >>::__encode(self)
             }
         }
 
@@ -89,8 +89,8 @@ macro_rules! __implement_sql_server {
                 data: &'a $crate::__private::tiberius::ColumnData<'static>,
             ) -> $crate::__private::tiberius::Result<$crate::__private::Option<Self>> {
                 <Self as $crate::__private::StoredAs<
-                                                    $crate::__private::dialect::SqlServer,
-                                                >>::__decode(data)
+                                                            $crate::__private::dialect::SqlServer,
+                                                        >>::__decode(data)
             }
         }
 
@@ -100,8 +100,8 @@ macro_rules! __implement_sql_server {
                 data: $crate::__private::tiberius::ColumnData<'static>,
             ) -> $crate::__private::tiberius::Result<$crate::__private::Option<Self>> {
                 <Self as $crate::__private::StoredAs<
-                                                    $crate::__private::dialect::SqlServer,
-                                                >>::__decode(&data)
+                                                            $crate::__private::dialect::SqlServer,
+                                                        >>::__decode(&data)
             }
         }
     };

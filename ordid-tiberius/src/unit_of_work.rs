@@ -11,10 +11,11 @@ use std::{
 
 use futures_util::io::{AsyncRead, AsyncWrite};
 use ordid_core::{
-    KeyOf, StaticScheme,
+    EnsuredKey, KeyOf, KeyType,
     entity::SchemeOf,
+    generator::Generator,
     storage::dialect::{Babelfish, SqlServer},
-    unit_of_work::{Batches, Chunk, Flush, Plan, Step},
+    unit_of_work::{Batches, Chunk, Flush, Generators, Plan, Step},
 };
 use tiberius::Client;
 
@@ -48,6 +49,7 @@ use crate::{
 /// ```
 pub struct UnitOfWork<D: Flavour = SqlServer> {
     batches: Batches<Binder<D>>,
+    generators: Generators,
     observer: Option<Box<dyn FnMut(Progress) + Send>>,
 }
 
@@ -107,20 +109,72 @@ impl UnitOfWork<Babelfish> {
 }
 
 impl<D: Flavour> UnitOfWork<D> {
+    /// Gives a generator for the keys of a type, which [`try_add`](Self::try_add) asks from now on:
+    /// for schemes that take a node of your own, and for tests with a clock of their own. It stays
+    /// over flushes. To share it, give an [`Arc`](std::sync::Arc) or a `&'static` of it.
+    #[must_use]
+    pub fn with_generator<K: KeyType>(
+        mut self,
+        generator: impl Generator<Scheme = K::Scheme> + Send + Sync + 'static,
+    ) -> Self {
+        self.generators.insert::<K>(generator);
+        self
+    }
+
     /// Adds a new entity, assigns its key if it has none, and returns the key: children can refer
     /// to it at once. The order of adding does not matter.
     ///
+    /// An entity whose key field is no `Option` has its key already. Where it is one, the key is
+    /// made by the process's generator, and for schemes that have none this does not compile: see
+    /// [`add_with`](Self::add_with) and [`try_add`](Self::try_add).
+    ///
     /// # Panics
     ///
-    /// As [`KeyType::generate`](ordid_core::KeyType::generate), for a key that is not assigned yet.
+    /// As [`KeyType::generate`], for a key that is not assigned yet.
     pub fn add<E>(&mut self, mut entity: E) -> KeyOf<E>
     where
         E: Entity<D>,
-        SchemeOf<E>: StaticScheme,
+        E::Field: EnsuredKey,
     {
         let key = entity.ensure_key();
-        self.batches.rows_mut_by::<E>(E::__compare).push(entity);
+        self.push(entity);
         key
+    }
+
+    /// As [`add`](Self::add); a missing key is made by this generator.
+    ///
+    /// # Errors
+    ///
+    /// As [`Generator::try_generate`]; the entity is not added.
+    pub fn add_with<E, G>(
+        &mut self,
+        generator: &G,
+        mut entity: E,
+    ) -> Result<KeyOf<E>, ordid_core::Error>
+    where
+        E: Entity<D>,
+        G: Generator<Scheme = SchemeOf<E>>,
+    {
+        let key = entity.ensure_key_with(generator)?;
+        self.push(entity);
+        Ok(key)
+    }
+
+    /// As [`add`](Self::add); a missing key is made by the generator that
+    /// [`with_generator`](Self::with_generator) gave for its type.
+    ///
+    /// # Errors
+    ///
+    /// As [`Generator::try_generate`], and an error that [`is_plan`](ordid_core::Error::is_plan) if
+    /// no generator was given; the entity is not added.
+    pub fn try_add<E: Entity<D>>(&mut self, mut entity: E) -> Result<KeyOf<E>, ordid_core::Error> {
+        let key = self.generators.ensure_key(&mut entity)?;
+        self.push(entity);
+        Ok(key)
+    }
+
+    fn push<E: Entity<D>>(&mut self, entity: E) {
+        self.batches.rows_mut_by::<E>(E::__compare).push(entity);
     }
 
     /// Makes room for more entities of a type.
@@ -398,6 +452,7 @@ impl<D: Flavour> Default for UnitOfWork<D> {
     fn default() -> Self {
         Self {
             batches: Batches::new(),
+            generators: Generators::new(),
             observer: None,
         }
     }

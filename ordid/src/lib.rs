@@ -136,8 +136,9 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 
 pub use ordid_core::{
-    Error, Fields, KeyField, KeyOf, KeyType, OrderedKey, RawKey, Scheme, Sink, StaticScheme,
-    TypedKey, clock, entity, entropy, generator, high_water, key, layout, scheme, storage, uuid,
+    EnsuredKey, Error, Fields, KeyField, KeyOf, KeyType, OrderedKey, RawKey, Scheme, Sink,
+    StaticScheme, TypedKey, clock, entity, entropy, generator, high_water, key, layout, scheme,
+    storage, uuid,
 };
 #[cfg(feature = "derive")]
 pub use ordid_derive::{KeyType, OrderedKey};

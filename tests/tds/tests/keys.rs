@@ -6,11 +6,15 @@ mod common;
 use common::{OrderId, TreeId, connect};
 use ordid::{
     KeyType, OrderedKey,
+    clock::SystemClock,
+    entropy::ThreadEntropy,
+    generator::{OrderedGenerator, Policy},
     key::{Key192, ObjectId},
+    scheme::snowflake::SnowflakeNode,
     uuid::Uuid,
 };
 use ordid_core::layout::guid;
-use ordid_tds::{Answer, Column, Recorder, Type};
+use ordid_tds::{Answer, BABELFISH, Column, Recorder, Type};
 use ordid_tiberius::{Nullable, Stored, UnitOfWork, column};
 use tiberius::ToSql;
 
@@ -180,6 +184,44 @@ fn a_bare_tiberius_is_the_raw_keys_own_column() {
     assert_eq!(bytes.len(), 24);
     let photo = PhotoId::from_raw(77).unwrap();
     assert_eq!(photo.to_sql(), tiberius::ColumnData::I64(Some(77)));
+}
+
+#[derive(KeyType)]
+#[ordid(scheme = snowflake, tiberius(sql_server = bigint, babelfish = unordered(bigint)))]
+struct EventId(i64);
+
+#[derive(OrderedKey)]
+#[ordid(table = "events")]
+struct Event {
+    #[ordid(key)]
+    id: Option<EventId>,
+}
+
+#[tokio::test]
+async fn keys_of_a_node_come_from_a_generator_and_go_into_a_bigint() {
+    let node = SnowflakeNode::new(7).unwrap();
+    let generator = OrderedGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
+    let generator: &'static _ = Box::leak(Box::new(generator));
+    let recorder = Recorder::start().unwrap();
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::new();
+    assert!(work.try_add(Event { id: None }).unwrap_err().is_plan());
+    let mut work = work.with_generator::<EventId>(generator);
+    let first = work.try_add(Event { id: None }).unwrap();
+    let second = work.add_with(generator, Event { id: None }).unwrap();
+    work.flush(&mut client).await.unwrap();
+    let log = recorder.take();
+    let sent = log[2].request.arguments().iter().map(|it| it.raw.clone());
+    let raw = |key: EventId| [&[0x26, 8, 8], &key.to_raw().to_le_bytes()[..]].concat();
+    assert_eq!(sent.collect::<Vec<_>>(), [raw(first), raw(second)]);
+
+    // The flavours part only in what they are told of the column.
+    let recorder = Recorder::start_as(BABELFISH).unwrap();
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::for_babelfish();
+    work.add_with(generator, Event { id: Some(first) }).unwrap();
+    work.flush(&mut client).await.unwrap();
+    assert_eq!(recorder.take()[2].request.arguments()[0].raw, raw(first));
 }
 
 #[derive(OrderedKey)]

@@ -73,7 +73,7 @@ async fn single(pool: &Pool<Postgres>) -> Result<Pool<Postgres>, sqlx::Error> {
 
 fn work<E: Entity<Postgres>>(rows: impl IntoIterator<Item = E>) -> UnitOfWork<Postgres>
 where
-    ordid_core::entity::SchemeOf<E>: ordid::StaticScheme,
+    E::Field: ordid::EnsuredKey,
 {
     let mut work = UnitOfWork::new();
     for row in rows {

@@ -1,6 +1,15 @@
 //! The unit of work on a live database: the same tests on each engine.
 
-use ordid::{KeyType, OrderedKey, uuid::Uuid};
+use std::sync::Arc;
+
+use ordid::{
+    KeyType, OrderedKey,
+    clock::SystemClock,
+    entropy::ThreadEntropy,
+    generator::Policy,
+    scheme::snowflake::{SnowflakeGenerator, SnowflakeNode},
+    uuid::Uuid,
+};
 
 use crate::keys::Native;
 
@@ -57,6 +66,38 @@ pub struct Employee {
     pub boss: Option<Native>,
 }
 
+#[derive(KeyType, sqlx::Type)]
+#[sqlx(transparent)]
+#[ordid(scheme = snowflake)]
+pub struct ReadingId(i64);
+
+/// A key whose generator has a node of its own, not yet assigned.
+#[derive(OrderedKey, sqlx::FromRow)]
+#[ordid(table = "reading")]
+pub struct Reading {
+    pub id: Option<ReadingId>,
+    pub position: i64,
+}
+
+/// The same table; the key is always there.
+#[derive(OrderedKey)]
+#[ordid(table = "reading")]
+pub struct KeyedReading {
+    pub id: ReadingId,
+    pub position: i64,
+}
+
+/// Node 7's generator, to be shared.
+pub fn readings() -> Arc<SnowflakeGenerator> {
+    let node = SnowflakeNode::new(7).expect("ten bits");
+    Arc::new(SnowflakeGenerator::with_node(
+        node,
+        SystemClock,
+        ThreadEntropy,
+        Policy::DEFAULT,
+    ))
+}
+
 pub fn customer(name: &str) -> Customer {
     Customer {
         id: CustomerId::generate(),
@@ -77,7 +118,7 @@ pub fn order(customer: CustomerId, kind: i32) -> Order {
 /// Defines the tests for a database.
 macro_rules! flush {
     ($database:ident, $dialect:ty, $column:ident, $options:literal, copies: $copies:literal) => {
-        use ordid::{KeyType, OrderedKey, storage::{ColumnOn, Dialect, column}};
+        use ordid::{KeyType, OrderedKey, generator::Generator, storage::{ColumnOn, Dialect, column}};
         use ordid_sqlx::UnitOfWork;
         use sqlx::{AssertSqlSafe, Connection, Pool, $database, query_as, query_scalar};
 
@@ -136,6 +177,7 @@ macro_rules! flush {
             assert_eq!(work.get::<Line>()[0].id, Some(lines[0]), "assigned when added");
             assert!(lines.is_sorted());
             assert_eq!(work.len(), 4_500);
+            let plan = work.plan()?;
             let flushed = work.flush(&pool).await?;
             assert!(work.is_empty());
             assert_eq!(flushed.rows(), 4_500);
@@ -148,6 +190,9 @@ macro_rules! flush {
             let expected =
                 ["customers", "order", "line"].map(|table| (table, 1_500, copied, statements));
             assert_eq!(tables, expected);
+            let planned: Vec<_> =
+                plan.tables.iter().map(|it| (it.table, it.rows, it.statements.len())).collect();
+            assert_eq!(planned, expected.map(|(table, rows, _, _)| (table, rows, 2)));
             let read: Vec<Customer> =
                 query_as("SELECT * FROM customers ORDER BY id").fetch_all(&pool).await?;
             assert_eq!(read, customers, "ORDER BY is the order of adding");
@@ -255,6 +300,42 @@ macro_rules! flush {
             assert_eq!(work.get::<Line>()[0].id, assigned);
             let mut row = Line { id: assigned, order_id: OrderId::generate(), amount: 1 };
             assert_eq!(Some(row.ensure_key()), assigned);
+            Ok(())
+        }
+
+        /// Keys of a scheme that takes a node, by a generator that two units of work share.
+        pub async fn keys_of_a_given_generator(pool: Pool<$database>) -> Outcome {
+            execute(
+                &pool,
+                "CREATE TABLE reading (id BIGINT NOT NULL PRIMARY KEY, position BIGINT NOT NULL)",
+            )
+            .await?;
+            let generator = readings();
+            let mut work = UnitOfWork::new().with_generator::<ReadingId>(generator.clone());
+            let mut other = UnitOfWork::new();
+            for position in (0..3_000).step_by(3) {
+                let first = work.try_add(Reading { id: None, position })?;
+                let reading = Reading { id: None, position: position + 1 };
+                let second = other.add_with(&generator, reading)?;
+                assert!(first < second);
+                let id = generator.try_generate_key()?;
+                assert_eq!(work.add(KeyedReading { id, position: position + 2 }), id);
+            }
+            let first = work.get::<Reading>()[0].id;
+            let flushed = work.flush(&pool).await?;
+            assert_eq!(flushed.rows() + other.flush(&pool).await?.rows(), 3_000);
+            let read: Vec<Reading> =
+                query_as("SELECT * FROM reading ORDER BY id").fetch_all(&pool).await?;
+            let positions: Vec<i64> = read.iter().map(|reading| reading.position).collect();
+            assert!(positions.into_iter().eq(0..3_000), "ORDER BY is the order of making");
+
+            // A generator stays for the next flush, and a retry carries the same key.
+            let next = work.try_add(Reading { id: None, position: 0 })?;
+            assert!(next > read[2_999].id.expect("not null"));
+            let again = work.try_add(Reading { id: first, position: 0 })?;
+            assert_eq!(Some(again), first);
+            let error = work.flush(&pool).await.unwrap_err();
+            assert_eq!(error.key(), Some(&*again.to_string()));
             Ok(())
         }
 

@@ -4,6 +4,7 @@
 mod copy;
 mod engine;
 mod flush;
+mod graph;
 mod instagram;
 mod keys;
 mod mariadb;

@@ -72,6 +72,7 @@ pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) 
     );
     add!("open_transaction", flush::an_open_transaction_is_respected);
     add!("retry", flush::a_retry_carries_the_same_keys);
+    add!("given_generator", flush::keys_of_a_given_generator);
     add!("tree", flush::a_tree_in_one_table_goes_in_root_first);
     add!("cancelled", flush::a_cancelled_flush_leaves_nothing);
 }

@@ -9,7 +9,7 @@ use sqlx::{
 
 use self::columns::*;
 use crate::{
-    Outcome,
+    Outcome, graph,
     keys::{
         Base32, Long, Native, NoOrder, Number, Object, ObjectText, Push, PushBytes, PushText,
         Short, Wide, WideChar, WideText, short_texts,
@@ -86,12 +86,23 @@ pub fn trials(trials: &mut Vec<Trial>) {
         flush::an_open_transaction_is_respected,
     );
     add(trials, "retry", flush::a_retry_carries_the_same_keys);
+    add(trials, "given_generator", flush::keys_of_a_given_generator);
     add(
         trials,
         "tree",
         flush::a_tree_in_one_table_goes_in_root_first,
     );
     add(trials, "cancelled", flush::a_cancelled_flush_leaves_nothing);
+    add(
+        trials,
+        "any_graph_goes_in_parents_first",
+        graph::any_graph_goes_in_parents_first,
+    );
+    add(
+        trials,
+        "a_row_before_its_parent_is_refused",
+        graph::a_row_before_its_parent_is_refused,
+    );
 }
 
 fn add<F: Future<Output = Outcome>>(

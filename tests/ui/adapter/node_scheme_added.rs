@@ -1,19 +1,31 @@
-//! A unit of work makes keys that are missing; of schemes with nodes it cannot.
+//! A unit of work makes keys that are missing, but not of schemes whose generators have nodes: those
+//! are given to it.
 
-use ordid::{KeyType, OrderedKey, uuid::Uuid};
+use ordid::{KeyType, OrderedKey};
 use ordid_sqlx::UnitOfWork;
 
-#[derive(KeyType)]
-#[ordid(scheme = newid)]
-struct OrderId(Uuid);
+#[derive(KeyType, sqlx::Type)]
+#[sqlx(transparent)]
+#[ordid(scheme = snowflake)]
+struct OrderId(i64);
 
+/// Its key may be missing.
 #[derive(OrderedKey)]
 struct Order {
-    id: OrderId,
+    id: Option<OrderId>,
     total: i64,
 }
 
-fn add(work: &mut UnitOfWork<sqlx::Sqlite>, order: Order) {
+/// Its key is always there.
+#[derive(OrderedKey)]
+struct Line {
+    #[ordid(key)]
+    order: OrderId,
+    total: i64,
+}
+
+fn add(work: &mut UnitOfWork<sqlx::Sqlite>, order: Order, line: Line) {
+    work.add(line);
     work.add(order);
 }
 
