@@ -47,6 +47,34 @@ use crate::{
 ///     work.add(Loose { name: String::new() });
 /// }
 /// ```
+///
+/// # Example: neither does a bare UUID as a key of SQL Server
+///
+/// It may be of any version, and most lose their order there.
+///
+/// ```compile_fail,E0277
+/// use ordid::{OrderedKey, uuid::Uuid};
+///
+/// #[derive(OrderedKey)]
+/// struct Order { id: Uuid, total: i64 }
+///
+/// fn flush(work: &mut ordid_tiberius::UnitOfWork, order: Order) {
+///     work.add(order);
+/// }
+/// ```
+///
+/// On Babelfish it may be one:
+///
+/// ```
+/// use ordid::{KeyType, OrderedKey, uuid::Uuid};
+///
+/// #[derive(OrderedKey)]
+/// struct Order { id: Uuid, total: i64 }
+///
+/// let mut work = ordid_tiberius::UnitOfWork::for_babelfish();
+/// work.add(Order { id: Uuid::generate(), total: 1250 });
+/// assert_eq!(work.len(), 1);
+/// ```
 pub struct UnitOfWork<D: Flavour = SqlServer> {
     batches: Batches<Binder<D>>,
     generators: Generators,

@@ -7,7 +7,9 @@ use common::{
     Customer, CustomerId, Event, Order, OrderId, Tree, TreeId, connect, customers, orders,
     readings, sent_in, texts,
 };
-use ordid::{KeyType, uuid::Uuid};
+use std::sync::{Arc, Mutex};
+
+use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_core::layout::guid;
 use ordid_tds::{Answer, BABELFISH, Column, Recorder, Request, Type};
 use ordid_tiberius::UnitOfWork;
@@ -107,6 +109,63 @@ async fn rows_are_sent_in_the_order_of_the_stored_keys() {
         [10, 11, 12, 13, 14, 15, 8, 9, 6, 7, 4, 5, 0, 1, 2, 3].map(|at: usize| wire[at])
     };
     assert!(sent.is_sorted_by(|left, right| rank(left) < rank(right)));
+}
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7, tiberius(sql_server = unordered(unique_identifier)))]
+struct ScatteredId(Uuid);
+
+#[derive(OrderedKey)]
+#[ordid(table = "scattered")]
+struct Scattered {
+    #[ordid(key)]
+    id: ScatteredId,
+}
+
+/// A version 7 as it is does not rise in SQL Server. Its rows are sent as they are stored all the same,
+/// so that the hint holds and each load goes through the index once.
+#[tokio::test]
+async fn keys_without_order_are_sent_in_the_servers() {
+    let recorder = Recorder::start().unwrap();
+    recorder.table(
+        "[scattered]",
+        vec![Column::new("id", Type::uniqueidentifier())],
+    );
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::new();
+    let mut keys: Vec<_> = (0..4_100).map(|_| ScatteredId::generate()).collect();
+    for id in &keys {
+        work.add(Scattered { id: *id });
+    }
+    let chunks = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&chunks);
+    work.observe(move |progress| seen.lock().unwrap().push((progress.table, progress.rows)));
+    work.flush(&mut client).await.unwrap();
+    let log = recorder.take();
+    assert!(
+        texts(&log)[4].ends_with("ORDER([id] ASC))"),
+        "{}",
+        texts(&log)[4]
+    );
+    let Request::Bulk(bulk) = &log[5].request else {
+        panic!("no rows")
+    };
+    keys.sort_by_key(|key| guid::sql_server_sort_key(key.to_raw().as_bytes()));
+    assert!(!keys.is_sorted());
+    let sent: Vec<_> = bulk
+        .rows
+        .iter()
+        .map(|row| row[0].clone().unwrap())
+        .collect();
+    let keys: Vec<_> = keys
+        .iter()
+        .map(|key| key.to_raw().to_bytes_le().to_vec())
+        .collect();
+    assert_eq!(sent, keys);
+    // Each chunk is reported, also of a load.
+    let chunks = chunks.lock().unwrap();
+    assert_eq!(chunks[..4], [("scattered", 1_000); 4]);
+    assert_eq!(chunks[4..], [("scattered", 100)]);
 }
 
 /// 2,098 parameters are 699 rows of three columns, and 1,000 rows are the most of one `VALUES`.
