@@ -82,7 +82,7 @@ const BLOB_AS_UUID: &str = "substr(hex(id), 1, 8) || '-' || substr(hex(id), 9, 4
                             substr(hex(id), 13, 4) || '-' || substr(hex(id), 17, 4) || '-' || \
                             substr(hex(id), 21)";
 
-fn add<F: Future<Output = Outcome>>(
+pub fn add<F: Future<Output = Outcome>>(
     trials: &mut Vec<Trial>,
     name: &str,
     test: impl FnOnce(Pool<Sqlite>) -> F + Send + 'static,
