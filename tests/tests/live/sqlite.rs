@@ -105,7 +105,7 @@ pub fn trials(trials: &mut Vec<Trial>) {
     );
 }
 
-fn add<F: Future<Output = Outcome>>(
+pub fn add<F: Future<Output = Outcome>>(
     trials: &mut Vec<Trial>,
     name: &str,
     test: impl FnOnce(Pool<Sqlite>) -> F + Send + 'static,
