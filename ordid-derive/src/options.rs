@@ -27,6 +27,10 @@ pub(crate) const KEY_TYPE: Place = Place {
     options: &[
         CRATE,
         Opt {
+            name: "oracle",
+            usage: "oracle` or `oracle(oracle = raw16)",
+        },
+        Opt {
             name: "prefix",
             usage: "prefix = \"ord\"",
         },
@@ -37,6 +41,10 @@ pub(crate) const KEY_TYPE: Place = Place {
         Opt {
             name: "sqlx",
             usage: "sqlx` or `sqlx(postgres = uuid, mysql = binary16, sqlite = blob)",
+        },
+        Opt {
+            name: "tiberius",
+            usage: "tiberius` or `tiberius(sql_server = unique_identifier)",
         },
     ],
 };
@@ -219,10 +227,26 @@ pub(crate) struct AdapterKind {
 }
 
 /// The adapters.
-pub(crate) const ADAPTERS: &[AdapterKind] = &[AdapterKind {
-    name: "sqlx",
-    krate: "ordid_sqlx",
-    engines: &["mysql", "postgres", "sqlite"],
-    raw_names: &["Uuid"],
-    usage: "sqlx(postgres = uuid, mysql = binary16, sqlite = blob)",
-}];
+pub(crate) const ADAPTERS: &[AdapterKind] = &[
+    AdapterKind {
+        name: "oracle",
+        krate: "ordid_oracle",
+        engines: &["oracle"],
+        raw_names: &["Uuid", "i64", "u64", "ObjectId", "Key192"],
+        usage: "oracle(oracle = raw16)",
+    },
+    AdapterKind {
+        name: "sqlx",
+        krate: "ordid_sqlx",
+        engines: &["mysql", "postgres", "sqlite"],
+        raw_names: &["Uuid", "i64", "u64", "ObjectId", "PushId", "Key192"],
+        usage: "sqlx(postgres = uuid, mysql = binary16, sqlite = blob)",
+    },
+    AdapterKind {
+        name: "tiberius",
+        krate: "ordid_tiberius",
+        engines: &["babelfish", "sql_server"],
+        raw_names: &["Uuid", "i64", "ObjectId", "Key192"],
+        usage: "tiberius(sql_server = unique_identifier, babelfish = babelfish_unique_identifier)",
+    },
+];
