@@ -3,9 +3,10 @@
 use ordid_core::{
     clock::{Clock, ManualClock},
     entropy::ThreadEntropy,
-    generator::{Generator, OrderedGenerator, Policy, Slotted},
-    key::Scheme,
-    storage::{ColumnOn, Dialect, Stores},
+    generator::{DefaultNode, Generator, OrderedGenerator, Policy, Slotted},
+    key::{RawKey, Scheme},
+    scheme::snowflake::{SnowflakeGenerator, SnowflakeNode, Twitter},
+    storage::{ColumnOn, Dialect, Found, StoredValue, Stores},
 };
 use uuid::Uuid;
 
@@ -58,27 +59,28 @@ pub(crate) enum Value {
     Text(String),
 }
 
-/// What a column stores, as a value to bind.
-pub(crate) trait Bound {
-    fn bound(self, declared: &str) -> Value;
-}
-
-impl Bound for i64 {
-    fn bound(self, _: &str) -> Value {
-        Value::Integer(self)
+/// Returns what a column stores for a key, as a value to bind.
+fn bound<C, D, R>(raw: R) -> Value
+where
+    C: ColumnOn<D> + Stores<R>,
+    D: Dialect,
+    R: RawKey,
+{
+    match C::encode(raw).found() {
+        Found::Integer(integer) => Value::Integer(integer),
+        Found::Bytes(bytes) => of_bytes(bytes, C::TYPE),
+        found => unreachable!("no case stores {found:?}"),
     }
 }
 
-impl<const N: usize> Bound for [u8; N] {
-    fn bound(self, declared: &str) -> Value {
-        if declared == "uuid" {
-            // PostgreSQL wants the type as well; the bytes are these.
-            return Value::Uuid(Uuid::from_slice(&self).expect("a uuid column stores 16 bytes"));
-        }
-        match str::from_utf8(&self) {
-            Ok(text) if is_text(declared) => Value::Text(text.to_owned()),
-            _ => Value::Bytes(self.to_vec()),
-        }
+fn of_bytes(bytes: &[u8], declared: &str) -> Value {
+    if declared == "uuid" {
+        // PostgreSQL wants the type as well; the bytes are these.
+        return Value::Uuid(Uuid::from_slice(bytes).expect("a uuid column stores 16 bytes"));
+    }
+    match str::from_utf8(bytes) {
+        Ok(text) if is_text(declared) => Value::Text(text.to_owned()),
+        _ => Value::Bytes(bytes.to_vec()),
     }
 }
 
@@ -117,27 +119,55 @@ impl Case {
     /// A scheme's keys in a column, strictly rising.
     pub(crate) fn of<S, C, D>(key: &'static str, arrivals: &'static [Arrival]) -> Self
     where
-        S: Slotted<Node: Default> + 'static,
+        S: Slotted<Node: DefaultNode> + 'static,
         D: Dialect,
-        C: ColumnOn<D> + Stores<S::Raw, Stored: Bound>,
+        C: ColumnOn<D> + Stores<S::Raw> + 'static,
+    {
+        Self::made::<_, C, D>(key, arrivals, |clock| {
+            OrderedGenerator::<S, _, _>::with_node(
+                DefaultNode::DEFAULT,
+                clock,
+                ThreadEntropy,
+                Policy::DEFAULT,
+            )
+        })
+    }
+
+    /// The Snowflakes of node 1.
+    pub(crate) fn snowflake<C, D>() -> Self
+    where
+        D: Dialect,
+        C: ColumnOn<D> + Stores<i64> + 'static,
+    {
+        Self::made::<_, C, D>("Snowflake", BOTH, |clock| {
+            let node = SnowflakeNode::<Twitter>::new(1).expect("nodes go to 1023");
+            SnowflakeGenerator::with_node(node, clock, ThreadEntropy, Policy::DEFAULT)
+        })
+    }
+
+    /// A generator's keys in a column.
+    pub(crate) fn made<G, C, D>(
+        key: &'static str,
+        arrivals: &'static [Arrival],
+        generator: fn(&'static ManualClock) -> G,
+    ) -> Self
+    where
+        G: Generator + 'static,
+        D: Dialect,
+        C: ColumnOn<D> + Stores<<G::Scheme as Scheme>::Raw> + 'static,
     {
         Self {
             key,
             declared: C::TYPE,
             arrivals,
             sorted: false,
-            make: Box::new(|arrival| {
+            make: Box::new(move |arrival| {
                 let mut clock = Steps::new(arrival);
-                let keys: OrderedGenerator<S, _, _> = OrderedGenerator::with_node(
-                    S::Node::default(),
-                    clock.clock,
-                    ThreadEntropy,
-                    Policy::DEFAULT,
-                );
+                let keys = generator(clock.clock);
                 Box::new(move || {
                     clock.step();
                     let key = keys.try_generate().expect("the simulated clock is fine");
-                    C::encode(key.into_raw()).bound(C::TYPE)
+                    bound::<C, D, _>(key.into_raw())
                 })
             }),
         }
@@ -147,14 +177,14 @@ impl Case {
     pub(crate) fn random<C, D>() -> Self
     where
         D: Dialect,
-        C: ColumnOn<D> + Stores<Uuid, Stored: Bound>,
+        C: ColumnOn<D> + Stores<Uuid> + 'static,
     {
         Self {
             key: "v4",
             declared: C::TYPE,
             arrivals: ANY,
             sorted: false,
-            make: Box::new(|_| Box::new(|| C::encode(Uuid::new_v4()).bound(C::TYPE))),
+            make: Box::new(|_| Box::new(|| bound::<C, D, _>(Uuid::new_v4()))),
         }
     }
 
@@ -163,7 +193,7 @@ impl Case {
     pub(crate) fn random_tail<C, D>(arrivals: &'static [Arrival], sorted: bool) -> Self
     where
         D: Dialect,
-        C: ColumnOn<D> + Stores<Uuid, Stored: Bound>,
+        C: ColumnOn<D> + Stores<Uuid> + 'static,
     {
         Self {
             key: if sorted {
@@ -182,7 +212,7 @@ impl Case {
                     let mut tail = [0; 10];
                     tail.copy_from_slice(&random[6..]);
                     let key = uuid::Builder::from_unix_timestamp_millis(millis, &tail).into_uuid();
-                    C::encode(key).bound(C::TYPE)
+                    bound::<C, D, _>(key)
                 })
             }),
         }
@@ -216,7 +246,7 @@ impl Case {
                         // 48 bits of time; what is left of version 4 tells nodes apart.
                         key[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
                     }
-                    key.bound(declared)
+                    of_bytes(&key, declared)
                 })
             }),
         }

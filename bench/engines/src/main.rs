@@ -77,10 +77,14 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let done = runtime.map_err(Into::into).and_then(|runtime| match command {
-        Command::Engines(arguments) => runtime.block_on(engines(&arguments)),
-        Command::Sources(arguments) => runtime.block_on(sources::run(&arguments)).map(|()| true),
-    });
+    let done = runtime
+        .map_err(Into::into)
+        .and_then(|runtime| match command {
+            Command::Engines(arguments) => runtime.block_on(engines(&arguments)),
+            Command::Sources(arguments) => {
+                runtime.block_on(sources::run(&arguments)).map(|()| true)
+            }
+        });
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -181,13 +185,7 @@ async fn load<DB: Engine>(
 }
 
 /// Makes the rows of the next statement.
-fn fill(
-    batch: &mut Vec<Row>,
-    keys: &mut dyn FnMut() -> Value,
-    next: u32,
-    size: u32,
-    sorted: bool,
-) {
+fn fill(batch: &mut Vec<Row>, keys: &mut dyn FnMut() -> Value, next: u32, size: u32, sorted: bool) {
     batch.clear();
     batch.extend((next..next + size).map(|number| Row {
         key: keys(),

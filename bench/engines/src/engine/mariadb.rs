@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ordid_core::{
-    scheme::{Snowflake, Ulid, UuidV1, UuidV6, UuidV7, snowflake::Twitter},
+    scheme::{Ulid, UuidV1, UuidV6, UuidV7},
     storage::{
         column::{BigInt, Binary16, Char22, Char26, Char36, MariaDbUuid},
         dialect::MariaDb,
@@ -49,7 +49,7 @@ impl Engine for MySql {
     fn cases() -> Vec<Case> {
         vec![
             Case::automatic("auto-increment", "BIGINT AUTO_INCREMENT"),
-            Case::of::<Snowflake<Twitter>, BigInt, MariaDb>("Snowflake", BOTH),
+            Case::snowflake::<BigInt, MariaDb>(),
             Case::of::<UuidV7, Binary16, MariaDb>("v7", ALL),
             Case::of::<UuidV7, MariaDbUuid, MariaDb>("v7", BOTH),
             Case::of::<UuidV7, Char22, MariaDb>("v7", BOTH),

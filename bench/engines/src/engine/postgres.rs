@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ordid_core::{
-    scheme::{Snowflake, Ulid, UuidV6, UuidV7, snowflake::Twitter},
+    scheme::{Ulid, UuidV6, UuidV7},
     storage::{
         column::{BigInt, Bytea, Char22, Char26, Text, Uuid},
         dialect::Postgres as Dialect,
@@ -42,7 +42,7 @@ impl Engine for Postgres {
     fn cases() -> Vec<Case> {
         vec![
             Case::automatic("auto-increment", "bigserial"),
-            Case::of::<Snowflake<Twitter>, BigInt, Dialect>("Snowflake", BOTH),
+            Case::snowflake::<BigInt, Dialect>(),
             Case::of::<UuidV7, Uuid, Dialect>("v7", BOTH),
             Case::of::<UuidV6, Uuid, Dialect>("v6", BOTH),
             Case::of::<UuidV7, Bytea, Dialect>("v7", BOTH),
@@ -68,7 +68,11 @@ impl Engine for Postgres {
             return Err(format!("the shared buffers are {buffers}, not 128 MB").into());
         }
         // Of the server's own package; looks into the pages of an index.
-        run(&mut connection, "CREATE EXTENSION IF NOT EXISTS pgstattuple").await?;
+        run(
+            &mut connection,
+            "CREATE EXTENSION IF NOT EXISTS pgstattuple",
+        )
+        .await?;
         run(&mut connection, "DROP TABLE IF EXISTS loaded").await?;
         Ok(Ok((access, connection)))
     }

@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use ordid_core::{
-    scheme::{Snowflake, Ulid, UuidV6, UuidV7, snowflake::Twitter},
+    scheme::{Ulid, UuidV6, UuidV7},
     storage::{
         column::{Blob, Char22, Char26, Integer, Text},
         dialect::Sqlite as Dialect,
@@ -41,7 +41,7 @@ impl Engine for Sqlite {
     fn cases() -> Vec<Case> {
         vec![
             Case::automatic("rowid", "INTEGER"),
-            Case::of::<Snowflake<Twitter>, Integer, Dialect>("Snowflake", BOTH),
+            Case::snowflake::<Integer, Dialect>(),
             Case::of::<UuidV7, Blob, Dialect>("v7", BOTH),
             Case::of::<UuidV6, Blob, Dialect>("v6", BOTH),
             Case::of::<UuidV7, Char22, Dialect>("v7 of 22 characters,", BOTH),

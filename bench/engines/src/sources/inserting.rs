@@ -1,12 +1,17 @@
 //! Inserting into a table that has outgrown the buffer pool, on a slow disk.
 
 use std::{
+    num::NonZero,
     path::PathBuf,
     time::{Duration, Instant},
 };
 
 use ordid_core::{
-    scheme::{UuidV4Clustered, UuidV7},
+    entropy::ThreadEntropy,
+    scheme::{
+        UuidV4Clustered, UuidV7,
+        uuid_v4_clustered::{ClusteredGenerator, Clusters, Period},
+    },
     storage::{
         column::{Binary16, Char22, Char36},
         dialect::MariaDb,
@@ -36,7 +41,15 @@ pub(super) async fn run(rows: u32, seconds: u32) -> Result<Vec<Finding>> {
         Case::random::<Binary16, MariaDb>(),
     ];
     let ordered = [
-        Case::of::<UuidV4Clustered, Binary16, MariaDb>("pseudo-ordered v4", steady),
+        Case::made::<_, Binary16, MariaDb>("pseudo-ordered v4", steady, |clock| {
+            // Each minute has a prefix, as the source has it.
+            let period = Period::Seconds(NonZero::new(60).expect("not zero"));
+            let clusters = Clusters {
+                period,
+                ..Clusters::DEFAULT
+            };
+            ClusteredGenerator::<UuidV4Clustered, _, _>::new(clock, ThreadEntropy, clusters)
+        }),
         Case::of::<UuidV7, Binary16, MariaDb>("v7", steady),
         Case::automatic("auto-increment", "BIGINT AUTO_INCREMENT"),
     ];
@@ -49,10 +62,7 @@ pub(super) async fn run(rows: u32, seconds: u32) -> Result<Vec<Finding>> {
     {
         let window = Duration::from_secs(u64::from(seconds));
         let rate = timed(&mut database, case, rows, window, &mut throttled).await?;
-        println!(
-            "  {}: {rate:.0} rows a second",
-            case.name(case.arrivals[0])
-        );
+        println!("  {}: {rate:.0} rows a second", case.name(case.arrivals[0]));
         rates.push(rate);
     }
     let mapped = mapped(&mut database, rows, seconds, &mut throttled).await?;
@@ -197,7 +207,11 @@ async fn settle(connection: &mut MySqlConnection) -> Result<()> {
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
-    run_sql(connection, "SET GLOBAL innodb_max_dirty_pages_pct = DEFAULT").await
+    run_sql(
+        connection,
+        "SET GLOBAL innodb_max_dirty_pages_pct = DEFAULT",
+    )
+    .await
 }
 
 /// Slows the server's disk down, or notes why not.
