@@ -1,9 +1,10 @@
 //! The unit of work without I/O: which tables first, which rows in which statement, and what to do
 //! next.
 //!
-//! An adapter owns the rows and can bind them; this module decides. [`Plan::new`] orders the tables
-//! by their foreign keys and cuts them into chunks, [`row_order`] orders the rows of one table, and
-//! [`Flush`] is the state machine that the adapter executes step by step, sync or async:
+//! An adapter has the database and a sink that binds values; this module has the rest. [`Batches`]
+//! keeps the rows, [`Plan::new`] orders the tables by their foreign keys and cuts them into chunks,
+//! [`row_order`] orders the rows of one table, and [`Flush`] is the state machine that the adapter
+//! executes step by step, sync or async:
 //!
 //! ```text
 //! Begin -> Send(chunk)* -> Commit -> Done
@@ -11,7 +12,9 @@
 //!   +----------+-- failed ---+--> Rollback -> Done
 //! ```
 
-use std::{any::TypeId, collections::HashMap, ops::Range};
+mod batches;
+
+use std::{any::TypeId, cmp::Ordering, collections::HashMap, ops::Range};
 
 use petgraph::{algo::tarjan_scc, graph::DiGraph};
 
@@ -19,6 +22,8 @@ use crate::{
     entity::{KeyOf, OrderedKey, Parent},
     error::Error,
 };
+
+pub use batches::{Batches, Row, RowEnd, RowSink};
 
 /// The most rows of one statement. Larger chunks were not faster on any database measured.
 pub const MAX_ROWS: usize = 1000;
@@ -28,8 +33,9 @@ pub const MAX_ROWS: usize = 1000;
 pub struct Table {
     entity: TypeId,
     key: TypeId,
+    schema: Option<&'static str>,
     name: &'static str,
-    columns: usize,
+    columns: &'static [&'static str],
     rows: usize,
     parents: &'static [Parent],
 }
@@ -40,11 +46,32 @@ impl Table {
         Self {
             entity: TypeId::of::<E>(),
             key: TypeId::of::<KeyOf<E>>(),
+            schema: E::SCHEMA,
             name: E::TABLE,
-            columns: E::COLUMNS.len(),
+            columns: E::COLUMNS,
             rows,
             parents: E::PARENTS,
         }
+    }
+
+    /// Returns the schema, unquoted, where the entity names one.
+    pub const fn schema(&self) -> Option<&'static str> {
+        self.schema
+    }
+
+    /// Returns the table's name, unquoted.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Returns the columns in the order in which a row's values are written, unquoted.
+    pub const fn columns(&self) -> &'static [&'static str] {
+        self.columns
+    }
+
+    /// Returns the number of rows.
+    pub const fn rows(&self) -> usize {
+        self.rows
     }
 
     fn refers_to(&self, parent: &Self) -> bool {
@@ -115,12 +142,13 @@ impl Plan {
             };
             let index = graph[node];
             let table = &tables[index];
-            let rows_per_chunk = match max_parameters.checked_div(table.columns) {
+            let rows_per_chunk = match max_parameters.checked_div(table.columns.len()) {
                 Some(0) => {
                     return Err(Error::plan(format!(
                         "table {} has {} columns, more than the {max_parameters} parameters of a \
                          statement",
-                        table.name, table.columns
+                        table.name,
+                        table.columns.len()
                     )));
                 }
                 Some(rows) => rows.min(MAX_ROWS),
@@ -178,13 +206,27 @@ impl Plan {
 /// Returns the order in which rows of one table are sent: by key, and where the table refers to
 /// itself, parents before children. `None` where they already are in that order.
 ///
-/// Keys compare as the database compares the stored values, so the insert appends to the index.
+/// Where the column keeps order, the database compares the stored values as the keys compare, so the
+/// insert appends to the index. For other columns there is [`row_order_by`].
 ///
 /// # Errors
 ///
-/// A row without a key, and rows that refer to each other in a circle; both errors
-/// [`is_plan`](Error::is_plan).
+/// A row without a key, two rows with the same key, and rows that refer to each other in a circle;
+/// all [`is_plan`](Error::is_plan) and name the keys.
 pub fn row_order<E: OrderedKey>(rows: &[E]) -> Result<Option<Vec<usize>>, Error> {
+    row_order_by(rows, Ord::cmp)
+}
+
+/// As [`row_order`], in the order of the stored form that `compare` knows. It must be zero for equal
+/// keys only.
+///
+/// # Errors
+///
+/// As [`row_order`].
+pub fn row_order_by<E: OrderedKey>(
+    rows: &[E],
+    compare: impl Fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
+) -> Result<Option<Vec<usize>>, Error> {
     let keys = rows
         .iter()
         .map(|row| {
@@ -192,22 +234,34 @@ pub fn row_order<E: OrderedKey>(rows: &[E]) -> Result<Option<Vec<usize>>, Error>
                 .ok_or_else(|| Error::plan(format!("a row of {} has no key", E::TABLE)))
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let sorted = keys.is_sorted();
+    // Rising strictly, so that no key is there twice.
+    let sorted = keys.is_sorted_by(|left, right| compare(left, right).is_lt());
     // Mostly no row refers to a later one of its own batch, and no graph is needed.
     let mut parents_come_first = true;
     if sorted {
         for (row, key) in rows.iter().zip(&keys) {
             row.self_parents(&mut |parent| {
-                parents_come_first &= parent <= *key || keys.binary_search(&parent).is_err();
+                parents_come_first &= compare(&parent, key).is_le()
+                    || keys.binary_search_by(|key| compare(key, &parent)).is_err();
             });
         }
         if parents_come_first {
             return Ok(None);
         }
     }
-    let depths = depths(rows, &keys)?;
     let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|&row| (depths.get(row).copied().unwrap_or(0), keys[row]));
+    order.sort_by(|&left, &right| compare(&keys[left], &keys[right]));
+    if let Some(twice) = order.windows(2).find(|pair| keys[pair[0]] == keys[pair[1]]) {
+        return Err(Error::plan(format!(
+            "two rows of {} have the key {}; was an entity added twice?",
+            E::TABLE,
+            keys[twice[0]]
+        )));
+    }
+    let depths = depths(rows, &keys)?;
+    if !depths.is_empty() {
+        order.sort_by_key(|&row| depths[row]);
+    }
     Ok(Some(order))
 }
 

@@ -3,7 +3,11 @@
 
 use std::{future::Future, pin::Pin};
 
-use ordid_core::{Fields, OrderedKey, Sink, storage::Dialect};
+use ordid_core::{
+    Fields, OrderedKey, Sink,
+    storage::Dialect,
+    unit_of_work::{RowEnd, RowSink},
+};
 use sqlx::{Arguments, Encode, SqlStr, Type, error::BoxDynError};
 
 use crate::bulk::Bulk;
@@ -144,6 +148,28 @@ where
         };
         if let Err(error) = taken {
             self.error = Some(error);
+        }
+    }
+}
+
+impl<DB: Backend> RowSink for Binder<DB> {
+    fn begin_row(&mut self) {
+        if let Some(bulk) = &mut self.bulk {
+            bulk.begin_row();
+        }
+    }
+
+    fn end_row(&mut self) -> RowEnd {
+        if self.error.is_some() {
+            return RowEnd::Refused;
+        }
+        match &mut self.bulk {
+            None => RowEnd::Taken,
+            Some(bulk) => match (bulk.end_row(), bulk.is_full()) {
+                (false, _) => RowEnd::Refused,
+                (true, true) => RowEnd::TakenLast,
+                (true, false) => RowEnd::Taken,
+            },
         }
     }
 }

@@ -5,10 +5,7 @@ mod statement;
 mod stream;
 
 use std::{
-    any::{Any, TypeId},
-    collections::HashMap,
     fmt,
-    ops::Range,
     time::{Duration, Instant},
 };
 
@@ -16,7 +13,7 @@ use ordid_core::{
     KeyOf, StaticScheme,
     entity::SchemeOf,
     storage::Dialect,
-    unit_of_work::{Chunk, Flush, Plan, Step, Table, row_order},
+    unit_of_work::{Batches, Chunk, Flush, Plan, Step},
 };
 use sqlx::{Connection, Pool, Transaction};
 
@@ -47,8 +44,7 @@ use crate::{
 /// }
 /// ```
 pub struct UnitOfWork<DB: Backend> {
-    batches: Vec<Box<dyn Batch<DB>>>,
-    positions: HashMap<TypeId, usize>,
+    batches: Batches<Binder<DB>>,
     observer: Option<Box<dyn FnMut(Progress) + Send>>,
 }
 
@@ -97,8 +93,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// Makes an empty unit of work.
     pub fn new() -> Self {
         Self {
-            batches: Vec::new(),
-            positions: HashMap::new(),
+            batches: Batches::new(),
             observer: None,
         }
     }
@@ -115,37 +110,33 @@ impl<DB: Backend> UnitOfWork<DB> {
         SchemeOf<E>: StaticScheme,
     {
         let key = entity.ensure_key();
-        self.rows_mut::<E>().push(entity);
+        self.batches.rows_mut::<E>().push(entity);
         key
     }
 
     /// Makes room for more entities of a type.
     pub fn reserve<E: Entity<DB>>(&mut self, additional: usize) {
-        self.rows_mut::<E>().reserve(additional);
+        self.batches.rows_mut::<E>().reserve(additional);
     }
 
     /// Returns the entities of a type, in the order in which they were added.
     pub fn get<E: Entity<DB>>(&self) -> &[E] {
-        self.positions
-            .get(&TypeId::of::<E>())
-            .and_then(|position| self.batches[*position].as_any().downcast_ref::<Rows<E>>())
-            .map_or(&[], |rows| &rows.rows)
+        self.batches.get()
     }
 
     /// Returns the number of entities, of all types.
     pub fn len(&self) -> usize {
-        self.batches.iter().map(|batch| batch.len()).sum()
+        self.batches.len()
     }
 
     /// Returns whether there is nothing to flush.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.batches.is_empty()
     }
 
     /// Forgets all entities: after [`flush_in`](Self::flush_in), once the transaction is committed.
     pub fn clear(&mut self) {
         self.batches.clear();
-        self.positions.clear();
     }
 
     /// Calls a function after each chunk of a flush, as for a progress bar.
@@ -210,22 +201,6 @@ impl<DB: Backend> UnitOfWork<DB> {
         self.run(&mut *transaction, way).await
     }
 
-    fn rows_mut<E: Entity<DB>>(&mut self) -> &mut Vec<E> {
-        let position = *self.positions.entry(TypeId::of::<E>()).or_insert_with(|| {
-            self.batches.push(Box::new(Rows::<E> {
-                rows: Vec::new(),
-                order: None,
-            }));
-            self.batches.len() - 1
-        });
-        let rows = self.batches[position]
-            .as_any_mut()
-            .downcast_mut::<Rows<E>>();
-        &mut rows
-            .expect("positions lead to the batch of their type")
-            .rows
-    }
-
     /// Boxed, because the compiler cannot tell otherwise that the future may move between threads.
     fn run<'a>(
         &'a mut self,
@@ -233,11 +208,8 @@ impl<DB: Backend> UnitOfWork<DB> {
         way: Way<'a>,
     ) -> BoxFuture<'a, Result<Flushed, Error>> {
         Box::pin(async move {
-            for batch in &mut self.batches {
-                batch.sort()?;
-            }
-            let tables: Vec<Table> = self.batches.iter().map(|batch| batch.table()).collect();
-            let plan = Plan::new(&tables, DB::Dialect::MAX_PARAMETERS)?;
+            self.batches.sort()?;
+            let plan = Plan::new(&self.batches.tables(), DB::Dialect::MAX_PARAMETERS)?;
             match self.execute(connection, way, &plan).await {
                 Ok(flushed) => Ok(flushed),
                 Err((mut error, Some(chunk))) if error.refuses_a_row() => {
@@ -261,8 +233,8 @@ impl<DB: Backend> UnitOfWork<DB> {
         plan: &Plan,
     ) -> Result<Flushed, (Error, Option<Chunk>)> {
         let mut bulks = match way.in_step {
-            Some(_) => prepare(&self.batches, connection).await,
-            None => self.batches.iter().map(|_| None).collect(),
+            Some(_) => prepare::<DB>(&self.batches.tables(), connection).await,
+            None => plan.tables().map(|_| None).collect(),
         };
         let streams = bulks.iter().any(Option::is_some);
         let begin = DB::Bulk::BEGIN.filter(|_| streams).or(way.begin);
@@ -285,7 +257,7 @@ impl<DB: Backend> UnitOfWork<DB> {
             match (flush.step(), &mut transaction) {
                 (Step::Send(chunk), Some(open)) => {
                     if current.replace(chunk.table) != Some(chunk.table) {
-                        flushed.begin(self.batches[chunk.table].name());
+                        flushed.begin(self.batches.table(chunk.table).name());
                     }
                     if let Some(in_step) = way.in_step
                         && let Some(bulk) = bulks[chunk.table].take()
@@ -351,7 +323,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     fn report(&mut self, chunk: &Chunk) {
         if let Some(observer) = &mut self.observer {
             observer(Progress {
-                table: self.batches[chunk.table].name(),
+                table: self.batches.table(chunk.table).name(),
                 rows: chunk.rows.len(),
             });
         }
@@ -374,8 +346,7 @@ impl<DB: Backend> Default for UnitOfWork<DB> {
 
 impl<DB: Backend> fmt::Debug for UnitOfWork<DB> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tables = self.batches.iter().map(|batch| (batch.name(), batch.len()));
-        f.debug_map().entries(tables).finish()
+        fmt::Debug::fmt(&self.batches, f)
     }
 }
 
@@ -408,130 +379,6 @@ async fn begin_with<'c, DB: Backend>(
     match begin {
         Some(begin) => connection.begin_with(begin).await,
         None => connection.begin().await,
-    }
-}
-
-/// The rows of one entity type, behind a box a type, none a row.
-trait Batch<DB: Backend>: Send + Sync {
-    fn name(&self) -> &'static str;
-    fn schema(&self) -> Option<&'static str>;
-    fn columns(&self) -> &'static [&'static str];
-    fn len(&self) -> usize;
-    fn table(&self) -> Table;
-    /// Finds the order in which rows are sent.
-    fn sort(&mut self) -> Result<(), ordid_core::Error>;
-    /// Binds these positions of the order; an error comes with its position.
-    fn bind(
-        &self,
-        rows: Range<usize>,
-        binder: &mut Binder<DB>,
-    ) -> Result<(), (usize, sqlx::error::BoxDynError)>;
-    /// Encodes these positions of the order for a bulk command, up to the first row that is not for
-    /// it or until the piece is full, and returns where it stopped.
-    fn encode(
-        &self,
-        rows: Range<usize>,
-        binder: &mut Binder<DB>,
-    ) -> Result<usize, (usize, sqlx::error::BoxDynError)>;
-    /// Returns the key at a position of the order, for messages.
-    fn key_text(&self, row: usize) -> String;
-    fn as_any(&self) -> &dyn Any;
-    fn as_any_mut(&mut self) -> &mut dyn Any;
-}
-
-struct Rows<E> {
-    rows: Vec<E>,
-    /// `None` where the rows are in order as they are.
-    order: Option<Vec<usize>>,
-}
-
-impl<E> Rows<E> {
-    fn at(&self, position: usize) -> &E {
-        match &self.order {
-            Some(order) => &self.rows[order[position]],
-            None => &self.rows[position],
-        }
-    }
-}
-
-impl<DB: Backend, E: Entity<DB>> Batch<DB> for Rows<E> {
-    fn name(&self) -> &'static str {
-        E::TABLE
-    }
-
-    fn schema(&self) -> Option<&'static str> {
-        E::SCHEMA
-    }
-
-    fn columns(&self) -> &'static [&'static str] {
-        E::COLUMNS
-    }
-
-    fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    fn table(&self) -> Table {
-        Table::of::<E>(self.rows.len())
-    }
-
-    fn sort(&mut self) -> Result<(), ordid_core::Error> {
-        self.order = row_order(&self.rows)?;
-        Ok(())
-    }
-
-    fn bind(
-        &self,
-        rows: Range<usize>,
-        binder: &mut Binder<DB>,
-    ) -> Result<(), (usize, sqlx::error::BoxDynError)> {
-        for row in rows {
-            self.at(row).write(binder);
-            if let Some(error) = binder.take_error() {
-                return Err((row, error));
-            }
-        }
-        Ok(())
-    }
-
-    fn encode(
-        &self,
-        rows: Range<usize>,
-        binder: &mut Binder<DB>,
-    ) -> Result<usize, (usize, sqlx::error::BoxDynError)> {
-        for row in rows.clone() {
-            let Some(bulk) = binder.bulk_mut() else {
-                return Ok(row);
-            };
-            bulk.begin_row();
-            self.at(row).write(binder);
-            if let Some(error) = binder.take_error() {
-                return Err((row, error));
-            }
-            let bulk = binder.bulk_mut();
-            if !bulk.is_some_and(Bulk::end_row) {
-                return Ok(row);
-            }
-            if binder.bulk_mut().is_some_and(|bulk| bulk.is_full()) {
-                return Ok(row + 1);
-            }
-        }
-        Ok(rows.end)
-    }
-
-    fn key_text(&self, row: usize) -> String {
-        match self.at(row).key() {
-            Some(key) => key.to_string(),
-            None => "none".to_owned(),
-        }
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

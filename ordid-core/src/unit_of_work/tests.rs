@@ -47,8 +47,9 @@ fn table(name: &'static str, entity: TypeId, parents: &'static [Parent], rows: u
     Table {
         entity,
         key: TypeId::of::<Uuid>(),
+        schema: None,
         name,
-        columns: 4,
+        columns: &["id", "a", "b", "c"],
         rows,
         parents,
     }
@@ -171,6 +172,45 @@ fn rows_in_order_are_left_alone() {
 fn rows_are_sorted_by_key() {
     let rows = [node(3, None), node(1, None), node(2, None)];
     assert_eq!(row_order(&rows).unwrap(), Some(vec![1, 2, 0]));
+}
+
+#[test]
+fn rows_go_in_the_order_of_the_stored_form() {
+    // As in a column that compares the last byte first.
+    let stored = |left: &Uuid, right: &Uuid| {
+        let reversed = |key: &Uuid| key.as_u128().swap_bytes();
+        reversed(left).cmp(&reversed(right))
+    };
+    let rows = [
+        node(0x0102, None),
+        node(0x0201, None),
+        node(0x0301, Some(0x0102)),
+    ];
+    assert_eq!(row_order(&rows).unwrap(), None);
+    assert_eq!(row_order_by(&rows, stored).unwrap(), Some(vec![1, 0, 2]));
+    let rows = [node(0x0201, None), node(0x0102, Some(0x0201))];
+    assert_eq!(row_order_by(&rows, stored).unwrap(), None);
+    // In order, but for a parent.
+    let rows = [node(0x0201, Some(0x0102)), node(0x0102, None)];
+    assert_eq!(row_order_by(&rows, stored).unwrap(), Some(vec![1, 0]));
+}
+
+#[test]
+fn a_key_twice_is_an_error_that_names_it() {
+    for rows in [
+        [node(1, None), node(7, None), node(7, None)],
+        [node(7, None), node(1, None), node(7, None)],
+        // At other depths.
+        [node(7, Some(9)), node(9, None), node(7, None)],
+    ] {
+        let error = row_order(&rows).unwrap_err();
+        assert!(error.is_plan());
+        assert_eq!(
+            error.to_string(),
+            "two rows of nodes have the key 00000000-0000-0000-0000-000000000007; was an entity \
+             added twice?"
+        );
+    }
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Which row it was.
 
-use ordid_core::unit_of_work::{Chunk, Plan};
+use ordid_core::unit_of_work::{Batches, Chunk, Plan};
 use sqlx::{Connection as _, Transaction};
 
 use super::{
-    Batch, begin_with,
+    begin_with,
     statement::{Statements, bind, send},
 };
-use crate::backend::Backend;
+use crate::backend::{Backend, Binder};
 
 /// Finds the row for which `failed` failed, and the chunk that it is of: sends everything before it
 /// again, then row by row, and rolls back. `None` where this time no row fails.
@@ -15,7 +15,7 @@ use crate::backend::Backend;
 /// What failed may have been more than one chunk of the plan. Then each is sent as a whole, and row
 /// by row only if it fails.
 pub(super) async fn locate<DB: Backend>(
-    batches: &[Box<dyn Batch<DB>>],
+    batches: &Batches<Binder<DB>>,
     connection: &mut DB::Connection,
     begin: Option<&'static str>,
     plan: &Plan,
@@ -28,7 +28,7 @@ pub(super) async fn locate<DB: Backend>(
 }
 
 async fn replay<DB: Backend>(
-    batches: &[Box<dyn Batch<DB>>],
+    batches: &Batches<Binder<DB>>,
     transaction: &mut Transaction<'_, DB>,
     plan: &Plan,
     failed: &Chunk,
@@ -64,7 +64,7 @@ async fn replay<DB: Backend>(
             };
             let bound = bind(batches, &single, &mut statements);
             if let Err(error) = send(&mut **transaction, bound, || ()).await {
-                let key = batches[chunk.table].key_text(row);
+                let key = batches.key_text(chunk.table, row);
                 return error.refuses_a_row().then_some((chunk, key));
             }
         }

@@ -2,10 +2,12 @@
 
 use std::{fmt::Write as _, future::poll_fn, sync::Arc, task::Poll};
 
-use ordid_core::{storage::Dialect, unit_of_work::Chunk};
+use ordid_core::{
+    storage::Dialect,
+    unit_of_work::{Batches, Chunk, Table},
+};
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
-use super::Batch;
 use crate::{
     backend::{Backend, Binder},
     error::{Error, Place},
@@ -23,23 +25,24 @@ pub(super) struct Statement<DB: Backend> {
 }
 
 pub(super) fn bind<DB: Backend>(
-    batches: &[Box<dyn Batch<DB>>],
+    batches: &Batches<Binder<DB>>,
     chunk: &Chunk,
     statements: &mut Statements,
 ) -> Bound<DB> {
-    let batch = &*batches[chunk.table];
+    let table = &statements.tables[chunk.table];
     let mut place = Place {
-        table: batch.name(),
+        table: table.name(),
         chunk: chunk.number,
         rows: chunk.rows.clone(),
         key: None,
     };
-    let mut binder = Binder::with_capacity(chunk.rows.len() * batch.columns().len());
-    if let Err((row, error)) = batch.bind(chunk.rows.clone(), &mut binder) {
-        place.key = Some(batch.key_text(row));
+    let mut binder = Binder::with_capacity(chunk.rows.len() * table.columns().len());
+    let row = batches.write(chunk.table, chunk.rows.clone(), &mut binder);
+    if let Some(error) = binder.take_error() {
+        place.key = Some(batches.key_text(chunk.table, row));
         return Err(Error::bind(error, place));
     }
-    let (sql, repeats) = statements.get(batch, chunk);
+    let (sql, repeats) = statements.get::<DB>(chunk);
     Ok(Statement {
         sql,
         arguments: binder.into_arguments(),
@@ -74,39 +77,50 @@ pub(super) async fn send<DB: Backend>(
 /// The text of the statement that was sent last for each table: all chunks but a table's last have
 /// the same.
 pub(super) struct Statements {
+    tables: Vec<Table>,
     last: Vec<Option<(usize, Arc<str>)>>,
 }
 
 impl Statements {
-    pub(super) fn new<DB: Backend>(batches: &[Box<dyn Batch<DB>>]) -> Self {
+    pub(super) fn new<DB: Backend>(batches: &Batches<Binder<DB>>) -> Self {
+        let tables = batches.tables();
         Self {
-            last: batches.iter().map(|_| None).collect(),
+            last: tables.iter().map(|_| None).collect(),
+            tables,
         }
     }
 
     /// Returns the statement for a chunk, and whether it was or will be sent more than once.
-    fn get<DB: Backend>(&mut self, batch: &dyn Batch<DB>, chunk: &Chunk) -> (SqlStr, bool) {
+    fn get<DB: Backend>(&mut self, chunk: &Chunk) -> (SqlStr, bool) {
+        let rows = chunk.rows.len();
+        let repeats = chunk.number > 0 || self.tables[chunk.table].rows() >= 2 * rows;
+        (
+            AssertSqlSafe(self.text::<DB>(chunk)).into_sql_str(),
+            repeats,
+        )
+    }
+
+    /// Returns the text of the statement for a chunk.
+    pub(super) fn text<DB: Backend>(&mut self, chunk: &Chunk) -> Arc<str> {
         let rows = chunk.rows.len();
         let slot = &mut self.last[chunk.table];
-        let text = match slot {
+        match slot {
             Some((length, text)) if *length == rows => Arc::clone(text),
             _ => {
-                let text: Arc<str> = insert_statement(batch, rows).into();
+                let text: Arc<str> = insert_statement::<DB>(&self.tables[chunk.table], rows).into();
                 *slot = Some((rows, Arc::clone(&text)));
                 text
             }
-        };
-        let repeats = chunk.number > 0 || batch.len() >= 2 * rows;
-        (AssertSqlSafe(text).into_sql_str(), repeats)
+        }
     }
 }
 
 /// Writes `INSERT INTO "orders" ("id", "total") VALUES ($1, $2), ($3, $4)`. All names are quoted.
-fn insert_statement<DB: Backend>(batch: &dyn Batch<DB>, rows: usize) -> String {
-    let columns = batch.columns();
+fn insert_statement<DB: Backend>(table: &Table, rows: usize) -> String {
+    let columns = table.columns();
     let mut sql = String::with_capacity(64 + rows * (columns.len() * 7 + 4));
     sql.push_str("INSERT INTO ");
-    sql.push_str(&DB::Dialect::quote_table(batch.schema(), batch.name()));
+    sql.push_str(&DB::Dialect::quote_table(table.schema(), table.name()));
     let names: Vec<_> = columns
         .iter()
         .map(|column| DB::Dialect::quote(column))

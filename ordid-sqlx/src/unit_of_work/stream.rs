@@ -4,11 +4,11 @@ use std::{ops::Range, time::Instant};
 
 use ordid_core::{
     storage::Dialect,
-    unit_of_work::{Chunk, Flush, Step},
+    unit_of_work::{Batches, Chunk, Flush, Step, Table},
 };
 
 use super::{
-    Batch, Flushed, UnitOfWork,
+    Flushed, UnitOfWork,
     statement::{Statements, bind, send},
 };
 use crate::{
@@ -23,16 +23,16 @@ const CHUNKS: usize = 100;
 
 /// Returns for each table how to encode its rows for the bulk command, where that is the way.
 pub(super) async fn prepare<DB: Backend>(
-    batches: &[Box<dyn Batch<DB>>],
+    tables: &[Table],
     connection: &mut DB::Connection,
 ) -> Vec<Option<DB::Bulk>> {
-    let mut bulks = Vec::with_capacity(batches.len());
-    for batch in batches {
-        bulks.push(if batch.len() < DB::Bulk::MIN_ROWS {
+    let mut bulks = Vec::with_capacity(tables.len());
+    for table in tables {
+        bulks.push(if table.rows() < DB::Bulk::MIN_ROWS {
             None
         } else {
-            let table = DB::Dialect::quote_table(batch.schema(), batch.name());
-            DB::Bulk::prepare(connection, &table, batch.columns()).await
+            let name = DB::Dialect::quote_table(table.schema(), table.name());
+            DB::Bulk::prepare(connection, &name, table.columns()).await
         });
     }
     bulks
@@ -98,12 +98,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         // What the command has taken so far.
         let mut sent = chunk.clone();
         // The first piece is encoded before the command begins: perhaps no row is for it.
-        let first = encode(
-            &*self.batches[chunk.table],
-            &chunk,
-            chunk.rows.start,
-            binder,
-        );
+        let first = encode(&self.batches, &chunk, chunk.rows.start, binder);
         sent.rows.end = first.map_err(|error| (error, chunk.clone()))?;
         if sent.rows.is_empty() {
             return Ok(Some(chunk.rows));
@@ -135,7 +130,7 @@ impl<DB: Backend> UnitOfWork<DB> {
                     _ => break None,
                 }
             }
-            match encode(&*self.batches[chunk.table], &chunk, sent.rows.end, binder) {
+            match encode(&self.batches, &chunk, sent.rows.end, binder) {
                 Ok(next) if next == sent.rows.end => break Some(next..chunk.rows.end),
                 Ok(next) => sent.rows.end = next,
                 Err(error) => {
@@ -167,7 +162,7 @@ impl<DB: Backend> UnitOfWork<DB> {
             in_step.regain();
         }
         let place = Place {
-            table: self.batches[sent.table].name(),
+            table: self.batches.table(sent.table).name(),
             chunk: sent.number,
             rows: sent.rows.clone(),
             key: None,
@@ -176,22 +171,25 @@ impl<DB: Backend> UnitOfWork<DB> {
     }
 }
 
-/// Encodes a chunk from a row on, and returns where it stopped.
+/// Encodes a chunk from a row on, and returns where it stopped: at the first row that is not for the
+/// command, or where the piece is full.
 fn encode<DB: Backend>(
-    batch: &dyn Batch<DB>,
+    batches: &Batches<Binder<DB>>,
     chunk: &Chunk,
     from: usize,
     binder: &mut Binder<DB>,
 ) -> Result<usize, Error> {
-    batch
-        .encode(from..chunk.rows.end, binder)
-        .map_err(|(row, error)| {
+    let row = batches.write(chunk.table, from..chunk.rows.end, binder);
+    match binder.take_error() {
+        None => Ok(row),
+        Some(error) => {
             let place = Place {
-                table: batch.name(),
+                table: batches.table(chunk.table).name(),
                 chunk: chunk.number,
                 rows: chunk.rows.clone(),
-                key: Some(batch.key_text(row)),
+                key: Some(batches.key_text(chunk.table, row)),
             };
-            Error::bind(error, place)
-        })
+            Err(Error::bind(error, place))
+        }
+    }
 }
