@@ -27,6 +27,10 @@ pub(crate) const KEY_TYPE: Place = Place {
     options: &[
         CRATE,
         Opt {
+            name: "oracle",
+            usage: "oracle` or `oracle(oracle = raw16)",
+        },
+        Opt {
             name: "prefix",
             usage: "prefix = \"ord\"",
         },
@@ -219,10 +223,19 @@ pub(crate) struct AdapterKind {
 }
 
 /// The adapters.
-pub(crate) const ADAPTERS: &[AdapterKind] = &[AdapterKind {
-    name: "sqlx",
-    krate: "ordid_sqlx",
-    engines: &["mysql", "postgres", "sqlite"],
-    raw_names: &["Uuid"],
-    usage: "sqlx(postgres = uuid, mysql = binary16, sqlite = blob)",
-}];
+pub(crate) const ADAPTERS: &[AdapterKind] = &[
+    AdapterKind {
+        name: "oracle",
+        krate: "ordid_oracle",
+        engines: &["oracle"],
+        raw_names: &["Uuid", "ObjectId", "Key192", "i64", "u64"],
+        usage: "oracle(oracle = raw16)",
+    },
+    AdapterKind {
+        name: "sqlx",
+        krate: "ordid_sqlx",
+        engines: &["mysql", "postgres", "sqlite"],
+        raw_names: &["Uuid"],
+        usage: "sqlx(postgres = uuid, mysql = binary16, sqlite = blob)",
+    },
+];

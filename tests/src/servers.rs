@@ -16,14 +16,14 @@ use sqlx::{AssertSqlSafe, Connection, MySql, Pool, Postgres, pool::PoolOptions};
 pub struct Servers(HashMap<&'static str, Access>);
 
 impl Servers {
-    /// Finds or starts the servers.
+    /// Finds or starts the servers of these names, if they are wanted and not only listed.
     ///
     /// # Errors
     ///
     /// If a private server is missing or does not start, or a name in `ORDID_TEST_SKIP` is none.
-    pub fn start(wanted: bool) -> Result<Self, Error> {
+    pub fn start(names: &[&'static str], wanted: bool) -> Result<Self, Error> {
         let mut servers = HashMap::new();
-        for name in ["postgres", "mariadb", "mysql"] {
+        for &name in names {
             let access = if wanted {
                 ordid_harness::access(name)?
             } else {

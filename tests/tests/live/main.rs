@@ -23,7 +23,7 @@ fn main() {
     let mut arguments = Arguments::from_args();
     // Servers and tests share the machine; more at once only times out.
     arguments.test_threads.get_or_insert(2);
-    let servers = match Servers::start(!arguments.list) {
+    let servers = match Servers::start(&["postgres", "mariadb", "mysql"], !arguments.list) {
         Ok(servers) => servers,
         Err(error) => {
             eprintln!("live tests: {error}");

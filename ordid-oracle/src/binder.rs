@@ -1,0 +1,120 @@
+//! The rows of one chunk, column by column.
+
+use std::any::Any;
+
+use oracle::{Batch, sql_type::ToSql};
+use ordid_core::{
+    Fields, OrderedKey, Sink,
+    unit_of_work::{RowEnd, RowSink},
+};
+
+/// An entity that Oracle can take: every type with `#[derive(OrderedKey)]` whose fields the `oracle`
+/// crate can bind.
+pub trait Entity: OrderedKey + Fields<Binder> + Send + Sync + 'static {}
+
+impl<E: OrderedKey + Fields<Binder> + Send + Sync + 'static> Entity for E {}
+
+/// Takes the fields of entities: one array per column, to be bound to one statement.
+#[derive(Default)]
+pub struct Binder {
+    columns: Vec<Box<dyn Column>>,
+    rows: usize,
+    /// The column that comes next in the row.
+    next: usize,
+    /// For how many rows there will be room.
+    expected: usize,
+}
+
+impl Binder {
+    pub(crate) fn with_capacity(rows: usize) -> Self {
+        Self {
+            expected: rows,
+            ..Self::default()
+        }
+    }
+
+    /// Copies the arrays into those of a batch; an error comes with its row.
+    pub(crate) fn append_to(&self, batch: &mut Batch<'_>) -> Result<(), (usize, oracle::Error)> {
+        for row in 0..self.rows {
+            for (number, column) in (1..).zip(&self.columns) {
+                let set = batch.set::<usize>(number, column.get(row));
+                set.map_err(|error| (row, error))?;
+            }
+            batch.append_row(&[]).map_err(|error| (row, error))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Binder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Binder")
+            .field("columns", &self.columns.len())
+            .field("rows", &self.rows)
+            .finish()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: ToSql + Clone + 'static> Sink<T> for Binder {
+    fn put(&mut self, value: &T) {
+        if self.columns.len() == self.next {
+            let column = Vec::<T>::with_capacity(self.expected);
+            self.columns.push(Box::new(column));
+        }
+        let column: &mut dyn Any = &mut *self.columns[self.next];
+        column
+            .downcast_mut::<Vec<T>>()
+            .expect("a field has one type in all rows")
+            .push(value.clone());
+        self.next += 1;
+    }
+}
+
+impl RowSink for Binder {
+    fn begin_row(&mut self) {
+        self.next = 0;
+    }
+
+    fn end_row(&mut self) -> RowEnd {
+        self.rows += 1;
+        RowEnd::Taken
+    }
+}
+
+/// The values of one column.
+trait Column: Any {
+    fn get(&self, row: usize) -> &dyn ToSql;
+}
+
+impl<T: ToSql + 'static> Column for Vec<T> {
+    fn get(&self, row: usize) -> &dyn ToSql {
+        &self[row]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_an_array_per_column() {
+        let mut binder = Binder::with_capacity(3);
+        for (name, total) in [("a", Some(1_i64)), ("b", None), ("c", Some(3))] {
+            binder.begin_row();
+            binder.put(&name.to_owned());
+            binder.put(&total);
+            assert_eq!(binder.end_row(), RowEnd::Taken);
+        }
+        assert_eq!((binder.rows, binder.columns.len()), (3, 2));
+        let column = |number: usize| -> &dyn Any { &*binder.columns[number] };
+        assert_eq!(
+            column(0).downcast_ref(),
+            Some(&["a", "b", "c"].map(str::to_owned).to_vec())
+        );
+        assert_eq!(
+            column(1).downcast_ref(),
+            Some(&vec![Some(1_i64), None, Some(3)])
+        );
+    }
+}

@@ -1,0 +1,127 @@
+//! Ordered keys in Oracle through the [`oracle`] crate.
+//!
+//! | key type's `oracle(...)` | column type | stored as | order kept |
+//! |---|---|---|---|
+//! | `oracle = raw16` | `RAW(16)` | 16 bytes in network order | yes |
+//! | `oracle = raw16_dotnet` | `RAW(16)` | 16 bytes as .NET's `Guid.ToByteArray` has them | yes, of schemes that rise there |
+//! | `oracle = raw12` | `RAW(12)` | an ObjectId's 12 bytes | yes |
+//! | `oracle = raw24` | `RAW(24)` | 24 bytes | yes |
+//! | `oracle = number19` | `NUMBER(19)` | an `i64` | yes |
+//! | `oracle = number20` | `NUMBER(20)` | a `u64` | yes |
+//!
+//! A bare `oracle` is the first of these that holds the raw key: `raw16` for a UUID, `raw12` for an
+//! ObjectId, `raw24` for a `Key192`, `number19` for an `i64`, `number20` for a `u64`.
+//!
+//! Oracle compares `RAW` byte by byte, and its own `UUID_TO_RAW` (23ai) writes network order. Tables
+//! that are shared with programs on .NET may hold the other byte order: that is `raw16_dotnet`.
+//! Never bind a key as text: Oracle then converts the column instead of the text, and does not use
+//! its index.
+//!
+//! # Example: a graph of rows in one transaction
+//!
+//! ```no_run
+//! use ordid::{KeyType, OrderedKey};
+//! use ordid_oracle::UnitOfWork;
+//! use uuid::Uuid;
+//!
+//! #[derive(KeyType)]
+//! #[ordid(scheme = uuid_v7, oracle)]
+//! struct CustomerId(Uuid);
+//!
+//! #[derive(KeyType)]
+//! #[ordid(scheme = uuid_v7, prefix = "ord", oracle(oracle = raw16))]
+//! struct OrderId(Uuid);
+//!
+//! #[derive(OrderedKey)]
+//! #[ordid(table = "CUSTOMERS", rename_all = "SCREAMING_SNAKE_CASE")]
+//! struct Customer { #[ordid(key)] id: CustomerId, name: String }
+//!
+//! #[derive(OrderedKey)]
+//! #[ordid(table = "ORDERS", rename_all = "SCREAMING_SNAKE_CASE")]
+//! struct Order { #[ordid(key)] id: OrderId, #[ordid(parent)] customer: CustomerId, total: i64 }
+//!
+//! let connection = ordid_oracle::connect("scott", "tiger", "//localhost/FREEPDB1")?;
+//! let mut work = UnitOfWork::new();
+//! let customer = work.add(Customer { id: CustomerId::generate(), name: "Ada".into() });
+//! for total in [1250, 990] {
+//!     work.add(Order { id: OrderId::generate(), customer, total });
+//! }
+//! let flushed = work.flush(&connection)?;
+//! assert_eq!(flushed.rows(), 3);
+//!
+//! let sql = "SELECT total FROM orders WHERE customer = :1 ORDER BY id";
+//! let totals = connection.query_as::<i64>(sql, &[&customer])?.collect::<Result<Vec<_>, _>>()?;
+//! assert_eq!(totals, [1250, 990]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Names
+//!
+//! Names are quoted as the entity has them, and Oracle then takes them to the letter. What was
+//! created without quotes has names in upper case: say so with `table` and
+//! `rename_all = "SCREAMING_SNAKE_CASE"`.
+//!
+//! # The Oracle client
+//!
+//! The `oracle` crate is built on ODPI-C, which loads Oracle's client library when it is first
+//! called. Without the library everything compiles, and [`connect`] fails with an [`Error`] that
+//! says how to install it ([`Error::is_client_missing`]). Client and server must be 12.1 or later.
+//!
+//! # Minimum supported Rust version
+//!
+//! 1.89, as `ordid-core`.
+
+#![forbid(unsafe_code)]
+
+mod binder;
+mod engine_macros;
+mod error;
+mod stored;
+mod unit_of_work;
+
+pub use binder::{Binder, Entity};
+pub use error::Error;
+pub use ordid_core::storage::column;
+pub use stored::{OracleColumn, OwnColumn, Stored, StoredAs};
+pub use unit_of_work::{Flushed, FlushedTable, UnitOfWork};
+
+/// Connects, as [`oracle::Connection::connect`] does, with an error that says what to do where
+/// Oracle's client library is missing.
+///
+/// For anything else that a connection needs, use [`oracle::Connector`] or [`oracle::pool`] and
+/// turn their errors into this crate's with `?` or [`Error::from`].
+///
+/// # Errors
+///
+/// [`Error::is_client_missing`], and all that the server or the network says.
+pub fn connect(
+    username: &str,
+    password: &str,
+    connect_string: &str,
+) -> Result<oracle::Connection, Error> {
+    Ok(oracle::Connection::connect(
+        username,
+        password,
+        connect_string,
+    )?)
+}
+
+/// The macros that `#[derive(KeyType)]` calls for each `engine = column` pair of
+/// `#[ordid(oracle(...))]`.
+///
+/// They take the key type, its scheme, and the column's name, and implement the `oracle` crate's
+/// traits for the key type.
+pub mod engine {
+    pub use crate::{__engine_all as all, __engine_oracle as oracle};
+}
+
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::stored::{OwnColumn, StoredAs, read, set, value_type};
+    pub use oracle;
+    pub use ordid_core::{
+        KeyType,
+        storage::{assert_keeps_order, column},
+    };
+    pub use std::result::Result;
+}

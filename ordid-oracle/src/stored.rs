@@ -1,0 +1,280 @@
+//! Keys as values of the `oracle` crate: how they are bound and read, a trait for key types, and a
+//! wrapper for people without newtypes.
+
+use std::{cmp::Ordering, fmt, hash, marker::PhantomData};
+
+use oracle::{
+    Connection, ErrorKind, SqlValue,
+    sql_type::{FromSql, OracleType, ToSql, ToSqlNull},
+};
+use ordid_core::{
+    KeyType,
+    key::{Key192, ObjectId, RawKey},
+    storage::{ColumnOn, Found, KeepsOrder, StoredValue, Stores, column, dialect},
+    uuid::Uuid,
+};
+
+/// A column of Oracle that stores this kind of raw key.
+pub trait OracleColumn<R: RawKey>:
+    Stores<R, Stored: Bind> + ColumnOn<dialect::Oracle> + sealed::Sealed<R>
+{
+}
+
+impl<R: RawKey, C: Stores<R, Stored: Bind> + ColumnOn<dialect::Oracle>> OracleColumn<R> for C {}
+
+mod sealed {
+    pub trait Sealed<R> {}
+
+    impl<R: super::RawKey, C: super::Stores<R>> Sealed<R> for C {}
+}
+
+/// A key type's column. `#[derive(KeyType)]` implements it from `#[ordid(oracle(oracle = column))]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no column for Oracle",
+    label = "no column declared",
+    note = "name it at the key type: `#[ordid(oracle(oracle = raw16))]`"
+)]
+pub trait StoredAs: KeyType {
+    /// The column.
+    type Column: OracleColumn<Self::Raw>;
+}
+
+/// The column of a raw key where none is named: a bare `oracle`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no column of its own in Oracle",
+    label = "no column for this raw key"
+)]
+pub trait OwnColumn: RawKey {
+    /// The column.
+    type Column: OracleColumn<Self>;
+}
+
+impl OwnColumn for Uuid {
+    type Column = column::Raw16;
+}
+
+impl OwnColumn for ObjectId {
+    type Column = column::Raw12;
+}
+
+impl OwnColumn for Key192 {
+    type Column = column::Raw24;
+}
+
+impl OwnColumn for i64 {
+    type Column = column::Number19;
+}
+
+impl OwnColumn for u64 {
+    type Column = column::Number20;
+}
+
+/// A stored form as the `oracle` crate takes it: bytes as `RAW`, integers as `NUMBER`.
+#[doc(hidden)]
+pub trait Bind: StoredValue {
+    /// Returns the type of the parameter.
+    fn oracle_type() -> OracleType;
+
+    /// Sets the parameter.
+    fn set(self, value: &mut SqlValue<'_>) -> oracle::Result<()>;
+}
+
+impl<const N: usize> Bind for [u8; N] {
+    fn oracle_type() -> OracleType {
+        OracleType::Raw(u32::try_from(N).unwrap_or(u32::MAX))
+    }
+
+    fn set(self, value: &mut SqlValue<'_>) -> oracle::Result<()> {
+        (&self).to_sql(value)
+    }
+}
+
+/// Any number, as the library itself binds integers: exact to 38 digits.
+const NUMBER: OracleType = OracleType::Number(0, 0);
+
+impl Bind for i64 {
+    fn oracle_type() -> OracleType {
+        NUMBER
+    }
+
+    fn set(self, value: &mut SqlValue<'_>) -> oracle::Result<()> {
+        self.to_sql(value)
+    }
+}
+
+impl Bind for u64 {
+    fn oracle_type() -> OracleType {
+        NUMBER
+    }
+
+    fn set(self, value: &mut SqlValue<'_>) -> oracle::Result<()> {
+        self.to_sql(value)
+    }
+}
+
+/// Returns the type of a key's parameter.
+#[doc(hidden)]
+pub fn value_type<K: KeyType, C: OracleColumn<K::Raw>>() -> OracleType {
+    C::Stored::oracle_type()
+}
+
+/// Sets a parameter to a key.
+///
+/// # Errors
+///
+/// What the library returns.
+#[doc(hidden)]
+pub fn set<K: KeyType, C: OracleColumn<K::Raw>>(
+    key: &K,
+    value: &mut SqlValue<'_>,
+) -> oracle::Result<()> {
+    C::encode(key.to_raw()).set(value)
+}
+
+/// Reads a key.
+///
+/// # Errors
+///
+/// `NULL`, a value of another form, which the error names with the column to declare, and a raw key
+/// that is none of the scheme's.
+#[doc(hidden)]
+pub fn read<K: KeyType, C: OracleColumn<K::Raw>>(value: &SqlValue<'_>) -> oracle::Result<K> {
+    let raw = match value.oracle_type()? {
+        OracleType::Raw(_) | OracleType::LongRaw | OracleType::BLOB => {
+            C::decode(&*value.get::<Vec<u8>>()?)
+        }
+        OracleType::Varchar2(_)
+        | OracleType::NVarchar2(_)
+        | OracleType::Char(_)
+        | OracleType::NChar(_) => C::decode(&*value.get::<String>()?),
+        _ => C::decode(integer(value)?),
+    };
+    raw.and_then(K::from_raw)
+        .map_err(|error| oracle::Error::with_source(ErrorKind::InvalidTypeConversion, error))
+}
+
+/// Reads an integer, signed where it can be.
+fn integer(value: &SqlValue<'_>) -> oracle::Result<Found<'static>> {
+    match value.get::<i64>() {
+        Ok(integer) => Ok(Found::Integer(integer)),
+        Err(error) if error.kind() == ErrorKind::NullValue => Err(error),
+        Err(_) => value.get::<u64>().map(Found::Unsigned),
+    }
+}
+
+/// A key in a column of your choice, for people without a newtype: `Stored<Uuid, column::Raw16>`.
+///
+/// `C` is one of [`column`](crate::column)'s types. A pair that would lose the key's order does not
+/// compile.
+///
+/// # Example
+///
+/// ```
+/// use ordid_core::KeyType;
+/// use ordid_oracle::{Stored, column};
+/// use uuid::Uuid;
+///
+/// let key: Stored<Uuid, column::Raw16> = Uuid::generate().into();
+/// assert_eq!(Stored::<Uuid, column::Raw16>::from(key.into_key()), key);
+/// ```
+///
+/// ```compile_fail
+/// use ordid_oracle::{Stored, column};
+/// // The first bytes of a version 7 are in another order there.
+/// fn no_order(_: Stored<uuid::Uuid, column::Raw16DotNet>) {}
+/// ```
+pub struct Stored<K: KeepsOrder<C>, C: Stores<K::Raw>> {
+    key: K,
+    column: PhantomData<fn() -> C>,
+}
+
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Stored<K, C> {
+    /// Wraps a key.
+    pub const fn new(key: K) -> Self {
+        Self {
+            key,
+            column: PhantomData,
+        }
+    }
+
+    /// Returns the key.
+    pub fn into_key(self) -> K {
+        self.key
+    }
+}
+
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> From<K> for Stored<K, C> {
+    fn from(key: K) -> Self {
+        Self::new(key)
+    }
+}
+
+// By hand: a derive would ask the same of the column, which has no values.
+
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Clone for Stored<K, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Copy for Stored<K, C> {}
+
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> PartialEq for Stored<K, C> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Eq for Stored<K, C> {}
+
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> PartialOrd for Stored<K, C> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Ord for Stored<K, C> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> hash::Hash for Stored<K, C> {
+    fn hash<H: hash::Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+    }
+}
+
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> fmt::Debug for Stored<K, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.key, f)
+    }
+}
+
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> fmt::Display for Stored<K, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.key, f)
+    }
+}
+
+impl<K: KeepsOrder<C>, C: OracleColumn<K::Raw>> ToSql for Stored<K, C> {
+    fn oratype(&self, _: &Connection) -> oracle::Result<OracleType> {
+        Ok(value_type::<K, C>())
+    }
+
+    fn to_sql(&self, value: &mut SqlValue<'_>) -> oracle::Result<()> {
+        set::<K, C>(&self.key, value)
+    }
+}
+
+impl<K: KeepsOrder<C>, C: OracleColumn<K::Raw>> ToSqlNull for Stored<K, C> {
+    fn oratype_for_null(_: &Connection) -> oracle::Result<OracleType> {
+        Ok(value_type::<K, C>())
+    }
+}
+
+impl<K: KeepsOrder<C>, C: OracleColumn<K::Raw>> FromSql for Stored<K, C> {
+    fn from_sql(value: &SqlValue<'_>) -> oracle::Result<Self> {
+        read::<K, C>(value).map(Self::new)
+    }
+}
