@@ -218,11 +218,20 @@ pub trait Scheme: Sized + 'static {
     }
 }
 
-/// A scheme whose keys rise where the database compares bytes.
+/// A scheme whose keys rise where the database compares bytes, or integers.
 pub trait RisesAsBytes: Scheme {}
 
 /// A scheme whose keys rise in MariaDB's `UUID` type.
 pub trait RisesInMariaDbUuid: Scheme {}
+
+/// A scheme whose keys rise in SQL Server's `uniqueidentifier`.
+pub trait RisesInSqlServer: Scheme {}
+
+/// A scheme whose keys rise where the database compares the bytes of .NET's `Guid.ToByteArray`.
+pub trait RisesAsDotNetBytes: Scheme {}
+
+/// A scheme whose keys rise where the database compares what MySQL's `UUID_TO_BIN(x, 1)` returns.
+pub trait RisesAsUuidToBin: Scheme {}
 
 /// A scheme that needs nothing but time and entropy, so that one generator per process serves it.
 ///

@@ -11,8 +11,9 @@ pub mod guid;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Comparison {
-    /// Byte by byte from the first, as `memcmp` does: `BINARY(16)`, `BLOB`, PostgreSQL's `uuid`,
-    /// and text under a binary collation.
+    /// As the raw keys themselves compare: byte by byte from the first, as `memcmp` does, in
+    /// `BINARY(16)`, `BLOB`, PostgreSQL's `uuid`, and text under a binary collation; and by their
+    /// values in columns of integers.
     Bytes,
     /// MariaDB's `UUID` type: values of versions 1 to 5 compare by their segments from the last to
     /// the first, others byte by byte. See [`mariadb_uuid_sort_key`].
@@ -23,6 +24,9 @@ pub enum Comparison {
     /// Byte by byte over .NET's wire order ([`guid::swap`]): Oracle's `RAW(16)` and MySQL's
     /// `BINARY(16)` where .NET programs write `Guid.ToByteArray` into them.
     DotNetBytes,
+    /// Byte by byte over what MySQL's `UUID_TO_BIN(x, 1)` returns: the groups of the text in the
+    /// order 3, 2, 1, 4, 5. See [`uuid_to_bin`].
+    UuidToBin,
 }
 
 impl Comparison {
@@ -32,15 +36,17 @@ impl Comparison {
             Self::MariaDbUuid => 2,
             Self::SqlServer => 4,
             Self::DotNetBytes => 8,
+            Self::UuidToBin => 16,
         }
     }
 
     /// All rules.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Bytes,
         Self::MariaDbUuid,
         Self::SqlServer,
         Self::DotNetBytes,
+        Self::UuidToBin,
     ];
 
     /// Returns the bytes whose `memcmp` is the rule's order, of a value in network order.
@@ -50,6 +56,20 @@ impl Comparison {
             Self::MariaDbUuid => mariadb_uuid_sort_key(bytes),
             Self::SqlServer => guid::sql_server_sort_key(bytes),
             Self::DotNetBytes => guid::swap(bytes),
+            Self::UuidToBin => uuid_to_bin(bytes),
+        }
+    }
+
+    /// Returns the value, in network order, whose [`sort_key`](Self::sort_key) these bytes are: a
+    /// value that rises under the rule as the bytes rise.
+    #[inline]
+    pub const fn from_sort_key(self, key: &[u8; 16]) -> [u8; 16] {
+        match self {
+            Self::Bytes => *key,
+            Self::MariaDbUuid => from_mariadb_uuid_sort_key(key),
+            Self::SqlServer => guid::from_sql_server_sort_key(key),
+            Self::DotNetBytes => guid::swap(key),
+            Self::UuidToBin => bin_to_uuid(key),
         }
     }
 
@@ -60,6 +80,17 @@ impl Comparison {
             Self::MariaDbUuid => "compares UUIDs of versions 1 to 5 from the last segment",
             Self::SqlServer => "compares bytes 10 to 15 first",
             Self::DotNetBytes => "compares the byte order of .NET's `Guid.ToByteArray`",
+            Self::UuidToBin => "compares what `UUID_TO_BIN(x, 1)` returns, third group first",
+        }
+    }
+
+    /// Returns the name of a scheme of 128 bits whose keys rise under the rule.
+    pub const fn scheme(self) -> &'static str {
+        match self {
+            Self::Bytes | Self::MariaDbUuid => "uuid_v7",
+            Self::SqlServer => "uuid_v8_sql_server",
+            Self::DotNetBytes => "sequential_guid_as_binary",
+            Self::UuidToBin => "uuid_v1",
         }
     }
 }
@@ -98,12 +129,22 @@ pub const fn mariadb_uuid_is_swapped(bytes: &[u8; 16]) -> bool {
     bytes[6] > 0 && bytes[6] < 0x60 && bytes[8] >= 0x80
 }
 
+/// Returns whether MariaDB's `UUID` type refuses this value, with error 1292: what it would store
+/// could be that of a swapped value. Among others one in 64 values of version 8.
+///
+/// # References
+///
+/// MariaDB 10.11.19: byte 6 at least 0x80 with byte 8 in 0x01 to 0x80.
+pub const fn mariadb_uuid_is_refused(bytes: &[u8; 16]) -> bool {
+    bytes[6] >= 0x80 && bytes[8] > 0 && bytes[8] <= 0x80
+}
+
 /// Returns the bytes whose `memcmp` is the order of MariaDB's `UUID` type for values of one kind
 /// (all swapped, or none): `node, clock_seq, time_hi, time_mid, time_low` for swapped values, the
 /// value itself for the rest.
 pub const fn mariadb_uuid_sort_key(bytes: &[u8; 16]) -> [u8; 16] {
-    let b = bytes;
-    if mariadb_uuid_is_swapped(b) {
+    if mariadb_uuid_is_swapped(bytes) {
+        let b = bytes;
         [
             b[10], b[11], b[12], b[13], b[14], b[15], b[8], b[9], b[6], b[7], b[4], b[5], b[0],
             b[1], b[2], b[3],
@@ -111,6 +152,46 @@ pub const fn mariadb_uuid_sort_key(bytes: &[u8; 16]) -> [u8; 16] {
     } else {
         *bytes
     }
+}
+
+/// Returns the value whose [`mariadb_uuid_sort_key`] these bytes are. Of two, the swapped one: the
+/// database [refuses](mariadb_uuid_is_refused) the other.
+pub const fn from_mariadb_uuid_sort_key(key: &[u8; 16]) -> [u8; 16] {
+    let k = key;
+    let swapped = [
+        k[12], k[13], k[14], k[15], k[10], k[11], k[8], k[9], k[6], k[7], k[0], k[1], k[2], k[3],
+        k[4], k[5],
+    ];
+    if mariadb_uuid_is_swapped(&swapped) {
+        swapped
+    } else {
+        *key
+    }
+}
+
+/// Returns what MySQL's `UUID_TO_BIN(x, 1)` does: the third group of the text, the second, the
+/// first, and the rest. The time of a version 1 UUID is then in front, highest bits first.
+///
+/// # References
+///
+/// MySQL 8.4 manual, section 14.23, "Miscellaneous Functions", `UUID_TO_BIN`.
+#[inline]
+pub const fn uuid_to_bin(bytes: &[u8; 16]) -> [u8; 16] {
+    let b = bytes;
+    [
+        b[6], b[7], b[4], b[5], b[0], b[1], b[2], b[3], b[8], b[9], b[10], b[11], b[12], b[13],
+        b[14], b[15],
+    ]
+}
+
+/// Returns what MySQL's `BIN_TO_UUID(x, 1)` does: the inverse of [`uuid_to_bin`].
+#[inline]
+pub const fn bin_to_uuid(bytes: &[u8; 16]) -> [u8; 16] {
+    let b = bytes;
+    [
+        b[4], b[5], b[6], b[7], b[2], b[3], b[0], b[1], b[8], b[9], b[10], b[11], b[12], b[13],
+        b[14], b[15],
+    ]
 }
 
 #[cfg(test)]
@@ -127,6 +208,34 @@ mod tests {
                 .and(Comparison::MariaDbUuid)
                 .contains(Comparison::MariaDbUuid)
         );
+    }
+
+    #[test]
+    fn uuid_to_bin_is_the_manuals() {
+        // The manual's example.
+        let uuid = uuid::Uuid::parse_str("6ccd780c-abcd-1026-9564-5b8c656024db").unwrap();
+        let bin = uuid_to_bin(uuid.as_bytes());
+        assert_eq!(
+            uuid::Uuid::from_bytes(bin).simple().to_string(),
+            "1026abcd6ccd780c95645b8c656024db"
+        );
+        assert_eq!(bin_to_uuid(&bin), *uuid.as_bytes());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_sort_key_leads_back_to_its_value(value: [u8; 16], version in 1u8..16) {
+            let mut of_version = value;
+            of_version[6] = version << 4 | value[6] & 0x0f;
+            for value in [value, of_version] {
+                for rule in Comparison::ALL {
+                    if rule != Comparison::MariaDbUuid || !mariadb_uuid_is_refused(&value) {
+                        let key = rule.sort_key(&value);
+                        proptest::prop_assert_eq!(rule.from_sort_key(&key), value, "{:?}", rule);
+                    }
+                }
+            }
+        }
     }
 
     #[test]

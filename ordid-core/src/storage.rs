@@ -1,25 +1,67 @@
 //! Columns: how a raw key is stored in each database, and how the database compares it.
 //!
-//! | column | stored form | PostgreSQL | MySQL | MariaDB | SQLite | compares |
-//! |---|---|---|---|---|---|---|
-//! | [`Uuid`](column::Uuid) | 16 bytes | `uuid` | | | | bytes |
-//! | [`Binary16`](column::Binary16) | 16 bytes | | `BINARY(16)` | `BINARY(16)` | | bytes |
-//! | [`Blob`](column::Blob) | 16 bytes | | | | `BLOB` | bytes |
-//! | [`Text`](column::Text) | 36 characters | `text COLLATE "C"` | | | `TEXT` | bytes |
-//! | [`Char36`](column::Char36) | 36 characters | | `CHAR(36)` ascii_bin | same | | bytes |
-//! | [`Char22`](column::Char22) | 22 characters | `text COLLATE "C"` | `CHAR(22)` ascii_bin | same | `TEXT` | bytes |
-//! | [`MariaDbUuid`](column::MariaDbUuid) | 16 bytes | | | `UUID` | | by version |
+//! | column | stored form | PostgreSQL | MySQL, MariaDB | SQLite | SQL Server | Oracle | compares |
+//! |---|---|---|---|---|---|---|---|
+//! | [`Uuid`](column::Uuid) | 16 bytes | `uuid` | | | | | bytes |
+//! | [`Bytea`](column::Bytea) | bytes | `bytea` | | | | | bytes |
+//! | [`Blob`](column::Blob) | bytes | | | `BLOB` | | | bytes |
+//! | [`Binary16`](column::Binary16), [`Binary12`](column::Binary12), [`Binary24`](column::Binary24) | bytes | | `BINARY(n)` | | `binary(n)` | | bytes |
+//! | [`Raw16`](column::Raw16), [`Raw12`](column::Raw12), [`Raw24`](column::Raw24) | bytes | | | | | `RAW(n)` | bytes |
+//! | [`MariaDbUuid`](column::MariaDbUuid) | 16 bytes | | MariaDB's `UUID` | | | | by version |
+//! | [`Binary16Swapped`](column::Binary16Swapped) | `UUID_TO_BIN(x, 1)` | | `BINARY(16)` | | | | the third group first |
+//! | [`Binary16DotNet`](column::Binary16DotNet) | `Guid.ToByteArray` | | `BINARY(16)` | | | | .NET's bytes |
+//! | [`Raw16DotNet`](column::Raw16DotNet) | `Guid.ToByteArray` | | | | | `RAW(16)` | .NET's bytes |
+//! | [`UniqueIdentifier`](column::UniqueIdentifier) | the value | | | | `uniqueidentifier` | | bytes 10 to 15 first |
+//! | [`UniqueIdentifierPermuted`](column::UniqueIdentifierPermuted) | its bytes permuted | | | | `uniqueidentifier` | | the key's bytes |
+//! | [`BabelfishUniqueIdentifier`](column::BabelfishUniqueIdentifier) | the value | | | | Babelfish's `uniqueidentifier` | | bytes |
+//! | [`Text`](column::Text) | the key's text | `text COLLATE "C"` | | `TEXT` | | | bytes |
+//! | [`Char36`](column::Char36) | 36 characters | | `CHAR(36)` ascii_bin | | | | bytes |
+//! | [`Char32`](column::Char32), [`Char26`](column::Char26), [`Char22`](column::Char22), [`Char20`](column::Char20) | ordered text | `text COLLATE "C"` | `CHAR(n)` ascii_bin | `TEXT` | | | bytes |
+//! | [`BigInt`](column::BigInt) | 64 bits, signed | `bigint` | `BIGINT` | | `bigint` | | numbers |
+//! | [`Integer`](column::Integer) | 64 bits, signed | | | `INTEGER` | | | numbers |
+//! | [`BigIntUnsigned`](column::BigIntUnsigned) | 64 bits | | `BIGINT UNSIGNED` | | | | numbers |
+//! | [`Number19`](column::Number19), [`Number20`](column::Number20) | 64 bits | | | | | `NUMBER(n)` | numbers |
 //!
 //! A column is a type, named as users write it in `#[ordid(sqlx(postgres = uuid))]`. It knows its
 //! encoding ([`Stores`]), its declaration in each dialect ([`ColumnOn`]) and its comparison rule;
-//! no column knows a scheme. [`assert_keeps_order`] and [`KeepsOrder`] put the two together.
+//! no column knows a scheme. [`assert_keeps_order`] and [`KeepsOrder`] put the two together, and
+//! [`Unordered`](column::Unordered) says that no order is wanted.
+//!
+//! # Example: a column's declaration, a value in a script, and a key that rises
+//!
+//! ```
+//! use ordid_core::{
+//!     storage::{ColumnOn, Stores, column::UniqueIdentifier, dialect::SqlServer},
+//!     uuid::Uuid,
+//! };
+//!
+//! let id: Uuid = "00112233-4455-6677-8899-aabbccddeeff".parse()?;
+//! assert_eq!(
+//!     <UniqueIdentifier as ColumnOn<SqlServer>>::primary_key("id"),
+//!     "[id] uniqueidentifier NOT NULL PRIMARY KEY CLUSTERED"
+//! );
+//! assert_eq!(
+//!     <UniqueIdentifier as ColumnOn<SqlServer>>::literal(id),
+//!     "CAST('00112233-4455-6677-8899-aabbccddeeff' AS uniqueidentifier)"
+//! );
+//! // What SQL Server compares first comes first, and leads back to the value.
+//! let key = UniqueIdentifier::sort_key(id);
+//! assert_eq!(key[..6], [0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff]);
+//! assert_eq!(UniqueIdentifier::from_sort_key(key), Ok(id));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod check;
 pub mod column;
 pub mod dialect;
+mod value;
 
 pub use check::{ComparesBytes, KeepsOrder, assert_keeps_order};
 pub use dialect::Dialect;
+pub use value::{Found, Literal, StoredValue, Written};
+
+use alloc::{format, string::String};
+use core::fmt;
 
 use crate::{error::Error, key::RawKey, layout::Comparison};
 
@@ -29,14 +71,36 @@ pub trait Column: Sized + 'static {
     const NAME: &'static str;
     /// How the database compares the stored values.
     const COMPARISON: Comparison;
+    /// The rule in words, for messages: `compares byte by byte from the first`.
+    const COMPARES: &'static str = Self::COMPARISON.describe();
 }
 
 /// A column that stores this kind of raw key.
+///
+/// An unsigned integer has no place in a signed column, where its upper half would sort below the
+/// lower:
+///
+/// ```compile_fail
+/// use ordid_core::storage::{Stores, column::BigInt};
+///
+/// BigInt::encode(u64::MAX);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` column does not store raw keys of type `{R}`",
+    label = "cannot hold this key",
+    note = "128 bits fit uuid, binary16, blob, raw16, unique_identifier and texts; `i64` bigint, \
+            integer (SQLite) and number19 (Oracle); `u64` only bigint_unsigned (MySQL, MariaDB) and \
+            number20 (Oracle), since a signed column would sort its upper half below the lower; \
+            others bytea, blob, text, and the binary, raw or char column of their length"
+)]
 pub trait Stores<R: RawKey>: Column {
-    /// The stored form.
-    type Stored: AsRef<[u8]> + Copy + Ord + Send + Sync + 'static;
+    /// The stored form: bytes of binary and text columns, the integer of others.
+    type Stored: StoredValue;
+    /// What [`sort_key`](Self::sort_key) returns.
+    type SortKey: AsRef<[u8]> + Copy + Ord + fmt::Debug + Send + Sync + 'static;
 
-    /// Returns the bytes to store: network order for binary columns, ASCII for text.
+    /// Returns what to store: network order for binary columns unless they say otherwise, ASCII for
+    /// text.
     fn encode(raw: R) -> Self::Stored;
 
     /// Reads what the database returns.
@@ -45,21 +109,55 @@ pub trait Stores<R: RawKey>: Column {
     ///
     /// Another form gives an error that [`is_parse`](Error::is_parse) and names the form found and
     /// the column to declare instead.
-    fn decode(stored: &[u8]) -> Result<R, Error>;
+    fn decode<'a>(found: impl Into<Found<'a>>) -> Result<R, Error>;
 
     /// Returns bytes whose `memcmp` is the database's order of the stored values.
-    fn sort_key(raw: R) -> Self::Stored;
+    fn sort_key(raw: R) -> Self::SortKey;
+
+    /// Returns the raw key whose [`sort_key`](Self::sort_key) these bytes are: to build keys that
+    /// rise in the column, let the bytes rise.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that are no key's, which only text has, give an error that
+    /// [`is_parse`](Error::is_parse).
+    fn from_sort_key(key: Self::SortKey) -> Result<R, Error>;
 }
 
 /// A column that a dialect has.
 #[diagnostic::on_unimplemented(
     message = "{D} has no `{Self}` column for keys",
     label = "not a column of this database",
-    note = "PostgreSQL has uuid, text, char22; MySQL binary16, char36, char22; MariaDB also \
-            mariadb_uuid; SQLite blob, text, char22"
+    note = "PostgreSQL has uuid, bytea, text, char32, char26, char22, char20, bigint; MySQL binary16, \
+            binary12, binary24, binary16_swapped, binary16_dotnet, char36, char32, char26, char22, \
+            char20, bigint, bigint_unsigned; MariaDB also mariadb_uuid; SQLite blob, text, char32, \
+            char26, char22, char20, integer; SQL Server unique_identifier, \
+            unique_identifier_permuted, binary16, binary12, binary24, bigint; Babelfish \
+            babelfish_unique_identifier, binary16, bigint; Oracle raw16, raw16_dotnet, raw12, raw24, \
+            number19, number20"
 )]
 pub trait ColumnOn<D: Dialect>: Column {
     /// The column's type in a `CREATE TABLE`, with its collation: `CHAR(36) CHARACTER SET ascii
     /// COLLATE ascii_bin`.
     const TYPE: &'static str;
+
+    /// Where it is written how the database compares this type: a manual's section, a source file.
+    const SOURCE: &'static str;
+
+    /// How a value is written in SQL.
+    const LITERAL: Literal;
+
+    /// Returns the declaration of a primary key: the quoted name, the type, the constraints.
+    fn primary_key(name: &str) -> String {
+        format!("{} {} {}", D::quote(name), Self::TYPE, D::PRIMARY_KEY)
+    }
+
+    /// Returns the stored form of a raw key as SQL text, for scripts: `'...'::uuid`, `X'...'`,
+    /// `HEXTORAW('...')`. It is compared as the column is, without a conversion of the column.
+    fn literal<R: RawKey>(raw: R) -> String
+    where
+        Self: Stores<R>,
+    {
+        Self::LITERAL.of(Self::encode(raw).found())
+    }
 }

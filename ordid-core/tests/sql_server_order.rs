@@ -5,9 +5,12 @@
 
 use std::cmp::Ordering;
 
-use ordid_core::layout::{
-    Comparison,
-    guid::{from_sql_server_sort_key, sql_server_sort_key, swap},
+use ordid_core::{
+    layout::guid::{from_sql_server_sort_key, sql_server_sort_key, swap},
+    storage::{
+        Stores,
+        column::{Binary16DotNet, Raw16DotNet, UniqueIdentifier, UniqueIdentifierPermuted},
+    },
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -37,9 +40,8 @@ fn index(value: &Value) -> usize {
 }
 
 fn compare(left: &[u8; 16], right: &[u8; 16]) -> i64 {
-    let order = Comparison::SqlServer
-        .sort_key(left)
-        .cmp(&Comparison::SqlServer.sort_key(right));
+    let [left, right] = [left, right].map(|it| Uuid::from_bytes(*it));
+    let order = UniqueIdentifier::sort_key(left).cmp(&UniqueIdentifier::sort_key(right));
     match order {
         Ordering::Less => -1,
         Ordering::Equal => 0,
@@ -54,6 +56,13 @@ fn two_thousand_pairs_compare_as_sql_guid_compares_them() {
         let expected = pair[2].as_i64().unwrap();
         assert_eq!(compare(&left, &right), expected, "{pair}");
         assert_eq!(compare(&right, &left), -expected, "{pair}");
+        // Taken for stored values, they are those of keys whose bytes compare so.
+        let [left, right] = [left, right].map(|it| {
+            let key = UniqueIdentifierPermuted::decode(&it).unwrap();
+            assert_eq!(UniqueIdentifierPermuted::encode(key), it);
+            key
+        });
+        assert_eq!(left.cmp(&right) as i64, expected, "{pair}");
     }
 }
 
@@ -127,6 +136,9 @@ fn both_byte_orders_are_dotnets() {
             from_sql_server_sort_key(&sql_server_sort_key(&bytes)),
             bytes
         );
-        assert_eq!(Comparison::DotNetBytes.sort_key(&bytes), hex(&row["wire"]));
+        let value = Uuid::from_bytes(bytes);
+        assert_eq!(Raw16DotNet::encode(value), hex(&row["wire"]));
+        assert_eq!(Binary16DotNet::encode(value), hex(&row["wire"]));
+        assert_eq!(Raw16DotNet::sort_key(value), hex(&row["wire"]));
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! A mistake in one option does not hide the next: the parser goes on after the comma.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{
     Attribute, Ident, Lit, LitStr, Meta as SynMeta, Path, Token, Type,
     ext::IdentExt,
     parenthesized,
     parse::{ParseStream, Parser},
+    spanned::Spanned as _,
     token::Paren,
 };
 
@@ -288,7 +289,37 @@ pub(crate) struct Adapter {
     pub(crate) name: Ident,
     pub(crate) krate: Option<Path>,
     /// `engine = column`; without any, the adapter chooses.
-    pub(crate) pairs: Vec<(Ident, Ident)>,
+    pub(crate) pairs: Vec<(Ident, ColumnAttr)>,
+}
+
+/// `binary16`, or `unordered(binary16)`.
+pub(crate) struct ColumnAttr {
+    pub(crate) tokens: TokenStream,
+    /// The last token's.
+    pub(crate) end: Span,
+}
+
+impl ColumnAttr {
+    fn read(meta: &Meta) -> Option<Self> {
+        if let Some(column) = meta.ident() {
+            return Some(Self {
+                tokens: column.to_token_stream(),
+                end: column.span(),
+            });
+        }
+        match &meta.value {
+            Value::Call(name, tokens, metas) if name == "unordered" => match &metas[..] {
+                [column] if column.is_alone() => Some(Self {
+                    tokens: [name.to_token_stream(), tokens.clone()]
+                        .into_iter()
+                        .collect(),
+                    end: tokens.span(),
+                }),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
 }
 
 impl KeyTypeAttrs {
@@ -361,8 +392,8 @@ impl Adapter {
                 );
             } else if read.pairs.iter().any(|(engine, _)| *engine == meta.name) {
                 duplicate(cx);
-            } else if let Some(column) = meta.ident() {
-                read.pairs.push((meta.name.clone(), column.clone()));
+            } else if let Some(column) = ColumnAttr::read(meta) {
+                read.pairs.push((meta.name.clone(), column));
             } else {
                 cx.error(
                     meta.wrong_tokens(),

@@ -49,9 +49,12 @@ mod tests;
 /// | `scheme = uuid_v7` | the algorithm that makes the keys: `uuid_v7`, `uuid_v6`, `ulid`, `comb_rt_sql`, `object_id`, ... (below) | `uuid_v7` |
 /// | `scheme = snowflake(layout = Sonyflake)` | the same, with a parameter | `layout = Twitter` |
 /// | `prefix = "ord"` | text form by TypeID, `ord_01h455vb4pex5vsknk084sn02q` | the raw key's text |
-/// | `sqlx` | SQLx, each engine's native column: `uuid`, `binary16`, `blob` | no SQLx |
+/// | `sqlx` | SQLx, each engine's native column for the raw key: `uuid`, `binary16`, `blob` | no SQLx |
 /// | `sqlx(postgres = uuid, mysql = char36)` | SQLx, these engines in these columns | |
+/// | `sqlx(mysql = unordered(binary16))` | the same, where the column need not keep the keys' order | |
 /// | `sqlx(crate = path, ...)` | where `ordid-sqlx` is | `::ordid_sqlx` |
+/// | `tiberius(sql_server = unique_identifier, babelfish = ...)` | as `sqlx`, for tiberius | no tiberius |
+/// | `oracle(oracle = raw16)` | as `sqlx`, for the crate `oracle` | no `oracle` |
 /// | `crate = path` | where `ordid` is, if it was renamed or re-exported | `::ordid` |
 ///
 /// # Schemes

@@ -42,6 +42,10 @@ pub(crate) const KEY_TYPE: Place = Place {
             name: "sqlx",
             usage: "sqlx` or `sqlx(postgres = uuid, mysql = binary16, sqlite = blob)",
         },
+        Opt {
+            name: "tiberius",
+            usage: "tiberius` or `tiberius(sql_server = unique_identifier)",
+        },
     ],
 };
 
@@ -228,14 +232,21 @@ pub(crate) const ADAPTERS: &[AdapterKind] = &[
         name: "oracle",
         krate: "ordid_oracle",
         engines: &["oracle"],
-        raw_names: &["Uuid", "ObjectId", "Key192", "i64", "u64"],
+        raw_names: &["Uuid", "i64", "u64", "ObjectId", "Key192"],
         usage: "oracle(oracle = raw16)",
     },
     AdapterKind {
         name: "sqlx",
         krate: "ordid_sqlx",
         engines: &["mysql", "postgres", "sqlite"],
-        raw_names: &["Uuid"],
+        raw_names: &["Uuid", "i64", "u64", "ObjectId", "PushId", "Key192"],
         usage: "sqlx(postgres = uuid, mysql = binary16, sqlite = blob)",
+    },
+    AdapterKind {
+        name: "tiberius",
+        krate: "ordid_tiberius",
+        engines: &["babelfish", "sql_server"],
+        raw_names: &["Uuid", "i64", "ObjectId", "Key192"],
+        usage: "tiberius(sql_server = unique_identifier, babelfish = babelfish_unique_identifier)",
     },
 ];

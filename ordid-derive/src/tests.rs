@@ -95,6 +95,16 @@ fn key_type_with_an_adapter_s_own_choice() {
 }
 
 #[test]
+fn key_type_with_several_adapters_and_without_order() {
+    assert_snapshot(
+        "key_type_adapters",
+        expand::key_type,
+        "#[ordid(scheme = snowflake, sqlx, oracle(oracle = unordered(number19)), \
+         tiberius(sql_server = bigint, babelfish = unordered(bigint)))] struct OrderId(i64);",
+    );
+}
+
+#[test]
 fn key_type_with_a_renamed_adapter() {
     assert_snapshot(
         "key_type_sqlx_crate",
@@ -131,7 +141,7 @@ fn key_type_that_an_adapter_cannot_store() {
     assert_snapshot(
         "key_type_without_column",
         expand::key_type,
-        "#[ordid(scheme = object_id, sqlx(postgres = uuid))] struct OrderId(ObjectId);",
+        "#[ordid(scheme = uuid_short, tiberius(sql_server = bigint))] struct OrderId(u64);",
     );
 }
 

@@ -172,9 +172,9 @@ impl Error {
     }
 
     fn has_code(&self, code: i32) -> bool {
-        self.as_oracle()
-            .and_then(first)
-            .is_some_and(|error| error.code() == code || codes(error.message()).any(|it| it == code))
+        self.as_oracle().and_then(first).is_some_and(|error| {
+            error.code() == code || codes(error.message()).any(|it| it == code)
+        })
     }
 }
 
@@ -270,16 +270,18 @@ impl std::error::Error for Error {
             Kind::Connection(_) => None,
             // Its own text is already this one's.
             Kind::Library(error) => error.source(),
-            Kind::Begin(error)
-            | Kind::Bind(error)
-            | Kind::Insert(error)
-            | Kind::Commit(error) => Some(error),
+            Kind::Begin(error) | Kind::Bind(error) | Kind::Insert(error) | Kind::Commit(error) => {
+                Some(error)
+            }
         }
     }
 }
 
 #[cfg(test)]
-#[allow(deprecated, reason = "the library has no other way to make such errors")]
+#[allow(
+    deprecated,
+    reason = "the library has no other way to make such errors"
+)]
 mod tests {
     use super::*;
 
@@ -303,16 +305,32 @@ mod tests {
     #[test]
     fn codes_say_what_it_was() {
         for (code, message, [unique, foreign, deadlock]) in [
-            (1, "ORA-00001: unique constraint (A.B) violated", [true, false, false]),
-            (2291, "ORA-02291: integrity constraint (A.B) violated - parent key not found", [
-                false, true, false,
-            ]),
-            (60, "ORA-00060: deadlock detected while waiting for resource", [false, false, true]),
-            (1400, "ORA-01400: cannot insert NULL into (\"A\".\"B\")", [false; 3]),
+            (
+                1,
+                "ORA-00001: unique constraint (A.B) violated",
+                [true, false, false],
+            ),
+            (
+                2291,
+                "ORA-02291: integrity constraint (A.B) violated - parent key not found",
+                [false, true, false],
+            ),
+            (
+                60,
+                "ORA-00060: deadlock detected while waiting for resource",
+                [false, false, true],
+            ),
+            (
+                1400,
+                "ORA-01400: cannot insert NULL into (\"A\".\"B\")",
+                [false; 3],
+            ),
             // Behind a trigger's own error.
-            (4088, "ORA-04088: error during execution of trigger\nORA-00001: unique constraint", [
-                true, false, false,
-            ]),
+            (
+                4088,
+                "ORA-04088: error during execution of trigger\nORA-00001: unique constraint",
+                [true, false, false],
+            ),
         ] {
             let error = Error::insert(oci(code, message), place());
             assert_eq!(
@@ -359,9 +377,16 @@ mod tests {
             "ORA-02091: transaction rolled back\nORA-02291: integrity constraint (A.B) violated",
         ));
         assert!(!refused.is_commit_unknown() && refused.is_foreign_key_violation());
-        assert!(refused.to_string().starts_with("cannot commit, nothing was written: "));
+        assert!(
+            refused
+                .to_string()
+                .starts_with("cannot commit, nothing was written: ")
+        );
         let lost = Error::commit(oci(3113, "ORA-03113: end-of-file on communication channel"));
         assert!(lost.is_commit_unknown());
-        assert!(lost.to_string().starts_with("the answer to COMMIT was lost"));
+        assert!(
+            lost.to_string()
+                .starts_with("the answer to COMMIT was lost")
+        );
     }
 }

@@ -291,9 +291,7 @@ impl<'c> Open<'c> {
                 }
             }
             Scope::Savepoint => {
-                connection
-                    .execute(SAVEPOINT, &[])
-                    .map_err(Error::begin)?;
+                connection.execute(SAVEPOINT, &[]).map_err(Error::begin)?;
             }
         }
         Ok(Self {
@@ -329,7 +327,9 @@ impl Drop for Open<'_> {
 fn insert_statement(table: &Table) -> String {
     let columns = table.columns();
     let names: Vec<_> = columns.iter().map(|column| Oracle::quote(column)).collect();
-    let places: Vec<_> = (1..=columns.len()).map(|number| format!(":{number}")).collect();
+    let places: Vec<_> = (1..=columns.len())
+        .map(|number| format!(":{number}"))
+        .collect();
     format!(
         "INSERT INTO {} ({}) VALUES ({})",
         Oracle::quote_table(table.schema(), table.name()),

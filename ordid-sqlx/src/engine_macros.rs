@@ -2,8 +2,10 @@
 //! exists twice: with the engine's feature it implements SQLx's traits for the user's key type,
 //! without it only checks the order. (A `cfg` inside a macro's body would ask for the features of
 //! the user's crate.)
+//!
+//! `how` is `ordered`, or `unordered` where the user wrote `unordered(column)`.
 
-/// A bare `sqlx`: each engine's native form.
+/// A bare `sqlx`: each engine's native form of the raw key.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine_all {
@@ -12,24 +14,63 @@ macro_rules! __engine_all {
         $crate::engine::mysql! { $key, $scheme, binary16 }
         $crate::engine::sqlite! { $key, $scheme, blob }
     };
+    ($key:ty, $scheme:ty, i64) => {
+        $crate::engine::postgres! { $key, $scheme, bigint }
+        $crate::engine::mysql! { $key, $scheme, bigint }
+        $crate::engine::sqlite! { $key, $scheme, integer }
+    };
+    // PostgreSQL and SQLite have no integers without a sign.
+    ($key:ty, $scheme:ty, u64) => {
+        $crate::engine::mysql! { $key, $scheme, bigint_unsigned }
+    };
+    ($key:ty, $scheme:ty, ObjectId) => {
+        $crate::engine::postgres! { $key, $scheme, bytea }
+        $crate::engine::mysql! { $key, $scheme, binary12 }
+        $crate::engine::sqlite! { $key, $scheme, blob }
+    };
+    ($key:ty, $scheme:ty, PushId) => {
+        $crate::engine::postgres! { $key, $scheme, char20 }
+        $crate::engine::mysql! { $key, $scheme, char20 }
+        $crate::engine::sqlite! { $key, $scheme, char20 }
+    };
+    ($key:ty, $scheme:ty, Key192) => {
+        $crate::engine::postgres! { $key, $scheme, bytea }
+        $crate::engine::mysql! { $key, $scheme, binary24 }
+        $crate::engine::sqlite! { $key, $scheme, blob }
+    };
 }
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __check_order {
-    ($scheme:ty, $column:ident) => {
-        const _: () =
-            $crate::__private::assert_keeps_order::<$scheme, $crate::__private::column::$column>();
+    (ordered $scheme:ty, $column:ident, $dialect:ident) => {
+        const _: () = $crate::__private::assert_keeps_order::<
+            $scheme,
+            $crate::__private::column::$column,
+            $crate::__private::dialect::$dialect,
+        >();
+    };
+    (unordered $scheme:ty, $column:ident, $dialect:ident) => {};
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __column_type {
+    (ordered $column:ident) => {
+        $crate::__private::column::$column
+    };
+    (unordered $column:ident) => {
+        $crate::__private::column::Unordered<$crate::__private::column::$column>
     };
 }
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __implement {
-    ($key:ty, $database:ident, $column:ident) => {
+    ($how:ident $key:ty, $database:ident, $column:ident) => {
         #[automatically_derived]
         impl $crate::__private::StoredAs<$crate::__private::sqlx::$database> for $key {
-            type Column = $crate::__private::column::$column;
+            type Column = $crate::__column_type!($how $column);
         }
 
         #[automatically_derived]
@@ -37,17 +78,13 @@ macro_rules! __implement {
             fn type_info()
             -> <$crate::__private::sqlx::$database as $crate::__private::sqlx::Database>::TypeInfo
             {
-                <$crate::__private::column::$column as $crate::__private::SqlxColumn<
-                    $crate::__private::sqlx::$database,
-                >>::type_info()
+                $crate::__private::type_info::<$crate::__private::sqlx::$database, Self>()
             }
 
             fn compatible(
                 ty: &<$crate::__private::sqlx::$database as $crate::__private::sqlx::Database>::TypeInfo,
             ) -> $crate::__private::bool {
-                <$crate::__private::column::$column as $crate::__private::SqlxColumn<
-                    $crate::__private::sqlx::$database,
-                >>::compatible(ty)
+                $crate::__private::compatible::<$crate::__private::sqlx::$database, Self>(ty)
             }
         }
 
@@ -60,9 +97,7 @@ macro_rules! __implement {
                 $crate::__private::sqlx::encode::IsNull,
                 $crate::__private::sqlx::error::BoxDynError,
             > {
-                <$crate::__private::column::$column as $crate::__private::SqlxColumn<
-                    $crate::__private::sqlx::$database,
-                >>::encode($crate::__private::KeyType::to_raw(*self), buffer)
+                $crate::__private::encode::<$crate::__private::sqlx::$database, Self>(*self, buffer)
             }
         }
 
@@ -71,9 +106,7 @@ macro_rules! __implement {
             fn decode(
                 value: <$crate::__private::sqlx::$database as $crate::__private::sqlx::Database>::ValueRef<'r>,
             ) -> $crate::__private::Result<Self, $crate::__private::sqlx::error::BoxDynError> {
-                <Self as $crate::__private::StoredAs<$crate::__private::sqlx::$database>>::__decode(
-                    value,
-                )
+                $crate::__private::decode::<$crate::__private::sqlx::$database, Self>(value)
             }
         }
     };
@@ -82,20 +115,18 @@ macro_rules! __implement {
 #[cfg(feature = "postgres")]
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __implement_postgres {
-    ($key:ty, $database:ident, $column:ident) => {
-        $crate::__implement! { $key, $database, $column }
-
+macro_rules! __implement_arrays {
+    ($key:ty) => {
         #[automatically_derived]
         impl $crate::__private::sqlx::postgres::PgHasArrayType for $key {
             fn array_type_info() -> $crate::__private::sqlx::postgres::PgTypeInfo {
-                <$crate::__private::column::$column as $crate::__private::PgColumn>::array_type_info()
+                $crate::__private::array_type_info::<Self>()
             }
 
-            fn array_compatible(ty: &$crate::__private::sqlx::postgres::PgTypeInfo) -> $crate::__private::bool {
-                <$crate::__private::column::$column as $crate::__private::PgColumn>::array_compatible(
-                    ty,
-                )
+            fn array_compatible(
+                ty: &$crate::__private::sqlx::postgres::PgTypeInfo,
+            ) -> $crate::__private::bool {
+                $crate::__private::array_compatible::<Self>(ty)
             }
         }
     };
@@ -104,17 +135,43 @@ macro_rules! __implement_postgres {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine_postgres {
-    ($key:ty, $scheme:ty, uuid) => {
-        $crate::__action_postgres! { $key, $scheme, Uuid }
-    };
-    ($key:ty, $scheme:ty, text) => {
-        $crate::__action_postgres! { $key, $scheme, Text }
-    };
-    ($key:ty, $scheme:ty, char22) => {
-        $crate::__action_postgres! { $key, $scheme, Char22 }
+    ($key:ty, $scheme:ty, unordered($column:ident)) => {
+        $crate::__column_postgres! { unordered $key, $scheme, $column }
     };
     ($key:ty, $scheme:ty, $column:ident) => {
-        ::core::compile_error! { "unknown PostgreSQL column; columns: uuid, text, char22" }
+        $crate::__column_postgres! { ordered $key, $scheme, $column }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __column_postgres {
+    ($how:ident $key:ty, $scheme:ty, uuid) => {
+        $crate::__action_postgres! { $how $key, $scheme, Uuid, Postgres }
+    };
+    ($how:ident $key:ty, $scheme:ty, bytea) => {
+        $crate::__action_postgres! { $how $key, $scheme, Bytea, Postgres }
+    };
+    ($how:ident $key:ty, $scheme:ty, text) => {
+        $crate::__action_postgres! { $how $key, $scheme, Text, Postgres }
+    };
+    ($how:ident $key:ty, $scheme:ty, char32) => {
+        $crate::__action_postgres! { $how $key, $scheme, Char32, Postgres }
+    };
+    ($how:ident $key:ty, $scheme:ty, char26) => {
+        $crate::__action_postgres! { $how $key, $scheme, Char26, Postgres }
+    };
+    ($how:ident $key:ty, $scheme:ty, char22) => {
+        $crate::__action_postgres! { $how $key, $scheme, Char22, Postgres }
+    };
+    ($how:ident $key:ty, $scheme:ty, char20) => {
+        $crate::__action_postgres! { $how $key, $scheme, Char20, Postgres }
+    };
+    ($how:ident $key:ty, $scheme:ty, bigint) => {
+        $crate::__action_postgres! { $how $key, $scheme, BigInt, Postgres }
+    };
+    ($how:ident $key:ty, $scheme:ty, $column:ident) => {
+        ::core::compile_error! { "unknown PostgreSQL column; columns: uuid, bytea, text, char32, char26, char22, char20, bigint" }
     };
 }
 
@@ -122,9 +179,10 @@ macro_rules! __engine_postgres {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __action_postgres {
-    ($key:ty, $scheme:ty, $column:ident) => {
-        $crate::__check_order! { $scheme, $column }
-        $crate::__implement_postgres! { $key, Postgres, $column }
+    ($how:ident $key:ty, $scheme:ty, $column:ident, $dialect:ident) => {
+        $crate::__check_order! { $how $scheme, $column, $dialect }
+        $crate::__implement! { $how $key, Postgres, $column }
+        $crate::__implement_arrays! { $key }
     };
 }
 
@@ -132,28 +190,66 @@ macro_rules! __action_postgres {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __action_postgres {
-    ($key:ty, $scheme:ty, $column:ident) => {
-        $crate::__check_order! { $scheme, $column }
+    ($how:ident $key:ty, $scheme:ty, $column:ident, $dialect:ident) => {
+        $crate::__check_order! { $how $scheme, $column, $dialect }
     };
 }
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine_mysql {
-    ($key:ty, $scheme:ty, binary16) => {
-        $crate::__action_mysql! { $key, $scheme, Binary16 }
-    };
-    ($key:ty, $scheme:ty, char36) => {
-        $crate::__action_mysql! { $key, $scheme, Char36 }
-    };
-    ($key:ty, $scheme:ty, char22) => {
-        $crate::__action_mysql! { $key, $scheme, Char22 }
-    };
-    ($key:ty, $scheme:ty, mariadb_uuid) => {
-        $crate::__action_mysql! { $key, $scheme, MariaDbUuid }
+    ($key:ty, $scheme:ty, unordered($column:ident)) => {
+        $crate::__column_mysql! { unordered $key, $scheme, $column }
     };
     ($key:ty, $scheme:ty, $column:ident) => {
-        ::core::compile_error! { "unknown MySQL column; columns: binary16, char36, char22, and on MariaDB mariadb_uuid" }
+        $crate::__column_mysql! { ordered $key, $scheme, $column }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __column_mysql {
+    ($how:ident $key:ty, $scheme:ty, binary16) => {
+        $crate::__action_mysql! { $how $key, $scheme, Binary16, MySql }
+    };
+    ($how:ident $key:ty, $scheme:ty, binary12) => {
+        $crate::__action_mysql! { $how $key, $scheme, Binary12, MySql }
+    };
+    ($how:ident $key:ty, $scheme:ty, binary24) => {
+        $crate::__action_mysql! { $how $key, $scheme, Binary24, MySql }
+    };
+    ($how:ident $key:ty, $scheme:ty, binary16_swapped) => {
+        $crate::__action_mysql! { $how $key, $scheme, Binary16Swapped, MySql }
+    };
+    ($how:ident $key:ty, $scheme:ty, binary16_dotnet) => {
+        $crate::__action_mysql! { $how $key, $scheme, Binary16DotNet, MySql }
+    };
+    ($how:ident $key:ty, $scheme:ty, char36) => {
+        $crate::__action_mysql! { $how $key, $scheme, Char36, MySql }
+    };
+    ($how:ident $key:ty, $scheme:ty, char32) => {
+        $crate::__action_mysql! { $how $key, $scheme, Char32, MySql }
+    };
+    ($how:ident $key:ty, $scheme:ty, char26) => {
+        $crate::__action_mysql! { $how $key, $scheme, Char26, MySql }
+    };
+    ($how:ident $key:ty, $scheme:ty, char22) => {
+        $crate::__action_mysql! { $how $key, $scheme, Char22, MySql }
+    };
+    ($how:ident $key:ty, $scheme:ty, char20) => {
+        $crate::__action_mysql! { $how $key, $scheme, Char20, MySql }
+    };
+    ($how:ident $key:ty, $scheme:ty, bigint) => {
+        $crate::__action_mysql! { $how $key, $scheme, BigInt, MySql }
+    };
+    ($how:ident $key:ty, $scheme:ty, bigint_unsigned) => {
+        $crate::__action_mysql! { $how $key, $scheme, BigIntUnsigned, MySql }
+    };
+    ($how:ident $key:ty, $scheme:ty, mariadb_uuid) => {
+        $crate::__action_mysql! { $how $key, $scheme, MariaDbUuid, MariaDb }
+    };
+    ($how:ident $key:ty, $scheme:ty, $column:ident) => {
+        ::core::compile_error! { "unknown MySQL column; columns: binary16, binary12, binary24, binary16_swapped, binary16_dotnet, char36, char32, char26, char22, char20, bigint, bigint_unsigned, and on MariaDB mariadb_uuid" }
     };
 }
 
@@ -161,9 +257,9 @@ macro_rules! __engine_mysql {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __action_mysql {
-    ($key:ty, $scheme:ty, $column:ident) => {
-        $crate::__check_order! { $scheme, $column }
-        $crate::__implement! { $key, MySql, $column }
+    ($how:ident $key:ty, $scheme:ty, $column:ident, $dialect:ident) => {
+        $crate::__check_order! { $how $scheme, $column, $dialect }
+        $crate::__implement! { $how $key, MySql, $column }
     };
 }
 
@@ -171,25 +267,48 @@ macro_rules! __action_mysql {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __action_mysql {
-    ($key:ty, $scheme:ty, $column:ident) => {
-        $crate::__check_order! { $scheme, $column }
+    ($how:ident $key:ty, $scheme:ty, $column:ident, $dialect:ident) => {
+        $crate::__check_order! { $how $scheme, $column, $dialect }
     };
 }
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine_sqlite {
-    ($key:ty, $scheme:ty, blob) => {
-        $crate::__action_sqlite! { $key, $scheme, Blob }
-    };
-    ($key:ty, $scheme:ty, text) => {
-        $crate::__action_sqlite! { $key, $scheme, Text }
-    };
-    ($key:ty, $scheme:ty, char22) => {
-        $crate::__action_sqlite! { $key, $scheme, Char22 }
+    ($key:ty, $scheme:ty, unordered($column:ident)) => {
+        $crate::__column_sqlite! { unordered $key, $scheme, $column }
     };
     ($key:ty, $scheme:ty, $column:ident) => {
-        ::core::compile_error! { "unknown SQLite column; columns: blob, text, char22" }
+        $crate::__column_sqlite! { ordered $key, $scheme, $column }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __column_sqlite {
+    ($how:ident $key:ty, $scheme:ty, blob) => {
+        $crate::__action_sqlite! { $how $key, $scheme, Blob, Sqlite }
+    };
+    ($how:ident $key:ty, $scheme:ty, text) => {
+        $crate::__action_sqlite! { $how $key, $scheme, Text, Sqlite }
+    };
+    ($how:ident $key:ty, $scheme:ty, char32) => {
+        $crate::__action_sqlite! { $how $key, $scheme, Char32, Sqlite }
+    };
+    ($how:ident $key:ty, $scheme:ty, char26) => {
+        $crate::__action_sqlite! { $how $key, $scheme, Char26, Sqlite }
+    };
+    ($how:ident $key:ty, $scheme:ty, char22) => {
+        $crate::__action_sqlite! { $how $key, $scheme, Char22, Sqlite }
+    };
+    ($how:ident $key:ty, $scheme:ty, char20) => {
+        $crate::__action_sqlite! { $how $key, $scheme, Char20, Sqlite }
+    };
+    ($how:ident $key:ty, $scheme:ty, integer) => {
+        $crate::__action_sqlite! { $how $key, $scheme, Integer, Sqlite }
+    };
+    ($how:ident $key:ty, $scheme:ty, $column:ident) => {
+        ::core::compile_error! { "unknown SQLite column; columns: blob, text, char32, char26, char22, char20, integer" }
     };
 }
 
@@ -197,9 +316,9 @@ macro_rules! __engine_sqlite {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __action_sqlite {
-    ($key:ty, $scheme:ty, $column:ident) => {
-        $crate::__check_order! { $scheme, $column }
-        $crate::__implement! { $key, Sqlite, $column }
+    ($how:ident $key:ty, $scheme:ty, $column:ident, $dialect:ident) => {
+        $crate::__check_order! { $how $scheme, $column, $dialect }
+        $crate::__implement! { $how $key, Sqlite, $column }
     };
 }
 
@@ -207,7 +326,7 @@ macro_rules! __action_sqlite {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __action_sqlite {
-    ($key:ty, $scheme:ty, $column:ident) => {
-        $crate::__check_order! { $scheme, $column }
+    ($how:ident $key:ty, $scheme:ty, $column:ident, $dialect:ident) => {
+        $crate::__check_order! { $how $scheme, $column, $dialect }
     };
 }

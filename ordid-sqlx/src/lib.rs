@@ -115,14 +115,11 @@ pub mod engine {
 
 #[doc(hidden)]
 pub mod __private {
-    pub use ordid_core::{
-        KeyType,
-        storage::{assert_keeps_order, column},
-    };
+    pub use ordid_core::storage::{assert_keeps_order, column, dialect};
     pub use sqlx;
 
     #[cfg(feature = "postgres")]
-    pub use crate::postgres::PgColumn;
-    pub use crate::stored::{SqlxColumn, StoredAs};
+    pub use crate::postgres::{array_compatible, array_type_info};
+    pub use crate::stored::{StoredAs, compatible, decode, encode, type_info};
     pub use std::{primitive::bool, result::Result};
 }

@@ -1,18 +1,21 @@
-//! MySQL and MariaDB, which SQLx takes for one: `BINARY(16)`, `CHAR` under `ascii_bin`, and
+//! MySQL and MariaDB, which SQLx takes for one: `BINARY`, `CHAR` under `ascii_bin`, `BIGINT`, and
 //! MariaDB's `UUID`.
 
 use ordid_core::{
-    storage::{Stores, column},
-    uuid::Uuid,
+    RawKey,
+    storage::{StoredValue as _, Stores, column},
 };
 use sqlx::{
-    Decode, Encode, MySql, Type,
+    Decode, Encode, MySql, Type, ValueRef as _,
     encode::IsNull,
     error::BoxDynError,
     mysql::{MySqlTypeInfo, MySqlValueRef},
 };
 
-use crate::{backend::backend, stored::SqlxColumn};
+use crate::{
+    backend::backend,
+    stored::{SqlxColumn, bytes, text},
+};
 
 backend! {
     MySql, ordid_core::storage::dialect::MySql,
@@ -21,38 +24,84 @@ backend! {
     placeholder: |sql, _number| sql.push('?')
 }
 
-/// Bytes and text alike, so that decoding can say which column to declare.
-fn bytes_or_text(ty: &MySqlTypeInfo) -> bool {
-    <[u8] as Type<MySql>>::compatible(ty) || <str as Type<MySql>>::compatible(ty)
+/// Bytes, text and integers alike, so that decoding can say which column to declare.
+fn readable(ty: &MySqlTypeInfo) -> bool {
+    <[u8] as Type<MySql>>::compatible(ty) || is_integer(ty)
 }
 
-macro_rules! column {
-    ($column:ident, $sqlx:ty, $bind:expr) => {
-        impl SqlxColumn<MySql> for column::$column {
+fn is_integer(ty: &MySqlTypeInfo) -> bool {
+    <i64 as Type<MySql>>::compatible(ty) || <u64 as Type<MySql>>::compatible(ty)
+}
+
+fn decode<C: Stores<R>, R: RawKey>(value: MySqlValueRef<'_>) -> Result<R, BoxDynError> {
+    let ty = value.type_info();
+    let raw = if <i64 as Type<MySql>>::compatible(&ty) {
+        C::decode(<i64 as Decode<'_, MySql>>::decode(value)?)
+    } else if <u64 as Type<MySql>>::compatible(&ty) {
+        C::decode(<u64 as Decode<'_, MySql>>::decode(value)?)
+    } else {
+        C::decode(<&[u8] as Decode<'_, MySql>>::decode(value)?)
+    };
+    Ok(raw?)
+}
+
+/// Binds what the column stores as one of SQLx's own types.
+macro_rules! columns {
+    ($sqlx:ty, $bound:ty, $bind:expr; $($column:ident),+) => {
+        $(impl<R: RawKey> SqlxColumn<MySql, R> for column::$column
+        where
+            Self: Stores<R>,
+        {
             fn type_info() -> MySqlTypeInfo {
                 <$sqlx as Type<MySql>>::type_info()
             }
 
             fn compatible(ty: &MySqlTypeInfo) -> bool {
-                bytes_or_text(ty)
+                readable(ty)
             }
 
-            fn encode(raw: Uuid, buffer: &mut Vec<u8>) -> Result<IsNull, BoxDynError> {
-                let stored = <Self as Stores<Uuid>>::encode(raw);
-                let bind: fn(&[u8]) -> Result<&$sqlx, BoxDynError> = $bind;
-                <&$sqlx as Encode<'_, MySql>>::encode_by_ref(&bind(stored.as_ref())?, buffer)
+            fn encode(raw: R, buffer: &mut Vec<u8>) -> Result<IsNull, BoxDynError> {
+                let stored = <Self as Stores<R>>::encode(raw);
+                let value: $bound = $bind(stored.found())?;
+                <$bound as Encode<'_, MySql>>::encode_by_ref(&value, buffer)
             }
 
-            fn decode(value: MySqlValueRef<'_>) -> Result<Uuid, BoxDynError> {
-                let stored = <&[u8] as Decode<'_, MySql>>::decode(value)?;
-                Ok(<Self as Stores<Uuid>>::decode(stored)?)
+            fn decode(value: MySqlValueRef<'_>) -> Result<R, BoxDynError> {
+                decode::<Self, R>(value)
+            }
+        })+
+    };
+}
+
+columns!(
+    [u8], &[u8], bytes;
+    Binary16, Binary12, Binary24, Binary16Swapped, Binary16DotNet, MariaDbUuid
+);
+// As text, so that the server compares under the column's collation and can use its index.
+columns!(str, &str, text; Char36, Char32, Char26, Char22, Char20);
+
+/// An integer is bound and read as itself.
+macro_rules! integer {
+    ($column:ident, $integer:ty) => {
+        impl SqlxColumn<MySql, $integer> for column::$column {
+            fn type_info() -> MySqlTypeInfo {
+                <$integer as Type<MySql>>::type_info()
+            }
+
+            fn compatible(ty: &MySqlTypeInfo) -> bool {
+                readable(ty)
+            }
+
+            fn encode(raw: $integer, buffer: &mut Vec<u8>) -> Result<IsNull, BoxDynError> {
+                <$integer as Encode<'_, MySql>>::encode(raw, buffer)
+            }
+
+            fn decode(value: MySqlValueRef<'_>) -> Result<$integer, BoxDynError> {
+                decode::<Self, $integer>(value)
             }
         }
     };
 }
 
-column!(Binary16, [u8], |bytes| Ok(bytes));
-column!(MariaDbUuid, [u8], |bytes| Ok(bytes));
-// As text, so that the server compares under the column's collation and can use its index.
-column!(Char36, str, |bytes| Ok(std::str::from_utf8(bytes)?));
-column!(Char22, str, |bytes| Ok(std::str::from_utf8(bytes)?));
+integer!(BigInt, i64);
+integer!(BigIntUnsigned, u64);

@@ -1,17 +1,20 @@
-//! SQLite: `BLOB` and `TEXT`.
+//! SQLite: `BLOB`, `TEXT` and `INTEGER`.
 
 use ordid_core::{
-    storage::{Stores, column},
-    uuid::Uuid,
+    RawKey,
+    storage::{StoredValue as _, Stores, column},
 };
 use sqlx::{
-    Decode, Encode, Sqlite, Type,
+    Decode, Encode, Sqlite, Type, ValueRef as _,
     encode::IsNull,
     error::BoxDynError,
     sqlite::{SqliteArgumentsBuffer, SqliteTypeInfo, SqliteValueRef},
 };
 
-use crate::{backend::backend, stored::SqlxColumn};
+use crate::{
+    backend::backend,
+    stored::{SqlxColumn, bytes, text},
+};
 
 backend! {
     Sqlite, ordid_core::storage::dialect::Sqlite,
@@ -22,43 +25,64 @@ backend! {
     placeholder: |sql, _number| sql.push('?')
 }
 
-/// Bytes and text alike, so that decoding can say which column to declare.
-fn bytes_or_text(ty: &SqliteTypeInfo) -> bool {
-    <[u8] as Type<Sqlite>>::compatible(ty) || <str as Type<Sqlite>>::compatible(ty)
+/// Bytes, text and integers alike, so that decoding can say which column to declare.
+fn readable(ty: &SqliteTypeInfo) -> bool {
+    <[u8] as Type<Sqlite>>::compatible(ty) || <i64 as Type<Sqlite>>::compatible(ty)
 }
 
-macro_rules! column {
-    ($column:ident, $sqlx:ty, $bind:expr) => {
-        impl SqlxColumn<Sqlite> for column::$column {
+fn decode<C: Stores<R>, R: RawKey>(value: SqliteValueRef<'_>) -> Result<R, BoxDynError> {
+    let raw = if <i64 as Type<Sqlite>>::compatible(&value.type_info()) {
+        C::decode(<i64 as Decode<'_, Sqlite>>::decode(value)?)
+    } else {
+        C::decode(<&[u8] as Decode<'_, Sqlite>>::decode(value)?)
+    };
+    Ok(raw?)
+}
+
+/// Binds what the column stores as one of SQLx's own types.
+macro_rules! columns {
+    ($sqlx:ty, $bind:expr; $($column:ident),+) => {
+        $(impl<R: RawKey> SqlxColumn<Sqlite, R> for column::$column
+        where
+            Self: Stores<R>,
+        {
             fn type_info() -> SqliteTypeInfo {
                 <$sqlx as Type<Sqlite>>::type_info()
             }
 
             fn compatible(ty: &SqliteTypeInfo) -> bool {
-                bytes_or_text(ty)
+                readable(ty)
             }
 
-            fn encode(
-                raw: Uuid,
-                buffer: &mut SqliteArgumentsBuffer,
-            ) -> Result<IsNull, BoxDynError> {
-                let stored = <Self as Stores<Uuid>>::encode(raw);
-                let bind: fn(&[u8]) -> Result<$sqlx, BoxDynError> = $bind;
-                <$sqlx as Encode<'_, Sqlite>>::encode(bind(stored.as_ref())?, buffer)
+            fn encode(raw: R, buffer: &mut SqliteArgumentsBuffer) -> Result<IsNull, BoxDynError> {
+                let stored = <Self as Stores<R>>::encode(raw);
+                <$sqlx as Encode<'_, Sqlite>>::encode($bind(stored.found())?.to_owned(), buffer)
             }
 
-            fn decode(value: SqliteValueRef<'_>) -> Result<Uuid, BoxDynError> {
-                let stored = <&[u8] as Decode<'_, Sqlite>>::decode(value)?;
-                Ok(<Self as Stores<Uuid>>::decode(stored)?)
+            fn decode(value: SqliteValueRef<'_>) -> Result<R, BoxDynError> {
+                decode::<Self, R>(value)
             }
-        }
+        })+
     };
 }
 
-column!(Blob, Vec<u8>, |bytes| Ok(bytes.to_vec()));
-column!(Text, String, |bytes| Ok(
-    std::str::from_utf8(bytes)?.to_owned()
-));
-column!(Char22, String, |bytes| Ok(
-    std::str::from_utf8(bytes)?.to_owned()
-));
+columns!(Vec<u8>, bytes; Blob);
+columns!(String, text; Text, Char32, Char26, Char22, Char20);
+
+impl SqlxColumn<Sqlite, i64> for column::Integer {
+    fn type_info() -> SqliteTypeInfo {
+        <i64 as Type<Sqlite>>::type_info()
+    }
+
+    fn compatible(ty: &SqliteTypeInfo) -> bool {
+        readable(ty)
+    }
+
+    fn encode(raw: i64, buffer: &mut SqliteArgumentsBuffer) -> Result<IsNull, BoxDynError> {
+        <i64 as Encode<'_, Sqlite>>::encode(raw, buffer)
+    }
+
+    fn decode(value: SqliteValueRef<'_>) -> Result<i64, BoxDynError> {
+        decode::<Self, i64>(value)
+    }
+}

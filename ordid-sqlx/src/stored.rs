@@ -4,9 +4,8 @@
 use std::{cmp::Ordering, fmt, hash, marker::PhantomData};
 
 use ordid_core::{
-    KeyType,
-    storage::{KeepsOrder, Stores},
-    uuid::Uuid,
+    KeyType, RawKey,
+    storage::{Found, KeepsOrder, Stores, column::Unordered},
 };
 use sqlx::{
     Database,
@@ -15,14 +14,19 @@ use sqlx::{
     {Decode, Encode, Type},
 };
 
-/// A column of an engine, as SQLx binds and reads it. Implemented here for each pair that exists.
+/// A column of an engine that stores a kind of raw key, as SQLx binds and reads it. Implemented here
+/// for each pair that exists.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a column of this database",
+    message = "`{Self}` is not a column of this database for raw keys of type `{R}`",
     label = "no such column here",
-    note = "PostgreSQL has uuid, text, char22; MySQL binary16, char36, char22, and on MariaDB \
-            mariadb_uuid; SQLite blob, text, char22"
+    note = "128 bits: PostgreSQL uuid, bytea, text, char22, char26; MySQL binary16, binary16_swapped, \
+            binary16_dotnet, char36, char22, char26, and on MariaDB mariadb_uuid; SQLite blob, text, \
+            char22, char26",
+    note = "`i64`: bigint, and integer on SQLite; `u64`: bigint_unsigned on MySQL and MariaDB alone",
+    note = "`ObjectId`: bytea, text; binary12; blob, text. `PushId`: bytea, text, char20; char20; blob, \
+            text, char20. `Key192`: bytea, text, char32; binary24, char32; blob, text, char32"
 )]
-pub trait SqlxColumn<DB: Database>: Stores<Uuid> {
+pub trait SqlxColumn<DB: Database, R: RawKey>: Stores<R> {
     /// The type of the parameter.
     fn type_info() -> DB::TypeInfo;
 
@@ -35,14 +39,47 @@ pub trait SqlxColumn<DB: Database>: Stores<Uuid> {
     /// # Errors
     ///
     /// What SQLx returns.
-    fn encode(raw: Uuid, buffer: &mut DB::ArgumentBuffer) -> Result<IsNull, BoxDynError>;
+    fn encode(raw: R, buffer: &mut DB::ArgumentBuffer) -> Result<IsNull, BoxDynError>;
 
     /// Reads a value, in the text or the binary protocol.
     ///
     /// # Errors
     ///
     /// Another form gives an error that names it and the column to declare.
-    fn decode(value: DB::ValueRef<'_>) -> Result<Uuid, BoxDynError>;
+    fn decode(value: DB::ValueRef<'_>) -> Result<R, BoxDynError>;
+}
+
+impl<DB: Database, R: RawKey, C: SqlxColumn<DB, R>> SqlxColumn<DB, R> for Unordered<C> {
+    fn type_info() -> DB::TypeInfo {
+        C::type_info()
+    }
+
+    fn compatible(ty: &DB::TypeInfo) -> bool {
+        C::compatible(ty)
+    }
+
+    fn encode(raw: R, buffer: &mut DB::ArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        <C as SqlxColumn<DB, R>>::encode(raw, buffer)
+    }
+
+    fn decode(value: DB::ValueRef<'_>) -> Result<R, BoxDynError> {
+        <C as SqlxColumn<DB, R>>::decode(value)
+    }
+}
+
+/// Returns the bytes of a column that stores bytes.
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+pub(crate) fn bytes(stored: Found<'_>) -> Result<&[u8], BoxDynError> {
+    match stored {
+        Found::Bytes(bytes) => Ok(bytes),
+        other => Err(format!("expected bytes, found {other:?}").into()),
+    }
+}
+
+/// Returns the characters of a column that stores text.
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+pub(crate) fn text(stored: Found<'_>) -> Result<&str, BoxDynError> {
+    Ok(std::str::from_utf8(bytes(stored)?)?)
 }
 
 /// A key type's column in an engine. `#[derive(KeyType)]` implements it from
@@ -53,22 +90,52 @@ pub trait SqlxColumn<DB: Database>: Stores<Uuid> {
     note = "add the engine to the key type: `#[ordid(sqlx(postgres = uuid, mysql = binary16, \
             sqlite = blob))]`"
 )]
-pub trait StoredAs<DB: Database>: KeyType<Raw = Uuid> {
+pub trait StoredAs<DB: Database>: KeyType {
     /// The column.
-    type Column: SqlxColumn<DB>;
+    type Column: SqlxColumn<DB, Self::Raw>;
+}
 
-    #[doc(hidden)]
-    fn __decode(value: DB::ValueRef<'_>) -> Result<Self, BoxDynError> {
-        let raw = <Self::Column as SqlxColumn<DB>>::decode(value)?;
-        Ok(Self::from_raw(raw)?)
-    }
+/// The column and the raw key of a key type.
+type ColumnOf<DB, K> = <K as StoredAs<DB>>::Column;
+type RawOf<K> = <K as KeyType>::Raw;
+
+/// Body of a key type's `Type::type_info`.
+pub fn type_info<DB: Database, K: StoredAs<DB>>() -> DB::TypeInfo {
+    <ColumnOf<DB, K> as SqlxColumn<DB, RawOf<K>>>::type_info()
+}
+
+/// Body of a key type's `Type::compatible`.
+pub fn compatible<DB: Database, K: StoredAs<DB>>(ty: &DB::TypeInfo) -> bool {
+    <ColumnOf<DB, K> as SqlxColumn<DB, RawOf<K>>>::compatible(ty)
+}
+
+/// Body of a key type's `Encode`.
+///
+/// # Errors
+///
+/// What SQLx returns.
+pub fn encode<DB: Database, K: StoredAs<DB>>(
+    key: K,
+    buffer: &mut DB::ArgumentBuffer,
+) -> Result<IsNull, BoxDynError> {
+    <ColumnOf<DB, K> as SqlxColumn<DB, RawOf<K>>>::encode(key.to_raw(), buffer)
+}
+
+/// Body of a key type's `Decode`.
+///
+/// # Errors
+///
+/// A value that is not of the column's form, or not of the key type's scheme.
+pub fn decode<DB: Database, K: StoredAs<DB>>(value: DB::ValueRef<'_>) -> Result<K, BoxDynError> {
+    let raw = <ColumnOf<DB, K> as SqlxColumn<DB, RawOf<K>>>::decode(value)?;
+    Ok(K::from_raw(raw)?)
 }
 
 /// A key in a column of your choice, for people without a newtype:
 /// `Stored<Uuid, column::Char22>`.
 ///
 /// `C` is one of [`column`](crate::column)'s types. A pair that would lose the key's order does not
-/// compile.
+/// compile; `Stored<K, Unordered<C>>` says that none is wanted.
 ///
 /// # Example
 ///
@@ -86,12 +153,18 @@ pub trait StoredAs<DB: Database>: KeyType<Raw = Uuid> {
 /// // A `Uuid` may be of version 4, which MariaDB's UUID sorts by other rules.
 /// fn no_order(_: Stored<uuid::Uuid, column::MariaDbUuid>) {}
 /// ```
-pub struct Stored<K: KeepsOrder<C>, C: Stores<Uuid>> {
+///
+/// ```
+/// use ordid_sqlx::{Stored, column::{MariaDbUuid, Unordered}};
+/// // Unless order does not matter.
+/// fn no_order(_: Stored<uuid::Uuid, Unordered<MariaDbUuid>>) {}
+/// ```
+pub struct Stored<K: KeepsOrder<C>, C: Stores<K::Raw>> {
     key: K,
     column: PhantomData<fn() -> C>,
 }
 
-impl<K: KeepsOrder<C>, C: Stores<Uuid>> Stored<K, C> {
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Stored<K, C> {
     /// Wraps a key.
     pub const fn new(key: K) -> Self {
         Self {
@@ -106,7 +179,7 @@ impl<K: KeepsOrder<C>, C: Stores<Uuid>> Stored<K, C> {
     }
 }
 
-impl<K: KeepsOrder<C>, C: Stores<Uuid>> From<K> for Stored<K, C> {
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> From<K> for Stored<K, C> {
     fn from(key: K) -> Self {
         Self::new(key)
     }
@@ -114,47 +187,47 @@ impl<K: KeepsOrder<C>, C: Stores<Uuid>> From<K> for Stored<K, C> {
 
 // By hand: a derive would ask the same of the column, which has no values.
 
-impl<K: KeepsOrder<C>, C: Stores<Uuid>> Clone for Stored<K, C> {
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Clone for Stored<K, C> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<K: KeepsOrder<C>, C: Stores<Uuid>> Copy for Stored<K, C> {}
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Copy for Stored<K, C> {}
 
-impl<K: KeepsOrder<C>, C: Stores<Uuid>> PartialEq for Stored<K, C> {
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> PartialEq for Stored<K, C> {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
     }
 }
 
-impl<K: KeepsOrder<C>, C: Stores<Uuid>> Eq for Stored<K, C> {}
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Eq for Stored<K, C> {}
 
-impl<K: KeepsOrder<C>, C: Stores<Uuid>> PartialOrd for Stored<K, C> {
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> PartialOrd for Stored<K, C> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<K: KeepsOrder<C>, C: Stores<Uuid>> Ord for Stored<K, C> {
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Ord for Stored<K, C> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.key.cmp(&other.key)
     }
 }
 
-impl<K: KeepsOrder<C>, C: Stores<Uuid>> hash::Hash for Stored<K, C> {
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> hash::Hash for Stored<K, C> {
     fn hash<H: hash::Hasher>(&self, state: &mut H) {
         self.key.hash(state);
     }
 }
 
-impl<K: KeepsOrder<C>, C: Stores<Uuid>> fmt::Debug for Stored<K, C> {
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> fmt::Debug for Stored<K, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.key, f)
     }
 }
 
-impl<K: KeepsOrder<C>, C: Stores<Uuid>> fmt::Display for Stored<K, C> {
+impl<K: KeepsOrder<C>, C: Stores<K::Raw>> fmt::Display for Stored<K, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.key, f)
     }
@@ -163,8 +236,8 @@ impl<K: KeepsOrder<C>, C: Stores<Uuid>> fmt::Display for Stored<K, C> {
 impl<DB, K, C> Type<DB> for Stored<K, C>
 where
     DB: Database,
-    K: KeepsOrder<C> + KeyType<Raw = Uuid>,
-    C: SqlxColumn<DB>,
+    K: KeepsOrder<C>,
+    C: SqlxColumn<DB, K::Raw>,
 {
     fn type_info() -> DB::TypeInfo {
         C::type_info()
@@ -178,22 +251,22 @@ where
 impl<DB, K, C> Encode<'_, DB> for Stored<K, C>
 where
     DB: Database,
-    K: KeepsOrder<C> + KeyType<Raw = Uuid>,
-    C: SqlxColumn<DB>,
+    K: KeepsOrder<C>,
+    C: SqlxColumn<DB, K::Raw>,
 {
     fn encode_by_ref(&self, buffer: &mut DB::ArgumentBuffer) -> Result<IsNull, BoxDynError> {
-        <C as SqlxColumn<DB>>::encode(self.key.to_raw(), buffer)
+        <C as SqlxColumn<DB, K::Raw>>::encode(self.key.to_raw(), buffer)
     }
 }
 
 impl<'r, DB, K, C> Decode<'r, DB> for Stored<K, C>
 where
     DB: Database,
-    K: KeepsOrder<C> + KeyType<Raw = Uuid>,
-    C: SqlxColumn<DB>,
+    K: KeepsOrder<C>,
+    C: SqlxColumn<DB, K::Raw>,
 {
     fn decode(value: DB::ValueRef<'r>) -> Result<Self, BoxDynError> {
-        let raw = <C as SqlxColumn<DB>>::decode(value)?;
+        let raw = <C as SqlxColumn<DB, K::Raw>>::decode(value)?;
         Ok(Self::new(K::from_raw(raw)?))
     }
 }

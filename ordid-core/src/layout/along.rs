@@ -8,7 +8,7 @@
 //! Some bits belong to no field, since the layout fixes them: version, variant, or a bit on which
 //! two rules would disagree. The fields go around them.
 
-use super::{Comparison, guid};
+use super::Comparison;
 
 /// The most runs of free bits that there are between fixed ones.
 const MAX_RUNS: usize = 4;
@@ -155,12 +155,7 @@ const fn sort_key(comparison: Comparison, value: u128) -> u128 {
 /// The inverse of [`sort_key`].
 #[inline]
 const fn of_sort_key(comparison: Comparison, key: u128) -> [u8; 16] {
-    let key = key.to_be_bytes();
-    match comparison {
-        Comparison::Bytes | Comparison::MariaDbUuid => key,
-        Comparison::SqlServer => guid::from_sql_server_sort_key(&key),
-        Comparison::DotNetBytes => guid::swap(&key),
-    }
+    comparison.from_sort_key(&key.to_be_bytes())
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
-    key::Scheme,
+    key::{RisesInSqlServer, Scheme},
     layout::{Comparison, Orders},
     scheme::{
         anatomy::{Inspection, Layout, TimeOrdered, fits, not_of},
@@ -86,6 +86,8 @@ pub struct Parts {
 /// assert_eq!(Medo::pack(parts)?, key);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+impl RisesInSqlServer for Medo {}
+
 impl Layout for Medo {
     type Parts = Parts;
 

@@ -30,7 +30,7 @@ use crate::{
     clock::{Moment, TimeScale, Timestamp},
     error::Error,
     generator::{OrderedGenerator, Slot, Slotted},
-    key::Scheme,
+    key::{RisesInSqlServer, Scheme},
     layout::{Comparison, Orders},
     scheme::{
         anatomy::{Inspection, Layout, TimeOrdered, fits},
@@ -65,6 +65,8 @@ impl Scheme for NewId {
         guid::cmp(Comparison::SqlServer, left, right)
     }
 }
+
+impl RisesInSqlServer for NewId {}
 
 impl Slotted for NewId {
     /// The worker.

@@ -38,7 +38,7 @@ use crate::{
     clock::{Moment, TimeScale, Timestamp},
     error::Error,
     generator::{Slot, Slotted},
-    key::{RisesAsBytes, Scheme},
+    key::{RisesAsBytes, RisesAsDotNetBytes, RisesInSqlServer, Scheme},
     layout::{
         Comparison, Orders,
         along::{Along, Fixed},
@@ -237,12 +237,16 @@ sequential_guid! {
     compared by Comparison::DotNetBytes, along AS_BINARY, SequentialGuidAsBinaryGenerator
 }
 
+impl RisesAsDotNetBytes for SequentialGuidAsBinary {}
+
 sequential_guid! {
     /// The scheme `sequential_guid_at_end`: `SequentialAtEnd`, which rises in SQL Server.
     SequentialGuidAtEnd, "sequential_guid_at_end", Place::End,
     Orders::SQL_SERVER,
     compared by Comparison::SqlServer, along AT_END, SequentialGuidAtEndGenerator
 }
+
+impl RisesInSqlServer for SequentialGuidAtEnd {}
 
 #[cfg(test)]
 #[cfg(not(loom))]

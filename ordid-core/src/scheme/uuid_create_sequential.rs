@@ -35,7 +35,7 @@ use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
     generator::{OrderedGenerator, Slot, Slotted},
-    key::Scheme,
+    key::{RisesInSqlServer, Scheme},
     layout::{Orders, guid},
     scheme::{
         UuidNode, UuidV1,
@@ -80,6 +80,8 @@ impl Scheme for UuidCreateSequential {
         key(left).cmp(&key(right))
     }
 }
+
+impl RisesInSqlServer for UuidCreateSequential {}
 
 impl Slotted for UuidCreateSequential {
     type Node = UuidNode;

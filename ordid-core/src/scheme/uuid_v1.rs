@@ -16,8 +16,8 @@
 //! ```
 //!
 //! Bytes are in network order. The scheme's order ([`Scheme::cmp`]) is by ticks, then clock
-//! sequence, then node: the order in which keys were made. **No database compares them so**, and
-//! none of the rules is declared:
+//! sequence, then node: the order in which keys were made. **No database compares the bytes so**;
+//! what MySQL's `UUID_TO_BIN(x, 1)` makes of them does compare so, and is the one rule declared:
 //!
 //! - as bytes, keys fall back whenever `time_low` runs over, every 429 seconds;
 //! - MariaDB's `UUID` compares node, clock sequence, then time. The keys of *one* generator rise
@@ -27,8 +27,9 @@
 //!   back every 256 ticks.
 //!
 //! To keep the order, store [`uuid_v6`](super::uuid_v6), which is the same key with its time
-//! turned round ([`convert`](super::convert)), or MySQL's `UUID_TO_BIN(x, 1)`, whose bytes are
-//! there too.
+//! turned round ([`convert`](super::convert)), or take the column
+//! [`Binary16Swapped`](crate::storage::column::Binary16Swapped), which holds what that function
+//! makes.
 //!
 //! Ticks, clock sequence and node are as in [`uuid_v6`](super::uuid_v6), and so is what an observer
 //! of one key learns of the next: all but the tick.
@@ -45,8 +46,8 @@ use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
     generator::{OrderedGenerator, Slot, Slotted},
-    key::Scheme,
-    layout::Orders,
+    key::{RisesAsUuidToBin, Scheme},
+    layout::{Comparison, Orders},
     scheme::{
         UuidNode,
         anatomy::{Inspection, Layout, TimeOrdered, not_of, with_version},
@@ -66,7 +67,7 @@ impl Scheme for UuidV1 {
     type Raw = Uuid;
 
     const NAME: &'static str = "uuid_v1";
-    const ORDERS: Orders = Orders::NONE;
+    const ORDERS: Orders = Orders::NONE.and(Comparison::UuidToBin);
     const EXPECTED: &'static str = "version 1 and variant RFC 9562";
 
     fn check(raw: &Uuid) -> bool {
@@ -94,6 +95,8 @@ impl Scheme for UuidV1 {
         key(left).cmp(&key(right))
     }
 }
+
+impl RisesAsUuidToBin for UuidV1 {}
 
 impl Slotted for UuidV1 {
     type Node = UuidNode;
@@ -229,10 +232,13 @@ mod tests {
     }
 
     #[test]
-    fn no_rule_orders_keys_but_mariadbs_those_of_one_generator() {
-        assert_eq!(declared::<UuidV1>(), []);
+    fn the_swapped_form_orders_all_keys_and_mariadb_those_of_one_generator() {
+        assert_eq!(declared::<UuidV1>(), [Comparison::UuidToBin]);
         let keys = day::<UuidV1>(UuidNode::RANDOM);
-        assert_eq!(rules_that_hold(&keys), [Comparison::MariaDbUuid]);
+        assert_eq!(
+            rules_that_hold(&keys),
+            [Comparison::MariaDbUuid, Comparison::UuidToBin]
+        );
         // Two generators in turn: each pair is in order of time, and one of the two stays below.
         let nodes = [[1, 0, 0, 0, 0, 2], [1, 0, 0, 0, 0, 1]].map(UuidNode::danger_exact);
         let [left, right] = nodes.map(|node| scripted::<UuidV1>(node, 12));
@@ -244,7 +250,9 @@ mod tests {
             }
         }
         assert!(keys.is_sorted_by(|a, b| UuidV1::cmp(a, b).is_lt()));
-        assert!(!rules_that_hold(&keys).contains(&Comparison::MariaDbUuid));
+        let rules = rules_that_hold(&keys);
+        assert!(rules.contains(&Comparison::UuidToBin));
+        assert!(!rules.contains(&Comparison::MariaDbUuid));
     }
 
     #[test]

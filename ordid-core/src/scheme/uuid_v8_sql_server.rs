@@ -40,7 +40,7 @@ use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
     generator::{Slot, Slotted},
-    key::Scheme,
+    key::{RisesInSqlServer, Scheme},
     layout::{
         Comparison, Orders,
         along::{Along, Fixed},
@@ -83,6 +83,8 @@ impl Scheme for UuidV8SqlServer {
         guid::cmp(Comparison::SqlServer, left, right)
     }
 }
+
+impl RisesInSqlServer for UuidV8SqlServer {}
 
 impl Slotted for UuidV8SqlServer {
     type Node = ();

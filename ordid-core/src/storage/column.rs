@@ -1,40 +1,21 @@
 //! The columns, as types named like the words that users write.
 
 use super::{
-    Column, ColumnOn, Stores,
-    dialect::{MariaDb, MySql, Postgres, Sqlite},
+    Column, ColumnOn, Found, Literal, Stores, Written,
+    dialect::{Babelfish, MariaDb, MySql, Oracle, Postgres, SqlServer, Sqlite},
 };
 use crate::{
     error::Error,
-    key::text,
-    layout::{Comparison, mariadb_uuid_sort_key},
+    key::{Key192, ObjectId, PushId, RawKey, text},
+    layout::Comparison,
 };
 use alloc::format;
-
-/// Says what was found where another form was expected, and which column to declare instead.
-fn wrong_form(column: &str, expected: &str, found: &[u8]) -> Error {
-    let fix = match found.len() {
-        16 => ": these are 16 bytes; declare `binary16`, or `blob` on SQLite",
-        36 => {
-            ": this is a UUID as text; declare `char36` (`mariadb_uuid` for MariaDB's UUID), or \
-             `text` on PostgreSQL and SQLite"
-        }
-        22 => ": this is as long as ordered text; declare `char22`",
-        32 => ": hex without hyphens is no form of ordid; rewrite the column with hyphens",
-        _ => "",
-    };
-    Error::parse(format!(
-        "a `{column}` column holds {expected}, found {} bytes {}{fix}",
-        found.len(),
-        text::excerpt(found)
-    ))
-}
 
 macro_rules! column {
     (
         $(#[$doc:meta])*
-        $type:ident = $name:literal, $comparison:ident;
-        $($dialect:ident: $ddl:literal),+
+        $type:ident = $name:literal, $comparison:ident $(, $compares:expr)?;
+        $($dialect:ident: $ddl:literal, $literal:expr, $source:expr;)+
     ) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy)]
@@ -43,177 +24,105 @@ macro_rules! column {
         impl Column for $type {
             const NAME: &'static str = $name;
             const COMPARISON: Comparison = Comparison::$comparison;
+            $(const COMPARES: &'static str = $compares;)?
         }
 
         $(impl ColumnOn<$dialect> for $type {
             const TYPE: &'static str = $ddl;
+            const SOURCE: &'static str = $source;
+            const LITERAL: Literal = $literal;
         })+
     };
 }
 
-/// 16 bytes in network order, as they are.
-macro_rules! stores_bytes {
-    ($type:ident, $sort_key:path) => {
-        impl Stores<uuid::Uuid> for $type {
-            type Stored = [u8; 16];
+mod binary;
+mod guid;
+mod integer;
+mod text_form;
+mod unordered;
 
-            #[inline]
-            fn encode(raw: uuid::Uuid) -> [u8; 16] {
-                raw.into_bytes()
-            }
+pub use binary::{Binary12, Binary16, Binary24, Blob, Bytea, Raw12, Raw16, Raw24, Uuid};
+pub use guid::{
+    BabelfishUniqueIdentifier, Binary16DotNet, Binary16Swapped, MariaDbUuid, Raw16DotNet,
+    UniqueIdentifier, UniqueIdentifierPermuted,
+};
+pub use integer::{BigInt, BigIntUnsigned, Integer, Number19, Number20};
+pub use text_form::{Char20, Char22, Char26, Char32, Char36, Text};
+pub use unordered::Unordered;
 
-            fn decode(stored: &[u8]) -> Result<uuid::Uuid, Error> {
-                uuid::Uuid::from_slice(stored)
-                    .map_err(|_| wrong_form(Self::NAME, "16 bytes", stored))
-            }
+/// `X'...'` of MySQL, MariaDB and SQLite.
+const HEX_STRING: Literal = Literal::new("X'", Written::Hex, "'");
+/// A string.
+const STRING: Literal = Literal::new("'", Written::Plain, "'");
+/// An integer's digits.
+const DIGITS: Literal = Literal::new("", Written::Plain, "");
+const HEXTORAW: Literal = Literal::new("HEXTORAW('", Written::Hex, "')");
+const BINARY_CONSTANT: Literal = Literal::new("0x", Written::Hex, "");
 
-            fn sort_key(raw: uuid::Uuid) -> [u8; 16] {
-                $sort_key(raw.as_bytes())
-            }
-        }
+/// Says what was found where another form was expected, and which column to declare instead.
+#[cold]
+fn wrong_form(column: &str, expected: &str, found: Found<'_>) -> Error {
+    let (what, fix) = match found {
+        Found::Bytes(bytes) => (
+            format!("{} bytes {}", bytes.len(), text::excerpt(bytes)),
+            declare(bytes),
+        ),
+        Found::Integer(integer) => (format!("the integer {integer}"), declare_integer(integer)),
+        Found::Unsigned(integer) => (
+            format!("the integer {integer}"),
+            i64::try_from(integer).map_or(
+                ": this needs 64 bits without a sign; declare `bigint_unsigned` on MySQL and \
+                 MariaDB, `number20` on Oracle",
+                declare_integer,
+            ),
+        ),
     };
+    Error::parse(format!(
+        "a `{column}` column holds {expected}, found {what}{fix}"
+    ))
 }
 
-/// Text of one canonical form, compared byte by byte.
-macro_rules! stores_text {
-    ($type:ident, $length:literal, $expected:literal, $encode:path, $parse:path) => {
-        impl Stores<uuid::Uuid> for $type {
-            type Stored = [u8; $length];
-
-            fn encode(raw: uuid::Uuid) -> [u8; $length] {
-                $encode(raw)
-            }
-
-            fn decode(stored: &[u8]) -> Result<uuid::Uuid, Error> {
-                if stored.len() == $length {
-                    $parse(stored)
-                } else {
-                    Err(wrong_form(Self::NAME, $expected, stored))
-                }
-            }
-
-            fn sort_key(raw: uuid::Uuid) -> [u8; $length] {
-                $encode(raw)
-            }
-        }
-    };
-}
-
-const fn same(bytes: &[u8; 16]) -> [u8; 16] {
-    *bytes
-}
-
-column! {
-    /// PostgreSQL's `uuid`: 16 bytes, compared by `memcmp`.
-    ///
-    /// Source: PostgreSQL `src/backend/utils/adt/uuid.c`, `uuid_internal_cmp`.
-    Uuid = "uuid", Bytes;
-    Postgres: "uuid"
-}
-stores_bytes!(Uuid, same);
-
-column! {
-    /// `BINARY(16)` of MySQL and MariaDB: 16 bytes in network order, compared byte by byte.
-    ///
-    /// Source: MySQL 8.4 manual, section 13.3.3, "The BINARY and VARBINARY Types".
-    Binary16 = "binary16", Bytes;
-    MySql: "BINARY(16)", MariaDb: "BINARY(16)"
-}
-stores_bytes!(Binary16, same);
-
-column! {
-    /// `BLOB` of SQLite: 16 bytes in network order, compared by `memcmp`.
-    ///
-    /// Source: SQLite, "Datatypes In SQLite", section 4.1, "Sort Order".
-    Blob = "blob", Bytes;
-    Sqlite: "BLOB"
-}
-stores_bytes!(Blob, same);
-
-column! {
-    /// The hyphenated form as unlimited text: PostgreSQL under `COLLATE "C"`, SQLite under its
-    /// default `BINARY`.
-    ///
-    /// On SQLite the declared type must be `TEXT`: `UUID` has NUMERIC affinity, which turns
-    /// digits-only text into a number.
-    Text = "text", Bytes;
-    Postgres: "text COLLATE \"C\"", Sqlite: "TEXT COLLATE BINARY"
-}
-stores_text!(
-    Text,
-    36,
-    "a UUID as 36 characters",
-    text::encode_hyphenated,
-    text::parse_hyphenated
-);
-
-column! {
-    /// The hyphenated form in `CHAR(36)` with a binary collation.
-    Char36 = "char36", Bytes;
-    MySql: "CHAR(36) CHARACTER SET ascii COLLATE ascii_bin",
-    MariaDb: "CHAR(36) CHARACTER SET ascii COLLATE ascii_bin"
-}
-stores_text!(
-    Char36,
-    36,
-    "a UUID as 36 characters",
-    text::encode_hyphenated,
-    text::parse_hyphenated
-);
-
-column! {
-    /// The ordered text of 22 characters, with a binary collation.
-    ///
-    /// Under any other collation, also a case-sensitive one, it loses its order; under a
-    /// case-insensitive one, two keys become one.
-    Char22 = "char22", Bytes;
-    Postgres: "text COLLATE \"C\"",
-    MySql: "CHAR(22) CHARACTER SET ascii COLLATE ascii_bin",
-    MariaDb: "CHAR(22) CHARACTER SET ascii COLLATE ascii_bin",
-    Sqlite: "TEXT COLLATE BINARY"
-}
-stores_text!(
-    Char22,
-    22,
-    "22 characters of ordered text",
-    text::encode_ordered22::<text::Tilde>,
-    text::parse_ordered22::<text::Tilde>
-);
-
-column! {
-    /// MariaDB's native `UUID`: bound as 16 bytes in network order, returned as hyphenated text.
-    ///
-    /// Versions 6 and later compare as their bytes do; versions 1 to 5 by their segments from the
-    /// last to the first, whose [`sort_key`](Stores::sort_key) differs. Values of both kinds in one
-    /// column have no order that this knows.
-    ///
-    /// Source: MariaDB knowledge base, "UUID Data Type"; order since 10.10.6 and 10.11.5.
-    MariaDbUuid = "mariadb_uuid", MariaDbUuid;
-    MariaDb: "UUID"
-}
-
-impl Stores<uuid::Uuid> for MariaDbUuid {
-    type Stored = [u8; 16];
-
-    #[inline]
-    fn encode(raw: uuid::Uuid) -> [u8; 16] {
-        raw.into_bytes()
+fn declare_integer(integer: i64) -> &'static str {
+    if integer < 0 {
+        ": this is a negative integer, which is no key of ordid; if it was one of 64 bits without a \
+         sign, declare `bigint_unsigned` on MySQL and MariaDB, `number20` on Oracle"
+    } else {
+        ": this is an integer; declare `bigint`, `integer` on SQLite, or `number19` on Oracle"
     }
+}
 
-    fn decode(stored: &[u8]) -> Result<uuid::Uuid, Error> {
-        if stored.len() == 36 {
-            text::parse_hyphenated(stored)
-        } else {
-            Err(wrong_form(
-                Self::NAME,
-                "a UUID, returned as 36 characters",
-                stored,
-            ))
+fn declare(found: &[u8]) -> &'static str {
+    let is_hex = found.iter().all(u8::is_ascii_hexdigit);
+    match found.len() {
+        12 => {
+            ": these are 12 bytes; declare `binary12`, `blob` on SQLite, `bytea` on PostgreSQL, or \
+             `raw12` on Oracle"
         }
-    }
-
-    fn sort_key(raw: uuid::Uuid) -> [u8; 16] {
-        mariadb_uuid_sort_key(raw.as_bytes())
+        15 => ": these are 15 bytes; declare `blob` on SQLite, or `bytea` on PostgreSQL",
+        16 => {
+            ": these are 16 bytes; declare `binary16`, `bytea` on PostgreSQL, `raw16` on Oracle, or \
+             `blob` on SQLite"
+        }
+        20 => ": this is as long as a push id; declare `char20`",
+        22 => ": this is as long as ordered text; declare `char22`",
+        24 if is_hex => {
+            ": this is an ObjectId as text; declare `text` on PostgreSQL and SQLite, elsewhere \
+             convert the column to 12 bytes"
+        }
+        24 => {
+            ": these are 24 bytes; declare `binary24`, `blob` on SQLite, `bytea` on PostgreSQL, or \
+             `raw24` on Oracle"
+        }
+        26 => ": this is as long as a ULID; declare `char26`",
+        32 if is_hex => {
+            ": hex without hyphens is no form of ordid; rewrite the column with hyphens"
+        }
+        32 => ": this is as long as ordered text of 192 bits; declare `char32`",
+        36 => {
+            ": this is a UUID as text; declare `char36` (`mariadb_uuid` for MariaDB's UUID), or \
+             `text` on PostgreSQL and SQLite"
+        }
+        _ => "",
     }
 }
 

@@ -2,36 +2,45 @@
 
 use alloc::{format, string::String};
 
+use crate::layout::Comparison;
+
 /// A database flavour.
 pub trait Dialect: Sized + 'static {
     /// The vendor's name for it.
     const NAME: &'static str;
     /// The most parameters that one statement may have.
     const MAX_PARAMETERS: usize;
-    /// The character around a quoted identifier; doubled inside.
-    const QUOTE: char;
+    /// The characters before and behind a quoted identifier; the second is doubled inside.
+    const QUOTES: [char; 2];
+    /// What makes a column the primary key, in a `CREATE TABLE`.
+    const PRIMARY_KEY: &'static str = "NOT NULL PRIMARY KEY";
+    /// For each comparison rule under which it has a column of 128 bits, the name of that column:
+    /// what a message about lost order offers.
+    const COLUMNS: &'static [(Comparison, &'static str)];
 
     /// Returns the identifier as the dialect wants it written, whatever is in it.
     ///
     /// # Example
     ///
     /// ```
-    /// use ordid_core::storage::{Dialect, dialect::{MySql, Postgres}};
+    /// use ordid_core::storage::{Dialect, dialect::{MySql, Postgres, SqlServer}};
     ///
     /// assert_eq!(Postgres::quote("order"), r#""order""#);
     /// assert_eq!(Postgres::quote(r#"a"b"#), r#""a""b""#);
     /// assert_eq!(MySql::quote("a`b"), "`a``b`");
+    /// assert_eq!(SqlServer::quote("[a]"), "[[a]]]");
     /// ```
     fn quote(identifier: &str) -> String {
+        let [open, close] = Self::QUOTES;
         let mut quoted = String::with_capacity(identifier.len() + 2);
-        quoted.push(Self::QUOTE);
+        quoted.push(open);
         for character in identifier.chars() {
-            if character == Self::QUOTE {
+            if character == close {
                 quoted.push(character);
             }
             quoted.push(character);
         }
-        quoted.push(Self::QUOTE);
+        quoted.push(close);
         quoted
     }
 
@@ -51,7 +60,8 @@ pub enum Postgres {}
 impl Dialect for Postgres {
     const NAME: &'static str = "PostgreSQL";
     const MAX_PARAMETERS: usize = 65_535;
-    const QUOTE: char = '"';
+    const QUOTES: [char; 2] = ['"'; 2];
+    const COLUMNS: &'static [(Comparison, &'static str)] = &[(Comparison::Bytes, "uuid")];
 }
 
 /// MySQL, and MariaDB where it does not differ.
@@ -61,7 +71,12 @@ pub enum MySql {}
 impl Dialect for MySql {
     const NAME: &'static str = "MySQL";
     const MAX_PARAMETERS: usize = 65_535;
-    const QUOTE: char = '`';
+    const QUOTES: [char; 2] = ['`'; 2];
+    const COLUMNS: &'static [(Comparison, &'static str)] = &[
+        (Comparison::Bytes, "binary16"),
+        (Comparison::DotNetBytes, "binary16_dotnet"),
+        (Comparison::UuidToBin, "binary16_swapped"),
+    ];
 }
 
 /// MariaDB.
@@ -71,7 +86,13 @@ pub enum MariaDb {}
 impl Dialect for MariaDb {
     const NAME: &'static str = "MariaDB";
     const MAX_PARAMETERS: usize = 65_535;
-    const QUOTE: char = '`';
+    const QUOTES: [char; 2] = ['`'; 2];
+    const COLUMNS: &'static [(Comparison, &'static str)] = &[
+        (Comparison::Bytes, "binary16"),
+        (Comparison::DotNetBytes, "binary16_dotnet"),
+        (Comparison::UuidToBin, "binary16_swapped"),
+        (Comparison::MariaDbUuid, "mariadb_uuid"),
+    ];
 }
 
 /// SQLite.
@@ -81,5 +102,54 @@ pub enum Sqlite {}
 impl Dialect for Sqlite {
     const NAME: &'static str = "SQLite";
     const MAX_PARAMETERS: usize = 32_766;
-    const QUOTE: char = '"';
+    const QUOTES: [char; 2] = ['"'; 2];
+    const COLUMNS: &'static [(Comparison, &'static str)] = &[(Comparison::Bytes, "blob")];
+}
+
+/// SQL Server.
+///
+/// One `VALUES` takes 1,000 rows ([`MAX_ROWS`](crate::unit_of_work::MAX_ROWS) is no more).
+#[derive(Debug, Clone, Copy)]
+pub enum SqlServer {}
+
+impl Dialect for SqlServer {
+    const NAME: &'static str = "SQL Server";
+    /// Of 2,100, two are `sp_executesql`'s own: the statement and its declarations.
+    const MAX_PARAMETERS: usize = 2_098;
+    const QUOTES: [char; 2] = ['[', ']'];
+    /// Clustered is the default, unless the table has a clustered index already; said, it cannot be
+    /// lost.
+    const PRIMARY_KEY: &'static str = "NOT NULL PRIMARY KEY CLUSTERED";
+    const COLUMNS: &'static [(Comparison, &'static str)] = &[
+        (Comparison::Bytes, "unique_identifier_permuted"),
+        (Comparison::SqlServer, "unique_identifier"),
+    ];
+}
+
+/// Babelfish for PostgreSQL: SQL Server's language and protocol, PostgreSQL's comparisons.
+#[derive(Debug, Clone, Copy)]
+pub enum Babelfish {}
+
+impl Dialect for Babelfish {
+    const NAME: &'static str = "Babelfish";
+    const MAX_PARAMETERS: usize = 2_098;
+    const QUOTES: [char; 2] = ['[', ']'];
+    const COLUMNS: &'static [(Comparison, &'static str)] =
+        &[(Comparison::Bytes, "babelfish_unique_identifier")];
+}
+
+/// Oracle Database.
+///
+/// An identifier cannot have a double quote in it: with one, quoted as here, a statement fails.
+#[derive(Debug, Clone, Copy)]
+pub enum Oracle {}
+
+impl Dialect for Oracle {
+    const NAME: &'static str = "Oracle";
+    const MAX_PARAMETERS: usize = 65_535;
+    const QUOTES: [char; 2] = ['"'; 2];
+    const COLUMNS: &'static [(Comparison, &'static str)] = &[
+        (Comparison::Bytes, "raw16"),
+        (Comparison::DotNetBytes, "raw16_dotnet"),
+    ];
 }

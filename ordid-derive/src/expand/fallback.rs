@@ -27,7 +27,7 @@ pub(super) fn key_type(model: &KeyType<'_>) -> TokenStream {
     let std_impls = std_impls_by_raw(private, ident);
     let forwards = model
         .adapters()
-        .map(|adapter| forward(adapter, ident, &scheme));
+        .map(|adapter| forward(model, adapter, &scheme));
     quote! {
         impl #private::KeyType for #ident {
             type Raw = #raw;

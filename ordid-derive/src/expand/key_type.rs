@@ -20,7 +20,7 @@ pub(super) fn expand(model: &KeyType<'_>, raw: &Type) -> TokenStream {
     let std_impls = std_impls(model, private, raw, &scheme);
     let forwards = model
         .adapters()
-        .map(|adapter| forward(adapter, ident, &scheme));
+        .map(|adapter| forward(model, adapter, &scheme));
     quote! {
         #prefix_check
         #key_type
@@ -236,26 +236,39 @@ pub(super) fn std_impls_by_raw(private: &Private<'_>, ident: &Ident) -> TokenStr
 }
 
 /// Calls the adapter's macro for each pair, so that every error underlines the pair.
-pub(super) fn forward(adapter: &Adapter, ident: &Ident, scheme: &TokenStream) -> TokenStream {
+///
+/// Where the adapter chooses, it is told of a raw key that is no UUID: a macro sees no types.
+pub(super) fn forward(model: &KeyType<'_>, adapter: &Adapter, scheme: &TokenStream) -> TokenStream {
+    let ident = &model.input.ident;
     if adapter.pairs.is_empty() {
-        return call(
-            adapter,
-            &Ident::new("all", adapter.name.span()),
-            &adapter.name,
-            quote! {
-                #ident, #scheme
-            },
-        );
+        let span = adapter.name.span();
+        let raw = match model.scheme().raw_name {
+            "Uuid" => TokenStream::new(),
+            other => {
+                let raw = Ident::new(other, span);
+                quote!(, #raw)
+            }
+        };
+        let all = Ident::new("all", span);
+        return call(adapter, &all, span, quote!(#ident, #scheme #raw));
     }
     adapter
         .pairs
         .iter()
-        .map(|(engine, column)| call(adapter, engine, column, quote!(#ident, #scheme, #column)))
+        .map(|(engine, column)| {
+            let tokens = &column.tokens;
+            call(
+                adapter,
+                engine,
+                column.end,
+                quote!(#ident, #scheme, #tokens),
+            )
+        })
         .collect()
 }
 
 /// Returns `adapter::engine::name! { arguments }`, located from the name to the last token.
-fn call(adapter: &Adapter, name: &Ident, last: &Ident, arguments: TokenStream) -> TokenStream {
+fn call(adapter: &Adapter, name: &Ident, end: Span, arguments: TokenStream) -> TokenStream {
     let span = name.span();
     let krate = match &adapter.krate {
         Some(path) => located(path, span),
@@ -265,7 +278,7 @@ fn call(adapter: &Adapter, name: &Ident, last: &Ident, arguments: TokenStream) -
         }
     };
     let mut braces = Group::new(proc_macro2::Delimiter::Brace, arguments);
-    braces.set_span(last.span());
+    braces.set_span(end);
     let braces = braces.into_token_stream();
     quote_spanned!(span=> #krate::engine::#name! #braces)
 }

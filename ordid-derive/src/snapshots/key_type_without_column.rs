@@ -1,24 +1,24 @@
-// #[ordid(scheme = object_id, sqlx(postgres = uuid))] struct OrderId(ObjectId);
+// #[ordid(scheme = uuid_short, tiberius(sql_server = bigint))] struct OrderId(u64);
 
 const _: () = {
     ::core::compile_error! {
-        "`sqlx` has no columns for `ordid::key::ObjectId`, the raw key of scheme `object_id`: take `sqlx` off, and store the raw key itself"
+        "`tiberius` has no columns for `u64`, the raw key of scheme `uuid_short`: take `tiberius` off, and store the raw key itself"
     }
     impl ::ordid::__private::KeyType for OrderId {
-        type Raw = ::ordid::__private::ObjectId;
-        type Scheme = ::ordid::__private::scheme::ObjectIdScheme;
+        type Raw = ::ordid::__private::u64;
+        type Scheme = ::ordid::__private::scheme::UuidShort;
         const NAME: &'static ::ordid::__private::str = "OrderId";
         const PREFIX: ::ordid::__private::Option<&'static ::ordid::__private::str> = ::ordid::__private::None;
         fn from_generated(
-            _: ::ordid::__private::Generated<::ordid::__private::scheme::ObjectIdScheme>,
+            _: ::ordid::__private::Generated<::ordid::__private::scheme::UuidShort>,
         ) -> Self {
             loop {}
         }
-        fn to_raw(self) -> ::ordid::__private::ObjectId {
+        fn to_raw(self) -> ::ordid::__private::u64 {
             loop {}
         }
         fn from_raw(
-            _: ::ordid::__private::ObjectId,
+            _: ::ordid::__private::u64,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
             loop {}
         }
@@ -93,15 +93,15 @@ const _: () = {
             ::ordid::__private::parse(__text)
         }
     }
-    impl ::ordid::__private::TryFrom<::ordid::__private::ObjectId> for OrderId {
+    impl ::ordid::__private::TryFrom<::ordid::__private::u64> for OrderId {
         type Error = ::ordid::__private::Error;
         fn try_from(
-            _: ::ordid::__private::ObjectId,
+            _: ::ordid::__private::u64,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
             loop {}
         }
     }
-    impl ::ordid::__private::From<OrderId> for ::ordid::__private::ObjectId {
+    impl ::ordid::__private::From<OrderId> for ::ordid::__private::u64 {
         fn from(_: OrderId) -> Self {
             loop {}
         }

@@ -90,8 +90,15 @@ where
         writeln!(script, "INSERT INTO {table} (\"id\", \"position\") {rows};")?;
     }
     let is_bytes = matches!(K::Column::encode(raws[0]).found(), Found::Bytes(_));
-    let own = if is_bytes { "RAWTOHEX(\"id\")" } else { "\"id\"" };
-    writeln!(script, "SELECT {own}, \"position\" FROM {table} ORDER BY \"id\";")?;
+    let own = if is_bytes {
+        "RAWTOHEX(\"id\")"
+    } else {
+        "\"id\""
+    };
+    writeln!(
+        script,
+        "SELECT {own}, \"position\" FROM {table} ORDER BY \"id\";"
+    )?;
     let rows = run(url, &script)?;
     assert_eq!(rows.len(), raws.len());
 

@@ -89,7 +89,10 @@ impl<'c> Scratch<'c> {
 
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
-        let sql = format!("DROP TABLE {} CASCADE CONSTRAINTS PURGE", Oracle::quote(&self.name));
+        let sql = format!(
+            "DROP TABLE {} CASCADE CONSTRAINTS PURGE",
+            Oracle::quote(&self.name)
+        );
         let _ = self.connection.execute(&sql, &[]);
     }
 }
@@ -128,13 +131,16 @@ where
     let mut raws = edges::<K::Raw>();
     for (position, raw) in raws.iter().enumerate() {
         let literal = <K::Column as ColumnOn<Oracle>>::literal(*raw);
-        let insert = format!("INSERT INTO {name} (\"id\", \"position\") VALUES ({literal}, {position})");
+        let insert =
+            format!("INSERT INTO {name} (\"id\", \"position\") VALUES ({literal}, {position})");
         connection.execute(&insert, &[])?;
     }
     let mut expected: Vec<usize> = (0..raws.len()).collect();
     expected.sort_by_key(|&position| K::Column::sort_key(raws[position]));
     let select = format!("SELECT \"position\" FROM {name} ORDER BY \"id\"");
-    let read: Vec<usize> = connection.query_as(&select, &[])?.collect::<Result<_, _>>()?;
+    let read: Vec<usize> = connection
+        .query_as(&select, &[])?
+        .collect::<Result<_, _>>()?;
     assert_eq!(read, expected);
     // What the database says a value is.
     let raw = raws.swap_remove(1);
@@ -161,8 +167,7 @@ fn uuid_to_raw(connection: &Connection) -> Outcome {
     }
     let key = Uuid::generate();
     let select = "SELECT UUID_TO_RAW(:1) FROM dual";
-    let read: Stored<Uuid, column::Raw16> =
-        connection.query_row_as(select, &[&key.to_string()])?;
+    let read: Stored<Uuid, column::Raw16> = connection.query_row_as(select, &[&key.to_string()])?;
     assert_eq!(read.into_key(), key);
     Ok(())
 }
@@ -246,7 +251,10 @@ impl<'c> Shop<'c> {
     fn drop_tables(&self) {
         let _ = self.0.rollback();
         for table in ["ordid employee", "ordid order", "ordid customers"] {
-            let sql = format!("DROP TABLE {} CASCADE CONSTRAINTS PURGE", Oracle::quote(table));
+            let sql = format!(
+                "DROP TABLE {} CASCADE CONSTRAINTS PURGE",
+                Oracle::quote(table)
+            );
             let _ = self.0.execute(&sql, &[]);
         }
     }
@@ -290,7 +298,10 @@ fn parents_first_in_chunks(connection: &Connection) -> Outcome {
     for (row, customer) in rows.zip(&customers) {
         assert_eq!(row?, (customer.id, customer.name.clone(), customer.credit));
     }
-    assert_eq!((shop.count::<Customer>()?, shop.count::<Order>()?), (1_500, 1_500));
+    assert_eq!(
+        (shop.count::<Customer>()?, shop.count::<Order>()?),
+        (1_500, 1_500)
+    );
     Ok(())
 }
 
@@ -314,8 +325,14 @@ fn failure_names_the_row(connection: &Connection) -> Outcome {
     earlier.flush(connection)?;
 
     let error = work.flush(connection).unwrap_err();
-    assert!(error.is_unique_violation() && !error.is_commit_unknown(), "{error}");
-    assert_eq!((error.table(), error.chunk()), (Some("ordid order"), Some(1)));
+    assert!(
+        error.is_unique_violation() && !error.is_commit_unknown(),
+        "{error}"
+    );
+    assert_eq!(
+        (error.table(), error.chunk()),
+        (Some("ordid order"), Some(1))
+    );
     assert_eq!(error.key(), Some(&*taken.to_string()));
     assert_eq!((shop.count::<Customer>()?, shop.count::<Order>()?), (1, 1));
 
@@ -323,7 +340,10 @@ fn failure_names_the_row(connection: &Connection) -> Outcome {
     connection.execute("DELETE FROM \"ordid order\"", &[])?;
     connection.commit()?;
     work.flush(connection)?;
-    assert_eq!((shop.count::<Customer>()?, shop.count::<Order>()?), (2, 2_500));
+    assert_eq!(
+        (shop.count::<Customer>()?, shop.count::<Order>()?),
+        (2, 2_500)
+    );
     Ok(())
 }
 
@@ -361,7 +381,9 @@ fn an_open_transaction_is_respected(connection: &Connection) -> Outcome {
     third.flush_in(connection)?;
     connection.commit()?;
     let select = "SELECT \"name\" FROM \"ordid customers\" ORDER BY \"id\"";
-    let names: Vec<String> = connection.query_as(select, &[])?.collect::<Result<_, _>>()?;
+    let names: Vec<String> = connection
+        .query_as(select, &[])?
+        .collect::<Result<_, _>>()?;
     assert_eq!(names, ["one", "three"]);
     Ok(())
 }

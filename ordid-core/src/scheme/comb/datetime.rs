@@ -43,7 +43,7 @@ use crate::{
     clock::{Moment, TimeScale, Timestamp},
     error::Error,
     generator::{Slot, Slotted},
-    key::{RisesInMariaDbUuid, Scheme},
+    key::{RisesInMariaDbUuid, RisesInSqlServer, Scheme},
     layout::{Comparison, Orders},
     scheme::{
         anatomy::{Certainty, Inspection, Layout, TimeOrdered, not_of, out_of_time, with_version},
@@ -266,6 +266,7 @@ macro_rules! comb {
         }
 
         impl RisesInMariaDbUuid for $scheme {}
+        impl RisesInSqlServer for $scheme {}
 
         impl Slotted for $scheme {
             type Node = ();

@@ -29,7 +29,7 @@ use crate::{
     clock::{Moment, TimeScale, Timestamp},
     error::Error,
     generator::{Slot, Slotted},
-    key::Scheme,
+    key::{RisesInSqlServer, Scheme},
     layout::{
         Comparison, Orders,
         along::{Along, Fixed},
@@ -76,6 +76,8 @@ impl Scheme for CombEfCore {
         guid::cmp(Comparison::SqlServer, left, right)
     }
 }
+
+impl RisesInSqlServer for CombEfCore {}
 
 impl Slotted for CombEfCore {
     type Node = ();

@@ -32,7 +32,7 @@ use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
     generator::{Slot, Slotted},
-    key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
+    key::{RisesAsBytes, RisesAsDotNetBytes, RisesInMariaDbUuid, RisesInSqlServer, Scheme},
     layout::{
         Comparison, Orders,
         along::{Along, Fixed},
@@ -220,6 +220,7 @@ comb! {
 }
 
 impl RisesInMariaDbUuid for CombRtSql {}
+impl RisesInSqlServer for CombRtSql {}
 
 comb! {
     /// The scheme `comb_rt_postgresql`: RT.Comb's `Provider.PostgreSql`, for every column that
@@ -240,6 +241,8 @@ comb! {
     compared by Comparison::DotNetBytes, made along FIRST_ON_WIRE, within FIRST_ON_WIRE,
     CombRtBinaryGenerator
 }
+
+impl RisesAsDotNetBytes for CombRtBinary {}
 
 #[cfg(test)]
 #[cfg(not(loom))]

@@ -1,0 +1,176 @@
+//! Columns of 128 bits that are stored or compared in another order than the bytes have.
+
+use super::{
+    binary::{MARIADB_BINARY, MYSQL_BINARY, ORACLE_RAW},
+    *,
+};
+
+const fn same(bytes: &[u8; 16]) -> [u8; 16] {
+    *bytes
+}
+
+/// Stores a permutation of the bytes: how they are stored, how they are read back, and what the
+/// sort key is of the raw key's own bytes.
+macro_rules! stores_permuted {
+    ($type:ident, stored: $encode:path, read: $decode:path, compared: $rule:expr) => {
+        impl Stores<uuid::Uuid> for $type {
+            type Stored = [u8; 16];
+            type SortKey = [u8; 16];
+
+            #[inline]
+            fn encode(raw: uuid::Uuid) -> [u8; 16] {
+                $encode(raw.as_bytes())
+            }
+
+            fn decode<'a>(found: impl Into<Found<'a>>) -> Result<uuid::Uuid, Error> {
+                let found = found.into();
+                if let Found::Bytes(bytes) = found
+                    && let Ok(bytes) = bytes.try_into()
+                {
+                    return Ok(uuid::Uuid::from_bytes($decode(bytes)));
+                }
+                Err(wrong_form(Self::NAME, "16 bytes", found))
+            }
+
+            #[inline]
+            fn sort_key(raw: uuid::Uuid) -> [u8; 16] {
+                $rule.sort_key(raw.as_bytes())
+            }
+
+            #[inline]
+            fn from_sort_key(key: [u8; 16]) -> Result<uuid::Uuid, Error> {
+                Ok(uuid::Uuid::from_bytes($rule.from_sort_key(&key)))
+            }
+        }
+    };
+}
+
+const SQL_GUID: &str = "System.Data.SqlTypes.SqlGuid.CompareTo; Microsoft Learn, \"Comparing GUID and \
+                        uniqueidentifier values\"";
+const GUID_LITERAL: Literal = Literal::new("CAST('", Written::Hyphenated, "' AS uniqueidentifier)");
+
+column! {
+    /// MariaDB's native `UUID`: bound as 16 bytes in network order, returned as hyphenated text.
+    ///
+    /// Versions 6 and later compare as their bytes do; versions 1 to 5 by their segments from the
+    /// last to the first, whose [`sort_key`](Stores::sort_key) differs. The order is that since
+    /// 10.10.6 and 10.11.5. It refuses one in 64 values of version 8
+    /// ([`mariadb_uuid_is_refused`](crate::layout::mariadb_uuid_is_refused)).
+    MariaDbUuid = "mariadb_uuid", MariaDbUuid;
+    MariaDb: "UUID", Literal::new("'", Written::Hyphenated, "'"),
+        "MariaDB plugin/type_uuid/sql_type_uuid.h; documentation, \"UUID Data Type\"";
+}
+
+impl Stores<uuid::Uuid> for MariaDbUuid {
+    type Stored = [u8; 16];
+    type SortKey = [u8; 16];
+
+    #[inline]
+    fn encode(raw: uuid::Uuid) -> [u8; 16] {
+        raw.into_bytes()
+    }
+
+    fn decode<'a>(found: impl Into<Found<'a>>) -> Result<uuid::Uuid, Error> {
+        match found.into() {
+            Found::Bytes(text) if text.len() == 36 => text::parse_hyphenated(text),
+            found => Err(wrong_form(
+                Self::NAME,
+                "a UUID, returned as 36 characters",
+                found,
+            )),
+        }
+    }
+
+    fn sort_key(raw: uuid::Uuid) -> [u8; 16] {
+        Comparison::MariaDbUuid.sort_key(raw.as_bytes())
+    }
+
+    fn from_sort_key(key: [u8; 16]) -> Result<uuid::Uuid, Error> {
+        Ok(uuid::Uuid::from_bytes(
+            Comparison::MariaDbUuid.from_sort_key(&key),
+        ))
+    }
+}
+
+column! {
+    /// `BINARY(16)` that holds what `UUID_TO_BIN(x, 1)` returns, and `BIN_TO_UUID(x, 1)` reads: for
+    /// version 1, whose time it puts in front.
+    Binary16Swapped = "binary16_swapped", UuidToBin;
+    MySql: "BINARY(16)", HEX_STRING, MYSQL_BINARY;
+    MariaDb: "BINARY(16)", HEX_STRING, MARIADB_BINARY;
+}
+stores_permuted!(
+    Binary16Swapped,
+    stored: crate::layout::uuid_to_bin,
+    read: crate::layout::bin_to_uuid,
+    compared: Comparison::UuidToBin
+);
+
+column! {
+    /// `BINARY(16)` that holds .NET's `Guid.ToByteArray`, for tables shared with .NET programs.
+    Binary16DotNet = "binary16_dotnet", DotNetBytes;
+    MySql: "BINARY(16)", HEX_STRING, MYSQL_BINARY;
+    MariaDb: "BINARY(16)", HEX_STRING, MARIADB_BINARY;
+}
+stores_permuted!(
+    Binary16DotNet,
+    stored: crate::layout::guid::swap,
+    read: crate::layout::guid::swap,
+    compared: Comparison::DotNetBytes
+);
+
+column! {
+    /// `RAW(16)` that holds .NET's `Guid.ToByteArray`, as ODP.NET, EF Core and NHibernate write it.
+    Raw16DotNet = "raw16_dotnet", DotNetBytes;
+    Oracle: "RAW(16)", HEXTORAW, ORACLE_RAW;
+}
+stores_permuted!(
+    Raw16DotNet,
+    stored: crate::layout::guid::swap,
+    read: crate::layout::guid::swap,
+    compared: Comparison::DotNetBytes
+);
+
+column! {
+    /// SQL Server's `uniqueidentifier`, for schemes that are ordered there by nature.
+    ///
+    /// The stored form is the value in network order, as drivers take and return a UUID; they turn
+    /// it into the wire's order themselves.
+    UniqueIdentifier = "unique_identifier", SqlServer;
+    SqlServer: "uniqueidentifier", GUID_LITERAL, SQL_GUID;
+}
+stores_permuted!(
+    UniqueIdentifier,
+    stored: same,
+    read: same,
+    compared: Comparison::SqlServer
+);
+
+column! {
+    /// SQL Server's `uniqueidentifier` with the bytes permuted, so that versions 6 and 7, and all
+    /// else that rises as bytes, rise there too.
+    ///
+    /// Nothing is lost, but other programs see another value, whose version and variant are not
+    /// RFC 9562's: the choice is for tables that only ordid writes and reads.
+    UniqueIdentifierPermuted = "unique_identifier_permuted", Bytes;
+    SqlServer: "uniqueidentifier", GUID_LITERAL, SQL_GUID;
+}
+stores_permuted!(
+    UniqueIdentifierPermuted,
+    stored: crate::layout::guid::from_sql_server_sort_key,
+    read: crate::layout::guid::sql_server_sort_key,
+    compared: Comparison::Bytes
+);
+
+column! {
+    /// `uniqueidentifier` of Babelfish, which compares it as PostgreSQL's `uuid`, not as SQL Server.
+    BabelfishUniqueIdentifier = "babelfish_unique_identifier", Bytes;
+    Babelfish: "uniqueidentifier", GUID_LITERAL,
+        "Babelfish contrib/babelfishpg_common, uniqueidentifier's operators: PostgreSQL's uuid_lt";
+}
+stores_permuted!(
+    BabelfishUniqueIdentifier,
+    stored: same,
+    read: same,
+    compared: Comparison::Bytes
+);

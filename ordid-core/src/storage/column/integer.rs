@@ -1,0 +1,128 @@
+//! Columns of integers, compared as numbers. Signed columns take `i64` alone, unsigned ones `u64`.
+
+use super::*;
+
+const NUMBERS: &str = "compares the numbers";
+const EXPECTED_SIGNED: &str = "an integer of 64 bits with a sign";
+const EXPECTED_UNSIGNED: &str = "an integer of 64 bits without a sign";
+
+macro_rules! stores_signed {
+    ($type:ident) => {
+        impl Stores<i64> for $type {
+            type Stored = i64;
+            type SortKey = [u8; 8];
+
+            #[inline]
+            fn encode(raw: i64) -> i64 {
+                raw
+            }
+
+            fn decode<'a>(found: impl Into<Found<'a>>) -> Result<i64, Error> {
+                let found = found.into();
+                let integer = match found {
+                    Found::Integer(integer) => Some(integer),
+                    Found::Unsigned(integer) => i64::try_from(integer).ok(),
+                    Found::Bytes(_) => None,
+                };
+                integer.ok_or_else(|| wrong_form(Self::NAME, EXPECTED_SIGNED, found))
+            }
+
+            /// The sign turned round, so that negative numbers come first.
+            #[inline]
+            fn sort_key(raw: i64) -> [u8; 8] {
+                (raw ^ i64::MIN).to_be_bytes()
+            }
+
+            #[inline]
+            fn from_sort_key(key: [u8; 8]) -> Result<i64, Error> {
+                Ok(i64::from_be_bytes(key) ^ i64::MIN)
+            }
+        }
+    };
+}
+
+macro_rules! stores_unsigned {
+    ($type:ident) => {
+        impl Stores<u64> for $type {
+            type Stored = u64;
+            type SortKey = [u8; 8];
+
+            #[inline]
+            fn encode(raw: u64) -> u64 {
+                raw
+            }
+
+            fn decode<'a>(found: impl Into<Found<'a>>) -> Result<u64, Error> {
+                let found = found.into();
+                let integer = match found {
+                    Found::Integer(integer) => u64::try_from(integer).ok(),
+                    Found::Unsigned(integer) => Some(integer),
+                    Found::Bytes(_) => None,
+                };
+                integer.ok_or_else(|| wrong_form(Self::NAME, EXPECTED_UNSIGNED, found))
+            }
+
+            #[inline]
+            fn sort_key(raw: u64) -> [u8; 8] {
+                raw.to_be_bytes()
+            }
+
+            #[inline]
+            fn from_sort_key(key: [u8; 8]) -> Result<u64, Error> {
+                Ok(u64::from_be_bytes(key))
+            }
+        }
+    };
+}
+
+const MYSQL_INTEGER: &str = "MySQL 8.4 manual, section 13.1.2, \"Integer Types\"";
+const MARIADB_INTEGER: &str = "MariaDB documentation, \"BIGINT\"";
+const ORACLE_NUMBER: &str =
+    "Oracle Database SQL Language Reference, \"Data Type Comparison Rules\", numeric values";
+/// As `bigint`: SQL Server takes digits beyond 32 bits for a decimal, which the column would be
+/// converted to.
+const CAST_AS_BIGINT: Literal = Literal::new("CAST(", Written::Plain, " AS bigint)");
+
+column! {
+    /// `bigint`: 64 bits with a sign.
+    BigInt = "bigint", Bytes, NUMBERS;
+    // Digits alone would be of another type for some numbers, and the least have no digits.
+    Postgres: "bigint", Literal::new("'", Written::Plain, "'::bigint"),
+        "PostgreSQL src/backend/access/nbtree/nbtcompare.c, btint8cmp";
+    MySql: "BIGINT", DIGITS, MYSQL_INTEGER;
+    MariaDb: "BIGINT", DIGITS, MARIADB_INTEGER;
+    SqlServer: "bigint", CAST_AS_BIGINT,
+        "Microsoft Learn, \"int, bigint, smallint, and tinyint (Transact-SQL)\"";
+    Babelfish: "bigint", CAST_AS_BIGINT,
+        "PostgreSQL src/backend/access/nbtree/nbtcompare.c, btint8cmp";
+}
+stores_signed!(BigInt);
+
+column! {
+    /// `INTEGER` of SQLite: 64 bits with a sign. As a primary key it is the rowid.
+    Integer = "integer", Bytes, NUMBERS;
+    Sqlite: "INTEGER", DIGITS, "SQLite, \"Datatypes In SQLite\", section 4.1, \"Sort Order\"";
+}
+stores_signed!(Integer);
+
+column! {
+    /// `BIGINT UNSIGNED` of MySQL and MariaDB: 64 bits without a sign.
+    BigIntUnsigned = "bigint_unsigned", Bytes, NUMBERS;
+    MySql: "BIGINT UNSIGNED", DIGITS, MYSQL_INTEGER;
+    MariaDb: "BIGINT UNSIGNED", DIGITS, MARIADB_INTEGER;
+}
+stores_unsigned!(BigIntUnsigned);
+
+column! {
+    /// `NUMBER(19)` of Oracle: 19 decimal digits, which 64 bits with a sign fit.
+    Number19 = "number19", Bytes, NUMBERS;
+    Oracle: "NUMBER(19)", DIGITS, ORACLE_NUMBER;
+}
+stores_signed!(Number19);
+
+column! {
+    /// `NUMBER(20)` of Oracle: 20 decimal digits, which 64 bits without a sign fit.
+    Number20 = "number20", Bytes, NUMBERS;
+    Oracle: "NUMBER(20)", DIGITS, ORACLE_NUMBER;
+}
+stores_unsigned!(Number20);

@@ -1,0 +1,154 @@
+//! Columns of text, compared byte by byte: `COLLATE "C"`, ascii_bin, `BINARY`.
+
+use data_encoding::HEXLOWER;
+
+use super::*;
+
+/// One canonical form per raw key: its length, what it is, how it is written and read.
+macro_rules! stores_text {
+    ($type:ident: $($raw:ty = $length:literal, $expected:literal, $encode:expr, $parse:expr);+) => {
+        $(impl Stores<$raw> for $type {
+            type Stored = [u8; $length];
+            type SortKey = [u8; $length];
+
+            #[inline]
+            fn encode(raw: $raw) -> [u8; $length] {
+                let encode: fn($raw) -> [u8; $length] = $encode;
+                encode(raw)
+            }
+
+            fn decode<'a>(found: impl Into<Found<'a>>) -> Result<$raw, Error> {
+                let parse: fn(&[u8]) -> Result<$raw, Error> = $parse;
+                match found.into() {
+                    Found::Bytes(text) if text.len() == $length => parse(text),
+                    found => Err(wrong_form(Self::NAME, $expected, found)),
+                }
+            }
+
+            fn sort_key(raw: $raw) -> [u8; $length] {
+                <Self as Stores<$raw>>::encode(raw)
+            }
+
+            fn from_sort_key(key: [u8; $length]) -> Result<$raw, Error> {
+                <Self as Stores<$raw>>::decode(&key)
+            }
+        })+
+    };
+}
+
+fn encode_hex(raw: ObjectId) -> [u8; 24] {
+    let mut stored = [0; 24];
+    HEXLOWER.encode_mut(raw.as_bytes(), &mut stored);
+    stored
+}
+
+fn parse_hex(stored: &[u8]) -> Result<ObjectId, Error> {
+    match core::str::from_utf8(stored) {
+        Ok(text) => ObjectId::parse_text(None, text),
+        Err(_) => Err(wrong_form("text", "ASCII", Found::Bytes(stored))),
+    }
+}
+
+fn encode_push_id(raw: PushId) -> [u8; text::PUSH_ID] {
+    text::encode_ordered::<text::Push, 15, { text::PUSH_ID }>(raw.as_bytes())
+}
+
+fn parse_push_id(stored: &[u8]) -> Result<PushId, Error> {
+    text::parse_ordered::<text::Push, 15, { text::PUSH_ID }>(stored).map(PushId::from_bytes)
+}
+
+fn encode_ordered32(raw: Key192) -> [u8; text::ORDERED_32] {
+    text::encode_ordered::<text::Tilde, 24, { text::ORDERED_32 }>(raw.as_bytes())
+}
+
+fn parse_ordered32(stored: &[u8]) -> Result<Key192, Error> {
+    text::parse_ordered::<text::Tilde, 24, { text::ORDERED_32 }>(stored).map(Key192::from_bytes)
+}
+
+const POSTGRES: &str = "PostgreSQL manual, \"Collation Support\": C compares by byte values";
+const MYSQL: &str =
+    "MySQL 8.4 manual, section 12.8.5, \"The binary Collation Compared to _bin Collations\"";
+const MARIADB: &str = "MariaDB documentation, \"Supported Character Sets and Collations\"";
+const SQLITE: &str = "SQLite, \"Datatypes In SQLite\", section 7, \"Collating Sequences\"";
+
+column! {
+    /// The key's text as unlimited text: PostgreSQL under `COLLATE "C"`, SQLite under its default
+    /// `BINARY`. Of 128 bits the hyphenated form.
+    ///
+    /// On SQLite the declared type must be `TEXT`: `UUID` has NUMERIC affinity, which turns
+    /// digits-only text into a number.
+    Text = "text", Bytes;
+    Postgres: "text COLLATE \"C\"", STRING, POSTGRES;
+    Sqlite: "TEXT COLLATE BINARY", STRING, SQLITE;
+}
+stores_text!(
+    Text: uuid::Uuid = 36, "a UUID as 36 characters",
+        text::encode_hyphenated, text::parse_hyphenated;
+    ObjectId = 24, "an ObjectId as 24 characters", encode_hex, parse_hex;
+    PushId = 20, "a push id as 20 characters", encode_push_id, parse_push_id;
+    Key192 = 32, "32 characters of ordered text", encode_ordered32, parse_ordered32
+);
+
+column! {
+    /// The hyphenated form in `CHAR(36)` with a binary collation.
+    Char36 = "char36", Bytes;
+    MySql: "CHAR(36) CHARACTER SET ascii COLLATE ascii_bin", STRING, MYSQL;
+    MariaDb: "CHAR(36) CHARACTER SET ascii COLLATE ascii_bin", STRING, MARIADB;
+}
+stores_text!(
+    Char36: uuid::Uuid = 36, "a UUID as 36 characters",
+        text::encode_hyphenated, text::parse_hyphenated
+);
+
+column! {
+    /// The ordered text of 192 bits: 32 characters, with a binary collation, as
+    /// [`Char22`] says.
+    Char32 = "char32", Bytes;
+    Postgres: "text COLLATE \"C\"", STRING, POSTGRES;
+    MySql: "CHAR(32) CHARACTER SET ascii COLLATE ascii_bin", STRING, MYSQL;
+    MariaDb: "CHAR(32) CHARACTER SET ascii COLLATE ascii_bin", STRING, MARIADB;
+    Sqlite: "TEXT COLLATE BINARY", STRING, SQLITE;
+}
+stores_text!(
+    Char32: Key192 = 32, "32 characters of ordered text", encode_ordered32, parse_ordered32
+);
+
+column! {
+    /// 128 bits as a ULID: 26 characters of upper-case base 32, with a binary collation.
+    Char26 = "char26", Bytes;
+    Postgres: "text COLLATE \"C\"", STRING, POSTGRES;
+    MySql: "CHAR(26) CHARACTER SET ascii COLLATE ascii_bin", STRING, MYSQL;
+    MariaDb: "CHAR(26) CHARACTER SET ascii COLLATE ascii_bin", STRING, MARIADB;
+    Sqlite: "TEXT COLLATE BINARY", STRING, SQLITE;
+}
+stores_text!(
+    Char26: uuid::Uuid = 26, "a ULID as 26 characters", text::encode_ulid, text::parse_ulid
+);
+
+column! {
+    /// The ordered text of 22 characters, with a binary collation.
+    ///
+    /// Under any other collation, also a case-sensitive one, it loses its order; under a
+    /// case-insensitive one, two keys become one.
+    Char22 = "char22", Bytes;
+    Postgres: "text COLLATE \"C\"", STRING, POSTGRES;
+    MySql: "CHAR(22) CHARACTER SET ascii COLLATE ascii_bin", STRING, MYSQL;
+    MariaDb: "CHAR(22) CHARACTER SET ascii COLLATE ascii_bin", STRING, MARIADB;
+    Sqlite: "TEXT COLLATE BINARY", STRING, SQLITE;
+}
+stores_text!(
+    Char22: uuid::Uuid = 22, "22 characters of ordered text",
+        text::encode_ordered22::<text::Tilde>, text::parse_ordered22::<text::Tilde>
+);
+
+column! {
+    /// A push id: 20 characters, with a binary collation, as [`Char22`] says.
+    Char20 = "char20", Bytes;
+    Postgres: "text COLLATE \"C\"", STRING, POSTGRES;
+    MySql: "CHAR(20) CHARACTER SET ascii COLLATE ascii_bin", STRING, MYSQL;
+    MariaDb: "CHAR(20) CHARACTER SET ascii COLLATE ascii_bin", STRING, MARIADB;
+    Sqlite: "TEXT COLLATE BINARY", STRING, SQLITE;
+}
+stores_text!(
+    Char20: PushId = 20, "a push id as 20 characters", encode_push_id, parse_push_id
+);
