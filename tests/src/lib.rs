@@ -2,6 +2,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod conformance;
 pub mod merge;
 pub mod process;
 pub mod servers;

@@ -49,8 +49,17 @@ fn parse_hex(stored: &[u8]) -> Result<ObjectId, Error> {
     }
 }
 
+fn encode_ulid(raw: uuid::Uuid) -> [u8; 26] {
+    let mut room = text::Digits::default();
+    let mut stored = [0; 26];
+    stored.copy_from_slice(text::encode_ulid(raw, &mut room).as_bytes());
+    stored
+}
+
 fn encode_push_id(raw: PushId) -> [u8; text::PUSH_ID] {
-    text::encode_ordered::<text::Push, 15, { text::PUSH_ID }>(raw.as_bytes())
+    let mut stored = [0; text::PUSH_ID];
+    text::encode_ordered::<text::Push, 15, { text::PUSH_ID }>(raw.as_bytes(), &mut stored);
+    stored
 }
 
 fn parse_push_id(stored: &[u8]) -> Result<PushId, Error> {
@@ -58,7 +67,9 @@ fn parse_push_id(stored: &[u8]) -> Result<PushId, Error> {
 }
 
 fn encode_ordered32(raw: Key192) -> [u8; text::ORDERED_32] {
-    text::encode_ordered::<text::Tilde, 24, { text::ORDERED_32 }>(raw.as_bytes())
+    let mut stored = [0; text::ORDERED_32];
+    text::encode_ordered::<text::Tilde, 24, { text::ORDERED_32 }>(raw.as_bytes(), &mut stored);
+    stored
 }
 
 fn parse_ordered32(stored: &[u8]) -> Result<Key192, Error> {
@@ -122,7 +133,7 @@ column! {
     Sqlite: "TEXT COLLATE BINARY", STRING, SQLITE;
 }
 stores_text!(
-    Char26: uuid::Uuid = 26, "a ULID as 26 characters", text::encode_ulid, text::parse_ulid
+    Char26: uuid::Uuid = 26, "a ULID as 26 characters", encode_ulid, text::parse_ulid
 );
 
 column! {
