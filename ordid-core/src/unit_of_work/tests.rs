@@ -49,6 +49,7 @@ fn table(name: &'static str, entity: TypeId, parents: &'static [Parent], rows: u
         key: TypeId::of::<Uuid>(),
         schema: None,
         name,
+        key_column: "id",
         columns: &["id", "a", "b", "c"],
         rows,
         parents,
