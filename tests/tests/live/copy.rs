@@ -19,7 +19,7 @@ use sqlx::{
 use crate::{
     Outcome,
     flush::{Customer, CustomerId, Order, customer, order},
-    keys::{Long, Native, Short},
+    keys::{self, Keys as _, Long, Native, Object, Push, Short},
     server_trial,
 };
 
@@ -113,6 +113,9 @@ struct Wide {
     other: Option<Native>,
     long: Long,
     short: Option<Short>,
+    number: keys::Number,
+    object: Option<Object>,
+    push: Push,
     yes: bool,
     bytes: Option<Vec<u8>>,
     i2: i16,
@@ -143,6 +146,7 @@ struct Wide {
 
 const WIDE: &str = r#"CREATE TABLE wide (
     id uuid PRIMARY KEY, other uuid, long text COLLATE "C" NOT NULL, short text COLLATE "C",
+    number bigint NOT NULL, object bytea, push text COLLATE "C" NOT NULL,
     yes boolean NOT NULL, bytes bytea, i2 smallint NOT NULL, i4 integer, i8 bigint NOT NULL,
     f4 real NOT NULL, f8 double precision, words text NOT NULL, varchar5 varchar(5),
     char5 char(5) NOT NULL, bpchar bpchar NOT NULL, date date NOT NULL, time time NOT NULL,
@@ -179,6 +183,9 @@ fn wide(n: i16) -> Wide {
         other: every(3).then(Native::generate),
         long: Long::generate(),
         short: every(4).then(Short::generate),
+        number: keys::Number::rising(1)[0],
+        object: every(5).then(Object::generate),
+        push: Push::generate(),
         yes: n % 2 == 0,
         bytes: every(5).then(|| vec![low; usize::try_from(n % 300).unwrap()]),
         i2: -n,
