@@ -24,9 +24,11 @@ pub use crate::{
     entity::{Fields, KeyOf, OrderedKey, Parent, Sink},
     key::{
         Generated, Key192, KeyField, KeyType, ObjectId, PushId, RawKey, Scheme, TypedKey,
+        scatter::{Scatter, ScatteredKey},
         text::check_prefix,
     },
     scheme,
+    scheme::{UuidMask, masked::MaskedKey},
 };
 pub use uuid::Uuid;
 
@@ -92,11 +94,32 @@ impl<R: RawKey, S: Scheme<Raw = R>> RawOf<S> for R {
     }
 }
 
+/// Fails to compile unless the type is a source of nodes that can be one.
+pub const fn check_node<N: scheme::node::NodeSource>() {
+    scheme::node::refuse(N::MISTAKE);
+}
+
+/// Fails to compile unless the type is a period that can be one.
+pub const fn check_period<P: scheme::uuid_v4_clustered::Clustering>() {
+    scheme::node::refuse(P::MISTAKE);
+}
+
+/// Fails to compile unless the need has a layout.
+pub const fn check_need(from_unix_millis: i64, years: u32, ids_per_second: u32, nodes: u32) {
+    let _ = scheme::compact::CompactLayout::for_need(scheme::compact::Need {
+        from_unix_millis,
+        years,
+        ids_per_second,
+        nodes,
+    });
+}
+
 /// Body of a key type's `from_raw`.
 ///
 /// # Errors
 ///
 /// A raw value that is not of the scheme.
+#[inline]
 pub fn from_raw<K: KeyType>(raw: K::Raw) -> Result<K, Error> {
     Generated::check(raw, K::NAME).map(K::from_generated)
 }
@@ -124,6 +147,7 @@ pub fn hash<K: KeyType, H: Hasher>(key: K, state: &mut H) {
 /// # Errors
 ///
 /// Only what the formatter returns.
+#[inline]
 pub fn fmt_display<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     K::Scheme::write_text(key.to_raw(), K::PREFIX, f)
 }
@@ -148,6 +172,7 @@ pub fn fmt_debug<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Result 
 /// # Errors
 ///
 /// Text that is not canonical, or whose value is not of the scheme.
+#[inline]
 pub fn parse<K: KeyType>(text: &str) -> Result<K, Error> {
     K::from_raw(K::Scheme::parse_text(K::PREFIX, text)?)
 }

@@ -37,6 +37,9 @@ pub use thread::{RESEED_WORDS, ThreadEntropy};
 pub trait Entropy: Send + Sync {
     /// Returns the number of this process image: it changes in the child of a fork, and is never
     /// zero. Keys made under different epochs do not share random state.
+    ///
+    /// Count up from a small number: no epoch of a process may be another's complement (`!epoch`),
+    /// which generators take for themselves.
     fn epoch(&self) -> u32;
 
     /// Returns 32 random bits.

@@ -13,7 +13,9 @@ use crate::{
 pub(crate) mod engine;
 mod lease;
 mod observe;
-mod ordered;
+pub(crate) mod ordered;
+#[cfg(all(feature = "std", not(loom)))]
+pub(crate) mod per_type;
 #[cfg(all(feature = "std", not(loom)))]
 mod process;
 pub(crate) mod sync;

@@ -7,7 +7,7 @@
 use alloc::{format, string::String};
 use core::{cmp::Ordering, fmt, hash::Hash, str::FromStr};
 
-use uuid::{Uuid, Variant};
+use uuid::{Uuid, Variant, fmt::Hyphenated};
 
 use crate::{
     clock::Timestamp,
@@ -19,6 +19,7 @@ use crate::{
 macro_rules! own_text {
     ($key:ident) => {
         impl core::fmt::Display for $key {
+            #[inline]
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 self.write_text(None, f)
             }
@@ -38,6 +39,7 @@ macro_rules! own_text {
             /// # Errors
             ///
             /// Any other text gives an error that [`is_parse`](Error::is_parse).
+            #[inline]
             fn from_str(text: &str) -> Result<Self, Error> {
                 Self::parse_text(None, text)
             }
@@ -114,18 +116,20 @@ impl RawKey for Uuid {
         Self::from_bytes(bytes)
     }
 
-    #[inline]
+    // A key type's prefix is constant: only here, inside its own code, does the match fold.
+    #[inline(always)]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match prefix {
-            None => f.pad(self.hyphenated().encode_lower(&mut Uuid::encode_buffer())),
-            Some(_) => text::write_prefixed(prefix, &text::encode_suffix(self), f),
+            None => f.pad(self.hyphenated().encode_lower(&mut [0; Hyphenated::LENGTH])),
+            Some(_) => text::write_prefixed(prefix, text::encode_suffix(self, &mut [0; 32]), f),
         }
     }
 
-    #[inline]
+    // A key type's prefix is constant: only here, inside its own code, does the match fold.
+    #[inline(always)]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
         match prefix {
-            None => text::parse_hyphenated(text.as_bytes()),
+            None => text::parse_hyphenated_str(text),
             Some(prefix) => text::parse_type_id(prefix, text),
         }
     }
@@ -204,6 +208,7 @@ pub trait Scheme: Sized + 'static {
     /// # Errors
     ///
     /// Only what the formatter returns.
+    #[inline(always)]
     fn write_text(raw: Self::Raw, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         raw.write_text(prefix, f)
     }
@@ -213,6 +218,7 @@ pub trait Scheme: Sized + 'static {
     /// # Errors
     ///
     /// Any other text gives an error that [`is_parse`](Error::is_parse).
+    #[inline(always)]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self::Raw, Error> {
         Self::Raw::parse_text(prefix, text)
     }
@@ -295,16 +301,22 @@ impl<S: Scheme> Generated<S> {
     /// # Errors
     ///
     /// A value of another version or variant gives an error that [`is_layout`](Error::is_layout).
+    #[inline]
     pub fn check(raw: S::Raw, key_type: &'static str) -> Result<Self, Error> {
         if S::check(&raw) {
             return Ok(Self(raw));
         }
-        Err(Error::new(ErrorKind::Layout {
+        Err(Self::refused(raw, key_type))
+    }
+
+    #[cold]
+    fn refused(raw: S::Raw, key_type: &'static str) -> Error {
+        Error::new(ErrorKind::Layout {
             key_type,
             scheme: S::NAME,
             expected: S::EXPECTED,
             found: raw.describe(),
-        }))
+        })
     }
 
     /// Returns the raw value.

@@ -129,8 +129,11 @@ pub const fn mariadb_uuid_is_swapped(bytes: &[u8; 16]) -> bool {
     bytes[6] > 0 && bytes[6] < 0x60 && bytes[8] >= 0x80
 }
 
-/// Returns whether MariaDB's `UUID` type refuses this value, with error 1292: what it would store
-/// could be that of a swapped value. Among others one in 64 values of version 8.
+/// Returns whether MariaDB's `UUID` type refuses this value: what it would store is that of a swapped
+/// value. Among others one in 64 values of version 8.
+///
+/// As text it is refused with error 1292. As 16 bytes it is *not*: they are stored as they are, and
+/// read back as the swapped value.
 ///
 /// # References
 ///

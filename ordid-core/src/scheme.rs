@@ -41,6 +41,82 @@ macro_rules! process_wide {
     };
 }
 
+/// A scheme of which a type settles what its generators are otherwise given: the same keys, under the
+/// same name. What the type has to be is asked where a generator is made, and nowhere before, so that
+/// another type is one error.
+macro_rules! settled {
+    ($(#[$attribute:meta])* $wrapper:ident) => {
+        $(#[$attribute])*
+        pub enum $wrapper<S, P> {
+            /// There are no values: a scheme is a type.
+            #[doc(hidden)]
+            Never(
+                core::convert::Infallible,
+                core::marker::PhantomData<fn() -> (S, P)>,
+            ),
+        }
+
+        impl<S: crate::key::Scheme, P: 'static> crate::key::Scheme for $wrapper<S, P> {
+            type Raw = S::Raw;
+
+            const NAME: &'static str = S::NAME;
+            const ORDERS: crate::layout::Orders = S::ORDERS;
+            const EXPECTED: &'static str = S::EXPECTED;
+            const TEXT: crate::key::TextForm = S::TEXT;
+            const SUFFIX: crate::key::TextForm = S::SUFFIX;
+
+            #[inline]
+            fn check(raw: &S::Raw) -> bool {
+                S::check(raw)
+            }
+
+            fn coerce(raw: S::Raw) -> S::Raw {
+                S::coerce(raw)
+            }
+
+            fn timestamp(raw: &S::Raw) -> Option<crate::clock::Timestamp> {
+                S::timestamp(raw)
+            }
+
+            #[inline]
+            fn cmp(left: &S::Raw, right: &S::Raw) -> core::cmp::Ordering {
+                S::cmp(left, right)
+            }
+
+            fn write_text(
+                raw: S::Raw,
+                prefix: Option<&str>,
+                f: &mut core::fmt::Formatter<'_>,
+            ) -> core::fmt::Result {
+                S::write_text(raw, prefix, f)
+            }
+
+            fn parse_text(
+                prefix: Option<&str>,
+                text: &str,
+            ) -> Result<S::Raw, crate::error::Error> {
+                S::parse_text(prefix, text)
+            }
+        }
+
+        impl<S: crate::scheme::Layout, P: 'static> crate::scheme::Layout for $wrapper<S, P> {
+            type Parts = S::Parts;
+
+            fn pack(parts: S::Parts) -> Result<S::Raw, crate::error::Error> {
+                S::pack(parts)
+            }
+
+            fn unpack(raw: &S::Raw) -> Result<S::Parts, crate::error::Error> {
+                S::unpack(raw)
+            }
+
+            fn inspect(raw: &S::Raw) -> Result<crate::scheme::Inspection, crate::error::Error> {
+                S::inspect(raw)
+            }
+        }
+    };
+}
+
 mod anatomy;
 pub mod catalogue;
 pub mod comb;
@@ -55,7 +131,7 @@ mod laws;
 pub mod masked;
 pub mod medo;
 pub mod newid;
-mod node;
+pub mod node;
 pub mod object_id;
 pub mod ordered_text;
 pub mod percona_64;

@@ -7,7 +7,7 @@
 //! | [`Blob`](column::Blob) | bytes | | | `BLOB` | | | bytes |
 //! | [`Binary16`](column::Binary16), [`Binary12`](column::Binary12), [`Binary24`](column::Binary24) | bytes | | `BINARY(n)` | | `binary(n)` | | bytes |
 //! | [`Raw16`](column::Raw16), [`Raw12`](column::Raw12), [`Raw24`](column::Raw24) | bytes | | | | | `RAW(n)` | bytes |
-//! | [`MariaDbUuid`](column::MariaDbUuid) | 16 bytes | | MariaDB's `UUID` | | | | by version |
+//! | [`MariaDbUuid`](column::MariaDbUuid) | the value | | MariaDB's `UUID` | | | | by version |
 //! | [`Binary16Swapped`](column::Binary16Swapped) | `UUID_TO_BIN(x, 1)` | | `BINARY(16)` | | | | the third group first |
 //! | [`Binary16DotNet`](column::Binary16DotNet) | `Guid.ToByteArray` | | `BINARY(16)` | | | | .NET's bytes |
 //! | [`Raw16DotNet`](column::Raw16DotNet) | `Guid.ToByteArray` | | | | | `RAW(16)` | .NET's bytes |

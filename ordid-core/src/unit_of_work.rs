@@ -37,6 +37,7 @@ pub struct Table {
     key: TypeId,
     schema: Option<&'static str>,
     name: &'static str,
+    key_column: &'static str,
     columns: &'static [&'static str],
     rows: usize,
     parents: &'static [Parent],
@@ -50,6 +51,7 @@ impl Table {
             key: TypeId::of::<KeyOf<E>>(),
             schema: E::SCHEMA,
             name: E::TABLE,
+            key_column: E::KEY_COLUMN,
             columns: E::COLUMNS,
             rows,
             parents: E::PARENTS,
@@ -64,6 +66,11 @@ impl Table {
     /// Returns the table's name, unquoted.
     pub const fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Returns the key's column, unquoted.
+    pub const fn key_column(&self) -> &'static str {
+        self.key_column
     }
 
     /// Returns the columns in the order in which a row's values are written, unquoted.

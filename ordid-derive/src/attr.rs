@@ -16,7 +16,7 @@ use syn::{
 use crate::{
     ctxt::Ctxt,
     options::{ADAPTERS, AdapterKind, ENTITY, FIELD, KEY_TYPE, PLACES, Place},
-    suggest,
+    suggest, value,
 };
 
 /// One option: `name`, `name = value` or `name(options)`.
@@ -248,7 +248,10 @@ impl Reader<'_> {
 pub(crate) struct KeyTypeAttrs {
     pub(crate) krate: Option<Path>,
     pub(crate) scheme: Option<SchemeAttr>,
+    /// A static `UuidMask`.
+    pub(crate) mask: Option<Path>,
     pub(crate) prefix: Option<LitStr>,
+    pub(crate) scatter: Option<ScatterAttr>,
     pub(crate) adapters: Vec<Adapter>,
 }
 
@@ -256,7 +259,24 @@ pub(crate) struct KeyTypeAttrs {
 #[derive(Clone)]
 pub(crate) struct SchemeAttr {
     pub(crate) name: Ident,
-    pub(crate) parameters: Vec<(Ident, Type)>,
+    pub(crate) arguments: Vec<Argument>,
+}
+
+/// `layout = Sonyflake`, `time = 41`.
+#[derive(Clone)]
+pub(crate) struct Argument {
+    pub(crate) name: Ident,
+    pub(crate) value: ArgumentValue,
+    /// What is underlined where the value is wrong.
+    pub(crate) tokens: TokenStream,
+}
+
+#[derive(Clone)]
+pub(crate) enum ArgumentValue {
+    Type(Box<Type>),
+    Lit(Lit),
+    /// No parameter is written so.
+    Other,
 }
 
 impl SchemeAttr {
@@ -266,20 +286,121 @@ impl SchemeAttr {
             Value::Call(name, _, metas) => (name.clone(), &metas[..]),
             _ => return None,
         };
-        let mut parameters: Vec<(Ident, Type)> = Vec::new();
+        let mut arguments: Vec<Argument> = Vec::new();
         for meta in metas {
-            match meta.ty() {
-                Some(_) if parameters.iter().any(|(name, _)| *name == meta.name) => {
-                    cx.error(&meta.name, format!("duplicate option `{}`", meta.name));
+            if arguments.iter().any(|argument| argument.name == meta.name) {
+                cx.error(&meta.name, format!("duplicate option `{}`", meta.name));
+                continue;
+            }
+            arguments.push(Argument {
+                name: meta.name.clone(),
+                value: match &meta.value {
+                    Value::Type(ty) => ArgumentValue::Type(Box::new(ty.clone())),
+                    Value::Lit(lit) => ArgumentValue::Lit(lit.clone()),
+                    _ => ArgumentValue::Other,
+                },
+                tokens: meta.wrong_tokens(),
+            });
+        }
+        Some(Self { name, arguments })
+    }
+
+    fn lit(&self, name: &str) -> Option<&Lit> {
+        let found = self.arguments.iter().find(|it| it.name == name)?;
+        match &found.value {
+            ArgumentValue::Lit(lit) => Some(lit),
+            _ => None,
+        }
+    }
+
+    /// Returns a parameter that is a number.
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
+        value::number(self.lit(name)?)
+    }
+
+    /// Returns a parameter that is a time, in milliseconds since 1970.
+    pub(crate) fn epoch(&self, name: &str) -> Option<i64> {
+        value::epoch(self.lit(name)?)
+    }
+
+    /// Returns a parameter that is a type or a word.
+    pub(crate) fn ty(&self, name: &str) -> Option<&Type> {
+        let found = self.arguments.iter().find(|it| it.name == name)?;
+        match &found.value {
+            ArgumentValue::Type(ty) => Some(ty),
+            _ => None,
+        }
+    }
+}
+
+/// `scatter(buckets = 16, lowest_bit = 80)`.
+#[derive(Clone)]
+pub(crate) struct ScatterAttr {
+    pub(crate) buckets: u16,
+    pub(crate) lowest_bit: Option<(u32, Lit)>,
+}
+
+impl ScatterAttr {
+    /// Reads the rule; where a value is wrong, one that holds for any key.
+    fn read(cx: &Ctxt, meta: &Meta) -> Option<Self> {
+        let Value::List(_, metas) = &meta.value else {
+            return None;
+        };
+        let mut buckets = None;
+        let mut lowest_bit = None;
+        let mut is_damaged = false;
+        for meta in metas {
+            let (slot, most) = match () {
+                () if meta.is("buckets") => (&mut buckets, u64::from(u16::MAX)),
+                // Of the longest keys, which have 192.
+                () if meta.is("lowest_bit") => (&mut lowest_bit, 191),
+                () => {
+                    let name = meta.name.to_string();
+                    let known = ["buckets", "lowest_bit"];
+                    is_damaged = true;
+                    cx.error(&meta.name, suggest::unknown("option", &name, &known));
+                    continue;
                 }
-                Some(ty) => parameters.push((meta.name.clone(), ty.clone())),
-                None => cx.error(
+            };
+            let least = u64::from(meta.is("buckets"));
+            if slot.is_some() {
+                cx.error(&meta.name, format!("duplicate option `{}`", meta.name));
+            } else if let Value::Lit(lit) = &meta.value
+                && let Some(number) = value::number(lit).filter(|it| (least..=most).contains(it))
+            {
+                *slot = Some((number, lit.clone()));
+            } else {
+                is_damaged = true;
+                cx.error(
                     meta.wrong_tokens(),
-                    format!("expected a type, as in `{} = ...`", meta.name),
-                ),
+                    format!(
+                        "expected `{} = ` and a number from {least} to {most}",
+                        meta.name
+                    ),
+                );
             }
         }
-        Some(Self { name, parameters })
+        let Some((count, lit)) = buckets else {
+            return is_damaged.then_some(Self {
+                buckets: 1,
+                lowest_bit: None,
+            });
+        };
+        if lowest_bit.is_some() && !count.is_power_of_two() {
+            cx.error(
+                lit,
+                format!(
+                    "reversed bits make a power of two of buckets: write `buckets = {}`",
+                    count.next_power_of_two().min(32_768)
+                ),
+            );
+            lowest_bit = None;
+        }
+        Some(Self {
+            buckets: u16::try_from(count).unwrap_or(u16::MAX),
+            lowest_bit: lowest_bit
+                .and_then(|(lowest, lit)| Some((u32::try_from(lowest).ok()?, lit))),
+        })
     }
 }
 
@@ -344,9 +465,13 @@ impl KeyTypeAttrs {
                 }
             } else if meta.is("crate") {
                 reader.once(&mut read.krate, meta, meta.path().cloned());
+            } else if meta.is("mask") {
+                reader.once(&mut read.mask, meta, meta.path().cloned());
             } else if meta.is("prefix") {
                 // Empty is a prefix by TypeID's rules: the bare suffix.
                 reader.once(&mut read.prefix, meta, meta.text().cloned());
+            } else if meta.is("scatter") {
+                reader.once(&mut read.scatter, meta, ScatterAttr::read(cx, meta));
             } else if meta.is("scheme") {
                 reader.once(&mut read.scheme, meta, SchemeAttr::read(cx, meta));
             } else {

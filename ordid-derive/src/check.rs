@@ -6,15 +6,15 @@ use quote::ToTokens;
 use syn::{Data, DeriveInput, Fields, GenericParam, Type};
 
 use crate::{
-    attr::SchemeAttr,
+    attr::{Argument, ArgumentValue, SchemeAttr},
     case::Case,
     ctxt::Ctxt,
-    model::{Entity, KeyType},
-    options::{DEFAULT_SCHEME, SCHEMES, Scheme},
-    suggest,
+    model::{Entity, KeyType, is_no_parameter},
+    options::{DEFAULT_SCHEME, Kind, Made, NOT_RAW, Parameter, SCHEMES, SNOWFLAKE_WAYS, Scheme},
+    suggest, value,
 };
 
-/// Checks a scheme's name and its parameter's.
+/// Checks a scheme's name and its parameters.
 fn scheme(cx: &Ctxt, scheme: &SchemeAttr) {
     let Some(known) = SCHEMES.iter().find(|known| scheme.name == known.name) else {
         // The default first: of names that are as near, the first is suggested.
@@ -24,24 +24,193 @@ fn scheme(cx: &Ctxt, scheme: &SchemeAttr) {
         cx.error(&scheme.name, suggest::unknown("scheme", &name, &known));
         return;
     };
-    for (name, _) in &scheme.parameters {
-        match &known.parameter {
-            None => cx.error(
-                name,
-                format!(
-                    "scheme `{0}` has no options: write `scheme = {0}`",
-                    known.name
-                ),
-            ),
-            Some(parameter) if name != parameter.name => cx.error(
-                name,
-                format!(
-                    "unknown option `{name}` of scheme `{}`: write `{}`",
-                    known.name, parameter.usage
-                ),
-            ),
-            Some(_) => {}
+    let mistakes = cx.count();
+    for argument in &scheme.arguments {
+        match known.parameters.iter().find(|it| argument.name == it.name) {
+            Some(parameter) => value(cx, argument, parameter),
+            None => unknown_parameter(cx, known, argument),
         }
+    }
+    if matches!(known.made, Made::Snowflake) && cx.count() == mistakes {
+        snowflake(cx, scheme);
+    }
+}
+
+fn unknown_parameter(cx: &Ctxt, known: &Scheme, argument: &Argument) {
+    let name = &argument.name;
+    let names: Vec<_> = known.parameters.iter().map(|it| it.name).collect();
+    let scheme = known.name;
+    cx.error(
+        name,
+        match known.parameters {
+            [] => format!("scheme `{scheme}` has no options: write `scheme = {scheme}`"),
+            [only] => format!(
+                "unknown option `{name}` of scheme `{scheme}`: write `scheme = {scheme}({})`",
+                only.usage
+            ),
+            _ => suggest::unknown("option", &name.to_string(), &names),
+        },
+    );
+}
+
+/// Checks that a parameter's value is one.
+fn value(cx: &Ctxt, argument: &Argument, parameter: &Parameter) {
+    let expected = match (&parameter.kind, &argument.value) {
+        (Kind::Type { .. }, ArgumentValue::Type(ty)) => {
+            // What names no type of the user's own; the compiler reports the others.
+            if !is_no_parameter(ty) {
+                return;
+            }
+            format!("expected `{}`", parameter.usage)
+        }
+        (Kind::Word(words), ArgumentValue::Type(ty)) => {
+            let word = compact(ty);
+            let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+            if known.contains(&word.as_str()) {
+                return;
+            }
+            suggest::unknown("word", &word, &known)
+        }
+        (Kind::Number(least, most), ArgumentValue::Lit(lit))
+            if value::number(lit).is_some_and(|number| (*least..=*most).contains(&number)) =>
+        {
+            return;
+        }
+        (Kind::Epoch, ArgumentValue::Lit(lit)) if value::epoch(lit).is_some() => return,
+        (Kind::Number(least, most), _) => format!(
+            "expected a number from {least} to {most}, as in `{}`",
+            parameter.usage
+        ),
+        (Kind::Epoch, _) => format!(
+            "expected a day from 1970 on, or milliseconds since then: `{}`",
+            parameter.usage
+        ),
+        (Kind::Type { .. }, _) => {
+            format!("expected a type, as in `{}`", parameter.usage)
+        }
+        (Kind::Word(_), _) => format!("expected `{}`", parameter.usage),
+    };
+    cx.error(&argument.tokens, expected);
+}
+
+/// Checks that a `snowflake` is laid out in one way, wholly, and in 63 bits.
+fn snowflake(cx: &Ctxt, scheme: &SchemeAttr) {
+    let has = |name: &str| scheme.arguments.iter().any(|it| it.name == name);
+    // The way of the first parameter that belongs to one alone; an epoch alone changes the default's.
+    let way_of = |name: &str| {
+        SNOWFLAKE_WAYS.iter().find(|way| {
+            name != "epoch" && (way.needs.contains(&name) || way.may_have.contains(&name))
+        })
+    };
+    let mut ways = scheme.arguments.iter().filter_map(|argument| {
+        let way = way_of(&argument.name.to_string())?;
+        Some((argument, way))
+    });
+    let Some((first, way)) = ways.next() else {
+        return;
+    };
+    let usages = || {
+        let usages: Vec<_> = SNOWFLAKE_WAYS.iter().map(|way| way.usage).collect();
+        format!("write `{}`", usages.join("`, or `"))
+    };
+    let mut is_one = true;
+    for (argument, _) in ways.filter(|(_, other)| !std::ptr::eq(*other, way)) {
+        is_one = false;
+        cx.error(
+            &argument.name,
+            format!(
+                "`{}` and `{}` say the same in two ways: {}",
+                first.name,
+                argument.name,
+                usages()
+            ),
+        );
+    }
+    if !is_one {
+        return;
+    }
+    let missing: Vec<_> = way.needs.iter().filter(|name| !has(name)).collect();
+    if !missing.is_empty() {
+        let missing: Vec<_> = missing.iter().map(|name| format!("`{name}`")).collect();
+        cx.error(
+            &first.name,
+            format!(
+                "beside `{}` say {} too: write `{}`",
+                first.name,
+                missing.join(" and "),
+                way.usage
+            ),
+        );
+        return;
+    }
+    let bits = ["time", "node", "sequence"].map(|name| scheme.number(name).unwrap_or_default());
+    let all: u64 = bits.iter().sum();
+    if all > 63
+        && let Some(last) = scheme.arguments.iter().rfind(|it| {
+            ["time", "node", "sequence"]
+                .iter()
+                .any(|name| it.name == name)
+        })
+    {
+        let [time, node, sequence] = bits;
+        cx.error(
+            &last.tokens,
+            format!(
+                "time, node and sequence have {time} + {node} + {sequence} = {all} bits, and a key \
+                 has 63: take {} off",
+                all - 63
+            ),
+        );
+    }
+}
+
+/// Checks that masked keys are of version 7.
+fn mask(cx: &Ctxt, model: &KeyType<'_>) {
+    if let Some(mask) = &model.attrs.mask
+        && let Some(scheme) = model.known_scheme()
+        && !scheme.is_maskable()
+    {
+        let maskable = SCHEMES.iter().filter(|scheme| scheme.is_maskable());
+        let names: Vec<_> = maskable.map(|scheme| scheme.name).collect();
+        cx.error(
+            mask,
+            format!(
+                "keys of scheme `{}` cannot be masked: take `mask` off, or take one of {}",
+                scheme.name,
+                names.join(", ")
+            ),
+        );
+    }
+}
+
+/// Checks that the bits that a key is spread by are the key's.
+fn scatter(cx: &Ctxt, model: &KeyType<'_>) {
+    let Some(scatter) = &model.attrs.scatter else {
+        return;
+    };
+    let Some(scheme) = model.known_scheme() else {
+        return;
+    };
+    let bits = match scheme.raw_name {
+        "i64" | "u64" => 64,
+        "ObjectId" => 96,
+        "PushId" => 120,
+        "Key192" => 192,
+        _ => 128,
+    };
+    if let Some((lowest, lit)) = &scatter.lowest_bit
+        && lowest + scatter.buckets.ilog2() > bits
+    {
+        cx.error(
+            lit,
+            format!(
+                "a key of scheme `{}` has {bits} bits, and none from {lowest} on for {} buckets: \
+                 write `lowest_bit = {}`, or less",
+                scheme.name,
+                scatter.buckets,
+                bits - scatter.buckets.ilog2()
+            ),
+        );
     }
 }
 
@@ -50,6 +219,8 @@ pub(crate) fn key_type(cx: &Ctxt, model: &KeyType<'_>) {
     if let Some(scheme) = &model.attrs.scheme {
         self::scheme(cx, scheme);
     }
+    mask(cx, model);
+    scatter(cx, model);
     adapters(cx, model);
     let input = model.input;
     let raw = model.scheme().raw;
@@ -146,10 +317,6 @@ fn adapters(cx: &Ctxt, model: &KeyType<'_>) {
 /// Reports field types that are not the scheme's raw key by their names; the compiler reports the
 /// others.
 fn raw_key(cx: &Ctxt, ty: &Type, input: &DeriveInput, scheme: &Scheme) {
-    const NOT_RAW: &[&str] = &[
-        "bool", "char", "str", "String", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16",
-        "u32", "u64", "u128", "usize", "f32", "f64", "Box", "Option", "Vec",
-    ];
     let may_be_raw = match ty {
         Type::Path(path) => path.path.segments.last().is_some_and(|last| {
             let is_other = SCHEMES.iter().any(|other| {

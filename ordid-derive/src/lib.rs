@@ -18,6 +18,7 @@ mod options;
 mod suggest;
 #[cfg(test)]
 mod tests;
+mod value;
 
 /// Makes a key type of a newtype over a raw key: one per entity, so that ids do not mix.
 ///
@@ -47,8 +48,11 @@ mod tests;
 /// | option | meaning | default |
 /// |---|---|---|
 /// | `scheme = uuid_v7` | the algorithm that makes the keys: `uuid_v7`, `uuid_v6`, `ulid`, `comb_rt_sql`, `object_id`, ... (below) | `uuid_v7` |
-/// | `scheme = snowflake(layout = Sonyflake)` | the same, with a parameter | `layout = Twitter` |
+/// | `scheme = snowflake(layout = Sonyflake)` | the same, with parameters (below) | `layout = Twitter` |
 /// | `prefix = "ord"` | text form by TypeID, `ord_01h455vb4pex5vsknk084sn02q` | the raw key's text |
+/// | `mask = MASK` | a `static` `UuidMask` (or a `LazyLock` of one) that hides the time of keys of version 7 where they leave the house: `MaskedKey` | no `MaskedKey` |
+/// | `scatter(buckets = 16)` | a rule for a bucket in front, by a hash: `ScatteredKey` | no `ScatteredKey` |
+/// | `scatter(buckets = 16, lowest_bit = 80)` | the same, by the key's bits from that one up, reversed | |
 /// | `sqlx` | SQLx, each engine's native column for the raw key: `uuid`, `binary16`, `blob` | no SQLx |
 /// | `sqlx(postgres = uuid, mysql = char36)` | SQLx, these engines in these columns | |
 /// | `sqlx(mysql = unordered(binary16))` | the same, where the column need not keep the keys' order | |
@@ -73,9 +77,43 @@ mod tests;
 /// \* A node of your own tells these keys apart, so there is no `generate()`: make a generator with
 /// the node, and ask it for keys.
 ///
-/// `snowflake` has a parameter, its layout: a preset by its name (`Twitter`, `BaiduUid`, `Discord`,
-/// `Sonyflake`, `SonyflakeV2`, `WideSequence`, `Yitter`), or a type of your own by its path, such as
-/// `ordid::scheme::Compact<Orders>`; one that has a preset's name, by `self::Twitter`.
+/// # Parameters of schemes
+///
+/// | parameter | meaning | default |
+/// |---|---|---|
+/// | `snowflake(layout = Sonyflake)` | a preset: `Twitter`, `BaiduUid`, `BaiduUid<1_767_225_600>` (its epoch in seconds), `Discord`, `Sonyflake`, `SonyflakeV2`, `WideSequence`, `Yitter` | `Twitter` |
+/// | `snowflake(layout = ..., epoch = "2026-01-01")` | the same bits from the start of that day in UTC, or from so many milliseconds after 1970 | the layout's |
+/// | `snowflake(epoch = ..., time = 41, node = 10, sequence = 12, unit = 10)` | these bits, 63 at most, and units of so many milliseconds | `unit = 1` |
+/// | `snowflake(epoch = ..., years = 20, ids_per_second = 1_000, nodes = 4)` | as short as possible for that need; `Snowflake::ENDS_AT_UNIX_MILLIS` says when it is used up | `nodes = 1` |
+/// | `uuid_v1`, `uuid_v1_rearranged`, `uuid_v6`, `uuid_create_sequential` `(node = Random)` | random nodes, whatever a generator might be given | random, or what a generator is given |
+/// | the same `(node = Fixed<0x0100_0000_0007>)` | this node, no network card's address | |
+/// | the same `(node = DangerExact<0x9236_1f00_2671>)` | this node, which may be an address | |
+/// | `uuid_v4_clustered`, `uuid_v4_clustered_compat` `(period = Minute)` | keys of a minute share their first 16 bits; `Week`, `Seconds<3600>` | `Week` |
+/// | `object_id(machine = HostAndProcess)` | the form of before 2018; a node of your own\* | `Random` |
+///
+/// Where a parameter is a type, one of your own is written by its name or path: a `SnowflakeLayout`,
+/// such as `ordid::scheme::Compact<Orders>`, a `NodeSource`, a `Clustering`; one that has a preset's
+/// name by `self::Twitter`.
+///
+/// ```
+/// use ordid::{KeyType, key::scatter::ScatteredKey, scheme::{Layout, UuidV6}, uuid::Uuid};
+///
+/// #[derive(KeyType)]
+/// #[ordid(scheme = uuid_v6(node = Fixed<0x0100_0000_0007>), scatter(buckets = 16))]
+/// pub struct EventId(Uuid);
+///
+/// #[derive(KeyType)]
+/// #[ordid(scheme = snowflake(epoch = "2026-01-01", years = 20, ids_per_second = 2))]
+/// pub struct InvoiceId(i64);
+///
+/// let id = EventId::generate();
+/// assert_eq!(UuidV6::unpack(&id.to_raw())?.node, [1, 0, 0, 0, 0, 7]);
+/// let stored = id.scattered().to_string(); // 0c-1f0e6b2c-...
+/// assert_eq!(EventId::parse_scattered(&stored)?, id);
+/// type Invoices = <InvoiceId as KeyType>::Scheme;
+/// assert_eq!(Invoices::ENDS_AT_UNIX_MILLIS, 2_398_585_792_512); // 2046-01-03
+/// # Ok::<(), ordid::Error>(())
+/// ```
 ///
 /// ```
 /// use ordid::{
@@ -95,11 +133,33 @@ mod tests;
 /// # Ok::<(), ordid::Error>(())
 /// ```
 ///
+/// # Keys that leave the house
+///
+/// ```
+/// use std::sync::LazyLock;
+///
+/// use ordid::{KeyType, scheme::{UuidMask, masked::MaskedKey}, uuid::Uuid};
+///
+/// // Of two random numbers that the program is given: a secret.
+/// static MASK: LazyLock<UuidMask> = LazyLock::new(|| UuidMask::new(17, 4));
+///
+/// #[derive(KeyType)]
+/// #[ordid(scheme = uuid_v7, mask = MASK)]
+/// pub struct OrderId(Uuid);
+///
+/// let id = OrderId::generate();
+/// let outside = id.masked();
+/// assert_eq!(outside.get_version_num(), 4);
+/// assert_eq!(OrderId::from_masked(&outside)?, id);
+/// # Ok::<(), ordid::Error>(())
+/// ```
+///
 /// # Errors
 ///
 /// At compile time, at the token that has to change: another shape than a tuple struct with one
 /// field, another raw key than the scheme's, an unknown scheme, parameter, engine, column or option,
-/// a prefix against TypeID's rules, and a column that would lose the keys' order.
+/// parameters that no layout, node, period or bucket can have, a mask of keys that are not of version
+/// 7, a prefix against TypeID's rules, and a column that would lose the keys' order.
 #[proc_macro_derive(KeyType, attributes(ordid))]
 pub fn derive_key_type(input: TokenStream) -> TokenStream {
     expand::key_type(&parse_macro_input!(input as DeriveInput)).into()

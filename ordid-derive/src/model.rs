@@ -7,7 +7,7 @@ use crate::{
     attr::{Adapter, EntityAttrs, FieldAttrs, KeyTypeAttrs, ParentAttr},
     case::Case,
     ctxt::Ctxt,
-    options::{DEFAULT_SCHEME, SCHEMES, Scheme},
+    options::{DEFAULT_SCHEME, Kind, NOT_RAW, Parameter, SCHEMES, Scheme},
 };
 
 /// The input of `#[derive(KeyType)]`.
@@ -48,12 +48,17 @@ impl<'a> KeyType<'a> {
             .filter(move |adapter| adapter.kind.raw_names.contains(&raw_name))
     }
 
-    /// Returns the type that the scheme is generic over, as it was written, if it was.
-    pub(crate) fn parameter(&self) -> Option<&Type> {
-        let parameter = self.scheme().parameter.as_ref()?;
-        let written = &self.attrs.scheme.as_ref()?.parameters;
-        let found = written.iter().find(|(name, _)| name == parameter.name);
-        found.map(|(_, ty)| ty)
+    /// Returns the parameter that is a type or a word, with what was written, if it was and may be
+    /// right.
+    pub(crate) fn type_parameter(&self) -> Option<(&'static Parameter, &Type)> {
+        let scheme = self.scheme();
+        let written = self.attrs.scheme.as_ref()?;
+        let is_type = |it: &&Parameter| matches!(it.kind, Kind::Type { .. } | Kind::Word(_));
+        let parameter = scheme.parameters.iter().find(is_type)?;
+        let ty = written
+            .ty(parameter.name)
+            .filter(|ty| !is_no_parameter(ty))?;
+        Some((parameter, ty))
     }
 
     /// Returns the field that holds the raw key, if the struct has the right shape.
@@ -65,6 +70,18 @@ impl<'a> KeyType<'a> {
             },
             _ => None,
         }
+    }
+}
+
+/// Returns whether a type is none that can be a parameter, by its name alone.
+pub(crate) fn is_no_parameter(ty: &Type) -> bool {
+    match ty {
+        Type::Path(path) => path
+            .path
+            .get_ident()
+            .is_some_and(|ident| NOT_RAW.iter().any(|name| ident == name)),
+        Type::Group(_) | Type::Macro(_) | Type::Paren(_) => false,
+        _ => true,
     }
 }
 

@@ -27,12 +27,20 @@ pub(crate) const KEY_TYPE: Place = Place {
     options: &[
         CRATE,
         Opt {
+            name: "mask",
+            usage: "mask = MASK",
+        },
+        Opt {
             name: "oracle",
             usage: "oracle` or `oracle(oracle = raw16)",
         },
         Opt {
             name: "prefix",
             usage: "prefix = \"ord\"",
+        },
+        Opt {
+            name: "scatter",
+            usage: "scatter(buckets = 16)` or `scatter(buckets = 16, lowest_bit = 80)",
         },
         Opt {
             name: "scheme",
@@ -109,17 +117,54 @@ pub(crate) struct Scheme {
     pub(crate) raw: &'static str,
     /// The raw key's name in `ordid::__private`.
     pub(crate) raw_name: &'static str,
-    pub(crate) parameter: Option<Parameter>,
+    pub(crate) parameters: &'static [Parameter],
+    /// How the type is made with the parameters.
+    pub(crate) made: Made,
 }
 
-/// What a scheme's type is generic over: `snowflake(layout = Sonyflake)`.
+impl Scheme {
+    /// Returns whether its keys are of version 7.
+    pub(crate) fn is_maskable(&self) -> bool {
+        self.name.starts_with("uuid_v7")
+    }
+}
+
+/// How a scheme's type is made with its parameters.
+pub(crate) enum Made {
+    /// It has none, or a parameter's word names another type.
+    Named,
+    /// This type of `ordid::scheme` is generic over the scheme and the parameter, and this function
+    /// of `ordid::__private` checks the parameter.
+    Wrapped {
+        module: &'static str,
+        wrapper: &'static str,
+        check: &'static str,
+    },
+    /// It is generic over a layout, which is a parameter, or is put together from several.
+    Snowflake,
+}
+
+/// What a scheme is made with: `snowflake(layout = Sonyflake)`.
 pub(crate) struct Parameter {
     pub(crate) name: &'static str,
+    /// How it is written.
     pub(crate) usage: &'static str,
-    /// The module in `ordid::scheme` that has the presets.
-    pub(crate) module: &'static str,
-    /// Types that are named without a path; the first is the default.
-    pub(crate) presets: &'static [&'static str],
+    pub(crate) kind: Kind,
+}
+
+/// What a parameter's value is.
+pub(crate) enum Kind {
+    /// A type: by its name alone one of these of a module of `ordid::scheme`, by its path any.
+    Type {
+        module: &'static str,
+        presets: &'static [&'static str],
+    },
+    /// One of these words; each stands for a type of `ordid::scheme`, given as module and name.
+    Word(&'static [(&'static str, &'static [&'static str])]),
+    /// A whole number, no less and no more than these.
+    Number(u64, u64),
+    /// The start of a day in UTC, or milliseconds since 1970.
+    Epoch,
 }
 
 const fn of(
@@ -133,12 +178,125 @@ const fn of(
         type_name,
         raw,
         raw_name,
-        parameter: None,
+        parameters: &[],
+        made: Made::Named,
     }
 }
 
 const fn uuid(name: &'static str, type_name: &'static str) -> Scheme {
     of(name, type_name, "uuid::Uuid", "Uuid")
+}
+
+/// A scheme whose generators have a `UuidNode`.
+const fn uuid_of_node(name: &'static str, type_name: &'static str) -> Scheme {
+    Scheme {
+        parameters: &[Parameter {
+            name: "node",
+            usage: "node = Random",
+            kind: Kind::Type {
+                module: "node",
+                presets: &["Random", "Fixed", "DangerExact"],
+            },
+        }],
+        made: Made::Wrapped {
+            module: "node",
+            wrapper: "WithNode",
+            check: "check_node",
+        },
+        ..uuid(name, type_name)
+    }
+}
+
+const fn clustered(name: &'static str, type_name: &'static str) -> Scheme {
+    Scheme {
+        parameters: &[Parameter {
+            name: "period",
+            usage: "period = Minute",
+            kind: Kind::Type {
+                module: "uuid_v4_clustered",
+                presets: &["Week", "Minute", "Seconds"],
+            },
+        }],
+        made: Made::Wrapped {
+            module: "uuid_v4_clustered",
+            wrapper: "ByPeriod",
+            check: "check_period",
+        },
+        ..uuid(name, type_name)
+    }
+}
+
+/// The parameters of `snowflake`; [`SNOWFLAKE_WAYS`] says which go together.
+const SNOWFLAKE: &[Parameter] = &[
+    Parameter {
+        name: "layout",
+        usage: "layout = Sonyflake",
+        kind: Kind::Type {
+            module: "snowflake",
+            presets: &[
+                "Twitter",
+                "BaiduUid",
+                "Discord",
+                "Sonyflake",
+                "SonyflakeV2",
+                "WideSequence",
+                "Yitter",
+            ],
+        },
+    },
+    Parameter {
+        name: "epoch",
+        usage: "epoch = \"2026-01-01\"` or `epoch = 1_767_225_600_000",
+        kind: Kind::Epoch,
+    },
+    number("unit", "unit = 10", 1, u32::MAX as u64),
+    number("time", "time = 41", 1, 63),
+    number("node", "node = 10", 0, 63),
+    // Without a sequence, a clock that steps back by a unit would look like a full one.
+    number("sequence", "sequence = 12", 1, 63),
+    number("years", "years = 20", 1, u32::MAX as u64),
+    number(
+        "ids_per_second",
+        "ids_per_second = 1_000",
+        1,
+        u32::MAX as u64,
+    ),
+    number("nodes", "nodes = 4", 1, u32::MAX as u64),
+];
+
+const fn number(name: &'static str, usage: &'static str, least: u64, most: u64) -> Parameter {
+    Parameter {
+        name,
+        usage,
+        kind: Kind::Number(least, most),
+    }
+}
+
+/// The ways to say what a `snowflake` is laid out like, with all that each needs beside what it may
+/// have, and how it is written.
+pub(crate) const SNOWFLAKE_WAYS: &[Way] = &[
+    Way {
+        needs: &["layout"],
+        may_have: &["epoch"],
+        usage: "snowflake(layout = Sonyflake)",
+    },
+    Way {
+        needs: &["epoch", "time", "node", "sequence"],
+        may_have: &["unit"],
+        usage: "snowflake(epoch = \"2026-01-01\", time = 41, node = 10, sequence = 12)",
+    },
+    Way {
+        needs: &["epoch", "years", "ids_per_second"],
+        may_have: &["nodes"],
+        usage: "snowflake(epoch = \"2026-01-01\", years = 20, ids_per_second = 1_000, nodes = 4)",
+    },
+];
+
+/// Parameters that go together.
+pub(crate) struct Way {
+    pub(crate) needs: &'static [&'static str],
+    pub(crate) may_have: &'static [&'static str],
+    pub(crate) usage: &'static str,
 }
 
 /// The schemes, by name.
@@ -151,12 +309,22 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     uuid("comb_rt_sql", "CombRtSql"),
     of("instagram", "Instagram", "i64", "i64"),
     uuid("newid", "NewId"),
-    of(
-        "object_id",
-        "ObjectIdScheme",
-        "ordid::key::ObjectId",
-        "ObjectId",
-    ),
+    Scheme {
+        parameters: &[Parameter {
+            name: "machine",
+            usage: "machine = Random` or `machine = HostAndProcess",
+            kind: Kind::Word(&[
+                ("Random", &["ObjectIdScheme"]),
+                ("HostAndProcess", &["object_id", "ObjectIdLegacy"]),
+            ]),
+        }],
+        ..of(
+            "object_id",
+            "ObjectIdScheme",
+            "ordid::key::ObjectId",
+            "ObjectId",
+        )
+    },
     uuid("ordered_text_22", "OrderedText22"),
     uuid("ordered_text_22_push", "OrderedText22Push"),
     uuid("ordered_text_22_time64", "OrderedText22Time64"),
@@ -179,35 +347,29 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     uuid("sequential_guid_as_string", "SequentialGuidAsString"),
     uuid("sequential_guid_at_end", "SequentialGuidAtEnd"),
     Scheme {
-        parameter: Some(Parameter {
-            name: "layout",
-            usage: "scheme = snowflake(layout = Sonyflake)",
-            module: "snowflake",
-            presets: &[
-                "Twitter",
-                "BaiduUid",
-                "Discord",
-                "Sonyflake",
-                "SonyflakeV2",
-                "WideSequence",
-                "Yitter",
-            ],
-        }),
+        parameters: SNOWFLAKE,
+        made: Made::Snowflake,
         ..of("snowflake", "Snowflake", "i64", "i64")
     },
     uuid("ulid", "Ulid"),
-    uuid("uuid_create_sequential", "UuidCreateSequential"),
+    uuid_of_node("uuid_create_sequential", "UuidCreateSequential"),
     of("uuid_short", "UuidShort", "u64", "u64"),
-    uuid("uuid_v1", "UuidV1"),
-    uuid("uuid_v1_rearranged", "UuidV1Rearranged"),
+    uuid_of_node("uuid_v1", "UuidV1"),
+    uuid_of_node("uuid_v1_rearranged", "UuidV1Rearranged"),
     uuid("uuid_v4", "UuidV4"),
-    uuid("uuid_v4_clustered", "UuidV4Clustered"),
-    uuid("uuid_v4_clustered_compat", "UuidV4ClusteredCompat"),
-    uuid("uuid_v6", "UuidV6"),
+    clustered("uuid_v4_clustered", "UuidV4Clustered"),
+    clustered("uuid_v4_clustered_compat", "UuidV4ClusteredCompat"),
+    uuid_of_node("uuid_v6", "UuidV6"),
     uuid("uuid_v7", "UuidV7"),
     uuid("uuid_v7_sub_millis", "UuidV7SubMillis"),
     uuid("uuid_v7_unguessable", "UuidV7Unguessable"),
     uuid("uuid_v8_sql_server", "UuidV8SqlServer"),
+];
+
+/// Names of types that are nobody's raw key or parameter.
+pub(crate) const NOT_RAW: &[&str] = &[
+    "bool", "char", "str", "String", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16",
+    "u32", "u64", "u128", "usize", "f32", "f64", "Box", "Option", "Vec",
 ];
 
 /// The scheme of a key type that names none.

@@ -137,6 +137,144 @@ fn key_type_of_a_scheme_with_a_parameter_by_name_or_path() {
 }
 
 #[test]
+fn key_type_of_a_snowflake_of_bits_or_of_a_need_or_of_another_epoch() {
+    assert_snapshot(
+        "key_type_snowflake_bits",
+        expand::key_type,
+        r#"
+        #[ordid(scheme = snowflake(
+            epoch = "2026-01-01", unit = 10, time = 39, node = 0x10, sequence = 8
+        ))]
+        struct OrderId(i64);
+        "#,
+    );
+    assert_snapshot(
+        "key_type_snowflake_need",
+        expand::key_type,
+        "#[ordid(scheme = snowflake(epoch = 1_767_225_600_000, years = 20, ids_per_second = 2))] \
+         struct OrderId(i64);",
+    );
+    assert_snapshot(
+        "key_type_snowflake_epoch",
+        expand::key_type,
+        "#[ordid(scheme = snowflake(layout = BaiduUid<7>, epoch = \"2026-01-01\"))] \
+         struct OrderId(i64);",
+    );
+}
+
+#[test]
+fn key_type_of_a_scheme_whose_generator_a_parameter_settles() {
+    assert_snapshot(
+        "key_type_node",
+        expand::key_type,
+        "#[ordid(scheme = uuid_v6(node = Fixed<0x0100_0000_0007>), crate = keys)] \
+         struct OrderId(Uuid);",
+    );
+    assert_snapshot(
+        "key_type_node_own",
+        expand::key_type,
+        "#[ordid(scheme = uuid_v1(node = nodes::Random))] struct OrderId(Uuid);",
+    );
+    assert_snapshot(
+        "key_type_period",
+        expand::key_type,
+        "#[ordid(scheme = uuid_v4_clustered_compat(period = Minute))] struct OrderId(Uuid);",
+    );
+    assert_snapshot(
+        "key_type_machine",
+        expand::key_type,
+        "#[ordid(scheme = object_id(machine = HostAndProcess))] struct OrderId(ObjectId);",
+    );
+}
+
+#[test]
+fn key_type_with_a_bucket_in_front() {
+    assert_snapshot(
+        "key_type_scatter",
+        expand::key_type,
+        "#[ordid(scatter(buckets = 16))] struct OrderId(Uuid);",
+    );
+    assert_snapshot(
+        "key_type_scatter_bits",
+        expand::key_type,
+        "#[ordid(scatter(buckets = 16, lowest_bit = 80))] struct OrderId(Uuid);",
+    );
+    assert_snapshot(
+        "key_type_scatter_mistake",
+        expand::key_type,
+        "#[ordid(scatter(buckets = 0))] struct OrderId(Uuid);",
+    );
+}
+
+#[test]
+fn key_type_with_a_mask() {
+    assert_snapshot(
+        "key_type_mask",
+        expand::key_type,
+        "#[ordid(scheme = uuid_v7_unguessable, mask = secrets::MASK)] struct OrderId(Uuid);",
+    );
+}
+
+#[test]
+fn every_mistake_in_parameters_is_reported_at_once() {
+    let of = |options: &str| {
+        errors(
+            expand::key_type,
+            &format!("#[ordid({options})] struct OrderId(i64);"),
+        )
+    };
+    assert_eq!(
+        of(
+            "scheme = snowflake(tme = 41, node = 64, unit = \"ms\", epoch = \"1.1.2026\", nodes, \
+            layout = 7, layout = Twitter)"
+        ),
+        [
+            "duplicate option `layout`",
+            "unknown option `tme`; did you mean `time`? (options: layout, epoch, unit, time, node, \
+             sequence, years, ids_per_second, nodes)",
+            "expected a number from 0 to 63, as in `node = 10`",
+            "expected a number from 1 to 4294967295, as in `unit = 10`",
+            "expected a day from 1970 on, or milliseconds since then: `epoch = \"2026-01-01\"` or \
+             `epoch = 1_767_225_600_000`",
+            "expected a number from 1 to 4294967295, as in `nodes = 4`",
+            "expected a type, as in `layout = Sonyflake`",
+        ]
+    );
+    assert_eq!(
+        of("scheme = snowflake(epoch = 0, time = 41, node = 11, sequence = 12)"),
+        ["time, node and sequence have 41 + 11 + 12 = 64 bits, and a key has 63: take 1 off"]
+    );
+    assert_eq!(
+        of("scheme = snowflake(time = 41, sequence = 12)"),
+        [
+            "beside `time` say `epoch` and `node` too: write `snowflake(epoch = \"2026-01-01\", \
+             time = 41, node = 10, sequence = 12)`"
+        ]
+    );
+    let two_ways = of("scheme = snowflake(layout = Twitter, time = 41, years = 7)");
+    assert_eq!(two_ways.len(), 2, "{two_ways:?}");
+    for (message, other) in two_ways.iter().zip(["time", "years"]) {
+        let start = format!("`layout` and `{other}` say the same in two ways: write `snowflake(");
+        assert!(message.starts_with(&start), "{message}");
+    }
+    assert_eq!(
+        of("scheme = snowflake, scatter(buckets = 1_000, lowest_bit = 0, bucket = 7)"),
+        [
+            "unknown option `bucket`; did you mean `buckets`? (options: buckets, lowest_bit)",
+            "reversed bits make a power of two of buckets: write `buckets = 1024`",
+        ]
+    );
+    assert_eq!(
+        of("scheme = snowflake, scatter(buckets = 16, lowest_bit = 61), scatter = 7"),
+        [
+            "expected `scatter(buckets = 16)` or `scatter(buckets = 16, lowest_bit = 80)`",
+            "a key of scheme `snowflake` has 64 bits, and none from 61 on for 16 buckets: write \
+             `lowest_bit = 60`, or less",
+        ]
+    );
+}
+
+#[test]
 fn key_type_that_an_adapter_cannot_store() {
     assert_snapshot(
         "key_type_without_column",

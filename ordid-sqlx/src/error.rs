@@ -26,6 +26,7 @@ enum Kind {
     Bind(BoxDynError),
     Insert(sqlx::Error),
     Commit(sqlx::Error),
+    Release(sqlx::Error),
 }
 
 /// Where in the flush it happened.
@@ -48,6 +49,14 @@ impl Error {
     pub(crate) fn commit(source: sqlx::Error) -> Self {
         Self(Box::new(Inner {
             kind: Kind::Commit(source),
+            place: None,
+        }))
+    }
+
+    /// The savepoint of a flush inside the user's transaction, which is not committed yet.
+    pub(crate) fn release(source: sqlx::Error) -> Self {
+        Self(Box::new(Inner {
+            kind: Kind::Release(source),
             place: None,
         }))
     }
@@ -111,7 +120,14 @@ impl Error {
     }
 
     /// Returns whether the answer to COMMIT was lost or an error that leaves its outcome open: the
-    /// rows are all there, or none is. Looking for any one of the keys tells.
+    /// rows are all there, or none is. Looking for any one of the keys tells. Flushing again is safe: it
+    /// carries the same keys, so a row that is there is refused, never written twice.
+    ///
+    /// It is about [`flush`](crate::UnitOfWork::flush). An error of
+    /// [`flush_in`](crate::UnitOfWork::flush_in) never has it: no COMMIT was sent, so what it wrote is
+    /// gone with the connection, or with the savepoint. Of your own COMMIT after it, SQLx's error says
+    /// the same: one without
+    /// [`as_database_error`](sqlx::Error::as_database_error) leaves the outcome open.
     pub fn is_commit_unknown(&self) -> bool {
         // A database that answers has rolled back: deferred constraints, serialization.
         matches!(&self.0.kind, Kind::Commit(error) if error.as_database_error().is_none())
@@ -132,7 +148,10 @@ impl Error {
     /// Returns SQLx's error, where it is one.
     pub fn as_sqlx(&self) -> Option<&sqlx::Error> {
         match &self.0.kind {
-            Kind::Begin(error) | Kind::Insert(error) | Kind::Commit(error) => Some(error),
+            Kind::Begin(error)
+            | Kind::Insert(error)
+            | Kind::Commit(error)
+            | Kind::Release(error) => Some(error),
             Kind::Plan(_) | Kind::Bind(_) => None,
         }
     }
@@ -173,6 +192,10 @@ impl fmt::Display for Error {
                  for one of the keys: {error}"
             ),
             Kind::Commit(error) => write!(f, "cannot commit, nothing was written: {error}"),
+            Kind::Release(error) => write!(
+                f,
+                "cannot release the savepoint of the flush, nothing was written: {error}"
+            ),
         }?;
         if let Some(place) = &self.0.place {
             let Place {
@@ -204,8 +227,35 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.0.kind {
             Kind::Plan(error) => Some(error),
-            Kind::Begin(error) | Kind::Insert(error) | Kind::Commit(error) => Some(error),
+            Kind::Begin(error)
+            | Kind::Insert(error)
+            | Kind::Commit(error)
+            | Kind::Release(error) => Some(error),
             Kind::Bind(error) => Some(error.as_ref()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_lost_answer_to_commit_leaves_the_outcome_open() {
+        let error = Error::commit(sqlx::Error::WorkerCrashed);
+        assert!(error.is_commit_unknown());
+        assert!(error.to_string().starts_with(
+            "the answer to COMMIT was lost, so either all rows are written or none is; look for one \
+             of the keys: "
+        ));
+        // A savepoint's rows are not committed, whatever became of it.
+        let error = Error::release(sqlx::Error::WorkerCrashed);
+        assert!(!error.is_commit_unknown());
+        assert!(error.as_sqlx().is_some());
+        assert!(
+            error
+                .to_string()
+                .starts_with("cannot release the savepoint of the flush, nothing was written: ")
+        );
     }
 }

@@ -1,21 +1,35 @@
 //! Ordered keys in PostgreSQL, MySQL, MariaDB and SQLite through [SQLx](sqlx).
 //!
-//! | key type's `sqlx(...)` | column type | stored as | order kept |
-//! |---|---|---|---|
-//! | `postgres = uuid` | `uuid` | 16 bytes | yes |
-//! | `postgres = text` | `text COLLATE "C"` | 36 characters | yes |
-//! | `postgres = char22` | `text COLLATE "C"` | 22 characters | yes |
-//! | `mysql = binary16` | `BINARY(16)` | 16 bytes | yes |
-//! | `mysql = char36` | `CHAR(36) CHARACTER SET ascii COLLATE ascii_bin` | 36 characters | yes |
-//! | `mysql = char22` | `CHAR(22) CHARACTER SET ascii COLLATE ascii_bin` | 22 characters | yes |
-//! | `mysql = mariadb_uuid` | MariaDB's `UUID` | 16 bytes | yes, for version 7 |
-//! | `sqlite = blob` | `BLOB` | 16 bytes | yes |
-//! | `sqlite = text` | `TEXT` | 36 characters | yes |
-//! | `sqlite = char22` | `TEXT` | 22 characters | yes |
+//! | key type's `sqlx(...)` | raw key | column type | stored as | order kept |
+//! |---|---|---|---|---|
+//! | `postgres = uuid` | 128 bits | `uuid` | 16 bytes | as bytes |
+//! | `postgres = bytea` | all but integers | `bytea` | the key's bytes | as bytes |
+//! | `postgres = text` | all but integers | `text COLLATE "C"` | the key's own text | as bytes |
+//! | `postgres = char22`, `char26` | 128 bits | `text COLLATE "C"` | ordered text, a ULID | as bytes |
+//! | `postgres = char20`, `char32` | `PushId`, `Key192` | `text COLLATE "C"` | the key's own text | as bytes |
+//! | `postgres = bigint` | `i64` | `bigint` | a number | as numbers |
+//! | `mysql = binary16`, `binary12`, `binary24` | 128 bits, `ObjectId`, `Key192` | `BINARY(n)` | the key's bytes | as bytes |
+//! | `mysql = binary16_swapped` | 128 bits | `BINARY(16)` | `UUID_TO_BIN(x, 1)` | of version 1 |
+//! | `mysql = binary16_dotnet` | 128 bits | `BINARY(16)` | `Guid.ToByteArray` | of schemes for it |
+//! | `mysql = char36`, `char22`, `char26` | 128 bits | `CHAR(n)`, ascii_bin | hyphenated, ordered text, a ULID | as bytes |
+//! | `mysql = char20`, `char32` | `PushId`, `Key192` | `CHAR(n)`, ascii_bin | the key's own text | as bytes |
+//! | `mysql = bigint` | `i64` | `BIGINT` | a number | as numbers |
+//! | `mysql = bigint_unsigned` | `u64` | `BIGINT UNSIGNED` | a number | as numbers |
+//! | `mysql = mariadb_uuid` | 128 bits | MariaDB's `UUID` | bound as text | of versions 6 and 7, and of COMBs |
+//! | `sqlite = blob` | all but integers | `BLOB` | the key's bytes | as bytes |
+//! | `sqlite = text` | all but integers | `TEXT` | the key's own text | as bytes |
+//! | `sqlite = char22`, `char26` | 128 bits | `TEXT` | ordered text, a ULID | as bytes |
+//! | `sqlite = char20`, `char32` | `PushId`, `Key192` | `TEXT` | the key's own text | as bytes |
+//! | `sqlite = integer` | `i64` | `INTEGER` | a number, the rowid | as numbers |
 //!
 //! A bare `sqlx` means `postgres = uuid, mysql = binary16, sqlite = blob`, which is also how SQLx
-//! stores `uuid::Uuid` itself. Text under another collation loses its order, or takes two keys for
-//! one: declare the columns with the types above.
+//! stores `uuid::Uuid` itself; for `i64` it is `bigint, bigint, integer`, for `u64`
+//! `mysql = bigint_unsigned` alone, since no other engine has an integer without a sign; for
+//! `ObjectId` and `Key192` the bytes, for `PushId` `char20`. Text under another collation loses its
+//! order, or takes two keys for one: declare the columns with the types above.
+//!
+//! A scheme that does not keep its order in a column does not compile. Where order does not matter,
+//! `mysql = unordered(binary16)` says so.
 //!
 //! # Example: a graph of rows in one transaction
 //!

@@ -75,10 +75,10 @@ macro_rules! columns {
 
 columns!(
     [u8], &[u8], bytes;
-    Binary16, Binary12, Binary24, Binary16Swapped, Binary16DotNet, MariaDbUuid
+    Binary16, Binary12, Binary24, Binary16Swapped, Binary16DotNet
 );
 // As text, so that the server compares under the column's collation and can use its index.
-columns!(str, &str, text; Char36, Char32, Char26, Char22, Char20);
+columns!(str, &str, text; Char36, Char32, Char26, Char22, Char20, MariaDbUuid);
 
 /// An integer is bound and read as itself.
 macro_rules! integer {

@@ -2,10 +2,7 @@
 
 use ordid_core::{
     RawKey,
-    storage::{
-        KeepsOrder, StoredValue as _, Stores,
-        column::{self, Unordered},
-    },
+    storage::{KeepsOrder, StoredValue as _, Stores, column},
     uuid::Uuid,
 };
 use sqlx::{
@@ -19,7 +16,7 @@ mod copy;
 
 use crate::{
     backend::backend,
-    stored::{SqlxColumn, Stored, StoredAs, bytes},
+    stored::{ColumnOf, RawOf, SqlxColumn, Stored, StoredAs, bytes},
 };
 
 backend! {
@@ -29,39 +26,20 @@ backend! {
     placeholder: |sql, number| { sql.push('$'); sql.push_str(&number.to_string()); }
 }
 
-/// What arrays of a column's values need: `= ANY($1)`, `UNNEST($1)`.
-pub trait PgColumn<R: RawKey>: SqlxColumn<Postgres, R> {
-    /// The type of an array parameter.
-    fn array_type_info() -> PgTypeInfo;
-
-    /// Whether a value of this type is such an array.
-    fn array_compatible(ty: &PgTypeInfo) -> bool;
-}
-
-impl<R: RawKey, C: PgColumn<R>> PgColumn<R> for Unordered<C> {
-    fn array_type_info() -> PgTypeInfo {
-        C::array_type_info()
-    }
-
-    fn array_compatible(ty: &PgTypeInfo) -> bool {
-        C::array_compatible(ty)
-    }
+/// The type of an array of a column's values.
+fn array_of<C: SqlxColumn<Postgres, R>, R: RawKey>() -> PgTypeInfo {
+    // Each column here has one.
+    C::array_type_info().unwrap_or_else(C::type_info)
 }
 
 /// Body of a key type's `PgHasArrayType::array_type_info`.
-pub fn array_type_info<K>() -> PgTypeInfo
-where
-    K: StoredAs<Postgres, Column: PgColumn<K::Raw>>,
-{
-    K::Column::array_type_info()
+pub fn array_type_info<K: StoredAs<Postgres>>() -> PgTypeInfo {
+    array_of::<ColumnOf<Postgres, K>, RawOf<K>>()
 }
 
 /// Body of a key type's `PgHasArrayType::array_compatible`.
-pub fn array_compatible<K>(ty: &PgTypeInfo) -> bool
-where
-    K: StoredAs<Postgres, Column: PgColumn<K::Raw>>,
-{
-    K::Column::array_compatible(ty)
+pub fn array_compatible<K: StoredAs<Postgres>>(ty: &PgTypeInfo) -> bool {
+    <ColumnOf<Postgres, K> as SqlxColumn<Postgres, RawOf<K>>>::array_compatible(ty)
 }
 
 /// The functions of a column that SQLx knows as one of its own types.
@@ -82,10 +60,9 @@ macro_rules! functions {
         fn decode(value: PgValueRef<'_>) -> Result<$raw, BoxDynError> {
             $decode(value)
         }
-    };
-    ($sqlx:ty) => {
-        fn array_type_info() -> PgTypeInfo {
-            <$sqlx as PgHasArrayType>::array_type_info()
+
+        fn array_type_info() -> Option<PgTypeInfo> {
+            Some(<$sqlx as PgHasArrayType>::array_type_info())
         }
 
         fn array_compatible(ty: &PgTypeInfo) -> bool {
@@ -102,13 +79,6 @@ macro_rules! columns {
             Self: Stores<R>,
         {
             functions!(R, $sqlx, $encode, $decode);
-        }
-
-        impl<R: RawKey> PgColumn<R> for column::$column
-        where
-            Self: Stores<R>,
-        {
-            functions!($sqlx);
         })+
     };
 }
@@ -123,10 +93,6 @@ macro_rules! own {
                 |raw: $raw, buffer| <$raw as Encode<'_, Postgres>>::encode_by_ref(&raw, buffer),
                 <$raw as Decode<'_, Postgres>>::decode
             );
-        }
-
-        impl PgColumn<$raw> for column::$column {
-            functions!($raw);
         }
     };
 }
@@ -158,13 +124,9 @@ columns!(
     Text, Char32, Char26, Char22, Char20
 );
 
-impl<K, C> PgHasArrayType for Stored<K, C>
-where
-    K: KeepsOrder<C>,
-    C: PgColumn<K::Raw>,
-{
+impl<K: KeepsOrder<C>, C: SqlxColumn<Postgres, K::Raw>> PgHasArrayType for Stored<K, C> {
     fn array_type_info() -> PgTypeInfo {
-        C::array_type_info()
+        array_of::<C, K::Raw>()
     }
 
     fn array_compatible(ty: &PgTypeInfo) -> bool {

@@ -5,7 +5,7 @@ use std::{cmp::Ordering, fmt, hash, marker::PhantomData};
 
 use ordid_core::{
     KeyType, RawKey,
-    storage::{Found, KeepsOrder, Stores, column::Unordered},
+    storage::{KeepsOrder, Stores, column::Unordered},
 };
 use sqlx::{
     Database,
@@ -47,6 +47,16 @@ pub trait SqlxColumn<DB: Database, R: RawKey>: Stores<R> {
     ///
     /// Another form gives an error that names it and the column to declare.
     fn decode(value: DB::ValueRef<'_>) -> Result<R, BoxDynError>;
+
+    /// The type of an array parameter, `= ANY($1)`, `UNNEST($1)`, where the engine has arrays.
+    fn array_type_info() -> Option<DB::TypeInfo> {
+        None
+    }
+
+    /// Whether a value of this type is such an array.
+    fn array_compatible(_: &DB::TypeInfo) -> bool {
+        false
+    }
 }
 
 impl<DB: Database, R: RawKey, C: SqlxColumn<DB, R>> SqlxColumn<DB, R> for Unordered<C> {
@@ -65,20 +75,28 @@ impl<DB: Database, R: RawKey, C: SqlxColumn<DB, R>> SqlxColumn<DB, R> for Unorde
     fn decode(value: DB::ValueRef<'_>) -> Result<R, BoxDynError> {
         <C as SqlxColumn<DB, R>>::decode(value)
     }
+
+    fn array_type_info() -> Option<DB::TypeInfo> {
+        C::array_type_info()
+    }
+
+    fn array_compatible(ty: &DB::TypeInfo) -> bool {
+        C::array_compatible(ty)
+    }
 }
 
 /// Returns the bytes of a column that stores bytes.
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
-pub(crate) fn bytes(stored: Found<'_>) -> Result<&[u8], BoxDynError> {
+pub(crate) fn bytes(stored: ordid_core::storage::Found<'_>) -> Result<&[u8], BoxDynError> {
     match stored {
-        Found::Bytes(bytes) => Ok(bytes),
+        ordid_core::storage::Found::Bytes(bytes) => Ok(bytes),
         other => Err(format!("expected bytes, found {other:?}").into()),
     }
 }
 
 /// Returns the characters of a column that stores text.
-#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
-pub(crate) fn text(stored: Found<'_>) -> Result<&str, BoxDynError> {
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
+pub(crate) fn text(stored: ordid_core::storage::Found<'_>) -> Result<&str, BoxDynError> {
     Ok(std::str::from_utf8(bytes(stored)?)?)
 }
 
@@ -96,8 +114,8 @@ pub trait StoredAs<DB: Database>: KeyType {
 }
 
 /// The column and the raw key of a key type.
-type ColumnOf<DB, K> = <K as StoredAs<DB>>::Column;
-type RawOf<K> = <K as KeyType>::Raw;
+pub(crate) type ColumnOf<DB, K> = <K as StoredAs<DB>>::Column;
+pub(crate) type RawOf<K> = <K as KeyType>::Raw;
 
 /// Body of a key type's `Type::type_info`.
 pub fn type_info<DB: Database, K: StoredAs<DB>>() -> DB::TypeInfo {

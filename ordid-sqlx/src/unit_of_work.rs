@@ -248,7 +248,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// # Errors
     ///
-    /// Says which table, which chunk, and which row's key failed. To find the row, what was sent is
+    /// What [`plan`](Self::plan) finds, before anything is sent: among it a key that was added twice.
+    /// Otherwise says which table, which chunk, and which row's key failed. To find the row, what was sent is
     /// sent once more up to it, in a transaction that is rolled back.
     pub async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Error> {
         let mut lent = Lent::from(pool).await.map_err(Error::begin)?;
@@ -267,9 +268,12 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// It never sends `COPY`: dropped in the midst of it, your connection could not be used again.
     ///
+    /// What the database checks at COMMIT, as deferred constraints, is told by your commit, not here.
+    ///
     /// # Errors
     ///
-    /// As [`flush`](Self::flush).
+    /// As [`flush`](Self::flush), but never one that
+    /// [`is_commit_unknown`](Error::is_commit_unknown): that question belongs to your commit.
     pub async fn flush_in(
         &mut self,
         transaction: &mut Transaction<'_, DB>,
@@ -384,7 +388,7 @@ impl<DB: Backend> UnitOfWork<DB> {
                         Ok(()) => flush.succeeded(),
                         Err(error) => {
                             flush.failed();
-                            failure = Some((Error::commit(error), None));
+                            failure = Some((way.not_committed(error), None));
                         }
                     },
                     None => flush.failed(),
@@ -420,8 +424,19 @@ impl<DB: Backend> UnitOfWork<DB> {
 #[derive(Clone, Copy)]
 struct Way<'a> {
     begin: Option<&'static str>,
-    /// Whose connection is closed should it get out of step, so that rows can be streamed.
+    /// Whose connection is closed should it get out of step, so that rows can be streamed. `None` in
+    /// the user's transaction.
     in_step: Option<&'a InStep>,
+}
+
+impl Way<'_> {
+    /// What SQLx calls a commit is the release of a savepoint inside the user's transaction.
+    fn not_committed(self, error: sqlx::Error) -> Error {
+        match self.in_step {
+            Some(_) => Error::commit(error),
+            None => Error::release(error),
+        }
+    }
 }
 
 impl<DB: Backend> Default for UnitOfWork<DB> {

@@ -38,6 +38,31 @@
 //! # Ok::<(), ordid::Error>(())
 //! ```
 //!
+//! # Example: a scheme with parameters
+#![cfg_attr(all(feature = "derive", feature = "std"), doc = "```")]
+#![cfg_attr(not(all(feature = "derive", feature = "std")), doc = "```ignore")]
+//! use ordid::{
+//!     KeyType, clock::SystemClock, entropy::ThreadEntropy, generator::{Generator, Policy},
+//!     scheme::snowflake::{SnowflakeGenerator, SnowflakeNode}, uuid::Uuid,
+//! };
+//!
+//! #[derive(KeyType)]
+//! #[ordid(scheme = snowflake(epoch = "2026-01-01", unit = 10, time = 39, node = 8, sequence = 6))]
+//! pub struct OrderId(i64); // 53 bits, which JavaScript reads without loss
+//!
+//! #[derive(KeyType)]
+//! #[ordid(scheme = uuid_v4_clustered(period = Minute))]
+//! pub struct EventId(Uuid);
+//!
+//! // The node tells keys apart, so it is yours to give.
+//! let node = SnowflakeNode::new(255)?;
+//! let orders = SnowflakeGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
+//! let id: OrderId = orders.try_generate_key()?;
+//! assert!(id.to_raw() < 1 << 53);
+//! assert_ne!(EventId::generate(), EventId::generate());
+//! # Ok::<(), ordid::Error>(())
+//! ```
+//!
 //! # Example: no newtype
 //!
 //! ```

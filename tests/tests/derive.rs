@@ -3,9 +3,29 @@
 use std::{
     collections::{BTreeSet, HashSet},
     fmt::Debug,
+    sync::LazyLock,
 };
 
-use ordid::{Fields, KeyType, OrderedKey, Sink, TypedKey, entity::Parent};
+use ordid::{
+    Fields, KeyType, OrderedKey, Scheme, Sink, StaticScheme, TypedKey,
+    clock::{Clock, SystemClock},
+    entity::Parent,
+    entropy::ThreadEntropy,
+    generator::{DefaultNode, Generator, OrderedGenerator, Policy},
+    key::{
+        Key192, ObjectId, PushId,
+        scatter::{Scatter, Scatterable, ScatteredKey},
+    },
+    scheme::{
+        Layout, Snowflake, UuidCreateSequential, UuidMask, UuidNode, UuidV1, UuidV1Rearranged,
+        UuidV4Clustered, UuidV4ClusteredCompat, UuidV6,
+        masked::MaskedKey,
+        node::NodeSource,
+        object_id::{HostAndProcess, LegacyParts},
+        snowflake::{SnowflakeGenerator, SnowflakeLayout, SnowflakeNode, Sonyflake, Twitter},
+        uuid_v4_clustered::{Clustering, Clusters, Period},
+    },
+};
 use uuid::Uuid;
 
 #[derive(KeyType)]
@@ -374,4 +394,323 @@ fn a_value_of_another_version_is_refused() {
     assert!(text.parse::<PlainId>().expect_err("version 4").is_layout());
     assert!(OrderId::try_from(Uuid::nil()).is_err());
     assert!(OrderId::try_from(Uuid::max()).is_err());
+}
+
+/// Keys of the process: rising, and back from their text and their raw form.
+fn keys<K: KeyType<Scheme: StaticScheme> + std::str::FromStr>() -> Vec<K::Raw> {
+    let mut keys: Vec<K> = (0..100).map(|_| K::generate()).collect();
+    keys.extend(K::reserve(100).expect("room for so few"));
+    assert!(keys.is_sorted_by(|a, b| a < b));
+    for key in &keys {
+        assert_eq!(key.to_string().parse::<K>().ok(), Some(*key));
+        assert_eq!(K::from_raw(key.to_raw()).as_ref(), Ok(key));
+    }
+    keys.into_iter().map(K::to_raw).collect()
+}
+
+/// The one node of all keys of the process.
+fn node<K, S>() -> u64
+where
+    K: KeyType<Raw = Uuid, Scheme: StaticScheme> + std::str::FromStr,
+    S: Layout<Raw = Uuid>,
+{
+    let nodes: BTreeSet<_> = keys::<K>()
+        .iter()
+        .map(|raw| {
+            S::inspect(raw)
+                .expect("of the scheme")
+                .node
+                .expect("a node")
+        })
+        .collect();
+    assert_eq!(<K::Scheme as Scheme>::NAME, S::NAME);
+    assert_eq!(nodes.len(), 1);
+    nodes.first().copied().expect("one")
+}
+
+#[test]
+fn nodes_come_from_where_the_key_type_says() {
+    const MULTICAST: u64 = 1 << 40;
+
+    #[derive(KeyType)]
+    #[ordid(scheme = uuid_v6(node = Random))]
+    struct RandomId(Uuid);
+
+    #[derive(KeyType)]
+    #[ordid(scheme = uuid_v6(node = Fixed<0x0100_0000_0007>), prefix = "fix")]
+    struct FixedId(Uuid);
+
+    #[derive(KeyType)]
+    #[ordid(scheme = uuid_v1(node = Fixed<0x0100_0000_0007>))]
+    struct OtherFixedId(Uuid);
+
+    #[derive(KeyType)]
+    #[ordid(scheme = uuid_v1_rearranged(node = DangerExact<0x9236_1f00_2671>))]
+    struct ExactId(Uuid);
+
+    #[derive(KeyType)]
+    #[ordid(scheme = uuid_create_sequential(node = Account))]
+    struct AccountId(Uuid);
+
+    #[derive(Debug, Clone, Copy)]
+    struct Account;
+
+    impl DefaultNode for Account {
+        const DEFAULT: Self = Self;
+    }
+
+    impl NodeSource for Account {
+        fn node(self) -> UuidNode {
+            UuidNode::hashed(b"account 7", [17, 4])
+        }
+    }
+
+    let random = node::<RandomId, UuidV6>();
+    assert_eq!(random & MULTICAST, MULTICAST);
+    assert_eq!(node::<FixedId, UuidV6>(), 0x0100_0000_0007);
+    assert_eq!(node::<OtherFixedId, UuidV1>(), 0x0100_0000_0007);
+    assert_eq!(node::<ExactId, UuidV1Rearranged>(), 0x9236_1f00_2671);
+    let hashed = node::<AccountId, UuidCreateSequential>();
+    assert_eq!(
+        format!("{:?}", Account.node()),
+        format!("UuidNode({hashed:012x})")
+    );
+
+    // A generator of one's own has the same node, without being given one.
+    let generator = OrderedGenerator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
+    let key: FixedId = generator.try_generate_key().expect("a key");
+    let parts = UuidV6::unpack(&key.to_raw()).expect("version 6");
+    assert_eq!(parts.node, [1, 0, 0, 0, 0, 7]);
+}
+
+#[test]
+fn clustered_keys_share_the_prefix_of_the_period_that_is_asked_for() {
+    #[derive(KeyType)]
+    #[ordid(scheme = uuid_v4_clustered)]
+    struct DefaultId(Uuid);
+
+    #[derive(KeyType)]
+    #[ordid(scheme = uuid_v4_clustered(period = Week))]
+    struct WeekId(Uuid);
+
+    #[derive(KeyType)]
+    #[ordid(scheme = uuid_v4_clustered_compat(period = Minute))]
+    struct MinuteId(Uuid);
+
+    #[derive(KeyType)]
+    #[ordid(scheme = uuid_v4_clustered(period = Seconds<7>))]
+    struct SecondsId(Uuid);
+
+    enum Kolkata {}
+
+    impl Clustering for Kolkata {
+        const CLUSTERS: Clusters = Clusters {
+            period: Period::MINUTE,
+            utc_offset_minutes: 330,
+        };
+    }
+
+    #[derive(KeyType)]
+    #[ordid(scheme = uuid_v4_clustered(period = Kolkata))]
+    struct KolkataId(Uuid);
+
+    fn is_of<K, S>(clusters: Clusters)
+    where
+        K: KeyType<Raw = Uuid, Scheme: StaticScheme>,
+        S: Layout<Raw = Uuid>,
+    {
+        assert_eq!(<K::Scheme as Scheme>::NAME, S::NAME);
+        let before = SystemClock.now();
+        let keys = [(); 20].map(|()| K::generate().to_raw());
+        let prefixes = [before, SystemClock.now()].map(|time| clusters.prefix_at(time));
+        for raw in &keys {
+            assert!(S::check(raw));
+            let prefix = u16::from_be_bytes([raw.as_bytes()[0], raw.as_bytes()[1]]);
+            assert!(prefixes.contains(&prefix), "{raw} {prefixes:x?}");
+        }
+        let past = ordid::clock::Timestamp::from_unix_millis(1_709_251_200_000).expect("2024");
+        let raw = K::generate_at(past).expect("a key").to_raw();
+        assert!(
+            raw.as_bytes()
+                .starts_with(&clusters.prefix_at(past).to_be_bytes())
+        );
+    }
+    let by = |period| Clusters {
+        period,
+        utc_offset_minutes: 0,
+    };
+    is_of::<DefaultId, UuidV4Clustered>(by(Period::Week));
+    is_of::<WeekId, UuidV4Clustered>(by(Period::Week));
+    is_of::<MinuteId, UuidV4ClusteredCompat>(by(Period::MINUTE));
+    is_of::<SecondsId, UuidV4Clustered>(by(Period::Seconds(7.try_into().expect("not zero"))));
+    is_of::<KolkataId, UuidV4Clustered>(Kolkata::CLUSTERS);
+}
+
+#[test]
+fn snowflakes_have_the_bits_the_unit_and_the_epoch_that_are_asked_for() {
+    #[derive(KeyType)]
+    #[ordid(scheme = snowflake(epoch = "2026-01-01", time = 41, node = 10, sequence = 12))]
+    struct MillisId(i64);
+
+    #[derive(KeyType)]
+    #[ordid(scheme = snowflake(
+        epoch = 1_767_225_600_000, unit = 10, time = 0x27, node = 16, sequence = 8
+    ), prefix = "ord")]
+    struct TensId(i64);
+
+    #[derive(KeyType)]
+    #[ordid(scheme = snowflake(epoch = "2026-01-01"))]
+    struct OwnEpochId(i64);
+
+    #[derive(KeyType)]
+    #[ordid(scheme = snowflake(layout = Sonyflake, epoch = "2026-01-01"))]
+    struct SonyId(i64);
+
+    #[derive(KeyType)]
+    #[ordid(scheme = snowflake(epoch = "2026-01-01", years = 20, ids_per_second = 2))]
+    struct InvoiceId(i64);
+
+    #[derive(KeyType)]
+    #[ordid(scheme = snowflake(layout = BaiduUid<1_767_225_600>))]
+    struct BaiduId(i64);
+
+    const EPOCH: i64 = 1_767_225_600_000;
+
+    fn is<K, L>(name: &str, unit: u32, bits: [u32; 3], ends_at: i64)
+    where
+        L: SnowflakeLayout,
+        K: KeyType<Raw = i64, Scheme = Snowflake<L>>,
+    {
+        assert_eq!(<K::Scheme as Scheme>::NAME, name);
+        assert_eq!((L::EPOCH_UNIX_MILLIS, L::UNIT_MILLIS), (EPOCH, unit));
+        assert_eq!([L::TIME_BITS, L::NODE_BITS, L::SEQUENCE_BITS], bits);
+        assert_eq!(K::Scheme::ENDS_AT_UNIX_MILLIS, ends_at);
+        let last = SnowflakeNode::<L>::COUNT - 1;
+        let node = SnowflakeNode::new(last).expect("the last node");
+        let keys = SnowflakeGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
+        let [first, second] = [(); 2].map(|()| keys.try_generate_key::<K>().expect("a key"));
+        assert!(first < second);
+        let parts = K::Scheme::unpack(&first.to_raw()).expect("of the layout");
+        assert_eq!(parts.node, last);
+        let millis = EPOCH + i64::try_from(parts.time).expect("63 bits") * i64::from(unit);
+        let now = i64::try_from(SystemClock.now().as_unix_millis()).expect("a time");
+        assert!((now - 2_000..=now).contains(&millis), "{millis} at {now}");
+    }
+    let end = |bits: u32, unit: i64| EPOCH + (1 << bits) * unit;
+    is::<MillisId, _>("snowflake_bits", 1, [41, 10, 12], end(41, 1));
+    is::<TensId, _>("snowflake_bits", 10, [39, 16, 8], end(39, 10));
+    is::<OwnEpochId, _>(Twitter::NAME, 1, [41, 10, 12], end(41, 1));
+    is::<SonyId, _>(Sonyflake::NAME, 10, [39, 16, 8], end(39, 10));
+    is::<BaiduId, _>("baidu_uid", 1_000, [28, 22, 13], end(28, 1_000));
+    // As in `scheme::compact`: 31 bits, until 2046-01-03.
+    is::<InvoiceId, _>("compact", 588, [30, 0, 1], 2_398_585_792_512);
+    let error = "ord_-1".parse::<TensId>().expect_err("no key is negative");
+    assert!(error.is_parse() || error.is_layout());
+}
+
+#[test]
+fn object_ids_have_either_form_of_machine() {
+    #[derive(KeyType)]
+    #[ordid(scheme = object_id(machine = Random))]
+    struct RandomId(ObjectId);
+
+    #[derive(KeyType)]
+    #[ordid(scheme = object_id(machine = HostAndProcess))]
+    struct HostId(ObjectId);
+
+    let random: HashSet<_> = keys::<RandomId>()
+        .iter()
+        .map(|raw| (LegacyParts::of(raw).machine, LegacyParts::of(raw).process))
+        .collect();
+    assert_eq!(random.len(), 1);
+    let node = HostAndProcess::of("localhost", 7);
+    let generator = OrderedGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
+    let [first, second] = [(); 2].map(|()| generator.try_generate_key::<HostId>().expect("a key"));
+    assert!(first < second);
+    let parts = LegacyParts::of(&first.to_raw());
+    assert_eq!((parts.machine, parts.process), (0x42_1aa9, 7));
+}
+
+#[test]
+fn any_scheme_can_have_a_bucket_in_front() {
+    /// One of each raw key, and one whose bytes do not rise.
+    macro_rules! scattered {
+        ($($scheme:ident $key:ident($raw:ty) = $value:expr;)+) => {
+            $({
+                #[derive(KeyType)]
+                #[ordid(scheme = $scheme, prefix = "key", scatter(buckets = 300))]
+                struct $key($raw);
+
+                assert_eq!($key::SCATTER, Scatter::by_hash(300));
+                comes_back($key::try_from($value).expect("a key"));
+            })+
+        };
+    }
+    fn comes_back<K: ScatteredKey<Raw: Scatterable + Debug>>(key: K) {
+        let scattered = key.scattered();
+        assert_eq!(scattered, K::SCATTER.scatter(key.to_raw()));
+        assert_eq!(scattered.key(), &key.to_raw());
+        assert_eq!(K::parse_scattered(&scattered.to_string()), Ok(key));
+        assert_eq!(K::from_scattered_bytes(&scattered.to_bytes()), Ok(key));
+        let mut wrong = scattered.to_bytes();
+        wrong[1] ^= 1;
+        let error = K::from_scattered_bytes(&wrong).expect_err("another bucket");
+        assert!(error.is_parse(), "{error}");
+    }
+    scattered! {
+        uuid_v7 V7(Uuid) = Uuid::from_u128(0x0189_0a5d_ac96_774b_bcce_b302_099a_8057);
+        ulid Ulid(Uuid) = Uuid::from_u128(7);
+        comb_rt_sql Comb(Uuid) = Uuid::from_u128(0x4000 << 64 | 0b10 << 62);
+        object_id Object(ObjectId) = ObjectId::from_bytes([7; 12]);
+        push_id Push(PushId) = PushId::from_bytes([7; 15]);
+        ordered_text_32 Wide(Key192) = Key192::from_bytes([7; 24]);
+        snowflake Tweet(i64) = 759_517_997_340_696_579_i64;
+        uuid_short Short(u64) = u64::MAX;
+    }
+
+    #[derive(KeyType)]
+    #[ordid(scatter(buckets = 16, lowest_bit = 80))]
+    struct MillisId(Uuid);
+    assert_eq!(MillisId::SCATTER, Scatter::by_reversed_bits(16, 80));
+    let raw = Uuid::from_u128(0x0189_0a5d_ac96_774b_bcce_b302_099a_8057);
+    let key = MillisId::try_from(raw).expect("version 7");
+    // 6, the last digit of the milliseconds, is 0110 from either end.
+    assert_eq!(key.scattered().to_string(), format!("06-{raw}"));
+    let version_4 = Uuid::from_u128(0x4000 << 64 | 0b10 << 62);
+    let other = MillisId::SCATTER.scatter(version_4).to_string();
+    assert!(MillisId::parse_scattered(&other).is_err_and(|error| error.is_layout()));
+}
+
+/// The pair is of the project uuidv47, with its key: see `scheme::masked`.
+#[test]
+fn keys_of_version_7_leave_the_house_masked() {
+    static MASK: LazyLock<UuidMask> =
+        LazyLock::new(|| UuidMask::new(0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210));
+    const CONST: UuidMask = UuidMask::new(1, 2);
+
+    #[derive(KeyType)]
+    #[ordid(mask = MASK, prefix = "ord")]
+    struct MaskedId(Uuid);
+
+    #[derive(KeyType)]
+    #[ordid(scheme = uuid_v7_unguessable, mask = CONST)]
+    struct OtherId(Uuid);
+
+    let raw: Uuid = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
+        .parse()
+        .expect("a UUID");
+    let id = MaskedId::try_from(raw).expect("version 7");
+    assert_eq!(
+        id.masked().to_string(),
+        "ff86d1d8-79db-4cc3-98c4-dc0c0c07398f"
+    );
+    assert_eq!(MaskedId::from_masked(&id.masked()), Ok(id));
+    let error = MaskedId::from_masked(&raw).expect_err("never masked");
+    assert!(error.is_layout());
+    let other = OtherId::generate();
+    assert_eq!(OtherId::from_masked(&other.masked()), Ok(other));
+    assert_ne!(
+        MaskedId::from_masked(&other.masked()).map(Uuid::from),
+        Ok(other.to_raw())
+    );
 }

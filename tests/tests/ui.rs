@@ -9,7 +9,15 @@ use trybuild::TestCases;
 fn every_mistake_is_underlined_and_nothing_cascades() {
     let cases = TestCases::new();
     for class in [
-        "option", "key", "parent", "shape", "scheme", "columns", "adapter", "types",
+        "option",
+        "key",
+        "parent",
+        "shape",
+        "scheme",
+        "parameter",
+        "columns",
+        "adapter",
+        "types",
     ] {
         cases.compile_fail(format!("ui/{class}/*.rs"));
     }

@@ -15,6 +15,10 @@ pub(crate) enum Name {
     Schemes,
     /// Inserting rows, on the database servers
     Flush,
+    /// What each key costs in tables that outgrow the cache; long
+    Engines,
+    /// What others measured of keys, measured again; long
+    Sources,
 }
 
 impl Name {
@@ -23,7 +27,21 @@ impl Name {
             Self::Generate => "bench-generate",
             Self::Schemes => "bench-schemes",
             Self::Flush => "bench-flush",
+            Self::Engines | Self::Sources => "bench-engines",
         }
+    }
+
+    /// What the program does, where it does more than one thing.
+    fn subcommand(self) -> Option<&'static str> {
+        match self {
+            Self::Generate | Self::Schemes | Self::Flush => None,
+            Self::Engines => Some("engines"),
+            Self::Sources => Some("sources"),
+        }
+    }
+
+    fn wants_servers(self) -> bool {
+        matches!(self, Self::Flush | Self::Engines | Self::Sources)
     }
 
     /// The programs that the bench runs itself. Each is built by a call of its own: within one
@@ -42,12 +60,12 @@ impl Name {
                 "round-schemes-text",
                 "round-schemes-uuid",
             ],
-            Self::Flush => &[],
+            Self::Flush | Self::Engines | Self::Sources => &[],
         }
     }
 }
 
-/// Runs one bench, or all of them in turn.
+/// Runs one bench, or in turn all that take minutes.
 pub(crate) fn bench(name: Option<Name>, extra: &[String]) -> Result<ExitCode> {
     if !run::root().join(BENCH).exists() {
         return Err(format!("there is no {BENCH}: this checkout has no benches"));
@@ -63,9 +81,9 @@ pub(crate) fn bench(name: Option<Name>, extra: &[String]) -> Result<ExitCode> {
         run::succeed(&mut cargo("build", name.program()))?;
 
         let mut command = cargo("run", name.program());
-        command.arg("--").args(extra);
+        command.arg("--").args(name.subcommand()).args(extra);
         // No server runs next to a bench that does not use it.
-        let servers = if name == Name::Flush {
+        let servers = if name.wants_servers() {
             Some(Servers::start()?)
         } else {
             None

@@ -69,10 +69,13 @@ fn step(heading: &str, command: &mut Command) -> Result<()> {
 struct Package {
     name: String,
     features: Vec<String>,
+    /// Features of which only one can be on, by `package.metadata.ordid.exclusive`.
+    exclusive: Vec<String>,
 }
 
 impl Package {
-    /// The flags of `cargo check` for no feature, the default, each feature alone, and all.
+    /// The flags of `cargo check` for no feature, the default, each feature alone, and all; where
+    /// some exclude each other, all the others with each of them.
     fn selections(&self) -> Vec<Vec<String>> {
         let own = |flags: &[&str]| flags.iter().map(|&flag| flag.to_owned()).collect();
         if self.features.is_empty() {
@@ -82,7 +85,14 @@ impl Package {
         for feature in self.features.iter().filter(|feature| *feature != "default") {
             selections.push(own(&["--no-default-features", "--features", feature]));
         }
-        selections.push(own(&["--all-features"]));
+        if self.exclusive.is_empty() {
+            selections.push(own(&["--all-features"]));
+        }
+        for one in &self.exclusive {
+            let excluded = |feature: &&String| !self.exclusive.contains(feature) || *feature == one;
+            let features: Vec<_> = self.features.iter().filter(excluded).cloned().collect();
+            selections.push(own(&["--features", &features.join(",")]));
+        }
         selections
     }
 }
@@ -117,9 +127,15 @@ fn publishable(metadata: &Value) -> Option<Vec<Package>> {
             continue;
         }
         let features = package.get("features")?.as_object()?.keys();
+        let exclusive = package.pointer("/metadata/ordid/exclusive");
+        let exclusive = exclusive.and_then(Value::as_array).into_iter().flatten();
         packages.push(Package {
             name: package.get("name")?.as_str()?.to_owned(),
             features: features.filter(|name| is_public(name)).cloned().collect(),
+            exclusive: exclusive
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
         });
     }
     Some(packages)
@@ -140,13 +156,15 @@ mod tests {
             { "name": "ordid-derive", "publish": null, "features": {} },
             { "name": "ordid-core", "publish": null,
               "features": { "default": ["std"], "std": [], "_test": [], "internal-doc": [] } },
+            { "name": "ordid-tiberius", "publish": null, "features": { "a": [], "b": [], "c": [] },
+              "metadata": { "ordid": { "exclusive": ["a", "b"] } } },
         ]});
         let packages = publishable(&metadata).expect("the form is known");
         let names: Vec<&str> = packages
             .iter()
             .map(|package| package.name.as_str())
             .collect();
-        assert_eq!(names, ["ordid-derive", "ordid-core"]);
+        assert_eq!(names, ["ordid-derive", "ordid-core", "ordid-tiberius"]);
         let flags = |package: &Package| -> Vec<String> {
             package
                 .selections()
@@ -163,6 +181,10 @@ mod tests {
                 "--no-default-features --features std",
                 "--all-features"
             ]
+        );
+        assert_eq!(
+            flags(&packages[2])[5..],
+            ["--features a,c", "--features b,c"]
         );
         assert_eq!(publishable(&serde_json::json!({})), None);
     }

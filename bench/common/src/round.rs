@@ -12,7 +12,7 @@
 
 use std::{
     fmt,
-    hint::black_box,
+    hint::{self, black_box},
     panic,
     process::ExitCode,
     sync::atomic::{AtomicU32, Ordering},
@@ -32,11 +32,15 @@ pub enum Case {
     TwoThreads,
     /// A million keys into a `Vec` that is there already.
     Fill,
+    /// 24 keys in a row on one thread, then none for longer than any layout's unit of time, which is
+    /// not timed: for layouts that hold so few keys a second that anything else would time their
+    /// waiting.
+    Bursts,
 }
 
 impl Case {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::OneThread, Self::TwoThreads, Self::Fill];
+    pub const ALL: [Self; 4] = [Self::OneThread, Self::TwoThreads, Self::Fill, Self::Bursts];
 
     /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
@@ -44,16 +48,22 @@ impl Case {
             Self::OneThread => "one-thread",
             Self::TwoThreads => "two-threads",
             Self::Fill => "fill",
+            Self::Bursts => "bursts",
         }
     }
 }
 
 /// What is timed in a sample, and how many samples are behind the median of a round.
-pub const METHOD: &str = "one key at a time: 11 x 100,000 a thread; fill: 5 x 1,000,000";
+pub const METHOD: &str =
+    "one key at a time: 11 x 100,000 a thread; fill: 5 x 1,000,000; bursts: 41 x 24";
 /// Keys of a sample of one thread that makes them one at a time.
 const SINGLE: u32 = 100_000;
 /// Keys of a sample of a fill.
 const FILL: u32 = 1_000_000;
+/// Keys of a burst: yitter's layout holds 32 in its unit of time, which is the fewest.
+const BURST: u32 = 24;
+/// How long no keys are made around a burst: longer than Sonyflake's unit of time of 10 ms.
+const PAUSE: Duration = Duration::from_millis(11);
 
 /// A generator under test, with a name for the command line.
 pub struct Maker {
@@ -180,6 +190,17 @@ impl Maker {
             Case::TwoThreads => median(11, 2 * SINGLE, || {
                 on_two_threads(SINGLE, rises, number, &on_thread)
             }),
+            Case::Bursts => {
+                let mut make = on_thread();
+                median(41, BURST, || {
+                    // Awake, so that the processor stays as fast and as warm as it was.
+                    let paused = Instant::now();
+                    while paused.elapsed() < PAUSE {
+                        hint::spin_loop();
+                    }
+                    one_by_one(BURST, rises, number, &mut make)
+                })
+            }
             Case::Fill => {
                 let mut make = on_thread();
                 let mut keys = vec![make(); FILL as usize];
@@ -379,7 +400,7 @@ mod tests {
 
     #[test]
     fn a_program_says_what_it_can_be_asked() {
-        let usage = "usage: MAKER CASE, of one, other and one-thread, two-threads, fill";
+        let usage = "usage: MAKER CASE, of one, other and one-thread, two-threads, fill, bursts";
         for wrong in [
             &["one"][..],
             &["three", "fill"],

@@ -17,7 +17,7 @@ use bench_common::{
 use clap::Parser;
 
 use crate::{
-    generators::{GENERATORS, Generator, REFERENCE},
+    generators::{CASES, GENERATORS, Generator, REFERENCE},
     report::Times,
 };
 
@@ -67,7 +67,7 @@ fn bench(rounds: u32, filter: &str) -> Result<(), Box<dyn Error>> {
     println!("ratio     to {REFERENCE}, same case and round; a target is met by the median\n");
 
     let (mut shown, mut left_out): (Vec<&Generator>, Vec<&str>) = Default::default();
-    for case in Case::ALL {
+    for case in CASES {
         let (generators, absent): (Vec<_>, Vec<_>) = select(case, filter)
             .into_iter()
             .partition(|generator| programs.offer(place(generator)));

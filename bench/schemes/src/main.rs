@@ -17,15 +17,21 @@ use bench_common::{
 };
 use clap::Parser;
 
-use crate::rows::{RANDOM, REFERENCE, Row, SCHEMES, TEXTS};
+use crate::rows::{LIMITED, RANDOM, REFERENCE, Row, SCHEMES, TEXTS};
+
+/// Rounds of what makes one key or text at a time.
+const ROUNDS: u32 = 7;
+/// Rounds of fills, each of which takes as long as ten of the others: all of them are to end within
+/// two minutes.
+const FILL_ROUNDS: u32 = 3;
 
 /// Time every scheme and text form, as ratios to the fastest crate that makes it.
 #[derive(Parser)]
 #[command(name = "bench-schemes")]
 struct Arguments {
-    /// How many times each maker runs each case
-    #[arg(long, default_value = "7", value_parser = clap::value_parser!(u32).range(1..))]
-    rounds: u32,
+    /// How many times each maker runs each case [default: 7, and 3 of fills]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: Option<u32>,
     /// Only what has this text in `CASE: NAME`, such as `fill` or `one-thread: ulid`
     #[arg(
         long,
@@ -47,19 +53,22 @@ fn main() -> ExitCode {
     }
 }
 
-fn bench(rounds: u32, filter: &str) -> Result<(), Box<dyn Error>> {
-    let all = || SCHEMES.iter().chain(RANDOM).chain(TEXTS);
-    let programs = Programs::find(all().flat_map(places_of).map(|it| it.program))?;
+fn bench(rounds: Option<u32>, filter: &str) -> Result<(), Box<dyn Error>> {
+    let all = [SCHEMES, RANDOM, LIMITED, TEXTS].into_iter().flatten();
+    let programs = Programs::find(all.flat_map(places_of).map(|it| it.program))?;
     let crates = [
         "ordid-core",
         "uuid",
         "ulid",
         "bson",
         "ferroid",
+        "idgenerator",
         "snowflaked",
+        "sonyflake",
+        "uuid47",
         "data-encoding",
     ];
-    println!("schemes: ns a key or text, median [min..max] of {rounds} alternating rounds");
+    println!("schemes: ns a key or text, median [min..max] of alternating rounds");
     println!("{}", machine::describe(&crates));
     println!("timed     {METHOD}; the median of a round");
     println!("ratios    of the same round; v7 is uuid's now_v7 with fast-rng\n");
@@ -67,9 +76,15 @@ fn bench(rounds: u32, filter: &str) -> Result<(), Box<dyn Error>> {
     let mut found = false;
     for (case, rows) in [
         (Case::OneThread, [SCHEMES, RANDOM]),
+        (Case::Bursts, [LIMITED, &[]]),
         (Case::Fill, [SCHEMES, RANDOM]),
         (Case::OneThread, [TEXTS, &[]]),
     ] {
+        let usual = if case == Case::Fill {
+            FILL_ROUNDS
+        } else {
+            ROUNDS
+        };
         let rows: Vec<&Row> = rows
             .into_iter()
             .flatten()
@@ -78,7 +93,10 @@ fn bench(rounds: u32, filter: &str) -> Result<(), Box<dyn Error>> {
             .collect();
         if !rows.is_empty() {
             found = true;
-            println!("{}", measure(&programs, &rows, case, rounds)?);
+            println!(
+                "{}",
+                measure(&programs, &rows, case, rounds.unwrap_or(usual))?
+            );
         }
     }
     if !found {
@@ -88,6 +106,7 @@ fn bench(rounds: u32, filter: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// What runs beside a row in its own case.
 fn places_of(row: &Row) -> impl Iterator<Item = Place> {
     let peer = row.peer.map(|(place, _)| place);
     [Some(row.own), row.coarse, peer, Some(REFERENCE)]
@@ -114,8 +133,9 @@ fn measure(
     for row in rows {
         let mut places: Vec<Place> = Vec::new();
         for place in places_of(row) {
-            // The reference may be the peer as well.
-            if !places.contains(&place) {
+            // A fill reads the clock once for many keys; and the reference may be the peer as well.
+            let skipped = case == Case::Fill && Some(place) == row.coarse;
+            if !skipped && !places.contains(&place) {
                 places.push(place);
             }
         }
@@ -133,7 +153,7 @@ fn measure(
             ratio(Some(row.own), Some(REFERENCE)).unwrap_or_default(),
             ratio(row.coarse, Some(REFERENCE)).unwrap_or_default(),
             ratio(Some(row.own), peer).unwrap_or_default(),
-            row.peer.map_or("", |(_, title)| title).to_owned(),
+            row.peer.map_or("no crate", |(_, title)| title).to_owned(),
             row.gives_up.to_owned(),
         ]);
     }
@@ -148,14 +168,17 @@ mod tests {
 
     #[test]
     fn no_row_stands_here_twice() {
-        let rows: Vec<_> = SCHEMES.iter().chain(RANDOM).chain(TEXTS).collect();
+        let rows: Vec<_> = [SCHEMES, RANDOM, LIMITED, TEXTS]
+            .into_iter()
+            .flatten()
+            .collect();
         let names: HashSet<_> = rows.iter().map(|row| row.own).collect();
         assert_eq!(names.len(), rows.len());
     }
 
     #[test]
     fn the_reference_is_measured_with_every_row_and_ordid_first() {
-        for row in SCHEMES.iter().chain(RANDOM).chain(TEXTS) {
+        for row in [SCHEMES, RANDOM, LIMITED, TEXTS].into_iter().flatten() {
             assert!(places_of(row).any(|place| place == REFERENCE));
             assert_eq!(places_of(row).next(), Some(row.own));
         }

@@ -51,13 +51,13 @@ const NO_ORDER: &str = "no order in 100 ns once 14 bits wrap; its fork's child r
 const TICKER: &str = "clock steps never followed; its fork's child hangs or repeats";
 
 macro_rules! schemes {
-    ($($maker:literal $(beside $peer:expr, $title:literal, $gives_up:expr)?;)+) => {
+    (fills: $fills:literal; $($maker:literal $(beside $peer:expr, $title:literal, $gives_up:expr)?;)+) => {
         &[$(Row {
             own: ordid($maker),
             coarse: Some(ordid(concat!($maker, "-coarse"))),
             peer: first(&[$(($peer, $title))?]),
             gives_up: concat_or_none(&[$($gives_up)?]),
-            fills: true,
+            fills: $fills,
         }),+]
     };
 }
@@ -76,10 +76,10 @@ const fn concat_or_none(texts: &[&'static str]) -> &'static str {
     }
 }
 
-/// The schemes, first those that others make too. Left out are layouts whose rate would be timed and
-/// not ours (Sonyflake, yitter, Instagram, Percona), and Baidu's, whose time is over.
-///
+/// The schemes, first those that others make too. Where no crate makes one, its ratio to v7 is what
+/// there is.
 pub(crate) const SCHEMES: &[Row] = schemes! {
+    fills: true;
     "snowflake_wide" beside peers("ferroid-atomic-wide"), "ferroid atomic", TICKER;
     "snowflake" beside peers("snowflaked-sync"), "snowflaked sync", FORK;
     "discord" beside peers("ferroid-atomic"), "ferroid atomic", TICKER;
@@ -90,6 +90,7 @@ pub(crate) const SCHEMES: &[Row] = schemes! {
     "uuid_v7" beside uuid("now-v7"), "uuid", FORK;
     "uuid_v7_sub_millis" beside uuid("now-v7"), "uuid v7", FORK;
     "uuid_v7_unguessable" beside uuid("now-v7"), "uuid v7", FORK;
+    "masked" beside uuid("now-v7-uuid47"), "uuid, masked by uuid47", FORK;
     "comb_efcore";
     "comb_nhibernate";
     "comb_rt_binary";
@@ -107,9 +108,22 @@ pub(crate) const SCHEMES: &[Row] = schemes! {
     "sequential_guid_as_binary";
     "sequential_guid_as_string";
     "sequential_guid_at_end";
+    "uuid_create_sequential";
     "uuid_short";
     "uuid_v1_rearranged";
     "uuid_v8_sql_server";
+};
+
+/// Those whose layouts hold few keys a second: made in bursts that they hold. Of Baidu's, compact and
+/// Percona's no crate is known, and the nearest stands there.
+pub(crate) const LIMITED: &[Row] = schemes! {
+    fills: false;
+    "sonyflake" beside peers("sonyflake"), "sonyflake", "clock steps go unseen; its fork's child repeats keys";
+    "yitter" beside peers("idgenerator"), "idgenerator", "its keys fall when the clock steps back; its fork's child repeats keys";
+    "instagram" beside peers("ferroid-atomic-instagram"), "ferroid atomic", TICKER;
+    "baidu_uid" beside peers("ferroid-atomic"), "no crate; ferroid's Twitter", TICKER;
+    "compact" beside peers("ferroid-atomic"), "no crate; ferroid's Twitter", TICKER;
+    "percona_64" beside peers("ferroid-atomic"), "no crate; ferroid's Twitter", TICKER;
 };
 
 /// Those that are random, and have no clock to choose.
@@ -138,30 +152,33 @@ pub(crate) const RANDOM: &[Row] = &[
 ];
 
 macro_rules! texts {
-    ($($form:literal by $library:literal;)+) => {
+    ($($form:literal by $library:literal $(whose parser $gives_up:literal)?;)+) => {
         &[$(
-            texts!(@ concat!("format-", $form), concat!("format-", $form, "-library"), $library),
-            texts!(@ concat!("parse-", $form), concat!("parse-", $form, "-library"), $library),
+            texts!(@ concat!("display-", $form), concat!("display-", $form, "-library"), $library, ""),
+            texts!(@ concat!("to-string-", $form), concat!("to-string-", $form, "-library"), $library, ""),
+            texts!(@ concat!("parse-", $form), concat!("parse-", $form, "-library"), $library,
+                concat_or_none(&[$($gives_up)?])),
         )+]
     };
-    (@ $own:expr, $peer:expr, $library:literal) => {
+    (@ $own:expr, $peer:expr, $library:literal, $gives_up:expr) => {
         Row {
             own: text($own),
             coarse: None,
             peer: Some((text($peer), $library)),
-            gives_up: "",
-            fills: false,
+            gives_up: $gives_up,
+                fills: false,
         }
     };
 }
 
 /// Text forms beside the call of the library that they use.
 pub(crate) const TEXTS: &[Row] = texts! {
-    "hyphenated" by "uuid";
-    "typeid" by "data-encoding";
+    "hyphenated" by "uuid" whose parser "takes capitals, other forms and other versions";
+    "typeid" by "data-encoding" whose parser "takes other versions";
     "ulid" by "data-encoding";
     "ordered-22" by "data-encoding";
     "ordered-32" by "data-encoding";
     "push-id" by "data-encoding";
     "object-id" by "data-encoding";
+    "decimal" by "core" whose parser "takes a sign and leading zeros";
 };

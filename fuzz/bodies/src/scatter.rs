@@ -2,7 +2,7 @@
 
 use ordid_core::{
     key::{
-        Key192, PushId,
+        Key192, ObjectId, PushId,
         scatter::{Scatter, Scatterable},
     },
     uuid::Uuid,
@@ -27,6 +27,7 @@ const RULES: [Scatter; 9] = [
 pub fn scatter(data: &[u8]) {
     for rule in RULES {
         of::<Uuid>(rule, data);
+        of::<ObjectId>(rule, data);
         of::<PushId>(rule, data);
         of::<Key192>(rule, data);
         of::<u64>(rule, data);

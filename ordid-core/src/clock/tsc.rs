@@ -53,7 +53,23 @@ impl Reading {
 }
 
 thread_local! {
-    static LAST: Cell<Reading> = const { Cell::new(Reading::NEVER) };
+    static LAST: Last = const {
+        Last {
+            counter: Cell::new(Reading::NEVER.counter),
+            ticks_left: Cell::new(Reading::NEVER.ticks_left),
+            millis: Cell::new(Reading::NEVER.millis),
+            whole: Cell::new(Reading::NEVER),
+        }
+    };
+}
+
+/// The last reading. What each key looks at is in cells of its own, since one of the whole would be
+/// copied for it.
+struct Last {
+    counter: Cell<u64>,
+    ticks_left: Cell<u64>,
+    millis: Cell<Timestamp>,
+    whole: Cell<Reading>,
 }
 
 impl Clock for TscClock {
@@ -61,12 +77,14 @@ impl Clock for TscClock {
     fn now(&self) -> Timestamp {
         let () = self.checked;
         let counter = counter();
-        let last = LAST.get();
-        // A counter that went back (another processor, a resumed machine) wraps to a huge distance.
-        if counter.wrapping_sub(last.counter) < last.ticks_left {
-            return last.millis;
-        }
-        read(counter, last)
+        LAST.with(|last| {
+            // A counter that went back (another processor, a resumed machine) wraps to a huge
+            // distance.
+            if counter.wrapping_sub(last.counter.get()) < last.ticks_left.get() {
+                return last.millis.get();
+            }
+            last.read(counter)
+        })
     }
 
     fn now_with_nanos(&self) -> (Timestamp, u32) {
@@ -75,14 +93,19 @@ impl Clock for TscClock {
     }
 }
 
-/// Reads the wall clock, measures the counter's rate against it, and keeps the reading.
-#[cold]
-#[inline(never)]
-fn read(counter: u64, last: Reading) -> Timestamp {
-    let (millis, nanos) = SystemClock.now_with_nanos();
-    let next = next_reading(counter, millis, nanos, last);
-    LAST.set(next);
-    millis
+impl Last {
+    /// Reads the wall clock, measures the counter's rate against it, and keeps the reading.
+    #[cold]
+    #[inline(never)]
+    fn read(&self, counter: u64) -> Timestamp {
+        let (millis, nanos) = SystemClock.now_with_nanos();
+        let next = next_reading(counter, millis, nanos, self.whole.get());
+        self.counter.set(next.counter);
+        self.ticks_left.set(next.ticks_left);
+        self.millis.set(next.millis);
+        self.whole.set(next);
+        millis
+    }
 }
 
 fn next_reading(counter: u64, millis: Timestamp, nanos: u32, last: Reading) -> Reading {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! state    | 44 bits: milliseconds since 1970 | 20 bits: index in the millisecond |
-//! version  | 32 bits: entropy epoch | 31 bits: count of renewals | 1 bit: renewal under way |
+//! version  | 1 bit: renewal under way | 31 bits: count of renewals | 32 bits: entropy epoch |
 //! ```
 //!
 //! (What is called a millisecond here is the layout's unit of time, and how many bits the index has
@@ -57,10 +57,19 @@ pub(crate) struct Slots {
 /// What [`Engine::look`] found.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
-    version: u64,
-    state: u64,
-    /// The first slot of the present.
-    now: u64,
+    pub(crate) version: u64,
+    pub(crate) state: u64,
+    /// The clock's.
+    pub(crate) tick: u64,
+}
+
+impl Look {
+    /// Of no epoch, so nothing can be claimed.
+    pub(crate) const NOTHING: Self = Self {
+        version: 0,
+        state: 0,
+        tick: 0,
+    };
 }
 
 pub(crate) struct Engine {
@@ -132,7 +141,7 @@ impl Engine {
     #[inline]
     pub(crate) fn reserve(
         &self,
-        cut: Cut,
+        cut: &Cut,
         count: u64,
         epoch: u32,
         clock: &impl Clock,
@@ -143,7 +152,7 @@ impl Engine {
             return Err(too_large(cut, count, policy));
         }
         let look = self.look(cut, clock).ok();
-        match look.and_then(|look| self.reserve_at_once(cut, look, count, epoch, policy, true)) {
+        match look.and_then(|look| self.reserve_from(cut, look, count, epoch, policy)) {
             Some(slots) => Ok(slots),
             None => self.reserve_slowly(cut, count, clock, entropy, policy),
         }
@@ -152,7 +161,7 @@ impl Engine {
     /// Reads what a claim depends on. A step of its own, so that the caller can draw its random bits
     /// after the call into the system, over which they would have to be kept.
     #[inline(always)]
-    pub(crate) fn look(&self, cut: Cut, clock: &impl Clock) -> Result<Look, Refusal> {
+    pub(crate) fn look(&self, cut: &Cut, clock: &impl Clock) -> Result<Look, Refusal> {
         let version = self.renewed.0.version.load(Ordering::Acquire);
         // The state is read before the clock: a thread that sleeps between the two then finds the
         // clock later than the state, never earlier, and does not take itself for a rollback.
@@ -160,34 +169,60 @@ impl Engine {
         Ok(Look {
             version,
             state,
-            now: cut.now(clock)?,
+            tick: cut.tick(clock)?,
         })
     }
 
-    /// As [`reserve`](Self::reserve), if nothing stands in the way: what nearly all keys need.
+    /// Claims one slot of the clock's unit of time, if nothing stands in the way: what nearly all
+    /// keys need. The state is already in that unit then, so no thread has to win a race against
+    /// another.
     ///
-    /// Without `needs_secret` the slots have none: zeros, which spares two loads a key.
+    /// Without `needs_secret` the slot has none: zeros, which spares two loads a key.
     #[inline(always)]
-    pub(crate) fn reserve_at_once(
+    pub(crate) fn take(
         &self,
-        cut: Cut,
+        cut: &Cut,
+        look: Look,
+        epoch: u32,
+        needs_secret: bool,
+    ) -> Option<Slots> {
+        let Look {
+            version,
+            state,
+            tick,
+        } = look;
+        if !is_stable(version, epoch) || !cut.is_present(state, 1, tick) {
+            return None;
+        }
+        let first = self.state.0.fetch_add(1, Ordering::AcqRel);
+        // Where threads ran over the unit between the two lines, a few slots are given up.
+        if !cut.is_present(first, 1, tick) {
+            return None;
+        }
+        self.confirm(first, version, epoch, needs_secret)
+    }
+
+    /// As [`reserve`](Self::reserve), as far as this look at things allows.
+    #[inline]
+    pub(crate) fn reserve_from(
+        &self,
+        cut: &Cut,
         look: Look,
         count: u64,
         epoch: u32,
         policy: &Policy,
-        needs_secret: bool,
     ) -> Option<Slots> {
         if !is_stable(look.version, epoch) {
             return None;
         }
         let first = self.claim(cut, look, count, policy).ok()?;
-        self.confirm(first, look.version, epoch, needs_secret)
+        self.confirm(first, look.version, epoch, true)
     }
 
     #[cold]
     fn reserve_slowly(
         &self,
-        cut: Cut,
+        cut: &Cut,
         count: u64,
         clock: &impl Clock,
         entropy: &impl Entropy,
@@ -270,20 +305,19 @@ impl Engine {
 
     /// Moves the state on by `count` slots, at least one and at most
     /// [`Cut::max_reservation`], and returns the first.
-    #[inline(always)]
-    fn claim(&self, cut: Cut, look: Look, count: u64, policy: &Policy) -> Result<u64, Refusal> {
-        let Look { state, now, .. } = look;
-        // Nearly all keys: the state is already in the clock's millisecond, so no thread has to
-        // win a race against another. Where threads ran over the millisecond between the two
-        // lines, slots of the next one are judged like any other; a refusal gives up a few.
-        if cut.is_present(state, count, now) {
+    #[inline]
+    fn claim(&self, cut: &Cut, look: Look, count: u64, policy: &Policy) -> Result<u64, Refusal> {
+        let Look { state, tick, .. } = look;
+        // Where threads ran over the unit between the two lines, slots of the next one are judged
+        // like any other; a refusal gives up a few.
+        if cut.is_present(state, count, tick) {
             let first = self.state.0.fetch_add(count, Ordering::AcqRel);
-            if !cut.is_present(first, count, now) {
-                self.admit(cut, first, count, now, policy)?;
+            if !cut.is_present(first, count, tick) {
+                self.admit(cut, first, count, tick, policy)?;
             }
             return Ok(first);
         }
-        self.move_on(cut, state, now, count, policy)
+        self.move_on(cut, state, tick, count, policy)
     }
 
     /// Claims the first slots of a millisecond, or some that are ahead of the clock.
@@ -291,15 +325,15 @@ impl Engine {
     #[inline(never)]
     fn move_on(
         &self,
-        cut: Cut,
+        cut: &Cut,
         state: u64,
-        now: u64,
+        tick: u64,
         count: u64,
         policy: &Policy,
     ) -> Result<u64, Refusal> {
-        let first = state.max(now);
-        if !cut.is_present(first, count, now) {
-            self.admit(cut, first, count, now, policy)?;
+        let first = state.max(cut.first_of(tick));
+        if !cut.is_present(first, count, tick) {
+            self.admit(cut, first, count, tick, policy)?;
         }
         match self.state.0.compare_exchange(
             state,
@@ -316,12 +350,13 @@ impl Engine {
     #[cold]
     fn admit(
         &self,
-        cut: Cut,
+        cut: &Cut,
         first: u64,
         count: u64,
-        now: u64,
+        tick: u64,
         policy: &Policy,
     ) -> Result<(), Refusal> {
+        let now = cut.first_of(tick);
         judge(cut, first, count, now, policy)?;
         let (time, index) = cut.split(first);
         let newest = cut.split(first + (count - 1)).0;
@@ -350,7 +385,7 @@ impl Engine {
     }
 
     /// Goes on above this unit of time.
-    pub(crate) fn start_above(&self, cut: Cut, time: u64) {
+    pub(crate) fn start_above(&self, cut: &Cut, time: u64) {
         let next = time.saturating_add(1).min(cut.max_time());
         // Not index 0, which is where a counter that ran over would stand.
         let slot = next << cut.index_bits | 1;
@@ -382,7 +417,7 @@ impl Engine {
     #[cold]
     pub(crate) fn follow(
         &self,
-        cut: Cut,
+        cut: &Cut,
         clock: &impl Clock,
         entropy: &impl Entropy,
     ) -> Result<(), Error> {
@@ -393,7 +428,7 @@ impl Engine {
 
     fn renew(
         &self,
-        cut: Cut,
+        cut: &Cut,
         seen: u64,
         epoch: u32,
         renewal: Renewal,
@@ -409,8 +444,8 @@ impl Engine {
         cut.now(clock)
             .map_err(|refusal| refusal.of_clock(cut, clock.now()))?;
         let secret = [entropy.next_u64()?, entropy.next_u64()?];
-        let count = (seen >> 1) & 0x7fff_ffff;
-        let busy = version(epoch, count + 1) | 1;
+        let count = count_of(seen) + 1;
+        let busy = busy_version(epoch, count);
         let Line(renewed) = &self.renewed;
         if renewed
             .version
@@ -451,7 +486,7 @@ impl Engine {
         // Fails if the renewal was taken over: then it is the other's to end.
         let _ = renewed.version.compare_exchange(
             busy,
-            version(epoch, count + 1),
+            version(epoch, count),
             Ordering::AcqRel,
             Ordering::Relaxed,
         );
@@ -491,7 +526,7 @@ impl fmt::Debug for Engine {
 
 /// Decides about a claim that is not all in the clock's unit of time.
 #[cold]
-fn judge(cut: Cut, first: u64, count: u64, now: u64, policy: &Policy) -> Result<(), Refusal> {
+fn judge(cut: &Cut, first: u64, count: u64, now: u64, policy: &Policy) -> Result<(), Refusal> {
     let (time, index) = cut.split(first);
     let now = cut.split(now).0;
     // Behind only where the clock was followed meanwhile, which `confirm` will find.
@@ -517,26 +552,45 @@ fn judge(cut: Cut, first: u64, count: u64, now: u64, policy: &Policy) -> Result<
     Ok(())
 }
 
+/// The upper bit of a version.
+const BUSY: u64 = 1 << 63;
+
 const fn version(epoch: u32, count: u64) -> u64 {
-    (epoch as u64) << 32 | (count & 0x7fff_ffff) << 1
+    (count & 0x7fff_ffff) << 32 | epoch as u64
+}
+
+/// The version while a renewal is under way: the epoch is written as its complement, so that keys
+/// need not look at the upper bit. No process comes to that one.
+const fn busy_version(epoch: u32, count: u64) -> u64 {
+    BUSY | version(!epoch, count)
+}
+
+const fn count_of(version: u64) -> u64 {
+    version >> 32 & 0x7fff_ffff
 }
 
 const fn epoch_of(version: u64) -> u32 {
-    (version >> 32) as u32
+    let written = lower_half(version);
+    if is_busy(version) { !written } else { written }
 }
 
 const fn is_busy(version: u64) -> bool {
-    version & 1 == 1
+    version & BUSY != 0
 }
 
+/// Whether a secret of this epoch can be used: one comparison for both.
 const fn is_stable(version: u64, epoch: u32) -> bool {
-    // One comparison for both.
-    const EPOCH_AND_BUSY: u64 = (u32::MAX as u64) << 32 | 1;
-    version & EPOCH_AND_BUSY == (epoch as u64) << 32
+    lower_half(version) == epoch
+}
+
+const fn lower_half(version: u64) -> u32 {
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is meant")]
+    let lower = version as u32;
+    lower
 }
 
 #[cold]
-fn too_large(cut: Cut, asked: u64, policy: &Policy) -> Error {
+fn too_large(cut: &Cut, asked: u64, policy: &Policy) -> Error {
     let max = cut.max_reservation(policy);
     Error::new(ErrorKind::ReservationTooLarge { asked, max })
 }

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::{
     Events, Generator, Lease, Policy, Rollback,
-    engine::{Cut, Engine, Refusal, Slots},
+    engine::{Cut, Engine, Look, Refusal, Slots},
     sync::const_unless_loom,
 };
 #[cfg(feature = "std")]
@@ -91,15 +91,19 @@ pub struct Slot<N> {
     pub node: N,
 }
 
-pub(super) const fn cut_of<S: Slotted>() -> Cut {
+/// A constant in memory, so that the slow ways can be told where it is: a copy for them would be
+/// written by every key.
+pub(super) const fn cut_of<S: Slotted>() -> &'static Cut {
     const { assert!(S::INDEX_BITS <= 24 && S::FRACTION_BITS <= S::INDEX_BITS) };
     const { assert!(S::FRACTION_BITS < S::TICK_BITS && S::TICK_BITS < 64) };
     const { assert!(S::SEED_BITS < 64 && S::RANDOM_BITS <= 64) };
-    Cut {
-        scale: S::SCALE,
-        tick_bits: S::TICK_BITS,
-        index_bits: S::INDEX_BITS,
-        fraction_bits: S::FRACTION_BITS,
+    const {
+        &Cut {
+            scale: S::SCALE,
+            tick_bits: S::TICK_BITS,
+            index_bits: S::INDEX_BITS,
+            fraction_bits: S::FRACTION_BITS,
+        }
     }
 }
 
@@ -132,66 +136,72 @@ fn prf(secret: [u64; 2], input: u64) -> u64 {
     hasher.finish()
 }
 
-/// As [`seed_of`], remembered per thread: most keys are of the same millisecond as the last.
 #[cfg(feature = "std")]
-#[inline]
-fn remembered_seed_of<S: Slotted>(secret: [u64; 2], millis: u64) -> u64 {
-    use std::cell::Cell;
-    thread_local! {
-        static LAST: Cell<(u64, u64, u64)> = const { Cell::new((0, u64::MAX, 0)) };
+std::thread_local! {
+    /// The last seed of a thread: half of the secret, the unit of time, the seed. Most keys are of
+    /// the same millisecond as the last.
+    static SEED: core::cell::Cell<(u64, u64, u64)> = const { core::cell::Cell::new((0, u64::MAX, 0)) };
+    /// The last identity of a thread, with half of its secret.
+    static IDENTITY: core::cell::Cell<(u64, u64)> = const { core::cell::Cell::new((0, 0)) };
+}
+
+/// As [`seed_of`] and [`identity_of`], if the thread remembers both.
+///
+/// The first half of a secret names it, and with it the generator and its scheme: two that agree in
+/// 64 random bits do not happen.
+#[cfg(feature = "std")]
+#[inline(always)]
+fn remembered<S: Slotted>(secret: [u64; 2], time: u64) -> Option<(u64, u64)> {
+    let [name, _] = secret;
+    let mut seed_and_identity = (0, 0);
+    if S::SEED_BITS > 0 {
+        let (of, last_time, seed) = SEED.get();
+        if of != name || last_time != time {
+            return None;
+        }
+        seed_and_identity.0 = seed;
     }
-    #[cold]
-    #[inline(never)]
-    fn remember<S: Slotted>(high: u64, low: u64, millis: u64) -> u64 {
-        let seed = seed_of::<S>([high, low], millis);
-        LAST.set((high, millis, seed));
-        seed
+    if S::IDENTITY {
+        let (of, identity) = IDENTITY.get();
+        if of != name {
+            return None;
+        }
+        seed_and_identity.1 = identity;
     }
-    if S::SEED_BITS == 0 {
-        return 0;
+    Some(seed_and_identity)
+}
+
+/// Computes what is to be [`remembered`].
+#[cfg(feature = "std")]
+#[cold]
+#[inline(never)]
+fn remember<S: Slotted>(high: u64, low: u64, time: u64) -> (u64, u64) {
+    let secret = [high, low];
+    let (seed, identity) = (seed_of::<S>(secret, time), identity_of::<S>(secret));
+    if S::SEED_BITS > 0 {
+        SEED.set((secret[0], time, seed));
     }
-    // The first half of a secret names it, and with it the generator and its scheme: two that
-    // agree in 64 random bits do not happen.
-    let (name, last_millis, seed) = LAST.get();
-    if name == secret[0] && last_millis == millis {
-        return seed;
+    if S::IDENTITY {
+        IDENTITY.set((secret[0], identity));
     }
-    remember::<S>(secret[0], secret[1], millis)
+    (seed, identity)
 }
 
 #[cfg(not(feature = "std"))]
-fn remembered_seed_of<S: Slotted>(secret: [u64; 2], millis: u64) -> u64 {
-    seed_of::<S>(secret, millis)
-}
-
-/// As [`identity_of`], remembered per thread.
-#[cfg(feature = "std")]
-#[inline]
-fn remembered_identity_of<S: Slotted>(secret: [u64; 2]) -> u64 {
-    use std::cell::Cell;
-    thread_local! {
-        static LAST: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
-    }
-    #[cold]
-    #[inline(never)]
-    fn remember<S: Slotted>(high: u64, low: u64) -> u64 {
-        let identity = identity_of::<S>([high, low]);
-        LAST.set((high, identity));
-        identity
-    }
-    if !S::IDENTITY {
-        return 0;
-    }
-    let (name, identity) = LAST.get();
-    if name == secret[0] {
-        return identity;
-    }
-    remember::<S>(secret[0], secret[1])
+fn remembered<S: Slotted>(secret: [u64; 2], time: u64) -> Option<(u64, u64)> {
+    Some(remember::<S>(secret[0], secret[1], time))
 }
 
 #[cfg(not(feature = "std"))]
-fn remembered_identity_of<S: Slotted>(secret: [u64; 2]) -> u64 {
-    identity_of::<S>(secret)
+fn remember<S: Slotted>(high: u64, low: u64, time: u64) -> (u64, u64) {
+    let secret = [high, low];
+    (seed_of::<S>(secret, time), identity_of::<S>(secret))
+}
+
+/// Returns seed and identity of a unit of time.
+#[inline]
+fn seed_and_identity_of<S: Slotted>(secret: [u64; 2], time: u64) -> (u64, u64) {
+    remembered::<S>(secret, time).unwrap_or_else(|| remember::<S>(secret[0], secret[1], time))
 }
 
 /// Random words of one key.
@@ -236,7 +246,7 @@ const fn process() -> u32 {
 /// The one way a key type's infallible functions end without a key.
 #[cfg(feature = "std")]
 #[cold]
-pub(super) fn no_key(error: &Error) -> ! {
+pub(crate) fn no_key(error: &Error) -> ! {
     panic!("cannot make a key: {error}")
 }
 
@@ -460,39 +470,68 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
         }
     }
 
-    /// Makes the key of a slot.
-    #[inline]
-    pub(super) fn key(&self, slots: Slots, random: u64) -> Generated<S> {
-        let (time, index) = cut_of::<S>().split(slots.first);
+    /// Makes the key of a slot, of what its unit of time begins with.
+    #[inline(always)]
+    fn key(&self, slot: u64, (seed, identity): (u64, u64), random: u64) -> Generated<S> {
+        let (time, index) = cut_of::<S>().split(slot);
         Generated::new(S::encode(Slot {
             time,
-            count: remembered_seed_of::<S>(slots.secret, time) + index,
-            identity: remembered_identity_of::<S>(slots.secret),
+            count: seed + index,
+            identity,
             random,
             node: self.node,
         }))
     }
 
-    /// Claims the slot of a key where something stands in the way, with the random bits for it.
+    /// Claims the slot of a key where something stands in the way, and returns what its key is made
+    /// of: the arguments of [`key`](Self::key).
     ///
-    /// Returns what a key is made of, not the key: so there is one place that makes the key, in
-    /// registers, and writes it where the caller wants it.
+    /// Not the key: so there is one place that makes the key, in registers, and writes it where the
+    /// caller wants it. And all of what it is made of: so nothing has to be kept over this call, which
+    /// is what each key would pay for.
     #[cold]
     #[inline(never)]
-    fn claim_slowly(&self, random: u64) -> Result<(Slots, u64), Error> {
-        let epoch = self.entropy.epoch();
-        let slots = self.claim_in(1, epoch)?;
-        if slots.epoch != epoch {
-            // The random bits are of the process before.
-            return Ok((slots, draw_of::<S>(&self.entropy)?.1));
-        }
-        Ok((slots, random))
+    fn claim_slowly(
+        &self,
+        version: u64,
+        state: u64,
+        tick: u64,
+        epoch: u32,
+        random: u64,
+    ) -> Result<(u64, (u64, u64), u64), Error> {
+        let cut = cut_of::<S>();
+        let look = Look {
+            version,
+            state,
+            tick,
+        };
+        let at_once = self.engine.reserve_from(cut, look, 1, epoch, &self.policy);
+        let (slots, random) = match at_once {
+            Some(slots) => (slots, random),
+            None => {
+                let slots = self.claim_in(1, epoch)?;
+                if slots.epoch == epoch {
+                    (slots, random)
+                } else {
+                    // The random bits are of the process before.
+                    (slots, draw_of::<S>(&self.entropy)?.1)
+                }
+            }
+        };
+        let (time, _) = cut.split(slots.first);
+        Ok((
+            slots.first,
+            seed_and_identity_of::<S>(slots.secret, time),
+            random,
+        ))
     }
 
     /// Makes the key of a slot that was claimed before its random bits are drawn.
     pub(crate) fn key_of(&self, slots: Slots) -> Result<Generated<S>, Error> {
         let random = draw_of::<S>(&self.entropy)?.1;
-        Ok(self.key(slots, random))
+        let (time, _) = cut_of::<S>().split(slots.first);
+        let begin = seed_and_identity_of::<S>(slots.secret, time);
+        Ok(self.key(slots.first, begin, random))
     }
 
     /// Makes the keys of `slots.first..slots.first + count`.
@@ -505,7 +544,6 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
         let cut = cut_of::<S>();
         let mut words = [0; BATCH];
         let words_a_key = words_a_key::<S>();
-        let identity = remembered_identity_of::<S>(slots.secret);
         let mut slot = slots.first;
         let mut left = count;
         while left > 0 {
@@ -514,7 +552,8 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
             let batch = left.min(BATCH / words_a_key.max(1)).min(until_next);
             let words = &mut words[..batch * words_a_key];
             self.entropy.fill(words)?;
-            let first = remembered_seed_of::<S>(slots.secret, time) + index;
+            let (seed, identity) = seed_and_identity_of::<S>(slots.secret, time);
+            let first = seed + index;
             let mut make = |count, random| {
                 put(Generated::new(S::encode(Slot {
                     time,
@@ -550,18 +589,28 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
     #[inline]
     fn try_generate(&self) -> Result<Generated<S>, Error> {
         let cut = cut_of::<S>();
-        let look = self.engine.look(cut, &self.clock);
+        let look = self.engine.look(cut, &self.clock).unwrap_or(Look::NOTHING);
         // One look at the thread's state gives random bits and the epoch.
         let (epoch, random) = draw_of::<S>(&self.entropy)?;
-        let at_once = look.ok().and_then(|look| {
-            self.engine
-                .reserve_at_once(cut, look, 1, epoch, &self.policy, needs_secret::<S>())
-        });
-        let (slots, random) = match at_once {
-            Some(slots) => (slots, random),
-            None => self.claim_slowly(random)?,
+        let slots = self.engine.take(cut, look, epoch, needs_secret::<S>());
+        let (slot, begin, random) = match slots {
+            Some(Slots { first, secret, .. }) => {
+                let (time, _) = cut.split(first);
+                match remembered::<S>(secret, time) {
+                    Some(begin) => (first, begin, random),
+                    None => (first, remember::<S>(secret[0], secret[1], time), random),
+                }
+            }
+            None => {
+                let Look {
+                    version,
+                    state,
+                    tick,
+                } = look;
+                self.claim_slowly(version, state, tick, epoch, random)?
+            }
         };
-        Ok(self.key(slots, random))
+        Ok(self.key(slot, begin, random))
     }
 
     fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<S>, Error> {

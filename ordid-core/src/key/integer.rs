@@ -32,27 +32,38 @@ fn strip_prefix<'t>(
     let prefix = prefix.unwrap_or("");
     // Before any look inside: a megabyte of hostile text is refused at once.
     if text.len() > PREFIX_MAX + 1 + rest_max {
-        return Err(Error::parse(format!(
-            "expected at most {} characters, found {}",
-            PREFIX_MAX + 1 + rest_max,
-            excerpt(text.as_bytes())
-        )));
+        return Err(too_long(PREFIX_MAX + 1 + rest_max, text));
     }
     if prefix.is_empty() {
         return Ok(text);
     }
-    match text.rsplit_once('_') {
-        Some((found, rest)) if found == prefix => Ok(rest),
-        found => Err(Error::parse(format!(
-            "expected the prefix {prefix:?}, found {:?} in {}",
-            found.map_or("", |(found, _)| found),
-            excerpt(text.as_bytes())
-        ))),
+    let after = text.strip_prefix(prefix);
+    match after.and_then(|after| after.strip_prefix('_')) {
+        Some(rest) => Ok(rest),
+        None => Err(another_prefix(prefix, text)),
     }
 }
 
+#[cold]
+fn too_long(longest: usize, text: &str) -> Error {
+    Error::parse(format!(
+        "expected at most {longest} characters, found {}",
+        excerpt(text.as_bytes())
+    ))
+}
+
+#[cold]
+fn another_prefix(prefix: &str, text: &str) -> Error {
+    let found = text.rsplit_once('_').map_or("", |(found, _)| found);
+    Error::parse(format!(
+        "expected the prefix {prefix:?}, found {found:?} in {}",
+        excerpt(text.as_bytes())
+    ))
+}
+
+/// `$may_be_canonical` looks at what a text begins with: parsing refuses what follows, if need be.
 macro_rules! integer {
-    ($integer:ident, $form:ident, $pattern:literal, $expected:literal, $is_canonical:expr) => {
+    ($integer:ident, $form:ident, $pattern:literal, $expected:literal, $may_be_canonical:expr) => {
         impl RawKey for $integer {
             type Bytes = [u8; 8];
 
@@ -67,29 +78,33 @@ macro_rules! integer {
                 Self::from_be_bytes(bytes)
             }
 
+            #[inline]
             fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let mut digits = Digits::new();
-                digits.push(self)?;
-                write_prefixed(prefix, digits.as_str().as_bytes(), f)
+                // What would pad, cut or sign a number meets the text as a whole.
+                if f.width().is_some() || f.precision().is_some() || f.sign_plus() {
+                    let mut digits = Digits::new();
+                    digits.push(self)?;
+                    return write_prefixed(prefix, digits.as_str(), f);
+                }
+                if let Some(prefix) = prefix
+                    && !prefix.is_empty()
+                {
+                    f.write_str(prefix)?;
+                    f.write_str("_")?;
+                }
+                fmt::Display::fmt(&self, f)
             }
 
+            #[inline]
             fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
                 let digits = strip_prefix(prefix, text, DIGITS_MAX)?;
-                let is_canonical: fn(&[u8]) -> bool = $is_canonical;
-                if digits.len() <= DIGITS_MAX
-                    && is_canonical(digits.as_bytes())
+                let may_be_canonical: fn(&[u8]) -> bool = $may_be_canonical;
+                if may_be_canonical(digits.as_bytes())
                     && let Ok(integer) = digits.parse()
                 {
                     return Ok(integer);
                 }
-                Err(Error::parse(format!(
-                    concat!(
-                        "expected ",
-                        $expected,
-                        " without sign or leading zeros, found {}"
-                    ),
-                    excerpt(digits.as_bytes())
-                )))
+                Err(not_a_number($expected, digits))
             }
 
             fn describe(self) -> String {
@@ -104,26 +119,22 @@ integer!(
     I64,
     "(0|-?[1-9][0-9]{0,18})",
     "a decimal number up to 9223372036854775807",
-    |text| match text {
-        [b'-', rest @ ..] => rest != b"0" && is_canonical(rest),
-        rest => is_canonical(rest),
-    }
+    |text| matches!(text, b"0" | [b'1'..=b'9', ..] | [b'-', b'1'..=b'9', ..])
 );
 integer!(
     u64,
     U64,
     "(0|[1-9][0-9]{0,19})",
     "a decimal number up to 18446744073709551615",
-    is_canonical
+    |text| matches!(text, b"0" | [b'1'..=b'9', ..])
 );
 
-/// Digits alone, the first of them no zero unless it is the only one.
-fn is_canonical(digits: &[u8]) -> bool {
-    match digits {
-        [b'0'] => true,
-        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
-        _ => false,
-    }
+#[cold]
+fn not_a_number(expected: &str, found: &str) -> Error {
+    Error::parse(format!(
+        "expected {expected} without sign or leading zeros, found {}",
+        excerpt(found.as_bytes())
+    ))
 }
 
 /// The text of an integer, without an allocation.

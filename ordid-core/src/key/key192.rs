@@ -29,16 +29,19 @@ impl Key192 {
     }
 
     /// Writes it with an alphabet of the scheme's choice.
+    #[inline]
     pub(crate) fn write_text_in<A: text::Alphabet>(
         self,
         prefix: Option<&str>,
         f: &mut fmt::Formatter<'_>,
     ) -> fmt::Result {
-        let text = text::encode_ordered::<A, 24, ORDERED_32>(&self.0);
-        text::write_prefixed(prefix, &text, f)
+        let mut room = [0; ORDERED_32];
+        let text = text::encode_ordered::<A, 24, ORDERED_32>(&self.0, &mut room);
+        text::write_prefixed(prefix, text, f)
     }
 
     /// Reads what [`write_text_in`](Self::write_text_in) wrote.
+    #[inline]
     pub(crate) fn parse_text_in<A: text::Alphabet>(
         prefix: Option<&str>,
         text: &str,
@@ -61,10 +64,12 @@ impl RawKey for Key192 {
         Self(bytes)
     }
 
+    #[inline]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_text_in::<Tilde>(prefix, f)
     }
 
+    #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
         Self::parse_text_in::<Tilde>(prefix, text)
     }

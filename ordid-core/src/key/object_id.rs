@@ -3,7 +3,7 @@
 use alloc::{format, string::String};
 use core::{fmt, str::FromStr};
 
-use data_encoding::HEXLOWER;
+use data_encoding::{Encoding, HEXLOWER};
 
 use super::{
     RawKey, TextForm,
@@ -11,6 +11,8 @@ use super::{
 };
 use crate::error::Error;
 
+/// In one place: a constant would be put together anew with each use.
+static HEX: Encoding = HEXLOWER;
 /// Length of the text.
 const DIGITS: usize = 24;
 
@@ -64,9 +66,8 @@ impl RawKey for ObjectId {
 
     #[inline]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut digits = [0; DIGITS];
-        HEXLOWER.encode_mut(&self.0, &mut digits);
-        write_prefixed(prefix, &digits, f)
+        let mut room = [0; DIGITS];
+        write_prefixed(prefix, HEX.encode_mut_str(&self.0, &mut room), f)
     }
 
     /// Lower case only: another case would be a second text for the same key.
@@ -74,18 +75,10 @@ impl RawKey for ObjectId {
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
         let digits = strip_prefix(prefix, DIGITS, text)?;
         let mut bytes = [0; 12];
-        if digits.len() == DIGITS && matches!(HEXLOWER.decode_mut(digits, &mut bytes), Ok(12)) {
+        if digits.len() == DIGITS && matches!(HEX.decode_mut(digits, &mut bytes), Ok(12)) {
             return Ok(Self(bytes));
         }
-        let why = if digits.len() == DIGITS && digits.iter().any(u8::is_ascii_uppercase) {
-            " (upper case is not canonical: convert it with `lower()`)"
-        } else {
-            ""
-        };
-        Err(Error::parse(format!(
-            "expected an ObjectId as {DIGITS} digits of lower-case hex, found {}{why}",
-            excerpt(digits)
-        )))
+        Err(not_an_object_id(digits))
     }
 
     fn describe(self) -> String {
@@ -93,7 +86,21 @@ impl RawKey for ObjectId {
     }
 }
 
+#[cold]
+fn not_an_object_id(digits: &[u8]) -> Error {
+    let why = if digits.len() == DIGITS && digits.iter().any(u8::is_ascii_uppercase) {
+        " (upper case is not canonical: convert it with `lower()`)"
+    } else {
+        ""
+    };
+    Error::parse(format!(
+        "expected an ObjectId as {DIGITS} digits of lower-case hex, found {}{why}",
+        excerpt(digits)
+    ))
+}
+
 impl fmt::Display for ObjectId {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_text(None, f)
     }
@@ -109,6 +116,7 @@ impl fmt::Debug for ObjectId {
 impl FromStr for ObjectId {
     type Err = Error;
 
+    #[inline]
     fn from_str(text: &str) -> Result<Self, Error> {
         Self::parse_text(None, text)
     }

@@ -84,10 +84,6 @@ impl PushId {
         let unix_ts_ms = (wide >> RANDOM_BITS) as u64;
         (unix_ts_ms, wide & ((1 << RANDOM_BITS) - 1))
     }
-
-    fn text(&self) -> [u8; PUSH_ID] {
-        text::encode_ordered::<Push, 15, PUSH_ID>(&self.0)
-    }
 }
 
 impl RawKey for PushId {
@@ -105,7 +101,9 @@ impl RawKey for PushId {
 
     #[inline]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        text::write_prefixed(prefix, &self.text(), f)
+        let mut room = [0; PUSH_ID];
+        let text = text::encode_ordered::<Push, 15, PUSH_ID>(&self.0, &mut room);
+        text::write_prefixed(prefix, text, f)
     }
 
     #[inline]

@@ -45,7 +45,7 @@ use core::{fmt, hash::Hasher as _};
 use siphasher::sip::SipHasher24;
 use uuid::Uuid;
 
-use super::{Key192, PushId, RawKey, text::excerpt};
+use super::{Key192, KeyType, ObjectId, PushId, RawKey, text::excerpt};
 use crate::error::Error;
 
 /// The key of the hash, so that every program computes the same buckets.
@@ -55,7 +55,7 @@ const TEXT_MAX: usize = 1024;
 
 /// A key that can have a bucket in front.
 ///
-/// For 128-bit keys, [`PushId`], [`Key192`], integers, and text of up to 1,024 bytes, such as a
+/// For 128-bit keys, [`ObjectId`], [`PushId`], [`Key192`], integers, and text of up to 1,024 bytes, such as a
 /// scheme's own text form.
 pub trait Scatterable: Ord + Sized {
     /// Hands over the key's bytes, whose order is the key's.
@@ -117,6 +117,7 @@ macro_rules! raw_keys {
 
 raw_keys! {
     Uuid: Uuid::from_bytes;
+    ObjectId: ObjectId::from_bytes;
     PushId: PushId::from_bytes;
     Key192: Key192::from_bytes;
 }
@@ -419,6 +420,77 @@ impl Scatter {
                 .as_bytes()
             )
         )))
+    }
+}
+
+/// A key type whose keys are spread by one rule, which `#[ordid(scatter(buckets = 16))]` writes down.
+///
+/// The key type itself stays as it is, in its columns and in its text; its scattered form is for the
+/// stores that split their data.
+///
+/// # Example
+///
+/// ```
+/// use ordid_core::{KeyType, key::scatter::{Scatter, ScatteredKey}, uuid::Uuid};
+///
+/// // `#[derive(KeyType)]` writes this for a key type of yours.
+/// # #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// # struct ObjectName(Uuid);
+/// # impl std::fmt::Display for ObjectName {
+/// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { self.0.fmt(f) }
+/// # }
+/// # impl KeyType for ObjectName {
+/// #     type Raw = Uuid;
+/// #     type Scheme = ordid_core::scheme::UuidV7;
+/// #     const NAME: &'static str = "ObjectName";
+/// #     const PREFIX: Option<&'static str> = None;
+/// #     fn from_generated(key: ordid_core::key::Generated<Self::Scheme>) -> Self { Self(key.into_raw()) }
+/// #     fn to_raw(self) -> Uuid { self.0 }
+/// #     fn from_raw(raw: Uuid) -> Result<Self, ordid_core::Error> {
+/// #         ordid_core::key::Generated::check(raw, "ObjectName").map(Self::from_generated)
+/// #     }
+/// # }
+/// impl ScatteredKey for ObjectName {
+///     const SCATTER: Scatter = Scatter::by_hash(16);
+/// }
+///
+/// let name = ObjectName::generate();
+/// let stored = name.scattered().to_string(); // 04-017f22e2-79b0-7cc3-98c4-dc0c0c07398f
+/// assert_eq!(ObjectName::parse_scattered(&stored)?, name);
+/// assert_eq!(ObjectName::from_scattered_bytes(&name.scattered().to_bytes())?, name);
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "the keys of `{Self}` have no rule that spreads them",
+    label = "not spread",
+    note = "add `#[ordid(scatter(buckets = 16))]` to `{Self}`; how many buckets there are is part of \
+            the data"
+)]
+pub trait ScatteredKey: KeyType<Raw: Scatterable> {
+    /// The rule: part of the data, never to be changed while there are scattered keys.
+    const SCATTER: Scatter;
+
+    /// Puts the key behind its bucket.
+    fn scattered(self) -> Scattered<Self::Raw> {
+        Self::SCATTER.scatter(self.to_raw())
+    }
+
+    /// Reads what [`Scattered::to_bytes`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scatter::read`], and as [`KeyType::from_raw`] for a key of another scheme.
+    fn from_scattered_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        Self::from_raw(Self::SCATTER.read(bytes)?.into_key())
+    }
+
+    /// Reads the text of the [`Scattered`] key.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scatter::parse`], and as [`KeyType::from_raw`] for a key of another scheme.
+    fn parse_scattered(text: &str) -> Result<Self, Error> {
+        Self::from_raw(Self::SCATTER.parse(text)?.into_key())
     }
 }
 

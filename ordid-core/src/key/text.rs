@@ -23,13 +23,15 @@ use core::fmt;
 
 use data_encoding::Encoding;
 use data_encoding_macro::new_encoding;
-use uuid::Uuid;
+use uuid::{Uuid, fmt::Hyphenated};
 
 use super::TextForm;
 use crate::error::Error;
 
 /// Length of a TypeID's suffix, and of a ULID.
 const SUFFIX: usize = 26;
+/// Digits that the codec puts in front of a suffix.
+const ZEROS: usize = 6;
 /// Length of the longest prefix.
 const PREFIX_MAX: usize = 63;
 /// Length of the longest TypeID: a prefix of 63, the underscore, the suffix.
@@ -41,9 +43,9 @@ pub(crate) const ORDERED_32: usize = 32;
 /// Length of a push id.
 pub(crate) const PUSH_ID: usize = 20;
 
-const BASE32: Encoding = new_encoding! { symbols: "0123456789abcdefghjkmnpqrstvwxyz", };
+static BASE32: Encoding = new_encoding! { symbols: "0123456789abcdefghjkmnpqrstvwxyz", };
 
-const BASE32_UPPER: Encoding = new_encoding! { symbols: "0123456789ABCDEFGHJKMNPQRSTVWXYZ", };
+static BASE32_UPPER: Encoding = new_encoding! { symbols: "0123456789ABCDEFGHJKMNPQRSTVWXYZ", };
 
 /// An alphabet of 64 characters in the order of ASCII, so that text sorts as the bytes it stands
 /// for.
@@ -85,16 +87,21 @@ pub(crate) mod sealed {
     /// What only this crate knows of an alphabet.
     pub trait Codec {
         #[doc(hidden)]
-        const ENCODING: Encoding;
+        fn encoding() -> &'static Encoding;
         /// The names of the schemes `ordered_text_22`, `.._time64` and `ordered_text_32` with it.
         #[doc(hidden)]
         const SCHEMES: [&'static str; 3];
     }
 
     impl Codec for Tilde {
-        const ENCODING: Encoding = new_encoding! {
-            symbols: "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~",
-        };
+        #[inline]
+        fn encoding() -> &'static Encoding {
+            static ENCODING: Encoding = new_encoding! {
+                symbols: "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~",
+            };
+            &ENCODING
+        }
+
         const SCHEMES: [&'static str; 3] = [
             "ordered_text_22",
             "ordered_text_22_time64",
@@ -103,9 +110,14 @@ pub(crate) mod sealed {
     }
 
     impl Codec for Push {
-        const ENCODING: Encoding = new_encoding! {
-            symbols: "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz",
-        };
+        #[inline]
+        fn encoding() -> &'static Encoding {
+            static ENCODING: Encoding = new_encoding! {
+                symbols: "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz",
+            };
+            &ENCODING
+        }
+
         const SCHEMES: [&'static str; 3] = [
             "ordered_text_22_push",
             "ordered_text_22_time64_push",
@@ -156,30 +168,23 @@ pub const fn check_prefix(prefix: &str) {
     );
 }
 
+/// Room for 26 digits and for the zeros that the codec puts in front of them.
+pub(crate) type Digits = [u8; 32];
+
 /// Writes the 26 characters that follow a TypeID's prefix.
 #[inline]
-pub(crate) fn encode_suffix(raw: Uuid) -> [u8; SUFFIX] {
-    encode_base32(&BASE32, raw)
-}
-
-/// What our alphabets wrote is text.
-#[inline]
-pub(crate) fn ascii(text: &[u8]) -> &str {
-    core::str::from_utf8(text).expect("alphabets are ASCII")
+pub(crate) fn encode_suffix(raw: Uuid, room: &mut Digits) -> &str {
+    encode_base32(&BASE32, raw, room)
 }
 
 /// Writes 128 bits as 26 digits: 130 bits with two zero bits in front.
 #[inline]
-fn encode_base32(encoding: &Encoding, raw: Uuid) -> [u8; SUFFIX] {
+fn encode_base32<'r>(encoding: &Encoding, raw: Uuid, room: &'r mut Digits) -> &'r str {
     // The codec wants whole groups of 40 bits, so 32 zero bits go in front, of which 30 come out as
     // six leading '0'.
     let mut wide = [0; 20];
     wide[4..].copy_from_slice(raw.as_bytes());
-    let mut digits = [0; 32];
-    encoding.encode_mut(&wide, &mut digits);
-    let mut suffix = [0; SUFFIX];
-    suffix.copy_from_slice(&digits[6..]);
-    suffix
+    &encoding.encode_mut_str(&wide, room)[ZEROS..]
 }
 
 /// Reads 26 digits, with the 32 bits above them.
@@ -187,7 +192,7 @@ fn encode_base32(encoding: &Encoding, raw: Uuid) -> [u8; SUFFIX] {
 fn wide_of(encoding: &Encoding, text: &[u8]) -> Option<[u8; 20]> {
     let text: &[u8; SUFFIX] = text.try_into().ok()?;
     let mut digits = *b"00000000000000000000000000000000";
-    digits[6..].copy_from_slice(text);
+    digits[ZEROS..].copy_from_slice(text);
     let mut wide = [0; 20];
     matches!(encoding.decode_mut(&digits, &mut wide), Ok(20)).then_some(wide)
 }
@@ -195,10 +200,9 @@ fn wide_of(encoding: &Encoding, text: &[u8]) -> Option<[u8; 20]> {
 /// Reads 26 digits of 128 bits.
 #[inline]
 fn decode_base32(encoding: &Encoding, text: &[u8]) -> Option<Uuid> {
-    let [0, 0, 0, 0, bytes @ ..] = wide_of(encoding, text)? else {
-        return None;
-    };
-    Some(Uuid::from_bytes(bytes))
+    let wide = wide_of(encoding, text)?;
+    let (above, bytes) = (wide.first_chunk()?, wide.last_chunk()?);
+    (u32::from_ne_bytes(*above) == 0).then(|| Uuid::from_bytes(*bytes))
 }
 
 /// Says why [`decode_base32`] read nothing.
@@ -262,22 +266,28 @@ fn not_a_type_id(prefix: &str, text: &str) -> Error {
 
 /// Writes the 26 characters of a ULID.
 #[inline]
-pub(crate) fn encode_ulid(raw: Uuid) -> [u8; SUFFIX] {
-    encode_base32(&BASE32_UPPER, raw)
+pub(crate) fn encode_ulid(raw: Uuid, room: &mut Digits) -> &str {
+    encode_base32(&BASE32_UPPER, raw, room)
 }
 
 /// Reads a ULID as [`encode_ulid`] writes it: in upper case, without the letters that Crockford
 /// reads as digits.
 #[inline]
 pub(crate) fn parse_ulid(text: &[u8]) -> Result<Uuid, Error> {
-    decode_base32(&BASE32_UPPER, text).ok_or_else(|| {
-        let fix = if text.len() == SUFFIX && parse_ulid_lenient(text).is_ok() {
-            "; `Ulid::parse_lenient` reads it"
-        } else {
-            ""
-        };
-        not_a_ulid(text, &why_not_base32(&BASE32_UPPER, text), fix)
-    })
+    match decode_base32(&BASE32_UPPER, text) {
+        Some(raw) => Ok(raw),
+        None => Err(not_canonical_ulid(text)),
+    }
+}
+
+#[cold]
+fn not_canonical_ulid(text: &[u8]) -> Error {
+    let fix = if text.len() == SUFFIX && parse_ulid_lenient(text).is_ok() {
+        "; `Ulid::parse_lenient` reads it"
+    } else {
+        ""
+    };
+    not_a_ulid(text, &why_not_base32(&BASE32_UPPER, text), fix)
 }
 
 /// Reads a ULID as Crockford does: in any case, `i` and `l` for 1, `o` for 0.
@@ -321,15 +331,34 @@ pub(crate) fn encode_hyphenated(raw: Uuid) -> [u8; 36] {
 /// same key, and databases compare the text.
 #[inline]
 pub(crate) fn parse_hyphenated(text: &[u8]) -> Result<Uuid, Error> {
-    // Of all that a UUID's text is made of, only capitals lack this bit.
-    const NOT_CAPITAL: u8 = 0x20;
-    if let Ok(characters) = <&[u8; 36]>::try_from(text)
-        && let Ok(uuid) = Uuid::try_parse_ascii(characters)
-        && characters.iter().fold(NOT_CAPITAL, |all, it| all & it) == NOT_CAPITAL
-    {
-        return Ok(uuid);
+    match core::str::from_utf8(text) {
+        Ok(text) => parse_hyphenated_str(text),
+        Err(_) => Err(not_hyphenated(text)),
     }
-    Err(not_hyphenated(text))
+}
+
+/// As [`parse_hyphenated`].
+#[inline]
+pub(crate) fn parse_hyphenated_str(text: &str) -> Result<Uuid, Error> {
+    if is_36_without_capitals(text.as_bytes())
+        && let Ok(uuid) = text.parse::<Hyphenated>()
+    {
+        // As a number it is moved in whole registers, as a check of its version reads it.
+        return Ok(Uuid::from_u128(uuid.as_uuid().as_u128()));
+    }
+    Err(not_hyphenated(text.as_bytes()))
+}
+
+/// Of all that a UUID's text is made of, only capitals lack one bit.
+#[inline]
+fn is_36_without_capitals(text: &[u8]) -> bool {
+    const NO_CAPITALS: u32 = u32::from_ne_bytes([0x20; 4]);
+    let Ok(characters) = <&[u8; 36]>::try_from(text) else {
+        return false;
+    };
+    let (fours, _) = characters.as_chunks();
+    let all = |all, four: &[u8; 4]| all & u32::from_ne_bytes(*four);
+    fours.iter().fold(NO_CAPITALS, all) == NO_CAPITALS
 }
 
 #[cold]
@@ -347,13 +376,12 @@ fn not_hyphenated(text: &[u8]) -> Error {
 
 /// Writes `BYTES` bytes as `LENGTH` characters, which are the fewest that hold them.
 #[inline]
-pub(crate) fn encode_ordered<A: Alphabet, const BYTES: usize, const LENGTH: usize>(
+pub(crate) fn encode_ordered<'r, A: Alphabet, const BYTES: usize, const LENGTH: usize>(
     bytes: &[u8; BYTES],
-) -> [u8; LENGTH] {
+    room: &'r mut [u8; LENGTH],
+) -> &'r str {
     const { assert!(LENGTH == (BYTES * 8).div_ceil(6)) };
-    let mut buffer = [0; LENGTH];
-    A::ENCODING.encode_mut(bytes, &mut buffer);
-    buffer
+    A::encoding().encode_mut_str(bytes, room)
 }
 
 /// Reads what [`encode_ordered`] wrote. Where the last character carries fewer than six bits, one
@@ -363,20 +391,26 @@ pub(crate) fn parse_ordered<A: Alphabet, const BYTES: usize, const LENGTH: usize
     text: &[u8],
 ) -> Result<[u8; BYTES], Error> {
     let mut bytes = [0; BYTES];
-    if text.len() == LENGTH && A::ENCODING.decode_mut(text, &mut bytes) == Ok(BYTES) {
+    if text.len() == LENGTH && A::encoding().decode_mut(text, &mut bytes) == Ok(BYTES) {
         return Ok(bytes);
     }
-    Err(Error::parse(format!(
-        "expected {LENGTH} characters of {}, found {}",
-        A::CHARACTERS,
+    Err(not_ordered(LENGTH, A::CHARACTERS, text))
+}
+
+#[cold]
+fn not_ordered(length: usize, characters: &str, text: &[u8]) -> Error {
+    Error::parse(format!(
+        "expected {length} characters of {characters}, found {}",
         excerpt(text)
-    )))
+    ))
 }
 
 /// Writes the ordered 22-character text.
 #[inline]
 pub(crate) fn encode_ordered22<A: Alphabet>(raw: Uuid) -> [u8; ORDERED_22] {
-    encode_ordered::<A, 16, ORDERED_22>(raw.as_bytes())
+    let mut text = [0; ORDERED_22];
+    encode_ordered::<A, 16, ORDERED_22>(raw.as_bytes(), &mut text);
+    text
 }
 
 /// Reads the ordered 22-character text.
@@ -385,23 +419,23 @@ pub(crate) fn parse_ordered22<A: Alphabet>(text: &[u8]) -> Result<Uuid, Error> {
     parse_ordered::<A, 16, ORDERED_22>(text).map(Uuid::from_bytes)
 }
 
-/// Writes prefix, `_` and text, for keys that have no TypeID form.
+/// Writes prefix, `_` and text.
 #[inline]
 pub(crate) fn write_prefixed(
     prefix: Option<&str>,
-    text: &[u8],
+    text: &str,
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
     match prefix {
-        None | Some("") => f.pad(ascii(text)),
+        None | Some("") => f.pad(text),
         // Only a width or a precision needs the whole text at once.
         Some(prefix) if f.width().is_some() || f.precision().is_some() => {
-            f.pad(&format!("{prefix}_{}", ascii(text)))
+            f.pad(&format!("{prefix}_{text}"))
         }
         Some(prefix) => {
             f.write_str(prefix)?;
             f.write_str("_")?;
-            f.write_str(ascii(text))
+            f.write_str(text)
         }
     }
 }
@@ -414,10 +448,13 @@ pub(crate) fn strip_prefix<'t>(
     length: usize,
     text: &'t str,
 ) -> Result<&'t [u8], Error> {
-    let text = text.as_bytes();
-    let Some(prefix) = prefix.filter(|prefix| !prefix.is_empty()) else {
-        return Ok(text);
-    };
+    match prefix {
+        None | Some("") => Ok(text.as_bytes()),
+        Some(prefix) => strip_named(prefix, length, text.as_bytes()),
+    }
+}
+
+fn strip_named<'t>(prefix: &str, length: usize, text: &'t [u8]) -> Result<&'t [u8], Error> {
     let longest = PREFIX_MAX + 1 + length;
     if text.len() > longest {
         return Err(Error::parse(format!(

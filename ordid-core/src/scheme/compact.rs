@@ -181,6 +181,40 @@ pub trait CompactNeed: 'static {
     const NEED: Need;
 }
 
+/// A need of numbers, so that a key type can write it down:
+/// `compact(from = "2026-01-01", years = 20, ids_per_second = 2, nodes = 1)`. Its scheme's name is
+/// `compact`.
+///
+/// # Example
+///
+/// ```
+/// use ordid_core::scheme::{Compact, compact::Needs};
+///
+/// const LAYOUT: ordid_core::scheme::compact::CompactLayout =
+///     Compact::<Needs<1_767_225_600_000, 20, 2, 1>>::LAYOUT;
+/// assert_eq!(LAYOUT.bits(), 31);
+/// assert_eq!(LAYOUT.ends_at_unix_millis(), 2_398_585_792_512); // 2046-01-03
+/// ```
+#[derive(Debug)]
+pub enum Needs<
+    const FROM_UNIX_MILLIS: i64,
+    const YEARS: u32,
+    const IDS_PER_SECOND: u32,
+    const NODES: u32,
+> {}
+
+impl<const FROM: i64, const YEARS: u32, const IDS: u32, const NODES: u32> CompactNeed
+    for Needs<FROM, YEARS, IDS, NODES>
+{
+    const NAME: &'static str = "compact";
+    const NEED: Need = Need {
+        from_unix_millis: FROM,
+        years: YEARS,
+        ids_per_second: IDS,
+        nodes: NODES,
+    };
+}
+
 /// The layout for a [`CompactNeed`]; [`Snowflake`](super::Snowflake) makes it a scheme.
 ///
 /// # Example: the keys of a small table

@@ -63,6 +63,30 @@ laws! {
     yitter: super::Snowflake<snowflake::Yitter>, snowflake::SnowflakeNode::new(63).unwrap();
 }
 
+/// As the scheme whose keys it makes, with a node.
+#[test]
+fn object_id_legacy() {
+    use super::object_id::{HostAndProcess, ObjectIdLegacy};
+
+    assert_eq!(ObjectIdLegacy::NAME, super::ObjectIdScheme::NAME);
+    obeys::<ObjectIdLegacy>(HostAndProcess::new(0xff_ffff, u16::MAX).unwrap());
+}
+
+/// Layouts of numbers, and of other layouts with another epoch.
+#[test]
+fn snowflakes_written_down() {
+    fn obey<L: snowflake::SnowflakeLayout>() {
+        let last = snowflake::SnowflakeNode::<L>::COUNT - 1;
+        obeys::<super::Snowflake<L>>(snowflake::SnowflakeNode::new(last).unwrap());
+    }
+    obey::<snowflake::Since<snowflake::Bits<41, 10, 12>, 1_609_459_200_000>>();
+    obey::<snowflake::Since<snowflake::Bits<32, 1, 12, 1_000>, 1_609_459_200_000>>();
+    obey::<snowflake::Since<snowflake::Bits<39, 16, 8, 10>, 1_609_459_200_000>>();
+    obey::<snowflake::Since<snowflake::Sonyflake, 1_609_459_200_000>>();
+    obey::<snowflake::Since<snowflake::Yitter, 1_609_459_200_000>>();
+    obey::<super::Compact<super::compact::Needs<1_609_459_200_000, 20, 1_000, 4>>>();
+}
+
 /// It puts the server first, so it has no ranges by time over all servers.
 #[test]
 fn uuid_short() {
@@ -75,6 +99,20 @@ fn uuid_short() {
 fn uuid_create_sequential() {
     assert_eq!(super::UuidCreateSequential::NAME, "uuid_create_sequential");
     counts::<super::UuidCreateSequential>(super::UuidNode::RANDOM);
+}
+
+/// Where the node comes from changes nothing of the laws.
+#[test]
+fn with_node() {
+    use super::node::{DangerExact, Fixed, Random, WithNode};
+
+    obeys::<WithNode<super::UuidV1, Random>>(Random);
+    obeys::<WithNode<super::UuidV1, DangerExact<7>>>(DangerExact);
+    obeys::<WithNode<super::UuidV1Rearranged, Fixed<0x0100_0000_0007>>>(Fixed);
+    obeys::<WithNode<super::UuidV6, Random>>(Random);
+    obeys::<WithNode<super::UuidV6, Fixed<0x0100_0000_0007>>>(Fixed);
+    obeys::<WithNode<super::UuidV6, DangerExact<0xffff_ffff_ffff>>>(DangerExact);
+    counts::<WithNode<super::UuidCreateSequential, Fixed<0x0100_0000_0007>>>(Fixed);
 }
 
 fn obeys<S: Slotted + TimeOrdered>(node: S::Node) {
@@ -267,7 +305,7 @@ fn keys_for_given_times_are_in_their_ranges<S: Slotted + TimeOrdered>(node: S::N
                 assert!(is_within::<S>(&raw, &bounds::<S>(start::<S>() + 123_456)));
                 assert!(all.insert(raw), "{} repeats", S::NAME);
             }
-            Err(error) => assert!(!S::RENEWS && error.is_unsupported()),
+            Err(error) => assert!(!S::is_drawn(node) && error.is_unsupported()),
         }
     }
     let made = generator.try_generate().unwrap().into_raw();

@@ -40,8 +40,11 @@ use core::{fmt, hash::Hasher as _};
 use siphasher::sip::SipHasher24;
 use uuid::Uuid;
 
-use super::{UuidV4, UuidV7, anatomy::not_of};
-use crate::{error::Error, key::Scheme};
+use super::{UuidV4, UuidV7, UuidV7SubMillis, UuidV7Unguessable, anatomy::not_of};
+use crate::{
+    error::Error,
+    key::{KeyType, Scheme},
+};
 
 /// Masks the time of UUIDs of version 7, and reads it again.
 ///
@@ -119,6 +122,79 @@ impl UuidMask {
 impl fmt::Debug for UuidMask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UuidMask").finish_non_exhaustive()
+    }
+}
+
+/// A scheme of UUIDs of version 7, whose time can be masked.
+#[diagnostic::on_unimplemented(
+    message = "keys of scheme `{Self}` cannot be masked: they are not of version 7",
+    label = "not of version 7",
+    note = "mask keys of `uuid_v7` or `uuid_v7_unguessable`, or of `uuid_v7_sub_millis`, whose fraction \
+            of the millisecond is seen"
+)]
+pub trait Maskable: Scheme<Raw = Uuid> {}
+
+impl Maskable for UuidV7 {}
+impl Maskable for UuidV7SubMillis {}
+impl Maskable for UuidV7Unguessable {}
+
+/// A key type whose keys are masked where they leave the house: `#[ordid(mask = MASK)]`.
+///
+/// # Example: what the derive writes
+///
+/// ```
+/// use std::sync::LazyLock;
+///
+/// use ordid_core::{KeyType, scheme::{UuidMask, masked::MaskedKey}, uuid::Uuid};
+///
+/// // Of two numbers that the program is given and nobody else knows.
+/// static MASK: LazyLock<UuidMask> =
+///     LazyLock::new(|| UuidMask::new(0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210));
+///
+/// # #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// # struct OrderId(Uuid);
+/// # impl std::fmt::Display for OrderId {
+/// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { self.0.fmt(f) }
+/// # }
+/// # impl KeyType for OrderId {
+/// #     type Raw = Uuid;
+/// #     type Scheme = ordid_core::scheme::UuidV7;
+/// #     const NAME: &'static str = "OrderId";
+/// #     const PREFIX: Option<&'static str> = None;
+/// #     fn from_generated(key: ordid_core::key::Generated<Self::Scheme>) -> Self { Self(key.into_raw()) }
+/// #     fn to_raw(self) -> Uuid { self.0 }
+/// #     fn from_raw(raw: Uuid) -> Result<Self, ordid_core::Error> {
+/// #         ordid_core::key::Generated::check(raw, "OrderId").map(Self::from_generated)
+/// #     }
+/// # }
+/// impl MaskedKey for OrderId {
+///     fn uuid_mask() -> &'static UuidMask {
+///         &MASK
+///     }
+/// }
+///
+/// let id = OrderId::from_raw("017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse()?)?;
+/// let outside = id.masked();
+/// assert_eq!(outside.to_string(), "ff86d1d8-79db-4cc3-98c4-dc0c0c07398f");
+/// assert_eq!(OrderId::from_masked(&outside)?, id);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait MaskedKey: KeyType<Raw = Uuid, Scheme: Maskable> {
+    /// Returns the mask.
+    fn uuid_mask() -> &'static UuidMask;
+
+    /// Returns the form for outside, of version 4.
+    fn masked(self) -> Uuid {
+        Self::uuid_mask().turn(&self.to_raw(), 4)
+    }
+
+    /// Returns the key inside: see [`UuidMask::unmask`] for what it cannot know.
+    ///
+    /// # Errors
+    ///
+    /// As [`UuidMask::unmask`].
+    fn from_masked(outside: &Uuid) -> Result<Self, Error> {
+        Self::from_raw(Self::uuid_mask().unmask(outside)?)
     }
 }
 

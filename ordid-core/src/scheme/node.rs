@@ -1,11 +1,33 @@
 //! The node of UUID versions 1 and 6: what tells one generator's keys from another's.
+//!
+//! A generator is given a [`UuidNode`], or has random bits for one. A key type whose nodes all come
+//! from one place says which, `#[ordid(scheme = uuid_v6(node = Random))]`: its scheme is then
+//! [`WithNode`], and no generator of it has another.
+//!
+//! | source | the node |
+//! |---|---|
+//! | [`Random`] | 47 random bits under the multicast bit |
+//! | [`Fixed`] | 47 bits that you choose, under the multicast bit: no network card's address |
+//! | [`DangerExact`] | 48 bits that you choose, such as a network card's address |
+//! | a [`NodeSource`] of your own | what is known only when the program runs, such as a hash of the account |
 
 use core::{fmt, hash::Hasher as _};
 
 use siphasher::sip::SipHasher24;
 
-use super::gregorian::to_number;
-use crate::generator::DefaultNode;
+use super::{TimeOrdered, gregorian::to_number};
+#[cfg(all(feature = "std", not(loom)))]
+use crate::{
+    clock::SystemClock,
+    entropy::ThreadEntropy,
+    generator::{OrderedGenerator, Policy, ProcessWide, per_type::per_type},
+};
+use crate::{
+    clock::{TimeScale, Timestamp},
+    error::Error,
+    generator::{DefaultNode, Slot, Slotted},
+    key::{RisesAsBytes, RisesInMariaDbUuid},
+};
 
 /// The bit that no network card's address has: RFC 9562 section 6.10 asks it of every node that is
 /// not one. It is the lowest of the first octet.
@@ -95,10 +117,242 @@ impl DefaultNode for UuidNode {
     const DEFAULT: Self = Self::RANDOM;
 }
 
+/// Where all nodes of a key type come from.
+///
+/// # Example: an account, known when the program runs
+///
+/// ```
+/// use std::sync::LazyLock;
+///
+/// use ordid_core::{
+///     generator::DefaultNode, key::StaticScheme,
+///     scheme::{Layout, UuidNode, UuidV6, node::{NodeSource, WithNode}},
+/// };
+///
+/// #[derive(Debug, Clone, Copy)]
+/// struct Account;
+///
+/// impl DefaultNode for Account {
+///     const DEFAULT: Self = Self;
+/// }
+///
+/// impl NodeSource for Account {
+///     fn node(self) -> UuidNode {
+///         // Asked for each key.
+///         static NODE: LazyLock<UuidNode> =
+///             LazyLock::new(|| UuidNode::hashed(b"account 7", [17, 4])); // a salt of your own
+///         *NODE
+///     }
+/// }
+///
+/// let [first, second] = [(); 2].map(|()| WithNode::<UuidV6, Account>::generate().into_raw());
+/// assert!(first < second);
+/// assert_eq!(UuidV6::unpack(&first)?.node, UuidV6::unpack(&second)?.node);
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a source of nodes",
+    label = "not a source of nodes",
+    note = "take one of `ordid::scheme::node`, `Random`, `Fixed<0x0100_0000_0007>` or \
+            `DangerExact<...>`, or implement `NodeSource` for `{Self}`"
+)]
+pub trait NodeSource: DefaultNode + Copy + fmt::Debug + Send + Sync + 'static {
+    /// Why the source cannot be one: what does not compile then.
+    #[doc(hidden)]
+    const MISTAKE: Option<&'static str> = None;
+
+    /// Returns the node: always the same one, since keys are made with it one by one.
+    fn node(self) -> UuidNode;
+}
+
+/// The node is given to the generator.
+impl NodeSource for UuidNode {
+    #[inline]
+    fn node(self) -> UuidNode {
+        self
+    }
+}
+
+/// Does not compile where there is a mistake.
+pub(crate) const fn refuse(mistake: Option<&'static str>) {
+    if let Some(mistake) = mistake {
+        panic!("{}", mistake);
+    }
+}
+
+macro_rules! sources {
+    ($($(#[$attribute:meta])* $name:ident $(<const $node:ident: u64>)?, $mistake:expr => $value:expr;)+) => {
+        $(
+            $(#[$attribute])*
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            pub struct $name $(<const $node: u64>)?;
+
+            impl $(<const $node: u64>)? DefaultNode for $name $(<$node>)? {
+                const DEFAULT: Self = Self;
+            }
+
+            impl $(<const $node: u64>)? NodeSource for $name $(<$node>)? {
+                const MISTAKE: Option<&'static str> = $mistake;
+
+                #[inline]
+                fn node(self) -> UuidNode {
+                    const { refuse(Self::MISTAKE) };
+                    $value
+                }
+            }
+        )+
+    };
+}
+
+sources! {
+    /// [`UuidNode::RANDOM`], whatever a generator might be given.
+    Random, None => UuidNode::RANDOM;
+
+    /// These 48 bits, first octet first, with the multicast bit, the lowest of the first octet, so
+    /// that they are no network card's address: `Fixed<0x0100_0000_0007>`. Without that bit it does
+    /// not compile.
+    ///
+    /// **All processes of the program have this node**, and but 14 random bits of clock sequence to
+    /// tell their keys of the same tick apart.
+    Fixed<const NODE: u64>, if NODE >> 48 == 0 && NODE & MULTICAST != 0 {
+        None
+    } else {
+        Some(
+            "a fixed node has 48 bits, and the multicast bit 0x0100_0000_0000 among them, which no \
+             network card's address has: set it, or write `DangerExact<...>` for an address"
+        )
+    } => UuidNode(Some(NODE));
+
+    /// These 48 bits, first octet first: [`UuidNode::danger_exact`], with what it says of addresses.
+    ///
+    /// **All processes of the program have this node**, and but 14 random bits of clock sequence to
+    /// tell their keys of the same tick apart.
+    DangerExact<const NODE: u64>, if NODE >> 48 == 0 {
+        None
+    } else {
+        Some("a node has 48 bits: `DangerExact<0x9236_1f00_2671>`")
+    } => UuidNode(Some(NODE));
+}
+
+settled! {
+    /// The scheme `S`, one of [`UuidV1`](super::UuidV1), [`UuidV6`](super::UuidV6),
+    /// [`UuidV1Rearranged`](super::UuidV1Rearranged) and
+    /// [`UuidCreateSequential`](super::UuidCreateSequential), whose nodes come from the
+    /// [`NodeSource`] `P`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use ordid_core::{
+    ///     key::StaticScheme, scheme::{Layout, UuidV6, node::{Fixed, WithNode}},
+    /// };
+    ///
+    /// let key = WithNode::<UuidV6, Fixed<0x0100_0000_0007>>::generate().into_raw();
+    /// assert_eq!(UuidV6::unpack(&key)?.node, [1, 0, 0, 0, 0, 7]);
+    /// # Ok::<(), ordid_core::Error>(())
+    /// ```
+    WithNode
+}
+
+impl<S: RisesAsBytes, P: 'static> RisesAsBytes for WithNode<S, P> {}
+impl<S: RisesInMariaDbUuid, P: 'static> RisesInMariaDbUuid for WithNode<S, P> {}
+
+impl<S: TimeOrdered, P: 'static> TimeOrdered for WithNode<S, P> {
+    fn bounds_at(timestamp: Timestamp) -> Result<(S::Raw, S::Raw), Error> {
+        S::bounds_at(timestamp)
+    }
+}
+
+impl<S: Slotted<Node = UuidNode>, P: NodeSource> Slotted for WithNode<S, P> {
+    type Node = P;
+
+    const SCALE: TimeScale = S::SCALE;
+    const TICK_BITS: u32 = S::TICK_BITS;
+    const INDEX_BITS: u32 = S::INDEX_BITS;
+    const FRACTION_BITS: u32 = S::FRACTION_BITS;
+    const SEED_BITS: u32 = S::SEED_BITS;
+    const RANDOM_BITS: u32 = S::RANDOM_BITS;
+    const IDENTITY: bool = S::IDENTITY;
+    const RENEWS: bool = S::RENEWS;
+
+    fn is_drawn(node: P) -> bool {
+        S::is_drawn(node.node())
+    }
+
+    #[inline]
+    fn encode(slot: Slot<P>) -> S::Raw {
+        S::encode(Slot {
+            time: slot.time,
+            count: slot.count,
+            identity: slot.identity,
+            random: slot.random,
+            node: slot.node.node(),
+        })
+    }
+}
+
+#[cfg(all(feature = "std", not(loom)))]
+impl<S: Slotted<Node = UuidNode>, P: NodeSource> ProcessWide for WithNode<S, P> {
+    fn process_wide() -> &'static OrderedGenerator<Self, SystemClock, ThreadEntropy> {
+        per_type(|| OrderedGenerator::new(SystemClock, ThreadEntropy, Policy::DEFAULT))
+    }
+}
+
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
     use super::*;
+    use crate::{
+        key::{Scheme as _, StaticScheme},
+        scheme::{
+            Layout, UuidCreateSequential, UuidV1, UuidV1Rearranged, UuidV6,
+            gregorian::testing::declared,
+        },
+    };
+
+    const NODE: u64 = 0x0100_0000_0007;
+    const ADDRESS: u64 = 0x9236_1f00_2671;
+
+    #[test]
+    fn keys_of_the_process_have_the_node_of_their_source() {
+        fn nodes<S>() -> [u64; 2]
+        where
+            S: StaticScheme<Raw = uuid::Uuid> + Layout,
+        {
+            let keys = [(); 2].map(|()| S::generate().into_raw());
+            assert!(S::cmp(&keys[0], &keys[1]).is_lt());
+            keys.map(|key| S::inspect(&key).unwrap().node.unwrap())
+        }
+        assert_eq!(nodes::<WithNode<UuidV1, Fixed<NODE>>>(), [NODE; 2]);
+        assert_eq!(nodes::<WithNode<UuidV6, Fixed<NODE>>>(), [NODE; 2]);
+        assert_eq!(
+            nodes::<WithNode<UuidV1Rearranged, DangerExact<ADDRESS>>>(),
+            [ADDRESS; 2]
+        );
+        assert_eq!(
+            nodes::<WithNode<UuidCreateSequential, DangerExact<ADDRESS>>>(),
+            [ADDRESS; 2]
+        );
+        let [first, second] = nodes::<WithNode<UuidV6, Random>>();
+        assert!(first == second && first & MULTICAST != 0 && first != NODE);
+        assert_eq!(
+            nodes::<WithNode<UuidV6, UuidNode>>()[0] & MULTICAST,
+            MULTICAST
+        );
+    }
+
+    #[test]
+    fn a_fixed_node_leaves_the_scheme_as_it_is() {
+        type Fixed6 = WithNode<UuidV6, Fixed<NODE>>;
+        assert_eq!(declared::<Fixed6>(), declared::<UuidV6>());
+        let keys: Vec<_> = (0..1_000).map(|_| Fixed6::generate().into_raw()).collect();
+        assert!(keys.is_sorted() && keys.iter().all(UuidV6::check));
+        // All keys for a given time would share the node: refused, as of a node that is given.
+        let time = Timestamp::from_unix_millis(1_645_557_742_000).unwrap();
+        assert!(Fixed6::generate_at(time).unwrap_err().is_unsupported());
+        let random = WithNode::<UuidV6, Random>::generate_at(time).unwrap();
+        assert_eq!(UuidV6::timestamp(&random.into_raw()), Some(time));
+    }
 
     const MAC: [u8; 6] = [0x92, 0x36, 0x1f, 0x00, 0x26, 0x71];
 

@@ -26,7 +26,9 @@
 //! bits of the next one of the same second: never take an ObjectId for a secret.
 //!
 //! Until 2018 the 40 bits were three bytes of a hash of the host's name and two of the process
-//! number: [`LegacyParts`]. The two forms cannot be told apart by a key.
+//! number: [`LegacyParts`]. The two forms cannot be told apart by a key. [`ObjectIdLegacy`] makes
+//! keys of that form, `#[ordid(scheme = object_id(machine = HostAndProcess))]`, for collections
+//! whose readers expect it.
 //!
 //! # References
 //!
@@ -41,6 +43,10 @@ use crate::{
     layout::Orders,
     scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits, tick_at},
 };
+
+mod legacy;
+
+pub use legacy::{HostAndProcess, ObjectIdLegacy, ObjectIdLegacyGenerator};
 
 const SCALE: TimeScale = TimeScale::UNIX_SECONDS;
 const SECOND_BITS: u32 = 32;

@@ -88,18 +88,23 @@ pub type OrderedText32 = Text32<Tilde>;
 pub type OrderedText32Push = Text32<Push>;
 
 /// Writes 22 characters, or a TypeID.
+#[inline]
 fn write_22<A: Alphabet>(
     raw: Uuid,
     prefix: Option<&str>,
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
     match prefix {
-        None => f.pad(text::ascii(&text::encode_ordered22::<A>(raw))),
+        None => {
+            let mut room = [0; text::ORDERED_22];
+            f.pad(text::encode_ordered::<A, 16, _>(raw.as_bytes(), &mut room))
+        }
         Some(_) => raw.write_text(prefix, f),
     }
 }
 
 /// Reads what [`write_22`] wrote.
+#[inline]
 fn parse_22<A: Alphabet>(prefix: Option<&str>, text: &str) -> Result<Uuid, Error> {
     match prefix {
         None => text::parse_ordered22::<A>(text.as_bytes()),
@@ -125,10 +130,12 @@ impl<A: Alphabet> Scheme for Text22<A> {
         Some(Timestamp::saturating_from_unix_millis(high >> 16))
     }
 
+    #[inline]
     fn write_text(raw: Uuid, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_22::<A>(raw, prefix, f)
     }
 
+    #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Uuid, Error> {
         parse_22::<A>(prefix, text)
     }
@@ -153,10 +160,12 @@ impl<A: Alphabet> Scheme for Text22Time64<A> {
         Timestamp::from_unix_millis(unix_time_ms).ok()
     }
 
+    #[inline]
     fn write_text(raw: Uuid, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_22::<A>(raw, prefix, f)
     }
 
+    #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Uuid, Error> {
         parse_22::<A>(prefix, text)
     }
@@ -181,10 +190,12 @@ impl<A: Alphabet> Scheme for Text32<A> {
         Timestamp::from_unix_millis(fields_of_192(*raw).unix_time_ms).ok()
     }
 
+    #[inline]
     fn write_text(raw: Key192, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         raw.write_text_in::<A>(prefix, f)
     }
 
+    #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Key192, Error> {
         Key192::parse_text_in::<A>(prefix, text)
     }

@@ -24,6 +24,8 @@
 //! | [`BaiduUid`] | 28, s | 22 | 13 | 2016-05-20 | **2024-11-20**: give a newer epoch | `baidu/uid-generator@2fcbc13`, `DefaultUidGenerator.java` |
 //! | [`Yitter`] | 51, ms | 6 | 6, from 5 | 2020-02-19 | in 71,000 years | `yitter/IdGenerator@942ba6a`, `snow_worker_m1.rs` |
 //! | [`WideSequence`] | 41, ms | 4 | 18 | 2024-01-01 | 2093-09-06 | ours: 262,144 keys a millisecond |
+//! | [`Bits`] | as many as you say | | | 1970-01-01 | | `snowflake(epoch = "2026-01-01", time = 41, node = 10, sequence = 12)` |
+//! | [`Since`] | those of another layout | | | as you say | | `snowflake(layout = Sonyflake, epoch = "2026-01-01")` |
 //! | [`instagram`](super::instagram) | 40 of its 41, ms | 13 | 10 | 2011-08-24 | 2046-06-27 | its own page |
 //! | [`compact`](super::compact) | as few bits as your need allows | | | | | its own page |
 //!
@@ -64,8 +66,10 @@ use crate::{
     scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits, not_of, tick_at},
 };
 
+mod bits;
 mod presets;
 
+pub use bits::{Bits, Since};
 pub use presets::{BaiduUid, Discord, Sonyflake, SonyflakeV2, Twitter, WideSequence, Yitter};
 
 /// Which bits of a key are its time, its node and its sequence: what [`Snowflake`] is made of.
@@ -169,6 +173,25 @@ impl<L: SnowflakeLayout> Snowflake<L> {
             "the first sequence fits its bits"
         );
         bits
+    };
+
+    /// When the last tick is over, in milliseconds since 1970-01-01T00:00:00Z: from then on no key
+    /// can be made. At most `i64::MAX`.
+    ///
+    /// # Example: 2080-07-10
+    ///
+    /// ```
+    /// use ordid_core::scheme::Snowflake;
+    ///
+    /// assert_eq!(<Snowflake>::ENDS_AT_UNIX_MILLIS, 3_487_858_230_209);
+    /// ```
+    pub const ENDS_AT_UNIX_MILLIS: i64 = {
+        let ticks = if L::TIME_BITS < 63 {
+            1 << L::TIME_BITS
+        } else {
+            i64::MAX
+        };
+        L::EPOCH_UNIX_MILLIS.saturating_add(ticks.saturating_mul(L::UNIT_MILLIS as i64))
     };
 
     const TIME_SHIFT: u32 = Self::BITS - L::TIME_BITS;

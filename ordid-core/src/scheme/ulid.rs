@@ -106,7 +106,7 @@ impl Ulid {
             return Err(Error::new(ErrorKind::NoSuccessor(format!(
                 "{} has no successor in its millisecond: its random part is used up; make a ULID \
                  of the next millisecond",
-                text::ascii(&text::encode_ulid(raw))
+                text::encode_ulid(raw, &mut [0; 32])
             ))));
         }
         Ok(Uuid::from_u128(raw.as_u128() + 1))
@@ -127,7 +127,7 @@ impl Ulid {
         Err(Error::conversion(format!(
             "{} is no UUID of version 7: it has random bits in the place of version and variant, \
              which would be lost; store its bytes as they are, or make a new key for its time",
-            text::ascii(&text::encode_ulid(raw))
+            text::encode_ulid(raw, &mut [0; 32])
         )))
     }
 }
@@ -153,7 +153,7 @@ impl Scheme for Ulid {
     #[inline]
     fn write_text(raw: Uuid, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match prefix {
-            None => f.pad(text::ascii(&text::encode_ulid(raw))),
+            None => f.pad(text::encode_ulid(raw, &mut [0; 32])),
             Some(_) => raw.write_text(prefix, f),
         }
     }

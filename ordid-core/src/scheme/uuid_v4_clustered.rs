@@ -26,7 +26,8 @@
 //! | [`Seconds`](Period::Seconds), [`MINUTE`](Period::MINUTE) | the number of such periods since 1970-01-01T00:00:00, as decimal digits |
 //!
 //! Both count in local time ([`Clusters::utc_offset_minutes`]), since the original takes the
-//! session's time zone.
+//! session's time zone. A key type says which, `#[ordid(scheme = uuid_v4_clustered(period = Minute))]`,
+//! by a type ([`Clustering`]); a generator is given a value.
 //!
 //! There are two schemes. `uuid_v4_clustered` has the variant of RFC 9562. `uuid_v4_clustered_compat`
 //! leaves those two bits random, as the original does: its keys are UUIDs of version 4 for nobody
@@ -67,6 +68,10 @@ use crate::{
         random::{Drawn, Random, draw, draw_all},
     },
 };
+
+mod by_period;
+
+pub use by_period::{ByPeriod, Clustering, Minute, Seconds, Week};
 
 /// The scheme `uuid_v4_clustered`.
 #[derive(Debug)]
@@ -118,7 +123,8 @@ impl Scheme for UuidV4ClusteredCompat {
     }
 }
 
-/// The two schemes that a [`ClusteredGenerator`] makes keys of. No other can be one.
+/// The schemes that a [`ClusteredGenerator`] makes keys of: [`UuidV4Clustered`],
+/// [`UuidV4ClusteredCompat`], and [`ByPeriod`] of them. No other can be one.
 pub trait Clustered: Layout<Raw = Uuid, Parts = Parts> + sealed::Sealed {}
 
 impl Clustered for UuidV4Clustered {}

@@ -133,13 +133,18 @@ impl Text {
 )]
 pub trait KeepsOrder<C: Column>: KeyType {}
 
+#[diagnostic::do_not_recommend]
 impl<K: KeyType<Scheme: RisesAsBytes>, C: ComparesBytes> KeepsOrder<C> for K {}
 
+#[diagnostic::do_not_recommend]
 impl<K: KeyType, C: Column> KeepsOrder<Unordered<C>> for K {}
 
 macro_rules! keeps_order {
     ($($rises:ident: $($column:ident),+;)+) => {
-        $($(impl<K: TypedKey<Scheme: $rises>> KeepsOrder<column::$column> for K {})+)+
+        $($(
+            #[diagnostic::do_not_recommend]
+            impl<K: TypedKey<Scheme: $rises>> KeepsOrder<column::$column> for K {}
+        )+)+
     };
 }
 

@@ -7,7 +7,7 @@ use syn::{Data, Type};
 
 use super::{
     Private,
-    key_type::{forward, scheme, std_impls_by_raw},
+    key_type::{forward, scattered, scheme, std_impls_by_raw},
     ordered_key::{names, with_sink},
 };
 use crate::model::{Entity, KeyType};
@@ -25,6 +25,16 @@ pub(super) fn key_type(model: &KeyType<'_>) -> TokenStream {
     let raw_name = format_ident!("{}", model.scheme().raw_name);
     let raw = quote!(#private::#raw_name);
     let std_impls = std_impls_by_raw(private, ident);
+    let scattered = scattered(model, private);
+    let masked = (model.attrs.mask.is_some() && model.scheme().is_maskable()).then(|| {
+        quote! {
+            impl #private::MaskedKey for #ident {
+                fn uuid_mask() -> &'static #private::UuidMask {
+                    loop {}
+                }
+            }
+        }
+    });
     let forwards = model
         .adapters()
         .map(|adapter| forward(model, adapter, &scheme));
@@ -52,6 +62,10 @@ pub(super) fn key_type(model: &KeyType<'_>) -> TokenStream {
         impl #private::TypedKey for #ident {}
 
         #std_impls
+
+        #scattered
+
+        #masked
 
         impl #private::TryFrom<#raw> for #ident {
             type Error = #private::Error;

@@ -1,11 +1,15 @@
 //! The impls of `#[derive(KeyType)]`.
 
-use proc_macro2::{Group, Span, TokenStream};
-use quote::{ToTokens, format_ident, quote, quote_spanned};
+use proc_macro2::{Group, Literal, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::{Ident, Type, ext::IdentExt, spanned::Spanned};
 
 use super::{Private, located};
-use crate::{attr::Adapter, model::KeyType};
+use crate::{
+    attr::Adapter,
+    model::KeyType,
+    options::{Kind, Made, Parameter},
+};
 
 /// Expands a model without mistakes.
 pub(super) fn expand(model: &KeyType<'_>, raw: &Type) -> TokenStream {
@@ -16,57 +20,196 @@ pub(super) fn expand(model: &KeyType<'_>, raw: &Type) -> TokenStream {
         let private = private.at(prefix.span());
         quote_spanned!(prefix.span()=> const _: () = #private::check_prefix(#prefix);)
     });
+    let scheme_check = check_scheme(model, private);
     let key_type = key_type(model, private, raw, &scheme);
+    let scattered = scattered(model, private);
+    let masked = masked(model);
     let std_impls = std_impls(model, private, raw, &scheme);
     let forwards = model
         .adapters()
         .map(|adapter| forward(model, adapter, &scheme));
     quote! {
         #prefix_check
+        #scheme_check
         #key_type
         #std_impls
+        #scattered
+        #masked
         #private::key_type_interop! { #ident }
         #(#forwards)*
     }
 }
 
-/// Returns the scheme's type, with the type that it is generic over.
+/// Returns the scheme's type, with its parameters. Where they are wrong, it is as good as any.
 pub(super) fn scheme(model: &KeyType<'_>, private: &Private<'_>) -> TokenStream {
     let scheme = model.scheme();
-    let name = format_ident!("{}", scheme.type_name);
-    let Some(parameter) = &scheme.parameter else {
-        return quote!(#private::scheme::#name);
-    };
-    let module = format_ident!("{}", parameter.module);
-    let argument = match model.parameter() {
-        None => {
-            let default = format_ident!("{}", parameter.presets[0]);
-            quote!(#private::scheme::#module::#default)
-        }
-        Some(written) => {
-            let text = written.to_token_stream().to_string();
-            if parameter.presets.contains(&text.as_str()) {
-                let private = private.at(written.span());
-                quote_spanned!(written.span()=> #private::scheme::#module::#written)
-            } else {
-                written.to_token_stream()
-            }
-        }
-    };
     // Located at the type that was written: what it lacks is told there.
-    let span = model
-        .parameter()
-        .map_or_else(Span::call_site, Spanned::span);
+    let span = scheme_span(model);
     let private = private.at(span);
-    let name = Ident::new(&name.to_string(), span);
-    quote_spanned!(span=> #private::scheme::#name<#argument>)
+    let name = Ident::new(scheme.type_name, span);
+    let parameter = model.type_parameter();
+    match (&scheme.made, parameter) {
+        (Made::Snowflake, _) => {
+            let layout = layout(model, &private, span);
+            quote_spanned!(span=> #private::scheme::#name<#layout>)
+        }
+        (
+            Made::Wrapped {
+                module, wrapper, ..
+            },
+            Some((parameter, written)),
+        ) => {
+            let [module, wrapper] = [module, wrapper].map(|name| Ident::new(name, span));
+            let argument = argument(&private, parameter, written);
+            quote_spanned!(span=>
+                #private::scheme::#module::#wrapper<#private::scheme::#name, #argument>
+            )
+        }
+        (_, Some((parameter, written))) => {
+            let argument = argument(&private, parameter, written);
+            quote_spanned!(span=> #argument)
+        }
+        (_, None) => quote_spanned!(span=> #private::scheme::#name),
+    }
 }
 
-/// Returns where the scheme is located: at the type that it is generic over, where one is written.
+/// Returns where the scheme is located: at the type that it is made with, where one is written.
 fn scheme_span(model: &KeyType<'_>) -> Span {
     model
-        .parameter()
-        .map_or_else(Span::call_site, Spanned::span)
+        .type_parameter()
+        .map_or_else(Span::call_site, |(_, written)| written.span())
+}
+
+/// Returns a parameter's type: what its name alone stands for, or itself.
+fn argument(private: &TokenStream, parameter: &Parameter, written: &Type) -> TokenStream {
+    let last = match written {
+        Type::Path(path) if path.qself.is_none() && path.path.segments.len() == 1 => {
+            path.path.segments.first()
+        }
+        _ => None,
+    };
+    let Some(last) = last else {
+        return written.to_token_stream();
+    };
+    let span = written.span();
+    match &parameter.kind {
+        Kind::Type { module, presets } if presets.iter().any(|name| last.ident == name) => {
+            let module = Ident::new(module, span);
+            quote_spanned!(span=> #private::scheme::#module::#written)
+        }
+        Kind::Word(words) => {
+            let found = words.iter().find(|(word, _)| last.ident == word);
+            let path = found.map_or(words[0].1, |(_, path)| path);
+            let path = path.iter().map(|name| Ident::new(name, span));
+            quote_spanned!(span=> #private::scheme #(::#path)*)
+        }
+        _ => written.to_token_stream(),
+    }
+}
+
+/// Returns the layout of a `snowflake`.
+fn layout(model: &KeyType<'_>, private: &TokenStream, span: Span) -> TokenStream {
+    let written = model.attrs.scheme.as_ref();
+    let number = |name: &str| {
+        let number = written?.number(name)?;
+        Some(Literal::u64_unsuffixed(number))
+    };
+    let epoch = written
+        .and_then(|written| written.epoch("epoch"))
+        .map(Literal::i64_unsuffixed);
+    let bits = ["time", "node", "sequence"].map(number);
+    if let Some([epoch, years, ids, nodes]) = need(model) {
+        let compact = quote_spanned!(span=> #private::scheme::compact);
+        return quote_spanned!(span=>
+            #private::scheme::Compact<#compact::Needs<#epoch, #years, #ids, #nodes>>
+        );
+    }
+    let snowflake = quote_spanned!(span=> #private::scheme::snowflake);
+    let layout = match (model.type_parameter(), bits) {
+        (Some((parameter, written)), _) => argument(private, parameter, written),
+        (None, [Some(time), Some(node), Some(sequence)]) => {
+            let unit = number("unit").unwrap_or_else(|| Literal::u64_unsuffixed(1));
+            quote_spanned!(span=> #snowflake::Bits<#time, #node, #sequence, #unit>)
+        }
+        (None, _) => quote_spanned!(span=> #snowflake::Twitter),
+    };
+    match epoch {
+        Some(epoch) => quote_spanned!(span=> #snowflake::Since<#layout, #epoch>),
+        None => layout,
+    }
+}
+
+/// Returns what a `snowflake` is needed for: from when, for how many years, for how many ids a second
+/// and for how many nodes.
+fn need(model: &KeyType<'_>) -> Option<[Literal; 4]> {
+    let written = model.attrs.scheme.as_ref()?;
+    if !matches!(model.scheme().made, Made::Snowflake) {
+        return None;
+    }
+    let epoch = Literal::i64_unsuffixed(written.epoch("epoch")?);
+    let [years, ids] = [written.number("years")?, written.number("ids_per_second")?];
+    let nodes = written.number("nodes").unwrap_or(1);
+    let [years, ids, nodes] = [years, ids, nodes].map(Literal::u64_unsuffixed);
+    Some([epoch, years, ids, nodes])
+}
+
+/// Returns what only the compiler can check of the scheme's parameters.
+fn check_scheme(model: &KeyType<'_>, private: &Private<'_>) -> Option<TokenStream> {
+    if let Some([epoch, years, ids, nodes]) = need(model) {
+        let span = model
+            .attrs
+            .scheme
+            .as_ref()
+            .map_or_else(Span::call_site, |it| it.name.span());
+        let private = private.at(span);
+        return Some(quote_spanned! {span=>
+            const _: () = #private::check_need(#epoch, #years, #ids, #nodes);
+        });
+    }
+    let (parameter, written) = model.type_parameter()?;
+    let Made::Wrapped { check, .. } = &model.scheme().made else {
+        return None;
+    };
+    let span = written.span();
+    let private = private.at(span);
+    let check = Ident::new(check, span);
+    let argument = argument(&private, parameter, written);
+    Some(quote_spanned!(span=> const _: () = #private::#check::<#argument>();))
+}
+
+/// The rule by which keys are spread.
+pub(super) fn scattered(model: &KeyType<'_>, private: &Private<'_>) -> Option<TokenStream> {
+    let scatter = model.attrs.scatter.as_ref()?;
+    let ident = &model.input.ident;
+    let buckets = scatter.buckets;
+    let rule = match &scatter.lowest_bit {
+        None => quote!(by_hash(#buckets)),
+        Some((lowest, _)) => quote!(by_reversed_bits(#buckets, #lowest)),
+    };
+    Some(quote! {
+        #[automatically_derived]
+        impl #private::ScatteredKey for #ident {
+            const SCATTER: #private::Scatter = #private::Scatter::#rule;
+        }
+    })
+}
+
+/// The mask of keys that leave the house.
+fn masked(model: &KeyType<'_>) -> Option<TokenStream> {
+    let mask = model.attrs.mask.as_ref()?;
+    let ident = &model.input.ident;
+    // Located at the mask: a scheme that has none is told there, and so is another type.
+    let span = mask.span();
+    let private = Private(model.attrs.krate.as_ref()).at(span);
+    let impl_ = quote!(impl);
+    Some(quote_spanned! {span=>
+        #[automatically_derived]
+        #impl_ #private::MaskedKey for #ident {
+            fn uuid_mask() -> &'static #private::UuidMask {
+                &#mask
+            }
+        }
+    })
 }
 
 fn key_type(

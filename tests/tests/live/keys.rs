@@ -1,6 +1,60 @@
 //! Key types as users write them: one per column form.
 
-use ordid::{KeyType, uuid::Uuid};
+use ordid::{
+    KeyType, RawKey, Scheme,
+    clock::SystemClock,
+    entropy::ThreadEntropy,
+    generator::{Generator, Policy},
+    key::{Key192, ObjectId, PushId},
+    scheme::{
+        snowflake::{SnowflakeGenerator, SnowflakeNode},
+        uuid_short::UuidShortGenerator,
+    },
+    uuid::Uuid,
+};
+
+/// Keys for a test: many that were generated one after the other, and some that never were.
+pub trait Keys: KeyType {
+    /// Makes keys that rise.
+    fn rising(count: usize) -> Vec<Self>;
+
+    /// Makes keys of any bits, unless the scheme fixes them: the least, the greatest, and random
+    /// ones.
+    fn wild(count: usize) -> Vec<Self> {
+        let mut keys = Vec::new();
+        for index in 0..count {
+            let mut bytes = <Self::Raw as RawKey>::Bytes::default();
+            let mut random = std::iter::repeat_with(|| Uuid::new_v4().into_bytes())
+                // Where version and variant are, v4 is not random.
+                .flat_map(|bytes| [&bytes[..6], &bytes[9..]].concat());
+            for byte in bytes.as_mut() {
+                *byte = match index {
+                    0 => 0,
+                    1 => 0xff,
+                    _ => random.next().unwrap(),
+                };
+            }
+            let raw = Self::Scheme::coerce(<Self::Raw as RawKey>::from_bytes(bytes));
+            keys.extend(Self::from_raw(raw).ok());
+        }
+        keys
+    }
+}
+
+macro_rules! process_wide {
+    ($($key:ident),+) => {
+        $(impl Keys for $key {
+            fn rising(count: usize) -> Vec<Self> {
+                (0..count).map(|_| Self::generate()).collect()
+            }
+        })+
+    };
+}
+
+process_wide!(
+    Native, Long, Short, Maria, Base32, InBytes, DotNet, Swapped, Comb, NoOrder, Object,
+    ObjectText, Push, PushText, PushBytes, Wide, WideText, WideChar
+);
 
 #[derive(KeyType)]
 #[ordid(scheme = uuid_v7, sqlx)]
@@ -17,6 +71,93 @@ pub struct Short(Uuid);
 #[derive(KeyType)]
 #[ordid(scheme = uuid_v7, sqlx(mysql = mariadb_uuid))]
 pub struct Maria(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = ulid, sqlx(postgres = char26, mysql = char26, sqlite = char26))]
+pub struct Base32(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v6, sqlx(postgres = bytea))]
+pub struct InBytes(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = sequential_guid_as_binary, sqlx(mysql = binary16_dotnet))]
+pub struct DotNet(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v1, sqlx(mysql = binary16_swapped))]
+pub struct Swapped(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = comb_nhibernate, sqlx(mysql = mariadb_uuid))]
+pub struct Comb(Uuid);
+
+#[derive(KeyType)]
+#[ordid(
+    scheme = uuid_v4,
+    sqlx(postgres = unordered(uuid), mysql = unordered(binary16), sqlite = unordered(blob))
+)]
+pub struct NoOrder(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = snowflake, sqlx)]
+pub struct Number(i64);
+
+impl Keys for Number {
+    fn rising(count: usize) -> Vec<Self> {
+        let node = SnowflakeNode::new(7).unwrap();
+        let keys = SnowflakeGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
+        (0..count)
+            .map(|_| keys.try_generate_key().unwrap())
+            .collect()
+    }
+}
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_short, sqlx)]
+pub struct Unsigned(u64);
+
+impl Keys for Unsigned {
+    fn rising(count: usize) -> Vec<Self> {
+        // The server's number is in front: these keys are above all that a sign leaves room for.
+        let keys = UuidShortGenerator::with_node(200, SystemClock, ThreadEntropy, Policy::DEFAULT);
+        (0..count)
+            .map(|_| keys.try_generate_key().unwrap())
+            .collect()
+    }
+}
+
+#[derive(KeyType)]
+#[ordid(scheme = object_id, sqlx)]
+pub struct Object(ObjectId);
+
+#[derive(KeyType)]
+#[ordid(scheme = object_id, sqlx(postgres = text, sqlite = text))]
+pub struct ObjectText(ObjectId);
+
+#[derive(KeyType)]
+#[ordid(scheme = push_id, sqlx)]
+pub struct Push(PushId);
+
+#[derive(KeyType)]
+#[ordid(scheme = push_id, sqlx(postgres = text, sqlite = text))]
+pub struct PushText(PushId);
+
+#[derive(KeyType)]
+#[ordid(scheme = push_id, sqlx(postgres = bytea, sqlite = blob))]
+pub struct PushBytes(PushId);
+
+#[derive(KeyType)]
+#[ordid(scheme = ordered_text_32, sqlx)]
+pub struct Wide(Key192);
+
+#[derive(KeyType)]
+#[ordid(scheme = ordered_text_32, sqlx(postgres = text, sqlite = text))]
+pub struct WideText(Key192);
+
+#[derive(KeyType)]
+#[ordid(scheme = ordered_text_32, sqlx(postgres = char32, mysql = char32, sqlite = char32))]
+pub struct WideChar(Key192);
 
 /// The stored text of 2,000 generated keys, in order.
 pub fn short_texts() -> Vec<String> {

@@ -4,12 +4,14 @@
 mod copy;
 mod engine;
 mod flush;
+mod graph;
 mod instagram;
 mod keys;
 mod mariadb;
 mod mysql;
 mod postgres;
 mod sqlite;
+mod traps;
 
 use std::{future::Future, panic::AssertUnwindSafe};
 
@@ -37,6 +39,7 @@ fn main() {
     instagram::trials(&servers, &mut trials);
     mariadb::trials(&servers, &mut trials);
     mysql::trials(&servers, &mut trials);
+    traps::trials(&servers, &mut trials);
     let conclusion = libtest_mimic::run(&arguments, trials);
     // `exit` runs no destructors: stop the servers first.
     drop(servers);

@@ -3,15 +3,17 @@
 use libtest_mimic::Trial;
 use ordid::{
     KeyType,
+    layout::mariadb_uuid_is_refused,
     storage::{Stores, column::MariaDbUuid},
     uuid::{NoContext, Timestamp, Uuid},
 };
+use ordid_sqlx::{Stored, column};
 use ordid_tests::servers::Servers;
-use sqlx::{MySql, Pool, query, query_scalar};
+use sqlx::{MySql, Pool, mysql::MySqlDatabaseError, query, query_scalar};
 
 use crate::{
     Outcome,
-    keys::{Long, Maria, Native, Short, short_texts},
+    keys::{Comb, Long, Maria, Native, Short, short_texts},
     mysql, server_trial,
 };
 
@@ -31,7 +33,9 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "CAST(id AS CHAR)"
     ));
     add!("uuid_keeps_order", columns::order::<Maria>);
-    add!("uuid_sorts_old_versions_by_segments", uuid_sort_key);
+    add!("uuid_keeps_the_order_of_combs", columns::order::<Comb>);
+    add!("uuid_sorts_as_its_sort_key", uuid_sort_key);
+    add!("uuid_refuses_what_it_could_not_tell_apart", uuid_refuses);
     add!(
         "char22_under_other_collations_loses_keys_and_order",
         wrong_collation
@@ -40,12 +44,12 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     add!("uuid_finds_its_index", uuid_uses_its_index);
 }
 
-/// `sort_key` is the database's order, for each version that is stored in one way.
+/// `sort_key` is the database's order, for each version, and for all of them in one column.
 async fn uuid_sort_key(pool: Pool<MySql>) -> Outcome {
     columns::execute(&pool, "CREATE TABLE native (id UUID PRIMARY KEY)").await?;
     let then = |i: u64| Timestamp::from_unix(NoContext, 1_700_000_000 + 97 * i, 7);
     let node = [1, 2, 3, 4, 5, 6];
-    let of_versions: [(&str, Vec<Uuid>); 4] = [
+    let mut of_versions: Vec<(&str, Vec<Uuid>)> = vec![
         (
             "v1",
             (0..1_000).map(|i| Uuid::new_v1(then(i), &node)).collect(),
@@ -56,7 +60,20 @@ async fn uuid_sort_key(pool: Pool<MySql>) -> Outcome {
             (0..1_000).map(|i| Uuid::new_v6(then(i), &node)).collect(),
         ),
         ("v7", (0..1_000).map(|_| Uuid::generate()).collect()),
+        (
+            "v8",
+            (0..1_000)
+                .map(|_| {
+                    let mut bytes = Uuid::new_v4().into_bytes();
+                    bytes[6] = 0x80 | bytes[6] & 0x0f;
+                    Uuid::from_bytes(bytes)
+                })
+                .filter(|key| !mariadb_uuid_is_refused(key.as_bytes()))
+                .collect(),
+        ),
     ];
+    let all = of_versions.iter().flat_map(|(_, keys)| keys.clone());
+    of_versions.push(("all together", all.collect()));
     for (version, mut keys) in of_versions {
         query("DELETE FROM native").execute(&pool).await?;
         for chunk in keys.chunks(500) {
@@ -72,6 +89,54 @@ async fn uuid_sort_key(pool: Pool<MySql>) -> Outcome {
             .await?;
         let expected: Vec<String> = keys.iter().map(Uuid::to_string).collect();
         assert!(read == expected, "version {version}");
+    }
+    Ok(())
+}
+
+/// Two values that are valid elsewhere, the second of version 8, and the borders around them: they
+/// are refused as text, which is how keys are bound. As bytes another value would be stored.
+async fn uuid_refuses(pool: Pool<MySql>) -> Outcome {
+    type Key = Stored<Uuid, column::Unordered<MariaDbUuid>>;
+    columns::execute(&pool, "CREATE TABLE picky (id UUID)").await?;
+    for (text, is_refused) in [
+        ("019aa4d9-cac0-8393-80dc-dc64a6e9c808", true),
+        ("00000000-0000-8000-8000-000000000002", true),
+        ("00000000-0000-8000-8100-000000000002", false),
+        ("00000000-0000-7f00-8000-000000000002", false),
+        ("00000000-0000-ff00-0100-000000000002", true),
+        ("00000000-0000-ff00-0000-000000000002", false),
+    ] {
+        let key: Uuid = text.parse()?;
+        assert_eq!(
+            mariadb_uuid_is_refused(key.as_bytes()),
+            is_refused,
+            "{text}"
+        );
+        columns::execute(&pool, "DELETE FROM picky").await?;
+        let insert = query("INSERT INTO picky VALUES (?)").bind(Key::new(key));
+        match insert.execute(&pool).await {
+            Ok(_) => {
+                let read: Key = query_scalar("SELECT id FROM picky")
+                    .fetch_one(&pool)
+                    .await?;
+                assert_eq!(read.into_key(), key);
+                assert!(!is_refused, "{text}");
+            }
+            Err(error) => {
+                let error = error.as_database_error().expect("an answer");
+                let number = error.downcast_ref::<MySqlDatabaseError>().number();
+                assert!(is_refused && number == 1292, "{text}: {error}");
+            }
+        }
+        columns::execute(&pool, "DELETE FROM picky").await?;
+        query("INSERT INTO picky VALUES (?)")
+            .bind(key.as_bytes().to_vec())
+            .execute(&pool)
+            .await?;
+        let read: String = query_scalar("SELECT id FROM picky")
+            .fetch_one(&pool)
+            .await?;
+        assert_eq!(read == text, !is_refused, "{text} is read as {read}");
     }
     Ok(())
 }

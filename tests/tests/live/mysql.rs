@@ -7,7 +7,10 @@ use sqlx::{AssertSqlSafe, Encode, MySql, Pool, Row, Type, query};
 use self::columns::*;
 use crate::{
     Outcome,
-    keys::{Long, Native, Short},
+    keys::{
+        Base32, DotNet, Long, Native, NoOrder, Number, Object, Push, Short, Swapped, Unsigned,
+        Wide, WideChar,
+    },
     server_trial,
 };
 
@@ -28,19 +31,35 @@ pub mod flush {
 /// What MySQL and MariaDB have in common, run on either.
 pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) {
     macro_rules! add {
-        ($name:literal, $test:expr) => {
+        ($name:expr, $test:expr) => {
             server_trial::<MySql, _, _>(trials, servers, server, $name, $test);
         };
     }
-    add!("binary16_comes_back", |pool| round_trip::<Native>(
-        pool,
-        BINARY_AS_UUID
+    /// A column by its key type: what is bound comes back, and `ORDER BY` is the keys' order.
+    macro_rules! columns {
+        ($($key:ident = $name:literal, $own:literal;)+) => {$(
+            add!(concat!($name, "_comes_back"), |pool| round_trip::<$key>(pool, $own));
+            add!(concat!($name, "_keeps_order"), order::<$key>);
+        )+};
+    }
+    columns! {
+        Native = "binary16", "HEX(id)";
+        Object = "binary12", "HEX(id)";
+        Wide = "binary24", "HEX(id)";
+        DotNet = "binary16_dotnet", "HEX(id)";
+        Swapped = "binary16_swapped", "HEX(id)";
+        Long = "char36", "id";
+        WideChar = "char32", "id";
+        Base32 = "char26", "id";
+        Short = "char22", "id";
+        Push = "char20", "id";
+        Number = "bigint", "CAST(id AS CHAR)";
+        Unsigned = "bigint_unsigned", "CAST(id AS CHAR)";
+    }
+    add!("unordered_comes_back", |pool| round_trip::<NoOrder>(
+        pool, "HEX(id)"
     ));
-    add!("char36_comes_back", |pool| round_trip::<Long>(pool, "id"));
-    add!("char22_comes_back", |pool| round_trip::<Short>(pool, "id"));
-    add!("binary16_keeps_order", order::<Native>);
-    add!("char36_keeps_order", order::<Long>);
-    add!("char22_keeps_order", order::<Short>);
+    add!("bigint_compares_with_its_sign", signed_order);
     add!("keys_find_their_index", keys_use_their_index);
     add!("parents_first_in_chunks", flush::parents_first_in_chunks);
     add!(
@@ -62,16 +81,12 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     common(servers, "mysql", trials);
 }
 
-/// The hyphenated text of sixteen bytes.
-const BINARY_AS_UUID: &str = "INSERT(INSERT(INSERT(INSERT(HEX(id), 9, 0, '-'), 14, 0, '-'), 19, 0, \
-                              '-'), 24, 0, '-')";
-
 /// A parameter of another type or collation than the column's would be compared row by row.
 async fn keys_use_their_index(pool: Pool<MySql>) -> Outcome {
     async fn check<K: columns::Key>(pool: &Pool<MySql>) -> Outcome {
         let table = format!("indexed_{}", K::NAME).to_lowercase();
         create::<K>(pool, &table).await?;
-        let rows: Vec<(usize, K)> = (0..2_000).map(|i| (i, K::generate())).collect();
+        let rows: Vec<(usize, K)> = K::rising(2_000).into_iter().enumerate().collect();
         insert(pool, &table, &rows).await?;
         assert_eq!(
             access_type(pool, &table, rows[7].1).await?,
@@ -83,7 +98,12 @@ async fn keys_use_their_index(pool: Pool<MySql>) -> Outcome {
     }
     check::<Native>(&pool).await?;
     check::<Long>(&pool).await?;
-    check::<Short>(&pool).await
+    check::<Short>(&pool).await?;
+    check::<Base32>(&pool).await?;
+    check::<Push>(&pool).await?;
+    check::<Object>(&pool).await?;
+    check::<Number>(&pool).await?;
+    check::<Unsigned>(&pool).await
 }
 
 /// How the server means to find a key: `const` is by its unique index.

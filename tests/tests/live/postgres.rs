@@ -4,12 +4,17 @@ use libtest_mimic::Trial;
 use ordid::{KeyType, uuid::Uuid};
 use ordid_sqlx::{Stored, column};
 use ordid_tests::servers::Servers;
-use sqlx::{AssertSqlSafe, Pool, Postgres, query, query_scalar};
+use sqlx::{
+    AssertSqlSafe, Pool, Postgres, Row as _, postgres::PgHasArrayType, query, query_scalar, raw_sql,
+};
 
 use self::columns::*;
 use crate::{
     Outcome,
-    keys::{Long, Native, Short, short_texts},
+    keys::{
+        Base32, InBytes, Keys, Long, Native, NoOrder, Number, Object, ObjectText, Push, PushBytes,
+        PushText, Short, Wide, WideChar, WideText, short_texts,
+    },
     server_trial,
 };
 
@@ -23,18 +28,37 @@ mod flush {
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     macro_rules! add {
-        ($name:literal, $test:expr) => {
+        ($name:expr, $test:expr) => {
             server_trial::<Postgres, _, _>(trials, servers, "postgres", $name, $test);
         };
     }
-    add!("uuid_comes_back", |pool| round_trip::<Native>(
+    /// A column by its key type: what is bound comes back, and `ORDER BY` is the keys' order.
+    macro_rules! columns {
+        ($($key:ident = $name:literal, $own:literal;)+) => {$(
+            add!(concat!($name, "_comes_back"), |pool| round_trip::<$key>(pool, $own));
+            add!(concat!($name, "_keeps_order"), order::<$key>);
+        )+};
+    }
+    columns! {
+        Native = "uuid", "id::text";
+        InBytes = "bytea", "upper(encode(id, 'hex'))";
+        Object = "bytea_of_object_ids", "upper(encode(id, 'hex'))";
+        PushBytes = "bytea_of_push_ids", "upper(encode(id, 'hex'))";
+        Wide = "bytea_of_192_bits", "upper(encode(id, 'hex'))";
+        Long = "text", "id";
+        ObjectText = "text_of_object_ids", "id";
+        PushText = "text_of_push_ids", "id";
+        WideText = "text_of_192_bits", "id";
+        WideChar = "char32", "id";
+        Base32 = "char26", "id";
+        Short = "char22", "id";
+        Push = "char20", "id";
+        Number = "bigint", "id::text";
+    }
+    add!("unordered_comes_back", |pool| round_trip::<NoOrder>(
         pool, "id::text"
     ));
-    add!("text_comes_back", |pool| round_trip::<Long>(pool, "id"));
-    add!("char22_comes_back", |pool| round_trip::<Short>(pool, "id"));
-    add!("uuid_keeps_order", order::<Native>);
-    add!("text_keeps_order", order::<Long>);
-    add!("char22_keeps_order", order::<Short>);
+    add!("bigint_compares_with_its_sign", signed_order);
     add!(
         "char22_under_another_collation_loses_order",
         wrong_collation
@@ -103,6 +127,37 @@ async fn arrays(pool: Pool<Postgres>) -> Outcome {
         .fetch_all(&pool)
         .await?;
     assert_eq!(unnested, wanted);
+
+    array_of::<InBytes>(&pool).await?;
+    array_of::<Object>(&pool).await?;
+    array_of::<PushBytes>(&pool).await?;
+    array_of::<WideChar>(&pool).await?;
+    array_of::<Base32>(&pool).await?;
+    array_of::<Number>(&pool).await?;
+    array_of::<NoOrder>(&pool).await
+}
+
+/// As a parameter and as a result, in the binary and in the text protocol.
+async fn array_of<K: Key + PgHasArrayType>(pool: &Pool<Postgres>) -> Outcome {
+    let table = format!("array_{}", K::NAME).to_lowercase();
+    create::<K>(pool, &table).await?;
+    let rows: Vec<(usize, K)> = K::rising(5).into_iter().enumerate().collect();
+    insert(pool, &table, &rows).await?;
+    let wanted = vec![rows[1].1, rows[3].1];
+    let sql = format!("SELECT id FROM {table} WHERE id = ANY($1) ORDER BY position");
+    let found: Vec<K> = query_scalar(AssertSqlSafe(sql))
+        .bind(&wanted)
+        .fetch_all(pool)
+        .await?;
+    assert_eq!(found, wanted);
+    let sql = format!("SELECT array_agg(id ORDER BY position) FROM {table}");
+    let all: Vec<K> = rows.iter().map(|(_, key)| *key).collect();
+    let prepared: Vec<K> = query_scalar(AssertSqlSafe(sql.clone()))
+        .fetch_one(pool)
+        .await?;
+    assert_eq!(prepared, all);
+    let unprepared = raw_sql(AssertSqlSafe(sql)).fetch_one(pool).await?;
+    assert_eq!(unprepared.try_get::<Vec<K>, _>(0)?, all);
     Ok(())
 }
 
@@ -126,6 +181,21 @@ async fn wrappers(pool: Pool<Postgres>) -> Outcome {
         .fetch_one(&pool)
         .await?;
     assert_eq!(absent, None);
+
+    // Without order, and of another raw key.
+    type Random = Stored<Uuid, column::Unordered<column::Bytea>>;
+    type Count = Stored<Number, column::BigInt>;
+    let (random, count) = (
+        Random::new(Uuid::generate()),
+        Count::new(Number::rising(1)[0]),
+    );
+    let read: (Random, Count, Vec<Count>) =
+        sqlx::query_as("SELECT $1::bytea, $2::bigint, ARRAY[$2::bigint]")
+            .bind(random)
+            .bind(count)
+            .fetch_one(&pool)
+            .await?;
+    assert_eq!(read, (random, count, vec![count]));
     Ok(())
 }
 

@@ -1,26 +1,15 @@
-//! SQLx columns for raw keys that are no UUIDs: there are none yet.
+//! SQL Server has no integer without a sign, and no column for a push id.
 
-use ordid::{
-    KeyType,
-    key::{Key192, ObjectId},
-};
+use ordid::{KeyType, key::PushId};
 
 #[derive(KeyType)]
-#[ordid(scheme = snowflake, sqlx(postgres = uuid))]
-struct OrderId(i64);
-
-#[derive(KeyType)]
-#[ordid(scheme = uuid_short, sqlx)]
+#[ordid(scheme = uuid_short, tiberius)]
 struct CustomerId(u64);
 
 #[derive(KeyType)]
-#[ordid(scheme = object_id, sqlx(sqlite = blob, mysql = binary16))]
-struct ProductId(ObjectId);
-
-#[derive(KeyType)]
-#[ordid(scheme = ordered_text_32, sqlx(sqlite = text))]
-struct LineId(Key192);
+#[ordid(scheme = push_id, tiberius(sql_server = binary16), oracle)]
+struct LineId(PushId);
 
 fn main() {
-    let _: i64 = "1".parse::<OrderId>().unwrap().into();
+    let _: u64 = "1".parse::<CustomerId>().unwrap().into();
 }

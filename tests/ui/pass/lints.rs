@@ -44,6 +44,26 @@ pub struct OrderId(Uuid);
 #[ordid(sqlx(postgres = text, mysql = char36, sqlite = text))]
 pub struct CustomerId(Uuid);
 
+/// With a node, and a bucket in front.
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v6(node = Fixed<0x0100_0000_0007>), scatter(buckets = 16, lowest_bit = 80))]
+pub struct NodeId(Uuid);
+
+/// With a period.
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v4_clustered(period = Minute))]
+pub struct PeriodId(Uuid);
+
+/// With bits.
+#[derive(KeyType)]
+#[ordid(scheme = snowflake(epoch = 1_767_225_600_000, time = 41, node = 10, sequence = 12))]
+pub struct BitsId(i64);
+
+/// With a need.
+#[derive(KeyType)]
+#[ordid(scheme = snowflake(epoch = "2026-01-01", years = 20, ids_per_second = 1_000))]
+pub struct NeedId(i64);
+
 /// An entity.
 #[derive(OrderedKey, Debug)]
 #[ordid(table = "orders", schema = "shop")]

@@ -52,12 +52,22 @@ impl Cut {
         (slot >> self.index_bits, slot & (self.slots() - 1))
     }
 
-    /// Whether `count` slots from this one on are all in the clock's millisecond and not before its
-    /// present.
-    #[inline]
-    pub(super) const fn is_present(self, first: u64, count: u64, now: u64) -> bool {
+    /// Whether `count` slots from this one on are all in the clock's unit of time and not before its
+    /// tick.
+    #[inline(always)]
+    pub(super) const fn is_present(&self, first: u64, count: u64, tick: u64) -> bool {
+        if self.fraction_bits == 0 && count == 1 {
+            return first >> self.index_bits == tick;
+        }
+        let now = self.first_of(tick);
         let left = self.slots() - self.split(now).1;
         first.wrapping_sub(now) < left.saturating_sub(count - 1)
+    }
+
+    /// Returns the first slot of a tick that has slots.
+    #[inline]
+    pub(super) const fn first_of(&self, tick: u64) -> u64 {
+        tick << self.counter_bits()
     }
 
     /// Bits of a slot that count keys, below all time.
@@ -65,17 +75,24 @@ impl Cut {
         self.index_bits - self.fraction_bits
     }
 
-    /// Returns the first slot of the present.
+    /// Returns the tick of the present, or the last one that has slots.
     // Always, as all that asks the clock: see `TimeScale::ticks_at`.
     #[inline(always)]
+    pub(super) fn tick(self, clock: &impl Clock) -> Result<u64, Refusal> {
+        self.within(self.ticks(clock))
+    }
+
+    /// Returns the first slot of the present.
+    #[inline(always)]
     pub(crate) fn now(self, clock: &impl Clock) -> Result<u64, Refusal> {
-        self.slot_of(self.ticks(clock))
+        Ok(self.first_of(self.tick(clock)?))
     }
 
     /// Returns the first slot of a time.
     #[inline]
-    pub(crate) const fn at(self, timestamp: Timestamp, nanos: u32) -> Result<u64, Refusal> {
-        self.slot_of(self.scale.ticks_at(timestamp.as_unix_millis(), nanos))
+    pub(crate) fn at(self, timestamp: Timestamp, nanos: u32) -> Result<u64, Refusal> {
+        let ticks = self.scale.ticks_at(timestamp.as_unix_millis(), nanos);
+        Ok(self.first_of(self.within(ticks)?))
     }
 
     /// Returns the present in the layout's ticks, even if they are later than the last slot. Before
@@ -92,21 +109,26 @@ impl Cut {
         }
     }
 
-    /// Returns the first slot of a tick.
+    /// Returns a tick that has slots for one that the clock reads.
     #[inline(always)]
-    const fn slot_of(self, ticks: Option<u64>) -> Result<u64, Refusal> {
-        let Some(ticks) = ticks else {
+    fn within(self, ticks: Option<u64>) -> Result<u64, Refusal> {
+        let Some(tick) = ticks else {
             return Err(Refusal::BeforeEpoch);
         };
         // The last unit of time with all its ticks.
         let last = ((self.max_time() + 1) << self.fraction_bits) - 1;
-        if ticks <= last {
-            Ok(ticks << self.counter_bits())
-        } else if self.saturates() {
-            Ok(last << self.counter_bits())
-        } else {
-            Err(Refusal::Exhausted)
+        if tick <= last {
+            return Ok(tick);
         }
+        #[cold]
+        fn beyond(saturates: bool, last: u64) -> Result<u64, Refusal> {
+            if saturates {
+                Ok(last)
+            } else {
+                Err(Refusal::Exhausted)
+            }
+        }
+        beyond(self.saturates(), last)
     }
 
     /// Returns the millisecond in which a unit of time begins.
@@ -182,7 +204,7 @@ pub(crate) enum Refusal {
 
 impl Refusal {
     /// Returns the error of a clock whose reading the layout has no time for.
-    pub(crate) fn of_clock(&self, cut: Cut, timestamp: Timestamp) -> Error {
+    pub(crate) fn of_clock(&self, cut: &Cut, timestamp: Timestamp) -> Error {
         match self {
             Self::BeforeEpoch => Error::new(ErrorKind::BeforeScale {
                 millis: timestamp.as_unix_millis(),

@@ -20,7 +20,7 @@ use loom::{
 use super::*;
 use crate::clock::{TimeScale, Timestamp};
 
-const CUT: Cut = Cut {
+const CUT: &Cut = &Cut {
     scale: TimeScale::UNIX_MILLIS,
     tick_bits: 48,
     index_bits: 20,
@@ -147,17 +147,23 @@ impl Worker {
     fn take(&self, count: u64) {
         let shared = &self.shared;
         let floor = shared.calls().iter().map(Call::end).max().unwrap_or(0);
-        let slots = shared
-            .engine
-            .reserve(
-                CUT,
-                count,
-                self.entropy.epoch(),
-                &shared.clock,
-                &self.entropy,
-                &shared.policy,
-            )
-            .expect("the policies of the scripts do not fail");
+        // One slot as a key's generator claims it: by `take`, if that can.
+        let single = (count == 1)
+            .then(|| shared.engine.look(CUT, &shared.clock).ok())
+            .flatten();
+        let slots = single
+            .and_then(|look| {
+                let epoch = self.entropy.epoch();
+                shared.engine.take(CUT, look, epoch, true)
+            })
+            .unwrap_or_else(|| {
+                let epoch = self.entropy.epoch();
+                let policy = &shared.policy;
+                shared
+                    .engine
+                    .reserve(CUT, count, epoch, &shared.clock, &self.entropy, policy)
+                    .expect("the policies of the scripts do not fail")
+            });
         shared.calls().push(Call {
             thread: self.entropy.thread,
             slots,

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Of dense version 7.
-const CUT: Cut = Cut {
+const CUT: &Cut = &Cut {
     scale: TimeScale::UNIX_MILLIS,
     tick_bits: 48,
     index_bits: 20,

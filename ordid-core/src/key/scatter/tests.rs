@@ -253,6 +253,8 @@ proptest! {
         comes_back(sixteen(&a), sixteen(&b), buckets);
         let fifteen = |bytes: &[u8; 24]| PushId::from_bytes(bytes[..15].try_into().unwrap());
         comes_back(fifteen(&a), fifteen(&b), buckets);
+        let twelve = |bytes: &[u8; 24]| ObjectId::from_bytes(bytes[..12].try_into().unwrap());
+        comes_back(twelve(&a), twelve(&b), buckets);
         comes_back(Key192::from_bytes(a), Key192::from_bytes(b), buckets);
         comes_back(i, j, buckets);
         comes_back(i.cast_unsigned(), j.cast_unsigned(), buckets);

@@ -50,34 +50,33 @@ const SQL_GUID: &str = "System.Data.SqlTypes.SqlGuid.CompareTo; Microsoft Learn,
 const GUID_LITERAL: Literal = Literal::new("CAST('", Written::Hyphenated, "' AS uniqueidentifier)");
 
 column! {
-    /// MariaDB's native `UUID`: bound as 16 bytes in network order, returned as hyphenated text.
+    /// MariaDB's native `UUID`: bound and returned as hyphenated text.
     ///
     /// Versions 6 and later compare as their bytes do; versions 1 to 5 by their segments from the
     /// last to the first, whose [`sort_key`](Stores::sort_key) differs. The order is that since
-    /// 10.10.6 and 10.11.5. It refuses one in 64 values of version 8
-    /// ([`mariadb_uuid_is_refused`](crate::layout::mariadb_uuid_is_refused)).
+    /// 10.10.6 and 10.11.5.
+    ///
+    /// It refuses one in 64 values of version 8
+    /// ([`mariadb_uuid_is_refused`](crate::layout::mariadb_uuid_is_refused)), but only as text: bound
+    /// as 16 bytes, it takes such a value and stores *another* one in silence. Hence the text.
     MariaDbUuid = "mariadb_uuid", MariaDbUuid;
-    MariaDb: "UUID", Literal::new("'", Written::Hyphenated, "'"),
+    MariaDb: "UUID", STRING,
         "MariaDB plugin/type_uuid/sql_type_uuid.h; documentation, \"UUID Data Type\"";
 }
 
 impl Stores<uuid::Uuid> for MariaDbUuid {
-    type Stored = [u8; 16];
+    type Stored = [u8; 36];
     type SortKey = [u8; 16];
 
     #[inline]
-    fn encode(raw: uuid::Uuid) -> [u8; 16] {
-        raw.into_bytes()
+    fn encode(raw: uuid::Uuid) -> [u8; 36] {
+        text::encode_hyphenated(raw)
     }
 
     fn decode<'a>(found: impl Into<Found<'a>>) -> Result<uuid::Uuid, Error> {
         match found.into() {
             Found::Bytes(text) if text.len() == 36 => text::parse_hyphenated(text),
-            found => Err(wrong_form(
-                Self::NAME,
-                "a UUID, returned as 36 characters",
-                found,
-            )),
+            found => Err(wrong_form(Self::NAME, "a UUID as 36 characters", found)),
         }
     }
 

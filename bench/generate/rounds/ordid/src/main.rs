@@ -1,12 +1,18 @@
 //! The generators of ordid, by what they promise and the clock they read.
 
-use std::{process::ExitCode, sync::LazyLock};
+use std::{
+    process::ExitCode,
+    sync::{
+        LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use bench_common::round::{self, Maker};
 use ordid::{
     KeyType,
     clock::{Clock, CoarseClock, TscClock},
-    entropy::ThreadEntropy,
+    entropy::{Entropy, ThreadEntropy},
     generator::{Generator, Policy},
     scheme::uuid_v7::{UuidV7Generator, UuidV7LocalGenerator},
     uuid::Uuid,
@@ -34,8 +40,33 @@ thread_local! {
     static LOCAL_COARSE: Local<CoarseClock> = const { strict(CoarseClock).into_local() };
 }
 
+/// Reads the coarse clock and no more.
+fn coarse_clock() -> u128 {
+    u128::from(CoarseClock.now().as_unix_millis())
+}
+
+/// Also draws the 32 random bits of a key.
+fn coarse_clock_and_draw() -> u128 {
+    let random = ThreadEntropy.next_u32().expect("there is entropy");
+    coarse_clock() << 80 | u128::from(random)
+}
+
+/// Also takes part in one count, as strict order over all threads must.
+fn coarse_clock_draw_and_addition() -> u128 {
+    static COUNT: AtomicU64 = AtomicU64::new(1);
+    let below = u128::from(COUNT.fetch_add(1, Ordering::AcqRel)) << 32;
+    coarse_clock_and_draw() | below
+}
+
 fn main() -> ExitCode {
     let mut makers = vec![
+        Maker::unordered("floor-coarse", |it| *it, || coarse_clock),
+        Maker::unordered("floor-coarse-draw", |it| *it, || coarse_clock_and_draw),
+        Maker::unordered(
+            "floor-coarse-draw-addition",
+            |it| *it,
+            || coarse_clock_draw_and_addition,
+        ),
         // The process-wide generator, as key types use it.
         Maker::filling(
             "strict-system",

@@ -1,6 +1,6 @@
 //! Every scheme of ordid: its generator, strict over all threads, by the clock that it reads.
 
-use std::process::ExitCode;
+use std::{hint::black_box, process::ExitCode};
 
 use bench_common::round::{self, Maker};
 use ordid::{
@@ -10,7 +10,8 @@ use ordid::{
     key::{Key192, ObjectId, PushId, RawKey, Scheme},
     layout::Comparison,
     scheme::{
-        self, Snowflake,
+        self, Snowflake, UuidMask,
+        compact::{Compact, CompactNeed, Need},
         snowflake::{
             BaiduUid, Discord, SnowflakeLayout, SnowflakeNode, Sonyflake, SonyflakeV2,
             WideSequence, Yitter,
@@ -69,7 +70,7 @@ impl Number for Key192 {
     fn number(&self) -> u128 {
         let (first, last) = self.as_bytes().split_at(16);
         let last = last.try_into().map_or(0, u64::from_be_bytes);
-        std::hint::black_box(last);
+        black_box(last);
         first.try_into().map_or(0, u128::from_be_bytes)
     }
 }
@@ -94,6 +95,7 @@ fn main() -> ExitCode {
     both::<scheme::SequentialGuidAsString>(&mut makers);
     both::<scheme::SequentialGuidAtEnd>(&mut makers);
     both::<scheme::Ulid>(&mut makers);
+    both::<scheme::UuidCreateSequential>(&mut makers);
     both::<scheme::UuidV1>(&mut makers);
     both::<scheme::UuidV1Rearranged>(&mut makers);
     both::<scheme::UuidV6>(&mut makers);
@@ -102,7 +104,7 @@ fn main() -> ExitCode {
     both::<scheme::UuidV7Unguessable>(&mut makers);
     both::<scheme::UuidV8SqlServer>(&mut makers);
     snowflake::<scheme::snowflake::Twitter>(&mut makers);
-    snowflake::<BaiduUid>(&mut makers);
+    snowflake::<BaiduUid<1_767_225_600>>(&mut makers);
     snowflake::<Discord>(&mut makers);
     snowflake::<Sonyflake>(&mut makers);
     snowflake::<SonyflakeV2>(&mut makers);
@@ -113,6 +115,10 @@ fn main() -> ExitCode {
     with_node::<scheme::NewId>(&mut makers, [2, 0x42, 0xac, 0x11, 0, 2]);
     with_node::<scheme::Percona64>(&mut makers, 7);
     with_node::<scheme::UuidShort>(&mut makers, 7);
+
+    snowflake::<Compact<Orders>>(&mut makers);
+    makers.push(masked(SystemClock, ""));
+    makers.push(masked(CoarseClock, "-coarse"));
 
     makers.push(maker(UuidV4Generator::new(ThreadEntropy), ""));
     let clusters = Clusters::default();
@@ -133,6 +139,40 @@ fn main() -> ExitCode {
         "",
     ));
     round::run(&makers)
+}
+
+/// As many ids a second as a busy shop's, and more than a burst makes.
+enum Orders {}
+
+impl CompactNeed for Orders {
+    const NAME: &'static str = "compact";
+    const NEED: Need = Need {
+        from_unix_millis: 1_767_225_600_000, // 2026
+        years: 20,
+        ids_per_second: 10_000,
+        nodes: 16,
+    };
+}
+
+/// Makes a key of version 7 and its form for outside. The latter is kept by reference, as that of
+/// `uuid47` has to be.
+fn masked<C: Clock + 'static>(clock: C, suffix: &str) -> Maker {
+    let keys = OrderedGenerator::<scheme::UuidV7, C, _>::with_node(
+        (),
+        clock,
+        ThreadEntropy,
+        Policy::DEFAULT,
+    );
+    let keys: &'static _ = Box::leak(Box::new(keys));
+    let mask = UuidMask::new(0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210);
+    Maker::new(format!("masked{suffix}").leak(), Uuid::as_u128, move || {
+        let mask = mask.clone();
+        move || {
+            let key = keys.try_generate().expect("the clock runs").into_raw();
+            black_box(&mask.mask(&key).expect("it is of version 7"));
+            key
+        }
+    })
 }
 
 fn snowflake<L: SnowflakeLayout>(makers: &mut Vec<Maker>) {

@@ -3,7 +3,7 @@
 
 use std::{
     process::ExitCode,
-    sync::{LazyLock, Mutex, PoisonError},
+    sync::{LazyLock, Mutex, Once, PoisonError},
     thread,
 };
 
@@ -11,10 +11,12 @@ use bench_common::round::{self, Maker};
 use bson::oid::ObjectId;
 use ferroid::{
     generator::{AtomicSnowflakeGenerator, LockMonoUlidGenerator},
-    id::{SnowflakeTwitterId, ULID},
+    id::{SnowflakeInstagramId, SnowflakeTwitterId, ULID},
     rand::ThreadRandom,
     time::MonotonicClock,
 };
+use idgenerator::{IdGeneratorOptions, IdInstance};
+use sonyflake::Sonyflake;
 use ulid::Ulid;
 
 use layout::Wide;
@@ -68,6 +70,41 @@ fn main() -> ExitCode {
                 > = LazyLock::new(|| AtomicSnowflakeGenerator::new(5, MonotonicClock::default()));
                 let keys = &*KEYS;
                 move || keys.next_id(|_| thread::yield_now())
+            },
+        ),
+        Maker::new(
+            "ferroid-atomic-instagram",
+            |key: &SnowflakeInstagramId| key.to_raw().into(),
+            || {
+                static KEYS: LazyLock<
+                    AtomicSnowflakeGenerator<SnowflakeInstagramId, MonotonicClock>,
+                > = LazyLock::new(|| AtomicSnowflakeGenerator::new(5, MonotonicClock::default()));
+                let keys = &*KEYS;
+                move || keys.next_id(|_| thread::yield_now())
+            },
+        ),
+        Maker::new(
+            "idgenerator",
+            |key: &i64| u128::from(key.cast_unsigned()),
+            || {
+                static INIT: Once = Once::new();
+                INIT.call_once(|| {
+                    let options = IdGeneratorOptions::new().worker_id(5);
+                    IdInstance::init(options).expect("six bits hold it");
+                });
+                IdInstance::next_id
+            },
+        ),
+        Maker::new(
+            "sonyflake",
+            |key: &u64| (*key).into(),
+            || {
+                static KEYS: LazyLock<Sonyflake> = LazyLock::new(|| {
+                    let keys = Sonyflake::builder().machine_id(&|| Ok(5)).finalize();
+                    keys.expect("the clock is past 2014")
+                });
+                let keys = &*KEYS;
+                || keys.next_id().expect("the clock runs").to_u64()
             },
         ),
         Maker::new(

@@ -1,88 +1,131 @@
-//! Text forms: what ordid writes and reads, and beside it the call of the library behind it, in the
-//! same place of a `Display` and of a parser. A maker's "key" is the number of texts so far.
+//! Text forms as users meet them: `Display` into a buffer that is there already, `to_string` and
+//! `parse` of key types, and beside each the fastest call of the library behind it, in the same
+//! place: of a newtype's `Display`, or of a parser. A maker's "key" is the number of texts so far.
 
 use std::{
-    fmt::{self, Write as _},
+    fmt::{self, Display, Write as _},
     hint::black_box,
     process::ExitCode,
+    str::FromStr,
 };
 
 use bench_common::round::{self, Maker};
 use data_encoding::{Encoding, HEXLOWER};
 use data_encoding_macro::new_encoding;
 use ordid::{
-    Scheme,
-    entropy::ThreadEntropy,
-    generator::{DefaultNode, Generator, OrderedGenerator, Policy, Slotted},
-    scheme::{FirebasePushId, ObjectIdScheme, OrderedText22, OrderedText32, Ulid, UuidV7},
+    KeyType,
+    key::{Key192, ObjectId, PushId},
     uuid::Uuid,
 };
 
-const CROCKFORD: Encoding = new_encoding! { symbols: "0123456789ABCDEFGHJKMNPQRSTVWXYZ", };
-const CROCKFORD_LOWER: Encoding = new_encoding! { symbols: "0123456789abcdefghjkmnpqrstvwxyz", };
-const TILDE: Encoding = new_encoding! {
+// As ordid has them: a constant would be put together anew with each use.
+static CROCKFORD: Encoding = new_encoding! { symbols: "0123456789ABCDEFGHJKMNPQRSTVWXYZ", };
+static CROCKFORD_LOWER: Encoding = new_encoding! { symbols: "0123456789abcdefghjkmnpqrstvwxyz", };
+static TILDE: Encoding = new_encoding! {
     symbols: "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~",
 };
-const PUSH: Encoding = new_encoding! {
+static PUSH: Encoding = new_encoding! {
     symbols: "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz",
 };
 
+static HEX: Encoding = HEXLOWER;
+
 /// Keys and texts of a run: they stay in the cache.
-const POOL: usize = 1_024;
+const POOL: u64 = 1_024;
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7)]
+struct Hyphenated(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7, prefix = "user")]
+struct TypeId(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = ulid)]
+struct Ulid(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = ordered_text_22)]
+struct Ordered22(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = ordered_text_32)]
+struct Ordered32(Key192);
+
+#[derive(KeyType)]
+#[ordid(scheme = push_id)]
+struct Push(PushId);
+
+#[derive(KeyType)]
+#[ordid(scheme = object_id)]
+struct Object(ObjectId);
+
+#[derive(KeyType)]
+#[ordid(scheme = snowflake)]
+struct Decimal(i64);
 
 fn main() -> ExitCode {
     let mut makers = Vec::new();
-    form::<UuidV7>(
+    form(
         &mut makers,
         ["hyphenated", "hyphenated-library"],
-        None,
-        |key, f| f.write_str(key.hyphenated().encode_lower(&mut Uuid::encode_buffer())),
-        |text| Uuid::try_parse_ascii(text.as_bytes()).ok(),
+        |_| Hyphenated::generate(),
+        |key: &Uuid, f| f.write_str(key.hyphenated().encode_lower(&mut Uuid::encode_buffer())),
+        Uuid::try_parse,
     );
-    form::<UuidV7>(
+    form(
         &mut makers,
         ["typeid", "typeid-library"],
-        Some("user"),
+        |_| TypeId::generate(),
         |key, f| {
             f.write_str("user_")?;
             base32(&CROCKFORD_LOWER, key, f)
         },
-        |text| from_base32(&CROCKFORD_LOWER, text.strip_prefix("user_")?),
+        |text| from_base32(&CROCKFORD_LOWER, text.strip_prefix("user_").ok_or(Refused)?),
     );
-    form::<Ulid>(
+    form(
         &mut makers,
         ["ulid", "ulid-library"],
-        None,
+        |_| Ulid::generate(),
         |key, f| base32(&CROCKFORD, key, f),
         |text| from_base32(&CROCKFORD, text),
     );
-    form::<OrderedText22>(
+    form(
         &mut makers,
         ["ordered-22", "ordered-22-library"],
-        None,
-        |key, f| encode::<22>(&TILDE, key.as_bytes(), f),
-        |text| decode::<16>(&TILDE, text),
+        |_| Ordered22::generate(),
+        |key: &Uuid, f| encode::<22>(&TILDE, key.as_bytes(), f),
+        |text| decode::<22, 16>(&TILDE, text),
     );
-    form::<OrderedText32>(
+    form(
         &mut makers,
         ["ordered-32", "ordered-32-library"],
-        None,
-        |key, f| encode::<32>(&TILDE, key.as_bytes(), f),
-        |text| decode::<24>(&TILDE, text),
+        |_| Ordered32::generate(),
+        |key: &Key192, f| encode::<32>(&TILDE, key.as_bytes(), f),
+        |text| decode::<32, 24>(&TILDE, text),
     );
-    form::<FirebasePushId>(
+    form(
         &mut makers,
         ["push-id", "push-id-library"],
-        None,
-        |key, f| encode::<20>(&PUSH, key.as_bytes(), f),
-        |text| decode::<15>(&PUSH, text),
+        |_| Push::generate(),
+        |key: &PushId, f| encode::<20>(&PUSH, key.as_bytes(), f),
+        |text| decode::<20, 15>(&PUSH, text),
     );
-    form::<ObjectIdScheme>(
+    form(
         &mut makers,
         ["object-id", "object-id-library"],
-        None,
-        |key, f| encode::<24>(&HEXLOWER, key.as_bytes(), f),
-        |text| decode::<12>(&HEXLOWER, text),
+        |_| Object::generate(),
+        |key: &ObjectId, f| encode::<24>(&HEX, key.as_bytes(), f),
+        |text| decode::<24, 12>(&HEX, text),
+    );
+    form(
+        &mut makers,
+        ["decimal", "decimal-library"],
+        // All of 18 digits.
+        |number| Decimal(759_517_997_340_696_579 + (number.cast_signed() << 22)),
+        |key: &i64, f| Display::fmt(key, f),
+        str::parse::<i64>,
     );
     round::run(&makers)
 }
@@ -92,112 +135,94 @@ fn encode<const LENGTH: usize>(
     bytes: &[u8],
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
-    let mut text = [0; LENGTH];
-    encoding.encode_mut(bytes, &mut text);
-    f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
+    f.write_str(encoding.encode_mut_str(bytes, &mut [0; LENGTH]))
 }
 
-fn decode<const BYTES: usize>(encoding: &Encoding, text: &str) -> Option<[u8; BYTES]> {
+fn decode<const LENGTH: usize, const BYTES: usize>(
+    encoding: &Encoding,
+    text: &str,
+) -> Result<[u8; BYTES], Refused> {
+    // It panics where the lengths do not fit.
+    if text.len() != LENGTH {
+        return Err(Refused);
+    }
     let mut bytes = [0; BYTES];
-    let length = encoding.decode_mut(text.as_bytes(), &mut bytes).ok()?;
-    (length == BYTES).then_some(bytes)
+    match encoding.decode_mut(text.as_bytes(), &mut bytes) {
+        Ok(_) => Ok(bytes),
+        Err(_) => Err(Refused),
+    }
 }
 
 /// 26 digits are no whole groups of the library's, hence the zeros in front.
 fn base32(encoding: &Encoding, key: &Uuid, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let (mut wide, mut digits) = ([0; 20], [0; 32]);
+    let mut wide = [0; 20];
     wide[4..].copy_from_slice(key.as_bytes());
-    encoding.encode_mut(&wide, &mut digits);
-    f.write_str(std::str::from_utf8(&digits[6..]).map_err(|_| fmt::Error)?)
+    f.write_str(&encoding.encode_mut_str(&wide, &mut [0; 32])[6..])
 }
 
-fn from_base32(encoding: &Encoding, text: &str) -> Option<Uuid> {
+fn from_base32(encoding: &Encoding, text: &str) -> Result<Uuid, Refused> {
     let (mut wide, mut digits) = ([0; 20], *b"00000000000000000000000000000000");
     if text.len() != 26 {
-        return None;
+        return Err(Refused);
     }
     digits[6..].copy_from_slice(text.as_bytes());
-    encoding.decode_mut(&digits, &mut wide).ok()?;
-    wide.last_chunk().copied().map(Uuid::from_bytes)
+    encoding
+        .decode_mut(&digits, &mut wide)
+        .map_err(|_| Refused)?;
+    // More than 128 bits are no key.
+    match (wide.first_chunk(), wide.last_chunk()) {
+        (Some([0, 0, 0, 0]), Some(bytes)) => Ok(Uuid::from_bytes(*bytes)),
+        _ => Err(Refused),
+    }
 }
 
-/// A key that is written by a function.
-struct By<'k, S: Scheme, W>(&'k S::Raw, W);
+/// A text that stands for no key.
+#[derive(Debug)]
+struct Refused;
 
-impl<S: Scheme, W: Fn(&S::Raw, &mut fmt::Formatter<'_>) -> fmt::Result> fmt::Display
-    for By<'_, S, W>
-{
+/// A raw key that a function writes.
+struct By<'k, R, W>(&'k R, W);
+
+impl<R, W: Fn(&R, &mut fmt::Formatter<'_>) -> fmt::Result> Display for By<'_, R, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (self.1)(self.0, f)
     }
 }
 
-fn form<S: Form + Slotted<Node: DefaultNode>>(
+fn form<K, P, E>(
     makers: &mut Vec<Maker>,
     [own, library]: [&'static str; 2],
-    prefix: Option<&'static str>,
-    write: impl Fn(&S::Raw, &mut fmt::Formatter<'_>) -> fmt::Result + Copy + Sync + 'static,
-    parse: impl Fn(&str) -> Option<Parsed<S>> + Copy + Sync + 'static,
-) {
-    let by_own = move |key: &S::Raw, f: &mut fmt::Formatter<'_>| S::write_text(*key, prefix, f);
-    let texts: &'static [String] = pool::<S>()
+    key: impl Fn(u64) -> K,
+    write: impl Fn(&K::Raw, &mut fmt::Formatter<'_>) -> fmt::Result + Copy + Sync + 'static,
+    parse: impl Fn(&str) -> Result<P, E> + Copy + Sync + 'static,
+) where
+    K: KeyType + FromStr,
+{
+    let keys: &'static [K] = (0..POOL).map(key).collect::<Vec<_>>().leak();
+    let raws: &'static [K::Raw] = keys
         .iter()
-        .map(|key| By::<S, _>(key, by_own).to_string())
+        .map(|key| key.to_raw())
         .collect::<Vec<_>>()
         .leak();
+    let texts: &'static [String] = keys.iter().map(K::to_string).collect::<Vec<_>>().leak();
+    for (raw, text) in raws.iter().zip(texts) {
+        assert_eq!(By(raw, write).to_string(), *text);
+        assert!(text.parse::<K>().is_ok_and(|key| key.to_raw() == *raw));
+        assert!(parse(text).is_ok());
+    }
     let named = |name: &str, what: &str| &*format!("{what}-{name}").leak();
-    makers.push(writer::<S, _>(named(own, "format"), by_own));
-    makers.push(writer::<S, _>(named(library, "format"), write));
-    makers.push(reader(named(own, "parse"), texts, move |text| {
-        S::parse_text(prefix, text).ok()
-    }));
-    makers.push(reader(named(library, "parse"), texts, parse));
-}
-
-/// What the library's call reads a text as.
-trait Form: Scheme {
-    type Parsed;
-}
-
-type Parsed<S> = <S as Form>::Parsed;
-
-impl Form for UuidV7 {
-    type Parsed = Uuid;
-}
-
-impl Form for Ulid {
-    type Parsed = Uuid;
-}
-
-impl Form for OrderedText22 {
-    type Parsed = [u8; 16];
-}
-
-impl Form for OrderedText32 {
-    type Parsed = [u8; 24];
-}
-
-impl Form for FirebasePushId {
-    type Parsed = [u8; 15];
-}
-
-impl Form for ObjectIdScheme {
-    type Parsed = [u8; 12];
-}
-
-fn pool<S: Slotted<Node: DefaultNode>>() -> &'static [S::Raw] {
-    let clock = ordid::clock::SystemClock;
-    let keys = OrderedGenerator::<S, _, _>::with_node(
-        S::Node::DEFAULT,
-        clock,
-        ThreadEntropy,
-        Policy::DEFAULT,
-    );
-    let next = || keys.try_generate().expect("the clock runs").into_raw();
-    (0..POOL).map(|_| next()).collect::<Vec<_>>().leak()
+    makers.extend([
+        displayer(named(own, "display"), keys, |key| *key),
+        displayer(named(library, "display"), raws, move |raw| By(raw, write)),
+        to_string(named(own, "to-string"), keys, |key| *key),
+        to_string(named(library, "to-string"), raws, move |raw| By(raw, write)),
+        reader(named(own, "parse"), texts, str::parse::<K>),
+        reader(named(library, "parse"), texts, parse),
+    ]);
 }
 
 /// A text of at most 64 bytes.
+#[derive(Clone)]
 struct Text([u8; 64], usize);
 
 impl fmt::Write for Text {
@@ -213,45 +238,55 @@ impl fmt::Write for Text {
     }
 }
 
-fn writer<S: Slotted<Node: DefaultNode>, W>(name: &'static str, write: W) -> Maker
-where
-    W: Fn(&S::Raw, &mut fmt::Formatter<'_>) -> fmt::Result + Copy + Sync + 'static,
-{
-    let keys = pool::<S>();
-    Maker::new(
-        name,
-        |count: &u64| u128::from(*count),
-        move || {
-            let mut count = 0;
-            let mut text = Text([0; 64], 0);
-            let mut around = keys.iter().cycle();
-            move || {
-                text.1 = 0;
-                let key = around.next().expect("it has no end");
-                write!(text, "{}", By::<S, _>(key, write)).expect("it fits");
-                black_box(&text);
-                count += 1;
-                count
-            }
-        },
-    )
+fn displayer<K: Sync, D: Display>(
+    name: &'static str,
+    keys: &'static [K],
+    display: impl Fn(&'static K) -> D + Copy + Sync + 'static,
+) -> Maker {
+    let mut text = Text([0; 64], 0);
+    looking(name, keys, move |key| {
+        text.1 = 0;
+        write!(text, "{}", display(key)).expect("it fits");
+        black_box(&text);
+    })
 }
 
-fn reader<P: 'static>(
+fn to_string<K: Sync, D: Display>(
+    name: &'static str,
+    keys: &'static [K],
+    display: impl Fn(&'static K) -> D + Copy + Sync + 'static,
+) -> Maker {
+    looking(name, keys, move |key| {
+        black_box(display(key).to_string());
+    })
+}
+
+fn reader<P, E>(
     name: &'static str,
     texts: &'static [String],
-    parse: impl Fn(&str) -> Option<P> + Copy + Sync + 'static,
+    parse: impl Fn(&str) -> Result<P, E> + Copy + Sync + 'static,
+) -> Maker {
+    looking(name, texts, move |text: &String| {
+        // As it came: a copy of what is inside would wait for what was just stored.
+        black_box(&parse(black_box(text)));
+    })
+}
+
+/// Looks at each in turn, over and over.
+fn looking<T: Sync>(
+    name: &'static str,
+    pool: &'static [T],
+    look: impl FnMut(&'static T) + Clone + Sync + 'static,
 ) -> Maker {
     Maker::new(
         name,
         |count: &u64| u128::from(*count),
         move || {
+            let mut look = look.clone();
             let mut count = 0;
-            let mut around = texts.iter().cycle();
+            let mut around = pool.iter().cycle();
             move || {
-                let text = around.next().expect("it has no end");
-                // By reference: a copy would wait for what was just stored.
-                black_box(&parse(black_box(text)).expect("ordid wrote it"));
+                look(around.next().expect("it has no end"));
                 count += 1;
                 count
             }

@@ -1,0 +1,109 @@
+//! How entities become values: a sink that keeps them, and what can be an entity here.
+
+use std::{cmp::Ordering, fmt, marker::PhantomData};
+
+use ordid_core::{
+    KeyOf, KeyType, OrderedKey, Sink,
+    storage::Stores,
+    unit_of_work::{Row, RowEnd, RowSink},
+};
+use tiberius::{ColumnData, TokenRow};
+
+use crate::{encode::Encode, fit::Fit, flavour::Flavour, stored::StoredAs};
+
+/// Takes the fields of entities as values of tiberius.
+pub struct Binder<D> {
+    values: Vec<ColumnData<'static>>,
+    /// Where rows are only looked at: whether they can go by bulk load.
+    fit: Option<Fit>,
+    flavour: PhantomData<fn() -> D>,
+}
+
+impl<D: Flavour> Binder<D> {
+    pub(crate) fn with_capacity(values: usize) -> Self {
+        Self {
+            values: Vec::with_capacity(values),
+            fit: None,
+            flavour: PhantomData,
+        }
+    }
+
+    /// A binder that keeps nothing, and refuses the first row that does not fit.
+    pub(crate) fn looking(fit: Fit) -> Self {
+        Self {
+            fit: Some(fit),
+            ..Self::with_capacity(0)
+        }
+    }
+
+    pub(crate) fn into_values(self) -> Vec<ColumnData<'static>> {
+        self.values
+    }
+
+    pub(crate) fn into_fit(self) -> Option<Fit> {
+        self.fit
+    }
+
+    /// Returns the values since the last call as a row.
+    pub(crate) fn take_row(&mut self) -> TokenRow<'static> {
+        let mut row = TokenRow::with_capacity(self.values.len());
+        for value in self.values.drain(..) {
+            row.push(value);
+        }
+        row
+    }
+}
+
+impl<D> fmt::Debug for Binder<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Binder")
+            .field("values", &self.values.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: Flavour, T: Encode<D>> Sink<T> for Binder<D> {
+    fn put(&mut self, value: &T) {
+        self.values.push(value.encode());
+    }
+}
+
+impl<D: Flavour> RowSink for Binder<D> {
+    fn end_row(&mut self) -> RowEnd {
+        let Some(fit) = &mut self.fit else {
+            return RowEnd::Taken;
+        };
+        let fits = fit.takes(&self.values);
+        self.values.clear();
+        if fits { RowEnd::Taken } else { RowEnd::Refused }
+    }
+}
+
+/// An entity that a flavour of server can take: every type with `#[derive(OrderedKey)]` whose key
+/// type names a column there, and whose fields it can store.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be written to {D}",
+    label = "cannot be written there",
+    note = "it needs `#[derive(ordid::OrderedKey)]`, and a key type with a column: \
+            `#[ordid(tiberius(sql_server = unique_identifier))]`"
+)]
+pub trait Entity<D: Flavour>: Row<Binder<D>> {
+    /// Compares as the server compares the stored values.
+    #[doc(hidden)]
+    fn __compare(left: &KeyOf<Self>, right: &KeyOf<Self>) -> Ordering;
+}
+
+impl<D, E> Entity<D> for E
+where
+    D: Flavour,
+    E: Row<Binder<D>> + OrderedKey,
+    KeyOf<E>: StoredAs<D>,
+{
+    fn __compare(left: &KeyOf<Self>, right: &KeyOf<Self>) -> Ordering {
+        let sort_key = |key: &KeyOf<E>| {
+            <<KeyOf<E> as StoredAs<D>>::Column as Stores<_>>::sort_key(KeyType::to_raw(*key))
+        };
+        sort_key(left).cmp(&sort_key(right))
+    }
+}

@@ -1,0 +1,174 @@
+//! Whether rows can go by `INSERT BULK` and be what an `INSERT` would make of them.
+//!
+//! An `INSERT` converts; a bulk load does not, or not in the same way. So each value must be of its
+//! column's own type. Where a value is not, the table goes by statements.
+
+use ordid_core::layout::guid;
+use tiberius::{ColumnData, FixedLenType, MetaDataColumn, TypeInfo, VarLenType, numeric::Numeric};
+
+/// The columns that rows must fit, and whether the rows rise.
+#[derive(Debug)]
+pub(crate) struct Fit {
+    columns: Vec<(TypeInfo, bool)>,
+    key: usize,
+    last: Option<SortKey>,
+    rises: bool,
+}
+
+/// A key as the server compares it.
+#[derive(Debug, PartialEq, PartialOrd)]
+enum SortKey {
+    Guid([u8; 16]),
+    Binary(Vec<u8>),
+    Integer(i64),
+}
+
+impl Fit {
+    /// Returns what rows must fit; `None` where no row does: other columns, or such as the server
+    /// fills by itself.
+    pub(crate) fn new(
+        columns: &[MetaDataColumn<'_>],
+        names: &[&str],
+        key_column: &str,
+    ) -> Option<Self> {
+        // As they were asked for; a view may call them otherwise.
+        let same = columns.len() == names.len();
+        let writable = columns.iter().all(|column| {
+            let base = column.base();
+            base.is_updateable() && !base.is_identity()
+        });
+        if !same || !writable {
+            return None;
+        }
+        Some(Self {
+            columns: columns
+                .iter()
+                .map(|column| (column.base().ty().clone(), column.base().is_nullable()))
+                .collect(),
+            key: names.iter().position(|name| *name == key_column)?,
+            last: None,
+            rises: true,
+        })
+    }
+
+    /// Returns whether a row fits.
+    pub(crate) fn takes(&mut self, row: &[ColumnData<'static>]) -> bool {
+        let fits = row.len() == self.columns.len()
+            && row
+                .iter()
+                .zip(&self.columns)
+                .all(|(value, (ty, nullable))| fits(value, ty, *nullable));
+        if fits {
+            let key = row.get(self.key).and_then(SortKey::of);
+            self.rises &= key.is_some() && self.last < key;
+            self.last = key;
+        }
+        fits
+    }
+
+    /// Returns whether the keys of the rows taken so far rise strictly as the server compares them.
+    pub(crate) const fn rises(&self) -> bool {
+        self.rises
+    }
+}
+
+impl SortKey {
+    fn of(value: &ColumnData<'_>) -> Option<Self> {
+        match value {
+            ColumnData::Guid(Some(value)) => {
+                Some(Self::Guid(guid::sql_server_sort_key(value.as_bytes())))
+            }
+            ColumnData::Binary(Some(value)) => Some(Self::Binary(value.to_vec())),
+            ColumnData::I64(Some(value)) => Some(Self::Integer(*value)),
+            _ => None,
+        }
+    }
+}
+
+/// What tiberius takes for `max` as a length.
+const MAX: usize = 0xffff;
+
+fn fits(value: &ColumnData<'_>, ty: &TypeInfo, nullable: bool) -> bool {
+    use FixedLenType as Fixed;
+    use TypeInfo::{FixedLen, VarLenSized, VarLenSizedPrecision};
+    use VarLenType as Var;
+
+    // The server has an error of its own for a NULL that may not be, by statement.
+    let some = |present: bool| present || nullable;
+    match (value, ty) {
+        (ColumnData::Bit(Some(_)), FixedLen(Fixed::Bit))
+        | (ColumnData::U8(Some(_)), FixedLen(Fixed::Int1))
+        | (ColumnData::I16(Some(_)), FixedLen(Fixed::Int2))
+        | (ColumnData::I32(Some(_)), FixedLen(Fixed::Int4))
+        | (ColumnData::I64(Some(_)), FixedLen(Fixed::Int8))
+        | (ColumnData::F32(Some(_)), FixedLen(Fixed::Float4))
+        | (ColumnData::F64(Some(_)), FixedLen(Fixed::Float8)) => true,
+        (value, VarLenSized(column)) => {
+            let length = column.len();
+            match (value, column.r#type()) {
+                (ColumnData::Bit(value), Var::Bitn) => some(value.is_some()),
+                (ColumnData::U8(value), Var::Intn) => length == 1 && some(value.is_some()),
+                (ColumnData::I16(value), Var::Intn) => length == 2 && some(value.is_some()),
+                (ColumnData::I32(value), Var::Intn) => length == 4 && some(value.is_some()),
+                (ColumnData::I64(value), Var::Intn) => length == 8 && some(value.is_some()),
+                (ColumnData::F32(value), Var::Floatn) => length == 4 && some(value.is_some()),
+                (ColumnData::F64(value), Var::Floatn) => length == 8 && some(value.is_some()),
+                (ColumnData::Guid(value), Var::Guid) => some(value.is_some()),
+                (ColumnData::String(value), Var::NVarchar) => {
+                    // tiberius 0.13 declares `nvarchar(n)` by its bytes, and what is above 4,000 of
+                    // them as `max`, which it does not send then.
+                    (length == MAX || length <= 4_000)
+                        && value.as_ref().map_or(nullable, |text| {
+                            length == MAX || text.encode_utf16().count() * 2 <= length
+                        })
+                }
+                // ASCII is the same in every code page; the rest an `INSERT` converts.
+                (ColumnData::String(value), Var::BigVarChar) => value
+                    .as_ref()
+                    .map_or(nullable, |text| text.is_ascii() && text.len() <= length),
+                (ColumnData::Binary(value), Var::BigVarBin) => value
+                    .as_ref()
+                    .map_or(nullable, |bytes| length == MAX || bytes.len() <= length),
+                (ColumnData::Binary(value), Var::BigBinary) => value
+                    .as_ref()
+                    .map_or(nullable, |bytes| bytes.len() == length),
+                (ColumnData::Date(value), Var::Daten) => some(value.is_some()),
+                // The text that tiberius declares these by has no scale: 7, as its values have.
+                (ColumnData::Time(value), Var::Timen) => {
+                    length == 7 && value.map_or(nullable, |value| value.scale() == 7)
+                }
+                (ColumnData::DateTimeOffset(value), Var::DatetimeOffsetn) => {
+                    length == 7
+                        && value.map_or(nullable, |value| value.datetime2().time().scale() == 7)
+                }
+                // An `INSERT` rounds to the column's scale; tiberius would cut off.
+                (ColumnData::DateTime2(value), Var::Datetime2) => value.map_or(nullable, |value| {
+                    usize::from(value.time().scale()) == length
+                }),
+                _ => false,
+            }
+        }
+        (
+            ColumnData::Numeric(value),
+            VarLenSizedPrecision {
+                precision, scale, ..
+            },
+        ) => value.map_or(nullable, |value| is_within(value, *precision, *scale)),
+        _ => false,
+    }
+}
+
+/// Returns whether `decimal(precision, scale)` holds the number without rounding.
+fn is_within(number: Numeric, precision: u8, scale: u8) -> bool {
+    let Some(zeros) = scale.checked_sub(number.scale()) else {
+        return false;
+    };
+    let widened = 10_i128
+        .checked_pow(zeros.into())
+        .and_then(|factor| number.value().checked_mul(factor));
+    let limit = 10_i128.checked_pow(precision.into());
+    matches!((widened, limit), (Some(widened), Some(limit)) if widened.abs() < limit)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! Which server it is: SQL Server, or Babelfish, which speaks its language and sorts as PostgreSQL.
+
+use futures_util::io::{AsyncRead, AsyncWrite};
+use ordid_core::storage::{
+    Dialect,
+    dialect::{Babelfish, SqlServer},
+};
+use tiberius::Client;
+
+mod sealed {
+    pub trait Sealed {}
+
+    impl Sealed for super::SqlServer {}
+    impl Sealed for super::Babelfish {}
+}
+
+/// A flavour of server that tiberius can talk to: [`SqlServer`] or [`Babelfish`].
+///
+/// Both speak TDS, so to tiberius they are one. They sort `uniqueidentifier` in different orders, so
+/// to ordid they are two: key types name a column for each, and a unit of work is for one of them.
+pub trait Flavour: Dialect + sealed::Sealed + Send + Sync {
+    /// Whether rows may go by `INSERT BULK`.
+    #[doc(hidden)]
+    const LOADS: bool;
+
+    /// Whether it is this flavour, by its answer to `@@VERSION`.
+    #[doc(hidden)]
+    fn is(version: &str) -> bool;
+}
+
+impl Flavour for SqlServer {
+    const LOADS: bool = true;
+
+    fn is(version: &str) -> bool {
+        !Babelfish::is(version)
+    }
+}
+
+impl Flavour for Babelfish {
+    /// The options that make a load an `INSERT` were not tried there.
+    const LOADS: bool = false;
+
+    fn is(version: &str) -> bool {
+        version.contains("Babelfish")
+    }
+}
+
+/// Returns whether the server is Babelfish, by `@@VERSION`.
+///
+/// # Errors
+///
+/// As [`Client::simple_query`].
+pub async fn is_babelfish<S>(client: &mut Client<S>) -> tiberius::Result<bool>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    Ok(Babelfish::is(&Session::ask(client).await?.version))
+}
+
+/// What a flush must know before it begins.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// The open transactions, one in another.
+    pub(crate) transactions: i32,
+    pub(crate) version: String,
+}
+
+impl Session {
+    pub(crate) async fn ask<S>(client: &mut Client<S>) -> tiberius::Result<Self>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send,
+    {
+        let rows = client.simple_query("SELECT @@TRANCOUNT, @@VERSION").await?;
+        let row = rows.into_row().await?;
+        let answer = row.as_ref().and_then(|row| {
+            let transactions = row.try_get(0).ok()??;
+            let version: &str = row.try_get(1).ok()??;
+            Some(Self {
+                transactions,
+                version: version.to_owned(),
+            })
+        });
+        answer.ok_or_else(|| {
+            tiberius::error::Error::Protocol("no answer to @@TRANCOUNT, @@VERSION".into())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_tell_the_flavour() {
+        for (version, babelfish) in [
+            ("Microsoft SQL Server 2022 (RTM) - 16.0.1000.6 (X64)", false),
+            ("Microsoft SQL Azure (RTM) - 12.0.2000.8", false),
+            (
+                "Babelfish for PostgreSQL with SQL Server Compatibility - 12.0.2000.8",
+                true,
+            ),
+        ] {
+            assert_eq!(Babelfish::is(version), babelfish, "{version}");
+            assert_eq!(SqlServer::is(version), !babelfish, "{version}");
+        }
+    }
+}

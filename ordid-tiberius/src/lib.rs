@@ -1,0 +1,135 @@
+//! Ordered keys in SQL Server and Babelfish through [tiberius].
+//!
+//! | key type's `tiberius(...)` | column type | stored as | order kept |
+//! |---|---|---|---|
+//! | `sql_server = unique_identifier` | `uniqueidentifier` | the value | for schemes that rise there, such as `uuid_v8_sql_server` and the COMBs |
+//! | `sql_server = unique_identifier_permuted` | `uniqueidentifier` | its bytes, permuted | for schemes that rise as bytes, such as `uuid_v7` |
+//! | `sql_server = binary16` | `binary(16)` | 16 bytes | for schemes that rise as bytes |
+//! | `sql_server = binary12`, `binary24` | `binary(n)` | bytes | yes |
+//! | `sql_server = bigint` | `bigint` | the number | yes |
+//! | `babelfish = babelfish_unique_identifier` | Babelfish's `uniqueidentifier` | the value | for schemes that rise as bytes |
+//! | `babelfish = binary16`, `bigint` | as above | | |
+//!
+//! A bare `tiberius` means SQL Server's own type: `unique_identifier`, `bigint`, `binary12` or
+//! `binary24`, by the raw key. A key type whose keys would lose their order in its column does not
+//! compile. Declare the columns with the types above, and the key as the clustered one.
+//!
+//! SQL Server compares a `uniqueidentifier` from its last six bytes on, so that version 7 is random
+//! there, index and all. tiberius sends a [`Uuid`](ordid_core::uuid::Uuid) in the mixed order of
+//! bytes that the protocol has; that is not ordid's doing, and changes nothing of the value.
+//!
+//! # Example: a graph of rows in one transaction
+//!
+//! ```no_run
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use ordid::{KeyType, OrderedKey};
+//! use ordid_tiberius::{Nullable, UnitOfWork};
+//! use tiberius::{Client, Config};
+//! use tokio::net::TcpStream;
+//! use tokio_util::compat::TokioAsyncWriteCompatExt;
+//! use uuid::Uuid;
+//!
+//! #[derive(KeyType)]
+//! #[ordid(scheme = uuid_v8_sql_server, tiberius)]
+//! struct CustomerId(Uuid);
+//!
+//! #[derive(KeyType)]
+//! #[ordid(scheme = uuid_v7, tiberius(sql_server = unique_identifier_permuted))]
+//! struct OrderId(Uuid);
+//!
+//! #[derive(OrderedKey)]
+//! #[ordid(table = "customers")]
+//! struct Customer { #[ordid(key)] id: CustomerId, name: String }
+//!
+//! #[derive(OrderedKey)]
+//! #[ordid(table = "orders")]
+//! struct Order { #[ordid(key)] id: OrderId, #[ordid(parent)] customer: CustomerId, total: i64 }
+//!
+//! let config = Config::from_ado_string(&std::env::var("MSSQL_URL")?)?;
+//! let stream = TcpStream::connect(config.get_addr()).await?;
+//! let mut client = Client::connect(config, stream.compat_write()).await?;
+//!
+//! let mut work = UnitOfWork::new();
+//! let customer = work.add(Customer { id: CustomerId::generate(), name: "Ada".into() });
+//! for total in [1250, 990] {
+//!     work.add(Order { id: OrderId::generate(), customer, total });
+//! }
+//! let flushed = work.flush(&mut client).await?;
+//! assert_eq!(flushed.rows(), 3);
+//!
+//! let rows = client
+//!     .query("SELECT id, total FROM orders WHERE customer = @P1 ORDER BY id", &[&customer])
+//!     .await?
+//!     .into_first_result()
+//!     .await?;
+//! let first: Option<OrderId> = rows[0].try_get("id")?;
+//! // A key that may be NULL, as a parameter:
+//! client.query("SELECT 1 WHERE @P1 IS NOT NULL", &[&Nullable(first)]).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`UnitOfWork::flush`] says when rows go by bulk load.
+//!
+//! # Babelfish
+//!
+//! Babelfish for PostgreSQL speaks SQL Server's language and protocol, but sorts `uniqueidentifier`
+//! as PostgreSQL sorts `uuid`. So it is a flavour of its own: [`UnitOfWork::for_babelfish`], and a
+//! column that key types name for it. A flush asks the server which it is ([`is_babelfish`]).
+//! tiberius' own traits cannot tell the two apart; a key type has them for SQL Server, and on
+//! Babelfish a parameter is `Stored::<_, column::BabelfishUniqueIdentifier>::new(key)`.
+//!
+//! # What was proven on what
+//!
+//! The bytes, the text and the order of what is sent, and what becomes of the server's errors, were
+//! proven with the real tiberius against a recorder of the protocol, which is no SQL engine. SQL
+//! Server's order is that of `SqlGuid.CompareTo` and Microsoft's published examples. The tests that
+//! need a server run where one is given.
+//!
+//! # Minimum supported Rust version
+//!
+//! 1.89, as `ordid-core`.
+
+mod binder;
+mod encode;
+mod engine_macros;
+mod error;
+mod fit;
+mod flavour;
+mod stored;
+mod unit_of_work;
+
+pub use binder::{Binder, Entity};
+pub use encode::Encode;
+pub use error::Error;
+pub use flavour::{Flavour, is_babelfish};
+pub use ordid_core::storage::{column, dialect};
+pub use stored::{Nullable, Stored, StoredAs, TiberiusColumn};
+pub use unit_of_work::{Flushed, FlushedTable, Progress, UnitOfWork};
+
+/// The macros that `#[derive(KeyType)]` calls for each `engine = column` pair of
+/// `#[ordid(tiberius(...))]`.
+///
+/// They take the key type, its scheme, and the column's name, and check the order. `sql_server`
+/// implements tiberius' traits for the key type; both make it a key of that flavour's entities.
+pub mod engine {
+    pub use crate::{
+        __engine_all as all, __engine_babelfish as babelfish, __engine_sql_server as sql_server,
+    };
+}
+
+#[doc(hidden)]
+pub mod __private {
+    pub use ordid_core::{
+        Scheme,
+        storage::{assert_keeps_order, column, dialect},
+    };
+    pub use tiberius;
+
+    pub use crate::{
+        encode::Encode,
+        stored::{Native, StoredAs},
+    };
+    pub use std::option::Option;
+}

@@ -1,0 +1,83 @@
+//! Which row it was.
+
+use futures_util::io::{AsyncRead, AsyncWrite};
+use ordid_core::unit_of_work::{Batches, Chunk, Plan};
+use tiberius::Client;
+
+use super::{
+    Scope,
+    statement::{Statements, send},
+};
+use crate::{binder::Binder, error::Error, flavour::Flavour};
+
+/// Finds the row for which `failed` failed, and the chunk that it is of: sends everything before it
+/// again, then row by row, and rolls back. `None` where this time no row fails.
+///
+/// What failed may have been more than one chunk of the plan. Then the chunk is found first. The
+/// first failure ends a transaction each time, since the server may have ended it by itself, and
+/// what was sent next would stay.
+pub(super) async fn locate<D: Flavour, S>(
+    batches: &Batches<Binder<D>>,
+    client: &mut Client<S>,
+    scope: Scope,
+    plan: &Plan,
+    failed: &Chunk,
+) -> Option<(Chunk, String)>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let before = |end: &Chunk| {
+        let end = end.clone();
+        plan.chunks()
+            .take_while(move |chunk| chunk.table != end.table || chunk.rows.start < end.rows.start)
+    };
+    let suspects: Vec<_> = plan
+        .chunks()
+        .filter(|chunk| {
+            chunk.table == failed.table
+                && chunk.rows.start >= failed.rows.start
+                && chunk.rows.start < failed.rows.end
+        })
+        .collect();
+    let chunk = match &suspects[..] {
+        [only] => only.clone(),
+        several => {
+            let chunks: Vec<_> = before(failed).chain(several.iter().cloned()).collect();
+            replay(batches, client, scope, &chunks).await?.0
+        }
+    };
+    let rows = chunk.rows.clone().map(|row| Chunk {
+        rows: row..row + 1,
+        ..chunk.clone()
+    });
+    let singly: Vec<_> = before(&chunk).chain(rows).collect();
+    let (row, error) = replay(batches, client, scope, &singly).await?;
+    if row.table != chunk.table || row.rows.start < chunk.rows.start || !error.refuses_a_row() {
+        return None;
+    }
+    let key = batches.key_text(chunk.table, row.rows.start);
+    Some((chunk, key))
+}
+
+/// Sends chunks up to the first that fails, which it returns, and rolls back.
+async fn replay<D: Flavour, S>(
+    batches: &Batches<Binder<D>>,
+    client: &mut Client<S>,
+    scope: Scope,
+    chunks: &[Chunk],
+) -> Option<(Chunk, Error)>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    scope.begin(client).await.ok()?;
+    let mut statements = Statements::new::<D>(batches);
+    let mut failed = None;
+    for chunk in chunks {
+        if let Err(error) = send(batches, client, chunk, &mut statements).await {
+            failed = Some((chunk.clone(), error));
+            break;
+        }
+    }
+    let _ = scope.roll_back(client).await;
+    failed
+}

@@ -1,0 +1,153 @@
+//! A wire recorder for TDS, the protocol of SQL Server: an in-process peer that takes logins,
+//! batches, RPC calls, transactions and bulk loads from a real client, writes down what it was
+//! sent, and answers what it was told to.
+//!
+//! It is no SQL engine. It understands no statement, keeps no row, checks no constraint and sorts
+//! nothing: what it proves are the bytes and the text that a client sends, and what a client makes
+//! of an answer. That SQL Server accepts the one and gives the other is for the live tests.
+//!
+//! ```text
+//! client ──TCP──> Recorder ──> log: Login, Batch, Rpc, Begin, Bulk, Commit ..
+//!        <──────  answers: what `Recorder::answer` queued, else the least that is right
+//! ```
+//!
+//! # References
+//!
+//! [MS-TDS], sections 2.2.3 (packets), 2.2.5 (types), 2.2.6 (requests) and 2.2.7 (tokens).
+
+mod answer;
+mod request;
+mod types;
+mod wire;
+
+use std::{
+    collections::VecDeque,
+    io,
+    net::{SocketAddr, TcpListener},
+    sync::{Arc, Mutex, MutexGuard},
+    thread,
+};
+
+pub use answer::{Answer, Column, Failure};
+pub use request::{Bulk, BulkColumn, Parameter, Received, Request};
+pub use types::Type;
+
+/// What `@@VERSION` of SQL Server 2022 begins with.
+pub const SQL_SERVER: &str = "Microsoft SQL Server 2022 (RTM) - 16.0.1000.6 (X64)";
+
+/// What `@@VERSION` of Babelfish begins with.
+pub const BABELFISH: &str = "Babelfish for PostgreSQL with SQL Server Compatibility - 12.0.2000.8";
+
+/// A peer on a free port of 127.0.0.1. Its threads end with their connections.
+#[derive(Debug)]
+pub struct Recorder {
+    address: SocketAddr,
+    shared: Arc<Mutex<Shared>>,
+}
+
+/// What the connections share.
+#[derive(Debug)]
+struct Shared {
+    version: String,
+    log: Vec<Received>,
+    once: VecDeque<(String, Answer)>,
+    always: Vec<(String, Answer)>,
+}
+
+impl Recorder {
+    /// Starts to listen, as SQL Server.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses a socket or a thread.
+    pub fn start() -> io::Result<Self> {
+        Self::start_as(SQL_SERVER)
+    }
+
+    /// Starts to listen, with this answer to `@@VERSION`.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses a socket or a thread.
+    pub fn start_as(version: &str) -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Mutex::new(Shared {
+            version: version.to_owned(),
+            log: Vec::new(),
+            once: VecDeque::new(),
+            always: Vec::new(),
+        }));
+        let for_connections = Arc::clone(&shared);
+        thread::Builder::new().spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let shared = Arc::clone(&for_connections);
+                thread::spawn(move || {
+                    // A client that goes, or sends what is not understood, ends its connection.
+                    let _ = wire::serve(stream, &shared);
+                });
+            }
+        })?;
+        Ok(Self { address, shared })
+    }
+
+    /// Returns where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers the next request whose [`Request::text`] contains `part`, once.
+    pub fn once(&self, part: &str, answer: Answer) {
+        self.lock().once.push_back((part.to_owned(), answer));
+    }
+
+    /// Answers every request whose [`Request::text`] contains `part`; what [`once`](Self::once) was
+    /// told goes before, and among these the first.
+    pub fn always(&self, part: &str, answer: Answer) {
+        self.lock().always.push((part.to_owned(), answer));
+    }
+
+    /// Says what columns a table has, to the question that a bulk load begins with.
+    pub fn table(&self, quoted: &str, columns: Vec<Column>) {
+        // Anchored at the end, where the table's name stands.
+        self.always(&format!(" FROM {quoted}$"), Answer::rows(columns, []));
+    }
+
+    /// Returns what was received since the last call, logins left out.
+    pub fn take(&self) -> Vec<Received> {
+        let mut log = std::mem::take(&mut self.lock().log);
+        log.retain(|received| !matches!(received.request, Request::Login { .. }));
+        log
+    }
+
+    /// Returns all that was received and not taken.
+    pub fn log(&self) -> Vec<Received> {
+        self.lock().log.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        lock(&self.shared)
+    }
+}
+
+/// A thread that panicked has at worst half a line in the log, which the test will not find.
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl Shared {
+    /// Writes a request down and finds its answer.
+    fn receive(&mut self, received: Received) -> Option<Answer> {
+        let text = format!("{}$", received.request.text());
+        self.log.push(received);
+        if let Some(found) = self.once.iter().position(|(part, _)| text.contains(part)) {
+            return self.once.remove(found).map(|(_, answer)| answer);
+        }
+        let mut always = self.always.iter();
+        always
+            .find(|(part, _)| text.contains(part))
+            .map(|(_, answer)| answer.clone())
+    }
+}

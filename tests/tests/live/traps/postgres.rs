@@ -1,0 +1,200 @@
+//! PostgreSQL.
+
+use libtest_mimic::Trial;
+use ordid::{
+    KeyType,
+    storage::{ColumnOn, Stores, column, dialect::Postgres as Dialect},
+    uuid::Uuid,
+};
+use ordid_tests::servers::Servers;
+use sqlx::{Pool, Postgres, query_scalar};
+
+use crate::{
+    Outcome,
+    keys::{Native, Short},
+    server_trial,
+};
+
+super::ask!(Postgres);
+
+pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    macro_rules! add {
+        ($name:literal, $test:expr) => {
+            server_trial::<Postgres, _, _>(trials, servers, "postgres", $name, $test);
+        };
+    }
+    add!("trap_p2_base64url_is_out_of_order", base64url);
+    add!("trap_p3_which_texts_no_collation_hurts", safe_texts);
+    add!("trap_p4_a_collation_costs_space", space);
+    add!("trap_p5_a_prefix_finds_its_index", prefix);
+    add!("trap_p6_char_ignores_trailing_blanks", trailing_blanks);
+    add!("trap_p7_what_uuid_cannot_do", uuid_gaps);
+    add!("trap_p8_numbers_past_bigint", past_bigint);
+}
+
+/// How many adjacent texts are out of order under a collation.
+async fn inversions(
+    pool: &Pool<Postgres>,
+    collation: &str,
+    texts: &[String],
+) -> Result<usize, sqlx::Error> {
+    let sql = format!(
+        "SELECT position FROM UNNEST($1::text[]) WITH ORDINALITY AS t (id, position) \
+         ORDER BY id COLLATE \"{collation}\""
+    );
+    let positions: Vec<i64> = query_scalar(sqlx::AssertSqlSafe(sql))
+        .bind(texts)
+        .fetch_all(pool)
+        .await?;
+    Ok(positions
+        .windows(2)
+        .filter(|pair| pair[0] > pair[1])
+        .count())
+}
+
+fn keys() -> Vec<Uuid> {
+    (0..2_000).map(|_| Uuid::generate()).collect()
+}
+
+/// The alphabet of RFC 4648 is not in the order of ASCII; ordid's is.
+async fn base64url(pool: Pool<Postgres>) -> Outcome {
+    use data_encoding::BASE64URL_NOPAD;
+    let keys = keys();
+    let standard: Vec<String> = keys
+        .iter()
+        .map(|key| BASE64URL_NOPAD.encode(key.as_bytes()))
+        .collect();
+    assert!(inversions(&pool, "C", &standard).await? > 100);
+    let ours: Vec<String> = keys
+        .iter()
+        .map(|key| String::from_utf8(column::Char22::encode(*key).to_vec()))
+        .collect::<Result<_, _>>()?;
+    assert_eq!(inversions(&pool, "C", &ours).await?, 0);
+    assert!(inversions(&pool, "en-x-icu", &ours).await? > 100);
+    Ok(())
+}
+
+/// Digits before letters, one case: every collation agrees.
+async fn safe_texts(pool: Pool<Postgres>) -> Outcome {
+    use data_encoding::{BASE32HEX_NOPAD, HEXLOWER};
+    let keys = keys();
+    let forms: [Vec<String>; 3] = [
+        keys.iter().map(Uuid::to_string).collect(),
+        keys.iter()
+            .map(|key| HEXLOWER.encode(key.as_bytes()))
+            .collect(),
+        keys.iter()
+            .map(|key| BASE32HEX_NOPAD.encode(key.as_bytes()))
+            .collect(),
+    ];
+    for texts in &forms {
+        for collation in ["C", "en-x-icu", "de-x-icu"] {
+            assert_eq!(
+                inversions(&pool, collation, texts).await?,
+                0,
+                "{collation} {}",
+                texts[0]
+            );
+        }
+    }
+    Ok(())
+}
+
+async fn space(pool: Pool<Postgres>) -> Outcome {
+    let declared = <column::Char22 as ColumnOn<Dialect>>::TYPE;
+    let keys: Vec<Short> = (0..50_000).map(|_| Short::generate()).collect();
+    let mut pages = Vec::new();
+    for declared in [declared, "text COLLATE \"en-x-icu\""] {
+        run(
+            &pool,
+            &format!("DROP TABLE IF EXISTS s; CREATE TABLE s (id {declared} PRIMARY KEY)"),
+        )
+        .await?;
+        for keys in keys.chunks(1_000) {
+            sqlx::query("INSERT INTO s SELECT * FROM UNNEST($1)")
+                .bind(keys)
+                .execute(&pool)
+                .await?;
+        }
+        pages.push(one::<i64>(&pool, "SELECT pg_relation_size('s_pkey') / 8192").await?);
+    }
+    assert!(
+        pages[1] * 10 > pages[0] * 12,
+        "{pages:?}: a fifth more at least"
+    );
+    Ok(())
+}
+
+async fn prefix(pool: Pool<Postgres>) -> Outcome {
+    let declared = <column::Char22 as ColumnOn<Dialect>>::TYPE;
+    for (declared, expected) in [
+        (declared, "Index"),
+        ("text COLLATE \"en-x-icu\"", "Seq Scan"),
+    ] {
+        run(
+            &pool,
+            &format!(
+                "DROP TABLE IF EXISTS x; CREATE TABLE x (id {declared} PRIMARY KEY); \
+                 INSERT INTO x SELECT lpad(g::text, 22, '0') FROM generate_series(1, 20000) g; \
+                 ANALYZE x"
+            ),
+        )
+        .await?;
+        let sql = "EXPLAIN SELECT id FROM x WHERE id LIKE '000000000000000001234%'";
+        let plan: Vec<String> = query_scalar(sql).fetch_all(&pool).await?;
+        assert!(plan[0].starts_with(expected), "{declared}: {plan:?}");
+    }
+    Ok(())
+}
+
+async fn trailing_blanks(pool: Pool<Postgres>) -> Outcome {
+    run(
+        &pool,
+        "CREATE TABLE c (id char(22)); INSERT INTO c VALUES ('abc')",
+    )
+    .await?;
+    assert_eq!(
+        one::<i64>(&pool, "SELECT COUNT(*) FROM c WHERE id = 'abc '").await?,
+        1
+    );
+    assert_eq!(
+        one::<i64>(&pool, "SELECT COUNT(*) FROM c WHERE id = 'abc '::text").await?,
+        0
+    );
+    let declared = <column::Char22 as ColumnOn<Dialect>>::TYPE;
+    assert!(
+        declared.starts_with("text "),
+        "ordid declares no char(n): {declared}"
+    );
+    Ok(())
+}
+
+async fn uuid_gaps(pool: Pool<Postgres>) -> Outcome {
+    run(&pool, "CREATE TABLE u (id uuid PRIMARY KEY)").await?;
+    for sql in [
+        "SELECT * FROM u WHERE id = '019ac000-0000-7000-8000-000000000001'::text",
+        "SELECT '\\x019ac000000070008000000000000001'::bytea::uuid",
+        "SELECT min(id) FROM u",
+    ] {
+        let message = refused(&pool, sql).await?;
+        assert!(message.contains("uuid"), "{message}");
+    }
+    // What `min` is wanted for.
+    let keys = [Native::generate(), Native::generate()];
+    sqlx::query("INSERT INTO u SELECT * FROM UNNEST($1)")
+        .bind(&keys[..])
+        .execute(&pool)
+        .await?;
+    let newest: Native = one(&pool, "SELECT id FROM u ORDER BY id DESC LIMIT 1").await?;
+    assert_eq!(newest, keys[1]);
+    Ok(())
+}
+
+async fn past_bigint(pool: Pool<Postgres>) -> Outcome {
+    let message = refused(&pool, "SELECT 18446744073709551615::bigint").await?;
+    assert!(message.contains("out of range"), "{message}");
+    // And a shift goes below zero without a word.
+    let shifted: i64 = one(&pool, "SELECT 2147483648::bigint << 32").await?;
+    assert_eq!(shifted, i64::MIN);
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! SQLite.
+
+use libtest_mimic::Trial;
+use ordid::{
+    KeyType,
+    storage::{Stores, column},
+    uuid::Uuid,
+};
+use sqlx::{Pool, Sqlite, query, query_scalar};
+
+use crate::{
+    Outcome,
+    keys::{Long, Native},
+    sqlite::add,
+};
+
+super::ask!(Sqlite);
+
+pub fn trials(trials: &mut Vec<Trial>) {
+    add(trials, "trap_s2_a_primary_key_takes_null", null_keys);
+    add(trials, "trap_s3_bigint_is_not_the_rowid", bigint);
+    add(
+        trials,
+        "trap_s4_blob_and_text_are_never_equal",
+        blob_and_text,
+    );
+    add(trials, "trap_s5_two_forms_in_a_column", two_forms);
+    add(trials, "trap_s7_after_the_highest_id", highest_id);
+}
+
+async fn null_keys(pool: Pool<Sqlite>) -> Outcome {
+    run(
+        &pool,
+        "CREATE TABLE r (id BLOB PRIMARY KEY); INSERT INTO r VALUES (NULL), (NULL); \
+         CREATE TABLE w (id BLOB NOT NULL PRIMARY KEY) WITHOUT ROWID",
+    )
+    .await?;
+    assert_eq!(
+        one::<i64>(&pool, "SELECT COUNT(*) FROM r WHERE id IS NULL").await?,
+        2
+    );
+    let message = refused(&pool, "INSERT INTO w VALUES (NULL)").await?;
+    assert!(message.contains("NOT NULL"), "{message}");
+    Ok(())
+}
+
+async fn bigint(pool: Pool<Sqlite>) -> Outcome {
+    run(
+        &pool,
+        "CREATE TABLE b (id BIGINT PRIMARY KEY); INSERT INTO b VALUES (NULL); \
+         CREATE TABLE i (id INTEGER PRIMARY KEY); INSERT INTO i VALUES (NULL)",
+    )
+    .await?;
+    assert_eq!(
+        one::<i64>(&pool, "SELECT COUNT(*) FROM b WHERE id IS NULL").await?,
+        1
+    );
+    assert_eq!(one::<i64>(&pool, "SELECT id FROM i").await?, 1, "the rowid");
+    let indexes = "SELECT COUNT(*) FROM sqlite_schema WHERE type = 'index' AND tbl_name = ";
+    assert_eq!(one::<i64>(&pool, &format!("{indexes}'b'")).await?, 1);
+    assert_eq!(one::<i64>(&pool, &format!("{indexes}'i'")).await?, 0);
+    Ok(())
+}
+
+async fn blob_and_text(pool: Pool<Sqlite>) -> Outcome {
+    run(
+        &pool,
+        "CREATE TABLE k (id BLOB NOT NULL PRIMARY KEY) WITHOUT ROWID",
+    )
+    .await?;
+    let key = Native::generate();
+    query("INSERT INTO k VALUES (?)")
+        .bind(key)
+        .execute(&pool)
+        .await?;
+    let count = || query_scalar::<_, i64>("SELECT COUNT(*) FROM k WHERE id = ?");
+    assert_eq!(
+        count()
+            .bind(key.to_raw().to_string())
+            .fetch_one(&pool)
+            .await?,
+        0
+    );
+    assert_eq!(count().bind(key).fetch_one(&pool).await?, 1);
+    Ok(())
+}
+
+/// ordid writes one form, and refuses to read another.
+async fn two_forms(pool: Pool<Sqlite>) -> Outcome {
+    run(
+        &pool,
+        "CREATE TABLE f (id TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID",
+    )
+    .await?;
+    let key = Long::generate();
+    let raw = key.to_raw();
+    query("INSERT INTO f VALUES (?)")
+        .bind(key)
+        .execute(&pool)
+        .await?;
+    for text in [raw.simple().to_string(), raw.to_string().to_uppercase()] {
+        query("INSERT INTO f VALUES (?)")
+            .bind(&text)
+            .execute(&pool)
+            .await?;
+        let read = query_scalar::<_, Long>("SELECT id FROM f WHERE id = ?").bind(&text);
+        let message = read.fetch_one(&pool).await.unwrap_err().to_string();
+        assert!(
+            message.contains("a `text` column") || message.contains("lower case"),
+            "{message}"
+        );
+    }
+    assert_eq!(
+        one::<i64>(&pool, "SELECT COUNT(*) FROM f").await?,
+        3,
+        "three rows of one key"
+    );
+    let stored = <column::Text as Stores<Uuid>>::encode(raw);
+    assert_eq!(&stored[..], raw.to_string().as_bytes());
+    Ok(())
+}
+
+async fn highest_id(pool: Pool<Sqlite>) -> Outcome {
+    run(
+        &pool,
+        "CREATE TABLE h (id INTEGER PRIMARY KEY); INSERT INTO h VALUES (9223372036854775807); \
+         INSERT INTO h VALUES (NULL)",
+    )
+    .await?;
+    let random: i64 = one(&pool, "SELECT MIN(id) FROM h").await?;
+    assert!(random < i64::MAX, "not one more: {random}");
+    Ok(())
+}
