@@ -233,8 +233,10 @@ async fn lost_connection(pool: Pool<Postgres>) -> Outcome {
     )
     .await?;
     let mut work = ordid_sqlx::UnitOfWork::new();
-    for name in 0..3_000 {
-        work.add(customer(&name.to_string()));
+    // More than sockets buffer: the rest cannot be on its way when the first chunk is reported.
+    let name = "x".repeat(8_192);
+    for _ in 0..3_000 {
+        work.add(customer(&name));
     }
     // The server ends every other connection to this database when the first chunk is in.
     let killer = pool.clone();
