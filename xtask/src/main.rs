@@ -6,6 +6,7 @@
 
 mod bench;
 mod check;
+mod conformance;
 mod run;
 mod servers;
 mod summary;
@@ -47,6 +48,9 @@ enum Task {
         #[arg(last = true, value_name = "ARGS")]
         extra: Vec<String>,
     },
+    /// Let private databases sort every scheme's keys in every column, and write the matrix into
+    /// PLATFORM.md
+    Conformance,
     /// Run the long forms of the tests, optimised: ORDID_TEST_SOAK=1
     Soak {
         /// Passed on to `cargo test`
@@ -62,6 +66,7 @@ fn main() -> ExitCode {
         Task::Test { extra } => test::test(&extra),
         Task::Check => check::check(),
         Task::Bench { name, extra } => bench::bench(name, &extra),
+        Task::Conformance => conformance::conformance(),
         Task::Soak { extra } => test::soak(&extra),
     };
     match result {
