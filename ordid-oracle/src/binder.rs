@@ -5,14 +5,23 @@ use std::any::Any;
 use oracle::{Batch, sql_type::ToSql};
 use ordid_core::{
     Fields, OrderedKey, Sink,
+    key::KeyField,
     unit_of_work::{RowEnd, RowSink},
 };
 
-/// An entity that Oracle can take: every type with `#[derive(OrderedKey)]` whose fields the `oracle`
-/// crate can bind.
-pub trait Entity: OrderedKey + Fields<Binder> + Send + Sync + 'static {}
+use crate::stored::StoredAs;
 
-impl<E: OrderedKey + Fields<Binder> + Send + Sync + 'static> Entity for E {}
+/// An entity that Oracle can take: every type with `#[derive(OrderedKey)]` whose key type has a
+/// column there, and whose fields the `oracle` crate can bind.
+pub trait Entity:
+    OrderedKey<Field: KeyField<Key: StoredAs>> + Fields<Binder> + Send + Sync + 'static
+{
+}
+
+impl<E> Entity for E where
+    E: OrderedKey<Field: KeyField<Key: StoredAs>> + Fields<Binder> + Send + Sync + 'static
+{
+}
 
 /// Takes the fields of entities: one array per column, to be bound to one statement.
 #[derive(Default)]

@@ -10,13 +10,14 @@ use ordid_core::{
     EnsuredKey, KeyOf, KeyType,
     entity::SchemeOf,
     generator::Generator,
-    storage::{Dialect, dialect::Oracle},
+    storage::{Dialect, Stores, dialect::Oracle},
     unit_of_work::{Batches, Chunk, Flush, Generators, Plan, Step, Table},
 };
 
 use crate::{
     binder::{Binder, Entity},
     error::{Error, Place, failed_row},
+    stored::StoredAs,
 };
 
 /// Setting a savepoint again moves it, so one name serves every flush of a transaction.
@@ -24,7 +25,7 @@ const SAVEPOINT: &str = "SAVEPOINT ordid_flush";
 const ROLLBACK_TO: &str = "ROLLBACK TO SAVEPOINT ordid_flush";
 
 /// New entities, collected to be inserted in one transaction: parents before children, each table in
-/// the order of its keys, up to 1,000 rows a round trip by array binds.
+/// the order in which Oracle sorts its keys, up to 1,000 rows a round trip by array binds.
 ///
 /// An entity is any struct with `#[derive(OrderedKey)]`; each type's rows are kept in one `Vec`.
 ///
@@ -106,7 +107,7 @@ impl UnitOfWork {
         E::Field: EnsuredKey,
     {
         let key = entity.ensure_key();
-        self.batches.rows_mut::<E>().push(entity);
+        self.rows_mut::<E>().push(entity);
         key
     }
 
@@ -125,7 +126,7 @@ impl UnitOfWork {
         G: Generator<Scheme = SchemeOf<E>>,
     {
         let key = entity.ensure_key_with(generator)?;
-        self.batches.rows_mut::<E>().push(entity);
+        self.rows_mut::<E>().push(entity);
         Ok(key)
     }
 
@@ -138,13 +139,13 @@ impl UnitOfWork {
     /// no generator was given; the entity is not added.
     pub fn try_add<E: Entity>(&mut self, mut entity: E) -> Result<KeyOf<E>, ordid_core::Error> {
         let key = self.generators.ensure_key(&mut entity)?;
-        self.batches.rows_mut::<E>().push(entity);
+        self.rows_mut::<E>().push(entity);
         Ok(key)
     }
 
     /// Makes room for more entities of a type.
     pub fn reserve<E: Entity>(&mut self, additional: usize) {
-        self.batches.rows_mut::<E>().reserve(additional);
+        self.rows_mut::<E>().reserve(additional);
     }
 
     /// Returns the entities of a type, in the order in which they were added.
@@ -194,6 +195,15 @@ impl UnitOfWork {
     /// As [`flush`](Self::flush), but for the open transaction.
     pub fn flush_in(&mut self, connection: &Connection) -> Result<Flushed, Error> {
         self.run(connection, Scope::Savepoint)
+    }
+
+    /// Rows are sent in the order of the stored values, which for `unordered(column)` is not that of
+    /// the keys.
+    fn rows_mut<E: Entity>(&mut self) -> &mut Vec<E> {
+        self.batches.rows_mut_by::<E>(|left, right| {
+            let stored = <KeyOf<E> as StoredAs>::Column::sort_key;
+            stored(left.to_raw()).cmp(&stored(right.to_raw()))
+        })
     }
 
     fn run(&mut self, connection: &Connection, scope: Scope) -> Result<Flushed, Error> {

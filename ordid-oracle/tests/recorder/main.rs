@@ -13,7 +13,7 @@ use std::{
 use oracle::Connection;
 use ordid::{
     KeyType, OrderedKey,
-    clock::SystemClock,
+    clock::{SystemClock, Timestamp},
     entropy::ThreadEntropy,
     generator::{OrderedGenerator, Policy},
     key::{Key192, ObjectId, RawKey},
@@ -232,6 +232,37 @@ fn many_rows_go_in_chunks_of_a_thousand() {
     let sent = recorder.rows().into_iter().map(|row| row[0].clone());
     keys.sort();
     assert!(sent.eq(keys.iter().map(|key| raw(key.to_raw().as_bytes()))));
+}
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7, oracle(oracle = unordered(raw16_dotnet)))]
+struct SharedId(Uuid);
+
+#[derive(OrderedKey)]
+#[ordid(table = "SHARED")]
+struct Shared {
+    #[ordid(key)]
+    id: SharedId,
+}
+
+/// So that the insert appends to the index, where the column does not sort as the keys do.
+#[test]
+fn unordered_keys_go_in_the_order_of_their_bytes() {
+    let recorder = Recorder::new("");
+    let mut work = UnitOfWork::new();
+    let unix = |seconds: u64| Timestamp::from_unix_millis(seconds * 1_000).expect("a time");
+    let keys: Vec<SharedId> = (1..300)
+        .map(|second| SharedId::generate_at(unix(second * 1_000)).expect("a key"))
+        .collect();
+    for id in &keys {
+        work.add(Shared { id: *id });
+    }
+    work.flush(&recorder.connection).expect("flushed");
+    let mut bytes: Vec<_> = keys.iter().map(|key| key.to_raw().to_bytes_le()).collect();
+    assert!(!bytes.is_sorted(), "the order of the keys is another");
+    bytes.sort_unstable();
+    let sent = recorder.rows().into_iter().map(|row| row[0].clone());
+    assert!(sent.eq(bytes.iter().map(raw)));
 }
 
 /// One table with a column of every other kind.
