@@ -244,6 +244,8 @@ pub fn cells() -> Vec<Cell> {
             scheme::Snowflake<scheme::snowflake::Discord> = numbered::<scheme::snowflake::Discord>(),
             scheme::Snowflake<scheme::snowflake::BaiduUid> = numbered::<scheme::snowflake::BaiduUid>(),
             scheme::Snowflake<scheme::snowflake::Sonyflake> = numbered::<scheme::snowflake::Sonyflake>(),
+            scheme::Snowflake<scheme::snowflake::SonyflakeV2> =
+                numbered::<scheme::snowflake::SonyflakeV2>(),
             scheme::Snowflake<scheme::snowflake::WideSequence> = numbered::<scheme::snowflake::WideSequence>(),
             scheme::Snowflake<scheme::snowflake::Yitter> = numbered::<scheme::snowflake::Yitter>(),
             scheme::Instagram = counted::<scheme::Instagram>(SnowflakeNode::new(1).expect("in the range")),
