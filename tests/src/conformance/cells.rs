@@ -4,7 +4,7 @@ use ordid::{
     clock::ManualClock,
     entropy::ThreadEntropy,
     generator::{Generator, OrderedGenerator, Policy, Rollback, Slotted},
-    key::Scheme,
+    key::{RawKey, Scheme},
     layout::Comparison,
     scheme::{self, snowflake::SnowflakeNode},
     storage::{
@@ -12,6 +12,7 @@ use ordid::{
         column::*,
         dialect::{Babelfish, MariaDb, MySql, Oracle, Postgres, SqlServer, Sqlite},
     },
+    uuid,
 };
 
 use super::{Engine, Proof};
@@ -31,6 +32,7 @@ pub struct Cell {
     comparison: Comparison,
     is_guid: bool,
     keys: Box<dyn Fn(usize) -> Vec<Key> + Send + Sync>,
+    any: fn(usize) -> Vec<Key>,
 }
 
 /// A key, as SQL writes it and as the column compares it.
@@ -68,16 +70,23 @@ impl Cell {
         }
     }
 
-    /// Holds what the compile-time check says against the sort keys of so many keys.
+    /// Holds what the compile-time check says against the sort keys of so many keys: they rise where
+    /// the column is ordered. Where it is refused, either they do not, or there are other keys of the
+    /// scheme, of other generators, whose order is not the column's.
     ///
     /// # Errors
     ///
     /// Says which keys are out of order, or that a refused column would have kept it.
     pub fn holds_in_arithmetic(&self, count: usize) -> Result<(), String> {
         let keys = self.keys(count);
-        let falls = keys
-            .windows(2)
-            .position(|pair| pair[0].sort_key >= pair[1].sort_key);
+        let fall = |keys: &[Key]| {
+            let mut pairs = keys.windows(2);
+            pairs.position(|pair| pair[0].sort_key >= pair[1].sort_key)
+        };
+        let falls = fall(&keys).or_else(|| {
+            let any = || (self.any)(count);
+            (!self.is_ordered).then(any).and_then(|any| fall(&any))
+        });
         match (self.is_ordered, falls) {
             (true, None) | (false, Some(_)) => Ok(()),
             (true, Some(first)) => Err(format!(
@@ -87,7 +96,7 @@ impl Cell {
                 keys[first + 1].literal
             )),
             (false, None) => Err(format!(
-                "{}: order is refused, yet {count} keys rise under {:?}",
+                "{}: order is refused, yet {count} keys and any others rise under {:?}",
                 self.name(),
                 self.comparison
             )),
@@ -166,13 +175,32 @@ where
         is_guid: C::TYPE == "uniqueidentifier",
         keys: Box::new(move |count| {
             let mut keys = keys();
-            let key = |raw: S::Raw| Key {
-                literal: <C as ColumnOn<D>>::literal(raw),
-                sort_key: C::sort_key(raw).as_ref().to_vec(),
-            };
-            (0..count).map(|_| key(keys())).collect()
+            (0..count).map(|_| key::<C, D, _>(keys())).collect()
         }),
+        any: |count| {
+            let mut raws: Vec<S::Raw> = (0..count).map(|_| S::coerce(random())).collect();
+            raws.sort_by(S::cmp);
+            raws.dedup();
+            raws.into_iter().map(key::<C, D, _>).collect()
+        },
     }
+}
+
+fn key<C: ColumnOn<D> + Stores<R>, D: Dialect, R: RawKey>(raw: R) -> Key {
+    Key {
+        literal: <C as ColumnOn<D>>::literal(raw),
+        sort_key: C::sort_key(raw).as_ref().to_vec(),
+    }
+}
+
+/// Any bits.
+fn random<R: RawKey>() -> R {
+    let mut bytes = R::Bytes::default();
+    for byte in bytes.as_mut() {
+        // Random in versions 4; the version is not.
+        *byte = uuid::Uuid::new_v4().as_bytes()[0];
+    }
+    R::from_bytes(bytes)
 }
 
 /// Pushes a cell for each scheme and column.
