@@ -195,6 +195,26 @@ impl TimeOrdered for CombEfCore {
 generator! {
     /// Makes keys of the scheme `comb_efcore`, strictly rising over all threads that share it: ten
     /// million a second.
+    ///
+    /// # Example: a table of EF Core goes on
+    ///
+    /// ```
+    /// use ordid_core::{
+    ///     KeyType, Scheme,
+    ///     generator::ProcessWide,
+    ///     scheme::CombEfCore,
+    ///     storage::{Stores, column::UniqueIdentifier},
+    /// };
+    ///
+    /// // SELECT TOP (1) Id FROM Orders ORDER BY Id DESC
+    /// let newest = "54fb66fb-cab3-4f20-c0c7-08d56268f1f7".parse()?;
+    ///
+    /// let generator = CombEfCore::process_wide();
+    /// generator.start_above(&newest)?;
+    /// let key = generator.try_generate()?.into_raw();
+    /// assert!(UniqueIdentifier::sort_key(key) > UniqueIdentifier::sort_key(newest));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     CombEfCoreGenerator: CombEfCore
 }
 
