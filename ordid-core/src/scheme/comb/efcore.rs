@@ -200,18 +200,18 @@ generator! {
     ///
     /// ```
     /// use ordid_core::{
-    ///     KeyType, Scheme,
+    ///     StaticScheme,
     ///     generator::ProcessWide,
     ///     scheme::CombEfCore,
     ///     storage::{Stores, column::UniqueIdentifier},
     /// };
     ///
     /// // SELECT TOP (1) Id FROM Orders ORDER BY Id DESC
-    /// let newest = "54fb66fb-cab3-4f20-c0c7-08d56268f1f7".parse()?;
+    /// let newest = "475a981d-caa0-4cfb-c0c7-08d56268f1f7".parse()?;
     ///
-    /// let generator = CombEfCore::process_wide();
-    /// generator.start_above(&newest)?;
-    /// let key = generator.try_generate()?.into_raw();
+    /// // The one that `OrderId::generate()` asks.
+    /// CombEfCore::process_wide().start_above(&newest)?;
+    /// let key = CombEfCore::generate().into_raw();
     /// assert!(UniqueIdentifier::sort_key(key) > UniqueIdentifier::sort_key(newest));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
