@@ -142,9 +142,9 @@ pub const fn mariadb_uuid_is_refused(bytes: &[u8; 16]) -> bool {
     bytes[6] >= 0x80 && bytes[8] > 0 && bytes[8] <= 0x80
 }
 
-/// Returns the bytes whose `memcmp` is the order of MariaDB's `UUID` type for values of one kind
-/// (all swapped, or none): `node, clock_seq, time_hi, time_mid, time_low` for swapped values, the
-/// value itself for the rest.
+/// Returns the bytes whose `memcmp` is the order of MariaDB's `UUID` type, for values of all versions
+/// together: `node, clock_seq, time_hi, time_mid, time_low` for swapped values, the value itself for
+/// the rest.
 pub const fn mariadb_uuid_sort_key(bytes: &[u8; 16]) -> [u8; 16] {
     if mariadb_uuid_is_swapped(bytes) {
         let b = bytes;

@@ -26,7 +26,7 @@ use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
     generator::{DefaultNode, Slot, Slotted},
-    key::{RisesAsBytes, RisesInMariaDbUuid},
+    key::{RisesAsBytes, RisesAsUuidToBin, RisesInMariaDbUuid, RisesInSqlServer},
 };
 
 /// The bit that no network card's address has: RFC 9562 section 6.10 asks it of every node that is
@@ -255,7 +255,9 @@ settled! {
 }
 
 impl<S: RisesAsBytes, P: 'static> RisesAsBytes for WithNode<S, P> {}
+impl<S: RisesAsUuidToBin, P: 'static> RisesAsUuidToBin for WithNode<S, P> {}
 impl<S: RisesInMariaDbUuid, P: 'static> RisesInMariaDbUuid for WithNode<S, P> {}
+impl<S: RisesInSqlServer, P: 'static> RisesInSqlServer for WithNode<S, P> {}
 
 impl<S: TimeOrdered, P: 'static> TimeOrdered for WithNode<S, P> {
     fn bounds_at(timestamp: Timestamp) -> Result<(S::Raw, S::Raw), Error> {

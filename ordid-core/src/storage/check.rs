@@ -431,6 +431,11 @@ mod tests {
             Instagram,
             UuidShort,
             Percona64,
+            // A parameter changes no order.
+            crate::scheme::node::WithNode<UuidV1, crate::scheme::node::Random>,
+            crate::scheme::node::WithNode<UuidV6, crate::scheme::node::Random>,
+            crate::scheme::node::WithNode<UuidV1Rearranged, crate::scheme::node::Random>,
+            crate::scheme::node::WithNode<UuidCreateSequential, crate::scheme::node::Random>,
         );
         // Layouts of Snowflake are one scheme, and so are all of `i64`.
         for entry in CATALOGUE.iter().filter(|entry| entry.orders.is_some()) {

@@ -100,9 +100,10 @@ type Keys<R> = Box<dyn FnMut() -> R>;
 
 /// A clock that keys move on: 50 a millisecond, and now and then a leap in which low parts of the
 /// time come round: of 7 minutes after a hundred keys, of a day and a bit after a thousand.
-fn clock() -> (&'static ManualClock, impl FnMut()) {
-    // 2022-02-22T19:22:22Z, in which every layout has time left.
-    let start = 1_645_557_742_000;
+fn clock(epoch_millis: i64) -> (&'static ManualClock, impl FnMut()) {
+    // 2022-02-22T19:22:22Z, when every layout has time left whose epoch is not later.
+    let epoch = u64::try_from(epoch_millis).unwrap_or(0);
+    let start = 1_645_557_742_000.max(epoch + 86_400_000);
     // One for each cell that is looked at.
     let clock: &ManualClock = Box::leak(Box::new(ManualClock::at_unix_millis(start)));
     let (mut millis, mut number) = (start, 0_u64);
@@ -121,7 +122,7 @@ fn clock() -> (&'static ManualClock, impl FnMut()) {
 
 /// The keys of a scheme that counts, of one node.
 fn counted<S: Slotted>(node: S::Node) -> Keys<S::Raw> {
-    let (clock, mut step) = clock();
+    let (clock, mut step) = clock(S::SCALE.epoch_unix_millis());
     // Layouts of few keys a unit of time wait for the clock, which only keys move on: let them be
     // ahead of it instead.
     let policy = Policy {
@@ -243,6 +244,8 @@ pub fn cells() -> Vec<Cell> {
             scheme::Snowflake<scheme::snowflake::Discord> = numbered::<scheme::snowflake::Discord>(),
             scheme::Snowflake<scheme::snowflake::BaiduUid> = numbered::<scheme::snowflake::BaiduUid>(),
             scheme::Snowflake<scheme::snowflake::Sonyflake> = numbered::<scheme::snowflake::Sonyflake>(),
+            scheme::Snowflake<scheme::snowflake::SonyflakeV2> =
+                numbered::<scheme::snowflake::SonyflakeV2>(),
             scheme::Snowflake<scheme::snowflake::WideSequence> = numbered::<scheme::snowflake::WideSequence>(),
             scheme::Snowflake<scheme::snowflake::Yitter> = numbered::<scheme::snowflake::Yitter>(),
             scheme::Instagram = counted::<scheme::Instagram>(SnowflakeNode::new(1).expect("in the range")),
