@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 pub mod conformance;
+pub mod dotnet;
 pub mod merge;
 pub mod process;
 pub mod servers;

@@ -7,11 +7,18 @@ use std::fmt::Write as _;
 use libtest_mimic::Trial;
 use ordid::{
     KeyType,
+    clock::ManualClock,
+    entropy::SeededEntropy,
+    generator::{Generator, OrderedGenerator, Policy},
+    scheme::SequentialGuidAsBinary,
     storage::{ColumnOn, Dialect, Found, StoredValue, Stores, dialect::Oracle},
     uuid::Uuid,
 };
 use ordid_oracle::StoredAs;
-use ordid_tests::servers::Servers;
+use ordid_tests::{
+    dotnet::{self, NEWEST, StoredGuid},
+    servers::Servers,
+};
 
 use crate::{
     Outcome,
@@ -50,6 +57,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         order::<UnsignedId>(url, &unsigned(KEYS))
     });
     add("a_key_is_there_once", duplicates);
+    add("a_dotnet_table_of_raw16_goes_on", goes_on);
 }
 
 /// The rows of a script's queries, in the Oracle mode.
@@ -138,6 +146,51 @@ fn duplicates(url: &str) -> Outcome {
     assert_eq!(found, ["1"]);
     let error = run(url, &insert).unwrap_err().to_string();
     assert!(error.contains("primary key violation"), "{error}");
+    Ok(())
+}
+
+/// `Guid.ToByteArray` in a `RAW(16)`, as .NET programs store SequentialGuid's keys: `ORDER BY` gives
+/// them first, then those that a generator with a clock behind makes, in the order it made them.
+fn goes_on(url: &str) -> Outcome {
+    type Column = <DotNetId as StoredAs>::Column;
+    let clock = ManualClock::at_unix_millis(NEWEST - 5_000);
+    let generator = OrderedGenerator::<SequentialGuidAsBinary, _, _>::with_node(
+        (),
+        &clock,
+        SeededEntropy::new(1),
+        Policy::DEFAULT,
+    );
+    let mut script = "CREATE TABLE \"net\" (\"id\" RAW(16) PRIMARY KEY);\n".to_owned();
+    let mut stored = dotnet::stored::<SequentialGuidAsBinary>("abp_AsBinary");
+    for key in &stored {
+        writeln!(
+            script,
+            "INSERT INTO \"net\" VALUES (HEXTORAW('{}'));",
+            hex(&key.bytes)
+        )?;
+    }
+    writeln!(script, "SELECT RAWTOHEX(MAX(\"id\")) FROM \"net\";")?;
+    let newest: Uuid = run(url, &script)?.concat().parse()?;
+    let newest = DotNetId::from_raw(Column::decode(newest.as_bytes())?)?;
+    let last = stored.iter().find(|key| key.unix_millis == NEWEST);
+    assert_eq!(Some(newest.to_raw()), last.map(StoredGuid::guid));
+
+    generator.start_above(&newest.to_raw())?;
+    stored.sort_by_key(|key| key.bytes);
+    let mut expected: Vec<String> = stored.iter().map(|key| hex(&key.bytes)).collect();
+    let mut script = String::new();
+    for time in [NEWEST - 5_000, NEWEST, NEWEST + 60_000] {
+        clock.set_unix_millis(time);
+        for _ in 0..500 {
+            let key: DotNetId = generator.try_generate_key()?;
+            let literal = <Column as ColumnOn<Oracle>>::literal(key.to_raw());
+            // The last is inserted first.
+            script.insert_str(0, &format!("INSERT INTO \"net\" VALUES ({literal});\n"));
+            expected.push(hex(&Column::encode(key.to_raw())));
+        }
+    }
+    script.push_str("SELECT RAWTOHEX(\"id\") FROM \"net\" ORDER BY \"id\";");
+    assert!(run(url, &script)? == expected);
     Ok(())
 }
 

@@ -195,6 +195,26 @@ impl TimeOrdered for CombEfCore {
 generator! {
     /// Makes keys of the scheme `comb_efcore`, strictly rising over all threads that share it: ten
     /// million a second.
+    ///
+    /// # Example: a table of EF Core goes on
+    ///
+    /// ```
+    /// use ordid_core::{
+    ///     StaticScheme,
+    ///     generator::ProcessWide,
+    ///     scheme::CombEfCore,
+    ///     storage::{Stores, column::UniqueIdentifier},
+    /// };
+    ///
+    /// // SELECT TOP (1) Id FROM Orders ORDER BY Id DESC
+    /// let newest = "475a981d-caa0-4cfb-c0c7-08d56268f1f7".parse()?;
+    ///
+    /// // The one that `OrderId::generate()` asks.
+    /// CombEfCore::process_wide().start_above(&newest)?;
+    /// let key = CombEfCore::generate().into_raw();
+    /// assert!(UniqueIdentifier::sort_key(key) > UniqueIdentifier::sort_key(newest));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     CombEfCoreGenerator: CombEfCore
 }
 
