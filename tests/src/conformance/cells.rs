@@ -141,7 +141,6 @@ fn counted<S: Slotted>(node: S::Node) -> Keys<S::Raw> {
         rollback: Rollback::HoldThenError {
             max: std::time::Duration::from_secs(3_600),
         },
-        ..Policy::DEFAULT
     };
     let keys = OrderedGenerator::<S, _, _>::with_node(node, clock, ThreadEntropy, policy);
     Box::new(move || {
@@ -209,9 +208,9 @@ macro_rules! push {
         $(push!(@scheme $cells, $scheme, $keys, $columns);)+
     };
     (@scheme $cells:ident, $scheme:ty, $keys:expr, {$($dialect:ident: $($column:ident),+;)+}) => {
-        $($($cells.push(
-            cell::<$scheme, $column, $dialect>(Engine::$dialect, || $keys)
-        );)+)+
+        $($cells.extend([
+            $(cell::<$scheme, $column, $dialect>(Engine::$dialect, || $keys)),+
+        ]);)+
     };
 }
 
