@@ -351,6 +351,11 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     pub fn start_above(&self, newest: &S::Raw) -> Result<(), Error> {
         match S::timestamp(newest) {
             Some(timestamp) => self.start_after(timestamp),
+            None if S::check(newest) => Err(Error::parse(alloc::format!(
+                "cannot start above {newest:?}: its time as scheme {} is none that ordid knows; \
+                 another scheme may have made it",
+                S::NAME
+            ))),
             None => Err(Error::parse(alloc::format!(
                 "cannot start above {newest:?}: it has no time; scheme {} expects {}",
                 S::NAME,

@@ -123,6 +123,26 @@ fn one_seed_gives_the_same_keys_on_every_machine() {
     assert_eq!(keys, FIXED);
 }
 
+/// A random version 4 is a key by its version, but of no time.
+#[test]
+fn nothing_goes_on_above_a_key_of_no_time() {
+    let random: Uuid = "0b9b3d55-5a1c-4e5e-bfff-ffffffffffff".parse().unwrap();
+    assert!(CombEfCore::check(&random));
+    let error = scripted::<CombEfCore>().start_above(&random).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("another scheme may have made it"),
+        "{error}"
+    );
+
+    let version_7 = Uuid::from_u128(7 << 76);
+    let error = scripted::<CombEfCore>()
+        .start_above(&version_7)
+        .unwrap_err();
+    assert!(error.to_string().contains("expects version 4"), "{error}");
+}
+
 const FIXED: [&str; 2] = [
     "335586b2-3b74-4d23-eb00-08d9f638a666",
     "7bbba03b-aee3-4309-eb01-08d9f638a666",
