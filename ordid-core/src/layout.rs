@@ -180,21 +180,16 @@ pub const fn from_mariadb_uuid_sort_key(key: &[u8; 16]) -> [u8; 16] {
 /// MySQL 8.4 manual, section 14.23, "Miscellaneous Functions", `UUID_TO_BIN`.
 #[inline]
 pub const fn uuid_to_bin(bytes: &[u8; 16]) -> [u8; 16] {
-    let b = bytes;
-    [
-        b[6], b[7], b[4], b[5], b[0], b[1], b[2], b[3], b[8], b[9], b[10], b[11], b[12], b[13],
-        b[14], b[15],
-    ]
+    let (first, second) = guid::halves(bytes);
+    let swapped = first << 48 | first << 16 & 0xffff_0000_0000 | first >> 32;
+    guid::of_halves(swapped, second)
 }
 
 /// Returns what MySQL's `BIN_TO_UUID(x, 1)` does: the inverse of [`uuid_to_bin`].
 #[inline]
 pub const fn bin_to_uuid(bytes: &[u8; 16]) -> [u8; 16] {
-    let b = bytes;
-    [
-        b[4], b[5], b[6], b[7], b[2], b[3], b[0], b[1], b[8], b[9], b[10], b[11], b[12], b[13],
-        b[14], b[15],
-    ]
+    let (first, second) = guid::halves(bytes);
+    guid::of_halves(guid::groups_reversed(first), second)
 }
 
 #[cfg(test)]

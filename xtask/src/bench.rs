@@ -13,6 +13,8 @@ pub(crate) enum Name {
     Generate,
     /// Every scheme and text form, beside the crates that make the same
     Schemes,
+    /// Encoding and decoding columns in bulk
+    Columns,
     /// Inserting rows, on the database servers
     Flush,
     /// What each key costs in tables that outgrow the cache; long
@@ -26,6 +28,7 @@ impl Name {
         match self {
             Self::Generate => "bench-generate",
             Self::Schemes => "bench-schemes",
+            Self::Columns => "bench-columns",
             Self::Flush => "bench-flush",
             Self::Engines | Self::Sources => "bench-engines",
         }
@@ -34,7 +37,7 @@ impl Name {
     /// What the program does, where it does more than one thing.
     fn subcommand(self) -> Option<&'static str> {
         match self {
-            Self::Generate | Self::Schemes | Self::Flush => None,
+            Self::Generate | Self::Schemes | Self::Columns | Self::Flush => None,
             Self::Engines => Some("engines"),
             Self::Sources => Some("sources"),
         }
@@ -60,7 +63,7 @@ impl Name {
                 "round-schemes-text",
                 "round-schemes-uuid",
             ],
-            Self::Flush | Self::Engines | Self::Sources => &[],
+            Self::Columns | Self::Flush | Self::Engines | Self::Sources => &[],
         }
     }
 }
@@ -70,9 +73,10 @@ pub(crate) fn bench(name: Option<Name>, extra: &[String]) -> Result<ExitCode> {
     if !run::root().join(BENCH).exists() {
         return Err(format!("there is no {BENCH}: this checkout has no benches"));
     }
-    let names = name.map_or(vec![Name::Generate, Name::Schemes, Name::Flush], |name| {
-        vec![name]
-    });
+    let names = name.map_or(
+        vec![Name::Generate, Name::Schemes, Name::Columns, Name::Flush],
+        |name| vec![name],
+    );
     for name in names {
         for package in name.rounds() {
             run::succeed(&mut cargo("build", package))?;
