@@ -60,7 +60,7 @@ impl CompactNeed for Invoices {
 }
 
 /// Every scheme of ordid-core.
-pub const SCHEMES: [Bodies; 42] = [
+pub const SCHEMES: [Bodies; 43] = [
     Bodies::of::<scheme::UuidCreateSequential>(),
     Bodies::of::<scheme::UuidShort>(),
     Bodies::of::<scheme::UuidV4>(),
@@ -68,6 +68,7 @@ pub const SCHEMES: [Bodies; 42] = [
     Bodies::of::<scheme::UuidV4ClusteredCompat>(),
     Bodies::ordered::<Snowflake<Compact<Invoices>>>(),
     Bodies::ordered::<Snowflake<snowflake::BaiduUid>>(),
+    Bodies::ordered::<Snowflake<snowflake::Bits<40, 7, 16, 10>>>(),
     Bodies::ordered::<Snowflake<snowflake::Discord>>(),
     Bodies::ordered::<Snowflake<snowflake::Sonyflake>>(),
     Bodies::ordered::<Snowflake<snowflake::SonyflakeV2>>(),

@@ -3,6 +3,7 @@
 use libtest_mimic::Trial;
 use ordid::{
     KeyType,
+    clock::Timestamp,
     storage::{ColumnOn, Stores, column, dialect::Postgres as Dialect},
     uuid::Uuid,
 };
@@ -52,8 +53,12 @@ async fn inversions(
         .count())
 }
 
+/// Keys of 40 minutes, so that characters in the midst of them go through the alphabet.
 fn keys() -> Vec<Uuid> {
-    (0..2_000).map(|_| Uuid::generate()).collect()
+    let times = (0..2_000).map(|i| Timestamp::from_unix_millis(1_700_000_000_000 + 1_200 * i));
+    times
+        .map(|time| Uuid::generate_at(time.unwrap()).unwrap())
+        .collect()
 }
 
 /// The alphabet of RFC 4648 is not in the order of ASCII; ordid's is.

@@ -106,7 +106,7 @@ async fn two_forms(pool: Pool<Sqlite>) -> Outcome {
         let read = query_scalar::<_, Long>("SELECT id FROM f WHERE id = ?").bind(&text);
         let message = read.fetch_one(&pool).await.unwrap_err().to_string();
         assert!(
-            message.contains("a `text` column") || message.contains("lower case"),
+            message.contains("a `text` column") || message.contains("not canonical"),
             "{message}"
         );
     }
