@@ -85,6 +85,8 @@ impl Engine for Postgres {
     }
 
     async fn create((_, connection): &mut Self::Open, case: &Case) -> Result<()> {
+        // The statement's text is that of the table before, whose key was of another type.
+        connection.clear_cached_statements().await?;
         let sql = format!(
             "CREATE TABLE loaded (id {} NOT NULL PRIMARY KEY, k int NOT NULL, \
              payload text NOT NULL)",
