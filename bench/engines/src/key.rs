@@ -84,10 +84,10 @@ fn of_bytes(bytes: &[u8], declared: &str) -> Value {
     }
 }
 
-/// Whether a column of this declaration holds characters.
+/// Whether a column of this declaration is given characters: MariaDB's `UUID` is, too.
 fn is_text(declared: &str) -> bool {
     let declared = declared.to_ascii_uppercase();
-    declared.contains("CHAR") || declared.contains("TEXT")
+    declared.contains("CHAR") || declared.contains("TEXT") || declared == "UUID"
 }
 
 type Keys = Box<dyn FnMut() -> Value>;
