@@ -14,6 +14,7 @@ macro_rules! stores_bytes {
                 RawKey::to_bytes(raw)
             }
 
+            #[inline]
             fn decode<'a>(found: impl Into<Found<'a>>) -> Result<$raw, Error> {
                 let found = found.into();
                 if let Found::Bytes(bytes) = found
