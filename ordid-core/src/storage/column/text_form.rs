@@ -53,18 +53,8 @@ fn parse_hex(stored: &[u8]) -> Result<ObjectId, Error> {
 }
 
 #[inline]
-fn encode_ulid(raw: uuid::Uuid) -> [u8; 26] {
-    let mut room = text::Digits::default();
-    let mut stored = [0; 26];
-    stored.copy_from_slice(text::encode_ulid(raw, &mut room).as_bytes());
-    stored
-}
-
-#[inline]
 fn encode_push_id(raw: PushId) -> [u8; text::PUSH_ID] {
-    let mut stored = [0; text::PUSH_ID];
-    text::encode_ordered::<text::Push, 15, { text::PUSH_ID }>(raw.as_bytes(), &mut stored);
-    stored
+    text::ordered::<text::Push, 15, { text::PUSH_ID }>(raw.as_bytes())
 }
 
 #[inline]
@@ -74,9 +64,7 @@ fn parse_push_id(stored: &[u8]) -> Result<PushId, Error> {
 
 #[inline]
 fn encode_ordered32(raw: Key192) -> [u8; text::ORDERED_32] {
-    let mut stored = [0; text::ORDERED_32];
-    text::encode_ordered::<text::Tilde, 24, { text::ORDERED_32 }>(raw.as_bytes(), &mut stored);
-    stored
+    text::ordered::<text::Tilde, 24, { text::ORDERED_32 }>(raw.as_bytes())
 }
 
 #[inline]
@@ -141,7 +129,7 @@ column! {
     Sqlite: "TEXT COLLATE BINARY", STRING, SQLITE;
 }
 stores_text!(
-    Char26: uuid::Uuid = 26, "a ULID as 26 characters", encode_ulid, text::parse_ulid
+    Char26: uuid::Uuid = 26, "a ULID as 26 characters", text::ulid, text::parse_ulid
 );
 
 column! {
