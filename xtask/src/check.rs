@@ -4,6 +4,7 @@ use std::process::{Command, ExitCode};
 
 use serde_json::Value;
 
+use crate::packages;
 use crate::run::{self, Result};
 
 /// The benches are a workspace of their own.
@@ -13,8 +14,16 @@ const NO_STD: &str = "tests/no-std/Cargo.toml";
 /// And the fuzz targets.
 const FUZZ: &str = "fuzz/Cargo.toml";
 
-/// Runs every check, up to the first that fails.
+/// Installs what is missing, and runs every check, up to the first that fails.
 pub(crate) fn check() -> Result<ExitCode> {
+    packages::install(|| {
+        let needed = [
+            packages::c_compiler(),
+            packages::cpp_compiler(),
+            packages::openssl(),
+        ];
+        Ok(needed.concat())
+    })?;
     step("format", &mut run::cargo(&["fmt", "--all", "--check"]))?;
     let lints = [
         "clippy",

@@ -7,6 +7,7 @@
 mod bench;
 mod check;
 mod conformance;
+mod packages;
 mod run;
 mod servers;
 mod summary;

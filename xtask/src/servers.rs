@@ -1,11 +1,11 @@
 //! The servers and the tools that tests and benches need.
 
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use ordid_harness::{Access, Policy};
 
-use crate::run::{self, Result};
+use crate::packages;
+use crate::run::Result;
 
 /// The servers that this workspace's tests know, in the order in which they are reported.
 const NAMES: [&str; 5] = ["postgres", "mariadb", "h2", "mysql", "oracle"];
@@ -22,7 +22,7 @@ impl Servers {
                 private.push(name);
             }
         }
-        install(&private)?;
+        packages::install(|| missing(&private))?;
 
         let mut servers = Vec::new();
         for name in NAMES {
@@ -62,46 +62,9 @@ fn text(error: ordid_harness::Error) -> String {
     error.to_string()
 }
 
-/// Makes sure that a C compiler and these servers are installed.
-fn install(servers: &[&str]) -> Result<()> {
-    let missing = missing(servers)?;
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let packages = missing.join(" ");
-    let manual = format!("install the packages {packages} (or what your system calls them)");
-    if !Path::new("/usr/bin/apt-get").exists() {
-        return Err(manual);
-    }
-    if !is_root() {
-        return Err(format!("{manual}: sudo apt-get install {packages}"));
-    }
-
-    println!("installing {packages}");
-    apt_get(&["update"])?;
-    let mut arguments = vec!["install", "-y", "--no-install-recommends"];
-    arguments.extend(&missing);
-    apt_get(&arguments)?;
-
-    // The packages may be there and the binaries not, on a system that merely resembles Debian.
-    let missing = self::missing(servers)?;
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        Err(format!(
-            "installing {} did not help: install it by hand",
-            missing.join(" ")
-        ))
-    }
-}
-
-/// The Debian packages that are missing.
+/// The Debian packages that are missing: the C compiler's, and these servers'.
 fn missing(servers: &[&str]) -> Result<Vec<&'static str>> {
-    let mut packages = Vec::new();
-    if !works("cc", "--version") {
-        // SQLite is compiled from its C source.
-        packages.extend(["gcc", "libc6-dev"]);
-    }
+    let mut packages = packages::c_compiler().to_vec();
     for name in servers {
         if let Err(error) = ordid_harness::installed(name) {
             let named = error.package().ok_or_else(|| error.to_string())?;
@@ -109,30 +72,4 @@ fn missing(servers: &[&str]) -> Result<Vec<&'static str>> {
         }
     }
     Ok(packages)
-}
-
-fn apt_get(arguments: &[&str]) -> Result<()> {
-    let mut command = Command::new("apt-get");
-    command
-        .args(arguments)
-        .env("DEBIAN_FRONTEND", "noninteractive")
-        .stdin(Stdio::null());
-    // invoke-rc.d takes this for single-user mode and leaves the new services stopped.
-    command.env("RUNLEVEL", "1");
-    run::succeed(&mut command)
-}
-
-fn works(program: &str, argument: &str) -> bool {
-    let mut command = Command::new(program);
-    command
-        .arg(argument)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
-}
-
-fn is_root() -> bool {
-    let id = Command::new("id").arg("-u").output();
-    id.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }

@@ -15,6 +15,8 @@ use crate::error::Error;
 /// [`ordered_text_32`](crate::scheme::ordered_text) and `ordered_text_32_push` make them; the
 /// latter's text has the other alphabet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+// As numbers are, so that a `Result` of it is moved in whole registers.
+#[repr(align(8))]
 pub struct Key192([u8; 24]);
 
 impl Key192 {

@@ -180,27 +180,34 @@ pub(crate) fn encode_suffix(raw: Uuid, room: &mut Digits) -> &str {
 /// Writes 128 bits as 26 digits: 130 bits with two zero bits in front.
 #[inline]
 fn encode_base32<'r>(encoding: &Encoding, raw: Uuid, room: &'r mut Digits) -> &'r str {
-    // The codec wants whole groups of 40 bits, so 32 zero bits go in front, of which 30 come out as
-    // six leading '0'.
-    let mut wide = [0; 20];
-    wide[4..].copy_from_slice(raw.as_bytes());
-    &encoding.encode_mut_str(&wide, room)[ZEROS..]
+    &encoding.encode_mut_str(&widened(raw), room)[ZEROS..]
 }
 
-/// Reads 26 digits, with the 32 bits above them.
+/// The codec wants whole groups of 40 bits, so 32 zero bits go in front, of which 30 come out as six
+/// leading '0'.
 #[inline]
-fn wide_of(encoding: &Encoding, text: &[u8]) -> Option<[u8; 20]> {
-    let text: &[u8; SUFFIX] = text.try_into().ok()?;
+fn widened(raw: Uuid) -> [u8; 20] {
+    let mut wide = [0; 20];
+    wide[4..].copy_from_slice(raw.as_bytes());
+    wide
+}
+
+/// Reads 26 digits, with the 32 bits above them; returns whether they are digits.
+#[inline]
+fn widen(encoding: &Encoding, text: &[u8; SUFFIX], wide: &mut [u8; 20]) -> bool {
     let mut digits = *b"00000000000000000000000000000000";
     digits[ZEROS..].copy_from_slice(text);
-    let mut wide = [0; 20];
-    matches!(encoding.decode_mut(&digits, &mut wide), Ok(20)).then_some(wide)
+    // The codec itself sees to it that all of the array is written.
+    encoding.decode_mut(&digits, wide).is_ok()
 }
 
 /// Reads 26 digits of 128 bits.
 #[inline]
 fn decode_base32(encoding: &Encoding, text: &[u8]) -> Option<Uuid> {
-    let wide = wide_of(encoding, text)?;
+    let mut wide = [0; 20];
+    if !widen(encoding, text.try_into().ok()?, &mut wide) {
+        return None;
+    }
     let (above, bytes) = (wide.first_chunk()?, wide.last_chunk()?);
     (u32::from_ne_bytes(*above) == 0).then(|| Uuid::from_bytes(*bytes))
 }
@@ -208,12 +215,13 @@ fn decode_base32(encoding: &Encoding, text: &[u8]) -> Option<Uuid> {
 /// Says why [`decode_base32`] read nothing.
 #[cold]
 fn why_not_base32(encoding: &Encoding, text: &[u8]) -> String {
-    if text.len() != SUFFIX {
+    let Ok(text) = text.try_into() else {
         return format!("{} characters", text.len());
-    }
-    match wide_of(encoding, text) {
-        None => "a character outside the alphabet".into(),
-        Some(_) => "more than 128 bits: the first character is at most 7".into(),
+    };
+    if widen(encoding, text, &mut [0; 20]) {
+        "more than 128 bits: the first character is at most 7".into()
+    } else {
+        "a character outside the alphabet".into()
     }
 }
 
@@ -268,6 +276,16 @@ fn not_a_type_id(prefix: &str, text: &str) -> Error {
 #[inline]
 pub(crate) fn encode_ulid(raw: Uuid, room: &mut Digits) -> &str {
     encode_base32(&BASE32_UPPER, raw, room)
+}
+
+/// Returns the 26 characters of a ULID.
+#[inline]
+pub(crate) fn ulid(raw: Uuid) -> [u8; SUFFIX] {
+    let mut digits = Digits::default();
+    BASE32_UPPER.encode_mut(&widened(raw), &mut digits);
+    let mut text = [0; SUFFIX];
+    text.copy_from_slice(&digits[ZEROS..]);
+    text
 }
 
 /// Reads a ULID as [`encode_ulid`] writes it: in upper case, without the letters that Crockford
@@ -384,6 +402,17 @@ pub(crate) fn encode_ordered<'r, A: Alphabet, const BYTES: usize, const LENGTH: 
     A::encoding().encode_mut_str(bytes, room)
 }
 
+/// Returns what [`encode_ordered`] writes.
+#[inline]
+pub(crate) fn ordered<A: Alphabet, const BYTES: usize, const LENGTH: usize>(
+    bytes: &[u8; BYTES],
+) -> [u8; LENGTH] {
+    const { assert!(LENGTH == (BYTES * 8).div_ceil(6)) };
+    let mut text = [0; LENGTH];
+    A::encoding().encode_mut(bytes, &mut text);
+    text
+}
+
 /// Reads what [`encode_ordered`] wrote. Where the last character carries fewer than six bits, one
 /// that carries more would be a second text for the same key, and is refused.
 #[inline]
@@ -391,7 +420,7 @@ pub(crate) fn parse_ordered<A: Alphabet, const BYTES: usize, const LENGTH: usize
     text: &[u8],
 ) -> Result<[u8; BYTES], Error> {
     let mut bytes = [0; BYTES];
-    if text.len() == LENGTH && A::encoding().decode_mut(text, &mut bytes) == Ok(BYTES) {
+    if text.len() == LENGTH && A::encoding().decode_mut(text, &mut bytes).is_ok() {
         return Ok(bytes);
     }
     Err(not_ordered(LENGTH, A::CHARACTERS, text))
@@ -408,9 +437,7 @@ fn not_ordered(length: usize, characters: &str, text: &[u8]) -> Error {
 /// Writes the ordered 22-character text.
 #[inline]
 pub(crate) fn encode_ordered22<A: Alphabet>(raw: Uuid) -> [u8; ORDERED_22] {
-    let mut text = [0; ORDERED_22];
-    encode_ordered::<A, 16, ORDERED_22>(raw.as_bytes(), &mut text);
-    text
+    ordered::<A, 16, ORDERED_22>(raw.as_bytes())
 }
 
 /// Reads the ordered 22-character text.

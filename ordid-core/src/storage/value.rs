@@ -10,18 +10,21 @@ pub trait StoredValue: Copy + Ord + core::fmt::Debug + Send + Sync + 'static {
 }
 
 impl<const N: usize> StoredValue for [u8; N] {
+    #[inline]
     fn found(&self) -> Found<'_> {
         Found::Bytes(self)
     }
 }
 
 impl StoredValue for i64 {
+    #[inline]
     fn found(&self) -> Found<'_> {
         Found::Integer(*self)
     }
 }
 
 impl StoredValue for u64 {
+    #[inline]
     fn found(&self) -> Found<'_> {
         Found::Unsigned(*self)
     }
@@ -40,30 +43,35 @@ pub enum Found<'a> {
 }
 
 impl<'a> From<&'a [u8]> for Found<'a> {
+    #[inline]
     fn from(bytes: &'a [u8]) -> Self {
         Self::Bytes(bytes)
     }
 }
 
 impl<'a, const N: usize> From<&'a [u8; N]> for Found<'a> {
+    #[inline]
     fn from(bytes: &'a [u8; N]) -> Self {
         Self::Bytes(bytes)
     }
 }
 
 impl<'a> From<&'a str> for Found<'a> {
+    #[inline]
     fn from(text: &'a str) -> Self {
         Self::Bytes(text.as_bytes())
     }
 }
 
 impl From<i64> for Found<'_> {
+    #[inline]
     fn from(integer: i64) -> Self {
         Self::Integer(integer)
     }
 }
 
 impl From<u64> for Found<'_> {
+    #[inline]
     fn from(integer: u64) -> Self {
         Self::Unsigned(integer)
     }

@@ -61,11 +61,14 @@ where
     query_scalar(AssertSqlSafe(sql)).fetch_one(pool).await
 }
 
+/// How long to wait for what should be there at once: long enough for a busy machine.
+const PATIENCE: Duration = Duration::from_secs(300);
+
 /// The same database over one connection, so that every use of the pool meets what the last left.
 async fn single(pool: &Pool<Postgres>) -> Result<Pool<Postgres>, sqlx::Error> {
     let options = PoolOptions::new()
         .max_connections(1)
-        .acquire_timeout(Duration::from_secs(20));
+        .acquire_timeout(PATIENCE);
     options
         .connect_with((*pool.connect_options()).clone())
         .await
@@ -398,7 +401,7 @@ async fn triggers_run_and_may_talk(pool: Pool<Postgres>) -> Outcome {
     )
     .await?;
     let mut work = work(large());
-    let flushed = tokio::time::timeout(Duration::from_secs(60), work.flush(&pool)).await??;
+    let flushed = tokio::time::timeout(PATIENCE, work.flush(&pool)).await??;
     assert_eq!(copied(&flushed), (20_000, 0));
     assert_eq!(
         scalar::<i32>(&pool, "SELECT max(number) FROM small").await?,
@@ -418,7 +421,7 @@ async fn a_check_that_talks_does_not_stop_the_flush(pool: Pool<Postgres>) -> Out
     let pool = single(&pool).await?;
     let before: String = scalar(&pool, "SHOW client_min_messages").await?;
     let mut work = work(large());
-    let flushed = tokio::time::timeout(Duration::from_secs(60), work.flush(&pool)).await??;
+    let flushed = tokio::time::timeout(PATIENCE, work.flush(&pool)).await??;
     assert_eq!(copied(&flushed), (20_000, 20_000));
     let after: String = scalar(&pool, "SHOW client_min_messages").await?;
     assert_eq!(before, after, "the session's own setting is back");
@@ -669,7 +672,7 @@ where
     let mut closed = 0;
     for round in 1.. {
         let over = cut(round)(&mut work, &pool).await;
-        let after = tokio::time::timeout(Duration::from_secs(20), scalar::<i32>(&pool, backend));
+        let after = tokio::time::timeout(PATIENCE, scalar::<i32>(&pool, backend));
         let after = after.await.map_err(|_| format!("hangs after {round}"))??;
         closed += i32::from(after != before);
         before = after;
@@ -713,7 +716,8 @@ async fn a_flush_cut_off_at_any_poll_leaves_a_working_pool(pool: Pool<Postgres>)
 async fn a_flush_cut_off_at_any_time_leaves_a_working_pool(pool: Pool<Postgres>) -> Outcome {
     cut_off(pool, |round| {
         async move |work: &mut UnitOfWork<Postgres>, pool: &Pool<Postgres>| {
-            let time = Duration::from_micros(u64::from(round) * 7_100);
+            // Each time is a part of the whole, however long a flush takes here.
+            let time = Duration::from_millis(2).mul_f64(1.15_f64.powf(round.into()));
             match tokio::time::timeout(time, work.flush(pool)).await {
                 Ok(outcome) => outcome.map(|_| true).unwrap(),
                 Err(_) => false,

@@ -2,13 +2,14 @@
 
 use ordid::{
     KeyType, RawKey, Scheme,
-    clock::SystemClock,
-    entropy::ThreadEntropy,
+    clock::{ManualClock, SystemClock},
+    entropy::{SeededEntropy, ThreadEntropy},
     generator::{Generator, Policy},
     key::{Key192, ObjectId, PushId},
     scheme::{
         snowflake::{SnowflakeGenerator, SnowflakeNode},
         uuid_short::UuidShortGenerator,
+        uuid_v7::UuidV7Generator,
     },
     uuid::Uuid,
 };
@@ -159,10 +160,29 @@ pub struct WideText(Key192);
 #[ordid(scheme = ordered_text_32, sqlx(postgres = char32, mysql = char32, sqlite = char32))]
 pub struct WideChar(Key192);
 
-/// The stored text of 2,000 generated keys, in order.
-pub fn short_texts() -> Vec<String> {
+/// Microseconds from one key to the next: all in a millisecond, 50 and one in each, one in 6 ms, one
+/// in 1.2 s. Between them they let characters all over a key's text go through the alphabet.
+pub const PACES: [u64; 5] = [0, 20, 1_000, 6_000, 1_200_000];
+
+/// Keys of version 7 that rise, made at a given pace: the same on any machine.
+pub fn at_pace(count: usize, micros: u64) -> Vec<Uuid> {
+    const START: u64 = 1_700_000_000_000;
+    let clock = ManualClock::at_unix_millis(START);
+    let keys = UuidV7Generator::new(&clock, SeededEntropy::new(1), Policy::DEFAULT);
+    (0..)
+        .take(count)
+        .map(|number| {
+            clock.set_unix_millis(START + number * micros / 1_000);
+            keys.try_generate().unwrap().into_raw()
+        })
+        .collect()
+}
+
+/// The ordered text of 2,000 such keys.
+pub fn short_texts(micros: u64) -> Vec<String> {
     use ordid::storage::{Stores, column::Char22};
-    (0..2_000)
-        .map(|_| String::from_utf8(Char22::encode(Uuid::generate()).to_vec()).unwrap())
+    at_pace(2_000, micros)
+        .into_iter()
+        .map(|key| String::from_utf8(Char22::encode(key).to_vec()).unwrap())
         .collect()
 }

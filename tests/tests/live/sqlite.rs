@@ -11,8 +11,8 @@ use self::columns::*;
 use crate::{
     Outcome, graph,
     keys::{
-        Base32, Long, Native, NoOrder, Number, Object, ObjectText, Push, PushBytes, PushText,
-        Short, Wide, WideChar, WideText, short_texts,
+        Base32, Long, Native, NoOrder, Number, Object, ObjectText, PACES, Push, PushBytes,
+        PushText, Short, Wide, WideChar, WideText, short_texts,
     },
     run,
 };
@@ -59,11 +59,6 @@ pub fn trials(trials: &mut Vec<Trial>) {
     });
     add(trials, "integers_compare_with_their_sign", signed_order);
     add(trials, "char22_under_nocase_loses_order", wrong_collation);
-    add(
-        trials,
-        "declared_uuid_turns_text_into_numbers",
-        numeric_affinity,
-    );
     add(trials, "a_wrong_column_is_named", wrong_column);
     add(
         trials,
@@ -130,30 +125,15 @@ pub fn add<F: Future<Output = Outcome>>(
 }
 
 async fn wrong_collation(pool: Pool<Sqlite>) -> Outcome {
-    let keys = short_texts();
-    assert_eq!(
-        inversions(&pool, "good", "TEXT COLLATE BINARY", &keys).await?,
-        0
-    );
-    assert!(inversions(&pool, "bad", "TEXT COLLATE NOCASE", &keys).await? > 100);
-    Ok(())
-}
-
-/// Why `text` is never declared `UUID`: hex digits without a letter become a number.
-async fn numeric_affinity(pool: Pool<Sqlite>) -> Outcome {
-    execute(&pool, "CREATE TABLE trap (id UUID PRIMARY KEY)").await?;
-    query("INSERT INTO trap VALUES ('12345678901234567890123456789012')")
-        .execute(&pool)
-        .await?;
-    let second = query("INSERT INTO trap VALUES ('12345678901234567890123456789013')");
-    assert!(
-        second.execute(&pool).await.is_err(),
-        "two keys are one number"
-    );
-    let kind: String = query_scalar("SELECT typeof(id) FROM trap")
-        .fetch_one(&pool)
-        .await?;
-    assert_eq!(kind, "real");
+    for micros in PACES {
+        let keys = short_texts(micros);
+        let table = format!("good_{micros}");
+        let kept = inversions(&pool, &table, "TEXT COLLATE BINARY", &keys).await?;
+        assert_eq!(kept, 0);
+        let table = format!("bad_{micros}");
+        let lost = inversions(&pool, &table, "TEXT COLLATE NOCASE", &keys).await?;
+        assert!(lost > 100, "{lost} of keys each {micros} µs");
+    }
     Ok(())
 }
 

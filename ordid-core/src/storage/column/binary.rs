@@ -14,12 +14,13 @@ macro_rules! stores_bytes {
                 RawKey::to_bytes(raw)
             }
 
+            #[inline]
             fn decode<'a>(found: impl Into<Found<'a>>) -> Result<$raw, Error> {
                 let found = found.into();
                 if let Found::Bytes(bytes) = found
-                    && let Ok(bytes) = bytes.try_into()
+                    && let Ok(bytes) = <&[u8; $length]>::try_from(bytes)
                 {
-                    return Ok(<$raw as RawKey>::from_bytes(bytes));
+                    return Ok(<$raw as RawKey>::from_bytes(*bytes));
                 }
                 Err(wrong_form(Self::NAME, concat!($length, " bytes"), found))
             }

@@ -22,6 +22,7 @@ macro_rules! stores_permuted {
                 $encode(raw.as_bytes())
             }
 
+            #[inline]
             fn decode<'a>(found: impl Into<Found<'a>>) -> Result<uuid::Uuid, Error> {
                 let found = found.into();
                 if let Found::Bytes(bytes) = found
@@ -73,6 +74,7 @@ impl Stores<uuid::Uuid> for MariaDbUuid {
         text::encode_hyphenated(raw)
     }
 
+    #[inline]
     fn decode<'a>(found: impl Into<Found<'a>>) -> Result<uuid::Uuid, Error> {
         match found.into() {
             Found::Bytes(text) if text.len() == 36 => text::parse_hyphenated(text),

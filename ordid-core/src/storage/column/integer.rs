@@ -17,6 +17,7 @@ macro_rules! stores_signed {
                 raw
             }
 
+            #[inline]
             fn decode<'a>(found: impl Into<Found<'a>>) -> Result<i64, Error> {
                 let found = found.into();
                 let integer = match found {
@@ -52,6 +53,7 @@ macro_rules! stores_unsigned {
                 raw
             }
 
+            #[inline]
             fn decode<'a>(found: impl Into<Found<'a>>) -> Result<u64, Error> {
                 let found = found.into();
                 let integer = match found {

@@ -17,6 +17,7 @@ macro_rules! stores_text {
                 encode(raw)
             }
 
+            #[inline]
             fn decode<'a>(found: impl Into<Found<'a>>) -> Result<$raw, Error> {
                 let parse: fn(&[u8]) -> Result<$raw, Error> = $parse;
                 match found.into() {
@@ -36,12 +37,14 @@ macro_rules! stores_text {
     };
 }
 
+#[inline]
 fn encode_hex(raw: ObjectId) -> [u8; 24] {
     let mut stored = [0; 24];
     HEXLOWER.encode_mut(raw.as_bytes(), &mut stored);
     stored
 }
 
+#[inline]
 fn parse_hex(stored: &[u8]) -> Result<ObjectId, Error> {
     match core::str::from_utf8(stored) {
         Ok(text) => ObjectId::parse_text(None, text),
@@ -49,29 +52,22 @@ fn parse_hex(stored: &[u8]) -> Result<ObjectId, Error> {
     }
 }
 
-fn encode_ulid(raw: uuid::Uuid) -> [u8; 26] {
-    let mut room = text::Digits::default();
-    let mut stored = [0; 26];
-    stored.copy_from_slice(text::encode_ulid(raw, &mut room).as_bytes());
-    stored
-}
-
+#[inline]
 fn encode_push_id(raw: PushId) -> [u8; text::PUSH_ID] {
-    let mut stored = [0; text::PUSH_ID];
-    text::encode_ordered::<text::Push, 15, { text::PUSH_ID }>(raw.as_bytes(), &mut stored);
-    stored
+    text::ordered::<text::Push, 15, { text::PUSH_ID }>(raw.as_bytes())
 }
 
+#[inline]
 fn parse_push_id(stored: &[u8]) -> Result<PushId, Error> {
     text::parse_ordered::<text::Push, 15, { text::PUSH_ID }>(stored).map(PushId::from_bytes)
 }
 
+#[inline]
 fn encode_ordered32(raw: Key192) -> [u8; text::ORDERED_32] {
-    let mut stored = [0; text::ORDERED_32];
-    text::encode_ordered::<text::Tilde, 24, { text::ORDERED_32 }>(raw.as_bytes(), &mut stored);
-    stored
+    text::ordered::<text::Tilde, 24, { text::ORDERED_32 }>(raw.as_bytes())
 }
 
+#[inline]
 fn parse_ordered32(stored: &[u8]) -> Result<Key192, Error> {
     text::parse_ordered::<text::Tilde, 24, { text::ORDERED_32 }>(stored).map(Key192::from_bytes)
 }
@@ -133,7 +129,7 @@ column! {
     Sqlite: "TEXT COLLATE BINARY", STRING, SQLITE;
 }
 stores_text!(
-    Char26: uuid::Uuid = 26, "a ULID as 26 characters", encode_ulid, text::parse_ulid
+    Char26: uuid::Uuid = 26, "a ULID as 26 characters", text::ulid, text::parse_ulid
 );
 
 column! {

@@ -4,6 +4,8 @@
 use libtest_mimic::Trial;
 use ordid::{
     KeyType,
+    entropy::{Entropy, SeededEntropy},
+    layout::mariadb_uuid_is_refused,
     storage::{ColumnOn, Stores, column, dialect::MariaDb},
     uuid::{NoContext, Timestamp, Uuid},
 };
@@ -12,7 +14,7 @@ use sqlx::{MySql, Pool, query, query_scalar};
 
 use crate::{
     Outcome,
-    keys::{Long, Native},
+    keys::{Long, Native, PACES, at_pace},
     server_trial,
 };
 
@@ -24,6 +26,10 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             server_trial::<MySql, _, _>(trials, servers, "mariadb", $name, $test);
         };
     }
+    add!(
+        "trap_m3_sequential_guids_as_string_lose_order_in_uuid",
+        sequential_guids_as_string
+    );
     add!(
         "trap_m4_random_nodes_of_version_1_have_no_order",
         random_nodes
@@ -80,6 +86,35 @@ fn version_1(node: impl Fn() -> [u8; 6]) -> Vec<Uuid> {
         .collect()
 }
 
+/// What .NET's SequentialGuid makes as AsString, six bytes of milliseconds and ten random ones, rises
+/// as text and as bytes. `UUID` takes any byte for a version: it refuses a quarter of the keys, and
+/// sorts the others by two rules.
+async fn sequential_guids_as_string(pool: Pool<MySql>) -> Outcome {
+    let entropy = SeededEntropy::new(1);
+    // No two keys of a millisecond, whose order is chance.
+    for micros in PACES.into_iter().filter(|micros| *micros >= 1_000) {
+        let mut keys = Vec::new();
+        for number in 0..2_000 {
+            let millis = 1_700_000_000_000 + number * micros / 1_000;
+            let (high, low) = (entropy.next_u64()?, entropy.next_u64()?);
+            keys.push(Uuid::from_u64_pair(millis << 16 | high >> 48, low));
+        }
+        assert_eq!(inversions(&pool, "BINARY(16)", &keys).await?, 0);
+        let (refused_keys, taken): (Vec<Uuid>, Vec<Uuid>) = keys
+            .iter()
+            .partition(|key| mariadb_uuid_is_refused(key.as_bytes()));
+        assert!(refused_keys.len() > 300, "{}", refused_keys.len());
+        let lost = inversions(&pool, "UUID", &taken).await?;
+        assert!(lost > 100, "{lost} of keys each {micros} µs");
+        for key in refused_keys.iter().take(20) {
+            let insert = format!("INSERT INTO v (id) VALUES ('{key}')");
+            let message = refused(&pool, &insert).await?;
+            assert!(message.contains("Incorrect uuid value"), "{message}");
+        }
+    }
+    Ok(())
+}
+
 /// The node is what MariaDB's `UUID` compares first.
 async fn random_nodes(pool: Pool<MySql>) -> Outcome {
     let random = || Uuid::new_v4().as_bytes()[10..].try_into().unwrap();
@@ -91,8 +126,10 @@ async fn random_nodes(pool: Pool<MySql>) -> Outcome {
 async fn version_1_wraps(pool: Pool<MySql>) -> Outcome {
     let keys = version_1(|| [1; 6]);
     assert!(inversions(&pool, "BINARY(16)", &keys).await? > 1);
-    let keys: Vec<Uuid> = (0..2_000).map(|_| Uuid::generate()).collect();
-    assert_eq!(inversions(&pool, "BINARY(16)", &keys).await?, 0);
+    for micros in PACES {
+        let keys = at_pace(2_000, micros);
+        assert_eq!(inversions(&pool, "BINARY(16)", &keys).await?, 0);
+    }
     Ok(())
 }
 

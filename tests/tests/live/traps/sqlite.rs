@@ -3,7 +3,7 @@
 use libtest_mimic::Trial;
 use ordid::{
     KeyType,
-    storage::{Stores, column},
+    storage::{ColumnOn, Stores, column, dialect::Sqlite as Dialect},
     uuid::Uuid,
 };
 use sqlx::{Pool, Sqlite, query, query_scalar};
@@ -17,6 +17,11 @@ use crate::{
 super::ask!(Sqlite);
 
 pub fn trials(trials: &mut Vec<Trial>) {
+    add(
+        trials,
+        "trap_s1_declared_types_turn_text_into_numbers",
+        numeric_affinity,
+    );
     add(trials, "trap_s2_a_primary_key_takes_null", null_keys);
     add(trials, "trap_s3_bigint_is_not_the_rowid", bigint);
     add(
@@ -26,6 +31,71 @@ pub fn trials(trials: &mut Vec<Trial>) {
     );
     add(trials, "trap_s5_two_forms_in_a_column", two_forms);
     add(trials, "trap_s7_after_the_highest_id", highest_id);
+}
+
+/// A type whose name has none of `CHAR`, `CLOB`, `TEXT` and `BLOB` makes numbers of texts that look
+/// like one, as hex without hyphens does if it has no letter, or an `e` alone.
+async fn numeric_affinity(pool: Pool<Sqlite>) -> Outcome {
+    const LOOK_ALIKE: [[&str; 2]; 2] = [
+        [
+            "12345678901234567890123456789012",
+            "12345678901234567890123456789013",
+        ],
+        // Of version 7, and beyond all numbers.
+        [
+            "019000000e0070008000000000000001",
+            "019000000e0070008000000000000002",
+        ],
+    ];
+    for declared in [
+        "UUID",
+        "BINARY(16)",
+        "STRING",
+        "GUID",
+        "UNIQUEIDENTIFIER",
+        "RAW(16)",
+        "NUMERIC",
+        "INTEGER",
+        "REAL",
+    ] {
+        let table = format!("CREATE TABLE trap (id {declared}, UNIQUE (id))");
+        for [first, second] in LOOK_ALIKE {
+            run(&pool, &format!("DROP TABLE IF EXISTS trap; {table}")).await?;
+            run(&pool, &format!("INSERT INTO trap (id) VALUES ('{first}')")).await?;
+            assert_eq!(
+                one::<String>(&pool, "SELECT typeof(id) FROM trap").await?,
+                "real",
+                "{declared} {first}"
+            );
+            let again = format!("INSERT INTO trap (id) VALUES ('{second}')");
+            let message = refused(&pool, &again).await?;
+            assert!(message.contains("UNIQUE"), "{declared} {second}: {message}");
+        }
+    }
+    // What ordid declares, and what other programs may have.
+    for declared in [
+        <column::Text as ColumnOn<Dialect>>::TYPE,
+        <column::Blob as ColumnOn<Dialect>>::TYPE,
+        "CHAR(32)",
+        "UUID_TEXT",
+        "",
+    ] {
+        for keys in LOOK_ALIKE {
+            run(
+                &pool,
+                &format!("DROP TABLE IF EXISTS trap; CREATE TABLE trap (id {declared})"),
+            )
+            .await?;
+            for key in keys {
+                run(&pool, &format!("INSERT INTO trap VALUES ('{key}')")).await?;
+            }
+            let read: Vec<String> = query_scalar("SELECT id FROM trap ORDER BY id")
+                .fetch_all(&pool)
+                .await?;
+            assert_eq!(read, keys, "{declared}");
+        }
+    }
+    Ok(())
 }
 
 async fn null_keys(pool: Pool<Sqlite>) -> Outcome {

@@ -1,0 +1,136 @@
+//! What tasks need of the system: root on Debian gets it installed, others are told what to install.
+
+use std::env;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::run::{self, Result};
+
+const APT_GET: &str = "/usr/bin/apt-get";
+
+/// Makes sure that nothing is missing. `missing` names Debian's packages, and is asked again after
+/// they were installed.
+pub(crate) fn install(missing: impl Fn() -> Result<Vec<&'static str>>) -> Result<()> {
+    let packages = missing()?;
+    if packages.is_empty() {
+        return Ok(());
+    }
+    if !Path::new(APT_GET).exists() || !is_root() {
+        return Err(by_hand(&packages, Path::new(APT_GET).exists()));
+    }
+
+    println!("installing {}", packages.join(" "));
+    apt_get(&["update"])?;
+    let mut arguments = vec!["install", "-y", "--no-install-recommends"];
+    arguments.extend(&packages);
+    apt_get(&arguments)?;
+
+    // The packages may be there and the binaries not, on a system that merely resembles Debian.
+    let packages = missing()?;
+    if packages.is_empty() {
+        Ok(())
+    } else {
+        Err(format!(
+            "installing {} did not help: install it by hand",
+            packages.join(" ")
+        ))
+    }
+}
+
+/// What to tell those who have to install the packages themselves.
+fn by_hand(packages: &[&str], is_debian: bool) -> String {
+    let packages = packages.join(" ");
+    let line = format!("install the packages {packages} (or what your system calls them)");
+    if is_debian {
+        format!("{line}: sudo apt-get install {packages}")
+    } else {
+        line
+    }
+}
+
+/// The compiler of C, if it is missing: SQLite is compiled from its source.
+pub(crate) fn c_compiler() -> &'static [&'static str] {
+    if works("cc", &["--version"]) {
+        &[]
+    } else {
+        &["gcc", "libc6-dev"]
+    }
+}
+
+/// The compiler of C++, if it is missing: libFuzzer is compiled from its source.
+pub(crate) fn cpp_compiler() -> &'static [&'static str] {
+    if works("c++", &["--version"]) {
+        &[]
+    } else {
+        &["g++"]
+    }
+}
+
+/// The headers of OpenSSL, if they are missing: the feature `native-tls` of ordid-tiberius is built
+/// with them where the system has no TLS of its own.
+pub(crate) fn openssl() -> &'static [&'static str] {
+    let has_other_tls = cfg!(any(windows, target_vendor = "apple"));
+    // As `openssl-sys` looks for them.
+    let is_named = ["OPENSSL_DIR", "OPENSSL_INCLUDE_DIR"]
+        .iter()
+        .any(|name| env::var_os(name).is_some());
+    if has_other_tls || is_named || works("pkg-config", &["--exists", "openssl"]) {
+        &[]
+    } else {
+        &["libssl-dev", "pkg-config"]
+    }
+}
+
+fn apt_get(arguments: &[&str]) -> Result<()> {
+    let mut command = Command::new("apt-get");
+    command
+        .args(arguments)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null());
+    // invoke-rc.d takes this for single-user mode and leaves the new services stopped.
+    command.env("RUNLEVEL", "1");
+    run::succeed(&mut command)
+}
+
+fn works(program: &str, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output();
+    id.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_told_in_a_line() {
+        let packages = ["libssl-dev", "pkg-config"];
+        assert_eq!(
+            by_hand(&packages, true),
+            "install the packages libssl-dev pkg-config (or what your system calls them): sudo \
+             apt-get install libssl-dev pkg-config"
+        );
+        assert_eq!(
+            by_hand(&packages, false),
+            "install the packages libssl-dev pkg-config (or what your system calls them)"
+        );
+    }
+
+    #[test]
+    fn nothing_is_installed_where_nothing_is_missing() {
+        assert_eq!(install(|| Ok(Vec::new())), Ok(()));
+        assert_eq!(
+            install(|| Err("no such server".to_owned())),
+            Err("no such server".to_owned())
+        );
+    }
+}
