@@ -1,6 +1,6 @@
 //! What derived code calls. Not for others: exempt from semantic versioning.
 
-use core::{any::Any, fmt};
+use core::{any::Any, fmt, marker::PhantomData};
 
 pub use alloc::borrow::Cow;
 pub use core::{
@@ -31,6 +31,8 @@ pub use crate::{
     scheme::{UuidMask, masked::MaskedKey},
 };
 pub use uuid::Uuid;
+
+use crate::key::text::{PREFIX_MAX, is_shaped};
 
 /// What [`key_type_interop!`] calls: other crates' traits, and the bodies of their functions.
 pub mod external {
@@ -149,7 +151,45 @@ pub fn hash<K: KeyType, H: Hasher>(key: K, state: &mut H) {
 /// Only what the formatter returns.
 #[inline]
 pub fn fmt_display<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    K::Scheme::write_text(key.to_raw(), K::PREFIX, f)
+    let prefix = match K::PREFIX {
+        Some(_) if !is_shaped(f) => {
+            f.write_str(Lead::<K>::TEXT)?;
+            // The rest is what stands alone for an empty prefix.
+            Some("")
+        }
+        prefix => prefix,
+    };
+    K::Scheme::write_text(key.to_raw(), prefix, f)
+}
+
+/// What the texts of a key type begin with: one piece to write instead of two.
+struct Lead<K>(PhantomData<K>);
+
+impl<K: KeyType> Lead<K> {
+    const BYTES: [u8; PREFIX_MAX + 1] = {
+        let mut bytes = [b'_'; PREFIX_MAX + 1];
+        let (lead, _) = bytes.split_at_mut(Self::prefix().len());
+        lead.copy_from_slice(Self::prefix().as_bytes());
+        bytes
+    };
+
+    /// The prefix and its `_`; nothing where there is no prefix.
+    const TEXT: &'static str = {
+        check_prefix(Self::prefix());
+        let length = Self::prefix().len();
+        let (text, _) = Self::BYTES.split_at(if length == 0 { 0 } else { length + 1 });
+        match core::str::from_utf8(text) {
+            Ok(text) => text,
+            Err(_) => panic!("a prefix is made of the letters a-z and `_`"),
+        }
+    };
+
+    const fn prefix() -> &'static str {
+        match K::PREFIX {
+            Some(prefix) => prefix,
+            None => "",
+        }
+    }
 }
 
 /// Body of a key type's `Debug`: `OrderId(ord_01h455vb4pex5vsknk084sn02q)`.
@@ -174,6 +214,14 @@ pub fn fmt_debug<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Result 
 /// Text that is not canonical, or whose value is not of the scheme.
 #[inline]
 pub fn parse<K: KeyType>(text: &str) -> Result<K, Error> {
+    match K::Scheme::read_text(K::PREFIX, text) {
+        Some(raw) => K::from_raw(raw),
+        None => parse_with_reason(text),
+    }
+}
+
+#[cold]
+fn parse_with_reason<K: KeyType>(text: &str) -> Result<K, Error> {
     K::from_raw(K::Scheme::parse_text(K::PREFIX, text)?)
 }
 

@@ -94,6 +94,13 @@ pub trait RawKey: Copy + Eq + Ord + Hash + fmt::Debug + Send + Sync + 'static {
     /// Any other text gives an error that [`is_parse`](Error::is_parse).
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error>;
 
+    /// As [`parse_text`](Self::parse_text), without the reason why not: what a key type's `FromStr`
+    /// asks first. Without room for an error, a key stays in registers.
+    #[inline]
+    fn read_text(prefix: Option<&str>, text: &str) -> Option<Self> {
+        Self::parse_text(prefix, text).ok()
+    }
+
     /// Returns what the value looks like, for error messages: `version 4 and variant RFC 9562 in
     /// ...`.
     fn describe(self) -> String;
@@ -120,17 +127,27 @@ impl RawKey for Uuid {
     #[inline(always)]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match prefix {
-            None => f.pad(self.hyphenated().encode_lower(&mut [0; Hyphenated::LENGTH])),
+            None => text::pad(
+                self.hyphenated().encode_lower(&mut [0; Hyphenated::LENGTH]),
+                f,
+            ),
             Some(_) => text::write_prefixed(prefix, text::encode_suffix(self, &mut [0; 32]), f),
         }
     }
 
-    // A key type's prefix is constant: only here, inside its own code, does the match fold.
-    #[inline(always)]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
         match prefix {
-            None => text::parse_hyphenated_str(text),
+            None => text::parse_hyphenated(text.as_bytes()),
             Some(prefix) => text::parse_type_id(prefix, text),
+        }
+    }
+
+    // As of `write_text`.
+    #[inline(always)]
+    fn read_text(prefix: Option<&str>, text: &str) -> Option<Self> {
+        match prefix {
+            None => text::read_hyphenated(text),
+            Some(prefix) => text::read_type_id(prefix, text),
         }
     }
 
@@ -218,9 +235,15 @@ pub trait Scheme: Sized + 'static {
     /// # Errors
     ///
     /// Any other text gives an error that [`is_parse`](Error::is_parse).
-    #[inline(always)]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self::Raw, Error> {
         Self::Raw::parse_text(prefix, text)
+    }
+
+    /// As [`parse_text`](Self::parse_text), without the reason why not: a scheme with a text of its
+    /// own has its own of both.
+    #[inline(always)]
+    fn read_text(prefix: Option<&str>, text: &str) -> Option<Self::Raw> {
+        Self::Raw::read_text(prefix, text)
     }
 }
 

@@ -13,35 +13,59 @@ use core::fmt;
 
 use super::{
     BinaryForm, RawKey, TextForm,
-    text::{excerpt, write_prefixed},
+    text::{PREFIX_MAX, after_prefix, excerpt, is_shaped, write_prefixed},
 };
 use crate::error::Error;
 
-/// Length of the longest prefix.
-const PREFIX_MAX: usize = 63;
 /// Length of the longest number: `i64::MIN`, or `u64::MAX`.
 const DIGITS_MAX: usize = 20;
 
-/// Takes this prefix and the underscore off a number, whose length is not known.
-#[inline]
+/// As [`after_prefix`], or says why not, of a number, whose length is not known.
 fn strip_prefix<'t>(
     prefix: Option<&str>,
     text: &'t str,
     rest_max: usize,
 ) -> Result<&'t str, Error> {
-    let prefix = prefix.unwrap_or("");
     // Before any look inside: a megabyte of hostile text is refused at once.
     if text.len() > PREFIX_MAX + 1 + rest_max {
         return Err(too_long(PREFIX_MAX + 1 + rest_max, text));
     }
-    if prefix.is_empty() {
-        return Ok(text);
+    after_prefix(prefix, text).ok_or_else(|| another_prefix(prefix.unwrap_or(""), text))
+}
+
+/// Reads a number without a sign and without leading zeros, if 64 bits hold it.
+// Not the standard library's parser: it takes what is no canonical text, and checks each digit for
+// an overflow that only the last of twenty can be.
+#[inline]
+fn read_unsigned(text: &[u8]) -> Option<u64> {
+    if !matches!(text, b"0" | [b'1'..=b'9', ..]) || text.len() > DIGITS_MAX {
+        return None;
     }
-    let after = text.strip_prefix(prefix);
-    match after.and_then(|after| after.strip_prefix('_')) {
-        Some(rest) => Ok(rest),
-        None => Err(another_prefix(prefix, text)),
+    let (first, last) = text.split_at(text.len().min(DIGITS_MAX - 1));
+    let mut number = 0;
+    for character in first {
+        number = number * 10 + digit(*character)?;
     }
+    for character in last {
+        number = number.checked_mul(10)?.checked_add(digit(*character)?)?;
+    }
+    Some(number)
+}
+
+#[inline]
+fn digit(character: u8) -> Option<u64> {
+    let digit = character.wrapping_sub(b'0');
+    (digit < 10).then_some(digit.into())
+}
+
+/// As [`read_unsigned`], with a minus in front of what is below zero.
+#[inline]
+fn read_signed(text: &[u8]) -> Option<i64> {
+    if let [b'-', digits @ ..] = text {
+        let below_zero = read_unsigned(digits).filter(|number| *number != 0)?;
+        return 0_i64.checked_sub_unsigned(below_zero);
+    }
+    read_unsigned(text)?.try_into().ok()
 }
 
 #[cold]
@@ -61,9 +85,8 @@ fn another_prefix(prefix: &str, text: &str) -> Error {
     ))
 }
 
-/// `$may_be_canonical` looks at what a text begins with: parsing refuses what follows, if need be.
 macro_rules! integer {
-    ($integer:ident, $form:ident, $pattern:literal, $expected:literal, $may_be_canonical:expr) => {
+    ($integer:ident, $form:ident, $pattern:literal, $expected:literal, $read:ident) => {
         impl RawKey for $integer {
             type Bytes = [u8; 8];
 
@@ -81,7 +104,7 @@ macro_rules! integer {
             #[inline]
             fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 // What would pad, cut or sign a number meets the text as a whole.
-                if f.width().is_some() || f.precision().is_some() || f.sign_plus() {
+                if is_shaped(f) || f.sign_plus() {
                     let mut digits = Digits::new();
                     digits.push(self)?;
                     return write_prefixed(prefix, digits.as_str(), f);
@@ -95,16 +118,14 @@ macro_rules! integer {
                 fmt::Display::fmt(&self, f)
             }
 
-            #[inline]
             fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
                 let digits = strip_prefix(prefix, text, DIGITS_MAX)?;
-                let may_be_canonical: fn(&[u8]) -> bool = $may_be_canonical;
-                if may_be_canonical(digits.as_bytes())
-                    && let Ok(integer) = digits.parse()
-                {
-                    return Ok(integer);
-                }
-                Err(not_a_number($expected, digits))
+                $read(digits.as_bytes()).ok_or_else(|| not_a_number($expected, digits))
+            }
+
+            #[inline]
+            fn read_text(prefix: Option<&str>, text: &str) -> Option<Self> {
+                $read(after_prefix(prefix, text)?.as_bytes())
             }
 
             fn describe(self) -> String {
@@ -119,14 +140,14 @@ integer!(
     I64,
     "(0|-?[1-9][0-9]{0,18})",
     "a decimal number up to 9223372036854775807",
-    |text| matches!(text, b"0" | [b'1'..=b'9', ..] | [b'-', b'1'..=b'9', ..])
+    read_signed
 );
 integer!(
     u64,
     U64,
     "(0|[1-9][0-9]{0,19})",
     "a decimal number up to 18446744073709551615",
-    |text| matches!(text, b"0" | [b'1'..=b'9', ..])
+    read_unsigned
 );
 
 #[cold]
