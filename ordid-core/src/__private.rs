@@ -95,6 +95,19 @@ impl<R: RawKey, S: Scheme<Raw = R>> RawOf<S> for R {
     }
 }
 
+/// A user's own layout of `snowflake`: itself and nothing else.
+///
+/// Derived code names it so: of a type that is none, the compiler then says so once, and looks at
+/// nothing that is made of it.
+pub trait OwnLayout {
+    /// The layout.
+    type Layout: scheme::snowflake::SnowflakeLayout;
+}
+
+impl<L: scheme::snowflake::SnowflakeLayout> OwnLayout for L {
+    type Layout = L;
+}
+
 /// Fails to compile unless the type is a source of nodes that can be one.
 pub const fn check_node<N: scheme::node::NodeSource>() {
     scheme::node::refuse(N::MISTAKE);
@@ -224,20 +237,67 @@ fn parse_with_reason<K: KeyType>(text: &str) -> Result<K, Error> {
     K::from_raw(K::Scheme::parse_text(K::PREFIX, text)?)
 }
 
-/// Shows a parent field's key, if it has one, with the field's position in `PARENTS`.
-#[inline]
-pub fn show_parent<F: KeyField>(
-    field: &F,
-    position: usize,
-    visit: &mut dyn FnMut(usize, KeyBytes),
-) {
-    if let Some(key) = field.get() {
-        visit(position, KeyBytes::of(key));
+/// The type of a parent field whose key type tells the parent.
+#[diagnostic::on_unimplemented(
+    message = "a parent cannot be found by `{Self}`: it is not one entity's key type",
+    label = "not one entity's key type",
+    note = "write the parent's key type, `CustomerId` or `Option<CustomerId>`, which is made with \
+            `#[derive(ordid::KeyType)]`",
+    note = "of a raw key such as `uuid::Uuid`, name the parent: `#[ordid(parent = Customer)]`"
+)]
+pub trait TellsParent: KeyField<Key: TypedKey> {}
+
+#[diagnostic::do_not_recommend]
+impl<F: KeyField<Key: TypedKey>> TellsParent for F {}
+
+/// The type of a parent field that names its parent.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not hold the key of the parent `{P}`",
+    label = "not the parent's key",
+    note = "write the type of the key field of `{P}`, or an `Option` of it"
+)]
+pub trait HoldsKeyOf<P: OrderedKey>: KeyField<Key = KeyOf<P>> {}
+
+#[diagnostic::do_not_recommend]
+impl<F: KeyField<Key = KeyOf<P>>, P: OrderedKey> HoldsKeyOf<P> for F {}
+
+/// A parent field: its foreign key, and how a row shows it.
+///
+/// Both are made by one call, so that what is wrong with the field's type is said once.
+#[derive(Debug)]
+pub struct ParentField<F> {
+    /// The foreign key.
+    pub parent: Parent,
+    get: fn(&F) -> Option<KeyBytes>,
+}
+
+impl<F: KeyField> ParentField<F> {
+    const fn new(parent: Parent) -> Self {
+        Self {
+            parent,
+            get: |field| field.get().map(KeyBytes::of),
+        }
     }
 }
 
-/// Demands that a parent field tells its entity: derived for `#[ordid(parent)]`.
-pub const fn assert_typed<F: KeyField<Key: TypedKey>>() {}
+impl<F> ParentField<F> {
+    /// Shows the field's key, if it has one, with the field's position in `PARENTS`.
+    #[inline]
+    pub fn show(&self, field: &F, position: usize, visit: &mut dyn FnMut(usize, KeyBytes)) {
+        if let Some(key) = (self.get)(field) {
+            visit(position, key);
+        }
+    }
+}
 
-/// Demands that a field holds the named parent's key: derived for `#[ordid(parent = P)]`.
-pub const fn assert_parent<F: KeyField<Key = KeyOf<P>>, P: OrderedKey>() {}
+/// Of `#[ordid(parent)]`.
+pub const fn by_key<F: TellsParent>(column: &'static str) -> ParentField<F> {
+    ParentField::new(Parent::by_key::<F>(column))
+}
+
+/// Of `#[ordid(parent = P)]`.
+pub const fn by_entity<F: HoldsKeyOf<P>, P: OrderedKey + 'static>(
+    column: &'static str,
+) -> ParentField<F> {
+    ParentField::new(Parent::by_entity::<F, P>(column))
+}

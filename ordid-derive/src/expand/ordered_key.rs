@@ -28,32 +28,20 @@ fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>)
     let (impl_generics, type_generics, where_clause) = model.input.generics.split_for_impl();
     let names = names(model, private);
     let (key_ident, key_type) = (key.ident, key.ty());
-    let checks = model
-        .parents()
-        .map(|(field, parent)| check_parent(private, field, parent));
     let parents = model.parents().map(|(field, parent)| {
-        let (column, ty) = (&field.column, field.ty());
-        let made = match &parent.entity {
-            None => quote!(#private::Parent::by_key::<#ty>(#column)),
-            Some(entity) => {
-                let span = entity.span().resolved_at(Span::call_site());
-                let private = private.at(span);
-                quote_spanned!(span=> #private::Parent::by_entity::<#ty, #entity>(#column))
-            }
-        };
+        let made = parent_field(private, field, parent);
         match &field.attrs.deferrable {
-            Some(_) => quote!(#made.deferrable()),
-            None => made,
+            Some(_) => quote!(#made.parent.deferrable()),
+            None => quote!(#made.parent),
         }
     });
     let shown: Vec<_> = model
         .parents()
         .enumerate()
-        .map(|(position, (field, _))| {
-            let (ident, ty) = (field.ident, field.ty());
-            let span = ty.span().resolved_at(Span::call_site());
-            let private = private.at(span);
-            quote_spanned!(span=> #private::show_parent::<#ty>(&self.#ident, #position, __visit);)
+        .map(|(position, (field, parent))| {
+            let ident = field.ident;
+            let made = parent_field(private, field, parent);
+            quote!(#made.show(&self.#ident, #position, __visit);)
         })
         .collect();
     let visit = if shown.is_empty() {
@@ -84,10 +72,7 @@ fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>)
             type Field = #key_type;
 
             #names
-            const PARENTS: &'static [#private::Parent] = {
-                #(#checks)*
-                &[#(#parents),*]
-            };
+            const PARENTS: &'static [#private::Parent] = &[#(#parents),*];
 
             #key_fns
 
@@ -116,18 +101,18 @@ pub(super) fn names(model: &Entity<'_>, private: &Private<'_>) -> TokenStream {
     }
 }
 
-/// Demands, at the field's type, that the field tells its parent.
-fn check_parent(
+/// Returns what a parent field is, located at its type, which has to tell the parent.
+fn parent_field(
     private: &Private<'_>,
     field: &EntityField<'_>,
     parent: &ParentAttr,
 ) -> TokenStream {
-    let span = field.ty().span();
-    let ty = field.ty();
+    let (column, ty) = (&field.column, field.ty());
+    let span = ty.span();
     let private = private.at(span);
     match &parent.entity {
-        None => quote_spanned!(span=> #private::assert_typed::<#ty>();),
-        Some(entity) => quote_spanned!(span=> #private::assert_parent::<#ty, #entity>();),
+        None => quote_spanned!(span=> #private::by_key::<#ty>(#column)),
+        Some(entity) => quote_spanned!(span=> #private::by_entity::<#ty, #entity>(#column)),
     }
 }
 
@@ -144,6 +129,14 @@ fn fields(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>) -> T
         quote!(#private::Sink::<#ty>::put(__sink, &self.#ident);)
     });
     let key_type = key.ty();
+    // Located as the functions of the key are.
+    let span = key_type.span().resolved_at(Span::call_site());
+    let at_key = private.at(span);
+    let write_key = quote_spanned! {span=>
+        fn write_key(__key: #at_key::KeyOf<Self>, __sink: &mut __S) {
+            #at_key::Sink::<#key_type>::put(__sink, &#at_key::KeyField::with(__key));
+        }
+    };
     let ident = &model.input.ident;
     let (_, type_generics, where_clause) = model.input.generics.split_for_impl();
     let generics = with_sink(&model.input.generics, private);
@@ -157,12 +150,7 @@ fn fields(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>) -> T
                 #(#puts)*
             }
 
-            fn write_key(__key: #private::KeyOf<Self>, __sink: &mut __S) {
-                #private::Sink::<#key_type>::put(
-                    __sink,
-                    &<#key_type as #private::KeyField>::with(__key),
-                );
-            }
+            #write_key
         }
     }
 }
