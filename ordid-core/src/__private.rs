@@ -301,3 +301,92 @@ pub const fn by_entity<F: HoldsKeyOf<P>, P: OrderedKey + 'static>(
 ) -> ParentField<F> {
     ParentField::new(Parent::by_entity::<F, P>(column))
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use alloc::{format, string::ToString as _};
+
+    use super::*;
+    use crate::scheme::UuidV7;
+
+    macro_rules! key_type {
+        ($name:ident, $prefix:expr) => {
+            #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+            struct $name(Uuid);
+
+            impl Display for $name {
+                fn fmt(&self, f: &mut Formatter<'_>) -> FmtResult {
+                    fmt_display(*self, f)
+                }
+            }
+
+            impl KeyType for $name {
+                type Raw = Uuid;
+                type Scheme = UuidV7;
+
+                const NAME: &'static str = stringify!($name);
+                const PREFIX: Option<&'static str> = $prefix;
+
+                fn from_generated(generated: Generated<UuidV7>) -> Self {
+                    Self(generated.into_raw())
+                }
+
+                fn to_raw(self) -> Uuid {
+                    self.0
+                }
+
+                fn from_raw(raw: Uuid) -> Result<Self, Error> {
+                    from_raw(raw)
+                }
+            }
+        };
+    }
+
+    key_type!(Plain, None);
+    key_type!(Bare, Some(""));
+    key_type!(Named, Some("line_item"));
+    key_type!(
+        Longest,
+        Some("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijk")
+    );
+
+    /// TypeID 0.3.0's example.
+    const RAW: Uuid = Uuid::from_u128(0x0188_bac7_4afa_78aa_bc3b_bd1e_ef28_d881);
+
+    #[test]
+    fn a_key_type_writes_its_prefix_once_and_reads_it_back() {
+        assert_eq!(
+            Plain(RAW).to_string(),
+            "0188bac7-4afa-78aa-bc3b-bd1eef28d881"
+        );
+        assert_eq!(Bare(RAW).to_string(), "01h2xcejqtf2nbrexx3vqjhp41");
+        assert_eq!(
+            Named(RAW).to_string(),
+            "line_item_01h2xcejqtf2nbrexx3vqjhp41"
+        );
+        assert_eq!(
+            Longest(RAW).to_string(),
+            format!("{}_01h2xcejqtf2nbrexx3vqjhp41", Longest::PREFIX.unwrap())
+        );
+        assert_eq!(
+            parse::<Longest>(&Longest(RAW).to_string()),
+            Ok(Longest(RAW))
+        );
+        assert_eq!(parse::<Named>(&Named(RAW).to_string()), Ok(Named(RAW)));
+        for text in [
+            "line_item01h2xcejqtf2nbrexx3vqjhp41",
+            "line_01h2xcejqtf2nbrexx3vqjhp41",
+        ] {
+            assert!(parse::<Named>(text).unwrap_err().is_parse(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_width_and_a_precision_meet_prefix_and_suffix_as_one() {
+        assert_eq!(
+            format!("{:>38}|{:.12}|{:.6}", Named(RAW), Named(RAW), Plain(RAW)),
+            "  line_item_01h2xcejqtf2nbrexx3vqjhp41|line_item_01|0188ba"
+        );
+    }
+}

@@ -294,12 +294,39 @@ mod tests {
         }
 
         #[test]
-        fn what_parses_is_what_is_written(text in "[-+]?[0-9]{0,21}|\\PC{0,24}") {
-            if let Ok(signed) = i64::parse_text(None, &text) {
-                prop_assert_eq!(Shown(signed, None).to_string(), &*text);
-            }
-            if let Ok(unsigned) = u64::parse_text(None, &text) {
-                prop_assert_eq!(Shown(unsigned, None).to_string(), &*text);
+        fn what_parses_is_what_is_written(
+            text in "-?[0-9]{1,21}|[-+]?0?[0-9]{17,20}|[-+]?[0-9]{0,21}|\\PC{0,24}",
+        ) {
+            // The standard library's numbers, if they are written so.
+            let signed: Option<i64> = text.parse().ok();
+            let signed = signed.filter(|number| number.to_string() == text);
+            prop_assert_eq!(i64::parse_text(None, &text).ok(), signed);
+            prop_assert_eq!(i64::read_text(None, &text), signed);
+            let unsigned: Option<u64> = text.parse().ok();
+            let unsigned = unsigned.filter(|number| number.to_string() == text);
+            prop_assert_eq!(u64::parse_text(None, &text).ok(), unsigned);
+            prop_assert_eq!(u64::read_text(None, &text), unsigned);
+        }
+    }
+
+    #[test]
+    fn the_first_and_the_last_numbers_come_back_and_those_beyond_are_refused() {
+        for number in [i64::MIN, i64::MIN + 1, -1, 0, 1, i64::MAX - 1, i64::MAX] {
+            assert_eq!(i64::read_text(None, &number.to_string()), Some(number));
+        }
+        for number in [0, 9, 10, u64::MAX / 10, u64::MAX - 1, u64::MAX] {
+            assert_eq!(u64::read_text(None, &number.to_string()), Some(number));
+        }
+        for number in [
+            i128::from(i64::MIN) - 1,
+            i128::from(i64::MAX) + 1,
+            i128::from(u64::MAX) + 1,
+            i128::from(u64::MAX) * 10,
+            99_999_999_999_999_999_999,
+        ] {
+            assert_eq!(i64::read_text(None, &number.to_string()), None);
+            if number < 0 || number > i128::from(u64::MAX) {
+                assert_eq!(u64::read_text(None, &number.to_string()), None);
             }
         }
     }

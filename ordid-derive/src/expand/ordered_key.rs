@@ -66,7 +66,10 @@ fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>)
             #(#shown)*
         }
     };
+    let bound = key_bound(model, private, key_type);
+    let where_clause = with_bounds(where_clause, bound.as_ref());
     quote! {
+        #[allow(trivial_bounds)]
         #[automatically_derived]
         impl #impl_generics #private::OrderedKey for #ident #type_generics #where_clause {
             type Field = #key_type;
@@ -99,6 +102,19 @@ pub(super) fn names(model: &Entity<'_>, private: &Private<'_>) -> TokenStream {
         const KEY_COLUMN: &'static #private::str = #key;
         const COLUMNS: &'static [&'static #private::str] = &[#(#columns),*];
     }
+}
+
+/// Demands that the key field can hold a key. Where it cannot, that is said here and nowhere else:
+/// inside, it is taken for granted.
+///
+/// Not of a type with parameters, of which the compiler would then know no more than this.
+fn key_bound(model: &Entity<'_>, private: &Private<'_>, ty: &Type) -> Option<TokenStream> {
+    if !model.input.generics.params.is_empty() {
+        return None;
+    }
+    let span = ty.span();
+    let private = private.at(span);
+    Some(quote_spanned!(span=> #ty: #private::KeyField))
 }
 
 /// Returns what a parent field is, located at its type, which has to tell the parent.
@@ -140,10 +156,12 @@ fn fields(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>) -> T
     let ident = &model.input.ident;
     let (_, type_generics, where_clause) = model.input.generics.split_for_impl();
     let generics = with_sink(&model.input.generics, private);
-    let where_clause = with_bounds(where_clause, &bounds);
+    let sink = quote!(__S: #bounds);
+    let bound = key_bound(model, private, key_type);
+    let where_clause = with_bounds(where_clause, bound.iter().chain([&sink]));
     quote! {
         // The bounds are located at the fields' types: to Clippy, the user wrote them.
-        #[allow(clippy::absolute_paths)]
+        #[allow(clippy::absolute_paths, trivial_bounds)]
         #[automatically_derived]
         impl #generics #private::Fields<__S> for #ident #type_generics #where_clause {
             fn write(&self, __sink: &mut __S) {
@@ -176,13 +194,14 @@ pub(super) fn with_sink(generics: &Generics, private: &Private<'_>) -> TokenStre
     impl_generics.into_token_stream()
 }
 
-fn with_bounds(
+fn with_bounds<'b>(
     where_clause: Option<&WhereClause>,
-    bounds: &Punctuated<TokenStream, syn::Token![+]>,
+    bounds: impl IntoIterator<Item = &'b TokenStream>,
 ) -> TokenStream {
+    let bounds = bounds.into_iter();
     let predicates = where_clause
         .map(|clause| clause.predicates.iter())
         .into_iter()
         .flatten();
-    quote!(where #(#predicates,)* __S: #bounds)
+    quote!(where #(#predicates,)* #(#bounds,)*)
 }
