@@ -13,14 +13,14 @@ use crate::{
 
 /// A scheme with one generator for the process: the system's clock, the default policy, one strict
 /// order over all threads.
-// As `StaticScheme`, which all of these are: the compiler reports either.
+// Near to `StaticScheme`, which all of these are: the compiler reports either.
 #[diagnostic::on_unimplemented(
-    message = "scheme `{Self}` has no generator for the process",
-    label = "no generator for the process",
-    note = "if a parameter of the scheme is refused too, mend that: this ends with it",
-    note = "if a node of your own tells its keys apart, make a generator with it, `let generator = \
-            OrderedGenerator::with_node(...)`, and ask it: `generator.try_generate_key::<OrderId>()?` \
-            for a key, `order.ensure_key_with(&generator)?` for an entity's"
+    message = "scheme `{Self}` has no generator for the process: a node of your own tells its keys \
+               apart",
+    label = "needs a generator with a node",
+    note = "make one, `let generator = OrderedGenerator::with_node(...)`, and ask it: \
+            `generator.try_generate_key::<OrderId>()?` for a key, `order.ensure_key_with(&generator)?` \
+            for an entity's"
 )]
 pub trait ProcessWide: Slotted<Node: DefaultNode> {
     /// Returns the generator.
