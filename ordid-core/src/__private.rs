@@ -1,10 +1,9 @@
 //! What derived code calls. Not for others: exempt from semantic versioning.
 
-use core::{any::Any, fmt};
+use core::{fmt, marker::PhantomData};
 
 pub use alloc::borrow::Cow;
 pub use core::{
-    any::TypeId,
     clone::Clone,
     cmp::{Eq, Ord, Ordering, PartialEq, PartialOrd},
     convert::{From, TryFrom},
@@ -23,7 +22,7 @@ pub use crate::{
     __key_type_interop as key_type_interop, Error,
     entity::{Fields, KeyOf, OrderedKey, Parent, Sink},
     key::{
-        Generated, Key192, KeyField, KeyType, ObjectId, PushId, RawKey, Scheme, TypedKey,
+        Generated, Key192, KeyBytes, KeyField, KeyType, ObjectId, PushId, RawKey, Scheme, TypedKey,
         scatter::{Scatter, ScatteredKey},
         text::check_prefix,
     },
@@ -31,6 +30,8 @@ pub use crate::{
     scheme::{UuidMask, masked::MaskedKey},
 };
 pub use uuid::Uuid;
+
+use crate::key::text::{PREFIX_MAX, is_shaped};
 
 /// What [`key_type_interop!`] calls: other crates' traits, and the bodies of their functions.
 pub mod external {
@@ -94,6 +95,19 @@ impl<R: RawKey, S: Scheme<Raw = R>> RawOf<S> for R {
     }
 }
 
+/// A user's own layout of `snowflake`: itself and nothing else.
+///
+/// Derived code names it so: of a type that is none, the compiler then says so once, and looks at
+/// nothing that is made of it.
+pub trait OwnLayout {
+    /// The layout.
+    type Layout: scheme::snowflake::SnowflakeLayout;
+}
+
+impl<L: scheme::snowflake::SnowflakeLayout> OwnLayout for L {
+    type Layout = L;
+}
+
 /// Fails to compile unless the type is a source of nodes that can be one.
 pub const fn check_node<N: scheme::node::NodeSource>() {
     scheme::node::refuse(N::MISTAKE);
@@ -149,7 +163,45 @@ pub fn hash<K: KeyType, H: Hasher>(key: K, state: &mut H) {
 /// Only what the formatter returns.
 #[inline]
 pub fn fmt_display<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    K::Scheme::write_text(key.to_raw(), K::PREFIX, f)
+    let prefix = match K::PREFIX {
+        Some(_) if !is_shaped(f) => {
+            f.write_str(Lead::<K>::TEXT)?;
+            // The rest is what stands alone for an empty prefix.
+            Some("")
+        }
+        prefix => prefix,
+    };
+    K::Scheme::write_text(key.to_raw(), prefix, f)
+}
+
+/// What the texts of a key type begin with: one piece to write instead of two.
+struct Lead<K>(PhantomData<K>);
+
+impl<K: KeyType> Lead<K> {
+    const BYTES: [u8; PREFIX_MAX + 1] = {
+        let mut bytes = [b'_'; PREFIX_MAX + 1];
+        let (lead, _) = bytes.split_at_mut(Self::prefix().len());
+        lead.copy_from_slice(Self::prefix().as_bytes());
+        bytes
+    };
+
+    /// The prefix and its `_`; nothing where there is no prefix.
+    const TEXT: &'static str = {
+        check_prefix(Self::prefix());
+        let length = Self::prefix().len();
+        let (text, _) = Self::BYTES.split_at(if length == 0 { 0 } else { length + 1 });
+        match core::str::from_utf8(text) {
+            Ok(text) => text,
+            Err(_) => panic!("a prefix is made of the letters a-z and `_`"),
+        }
+    };
+
+    const fn prefix() -> &'static str {
+        match K::PREFIX {
+            Some(prefix) => prefix,
+            None => "",
+        }
+    }
 }
 
 /// Body of a key type's `Debug`: `OrderId(ord_01h455vb4pex5vsknk084sn02q)`.
@@ -174,33 +226,167 @@ pub fn fmt_debug<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Result 
 /// Text that is not canonical, or whose value is not of the scheme.
 #[inline]
 pub fn parse<K: KeyType>(text: &str) -> Result<K, Error> {
-    K::from_raw(K::Scheme::parse_text(K::PREFIX, text)?)
-}
-
-/// Returns the parent's key where a parent field is of the entity's own key type.
-pub fn self_parent<F: KeyField, K: KeyType>(field: &F) -> Option<K> {
-    field
-        .get()
-        .and_then(|key| (&key as &dyn Any).downcast_ref::<K>().copied())
-}
-
-/// As [`self_parent`], where the field names its parent: the keys of other entities may be of the
-/// same type.
-pub fn self_parent_of<F, P, E>(field: &F) -> Option<KeyOf<E>>
-where
-    F: KeyField,
-    P: 'static,
-    E: OrderedKey + 'static,
-{
-    if TypeId::of::<P>() == TypeId::of::<E>() {
-        self_parent(field)
-    } else {
-        None
+    match K::Scheme::read_text(K::PREFIX, text) {
+        Some(raw) => K::from_raw(raw),
+        None => parse_with_reason(text),
     }
 }
 
-/// Demands that a parent field tells its entity: derived for `#[ordid(parent)]`.
-pub const fn assert_typed<F: KeyField<Key: TypedKey>>() {}
+#[cold]
+fn parse_with_reason<K: KeyType>(text: &str) -> Result<K, Error> {
+    K::from_raw(K::Scheme::parse_text(K::PREFIX, text)?)
+}
 
-/// Demands that a field holds the named parent's key: derived for `#[ordid(parent = P)]`.
-pub const fn assert_parent<F: KeyField<Key = KeyOf<P>>, P: OrderedKey>() {}
+/// The type of a parent field whose key type tells the parent.
+#[diagnostic::on_unimplemented(
+    message = "a parent cannot be found by `{Self}`: it is not one entity's key type",
+    label = "not one entity's key type",
+    note = "write the parent's key type, `CustomerId` or `Option<CustomerId>`, which is made with \
+            `#[derive(ordid::KeyType)]`",
+    note = "of a raw key such as `uuid::Uuid`, name the parent: `#[ordid(parent = Customer)]`"
+)]
+pub trait TellsParent: KeyField<Key: TypedKey> {}
+
+#[diagnostic::do_not_recommend]
+impl<F: KeyField<Key: TypedKey>> TellsParent for F {}
+
+/// The type of a parent field that names its parent.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not hold the key of the parent `{P}`",
+    label = "not the parent's key",
+    note = "write the type of the key field of `{P}`, or an `Option` of it"
+)]
+pub trait HoldsKeyOf<P: OrderedKey>: KeyField<Key = KeyOf<P>> {}
+
+#[diagnostic::do_not_recommend]
+impl<F: KeyField<Key = KeyOf<P>>, P: OrderedKey> HoldsKeyOf<P> for F {}
+
+/// A parent field: its foreign key, and how a row shows it.
+///
+/// Both are made by one call, so that what is wrong with the field's type is said once.
+#[derive(Debug)]
+pub struct ParentField<F> {
+    /// The foreign key.
+    pub parent: Parent,
+    get: fn(&F) -> Option<KeyBytes>,
+}
+
+impl<F: KeyField> ParentField<F> {
+    const fn new(parent: Parent) -> Self {
+        Self {
+            parent,
+            get: |field| field.get().map(KeyBytes::of),
+        }
+    }
+}
+
+impl<F> ParentField<F> {
+    /// Shows the field's key, if it has one, with the field's position in `PARENTS`.
+    #[inline]
+    pub fn show(&self, field: &F, position: usize, visit: &mut dyn FnMut(usize, KeyBytes)) {
+        if let Some(key) = (self.get)(field) {
+            visit(position, key);
+        }
+    }
+}
+
+/// Of `#[ordid(parent)]`.
+pub const fn by_key<F: TellsParent>(column: &'static str) -> ParentField<F> {
+    ParentField::new(Parent::by_key::<F>(column))
+}
+
+/// Of `#[ordid(parent = P)]`.
+pub const fn by_entity<F: HoldsKeyOf<P>, P: OrderedKey + 'static>(
+    column: &'static str,
+) -> ParentField<F> {
+    ParentField::new(Parent::by_entity::<F, P>(column))
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use alloc::{format, string::ToString as _};
+
+    use super::*;
+    use crate::scheme::UuidV7;
+
+    macro_rules! key_type {
+        ($name:ident, $prefix:expr) => {
+            #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+            struct $name(Uuid);
+
+            impl Display for $name {
+                fn fmt(&self, f: &mut Formatter<'_>) -> FmtResult {
+                    fmt_display(*self, f)
+                }
+            }
+
+            impl KeyType for $name {
+                type Raw = Uuid;
+                type Scheme = UuidV7;
+
+                const NAME: &'static str = stringify!($name);
+                const PREFIX: Option<&'static str> = $prefix;
+
+                fn from_generated(generated: Generated<UuidV7>) -> Self {
+                    Self(generated.into_raw())
+                }
+
+                fn to_raw(self) -> Uuid {
+                    self.0
+                }
+
+                fn from_raw(raw: Uuid) -> Result<Self, Error> {
+                    from_raw(raw)
+                }
+            }
+        };
+    }
+
+    key_type!(Plain, None);
+    key_type!(Bare, Some(""));
+    key_type!(Named, Some("line_item"));
+    key_type!(
+        Longest,
+        Some("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijk")
+    );
+
+    /// TypeID 0.3.0's example.
+    const RAW: Uuid = Uuid::from_u128(0x0188_bac7_4afa_78aa_bc3b_bd1e_ef28_d881);
+
+    #[test]
+    fn a_key_type_writes_its_prefix_once_and_reads_it_back() {
+        assert_eq!(
+            Plain(RAW).to_string(),
+            "0188bac7-4afa-78aa-bc3b-bd1eef28d881"
+        );
+        assert_eq!(Bare(RAW).to_string(), "01h2xcejqtf2nbrexx3vqjhp41");
+        assert_eq!(
+            Named(RAW).to_string(),
+            "line_item_01h2xcejqtf2nbrexx3vqjhp41"
+        );
+        assert_eq!(
+            Longest(RAW).to_string(),
+            format!("{}_01h2xcejqtf2nbrexx3vqjhp41", Longest::PREFIX.unwrap())
+        );
+        assert_eq!(
+            parse::<Longest>(&Longest(RAW).to_string()),
+            Ok(Longest(RAW))
+        );
+        assert_eq!(parse::<Named>(&Named(RAW).to_string()), Ok(Named(RAW)));
+        for text in [
+            "line_item01h2xcejqtf2nbrexx3vqjhp41",
+            "line_01h2xcejqtf2nbrexx3vqjhp41",
+        ] {
+            assert!(parse::<Named>(text).unwrap_err().is_parse(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_width_and_a_precision_meet_prefix_and_suffix_as_one() {
+        assert_eq!(
+            format!("{:>38}|{:.12}|{:.6}", Named(RAW), Named(RAW), Plain(RAW)),
+            "  line_item_01h2xcejqtf2nbrexx3vqjhp41|line_item_01|0188ba"
+        );
+    }
+}

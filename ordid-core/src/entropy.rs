@@ -58,6 +58,15 @@ pub trait Entropy: Send + Sync {
         Ok(u64::from(self.next_u32()?) << 32 | u64::from(self.next_u32()?))
     }
 
+    /// Returns 128 random bits.
+    ///
+    /// # Errors
+    ///
+    /// As [`next_u32`](Self::next_u32).
+    fn next_u128(&self) -> Result<u128, Error> {
+        Ok(u128::from(self.next_u64()?) << 64 | u128::from(self.next_u64()?))
+    }
+
     /// Fills the slice with random words.
     ///
     /// # Errors
@@ -95,6 +104,10 @@ impl<E: Entropy + ?Sized> Entropy for &E {
 
     fn next_u64(&self) -> Result<u64, Error> {
         (**self).next_u64()
+    }
+
+    fn next_u128(&self) -> Result<u128, Error> {
+        (**self).next_u128()
     }
 
     fn fill(&self, words: &mut [u32]) -> Result<(), Error> {

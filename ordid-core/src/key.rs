@@ -47,6 +47,7 @@ macro_rules! own_text {
     };
 }
 
+mod bytes;
 mod form;
 mod integer;
 mod key192;
@@ -55,6 +56,7 @@ mod push_id;
 pub mod scatter;
 pub mod text;
 
+pub use bytes::KeyBytes;
 pub use form::{BinaryForm, TextForm};
 pub use key192::Key192;
 pub use object_id::ObjectId;
@@ -94,6 +96,13 @@ pub trait RawKey: Copy + Eq + Ord + Hash + fmt::Debug + Send + Sync + 'static {
     /// Any other text gives an error that [`is_parse`](Error::is_parse).
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error>;
 
+    /// As [`parse_text`](Self::parse_text), without the reason why not: what a key type's `FromStr`
+    /// asks first. Without room for an error, a key stays in registers.
+    #[inline]
+    fn read_text(prefix: Option<&str>, text: &str) -> Option<Self> {
+        Self::parse_text(prefix, text).ok()
+    }
+
     /// Returns what the value looks like, for error messages: `version 4 and variant RFC 9562 in
     /// ...`.
     fn describe(self) -> String;
@@ -120,17 +129,27 @@ impl RawKey for Uuid {
     #[inline(always)]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match prefix {
-            None => f.pad(self.hyphenated().encode_lower(&mut [0; Hyphenated::LENGTH])),
+            None => text::pad(
+                self.hyphenated().encode_lower(&mut [0; Hyphenated::LENGTH]),
+                f,
+            ),
             Some(_) => text::write_prefixed(prefix, text::encode_suffix(self, &mut [0; 32]), f),
         }
     }
 
-    // A key type's prefix is constant: only here, inside its own code, does the match fold.
-    #[inline(always)]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
         match prefix {
-            None => text::parse_hyphenated_str(text),
+            None => text::parse_hyphenated(text.as_bytes()),
             Some(prefix) => text::parse_type_id(prefix, text),
+        }
+    }
+
+    // As of `write_text`.
+    #[inline(always)]
+    fn read_text(prefix: Option<&str>, text: &str) -> Option<Self> {
+        match prefix {
+            None => text::read_hyphenated(text),
+            Some(prefix) => text::read_type_id(prefix, text),
         }
     }
 
@@ -218,9 +237,15 @@ pub trait Scheme: Sized + 'static {
     /// # Errors
     ///
     /// Any other text gives an error that [`is_parse`](Error::is_parse).
-    #[inline(always)]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self::Raw, Error> {
         Self::Raw::parse_text(prefix, text)
+    }
+
+    /// As [`parse_text`](Self::parse_text), without the reason why not: a scheme with a text of its
+    /// own has its own of both.
+    #[inline(always)]
+    fn read_text(prefix: Option<&str>, text: &str) -> Option<Self::Raw> {
+        Self::Raw::read_text(prefix, text)
     }
 }
 
@@ -243,12 +268,12 @@ pub trait RisesAsUuidToBin: Scheme {}
 ///
 /// Schemes that need a node or a segment do not have this; their generator is passed in.
 #[diagnostic::on_unimplemented(
-    message = "scheme `{Self}` has no generator for the process: a node of your own tells its keys \
-               apart",
-    label = "needs a generator with a node",
-    note = "make one, `let generator = OrderedGenerator::with_node(...)`, and ask it: \
-            `generator.try_generate_key::<OrderId>()?` for a key, `order.ensure_key_with(&generator)?` \
-            for an entity's"
+    message = "scheme `{Self}` has no generator for the process",
+    label = "no generator for the process",
+    note = "if a parameter of the scheme is refused too, mend that: this ends with it",
+    note = "if a node of your own tells its keys apart, make a generator with it, `let generator = \
+            OrderedGenerator::with_node(...)`, and ask it: `generator.try_generate_key::<OrderId>()?` \
+            for a key, `order.ensure_key_with(&generator)?` for an entity's"
 )]
 pub trait StaticScheme: Scheme {
     /// What [`reserve`](Self::reserve) returns.
@@ -497,6 +522,11 @@ pub trait KeyField: 'static {
 
     /// Puts a key in, over what was there.
     fn set(&mut self, key: Self::Key);
+
+    /// Makes a field with a key in it.
+    fn with(key: Self::Key) -> Self
+    where
+        Self: Sized;
 }
 
 #[diagnostic::do_not_recommend]
@@ -511,6 +541,10 @@ impl<K: KeyType> KeyField for K {
     fn set(&mut self, key: K) {
         *self = key;
     }
+
+    fn with(key: K) -> Self {
+        key
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -524,5 +558,9 @@ impl<K: KeyType> KeyField for Option<K> {
 
     fn set(&mut self, key: K) {
         *self = Some(key);
+    }
+
+    fn with(key: K) -> Self {
+        Some(key)
     }
 }

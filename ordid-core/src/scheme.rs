@@ -97,6 +97,11 @@ macro_rules! settled {
             ) -> Result<S::Raw, crate::error::Error> {
                 S::parse_text(prefix, text)
             }
+
+            #[inline]
+            fn read_text(prefix: Option<&str>, text: &str) -> Option<S::Raw> {
+                S::read_text(prefix, text)
+            }
         }
 
         impl<S: crate::scheme::Layout, P: 'static> crate::scheme::Layout for $wrapper<S, P> {

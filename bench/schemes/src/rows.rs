@@ -47,7 +47,10 @@ const fn text(maker: &'static str) -> Place {
 pub(crate) const REFERENCE: Place = uuid("now-v7");
 
 const FORK: &str = "its fork's child repeats keys";
-const NO_ORDER: &str = "no order in 100 ns once 14 bits wrap; its fork's child repeats keys";
+/// The layout has a key for each 100 ns: whoever asks for more than ten million a second waits, or
+/// goes on without order.
+const NO_ORDER: &str =
+    "order above 10 million keys a second, where ordid waits; its fork's child repeats keys";
 const TICKER: &str = "clock steps never followed; its fork's child hangs or repeats";
 
 macro_rules! schemes {
@@ -152,13 +155,13 @@ pub(crate) const RANDOM: &[Row] = &[
 ];
 
 macro_rules! texts {
-    ($($form:literal by $library:literal $(whose parser $gives_up:literal)?;)+) => {
+    ($($form:literal by $library:literal $(whose parser $gives_up:literal)?;)+ beside $more:expr;) => {
         &[$(
             texts!(@ concat!("display-", $form), concat!("display-", $form, "-library"), $library, ""),
             texts!(@ concat!("to-string-", $form), concat!("to-string-", $form, "-library"), $library, ""),
             texts!(@ concat!("parse-", $form), concat!("parse-", $form, "-library"), $library,
                 concat_or_none(&[$($gives_up)?])),
-        )+]
+        )+ $more]
     };
     (@ $own:expr, $peer:expr, $library:literal, $gives_up:expr) => {
         Row {
@@ -181,4 +184,14 @@ pub(crate) const TEXTS: &[Row] = texts! {
     "push-id" by "data-encoding";
     "object-id" by "data-encoding";
     "decimal" by "core" whose parser "takes a sign and leading zeros";
+    beside Row {
+        own: text("parse-hyphenated-strict"),
+        coarse: None,
+        peer: Some((
+            text("parse-hyphenated-strict-library"),
+            "uuid, the same refused by hand",
+        )),
+        gives_up: "",
+        fills: false,
+    };
 };

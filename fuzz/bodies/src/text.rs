@@ -66,7 +66,9 @@ pub(crate) fn refused(error: &Error) {
 }
 
 pub(crate) fn of<S: Scheme>(prefix: Option<&str>, text: &str) {
-    match S::parse_text(prefix, text) {
+    let parsed = S::parse_text(prefix, text);
+    assert_eq!(S::read_text(prefix, text).as_ref(), parsed.as_ref().ok());
+    match parsed {
         Ok(raw) => assert_eq!(text_of::<S>(raw, prefix), text, "{} {prefix:?}", S::NAME),
         Err(error) => refused(&error),
     }
@@ -87,7 +89,9 @@ fn same_of<R: RawKey>(text: &str) {
         }
     }
 
-    match R::parse_text(None, text) {
+    let parsed = R::parse_text(None, text);
+    assert_eq!(R::read_text(None, text).as_ref(), parsed.as_ref().ok());
+    match parsed {
         Ok(raw) => assert_eq!(Text(raw).to_string(), text),
         Err(error) => refused(&error),
     }

@@ -49,43 +49,36 @@ impl Entropy for ThreadEntropy {
 
     #[inline]
     fn epoch_and_u32(&self) -> Result<(u32, u32), Error> {
-        THREAD.with(|thread| {
-            let (epoch, word) = match thread.draw() {
-                Some(drawn) => drawn,
-                None => thread.draw_slowly()?,
-            };
-            Ok((epoch, word))
-        })
+        let (epoch, [word]) = draw()?;
+        Ok((epoch, word))
     }
 
     #[inline]
     fn epoch_and_u64(&self) -> Result<(u32, u64), Error> {
-        let (epoch, high) = self.epoch_and_u32()?;
-        // Nothing can fork this thread in between.
-        let (_, low) = self.epoch_and_u32()?;
+        let (epoch, [high, low]) = draw()?;
         Ok((epoch, u64::from(high) << 32 | u64::from(low)))
     }
 
-    fn fill(&self, words: &mut [u32]) -> Result<(), Error> {
-        THREAD.with(|thread| {
-            thread.epoch();
-            let mut rest = words;
-            while !rest.is_empty() {
-                if thread.next.get() >= BLOCK_WORDS {
-                    thread.refill()?;
-                }
-                let start = thread.next.get();
-                let count = rest.len().min(BLOCK_WORDS - start);
-                let (now, later) = rest.split_at_mut(count);
-                for (word, drawn) in now.iter_mut().zip(&thread.words[start..]) {
-                    *word = drawn.get();
-                }
-                thread.next.set(start + count);
-                rest = later;
-            }
-            Ok(())
-        })
+    #[inline]
+    fn next_u128(&self) -> Result<u128, Error> {
+        let (_, words) = draw::<4>()?;
+        Ok(words
+            .into_iter()
+            .fold(0, |above, word| above << 32 | u128::from(word)))
     }
+
+    fn fill(&self, words: &mut [u32]) -> Result<(), Error> {
+        THREAD.with(|thread| thread.fill(words).map(drop))
+    }
+}
+
+/// Draws the epoch and so many words of this thread.
+#[inline]
+fn draw<const WORDS: usize>() -> Result<(u32, [u32; WORDS]), Error> {
+    THREAD.with(|thread| match thread.draw() {
+        Some(drawn) => Ok(drawn),
+        None => thread.draw_slowly(),
+    })
 }
 
 thread_local! {
@@ -150,28 +143,46 @@ impl Thread {
         }
     }
 
-    /// The epoch and a word, if there is nothing to do first: what nearly all keys need.
+    /// The epoch and some words, if there is nothing to do first: what nearly all keys need.
     #[inline]
-    fn draw(&self) -> Option<(u32, u32)> {
+    fn draw<const WORDS: usize>(&self) -> Option<(u32, [u32; WORDS])> {
         if !self.is_known_and_unforked() {
             return None;
         }
         let next = self.next.get();
-        let word = self.words.get(next)?.get();
-        self.next.set(next + 1);
-        Some((EPOCH.load(Ordering::Relaxed), word))
+        let words: &[_; WORDS] = self.words.get(next..)?.first_chunk()?;
+        self.next.set(next + WORDS);
+        Some((
+            EPOCH.load(Ordering::Relaxed),
+            words.each_ref().map(Cell::get),
+        ))
     }
 
     #[cold]
     #[inline(never)]
-    fn draw_slowly(&self) -> Result<(u32, u32), Error> {
+    fn draw_slowly<const WORDS: usize>(&self) -> Result<(u32, [u32; WORDS]), Error> {
+        let mut words = [0; WORDS];
+        Ok((self.fill(&mut words)?, words))
+    }
+
+    /// Fills the slice, and returns the epoch.
+    fn fill(&self, words: &mut [u32]) -> Result<u32, Error> {
         let epoch = self.epoch();
-        if self.next.get() >= BLOCK_WORDS {
-            self.refill()?;
+        let mut rest = words;
+        while !rest.is_empty() {
+            if self.next.get() >= BLOCK_WORDS {
+                self.refill()?;
+            }
+            let start = self.next.get();
+            let count = rest.len().min(BLOCK_WORDS - start);
+            let (now, later) = rest.split_at_mut(count);
+            for (word, drawn) in now.iter_mut().zip(&self.words[start..]) {
+                *word = drawn.get();
+            }
+            self.next.set(start + count);
+            rest = later;
         }
-        let next = self.next.get();
-        self.next.set(next + 1);
-        Ok((epoch, self.words[next].get()))
+        Ok(epoch)
     }
 
     fn refill(&self) -> Result<(), Error> {

@@ -13,7 +13,7 @@ use crate::{
 
 /// A scheme with one generator for the process: the system's clock, the default policy, one strict
 /// order over all threads.
-// As `StaticScheme`, which all of these are: the compiler reports either.
+// Near to `StaticScheme`, which all of these are: the compiler reports either.
 #[diagnostic::on_unimplemented(
     message = "scheme `{Self}` has no generator for the process: a node of your own tells its keys \
                apart",

@@ -13,34 +13,42 @@ use core::fmt;
 
 use super::{
     BinaryForm, RawKey, TextForm,
-    text::{excerpt, write_prefixed},
+    text::{PREFIX_MAX, after_prefix, excerpt, is_shaped, write_prefixed},
 };
 use crate::error::Error;
 
-/// Length of the longest prefix.
-const PREFIX_MAX: usize = 63;
 /// Length of the longest number: `i64::MIN`, or `u64::MAX`.
 const DIGITS_MAX: usize = 20;
 
-/// Takes this prefix and the underscore off a number, whose length is not known.
-#[inline]
+/// As [`after_prefix`], or says why not, of a number, whose length is not known.
 fn strip_prefix<'t>(
     prefix: Option<&str>,
     text: &'t str,
     rest_max: usize,
 ) -> Result<&'t str, Error> {
-    let prefix = prefix.unwrap_or("");
     // Before any look inside: a megabyte of hostile text is refused at once.
     if text.len() > PREFIX_MAX + 1 + rest_max {
         return Err(too_long(PREFIX_MAX + 1 + rest_max, text));
     }
-    if prefix.is_empty() {
-        return Ok(text);
+    after_prefix(prefix, text).ok_or_else(|| another_prefix(prefix.unwrap_or(""), text))
+}
+
+/// Reads a number without a sign and without leading zeros, if 64 bits hold it. The standard library
+/// takes both, which are no canonical text.
+#[inline]
+fn read_unsigned(text: &str) -> Option<u64> {
+    match text.as_bytes() {
+        b"0" | [b'1'..=b'9', ..] => text.parse().ok(),
+        _ => None,
     }
-    let after = text.strip_prefix(prefix);
-    match after.and_then(|after| after.strip_prefix('_')) {
-        Some(rest) => Ok(rest),
-        None => Err(another_prefix(prefix, text)),
+}
+
+/// As [`read_unsigned`], with a minus in front of what is below zero.
+#[inline]
+fn read_signed(text: &str) -> Option<i64> {
+    match text.as_bytes() {
+        b"0" | [b'1'..=b'9', ..] | [b'-', b'1'..=b'9', ..] => text.parse().ok(),
+        _ => None,
     }
 }
 
@@ -61,9 +69,8 @@ fn another_prefix(prefix: &str, text: &str) -> Error {
     ))
 }
 
-/// `$may_be_canonical` looks at what a text begins with: parsing refuses what follows, if need be.
 macro_rules! integer {
-    ($integer:ident, $form:ident, $pattern:literal, $expected:literal, $may_be_canonical:expr) => {
+    ($integer:ident, $form:ident, $pattern:literal, $expected:literal, $read:ident) => {
         impl RawKey for $integer {
             type Bytes = [u8; 8];
 
@@ -81,7 +88,7 @@ macro_rules! integer {
             #[inline]
             fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 // What would pad, cut or sign a number meets the text as a whole.
-                if f.width().is_some() || f.precision().is_some() || f.sign_plus() {
+                if is_shaped(f) || f.sign_plus() {
                     let mut digits = Digits::new();
                     digits.push(self)?;
                     return write_prefixed(prefix, digits.as_str(), f);
@@ -95,16 +102,14 @@ macro_rules! integer {
                 fmt::Display::fmt(&self, f)
             }
 
-            #[inline]
             fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
                 let digits = strip_prefix(prefix, text, DIGITS_MAX)?;
-                let may_be_canonical: fn(&[u8]) -> bool = $may_be_canonical;
-                if may_be_canonical(digits.as_bytes())
-                    && let Ok(integer) = digits.parse()
-                {
-                    return Ok(integer);
-                }
-                Err(not_a_number($expected, digits))
+                $read(digits).ok_or_else(|| not_a_number($expected, digits))
+            }
+
+            #[inline]
+            fn read_text(prefix: Option<&str>, text: &str) -> Option<Self> {
+                $read(after_prefix(prefix, text)?)
             }
 
             fn describe(self) -> String {
@@ -119,14 +124,14 @@ integer!(
     I64,
     "(0|-?[1-9][0-9]{0,18})",
     "a decimal number up to 9223372036854775807",
-    |text| matches!(text, b"0" | [b'1'..=b'9', ..] | [b'-', b'1'..=b'9', ..])
+    read_signed
 );
 integer!(
     u64,
     U64,
     "(0|[1-9][0-9]{0,19})",
     "a decimal number up to 18446744073709551615",
-    |text| matches!(text, b"0" | [b'1'..=b'9', ..])
+    read_unsigned
 );
 
 #[cold]
@@ -273,12 +278,39 @@ mod tests {
         }
 
         #[test]
-        fn what_parses_is_what_is_written(text in "[-+]?[0-9]{0,21}|\\PC{0,24}") {
-            if let Ok(signed) = i64::parse_text(None, &text) {
-                prop_assert_eq!(Shown(signed, None).to_string(), &*text);
-            }
-            if let Ok(unsigned) = u64::parse_text(None, &text) {
-                prop_assert_eq!(Shown(unsigned, None).to_string(), &*text);
+        fn what_parses_is_what_is_written(
+            text in "-?[0-9]{1,21}|[-+]?0?[0-9]{17,20}|[-+]?[0-9]{0,21}|\\PC{0,24}",
+        ) {
+            // The standard library's numbers, if they are written so.
+            let signed: Option<i64> = text.parse().ok();
+            let signed = signed.filter(|number| number.to_string() == text);
+            prop_assert_eq!(i64::parse_text(None, &text).ok(), signed);
+            prop_assert_eq!(i64::read_text(None, &text), signed);
+            let unsigned: Option<u64> = text.parse().ok();
+            let unsigned = unsigned.filter(|number| number.to_string() == text);
+            prop_assert_eq!(u64::parse_text(None, &text).ok(), unsigned);
+            prop_assert_eq!(u64::read_text(None, &text), unsigned);
+        }
+    }
+
+    #[test]
+    fn the_first_and_the_last_numbers_come_back_and_those_beyond_are_refused() {
+        for number in [i64::MIN, i64::MIN + 1, -1, 0, 1, i64::MAX - 1, i64::MAX] {
+            assert_eq!(i64::read_text(None, &number.to_string()), Some(number));
+        }
+        for number in [0, 9, 10, u64::MAX / 10, u64::MAX - 1, u64::MAX] {
+            assert_eq!(u64::read_text(None, &number.to_string()), Some(number));
+        }
+        for number in [
+            i128::from(i64::MIN) - 1,
+            i128::from(i64::MAX) + 1,
+            i128::from(u64::MAX) + 1,
+            i128::from(u64::MAX) * 10,
+            99_999_999_999_999_999_999,
+        ] {
+            assert_eq!(i64::read_text(None, &number.to_string()), None);
+            if number < 0 || number > i128::from(u64::MAX) {
+                assert_eq!(u64::read_text(None, &number.to_string()), None);
             }
         }
     }

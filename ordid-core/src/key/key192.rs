@@ -44,6 +44,15 @@ impl Key192 {
 
     /// Reads what [`write_text_in`](Self::write_text_in) wrote.
     #[inline]
+    pub(crate) fn read_text_in<A: text::Alphabet>(
+        prefix: Option<&str>,
+        text: &str,
+    ) -> Option<Self> {
+        let text = text::after_prefix(prefix, text)?;
+        text::read_ordered::<A, 24, ORDERED_32>(text.as_bytes()).map(Self)
+    }
+
+    /// As [`read_text_in`](Self::read_text_in), or says why not.
     pub(crate) fn parse_text_in<A: text::Alphabet>(
         prefix: Option<&str>,
         text: &str,
@@ -71,9 +80,13 @@ impl RawKey for Key192 {
         self.write_text_in::<Tilde>(prefix, f)
     }
 
-    #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
         Self::parse_text_in::<Tilde>(prefix, text)
+    }
+
+    #[inline]
+    fn read_text(prefix: Option<&str>, text: &str) -> Option<Self> {
+        Self::read_text_in::<Tilde>(prefix, text)
     }
 
     fn describe(self) -> String {

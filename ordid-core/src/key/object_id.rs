@@ -7,7 +7,7 @@ use data_encoding::{Encoding, HEXLOWER};
 
 use super::{
     RawKey, TextForm,
-    text::{excerpt, strip_prefix, write_prefixed},
+    text::{after_prefix, excerpt, strip_prefix, write_prefixed},
 };
 use crate::error::Error;
 
@@ -71,19 +71,26 @@ impl RawKey for ObjectId {
     }
 
     /// Lower case only: another case would be a second text for the same key.
-    #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
         let digits = strip_prefix(prefix, DIGITS, text)?;
-        let mut bytes = [0; 12];
-        if digits.len() == DIGITS && matches!(HEX.decode_mut(digits, &mut bytes), Ok(12)) {
-            return Ok(Self(bytes));
-        }
-        Err(not_an_object_id(digits))
+        read_digits(digits).ok_or_else(|| not_an_object_id(digits))
+    }
+
+    #[inline]
+    fn read_text(prefix: Option<&str>, text: &str) -> Option<Self> {
+        read_digits(after_prefix(prefix, text)?.as_bytes())
     }
 
     fn describe(self) -> String {
         format!("the 12 bytes {self}")
     }
+}
+
+#[inline]
+fn read_digits(digits: &[u8]) -> Option<ObjectId> {
+    let mut bytes = [0; 12];
+    (digits.len() == DIGITS && matches!(HEX.decode_mut(digits, &mut bytes), Ok(12)))
+        .then_some(ObjectId(bytes))
 }
 
 #[cold]

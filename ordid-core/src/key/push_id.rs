@@ -106,10 +106,15 @@ impl RawKey for PushId {
         text::write_prefixed(prefix, text, f)
     }
 
-    #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {
         let text = text::strip_prefix(prefix, PUSH_ID, text)?;
         text::parse_ordered::<Push, 15, PUSH_ID>(text).map(Self)
+    }
+
+    #[inline]
+    fn read_text(prefix: Option<&str>, text: &str) -> Option<Self> {
+        let text = text::after_prefix(prefix, text)?;
+        text::read_ordered::<Push, 15, PUSH_ID>(text.as_bytes()).map(Self)
     }
 
     fn describe(self) -> String {

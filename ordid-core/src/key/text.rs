@@ -33,7 +33,7 @@ const SUFFIX: usize = 26;
 /// Digits that the codec puts in front of a suffix.
 const ZEROS: usize = 6;
 /// Length of the longest prefix.
-const PREFIX_MAX: usize = 63;
+pub(crate) const PREFIX_MAX: usize = 63;
 /// Length of the longest TypeID: a prefix of 63, the underscore, the suffix.
 pub(crate) const TYPE_ID_MAX: usize = PREFIX_MAX + 1 + SUFFIX;
 /// Length of the ordered text of 16 bytes.
@@ -153,7 +153,7 @@ pub const fn check_prefix(prefix: &str) {
     if bytes.is_empty() {
         return;
     }
-    assert!(bytes.len() <= 63, "a prefix has at most 63 letters");
+    assert!(bytes.len() <= PREFIX_MAX, "a prefix has at most 63 letters");
     let mut i = 0;
     while i < bytes.len() {
         assert!(
@@ -227,17 +227,15 @@ fn why_not_base32(encoding: &Encoding, text: &[u8]) -> String {
 
 /// Reads a TypeID with this prefix.
 #[inline]
+pub(crate) fn read_type_id(prefix: &str, text: &str) -> Option<Uuid> {
+    let suffix = after_prefix(Some(prefix), text)?;
+    decode_base32(&BASE32, suffix.as_bytes())
+}
+
+/// As [`read_type_id`], or says why not.
+#[inline]
 pub(crate) fn parse_type_id(prefix: &str, text: &str) -> Result<Uuid, Error> {
-    let suffix = if prefix.is_empty() {
-        Some(text)
-    } else {
-        let after = text.strip_prefix(prefix);
-        after.and_then(|after| after.strip_prefix('_'))
-    };
-    match suffix.and_then(|suffix| decode_base32(&BASE32, suffix.as_bytes())) {
-        Some(raw) => Ok(raw),
-        None => Err(not_a_type_id(prefix, text)),
-    }
+    read_type_id(prefix, text).ok_or_else(|| not_a_type_id(prefix, text))
 }
 
 #[cold]
@@ -291,11 +289,14 @@ pub(crate) fn ulid(raw: Uuid) -> [u8; SUFFIX] {
 /// Reads a ULID as [`encode_ulid`] writes it: in upper case, without the letters that Crockford
 /// reads as digits.
 #[inline]
+pub(crate) fn read_ulid(text: &[u8]) -> Option<Uuid> {
+    decode_base32(&BASE32_UPPER, text)
+}
+
+/// As [`read_ulid`], or says why not.
+#[inline]
 pub(crate) fn parse_ulid(text: &[u8]) -> Result<Uuid, Error> {
-    match decode_base32(&BASE32_UPPER, text) {
-        Some(raw) => Ok(raw),
-        None => Err(not_canonical_ulid(text)),
-    }
+    read_ulid(text).ok_or_else(|| not_canonical_ulid(text))
 }
 
 #[cold]
@@ -348,23 +349,21 @@ pub(crate) fn encode_hyphenated(raw: Uuid) -> [u8; 36] {
 /// Reads the hyphenated form, in lower case only: another case would be a second text for the
 /// same key, and databases compare the text.
 #[inline]
-pub(crate) fn parse_hyphenated(text: &[u8]) -> Result<Uuid, Error> {
-    match core::str::from_utf8(text) {
-        Ok(text) => parse_hyphenated_str(text),
-        Err(_) => Err(not_hyphenated(text)),
+pub(crate) fn read_hyphenated(text: &str) -> Option<Uuid> {
+    if !is_36_without_capitals(text.as_bytes()) {
+        return None;
     }
+    let uuid: Hyphenated = text.parse().ok()?;
+    Some(uuid.into_uuid())
 }
 
-/// As [`parse_hyphenated`].
+/// As [`read_hyphenated`], or says why not.
 #[inline]
-pub(crate) fn parse_hyphenated_str(text: &str) -> Result<Uuid, Error> {
-    if is_36_without_capitals(text.as_bytes())
-        && let Ok(uuid) = text.parse::<Hyphenated>()
-    {
-        // As a number it is moved in whole registers, as a check of its version reads it.
-        return Ok(Uuid::from_u128(uuid.as_uuid().as_u128()));
-    }
-    Err(not_hyphenated(text.as_bytes()))
+pub(crate) fn parse_hyphenated(text: &[u8]) -> Result<Uuid, Error> {
+    let text_or_none = core::str::from_utf8(text).ok();
+    text_or_none
+        .and_then(read_hyphenated)
+        .ok_or_else(|| not_hyphenated(text))
 }
 
 /// Of all that a UUID's text is made of, only capitals lack one bit.
@@ -416,14 +415,20 @@ pub(crate) fn ordered<A: Alphabet, const BYTES: usize, const LENGTH: usize>(
 /// Reads what [`encode_ordered`] wrote. Where the last character carries fewer than six bits, one
 /// that carries more would be a second text for the same key, and is refused.
 #[inline]
+pub(crate) fn read_ordered<A: Alphabet, const BYTES: usize, const LENGTH: usize>(
+    text: &[u8],
+) -> Option<[u8; BYTES]> {
+    let mut bytes = [0; BYTES];
+    let read = text.len() == LENGTH && A::encoding().decode_mut(text, &mut bytes).is_ok();
+    read.then_some(bytes)
+}
+
+/// As [`read_ordered`], or says why not.
+#[inline]
 pub(crate) fn parse_ordered<A: Alphabet, const BYTES: usize, const LENGTH: usize>(
     text: &[u8],
 ) -> Result<[u8; BYTES], Error> {
-    let mut bytes = [0; BYTES];
-    if text.len() == LENGTH && A::encoding().decode_mut(text, &mut bytes).is_ok() {
-        return Ok(bytes);
-    }
-    Err(not_ordered(LENGTH, A::CHARACTERS, text))
+    read_ordered::<A, BYTES, LENGTH>(text).ok_or_else(|| not_ordered(LENGTH, A::CHARACTERS, text))
 }
 
 #[cold]
@@ -442,6 +447,12 @@ pub(crate) fn encode_ordered22<A: Alphabet>(raw: Uuid) -> [u8; ORDERED_22] {
 
 /// Reads the ordered 22-character text.
 #[inline]
+pub(crate) fn read_ordered22<A: Alphabet>(text: &[u8]) -> Option<Uuid> {
+    read_ordered::<A, 16, ORDERED_22>(text).map(Uuid::from_bytes)
+}
+
+/// As [`read_ordered22`], or says why not.
+#[inline]
 pub(crate) fn parse_ordered22<A: Alphabet>(text: &[u8]) -> Result<Uuid, Error> {
     parse_ordered::<A, 16, ORDERED_22>(text).map(Uuid::from_bytes)
 }
@@ -454,11 +465,9 @@ pub(crate) fn write_prefixed(
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
     match prefix {
-        None | Some("") => f.pad(text),
+        None | Some("") => pad(text, f),
         // Only a width or a precision needs the whole text at once.
-        Some(prefix) if f.width().is_some() || f.precision().is_some() => {
-            f.pad(&format!("{prefix}_{text}"))
-        }
+        Some(prefix) if is_shaped(f) => f.pad(&format!("{prefix}_{text}")),
         Some(prefix) => {
             f.write_str(prefix)?;
             f.write_str("_")?;
@@ -467,9 +476,32 @@ pub(crate) fn write_prefixed(
     }
 }
 
-/// Takes prefix and `_` off a text whose rest has this length. The rest may contain `_`, so that
-/// the length says where it begins.
+/// As `f.pad(text)`, without the call where no width and no precision ask for it.
 #[inline]
+pub(crate) fn pad(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if is_shaped(f) {
+        return f.pad(text);
+    }
+    f.write_str(text)
+}
+
+/// Whether a width or a precision was asked for.
+#[inline]
+pub(crate) fn is_shaped(f: &fmt::Formatter<'_>) -> bool {
+    f.width().is_some() || f.precision().is_some()
+}
+
+/// Takes prefix and `_` off a text.
+#[inline]
+pub(crate) fn after_prefix<'t>(prefix: Option<&str>, text: &'t str) -> Option<&'t str> {
+    match prefix {
+        None | Some("") => Some(text),
+        Some(prefix) => text.strip_prefix(prefix)?.strip_prefix('_'),
+    }
+}
+
+/// As [`after_prefix`], or says why not. The rest has this length, which says where it begins: it
+/// may contain `_`.
 pub(crate) fn strip_prefix<'t>(
     prefix: Option<&str>,
     length: usize,

@@ -207,6 +207,7 @@ fn keys_rise_and_come_apart<S: Slotted + Layout>(node: S::Node) {
         }
         let text = Text::<S>(*raw).to_string();
         assert_eq!(S::parse_text(None, &text).unwrap(), *raw);
+        assert_eq!(S::read_text(None, &text), Some(*raw));
     }
 }
 

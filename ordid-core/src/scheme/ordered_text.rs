@@ -97,7 +97,10 @@ fn write_22<A: Alphabet>(
     match prefix {
         None => {
             let mut room = [0; text::ORDERED_22];
-            f.pad(text::encode_ordered::<A, 16, _>(raw.as_bytes(), &mut room))
+            text::pad(
+                text::encode_ordered::<A, 16, _>(raw.as_bytes(), &mut room),
+                f,
+            )
         }
         Some(_) => raw.write_text(prefix, f),
     }
@@ -105,6 +108,14 @@ fn write_22<A: Alphabet>(
 
 /// Reads what [`write_22`] wrote.
 #[inline]
+fn read_22<A: Alphabet>(prefix: Option<&str>, text: &str) -> Option<Uuid> {
+    match prefix {
+        None => text::read_ordered22::<A>(text.as_bytes()),
+        Some(_) => Uuid::read_text(prefix, text),
+    }
+}
+
+/// As [`read_22`], or says why not.
 fn parse_22<A: Alphabet>(prefix: Option<&str>, text: &str) -> Result<Uuid, Error> {
     match prefix {
         None => text::parse_ordered22::<A>(text.as_bytes()),
@@ -135,9 +146,13 @@ impl<A: Alphabet> Scheme for Text22<A> {
         write_22::<A>(raw, prefix, f)
     }
 
-    #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Uuid, Error> {
         parse_22::<A>(prefix, text)
+    }
+
+    #[inline]
+    fn read_text(prefix: Option<&str>, text: &str) -> Option<Uuid> {
+        read_22::<A>(prefix, text)
     }
 }
 
@@ -165,9 +180,13 @@ impl<A: Alphabet> Scheme for Text22Time64<A> {
         write_22::<A>(raw, prefix, f)
     }
 
-    #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Uuid, Error> {
         parse_22::<A>(prefix, text)
+    }
+
+    #[inline]
+    fn read_text(prefix: Option<&str>, text: &str) -> Option<Uuid> {
+        read_22::<A>(prefix, text)
     }
 }
 
@@ -195,9 +214,13 @@ impl<A: Alphabet> Scheme for Text32<A> {
         raw.write_text_in::<A>(prefix, f)
     }
 
-    #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Key192, Error> {
         Key192::parse_text_in::<A>(prefix, text)
+    }
+
+    #[inline]
+    fn read_text(prefix: Option<&str>, text: &str) -> Option<Key192> {
+        Key192::read_text_in::<A>(prefix, text)
     }
 }
 

@@ -54,8 +54,10 @@ impl<S: Random, E: Entropy> Generator for RandomGenerator<S, E> {
     where
         Self: 'g;
 
+    #[inline]
     fn try_generate(&self) -> Result<Generated<S>, Error> {
-        draw(&self.entropy).map(|bits| Generated::new(S::from_random(bits)))
+        let bits = self.entropy.next_u128()?;
+        Ok(Generated::new(S::from_random(bits)))
     }
 
     /// # Errors
@@ -121,13 +123,6 @@ impl<G: Generator> Iterator for Drawn<'_, G> {
 
 impl<G: Generator> ExactSizeIterator for Drawn<'_, G> {}
 
-/// Draws 128 random bits.
-pub(super) fn draw(entropy: &impl Entropy) -> Result<u128, Error> {
-    let mut words = [0; WORDS];
-    entropy.fill(&mut words)?;
-    Ok(joined(&words))
-}
-
 /// Draws 128 random bits so many times.
 pub(super) fn draw_all(
     entropy: &impl Entropy,
@@ -140,18 +135,13 @@ pub(super) fn draw_all(
         let batch = left.min(BATCH);
         let words = &mut words[..batch * WORDS];
         entropy.fill(words)?;
-        words
-            .chunks_exact(WORDS)
-            .for_each(|words| put(joined(words)));
+        for words in words.chunks_exact(WORDS) {
+            let join = |above, word: &u32| above << 32 | u128::from(*word);
+            put(words.iter().fold(0, join));
+        }
         left -= batch;
     }
     Ok(())
-}
-
-fn joined(words: &[u32]) -> u128 {
-    words
-        .iter()
-        .fold(0, |above, &word| above << 32 | u128::from(word))
 }
 
 /// The static scheme of a generator that fails only for want of entropy.
@@ -178,6 +168,7 @@ macro_rules! process_wide_without_order {
             impl StaticScheme for $scheme {
                 type Reserved = Take<RepeatWith<fn() -> Generated<Self>>>;
 
+                #[inline]
                 fn generate() -> Generated<Self> {
                     match GENERATOR.try_generate() {
                         Ok(key) => key,

@@ -153,16 +153,23 @@ impl Scheme for Ulid {
     #[inline]
     fn write_text(raw: Uuid, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match prefix {
-            None => f.pad(text::encode_ulid(raw, &mut [0; 32])),
+            None => text::pad(text::encode_ulid(raw, &mut [0; 32]), f),
             Some(_) => raw.write_text(prefix, f),
         }
     }
 
-    #[inline]
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Uuid, Error> {
         match prefix {
             None => text::parse_ulid(text.as_bytes()),
             Some(_) => Uuid::parse_text(prefix, text),
+        }
+    }
+
+    #[inline]
+    fn read_text(prefix: Option<&str>, text: &str) -> Option<Uuid> {
+        match prefix {
+            None => text::read_ulid(text.as_bytes()),
+            Some(_) => Uuid::read_text(prefix, text),
         }
     }
 }

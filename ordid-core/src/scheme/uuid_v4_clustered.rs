@@ -65,7 +65,7 @@ use crate::{
     scheme::{
         UuidV4,
         anatomy::{Certainty, Inspection, Layout, fits, not_of},
-        random::{Drawn, Random, draw, draw_all},
+        random::{Drawn, Random, draw_all},
     },
 };
 
@@ -416,7 +416,7 @@ impl<S: Clustered, C: Clock, E: Entropy> Generator for ClusteredGenerator<S, C, 
         Self: 'g;
 
     fn try_generate(&self) -> Result<Generated<S>, Error> {
-        Ok(Self::key(self.prefix_now(), draw(&self.entropy)?))
+        Ok(Self::key(self.prefix_now(), self.entropy.next_u128()?))
     }
 
     /// Makes a key with the prefix of a given time.
@@ -426,7 +426,7 @@ impl<S: Clustered, C: Clock, E: Entropy> Generator for ClusteredGenerator<S, C, 
     /// If the operating system has no entropy.
     fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<S>, Error> {
         let prefix = self.clusters.prefix_at(timestamp);
-        Ok(Self::key(prefix, draw(&self.entropy)?))
+        Ok(Self::key(prefix, self.entropy.next_u128()?))
     }
 
     /// Makes keys that all have the prefix of now.

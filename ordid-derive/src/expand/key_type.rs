@@ -93,7 +93,7 @@ fn argument(private: &TokenStream, parameter: &Parameter, written: &Type) -> Tok
     };
     let span = written.span();
     match &parameter.kind {
-        Kind::Type { module, presets } if presets.iter().any(|name| last.ident == name) => {
+        Kind::Type { module, .. } if is_preset(parameter, written) => {
             let module = Ident::new(module, span);
             quote_spanned!(span=> #private::scheme::#module::#written)
         }
@@ -104,6 +104,19 @@ fn argument(private: &TokenStream, parameter: &Parameter, written: &Type) -> Tok
             quote_spanned!(span=> #private::scheme #(::#path)*)
         }
         _ => written.to_token_stream(),
+    }
+}
+
+/// Returns whether a parameter's type is one of ordid's own, by its name alone.
+fn is_preset(parameter: &Parameter, written: &Type) -> bool {
+    match (&parameter.kind, written) {
+        (Kind::Type { presets, .. }, Type::Path(path)) if path.qself.is_none() => {
+            path.path.segments.len() == 1
+                && presets
+                    .iter()
+                    .any(|name| path.path.segments[0].ident == name)
+        }
+        _ => false,
     }
 }
 
@@ -126,7 +139,14 @@ fn layout(model: &KeyType<'_>, private: &TokenStream, span: Span) -> TokenStream
     }
     let snowflake = quote_spanned!(span=> #private::scheme::snowflake);
     let layout = match (model.type_parameter(), bits) {
-        (Some((parameter, written)), _) => argument(private, parameter, written),
+        (Some((parameter, written)), _) => {
+            let layout = argument(private, parameter, written);
+            if is_preset(parameter, written) {
+                layout
+            } else {
+                quote_spanned!(span=> <#layout as #private::OwnLayout>::Layout)
+            }
+        }
         (None, [Some(time), Some(node), Some(sequence)]) => {
             let unit = number("unit").unwrap_or_else(|| Literal::u64_unsuffixed(1));
             quote_spanned!(span=> #snowflake::Bits<#time, #node, #sequence, #unit>)
@@ -226,7 +246,7 @@ fn key_type(
     };
     // The raw key is named by the scheme and the field is converted, so that a field of another
     // type is one error and not five.
-    let raw_of = raw_of(private, raw, scheme);
+    let raw_of = raw_of(model, private, raw, scheme);
     // At one place with the scheme, so that what its type lacks is told there.
     let span = scheme_span(model);
     let private = private.at(span);
@@ -264,8 +284,19 @@ fn key_type(
 }
 
 /// Returns `<Raw as RawOf<Scheme>>`, located at the field's type.
-fn raw_of(private: &Private<'_>, raw: &Type, scheme: &TokenStream) -> TokenStream {
+fn raw_of(
+    model: &KeyType<'_>,
+    private: &Private<'_>,
+    raw: &Type,
+    scheme: &TokenStream,
+) -> TokenStream {
     let private = private.at(raw.span());
+    // Every `snowflake` has the same raw key: a wrong layout is no matter of the field.
+    let any = quote_spanned!(raw.span()=> #private::scheme::Snowflake);
+    let scheme = match model.scheme().made {
+        Made::Snowflake => &any,
+        _ => scheme,
+    };
     quote_spanned!(raw.span()=> <#raw as #private::RawOf<#scheme>>)
 }
 
@@ -276,7 +307,7 @@ fn std_impls(
     raw: &Type,
     scheme: &TokenStream,
 ) -> TokenStream {
-    let raw_of = raw_of(private, raw, scheme);
+    let raw_of = raw_of(model, private, raw, scheme);
     let ident = &model.input.ident;
     let of_raw = std_impls_by_raw(private, ident);
     let span = scheme_span(model);

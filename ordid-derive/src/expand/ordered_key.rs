@@ -4,9 +4,7 @@ use std::collections::HashSet;
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::{
-    Generics, Ident, Type, WhereClause, parse_quote, punctuated::Punctuated, spanned::Spanned,
-};
+use syn::{Generics, Type, WhereClause, parse_quote, punctuated::Punctuated, spanned::Spanned};
 
 use super::Private;
 use crate::{
@@ -18,7 +16,7 @@ use crate::{
 pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
     let private = &Private(model.attrs.krate.as_ref());
     let ordered_key = ordered_key(model, key, private);
-    let fields = fields(model, private);
+    let fields = fields(model, key, private);
     quote! {
         #ordered_key
         #fields
@@ -30,25 +28,23 @@ fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>)
     let (impl_generics, type_generics, where_clause) = model.input.generics.split_for_impl();
     let names = names(model, private);
     let (key_ident, key_type) = (key.ident, key.ty());
-    let checks = model
-        .parents()
-        .map(|(field, parent)| check_parent(private, field, parent));
     let parents = model.parents().map(|(field, parent)| {
-        let (column, ty) = (&field.column, field.ty());
-        match &parent.entity {
-            None => quote!(#private::Parent::by_key::<#ty>(#column)),
-            Some(entity) => {
-                let span = entity.span().resolved_at(Span::call_site());
-                let private = private.at(span);
-                quote_spanned!(span=> #private::Parent::by_entity::<#ty, #entity>(#column))
-            }
+        let made = parent_field(private, field, parent);
+        match &field.attrs.deferrable {
+            Some(_) => quote!(#made.parent.deferrable()),
+            None => quote!(#made.parent),
         }
     });
-    let self_parents: Vec<_> = model
+    let shown: Vec<_> = model
         .parents()
-        .filter_map(|(field, parent)| self_parent(model, private, field, parent))
+        .enumerate()
+        .map(|(position, (field, parent))| {
+            let ident = field.ident;
+            let made = parent_field(private, field, parent);
+            quote!(#made.show(&self.#ident, #position, __visit);)
+        })
         .collect();
-    let visit = if self_parents.is_empty() {
+    let visit = if shown.is_empty() {
         quote!(_)
     } else {
         quote!(__visit)
@@ -64,23 +60,26 @@ fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>)
         fn assign_key(&mut self, __key: #at_key::KeyOf<Self>) {
             #at_key::KeyField::set(&mut self.#key_ident, __key);
         }
-
-        fn self_parents(&self, #visit: &mut dyn #at_key::FnMut(#at_key::KeyOf<Self>)) {
-            #(#self_parents)*
+    };
+    let parents_fn = quote! {
+        fn parents(&self, #visit: &mut dyn #private::FnMut(#private::usize, #private::KeyBytes)) {
+            #(#shown)*
         }
     };
+    let bound = key_bound(model, private, key_type);
+    let where_clause = with_bounds(where_clause, bound.as_ref());
     quote! {
+        #[allow(trivial_bounds)]
         #[automatically_derived]
         impl #impl_generics #private::OrderedKey for #ident #type_generics #where_clause {
             type Field = #key_type;
 
             #names
-            const PARENTS: &'static [#private::Parent] = {
-                #(#checks)*
-                &[#(#parents),*]
-            };
+            const PARENTS: &'static [#private::Parent] = &[#(#parents),*];
 
             #key_fns
+
+            #parents_fn
         }
     }
 }
@@ -105,61 +104,35 @@ pub(super) fn names(model: &Entity<'_>, private: &Private<'_>) -> TokenStream {
     }
 }
 
-/// Demands, at the field's type, that the field tells its parent.
-fn check_parent(
+/// Demands that the key field can hold a key. Where it cannot, that is said here and nowhere else:
+/// inside, it is taken for granted.
+///
+/// Not of a type with parameters, of which the compiler would then know no more than this.
+fn key_bound(model: &Entity<'_>, private: &Private<'_>, ty: &Type) -> Option<TokenStream> {
+    if !model.input.generics.params.is_empty() {
+        return None;
+    }
+    let span = ty.span();
+    let private = private.at(span);
+    Some(quote_spanned!(span=> #ty: #private::KeyField))
+}
+
+/// Returns what a parent field is, located at its type, which has to tell the parent.
+fn parent_field(
     private: &Private<'_>,
     field: &EntityField<'_>,
     parent: &ParentAttr,
 ) -> TokenStream {
-    let span = field.ty().span();
-    let ty = field.ty();
+    let (column, ty) = (&field.column, field.ty());
+    let span = ty.span();
     let private = private.at(span);
     match &parent.entity {
-        None => quote_spanned!(span=> #private::assert_typed::<#ty>();),
-        Some(entity) => quote_spanned!(span=> #private::assert_parent::<#ty, #entity>();),
+        None => quote_spanned!(span=> #private::by_key::<#ty>(#column)),
+        Some(entity) => quote_spanned!(span=> #private::by_entity::<#ty, #entity>(#column)),
     }
 }
 
-/// Shows the field's key if the parent is of the entity's own table.
-fn self_parent(
-    model: &Entity<'_>,
-    private: &Private<'_>,
-    field: &EntityField<'_>,
-    parent: &ParentAttr,
-) -> Option<TokenStream> {
-    let (ident, ty) = (field.ident, field.ty());
-    let span = ty.span().resolved_at(Span::call_site());
-    let private = private.at(span);
-    let found = match &parent.entity {
-        Some(entity) if model.input.generics.params.is_empty() => {
-            quote_spanned!(span=> #private::self_parent_of::<#ty, #entity, Self>(&self.#ident))
-        }
-        // A generic struct may borrow: then it has no `TypeId` to compare.
-        Some(entity) if !is_self(entity, &model.input.ident) => return None,
-        _ => {
-            let key = quote_spanned!(span=> #private::KeyOf<Self>);
-            quote_spanned!(span=> #private::self_parent::<#ty, #key>(&self.#ident))
-        }
-    };
-    Some(quote! {
-        if let #private::Some(__key) = #found {
-            __visit(__key);
-        }
-    })
-}
-
-fn is_self(entity: &Type, ident: &Ident) -> bool {
-    match entity {
-        Type::Path(path) => path
-            .path
-            .segments
-            .last()
-            .is_some_and(|last| last.ident == "Self" || last.ident == *ident),
-        _ => false,
-    }
-}
-
-fn fields(model: &Entity<'_>, private: &Private<'_>) -> TokenStream {
+fn fields(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>) -> TokenStream {
     let mut seen = HashSet::new();
     let bounds: Punctuated<TokenStream, syn::Token![+]> = model
         .columns()
@@ -171,18 +144,31 @@ fn fields(model: &Entity<'_>, private: &Private<'_>) -> TokenStream {
         let (ident, ty) = (field.ident, field.ty());
         quote!(#private::Sink::<#ty>::put(__sink, &self.#ident);)
     });
+    let key_type = key.ty();
+    // Located as the functions of the key are.
+    let span = key_type.span().resolved_at(Span::call_site());
+    let at_key = private.at(span);
+    let write_key = quote_spanned! {span=>
+        fn write_key(__key: #at_key::KeyOf<Self>, __sink: &mut __S) {
+            #at_key::Sink::<#key_type>::put(__sink, &#at_key::KeyField::with(__key));
+        }
+    };
     let ident = &model.input.ident;
     let (_, type_generics, where_clause) = model.input.generics.split_for_impl();
     let generics = with_sink(&model.input.generics, private);
-    let where_clause = with_bounds(where_clause, &bounds);
+    let sink = quote!(__S: #bounds);
+    let bound = key_bound(model, private, key_type);
+    let where_clause = with_bounds(where_clause, bound.iter().chain([&sink]));
     quote! {
         // The bounds are located at the fields' types: to Clippy, the user wrote them.
-        #[allow(clippy::absolute_paths)]
+        #[allow(clippy::absolute_paths, trivial_bounds)]
         #[automatically_derived]
         impl #generics #private::Fields<__S> for #ident #type_generics #where_clause {
             fn write(&self, __sink: &mut __S) {
                 #(#puts)*
             }
+
+            #write_key
         }
     }
 }
@@ -208,13 +194,14 @@ pub(super) fn with_sink(generics: &Generics, private: &Private<'_>) -> TokenStre
     impl_generics.into_token_stream()
 }
 
-fn with_bounds(
+fn with_bounds<'b>(
     where_clause: Option<&WhereClause>,
-    bounds: &Punctuated<TokenStream, syn::Token![+]>,
+    bounds: impl IntoIterator<Item = &'b TokenStream>,
 ) -> TokenStream {
+    let bounds = bounds.into_iter();
     let predicates = where_clause
         .map(|clause| clause.predicates.iter())
         .into_iter()
         .flatten();
-    quote!(where #(#predicates,)* __S: #bounds)
+    quote!(where #(#predicates,)* #(#bounds,)*)
 }

@@ -13,8 +13,12 @@
 // }
 
 const _: () = {
+    #[allow(trivial_bounds)]
     #[automatically_derived]
-    impl ::ordid::__private::OrderedKey for Order {
+    impl ::ordid::__private::OrderedKey for Order
+    where
+        OrderId: ::ordid::__private::KeyField,
+    {
         type Field = OrderId;
         const SCHEMA: ::ordid::__private::Option<&'static ::ordid::__private::str> = ::ordid::__private::None;
         const TABLE: &'static ::ordid::__private::str = "order";
@@ -26,55 +30,37 @@ const _: () = {
             "replaces_id",
             "type",
         ];
-        const PARENTS: &'static [::ordid::__private::Parent] = {
-            ::ordid::__private::assert_typed::<CustomerId>();
-            ::ordid::__private::assert_parent::<Uuid, Address>();
-            ::ordid::__private::assert_parent::<Option<OrderId>, Self>();
-            &[
-                ::ordid::__private::Parent::by_key::<CustomerId>("customer"),
-                ::ordid::__private::Parent::by_entity::<Uuid, Address>("ship_to"),
-                ::ordid::__private::Parent::by_entity::<
-                    Option<OrderId>,
-                    Self,
-                >("replaces_id"),
-            ]
-        };
+        const PARENTS: &'static [::ordid::__private::Parent] = &[
+            ::ordid::__private::by_key::<CustomerId>("customer").parent,
+            ::ordid::__private::by_entity::<Uuid, Address>("ship_to").parent,
+            ::ordid::__private::by_entity::<Option<OrderId>, Self>("replaces_id").parent,
+        ];
         fn key(&self) -> ::ordid::__private::Option<::ordid::__private::KeyOf<Self>> {
             ::ordid::__private::KeyField::get(&self.key)
         }
         fn assign_key(&mut self, __key: ::ordid::__private::KeyOf<Self>) {
             ::ordid::__private::KeyField::set(&mut self.key, __key);
         }
-        fn self_parents(
+        fn parents(
             &self,
-            __visit: &mut dyn ::ordid::__private::FnMut(::ordid::__private::KeyOf<Self>),
+            __visit: &mut dyn ::ordid::__private::FnMut(
+                ::ordid::__private::usize,
+                ::ordid::__private::KeyBytes,
+            ),
         ) {
-            if let ::ordid::__private::Some(__key) = ::ordid::__private::self_parent::<
-                CustomerId,
-                ::ordid::__private::KeyOf<Self>,
-            >(&self.customer) {
-                __visit(__key);
-            }
-            if let ::ordid::__private::Some(__key) = ::ordid::__private::self_parent_of::<
-                Uuid,
-                Address,
-                Self,
-            >(&self.ship_to) {
-                __visit(__key);
-            }
-            if let ::ordid::__private::Some(__key) = ::ordid::__private::self_parent_of::<
-                Option<OrderId>,
-                Self,
-                Self,
-            >(&self.replaces) {
-                __visit(__key);
-            }
+            ::ordid::__private::by_key::<CustomerId>("customer")
+                .show(&self.customer, 0usize, __visit);
+            ::ordid::__private::by_entity::<Uuid, Address>("ship_to")
+                .show(&self.ship_to, 1usize, __visit);
+            ::ordid::__private::by_entity::<Option<OrderId>, Self>("replaces_id")
+                .show(&self.replaces, 2usize, __visit);
         }
     }
-    #[allow(clippy::absolute_paths)]
+    #[allow(clippy::absolute_paths, trivial_bounds)]
     #[automatically_derived]
     impl<__S: ?::ordid::__private::Sized> ::ordid::__private::Fields<__S> for Order
     where
+        OrderId: ::ordid::__private::KeyField,
         __S: ::ordid::__private::Sink<OrderId> + ::ordid::__private::Sink<CustomerId>
             + ::ordid::__private::Sink<Uuid> + ::ordid::__private::Sink<Option<OrderId>>
             + ::ordid::__private::Sink<String>,
@@ -85,6 +71,11 @@ const _: () = {
             ::ordid::__private::Sink::<Uuid>::put(__sink, &self.ship_to);
             ::ordid::__private::Sink::<Option<OrderId>>::put(__sink, &self.replaces);
             ::ordid::__private::Sink::<String>::put(__sink, &self.r#type);
+        }
+        fn write_key(__key: ::ordid::__private::KeyOf<Self>, __sink: &mut __S) {
+            ::ordid::__private::Sink::<
+                OrderId,
+            >::put(__sink, &::ordid::__private::KeyField::with(__key));
         }
     }
 };

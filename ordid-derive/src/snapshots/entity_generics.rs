@@ -13,6 +13,7 @@
 // }
 
 const _: () = {
+    #[allow(trivial_bounds)]
     #[automatically_derived]
     impl<'a, T: Clone, const N: usize> ::ordid::__private::OrderedKey for Node<'a, T, N>
     where
@@ -30,36 +31,31 @@ const _: () = {
             "value",
             "bytes",
         ];
-        const PARENTS: &'static [::ordid::__private::Parent] = {
-            ::ordid::__private::assert_parent::<Option<NodeId>, Node<'a, T, N>>();
-            ::ordid::__private::assert_parent::<TreeId, Tree>();
-            &[
-                ::ordid::__private::Parent::by_entity::<
-                    Option<NodeId>,
-                    Node<'a, T, N>,
-                >("above"),
-                ::ordid::__private::Parent::by_entity::<TreeId, Tree>("tree"),
-            ]
-        };
+        const PARENTS: &'static [::ordid::__private::Parent] = &[
+            ::ordid::__private::by_entity::<Option<NodeId>, Node<'a, T, N>>("above")
+                .parent,
+            ::ordid::__private::by_entity::<TreeId, Tree>("tree").parent,
+        ];
         fn key(&self) -> ::ordid::__private::Option<::ordid::__private::KeyOf<Self>> {
             ::ordid::__private::KeyField::get(&self.id)
         }
         fn assign_key(&mut self, __key: ::ordid::__private::KeyOf<Self>) {
             ::ordid::__private::KeyField::set(&mut self.id, __key);
         }
-        fn self_parents(
+        fn parents(
             &self,
-            __visit: &mut dyn ::ordid::__private::FnMut(::ordid::__private::KeyOf<Self>),
+            __visit: &mut dyn ::ordid::__private::FnMut(
+                ::ordid::__private::usize,
+                ::ordid::__private::KeyBytes,
+            ),
         ) {
-            if let ::ordid::__private::Some(__key) = ::ordid::__private::self_parent::<
-                Option<NodeId>,
-                ::ordid::__private::KeyOf<Self>,
-            >(&self.above) {
-                __visit(__key);
-            }
+            ::ordid::__private::by_entity::<Option<NodeId>, Node<'a, T, N>>("above")
+                .show(&self.above, 0usize, __visit);
+            ::ordid::__private::by_entity::<TreeId, Tree>("tree")
+                .show(&self.tree, 1usize, __visit);
         }
     }
-    #[allow(clippy::absolute_paths)]
+    #[allow(clippy::absolute_paths, trivial_bounds)]
     #[automatically_derived]
     impl<
         'a,
@@ -80,6 +76,11 @@ const _: () = {
             ::ordid::__private::Sink::<&'a str>::put(__sink, &self.name);
             ::ordid::__private::Sink::<T>::put(__sink, &self.value);
             ::ordid::__private::Sink::<[u8; N]>::put(__sink, &self.bytes);
+        }
+        fn write_key(__key: ::ordid::__private::KeyOf<Self>, __sink: &mut __S) {
+            ::ordid::__private::Sink::<
+                NodeId,
+            >::put(__sink, &::ordid::__private::KeyField::with(__key));
         }
     }
 };

@@ -2,8 +2,12 @@
 // struct Order { order_id: Uuid, #[ordid(key)] row_id: Option<OrderId> }
 
 const _: () = {
+    #[allow(trivial_bounds)]
     #[automatically_derived]
-    impl ordid_core::__private::OrderedKey for Order {
+    impl ordid_core::__private::OrderedKey for Order
+    where
+        Option<OrderId>: ordid_core::__private::KeyField,
+    {
         type Field = Option<OrderId>;
         const SCHEMA: ordid_core::__private::Option<
             &'static ordid_core::__private::str,
@@ -14,7 +18,7 @@ const _: () = {
             "orderId",
             "rowId",
         ];
-        const PARENTS: &'static [ordid_core::__private::Parent] = { &[] };
+        const PARENTS: &'static [ordid_core::__private::Parent] = &[];
         fn key(
             &self,
         ) -> ordid_core::__private::Option<ordid_core::__private::KeyOf<Self>> {
@@ -23,21 +27,30 @@ const _: () = {
         fn assign_key(&mut self, __key: ordid_core::__private::KeyOf<Self>) {
             ordid_core::__private::KeyField::set(&mut self.row_id, __key);
         }
-        fn self_parents(
+        fn parents(
             &self,
-            _: &mut dyn ordid_core::__private::FnMut(ordid_core::__private::KeyOf<Self>),
+            _: &mut dyn ordid_core::__private::FnMut(
+                ordid_core::__private::usize,
+                ordid_core::__private::KeyBytes,
+            ),
         ) {}
     }
-    #[allow(clippy::absolute_paths)]
+    #[allow(clippy::absolute_paths, trivial_bounds)]
     #[automatically_derived]
     impl<__S: ?ordid_core::__private::Sized> ordid_core::__private::Fields<__S> for Order
     where
+        Option<OrderId>: ordid_core::__private::KeyField,
         __S: ordid_core::__private::Sink<Uuid>
             + ordid_core::__private::Sink<Option<OrderId>>,
     {
         fn write(&self, __sink: &mut __S) {
             ordid_core::__private::Sink::<Uuid>::put(__sink, &self.order_id);
             ordid_core::__private::Sink::<Option<OrderId>>::put(__sink, &self.row_id);
+        }
+        fn write_key(__key: ordid_core::__private::KeyOf<Self>, __sink: &mut __S) {
+            ordid_core::__private::Sink::<
+                Option<OrderId>,
+            >::put(__sink, &ordid_core::__private::KeyField::with(__key));
         }
     }
 };

@@ -17,8 +17,12 @@
 // }
 
 const _: () = {
+    #[allow(trivial_bounds)]
     #[automatically_derived]
-    impl ::ordid::__private::OrderedKey for Order {
+    impl ::ordid::__private::OrderedKey for Order
+    where
+        OrderId: ::ordid::__private::KeyField,
+    {
         type Field = OrderId;
         const SCHEMA: ::ordid::__private::Option<&'static ::ordid::__private::str> = ::ordid::__private::None;
         const TABLE: &'static ::ordid::__private::str = "order";
@@ -30,22 +34,26 @@ const _: () = {
             "b",
             "EXTRA",
         ];
-        const PARENTS: &'static [::ordid::__private::Parent] = { &[] };
+        const PARENTS: &'static [::ordid::__private::Parent] = &[];
         fn key(&self) -> ::ordid::__private::Option<::ordid::__private::KeyOf<Self>> {
             ::ordid::__private::KeyField::get(&self.id)
         }
         fn assign_key(&mut self, __key: ::ordid::__private::KeyOf<Self>) {
             ::ordid::__private::KeyField::set(&mut self.id, __key);
         }
-        fn self_parents(
+        fn parents(
             &self,
-            _: &mut dyn ::ordid::__private::FnMut(::ordid::__private::KeyOf<Self>),
+            _: &mut dyn ::ordid::__private::FnMut(
+                ::ordid::__private::usize,
+                ::ordid::__private::KeyBytes,
+            ),
         ) {}
     }
-    #[allow(clippy::absolute_paths)]
+    #[allow(clippy::absolute_paths, trivial_bounds)]
     #[automatically_derived]
     impl<__S: ?::ordid::__private::Sized> ::ordid::__private::Fields<__S> for Order
     where
+        OrderId: ::ordid::__private::KeyField,
         __S: ::ordid::__private::Sink<OrderId> + ::ordid::__private::Sink<i64>
             + ::ordid::__private::Sink<Rate> + ::ordid::__private::Sink<Option<Extra>>,
     {
@@ -55,6 +63,11 @@ const _: () = {
             ::ordid::__private::Sink::<Rate>::put(__sink, &self.vat_rate);
             ::ordid::__private::Sink::<i64>::put(__sink, &self.both);
             ::ordid::__private::Sink::<Option<Extra>>::put(__sink, &self.extra);
+        }
+        fn write_key(__key: ::ordid::__private::KeyOf<Self>, __sink: &mut __S) {
+            ::ordid::__private::Sink::<
+                OrderId,
+            >::put(__sink, &::ordid::__private::KeyField::with(__key));
         }
     }
 };

@@ -21,9 +21,7 @@ const _: () = {
         ) -> Self {
             Self(
                 <i64 as ::ordid::__private::RawOf<
-                    ::ordid::__private::scheme::Snowflake<
-                        ::ordid::__private::scheme::snowflake::Twitter,
-                    >,
+                    ::ordid::__private::scheme::Snowflake,
                 >>::from_raw(::ordid::__private::Generated::into_raw(__generated)),
             )
         }
@@ -34,9 +32,7 @@ const _: () = {
             ::ordid::__private::scheme::snowflake::Twitter,
         > as ::ordid::__private::Scheme>::Raw {
             <i64 as ::ordid::__private::RawOf<
-                ::ordid::__private::scheme::Snowflake<
-                    ::ordid::__private::scheme::snowflake::Twitter,
-                >,
+                ::ordid::__private::scheme::Snowflake,
             >>::into_raw(self.0)
         }
         fn from_raw(
@@ -126,9 +122,7 @@ const _: () = {
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
             ::ordid::__private::KeyType::from_raw(
                 <i64 as ::ordid::__private::RawOf<
-                    ::ordid::__private::scheme::Snowflake<
-                        ::ordid::__private::scheme::snowflake::Twitter,
-                    >,
+                    ::ordid::__private::scheme::Snowflake,
                 >>::into_raw(__raw),
             )
         }

@@ -4,20 +4,24 @@ const _: () = {
     #[automatically_derived]
     impl ::ordid::__private::KeyType for OrderId {
         type Raw = <::ordid::__private::scheme::Snowflake<
-            keys::Compact<Orders>,
+            <keys::Compact<Orders> as ::ordid::__private::OwnLayout>::Layout,
         > as ::ordid::__private::Scheme>::Raw;
-        type Scheme = ::ordid::__private::scheme::Snowflake<keys::Compact<Orders>>;
+        type Scheme = ::ordid::__private::scheme::Snowflake<
+            <keys::Compact<Orders> as ::ordid::__private::OwnLayout>::Layout,
+        >;
         const NAME: &'static ::ordid::__private::str = "OrderId";
         const PREFIX: ::ordid::__private::Option<&'static ::ordid::__private::str> = ::ordid::__private::None;
         #[inline]
         fn from_generated(
             __generated: ::ordid::__private::Generated<
-                ::ordid::__private::scheme::Snowflake<keys::Compact<Orders>>,
+                ::ordid::__private::scheme::Snowflake<
+                    <keys::Compact<Orders> as ::ordid::__private::OwnLayout>::Layout,
+                >,
             >,
         ) -> Self {
             Self(
                 <i64 as ::ordid::__private::RawOf<
-                    ::ordid::__private::scheme::Snowflake<keys::Compact<Orders>>,
+                    ::ordid::__private::scheme::Snowflake,
                 >>::from_raw(::ordid::__private::Generated::into_raw(__generated)),
             )
         }
@@ -25,15 +29,15 @@ const _: () = {
         fn to_raw(
             self,
         ) -> <::ordid::__private::scheme::Snowflake<
-            keys::Compact<Orders>,
+            <keys::Compact<Orders> as ::ordid::__private::OwnLayout>::Layout,
         > as ::ordid::__private::Scheme>::Raw {
             <i64 as ::ordid::__private::RawOf<
-                ::ordid::__private::scheme::Snowflake<keys::Compact<Orders>>,
+                ::ordid::__private::scheme::Snowflake,
             >>::into_raw(self.0)
         }
         fn from_raw(
             __raw: <::ordid::__private::scheme::Snowflake<
-                keys::Compact<Orders>,
+                <keys::Compact<Orders> as ::ordid::__private::OwnLayout>::Layout,
             > as ::ordid::__private::Scheme>::Raw,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
             ::ordid::__private::from_raw(__raw)
@@ -118,7 +122,7 @@ const _: () = {
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
             ::ordid::__private::KeyType::from_raw(
                 <i64 as ::ordid::__private::RawOf<
-                    ::ordid::__private::scheme::Snowflake<keys::Compact<Orders>>,
+                    ::ordid::__private::scheme::Snowflake,
                 >>::into_raw(__raw),
             )
         }

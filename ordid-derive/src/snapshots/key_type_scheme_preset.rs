@@ -21,9 +21,7 @@ const _: () = {
         ) -> Self {
             Self(
                 <i64 as keys::__private::RawOf<
-                    keys::__private::scheme::Snowflake<
-                        keys::__private::scheme::snowflake::Sonyflake,
-                    >,
+                    keys::__private::scheme::Snowflake,
                 >>::from_raw(keys::__private::Generated::into_raw(__generated)),
             )
         }
@@ -34,9 +32,7 @@ const _: () = {
             keys::__private::scheme::snowflake::Sonyflake,
         > as keys::__private::Scheme>::Raw {
             <i64 as keys::__private::RawOf<
-                keys::__private::scheme::Snowflake<
-                    keys::__private::scheme::snowflake::Sonyflake,
-                >,
+                keys::__private::scheme::Snowflake,
             >>::into_raw(self.0)
         }
         fn from_raw(
@@ -126,9 +122,7 @@ const _: () = {
         ) -> keys::__private::Result<Self, keys::__private::Error> {
             keys::__private::KeyType::from_raw(
                 <i64 as keys::__private::RawOf<
-                    keys::__private::scheme::Snowflake<
-                        keys::__private::scheme::snowflake::Sonyflake,
-                    >,
+                    keys::__private::scheme::Snowflake,
                 >>::into_raw(__raw),
             )
         }

@@ -33,12 +33,7 @@ const _: () = {
         ) -> Self {
             Self(
                 <i64 as ::ordid::__private::RawOf<
-                    ::ordid::__private::scheme::Snowflake<
-                        ::ordid::__private::scheme::snowflake::Since<
-                            ::ordid::__private::scheme::snowflake::Bits<39, 16, 8, 10>,
-                            1767225600000,
-                        >,
-                    >,
+                    ::ordid::__private::scheme::Snowflake,
                 >>::from_raw(::ordid::__private::Generated::into_raw(__generated)),
             )
         }
@@ -52,12 +47,7 @@ const _: () = {
             >,
         > as ::ordid::__private::Scheme>::Raw {
             <i64 as ::ordid::__private::RawOf<
-                ::ordid::__private::scheme::Snowflake<
-                    ::ordid::__private::scheme::snowflake::Since<
-                        ::ordid::__private::scheme::snowflake::Bits<39, 16, 8, 10>,
-                        1767225600000,
-                    >,
-                >,
+                ::ordid::__private::scheme::Snowflake,
             >>::into_raw(self.0)
         }
         fn from_raw(
@@ -150,12 +140,7 @@ const _: () = {
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
             ::ordid::__private::KeyType::from_raw(
                 <i64 as ::ordid::__private::RawOf<
-                    ::ordid::__private::scheme::Snowflake<
-                        ::ordid::__private::scheme::snowflake::Since<
-                            ::ordid::__private::scheme::snowflake::Bits<39, 16, 8, 10>,
-                            1767225600000,
-                        >,
-                    >,
+                    ::ordid::__private::scheme::Snowflake,
                 >>::into_raw(__raw),
             )
         }

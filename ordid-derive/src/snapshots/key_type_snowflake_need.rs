@@ -33,16 +33,7 @@ const _: () = {
         ) -> Self {
             Self(
                 <i64 as ::ordid::__private::RawOf<
-                    ::ordid::__private::scheme::Snowflake<
-                        ::ordid::__private::scheme::Compact<
-                            ::ordid::__private::scheme::compact::Needs<
-                                1767225600000,
-                                20,
-                                2,
-                                1,
-                            >,
-                        >,
-                    >,
+                    ::ordid::__private::scheme::Snowflake,
                 >>::from_raw(::ordid::__private::Generated::into_raw(__generated)),
             )
         }
@@ -55,16 +46,7 @@ const _: () = {
             >,
         > as ::ordid::__private::Scheme>::Raw {
             <i64 as ::ordid::__private::RawOf<
-                ::ordid::__private::scheme::Snowflake<
-                    ::ordid::__private::scheme::Compact<
-                        ::ordid::__private::scheme::compact::Needs<
-                            1767225600000,
-                            20,
-                            2,
-                            1,
-                        >,
-                    >,
-                >,
+                ::ordid::__private::scheme::Snowflake,
             >>::into_raw(self.0)
         }
         fn from_raw(
@@ -156,16 +138,7 @@ const _: () = {
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
             ::ordid::__private::KeyType::from_raw(
                 <i64 as ::ordid::__private::RawOf<
-                    ::ordid::__private::scheme::Snowflake<
-                        ::ordid::__private::scheme::Compact<
-                            ::ordid::__private::scheme::compact::Needs<
-                                1767225600000,
-                                20,
-                                2,
-                                1,
-                            >,
-                        >,
-                    >,
+                    ::ordid::__private::scheme::Snowflake,
                 >>::into_raw(__raw),
             )
         }

@@ -25,6 +25,7 @@ struct Number(Uuid);
 struct NoneToHave(Uuid);
 
 fn main() {
+    let _ = NoPeriod::generate();
     let _ = Text::generate();
     let _ = Number::generate();
 }

@@ -15,7 +15,7 @@ use data_encoding_macro::new_encoding;
 use ordid::{
     KeyType,
     key::{Key192, ObjectId, PushId},
-    uuid::Uuid,
+    uuid::{Uuid, Variant},
 };
 
 // As ordid has them: a constant would be put together anew with each use.
@@ -74,6 +74,14 @@ fn main() -> ExitCode {
         |key: &Uuid, f| f.write_str(key.hyphenated().encode_lower(&mut Uuid::encode_buffer())),
         Uuid::try_parse,
     );
+    let texts: &[String] = (0..POOL)
+        .map(|_| Hyphenated::generate().to_string())
+        .collect::<Vec<_>>()
+        .leak();
+    makers.extend([
+        reader("parse-hyphenated-strict", texts, str::parse::<Hyphenated>),
+        reader("parse-hyphenated-strict-library", texts, strict),
+    ]);
     form(
         &mut makers,
         ["typeid", "typeid-library"],
@@ -151,6 +159,16 @@ fn decode<const LENGTH: usize, const BYTES: usize>(
         Ok(_) => Ok(bytes),
         Err(_) => Err(Refused),
     }
+}
+
+/// What a user of `uuid` writes who wants what ordid refuses to be refused.
+fn strict(text: &str) -> Result<Uuid, Refused> {
+    let uuid = Uuid::try_parse(text).map_err(|_| Refused)?;
+    let is_canonical = text.len() == 36 && !text.bytes().any(|byte| byte.is_ascii_uppercase());
+    if is_canonical && uuid.get_version_num() == 7 && uuid.get_variant() == Variant::RFC4122 {
+        return Ok(uuid);
+    }
+    Err(Refused)
 }
 
 /// 26 digits are no whole groups of the library's, hence the zeros in front.
