@@ -421,3 +421,6 @@ impl<E: OrderedKey + 'static> Rows<E> {
         rows.end
     }
 }
+
+#[cfg(test)]
+mod tests;
