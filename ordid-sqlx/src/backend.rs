@@ -1,16 +1,16 @@
 //! What the unit of work needs of an engine, sealed, so that users' generic code asks for
 //! `DB: Backend, E: Entity<DB>` and no executor bounds.
 
-use std::{future::Future, pin::Pin};
+use std::{cmp::Ordering, future::Future, pin::Pin};
 
 use ordid_core::{
-    Fields, OrderedKey, Sink,
+    KeyOf, Sink,
     storage::Dialect,
-    unit_of_work::{RowEnd, RowSink},
+    unit_of_work::{Row, RowEnd, RowSink},
 };
 use sqlx::{Arguments, Encode, SqlStr, Type, error::BoxDynError};
 
-use crate::bulk::Bulk;
+use crate::{bulk::Bulk, stored::stored_order};
 
 pub(crate) mod sealed {
     pub trait Sealed {}
@@ -89,9 +89,20 @@ pub(crate) use backend;
 
 /// An entity that a database can take: every type with `#[derive(OrderedKey)]` whose fields have
 /// column types there.
-pub trait Entity<DB: Backend>: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static {}
+pub trait Entity<DB: Backend>: Row<Binder<DB>> {
+    /// Returns how the database compares the stored keys.
+    #[doc(hidden)]
+    fn __stored_order() -> fn(&KeyOf<Self>, &KeyOf<Self>) -> Ordering;
+}
 
-impl<DB: Backend, E: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static> Entity<DB> for E {}
+impl<DB: Backend, E: Row<Binder<DB>>> Entity<DB> for E
+where
+    KeyOf<E>: Type<DB>,
+{
+    fn __stored_order() -> fn(&KeyOf<Self>, &KeyOf<Self>) -> Ordering {
+        stored_order::<DB, KeyOf<E>>()
+    }
+}
 
 /// Binds the fields of entities, as parameters of one statement or as rows for a bulk command.
 #[derive(Debug)]

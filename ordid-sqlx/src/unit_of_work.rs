@@ -158,7 +158,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         E::Field: EnsuredKey,
     {
         let key = entity.ensure_key();
-        self.batches.rows_mut::<E>().push(entity);
+        self.rows_mut::<E>().push(entity);
         key
     }
 
@@ -177,7 +177,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         G: Generator<Scheme = SchemeOf<E>>,
     {
         let key = entity.ensure_key_with(generator)?;
-        self.batches.rows_mut::<E>().push(entity);
+        self.rows_mut::<E>().push(entity);
         Ok(key)
     }
 
@@ -190,13 +190,19 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// no generator was given; the entity is not added.
     pub fn try_add<E: Entity<DB>>(&mut self, mut entity: E) -> Result<KeyOf<E>, ordid_core::Error> {
         let key = self.generators.ensure_key(&mut entity)?;
-        self.batches.rows_mut::<E>().push(entity);
+        self.rows_mut::<E>().push(entity);
         Ok(key)
     }
 
     /// Makes room for more entities of a type.
     pub fn reserve<E: Entity<DB>>(&mut self, additional: usize) {
-        self.batches.rows_mut::<E>().reserve(additional);
+        self.rows_mut::<E>().reserve(additional);
+    }
+
+    /// Rows go in the order of their stored keys, so that an insert appends to the index even where
+    /// the column does not keep the keys' own order.
+    fn rows_mut<E: Entity<DB>>(&mut self) -> &mut Vec<E> {
+        self.batches.rows_mut_by(E::__stored_order())
     }
 
     /// Returns the entities of a type, in the order in which they were added.
