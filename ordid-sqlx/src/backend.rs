@@ -28,6 +28,15 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
     #[doc(hidden)]
     const BEGIN: Option<&'static str>;
 
+    /// The statement after which a transaction's constraints are checked at COMMIT: those that may
+    /// be. `None` where none may be.
+    #[doc(hidden)]
+    const DEFER: Option<&'static str>;
+
+    /// How rows are updated by their keys.
+    #[doc(hidden)]
+    const UPDATES: Updates;
+
     /// The command beside `INSERT` that takes rows in bulk; `Infallible` where there is none.
     #[doc(hidden)]
     type Bulk: Bulk<Self>;
@@ -35,13 +44,29 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
     #[doc(hidden)]
     fn push_placeholder(sql: &mut String, number: usize);
 
+    /// Returns how many rows it changed. MySQL's and MariaDB's count rows that were as they are
+    /// wanted, since SQLx asks for this (`CLIENT_FOUND_ROWS`).
     #[doc(hidden)]
     fn execute(
         connection: &mut Self::Connection,
         sql: SqlStr,
         arguments: Self::Arguments,
         persistent: bool,
-    ) -> BoxFuture<'_, Result<(), sqlx::Error>>;
+    ) -> BoxFuture<'_, Result<u64, sqlx::Error>>;
+}
+
+/// How an engine updates many rows, each with values of its own.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Updates {
+    /// By one `UPDATE` from a list of rows.
+    FromValues,
+    /// By one `UPDATE` from a list of rows that only a `WITH` can name the columns of.
+    WithValues,
+    /// By an `UPDATE` for each. A list of rows takes the types of its columns from the parameters, and
+    /// how, MySQL and MariaDB decide differently; a parameter that is assigned to a column arrives as
+    /// by an `INSERT`.
+    RowByRow,
 }
 
 /// Implements [`Backend`] for an engine: the executor's bounds hold for concrete connections only.
@@ -50,6 +75,8 @@ macro_rules! backend {
     (
         $database:ident, $dialect:ty,
         begin: $begin:expr,
+        defer: $defer:expr,
+        updates: $updates:ident,
         bulk: $bulk:ty,
         placeholder: |$sql:ident, $number:ident| $push:expr
     ) => {
@@ -59,6 +86,8 @@ macro_rules! backend {
             type Dialect = $dialect;
 
             const BEGIN: Option<&'static str> = $begin;
+            const DEFER: Option<&'static str> = $defer;
+            const UPDATES: $crate::backend::Updates = $crate::backend::Updates::$updates;
 
             type Bulk = $bulk;
 
@@ -71,13 +100,13 @@ macro_rules! backend {
                 sql: sqlx::SqlStr,
                 arguments: Self::Arguments,
                 persistent: bool,
-            ) -> std::pin::Pin<Box<dyn Future<Output = Result<(), sqlx::Error>> + Send + '_>> {
+            ) -> $crate::backend::BoxFuture<'_, Result<u64, sqlx::Error>> {
                 Box::pin(async move {
-                    sqlx::query_with::<$database, _>(sql, arguments)
+                    let done = sqlx::query_with::<$database, _>(sql, arguments)
                         .persistent(persistent)
                         .execute(connection)
-                        .await
-                        .map(drop)
+                        .await?;
+                    Ok(done.rows_affected())
                 })
             }
         }
@@ -110,6 +139,8 @@ pub struct Binder<DB: Backend> {
     arguments: DB::Arguments,
     bulk: Option<DB::Bulk>,
     mask: ColumnMask,
+    /// The columns that it takes, whatever the row offers.
+    only: Option<Vec<usize>>,
     error: Option<BoxDynError>,
 }
 
@@ -121,6 +152,7 @@ impl<DB: Backend> Binder<DB> {
             arguments,
             bulk: None,
             mask: ColumnMask::default(),
+            only: None,
             error: None,
         }
     }
@@ -130,8 +162,16 @@ impl<DB: Backend> Binder<DB> {
             arguments: DB::Arguments::default(),
             bulk: Some(bulk),
             mask: ColumnMask::default(),
+            only: None,
             error: None,
         }
+    }
+
+    /// Takes these columns of the rows that follow, and no others.
+    pub(crate) fn take_only(&mut self, columns: &[usize]) {
+        let only = self.only.get_or_insert_default();
+        only.clear();
+        only.extend_from_slice(columns);
     }
 
     pub(crate) fn take_error(&mut self) -> Option<BoxDynError> {
@@ -190,7 +230,8 @@ impl<DB: Backend, T: Type<DB>> Type<DB> for Null<'_, T> {
 
 impl<DB: Backend> RowSink for Binder<DB> {
     fn begin_row(&mut self, columns: Columns<'_>) {
-        self.mask.begin(columns);
+        let only = self.only.as_deref().map(Columns::Only);
+        self.mask.begin(only.unwrap_or(columns));
         if let Some(bulk) = &mut self.bulk {
             bulk.begin_row();
         }

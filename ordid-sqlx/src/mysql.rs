@@ -20,6 +20,8 @@ use crate::{
 backend! {
     MySql, ordid_core::storage::dialect::MySql,
     begin: None,
+    defer: None,
+    updates: RowByRow,
     bulk: std::convert::Infallible,
     placeholder: |sql, _number| sql.push('?')
 }

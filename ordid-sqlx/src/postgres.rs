@@ -22,6 +22,8 @@ use crate::{
 backend! {
     Postgres, ordid_core::storage::dialect::Postgres,
     begin: None,
+    defer: Some("SET CONSTRAINTS ALL DEFERRED"),
+    updates: FromValues,
     bulk: copy::Copy,
     placeholder: |sql, number| { sql.push('$'); sql.push_str(&number.to_string()); }
 }

@@ -5,7 +5,7 @@ use sqlx::{Connection as _, Transaction};
 
 use super::{
     begin_with,
-    statement::{Statements, bind, send},
+    statement::{Statements, bind, defer, send},
 };
 use crate::backend::{Backend, Binder};
 
@@ -33,6 +33,9 @@ async fn replay<DB: Backend>(
     plan: &Plan,
     failed: &Chunk,
 ) -> Option<(Chunk, String)> {
+    if plan.defers() {
+        defer::<DB>(transaction).await.ok()?;
+    }
     let mut statements = Statements::new(batches);
     for chunk in plan.chunks() {
         let is_same = (chunk.action, chunk.table) == (failed.action, failed.table);
@@ -50,7 +53,7 @@ async fn replay<DB: Backend>(
             let mut savepoint = transaction.begin().await.ok()?;
             let bound = bind(batches, &chunk, &mut statements);
             match send(&mut *savepoint, bound, || ()).await {
-                Ok(()) => {
+                Ok(_) => {
                     savepoint.commit().await.ok()?;
                     continue;
                 }
