@@ -7,6 +7,7 @@ use ordid_core::{
     KeyOf, Sink,
     storage::Dialect,
     unit_of_work::{ColumnMask, Columns, Row, RowEnd, RowSink, Take},
+    uuid::Uuid,
 };
 use sqlx::{Arguments, Encode, SqlStr, Type, encode::IsNull, error::BoxDynError};
 
@@ -28,8 +29,7 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
     #[doc(hidden)]
     const BEGIN: Option<&'static str>;
 
-    /// The statement after which a transaction's constraints are checked at COMMIT: those that may
-    /// be. `None` where none may be.
+    /// How to have constraints checked at COMMIT, those that are declared `DEFERRABLE`.
     #[doc(hidden)]
     const DEFER: Option<&'static str>;
 
@@ -41,8 +41,24 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
     #[doc(hidden)]
     type Bulk: Bulk<Self>;
 
+    /// Creates the table of [`flushes_table`](crate::flushes_table).
+    #[doc(hidden)]
+    const FLUSHES_TABLE: &'static str;
+
     #[doc(hidden)]
     fn push_placeholder(sql: &mut String, number: usize);
+
+    /// Binds what a flush is recorded by.
+    #[doc(hidden)]
+    fn flush_id(id: Uuid) -> Result<Self::Arguments, sqlx::Error>;
+
+    /// Returns whether a query has a row.
+    #[doc(hidden)]
+    fn exists(
+        connection: &mut Self::Connection,
+        sql: SqlStr,
+        arguments: Self::Arguments,
+    ) -> BoxFuture<'_, Result<bool, sqlx::Error>>;
 
     /// Returns how many rows it changed. MySQL's and MariaDB's count rows that were as they are
     /// wanted, since SQLx asks for this (`CLIENT_FOUND_ROWS`).
@@ -78,6 +94,7 @@ macro_rules! backend {
         defer: $defer:expr,
         updates: $updates:ident,
         bulk: $bulk:ty,
+        flushes: $flushes:literal,
         placeholder: |$sql:ident, $number:ident| $push:expr
     ) => {
         impl $crate::backend::sealed::Sealed for $database {}
@@ -91,8 +108,30 @@ macro_rules! backend {
 
             type Bulk = $bulk;
 
+            const FLUSHES_TABLE: &'static str = $flushes;
+
             fn push_placeholder($sql: &mut String, $number: usize) {
                 $push
+            }
+
+            fn flush_id(id: ordid_core::uuid::Uuid) -> Result<Self::Arguments, sqlx::Error> {
+                let mut arguments = <Self as sqlx::Database>::Arguments::default();
+                sqlx::Arguments::add(&mut arguments, id).map_err(sqlx::Error::Encode)?;
+                Ok(arguments)
+            }
+
+            fn exists(
+                connection: &mut Self::Connection,
+                sql: sqlx::SqlStr,
+                arguments: Self::Arguments,
+            ) -> std::pin::Pin<Box<dyn Future<Output = Result<bool, sqlx::Error>> + Send + '_>>
+            {
+                Box::pin(async move {
+                    let row = sqlx::query_with::<$database, _>(sql, arguments)
+                        .fetch_optional(connection)
+                        .await?;
+                    Ok(row.is_some())
+                })
             }
 
             fn execute(

@@ -24,6 +24,8 @@ backend! {
     defer: Some("PRAGMA defer_foreign_keys = ON"),
     updates: WithValues,
     bulk: std::convert::Infallible,
+    flushes: "CREATE TABLE IF NOT EXISTS ordid_flushes (id BLOB NOT NULL PRIMARY KEY, \
+              flushed_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID",
     placeholder: |sql, _number| sql.push('?')
 }
 

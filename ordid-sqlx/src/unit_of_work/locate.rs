@@ -5,7 +5,7 @@ use sqlx::{Connection as _, Transaction};
 
 use super::{
     begin_with,
-    statement::{Statements, bind, defer, send},
+    statement::{Statements, bind, send},
 };
 use crate::backend::{Backend, Binder};
 
@@ -21,7 +21,9 @@ pub(super) async fn locate<DB: Backend>(
     plan: &Plan,
     failed: &Chunk,
 ) -> Option<(Chunk, String)> {
-    let mut transaction = begin_with::<DB>(connection, begin).await.ok()?;
+    let mut transaction = begin_with::<DB>(connection, begin, plan.defers())
+        .await
+        .ok()?;
     let found = replay(batches, &mut transaction, plan, failed).await;
     let _ = transaction.rollback().await;
     found
@@ -33,9 +35,6 @@ async fn replay<DB: Backend>(
     plan: &Plan,
     failed: &Chunk,
 ) -> Option<(Chunk, String)> {
-    if plan.defers() {
-        defer::<DB>(transaction).await.ok()?;
-    }
     let mut statements = Statements::new(batches);
     for chunk in plan.chunks() {
         let is_same = (chunk.action, chunk.table) == (failed.action, failed.table);

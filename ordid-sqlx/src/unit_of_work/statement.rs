@@ -77,16 +77,6 @@ pub(super) fn bind<DB: Backend>(
     })
 }
 
-/// Has the constraints of this transaction checked at COMMIT, those that may be.
-pub(super) async fn defer<DB: Backend>(connection: &mut DB::Connection) -> Result<(), sqlx::Error> {
-    let Some(sql) = DB::DEFER else {
-        return Ok(());
-    };
-    DB::execute(connection, sql.into_sql_str(), Default::default(), false)
-        .await
-        .map(drop)
-}
-
 /// Sends a statement, for each row where it is for one, and calls `meanwhile` when it is on its way.
 /// Returns how many statements it took.
 pub(super) async fn send<DB: Backend>(
