@@ -1,6 +1,7 @@
 //! Every claim about a database, on that database: PostgreSQL and MariaDB on private servers,
 //! SQLite in files, MySQL 8 where `ORDID_TEST_MYSQL_URL` names one.
 
+mod changes;
 mod coexistence;
 mod copy;
 mod engine;
