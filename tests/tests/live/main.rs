@@ -11,6 +11,7 @@ mod keys;
 mod mariadb;
 mod mysql;
 mod postgres;
+mod retry;
 mod sqlite;
 mod traps;
 
@@ -40,6 +41,7 @@ fn main() {
     instagram::trials(&servers, &mut trials);
     mariadb::trials(&servers, &mut trials);
     mysql::trials(&servers, &mut trials);
+    retry::trials(&servers, &mut trials);
     coexistence::trials(&servers, &mut trials);
     traps::trials(&servers, &mut trials);
     let conclusion = libtest_mimic::run(&arguments, trials);
