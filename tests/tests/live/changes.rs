@@ -517,8 +517,20 @@ macro_rules! changes {
             Ok(())
         }
 
-        /// Rows that do not know each other's changes: an update of the key alone, and a unit of work
-        /// that says two things of a row.
+        /// Unique values are checked row by row, also where one statement updates both rows.
+        pub async fn unique_values_are_not_exchanged(pool: Pool<$database>) -> Outcome {
+            create(&pool).await?;
+            let mut work = UnitOfWork::new();
+            let (first, second) = (team(&mut work, "one"), team(&mut work, "two"));
+            work.flush(&pool).await?;
+            work.update(Team { id: first, name: "two".into(), lead: None });
+            work.update(Team { id: second, name: "one".into(), lead: None });
+            let error = work.flush(&pool).await.unwrap_err();
+            assert!(error.is_unique_violation() && error.table() == Some("team"), "{error}");
+            Ok(())
+        }
+
+        /// A unit of work that says two things of a row.
         pub async fn what_contradicts_itself_is_told(pool: Pool<$database>) -> Outcome {
             let people = filled(&pool).await?;
             let mut work = UnitOfWork::new();

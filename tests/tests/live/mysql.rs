@@ -132,6 +132,7 @@ pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) 
         a_missing_row_is_told,
         a_refused_change_is_told,
         many_to_many_and_natural_keys,
+        unique_values_are_not_exchanged,
         what_contradicts_itself_is_told,
     }
     macro_rules! finds {
