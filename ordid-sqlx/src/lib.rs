@@ -87,6 +87,14 @@
 //! On PostgreSQL, tables with many rows go by `COPY` where it does what an `INSERT` would:
 //! [`UnitOfWork::flush`] says when.
 //!
+//! # Watching flushes
+//!
+//! With the feature `tracing`, a flush is a span `ordid.flush` of the target `ordid`, at INFO, with its
+//! `tables`, `rows` and `retries`, and says at WARN why it is tried again. With `metrics`, the
+//! histogram `ordid_flush_rows` has the rows of each committed flush, and the counter
+//! `ordid_flush_retries_total` the retries by their `cause`, `transient` or `lost`. Keys and values are
+//! in neither.
+//!
 //! # In `query!` and `query_as!`
 //!
 //! The macros do not see newtypes: name the type on both sides,
@@ -100,6 +108,7 @@ mod backend;
 mod bulk;
 mod engine_macros;
 mod error;
+mod failure;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(feature = "postgres")]
@@ -111,11 +120,12 @@ mod unit_of_work;
 
 pub use backend::{Backend, Binder, Entity};
 pub use error::Error;
-pub use ordid_core::storage::column;
-pub use stored::{SqlxColumn, Stored, StoredAs};
-pub use unit_of_work::{
-    FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress, UnitOfWork,
+pub use ordid_core::{
+    storage::column,
+    unit_of_work::{Flushed, FlushedTable, Progress, Retry},
 };
+pub use stored::{SqlxColumn, Stored, StoredAs};
+pub use unit_of_work::{FlushPlan, PlannedStatement, PlannedTable, UnitOfWork, flushes_table};
 
 /// The macros that `#[derive(KeyType)]` calls for each `engine = column` pair of
 /// `#[ordid(sqlx(...))]`.

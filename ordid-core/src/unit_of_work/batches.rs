@@ -148,26 +148,35 @@ impl<S: RowSink + 'static> Batches<S> {
         &mut self,
         compare: fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
     ) -> &mut Vec<E> {
-        self.of_type(compare).inserts_mut()
+        self.rows_mut_with(|| compare)
+    }
+
+    /// As [`rows_mut_by`](Self::rows_mut_by), where finding the comparison costs something: it is asked
+    /// for once for each type.
+    pub fn rows_mut_with<E: Row<S>>(
+        &mut self,
+        find: impl FnOnce() -> fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
+    ) -> &mut Vec<E> {
+        self.of_type(find).inserts_mut()
     }
 
     /// Adds a row to those that will be updated: all its columns, where the key is this one's. The
     /// row of the database must be there.
     pub fn update<E: Row<S>>(&mut self, row: E) {
-        self.of_type(Ord::cmp).update(row);
+        self.of_type(|| Ord::cmp).update(row);
     }
 
     /// Adds a row to those that will be deleted, of which the key and the foreign keys are kept.
     pub fn delete<E: Row<S>>(&mut self, row: &E) {
-        self.of_type(Ord::cmp).delete(row);
+        self.of_type(|| Ord::cmp).delete(row);
     }
 
     fn of_type<E: Row<S>>(
         &mut self,
-        compare: fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
+        find: impl FnOnce() -> fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
     ) -> &mut Rows<E> {
         let position = *self.positions.entry(TypeId::of::<E>()).or_insert_with(|| {
-            self.batches.push(Box::new(Rows::<E>::new(compare)));
+            self.batches.push(Box::new(Rows::<E>::new(find())));
             self.batches.len() - 1
         });
         let batch: &mut dyn Any = &mut *self.batches[position];
@@ -243,6 +252,15 @@ impl<S: RowSink + 'static> Batches<S> {
         self.batches[chunk.table].write(chunk.action, rows, sink)
     }
 
+    /// Writes the key of a row that will be inserted, by itself: to ask whether it is there.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such table or row.
+    pub fn write_key(&self, table: usize, row: usize, sink: &mut S) {
+        self.batches[table].write_key(row, sink);
+    }
+
     /// Returns the key of a row of a chunk's action and table as text, for messages; the row is a
     /// position in the order of sending.
     ///
@@ -279,6 +297,7 @@ trait Batch<S>: Any + Send + Sync {
     fn rows(&self) -> &dyn TypelessRows;
     fn rows_mut(&mut self) -> &mut dyn TypelessRows;
     fn write(&self, action: Action, rows: Range<usize>, sink: &mut S) -> usize;
+    fn write_key(&self, row: usize, sink: &mut S);
 }
 
 impl<S: RowSink, E: Row<S>> Batch<S> for Rows<E> {
@@ -296,6 +315,10 @@ impl<S: RowSink, E: Row<S>> Batch<S> for Rows<E> {
 
     fn write(&self, action: Action, rows: Range<usize>, sink: &mut S) -> usize {
         self.write(action, rows, sink)
+    }
+
+    fn write_key(&self, row: usize, sink: &mut S) {
+        self.write_key(row, sink);
     }
 }
 

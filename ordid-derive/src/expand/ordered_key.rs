@@ -49,7 +49,6 @@ fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>)
     } else {
         quote!(__visit)
     };
-    // What a wrong key type breaks is located there.
     let span = key_type.span().resolved_at(Span::call_site());
     let at_key = &private.at(span);
     let key_fns = quote_spanned! {span=>

@@ -3,7 +3,7 @@
 // key: OrderId,
 // #[ordid(parent)]
 // customer: CustomerId,
-// #[ordid(parent = Address)]
+// #[ordid(parent = Address, deferrable)]
 // ship_to: Uuid,
 // #[ordid(references = Self, column = "replaces_id")]
 // replaces: Option<OrderId>,
