@@ -290,7 +290,9 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// # Dropping the future
     ///
-    /// It leaves nothing behind: the transaction is rolled back, and the entities are still here.
+    /// It leaves nothing behind: the transaction is rolled back, and the entities are still here. MySQL's
+    /// and MariaDB's connection is closed for it, as SQLx loses count of a transaction that is dropped
+    /// while it begins.
     /// Dropped while it waits for the answer to COMMIT, it leaves all rows or none, like a lost answer;
     /// the next `flush` then begins by asking the database, unless entities were added.
     ///
