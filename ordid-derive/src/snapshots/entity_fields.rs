@@ -32,7 +32,9 @@ const _: () = {
         ];
         const PARENTS: &'static [::ordid::__private::Parent] = &[
             ::ordid::__private::by_key::<CustomerId>("customer").parent,
-            ::ordid::__private::by_entity::<Uuid, Address>("ship_to").parent,
+            ::ordid::__private::by_entity::<Uuid, Address>("ship_to")
+                .parent
+                .deferrable(),
             ::ordid::__private::by_entity::<Option<OrderId>, Self>("replaces_id").parent,
         ];
         fn key(&self) -> ::ordid::__private::Option<::ordid::__private::KeyOf<Self>> {
