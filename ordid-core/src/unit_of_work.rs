@@ -4,16 +4,15 @@
 //! An adapter has the database and a sink that binds values; this module has the rest. [`Batches`]
 //! keeps the rows, [`Plan::new`] orders the tables by their foreign keys and cuts them into chunks,
 //! [`row_order`] orders the rows of one table, and [`Flush`] is the state machine that the adapter
-//! executes step by step, sync or async:
-//!
-//! ```text
-//! Begin -> Send(chunk)* -> Commit -> Done
-//!   |          |             |
-//!   +----------+-- failed ---+--> Rollback -> Done
-//! ```
+//! executes step by step, sync or async; it tries again what another time may succeed ([`Retry`]), and
+//! finds out what became of a COMMIT whose answer was lost. What was written is told in the same words
+//! by all adapters: [`Flushed`], [`Progress`].
 
 mod batches;
+mod flush;
 mod generators;
+mod report;
+mod retry;
 
 use std::{any::TypeId, cmp::Ordering, collections::HashMap, ops::Range};
 
@@ -25,7 +24,10 @@ use crate::{
 };
 
 pub use batches::{Batches, Row, RowEnd, RowSink};
+pub use flush::{Failure, Flush, Outcome, Step};
 pub use generators::Generators;
+pub use report::{Flushed, FlushedTable, Progress, Tally};
+pub use retry::Retry;
 
 /// The most rows of one statement. Larger chunks were not faster on any database measured.
 pub const MAX_ROWS: usize = 1000;
@@ -193,6 +195,11 @@ impl Plan {
         })
     }
 
+    /// Returns whether a flush writes a row of its own to be known by: some rows have no new key.
+    fn records(&self) -> bool {
+        false
+    }
+
     fn chunk(&self, mut position: usize) -> Option<Chunk> {
         // Tables are few; chunks are many. So no list of chunks is kept.
         for planned in &self.tables {
@@ -318,110 +325,6 @@ fn depths<E: OrderedKey>(rows: &[E], keys: &[KeyOf<E>]) -> Result<Vec<usize>, Er
             .unwrap_or(0);
     }
     Ok(depths)
-}
-
-/// What the adapter does next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Step {
-    /// Open the transaction; a savepoint inside one of the user's.
-    Begin,
-    /// Insert these rows by one statement.
-    Send(Chunk),
-    /// Commit the transaction; release the savepoint.
-    Commit,
-    /// Roll the transaction or the savepoint back.
-    Rollback,
-    /// Nothing: it is over. `true` if everything was committed.
-    Done {
-        /// Whether the rows are in the database.
-        committed: bool,
-    },
-}
-
-/// A flush as a state machine: [`step`](Self::step) says what to do, the adapter does it and
-/// reports [`succeeded`](Self::succeeded) or [`failed`](Self::failed).
-///
-/// # Example
-///
-/// ```
-/// use ordid_core::unit_of_work::{Flush, Plan, Step};
-///
-/// let mut flush = Flush::new(Plan::new(&[], 1000)?);
-/// assert_eq!(flush.step(), Step::Begin);
-/// flush.succeeded();
-/// assert_eq!(flush.step(), Step::Commit);
-/// flush.failed();
-/// assert_eq!(flush.step(), Step::Rollback);
-/// flush.succeeded();
-/// assert_eq!(flush.step(), Step::Done { committed: false });
-/// # Ok::<(), ordid_core::Error>(())
-/// ```
-#[derive(Debug, Clone)]
-pub struct Flush {
-    plan: Plan,
-    state: State,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum State {
-    Beginning,
-    Sending(usize),
-    RollingBack,
-    Over { committed: bool },
-}
-
-impl Flush {
-    /// Begins to execute a plan.
-    pub const fn new(plan: Plan) -> Self {
-        Self {
-            plan,
-            state: State::Beginning,
-        }
-    }
-
-    /// Returns what to do now. It stays the same until the outcome is reported.
-    pub fn step(&self) -> Step {
-        match self.state {
-            State::Beginning => Step::Begin,
-            State::Sending(position) => match self.plan.chunk(position) {
-                Some(chunk) => Step::Send(chunk),
-                None => Step::Commit,
-            },
-            State::RollingBack => Step::Rollback,
-            State::Over { committed } => Step::Done { committed },
-        }
-    }
-
-    /// Returns the chunk after the one that [`step`](Self::step) sends now, so that it can be bound
-    /// while the database works on that one.
-    pub fn upcoming(&self) -> Option<Chunk> {
-        match self.state {
-            State::Sending(position) => self.plan.chunk(position + 1),
-            _ => None,
-        }
-    }
-
-    /// Reports that the step was carried out.
-    pub fn succeeded(&mut self) {
-        self.state = match (self.state, self.step()) {
-            (State::Beginning, _) => State::Sending(0),
-            (State::Sending(_), Step::Commit) => State::Over { committed: true },
-            (State::Sending(position), _) => State::Sending(position + 1),
-            (State::RollingBack, _) => State::Over { committed: false },
-            (over @ State::Over { .. }, _) => over,
-        };
-    }
-
-    /// Reports that the step failed.
-    pub fn failed(&mut self) {
-        self.state = match self.state {
-            // No transaction is open, or the server will drop it with the connection.
-            State::Beginning | State::RollingBack => State::Over { committed: false },
-            State::Sending(_) => State::RollingBack,
-            over @ State::Over { .. } => over,
-        };
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use ordid_core::{
     entity::SchemeOf,
     generator::Generator,
     storage::{Dialect, Stores, dialect::Oracle},
-    unit_of_work::{Batches, Chunk, Flush, Generators, Plan, Step, Table},
+    unit_of_work::{Batches, Chunk, Failure, Flush, Generators, Plan, Step, Table},
 };
 
 use crate::{
@@ -239,7 +239,7 @@ impl UnitOfWork {
                 Ok(()) => flush.succeeded(),
                 Err(error) => {
                     failure = Some(error);
-                    flush.failed();
+                    flush.failed(Failure::Refused);
                 }
             }
         }

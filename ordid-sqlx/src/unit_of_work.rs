@@ -15,7 +15,7 @@ use ordid_core::{
     entity::SchemeOf,
     generator::Generator,
     storage::Dialect,
-    unit_of_work::{Batches, Chunk, Flush, Generators, Plan, Step},
+    unit_of_work::{Batches, Chunk, Failure, Flush, Generators, Outcome, Plan, Step},
 };
 use sqlx::{Connection, Pool, Transaction};
 
@@ -355,7 +355,7 @@ impl<DB: Backend> UnitOfWork<DB> {
                         let streamed =
                             self.stream(&mut **open, bulk, &mut flush, &mut flushed, in_step);
                         if let Err((error, rows)) = streamed.await {
-                            flush.failed();
+                            flush.failed(Failure::Refused);
                             failure = Some((error, Some(rows)));
                         }
                         continue;
@@ -378,7 +378,7 @@ impl<DB: Backend> UnitOfWork<DB> {
                             self.report(&chunk);
                         }
                         Err(error) => {
-                            flush.failed();
+                            flush.failed(Failure::Refused);
                             failure = Some((error, Some(chunk)));
                         }
                     }
@@ -387,11 +387,11 @@ impl<DB: Backend> UnitOfWork<DB> {
                     Some(open) => match open.commit().await {
                         Ok(()) => flush.succeeded(),
                         Err(error) => {
-                            flush.failed();
+                            flush.failed(Failure::Refused);
                             failure = Some((way.not_committed(error), None));
                         }
                     },
-                    None => flush.failed(),
+                    None => flush.failed(Failure::Refused),
                 },
                 (Step::Rollback, open) => {
                     // A connection out of step will be closed, which rolls back as well.
@@ -403,7 +403,12 @@ impl<DB: Backend> UnitOfWork<DB> {
                     }
                     flush.succeeded();
                 }
-                (Step::Done { committed: true }, _) => return Ok(flushed),
+                (
+                    Step::Done {
+                        outcome: Outcome::Committed,
+                    },
+                    _,
+                ) => return Ok(flushed),
                 (_, _) => break,
             }
         }

@@ -15,7 +15,7 @@ use ordid_core::{
     entity::SchemeOf,
     generator::Generator,
     storage::dialect::{Babelfish, SqlServer},
-    unit_of_work::{Batches, Chunk, Flush, Generators, Plan, Step},
+    unit_of_work::{Batches, Chunk, Failure, Flush, Generators, Outcome, Plan, Step},
 };
 use tiberius::Client;
 
@@ -363,7 +363,7 @@ impl<D: Flavour> UnitOfWork<D> {
                 Step::Begin => match scope.begin(client).await {
                     Ok(()) => flush.succeeded(),
                     Err(error) => {
-                        flush.failed();
+                        flush.failed(Failure::Refused);
                         failure = Some((Error::begin(error), None));
                     }
                 },
@@ -388,7 +388,7 @@ impl<D: Flavour> UnitOfWork<D> {
                     match sent {
                         Ok(()) => flush.succeeded(),
                         Err((error, rows)) => {
-                            flush.failed();
+                            flush.failed(Failure::Refused);
                             failure = Some((error, Some(rows)));
                         }
                     }
@@ -396,7 +396,7 @@ impl<D: Flavour> UnitOfWork<D> {
                 Step::Commit => match scope.commit(client).await {
                     Ok(()) => flush.succeeded(),
                     Err(error) => {
-                        flush.failed();
+                        flush.failed(Failure::Refused);
                         failure = Some((Error::commit(error), None));
                     }
                 },
@@ -406,7 +406,9 @@ impl<D: Flavour> UnitOfWork<D> {
                     let _ = scope.roll_back(client).await;
                     flush.succeeded();
                 }
-                Step::Done { committed: true } => return Ok(flushed),
+                Step::Done {
+                    outcome: Outcome::Committed,
+                } => return Ok(flushed),
                 _ => break,
             }
         }

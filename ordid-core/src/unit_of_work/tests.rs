@@ -181,49 +181,6 @@ proptest! {
 }
 
 #[test]
-fn the_machine_walks_all_chunks_and_commits() {
-    let tables = [
-        table("c", TypeId::of::<C>(), &[TO_A], 12),
-        table("a", TypeId::of::<A>(), &[], 3),
-        table("b", TypeId::of::<B>(), &[], 0),
-    ];
-    let plan = Plan::new(&tables, 40).unwrap();
-    let expected: Vec<_> = plan.chunks().collect();
-    assert_eq!(expected.len(), 3);
-    let mut flush = Flush::new(plan);
-    assert_eq!(flush.step(), Step::Begin);
-    assert_eq!(flush.upcoming(), None);
-    flush.succeeded();
-    for (position, chunk) in expected.iter().enumerate() {
-        assert_eq!(flush.step(), Step::Send(chunk.clone()));
-        assert_eq!(flush.upcoming().as_ref(), expected.get(position + 1));
-        flush.succeeded();
-    }
-    assert_eq!(flush.step(), Step::Commit);
-    flush.succeeded();
-    assert_eq!(flush.step(), Step::Done { committed: true });
-    flush.succeeded();
-    flush.failed();
-    assert_eq!(flush.step(), Step::Done { committed: true });
-}
-
-#[test]
-fn every_failure_after_the_beginning_rolls_back() {
-    let plan = Plan::new(&[table("a", TypeId::of::<A>(), &[], 3)], 40).unwrap();
-    let mut flush = Flush::new(plan.clone());
-    flush.failed();
-    assert_eq!(flush.step(), Step::Done { committed: false });
-    for successes in 1..=2 {
-        let mut flush = Flush::new(plan.clone());
-        (0..successes).for_each(|_| flush.succeeded());
-        flush.failed();
-        assert_eq!(flush.step(), Step::Rollback);
-        flush.failed();
-        assert_eq!(flush.step(), Step::Done { committed: false });
-    }
-}
-
-#[test]
 fn rows_in_order_are_left_alone() {
     let rows = [
         node(1, None),
