@@ -11,6 +11,7 @@
 mod batches;
 mod flush;
 mod generators;
+mod journal;
 mod report;
 mod retry;
 
@@ -26,6 +27,9 @@ use crate::{
 pub use batches::{Batches, Row, RowEnd, RowSink};
 pub use flush::{Failure, Flush, Outcome, Step};
 pub use generators::Generators;
+pub use journal::Journal;
+#[cfg(feature = "journal")]
+pub use journal::{Attempt, ColumnValues, JournalRow, Journaled};
 pub use report::{Flushed, FlushedTable, Progress, Tally};
 pub use retry::Retry;
 

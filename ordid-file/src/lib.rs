@@ -40,9 +40,14 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "journal")]
+mod flush_journal;
+mod locked;
 mod mark_file;
 mod record;
 
+#[cfg(feature = "journal")]
+pub use flush_journal::FlushJournal;
 pub use mark_file::MarkFile;
 
 /// The example of the README must compile.
