@@ -266,7 +266,9 @@ impl<R: Read> Records<R> {
         let length = usize::try_from(length).map_err(io::Error::other)?;
         // A length that is valid and yet wrong must not take all memory.
         let left = self.length - self.position;
-        let read = u64::try_from(length + FOOT).map_err(io::Error::other)?.min(left);
+        let read = u64::try_from(length + FOOT)
+            .map_err(io::Error::other)?
+            .min(left);
         record.clear();
         (&mut self.file).take(read).read_to_end(record)?;
         if let Some((bytes, foot)) = record.split_at_checked(length)

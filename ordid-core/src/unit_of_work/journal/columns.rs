@@ -122,10 +122,7 @@ mod tests {
         let hashed: HashMap<u32, Option<f32>> = rising.clone().into_iter().collect();
         assert_eq!(values(&hashed).first_difference(&values(&rising)), None);
         let nested = values(&(vec![rising.clone()], 1));
-        assert_eq!(
-            values(&(vec![hashed], 1)).first_difference(&nested),
-            None
-        );
+        assert_eq!(values(&(vec![hashed], 1)).first_difference(&nested), None);
         let mut other = rising.clone();
         other.insert(7, None);
         assert_eq!(values(&other).first_difference(&values(&rising)), Some(1));

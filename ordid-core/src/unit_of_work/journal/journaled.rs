@@ -421,7 +421,9 @@ fn write_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
     for row in batches.get::<E>() {
         let written = records.add(row);
         check::<E>(row, written, &mut before, &mut after).map_err(|problem| {
-            let key = row.key().map_or_else(|| "none".to_owned(), |key| key.to_string());
+            let key = row
+                .key()
+                .map_or_else(|| "none".to_owned(), |key| key.to_string());
             Error::journal(format!(
                 "the journal cannot keep the row of {} with the key {key}: {problem}",
                 E::TABLE
@@ -439,7 +441,8 @@ fn check<E: JournalRow>(
     before: &mut ColumnValues,
     after: &mut ColumnValues,
 ) -> Result<(), String> {
-    let read: E = record::decode(written?).map_err(|error| format!("it cannot be read back: {error}"))?;
+    let read: E =
+        record::decode(written?).map_err(|error| format!("it cannot be read back: {error}"))?;
     before.clear();
     after.clear();
     row.write(before);

@@ -64,7 +64,11 @@ impl UnitTable {
         Self {
             schema: table.schema().map(str::to_owned),
             name: table.name().to_owned(),
-            columns: table.columns().iter().map(|&name| name.to_owned()).collect(),
+            columns: table
+                .columns()
+                .iter()
+                .map(|&name| name.to_owned())
+                .collect(),
             rows: table.rows(),
         }
     }
@@ -90,14 +94,21 @@ impl Unit {
 
     pub(super) fn to_record(&self) -> Result<Vec<u8>, Error> {
         let tables = self.tables.iter().map(|table| {
-            let UnitTable { schema, name, columns, rows } = table.clone();
+            let UnitTable {
+                schema,
+                name,
+                columns,
+                rows,
+            } = table.clone();
             (schema, name, columns, rows)
         });
         let form: UnitForm = (self.id, tables.collect());
         let mut record = vec![UNIT];
         let written = encode(&VERSION, &mut record).and_then(|()| encode(&form, &mut record));
         written.map_err(|error| {
-            Error::journal(format!("a unit of work cannot be written to the journal: {error}"))
+            Error::journal(format!(
+                "a unit of work cannot be written to the journal: {error}"
+            ))
         })?;
         Ok(record)
     }
@@ -134,12 +145,14 @@ impl<'a> Record<'a> {
             return None;
         }
         let (id, tables) = UnitForm::deserialize(&mut reader).ok()?;
-        let tables = tables.into_iter().map(|(schema, name, columns, rows)| UnitTable {
-            schema,
-            name,
-            columns,
-            rows,
-        });
+        let tables = tables
+            .into_iter()
+            .map(|(schema, name, columns, rows)| UnitTable {
+                schema,
+                name,
+                columns,
+                rows,
+            });
         Some(Self::Unit(Unit {
             id,
             tables: tables.collect(),
