@@ -7,6 +7,7 @@ use ordid_core::{
     Fields, OrderedKey, Sink,
     storage::Dialect,
     unit_of_work::{RowEnd, RowSink},
+    uuid::Uuid,
 };
 use sqlx::{Arguments, Encode, SqlStr, Type, error::BoxDynError};
 
@@ -32,8 +33,24 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
     #[doc(hidden)]
     type Bulk: Bulk<Self>;
 
+    /// Creates the table of [`flushes_table`](crate::flushes_table).
+    #[doc(hidden)]
+    const FLUSHES_TABLE: &'static str;
+
     #[doc(hidden)]
     fn push_placeholder(sql: &mut String, number: usize);
+
+    /// Binds what a flush is recorded by.
+    #[doc(hidden)]
+    fn flush_id(id: Uuid) -> Result<Self::Arguments, sqlx::Error>;
+
+    /// Returns whether a query has a row.
+    #[doc(hidden)]
+    fn exists(
+        connection: &mut Self::Connection,
+        sql: SqlStr,
+        arguments: Self::Arguments,
+    ) -> BoxFuture<'_, Result<bool, sqlx::Error>>;
 
     #[doc(hidden)]
     fn execute(
@@ -51,6 +68,7 @@ macro_rules! backend {
         $database:ident, $dialect:ty,
         begin: $begin:expr,
         bulk: $bulk:ty,
+        flushes: $flushes:literal,
         placeholder: |$sql:ident, $number:ident| $push:expr
     ) => {
         impl $crate::backend::sealed::Sealed for $database {}
@@ -62,8 +80,30 @@ macro_rules! backend {
 
             type Bulk = $bulk;
 
+            const FLUSHES_TABLE: &'static str = $flushes;
+
             fn push_placeholder($sql: &mut String, $number: usize) {
                 $push
+            }
+
+            fn flush_id(id: ordid_core::uuid::Uuid) -> Result<Self::Arguments, sqlx::Error> {
+                let mut arguments = <Self as sqlx::Database>::Arguments::default();
+                sqlx::Arguments::add(&mut arguments, id).map_err(sqlx::Error::Encode)?;
+                Ok(arguments)
+            }
+
+            fn exists(
+                connection: &mut Self::Connection,
+                sql: sqlx::SqlStr,
+                arguments: Self::Arguments,
+            ) -> std::pin::Pin<Box<dyn Future<Output = Result<bool, sqlx::Error>> + Send + '_>>
+            {
+                Box::pin(async move {
+                    let row = sqlx::query_with::<$database, _>(sql, arguments)
+                        .fetch_optional(connection)
+                        .await?;
+                    Ok(row.is_some())
+                })
             }
 
             fn execute(

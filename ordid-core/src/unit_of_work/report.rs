@@ -137,11 +137,15 @@ impl Tally {
         }
     }
 
-    /// Returns what was counted in this attempt, after so many retries.
-    pub fn flushed(&self, retries: u32) -> Flushed {
+    /// Returns the time since the flush began.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Returns what was counted in this attempt.
+    pub fn flushed(&self) -> Flushed {
         Flushed {
-            retries,
-            elapsed: self.started.elapsed(),
+            elapsed: self.elapsed(),
             ..self.flushed.clone()
         }
     }
