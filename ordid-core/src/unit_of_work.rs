@@ -27,9 +27,9 @@ use crate::{
 pub use batches::{Batches, Row, RowEnd, RowSink};
 pub use flush::{Failure, Flush, Outcome, Step};
 pub use generators::Generators;
-pub use journal::Journal;
+pub use journal::{Attempt, Journal};
 #[cfg(feature = "journal")]
-pub use journal::{Attempt, ColumnValues, JournalRow, Journaled};
+pub use journal::{ColumnValues, JournalRow, Journaled};
 pub use report::{Flushed, FlushedTable, Progress, Tally};
 pub use retry::Retry;
 

@@ -112,6 +112,8 @@ mod unit_of_work;
 
 pub use backend::{Backend, Binder, Entity};
 pub use error::Error;
+#[cfg(feature = "journal")]
+pub use ordid_core::unit_of_work::{JournalRow, Journaled};
 pub use ordid_core::{
     storage::column,
     unit_of_work::{Flushed, FlushedTable, Progress, Retry},

@@ -1,6 +1,7 @@
 //! The unit of work: new entities of many types, inserted together.
 
 mod execute;
+mod journal;
 mod locate;
 mod observe;
 mod plan;
@@ -19,7 +20,7 @@ use ordid_core::{
 };
 use sqlx::{Connection, Pool, Transaction};
 
-use self::execute::Doubt;
+use self::{execute::Doubt, journal::Keeper};
 pub use self::{
     plan::{FlushPlan, PlannedStatement, PlannedTable},
     record::flushes_table,
@@ -51,6 +52,7 @@ pub struct UnitOfWork<DB: Backend> {
     retry: Retry,
     /// What an earlier flush left behind that does not know what became of its COMMIT.
     doubt: Option<Doubt>,
+    keeper: Keeper<DB>,
 }
 
 impl<DB: Backend> UnitOfWork<DB> {
@@ -62,6 +64,7 @@ impl<DB: Backend> UnitOfWork<DB> {
             observer: None,
             retry: Retry::DEFAULT,
             doubt: None,
+            keeper: Keeper::new(),
         }
     }
 
@@ -193,6 +196,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// Forgets all entities: after [`flush_in`](Self::flush_in), once the transaction is committed.
     pub fn clear(&mut self) {
         self.doubt = None;
+        self.keeper.released();
         self.batches.clear();
     }
 

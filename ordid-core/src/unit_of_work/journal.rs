@@ -15,12 +15,12 @@ mod journaled;
 #[cfg(feature = "journal")]
 mod record;
 
-use crate::error::Error;
+use crate::{error::Error, uuid::Uuid};
 
 #[cfg(feature = "journal")]
 pub use self::{
     columns::ColumnValues,
-    journaled::{Attempt, JournalRow, Journaled},
+    journaled::{JournalRow, Journaled},
 };
 
 /// Keeps records over the end of the process, in their order.
@@ -97,4 +97,14 @@ pub trait Journal: Send {
     ///
     /// If they cannot be forgotten; then they are there, or are not.
     fn clear(&mut self) -> Result<(), Error>;
+}
+
+/// A flush that may begin now, since its rows are in the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attempt {
+    /// What the unit of work is known by, in this run and those that resume it: a UUID v7.
+    pub id: Uuid,
+    /// Whether the rows may be in the database already, by an earlier attempt whose outcome nobody
+    /// knows.
+    pub in_doubt: bool,
 }

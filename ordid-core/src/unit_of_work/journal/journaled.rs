@@ -6,7 +6,7 @@ use serde_core::{Serialize, de::DeserializeOwned};
 
 use super::{
     super::{Batches, Outcome, Row, RowSink, Table},
-    ColumnValues, Journal,
+    Attempt, ColumnValues, Journal,
     record::{self, ATTEMPT, Record, RowRecords, SETTLED, Unit, UnitTable},
 };
 use crate::{
@@ -70,16 +70,6 @@ struct Held {
     /// same rows.
     rows: Vec<usize>,
     in_doubt: bool,
-}
-
-/// A flush that may begin now, since its rows are in the journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Attempt {
-    /// What the unit of work is known by, in this run and those that resume it: a UUID v7.
-    pub id: Uuid,
-    /// Whether the rows may be in the database already, by an earlier attempt whose outcome nobody
-    /// knows.
-    pub in_doubt: bool,
 }
 
 impl<S: RowSink + 'static> Journaled<S> {
