@@ -10,7 +10,7 @@ use std::{
 use ordid::{KeyType, OrderedKey, Sink, uuid::Uuid};
 use ordid_core::{
     Error,
-    unit_of_work::{Attempt, Batches, Journal, Journaled, Outcome, RowEnd, RowSink},
+    unit_of_work::{Attempt, Batches, Columns, Journal, Journaled, Outcome, RowEnd, RowSink},
 };
 use ordid_file::FlushJournal;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,8 @@ impl<T: ?Sized> Sink<T> for Anything {
 }
 
 impl RowSink for Anything {
+    fn begin_row(&mut self, _: Columns<'_>) {}
+
     fn end_row(&mut self) -> RowEnd {
         RowEnd::Taken
     }

@@ -15,10 +15,9 @@ use ordid_core::{
     EnsuredKey, KeyOf, KeyType,
     entity::SchemeOf,
     generator::Generator,
-    storage::Dialect,
     unit_of_work::{Batches, Flushed, Generators, Plan, Progress, Retry},
 };
-use sqlx::{Connection, Pool, Transaction};
+use sqlx::{Connection, Pool, SqlStr, Transaction};
 
 use self::{execute::Doubt, journal::Keeper};
 pub use self::{
@@ -276,9 +275,7 @@ impl<DB: Backend> UnitOfWork<DB> {
 
     /// Finds the order of rows and tables.
     fn planned(&mut self) -> Result<Plan, Error> {
-        self.batches.sort()?;
-        let tables = self.batches.tables();
-        Ok(Plan::new(&tables, DB::Dialect::MAX_PARAMETERS)?)
+        Ok(self.batches.plan::<DB::Dialect>()?)
     }
 }
 
@@ -294,14 +291,21 @@ impl<DB: Backend> fmt::Debug for UnitOfWork<DB> {
     }
 }
 
+/// Begins a transaction, in which constraints are checked at COMMIT if it `defers`.
 async fn begin_with<'c, DB: Backend>(
     connection: &'c mut DB::Connection,
     begin: Option<&'static str>,
+    defers: bool,
 ) -> Result<Transaction<'c, DB>, sqlx::Error> {
-    match begin {
-        Some(begin) => connection.begin_with(begin).await,
-        None => connection.begin().await,
+    let mut transaction = match begin {
+        Some(begin) => connection.begin_with(begin).await?,
+        None => connection.begin().await?,
+    };
+    if defers && let Some(defer) = DB::DEFER {
+        let sql = SqlStr::from_static(defer);
+        DB::execute(&mut transaction, sql, DB::Arguments::default(), true).await?;
     }
+    Ok(transaction)
 }
 
 #[cfg(all(test, feature = "sqlite"))]

@@ -326,8 +326,7 @@ impl<D: Flavour> UnitOfWork<D> {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        self.batches.sort()?;
-        let plan = Plan::new(&self.batches.tables(), D::MAX_PARAMETERS)?;
+        let plan = self.batches.plan::<D>()?;
         let flush = match scope {
             Scope::Transaction => Flush::new(plan.clone())
                 .with_retry(self.retry)

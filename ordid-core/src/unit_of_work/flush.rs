@@ -105,8 +105,9 @@ impl Failure {
 ///
 /// ```
 /// use ordid_core::unit_of_work::{Failure, Flush, Outcome, Retry, Step};
-/// # use ordid_core::{OrderedKey, entity::Parent, unit_of_work::{Plan, Table}, uuid::Uuid};
-/// # struct City;
+/// # use ordid_core::unit_of_work::{Batches, Columns, RowEnd, RowSink};
+/// # use ordid_core::{Fields, OrderedKey, Sink, entity::Parent, key::KeyBytes, uuid::Uuid};
+/// # struct City(Uuid);
 /// # impl OrderedKey for City {
 /// #     type Field = Uuid;
 /// #     const SCHEMA: Option<&'static str> = None;
@@ -114,11 +115,23 @@ impl Failure {
 /// #     const KEY_COLUMN: &'static str = "id";
 /// #     const COLUMNS: &'static [&'static str] = &["id"];
 /// #     const PARENTS: &'static [Parent] = &[];
-/// #     fn key(&self) -> Option<Uuid> { None }
+/// #     fn key(&self) -> Option<Uuid> { Some(self.0) }
 /// #     fn assign_key(&mut self, _: Uuid) {}
-/// #     fn self_parents(&self, _: &mut dyn FnMut(Uuid)) {}
+/// #     fn parents(&self, _: &mut dyn FnMut(usize, KeyBytes)) {}
 /// # }
-/// # let plan = Plan::new(&[Table::of::<City>(1)], 1000)?;
+/// # impl<S: Sink<Uuid>> Fields<S> for City {
+/// #     fn write(&self, sink: &mut S) { sink.put(&self.0); }
+/// #     fn write_key(key: Uuid, sink: &mut S) { sink.put(&key); }
+/// # }
+/// # struct Ids;
+/// # impl Sink<Uuid> for Ids { fn put(&mut self, _: &Uuid) {} }
+/// # impl RowSink for Ids {
+/// #     fn begin_row(&mut self, _: Columns<'_>) {}
+/// #     fn end_row(&mut self) -> RowEnd { RowEnd::Taken }
+/// # }
+/// # let mut batches = Batches::<Ids>::new();
+/// # batches.rows_mut().push(City(Uuid::from_u128(1)));
+/// # let plan = batches.plan::<ordid_core::storage::dialect::Sqlite>()?;
 ///
 /// let mut flush = Flush::new(plan).with_retry(Retry::DEFAULT);
 /// assert_eq!(flush.step(), Step::Begin);
@@ -208,12 +221,13 @@ impl Flush {
     }
 
     fn of(plan: Plan, scope: Scope, state: State) -> Self {
-        let state = match plan.chunk(0) {
-            Some(_) => state,
-            None => State::Over(Outcome::Committed),
+        let state = if plan.is_empty() {
+            State::Over(Outcome::Committed)
+        } else {
+            state
         };
         Self {
-            records: scope != Scope::Transaction && plan.records(),
+            records: scope != Scope::Transaction && !plan.only_inserts(),
             plan,
             retry: Retry::NONE,
             scope,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Chunk, Plan};
+use super::{Action, Chunk, Plan};
 
 /// What a flush wrote.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,7 +48,8 @@ pub struct Progress {
     pub rows: usize,
     /// The rows sent so far, over all tables. A flush that is begun anew begins at 0 again.
     pub done: usize,
-    /// The rows to send. A row that is inserted with NULL and completed by an update counts twice.
+    /// The rows to send. A row that is inserted with NULL and completed by an update counts twice, as does one whose
+    /// foreign key is set to NULL before it is deleted.
     pub total: usize,
 }
 
@@ -120,7 +121,13 @@ impl Tally {
             self.tables.len() - 1
         });
         let table = &mut self.flushed.tables[position];
-        table.rows += rows;
+        match chunk.action {
+            Action::Insert => table.rows += rows,
+            Action::Update => table.updated += rows,
+            Action::Delete => table.deleted += rows,
+            // Rows that are counted as inserted or deleted.
+            Action::FixUp { .. } | Action::Unlink { .. } => {}
+        }
         table.bulk += bulk;
         table.statements += 1;
         table.elapsed += elapsed;

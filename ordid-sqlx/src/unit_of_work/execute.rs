@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use futures_timer::Delay;
 use ordid_core::{
     KeyType as _,
-    unit_of_work::{Batches, Chunk, Failure, Flush, Flushed, Outcome, Plan, Step, Tally},
+    unit_of_work::{Action, Batches, Chunk, Failure, Flush, Flushed, Outcome, Plan, Step, Tally},
     uuid::Uuid,
 };
 use sqlx::{Pool, Transaction};
@@ -278,7 +278,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         let begin = DB::Bulk::BEGIN.filter(|_| streams).or(way.begin);
         let mut statements = Statements::new(&self.batches);
         let mut bound = None;
-        let begun = begin_with::<DB>(connection, begin).await;
+        let begun = begin_with::<DB>(connection, begin, run.plan.defers()).await;
         let mut transaction = match begun {
             Ok(transaction) => {
                 run.flush.succeeded();
@@ -299,7 +299,8 @@ impl<DB: Backend> UnitOfWork<DB> {
                     Err(error) => run.failed(Error::record(error), None),
                 },
                 (Step::Send(chunk), Some(open)) => {
-                    if let Some(in_step) = way.in_step
+                    if chunk.action == Action::Insert
+                        && let Some(in_step) = way.in_step
                         && let Some(bulk) = bulks[chunk.table].take()
                     {
                         let streamed = self.stream(&mut **open, bulk, run, in_step);
@@ -415,7 +416,7 @@ async fn located<DB: Backend>(
 /// Asks what became of a COMMIT.
 async fn probe<DB: Backend>(batches: &Batches<Binder<DB>>, open: &mut Lent<DB>, run: &mut Run) {
     run.cause = None;
-    match is_there(batches, &mut open.connection, &run.flush, run.id).await {
+    match is_there(batches, &mut open.connection, &run.plan, run.id).await {
         Ok(found) => run.flush.probed(found),
         Err(error) => {
             run.failed(Error::probe(error), None);

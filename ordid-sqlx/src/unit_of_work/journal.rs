@@ -69,6 +69,8 @@ pub(super) fn written_before<DB: Backend>(batches: &Batches<Binder<DB>>) -> Flus
         let mut written = FlushedTable::default();
         written.table = table.name();
         written.rows = table.rows();
+        written.updated = table.updates();
+        written.deleted = table.deletes();
         flushed.tables.push(written);
     }
     flushed

@@ -1,7 +1,8 @@
 //! What a flush is known by after the answer to its COMMIT was lost.
 
 use ordid_core::{
-    unit_of_work::{Batches, Flush},
+    storage::Dialect as _,
+    unit_of_work::{Batches, Plan},
     uuid::Uuid,
 };
 use sqlx::{AssertSqlSafe, SqlSafeStr};
@@ -46,12 +47,26 @@ pub(super) async fn record<DB: Backend>(
 pub(super) async fn is_there<DB: Backend>(
     batches: &Batches<Binder<DB>>,
     connection: &mut DB::Connection,
-    flush: &Flush,
+    plan: &Plan,
     id: Uuid,
 ) -> Result<bool, sqlx::Error> {
-    let _ = (batches, flush);
-    let mut sql = "SELECT 1 FROM ordid_flushes WHERE id = ".to_owned();
+    let (mut sql, arguments) = if plan.only_inserts()
+        && let Some(first) = plan.chunks().next()
+    {
+        let mut binder = Binder::with_capacity(1);
+        batches.write_key(first.table, first.rows.start, &mut binder);
+        if let Some(error) = binder.take_error() {
+            return Err(sqlx::Error::Encode(error));
+        }
+        let table = batches.table(first.table);
+        let name = DB::Dialect::quote_table(table.schema(), table.name());
+        let key = DB::Dialect::quote(table.key_column());
+        let sql = format!("SELECT 1 FROM {name} WHERE {key} = ");
+        (sql, binder.into_arguments())
+    } else {
+        let sql = "SELECT 1 FROM ordid_flushes WHERE id = ".to_owned();
+        (sql, DB::flush_id(id)?)
+    };
     DB::push_placeholder(&mut sql, 1);
-    let sql = AssertSqlSafe(sql).into_sql_str();
-    DB::exists(connection, sql, DB::flush_id(id)?).await
+    DB::exists(connection, AssertSqlSafe(sql).into_sql_str(), arguments).await
 }

@@ -50,14 +50,14 @@ impl<DB: Backend> UnitOfWork<DB> {
         run: &mut Run,
         in_step: &InStep,
     ) -> Result<(), (Error, Chunk)> {
-        let Step::Send(Chunk { table, .. }) = run.flush.step() else {
+        let Step::Send(Chunk { action, table, .. }) = run.flush.step() else {
             return Ok(());
         };
         let mut binder = Binder::with_bulk(bulk);
         loop {
             let rest = self.command(connection, &mut binder, run, in_step).await?;
             let next = match run.flush.step() {
-                Step::Send(next) if next.table == table => next,
+                Step::Send(next) if (next.action, next.table) == (action, table) => next,
                 _ => return Ok(()),
             };
             let Some(rest) = rest else { continue };
@@ -118,7 +118,10 @@ impl<DB: Backend> UnitOfWork<DB> {
             }
             if sent.rows.end == chunk.rows.end {
                 match run.flush.upcoming() {
-                    Some(next) if next.table == chunk.table && chunks < CHUNKS => {
+                    Some(next)
+                        if (next.action, next.table) == (chunk.action, chunk.table)
+                            && chunks < CHUNKS =>
+                    {
                         run.flush.succeeded();
                         self.report(run, &chunk);
                         chunk = next;
@@ -177,7 +180,7 @@ fn encode<DB: Backend>(
     from: usize,
     binder: &mut Binder<DB>,
 ) -> Result<usize, Error> {
-    let row = batches.write(chunk.table, from..chunk.rows.end, binder);
+    let row = batches.write(chunk, from..chunk.rows.end, binder);
     match binder.take_error() {
         None => Ok(row),
         Some(error) => {
@@ -185,7 +188,7 @@ fn encode<DB: Backend>(
                 table: batches.table(chunk.table).name(),
                 chunk: chunk.number,
                 rows: chunk.rows.clone(),
-                key: Some(batches.key_text(chunk.table, row)),
+                key: Some(batches.key_text(chunk, row)),
             };
             Err(Error::bind(error, place))
         }

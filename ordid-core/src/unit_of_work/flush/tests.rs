@@ -1,37 +1,22 @@
 use proptest::prelude::*;
-use uuid::Uuid;
 
 use super::{
     Failure::{Duplicate, Lost, Refused, Transient},
     *,
 };
-use crate::{
-    entity::{OrderedKey, Parent},
-    unit_of_work::Table,
-};
-
-struct City;
-
-impl OrderedKey for City {
-    type Field = Uuid;
-    const SCHEMA: Option<&'static str> = None;
-    const TABLE: &'static str = "cities";
-    const KEY_COLUMN: &'static str = "id";
-    const COLUMNS: &'static [&'static str] = &["id"];
-    const PARENTS: &'static [Parent] = &[];
-
-    fn key(&self) -> Option<Uuid> {
-        None
-    }
-
-    fn assign_key(&mut self, _: Uuid) {}
-
-    fn self_parents(&self, _: &mut dyn FnMut(Uuid)) {}
-}
+use crate::unit_of_work::Action;
 
 /// A plan of so many chunks, each of one row.
 fn plan(chunks: usize) -> Plan {
-    Plan::new(&[Table::of::<City>(chunks)], 1).unwrap()
+    match chunks {
+        0 => Plan::default(),
+        _ => Plan::of_rows(&[(Action::Insert, 0, chunks)], 1),
+    }
+}
+
+/// As [`plan`], of rows that are updated.
+fn updates(chunks: usize) -> Plan {
+    Plan::of_rows(&[(Action::Update, 0, chunks)], 1)
 }
 
 const RETRY: Retry = Retry::DEFAULT.with_attempts(3).with_jitter(false);
@@ -253,6 +238,37 @@ fn a_flush_in_doubt_is_taken_up_by_a_probe() {
     assert_eq!(run(flush(), &[(0, Failed(Refused))]), "P unknown");
 }
 
+/// Updates are known by a row of the flush's own, which comes first.
+#[test]
+fn updates_are_recorded() {
+    let flush = || Flush::new(updates(2)).with_retry(RETRY);
+    assert!(flush().records() && !Flush::new(plan(2)).records());
+    assert_eq!(run(flush(), &[]), "B I s s C committed");
+    // No table for it, for one.
+    assert_eq!(run(flush(), &[(1, Failed(Refused))]), "B I R nothing");
+    let deadlock = [(2, Failed(Transient))];
+    assert_eq!(run(flush(), &deadlock), "B I s R z B I s s C committed");
+    // The older COMMIT landed while the next attempt was on its way.
+    let lost = [(4, Failed(Lost)), (6, Probed(false))];
+    let taken = [&lost[..], &[(8, Failed(Duplicate)), (10, Probed(true))]].concat();
+    assert_eq!(run(flush(), &taken), "B I s s C z P B I R P committed");
+    // Its key was free: nothing is left of the older COMMIT.
+    let refused = [&lost[..], &[(9, Failed(Refused))]].concat();
+    assert_eq!(run(flush(), &refused), "B I s s C z P B I s R nothing");
+    // Not in the user's transaction, which nobody looks for.
+    assert_eq!(
+        run(Flush::in_transaction(updates(1)), &[]),
+        "B s C committed"
+    );
+    let rest = Plan::of_rows(&[(Action::Insert, 0, 1), (Action::Delete, 0, 1)], 1);
+    assert!(Flush::new(rest).records());
+    let fixed = Plan::of_rows(
+        &[(Action::Insert, 0, 1), (Action::FixUp { parent: 0 }, 0, 1)],
+        1,
+    );
+    assert!(!Flush::new(fixed).records());
+}
+
 #[test]
 fn delays_grow_and_attempts_are_counted() {
     let mut flush = Flush::new(plan(1)).with_retry(RETRY);
@@ -295,7 +311,7 @@ impl World {
     }
 
     /// Carries a step out, as a number of the script decides.
-    fn answer(&mut self, step: &Step, is_last: bool, script: u8) -> Report {
+    fn answer(&mut self, step: &Step, is_last: bool, records: bool, script: u8) -> Report {
         if script & 0x80 != 0 {
             self.settle();
         }
@@ -307,6 +323,9 @@ impl World {
                 if fails { Failed(failure) } else { Succeeded }
             }
             Step::Send(_) | Step::Record if fails && script & 0x20 == 0 => Failed(failure),
+            // An update is of no new key, but may want a value that is taken.
+            Step::Send(_) if records && fails => Failed(Duplicate),
+            Step::Send(_) if records => Succeeded,
             Step::Send(_) | Step::Record => {
                 // Before the last of them, rows on their way may not have been answered yet.
                 if !is_last && *step != Step::Record && script & 0x10 != 0 {
@@ -349,7 +368,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4_000))]
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     /// Whatever fails, is lost or comes late: the rows are there once or never, and what the flush says
     /// of it is true, then and later.
@@ -359,7 +378,9 @@ proptest! {
         chunks in 1_usize..4,
         attempts in 1_u32..6,
         resumed in proptest::option::of(0_u8..4),
+        records: bool,
     ) {
+        let plan = if records { updates } else { plan };
         let retry = RETRY.with_attempts(attempts);
         let mut world = World::default();
         let flush = match resumed {
@@ -384,7 +405,7 @@ proptest! {
             }
             let is_last = flush.upcoming().is_none();
             let number = script.next().unwrap_or_default();
-            world.answer(&step, is_last, number).to(&mut flush);
+            world.answer(&step, is_last, records, number).to(&mut flush);
             prop_assert!(world.begins <= attempts + u32::from(resumed.is_some()));
         };
         prop_assert_eq!(flush.is_in_doubt(), outcome == Outcome::Unknown);

@@ -1,18 +1,18 @@
 //! A journal, and the types whose rows it keeps.
 
-use std::{any::TypeId, fmt};
+use std::{any::TypeId, cmp::Ordering, fmt};
 
 use serde_core::{Serialize, de::DeserializeOwned};
 
 use super::{
     super::{Batches, Outcome, Row, RowSink, Table},
     Attempt, ColumnValues, Journal,
-    record::{self, ATTEMPT, Record, RowRecords, SETTLED, Unit, UnitTable},
+    record::{self, ATTEMPT, Deleted, List, Record, RowRecords, SETTLED, Unit, UnitTable, rows_of},
 };
 use crate::{
-    entity::{Fields, OrderedKey},
+    entity::{Fields, KeyOf, OrderedKey},
     error::Error,
-    key::KeyType,
+    key::{KeyBytes, KeyType},
     uuid::Uuid,
 };
 
@@ -59,16 +59,22 @@ pub struct Journaled<S> {
 struct RowType<S> {
     entity: TypeId,
     table: Table,
-    write: fn(&Batches<S>, &mut RowRecords<'_>) -> Result<(), Error>,
-    read: fn(&mut Batches<S>, record::Rows<'_>) -> Result<(), Error>,
+    write: WriteRows<S>,
+    read: ReadRows<S>,
 }
+
+type Append<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), Error>;
+/// Writes the rows of a list of the table of this number.
+type WriteRows<S> = fn(&Batches<S>, usize, List, Append<'_>) -> Result<(), Error>;
+type ReadRows<S> =
+    Box<dyn Fn(&mut Batches<S>, List, record::Rows<'_>) -> Result<(), Error> + Send + Sync>;
 
 #[derive(Debug)]
 struct Held {
     id: Uuid,
-    /// The number of rows of each table. Rows are only ever added, so that the same numbers are the
+    /// The numbers of rows of each type. Rows are only ever added, so that the same numbers are the
     /// same rows.
-    rows: Vec<usize>,
+    rows: Vec<(TypeId, [usize; 3])>,
     in_doubt: bool,
 }
 
@@ -85,12 +91,24 @@ impl<S: RowSink + 'static> Journaled<S> {
 
     /// Takes rows of this type, too. A unit of work with rows of another type is not flushed.
     #[must_use]
-    pub fn row<E: Row<S> + JournalRow>(mut self) -> Self {
+    pub fn row<E: Row<S> + JournalRow>(self) -> Self {
+        self.row_by::<E>(Ord::cmp)
+    }
+
+    /// As [`row`](Self::row); rows that come back are sent in the order of `compare`, as those that are
+    /// added by [`Batches::rows_mut_by`].
+    #[must_use]
+    pub fn row_by<E: Row<S> + JournalRow>(
+        mut self,
+        compare: fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
+    ) -> Self {
         self.types.push(RowType {
             entity: TypeId::of::<E>(),
-            table: Table::of::<E>(0),
+            table: Table::of::<E>(),
             write: write_rows::<S, E>,
-            read: read_rows::<S, E>,
+            read: Box::new(move |batches, list, rows| {
+                read_rows::<S, E>(batches, list, rows, compare)
+            }),
         });
         self
     }
@@ -114,7 +132,7 @@ impl<S: RowSink + 'static> Journaled<S> {
             });
         }
         self.forget_committed()?;
-        let rows: Vec<usize> = batches.tables().iter().map(Table::rows).collect();
+        let rows = numbers(batches);
         let mut held = match self.held.take() {
             Some(held) if held.rows == rows => held,
             Some(held) if held.in_doubt => {
@@ -199,147 +217,14 @@ impl<S: RowSink + 'static> Journaled<S> {
         };
         batches.clear();
         let loaded = self.load(&pending, batches);
-        if loaded.is_err() {
-            batches.clear();
-        }
-        loaded?;
-        self.held = Some(Held {
-            id: Uuid::from_u128(pending.unit.id),
-            rows: batches.tables().iter().map(Table::rows).collect(),
-            in_doubt: pending.in_doubt,
-        });
-        Ok(batches.len())
-    }
-
-    /// To be called when the unit of work was emptied: what the journal has stays there, to be resumed
-    /// or discarded.
-    pub fn released(&mut self) {
-        self.held = None;
-    }
-
-    /// Forgets what the journal has: nobody will resume it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Journal::clear`].
-    pub fn discard(&mut self) -> Result<(), Error> {
-        self.journal.clear()?;
-        self.held = None;
-        self.committed = false;
-        Ok(())
-    }
-
-    fn forget_committed(&mut self) -> Result<(), Error> {
-        if self.committed {
-            self.journal.clear()?;
-            self.committed = false;
-        }
-        Ok(())
-    }
-
-    /// Empties the journal of what was never sent; what was is not to be lost.
-    fn make_room(&mut self) -> Result<(), Error> {
-        match pending(&mut *self.journal)? {
-            None => self.journal.clear(),
-            Some(pending) => Err(Error::journal(format!(
-                "the journal has {} rows of an earlier run: resume them first, or discard them",
-                pending.unit.rows()
-            ))),
-        }
-    }
-
-    fn write(&mut self, batches: &Batches<S>) -> Result<Uuid, Error> {
-        let id = Uuid::generate();
-        let tables = batches.tables();
-        let types = tables
-            .iter()
-            .map(|table| self.type_of(table))
-            .collect::<Result<Vec<_>, _>>()?;
-        let unit = Unit {
-            id: id.as_u128(),
-            tables: tables.iter().map(UnitTable::of).collect(),
-        };
-        self.journal.append(&unit.to_record()?)?;
-        let journal = &mut self.journal;
-        for (number, position) in types.into_iter().enumerate() {
-            let append = &mut |record: &[u8]| journal.append(record);
-            let mut records = RowRecords::new(number, append)?;
-            (self.types[position].write)(batches, &mut records)?;
-            records.end()?;
-        }
-        Ok(id)
-    }
-
-    /// Finds the type of a table of a unit of work.
-    fn type_of(&self, table: &Table) -> Result<usize, Error> {
-        let registered = self.types.iter().position(|it| it.entity == table.entity);
-        let position = registered.ok_or_else(|| not_registered(table.name(), table.rows()))?;
-        // Nobody could say later whose rows they were.
-        let twice = self.types.iter().find(|other| {
-            let unit_table = UnitTable::of(table);
-            other.entity != table.entity
-                && unit_table.is(&other.table)
-                && unit_table.has_columns_of(&other.table)
-        });
-        match twice {
-            None => Ok(position),
-            Some(_) => Err(Error::journal(format!(
-                "two types with the columns of table {} are registered with the journal; it cannot \
-                 tell their rows apart",
-                table.name()
-            ))),
-        }
-    }
-
-    /// Finds the type of a table that the journal has.
-    fn type_for(&self, table: &UnitTable) -> Result<usize, Error> {
-        let of_table = || {
-            let types = self.types.iter().enumerate();
-            types.filter(|(_, it)| table.is(&it.table))
-        };
-        let same = |(_, it): &(usize, &RowType<S>)| table.has_columns_of(&it.table);
-        if let Some((position, _)) = of_table().find(same) {
-            return Ok(position);
-        }
-        Err(match of_table().next() {
-            None => not_registered(&table.name, table.rows),
-            Some((_, it)) => Error::journal(format!(
-                "the journal has rows of table {} with the columns {}, and the type has {}: they \
-                 cannot be resumed by this version of the program",
-                table.name,
-                table.columns.join(", "),
-                it.table.columns().join(", ")
-            )),
-        })
-    }
-
-    fn load(&mut self, pending: &Pending, batches: &mut Batches<S>) -> Result<(), Error> {
-        let tables = &pending.unit.tables;
-        let types = tables
-            .iter()
-            .map(|table| self.type_for(table))
-            .collect::<Result<Vec<_>, _>>()?;
-        let types: Vec<_> = types.iter().map(|it| &self.types[*it]).collect();
-        let mut number = 0;
-        self.journal.read(&mut |record| {
-            let is_of_unit = number > pending.first && number < pending.end;
-            number += 1;
-            if !is_of_unit {
-                return Ok(());
-            }
-            if let Record::Rows(table, rows) = Record::parse(record)? {
-                let of_table = types.get(table).ok_or_else(|| record::unknown("a table"))?;
-                (of_table.read)(batches, rows)?;
-            }
-            Ok(())
-        })?;
-        if batches.len() == pending.unit.rows() {
+        let numbers = loaded.iter().map(rows_of);
+        if numbers.eq(tables.iter().map(|table| table.rows)) {
             return Ok(());
         }
         Err(Error::journal(format!(
             "the journal has {} rows of a unit of work of {}",
             batches.len(),
-            pending.unit.rows()
+            pending.unit.len()
         )))
     }
 }
@@ -396,32 +281,69 @@ fn pending(journal: &mut dyn Journal) -> Result<Option<Pending>, Error> {
     Ok(pending)
 }
 
-fn not_registered(table: &str, rows: usize) -> Error {
+fn not_registered(table: &UnitTable) -> Error {
     Error::journal(format!(
-        "the type of table {table} ({rows} rows) is not registered with the journal: \
-         `Journaled::new(journal).row::<..>()`"
+        "the type of table {} ({} rows) is not registered with the journal: \
+         `Journaled::new(journal).row::<..>()`",
+        table.name,
+        table.len()
     ))
+}
+
+fn tables_with_rows<S: RowSink + 'static>(batches: &Batches<S>) -> Vec<Table> {
+    let mut tables = batches.tables();
+    tables.retain(|table| rows_of(table) != [0; 3]);
+    tables
+}
+
+fn numbers<S: RowSink + 'static>(batches: &Batches<S>) -> Vec<(TypeId, [usize; 3])> {
+    let tables = tables_with_rows(batches);
+    let numbers = tables.iter().map(|table| (table.entity, rows_of(table)));
+    numbers.collect()
 }
 
 fn write_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
     batches: &Batches<S>,
-    records: &mut RowRecords<'_>,
+    table: usize,
+    list: List,
+    append: Append<'_>,
 ) -> Result<(), Error> {
+    let Some(rows) = batches.find::<E>() else {
+        return Ok(());
+    };
+    let mut records = RowRecords::new(table, list, append)?;
+    let cannot = |key: Option<KeyOf<E>>, problem: &str| {
+        let key = key.map_or_else(|| "none".to_owned(), |key| key.to_string());
+        Error::journal(format!(
+            "the journal cannot keep the row of {} with the key {key}: {problem}",
+            E::TABLE
+        ))
+    };
     let (mut before, mut after) = (ColumnValues::default(), ColumnValues::default());
-    for row in batches.get::<E>() {
-        let written = records.add(row);
-        check::<E>(row, written, &mut before, &mut after).map_err(|problem| {
-            let key = row
-                .key()
-                .map_or_else(|| "none".to_owned(), |key| key.to_string());
-            Error::journal(format!(
-                "the journal cannot keep the row of {} with the key {key}: {problem}",
-                E::TABLE
-            ))
-        })?;
+    let written = match list {
+        List::Inserts => rows.inserts(),
+        List::Updates => rows.updates(),
+        List::Deletes => &[],
+    };
+    for row in written {
+        let bytes = records.add(row);
+        check::<E>(row, bytes, &mut before, &mut after)
+            .map_err(|problem| cannot(row.key(), &problem))?;
         records.end_row()?;
     }
-    Ok(())
+    if list == List::Deletes {
+        for (key, links) in rows.deletes() {
+            let links = links.iter().map(|(parent, bytes)| {
+                let column = E::PARENTS[usize::from(*parent)].column();
+                (column.to_owned(), bytes.as_bytes().to_vec())
+            });
+            let deleted: Deleted = (KeyBytes::of(key).as_bytes().to_vec(), links.collect());
+            let added = records.add(&deleted).map(drop);
+            added.map_err(|problem| cannot(Some(key), &problem))?;
+            records.end_row()?;
+        }
+    }
+    records.end()
 }
 
 /// Reads a row back and compares the columns.
@@ -452,16 +374,42 @@ fn check<E: JournalRow>(
 
 fn read_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
     batches: &mut Batches<S>,
-    rows: record::Rows<'_>,
+    list: List,
+    bytes: record::Rows<'_>,
+    compare: fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
 ) -> Result<(), Error> {
-    for row in rows {
-        let row: E = record::decode(row?).map_err(|error| {
-            Error::journal(format!(
-                "a row of {} cannot be read from the journal: {error}",
-                E::TABLE
-            ))
-        })?;
-        batches.rows_mut::<E>().push(row);
+    let cannot = |error: String| {
+        Error::journal(format!(
+            "a row of {} cannot be read from the journal: {error}",
+            E::TABLE
+        ))
+    };
+    let rows = batches.of_type::<E>(compare);
+    for row in bytes {
+        let row = row?;
+        match list {
+            List::Inserts => rows
+                .inserts_mut()
+                .push(record::decode(row).map_err(cannot)?),
+            List::Updates => rows.update(record::decode(row).map_err(cannot)?),
+            List::Deletes => {
+                let (key, links): Deleted = record::decode(row).map_err(cannot)?;
+                let key = record::key_bytes(&key)?.to_key();
+                let key = key.ok_or_else(|| cannot("it has no key of its type".to_owned()))?;
+                let links = links
+                    .into_iter()
+                    .map(|(column, bytes)| {
+                        let parent = E::PARENTS.iter().position(|it| it.column() == column);
+                        let parent = parent.and_then(|parent| u16::try_from(parent).ok());
+                        let parent = parent.ok_or_else(|| {
+                            cannot(format!("{column} is no foreign key any more"))
+                        })?;
+                        Ok((parent, record::key_bytes(&bytes)?))
+                    })
+                    .collect::<Result<Vec<_>, Error>>()?;
+                rows.delete_again(key, &links);
+            }
+        }
     }
     Ok(())
 }

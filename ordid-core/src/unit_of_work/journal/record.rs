@@ -1,25 +1,26 @@
 //! What the records of a journal are.
 //!
 //! ```text
-//! 1  unit      MessagePack: [version, id, [[schema, table, [column, ..], rows], ..]]
-//! 2  rows      table: u32 | length: u32 | row | length | row ..             numbers: little-endian
+//! 1  unit      MessagePack: version, [id, [[schema, table, [column, ..], [inserts, updates, deletes]], ..]]
+//! 2  rows      table: u32 | list: u8 | length: u32 | row | length | row ..  numbers: little-endian
 //! 3  attempt   from here on the rows may be in the database
 //! 4  settled   from here on they are known not to be, until the next attempt
 //! ```
 //!
 //! A unit of work is one unit record, its rows in records of some 64 KiB, and one attempt at least; it
 //! is pending from then on. What has no attempt was not sent, and is as if it had not been written. A
-//! second unit stands for the first.
+//! second unit stands for the first. Lists are 0 for the rows to insert, 1 to update, 2 to delete.
 //!
 //! A row is MessagePack as serde writes it, a struct with the names of its fields. It is what an
 //! entity was *and* how serde wrote it, so fields may be added and left out as serde allows. Among the
 //! forms that say themselves what they hold this one keeps the most: `null` in JSON, each bit of a NaN,
-//! 128-bit integers, bytes.
+//! 128-bit integers, bytes. Of a row to delete there is the key, as the raw key's bytes, and its foreign
+//! keys, each with its column.
 
 use serde_core::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::super::Table;
-use crate::error::Error;
+use crate::{error::Error, key::KeyBytes};
 
 /// The form described above.
 const VERSION: u32 = 1;
@@ -41,6 +42,21 @@ pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     rmp_serde::from_slice(bytes).map_err(|error| error.to_string())
 }
 
+/// What is to be done with a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum List {
+    Inserts = 0,
+    Updates = 1,
+    Deletes = 2,
+}
+
+/// A row to delete: its key, and its foreign keys by their columns.
+pub(super) type Deleted = (Vec<u8>, Vec<(String, Vec<u8>)>);
+
+pub(super) fn key_bytes(bytes: &[u8]) -> Result<KeyBytes, Error> {
+    KeyBytes::from_slice(bytes).ok_or_else(|| unknown("a key"))
+}
+
 /// A unit of work without its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unit {
@@ -54,10 +70,16 @@ pub(super) struct UnitTable {
     pub(super) schema: Option<String>,
     pub(super) name: String,
     pub(super) columns: Vec<String>,
-    pub(super) rows: usize,
+    /// The rows to insert, to update, to delete.
+    pub(super) rows: [usize; 3],
 }
 
-type UnitForm = (u128, Vec<(Option<String>, String, Vec<String>, usize)>);
+type UnitForm = (u128, Vec<(Option<String>, String, Vec<String>, [usize; 3])>);
+
+/// Returns the rows to insert, to update, to delete.
+pub(super) fn rows_of(table: &Table) -> [usize; 3] {
+    [table.rows(), table.updates(), table.deletes()]
+}
 
 impl UnitTable {
     pub(super) fn of(table: &Table) -> Self {
@@ -69,8 +91,12 @@ impl UnitTable {
                 .iter()
                 .map(|&name| name.to_owned())
                 .collect(),
-            rows: table.rows(),
+            rows: rows_of(table),
         }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rows.iter().sum()
     }
 
     pub(super) fn is(&self, table: &Table) -> bool {
@@ -88,8 +114,8 @@ impl UnitTable {
 }
 
 impl Unit {
-    pub(super) fn rows(&self) -> usize {
-        self.tables.iter().map(|table| table.rows).sum()
+    pub(super) fn len(&self) -> usize {
+        self.tables.iter().map(UnitTable::len).sum()
     }
 
     pub(super) fn to_record(&self) -> Result<Vec<u8>, Error> {
@@ -118,7 +144,7 @@ impl Unit {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Record<'a> {
     Unit(Unit),
-    Rows(usize, Rows<'a>),
+    Rows(usize, List, Rows<'a>),
     Attempt,
     Settled,
 }
@@ -129,7 +155,14 @@ impl<'a> Record<'a> {
             [UNIT, unit @ ..] => Self::parse_unit(unit),
             [ROWS, rows @ ..] => rows.split_first_chunk().and_then(|(table, rows)| {
                 let table = usize::try_from(u32::from_le_bytes(*table)).ok()?;
-                Some(Self::Rows(table, Rows(rows)))
+                let (list, rows) = rows.split_first()?;
+                let list = match list {
+                    0 => List::Inserts,
+                    1 => List::Updates,
+                    2 => List::Deletes,
+                    _ => return None,
+                };
+                Some(Self::Rows(table, list, Rows(rows)))
             }),
             _ if record == ATTEMPT => Some(Self::Attempt),
             _ if record == SETTLED => Some(Self::Settled),
@@ -196,7 +229,7 @@ impl<'a> Iterator for Rows<'a> {
     }
 }
 
-/// Puts the rows of a table into records.
+/// Puts the rows of a list of a table into records.
 pub(super) struct RowRecords<'a> {
     append: &'a mut dyn FnMut(&[u8]) -> Result<(), Error>,
     record: Vec<u8>,
@@ -207,11 +240,13 @@ pub(super) struct RowRecords<'a> {
 impl<'a> RowRecords<'a> {
     pub(super) fn new(
         table: usize,
+        list: List,
         append: &'a mut dyn FnMut(&[u8]) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         let table = u32::try_from(table).map_err(|_| unknown("a table's number"))?;
         let mut record = vec![ROWS];
         record.extend(table.to_le_bytes());
+        record.push(list as u8);
         Ok(Self {
             append,
             head: record.len(),
