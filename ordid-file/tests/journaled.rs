@@ -10,7 +10,10 @@ use std::{
 use ordid::{KeyType, OrderedKey, Sink, uuid::Uuid};
 use ordid_core::{
     Error,
-    unit_of_work::{Attempt, Batches, Columns, Journal, Journaled, Outcome, RowEnd, RowSink},
+    storage::dialect::Sqlite,
+    unit_of_work::{
+        Action, Attempt, Batches, Columns, Journal, Journaled, Outcome, RowEnd, RowSink,
+    },
 };
 use ordid_file::FlushJournal;
 use serde::{Deserialize, Serialize};
@@ -163,6 +166,81 @@ fn every_value_comes_back_in_each_bit() {
     assert_eq!((again.id, again.in_doubt), (attempt.id, true));
     journaled.ended(Outcome::Committed);
     assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+}
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7)]
+struct EmployeeId(Uuid);
+
+#[derive(OrderedKey, Serialize, Deserialize, Clone)]
+#[ordid(table = "employees")]
+struct Employee {
+    #[ordid(key)]
+    id: EmployeeId,
+    #[ordid(parent)]
+    boss: Option<EmployeeId>,
+    #[ordid(parent)]
+    payer: Option<CustomerId>,
+}
+
+/// What would be sent: each row's action and key.
+fn sent(batches: &mut Batches<Anything>) -> Vec<(Action, String)> {
+    let plan = batches.plan::<Sqlite>().unwrap();
+    let chunks = plan.chunks().flat_map(|chunk| {
+        let rows = chunk.rows.clone();
+        let keys = rows.map(move |row| (chunk.action, chunk.clone(), row));
+        keys.collect::<Vec<_>>()
+    });
+    chunks
+        .map(|(action, chunk, row)| (action, batches.key_text(&chunk, row)))
+        .collect()
+}
+
+/// Deletes keep their foreign keys, as without them a parent would be deleted before its children.
+#[test]
+fn updates_and_deletes_come_back_and_are_sent_in_the_same_order() {
+    let (_folder, path) = folder();
+    let mut batches = Batches::new();
+    let mut boss = None;
+    let payer = Some(CustomerId::generate());
+    for number in 0..30 {
+        let id = EmployeeId::generate();
+        let employee = Employee { id, boss, payer };
+        match number % 3 {
+            0 => batches.update(employee),
+            1 => batches.rows_mut().push(employee),
+            _ => batches.delete(&employee),
+        }
+        if number % 3 == 2 {
+            boss = Some(id);
+        }
+    }
+    batches.rows_mut().push(customer("Ada"));
+    let expected = sent(&mut batches);
+    let deleted = expected
+        .iter()
+        .filter(|(action, _)| *action == Action::Delete);
+    let deleted: Vec<_> = deleted.map(|(_, key)| key).collect();
+    assert_eq!(deleted.len(), 10);
+    assert!(
+        deleted.is_sorted_by(|left, right| left > right),
+        "children first"
+    );
+
+    let opened = || open(&path).row::<Employee>();
+    opened().begin(&batches).unwrap();
+    let mut back = Batches::new();
+    assert_eq!(opened().resume(&mut back).unwrap(), 31);
+    assert_eq!(sent(&mut back), expected);
+    // The same once more, from what came back.
+    assert!(opened().begin(&back).is_err(), "of an earlier run");
+    let mut journaled = opened();
+    journaled.discard().unwrap();
+    journaled.begin(&back).unwrap();
+    drop(journaled);
+    let mut again = Batches::new();
+    opened().resume(&mut again).unwrap();
+    assert_eq!(sent(&mut again), expected);
 }
 
 /// Records are cut at 64 KiB: rows on both sides of a cut, and one that is larger.
@@ -556,7 +634,7 @@ fn records_of_another_version_are_refused() {
     journaled(journal.clone()).begin(&batches).unwrap();
     let good = journal.0.lock().unwrap().records.clone();
     // The kind of a record, the version of a unit, the length of a row.
-    for (record, byte) in [(0, 0), (0, 1), (1, 0), (1, 5), (2, 0)] {
+    for (record, byte) in [(0, 0), (0, 1), (1, 0), (1, 5), (1, 6), (2, 0)] {
         let mut spoilt = good.clone();
         spoilt[record][byte] ^= 0x40;
         journal.0.lock().unwrap().records = spoilt;

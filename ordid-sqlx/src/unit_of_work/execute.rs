@@ -321,9 +321,10 @@ impl<DB: Backend> UnitOfWork<DB> {
                         bound = next.map(|next| bind(&self.batches, &next, &mut statements));
                     });
                     match sent.await {
-                        Ok(()) => {
+                        Ok(statements) => {
                             run.flush.succeeded();
                             self.count(run, &chunk, chunk.rows.len(), 0, started.elapsed());
+                            run.tally.add_statements(&chunk, statements - 1);
                             self.report(run, &chunk);
                         }
                         Err(error) => run.failed(error, Some(chunk)),
@@ -406,9 +407,17 @@ async fn located<DB: Backend>(
 ) -> Error {
     if let Some(rows) = rows
         && error.refuses_a_row()
-        && let Some((chunk, key)) = locate(batches, connection, begin, plan, &rows).await
     {
-        error.set_row(chunk, key);
+        let found = match error.row() {
+            Some(row) => {
+                let key = batches.key_text(&rows, row);
+                Some((rows, key))
+            }
+            None => locate(batches, connection, begin, plan, &rows).await,
+        };
+        if let Some((chunk, key)) = found {
+            error.set_row(chunk, key);
+        }
     }
     error
 }

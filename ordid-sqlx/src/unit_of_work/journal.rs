@@ -1,18 +1,44 @@
 //! What a unit of work leaves to the next run of the program.
 
 #[cfg(feature = "journal")]
-use ordid_core::unit_of_work::Journaled;
+use ordid_core::unit_of_work::{self, Journal, JournalRow};
 use ordid_core::unit_of_work::{Attempt, Batches, Flushed, FlushedTable, Outcome};
 
+#[cfg(feature = "journal")]
+use crate::backend::Entity;
 use crate::{
     backend::{Backend, Binder},
     error::Error,
 };
 
+/// A [`Journal`] for [`UnitOfWork::with_journal`](super::UnitOfWork::with_journal), and the entity
+/// types whose rows it keeps.
+///
+/// Rows go through serde, so what serde leaves out or writes with less precision is lost with the
+/// process. That is found before anything is sent: each row is read back, its columns are compared,
+/// and a column that differs is an error.
+#[cfg(feature = "journal")]
+#[derive(Debug)]
+pub struct Journaled<DB: Backend>(unit_of_work::Journaled<Binder<DB>>);
+
+#[cfg(feature = "journal")]
+impl<DB: Backend> Journaled<DB> {
+    /// Takes a journal, so far without types.
+    pub fn new(journal: impl Journal + 'static) -> Self {
+        Self(unit_of_work::Journaled::new(journal))
+    }
+
+    /// Keeps rows of this type, too. A unit of work with rows of another type is not flushed.
+    #[must_use]
+    pub fn row<E: Entity<DB> + JournalRow>(self) -> Self {
+        Self(self.0.row_by::<E>(E::__stored_order()))
+    }
+}
+
 /// The journal of a unit of work, if it has one.
 pub(super) struct Keeper<DB: Backend> {
     #[cfg(feature = "journal")]
-    journaled: Option<Journaled<Binder<DB>>>,
+    journaled: Option<unit_of_work::Journaled<Binder<DB>>>,
     #[cfg(not(feature = "journal"))]
     none: std::marker::PhantomData<fn(DB)>,
 }
@@ -137,8 +163,8 @@ impl<DB: Backend> super::UnitOfWork<DB> {
     /// # }
     /// ```
     #[must_use]
-    pub fn with_journal(mut self, journaled: Journaled<Binder<DB>>) -> Self {
-        self.keeper.journaled = Some(journaled);
+    pub fn with_journal(mut self, journaled: Journaled<DB>) -> Self {
+        self.keeper.journaled = Some(journaled.0);
         self
     }
 

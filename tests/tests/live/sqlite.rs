@@ -1,7 +1,8 @@
 //! SQLite, in a file per test, with foreign keys on.
 
 use libtest_mimic::Trial;
-use ordid::KeyType;
+use ordid::{KeyType, OrderedKey, uuid::Uuid};
+use ordid_sqlx::UnitOfWork;
 use sqlx::{
     Pool, Sqlite, query, query_scalar,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions},
@@ -93,6 +94,7 @@ pub fn trials(trials: &mut Vec<Trial>) {
         flush::a_tree_in_one_table_goes_in_root_first,
     );
     add(trials, "cancelled", flush::a_cancelled_flush_leaves_nothing);
+    add(trials, "unordered_keys_go_in_stored_order", stored_order);
     add(
         trials,
         "any_graph_goes_in_parents_first",
@@ -179,5 +181,35 @@ async fn wrong_column(pool: Pool<Sqlite>) -> Outcome {
             .to_string()
             .contains("not a `Native`: scheme uuid_v7 expects version 7")
     );
+    Ok(())
+}
+
+/// A COMB rises from its end, a `BLOB` compares from its beginning.
+#[derive(KeyType)]
+#[ordid(scheme = comb_nhibernate, sqlx(sqlite = unordered(blob)))]
+struct CombId(Uuid);
+
+#[derive(OrderedKey)]
+#[ordid(table = "combs")]
+struct Comb {
+    id: CombId,
+}
+
+/// An insert appends to the index of an unordered column as well: the rows' own numbers tell in which
+/// order they came.
+async fn stored_order(pool: Pool<Sqlite>) -> Outcome {
+    execute(&pool, "CREATE TABLE combs (id BLOB NOT NULL PRIMARY KEY)").await?;
+    let mut work = UnitOfWork::new();
+    for _ in 0..2_500 {
+        work.add(Comb {
+            id: CombId::generate(),
+        });
+    }
+    work.flush(&pool).await?;
+    let read = async |sql| query_scalar::<_, CombId>(sql).fetch_all(&pool).await;
+    let arrived = read("SELECT id FROM combs ORDER BY rowid").await?;
+    assert_eq!(arrived, read("SELECT id FROM combs ORDER BY id").await?);
+    assert_eq!(arrived.len(), 2_500);
+    assert!(!arrived.is_sorted(), "the keys' own order is another");
     Ok(())
 }

@@ -217,6 +217,141 @@ impl<S: RowSink + 'static> Journaled<S> {
         };
         batches.clear();
         let loaded = self.load(&pending, batches);
+        if loaded.is_err() {
+            batches.clear();
+        }
+        loaded?;
+        self.held = Some(Held {
+            id: Uuid::from_u128(pending.unit.id),
+            rows: numbers(batches),
+            in_doubt: pending.in_doubt,
+        });
+        Ok(batches.len())
+    }
+
+    /// To be called when the unit of work was emptied: what the journal has stays there, to be resumed
+    /// or discarded.
+    pub fn released(&mut self) {
+        self.held = None;
+    }
+
+    /// Forgets what the journal has: nobody will resume it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Journal::clear`].
+    pub fn discard(&mut self) -> Result<(), Error> {
+        self.journal.clear()?;
+        self.held = None;
+        self.committed = false;
+        Ok(())
+    }
+
+    fn forget_committed(&mut self) -> Result<(), Error> {
+        if self.committed {
+            self.journal.clear()?;
+            self.committed = false;
+        }
+        Ok(())
+    }
+
+    /// Empties the journal of what was never sent; what was is not to be lost.
+    fn make_room(&mut self) -> Result<(), Error> {
+        match pending(&mut *self.journal)? {
+            None => self.journal.clear(),
+            Some(pending) => Err(Error::journal(format!(
+                "the journal has {} rows of an earlier run: resume them first, or discard them",
+                pending.unit.len()
+            ))),
+        }
+    }
+
+    fn write(&mut self, batches: &Batches<S>) -> Result<Uuid, Error> {
+        let id = Uuid::generate();
+        let tables = tables_with_rows(batches);
+        let types = tables
+            .iter()
+            .map(|table| self.type_of(table))
+            .collect::<Result<Vec<_>, _>>()?;
+        let unit = Unit {
+            id: id.as_u128(),
+            tables: tables.iter().map(UnitTable::of).collect(),
+        };
+        self.journal.append(&unit.to_record()?)?;
+        let journal = &mut self.journal;
+        for (number, position) in types.into_iter().enumerate() {
+            for list in [List::Inserts, List::Updates, List::Deletes] {
+                let append = &mut |record: &[u8]| journal.append(record);
+                (self.types[position].write)(batches, number, list, append)?;
+            }
+        }
+        Ok(id)
+    }
+
+    /// Finds the type of a table of a unit of work.
+    fn type_of(&self, table: &Table) -> Result<usize, Error> {
+        let registered = self.types.iter().position(|it| it.entity == table.entity);
+        let position = registered.ok_or_else(|| not_registered(&UnitTable::of(table)))?;
+        // Nobody could say later whose rows they were.
+        let twice = self.types.iter().find(|other| {
+            let unit_table = UnitTable::of(table);
+            other.entity != table.entity
+                && unit_table.is(&other.table)
+                && unit_table.has_columns_of(&other.table)
+        });
+        match twice {
+            None => Ok(position),
+            Some(_) => Err(Error::journal(format!(
+                "two types with the columns of table {} are registered with the journal; it cannot \
+                 tell their rows apart",
+                table.name()
+            ))),
+        }
+    }
+
+    /// Finds the type of a table that the journal has.
+    fn type_for(&self, table: &UnitTable) -> Result<usize, Error> {
+        let of_table = || {
+            let types = self.types.iter().enumerate();
+            types.filter(|(_, it)| table.is(&it.table))
+        };
+        let same = |(_, it): &(usize, &RowType<S>)| table.has_columns_of(&it.table);
+        if let Some((position, _)) = of_table().find(same) {
+            return Ok(position);
+        }
+        Err(match of_table().next() {
+            None => not_registered(table),
+            Some((_, it)) => Error::journal(format!(
+                "the journal has rows of table {} with the columns {}, and the type has {}: they \
+                 cannot be resumed by this version of the program",
+                table.name,
+                table.columns.join(", "),
+                it.table.columns().join(", ")
+            )),
+        })
+    }
+
+    fn load(&mut self, pending: &Pending, batches: &mut Batches<S>) -> Result<(), Error> {
+        let tables = &pending.unit.tables;
+        let types = tables
+            .iter()
+            .map(|table| self.type_for(table))
+            .collect::<Result<Vec<_>, _>>()?;
+        let types: Vec<_> = types.iter().map(|it| &self.types[*it]).collect();
+        let mut number = 0;
+        self.journal.read(&mut |record| {
+            let is_of_unit = number > pending.first && number < pending.end;
+            number += 1;
+            if !is_of_unit {
+                return Ok(());
+            }
+            if let Record::Rows(table, list, rows) = Record::parse(record)? {
+                let of_table = types.get(table).ok_or_else(|| record::unknown("a table"))?;
+                (of_table.read)(batches, list, rows)?;
+            }
+            Ok(())
+        })?;
+        let loaded = tables_with_rows(batches);
         let numbers = loaded.iter().map(rows_of);
         if numbers.eq(tables.iter().map(|table| table.rows)) {
             return Ok(());
