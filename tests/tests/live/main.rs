@@ -7,6 +7,7 @@ mod engine;
 mod flush;
 mod graph;
 mod instagram;
+mod journal;
 mod keys;
 mod mariadb;
 mod mysql;
@@ -23,6 +24,7 @@ use ordid_tests::servers::Servers;
 type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 fn main() {
+    journal::run_if_told();
     let mut arguments = Arguments::from_args();
     // Servers and tests share the machine; more at once only times out.
     arguments.test_threads.get_or_insert(2);
@@ -38,6 +40,7 @@ fn main() {
     postgres::trials(&servers, &mut trials);
     copy::trials(&servers, &mut trials);
     instagram::trials(&servers, &mut trials);
+    journal::trials(&servers, &mut trials);
     mariadb::trials(&servers, &mut trials);
     mysql::trials(&servers, &mut trials);
     coexistence::trials(&servers, &mut trials);
