@@ -14,7 +14,7 @@ use std::{
     path::Path,
     process::{Child, ChildStdout, Command, Stdio},
     sync::atomic::{AtomicUsize, Ordering},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use libtest_mimic::Trial;
@@ -430,7 +430,8 @@ async fn killed_at_each_point<DB: Killed>(pool: Pool<DB>) -> Outcome {
     assert!(begun < sent && sent < cleared, "{names:?}");
     assert_eq!(cleared, points.len() - 1);
     for (position, (name, resumed, whole)) in points.iter().enumerate() {
-        if position < begun.saturating_sub(2) {
+        // The last record may be there although nobody waited for it to be durable.
+        if position + 2 < begun {
             assert!(!resumed && !whole, "{position}: {name}");
         }
         if (begun..cleared).contains(&position) {
@@ -469,7 +470,7 @@ async fn killed_at_random<DB: Killed>(pool: Pool<DB>) -> Outcome {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("parcels.journal");
     let runs = if soak() { 300 } else { 20 };
-    // How long a flush takes, as far as is known.
+    // How long a flush takes: the guess follows what it was too short or too long for.
     let mut flush = Duration::from_millis(30);
     let (mut resumed, mut whole, mut none) = (0, 0, 0);
     for unit in 0..runs {
@@ -479,18 +480,12 @@ async fn killed_at_random<DB: Killed>(pool: Pool<DB>) -> Outcome {
             let said = process.next()?.ok_or("it ended by itself")?;
             first.take(said);
         }
-        let began = Instant::now();
         // A little longer than a flush, so that some come to their end.
         let random = u32::try_from(Uuid::new_v4().as_u128() % 1_000)?;
         std::thread::sleep(flush * random / 800);
         process.kill()?;
         while let Some(said) = process.next()? {
             first.take(said);
-        }
-        if first.flushed {
-            flush = flush.min(began.elapsed()).max(Duration::from_millis(1));
-        } else {
-            flush += flush / 20;
         }
         // One in three of those that resume is killed, too.
         if random % 3 == 0 {
@@ -506,8 +501,14 @@ async fn killed_at_random<DB: Killed>(pool: Pool<DB>) -> Outcome {
             "unit {unit}"
         );
         match (next.resumed, is_there) {
-            (0, false) => none += 1,
-            (0, true) => whole += 1,
+            (0, false) => {
+                none += 1;
+                flush += flush / 3;
+            }
+            (0, true) => {
+                whole += 1;
+                flush -= flush / 5;
+            }
             _ => resumed += 1,
         }
     }

@@ -213,6 +213,8 @@ impl<S: RowSink + 'static> Journaled<S> {
         self.forget_committed()?;
         self.held = None;
         let Some(pending) = pending(&mut *self.journal)? else {
+            // What was not written to its end was not sent.
+            self.journal.clear()?;
             return Ok(0);
         };
         batches.clear();
