@@ -234,7 +234,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     fn rows_mut<E: Entity<DB>>(&mut self) -> &mut Vec<E> {
         // With other rows it is another flush.
         self.doubt = None;
-        self.batches.rows_mut_by(E::__stored_order())
+        self.batches.rows_mut_with(E::__stored_order)
     }
 
     /// Returns the entities of a type, in the order in which they were added.

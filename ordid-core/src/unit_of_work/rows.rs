@@ -456,3 +456,6 @@ impl<E: OrderedKey + 'static> Rows<E> {
         rows.end
     }
 }
+
+#[cfg(test)]
+mod tests;

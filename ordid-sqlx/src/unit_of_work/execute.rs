@@ -18,7 +18,7 @@ use super::{
     UnitOfWork, begin_with,
     journal::written_before,
     locate::locate,
-    observe,
+    observe::{self, Span},
     record::{is_there, record},
     statement::{Statements, bind, send},
     stream::prepare,
@@ -122,66 +122,59 @@ impl<DB: Backend> UnitOfWork<DB> {
         &'a mut self,
         pool: &'a Pool<DB>,
     ) -> BoxFuture<'a, Result<Flushed, Error>> {
-        let (tables, rows) = (self.batches.tables().len(), self.len());
-        observe::in_span(
-            Box::pin(async move {
-                let plan = self.planned()?;
-                let attempt = self.keeper.begin(&self.batches)?;
-                if let Some(attempt) = &attempt
-                    && attempt.in_doubt
-                {
-                    self.doubt.get_or_insert_with(|| Doubt {
-                        id: attempt.id,
-                        flushed: written_before(&self.batches),
-                    });
-                }
-                let (flush, id) = match (&self.doubt, attempt) {
-                    (Some(doubt), _) => (Flush::resumed(plan.clone()), doubt.id),
-                    (None, Some(attempt)) => (Flush::new(plan.clone()), attempt.id),
-                    (None, None) => (Flush::new(plan.clone()), Uuid::generate()),
-                };
-                let run = Run::new(plan, flush.with_retry(self.retry), id);
-                self.run(pool, run).await
-            }),
-            tables,
-            rows,
-        )
+        let span = Span::new(self.batches.tables().len(), self.len());
+        span.clone().around(Box::pin(async move {
+            let plan = self.planned()?;
+            let attempt = self.keeper.begin(&self.batches)?;
+            if let Some(attempt) = &attempt
+                && attempt.in_doubt
+            {
+                self.doubt.get_or_insert_with(|| Doubt {
+                    id: attempt.id,
+                    flushed: written_before(&self.batches),
+                });
+            }
+            let (flush, id) = match (&self.doubt, attempt) {
+                (Some(doubt), _) => (Flush::resumed(plan.clone()), doubt.id),
+                (None, Some(attempt)) => (Flush::new(plan.clone()), attempt.id),
+                (None, None) => (Flush::new(plan.clone()), Uuid::generate()),
+            };
+            let run = Run::new(plan, flush.with_retry(self.retry), id);
+            self.run(pool, run, &span).await
+        }))
     }
 
     pub(super) fn flush_inside<'a>(
         &'a mut self,
         transaction: &'a mut Transaction<'_, DB>,
     ) -> BoxFuture<'a, Result<Flushed, Error>> {
-        let (tables, rows) = (self.batches.tables().len(), self.len());
-        observe::in_span(
-            Box::pin(async move {
-                let plan = self.planned()?;
-                let flush = Flush::in_transaction(plan.clone());
-                let mut run = Run::new(plan, flush, Uuid::nil());
-                let way = Way {
-                    begin: None,
-                    in_step: None,
-                };
-                if !matches!(run.flush.step(), Step::Done { .. }) {
-                    self.attempt(&mut *transaction, way, &mut run).await;
+        let span = Span::new(self.batches.tables().len(), self.len());
+        span.clone().around(Box::pin(async move {
+            let plan = self.planned()?;
+            let flush = Flush::in_transaction(plan.clone());
+            let mut run = Run::new(plan, flush, Uuid::nil());
+            let way = Way {
+                begin: None,
+                in_step: None,
+            };
+            if run.flush.step() == Step::Begin {
+                self.attempt(&mut *transaction, way, &mut run).await;
+            }
+            span.over(0);
+            match run.flush.step() {
+                Step::Done {
+                    outcome: Outcome::Committed,
+                } => Ok(run.tally.flushed()),
+                _ => {
+                    let plan = run.plan.clone();
+                    let error = run.into_error(Outcome::Nothing);
+                    Err(located(&self.batches, transaction, None, &plan, error).await)
                 }
-                match run.flush.step() {
-                    Step::Done {
-                        outcome: Outcome::Committed,
-                    } => Ok(run.tally.flushed()),
-                    _ => {
-                        let plan = run.plan.clone();
-                        let error = run.into_error(Outcome::Nothing);
-                        Err(located(&self.batches, transaction, None, &plan, error).await)
-                    }
-                }
-            }),
-            tables,
-            rows,
-        )
+            }
+        }))
     }
 
-    async fn run(&mut self, pool: &Pool<DB>, mut run: Run) -> Result<Flushed, Error> {
+    async fn run(&mut self, pool: &Pool<DB>, mut run: Run, span: &Span) -> Result<Flushed, Error> {
         let mut lent: Option<Lent<DB>> = None;
         let outcome = loop {
             match run.flush.step() {
@@ -227,7 +220,7 @@ impl<DB: Backend> UnitOfWork<DB> {
             }
         };
         let retries = run.flush.retries();
-        observe::over(retries);
+        span.over(retries);
         self.keeper.ended(outcome);
         match outcome {
             Outcome::Committed => {

@@ -21,6 +21,12 @@ mod columns {
     crate::engine::engine!(MySql, ordid::storage::dialect::MariaDb);
 }
 
+mod finds {
+    use sqlx::MySql;
+
+    crate::changes::finds!(MySql);
+}
+
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     mysql::common(servers, "mariadb", trials);
     macro_rules! add {
@@ -42,6 +48,14 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     );
     add!("a_wrong_column_is_named", wrong_column);
     add!("uuid_finds_its_index", uuid_uses_its_index);
+    add!(
+        "changes_find_keys_of_Maria",
+        finds::keys_find_their_rows::<Maria>
+    );
+    add!(
+        "changes_find_keys_of_Comb",
+        finds::keys_find_their_rows::<Comb>
+    );
 }
 
 /// `sort_key` is the database's order, for each version, and for all of them in one column.

@@ -521,7 +521,7 @@ fn read_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
             E::TABLE
         ))
     };
-    let rows = batches.of_type::<E>(compare);
+    let rows = batches.of_type::<E>(|| compare);
     for row in bytes {
         let row = row?;
         match list {
