@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use ordid::{KeyType, OrderedKey, Sink, uuid::Uuid};
@@ -127,7 +127,7 @@ fn customer(name: &str) -> Customer {
 }
 
 fn folder() -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("orders.journal");
     (folder, path)
 }
@@ -137,7 +137,7 @@ fn journaled(journal: impl Journal + 'static) -> Journaled<Anything> {
 }
 
 fn open(path: &Path) -> Journaled<Anything> {
-    journaled(FlushJournal::open(path).unwrap())
+    journaled(FlushJournal::open(path).expect("a journal"))
 }
 
 /// Opens the file as the next run does.
@@ -185,7 +185,7 @@ struct Employee {
 
 /// What would be sent: each row's action and key.
 fn sent(batches: &mut Batches<Anything>) -> Vec<(Action, String)> {
-    let plan = batches.plan::<Sqlite>().unwrap();
+    let plan = batches.plan::<Sqlite>().expect("a plan");
     let chunks = plan.chunks().flat_map(|chunk| {
         let rows = chunk.rows.clone();
         let keys = rows.map(move |row| (chunk.action, chunk.clone(), row));
@@ -543,12 +543,16 @@ struct Kept {
 }
 
 impl Failing {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().expect("no test panicked")
+    }
+
     fn fail_after(&self, calls: Option<usize>) {
-        self.0.lock().unwrap().good = calls;
+        self.kept().good = calls;
     }
 
     fn call<T>(&self, write: impl FnOnce(&mut Kept) -> T) -> Result<T, Error> {
-        let mut kept = self.0.lock().unwrap();
+        let mut kept = self.kept();
         if let Some(good) = &mut kept.good {
             *good = good.checked_sub(1).ok_or_else(|| Error::journal("full"))?;
         }
@@ -566,7 +570,7 @@ impl Journal for Failing {
     }
 
     fn read(&mut self, visit: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
-        let records = self.0.lock().unwrap().records.clone();
+        let records = self.kept().records.clone();
         records.iter().try_for_each(|record| visit(record))
     }
 
@@ -632,12 +636,12 @@ fn records_of_another_version_are_refused() {
     let mut batches = Batches::new();
     batches.rows_mut().push(customer("Ada"));
     journaled(journal.clone()).begin(&batches).unwrap();
-    let good = journal.0.lock().unwrap().records.clone();
+    let good = journal.kept().records.clone();
     // The kind of a record, the version of a unit, the length of a row.
     for (record, byte) in [(0, 0), (0, 1), (1, 0), (1, 5), (1, 6), (2, 0)] {
         let mut spoilt = good.clone();
         spoilt[record][byte] ^= 0x40;
-        journal.0.lock().unwrap().records = spoilt;
+        journal.kept().records = spoilt;
         let mut empty = Batches::new();
         let error = journaled(journal.clone()).resume(&mut empty).unwrap_err();
         assert!(error.is_journal(), "{record} {byte}");
@@ -645,7 +649,7 @@ fn records_of_another_version_are_refused() {
         assert!(empty.is_empty());
     }
     // Rows that are missing.
-    journal.0.lock().unwrap().records = vec![good[0].clone(), good[2].clone()];
+    journal.kept().records = vec![good[0].clone(), good[2].clone()];
     let error = journaled(journal).resume(&mut Batches::new()).unwrap_err();
     assert_eq!(
         error.to_string(),
