@@ -88,7 +88,7 @@ fn reading(number: u8) -> Reading {
     };
     Reading {
         id: ReadingId::try_from(1_000 + i64::from(number)).ok(),
-        customer: (number % 2 == 0).then(CustomerId::generate),
+        customer: number.is_multiple_of(2).then(CustomerId::generate),
         raw: Uuid::from_u128(u128::MAX - u128::from(number)),
         wide: [i128::MIN, -1, 0, i128::from(u64::MAX) + 1, i128::MAX][usize::from(number % 5)],
         widest: [u128::MAX, 0, 1 << 127][usize::from(number % 3)],

@@ -194,7 +194,7 @@ where
                 id: ParcelId::generate(),
                 unit,
                 weight: if number == 0 { 0.1 } else { f64::MAX },
-                note: (number % 2 == 0).then(|| "fragile".into()),
+                note: number.is_multiple_of(2).then(|| "fragile".into()),
             })
         })
         .collect();
@@ -488,7 +488,7 @@ async fn killed_at_random<DB: Killed>(pool: Pool<DB>) -> Outcome {
             first.take(said);
         }
         // One in three of those that resume is killed, too.
-        if random % 3 == 0 {
+        if random.is_multiple_of(3) {
             let mut process = Process::start(&database, &file, None, None)?;
             std::thread::sleep(Duration::from_millis(u64::from(random % 60)));
             process.kill()?;
