@@ -58,6 +58,9 @@ pub(crate) enum ErrorKind {
     /// A unit of work cannot be planned.
     #[cfg(feature = "unit-of-work")]
     Plan(String),
+    /// The journal of a unit of work cannot be read, written or understood.
+    #[cfg(feature = "unit-of-work")]
+    Journal(String),
 }
 
 impl Error {
@@ -119,6 +122,22 @@ impl Error {
     #[cfg(feature = "unit-of-work")]
     pub(crate) fn plan(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Plan(message.into()))
+    }
+
+    /// Makes the error of a [`Journal`](crate::unit_of_work::Journal) that cannot be read or made
+    /// durable: name the place, what was found, and the fix.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use ordid_core::Error;
+    ///
+    /// let error = Error::journal("the flush journal orders.journal cannot be written: no space");
+    /// assert!(error.is_journal());
+    /// ```
+    #[cfg(feature = "unit-of-work")]
+    pub fn journal(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Journal(message.into()))
     }
 
     /// Returns whether a text or a stored value was not of the expected form.
@@ -186,6 +205,13 @@ impl Error {
     pub fn is_plan(&self) -> bool {
         matches!(*self.0, ErrorKind::Plan(_))
     }
+
+    /// Returns whether the journal of a unit of work could not be read or made durable, or what is
+    /// in it is not what was asked for.
+    #[cfg(feature = "unit-of-work")]
+    pub fn is_journal(&self) -> bool {
+        matches!(*self.0, ErrorKind::Journal(_))
+    }
 }
 
 impl fmt::Display for Error {
@@ -211,7 +237,7 @@ impl fmt::Display for Error {
                  a generator with a node of the child's own"
             ),
             #[cfg(feature = "unit-of-work")]
-            ErrorKind::Plan(message) => f.write_str(message),
+            ErrorKind::Plan(message) | ErrorKind::Journal(message) => f.write_str(message),
             ErrorKind::Layout {
                 key_type,
                 scheme,

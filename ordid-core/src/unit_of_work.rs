@@ -25,6 +25,7 @@ mod columns;
 mod flush;
 mod generators;
 mod graph;
+mod journal;
 mod plan;
 mod report;
 mod retry;
@@ -35,6 +36,9 @@ pub use batches::{Batches, Row, RowEnd, RowSink};
 pub use columns::{ColumnMask, Columns, Take};
 pub use flush::{Failure, Flush, Outcome, Step};
 pub use generators::Generators;
+pub use journal::{Attempt, Journal};
+#[cfg(feature = "journal")]
+pub use journal::{ColumnValues, JournalRow, Journaled};
 pub use plan::{Action, Chunk, MAX_ROWS, Plan};
 pub use report::{Flushed, FlushedTable, Progress, Tally};
 pub use retry::Retry;

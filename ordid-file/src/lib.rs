@@ -1,7 +1,11 @@
-//! Keeps the high-water mark of a generator in a file: the newest time that keys may carry, so that
-//! keys rise over restarts although the clock stepped back in between.
+//! What ordid keeps over restarts, in files.
 //!
-//! # Example: over a restart
+//! - [`MarkFile`]: the high-water mark of a generator, which is the newest time that keys may carry, so
+//!   that keys rise although the clock stepped back in between.
+//! - `FlushJournal`, with the feature `journal`: the rows of a unit of work while they are flushed, so
+//!   that the next run of a killed process sends them with the same keys, and none twice.
+//!
+//! # Example: a mark over a restart
 //!
 //! ```
 //! use ordid_core::{clock::Timestamp, high_water::HighWaterMark};
@@ -40,9 +44,14 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "journal")]
+mod flush_journal;
+mod locked;
 mod mark_file;
 mod record;
 
+#[cfg(feature = "journal")]
+pub use flush_journal::FlushJournal;
 pub use mark_file::MarkFile;
 
 /// The example of the README must compile.

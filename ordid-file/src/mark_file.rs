@@ -14,7 +14,7 @@
 //! since the two cannot be told apart.
 
 use std::{
-    fs::{File, TryLockError},
+    fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -22,7 +22,10 @@ use std::{
 
 use ordid_core::{Error, clock::Timestamp, high_water::HighWaterMark};
 
-use crate::record::{self, Slot};
+use crate::{
+    locked,
+    record::{self, Slot},
+};
 
 /// Bytes from slot to slot: a page.
 const SLOT_BYTES: u16 = 4096;
@@ -59,34 +62,14 @@ impl MarkFile {
     /// [`is_high_water`](Error::is_high_water) and names the path.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let cannot =
-            |what: &str, error: &io::Error| mark_error(path, &format!("cannot be {what}: {error}"));
-        let mut file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(|error| cannot("opened", &error))?;
-        file.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => mark_error(
-                path,
-                "is in use: another MarkFile, here or in another process, has it open; give each \
-                 a file of its own",
-            ),
-            TryLockError::Error(error) => cannot("locked", &error),
-        })?;
-        // A run that was killed may have left a record that is read here and yet not on the disk;
-        // then the next write would put the older one, which is, at risk.
-        file.sync_data()
-            .and_then(|()| sync_folder_of(path))
-            .map_err(|error| cannot("synced", &error))?;
+        let mut file = locked::open(path, "MarkFile", &mut File::options())
+            .map_err(|problem| mark_error(path, &problem))?;
         let mut bytes = Vec::new();
         // No further than the slots: it may be the wrong file, and large.
         (&mut file)
             .take(u64::from(SLOT_BYTES) * 2)
             .read_to_end(&mut bytes)
-            .map_err(|error| cannot("read", &error))?;
+            .map_err(|error| mark_error(path, &format!("cannot be read: {error}")))?;
         let (mark, next_slot) = newest(&bytes).map_err(|problem| mark_error(path, &problem))?;
         Ok(Self {
             path: path.to_owned(),
@@ -105,17 +88,7 @@ impl MarkFile {
     }
 
     fn state(&self) -> Result<MutexGuard<'_, State>, Error> {
-        let process = std::process::id();
-        if process != self.process {
-            return Err(mark_error(
-                &self.path,
-                &format!(
-                    "was opened by process {} and this is its fork {process}: open another file in \
-                     the child",
-                    self.process
-                ),
-            ));
-        }
+        locked::check_process(self.process).map_err(|problem| mark_error(&self.path, &problem))?;
         // The state changes by single assignments: a panic leaves none half done.
         Ok(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -189,22 +162,6 @@ fn newest(bytes: &[u8]) -> Result<(Option<Timestamp>, u16), String> {
 
 fn mark_error(path: &Path, problem: &str) -> Error {
     Error::high_water(format!("the high-water mark {} {problem}", path.display()))
-}
-
-/// Makes the file's name durable, not only its contents.
-#[cfg(unix)]
-fn sync_folder_of(path: &Path) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    File::open(folder)?.sync_all()
-}
-
-/// Elsewhere a folder cannot be opened as a file, and the file system's journal has to do.
-#[cfg(not(unix))]
-fn sync_folder_of(_: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]

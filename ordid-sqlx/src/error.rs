@@ -27,6 +27,7 @@ struct Inner {
 #[derive(Debug)]
 enum Kind {
     Plan(ordid_core::Error),
+    Journal(ordid_core::Error),
     Begin(sqlx::Error),
     Record(sqlx::Error),
     Bind(BoxDynError),
@@ -123,7 +124,7 @@ impl Error {
     /// What it means for the flush.
     pub(crate) fn failure(&self) -> Failure {
         match &self.0.kind {
-            Kind::Plan(_) | Kind::Bind(_) | Kind::Count(..) => Failure::Refused,
+            Kind::Plan(_) | Kind::Journal(_) | Kind::Bind(_) | Kind::Count(..) => Failure::Refused,
             Kind::Begin(error)
             | Kind::Record(error)
             | Kind::Statement(error)
@@ -186,6 +187,12 @@ impl Error {
     /// Returns whether the unit of work could not be planned; nothing was sent.
     pub fn is_plan(&self) -> bool {
         matches!(self.0.kind, Kind::Plan(_))
+    }
+
+    /// Returns whether the journal could not be read or written, or does not have what was asked for;
+    /// nothing was sent.
+    pub fn is_journal(&self) -> bool {
+        matches!(self.0.kind, Kind::Journal(_))
     }
 
     /// Returns whether the answer to COMMIT was lost and asking the database did not tell, in as many
@@ -251,7 +258,7 @@ impl Error {
             | Kind::Commit(error)
             | Kind::Release(error)
             | Kind::Probe(error) => Some(error),
-            Kind::Plan(_) | Kind::Bind(_) | Kind::Count(..) => None,
+            Kind::Plan(_) | Kind::Journal(_) | Kind::Bind(_) | Kind::Count(..) => None,
         }
     }
 
@@ -271,7 +278,11 @@ fn is_about_a_row(error: &(dyn DatabaseError + 'static)) -> bool {
 
 impl From<ordid_core::Error> for Error {
     fn from(error: ordid_core::Error) -> Self {
-        Self::new(Kind::Plan(error), None)
+        let kind = match error.is_journal() {
+            true => Kind::Journal(error),
+            false => Kind::Plan(error),
+        };
+        Self::new(kind, None)
     }
 }
 
@@ -283,6 +294,7 @@ impl fmt::Display for Error {
                  again to find out",
             ),
             Kind::Plan(error) => write!(f, "cannot plan the flush, nothing was sent: {error}"),
+            Kind::Journal(error) => write!(f, "cannot use the journal, nothing was sent: {error}"),
             Kind::Begin(error) => write!(f, "cannot begin the flush, nothing was written: {error}"),
             Kind::Record(error) => write!(
                 f,
@@ -347,7 +359,7 @@ impl Place {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.0.kind {
-            Kind::Plan(error) => Some(error),
+            Kind::Plan(error) | Kind::Journal(error) => Some(error),
             Kind::Begin(error)
             | Kind::Record(error)
             | Kind::Statement(error)

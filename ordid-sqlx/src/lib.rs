@@ -120,11 +120,15 @@ mod unit_of_work;
 
 pub use backend::{Backend, Binder, Entity};
 pub use error::Error;
+#[cfg(feature = "journal")]
+pub use ordid_core::unit_of_work::JournalRow;
 pub use ordid_core::{
     storage::column,
     unit_of_work::{Flushed, FlushedTable, Progress, Retry},
 };
 pub use stored::{SqlxColumn, Stored, StoredAs};
+#[cfg(feature = "journal")]
+pub use unit_of_work::Journaled;
 pub use unit_of_work::{FlushPlan, PlannedStatement, PlannedTable, UnitOfWork, flushes_table};
 
 /// The macros that `#[derive(KeyType)]` calls for each `engine = column` pair of

@@ -1,6 +1,7 @@
 //! The unit of work: entities of many types, inserted, updated and deleted together.
 
 mod execute;
+mod journal;
 mod locate;
 mod observe;
 mod plan;
@@ -18,7 +19,9 @@ use ordid_core::{
 };
 use sqlx::{Connection, Pool, SqlStr, Transaction};
 
-use self::execute::Doubt;
+#[cfg(feature = "journal")]
+pub use self::journal::Journaled;
+use self::{execute::Doubt, journal::Keeper};
 pub use self::{
     plan::{FlushPlan, PlannedStatement, PlannedTable},
     record::flushes_table,
@@ -66,6 +69,7 @@ pub struct UnitOfWork<DB: Backend> {
     retry: Retry,
     /// What an earlier flush left behind that does not know what became of its COMMIT.
     doubt: Option<Doubt>,
+    keeper: Keeper<DB>,
 }
 
 impl<DB: Backend> UnitOfWork<DB> {
@@ -77,6 +81,7 @@ impl<DB: Backend> UnitOfWork<DB> {
             observer: None,
             retry: Retry::DEFAULT,
             doubt: None,
+            keeper: Keeper::new(),
         }
     }
 
@@ -264,6 +269,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// Forgets all entities: after [`flush_in`](Self::flush_in), once the transaction is committed.
     pub fn clear(&mut self) {
         self.doubt = None;
+        self.keeper.released();
         self.batches.clear();
     }
 

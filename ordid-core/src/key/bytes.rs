@@ -49,6 +49,15 @@ impl KeyBytes {
         }
     }
 
+    /// Takes bytes that [`as_bytes`](Self::as_bytes) returned; `None` where they are too many.
+    #[cfg(feature = "journal")]
+    pub(crate) fn from_slice(slice: &[u8]) -> Option<Self> {
+        let mut bytes = [0; Self::MAX];
+        bytes.get_mut(..slice.len())?.copy_from_slice(slice);
+        let length = u8::try_from(slice.len()).ok()?;
+        Some(Self { bytes, length })
+    }
+
     /// Returns the bytes.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {

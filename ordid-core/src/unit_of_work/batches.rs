@@ -171,7 +171,7 @@ impl<S: RowSink + 'static> Batches<S> {
         self.of_type(|| Ord::cmp).delete(row);
     }
 
-    fn of_type<E: Row<S>>(
+    pub(super) fn of_type<E: Row<S>>(
         &mut self,
         find: impl FnOnce() -> fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
     ) -> &mut Rows<E> {
@@ -187,11 +187,13 @@ impl<S: RowSink + 'static> Batches<S> {
     /// Returns the rows of an entity type that will be inserted, in the order in which they were
     /// added.
     pub fn get<E: Row<S>>(&self) -> &[E] {
+        self.find().map_or(&[], Rows::inserts)
+    }
+
+    pub(super) fn find<E: Row<S>>(&self) -> Option<&Rows<E>> {
         let position = self.positions.get(&TypeId::of::<E>());
         let batch = position.map(|position| -> &dyn Any { &*self.batches[*position] });
-        batch
-            .and_then(|batch| batch.downcast_ref::<Rows<E>>())
-            .map_or(&[], |rows| rows.inserts())
+        batch.and_then(|batch| batch.downcast_ref())
     }
 
     /// Returns the number of rows, of all types.

@@ -167,6 +167,19 @@ impl<E: OrderedKey> Rows<E> {
         &mut self.inserts.items
     }
 
+    #[cfg(feature = "journal")]
+    pub(super) fn updates(&self) -> &[E] {
+        &self.updates.items
+    }
+
+    /// Returns the keys of the rows that will be deleted, in the order in which they were added, with
+    /// the foreign keys that are set.
+    #[cfg(feature = "journal")]
+    pub(super) fn deletes(&self) -> impl Iterator<Item = (KeyOf<E>, &[(u16, KeyBytes)])> {
+        let keys = self.deletes.items.iter().copied();
+        keys.enumerate().map(|(row, key)| (key, self.links.of(row)))
+    }
+
     pub(super) fn update(&mut self, row: E) {
         self.updates.items.push(row);
     }
@@ -184,6 +197,16 @@ impl<E: OrderedKey> Rows<E> {
                 links.push((parent, key));
             });
             ends.push(links.len());
+        }
+    }
+
+    /// As [`delete`](Self::delete), of what [`deletes`](Self::deletes) returned of a row.
+    #[cfg(feature = "journal")]
+    pub(super) fn delete_again(&mut self, key: KeyOf<E>, links: &[(u16, KeyBytes)]) {
+        self.deletes.items.push(key);
+        if !E::PARENTS.is_empty() {
+            self.links.links.extend(links);
+            self.links.ends.push(self.links.links.len());
         }
     }
 

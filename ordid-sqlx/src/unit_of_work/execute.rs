@@ -16,6 +16,7 @@ use sqlx::{Pool, Transaction};
 
 use super::{
     UnitOfWork, begin_with,
+    journal::written_before,
     locate::locate,
     observe::{self, Span},
     record::{is_there, record},
@@ -124,9 +125,19 @@ impl<DB: Backend> UnitOfWork<DB> {
         let span = Span::new(self.batches.tables().len(), self.len());
         span.clone().around(Box::pin(async move {
             let plan = self.planned()?;
-            let (flush, id) = match &self.doubt {
-                Some(doubt) => (Flush::resumed(plan.clone()), doubt.id),
-                None => (Flush::new(plan.clone()), Uuid::generate()),
+            let attempt = self.keeper.begin(&self.batches)?;
+            if let Some(attempt) = &attempt
+                && attempt.in_doubt
+            {
+                self.doubt.get_or_insert_with(|| Doubt {
+                    id: attempt.id,
+                    flushed: written_before(&self.batches),
+                });
+            }
+            let (flush, id) = match (&self.doubt, attempt) {
+                (Some(doubt), _) => (Flush::resumed(plan.clone()), doubt.id),
+                (None, Some(attempt)) => (Flush::new(plan.clone()), attempt.id),
+                (None, None) => (Flush::new(plan.clone()), Uuid::generate()),
             };
             let run = Run::new(plan, flush.with_retry(self.retry), id);
             self.run(pool, run, &span).await
@@ -212,6 +223,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         };
         let retries = run.flush.retries();
         span.over(retries);
+        self.keeper.ended(outcome);
         match outcome {
             Outcome::Committed => {
                 // Perhaps by an earlier attempt, or an earlier flush.

@@ -8,6 +8,7 @@ mod engine;
 mod flush;
 mod graph;
 mod instagram;
+mod journal;
 mod keys;
 mod mariadb;
 mod mysql;
@@ -26,6 +27,7 @@ use ordid_tests::servers::Servers;
 type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 fn main() {
+    journal::run_if_told();
     let mut arguments = Arguments::from_args();
     // Servers and tests share the machine; more at once only times out.
     arguments.test_threads.get_or_insert(2);
@@ -41,6 +43,7 @@ fn main() {
     postgres::trials(&servers, &mut trials);
     copy::trials(&servers, &mut trials);
     instagram::trials(&servers, &mut trials);
+    journal::trials(&servers, &mut trials);
     mariadb::trials(&servers, &mut trials);
     mysql::trials(&servers, &mut trials);
     retry::trials(&servers, &mut trials);

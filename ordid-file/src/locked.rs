@@ -1,0 +1,64 @@
+//! Files that one process has to itself.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io,
+    path::Path,
+};
+
+/// Opens or makes the file, locks it as long as it is open, and makes what is in it durable, its
+/// name included. `owner` is the type that has it, for the message.
+///
+/// An error says what is wrong with the file, to be put behind its path.
+pub(crate) fn open(path: &Path, owner: &str, options: &mut OpenOptions) -> Result<File, String> {
+    let cannot = |what: &str, error: &io::Error| format!("cannot be {what}: {error}");
+    let file = options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(|error| cannot("opened", &error))?;
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => format!(
+            "is in use: another {owner}, here or in another process, has it open; give each a file \
+             of its own"
+        ),
+        TryLockError::Error(error) => cannot("locked", &error),
+    })?;
+    // A run that was killed may have left what is read here and yet not on the disk; to go on from
+    // it would put at risk what is.
+    file.sync_data()
+        .and_then(|()| sync_folder_of(path))
+        .map_err(|error| cannot("synced", &error))?;
+    Ok(file)
+}
+
+/// Refuses the use of a file that was open when the process was forked: the child would write over
+/// what the parent writes.
+pub(crate) fn check_process(opened_by: u32) -> Result<(), String> {
+    let process = std::process::id();
+    if process == opened_by {
+        return Ok(());
+    }
+    Err(format!(
+        "was opened by process {opened_by} and this is its fork {process}: open another file in the \
+         child"
+    ))
+}
+
+/// Makes the file's name durable, not only its contents.
+#[cfg(unix)]
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    File::open(folder)?.sync_all()
+}
+
+/// Elsewhere a folder cannot be opened as a file, and the file system's journal has to do.
+#[cfg(not(unix))]
+fn sync_folder_of(_: &Path) -> io::Result<()> {
+    Ok(())
+}

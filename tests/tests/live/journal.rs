@@ -1,0 +1,517 @@
+//! A process that is killed in the midst of a flush, and the next one: each row is there exactly once,
+//! with the key that it had.
+//!
+//! The process is this program itself, started again with [`FILE`] in its environment. It opens the
+//! journal, resumes what is pending, flushes it, then flushes one more unit of work if it was told to,
+//! and says on its standard output how far it is. It is killed by SIGKILL: at each of the points where
+//! the journal or the database has just been, or will just be, written, where it says so and waits; and
+//! at random moments.
+
+use std::{
+    env,
+    future::Future,
+    io::{BufRead, BufReader, Lines, Write},
+    path::Path,
+    process::{Child, ChildStdout, Command, Stdio},
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use libtest_mimic::Trial;
+use ordid::{Error, KeyType, OrderedKey, uuid::Uuid};
+use ordid_core::unit_of_work::Journal;
+use ordid_file::FlushJournal;
+use ordid_sqlx::{Backend, Entity, Journaled, UnitOfWork};
+use ordid_tests::{servers::Servers, soak};
+use serde::{Deserialize, Serialize};
+use sqlx::{ConnectOptions as _, Pool, Postgres, Sqlite, query_scalar, raw_sql};
+
+use crate::{Outcome, server_trial, sqlite};
+
+/// The path of the journal; in the environment of a process that is to be killed.
+const FILE: &str = "ORDID_TEST_JOURNAL_FILE";
+/// The database's address.
+const DATABASE: &str = "ORDID_TEST_JOURNAL_DATABASE";
+/// The number of the unit of work to flush, if any.
+const UNIT: &str = "ORDID_TEST_JOURNAL_UNIT";
+/// How many points are passed before the process waits to be killed, if it is to wait.
+const POINT: &str = "ORDID_TEST_JOURNAL_POINT";
+
+const PARCELS: usize = 40;
+/// Enough for `COPY` on PostgreSQL.
+const STOPS: usize = 1_200;
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7, sqlx)]
+pub struct ParcelId(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7, sqlx)]
+pub struct StopId(Uuid);
+
+#[derive(OrderedKey, Serialize, Deserialize)]
+#[ordid(table = "parcel")]
+struct Parcel {
+    #[ordid(key)]
+    id: ParcelId,
+    unit: i64,
+    weight: f64,
+    note: Option<String>,
+}
+
+#[derive(OrderedKey, Serialize, Deserialize)]
+#[ordid(table = "stop")]
+struct Stop {
+    #[ordid(key)]
+    id: StopId,
+    #[ordid(parent)]
+    parcel: ParcelId,
+    unit: i64,
+}
+
+/// A database that the process writes to.
+pub trait Killed: Backend {
+    const SCHEMA: &'static str;
+
+    fn execute_all(pool: &Pool<Self>, sql: &str) -> impl Future<Output = Result<(), sqlx::Error>>;
+
+    /// Returns the keys of a unit of work's rows, in order.
+    fn keys(pool: &Pool<Self>, unit: i64)
+    -> impl Future<Output = Result<Vec<String>, sqlx::Error>>;
+}
+
+macro_rules! killed {
+    ($database:ident, $schema:expr) => {
+        impl Killed for $database {
+            const SCHEMA: &'static str = $schema;
+
+            async fn execute_all(pool: &Pool<Self>, sql: &str) -> Result<(), sqlx::Error> {
+                raw_sql(sqlx::AssertSqlSafe(sql))
+                    .execute(pool)
+                    .await
+                    .map(drop)
+            }
+
+            async fn keys(pool: &Pool<Self>, unit: i64) -> Result<Vec<String>, sqlx::Error> {
+                let parcels: Vec<ParcelId> =
+                    query_scalar("SELECT id FROM parcel WHERE unit = $1 ORDER BY id")
+                        .bind(unit)
+                        .fetch_all(pool)
+                        .await?;
+                let stops: Vec<StopId> =
+                    query_scalar("SELECT id FROM stop WHERE unit = $1 ORDER BY id")
+                        .bind(unit)
+                        .fetch_all(pool)
+                        .await?;
+                let parcels = parcels.iter().map(ToString::to_string);
+                Ok(parcels
+                    .chain(stops.iter().map(ToString::to_string))
+                    .collect())
+            }
+        }
+    };
+}
+
+killed!(
+    Postgres,
+    "CREATE TABLE parcel (id uuid PRIMARY KEY, unit bigint NOT NULL, weight float8 NOT NULL, note text);
+     CREATE TABLE stop (id uuid PRIMARY KEY, parcel uuid NOT NULL REFERENCES parcel, unit bigint NOT NULL)"
+);
+killed!(
+    Sqlite,
+    "CREATE TABLE parcel (id BLOB NOT NULL PRIMARY KEY, unit INTEGER NOT NULL, weight REAL NOT NULL,
+        note TEXT) WITHOUT ROWID;
+     CREATE TABLE stop (id BLOB NOT NULL PRIMARY KEY, parcel BLOB NOT NULL REFERENCES parcel (id),
+        unit INTEGER NOT NULL) WITHOUT ROWID"
+);
+
+pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    let each = "a_process_killed_at_each_point_is_resumed";
+    let random = "a_process_killed_at_random_is_resumed";
+    sqlite::add(trials, each, killed_at_each_point);
+    sqlite::add(trials, random, killed_at_random);
+    server_trial::<Postgres, _, _>(trials, servers, "postgres", each, killed_at_each_point);
+    server_trial::<Postgres, _, _>(trials, servers, "postgres", random, killed_at_random);
+}
+
+/// Runs as the process that is killed, if the environment says so, and does not return then.
+pub fn run_if_told() {
+    let Some(file) = env::var_os(FILE) else {
+        return;
+    };
+    let database = env::var(DATABASE).expect("its address");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let outcome = if database.starts_with("postgres") {
+        runtime.block_on(flush_twice::<Postgres>(&database, Path::new(&file)))
+    } else {
+        runtime.block_on(flush_twice::<Sqlite>(&database, Path::new(&file)))
+    };
+    if let Err(error) = outcome {
+        say(&format!("failed {error}"));
+    }
+    std::process::exit(0);
+}
+
+async fn flush_twice<DB: Killed>(database: &str, file: &Path) -> Outcome
+where
+    Parcel: Entity<DB>,
+    Stop: Entity<DB>,
+{
+    let pool = Pool::<DB>::connect(database).await?;
+    let journal = Journaled::new(Pointed(FlushJournal::open(file)?))
+        .row::<Parcel>()
+        .row::<Stop>();
+    let mut work = UnitOfWork::new().with_journal(journal);
+    work.observe(|_| point("sent"));
+    let resumed = work.resume()?;
+    say(&format!("resumed {resumed}"));
+    let flushed = work.flush(&pool).await?;
+    if flushed.rows() != resumed {
+        return Err(format!("{} rows flushed of {resumed} resumed", flushed.rows()).into());
+    }
+    say("complete");
+    if let Ok(unit) = env::var(UNIT) {
+        let keys = fill(&mut work, unit.parse()?);
+        say(&format!("keys {}", keys.join(" ")));
+        point("filled");
+        work.flush(&pool).await?;
+        say("flushed");
+    }
+    Ok(())
+}
+
+fn fill<DB: Backend>(work: &mut UnitOfWork<DB>, unit: i64) -> Vec<String>
+where
+    Parcel: Entity<DB>,
+    Stop: Entity<DB>,
+{
+    let parcels: Vec<ParcelId> = (0..PARCELS)
+        .map(|number| {
+            work.add(Parcel {
+                id: ParcelId::generate(),
+                unit,
+                weight: if number == 0 { 0.1 } else { f64::MAX },
+                note: number.is_multiple_of(2).then(|| "fragile".into()),
+            })
+        })
+        .collect();
+    let stops: Vec<StopId> = (0..STOPS)
+        .map(|number| {
+            work.add(Stop {
+                id: StopId::generate(),
+                parcel: parcels[number % PARCELS],
+                unit,
+            })
+        })
+        .collect();
+    let parcels = parcels.iter().map(ToString::to_string);
+    parcels
+        .chain(stops.iter().map(ToString::to_string))
+        .collect()
+}
+
+fn say(line: &str) {
+    let mut output = std::io::stdout().lock();
+    // Nobody listens to a process that was killed.
+    let _ = writeln!(output, "{line}").and_then(|()| output.flush());
+}
+
+/// A point where the process may be told to wait for its end.
+fn point(name: &str) {
+    static PASSED: AtomicUsize = AtomicUsize::new(0);
+    let passed = PASSED.fetch_add(1, Ordering::Relaxed);
+    let told = env::var(POINT).ok().and_then(|told| told.parse().ok());
+    if told == Some(passed) {
+        say(&format!("point {name}"));
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+/// Has a point before and after each call that writes.
+struct Pointed(FlushJournal);
+
+impl Journal for Pointed {
+    fn append(&mut self, record: &[u8]) -> Result<(), Error> {
+        point("append");
+        self.0.append(record)?;
+        point("appended");
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), Error> {
+        point("sync");
+        self.0.sync()?;
+        point("synced");
+        Ok(())
+    }
+
+    fn read(&mut self, visit: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
+        self.0.read(visit)
+    }
+
+    fn clear(&mut self) -> Result<(), Error> {
+        point("clear");
+        self.0.clear()?;
+        point("cleared");
+        Ok(())
+    }
+}
+
+/// The process, seen from outside; killed when this is dropped.
+struct Process {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Process {
+    fn start(
+        database: &str,
+        file: &Path,
+        unit: Option<i64>,
+        point: Option<usize>,
+    ) -> std::io::Result<Self> {
+        let mut command = Command::new(env::current_exe()?);
+        command
+            .env(FILE, file)
+            .env(DATABASE, database)
+            .stdout(Stdio::piped());
+        if let Some(unit) = unit {
+            command.env(UNIT, unit.to_string());
+        }
+        if let Some(point) = point {
+            command.env(POINT, point.to_string());
+        }
+        let mut child = command.spawn()?;
+        let output = child.stdout.take().ok_or(std::io::ErrorKind::BrokenPipe)?;
+        Ok(Self {
+            child,
+            lines: BufReader::new(output).lines(),
+        })
+    }
+
+    /// Reads what the process says next; `None` once it has ended.
+    fn next(&mut self) -> Result<Option<Said>, Box<dyn std::error::Error + Send + Sync>> {
+        let Some(line) = self.lines.next().transpose()? else {
+            return Ok(None);
+        };
+        Ok(Some(match line.split_once(' ') {
+            None if line == "complete" => Said::Complete,
+            None if line == "flushed" => Said::Flushed,
+            Some(("resumed", rows)) => Said::Resumed(rows.parse()?),
+            Some(("keys", keys)) => Said::Keys(keys.split(' ').map(str::to_owned).collect()),
+            Some(("point", name)) => Said::Point(name.to_owned()),
+            _ => return Err(line.into()),
+        }))
+    }
+
+    /// Kills the process by SIGKILL and waits for its end.
+    fn kill(&mut self) -> std::io::Result<()> {
+        self.child.kill()?;
+        self.child.wait().map(drop)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.kill();
+    }
+}
+
+enum Said {
+    Resumed(usize),
+    Complete,
+    Keys(Vec<String>),
+    Flushed,
+    Point(String),
+}
+
+/// What a run said until it was killed, or ended.
+#[derive(Default)]
+struct Run {
+    resumed: usize,
+    complete: bool,
+    keys: Vec<String>,
+    flushed: bool,
+    /// The points that it passed are not told, only the one where it waited.
+    point: Option<String>,
+}
+
+/// Runs the process to its end, or to the point where it is killed.
+fn run(
+    database: &str,
+    file: &Path,
+    unit: Option<i64>,
+    point: Option<usize>,
+) -> Result<Run, Box<dyn std::error::Error + Send + Sync>> {
+    let mut process = Process::start(database, file, unit, point)?;
+    let mut run = Run::default();
+    while let Some(said) = process.next()? {
+        run.take(said);
+        if run.point.is_some() {
+            break;
+        }
+    }
+    process.kill()?;
+    Ok(run)
+}
+
+impl Run {
+    fn take(&mut self, said: Said) {
+        match said {
+            Said::Resumed(rows) => self.resumed = rows,
+            Said::Complete => self.complete = true,
+            Said::Keys(keys) => self.keys = keys,
+            Said::Flushed => self.flushed = true,
+            Said::Point(name) => self.point = Some(name),
+        }
+    }
+}
+
+/// Holds the rows of a unit of work in the database against its keys, and returns whether they are
+/// there; either all of them are, or none.
+async fn is_whole<DB: Killed>(
+    pool: &Pool<DB>,
+    unit: i64,
+    keys: &[String],
+) -> Result<bool, Box<dyn std::error::Error + Send + Sync>> {
+    let found = DB::keys(pool, unit).await?;
+    if found.is_empty() {
+        return Ok(false);
+    }
+    if found == keys {
+        return Ok(true);
+    }
+    Err(format!(
+        "unit {unit}: {} rows of {}, or others",
+        found.len(),
+        keys.len()
+    )
+    .into())
+}
+
+/// A process that is killed at each point in turn, and one that is killed while it resumes.
+async fn killed_at_each_point<DB: Killed>(pool: Pool<DB>) -> Outcome {
+    DB::execute_all(&pool, DB::SCHEMA).await?;
+    let database = pool.connect_options().to_url_lossy().to_string();
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("parcels.journal");
+    let mut points = Vec::new();
+    for point in 0.. {
+        let unit = i64::try_from(point)?;
+        let first = run(&database, &file, Some(unit), Some(point))?;
+        let next = run(&database, &file, None, None)?;
+        let whole = is_whole(&pool, unit, &first.keys).await?;
+        assert!(next.complete, "point {point}");
+        assert_eq!(std::fs::metadata(&file)?.len(), 0, "nothing is pending");
+        if next.resumed > 0 {
+            assert_eq!(next.resumed, first.keys.len());
+            assert!(whole, "point {point}");
+        }
+        let Some(name) = first.point else {
+            assert!(first.flushed && whole && next.resumed == 0);
+            break;
+        };
+        points.push((name, next.resumed > 0, whole));
+    }
+    // What is not in the journal is not in the database; what is comes there, and is forgotten only
+    // when it is there.
+    let names: Vec<&str> = points.iter().map(|(name, ..)| &**name).collect();
+    let begun = names.iter().position(|name| *name == "synced");
+    let sent = names.iter().position(|name| *name == "sent");
+    let cleared = names.iter().rposition(|name| *name == "cleared");
+    let (Some(begun), Some(sent), Some(cleared)) = (begun, sent, cleared) else {
+        return Err(format!("{names:?}").into());
+    };
+    assert!(begun < sent && sent < cleared, "{names:?}");
+    assert_eq!(cleared, points.len() - 1);
+    for (position, (name, resumed, whole)) in points.iter().enumerate() {
+        // The last record may be there although nobody waited for it to be durable.
+        if position + 2 < begun {
+            assert!(!resumed && !whole, "{position}: {name}");
+        }
+        if (begun..cleared).contains(&position) {
+            assert!(resumed, "{position}: {name}");
+        }
+        if position >= begun {
+            assert!(whole, "{position}: {name}");
+        }
+    }
+
+    // A run that resumes is killed at each of its points as well, and the one after it.
+    let first_unit = 1_000;
+    for point in 0.. {
+        let unit = first_unit + i64::try_from(point)?;
+        let first = run(&database, &file, Some(unit), Some(begun))?;
+        assert_eq!(first.point.as_deref(), Some("synced"));
+        let second = run(&database, &file, None, Some(point))?;
+        assert_eq!(second.resumed, first.keys.len());
+        let third = run(&database, &file, None, Some(point))?;
+        let last = run(&database, &file, None, None)?;
+        assert!(last.complete, "point {point}");
+        assert!(is_whole(&pool, unit, &first.keys).await?, "point {point}");
+        if second.point.is_none() {
+            assert!(second.complete && third.resumed == 0);
+            assert!(point > 4, "append, appended, sync, synced, sent and more");
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A process that is killed at a random moment of a flush.
+async fn killed_at_random<DB: Killed>(pool: Pool<DB>) -> Outcome {
+    DB::execute_all(&pool, DB::SCHEMA).await?;
+    let database = pool.connect_options().to_url_lossy().to_string();
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("parcels.journal");
+    let runs = if soak() { 300 } else { 20 };
+    // How long a flush takes: the guess follows what it was too short or too long for.
+    let mut flush = Duration::from_millis(30);
+    let (mut resumed, mut whole, mut none) = (0, 0, 0);
+    for unit in 0..runs {
+        let mut process = Process::start(&database, &file, Some(unit), None)?;
+        let mut first = Run::default();
+        while first.keys.is_empty() {
+            let said = process.next()?.ok_or("it ended by itself")?;
+            first.take(said);
+        }
+        // A little longer than a flush, so that some come to their end.
+        let random = u32::try_from(Uuid::new_v4().as_u128() % 1_000)?;
+        std::thread::sleep(flush * random / 800);
+        process.kill()?;
+        while let Some(said) = process.next()? {
+            first.take(said);
+        }
+        // One in three of those that resume is killed, too.
+        if random.is_multiple_of(3) {
+            let mut process = Process::start(&database, &file, None, None)?;
+            std::thread::sleep(Duration::from_millis(u64::from(random % 60)));
+            process.kill()?;
+        }
+        let next = run(&database, &file, None, None)?;
+        assert!(next.complete, "unit {unit}");
+        let is_there = is_whole(&pool, unit, &first.keys).await?;
+        assert!(
+            is_there || (next.resumed == 0 && !first.flushed),
+            "unit {unit}"
+        );
+        match (next.resumed, is_there) {
+            (0, false) => {
+                none += 1;
+                flush += flush / 3;
+            }
+            (0, true) => {
+                whole += 1;
+                flush -= flush / 5;
+            }
+            _ => resumed += 1,
+        }
+    }
+    println!("{runs} runs: {resumed} resumed, {whole} were there, {none} had not begun");
+    Ok(())
+}
