@@ -76,6 +76,10 @@
 
 #![forbid(unsafe_code)]
 
+// The paths that the derive writes, in the tests of this crate.
+#[cfg(test)]
+extern crate self as ordid_oracle;
+
 mod binder;
 mod engine_macros;
 mod error;

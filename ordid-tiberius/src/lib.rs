@@ -91,6 +91,10 @@
 //!
 //! 1.89, as `ordid-core`.
 
+// The paths that the derive writes, in the tests of this crate.
+#[cfg(test)]
+extern crate self as ordid_tiberius;
+
 mod binder;
 mod encode;
 mod engine_macros;

@@ -118,18 +118,22 @@ impl Subscriber for Lines {
     fn exit(&self, _: &span::Id) {}
 }
 
-/// Flushes three rows while another connection writes, so that each attempt finds the database busy:
-/// the flush, what was counted, and what was told.
-fn observed(
-    is_busy: bool,
-) -> (
-    Result<Flushed, Error>,
-    BTreeMap<String, u64>,
-    Vec<f64>,
-    Vec<String>,
-) {
-    let runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = { runtime }.enable_all().build().unwrap();
+struct Observed {
+    outcome: Result<Flushed, Error>,
+    /// The counters of flushes.
+    counters: BTreeMap<String, u64>,
+    rows: Vec<f64>,
+    /// What was told, without `DEBUG`.
+    told: Vec<String>,
+}
+
+/// Flushes three rows, perhaps while another connection writes, so that each attempt finds the database
+/// busy.
+fn observed(is_busy: bool) -> Observed {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let folder = tempfile::tempdir().unwrap();
     let numbers = Numbers::default();
     let lines = Lines::default();
@@ -173,32 +177,37 @@ fn observed(
     let rows = rows.map(|rows| rows.0.lock().unwrap().clone());
     let mut told = lines.0.lock().unwrap().clone();
     told.retain(|line| !line.starts_with("DEBUG"));
-    (outcome, counters.collect(), rows.unwrap_or_default(), told)
+    Observed {
+        outcome,
+        counters: counters.collect(),
+        rows: rows.unwrap_or_default(),
+        told,
+    }
 }
 
 #[test]
 fn a_flush_is_a_span_with_its_rows() {
-    let (outcome, counters, rows, told) = observed(false);
-    assert_eq!(outcome.unwrap().rows(), 3);
-    assert_eq!(counters, BTreeMap::new());
-    assert_eq!(rows, [3.0]);
+    let observed = observed(false);
+    assert_eq!(observed.outcome.unwrap().rows(), 3);
+    assert_eq!(observed.counters, BTreeMap::new());
+    assert_eq!(observed.rows, [3.0]);
     assert_eq!(
-        told,
+        observed.told,
         ["INFO ordid.flush tables=1 rows=3", "recorded retries=0"]
     );
 }
 
 #[test]
 fn retries_are_counted_by_their_cause() {
-    let (outcome, counters, rows, told) = observed(true);
-    assert_eq!(outcome.unwrap_err().retries(), 2);
+    let observed = observed(true);
+    assert_eq!(observed.outcome.unwrap_err().retries(), 2);
     let expected = ("ordid_flush_retries_total cause=transient".to_owned(), 2);
-    assert_eq!(counters, BTreeMap::from([expected]));
-    assert_eq!(rows, [0.0; 0], "nothing was written");
+    assert_eq!(observed.counters, BTreeMap::from([expected]));
+    assert_eq!(observed.rows, [0.0; 0], "nothing was written");
     let retried = "WARN message=the flush failed and is tried again cause=\"transient\" \
                    delay_millis=7";
     assert_eq!(
-        told,
+        observed.told,
         [
             "INFO ordid.flush tables=1 rows=3",
             retried,
