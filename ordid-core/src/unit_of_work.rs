@@ -14,6 +14,7 @@
 
 mod batches;
 mod generators;
+mod sharding;
 
 use std::{any::TypeId, cmp::Ordering, collections::HashMap, ops::Range};
 
@@ -26,6 +27,7 @@ use crate::{
 
 pub use batches::{Batches, Row, RowEnd, RowSink};
 pub use generators::Generators;
+pub use sharding::Sharding;
 
 /// The most rows of one statement. Larger chunks were not faster on any database measured.
 pub const MAX_ROWS: usize = 1000;

@@ -5,8 +5,11 @@ use std::{fmt, ops::Range};
 use ordid_core::unit_of_work::Chunk;
 use sqlx::error::{BoxDynError, DatabaseError};
 
+use crate::unit_of_work::Flushed;
+
 /// Why a unit of work was not flushed. Nothing of it is in the database, unless
-/// [`is_commit_unknown`](Self::is_commit_unknown) says that this cannot be known.
+/// [`is_commit_unknown`](Self::is_commit_unknown) says that this cannot be known, or
+/// [`shards`](Self::shards) that it is in some of several.
 ///
 /// It is opaque: ask it where and why, print it for people. [`source`](std::error::Error::source)
 /// is SQLx's error.
@@ -27,6 +30,8 @@ enum Kind {
     Insert(sqlx::Error),
     Commit(sqlx::Error),
     Release(sqlx::Error),
+    /// What became of each shard, of which one failed at least.
+    Shards(Vec<Result<Flushed, Error>>),
 }
 
 /// Where in the flush it happened.
@@ -57,6 +62,14 @@ impl Error {
     pub(crate) fn release(source: sqlx::Error) -> Self {
         Self(Box::new(Inner {
             kind: Kind::Release(source),
+            place: None,
+        }))
+    }
+
+    /// What became of each shard, of which one failed at least.
+    pub(crate) fn of_shards(outcomes: Vec<Result<Flushed, Self>>) -> Self {
+        Self(Box::new(Inner {
+            kind: Kind::Shards(outcomes),
             place: None,
         }))
     }
@@ -145,6 +158,17 @@ impl Error {
             .is_some_and(DatabaseError::is_foreign_key_violation)
     }
 
+    /// Returns what became of each shard of a
+    /// [`ShardedUnitOfWork`](crate::ShardedUnitOfWork) of which some failed: what was written where it
+    /// succeeded, and the error where it did not. Each answers for itself, also whether its
+    /// [commit is unknown](Self::is_commit_unknown): this error has no table and no key of its own.
+    pub fn shards(&self) -> Option<&[Result<Flushed, Self>]> {
+        match &self.0.kind {
+            Kind::Shards(outcomes) => Some(outcomes),
+            _ => None,
+        }
+    }
+
     /// Returns SQLx's error, where it is one.
     pub fn as_sqlx(&self) -> Option<&sqlx::Error> {
         match &self.0.kind {
@@ -152,13 +176,21 @@ impl Error {
             | Kind::Insert(error)
             | Kind::Commit(error)
             | Kind::Release(error) => Some(error),
-            Kind::Plan(_) | Kind::Bind(_) => None,
+            Kind::Plan(_) | Kind::Bind(_) | Kind::Shards(_) => None,
         }
     }
 
     fn as_database_error(&self) -> Option<&(dyn DatabaseError + 'static)> {
         self.as_sqlx()?.as_database_error()
     }
+}
+
+/// The shards that failed, and why.
+fn failed(outcomes: &[Result<Flushed, Error>]) -> impl Iterator<Item = (usize, &Error)> {
+    let errors = outcomes.iter().map(|outcome| outcome.as_ref().err());
+    errors
+        .enumerate()
+        .filter_map(|(shard, error)| Some((shard, error?)))
 }
 
 fn is_about_a_row(error: &(dyn DatabaseError + 'static)) -> bool {
@@ -196,6 +228,16 @@ impl fmt::Display for Error {
                 f,
                 "cannot release the savepoint of the flush, nothing was written: {error}"
             ),
+            Kind::Shards(outcomes) => {
+                write!(
+                    f,
+                    "{} of {} shards failed, and the rows of the others are written",
+                    failed(outcomes).count(),
+                    outcomes.len()
+                )?;
+                failed(outcomes)
+                    .try_for_each(|(shard, error)| write!(f, "; shard {shard}: {error}"))
+            }
         }?;
         if let Some(place) = &self.0.place {
             let Place {
@@ -232,6 +274,7 @@ impl std::error::Error for Error {
             | Kind::Commit(error)
             | Kind::Release(error) => Some(error),
             Kind::Bind(error) => Some(error.as_ref()),
+            Kind::Shards(outcomes) => failed(outcomes).next().map(|(_, error)| error as _),
         }
     }
 }

@@ -104,6 +104,7 @@ mod error;
 mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod sharded;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod stored;
@@ -111,7 +112,8 @@ mod unit_of_work;
 
 pub use backend::{Backend, Binder, Entity};
 pub use error::Error;
-pub use ordid_core::storage::column;
+pub use ordid_core::{storage::column, unit_of_work::Sharding};
+pub use sharded::ShardedUnitOfWork;
 pub use stored::{SqlxColumn, Stored, StoredAs};
 pub use unit_of_work::{
     FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress, UnitOfWork,

@@ -11,6 +11,7 @@ mod keys;
 mod mariadb;
 mod mysql;
 mod postgres;
+mod shards;
 mod sqlite;
 mod traps;
 
@@ -42,6 +43,7 @@ fn main() {
     mysql::trials(&servers, &mut trials);
     coexistence::trials(&servers, &mut trials);
     traps::trials(&servers, &mut trials);
+    shards::trials(&servers, &mut trials);
     let conclusion = libtest_mimic::run(&arguments, trials);
     // `exit` runs no destructors: stop the servers first.
     drop(servers);
