@@ -440,7 +440,11 @@ fn on_servers<F: Future<Output = Outcome>>(
         run(async || {
             let access = second
                 .get_or_init(|| ordid_harness::access("postgres_2").map_err(|it| it.to_string()));
-            let second = access.as_ref()?.url().expect("not skipped");
+            let second = access
+                .as_ref()
+                .map_err(String::as_str)?
+                .url()
+                .expect("not skipped");
             let (one, clean_one) = Postgres::scratch(&first).await?;
             let (other, clean_other) = Postgres::scratch(&second).await?;
             let outcome = test([one, other]).await;
