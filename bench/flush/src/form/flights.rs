@@ -1,8 +1,11 @@
-//! The rows: 100,000 flights in the shape of a year of departures, and their parents.
+//! 100,000 flights in the shape of a year of departures, and their parents.
 //!
 //! They are computed, the same in every run but for the keys.
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
+use sqlx::AssertSqlSafe;
+
+use super::{Form, Random, Summary, Types, count, on_engines};
 
 #[derive(KeyType)]
 #[ordid(scheme = uuid_v7, sqlx)]
@@ -48,42 +51,34 @@ pub(crate) struct Plane {
 #[ordid(table = "flights")]
 pub(crate) struct Flight {
     #[ordid(key)]
-    pub(crate) id: FlightId,
+    id: FlightId,
     #[ordid(parent)]
-    pub(crate) airline_id: AirlineId,
+    airline_id: AirlineId,
     #[ordid(parent)]
-    pub(crate) plane_id: Option<PlaneId>,
+    plane_id: Option<PlaneId>,
     #[ordid(parent)]
-    pub(crate) origin_id: Option<AirportId>,
+    origin_id: Option<AirportId>,
     #[ordid(parent)]
-    pub(crate) dest_id: Option<AirportId>,
-    pub(crate) year: i16,
-    pub(crate) month: i16,
-    pub(crate) day: i16,
-    pub(crate) dep_time: Option<i16>,
-    pub(crate) sched_dep_time: i16,
-    pub(crate) dep_delay: Option<i16>,
-    pub(crate) arr_time: Option<i16>,
-    pub(crate) sched_arr_time: i16,
-    pub(crate) arr_delay: Option<i16>,
-    pub(crate) carrier: String,
-    pub(crate) flight: i16,
-    pub(crate) tailnum: Option<String>,
-    pub(crate) origin: String,
-    pub(crate) dest: String,
-    pub(crate) air_time: Option<i16>,
-    pub(crate) distance: i16,
-    pub(crate) hour: i16,
-    pub(crate) minute: i16,
-    pub(crate) time_hour: String,
-}
-
-/// The types of columns that are not called the same everywhere.
-#[derive(Debug)]
-pub(crate) struct Types {
-    pub(crate) key: &'static str,
-    pub(crate) code: &'static str,
-    pub(crate) text: &'static str,
+    dest_id: Option<AirportId>,
+    year: i16,
+    month: i16,
+    day: i16,
+    dep_time: Option<i16>,
+    sched_dep_time: i16,
+    dep_delay: Option<i16>,
+    arr_time: Option<i16>,
+    sched_arr_time: i16,
+    arr_delay: Option<i16>,
+    carrier: String,
+    flight: i16,
+    tailnum: Option<String>,
+    origin: String,
+    dest: String,
+    air_time: Option<i16>,
+    distance: i16,
+    hour: i16,
+    minute: i16,
+    time_hour: String,
 }
 
 const FOREIGN_KEYS: &str = ",
@@ -92,50 +87,16 @@ const FOREIGN_KEYS: &str = ",
     FOREIGN KEY (origin_id) REFERENCES airports (id),
     FOREIGN KEY (dest_id) REFERENCES airports (id)";
 
-/// Returns the statements that create the four tables.
-pub(crate) fn create_tables(Types { key, code, text }: &Types, foreign_keys: bool) -> String {
-    let references = if foreign_keys { FOREIGN_KEYS } else { "" };
-    let parent = |table, column| {
-        format!("CREATE TABLE {table} (id {key} NOT NULL PRIMARY KEY, {column} {code} NOT NULL);\n")
-    };
-    parent("airlines", "carrier")
-        + &parent("airports", "faa")
-        + &parent("planes", "tailnum")
-        + &format!(
-            "CREATE TABLE flights (
-                id {key} NOT NULL PRIMARY KEY,
-                airline_id {key} NOT NULL,
-                plane_id {key}, origin_id {key}, dest_id {key},
-                year SMALLINT NOT NULL, month SMALLINT NOT NULL, day SMALLINT NOT NULL,
-                dep_time SMALLINT, sched_dep_time SMALLINT NOT NULL, dep_delay SMALLINT,
-                arr_time SMALLINT, sched_arr_time SMALLINT NOT NULL, arr_delay SMALLINT,
-                carrier {code} NOT NULL, flight SMALLINT NOT NULL, tailnum {code},
-                origin {code} NOT NULL, dest {code} NOT NULL,
-                air_time SMALLINT, distance SMALLINT NOT NULL,
-                hour SMALLINT NOT NULL, minute SMALLINT NOT NULL, time_hour {text} NOT NULL
-                {references}
-            );"
-        )
-}
-
 /// What is inserted: the parents outside the timed part.
-pub(crate) struct Rows {
-    pub(crate) airlines: Vec<Airline>,
-    pub(crate) airports: Vec<Airport>,
-    pub(crate) planes: Vec<Plane>,
-    pub(crate) flights: Vec<Flight>,
+pub(crate) struct Flights {
+    airlines: Vec<Airline>,
+    airports: Vec<Airport>,
+    planes: Vec<Plane>,
+    flights: Vec<Flight>,
 }
 
-/// What the database must say of the flights afterwards: how many there are, with a plane, that
-/// departed, and that flew far.
-pub(crate) type Summary = (i64, i64, i64, i64);
-
-pub(crate) const SUMMARY: &str = "SELECT COUNT(*), COUNT(plane_id), COUNT(dep_time), \
-    COUNT(CASE WHEN distance > 1000 THEN 1 END) FROM flights";
-
-impl Rows {
-    /// Computes this many flights, in the order of their keys.
-    pub(crate) fn new(count: usize) -> Self {
+impl Flights {
+    fn new(count: usize) -> Self {
         let airlines = (0..16).map(|n| Airline {
             id: AirlineId::generate(),
             carrier: code(n, 2),
@@ -199,20 +160,183 @@ impl Rows {
             time_hour: format!("2013-{month:02}-{day:02}T{hour:02}:00:00Z"),
         }
     }
+}
 
-    pub(crate) fn summary(&self) -> Summary {
-        let count = |test: fn(&Flight) -> bool| {
-            let found = self.flights.iter().filter(|flight| test(flight)).count();
-            i64::try_from(found).expect("few")
-        };
+impl Form for Flight {
+    const TABLE: &'static str = "flights";
+    const COLUMNS: &'static [&'static str] = &[
+        "id",
+        "airline_id",
+        "plane_id",
+        "origin_id",
+        "dest_id",
+        "year",
+        "month",
+        "day",
+        "dep_time",
+        "sched_dep_time",
+        "dep_delay",
+        "arr_time",
+        "sched_arr_time",
+        "arr_delay",
+        "carrier",
+        "flight",
+        "tailnum",
+        "origin",
+        "dest",
+        "air_time",
+        "distance",
+        "hour",
+        "minute",
+        "time_hour",
+    ];
+    const PARENTS: &'static [&'static str] = &["airlines", "airports", "planes"];
+    const FOREIGN_KEYS: usize = 4;
+    const SUMMARY: &'static str = "SELECT COUNT(*), COUNT(plane_id), COUNT(dep_time), \
+        COUNT(CASE WHEN distance > 1000 THEN 1 END) FROM flights";
+    type Data = Flights;
+
+    fn data(count: usize) -> Flights {
+        Flights::new(count)
+    }
+
+    fn rows(data: &Flights) -> &[Self] {
+        &data.flights
+    }
+
+    fn summary(data: &Flights) -> Summary {
         (
-            count(|_| true),
-            count(|flight| flight.plane_id.is_some()),
-            count(|flight| flight.dep_time.is_some()),
-            count(|flight| flight.distance > 1000),
+            count(&data.flights, |_| true),
+            count(&data.flights, |flight| flight.plane_id.is_some()),
+            count(&data.flights, |flight| flight.dep_time.is_some()),
+            count(&data.flights, |flight| flight.distance > 1000),
         )
     }
+
+    fn create_tables(Types { key, code, text }: &Types, foreign_keys: bool) -> String {
+        let references = if foreign_keys { FOREIGN_KEYS } else { "" };
+        let parent = |table, column| {
+            format!(
+                "CREATE TABLE {table} (id {key} NOT NULL PRIMARY KEY, {column} {code} NOT NULL);\n"
+            )
+        };
+        parent("airlines", "carrier")
+            + &parent("airports", "faa")
+            + &parent("planes", "tailnum")
+            + &format!(
+                "CREATE TABLE flights (
+                    id {key} NOT NULL PRIMARY KEY,
+                    airline_id {key} NOT NULL,
+                    plane_id {key}, origin_id {key}, dest_id {key},
+                    year SMALLINT NOT NULL, month SMALLINT NOT NULL, day SMALLINT NOT NULL,
+                    dep_time SMALLINT, sched_dep_time SMALLINT NOT NULL, dep_delay SMALLINT,
+                    arr_time SMALLINT, sched_arr_time SMALLINT NOT NULL, arr_delay SMALLINT,
+                    carrier {code} NOT NULL, flight SMALLINT NOT NULL, tailnum {code},
+                    origin {code} NOT NULL, dest {code} NOT NULL,
+                    air_time SMALLINT, distance SMALLINT NOT NULL,
+                    hour SMALLINT NOT NULL, minute SMALLINT NOT NULL, time_hour {text} NOT NULL
+                    {references}
+                );"
+            )
+    }
 }
+
+/// The types of the arrays of [`FormOn::unnest`](super::FormOn::unnest).
+const ARRAYS: [&str; 24] = [
+    "uuid", "uuid", "uuid", "uuid", "uuid", "int2", "int2", "int2", "int2", "int2", "int2", "int2",
+    "int2", "int2", "text", "int2", "text", "text", "text", "int2", "int2", "int2", "int2", "text",
+];
+
+on_engines!(
+    Flight,
+    parents: |data, work| {
+        for row in &data.airlines {
+            work.add(row.clone());
+        }
+        for row in &data.airports {
+            work.add(row.clone());
+        }
+        for row in &data.planes {
+            work.add(row.clone());
+        }
+    },
+    values: |flight| [
+        flight.id.to_raw(),
+        flight.airline_id.to_raw(),
+        flight.plane_id.map(KeyType::to_raw),
+        flight.origin_id.map(KeyType::to_raw),
+        flight.dest_id.map(KeyType::to_raw),
+        flight.year,
+        flight.month,
+        flight.day,
+        flight.dep_time,
+        flight.sched_dep_time,
+        flight.dep_delay,
+        flight.arr_time,
+        flight.sched_arr_time,
+        flight.arr_delay,
+        flight.carrier.as_str(),
+        flight.flight,
+        flight.tailnum.as_deref(),
+        flight.origin.as_str(),
+        flight.dest.as_str(),
+        flight.air_time,
+        flight.distance,
+        flight.hour,
+        flight.minute,
+        flight.time_hour.as_str(),
+    ],
+    on PostgreSQL: {
+        const UNNEST: bool = true;
+
+    async fn unnest(
+        connection: &mut sqlx::PgConnection,
+        flights: &[Self],
+    ) -> Result<(), sqlx::Error> {
+        macro_rules! array {
+            (|$flight:ident| $value:expr) => {
+                flights.iter().map(|$flight| $value).collect::<Vec<_>>()
+            };
+        }
+        let arrays: Vec<_> = ARRAYS
+            .iter()
+            .zip(1..)
+            .map(|(ty, number)| format!("${number}::{ty}[]"))
+            .collect();
+        let sql = format!(
+            "INSERT INTO flights ({}) SELECT * FROM UNNEST({})",
+            Self::COLUMNS.join(", "),
+            arrays.join(", ")
+        );
+        let query = sqlx::query(AssertSqlSafe(sql))
+            .bind(array!(|flight| flight.id.to_raw()))
+            .bind(array!(|flight| flight.airline_id.to_raw()))
+            .bind(array!(|flight| flight.plane_id.map(|id| id.to_raw())))
+            .bind(array!(|flight| flight.origin_id.map(|id| id.to_raw())))
+            .bind(array!(|flight| flight.dest_id.map(|id| id.to_raw())))
+            .bind(array!(|flight| flight.year))
+            .bind(array!(|flight| flight.month))
+            .bind(array!(|flight| flight.day))
+            .bind(array!(|flight| flight.dep_time))
+            .bind(array!(|flight| flight.sched_dep_time))
+            .bind(array!(|flight| flight.dep_delay))
+            .bind(array!(|flight| flight.arr_time))
+            .bind(array!(|flight| flight.sched_arr_time))
+            .bind(array!(|flight| flight.arr_delay))
+            .bind(array!(|flight| flight.carrier.as_str()))
+            .bind(array!(|flight| flight.flight))
+            .bind(array!(|flight| flight.tailnum.as_deref()))
+            .bind(array!(|flight| flight.origin.as_str()))
+            .bind(array!(|flight| flight.dest.as_str()))
+            .bind(array!(|flight| flight.air_time))
+            .bind(array!(|flight| flight.distance))
+            .bind(array!(|flight| flight.hour))
+            .bind(array!(|flight| flight.minute))
+            .bind(array!(|flight| flight.time_hour.as_str()));
+        query.execute(connection).await.map(drop)
+    }
+    }
+);
 
 /// A code of so many letters, `AAA` to `ZZZ`.
 fn code(mut number: u32, letters: usize) -> String {
@@ -225,21 +349,4 @@ fn code(mut number: u32, letters: usize) -> String {
         number /= 26;
     }
     text
-}
-
-/// Knuth's MMIX generator: arbitrary numbers, always the same.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u16) -> u16 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        u16::try_from(((self.0 >> 48) * u64::from(end)) >> 16).expect("less than the end")
-    }
-
-    fn signed(&mut self, end: u16) -> i16 {
-        i16::try_from(self.below(end)).expect("ends are small")
-    }
 }
