@@ -11,7 +11,7 @@ use ordid_core::{
     entity::SchemeOf,
     generator::Generator,
     storage::{Dialect, Stores, dialect::Oracle},
-    unit_of_work::{Batches, Chunk, Flush, Generators, Plan, Step, Table},
+    unit_of_work::{Action, Batches, Chunk, Flush, Generators, Step, Table},
 };
 
 use crate::{
@@ -207,9 +207,7 @@ impl UnitOfWork {
     }
 
     fn run(&mut self, connection: &Connection, scope: Scope) -> Result<Flushed, Error> {
-        self.batches.sort()?;
-        // A statement has as many parameters as a row has columns: the rows are in their arrays.
-        let plan = Plan::new(&self.batches.tables(), usize::MAX)?;
+        let plan = self.batches.plan::<Oracle>()?;
         let mut flush = Flush::new(plan);
         let mut flushed = Flushed::default();
         let mut current = None;
@@ -249,14 +247,13 @@ impl UnitOfWork {
     fn send(&self, connection: &Connection, chunk: &Chunk) -> Result<(), Error> {
         let table = self.batches.table(chunk.table);
         let place = |row: Option<usize>| Place {
-            key: row.map(|row| self.batches.key_text(chunk.table, chunk.rows.start + row)),
+            key: row.map(|row| self.batches.key_text(chunk, chunk.rows.start + row)),
             ..Place::of(table.name(), chunk)
         };
         let mut binder = Binder::with_capacity(chunk.rows.len());
-        self.batches
-            .write(chunk.table, chunk.rows.clone(), &mut binder);
+        self.batches.write(chunk, chunk.rows.clone(), &mut binder);
 
-        let sql = insert_statement(&table);
+        let sql = statement(&table, chunk.action);
         // Without this mode the rest of the rows would not be tried, but neither would it be known
         // which one failed.
         let mut batch = connection
@@ -364,6 +361,30 @@ impl Drop for Open<'_> {
             Scope::Savepoint => self.connection.execute(ROLLBACK_TO, &[]).map(drop),
         };
     }
+}
+
+/// Writes the statement of an action for one row.
+fn statement(table: &Table, action: Action) -> String {
+    match action {
+        Action::FixUp { parent } => fix_up_statement(table, parent),
+        _ => insert_statement(table),
+    }
+}
+
+/// Writes `UPDATE "NODES" SET "UP" = :2 WHERE "ID" = :1`: values come in the order of the columns.
+fn fix_up_statement(table: &Table, parent: usize) -> String {
+    let column = table.parents()[parent].column();
+    let position = |name| table.columns().iter().position(|column| *column == name);
+    let (key, set) = match position(table.key_column()) < position(column) {
+        true => (1, 2),
+        false => (2, 1),
+    };
+    format!(
+        "UPDATE {} SET {} = :{set} WHERE {} = :{key}",
+        Oracle::quote_table(table.schema(), table.name()),
+        Oracle::quote(column),
+        Oracle::quote(table.key_column()),
+    )
 }
 
 /// Writes `INSERT INTO "ORDERS" ("ID", "TOTAL") VALUES (:1, :2)`. All names are quoted.

@@ -6,9 +6,9 @@ use std::{future::Future, pin::Pin};
 use ordid_core::{
     Fields, OrderedKey, Sink,
     storage::Dialect,
-    unit_of_work::{RowEnd, RowSink},
+    unit_of_work::{ColumnMask, Columns, RowEnd, RowSink, Take},
 };
-use sqlx::{Arguments, Encode, SqlStr, Type, error::BoxDynError};
+use sqlx::{Arguments, Encode, SqlStr, Type, encode::IsNull, error::BoxDynError};
 
 use crate::bulk::Bulk;
 
@@ -98,6 +98,7 @@ impl<DB: Backend, E: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static> En
 pub struct Binder<DB: Backend> {
     arguments: DB::Arguments,
     bulk: Option<DB::Bulk>,
+    mask: ColumnMask,
     error: Option<BoxDynError>,
 }
 
@@ -108,6 +109,7 @@ impl<DB: Backend> Binder<DB> {
         Self {
             arguments,
             bulk: None,
+            mask: ColumnMask::default(),
             error: None,
         }
     }
@@ -116,6 +118,7 @@ impl<DB: Backend> Binder<DB> {
         Self {
             arguments: DB::Arguments::default(),
             bulk: Some(bulk),
+            mask: ColumnMask::default(),
             error: None,
         }
     }
@@ -142,9 +145,12 @@ where
         if self.error.is_some() {
             return;
         }
-        let taken = match &mut self.bulk {
-            Some(bulk) => bulk.put(value),
-            None => self.arguments.add(value),
+        let taken = match (self.mask.take(), &mut self.bulk) {
+            (Take::Value, Some(bulk)) => bulk.put(value),
+            (Take::Value, None) => self.arguments.add(value),
+            (Take::Null, Some(bulk)) => bulk.put(&Null(value)),
+            (Take::Null, None) => self.arguments.add(Null(value)),
+            (Take::Skip, _) => Ok(()),
         };
         if let Err(error) = taken {
             self.error = Some(error);
@@ -152,8 +158,28 @@ where
     }
 }
 
+/// NULL in the place of a value, and of its type.
+struct Null<'a, T>(&'a T);
+
+impl<'q, DB: Backend, T: Encode<'q, DB>> Encode<'q, DB> for Null<'_, T> {
+    fn encode_by_ref(&self, _: &mut DB::ArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        Ok(IsNull::Yes)
+    }
+
+    fn produces(&self) -> Option<DB::TypeInfo> {
+        self.0.produces()
+    }
+}
+
+impl<DB: Backend, T: Type<DB>> Type<DB> for Null<'_, T> {
+    fn type_info() -> DB::TypeInfo {
+        T::type_info()
+    }
+}
+
 impl<DB: Backend> RowSink for Binder<DB> {
-    fn begin_row(&mut self) {
+    fn begin_row(&mut self, columns: Columns<'_>) {
+        self.mask.begin(columns);
         if let Some(bulk) = &mut self.bulk {
             bulk.begin_row();
         }

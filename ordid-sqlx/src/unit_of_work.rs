@@ -14,7 +14,6 @@ use ordid_core::{
     EnsuredKey, KeyOf, KeyType,
     entity::SchemeOf,
     generator::Generator,
-    storage::Dialect,
     unit_of_work::{Batches, Chunk, Flush, Generators, Plan, Step},
 };
 use sqlx::{Connection, Pool, Transaction};
@@ -287,9 +286,7 @@ impl<DB: Backend> UnitOfWork<DB> {
 
     /// Finds the order of rows and tables.
     fn planned(&mut self) -> Result<Plan, Error> {
-        self.batches.sort()?;
-        let tables = self.batches.tables();
-        Ok(Plan::new(&tables, DB::Dialect::MAX_PARAMETERS)?)
+        Ok(self.batches.plan::<DB::Dialect>()?)
     }
 
     /// Boxed, because the compiler cannot tell otherwise that the future may move between threads.

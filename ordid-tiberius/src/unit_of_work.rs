@@ -321,8 +321,7 @@ impl<D: Flavour> UnitOfWork<D> {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        self.batches.sort()?;
-        let plan = Plan::new(&self.batches.tables(), D::MAX_PARAMETERS)?;
+        let plan = self.batches.plan::<D>()?;
         let loads = if D::LOADS && matches!(scope, Scope::Transaction) {
             prepare(&self.batches, &plan, client).await
         } else {

@@ -56,7 +56,7 @@ type Route<E> = Box<dyn Fn(&E, &Sharding) -> Result<usize, Error> + Send + Sync>
 ///
 /// ```
 /// use ordid_core::{
-///     KeyOf, OrderedKey, entity::Parent, unit_of_work::Sharding, uuid::Uuid,
+///     OrderedKey, entity::Parent, key::KeyBytes, unit_of_work::Sharding, uuid::Uuid,
 /// };
 ///
 /// // What `#[derive(OrderedKey)]` makes, here with nothing but a key.
@@ -72,7 +72,7 @@ type Route<E> = Box<dyn Fn(&E, &Sharding) -> Result<usize, Error> + Send + Sync>
 ///
 ///             fn key(&self) -> Option<Uuid> { Some(self.id) }
 ///             fn assign_key(&mut self, key: Uuid) { self.id = key; }
-///             fn self_parents(&self, _: &mut dyn FnMut(Uuid)) {}
+///             fn parents(&self, _: &mut dyn FnMut(usize, KeyBytes)) {}
 ///         }
 ///     };
 /// }

@@ -50,7 +50,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         flushed: &mut Flushed,
         in_step: &InStep,
     ) -> Result<(), (Error, Chunk)> {
-        let Step::Send(Chunk { table, .. }) = flush.step() else {
+        let Step::Send(Chunk { action, table, .. }) = flush.step() else {
             return Ok(());
         };
         let mut binder = Binder::with_bulk(bulk);
@@ -59,7 +59,7 @@ impl<DB: Backend> UnitOfWork<DB> {
                 .command(connection, &mut binder, flush, flushed, in_step)
                 .await?;
             let next = match flush.step() {
-                Step::Send(next) if next.table == table => next,
+                Step::Send(next) if (next.action, next.table) == (action, table) => next,
                 _ => return Ok(()),
             };
             let Some(rest) = rest else { continue };
@@ -121,7 +121,10 @@ impl<DB: Backend> UnitOfWork<DB> {
             }
             if sent.rows.end == chunk.rows.end {
                 match flush.upcoming() {
-                    Some(next) if next.table == chunk.table && chunks < CHUNKS => {
+                    Some(next)
+                        if (next.action, next.table) == (chunk.action, chunk.table)
+                            && chunks < CHUNKS =>
+                    {
                         flush.succeeded();
                         self.report(&chunk);
                         chunk = next;
@@ -179,7 +182,7 @@ fn encode<DB: Backend>(
     from: usize,
     binder: &mut Binder<DB>,
 ) -> Result<usize, Error> {
-    let row = batches.write(chunk.table, from..chunk.rows.end, binder);
+    let row = batches.write(chunk, from..chunk.rows.end, binder);
     match binder.take_error() {
         None => Ok(row),
         Some(error) => {
@@ -187,7 +190,7 @@ fn encode<DB: Backend>(
                 table: batches.table(chunk.table).name(),
                 chunk: chunk.number,
                 rows: chunk.rows.clone(),
-                key: Some(batches.key_text(chunk.table, row)),
+                key: Some(batches.key_text(chunk, row)),
             };
             Err(Error::bind(error, place))
         }

@@ -3,7 +3,10 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::*;
-use crate::entity::{KeyOf, Parent};
+use crate::{
+    entity::{KeyOf, Parent},
+    key::KeyBytes,
+};
 
 macro_rules! entity {
     ($entity:ident, $table:literal, $parents:expr) => {
@@ -23,7 +26,7 @@ macro_rules! entity {
                 self.id = key;
             }
 
-            fn self_parents(&self, _: &mut dyn FnMut(KeyOf<Self>)) {}
+            fn parents(&self, _: &mut dyn FnMut(usize, KeyBytes)) {}
         }
     };
 }
