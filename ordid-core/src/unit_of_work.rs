@@ -4,13 +4,9 @@
 //! An adapter has the database and a sink that binds values; this module has the rest. [`Batches`]
 //! keeps the rows to insert, to update and to delete; [`Batches::plan`] orders tables and rows by
 //! their foreign keys and cuts them into chunks; and [`Flush`] is the state machine that the adapter
-//! executes step by step, sync or async:
-//!
-//! ```text
-//! Begin -> Send(chunk)* -> Commit -> Done
-//!   |          |             |
-//!   +----------+-- failed ---+--> Rollback -> Done
-//! ```
+//! executes step by step, sync or async; it tries again what another time may succeed ([`Retry`]), and
+//! finds out what became of a COMMIT whose answer was lost. What was written is told in the same words
+//! by all adapters: [`Flushed`], [`Progress`].
 //!
 //! # Which row goes first
 //!
@@ -30,14 +26,18 @@ mod flush;
 mod generators;
 mod graph;
 mod plan;
+mod report;
+mod retry;
 mod rows;
 mod sharding;
 mod table;
 
 pub use batches::{Batches, Row, RowEnd, RowSink};
 pub use columns::{ColumnMask, Columns, Take};
-pub use flush::{Flush, Step};
+pub use flush::{Failure, Flush, Outcome, Step};
 pub use generators::Generators;
 pub use plan::{Action, Chunk, MAX_ROWS, Plan};
+pub use report::{Flushed, FlushedTable, Progress, Tally};
+pub use retry::Retry;
 pub use sharding::Sharding;
 pub use table::Table;

@@ -2,10 +2,10 @@
 
 use std::{fmt, ops::Range};
 
-use ordid_core::unit_of_work::Chunk;
+use ordid_core::unit_of_work::{Action, Chunk, Failure, Flushed, Table};
 use sqlx::error::{BoxDynError, DatabaseError};
 
-use crate::unit_of_work::Flushed;
+use crate::failure::{commit_failure, failure};
 
 /// Why a unit of work was not flushed. Nothing of it is in the database, unless
 /// [`is_commit_unknown`](Self::is_commit_unknown) says that this cannot be known, or
@@ -20,16 +20,23 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: Kind,
     place: Option<Place>,
+    /// Whether it is not known what became of a COMMIT.
+    unknown: bool,
+    retries: u32,
 }
 
 #[derive(Debug)]
 enum Kind {
     Plan(ordid_core::Error),
     Begin(sqlx::Error),
+    Record(sqlx::Error),
     Bind(BoxDynError),
-    Insert(sqlx::Error),
+    Statement(sqlx::Error),
+    /// How many rows it changed, and how many it was for.
+    Count(u64, usize),
     Commit(sqlx::Error),
     Release(sqlx::Error),
+    Probe(sqlx::Error),
     /// What became of each shard, of which one failed at least.
     Shards(Vec<Result<Flushed, Error>>),
 }
@@ -37,64 +44,123 @@ enum Kind {
 /// Where in the flush it happened.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
+    pub(crate) action: Action,
     pub(crate) table: &'static str,
     pub(crate) chunk: usize,
     pub(crate) rows: Range<usize>,
+    /// Which of them, where a statement was for one.
+    pub(crate) row: Option<usize>,
     pub(crate) key: Option<String>,
 }
 
+impl Place {
+    pub(crate) fn of(table: &Table, chunk: &Chunk) -> Self {
+        Self {
+            action: chunk.action,
+            table: table.name(),
+            chunk: chunk.number,
+            rows: chunk.rows.clone(),
+            row: None,
+            key: None,
+        }
+    }
+}
+
 impl Error {
-    pub(crate) fn begin(source: sqlx::Error) -> Self {
+    fn new(kind: Kind, place: Option<Place>) -> Self {
         Self(Box::new(Inner {
-            kind: Kind::Begin(source),
-            place: None,
+            kind,
+            place,
+            unknown: false,
+            retries: 0,
         }))
     }
 
+    pub(crate) fn begin(source: sqlx::Error) -> Self {
+        Self::new(Kind::Begin(source), None)
+    }
+
+    /// The flush's own row.
+    pub(crate) fn record(source: sqlx::Error) -> Self {
+        Self::new(Kind::Record(source), None)
+    }
+
     pub(crate) fn commit(source: sqlx::Error) -> Self {
-        Self(Box::new(Inner {
-            kind: Kind::Commit(source),
-            place: None,
-        }))
+        Self::new(Kind::Commit(source), None)
     }
 
     /// The savepoint of a flush inside the user's transaction, which is not committed yet.
     pub(crate) fn release(source: sqlx::Error) -> Self {
-        Self(Box::new(Inner {
-            kind: Kind::Release(source),
-            place: None,
-        }))
+        Self::new(Kind::Release(source), None)
     }
 
     /// What became of each shard, of which one failed at least.
     pub(crate) fn of_shards(outcomes: Vec<Result<Flushed, Self>>) -> Self {
-        Self(Box::new(Inner {
-            kind: Kind::Shards(outcomes),
-            place: None,
-        }))
+        Self::new(Kind::Shards(outcomes), None)
     }
 
-    pub(crate) fn insert(source: sqlx::Error, place: Place) -> Self {
-        Self(Box::new(Inner {
-            kind: Kind::Insert(source),
-            place: Some(place),
-        }))
+    /// It could not be asked what became of a COMMIT.
+    pub(crate) fn probe(source: sqlx::Error) -> Self {
+        Self::new(Kind::Probe(source), None)
+    }
+
+    pub(crate) fn statement(source: sqlx::Error, place: Place) -> Self {
+        Self::new(Kind::Statement(source), Some(place))
+    }
+
+    /// A statement changed another number of rows than it was for.
+    pub(crate) fn count(changed: u64, rows: usize, place: Place) -> Self {
+        Self::new(Kind::Count(changed, rows), Some(place))
     }
 
     pub(crate) fn bind(source: BoxDynError, place: Place) -> Self {
-        Self(Box::new(Inner {
-            kind: Kind::Bind(source),
-            place: Some(place),
-        }))
+        Self::new(Kind::Bind(source), Some(place))
+    }
+
+    /// It is not known what became of a COMMIT.
+    pub(crate) fn into_unknown(mut self) -> Self {
+        self.0.unknown = true;
+        self.0.place = None;
+        self
+    }
+
+    pub(crate) fn set_retries(&mut self, retries: u32) {
+        self.0.retries = retries;
+    }
+
+    /// What it means for the flush.
+    pub(crate) fn failure(&self) -> Failure {
+        match &self.0.kind {
+            Kind::Plan(_) | Kind::Bind(_) | Kind::Count(..) => Failure::Refused,
+            Kind::Begin(error)
+            | Kind::Record(error)
+            | Kind::Statement(error)
+            | Kind::Release(error)
+            | Kind::Probe(error) => failure(error),
+            Kind::Commit(error) => commit_failure(error),
+            // All of them have to succeed another time.
+            Kind::Shards(outcomes) => {
+                let failures = || failed(outcomes).map(|(_, error)| error.failure());
+                let refused = |it: &Failure| matches!(it, Failure::Refused | Failure::Duplicate);
+                let found = failures().find(refused).or_else(|| failures().next());
+                found.unwrap_or(Failure::Refused)
+            }
+        }
     }
 
     /// Whether the database refused a value, so that the same rows would be refused again and the
     /// row can be found.
     pub(crate) fn refuses_a_row(&self) -> bool {
         match &self.0.kind {
-            Kind::Insert(error) => error.as_database_error().is_some_and(is_about_a_row),
+            Kind::Statement(error) => error.as_database_error().is_some_and(is_about_a_row),
+            Kind::Count(..) => true,
             _ => false,
         }
+    }
+
+    /// Returns which row it was, where that is known.
+    pub(crate) fn row(&self) -> Option<usize> {
+        self.0.place.as_ref()?.row
     }
 
     /// Narrows the place down to a row's chunk and its key.
@@ -106,18 +172,23 @@ impl Error {
         }
     }
 
-    /// Returns the table whose insert failed.
+    /// Returns what failed to be done with the rows.
+    pub fn action(&self) -> Option<Action> {
+        self.0.place.as_ref().map(|place| place.action)
+    }
+
+    /// Returns the table whose rows failed.
     pub fn table(&self) -> Option<&str> {
         self.0.place.as_ref().map(|place| place.table)
     }
 
-    /// Returns which chunk of the table failed, from 0.
+    /// Returns which chunk failed, of the [`action`](Self::action) and table, from 0.
     pub fn chunk(&self) -> Option<usize> {
         self.0.place.as_ref().map(|place| place.chunk)
     }
 
-    /// Returns which rows of the table, counted from 0 in the order of their keys, the failed chunk
-    /// held.
+    /// Returns which rows the failed chunk held, of those that the [`action`](Self::action) is done
+    /// with in the table, counted from 0 in the order in which they are sent.
     pub fn rows(&self) -> Option<Range<usize>> {
         self.0.place.as_ref().map(|place| place.rows.clone())
     }
@@ -132,18 +203,44 @@ impl Error {
         matches!(self.0.kind, Kind::Plan(_))
     }
 
-    /// Returns whether the answer to COMMIT was lost or an error that leaves its outcome open: the
-    /// rows are all there, or none is. Looking for any one of the keys tells. Flushing again is safe: it
-    /// carries the same keys, so a row that is there is refused, never written twice.
+    /// Returns whether the answer to COMMIT was lost and asking the database did not tell, in as many
+    /// attempts as [`with_retry`](crate::UnitOfWork::with_retry) gave it: the rows are all there, or
+    /// will be, or none is.
     ///
-    /// It is about [`flush`](crate::UnitOfWork::flush). An error of
-    /// [`flush_in`](crate::UnitOfWork::flush_in) never has it: no COMMIT was sent, so what it wrote is
-    /// gone with the connection, or with the savepoint. Of your own COMMIT after it, SQLx's error says
-    /// the same: one without
+    /// Flush again: as long as nothing is added, the next [`flush`](crate::UnitOfWork::flush) begins
+    /// with the question whether they are there. A row is never written twice, since it carries the
+    /// same key.
+    ///
+    /// An error of [`flush_in`](crate::UnitOfWork::flush_in) never has it: no COMMIT was sent, so what
+    /// it wrote is gone with the connection, or with the savepoint. Of your own COMMIT after it, SQLx's
+    /// error says the same: one without
     /// [`as_database_error`](sqlx::Error::as_database_error) leaves the outcome open.
     pub fn is_commit_unknown(&self) -> bool {
-        // A database that answers has rolled back: deferred constraints, serialization.
-        matches!(&self.0.kind, Kind::Commit(error) if error.as_database_error().is_none())
+        self.0.unknown
+    }
+
+    /// Returns whether the same flush may succeed another time: a deadlock, a serialization failure, a
+    /// lock that did not come in time, a busy database, a pool without a free connection.
+    pub fn is_transient(&self) -> bool {
+        self.failure() == Failure::Transient
+    }
+
+    /// Returns whether the connection was lost, the server ended it, or went read-only: flush again
+    /// when it can be reached.
+    pub fn is_connection_lost(&self) -> bool {
+        self.failure() == Failure::Lost
+    }
+
+    /// Returns how many times the flush was begun anew before it was given up: see
+    /// [`with_retry`](crate::UnitOfWork::with_retry).
+    pub fn retries(&self) -> u32 {
+        self.0.retries
+    }
+
+    /// Returns whether a row that was to be updated or deleted is not in the database, or a trigger, a
+    /// rule or row-level security passed it over. [`key`](Self::key) is its key.
+    pub fn is_missing_row(&self) -> bool {
+        matches!(self.0.kind, Kind::Count(changed, rows) if u64::try_from(rows).is_ok_and(|rows| changed < rows))
     }
 
     /// Returns whether a primary or unique key was already taken.
@@ -160,8 +257,9 @@ impl Error {
 
     /// Returns what became of each shard of a
     /// [`ShardedUnitOfWork`](crate::ShardedUnitOfWork) of which some failed: what was written where it
-    /// succeeded, and the error where it did not. Each answers for itself, also whether its
-    /// [commit is unknown](Self::is_commit_unknown): this error has no table and no key of its own.
+    /// succeeded, and the error where it did not. Table, key and whether the
+    /// [commit is unknown](Self::is_commit_unknown) are in these errors. The whole
+    /// [is transient](Self::is_transient) if no shard refused its rows.
     pub fn shards(&self) -> Option<&[Result<Flushed, Self>]> {
         match &self.0.kind {
             Kind::Shards(outcomes) => Some(outcomes),
@@ -173,10 +271,12 @@ impl Error {
     pub fn as_sqlx(&self) -> Option<&sqlx::Error> {
         match &self.0.kind {
             Kind::Begin(error)
-            | Kind::Insert(error)
+            | Kind::Record(error)
+            | Kind::Statement(error)
             | Kind::Commit(error)
-            | Kind::Release(error) => Some(error),
-            Kind::Plan(_) | Kind::Bind(_) | Kind::Shards(_) => None,
+            | Kind::Release(error)
+            | Kind::Probe(error) => Some(error),
+            Kind::Plan(_) | Kind::Bind(_) | Kind::Count(..) | Kind::Shards(_) => None,
         }
     }
 
@@ -204,30 +304,31 @@ fn is_about_a_row(error: &(dyn DatabaseError + 'static)) -> bool {
 
 impl From<ordid_core::Error> for Error {
     fn from(error: ordid_core::Error) -> Self {
-        Self(Box::new(Inner {
-            kind: Kind::Plan(error),
-            place: None,
-        }))
+        Self::new(Kind::Plan(error), None)
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0.kind {
-            Kind::Plan(error) => write!(f, "cannot plan the flush, nothing was sent: {error}"),
-            Kind::Begin(error) => write!(f, "cannot begin the flush, nothing was sent: {error}"),
-            Kind::Bind(_) => f.write_str("cannot bind a row"),
-            Kind::Insert(_) => f.write_str("cannot insert"),
-            Kind::Commit(error) if self.is_commit_unknown() => write!(
-                f,
-                "the answer to COMMIT was lost, so either all rows are written or none is; look \
-                 for one of the keys: {error}"
+            _ if self.0.unknown => f.write_str(
+                "the answer to COMMIT was lost, so either all rows are written or none is; flush \
+                 again to find out",
             ),
+            Kind::Plan(error) => write!(f, "cannot plan the flush, nothing was sent: {error}"),
+            Kind::Begin(error) => write!(f, "cannot begin the flush, nothing was written: {error}"),
+            Kind::Record(error) => write!(
+                f,
+                "cannot record the flush, nothing was written: updates and deletes need the table \
+                 `ordid_flushes`, which `ordid_sqlx::flushes_table` declares: {error}"
+            ),
+            Kind::Bind(_) | Kind::Statement(_) | Kind::Count(..) => Ok(()),
             Kind::Commit(error) => write!(f, "cannot commit, nothing was written: {error}"),
             Kind::Release(error) => write!(
                 f,
                 "cannot release the savepoint of the flush, nothing was written: {error}"
             ),
+            Kind::Probe(error) => write!(f, "cannot look for the rows: {error}"),
             Kind::Shards(outcomes) => {
                 write!(
                     f,
@@ -240,28 +341,49 @@ impl fmt::Display for Error {
             }
         }?;
         if let Some(place) = &self.0.place {
-            let Place {
-                table,
-                chunk,
-                rows,
-                key,
-            } = place;
-            write!(
-                f,
-                " into {table}, chunk {chunk} (rows {} to {})",
-                rows.start,
-                rows.end - 1
-            )?;
-            if let Some(key) = key {
-                write!(f, ", key {key}")?;
-            }
-            f.write_str(", nothing was written")?;
+            place.fmt(f, matches!(self.0.kind, Kind::Bind(_)))?;
         }
         match &self.0.kind {
             Kind::Bind(error) => write!(f, ": {error}"),
-            Kind::Insert(error) => write!(f, ": {error}"),
+            Kind::Statement(error) => write!(f, ": {error}"),
+            Kind::Count(changed, rows) if self.is_missing_row() => match self.key() {
+                Some(_) => f.write_str(": there is no such row"),
+                None => write!(f, ": {changed} of {rows} rows were found"),
+            },
+            Kind::Count(changed, rows) => write!(f, ": {changed} rows have these {rows} keys"),
+            _ if self.0.unknown => match self.as_sqlx() {
+                Some(error) => write!(f, ": {error}"),
+                None => Ok(()),
+            },
             _ => Ok(()),
+        }?;
+        match self.0.retries {
+            0 => Ok(()),
+            retries => write!(f, " (tried {} times)", u64::from(retries) + 1),
         }
+    }
+}
+
+impl Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>, binds: bool) -> fmt::Result {
+        let cannot = match self.action {
+            _ if binds => "bind a row into",
+            Action::Insert => "insert into",
+            Action::Update | Action::FixUp { .. } | Action::Unlink { .. } => "update",
+            Action::Delete => "delete from",
+        };
+        write!(
+            f,
+            "cannot {cannot} {}, chunk {} (rows {} to {})",
+            self.table,
+            self.chunk,
+            self.rows.start,
+            self.rows.end - 1
+        )?;
+        if let Some(key) = &self.key {
+            write!(f, ", key {key}")?;
+        }
+        f.write_str(", nothing was written")
     }
 }
 
@@ -270,10 +392,13 @@ impl std::error::Error for Error {
         match &self.0.kind {
             Kind::Plan(error) => Some(error),
             Kind::Begin(error)
-            | Kind::Insert(error)
+            | Kind::Record(error)
+            | Kind::Statement(error)
             | Kind::Commit(error)
-            | Kind::Release(error) => Some(error),
+            | Kind::Release(error)
+            | Kind::Probe(error) => Some(error),
             Kind::Bind(error) => Some(error.as_ref()),
+            Kind::Count(..) => None,
             Kind::Shards(outcomes) => failed(outcomes).next().map(|(_, error)| error as _),
         }
     }
@@ -284,13 +409,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_lost_answer_to_commit_leaves_the_outcome_open() {
-        let error = Error::commit(sqlx::Error::WorkerCrashed);
-        assert!(error.is_commit_unknown());
-        assert!(error.to_string().starts_with(
-            "the answer to COMMIT was lost, so either all rows are written or none is; look for one \
-             of the keys: "
-        ));
+    fn a_row_that_is_not_there_is_told() {
+        let place = |key| Place {
+            action: Action::Delete,
+            table: "orders",
+            chunk: 1,
+            rows: 1_000..1_003,
+            row: None,
+            key,
+        };
+        let error = Error::count(2, 3, place(None));
+        assert!(error.is_missing_row() && error.refuses_a_row());
+        assert_eq!(error.action(), Some(Action::Delete));
+        let text = "cannot delete from orders, chunk 1 (rows 1000 to 1002), nothing was written: 2 \
+                    of 3 rows were found";
+        assert_eq!(error.to_string(), text);
+        let error = Error::count(0, 1, place(Some("7".into())));
+        let text = "cannot delete from orders, chunk 1 (rows 1000 to 1002), key 7, nothing was \
+                    written: there is no such row";
+        assert_eq!(error.to_string(), text);
+        let error = Error::count(4, 3, place(None));
+        assert!(!error.is_missing_row());
+        assert!(error.to_string().ends_with(": 4 rows have these 3 keys"));
+    }
+
+    #[test]
+    fn only_what_was_not_found_out_is_unknown() {
+        let mut error = Error::commit(sqlx::Error::WorkerCrashed).into_unknown();
+        error.set_retries(3);
+        assert!(error.is_commit_unknown() && error.is_connection_lost() && !error.is_transient());
+        assert_eq!(
+            error.to_string(),
+            "the answer to COMMIT was lost, so either all rows are written or none is; flush again \
+             to find out: attempted to communicate with a crashed background worker (tried 4 times)"
+        );
+        assert_eq!(error.retries(), 3);
         // A savepoint's rows are not committed, whatever became of it.
         let error = Error::release(sqlx::Error::WorkerCrashed);
         assert!(!error.is_commit_unknown());
@@ -300,5 +453,7 @@ mod tests {
                 .to_string()
                 .starts_with("cannot release the savepoint of the flush, nothing was written: ")
         );
+        let error = Error::begin(sqlx::Error::PoolTimedOut);
+        assert!(error.is_transient() && !error.is_connection_lost());
     }
 }

@@ -7,14 +7,14 @@ use ordid_core::{
     EnsuredKey, KeyOf, KeyType,
     entity::SchemeOf,
     generator::Generator,
-    unit_of_work::{Generators, Sharding},
+    unit_of_work::{Flushed, Generators, Retry, Sharding},
 };
 use sqlx::Pool;
 
 use crate::{
     backend::{Backend, BoxFuture, Entity},
     error::Error,
-    unit_of_work::{FlushPlan, Flushed, UnitOfWork},
+    unit_of_work::{FlushPlan, UnitOfWork},
 };
 
 /// New entities of which each goes to one of several databases, split by key: a [`UnitOfWork`] for
@@ -28,7 +28,8 @@ use crate::{
 ///   those of another.
 /// - **What failed stays**, with the same keys, and what was committed is taken out. So flushing again
 ///   sends what is left, and when that succeeds, every row is there exactly once. A part whose COMMIT
-///   had no answer stays too: [`Error::is_commit_unknown`] says what is known of it.
+///   had no answer, and of which the database could not be asked, stays too, and is asked for then:
+///   [`Error::is_commit_unknown`] of its error tells.
 ///
 /// There is no two-phase commit. PostgreSQL has it switched off
 /// (`max_prepared_transactions` is 0) and SQLite not at all; where it is on, a program that dies between
@@ -123,6 +124,14 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
         self
     }
 
+    /// Says how often and after how long each shard is tried again: as [`UnitOfWork::with_retry`].
+    #[must_use]
+    pub fn with_retry(mut self, retry: Retry) -> Self {
+        let shards = self.shards.into_iter();
+        self.shards = shards.map(|work| work.with_retry(retry)).collect();
+        self
+    }
+
     /// Adds a new entity to its shard, after assigning its key if it has none, and returns the key: as
     /// [`UnitOfWork::add`].
     ///
@@ -170,6 +179,31 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
         self.generators.ensure_key(&mut entity)?;
         let shard = self.sharding.shard_of(&entity)?;
         self.shards[shard].try_add(entity)
+    }
+
+    /// Adds an entity whose row will be updated: as [`UnitOfWork::update`], on the shard that the
+    /// entity belongs to now. A row does not move: one that belongs to another shard than before is a
+    /// missing row there. Delete it here and add it there, which is not atomic.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sharding::shard_of`].
+    pub fn update<E: Entity<DB>>(&mut self, entity: E) -> Result<(), ordid_core::Error> {
+        let shard = self.sharding.shard_of(&entity)?;
+        self.shards[shard].update(entity);
+        Ok(())
+    }
+
+    /// Adds an entity whose row will be deleted: as [`UnitOfWork::delete`], on the shard that the
+    /// entity belongs to.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sharding::shard_of`].
+    pub fn delete<E: Entity<DB>>(&mut self, entity: &E) -> Result<(), ordid_core::Error> {
+        let shard = self.sharding.shard_of(entity)?;
+        self.shards[shard].delete(entity);
+        Ok(())
     }
 
     /// Returns by what rows are spread.

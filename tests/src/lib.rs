@@ -6,6 +6,7 @@ pub mod conformance;
 pub mod dotnet;
 pub mod merge;
 pub mod process;
+pub mod proxy;
 pub mod servers;
 
 /// Returns whether the long forms of the tests are asked for, as `cargo xtask soak` does.

@@ -147,12 +147,6 @@ impl<K: KeyType<Raw = Uuid>> ParentField for Option<K> {
     }
 }
 
-impl<K: KeyType<Raw = Uuid>> ParentField for K {
-    fn of(key: Option<Uuid>) -> Self {
-        key_of(key.expect("each row has a parent"))
-    }
-}
-
 fn key_of<K: KeyType<Raw = Uuid>>(raw: Uuid) -> K {
     K::from_raw(raw).expect("all keys are of version 7")
 }
@@ -164,7 +158,13 @@ macro_rules! keys {
     ($($key:ident)+) => {
         $(#[derive(KeyType)]
         #[ordid(scheme = uuid_v7)]
-        struct $key(Uuid);)+
+        struct $key(Uuid);
+
+        impl ParentField for $key {
+            fn of(key: Option<Uuid>) -> Self {
+                key_of(key.expect("each row has a parent"))
+            }
+        })+
     };
 }
 

@@ -243,6 +243,15 @@ impl<S: RowSink + 'static> Batches<S> {
         self.batches[chunk.table].write(chunk.action, rows, sink)
     }
 
+    /// Writes the key of a row that will be inserted, by itself: to ask whether it is there.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such table or row.
+    pub fn write_key(&self, table: usize, row: usize, sink: &mut S) {
+        self.batches[table].write_key(row, sink);
+    }
+
     /// Returns the key of a row of a chunk's action and table as text, for messages; the row is a
     /// position in the order of sending.
     ///
@@ -279,6 +288,7 @@ trait Batch<S>: Any + Send + Sync {
     fn rows(&self) -> &dyn TypelessRows;
     fn rows_mut(&mut self) -> &mut dyn TypelessRows;
     fn write(&self, action: Action, rows: Range<usize>, sink: &mut S) -> usize;
+    fn write_key(&self, row: usize, sink: &mut S);
 }
 
 impl<S: RowSink, E: Row<S>> Batch<S> for Rows<E> {
@@ -296,6 +306,10 @@ impl<S: RowSink, E: Row<S>> Batch<S> for Rows<E> {
 
     fn write(&self, action: Action, rows: Range<usize>, sink: &mut S) -> usize {
         self.write(action, rows, sink)
+    }
+
+    fn write_key(&self, row: usize, sink: &mut S) {
+        self.write_key(row, sink);
     }
 }
 

@@ -374,6 +374,18 @@ impl<E: OrderedKey + 'static> TypelessRows for Rows<E> {
 }
 
 impl<E: OrderedKey + 'static> Rows<E> {
+    /// Writes the key of a row that will be inserted.
+    pub(super) fn write_key<S: RowSink>(&self, row: usize, sink: &mut S)
+    where
+        E: Row<S>,
+    {
+        if let Some(key) = self.inserts.at(row).key() {
+            sink.begin_row(Columns::Key);
+            E::write_key(key, sink);
+            sink.end_row();
+        }
+    }
+
     /// Writes rows of an action's list one by one, and returns the position after the last that was
     /// taken.
     pub(super) fn write<S: RowSink>(

@@ -21,7 +21,9 @@ pub(super) async fn locate<DB: Backend>(
     plan: &Plan,
     failed: &Chunk,
 ) -> Option<(Chunk, String)> {
-    let mut transaction = begin_with::<DB>(connection, begin).await.ok()?;
+    let mut transaction = begin_with::<DB>(connection, begin, plan.defers())
+        .await
+        .ok()?;
     let found = replay(batches, &mut transaction, plan, failed).await;
     let _ = transaction.rollback().await;
     found
@@ -50,7 +52,7 @@ async fn replay<DB: Backend>(
             let mut savepoint = transaction.begin().await.ok()?;
             let bound = bind(batches, &chunk, &mut statements);
             match send(&mut *savepoint, bound, || ()).await {
-                Ok(()) => {
+                Ok(_) => {
                     savepoint.commit().await.ok()?;
                     continue;
                 }

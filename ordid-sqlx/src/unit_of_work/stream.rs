@@ -4,11 +4,12 @@ use std::{ops::Range, time::Instant};
 
 use ordid_core::{
     storage::Dialect,
-    unit_of_work::{Batches, Chunk, Flush, Step, Table},
+    unit_of_work::{Batches, Chunk, Step, Table},
 };
 
 use super::{
-    Flushed, UnitOfWork,
+    UnitOfWork,
+    execute::Run,
     statement::{Statements, bind, send},
 };
 use crate::{
@@ -46,19 +47,16 @@ impl<DB: Backend> UnitOfWork<DB> {
         &mut self,
         connection: &mut DB::Connection,
         bulk: DB::Bulk,
-        flush: &mut Flush,
-        flushed: &mut Flushed,
+        run: &mut Run,
         in_step: &InStep,
     ) -> Result<(), (Error, Chunk)> {
-        let Step::Send(Chunk { action, table, .. }) = flush.step() else {
+        let Step::Send(Chunk { action, table, .. }) = run.flush.step() else {
             return Ok(());
         };
         let mut binder = Binder::with_bulk(bulk);
         loop {
-            let rest = self
-                .command(connection, &mut binder, flush, flushed, in_step)
-                .await?;
-            let next = match flush.step() {
+            let rest = self.command(connection, &mut binder, run, in_step).await?;
+            let next = match run.flush.step() {
                 Step::Send(next) if (next.action, next.table) == (action, table) => next,
                 _ => return Ok(()),
             };
@@ -74,9 +72,9 @@ impl<DB: Backend> UnitOfWork<DB> {
                 if let Err(error) = send(connection, bound, || ()).await {
                     return Err((error, rest));
                 }
-                flush.succeeded();
-                flushed.count(rest.rows.len(), 0, 1, started.elapsed());
-                self.report(&next);
+                run.flush.succeeded();
+                self.count(run, &next, rest.rows.len(), 0, started.elapsed());
+                self.report(run, &next);
             }
             return Ok(());
         }
@@ -87,11 +85,10 @@ impl<DB: Backend> UnitOfWork<DB> {
         &mut self,
         connection: &mut DB::Connection,
         binder: &mut Binder<DB>,
-        flush: &mut Flush,
-        flushed: &mut Flushed,
+        run: &mut Run,
         in_step: &InStep,
     ) -> Result<Option<Range<usize>>, (Error, Chunk)> {
-        let Step::Send(mut chunk) = flush.step() else {
+        let Step::Send(mut chunk) = run.flush.step() else {
             return Ok(None);
         };
         let started = Instant::now();
@@ -120,13 +117,13 @@ impl<DB: Backend> UnitOfWork<DB> {
                 return Err(self.refused(error, sent, in_step));
             }
             if sent.rows.end == chunk.rows.end {
-                match flush.upcoming() {
+                match run.flush.upcoming() {
                     Some(next)
                         if (next.action, next.table) == (chunk.action, chunk.table)
                             && chunks < CHUNKS =>
                     {
-                        flush.succeeded();
-                        self.report(&chunk);
+                        run.flush.succeeded();
+                        self.report(run, &chunk);
                         chunk = next;
                         chunks += 1;
                     }
@@ -151,10 +148,11 @@ impl<DB: Backend> UnitOfWork<DB> {
             return Err(self.refused(error, sent, in_step));
         }
         in_step.regain();
-        flushed.count(sent.rows.len(), sent.rows.len(), 1, started.elapsed());
+        let rows = sent.rows.len();
+        self.count(run, &chunk, rows, rows, started.elapsed());
         if rest.is_none() {
-            flush.succeeded();
-            self.report(&chunk);
+            run.flush.succeeded();
+            self.report(run, &chunk);
         }
         Ok(rest)
     }
@@ -164,13 +162,8 @@ impl<DB: Backend> UnitOfWork<DB> {
         if let sqlx::Error::Database(_) = error {
             in_step.regain();
         }
-        let place = Place {
-            table: self.batches.table(sent.table).name(),
-            chunk: sent.number,
-            rows: sent.rows.clone(),
-            key: None,
-        };
-        (Error::insert(error, place), sent)
+        let place = Place::of(&self.batches.table(sent.table), &sent);
+        (Error::statement(error, place), sent)
     }
 }
 
@@ -186,12 +179,8 @@ fn encode<DB: Backend>(
     match binder.take_error() {
         None => Ok(row),
         Some(error) => {
-            let place = Place {
-                table: batches.table(chunk.table).name(),
-                chunk: chunk.number,
-                rows: chunk.rows.clone(),
-                key: Some(batches.key_text(chunk, row)),
-            };
+            let mut place = Place::of(&batches.table(chunk.table), chunk);
+            place.key = Some(batches.key_text(chunk, row));
             Err(Error::bind(error, place))
         }
     }

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use futures_util::io::{AsyncRead, AsyncWrite};
-use ordid_core::unit_of_work::{Action, Batches, Chunk, Flush, Plan, Step};
+use ordid_core::unit_of_work::{Action, Batches, Chunk, Plan, Step};
 use tiberius::{Client, SortOrder, SqlBulkCopyOption, SqlBulkCopyOptions};
 
-use super::{Flushed, UnitOfWork};
+use super::{Run, UnitOfWork};
 use crate::{
     binder::Binder,
     error::{Error, Place},
@@ -86,13 +86,12 @@ impl<D: Flavour> UnitOfWork<D> {
         &mut self,
         client: &mut Client<S>,
         load: &Load,
-        flush: &mut Flush,
-        flushed: &mut Flushed,
+        run: &mut Run,
     ) -> Result<(), (Error, Chunk)>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        let Step::Send(mut chunk) = flush.step() else {
+        let Step::Send(mut chunk) = run.flush.step() else {
             return Ok(());
         };
         let started = Instant::now();
@@ -131,10 +130,10 @@ impl<D: Flavour> UnitOfWork<D> {
                 }
             }
             sent.rows.end = chunk.rows.end;
-            match flush.upcoming() {
+            match run.flush.upcoming() {
                 Some(next) if (next.action, next.table) == (chunk.action, chunk.table) => {
-                    flush.succeeded();
-                    self.report(&chunk);
+                    run.flush.succeeded();
+                    self.report(run, &chunk);
                     chunk = next;
                 }
                 _ => break,
@@ -143,8 +142,9 @@ impl<D: Flavour> UnitOfWork<D> {
         if let Err(error) = request.finalize().await {
             return Err(refused(error, sent, None));
         }
-        flushed.count(sent.rows.len(), sent.rows.len(), started.elapsed());
-        self.report(&chunk);
+        let rows = sent.rows.len();
+        run.count(&table, &chunk, rows, rows, started.elapsed());
+        self.report(run, &chunk);
         Ok(())
     }
 }
