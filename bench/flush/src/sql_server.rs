@@ -92,7 +92,7 @@ async fn run(case: Case, orders: &[Order]) -> Result<Duration> {
             let started = Instant::now();
             let flushed = work.flush(&mut client).await?;
             let time = started.elapsed();
-            let loaded: usize = flushed.tables.iter().map(|table| table.loaded).sum();
+            let loaded: usize = flushed.tables.iter().map(|table| table.bulk).sum();
             if loaded != expected {
                 return Err(format!("{loaded} of {expected} rows went by bulk load").into());
             }
