@@ -66,6 +66,12 @@ pub mod changes {
     }
 }
 
+mod finds {
+    use sqlx::MySql;
+
+    crate::changes::finds!(MySql);
+}
+
 /// What MySQL and MariaDB have in common, run on either.
 pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) {
     macro_rules! add {
@@ -132,7 +138,7 @@ pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) 
         ($($key:ident),+) => {$(
             add!(
                 concat!("changes_find_keys_of_", stringify!($key)),
-                changes::keys_find_their_rows::<$key>
+                finds::keys_find_their_rows::<$key>
             );
         )+};
     }

@@ -146,6 +146,12 @@ mod changes {
     }
 }
 
+mod finds {
+    use sqlx::Postgres;
+
+    crate::changes::finds!(Postgres);
+}
+
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     macro_rules! add {
         ($name:expr, $test:expr) => {
@@ -224,7 +230,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         ($($key:ident),+) => {$(
             add!(
                 concat!("changes_find_keys_of_", stringify!($key)),
-                changes::keys_find_their_rows::<$key>
+                finds::keys_find_their_rows::<$key>
             );
         )+};
     }

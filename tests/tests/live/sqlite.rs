@@ -73,6 +73,12 @@ mod changes {
     }
 }
 
+mod finds {
+    use sqlx::Sqlite;
+
+    crate::changes::finds!(Sqlite);
+}
+
 pub fn trials(trials: &mut Vec<Trial>) {
     /// A column by its key type: what is bound comes back, and `ORDER BY` is the keys' order.
     macro_rules! columns {
@@ -157,7 +163,7 @@ pub fn trials(trials: &mut Vec<Trial>) {
             add(
                 trials,
                 concat!("changes_find_keys_of_", stringify!($key)),
-                changes::keys_find_their_rows::<$key>,
+                finds::keys_find_their_rows::<$key>,
             );
         )+};
     }
