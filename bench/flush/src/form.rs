@@ -1,5 +1,6 @@
 //! The rows that are inserted: which tables, which columns, and how code by hand binds a row.
 
+use ordid::OrderedKey;
 use ordid_sqlx::{Entity, UnitOfWork};
 use sqlx::{Database, Encode, Type, error::BoxDynError};
 
@@ -21,14 +22,9 @@ pub(crate) struct Types {
 pub(crate) type Summary = (i64, i64, i64, i64);
 
 /// A row type under test; its table's parents are there before.
-pub(crate) trait Form: Clone + Send + Sync + 'static {
-    /// The table's name.
-    const TABLE: &'static str;
-    const COLUMNS: &'static [&'static str];
+pub(crate) trait Form: OrderedKey + Clone + Send + Sync + 'static {
     /// The tables that it refers to.
-    const PARENTS: &'static [&'static str];
-    /// How many foreign keys it has.
-    const FOREIGN_KEYS: usize;
+    const PARENT_TABLES: &'static [&'static str];
     /// Asks for the [`Summary`].
     const SUMMARY: &'static str;
     /// The rows, and their parents.

@@ -201,7 +201,7 @@ async fn engines<R: Benched>(arguments: &Arguments) -> Result<()> {
         if arguments.no_foreign_keys {
             0
         } else {
-            R::FOREIGN_KEYS
+            R::PARENTS.len()
         },
     );
     let data = R::data(usize::try_from(arguments.rows)?);
@@ -285,7 +285,7 @@ async fn run<DB: Engine, R: FormOn<DB>>(
     if case == Case::ServerAlone {
         handwritten::stage(pool, R::rows(data)).await?;
     }
-    DB::run(pool, DB::settle(R::PARENTS)).await?;
+    DB::run(pool, DB::settle(R::PARENT_TABLES)).await?;
 
     let rows = R::rows(data).to_vec();
     let time = if case == Case::Flush {

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use ordid::KeyType as _;
+use ordid::{KeyType as _, OrderedKey as _};
 use ordid_tds::{Column, Recorder, Request, Type};
 use ordid_tiberius::UnitOfWork;
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel, IntoSql as _, TokenRow};
@@ -16,7 +16,7 @@ use tokio_util::compat::{Compat, TokioAsyncWriteCompatExt as _};
 use crate::{
     Arguments,
     engine::Result,
-    form::{Form as _, orders::Order},
+    form::orders::Order,
     report::{Gate, Role, Times},
 };
 

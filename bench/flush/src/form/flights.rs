@@ -163,35 +163,7 @@ impl Flights {
 }
 
 impl Form for Flight {
-    const TABLE: &'static str = "flights";
-    const COLUMNS: &'static [&'static str] = &[
-        "id",
-        "airline_id",
-        "plane_id",
-        "origin_id",
-        "dest_id",
-        "year",
-        "month",
-        "day",
-        "dep_time",
-        "sched_dep_time",
-        "dep_delay",
-        "arr_time",
-        "sched_arr_time",
-        "arr_delay",
-        "carrier",
-        "flight",
-        "tailnum",
-        "origin",
-        "dest",
-        "air_time",
-        "distance",
-        "hour",
-        "minute",
-        "time_hour",
-    ];
-    const PARENTS: &'static [&'static str] = &["airlines", "airports", "planes"];
-    const FOREIGN_KEYS: usize = 4;
+    const PARENT_TABLES: &'static [&'static str] = &["airlines", "airports", "planes"];
     const SUMMARY: &'static str = "SELECT COUNT(*), COUNT(plane_id), COUNT(dep_time), \
         COUNT(CASE WHEN distance > 1000 THEN 1 END) FROM flights";
     type Data = Flights;

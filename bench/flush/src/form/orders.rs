@@ -39,11 +39,7 @@ pub(crate) struct Orders {
 }
 
 impl Form for Order {
-    const TABLE: &'static str = "orders";
-    const COLUMNS: &'static [&'static str] =
-        &["id", "customer_id", "product", "quantity", "total", "note"];
-    const PARENTS: &'static [&'static str] = &["customers"];
-    const FOREIGN_KEYS: usize = 1;
+    const PARENT_TABLES: &'static [&'static str] = &["customers"];
     const SUMMARY: &'static str = "SELECT COUNT(*), COUNT(note), \
         COUNT(CASE WHEN quantity > 5 THEN 1 END), COUNT(CASE WHEN total > 50000 THEN 1 END) \
         FROM orders";
