@@ -30,6 +30,7 @@ mod plan;
 mod report;
 mod retry;
 mod rows;
+mod sharding;
 mod table;
 
 pub use batches::{Batches, Row, RowEnd, RowSink};
@@ -42,4 +43,5 @@ pub use journal::{ColumnValues, JournalRow, Journaled};
 pub use plan::{Action, Chunk, MAX_ROWS, Plan};
 pub use report::{Flushed, FlushedTable, Progress, Tally};
 pub use retry::Retry;
+pub use sharding::Sharding;
 pub use table::Table;

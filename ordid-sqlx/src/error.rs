@@ -2,13 +2,14 @@
 
 use std::{fmt, ops::Range};
 
-use ordid_core::unit_of_work::{Action, Chunk, Failure, Table};
+use ordid_core::unit_of_work::{Action, Chunk, Failure, Flushed, Table};
 use sqlx::error::{BoxDynError, DatabaseError};
 
 use crate::failure::{commit_failure, failure};
 
 /// Why a unit of work was not flushed. Nothing of it is in the database, unless
-/// [`is_commit_unknown`](Self::is_commit_unknown) says that this cannot be known.
+/// [`is_commit_unknown`](Self::is_commit_unknown) says that this cannot be known, or
+/// [`shards`](Self::shards) that it is in some of several.
 ///
 /// It is opaque: ask it where and why, print it for people. [`source`](std::error::Error::source)
 /// is SQLx's error.
@@ -37,6 +38,8 @@ enum Kind {
     Commit(sqlx::Error),
     Release(sqlx::Error),
     Probe(sqlx::Error),
+    /// What became of each shard, of which one failed at least.
+    Shards(Vec<Result<Flushed, Error>>),
 }
 
 /// Where in the flush it happened.
@@ -92,6 +95,11 @@ impl Error {
         Self::new(Kind::Release(source), None)
     }
 
+    /// What became of each shard, of which one failed at least.
+    pub(crate) fn of_shards(outcomes: Vec<Result<Flushed, Self>>) -> Self {
+        Self::new(Kind::Shards(outcomes), None)
+    }
+
     /// It could not be asked what became of a COMMIT.
     pub(crate) fn probe(source: sqlx::Error) -> Self {
         Self::new(Kind::Probe(source), None)
@@ -131,6 +139,13 @@ impl Error {
             | Kind::Release(error)
             | Kind::Probe(error) => failure(error),
             Kind::Commit(error) => commit_failure(error),
+            // All of them have to succeed another time.
+            Kind::Shards(outcomes) => {
+                let failures = || failed(outcomes).map(|(_, error)| error.failure());
+                let refused = |it: &Failure| matches!(it, Failure::Refused | Failure::Duplicate);
+                let found = failures().find(refused).or_else(|| failures().next());
+                found.unwrap_or(Failure::Refused)
+            }
         }
     }
 
@@ -249,6 +264,18 @@ impl Error {
             .is_some_and(DatabaseError::is_foreign_key_violation)
     }
 
+    /// Returns what became of each shard of a
+    /// [`ShardedUnitOfWork`](crate::ShardedUnitOfWork) of which some failed: what was written where it
+    /// succeeded, and the error where it did not. Table, key and whether the
+    /// [commit is unknown](Self::is_commit_unknown) are in these errors. The whole
+    /// [is transient](Self::is_transient) if no shard refused its rows.
+    pub fn shards(&self) -> Option<&[Result<Flushed, Self>]> {
+        match &self.0.kind {
+            Kind::Shards(outcomes) => Some(outcomes),
+            _ => None,
+        }
+    }
+
     /// Returns SQLx's error, where it is one.
     pub fn as_sqlx(&self) -> Option<&sqlx::Error> {
         match &self.0.kind {
@@ -258,13 +285,25 @@ impl Error {
             | Kind::Commit(error)
             | Kind::Release(error)
             | Kind::Probe(error) => Some(error),
-            Kind::Plan(_) | Kind::Journal(_) | Kind::Bind(_) | Kind::Count(..) => None,
+            Kind::Plan(_)
+            | Kind::Journal(_)
+            | Kind::Bind(_)
+            | Kind::Count(..)
+            | Kind::Shards(_) => None,
         }
     }
 
     fn as_database_error(&self) -> Option<&(dyn DatabaseError + 'static)> {
         self.as_sqlx()?.as_database_error()
     }
+}
+
+/// The shards that failed, and why.
+fn failed(outcomes: &[Result<Flushed, Error>]) -> impl Iterator<Item = (usize, &Error)> {
+    let errors = outcomes.iter().map(|outcome| outcome.as_ref().err());
+    errors
+        .enumerate()
+        .filter_map(|(shard, error)| Some((shard, error?)))
 }
 
 fn is_about_a_row(error: &(dyn DatabaseError + 'static)) -> bool {
@@ -308,6 +347,16 @@ impl fmt::Display for Error {
                 "cannot release the savepoint of the flush, nothing was written: {error}"
             ),
             Kind::Probe(error) => write!(f, "cannot look for the rows: {error}"),
+            Kind::Shards(outcomes) => {
+                write!(
+                    f,
+                    "{} of {} shards failed, and the rows of the others are written",
+                    failed(outcomes).count(),
+                    outcomes.len()
+                )?;
+                failed(outcomes)
+                    .try_for_each(|(shard, error)| write!(f, "; shard {shard}: {error}"))
+            }
         }?;
         if let Some(place) = &self.0.place {
             place.fmt(f, matches!(self.0.kind, Kind::Bind(_)))?;
@@ -368,6 +417,7 @@ impl std::error::Error for Error {
             | Kind::Probe(error) => Some(error),
             Kind::Bind(error) => Some(error.as_ref()),
             Kind::Count(..) => None,
+            Kind::Shards(outcomes) => failed(outcomes).next().map(|(_, error)| error as _),
         }
     }
 }

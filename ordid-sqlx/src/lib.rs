@@ -113,6 +113,7 @@ mod failure;
 mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod sharded;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod stored;
@@ -124,8 +125,9 @@ pub use error::Error;
 pub use ordid_core::unit_of_work::JournalRow;
 pub use ordid_core::{
     storage::column,
-    unit_of_work::{Flushed, FlushedTable, Progress, Retry},
+    unit_of_work::{Flushed, FlushedTable, Progress, Retry, Sharding},
 };
+pub use sharded::ShardedUnitOfWork;
 pub use stored::{SqlxColumn, Stored, StoredAs};
 #[cfg(feature = "journal")]
 pub use unit_of_work::Journaled;

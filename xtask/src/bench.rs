@@ -15,6 +15,8 @@ pub(crate) enum Name {
     Schemes,
     /// Encoding and decoding columns in bulk
     Columns,
+    /// Planning a unit of work: time and memory
+    Plan,
     /// Inserting rows, on the database servers
     Flush,
     /// What each key costs in tables that outgrow the cache; long
@@ -29,6 +31,7 @@ impl Name {
             Self::Generate => "bench-generate",
             Self::Schemes => "bench-schemes",
             Self::Columns => "bench-columns",
+            Self::Plan => "bench-plan",
             Self::Flush => "bench-flush",
             Self::Engines | Self::Sources => "bench-engines",
         }
@@ -37,7 +40,7 @@ impl Name {
     /// What the program does, where it does more than one thing.
     fn subcommand(self) -> Option<&'static str> {
         match self {
-            Self::Generate | Self::Schemes | Self::Columns | Self::Flush => None,
+            Self::Generate | Self::Schemes | Self::Columns | Self::Plan | Self::Flush => None,
             Self::Engines => Some("engines"),
             Self::Sources => Some("sources"),
         }
@@ -63,7 +66,7 @@ impl Name {
                 "round-schemes-text",
                 "round-schemes-uuid",
             ],
-            Self::Columns | Self::Flush | Self::Engines | Self::Sources => &[],
+            Self::Columns | Self::Plan | Self::Flush | Self::Engines | Self::Sources => &[],
         }
     }
 }
@@ -74,7 +77,13 @@ pub(crate) fn bench(name: Option<Name>, extra: &[String]) -> Result<ExitCode> {
         return Err(format!("there is no {BENCH}: this checkout has no benches"));
     }
     let names = name.map_or(
-        vec![Name::Generate, Name::Schemes, Name::Columns, Name::Flush],
+        vec![
+            Name::Generate,
+            Name::Schemes,
+            Name::Columns,
+            Name::Plan,
+            Name::Flush,
+        ],
         |name| vec![name],
     );
     for name in names {

@@ -6,7 +6,7 @@ use std::error::Error;
 use ordid_sqlx::Backend;
 use sqlx::{Pool, SqlStr};
 
-use crate::rows::{Flight, Summary, Types};
+use crate::form::{FormOn, Summary, Types};
 
 mod mariadb;
 mod postgres;
@@ -21,11 +21,9 @@ pub(crate) trait Engine: Backend {
     const SERVER: &'static str;
     /// The parameters that one statement can have.
     const MAX_PARAMETERS: usize;
-    /// Whether the engine has `UNNEST` and `COPY`.
-    const UNNEST_AND_COPY: bool;
+    /// Whether the engine has `COPY`.
+    const COPY: bool;
     const TYPES: Types;
-    /// Brings the statistics of the parents up to date, and the disk to rest.
-    const SETTLE: &'static str;
     /// Asks for the server's version.
     const VERSION: &'static str;
     /// Where the database is: a folder, a server. What is private goes when it is dropped.
@@ -42,32 +40,30 @@ pub(crate) trait Engine: Backend {
 
     fn placeholder(number: usize) -> String;
 
-    /// Inserts these rows by an array for each column.
-    async fn unnest(
-        _: &mut Self::Connection,
-        _: &[Flight],
-    ) -> std::result::Result<(), sqlx::Error> {
-        unreachable!("UNNEST_AND_COPY is false")
-    }
+    /// Returns what brings the statistics of these tables up to date, and the disk to rest.
+    fn settle(tables: &[&str]) -> String;
 
     /// Inserts these rows by `COPY`.
-    async fn copy(_: &mut Self::Connection, _: &[Flight]) -> std::result::Result<(), sqlx::Error> {
-        unreachable!("UNNEST_AND_COPY is false")
+    async fn copy<R: FormOn<Self>>(
+        _: &mut Self::Connection,
+        _: &[R],
+    ) -> std::result::Result<(), sqlx::Error> {
+        unreachable!("COPY is false")
     }
 
     // The rest is the same for all of them.
 
     /// Inserts these rows with a `QueryBuilder`.
-    async fn push_values(
+    async fn push_values<R: FormOn<Self>>(
         connection: &mut Self::Connection,
-        flights: &[Flight],
+        rows: &[R],
     ) -> std::result::Result<(), sqlx::Error>;
 
     /// Inserts these rows by a statement that has a placeholder for each value.
-    async fn insert(
+    async fn insert<R: FormOn<Self>>(
         connection: &mut Self::Connection,
         sql: SqlStr,
-        flights: &[Flight],
+        rows: &[R],
     ) -> std::result::Result<(), sqlx::Error>;
 
     async fn execute_raw(
@@ -79,38 +75,41 @@ pub(crate) trait Engine: Backend {
 
     async fn version(pool: &Pool<Self>) -> Result<String>;
 
-    async fn summary(pool: &Pool<Self>) -> Result<Summary>;
+    async fn summary(pool: &Pool<Self>, sql: &'static str) -> Result<Summary>;
 }
 
 /// Implements the methods of [`Engine`] that are the same everywhere.
 macro_rules! through_sqlx {
     () => {
-        async fn push_values(
+        async fn push_values<R: crate::form::FormOn<Self>>(
             connection: &mut Self::Connection,
-            flights: &[crate::rows::Flight],
+            rows: &[R],
         ) -> Result<(), sqlx::Error> {
-            let mut query = sqlx::QueryBuilder::<Self>::new(crate::handwritten::insert());
-            query.push_values(flights, |mut row, flight| {
-                crate::handwritten::for_each_value!(flight, value => row.push_bind(value));
+            let mut query = sqlx::QueryBuilder::<Self>::new(crate::handwritten::insert::<R>());
+            let mut bound = Ok(());
+            query.push_values(rows, |values, row| {
+                if bound.is_ok() {
+                    bound = row.bind(&mut crate::handwritten::Pushed(values));
+                }
             });
+            bound.map_err(sqlx::Error::Encode)?;
             query.build().execute(connection).await.map(drop)
         }
 
-        async fn insert(
+        async fn insert<R: crate::form::FormOn<Self>>(
             connection: &mut Self::Connection,
             sql: sqlx::SqlStr,
-            flights: &[crate::rows::Flight],
+            rows: &[R],
         ) -> Result<(), sqlx::Error> {
             use sqlx::Arguments as _;
             let mut arguments = <Self as sqlx::Database>::Arguments::default();
-            let values = flights.len() * crate::handwritten::COLUMNS.len();
+            let values = rows.len() * R::COLUMNS.len();
             arguments.reserve(values, values * 10);
-            for flight in flights {
-                crate::handwritten::for_each_value!(
-                    flight, value => arguments.add(value).map_err(sqlx::Error::Encode)?
-                );
+            let mut arguments = crate::handwritten::Bound::<Self>(arguments);
+            for row in rows {
+                row.bind(&mut arguments).map_err(sqlx::Error::Encode)?;
             }
-            let query = sqlx::query_with::<Self, _>(sql, arguments);
+            let query = sqlx::query_with::<Self, _>(sql, arguments.0);
             query.execute(connection).await.map(drop)
         }
 
@@ -123,7 +122,9 @@ macro_rules! through_sqlx {
         }
 
         async fn run(pool: &sqlx::Pool<Self>, sql: String) -> crate::engine::Result<()> {
-            sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(pool).await?;
+            sqlx::raw_sql(sqlx::AssertSqlSafe(sql))
+                .execute(pool)
+                .await?;
             Ok(())
         }
 
@@ -131,8 +132,11 @@ macro_rules! through_sqlx {
             Ok(sqlx::query_scalar(Self::VERSION).fetch_one(pool).await?)
         }
 
-        async fn summary(pool: &sqlx::Pool<Self>) -> crate::engine::Result<crate::rows::Summary> {
-            Ok(sqlx::query_as(crate::rows::SUMMARY).fetch_one(pool).await?)
+        async fn summary(
+            pool: &sqlx::Pool<Self>,
+            sql: &'static str,
+        ) -> crate::engine::Result<crate::form::Summary> {
+            Ok(sqlx::query_as(sql).fetch_one(pool).await?)
         }
     };
 }

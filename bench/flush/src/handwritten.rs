@@ -3,11 +3,17 @@
 //! All of it keeps its prepared statements, as SQLx does unless told otherwise: a statement that
 //! is not kept is parsed and planned again for every chunk.
 
-use sqlx::{AssertSqlSafe, Pool, SqlSafeStr, SqlStr};
+use sqlx::{
+    Arguments as _, AssertSqlSafe, Database, Encode, Pool, SqlSafeStr, SqlStr, Type,
+    error::BoxDynError, query_builder::Separated,
+};
 
-use crate::{engine::Engine, rows::Flight};
+use crate::{
+    engine::Engine,
+    form::{Form, FormOn, Values},
+};
 
-/// A way of inserting the flights.
+/// A way of inserting the rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Case {
     /// `UnitOfWork::flush`.
@@ -29,13 +35,15 @@ pub(crate) enum Case {
 
 impl Case {
     /// Returns the cases of an engine, in the order of the report.
-    pub(crate) fn all<DB: Engine>() -> Vec<Self> {
-        let most = DB::MAX_PARAMETERS / COLUMNS.len();
+    pub(crate) fn all<DB: Engine, R: FormOn<DB>>() -> Vec<Self> {
+        let most = DB::MAX_PARAMETERS / R::COLUMNS.len();
         let mut cases = vec![Self::Flush];
         cases.extend([100, 500, 1000, most].map(Self::PushValues));
         cases.extend([100, 500, 1000, most].map(Self::Prebuilt));
-        if DB::UNNEST_AND_COPY {
+        if R::UNNEST {
             cases.extend([1000, 10_000].map(Self::Unnest));
+        }
+        if DB::COPY {
             cases.extend([1000, 10_000, 100_000].map(Self::Copy));
         }
         cases.extend([Self::RowByRow, Self::ServerAlone]);
@@ -54,74 +62,71 @@ impl Case {
         }
     }
 
-    /// Whether this is multi-row code that `flush` is compared with.
-    pub(crate) fn is_peer(self) -> bool {
+    /// Whether this is multi-row code.
+    pub(crate) fn is_multi_row(self) -> bool {
         matches!(
             self,
             Self::PushValues(_) | Self::Prebuilt(_) | Self::Unnest(_)
         )
     }
+
+    /// Whether this is `COPY`.
+    pub(crate) fn is_copy(self) -> bool {
+        matches!(self, Self::Copy(_))
+    }
 }
 
-pub(crate) const COLUMNS: [&str; 24] = [
-    "id",
-    "airline_id",
-    "plane_id",
-    "origin_id",
-    "dest_id",
-    "year",
-    "month",
-    "day",
-    "dep_time",
-    "sched_dep_time",
-    "dep_delay",
-    "arr_time",
-    "sched_arr_time",
-    "arr_delay",
-    "carrier",
-    "flight",
-    "tailnum",
-    "origin",
-    "dest",
-    "air_time",
-    "distance",
-    "hour",
-    "minute",
-    "time_hour",
-];
-
-/// Returns `INSERT INTO flights (id, ..) `.
-pub(crate) fn insert() -> String {
-    format!("INSERT INTO flights ({}) ", COLUMNS.join(", "))
+/// Returns `INSERT INTO orders (id, ..) `.
+pub(crate) fn insert<R: Form>() -> String {
+    format!("INSERT INTO {} ({}) ", R::TABLE, R::COLUMNS.join(", "))
 }
 
-/// Inserts the flights as a case says that is not [`Case::Flush`].
-pub(crate) async fn insert_all<DB: Engine>(
+/// Values that are bound directly.
+pub(crate) struct Bound<DB: Database>(pub(crate) DB::Arguments);
+
+impl<DB: Database> Values<DB> for Bound<DB> {
+    fn put<'q, T: Encode<'q, DB> + Type<DB>>(&mut self, value: T) -> Result<(), BoxDynError> {
+        self.0.add(value)
+    }
+}
+
+/// Values that a `QueryBuilder` is given.
+pub(crate) struct Pushed<'q, DB: Database>(pub(crate) Separated<'q, DB, &'static str>);
+
+impl<DB: Database> Values<DB> for Pushed<'_, DB> {
+    fn put<'q, T: Encode<'q, DB> + Type<DB>>(&mut self, value: T) -> Result<(), BoxDynError> {
+        self.0.push_bind(value);
+        Ok(())
+    }
+}
+
+/// Inserts the rows as a case says that is not [`Case::Flush`].
+pub(crate) async fn insert_all<DB: Engine, R: FormOn<DB>>(
     pool: &Pool<DB>,
-    flights: &[Flight],
+    data: &[R],
     case: Case,
 ) -> Result<(), sqlx::Error> {
     let mut transaction = pool.begin().await?;
     match case {
         Case::PushValues(rows) => {
-            for chunk in flights.chunks(rows) {
+            for chunk in data.chunks(rows) {
                 DB::push_values(&mut transaction, chunk).await?;
             }
         }
         Case::Unnest(rows) => {
-            for chunk in flights.chunks(rows) {
-                DB::unnest(&mut transaction, chunk).await?;
+            for chunk in data.chunks(rows) {
+                R::unnest(&mut transaction, chunk).await?;
             }
         }
         Case::Copy(rows) => {
-            for chunk in flights.chunks(rows) {
+            for chunk in data.chunks(rows) {
                 DB::copy(&mut transaction, chunk).await?;
             }
         }
-        Case::Prebuilt(rows) => prebuilt::<DB>(&mut transaction, flights, rows).await?,
-        Case::RowByRow => prebuilt::<DB>(&mut transaction, flights, 1).await?,
+        Case::Prebuilt(rows) => prebuilt::<DB, R>(&mut transaction, data, rows).await?,
+        Case::RowByRow => prebuilt::<DB, R>(&mut transaction, data, 1).await?,
         Case::ServerAlone => {
-            let sql = format!("{}SELECT * FROM {STAGED}", insert());
+            let sql = format!("{}SELECT * FROM {STAGED}", insert::<R>());
             DB::execute_raw(&mut transaction, sql).await?;
         }
         Case::Flush => unreachable!("not written by hand"),
@@ -130,81 +135,53 @@ pub(crate) async fn insert_all<DB: Engine>(
 }
 
 /// The table that [`Case::ServerAlone`] copies from.
-const STAGED: &str = "staged_flights";
+const STAGED: &str = "staged";
 
-/// Puts the flights into [`STAGED`], in order.
-pub(crate) async fn stage<DB: Engine>(
+/// Puts the rows into [`STAGED`], in order.
+pub(crate) async fn stage<DB: Engine, R: FormOn<DB>>(
     pool: &Pool<DB>,
-    flights: &[Flight],
+    data: &[R],
 ) -> Result<(), sqlx::Error> {
     let mut transaction = pool.begin().await?;
-    let sql = format!("CREATE TABLE {STAGED} AS SELECT * FROM flights");
+    let sql = format!("CREATE TABLE {STAGED} AS SELECT * FROM {}", R::TABLE);
     DB::execute_raw(&mut transaction, sql).await?;
-    for chunk in flights.chunks(500) {
-        let sql = statement::<DB>(chunk.len())
+    for chunk in data.chunks(500) {
+        let sql = statement::<DB, R>(chunk.len())
             .as_str()
-            .replacen("flights", STAGED, 1);
+            .replacen(R::TABLE, STAGED, 1);
         DB::insert(&mut transaction, AssertSqlSafe(sql).into_sql_str(), chunk).await?;
     }
     transaction.commit().await
 }
 
-async fn prebuilt<DB: Engine>(
+async fn prebuilt<DB: Engine, R: FormOn<DB>>(
     connection: &mut DB::Connection,
-    flights: &[Flight],
+    data: &[R],
     rows: usize,
 ) -> Result<(), sqlx::Error> {
-    let full = statement::<DB>(rows);
-    for chunk in flights.chunks(rows) {
+    let full = statement::<DB, R>(rows);
+    for chunk in data.chunks(rows) {
         let sql = if chunk.len() == rows {
             full.clone()
         } else {
-            statement::<DB>(chunk.len())
+            statement::<DB, R>(chunk.len())
         };
         DB::insert(connection, sql, chunk).await?;
     }
     Ok(())
 }
 
-fn statement<DB: Engine>(rows: usize) -> SqlStr {
-    let mut sql = insert() + "VALUES ";
+fn statement<DB: Engine, R: FormOn<DB>>(rows: usize) -> SqlStr {
+    let mut sql = insert::<R>() + "VALUES ";
     for row in 0..rows {
         sql += if row == 0 { "(" } else { ", (" };
-        for column in 0..COLUMNS.len() {
+        for column in 0..R::COLUMNS.len() {
             if column > 0 {
                 sql += ", ";
             }
-            sql += &DB::placeholder(row * COLUMNS.len() + column + 1);
+            sql += &DB::placeholder(row * R::COLUMNS.len() + column + 1);
         }
         sql += ")";
     }
     AssertSqlSafe(sql).into_sql_str()
 }
-
-/// Runs an expression for each value of a row, in the order of the columns. Keys go as the `Uuid`s
-/// that hand-written code holds, texts by reference.
-macro_rules! for_each_value {
-    ($flight:ident, $value:ident => $bind:expr) => {
-        crate::handwritten::for_each_value!(
-            [$value => $bind]
-            ::ordid::KeyType::to_raw($flight.id), ::ordid::KeyType::to_raw($flight.airline_id),
-            $flight.plane_id.map(::ordid::KeyType::to_raw), $flight.origin_id.map(::ordid::KeyType::to_raw),
-            $flight.dest_id.map(::ordid::KeyType::to_raw),
-            $flight.year, $flight.month, $flight.day,
-            $flight.dep_time, $flight.sched_dep_time, $flight.dep_delay,
-            $flight.arr_time, $flight.sched_arr_time, $flight.arr_delay,
-            $flight.carrier.as_str(), $flight.flight, $flight.tailnum.as_deref(),
-            $flight.origin.as_str(), $flight.dest.as_str(),
-            $flight.air_time, $flight.distance, $flight.hour, $flight.minute,
-            $flight.time_hour.as_str()
-        )
-    };
-    ([$name:ident => $bind:expr] $($value:expr),*) => {
-        $({
-            let $name = $value;
-            $bind;
-        })*
-    };
-}
-
-pub(crate) use for_each_value;

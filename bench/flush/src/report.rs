@@ -4,19 +4,38 @@ use std::fmt;
 
 use bench_common::{spread::Spread, table::Table};
 
-use crate::handwritten::Case;
+/// What a case is to `flush`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Role {
+    /// `flush` itself.
+    Flush,
+    /// Code by hand that `flush` is held to, if it is the best of these.
+    Peer,
+    RowByRow,
+    /// Shown, and held to nothing.
+    Other,
+}
+
+/// What `flush` has to reach, in medians of ratios. `None` is shown without a target.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gate {
+    pub(crate) best: Option<f64>,
+    pub(crate) row_by_row: Option<f64>,
+}
 
 /// The rates of each case, rows a second, by round.
-pub(crate) struct Times<'c> {
-    cases: &'c [Case],
+pub(crate) struct Times {
+    cases: Vec<(String, Role)>,
+    gate: Gate,
     rates: Vec<Vec<f64>>,
 }
 
-impl<'c> Times<'c> {
-    pub(crate) fn new(cases: &'c [Case]) -> Self {
+impl Times {
+    pub(crate) fn new(cases: Vec<(String, Role)>, gate: Gate) -> Self {
         Self {
-            cases,
             rates: vec![Vec::new(); cases.len()],
+            cases,
+            gate,
         }
     }
 
@@ -25,10 +44,14 @@ impl<'c> Times<'c> {
         self.rates[case].push(rate);
     }
 
-    /// Returns the rates of the peer whose median is the best.
+    fn of(&self, role: Role) -> impl Iterator<Item = usize> {
+        (0..self.cases.len()).filter(move |&case| self.cases[case].1 == role)
+    }
+
+    /// Returns the peer whose median is the best.
     fn best(&self) -> Option<usize> {
-        let peers = (0..self.cases.len()).filter(|&index| self.cases[index].is_peer());
-        peers.max_by(|&a, &b| self.median(a).total_cmp(&self.median(b)))
+        self.of(Role::Peer)
+            .max_by(|&a, &b| self.median(a).total_cmp(&self.median(b)))
     }
 
     fn median(&self, case: usize) -> f64 {
@@ -37,20 +60,20 @@ impl<'c> Times<'c> {
 
     /// Returns the rates of `flush` by those of another case, round by round.
     fn ratios(&self, other: usize) -> Option<Spread> {
-        let flush = self.cases.iter().position(|case| *case == Case::Flush)?;
+        let flush = self.of(Role::Flush).next()?;
         let pairs = self.rates[flush].iter().zip(&self.rates[other]);
         Some(Spread::of(pairs.map(|(flush, other)| flush / other)))
     }
 }
 
-impl fmt::Display for Times<'_> {
+impl fmt::Display for Times {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new(["case", "rows a second", "rounds", "flush / this"]);
-        for (index, case) in self.cases.iter().enumerate() {
+        for (index, (name, role)) in self.cases.iter().enumerate() {
             let rates = &self.rates[index];
-            let ratio = self.ratios(index).filter(|_| *case != Case::Flush);
+            let ratio = self.ratios(index).filter(|_| *role != Role::Flush);
             table.row([
-                case.name(),
+                name.clone(),
                 format!("{:.0}", Spread::of(rates.iter().copied())),
                 rates.len().to_string(),
                 ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
@@ -60,36 +83,47 @@ impl fmt::Display for Times<'_> {
         if let Some(best) = self.best()
             && let Some(ratio) = self.ratios(best)
         {
-            let name = self.cases[best].name();
-            writeln!(
-                f,
-                "flush / best by hand ({name}): {ratio:.2}, target at least 0.90 on SQLite, PostgreSQL"
-            )?;
+            let name = &self.cases[best].0;
+            let target = target(ratio, self.gate.best);
+            writeln!(f, "flush / best by hand ({name}): {ratio:.2}{target}")?;
         }
-        let row_by_row = self.cases.iter().position(|case| *case == Case::RowByRow);
-        if let Some(factor) = row_by_row.and_then(|index| self.ratios(index)) {
-            writeln!(
-                f,
-                "flush / row by row: {factor:.1}, target at least 3 on PostgreSQL"
-            )?;
+        if let Some(row_by_row) = self.of(Role::RowByRow).next()
+            && let Some(factor) = self.ratios(row_by_row)
+        {
+            let target = target(factor, self.gate.row_by_row);
+            writeln!(f, "flush / row by row: {factor:.1}{target}")?;
         }
         Ok(())
     }
+}
+
+fn target(ratio: Spread, at_least: Option<f64>) -> String {
+    at_least.map_or_else(String::new, |least| {
+        let verdict = if ratio.median >= least {
+            "met"
+        } else {
+            "missed"
+        };
+        format!(", target at least {least}: {verdict}")
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn ratios_are_taken_round_by_round_from_the_best_peer() {
+    fn times(gate: Gate) -> Times {
         let cases = [
-            Case::Flush,
-            Case::PushValues(1),
-            Case::Prebuilt(1),
-            Case::RowByRow,
+            ("flush", Role::Flush),
+            ("worse", Role::Peer),
+            ("better", Role::Peer),
+            ("one", Role::RowByRow),
+            ("server", Role::Other),
         ];
-        let mut times = Times::new(&cases);
+        let mut times = Times::new(
+            cases.map(|(name, role)| (name.to_owned(), role)).into(),
+            gate,
+        );
         for (case, rates) in [[90.0, 45.0], [50.0, 25.0], [100.0, 50.0]]
             .iter()
             .enumerate()
@@ -97,11 +131,37 @@ mod tests {
             rates.iter().for_each(|&rate| times.add(case, rate));
         }
         times.add(3, 10.0);
-        let text = times.to_string();
+        times.add(4, 1_000.0);
+        times
+    }
+
+    #[test]
+    fn ratios_are_taken_round_by_round_from_the_best_peer() {
+        let text = times(Gate {
+            best: Some(0.9),
+            row_by_row: Some(9.5),
+        })
+        .to_string();
         assert!(
-            text.contains("best by hand (prebuilt text, 1 rows): 0.90 [0.90..0.90]"),
+            text.contains("best by hand (better): 0.90 [0.90..0.90], target at least 0.9: met\n"),
             "{text}"
         );
-        assert!(text.contains("row by row: 9.0 [9.0..9.0]"), "{text}");
+        assert!(
+            text.contains("row by row: 9.0 [9.0..9.0], target at least 9.5: missed\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn without_a_target_there_is_no_verdict() {
+        let text = times(Gate {
+            best: None,
+            row_by_row: None,
+        })
+        .to_string();
+        assert!(
+            text.ends_with("flush / row by row: 9.0 [9.0..9.0]\n"),
+            "{text}"
+        );
     }
 }

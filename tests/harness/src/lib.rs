@@ -91,14 +91,15 @@ pub fn h2_script(url: &str, script: &str) -> Result<Vec<String>, Error> {
     h2::H2::find()?.script(url, script)
 }
 
-/// Starts the private server of this name: `postgres`, `mariadb` or `h2`.
+/// Starts the private server of this name: `postgres`, `mariadb` or `h2`, or `postgres_2`, which is
+/// one more PostgreSQL, for what takes two of them.
 ///
 /// # Errors
 ///
 /// As [`postgres`], [`mariadb`] and [`h2`], and when servers of this name are not started privately.
 pub fn start(name: &str) -> Result<Server, Error> {
     match name {
-        "postgres" => postgres(),
+        "postgres" | "postgres_2" => postgres(),
         "mariadb" => mariadb(),
         "h2" => h2(),
         _ => Err(not_private(name)),
@@ -112,7 +113,9 @@ pub fn start(name: &str) -> Result<Server, Error> {
 /// When the server is not installed; [`Error::package`] then names what to install.
 pub fn installed(name: &str) -> Result<String, Error> {
     match name {
-        "postgres" => postgres::Postgres::find().map(|found| found.version().to_owned()),
+        "postgres" | "postgres_2" => {
+            postgres::Postgres::find().map(|found| found.version().to_owned())
+        }
         "mariadb" => mariadb::MariaDb::find().map(|found| found.version().to_owned()),
         "h2" => h2::H2::find().map(|found| found.version().to_owned()),
         _ => Err(not_private(name)),
@@ -121,6 +124,6 @@ pub fn installed(name: &str) -> Result<String, Error> {
 
 fn not_private(name: &str) -> Error {
     Error::new(format!(
-        "no private server is called `{name}`: use `postgres`, `mariadb` or `h2`"
+        "no private server is called `{name}`: use `postgres`, `postgres_2`, `mariadb` or `h2`"
     ))
 }

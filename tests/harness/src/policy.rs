@@ -6,8 +6,9 @@ use crate::{Error, Server};
 
 /// The servers that live tests know: the name, what it stands for, and whether this crate starts
 /// one itself.
-const SERVERS: [(&str, &str, bool); 7] = [
+const SERVERS: [(&str, &str, bool); 8] = [
     ("postgres", "PostgreSQL", true),
+    ("postgres_2", "a second PostgreSQL", true),
     ("mariadb", "MariaDB", true),
     ("h2", "H2", true),
     ("mysql", "MySQL 8", false),
@@ -195,14 +196,15 @@ mod tests {
             decide("postgres", &[("ORDID_TEST_SKIP", "postgresql")]),
             Err(
                 "ORDID_TEST_SKIP names the unknown server `postgresql`: use one of postgres, \
-                 mariadb, h2, mysql, mssql, oracle, etcd"
+                 postgres_2, mariadb, h2, mysql, mssql, oracle, etcd"
                     .to_owned()
             )
         );
         assert_eq!(
             decide("maria", &[]),
             Err(
-                "unknown server `maria`: use one of postgres, mariadb, h2, mysql, mssql, oracle, etcd"
+                "unknown server `maria`: use one of postgres, postgres_2, mariadb, h2, mysql, mssql, \
+                 oracle, etcd"
                     .to_owned()
             )
         );

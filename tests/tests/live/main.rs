@@ -15,6 +15,7 @@ mod mysql;
 mod own;
 mod postgres;
 mod retry;
+mod shards;
 mod sqlite;
 mod traps;
 
@@ -49,6 +50,7 @@ fn main() {
     retry::trials(&servers, &mut trials);
     coexistence::trials(&servers, &mut trials);
     traps::trials(&servers, &mut trials);
+    shards::trials(&servers, &mut trials);
     let conclusion = libtest_mimic::run(&arguments, trials);
     // `exit` runs no destructors: stop the servers first.
     drop(servers);

@@ -3,20 +3,23 @@
 use sqlx::{Connection as _, MySql, mysql::MySqlConnectOptions as Options};
 
 use super::Engine;
-use crate::rows::Types;
+use crate::form::Types;
 
 impl Engine for MySql {
     const SERVER: &'static str = "mariadb";
     const MAX_PARAMETERS: usize = 65_535;
-    const UNNEST_AND_COPY: bool = false;
+    const COPY: bool = false;
     const TYPES: Types = Types {
         key: "BINARY(16)",
         code: "VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin",
         text: "TEXT",
     };
-    const SETTLE: &'static str = "ANALYZE TABLE airlines, airports, planes";
     const VERSION: &'static str = "SELECT CONCAT(VERSION(), ', flush log at commit ', \
         @@innodb_flush_log_at_trx_commit)";
+
+    fn settle(parents: &[&str]) -> String {
+        format!("ANALYZE TABLE {}", parents.join(", "))
+    }
 
     fn placeholder(_: usize) -> String {
         "?".to_owned()

@@ -7,18 +7,17 @@ use sqlx::{
 use tempfile::TempDir;
 
 use super::Engine;
-use crate::rows::Types;
+use crate::form::Types;
 
 impl Engine for Sqlite {
     const SERVER: &'static str = "sqlite";
     const MAX_PARAMETERS: usize = 32_766;
-    const UNNEST_AND_COPY: bool = false;
+    const COPY: bool = false;
     const TYPES: Types = Types {
         key: "BLOB",
         code: "TEXT",
         text: "TEXT",
     };
-    const SETTLE: &'static str = "ANALYZE; PRAGMA wal_checkpoint(TRUNCATE)";
     const VERSION: &'static str = "SELECT 'SQLite ' || sqlite_version() || \
         ', a file, WAL, synchronous = NORMAL, foreign keys on'";
     type Place = TempDir;
@@ -46,6 +45,10 @@ impl Engine for Sqlite {
             std::fs::remove_file(file?.path())?;
         }
         Ok(())
+    }
+
+    fn settle(_: &[&str]) -> String {
+        "ANALYZE; PRAGMA wal_checkpoint(TRUNCATE)".to_owned()
     }
 
     fn placeholder(_: usize) -> String {
