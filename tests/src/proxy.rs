@@ -1,0 +1,369 @@
+//! A proxy in front of a database server, whose connections break at a byte that the test chooses.
+//!
+//! ```text
+//! client ──up──> proxy ──> server        Cut      both ends close
+//!        <─down─       <──               Swallow  no more answers, though the server hears all
+//!                                        Hold     the client is gone, and what it sent last comes late
+//! ```
+//!
+//! Bytes are counted from the beginning of a connection, in each direction. A conversation that is
+//! repeated has the same bytes at the same places, so what [`Proxy::traffic`] has counted once says
+//! where to break the next one.
+
+use std::{
+    collections::VecDeque,
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::watch,
+    task::JoinHandle,
+};
+
+/// How long both sides are silent before a connection that swallows answers is closed: nobody waits
+/// for ever.
+const SILENCE: Duration = Duration::from_millis(60);
+
+/// What becomes of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// So many bytes arrive, and then both ends are closed.
+    Cut(At),
+    /// So many bytes of answers arrive at the client, and no more; the server gets all that the
+    /// client sends. When both have become silent, both ends are closed.
+    Swallow(u64),
+    /// So many bytes of the client arrive. What it sends next is held back, and its end closed. The
+    /// server knows of nothing until [`Proxy::release`] lets it have the rest.
+    Hold(u64),
+}
+
+/// A place in a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// After so many bytes of the client.
+    Up(u64),
+    /// After so many bytes of the server.
+    Down(u64),
+}
+
+/// What has passed over a connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bytes of the client.
+    pub up: u64,
+    /// Bytes of the server.
+    pub down: u64,
+    /// Where the client's last packet with the word `COMMIT` began: the bytes in both directions
+    /// before it.
+    pub commit: Option<(u64, u64)>,
+    /// Where that packet ended.
+    pub commit_end: u64,
+}
+
+/// A running proxy. Dropping it closes all its connections.
+#[derive(Debug)]
+pub struct Proxy {
+    port: u16,
+    shared: Arc<Shared>,
+    released: watch::Sender<bool>,
+    accepting: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    server: SocketAddr,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    faults: VecDeque<Fault>,
+    /// What becomes of connections for which no fault was planned.
+    always: Option<Fault>,
+    traffic: Vec<Traffic>,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Proxy {
+    /// Listens on a free port of 127.0.0.1 for connections to a server.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such port.
+    pub async fn start(server: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let port = listener.local_addr()?.port();
+        let shared = Arc::new(Shared {
+            server,
+            state: Mutex::default(),
+        });
+        let (released, release) = watch::channel(false);
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared), release));
+        Ok(Self {
+            port,
+            shared,
+            released,
+            accepting,
+        })
+    }
+
+    /// Returns the port to connect to.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Plans what becomes of the connections to come, one after the other; of others, nothing.
+    pub fn plan(&self, faults: impl IntoIterator<Item = Fault>) {
+        let mut state = self.shared.state();
+        state.always = None;
+        state.faults = faults.into_iter().collect();
+    }
+
+    /// Plans what becomes of every connection to come.
+    pub fn always(&self, fault: Fault) {
+        let mut state = self.shared.state();
+        state.always = Some(fault);
+        state.faults.clear();
+    }
+
+    /// Lets the bytes through that were held back, and all that will be.
+    pub fn release(&self) {
+        self.released.send_replace(true);
+    }
+
+    /// Returns what has passed over each connection so far, in the order in which they were made.
+    pub fn traffic(&self) -> Vec<Traffic> {
+        self.shared.state().traffic.clone()
+    }
+
+    /// Returns what has passed over the connection made last.
+    pub fn last_traffic(&self) -> Traffic {
+        self.traffic().last().copied().unwrap_or_default()
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>, release: watch::Receiver<bool>) {
+    // Dropped with this task, and then it ends them.
+    let mut connections = tokio::task::JoinSet::new();
+    while let Ok((client, _)) = listener.accept().await {
+        let (fault, number) = {
+            let mut state = shared.state();
+            let always = state.always.unwrap_or(Fault::None);
+            let fault = state.faults.pop_front().unwrap_or(always);
+            state.traffic.push(Traffic::default());
+            (fault, state.traffic.len() - 1)
+        };
+        let connection = Connection {
+            shared: Arc::clone(&shared),
+            number,
+            release: release.clone(),
+        };
+        connections.spawn(async move {
+            // A side that breaks by itself is the server being killed, or the client.
+            let _ = connection.run(client, fault).await;
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+/// Why bytes no longer go in a direction.
+enum End {
+    /// The side that they came from has closed.
+    Closed,
+    /// The limit; these bytes came behind it.
+    Reached(Vec<u8>),
+}
+
+/// How far bytes go in a direction.
+#[derive(Clone, Copy)]
+enum Limit {
+    None,
+    /// Up to so many: it ends with the last of them.
+    After(u64),
+    /// Up to so many: it ends with the first one behind them.
+    Before(u64),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Up,
+    Down,
+}
+
+struct Connection {
+    shared: Arc<Shared>,
+    number: usize,
+    release: watch::Receiver<bool>,
+}
+
+impl Connection {
+    async fn run(mut self, client: TcpStream, fault: Fault) -> io::Result<()> {
+        let server = TcpStream::connect(self.shared.server).await?;
+        // Otherwise a small packet may wait for the answer to the one before it.
+        client.set_nodelay(true)?;
+        server.set_nodelay(true)?;
+        let (mut from_client, mut to_client) = client.into_split();
+        let (mut from_server, mut to_server) = server.into_split();
+        match fault {
+            Fault::None => {
+                self.copy(
+                    &mut from_client,
+                    &mut to_server,
+                    &mut from_server,
+                    &mut to_client,
+                )
+                .await
+            }
+            Fault::Cut(at) => {
+                let (up, down) = match at {
+                    At::Up(bytes) => (Limit::After(bytes), Limit::None),
+                    At::Down(bytes) => (Limit::None, Limit::After(bytes)),
+                };
+                tokio::select! {
+                    end = self.pump(Direction::Up, &mut from_client, &mut to_server, up) => end?,
+                    end = self.pump(Direction::Down, &mut from_server, &mut to_client, down) => end?,
+                };
+                Ok(())
+            }
+            Fault::Swallow(bytes) => {
+                let up = self.pump(Direction::Up, &mut from_client, &mut to_server, Limit::None);
+                let down = async {
+                    let limit = Limit::After(bytes);
+                    self.pump(Direction::Down, &mut from_server, &mut to_client, limit)
+                        .await?;
+                    tokio::io::copy(&mut from_server, &mut tokio::io::sink()).await
+                };
+                tokio::select! {
+                    end = up => drop(end?),
+                    end = down => drop(end?),
+                    () = self.silence() => {}
+                }
+                Ok(())
+            }
+            Fault::Hold(bytes) => {
+                let limit = Limit::Before(bytes);
+                let up = self.pump(Direction::Up, &mut from_client, &mut to_server, limit);
+                let down = self.pump(
+                    Direction::Down,
+                    &mut from_server,
+                    &mut to_client,
+                    Limit::None,
+                );
+                let held = tokio::select! {
+                    end = up => match end? {
+                        End::Reached(held) => held,
+                        End::Closed => return Ok(()),
+                    },
+                    _ = down => return Ok(()),
+                };
+                drop((from_client, to_client));
+                let released = self.release.wait_for(|released| *released).await;
+                released.map_err(io::Error::other)?;
+                to_server.write_all(&held).await?;
+                to_server.shutdown().await?;
+                // Until the server has taken all of it in and closes.
+                tokio::io::copy(&mut from_server, &mut tokio::io::sink()).await?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Both directions, until both are closed.
+    async fn copy(
+        &self,
+        from_client: &mut OwnedReadHalf,
+        to_server: &mut OwnedWriteHalf,
+        from_server: &mut OwnedReadHalf,
+        to_client: &mut OwnedWriteHalf,
+    ) -> io::Result<()> {
+        tokio::try_join!(
+            self.pump(Direction::Up, from_client, to_server, Limit::None),
+            self.pump(Direction::Down, from_server, to_client, Limit::None),
+        )?;
+        Ok(())
+    }
+
+    /// Copies and counts up to the limit.
+    async fn pump(
+        &self,
+        direction: Direction,
+        from: &mut OwnedReadHalf,
+        to: &mut OwnedWriteHalf,
+        limit: Limit,
+    ) -> io::Result<End> {
+        let (mut left, eager) = match limit {
+            Limit::None => (u64::MAX, false),
+            Limit::After(bytes) => (bytes, true),
+            Limit::Before(bytes) => (bytes, false),
+        };
+        let mut buffer = vec![0; 1 << 14];
+        loop {
+            if left == 0 && eager {
+                return Ok(End::Reached(Vec::new()));
+            }
+            let read = from.read(&mut buffer).await?;
+            if read == 0 {
+                to.shutdown().await?;
+                return Ok(End::Closed);
+            }
+            let passing = usize::try_from(left).map_or(read, |left| left.min(read));
+            self.count(direction, &buffer[..read], passing as u64);
+            to.write_all(&buffer[..passing]).await?;
+            if passing < read {
+                return Ok(End::Reached(buffer[passing..read].to_vec()));
+            }
+            left -= passing as u64;
+        }
+    }
+
+    fn count(&self, direction: Direction, packet: &[u8], passing: u64) {
+        let mut state = self.shared.state();
+        let traffic = &mut state.traffic[self.number];
+        match direction {
+            Direction::Down => traffic.down += passing,
+            Direction::Up => {
+                let commits = packet.windows(6).any(|word| word == b"COMMIT");
+                if commits {
+                    traffic.commit = Some((traffic.up, traffic.down));
+                }
+                traffic.up += passing;
+                if commits {
+                    traffic.commit_end = traffic.up;
+                }
+            }
+        }
+    }
+
+    /// Returns when nothing was counted for a while.
+    async fn silence(&self) {
+        let mut before = None;
+        loop {
+            let now = self.shared.state().traffic[self.number];
+            if before.replace(now) == Some(now) {
+                return;
+            }
+            tokio::time::sleep(SILENCE).await;
+        }
+    }
+}

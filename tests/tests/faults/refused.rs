@@ -1,0 +1,169 @@
+//! What a database refuses in the midst of a flush: a value that is taken, rows for which the disk
+//! has no room.
+
+use std::process::Command;
+
+use libtest_mimic::Trial;
+use ordid_tests::{
+    faults::{Engine, Found, Graph, Outcome, Shape, Site},
+    servers::Servers,
+};
+use sqlx::{ConnectOptions, MySql, Postgres, Sqlite};
+
+use crate::{kill::Flusher, on_file, on_server, times};
+
+pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    const NAME: &str = "a_label_that_is_taken_leaves_no_row";
+    on_server::<Postgres, _, _>(trials, servers, "postgres", NAME, taken);
+    on_server::<MySql, _, _>(trials, servers, "mariadb", NAME, taken);
+    on_file(trials, NAME, taken);
+    on_server::<Postgres, _, _>(
+        trials,
+        servers,
+        "postgres",
+        "a_label_that_is_found_taken_at_commit_leaves_no_row",
+        async |site| {
+            site.execute(
+                "ALTER TABLE orders DROP CONSTRAINT orders_label_key, ADD CONSTRAINT late UNIQUE \
+                 (label) DEFERRABLE INITIALLY DEFERRED",
+            )
+            .await?;
+            taken_at_commit(site).await
+        },
+    );
+    on_file(trials, "a_database_that_may_not_grow_leaves_no_row", full);
+    on_file(trials, "a_disk_without_room_leaves_no_row", no_room);
+    on_file(
+        trials,
+        "a_disk_without_room_for_the_log_leaves_no_row",
+        async |site| {
+            site.execute("PRAGMA journal_mode = WAL").await?;
+            no_room(site).await
+        },
+    );
+}
+
+/// The label of one row in the middle of the second chunk, and of the last row of all.
+async fn taken<DB: Engine>(site: Site<DB>) -> Outcome {
+    let mut earlier = Graph::new(0, Shape::SMALL);
+    let graph = Graph::new(1, Shape::CHUNKS);
+    let pool = site.pool();
+    earlier.orders[7]
+        .label
+        .clone_from(&graph.orders[1_500].label);
+    site.work(&earlier).flush(&pool).await?;
+    let mut work = site.work(&graph);
+    let outcome = work.flush(&pool).await;
+    pool.close().await;
+    let found = site.judge(&graph, &work, &outcome).await?;
+    let error = outcome.expect_err("the label is taken");
+    assert!(
+        error.is_unique_violation() && !error.is_commit_unknown(),
+        "{error}"
+    );
+    assert_eq!((error.table(), error.chunk()), (Some("orders"), Some(1)));
+    assert_eq!(error.rows(), Some(1_000..2_000));
+    site.execute("UPDATE orders SET label = 'free' WHERE unit = 0 AND position = 7")
+        .await?;
+    site.flush_again(&graph, &mut work, found).await
+}
+
+/// The database answers to COMMIT, so there is no doubt.
+async fn taken_at_commit(site: Site<Postgres>) -> Outcome {
+    let mut earlier = Graph::new(0, Shape::SMALL);
+    let graph = Graph::new(1, Shape::CHUNKS);
+    let pool = site.pool();
+    earlier.orders[7]
+        .label
+        .clone_from(&graph.orders[1_500].label);
+    site.work(&earlier).flush(&pool).await?;
+    let mut work = site.work(&graph);
+    let outcome = work.flush(&pool).await;
+    pool.close().await;
+    let found = site.judge(&graph, &work, &outcome).await?;
+    let error = outcome.expect_err("the label is taken");
+    assert!(
+        error.is_unique_violation() && !error.is_commit_unknown(),
+        "{error}"
+    );
+    assert_eq!(error.table(), None, "{error}");
+    site.execute("UPDATE orders SET label = 'free' WHERE unit = 0 AND position = 7")
+        .await?;
+    site.flush_again(&graph, &mut work, found).await
+}
+
+/// `SQLITE_FULL`, at every stage of the flush.
+async fn full(site: Site<Sqlite>) -> Outcome {
+    let empty = site.numbers("PRAGMA page_count").await?[0];
+    let graph = Graph::new(0, Shape::CHUNKS);
+    let pool = site.pool();
+    site.work(&graph).flush(&pool).await?;
+    pool.close().await;
+    let pages = site.numbers("PRAGMA page_count").await?[0] - empty;
+    assert!(pages > 100, "{pages}");
+    let steps = i64::from(times(8, 100));
+    for (unit, step) in (1..).zip(0..steps) {
+        let graph = Graph::new(unit, Shape::CHUNKS);
+        let mut work = site.work(&graph);
+        let now = site.numbers("PRAGMA page_count").await?[0];
+        let most = now + step * pages / steps * 9 / 10;
+        let options = site.options().clone();
+        let narrow = options.pragma("max_page_count", most.to_string());
+        let pool = Site::<Sqlite>::open(narrow).pool();
+        let outcome = work.flush(&pool).await;
+        pool.close().await;
+        let found = site.judge(&graph, &work, &outcome).await?;
+        let error = outcome.expect_err("there is no room");
+        assert!(error.to_string().contains("full"), "{step}: {error}");
+        site.flush_again(&graph, &mut work, found).await?;
+    }
+    Ok(())
+}
+
+/// A limit on the size of files stands for a full disk: writes fail, those of COMMIT among them.
+async fn no_room(site: Site<Sqlite>) -> Outcome {
+    let url = site.options().to_url_lossy().to_string();
+    let mut refused = [0; 2];
+    let steps = times(12, 200);
+    let mut unit = 0;
+    for step in 0..steps {
+        unit += 1;
+        let graph = Graph::new(unit, Shape::CHUNKS);
+        // In blocks of 512 bytes; the log is as large as what is written, the file grows by it.
+        let size = site.numbers("PRAGMA page_count").await?[0] * 8;
+        let most = (size + i64::from(step) * 1_400 / i64::from(steps)).max(size / 2);
+        // Without the trap the signal would end the program.
+        let script = "trap '' XFSZ; ulimit -f $1; shift; exec \"$@\"";
+        let mut command = Command::new("sh");
+        command.args([
+            "-c",
+            script,
+            "sh",
+            &most.to_string(),
+            env!("CARGO_BIN_EXE_flush_unit"),
+        ]);
+        let mut flusher = Flusher::start(command, &url, unit)?;
+        flusher.go()?;
+        let said = flusher.hear()?;
+        drop(flusher);
+        let found = site.look(&graph).await?;
+        let right = match said.split(':').next().unwrap_or_default() {
+            "committed" => found == Found::All,
+            "refused" => found == Found::None,
+            "unknown" => true,
+            _ => false,
+        };
+        if !right {
+            return Err(format!("limit {most} of {size}: {found:?} and {said:?}").into());
+        }
+        refused[usize::from(said == "committed")] += 1;
+        site.flush_again(&graph, &mut site.work(&graph), found)
+            .await?;
+    }
+    eprintln!(
+        "SQLite without room: {} refused, {} committed",
+        refused[0], refused[1]
+    );
+    assert!(refused[0] >= steps / 3);
+    Ok(())
+}
