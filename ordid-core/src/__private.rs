@@ -1,10 +1,9 @@
 //! What derived code calls. Not for others: exempt from semantic versioning.
 
-use core::{any::Any, fmt};
+use core::fmt;
 
 pub use alloc::borrow::Cow;
 pub use core::{
-    any::TypeId,
     clone::Clone,
     cmp::{Eq, Ord, Ordering, PartialEq, PartialOrd},
     convert::{From, TryFrom},
@@ -23,7 +22,7 @@ pub use crate::{
     __key_type_interop as key_type_interop, Error,
     entity::{Fields, KeyOf, OrderedKey, Parent, Sink},
     key::{
-        Generated, Key192, KeyField, KeyType, ObjectId, PushId, RawKey, Scheme, TypedKey,
+        Generated, Key192, KeyBytes, KeyField, KeyType, ObjectId, PushId, RawKey, Scheme, TypedKey,
         scatter::{Scatter, ScatteredKey},
         text::check_prefix,
     },
@@ -177,25 +176,15 @@ pub fn parse<K: KeyType>(text: &str) -> Result<K, Error> {
     K::from_raw(K::Scheme::parse_text(K::PREFIX, text)?)
 }
 
-/// Returns the parent's key where a parent field is of the entity's own key type.
-pub fn self_parent<F: KeyField, K: KeyType>(field: &F) -> Option<K> {
-    field
-        .get()
-        .and_then(|key| (&key as &dyn Any).downcast_ref::<K>().copied())
-}
-
-/// As [`self_parent`], where the field names its parent: the keys of other entities may be of the
-/// same type.
-pub fn self_parent_of<F, P, E>(field: &F) -> Option<KeyOf<E>>
-where
-    F: KeyField,
-    P: 'static,
-    E: OrderedKey + 'static,
-{
-    if TypeId::of::<P>() == TypeId::of::<E>() {
-        self_parent(field)
-    } else {
-        None
+/// Shows a parent field's key, if it has one, with the field's position in `PARENTS`.
+#[inline]
+pub fn show_parent<F: KeyField>(
+    field: &F,
+    position: usize,
+    visit: &mut dyn FnMut(usize, KeyBytes),
+) {
+    if let Some(key) = field.get() {
+        visit(position, KeyBytes::of(key));
     }
 }
 

@@ -8,7 +8,7 @@ use core::{any::TypeId, fmt};
 use crate::{
     error::Error,
     generator::Generator,
-    key::{KeyField, KeyType, StaticScheme},
+    key::{KeyBytes, KeyField, KeyType, StaticScheme},
 };
 
 /// The key type of an entity.
@@ -47,8 +47,9 @@ pub trait OrderedKey {
     /// Assigns the key, over what was there.
     fn assign_key(&mut self, key: KeyOf<Self>);
 
-    /// Shows each key with which the row refers to a row of its own table.
-    fn self_parents(&self, visit: &mut dyn FnMut(KeyOf<Self>));
+    /// Shows each foreign key of the row that is set, in the order of [`PARENTS`](Self::PARENTS): its
+    /// position there, and the parent's key.
+    fn parents(&self, visit: &mut dyn FnMut(usize, KeyBytes));
 
     /// Returns the key, after assigning a new one where there was none. Calling it again changes
     /// nothing: a retry carries the same key.
@@ -130,6 +131,7 @@ pub struct Parent {
     column: &'static str,
     target: Target,
     nullable: bool,
+    deferrable: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -154,6 +156,7 @@ impl Parent {
                 name: <F::Key as KeyType>::NAME,
             },
             nullable: F::OPTIONAL,
+            deferrable: false,
         }
     }
 
@@ -166,7 +169,16 @@ impl Parent {
                 name: core::any::type_name::<P>,
             },
             nullable: F::OPTIONAL,
+            deferrable: false,
         }
+    }
+
+    /// The constraint was declared `DEFERRABLE`, so that the database can be told to check it at
+    /// COMMIT.
+    #[must_use]
+    pub const fn deferrable(mut self) -> Self {
+        self.deferrable = true;
+        self
     }
 
     /// Returns the foreign key's column.
@@ -177,6 +189,11 @@ impl Parent {
     /// Returns whether the reference may be absent.
     pub const fn is_nullable(&self) -> bool {
         self.nullable
+    }
+
+    /// Returns whether the constraint was declared `DEFERRABLE`.
+    pub const fn is_deferrable(&self) -> bool {
+        self.deferrable
     }
 
     /// Returns whether an entity with this type and key type is the parent.
@@ -214,6 +231,12 @@ impl fmt::Debug for Parent {
 pub trait Fields<S: ?Sized> {
     /// Hands over the value of each of [`OrderedKey::COLUMNS`], in that order.
     fn write(&self, sink: &mut S);
+
+    /// Hands over a key as the value of [`OrderedKey::KEY_COLUMN`], and nothing else: for a row that
+    /// is not at hand any more.
+    fn write_key(key: KeyOf<Self>, sink: &mut S)
+    where
+        Self: OrderedKey;
 }
 
 /// Takes values of one type: a database library's row binder, implemented by its adapter.

@@ -47,6 +47,7 @@ macro_rules! own_text {
     };
 }
 
+mod bytes;
 mod form;
 mod integer;
 mod key192;
@@ -55,6 +56,7 @@ mod push_id;
 pub mod scatter;
 pub mod text;
 
+pub use bytes::KeyBytes;
 pub use form::{BinaryForm, TextForm};
 pub use key192::Key192;
 pub use object_id::ObjectId;
@@ -497,6 +499,11 @@ pub trait KeyField: 'static {
 
     /// Puts a key in, over what was there.
     fn set(&mut self, key: Self::Key);
+
+    /// Makes a field with a key in it.
+    fn with(key: Self::Key) -> Self
+    where
+        Self: Sized;
 }
 
 #[diagnostic::do_not_recommend]
@@ -511,6 +518,10 @@ impl<K: KeyType> KeyField for K {
     fn set(&mut self, key: K) {
         *self = key;
     }
+
+    fn with(key: K) -> Self {
+        key
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -524,5 +535,9 @@ impl<K: KeyType> KeyField for Option<K> {
 
     fn set(&mut self, key: K) {
         *self = Some(key);
+    }
+
+    fn with(key: K) -> Self {
+        Some(key)
     }
 }

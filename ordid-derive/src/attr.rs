@@ -571,6 +571,8 @@ impl EntityAttrs {
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
     pub(crate) column: Option<LitStr>,
+    /// The parent's constraint was declared so.
+    pub(crate) deferrable: Option<Ident>,
     pub(crate) key: Option<Ident>,
     pub(crate) parent: Option<ParentAttr>,
     pub(crate) skip: Option<Ident>,
@@ -595,6 +597,8 @@ impl FieldAttrs {
             let flag = || meta.is_alone().then(|| meta.name.clone());
             if meta.is("column") {
                 reader.text(&mut read.column, meta);
+            } else if meta.is("deferrable") {
+                reader.once(&mut read.deferrable, meta, flag());
             } else if meta.is("key") {
                 reader.once(&mut read.key, meta, flag());
             } else if meta.is("skip") {

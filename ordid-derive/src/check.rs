@@ -438,6 +438,14 @@ fn keys(cx: &Ctxt, model: &Entity<'_>) {
 fn fields(cx: &Ctxt, model: &Entity<'_>) {
     for field in &model.fields {
         let attrs = &field.attrs;
+        if let Some(deferrable) = &attrs.deferrable
+            && attrs.parent.is_none()
+        {
+            cx.error(
+                deferrable,
+                "`deferrable` is said of a foreign key: write `#[ordid(parent, deferrable)]`",
+            );
+        }
         if model.is_key(field) {
             if let Some(skip) = field.skip() {
                 cx.error(skip, "the key has to be a column: take `skip` off");

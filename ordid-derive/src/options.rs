@@ -88,6 +88,10 @@ pub(crate) const FIELD: Place = Place {
             usage: "column = \"total_cents\"",
         },
         Opt {
+            name: "deferrable",
+            usage: "deferrable",
+        },
+        Opt {
             name: "key",
             usage: "key",
         },

@@ -1,12 +1,15 @@
 //! The rows of one chunk, column by column.
 
-use std::any::Any;
+use std::{any::Any, collections::BTreeSet};
 
-use oracle::{Batch, sql_type::ToSql};
+use oracle::{
+    Batch, Connection, SqlValue,
+    sql_type::{OracleType, ToSql},
+};
 use ordid_core::{
     Fields, OrderedKey, Sink,
     key::KeyField,
-    unit_of_work::{RowEnd, RowSink},
+    unit_of_work::{ColumnMask, Columns, RowEnd, RowSink, Take},
 };
 
 use crate::stored::StoredAs;
@@ -32,6 +35,9 @@ pub struct Binder {
     next: usize,
     /// For how many rows there will be room.
     expected: usize,
+    mask: ColumnMask,
+    /// The rows and columns that are NULL whatever the value.
+    nulls: BTreeSet<(usize, usize)>,
 }
 
 impl Binder {
@@ -45,8 +51,13 @@ impl Binder {
     /// Copies the arrays into those of a batch; an error comes with its row.
     pub(crate) fn append_to(&self, batch: &mut Batch<'_>) -> Result<(), (usize, oracle::Error)> {
         for row in 0..self.rows {
-            for (number, column) in (1..).zip(&self.columns) {
-                let set = batch.set::<usize>(number, column.get(row));
+            for (number, column) in self.columns.iter().enumerate() {
+                let value = column.get(row);
+                let set = if self.nulls.contains(&(row, number)) {
+                    batch.set::<usize>(number + 1, &Null(value))
+                } else {
+                    batch.set::<usize>(number + 1, value)
+                };
                 set.map_err(|error| (row, error))?;
             }
             batch.append_row(&[]).map_err(|error| (row, error))?;
@@ -67,6 +78,13 @@ impl std::fmt::Debug for Binder {
 #[diagnostic::do_not_recommend]
 impl<T: ToSql + Clone + 'static> Sink<T> for Binder {
     fn put(&mut self, value: &T) {
+        match self.mask.take() {
+            Take::Value => {}
+            Take::Null => {
+                self.nulls.insert((self.rows, self.next));
+            }
+            Take::Skip => return,
+        }
         if self.columns.len() == self.next {
             let column = Vec::<T>::with_capacity(self.expected);
             self.columns.push(Box::new(column));
@@ -81,13 +99,27 @@ impl<T: ToSql + Clone + 'static> Sink<T> for Binder {
 }
 
 impl RowSink for Binder {
-    fn begin_row(&mut self) {
+    fn begin_row(&mut self, columns: Columns<'_>) {
+        self.mask.begin(columns);
         self.next = 0;
     }
 
     fn end_row(&mut self) -> RowEnd {
         self.rows += 1;
         RowEnd::Taken
+    }
+}
+
+/// NULL in the place of a value, and of its type.
+struct Null<'a>(&'a dyn ToSql);
+
+impl ToSql for Null<'_> {
+    fn oratype(&self, connection: &Connection) -> oracle::Result<OracleType> {
+        self.0.oratype(connection)
+    }
+
+    fn to_sql(&self, value: &mut SqlValue<'_>) -> oracle::Result<()> {
+        value.set_null()
     }
 }
 
@@ -110,7 +142,7 @@ mod tests {
     fn there_is_an_array_per_column() {
         let mut binder = Binder::with_capacity(3);
         for (name, total) in [("a", Some(1_i64)), ("b", None), ("c", Some(3))] {
-            binder.begin_row();
+            binder.begin_row(Columns::All);
             binder.put(&name.to_owned());
             binder.put(&total);
             assert_eq!(binder.end_row(), RowEnd::Taken);

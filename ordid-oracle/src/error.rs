@@ -3,7 +3,7 @@
 use std::{fmt, ops::Range};
 
 use oracle::DbError;
-use ordid_core::unit_of_work::Chunk;
+use ordid_core::unit_of_work::{Chunk, Failure};
 
 /// DPI-1047: the client library was not found.
 const CLIENT_MISSING: i32 = 1047;
@@ -15,6 +15,36 @@ const DEADLOCK: i32 = 60;
 const ROLLED_BACK: i32 = 2091;
 /// ORA-02291: integrity constraint violated - parent key not found.
 const PARENT_MISSING: i32 = 2291;
+
+/// What another time may succeed.
+///
+/// # References
+///
+/// - [Oracle's error messages](https://docs.oracle.com/en/error-help/db/)
+const TRANSIENT: &[i32] = &[
+    DEADLOCK, 54,    // resource busy, NOWAIT or a time-out
+    104,   // deadlock of the server's own processes
+    2049,  // distributed transaction waiting for a lock
+    4020,  // deadlock for an object of the dictionary
+    4021,  // time-out waiting for one
+    8177,  // cannot serialize
+    30006, // WAIT ran out
+];
+
+/// The session is over, or what is left of it cannot be used.
+const LOST: &[i32] = &[
+    22, 28,   // no such session; killed
+    1012, // not logged on
+    1033, 1034, 1089, 1090, 1092, // starting, not there, shutting down
+    2396, // idle for too long
+    3113, 3114, 3135, // end of file, not connected, lost contact
+    12152, 12153, 12170, 12514, 12528, 12537, 12541, 12547, 12571, // of the network
+    25402, 25403, 25405, 25408, 25409, // failed over in the midst of a transaction
+    41,    // resource plan ended the session
+];
+
+/// ODPI-C's own: not connected, closed, dead.
+const LOST_CLIENT: &[i32] = &[1010, 1067, 1080];
 
 const INSTALL: &str = "\
     ordid-oracle needs Oracle's client library when it runs: download the \"Basic\" or \"Basic Light\" \
@@ -37,6 +67,9 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: Kind,
     place: Option<Place>,
+    /// Whether it is not known what became of COMMIT.
+    unknown: bool,
+    retries: u32,
 }
 
 #[derive(Debug)]
@@ -72,7 +105,41 @@ impl Place {
 
 impl Error {
     fn new(kind: Kind, place: Option<Place>) -> Self {
-        Self(Box::new(Inner { kind, place }))
+        Self(Box::new(Inner {
+            kind,
+            place,
+            unknown: false,
+            retries: 0,
+        }))
+    }
+
+    pub(crate) fn set_unknown(&mut self) {
+        self.0.unknown = true;
+    }
+
+    pub(crate) fn set_retries(&mut self, retries: u32) {
+        self.0.retries = retries;
+    }
+
+    /// What it means for the flush. COMMIT was carried out or not, unless the database says that it has
+    /// rolled back.
+    pub(crate) fn failure(&self) -> Failure {
+        if matches!(self.0.kind, Kind::Commit(_)) {
+            return if self.has_code(ROLLED_BACK) {
+                Failure::Refused
+            } else {
+                Failure::Lost
+            };
+        }
+        if self.is_connection_lost() {
+            Failure::Lost
+        } else if self.has_one_of(TRANSIENT) {
+            Failure::Transient
+        } else if self.is_unique_violation() {
+            Failure::Duplicate
+        } else {
+            Failure::Refused
+        }
     }
 
     /// The connection is in a state in which nothing is sent, and what to do about it.
@@ -139,7 +206,25 @@ impl Error {
     /// Returns whether the answer to COMMIT was lost or an error that leaves its outcome open: the
     /// rows are all there, or none is. Looking for any one of the keys tells.
     pub fn is_commit_unknown(&self) -> bool {
-        matches!(&self.0.kind, Kind::Commit(error) if error.oci_code() != Some(ROLLED_BACK))
+        self.0.unknown
+    }
+
+    /// Returns whether the same flush may succeed another time, on the same connection: a deadlock, a
+    /// serialization failure, a lock that did not come in time.
+    pub fn is_transient(&self) -> bool {
+        self.failure() == Failure::Transient
+    }
+
+    /// Returns whether the connection is gone: connect anew.
+    pub fn is_connection_lost(&self) -> bool {
+        let client = self.as_oracle().and_then(oracle::Error::dpi_code);
+        client.is_some_and(|code| LOST_CLIENT.contains(&code)) || self.has_one_of(LOST)
+    }
+
+    /// Returns how many times the flush was begun anew before it was given up: see
+    /// [`with_retry`](crate::UnitOfWork::with_retry).
+    pub fn retries(&self) -> u32 {
+        self.0.retries
     }
 
     /// Returns whether a primary or unique key was already taken: ORA-00001.
@@ -153,7 +238,7 @@ impl Error {
     }
 
     /// Returns whether another transaction was in the way of this one and this one in the way of
-    /// the other: ORA-00060. The same unit of work can be flushed again.
+    /// the other: ORA-00060.
     pub fn is_deadlock(&self) -> bool {
         self.has_code(DEADLOCK)
     }
@@ -171,8 +256,13 @@ impl Error {
     }
 
     fn has_code(&self, code: i32) -> bool {
+        self.has_one_of(&[code])
+    }
+
+    fn has_one_of(&self, wanted: &[i32]) -> bool {
         self.as_oracle().and_then(first).is_some_and(|error| {
-            error.code() == code || codes(error.message()).any(|it| it == code)
+            wanted.contains(&error.code())
+                || codes(error.message()).any(|code| wanted.contains(&code))
         })
     }
 }
@@ -220,7 +310,7 @@ impl fmt::Display for Error {
             }
             Kind::Library(error) if self.is_client_missing() => write!(f, "{INSTALL}: {error}"),
             Kind::Library(error) => write!(f, "{error}"),
-            Kind::Begin(error) => write!(f, "cannot begin the flush, nothing was sent: {error}"),
+            Kind::Begin(error) => write!(f, "cannot begin the flush, nothing was written: {error}"),
             Kind::Bind(_) => f.write_str("cannot bind a row"),
             Kind::Insert(_) => f.write_str("cannot insert"),
             Kind::Commit(error) if self.is_commit_unknown() => write!(
@@ -258,6 +348,10 @@ impl fmt::Display for Error {
                 _ => write!(f, ": {error}"),
             },
             _ => Ok(()),
+        }?;
+        match self.0.retries {
+            0 => Ok(()),
+            retries => write!(f, " (tried {} times)", u64::from(retries) + 1),
         }
     }
 }
@@ -370,18 +464,51 @@ mod tests {
     }
 
     #[test]
+    fn codes_say_whether_another_time_may_succeed() {
+        for (code, expected) in [
+            (60, Failure::Transient),
+            (8177, Failure::Transient),
+            (54, Failure::Transient),
+            (3113, Failure::Lost),
+            (3114, Failure::Lost),
+            (12170, Failure::Lost),
+            (25408, Failure::Lost),
+            (28, Failure::Lost),
+            (1, Failure::Duplicate),
+            (2291, Failure::Refused),
+            (1013, Failure::Refused), // the user asked for it to stop
+        ] {
+            let message = format!("ORA-{code:05}: as the test asks");
+            let error = Error::insert(oci(code, &message), place());
+            assert_eq!(error.failure(), expected, "{code}");
+            assert_eq!(error.is_transient(), expected == Failure::Transient);
+            assert_eq!(error.is_connection_lost(), expected == Failure::Lost);
+        }
+        // Behind a trigger's own.
+        let text = "ORA-04088: error during execution of trigger\nORA-00060: deadlock detected";
+        let mut error = Error::insert(oci(4088, text), place());
+        assert!(error.is_transient());
+        error.set_retries(4);
+        assert!(error.to_string().ends_with(" (tried 5 times)"));
+    }
+
+    #[test]
     fn a_commit_is_unknown_unless_the_database_rolled_back() {
         let refused = Error::commit(oci(
             2091,
             "ORA-02091: transaction rolled back\nORA-02291: integrity constraint (A.B) violated",
         ));
-        assert!(!refused.is_commit_unknown() && refused.is_foreign_key_violation());
+        assert!(refused.is_foreign_key_violation());
+        assert_eq!(refused.failure(), Failure::Refused);
         assert!(
             refused
                 .to_string()
                 .starts_with("cannot commit, nothing was written: ")
         );
-        let lost = Error::commit(oci(3113, "ORA-03113: end-of-file on communication channel"));
+        let text = "ORA-03113: end-of-file on communication channel";
+        let mut lost = Error::commit(oci(3113, text));
+        assert_eq!(lost.failure(), Failure::Lost);
+        lost.set_unknown();
         assert!(lost.is_commit_unknown());
         assert!(
             lost.to_string()

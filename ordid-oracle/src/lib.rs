@@ -85,8 +85,9 @@ mod unit_of_work;
 pub use binder::{Binder, Entity};
 pub use error::Error;
 pub use ordid_core::storage::column;
+pub use ordid_core::unit_of_work::{Flushed, FlushedTable, Progress, Retry};
 pub use stored::{OracleColumn, Stored, StoredAs};
-pub use unit_of_work::{Flushed, FlushedTable, UnitOfWork};
+pub use unit_of_work::UnitOfWork;
 
 /// Connects, as [`oracle::Connection::connect`] does, with an error that says what to do where
 /// Oracle's client library is missing.

@@ -1,9 +1,6 @@
 //! The unit of work: new entities of many types, inserted together.
 
-use std::{
-    fmt,
-    time::{Duration, Instant},
-};
+use std::{fmt, thread::sleep, time::Instant};
 
 use oracle::{Connection, oci_attr::TransactionInProgress};
 use ordid_core::{
@@ -11,7 +8,10 @@ use ordid_core::{
     entity::SchemeOf,
     generator::Generator,
     storage::{Dialect, Stores, dialect::Oracle},
-    unit_of_work::{Batches, Chunk, Flush, Generators, Plan, Step, Table},
+    unit_of_work::{
+        Action, Batches, Chunk, Flush, Flushed, Generators, Outcome, Progress, Retry, Step, Table,
+        Tally,
+    },
 };
 
 use crate::{
@@ -42,41 +42,22 @@ const ROLLBACK_TO: &str = "ROLLBACK TO SAVEPOINT ordid_flush";
 pub struct UnitOfWork {
     batches: Batches<Binder>,
     generators: Generators,
-}
-
-/// What a flush wrote.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Flushed {
-    /// The tables in the order in which they were written.
-    pub tables: Vec<FlushedTable>,
-}
-
-/// What a flush wrote into one table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct FlushedTable {
-    /// The table's name.
-    pub table: &'static str,
-    /// The rows written.
-    pub rows: usize,
-    /// The statements that it took, each with an array of rows.
-    pub statements: usize,
-    /// The time spent on them, binding included.
-    pub elapsed: Duration,
-}
-
-impl Flushed {
-    /// Returns the number of rows written, over all tables.
-    pub fn rows(&self) -> usize {
-        self.tables.iter().map(|table| table.rows).sum()
-    }
+    observer: Option<Box<dyn FnMut(Progress) + Send>>,
+    retry: Retry,
 }
 
 impl UnitOfWork {
     /// Makes an empty unit of work.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Says how often a flush is tried and how long it waits in between; [`Retry::DEFAULT`] unless this
+    /// is called. See [`flush`](Self::flush).
+    #[must_use]
+    pub fn with_retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
     }
 
     /// Gives a generator for the keys of a type, which [`try_add`](Self::try_add) asks from now on:
@@ -168,9 +149,24 @@ impl UnitOfWork {
         self.batches.clear();
     }
 
+    /// Calls a function after each chunk of a flush, as for a progress bar. A flush that is tried again
+    /// tells of its rows anew.
+    pub fn observe(&mut self, observer: impl FnMut(Progress) + Send + 'static) {
+        self.observer = Some(Box::new(observer));
+    }
+
     /// Inserts everything in one transaction of its own, and is empty afterwards. If it fails,
     /// nothing is written and nothing is lost: the same entities with the same keys are there to be
     /// flushed again.
+    ///
+    /// # Retries
+    ///
+    /// What another time may succeed on the same connection ([`Error::is_transient`]), as a deadlock or
+    /// a serialization failure, is rolled back and tried again, with the same keys, as often as
+    /// [`with_retry`](Self::with_retry) says; this thread sleeps in between. Where the connection is
+    /// lost it is over: connect anew, and flush again. If that happened in the midst of COMMIT
+    /// ([`Error::is_commit_unknown`]), look for one of the keys first; without, a row that is there is
+    /// refused, never written twice.
     ///
     /// # Errors
     ///
@@ -187,6 +183,8 @@ impl UnitOfWork {
     /// Inserts everything inside the connection's transaction, behind a savepoint: if it fails, the
     /// transaction is as before. Nothing is committed, and the entities stay until
     /// [`clear`](Self::clear), since only the caller knows when the transaction is committed.
+    ///
+    /// It is never tried again, as what came before it in the transaction may have to be done again.
     ///
     /// The savepoint is called `ordid_flush`.
     ///
@@ -207,24 +205,31 @@ impl UnitOfWork {
     }
 
     fn run(&mut self, connection: &Connection, scope: Scope) -> Result<Flushed, Error> {
-        self.batches.sort()?;
-        // A statement has as many parameters as a row has columns: the rows are in their arrays.
-        let plan = Plan::new(&self.batches.tables(), usize::MAX)?;
-        let mut flush = Flush::new(plan);
-        let mut flushed = Flushed::default();
-        let mut current = None;
+        let plan = self.batches.plan::<Oracle>()?;
+        let mut tally = Tally::new(&plan);
+        let mut flush = match scope {
+            Scope::Transaction => Flush::new(plan).with_retry(self.retry).on_one_connection(),
+            Scope::Savepoint => Flush::in_transaction(plan),
+        };
         let mut open = None;
         let mut failure = None;
-        loop {
-            let outcome = match flush.step() {
-                Step::Begin => Open::begin(connection, scope).map(|begun| open = Some(begun)),
+        let outcome = loop {
+            let done = match flush.step() {
+                Step::Begin => {
+                    tally.restart();
+                    Open::begin(connection, scope).map(|begun| open = Some(begun))
+                }
                 Step::Send(chunk) => {
-                    if current.replace(chunk.table) != Some(chunk.table) {
-                        flushed.begin(self.batches.table(chunk.table).name());
-                    }
                     let started = Instant::now();
                     let sent = self.send(connection, &chunk);
-                    flushed.count(chunk.rows.len(), started.elapsed());
+                    if sent.is_ok() {
+                        let name = self.batches.table(chunk.table).name();
+                        tally.count(name, &chunk, chunk.rows.len(), 0, started.elapsed());
+                        let progress = tally.progress(name, &chunk);
+                        if let Some(observer) = &mut self.observer {
+                            observer(progress);
+                        }
+                    }
                     sent
                 }
                 Step::Commit => open.take().map_or(Ok(()), Open::commit),
@@ -232,15 +237,35 @@ impl UnitOfWork {
                     drop(open.take());
                     Ok(())
                 }
-                // The one step that is left: it is over.
-                _ => return failure.map_or(Ok(flushed), Err),
+                Step::Sleep(delay) => {
+                    sleep(delay);
+                    Ok(())
+                }
+                Step::Done { outcome } => break outcome,
+                // There is no other connection to probe on.
+                _ => break Outcome::Unknown,
             };
-            match outcome {
+            match done {
                 Ok(()) => flush.succeeded(),
                 Err(error) => {
+                    flush.failed(error.failure());
                     failure = Some(error);
-                    flush.failed();
                 }
+            }
+        };
+        let retries = flush.retries();
+        match (outcome, failure) {
+            (Outcome::Nothing | Outcome::Unknown, Some(mut error)) => {
+                error.set_retries(retries);
+                if outcome == Outcome::Unknown {
+                    error.set_unknown();
+                }
+                Err(error)
+            }
+            _ => {
+                let mut flushed = tally.flushed();
+                flushed.retries = retries;
+                Ok(flushed)
             }
         }
     }
@@ -249,14 +274,13 @@ impl UnitOfWork {
     fn send(&self, connection: &Connection, chunk: &Chunk) -> Result<(), Error> {
         let table = self.batches.table(chunk.table);
         let place = |row: Option<usize>| Place {
-            key: row.map(|row| self.batches.key_text(chunk.table, chunk.rows.start + row)),
+            key: row.map(|row| self.batches.key_text(chunk, chunk.rows.start + row)),
             ..Place::of(table.name(), chunk)
         };
         let mut binder = Binder::with_capacity(chunk.rows.len());
-        self.batches
-            .write(chunk.table, chunk.rows.clone(), &mut binder);
+        self.batches.write(chunk, chunk.rows.clone(), &mut binder);
 
-        let sql = insert_statement(&table);
+        let sql = statement(&table, chunk.action);
         // Without this mode the rest of the rows would not be tried, but neither would it be known
         // which one failed.
         let mut batch = connection
@@ -277,26 +301,6 @@ impl UnitOfWork {
 impl fmt::Debug for UnitOfWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.batches.fmt(f)
-    }
-}
-
-impl Flushed {
-    fn begin(&mut self, table: &'static str) {
-        self.tables.push(FlushedTable {
-            table,
-            rows: 0,
-            statements: 0,
-            elapsed: Duration::ZERO,
-        });
-    }
-
-    /// Counts a statement for the table that was begun last.
-    fn count(&mut self, rows: usize, elapsed: Duration) {
-        if let Some(table) = self.tables.last_mut() {
-            table.rows += rows;
-            table.statements += 1;
-            table.elapsed += elapsed;
-        }
     }
 }
 
@@ -364,6 +368,30 @@ impl Drop for Open<'_> {
             Scope::Savepoint => self.connection.execute(ROLLBACK_TO, &[]).map(drop),
         };
     }
+}
+
+/// Writes the statement of an action for one row.
+fn statement(table: &Table, action: Action) -> String {
+    match action {
+        Action::FixUp { parent } => fix_up_statement(table, parent),
+        _ => insert_statement(table),
+    }
+}
+
+/// Writes `UPDATE "NODES" SET "UP" = :2 WHERE "ID" = :1`: values come in the order of the columns.
+fn fix_up_statement(table: &Table, parent: usize) -> String {
+    let column = table.parents()[parent].column();
+    let position = |name| table.columns().iter().position(|column| *column == name);
+    let (key, set) = match position(table.key_column()) < position(column) {
+        true => (1, 2),
+        false => (2, 1),
+    };
+    format!(
+        "UPDATE {} SET {} = :{set} WHERE {} = :{key}",
+        Oracle::quote_table(table.schema(), table.name()),
+        Oracle::quote(column),
+        Oracle::quote(table.key_column()),
+    )
 }
 
 /// Writes `INSERT INTO "ORDERS" ("ID", "TOTAL") VALUES (:1, :2)`. All names are quoted.

@@ -6,9 +6,10 @@ use std::{future::Future, pin::Pin};
 use ordid_core::{
     Fields, OrderedKey, Sink,
     storage::Dialect,
-    unit_of_work::{RowEnd, RowSink},
+    unit_of_work::{ColumnMask, Columns, RowEnd, RowSink, Take},
+    uuid::Uuid,
 };
-use sqlx::{Arguments, Encode, SqlStr, Type, error::BoxDynError};
+use sqlx::{Arguments, Encode, SqlStr, Type, encode::IsNull, error::BoxDynError};
 
 use crate::bulk::Bulk;
 
@@ -28,12 +29,32 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
     #[doc(hidden)]
     const BEGIN: Option<&'static str>;
 
+    /// How to have constraints checked at COMMIT, those that are declared `DEFERRABLE`.
+    #[doc(hidden)]
+    const DEFER: Option<&'static str>;
+
     /// The command beside `INSERT` that takes rows in bulk; `Infallible` where there is none.
     #[doc(hidden)]
     type Bulk: Bulk<Self>;
 
+    /// Creates the table of [`flushes_table`](crate::flushes_table).
+    #[doc(hidden)]
+    const FLUSHES_TABLE: &'static str;
+
     #[doc(hidden)]
     fn push_placeholder(sql: &mut String, number: usize);
+
+    /// Binds what a flush is recorded by.
+    #[doc(hidden)]
+    fn flush_id(id: Uuid) -> Result<Self::Arguments, sqlx::Error>;
+
+    /// Returns whether a query has a row.
+    #[doc(hidden)]
+    fn exists(
+        connection: &mut Self::Connection,
+        sql: SqlStr,
+        arguments: Self::Arguments,
+    ) -> BoxFuture<'_, Result<bool, sqlx::Error>>;
 
     #[doc(hidden)]
     fn execute(
@@ -50,7 +71,9 @@ macro_rules! backend {
     (
         $database:ident, $dialect:ty,
         begin: $begin:expr,
+        defer: $defer:expr,
         bulk: $bulk:ty,
+        flushes: $flushes:literal,
         placeholder: |$sql:ident, $number:ident| $push:expr
     ) => {
         impl $crate::backend::sealed::Sealed for $database {}
@@ -60,10 +83,34 @@ macro_rules! backend {
 
             const BEGIN: Option<&'static str> = $begin;
 
+            const DEFER: Option<&'static str> = $defer;
+
             type Bulk = $bulk;
+
+            const FLUSHES_TABLE: &'static str = $flushes;
 
             fn push_placeholder($sql: &mut String, $number: usize) {
                 $push
+            }
+
+            fn flush_id(id: ordid_core::uuid::Uuid) -> Result<Self::Arguments, sqlx::Error> {
+                let mut arguments = <Self as sqlx::Database>::Arguments::default();
+                sqlx::Arguments::add(&mut arguments, id).map_err(sqlx::Error::Encode)?;
+                Ok(arguments)
+            }
+
+            fn exists(
+                connection: &mut Self::Connection,
+                sql: sqlx::SqlStr,
+                arguments: Self::Arguments,
+            ) -> std::pin::Pin<Box<dyn Future<Output = Result<bool, sqlx::Error>> + Send + '_>>
+            {
+                Box::pin(async move {
+                    let row = sqlx::query_with::<$database, _>(sql, arguments)
+                        .fetch_optional(connection)
+                        .await?;
+                    Ok(row.is_some())
+                })
             }
 
             fn execute(
@@ -98,6 +145,7 @@ impl<DB: Backend, E: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static> En
 pub struct Binder<DB: Backend> {
     arguments: DB::Arguments,
     bulk: Option<DB::Bulk>,
+    mask: ColumnMask,
     error: Option<BoxDynError>,
 }
 
@@ -108,6 +156,7 @@ impl<DB: Backend> Binder<DB> {
         Self {
             arguments,
             bulk: None,
+            mask: ColumnMask::default(),
             error: None,
         }
     }
@@ -116,6 +165,7 @@ impl<DB: Backend> Binder<DB> {
         Self {
             arguments: DB::Arguments::default(),
             bulk: Some(bulk),
+            mask: ColumnMask::default(),
             error: None,
         }
     }
@@ -142,9 +192,12 @@ where
         if self.error.is_some() {
             return;
         }
-        let taken = match &mut self.bulk {
-            Some(bulk) => bulk.put(value),
-            None => self.arguments.add(value),
+        let taken = match (self.mask.take(), &mut self.bulk) {
+            (Take::Value, Some(bulk)) => bulk.put(value),
+            (Take::Value, None) => self.arguments.add(value),
+            (Take::Null, Some(bulk)) => bulk.put(&Null(value)),
+            (Take::Null, None) => self.arguments.add(Null(value)),
+            (Take::Skip, _) => Ok(()),
         };
         if let Err(error) = taken {
             self.error = Some(error);
@@ -152,8 +205,28 @@ where
     }
 }
 
+/// NULL in the place of a value, and of its type.
+struct Null<'a, T>(&'a T);
+
+impl<'q, DB: Backend, T: Encode<'q, DB>> Encode<'q, DB> for Null<'_, T> {
+    fn encode_by_ref(&self, _: &mut DB::ArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        Ok(IsNull::Yes)
+    }
+
+    fn produces(&self) -> Option<DB::TypeInfo> {
+        self.0.produces()
+    }
+}
+
+impl<DB: Backend, T: Type<DB>> Type<DB> for Null<'_, T> {
+    fn type_info() -> DB::TypeInfo {
+        T::type_info()
+    }
+}
+
 impl<DB: Backend> RowSink for Binder<DB> {
-    fn begin_row(&mut self) {
+    fn begin_row(&mut self, columns: Columns<'_>) {
+        self.mask.begin(columns);
         if let Some(bulk) = &mut self.bulk {
             bulk.begin_row();
         }

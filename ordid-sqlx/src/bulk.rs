@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use sqlx::{Encode, Pool, Type, error::BoxDynError, pool::PoolConnection};
+use sqlx::{Connection as _, Encode, Pool, Type, error::BoxDynError, pool::PoolConnection};
 
 use crate::backend::{Backend, BoxFuture};
 
@@ -142,7 +142,7 @@ impl<DB: Backend> Bulk<DB> for Infallible {
 pub(crate) struct InStep(AtomicBool);
 
 impl InStep {
-    /// A bulk command begins.
+    /// A bulk command begins, or the connection failed.
     pub(crate) fn lose(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -158,7 +158,7 @@ impl InStep {
     }
 }
 
-/// A pool's connection for the time of a flush. It goes back to the pool only in step: otherwise it
+/// A pool's connection for the time of an attempt. It goes back to the pool only in step: otherwise it
 /// is closed, as it is when the flush is dropped in the midst of a bulk command.
 #[derive(Debug)]
 pub(crate) struct Lent<DB: Backend> {
@@ -173,6 +173,20 @@ impl<DB: Backend> Lent<DB> {
             connection: acquire.await?,
             in_step: InStep::default(),
         })
+    }
+
+    /// As [`from`](Self::from), after another connection was lost: closes those that do not answer,
+    /// which perhaps went with it.
+    pub(crate) async fn tested(pool: &Pool<DB>) -> Result<Self, sqlx::Error> {
+        for _ in 0..pool.options().get_max_connections() {
+            let mut lent = Self::from(pool).await?;
+            let ping: BoxFuture<'_, _> = Box::pin(lent.connection.ping());
+            if ping.await.is_ok() {
+                return Ok(lent);
+            }
+            lent.in_step.lose();
+        }
+        Self::from(pool).await
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::{fmt, ops::Range};
 
-use ordid_core::unit_of_work::Chunk;
+use ordid_core::unit_of_work::{Chunk, Failure};
 use sqlx::error::{BoxDynError, DatabaseError};
+
+use crate::failure::{commit_failure, failure};
 
 /// Why a unit of work was not flushed. Nothing of it is in the database, unless
 /// [`is_commit_unknown`](Self::is_commit_unknown) says that this cannot be known.
@@ -17,16 +19,21 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: Kind,
     place: Option<Place>,
+    /// Whether it is not known what became of a COMMIT.
+    unknown: bool,
+    retries: u32,
 }
 
 #[derive(Debug)]
 enum Kind {
     Plan(ordid_core::Error),
     Begin(sqlx::Error),
+    Record(sqlx::Error),
     Bind(BoxDynError),
     Insert(sqlx::Error),
     Commit(sqlx::Error),
     Release(sqlx::Error),
+    Probe(sqlx::Error),
 }
 
 /// Where in the flush it happened.
@@ -39,40 +46,68 @@ pub(crate) struct Place {
 }
 
 impl Error {
-    pub(crate) fn begin(source: sqlx::Error) -> Self {
+    fn new(kind: Kind, place: Option<Place>) -> Self {
         Self(Box::new(Inner {
-            kind: Kind::Begin(source),
-            place: None,
+            kind,
+            place,
+            unknown: false,
+            retries: 0,
         }))
     }
 
+    pub(crate) fn begin(source: sqlx::Error) -> Self {
+        Self::new(Kind::Begin(source), None)
+    }
+
+    /// The flush's own row.
+    pub(crate) fn record(source: sqlx::Error) -> Self {
+        Self::new(Kind::Record(source), None)
+    }
+
     pub(crate) fn commit(source: sqlx::Error) -> Self {
-        Self(Box::new(Inner {
-            kind: Kind::Commit(source),
-            place: None,
-        }))
+        Self::new(Kind::Commit(source), None)
     }
 
     /// The savepoint of a flush inside the user's transaction, which is not committed yet.
     pub(crate) fn release(source: sqlx::Error) -> Self {
-        Self(Box::new(Inner {
-            kind: Kind::Release(source),
-            place: None,
-        }))
+        Self::new(Kind::Release(source), None)
+    }
+
+    /// It could not be asked what became of a COMMIT.
+    pub(crate) fn probe(source: sqlx::Error) -> Self {
+        Self::new(Kind::Probe(source), None)
     }
 
     pub(crate) fn insert(source: sqlx::Error, place: Place) -> Self {
-        Self(Box::new(Inner {
-            kind: Kind::Insert(source),
-            place: Some(place),
-        }))
+        Self::new(Kind::Insert(source), Some(place))
     }
 
     pub(crate) fn bind(source: BoxDynError, place: Place) -> Self {
-        Self(Box::new(Inner {
-            kind: Kind::Bind(source),
-            place: Some(place),
-        }))
+        Self::new(Kind::Bind(source), Some(place))
+    }
+
+    /// It is not known what became of a COMMIT.
+    pub(crate) fn into_unknown(mut self) -> Self {
+        self.0.unknown = true;
+        self.0.place = None;
+        self
+    }
+
+    pub(crate) fn set_retries(&mut self, retries: u32) {
+        self.0.retries = retries;
+    }
+
+    /// What it means for the flush.
+    pub(crate) fn failure(&self) -> Failure {
+        match &self.0.kind {
+            Kind::Plan(_) | Kind::Bind(_) => Failure::Refused,
+            Kind::Begin(error)
+            | Kind::Record(error)
+            | Kind::Insert(error)
+            | Kind::Release(error)
+            | Kind::Probe(error) => failure(error),
+            Kind::Commit(error) => commit_failure(error),
+        }
     }
 
     /// Whether the database refused a value, so that the same rows would be refused again and the
@@ -119,18 +154,38 @@ impl Error {
         matches!(self.0.kind, Kind::Plan(_))
     }
 
-    /// Returns whether the answer to COMMIT was lost or an error that leaves its outcome open: the
-    /// rows are all there, or none is. Looking for any one of the keys tells. Flushing again is safe: it
-    /// carries the same keys, so a row that is there is refused, never written twice.
+    /// Returns whether the answer to COMMIT was lost and asking the database did not tell, in as many
+    /// attempts as [`with_retry`](crate::UnitOfWork::with_retry) gave it: the rows are all there, or
+    /// will be, or none is.
     ///
-    /// It is about [`flush`](crate::UnitOfWork::flush). An error of
-    /// [`flush_in`](crate::UnitOfWork::flush_in) never has it: no COMMIT was sent, so what it wrote is
-    /// gone with the connection, or with the savepoint. Of your own COMMIT after it, SQLx's error says
-    /// the same: one without
+    /// Flush again: as long as nothing is added, the next [`flush`](crate::UnitOfWork::flush) begins
+    /// with the question whether they are there. A row is never written twice, since it carries the
+    /// same key.
+    ///
+    /// An error of [`flush_in`](crate::UnitOfWork::flush_in) never has it: no COMMIT was sent, so what
+    /// it wrote is gone with the connection, or with the savepoint. Of your own COMMIT after it, SQLx's
+    /// error says the same: one without
     /// [`as_database_error`](sqlx::Error::as_database_error) leaves the outcome open.
     pub fn is_commit_unknown(&self) -> bool {
-        // A database that answers has rolled back: deferred constraints, serialization.
-        matches!(&self.0.kind, Kind::Commit(error) if error.as_database_error().is_none())
+        self.0.unknown
+    }
+
+    /// Returns whether the same flush may succeed another time: a deadlock, a serialization failure, a
+    /// lock that did not come in time, a busy database, a pool without a free connection.
+    pub fn is_transient(&self) -> bool {
+        self.failure() == Failure::Transient
+    }
+
+    /// Returns whether the connection was lost, the server ended it, or went read-only: flush again
+    /// when it can be reached.
+    pub fn is_connection_lost(&self) -> bool {
+        self.failure() == Failure::Lost
+    }
+
+    /// Returns how many times the flush was begun anew before it was given up: see
+    /// [`with_retry`](crate::UnitOfWork::with_retry).
+    pub fn retries(&self) -> u32 {
+        self.0.retries
     }
 
     /// Returns whether a primary or unique key was already taken.
@@ -149,9 +204,11 @@ impl Error {
     pub fn as_sqlx(&self) -> Option<&sqlx::Error> {
         match &self.0.kind {
             Kind::Begin(error)
+            | Kind::Record(error)
             | Kind::Insert(error)
             | Kind::Commit(error)
-            | Kind::Release(error) => Some(error),
+            | Kind::Release(error)
+            | Kind::Probe(error) => Some(error),
             Kind::Plan(_) | Kind::Bind(_) => None,
         }
     }
@@ -172,30 +229,32 @@ fn is_about_a_row(error: &(dyn DatabaseError + 'static)) -> bool {
 
 impl From<ordid_core::Error> for Error {
     fn from(error: ordid_core::Error) -> Self {
-        Self(Box::new(Inner {
-            kind: Kind::Plan(error),
-            place: None,
-        }))
+        Self::new(Kind::Plan(error), None)
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0.kind {
+            _ if self.0.unknown => f.write_str(
+                "the answer to COMMIT was lost, so either all rows are written or none is; flush \
+                 again to find out",
+            ),
             Kind::Plan(error) => write!(f, "cannot plan the flush, nothing was sent: {error}"),
-            Kind::Begin(error) => write!(f, "cannot begin the flush, nothing was sent: {error}"),
+            Kind::Begin(error) => write!(f, "cannot begin the flush, nothing was written: {error}"),
+            Kind::Record(error) => write!(
+                f,
+                "cannot record the flush, nothing was written: updates and deletes need the table \
+                 `ordid_flushes`, which `ordid_sqlx::flushes_table` declares: {error}"
+            ),
             Kind::Bind(_) => f.write_str("cannot bind a row"),
             Kind::Insert(_) => f.write_str("cannot insert"),
-            Kind::Commit(error) if self.is_commit_unknown() => write!(
-                f,
-                "the answer to COMMIT was lost, so either all rows are written or none is; look \
-                 for one of the keys: {error}"
-            ),
             Kind::Commit(error) => write!(f, "cannot commit, nothing was written: {error}"),
             Kind::Release(error) => write!(
                 f,
                 "cannot release the savepoint of the flush, nothing was written: {error}"
             ),
+            Kind::Probe(error) => write!(f, "cannot look for the rows: {error}"),
         }?;
         if let Some(place) = &self.0.place {
             let Place {
@@ -218,7 +277,15 @@ impl fmt::Display for Error {
         match &self.0.kind {
             Kind::Bind(error) => write!(f, ": {error}"),
             Kind::Insert(error) => write!(f, ": {error}"),
+            _ if self.0.unknown => match self.as_sqlx() {
+                Some(error) => write!(f, ": {error}"),
+                None => Ok(()),
+            },
             _ => Ok(()),
+        }?;
+        match self.0.retries {
+            0 => Ok(()),
+            retries => write!(f, " (tried {} times)", u64::from(retries) + 1),
         }
     }
 }
@@ -228,9 +295,11 @@ impl std::error::Error for Error {
         match &self.0.kind {
             Kind::Plan(error) => Some(error),
             Kind::Begin(error)
+            | Kind::Record(error)
             | Kind::Insert(error)
             | Kind::Commit(error)
-            | Kind::Release(error) => Some(error),
+            | Kind::Release(error)
+            | Kind::Probe(error) => Some(error),
             Kind::Bind(error) => Some(error.as_ref()),
         }
     }
@@ -241,13 +310,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_lost_answer_to_commit_leaves_the_outcome_open() {
-        let error = Error::commit(sqlx::Error::WorkerCrashed);
-        assert!(error.is_commit_unknown());
-        assert!(error.to_string().starts_with(
-            "the answer to COMMIT was lost, so either all rows are written or none is; look for one \
-             of the keys: "
-        ));
+    fn only_what_was_not_found_out_is_unknown() {
+        let mut error = Error::commit(sqlx::Error::WorkerCrashed).into_unknown();
+        error.set_retries(3);
+        assert!(error.is_commit_unknown() && error.is_connection_lost() && !error.is_transient());
+        assert_eq!(
+            error.to_string(),
+            "the answer to COMMIT was lost, so either all rows are written or none is; flush again \
+             to find out: attempted to communicate with a crashed background worker (tried 4 times)"
+        );
+        assert_eq!(error.retries(), 3);
         // A savepoint's rows are not committed, whatever became of it.
         let error = Error::release(sqlx::Error::WorkerCrashed);
         assert!(!error.is_commit_unknown());
@@ -257,5 +329,7 @@ mod tests {
                 .to_string()
                 .starts_with("cannot release the savepoint of the flush, nothing was written: ")
         );
+        let error = Error::begin(sqlx::Error::PoolTimedOut);
+        assert!(error.is_transient() && !error.is_connection_lost());
     }
 }

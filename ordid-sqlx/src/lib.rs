@@ -100,6 +100,7 @@ mod backend;
 mod bulk;
 mod engine_macros;
 mod error;
+mod failure;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(feature = "postgres")]
@@ -111,11 +112,12 @@ mod unit_of_work;
 
 pub use backend::{Backend, Binder, Entity};
 pub use error::Error;
-pub use ordid_core::storage::column;
-pub use stored::{SqlxColumn, Stored, StoredAs};
-pub use unit_of_work::{
-    FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress, UnitOfWork,
+pub use ordid_core::{
+    storage::column,
+    unit_of_work::{Flushed, FlushedTable, Progress, Retry},
 };
+pub use stored::{SqlxColumn, Stored, StoredAs};
+pub use unit_of_work::{FlushPlan, PlannedStatement, PlannedTable, UnitOfWork, flushes_table};
 
 /// The macros that `#[derive(KeyType)]` calls for each `engine = column` pair of
 /// `#[ordid(sqlx(...))]`.

@@ -20,7 +20,10 @@ use crate::{
 backend! {
     MySql, ordid_core::storage::dialect::MySql,
     begin: None,
+    defer: None,
     bulk: std::convert::Infallible,
+    flushes: "CREATE TABLE IF NOT EXISTS ordid_flushes (id BINARY(16) NOT NULL PRIMARY KEY, \
+              flushed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP) ENGINE=InnoDB",
     placeholder: |sql, _number| sql.push('?')
 }
 

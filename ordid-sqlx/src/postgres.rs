@@ -22,7 +22,10 @@ use crate::{
 backend! {
     Postgres, ordid_core::storage::dialect::Postgres,
     begin: None,
+    defer: Some("SET CONSTRAINTS ALL DEFERRED"),
     bulk: copy::Copy,
+    flushes: "CREATE TABLE IF NOT EXISTS ordid_flushes (id uuid NOT NULL PRIMARY KEY, \
+              flushed_at timestamptz NOT NULL DEFAULT now())",
     placeholder: |sql, number| { sql.push('$'); sql.push_str(&number.to_string()); }
 }
 

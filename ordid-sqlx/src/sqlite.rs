@@ -21,7 +21,10 @@ backend! {
     // A deferred transaction that reads first and writes later can fail with SQLITE_BUSY at once,
     // however long the busy timeout; one that means to write says so.
     begin: Some("BEGIN IMMEDIATE"),
+    defer: Some("PRAGMA defer_foreign_keys = ON"),
     bulk: std::convert::Infallible,
+    flushes: "CREATE TABLE IF NOT EXISTS ordid_flushes (id BLOB NOT NULL PRIMARY KEY, \
+              flushed_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID",
     placeholder: |sql, _number| sql.push('?')
 }
 

@@ -1,33 +1,30 @@
 //! The unit of work: new entities of many types, inserted together.
 
+mod execute;
 mod locate;
+mod observe;
 mod plan;
+mod record;
 mod statement;
 mod stream;
 
-use std::{
-    fmt,
-    time::{Duration, Instant},
-};
+use std::fmt;
 
 use ordid_core::{
     EnsuredKey, KeyOf, KeyType,
     entity::SchemeOf,
     generator::Generator,
-    storage::Dialect,
-    unit_of_work::{Batches, Chunk, Flush, Generators, Plan, Step},
+    unit_of_work::{Batches, Flushed, Generators, Plan, Progress, Retry},
 };
-use sqlx::{Connection, Pool, Transaction};
+use sqlx::{Connection, Pool, SqlStr, Transaction};
 
-pub use self::plan::{FlushPlan, PlannedStatement, PlannedTable};
-use self::{
-    locate::locate,
-    statement::{Statements, bind, send},
-    stream::prepare,
+use self::execute::Doubt;
+pub use self::{
+    plan::{FlushPlan, PlannedStatement, PlannedTable},
+    record::flushes_table,
 };
 use crate::{
-    backend::{Backend, Binder, BoxFuture, Entity},
-    bulk::{Bulk, InStep, Lent},
+    backend::{Backend, Binder, Entity},
     error::Error,
 };
 
@@ -50,47 +47,9 @@ pub struct UnitOfWork<DB: Backend> {
     batches: Batches<Binder<DB>>,
     generators: Generators,
     observer: Option<Box<dyn FnMut(Progress) + Send>>,
-}
-
-/// What a flush wrote.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Flushed {
-    /// The tables in the order in which they were written.
-    pub tables: Vec<FlushedTable>,
-}
-
-/// What a flush wrote into one table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct FlushedTable {
-    /// The table's name.
-    pub table: &'static str,
-    /// The rows written.
-    pub rows: usize,
-    /// How many of them went by `COPY`: see [`UnitOfWork::flush`].
-    pub copied: usize,
-    /// The statements that it took.
-    pub statements: usize,
-    /// The time spent on them, binding included.
-    pub elapsed: Duration,
-}
-
-impl Flushed {
-    /// Returns the number of rows written, over all tables.
-    pub fn rows(&self) -> usize {
-        self.tables.iter().map(|table| table.rows).sum()
-    }
-}
-
-/// A chunk was sent; nothing is committed yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Progress {
-    /// The table's name.
-    pub table: &'static str,
-    /// The rows of this chunk.
-    pub rows: usize,
+    retry: Retry,
+    /// What an earlier flush left behind that does not know what became of its COMMIT.
+    doubt: Option<Doubt>,
 }
 
 impl<DB: Backend> UnitOfWork<DB> {
@@ -100,7 +59,17 @@ impl<DB: Backend> UnitOfWork<DB> {
             batches: Batches::new(),
             generators: Generators::new(),
             observer: None,
+            retry: Retry::DEFAULT,
+            doubt: None,
         }
+    }
+
+    /// Says how often a flush is tried and how long it waits in between; [`Retry::DEFAULT`] unless this
+    /// is called. See [`flush`](Self::flush).
+    #[must_use]
+    pub fn with_retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
     }
 
     /// Gives a generator for the keys of a type, which [`try_add`](Self::try_add) asks from now on:
@@ -158,7 +127,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         E::Field: EnsuredKey,
     {
         let key = entity.ensure_key();
-        self.batches.rows_mut::<E>().push(entity);
+        self.rows_mut::<E>().push(entity);
         key
     }
 
@@ -177,7 +146,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         G: Generator<Scheme = SchemeOf<E>>,
     {
         let key = entity.ensure_key_with(generator)?;
-        self.batches.rows_mut::<E>().push(entity);
+        self.rows_mut::<E>().push(entity);
         Ok(key)
     }
 
@@ -190,13 +159,19 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// no generator was given; the entity is not added.
     pub fn try_add<E: Entity<DB>>(&mut self, mut entity: E) -> Result<KeyOf<E>, ordid_core::Error> {
         let key = self.generators.ensure_key(&mut entity)?;
-        self.batches.rows_mut::<E>().push(entity);
+        self.rows_mut::<E>().push(entity);
         Ok(key)
     }
 
     /// Makes room for more entities of a type.
     pub fn reserve<E: Entity<DB>>(&mut self, additional: usize) {
-        self.batches.rows_mut::<E>().reserve(additional);
+        self.rows_mut::<E>().reserve(additional);
+    }
+
+    fn rows_mut<E: Entity<DB>>(&mut self) -> &mut Vec<E> {
+        // With other rows it is another flush.
+        self.doubt = None;
+        self.batches.rows_mut()
     }
 
     /// Returns the entities of a type, in the order in which they were added.
@@ -216,10 +191,12 @@ impl<DB: Backend> UnitOfWork<DB> {
 
     /// Forgets all entities: after [`flush_in`](Self::flush_in), once the transaction is committed.
     pub fn clear(&mut self) {
+        self.doubt = None;
         self.batches.clear();
     }
 
-    /// Calls a function after each chunk of a flush, as for a progress bar.
+    /// Calls a function after each chunk of a flush, as for a progress bar. A flush that is tried again
+    /// tells of its rows anew.
     pub fn observe(&mut self, observer: impl FnMut(Progress) + Send + 'static) {
         self.observer = Some(Box::new(observer));
     }
@@ -228,13 +205,28 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// nothing is written and nothing is lost: the same entities with the same keys are there to
     /// be flushed again.
     ///
-    /// Dropping the future rolls back.
+    /// # Retries
+    ///
+    /// What another time may succeed ([`Error::is_transient`], [`Error::is_connection_lost`]) is rolled
+    /// back and tried again, with the same keys, as often as [`with_retry`](Self::with_retry) says. The
+    /// connection goes back to the pool meanwhile; one that was lost is closed.
+    ///
+    /// If the answer to COMMIT is lost, the rows may be there. So the database is asked, over another
+    /// connection, and the rows are sent once more only if they are not there: by the key of one of
+    /// them, as they are there all or none. A flush with updates or deletes has a row of its own for
+    /// this, in the table that [`flushes_table`](crate::flushes_table) declares.
+    ///
+    /// # Dropping the future
+    ///
+    /// It leaves nothing behind: the transaction is rolled back, and the entities are still here.
+    /// Dropped while it waits for the answer to COMMIT, it leaves all rows or none, like a lost answer;
+    /// the next `flush` then begins by asking the database, unless entities were added.
     ///
     /// # `COPY` on PostgreSQL
     ///
     /// A table with 1,000 rows or more is sent by `COPY` in binary form, which takes the server less
     /// than multi-row statements. The rows are the same, and so are the errors. What `COPY` would do
-    /// in another way than `INSERT` is inserted: [`FlushedTable::copied`] tells.
+    /// in another way than `INSERT` is inserted: [`FlushedTable::bulk`](crate::FlushedTable::bulk) tells.
     ///
     /// - Copied are values of built-in types that are the column's own. A value that has to be
     ///   cast, as `i32` in a `bigint` column, an array, an enum or a domain ends the copying.
@@ -252,19 +244,15 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// Otherwise says which table, which chunk, and which row's key failed. To find the row, what was sent is
     /// sent once more up to it, in a transaction that is rolled back.
     pub async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Error> {
-        let mut lent = Lent::from(pool).await.map_err(Error::begin)?;
-        let way = Way {
-            begin: DB::BEGIN,
-            in_step: Some(&lent.in_step),
-        };
-        let flushed = self.run(&mut lent.connection, way).await?;
-        self.clear();
-        Ok(flushed)
+        self.flush_to(pool).await
     }
 
     /// Inserts everything inside an open transaction, in a savepoint: if it fails, the transaction
     /// is as before. The entities stay until [`clear`](Self::clear), since only the caller knows
     /// when the transaction is committed.
+    ///
+    /// It is never tried again, as what came before it in the transaction would have to be done again,
+    /// too: most databases end the whole transaction at a deadlock.
     ///
     /// It never sends `COPY`: dropped in the midst of it, your connection could not be used again.
     ///
@@ -278,164 +266,12 @@ impl<DB: Backend> UnitOfWork<DB> {
         &mut self,
         transaction: &mut Transaction<'_, DB>,
     ) -> Result<Flushed, Error> {
-        let way = Way {
-            begin: None,
-            in_step: None,
-        };
-        self.run(&mut *transaction, way).await
+        self.flush_inside(transaction).await
     }
 
     /// Finds the order of rows and tables.
     fn planned(&mut self) -> Result<Plan, Error> {
-        self.batches.sort()?;
-        let tables = self.batches.tables();
-        Ok(Plan::new(&tables, DB::Dialect::MAX_PARAMETERS)?)
-    }
-
-    /// Boxed, because the compiler cannot tell otherwise that the future may move between threads.
-    fn run<'a>(
-        &'a mut self,
-        connection: &'a mut DB::Connection,
-        way: Way<'a>,
-    ) -> BoxFuture<'a, Result<Flushed, Error>> {
-        Box::pin(async move {
-            let plan = self.planned()?;
-            match self.execute(connection, way, &plan).await {
-                Ok(flushed) => Ok(flushed),
-                Err((mut error, Some(chunk))) if error.refuses_a_row() => {
-                    let found = locate(&self.batches, connection, way.begin, &plan, &chunk);
-                    if let Some((chunk, key)) = found.await {
-                        error.set_row(chunk, key);
-                    }
-                    Err(error)
-                }
-                Err((error, _)) => Err(error),
-            }
-        })
-    }
-
-    /// Executes a plan; an error comes with the rows that it happened to, of the chunk or, where
-    /// they were streamed, of several.
-    async fn execute(
-        &mut self,
-        connection: &mut DB::Connection,
-        way: Way<'_>,
-        plan: &Plan,
-    ) -> Result<Flushed, (Error, Option<Chunk>)> {
-        let mut bulks = match way.in_step {
-            Some(_) => prepare::<DB>(&self.batches.tables(), connection).await,
-            None => plan.tables().map(|_| None).collect(),
-        };
-        let streams = bulks.iter().any(Option::is_some);
-        let begin = DB::Bulk::BEGIN.filter(|_| streams).or(way.begin);
-        let mut flushed = Flushed::default();
-        let mut flush = Flush::new(plan.clone());
-        let mut statements = Statements::new(&self.batches);
-        let mut failure = None;
-        let mut bound = None;
-        let mut current = None;
-        // The machine's first step is always to begin.
-        let begun = begin_with::<DB>(connection, begin).await;
-        let mut transaction = match begun {
-            Ok(transaction) => {
-                flush.succeeded();
-                Some(transaction)
-            }
-            Err(error) => return Err((Error::begin(error), None)),
-        };
-        loop {
-            match (flush.step(), &mut transaction) {
-                (Step::Send(chunk), Some(open)) => {
-                    if current.replace(chunk.table) != Some(chunk.table) {
-                        flushed.begin(self.batches.table(chunk.table).name());
-                    }
-                    if let Some(in_step) = way.in_step
-                        && let Some(bulk) = bulks[chunk.table].take()
-                    {
-                        let streamed =
-                            self.stream(&mut **open, bulk, &mut flush, &mut flushed, in_step);
-                        if let Err((error, rows)) = streamed.await {
-                            flush.failed();
-                            failure = Some((error, Some(rows)));
-                        }
-                        continue;
-                    }
-                    let started = Instant::now();
-                    let now = match bound.take() {
-                        Some(bound) => bound,
-                        None => bind(&self.batches, &chunk, &mut statements),
-                    };
-                    // While the database works on this chunk, the next one is bound.
-                    let sent = send(&mut **open, now, || {
-                        let next = flush.upcoming();
-                        let next = next.filter(|next| bulks[next.table].is_none());
-                        bound = next.map(|next| bind(&self.batches, &next, &mut statements));
-                    });
-                    match sent.await {
-                        Ok(()) => {
-                            flush.succeeded();
-                            flushed.count(chunk.rows.len(), 0, 1, started.elapsed());
-                            self.report(&chunk);
-                        }
-                        Err(error) => {
-                            flush.failed();
-                            failure = Some((error, Some(chunk)));
-                        }
-                    }
-                }
-                (Step::Commit, open) => match open.take() {
-                    Some(open) => match open.commit().await {
-                        Ok(()) => flush.succeeded(),
-                        Err(error) => {
-                            flush.failed();
-                            failure = Some((way.not_committed(error), None));
-                        }
-                    },
-                    None => flush.failed(),
-                },
-                (Step::Rollback, open) => {
-                    // A connection out of step will be closed, which rolls back as well.
-                    if let Some(open) = open.take()
-                        && !way.in_step.is_some_and(InStep::is_lost)
-                    {
-                        // Its own failure says no more: the server drops what is not committed.
-                        let _ = open.rollback().await;
-                    }
-                    flush.succeeded();
-                }
-                (Step::Done { committed: true }, _) => return Ok(flushed),
-                (_, _) => break,
-            }
-        }
-        Err(failure.unwrap_or_else(|| (Error::begin(sqlx::Error::WorkerCrashed), None)))
-    }
-
-    fn report(&mut self, chunk: &Chunk) {
-        if let Some(observer) = &mut self.observer {
-            observer(Progress {
-                table: self.batches.table(chunk.table).name(),
-                rows: chunk.rows.len(),
-            });
-        }
-    }
-}
-
-/// What differs between a flush of its own and one in the user's transaction.
-#[derive(Clone, Copy)]
-struct Way<'a> {
-    begin: Option<&'static str>,
-    /// Whose connection is closed should it get out of step, so that rows can be streamed. `None` in
-    /// the user's transaction.
-    in_step: Option<&'a InStep>,
-}
-
-impl Way<'_> {
-    /// What SQLx calls a commit is the release of a savepoint inside the user's transaction.
-    fn not_committed(self, error: sqlx::Error) -> Error {
-        match self.in_step {
-            Some(_) => Error::commit(error),
-            None => Error::release(error),
-        }
+        Ok(self.batches.plan::<DB::Dialect>()?)
     }
 }
 
@@ -451,36 +287,21 @@ impl<DB: Backend> fmt::Debug for UnitOfWork<DB> {
     }
 }
 
-impl Flushed {
-    fn begin(&mut self, table: &'static str) {
-        self.tables.push(FlushedTable {
-            table,
-            rows: 0,
-            copied: 0,
-            statements: 0,
-            elapsed: Duration::ZERO,
-        });
-    }
-
-    /// Counts what was sent for the table that was begun last.
-    fn count(&mut self, rows: usize, copied: usize, statements: usize, elapsed: Duration) {
-        if let Some(table) = self.tables.last_mut() {
-            table.rows += rows;
-            table.copied += copied;
-            table.statements += statements;
-            table.elapsed += elapsed;
-        }
-    }
-}
-
+/// Begins a transaction, in which constraints are checked at COMMIT if it `defers`.
 async fn begin_with<'c, DB: Backend>(
     connection: &'c mut DB::Connection,
     begin: Option<&'static str>,
+    defers: bool,
 ) -> Result<Transaction<'c, DB>, sqlx::Error> {
-    match begin {
-        Some(begin) => connection.begin_with(begin).await,
-        None => connection.begin().await,
+    let mut transaction = match begin {
+        Some(begin) => connection.begin_with(begin).await?,
+        None => connection.begin().await?,
+    };
+    if defers && let Some(defer) = DB::DEFER {
+        let sql = SqlStr::from_static(defer);
+        DB::execute(&mut transaction, sql, DB::Arguments::default(), true).await?;
     }
+    Ok(transaction)
 }
 
 #[cfg(all(test, feature = "sqlite"))]

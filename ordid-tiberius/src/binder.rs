@@ -5,7 +5,7 @@ use std::{cmp::Ordering, fmt, marker::PhantomData};
 use ordid_core::{
     KeyOf, KeyType, OrderedKey, Sink,
     storage::Stores,
-    unit_of_work::{Row, RowEnd, RowSink},
+    unit_of_work::{ColumnMask, Columns, Row, RowEnd, RowSink, Take},
 };
 use tiberius::{ColumnData, TokenRow};
 
@@ -16,6 +16,7 @@ pub struct Binder<D> {
     values: Vec<ColumnData<'static>>,
     /// Where rows are only looked at: whether they can go by bulk load.
     fit: Option<Fit>,
+    mask: ColumnMask,
     flavour: PhantomData<fn() -> D>,
 }
 
@@ -24,6 +25,7 @@ impl<D: Flavour> Binder<D> {
         Self {
             values: Vec::with_capacity(values),
             fit: None,
+            mask: ColumnMask::default(),
             flavour: PhantomData,
         }
     }
@@ -65,11 +67,19 @@ impl<D> fmt::Debug for Binder<D> {
 #[diagnostic::do_not_recommend]
 impl<D: Flavour, T: Encode<D>> Sink<T> for Binder<D> {
     fn put(&mut self, value: &T) {
-        self.values.push(value.encode());
+        match self.mask.take() {
+            Take::Value => self.values.push(value.encode()),
+            Take::Null => self.values.push(null(&value.encode())),
+            Take::Skip => {}
+        }
     }
 }
 
 impl<D: Flavour> RowSink for Binder<D> {
+    fn begin_row(&mut self, columns: Columns<'_>) {
+        self.mask.begin(columns);
+    }
+
     fn end_row(&mut self) -> RowEnd {
         let Some(fit) = &mut self.fit else {
             return RowEnd::Taken;
@@ -77,6 +87,30 @@ impl<D: Flavour> RowSink for Binder<D> {
         let fits = fit.takes(&self.values);
         self.values.clear();
         if fits { RowEnd::Taken } else { RowEnd::Refused }
+    }
+}
+
+/// Returns NULL of the type of a value.
+fn null(value: &ColumnData<'_>) -> ColumnData<'static> {
+    match value {
+        ColumnData::U8(_) => ColumnData::U8(None),
+        ColumnData::I16(_) => ColumnData::I16(None),
+        ColumnData::I32(_) => ColumnData::I32(None),
+        ColumnData::I64(_) => ColumnData::I64(None),
+        ColumnData::F32(_) => ColumnData::F32(None),
+        ColumnData::F64(_) => ColumnData::F64(None),
+        ColumnData::Bit(_) => ColumnData::Bit(None),
+        ColumnData::String(_) => ColumnData::String(None),
+        ColumnData::Guid(_) => ColumnData::Guid(None),
+        ColumnData::Binary(_) => ColumnData::Binary(None),
+        ColumnData::Numeric(_) => ColumnData::Numeric(None),
+        ColumnData::Xml(_) => ColumnData::Xml(None),
+        ColumnData::DateTime(_) => ColumnData::DateTime(None),
+        ColumnData::SmallDateTime(_) => ColumnData::SmallDateTime(None),
+        ColumnData::Time(_) => ColumnData::Time(None),
+        ColumnData::Date(_) => ColumnData::Date(None),
+        ColumnData::DateTime2(_) => ColumnData::DateTime2(None),
+        ColumnData::DateTimeOffset(_) => ColumnData::DateTimeOffset(None),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Range};
 
-use ordid_core::unit_of_work::Chunk;
+use ordid_core::unit_of_work::{Chunk, Failure};
 use tiberius::error::TokenError;
 
 /// Why a unit of work was not flushed. Nothing of it is in the database, unless
@@ -17,6 +17,9 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: Kind,
     place: Option<Place>,
+    /// Whether it is not known what became of the commit.
+    unknown: bool,
+    retries: u32,
 }
 
 #[derive(Debug)]
@@ -55,6 +58,25 @@ const ABOUT_A_ROW: &[u32] = &[
 /// Chosen as the victim of a deadlock.
 const DEADLOCK: u32 = 1205;
 
+/// What another time may succeed, by number in `sys.messages`.
+///
+/// # References
+///
+/// - [Database Engine events and errors](https://learn.microsoft.com/sql/relational-databases/errors-events/database-engine-events-and-errors)
+/// - [Transient errors of Azure SQL](https://learn.microsoft.com/azure/azure-sql/database/troubleshoot-common-errors-issues)
+const TRANSIENT: &[u32] = &[
+    DEADLOCK, 1204, 1222, // no lock to give; a lock did not come in time
+    3960, 3961, // another transaction was first, under snapshot isolation
+    8645, 8651, // no memory for the statement in time
+    10928, 10929, 40501, 40613, 49918, 49919, 49920, // Azure: too busy, or moving
+    41301, 41302, 41305, 41325,
+    41839, // memory-optimized tables: another transaction was first
+];
+
+/// The server ends the session, whatever the severity: it is being killed, is shutting down, or moves
+/// to another machine.
+const ENDS_THE_SESSION: &[u32] = &[596, 6005, 40197];
+
 /// The server ends the connection after an error of this severity or above.
 const FATAL: u8 = 20;
 
@@ -86,11 +108,42 @@ impl Error {
         Self(Box::new(Inner {
             kind: Kind::Insert(source),
             place: Some(place),
+            unknown: false,
+            retries: 0,
         }))
     }
 
     fn without_place(kind: Kind) -> Self {
-        Self(Box::new(Inner { kind, place: None }))
+        Self(Box::new(Inner {
+            kind,
+            place: None,
+            unknown: false,
+            retries: 0,
+        }))
+    }
+
+    pub(crate) fn set_unknown(&mut self) {
+        self.0.unknown = true;
+    }
+
+    pub(crate) fn set_retries(&mut self, retries: u32) {
+        self.0.retries = retries;
+    }
+
+    /// What it means for the flush. A commit was carried out or not, unless the server says that it was
+    /// not.
+    pub(crate) fn failure(&self) -> Failure {
+        if self.is_unique_violation() {
+            Failure::Duplicate
+        } else if self.is_connection_lost() {
+            Failure::Lost
+        } else if self.code().is_some_and(|code| TRANSIENT.contains(&code)) {
+            Failure::Transient
+        } else if matches!(self.0.kind, Kind::Commit(_)) && self.server_error().is_none() {
+            Failure::Lost
+        } else {
+            Failure::Refused
+        }
     }
 
     /// Whether the server refused a value, so that the same rows would be refused again and the row
@@ -150,10 +203,19 @@ impl Error {
     /// Returns whether the answer to the commit was lost or an error that leaves its outcome open:
     /// the rows are all there, or none is. Looking for any one of the keys tells.
     pub fn is_commit_unknown(&self) -> bool {
-        matches!(self.0.kind, Kind::Commit(_))
-            && self
-                .server_error()
-                .is_none_or(|error| error.class() >= FATAL)
+        self.0.unknown
+    }
+
+    /// Returns whether the same flush may succeed another time, on the same client: a deadlock, a lock
+    /// that did not come in time, a conflict under snapshot isolation, a busy server.
+    pub fn is_transient(&self) -> bool {
+        self.failure() == Failure::Transient
+    }
+
+    /// Returns how many times the flush was begun anew before it was given up: see
+    /// [`with_retry`](crate::UnitOfWork::with_retry).
+    pub fn retries(&self) -> u32 {
+        self.0.retries
     }
 
     /// Returns whether a primary or unique key was already taken: errors 2627 and 2601.
@@ -170,7 +232,7 @@ impl Error {
     }
 
     /// Returns whether the server chose the transaction as the victim of a deadlock, error 1205, and
-    /// has rolled all of it back, also what was in it before `flush_in`. Flush again.
+    /// has rolled all of it back, also what was in it before `flush_in`.
     pub fn is_deadlock(&self) -> bool {
         self.code() == Some(DEADLOCK)
     }
@@ -182,7 +244,9 @@ impl Error {
 
         match self.as_tiberius() {
             Some(Io { .. } | Protocol(_) | Routing { .. } | Tls(_)) => true,
-            Some(Server(error)) => error.class() >= FATAL,
+            Some(Server(error)) => {
+                error.class() >= FATAL || ENDS_THE_SESSION.contains(&error.code())
+            }
             _ => false,
         }
     }
@@ -233,7 +297,7 @@ impl fmt::Display for Error {
             Kind::NoTransaction => f.write_str(
                 "no transaction is open on this client, nothing was sent: begin one, or use `flush`",
             ),
-            Kind::Begin(error) => write!(f, "cannot begin the flush, nothing was sent: {error}"),
+            Kind::Begin(error) => write!(f, "cannot begin the flush, nothing was written: {error}"),
             Kind::Insert(_) => f.write_str("cannot insert"),
             Kind::Commit(error) if self.is_commit_unknown() => write!(
                 f,
@@ -263,6 +327,10 @@ impl fmt::Display for Error {
         match &self.0.kind {
             Kind::Insert(error) => write!(f, ": {error}"),
             _ => Ok(()),
+        }?;
+        match self.0.retries {
+            0 => Ok(()),
+            retries => write!(f, " (tried {} times)", u64::from(retries) + 1),
         }
     }
 }

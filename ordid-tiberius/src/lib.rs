@@ -105,8 +105,9 @@ pub use encode::Encode;
 pub use error::Error;
 pub use flavour::{Flavour, is_babelfish};
 pub use ordid_core::storage::{column, dialect};
+pub use ordid_core::unit_of_work::{Flushed, FlushedTable, Progress, Retry};
 pub use stored::{Nullable, Stored, StoredAs, TiberiusColumn};
-pub use unit_of_work::{Flushed, FlushedTable, Progress, UnitOfWork};
+pub use unit_of_work::UnitOfWork;
 
 /// The macros that `#[derive(KeyType)]` calls for each `engine = column` pair of
 /// `#[ordid(tiberius(...))]`.

@@ -9,18 +9,22 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_timer::Delay;
 use futures_util::io::{AsyncRead, AsyncWrite};
 use ordid_core::{
     EnsuredKey, KeyOf, KeyType,
     entity::SchemeOf,
     generator::Generator,
     storage::dialect::{Babelfish, SqlServer},
-    unit_of_work::{Batches, Chunk, Flush, Generators, Plan, Step},
+    unit_of_work::{
+        Batches, Chunk, Flush, Flushed, Generators, Outcome, Plan, Progress, Retry, Step, Table,
+        Tally,
+    },
 };
 use tiberius::Client;
 
 use self::{
-    load::{Load, prepare},
+    load::prepare,
     locate::locate,
     statement::{Statements, send},
 };
@@ -79,47 +83,28 @@ pub struct UnitOfWork<D: Flavour = SqlServer> {
     batches: Batches<Binder<D>>,
     generators: Generators,
     observer: Option<Box<dyn FnMut(Progress) + Send>>,
+    retry: Retry,
 }
 
-/// What a flush wrote.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Flushed {
-    /// The tables in the order in which they were written.
-    pub tables: Vec<FlushedTable>,
+/// How far a flush is.
+struct Run {
+    plan: Plan,
+    flush: Flush,
+    tally: Tally,
+    /// Why the last step failed that did, and for which rows.
+    error: Option<(Error, Option<Chunk>)>,
 }
 
-/// What a flush wrote into one table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct FlushedTable {
-    /// The table's name.
-    pub table: &'static str,
-    /// The rows written.
-    pub rows: usize,
-    /// How many of them went by bulk load: see [`UnitOfWork::flush`].
-    pub loaded: usize,
-    /// The statements that it took.
-    pub statements: usize,
-    /// The time spent on them, binding included.
-    pub elapsed: Duration,
-}
-
-impl Flushed {
-    /// Returns the number of rows written, over all tables.
-    pub fn rows(&self) -> usize {
-        self.tables.iter().map(|table| table.rows).sum()
+impl Run {
+    fn failed(&mut self, error: Error, rows: Option<Chunk>) {
+        self.flush.failed(error.failure());
+        self.error = Some((error, rows));
     }
-}
 
-/// A chunk was sent; nothing is committed yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Progress {
-    /// The table's name.
-    pub table: &'static str,
-    /// The rows of this chunk.
-    pub rows: usize,
+    /// Counts what one statement or load sent, up to rows of this chunk.
+    fn count(&mut self, table: &Table, chunk: &Chunk, rows: usize, bulk: usize, elapsed: Duration) {
+        self.tally.count(table.name(), chunk, rows, bulk, elapsed);
+    }
 }
 
 impl UnitOfWork {
@@ -137,6 +122,14 @@ impl UnitOfWork<Babelfish> {
 }
 
 impl<D: Flavour> UnitOfWork<D> {
+    /// Says how often a flush is tried and how long it waits in between; [`Retry::DEFAULT`] unless this
+    /// is called. See [`flush`](Self::flush).
+    #[must_use]
+    pub fn with_retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+
     /// Gives a generator for the keys of a type, which [`try_add`](Self::try_add) asks from now on:
     /// for schemes that take a node of your own, and for tests with a clock of their own. It stays
     /// over flushes. To share it, give an [`Arc`](std::sync::Arc) or a `&'static` of it.
@@ -232,7 +225,8 @@ impl<D: Flavour> UnitOfWork<D> {
         self.batches.clear();
     }
 
-    /// Calls a function after each chunk of a flush, as for a progress bar.
+    /// Calls a function after each chunk of a flush, as for a progress bar. A flush that is tried again
+    /// tells of its rows anew.
     pub fn observe(&mut self, observer: impl FnMut(Progress) + Send + 'static) {
         self.observer = Some(Box::new(observer));
     }
@@ -244,6 +238,15 @@ impl<D: Flavour> UnitOfWork<D> {
     /// If the future is dropped, or [`Error::is_connection_lost`], drop the client, which rolls back:
     /// tiberius cannot use it again, and its transaction is still open.
     ///
+    /// # Retries
+    ///
+    /// What another time may succeed on the same connection ([`Error::is_transient`]), as a deadlock or
+    /// a lock time-out, is rolled back and tried again, with the same keys, as often as
+    /// [`with_retry`](Self::with_retry) says. A client is one connection, so where that is lost it is
+    /// over: connect anew, and flush again. If that happened in the midst of the commit
+    /// ([`Error::is_commit_unknown`]), look for one of the keys first; without, a row that is there is
+    /// refused, never written twice.
+    ///
     /// # Bulk load on SQL Server
     ///
     /// A table of more than four statements is sent by `INSERT BULK`, with the hint that its rows come
@@ -251,7 +254,7 @@ impl<D: Flavour> UnitOfWork<D> {
     /// is left out where they do not, as in a table that refers to itself. Constraints are checked,
     /// triggers fire, NULL stays NULL, so that the rows are what `INSERT` would make of them. Where
     /// they might not be, the table goes by statements, each of at most 2,098 parameters and 1,000
-    /// rows: [`FlushedTable::loaded`] tells. That is
+    /// rows: [`FlushedTable::bulk`](crate::FlushedTable::bulk) tells. That is
     ///
     /// - where a value is not of its column's own type, such as `i32` in a `bigint` column, or has to
     ///   be rounded, cut off, or converted: text in a `varchar` goes if it is ASCII, and a
@@ -285,6 +288,8 @@ impl<D: Flavour> UnitOfWork<D> {
     /// Inserts everything inside the transaction that is open on the client, after a savepoint: if it
     /// fails, the transaction is as before. The entities stay until [`clear`](Self::clear), since
     /// only the caller knows when the transaction is committed.
+    ///
+    /// It is never tried again, as what came before it in the transaction would have to be done again.
     ///
     /// It never sends a bulk load: to ask for the columns may fail, and with it your transaction.
     ///
@@ -321,105 +326,118 @@ impl<D: Flavour> UnitOfWork<D> {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        self.batches.sort()?;
-        let plan = Plan::new(&self.batches.tables(), D::MAX_PARAMETERS)?;
-        let loads = if D::LOADS && matches!(scope, Scope::Transaction) {
-            prepare(&self.batches, &plan, client).await
-        } else {
-            Vec::new()
+        let plan = self.batches.plan::<D>()?;
+        let flush = match scope {
+            Scope::Transaction => Flush::new(plan.clone())
+                .with_retry(self.retry)
+                .on_one_connection(),
+            Scope::Savepoint => Flush::in_transaction(plan.clone()),
         };
-        match self.execute(client, scope, &plan, loads).await {
-            Ok(flushed) => Ok(flushed),
-            Err((mut error, Some(chunk))) if error.refuses_a_row() => {
-                let found = locate(&self.batches, client, scope, &plan, &chunk).await;
-                if let Some((chunk, key)) = found {
-                    error.set_row(chunk, key);
+        let mut run = Run {
+            tally: Tally::new(&plan),
+            plan,
+            flush,
+            error: None,
+        };
+        let outcome = loop {
+            match run.flush.step() {
+                Step::Begin => self.attempt(client, scope, &mut run).await,
+                Step::Sleep(delay) => {
+                    Delay::new(delay).await;
+                    run.flush.succeeded();
                 }
-                Err(error)
+                Step::Done { outcome } => break outcome,
+                // The other steps are an attempt's, and there is no other connection to probe on.
+                _ => break Outcome::Unknown,
             }
-            Err((error, _)) => Err(error),
+        };
+        let retries = run.flush.retries();
+        if outcome == Outcome::Committed {
+            let mut flushed = run.tally.flushed();
+            flushed.retries = retries;
+            return Ok(flushed);
         }
+        let stopped = || {
+            let error = tiberius::error::Error::Protocol("the flush stopped".into());
+            (Error::begin(error), None)
+        };
+        let (mut error, rows) = run.error.unwrap_or_else(stopped);
+        error.set_retries(retries);
+        if outcome == Outcome::Unknown {
+            error.set_unknown();
+        } else if let Some(rows) = rows
+            && error.refuses_a_row()
+            && let Some((chunk, key)) = locate(&self.batches, client, scope, &run.plan, &rows).await
+        {
+            error.set_row(chunk, key);
+        }
+        Err(error)
     }
 
-    /// Executes a plan; an error comes with the rows that it happened to, of the chunk or, where
-    /// they were loaded, of several.
-    async fn execute<S>(
-        &mut self,
-        client: &mut Client<S>,
-        scope: Scope,
-        plan: &Plan,
-        mut loads: Vec<Option<Load>>,
-    ) -> Result<Flushed, (Error, Option<Chunk>)>
+    /// Carries the steps out from the beginning of a transaction to its end.
+    async fn attempt<S>(&mut self, client: &mut Client<S>, scope: Scope, run: &mut Run)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        let mut flushed = Flushed::default();
-        let mut flush = Flush::new(plan.clone());
+        run.tally.restart();
+        let mut loads = if D::LOADS && matches!(scope, Scope::Transaction) {
+            prepare(&self.batches, &run.plan, client).await
+        } else {
+            Vec::new()
+        };
         let mut statements = Statements::new::<D>(&self.batches);
-        let mut failure = None;
-        let mut current = None;
+        let mut begun = false;
         loop {
-            match flush.step() {
-                Step::Begin => match scope.begin(client).await {
-                    Ok(()) => flush.succeeded(),
-                    Err(error) => {
-                        flush.failed();
-                        failure = Some((Error::begin(error), None));
+            match run.flush.step() {
+                Step::Begin if !begun => match scope.begin(client).await {
+                    Ok(()) => {
+                        begun = true;
+                        run.flush.succeeded();
                     }
+                    Err(error) => return run.failed(Error::begin(error), None),
                 },
                 Step::Send(chunk) => {
-                    if current.replace(chunk.table) != Some(chunk.table) {
-                        flushed.begin(self.batches.table(chunk.table).name());
-                    }
                     let load = loads.get_mut(chunk.table).and_then(Option::take);
                     let sent = match load {
-                        Some(load) => self.load(client, &load, &mut flush, &mut flushed).await,
+                        Some(load) => self.load(client, &load, run).await,
                         None => {
                             let started = Instant::now();
                             let sent = send(&self.batches, client, &chunk, &mut statements).await;
                             let sent = sent.map_err(|error| (error, chunk.clone()));
                             if sent.is_ok() {
-                                flushed.count(chunk.rows.len(), 0, started.elapsed());
-                                self.report(&chunk);
+                                let table = self.batches.table(chunk.table);
+                                run.count(&table, &chunk, chunk.rows.len(), 0, started.elapsed());
+                                self.report(run, &chunk);
                             }
                             sent
                         }
                     };
                     match sent {
-                        Ok(()) => flush.succeeded(),
-                        Err((error, rows)) => {
-                            flush.failed();
-                            failure = Some((error, Some(rows)));
-                        }
+                        Ok(()) => run.flush.succeeded(),
+                        Err((error, rows)) => run.failed(error, Some(rows)),
                     }
                 }
                 Step::Commit => match scope.commit(client).await {
-                    Ok(()) => flush.succeeded(),
-                    Err(error) => {
-                        flush.failed();
-                        failure = Some((Error::commit(error), None));
-                    }
+                    Ok(()) => run.flush.succeeded(),
+                    Err(error) => run.failed(Error::commit(error), None),
                 },
                 Step::Rollback => {
                     // Its own failure says no more: the server has rolled back, or will when the
                     // connection ends.
                     let _ = scope.roll_back(client).await;
-                    flush.succeeded();
+                    run.flush.succeeded();
                 }
-                Step::Done { committed: true } => return Ok(flushed),
-                _ => break,
+                _ => return,
             }
         }
-        let unknown = || tiberius::error::Error::Protocol("the flush stopped".into());
-        Err(failure.unwrap_or_else(|| (Error::begin(unknown()), None)))
     }
 
-    fn report(&mut self, chunk: &Chunk) {
+    fn report(&mut self, run: &mut Run, chunk: &Chunk) {
+        let progress = run
+            .tally
+            .progress(self.batches.table(chunk.table).name(), chunk);
         if let Some(observer) = &mut self.observer {
-            observer(Progress {
-                table: self.batches.table(chunk.table).name(),
-                rows: chunk.rows.len(),
-            });
+            observer(progress);
         }
     }
 }
@@ -482,6 +500,7 @@ impl<D: Flavour> Default for UnitOfWork<D> {
             batches: Batches::new(),
             generators: Generators::new(),
             observer: None,
+            retry: Retry::DEFAULT,
         }
     }
 }
@@ -489,28 +508,6 @@ impl<D: Flavour> Default for UnitOfWork<D> {
 impl<D: Flavour> fmt::Debug for UnitOfWork<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.batches, f)
-    }
-}
-
-impl Flushed {
-    fn begin(&mut self, table: &'static str) {
-        self.tables.push(FlushedTable {
-            table,
-            rows: 0,
-            loaded: 0,
-            statements: 0,
-            elapsed: Duration::ZERO,
-        });
-    }
-
-    /// Counts what a statement sent for the table that was begun last.
-    fn count(&mut self, rows: usize, loaded: usize, elapsed: Duration) {
-        if let Some(table) = self.tables.last_mut() {
-            table.rows += rows;
-            table.loaded += loaded;
-            table.statements += 1;
-            table.elapsed += elapsed;
-        }
     }
 }
 

@@ -13,7 +13,7 @@ use ordid::{
     entropy::ThreadEntropy,
     generator::{DefaultNode, Generator, OrderedGenerator, Policy},
     key::{
-        Key192, ObjectId, PushId,
+        Key192, KeyBytes, ObjectId, PushId,
         scatter::{Scatter, Scatterable, ScatteredKey},
     },
     scheme::{
@@ -115,9 +115,9 @@ fn line(customer: CustomerId) -> OrderLine {
     }
 }
 
-fn self_parents<E: OrderedKey>(row: &E) -> Vec<ordid::KeyOf<E>> {
+fn parents<E: OrderedKey>(row: &E) -> Vec<(&'static str, KeyBytes)> {
     let mut parents = Vec::new();
-    row.self_parents(&mut |parent| parents.push(parent));
+    row.parents(&mut |parent, key| parents.push((E::PARENTS[parent].column(), key)));
     parents
 }
 
@@ -218,32 +218,71 @@ fn parents_are_listed_with_their_columns() {
 }
 
 #[test]
-fn self_parents_are_the_keys_of_rows_of_the_same_table() {
+fn parents_are_the_foreign_keys_that_are_set() {
     let id = CustomerId::generate();
     let mut customer = Customer {
         id,
         referred_by: None,
         name: "Ada".into(),
     };
-    assert_eq!(self_parents(&customer), []);
+    assert_eq!(parents(&customer), []);
     customer.referred_by = Some(id);
-    assert_eq!(self_parents(&customer), [id]);
+    assert_eq!(parents(&customer), [("referred_by", KeyBytes::of(id))]);
 
     let mut row = line(id);
-    row.payer = Some(id);
-    assert_eq!(self_parents(&row), []);
+    let customer = ("customer", KeyBytes::of(id));
+    assert_eq!(parents(&row), [customer]);
     let replaced = OrderId::generate();
     row.replaces = Some(replaced);
-    assert_eq!(self_parents(&row), [replaced]);
+    let replaced = ("replaces", KeyBytes::of(replaced));
+    assert_eq!(parents(&row), [customer, replaced]);
+    row.payer = Some(id);
+    let payer = ("paid_by", KeyBytes::of(id));
+    assert_eq!(parents(&row), [customer, payer, replaced]);
 
-    // The keys of both parents are of the entity's own key type; one is of its table.
     let plain = Plain {
         id: Uuid::from_u128(1),
         other: Uuid::from_u128(2),
         up: Uuid::from_u128(3),
     };
-    assert_eq!(self_parents(&plain), [plain.up]);
-    assert!(self_parents(&Other { id: plain.other }).is_empty());
+    let key = KeyBytes::of::<Uuid>;
+    assert_eq!(
+        parents(&plain),
+        [("other", key(plain.other)), ("up", key(plain.up))]
+    );
+    assert!(parents(&Other { id: plain.other }).is_empty());
+}
+
+#[test]
+fn a_constraint_is_deferrable_where_it_is_said() {
+    #[derive(OrderedKey)]
+    struct Leaf {
+        id: Uuid,
+        #[ordid(parent = Other, deferrable)]
+        other: Option<Uuid>,
+        #[ordid(deferrable, references = Leaf)]
+        up: Option<Uuid>,
+        #[ordid(parent)]
+        customer: CustomerId,
+    }
+
+    let deferrable: Vec<_> = Leaf::PARENTS.iter().map(Parent::is_deferrable).collect();
+    assert_eq!(deferrable, [true, true, false]);
+    let leaf = Leaf {
+        id: Uuid::nil(),
+        other: None,
+        up: None,
+        customer: CustomerId::generate(),
+    };
+    assert_eq!(parents(&leaf).len(), 1);
+}
+
+#[test]
+fn a_key_is_written_alone_as_its_field_is() {
+    let id = OrderId::generate();
+    let mut recorder = Recorder::default();
+    OrderLine::write_key(id, &mut recorder);
+    assert_eq!(recorder.0, [format!("Some({id:?})")]);
 }
 
 #[test]

@@ -10,6 +10,12 @@ pub trait Dialect: Sized + 'static {
     const NAME: &'static str;
     /// The most parameters that one statement may have.
     const MAX_PARAMETERS: usize;
+    /// Whether a parameter takes a column's values of all rows of a statement, and not one value.
+    const BINDS_ARRAYS: bool = false;
+    /// Whether a foreign key that is declared `DEFERRABLE` can be checked at COMMIT.
+    const DEFERS: bool;
+    /// Whether a row that refers to itself can be deleted as it is.
+    const DELETES_ROWS_OF_THEMSELVES: bool = true;
     /// The characters before and behind a quoted identifier; the second is doubled inside.
     const QUOTES: [char; 2];
     /// What makes a column the primary key, in a `CREATE TABLE`.
@@ -60,6 +66,7 @@ pub enum Postgres {}
 impl Dialect for Postgres {
     const NAME: &'static str = "PostgreSQL";
     const MAX_PARAMETERS: usize = 65_535;
+    const DEFERS: bool = true;
     const QUOTES: [char; 2] = ['"'; 2];
     const COLUMNS: &'static [(Comparison, &'static str)] = &[(Comparison::Bytes, "uuid")];
 }
@@ -71,6 +78,9 @@ pub enum MySql {}
 impl Dialect for MySql {
     const NAME: &'static str = "MySQL";
     const MAX_PARAMETERS: usize = 65_535;
+    const DEFERS: bool = false;
+    /// InnoDB checks row by row, and finds the row itself.
+    const DELETES_ROWS_OF_THEMSELVES: bool = false;
     const QUOTES: [char; 2] = ['`'; 2];
     const COLUMNS: &'static [(Comparison, &'static str)] = &[
         (Comparison::Bytes, "binary16"),
@@ -86,6 +96,9 @@ pub enum MariaDb {}
 impl Dialect for MariaDb {
     const NAME: &'static str = "MariaDB";
     const MAX_PARAMETERS: usize = 65_535;
+    const DEFERS: bool = false;
+    /// InnoDB checks row by row, and finds the row itself.
+    const DELETES_ROWS_OF_THEMSELVES: bool = false;
     const QUOTES: [char; 2] = ['`'; 2];
     const COLUMNS: &'static [(Comparison, &'static str)] = &[
         (Comparison::Bytes, "binary16"),
@@ -102,6 +115,7 @@ pub enum Sqlite {}
 impl Dialect for Sqlite {
     const NAME: &'static str = "SQLite";
     const MAX_PARAMETERS: usize = 32_766;
+    const DEFERS: bool = true;
     const QUOTES: [char; 2] = ['"'; 2];
     const COLUMNS: &'static [(Comparison, &'static str)] = &[(Comparison::Bytes, "blob")];
 }
@@ -116,6 +130,7 @@ impl Dialect for SqlServer {
     const NAME: &'static str = "SQL Server";
     /// Of 2,100, two are `sp_executesql`'s own: the statement and its declarations.
     const MAX_PARAMETERS: usize = 2_098;
+    const DEFERS: bool = false;
     const QUOTES: [char; 2] = ['[', ']'];
     /// Clustered is the default, unless the table has a clustered index already; said, it cannot be
     /// lost.
@@ -133,6 +148,7 @@ pub enum Babelfish {}
 impl Dialect for Babelfish {
     const NAME: &'static str = "Babelfish";
     const MAX_PARAMETERS: usize = 2_098;
+    const DEFERS: bool = false;
     const QUOTES: [char; 2] = ['[', ']'];
     const COLUMNS: &'static [(Comparison, &'static str)] =
         &[(Comparison::Bytes, "babelfish_unique_identifier")];
@@ -147,6 +163,8 @@ pub enum Oracle {}
 impl Dialect for Oracle {
     const NAME: &'static str = "Oracle";
     const MAX_PARAMETERS: usize = 65_535;
+    const BINDS_ARRAYS: bool = true;
+    const DEFERS: bool = true;
     const QUOTES: [char; 2] = ['"'; 2];
     const COLUMNS: &'static [(Comparison, &'static str)] = &[
         (Comparison::Bytes, "raw16"),

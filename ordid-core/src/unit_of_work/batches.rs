@@ -1,4 +1,4 @@
-//! The rows of a unit of work: one `Vec` and one box per entity type, none per row.
+//! The rows of a unit of work: one box per entity type, none per row.
 
 use std::{
     any::{Any, TypeId},
@@ -8,17 +8,22 @@ use std::{
     ops::Range,
 };
 
-use super::{Table, row_order_by};
+use super::{
+    Action, Chunk, Columns, Plan, Table,
+    rows::{Rows, TypelessRows},
+};
 use crate::{
     entity::{Fields, KeyOf, OrderedKey},
     error::Error,
+    storage::Dialect,
 };
 
 /// Takes whole rows: what an adapter's row binder implements beside
 /// [`Sink`](crate::entity::Sink), so that it sees where a row begins and ends.
 pub trait RowSink {
-    /// A row begins: the values of its columns follow.
-    fn begin_row(&mut self) {}
+    /// A row begins, and the values of its columns follow: those of which it takes `columns`. A
+    /// [`ColumnMask`](super::ColumnMask) keeps count of them.
+    fn begin_row(&mut self, columns: Columns<'_>);
 
     /// The row has handed over its values. What failed in between is kept by the sink.
     fn end_row(&mut self) -> RowEnd;
@@ -41,12 +46,12 @@ pub trait Row<S>: OrderedKey + Fields<S> + Send + Sync + 'static {}
 
 impl<S, E: OrderedKey + Fields<S> + Send + Sync + 'static> Row<S> for E {}
 
-/// New entities of many types, to be written to sinks of type `S`.
+/// Entities of many types, to be inserted, updated and deleted, and written to sinks of type `S`.
 ///
-/// The ability to be written is captured where a type's rows are first asked for, by
-/// [`rows_mut`](Self::rows_mut). Tables are then known by their position in
-/// [`tables`](Self::tables), as in a [`Plan`](super::Plan) of these, and rows by their position in
-/// the order in which they are sent.
+/// The ability to be written is captured where a type comes in first, by
+/// [`rows_mut`](Self::rows_mut), [`update`](Self::update) or [`delete`](Self::delete). Tables are
+/// then known by their position in [`tables`](Self::tables), and rows by their position in the order
+/// in which they are sent, one order for each [`Action`](super::Action).
 ///
 /// # Example: rows as text
 ///
@@ -54,7 +59,9 @@ impl<S, E: OrderedKey + Fields<S> + Send + Sync + 'static> Row<S> for E {}
 /// use ordid_core::{
 ///     Fields, KeyOf, OrderedKey, Sink,
 ///     entity::Parent,
-///     unit_of_work::{Batches, Plan, RowEnd, RowSink},
+///     key::KeyBytes,
+///     storage::dialect::Sqlite,
+///     unit_of_work::{Batches, Columns, RowEnd, RowSink},
 ///     uuid::Uuid,
 /// };
 ///
@@ -71,7 +78,7 @@ impl<S, E: OrderedKey + Fields<S> + Send + Sync + 'static> Row<S> for E {}
 ///
 ///     fn key(&self) -> Option<Uuid> { Some(self.id) }
 ///     fn assign_key(&mut self, key: Uuid) { self.id = key; }
-///     fn self_parents(&self, _: &mut dyn FnMut(Uuid)) {}
+///     fn parents(&self, _: &mut dyn FnMut(usize, KeyBytes)) {}
 /// }
 ///
 /// impl<S: Sink<Uuid> + Sink<&'static str>> Fields<S> for City {
@@ -79,6 +86,8 @@ impl<S, E: OrderedKey + Fields<S> + Send + Sync + 'static> Row<S> for E {}
 ///         sink.put(&self.id);
 ///         sink.put(&self.name);
 ///     }
+///
+///     fn write_key(key: Uuid, sink: &mut S) { sink.put(&key); }
 /// }
 ///
 /// // What an adapter has: a sink of its library's values.
@@ -94,17 +103,18 @@ impl<S, E: OrderedKey + Fields<S> + Send + Sync + 'static> Row<S> for E {}
 /// }
 ///
 /// impl RowSink for Names {
+///     // A real one takes no more than these columns.
+///     fn begin_row(&mut self, _: Columns<'_>) {}
 ///     fn end_row(&mut self) -> RowEnd { RowEnd::Taken }
 /// }
 ///
 /// let mut batches = Batches::<Names>::new();
 /// batches.rows_mut().push(City { id: Uuid::from_u128(2), name: "Bergen" });
 /// batches.rows_mut().push(City { id: Uuid::from_u128(1), name: "Aarhus" });
-/// batches.sort()?;
 ///
 /// let mut names = Names::default();
-/// for chunk in Plan::new(&batches.tables(), 1000)?.chunks() {
-///     let written = batches.write(chunk.table, chunk.rows.clone(), &mut names);
+/// for chunk in batches.plan::<Sqlite>()?.chunks() {
+///     let written = batches.write(&chunk, chunk.rows.clone(), &mut names);
 ///     assert_eq!(written, chunk.rows.end);
 /// }
 /// assert_eq!(names.0, ["Aarhus", "Bergen"]);
@@ -121,7 +131,8 @@ impl<S: RowSink + 'static> Batches<S> {
         Self::default()
     }
 
-    /// Returns the rows of an entity type, to add to them: they are sent in the order of their keys.
+    /// Returns the rows of an entity type that will be inserted, to add to them: they are sent in the
+    /// order of their keys.
     pub fn rows_mut<E: Row<S>>(&mut self) -> &mut Vec<E> {
         self.rows_mut_by(Ord::cmp)
     }
@@ -131,33 +142,47 @@ impl<S: RowSink + 'static> Batches<S> {
     /// the stored form, [`Stores::sort_key`](crate::storage::Stores::sort_key), so that the insert
     /// appends to the index all the same.
     ///
-    /// The comparison that was given first for a type stays.
+    /// The comparison that was given first for a type stays, also for the rows that will be updated
+    /// and deleted.
     pub fn rows_mut_by<E: Row<S>>(
         &mut self,
         compare: fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
     ) -> &mut Vec<E> {
+        self.of_type(compare).inserts_mut()
+    }
+
+    /// Adds a row to those that will be updated: all its columns, where the key is this one's. The
+    /// row of the database must be there.
+    pub fn update<E: Row<S>>(&mut self, row: E) {
+        self.of_type(Ord::cmp).update(row);
+    }
+
+    /// Adds a row to those that will be deleted, of which the key and the foreign keys are kept.
+    pub fn delete<E: Row<S>>(&mut self, row: &E) {
+        self.of_type(Ord::cmp).delete(row);
+    }
+
+    fn of_type<E: Row<S>>(
+        &mut self,
+        compare: fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
+    ) -> &mut Rows<E> {
         let position = *self.positions.entry(TypeId::of::<E>()).or_insert_with(|| {
-            self.batches.push(Box::new(Rows::<E> {
-                rows: Vec::new(),
-                order: None,
-                compare,
-            }));
+            self.batches.push(Box::new(Rows::<E>::new(compare)));
             self.batches.len() - 1
         });
         let batch: &mut dyn Any = &mut *self.batches[position];
         let rows = batch.downcast_mut::<Rows<E>>();
-        &mut rows
-            .expect("positions lead to the batch of their type")
-            .rows
+        rows.expect("positions lead to the batch of their type")
     }
 
-    /// Returns the rows of an entity type, in the order in which they were added.
+    /// Returns the rows of an entity type that will be inserted, in the order in which they were
+    /// added.
     pub fn get<E: Row<S>>(&self) -> &[E] {
         let position = self.positions.get(&TypeId::of::<E>());
         let batch = position.map(|position| -> &dyn Any { &*self.batches[*position] });
         batch
             .and_then(|batch| batch.downcast_ref::<Rows<E>>())
-            .map_or(&[], |rows| &rows.rows)
+            .map_or(&[], |rows| rows.inserts())
     }
 
     /// Returns the number of rows, of all types.
@@ -176,19 +201,27 @@ impl<S: RowSink + 'static> Batches<S> {
         self.positions.clear();
     }
 
-    /// Finds the order in which the rows of each table are sent. To be called after the last row is
-    /// added and before the first is written.
+    /// Finds which rows are sent by which statements, in which order. To be called after the last
+    /// row is added and before the first is written.
     ///
     /// # Errors
     ///
-    /// As [`row_order_by`].
-    pub fn sort(&mut self) -> Result<(), Error> {
-        self.batches.iter_mut().try_for_each(|batch| batch.sort())
+    /// All [`is_plan`](Error::is_plan), and name tables and keys: a row without a key, a key that
+    /// comes twice, rows that refer to each other in a circle of foreign keys none of which can be
+    /// NULL or deferred, and a row with more columns than a statement has parameters.
+    pub fn plan<D: Dialect>(&mut self) -> Result<Plan, Error> {
+        let rows = self.batches.iter_mut().map(|batch| batch.rows_mut());
+        let mut rows: Vec<&mut dyn TypelessRows> = rows.collect();
+        rows.iter_mut().try_for_each(|rows| rows.sort())?;
+        Plan::of::<D>(&mut rows)
     }
 
     /// Returns the tables, in the order in which their types were first added.
     pub fn tables(&self) -> Vec<Table> {
-        self.batches.iter().map(|batch| batch.table()).collect()
+        self.batches
+            .iter()
+            .map(|batch| batch.rows().table())
+            .collect()
     }
 
     /// Returns the table at a position of [`tables`](Self::tables).
@@ -197,27 +230,36 @@ impl<S: RowSink + 'static> Batches<S> {
     ///
     /// If there is no such table.
     pub fn table(&self, table: usize) -> Table {
-        self.batches[table].table()
+        self.batches[table].rows().table()
     }
 
-    /// Writes rows of a table, one by one in the order of sending, and returns the position after
-    /// the last that was taken: the end of `rows`, or where the sink said to stop.
+    /// Writes rows of a chunk's action and table, one by one in the order of sending, and returns the
+    /// position after the last that was taken: the end of `rows`, or where the sink said to stop.
     ///
     /// # Panics
     ///
     /// If there is no such table or row.
-    pub fn write(&self, table: usize, rows: Range<usize>, sink: &mut S) -> usize {
-        self.batches[table].write(rows, sink)
+    pub fn write(&self, chunk: &Chunk, rows: Range<usize>, sink: &mut S) -> usize {
+        self.batches[chunk.table].write(chunk.action, rows, sink)
     }
 
-    /// Returns the key of a row as text, for messages; the row is a position in the order of
-    /// sending.
+    /// Writes the key of a row that will be inserted, by itself: to ask whether it is there.
     ///
     /// # Panics
     ///
     /// If there is no such table or row.
-    pub fn key_text(&self, table: usize, row: usize) -> String {
-        self.batches[table].key_text(row)
+    pub fn write_key(&self, table: usize, row: usize, sink: &mut S) {
+        self.batches[table].write_key(row, sink);
+    }
+
+    /// Returns the key of a row of a chunk's action and table as text, for messages; the row is a
+    /// position in the order of sending.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such table or row.
+    pub fn key_text(&self, chunk: &Chunk, row: usize) -> String {
+        self.batches[chunk.table].rows().key_text(chunk.action, row)
     }
 }
 
@@ -233,70 +275,41 @@ impl<S> Default for Batches<S> {
 /// The tables and their numbers of rows.
 impl<S: 'static> fmt::Debug for Batches<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tables = self.batches.iter().map(|batch| {
-            let table = batch.table();
-            (table.name(), table.rows())
-        });
+        let tables = self
+            .batches
+            .iter()
+            .map(|batch| (batch.rows().table().name(), batch.len()));
         f.debug_map().entries(tables).finish()
     }
 }
 
 trait Batch<S>: Any + Send + Sync {
     fn len(&self) -> usize;
-    fn table(&self) -> Table;
-    fn sort(&mut self) -> Result<(), Error>;
-    fn write(&self, rows: Range<usize>, sink: &mut S) -> usize;
-    fn key_text(&self, row: usize) -> String;
-}
-
-struct Rows<E: OrderedKey> {
-    rows: Vec<E>,
-    /// `None` where the rows are in order as they are.
-    order: Option<Vec<usize>>,
-    compare: fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
-}
-
-impl<E: OrderedKey> Rows<E> {
-    fn at(&self, position: usize) -> &E {
-        match &self.order {
-            Some(order) => &self.rows[order[position]],
-            None => &self.rows[position],
-        }
-    }
+    fn rows(&self) -> &dyn TypelessRows;
+    fn rows_mut(&mut self) -> &mut dyn TypelessRows;
+    fn write(&self, action: Action, rows: Range<usize>, sink: &mut S) -> usize;
+    fn write_key(&self, row: usize, sink: &mut S);
 }
 
 impl<S: RowSink, E: Row<S>> Batch<S> for Rows<E> {
     fn len(&self) -> usize {
-        self.rows.len()
+        self.len()
     }
 
-    fn table(&self) -> Table {
-        Table::of::<E>(self.rows.len())
+    fn rows(&self) -> &dyn TypelessRows {
+        self
     }
 
-    fn sort(&mut self) -> Result<(), Error> {
-        self.order = row_order_by(&self.rows, self.compare)?;
-        Ok(())
+    fn rows_mut(&mut self) -> &mut dyn TypelessRows {
+        self
     }
 
-    fn write(&self, rows: Range<usize>, sink: &mut S) -> usize {
-        for row in rows.clone() {
-            sink.begin_row();
-            self.at(row).write(sink);
-            match sink.end_row() {
-                RowEnd::Taken => {}
-                RowEnd::TakenLast => return row + 1,
-                RowEnd::Refused => return row,
-            }
-        }
-        rows.end
+    fn write(&self, action: Action, rows: Range<usize>, sink: &mut S) -> usize {
+        self.write(action, rows, sink)
     }
 
-    fn key_text(&self, row: usize) -> String {
-        match self.at(row).key() {
-            Some(key) => key.to_string(),
-            None => "none".to_owned(),
-        }
+    fn write_key(&self, row: usize, sink: &mut S) {
+        self.write_key(row, sink);
     }
 }
 

@@ -138,13 +138,17 @@ pub(super) fn ordered_key(model: &Entity<'_>) -> TokenStream {
                 loop {}
             }
 
-            fn self_parents(&self, _: &mut dyn #private::FnMut(#private::KeyOf<Self>)) {
+            fn parents(&self, _: &mut dyn #private::FnMut(#private::usize, #private::KeyBytes)) {
                 loop {}
             }
         }
 
         impl #with_sink #private::Fields<__S> for #ident #type_generics #where_clause {
             fn write(&self, _: &mut __S) {
+                loop {}
+            }
+
+            fn write_key(_: #private::KeyOf<Self>, _: &mut __S) {
                 loop {}
             }
         }

@@ -4,9 +4,7 @@ use std::collections::HashSet;
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::{
-    Generics, Ident, Type, WhereClause, parse_quote, punctuated::Punctuated, spanned::Spanned,
-};
+use syn::{Generics, Type, WhereClause, parse_quote, punctuated::Punctuated, spanned::Spanned};
 
 use super::Private;
 use crate::{
@@ -18,7 +16,7 @@ use crate::{
 pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
     let private = &Private(model.attrs.krate.as_ref());
     let ordered_key = ordered_key(model, key, private);
-    let fields = fields(model, private);
+    let fields = fields(model, key, private);
     quote! {
         #ordered_key
         #fields
@@ -35,20 +33,30 @@ fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>)
         .map(|(field, parent)| check_parent(private, field, parent));
     let parents = model.parents().map(|(field, parent)| {
         let (column, ty) = (&field.column, field.ty());
-        match &parent.entity {
+        let made = match &parent.entity {
             None => quote!(#private::Parent::by_key::<#ty>(#column)),
             Some(entity) => {
                 let span = entity.span().resolved_at(Span::call_site());
                 let private = private.at(span);
                 quote_spanned!(span=> #private::Parent::by_entity::<#ty, #entity>(#column))
             }
+        };
+        match &field.attrs.deferrable {
+            Some(_) => quote!(#made.deferrable()),
+            None => made,
         }
     });
-    let self_parents: Vec<_> = model
+    let shown: Vec<_> = model
         .parents()
-        .filter_map(|(field, parent)| self_parent(model, private, field, parent))
+        .enumerate()
+        .map(|(position, (field, _))| {
+            let (ident, ty) = (field.ident, field.ty());
+            let span = ty.span().resolved_at(Span::call_site());
+            let private = private.at(span);
+            quote_spanned!(span=> #private::show_parent::<#ty>(&self.#ident, #position, __visit);)
+        })
         .collect();
-    let visit = if self_parents.is_empty() {
+    let visit = if shown.is_empty() {
         quote!(_)
     } else {
         quote!(__visit)
@@ -64,9 +72,10 @@ fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>)
         fn assign_key(&mut self, __key: #at_key::KeyOf<Self>) {
             #at_key::KeyField::set(&mut self.#key_ident, __key);
         }
-
-        fn self_parents(&self, #visit: &mut dyn #at_key::FnMut(#at_key::KeyOf<Self>)) {
-            #(#self_parents)*
+    };
+    let parents_fn = quote! {
+        fn parents(&self, #visit: &mut dyn #private::FnMut(#private::usize, #private::KeyBytes)) {
+            #(#shown)*
         }
     };
     quote! {
@@ -81,6 +90,8 @@ fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>)
             };
 
             #key_fns
+
+            #parents_fn
         }
     }
 }
@@ -120,46 +131,7 @@ fn check_parent(
     }
 }
 
-/// Shows the field's key if the parent is of the entity's own table.
-fn self_parent(
-    model: &Entity<'_>,
-    private: &Private<'_>,
-    field: &EntityField<'_>,
-    parent: &ParentAttr,
-) -> Option<TokenStream> {
-    let (ident, ty) = (field.ident, field.ty());
-    let span = ty.span().resolved_at(Span::call_site());
-    let private = private.at(span);
-    let found = match &parent.entity {
-        Some(entity) if model.input.generics.params.is_empty() => {
-            quote_spanned!(span=> #private::self_parent_of::<#ty, #entity, Self>(&self.#ident))
-        }
-        // A generic struct may borrow: then it has no `TypeId` to compare.
-        Some(entity) if !is_self(entity, &model.input.ident) => return None,
-        _ => {
-            let key = quote_spanned!(span=> #private::KeyOf<Self>);
-            quote_spanned!(span=> #private::self_parent::<#ty, #key>(&self.#ident))
-        }
-    };
-    Some(quote! {
-        if let #private::Some(__key) = #found {
-            __visit(__key);
-        }
-    })
-}
-
-fn is_self(entity: &Type, ident: &Ident) -> bool {
-    match entity {
-        Type::Path(path) => path
-            .path
-            .segments
-            .last()
-            .is_some_and(|last| last.ident == "Self" || last.ident == *ident),
-        _ => false,
-    }
-}
-
-fn fields(model: &Entity<'_>, private: &Private<'_>) -> TokenStream {
+fn fields(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>) -> TokenStream {
     let mut seen = HashSet::new();
     let bounds: Punctuated<TokenStream, syn::Token![+]> = model
         .columns()
@@ -171,6 +143,7 @@ fn fields(model: &Entity<'_>, private: &Private<'_>) -> TokenStream {
         let (ident, ty) = (field.ident, field.ty());
         quote!(#private::Sink::<#ty>::put(__sink, &self.#ident);)
     });
+    let key_type = key.ty();
     let ident = &model.input.ident;
     let (_, type_generics, where_clause) = model.input.generics.split_for_impl();
     let generics = with_sink(&model.input.generics, private);
@@ -182,6 +155,13 @@ fn fields(model: &Entity<'_>, private: &Private<'_>) -> TokenStream {
         impl #generics #private::Fields<__S> for #ident #type_generics #where_clause {
             fn write(&self, __sink: &mut __S) {
                 #(#puts)*
+            }
+
+            fn write_key(__key: #private::KeyOf<Self>, __sink: &mut __S) {
+                #private::Sink::<#key_type>::put(
+                    __sink,
+                    &<#key_type as #private::KeyField>::with(__key),
+                );
             }
         }
     }

@@ -20,7 +20,7 @@ use ordid::{
     scheme::snowflake::SnowflakeNode,
     uuid::Uuid,
 };
-use ordid_oracle::{Stored, UnitOfWork, column};
+use ordid_oracle::{Retry, Stored, UnitOfWork, column};
 use tempfile::TempDir;
 
 /// The recorder, compiled and loaded once.
@@ -380,13 +380,71 @@ fn a_refused_row_is_named_and_nothing_is_lost() {
 #[test]
 fn a_failed_statement_is_rolled_back() {
     let recorder = Recorder::new("execute 60\n");
-    let mut work = UnitOfWork::new();
+    let mut work = UnitOfWork::new().with_retry(Retry::NONE);
     work.add(customer(None, 0));
     let error = work.flush(&recorder.connection).unwrap_err();
     assert!(error.is_deadlock() && !error.is_commit_unknown(), "{error}");
     assert_eq!((error.table(), error.key()), (Some("CUSTOMERS"), None));
     assert_eq!(recorder.statements(), [INTO_CUSTOMERS, "ROLLBACK"]);
     assert_eq!(work.len(), 1);
+}
+
+/// Once more, on the same connection and with the same keys, to the byte.
+#[test]
+fn a_deadlock_is_tried_again() {
+    let recorder = Recorder::new("execute 60 1\n");
+    let mut work = UnitOfWork::new();
+    let keys: Vec<_> = (0..3).map(|row| work.add(customer(None, row))).collect();
+    let (report, told) = std::sync::mpsc::channel();
+    work.observe(move |progress| report.send((progress.done, progress.total)).expect("open"));
+    let flushed = work.flush(&recorder.connection).expect("flushed");
+    assert_eq!((flushed.rows(), flushed.retries), (3, 1));
+    assert_eq!(
+        flushed.tables[0].statements, 1,
+        "of the attempt that succeeded"
+    );
+    let sent = [INTO_CUSTOMERS, "ROLLBACK", INTO_CUSTOMERS, "COMMIT"];
+    assert_eq!(recorder.statements(), sent);
+    let rows = recorder.rows();
+    assert_eq!(rows.len(), 6);
+    assert_eq!(rows[..3], rows[3..]);
+    let expected = keys.iter().map(|key| raw(key.to_raw().as_bytes()));
+    assert!(rows[3..].iter().map(|row| row[0].clone()).eq(expected));
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [(3, 3)]);
+    assert!(work.is_empty());
+}
+
+#[test]
+fn what_stays_in_the_way_is_given_up() {
+    let recorder = Recorder::new("execute 8177\n");
+    let retry = Retry::DEFAULT.with_attempts(3).with_delays(
+        std::time::Duration::from_millis(1),
+        std::time::Duration::from_millis(1),
+    );
+    let mut work = UnitOfWork::new().with_retry(retry);
+    work.add(customer(None, 0));
+    let error = work.flush(&recorder.connection).unwrap_err();
+    assert!(error.is_transient() && !error.is_connection_lost());
+    assert_eq!(error.retries(), 2);
+    assert_eq!(
+        recorder.statements(),
+        [INTO_CUSTOMERS, "ROLLBACK"].repeat(3)
+    );
+    // In the user's transaction it is not tried again.
+    let error = work.flush_in(&recorder.connection).unwrap_err();
+    assert!(error.is_transient());
+    assert_eq!(error.retries(), 0);
+}
+
+/// There is no other connection to go on with.
+#[test]
+fn a_lost_connection_is_not_tried_again() {
+    let recorder = Recorder::new("execute 3113\n");
+    let mut work = UnitOfWork::new();
+    work.add(customer(None, 0));
+    let error = work.flush(&recorder.connection).unwrap_err();
+    assert!(error.is_connection_lost() && !error.is_commit_unknown());
+    assert_eq!((error.retries(), work.len()), (0, 1));
 }
 
 #[test]

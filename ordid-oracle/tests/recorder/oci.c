@@ -4,7 +4,7 @@
  *
  * The connect string is the path of the log. "<log>.script" may hold lines
  *     refuse <bytes in hex> <code>    a row with this RAW fails in batch mode
- *     execute <code>                  every statement with an array fails
+ *     execute <code> <times>          statements with an array fail; without a number, every one
  *     commit <code>                   COMMIT fails
  *
  * Signatures: Oracle Call Interface Programmer's Guide; struct layouts are the recorder's own. */
@@ -27,6 +27,7 @@ typedef struct {
 typedef struct Handle {
     int code;          /* of an error */
     int offset;        /* of a batch error */
+    int failures;      /* of a server: how often the script was asked for one that ends */
     char *log;         /* of a server; of a service and a session its server's */
     int in_transaction;
     struct Handle *server;
@@ -46,18 +47,18 @@ static void say(Handle *server, const char *text) {
     fclose(log);
 }
 
-/* Returns the code that the script has for this, or 0. */
+/* Returns the code that the script has for this, or 0; also where it has been the case so often. */
 static int scripted(Handle *server, const char *what) {
     char path[4096], line[256];
-    int code = 0;
+    int code = 0, times = 0;
     snprintf(path, sizeof path, "%s.script", server->log);
     FILE *script = fopen(path, "r");
     if (!script) return 0;
     while (fgets(line, sizeof line, script))
         if (!strncmp(line, what, strlen(what)) && line[strlen(what)] == ' ')
-            code = atoi(line + strlen(what) + 1);
+            sscanf(line + strlen(what) + 1, "%d %d", &code, &times);
     fclose(script);
-    return code;
+    return times && ++server->failures > times ? 0 : code;
 }
 
 static int fail(void *error, int code) {

@@ -21,7 +21,9 @@ pub(super) async fn locate<DB: Backend>(
     plan: &Plan,
     failed: &Chunk,
 ) -> Option<(Chunk, String)> {
-    let mut transaction = begin_with::<DB>(connection, begin).await.ok()?;
+    let mut transaction = begin_with::<DB>(connection, begin, plan.defers())
+        .await
+        .ok()?;
     let found = replay(batches, &mut transaction, plan, failed).await;
     let _ = transaction.rollback().await;
     found
@@ -35,13 +37,13 @@ async fn replay<DB: Backend>(
 ) -> Option<(Chunk, String)> {
     let mut statements = Statements::new(batches);
     for chunk in plan.chunks() {
-        let suspect = chunk.table == failed.table && chunk.rows.end > failed.rows.start;
-        if !suspect {
+        let is_same = (chunk.action, chunk.table) == (failed.action, failed.table);
+        if !is_same || chunk.rows.end <= failed.rows.start {
             let bound = bind(batches, &chunk, &mut statements);
             send(&mut **transaction, bound, || ()).await.ok()?;
             continue;
         }
-        if chunk.table != failed.table || chunk.rows.start >= failed.rows.end {
+        if chunk.rows.start >= failed.rows.end {
             break;
         }
         let several = failed.rows.len() > chunk.rows.len();
@@ -64,7 +66,7 @@ async fn replay<DB: Backend>(
             };
             let bound = bind(batches, &single, &mut statements);
             if let Err(error) = send(&mut **transaction, bound, || ()).await {
-                let key = batches.key_text(chunk.table, row);
+                let key = batches.key_text(&chunk, row);
                 return error.refuses_a_row().then_some((chunk, key));
             }
         }

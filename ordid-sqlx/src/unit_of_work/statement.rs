@@ -4,7 +4,7 @@ use std::{fmt::Write as _, future::poll_fn, sync::Arc, task::Poll};
 
 use ordid_core::{
     storage::Dialect,
-    unit_of_work::{Batches, Chunk, Table},
+    unit_of_work::{Action, Batches, Chunk, Table},
 };
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
@@ -36,10 +36,16 @@ pub(super) fn bind<DB: Backend>(
         rows: chunk.rows.clone(),
         key: None,
     };
+    if chunk.action != Action::Insert {
+        return Err(Error::bind(
+            "rows in a circle of foreign keys cannot be flushed here".into(),
+            place,
+        ));
+    }
     let mut binder = Binder::with_capacity(chunk.rows.len() * table.columns().len());
-    let row = batches.write(chunk.table, chunk.rows.clone(), &mut binder);
+    let row = batches.write(chunk, chunk.rows.clone(), &mut binder);
     if let Some(error) = binder.take_error() {
-        place.key = Some(batches.key_text(chunk.table, row));
+        place.key = Some(batches.key_text(chunk, row));
         return Err(Error::bind(error, place));
     }
     let (sql, repeats) = statements.get::<DB>(chunk);

@@ -4,11 +4,12 @@ use std::{ops::Range, time::Instant};
 
 use ordid_core::{
     storage::Dialect,
-    unit_of_work::{Batches, Chunk, Flush, Step, Table},
+    unit_of_work::{Batches, Chunk, Step, Table},
 };
 
 use super::{
-    Flushed, UnitOfWork,
+    UnitOfWork,
+    execute::Run,
     statement::{Statements, bind, send},
 };
 use crate::{
@@ -46,20 +47,17 @@ impl<DB: Backend> UnitOfWork<DB> {
         &mut self,
         connection: &mut DB::Connection,
         bulk: DB::Bulk,
-        flush: &mut Flush,
-        flushed: &mut Flushed,
+        run: &mut Run,
         in_step: &InStep,
     ) -> Result<(), (Error, Chunk)> {
-        let Step::Send(Chunk { table, .. }) = flush.step() else {
+        let Step::Send(Chunk { action, table, .. }) = run.flush.step() else {
             return Ok(());
         };
         let mut binder = Binder::with_bulk(bulk);
         loop {
-            let rest = self
-                .command(connection, &mut binder, flush, flushed, in_step)
-                .await?;
-            let next = match flush.step() {
-                Step::Send(next) if next.table == table => next,
+            let rest = self.command(connection, &mut binder, run, in_step).await?;
+            let next = match run.flush.step() {
+                Step::Send(next) if (next.action, next.table) == (action, table) => next,
                 _ => return Ok(()),
             };
             let Some(rest) = rest else { continue };
@@ -74,9 +72,9 @@ impl<DB: Backend> UnitOfWork<DB> {
                 if let Err(error) = send(connection, bound, || ()).await {
                     return Err((error, rest));
                 }
-                flush.succeeded();
-                flushed.count(rest.rows.len(), 0, 1, started.elapsed());
-                self.report(&next);
+                run.flush.succeeded();
+                self.count(run, &next, rest.rows.len(), 0, started.elapsed());
+                self.report(run, &next);
             }
             return Ok(());
         }
@@ -87,11 +85,10 @@ impl<DB: Backend> UnitOfWork<DB> {
         &mut self,
         connection: &mut DB::Connection,
         binder: &mut Binder<DB>,
-        flush: &mut Flush,
-        flushed: &mut Flushed,
+        run: &mut Run,
         in_step: &InStep,
     ) -> Result<Option<Range<usize>>, (Error, Chunk)> {
-        let Step::Send(mut chunk) = flush.step() else {
+        let Step::Send(mut chunk) = run.flush.step() else {
             return Ok(None);
         };
         let started = Instant::now();
@@ -120,10 +117,13 @@ impl<DB: Backend> UnitOfWork<DB> {
                 return Err(self.refused(error, sent, in_step));
             }
             if sent.rows.end == chunk.rows.end {
-                match flush.upcoming() {
-                    Some(next) if next.table == chunk.table && chunks < CHUNKS => {
-                        flush.succeeded();
-                        self.report(&chunk);
+                match run.flush.upcoming() {
+                    Some(next)
+                        if (next.action, next.table) == (chunk.action, chunk.table)
+                            && chunks < CHUNKS =>
+                    {
+                        run.flush.succeeded();
+                        self.report(run, &chunk);
                         chunk = next;
                         chunks += 1;
                     }
@@ -148,10 +148,11 @@ impl<DB: Backend> UnitOfWork<DB> {
             return Err(self.refused(error, sent, in_step));
         }
         in_step.regain();
-        flushed.count(sent.rows.len(), sent.rows.len(), 1, started.elapsed());
+        let rows = sent.rows.len();
+        self.count(run, &chunk, rows, rows, started.elapsed());
         if rest.is_none() {
-            flush.succeeded();
-            self.report(&chunk);
+            run.flush.succeeded();
+            self.report(run, &chunk);
         }
         Ok(rest)
     }
@@ -179,7 +180,7 @@ fn encode<DB: Backend>(
     from: usize,
     binder: &mut Binder<DB>,
 ) -> Result<usize, Error> {
-    let row = batches.write(chunk.table, from..chunk.rows.end, binder);
+    let row = batches.write(chunk, from..chunk.rows.end, binder);
     match binder.take_error() {
         None => Ok(row),
         Some(error) => {
@@ -187,7 +188,7 @@ fn encode<DB: Backend>(
                 table: batches.table(chunk.table).name(),
                 chunk: chunk.number,
                 rows: chunk.rows.clone(),
-                key: Some(batches.key_text(chunk.table, row)),
+                key: Some(batches.key_text(chunk, row)),
             };
             Err(Error::bind(error, place))
         }

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use futures_util::io::{AsyncRead, AsyncWrite};
-use ordid_core::unit_of_work::{Batches, Chunk, Flush, Plan, Step};
+use ordid_core::unit_of_work::{Action, Batches, Chunk, Plan, Step};
 use tiberius::{Client, SortOrder, SqlBulkCopyOption, SqlBulkCopyOptions};
 
-use super::{Flushed, UnitOfWork};
+use super::{Run, UnitOfWork};
 use crate::{
     binder::Binder,
     error::{Error, Place},
@@ -43,7 +43,7 @@ where
     let tables = batches.tables();
     let mut statements = vec![0; tables.len()];
     for chunk in plan.chunks() {
-        statements[chunk.table] += 1;
+        statements[chunk.table] += usize::from(chunk.action == Action::Insert);
     }
     let mut loads = Vec::with_capacity(tables.len());
     for (position, table) in tables.iter().enumerate() {
@@ -61,9 +61,14 @@ where
             .and_then(|found| Fit::new(&found, table.columns(), table.key_column()))
             .and_then(|fit| {
                 let mut binder = Binder::looking(fit);
-                let rows = table.rows();
-                let end = batches.write(position, 0..rows, &mut binder);
-                binder.into_fit().filter(|_| end == rows)
+                let all = Chunk {
+                    action: Action::Insert,
+                    table: position,
+                    number: 0,
+                    rows: 0..table.rows(),
+                };
+                let end = batches.write(&all, all.rows.clone(), &mut binder);
+                binder.into_fit().filter(|_| end == table.rows())
             });
         loads.push(fit.map(|fit| Load {
             table: name,
@@ -81,13 +86,12 @@ impl<D: Flavour> UnitOfWork<D> {
         &mut self,
         client: &mut Client<S>,
         load: &Load,
-        flush: &mut Flush,
-        flushed: &mut Flushed,
+        run: &mut Run,
     ) -> Result<(), (Error, Chunk)>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        let Step::Send(mut chunk) = flush.step() else {
+        let Step::Send(mut chunk) = run.flush.step() else {
             return Ok(());
         };
         let started = Instant::now();
@@ -116,20 +120,20 @@ impl<D: Flavour> UnitOfWork<D> {
         let mut binder = Binder::with_capacity(columns.len());
         loop {
             for row in chunk.rows.clone() {
-                self.batches.write(chunk.table, row..row + 1, &mut binder);
+                self.batches.write(&chunk, row..row + 1, &mut binder);
                 if let Err(error) = request.send(binder.take_row()).await {
                     // The server waits for the end of the rows; what it then says of them is rolled
                     // back.
                     let _ = request.finalize().await;
-                    let key = self.batches.key_text(chunk.table, row);
+                    let key = self.batches.key_text(&chunk, row);
                     return Err(refused(error, chunk, Some(key)));
                 }
             }
             sent.rows.end = chunk.rows.end;
-            match flush.upcoming() {
-                Some(next) if next.table == chunk.table => {
-                    flush.succeeded();
-                    self.report(&chunk);
+            match run.flush.upcoming() {
+                Some(next) if (next.action, next.table) == (chunk.action, chunk.table) => {
+                    run.flush.succeeded();
+                    self.report(run, &chunk);
                     chunk = next;
                 }
                 _ => break,
@@ -138,8 +142,9 @@ impl<D: Flavour> UnitOfWork<D> {
         if let Err(error) = request.finalize().await {
             return Err(refused(error, sent, None));
         }
-        flushed.count(sent.rows.len(), sent.rows.len(), started.elapsed());
-        self.report(&chunk);
+        let rows = sent.rows.len();
+        run.count(&table, &chunk, rows, rows, started.elapsed());
+        self.report(run, &chunk);
         Ok(())
     }
 }

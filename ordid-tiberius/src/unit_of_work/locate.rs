@@ -29,12 +29,12 @@ where
     let before = |end: &Chunk| {
         let end = end.clone();
         plan.chunks()
-            .take_while(move |chunk| chunk.table != end.table || chunk.rows.start < end.rows.start)
+            .take_while(move |chunk| !is_same(chunk, &end) || chunk.rows.start < end.rows.start)
     };
     let suspects: Vec<_> = plan
         .chunks()
         .filter(|chunk| {
-            chunk.table == failed.table
+            is_same(chunk, failed)
                 && chunk.rows.start >= failed.rows.start
                 && chunk.rows.start < failed.rows.end
         })
@@ -52,11 +52,16 @@ where
     });
     let singly: Vec<_> = before(&chunk).chain(rows).collect();
     let (row, error) = replay(batches, client, scope, &singly).await?;
-    if row.table != chunk.table || row.rows.start < chunk.rows.start || !error.refuses_a_row() {
+    if !is_same(&row, &chunk) || row.rows.start < chunk.rows.start || !error.refuses_a_row() {
         return None;
     }
-    let key = batches.key_text(chunk.table, row.rows.start);
+    let key = batches.key_text(&chunk, row.rows.start);
     Some((chunk, key))
+}
+
+/// Whether two chunks are of one action on one table.
+fn is_same(left: &Chunk, right: &Chunk) -> bool {
+    (left.action, left.table) == (right.action, right.table)
 }
 
 /// Sends chunks up to the first that fails, which it returns, and rolls back.

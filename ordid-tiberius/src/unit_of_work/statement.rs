@@ -1,9 +1,9 @@
-//! Multi-row `INSERT` statements.
+//! Statements of many rows.
 
 use std::{fmt::Write as _, sync::Arc};
 
 use futures_util::io::{AsyncRead, AsyncWrite};
-use ordid_core::unit_of_work::{Batches, Chunk, Table};
+use ordid_core::unit_of_work::{Action, Batches, Chunk, Table};
 use tiberius::{Client, Query};
 
 use crate::{
@@ -24,7 +24,7 @@ where
 {
     let table = &statements.tables[chunk.table];
     let mut binder = Binder::with_capacity(chunk.rows.len() * table.columns().len());
-    batches.write(chunk.table, chunk.rows.clone(), &mut binder);
+    batches.write(chunk, chunk.rows.clone(), &mut binder);
     let place = Place {
         table: table.name(),
         chunk: chunk.number,
@@ -44,7 +44,7 @@ where
 /// the same.
 pub(super) struct Statements {
     tables: Vec<Table>,
-    last: Vec<Option<(usize, Arc<str>)>>,
+    last: Vec<Option<(Action, usize, Arc<str>)>>,
 }
 
 impl Statements {
@@ -60,10 +60,17 @@ impl Statements {
         let rows = chunk.rows.len();
         let slot = &mut self.last[chunk.table];
         match slot {
-            Some((length, text)) if *length == rows => Arc::clone(text),
+            Some((action, length, text)) if (*action, *length) == (chunk.action, rows) => {
+                Arc::clone(text)
+            }
             _ => {
-                let text: Arc<str> = insert_statement::<D>(&self.tables[chunk.table], rows).into();
-                *slot = Some((rows, Arc::clone(&text)));
+                let table = &self.tables[chunk.table];
+                let text: Arc<str> = match chunk.action {
+                    Action::FixUp { parent } => fix_up_statement::<D>(table, parent, rows),
+                    _ => insert_statement::<D>(table, rows),
+                }
+                .into();
+                *slot = Some((chunk.action, rows, Arc::clone(&text)));
                 text
             }
         }
@@ -78,10 +85,35 @@ fn insert_statement<D: Flavour>(table: &Table, rows: usize) -> String {
     sql.push_str(&D::quote_table(table.schema(), table.name()));
     let names: Vec<_> = columns.iter().map(|column| D::quote(column)).collect();
     let _ = write!(sql, " ({}) VALUES ", names.join(", "));
+    push_rows(&mut sql, rows, columns.len());
+    sql
+}
+
+/// Writes `UPDATE t SET [up] = v.[up] FROM [nodes] AS t JOIN (VALUES (@P1, @P2), (@P3, @P4)) AS v
+/// ([id], [up]) ON t.[id] = v.[id]`: values come in the order of the columns.
+fn fix_up_statement<D: Flavour>(table: &Table, parent: usize, rows: usize) -> String {
+    let taken = table.columns_of(Action::FixUp { parent });
+    let names: Vec<_> = taken
+        .iter()
+        .map(|column| D::quote(table.columns()[*column]))
+        .collect();
+    let set = D::quote(table.parents()[parent].column());
+    let key = D::quote(table.key_column());
+    let mut sql = format!(
+        "UPDATE t SET {set} = v.{set} FROM {} AS t JOIN (VALUES ",
+        D::quote_table(table.schema(), table.name())
+    );
+    push_rows(&mut sql, rows, taken.len());
+    let _ = write!(sql, ") AS v ({}) ON t.{key} = v.{key}", names.join(", "));
+    sql
+}
+
+/// Writes `(@P1, @P2), (@P3, @P4)`.
+fn push_rows(sql: &mut String, rows: usize, columns: usize) {
     let mut number = 0;
     for row in 0..rows {
         sql.push_str(if row == 0 { "(" } else { ", (" });
-        for column in 0..columns.len() {
+        for column in 0..columns {
             if column > 0 {
                 sql.push_str(", ");
             }
@@ -90,5 +122,4 @@ fn insert_statement<D: Flavour>(table: &Table, rows: usize) -> String {
         }
         sql.push(')');
     }
-    sql
 }

@@ -6,7 +6,7 @@ mod common;
 use common::{Customer, CustomerId, Order, OrderId, connect, orders, texts};
 use ordid::KeyType;
 use ordid_tds::{Answer, Failure, Recorder, Request};
-use ordid_tiberius::UnitOfWork;
+use ordid_tiberius::{Retry, UnitOfWork};
 
 const ASK: &str = "SELECT @@TRANCOUNT, @@VERSION";
 const DUPLICATE: &str = "Violation of PRIMARY KEY constraint 'pk'. Cannot insert duplicate key in \
@@ -163,16 +163,71 @@ async fn a_check_constraint_is_no_foreign_key() {
 async fn a_deadlock_is_not_looked_into() {
     let recorder = Recorder::start().unwrap();
     let mut client = connect(&recorder).await;
-    let (mut work, _) = three_orders();
+    let (work, _) = three_orders();
+    let mut work = work.with_retry(Retry::NONE);
     recorder.once("INSERT", Answer::fatal(1205, "Transaction was deadlocked"));
     let error = work.flush(&mut client).await.unwrap_err();
-    assert!(error.is_deadlock());
+    assert!(error.is_deadlock() && error.is_transient());
     assert!(!error.is_connection_lost());
     assert_eq!(error.key(), None);
     let log = recorder.take();
     assert_eq!(texts(&log), [ASK, "BEGIN", &singly(3), "ROLLBACK"]);
     // The same client flushes again.
     assert_eq!(work.flush(&mut client).await.unwrap().rows(), 3);
+}
+
+/// Once more, on the same connection and with the same keys, to the byte.
+#[tokio::test]
+async fn a_deadlock_is_tried_again() {
+    let recorder = Recorder::start().unwrap();
+    let mut client = connect(&recorder).await;
+    let (mut work, keys) = three_orders();
+    recorder.once("INSERT", Answer::fatal(1205, "Transaction was deadlocked"));
+    let flushed = work.flush(&mut client).await.unwrap();
+    assert_eq!((flushed.rows(), flushed.retries), (3, 1));
+    assert_eq!(
+        flushed.tables[0].statements, 1,
+        "of the attempt that succeeded"
+    );
+    assert!(work.is_empty());
+    let log = recorder.take();
+    let insert = singly(3);
+    let sent = [
+        ASK, "BEGIN", &insert, "ROLLBACK", "BEGIN", &insert, "COMMIT",
+    ];
+    assert_eq!(texts(&log), sent);
+    let ids = |position: usize| -> Vec<_> {
+        let rows = log[position].request.arguments();
+        rows.chunks(3).map(|row| row[0].raw.clone()).collect()
+    };
+    assert_eq!(ids(2), ids(5));
+    assert_eq!(ids(2).len(), keys.len());
+}
+
+/// A load is begun anew, too, and what stays in the way is given up.
+#[tokio::test]
+async fn a_load_is_tried_again_as_often_as_it_is_allowed() {
+    let recorder = Recorder::start().unwrap();
+    recorder.table("[shop].[my]]orders]", orders());
+    let mut client = connect(&recorder).await;
+    let delay = std::time::Duration::from_millis(1);
+    let retry = Retry::DEFAULT.with_attempts(3).with_delays(delay, delay);
+    let mut work = UnitOfWork::new().with_retry(retry);
+    let customer = CustomerId::generate();
+    for total in 0..3_000 {
+        work.add(Order::of(customer, total));
+    }
+    let busy = Answer::failure(1222, "Lock request time out period exceeded.");
+    for _ in 0..3 {
+        recorder.once("BULK$", busy.clone());
+    }
+    let error = work.flush(&mut client).await.unwrap_err();
+    assert!(error.is_transient() && !error.is_deadlock());
+    assert_eq!((error.retries(), work.len()), (2, 3_000));
+    assert!(error.to_string().ends_with(" (tried 3 times)"), "{error}");
+    recorder.once("BULK$", busy);
+    let flushed = work.flush(&mut client).await.unwrap();
+    assert_eq!((flushed.retries, flushed.tables[0].bulk), (1, 3_000));
 }
 
 /// Where the server ends the transaction at every error, nothing is sent outside of one.

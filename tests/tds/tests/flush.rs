@@ -35,7 +35,7 @@ async fn a_graph_goes_parents_first_in_one_transaction() {
     let tables: Vec<_> = flushed
         .tables
         .iter()
-        .map(|table| (table.table, table.rows, table.loaded, table.statements))
+        .map(|table| (table.table, table.rows, table.bulk, table.statements))
         .collect();
     assert_eq!(tables, [("customers", 1, 0, 1), ("my]orders", 2, 0, 1)]);
 
@@ -215,7 +215,7 @@ async fn a_large_table_is_loaded_in_the_order_of_its_key() {
     let flushed = work.flush(&mut client).await.unwrap();
     let table = &flushed.tables[0];
     assert_eq!(
-        (table.rows, table.loaded, table.statements),
+        (table.rows, table.bulk, table.statements),
         (3_000, 3_000, 1)
     );
 
@@ -279,7 +279,7 @@ async fn a_table_that_refers_to_itself_gets_no_hint_where_parents_break_the_orde
             work.add(Tree { id: *id, parent });
         }
         let flushed = work.flush(&mut client).await.unwrap();
-        assert_eq!(flushed.tables[0].loaded, 4_100);
+        assert_eq!(flushed.tables[0].bulk, 4_100);
         let log = recorder.take();
         assert!(texts(&log)[4].ends_with(hint), "{:?}", texts(&log)[4]);
         let Request::Bulk(bulk) = &log[5].request else {
@@ -321,7 +321,7 @@ async fn what_is_not_its_columns_own_type_goes_by_statements() {
         let flushed = work.flush(&mut client).await.unwrap();
         let table = &flushed.tables[0];
         assert_eq!(
-            (table.rows, table.loaded, table.statements),
+            (table.rows, table.bulk, table.statements),
             (3_000, 0, 5),
             "{columns:?}"
         );
@@ -343,7 +343,7 @@ async fn what_is_not_its_columns_own_type_goes_by_statements() {
             note: None,
         });
     }
-    assert_eq!(work.flush(&mut client).await.unwrap().tables[0].loaded, 0);
+    assert_eq!(work.flush(&mut client).await.unwrap().tables[0].bulk, 0);
 }
 
 #[tokio::test]
@@ -355,10 +355,7 @@ async fn values_of_all_types_are_loaded_as_they_are_bound() {
     for number in 0..2_000 {
         work.add(common::Reading::new(u8::try_from(number % 250).unwrap()));
     }
-    assert_eq!(
-        work.flush(&mut client).await.unwrap().tables[0].loaded,
-        2_000
-    );
+    assert_eq!(work.flush(&mut client).await.unwrap().tables[0].bulk, 2_000);
     let log = recorder.take();
     let Request::Bulk(bulk) = &log[5].request else {
         panic!("no rows: {:?}", texts(&log))
@@ -401,7 +398,7 @@ async fn in_the_users_transaction_a_flush_is_a_savepoint() {
     }
     client.begin_transaction().await.unwrap();
     let flushed = work.flush_in(&mut client).await.unwrap();
-    assert_eq!((flushed.rows(), flushed.tables[0].loaded), (3_000, 0));
+    assert_eq!((flushed.rows(), flushed.tables[0].bulk), (3_000, 0));
     assert_eq!(work.len(), 3_000);
     client.commit_transaction().await.unwrap();
     work.clear();

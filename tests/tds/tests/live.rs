@@ -233,7 +233,7 @@ async fn sorted(
     }
     let flushed = work.flush(&mut client).await?;
     assert!(
-        flushed.tables.iter().all(|table| table.loaded == 6_000),
+        flushed.tables.iter().all(|table| table.bulk == 6_000),
         "{flushed:?}"
     );
     risen.reverse();
@@ -357,7 +357,7 @@ async fn graph(
         .await?;
         let flushed = work.flush(&mut client).await?;
         let loaded = if number == 10 { 0 } else { 3_001 };
-        assert_eq!(flushed.tables[1].loaded, loaded);
+        assert_eq!(flushed.tables[1].bulk, loaded);
         assert_eq!(
             count(&mut client, "shop.[my]]orders]").await?,
             i32::try_from(number).ok().map(|n| n + 1)
@@ -428,10 +428,7 @@ async fn load_is_insert(Scratch { mut client, .. }: Scratch) -> Outcome {
             }
         }
         let flushed = work.flush(&mut client).await?;
-        assert_eq!(
-            flushed.tables[0].loaded,
-            if copies == 1 { 0 } else { 2_000 }
-        );
+        assert_eq!(flushed.tables[0].bulk, if copies == 1 { 0 } else { 2_000 });
         let found = rows(&mut client, text).await?;
         let mut found: Vec<Option<String>> = found
             .iter()

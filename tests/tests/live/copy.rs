@@ -84,7 +84,7 @@ where
 
 /// The only table's rows, and how many of them were copied.
 fn copied(flushed: &Flushed) -> (usize, usize) {
-    (flushed.tables[0].rows, flushed.tables[0].copied)
+    (flushed.tables[0].rows, flushed.tables[0].bulk)
 }
 
 /// A value in PostgreSQL's own encoding, under the number of its type.
@@ -553,7 +553,7 @@ async fn a_row_that_needs_a_cast_ends_the_copy(pool: Pool<Postgres>) -> Outcome 
         let flushed = work(rows_of).flush(&pool).await?;
         let table = &flushed.tables[0];
         assert_eq!(
-            (table.rows, table.copied, table.statements),
+            (table.rows, table.bulk, table.statements),
             (3_000, rows, statements)
         );
         let sum: bool = scalar(

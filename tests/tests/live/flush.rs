@@ -185,7 +185,7 @@ macro_rules! flush {
             let tables: Vec<_> = flushed
                 .tables
                 .iter()
-                .map(|it| (it.table, it.rows, it.copied, it.statements))
+                .map(|it| (it.table, it.rows, it.bulk, it.statements))
                 .collect();
             let expected =
                 ["customers", "order", "line"].map(|table| (table, 1_500, copied, statements));

@@ -7,6 +7,7 @@ use ordid::{
     Fields, KeyType, OrderedKey, Sink,
     entity::Parent,
     entropy::{Entropy, SeededEntropy},
+    key::KeyBytes,
     uuid::Uuid,
 };
 use ordid_sqlx::UnitOfWork;
@@ -47,11 +48,10 @@ impl<const SEED: u64, const TABLE: usize> OrderedKey for Row<SEED, TABLE> {
         self.id = key;
     }
 
-    fn self_parents(&self, visit: &mut dyn FnMut(Uuid)) {
+    fn parents(&self, visit: &mut dyn FnMut(usize, KeyBytes)) {
         for (column, up) in self.up.into_iter().enumerate() {
-            if parent(SEED, TABLE, column) == TABLE {
-                up.into_iter().for_each(&mut *visit);
-            }
+            up.into_iter()
+                .for_each(|up| visit(column, KeyBytes::of(up)));
         }
     }
 }
@@ -62,6 +62,10 @@ impl<S: Sink<Uuid> + Sink<Option<Uuid>>, const SEED: u64, const TABLE: usize> Fi
     fn write(&self, sink: &mut S) {
         sink.put(&self.id);
         self.up.iter().for_each(|up| sink.put(up));
+    }
+
+    fn write_key(key: Uuid, sink: &mut S) {
+        sink.put(&key);
     }
 }
 

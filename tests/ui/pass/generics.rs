@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use ordid::{Fields, KeyField, KeyType, OrderedKey, Sink, uuid::Uuid};
+use ordid::{Fields, KeyField, KeyType, OrderedKey, Sink, key::KeyBytes, uuid::Uuid};
 
 #[derive(KeyType)]
 struct NodeId(Uuid);
@@ -64,8 +64,8 @@ fn main() {
     );
 
     let mut parents = Vec::new();
-    node.self_parents(&mut |parent| parents.push(parent));
-    assert_eq!(parents, [node.id]);
+    node.parents(&mut |position, parent| parents.push((position, parent)));
+    assert_eq!(parents, [(0, KeyBytes::of(node.id))]);
 
     let mut row = Row::<Option<Uuid>, str> {
         key: None,
@@ -87,10 +87,10 @@ fn main() {
         value: 1,
     };
     let mut parents = Vec::new();
-    tree.self_parents(&mut |parent| parents.push(parent));
+    tree.parents(&mut |position, parent| parents.push((position, parent.to_key())));
     assert_eq!(
         (parents, tree.other, tree.value),
-        (vec![Uuid::nil()], Uuid::max(), 1)
+        (vec![(0, Some(Uuid::nil())), (1, Some(Uuid::max()))], Uuid::max(), 1)
     );
 }
 

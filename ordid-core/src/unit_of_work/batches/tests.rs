@@ -1,7 +1,12 @@
 use uuid::Uuid;
 
 use super::*;
-use crate::{entity::Parent, entity::Sink, unit_of_work::Plan};
+use crate::{
+    entity::{Parent, Sink},
+    key::KeyBytes,
+    storage::dialect::Sqlite,
+    unit_of_work::{ColumnMask, Take},
+};
 
 /// Writes rows as text, and stops by what it was told.
 #[derive(Default)]
@@ -13,6 +18,7 @@ struct Text {
     /// A value that is not taken.
     refused: Option<String>,
     failed: bool,
+    mask: ColumnMask,
 }
 
 impl Sink<Uuid> for Text {
@@ -24,13 +30,18 @@ impl Sink<Uuid> for Text {
 impl Sink<String> for Text {
     fn put(&mut self, value: &String) {
         self.failed |= self.refused.as_ref() == Some(value);
-        self.row.push_str(value);
+        match self.mask.take() {
+            Take::Value => self.row.push_str(value),
+            Take::Null => self.row.push_str("NULL"),
+            Take::Skip => return,
+        }
         self.row.push(';');
     }
 }
 
 impl RowSink for Text {
-    fn begin_row(&mut self) {
+    fn begin_row(&mut self, columns: Columns<'_>) {
+        self.mask.begin(columns);
         self.row.clear();
     }
 
@@ -65,7 +76,7 @@ macro_rules! entity {
                 self.id = key;
             }
 
-            fn self_parents(&self, _: &mut dyn FnMut(Uuid)) {}
+            fn parents(&self, _: &mut dyn FnMut(usize, KeyBytes)) {}
         }
     };
 }
@@ -83,6 +94,10 @@ impl<S: Sink<Uuid> + Sink<String>> Fields<S> for Customer {
         sink.put(&self.id);
         sink.put(&self.name);
     }
+
+    fn write_key(key: Uuid, sink: &mut S) {
+        sink.put(&key);
+    }
 }
 
 #[derive(Debug, PartialEq)]
@@ -95,6 +110,10 @@ entity!(Tag, "tags", &["id"]);
 impl<S: Sink<Uuid>> Fields<S> for Tag {
     fn write(&self, sink: &mut S) {
         sink.put(&self.id);
+    }
+
+    fn write_key(key: Uuid, sink: &mut S) {
+        sink.put(&key);
     }
 }
 
@@ -148,49 +167,60 @@ fn rows_of_each_type_are_kept_apart_and_as_they_were_added() {
     assert!(batches.tables().is_empty());
 }
 
+/// Inserts of a table.
+fn inserts(table: usize, rows: Range<usize>) -> Chunk {
+    Chunk {
+        action: Action::Insert,
+        table,
+        number: 0,
+        rows,
+    }
+}
+
 #[test]
 fn rows_are_written_in_the_order_of_their_keys() {
     let mut batches = some();
-    batches.sort().unwrap();
     let mut text = Text::default();
-    for chunk in Plan::new(&batches.tables(), 4).unwrap().chunks() {
-        let end = batches.write(chunk.table, chunk.rows.clone(), &mut text);
+    for chunk in batches.plan::<Sqlite>().unwrap().chunks() {
+        let end = batches.write(&chunk, chunk.rows.clone(), &mut text);
         assert_eq!(end, chunk.rows.end);
     }
     text.rows.sort();
     assert_eq!(text.rows, ["1;n1;", "2;n2;", "3;n3;", "9;"]);
 
+    let customers = inserts(0, 0..3);
     let mut text = Text::default();
-    assert_eq!(batches.write(0, 1..3, &mut text), 3);
+    assert_eq!(batches.write(&customers, 1..3, &mut text), 3);
     assert_eq!(text.rows, ["2;n2;", "3;n3;"]);
     assert_eq!(
-        batches.key_text(0, 2),
+        batches.key_text(&customers, 2),
         "00000000-0000-0000-0000-000000000003"
     );
-    // Sorting anew takes in what was added since.
+    // Planning anew takes in what was added since.
     batches.rows_mut().push(customer(0));
-    batches.sort().unwrap();
-    assert_eq!(batches.write(0, 0..1, &mut text), 1);
+    batches.plan::<Sqlite>().unwrap();
+    assert_eq!(batches.write(&customers, 0..1, &mut text), 1);
     assert_eq!(text.rows.last().unwrap(), "0;n0;");
 }
 
 #[test]
 fn a_sink_stops_before_a_row_or_after_it() {
     let mut batches = some();
-    batches.sort().unwrap();
+    batches.plan::<Sqlite>().unwrap();
+    let customers = inserts(0, 0..3);
     let mut full = Text {
         room: Some(2),
         ..Text::default()
     };
-    assert_eq!(batches.write(0, 0..3, &mut full), 2);
+    assert_eq!(batches.write(&customers, 0..3, &mut full), 2);
     assert_eq!(full.rows, ["1;n1;", "2;n2;"]);
     let mut refusing = Text {
         refused: Some("n2".to_owned()),
         ..Text::default()
     };
-    assert_eq!(batches.write(0, 0..3, &mut refusing), 1);
+    assert_eq!(batches.write(&customers, 0..3, &mut refusing), 1);
     assert_eq!(refusing.rows, ["1;n1;"]);
-    assert_eq!(batches.write(0, 1..1, &mut refusing), 1);
+    assert_eq!(batches.write(&customers, 1..1, &mut refusing), 1);
 }
 
 #[test]
@@ -201,21 +231,45 @@ fn rows_can_be_sent_in_the_order_of_the_stored_form() {
         .extend([customer(1), customer(3)]);
     // The comparison stays when it is not given again.
     batches.rows_mut().push(customer(2));
-    batches.sort().unwrap();
+    (5..=6).for_each(|id| batches.update(customer(id)));
+    (7..=8).for_each(|id| batches.delete(&customer(id)));
     let mut text = Text::default();
-    batches.write(0, 0..3, &mut text);
-    assert_eq!(text.rows, ["3;n3;", "2;n2;", "1;n1;"]);
+    for chunk in batches.plan::<Sqlite>().unwrap().chunks() {
+        batches.write(&chunk, chunk.rows.clone(), &mut text);
+    }
+    assert_eq!(
+        text.rows,
+        ["3;n3;", "2;n2;", "1;n1;", "6;n6;", "5;n5;", "8;", "7;"]
+    );
 }
 
 #[test]
-fn a_key_added_twice_is_an_error_of_sorting() {
+fn what_is_updated_and_deleted_is_counted_and_written_for_itself() {
     let mut batches = some();
-    batches.rows_mut().push(customer(1));
-    let error = batches.sort().unwrap_err();
-    assert!(error.is_plan());
-    assert_eq!(
-        error.to_string(),
-        "two rows of customers have the key \
-         00000000-0000-0000-0000-000000000001; was an entity added twice?"
-    );
+    batches.update(customer(5));
+    batches.delete(&tag(8));
+    batches.delete(&tag(7));
+    assert_eq!(batches.len(), 7);
+    assert_eq!(batches.get::<Customer>().len(), 3);
+    let [customers, tags] = &batches.tables()[..] else {
+        panic!("two tables");
+    };
+    assert_eq!((customers.rows(), customers.updates()), (3, 1));
+    assert_eq!((tags.rows(), tags.deletes()), (1, 2));
+    let plan = batches.plan::<Sqlite>().unwrap();
+    let changes = plan.chunks().filter(|chunk| chunk.action != Action::Insert);
+    let changes: Vec<_> = changes.collect();
+    let [update, delete] = &changes[..] else {
+        panic!("two statements: {changes:?}");
+    };
+    assert_eq!((update.action, update.table), (Action::Update, 0));
+    assert_eq!((delete.action, delete.table), (Action::Delete, 1));
+    let mut text = Text::default();
+    batches.write(update, 0..1, &mut text);
+    batches.write(delete, 0..2, &mut text);
+    assert_eq!(text.rows, ["5;n5;", "7;", "8;"]);
+    assert!(batches.key_text(delete, 1).ends_with('8'));
+    assert!(!plan.only_inserts());
+    batches.clear();
+    assert!(batches.is_empty());
 }

@@ -9,7 +9,7 @@ use crate::{
     entity::{EnsuredKey, Parent},
     entropy::SeededEntropy,
     generator::Policy,
-    key::{Generated, KeyField},
+    key::{Generated, KeyBytes, KeyField},
     scheme::{
         Snowflake, UuidV7,
         snowflake::{SnowflakeGenerator, SnowflakeNode, Twitter},
@@ -78,7 +78,7 @@ impl<F: KeyField> OrderedKey for Row<F> {
         self.0.set(key);
     }
 
-    fn self_parents(&self, _: &mut dyn FnMut(F::Key)) {}
+    fn parents(&self, _: &mut dyn FnMut(usize, KeyBytes)) {}
 }
 
 fn flakes(

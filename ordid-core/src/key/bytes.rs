@@ -1,0 +1,148 @@
+//! A raw key's bytes without its type.
+
+use core::fmt;
+
+use super::{KeyType, RawKey};
+
+/// The bytes of a raw key, in network order, without its type: what keys of different types have in
+/// common, so that rows of different entities can be held against each other.
+///
+/// Equal keys of one type have equal bytes; of bytes alone nobody can tell the type.
+///
+/// # Example
+///
+/// ```
+/// use ordid_core::{key::KeyBytes, uuid::Uuid};
+///
+/// let key = Uuid::from_u128(7);
+/// let bytes = KeyBytes::of(key);
+/// assert_eq!(bytes.as_bytes(), key.as_bytes());
+/// assert_eq!(bytes.to_key(), Some(key));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyBytes {
+    bytes: [u8; Self::MAX],
+    length: u8,
+}
+
+impl KeyBytes {
+    /// The most bytes that a raw key has: those of 192 bits.
+    pub const MAX: usize = 24;
+
+    /// Returns the bytes of a key. A raw key of more than [`MAX`](Self::MAX) bytes does not compile.
+    #[inline]
+    pub fn of<K: KeyType>(key: K) -> Self {
+        const {
+            assert!(
+                size_of::<<K::Raw as RawKey>::Bytes>() <= Self::MAX,
+                "a raw key has at most 24 bytes"
+            );
+        }
+        let raw = key.to_raw().to_bytes();
+        let raw = raw.as_ref();
+        let mut bytes = [0; Self::MAX];
+        bytes[..raw.len()].copy_from_slice(raw);
+        Self {
+            bytes,
+            // At most 24.
+            length: u8::try_from(raw.len()).unwrap_or(u8::MAX),
+        }
+    }
+
+    /// Returns the bytes.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+
+    /// Returns the key of a type that has these bytes; `None` where they are too few or too many, or
+    /// not of the type's scheme.
+    pub fn to_key<K: KeyType>(self) -> Option<K> {
+        let mut raw = <K::Raw as RawKey>::Bytes::default();
+        let bytes = raw.as_mut();
+        if bytes.len() != usize::from(self.length) {
+            return None;
+        }
+        bytes.copy_from_slice(self.as_bytes());
+        K::from_raw(K::Raw::from_bytes(raw)).ok()
+    }
+}
+
+/// The bytes in hex.
+impl fmt::Debug for KeyBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyBytes(")?;
+        for byte in self.as_bytes() {
+            write!(f, "{byte:02x}")?;
+        }
+        f.write_str(")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::key::{Generated, Scheme};
+
+    /// Another type with keys of as many bytes.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    struct Flake(i64);
+
+    impl fmt::Display for Flake {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            self.0.fmt(f)
+        }
+    }
+
+    impl KeyType for Flake {
+        type Raw = i64;
+        type Scheme = crate::scheme::Snowflake<crate::scheme::snowflake::Twitter>;
+
+        const NAME: &'static str = "Flake";
+        const PREFIX: Option<&'static str> = None;
+
+        fn from_generated(generated: Generated<Self::Scheme>) -> Self {
+            Self(generated.into_raw())
+        }
+
+        fn to_raw(self) -> i64 {
+            self.0
+        }
+
+        fn from_raw(raw: i64) -> Result<Self, crate::Error> {
+            Generated::check(raw, Self::NAME).map(Self::from_generated)
+        }
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_raw_key_and_lead_back() {
+        let key = Uuid::from_u128(0x0102);
+        let bytes = KeyBytes::of(key);
+        assert_eq!(bytes.as_bytes(), key.as_bytes());
+        assert_eq!(bytes.to_key(), Some(key));
+        assert_eq!(
+            format!("{bytes:?}"),
+            "KeyBytes(00000000000000000000000000000102)"
+        );
+        let flake = KeyBytes::of(Flake(7));
+        assert_eq!(flake.as_bytes(), 7_i64.to_be_bytes());
+        assert_eq!(flake.to_key(), Some(Flake(7)));
+    }
+
+    #[test]
+    fn bytes_of_another_length_or_scheme_are_no_key() {
+        assert_eq!(KeyBytes::of(Flake(7)).to_key::<Uuid>(), None);
+        assert_eq!(KeyBytes::of(Uuid::nil()).to_key::<Flake>(), None);
+        let negative = Flake(-1);
+        assert!(!<Flake as KeyType>::Scheme::check(&-1));
+        assert_eq!(KeyBytes::of(negative).to_key::<Flake>(), None);
+    }
+
+    #[test]
+    fn it_is_small() {
+        assert_eq!(size_of::<KeyBytes>(), 25);
+        assert_eq!(size_of::<Option<(u16, KeyBytes)>>(), 30);
+    }
+}

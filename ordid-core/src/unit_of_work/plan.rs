@@ -1,0 +1,297 @@
+//! The order of statements.
+
+use std::ops::Range;
+
+use petgraph::{algo::tarjan_scc, graph::DiGraph};
+
+use super::{
+    Table,
+    graph::{self, Rules, Run},
+    rows::{List, TypelessRows},
+};
+use crate::{error::Error, storage::Dialect};
+
+/// The most rows of one statement. Larger chunks were not faster on any database measured.
+pub const MAX_ROWS: usize = 1000;
+
+/// What a statement does with its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// It inserts them.
+    Insert,
+    /// It sets a foreign key in which they were inserted with NULL, since the parent was not there
+    /// yet.
+    FixUp {
+        /// Its position in [`Table::parents`].
+        parent: usize,
+    },
+    /// It updates all columns of the rows with these keys.
+    Update,
+    /// It sets a foreign key of rows that will be deleted to NULL, since the parent is deleted
+    /// before them.
+    Unlink {
+        /// Its position in [`Table::parents`].
+        parent: usize,
+    },
+    /// It deletes the rows with these keys.
+    Delete,
+}
+
+/// One statement's worth of rows of one table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// What is done with the rows.
+    pub action: Action,
+    /// Which table: its position in [`Batches::tables`](super::Batches::tables).
+    pub table: usize,
+    /// Which chunk of this action and table, from 0.
+    pub number: usize,
+    /// The rows, as positions in the table's list for this action, which is in the order of sending.
+    pub rows: Range<usize>,
+}
+
+/// Which statements are sent, in which order: see [`Batches::plan`](super::Batches::plan).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    tables: Vec<usize>,
+    stretches: Vec<Stretch>,
+    defers: bool,
+}
+
+/// Rows of one table that follow each other, in chunks of as many rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stretch {
+    action: Action,
+    table: usize,
+    rows: Range<usize>,
+    rows_per_chunk: usize,
+    /// How many chunks there are before it.
+    position: usize,
+    /// How many of them are of the same action and table.
+    number: usize,
+}
+
+impl Stretch {
+    fn chunks(&self) -> usize {
+        self.rows.len().div_ceil(self.rows_per_chunk)
+    }
+
+    fn chunk(&self, number: usize) -> Chunk {
+        let start = self.rows.start + number * self.rows_per_chunk;
+        let end = self.rows.end.min(start + self.rows_per_chunk);
+        Chunk {
+            action: self.action,
+            table: self.table,
+            number: self.number + number,
+            rows: start..end,
+        }
+    }
+}
+
+/// The most parameters of a statement, and whether each of them stands for all of its rows.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    parameters: usize,
+    arrays: bool,
+}
+
+impl Plan {
+    /// Plans rows that were sorted, and puts those of circles into the order of sending.
+    pub(super) fn of<D: Dialect>(rows: &mut [&mut dyn TypelessRows]) -> Result<Self, Error> {
+        let rules = Rules {
+            dialect: D::NAME,
+            defers: D::DEFERS,
+            deletes_rows_of_themselves: D::DELETES_ROWS_OF_THEMSELVES,
+        };
+        let limits = Limits {
+            parameters: D::MAX_PARAMETERS,
+            arrays: D::BINDS_ARRAYS,
+        };
+        Self::by(rows, rules, limits)
+    }
+
+    fn by(rows: &mut [&mut dyn TypelessRows], rules: Rules, limits: Limits) -> Result<Self, Error> {
+        let tables: Vec<Table> = rows.iter().map(|rows| rows.table()).collect();
+        let mut plan = Self {
+            tables: components(&tables, |_| true).concat(),
+            ..Self::default()
+        };
+        let mut fix_ups = Vec::new();
+        for component in components(&tables, |table| table.rows > 0) {
+            let order = graph::order(&component, &tables, rows, List::Inserts, rules)?;
+            plan.defers |= order.defers;
+            for Run { table, rows } in order.runs {
+                plan.push(&tables, limits, Action::Insert, table, rows)?;
+            }
+            fix_ups.extend(order.cuts);
+        }
+        for (table, parent, rows) in fix_ups {
+            plan.push(&tables, limits, Action::FixUp { parent }, table, 0..rows)?;
+        }
+        for position in 0..plan.tables.len() {
+            let table = plan.tables[position];
+            let rows = 0..tables[table].updates;
+            plan.push(&tables, limits, Action::Update, table, rows)?;
+        }
+        let mut deletes = Vec::new();
+        let mut unlinks = Vec::new();
+        for component in components(&tables, |table| table.deletes > 0).iter().rev() {
+            let order = graph::order(component, &tables, rows, List::Deletes, rules)?;
+            plan.defers |= order.defers;
+            deletes.extend(order.runs);
+            unlinks.extend(order.cuts);
+        }
+        for (table, parent, rows) in unlinks {
+            plan.push(&tables, limits, Action::Unlink { parent }, table, 0..rows)?;
+        }
+        for Run { table, rows } in deletes {
+            plan.push(&tables, limits, Action::Delete, table, rows)?;
+        }
+        Ok(plan)
+    }
+
+    fn push(
+        &mut self,
+        tables: &[Table],
+        limits: Limits,
+        action: Action,
+        table: usize,
+        rows: Range<usize>,
+    ) -> Result<(), Error> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let columns = tables[table].columns_of(action).len();
+        let fit = if limits.arrays {
+            None
+        } else {
+            limits.parameters.checked_div(columns)
+        };
+        let rows_per_chunk = match fit {
+            Some(0) => {
+                return Err(Error::plan(format!(
+                    "table {} has {columns} columns, more than the {} parameters of a statement",
+                    tables[table].name, limits.parameters
+                )));
+            }
+            Some(rows) => rows.min(MAX_ROWS),
+            None => MAX_ROWS,
+        };
+        let position = self.len();
+        // Those of one action and table follow each other but for what lies between, and few
+        // tables have more than one.
+        let before = self.stretches.iter().rev();
+        let before = before
+            .take_while(|it| it.action == action)
+            .find(|it| it.table == table);
+        self.stretches.push(Stretch {
+            action,
+            table,
+            rows,
+            rows_per_chunk,
+            position,
+            number: before.map_or(0, |it| it.number + it.chunks()),
+        });
+        Ok(())
+    }
+
+    /// Returns the tables in the order of their foreign keys, parents first, as positions in
+    /// [`Batches::tables`](super::Batches::tables).
+    pub fn tables(&self) -> impl Iterator<Item = usize> + '_ {
+        self.tables.iter().copied()
+    }
+
+    /// Returns all chunks in the order in which they are sent.
+    pub fn chunks(&self) -> impl Iterator<Item = Chunk> + '_ {
+        self.stretches
+            .iter()
+            .flat_map(|it| (0..it.chunks()).map(|number| it.chunk(number)))
+    }
+
+    /// Returns what is done with rows of which table, in the order in which it is begun: the table
+    /// as its position in [`Batches::tables`](super::Batches::tables). One may come more than once.
+    pub fn actions(&self) -> impl Iterator<Item = (Action, usize)> + '_ {
+        self.stretches.iter().map(|it| (it.action, it.table))
+    }
+
+    /// Returns the number of chunks.
+    pub fn len(&self) -> usize {
+        self.stretches
+            .last()
+            .map_or(0, |last| last.position + last.chunks())
+    }
+
+    /// Returns whether there is nothing to send.
+    pub fn is_empty(&self) -> bool {
+        self.stretches.is_empty()
+    }
+
+    /// Returns whether the database has to be told to check constraints at COMMIT, those that were
+    /// declared `DEFERRABLE`: before the first chunk.
+    pub const fn defers(&self) -> bool {
+        self.defers
+    }
+
+    /// Returns whether nothing but new rows is written, so that any one of their keys tells whether
+    /// the transaction was committed.
+    pub fn only_inserts(&self) -> bool {
+        self.actions()
+            .all(|(action, _)| matches!(action, Action::Insert | Action::FixUp { .. }))
+    }
+
+    /// Returns the chunk at a position.
+    pub(super) fn chunk(&self, position: usize) -> Option<Chunk> {
+        // Chunks are many: no list of them is kept.
+        let after = self.stretches.partition_point(|it| it.position <= position);
+        let stretch = &self.stretches[after.checked_sub(1)?];
+        let number = position - stretch.position;
+        (number < stretch.chunks()).then(|| stretch.chunk(number))
+    }
+}
+
+/// Returns the tables that `have` rows in the order of their foreign keys, parents first; those that
+/// refer to each other in a circle together.
+fn components(tables: &[Table], have: impl Fn(&Table) -> bool) -> Vec<Vec<usize>> {
+    let mut graph = DiGraph::<usize, ()>::new();
+    let nodes: Vec<_> = (0..tables.len())
+        .filter(|table| have(&tables[*table]))
+        .map(|table| graph.add_node(table))
+        .collect();
+    // Edges go from child to parent: Tarjan's components then come parents first.
+    for from in &nodes {
+        for to in &nodes {
+            if from != to && tables[graph[*from]].refers_to(&tables[graph[*to]]) {
+                graph.add_edge(*from, *to, ());
+            }
+        }
+    }
+    tarjan_scc(&graph)
+        .into_iter()
+        .map(|component| {
+            let mut tables: Vec<_> = component.into_iter().map(|node| graph[node]).collect();
+            tables.sort_unstable();
+            tables
+        })
+        .collect()
+}
+
+#[cfg(test)]
+impl Plan {
+    /// A plan of these rows, in chunks of at most so many.
+    pub(super) fn of_rows(rows: &[(Action, usize, usize)], rows_per_chunk: usize) -> Self {
+        let mut plan = Self::default();
+        for (action, table, rows) in rows {
+            let position = plan.len();
+            plan.tables.push(*table);
+            plan.stretches.push(Stretch {
+                action: *action,
+                table: *table,
+                rows: 0..*rows,
+                rows_per_chunk,
+                position,
+                number: 0,
+            });
+        }
+        plan
+    }
+}

@@ -1,0 +1,110 @@
+//! What planning needs to know of an entity type.
+
+use std::any::TypeId;
+
+use super::Action;
+use crate::entity::{KeyOf, OrderedKey, Parent};
+
+/// A table, and how many of its rows a unit of work writes.
+#[derive(Debug, Clone)]
+pub struct Table {
+    pub(super) entity: TypeId,
+    pub(super) key: TypeId,
+    pub(super) schema: Option<&'static str>,
+    pub(super) name: &'static str,
+    pub(super) key_column: &'static str,
+    pub(super) columns: &'static [&'static str],
+    pub(super) parents: &'static [Parent],
+    pub(super) rows: usize,
+    pub(super) updates: usize,
+    pub(super) deletes: usize,
+}
+
+impl Table {
+    /// Describes the table of an entity, to which nothing is written yet.
+    pub(super) fn of<E: OrderedKey + 'static>() -> Self {
+        Self {
+            entity: TypeId::of::<E>(),
+            key: TypeId::of::<KeyOf<E>>(),
+            schema: E::SCHEMA,
+            name: E::TABLE,
+            key_column: E::KEY_COLUMN,
+            columns: E::COLUMNS,
+            parents: E::PARENTS,
+            rows: 0,
+            updates: 0,
+            deletes: 0,
+        }
+    }
+
+    /// Returns the schema, unquoted, where the entity names one.
+    pub const fn schema(&self) -> Option<&'static str> {
+        self.schema
+    }
+
+    /// Returns the table's name, unquoted.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Returns the key's column, unquoted.
+    pub const fn key_column(&self) -> &'static str {
+        self.key_column
+    }
+
+    /// Returns the columns in the order in which a row's values are written, unquoted.
+    pub const fn columns(&self) -> &'static [&'static str] {
+        self.columns
+    }
+
+    /// Returns the foreign keys.
+    pub const fn parents(&self) -> &'static [Parent] {
+        self.parents
+    }
+
+    /// Returns the number of rows to insert.
+    pub const fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Returns the number of rows to update.
+    pub const fn updates(&self) -> usize {
+        self.updates
+    }
+
+    /// Returns the number of rows to delete.
+    pub const fn deletes(&self) -> usize {
+        self.deletes
+    }
+
+    /// Returns which columns the rows of an action hand over: positions in
+    /// [`columns`](Self::columns), rising.
+    pub fn columns_of(&self, action: Action) -> Vec<usize> {
+        let position = |name: &str| self.columns.iter().position(|column| *column == name);
+        let mut columns: Vec<usize> = match action {
+            Action::Insert | Action::Update => (0..self.columns.len()).collect(),
+            Action::FixUp { parent } => [self.key_column, self.parents[parent].column()]
+                .into_iter()
+                .filter_map(position)
+                .collect(),
+            Action::Unlink { .. } | Action::Delete => {
+                position(self.key_column).into_iter().collect()
+            }
+        };
+        columns.sort_unstable();
+        columns
+    }
+
+    pub(super) fn refers_to(&self, parent: &Self) -> bool {
+        self.parents
+            .iter()
+            .any(|it| it.is(parent.entity, parent.key))
+    }
+
+    /// Returns whether a foreign key can be NULL, so that a circle can be broken there. The key
+    /// cannot, even where its field is an `Option`.
+    pub(super) fn can_be_null(&self, parent: usize) -> bool {
+        let parent = &self.parents[parent];
+        parent.is_nullable() && parent.column() != self.key_column
+    }
+}

@@ -1,0 +1,416 @@
+//! Carries a flush out, step by step.
+//!
+//! Between the attempts the runtime's own timer would do, but SQLx runs on any of four runtimes and
+//! keeps their timers to itself (`sqlx::__rt` is exempt from its semantic versioning). `futures-timer`
+//! asks for none: it has a thread of its own, which the first retry starts.
+
+use std::time::{Duration, Instant};
+
+use futures_timer::Delay;
+use ordid_core::{
+    KeyType as _,
+    unit_of_work::{Action, Batches, Chunk, Failure, Flush, Flushed, Outcome, Plan, Step, Tally},
+    uuid::Uuid,
+};
+use sqlx::{Pool, Transaction};
+
+use super::{
+    UnitOfWork, begin_with,
+    locate::locate,
+    observe,
+    record::{is_there, record},
+    statement::{Statements, bind, send},
+    stream::prepare,
+};
+use crate::{
+    backend::{Backend, Binder, BoxFuture},
+    bulk::{Bulk, InStep, Lent},
+    error::Error,
+};
+
+/// A COMMIT was sent, and its answer was not seen.
+#[derive(Debug)]
+pub(super) struct Doubt {
+    /// What the flush is recorded by.
+    id: Uuid,
+    /// What will have been written.
+    flushed: Flushed,
+}
+
+/// How far a flush is.
+pub(super) struct Run {
+    plan: Plan,
+    pub(super) flush: Flush,
+    pub(super) tally: Tally,
+    /// What the flush is recorded by, over all attempts.
+    id: Uuid,
+    /// Why the last step failed that did, and for which rows.
+    error: Option<(Error, Option<Chunk>)>,
+    /// What that means; of this attempt only, while one is under way.
+    cause: Option<Failure>,
+    /// What COMMIT failed with where that leaves its outcome open.
+    lost_commit: Option<Error>,
+}
+
+impl Run {
+    fn new(plan: Plan, flush: Flush, id: Uuid) -> Self {
+        Self {
+            tally: Tally::new(&plan),
+            plan,
+            flush,
+            id,
+            error: None,
+            cause: None,
+            lost_commit: None,
+        }
+    }
+
+    fn failed(&mut self, error: Error, rows: Option<Chunk>) {
+        let cause = error.failure();
+        self.flush.failed(cause);
+        self.cause = Some(cause);
+        self.error = Some((error, rows));
+    }
+
+    fn has_lost_connection(&self) -> bool {
+        self.cause == Some(Failure::Lost)
+    }
+
+    /// The error of a flush that wrote nothing, or perhaps nothing.
+    fn into_error(self, outcome: Outcome) -> (Error, Option<Chunk>) {
+        let unsaid = || (Error::begin(sqlx::Error::WorkerCrashed), None);
+        let retries = self.flush.retries();
+        let (mut error, rows) = match (outcome, self.lost_commit) {
+            (Outcome::Unknown, Some(lost)) => (lost.into_unknown(), None),
+            (Outcome::Unknown, None) => (self.error.unwrap_or_else(unsaid).0.into_unknown(), None),
+            _ => self.error.unwrap_or_else(unsaid),
+        };
+        error.set_retries(retries);
+        (error, rows)
+    }
+}
+
+/// What differs between a flush of its own and one in the user's transaction.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    begin: Option<&'static str>,
+    /// Whose connection is closed should it get out of step, so that rows can be streamed. `None` in
+    /// the user's transaction.
+    in_step: Option<&'a InStep>,
+}
+
+impl Way<'_> {
+    /// What SQLx calls a commit is the release of a savepoint inside the user's transaction.
+    fn not_committed(self, error: sqlx::Error) -> Error {
+        match self.in_step {
+            Some(_) => Error::commit(error),
+            None => Error::release(error),
+        }
+    }
+
+    fn lose(self) {
+        if let Some(in_step) = self.in_step {
+            in_step.lose();
+        }
+    }
+}
+
+impl<DB: Backend> UnitOfWork<DB> {
+    /// Boxed, because the compiler cannot tell otherwise that the future may move between threads.
+    pub(super) fn flush_to<'a>(
+        &'a mut self,
+        pool: &'a Pool<DB>,
+    ) -> BoxFuture<'a, Result<Flushed, Error>> {
+        let (tables, rows) = (self.batches.tables().len(), self.len());
+        observe::in_span(
+            Box::pin(async move {
+                let plan = self.planned()?;
+                let (flush, id) = match &self.doubt {
+                    Some(doubt) => (Flush::resumed(plan.clone()), doubt.id),
+                    None => (Flush::new(plan.clone()), Uuid::generate()),
+                };
+                let run = Run::new(plan, flush.with_retry(self.retry), id);
+                self.run(pool, run).await
+            }),
+            tables,
+            rows,
+        )
+    }
+
+    pub(super) fn flush_inside<'a>(
+        &'a mut self,
+        transaction: &'a mut Transaction<'_, DB>,
+    ) -> BoxFuture<'a, Result<Flushed, Error>> {
+        let (tables, rows) = (self.batches.tables().len(), self.len());
+        observe::in_span(
+            Box::pin(async move {
+                let plan = self.planned()?;
+                let flush = Flush::in_transaction(plan.clone());
+                let mut run = Run::new(plan, flush, Uuid::nil());
+                let way = Way {
+                    begin: None,
+                    in_step: None,
+                };
+                if !matches!(run.flush.step(), Step::Done { .. }) {
+                    self.attempt(&mut *transaction, way, &mut run).await;
+                }
+                match run.flush.step() {
+                    Step::Done {
+                        outcome: Outcome::Committed,
+                    } => Ok(run.tally.flushed()),
+                    _ => {
+                        let plan = run.plan.clone();
+                        let error = run.into_error(Outcome::Nothing);
+                        Err(located(&self.batches, transaction, None, &plan, error).await)
+                    }
+                }
+            }),
+            tables,
+            rows,
+        )
+    }
+
+    async fn run(&mut self, pool: &Pool<DB>, mut run: Run) -> Result<Flushed, Error> {
+        let mut lent: Option<Lent<DB>> = None;
+        let outcome = loop {
+            match run.flush.step() {
+                Step::Sleep(delay) => {
+                    observe::retried(run.cause, delay);
+                    // Others may need the connection meanwhile.
+                    lent = None;
+                    Delay::new(delay).await;
+                    run.flush.succeeded();
+                }
+                Step::Done { outcome } => break outcome,
+                step => {
+                    let open = match lent.take() {
+                        Some(open) => Ok(open),
+                        None if run.has_lost_connection() => Lent::tested(pool).await,
+                        None => Lent::from(pool).await,
+                    };
+                    let is_probe = step == Step::Probe;
+                    let mut open = match open {
+                        Ok(open) => open,
+                        Err(error) if is_probe => {
+                            run.failed(Error::probe(error), None);
+                            continue;
+                        }
+                        Err(error) => {
+                            run.failed(Error::begin(error), None);
+                            continue;
+                        }
+                    };
+                    if is_probe {
+                        probe(&self.batches, &mut open, &mut run).await;
+                    } else {
+                        let way = Way {
+                            begin: DB::BEGIN,
+                            in_step: Some(&open.in_step),
+                        };
+                        self.attempt(&mut open.connection, way, &mut run).await;
+                    }
+                    if !open.in_step.is_lost() {
+                        lent = Some(open);
+                    }
+                }
+            }
+        };
+        let retries = run.flush.retries();
+        observe::over(retries);
+        match outcome {
+            Outcome::Committed => {
+                // Perhaps by an earlier attempt, or an earlier flush.
+                let doubt = self.doubt.take();
+                let mut flushed = doubt.map(|doubt| doubt.flushed).unwrap_or_default();
+                flushed.retries = retries;
+                flushed.elapsed = run.tally.elapsed();
+                observe::committed(&flushed);
+                self.clear();
+                Ok(flushed)
+            }
+            Outcome::Unknown => {
+                observe::unknown();
+                Err(run.into_error(outcome).0)
+            }
+            Outcome::Nothing => {
+                self.doubt = None;
+                let plan = run.plan.clone();
+                let error = run.into_error(outcome);
+                if !error.0.refuses_a_row() {
+                    return Err(error.0);
+                }
+                let open = match lent {
+                    Some(open) => Ok(open),
+                    None => Lent::from(pool).await,
+                };
+                match open {
+                    Ok(mut open) => {
+                        let connection = &mut open.connection;
+                        Err(located(&self.batches, connection, DB::BEGIN, &plan, error).await)
+                    }
+                    Err(_) => Err(error.0),
+                }
+            }
+        }
+    }
+
+    /// Carries the steps out from the beginning of a transaction to its end.
+    async fn attempt(&mut self, connection: &mut DB::Connection, way: Way<'_>, run: &mut Run) {
+        run.tally.restart();
+        run.cause = None;
+        let mut bulks = match way.in_step {
+            Some(_) => prepare::<DB>(&self.batches.tables(), connection).await,
+            None => run.plan.tables().map(|_| None).collect(),
+        };
+        let streams = bulks.iter().any(Option::is_some);
+        let begin = DB::Bulk::BEGIN.filter(|_| streams).or(way.begin);
+        let mut statements = Statements::new(&self.batches);
+        let mut bound = None;
+        let begun = begin_with::<DB>(connection, begin, run.plan.defers()).await;
+        let mut transaction = match begun {
+            Ok(transaction) => {
+                run.flush.succeeded();
+                Some(transaction)
+            }
+            Err(error) => {
+                run.failed(Error::begin(error), None);
+                if run.has_lost_connection() {
+                    way.lose();
+                }
+                return;
+            }
+        };
+        loop {
+            match (run.flush.step(), &mut transaction) {
+                (Step::Record, Some(open)) => match record::<DB>(&mut **open, run.id).await {
+                    Ok(()) => run.flush.succeeded(),
+                    Err(error) => run.failed(Error::record(error), None),
+                },
+                (Step::Send(chunk), Some(open)) => {
+                    if chunk.action == Action::Insert
+                        && let Some(in_step) = way.in_step
+                        && let Some(bulk) = bulks[chunk.table].take()
+                    {
+                        let streamed = self.stream(&mut **open, bulk, run, in_step);
+                        if let Err((error, rows)) = streamed.await {
+                            run.failed(error, Some(rows));
+                        }
+                        continue;
+                    }
+                    let started = Instant::now();
+                    let now = match bound.take() {
+                        Some(bound) => bound,
+                        None => bind(&self.batches, &chunk, &mut statements),
+                    };
+                    // While the database works on this chunk, the next one is bound.
+                    let sent = send(&mut **open, now, || {
+                        let next = run.flush.upcoming();
+                        let next = next.filter(|next| bulks[next.table].is_none());
+                        bound = next.map(|next| bind(&self.batches, &next, &mut statements));
+                    });
+                    match sent.await {
+                        Ok(()) => {
+                            run.flush.succeeded();
+                            self.count(run, &chunk, chunk.rows.len(), 0, started.elapsed());
+                            self.report(run, &chunk);
+                        }
+                        Err(error) => run.failed(error, Some(chunk)),
+                    }
+                }
+                (Step::Commit, open) => match open.take() {
+                    Some(open) => {
+                        if way.in_step.is_some() {
+                            // Should this be dropped here.
+                            self.doubt = Some(Doubt {
+                                id: run.id,
+                                flushed: run.tally.flushed(),
+                            });
+                        }
+                        match open.commit().await {
+                            Ok(()) => run.flush.succeeded(),
+                            Err(error) => {
+                                run.failed(way.not_committed(error), None);
+                                if run.flush.is_in_doubt() {
+                                    run.lost_commit = run.error.take().map(|(error, _)| error);
+                                } else {
+                                    self.doubt = None;
+                                }
+                            }
+                        }
+                    }
+                    None => run.flush.failed(Failure::Refused),
+                },
+                (Step::Rollback, open) => {
+                    // A connection that is lost will be closed, which rolls back as well.
+                    let is_lost =
+                        way.in_step.is_some_and(InStep::is_lost) || run.has_lost_connection();
+                    if let Some(open) = open.take()
+                        && !is_lost
+                        // Its own failure says no more: the server drops what is not committed.
+                        && open.rollback().await.is_err()
+                    {
+                        way.lose();
+                    }
+                    run.flush.succeeded();
+                }
+                _ => break,
+            }
+        }
+        if run.has_lost_connection() {
+            way.lose();
+        }
+    }
+
+    /// Counts what was sent by one statement or command, up to rows of this chunk.
+    pub(super) fn count(
+        &self,
+        run: &mut Run,
+        chunk: &Chunk,
+        rows: usize,
+        bulk: usize,
+        elapsed: Duration,
+    ) {
+        let name = self.batches.table(chunk.table).name();
+        run.tally.count(name, chunk, rows, bulk, elapsed);
+    }
+
+    /// Tells of a chunk that was sent.
+    pub(super) fn report(&mut self, run: &mut Run, chunk: &Chunk) {
+        let name = self.batches.table(chunk.table).name();
+        let progress = run.tally.progress(name, chunk);
+        if let Some(observer) = &mut self.observer {
+            observer(progress);
+        }
+    }
+}
+
+/// Finds the row that an error is about.
+async fn located<DB: Backend>(
+    batches: &Batches<Binder<DB>>,
+    connection: &mut DB::Connection,
+    begin: Option<&'static str>,
+    plan: &Plan,
+    (mut error, rows): (Error, Option<Chunk>),
+) -> Error {
+    if let Some(rows) = rows
+        && error.refuses_a_row()
+        && let Some((chunk, key)) = locate(batches, connection, begin, plan, &rows).await
+    {
+        error.set_row(chunk, key);
+    }
+    error
+}
+
+/// Asks what became of a COMMIT.
+async fn probe<DB: Backend>(batches: &Batches<Binder<DB>>, open: &mut Lent<DB>, run: &mut Run) {
+    run.cause = None;
+    match is_there(batches, &mut open.connection, &run.plan, run.id).await {
+        Ok(found) => run.flush.probed(found),
+        Err(error) => {
+            run.failed(Error::probe(error), None);
+            if run.has_lost_connection() {
+                open.in_step.lose();
+            }
+        }
+    }
+}
