@@ -11,7 +11,7 @@ mod graph;
 
 use std::time::{Duration, Instant};
 
-use ordid_sqlx::{Error, Flushed, UnitOfWork};
+use ordid_sqlx::{Error, Flushed, Retry, UnitOfWork};
 use sqlx::{Connection, Database, Pool, pool::PoolOptions};
 
 pub use engine::{Engine, Remote};
@@ -141,9 +141,9 @@ impl<DB: Engine> Site<DB> {
         Ok(found[0])
     }
 
-    /// Returns a unit of work that holds the graph.
-    pub fn work(&self, graph: &Graph) -> UnitOfWork<DB> {
-        let mut work = UnitOfWork::new();
+    /// Returns a unit of work that holds the graph, and is tried so often.
+    pub fn work(&self, graph: &Graph, retry: Retry) -> UnitOfWork<DB> {
+        let mut work = UnitOfWork::new().with_retry(retry);
         DB::add(&mut work, graph);
         work
     }
@@ -183,29 +183,40 @@ impl<DB: Engine> Site<DB> {
         }
     }
 
-    /// Flushes once more after an error, without a fault, and demands all rows exactly once.
+    /// Flushes the same unit of work once more after an error, without a fault, and demands all rows
+    /// exactly once.
     ///
     /// # Errors
     ///
     /// The law is broken.
-    pub async fn flush_again(
-        &self,
-        graph: &Graph,
-        work: &mut UnitOfWork<DB>,
-        before: Found,
-    ) -> Outcome {
+    pub async fn flush_again(&self, graph: &Graph, work: &mut UnitOfWork<DB>) -> Outcome {
         let pool = self.pool();
         let outcome = work.flush(&pool).await;
         pool.close().await;
-        let right = match (&outcome, before) {
+        match self.judge(graph, work, &outcome).await? {
+            Found::All => Ok(()),
+            Found::None => Err(format!("again: {outcome:?}").into()),
+        }
+    }
+
+    /// Flushes the same rows as a program does that has begun anew and does not know what became of
+    /// them: rows that are there are refused.
+    ///
+    /// # Errors
+    ///
+    /// The law is broken.
+    pub async fn flush_anew(&self, graph: &Graph, found: Found) -> Outcome {
+        let pool = self.pool();
+        let outcome = self.work(graph, Retry::NONE).flush(&pool).await;
+        pool.close().await;
+        let right = match (&outcome, found) {
             (Ok(_), Found::None) => true,
-            // Written before: the same keys are refused.
-            (Err(error), Found::All) => error.is_unique_violation(),
+            (Err(error), Found::All) => error.is_unique_violation() && !error.is_commit_unknown(),
             _ => false,
         };
         match self.look(graph).await? {
             Found::All if right => Ok(()),
-            after => Err(format!("{before:?}, then {after:?} and {outcome:?}").into()),
+            after => Err(format!("{found:?}, then {after:?} and {outcome:?}").into()),
         }
     }
 }

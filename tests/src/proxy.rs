@@ -127,10 +127,10 @@ impl Proxy {
         self.port
     }
 
-    /// Plans what becomes of the connections to come, one after the other; of others, nothing.
+    /// Plans what becomes of the connections to come, one after the other; of those after them, what
+    /// [`always`](Self::always) said.
     pub fn plan(&self, faults: impl IntoIterator<Item = Fault>) {
         let mut state = self.shared.state();
-        state.always = None;
         state.faults = faults.into_iter().collect();
     }
 

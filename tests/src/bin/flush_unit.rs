@@ -11,6 +11,7 @@ use std::{
     process::ExitCode,
 };
 
+use ordid_sqlx::Retry;
 use ordid_tests::faults::{Engine, Graph, Shape, Site};
 use sqlx::{Connection, MySql, Postgres, Sqlite};
 
@@ -43,7 +44,7 @@ fn run() -> Result<(), Box<dyn Error>> {
 
 async fn flush<DB: Engine>(url: &str, graph: &Graph) -> Result<(), Box<dyn Error>> {
     let site = Site::<DB>::open(url.parse()?);
-    let mut work = site.work(graph);
+    let mut work = site.work(graph, Retry::NONE);
     let pool = site.pool();
     pool.acquire().await?.ping().await?;
     say("ready")?;

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use libtest_mimic::Trial;
+use ordid_sqlx::Retry;
 use ordid_tests::{
     faults::{Found, Graph, Outcome, Remote, Shape, Site},
-    proxy::{Fault, Proxy},
+    proxy::{At, Fault, Proxy},
     servers::Servers,
 };
 use sqlx::{MySql, Postgres};
 
 use crate::{
-    cut::{learn, through},
+    cut::{EAGER, learn, through},
     on_server,
 };
 
@@ -23,13 +24,27 @@ const MARIADB_WAITS: &str =
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     macro_rules! add {
-        ($server:literal, $database:ty, $copied:expr, $waits:expr) => {
+        ($server:literal, $database:ty, $bulk:expr, $waits:expr) => {
             on_server::<$database, _, _>(
                 trials,
                 servers,
                 $server,
-                "a_commit_that_lands_late_is_no_second_copy",
-                |site| late(site, $copied, $waits),
+                "a_commit_that_lands_after_the_question_is_no_second_copy",
+                |site| late(site, $bulk, $waits, EAGER),
+            );
+            on_server::<$database, _, _>(
+                trials,
+                servers,
+                $server,
+                "a_commit_that_lands_in_the_next_flush_is_no_second_copy",
+                |site| late(site, $bulk, $waits, Retry::NONE),
+            );
+            on_server::<$database, _, _>(
+                trials,
+                servers,
+                $server,
+                "a_commit_of_which_nobody_can_ask_is_unknown",
+                |site| unanswered(site, $bulk),
             );
         };
     }
@@ -39,35 +54,67 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
 
 /// The COMMIT is under way while the rows are looked for, and not found; and while they are sent
 /// again, which waits for it.
-async fn late<DB: Remote>(site: Site<DB>, copied: &[usize], waits: &str) -> Outcome {
+async fn late<DB: Remote>(site: Site<DB>, bulk: &[usize], waits: &str, retry: Retry) -> Outcome {
     let proxy = Proxy::start(DB::address(site.options())?).await?;
-    let conversation = learn(&site, &proxy, copied).await?;
+    let conversation = learn(&site, &proxy, bulk).await?;
     let graph = Graph::new(1, Shape::CHUNKS);
-    let mut work = site.work(&graph);
+    let mut work = site.work(&graph, retry);
     let pool = through(&site, &proxy).pool();
     proxy.plan([Fault::Hold(conversation.before_commit)]);
-    let error = work.flush(&pool).await.expect_err("no answer came");
-    assert!(error.is_commit_unknown(), "{error}");
-    assert_eq!(work.len(), graph.len());
-    assert_eq!(
-        site.look(&graph).await?,
-        Found::None,
-        "the COMMIT is held back"
-    );
-
+    if retry == Retry::NONE {
+        let error = work.flush(&pool).await.expect_err("no answer came");
+        assert!(error.is_commit_unknown(), "{error}");
+        assert_eq!(work.len(), graph.len());
+        assert_eq!(site.look(&graph).await?, Found::None);
+    }
     let landing = async {
         while site.numbers(waits).await? == [0] {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        assert_eq!(site.look(&graph).await?, Found::None, "COMMIT is held back");
         proxy.release();
-        Ok::<(), sqlx::Error>(())
+        Outcome::Ok(())
     };
-    let (again, landed) = tokio::join!(work.flush(&pool), landing);
+    let (outcome, landed) = tokio::join!(work.flush(&pool), landing);
     landed?;
-    let error = again.expect_err("the rows have landed meanwhile");
-    assert!(error.is_unique_violation(), "{error}");
     pool.close().await;
-    site.settle().await?;
-    assert_eq!(site.look(&graph).await?, Found::All);
+    assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::All);
+    outcome?;
+    Ok(())
+}
+
+/// COMMIT is held back and no other connection comes through; then it lands.
+async fn unanswered<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
+    for lands in [true, false] {
+        let proxy = Proxy::start(DB::address(site.options())?).await?;
+        let conversation = learn(&site, &proxy, bulk).await?;
+        let graph = Graph::new(1 + u32::from(lands), Shape::CHUNKS);
+        let mut work = site.work(&graph, EAGER);
+        let pool = through(&site, &proxy).pool();
+        proxy.always(Fault::Cut(At::Up(0)));
+        proxy.plan([Fault::Hold(conversation.before_commit)]);
+        let error = work.flush(&pool).await.expect_err("nobody could be asked");
+        pool.close().await;
+        assert!(
+            error.is_commit_unknown() && error.is_connection_lost(),
+            "{error}"
+        );
+        assert_eq!(work.len(), graph.len());
+        assert_eq!(site.look(&graph).await?, Found::None, "COMMIT is held back");
+        if lands {
+            proxy.release();
+        }
+        // Without it, the server rolls back when the proxy is gone.
+        let found = if lands { Found::All } else { Found::None };
+        if !lands {
+            drop(proxy);
+        }
+        site.settle().await?;
+        assert_eq!(site.look(&graph).await?, found);
+        site.flush_again(&graph, &mut work).await?;
+        site.execute("DELETE FROM items").await?;
+        site.execute("DELETE FROM orders").await?;
+        site.execute("DELETE FROM customers").await?;
+    }
     Ok(())
 }

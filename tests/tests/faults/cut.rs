@@ -1,7 +1,10 @@
 //! A network that breaks: a proxy ends the conversation of a flush after N bytes, N swept through
 //! all of it.
 
+use std::time::Duration;
+
 use libtest_mimic::Trial;
+use ordid_sqlx::Retry;
 use ordid_tests::{
     faults::{Found, Graph, Outcome, Remote, Shape, Site},
     proxy::{At, Fault, Proxy, Traffic},
@@ -13,34 +16,52 @@ use crate::{on_server, times};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     macro_rules! add {
-        ($server:literal, $database:ty, copied: $copied:expr) => {
+        ($server:literal, $database:ty, bulk: $bulk:expr) => {
             on_server::<$database, _, _>(
                 trials,
                 servers,
                 $server,
                 "a_connection_cut_anywhere_leaves_all_rows_or_none",
-                |site| anywhere(site, $copied),
+                |site| once(site, $bulk),
+            );
+            on_server::<$database, _, _>(
+                trials,
+                servers,
+                $server,
+                "a_connection_cut_anywhere_is_made_again",
+                |site| retrying(site, $bulk),
+            );
+            on_server::<$database, _, _>(
+                trials,
+                servers,
+                $server,
+                "connections_that_are_always_cut_end_in_an_error",
+                |site| always(site, $bulk),
             );
         };
     }
-    add!("postgres", Postgres, copied: &[1_100, 2_050, 0]);
-    add!("mariadb", MySql, copied: &[0, 0, 0]);
+    add!("postgres", Postgres, bulk: &[1_100, 2_050, 0]);
+    add!("mariadb", MySql, bulk: &[0, 0, 0]);
 }
+
+/// Retries that do not wait long.
+pub const EAGER: Retry =
+    Retry::DEFAULT.with_delays(Duration::from_millis(2), Duration::from_millis(50));
 
 /// A flush over a proxy that does nothing, to learn what is said.
 pub async fn learn<DB: Remote>(
     site: &Site<DB>,
     proxy: &Proxy,
-    copied: &[usize],
+    bulk: &[usize],
 ) -> Outcome<Conversation> {
     let graph = Graph::new(0, Shape::CHUNKS);
     let pool = through(site, proxy).pool();
-    let mut work = site.work(&graph);
+    let mut work = site.work(&graph, Retry::NONE);
     let outcome = work.flush(&pool).await;
     pool.close().await;
     site.judge(&graph, &work, &outcome).await?;
-    let found: Vec<usize> = outcome?.tables.iter().map(|it| it.copied).collect();
-    assert_eq!(found, copied);
+    let found: Vec<usize> = outcome?.tables.iter().map(|it| it.bulk).collect();
+    assert_eq!(found, bulk);
     Conversation::of(proxy.last_traffic())
 }
 
@@ -112,37 +133,99 @@ impl Conversation {
     }
 }
 
-async fn anywhere<DB: Remote>(site: Site<DB>, copied: &[usize]) -> Outcome {
+/// One attempt: an error, or rows that were found by the question that follows a lost COMMIT.
+async fn once<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
     let proxy = Proxy::start(DB::address(site.options())?).await?;
-    let conversation = learn(&site, &proxy, copied).await?;
+    let conversation = learn(&site, &proxy, bulk).await?;
     let through = through(&site, &proxy);
-    let (mut told, mut unknown, mut committed) = (0, 0, 0);
-    for (unit, fault) in (1..).zip(conversation.faults(times(16, 400))) {
+    let (mut told, mut unknown, mut found_out) = (0, 0, 0);
+    for (unit, fault) in (1..).zip(conversation.faults(times(12, 400))) {
         let graph = Graph::new(unit, Shape::CHUNKS);
-        let mut work = site.work(&graph);
+        let mut work = site.work(&graph, Retry::NONE);
         proxy.plan([fault]);
         let pool = through.pool();
         let outcome = work.flush(&pool).await;
         pool.close().await;
         let what = |error| format!("{fault:?} of {conversation:?}: {error}");
         let found = site.judge(&graph, &work, &outcome).await.map_err(what)?;
-        let expected = conversation.is_committed(fault);
-        if (found == Found::All) != expected {
+        if (found == Found::All) != conversation.is_committed(fault) {
             return Err(what(format!("{found:?} after {outcome:?}").into()).into());
         }
         match &outcome {
-            Ok(_) => continue,
+            Ok(_) => {
+                found_out += 1;
+                continue;
+            }
             Err(error) if error.is_commit_unknown() => unknown += 1,
             Err(_) => told += 1,
         }
-        committed += u32::from(found == Found::All);
-        let again = site.flush_again(&graph, &mut work, found).await;
-        again.map_err(what)?;
+        site.flush_again(&graph, &mut work).await.map_err(what)?;
     }
     eprintln!(
-        "{} cut: {told} before COMMIT, {unknown} in doubt, of which {committed} had been committed",
+        "{} cut: {told} before COMMIT, {unknown} in doubt, {found_out} written and found",
         std::any::type_name::<DB>()
     );
-    assert!(told > 20 && unknown > committed && committed > 3);
+    assert!(told > 10 && unknown > 3 && found_out > 3);
+    Ok(())
+}
+
+/// The same faults, of the first connection or of the first two: all rows, once.
+async fn retrying<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
+    let proxy = Proxy::start(DB::address(site.options())?).await?;
+    let conversation = learn(&site, &proxy, bulk).await?;
+    let through = through(&site, &proxy);
+    let (mut cut, mut retries) = (0, 0);
+    for (unit, fault) in (1..).zip(conversation.faults(times(12, 400))) {
+        let graph = Graph::new(unit, Shape::CHUNKS);
+        let mut work = site.work(&graph, EAGER);
+        let connections = 1 + unit as usize % 2;
+        proxy.plan(vec![fault; connections]);
+        let pool = through.pool();
+        let outcome = work.flush(&pool).await;
+        pool.close().await;
+        let what = |error| format!("{fault:?} of {connections}, {conversation:?}: {error}");
+        site.judge(&graph, &work, &outcome).await.map_err(what)?;
+        let flushed = outcome.map_err(|error| what(error.into()))?;
+        cut += 1;
+        retries += flushed.retries;
+        if flushed.retries == 0 && !conversation.is_committed(fault) {
+            return Err(what("there was no retry".into()).into());
+        }
+    }
+    eprintln!(
+        "{}: {cut} flushes that were cut are written, by {retries} retries",
+        std::any::type_name::<DB>()
+    );
+    Ok(())
+}
+
+/// No connection comes through: an error in the end, which says what is known.
+async fn always<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
+    let proxy = Proxy::start(DB::address(site.options())?).await?;
+    let conversation = learn(&site, &proxy, bulk).await?;
+    let through = through(&site, &proxy);
+    // While the connection is made, among the rows, before COMMIT.
+    let (up, down) = (conversation.before_commit, conversation.answered);
+    for (unit, fault) in (1..).zip([
+        Fault::Cut(At::Up(0)),
+        Fault::Cut(At::Down(20)),
+        Fault::Cut(At::Up(up / 2)),
+        Fault::Cut(At::Down(down)),
+        Fault::Cut(At::Up(up)),
+    ]) {
+        let graph = Graph::new(unit, Shape::CHUNKS);
+        let mut work = site.work(&graph, EAGER);
+        proxy.always(fault);
+        let pool = through.pool();
+        let outcome = work.flush(&pool).await;
+        pool.close().await;
+        let what = |error| format!("{fault:?} of {conversation:?}: {error}");
+        site.judge(&graph, &work, &outcome).await.map_err(what)?;
+        let error = outcome.expect_err("no connection comes through");
+        assert_eq!(error.retries(), 4, "{error}");
+        assert!(error.is_connection_lost(), "{error}");
+        assert!(error.to_string().ends_with("(tried 5 times)"), "{error}");
+        site.flush_again(&graph, &mut work).await.map_err(what)?;
+    }
     Ok(())
 }

@@ -7,8 +7,9 @@ use std::{
 };
 
 use libtest_mimic::Trial;
+use ordid_sqlx::Retry;
 use ordid_tests::{
-    faults::{Engine, Found, Graph, Options, Outcome, Shape, Site, pool},
+    faults::{Engine, Found, Graph, Outcome, Shape, Site, pool},
     servers::Servers,
 };
 use sqlx::{MySql, Pool, Postgres, Sqlite};
@@ -35,175 +36,188 @@ const MARIADB: &str = "\
     UPDATE tallies SET tally = tally + 1 WHERE bucket = NEW.bucket";
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    const NAME: &str = "eight_writers_in_a_ring_leave_all_rows_or_none";
-    on_server::<Postgres, _, _>(trials, servers, "postgres", NAME, async |site| {
-        site.execute(POSTGRES).await?;
-        // One second by default.
-        let name = site
-            .options()
-            .get_database()
-            .unwrap_or("postgres")
-            .to_owned();
-        site.execute(&format!(
-            "ALTER DATABASE {name} SET deadlock_timeout = '20ms'"
-        ))
-        .await?;
-        ring(site, Shape::SMALL).await
-    });
-    // With `COPY`: the rows that lock are sent by it.
-    on_server::<Postgres, _, _>(
-        trials,
-        servers,
-        "postgres",
-        "eight_writers_in_a_ring_that_copy_leave_all_rows_or_none",
-        async |site| {
+    const ONCE: &str = "eight_writers_in_a_ring_leave_all_rows_or_none";
+    const RETRYING: &str = "eight_writers_in_a_ring_all_write";
+    // Rows that lock are sent by `COPY` where there are many of them.
+    for (name, retry, shape) in [
+        (ONCE, Retry::NONE, Shape::SMALL),
+        (RETRYING, Retry::DEFAULT, Shape::CHUNKS),
+    ] {
+        on_server::<Postgres, _, _>(trials, servers, "postgres", name, async move |site| {
             site.execute(POSTGRES).await?;
-            let name = site
-                .options()
-                .get_database()
-                .unwrap_or("postgres")
-                .to_owned();
-            site.execute(&format!(
-                "ALTER DATABASE {name} SET deadlock_timeout = '20ms'"
-            ))
-            .await?;
-            ring(site, Shape::CHUNKS).await
-        },
-    );
-    on_server::<MySql, _, _>(trials, servers, "mariadb", NAME, async |site| {
-        site.execute(MARIADB).await?;
-        ring(site, Shape::SMALL).await
-    });
+            // One second by default.
+            let options = [("deadlock_timeout", "20ms")];
+            ring(
+                Site::<Postgres>::open(site.options().clone().options(options)),
+                retry,
+                shape,
+            )
+            .await
+        });
+        on_server::<MySql, _, _>(trials, servers, "mariadb", name, async move |site| {
+            site.execute(MARIADB).await?;
+            ring(site, retry, shape).await
+        });
+    }
     on_file(
         trials,
         "eight_writers_of_a_file_leave_all_rows_or_none",
-        busy,
+        |site| busy(site, Retry::NONE),
     );
+    on_file(trials, "eight_writers_of_a_file_all_write", |site| {
+        let delays = (Duration::from_millis(5), Duration::from_millis(50));
+        busy(
+            site,
+            Retry::DEFAULT
+                .with_attempts(1_000)
+                .with_delays(delays.0, delays.1),
+        )
+    });
 }
 
 /// Each writer holds the bucket of its number and then wants its neighbour's.
-async fn ring<DB: Engine>(site: Site<DB>, shape: Shape) -> Outcome {
-    let mut failed = 0;
+async fn ring<DB: Engine>(site: Site<DB>, retry: Retry, shape: Shape) -> Outcome {
     let rounds = times(1, 20);
+    let mut victims = Victims::default();
     for round in 0..rounds {
         let barrier = Arc::new(Barrier::new(WRITERS as usize));
-        let written = together(
-            &site,
-            site.options(),
-            round,
-            |graph, writer| {
-                for customer in &mut graph.customers {
-                    customer.bucket = writer.into();
-                }
-                for order in &mut graph.orders {
-                    order.bucket = ((writer + 1) % WRITERS).into();
-                }
-                Some(Arc::clone(&barrier))
-            },
-            shape,
-        )?;
-        failed += written.iter().sum::<u32>();
-        check(&site, round, shape).await?;
-    }
-    // Each round is a ring, and a ring is opened by a victim.
-    assert!(failed >= rounds, "no deadlock in {rounds} rounds");
-    eprintln!(
-        "{}: {} flushes, and {failed} more that were victims of a deadlock",
-        std::any::type_name::<DB>(),
-        rounds * WRITERS
-    );
-    Ok(())
-}
-
-/// Who wants to write waits for nobody.
-async fn busy(site: Site<Sqlite>) -> Outcome {
-    let options = site.options().clone().busy_timeout(Duration::ZERO);
-    let rounds = times(1, 20);
-    let mut failed = 0;
-    for round in 0..rounds {
-        let written = together(&site, &options, round, |_, _| None, Shape::CHUNKS)?;
-        failed += written.iter().sum::<u32>();
-        check(&site, round, Shape::CHUNKS).await?;
-    }
-    assert!(failed > 0, "nobody found the file locked");
-    eprintln!(
-        "SQLite: {} flushes, and {failed} more that found the file locked",
-        rounds * WRITERS
-    );
-    Ok(())
-}
-
-async fn check<DB: Engine>(site: &Site<DB>, round: u32, shape: Shape) -> Outcome {
-    for writer in 0..WRITERS {
-        let graph = Graph::new(round * WRITERS + writer, shape);
-        assert_eq!(site.look(&graph).await?, Found::All);
-    }
-    Ok(())
-}
-
-/// Flushes units of work of a thread each until all are written, holds each outcome against the
-/// database, and returns how many failed.
-fn together<DB: Engine>(
-    site: &Site<DB>,
-    options: &Options<DB>,
-    round: u32,
-    prepare: impl Fn(&mut Graph, u32) -> Option<Arc<Barrier>>,
-    shape: Shape,
-) -> Outcome<Vec<u32>> {
-    let threads: Vec<_> = (0..WRITERS)
-        .map(|writer| {
+        let writers = (0..WRITERS).map(|writer| {
             let mut graph = Graph::new(round * WRITERS + writer, shape);
-            let barrier = prepare(&mut graph, writer);
-            let pool = pool::<DB>(options.clone());
-            let site = Site::<DB>::open(site.options().clone());
+            for customer in &mut graph.customers {
+                customer.bucket = writer.into();
+            }
+            for order in &mut graph.orders {
+                order.bucket = ((writer + 1) % WRITERS).into();
+            }
+            Writer {
+                site: Site::open(site.options().clone()),
+                pool: site.pool(),
+                graph,
+                barrier: Some(Arc::clone(&barrier)),
+                retry,
+            }
+        });
+        victims.add(together(writers)?);
+    }
+    victims.check::<DB>(rounds, retry)
+}
+
+/// Who finds the file locked waits for nobody.
+async fn busy(site: Site<Sqlite>, retry: Retry) -> Outcome {
+    let rounds = times(1, 20);
+    let mut victims = Victims::default();
+    for round in 0..rounds {
+        let writers = (0..WRITERS).map(|writer| Writer {
+            site: Site::<Sqlite>::open(site.options().clone()),
+            pool: pool(site.options().clone().busy_timeout(Duration::ZERO)),
+            graph: Graph::new(round * WRITERS + writer, Shape::CHUNKS),
+            barrier: None,
+            retry,
+        });
+        victims.add(together(writers)?);
+    }
+    victims.check::<Sqlite>(rounds, retry)
+}
+
+/// How often flushes failed, and how often one was begun anew.
+#[derive(Debug, Default)]
+struct Victims {
+    failures: u32,
+    retries: u32,
+}
+
+impl Victims {
+    fn add(&mut self, other: Self) {
+        self.failures += other.failures;
+        self.retries += other.retries;
+    }
+
+    /// Each round has at least one, or there was nothing to see; and retries spare the caller all of
+    /// them.
+    fn check<DB>(self, rounds: u32, retry: Retry) -> Outcome {
+        let of = std::any::type_name::<DB>();
+        let flushes = rounds * WRITERS;
+        eprintln!("{of}: {flushes} flushes of eight writers at once: {self:?}");
+        let seen = if retry == Retry::NONE {
+            self.failures
+        } else {
+            assert_eq!(self.failures, 0);
+            self.retries
+        };
+        assert!(seen >= rounds, "nobody was in another's way");
+        Ok(())
+    }
+}
+
+struct Writer<DB: Engine> {
+    site: Site<DB>,
+    pool: Pool<DB>,
+    graph: Graph,
+    /// Where all wait for each other, once, after their customers are written.
+    barrier: Option<Arc<Barrier>>,
+    retry: Retry,
+}
+
+/// Lets each write on a thread of its own.
+fn together<DB: Engine>(writers: impl Iterator<Item = Writer<DB>>) -> Outcome<Victims> {
+    let threads: Vec<_> = writers
+        .map(|writer| {
             thread::spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()
                     .build()?;
-                runtime.block_on(write(&site, &pool, &graph, barrier))
+                runtime.block_on(writer.write())
             })
         })
         .collect();
-    threads
-        .into_iter()
-        .map(|thread| thread.join().map_err(|_| "a writer panicked")?)
-        .collect()
+    let mut victims = Victims::default();
+    for thread in threads {
+        victims.add(thread.join().map_err(|_| "a writer panicked")??);
+    }
+    Ok(victims)
 }
 
-async fn write<DB: Engine>(
-    site: &Site<DB>,
-    pool: &Pool<DB>,
-    graph: &Graph,
-    mut barrier: Option<Arc<Barrier>>,
-) -> Outcome<u32> {
-    let mut work = site.work(graph);
-    let mut left = graph.customers.len();
-    work.observe(move |progress| {
-        left = left.saturating_sub(progress.rows);
-        // All customers are written, and their bucket is locked.
-        if left == 0
-            && let Some(barrier) = barrier.take()
-        {
-            barrier.wait();
-        }
-    });
-    let mut failed = 0;
-    loop {
-        let outcome = work.flush(pool).await;
-        let found = site.look(graph).await?;
-        match outcome {
-            Ok(_) if found == Found::All => break,
-            Err(error)
-                if found == Found::None
-                    && work.len() == graph.len()
-                    && !error.is_commit_unknown()
-                    && failed < 1_000 =>
+impl<DB: Engine> Writer<DB> {
+    /// Flushes until all rows are written, and holds each outcome against the database.
+    async fn write(self) -> Outcome<Victims> {
+        let Self {
+            site,
+            pool,
+            graph,
+            mut barrier,
+            retry,
+        } = self;
+        let mut work = site.work(&graph, retry);
+        let customers = graph.customers.len();
+        work.observe(move |progress| {
+            // Their bucket is locked.
+            if progress.done == customers
+                && let Some(barrier) = barrier.take()
             {
-                failed += 1;
+                barrier.wait();
             }
-            outcome => return Err(format!("{found:?} and {outcome:?}").into()),
+        });
+        let mut victims = Victims::default();
+        loop {
+            let outcome = work.flush(&pool).await;
+            let found = site.look(&graph).await?;
+            match outcome {
+                Ok(flushed) if found == Found::All => {
+                    victims.retries += flushed.retries;
+                    break;
+                }
+                Err(error)
+                    if found == Found::None
+                        && work.len() == graph.len()
+                        && error.is_transient()
+                        && victims.failures < 10_000 =>
+                {
+                    victims.failures += 1;
+                }
+                outcome => return Err(format!("{found:?} and {outcome:?}").into()),
+            }
         }
+        pool.close().await;
+        Ok(victims)
     }
-    pool.close().await;
-    Ok(failed)
 }

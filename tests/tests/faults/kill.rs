@@ -124,8 +124,7 @@ async fn killed<DB: Engine>(site: Site<DB>) -> Outcome {
             _ => return Err(format!("unit {unit} after {delay:?}: {last:?}, {found:?}").into()),
         }
         // As a program does that finds the unit of work in its journal: with the same keys.
-        site.flush_again(&graph, &mut site.work(&graph), found)
-            .await?;
+        site.flush_anew(&graph, found).await?;
     }
     eprintln!(
         "{} killed {runs} times in {usual:?}: {none} before and {all} after the commit, {said} \

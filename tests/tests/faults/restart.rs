@@ -7,7 +7,7 @@ use std::{
 
 use libtest_mimic::Trial;
 use ordid_harness::Server;
-use ordid_sqlx::UnitOfWork;
+use ordid_sqlx::{Retry, UnitOfWork};
 use ordid_tests::{
     faults::{Engine, Found, Graph, Outcome, Shape, Site},
     servers::Servers,
@@ -17,14 +17,17 @@ use sqlx::{MySql, Postgres, postgres::PgConnectOptions};
 use crate::{on_own_server, times};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    const NAME: &str = "a_server_that_falls_leaves_all_rows_or_none";
-    on_own_server(trials, servers, "postgres", NAME, falls::<Postgres>);
-    on_own_server(trials, servers, "mariadb", NAME, falls::<MySql>);
+    const ONCE: &str = "a_server_that_falls_leaves_all_rows_or_none";
+    on_own_server(trials, servers, "postgres", ONCE, once::<Postgres>);
+    on_own_server(trials, servers, "mariadb", ONCE, once::<MySql>);
+    const RETRYING: &str = "a_server_that_falls_is_waited_for";
+    on_own_server(trials, servers, "postgres", RETRYING, retrying::<Postgres>);
+    on_own_server(trials, servers, "mariadb", RETRYING, retrying::<MySql>);
     on_own_server(
         trials,
         servers,
         "postgres",
-        "a_session_ended_while_it_commits_leaves_the_outcome_open",
+        "a_session_ended_while_it_commits_is_asked_about",
         ended_while_committing,
     );
 }
@@ -55,37 +58,49 @@ impl Own {
     }
 }
 
-/// Brings the server down after so many chunks.
-fn falls_after<DB: Engine>(work: &mut UnitOfWork<DB>, own: &Own, chunks: u32, fall: Fall) {
+/// Brings the server down after so many chunks, once; and up again at once, or not.
+fn falls_after<DB: Engine>(
+    work: &mut UnitOfWork<DB>,
+    own: &Own,
+    chunks: u32,
+    fall: Fall,
+    comes_back: bool,
+) {
     let (own, mut left) = (own.clone(), chunks);
     work.observe(move |_| {
-        left = left.wrapping_sub(1);
         if left == 0 {
-            own.fall(fall).expect("it was running");
+            return;
+        }
+        left -= 1;
+        if left > 0 {
+            return;
+        }
+        own.fall(fall).expect("it was running");
+        if comes_back {
+            let own = own.clone();
+            std::thread::spawn(move || own.with(Server::restart).expect("it comes back"));
         }
     });
 }
 
-async fn falls<DB: Engine>(server: Server) -> Outcome {
+/// After which chunk, and how. Three chunks, two, and two; after the last, COMMIT is the first to
+/// notice.
+fn falls_of(runs: u32) -> impl Iterator<Item = (u32, (u32, Fall))> {
+    (0..runs).map(|run| {
+        let chunk = if run == 0 { 7 } else { 1 + run * 3 % 7 };
+        (run, (chunk, [Fall::Kill, Fall::Stop][(run % 2) as usize]))
+    })
+}
+
+/// One attempt, and the server comes back when it is over.
+async fn once<DB: Engine>(server: Server) -> Outcome {
     let site = Site::<DB>::create(server.url().parse()?).await?;
     let own = Own(Arc::new(Mutex::new(server)));
-    // Three chunks, two, and two; and one more for COMMIT, which is then the first to notice.
-    let chunks = 7;
-    let faults: Vec<(u32, Fall)> = (0..times(3, 50))
-        .map(|run| {
-            let chunk = if run == 0 {
-                chunks
-            } else {
-                1 + run * 3 % chunks
-            };
-            (chunk, [Fall::Kill, Fall::Stop][(run % 2) as usize])
-        })
-        .collect();
     let mut unknown = 0;
-    for (unit, (chunk, fall)) in (0..).zip(faults) {
+    for (unit, (chunk, fall)) in falls_of(times(3, 50)) {
         let graph = Graph::new(unit, Shape::CHUNKS);
-        let mut work = site.work(&graph);
-        falls_after(&mut work, &own, chunk, fall);
+        let mut work = site.work(&graph, Retry::NONE);
+        falls_after(&mut work, &own, chunk, fall, false);
         let pool = site.pool();
         let outcome = work.flush(&pool).await;
         pool.close().await;
@@ -96,8 +111,7 @@ async fn falls<DB: Engine>(server: Server) -> Outcome {
         assert_eq!(found, Found::None, "COMMIT never arrived: {error}");
         unknown += u32::from(error.is_commit_unknown());
         work.observe(|_| ());
-        let again = site.flush_again(&graph, &mut work, found).await;
-        again.map_err(what)?;
+        site.flush_again(&graph, &mut work).await.map_err(what)?;
     }
     assert!(
         unknown > 0,
@@ -106,9 +120,33 @@ async fn falls<DB: Engine>(server: Server) -> Outcome {
     Ok(())
 }
 
-/// COMMIT waits for a standby that never comes when an administrator ends the session. The server
-/// says so by an error, though the rows are written: not every answer to COMMIT says what became of
-/// it.
+/// The server comes back while the flush is tried again.
+async fn retrying<DB: Engine>(server: Server) -> Outcome {
+    let site = Site::<DB>::create(server.url().parse()?).await?;
+    let own = Own(Arc::new(Mutex::new(server)));
+    let patient = Retry::DEFAULT
+        .with_attempts(100)
+        .with_delays(Duration::from_millis(20), Duration::from_millis(500));
+    let mut retries = 0;
+    for (unit, (chunk, fall)) in falls_of(times(3, 50)) {
+        let graph = Graph::new(unit, Shape::CHUNKS);
+        let mut work = site.work(&graph, patient);
+        falls_after(&mut work, &own, chunk, fall, true);
+        let pool = site.pool();
+        let outcome = work.flush(&pool).await;
+        pool.close().await;
+        let what = |error| format!("{fall:?} after chunk {chunk}: {error}");
+        site.judge(&graph, &work, &outcome).await.map_err(what)?;
+        let flushed = outcome.map_err(|error| what(error.into()))?;
+        assert!(flushed.retries > 0, "{fall:?} after chunk {chunk}");
+        retries += flushed.retries;
+    }
+    eprintln!("{}: {retries} retries", std::any::type_name::<DB>());
+    Ok(())
+}
+
+/// COMMIT waits for a standby that never comes when an administrator ends the session: the rows are
+/// written, and the client is not told. It asks, and is.
 async fn ended_while_committing(server: Server) -> Outcome {
     let options: PgConnectOptions = server.url().parse()?;
     let site = Site::<Postgres>::create(options.clone()).await?;
@@ -118,7 +156,7 @@ async fn ended_while_committing(server: Server) -> Outcome {
         .await?;
     site.execute("SELECT pg_reload_conf()").await?;
     let graph = Graph::new(0, Shape::SMALL);
-    let mut work = site.work(&graph);
+    let mut work = site.work(&graph, Retry::NONE);
     let waiting = Site::<Postgres>::open(options.options([("synchronous_commit", "on")]));
     let pool = waiting.pool();
     let end = async {
@@ -132,8 +170,7 @@ async fn ended_while_committing(server: Server) -> Outcome {
     let (outcome, ended) = tokio::join!(work.flush(&pool), end);
     ended?;
     pool.close().await;
-    eprintln!("{outcome:?}");
-    assert!(outcome.is_err());
     assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::All);
-    site.flush_again(&graph, &mut work, Found::All).await
+    outcome?;
+    Ok(())
 }
