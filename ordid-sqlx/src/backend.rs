@@ -1,17 +1,17 @@
 //! What the unit of work needs of an engine, sealed, so that users' generic code asks for
 //! `DB: Backend, E: Entity<DB>` and no executor bounds.
 
-use std::{future::Future, pin::Pin};
+use std::{cmp::Ordering, future::Future, pin::Pin};
 
 use ordid_core::{
-    Fields, OrderedKey, Sink,
+    KeyOf, Sink,
     storage::Dialect,
-    unit_of_work::{ColumnMask, Columns, RowEnd, RowSink, Take},
+    unit_of_work::{ColumnMask, Columns, Row, RowEnd, RowSink, Take},
     uuid::Uuid,
 };
 use sqlx::{Arguments, Encode, SqlStr, Type, encode::IsNull, error::BoxDynError};
 
-use crate::bulk::Bulk;
+use crate::{bulk::Bulk, stored::stored_order};
 
 pub(crate) mod sealed {
     pub trait Sealed {}
@@ -32,6 +32,10 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
     /// How to have constraints checked at COMMIT, those that are declared `DEFERRABLE`.
     #[doc(hidden)]
     const DEFER: Option<&'static str>;
+
+    /// How rows are updated by their keys.
+    #[doc(hidden)]
+    const UPDATES: Updates;
 
     /// The command beside `INSERT` that takes rows in bulk; `Infallible` where there is none.
     #[doc(hidden)]
@@ -56,13 +60,29 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
         arguments: Self::Arguments,
     ) -> BoxFuture<'_, Result<bool, sqlx::Error>>;
 
+    /// Returns how many rows it changed. MySQL's and MariaDB's count rows that were as they are
+    /// wanted, since SQLx asks for this (`CLIENT_FOUND_ROWS`).
     #[doc(hidden)]
     fn execute(
         connection: &mut Self::Connection,
         sql: SqlStr,
         arguments: Self::Arguments,
         persistent: bool,
-    ) -> BoxFuture<'_, Result<(), sqlx::Error>>;
+    ) -> BoxFuture<'_, Result<u64, sqlx::Error>>;
+}
+
+/// How an engine updates many rows, each with values of its own.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Updates {
+    /// By one `UPDATE` from a list of rows.
+    FromValues,
+    /// By one `UPDATE` from a list of rows that only a `WITH` can name the columns of.
+    WithValues,
+    /// By an `UPDATE` for each. A list of rows takes the types of its columns from the parameters, and
+    /// how, MySQL and MariaDB decide differently; a parameter that is assigned to a column arrives as
+    /// by an `INSERT`.
+    RowByRow,
 }
 
 /// Implements [`Backend`] for an engine: the executor's bounds hold for concrete connections only.
@@ -72,6 +92,7 @@ macro_rules! backend {
         $database:ident, $dialect:ty,
         begin: $begin:expr,
         defer: $defer:expr,
+        updates: $updates:ident,
         bulk: $bulk:ty,
         flushes: $flushes:literal,
         placeholder: |$sql:ident, $number:ident| $push:expr
@@ -82,8 +103,8 @@ macro_rules! backend {
             type Dialect = $dialect;
 
             const BEGIN: Option<&'static str> = $begin;
-
             const DEFER: Option<&'static str> = $defer;
+            const UPDATES: $crate::backend::Updates = $crate::backend::Updates::$updates;
 
             type Bulk = $bulk;
 
@@ -118,13 +139,13 @@ macro_rules! backend {
                 sql: sqlx::SqlStr,
                 arguments: Self::Arguments,
                 persistent: bool,
-            ) -> std::pin::Pin<Box<dyn Future<Output = Result<(), sqlx::Error>> + Send + '_>> {
+            ) -> $crate::backend::BoxFuture<'_, Result<u64, sqlx::Error>> {
                 Box::pin(async move {
-                    sqlx::query_with::<$database, _>(sql, arguments)
+                    let done = sqlx::query_with::<$database, _>(sql, arguments)
                         .persistent(persistent)
                         .execute(connection)
-                        .await
-                        .map(drop)
+                        .await?;
+                    Ok(done.rows_affected())
                 })
             }
         }
@@ -136,9 +157,20 @@ pub(crate) use backend;
 
 /// An entity that a database can take: every type with `#[derive(OrderedKey)]` whose fields have
 /// column types there.
-pub trait Entity<DB: Backend>: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static {}
+pub trait Entity<DB: Backend>: Row<Binder<DB>> {
+    /// Returns how the database compares the stored keys.
+    #[doc(hidden)]
+    fn __stored_order() -> fn(&KeyOf<Self>, &KeyOf<Self>) -> Ordering;
+}
 
-impl<DB: Backend, E: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static> Entity<DB> for E {}
+impl<DB: Backend, E: Row<Binder<DB>>> Entity<DB> for E
+where
+    KeyOf<E>: Type<DB>,
+{
+    fn __stored_order() -> fn(&KeyOf<Self>, &KeyOf<Self>) -> Ordering {
+        stored_order::<DB, KeyOf<E>>()
+    }
+}
 
 /// Binds the fields of entities, as parameters of one statement or as rows for a bulk command.
 #[derive(Debug)]
@@ -146,6 +178,8 @@ pub struct Binder<DB: Backend> {
     arguments: DB::Arguments,
     bulk: Option<DB::Bulk>,
     mask: ColumnMask,
+    /// The columns that it takes, whatever the row offers.
+    only: Option<Vec<usize>>,
     error: Option<BoxDynError>,
 }
 
@@ -157,6 +191,7 @@ impl<DB: Backend> Binder<DB> {
             arguments,
             bulk: None,
             mask: ColumnMask::default(),
+            only: None,
             error: None,
         }
     }
@@ -166,8 +201,16 @@ impl<DB: Backend> Binder<DB> {
             arguments: DB::Arguments::default(),
             bulk: Some(bulk),
             mask: ColumnMask::default(),
+            only: None,
             error: None,
         }
+    }
+
+    /// Takes these columns of the rows that follow, and no others.
+    pub(crate) fn take_only(&mut self, columns: &[usize]) {
+        let only = self.only.get_or_insert_default();
+        only.clear();
+        only.extend_from_slice(columns);
     }
 
     pub(crate) fn take_error(&mut self) -> Option<BoxDynError> {
@@ -226,7 +269,8 @@ impl<DB: Backend, T: Type<DB>> Type<DB> for Null<'_, T> {
 
 impl<DB: Backend> RowSink for Binder<DB> {
     fn begin_row(&mut self, columns: Columns<'_>) {
-        self.mask.begin(columns);
+        let only = self.only.as_deref().map(Columns::Only);
+        self.mask.begin(only.unwrap_or(columns));
         if let Some(bulk) = &mut self.bulk {
             bulk.begin_row();
         }

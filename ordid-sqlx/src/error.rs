@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Range};
 
-use ordid_core::unit_of_work::{Chunk, Failure};
+use ordid_core::unit_of_work::{Action, Chunk, Failure, Table};
 use sqlx::error::{BoxDynError, DatabaseError};
 
 use crate::failure::{commit_failure, failure};
@@ -30,7 +30,9 @@ enum Kind {
     Begin(sqlx::Error),
     Record(sqlx::Error),
     Bind(BoxDynError),
-    Insert(sqlx::Error),
+    Statement(sqlx::Error),
+    /// How many rows it changed, and how many it was for.
+    Count(u64, usize),
     Commit(sqlx::Error),
     Release(sqlx::Error),
     Probe(sqlx::Error),
@@ -39,10 +41,26 @@ enum Kind {
 /// Where in the flush it happened.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
+    pub(crate) action: Action,
     pub(crate) table: &'static str,
     pub(crate) chunk: usize,
     pub(crate) rows: Range<usize>,
+    /// Which of them, where a statement was for one.
+    pub(crate) row: Option<usize>,
     pub(crate) key: Option<String>,
+}
+
+impl Place {
+    pub(crate) fn of(table: &Table, chunk: &Chunk) -> Self {
+        Self {
+            action: chunk.action,
+            table: table.name(),
+            chunk: chunk.number,
+            rows: chunk.rows.clone(),
+            row: None,
+            key: None,
+        }
+    }
 }
 
 impl Error {
@@ -78,8 +96,13 @@ impl Error {
         Self::new(Kind::Probe(source), None)
     }
 
-    pub(crate) fn insert(source: sqlx::Error, place: Place) -> Self {
-        Self::new(Kind::Insert(source), Some(place))
+    pub(crate) fn statement(source: sqlx::Error, place: Place) -> Self {
+        Self::new(Kind::Statement(source), Some(place))
+    }
+
+    /// A statement changed another number of rows than it was for.
+    pub(crate) fn count(changed: u64, rows: usize, place: Place) -> Self {
+        Self::new(Kind::Count(changed, rows), Some(place))
     }
 
     pub(crate) fn bind(source: BoxDynError, place: Place) -> Self {
@@ -100,10 +123,10 @@ impl Error {
     /// What it means for the flush.
     pub(crate) fn failure(&self) -> Failure {
         match &self.0.kind {
-            Kind::Plan(_) | Kind::Bind(_) => Failure::Refused,
+            Kind::Plan(_) | Kind::Bind(_) | Kind::Count(..) => Failure::Refused,
             Kind::Begin(error)
             | Kind::Record(error)
-            | Kind::Insert(error)
+            | Kind::Statement(error)
             | Kind::Release(error)
             | Kind::Probe(error) => failure(error),
             Kind::Commit(error) => commit_failure(error),
@@ -114,9 +137,15 @@ impl Error {
     /// row can be found.
     pub(crate) fn refuses_a_row(&self) -> bool {
         match &self.0.kind {
-            Kind::Insert(error) => error.as_database_error().is_some_and(is_about_a_row),
+            Kind::Statement(error) => error.as_database_error().is_some_and(is_about_a_row),
+            Kind::Count(..) => true,
             _ => false,
         }
+    }
+
+    /// Returns which row it was, where that is known.
+    pub(crate) fn row(&self) -> Option<usize> {
+        self.0.place.as_ref()?.row
     }
 
     /// Narrows the place down to a row's chunk and its key.
@@ -128,18 +157,23 @@ impl Error {
         }
     }
 
-    /// Returns the table whose insert failed.
+    /// Returns what failed to be done with the rows.
+    pub fn action(&self) -> Option<Action> {
+        self.0.place.as_ref().map(|place| place.action)
+    }
+
+    /// Returns the table whose rows failed.
     pub fn table(&self) -> Option<&str> {
         self.0.place.as_ref().map(|place| place.table)
     }
 
-    /// Returns which chunk of the table failed, from 0.
+    /// Returns which chunk failed, of the [`action`](Self::action) and table, from 0.
     pub fn chunk(&self) -> Option<usize> {
         self.0.place.as_ref().map(|place| place.chunk)
     }
 
-    /// Returns which rows of the table, counted from 0 in the order of their keys, the failed chunk
-    /// held.
+    /// Returns which rows the failed chunk held, of those that the [`action`](Self::action) is done
+    /// with in the table, counted from 0 in the order in which they are sent.
     pub fn rows(&self) -> Option<Range<usize>> {
         self.0.place.as_ref().map(|place| place.rows.clone())
     }
@@ -188,6 +222,12 @@ impl Error {
         self.0.retries
     }
 
+    /// Returns whether a row that was to be updated or deleted is not in the database, or a trigger, a
+    /// rule or row-level security passed it over. [`key`](Self::key) is its key.
+    pub fn is_missing_row(&self) -> bool {
+        matches!(self.0.kind, Kind::Count(changed, rows) if u64::try_from(rows).is_ok_and(|rows| changed < rows))
+    }
+
     /// Returns whether a primary or unique key was already taken.
     pub fn is_unique_violation(&self) -> bool {
         self.as_database_error()
@@ -205,11 +245,11 @@ impl Error {
         match &self.0.kind {
             Kind::Begin(error)
             | Kind::Record(error)
-            | Kind::Insert(error)
+            | Kind::Statement(error)
             | Kind::Commit(error)
             | Kind::Release(error)
             | Kind::Probe(error) => Some(error),
-            Kind::Plan(_) | Kind::Bind(_) => None,
+            Kind::Plan(_) | Kind::Bind(_) | Kind::Count(..) => None,
         }
     }
 
@@ -247,8 +287,7 @@ impl fmt::Display for Error {
                 "cannot record the flush, nothing was written: updates and deletes need the table \
                  `ordid_flushes`, which `ordid_sqlx::flushes_table` declares: {error}"
             ),
-            Kind::Bind(_) => f.write_str("cannot bind a row"),
-            Kind::Insert(_) => f.write_str("cannot insert"),
+            Kind::Bind(_) | Kind::Statement(_) | Kind::Count(..) => Ok(()),
             Kind::Commit(error) => write!(f, "cannot commit, nothing was written: {error}"),
             Kind::Release(error) => write!(
                 f,
@@ -257,26 +296,16 @@ impl fmt::Display for Error {
             Kind::Probe(error) => write!(f, "cannot look for the rows: {error}"),
         }?;
         if let Some(place) = &self.0.place {
-            let Place {
-                table,
-                chunk,
-                rows,
-                key,
-            } = place;
-            write!(
-                f,
-                " into {table}, chunk {chunk} (rows {} to {})",
-                rows.start,
-                rows.end - 1
-            )?;
-            if let Some(key) = key {
-                write!(f, ", key {key}")?;
-            }
-            f.write_str(", nothing was written")?;
+            place.fmt(f, matches!(self.0.kind, Kind::Bind(_)))?;
         }
         match &self.0.kind {
             Kind::Bind(error) => write!(f, ": {error}"),
-            Kind::Insert(error) => write!(f, ": {error}"),
+            Kind::Statement(error) => write!(f, ": {error}"),
+            Kind::Count(changed, rows) if self.is_missing_row() => match self.key() {
+                Some(_) => f.write_str(": there is no such row"),
+                None => write!(f, ": {changed} of {rows} rows were found"),
+            },
+            Kind::Count(changed, rows) => write!(f, ": {changed} rows have these {rows} keys"),
             _ if self.0.unknown => match self.as_sqlx() {
                 Some(error) => write!(f, ": {error}"),
                 None => Ok(()),
@@ -290,17 +319,41 @@ impl fmt::Display for Error {
     }
 }
 
+impl Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>, binds: bool) -> fmt::Result {
+        let cannot = match self.action {
+            _ if binds => "bind a row into",
+            Action::Insert => "insert into",
+            Action::Update | Action::FixUp { .. } | Action::Unlink { .. } => "update",
+            Action::Delete => "delete from",
+        };
+        write!(
+            f,
+            "cannot {cannot} {}, chunk {} (rows {} to {})",
+            self.table,
+            self.chunk,
+            self.rows.start,
+            self.rows.end - 1
+        )?;
+        if let Some(key) = &self.key {
+            write!(f, ", key {key}")?;
+        }
+        f.write_str(", nothing was written")
+    }
+}
+
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.0.kind {
             Kind::Plan(error) => Some(error),
             Kind::Begin(error)
             | Kind::Record(error)
-            | Kind::Insert(error)
+            | Kind::Statement(error)
             | Kind::Commit(error)
             | Kind::Release(error)
             | Kind::Probe(error) => Some(error),
             Kind::Bind(error) => Some(error.as_ref()),
+            Kind::Count(..) => None,
         }
     }
 }
@@ -308,6 +361,31 @@ impl std::error::Error for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_that_is_not_there_is_told() {
+        let place = |key| Place {
+            action: Action::Delete,
+            table: "orders",
+            chunk: 1,
+            rows: 1_000..1_003,
+            row: None,
+            key,
+        };
+        let error = Error::count(2, 3, place(None));
+        assert!(error.is_missing_row() && error.refuses_a_row());
+        assert_eq!(error.action(), Some(Action::Delete));
+        let text = "cannot delete from orders, chunk 1 (rows 1000 to 1002), nothing was written: 2 \
+                    of 3 rows were found";
+        assert_eq!(error.to_string(), text);
+        let error = Error::count(0, 1, place(Some("7".into())));
+        let text = "cannot delete from orders, chunk 1 (rows 1000 to 1002), key 7, nothing was \
+                    written: there is no such row";
+        assert_eq!(error.to_string(), text);
+        let error = Error::count(4, 3, place(None));
+        assert!(!error.is_missing_row());
+        assert!(error.to_string().ends_with(": 4 rows have these 3 keys"));
+    }
 
     #[test]
     fn only_what_was_not_found_out_is_unknown() {

@@ -21,6 +21,7 @@ backend! {
     MySql, ordid_core::storage::dialect::MySql,
     begin: None,
     defer: None,
+    updates: RowByRow,
     bulk: std::convert::Infallible,
     flushes: "CREATE TABLE IF NOT EXISTS ordid_flushes (id BINARY(16) NOT NULL PRIMARY KEY, \
               flushed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP) ENGINE=InnoDB",

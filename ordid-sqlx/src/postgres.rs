@@ -23,6 +23,7 @@ backend! {
     Postgres, ordid_core::storage::dialect::Postgres,
     begin: None,
     defer: Some("SET CONSTRAINTS ALL DEFERRED"),
+    updates: FromValues,
     bulk: copy::Copy,
     flushes: "CREATE TABLE IF NOT EXISTS ordid_flushes (id uuid NOT NULL PRIMARY KEY, \
               flushed_at timestamptz NOT NULL DEFAULT now())",

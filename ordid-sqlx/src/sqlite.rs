@@ -22,6 +22,7 @@ backend! {
     // however long the busy timeout; one that means to write says so.
     begin: Some("BEGIN IMMEDIATE"),
     defer: Some("PRAGMA defer_foreign_keys = ON"),
+    updates: WithValues,
     bulk: std::convert::Infallible,
     flushes: "CREATE TABLE IF NOT EXISTS ordid_flushes (id BLOB NOT NULL PRIMARY KEY, \
               flushed_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID",

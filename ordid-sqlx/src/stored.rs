@@ -1,6 +1,8 @@
 //! Keys as values of SQLx: a trait per engine and column, one for key types, and a wrapper for
 //! people without newtypes.
 
+mod order;
+
 use std::{cmp::Ordering, fmt, hash, marker::PhantomData};
 
 use ordid_core::{
@@ -13,6 +15,8 @@ use sqlx::{
     error::BoxDynError,
     {Decode, Encode, Type},
 };
+
+pub(crate) use order::stored_order;
 
 /// A column of an engine that stores a kind of raw key, as SQLx binds and reads it. Implemented here
 /// for each pair that exists.
@@ -27,6 +31,10 @@ use sqlx::{
             text, char20. `Key192`: bytea, text, char32; binary24, char32; blob, text, char32"
 )]
 pub trait SqlxColumn<DB: Database, R: RawKey>: Stores<R> {
+    /// Whether the stored keys are in an order of their own.
+    #[doc(hidden)]
+    const UNORDERED: bool = false;
+
     /// The type of the parameter.
     fn type_info() -> DB::TypeInfo;
 
@@ -60,6 +68,8 @@ pub trait SqlxColumn<DB: Database, R: RawKey>: Stores<R> {
 }
 
 impl<DB: Database, R: RawKey, C: SqlxColumn<DB, R>> SqlxColumn<DB, R> for Unordered<C> {
+    const UNORDERED: bool = true;
+
     fn type_info() -> DB::TypeInfo {
         C::type_info()
     }
@@ -119,6 +129,7 @@ pub(crate) type RawOf<K> = <K as KeyType>::Raw;
 
 /// Body of a key type's `Type::type_info`.
 pub fn type_info<DB: Database, K: StoredAs<DB>>() -> DB::TypeInfo {
+    order::tell::<DB, K>();
     <ColumnOf<DB, K> as SqlxColumn<DB, RawOf<K>>>::type_info()
 }
 

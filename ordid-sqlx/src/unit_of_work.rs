@@ -163,15 +163,73 @@ impl<DB: Backend> UnitOfWork<DB> {
         Ok(key)
     }
 
+    /// Adds an entity whose row will be updated: all its columns, in the row that has its key. That
+    /// row must be there, otherwise nothing is written: see [`Error::is_missing_row`].
+    ///
+    /// The row is updated after all inserts, so it may refer to a new one. An entity without a key, or
+    /// with that of another update, an insert or a delete, is told by the flush.
+    ///
+    /// PostgreSQL and SQLite take many rows a statement; MySQL and MariaDB are sent a statement a row.
+    ///
+    /// # Example
+    ///
+    #[cfg_attr(feature = "sqlite", doc = "```")]
+    #[cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use ordid::{KeyType, OrderedKey, uuid::Uuid};
+    /// use ordid_sqlx::UnitOfWork;
+    ///
+    /// #[derive(OrderedKey, sqlx::FromRow)]
+    /// #[ordid(table = "accounts")]
+    /// struct Account { id: Uuid, balance: i64 }
+    ///
+    /// let pool = sqlx::SqlitePool::connect("sqlite::memory:").await?;
+    /// sqlx::raw_sql("CREATE TABLE accounts (id BLOB PRIMARY KEY, balance INTEGER NOT NULL)")
+    ///     .execute(&pool)
+    ///     .await?;
+    /// let mut transaction = pool.begin().await?;
+    /// let mut work = UnitOfWork::new();
+    /// let first = work.add(Account { id: Uuid::generate(), balance: 10 });
+    /// let second = work.add(Account { id: Uuid::generate(), balance: 0 });
+    /// work.flush_in(&mut transaction).await?;
+    /// work.clear();
+    ///
+    /// work.update(Account { id: second, balance: 10 });
+    /// work.delete(&Account { id: first, balance: 10 });
+    /// work.flush_in(&mut transaction).await?;
+    /// transaction.commit().await?;
+    /// let left: Vec<Account> = sqlx::query_as("SELECT * FROM accounts").fetch_all(&pool).await?;
+    /// assert_eq!((left.len(), left[0].id, left[0].balance), (1, second, 10));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn update<E: Entity<DB>>(&mut self, entity: E) {
+        self.rows_mut::<E>();
+        self.batches.update(entity);
+    }
+
+    /// Adds an entity whose row will be deleted, by its key. That row must be there, otherwise nothing
+    /// is written: see [`Error::is_missing_row`].
+    ///
+    /// Rows are deleted after all else, children before parents: only the key and the foreign keys of
+    /// the entity count.
+    pub fn delete<E: Entity<DB>>(&mut self, entity: &E) {
+        self.rows_mut::<E>();
+        self.batches.delete(entity);
+    }
+
     /// Makes room for more entities of a type.
     pub fn reserve<E: Entity<DB>>(&mut self, additional: usize) {
         self.rows_mut::<E>().reserve(additional);
     }
 
+    /// Rows go in the order of their stored keys, whatever is done with them, so that an insert appends
+    /// to the index even where the column does not keep the keys' own order.
     fn rows_mut<E: Entity<DB>>(&mut self) -> &mut Vec<E> {
         // With other rows it is another flush.
         self.doubt = None;
-        self.batches.rows_mut()
+        self.batches.rows_mut_by(E::__stored_order())
     }
 
     /// Returns the entities of a type, in the order in which they were added.

@@ -15,6 +15,7 @@ use ordid_sqlx::{Error, Flushed, Retry, UnitOfWork};
 use sqlx::{Connection, Database, Pool, pool::PoolOptions};
 
 pub use engine::{Engine, Remote};
+use graph::CHANGED;
 pub use graph::{Customer, Graph, Item, Order, Shape};
 
 /// What a fault test returns.
@@ -139,6 +140,30 @@ impl<DB: Engine> Site<DB> {
             return Err(format!("some tables have the rows and others not: {found:?}").into());
         }
         Ok(found[0])
+    }
+
+    /// Looks for a unit of work that inserts rows, updates customers of older ones and deletes their
+    /// items, as [`Engine::change`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`look`](Self::look).
+    pub async fn look_for_changes(&self, new: &Graph, old: &Graph) -> Outcome<Found> {
+        let unit = old.unit;
+        let count = |table: &str| format!("SELECT COUNT(*) FROM {table} WHERE unit = {unit}");
+        let customers = format!("{} AND bucket = {CHANGED}", count("customers"));
+        let [customers, items] = [customers, count("items")].map(|sql| async move {
+            let counts = self.numbers(&sql).await?;
+            Outcome::Ok(usize::try_from(counts[0])?)
+        });
+        let found = (customers.await?, items.await?, self.look(new).await?);
+        if found == (old.customers.len(), 0, Found::All) {
+            Ok(Found::All)
+        } else if found == (0, old.items.len(), Found::None) {
+            Ok(Found::None)
+        } else {
+            Err(format!("some is changed and some is not: {found:?}").into())
+        }
     }
 
     /// Returns a unit of work that holds the graph, and is tried so often.

@@ -133,6 +133,14 @@ impl Tally {
         table.elapsed += elapsed;
     }
 
+    /// Counts more statements for a chunk that [`count`](Self::count) was told of: it went row by row.
+    pub fn add_statements(&mut self, chunk: &Chunk, more: usize) {
+        let position = self.tables.iter().position(|it| *it == chunk.table);
+        if let Some(position) = position {
+            self.flushed.tables[position].statements += more;
+        }
+    }
+
     /// Counts a chunk that was sent as a whole, and tells how far the flush is.
     pub fn progress(&mut self, name: &'static str, chunk: &Chunk) -> Progress {
         self.done += chunk.rows.len();

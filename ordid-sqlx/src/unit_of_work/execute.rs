@@ -17,7 +17,7 @@ use sqlx::{Pool, Transaction};
 use super::{
     UnitOfWork, begin_with,
     locate::locate,
-    observe,
+    observe::{self, Span},
     record::{is_there, record},
     statement::{Statements, bind, send},
     stream::prepare,
@@ -121,56 +121,49 @@ impl<DB: Backend> UnitOfWork<DB> {
         &'a mut self,
         pool: &'a Pool<DB>,
     ) -> BoxFuture<'a, Result<Flushed, Error>> {
-        let (tables, rows) = (self.batches.tables().len(), self.len());
-        observe::in_span(
-            Box::pin(async move {
-                let plan = self.planned()?;
-                let (flush, id) = match &self.doubt {
-                    Some(doubt) => (Flush::resumed(plan.clone()), doubt.id),
-                    None => (Flush::new(plan.clone()), Uuid::generate()),
-                };
-                let run = Run::new(plan, flush.with_retry(self.retry), id);
-                self.run(pool, run).await
-            }),
-            tables,
-            rows,
-        )
+        let span = Span::new(self.batches.tables().len(), self.len());
+        span.clone().around(Box::pin(async move {
+            let plan = self.planned()?;
+            let (flush, id) = match &self.doubt {
+                Some(doubt) => (Flush::resumed(plan.clone()), doubt.id),
+                None => (Flush::new(plan.clone()), Uuid::generate()),
+            };
+            let run = Run::new(plan, flush.with_retry(self.retry), id);
+            self.run(pool, run, &span).await
+        }))
     }
 
     pub(super) fn flush_inside<'a>(
         &'a mut self,
         transaction: &'a mut Transaction<'_, DB>,
     ) -> BoxFuture<'a, Result<Flushed, Error>> {
-        let (tables, rows) = (self.batches.tables().len(), self.len());
-        observe::in_span(
-            Box::pin(async move {
-                let plan = self.planned()?;
-                let flush = Flush::in_transaction(plan.clone());
-                let mut run = Run::new(plan, flush, Uuid::nil());
-                let way = Way {
-                    begin: None,
-                    in_step: None,
-                };
-                if !matches!(run.flush.step(), Step::Done { .. }) {
-                    self.attempt(&mut *transaction, way, &mut run).await;
+        let span = Span::new(self.batches.tables().len(), self.len());
+        span.clone().around(Box::pin(async move {
+            let plan = self.planned()?;
+            let flush = Flush::in_transaction(plan.clone());
+            let mut run = Run::new(plan, flush, Uuid::nil());
+            let way = Way {
+                begin: None,
+                in_step: None,
+            };
+            if run.flush.step() == Step::Begin {
+                self.attempt(&mut *transaction, way, &mut run).await;
+            }
+            span.over(0);
+            match run.flush.step() {
+                Step::Done {
+                    outcome: Outcome::Committed,
+                } => Ok(run.tally.flushed()),
+                _ => {
+                    let plan = run.plan.clone();
+                    let error = run.into_error(Outcome::Nothing);
+                    Err(located(&self.batches, transaction, None, &plan, error).await)
                 }
-                match run.flush.step() {
-                    Step::Done {
-                        outcome: Outcome::Committed,
-                    } => Ok(run.tally.flushed()),
-                    _ => {
-                        let plan = run.plan.clone();
-                        let error = run.into_error(Outcome::Nothing);
-                        Err(located(&self.batches, transaction, None, &plan, error).await)
-                    }
-                }
-            }),
-            tables,
-            rows,
-        )
+            }
+        }))
     }
 
-    async fn run(&mut self, pool: &Pool<DB>, mut run: Run) -> Result<Flushed, Error> {
+    async fn run(&mut self, pool: &Pool<DB>, mut run: Run, span: &Span) -> Result<Flushed, Error> {
         let mut lent: Option<Lent<DB>> = None;
         let outcome = loop {
             match run.flush.step() {
@@ -216,7 +209,7 @@ impl<DB: Backend> UnitOfWork<DB> {
             }
         };
         let retries = run.flush.retries();
-        observe::over(retries);
+        span.over(retries);
         match outcome {
             Outcome::Committed => {
                 // Perhaps by an earlier attempt, or an earlier flush.
@@ -309,9 +302,10 @@ impl<DB: Backend> UnitOfWork<DB> {
                         bound = next.map(|next| bind(&self.batches, &next, &mut statements));
                     });
                     match sent.await {
-                        Ok(()) => {
+                        Ok(statements) => {
                             run.flush.succeeded();
                             self.count(run, &chunk, chunk.rows.len(), 0, started.elapsed());
+                            run.tally.add_statements(&chunk, statements - 1);
                             self.report(run, &chunk);
                         }
                         Err(error) => run.failed(error, Some(chunk)),
@@ -394,9 +388,17 @@ async fn located<DB: Backend>(
 ) -> Error {
     if let Some(rows) = rows
         && error.refuses_a_row()
-        && let Some((chunk, key)) = locate(batches, connection, begin, plan, &rows).await
     {
-        error.set_row(chunk, key);
+        let found = match error.row() {
+            Some(row) => {
+                let key = batches.key_text(&rows, row);
+                Some((rows, key))
+            }
+            None => locate(batches, connection, begin, plan, &rows).await,
+        };
+        if let Some((chunk, key)) = found {
+            error.set_row(chunk, key);
+        }
     }
     error
 }

@@ -52,7 +52,7 @@ async fn replay<DB: Backend>(
             let mut savepoint = transaction.begin().await.ok()?;
             let bound = bind(batches, &chunk, &mut statements);
             match send(&mut *savepoint, bound, || ()).await {
-                Ok(()) => {
+                Ok(_) => {
                     savepoint.commit().await.ok()?;
                     continue;
                 }

@@ -7,23 +7,40 @@ use ordid_core::unit_of_work::{Failure, Flushed};
 
 use crate::backend::BoxFuture;
 
-/// Runs a flush in a span of its own.
-pub(super) fn in_span<'a, T: Send + 'a>(
-    flush: BoxFuture<'a, T>,
-    tables: usize,
-    rows: usize,
-) -> BoxFuture<'a, T> {
+/// The span of a flush.
+#[derive(Debug, Clone)]
+pub(super) struct Span {
     #[cfg(feature = "tracing")]
-    {
-        use tracing::{Instrument as _, field::Empty, info_span};
+    span: tracing::Span,
+}
 
-        let span = info_span!(target: "ordid", "ordid.flush", tables, rows, retries = Empty);
-        Box::pin(flush.instrument(span))
-    }
-    #[cfg(not(feature = "tracing"))]
-    {
+impl Span {
+    pub(super) fn new(tables: usize, rows: usize) -> Self {
         let _ = (tables, rows);
+        Self {
+            #[cfg(feature = "tracing")]
+            span: tracing::info_span!(
+                target: "ordid",
+                "ordid.flush",
+                tables,
+                rows,
+                retries = tracing::field::Empty
+            ),
+        }
+    }
+
+    /// Runs a flush in it.
+    pub(super) fn around<'a, T: Send + 'a>(&self, flush: BoxFuture<'a, T>) -> BoxFuture<'a, T> {
+        #[cfg(feature = "tracing")]
+        let flush = Box::pin(tracing::Instrument::instrument(flush, self.span.clone()));
         flush
+    }
+
+    /// The flush is over, after so many retries.
+    pub(super) fn over(&self, retries: u32) {
+        let _ = retries;
+        #[cfg(feature = "tracing")]
+        self.span.record("retries", retries);
     }
 }
 
@@ -40,13 +57,6 @@ pub(super) fn retried(cause: Option<Failure>, delay: Duration) {
     #[cfg(feature = "metrics")]
     metrics::counter!("ordid_flush_retries_total", "cause" => cause).increment(1);
     let _ = (cause, delay);
-}
-
-/// The flush is over, after so many retries.
-pub(super) fn over(retries: u32) {
-    #[cfg(feature = "tracing")]
-    tracing::Span::current().record("retries", retries);
-    let _ = retries;
 }
 
 /// All rows are in the database.

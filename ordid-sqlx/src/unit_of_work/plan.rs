@@ -2,24 +2,33 @@
 
 use std::{ops::Range, sync::Arc};
 
-use super::{UnitOfWork, statement::Statements};
+use ordid_core::unit_of_work::Action;
+
+use super::{
+    UnitOfWork,
+    statement::{Statements, is_for_each_row},
+};
 use crate::{backend::Backend, error::Error};
 
 /// What a flush would send: see [`UnitOfWork::plan`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FlushPlan {
-    /// The tables that have rows, in the order in which they are written.
+    /// The statement that is sent first, where constraints have to be checked at COMMIT.
+    pub defers: Option<&'static str>,
+    /// The tables, in the order in which they are written: one comes as often as it is its turn.
     pub tables: Vec<PlannedTable>,
 }
 
-/// What a flush would send for one table.
+/// What a flush would do with rows of one table, with nothing in between.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlannedTable {
     /// The table's name.
     pub table: &'static str,
-    /// How many rows it gets.
+    /// What is done with the rows.
+    pub action: Action,
+    /// How many rows there are.
     pub rows: usize,
     /// The statements, in order.
     pub statements: Vec<PlannedStatement>,
@@ -29,17 +38,18 @@ pub struct PlannedTable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlannedStatement {
-    /// Which rows of the table, counted from 0 in the order in which they are sent: as in
-    /// [`Error::rows`].
+    /// Which rows of those that the action is done with, counted from 0 in the order in which they are
+    /// sent: as in [`Error::rows`].
     pub rows: Range<usize>,
     /// The text, with a placeholder for each value. Statements of as many rows share it.
     pub sql: Arc<str>,
 }
 
 impl FlushPlan {
-    /// Returns the number of rows, over all tables.
+    /// Returns the number of rows that are inserted, over all tables.
     pub fn rows(&self) -> usize {
-        self.tables.iter().map(|table| table.rows).sum()
+        let inserts = self.tables.iter().filter(|it| it.action == Action::Insert);
+        inserts.map(|table| table.rows).sum()
     }
 }
 
@@ -47,43 +57,59 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// Returns what a flush would send: the tables in their order, parents first, and the statements
     /// of each, with their text. No database is asked, and nothing is taken out.
     ///
+    /// Inserts come first. Where rows refer to each other in a circle, one of them is inserted with
+    /// NULL there, and [`Action::FixUp`] sets it afterwards. Then come updates, and at last deletes,
+    /// children first.
+    ///
     /// Where PostgreSQL takes a table's rows by `COPY`, [`flush`](Self::flush) sends that in the
     /// place of the statements: only the database can tell.
     ///
     /// # Errors
     ///
     /// What can be known to fail without a database: a key that was added twice, tables or rows that
-    /// refer to each other in a circle, a row with more columns than a statement takes. All
-    /// [`is_plan`](Error::is_plan).
+    /// refer to each other in a circle that cannot be broken, a row with more columns than a statement
+    /// takes. All [`is_plan`](Error::is_plan).
     pub fn plan(&mut self) -> Result<FlushPlan, Error> {
         let plan = self.planned()?;
         let mut statements = Statements::new(&self.batches);
         let mut tables = Vec::<PlannedTable>::new();
         let mut current = None;
         for chunk in plan.chunks() {
-            if current.replace(chunk.table) != Some(chunk.table) {
-                let table = self.batches.table(chunk.table);
+            let turn = (chunk.action, chunk.table);
+            if current.replace(turn) != Some(turn) {
                 tables.push(PlannedTable {
-                    table: table.name(),
-                    rows: table.rows(),
+                    table: self.batches.table(chunk.table).name(),
+                    action: chunk.action,
+                    rows: 0,
                     statements: Vec::new(),
                 });
             }
-            if let Some(table) = tables.last_mut() {
-                table.statements.push(PlannedStatement {
-                    sql: statements.text::<DB>(&chunk),
-                    rows: chunk.rows,
-                });
+            let Some(table) = tables.last_mut() else {
+                continue;
+            };
+            table.rows += chunk.rows.len();
+            let sql = statements.text::<DB>(&chunk);
+            let of_each = if is_for_each_row::<DB>(chunk.action) {
+                chunk.rows.map(|row| row..row + 1).collect()
+            } else {
+                vec![chunk.rows]
+            };
+            for rows in of_each {
+                let sql = Arc::clone(&sql);
+                table.statements.push(PlannedStatement { rows, sql });
             }
         }
-        Ok(FlushPlan { tables })
+        Ok(FlushPlan {
+            defers: DB::DEFER.filter(|_| plan.defers()),
+            tables,
+        })
     }
 }
 
-#[cfg(all(test, feature = "sqlite", feature = "postgres"))]
+#[cfg(all(test, feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod tests {
     use ordid::{KeyType, OrderedKey, uuid::Uuid};
-    use sqlx::{Postgres, Sqlite};
+    use sqlx::{MySql, Postgres, Sqlite};
 
     use super::*;
 
@@ -167,6 +193,151 @@ mod tests {
             UnitOfWork::<Sqlite>::new().plan().unwrap(),
             FlushPlan::default()
         );
+    }
+
+    /// Employees whose boss is one of them, or who are their own assistants.
+    #[derive(OrderedKey)]
+    #[ordid(table = "staff")]
+    struct Employee {
+        name: &'static str,
+        #[ordid(parent = Employee)]
+        boss: Option<Uuid>,
+        #[ordid(key)]
+        id: Uuid,
+    }
+
+    #[derive(OrderedKey)]
+    #[ordid(table = "tags", schema = "shop")]
+    struct Tag {
+        id: Uuid,
+    }
+
+    /// All that can be done with rows.
+    fn changes<DB: Backend>() -> FlushPlan
+    where
+        Employee: crate::Entity<DB>,
+        Tag: crate::Entity<DB>,
+    {
+        let mut work = UnitOfWork::<DB>::new();
+        let employee = |id, boss| Employee {
+            id: Uuid::from_u128(id),
+            name: "Ada",
+            boss: Some(Uuid::from_u128(boss)),
+        };
+        work.add(employee(1, 2));
+        work.add(employee(2, 1));
+        work.update(employee(3, 9));
+        work.update(employee(4, 9));
+        work.delete(&employee(5, 6));
+        work.delete(&employee(6, 5));
+        work.update(Tag {
+            id: Uuid::from_u128(7),
+        });
+        work.plan().unwrap()
+    }
+
+    #[test]
+    fn updates_and_deletes_of_postgres() {
+        let plan = changes::<Postgres>();
+        assert_eq!(
+            told(&plan),
+            [
+                (
+                    "staff",
+                    0..2,
+                    r#"INSERT INTO "staff" ("name", "boss", "id") VALUES ($1, $2, $3), ($4, $5, $6)"#
+                ),
+                (
+                    "staff",
+                    0..1,
+                    r#"UPDATE "staff" AS "staff" SET "boss" = ordid_rows."boss" FROM (VALUES ($1, $2)) AS ordid_rows ("boss", "id") WHERE "staff"."id" = ordid_rows."id""#
+                ),
+                (
+                    "staff",
+                    0..2,
+                    r#"UPDATE "staff" AS "staff" SET "name" = ordid_rows."name", "boss" = ordid_rows."boss" FROM (VALUES ($1, $2, $3), ($4, $5, $6)) AS ordid_rows ("name", "boss", "id") WHERE "staff"."id" = ordid_rows."id""#
+                ),
+                (
+                    "tags",
+                    0..1,
+                    r#"UPDATE "shop"."tags" AS "tags" SET "id" = "tags"."id" FROM (VALUES ($1)) AS ordid_rows ("id") WHERE "tags"."id" = ordid_rows."id""#
+                ),
+                (
+                    "staff",
+                    0..1,
+                    r#"UPDATE "staff" SET "boss" = NULL WHERE "id" IN ($1)"#
+                ),
+                ("staff", 0..1, r#"DELETE FROM "staff" WHERE "id" IN ($1)"#),
+                ("staff", 1..2, r#"DELETE FROM "staff" WHERE "id" IN ($1)"#),
+            ]
+        );
+        assert_eq!(plan.rows(), 2, "that are new");
+        assert_eq!(plan.defers, None);
+    }
+
+    #[test]
+    fn updates_of_sqlite_and_mysql() {
+        let updates = |plan: &FlushPlan| {
+            let updates = plan.tables.iter().filter(|it| it.action == Action::Update);
+            updates
+                .flat_map(|table| table.statements.clone())
+                .map(|statement| (statement.rows, statement.sql.to_string()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            updates(&changes::<Sqlite>()),
+            [
+                (
+                    0..2,
+                    r#"WITH ordid_rows ("name", "boss", "id") AS (VALUES (?, ?, ?), (?, ?, ?)) UPDATE "staff" AS "staff" SET "name" = ordid_rows."name", "boss" = ordid_rows."boss" FROM ordid_rows WHERE "staff"."id" = ordid_rows."id""#.to_owned()
+                ),
+                (
+                    0..1,
+                    r#"WITH ordid_rows ("id") AS (VALUES (?)) UPDATE "shop"."tags" AS "tags" SET "id" = "tags"."id" FROM ordid_rows WHERE "tags"."id" = ordid_rows."id""#.to_owned()
+                ),
+            ]
+        );
+        let of_staff = "UPDATE `staff` SET `name` = ?, `boss` = ? WHERE `id` = ?".to_owned();
+        let of_tags = "UPDATE `shop`.`tags` SET `id` = `tags`.`id` WHERE `id` = ?".to_owned();
+        assert_eq!(
+            updates(&changes::<MySql>()),
+            [(0..1, of_staff.clone()), (1..2, of_staff), (0..1, of_tags)]
+        );
+    }
+
+    #[test]
+    fn what_is_declared_deferrable_is_not_fixed_up() {
+        fn plan<DB: Backend>() -> FlushPlan
+        where
+            Deferred: crate::Entity<DB>,
+        {
+            let mut work = UnitOfWork::<DB>::new();
+            for (id, other) in [(1, 2), (2, 1)] {
+                work.add(Deferred {
+                    id: Uuid::from_u128(id),
+                    other: Some(Uuid::from_u128(other)),
+                });
+            }
+            work.plan().unwrap()
+        }
+        #[derive(OrderedKey)]
+        #[ordid(table = "deferred")]
+        struct Deferred {
+            id: Uuid,
+            #[ordid(parent = Deferred, deferrable)]
+            other: Option<Uuid>,
+        }
+
+        let postgres = plan::<Postgres>();
+        assert_eq!(postgres.defers, Some("SET CONSTRAINTS ALL DEFERRED"));
+        assert_eq!(postgres.tables.len(), 1);
+        let sqlite = plan::<Sqlite>();
+        assert_eq!(sqlite.defers, Some("PRAGMA defer_foreign_keys = ON"));
+        assert_eq!(sqlite.tables.len(), 1);
+        let mysql = plan::<MySql>();
+        assert_eq!(mysql.defers, None);
+        let actions: Vec<_> = mysql.tables.iter().map(|it| it.action).collect();
+        assert_eq!(actions, [Action::Insert, Action::FixUp { parent: 0 }]);
     }
 
     #[test]

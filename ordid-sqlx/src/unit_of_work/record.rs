@@ -40,7 +40,9 @@ pub(super) async fn record<DB: Backend>(
     DB::push_placeholder(&mut sql, 1);
     sql.push(')');
     let sql = AssertSqlSafe(sql).into_sql_str();
-    DB::execute(connection, sql, DB::flush_id(id)?, true).await
+    DB::execute(connection, sql, DB::flush_id(id)?, true)
+        .await
+        .map(drop)
 }
 
 /// Looks for the row of a flush or, where it has none, for the first of its rows.

@@ -1,27 +1,34 @@
-//! Multi-row `INSERT` statements.
+//! Statements of many rows, bound and sent.
 
-use std::{fmt::Write as _, future::poll_fn, sync::Arc, task::Poll};
+mod text;
 
-use ordid_core::{
-    storage::Dialect,
-    unit_of_work::{Action, Batches, Chunk, Table},
-};
+use std::{future::poll_fn, sync::Arc, task::Poll};
+
+use ordid_core::unit_of_work::{Action, Batches, Chunk, Table};
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
 use crate::{
-    backend::{Backend, Binder},
+    backend::{Backend, Binder, BoxFuture},
     error::{Error, Place},
 };
+
+pub(super) use text::is_for_each_row;
 
 /// A statement with its parameters, or why a row could not be bound.
 pub(super) type Bound<DB> = Result<Statement<DB>, Error>;
 
 pub(super) struct Statement<DB: Backend> {
     sql: SqlStr,
-    arguments: DB::Arguments,
+    /// Once for all rows, or for each row.
+    arguments: Arguments<DB>,
     /// A prepared statement is kept in the connection's cache only where it serves again.
     repeats: bool,
     place: Place,
+}
+
+enum Arguments<DB: Backend> {
+    OfAllRows(DB::Arguments),
+    OfEachRow(Vec<DB::Arguments>),
 }
 
 pub(super) fn bind<DB: Backend>(
@@ -30,61 +37,110 @@ pub(super) fn bind<DB: Backend>(
     statements: &mut Statements,
 ) -> Bound<DB> {
     let table = &statements.tables[chunk.table];
-    let mut place = Place {
-        table: table.name(),
-        chunk: chunk.number,
-        rows: chunk.rows.clone(),
-        key: None,
-    };
-    if chunk.action != Action::Insert {
-        return Err(Error::bind(
-            "rows in a circle of foreign keys cannot be flushed here".into(),
-            place,
-        ));
-    }
-    let mut binder = Binder::with_capacity(chunk.rows.len() * table.columns().len());
-    let row = batches.write(chunk, chunk.rows.clone(), &mut binder);
-    if let Some(error) = binder.take_error() {
+    let refused = |error, row| {
+        let mut place = Place::of(table, chunk);
         place.key = Some(batches.key_text(chunk, row));
-        return Err(Error::bind(error, place));
-    }
+        Err(Error::bind(error, place))
+    };
+    let columns = table.columns_of(chunk.action);
+    let arguments = if is_for_each_row::<DB>(chunk.action) {
+        let is_key = |column: &usize| table.columns()[*column] == table.key_column();
+        let (key, values): (Vec<_>, Vec<_>) = columns.into_iter().partition(is_key);
+        let mut of_each = Vec::with_capacity(chunk.rows.len());
+        for row in chunk.rows.clone() {
+            let mut binder = Binder::with_capacity(values.len() + key.len());
+            for columns in [&values, &key] {
+                binder.take_only(columns);
+                batches.write(chunk, row..row + 1, &mut binder);
+            }
+            if let Some(error) = binder.take_error() {
+                return refused(error, row);
+            }
+            of_each.push(binder.into_arguments());
+        }
+        Arguments::OfEachRow(of_each)
+    } else {
+        let mut binder = Binder::with_capacity(chunk.rows.len() * columns.len());
+        let row = batches.write(chunk, chunk.rows.clone(), &mut binder);
+        if let Some(error) = binder.take_error() {
+            return refused(error, row);
+        }
+        Arguments::OfAllRows(binder.into_arguments())
+    };
+    let place = Place::of(table, chunk);
     let (sql, repeats) = statements.get::<DB>(chunk);
     Ok(Statement {
         sql,
-        arguments: binder.into_arguments(),
+        arguments,
         repeats,
         place,
     })
 }
 
-/// Sends a statement, and calls `meanwhile` when it is on its way.
+/// Sends a statement, for each row where it is for one, and calls `meanwhile` when it is on its way.
+/// Returns how many statements it took.
 pub(super) async fn send<DB: Backend>(
     connection: &mut DB::Connection,
     bound: Bound<DB>,
     meanwhile: impl FnOnce(),
-) -> Result<(), Error> {
+) -> Result<usize, Error> {
     let Statement {
         sql,
         arguments,
         repeats,
-        place,
+        mut place,
     } = bound?;
-    let mut sending = DB::execute(connection, sql, arguments, repeats);
+    let of_each = match arguments {
+        Arguments::OfAllRows(arguments) => {
+            let sending = DB::execute(connection, sql, arguments, repeats);
+            let changed = hand_over(sending, meanwhile).await;
+            check(changed, place.rows.len(), place)?;
+            return Ok(1);
+        }
+        Arguments::OfEachRow(of_each) => of_each,
+    };
+    let count = of_each.len();
+    let mut meanwhile = Some(meanwhile);
+    for (number, arguments) in of_each.into_iter().enumerate() {
+        let sending = DB::execute(connection, sql.clone(), arguments, repeats);
+        let changed = hand_over(sending, || {
+            if let Some(meanwhile) = meanwhile.take() {
+                meanwhile();
+            }
+        });
+        place.row = Some(place.rows.start + number);
+        check(changed.await, 1, place.clone())?;
+    }
+    Ok(count)
+}
+
+/// Awaits a statement, and calls `meanwhile` when it is on its way.
+async fn hand_over<T>(mut sending: BoxFuture<'_, T>, meanwhile: impl FnOnce()) -> T {
     // One poll hands the statement to the socket, or to SQLite's thread.
     let sent = poll_fn(|context| Poll::Ready(sending.as_mut().poll(context))).await;
     meanwhile();
-    let outcome = match sent {
+    match sent {
         Poll::Ready(outcome) => outcome,
         Poll::Pending => sending.await,
-    };
-    outcome.map_err(|error| Error::insert(error, place))
+    }
 }
 
-/// The text of the statement that was sent last for each table: all chunks but a table's last have
+/// Whether the database took the rows: those that it had to have, it had.
+fn check(changed: Result<u64, sqlx::Error>, rows: usize, place: Place) -> Result<(), Error> {
+    match changed {
+        Err(error) => Err(Error::statement(error, place)),
+        // What an `INSERT` into a view or by a rule counts is the database's own affair.
+        Ok(_) if place.action == Action::Insert => Ok(()),
+        Ok(changed) if usize::try_from(changed).is_ok_and(|changed| changed == rows) => Ok(()),
+        Ok(changed) => Err(Error::count(changed, rows, place)),
+    }
+}
+
+/// The text of the statement that was sent last for each table: all chunks but an action's last have
 /// the same.
 pub(super) struct Statements {
     tables: Vec<Table>,
-    last: Vec<Option<(usize, Arc<str>)>>,
+    last: Vec<Option<(Action, usize, Arc<str>)>>,
 }
 
 impl Statements {
@@ -98,8 +154,16 @@ impl Statements {
 
     /// Returns the statement for a chunk, and whether it was or will be sent more than once.
     fn get<DB: Backend>(&mut self, chunk: &Chunk) -> (SqlStr, bool) {
-        let rows = chunk.rows.len();
-        let repeats = chunk.number > 0 || self.tables[chunk.table].rows() >= 2 * rows;
+        let table = &self.tables[chunk.table];
+        let rows = match chunk.action {
+            Action::Insert => table.rows(),
+            Action::Update => table.updates(),
+            Action::Delete => table.deletes(),
+            // Circles are small.
+            Action::FixUp { .. } | Action::Unlink { .. } => chunk.rows.end,
+        };
+        let in_statement = rows_in_statement::<DB>(chunk);
+        let repeats = chunk.number > 0 || rows >= 2 * in_statement;
         (
             AssertSqlSafe(self.text::<DB>(chunk)).into_sql_str(),
             repeats,
@@ -108,41 +172,26 @@ impl Statements {
 
     /// Returns the text of the statement for a chunk.
     pub(super) fn text<DB: Backend>(&mut self, chunk: &Chunk) -> Arc<str> {
-        let rows = chunk.rows.len();
+        let rows = rows_in_statement::<DB>(chunk);
         let slot = &mut self.last[chunk.table];
         match slot {
-            Some((length, text)) if *length == rows => Arc::clone(text),
+            Some((action, length, text)) if (*action, *length) == (chunk.action, rows) => {
+                Arc::clone(text)
+            }
             _ => {
-                let text: Arc<str> = insert_statement::<DB>(&self.tables[chunk.table], rows).into();
-                *slot = Some((rows, Arc::clone(&text)));
+                let text = text::statement::<DB>(&self.tables[chunk.table], chunk.action, rows);
+                let text: Arc<str> = text.into();
+                *slot = Some((chunk.action, rows, Arc::clone(&text)));
                 text
             }
         }
     }
 }
 
-/// Writes `INSERT INTO "orders" ("id", "total") VALUES ($1, $2), ($3, $4)`. All names are quoted.
-fn insert_statement<DB: Backend>(table: &Table, rows: usize) -> String {
-    let columns = table.columns();
-    let mut sql = String::with_capacity(64 + rows * (columns.len() * 7 + 4));
-    sql.push_str("INSERT INTO ");
-    sql.push_str(&DB::Dialect::quote_table(table.schema(), table.name()));
-    let names: Vec<_> = columns
-        .iter()
-        .map(|column| DB::Dialect::quote(column))
-        .collect();
-    let _ = write!(sql, " ({}) VALUES ", names.join(", "));
-    let mut number = 0;
-    for row in 0..rows {
-        sql.push_str(if row == 0 { "(" } else { ", (" });
-        for column in 0..columns.len() {
-            if column > 0 {
-                sql.push_str(", ");
-            }
-            number += 1;
-            DB::push_placeholder(&mut sql, number);
-        }
-        sql.push(')');
+fn rows_in_statement<DB: Backend>(chunk: &Chunk) -> usize {
+    if is_for_each_row::<DB>(chunk.action) {
+        1
+    } else {
+        chunk.rows.len()
     }
-    sql
 }

@@ -162,13 +162,8 @@ impl<DB: Backend> UnitOfWork<DB> {
         if let sqlx::Error::Database(_) = error {
             in_step.regain();
         }
-        let place = Place {
-            table: self.batches.table(sent.table).name(),
-            chunk: sent.number,
-            rows: sent.rows.clone(),
-            key: None,
-        };
-        (Error::insert(error, place), sent)
+        let place = Place::of(&self.batches.table(sent.table), &sent);
+        (Error::statement(error, place), sent)
     }
 }
 
@@ -184,12 +179,8 @@ fn encode<DB: Backend>(
     match binder.take_error() {
         None => Ok(row),
         Some(error) => {
-            let place = Place {
-                table: batches.table(chunk.table).name(),
-                chunk: chunk.number,
-                rows: chunk.rows.clone(),
-                key: Some(batches.key_text(chunk, row)),
-            };
+            let mut place = Place::of(&batches.table(chunk.table), chunk);
+            place.key = Some(batches.key_text(chunk, row));
             Err(Error::bind(error, place))
         }
     }

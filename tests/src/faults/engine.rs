@@ -6,7 +6,7 @@ use std::{
     net::{SocketAddr, ToSocketAddrs},
 };
 
-use ordid_sqlx::{Backend, UnitOfWork};
+use ordid_sqlx::{Backend, UnitOfWork, flushes_table};
 use sqlx::{
     AssertSqlSafe, MySql, Postgres, Sqlite,
     mysql::{MySqlConnectOptions, MySqlSslMode},
@@ -30,6 +30,9 @@ pub trait Engine: Backend {
     /// Adds the rows, children first.
     fn add(work: &mut UnitOfWork<Self>, graph: &Graph);
 
+    /// Adds updates of the customers, and deletes the items.
+    fn change(work: &mut UnitOfWork<Self>, graph: &Graph);
+
     /// Executes SQL without parameters.
     fn execute_sql(
         connection: &mut Self::Connection,
@@ -43,7 +46,7 @@ pub trait Engine: Backend {
     ) -> impl Future<Output = Result<Vec<i64>, sqlx::Error>> + Send;
 
     /// Returns the statements that make the tables, which have their foreign keys.
-    fn tables() -> [String; 3] {
+    fn tables() -> [String; 4] {
         let (key, options) = (Self::KEY, Self::TABLE_OPTIONS);
         [
             format!(
@@ -61,6 +64,7 @@ pub trait Engine: Backend {
                  BIGINT NOT NULL, position BIGINT NOT NULL, FOREIGN KEY (order_id) REFERENCES \
                  orders (id)) {options}"
             ),
+            flushes_table::<Self>().to_owned(),
         ]
     }
 }
@@ -95,6 +99,15 @@ macro_rules! engine {
                 }
                 for customer in graph.customers.iter().cloned() {
                     work.add(customer);
+                }
+            }
+
+            fn change(work: &mut UnitOfWork<Self>, graph: &Graph) {
+                for item in &graph.items {
+                    work.delete(item);
+                }
+                for customer in &graph.customers {
+                    work.update(customer.changed());
                 }
             }
 

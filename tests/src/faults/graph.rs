@@ -6,6 +6,9 @@ use ordid::{
     uuid::{Builder, Uuid},
 };
 
+/// The bucket of a customer that was updated.
+pub(super) const CHANGED: i64 = 1;
+
 /// 2025-11-13, in Unix milliseconds.
 const BEGIN: u64 = 1_763_000_000_000;
 
@@ -34,6 +37,16 @@ pub struct Customer {
     position: i64,
     /// What deadlocks are made of.
     pub bucket: i64,
+}
+
+impl Customer {
+    /// Returns the same customer in the bucket of those that were changed.
+    pub fn changed(&self) -> Self {
+        Self {
+            bucket: CHANGED,
+            ..self.clone()
+        }
+    }
 }
 
 /// A child.

@@ -109,7 +109,7 @@ async fn killed<DB: Engine>(site: Site<DB>) -> Outcome {
     for unit in 3..3 + runs {
         let graph = Graph::new(unit, Shape::CHUNKS);
         let mut flusher = Flusher::start(Command::new(PROGRAM), &url, unit)?;
-        let delay = usual.mul_f64(1.2 * random());
+        let delay = usual.mul_f64(0.1 + 1.2 * random());
         flusher.go()?;
         std::thread::sleep(delay);
         flusher.kill()?;

@@ -1,6 +1,7 @@
 //! Every claim about a database, on that database: PostgreSQL and MariaDB on private servers,
 //! SQLite in files, MySQL 8 where `ORDID_TEST_MYSQL_URL` names one.
 
+mod changes;
 mod coexistence;
 mod copy;
 mod engine;
@@ -11,6 +12,7 @@ mod keys;
 mod mariadb;
 mod mysql;
 mod postgres;
+mod retry;
 mod sqlite;
 mod traps;
 
@@ -40,6 +42,7 @@ fn main() {
     instagram::trials(&servers, &mut trials);
     mariadb::trials(&servers, &mut trials);
     mysql::trials(&servers, &mut trials);
+    retry::trials(&servers, &mut trials);
     coexistence::trials(&servers, &mut trials);
     traps::trials(&servers, &mut trials);
     let conclusion = libtest_mimic::run(&arguments, trials);

@@ -42,6 +42,14 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     );
     add!("a_wrong_column_is_named", wrong_column);
     add!("uuid_finds_its_index", uuid_uses_its_index);
+    add!(
+        "changes_find_keys_of_Maria",
+        mysql::changes::keys_find_their_rows::<Maria>
+    );
+    add!(
+        "changes_find_keys_of_Comb",
+        mysql::changes::keys_find_their_rows::<Comb>
+    );
 }
 
 /// `sort_key` is the database's order, for each version, and for all of them in one column.

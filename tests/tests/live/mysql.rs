@@ -28,6 +28,44 @@ pub mod flush {
     );
 }
 
+pub mod changes {
+    use ordid::uuid::Uuid as AnyUuid;
+
+    crate::changes::changes! {
+        MySql, ordid::storage::dialect::MySql, Binary16, "ENGINE = InnoDB",
+        circle: "", "ALTER TABLE team ADD FOREIGN KEY (lead) REFERENCES person (id)",
+        differs: "NOT (CAST(wanted.? AS BINARY) <=> CAST(changed.? AS BINARY))",
+        twins: {
+            flag: bool = "BOOLEAN NOT NULL", |n| n % 2 == 0;
+            tiny: i8 = "TINYINT", |n| i8::try_from(n % 100).unwrap() - 50;
+            byte: u8 = "TINYINT UNSIGNED", |n| u8::try_from(n % 256).unwrap();
+            small: Option<i16> = "SMALLINT", |n| (n % 3 > 0).then_some(-7);
+            short: u16 = "BIGINT", |n| u16::try_from(n).unwrap();
+            number: i32 = "BIGINT", |n| i32::try_from(n).unwrap();
+            count: u32 = "INT UNSIGNED", |n| u32::MAX - u32::try_from(n).unwrap();
+            large: i64 = "BIGINT", |n| i64::MIN + i64::try_from(n).unwrap();
+            most: Option<u64> = "BIGINT UNSIGNED", |n| (n % 3 > 0).then_some(u64::MAX - n as u64);
+            half: f32 = "DOUBLE", |n| f32::from(u16::try_from(n).unwrap()) / 3.0;
+            whole: Option<f64> = "DOUBLE", |n| (n % 3 > 0).then_some(f64::from(u32::try_from(n).unwrap()) / 7.0);
+            narrow: f64 = "FLOAT", |n| f64::from(u32::try_from(n).unwrap()) / 7.0;
+            money: f64 = "DECIMAL(20, 4)", |n| f64::from(u32::try_from(n).unwrap()) / 8.0;
+            name: String = "VARCHAR(40) CHARACTER SET latin1", |n| format!("Ødegård {n}");
+            note: Option<String> = "TEXT CHARACTER SET utf8mb4", |n| (n % 3 > 0).then(|| format!("{n} 🦀"));
+            code: String = "CHAR(5) CHARACTER SET ascii COLLATE ascii_bin", |n| format!("{n}");
+            parity: String = "ENUM('even', 'odd')", |n| ["even", "odd"][n % 2].into();
+            divides: Option<String> = "SET('two', 'three')", |n| (n % 5 > 0).then(|| ["two,three", "", "two", "three"][n % 4].into());
+            exact: String = "DECIMAL(30, 10)", |n| format!("12345678901234567.{n:010}");
+            moment: String = "DATETIME(3)", |n| format!("2026-01-02 03:04:05.{:03}", n % 1_000);
+            day: Option<String> = "DATE", |n| (n % 3 > 0).then(|| format!("2026-01-{:02}", n % 28 + 1));
+            json: String = "JSON", |n| format!("{{\"n\": [{n}, null]}}");
+            picture: Vec<u8> = "BLOB", |n| vec![0, 0xff, u8::try_from(n % 256).unwrap()];
+            thumb: Option<Vec<u8>> = "VARBINARY(20)", |n| (n % 3 > 0).then(|| n.to_be_bytes().to_vec());
+            uuid: AnyUuid = "BINARY(16)", |n| AnyUuid::from_u128(n as u128);
+            bits: Option<u64> = "BIT(13)", |n| (n % 3 > 0).then_some(n as u64 % 8_192);
+        }
+    }
+}
+
 /// What MySQL and MariaDB have in common, run on either.
 pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) {
     macro_rules! add {
@@ -75,6 +113,32 @@ pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) 
     add!("given_generator", flush::keys_of_a_given_generator);
     add!("tree", flush::a_tree_in_one_table_goes_in_root_first);
     add!("cancelled", flush::a_cancelled_flush_leaves_nothing);
+    macro_rules! changes {
+        ($($test:ident,)+) => {
+            $(add!(concat!("changes_", stringify!($test)), changes::$test);)+
+        };
+    }
+    changes! {
+        an_update_leaves_what_an_insert_would,
+        circles_are_fixed_up,
+        a_deep_tree_goes_leaves_first,
+        all_in_one_flush,
+        a_missing_row_is_told,
+        a_refused_change_is_told,
+        many_to_many_and_natural_keys,
+        what_contradicts_itself_is_told,
+    }
+    macro_rules! finds {
+        ($($key:ident),+) => {$(
+            add!(
+                concat!("changes_find_keys_of_", stringify!($key)),
+                changes::keys_find_their_rows::<$key>
+            );
+        )+};
+    }
+    finds!(
+        Native, Long, Short, Base32, DotNet, Swapped, Number, Unsigned, Object, Push, Wide, NoOrder
+    );
 }
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {

@@ -26,6 +26,126 @@ mod flush {
     crate::flush::flush!(Postgres, ordid::storage::dialect::Postgres, Uuid, "", copies: true);
 }
 
+mod changes {
+    use ordid::uuid::Uuid as AnyUuid;
+    use sqlx::{
+        Encode, Type,
+        encode::IsNull,
+        error::BoxDynError,
+        postgres::{
+            PgArgumentBuffer, PgTypeInfo,
+            types::{PgInterval, PgMoney, PgRange},
+        },
+    };
+
+    #[derive(sqlx::Type)]
+    #[sqlx(type_name = "mood", rename_all = "lowercase")]
+    enum Mood {
+        Sad,
+        Happy,
+    }
+
+    /// Of a domain.
+    #[derive(sqlx::Type)]
+    #[sqlx(type_name = "email")]
+    struct Email(String);
+
+    #[derive(sqlx::Type)]
+    #[sqlx(type_name = "place")]
+    struct Place {
+        x: i32,
+        y: Option<String>,
+    }
+
+    /// Bound as `jsonb`, as SQLx binds `Json`: its version, and its text.
+    struct Json(String);
+
+    impl Type<Postgres> for Json {
+        fn type_info() -> PgTypeInfo {
+            PgTypeInfo::with_name("jsonb")
+        }
+    }
+
+    impl Encode<'_, Postgres> for Json {
+        fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+            buffer.push(1);
+            buffer.extend_from_slice(self.0.as_bytes());
+            Ok(IsNull::No)
+        }
+    }
+
+    /// Microseconds since 2000, as SQLx binds its times.
+    struct Moment(i64);
+
+    impl Type<Postgres> for Moment {
+        fn type_info() -> PgTypeInfo {
+            PgTypeInfo::with_name("timestamptz")
+        }
+    }
+
+    impl Encode<'_, Postgres> for Moment {
+        fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+            buffer.extend_from_slice(&self.0.to_be_bytes());
+            Ok(IsNull::No)
+        }
+    }
+
+    fn integer(number: usize) -> i32 {
+        i32::try_from(number).unwrap()
+    }
+
+    crate::changes::changes! {
+        Postgres, ordid::storage::dialect::Postgres, Uuid, "",
+        circle: "", "ALTER TABLE team ADD FOREIGN KEY (lead) REFERENCES person (id)",
+        differs: "wanted.?::text IS DISTINCT FROM changed.?::text",
+        twins: {
+            flag: bool = "boolean NOT NULL", |n| n % 2 == 0;
+            tiny: i8 = "\"char\"", |n| i8::try_from(n % 100).unwrap() + 1;
+            small: Option<i16> = "smallint", |n| (n % 3 > 0).then_some(-7);
+            number: i32 = "bigint", integer;
+            large: Option<i64> = "bigint", |n| (n % 3 > 0).then_some(i64::MIN + n as i64);
+            exact: i64 = "numeric(20, 2)", |n| -(n as i64);
+            half: f32 = "double precision", |n| n as f32 / 3.0;
+            narrow: f64 = "real", |n| f64::from(integer(n)) / 7.0;
+            name: String = "text NOT NULL", |n| format!("Ødegård {n}");
+            note: Option<String> = "varchar(20)", |n| (n % 3 > 0).then(|| format!("{n}"));
+            code: String = "char(6)", |n| format!("{n}");
+            picture: Vec<u8> = "bytea", |n| vec![0, 0xff, u8::try_from(n % 256).unwrap()];
+            thumb: Option<Vec<u8>> = "bytea", |n| (n % 3 > 0).then(|| n.to_be_bytes().to_vec());
+            uuid: AnyUuid = "uuid", |n| AnyUuid::from_u128(n as u128);
+            mood: Option<Mood> = "mood", |n| [None, Some(Mood::Sad), Some(Mood::Happy)].into_iter().nth(n % 3).unwrap();
+            email: Email = "email", |n| Email(format!("{n}@example.org"));
+            base: String = "email", |n| format!("{n}@example.org");
+            place: Option<Place> = "place", |n| (n % 3 > 0).then(|| Place { x: integer(n), y: (n % 5 > 0).then(|| format!("{n}")) });
+            list: Vec<i32> = "bigint[]", |n| (0..integer(n) % 4).collect();
+            words: Option<Vec<String>> = "varchar(20)[]", |n| (n % 3 > 0).then(|| vec![format!("{n}"), String::new()]);
+            span: PgInterval = "interval", |n| PgInterval { months: integer(n), days: -1, microseconds: 7 };
+            range: Option<PgRange<i32>> = "int4range", |n| (n % 3 > 0).then(|| (0..integer(n)).into());
+            money: PgMoney = "money", |n| PgMoney(n as i64);
+            json: Option<Json> = "json", |n| (n % 3 > 0).then(|| Json(format!("{{\"n\": [{n}, null]}}")));
+            jsonb: Json = "jsonb", |n| Json(format!("{{\"n\": [{n}, null]}}"));
+            moment: Option<Moment> = "timestamptz", |n| (n % 3 > 0).then_some(Moment(n as i64));
+            local: Moment = "timestamp(3)", |n| Moment(n as i64 * 777);
+            day: Option<Moment> = "date", |n| (n % 3 > 0).then_some(Moment(n as i64 * 86_400_000_000));
+        }
+    }
+    crate::changes::deferred! {
+        Postgres, ordid::storage::dialect::Postgres, Uuid,
+        circle: "", "ALTER TABLE engineer ADD FOREIGN KEY (room) REFERENCES room (id)"
+    }
+
+    pub async fn with_types(pool: Pool<Postgres>) -> Outcome {
+        execute(
+            &pool,
+            "CREATE TYPE mood AS ENUM ('sad', 'happy'); \
+             CREATE DOMAIN email AS varchar(30) CHECK (VALUE LIKE '%@%'); \
+             CREATE TYPE place AS (x integer, y text)",
+        )
+        .await?;
+        an_update_leaves_what_an_insert_would(pool).await
+    }
+}
+
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     macro_rules! add {
         ($name:expr, $test:expr) => {
@@ -81,6 +201,36 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     add!("tree", flush::a_tree_in_one_table_goes_in_root_first);
     add!("cancelled", flush::a_cancelled_flush_leaves_nothing);
     add!("a_lost_connection_is_told", lost_connection);
+    add!(
+        "changes_an_update_leaves_what_an_insert_would",
+        changes::with_types
+    );
+    macro_rules! changes {
+        ($($test:ident,)+) => {
+            $(add!(concat!("changes_", stringify!($test)), changes::$test);)+
+        };
+    }
+    changes! {
+        circles_are_fixed_up,
+        a_deep_tree_goes_leaves_first,
+        all_in_one_flush,
+        a_missing_row_is_told,
+        a_refused_change_is_told,
+        many_to_many_and_natural_keys,
+        what_contradicts_itself_is_told,
+        deferred_circles_wait_for_commit,
+    }
+    macro_rules! finds {
+        ($($key:ident),+) => {$(
+            add!(
+                concat!("changes_find_keys_of_", stringify!($key)),
+                changes::keys_find_their_rows::<$key>
+            );
+        )+};
+    }
+    finds!(
+        Native, InBytes, Long, Short, Base32, Number, Object, Push, Wide, NoOrder
+    );
     add!("schemas_are_quoted", schemas);
 }
 
@@ -232,7 +382,7 @@ async fn lost_connection(pool: Pool<Postgres>) -> Outcome {
         "CREATE TABLE customers (id uuid PRIMARY KEY, name text, credit bigint)",
     )
     .await?;
-    let mut work = ordid_sqlx::UnitOfWork::new();
+    let mut work = ordid_sqlx::UnitOfWork::new().with_retry(ordid_sqlx::Retry::NONE);
     // More than sockets buffer: the rest cannot be on its way when the first chunk is reported.
     let name = "x".repeat(8_192);
     for _ in 0..3_000 {
@@ -264,7 +414,7 @@ async fn lost_connection(pool: Pool<Postgres>) -> Outcome {
     drop(flush);
     assert_eq!(error.table(), Some("customers"));
     assert!(
-        error.key().is_none() && !error.is_commit_unknown(),
+        error.key().is_none() && error.is_connection_lost() && !error.is_commit_unknown(),
         "{error}"
     );
     let count: i64 = query_scalar("SELECT COUNT(*) FROM customers")

@@ -1,7 +1,8 @@
 //! SQLite, in a file per test, with foreign keys on.
 
 use libtest_mimic::Trial;
-use ordid::KeyType;
+use ordid::{KeyType, OrderedKey, uuid::Uuid};
+use ordid_sqlx::UnitOfWork;
 use sqlx::{
     Pool, Sqlite, query, query_scalar,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions},
@@ -29,6 +30,47 @@ mod flush {
         "WITHOUT ROWID",
         copies: false
     );
+}
+
+mod changes {
+    use ordid::uuid::Uuid as AnyUuid;
+
+    crate::changes::changes! {
+        Sqlite, ordid::storage::dialect::Sqlite, Blob, "WITHOUT ROWID",
+        circle: "REFERENCES person (id)", "",
+        // Tells 1 from 1.0, '1' and x'31'.
+        differs: "quote(wanted.?) <> quote(changed.?)",
+        twins: {
+            flag: bool = "BOOLEAN NOT NULL", |n| n % 2 == 0;
+            tiny: i8 = "INTEGER", |n| i8::try_from(n % 100).unwrap();
+            byte: u8 = "INTEGER", |n| u8::try_from(n % 256).unwrap();
+            small: Option<i16> = "INTEGER", |n| (n % 3 > 0).then_some(-7);
+            number: i32 = "INTEGER", |n| i32::try_from(n).unwrap();
+            large: i64 = "INTEGER", |n| i64::MIN + i64::try_from(n).unwrap();
+            half: f32 = "REAL", |n| f32::from(u16::try_from(n).unwrap()) / 3.0;
+            whole: Option<f64> = "REAL", |n| (n % 3 > 0).then_some(f64::from(u32::try_from(n).unwrap()) / 7.0);
+            name: String = "TEXT NOT NULL", |n| format!("Ødegård {n}");
+            note: Option<String> = "VARCHAR(20)", |n| (n % 3 > 0).then(|| format!("{n}"));
+            picture: Vec<u8> = "BLOB", |n| vec![0, 0xff, u8::try_from(n % 256).unwrap()];
+            thumb: Option<Vec<u8>> = "BLOB", |n| (n % 3 > 0).then(|| n.to_be_bytes().to_vec());
+            uuid: AnyUuid = "BLOB", |n| AnyUuid::from_u128(n as u128);
+            // Columns of another affinity.
+            digits: String = "INTEGER", |n| format!("{n}");
+            words: String = "INTEGER", |n| format!("{n} x");
+            fraction: f64 = "INTEGER", |n| f64::from(u32::try_from(n).unwrap()) / 2.0;
+            whole_text: i64 = "TEXT", |n| i64::try_from(n).unwrap();
+            real_text: f64 = "TEXT", |n| f64::from(u32::try_from(n).unwrap()) / 2.0;
+            whole_real: i64 = "REAL", |n| i64::try_from(n).unwrap();
+            numeric: String = "NUMERIC(20, 2)", |n| format!("{n}.50");
+            date: Option<String> = "DATETIME", |n| (n % 3 > 0).then(|| format!("2026-01-01 00:{:02}", n % 60));
+            bytes_text: Vec<u8> = "TEXT", |n| n.to_string().into_bytes();
+            no_affinity: String = "", |n| format!("{n}");
+            no_affinity_whole: Option<i64> = "", |n| (n % 3 > 0).then_some(i64::try_from(n).unwrap());
+        }
+    }
+    crate::changes::deferred! {
+        Sqlite, ordid::storage::dialect::Sqlite, Blob, circle: "REFERENCES room (id)", ""
+    }
 }
 
 pub fn trials(trials: &mut Vec<Trial>) {
@@ -93,6 +135,35 @@ pub fn trials(trials: &mut Vec<Trial>) {
         flush::a_tree_in_one_table_goes_in_root_first,
     );
     add(trials, "cancelled", flush::a_cancelled_flush_leaves_nothing);
+    add(trials, "unordered_keys_go_in_stored_order", stored_order);
+    macro_rules! changes {
+        ($($test:ident,)+) => {
+            $(add(trials, concat!("changes_", stringify!($test)), changes::$test);)+
+        };
+    }
+    changes! {
+        an_update_leaves_what_an_insert_would,
+        circles_are_fixed_up,
+        a_deep_tree_goes_leaves_first,
+        all_in_one_flush,
+        a_missing_row_is_told,
+        a_refused_change_is_told,
+        many_to_many_and_natural_keys,
+        what_contradicts_itself_is_told,
+        deferred_circles_wait_for_commit,
+    }
+    macro_rules! finds {
+        ($($key:ident),+) => {$(
+            add(
+                trials,
+                concat!("changes_find_keys_of_", stringify!($key)),
+                changes::keys_find_their_rows::<$key>,
+            );
+        )+};
+    }
+    finds!(
+        Native, Long, Short, Base32, Number, Object, Push, Wide, NoOrder
+    );
     add(
         trials,
         "any_graph_goes_in_parents_first",
@@ -179,5 +250,35 @@ async fn wrong_column(pool: Pool<Sqlite>) -> Outcome {
             .to_string()
             .contains("not a `Native`: scheme uuid_v7 expects version 7")
     );
+    Ok(())
+}
+
+/// A COMB rises from its end, a `BLOB` compares from its beginning.
+#[derive(KeyType)]
+#[ordid(scheme = comb_nhibernate, sqlx(sqlite = unordered(blob)))]
+struct CombId(Uuid);
+
+#[derive(OrderedKey)]
+#[ordid(table = "combs")]
+struct Comb {
+    id: CombId,
+}
+
+/// An insert appends to the index of an unordered column as well: the rows' own numbers tell in which
+/// order they came.
+async fn stored_order(pool: Pool<Sqlite>) -> Outcome {
+    execute(&pool, "CREATE TABLE combs (id BLOB NOT NULL PRIMARY KEY)").await?;
+    let mut work = UnitOfWork::new();
+    for _ in 0..2_500 {
+        work.add(Comb {
+            id: CombId::generate(),
+        });
+    }
+    work.flush(&pool).await?;
+    let read = async |sql| query_scalar::<_, CombId>(sql).fetch_all(&pool).await;
+    let arrived = read("SELECT id FROM combs ORDER BY rowid").await?;
+    assert_eq!(arrived, read("SELECT id FROM combs ORDER BY id").await?);
+    assert_eq!(arrived.len(), 2_500);
+    assert!(!arrived.is_sorted(), "the keys' own order is another");
     Ok(())
 }

@@ -1,0 +1,84 @@
+//! The order of stored keys, where it is not the order of the keys.
+//!
+//! Only a newtype under `unordered(column)` has such an order, and only its engine macro knows of it.
+//! A unit of work knows a key by SQLx's traits alone, since keys that are SQLx's own, as `Uuid` or a
+//! `#[sqlx(transparent)]` newtype, are as good. So it asks for the key's [`Type::type_info`] and
+//! listens: what a macro wrote there [tells](tell) the order to whoever does.
+
+use std::{
+    any::Any,
+    cell::{Cell, RefCell},
+    cmp::Ordering,
+};
+
+use ordid_core::{KeyType, storage::Stores};
+use sqlx::{Database, Type};
+
+use super::{SqlxColumn, StoredAs};
+
+/// How to compare two keys.
+pub(crate) type Compare<K> = fn(&K, &K) -> Ordering;
+
+thread_local! {
+    static LISTENS: Cell<bool> = const { Cell::new(false) };
+    static HEARD: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) };
+}
+
+/// Returns how the database compares the stored keys: as the keys compare, or under
+/// `unordered(column)` as the column does.
+pub(crate) fn stored_order<DB: Database, K: KeyType + Type<DB>>() -> Compare<K> {
+    LISTENS.set(true);
+    let _ = K::type_info();
+    LISTENS.set(false);
+    // Of another type where the key is a transparent newtype of a newtype, whose order is its own.
+    let heard = HEARD.take().and_then(|heard| heard.downcast().ok());
+    heard.map_or(Ord::cmp, |compare: Box<Compare<K>>| *compare)
+}
+
+/// Tells the order of a key's stored form to [`stored_order`], if that is who asks.
+pub(super) fn tell<DB: Database, K: StoredAs<DB>>() {
+    if <K::Column as SqlxColumn<DB, K::Raw>>::UNORDERED && LISTENS.get() {
+        let compare: Compare<K> = |left, right| {
+            let sort_key = |key: &K| <K::Column as Stores<K::Raw>>::sort_key(key.to_raw());
+            sort_key(left).cmp(&sort_key(right))
+        };
+        HEARD.set(Some(Box::new(compare)));
+    }
+}
+
+#[cfg(all(test, feature = "mysql", feature = "sqlite"))]
+mod tests {
+    use ordid::KeyType;
+    use sqlx::{MySql, Sqlite};
+    use uuid::Uuid;
+
+    use super::stored_order;
+
+    /// Rises from its end, which MariaDB's `UUID` compares first and a `BLOB` last.
+    #[derive(KeyType)]
+    #[ordid(scheme = comb_nhibernate)]
+    struct Comb(Uuid);
+
+    crate::engine::mysql! { Comb, <Comb as KeyType>::Scheme, mariadb_uuid }
+    crate::engine::sqlite! { Comb, <Comb as KeyType>::Scheme, unordered(blob) }
+
+    #[derive(KeyType, sqlx::Type)]
+    #[sqlx(transparent)]
+    #[ordid(scheme = uuid_v7)]
+    struct Plain(Uuid);
+
+    #[test]
+    fn only_an_unordered_column_has_an_order_of_its_own() {
+        let mut keys: Vec<Comb> = (0..100).map(|_| Comb::generate()).collect();
+        let bytes = |key: &Comb| key.to_raw().into_bytes();
+        assert!(keys.is_sorted() && !keys.is_sorted_by_key(bytes));
+        keys.sort_by(stored_order::<MySql, Comb>());
+        assert!(keys.is_sorted());
+        keys.sort_by(stored_order::<Sqlite, Comb>());
+        assert!(keys.is_sorted_by_key(bytes));
+
+        let mut keys: Vec<Plain> = (0..100).map(|_| Plain::generate()).rev().collect();
+        keys.sort_by(stored_order::<Sqlite, Plain>());
+        assert!(keys.is_sorted());
+    }
+}
