@@ -149,7 +149,7 @@ async fn once<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
     let conversation = learn(&site, &proxy, bulk).await?;
     let through = through(&site, &proxy);
     let (mut told, mut unknown, mut found_out) = (0, 0, 0);
-    for (unit, fault) in (1..).zip(conversation.faults(times(8, 400))) {
+    for (unit, fault) in (1..).zip(conversation.faults(times(6, 400))) {
         let graph = Graph::new(unit, Shape::CHUNKS);
         let mut work = site.work(&graph, Retry::NONE);
         proxy.plan([fault]);
@@ -185,7 +185,7 @@ async fn retrying<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
     let conversation = learn(&site, &proxy, bulk).await?;
     let through = through(&site, &proxy);
     let (mut cut, mut retries) = (0, 0);
-    for (unit, fault) in (1..).zip(conversation.faults(times(8, 400))) {
+    for (unit, fault) in (1..).zip(conversation.faults(times(4, 400))) {
         let graph = Graph::new(unit, Shape::CHUNKS);
         let mut work = site.work(&graph, EAGER);
         let connections = 1 + unit as usize % 2;
@@ -292,7 +292,7 @@ async fn changes<DB: Remote>(site: Site<DB>) -> Outcome {
             outcome => return Err(what(format!("{found:?} after {outcome:?}").into()).into()),
         }
         if number == 0 {
-            faults.extend(Conversation::of(proxy.last_traffic())?.faults(times(6, 200)));
+            faults.extend(Conversation::of(proxy.last_traffic())?.faults(times(4, 200)));
         }
 
         // The same once more, with retries: what was updated is no more.

@@ -105,7 +105,7 @@ async fn killed<DB: Engine>(site: Site<DB>) -> Outcome {
     let usual = times_taken[1];
 
     let (mut none, mut all, mut said) = (0, 0, 0);
-    let runs = times(16, 300);
+    let runs = times(10, 300);
     for unit in 3..3 + runs {
         let graph = Graph::new(unit, Shape::CHUNKS);
         let mut flusher = Flusher::start(Command::new(PROGRAM), &url, unit)?;
