@@ -32,6 +32,9 @@ pub(crate) trait Recipe: Send + 'static {
     fn ready(&self, folder: &Path, port: u16) -> bool;
 }
 
+/// Returns when the server answers.
+type Wait = Box<dyn Fn(&mut Process) -> Result<(), Error> + Send>;
+
 /// A private server. Dropping it stops the server and removes its folder.
 #[must_use = "dropping the server stops it"]
 pub struct Server {
@@ -41,7 +44,7 @@ pub struct Server {
     version: String,
     /// The signal for an orderly stop, without `SIG`.
     stop: &'static str,
-    wait: Box<dyn Fn(&mut Process) -> Result<(), Error> + Send>,
+    wait: Wait,
     process: Process,
 }
 
