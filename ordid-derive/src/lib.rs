@@ -210,6 +210,7 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// | `key` | the key: a key type `K`, or `Option<K>` where it may be unassigned | the field `id` |
 /// | `parent` | a foreign key; its key type tells the entity | no parent |
 /// | `parent = Customer` | a foreign key to this entity; `references = Customer` is the same | |
+/// | `deferrable` | beside them: the constraint was declared `DEFERRABLE` | checked at once |
 /// | `column = "total_cents"` | the column's name | the field's name |
 /// | `skip` | no column | |
 ///

@@ -336,7 +336,7 @@ fn entity_with_every_option_of_a_field() {
             key: OrderId,
             #[ordid(parent)]
             customer: CustomerId,
-            #[ordid(parent = Address)]
+            #[ordid(parent = Address, deferrable)]
             ship_to: Uuid,
             #[ordid(references = Self, column = "replaces_id")]
             replaces: Option<OrderId>,

@@ -4,9 +4,9 @@
 use std::{cmp::Ordering, future::Future, pin::Pin};
 
 use ordid_core::{
-    KeyOf, Sink,
+    Fields, KeyOf, OrderedKey, Sink,
     storage::Dialect,
-    unit_of_work::{ColumnMask, Columns, Row, RowEnd, RowSink, Take},
+    unit_of_work::{ColumnMask, Columns, RowEnd, RowSink, Take},
     uuid::Uuid,
 };
 use sqlx::{Arguments, Encode, SqlStr, Type, encode::IsNull, error::BoxDynError};
@@ -157,18 +157,15 @@ pub(crate) use backend;
 
 /// An entity that a database can take: every type with `#[derive(OrderedKey)]` whose fields have
 /// column types there.
-pub trait Entity<DB: Backend>: Row<Binder<DB>> {
-    /// Returns how the database compares the stored keys.
+pub trait Entity<DB: Backend>: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static {
+    /// Finds out how the database compares the stored keys.
     #[doc(hidden)]
     fn __stored_order() -> fn(&KeyOf<Self>, &KeyOf<Self>) -> Ordering;
 }
 
-impl<DB: Backend, E: Row<Binder<DB>>> Entity<DB> for E
-where
-    KeyOf<E>: Type<DB>,
-{
+impl<DB: Backend, E: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static> Entity<DB> for E {
     fn __stored_order() -> fn(&KeyOf<Self>, &KeyOf<Self>) -> Ordering {
-        stored_order::<DB, KeyOf<E>>()
+        stored_order(|key| E::write_key(key, &mut Binder::with_capacity(1)))
     }
 }
 

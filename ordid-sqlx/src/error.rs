@@ -205,9 +205,11 @@ impl Error {
     }
 
     /// Returns whether the same flush may succeed another time: a deadlock, a serialization failure, a
-    /// lock that did not come in time, a busy database, a pool without a free connection.
+    /// lock that did not come in time, a busy database; or a pool without a free connection, which has
+    /// waited itself, so that the flush does not try again.
     pub fn is_transient(&self) -> bool {
         self.failure() == Failure::Transient
+            || matches!(self.as_sqlx(), Some(sqlx::Error::PoolTimedOut))
     }
 
     /// Returns whether the connection was lost, the server ended it, or went read-only: flush again

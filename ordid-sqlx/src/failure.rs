@@ -15,6 +15,8 @@ use ordid_core::unit_of_work::Failure;
 use sqlx::error::DatabaseError;
 
 /// Returns what an error of anything but COMMIT means.
+///
+/// A pool that made or found no connection in the time that it is given has tried again itself.
 pub(crate) fn failure(error: &sqlx::Error) -> Failure {
     match error {
         sqlx::Error::Database(error) => of_database(&**error, false),
@@ -23,8 +25,6 @@ pub(crate) fn failure(error: &sqlx::Error) -> Failure {
         | sqlx::Error::Protocol(_)
         | sqlx::Error::WorkerCrashed
         | sqlx::Error::BeginFailed => Failure::Lost,
-        // No connection became free, or none was made, in the time that the pool is given for it.
-        sqlx::Error::PoolTimedOut => Failure::Transient,
         _ => Failure::Refused,
     }
 }
@@ -214,7 +214,7 @@ mod tests {
             (io, Lost),
             (sqlx::Error::Protocol("unexpected".into()), Lost),
             (sqlx::Error::WorkerCrashed, Lost),
-            (sqlx::Error::PoolTimedOut, Transient),
+            (sqlx::Error::PoolTimedOut, Refused),
             (sqlx::Error::PoolClosed, Refused),
             (sqlx::Error::RowNotFound, Refused),
         ] {

@@ -87,6 +87,14 @@
 //! On PostgreSQL, tables with many rows go by `COPY` where it does what an `INSERT` would:
 //! [`UnitOfWork::flush`] says when.
 //!
+//! # Watching flushes
+//!
+//! With the feature `tracing`, a flush is a span `ordid.flush` of the target `ordid`, at INFO, with its
+//! `tables`, `rows` and `retries`, and says at WARN why it is tried again. With `metrics`, the
+//! histogram `ordid_flush_rows` has the rows of each committed flush, and the counter
+//! `ordid_flush_retries_total` the retries by their `cause`, `transient` or `lost`. Keys and values are
+//! in neither.
+//!
 //! # In `query!` and `query_as!`
 //!
 //! The macros do not see newtypes: name the type on both sides,

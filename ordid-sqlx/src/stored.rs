@@ -129,7 +129,6 @@ pub(crate) type RawOf<K> = <K as KeyType>::Raw;
 
 /// Body of a key type's `Type::type_info`.
 pub fn type_info<DB: Database, K: StoredAs<DB>>() -> DB::TypeInfo {
-    order::tell::<DB, K>();
     <ColumnOf<DB, K> as SqlxColumn<DB, RawOf<K>>>::type_info()
 }
 
@@ -147,6 +146,7 @@ pub fn encode<DB: Database, K: StoredAs<DB>>(
     key: K,
     buffer: &mut DB::ArgumentBuffer,
 ) -> Result<IsNull, BoxDynError> {
+    order::tell::<DB, K>();
     <ColumnOf<DB, K> as SqlxColumn<DB, RawOf<K>>>::encode(key.to_raw(), buffer)
 }
 

@@ -1,4 +1,4 @@
-//! The unit of work: new entities of many types, inserted together.
+//! The unit of work: entities of many types, inserted, updated and deleted together.
 
 mod execute;
 mod locate;
@@ -28,11 +28,27 @@ use crate::{
     error::Error,
 };
 
-/// New entities, collected to be inserted in one transaction: parents before children, many rows a
-/// statement, each table in the order of its keys.
+/// Entities, collected to be inserted, updated and deleted in one transaction: parents before children,
+/// deletes the other way round, many rows a statement, each table in the order of its stored keys.
 ///
 /// The database is inferred from what it is flushed to. An entity is any struct with
 /// `#[derive(OrderedKey)]`; each type's rows are kept in one `Vec`.
+///
+/// # Rows that refer to each other
+///
+/// Tables may refer to each other, and rows to rows of their own table. Where rows do so in a circle,
+/// one of them is inserted with NULL in a foreign key that can be NULL, and an `UPDATE` sets it when
+/// all are there; before they are deleted it is set to NULL. A foreign key that is declared
+/// `#[ordid(parent, deferrable)]` needs neither on PostgreSQL and SQLite, which then check it at COMMIT.
+/// A circle that has neither is an error that names it, before anything is sent.
+///
+/// # Updates and deletes
+///
+/// Each row has to be there: if one is not, nothing is written ([`Error::is_missing_row`]). Rows are
+/// updated after all inserts and deleted after that, so a unique value is not free for a new row
+/// before the next flush. PostgreSQL and SQLite take many rows an `UPDATE`, and a value arrives as by
+/// an `INSERT`; MySQL and MariaDB are sent one for each row, which takes as many round trips. Two rows
+/// cannot exchange unique values, since these are checked row by row.
 ///
 /// # Example: something without a key does not get in
 ///
@@ -169,8 +185,6 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// The row is updated after all inserts, so it may refer to a new one. An entity without a key, or
     /// with that of another update, an insert or a delete, is told by the flush.
     ///
-    /// PostgreSQL and SQLite take many rows a statement; MySQL and MariaDB are sent a statement a row.
-    ///
     /// # Example
     ///
     #[cfg_attr(feature = "sqlite", doc = "```")]
@@ -229,7 +243,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     fn rows_mut<E: Entity<DB>>(&mut self) -> &mut Vec<E> {
         // With other rows it is another flush.
         self.doubt = None;
-        self.batches.rows_mut_by(E::__stored_order())
+        self.batches.rows_mut_with(E::__stored_order)
     }
 
     /// Returns the entities of a type, in the order in which they were added.
@@ -259,7 +273,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         self.observer = Some(Box::new(observer));
     }
 
-    /// Inserts everything in one transaction of its own, and is empty afterwards. If it fails,
+    /// Writes everything in one transaction of its own, and is empty afterwards. If it fails,
     /// nothing is written and nothing is lost: the same entities with the same keys are there to
     /// be flushed again.
     ///
@@ -299,13 +313,13 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// # Errors
     ///
     /// What [`plan`](Self::plan) finds, before anything is sent: among it a key that was added twice.
-    /// Otherwise says which table, which chunk, and which row's key failed. To find the row, what was sent is
-    /// sent once more up to it, in a transaction that is rolled back.
+    /// Otherwise says what failed to be done, in which table, which chunk, and with which row's key. To
+    /// find the row, what was sent is sent once more up to it, in a transaction that is rolled back.
     pub async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Error> {
         self.flush_to(pool).await
     }
 
-    /// Inserts everything inside an open transaction, in a savepoint: if it fails, the transaction
+    /// Writes everything inside an open transaction, in a savepoint: if it fails, the transaction
     /// is as before. The entities stay until [`clear`](Self::clear), since only the caller knows
     /// when the transaction is committed.
     ///
@@ -315,6 +329,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// It never sends `COPY`: dropped in the midst of it, your connection could not be used again.
     ///
     /// What the database checks at COMMIT, as deferred constraints, is told by your commit, not here.
+    /// Where the flush had to defer them ([`FlushPlan::defers`]), they stay deferred until then, all
+    /// that can be.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ use std::{
 use metrics::{
     Counter, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
 };
-use ordid::{OrderedKey, uuid::Uuid};
+use ordid::{KeyType as _, OrderedKey, uuid::Uuid};
 use ordid_sqlx::{Error, Flushed, Retry, UnitOfWork};
 use sqlx::{Pool, Sqlite, raw_sql, sqlite::SqliteConnectOptions};
 use tracing::{

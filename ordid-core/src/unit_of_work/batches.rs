@@ -148,26 +148,35 @@ impl<S: RowSink + 'static> Batches<S> {
         &mut self,
         compare: fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
     ) -> &mut Vec<E> {
-        self.of_type(compare).inserts_mut()
+        self.rows_mut_with(|| compare)
+    }
+
+    /// As [`rows_mut_by`](Self::rows_mut_by), where finding the comparison costs something: it is asked
+    /// for once for each type.
+    pub fn rows_mut_with<E: Row<S>>(
+        &mut self,
+        find: impl FnOnce() -> fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
+    ) -> &mut Vec<E> {
+        self.of_type(find).inserts_mut()
     }
 
     /// Adds a row to those that will be updated: all its columns, where the key is this one's. The
     /// row of the database must be there.
     pub fn update<E: Row<S>>(&mut self, row: E) {
-        self.of_type(Ord::cmp).update(row);
+        self.of_type(|| Ord::cmp).update(row);
     }
 
     /// Adds a row to those that will be deleted, of which the key and the foreign keys are kept.
     pub fn delete<E: Row<S>>(&mut self, row: &E) {
-        self.of_type(Ord::cmp).delete(row);
+        self.of_type(|| Ord::cmp).delete(row);
     }
 
     fn of_type<E: Row<S>>(
         &mut self,
-        compare: fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
+        find: impl FnOnce() -> fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
     ) -> &mut Rows<E> {
         let position = *self.positions.entry(TypeId::of::<E>()).or_insert_with(|| {
-            self.batches.push(Box::new(Rows::<E>::new(compare)));
+            self.batches.push(Box::new(Rows::<E>::new(find())));
             self.batches.len() - 1
         });
         let batch: &mut dyn Any = &mut *self.batches[position];

@@ -561,22 +561,22 @@ impl Graph {
                 (),
             );
         }
-        let mut circle_of = vec![STUCK; self.nodes];
-        let mut circles = Vec::new();
+        let mut circles: Vec<Circle> = Vec::new();
         // Not Tarjan's, which calls itself for each row of a chain.
         for component in kosaraju_scc(&graph) {
-            if component.len() == 1 {
-                continue;
+            if component.len() > 1 {
+                let mut nodes: Vec<u32> = component.into_iter().map(|node| graph[node]).collect();
+                nodes.sort_unstable();
+                let edges = Vec::new();
+                circles.push(Circle { nodes, edges });
             }
-            let mut nodes: Vec<u32> = component.into_iter().map(|node| graph[node]).collect();
-            nodes.sort_unstable();
-            for node in &nodes {
-                circle_of[*node as usize] = number(circles.len());
+        }
+        circles.sort_unstable_by_key(|circle| circle.nodes[0]);
+        let mut circle_of = vec![STUCK; self.nodes];
+        for (circle, of) in (0..).zip(&circles) {
+            for node in &of.nodes {
+                circle_of[*node as usize] = circle;
             }
-            circles.push(Circle {
-                nodes,
-                edges: Vec::new(),
-            });
         }
         for (at, (edge, _)) in open() {
             let circle = circle_of[edge.child as usize];
@@ -708,4 +708,4 @@ fn number(count: usize) -> u32 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -295,3 +295,6 @@ impl Plan {
         plan
     }
 }
+
+#[cfg(test)]
+mod tests;

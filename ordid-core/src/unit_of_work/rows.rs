@@ -433,3 +433,6 @@ impl<E: OrderedKey + 'static> Rows<E> {
         rows.end
     }
 }
+
+#[cfg(test)]
+mod tests;

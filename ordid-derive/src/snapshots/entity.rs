@@ -19,9 +19,12 @@ const _: () = {
         fn assign_key(&mut self, __key: ::ordid::__private::KeyOf<Self>) {
             ::ordid::__private::KeyField::set(&mut self.id, __key);
         }
-        fn self_parents(
+        fn parents(
             &self,
-            _: &mut dyn ::ordid::__private::FnMut(::ordid::__private::KeyOf<Self>),
+            _: &mut dyn ::ordid::__private::FnMut(
+                ::ordid::__private::usize,
+                ::ordid::__private::KeyBytes,
+            ),
         ) {}
     }
     #[allow(clippy::absolute_paths)]
@@ -34,6 +37,11 @@ const _: () = {
             ::ordid::__private::Sink::<OrderLineId>::put(__sink, &self.id);
             ::ordid::__private::Sink::<String>::put(__sink, &self.note);
             ::ordid::__private::Sink::<String>::put(__sink, &self.remark);
+        }
+        fn write_key(__key: ::ordid::__private::KeyOf<Self>, __sink: &mut __S) {
+            ::ordid::__private::Sink::<
+                OrderLineId,
+            >::put(__sink, &<OrderLineId as ::ordid::__private::KeyField>::with(__key));
         }
     }
 };

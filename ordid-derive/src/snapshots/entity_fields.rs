@@ -3,7 +3,7 @@
 // key: OrderId,
 // #[ordid(parent)]
 // customer: CustomerId,
-// #[ordid(parent = Address)]
+// #[ordid(parent = Address, deferrable)]
 // ship_to: Uuid,
 // #[ordid(references = Self, column = "replaces_id")]
 // replaces: Option<OrderId>,
@@ -32,7 +32,8 @@ const _: () = {
             ::ordid::__private::assert_parent::<Option<OrderId>, Self>();
             &[
                 ::ordid::__private::Parent::by_key::<CustomerId>("customer"),
-                ::ordid::__private::Parent::by_entity::<Uuid, Address>("ship_to"),
+                ::ordid::__private::Parent::by_entity::<Uuid, Address>("ship_to")
+                    .deferrable(),
                 ::ordid::__private::Parent::by_entity::<
                     Option<OrderId>,
                     Self,
@@ -45,30 +46,20 @@ const _: () = {
         fn assign_key(&mut self, __key: ::ordid::__private::KeyOf<Self>) {
             ::ordid::__private::KeyField::set(&mut self.key, __key);
         }
-        fn self_parents(
+        fn parents(
             &self,
-            __visit: &mut dyn ::ordid::__private::FnMut(::ordid::__private::KeyOf<Self>),
+            __visit: &mut dyn ::ordid::__private::FnMut(
+                ::ordid::__private::usize,
+                ::ordid::__private::KeyBytes,
+            ),
         ) {
-            if let ::ordid::__private::Some(__key) = ::ordid::__private::self_parent::<
+            ::ordid::__private::show_parent::<
                 CustomerId,
-                ::ordid::__private::KeyOf<Self>,
-            >(&self.customer) {
-                __visit(__key);
-            }
-            if let ::ordid::__private::Some(__key) = ::ordid::__private::self_parent_of::<
-                Uuid,
-                Address,
-                Self,
-            >(&self.ship_to) {
-                __visit(__key);
-            }
-            if let ::ordid::__private::Some(__key) = ::ordid::__private::self_parent_of::<
+            >(&self.customer, 0usize, __visit);
+            ::ordid::__private::show_parent::<Uuid>(&self.ship_to, 1usize, __visit);
+            ::ordid::__private::show_parent::<
                 Option<OrderId>,
-                Self,
-                Self,
-            >(&self.replaces) {
-                __visit(__key);
-            }
+            >(&self.replaces, 2usize, __visit);
         }
     }
     #[allow(clippy::absolute_paths)]
@@ -85,6 +76,11 @@ const _: () = {
             ::ordid::__private::Sink::<Uuid>::put(__sink, &self.ship_to);
             ::ordid::__private::Sink::<Option<OrderId>>::put(__sink, &self.replaces);
             ::ordid::__private::Sink::<String>::put(__sink, &self.r#type);
+        }
+        fn write_key(__key: ::ordid::__private::KeyOf<Self>, __sink: &mut __S) {
+            ::ordid::__private::Sink::<
+                OrderId,
+            >::put(__sink, &<OrderId as ::ordid::__private::KeyField>::with(__key));
         }
     }
 };

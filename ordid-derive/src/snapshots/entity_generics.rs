@@ -47,16 +47,17 @@ const _: () = {
         fn assign_key(&mut self, __key: ::ordid::__private::KeyOf<Self>) {
             ::ordid::__private::KeyField::set(&mut self.id, __key);
         }
-        fn self_parents(
+        fn parents(
             &self,
-            __visit: &mut dyn ::ordid::__private::FnMut(::ordid::__private::KeyOf<Self>),
+            __visit: &mut dyn ::ordid::__private::FnMut(
+                ::ordid::__private::usize,
+                ::ordid::__private::KeyBytes,
+            ),
         ) {
-            if let ::ordid::__private::Some(__key) = ::ordid::__private::self_parent::<
+            ::ordid::__private::show_parent::<
                 Option<NodeId>,
-                ::ordid::__private::KeyOf<Self>,
-            >(&self.above) {
-                __visit(__key);
-            }
+            >(&self.above, 0usize, __visit);
+            ::ordid::__private::show_parent::<TreeId>(&self.tree, 1usize, __visit);
         }
     }
     #[allow(clippy::absolute_paths)]
@@ -80,6 +81,11 @@ const _: () = {
             ::ordid::__private::Sink::<&'a str>::put(__sink, &self.name);
             ::ordid::__private::Sink::<T>::put(__sink, &self.value);
             ::ordid::__private::Sink::<[u8; N]>::put(__sink, &self.bytes);
+        }
+        fn write_key(__key: ::ordid::__private::KeyOf<Self>, __sink: &mut __S) {
+            ::ordid::__private::Sink::<
+                NodeId,
+            >::put(__sink, &<NodeId as ::ordid::__private::KeyField>::with(__key));
         }
     }
 };

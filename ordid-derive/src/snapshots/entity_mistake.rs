@@ -5,7 +5,7 @@ const _: () = {
         "unknown option `tabel`; did you mean `table`? (options: crate, rename_all, schema, table)"
     }
     ::core::compile_error! {
-        "unknown option `kee`; did you mean `key`? (options: column, key, parent, references, skip)"
+        "unknown option `kee`; did you mean `key`? (options: column, deferrable, key, parent, references, skip)"
     }
     impl<T> ::ordid::__private::OrderedKey for Order<T> {
         type Field = ::ordid::__private::Uuid;
@@ -23,9 +23,12 @@ const _: () = {
         fn assign_key(&mut self, _: ::ordid::__private::KeyOf<Self>) {
             loop {}
         }
-        fn self_parents(
+        fn parents(
             &self,
-            _: &mut dyn ::ordid::__private::FnMut(::ordid::__private::KeyOf<Self>),
+            _: &mut dyn ::ordid::__private::FnMut(
+                ::ordid::__private::usize,
+                ::ordid::__private::KeyBytes,
+            ),
         ) {
             loop {}
         }
@@ -33,6 +36,9 @@ const _: () = {
     impl<T, __S: ?::ordid::__private::Sized> ::ordid::__private::Fields<__S>
     for Order<T> {
         fn write(&self, _: &mut __S) {
+            loop {}
+        }
+        fn write_key(_: ::ordid::__private::KeyOf<Self>, _: &mut __S) {
             loop {}
         }
     }

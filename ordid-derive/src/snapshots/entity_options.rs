@@ -23,9 +23,12 @@ const _: () = {
         fn assign_key(&mut self, __key: ordid_core::__private::KeyOf<Self>) {
             ordid_core::__private::KeyField::set(&mut self.row_id, __key);
         }
-        fn self_parents(
+        fn parents(
             &self,
-            _: &mut dyn ordid_core::__private::FnMut(ordid_core::__private::KeyOf<Self>),
+            _: &mut dyn ordid_core::__private::FnMut(
+                ordid_core::__private::usize,
+                ordid_core::__private::KeyBytes,
+            ),
         ) {}
     }
     #[allow(clippy::absolute_paths)]
@@ -38,6 +41,14 @@ const _: () = {
         fn write(&self, __sink: &mut __S) {
             ordid_core::__private::Sink::<Uuid>::put(__sink, &self.order_id);
             ordid_core::__private::Sink::<Option<OrderId>>::put(__sink, &self.row_id);
+        }
+        fn write_key(__key: ordid_core::__private::KeyOf<Self>, __sink: &mut __S) {
+            ordid_core::__private::Sink::<
+                Option<OrderId>,
+            >::put(
+                __sink,
+                &<Option<OrderId> as ordid_core::__private::KeyField>::with(__key),
+            );
         }
     }
 };

@@ -37,9 +37,12 @@ const _: () = {
         fn assign_key(&mut self, __key: ::ordid::__private::KeyOf<Self>) {
             ::ordid::__private::KeyField::set(&mut self.id, __key);
         }
-        fn self_parents(
+        fn parents(
             &self,
-            _: &mut dyn ::ordid::__private::FnMut(::ordid::__private::KeyOf<Self>),
+            _: &mut dyn ::ordid::__private::FnMut(
+                ::ordid::__private::usize,
+                ::ordid::__private::KeyBytes,
+            ),
         ) {}
     }
     #[allow(clippy::absolute_paths)]
@@ -55,6 +58,11 @@ const _: () = {
             ::ordid::__private::Sink::<Rate>::put(__sink, &self.vat_rate);
             ::ordid::__private::Sink::<i64>::put(__sink, &self.both);
             ::ordid::__private::Sink::<Option<Extra>>::put(__sink, &self.extra);
+        }
+        fn write_key(__key: ::ordid::__private::KeyOf<Self>, __sink: &mut __S) {
+            ::ordid::__private::Sink::<
+                OrderId,
+            >::put(__sink, &<OrderId as ::ordid::__private::KeyField>::with(__key));
         }
     }
 };

@@ -406,7 +406,10 @@ fn a_deadlock_is_tried_again() {
     let sent = [INTO_CUSTOMERS, "ROLLBACK", INTO_CUSTOMERS, "COMMIT"];
     assert_eq!(recorder.statements(), sent);
     let ids: Vec<_> = recorder.rows().iter().map(|row| row[0].clone()).collect();
-    let keys: Vec<_> = keys.iter().map(|key| raw(key.to_raw().as_bytes())).collect();
+    let keys: Vec<_> = keys
+        .iter()
+        .map(|key| raw(key.to_raw().as_bytes()))
+        .collect();
     assert_eq!(ids, [&keys[..], &keys[..]].concat());
     assert_eq!(told.try_iter().collect::<Vec<_>>(), [(3, 3)]);
     assert!(work.is_empty());

@@ -2,8 +2,8 @@
 //!
 //! Only a newtype under `unordered(column)` has such an order, and only its engine macro knows of it.
 //! A unit of work knows a key by SQLx's traits alone, since keys that are SQLx's own, as `Uuid` or a
-//! `#[sqlx(transparent)]` newtype, are as good. So it asks for the key's [`Type::type_info`] and
-//! listens: what a macro wrote there [tells](tell) the order to whoever does.
+//! `#[sqlx(transparent)]` newtype, are as good. So it binds a key and listens: what a macro wrote as
+//! the key's `Encode` [tells](tell) the order to whoever does.
 
 use std::{
     any::Any,
@@ -11,8 +11,8 @@ use std::{
     cmp::Ordering,
 };
 
-use ordid_core::{KeyType, storage::Stores};
-use sqlx::{Database, Type};
+use ordid_core::{KeyType, RawKey, Scheme, storage::Stores};
+use sqlx::Database;
 
 use super::{SqlxColumn, StoredAs};
 
@@ -25,10 +25,14 @@ thread_local! {
 }
 
 /// Returns how the database compares the stored keys: as the keys compare, or under
-/// `unordered(column)` as the column does.
-pub(crate) fn stored_order<DB: Database, K: KeyType + Type<DB>>() -> Compare<K> {
+/// `unordered(column)` as the column does. `bind` encodes a key for that database.
+pub(crate) fn stored_order<K: KeyType>(bind: impl FnOnce(K)) -> Compare<K> {
+    let zero = K::Raw::from_bytes(<K::Raw as RawKey>::Bytes::default());
+    let Ok(key) = K::from_raw(K::Scheme::coerce(zero)) else {
+        return Ord::cmp;
+    };
     LISTENS.set(true);
-    let _ = K::type_info();
+    bind(key);
     LISTENS.set(false);
     // Of another type where the key is a transparent newtype of a newtype, whose order is its own.
     let heard = HEARD.take().and_then(|heard| heard.downcast().ok());
@@ -48,11 +52,11 @@ pub(super) fn tell<DB: Database, K: StoredAs<DB>>() {
 
 #[cfg(all(test, feature = "mysql", feature = "sqlite"))]
 mod tests {
-    use ordid::KeyType;
+    use ordid::{KeyType, OrderedKey};
     use sqlx::{MySql, Sqlite};
     use uuid::Uuid;
 
-    use super::stored_order;
+    use crate::{Backend, Entity};
 
     /// Rises from its end, which MariaDB's `UUID` compares first and a `BLOB` last.
     #[derive(KeyType)]
@@ -67,18 +71,31 @@ mod tests {
     #[ordid(scheme = uuid_v7)]
     struct Plain(Uuid);
 
+    #[derive(OrderedKey)]
+    struct Row<K: KeyType> {
+        #[ordid(key)]
+        id: Option<K>,
+    }
+
+    fn sort<DB: Backend, K: KeyType>(keys: &mut [K])
+    where
+        Row<K>: Entity<DB> + OrderedKey<Field = Option<K>>,
+    {
+        keys.sort_by(<Row<K> as Entity<DB>>::__stored_order());
+    }
+
     #[test]
     fn only_an_unordered_column_has_an_order_of_its_own() {
         let mut keys: Vec<Comb> = (0..100).map(|_| Comb::generate()).collect();
         let bytes = |key: &Comb| key.to_raw().into_bytes();
         assert!(keys.is_sorted() && !keys.is_sorted_by_key(bytes));
-        keys.sort_by(stored_order::<MySql, Comb>());
+        sort::<MySql, Comb>(&mut keys);
         assert!(keys.is_sorted());
-        keys.sort_by(stored_order::<Sqlite, Comb>());
+        sort::<Sqlite, Comb>(&mut keys);
         assert!(keys.is_sorted_by_key(bytes));
 
         let mut keys: Vec<Plain> = (0..100).map(|_| Plain::generate()).rev().collect();
-        keys.sort_by(stored_order::<Sqlite, Plain>());
+        sort::<Sqlite, Plain>(&mut keys);
         assert!(keys.is_sorted());
     }
 }

@@ -125,15 +125,15 @@ macro_rules! changes {
         twins: { $($twins:tt)+ }
     ) => {
         use ordid::{
-            KeyType, OrderedKey, key::KeyField,
+            KeyType,
             storage::{ColumnOn, Dialect, column},
             uuid::Uuid,
         };
-        use ordid_sqlx::{Entity, Error, UnitOfWork};
+        use ordid_sqlx::{Error, UnitOfWork};
         use sqlx::{AssertSqlSafe, Pool, $database, query_as, query_scalar};
 
-        use super::columns::{Key, create as create_keyed, execute};
-        use crate::{Outcome, changes::*, keys::Keys};
+        use super::columns::execute;
+        use crate::{Outcome, changes::*};
 
         crate::changes::twins! { $($twins)+ }
 
@@ -241,50 +241,6 @@ macro_rules! changes {
             // And once more: rows that are as they should be are not missing.
             let flushed = work.flush_in(&mut pool.begin().await?).await?;
             assert_eq!(flushed.updated(), ROWS);
-            Ok(())
-        }
-
-        /// Keys of this form are found, over several chunks, to update and to delete their rows.
-        pub async fn keys_find_their_rows<K>(pool: Pool<$database>) -> Outcome
-        where
-            K: Key + KeyField<Key = K>,
-            Keyed<K>: Entity<$database> + OrderedKey<Field = K>,
-        {
-            create_keyed::<K>(&pool, "keyed").await?;
-            let mut keys = K::rising(2_300);
-            keys.extend(K::wild(50));
-            keys.sort_unstable();
-            keys.dedup();
-            let row = |number: usize, other: usize, position: i32| Keyed {
-                id: keys[number],
-                other: number.is_multiple_of(3).then_some(keys[other]),
-                position,
-            };
-            let mut work = UnitOfWork::new();
-            for number in 0..keys.len() {
-                work.add(row(number, 0, 0));
-            }
-            work.flush(&pool).await?;
-            let mut wanted = Vec::new();
-            for number in (0..keys.len()).rev() {
-                let row = row(number, keys.len() - number - 1, i32::try_from(number)? + 1);
-                if number.is_multiple_of(2) {
-                    work.delete(&row);
-                } else {
-                    work.update(row.clone());
-                    wanted.push(row);
-                }
-            }
-            wanted.reverse();
-            let mut transaction = pool.begin().await?;
-            let flushed = work.flush_in(&mut transaction).await?;
-            assert_eq!(flushed.updated(), wanted.len());
-            assert_eq!(flushed.updated() + flushed.deleted(), keys.len());
-            transaction.commit().await?;
-            let mut read: Vec<Keyed<K>> =
-                query_as("SELECT id, other, position FROM keyed").fetch_all(&pool).await?;
-            read.sort_by_key(|row| row.id);
-            assert_eq!(read, wanted);
             Ok(())
         }
 
@@ -561,8 +517,20 @@ macro_rules! changes {
             Ok(())
         }
 
-        /// Rows that do not know each other's changes: an update of the key alone, and a unit of work
-        /// that says two things of a row.
+        /// Unique values are checked row by row, also where one statement updates both rows.
+        pub async fn unique_values_are_not_exchanged(pool: Pool<$database>) -> Outcome {
+            create(&pool).await?;
+            let mut work = UnitOfWork::new();
+            let (first, second) = (team(&mut work, "one"), team(&mut work, "two"));
+            work.flush(&pool).await?;
+            work.update(Team { id: first, name: "two".into(), lead: None });
+            work.update(Team { id: second, name: "one".into(), lead: None });
+            let error = work.flush(&pool).await.unwrap_err();
+            assert!(error.is_unique_violation() && error.table() == Some("team"), "{error}");
+            Ok(())
+        }
+
+        /// A unit of work that says two things of a row.
         pub async fn what_contradicts_itself_is_told(pool: Pool<$database>) -> Outcome {
             let people = filled(&pool).await?;
             let mut work = UnitOfWork::new();
@@ -683,3 +651,62 @@ macro_rules! deferred {
 }
 
 pub(crate) use deferred;
+
+/// Defines the test of keys for a database, beside its column tests.
+macro_rules! finds {
+    ($database:ident) => {
+        use ordid::{OrderedKey, key::KeyField};
+        use ordid_sqlx::{Entity, UnitOfWork};
+        use sqlx::Pool;
+
+        use super::columns::{Key, create};
+        use crate::{Outcome, changes::Keyed};
+
+        /// Keys of this form are found, over several chunks, to update and to delete their rows.
+        pub async fn keys_find_their_rows<K>(pool: Pool<$database>) -> Outcome
+        where
+            K: Key + KeyField<Key = K>,
+            Keyed<K>: Entity<$database> + OrderedKey<Field = K>,
+        {
+            create::<K>(&pool, "keyed").await?;
+            let mut keys = K::rising(2_300);
+            keys.extend(K::wild(50));
+            keys.sort_unstable();
+            keys.dedup();
+            let row = |number: usize, other: usize, position: i32| Keyed {
+                id: keys[number],
+                other: number.is_multiple_of(3).then_some(keys[other]),
+                position,
+            };
+            let mut work = UnitOfWork::new();
+            for number in 0..keys.len() {
+                work.add(row(number, 0, 0));
+            }
+            work.flush(&pool).await?;
+            let mut wanted = Vec::new();
+            for number in (0..keys.len()).rev() {
+                let row = row(number, keys.len() - number - 1, i32::try_from(number)? + 1);
+                if number.is_multiple_of(2) {
+                    work.delete(&row);
+                } else {
+                    work.update(row.clone());
+                    wanted.push(row);
+                }
+            }
+            wanted.reverse();
+            let mut transaction = pool.begin().await?;
+            let flushed = work.flush_in(&mut transaction).await?;
+            assert_eq!(flushed.updated(), wanted.len());
+            assert_eq!(flushed.updated() + flushed.deleted(), keys.len());
+            transaction.commit().await?;
+            let mut read: Vec<Keyed<K>> = sqlx::query_as("SELECT id, other, position FROM keyed")
+                .fetch_all(&pool)
+                .await?;
+            read.sort_by_key(|row| row.id);
+            assert_eq!(read, wanted);
+            Ok(())
+        }
+    };
+}
+
+pub(crate) use finds;

@@ -4,7 +4,7 @@
 //! rows, what they refer to, and the order of adding are drawn when it runs.
 
 use ordid::{
-    Fields, KeyType, OrderedKey, Sink,
+    Fields, KeyOf, KeyType, OrderedKey, Sink,
     entity::Parent,
     entropy::{Entropy, SeededEntropy},
     key::KeyBytes,
@@ -64,7 +64,7 @@ impl<S: Sink<Uuid> + Sink<Option<Uuid>>, const SEED: u64, const TABLE: usize> Fi
         self.up.iter().for_each(|up| sink.put(up));
     }
 
-    fn write_key(key: Uuid, sink: &mut S) {
+    fn write_key(key: KeyOf<Self>, sink: &mut S) {
         sink.put(&key);
     }
 }

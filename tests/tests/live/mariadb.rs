@@ -21,6 +21,12 @@ mod columns {
     crate::engine::engine!(MySql, ordid::storage::dialect::MariaDb);
 }
 
+mod finds {
+    use sqlx::MySql;
+
+    crate::changes::finds!(MySql);
+}
+
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     mysql::common(servers, "mariadb", trials);
     macro_rules! add {
@@ -44,11 +50,11 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     add!("uuid_finds_its_index", uuid_uses_its_index);
     add!(
         "changes_find_keys_of_Maria",
-        mysql::changes::keys_find_their_rows::<Maria>
+        finds::keys_find_their_rows::<Maria>
     );
     add!(
         "changes_find_keys_of_Comb",
-        mysql::changes::keys_find_their_rows::<Comb>
+        finds::keys_find_their_rows::<Comb>
     );
 }
 

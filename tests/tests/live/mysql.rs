@@ -66,6 +66,12 @@ pub mod changes {
     }
 }
 
+mod finds {
+    use sqlx::MySql;
+
+    crate::changes::finds!(MySql);
+}
+
 /// What MySQL and MariaDB have in common, run on either.
 pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) {
     macro_rules! add {
@@ -126,13 +132,14 @@ pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) 
         a_missing_row_is_told,
         a_refused_change_is_told,
         many_to_many_and_natural_keys,
+        unique_values_are_not_exchanged,
         what_contradicts_itself_is_told,
     }
     macro_rules! finds {
         ($($key:ident),+) => {$(
             add!(
                 concat!("changes_find_keys_of_", stringify!($key)),
-                changes::keys_find_their_rows::<$key>
+                finds::keys_find_their_rows::<$key>
             );
         )+};
     }

@@ -146,6 +146,12 @@ mod changes {
     }
 }
 
+mod finds {
+    use sqlx::Postgres;
+
+    crate::changes::finds!(Postgres);
+}
+
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     macro_rules! add {
         ($name:expr, $test:expr) => {
@@ -217,14 +223,19 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         a_missing_row_is_told,
         a_refused_change_is_told,
         many_to_many_and_natural_keys,
+        unique_values_are_not_exchanged,
         what_contradicts_itself_is_told,
         deferred_circles_wait_for_commit,
     }
+    add!(
+        "changes_a_row_that_a_trigger_passes_over_is_missing",
+        passed_over
+    );
     macro_rules! finds {
         ($($key:ident),+) => {$(
             add!(
                 concat!("changes_find_keys_of_", stringify!($key)),
-                changes::keys_find_their_rows::<$key>
+                finds::keys_find_their_rows::<$key>
             );
         )+};
     }
@@ -456,5 +467,43 @@ async fn schemas(pool: Pool<Postgres>) -> Outcome {
         .fetch_one(&pool)
         .await?;
     assert_eq!(read, (key, 9));
+    Ok(())
+}
+
+#[derive(ordid::OrderedKey)]
+#[ordid(table = "guarded")]
+struct Guarded {
+    id: Native,
+    value: i32,
+}
+
+/// The server says of a row that a trigger keeps as it was what it says of one that is not there.
+async fn passed_over(pool: Pool<Postgres>) -> Outcome {
+    execute(
+        &pool,
+        "CREATE TABLE guarded (id uuid PRIMARY KEY, value integer NOT NULL); \
+         CREATE FUNCTION keeps() RETURNS trigger LANGUAGE plpgsql AS \
+         'BEGIN IF OLD.value = 7 THEN RETURN NULL; END IF; RETURN NEW; END'; \
+         CREATE TRIGGER keeps BEFORE UPDATE ON guarded FOR EACH ROW EXECUTE FUNCTION keeps()",
+    )
+    .await?;
+    let mut work = ordid_sqlx::UnitOfWork::new();
+    let ids: Vec<Native> = (5..10)
+        .map(|value| {
+            let id = Native::generate();
+            work.add(Guarded { id, value })
+        })
+        .collect();
+    work.flush(&pool).await?;
+    for id in &ids {
+        work.update(Guarded { id: *id, value: 0 });
+    }
+    let error = work.flush_in(&mut pool.begin().await?).await.unwrap_err();
+    assert!(error.is_missing_row(), "{error}");
+    assert_eq!(error.key(), Some(&*ids[2].to_string()));
+    let sum: i64 = query_scalar("SELECT SUM(value) FROM guarded")
+        .fetch_one(&pool)
+        .await?;
+    assert_eq!(sum, 5 + 6 + 7 + 8 + 9);
     Ok(())
 }

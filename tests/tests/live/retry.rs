@@ -57,6 +57,8 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         a_commit_that_did_not_arrive_is_sent_again,
         a_commit_that_lands_late_is_no_second_copy,
         a_commit_that_nobody_could_ask_for_is_unknown,
+        changes_are_recorded,
+        changes_are_found_by_their_record,
         a_lock_that_does_not_come_is_waited_for_again,
         dead_connections_of_the_pool_are_passed_over,
         a_dropped_flush_is_taken_up_by_the_next,
@@ -69,6 +71,8 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         a_commit_that_did_not_arrive_is_sent_again,
         a_commit_that_lands_late_is_no_second_copy,
         a_commit_that_nobody_could_ask_for_is_unknown,
+        changes_are_recorded,
+        changes_are_found_by_their_record,
         a_lock_that_does_not_come_is_waited_for_again,
         dead_connections_of_the_pool_are_passed_over,
         a_dropped_flush_is_taken_up_by_the_next,
@@ -80,6 +84,11 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     );
     sqlite::add(
         trials,
+        "retry::changes_are_recorded",
+        on_sqlite::changes_are_recorded,
+    );
+    sqlite::add(
+        trials,
         "retry::a_dropped_flush_is_taken_up_by_the_next",
         on_sqlite::a_dropped_flush_is_taken_up_by_the_next,
     );
@@ -88,6 +97,25 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
 /// Short delays: nobody has to wait for a server to start.
 fn quick() -> Retry {
     Retry::DEFAULT.with_delays(Duration::from_millis(10), Duration::from_millis(100))
+}
+
+/// Five parents with six children each.
+fn family() -> (Vec<Parent>, Vec<Child>) {
+    let parents: Vec<_> = (0..5)
+        .map(|name: i32| Parent {
+            id: Native::generate(),
+            name: name.to_string(),
+        })
+        .collect();
+    let children = parents.iter().flat_map(|parent| {
+        (0..6).map(|number| Child {
+            id: Native::generate(),
+            parent: parent.id,
+            number,
+        })
+    });
+    let children = children.collect();
+    (parents, children)
 }
 
 /// What every engine is tried with: SQLx's executors are those of concrete connections.
@@ -134,25 +162,88 @@ macro_rules! common {
             execute(pool, "DELETE FROM parents").await
         }
 
-        /// Five parents with six children each.
         fn work() -> UnitOfWork<$database> {
+            inserts(&family())
+        }
+
+        fn inserts((parents, children): &(Vec<Parent>, Vec<Child>)) -> UnitOfWork<$database> {
             let mut work = UnitOfWork::new().with_retry(quick());
-            for name in 0..5 {
-                let parent = Parent {
-                    id: Native::generate(),
-                    name: name.to_string(),
-                };
-                for number in 0..6 {
-                    work.add(Child {
-                        id: Native::generate(),
-                        parent: parent.id,
-                        number,
-                    });
-                }
+            for child in children.iter().cloned() {
+                work.add(child);
+            }
+            for parent in parents.iter().cloned() {
                 work.add(parent);
             }
-            assert_eq!(i64::try_from(work.len()).ok(), Some(ROWS));
             work
+        }
+
+        /// All parents are renamed, three children go.
+        fn changes((parents, children): &(Vec<Parent>, Vec<Child>)) -> UnitOfWork<$database> {
+            let mut work = UnitOfWork::new().with_retry(quick());
+            for parent in parents {
+                let name = format!("{}x", parent.name);
+                work.update(Parent { name, ..*parent });
+            }
+            for child in &children[..3] {
+                work.delete(child);
+            }
+            work
+        }
+
+        /// How many parents were renamed, how many children are left, and how many flushes were
+        /// recorded.
+        async fn changed(pool: &Pool<$database>) -> Result<[i64; 3], sqlx::Error> {
+            let mut found = [0; 3];
+            for (sql, found) in [
+                "SELECT COUNT(*) FROM parents WHERE name LIKE '%x'",
+                "SELECT COUNT(*) FROM children",
+                "SELECT COUNT(*) FROM ordid_flushes",
+            ]
+            .into_iter()
+            .zip(&mut found)
+            {
+                *found = query_scalar(sql).fetch_one(pool).await?;
+            }
+            Ok(found)
+        }
+
+        /// Updates and deletes ask for the table of flushes, before anything else is sent.
+        pub(super) async fn changes_are_recorded(pool: Pool<$database>) -> Outcome {
+            create(&pool).await?;
+            let family = family();
+            inserts(&family).flush(&pool).await?;
+            let mut work = changes(&family);
+            let (told, mut hears) = tokio::sync::mpsc::unbounded_channel();
+            work.observe(move |progress| drop(told.send(progress)));
+            let error = work.flush(&pool).await.unwrap_err();
+            let text = error.to_string();
+            assert!(
+                text.starts_with(
+                    "cannot record the flush, nothing was written: updates and deletes need the \
+                     table `ordid_flushes`, which `ordid_sqlx::flushes_table` declares: "
+                ),
+                "{text}"
+            );
+            assert!(hears.try_recv().is_err(), "nothing was sent");
+            assert!(!error.is_commit_unknown() && error.retries() == 0);
+            // In the user's transaction nobody looks for it.
+            let mut transaction = pool.begin().await?;
+            work.flush_in(&mut transaction).await?;
+            transaction.rollback().await?;
+
+            for _ in 0..2 {
+                execute(&pool, ordid_sqlx::flushes_table::<$database>()).await?;
+            }
+            let flushed = work.flush(&pool).await?;
+            assert_eq!(
+                (flushed.rows(), flushed.updated(), flushed.deleted()),
+                (0, 5, 3)
+            );
+            assert_eq!(changed(&pool).await?, [5, 27, 1]);
+            let old = "DELETE FROM ordid_flushes WHERE flushed_at <= CURRENT_TIMESTAMP";
+            execute(&pool, old).await?;
+            assert_eq!(changed(&pool).await?, [5, 27, 0]);
+            Ok(())
         }
 
         /// Cut off at each poll, and flushed again: all rows are there, once.
@@ -160,7 +251,7 @@ macro_rules! common {
             pool: Pool<$database>,
         ) -> Outcome {
             create(&pool).await?;
-            let (mut none, mut all) = (0, 0);
+            let (mut sent, mut found) = (0, 0);
             for polls in 1.. {
                 let mut work = work();
                 let over = {
@@ -178,14 +269,17 @@ macro_rules! common {
                 };
                 if !over {
                     assert_eq!(i64::try_from(work.len())?, ROWS, "nothing is lost");
-                    // Both may be: one cut off at COMMIT lands when it lands.
-                    match count(&pool).await? {
-                        0 => none += 1,
-                        ROWS => all += 1,
-                        rows => panic!("{rows} rows after {polls} polls"),
-                    }
+                    // One that was cut off at COMMIT lands when it lands.
+                    let rows = count(&pool).await?;
+                    assert!([0, ROWS].contains(&rows), "{rows} rows after {polls} polls");
+                    let (told, mut hears) = tokio::sync::mpsc::unbounded_channel();
+                    work.observe(move |progress| drop(told.send(progress)));
                     let flushed = work.flush(&pool).await?;
                     assert_eq!(i64::try_from(flushed.rows())?, ROWS);
+                    match hears.try_recv() {
+                        Ok(_) => sent += 1,
+                        Err(_) => found += 1,
+                    }
                 }
                 assert!(work.is_empty());
                 assert_eq!(count(&pool).await?, ROWS, "after {polls} polls");
@@ -194,7 +288,10 @@ macro_rules! common {
                     break;
                 }
             }
-            assert!(none > 3 && all > 0, "{none} before COMMIT, {all} after it");
+            assert!(
+                sent > 0 && found > 0,
+                "sent anew {sent} times, found {found} times"
+            );
             Ok(())
         }
 
@@ -381,15 +478,61 @@ macro_rules! remote {
             Ok(())
         }
 
+        /// Rows without a new key are known by the row of their flush: whatever becomes of COMMIT, they are
+        /// changed once.
+        pub(super) async fn changes_are_found_by_their_record(pool: Pool<$database>) -> Outcome {
+            create(&pool).await?;
+            execute(&pool, ordid_sqlx::flushes_table::<$database>()).await?;
+            let mut flushes = 0;
+            let mut traffic = Traffic::default();
+            for way in 0..4 {
+                let proxy = proxy(&pool).await?;
+                let family = family();
+                inserts(&family).flush(&pool).await?;
+                let (up, down) = traffic.commit.unwrap_or_default();
+                let (fault, retries) = [
+                    (Fault::None, 0),
+                    (Fault::Swallow(down), 0),
+                    (Fault::Cut(At::Up(up)), 1),
+                    (Fault::Hold(up), 1),
+                ][way];
+                proxy.plan([fault]);
+                let behind = through(&pool, &proxy).await?;
+                let mut work = changes(&family);
+                let landing = async {
+                    while fault == Fault::Hold(up)
+                        && query_scalar::<_, i64>($waits).fetch_one(&pool).await? == 0
+                    {
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                    }
+                    proxy.release();
+                    Ok::<(), sqlx::Error>(())
+                };
+                let (flushed, landed) = tokio::join!(work.flush(&behind), landing);
+                landed?;
+                let flushed = flushed?;
+                flushes += 1;
+                assert_eq!((flushed.updated(), flushed.deleted()), (5, 3), "{fault:?}");
+                assert_eq!(flushed.retries, retries, "{fault:?}");
+                assert_eq!(changed(&pool).await?, [5, 27, flushes], "{fault:?}");
+                if fault == Fault::None {
+                    traffic = proxy.last_traffic();
+                }
+                behind.close().await;
+                empty(&pool).await?;
+            }
+            Ok(())
+        }
+
         /// Neither could the database be asked; but the next flush asks it.
         pub(super) async fn a_commit_that_nobody_could_ask_for_is_unknown(
             pool: Pool<$database>,
         ) -> Outcome {
             let proxy = proxy(&pool).await?;
             let (_, down) = learn(&pool, &proxy).await?.commit.unwrap();
-            let behind = through(&pool, &proxy).await?;
             let cut = Fault::Cut(At::Up(1));
             for added in [false, true] {
+                let behind = through(&pool, &proxy).await?;
                 proxy.plan([Fault::Swallow(down)].into_iter().chain([cut; 50]));
                 let mut work = work().with_retry(Retry::NONE);
                 let error = work.flush(&behind).await.unwrap_err();
@@ -416,8 +559,8 @@ macro_rules! remote {
                 }
                 assert_eq!(count(&pool).await?, ROWS);
                 empty(&pool).await?;
+                behind.close().await;
             }
-            behind.close().await;
             Ok(())
         }
 

@@ -73,6 +73,12 @@ mod changes {
     }
 }
 
+mod finds {
+    use sqlx::Sqlite;
+
+    crate::changes::finds!(Sqlite);
+}
+
 pub fn trials(trials: &mut Vec<Trial>) {
     /// A column by its key type: what is bound comes back, and `ORDER BY` is the keys' order.
     macro_rules! columns {
@@ -149,6 +155,7 @@ pub fn trials(trials: &mut Vec<Trial>) {
         a_missing_row_is_told,
         a_refused_change_is_told,
         many_to_many_and_natural_keys,
+        unique_values_are_not_exchanged,
         what_contradicts_itself_is_told,
         deferred_circles_wait_for_commit,
     }
@@ -157,7 +164,7 @@ pub fn trials(trials: &mut Vec<Trial>) {
             add(
                 trials,
                 concat!("changes_find_keys_of_", stringify!($key)),
-                changes::keys_find_their_rows::<$key>,
+                finds::keys_find_their_rows::<$key>,
             );
         )+};
     }

@@ -229,8 +229,9 @@ fn rows_can_be_sent_in_the_order_of_the_stored_form() {
     batches
         .rows_mut_by(|left: &Uuid, right: &Uuid| right.cmp(left))
         .extend([customer(1), customer(3)]);
-    // The comparison stays when it is not given again.
+    // The comparison stays when it is not given again, and another is not asked for.
     batches.rows_mut().push(customer(2));
+    let _: &mut Vec<Customer> = batches.rows_mut_with(|| panic!("it is known"));
     (5..=6).for_each(|id| batches.update(customer(id)));
     (7..=8).for_each(|id| batches.delete(&customer(id)));
     let mut text = Text::default();
