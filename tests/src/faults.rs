@@ -24,6 +24,9 @@ pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 /// How to connect to a database.
 pub type Options<DB> = <<DB as Database>::Connection as Connection>::Options;
 
+/// How long a pool waits for a server: longer than one takes to come back.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
 /// What is in the database of a unit of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
@@ -63,9 +66,9 @@ impl<DB: Engine> Site<DB> {
         &self.options
     }
 
-    /// Makes a pool that does not wait long for a server that is not there.
+    /// Makes a pool.
     pub fn pool(&self) -> Pool<DB> {
-        pool::<DB>(self.options.clone())
+        pool::<DB>(self.options.clone(), PATIENCE)
     }
 
     /// Executes a statement over a connection of its own.
@@ -246,10 +249,10 @@ impl<DB: Engine> Site<DB> {
     }
 }
 
-/// Makes a pool that does not wait long for a server that is not there.
-pub fn pool<DB: Engine>(options: Options<DB>) -> Pool<DB> {
+/// Makes a pool that waits so long for a server that is not there.
+pub fn pool<DB: Engine>(options: Options<DB>, patience: Duration) -> Pool<DB> {
     PoolOptions::new()
         .max_connections(2)
-        .acquire_timeout(Duration::from_secs(5))
+        .acquire_timeout(patience)
         .connect_lazy_with(options)
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use ordid_sqlx::Retry;
+use ordid_sqlx::{Error, Retry};
 use ordid_tests::{
     faults::{Found, Graph, Outcome, Remote, Shape, Site},
     proxy::{At, Fault, Proxy, Traffic},
@@ -242,93 +242,93 @@ async fn always<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
 
 /// A unit of work that inserts, updates and deletes, and has a row of its own to be known by.
 async fn changes<DB: Remote>(site: Site<DB>) -> Outcome {
-    let shape = Shape {
-        customers: 300,
-        orders: 300,
-        items: 300,
-    };
     let proxy = Proxy::start(DB::address(site.options())?).await?;
-    let through = through(&site, &proxy);
-    let mut faults = vec![Fault::None];
+    // The first one, to learn what is said.
+    changes_once(&site, &proxy, 0, Fault::None).await?;
+    let conversation = Conversation::of(proxy.last_traffic())?;
     let (mut told, mut unknown, mut found_out, mut retries) = (0, 0, 0, 0);
-    let mut number = 0;
-    while number < faults.len() {
-        let fault = faults[number];
-        let unit = 3 * u32::try_from(number)?;
-        let old = Graph::new(unit, shape);
-        let direct = site.pool();
-        site.work(&old, Retry::NONE).flush(&direct).await?;
-        let what = |error| format!("{fault:?}: {error}");
-
-        let new = Graph::new(unit + 1, Shape::SMALL);
-        let mut work = site.work(&new, Retry::NONE);
-        DB::change(&mut work, &old);
-        let held = work.len();
-        proxy.plan([fault]);
-        let pool = through.pool();
-        let outcome = work.flush(&pool).await;
-        pool.close().await;
-        direct.close().await;
-        site.settle().await?;
-        let found = site.look_for_changes(&new, &old).await.map_err(what)?;
-        match outcome {
-            Ok(_) if found == Found::All && work.is_empty() => found_out += 1,
-            Err(error)
-                if work.len() == held && (error.is_commit_unknown() || found == Found::None) =>
-            {
-                told += u32::from(!error.is_commit_unknown());
-                unknown += u32::from(error.is_commit_unknown());
-                let pool = site.pool();
-                work.flush(&pool)
-                    .await
-                    .map_err(|error| what(error.into()))?;
-                pool.close().await;
-                assert_eq!(
-                    site.look_for_changes(&new, &old).await?,
-                    Found::All,
-                    "{fault:?}"
-                );
-            }
-            outcome => return Err(what(format!("{found:?} after {outcome:?}").into()).into()),
+    for (number, fault) in (1..).zip(conversation.faults(times(4, 200))) {
+        let what = |error| format!("{fault:?} of {conversation:?}: {error}");
+        let once = changes_once(&site, &proxy, 4 * number, fault).await;
+        match once.map_err(what)? {
+            None => found_out += 1,
+            Some(error) if error.is_commit_unknown() => unknown += 1,
+            Some(_) => told += 1,
         }
-        if number == 0 {
-            faults.extend(Conversation::of(proxy.last_traffic())?.faults(times(4, 200)));
-        }
-
-        // The same once more, with retries: what was updated is no more.
-        let again = Graph::new(unit + 2, Shape::SMALL);
-        let sql = format!("UPDATE customers SET bucket = 0 WHERE unit = {unit}");
-        site.execute(&sql).await?;
-        let direct = site.pool();
-        let items = Graph {
-            customers: Vec::new(),
-            orders: Vec::new(),
-            ..old.clone()
-        };
-        site.work(&items, Retry::NONE).flush(&direct).await?;
-        let mut work = site.work(&again, EAGER);
-        DB::change(&mut work, &old);
-        proxy.plan([fault]);
-        let pool = through.pool();
-        let flushed = work
-            .flush(&pool)
-            .await
-            .map_err(|error| what(error.into()))?;
-        pool.close().await;
-        direct.close().await;
-        retries += flushed.retries;
-        assert_eq!(
-            site.look_for_changes(&again, &old).await?,
-            Found::All,
-            "{fault:?}"
-        );
-        number += 1;
+        let retrying = changes_retrying(&site, &proxy, 4 * number + 2, fault).await;
+        retries += retrying.map_err(what)?;
     }
     eprintln!(
         "{}: {told} changes cut before COMMIT, {unknown} in doubt, {found_out} written and found; \
          and as many written by {retries} retries",
         std::any::type_name::<DB>()
     );
-    assert!(told > 5 && unknown > 1 && found_out > 1);
+    assert!(told > 5 && unknown > 1 && found_out > 1 && retries > told);
     Ok(())
+}
+
+/// Writes rows to be changed.
+async fn old<DB: Remote>(site: &Site<DB>, unit: u32) -> Outcome<Graph> {
+    let shape = Shape {
+        customers: 300,
+        orders: 300,
+        items: 300,
+    };
+    let graph = Graph::new(unit, shape);
+    let pool = site.pool();
+    site.work(&graph, Retry::NONE).flush(&pool).await?;
+    pool.close().await;
+    Ok(graph)
+}
+
+/// One attempt; after an error, which it returns, another one without a fault.
+async fn changes_once<DB: Remote>(
+    site: &Site<DB>,
+    proxy: &Proxy,
+    unit: u32,
+    fault: Fault,
+) -> Outcome<Option<Error>> {
+    let (old, new) = (old(site, unit).await?, Graph::new(unit + 1, Shape::SMALL));
+    let mut work = site.work(&new, Retry::NONE);
+    DB::change(&mut work, &old);
+    let held = work.len();
+    proxy.plan([fault]);
+    let pool = through(site, proxy).pool();
+    let outcome = work.flush(&pool).await;
+    pool.close().await;
+    site.settle().await?;
+    let found = site.look_for_changes(&new, &old).await?;
+    match outcome {
+        Ok(_) if found == Found::All && work.is_empty() => Ok(None),
+        Err(error) if work.len() == held && (error.is_commit_unknown() || found == Found::None) => {
+            let pool = site.pool();
+            work.flush(&pool).await?;
+            pool.close().await;
+            match site.look_for_changes(&new, &old).await? {
+                Found::All => Ok(Some(error)),
+                Found::None => Err("flushed again, and nothing is changed".into()),
+            }
+        }
+        outcome => Err(format!("{found:?} after {outcome:?}").into()),
+    }
+}
+
+/// As many attempts as it takes, of which it returns the number of those after the first.
+async fn changes_retrying<DB: Remote>(
+    site: &Site<DB>,
+    proxy: &Proxy,
+    unit: u32,
+    fault: Fault,
+) -> Outcome<u32> {
+    let (old, new) = (old(site, unit).await?, Graph::new(unit + 1, Shape::SMALL));
+    let mut work = site.work(&new, EAGER);
+    DB::change(&mut work, &old);
+    proxy.plan([fault]);
+    let pool = through(site, proxy).pool();
+    let flushed = work.flush(&pool).await?;
+    pool.close().await;
+    match site.look_for_changes(&new, &old).await? {
+        Found::All => Ok(flushed.retries),
+        Found::None => Err("flushed, and nothing is changed".into()),
+    }
 }

@@ -9,7 +9,7 @@ use std::{
 use libtest_mimic::Trial;
 use ordid_sqlx::Retry;
 use ordid_tests::{
-    faults::{Engine, Found, Graph, Outcome, Shape, Site, pool},
+    faults::{Engine, Found, Graph, Outcome, PATIENCE, Shape, Site, pool},
     servers::Servers,
 };
 use sqlx::{MySql, Pool, Postgres, Sqlite};
@@ -109,7 +109,10 @@ async fn busy(site: Site<Sqlite>, retry: Retry) -> Outcome {
     for round in 0..rounds {
         let writers = (0..WRITERS).map(|writer| Writer {
             site: Site::<Sqlite>::open(site.options().clone()),
-            pool: pool(site.options().clone().busy_timeout(Duration::ZERO)),
+            pool: pool(
+                site.options().clone().busy_timeout(Duration::ZERO),
+                PATIENCE,
+            ),
             graph: Graph::new(round * WRITERS + writer, Shape::CHUNKS),
             barrier: None,
             retry,

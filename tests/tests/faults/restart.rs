@@ -9,7 +9,7 @@ use libtest_mimic::Trial;
 use ordid_harness::Server;
 use ordid_sqlx::{Retry, UnitOfWork};
 use ordid_tests::{
-    faults::{Engine, Found, Graph, Outcome, Shape, Site},
+    faults::{Engine, Found, Graph, Outcome, Shape, Site, pool},
     servers::Servers,
 };
 use sqlx::{MySql, Postgres, postgres::PgConnectOptions};
@@ -101,7 +101,8 @@ async fn once<DB: Engine>(server: Server) -> Outcome {
         let graph = Graph::new(unit, Shape::CHUNKS);
         let mut work = site.work(&graph, Retry::NONE);
         falls_after(&mut work, &own, chunk, fall, false);
-        let pool = site.pool();
+        // Nobody is there to be asked about a lost COMMIT.
+        let pool = pool::<DB>(site.options().clone(), Duration::from_secs(5));
         let outcome = work.flush(&pool).await;
         pool.close().await;
         own.with(Server::restart)?;
