@@ -382,9 +382,10 @@ fn statement(table: &Table, action: Action) -> String {
 fn fix_up_statement(table: &Table, parent: usize) -> String {
     let column = table.parents()[parent].column();
     let position = |name| table.columns().iter().position(|column| *column == name);
-    let (key, set) = match position(table.key_column()) < position(column) {
-        true => (1, 2),
-        false => (2, 1),
+    let (key, set) = if position(table.key_column()) < position(column) {
+        (1, 2)
+    } else {
+        (2, 1)
     };
     format!(
         "UPDATE {} SET {} = :{set} WHERE {} = :{key}",
@@ -407,4 +408,51 @@ fn insert_statement(table: &Table) -> String {
         names.join(", "),
         places.join(", ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use ordid::{KeyType, OrderedKey, uuid::Uuid};
+
+    use super::*;
+
+    #[derive(KeyType)]
+    #[ordid(scheme = uuid_v7, oracle)]
+    struct NodeId(Uuid);
+
+    #[derive(OrderedKey)]
+    #[ordid(table = "NODES")]
+    struct Node {
+        #[ordid(parent)]
+        up: Option<NodeId>,
+        id: NodeId,
+    }
+
+    #[test]
+    fn a_circle_is_inserted_with_null_and_set_by_key() {
+        let ids: [NodeId; 2] = std::array::from_fn(|_| NodeId::generate());
+        let mut work = UnitOfWork::new();
+        for (id, up) in ids.into_iter().zip(ids.into_iter().rev()) {
+            work.add(Node { up: Some(up), id });
+        }
+        let plan = work.batches.plan::<Oracle>().unwrap();
+        let table = work.batches.table(0);
+        let sent: Vec<_> = plan
+            .chunks()
+            .map(|chunk| (statement(&table, chunk.action), chunk.rows))
+            .collect();
+        assert_eq!(
+            sent,
+            [
+                (
+                    r#"INSERT INTO "NODES" ("up", "id") VALUES (:1, :2)"#.to_owned(),
+                    0..2
+                ),
+                (
+                    r#"UPDATE "NODES" SET "up" = :1 WHERE "id" = :2"#.to_owned(),
+                    0..1
+                ),
+            ]
+        );
+    }
 }

@@ -29,6 +29,10 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
     #[doc(hidden)]
     const BEGIN: Option<&'static str>;
 
+    /// Whether a connection can be used again after a future on it was dropped, wherever that was.
+    #[doc(hidden)]
+    const SURVIVES_DROPS: bool;
+
     /// How to have constraints checked at COMMIT, those that are declared `DEFERRABLE`.
     #[doc(hidden)]
     const DEFER: Option<&'static str>;
@@ -91,6 +95,7 @@ macro_rules! backend {
     (
         $database:ident, $dialect:ty,
         begin: $begin:expr,
+        survives_drops: $survives_drops:literal,
         defer: $defer:expr,
         updates: $updates:ident,
         bulk: $bulk:ty,
@@ -103,6 +108,7 @@ macro_rules! backend {
             type Dialect = $dialect;
 
             const BEGIN: Option<&'static str> = $begin;
+            const SURVIVES_DROPS: bool = $survives_drops;
             const DEFER: Option<&'static str> = $defer;
             const UPDATES: $crate::backend::Updates = $crate::backend::Updates::$updates;
 

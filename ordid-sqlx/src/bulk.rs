@@ -164,6 +164,8 @@ impl InStep {
 pub(crate) struct Lent<DB: Backend> {
     pub(crate) connection: PoolConnection<DB>,
     pub(crate) in_step: InStep,
+    /// Whether it is being used by an engine whose connections do not survive a dropped future.
+    pub(crate) is_busy: bool,
 }
 
 impl<DB: Backend> Lent<DB> {
@@ -172,6 +174,7 @@ impl<DB: Backend> Lent<DB> {
         Ok(Self {
             connection: acquire.await?,
             in_step: InStep::default(),
+            is_busy: false,
         })
     }
 
@@ -192,7 +195,7 @@ impl<DB: Backend> Lent<DB> {
 
 impl<DB: Backend> Drop for Lent<DB> {
     fn drop(&mut self) {
-        if self.in_step.is_lost() {
+        if self.in_step.is_lost() || self.is_busy {
             self.connection.close_on_drop();
         }
     }

@@ -20,6 +20,9 @@ use crate::{
 backend! {
     MySql, ordid_core::storage::dialect::MySql,
     begin: None,
+    // Dropped while BEGIN is under way, it has a transaction open that SQLx 0.9 does not know of, and
+    // whoever uses it next writes into that.
+    survives_drops: false,
     defer: None,
     updates: RowByRow,
     bulk: std::convert::Infallible,

@@ -22,6 +22,7 @@ use crate::{
 backend! {
     Postgres, ordid_core::storage::dialect::Postgres,
     begin: None,
+    survives_drops: true,
     defer: Some("SET CONSTRAINTS ALL DEFERRED"),
     updates: FromValues,
     bulk: copy::Copy,

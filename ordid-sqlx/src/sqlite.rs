@@ -21,6 +21,7 @@ backend! {
     // A deferred transaction that reads first and writes later can fail with SQLITE_BUSY at once,
     // however long the busy timeout; one that means to write says so.
     begin: Some("BEGIN IMMEDIATE"),
+    survives_drops: true,
     defer: Some("PRAGMA defer_foreign_keys = ON"),
     updates: WithValues,
     bulk: std::convert::Infallible,

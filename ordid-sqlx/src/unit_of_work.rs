@@ -46,9 +46,9 @@ use crate::{
 ///
 /// Each row has to be there: if one is not, nothing is written ([`Error::is_missing_row`]). Rows are
 /// updated after all inserts and deleted after that, so a unique value is not free for a new row
-/// before the next flush. PostgreSQL and SQLite take many rows an `UPDATE`, and a value arrives as by
-/// an `INSERT`; MySQL and MariaDB are sent one for each row, which takes as many round trips. Two rows
-/// cannot exchange unique values, since these are checked row by row.
+/// before the next flush. PostgreSQL and SQLite (from 3.33 on) take many rows an `UPDATE`, and a value
+/// arrives as by an `INSERT`; MySQL and MariaDB are sent one for each row, which takes as many round
+/// trips. Two rows cannot exchange unique values, since these are checked row by row.
 ///
 /// # Example: something without a key does not get in
 ///
@@ -290,7 +290,9 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// # Dropping the future
     ///
-    /// It leaves nothing behind: the transaction is rolled back, and the entities are still here.
+    /// It leaves nothing behind: the transaction is rolled back, and the entities are still here. MySQL's
+    /// and MariaDB's connection is closed for it, as SQLx loses count of a transaction that is dropped
+    /// while it begins.
     /// Dropped while it waits for the answer to COMMIT, it leaves all rows or none, like a lost answer;
     /// the next `flush` then begins by asking the database, unless entities were added.
     ///

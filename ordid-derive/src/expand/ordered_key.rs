@@ -143,7 +143,15 @@ fn fields(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>) -> T
         let (ident, ty) = (field.ident, field.ty());
         quote!(#private::Sink::<#ty>::put(__sink, &self.#ident);)
     });
+    // What a wrong key type breaks is located there.
     let key_type = key.ty();
+    let span = key_type.span().resolved_at(Span::call_site());
+    let at_key = &private.at(span);
+    let write_key = quote_spanned! {span=>
+        fn write_key(__key: #at_key::KeyOf<Self>, __sink: &mut __S) {
+            #at_key::Sink::<#key_type>::put(__sink, &#at_key::KeyField::with(__key));
+        }
+    };
     let ident = &model.input.ident;
     let (_, type_generics, where_clause) = model.input.generics.split_for_impl();
     let generics = with_sink(&model.input.generics, private);
@@ -157,12 +165,7 @@ fn fields(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>) -> T
                 #(#puts)*
             }
 
-            fn write_key(__key: #private::KeyOf<Self>, __sink: &mut __S) {
-                #private::Sink::<#key_type>::put(
-                    __sink,
-                    &<#key_type as #private::KeyField>::with(__key),
-                );
-            }
+            #write_key
         }
     }
 }

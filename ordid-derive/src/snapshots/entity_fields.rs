@@ -80,7 +80,7 @@ const _: () = {
         fn write_key(__key: ::ordid::__private::KeyOf<Self>, __sink: &mut __S) {
             ::ordid::__private::Sink::<
                 OrderId,
-            >::put(__sink, &<OrderId as ::ordid::__private::KeyField>::with(__key));
+            >::put(__sink, &::ordid::__private::KeyField::with(__key));
         }
     }
 };

@@ -85,7 +85,7 @@ const _: () = {
         fn write_key(__key: ::ordid::__private::KeyOf<Self>, __sink: &mut __S) {
             ::ordid::__private::Sink::<
                 NodeId,
-            >::put(__sink, &<NodeId as ::ordid::__private::KeyField>::with(__key));
+            >::put(__sink, &::ordid::__private::KeyField::with(__key));
         }
     }
 };

@@ -45,10 +45,7 @@ const _: () = {
         fn write_key(__key: ordid_core::__private::KeyOf<Self>, __sink: &mut __S) {
             ordid_core::__private::Sink::<
                 Option<OrderId>,
-            >::put(
-                __sink,
-                &<Option<OrderId> as ordid_core::__private::KeyField>::with(__key),
-            );
+            >::put(__sink, &ordid_core::__private::KeyField::with(__key));
         }
     }
 };

@@ -193,6 +193,7 @@ impl<DB: Backend> UnitOfWork<DB> {
                             continue;
                         }
                     };
+                    open.is_busy = !DB::SURVIVES_DROPS;
                     if is_probe {
                         probe(&self.batches, &mut open, &mut run).await;
                     } else {
@@ -202,6 +203,7 @@ impl<DB: Backend> UnitOfWork<DB> {
                         };
                         self.attempt(&mut open.connection, way, &mut run).await;
                     }
+                    open.is_busy = false;
                     if !open.in_step.is_lost() {
                         lent = Some(open);
                     }
@@ -238,8 +240,12 @@ impl<DB: Backend> UnitOfWork<DB> {
                 };
                 match open {
                     Ok(mut open) => {
+                        open.is_busy = !DB::SURVIVES_DROPS;
                         let connection = &mut open.connection;
-                        Err(located(&self.batches, connection, DB::BEGIN, &plan, error).await)
+                        let error =
+                            located(&self.batches, connection, DB::BEGIN, &plan, error).await;
+                        open.is_busy = false;
+                        Err(error)
                     }
                     Err(_) => Err(error.0),
                 }

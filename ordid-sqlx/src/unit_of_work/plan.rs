@@ -233,7 +233,7 @@ mod tests {
         work.update(Tag {
             id: Uuid::from_u128(7),
         });
-        work.plan().unwrap()
+        work.plan().expect("circles that can be broken")
     }
 
     #[test]

@@ -123,3 +123,68 @@ fn push_rows(sql: &mut String, rows: usize, columns: usize) {
         sql.push(')');
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ordid::{KeyType, OrderedKey, uuid::Uuid};
+    use ordid_core::storage::dialect::SqlServer;
+    use tiberius::ColumnData;
+
+    use super::*;
+
+    #[derive(KeyType)]
+    #[ordid(scheme = uuid_v8_sql_server, tiberius(sql_server = unique_identifier))]
+    struct NodeId(Uuid);
+
+    #[derive(OrderedKey)]
+    #[ordid(table = "nodes")]
+    struct Node {
+        #[ordid(parent)]
+        up: Option<NodeId>,
+        id: NodeId,
+        number: i32,
+    }
+
+    #[test]
+    fn a_circle_is_inserted_with_null_and_set_by_key() {
+        let ids: [NodeId; 3] = std::array::from_fn(|_| NodeId::generate());
+        let mut batches = Batches::<Binder<SqlServer>>::new();
+        for (id, up) in [(0, 2), (1, 0), (2, 1)] {
+            batches.rows_mut().push(Node {
+                up: Some(ids[up]),
+                id: ids[id],
+                number: 7,
+            });
+        }
+        let plan = batches.plan::<SqlServer>().unwrap();
+        let mut statements = Statements::new::<SqlServer>(&batches);
+        let chunks: Vec<Chunk> = plan.chunks().collect();
+        let [insert, fix_up] = &chunks[..] else {
+            panic!("two statements: {chunks:?}");
+        };
+        assert_eq!(
+            &*statements.get::<SqlServer>(insert),
+            "INSERT INTO [nodes] ([up], [id], [number]) VALUES (@P1, @P2, @P3), (@P4, @P5, @P6), \
+             (@P7, @P8, @P9)"
+        );
+        assert_eq!(
+            &*statements.get::<SqlServer>(fix_up),
+            "UPDATE t SET [up] = v.[up] FROM [nodes] AS t JOIN (VALUES (@P1, @P2)) AS v ([up], \
+             [id]) ON t.[id] = v.[id]"
+        );
+        let values = |chunk: &Chunk| {
+            let mut binder = Binder::with_capacity(9);
+            batches.write(chunk, chunk.rows.clone(), &mut binder);
+            binder.into_values()
+        };
+        let inserted = values(insert);
+        assert_eq!(inserted.len(), 9);
+        assert_eq!(inserted[0], ColumnData::Guid(None));
+        assert_eq!(inserted[2], ColumnData::I32(Some(7)));
+        assert!(matches!(inserted[3], ColumnData::Guid(Some(_))));
+        let fixed = values(fix_up);
+        assert_eq!(fixed.len(), 2);
+        assert_eq!(fixed[1], inserted[1]);
+        assert_eq!(fixed[0], inserted[7]);
+    }
+}

@@ -318,7 +318,7 @@ macro_rules! changes {
                 work.delete(person);
             }
             assert_eq!(work.flush(&pool).await?.deleted(), 49 * 30);
-            assert_eq!(people(&pool).await?, [root.clone()]);
+            assert_eq!(people(&pool).await?, std::slice::from_ref(&root));
             work.delete(&Team { id: team, name: String::new(), lead: None });
             work.delete(&root);
             assert_eq!(work.flush(&pool).await?.deleted(), 2);

@@ -11,6 +11,7 @@ mod instagram;
 mod keys;
 mod mariadb;
 mod mysql;
+mod own;
 mod postgres;
 mod retry;
 mod sqlite;

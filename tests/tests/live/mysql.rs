@@ -119,6 +119,7 @@ pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) 
     add!("given_generator", flush::keys_of_a_given_generator);
     add!("tree", flush::a_tree_in_one_table_goes_in_root_first);
     add!("cancelled", flush::a_cancelled_flush_leaves_nothing);
+    add!("rows_of_themselves", crate::own::mysql::rows_of_themselves);
     macro_rules! changes {
         ($($test:ident,)+) => {
             $(add!(concat!("changes_", stringify!($test)), changes::$test);)+

@@ -211,6 +211,10 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "changes_an_update_leaves_what_an_insert_would",
         changes::with_types
     );
+    add!(
+        "rows_of_themselves",
+        crate::own::postgres::rows_of_themselves
+    );
     macro_rules! changes {
         ($($test:ident,)+) => {
             $(add!(concat!("changes_", stringify!($test)), changes::$test);)+

@@ -142,6 +142,11 @@ pub fn trials(trials: &mut Vec<Trial>) {
     );
     add(trials, "cancelled", flush::a_cancelled_flush_leaves_nothing);
     add(trials, "unordered_keys_go_in_stored_order", stored_order);
+    add(
+        trials,
+        "rows_of_themselves",
+        crate::own::sqlite::rows_of_themselves,
+    );
     macro_rules! changes {
         ($($test:ident,)+) => {
             $(add(trials, concat!("changes_", stringify!($test)), changes::$test);)+

@@ -70,7 +70,7 @@ fn chunks_keep_to_the_parameters_and_to_the_rows() {
     let plan = planned::<SqlServer>(&mut given).unwrap();
     assert_eq!(rows(plan), [0..1000, 1000..2000, 2000..2001]);
 
-    const WIDE: [&str; 70_000] = ["id"; 70_000];
+    static WIDE: [&str; 70_000] = ["id"; 70_000];
     with_inserts(&mut given, 1001);
     given[0].deletes.clear();
     given[0].table.columns = &WIDE;
