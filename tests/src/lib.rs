@@ -1,9 +1,11 @@
-//! What the test binaries share: which servers there are, real processes, streams of keys.
+//! What the test binaries share: which servers there are, real processes, streams of keys,
+//! faults.
 
 #![deny(unsafe_code)]
 
 pub mod conformance;
 pub mod dotnet;
+pub mod faults;
 pub mod merge;
 pub mod process;
 pub mod proxy;

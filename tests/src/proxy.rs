@@ -30,7 +30,7 @@ use tokio::{
 
 /// How long both sides are silent before a connection that swallows answers is closed: nobody waits
 /// for ever.
-const SILENCE: Duration = Duration::from_millis(60);
+const SILENCE: Duration = Duration::from_millis(250);
 
 /// What becomes of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,10 +127,10 @@ impl Proxy {
         self.port
     }
 
-    /// Plans what becomes of the connections to come, one after the other; of others, nothing.
+    /// Plans what becomes of the connections to come, one after the other; of those after them, what
+    /// [`always`](Self::always) said.
     pub fn plan(&self, faults: impl IntoIterator<Item = Fault>) {
         let mut state = self.shared.state();
-        state.always = None;
         state.faults = faults.into_iter().collect();
     }
 
@@ -257,7 +257,7 @@ impl Connection {
                 tokio::select! {
                     end = up => drop(end?),
                     end = down => drop(end?),
-                    () = self.silence() => {}
+                    () = self.silence(bytes) => {}
                 }
                 Ok(())
             }
@@ -355,12 +355,12 @@ impl Connection {
         }
     }
 
-    /// Returns when nothing was counted for a while.
-    async fn silence(&self) {
+    /// Returns when so many bytes of answers have come, and then no more were counted for a while.
+    async fn silence(&self, answers: u64) {
         let mut before = None;
         loop {
             let now = self.shared.state().traffic[self.number];
-            if before.replace(now) == Some(now) {
+            if now.down >= answers && before.replace(now) == Some(now) {
                 return;
             }
             tokio::time::sleep(SILENCE).await;

@@ -4,11 +4,15 @@
 //! `ORDID_TEST_MARIADB_URL` and `ORDID_TEST_MYSQL_URL` name, or none; then the test counts as
 //! ignored.
 
+#[path = "cli/nycflights13.rs"]
+mod nycflights13;
+
 use std::{
     fs::{self, File},
     io::Write,
     path::Path,
     process::{Command, Output},
+    sync::atomic::{AtomicU32, Ordering},
 };
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -31,7 +35,7 @@ const TABLES: [(&str, i64); 4] = [
 
 fn main() {
     let arguments = Arguments::from_args();
-    let trials = vec![
+    let mut trials = vec![
         Trial::test(
             "without_options_the_slice_is_loaded_into_a_fresh_file",
             fresh_file,
@@ -57,6 +61,7 @@ fn main() {
         on_server("mariadb", mysql),
         on_server("mysql", mysql),
     ];
+    nycflights13::trials(&mut trials);
     libtest_mimic::run(&arguments, trials).exit();
 }
 
@@ -215,6 +220,7 @@ fn fresh_file() -> Result {
                  SELECT sum(dest_id IS NULL) FROM flights UNION ALL
                  SELECT sum(origin_id IS NULL) FROM flights";
     assert_eq!(sqlite(&file, nulls)?, [8 + 979, 181, 0]);
+    nycflights13::agrees(Path::new(SLICE), "INTEGER", |sql| sqlite(&file, sql))?;
     let (tables, bytes) = (
         sqlite(
             &file,
@@ -524,13 +530,38 @@ fn sibling(url: &str, user: Option<&str>, database: &str) -> String {
     format!("{scheme}://{authority}/{database}{mark}{options}")
 }
 
-/// The name of a database, and of a user, that no other run has.
+/// The name of a database, and of a user, that no other test has.
 fn scratch() -> String {
-    format!("ordid_quickstart_{}", std::process::id())
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("ordid_quickstart_{}_{number}", std::process::id())
+}
+
+fn query_postgres(url: &str, sql: &str) -> Result<Vec<i64>> {
+    block_on(async {
+        let mut connection = PgConnection::connect(url).await?;
+        sqlx::query_scalar(AssertSqlSafe(sql))
+            .fetch_all(&mut connection)
+            .await
+    })
+}
+
+fn query_mysql(url: &str, sql: &str) -> Result<Vec<i64>> {
+    block_on(async {
+        let mut connection = MySqlConnection::connect(url).await?;
+        sqlx::query_scalar(AssertSqlSafe(sql))
+            .fetch_all(&mut connection)
+            .await
+    })
 }
 
 /// Runs the same steps everywhere: `query` returns numbers from the scratch database.
-fn steps(url: &str, product: &str, query: impl Fn(&str) -> Result<Vec<i64>>) -> Result {
+fn steps(
+    url: &str,
+    product: &str,
+    integer: &str,
+    query: impl Fn(&str) -> Result<Vec<i64>>,
+) -> Result {
     let place = Place::new()?;
     let report = place.succeed(&["--database", url])?;
     contains(&report, &["a slice", product])?;
@@ -547,6 +578,8 @@ fn steps(url: &str, product: &str, query: impl Fn(&str) -> Result<Vec<i64>>) -> 
     let keys = "SELECT COUNT(*) FROM information_schema.referential_constraints
                 WHERE constraint_schema NOT IN ('mysql', 'information_schema')";
     assert_eq!(query(keys)?, [4]);
+
+    nycflights13::agrees(Path::new(SLICE), integer, &query)?;
 
     let line = place.fail(&["--database", url])?;
     contains(&line, &["already has a table airlines: nothing was loaded"])?;
@@ -567,17 +600,10 @@ fn steps(url: &str, product: &str, query: impl Fn(&str) -> Result<Vec<i64>>) -> 
 
 fn postgres(admin: &str) -> Result {
     let name = scratch();
-    let run = |url: &str, sql: &str| {
-        block_on(async {
-            let mut connection = PgConnection::connect(url).await?;
-            sqlx::query_scalar(AssertSqlSafe(sql))
-                .fetch_all(&mut connection)
-                .await
-        })
-    };
+    let run = query_postgres;
     run(admin, &format!("CREATE DATABASE {name}"))?;
     let url = sibling(admin, None, &name);
-    let tested = steps(&url, "PostgreSQL ", |sql| run(&url, sql)).and_then(|()| {
+    let tested = steps(&url, "PostgreSQL ", "BIGINT", |sql| run(&url, sql)).and_then(|()| {
         // May create tables, but not insert even into its own: the flush fails.
         run(&url, &format!("CREATE ROLE {name} LOGIN PASSWORD 'secret'"))?;
         run(&url, &format!("GRANT CREATE ON SCHEMA public TO {name}"))?;
@@ -607,19 +633,12 @@ fn postgres(admin: &str) -> Result {
 
 fn mysql(admin: &str) -> Result {
     let name = scratch();
-    let run = |url: &str, sql: &str| {
-        block_on(async {
-            let mut connection = MySqlConnection::connect(url).await?;
-            sqlx::query_scalar(AssertSqlSafe(sql))
-                .fetch_all(&mut connection)
-                .await
-        })
-    };
+    let run = query_mysql;
     run(admin, &format!("CREATE DATABASE {name}"))?;
     let url = sibling(admin, None, &name);
     let version = run(&url, "SELECT VERSION() LIKE '%MariaDB%'")?;
     let product = if version == [1] { "MariaDB " } else { "MySQL " };
-    let tested = steps(&url, product, |sql| run(&url, sql)).and_then(|()| {
+    let tested = steps(&url, product, "SIGNED", |sql| run(&url, sql)).and_then(|()| {
         // May create tables, but not insert: the flush fails after the tables were made.
         run(admin, &format!("CREATE USER {name} IDENTIFIED BY 'secret'"))?;
         let rights = "CREATE, DROP, SELECT, REFERENCES";

@@ -52,7 +52,7 @@ use server::Recipe;
 /// When PostgreSQL is not installed ([`Error::package`] then names the package), or does not
 /// start; the error quotes the end of the server's log.
 pub fn postgres() -> Result<Server, Error> {
-    Server::start(&postgres::Postgres::find()?)
+    Server::start(postgres::Postgres::find()?)
 }
 
 /// Starts a private MariaDB server.
@@ -65,7 +65,7 @@ pub fn postgres() -> Result<Server, Error> {
 /// When MariaDB is not installed ([`Error::package`] then names the package), or does not start;
 /// the error quotes the end of the server's log.
 pub fn mariadb() -> Result<Server, Error> {
-    Server::start(&mariadb::MariaDb::find()?)
+    Server::start(mariadb::MariaDb::find()?)
 }
 
 /// Starts a private H2 server, which emulates other databases: append `;MODE=Oracle` to the URL.
@@ -78,7 +78,7 @@ pub fn mariadb() -> Result<Server, Error> {
 /// When Java or H2 is not installed ([`Error::package`] then names the packages), or the server
 /// does not start; the error quotes the end of the server's log.
 pub fn h2() -> Result<Server, Error> {
-    Server::start(&h2::H2::find()?)
+    Server::start(h2::H2::find()?)
 }
 
 /// Runs a script in H2 and returns the rows of its queries, each as one line with a space between

@@ -125,6 +125,37 @@ fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
+/// Sends a process a signal; one that has just ended is no error.
+fn send(signal: &str, pid: u32) -> Result<(), Error> {
+    let script = format!("kill -s {signal} {pid} 2>/dev/null || ! kill -0 {pid} 2>/dev/null");
+    let cannot = |error| Error::io(format!("cannot send SIG{signal} to {pid}"), error);
+    let status = Command::new("sh").args(["-c", &script]).status();
+    match status.map_err(cannot)? {
+        status if status.success() => Ok(()),
+        status => Err(Error::new(format!(
+            "cannot send SIG{signal} to {pid} ({status})"
+        ))),
+    }
+}
+
+/// The processes that a process has made.
+fn children(of: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{of}/task"));
+    tasks
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
+        .flat_map(|text| {
+            let pids: Vec<u32> = text
+                .split_ascii_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .collect();
+            pids
+        })
+        .collect()
+}
+
 /// A server's process under its watchdog.
 pub(crate) struct Process {
     name: &'static str,
@@ -173,6 +204,48 @@ impl Process {
         text.trim()
             .parse()
             .map_err(|_| Error::new(format!("{} holds no number", path.display())))
+    }
+
+    /// Sends the running command a signal, and returns when it has ended.
+    pub(crate) fn end(&mut self, signal: &str) -> Result<(), Error> {
+        send(signal, self.pid()?)?;
+        let deadline = Instant::now() + STOP;
+        while !self.folder.join("exited").exists() {
+            if Instant::now() > deadline {
+                return Err(self.error(&format!("{} does not heed SIG{signal}", self.name)));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    /// Ends the running command and its children, all at once and with no chance to clean up.
+    pub(crate) fn kill(&mut self) -> Result<(), Error> {
+        let pid = self.pid()?;
+        // Stopped, it makes no more of them.
+        send("STOP", pid)?;
+        for child in children(pid) {
+            send("KILL", child)?;
+        }
+        self.end("KILL")
+    }
+
+    /// Runs the last command again, after it has ended.
+    pub(crate) fn run_again(&mut self) -> Result<(), Error> {
+        let cannot = |error| Error::io("cannot tell the watchdog to serve again", error);
+        let (again, exited) = (self.folder.join("again"), self.folder.join("exited"));
+        if !exited.exists() {
+            return Err(Error::new(format!("{} is still running", self.name)));
+        }
+        std::fs::write(&again, "").map_err(cannot)?;
+        let deadline = Instant::now() + STOP;
+        while again.exists() || exited.exists() {
+            if Instant::now() > deadline {
+                return Err(self.error(&format!("the watchdog of {} does not answer", self.name)));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
     }
 
     pub(crate) fn log(&self) -> String {
@@ -242,14 +315,18 @@ impl fmt::Debug for Process {
 /// command to stop, again every 2 s and in the end with SIGKILL. Only when both are through is
 /// the folder removed, so that an error can still quote the log of a server that died.
 ///
+/// A server that has ended is served again where `again` says so. `stopping` is made before the
+/// background looks for `exited`, and looked for after `exited` is removed: either the background
+/// waits for the new server, or there is none.
+///
 /// The last signal goes to the rest of the watchdog's own process group: a `prepare` command that
 /// was cut short may have left children.
 fn script(folder: &Folder, launch: &Launch) -> String {
     let steps: Vec<String> = launch
         .prepare
         .iter()
-        .chain([&launch.serve])
         .map(|arguments| format!("step {}", folder.command(arguments)))
+        .chain(["serve".to_owned()])
         .collect();
     format!(
         r#"exec 3<&0 </dev/null
@@ -281,9 +358,26 @@ step() {{
     wait "$!"
 }}
 
+serve() {{
+    step {serve}
+}}
+
+exited() {{
+    echo "$1" >exited.new
+    mv exited.new exited
+}}
+
 {steps}
-echo "$?" >exited.new
-mv exited.new exited
+exited "$?"
+while [ ! -e stopping ]; do
+    if [ -e again ]; then
+        rm -f again exited
+        serve
+        exited "$?"
+    else
+        sleep 0.02
+    fi
+done
 wait "$watcher"
 
 trap : TERM
@@ -298,6 +392,7 @@ done
 "#,
         folder = quote(folder.text()),
         stop = launch.stop,
+        serve = folder.command(&launch.serve),
         steps = steps.join(" &&\n"),
     )
 }

@@ -1,5 +1,6 @@
 //! A running private server, and what each kind of server has to say about itself.
 
+use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ const START: Duration = Duration::from_secs(90);
 const ATTEMPTS: u32 = 5;
 
 /// What is particular to one kind of server.
-pub(crate) trait Recipe {
+pub(crate) trait Recipe: Send + 'static {
     /// The name in error messages, folder names and environment variables.
     const NAME: &'static str;
     /// The account that runs the server when this process belongs to root.
@@ -31,32 +32,39 @@ pub(crate) trait Recipe {
     fn ready(&self, folder: &Path, port: u16) -> bool;
 }
 
+/// Returns when the server answers.
+type Wait = Box<dyn Fn(&mut Process) -> Result<(), Error> + Send>;
+
 /// A private server. Dropping it stops the server and removes its folder.
-#[derive(Debug)]
 #[must_use = "dropping the server stops it"]
 pub struct Server {
     name: &'static str,
     url: String,
     port: u16,
     version: String,
+    /// The signal for an orderly stop, without `SIG`.
+    stop: &'static str,
+    wait: Wait,
     process: Process,
 }
 
 impl Server {
-    pub(crate) fn start<R: Recipe>(recipe: &R) -> Result<Self, Error> {
+    pub(crate) fn start<R: Recipe>(recipe: R) -> Result<Self, Error> {
         let mut attempt = 1;
         loop {
             let port = free_port()?;
             let folder = Folder::create(R::NAME, R::USER, R::PACKAGE)?;
             let launch = recipe.launch(folder.text(), port);
             let mut process = Process::start(R::NAME, folder, &launch)?;
-            match wait(recipe, &mut process, port) {
+            match wait(&recipe, &mut process, port) {
                 Ok(()) => {
                     return Ok(Self {
                         name: R::NAME,
                         url: recipe.url(port),
                         port,
                         version: recipe.version().to_owned(),
+                        stop: launch.stop,
+                        wait: Box::new(move |process| wait(&recipe, process, port)),
                         process,
                     });
                 }
@@ -109,6 +117,47 @@ impl Server {
     #[must_use]
     pub fn log(&self) -> String {
         self.process.log()
+    }
+
+    /// Kills the server and every process that it has made (`kill -9`), as a power failure would,
+    /// but for what the system still keeps in memory for the disk. The data folder stays.
+    ///
+    /// # Errors
+    ///
+    /// When the server is not running.
+    pub fn kill(&mut self) -> Result<(), Error> {
+        self.process.kill()
+    }
+
+    /// Asks the server to shut down without waiting for its clients, and returns when it has. The
+    /// data folder stays.
+    ///
+    /// # Errors
+    ///
+    /// When the server is not running, or does not stop within 40 s.
+    pub fn stop(&mut self) -> Result<(), Error> {
+        self.process.end(self.stop)
+    }
+
+    /// Starts the server again after [`kill`](Self::kill) or [`stop`](Self::stop), on the same data
+    /// and the same port, and returns when it answers.
+    ///
+    /// # Errors
+    ///
+    /// When the server is running, or does not start; the error quotes the end of its log.
+    pub fn restart(&mut self) -> Result<(), Error> {
+        self.process.run_again()?;
+        (self.wait)(&mut self.process)
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("name", &self.name)
+            .field("port", &self.port)
+            .field("process", &self.process)
+            .finish_non_exhaustive()
     }
 }
 
@@ -199,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_lost_port_is_tried_again() {
-        let server = Server::start(&Unlucky {
+        let server = Server::start(Unlucky {
             losses: Cell::new(4),
         })
         .expect("the fifth attempt");
@@ -207,7 +256,7 @@ mod tests {
             server.url(),
             format!("unlucky://127.0.0.1:{}/", server.port())
         );
-        let error = Server::start(&Unlucky {
+        let error = Server::start(Unlucky {
             losses: Cell::new(5),
         })
         .expect_err("no attempt");

@@ -48,6 +48,12 @@ fn main() {
         trial("mariadb_goes_with_a_killed_owner", "mariadb", || {
             goes_with_a_killed_owner("mariadb");
         }),
+        trial("postgres_comes_back_after_a_kill", "postgres", || {
+            comes_back("postgres");
+        }),
+        trial("mariadb_comes_back_after_a_kill", "mariadb", || {
+            comes_back("mariadb");
+        }),
         trial(
             "a_half_made_server_goes_with_its_owner",
             "mariadb",
@@ -55,6 +61,30 @@ fn main() {
         ),
     ];
     libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// Killed with its children, and stopped in good order: the same data, port and folder, another
+/// process; and it goes like any other.
+fn comes_back(name: &str) {
+    let mut server = ordid_harness::start(name).expect("a server");
+    let (port, folder) = (server.port(), server.folder().to_owned());
+    let error = server.restart().expect_err("it is running");
+    assert_eq!(error.to_string(), format!("{name} is still running"));
+    std::fs::write(folder.join("data/own"), "kept").expect("written");
+    for kill in [true, false] {
+        let pid = server.pid().expect("a process");
+        let ended = if kill { server.kill() } else { server.stop() };
+        ended.expect("it was running");
+        assert!(!port_is_open(port) && !process_is_alive(pid));
+        server.restart().expect("it comes back");
+        assert_ne!(server.pid().expect("a process"), pid);
+        assert_eq!(server.port(), port);
+        assert!(port_is_open(port) && folder.join("data/own").exists());
+    }
+    // Also one that is down.
+    server.kill().expect("it was running");
+    drop(server);
+    assert!(!folder.exists(), "the folder is removed");
 }
 
 /// A test that is reported as ignored, with the reason, where its server is not wanted.

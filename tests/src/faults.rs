@@ -1,0 +1,258 @@
+//! What fault tests and the programs that they kill have in common: a graph of rows that is known
+//! from its number, the databases that it goes to, and the law that holds whatever happens.
+//!
+//! **The law.** Of a unit of work, all rows are in the database exactly once, or none is. If the
+//! flush returned `Ok`, all are; if it returned an error, none is, unless the error says that this
+//! cannot be known. After an error the unit of work still holds its entities, and flushing it again
+//! ends with all rows exactly once.
+
+mod engine;
+mod graph;
+
+use std::time::{Duration, Instant};
+
+use ordid_sqlx::{Error, Flushed, Retry, UnitOfWork};
+use sqlx::{Connection, Database, Pool, pool::PoolOptions};
+
+pub use engine::{Engine, Remote};
+use graph::CHANGED;
+pub use graph::{Customer, Graph, Item, Order, Shape};
+
+/// What a fault test returns.
+pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// How to connect to a database.
+pub type Options<DB> = <<DB as Database>::Connection as Connection>::Options;
+
+/// How long a pool waits for a server: longer than one takes to come back.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What is in the database of a unit of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// All rows, each once.
+    All,
+    /// No row.
+    None,
+}
+
+/// A database that a test has to itself.
+#[derive(Debug)]
+pub struct Site<DB: Database> {
+    options: Options<DB>,
+}
+
+impl<DB: Engine> Site<DB> {
+    /// Makes the tables in an empty database.
+    ///
+    /// # Errors
+    ///
+    /// The database's.
+    pub async fn create(options: Options<DB>) -> Outcome<Self> {
+        let site = Self { options };
+        for sql in DB::tables() {
+            site.execute(&sql).await?;
+        }
+        Ok(site)
+    }
+
+    /// Finds the tables that were made before.
+    pub fn open(options: Options<DB>) -> Self {
+        Self { options }
+    }
+
+    /// Returns how to connect.
+    pub fn options(&self) -> &Options<DB> {
+        &self.options
+    }
+
+    /// Makes a pool.
+    pub fn pool(&self) -> Pool<DB> {
+        pool::<DB>(self.options.clone(), PATIENCE)
+    }
+
+    /// Executes a statement over a connection of its own.
+    ///
+    /// # Errors
+    ///
+    /// The database's.
+    pub async fn execute(&self, sql: &str) -> Result<(), sqlx::Error> {
+        let mut connection = DB::Connection::connect_with(&self.options).await?;
+        DB::execute_sql(&mut connection, sql).await?;
+        connection.close().await
+    }
+
+    /// Returns the first column of what a query finds, over a connection of its own.
+    ///
+    /// # Errors
+    ///
+    /// The database's.
+    pub async fn numbers(&self, sql: &str) -> Result<Vec<i64>, sqlx::Error> {
+        let mut connection = DB::Connection::connect_with(&self.options).await?;
+        let numbers = DB::numbers(&mut connection, sql).await?;
+        connection.close().await?;
+        Ok(numbers)
+    }
+
+    /// Waits until the server has noticed which of its clients are gone: until then, what they sent
+    /// may still be executed.
+    ///
+    /// # Errors
+    ///
+    /// The database's, and sessions that stay.
+    pub async fn settle(&self) -> Outcome {
+        let Some(sessions) = DB::SESSIONS else {
+            return Ok(());
+        };
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while self.numbers(sessions).await? != [0] {
+            if Instant::now() > deadline {
+                return Err("sessions of clients that are gone stay".into());
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        Ok(())
+    }
+
+    /// Looks for a unit of work over a fresh connection.
+    ///
+    /// # Errors
+    ///
+    /// The database's, and a unit of work of which some rows are there and others not, or a row is
+    /// there twice: the law is broken.
+    pub async fn look(&self, graph: &Graph) -> Outcome<Found> {
+        let mut found = Vec::new();
+        for (table, rows) in graph.rows() {
+            let unit = graph.unit;
+            let sql = format!("SELECT position FROM {table} WHERE unit = {unit} ORDER BY id");
+            let positions = self.numbers(&sql).await?;
+            found.push(if positions.is_empty() {
+                Found::None
+            } else if positions.iter().copied().eq(0..rows) {
+                Found::All
+            } else {
+                return Err(format!(
+                    "{} rows of {rows} are in {table}, from {:?}",
+                    positions.len(),
+                    positions.first()
+                )
+                .into());
+            });
+        }
+        if found.iter().any(|it| *it != found[0]) {
+            return Err(format!("some tables have the rows and others not: {found:?}").into());
+        }
+        Ok(found[0])
+    }
+
+    /// Looks for a unit of work that inserts rows, updates customers of older ones and deletes their
+    /// items, as [`Engine::change`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`look`](Self::look).
+    pub async fn look_for_changes(&self, new: &Graph, old: &Graph) -> Outcome<Found> {
+        let unit = old.unit;
+        let count = |table: &str| format!("SELECT COUNT(*) FROM {table} WHERE unit = {unit}");
+        let customers = format!("{} AND bucket = {CHANGED}", count("customers"));
+        let [customers, items] = [customers, count("items")].map(|sql| async move {
+            let counts = self.numbers(&sql).await?;
+            Outcome::Ok(usize::try_from(counts[0])?)
+        });
+        let found = (customers.await?, items.await?, self.look(new).await?);
+        if found == (old.customers.len(), 0, Found::All) {
+            Ok(Found::All)
+        } else if found == (0, old.items.len(), Found::None) {
+            Ok(Found::None)
+        } else {
+            Err(format!("some is changed and some is not: {found:?}").into())
+        }
+    }
+
+    /// Returns a unit of work that holds the graph, and is tried so often.
+    pub fn work(&self, graph: &Graph, retry: Retry) -> UnitOfWork<DB> {
+        let mut work = UnitOfWork::new().with_retry(retry);
+        DB::add(&mut work, graph);
+        work
+    }
+
+    /// Holds what a flush returned against what is in the database.
+    ///
+    /// # Errors
+    ///
+    /// The law is broken.
+    pub async fn judge(
+        &self,
+        graph: &Graph,
+        work: &UnitOfWork<DB>,
+        outcome: &Result<Flushed, Error>,
+    ) -> Outcome<Found> {
+        self.settle().await?;
+        let found = self.look(graph).await?;
+        let right = match outcome {
+            Ok(flushed) => found == Found::All && flushed.rows() == graph.len() && work.is_empty(),
+            Err(error) => {
+                let message = error.to_string();
+                let known = if error.is_commit_unknown() {
+                    message.contains("either all rows are written or none is")
+                } else {
+                    found == Found::None
+                        && (message.contains("nothing was written")
+                            || message.contains("nothing was sent"))
+                };
+                known && work.len() == graph.len()
+            }
+        };
+        if right {
+            Ok(found)
+        } else {
+            let held = work.len();
+            Err(format!("{found:?} while {held} are held, and: {outcome:?}").into())
+        }
+    }
+
+    /// Flushes the same unit of work once more after an error, without a fault, and demands all rows
+    /// exactly once.
+    ///
+    /// # Errors
+    ///
+    /// The law is broken.
+    pub async fn flush_again(&self, graph: &Graph, work: &mut UnitOfWork<DB>) -> Outcome {
+        let pool = self.pool();
+        let outcome = work.flush(&pool).await;
+        pool.close().await;
+        match self.judge(graph, work, &outcome).await? {
+            Found::All => Ok(()),
+            Found::None => Err(format!("again: {outcome:?}").into()),
+        }
+    }
+
+    /// Flushes the same rows as a program does that has begun anew and does not know what became of
+    /// them: rows that are there are refused.
+    ///
+    /// # Errors
+    ///
+    /// The law is broken.
+    pub async fn flush_anew(&self, graph: &Graph, found: Found) -> Outcome {
+        let pool = self.pool();
+        let outcome = self.work(graph, Retry::NONE).flush(&pool).await;
+        pool.close().await;
+        let right = match (&outcome, found) {
+            (Ok(_), Found::None) => true,
+            (Err(error), Found::All) => error.is_unique_violation() && !error.is_commit_unknown(),
+            _ => false,
+        };
+        match self.look(graph).await? {
+            Found::All if right => Ok(()),
+            after => Err(format!("{found:?}, then {after:?} and {outcome:?}").into()),
+        }
+    }
+}
+
+/// Makes a pool that waits so long for a server that is not there.
+pub fn pool<DB: Engine>(options: Options<DB>, patience: Duration) -> Pool<DB> {
+    PoolOptions::new()
+        .max_connections(2)
+        .acquire_timeout(patience)
+        .connect_lazy_with(options)
+}

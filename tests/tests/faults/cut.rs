@@ -1,0 +1,334 @@
+//! A network that breaks: a proxy ends the conversation of a flush after N bytes, N swept through
+//! all of it.
+
+use std::time::Duration;
+
+use libtest_mimic::Trial;
+use ordid_sqlx::{Error, Retry};
+use ordid_tests::{
+    faults::{Found, Graph, Outcome, Remote, Shape, Site},
+    proxy::{At, Fault, Proxy, Traffic},
+    servers::Servers,
+};
+use sqlx::{MySql, Postgres};
+
+use crate::{on_server, times};
+
+pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    macro_rules! add {
+        ($server:literal, $database:ty, bulk: $bulk:expr) => {
+            on_server::<$database, _, _>(
+                trials,
+                servers,
+                $server,
+                "a_connection_cut_anywhere_leaves_all_rows_or_none",
+                |site| once(site, $bulk),
+            );
+            on_server::<$database, _, _>(
+                trials,
+                servers,
+                $server,
+                "a_connection_cut_anywhere_is_made_again",
+                |site| retrying(site, $bulk),
+            );
+            on_server::<$database, _, _>(
+                trials,
+                servers,
+                $server,
+                "connections_that_are_always_cut_end_in_an_error",
+                |site| always(site, $bulk),
+            );
+            on_server::<$database, _, _>(
+                trials,
+                servers,
+                $server,
+                "updates_and_deletes_that_are_cut_anywhere_are_made_once",
+                changes,
+            );
+        };
+    }
+    add!("postgres", Postgres, bulk: &[1_100, 2_050, 0]);
+    add!("mariadb", MySql, bulk: &[0, 0, 0]);
+}
+
+/// Retries that do not wait long.
+pub const EAGER: Retry =
+    Retry::DEFAULT.with_delays(Duration::from_millis(2), Duration::from_millis(50));
+
+/// A flush over a proxy that does nothing, to learn what is said.
+pub async fn learn<DB: Remote>(
+    site: &Site<DB>,
+    proxy: &Proxy,
+    bulk: &[usize],
+) -> Outcome<Conversation> {
+    let graph = Graph::new(0, Shape::CHUNKS);
+    let pool = through(site, proxy).pool();
+    let mut work = site.work(&graph, Retry::NONE);
+    let outcome = work.flush(&pool).await;
+    pool.close().await;
+    site.judge(&graph, &work, &outcome).await?;
+    let found: Vec<usize> = outcome?.tables.iter().map(|it| it.bulk).collect();
+    assert_eq!(found, bulk);
+    Conversation::of(proxy.last_traffic())
+}
+
+/// The same database, over the proxy.
+pub fn through<DB: Remote>(site: &Site<DB>, proxy: &Proxy) -> Site<DB> {
+    Site::open(DB::through(site.options(), proxy.port()))
+}
+
+/// What is said in a flush, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Conversation {
+    /// The client's, before COMMIT.
+    pub before_commit: u64,
+    /// And with it.
+    pub up: u64,
+    /// The server's, before COMMIT is sent.
+    pub answered: u64,
+    /// And with the answer to it, at least.
+    pub down: u64,
+}
+
+impl Conversation {
+    fn of(traffic: Traffic) -> Outcome<Self> {
+        let (before_commit, answered) = traffic.commit.ok_or("no COMMIT was seen")?;
+        let conversation = Self {
+            before_commit,
+            up: traffic.commit_end,
+            answered,
+            down: traffic.down,
+        };
+        assert!(conversation.up > before_commit && conversation.down > answered);
+        Ok(conversation)
+    }
+
+    /// Whether the server has got COMMIT before the fault, so that all rows must be there.
+    fn is_committed(&self, fault: Fault) -> bool {
+        match fault {
+            Fault::None => true,
+            Fault::Cut(At::Up(bytes)) => bytes >= self.up,
+            Fault::Cut(At::Down(bytes)) => bytes > self.answered,
+            Fault::Swallow(bytes) => bytes >= self.answered,
+            // Later, perhaps.
+            Fault::Hold(_) => false,
+        }
+    }
+
+    /// Faults all over the conversation, and around the bytes of COMMIT and of its answer: around each
+    /// byte where there are many.
+    fn faults(&self, count: u32) -> Vec<Fault> {
+        let step = if count > 50 { 1 } else { 4 };
+        let spread = move |end: u64, count: u32| {
+            (0..u64::from(count)).map(move |number| number * end / u64::from(count))
+        };
+        let (up, down) = (self.up, self.down);
+        let around_commit = self.before_commit - 1..=up;
+        let around_answer = self.answered..=down;
+        spread(up, count)
+            .chain(around_commit.step_by(step))
+            .chain([self.up - 1, self.up])
+            .map(|bytes| Fault::Cut(At::Up(bytes)))
+            .chain(
+                spread(down, count / 2)
+                    .chain(around_answer.clone().step_by(step))
+                    .map(|bytes| Fault::Cut(At::Down(bytes))),
+            )
+            .chain(
+                spread(down, count / 8)
+                    .chain(around_answer.step_by(5 * step))
+                    .map(Fault::Swallow),
+            )
+            .collect()
+    }
+}
+
+/// One attempt: an error, or rows that were found by the question that follows a lost COMMIT.
+async fn once<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
+    let proxy = Proxy::start(DB::address(site.options())?).await?;
+    let conversation = learn(&site, &proxy, bulk).await?;
+    let through = through(&site, &proxy);
+    let (mut told, mut unknown, mut found_out) = (0, 0, 0);
+    for (unit, fault) in (1..).zip(conversation.faults(times(6, 400))) {
+        let graph = Graph::new(unit, Shape::CHUNKS);
+        let mut work = site.work(&graph, Retry::NONE);
+        proxy.plan([fault]);
+        let pool = through.pool();
+        let outcome = work.flush(&pool).await;
+        pool.close().await;
+        let what = |error| format!("{fault:?} of {conversation:?}: {error}");
+        let found = site.judge(&graph, &work, &outcome).await.map_err(what)?;
+        if (found == Found::All) != conversation.is_committed(fault) {
+            return Err(what(format!("{found:?} after {outcome:?}").into()).into());
+        }
+        match &outcome {
+            Ok(_) => {
+                found_out += 1;
+                continue;
+            }
+            Err(error) if error.is_commit_unknown() => unknown += 1,
+            Err(_) => told += 1,
+        }
+        site.flush_again(&graph, &mut work).await.map_err(what)?;
+    }
+    eprintln!(
+        "{} cut: {told} before COMMIT, {unknown} in doubt, {found_out} written and found",
+        std::any::type_name::<DB>()
+    );
+    assert!(told > 5 && unknown > 1 && found_out > 1);
+    Ok(())
+}
+
+/// The same faults, of the first connection or of the first two: all rows, once.
+async fn retrying<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
+    let proxy = Proxy::start(DB::address(site.options())?).await?;
+    let conversation = learn(&site, &proxy, bulk).await?;
+    let through = through(&site, &proxy);
+    let (mut cut, mut retries) = (0, 0);
+    for (unit, fault) in (1..).zip(conversation.faults(times(4, 400))) {
+        let graph = Graph::new(unit, Shape::CHUNKS);
+        let mut work = site.work(&graph, EAGER);
+        let connections = 1 + unit as usize % 2;
+        proxy.plan(vec![fault; connections]);
+        let pool = through.pool();
+        let outcome = work.flush(&pool).await;
+        pool.close().await;
+        let what = |error| format!("{fault:?} of {connections}, {conversation:?}: {error}");
+        site.judge(&graph, &work, &outcome).await.map_err(what)?;
+        let flushed = outcome.map_err(|error| what(error.into()))?;
+        cut += 1;
+        retries += flushed.retries;
+        if flushed.retries == 0 && !conversation.is_committed(fault) {
+            return Err(what("there was no retry".into()).into());
+        }
+    }
+    eprintln!(
+        "{}: {cut} flushes that were cut are written, by {retries} retries",
+        std::any::type_name::<DB>()
+    );
+    Ok(())
+}
+
+/// No connection comes through: an error in the end, which says what is known.
+async fn always<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
+    let proxy = Proxy::start(DB::address(site.options())?).await?;
+    let conversation = learn(&site, &proxy, bulk).await?;
+    let through = through(&site, &proxy);
+    // While the connection is made, among the rows, before COMMIT.
+    let (up, down) = (conversation.before_commit, conversation.answered);
+    for (unit, fault) in (1..).zip([
+        Fault::Cut(At::Up(0)),
+        Fault::Cut(At::Down(20)),
+        Fault::Cut(At::Up(up / 2)),
+        Fault::Cut(At::Down(down)),
+        Fault::Cut(At::Up(up)),
+    ]) {
+        let graph = Graph::new(unit, Shape::CHUNKS);
+        let mut work = site.work(&graph, EAGER);
+        proxy.always(fault);
+        let pool = through.pool();
+        let outcome = work.flush(&pool).await;
+        pool.close().await;
+        let what = |error| format!("{fault:?} of {conversation:?}: {error}");
+        site.judge(&graph, &work, &outcome).await.map_err(what)?;
+        let error = outcome.expect_err("no connection comes through");
+        assert_eq!(error.retries(), 4, "{error}");
+        assert!(error.is_connection_lost(), "{error}");
+        assert!(error.to_string().ends_with("(tried 5 times)"), "{error}");
+        site.flush_again(&graph, &mut work).await.map_err(what)?;
+    }
+    Ok(())
+}
+
+/// A unit of work that inserts, updates and deletes, and has a row of its own to be known by.
+async fn changes<DB: Remote>(site: Site<DB>) -> Outcome {
+    let proxy = Proxy::start(DB::address(site.options())?).await?;
+    // The first one, to learn what is said.
+    changes_once(&site, &proxy, 0, Fault::None).await?;
+    let conversation = Conversation::of(proxy.last_traffic())?;
+    let (mut told, mut unknown, mut found_out, mut retries) = (0, 0, 0, 0);
+    for (number, fault) in (1..).zip(conversation.faults(times(4, 200))) {
+        let what = |error| format!("{fault:?} of {conversation:?}: {error}");
+        let once = changes_once(&site, &proxy, 4 * number, fault).await;
+        match once.map_err(what)? {
+            None => found_out += 1,
+            Some(error) if error.is_commit_unknown() => unknown += 1,
+            Some(_) => told += 1,
+        }
+        let retrying = changes_retrying(&site, &proxy, 4 * number + 2, fault).await;
+        retries += retrying.map_err(what)?;
+    }
+    eprintln!(
+        "{}: {told} changes cut before COMMIT, {unknown} in doubt, {found_out} written and found; \
+         and as many written by {retries} retries",
+        std::any::type_name::<DB>()
+    );
+    assert!(told > 5 && unknown > 1 && found_out > 1 && retries > told);
+    Ok(())
+}
+
+/// Writes rows to be changed.
+async fn old<DB: Remote>(site: &Site<DB>, unit: u32) -> Outcome<Graph> {
+    let shape = Shape {
+        customers: 300,
+        orders: 300,
+        items: 300,
+    };
+    let graph = Graph::new(unit, shape);
+    let pool = site.pool();
+    site.work(&graph, Retry::NONE).flush(&pool).await?;
+    pool.close().await;
+    Ok(graph)
+}
+
+/// One attempt; after an error, which it returns, another one without a fault.
+async fn changes_once<DB: Remote>(
+    site: &Site<DB>,
+    proxy: &Proxy,
+    unit: u32,
+    fault: Fault,
+) -> Outcome<Option<Error>> {
+    let (old, new) = (old(site, unit).await?, Graph::new(unit + 1, Shape::SMALL));
+    let mut work = site.work(&new, Retry::NONE);
+    DB::change(&mut work, &old);
+    let held = work.len();
+    proxy.plan([fault]);
+    let pool = through(site, proxy).pool();
+    let outcome = work.flush(&pool).await;
+    pool.close().await;
+    site.settle().await?;
+    let found = site.look_for_changes(&new, &old).await?;
+    match outcome {
+        Ok(_) if found == Found::All && work.is_empty() => Ok(None),
+        Err(error) if work.len() == held && (error.is_commit_unknown() || found == Found::None) => {
+            let pool = site.pool();
+            work.flush(&pool).await?;
+            pool.close().await;
+            match site.look_for_changes(&new, &old).await? {
+                Found::All => Ok(Some(error)),
+                Found::None => Err("flushed again, and nothing is changed".into()),
+            }
+        }
+        outcome => Err(format!("{found:?} after {outcome:?}").into()),
+    }
+}
+
+/// As many attempts as it takes, of which it returns the number of those after the first.
+async fn changes_retrying<DB: Remote>(
+    site: &Site<DB>,
+    proxy: &Proxy,
+    unit: u32,
+    fault: Fault,
+) -> Outcome<u32> {
+    let (old, new) = (old(site, unit).await?, Graph::new(unit + 1, Shape::SMALL));
+    let mut work = site.work(&new, EAGER);
+    DB::change(&mut work, &old);
+    proxy.plan([fault]);
+    let pool = through(site, proxy).pool();
+    let flushed = work.flush(&pool).await?;
+    pool.close().await;
+    match site.look_for_changes(&new, &old).await? {
+        Found::All => Ok(flushed.retries),
+        Found::None => Err("flushed, and nothing is changed".into()),
+    }
+}
