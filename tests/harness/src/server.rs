@@ -14,7 +14,7 @@ const START: Duration = Duration::from_secs(90);
 const ATTEMPTS: u32 = 5;
 
 /// What is particular to one kind of server.
-pub(crate) trait Recipe: Send + 'static {
+pub(crate) trait Recipe: Send + Sync + 'static {
     /// The name in error messages, folder names and environment variables.
     const NAME: &'static str;
     /// The account that runs the server when this process belongs to root.
@@ -33,7 +33,7 @@ pub(crate) trait Recipe: Send + 'static {
 }
 
 /// Returns when the server answers.
-type Wait = Box<dyn Fn(&mut Process) -> Result<(), Error> + Send>;
+type Wait = Box<dyn Fn(&mut Process) -> Result<(), Error> + Send + Sync>;
 
 /// A private server. Dropping it stops the server and removes its folder.
 #[must_use = "dropping the server stops it"]
@@ -203,13 +203,13 @@ pub(crate) fn connect(port: u16) -> std::io::Result<TcpStream> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
 
     /// A server of which the first attempts lose their port.
     struct Unlucky {
-        losses: Cell<u32>,
+        losses: AtomicU32,
     }
 
     impl Recipe for Unlucky {
@@ -226,10 +226,10 @@ mod tests {
         }
 
         fn launch(&self, _folder: &str, _port: u16) -> Launch {
-            let script = match self.losses.get() {
+            let script = match self.losses.load(Ordering::Relaxed) {
                 0 => "touch ready; exec sleep 60",
                 losses => {
-                    self.losses.set(losses - 1);
+                    self.losses.store(losses - 1, Ordering::Relaxed);
                     "echo Bind on TCP/IP port: Address already in use; exit 1"
                 }
             };
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn a_lost_port_is_tried_again() {
         let server = Server::start(Unlucky {
-            losses: Cell::new(4),
+            losses: AtomicU32::new(4),
         })
         .expect("the fifth attempt");
         assert_eq!(
@@ -257,7 +257,7 @@ mod tests {
             format!("unlucky://127.0.0.1:{}/", server.port())
         );
         let error = Server::start(Unlucky {
-            losses: Cell::new(5),
+            losses: AtomicU32::new(5),
         })
         .expect_err("no attempt");
         assert_eq!(
