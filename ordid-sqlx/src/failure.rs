@@ -56,7 +56,7 @@ fn of_database(error: &(dyn DatabaseError + 'static), is_commit: bool) -> Failur
         .is_some()
     {
         let code = error.code().and_then(|code| code.parse().ok());
-        return code.map_or(Failure::Refused, sqlite);
+        return code.map_or(Failure::Refused, |code| sqlite(code, is_commit));
     }
     let _ = is_commit;
     Failure::Refused
@@ -114,12 +114,19 @@ fn mysql(number: u16, message: &str, is_commit: bool) -> Failure {
 
 /// By extended result code; the lowest byte is the primary one.
 #[cfg(feature = "sqlite")]
-fn sqlite(code: i32) -> Failure {
+fn sqlite(code: i32, is_commit: bool) -> Failure {
     const BUSY: i32 = 5;
     const LOCKED: i32 = 6;
     const CONSTRAINT_ROWID: i32 = 2579;
+    const IOERR_FSYNC: i32 = 1034;
+    const IOERR_DIR_FSYNC: i32 = 1290;
+    const IOERR_TRUNCATE: i32 = 1546;
 
     match code & 0xff {
+        // What ends a journal failed after the rows were written, or not before the next crash.
+        _ if is_commit && matches!(code, IOERR_FSYNC | IOERR_DIR_FSYNC | IOERR_TRUNCATE) => {
+            Failure::Lost
+        }
         BUSY | LOCKED => Failure::Transient,
         _ if code == CONSTRAINT_ROWID => Failure::Duplicate,
         _ => Failure::Refused,
@@ -199,12 +206,20 @@ mod tests {
             (&[5, 261, 517, 773, 6, 262, 518][..], Transient),
             (&[2579], Duplicate),
             // NOT NULL, foreign key, read-only, disk full, I/O.
-            (&[1299, 787, 8, 13, 10, 1], Refused),
+            (&[1299, 787, 8, 13, 10, 1, 1034, 1290, 1546], Refused),
         ] {
             for code in codes {
-                assert_eq!(sqlite(*code), expected, "{code}");
+                assert_eq!(sqlite(*code, false), expected, "{code}");
             }
         }
+        // An I/O error of COMMIT that may come after the rows; others come before.
+        assert!(
+            [1034, 1290, 1546]
+                .iter()
+                .all(|code| sqlite(*code, true) == Lost)
+        );
+        assert_eq!(sqlite(778, true), Refused);
+        assert_eq!(sqlite(5, true), Transient);
     }
 
     #[test]

@@ -287,7 +287,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// What another time may succeed ([`Error::is_transient`], [`Error::is_connection_lost`]) is rolled
     /// back and tried again, with the same keys, as often as [`with_retry`](Self::with_retry) says. The
-    /// connection goes back to the pool meanwhile; one that was lost is closed.
+    /// connection goes back to the pool meanwhile; one that was lost is closed. A server that is away for
+    /// longer than the pool's `acquire_timeout` ends the flush: the pool has waited itself.
     ///
     /// If the answer to COMMIT is lost, the rows may be there. So the database is asked, over another
     /// connection, and the rows are sent once more only if they are not there: by the key of one of

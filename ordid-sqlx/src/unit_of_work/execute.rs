@@ -67,10 +67,21 @@ impl Run {
     }
 
     fn failed(&mut self, error: Error, rows: Option<Chunk>) {
+        self.note(&error);
+        self.error = Some((error, rows));
+    }
+
+    /// Reports that a probe failed. Why the rows were refused says more than that, should it end there.
+    fn probe_failed(&mut self, error: sqlx::Error) {
+        let error = Error::probe(error);
+        self.note(&error);
+        self.error.get_or_insert((error, None));
+    }
+
+    fn note(&mut self, error: &Error) {
         let cause = error.failure();
         self.flush.failed(cause);
         self.cause = Some(cause);
-        self.error = Some((error, rows));
     }
 
     fn has_lost_connection(&self) -> bool {
@@ -196,7 +207,7 @@ impl<DB: Backend> UnitOfWork<DB> {
                     let mut open = match open {
                         Ok(open) => open,
                         Err(error) if is_probe => {
-                            run.failed(Error::probe(error), None);
+                            run.probe_failed(error);
                             continue;
                         }
                         Err(error) => {
@@ -427,7 +438,7 @@ async fn probe<DB: Backend>(batches: &Batches<Binder<DB>>, open: &mut Lent<DB>, 
     match is_there(batches, &mut open.connection, &run.plan, run.id).await {
         Ok(found) => run.flush.probed(found),
         Err(error) => {
-            run.failed(Error::probe(error), None);
+            run.probe_failed(error);
             if run.has_lost_connection() {
                 open.in_step.lose();
             }
