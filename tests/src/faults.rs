@@ -14,12 +14,10 @@ use std::time::{Duration, Instant};
 use ordid_sqlx::{Error, Flushed, Retry, UnitOfWork};
 use sqlx::{Connection, Database, Pool, pool::PoolOptions};
 
+use crate::trials::Outcome;
 pub use engine::{Engine, Remote};
 use graph::CHANGED;
 pub use graph::{Customer, Graph, Item, Order, Shape};
-
-/// What a fault test returns.
-pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// How to connect to a database.
 pub type Options<DB> = <<DB as Database>::Connection as Connection>::Options;

@@ -10,6 +10,7 @@ pub mod merge;
 pub mod process;
 pub mod proxy;
 pub mod servers;
+pub mod trials;
 
 /// Returns whether the long forms of the tests are asked for, as `cargo xtask soak` does.
 pub fn soak() -> bool {

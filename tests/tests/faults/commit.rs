@@ -5,9 +5,10 @@ use std::time::Duration;
 use libtest_mimic::Trial;
 use ordid_sqlx::Retry;
 use ordid_tests::{
-    faults::{Found, Graph, Outcome, Remote, Shape, Site},
+    faults::{Found, Graph, Remote, Shape, Site},
     proxy::{At, Fault, Proxy},
     servers::Servers,
+    trials::Outcome,
 };
 use sqlx::{MySql, Postgres};
 

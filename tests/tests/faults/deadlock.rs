@@ -9,8 +9,9 @@ use std::{
 use libtest_mimic::Trial;
 use ordid_sqlx::Retry;
 use ordid_tests::{
-    faults::{Engine, Found, Graph, Outcome, PATIENCE, Shape, Site, pool},
+    faults::{Engine, Found, Graph, PATIENCE, Shape, Site, pool},
     servers::Servers,
+    trials::Outcome,
 };
 use sqlx::{MySql, Pool, Postgres, Sqlite};
 

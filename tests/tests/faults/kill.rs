@@ -9,8 +9,9 @@ use std::{
 use libtest_mimic::Trial;
 use ordid::uuid::Uuid;
 use ordid_tests::{
-    faults::{Engine, Found, Graph, Outcome, Shape, Site},
+    faults::{Engine, Found, Graph, Shape, Site},
     servers::Servers,
+    trials::Outcome,
 };
 use sqlx::{ConnectOptions, MySql, Postgres};
 

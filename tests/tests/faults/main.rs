@@ -10,62 +10,31 @@ mod kill;
 mod refused;
 mod restart;
 
-use std::{future::Future, panic::AssertUnwindSafe};
+use std::future::Future;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::Trial;
 use ordid_tests::{
-    faults::{Engine, Outcome, Site},
+    faults::{Engine, Site},
     servers::{Scratch, Servers},
     soak,
+    trials::{Outcome, ignored, run, run_all},
 };
 use sqlx::{Sqlite, sqlite::SqliteConnectOptions};
 
 fn main() {
-    let mut arguments = Arguments::from_args();
-    // Servers and tests share the machine; more at once only times out.
-    arguments.test_threads.get_or_insert(2);
-    let servers = match Servers::start(&["postgres", "mariadb"], !arguments.list) {
-        Ok(servers) => servers,
-        Err(error) => {
-            eprintln!("fault tests: {error}");
-            std::process::exit(101);
-        }
-    };
-    let mut trials = Vec::new();
-    cut::trials(&servers, &mut trials);
-    commit::trials(&servers, &mut trials);
-    restart::trials(&servers, &mut trials);
-    kill::trials(&servers, &mut trials);
-    deadlock::trials(&servers, &mut trials);
-    refused::trials(&servers, &mut trials);
-    let conclusion = libtest_mimic::run(&arguments, trials);
-    // `exit` runs no destructors: stop the servers first.
-    drop(servers);
-    conclusion.exit();
+    run_all(&["postgres", "mariadb"], |servers, trials| {
+        cut::trials(servers, trials);
+        commit::trials(servers, trials);
+        restart::trials(servers, trials);
+        kill::trials(servers, trials);
+        deadlock::trials(servers, trials);
+        refused::trials(servers, trials);
+    });
 }
 
 /// How often a fault is tried: `cargo xtask soak` asks for more.
 fn times(short: u32, long: u32) -> u32 {
     if soak() { long } else { short }
-}
-
-/// Runs an async test on a runtime of its own; a panic is a failure of this test alone.
-fn run<F: Future<Output = Outcome>>(test: impl FnOnce() -> F) -> Result<(), Failed> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failed::from(error.to_string()))?;
-    match std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(test()))) {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(Failed::from(error.to_string())),
-        Err(_) => Err(Failed::from("panicked, see above")),
-    }
-}
-
-fn ignored(name: String, reason: String) -> Trial {
-    let trial = Trial::test(name, || Ok(()));
-    trial.with_kind(reason).with_ignored_flag(true)
 }
 
 /// Adds a test with a database of its own on a server that others use, too.

@@ -6,8 +6,9 @@ use std::process::Command;
 use libtest_mimic::Trial;
 use ordid_sqlx::Retry;
 use ordid_tests::{
-    faults::{Engine, Found, Graph, Outcome, Shape, Site},
+    faults::{Engine, Found, Graph, Shape, Site},
     servers::Servers,
+    trials::Outcome,
 };
 use sqlx::{ConnectOptions, MySql, Postgres, Sqlite};
 

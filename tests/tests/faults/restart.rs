@@ -9,8 +9,9 @@ use libtest_mimic::Trial;
 use ordid_harness::Server;
 use ordid_sqlx::{Retry, UnitOfWork};
 use ordid_tests::{
-    faults::{Engine, Found, Graph, Outcome, Shape, Site, pool},
+    faults::{Engine, Found, Graph, Shape, Site, pool},
     servers::Servers,
+    trials::Outcome,
 };
 use sqlx::{MySql, Postgres, postgres::PgConnectOptions};
 

@@ -15,7 +15,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions},
 };
 
-use crate::{Outcome, run};
+use crate::{Outcome, ignored, run};
 
 #[derive(KeyType)]
 #[ordid(scheme = uuid_v7, sqlx)]
@@ -460,11 +460,7 @@ fn on_servers<F: Future<Output = Outcome>>(
         });
     let first = match first {
         Ok(url) => url,
-        Err(reason) => {
-            return Trial::test(name, || Ok(()))
-                .with_kind(reason)
-                .with_ignored_flag(true);
-        }
+        Err(reason) => return ignored(name, reason),
     };
     let second = Arc::clone(second);
     Trial::test(name, move || {

@@ -6,30 +6,17 @@ mod h2;
 mod keys;
 mod live;
 
-use libtest_mimic::{Arguments, Failed, Trial};
-use ordid_tests::servers::Servers;
-
-/// What a test returns.
-type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+use libtest_mimic::{Failed, Trial};
+use ordid_tests::{
+    servers::Servers,
+    trials::{Outcome, ignored, run_all},
+};
 
 fn main() {
-    let mut arguments = Arguments::from_args();
-    // The server and the tests share the machine.
-    arguments.test_threads.get_or_insert(2);
-    let servers = match Servers::start(&["h2", "oracle"], !arguments.list) {
-        Ok(servers) => servers,
-        Err(error) => {
-            eprintln!("Oracle tests: {error}");
-            std::process::exit(101);
-        }
-    };
-    let mut trials = Vec::new();
-    h2::trials(&servers, &mut trials);
-    live::trials(&servers, &mut trials);
-    let conclusion = libtest_mimic::run(&arguments, trials);
-    // `exit` runs no destructors: stop the server first.
-    drop(servers);
-    conclusion.exit();
+    run_all(&["h2", "oracle"], |servers, trials| {
+        h2::trials(servers, trials);
+        live::trials(servers, trials);
+    });
 }
 
 /// Adds a test for a server, which is given its URL: ignored, with the reason in its name, where
@@ -45,8 +32,6 @@ fn server_trial(
         Ok(url) => Trial::test(name, move || {
             test(&url).map_err(|error| Failed::from(error.to_string()))
         }),
-        Err(reason) => Trial::test(name, || Ok(()))
-            .with_kind(reason)
-            .with_ignored_flag(true),
+        Err(reason) => ignored(name, reason),
     });
 }

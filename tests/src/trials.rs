@@ -1,0 +1,55 @@
+//! What test programs with their own `main` share (libtest-mimic): servers that are started for them,
+//! tests that are ignored with a reason, async tests.
+
+use std::{future::Future, panic::AssertUnwindSafe};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use crate::servers::Servers;
+
+/// What a test returns.
+pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Runs the tests of a program on the servers of these names, and ends the process.
+pub fn run_all(names: &[&'static str], add: impl FnOnce(&Servers, &mut Vec<Trial>)) -> ! {
+    let mut arguments = Arguments::from_args();
+    // Servers and tests share the machine; more at once only times out.
+    arguments.test_threads.get_or_insert(2);
+    let servers = match Servers::start(names, !arguments.list) {
+        Ok(servers) => servers,
+        Err(error) => {
+            eprintln!("servers of the tests: {error}");
+            std::process::exit(101);
+        }
+    };
+    let mut trials = Vec::new();
+    add(&servers, &mut trials);
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    // `exit` runs no destructors: stop the servers first.
+    drop(servers);
+    conclusion.exit()
+}
+
+/// A test that cannot run here, for this reason.
+pub fn ignored(name: impl Into<String>, reason: String) -> Trial {
+    let trial = Trial::test(name, || Ok(()));
+    trial.with_kind(reason).with_ignored_flag(true)
+}
+
+/// Runs an async test on a runtime of its own; a panic is a failure of this test alone.
+///
+/// # Errors
+///
+/// What the test returns, that it panicked, or that there is no runtime.
+pub fn run<F: Future<Output = Outcome>>(test: impl FnOnce() -> F) -> Result<(), Failed> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failed::from(error.to_string()))?;
+    match std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(test()))) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(Failed::from(error.to_string())),
+        Err(_) => Err(Failed::from("panicked, see above")),
+    }
+}
