@@ -108,15 +108,7 @@ impl<D: Flavour, const N: usize> Encode<D> for [u8; N] {
 }
 
 /// Types that tiberius knows behind a feature of its own.
-#[cfg_attr(
-    not(any(
-        feature = "bigdecimal",
-        feature = "chrono",
-        feature = "rust_decimal",
-        feature = "time"
-    )),
-    expect(unused_macros, reason = "each feature has types of its own")
-)]
+#[cfg(any(feature = "bigdecimal", feature = "chrono", feature = "rust_decimal"))]
 macro_rules! encode_as_tiberius {
     ($($type:ty),+) => {
         $(impl<D: Flavour> Encode<D> for $type {
