@@ -1,7 +1,7 @@
 //! What test programs with their own `main` share (libtest-mimic): servers that are started for them,
 //! tests that are ignored with a reason, async tests.
 
-use std::{future::Future, panic::AssertUnwindSafe};
+use std::{future::Future, panic::AssertUnwindSafe, time::Duration};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -36,20 +36,25 @@ pub fn ignored(name: impl Into<String>, reason: String) -> Trial {
     trial.with_kind(reason).with_ignored_flag(true)
 }
 
+/// After this a test is taken to wait for what will not come.
+const ENDLESS: Duration = Duration::from_mins(15);
+
 /// Runs an async test on a runtime of its own; a panic is a failure of this test alone.
 ///
 /// # Errors
 ///
-/// What the test returns, that it panicked, or that there is no runtime.
+/// What the test returns, that it panicked or does not end, or that there is no runtime.
 pub fn run<F: Future<Output = Outcome>>(test: impl FnOnce() -> F) -> Result<(), Failed> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(|error| Failed::from(error.to_string()))?;
-    match std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(test()))) {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(Failed::from(error.to_string())),
+    let limited = async { tokio::time::timeout(ENDLESS, test()).await };
+    match std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(limited))) {
+        Ok(Ok(Ok(()))) => Ok(()),
+        Ok(Ok(Err(error))) => Err(Failed::from(error.to_string())),
+        Ok(Err(_)) => Err(Failed::from("still running after a quarter of an hour")),
         Err(_) => Err(Failed::from("panicked, see above")),
     }
 }
