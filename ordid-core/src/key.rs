@@ -148,7 +148,7 @@ impl RawKey for Uuid {
     #[inline(always)]
     fn read_text(prefix: Option<&str>, text: &str) -> Option<Self> {
         match prefix {
-            None => text::read_hyphenated(text),
+            None => text::read_hyphenated(text.as_bytes()),
             Some(prefix) => text::read_type_id(prefix, text),
         }
     }

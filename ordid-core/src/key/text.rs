@@ -23,7 +23,7 @@ use core::fmt;
 
 use data_encoding::Encoding;
 use data_encoding_macro::new_encoding;
-use uuid::{Uuid, fmt::Hyphenated};
+use uuid::Uuid;
 
 use super::TextForm;
 use crate::error::Error;
@@ -349,21 +349,15 @@ pub(crate) fn encode_hyphenated(raw: Uuid) -> [u8; 36] {
 /// Reads the hyphenated form, in lower case only: another case would be a second text for the
 /// same key, and databases compare the text.
 #[inline]
-pub(crate) fn read_hyphenated(text: &str) -> Option<Uuid> {
-    if !is_36_without_capitals(text.as_bytes()) {
-        return None;
-    }
-    let uuid: Hyphenated = text.parse().ok()?;
-    Some(uuid.into_uuid())
+pub(crate) fn read_hyphenated(text: &[u8]) -> Option<Uuid> {
+    // Of all forms that it takes, the hyphenated one alone has 36 characters.
+    is_36_without_capitals(text).then(|| Uuid::try_parse_ascii(text).ok())?
 }
 
 /// As [`read_hyphenated`], or says why not.
 #[inline]
 pub(crate) fn parse_hyphenated(text: &[u8]) -> Result<Uuid, Error> {
-    let text_or_none = core::str::from_utf8(text).ok();
-    text_or_none
-        .and_then(read_hyphenated)
-        .ok_or_else(|| not_hyphenated(text))
+    read_hyphenated(text).ok_or_else(|| not_hyphenated(text))
 }
 
 /// Of all that a UUID's text is made of, only capitals lack one bit.
