@@ -5,7 +5,7 @@ use std::{future::Future, panic::AssertUnwindSafe, time::Duration};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
-use crate::servers::Servers;
+use crate::servers::{Scratch, Servers};
 
 /// What a test returns.
 pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -57,4 +57,31 @@ pub fn run<F: Future<Output = Outcome>>(test: impl FnOnce() -> F) -> Result<(), 
         Ok(Err(_)) => Err(Failed::from("still running after a quarter of an hour")),
         Err(_) => Err(Failed::from("panicked, see above")),
     }
+}
+
+/// Adds a test with a database of its own on a server: ignored, with the reason in its name, where
+/// there is no server.
+pub fn on_scratch<DB, T, F>(
+    trials: &mut Vec<Trial>,
+    servers: &Servers,
+    server: &'static str,
+    name: &str,
+    test: T,
+) where
+    DB: Scratch,
+    T: FnOnce(sqlx::Pool<DB>) -> F + Send + 'static,
+    F: Future<Output = Outcome>,
+{
+    let name = format!("{server}::{name}");
+    trials.push(match servers.url(server) {
+        Err(reason) => ignored(name, reason),
+        Ok(url) => Trial::test(name, move || {
+            run(async || {
+                let (pool, cleanup) = DB::scratch(&url).await?;
+                let outcome = test(pool).await;
+                cleanup.await?;
+                outcome
+            })
+        }),
+    });
 }

@@ -48,8 +48,8 @@ pub struct Progress {
     pub rows: usize,
     /// The rows sent so far, over all tables. A flush that is begun anew begins at 0 again.
     pub done: usize,
-    /// The rows to send. A row that is inserted with NULL and completed by an update counts twice, as does one whose
-    /// foreign key is set to NULL before it is deleted.
+    /// The rows to send. A row that is inserted with NULL and completed by an update counts twice, as
+    /// does one whose foreign key is set to NULL before it is deleted.
     pub total: usize,
 }
 

@@ -17,7 +17,7 @@ use ordid_tests::{
     faults::{Engine, Site},
     servers::{Scratch, Servers},
     soak,
-    trials::{Outcome, ignored, run, run_all},
+    trials::{Outcome, ignored, on_scratch, run, run_all},
 };
 use sqlx::{Sqlite, sqlite::SqliteConnectOptions};
 
@@ -49,23 +49,11 @@ fn on_server<DB, T, F>(
     T: FnOnce(Site<DB>) -> F + Send + 'static,
     F: Future<Output = Outcome>,
 {
-    let name = format!("{server}::{name}");
-    trials.push(match servers.url(server) {
-        Err(reason) => ignored(name, reason),
-        Ok(url) => Trial::test(name, move || {
-            run(async || {
-                let (pool, cleanup) = DB::scratch(&url).await?;
-                let options = (*pool.connect_options()).clone();
-                // Its connections would count as sessions.
-                pool.close().await;
-                let outcome = match Site::create(options).await {
-                    Ok(site) => test(site).await,
-                    Err(error) => Err(error),
-                };
-                cleanup.await?;
-                outcome
-            })
-        }),
+    on_scratch::<DB, _, _>(trials, servers, server, name, async |pool| {
+        let options = (*pool.connect_options()).clone();
+        // Its connections would count as sessions.
+        pool.close().await;
+        test(Site::create(options).await?).await
     });
 }
 

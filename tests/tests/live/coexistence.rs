@@ -16,7 +16,7 @@ use ordid_tests::{
 };
 use sqlx::{Decode, Encode, MySql, Pool, Type, query, query_scalar};
 
-use crate::{Outcome, keys::DotNet, mysql::columns, server_trial};
+use crate::{Outcome, keys::DotNet, mysql::columns, on_scratch};
 
 #[derive(KeyType)]
 #[ordid(scheme = comb_rt_binary, sqlx(mysql = binary16_dotnet))]
@@ -62,7 +62,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         macro_rules! add {
             ($name:literal, $test:expr) => {
                 let name = concat!("dotnet_tables::", $name);
-                server_trial::<MySql, _, _>(trials, servers, server, name, $test);
+                on_scratch::<MySql, _, _>(trials, servers, server, name, $test);
             };
         }
         add!(

@@ -20,13 +20,13 @@ use crate::{
     Outcome,
     flush::{Customer, CustomerId, Order, customer, order},
     keys::{self, Keys as _, Long, Native, Object, Push, Short},
-    server_trial,
+    on_scratch,
 };
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     macro_rules! add {
         ($($name:ident),* $(,)?) => {
-            $(server_trial::<Postgres, _, _>(
+            $(on_scratch::<Postgres, _, _>(
                 trials, servers, "postgres", concat!("copy::", stringify!($name)), $name,
             );)*
         };

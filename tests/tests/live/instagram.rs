@@ -12,12 +12,12 @@ use ordid::{
 use ordid_tests::servers::Servers;
 use sqlx::{AssertSqlSafe, PgConnection, Pool, Postgres, query_scalar};
 
-use crate::{Outcome, server_trial};
+use crate::{Outcome, on_scratch};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     macro_rules! add {
         ($name:literal, $test:expr) => {
-            server_trial::<Postgres, _, _>(trials, servers, "postgres", $name, $test);
+            on_scratch::<Postgres, _, _>(trials, servers, "postgres", $name, $test);
         };
     }
     add!("instagram_original_is_read", original);

@@ -26,7 +26,7 @@ use ordid_tests::{servers::Servers, soak};
 use serde::{Deserialize, Serialize};
 use sqlx::{ConnectOptions as _, Pool, Postgres, Sqlite, query_scalar, raw_sql};
 
-use crate::{Outcome, server_trial, sqlite};
+use crate::{Outcome, on_scratch, sqlite};
 
 /// The path of the journal; in the environment of a process that is to be killed.
 const FILE: &str = "ORDID_TEST_JOURNAL_FILE";
@@ -130,8 +130,8 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let random = "a_process_killed_at_random_is_resumed";
     sqlite::add(trials, each, killed_at_each_point);
     sqlite::add(trials, random, killed_at_random);
-    server_trial::<Postgres, _, _>(trials, servers, "postgres", each, killed_at_each_point);
-    server_trial::<Postgres, _, _>(trials, servers, "postgres", random, killed_at_random);
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", each, killed_at_each_point);
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", random, killed_at_random);
 }
 
 /// Runs as the process that is killed, if the environment says so, and does not return then.

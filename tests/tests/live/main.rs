@@ -19,13 +19,7 @@ mod shards;
 mod sqlite;
 mod traps;
 
-use std::future::Future;
-
-use libtest_mimic::Trial;
-use ordid_tests::{
-    servers::Servers,
-    trials::{Outcome, ignored, run, run_all},
-};
+use ordid_tests::trials::{Outcome, ignored, on_scratch, run, run_all};
 
 fn main() {
     journal::run_if_told();
@@ -42,30 +36,4 @@ fn main() {
         traps::trials(servers, trials);
         shards::trials(servers, trials);
     });
-}
-
-/// Adds one test for a server: ignored, with the reason in its name, where there is no server.
-fn server_trial<DB, T, F>(
-    trials: &mut Vec<Trial>,
-    servers: &Servers,
-    server: &'static str,
-    name: &str,
-    test: T,
-) where
-    DB: ordid_tests::servers::Scratch,
-    T: FnOnce(sqlx::Pool<DB>) -> F + Send + 'static,
-    F: Future<Output = Outcome>,
-{
-    let name = format!("{server}::{name}");
-    match servers.url(server) {
-        Ok(url) => trials.push(Trial::test(name, move || {
-            run(async || {
-                let (pool, cleanup) = DB::scratch(&url).await?;
-                let outcome = test(pool).await;
-                cleanup.await?;
-                outcome
-            })
-        })),
-        Err(reason) => trials.push(ignored(name, reason)),
-    }
 }

@@ -14,7 +14,7 @@ use sqlx::{MySql, Pool, mysql::MySqlDatabaseError, query, query_scalar};
 use crate::{
     Outcome,
     keys::{Comb, Long, Maria, Native, PACES, Short, short_texts},
-    mysql, server_trial,
+    mysql, on_scratch,
 };
 
 mod columns {
@@ -31,7 +31,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     mysql::common(servers, "mariadb", trials);
     macro_rules! add {
         ($name:literal, $test:expr) => {
-            server_trial::<MySql, _, _>(trials, servers, "mariadb", $name, $test);
+            on_scratch::<MySql, _, _>(trials, servers, "mariadb", $name, $test);
         };
     }
     add!("uuid_comes_back", |pool| columns::round_trip::<Maria>(

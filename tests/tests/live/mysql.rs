@@ -11,7 +11,7 @@ use crate::{
         Base32, DotNet, Long, Native, NoOrder, Number, Object, Push, Short, Swapped, Unsigned,
         Wide, WideChar,
     },
-    server_trial,
+    on_scratch,
 };
 
 pub mod columns {
@@ -76,7 +76,7 @@ mod finds {
 pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) {
     macro_rules! add {
         ($name:expr, $test:expr) => {
-            server_trial::<MySql, _, _>(trials, servers, server, $name, $test);
+            on_scratch::<MySql, _, _>(trials, servers, server, $name, $test);
         };
     }
     /// A column by its key type: what is bound comes back, and `ORDER BY` is the keys' order.

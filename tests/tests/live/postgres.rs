@@ -15,7 +15,7 @@ use crate::{
         Base32, InBytes, Keys, Long, Native, NoOrder, Number, Object, ObjectText, PACES, Push,
         PushBytes, PushText, Short, Wide, WideChar, WideText, short_texts,
     },
-    server_trial,
+    on_scratch,
 };
 
 mod columns {
@@ -155,7 +155,7 @@ mod finds {
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     macro_rules! add {
         ($name:expr, $test:expr) => {
-            server_trial::<Postgres, _, _>(trials, servers, "postgres", $name, $test);
+            on_scratch::<Postgres, _, _>(trials, servers, "postgres", $name, $test);
         };
     }
     /// A column by its key type: what is bound comes back, and `ORDER BY` is the keys' order.

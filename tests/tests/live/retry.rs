@@ -28,7 +28,7 @@ use sqlx::{
     sqlite::SqliteConnectOptions,
 };
 
-use crate::{Outcome, keys::Native, server_trial, sqlite};
+use crate::{Outcome, keys::Native, on_scratch, sqlite};
 
 #[derive(OrderedKey, Clone)]
 #[ordid(table = "parents")]
@@ -53,7 +53,7 @@ const ROWS: i64 = 35;
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     macro_rules! add {
         ($server:literal, $database:ident, $module:ident, $($name:ident),* $(,)?) => {
-            $(server_trial::<$database, _, _>(
+            $(on_scratch::<$database, _, _>(
                 trials, servers, $server, concat!("retry::", stringify!($name)), $module::$name,
             );)*
         };
@@ -477,6 +477,15 @@ macro_rules! remote {
             Ok(())
         }
 
+        /// Lets what the proxy holds go on once somebody waits for it.
+        async fn land(pool: &Pool<$database>, proxy: &Proxy) -> Result<(), sqlx::Error> {
+            while query_scalar::<_, i64>($waits).fetch_one(pool).await? == 0 {
+                tokio::time::sleep(PAUSE).await;
+            }
+            proxy.release();
+            Ok(())
+        }
+
         /// It is not there when it is looked for, and then it lands while the rows are sent again.
         pub(super) async fn a_commit_that_lands_late_is_no_second_copy(
             pool: Pool<$database>,
@@ -486,14 +495,7 @@ macro_rules! remote {
             let behind = through(&pool, &proxy).await?;
             proxy.plan([Fault::Hold(up)]);
             let mut work = work();
-            let landing = async {
-                while query_scalar::<_, i64>($waits).fetch_one(&pool).await? == 0 {
-                    tokio::time::sleep(PAUSE).await;
-                }
-                proxy.release();
-                Ok::<(), sqlx::Error>(())
-            };
-            let (flushed, landed) = tokio::join!(work.flush(&behind), landing);
+            let (flushed, landed) = tokio::join!(work.flush(&behind), land(&pool, &proxy));
             landed?;
             let flushed = flushed?;
             assert_eq!((flushed.rows(), flushed.retries), (35, 1));
@@ -525,12 +527,9 @@ macro_rules! remote {
                 let behind = through(&pool, &proxy).await?;
                 let mut work = changes(&family);
                 let landing = async {
-                    while fault == Fault::Hold(up)
-                        && query_scalar::<_, i64>($waits).fetch_one(&pool).await? == 0
-                    {
-                        tokio::time::sleep(PAUSE).await;
+                    if fault == Fault::Hold(up) {
+                        land(&pool, &proxy).await?;
                     }
-                    proxy.release();
                     Ok::<(), sqlx::Error>(())
                 };
                 let (flushed, landed) = tokio::join!(work.flush(&behind), landing);

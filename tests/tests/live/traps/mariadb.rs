@@ -15,7 +15,7 @@ use sqlx::{MySql, Pool, query, query_scalar};
 use crate::{
     Outcome,
     keys::{Long, Native, PACES, at_pace},
-    server_trial,
+    on_scratch,
 };
 
 super::ask!(MySql);
@@ -23,7 +23,7 @@ super::ask!(MySql);
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     macro_rules! add {
         ($name:literal, $test:expr) => {
-            server_trial::<MySql, _, _>(trials, servers, "mariadb", $name, $test);
+            on_scratch::<MySql, _, _>(trials, servers, "mariadb", $name, $test);
         };
     }
     add!(

@@ -13,7 +13,7 @@ use sqlx::{Pool, Postgres, pool::PoolOptions, query_scalar};
 use crate::{
     Outcome,
     keys::{Native, PACES, Short, at_pace, short_texts},
-    server_trial,
+    on_scratch,
 };
 
 super::ask!(Postgres);
@@ -21,7 +21,7 @@ super::ask!(Postgres);
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     macro_rules! add {
         ($name:literal, $test:expr) => {
-            server_trial::<Postgres, _, _>(trials, servers, "postgres", $name, $test);
+            on_scratch::<Postgres, _, _>(trials, servers, "postgres", $name, $test);
         };
     }
     add!(
