@@ -259,7 +259,9 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
     pub async fn flush(&mut self, pools: &[Pool<DB>]) -> Result<Vec<Flushed>, Error> {
         self.sharding.check_databases(pools.len())?;
         // Before anything is sent: what one shard would refuse to plan must not leave the others done.
-        self.plan()?;
+        for work in &mut self.shards {
+            work.planned()?;
+        }
         let flushes = self.shards.iter_mut().zip(pools).map(|(work, pool)| {
             let flush: BoxFuture<'_, Result<Flushed, Error>> = Box::pin(async move {
                 if work.is_empty() {

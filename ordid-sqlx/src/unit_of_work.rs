@@ -353,7 +353,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     }
 
     /// Finds the order of rows and tables.
-    fn planned(&mut self) -> Result<Plan, Error> {
+    pub(crate) fn planned(&mut self) -> Result<Plan, Error> {
         Ok(self.batches.plan::<DB::Dialect>()?)
     }
 }
