@@ -57,6 +57,7 @@ mod value;
 /// | `sqlx(postgres = uuid, mysql = char36)` | SQLx, these engines in these columns | |
 /// | `sqlx(mysql = unordered(binary16))` | the same, where the column need not keep the keys' order | |
 /// | `sqlx(crate = path, ...)` | where `ordid-sqlx` is | `::ordid_sqlx` |
+/// | `sea_orm`, `sea_orm(char22)` | SeaORM, all of its databases in the raw key's native form, or in this one; `sea_orm(unordered(uuid))`, `sea_orm(crate = path, ...)` | no SeaORM |
 /// | `tiberius(sql_server = unique_identifier, babelfish = ...)` | as `sqlx`, for tiberius | no tiberius |
 /// | `oracle(oracle = raw16)` | as `sqlx`, for the crate `oracle` | no `oracle` |
 /// | `crate = path` | where `ordid` is, if it was renamed or re-exported | `::ordid` |
@@ -202,6 +203,7 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// | `schema = "shop"` | the table's schema | none |
 /// | `rename_all = "camelCase"` | the case of all column names, by SQLx's names of cases | as written |
 /// | `crate = path` | where `ordid` is, if it was renamed or re-exported | `::ordid` |
+/// | `sea_orm(crate = path)` | of a SeaORM model: where `ordid-seaorm` is | `::ordid_seaorm` |
 ///
 /// # Options of a field
 ///
@@ -217,6 +219,12 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// Beside `sqlx::FromRow`, its `#[sqlx(rename = "...")]`, `#[sqlx(rename_all = "...")]` and
 /// `#[sqlx(skip)]` hold too, so that a row is written as it is read; an option of `#[ordid(...)]`
 /// goes before. A `#[sqlx(flatten)]` field is refused, since it has no column.
+///
+/// # SeaORM's models
+///
+/// Of a `Model` with `#[sea_orm(table_name = "...")]` it is the `ActiveModel` beside it that becomes the
+/// entity. The names of `#[sea_orm(...)]` hold, and the key is SeaORM's primary key: one column, that is
+/// not nullable, with `auto_increment = false`. Stand below `#[sea_orm::model]`.
 ///
 /// # Errors
 ///

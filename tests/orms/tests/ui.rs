@@ -1,0 +1,9 @@
+//! What the compiler says of mistakes in the models of object-relational mappers.
+//!
+//! The `.stderr` files are those of Rust 1.95. `TRYBUILD=overwrite cargo test -p ordid-orm-tests --test ui`
+//! writes them anew; read the difference.
+
+#[test]
+fn mistakes_in_seaorm_models_are_underlined() {
+    trybuild::TestCases::new().compile_fail("ui/seaorm/*.rs");
+}
