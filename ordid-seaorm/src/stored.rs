@@ -106,10 +106,12 @@ fn text_of<C: Stores<R>, R: RawKey>(raw: R) -> String {
     String::from_utf8_lossy(&bytes_of::<C, R>(raw)).into_owned()
 }
 
-fn is_postgres(row: &QueryResult) -> bool {
+/// MySQL's rows take other forms than the column's, too: SeaORM would read a UUID's text as well as its
+/// bytes, but writes bytes.
+fn is_mysql(row: &QueryResult) -> bool {
     let _ = row;
-    #[cfg(feature = "postgres")]
-    if row.try_as_pg_row().is_some() {
+    #[cfg(feature = "mysql")]
+    if row.try_as_mysql_row().is_some() {
         return true;
     }
     false
@@ -129,8 +131,7 @@ impl SeaOrmColumn<uuid::Uuid> for Uuid {
     }
 
     fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<uuid::Uuid, TryGetError> {
-        // On MySQL, SeaORM would read a UUID's text too, but writes bytes.
-        if is_postgres(row) {
+        if !is_mysql(row) {
             match uuid::Uuid::try_get_by(row, index) {
                 Err(TryGetError::DbErr(_)) => {}
                 read => return read,
@@ -223,7 +224,7 @@ macro_rules! text {
             }
 
             fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<$raw, TryGetError> {
-                if is_postgres(row) && let Ok(text) = String::try_get_by(row, index) {
+                if !is_mysql(row) && let Ok(text) = String::try_get_by(row, index) {
                     return <Self as Stores<$raw>>::decode(&*text)
                         .map_err(|error| wrong_form("a column's value", error));
                 }

@@ -38,6 +38,8 @@ struct Run {
     id: Uuid,
     /// Why the last step failed that did, and for which rows.
     error: Option<(Error, Option<Chunk>)>,
+    /// Whether that is that the connection was lost.
+    is_lost: bool,
     /// What COMMIT failed with where that leaves its outcome open.
     lost_commit: Option<Error>,
 }
@@ -50,12 +52,15 @@ impl Run {
             flush,
             id,
             error: None,
+            is_lost: false,
             lost_commit: None,
         }
     }
 
     fn failed(&mut self, error: Error, rows: Option<Chunk>) {
-        self.flush.failed(error.failure());
+        let failure = error.failure();
+        self.flush.failed(failure);
+        self.is_lost = failure == Failure::Lost;
         self.error = Some((error, rows));
     }
 
@@ -214,7 +219,10 @@ impl UnitOfWork {
                     None => run.flush.failed(Failure::Refused),
                 },
                 (Step::Rollback, open) => {
-                    if let Some(open) = open.take() {
+                    // Over a connection that is lost nothing comes back: the server rolls back by itself.
+                    if let Some(open) = open.take()
+                        && !run.is_lost
+                    {
                         // Its own failure says no more: the server drops what is not committed.
                         let _ = open.rollback().await;
                     }

@@ -2,6 +2,7 @@
 //! each, since SeaORM's connection is one type for all.
 
 mod bulk;
+mod faults;
 mod keys;
 mod models;
 mod saves;
@@ -30,6 +31,7 @@ fn main() {
         saves::trials(servers, trials);
         bulk::trials(servers, trials);
         work::trials(servers, trials);
+        faults::trials(servers, trials);
         schema::trials(servers, trials);
     });
 }
