@@ -141,10 +141,18 @@ impl<'a> Entity<'a> {
         }
     }
 
-    /// Returns the key field: the first that is marked, or else the one named `id`.
+    /// Returns the key field: the first that is marked, or else Diesel's primary key where one is
+    /// written, or else the one named `id`.
     pub(crate) fn key(&self) -> Option<&EntityField<'a>> {
         let marked = self.fields.iter().find(|field| field.attrs.key.is_some());
-        marked.or_else(|| self.fields.iter().find(|field| field.ident == "id"))
+        marked.or_else(|| match &self.attrs.diesel_primary_key[..] {
+            [] => self.fields.iter().find(|field| field.ident == "id"),
+            [key] => self
+                .fields
+                .iter()
+                .find(|field| field.diesel_column() == key),
+            _ => None,
+        })
     }
 
     /// Returns whether a field is the key field.
@@ -167,14 +175,26 @@ impl<'a> Entity<'a> {
     pub(crate) fn table(&self) -> String {
         match &self.attrs.table {
             Some(table) => table.value(),
-            None => Case::Snake.apply(&self.input.ident.unraw().to_string()),
+            None => match self.diesel_table_name() {
+                Some(table) => table.unraw().to_string(),
+                None => Case::Snake.apply(&self.input.ident.unraw().to_string()),
+            },
         }
+    }
+
+    /// Returns the name of Diesel's `table!`.
+    fn diesel_table_name(&self) -> Option<&Ident> {
+        let last = self.attrs.diesel_table.as_ref()?.segments.last()?;
+        Some(&last.ident)
     }
 }
 
 fn column(attrs: &FieldAttrs, ident: &Ident, case: Option<Case>) -> String {
     if let Some(name) = attrs.column.as_ref().or(attrs.sqlx_rename.as_ref()) {
         return name.value();
+    }
+    if let Some(name) = &attrs.diesel_column {
+        return name.unraw().to_string();
     }
     let name = ident.unraw().to_string();
     case.map_or(name.clone(), |case| case.apply(&name))
@@ -187,19 +207,22 @@ impl EntityField<'_> {
 
     /// Returns the `skip` that takes the field out of the columns.
     pub(crate) fn skip(&self) -> Option<&Ident> {
-        self.attrs.skip.as_ref().or(self.attrs.sqlx_skip.as_ref())
+        let attrs = &self.attrs;
+        let skips = [&attrs.skip, &attrs.sqlx_skip, &attrs.diesel_skip];
+        skips.into_iter().find_map(Option::as_ref)
+    }
+
+    /// Returns the column's name in Diesel's `table!`.
+    pub(crate) fn diesel_column(&self) -> &Ident {
+        self.attrs.diesel_column.as_ref().unwrap_or(self.ident)
     }
 
     /// Returns the tokens that gave the column its name.
     pub(crate) fn column_tokens(&self) -> &dyn ToTokens {
-        match self
-            .attrs
-            .column
-            .as_ref()
-            .or(self.attrs.sqlx_rename.as_ref())
-        {
+        let attrs = &self.attrs;
+        match attrs.column.as_ref().or(attrs.sqlx_rename.as_ref()) {
             Some(name) => name,
-            None => self.ident,
+            None => self.diesel_column(),
         }
     }
 }

@@ -27,6 +27,10 @@ pub(crate) const KEY_TYPE: Place = Place {
     options: &[
         CRATE,
         Opt {
+            name: "diesel",
+            usage: "diesel` or `diesel(postgres = uuid, mysql = binary16, sqlite = blob)",
+        },
+        Opt {
             name: "mask",
             usage: "mask = MASK",
         },
@@ -63,6 +67,10 @@ pub(crate) const ENTITY: Place = Place {
     example: "#[ordid(table = \"orders\")]",
     options: &[
         CRATE,
+        Opt {
+            name: "diesel",
+            usage: "diesel` or `diesel(crate = path::to::ordid_diesel)",
+        },
         Opt {
             name: "rename_all",
             usage: "rename_all = \"snake_case\"",
@@ -390,16 +398,27 @@ pub(crate) struct AdapterKind {
     pub(crate) raw_names: &'static [&'static str],
     /// How a pair is written.
     pub(crate) usage: &'static str,
+    /// Whether it has a macro `key`, for what its library asks of a type once, whatever the engines.
+    pub(crate) once: bool,
 }
 
 /// The adapters.
 pub(crate) const ADAPTERS: &[AdapterKind] = &[
+    AdapterKind {
+        name: "diesel",
+        krate: "ordid_diesel",
+        engines: &["mysql", "postgres", "sqlite"],
+        raw_names: &["Uuid", "i64", "u64", "ObjectId", "PushId", "Key192"],
+        usage: "diesel(postgres = uuid, mysql = binary16, sqlite = blob)",
+        once: true,
+    },
     AdapterKind {
         name: "oracle",
         krate: "ordid_oracle",
         engines: &["oracle"],
         raw_names: &["Uuid", "i64", "u64", "ObjectId", "Key192"],
         usage: "oracle(oracle = raw16)",
+        once: false,
     },
     AdapterKind {
         name: "sqlx",
@@ -407,6 +426,7 @@ pub(crate) const ADAPTERS: &[AdapterKind] = &[
         engines: &["mysql", "postgres", "sqlite"],
         raw_names: &["Uuid", "i64", "u64", "ObjectId", "PushId", "Key192"],
         usage: "sqlx(postgres = uuid, mysql = binary16, sqlite = blob)",
+        once: false,
     },
     AdapterKind {
         name: "tiberius",
@@ -414,5 +434,6 @@ pub(crate) const ADAPTERS: &[AdapterKind] = &[
         engines: &["babelfish", "sql_server"],
         raw_names: &["Uuid", "i64", "ObjectId", "Key192"],
         usage: "tiberius(sql_server = unique_identifier, babelfish = babelfish_unique_identifier)",
+        once: false,
     },
 ];
