@@ -1,4 +1,5 @@
-//! Parsing: `#[ordid(...)]`, and what `#[sqlx(...)]` and `#[sea_orm(...)]` say of columns.
+//! Parsing: `#[ordid(...)]`, and what `#[sqlx(...)]`, `#[diesel(...)]` and `#[sea_orm(...)]` say of tables
+//! and columns.
 //!
 //! A mistake in one option does not hide the next: the parser goes on after the comma.
 
@@ -576,6 +577,11 @@ pub(crate) struct EntityAttrs {
     pub(crate) rename_all: Option<LitStr>,
     pub(crate) schema: Option<LitStr>,
     pub(crate) table: Option<LitStr>,
+    /// Forwarded to Diesel's adapter.
+    pub(crate) diesel: Option<EntityAdapter>,
+    /// Diesel's own.
+    pub(crate) diesel_table: Option<Path>,
+    pub(crate) diesel_primary_key: Vec<Ident>,
     /// Where `ordid-seaorm` is.
     pub(crate) sea_orm_crate: Option<Path>,
     /// What SeaORM knows, of one of its models.
@@ -595,7 +601,7 @@ pub(crate) struct SeaOrmModel {
 
 impl SeaOrmModel {
     fn read(attrs: &[Attribute]) -> Option<Self> {
-        let metas = foreign(attrs, "sea_orm");
+        let metas = foreign("sea_orm", attrs);
         let text = |name| metas.iter().find(|meta| meta.is(name))?.text().cloned();
         let late_model = attrs.iter().map(Attribute::path).find(|path| {
             let names: Vec<_> = path
@@ -615,6 +621,29 @@ impl SeaOrmModel {
     }
 }
 
+/// An adapter to which an entity is forwarded: `diesel`, or `diesel(crate = path)`.
+pub(crate) struct EntityAdapter {
+    pub(crate) name: Ident,
+    pub(crate) krate: Option<Path>,
+}
+
+impl EntityAdapter {
+    fn read(meta: &Meta) -> Option<Self> {
+        let krate = match &meta.value {
+            Value::None => None,
+            Value::List(_, metas) => match &metas[..] {
+                [krate] if krate.is("crate") => Some(krate.path()?.clone()),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(Self {
+            name: meta.name.clone(),
+            krate,
+        })
+    }
+}
+
 impl EntityAttrs {
     pub(crate) fn read(cx: &Ctxt, attrs: &[Attribute]) -> Self {
         let reader = Reader { cx, place: &ENTITY };
@@ -622,6 +651,8 @@ impl EntityAttrs {
         for meta in &ordid(cx, attrs, reader.place) {
             if meta.is("crate") {
                 reader.once(&mut read.krate, meta, meta.path().cloned());
+            } else if meta.is("diesel") {
+                reader.once(&mut read.diesel, meta, EntityAdapter::read(meta));
             } else if meta.is("rename_all") {
                 reader.once(&mut read.rename_all, meta, meta.text().cloned());
             } else if meta.is("schema") {
@@ -641,8 +672,17 @@ impl EntityAttrs {
                 reader.unknown(&meta.name);
             }
         }
+        for meta in foreign("diesel", attrs) {
+            if meta.is("table_name") {
+                read.diesel_table = meta.path().cloned();
+            } else if let Value::List(_, names) = &meta.value
+                && meta.is("primary_key")
+            {
+                read.diesel_primary_key = names.iter().map(|it| it.name.clone()).collect();
+            }
+        }
         read.sea_orm = SeaOrmModel::read(attrs);
-        let sqlx = foreign(attrs, "sqlx");
+        let sqlx = foreign("sqlx", attrs);
         read.sqlx_rename_all = sqlx
             .iter()
             .find(|meta| meta.is("rename_all"))
@@ -657,6 +697,10 @@ pub(crate) struct FieldAttrs {
     pub(crate) column: Option<LitStr>,
     /// The parent's constraint was declared so.
     pub(crate) deferrable: Option<Ident>,
+    /// The column's name in Diesel's `table!`.
+    pub(crate) diesel_column: Option<Ident>,
+    pub(crate) diesel_embed: Option<Ident>,
+    pub(crate) diesel_skip: Option<Ident>,
     pub(crate) key: Option<Ident>,
     pub(crate) parent: Option<ParentAttr>,
     pub(crate) skip: Option<Ident>,
@@ -697,7 +741,20 @@ impl FieldAttrs {
                 reader.unknown(&meta.name);
             }
         }
-        for meta in foreign(attrs, "sea_orm") {
+        for meta in foreign("diesel", attrs) {
+            if meta.is("column_name") {
+                read.diesel_column = match &meta.value {
+                    // As it was written once.
+                    Value::Lit(Lit::Str(name)) => name.parse().ok(),
+                    _ => meta.ident().cloned(),
+                };
+            } else if meta.is("skip_insertion") {
+                read.diesel_skip = Some(meta.name);
+            } else if meta.is("embed") {
+                read.diesel_embed = Some(meta.name);
+            }
+        }
+        for meta in foreign("sea_orm", attrs) {
             if meta.is("auto_increment")
                 && let Value::Lit(Lit::Bool(value)) = &meta.value
             {
@@ -710,7 +767,7 @@ impl FieldAttrs {
                 read.sea_orm_ignore = Some(meta.name);
             }
         }
-        for meta in foreign(attrs, "sqlx") {
+        for meta in foreign("sqlx", attrs) {
             if meta.is("rename") {
                 read.sqlx_rename = meta.text().cloned();
             } else if meta.is("skip") {
@@ -751,13 +808,13 @@ impl FieldAttrs {
     }
 }
 
-/// Returns the options of another library's attribute, `#[sqlx(...)]`. What cannot be read is left to
-/// that library to report.
-fn foreign(attrs: &[Attribute], library: &str) -> Vec<Meta> {
+/// Returns the options of another library's attribute. What cannot be read is left to that library to
+/// report.
+fn foreign(name: &str, attrs: &[Attribute]) -> Vec<Meta> {
     let ignored = Ctxt::default();
     attrs
         .iter()
-        .filter(|attr| attr.path().is_ident(library))
+        .filter(|attr| attr.path().is_ident(name))
         .filter_map(|attr| {
             attr.parse_args_with(|input: ParseStream<'_>| metas(&ignored, input))
                 .ok()

@@ -399,6 +399,7 @@ pub(crate) fn entity(cx: &Ctxt, model: &Entity<'_>) {
         self::sea_orm(cx, model);
     }
     keys(cx, model);
+    diesel(cx, model);
     fields(cx, model);
     columns(cx, model);
 }
@@ -486,6 +487,26 @@ fn entity_options(cx: &Ctxt, model: &Entity<'_>) {
     }
 }
 
+/// Checks what is forwarded to Diesel's adapter.
+fn diesel(cx: &Ctxt, model: &Entity<'_>) {
+    let Some(diesel) = &model.attrs.diesel else {
+        return;
+    };
+    if model.attrs.diesel_table.is_none() {
+        cx.error(
+            &diesel.name,
+            "its columns are those of a `table!`: name it, `#[diesel(table_name = orders)]`",
+        );
+    }
+    if !model.input.generics.params.is_empty() {
+        cx.error(
+            &diesel.name,
+            "a struct with parameters has no columns of its own in a `table!`: write one struct per \
+             table",
+        );
+    }
+}
+
 fn keys(cx: &Ctxt, model: &Entity<'_>) {
     let mut marked = model
         .fields
@@ -503,11 +524,32 @@ fn keys(cx: &Ctxt, model: &Entity<'_>) {
     if second {
         cx.error(first, "the first field that is marked `#[ordid(key)]`");
     }
-    if model.key().is_none() && !model.is_damaged && model.sea_orm().is_none() {
-        cx.error(
+    let primary_key = &model.attrs.diesel_primary_key;
+    match model.key() {
+        // Of a model of SeaORM this was said already.
+        None if model.is_damaged || model.sea_orm().is_some() => {}
+        None if primary_key.len() > 1 => cx.error(
+            &primary_key[0],
+            "an entity has one key: mark its field with `#[ordid(key)]`",
+        ),
+        None => cx.error(
             &model.input.ident,
             "no key field: mark one with `#[ordid(key)]` or name it `id`",
-        );
+        ),
+        Some(key)
+            if !primary_key.is_empty()
+                && !primary_key.iter().any(|it| it == key.diesel_column()) =>
+        {
+            cx.error(
+                key.attrs.key.as_ref(),
+                format!(
+                    "the ordered key is `{}`, but Diesel's primary key is `{}`",
+                    key.diesel_column(),
+                    primary_key[0]
+                ),
+            );
+        }
+        Some(_) => {}
     }
 }
 
@@ -545,7 +587,7 @@ fn fields(cx: &Ctxt, model: &Entity<'_>) {
                 cx.error(tokens, format!("a field with `{skip}` has no column"));
             }
         }
-        if let Some(flatten) = &attrs.sqlx_flatten
+        if let Some(flatten) = attrs.sqlx_flatten.as_ref().or(attrs.diesel_embed.as_ref())
             && field.skip().is_none()
         {
             cx.error(
@@ -561,7 +603,7 @@ fn columns(cx: &Ctxt, model: &Entity<'_>) {
     let mut seen = HashMap::new();
     for field in model
         .columns()
-        .filter(|field| field.attrs.sqlx_flatten.is_none())
+        .filter(|field| field.attrs.sqlx_flatten.is_none() && field.attrs.diesel_embed.is_none())
     {
         if let Some(first) = seen.insert(field.column.as_str(), field.ident) {
             cx.error(

@@ -231,7 +231,7 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// At compile time, at the token that has to change: no key or two, a parent field that does not
 /// tell its entity, two columns of one name, an unknown option, and anything but a struct with
 /// named fields.
-#[proc_macro_derive(OrderedKey, attributes(ordid))]
+#[proc_macro_derive(OrderedKey, attributes(ordid, diesel))]
 pub fn derive_ordered_key(input: TokenStream) -> TokenStream {
     expand::ordered_key(&parse_macro_input!(input as DeriveInput)).into()
 }

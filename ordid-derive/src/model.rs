@@ -145,16 +145,22 @@ impl<'a> Entity<'a> {
         }
     }
 
-    /// Returns the key field: the first that is marked, or else SeaORM's primary key, or else the one
-    /// named `id`.
+    /// Returns the key field: the first that is marked, or else the primary key of SeaORM or Diesel where
+    /// one is written, or else the one named `id`.
     pub(crate) fn key(&self) -> Option<&EntityField<'a>> {
         let marked = self.fields.iter().find(|field| field.attrs.key.is_some());
-        let primary = self
-            .sea_orm()
-            .and_then(|_| self.primary_keys().map(|(field, _)| field).next());
+        let primary = || self.sea_orm().and_then(|_| self.primary_keys().next());
+        let by_sea_orm = || primary().map(|(field, _)| field);
         marked
-            .or(primary)
-            .or_else(|| self.fields.iter().find(|field| field.ident == "id"))
+            .or_else(by_sea_orm)
+            .or_else(|| match &self.attrs.diesel_primary_key[..] {
+                [] => self.fields.iter().find(|field| field.ident == "id"),
+                [key] => self
+                    .fields
+                    .iter()
+                    .find(|field| field.diesel_column() == key),
+                _ => None,
+            })
     }
 
     /// Returns what SeaORM knows, where the struct is one of its models.
@@ -208,14 +214,26 @@ impl<'a> Entity<'a> {
             .or(self.sea_orm().map(|it| &it.table))
         {
             Some(table) => table.value(),
-            None => Case::Snake.apply(&self.input.ident.unraw().to_string()),
+            None => match self.diesel_table_name() {
+                Some(table) => table.unraw().to_string(),
+                None => Case::Snake.apply(&self.input.ident.unraw().to_string()),
+            },
         }
+    }
+
+    /// Returns the name of Diesel's `table!`.
+    fn diesel_table_name(&self) -> Option<&Ident> {
+        let last = self.attrs.diesel_table.as_ref()?.segments.last()?;
+        Some(&last.ident)
     }
 }
 
 fn column(attrs: &FieldAttrs, ident: &Ident, case: Option<Case>) -> String {
     if let Some(name) = attrs.column_name() {
         return name.value();
+    }
+    if let Some(name) = &attrs.diesel_column {
+        return name.unraw().to_string();
     }
     let name = ident.unraw().to_string();
     case.map_or(name.clone(), |case| case.apply(&name))
@@ -229,15 +247,23 @@ impl EntityField<'_> {
     /// Returns the `skip` that takes the field out of the columns.
     pub(crate) fn skip(&self) -> Option<&Ident> {
         let attrs = &self.attrs;
-        let own = attrs.skip.as_ref().or(attrs.sea_orm_ignore.as_ref());
-        own.or(attrs.sqlx_skip.as_ref())
+        let own = [&attrs.skip, &attrs.sqlx_skip];
+        let mut skips = own
+            .into_iter()
+            .chain([&attrs.diesel_skip, &attrs.sea_orm_ignore]);
+        skips.find_map(Option::as_ref)
+    }
+
+    /// Returns the column's name in Diesel's `table!`.
+    pub(crate) fn diesel_column(&self) -> &Ident {
+        self.attrs.diesel_column.as_ref().unwrap_or(self.ident)
     }
 
     /// Returns the tokens that gave the column its name.
     pub(crate) fn column_tokens(&self) -> &dyn ToTokens {
         match self.attrs.column_name() {
             Some(name) => name,
-            None => self.ident,
+            None => self.diesel_column(),
         }
     }
 }

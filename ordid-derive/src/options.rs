@@ -27,6 +27,10 @@ pub(crate) const KEY_TYPE: Place = Place {
     options: &[
         CRATE,
         Opt {
+            name: "diesel",
+            usage: "diesel` or `diesel(postgres = uuid, mysql = binary16, sqlite = blob)",
+        },
+        Opt {
             name: "mask",
             usage: "mask = MASK",
         },
@@ -67,6 +71,10 @@ pub(crate) const ENTITY: Place = Place {
     example: "#[ordid(table = \"orders\")]",
     options: &[
         CRATE,
+        Opt {
+            name: "diesel",
+            usage: "diesel` or `diesel(crate = path::to::ordid_diesel)",
+        },
         Opt {
             name: "rename_all",
             usage: "rename_all = \"snake_case\"",
@@ -399,6 +407,8 @@ pub(crate) struct AdapterKind {
     pub(crate) raw_names: &'static [&'static str],
     /// How a pair, or that column, is written.
     pub(crate) usage: &'static str,
+    /// Whether it has a macro `key`, for what its library asks of a type once, whatever the engines.
+    pub(crate) once: bool,
 }
 
 /// The adapter whose models an entity may be, and its crate.
@@ -408,11 +418,20 @@ pub(crate) const SEA_ORM_CRATE: &str = "ordid_seaorm";
 /// The adapters.
 pub(crate) const ADAPTERS: &[AdapterKind] = &[
     AdapterKind {
+        name: "diesel",
+        krate: "ordid_diesel",
+        engines: &["mysql", "postgres", "sqlite"],
+        raw_names: &["Uuid", "i64", "u64", "ObjectId", "PushId", "Key192"],
+        usage: "diesel(postgres = uuid, mysql = binary16, sqlite = blob)",
+        once: true,
+    },
+    AdapterKind {
         name: "oracle",
         krate: "ordid_oracle",
         engines: &["oracle"],
         raw_names: &["Uuid", "i64", "u64", "ObjectId", "Key192"],
         usage: "oracle(oracle = raw16)",
+        once: false,
     },
     AdapterKind {
         name: SEA_ORM,
@@ -420,6 +439,7 @@ pub(crate) const ADAPTERS: &[AdapterKind] = &[
         engines: &[],
         raw_names: &["Uuid", "i64", "u64", "ObjectId", "PushId", "Key192"],
         usage: "sea_orm(uuid)",
+        once: false,
     },
     AdapterKind {
         name: "sqlx",
@@ -427,6 +447,7 @@ pub(crate) const ADAPTERS: &[AdapterKind] = &[
         engines: &["mysql", "postgres", "sqlite"],
         raw_names: &["Uuid", "i64", "u64", "ObjectId", "PushId", "Key192"],
         usage: "sqlx(postgres = uuid, mysql = binary16, sqlite = blob)",
+        once: false,
     },
     AdapterKind {
         name: "tiberius",
@@ -434,5 +455,6 @@ pub(crate) const ADAPTERS: &[AdapterKind] = &[
         engines: &["babelfish", "sql_server"],
         raw_names: &["Uuid", "i64", "ObjectId", "Key192"],
         usage: "tiberius(sql_server = unique_identifier, babelfish = babelfish_unique_identifier)",
+        once: false,
     },
 ];

@@ -399,6 +399,78 @@ fn entity_beside_sqlx() {
 }
 
 #[test]
+fn key_type_of_an_adapter_with_something_of_a_type_s_own() {
+    assert_snapshot(
+        "key_type_diesel",
+        expand::key_type,
+        "#[ordid(diesel(postgres = uuid, sqlite = unordered(blob)))] struct OrderId(Uuid);",
+    );
+}
+
+#[test]
+fn entity_beside_diesel() {
+    assert_snapshot(
+        "entity_diesel",
+        expand::ordered_key,
+        r#"
+        #[ordid(diesel)]
+        #[diesel(table_name = crate::schema::orders, primary_key(order_id))]
+        #[diesel(belongs_to(Customer), check_for_backend(diesel::pg::Pg))]
+        struct Order {
+            #[diesel(column_name = order_id)]
+            key: OrderId,
+            #[diesel(column_name = "type_")]
+            kind: String,
+            #[diesel(skip_insertion)]
+            sum: i64,
+            #[diesel(embed)]
+            #[ordid(skip)]
+            address: Address,
+            #[diesel(select_expression = now())]
+            r#type: Option<String>,
+        }
+        "#,
+    );
+}
+
+#[test]
+fn what_diesel_s_attributes_contradict_is_reported() {
+    let found = errors(
+        expand::ordered_key,
+        r#"
+        #[ordid(diesel)]
+        #[diesel(primary_key(number))]
+        struct Order<T> {
+            #[ordid(key)]
+            id: OrderId,
+            number: T,
+            #[diesel(embed)]
+            address: Address,
+        }
+        "#,
+    );
+    assert_eq!(
+        found,
+        [
+            "the ordered key is `id`, but Diesel's primary key is `number`",
+            "its columns are those of a `table!`: name it, `#[diesel(table_name = orders)]`",
+            "a struct with parameters has no columns of its own in a `table!`: write one struct per \
+             table",
+            "a flattened field has no column of its own: list its fields in this struct, or add \
+             `#[ordid(skip)]`",
+        ]
+    );
+    let found = errors(
+        expand::ordered_key,
+        "#[diesel(primary_key(order, line))] struct Line { order: OrderId, line: i32 }",
+    );
+    assert_eq!(
+        found,
+        ["an entity has one key: mark its field with `#[ordid(key)]`"]
+    );
+}
+
+#[test]
 fn entity_of_seaorm() {
     assert_snapshot(
         "entity_sea_orm",

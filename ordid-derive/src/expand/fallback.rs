@@ -8,7 +8,7 @@ use syn::{Data, Type};
 use super::{
     Private,
     key_type::{forward, scattered, scheme, std_impls_by_raw},
-    ordered_key::{names, with_sink},
+    ordered_key::{forward as forward_entity, names, with_sink},
 };
 use crate::model::{Entity, KeyType};
 
@@ -119,6 +119,7 @@ pub(super) fn ordered_key(model: &Entity<'_>) -> TokenStream {
     let (impl_generics, type_generics, where_clause) = model.input.generics.split_for_impl();
     let with_sink = with_sink(&model.input.generics, private);
     let names = names(model, private);
+    let forwards = forward_entity(model);
     let field = match model.key() {
         Some(key) => key.ty().to_token_stream(),
         None => quote!(#private::Uuid),
@@ -152,5 +153,7 @@ pub(super) fn ordered_key(model: &Entity<'_>) -> TokenStream {
                 loop {}
             }
         }
+
+        #forwards
     }
 }

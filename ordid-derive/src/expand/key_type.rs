@@ -414,6 +414,11 @@ pub(super) fn std_impls_by_raw(private: &Private<'_>, ident: &Ident) -> TokenStr
 /// Where the adapter chooses, it is told of a raw key that is no UUID: a macro sees no types.
 pub(super) fn forward(model: &KeyType<'_>, adapter: &Adapter, scheme: &TokenStream) -> TokenStream {
     let ident = &model.input.ident;
+    let once = adapter.kind.once.then(|| {
+        let span = adapter.name.span();
+        let key = Ident::new("key", span);
+        call(adapter, &key, span, quote!(#ident, #scheme))
+    });
     if adapter.pairs.is_empty() {
         let span = adapter.name.span();
         let raw = match model.scheme().raw_name {
@@ -424,9 +429,10 @@ pub(super) fn forward(model: &KeyType<'_>, adapter: &Adapter, scheme: &TokenStre
             }
         };
         let all = Ident::new("all", span);
-        return call(adapter, &all, span, quote!(#ident, #scheme #raw));
+        let all = call(adapter, &all, span, quote!(#ident, #scheme #raw));
+        return quote!(#once #all);
     }
-    adapter
+    let pairs: TokenStream = adapter
         .pairs
         .iter()
         .map(|(engine, column)| {
@@ -438,7 +444,8 @@ pub(super) fn forward(model: &KeyType<'_>, adapter: &Adapter, scheme: &TokenStre
                 quote!(#ident, #scheme, #tokens),
             )
         })
-        .collect()
+        .collect();
+    quote!(#once #pairs)
 }
 
 /// Returns `adapter::engine::name! { arguments }`, located from the name to the last token.

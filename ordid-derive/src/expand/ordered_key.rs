@@ -6,7 +6,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Generics, Type, WhereClause, parse_quote, punctuated::Punctuated, spanned::Spanned};
 
-use super::Private;
+use super::{Private, located};
 use crate::{
     attr::ParentAttr,
     model::{Entity, EntityField},
@@ -17,10 +17,36 @@ pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
     let private = &Private(model.attrs.krate.as_ref());
     let ordered_key = ordered_key(model, key, private);
     let fields = fields(model, key, private);
+    let forwards = forward(model);
     quote! {
         #ordered_key
         #fields
+        #forwards
     }
+}
+
+/// Calls the macro of Diesel's adapter with the table and the paths of its columns, each located at the
+/// field's type.
+pub(super) fn forward(model: &Entity<'_>) -> Option<TokenStream> {
+    let adapter = model.attrs.diesel.as_ref()?;
+    let table = model.attrs.diesel_table.as_ref()?;
+    let ident = &model.input.ident;
+    if !model.input.generics.params.is_empty() {
+        return None;
+    }
+    let span = adapter.name.span();
+    let krate = match &adapter.krate {
+        Some(path) => located(path, span),
+        None => quote_spanned!(span=> ::ordid_diesel),
+    };
+    let columns = model.columns().map(|field| {
+        let (ty, mut column) = (field.ty(), field.diesel_column().clone());
+        let span = ty.span();
+        column.set_span(span.resolved_at(column.span()));
+        let table = located(table, span);
+        quote_spanned!(span=> #table::#column: #ty)
+    });
+    Some(quote_spanned!(span=> #krate::entity! { #ident, #table::table #(, #columns)* }))
 }
 
 fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>) -> TokenStream {

@@ -1,0 +1,179 @@
+//! Ordered keys in PostgreSQL, MySQL, MariaDB and SQLite through [Diesel](diesel).
+//!
+//! | key type's `diesel(...)` | raw key | column type | in `table!` | order kept |
+//! |---|---|---|---|---|
+//! | `postgres = uuid` | 128 bits | `uuid` | `Uuid` | as bytes |
+//! | `postgres = bytea` | all but integers | `bytea` | `Binary` | as bytes |
+//! | `postgres = text` | all but integers | `text COLLATE "C"` | `Text` | as bytes |
+//! | `postgres = char22`, `char26` | 128 bits | `text COLLATE "C"` | `Text` | as bytes |
+//! | `postgres = char20`, `char32` | `PushId`, `Key192` | `text COLLATE "C"` | `Text` | as bytes |
+//! | `postgres = bigint` | `i64` | `bigint` | `BigInt` | as numbers |
+//! | `mysql = binary16`, `binary12`, `binary24` | 128 bits, `ObjectId`, `Key192` | `BINARY(n)` | `Binary` | as bytes |
+//! | `mysql = binary16_swapped` | 128 bits | `BINARY(16)` | `Binary` | of version 1 |
+//! | `mysql = binary16_dotnet` | 128 bits | `BINARY(16)` | `Binary` | of schemes for it |
+//! | `mysql = char36`, `char22`, `char26` | 128 bits | `CHAR(n)`, ascii_bin | `Char`, `Text` | as bytes |
+//! | `mysql = char20`, `char32` | `PushId`, `Key192` | `CHAR(n)`, ascii_bin | `Char`, `Text` | as bytes |
+//! | `mysql = bigint` | `i64` | `BIGINT` | `BigInt` | as numbers |
+//! | `mysql = bigint_unsigned` | `u64` | `BIGINT UNSIGNED` | `Unsigned<BigInt>` | as numbers |
+//! | `mysql = mariadb_uuid` | 128 bits | MariaDB's `UUID` | `Char`, `Text` | of versions 6 and 7, and of COMBs |
+//! | `sqlite = blob` | all but integers | `BLOB` | `Binary` | as bytes |
+//! | `sqlite = text` | all but integers | `TEXT` | `Text` | as bytes |
+//! | `sqlite = char22`, `char26` | 128 bits | `TEXT` | `Text` | as bytes |
+//! | `sqlite = char20`, `char32` | `PushId`, `Key192` | `TEXT` | `Text` | as bytes |
+//! | `sqlite = integer` | `i64` | `INTEGER` | `BigInt` | as numbers |
+//!
+//! A bare `diesel` means `postgres = uuid, mysql = binary16, sqlite = blob`; for `i64` it is `bigint,
+//! bigint, integer`, for `u64` `mysql = bigint_unsigned` alone, since no other engine has an integer
+//! without a sign; for `ObjectId` and `Key192` the bytes, for `PushId` `char20`. Text under another
+//! collation loses its order, or takes two keys for one: declare the columns with the types above, which
+//! [`ColumnOn`](ordid_core::storage::ColumnOn) has for your migrations.
+//!
+//! A scheme that does not keep its order in a column does not compile. Where order does not matter,
+//! `mysql = unordered(binary16)` says so.
+//!
+//! Key types are values in `Queryable`, `Selectable`, `Insertable`, `Identifiable`, `AsChangeset` and
+//! associations, in filters, `eq_any` and `returning`. Of `table!`'s columns each backend takes one:
+//! where a `table!` declares another SQL type for it, the query does not compile.
+//!
+//! # Example: a graph of rows in one transaction
+//!
+#![cfg_attr(feature = "sqlite", doc = "```")]
+#![cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
+//! # use libsqlite3_sys as _;
+//! use diesel::{connection::SimpleConnection, prelude::*};
+//! use ordid::{KeyType, OrderedKey};
+//! use ordid_diesel::UnitOfWork;
+//! use uuid::Uuid;
+//!
+//! #[derive(KeyType)]
+//! #[ordid(scheme = uuid_v7, diesel)]
+//! struct CustomerId(Uuid);
+//!
+//! #[derive(KeyType)]
+//! #[ordid(scheme = uuid_v7, prefix = "ord", diesel)]
+//! struct OrderId(Uuid);
+//!
+//! diesel::table! {
+//!     customers (id) { id -> Binary, name -> Text, }
+//! }
+//! diesel::table! {
+//!     orders (id) { id -> Binary, customer -> Binary, total -> BigInt, }
+//! }
+//!
+//! #[derive(OrderedKey)]
+//! #[diesel(table_name = customers)]
+//! #[ordid(diesel)]
+//! struct Customer { id: CustomerId, name: String }
+//!
+//! #[derive(OrderedKey, Queryable, Selectable)]
+//! #[diesel(table_name = orders)]
+//! #[ordid(diesel)]
+//! struct Order { id: OrderId, #[ordid(parent)] customer: CustomerId, total: i64 }
+//!
+//! let mut connection = SqliteConnection::establish(":memory:")?;
+//! connection.batch_execute(
+//!     "CREATE TABLE customers (id BLOB NOT NULL PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
+//!      CREATE TABLE orders (id BLOB NOT NULL PRIMARY KEY,
+//!         customer BLOB NOT NULL REFERENCES customers (id), total INTEGER NOT NULL) WITHOUT ROWID",
+//! )?;
+//!
+//! let mut work = UnitOfWork::new();
+//! let customer = work.add(Customer { id: CustomerId::generate(), name: "Ada".into() });
+//! for total in [1250, 990] {
+//!     work.add(Order { id: OrderId::generate(), customer, total });
+//! }
+//! let flushed = work.flush(&mut connection)?;
+//! assert_eq!(flushed.rows(), 3);
+//!
+//! let found: Vec<Order> = orders::table
+//!     .filter(orders::customer.eq(customer))
+//!     .order(orders::id)
+//!     .select(Order::as_select())
+//!     .load(&mut connection)?;
+//! assert_eq!([found[0].total, found[1].total], [1250, 990]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Plain inserts
+//!
+//! Rows with an `Option` for a key are given one by [`assign`] and [`assign_all`], on their way into
+//! `values`. On SQLite, Diesel then sends a statement for each row, since `None` may stand for a
+//! column's default; a struct that says `#[diesel(treat_none_as_default_value = false)]` goes by one
+//! statement, and its key is no `Option`. A [`UnitOfWork`] sends many rows a statement on every backend,
+//! whatever the struct says.
+//!
+//! # C clients
+//!
+//! This crate's features name Diesel's backends, and not its connections: those are yours, by Diesel's
+//! `postgres` or `mysql`.
+//!
+//! # Minimum supported Rust version
+//!
+//! 1.94, as the other adapters.
+
+#![forbid(unsafe_code)]
+
+mod assign;
+mod backend;
+mod engine_macros;
+mod entity;
+mod error;
+mod failure;
+#[cfg(feature = "mysql")]
+mod mysql;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod stored;
+mod unit_of_work;
+
+pub use assign::{assign, assign_all};
+pub use backend::Backend;
+pub use entity::{Binder, Columns, Entity};
+pub use error::Error;
+pub use ordid_core::{
+    storage::column,
+    unit_of_work::{Flushed, FlushedTable, Progress, Retry},
+};
+pub use stored::{DieselColumn, KeySqlType, StoredAs};
+pub use unit_of_work::{UnitOfWork, flushes_table};
+
+/// The macros that `#[derive(KeyType)]` calls: `key` once, and one for each `engine = column` pair of
+/// `#[ordid(diesel(...))]`.
+///
+/// They take the key type, its scheme, and the column's name, and implement Diesel's traits for the
+/// key type. Without the engine's feature they only check the order.
+pub mod engine {
+    pub use crate::{
+        __engine_all as all, __engine_key as key, __engine_mysql as mysql,
+        __engine_postgres as postgres, __engine_sqlite as sqlite,
+    };
+}
+
+#[doc(hidden)]
+pub use crate::__entity as entity;
+
+#[doc(hidden)]
+pub mod __private {
+    pub use diesel;
+    // What Diesel's own derives write for expressions of a value.
+    pub use diesel::internal::derives::as_expression::Bound;
+    pub use ordid_core::storage::{assert_keeps_order, column, dialect};
+    pub use std::{boxed::Box, default::Default, primitive::str, result::Result, vec::Vec};
+
+    /// The SQL types of keys, by names of one word.
+    pub mod sql_types {
+        #[cfg(feature = "postgres")]
+        pub use diesel::sql_types::Uuid;
+        pub use diesel::sql_types::{BigInt, Binary, Text};
+
+        #[cfg(feature = "mysql")]
+        pub type Unsigned = diesel::sql_types::Unsigned<BigInt>;
+    }
+
+    pub use crate::{
+        entity::{Takes, Values},
+        stored::{StoredAs, from_sql, to_sql},
+    };
+}

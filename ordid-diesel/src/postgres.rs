@@ -1,0 +1,126 @@
+//! PostgreSQL: `uuid`, `bytea`, `bigint`, and text under `COLLATE "C"`.
+
+use std::io::Write as _;
+
+use diesel::{
+    deserialize::{self, FromSql},
+    pg::{Pg, PgValue},
+    result::DatabaseErrorKind,
+    serialize::{self, IsNull, Output, ToSql},
+    sql_types,
+};
+use ordid_core::{
+    RawKey,
+    storage::{StoredValue as _, Stores, column},
+    unit_of_work::Failure,
+    uuid::Uuid,
+};
+
+use crate::{
+    backend::{Updates, backend},
+    entity::{Typed, Values},
+    stored::DieselColumn,
+};
+
+backend! {
+    Pg, ordid_core::storage::dialect::Postgres,
+    defer: Some("SET CONSTRAINTS ALL DEFERRED"),
+    updates: Updates::FromValues,
+    flushes: "CREATE TABLE IF NOT EXISTS ordid_flushes (id uuid NOT NULL PRIMARY KEY, \
+              flushed_at timestamptz NOT NULL DEFAULT now())",
+    flush_id: |id| Box::new(Typed::<sql_types::Nullable<sql_types::Uuid>, FlushId>::of(FlushId(id))),
+    failure: failure,
+    commit_failure: failure
+}
+
+/// What a flush is recorded by.
+#[derive(Debug, Clone)]
+struct FlushId(Uuid);
+
+impl ToSql<sql_types::Nullable<sql_types::Uuid>, Pg> for FlushId {
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
+        out.write_all(self.0.as_bytes())?;
+        Ok(IsNull::No)
+    }
+}
+
+/// Diesel tells few of PostgreSQL's errors by kind and keeps the SQLSTATE of the others to itself, so
+/// these are known by their text, which is English unless `lc_messages` says otherwise.
+fn failure(kind: DatabaseErrorKind, message: &str) -> Failure {
+    match kind {
+        DatabaseErrorKind::SerializationFailure => Failure::Transient,
+        DatabaseErrorKind::ReadOnlyTransaction => Failure::Lost,
+        _ => match message {
+            "deadlock detected" => Failure::Transient,
+            _ if message.starts_with("could not obtain lock")
+                || message == "canceling statement due to lock timeout" =>
+            {
+                Failure::Transient
+            }
+            _ if message.starts_with("terminating connection")
+                || message.starts_with("server closed the connection") =>
+            {
+                Failure::Lost
+            }
+            _ => Failure::Refused,
+        },
+    }
+}
+
+/// Bytes and text alike are sent as they are stored.
+fn encode_bytes<C: Stores<R>, R: RawKey>(
+    raw: R,
+    out: &mut Output<'_, '_, Pg>,
+) -> serialize::Result {
+    out.write_all(crate::stored::bytes(C::encode(raw).found())?)?;
+    Ok(IsNull::No)
+}
+
+/// Reads what there is, a number too, so that the column can say which one to declare.
+fn decode<C: Stores<R>, R: RawKey>(value: PgValue<'_>) -> deserialize::Result<R> {
+    const INT8: u32 = 20;
+    let is_integer = value.as_bytes().len() == 8 && value.get_oid().get() == INT8;
+    let raw = if is_integer {
+        C::decode(<i64 as FromSql<sql_types::BigInt, Pg>>::from_sql(value)?)
+    } else {
+        C::decode(value.as_bytes())
+    };
+    Ok(raw?)
+}
+
+/// Columns of bytes and of text.
+macro_rules! columns {
+    ($sql_type:ident; $($column:ident),+) => {
+        $(impl<R: RawKey> DieselColumn<Pg, R> for column::$column
+        where
+            Self: Stores<R>,
+        {
+            type SqlType = sql_types::$sql_type;
+
+            fn to_sql(raw: R, out: &mut Output<'_, '_, Pg>) -> serialize::Result {
+                encode_bytes::<Self, R>(raw, out)
+            }
+
+            fn from_sql(value: PgValue<'_>) -> deserialize::Result<R> {
+                decode::<Self, R>(value)
+            }
+        })+
+    };
+}
+
+columns!(Uuid; Uuid);
+columns!(Binary; Bytea);
+columns!(Text; Text, Char32, Char26, Char22, Char20);
+
+impl DieselColumn<Pg, i64> for column::BigInt {
+    type SqlType = sql_types::BigInt;
+
+    fn to_sql(raw: i64, out: &mut Output<'_, '_, Pg>) -> serialize::Result {
+        out.write_all(&raw.to_be_bytes())?;
+        Ok(IsNull::No)
+    }
+
+    fn from_sql(value: PgValue<'_>) -> deserialize::Result<i64> {
+        decode::<Self, i64>(value)
+    }
+}

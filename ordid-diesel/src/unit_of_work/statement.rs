@@ -1,0 +1,404 @@
+//! Statements of many rows, as fragments of Diesel's.
+
+use diesel::{
+    RunQueryDsl,
+    query_builder::{AstPass, Query, QueryFragment, QueryId},
+    result::QueryResult,
+    sql_types::Integer,
+};
+use ordid_core::unit_of_work::{Action, Batches, Chunk, Table};
+
+use crate::{
+    backend::{Backend, Updates},
+    entity::{Binder, Columns, Values},
+    error::{Error, Place},
+};
+
+/// The name of the rows that an `UPDATE` takes its values from, and that of the table beside them. One
+/// of SQLite's `WITH` hides a table of its name, so they are ones that no table has.
+const ROWS: &str = "ordid_rows";
+const TARGET: &str = "ordid_target";
+
+/// A table as statements name it.
+pub(crate) struct Shape<DB: Backend> {
+    table: Box<dyn QueryFragment<DB>>,
+    names: &'static [&'static str],
+    /// Which of the columns is the key.
+    key: usize,
+    values: fn() -> Vec<Box<dyn Values<DB>>>,
+}
+
+impl<DB: Backend> Shape<DB> {
+    pub(crate) fn of<E: ordid_core::OrderedKey + Columns<DB>>() -> Self {
+        let key = E::COLUMNS.iter().position(|it| *it == E::KEY_COLUMN);
+        Self {
+            table: E::table(),
+            names: E::NAMES,
+            key: key.expect("the key is one of the columns"),
+            values: E::values,
+        }
+    }
+
+    /// The table of flushes.
+    pub(super) fn of_flushes() -> Self {
+        Self {
+            table: Box::new(Flushes),
+            names: &["id"],
+            key: 0,
+            values: Vec::new,
+        }
+    }
+
+    pub(super) fn binder(&self) -> Binder<DB> {
+        Binder::new((self.values)(), self.key)
+    }
+}
+
+/// `ordid_flushes`
+struct Flushes;
+
+impl<DB: Backend> QueryFragment<DB> for Flushes {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        out.push_identifier("ordid_flushes")
+    }
+}
+
+/// What a statement does.
+#[derive(Debug, Clone)]
+enum Does {
+    Insert,
+    /// To the columns at these positions, of many rows or of one.
+    Update(Vec<usize>),
+    UpdateRow(Vec<usize>, usize),
+    /// To the column at this position.
+    SetNull(usize),
+    Delete,
+    Exists,
+}
+
+/// A statement with its parameters.
+#[doc(hidden)]
+pub struct Statement<'a, DB: Backend> {
+    does: Does,
+    shape: &'a Shape<DB>,
+    values: &'a [Box<dyn Values<DB>>],
+    rows: usize,
+    /// A prepared statement is kept in the connection's cache only where it serves again.
+    repeats: bool,
+}
+
+impl<'a, DB: Backend> Statement<'a, DB> {
+    fn new(does: Does, shape: &'a Shape<DB>, binder: &'a Binder<DB>) -> Self {
+        Self {
+            does,
+            shape,
+            values: binder.columns(),
+            rows: binder.rows(),
+            repeats: false,
+        }
+    }
+
+    /// `SELECT 1 FROM "orders" WHERE "id" = $1`
+    pub(super) fn exists(shape: &'a Shape<DB>, values: &'a [Box<dyn Values<DB>>]) -> Self {
+        Self::of_one(Does::Exists, shape, values)
+    }
+
+    /// `INSERT INTO "ordid_flushes" ("id") VALUES ($1)`
+    pub(super) fn insert(shape: &'a Shape<DB>, values: &'a [Box<dyn Values<DB>>]) -> Self {
+        Self::of_one(Does::Insert, shape, values)
+    }
+
+    fn of_one(does: Does, shape: &'a Shape<DB>, values: &'a [Box<dyn Values<DB>>]) -> Self {
+        Self {
+            does,
+            shape,
+            values,
+            rows: 1,
+            repeats: true,
+        }
+    }
+
+    fn table<'b>(&'b self, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        self.shape.table.walk_ast(out.reborrow())
+    }
+
+    fn name(&self, column: usize, out: &mut AstPass<'_, '_, DB>) -> QueryResult<()> {
+        out.push_identifier(self.shape.names[column])
+    }
+
+    /// `"id", "total"`
+    fn names(&self, columns: &[usize], out: &mut AstPass<'_, '_, DB>) -> QueryResult<()> {
+        for (number, column) in columns.iter().enumerate() {
+            if number > 0 {
+                out.push_sql(", ");
+            }
+            self.name(*column, out)?;
+        }
+        Ok(())
+    }
+
+    /// `($1, $2), ($3, $4)`
+    fn values<'b>(&'b self, columns: &[usize], out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        for row in 0..self.rows {
+            out.push_sql(if row == 0 { "(" } else { ", (" });
+            for (number, column) in columns.iter().enumerate() {
+                if number > 0 {
+                    out.push_sql(", ");
+                }
+                self.values[*column].push(row, out)?;
+            }
+            out.push_sql(")");
+        }
+        Ok(())
+    }
+
+    /// `"id" IN ($1, $2)`
+    fn key_in<'b>(&'b self, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        self.name(self.shape.key, out)?;
+        out.push_sql(" IN (");
+        for row in 0..self.rows {
+            if row > 0 {
+                out.push_sql(", ");
+            }
+            self.values[self.shape.key].push(row, out)?;
+        }
+        out.push_sql(")");
+        Ok(())
+    }
+
+    /// Sets all columns but the key. Where there is no other, the key is set to itself, as the row has
+    /// to be there all the same.
+    fn assignments<'b>(
+        &'b self,
+        columns: &[usize],
+        out: &mut AstPass<'_, 'b, DB>,
+        mut value: impl FnMut(usize, &mut AstPass<'_, 'b, DB>) -> QueryResult<()>,
+    ) -> QueryResult<()> {
+        let mut is_first = true;
+        for column in columns.iter().filter(|it| **it != self.shape.key) {
+            if !is_first {
+                out.push_sql(", ");
+            }
+            is_first = false;
+            self.name(*column, out)?;
+            out.push_sql(" = ");
+            value(*column, out)?;
+        }
+        if is_first {
+            self.name(self.shape.key, out)?;
+            out.push_sql(" = ");
+            value(self.shape.key, out)?;
+        }
+        Ok(())
+    }
+
+    /// ``INSERT INTO `orders` (`id`, `total`) VALUES (?, ?), (?, ?)``
+    fn walk_insert<'b>(&'b self, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        let columns: Vec<usize> = (0..self.shape.names.len()).collect();
+        out.push_sql("INSERT INTO ");
+        self.table(out)?;
+        out.push_sql(" (");
+        self.names(&columns, out)?;
+        out.push_sql(") VALUES ");
+        self.values(&columns, out)
+    }
+
+    /// PostgreSQL and SQLite:
+    ///
+    /// ```text
+    /// UPDATE "orders" AS ordid_target SET "total" = ordid_rows."total"
+    /// FROM (VALUES ($1, $2), ($3, $4)) AS ordid_rows ("id", "total")
+    /// WHERE ordid_target."id" = ordid_rows."id"
+    ///
+    /// WITH ordid_rows ("id", "total") AS (VALUES (?, ?), (?, ?))
+    /// UPDATE "orders" AS ordid_target SET "total" = ordid_rows."total"
+    /// FROM ordid_rows WHERE ordid_target."id" = ordid_rows."id"
+    /// ```
+    ///
+    /// A value arrives in its column as by an `INSERT`: in PostgreSQL a parameter has the type of its
+    /// column in `table!`, also where it is NULL; in SQLite a column of `VALUES` has no affinity, and so
+    /// changes nothing.
+    fn walk_update<'b>(
+        &'b self,
+        columns: &[usize],
+        out: &mut AstPass<'_, 'b, DB>,
+    ) -> QueryResult<()> {
+        let with = DB::UPDATES == Updates::WithValues;
+        if with {
+            out.push_sql("WITH ");
+            out.push_sql(ROWS);
+            out.push_sql(" (");
+            self.names(columns, out)?;
+            out.push_sql(") AS (VALUES ");
+            self.values(columns, out)?;
+            out.push_sql(") ");
+        }
+        out.push_sql("UPDATE ");
+        self.table(out)?;
+        out.push_sql(" AS ");
+        out.push_sql(TARGET);
+        out.push_sql(" SET ");
+        self.assignments(columns, out, |column, out| self.of(ROWS, column, out))?;
+        out.push_sql(" FROM ");
+        if with {
+            out.push_sql(ROWS);
+        } else {
+            out.push_sql("(VALUES ");
+            self.values(columns, out)?;
+            out.push_sql(") AS ");
+            out.push_sql(ROWS);
+            out.push_sql(" (");
+            self.names(columns, out)?;
+            out.push_sql(")");
+        }
+        out.push_sql(" WHERE ");
+        self.of(TARGET, self.shape.key, out)?;
+        out.push_sql(" = ");
+        self.of(ROWS, self.shape.key, out)
+    }
+
+    /// `ordid_rows."total"`
+    fn of(&self, rows: &str, column: usize, out: &mut AstPass<'_, '_, DB>) -> QueryResult<()> {
+        out.push_sql(rows);
+        out.push_sql(".");
+        self.name(column, out)
+    }
+
+    /// ``UPDATE `orders` SET `total` = ? WHERE `id` = ?``
+    fn walk_update_row<'b>(
+        &'b self,
+        columns: &[usize],
+        row: usize,
+        out: &mut AstPass<'_, 'b, DB>,
+    ) -> QueryResult<()> {
+        out.push_sql("UPDATE ");
+        self.table(out)?;
+        out.push_sql(" SET ");
+        self.assignments(columns, out, |column, out| {
+            self.values[column].push(row, out)
+        })?;
+        out.push_sql(" WHERE ");
+        self.name(self.shape.key, out)?;
+        out.push_sql(" = ");
+        self.values[self.shape.key].push(row, out)
+    }
+}
+
+impl<DB: Backend> QueryFragment<DB> for Statement<'_, DB> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        if !self.repeats {
+            out.unsafe_to_cache_prepared();
+        }
+        let out = &mut out;
+        match &self.does {
+            Does::Insert => self.walk_insert(out),
+            Does::Update(columns) => self.walk_update(columns, out),
+            Does::UpdateRow(columns, row) => self.walk_update_row(columns, *row, out),
+            Does::SetNull(column) => {
+                out.push_sql("UPDATE ");
+                self.table(out)?;
+                out.push_sql(" SET ");
+                self.name(*column, out)?;
+                out.push_sql(" = NULL WHERE ");
+                self.key_in(out)
+            }
+            Does::Delete => {
+                out.push_sql("DELETE FROM ");
+                self.table(out)?;
+                out.push_sql(" WHERE ");
+                self.key_in(out)
+            }
+            Does::Exists => {
+                out.push_sql("SELECT 1 FROM ");
+                self.table(out)?;
+                out.push_sql(" WHERE ");
+                self.key_in(out)
+            }
+        }
+    }
+}
+
+/// The text depends on the number of rows.
+impl<DB: Backend> QueryId for Statement<'_, DB> {
+    type QueryId = ();
+
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+/// Of the one that asks whether a row is there.
+impl<DB: Backend> Query for Statement<'_, DB> {
+    type SqlType = Integer;
+}
+
+impl<DB: Backend, C> RunQueryDsl<C> for Statement<'_, DB> {}
+
+/// Returns whether an action takes a statement for each of its rows.
+fn is_for_each_row<DB: Backend>(action: Action) -> bool {
+    match action {
+        Action::Update | Action::FixUp { .. } => DB::UPDATES == Updates::RowByRow,
+        Action::Insert | Action::Unlink { .. } | Action::Delete => false,
+    }
+}
+
+/// Sends the rows of a chunk. Returns how many statements it took.
+pub(super) fn send<DB: Backend, C: diesel::Connection<Backend = DB>>(
+    batches: &Batches<Binder<DB>>,
+    table: &Table,
+    shape: &Shape<DB>,
+    chunk: &Chunk,
+    connection: &mut C,
+) -> Result<usize, Error> {
+    let mut binder = shape.binder();
+    batches.write(chunk, chunk.rows.clone(), &mut binder);
+    let mut place = Place::of(table, chunk);
+    let columns = table.columns_of(chunk.action);
+    if is_for_each_row::<DB>(chunk.action) {
+        for row in 0..chunk.rows.len() {
+            let mut statement =
+                Statement::new(Does::UpdateRow(columns.clone(), row), shape, &binder);
+            statement.repeats = chunk.rows.len() > 1;
+            place.row = Some(chunk.rows.start + row);
+            check::<DB>(DB::execute(connection, statement), 1, place.clone())?;
+        }
+        return Ok(chunk.rows.len());
+    }
+    let does = match chunk.action {
+        Action::Insert => Does::Insert,
+        Action::Update | Action::FixUp { .. } => Does::Update(columns),
+        Action::Unlink { parent } => {
+            let column = table.parents()[parent].column();
+            let position = table.columns().iter().position(|it| *it == column);
+            Does::SetNull(position.expect("a foreign key is a column"))
+        }
+        Action::Delete => Does::Delete,
+    };
+    let mut statement = Statement::new(does, shape, &binder);
+    statement.repeats = repeats(table, chunk);
+    check::<DB>(DB::execute(connection, statement), chunk.rows.len(), place)?;
+    Ok(1)
+}
+
+/// Returns whether a statement with as many rows was or will be sent again.
+fn repeats(table: &Table, chunk: &Chunk) -> bool {
+    let rows = match chunk.action {
+        Action::Insert => table.rows(),
+        Action::Update => table.updates(),
+        Action::Delete => table.deletes(),
+        // Circles are small.
+        Action::FixUp { .. } | Action::Unlink { .. } => chunk.rows.end,
+    };
+    let length = chunk.rows.len();
+    // The last one may be shorter.
+    chunk.rows.start == chunk.number * length && length * 2 <= rows
+}
+
+/// Whether the database took the rows: those that it had to have, it had.
+fn check<DB: Backend>(changed: QueryResult<usize>, rows: usize, place: Place) -> Result<(), Error> {
+    match changed {
+        Err(error) => Err(Error::statement::<DB>(error, place)),
+        // What an `INSERT` into a view or by a rule counts is the database's own affair.
+        Ok(_) if place.action == Action::Insert => Ok(()),
+        Ok(changed) if changed == rows => Ok(()),
+        Ok(changed) => Err(Error::count(changed, rows, place)),
+    }
+}
