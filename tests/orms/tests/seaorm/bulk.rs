@@ -74,7 +74,7 @@ async fn duplicates_are_told_as_they_are(db: DatabaseConnection) -> Outcome {
     again.id = Set(ada);
     let told = author::Entity::insert(again.clone())
         .on_conflict_do_nothing()
-        .exec_without_returning(&db)
+        .exec(&db)
         .await?;
     let says_inserted = matches!(told, sea_orm::TryInsertResult::Inserted(_));
     assert_eq!(says_inserted, is_mysql(&db), "{told:?}");

@@ -84,7 +84,11 @@ async fn column(
     };
     let query = Statement::from_string(db.get_database_backend(), sql);
     let row = db.query_one_raw(query).await?.ok_or("no such column")?;
-    Ok(row.try_get::<String>("", "it")?.trim().to_owned())
+    // SQLite writes the types that it knows in capitals.
+    Ok(row
+        .try_get::<String>("", "it")?
+        .trim()
+        .replace("INTEGER", "integer"))
 }
 
 async fn columns(db: DatabaseConnection) -> Outcome {
