@@ -126,7 +126,9 @@ pub(crate) fn inserts(
         let mask = |row: &Row| -> Vec<bool> { row.iter().map(Option::is_some).collect() };
         let columns = mask(&first);
         let named = names.columns.iter().zip(&columns);
-        let named = named.filter_map(|(name, is_set)| is_set.then(|| name.clone()));
+        let named = named
+            .filter(|(_, is_set)| **is_set)
+            .map(|(name, _)| name.clone());
         let mut insert = Query::insert();
         insert.into_table(names.table.clone()).columns(named);
         let mut next = Some(first);
