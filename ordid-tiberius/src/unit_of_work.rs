@@ -99,6 +99,9 @@ pub struct UnitOfWork<D: Flavour = SqlServer> {
     doubt: Option<Doubt>,
 }
 
+/// The connection that a flush over one client does not make.
+type NoOther<S> = Ready<tiberius::Result<Client<S>>>;
+
 impl UnitOfWork {
     /// Makes an empty unit of work for SQL Server.
     pub fn new() -> Self {
@@ -324,7 +327,7 @@ impl<D: Flavour> UnitOfWork<D> {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        let none: Option<fn() -> Ready<tiberius::Result<Client<S>>>> = None;
+        let none: Option<fn() -> NoOther<S>> = None;
         self.flush_over(client, none).await
     }
 

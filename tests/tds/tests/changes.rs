@@ -10,7 +10,7 @@ use common::{
 use ordid::{KeyType, OrderedKey};
 use ordid_core::{layout::guid, unit_of_work::Action};
 use ordid_tds::{Answer, BABELFISH, Recorder, Request};
-use ordid_tiberius::{Retry, UnitOfWork};
+use ordid_tiberius::{Entity, Flavour, Retry, UnitOfWork};
 
 const ASK: &str = "SELECT @@TRANCOUNT, @@VERSION";
 const RECORD: &str = "INSERT INTO [ordid_flushes] ([id]) VALUES (@P1)";
@@ -90,7 +90,7 @@ async fn changes_come_behind_inserts_and_the_flush_is_recorded() {
         rows[1].value.as_deref(),
         Some(&customer.to_raw().to_bytes_le()[..])
     );
-    assert_eq!(rows[2].value.as_deref(), Some(&990_i64.to_le_bytes()[..]));
+    assert_eq!(rows[2].value.as_deref(), Some(&1250_i64.to_le_bytes()[..]));
     assert_eq!(
         log[4].request.declaration().as_deref(),
         Some(
@@ -507,45 +507,48 @@ struct Amount {
     amount: Option<tiberius::numeric::Decimal>,
 }
 
-/// Beside a NULL of 18 digits before the point, SQL Server's `VALUES` would round 28 behind it.
-#[tokio::test]
-async fn a_decimal_that_is_null_takes_no_digits_from_the_others() {
-    fn amounts() -> [Amount; 2] {
+/// Returns how the values of two rows are declared where they are inserted, and where they are updated.
+async fn declared<D: Flavour>(mut work: UnitOfWork<D>, version: &str) -> [String; 2]
+where
+    Amount: Entity<D>,
+{
+    let amounts = || {
         let amounts = [Some(tiberius::numeric::Decimal::new(15, 28)), None];
         amounts.map(|amount| Amount {
             id: TreeId::generate(),
             amount,
         })
+    };
+    for amount in amounts() {
+        work.add(amount);
     }
-    for (version, null) in [
-        (ordid_tds::SQL_SERVER, "bit"),
-        // PostgreSQL's `numeric` has no such bounds.
-        (BABELFISH, "numeric"),
-    ] {
-        let recorder = Recorder::start_as(version).unwrap();
-        recorder.always("UPDATE", Answer::changed(2));
-        let mut client = connect(&recorder).await;
-        let log = if version == BABELFISH {
-            let mut work = UnitOfWork::for_babelfish();
-            amounts().into_iter().for_each(|row| _ = work.add(row));
-            amounts().into_iter().for_each(|row| work.update(row));
-            work.flush(&mut client).await.unwrap();
-            recorder.take()
-        } else {
-            let mut work = UnitOfWork::new();
-            amounts().into_iter().for_each(|row| _ = work.add(row));
-            amounts().into_iter().for_each(|row| work.update(row));
-            work.flush(&mut client).await.unwrap();
-            recorder.take()
-        };
-        for sent in &log[3..5] {
-            let declared = sent.request.declaration().unwrap();
-            let declared: Vec<_> = declared.split("@P").collect();
-            assert_eq!(declared[2], "2 numeric(28,28),", "{version}");
-            assert_eq!(declared[4], format!("4 {null}"), "{version}");
-            assert_eq!(sent.request.arguments()[3].value, None);
-        }
+    for amount in amounts() {
+        work.update(amount);
     }
+    let recorder = Recorder::start_as(version).unwrap();
+    recorder.always("UPDATE", Answer::changed(2));
+    let mut client = connect(&recorder).await;
+    work.flush(&mut client).await.unwrap();
+    let log = recorder.take();
+    [&log[3], &log[4]].map(|sent| {
+        assert_eq!(sent.request.arguments()[3].value, None);
+        sent.request.declaration().unwrap()
+    })
+}
+
+/// Beside a NULL of 18 digits before the point, SQL Server's `VALUES` would round 28 behind it.
+#[tokio::test]
+async fn a_decimal_that_is_null_takes_no_digits_from_the_others() {
+    let declaration =
+        |null| format!("@P1 uniqueidentifier,@P2 numeric(29,28),@P3 uniqueidentifier,@P4 {null}");
+    let of_sql_server = declared(UnitOfWork::new(), ordid_tds::SQL_SERVER).await;
+    assert_eq!(of_sql_server, [declaration("bit"), declaration("bit")]);
+    // PostgreSQL's `numeric` has no such bounds.
+    let of_babelfish = declared(UnitOfWork::for_babelfish(), BABELFISH).await;
+    assert_eq!(
+        of_babelfish,
+        [declaration("numeric"), declaration("numeric")]
+    );
 }
 
 /// What another time may succeed is tried again, also of an update, and given up in the end.
