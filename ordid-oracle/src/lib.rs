@@ -83,15 +83,16 @@ extern crate self as ordid_oracle;
 mod binder;
 mod engine_macros;
 mod error;
+mod failure;
 mod stored;
 mod unit_of_work;
 
 pub use binder::{Binder, Entity};
 pub use error::Error;
 pub use ordid_core::storage::column;
-pub use ordid_core::unit_of_work::{Flushed, FlushedTable, Progress, Retry};
+pub use ordid_core::unit_of_work::{Action, Flushed, FlushedTable, Progress, Retry};
 pub use stored::{OracleColumn, Stored, StoredAs};
-pub use unit_of_work::UnitOfWork;
+pub use unit_of_work::{UnitOfWork, flushes_table};
 
 /// Connects, as [`oracle::Connection::connect`] does, with an error that says what to do where
 /// Oracle's client library is missing.
