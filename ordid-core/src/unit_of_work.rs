@@ -23,9 +23,12 @@
 mod batches;
 mod columns;
 mod flush;
+mod flush_plan;
 mod generators;
 mod graph;
 mod journal;
+#[doc(hidden)]
+pub mod observe;
 mod plan;
 mod report;
 mod retry;
@@ -36,6 +39,7 @@ mod table;
 pub use batches::{Batches, Row, RowEnd, RowSink};
 pub use columns::{ColumnMask, Columns, Take};
 pub use flush::{Failure, Flush, Outcome, Step};
+pub use flush_plan::{FlushPlan, PlannedStatement, PlannedTable};
 pub use generators::Generators;
 pub use journal::{Attempt, Journal};
 #[cfg(feature = "journal")]

@@ -7,14 +7,14 @@ use ordid_core::{
     EnsuredKey, KeyOf, KeyType,
     entity::SchemeOf,
     generator::Generator,
-    unit_of_work::{Flushed, Generators, Retry, Sharding},
+    unit_of_work::{FlushPlan, Flushed, Generators, Retry, Sharding},
 };
 use sqlx::Pool;
 
 use crate::{
     backend::{Backend, BoxFuture, Entity},
     error::Error,
-    unit_of_work::{FlushPlan, UnitOfWork},
+    unit_of_work::UnitOfWork,
 };
 
 /// New entities of which each goes to one of several databases, split by key: a [`UnitOfWork`] for

@@ -3,7 +3,6 @@
 mod execute;
 mod journal;
 mod locate;
-mod observe;
 mod plan;
 mod record;
 mod statement;
@@ -21,11 +20,8 @@ use sqlx::{Connection, Pool, SqlStr, Transaction};
 
 #[cfg(feature = "journal")]
 pub use self::journal::Journaled;
+pub use self::record::flushes_table;
 use self::{execute::Doubt, journal::Keeper};
-pub use self::{
-    plan::{FlushPlan, PlannedStatement, PlannedTable},
-    record::flushes_table,
-};
 use crate::{
     backend::{Backend, Binder, Entity},
     error::Error,
@@ -338,8 +334,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// It never sends `COPY`: dropped in the midst of it, your connection could not be used again.
     ///
     /// What the database checks at COMMIT, as deferred constraints, is told by your commit, not here.
-    /// Where the flush had to defer them ([`FlushPlan::defers`]), they stay deferred until then, all
-    /// that can be.
+    /// Where the flush had to defer them ([`FlushPlan::defers`](crate::FlushPlan::defers)), they stay
+    /// deferred until then, all that can be.
     ///
     /// # Errors
     ///

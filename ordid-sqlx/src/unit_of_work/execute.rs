@@ -9,7 +9,10 @@ use std::time::{Duration, Instant};
 use futures_timer::Delay;
 use ordid_core::{
     KeyType as _,
-    unit_of_work::{Action, Batches, Chunk, Failure, Flush, Flushed, Outcome, Plan, Step, Tally},
+    unit_of_work::{
+        Action, Batches, Chunk, Failure, Flush, Flushed, Outcome, Plan, Step, Tally,
+        observe::{self, Span},
+    },
     uuid::Uuid,
 };
 use sqlx::{Pool, Transaction};
@@ -18,7 +21,6 @@ use super::{
     UnitOfWork, begin_with,
     journal::written_before,
     locate::locate,
-    observe::{self, Span},
     record::{is_there, record},
     statement::{Statements, bind, send},
     stream::prepare,
@@ -134,7 +136,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         pool: &'a Pool<DB>,
     ) -> BoxFuture<'a, Result<Flushed, Error>> {
         let span = Span::new(self.batches.tables().len(), self.len());
-        span.clone().around(Box::pin(async move {
+        Box::pin(span.clone().around(async move {
             let plan = self.planned()?;
             let attempt = self.keeper.begin(&self.batches)?;
             if let Some(attempt) = &attempt
@@ -160,7 +162,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         transaction: &'a mut Transaction<'_, DB>,
     ) -> BoxFuture<'a, Result<Flushed, Error>> {
         let span = Span::new(self.batches.tables().len(), self.len());
-        span.clone().around(Box::pin(async move {
+        Box::pin(span.clone().around(async move {
             let plan = self.planned()?;
             let flush = Flush::in_transaction(plan.clone());
             let mut run = Run::new(plan, flush, Uuid::nil());
