@@ -1,6 +1,7 @@
 //! The unit of work: entities of many types, inserted, updated and deleted together.
 
 mod execute;
+mod plan;
 mod record;
 mod statement;
 mod transaction;
@@ -12,8 +13,8 @@ use ordid_core::{
     EnsuredKey, KeyOf, KeyType,
     entity::SchemeOf,
     generator::Generator,
-    storage::Stores,
-    unit_of_work::{Batches, Flushed, Generators, Progress, Retry},
+    storage::{Stores, dialect::Oracle},
+    unit_of_work::{Batches, Flushed, Generators, Plan, Progress, Retry},
 };
 
 pub use self::record::flushes_table;
@@ -214,7 +215,7 @@ impl UnitOfWork {
     ///
     /// # Errors
     ///
-    /// What can be known to fail without a database, before anything is sent. Otherwise says what failed
+    /// What [`plan`](Self::plan) finds, before anything is sent. Otherwise says what failed
     /// to be done, in which table, which chunk, and with which row's key. A connection that commits by
     /// itself, or with a transaction open, is refused ([`Error::is_connection_state`]): Oracle begins
     /// a transaction with the first statement that needs one, and what was done before would be
@@ -277,6 +278,11 @@ impl UnitOfWork {
     /// [`is_commit_unknown`](Error::is_commit_unknown): that question belongs to your commit.
     pub fn flush_in(&mut self, connection: &Connection) -> Result<Flushed, Error> {
         self.flush_inside(connection)
+    }
+
+    /// Finds the order of rows and tables.
+    fn planned(&mut self) -> Result<Plan, Error> {
+        Ok(self.batches.plan::<Oracle>()?)
     }
 
     /// Rows are sent in the order of the stored values, which for `unordered(column)` is not that of

@@ -5,8 +5,10 @@ use std::{thread::sleep, time::Instant};
 use oracle::{Connection, ErrorKind};
 use ordid_core::{
     KeyType as _,
-    storage::dialect::Oracle,
-    unit_of_work::{Chunk, Failure, Flush, Flushed, Outcome, Plan, Step, Tally},
+    unit_of_work::{
+        Chunk, Failure, Flush, Flushed, Outcome, Plan, Step, Tally,
+        observe::{self, Span},
+    },
     uuid::Uuid,
 };
 
@@ -96,7 +98,11 @@ impl UnitOfWork {
     /// Flushes in a transaction of its own; where an earlier flush left its COMMIT in doubt, after a look
     /// at what became of it.
     pub(super) fn flush_over(&mut self, connections: Connections<'_>) -> Result<Flushed, Error> {
-        let plan = self.batches.plan::<Oracle>()?;
+        self.observed(|work, span| work.flush_all(connections, span))
+    }
+
+    fn flush_all(&mut self, connections: Connections<'_>, span: &Span) -> Result<Flushed, Error> {
+        let plan = self.planned()?;
         let (flush, id) = match &self.doubt {
             Some(doubt) => (Flush::resumed(plan.clone()), doubt.id),
             None => (Flush::new(plan.clone()), Uuid::generate()),
@@ -107,39 +113,56 @@ impl UnitOfWork {
             Connections::Made { .. } => flush,
         };
         let mut run = Run::new(plan, flush, Scope::Transaction, id);
-        match self.run(connections, &mut run) {
+        let outcome = self.run(connections, &mut run);
+        span.over(run.flush.retries());
+        match outcome {
             Outcome::Committed => {
                 // Perhaps by an earlier attempt, or an earlier flush.
                 let doubt = self.doubt.take();
                 let mut flushed = doubt.map(|doubt| doubt.flushed).unwrap_or_default();
                 flushed.retries = run.flush.retries();
                 flushed.elapsed = run.tally.elapsed();
+                observe::committed(&flushed);
                 self.clear();
                 Ok(flushed)
             }
-            Outcome::Unknown => Err(run.into_error(Outcome::Unknown)),
+            Outcome::Unknown => {
+                observe::unknown();
+                Err(run.into_error(outcome))
+            }
             Outcome::Nothing => {
                 self.doubt = None;
-                Err(run.into_error(Outcome::Nothing))
+                Err(run.into_error(outcome))
             }
         }
     }
 
     /// Flushes behind a savepoint of the transaction that is open.
     pub(super) fn flush_inside(&mut self, connection: &Connection) -> Result<Flushed, Error> {
-        let plan = self.batches.plan::<Oracle>()?;
-        let flush = Flush::in_transaction(plan.clone());
-        let mut run = Run::new(plan, flush, Scope::Savepoint, Uuid::nil());
-        match self.run(Connections::One(connection), &mut run) {
-            Outcome::Committed => Ok(run.tally.flushed()),
-            outcome => Err(run.into_error(outcome)),
-        }
+        self.observed(|work, span| {
+            let plan = work.planned()?;
+            let flush = Flush::in_transaction(plan.clone());
+            let mut run = Run::new(plan, flush, Scope::Savepoint, Uuid::nil());
+            let outcome = work.run(Connections::One(connection), &mut run);
+            span.over(run.flush.retries());
+            match outcome {
+                Outcome::Committed => Ok(run.tally.flushed()),
+                outcome => Err(run.into_error(outcome)),
+            }
+        })
+    }
+
+    /// Flushes in a span.
+    fn observed<T>(&mut self, flush: impl FnOnce(&mut Self, &Span) -> T) -> T {
+        let span = Span::new(self.batches.tables().len(), self.len());
+        span.in_scope(|| flush(self, &span))
     }
 
     fn run(&mut self, mut connections: Connections<'_>, run: &mut Run) -> Outcome {
         loop {
             match run.flush.step() {
                 Step::Sleep(delay) => {
+                    observe::retried(run.cause, delay);
                     sleep(delay);
                     run.flush.succeeded();
                 }
