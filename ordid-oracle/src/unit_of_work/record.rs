@@ -54,8 +54,9 @@ pub(super) fn is_there(
         exists(connection, sql, &[&flush_id(id)])
     };
     // In a serializable session the next attempt would otherwise see what this one saw.
-    connection.rollback()?;
-    found
+    let rolled_back = connection.rollback();
+    let found = found?;
+    rolled_back.map(|()| found)
 }
 
 fn exists(

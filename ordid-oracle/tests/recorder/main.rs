@@ -5,6 +5,7 @@
 #![cfg(target_os = "linux")]
 
 mod changes;
+mod observed;
 mod reconnects;
 
 use std::{
