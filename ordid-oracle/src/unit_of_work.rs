@@ -241,14 +241,17 @@ impl UnitOfWork {
     /// # Example
     ///
     /// ```no_run
-    /// # use ordid::{OrderedKey, uuid::Uuid};
+    /// # use ordid::{KeyType, OrderedKey, uuid::Uuid};
+    /// # #[derive(KeyType)]
+    /// # #[ordid(scheme = uuid_v7, oracle)]
+    /// # struct CityId(Uuid);
     /// # #[derive(OrderedKey)]
-    /// # struct City { id: Uuid }
+    /// # struct City { id: CityId }
     /// use ordid_oracle::UnitOfWork;
     ///
     /// let pool = oracle::pool::PoolBuilder::new("scott", "tiger", "//localhost/FREEPDB1").build()?;
     /// let mut work = UnitOfWork::new();
-    /// work.add(City { id: Uuid::generate() });
+    /// work.add(City { id: CityId::generate() });
     /// work.flush_with(|| pool.get())?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
