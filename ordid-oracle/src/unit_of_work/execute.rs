@@ -246,7 +246,8 @@ impl UnitOfWork {
     /// Asks what became of a COMMIT.
     fn probe(&mut self, connection: &Connection, run: &mut Run) {
         run.cause = None;
-        match is_there(&self.batches, connection, &run.plan, run.id) {
+        let is_recorded = run.flush.records();
+        match is_there(&self.batches, connection, &run.plan, is_recorded, run.id) {
             Ok(found) => run.flush.probed(found),
             Err(error) => run.probe_failed(Error::probe(error)),
         }

@@ -32,16 +32,16 @@ pub(super) fn record(connection: &Connection, id: Uuid) -> Result<(), oracle::Er
     connection.execute(sql, &[&flush_id(id)]).map(drop)
 }
 
-/// Looks for the row of a flush or, where it has none, for the first of its rows.
+/// Looks for the row of a flush where one `is_recorded`, otherwise for the first of its rows.
 pub(super) fn is_there(
     batches: &Batches<Binder>,
     connection: &Connection,
     plan: &Plan,
+    is_recorded: bool,
     id: Uuid,
 ) -> Result<bool, oracle::Error> {
-    let found = if plan.only_inserts()
-        && let Some(first) = plan.chunks().next()
-    {
+    let first = plan.chunks().next().filter(|_| !is_recorded);
+    let found = if let Some(first) = first {
         let mut binder = Binder::with_capacity(1);
         batches.write_key(first.table, first.rows.start, &mut binder);
         let table = batches.table(first.table);
