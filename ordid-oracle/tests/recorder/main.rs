@@ -61,9 +61,13 @@ impl Log {
         Self { path, folder }
     }
 
-    /// Connects; the script says what fails from now on.
-    fn connect(&self, script: &str) -> Result<Connection, Error> {
+    /// Says what fails from now on.
+    fn script(&self, script: &str) {
         std::fs::write(self.folder.path().join("log.script"), script).expect("written");
+    }
+
+    fn connect(&self, script: &str) -> Result<Connection, Error> {
+        self.script(script);
         let text = self.path.to_str().expect("UTF-8");
         ordid_oracle::connect("scott", "tiger", text)
     }

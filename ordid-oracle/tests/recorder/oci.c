@@ -22,7 +22,7 @@
 
 enum { OK = 0, WITH_INFO = 1, NO_DATA = 100, FAILED = -1 };
 enum { UTF8 = 873, MAX_BINDS = 32, MAX_ROWS = 1000, MAX_LINES = 16 };
-enum { BATCH_ERRORS = 0x80, ROW_COUNTS = 0x100000 };
+enum { BATCH_ERRORS = 0x80, ROW_COUNTS = 0x100000, DROP_SESSION = 1 };
 enum { UNKNOWN = 0, SELECT = 1, UPDATE = 2, DELETE = 3, INSERT = 4 };
 
 typedef struct {
@@ -129,6 +129,10 @@ int OCIAttrGet(const void *handle, uint32_t type, void *value, uint32_t *size, u
         case 7: *(uint8_t *)value = 1; return OK;                                 /* IS_NULL */
         default: return OK;
     }
+    if (type == 3) switch (attribute) { /* of a service that a pool made */
+        case 6: *(void **)value = h->server; return OK;                           /* SERVER */
+        case 7: *(void **)value = h; return OK;                                   /* SESSION */
+    }
     switch (attribute) {
         case 18: *(uint32_t *)value = 1; return OK;                               /* PARAM_COUNT */
         case 197: *(uint32_t *)value = h->fetched; return OK;                     /* ROWS_FETCHED */
@@ -154,6 +158,42 @@ int OCIServerAttach(void *server, void *e, const char *link, int32_t length, uin
 int OCIServerDetach(void *server, void *e, uint32_t mode) { return OK; }
 int OCISessionBegin(void *service, void *e, void *session, uint32_t kind, uint32_t mode) { return OK; }
 int OCISessionEnd(void *service, void *e, void *session, uint32_t mode) { return OK; }
+
+/* A pool: its name is the path of the log. Sessions are not kept. */
+int OCISessionPoolCreate(void *env, void *e, void *pool, const char **name, uint32_t *length,
+                         const char *link, uint32_t link_length, uint32_t least, uint32_t most,
+                         uint32_t step, const char *user, uint32_t user_length, const char *password,
+                         uint32_t password_length, uint32_t mode) {
+    *name = strndup(link, link_length);
+    *length = link_length;
+    return OK;
+}
+int OCISessionPoolDestroy(void *pool, void *e, uint32_t mode) { return OK; }
+int OCISessionGet(void *env, void *error, void **service, void *auth, const char *name, uint32_t length,
+                  const char *tag, uint32_t tag_length, const char **found_tag, uint32_t *found_length,
+                  int *found, uint32_t mode) {
+    Handle *h = *service = calloc(1, sizeof(Handle));
+    h->server = calloc(1, sizeof(Handle));
+    h->server->log = strndup(name, length);
+    say(h->server, "GET");
+    return OK;
+}
+int OCISessionRelease(void *service, void *e, const char *tag, uint32_t length, uint32_t mode) {
+    say(((Handle *)service)->server, mode & DROP_SESSION ? "RELEASE AND DROP" : "RELEASE");
+    return OK;
+}
+int OCIContextGetValue(void *h, void *e, const char *key, uint8_t length, void **value) {
+    *value = NULL;
+    return OK;
+}
+int OCIContextSetValue(void *h, void *e, uint16_t duration, const char *key, uint8_t length, void *value) {
+    return OK;
+}
+int OCIMemoryAlloc(void *h, void *e, void **memory, uint16_t duration, uint32_t size, uint32_t flags) {
+    *memory = calloc(1, size);
+    return OK;
+}
+int OCIMemoryFree(void *h, void *e, void *memory) { return OK; }
 
 int OCIStmtPrepare2(void *service, void **statement, void *e, const char *sql, uint32_t length,
                     const char *key, uint32_t key_length, uint32_t language, uint32_t mode) {

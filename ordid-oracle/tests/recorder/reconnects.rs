@@ -289,3 +289,37 @@ fn changes_are_found_by_the_row_that_records_them() {
         }
     }
 }
+
+/// A session that is lost is not given back to be lent again, also where the client library holds it for
+/// alive; one that is not is given back.
+#[test]
+fn a_pool_gets_back_what_is_not_lost() {
+    let log = Log::new();
+    log.script("execute 25408 1\n");
+    let path = log.path.to_str().expect("UTF-8");
+    let pool = oracle::pool::PoolBuilder::new("scott", "tiger", path).build();
+    let pool = pool.expect("a pool");
+    let (mut work, _) = inserts();
+    let mut lent = 0;
+    let flushed = work.flush_with(|| {
+        lent += 1;
+        if lent > 1 {
+            log.script("");
+        }
+        pool.get()
+    });
+    assert_eq!(flushed.expect("flushed").retries, 1);
+    assert_eq!(
+        log.statements(),
+        [
+            "GET",
+            INTO_CUSTOMERS,
+            "ROLLBACK",
+            "RELEASE AND DROP",
+            "GET",
+            INTO_CUSTOMERS,
+            "COMMIT",
+            "RELEASE"
+        ]
+    );
+}
