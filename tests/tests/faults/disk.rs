@@ -10,7 +10,7 @@ use std::{
 use libtest_mimic::Trial;
 use ordid_sqlx::Retry;
 use ordid_tests::{
-    faults::{Found, Graph, Shape, Site},
+    faults::{Engine as _, Found, Graph, Shape, Site},
     trials::{Outcome, ignored, run},
 };
 use sqlx::{ConnectOptions, Sqlite, sqlite::SqliteConnectOptions};
@@ -213,8 +213,12 @@ async fn full_disk(disk: FileSystem, journal: &str) -> Outcome {
         // From no room to room for the rows and, twice, for the journal.
         let room = u64::from(step) * 3 * added / u64::from(steps);
         let pool = site.pool();
-        // The log has an index, for which there has to be room before.
-        pool.acquire().await?;
+        // The log has an index, for which there has to be room before. A reader makes it.
+        Sqlite::numbers(
+            &mut *pool.acquire().await?,
+            "SELECT COUNT(*) FROM customers",
+        )
+        .await?;
         disk.leave(Some(room))?;
         let outcome = work.flush(&pool).await;
         disk.leave(None)?;
