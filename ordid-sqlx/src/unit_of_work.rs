@@ -1,5 +1,6 @@
 //! The unit of work: entities of many types, inserted, updated and deleted together.
 
+mod begin;
 mod execute;
 mod journal;
 mod locate;
@@ -16,7 +17,7 @@ use ordid_core::{
     generator::Generator,
     unit_of_work::{Batches, Flushed, Generators, Plan, Progress, Retry},
 };
-use sqlx::{Connection, Pool, SqlStr, Transaction};
+use sqlx::{Connection, Database, Pool, Transaction};
 
 #[cfg(feature = "journal")]
 pub use self::journal::Journaled;
@@ -63,6 +64,8 @@ pub struct UnitOfWork<DB: Backend> {
     generators: Generators,
     observer: Option<Box<dyn FnMut(Progress) + Send>>,
     retry: Retry,
+    /// Whether a flush that only inserts is recorded, too.
+    records: bool,
     /// What an earlier flush left behind that does not know what became of its COMMIT.
     doubt: Option<Doubt>,
     keeper: Keeper<DB>,
@@ -76,6 +79,7 @@ impl<DB: Backend> UnitOfWork<DB> {
             generators: Generators::new(),
             observer: None,
             retry: Retry::DEFAULT,
+            records: false,
             doubt: None,
             keeper: Keeper::new(),
         }
@@ -86,6 +90,18 @@ impl<DB: Backend> UnitOfWork<DB> {
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
+        self
+    }
+
+    /// Has each flush write a row of its own, in the table that
+    /// [`flushes_table`](crate::flushes_table) declares, also one that only inserts.
+    ///
+    /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a row that
+    /// somebody deleted meanwhile is inserted again. Where others delete rows that are so new, this is the
+    /// remedy; it costs a statement a flush.
+    #[must_use]
+    pub fn with_record(mut self) -> Self {
+        self.records = true;
         self
     }
 
@@ -289,7 +305,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// If the answer to COMMIT is lost, the rows may be there. So the database is asked, over another
     /// connection, and the rows are sent once more only if they are not there: by the key of one of
     /// them, as they are there all or none. A flush with updates or deletes has a row of its own for
-    /// this, in the table that [`flushes_table`](crate::flushes_table) declares.
+    /// this, in the table that [`flushes_table`](crate::flushes_table) declares, as has any with
+    /// [`with_record`](Self::with_record).
     ///
     /// # Dropping the future
     ///
@@ -322,6 +339,51 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// find the row, what was sent is sent once more up to it, in a transaction that is rolled back.
     pub async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Error> {
         self.flush_to(pool).await
+    }
+
+    /// As [`flush`](Self::flush), over one connection: in a transaction of its own there, and empty
+    /// afterwards.
+    ///
+    /// ```text
+    /// work.flush_on(&mut connection).await?;       // PgConnection, MySqlConnection, SqliteConnection
+    /// work.flush_on(&mut *pool_connection).await?; // PoolConnection
+    /// ```
+    ///
+    /// # Retries
+    ///
+    /// What another time may succeed and leaves the connection whole ([`Error::is_transient`]) is tried
+    /// again over it. One that is lost is an error: [`Error::is_connection_lost`], or
+    /// [`Error::is_commit_unknown`] where COMMIT had been sent. The entities stay either way, with their
+    /// keys. Flush them over another connection or a pool: where COMMIT is unknown, that flush begins by
+    /// asking whether they are there.
+    ///
+    /// # A transaction that is open already
+    ///
+    /// It is not touched, and nothing is sent: [`Error::is_transaction_state`]. MySQL and MariaDB would
+    /// commit it by the BEGIN of the flush, so they are asked before, as is PostgreSQL: one round trip
+    /// more. There, a connection with `autocommit = 0` counts as one with a transaction open. To write
+    /// inside a transaction, there is [`flush_in`](Self::flush_in).
+    ///
+    /// # Dropping the future
+    ///
+    /// On PostgreSQL and SQLite the transaction is rolled back before anything else that is sent over the
+    /// connection, and it can be used on. **MySQL's and MariaDB's connection must not be used again**, close
+    /// or drop it, which rolls back: SQLx 0.9 loses count there of a statement that is dropped while it is
+    /// prepared, and of a transaction that is dropped while it begins. Of a pool's connection
+    /// [`close_on_drop`](sqlx::pool::PoolConnection::close_on_drop) sees to that; a `flush` over the pool does
+    /// it itself.
+    ///
+    /// Rows never go by `COPY`: dropped in the midst of it, your connection could not be used again.
+    ///
+    /// # Errors
+    ///
+    /// As [`flush`](Self::flush), and that a transaction is open.
+    pub async fn flush_on<C>(&mut self, connection: &mut C) -> Result<Flushed, Error>
+    where
+        C: Connection<Database = DB>,
+        DB: Database<Connection = C>,
+    {
+        self.flush_over(connection).await
     }
 
     /// Writes everything inside an open transaction, in a savepoint: if it fails, the transaction
@@ -366,23 +428,6 @@ impl<DB: Backend> fmt::Debug for UnitOfWork<DB> {
     }
 }
 
-/// Begins a transaction, in which constraints are checked at COMMIT if it `defers`.
-async fn begin_with<'c, DB: Backend>(
-    connection: &'c mut DB::Connection,
-    begin: Option<&'static str>,
-    defers: bool,
-) -> Result<Transaction<'c, DB>, sqlx::Error> {
-    let mut transaction = match begin {
-        Some(begin) => connection.begin_with(begin).await?,
-        None => connection.begin().await?,
-    };
-    if defers && let Some(defer) = DB::DEFER {
-        let sql = SqlStr::from_static(defer);
-        DB::execute(&mut transaction, sql, DB::Arguments::default(), true).await?;
-    }
-    Ok(transaction)
-}
-
 #[cfg(all(test, feature = "sqlite"))]
 mod tests {
     use super::*;
@@ -395,9 +440,11 @@ mod tests {
         async fn flushes(
             work: &mut UnitOfWork<sqlx::Sqlite>,
             pool: &Pool<sqlx::Sqlite>,
+            connection: &mut sqlx::SqliteConnection,
             transaction: &mut Transaction<'_, sqlx::Sqlite>,
         ) {
             is_send(work.flush(pool));
+            is_send(work.flush_on(connection));
             is_send(work.flush_in(transaction));
             is_send(work);
         }

@@ -221,6 +221,11 @@ impl Plan {
             .map_or(0, |last| last.position + last.chunks())
     }
 
+    /// Returns the number of rows of all chunks: one that is inserted with NULL and fixed up counts twice.
+    pub fn rows(&self) -> usize {
+        self.stretches.iter().map(|it| it.rows.len()).sum()
+    }
+
     /// Returns whether there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.stretches.is_empty()

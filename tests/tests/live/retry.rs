@@ -228,7 +228,7 @@ macro_rules! common {
             let text = error.to_string();
             assert!(
                 text.starts_with(
-                    "cannot record the flush, nothing was written: updates and deletes need the \
+                    "cannot record the flush, nothing was written: updates, deletes and `with_record` need the \
                      table `ordid_flushes`, which `ordid_sqlx::flushes_table` declares: "
                 ),
                 "{text}"
