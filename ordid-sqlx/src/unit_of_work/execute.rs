@@ -157,7 +157,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         connection: &'a mut DB::Connection,
     ) -> BoxFuture<'a, Result<Flushed, Error>> {
         let span = Span::new(self.batches.tables().len(), self.len());
-        span.clone().around(Box::pin(async move {
+        Box::pin(span.clone().around(async move {
             let plan = self.planned()?;
             if !plan.is_empty() {
                 let is_open = connection.is_in_transaction()
