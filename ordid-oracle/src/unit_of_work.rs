@@ -64,6 +64,7 @@ pub struct UnitOfWork {
     generators: Generators,
     observer: Option<Box<dyn FnMut(Progress) + Send>>,
     retry: Retry,
+    records: bool,
     /// What an earlier flush left behind that does not know what became of its COMMIT.
     doubt: Option<Doubt>,
 }
@@ -79,6 +80,18 @@ impl UnitOfWork {
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
+        self
+    }
+
+    /// Has each flush write a row of its own, in the table that
+    /// [`flushes_table`](crate::flushes_table) declares, also one that only inserts.
+    ///
+    /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a row that
+    /// somebody deleted meanwhile is inserted again. Where others delete rows that are so new, this is the
+    /// remedy; it costs a statement a flush.
+    #[must_use]
+    pub fn with_record(mut self) -> Self {
+        self.records = true;
         self
     }
 

@@ -326,8 +326,8 @@ impl fmt::Display for Error {
             Kind::Begin(error) => write!(f, "cannot begin the flush, nothing was written: {error}"),
             Kind::Record(error) => write!(
                 f,
-                "cannot record the flush, nothing was written: updates and deletes need the table \
-                 `ordid_flushes`, which `ordid_tiberius::flushes_table` declares: {error}"
+                "cannot record the flush, nothing was written: updates, deletes and `with_record` need \
+                 the table `ordid_flushes`, which `ordid_tiberius::flushes_table` declares: {error}"
             ),
             Kind::Statement(_) | Kind::Count(..) => Ok(()),
             Kind::Commit(error) => write!(f, "cannot commit, nothing was written: {error}"),

@@ -95,6 +95,7 @@ pub struct UnitOfWork<D: Flavour = SqlServer> {
     generators: Generators,
     observer: Option<Box<dyn FnMut(Progress) + Send>>,
     retry: Retry,
+    records: bool,
     /// What an earlier flush left behind that does not know what became of its commit.
     doubt: Option<Doubt>,
 }
@@ -122,6 +123,18 @@ impl<D: Flavour> UnitOfWork<D> {
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
+        self
+    }
+
+    /// Has each flush write a row of its own, in the table that
+    /// [`flushes_table`](crate::flushes_table) declares, also one that only inserts.
+    ///
+    /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a row that
+    /// somebody deleted meanwhile is inserted again. Where others delete rows that are so new, this is the
+    /// remedy; it costs a statement a flush.
+    #[must_use]
+    pub fn with_record(mut self) -> Self {
+        self.records = true;
         self
     }
 
@@ -425,6 +438,7 @@ impl<D: Flavour> Default for UnitOfWork<D> {
             generators: Generators::new(),
             observer: None,
             retry: Retry::DEFAULT,
+            records: false,
             doubt: None,
         }
     }

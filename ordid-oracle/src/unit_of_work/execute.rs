@@ -108,6 +108,11 @@ impl UnitOfWork {
             None => (Flush::new(plan.clone()), Uuid::generate()),
         };
         let flush = flush.with_retry(self.retry);
+        let flush = if self.records {
+            flush.with_record()
+        } else {
+            flush
+        };
         let flush = match connections {
             Connections::One(_) => flush.on_one_connection(),
             Connections::Made { .. } => flush,

@@ -170,8 +170,8 @@ fn without_the_table_of_flushes_nothing_is_sent() {
     let error = work.flush(&recorder.connection).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cannot record the flush, nothing was written: updates and deletes need the table \
-         `ordid_flushes`, which `ordid_oracle::flushes_table` declares: OCI Error: ORA-00942: as \
+        "cannot record the flush, nothing was written: updates, deletes and `with_record` need \
+         the table `ordid_flushes`, which `ordid_oracle::flushes_table` declares: OCI Error: ORA-00942: as \
          the test asked for"
     );
     assert_eq!(recorder.statements(), [RECORD, "ROLLBACK"]);

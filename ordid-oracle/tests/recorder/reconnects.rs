@@ -290,6 +290,28 @@ fn changes_are_found_by_the_row_that_records_them() {
     }
 }
 
+/// Its rows may be gone by the time when it is asked.
+#[test]
+fn a_flush_with_a_record_is_not_found_by_its_rows() {
+    let log = Log::new();
+    let (work, _) = inserts();
+    let mut work = work.with_record();
+    let mut connections = 0;
+    let flushed = work.flush_with(|| {
+        connections += 1;
+        if connections == 1 {
+            return log.connect("commit 3113\n");
+        }
+        let id = log.rows()[0][0].replace("23:", "");
+        log.connect(&format!("found {id} 1\n"))
+    });
+    assert_eq!(flushed.expect("flushed").rows(), 2);
+    assert_eq!(
+        log.statements(),
+        [RECORD, INTO_CUSTOMERS, "COMMIT", IS_RECORDED, "ROLLBACK"]
+    );
+}
+
 /// A session that is lost is not given back to be lent again, also where the client library holds it for
 /// alive; one that is not is given back.
 #[test]

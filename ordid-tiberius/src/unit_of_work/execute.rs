@@ -141,6 +141,9 @@ impl<D: Flavour> UnitOfWork<D> {
                 None => (Flush::new(plan.clone()), Uuid::generate()),
             };
             let mut flush = flush.with_retry(self.retry);
+            if self.records {
+                flush = flush.with_record();
+            }
             if connect.is_none() {
                 flush = flush.on_one_connection();
             }
@@ -371,7 +374,8 @@ impl<D: Flavour> UnitOfWork<D> {
             }
             Ok(()) => {}
         }
-        match is_there(&self.batches, client, &run.plan, run.id).await {
+        let is_recorded = run.flush.records();
+        match is_there(&self.batches, client, &run.plan, is_recorded, run.id).await {
             Ok(found) => run.flush.probed(found),
             Err(error) => run.probe_failed(Error::probe(error)),
         }

@@ -39,19 +39,19 @@ where
     query.execute(client).await.map(drop)
 }
 
-/// Looks for the row of a flush or, where it has none, for the first of its rows.
+/// Looks for the row of a flush where one `is_recorded`, otherwise for the first of its rows.
 pub(super) async fn is_there<D: Flavour, S>(
     batches: &Batches<Binder<D>>,
     client: &mut Client<S>,
     plan: &Plan,
+    is_recorded: bool,
     id: Uuid,
 ) -> tiberius::Result<bool>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    let query = if plan.only_inserts()
-        && let Some(first) = plan.chunks().next()
-    {
+    let first = plan.chunks().next().filter(|_| !is_recorded);
+    let query = if let Some(first) = first {
         let mut binder = Binder::with_capacity(1);
         batches.write_key(first.table, first.rows.start, &mut binder);
         let table = batches.table(first.table);

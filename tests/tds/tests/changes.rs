@@ -320,8 +320,8 @@ async fn without_the_table_of_flushes_nothing_else_is_sent() {
     work.update(Order::of(CustomerId::generate(), 1));
     let error = work.flush(&mut client).await.unwrap_err();
     assert_eq!((error.code(), error.table()), (Some(208), None));
-    let text = "cannot record the flush, nothing was written: updates and deletes need the table \
-                `ordid_flushes`, which `ordid_tiberius::flushes_table` declares: ";
+    let text = "cannot record the flush, nothing was written: updates, deletes and `with_record` need \
+                the table `ordid_flushes`, which `ordid_tiberius::flushes_table` declares: ";
     assert!(error.to_string().starts_with(text), "{error}");
     assert_eq!(texts(&recorder.take()), [ASK, "BEGIN", RECORD, "ROLLBACK"]);
 }

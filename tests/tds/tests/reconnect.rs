@@ -227,6 +227,25 @@ async fn a_flush_with_deletes_is_known_by_its_row() {
     }
 }
 
+/// Its rows may be gone by the time when it is asked.
+#[tokio::test]
+async fn a_flush_with_a_record_is_not_known_by_its_rows() {
+    let recorder = Recorder::start().unwrap();
+    recorder.once("COMMIT", Answer::HangUp);
+    recorder.once(PROBE_RECORD, Answer::int(1));
+    let mut work = two().with_record();
+    assert_eq!(flush(&mut work, &recorder).await.unwrap().rows(), 2);
+    let log = recorder.take();
+    assert_eq!(
+        by_connection(&log),
+        [
+            &[ASK, "BEGIN", RECORD, INSERT, "COMMIT"][..],
+            &[ASK, PROBE_RECORD]
+        ]
+    );
+    assert_eq!(keys(&log, PROBE_RECORD), keys(&log, RECORD));
+}
+
 /// The old transaction holds the record's key: it is over once that is refused, and then found or not.
 #[tokio::test]
 async fn a_record_that_is_taken_is_asked_for() {
