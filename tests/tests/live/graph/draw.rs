@@ -55,7 +55,8 @@ pub(super) fn graph(schema: &Schema, number: u64) -> [Vec<Row>; 2] {
     let (tables, rows) = if number.is_multiple_of(10) {
         (TABLES, MOST_ROWS)
     } else {
-        (1 + random.below(TABLES), 1 + random.below(MOST_ROWS))
+        let most_rows = 1 + random.below(MOST_ROWS);
+        (1 + random.below(TABLES), 1 + random.below(most_rows))
     };
     let mut names: Vec<usize> = (0..TABLES).collect();
     random.shuffle(&mut names);
@@ -69,8 +70,8 @@ pub(super) fn graph(schema: &Schema, number: u64) -> [Vec<Row>; 2] {
     // How often a row refers to any other, and not to one before it.
     let wild = random.below(31);
     // The same where it takes little to make a circle that cannot be broken.
-    let hard_wild = if random.one_in(6) {
-        random.below(40)
+    let hard_wild = if random.one_in(4) {
+        random.below(300)
     } else {
         0
     };
