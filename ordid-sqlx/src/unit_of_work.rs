@@ -395,6 +395,11 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// It never sends `COPY`: dropped in the midst of it, your connection could not be used again.
     ///
+    /// Dropped before its end, it spoils the transaction: drop that too, and close the connection. Where a
+    /// savepoint is dropped while it begins, SQLx 0.9 rolls back all of the transaction and its `commit` says
+    /// nothing; where it is dropped while it ends, PostgreSQL's next statement gets an error that is not its
+    /// own; and of MySQL, [`flush_on`](Self::flush_on) tells.
+    ///
     /// What the database checks at COMMIT, as deferred constraints, is told by your commit, not here.
     /// Where the flush had to defer them ([`FlushPlan::defers`](crate::FlushPlan::defers)), they stay
     /// deferred until then, all that can be.

@@ -40,6 +40,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "connection::an_open_transaction_is_not_touched": open,
         "connection::a_flush_that_is_dropped_leaves_no_transaction_on_a_connection": dropped,
         "connection::a_flush_that_is_dropped_leaves_no_transaction_in_a_pool": dropped_in_a_pool,
+        "connection::a_flush_that_is_dropped_in_a_transaction_goes_with_it": dropped_inside,
     );
     const LOCKED: &str = "connection::a_lock_is_waited_for_again_over_the_same_connection";
     on_server::<Postgres, _, _>(trials, servers, "postgres", LOCKED, |site| {
@@ -317,7 +318,7 @@ async fn dropped<DB: Engine>(site: Site<DB>) -> Outcome {
         std::any::type_name::<DB>(),
         cuts.polls
     );
-    assert!(nothing > 3, "{nothing}");
+    assert!(nothing > 1, "{nothing}");
     Ok(())
 }
 
@@ -347,6 +348,33 @@ async fn dropped_in_a_pool<DB: Engine>(site: Site<DB>) -> Outcome {
         clear(&site).await?;
     }
     pool.close().await;
+    Ok(())
+}
+
+/// Cut off at each poll inside the user's transaction, which is dropped then, and its connection: nothing
+/// of it is left, and nothing of the flush.
+async fn dropped_inside<DB: Engine>(site: Site<DB>) -> Outcome {
+    create_marks(&site).await?;
+    let graph = Graph::new(0, Shape::SMALL);
+    let mut connection = connect(&site).await?;
+    let mut work = site.work(&graph, Retry::NONE);
+    let not_told = AtomicBool::new(false);
+    for polls in 1.. {
+        let mut transaction = connection.begin().await?;
+        DB::execute_sql(&mut transaction, "INSERT INTO marks VALUES (2)").await?;
+        let flush = work.flush_in(&mut transaction);
+        let outcome = cut_off(flush, Some(polls), &not_told).await;
+        drop(transaction);
+        drop(std::mem::replace(&mut connection, connect(&site).await?));
+        check_nothing_is_open(&site, &mut connection).await?;
+        assert_eq!(site.look(&graph).await?, Found::None, "after {polls} polls");
+        assert_eq!(work.len(), graph.len());
+        if let Some(outcome) = outcome {
+            assert_eq!(outcome?.rows(), graph.len());
+            assert!(polls > 2, "{polls}");
+            break;
+        }
+    }
     Ok(())
 }
 
@@ -505,7 +533,9 @@ async fn deleted_in_a_pool<DB: Remote>(site: Site<DB>) -> Outcome {
     proxy.plan([Fault::Swallow(answered)]);
     let pool = through.pool();
     let deletes = async {
-        while site.look(&graph).await? == Found::None {
+        // One statement sees all of a transaction or nothing.
+        let there = "SELECT COUNT(*) FROM customers WHERE unit = 1";
+        while site.numbers(there).await? == [0] {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         clear(&site).await?;
