@@ -345,7 +345,7 @@ impl<D: Flavour> UnitOfWork<D> {
     }
 
     /// As [`flush`](Self::flush), and goes on over another connection where one is lost: `connect` makes
-    /// it, and takes the place of the client.
+    /// it, and it takes the place of the client.
     ///
     /// What was not committed is sent again, with the same keys. If the answer to the commit is lost, the
     /// server is asked first, over the new connection, whether the rows are there. Each connection that is

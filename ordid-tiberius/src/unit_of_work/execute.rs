@@ -326,11 +326,11 @@ impl<D: Flavour> UnitOfWork<D> {
                     }
                 }
                 Step::Rollback => {
-                    // Where it fails, the server has rolled back, or will when the connection ends.
-                    if !run.is_lost
-                        && let Err(error) = scope.roll_back(client).await
-                    {
-                        run.is_lost = Error::begin(error).is_connection_lost();
+                    // Where it fails, the server has rolled back, or will when the connection ends. The
+                    // user's transaction may go on where the server's own word was that this is lost.
+                    let is_over = run.is_lost && matches!(scope, Scope::Transaction);
+                    if !is_over && let Err(error) = scope.roll_back(client).await {
+                        run.is_lost |= Error::begin(error).is_connection_lost();
                     }
                     run.flush.succeeded();
                 }

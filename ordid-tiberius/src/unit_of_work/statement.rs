@@ -149,7 +149,7 @@ mod tests {
         let values = |chunk: &Chunk| {
             let mut binder = Binder::with_capacity(9);
             batches.write(chunk, chunk.rows.clone(), &mut binder);
-            binder.into_values()
+            binder.into_values().into_iter().collect::<Vec<_>>()
         };
         let inserted = values(insert);
         assert_eq!(inserted.len(), 9);

@@ -525,14 +525,14 @@ where
     for amount in amounts() {
         work.update(amount);
     }
-    let recorder = Recorder::start_as(version).unwrap();
+    let recorder = Recorder::start_as(version).expect("a free port");
     recorder.always("UPDATE", Answer::changed(2));
     let mut client = connect(&recorder).await;
-    work.flush(&mut client).await.unwrap();
+    work.flush(&mut client).await.expect("it takes all rows");
     let log = recorder.take();
     [&log[3], &log[4]].map(|sent| {
         assert_eq!(sent.request.arguments()[3].value, None);
-        sent.request.declaration().unwrap()
+        sent.request.declaration().expect("a call of sp_executesql")
     })
 }
 
