@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use libtest_mimic::Trial;
 use ordid::{
-    KeyType as _, OrderedKey as _,
+    KeyType as _,
     clock::SystemClock,
     entropy::ThreadEntropy,
     generator::{OrderedGenerator, Policy},
