@@ -312,7 +312,10 @@ async fn a_missing_row_leaves_nothing_written(db: DatabaseConnection) -> Outcome
     let error = work.flush(&db).await.unwrap_err();
     assert!(error.is_missing_row(), "{error}");
     assert_eq!(error.key(), Some(&*missing.id.to_string()), "{error}");
-    assert_eq!(author::Entity::find().all(&db).await?, [there.clone()]);
+    assert_eq!(
+        author::Entity::find().all(&db).await?,
+        std::slice::from_ref(&there)
+    );
     work.clear();
     work.delete(missing.clone());
     work.delete(there.clone());
