@@ -41,7 +41,7 @@ macro_rules! process_wide {
 }
 
 process_wide!(
-    Native, Long, Short, Base32, InBytes, Maria, Swapped, NoOrder, Object, Push, Wide, WideText
+    Native, Long, Short, Base32, InBytes, Maria, Swapped, Object, Push, Wide, WideText
 );
 
 #[derive(KeyType)]
@@ -78,6 +78,14 @@ pub struct Swapped(Uuid);
     diesel(postgres = unordered(uuid), mysql = unordered(binary16), sqlite = unordered(blob))
 )]
 pub struct NoOrder(Uuid);
+
+impl Keys for NoOrder {
+    fn rising(count: usize) -> Vec<Self> {
+        let mut keys: Vec<Self> = (0..count).map(|_| Self::generate()).collect();
+        keys.sort_unstable();
+        keys
+    }
+}
 
 #[derive(KeyType)]
 #[ordid(scheme = snowflake, diesel)]

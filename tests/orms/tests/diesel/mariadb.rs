@@ -21,7 +21,7 @@ use crate::{
 
 macro_rules! columns {
     ($($module:ident: $key:ident, $sql_type:ty;)+) => {
-        $(column!($module, $key, $sql_type, diesel::MysqlConnection, diesel::mysql::Mysql, ordid::storage::dialect::MySql);)+
+        $(column!($module, $key, $sql_type, diesel::MysqlConnection, diesel::mysql::Mysql, ordid::storage::dialect::MariaDb);)+
 
         fn columns(mut add: impl FnMut(&str, fn(&str) -> crate::Outcome)) {
             $(
@@ -41,6 +41,7 @@ columns! {
     long: Long, diesel::sql_types::Text;
     short: Short, diesel::sql_types::Text;
     base32: Base32, diesel::sql_types::Text;
+    maria: Maria, diesel::sql_types::Text;
     swapped: Swapped, diesel::sql_types::Binary;
     no_order: NoOrder, diesel::sql_types::Binary;
     number: Number, diesel::sql_types::BigInt;
@@ -52,7 +53,7 @@ columns! {
 }
 
 work! {
-    diesel::MysqlConnection, diesel::mysql::Mysql, ordid::storage::dialect::MySql, diesel::sql_types::Binary,
+    diesel::MysqlConnection, diesel::mysql::Mysql, ordid::storage::dialect::MariaDb, diesel::sql_types::Binary,
     wait: "SET innodb_lock_wait_timeout = 1",
     plain: "",
     kill: |killer, id| {
@@ -86,7 +87,7 @@ fn plan(connection: &mut MysqlConnection, key: Long) -> QueryResult<String> {
 /// A migration has the key types' columns and the table of flushes; text is found by its index.
 fn migrations(url: &str) -> Outcome {
     type Column = <Long as StoredAs<diesel::mysql::Mysql>>::Column;
-    let key = <Column as ColumnOn<ordid::storage::dialect::MySql>>::primary_key("id");
+    let key = <Column as ColumnOn<ordid::storage::dialect::MariaDb>>::primary_key("id");
     let up = format!(
         "CREATE TABLE long_keys ({key});\n{}",
         flushes_table::<diesel::mysql::Mysql>()

@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use diesel::{Connection, connection::SimpleConnection};
+use diesel::Connection;
 use libtest_mimic::{Failed, Trial};
 use ordid_tests::{servers::Servers, trials::ignored};
 
