@@ -22,6 +22,7 @@
 
 mod batches;
 mod columns;
+mod failure;
 mod flush;
 mod generators;
 mod graph;

@@ -1,11 +1,12 @@
-//! Parsing: `#[ordid(...)]`, and what `#[sqlx(...)]` and `#[diesel(...)]` say of tables and columns.
+//! Parsing: `#[ordid(...)]`, and what `#[sqlx(...)]`, `#[diesel(...)]` and `#[sea_orm(...)]` say of tables
+//! and columns.
 //!
 //! A mistake in one option does not hide the next: the parser goes on after the comma.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{
-    Attribute, Ident, Lit, LitStr, Meta as SynMeta, Path, Token, Type,
+    Attribute, Ident, Lit, LitBool, LitStr, Meta as SynMeta, Path, Token, Type,
     ext::IdentExt,
     parenthesized,
     parse::{ParseStream, Parser},
@@ -15,7 +16,7 @@ use syn::{
 
 use crate::{
     ctxt::Ctxt,
-    options::{ADAPTERS, AdapterKind, ENTITY, FIELD, KEY_TYPE, PLACES, Place},
+    options::{ADAPTERS, AdapterKind, ENTITY, FIELD, KEY_TYPE, PLACES, Place, SEA_ORM},
     suggest, value,
 };
 
@@ -409,7 +410,8 @@ pub(crate) struct Adapter {
     pub(crate) kind: &'static AdapterKind,
     pub(crate) name: Ident,
     pub(crate) krate: Option<Path>,
-    /// `engine = column`; without any, the adapter chooses.
+    /// `engine = column`, or the one column for all engines under the name of the macro; without
+    /// any, the adapter chooses.
     pub(crate) pairs: Vec<(Ident, ColumnAttr)>,
 }
 
@@ -421,6 +423,26 @@ pub(crate) struct ColumnAttr {
 }
 
 impl ColumnAttr {
+    /// Reads what stands alone: `binary16`, or `unordered(binary16)`.
+    fn read_alone(meta: &Meta) -> Option<Self> {
+        match &meta.value {
+            Value::None => Some(Self {
+                tokens: meta.name.to_token_stream(),
+                end: meta.name.span(),
+            }),
+            Value::List(tokens, metas) if meta.is("unordered") => match &metas[..] {
+                [column] if column.is_alone() => Some(Self {
+                    tokens: [meta.name.to_token_stream(), tokens.clone()]
+                        .into_iter()
+                        .collect(),
+                    end: tokens.span(),
+                }),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn read(meta: &Meta) -> Option<Self> {
         if let Some(column) = meta.ident() {
             return Some(Self {
@@ -510,6 +532,24 @@ impl Adapter {
                     }
                     Some(path) => read.krate = Some(path.clone()),
                 }
+            } else if kind.engines.is_empty() {
+                match ColumnAttr::read_alone(meta) {
+                    None => cx.error(
+                        meta.wrong_tokens(),
+                        format!("expected a column, as in `{}`", kind.usage),
+                    ),
+                    Some(_) if !read.pairs.is_empty() => cx.error(
+                        &meta.name,
+                        format!(
+                            "one column is for all databases: keep one, `{}`",
+                            kind.usage
+                        ),
+                    ),
+                    Some(column) => {
+                        let name = Ident::new("column", meta.name.span());
+                        read.pairs.push((name, column));
+                    }
+                }
             } else if !kind.engines.iter().any(|engine| meta.is(engine)) {
                 cx.error(
                     &meta.name,
@@ -542,8 +582,43 @@ pub(crate) struct EntityAttrs {
     /// Diesel's own.
     pub(crate) diesel_table: Option<Path>,
     pub(crate) diesel_primary_key: Vec<Ident>,
+    /// Where `ordid-seaorm` is.
+    pub(crate) sea_orm_crate: Option<Path>,
+    /// What SeaORM knows, of one of its models.
+    pub(crate) sea_orm: Option<SeaOrmModel>,
     /// SQLx's own.
     pub(crate) sqlx_rename_all: Option<LitStr>,
+}
+
+/// `#[sea_orm(table_name = "orders", schema_name = "shop")]`, and a `#[sea_orm::model]` that comes
+/// after the derive.
+pub(crate) struct SeaOrmModel {
+    pub(crate) table: LitStr,
+    pub(crate) schema: Option<LitStr>,
+    pub(crate) rename_all: Option<LitStr>,
+    pub(crate) late_model: Option<Path>,
+}
+
+impl SeaOrmModel {
+    fn read(attrs: &[Attribute]) -> Option<Self> {
+        let metas = foreign("sea_orm", attrs);
+        let text = |name| metas.iter().find(|meta| meta.is(name))?.text().cloned();
+        let late_model = attrs.iter().map(Attribute::path).find(|path| {
+            let names: Vec<_> = path
+                .segments
+                .iter()
+                .map(|it| it.ident.to_string())
+                .collect();
+            matches!(&names[..], [.., krate, name]
+                if krate == "sea_orm" && (name == "model" || name == "compact_model"))
+        });
+        Some(Self {
+            table: text("table_name")?,
+            schema: text("schema_name"),
+            rename_all: text("rename_all"),
+            late_model: late_model.cloned(),
+        })
+    }
 }
 
 /// An adapter to which an entity is forwarded: `diesel`, or `diesel(crate = path)`.
@@ -582,6 +657,15 @@ impl EntityAttrs {
                 reader.once(&mut read.rename_all, meta, meta.text().cloned());
             } else if meta.is("schema") {
                 reader.text(&mut read.schema, meta);
+            } else if meta.is(SEA_ORM) {
+                let path = match &meta.value {
+                    Value::List(_, metas) => match &metas[..] {
+                        [only] if only.is("crate") => only.path().cloned(),
+                        _ => None,
+                    },
+                    _ => None,
+                };
+                reader.once(&mut read.sea_orm_crate, meta, path);
             } else if meta.is("table") {
                 reader.text(&mut read.table, meta);
             } else {
@@ -597,6 +681,7 @@ impl EntityAttrs {
                 read.diesel_primary_key = names.iter().map(|it| it.name.clone()).collect();
             }
         }
+        read.sea_orm = SeaOrmModel::read(attrs);
         let sqlx = foreign("sqlx", attrs);
         read.sqlx_rename_all = sqlx
             .iter()
@@ -622,6 +707,10 @@ pub(crate) struct FieldAttrs {
     pub(crate) sqlx_flatten: Option<Ident>,
     pub(crate) sqlx_rename: Option<LitStr>,
     pub(crate) sqlx_skip: Option<Ident>,
+    pub(crate) sea_orm_auto_increment: Option<LitBool>,
+    pub(crate) sea_orm_column: Option<LitStr>,
+    pub(crate) sea_orm_primary_key: Option<Ident>,
+    pub(crate) sea_orm_ignore: Option<Ident>,
 }
 
 /// `parent`, `parent = Customer` or `references = Customer`.
@@ -665,6 +754,19 @@ impl FieldAttrs {
                 read.diesel_embed = Some(meta.name);
             }
         }
+        for meta in foreign("sea_orm", attrs) {
+            if meta.is("auto_increment")
+                && let Value::Lit(Lit::Bool(value)) = &meta.value
+            {
+                read.sea_orm_auto_increment = Some(value.clone());
+            } else if meta.is("column_name") {
+                read.sea_orm_column = meta.text().cloned();
+            } else if meta.is("primary_key") {
+                read.sea_orm_primary_key = Some(meta.name);
+            } else if meta.is("ignore") {
+                read.sea_orm_ignore = Some(meta.name);
+            }
+        }
         for meta in foreign("sqlx", attrs) {
             if meta.is("rename") {
                 read.sqlx_rename = meta.text().cloned();
@@ -675,6 +777,12 @@ impl FieldAttrs {
             }
         }
         read
+    }
+
+    /// Returns the name that the column was given.
+    pub(crate) fn column_name(&self) -> Option<&LitStr> {
+        let by_orm = self.sea_orm_column.as_ref().or(self.sqlx_rename.as_ref());
+        self.column.as_ref().or(by_orm)
     }
 
     fn parent(&mut self, reader: &Reader<'_>, meta: &Meta) {

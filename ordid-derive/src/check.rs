@@ -386,10 +386,86 @@ pub(crate) fn entity(cx: &Ctxt, model: &Entity<'_>) {
         );
         return;
     }
+    if let Some(sea_orm) = model.sea_orm() {
+        if let Some(late) = &sea_orm.late_model {
+            // What it will make of the struct is not known here.
+            cx.error(
+                late,
+                "`OrderedKey` has to see what this makes of the struct: put `#[derive(.., \
+                 OrderedKey)]` below `#[sea_orm::model]`",
+            );
+            return;
+        }
+        self::sea_orm(cx, model);
+    }
     keys(cx, model);
     diesel(cx, model);
     fields(cx, model);
     columns(cx, model);
+}
+
+/// Checks that SeaORM's primary key is one column, made by the client, and the ordered key.
+fn sea_orm(cx: &Ctxt, model: &Entity<'_>) {
+    let mut keys = model.primary_keys();
+    let Some((key, primary)) = keys.next() else {
+        if !model.is_damaged {
+            cx.error(
+                &model.input.ident,
+                "no primary key: mark the key `#[sea_orm(primary_key, auto_increment = false)]`",
+            );
+        }
+        return;
+    };
+    let mut is_one = true;
+    for (_, other) in keys {
+        is_one = false;
+        cx.error(
+            other,
+            "a primary key of several columns is no ordered key: give the table a key column of its \
+             own, and these a unique index",
+        );
+    }
+    if !is_one {
+        return;
+    }
+    for field in &model.fields {
+        if let Some(marked) = &field.attrs.key
+            && !std::ptr::eq(field, key)
+        {
+            cx.error(
+                marked,
+                format!(
+                    "the ordered key is `{}`, but SeaORM's primary key is `{}`: mark one and the same",
+                    field.ident, key.ident
+                ),
+            );
+        }
+    }
+    let ty = compact(key.ty()).replace(' ', "");
+    match &key.attrs.sea_orm_auto_increment {
+        Some(value) if !value.value => {}
+        Some(value) => cx.error(
+            value,
+            format!("the key `{}` is made by the client: write `auto_increment = false`", key.ident),
+        ),
+        // SeaORM's own exceptions, by the name of the type.
+        None if ["String", "Uuid"].iter().any(|suffix| ty.ends_with(suffix)) => {}
+        None => cx.error(
+            primary,
+            format!(
+                "the key `{}` is made by the client, and SeaORM would ask the database for it: write \
+                 `#[sea_orm(primary_key, auto_increment = false)]`",
+                key.ident
+            ),
+        ),
+    }
+    if ty.starts_with("Option<") {
+        cx.error(
+            key.ty(),
+            "a primary key cannot be NULL: write the key type without `Option`, and leave the field \
+             of the `ActiveModel` `NotSet` while it has no key",
+        );
+    }
 }
 
 fn entity_options(cx: &Ctxt, model: &Entity<'_>) {
@@ -450,7 +526,8 @@ fn keys(cx: &Ctxt, model: &Entity<'_>) {
     }
     let primary_key = &model.attrs.diesel_primary_key;
     match model.key() {
-        None if model.is_damaged => {}
+        // Of a model of SeaORM this was said already.
+        None if model.is_damaged || model.sea_orm().is_some() => {}
         None if primary_key.len() > 1 => cx.error(
             &primary_key[0],
             "an entity has one key: mark its field with `#[ordid(key)]`",

@@ -9,6 +9,7 @@ use crate::{check, ctxt::Ctxt, model};
 mod fallback;
 mod key_type;
 mod ordered_key;
+mod sea_orm;
 
 /// Expands `#[derive(KeyType)]`.
 pub(crate) fn key_type(input: &DeriveInput) -> TokenStream {
@@ -27,10 +28,16 @@ pub(crate) fn key_type(input: &DeriveInput) -> TokenStream {
 
 /// Expands `#[derive(OrderedKey)]`.
 pub(crate) fn ordered_key(input: &DeriveInput) -> TokenStream {
+    // `#[sea_orm::model]` copies the derives of a `Model` to the `ModelEx` that it makes.
+    let is_sea_orm = input.attrs.iter().any(|it| it.path().is_ident("sea_orm"));
+    if is_sea_orm && input.ident.to_string().ends_with("Ex") {
+        return TokenStream::new();
+    }
     let cx = Ctxt::default();
     let model = model::Entity::new(&cx, input);
     check::entity(&cx, &model);
     let impls = match (cx.finish(), model.key()) {
+        (None, Some(key)) if model.sea_orm().is_some() => sea_orm::expand(&model, key),
         (None, Some(key)) => ordered_key::expand(&model, key),
         (errors, _) => {
             let stub = fallback::ordered_key(&model);

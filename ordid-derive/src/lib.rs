@@ -58,6 +58,7 @@ mod value;
 /// | `sqlx(mysql = unordered(binary16))` | the same, where the column need not keep the keys' order | |
 /// | `sqlx(crate = path, ...)` | where `ordid-sqlx` is | `::ordid_sqlx` |
 /// | `diesel`, `diesel(postgres = uuid, ...)` | as `sqlx`, for Diesel | no Diesel |
+/// | `sea_orm`, `sea_orm(char22)` | SeaORM, all of its databases in the raw key's native form, or in this one; `sea_orm(unordered(uuid))`, `sea_orm(crate = path, ...)` | no SeaORM |
 /// | `tiberius(sql_server = unique_identifier, babelfish = ...)` | as `sqlx`, for tiberius | no tiberius |
 /// | `oracle(oracle = raw16)` | as `sqlx`, for the crate `oracle` | no `oracle` |
 /// | `crate = path` | where `ordid` is, if it was renamed or re-exported | `::ordid` |
@@ -204,6 +205,7 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// | `rename_all = "camelCase"` | the case of all column names, by SQLx's names of cases | as written |
 /// | `crate = path` | where `ordid` is, if it was renamed or re-exported | `::ordid` |
 /// | `diesel` | for a unit of work of `ordid-diesel`; `diesel(crate = path)` where that is | not for it |
+/// | `sea_orm(crate = path)` | of a SeaORM model: where `ordid-seaorm` is | `::ordid_seaorm` |
 ///
 /// # Options of a field
 ///
@@ -224,6 +226,12 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// `#[diesel(column_name = kind)]` and `#[diesel(skip_insertion)]`, beside its derives or without them.
 /// With `#[ordid(diesel)]` at the struct a unit of work of `ordid-diesel` takes it, with the SQL types of
 /// that `table!`.
+///
+/// # SeaORM's models
+///
+/// Of a `Model` with `#[sea_orm(table_name = "...")]` it is the `ActiveModel` beside it that becomes the
+/// entity. The names of `#[sea_orm(...)]` hold, and the key is SeaORM's primary key: one column, that is
+/// not nullable, with `auto_increment = false`. Stand below `#[sea_orm::model]`.
 ///
 /// # Errors
 ///

@@ -1,10 +1,11 @@
 //! The typed form of an item: what was written, and what follows from it.
 
+use proc_macro2::Span;
 use quote::ToTokens;
-use syn::{Data, DeriveInput, Field, Fields, Ident, Type, ext::IdentExt};
+use syn::{Data, DeriveInput, Field, Fields, Ident, LitStr, Type, ext::IdentExt};
 
 use crate::{
-    attr::{Adapter, EntityAttrs, FieldAttrs, KeyTypeAttrs, ParentAttr},
+    attr::{Adapter, EntityAttrs, FieldAttrs, KeyTypeAttrs, ParentAttr, SeaOrmModel},
     case::Case,
     ctxt::Ctxt,
     options::{DEFAULT_SCHEME, Kind, NOT_RAW, Parameter, SCHEMES, Scheme},
@@ -107,9 +108,12 @@ pub(crate) struct EntityField<'a> {
 impl<'a> Entity<'a> {
     pub(crate) fn new(cx: &Ctxt, input: &'a DeriveInput) -> Self {
         let attrs = EntityAttrs::read(cx, &input.attrs);
-        let case = [&attrs.rename_all, &attrs.sqlx_rename_all]
+        let sea_orm_rename_all = attrs.sea_orm.as_ref().and_then(|it| it.rename_all.as_ref());
+        let own = [&attrs.rename_all, &attrs.sqlx_rename_all];
+        let case = own
             .into_iter()
             .flatten()
+            .chain(sea_orm_rename_all)
             .find_map(|name| Case::by_name(&name.value()));
         let mistakes = cx.count();
         let fields = match &input.data {
@@ -141,18 +145,42 @@ impl<'a> Entity<'a> {
         }
     }
 
-    /// Returns the key field: the first that is marked, or else Diesel's primary key where one is
-    /// written, or else the one named `id`.
+    /// Returns the key field: the first that is marked, or else the primary key of SeaORM or Diesel where
+    /// one is written, or else the one named `id`.
     pub(crate) fn key(&self) -> Option<&EntityField<'a>> {
         let marked = self.fields.iter().find(|field| field.attrs.key.is_some());
-        marked.or_else(|| match &self.attrs.diesel_primary_key[..] {
-            [] => self.fields.iter().find(|field| field.ident == "id"),
-            [key] => self
-                .fields
-                .iter()
-                .find(|field| field.diesel_column() == key),
-            _ => None,
-        })
+        let primary = || self.sea_orm().and_then(|_| self.primary_keys().next());
+        let by_sea_orm = || primary().map(|(field, _)| field);
+        marked
+            .or_else(by_sea_orm)
+            .or_else(|| match &self.attrs.diesel_primary_key[..] {
+                [] => self.fields.iter().find(|field| field.ident == "id"),
+                [key] => self
+                    .fields
+                    .iter()
+                    .find(|field| field.diesel_column() == key),
+                _ => None,
+            })
+    }
+
+    /// Returns what SeaORM knows, where the struct is one of its models.
+    pub(crate) fn sea_orm(&self) -> Option<&SeaOrmModel> {
+        self.attrs.sea_orm.as_ref()
+    }
+
+    /// Returns SeaORM's primary key, with its `primary_key`.
+    pub(crate) fn primary_keys(&self) -> impl Iterator<Item = (&EntityField<'a>, &Ident)> {
+        self.fields
+            .iter()
+            .filter_map(|field| Some((field, field.attrs.sea_orm_primary_key.as_ref()?)))
+    }
+
+    /// Returns the type that gets the impls: SeaORM writes its `ActiveModel`s.
+    pub(crate) fn target(&self) -> Ident {
+        match self.sea_orm() {
+            Some(_) => Ident::new("ActiveModel", Span::call_site()),
+            None => self.input.ident.clone(),
+        }
     }
 
     /// Returns whether a field is the key field.
@@ -171,9 +199,20 @@ impl<'a> Entity<'a> {
             .filter_map(|field| Some((field, field.attrs.parent.as_ref()?)))
     }
 
+    /// Returns the table's schema.
+    pub(crate) fn schema(&self) -> Option<&LitStr> {
+        let by_sea_orm = || self.sea_orm()?.schema.as_ref();
+        self.attrs.schema.as_ref().or_else(by_sea_orm)
+    }
+
     /// Returns the table's name.
     pub(crate) fn table(&self) -> String {
-        match &self.attrs.table {
+        match self
+            .attrs
+            .table
+            .as_ref()
+            .or(self.sea_orm().map(|it| &it.table))
+        {
             Some(table) => table.value(),
             None => match self.diesel_table_name() {
                 Some(table) => table.unraw().to_string(),
@@ -190,7 +229,7 @@ impl<'a> Entity<'a> {
 }
 
 fn column(attrs: &FieldAttrs, ident: &Ident, case: Option<Case>) -> String {
-    if let Some(name) = attrs.column.as_ref().or(attrs.sqlx_rename.as_ref()) {
+    if let Some(name) = attrs.column_name() {
         return name.value();
     }
     if let Some(name) = &attrs.diesel_column {
@@ -208,8 +247,11 @@ impl EntityField<'_> {
     /// Returns the `skip` that takes the field out of the columns.
     pub(crate) fn skip(&self) -> Option<&Ident> {
         let attrs = &self.attrs;
-        let skips = [&attrs.skip, &attrs.sqlx_skip, &attrs.diesel_skip];
-        skips.into_iter().find_map(Option::as_ref)
+        let own = [&attrs.skip, &attrs.sqlx_skip];
+        let mut skips = own
+            .into_iter()
+            .chain([&attrs.diesel_skip, &attrs.sea_orm_ignore]);
+        skips.find_map(Option::as_ref)
     }
 
     /// Returns the column's name in Diesel's `table!`.
@@ -219,8 +261,7 @@ impl EntityField<'_> {
 
     /// Returns the tokens that gave the column its name.
     pub(crate) fn column_tokens(&self) -> &dyn ToTokens {
-        let attrs = &self.attrs;
-        match attrs.column.as_ref().or(attrs.sqlx_rename.as_ref()) {
+        match self.attrs.column_name() {
             Some(name) => name,
             None => self.diesel_column(),
         }

@@ -51,6 +51,10 @@ pub(crate) const KEY_TYPE: Place = Place {
             usage: "scheme = uuid_v7",
         },
         Opt {
+            name: "sea_orm",
+            usage: "sea_orm` or `sea_orm(uuid)",
+        },
+        Opt {
             name: "sqlx",
             usage: "sqlx` or `sqlx(postgres = uuid, mysql = binary16, sqlite = blob)",
         },
@@ -78,6 +82,10 @@ pub(crate) const ENTITY: Place = Place {
         Opt {
             name: "schema",
             usage: "schema = \"shop\"",
+        },
+        Opt {
+            name: "sea_orm",
+            usage: "sea_orm(crate = path::to::ordid_seaorm)",
         },
         Opt {
             name: "table",
@@ -393,14 +401,19 @@ pub(crate) struct AdapterKind {
     pub(crate) name: &'static str,
     /// The crate's name in paths.
     pub(crate) krate: &'static str,
+    /// Empty where it has one column for all engines: `sea_orm(uuid)`.
     pub(crate) engines: &'static [&'static str],
     /// The raw keys it has columns for, by their names in `ordid::__private`.
     pub(crate) raw_names: &'static [&'static str],
-    /// How a pair is written.
+    /// How a pair, or that column, is written.
     pub(crate) usage: &'static str,
     /// Whether it has a macro `key`, for what its library asks of a type once, whatever the engines.
     pub(crate) once: bool,
 }
+
+/// The adapter whose models an entity may be, and its crate.
+pub(crate) const SEA_ORM: &str = "sea_orm";
+pub(crate) const SEA_ORM_CRATE: &str = "ordid_seaorm";
 
 /// The adapters.
 pub(crate) const ADAPTERS: &[AdapterKind] = &[
@@ -418,6 +431,14 @@ pub(crate) const ADAPTERS: &[AdapterKind] = &[
         engines: &["oracle"],
         raw_names: &["Uuid", "i64", "u64", "ObjectId", "Key192"],
         usage: "oracle(oracle = raw16)",
+        once: false,
+    },
+    AdapterKind {
+        name: SEA_ORM,
+        krate: SEA_ORM_CRATE,
+        engines: &[],
+        raw_names: &["Uuid", "i64", "u64", "ObjectId", "PushId", "Key192"],
+        usage: "sea_orm(uuid)",
         once: false,
     },
     AdapterKind {

@@ -471,6 +471,118 @@ fn what_diesel_s_attributes_contradict_is_reported() {
 }
 
 #[test]
+fn entity_of_seaorm() {
+    assert_snapshot(
+        "entity_sea_orm",
+        expand::ordered_key,
+        r#"
+        #[sea_orm(table_name = "order", schema_name = "shop", rename_all = "camelCase")]
+        #[ordid(sea_orm(crate = storage::ordid_seaorm))]
+        struct Model {
+            #[sea_orm(column_name = "total_cents", default_value = -1)]
+            line_total: i64,
+            #[sea_orm(primary_key, auto_increment = false)]
+            order_key: OrderId,
+            #[ordid(parent, deferrable)]
+            customer: Option<CustomerId>,
+            #[ordid(parent = super::shop::ActiveModel)]
+            shop: Uuid,
+            #[sea_orm(ignore)]
+            cache: Cache,
+        }
+        "#,
+    );
+    // The copy that `#[sea_orm::model]` makes.
+    let copy = r#"#[sea_orm(table_name = "order")] struct ModelEx { id: OrderId }"#;
+    assert_eq!(expanded(expand::ordered_key, copy), "");
+}
+
+#[test]
+fn every_mistake_in_a_model_of_seaorm_is_reported_at_once() {
+    let of = |attrs: &str, fields: &str| {
+        errors(
+            expand::ordered_key,
+            &format!(r#"#[sea_orm(table_name = "order")] {attrs} struct Model {{ {fields} }}"#),
+        )
+    };
+    let asked = "the key `id` is made by the client, and SeaORM would ask the database for it: write \
+                 `#[sea_orm(primary_key, auto_increment = false)]`";
+    assert_eq!(
+        of(
+            "",
+            "#[sea_orm(primary_key)] id: Option<OrderId>, #[ordid(key)] uid: OrderId"
+        ),
+        [
+            "the ordered key is `uid`, but SeaORM's primary key is `id`: mark one and the same",
+            asked,
+            "a primary key cannot be NULL: write the key type without `Option`, and leave the field of \
+             the `ActiveModel` `NotSet` while it has no key",
+        ]
+    );
+    assert_eq!(
+        of(
+            "",
+            "#[sea_orm(primary_key, auto_increment = true)] id: Uuid"
+        ),
+        ["the key `id` is made by the client: write `auto_increment = false`"]
+    );
+    // SeaORM knows by the name that such keys are not made by the database.
+    assert_eq!(of("", "#[sea_orm(primary_key)] id: uuid::Uuid"), [""; 0]);
+    assert_eq!(of("", "#[sea_orm(primary_key)] id: OrderId"), [asked]);
+    assert_eq!(
+        of("", "id: OrderId"),
+        ["no primary key: mark the key `#[sea_orm(primary_key, auto_increment = false)]`"]
+    );
+    let several = "a primary key of several columns is no ordered key: give the table a key column of \
+                   its own, and these a unique index";
+    assert_eq!(
+        of(
+            "",
+            "#[sea_orm(primary_key, auto_increment = false)] id: OrderId, \
+             #[sea_orm(primary_key, auto_increment = false)] year: i32"
+        ),
+        [several]
+    );
+    assert_eq!(
+        of("#[sea_orm::model]", "#[sea_orm(primary_key)] id: OrderId"),
+        [
+            "`OrderedKey` has to see what this makes of the struct: put `#[derive(.., OrderedKey)]` below \
+          `#[sea_orm::model]`"
+        ]
+    );
+    assert_eq!(
+        of(
+            "#[ordid(sea_orm)]",
+            "#[sea_orm(primary_key, auto_increment = false)] id: OrderId"
+        ),
+        ["expected `sea_orm(crate = path::to::ordid_seaorm)`"]
+    );
+}
+
+#[test]
+fn key_type_in_one_column_of_seaorm() {
+    assert_snapshot(
+        "key_type_sea_orm",
+        expand::key_type,
+        "#[ordid(sea_orm(crate = storage::ordid_seaorm, unordered(char22)))] struct OrderId(Uuid);",
+    );
+    let of = |options: &str| {
+        errors(
+            expand::key_type,
+            &format!("#[ordid({options})] struct OrderId(Uuid);"),
+        )
+    };
+    assert_eq!(
+        of("sea_orm(uuid, char22)"),
+        ["one column is for all databases: keep one, `sea_orm(uuid)`"]
+    );
+    assert_eq!(
+        of("sea_orm(postgres = uuid)"),
+        ["expected a column, as in `sea_orm(uuid)`"]
+    );
+}
+
+#[test]
 fn entity_after_a_mistake() {
     assert_snapshot(
         "entity_mistake",

@@ -94,13 +94,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A stored value of another form is an error whose source says what was found and which column to
+//! declare; Diesel's own text before it names the field.
+//!
 //! # Plain inserts
 //!
-//! Rows with an `Option` for a key are given one by [`assign`] and [`assign_all`], on their way into
-//! `values`. On SQLite, Diesel then sends a statement for each row, since `None` may stand for a
-//! column's default; a struct that says `#[diesel(treat_none_as_default_value = false)]` goes by one
-//! statement, and its key is no `Option`. A [`UnitOfWork`] sends many rows a statement on every backend,
-//! whatever the struct says.
+//! Rows with an `Option` for a key, which is read with `#[diesel(deserialize_as = OrderId)]`, are given
+//! one by [`assign`] and [`assign_all`], on their way into `values`. On SQLite, Diesel then sends a
+//! statement for each row, since `None` may stand for a column's default; a struct that says
+//! `#[diesel(treat_none_as_default_value = false)]` goes by one statement, and its key is no `Option`. A
+//! [`UnitOfWork`] sends many rows a statement on every backend, whatever the struct says.
 //!
 //! # C clients
 //!

@@ -115,7 +115,7 @@ fn is_copy(data: &Data) -> bool {
 /// Returns stubs of what `#[derive(OrderedKey)]` derives, for every sink.
 pub(super) fn ordered_key(model: &Entity<'_>) -> TokenStream {
     let private = &Private(model.attrs.krate.as_ref());
-    let ident = &model.input.ident;
+    let ident = &model.target();
     let (impl_generics, type_generics, where_clause) = model.input.generics.split_for_impl();
     let with_sink = with_sink(&model.input.generics, private);
     let names = names(model, private);

@@ -112,7 +112,7 @@ fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>)
 /// The names of the table, the key and the columns.
 pub(super) fn names(model: &Entity<'_>, private: &Private<'_>) -> TokenStream {
     let table = model.table();
-    let schema = match &model.attrs.schema {
+    let schema = match model.schema() {
         Some(schema) => quote!(#private::Some(#schema)),
         None => quote!(#private::None),
     };
@@ -143,7 +143,7 @@ fn key_bound(model: &Entity<'_>, private: &Private<'_>, ty: &Type) -> Option<Tok
 }
 
 /// Returns what a parent field is, located at its type, which has to tell the parent.
-fn parent_field(
+pub(super) fn parent_field(
     private: &Private<'_>,
     field: &EntityField<'_>,
     parent: &ParentAttr,

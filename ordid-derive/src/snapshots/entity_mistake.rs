@@ -2,7 +2,7 @@
 
 const _: () = {
     ::core::compile_error! {
-        "unknown option `tabel`; did you mean `table`? (options: crate, diesel, rename_all, schema, table)"
+        "unknown option `tabel`; did you mean `table`? (options: crate, diesel, rename_all, schema, sea_orm, table)"
     }
     ::core::compile_error! {
         "unknown option `kee`; did you mean `key`? (options: column, deferrable, key, parent, references, skip)"

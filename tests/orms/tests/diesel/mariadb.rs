@@ -131,6 +131,10 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "what_became_of_a_lost_commit_is_found_out",
         work::lost_commit,
     );
+    add(
+        "another_form_is_told_with_what_to_declare",
+        work::other_forms,
+    );
     add("plain_inserts_get_keys", work::plain_inserts);
     add("migrations_have_the_columns_of_keys", migrations);
 }

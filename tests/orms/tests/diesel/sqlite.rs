@@ -111,6 +111,10 @@ pub fn trials(trials: &mut Vec<Trial>) {
     add("what_is_refused_writes_nothing", work::refused);
     add("an_open_transaction_is_respected", work::transactions);
     add("a_lock_that_does_not_come_is_tried_again", work::locked);
+    add(
+        "another_form_is_told_with_what_to_declare",
+        work::other_forms,
+    );
     add("plain_inserts_get_keys", work::plain_inserts);
     add("migrations_have_the_columns_of_keys", migrations);
 }

@@ -12,6 +12,8 @@ macro_rules! work {
     ) => {
         pub mod work {
             use std::{
+                error::Error,
+                iter,
                 net::ToSocketAddrs as _,
                 sync::{
                     Arc, Mutex,
@@ -608,6 +610,35 @@ macro_rules! work {
                     .count()
                     .get_result(&mut connection)?;
                 assert_eq!(updated, 20);
+                Ok(())
+            }
+
+            diesel::table! {
+                use super::Key;
+
+                texts (id) { id -> Key, }
+            }
+
+            /// A key that is stored in another form than its column's is told with what to declare.
+            pub fn other_forms(url: &str) -> Outcome {
+                let mut connection = connect(url)?;
+                connection.batch_execute(
+                    "CREATE TABLE texts (id VARCHAR(36) NOT NULL);
+                     INSERT INTO texts VALUES ('0190a6a1-0000-7000-8000-000000000001');",
+                )?;
+                let found = texts::table
+                    .select(texts::id)
+                    .first::<CustomerId>(&mut connection);
+                // Diesel's own error says which field it was.
+                let error: &dyn Error = &found.unwrap_err();
+                let chain = iter::successors(Some(error), |error| error.source());
+                let error: String = chain.map(|it| format!("{it}: ")).collect();
+                assert!(error.contains("field 'id'"), "{error}");
+                assert!(error.contains("found 36 bytes"), "{error}");
+                assert!(
+                    error.contains("this is a UUID as text; declare `char36`"),
+                    "{error}"
+                );
                 Ok(())
             }
 

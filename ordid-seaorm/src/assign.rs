@@ -1,0 +1,143 @@
+//! Keys where SeaORM's hooks do not reach, and where they do.
+
+use ordid_core::{EnsuredKey, KeyOf, OrderedKey};
+
+use crate::entity::Entity;
+
+/// Gives a model that will be inserted its key, if it has none: what `before_save` calls.
+///
+/// Assign there and no earlier: SeaORM's `save` takes a model whose key is set for one that is in the
+/// database, and updates it.
+///
+/// # Example
+///
+/// ```
+/// use ordid::{KeyType, OrderedKey, uuid::Uuid};
+/// use sea_orm::entity::prelude::*;
+///
+/// #[derive(KeyType)]
+/// #[ordid(sea_orm)]
+/// pub struct AuthorId(Uuid);
+///
+/// #[derive(Clone, Debug, PartialEq, DeriveEntityModel, OrderedKey)]
+/// #[sea_orm(table_name = "author")]
+/// pub struct Model {
+///     #[sea_orm(primary_key, auto_increment = false)]
+///     pub id: AuthorId,
+///     pub name: String,
+/// }
+///
+/// #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+/// pub enum Relation {}
+///
+/// #[async_trait::async_trait]
+/// impl ActiveModelBehavior for ActiveModel {
+///     async fn before_save<C: ConnectionTrait>(mut self, _: &C, insert: bool) -> Result<Self, DbErr> {
+///         ordid_seaorm::assign(&mut self, insert);
+///         Ok(self)
+///     }
+/// }
+/// # fn main() {}
+/// ```
+///
+/// Where there is nothing else to do, [`assign_before_save!`](crate::assign_before_save) writes this.
+///
+/// # Panics
+///
+/// As [`KeyType::generate`](ordid_core::KeyType::generate), for a key that is not assigned yet.
+pub fn assign<A: Entity>(model: &mut A, insert: bool)
+where
+    <A as OrderedKey>::Field: EnsuredKey,
+{
+    if insert {
+        model.ensure_key();
+    }
+}
+
+/// Gives models their keys, those that have none, in rising order, and returns all of their keys: for
+/// `Entity::insert_many`, which calls no hooks, and for rows that refer to these.
+///
+/// # Example
+///
+/// ```
+/// # mod author {
+/// # use ordid::{KeyType, OrderedKey, uuid::Uuid};
+/// # use sea_orm::entity::prelude::*;
+/// # #[derive(KeyType)]
+/// # #[ordid(sea_orm)]
+/// # pub struct AuthorId(Uuid);
+/// # #[derive(Clone, Debug, PartialEq, DeriveEntityModel, OrderedKey)]
+/// # #[sea_orm(table_name = "author")]
+/// # pub struct Model {
+/// #     #[sea_orm(primary_key, auto_increment = false)]
+/// #     pub id: AuthorId,
+/// #     pub name: String,
+/// # }
+/// # #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+/// # pub enum Relation {}
+/// # impl ActiveModelBehavior for ActiveModel {}
+/// # }
+/// use sea_orm::{ActiveValue::{NotSet, Set}, EntityTrait};
+///
+/// let mut authors = ["Ada", "Grace"].map(|name| author::ActiveModel {
+///     id: NotSet,
+///     name: Set(name.to_owned()),
+/// });
+/// let keys = ordid_seaorm::assign_keys(&mut authors);
+/// assert!(keys[0] < keys[1]);
+/// assert_eq!(authors[1].id, Set(keys[1]));
+/// let insert = author::Entity::insert_many(authors);
+/// ```
+///
+/// # Panics
+///
+/// As [`KeyType::generate`](ordid_core::KeyType::generate), for a key that is not assigned yet.
+pub fn assign_keys<A: Entity>(models: &mut [A]) -> Vec<KeyOf<A>>
+where
+    <A as OrderedKey>::Field: EnsuredKey,
+{
+    models.iter_mut().map(OrderedKey::ensure_key).collect()
+}
+
+/// Implements `ActiveModelBehavior` for an `ActiveModel`: its key is [assigned](crate::assign) in
+/// `before_save`, and nothing else is done.
+///
+/// # Example
+///
+/// ```
+/// # use ordid::{KeyType, OrderedKey, uuid::Uuid};
+/// # use sea_orm::entity::prelude::*;
+/// # #[derive(KeyType)]
+/// # #[ordid(sea_orm)]
+/// # pub struct AuthorId(Uuid);
+/// # #[derive(Clone, Debug, PartialEq, DeriveEntityModel, OrderedKey)]
+/// # #[sea_orm(table_name = "author")]
+/// # pub struct Model {
+/// #     #[sea_orm(primary_key, auto_increment = false)]
+/// #     pub id: AuthorId,
+/// #     pub name: String,
+/// # }
+/// # #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+/// # pub enum Relation {}
+/// ordid_seaorm::assign_before_save!(ActiveModel);
+/// # fn main() {}
+/// ```
+#[macro_export]
+macro_rules! assign_before_save {
+    ($model:ty) => {
+        #[$crate::__private::async_trait::async_trait]
+        impl $crate::__private::sea_orm::ActiveModelBehavior for $model {
+            async fn before_save<C>(
+                mut self,
+                _: &C,
+                insert: bool,
+            ) -> $crate::__private::Result<Self, $crate::__private::sea_orm::DbErr>
+            where
+                C: $crate::__private::sea_orm::ConnectionTrait,
+            {
+                $crate::assign(&mut self, insert);
+                $crate::__private::Result::Ok(self)
+            }
+        }
+    };
+}

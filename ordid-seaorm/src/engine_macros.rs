@@ -1,0 +1,262 @@
+//! The macros that derived code calls. Each column's name is looked up and leads to one action, which
+//! checks the order and implements SeaORM's traits for the user's key type.
+//!
+//! `how` is `ordered`, or `unordered` where the user wrote `unordered(column)`.
+
+/// A bare `sea_orm`: the native form of the raw key.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __engine_all {
+    ($key:ty, $scheme:ty) => {
+        $crate::engine::column! { $key, $scheme, uuid }
+    };
+    ($key:ty, $scheme:ty, i64) => {
+        $crate::engine::column! { $key, $scheme, bigint }
+    };
+    ($key:ty, $scheme:ty, u64) => {
+        $crate::engine::column! { $key, $scheme, bigint_unsigned }
+    };
+    ($key:ty, $scheme:ty, ObjectId) => {
+        $crate::engine::column! { $key, $scheme, bytea }
+    };
+    ($key:ty, $scheme:ty, PushId) => {
+        $crate::engine::column! { $key, $scheme, char20 }
+    };
+    ($key:ty, $scheme:ty, Key192) => {
+        $crate::engine::column! { $key, $scheme, bytea }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __engine_column {
+    ($key:ty, $scheme:ty, unordered($column:ident)) => {
+        $crate::__column! { unordered $key, $scheme, $column }
+    };
+    ($key:ty, $scheme:ty, $column:ident) => {
+        $crate::__column! { ordered $key, $scheme, $column }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __column {
+    ($how:ident $key:ty, $scheme:ty, uuid) => {
+        $crate::__action! { $how $key, $scheme, Uuid, Postgres }
+    };
+    ($how:ident $key:ty, $scheme:ty, bytea) => {
+        $crate::__action! { $how $key, $scheme, Bytea, Postgres }
+    };
+    ($how:ident $key:ty, $scheme:ty, text) => {
+        $crate::__action! { $how $key, $scheme, Text, Postgres }
+    };
+    ($how:ident $key:ty, $scheme:ty, char32) => {
+        $crate::__action! { $how $key, $scheme, Char32, Postgres }
+    };
+    ($how:ident $key:ty, $scheme:ty, char26) => {
+        $crate::__action! { $how $key, $scheme, Char26, Postgres }
+    };
+    ($how:ident $key:ty, $scheme:ty, char22) => {
+        $crate::__action! { $how $key, $scheme, Char22, Postgres }
+    };
+    ($how:ident $key:ty, $scheme:ty, char20) => {
+        $crate::__action! { $how $key, $scheme, Char20, Postgres }
+    };
+    ($how:ident $key:ty, $scheme:ty, bigint) => {
+        $crate::__action! { $how $key, $scheme, BigInt, Postgres }
+    };
+    ($how:ident $key:ty, $scheme:ty, bigint_unsigned) => {
+        $crate::__action! { $how $key, $scheme, BigIntUnsigned, MySql }
+    };
+    ($how:ident $key:ty, $scheme:ty, mariadb_uuid) => {
+        $crate::__action! { $how $key, $scheme, MariaDbUuid, MariaDb }
+    };
+    ($how:ident $key:ty, $scheme:ty, $column:ident) => {
+        ::core::compile_error! { "unknown column of SeaORM; columns: uuid, bytea, text, char32, char26, char22, char20, bigint, on MySQL alone bigint_unsigned, and on MariaDB alone mariadb_uuid" }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __check_order {
+    (ordered $scheme:ty, $column:ident, $dialect:ident) => {
+        const _: () = $crate::__private::assert_keeps_order::<
+            $scheme,
+            $crate::__private::column::$column,
+            $crate::__private::dialect::$dialect,
+        >();
+    };
+    (unordered $scheme:ty, $column:ident, $dialect:ident) => {};
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __column_type {
+    (ordered $column:ident) => {
+        $crate::__private::column::$column
+    };
+    (unordered $column:ident) => {
+        $crate::__private::column::Unordered<$crate::__private::column::$column>
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __action {
+    ($how:ident $key:ty, $scheme:ty, $column:ident, $dialect:ident) => {
+        $crate::__check_order! { $how $scheme, $column, $dialect }
+
+        #[automatically_derived]
+        impl $crate::__private::StoredAs for $key {
+            type Column = $crate::__column_type!($how $column);
+        }
+
+        #[automatically_derived]
+        impl $crate::__private::From<$key> for $crate::__private::Value {
+            fn from(key: $key) -> Self {
+                $crate::__private::to_value(key)
+            }
+        }
+
+        #[automatically_derived]
+        impl $crate::__private::sea_orm::TryGetable for $key {
+            fn try_get_by<I: $crate::__private::sea_orm::ColIdx>(
+                row: &$crate::__private::sea_orm::QueryResult,
+                index: I,
+            ) -> $crate::__private::Result<Self, $crate::__private::sea_orm::TryGetError> {
+                $crate::__private::try_get(row, index)
+            }
+        }
+
+        #[automatically_derived]
+        impl $crate::__private::sea_query::ValueType for $key {
+            fn try_from(
+                value: $crate::__private::Value,
+            ) -> $crate::__private::Result<Self, $crate::__private::sea_query::ValueTypeErr> {
+                $crate::__private::from_value(value)
+            }
+
+            fn type_name() -> $crate::__private::String {
+                $crate::__private::String::from(<Self as $crate::__private::KeyType>::NAME)
+            }
+
+            fn array_type() -> $crate::__private::sea_query::ArrayType {
+                $crate::__private::array_type::<Self>()
+            }
+
+            fn column_type() -> $crate::__private::sea_query::ColumnType {
+                $crate::__private::column_type::<Self>()
+            }
+        }
+
+        #[automatically_derived]
+        impl $crate::__private::sea_query::Nullable for $key {
+            fn null() -> $crate::__private::Value {
+                $crate::__private::null::<Self>()
+            }
+        }
+
+        #[automatically_derived]
+        impl $crate::__private::sea_orm::IntoActiveValue<$key> for $key {
+            fn into_active_value(self) -> $crate::__private::sea_orm::ActiveValue<$key> {
+                $crate::__private::sea_orm::ActiveValue::Set(self)
+            }
+        }
+
+        #[automatically_derived]
+        impl $crate::__private::sea_orm::TryFromU64 for $key {
+            fn try_from_u64(
+                number: $crate::__private::u64,
+            ) -> $crate::__private::Result<Self, $crate::__private::sea_orm::DbErr> {
+                $crate::__private::try_from_u64(number)
+            }
+        }
+
+        $crate::__arrays! { $key }
+    };
+}
+
+#[cfg(feature = "postgres")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __arrays {
+    ($key:ty) => {
+        #[automatically_derived]
+        impl $crate::__private::sea_query::postgres_array::NotU8 for $key {}
+
+        #[automatically_derived]
+        impl $crate::__private::sea_orm::TryGetableArray for $key {
+            fn try_get_by<I: $crate::__private::sea_orm::ColIdx>(
+                row: &$crate::__private::sea_orm::QueryResult,
+                index: I,
+            ) -> $crate::__private::Result<
+                $crate::__private::Vec<Self>,
+                $crate::__private::sea_orm::TryGetError,
+            > {
+                $crate::__private::try_get_array(row, index)
+            }
+        }
+    };
+}
+
+#[cfg(not(feature = "postgres"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __arrays {
+    ($key:ty) => {};
+}
+
+/// What `#[derive(OrderedKey)]` makes of a model, for the `ActiveModel` beside it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __engine_entity {
+    (
+        { $($names:tt)* }
+        $key:ident: $key_type:ty;
+        $($position:literal $field:ident { $parent:expr } { $made:expr })*
+    ) => {
+        #[automatically_derived]
+        impl $crate::__private::OrderedKey for ActiveModel {
+            type Field = $crate::__private::Option<$key_type>;
+
+            $($names)*
+            const PARENTS: &'static [$crate::__private::Parent] = &[$($parent),*];
+
+            fn key(&self) -> $crate::__private::Option<$crate::__private::KeyOf<Self>> {
+                $crate::__private::sea_orm::ActiveValue::try_as_ref(&self.$key).copied()
+            }
+
+            fn assign_key(&mut self, key: $crate::__private::KeyOf<Self>) {
+                self.$key = $crate::__private::sea_orm::ActiveValue::Set(key);
+            }
+
+            #[allow(unused_variables)]
+            fn parents(
+                &self,
+                visit: &mut dyn $crate::__private::FnMut(
+                    $crate::__private::usize,
+                    $crate::__private::KeyBytes,
+                ),
+            ) {
+                $(
+                    if let $crate::__private::Option::Some(field) =
+                        $crate::__private::sea_orm::ActiveValue::try_as_ref(&self.$field)
+                    {
+                        $made.show(field, $position, visit);
+                    }
+                )*
+            }
+        }
+
+        #[automatically_derived]
+        impl $crate::__private::Fields<$crate::Binder> for ActiveModel {
+            fn write(&self, binder: &mut $crate::Binder) {
+                binder.put_all(self);
+            }
+
+            fn write_key(key: $key_type, binder: &mut $crate::Binder) {
+                binder.put_key::<Self>(key);
+            }
+        }
+    };
+}

@@ -1,0 +1,142 @@
+//! What the unit of work needs of a model, and the sink that takes its rows.
+
+use std::any::TypeId;
+
+use ordid_core::{
+    Fields, KeyOf, OrderedKey,
+    unit_of_work::{ColumnMask, Columns, RowEnd, RowSink, Take},
+};
+use sea_orm::{
+    ActiveModelTrait, ActiveValue, ColumnTrait, EntityName as _, EntityTrait, IdenStatic as _,
+    Iterable as _, PrimaryKeyToColumn as _, Value,
+    sea_query::{DynIden, Expr, IntoIden as _, SimpleExpr, TableRef},
+};
+
+/// What a unit of work can hold: the `ActiveModel` of every model with `#[derive(OrderedKey)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no ordered key",
+    label = "not the `ActiveModel` of a model with an ordered key",
+    note = "add `#[derive(ordid::OrderedKey)]` to the `Model` beside it"
+)]
+pub trait Entity: ActiveModelTrait + OrderedKey + Fields<Binder> + Send + Sync + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<A: ActiveModelTrait + OrderedKey + Fields<Binder> + Send + Sync + 'static> Entity for A {}
+
+/// SeaORM's names of a table, kept beside its rows, which do not know them.
+#[derive(Debug, Clone)]
+pub(crate) struct Names {
+    pub(crate) entity: TypeId,
+    pub(crate) table: TableRef,
+    pub(crate) columns: Vec<DynIden>,
+    /// The key's position among the columns.
+    pub(crate) key: usize,
+}
+
+impl Names {
+    pub(crate) fn of<A: Entity>() -> Self {
+        let columns = || <A::Entity as EntityTrait>::Column::iter();
+        let key = key_column::<A>().map(|key| key.as_str());
+        Self {
+            entity: TypeId::of::<A>(),
+            table: A::Entity::default().table_ref(),
+            columns: columns().map(|column| column.into_iden()).collect(),
+            key: columns()
+                .position(|column| Some(column.as_str()) == key)
+                .unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn key(&self) -> DynIden {
+        self.columns[self.key].clone()
+    }
+}
+
+fn key_column<A: ActiveModelTrait>() -> Option<<A::Entity as EntityTrait>::Column> {
+    let mut keys = <A::Entity as EntityTrait>::PrimaryKey::iter();
+    keys.next().map(|key| key.into_column())
+}
+
+/// A row's values: `None` where it has none, so that the database's default holds.
+pub(crate) type Row = Vec<Option<SimpleExpr>>;
+
+/// Collects the rows of a statement.
+#[derive(Debug, Default)]
+pub struct Binder {
+    rows: Vec<Row>,
+    mask: ColumnMask,
+    /// Whether it takes nothing but the key, at this position, and what was changed.
+    only_changes: Option<usize>,
+}
+
+impl Binder {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the key, which is the column at this position, and of the others those that were set.
+    pub(crate) fn of_changes(key: usize) -> Self {
+        Self {
+            only_changes: Some(key),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn into_rows(self) -> Vec<Row> {
+        self.rows
+    }
+
+    fn put(&mut self, value: Option<SimpleExpr>) {
+        if let Some(row) = self.rows.last_mut() {
+            row.push(value);
+        }
+    }
+
+    /// Takes the columns of a model.
+    #[doc(hidden)]
+    pub fn put_all<A: ActiveModelTrait>(&mut self, model: &A) {
+        for (position, column) in <A::Entity as EntityTrait>::Column::iter().enumerate() {
+            let take = self.mask.take();
+            let value = match (take, model.get(column)) {
+                (Take::Skip, _) | (_, ActiveValue::NotSet) => None,
+                (_, ActiveValue::Unchanged(_))
+                    if self.only_changes.is_some_and(|key| key != position) =>
+                {
+                    None
+                }
+                (Take::Value, ActiveValue::Set(value) | ActiveValue::Unchanged(value)) => {
+                    Some(value)
+                }
+                (Take::Null, ActiveValue::Set(value) | ActiveValue::Unchanged(value)) => {
+                    Some(value.as_null())
+                }
+            };
+            self.put(value.map(|value| column.save_as(Expr::val(value))));
+        }
+    }
+
+    /// Takes a key alone.
+    #[doc(hidden)]
+    pub fn put_key<A>(&mut self, key: KeyOf<A>)
+    where
+        A: ActiveModelTrait + OrderedKey,
+        KeyOf<A>: Into<Value>,
+    {
+        let value = Expr::val(key);
+        self.put(Some(match key_column::<A>() {
+            Some(column) => column.save_as(value),
+            None => value,
+        }));
+    }
+}
+
+impl RowSink for Binder {
+    fn begin_row(&mut self, columns: Columns<'_>) {
+        self.mask.begin(columns);
+        self.rows.push(Vec::new());
+    }
+
+    fn end_row(&mut self) -> RowEnd {
+        RowEnd::Taken
+    }
+}

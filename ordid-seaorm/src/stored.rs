@@ -1,0 +1,559 @@
+//! Keys as values of SeaORM: a trait for columns, and one for key types.
+//!
+//! SeaORM turns a key into a `Value` without knowing the database, so a key type has one form for all
+//! of them: a column here is PostgreSQL's, and stands for the columns of MySQL and SQLite that hold the
+//! same value. They compare alike, so its order is checked once.
+
+use std::sync::Arc;
+
+use ordid_core::{
+    KeyType, RawKey,
+    storage::{
+        ColumnOn, Found, StoredValue as _, Stores,
+        column::{
+            BigInt, BigIntUnsigned, Bytea, Char20, Char22, Char26, Char32, MariaDbUuid, Text,
+            Unordered, Uuid,
+        },
+        dialect::MariaDb,
+    },
+    uuid,
+};
+use sea_orm::{
+    ColIdx, DbErr, QueryResult, TryGetError, TryGetable, Value,
+    sea_query::{Alias, ArrayType, ColumnType, IntoIden, Nullable as _, ValueType, ValueTypeErr},
+};
+
+/// A column that stores a kind of raw key, as SeaORM binds and reads it. Implemented here for each pair
+/// that exists.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a column of SeaORM for raw keys of type `{R}`",
+    label = "no such column here",
+    note = "128 bits: uuid, bytea, text, char22, char26, and on MariaDB alone mariadb_uuid; `i64`: \
+            bigint; `u64`: bigint_unsigned, on MySQL and MariaDB alone; `ObjectId`: bytea; `PushId`: \
+            char20; `Key192`: bytea, char32"
+)]
+pub trait SeaOrmColumn<R: RawKey>: Stores<R> {
+    /// Returns a key as SeaORM's value.
+    fn to_value(raw: R) -> Value;
+
+    /// Returns SeaORM's NULL of the same type.
+    fn null() -> Value;
+
+    /// Reads one of SeaORM's values.
+    fn from_value(value: Value) -> Option<R>;
+
+    /// Reads a column of a row.
+    ///
+    /// # Errors
+    ///
+    /// NULL, as SeaORM says it, and another form, with the form that was found and the column to declare.
+    fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<R, TryGetError>;
+
+    /// Reads an array of a row, which only PostgreSQL has.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_get`](Self::try_get).
+    #[cfg(feature = "postgres")]
+    fn try_get_array<I: ColIdx>(row: &QueryResult, index: I) -> Result<Vec<R>, TryGetError>;
+
+    /// Returns the type of an array of such values.
+    fn array_type() -> ArrayType;
+
+    /// Returns the type that SeaORM declares in the databases that it makes tables in.
+    fn column_type() -> ColumnType;
+}
+
+/// Reads whatever is there, so that the column can say which form it found.
+fn found<C: Stores<R>, R: RawKey>(row: &QueryResult, index: impl ColIdx) -> Result<R, TryGetError> {
+    let decoded = match Vec::<u8>::try_get_by(row, index) {
+        Ok(bytes) => C::decode(&*bytes),
+        Err(TryGetError::Null(column)) => return Err(TryGetError::Null(column)),
+        Err(error) => {
+            if let Ok(text) = String::try_get_by(row, index) {
+                C::decode(&*text)
+            } else if let Ok(number) = i64::try_get_by(row, index) {
+                C::decode(number)
+            } else if let Ok(id) = uuid::Uuid::try_get_by(row, index) {
+                C::decode(id.as_bytes())
+            } else {
+                // No such column, or one of no key at all: SeaORM's own words.
+                return Err(error);
+            }
+        }
+    };
+    decoded.map_err(|error| wrong_form("a column's value", error))
+}
+
+fn wrong_form(from: &'static str, error: ordid_core::Error) -> TryGetError {
+    TryGetError::DbErr(DbErr::TryIntoErr {
+        from,
+        into: "a key",
+        source: Arc::new(error),
+    })
+}
+
+fn bytes_of<C: Stores<R>, R: RawKey>(raw: R) -> Vec<u8> {
+    match C::encode(raw).found() {
+        Found::Bytes(bytes) => bytes.to_vec(),
+        // Only asked of columns of bytes.
+        _ => Vec::new(),
+    }
+}
+
+fn text_of<C: Stores<R>, R: RawKey>(raw: R) -> String {
+    // A key's text is ASCII.
+    String::from_utf8_lossy(&bytes_of::<C, R>(raw)).into_owned()
+}
+
+/// MySQL's rows take other forms than the column's, too: SeaORM would read a UUID's text as well as its
+/// bytes, but writes bytes.
+fn is_mysql(row: &QueryResult) -> bool {
+    let _ = row;
+    #[cfg(feature = "mysql")]
+    if row.try_as_mysql_row().is_some() {
+        return true;
+    }
+    false
+}
+
+impl SeaOrmColumn<uuid::Uuid> for Uuid {
+    fn to_value(raw: uuid::Uuid) -> Value {
+        raw.into()
+    }
+
+    fn null() -> Value {
+        uuid::Uuid::null()
+    }
+
+    fn from_value(value: Value) -> Option<uuid::Uuid> {
+        <uuid::Uuid as ValueType>::try_from(value).ok()
+    }
+
+    fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<uuid::Uuid, TryGetError> {
+        if !is_mysql(row) {
+            match uuid::Uuid::try_get_by(row, index) {
+                Err(TryGetError::DbErr(_)) => {}
+                read => return read,
+            }
+        }
+        found::<Self, uuid::Uuid>(row, index)
+    }
+
+    #[cfg(feature = "postgres")]
+    fn try_get_array<I: ColIdx>(
+        row: &QueryResult,
+        index: I,
+    ) -> Result<Vec<uuid::Uuid>, TryGetError> {
+        Vec::try_get_by(row, index)
+    }
+
+    fn array_type() -> ArrayType {
+        <uuid::Uuid as ValueType>::array_type()
+    }
+
+    fn column_type() -> ColumnType {
+        ColumnType::Uuid
+    }
+}
+
+macro_rules! bytes {
+    ($($raw:ty = $length:literal),+) => {
+        $(impl SeaOrmColumn<$raw> for Bytea {
+            fn to_value(raw: $raw) -> Value {
+                bytes_of::<Self, $raw>(raw).into()
+            }
+
+            fn null() -> Value {
+                Vec::<u8>::null()
+            }
+
+            fn from_value(value: Value) -> Option<$raw> {
+                let bytes = <Vec<u8> as ValueType>::try_from(value).ok()?;
+                <Self as Stores<$raw>>::decode(&*bytes).ok()
+            }
+
+            fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<$raw, TryGetError> {
+                found::<Self, $raw>(row, index)
+            }
+
+            #[cfg(feature = "postgres")]
+            fn try_get_array<I: ColIdx>(
+                row: &QueryResult,
+                index: I,
+            ) -> Result<Vec<$raw>, TryGetError> {
+                let keys = Vec::<Vec<u8>>::try_get_by(row, index)?;
+                let keys = keys.iter().map(|key| <Self as Stores<$raw>>::decode(&**key));
+                keys.collect::<Result<_, _>>().map_err(|error| wrong_form("an array", error))
+            }
+
+            fn array_type() -> ArrayType {
+                ArrayType::Bytes
+            }
+
+            fn column_type() -> ColumnType {
+                ColumnType::Binary($length)
+            }
+        })+
+    };
+}
+
+bytes! {
+    uuid::Uuid = 16, ordid_core::key::ObjectId = 12, ordid_core::key::Key192 = 24
+}
+
+/// What MySQL and MariaDB read in a comment that others skip, since SeaORM declares one type for all:
+/// the text of a key compares as bytes under this collation, and under SQLite's default. PostgreSQL has
+/// to be told by itself: [`create_table`](crate::create_table).
+pub(crate) const COLLATION: &str = "/*! CHARACTER SET ascii COLLATE ascii_bin */";
+
+macro_rules! text {
+    ($($column:ident of $raw:ty = $length:literal),+) => {
+        $(impl SeaOrmColumn<$raw> for $column {
+            fn to_value(raw: $raw) -> Value {
+                text_of::<Self, $raw>(raw).into()
+            }
+
+            fn null() -> Value {
+                String::null()
+            }
+
+            fn from_value(value: Value) -> Option<$raw> {
+                let text = <String as ValueType>::try_from(value).ok()?;
+                <Self as Stores<$raw>>::decode(&*text).ok()
+            }
+
+            fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<$raw, TryGetError> {
+                if !is_mysql(row) && let Ok(text) = String::try_get_by(row, index) {
+                    return <Self as Stores<$raw>>::decode(&*text)
+                        .map_err(|error| wrong_form("a column's value", error));
+                }
+                found::<Self, $raw>(row, index)
+            }
+
+            #[cfg(feature = "postgres")]
+            fn try_get_array<I: ColIdx>(
+                row: &QueryResult,
+                index: I,
+            ) -> Result<Vec<$raw>, TryGetError> {
+                let keys = Vec::<String>::try_get_by(row, index)?;
+                let keys = keys.iter().map(|key| <Self as Stores<$raw>>::decode(&**key));
+                keys.collect::<Result<_, _>>().map_err(|error| wrong_form("an array", error))
+            }
+
+            fn array_type() -> ArrayType {
+                ArrayType::String
+            }
+
+            fn column_type() -> ColumnType {
+                ColumnType::Custom(
+                    Alias::new(format!("char({}) {COLLATION}", $length)).into_iden(),
+                )
+            }
+        })+
+    };
+}
+
+text! {
+    Text of uuid::Uuid = 36,
+    Char26 of uuid::Uuid = 26,
+    Char22 of uuid::Uuid = 22,
+    Char20 of ordid_core::key::PushId = 20,
+    Char32 of ordid_core::key::Key192 = 32
+}
+
+impl SeaOrmColumn<i64> for BigInt {
+    fn to_value(raw: i64) -> Value {
+        raw.into()
+    }
+
+    fn null() -> Value {
+        i64::null()
+    }
+
+    fn from_value(value: Value) -> Option<i64> {
+        <i64 as ValueType>::try_from(value).ok()
+    }
+
+    fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<i64, TryGetError> {
+        match i64::try_get_by(row, index) {
+            Err(TryGetError::DbErr(_)) => found::<Self, i64>(row, index),
+            read => read,
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    fn try_get_array<I: ColIdx>(row: &QueryResult, index: I) -> Result<Vec<i64>, TryGetError> {
+        Vec::try_get_by(row, index)
+    }
+
+    fn array_type() -> ArrayType {
+        ArrayType::BigInt
+    }
+
+    fn column_type() -> ColumnType {
+        ColumnType::BigInteger
+    }
+}
+
+impl SeaOrmColumn<u64> for BigIntUnsigned {
+    fn to_value(raw: u64) -> Value {
+        raw.into()
+    }
+
+    fn null() -> Value {
+        u64::null()
+    }
+
+    fn from_value(value: Value) -> Option<u64> {
+        <u64 as ValueType>::try_from(value).ok()
+    }
+
+    fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<u64, TryGetError> {
+        match u64::try_get_by(row, index) {
+            Err(TryGetError::DbErr(_)) => found::<Self, u64>(row, index),
+            read => read,
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    fn try_get_array<I: ColIdx>(_: &QueryResult, index: I) -> Result<Vec<u64>, TryGetError> {
+        let text = format!("{index:?}: PostgreSQL has no integers without a sign");
+        Err(TryGetError::DbErr(DbErr::Type(text)))
+    }
+
+    fn array_type() -> ArrayType {
+        ArrayType::BigUnsigned
+    }
+
+    fn column_type() -> ColumnType {
+        ColumnType::BigUnsigned
+    }
+}
+
+impl SeaOrmColumn<uuid::Uuid> for MariaDbUuid {
+    fn to_value(raw: uuid::Uuid) -> Value {
+        text_of::<Self, uuid::Uuid>(raw).into()
+    }
+
+    fn null() -> Value {
+        String::null()
+    }
+
+    fn from_value(value: Value) -> Option<uuid::Uuid> {
+        let text = <String as ValueType>::try_from(value).ok()?;
+        <Self as Stores<uuid::Uuid>>::decode(&*text).ok()
+    }
+
+    fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<uuid::Uuid, TryGetError> {
+        found::<Self, uuid::Uuid>(row, index)
+    }
+
+    #[cfg(feature = "postgres")]
+    fn try_get_array<I: ColIdx>(_: &QueryResult, index: I) -> Result<Vec<uuid::Uuid>, TryGetError> {
+        let text = format!("{index:?}: PostgreSQL has no column `mariadb_uuid`");
+        Err(TryGetError::DbErr(DbErr::Type(text)))
+    }
+
+    fn array_type() -> ArrayType {
+        ArrayType::String
+    }
+
+    fn column_type() -> ColumnType {
+        ColumnType::Custom(Alias::new(<Self as ColumnOn<MariaDb>>::TYPE).into_iden())
+    }
+}
+
+impl<R: RawKey, C: SeaOrmColumn<R>> SeaOrmColumn<R> for Unordered<C> {
+    fn to_value(raw: R) -> Value {
+        C::to_value(raw)
+    }
+
+    fn null() -> Value {
+        C::null()
+    }
+
+    fn from_value(value: Value) -> Option<R> {
+        C::from_value(value)
+    }
+
+    fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<R, TryGetError> {
+        C::try_get(row, index)
+    }
+
+    #[cfg(feature = "postgres")]
+    fn try_get_array<I: ColIdx>(row: &QueryResult, index: I) -> Result<Vec<R>, TryGetError> {
+        C::try_get_array(row, index)
+    }
+
+    fn array_type() -> ArrayType {
+        C::array_type()
+    }
+
+    fn column_type() -> ColumnType {
+        C::column_type()
+    }
+}
+
+/// A key type's column. `#[derive(KeyType)]` implements it from `#[ordid(sea_orm(column))]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no column for SeaORM",
+    label = "no column declared",
+    note = "add it to the key type: `#[ordid(sea_orm(uuid))]`"
+)]
+pub trait StoredAs: KeyType {
+    /// The column.
+    type Column: SeaOrmColumn<Self::Raw>;
+}
+
+/// Body of `From<K> for Value`.
+pub fn to_value<K: StoredAs>(key: K) -> Value {
+    K::Column::to_value(key.to_raw())
+}
+
+/// Body of `Nullable::null`.
+pub fn null<K: StoredAs>() -> Value {
+    K::Column::null()
+}
+
+/// Body of `ValueType::try_from`.
+///
+/// # Errors
+///
+/// SeaORM's, which says nothing, for a value of another type, or that is no key of the type.
+pub fn from_value<K: StoredAs>(value: Value) -> Result<K, ValueTypeErr> {
+    let raw = K::Column::from_value(value).ok_or(ValueTypeErr)?;
+    K::from_raw(raw).map_err(|_| ValueTypeErr)
+}
+
+/// Body of `ValueType::array_type`.
+pub fn array_type<K: StoredAs>() -> ArrayType {
+    K::Column::array_type()
+}
+
+/// Body of `ValueType::column_type`.
+pub fn column_type<K: StoredAs>() -> ColumnType {
+    K::Column::column_type()
+}
+
+fn key<K: KeyType>(raw: K::Raw) -> Result<K, TryGetError> {
+    K::from_raw(raw).map_err(|error| {
+        TryGetError::DbErr(DbErr::TryIntoErr {
+            from: "a column's value",
+            into: K::NAME,
+            source: Arc::new(error),
+        })
+    })
+}
+
+/// Body of `TryGetable::try_get_by`.
+///
+/// # Errors
+///
+/// NULL, another form than the column's, or a value that is no key of the type.
+pub fn try_get<K: StoredAs, I: ColIdx>(row: &QueryResult, index: I) -> Result<K, TryGetError> {
+    let raw = K::Column::try_get(row, index).map_err(|error| match error {
+        TryGetError::DbErr(DbErr::TryIntoErr { from, source, .. }) => {
+            TryGetError::DbErr(DbErr::TryIntoErr {
+                from,
+                into: K::NAME,
+                source,
+            })
+        }
+        other => other,
+    })?;
+    key(raw)
+}
+
+/// Body of `TryGetableArray::try_get_by`.
+///
+/// # Errors
+///
+/// As [`try_get`].
+#[cfg(feature = "postgres")]
+pub fn try_get_array<K: StoredAs, I: ColIdx>(
+    row: &QueryResult,
+    index: I,
+) -> Result<Vec<K>, TryGetError> {
+    let raws = K::Column::try_get_array(row, index)?;
+    raws.into_iter().map(key).collect()
+}
+
+/// Body of `TryFromU64::try_from_u64`: SeaORM asks it for the key that a database made.
+///
+/// # Errors
+///
+/// Always: keys are made by the client.
+pub fn try_from_u64<K: KeyType>(_: u64) -> Result<K, DbErr> {
+    Err(DbErr::ConvertFromU64(K::NAME))
+}
+
+#[cfg(test)]
+mod tests {
+    use ordid_core::storage::{
+        Column,
+        column::{Binary12, Binary16, Binary24, Blob, Char36, Integer},
+    };
+
+    use super::*;
+
+    /// What is checked of PostgreSQL's column holds for the others that stand behind it.
+    #[test]
+    fn columns_of_one_form_compare_alike() {
+        let bytes = Uuid::COMPARISON;
+        for comparison in [
+            Binary16::COMPARISON,
+            Binary12::COMPARISON,
+            Binary24::COMPARISON,
+            Blob::COMPARISON,
+            Bytea::COMPARISON,
+            Text::COMPARISON,
+            Char36::COMPARISON,
+        ] {
+            assert_eq!(comparison, bytes);
+        }
+        assert_eq!(BigInt::COMPARISON, Integer::COMPARISON);
+    }
+
+    #[test]
+    fn values_come_back() {
+        let id = uuid::Uuid::from_u128(0x0189_0a5d_ac96_774b_bcce_b302_099a_8057);
+        let forms: [(Value, Option<uuid::Uuid>, &str); 5] = [
+            (
+                Uuid::to_value(id),
+                Uuid::from_value(Uuid::to_value(id)),
+                "Uuid",
+            ),
+            (
+                <Bytea as SeaOrmColumn<uuid::Uuid>>::to_value(id),
+                Bytea::from_value(Bytea::to_value(id)),
+                "Bytes",
+            ),
+            (
+                <Text as SeaOrmColumn<uuid::Uuid>>::to_value(id),
+                Text::from_value(Text::to_value(id)),
+                "String",
+            ),
+            (
+                Char22::to_value(id),
+                Char22::from_value(Char22::to_value(id)),
+                "String",
+            ),
+            (
+                Char26::to_value(id),
+                Char26::from_value(Char26::to_value(id)),
+                "String",
+            ),
+        ];
+        for (value, back, kind) in forms {
+            assert!(format!("{value:?}").starts_with(kind), "{value:?}");
+            assert_eq!(back, Some(id));
+        }
+        assert_eq!(
+            <Text as SeaOrmColumn<uuid::Uuid>>::to_value(id),
+            Value::from("01890a5d-ac96-774b-bcce-b302099a8057")
+        );
+        assert_eq!(Uuid::from_value(Value::from(7)), None);
+        assert_eq!(Char22::from_value(Value::from("short")), None);
+    }
+}

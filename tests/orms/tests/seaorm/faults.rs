@@ -1,0 +1,220 @@
+//! A network that loses what is most wanted, between SeaORM and the real server: a proxy.
+
+use std::time::Duration;
+
+use libtest_mimic::Trial;
+use ordid::KeyType as _;
+use ordid_seaorm::{Retry, UnitOfWork, flushes_table};
+use ordid_tests::{
+    proxy::{At, Fault, Proxy, Traffic},
+    servers::Servers,
+    trials::Outcome,
+};
+use sea_orm::{
+    ActiveValue::{NotSet, Set},
+    ConnectionTrait as _, DatabaseConnection, DbBackend, EntityTrait as _, PaginatorTrait as _,
+    SqlxMySqlConnector, SqlxPostgresConnector,
+};
+use sqlx::{
+    mysql::{MySqlPoolOptions, MySqlSslMode},
+    postgres::{PgPoolOptions, PgSslMode},
+};
+
+use crate::{
+    create,
+    models::{AuthorId, author, book},
+    on_mariadb, on_postgres,
+};
+
+pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    macro_rules! all {
+        ($($name:ident),+ $(,)?) => {$(
+            on_postgres(servers, trials, concat!("faults::", stringify!($name)), $name);
+            on_mariadb(servers, trials, concat!("faults::", stringify!($name)), $name);
+        )+};
+    }
+    all!(
+        an_answer_to_commit_that_is_lost_is_found_out,
+        a_commit_that_did_not_arrive_is_sent_again,
+        a_commit_that_nobody_could_ask_for_is_unknown,
+        changes_are_found_by_their_record,
+    );
+}
+
+const ROWS: u64 = 35;
+
+/// Five authors with six books each.
+fn work() -> UnitOfWork {
+    let delays = (Duration::from_millis(10), Duration::from_millis(100));
+    let mut work = UnitOfWork::new().with_retry(Retry::DEFAULT.with_delays(delays.0, delays.1));
+    for number in 0..5 {
+        let author = work.add(author::Model {
+            id: AuthorId::generate(),
+            name: number.to_string(),
+            position: number,
+            mentor: None,
+        });
+        for title in 0..6 {
+            work.add(book::ActiveModel {
+                id: NotSet,
+                title: Set(title.to_string()),
+                author_id: Set(author),
+            });
+        }
+    }
+    work
+}
+
+async fn count(db: &DatabaseConnection) -> Outcome<u64> {
+    let books = book::Entity::find().count(db).await?;
+    Ok(author::Entity::find().count(db).await? + books)
+}
+
+async fn empty(db: &DatabaseConnection) -> Outcome {
+    book::Entity::delete_many().exec(db).await?;
+    author::Entity::delete_many().exec(db).await?;
+    Ok(())
+}
+
+async fn proxy(db: &DatabaseConnection) -> Outcome<Proxy> {
+    let (host, port) = match db.get_database_backend() {
+        DbBackend::Postgres => {
+            let options = db.get_postgres_connection_pool().connect_options();
+            (options.get_host().to_owned(), options.get_port())
+        }
+        _ => {
+            let options = db.get_mysql_connection_pool().connect_options();
+            (options.get_host().to_owned(), options.get_port())
+        }
+    };
+    let mut found = tokio::net::lookup_host((host, port)).await?;
+    Ok(Proxy::start(found.next().ok_or("the server has no address")?).await?)
+}
+
+/// The same database through the proxy, over nothing but the connections that the flush makes.
+fn through(db: &DatabaseConnection, proxy: &Proxy) -> DatabaseConnection {
+    let wait = Duration::from_secs(5);
+    match db.get_database_backend() {
+        DbBackend::Postgres => {
+            let options = db.get_postgres_connection_pool().connect_options();
+            let options = options.as_ref().clone().host("127.0.0.1");
+            let options = options.port(proxy.port()).ssl_mode(PgSslMode::Disable);
+            let pools = PgPoolOptions::new()
+                .max_connections(2)
+                .acquire_timeout(wait);
+            let pool = pools.test_before_acquire(false).connect_lazy_with(options);
+            SqlxPostgresConnector::from_sqlx_postgres_pool(pool)
+        }
+        _ => {
+            let options = db.get_mysql_connection_pool().connect_options();
+            let options = options.as_ref().clone().host("127.0.0.1");
+            let options = options.port(proxy.port()).ssl_mode(MySqlSslMode::Disabled);
+            let pools = MySqlPoolOptions::new()
+                .max_connections(2)
+                .acquire_timeout(wait);
+            let pool = pools.test_before_acquire(false).connect_lazy_with(options);
+            SqlxMySqlConnector::from_sqlx_mysql_pool(pool)
+        }
+    }
+}
+
+/// Makes the tables, and flushes once without a fault: where its COMMIT is.
+async fn learn(db: &DatabaseConnection, proxy: &Proxy) -> Outcome<Traffic> {
+    create(db, author::Entity).await?;
+    create(db, book::Entity).await?;
+    let behind = through(db, proxy);
+    assert_eq!(work().flush(&behind).await?.retries, 0);
+    let traffic = proxy.last_traffic();
+    behind.close().await?;
+    empty(db).await?;
+    Ok(traffic)
+}
+
+async fn an_answer_to_commit_that_is_lost_is_found_out(db: DatabaseConnection) -> Outcome {
+    let proxy = proxy(&db).await?;
+    let (_, down) = learn(&db, &proxy).await?.commit.ok_or("no COMMIT")?;
+    let behind = through(&db, &proxy);
+    proxy.plan([Fault::Swallow(down)]);
+    let mut work = work();
+    let flushed = work.flush(&behind).await?;
+    // Found, and not sent again.
+    assert_eq!((flushed.rows(), flushed.retries), (35, 0));
+    assert!(work.is_empty());
+    assert_eq!(count(&db).await?, ROWS);
+    behind.close().await?;
+    Ok(())
+}
+
+async fn a_commit_that_did_not_arrive_is_sent_again(db: DatabaseConnection) -> Outcome {
+    let proxy = proxy(&db).await?;
+    let (up, _) = learn(&db, &proxy).await?.commit.ok_or("no COMMIT")?;
+    // The COMMIT itself, and a statement before it.
+    for at in [up, up * 3 / 4] {
+        let behind = through(&db, &proxy);
+        proxy.plan([Fault::Cut(At::Up(at))]);
+        let flushed = work().flush(&behind).await?;
+        assert_eq!((flushed.rows(), flushed.retries), (35, 1), "cut at {at}");
+        assert_eq!(count(&db).await?, ROWS);
+        empty(&db).await?;
+        behind.close().await?;
+    }
+    Ok(())
+}
+
+async fn a_commit_that_nobody_could_ask_for_is_unknown(db: DatabaseConnection) -> Outcome {
+    let proxy = proxy(&db).await?;
+    let (_, down) = learn(&db, &proxy).await?.commit.ok_or("no COMMIT")?;
+    let behind = through(&db, &proxy);
+    let cut = Fault::Cut(At::Up(1));
+    proxy.plan([Fault::Swallow(down)].into_iter().chain([cut; 50]));
+    let mut work = work();
+    let error = work.flush(&behind).await.unwrap_err();
+    assert!(error.is_commit_unknown(), "{error}");
+    assert_eq!(work.len(), 35);
+    behind.close().await?;
+    // The next one asks first.
+    let flushed = work.flush(&db).await?;
+    assert_eq!((flushed.rows(), flushed.retries), (35, 0));
+    assert_eq!(count(&db).await?, ROWS);
+    Ok(())
+}
+
+/// Rows without a new key are known by the row of their flush: they are changed once.
+async fn changes_are_found_by_their_record(db: DatabaseConnection) -> Outcome {
+    create(&db, author::Entity).await?;
+    create(&db, book::Entity).await?;
+    db.execute(&flushes_table()).await?;
+    let mut commit = (0, 0);
+    for (way, retries) in [(0, 0), (1, 0), (2, 1)] {
+        let proxy = proxy(&db).await?;
+        work().flush(&db).await?;
+        proxy.plan([match way {
+            0 => Fault::None,
+            1 => Fault::Swallow(commit.1),
+            _ => Fault::Cut(At::Up(commit.0)),
+        }]);
+        let behind = through(&db, &proxy);
+        let mut changes = work();
+        changes.clear();
+        for author in author::Entity::find().all(&db).await? {
+            let position = author.position + 10;
+            changes.update(author::Model { position, ..author });
+        }
+        for book in book::Entity::find().all(&db).await? {
+            changes.delete(book);
+        }
+        let flushed = changes.flush(&behind).await?;
+        assert_eq!((flushed.updated(), flushed.deleted()), (5, 30), "{way}");
+        assert_eq!(flushed.retries, retries, "{way}");
+        assert_eq!(count(&db).await?, 5);
+        let authors = author::Entity::find().all(&db).await?;
+        // Once.
+        assert!(authors.iter().all(|it| (10..15).contains(&it.position)));
+        if way == 0 {
+            commit = proxy.last_traffic().commit.ok_or("no COMMIT")?;
+        }
+        behind.close().await?;
+        empty(&db).await?;
+    }
+    Ok(())
+}

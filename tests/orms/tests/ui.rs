@@ -1,0 +1,14 @@
+//! What the compiler says of mistakes in the models of object-relational mappers.
+//!
+//! The `.stderr` files are those of Rust 1.95. `TRYBUILD=overwrite cargo test -p ordid-orm-tests --test ui`
+//! writes them anew; read the difference.
+
+#[test]
+fn mistakes_in_seaorm_models_are_underlined() {
+    trybuild::TestCases::new().compile_fail("ui/seaorm/*.rs");
+}
+
+#[test]
+fn mistakes_beside_diesel_are_underlined() {
+    trybuild::TestCases::new().compile_fail("ui/diesel/*.rs");
+}
