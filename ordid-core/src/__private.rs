@@ -108,14 +108,33 @@ impl<L: scheme::snowflake::SnowflakeLayout> OwnLayout for L {
     type Layout = L;
 }
 
-/// Fails to compile unless the type is a source of nodes that can be one.
-pub const fn check_node<N: scheme::node::NodeSource>() {
+/// Returns `true`, and fails to compile unless the type is a source of nodes that can be one.
+pub const fn check_node<N: scheme::node::NodeSource>() -> bool {
     scheme::node::refuse(N::MISTAKE);
+    true
 }
 
-/// Fails to compile unless the type is a period that can be one.
-pub const fn check_period<P: scheme::uuid_v4_clustered::Clustering>() {
+/// Returns `true`, and fails to compile unless the type is a period that can be one.
+pub const fn check_period<P: scheme::uuid_v4_clustered::Clustering>() -> bool {
     scheme::node::refuse(P::MISTAKE);
+    true
+}
+
+/// That the check of a scheme's parameter compiles.
+#[derive(Debug)]
+pub enum Checked<const IS_CHECKED: bool> {}
+
+/// A scheme whose parameter is a user's own type.
+///
+/// Derived code names it so: where the check does not compile, the compiler says so once, and looks at
+/// nothing that asks for the scheme.
+pub trait CheckedScheme<S> {
+    /// The scheme.
+    type Scheme;
+}
+
+impl<S> CheckedScheme<S> for Checked<true> {
+    type Scheme = S;
 }
 
 /// Fails to compile unless the need has a layout.

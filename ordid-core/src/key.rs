@@ -270,7 +270,6 @@ pub trait RisesAsUuidToBin: Scheme {}
 #[diagnostic::on_unimplemented(
     message = "scheme `{Self}` has no generator for the process",
     label = "no generator for the process",
-    note = "if a parameter of the scheme is refused too, mend that: this ends with it",
     note = "if a node of your own tells its keys apart, make a generator with it, `let generator = \
             OrderedGenerator::with_node(...)`, and ask it: `generator.try_generate_key::<OrderId>()?` \
             for a key, `order.ensure_key_with(&generator)?` for an entity's"

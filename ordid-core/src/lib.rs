@@ -26,7 +26,8 @@
 //!   it: `alloc`, 64-bit atomics, and a clock and entropy of your own.
 //! - `unit-of-work`: the plan of a unit of work; costs petgraph.
 //! - `tsc`: a clock that reads the processor's time-stamp counter.
-//! - `tracing`, `metrics`: an event, a counter, where a generator's policy acts.
+//! - `tracing`, `metrics`: an event, a counter, where a generator's policy acts; flushes, as the adapters
+//!   describe it.
 //! - `test-util`: a clock and an entropy source for tests.
 //! - `serde`, `schemars`, `utoipa`, `arbitrary`, `proptest`: the traits of these crates for key types
 //!   that `#[derive(KeyType)]` makes, and for no others. What such a library has to know of a raw key or a

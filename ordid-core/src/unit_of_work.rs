@@ -24,9 +24,12 @@ mod batches;
 mod columns;
 mod failure;
 mod flush;
+mod flush_plan;
 mod generators;
 mod graph;
 mod journal;
+#[doc(hidden)]
+pub mod observe;
 mod plan;
 mod report;
 mod retry;
@@ -37,6 +40,7 @@ mod table;
 pub use batches::{Batches, Row, RowEnd, RowSink};
 pub use columns::{ColumnMask, Columns, Take};
 pub use flush::{Failure, Flush, Outcome, Step};
+pub use flush_plan::{FlushPlan, PlannedStatement, PlannedTable};
 pub use generators::Generators;
 pub use journal::{Attempt, Journal};
 #[cfg(feature = "journal")]

@@ -48,21 +48,31 @@ impl Binder {
         }
     }
 
-    /// Copies the arrays into those of a batch; an error comes with its row.
-    pub(crate) fn append_to(&self, batch: &mut Batch<'_>) -> Result<(), (usize, oracle::Error)> {
+    /// Copies the arrays into those of a batch, whose parameters take these columns; an error comes with
+    /// its row.
+    pub(crate) fn append_to(
+        &self,
+        batch: &mut Batch<'_>,
+        takes: &[usize],
+    ) -> Result<(), (usize, oracle::Error)> {
         for row in 0..self.rows {
-            for (number, column) in self.columns.iter().enumerate() {
-                let value = column.get(row);
-                let set = if self.nulls.contains(&(row, number)) {
-                    batch.set::<usize>(number + 1, &Null(value))
+            for (number, column) in (1..).zip(takes) {
+                let value = self.columns[*column].get(row);
+                let set = if self.nulls.contains(&(row, *column)) {
+                    batch.set::<usize>(number, &Null(value))
                 } else {
-                    batch.set::<usize>(number + 1, value)
+                    batch.set::<usize>(number, value)
                 };
                 set.map_err(|error| (row, error))?;
             }
             batch.append_row(&[]).map_err(|error| (row, error))?;
         }
         Ok(())
+    }
+
+    /// Returns the values of a row, as parameters of one statement.
+    pub(crate) fn row(&self, row: usize) -> Vec<&dyn ToSql> {
+        self.columns.iter().map(|column| column.get(row)).collect()
     }
 }
 

@@ -1,33 +1,53 @@
-//! The unit of work: new entities of many types, inserted together.
+//! The unit of work: entities of many types, inserted, updated and deleted together.
 
-use std::{fmt, thread::sleep, time::Instant};
+mod execute;
+mod plan;
+mod record;
+mod statement;
+mod transaction;
 
-use oracle::{Connection, oci_attr::TransactionInProgress};
+use std::fmt;
+
+use oracle::Connection;
 use ordid_core::{
     EnsuredKey, KeyOf, KeyType,
     entity::SchemeOf,
     generator::Generator,
-    storage::{Dialect, Stores, dialect::Oracle},
-    unit_of_work::{
-        Action, Batches, Chunk, Flush, Flushed, Generators, Outcome, Progress, Retry, Step, Table,
-        Tally,
-    },
+    storage::{Stores, dialect::Oracle},
+    unit_of_work::{Batches, Flushed, Generators, Plan, Progress, Retry},
 };
 
+pub use self::record::flushes_table;
+use self::{execute::Doubt, transaction::Connections};
 use crate::{
     binder::{Binder, Entity},
-    error::{Error, Place, failed_row},
+    error::Error,
     stored::StoredAs,
 };
 
-/// Setting a savepoint again moves it, so one name serves every flush of a transaction.
-const SAVEPOINT: &str = "SAVEPOINT ordid_flush";
-const ROLLBACK_TO: &str = "ROLLBACK TO SAVEPOINT ordid_flush";
-
-/// New entities, collected to be inserted in one transaction: parents before children, each table in
-/// the order in which Oracle sorts its keys, up to 1,000 rows a round trip by array binds.
+/// Entities, collected to be inserted, updated and deleted in one transaction: parents before children,
+/// deletes the other way round, each table in the order in which Oracle sorts its keys, up to 1,000
+/// rows a round trip by array binds.
 ///
 /// An entity is any struct with `#[derive(OrderedKey)]`; each type's rows are kept in one `Vec`.
+///
+/// # Rows that refer to each other
+///
+/// Tables may refer to each other, and rows to rows of their own table. Where rows do so in a circle,
+/// one of them is inserted with NULL in a foreign key that can be NULL, and an `UPDATE` sets it when
+/// all are there; before they are deleted it is set to NULL. A foreign key that is declared
+/// `#[ordid(parent, deferrable)]` needs neither: it is checked at COMMIT. A circle that has neither is
+/// an error that names it, before anything is sent.
+///
+/// # Updates and deletes
+///
+/// Each row has to be there: if one is not, nothing is written ([`Error::is_missing_row`]). Rows are
+/// updated after all inserts and deleted after that, so a unique value is not free for a new row
+/// before the next flush. Two rows cannot exchange unique values, since each is an `UPDATE` of its own
+/// to Oracle, of which it takes 1,000 at once.
+///
+/// Such a flush first writes a row of its own, which tells whether it was committed, into the table
+/// that [`flushes_table`](crate::flushes_table) declares.
 ///
 /// # Example: something without a key does not get in
 ///
@@ -44,6 +64,9 @@ pub struct UnitOfWork {
     generators: Generators,
     observer: Option<Box<dyn FnMut(Progress) + Send>>,
     retry: Retry,
+    records: bool,
+    /// What an earlier flush left behind that does not know what became of its COMMIT.
+    doubt: Option<Doubt>,
 }
 
 impl UnitOfWork {
@@ -57,6 +80,18 @@ impl UnitOfWork {
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
+        self
+    }
+
+    /// Has each flush write a row of its own, in the table that
+    /// [`flushes_table`](crate::flushes_table) declares, also one that only inserts.
+    ///
+    /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a row that
+    /// somebody deleted meanwhile is inserted again. Where others delete rows that are so new, this is the
+    /// remedy; it costs a statement a flush.
+    #[must_use]
+    pub fn with_record(mut self) -> Self {
+        self.records = true;
         self
     }
 
@@ -124,6 +159,26 @@ impl UnitOfWork {
         Ok(key)
     }
 
+    /// Adds an entity whose row will be updated: all its columns, in the row that has its key. That
+    /// row must be there, otherwise nothing is written: see [`Error::is_missing_row`].
+    ///
+    /// The row is updated after all inserts, so it may refer to a new one. An entity without a key, or
+    /// with that of another update, an insert or a delete, is told by the flush.
+    pub fn update<E: Entity>(&mut self, entity: E) {
+        self.rows_mut::<E>();
+        self.batches.update(entity);
+    }
+
+    /// Adds an entity whose row will be deleted, by its key. That row must be there, otherwise nothing
+    /// is written: see [`Error::is_missing_row`].
+    ///
+    /// Rows are deleted after all else, children before parents: only the key and the foreign keys of
+    /// the entity count.
+    pub fn delete<E: Entity>(&mut self, entity: &E) {
+        self.rows_mut::<E>();
+        self.batches.delete(entity);
+    }
+
     /// Makes room for more entities of a type.
     pub fn reserve<E: Entity>(&mut self, additional: usize) {
         self.rows_mut::<E>().reserve(additional);
@@ -146,6 +201,7 @@ impl UnitOfWork {
 
     /// Forgets all entities: after [`flush_in`](Self::flush_in), once the transaction is committed.
     pub fn clear(&mut self) {
+        self.doubt = None;
         self.batches.clear();
     }
 
@@ -155,145 +211,104 @@ impl UnitOfWork {
         self.observer = Some(Box::new(observer));
     }
 
-    /// Inserts everything in one transaction of its own, and is empty afterwards. If it fails,
-    /// nothing is written and nothing is lost: the same entities with the same keys are there to be
-    /// flushed again.
+    /// Writes everything in one transaction of its own on this connection, and is empty afterwards. If
+    /// it fails, nothing is written and nothing is lost: the same entities with the same keys are
+    /// there to be flushed again.
     ///
     /// # Retries
     ///
     /// What another time may succeed on the same connection ([`Error::is_transient`]), as a deadlock or
     /// a serialization failure, is rolled back and tried again, with the same keys, as often as
     /// [`with_retry`](Self::with_retry) says; this thread sleeps in between. Where the connection is
-    /// lost it is over: connect anew, and flush again. If that happened in the midst of COMMIT
-    /// ([`Error::is_commit_unknown`]), look for one of the keys first; without, a row that is there is
-    /// refused, never written twice.
+    /// lost ([`Error::is_connection_lost`]) it is over: connect anew, and flush again.
+    /// [`flush_with`](Self::flush_with) does that itself.
+    ///
+    /// If the answer to COMMIT is lost, the rows may be there ([`Error::is_commit_unknown`]). The next
+    /// flush then begins by asking the database, unless entities were added.
     ///
     /// # Errors
     ///
-    /// Says which table, which chunk, and the key of the first row that the database refused. A
-    /// connection that commits by itself, or with a transaction open, is refused
-    /// ([`Error::is_connection_state`]): Oracle begins a transaction with the first statement that
-    /// needs one, and what was done before would be committed with the flush.
+    /// What [`plan`](Self::plan) finds, before anything is sent. Otherwise says what failed
+    /// to be done, in which table, which chunk, and with which row's key. A connection that commits by
+    /// itself, or with a transaction open, is refused ([`Error::is_connection_state`]): Oracle begins
+    /// a transaction with the first statement that needs one, and what was done before would be
+    /// committed with the flush.
     pub fn flush(&mut self, connection: &Connection) -> Result<Flushed, Error> {
-        let flushed = self.run(connection, Scope::Transaction)?;
-        self.clear();
-        Ok(flushed)
+        self.flush_over(Connections::One(connection))
     }
 
-    /// Inserts everything inside the connection's transaction, behind a savepoint: if it fails, the
+    /// As [`flush`](Self::flush), over a connection that this function makes, or a pool lends. It is
+    /// called once, and again after a connection was lost.
+    ///
+    /// So a lost connection is no end: what was sent is sent again over another, with the same keys. If
+    /// the answer to COMMIT is lost, the rows may be there. Then the database is asked, over another
+    /// connection, and the rows are sent once more only if they are not there: by the key of one of
+    /// them, as they are there all or none. A flush with updates or deletes has a row of its own for
+    /// this, in the table that [`flushes_table`](crate::flushes_table) declares.
+    ///
+    /// # Errors
+    ///
+    /// As [`flush`](Self::flush), and what the function returns. One that may pass, as that there is no
+    /// listener, is waited for as often as [`with_retry`](Self::with_retry) says.
+    ///
+    /// # Example
+    ///
+    /// ```no_run
+    /// # use ordid::{KeyType, OrderedKey, uuid::Uuid};
+    /// # #[derive(KeyType)]
+    /// # #[ordid(scheme = uuid_v7, oracle)]
+    /// # struct CityId(Uuid);
+    /// # #[derive(OrderedKey)]
+    /// # struct City { id: CityId }
+    /// use ordid_oracle::UnitOfWork;
+    ///
+    /// let pool = oracle::pool::PoolBuilder::new("scott", "tiger", "//localhost/FREEPDB1").build()?;
+    /// let mut work = UnitOfWork::new();
+    /// work.add(City { id: CityId::generate() });
+    /// work.flush_with(|| pool.get())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn flush_with<E: Into<Error>>(
+        &mut self,
+        mut connect: impl FnMut() -> Result<Connection, E>,
+    ) -> Result<Flushed, Error> {
+        self.flush_over(Connections::Made {
+            connect: &mut || connect().map_err(|error| error.into().of_connecting()),
+            open: None,
+        })
+    }
+
+    /// Writes everything inside the connection's transaction, behind a savepoint: if it fails, the
     /// transaction is as before. Nothing is committed, and the entities stay until
     /// [`clear`](Self::clear), since only the caller knows when the transaction is committed.
     ///
     /// It is never tried again, as what came before it in the transaction may have to be done again.
     ///
-    /// The savepoint is called `ordid_flush`.
+    /// The savepoint is called `ordid_flush`. What the database checks at COMMIT, as deferred constraints,
+    /// is told by your commit, not here. Where the flush had to defer them, they stay deferred until
+    /// then, all that can be.
     ///
     /// # Errors
     ///
-    /// As [`flush`](Self::flush), but for the open transaction.
+    /// As [`flush`](Self::flush), but for the open transaction, and never one that
+    /// [`is_commit_unknown`](Error::is_commit_unknown): that question belongs to your commit.
     pub fn flush_in(&mut self, connection: &Connection) -> Result<Flushed, Error> {
-        self.run(connection, Scope::Savepoint)
+        self.flush_inside(connection)
+    }
+
+    /// Finds the order of rows and tables.
+    fn planned(&mut self) -> Result<Plan, Error> {
+        Ok(self.batches.plan::<Oracle>()?)
     }
 
     /// Rows are sent in the order of the stored values, which for `unordered(column)` is not that of
     /// the keys.
     fn rows_mut<E: Entity>(&mut self) -> &mut Vec<E> {
+        // With other rows it is another flush.
+        self.doubt = None;
         self.batches.rows_mut_by::<E>(|left, right| {
             let stored = <KeyOf<E> as StoredAs>::Column::sort_key;
             stored(left.to_raw()).cmp(&stored(right.to_raw()))
-        })
-    }
-
-    fn run(&mut self, connection: &Connection, scope: Scope) -> Result<Flushed, Error> {
-        let plan = self.batches.plan::<Oracle>()?;
-        let mut tally = Tally::new(&plan);
-        let mut flush = match scope {
-            Scope::Transaction => Flush::new(plan).with_retry(self.retry).on_one_connection(),
-            Scope::Savepoint => Flush::in_transaction(plan),
-        };
-        let mut open = None;
-        let mut failure = None;
-        let outcome = loop {
-            let done = match flush.step() {
-                Step::Begin => {
-                    tally.restart();
-                    Open::begin(connection, scope).map(|begun| open = Some(begun))
-                }
-                Step::Send(chunk) => {
-                    let started = Instant::now();
-                    let sent = self.send(connection, &chunk);
-                    if sent.is_ok() {
-                        let name = self.batches.table(chunk.table).name();
-                        tally.count(name, &chunk, chunk.rows.len(), 0, started.elapsed());
-                        let progress = tally.progress(name, &chunk);
-                        if let Some(observer) = &mut self.observer {
-                            observer(progress);
-                        }
-                    }
-                    sent
-                }
-                Step::Commit => open.take().map_or(Ok(()), Open::commit),
-                Step::Rollback => {
-                    drop(open.take());
-                    Ok(())
-                }
-                Step::Sleep(delay) => {
-                    sleep(delay);
-                    Ok(())
-                }
-                Step::Done { outcome } => break outcome,
-                // There is no other connection to probe on.
-                _ => break Outcome::Unknown,
-            };
-            match done {
-                Ok(()) => flush.succeeded(),
-                Err(error) => {
-                    flush.failed(error.failure());
-                    failure = Some(error);
-                }
-            }
-        };
-        let retries = flush.retries();
-        match (outcome, failure) {
-            (Outcome::Nothing | Outcome::Unknown, Some(mut error)) => {
-                error.set_retries(retries);
-                if outcome == Outcome::Unknown {
-                    error.set_unknown();
-                }
-                Err(error)
-            }
-            _ => {
-                let mut flushed = tally.flushed();
-                flushed.retries = retries;
-                Ok(flushed)
-            }
-        }
-    }
-
-    /// Inserts the rows of a chunk by one statement, with an array for each column.
-    fn send(&self, connection: &Connection, chunk: &Chunk) -> Result<(), Error> {
-        let table = self.batches.table(chunk.table);
-        let place = |row: Option<usize>| Place {
-            key: row.map(|row| self.batches.key_text(chunk, chunk.rows.start + row)),
-            ..Place::of(table.name(), chunk)
-        };
-        let mut binder = Binder::with_capacity(chunk.rows.len());
-        self.batches.write(chunk, chunk.rows.clone(), &mut binder);
-
-        let sql = statement(&table, chunk.action);
-        // Without this mode the rest of the rows would not be tried, but neither would it be known
-        // which one failed.
-        let mut batch = connection
-            .batch(&sql, chunk.rows.len())
-            .with_batch_errors()
-            .build()
-            .map_err(|error| Error::insert(error, place(None)))?;
-        binder
-            .append_to(&mut batch)
-            .map_err(|(row, error)| Error::bind(error, place(Some(row))))?;
-        batch.execute().map_err(|error| {
-            let row = failed_row(&error);
-            Error::insert(error, place(row))
         })
     }
 }
@@ -301,158 +316,5 @@ impl UnitOfWork {
 impl fmt::Debug for UnitOfWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.batches.fmt(f)
-    }
-}
-
-/// What a flush is all or nothing in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    Transaction,
-    Savepoint,
-}
-
-/// A transaction or savepoint of this flush, rolled back unless it is committed: also when a value's
-/// own code panics while it is bound.
-struct Open<'c> {
-    connection: &'c Connection,
-    scope: Scope,
-    ends_well: bool,
-}
-
-impl<'c> Open<'c> {
-    fn begin(connection: &'c Connection, scope: Scope) -> Result<Self, Error> {
-        if connection.autocommit() {
-            return Err(Error::connection(
-                "the connection commits by itself after each statement: call \
-                 `set_autocommit(false)`",
-            ));
-        }
-        match scope {
-            Scope::Transaction => {
-                let in_progress = connection.oci_attr::<TransactionInProgress>();
-                if in_progress.map_err(Error::begin)? {
-                    return Err(Error::connection(
-                        "the connection has a transaction open, which would be committed too: \
-                         commit it first, or call `flush_in`",
-                    ));
-                }
-            }
-            Scope::Savepoint => {
-                connection.execute(SAVEPOINT, &[]).map_err(Error::begin)?;
-            }
-        }
-        Ok(Self {
-            connection,
-            scope,
-            ends_well: false,
-        })
-    }
-
-    fn commit(mut self) -> Result<(), Error> {
-        if self.scope == Scope::Transaction {
-            self.connection.commit().map_err(Error::commit)?;
-        }
-        self.ends_well = true;
-        Ok(())
-    }
-}
-
-impl Drop for Open<'_> {
-    fn drop(&mut self) {
-        if self.ends_well {
-            return;
-        }
-        // Its own failure says no more: the server drops what is not committed.
-        let _ = match self.scope {
-            Scope::Transaction => self.connection.rollback(),
-            Scope::Savepoint => self.connection.execute(ROLLBACK_TO, &[]).map(drop),
-        };
-    }
-}
-
-/// Writes the statement of an action for one row.
-fn statement(table: &Table, action: Action) -> String {
-    match action {
-        Action::FixUp { parent } => fix_up_statement(table, parent),
-        _ => insert_statement(table),
-    }
-}
-
-/// Writes `UPDATE "NODES" SET "UP" = :2 WHERE "ID" = :1`: values come in the order of the columns.
-fn fix_up_statement(table: &Table, parent: usize) -> String {
-    let column = table.parents()[parent].column();
-    let position = |name| table.columns().iter().position(|column| *column == name);
-    let (key, set) = if position(table.key_column()) < position(column) {
-        (1, 2)
-    } else {
-        (2, 1)
-    };
-    format!(
-        "UPDATE {} SET {} = :{set} WHERE {} = :{key}",
-        Oracle::quote_table(table.schema(), table.name()),
-        Oracle::quote(column),
-        Oracle::quote(table.key_column()),
-    )
-}
-
-/// Writes `INSERT INTO "ORDERS" ("ID", "TOTAL") VALUES (:1, :2)`. All names are quoted.
-fn insert_statement(table: &Table) -> String {
-    let columns = table.columns();
-    let names: Vec<_> = columns.iter().map(|column| Oracle::quote(column)).collect();
-    let places: Vec<_> = (1..=columns.len())
-        .map(|number| format!(":{number}"))
-        .collect();
-    format!(
-        "INSERT INTO {} ({}) VALUES ({})",
-        Oracle::quote_table(table.schema(), table.name()),
-        names.join(", "),
-        places.join(", ")
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use ordid::{KeyType, OrderedKey, uuid::Uuid};
-
-    use super::*;
-
-    #[derive(KeyType)]
-    #[ordid(scheme = uuid_v7, oracle)]
-    struct NodeId(Uuid);
-
-    #[derive(OrderedKey)]
-    #[ordid(table = "NODES")]
-    struct Node {
-        #[ordid(parent)]
-        up: Option<NodeId>,
-        id: NodeId,
-    }
-
-    #[test]
-    fn a_circle_is_inserted_with_null_and_set_by_key() {
-        let ids: [NodeId; 2] = std::array::from_fn(|_| NodeId::generate());
-        let mut work = UnitOfWork::new();
-        for (id, up) in ids.into_iter().zip(ids.into_iter().rev()) {
-            work.add(Node { up: Some(up), id });
-        }
-        let plan = work.batches.plan::<Oracle>().unwrap();
-        let table = work.batches.table(0);
-        let sent: Vec<_> = plan
-            .chunks()
-            .map(|chunk| (statement(&table, chunk.action), chunk.rows))
-            .collect();
-        assert_eq!(
-            sent,
-            [
-                (
-                    r#"INSERT INTO "NODES" ("up", "id") VALUES (:1, :2)"#.to_owned(),
-                    0..2
-                ),
-                (
-                    r#"UPDATE "NODES" SET "up" = :1 WHERE "id" = :2"#.to_owned(),
-                    0..1
-                ),
-            ]
-        );
     }
 }

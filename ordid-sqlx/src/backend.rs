@@ -56,6 +56,18 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
     #[doc(hidden)]
     fn flush_id(id: Uuid) -> Result<Self::Arguments, sqlx::Error>;
 
+    /// Returns whether a transaction is open that SQLx does not know of, as far as it can be asked for:
+    /// SQLite refuses another BEGIN itself.
+    #[doc(hidden)]
+    fn has_transaction(
+        connection: &mut Self::Connection,
+    ) -> BoxFuture<'_, Result<bool, sqlx::Error>>;
+
+    /// Rolls back a transaction whose BEGIN was dropped before it was answered, if that can be done without
+    /// waiting and SQLx does not do it.
+    #[doc(hidden)]
+    fn abandon(connection: &mut Self::Connection);
+
     /// Returns whether a query has a row.
     #[doc(hidden)]
     fn exists(
@@ -100,6 +112,8 @@ macro_rules! backend {
         updates: $updates:ident,
         bulk: $bulk:ty,
         flushes: $flushes:literal,
+        has_transaction: $has_transaction:expr,
+        abandon: $abandon:expr,
         placeholder: |$sql:ident, $number:ident| $push:expr
     ) => {
         impl $crate::backend::sealed::Sealed for $database {}
@@ -126,12 +140,21 @@ macro_rules! backend {
                 Ok(arguments)
             }
 
+            fn has_transaction(
+                connection: &mut Self::Connection,
+            ) -> $crate::backend::BoxFuture<'_, Result<bool, sqlx::Error>> {
+                Box::pin($has_transaction(connection))
+            }
+
+            fn abandon(connection: &mut Self::Connection) {
+                $abandon(connection);
+            }
+
             fn exists(
                 connection: &mut Self::Connection,
                 sql: sqlx::SqlStr,
                 arguments: Self::Arguments,
-            ) -> std::pin::Pin<Box<dyn Future<Output = Result<bool, sqlx::Error>> + Send + '_>>
-            {
+            ) -> $crate::backend::BoxFuture<'_, Result<bool, sqlx::Error>> {
                 Box::pin(async move {
                     let row = sqlx::query_with::<$database, _>(sql, arguments)
                         .fetch_optional(connection)

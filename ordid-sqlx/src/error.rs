@@ -29,6 +29,8 @@ struct Inner {
 enum Kind {
     Plan(ordid_core::Error),
     Journal(ordid_core::Error),
+    /// A transaction is open on the connection.
+    Open,
     Begin(sqlx::Error),
     Record(sqlx::Error),
     Bind(BoxDynError),
@@ -75,6 +77,11 @@ impl Error {
             unknown: false,
             retries: 0,
         }))
+    }
+
+    /// A transaction is open on the connection.
+    pub(crate) fn open_transaction() -> Self {
+        Self::new(Kind::Open, None)
     }
 
     pub(crate) fn begin(source: sqlx::Error) -> Self {
@@ -132,7 +139,9 @@ impl Error {
     /// What it means for the flush.
     pub(crate) fn failure(&self) -> Failure {
         match &self.0.kind {
-            Kind::Plan(_) | Kind::Journal(_) | Kind::Bind(_) | Kind::Count(..) => Failure::Refused,
+            Kind::Plan(_) | Kind::Journal(_) | Kind::Open | Kind::Bind(_) | Kind::Count(..) => {
+                Failure::Refused
+            }
             Kind::Begin(error)
             | Kind::Record(error)
             | Kind::Statement(error)
@@ -240,6 +249,19 @@ impl Error {
         self.failure() == Failure::Lost
     }
 
+    /// Returns whether [`flush_on`](crate::UnitOfWork::flush_on) met a transaction that was open already on
+    /// the connection. It is as it was.
+    pub fn is_transaction_state(&self) -> bool {
+        match &self.0.kind {
+            Kind::Open => true,
+            // SQLite's own words.
+            Kind::Begin(sqlx::Error::Database(error)) => {
+                error.message() == "cannot start a transaction within a transaction"
+            }
+            _ => false,
+        }
+    }
+
     /// Returns how many times the flush was begun anew before it was given up: see
     /// [`with_retry`](crate::UnitOfWork::with_retry).
     pub fn retries(&self) -> u32 {
@@ -287,6 +309,7 @@ impl Error {
             | Kind::Probe(error) => Some(error),
             Kind::Plan(_)
             | Kind::Journal(_)
+            | Kind::Open
             | Kind::Bind(_)
             | Kind::Count(..)
             | Kind::Shards(_) => None,
@@ -334,11 +357,15 @@ impl fmt::Display for Error {
             ),
             Kind::Plan(error) => write!(f, "cannot plan the flush, nothing was sent: {error}"),
             Kind::Journal(error) => write!(f, "cannot use the journal, nothing was sent: {error}"),
+            Kind::Open => f.write_str(
+                "a transaction is open on this connection, nothing was sent: flush inside it with \
+                 `flush_in`, or end it first",
+            ),
             Kind::Begin(error) => write!(f, "cannot begin the flush, nothing was written: {error}"),
             Kind::Record(error) => write!(
                 f,
-                "cannot record the flush, nothing was written: updates and deletes need the table \
-                 `ordid_flushes`, which `ordid_sqlx::flushes_table` declares: {error}"
+                "cannot record the flush, nothing was written: updates, deletes and `with_record` need \
+                 the table `ordid_flushes`, which `ordid_sqlx::flushes_table` declares: {error}"
             ),
             Kind::Bind(_) | Kind::Statement(_) | Kind::Count(..) => Ok(()),
             Kind::Commit(error) => write!(f, "cannot commit, nothing was written: {error}"),
@@ -416,7 +443,7 @@ impl std::error::Error for Error {
             | Kind::Release(error)
             | Kind::Probe(error) => Some(error),
             Kind::Bind(error) => Some(error.as_ref()),
-            Kind::Count(..) => None,
+            Kind::Open | Kind::Count(..) => None,
             Kind::Shards(outcomes) => failed(outcomes).next().map(|(_, error)| error as _),
         }
     }

@@ -125,13 +125,15 @@ pub use error::Error;
 pub use ordid_core::unit_of_work::JournalRow;
 pub use ordid_core::{
     storage::column,
-    unit_of_work::{Flushed, FlushedTable, Progress, Retry, Sharding},
+    unit_of_work::{
+        FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress, Retry, Sharding,
+    },
 };
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{SqlxColumn, Stored, StoredAs};
 #[cfg(feature = "journal")]
 pub use unit_of_work::Journaled;
-pub use unit_of_work::{FlushPlan, PlannedStatement, PlannedTable, UnitOfWork, flushes_table};
+pub use unit_of_work::{UnitOfWork, flushes_table};
 
 /// The macros that `#[derive(KeyType)]` calls for each `engine = column` pair of
 /// `#[ordid(sqlx(...))]`.

@@ -9,7 +9,8 @@ use sqlx::{
     Decode, Encode, MySql, Type, ValueRef as _,
     encode::IsNull,
     error::BoxDynError,
-    mysql::{MySqlTypeInfo, MySqlValueRef},
+    mysql::{MySqlConnection, MySqlDatabaseError, MySqlTypeInfo, MySqlValueRef},
+    raw_sql,
 };
 
 use crate::{
@@ -21,14 +22,36 @@ backend! {
     MySql, ordid_core::storage::dialect::MySql,
     begin: None,
     // Dropped while BEGIN is under way, it has a transaction open that SQLx 0.9 does not know of, and
-    // whoever uses it next writes into that.
+    // whoever uses it next writes into that. Dropped while a statement is prepared, it has answers under
+    // way that SQLx does not count.
     survives_drops: false,
     defer: None,
     updates: RowByRow,
     bulk: std::convert::Infallible,
     flushes: "CREATE TABLE IF NOT EXISTS ordid_flushes (id BINARY(16) NOT NULL PRIMARY KEY, \
               flushed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP) ENGINE=InnoDB",
+    has_transaction: has_transaction,
+    // Nothing is sent before BEGIN is answered.
+    abandon: |_| (),
     placeholder: |sql, _number| sql.push('?')
+}
+
+/// Outside of a transaction a savepoint is gone at once.
+async fn has_transaction(connection: &mut MySqlConnection) -> Result<bool, sqlx::Error> {
+    const NO_SUCH_SAVEPOINT: u16 = 1305;
+
+    let sql = "SAVEPOINT ordid_open; RELEASE SAVEPOINT ordid_open";
+    match raw_sql(sql).execute(connection).await {
+        Ok(_) => Ok(true),
+        Err(sqlx::Error::Database(error))
+            if error
+                .try_downcast_ref::<MySqlDatabaseError>()
+                .is_some_and(|error| error.number() == NO_SUCH_SAVEPOINT) =>
+        {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Bytes, text and integers alike, so that decoding can say which column to declare.

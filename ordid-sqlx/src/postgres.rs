@@ -1,15 +1,21 @@
 //! PostgreSQL: `uuid`, `bytea`, `bigint`, and text under `COLLATE "C"`.
 
+use std::{
+    pin::pin,
+    task::{Context, Waker},
+};
+
 use ordid_core::{
     RawKey,
     storage::{KeepsOrder, StoredValue as _, Stores, column},
     uuid::Uuid,
 };
 use sqlx::{
-    Decode, Encode, Postgres, Type,
+    Connection as _, Decode, Encode, Postgres, Row as _, Type,
     encode::IsNull,
     error::BoxDynError,
-    postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo, PgValueRef},
+    postgres::{PgArgumentBuffer, PgConnection, PgHasArrayType, PgTypeInfo, PgValueRef},
+    raw_sql,
 };
 
 mod copy;
@@ -28,7 +34,29 @@ backend! {
     bulk: copy::Copy,
     flushes: "CREATE TABLE IF NOT EXISTS ordid_flushes (id uuid NOT NULL PRIMARY KEY, \
               flushed_at timestamptz NOT NULL DEFAULT now())",
+    has_transaction: has_transaction,
+    abandon: abandon,
     placeholder: |sql, number| { sql.push('$'); sql.push_str(&number.to_string()); }
+}
+
+/// A transaction begins with its first statement, so another one has another time.
+async fn has_transaction(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    // By the simple protocol, in which all of it is one statement.
+    let sql = "SELECT transaction_timestamp() <> statement_timestamp()";
+    match raw_sql(sql).fetch_one(connection).await {
+        Ok(row) => row.try_get(0),
+        // One that has failed takes nothing but its end.
+        Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("25P02") => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// SQLx sends what begins a transaction before it waits for earlier answers, so that a ROLLBACK takes its
+/// place behind the BEGIN at the first poll, and is read, like any answer nobody waits for, by the next who
+/// uses the connection.
+fn abandon(connection: &mut PgConnection) {
+    let rollback = pin!(connection.begin_with("ROLLBACK"));
+    let _ = rollback.poll(&mut Context::from_waker(Waker::noop()));
 }
 
 /// The type of an array of a column's values.

@@ -1,20 +1,23 @@
 //! One unit of work over several databases.
 
-use std::fmt;
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use futures_util::future::join_all;
 use ordid_core::{
     EnsuredKey, KeyOf, KeyType,
     entity::SchemeOf,
     generator::Generator,
-    unit_of_work::{Flushed, Generators, Retry, Sharding},
+    unit_of_work::{FlushPlan, Flushed, Generators, Plan, Progress, Retry, Sharding},
 };
 use sqlx::Pool;
 
 use crate::{
     backend::{Backend, BoxFuture, Entity},
     error::Error,
-    unit_of_work::{FlushPlan, UnitOfWork},
+    unit_of_work::UnitOfWork,
 };
 
 /// New entities of which each goes to one of several databases, split by key: a [`UnitOfWork`] for
@@ -39,8 +42,12 @@ use crate::{
 /// # What the databases cannot check
 ///
 /// A foreign key ends at its database, so a row's parents have to be on its shard; the database refuses
-/// a row whose parent is elsewhere. Rows that all shards refer to, such as a list of countries, have to
-/// be in each of them before.
+/// a row whose parent is elsewhere.
+///
+/// Rows to which those of all shards refer, such as airlines or countries, are on each of them: of a type
+/// that the sharding has [everywhere](Sharding::everywhere), each shard gets a copy of what is added, updated
+/// or deleted, under the same key. As the whole is not atomic, the copies differ where a part failed, until
+/// flushing again succeeds.
 ///
 /// # Example: orders live where their customer lives
 ///
@@ -102,6 +109,29 @@ pub struct ShardedUnitOfWork<DB: Backend> {
     sharding: Sharding,
     generators: Generators,
     shards: Vec<UnitOfWork<DB>>,
+    watch: Option<Arc<Mutex<Watch>>>,
+}
+
+/// How far the flushes of all shards are.
+struct Watch {
+    observer: Box<dyn FnMut(usize, Progress) + Send>,
+    /// The rows sent and to send, of each shard.
+    rows: Vec<(usize, usize)>,
+}
+
+impl Watch {
+    fn of(watch: &Mutex<Self>) -> MutexGuard<'_, Self> {
+        // An observer that panicked is called again all the same.
+        watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A chunk of a shard was sent.
+    fn report(&mut self, shard: usize, mut progress: Progress) {
+        self.rows[shard] = (progress.done, progress.total);
+        progress.done = self.rows.iter().map(|(done, _)| done).sum();
+        progress.total = self.rows.iter().map(|(_, total)| total).sum();
+        (self.observer)(shard, progress);
+    }
 }
 
 impl<DB: Backend> ShardedUnitOfWork<DB> {
@@ -110,6 +140,7 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
         Self {
             shards: (0..sharding.shards()).map(|_| UnitOfWork::new()).collect(),
             generators: Generators::new(),
+            watch: None,
             sharding,
         }
     }
@@ -132,8 +163,32 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
         self
     }
 
+    /// Has each shard's flush write a row of its own, also where it only inserts: as
+    /// [`UnitOfWork::with_record`].
+    #[must_use]
+    pub fn with_record(mut self) -> Self {
+        let shards = self.shards.into_iter();
+        self.shards = shards.map(UnitOfWork::with_record).collect();
+        self
+    }
+
+    /// Calls a function after each chunk of a flush, as for a progress bar: with the shard's number, the
+    /// chunk's table and rows, and the rows sent so far and to send over all shards. A shard that is
+    /// tried again tells of its rows anew.
+    pub fn observe(&mut self, observer: impl FnMut(usize, Progress) + Send + 'static) {
+        let watch = Arc::new(Mutex::new(Watch {
+            observer: Box::new(observer),
+            rows: vec![(0, 0); self.shards.len()],
+        }));
+        for (shard, work) in self.shards.iter_mut().enumerate() {
+            let watch = Arc::clone(&watch);
+            work.observe(move |progress| Watch::of(&watch).report(shard, progress));
+        }
+        self.watch = Some(watch);
+    }
+
     /// Adds a new entity to its shard, after assigning its key if it has none, and returns the key: as
-    /// [`UnitOfWork::add`].
+    /// [`UnitOfWork::add`]. One that belongs [everywhere](Sharding::everywhere) is added to each shard.
     ///
     /// # Errors
     ///
@@ -176,31 +231,51 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
     ///
     /// As [`add`](Self::add) and [`UnitOfWork::try_add`].
     pub fn try_add<E: Entity<DB>>(&mut self, mut entity: E) -> Result<KeyOf<E>, ordid_core::Error> {
-        self.generators.ensure_key(&mut entity)?;
-        let shard = self.sharding.shard_of(&entity)?;
-        self.shards[shard].try_add(entity)
+        let key = self.generators.ensure_key(&mut entity)?;
+        self.place(entity, |work, entity| work.try_add(entity).map(drop))?;
+        Ok(key)
+    }
+
+    /// Does the same on the entity's shard or, with a copy for each, on all.
+    fn place<E: Entity<DB>>(
+        &mut self,
+        entity: E,
+        mut place: impl FnMut(&mut UnitOfWork<DB>, E) -> Result<(), ordid_core::Error>,
+    ) -> Result<(), ordid_core::Error> {
+        let Some(copy) = self.sharding.copy_of::<E>() else {
+            let shard = self.sharding.shard_of(&entity)?;
+            return place(&mut self.shards[shard], entity);
+        };
+        self.shards
+            .iter_mut()
+            .try_for_each(|work| place(work, copy(&entity)))
     }
 
     /// Adds an entity whose row will be updated: as [`UnitOfWork::update`], on the shard that the
-    /// entity belongs to now. A row does not move: one that belongs to another shard than before is a
+    /// entity belongs to now, or on [all](Sharding::everywhere). A row does not move: one that belongs to another shard than before is a
     /// missing row there. Delete it here and add it there, which is not atomic.
     ///
     /// # Errors
     ///
     /// As [`Sharding::shard_of`].
     pub fn update<E: Entity<DB>>(&mut self, entity: E) -> Result<(), ordid_core::Error> {
-        let shard = self.sharding.shard_of(&entity)?;
-        self.shards[shard].update(entity);
-        Ok(())
+        self.place(entity, |work, entity| {
+            work.update(entity);
+            Ok(())
+        })
     }
 
     /// Adds an entity whose row will be deleted: as [`UnitOfWork::delete`], on the shard that the
-    /// entity belongs to.
+    /// entity belongs to, or on [all](Sharding::everywhere).
     ///
     /// # Errors
     ///
     /// As [`Sharding::shard_of`].
     pub fn delete<E: Entity<DB>>(&mut self, entity: &E) -> Result<(), ordid_core::Error> {
+        if self.sharding.copy_of::<E>().is_some() {
+            self.shards.iter_mut().for_each(|work| work.delete(entity));
+            return Ok(());
+        }
         let shard = self.sharding.shard_of(entity)?;
         self.shards[shard].delete(entity);
         Ok(())
@@ -216,7 +291,7 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
         &self.shards
     }
 
-    /// Returns the number of entities, of all types and shards.
+    /// Returns the number of entities, of all types and shards; one that is everywhere counts on each.
     pub fn len(&self) -> usize {
         self.shards.iter().map(UnitOfWork::len).sum()
     }
@@ -259,8 +334,10 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
     pub async fn flush(&mut self, pools: &[Pool<DB>]) -> Result<Vec<Flushed>, Error> {
         self.sharding.check_databases(pools.len())?;
         // Before anything is sent: what one shard would refuse to plan must not leave the others done.
-        for work in &mut self.shards {
-            work.planned()?;
+        let plans = self.shards.iter_mut().map(UnitOfWork::planned);
+        let plans: Vec<Plan> = plans.collect::<Result<_, _>>()?;
+        if let Some(watch) = &self.watch {
+            Watch::of(watch).rows = plans.iter().map(|plan| (0, plan.rows())).collect();
         }
         let flushes = self.shards.iter_mut().zip(pools).map(|(work, pool)| {
             let flush: BoxFuture<'_, Result<Flushed, Error>> = Box::pin(async move {

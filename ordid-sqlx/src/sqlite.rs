@@ -27,6 +27,9 @@ backend! {
     bulk: std::convert::Infallible,
     flushes: "CREATE TABLE IF NOT EXISTS ordid_flushes (id BLOB NOT NULL PRIMARY KEY, \
               flushed_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID",
+    has_transaction: |_| std::future::ready(Ok(false)),
+    // SQLx's thread rolls back what nobody waits for.
+    abandon: |_| (),
     placeholder: |sql, _number| sql.push('?')
 }
 

@@ -1,9 +1,9 @@
 //! The unit of work: entities of many types, inserted, updated and deleted together.
 
+mod begin;
 mod execute;
 mod journal;
 mod locate;
-mod observe;
 mod plan;
 mod record;
 mod statement;
@@ -17,15 +17,12 @@ use ordid_core::{
     generator::Generator,
     unit_of_work::{Batches, Flushed, Generators, Plan, Progress, Retry},
 };
-use sqlx::{Connection, Pool, SqlStr, Transaction};
+use sqlx::{Connection, Database, Pool, Transaction};
 
 #[cfg(feature = "journal")]
 pub use self::journal::Journaled;
+pub use self::record::flushes_table;
 use self::{execute::Doubt, journal::Keeper};
-pub use self::{
-    plan::{FlushPlan, PlannedStatement, PlannedTable},
-    record::flushes_table,
-};
 use crate::{
     backend::{Backend, Binder, Entity},
     error::Error,
@@ -67,6 +64,8 @@ pub struct UnitOfWork<DB: Backend> {
     generators: Generators,
     observer: Option<Box<dyn FnMut(Progress) + Send>>,
     retry: Retry,
+    /// Whether a flush that only inserts is recorded, too.
+    records: bool,
     /// What an earlier flush left behind that does not know what became of its COMMIT.
     doubt: Option<Doubt>,
     keeper: Keeper<DB>,
@@ -80,6 +79,7 @@ impl<DB: Backend> UnitOfWork<DB> {
             generators: Generators::new(),
             observer: None,
             retry: Retry::DEFAULT,
+            records: false,
             doubt: None,
             keeper: Keeper::new(),
         }
@@ -90,6 +90,18 @@ impl<DB: Backend> UnitOfWork<DB> {
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
+        self
+    }
+
+    /// Has each flush write a row of its own, in the table that
+    /// [`flushes_table`](crate::flushes_table) declares, also one that only inserts.
+    ///
+    /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a row that
+    /// somebody deleted meanwhile is inserted again. Where others delete rows that are so new, this is the
+    /// remedy; it costs a statement a flush.
+    #[must_use]
+    pub fn with_record(mut self) -> Self {
+        self.records = true;
         self
     }
 
@@ -293,7 +305,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// If the answer to COMMIT is lost, the rows may be there. So the database is asked, over another
     /// connection, and the rows are sent once more only if they are not there: by the key of one of
     /// them, as they are there all or none. A flush with updates or deletes has a row of its own for
-    /// this, in the table that [`flushes_table`](crate::flushes_table) declares.
+    /// this, in the table that [`flushes_table`](crate::flushes_table) declares, as has any with
+    /// [`with_record`](Self::with_record).
     ///
     /// # Dropping the future
     ///
@@ -328,6 +341,51 @@ impl<DB: Backend> UnitOfWork<DB> {
         self.flush_to(pool).await
     }
 
+    /// As [`flush`](Self::flush), over one connection: in a transaction of its own there, and empty
+    /// afterwards.
+    ///
+    /// ```text
+    /// work.flush_on(&mut connection).await?;       // PgConnection, MySqlConnection, SqliteConnection
+    /// work.flush_on(&mut *pool_connection).await?; // PoolConnection
+    /// ```
+    ///
+    /// # Retries
+    ///
+    /// What another time may succeed and leaves the connection whole ([`Error::is_transient`]) is tried
+    /// again over it. One that is lost is an error: [`Error::is_connection_lost`], or
+    /// [`Error::is_commit_unknown`] where COMMIT had been sent. The entities stay either way, with their
+    /// keys. Flush them over another connection or a pool: where COMMIT is unknown, that flush begins by
+    /// asking whether they are there.
+    ///
+    /// # A transaction that is open already
+    ///
+    /// It is not touched, and nothing is sent: [`Error::is_transaction_state`]. MySQL and MariaDB would
+    /// commit it by the BEGIN of the flush, so they are asked before, as is PostgreSQL: one round trip
+    /// more. There, a connection with `autocommit = 0` counts as one with a transaction open. To write
+    /// inside a transaction, there is [`flush_in`](Self::flush_in).
+    ///
+    /// # Dropping the future
+    ///
+    /// On PostgreSQL and SQLite the transaction is rolled back before anything else that is sent over the
+    /// connection, and it can be used on. **MySQL's and MariaDB's connection must not be used again**, close
+    /// or drop it, which rolls back: SQLx 0.9 loses count there of a statement that is dropped while it is
+    /// prepared, and of a transaction that is dropped while it begins. Of a pool's connection
+    /// [`close_on_drop`](sqlx::pool::PoolConnection::close_on_drop) sees to that; a `flush` over the pool does
+    /// it itself.
+    ///
+    /// Rows never go by `COPY`: dropped in the midst of it, your connection could not be used again.
+    ///
+    /// # Errors
+    ///
+    /// As [`flush`](Self::flush), and that a transaction is open.
+    pub async fn flush_on<C>(&mut self, connection: &mut C) -> Result<Flushed, Error>
+    where
+        C: Connection<Database = DB>,
+        DB: Database<Connection = C>,
+    {
+        self.flush_over(connection).await
+    }
+
     /// Writes everything inside an open transaction, in a savepoint: if it fails, the transaction
     /// is as before. The entities stay until [`clear`](Self::clear), since only the caller knows
     /// when the transaction is committed.
@@ -337,9 +395,14 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// It never sends `COPY`: dropped in the midst of it, your connection could not be used again.
     ///
+    /// Dropped before its end, it spoils the transaction: drop that too, and close the connection. Where a
+    /// savepoint is dropped while it begins, SQLx 0.9 rolls back all of the transaction and its `commit` says
+    /// nothing; where it is dropped while it ends, PostgreSQL's next statement gets an error that is not its
+    /// own; and of MySQL, [`flush_on`](Self::flush_on) tells.
+    ///
     /// What the database checks at COMMIT, as deferred constraints, is told by your commit, not here.
-    /// Where the flush had to defer them ([`FlushPlan::defers`]), they stay deferred until then, all
-    /// that can be.
+    /// Where the flush had to defer them ([`FlushPlan::defers`](crate::FlushPlan::defers)), they stay
+    /// deferred until then, all that can be.
     ///
     /// # Errors
     ///
@@ -370,23 +433,6 @@ impl<DB: Backend> fmt::Debug for UnitOfWork<DB> {
     }
 }
 
-/// Begins a transaction, in which constraints are checked at COMMIT if it `defers`.
-async fn begin_with<'c, DB: Backend>(
-    connection: &'c mut DB::Connection,
-    begin: Option<&'static str>,
-    defers: bool,
-) -> Result<Transaction<'c, DB>, sqlx::Error> {
-    let mut transaction = match begin {
-        Some(begin) => connection.begin_with(begin).await?,
-        None => connection.begin().await?,
-    };
-    if defers && let Some(defer) = DB::DEFER {
-        let sql = SqlStr::from_static(defer);
-        DB::execute(&mut transaction, sql, DB::Arguments::default(), true).await?;
-    }
-    Ok(transaction)
-}
-
 #[cfg(all(test, feature = "sqlite"))]
 mod tests {
     use super::*;
@@ -399,9 +445,11 @@ mod tests {
         async fn flushes(
             work: &mut UnitOfWork<sqlx::Sqlite>,
             pool: &Pool<sqlx::Sqlite>,
+            connection: &mut sqlx::SqliteConnection,
             transaction: &mut Transaction<'_, sqlx::Sqlite>,
         ) {
             is_send(work.flush(pool));
+            is_send(work.flush_on(connection));
             is_send(work.flush_in(transaction));
             is_send(work);
         }

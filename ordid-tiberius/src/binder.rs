@@ -1,6 +1,6 @@
 //! How entities become values: a sink that keeps them, and what can be an entity here.
 
-use std::{cmp::Ordering, fmt, marker::PhantomData};
+use std::{borrow::Cow, cmp::Ordering, fmt, marker::PhantomData, mem};
 
 use ordid_core::{
     KeyOf, KeyType, OrderedKey, Sink,
@@ -13,7 +13,7 @@ use crate::{encode::Encode, fit::Fit, flavour::Flavour, stored::StoredAs};
 
 /// Takes the fields of entities as values of tiberius.
 pub struct Binder<D> {
-    values: Vec<ColumnData<'static>>,
+    values: TokenRow<'static>,
     /// Where rows are only looked at: whether they can go by bulk load.
     fit: Option<Fit>,
     mask: ColumnMask,
@@ -23,7 +23,7 @@ pub struct Binder<D> {
 impl<D: Flavour> Binder<D> {
     pub(crate) fn with_capacity(values: usize) -> Self {
         Self {
-            values: Vec::with_capacity(values),
+            values: TokenRow::with_capacity(values),
             fit: None,
             mask: ColumnMask::default(),
             flavour: PhantomData,
@@ -38,7 +38,7 @@ impl<D: Flavour> Binder<D> {
         }
     }
 
-    pub(crate) fn into_values(self) -> Vec<ColumnData<'static>> {
+    pub(crate) fn into_values(self) -> TokenRow<'static> {
         self.values
     }
 
@@ -46,13 +46,10 @@ impl<D: Flavour> Binder<D> {
         self.fit
     }
 
-    /// Returns the values since the last call as a row.
+    /// Returns the values since the last call as a row, and makes room for one of as many.
     pub(crate) fn take_row(&mut self) -> TokenRow<'static> {
-        let mut row = TokenRow::with_capacity(self.values.len());
-        for value in self.values.drain(..) {
-            row.push(value);
-        }
-        row
+        let next = TokenRow::with_capacity(self.values.len());
+        mem::replace(&mut self.values, next)
     }
 }
 
@@ -67,10 +64,14 @@ impl<D> fmt::Debug for Binder<D> {
 #[diagnostic::do_not_recommend]
 impl<D: Flavour, T: Encode<D>> Sink<T> for Binder<D> {
     fn put(&mut self, value: &T) {
-        match self.mask.take() {
-            Take::Value => self.values.push(value.encode()),
-            Take::Null => self.values.push(null(&value.encode())),
-            Take::Skip => {}
+        let value = match self.mask.take() {
+            Take::Value => value.encode(),
+            Take::Null => null(&value.encode()),
+            Take::Skip => return,
+        };
+        match &mut self.fit {
+            Some(fit) => fit.take(&value),
+            None => self.values.push(into_owned(value)),
         }
     }
 }
@@ -81,13 +82,39 @@ impl<D: Flavour> RowSink for Binder<D> {
     }
 
     fn end_row(&mut self) -> RowEnd {
-        let Some(fit) = &mut self.fit else {
-            return RowEnd::Taken;
-        };
-        let fits = fit.takes(&self.values);
-        self.values.clear();
-        if fits { RowEnd::Taken } else { RowEnd::Refused }
+        match self.fit.as_mut().map(Fit::ends_row) {
+            None | Some(true) => RowEnd::Taken,
+            Some(false) => RowEnd::Refused,
+        }
     }
+}
+
+/// Returns a value that borrows nothing.
+fn into_owned(value: ColumnData<'_>) -> ColumnData<'static> {
+    match value {
+        ColumnData::U8(value) => ColumnData::U8(value),
+        ColumnData::I16(value) => ColumnData::I16(value),
+        ColumnData::I32(value) => ColumnData::I32(value),
+        ColumnData::I64(value) => ColumnData::I64(value),
+        ColumnData::F32(value) => ColumnData::F32(value),
+        ColumnData::F64(value) => ColumnData::F64(value),
+        ColumnData::Bit(value) => ColumnData::Bit(value),
+        ColumnData::String(value) => ColumnData::String(value.map(owned)),
+        ColumnData::Guid(value) => ColumnData::Guid(value),
+        ColumnData::Binary(value) => ColumnData::Binary(value.map(owned)),
+        ColumnData::Numeric(value) => ColumnData::Numeric(value),
+        ColumnData::Xml(value) => ColumnData::Xml(value.map(owned)),
+        ColumnData::DateTime(value) => ColumnData::DateTime(value),
+        ColumnData::SmallDateTime(value) => ColumnData::SmallDateTime(value),
+        ColumnData::Time(value) => ColumnData::Time(value),
+        ColumnData::Date(value) => ColumnData::Date(value),
+        ColumnData::DateTime2(value) => ColumnData::DateTime2(value),
+        ColumnData::DateTimeOffset(value) => ColumnData::DateTimeOffset(value),
+    }
+}
+
+fn owned<T: ToOwned + ?Sized>(value: Cow<'_, T>) -> Cow<'static, T> {
+    Cow::Owned(value.into_owned())
 }
 
 /// Returns NULL of the type of a value.

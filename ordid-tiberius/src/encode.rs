@@ -21,7 +21,7 @@ use crate::flavour::Flavour;
 /// struct Cents(i64);
 ///
 /// impl<D: Flavour> Encode<D> for Cents {
-///     fn encode(&self) -> ColumnData<'static> { ColumnData::I64(Some(self.0)) }
+///     fn encode(&self) -> ColumnData<'_> { ColumnData::I64(Some(self.0)) }
 ///     fn null() -> ColumnData<'static> { ColumnData::I64(None) }
 /// }
 /// ```
@@ -32,16 +32,19 @@ use crate::flavour::Flavour;
             for another type of your own, implement `ordid_tiberius::Encode`"
 )]
 pub trait Encode<D: Flavour> {
-    /// Returns the value.
-    fn encode(&self) -> ColumnData<'static>;
+    /// Returns the value; text and bytes are borrowed.
+    fn encode(&self) -> ColumnData<'_>;
 
     /// Returns NULL of this type.
     fn null() -> ColumnData<'static>;
 }
 
 impl<D: Flavour, T: Encode<D>> Encode<D> for Option<T> {
-    fn encode(&self) -> ColumnData<'static> {
-        self.as_ref().map_or_else(T::null, T::encode)
+    fn encode(&self) -> ColumnData<'_> {
+        match self {
+            Some(value) => value.encode(),
+            None => T::null(),
+        }
     }
 
     fn null() -> ColumnData<'static> {
@@ -50,7 +53,7 @@ impl<D: Flavour, T: Encode<D>> Encode<D> for Option<T> {
 }
 
 impl<D: Flavour, T: Encode<D> + ?Sized> Encode<D> for &T {
-    fn encode(&self) -> ColumnData<'static> {
+    fn encode(&self) -> ColumnData<'_> {
         (**self).encode()
     }
 
@@ -62,7 +65,7 @@ impl<D: Flavour, T: Encode<D> + ?Sized> Encode<D> for &T {
 macro_rules! encode {
     ($($type:ty: $variant:ident, |$value:ident| $data:expr;)+) => {
         $(impl<D: Flavour> Encode<D> for $type {
-            fn encode(&self) -> ColumnData<'static> {
+            fn encode(&self) -> ColumnData<'_> {
                 let $value = self;
                 ColumnData::$variant(Some($data))
             }
@@ -85,21 +88,21 @@ encode! {
     i64: I64, |value| *value;
     f32: F32, |value| *value;
     f64: F64, |value| *value;
-    str: String, |value| Cow::Owned(value.to_owned());
-    String: String, |value| Cow::Owned(value.clone());
-    Cow<'_, str>: String, |value| Cow::Owned(value.clone().into_owned());
-    Box<str>: String, |value| Cow::Owned(value.to_string());
-    [u8]: Binary, |value| Cow::Owned(value.to_vec());
-    Vec<u8>: Binary, |value| Cow::Owned(value.clone());
-    Cow<'_, [u8]>: Binary, |value| Cow::Owned(value.to_vec());
+    str: String, |value| Cow::Borrowed(value);
+    String: String, |value| Cow::Borrowed(value.as_str());
+    Cow<'_, str>: String, |value| Cow::Borrowed(&**value);
+    Box<str>: String, |value| Cow::Borrowed(&**value);
+    [u8]: Binary, |value| Cow::Borrowed(value);
+    Vec<u8>: Binary, |value| Cow::Borrowed(value.as_slice());
+    Cow<'_, [u8]>: Binary, |value| Cow::Borrowed(&**value);
     Uuid: Guid, |value| *value;
     Numeric: Numeric, |value| *value;
-    XmlData: Xml, |value| Cow::Owned(value.clone());
+    XmlData: Xml, |value| Cow::Borrowed(value);
 }
 
 impl<D: Flavour, const N: usize> Encode<D> for [u8; N] {
-    fn encode(&self) -> ColumnData<'static> {
-        ColumnData::Binary(Some(Cow::Owned(self.to_vec())))
+    fn encode(&self) -> ColumnData<'_> {
+        ColumnData::Binary(Some(Cow::Borrowed(self)))
     }
 
     fn null() -> ColumnData<'static> {
@@ -112,7 +115,7 @@ impl<D: Flavour, const N: usize> Encode<D> for [u8; N] {
 macro_rules! encode_as_tiberius {
     ($($type:ty),+) => {
         $(impl<D: Flavour> Encode<D> for $type {
-            fn encode(&self) -> ColumnData<'static> {
+            fn encode(&self) -> ColumnData<'_> {
                 tiberius::IntoSql::into_sql(self.clone())
             }
 
@@ -143,8 +146,8 @@ encode_as_tiberius!(tiberius::numeric::BigDecimal);
 macro_rules! encode_as_parameter {
     ($($type:ty: $variant:ident),+) => {
         $(impl<D: Flavour> Encode<D> for $type {
-            fn encode(&self) -> ColumnData<'static> {
-                owned(tiberius::ToSql::to_sql(self))
+            fn encode(&self) -> ColumnData<'_> {
+                tiberius::ToSql::to_sql(self)
             }
 
             fn null() -> ColumnData<'static> {
@@ -161,15 +164,3 @@ encode_as_parameter!(
     time::PrimitiveDateTime: DateTime2,
     time::OffsetDateTime: DateTimeOffset
 );
-
-/// Values of time borrow nothing; the type of `to_sql` cannot say so.
-#[cfg(feature = "time")]
-fn owned(data: ColumnData<'_>) -> ColumnData<'static> {
-    match data {
-        ColumnData::Date(value) => ColumnData::Date(value),
-        ColumnData::Time(value) => ColumnData::Time(value),
-        ColumnData::DateTime2(value) => ColumnData::DateTime2(value),
-        ColumnData::DateTimeOffset(value) => ColumnData::DateTimeOffset(value),
-        _ => ColumnData::DateTime2(None),
-    }
-}

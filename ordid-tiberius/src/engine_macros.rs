@@ -45,7 +45,7 @@ macro_rules! __implement_stored_as {
 
         #[automatically_derived]
         impl $crate::__private::Encode<$crate::__private::dialect::$dialect> for $key {
-            fn encode(&self) -> $crate::__private::tiberius::ColumnData<'static> {
+            fn encode(&self) -> $crate::__private::tiberius::ColumnData<'_> {
                 <Self as $crate::__private::StoredAs<
                                                             $crate::__private::dialect::$dialect,
                                                         >>::__encode(*self)

@@ -3,6 +3,8 @@
 //! An `INSERT` converts; a bulk load does not, or not in the same way. So each value must be of its
 //! column's own type. Where a value is not, the table goes by statements.
 
+use std::mem;
+
 use ordid_core::layout::guid;
 use tiberius::{ColumnData, FixedLenType, MetaDataColumn, TypeInfo, VarLenType, numeric::Numeric};
 
@@ -13,13 +15,20 @@ pub(crate) struct Fit {
     key: usize,
     last: Option<SortKey>,
     rises: bool,
+    /// How many values of this row were looked at, and whether they fit.
+    taken: usize,
+    fits: bool,
 }
+
+/// The longest key.
+const LONGEST: usize = 24;
 
 /// A key as the server compares it.
 #[derive(Debug, PartialEq, PartialOrd)]
 enum SortKey {
     Guid([u8; 16]),
-    Binary(Vec<u8>),
+    /// Of one column, so all as long.
+    Binary([u8; LONGEST]),
     Integer(i64),
 }
 
@@ -48,22 +57,27 @@ impl Fit {
             key: names.iter().position(|name| *name == key_column)?,
             last: None,
             rises: true,
+            taken: 0,
+            fits: true,
         })
     }
 
-    /// Returns whether a row fits.
-    pub(crate) fn takes(&mut self, row: &[ColumnData<'static>]) -> bool {
-        let fits = row.len() == self.columns.len()
-            && row
-                .iter()
-                .zip(&self.columns)
-                .all(|(value, (ty, nullable))| fits(value, ty, *nullable));
-        if fits {
-            let key = row.get(self.key).and_then(SortKey::of);
+    /// Looks at the next value of a row.
+    pub(crate) fn take(&mut self, value: &ColumnData<'_>) {
+        let column = self.columns.get(self.taken);
+        self.fits &= column.is_some_and(|(ty, nullable)| fits(value, ty, *nullable));
+        if self.taken == self.key {
+            let key = SortKey::of(value);
             self.rises &= key.is_some() && self.last < key;
             self.last = key;
         }
-        fits
+        self.taken += 1;
+    }
+
+    /// Ends a row, and returns whether it fits.
+    pub(crate) fn ends_row(&mut self) -> bool {
+        let taken = mem::take(&mut self.taken);
+        mem::replace(&mut self.fits, true) && taken == self.columns.len()
     }
 
     /// Returns whether the keys of the rows taken so far rise strictly as the server compares them.
@@ -78,7 +92,11 @@ impl SortKey {
             ColumnData::Guid(Some(value)) => {
                 Some(Self::Guid(guid::sql_server_sort_key(value.as_bytes())))
             }
-            ColumnData::Binary(Some(value)) => Some(Self::Binary(value.to_vec())),
+            ColumnData::Binary(Some(value)) => {
+                let mut key = [0; LONGEST];
+                key.get_mut(..value.len())?.copy_from_slice(value);
+                Some(Self::Binary(key))
+            }
             ColumnData::I64(Some(value)) => Some(Self::Integer(*value)),
             _ => None,
         }
@@ -119,7 +137,10 @@ fn fits(value: &ColumnData<'_>, ty: &TypeInfo, nullable: bool) -> bool {
                     // them as `max`, which it does not send then.
                     (length == MAX || length <= 4_000)
                         && value.as_ref().map_or(nullable, |text| {
-                            length == MAX || text.encode_utf16().count() * 2 <= length
+                            // Never more units than bytes of UTF-8.
+                            length == MAX
+                                || text.len() * 2 <= length
+                                || text.encode_utf16().count() * 2 <= length
                         })
                 }
                 // ASCII is the same in every code page; the rest an `INSERT` converts.

@@ -5,7 +5,7 @@ use ordid_core::storage::{
     Dialect,
     dialect::{Babelfish, SqlServer},
 };
-use tiberius::Client;
+use tiberius::{Client, ColumnData};
 
 mod sealed {
     pub trait Sealed {}
@@ -26,6 +26,12 @@ pub trait Flavour: Dialect + sealed::Sealed + Send + Sync {
     /// Whether it is this flavour, by its answer to `@@VERSION`.
     #[doc(hidden)]
     fn is(version: &str) -> bool;
+
+    /// A value as the parameter of a statement of many rows.
+    #[doc(hidden)]
+    fn parameter(value: ColumnData<'_>) -> ColumnData<'_> {
+        value
+    }
 }
 
 impl Flavour for SqlServer {
@@ -33,6 +39,16 @@ impl Flavour for SqlServer {
 
     fn is(version: &str) -> bool {
         !Babelfish::is(version)
+    }
+
+    /// A column of `VALUES` takes the type of all its rows, in 38 digits. tiberius declares a NULL as
+    /// `numeric`, of 18 digits before the point: beside it, a number of more than 20 digits behind the
+    /// point would be rounded. A `bit` that is NULL takes one digit.
+    fn parameter(value: ColumnData<'_>) -> ColumnData<'_> {
+        match value {
+            ColumnData::Numeric(None) => ColumnData::Bit(None),
+            other => other,
+        }
     }
 }
 

@@ -70,7 +70,16 @@
 //! # }
 //! ```
 //!
-//! [`UnitOfWork::flush`] says when rows go by bulk load.
+//! [`UnitOfWork::flush`] says when rows go by bulk load, and [`UnitOfWork::flush_with`] goes on over
+//! another connection where one is lost.
+//!
+//! # Watching flushes
+//!
+//! With the feature `tracing`, a flush is a span `ordid.flush` of the target `ordid`, at INFO, with its
+//! `tables`, `rows` and `retries`, and says at WARN why it is tried again. With `metrics`, the
+//! histogram `ordid_flush_rows` has the rows of each committed flush, and the counter
+//! `ordid_flush_retries_total` the retries by their `cause`, `transient` or `lost`. Keys and values are
+//! in neither.
 //!
 //! # Babelfish
 //!
@@ -83,7 +92,8 @@
 //! # What was proven on what
 //!
 //! The bytes, the text and the order of what is sent, and what becomes of the server's errors, were
-//! proven with the real tiberius against a recorder of the protocol, which is no SQL engine. SQL
+//! proven with the real tiberius against a recorder of the protocol, which is no SQL engine: also what
+//! follows when a connection is lost, before the commit and in the midst of it. SQL
 //! Server's order is that of `SqlGuid.CompareTo` and Microsoft's published examples. The tests that
 //! need a server run where one is given.
 //!
@@ -99,6 +109,7 @@ mod binder;
 mod encode;
 mod engine_macros;
 mod error;
+mod failure;
 mod fit;
 mod flavour;
 mod stored;
@@ -109,9 +120,11 @@ pub use encode::Encode;
 pub use error::Error;
 pub use flavour::{Flavour, is_babelfish};
 pub use ordid_core::storage::{column, dialect};
-pub use ordid_core::unit_of_work::{Flushed, FlushedTable, Progress, Retry};
+pub use ordid_core::unit_of_work::{
+    FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress, Retry,
+};
 pub use stored::{Nullable, Stored, StoredAs, TiberiusColumn};
-pub use unit_of_work::UnitOfWork;
+pub use unit_of_work::{UnitOfWork, flushes_table};
 
 /// The macros that `#[derive(KeyType)]` calls for each `engine = column` pair of
 /// `#[ordid(tiberius(...))]`.

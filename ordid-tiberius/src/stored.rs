@@ -350,7 +350,7 @@ where
     K: KeepsOrder<C>,
     C: TiberiusColumn<K::Raw> + ColumnOn<D>,
 {
-    fn encode(&self) -> ColumnData<'static> {
+    fn encode(&self) -> ColumnData<'_> {
         C::to_data(self.key.to_raw())
     }
 

@@ -1,46 +1,57 @@
-//! The unit of work: new entities of many types, inserted together.
+//! The unit of work: entities of many types, inserted, updated and deleted together.
 
+mod execute;
 mod load;
 mod locate;
+mod plan;
+mod record;
 mod statement;
 
 use std::{
     fmt,
-    time::{Duration, Instant},
+    future::{Future, Ready},
 };
 
-use futures_timer::Delay;
 use futures_util::io::{AsyncRead, AsyncWrite};
 use ordid_core::{
     EnsuredKey, KeyOf, KeyType,
     entity::SchemeOf,
     generator::Generator,
     storage::dialect::{Babelfish, SqlServer},
-    unit_of_work::{
-        Batches, Chunk, Flush, Flushed, Generators, Outcome, Plan, Progress, Retry, Step, Table,
-        Tally,
-    },
+    unit_of_work::{Batches, Flushed, Generators, Plan, Progress, Retry},
 };
 use tiberius::Client;
 
-use self::{
-    load::prepare,
-    locate::locate,
-    statement::{Statements, send},
-};
+use self::execute::Doubt;
+pub use self::record::flushes_table;
 use crate::{
     binder::{Binder, Entity},
     error::Error,
-    flavour::{Flavour, Session},
+    flavour::Flavour,
 };
 
-/// New entities, collected to be inserted in one transaction: parents before children, many rows a
-/// statement, each table in the order in which the server sorts the stored keys.
+/// Entities, collected to be inserted, updated and deleted in one transaction: parents before children,
+/// deletes the other way round, many rows a statement, each table in the order in which the server sorts
+/// the stored keys.
 ///
 /// An entity is any struct with `#[derive(OrderedKey)]` whose key type names a column; each type's
 /// rows are kept in one `Vec`. `D` is [`SqlServer`] ([`new`](UnitOfWork::new)) or [`Babelfish`]
 /// ([`for_babelfish`](UnitOfWork::for_babelfish)): the type of the client does not tell, and the two
 /// sort in different orders. A flush asks the server, and refuses the wrong one.
+///
+/// # Rows that refer to each other
+///
+/// Tables may refer to each other, and rows to rows of their own table. Where rows do so in a circle,
+/// one of them is inserted with NULL in a foreign key that can be NULL, and an `UPDATE` sets it when
+/// all are there; before they are deleted it is set to NULL. A circle of foreign keys that cannot be NULL
+/// is an error that names it, before anything is sent.
+///
+/// # Updates and deletes
+///
+/// Each row has to be there: if one is not, nothing is written ([`Error::is_missing_row`]). Rows are
+/// updated after all inserts and deleted after that, so a unique value is not free for a new row
+/// before the next flush. A value arrives as by an `INSERT`, many rows an `UPDATE`. On Babelfish two rows
+/// cannot exchange unique values, since PostgreSQL checks these row by row.
 ///
 /// # Example: something without a key does not get in
 ///
@@ -84,28 +95,13 @@ pub struct UnitOfWork<D: Flavour = SqlServer> {
     generators: Generators,
     observer: Option<Box<dyn FnMut(Progress) + Send>>,
     retry: Retry,
+    records: bool,
+    /// What an earlier flush left behind that does not know what became of its commit.
+    doubt: Option<Doubt>,
 }
 
-/// How far a flush is.
-struct Run {
-    plan: Plan,
-    flush: Flush,
-    tally: Tally,
-    /// Why the last step failed that did, and for which rows.
-    error: Option<(Error, Option<Chunk>)>,
-}
-
-impl Run {
-    fn failed(&mut self, error: Error, rows: Option<Chunk>) {
-        self.flush.failed(error.failure());
-        self.error = Some((error, rows));
-    }
-
-    /// Counts what one statement or load sent, up to rows of this chunk.
-    fn count(&mut self, table: &Table, chunk: &Chunk, rows: usize, bulk: usize, elapsed: Duration) {
-        self.tally.count(table.name(), chunk, rows, bulk, elapsed);
-    }
-}
+/// The connection that a flush over one client does not make.
+type NoOther<S> = Ready<tiberius::Result<Client<S>>>;
 
 impl UnitOfWork {
     /// Makes an empty unit of work for SQL Server.
@@ -127,6 +123,18 @@ impl<D: Flavour> UnitOfWork<D> {
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
+        self
+    }
+
+    /// Has each flush write a row of its own, in the table that
+    /// [`flushes_table`](crate::flushes_table) declares, also one that only inserts.
+    ///
+    /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a row that
+    /// somebody deleted meanwhile is inserted again. Where others delete rows that are so new, this is the
+    /// remedy; it costs a statement a flush.
+    #[must_use]
+    pub fn with_record(mut self) -> Self {
+        self.records = true;
         self
     }
 
@@ -158,7 +166,7 @@ impl<D: Flavour> UnitOfWork<D> {
         E::Field: EnsuredKey,
     {
         let key = entity.ensure_key();
-        self.push(entity);
+        self.rows_mut::<E>().push(entity);
         key
     }
 
@@ -177,7 +185,7 @@ impl<D: Flavour> UnitOfWork<D> {
         G: Generator<Scheme = SchemeOf<E>>,
     {
         let key = entity.ensure_key_with(generator)?;
-        self.push(entity);
+        self.rows_mut::<E>().push(entity);
         Ok(key)
     }
 
@@ -190,19 +198,68 @@ impl<D: Flavour> UnitOfWork<D> {
     /// no generator was given; the entity is not added.
     pub fn try_add<E: Entity<D>>(&mut self, mut entity: E) -> Result<KeyOf<E>, ordid_core::Error> {
         let key = self.generators.ensure_key(&mut entity)?;
-        self.push(entity);
+        self.rows_mut::<E>().push(entity);
         Ok(key)
     }
 
-    fn push<E: Entity<D>>(&mut self, entity: E) {
-        self.batches.rows_mut_by::<E>(E::__compare).push(entity);
+    /// Adds an entity whose row will be updated: all its columns, in the row that has its key. That
+    /// row must be there, otherwise nothing is written: see [`Error::is_missing_row`].
+    ///
+    /// The row is updated after all inserts, so it may refer to a new one. An entity without a key, or
+    /// with that of another update, an insert or a delete, is told by the flush.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use ordid::{KeyType, OrderedKey, uuid::Uuid};
+    /// use ordid_tiberius::UnitOfWork;
+    ///
+    /// #[derive(KeyType)]
+    /// #[ordid(scheme = uuid_v8_sql_server, tiberius)]
+    /// struct AccountId(Uuid);
+    ///
+    /// #[derive(OrderedKey)]
+    /// #[ordid(table = "accounts")]
+    /// struct Account { id: AccountId, balance: i64 }
+    ///
+    /// let mut work = UnitOfWork::new();
+    /// let (first, second) = (AccountId::generate(), AccountId::generate());
+    /// work.update(Account { id: second, balance: 10 });
+    /// work.delete(&Account { id: first, balance: 10 });
+    /// let plan = work.plan()?;
+    /// assert_eq!(
+    ///     &*plan.tables[0].statements[0].sql,
+    ///     "UPDATE t SET [balance] = v.[balance] FROM [accounts] AS t JOIN (VALUES (@P1, @P2)) AS v \
+    ///      ([id], [balance]) ON t.[id] = v.[id]; SELECT @@ROWCOUNT"
+    /// );
+    /// # Ok::<(), ordid_tiberius::Error>(())
+    /// ```
+    pub fn update<E: Entity<D>>(&mut self, entity: E) {
+        self.rows_mut::<E>();
+        self.batches.update(entity);
+    }
+
+    /// Adds an entity whose row will be deleted, by its key. That row must be there, otherwise nothing
+    /// is written: see [`Error::is_missing_row`].
+    ///
+    /// Rows are deleted after all else, children before parents: only the key and the foreign keys of
+    /// the entity count.
+    pub fn delete<E: Entity<D>>(&mut self, entity: &E) {
+        self.rows_mut::<E>();
+        self.batches.delete(entity);
     }
 
     /// Makes room for more entities of a type.
     pub fn reserve<E: Entity<D>>(&mut self, additional: usize) {
-        self.batches
-            .rows_mut_by::<E>(E::__compare)
-            .reserve(additional);
+        self.rows_mut::<E>().reserve(additional);
+    }
+
+    /// Rows go in the order of their stored keys, whatever is done with them, so that an insert appends
+    /// to the index even where the column does not keep the keys' own order.
+    fn rows_mut<E: Entity<D>>(&mut self) -> &mut Vec<E> {
+        // With other rows it is another flush.
+        self.doubt = None;
+        self.batches.rows_mut_by(E::__compare)
     }
 
     /// Returns the entities of a type, in the order in which they were added.
@@ -222,6 +279,7 @@ impl<D: Flavour> UnitOfWork<D> {
 
     /// Forgets all entities: after [`flush_in`](Self::flush_in), once the transaction is committed.
     pub fn clear(&mut self) {
+        self.doubt = None;
         self.batches.clear();
     }
 
@@ -231,7 +289,7 @@ impl<D: Flavour> UnitOfWork<D> {
         self.observer = Some(Box::new(observer));
     }
 
-    /// Inserts everything in one transaction of its own, and is empty afterwards. If it fails,
+    /// Writes everything in one transaction of its own, and is empty afterwards. If it fails,
     /// nothing is written and nothing is lost: the same entities with the same keys are there to
     /// be flushed again.
     ///
@@ -243,9 +301,13 @@ impl<D: Flavour> UnitOfWork<D> {
     /// What another time may succeed on the same connection ([`Error::is_transient`]), as a deadlock or
     /// a lock time-out, is rolled back and tried again, with the same keys, as often as
     /// [`with_retry`](Self::with_retry) says. A client is one connection, so where that is lost it is
-    /// over: connect anew, and flush again. If that happened in the midst of the commit
-    /// ([`Error::is_commit_unknown`]), look for one of the keys first; without, a row that is there is
-    /// refused, never written twice.
+    /// over: connect anew, and flush again, or use [`flush_with`](Self::flush_with), which does.
+    ///
+    /// If it was lost in the midst of the commit ([`Error::is_commit_unknown`]), or the future was dropped
+    /// there, the rows may be there. So the next flush begins by asking the server, unless entities were
+    /// added, and sends the rows once more only if they are not there. It asks by the key of one of them,
+    /// as they are there all or none; a flush with updates or deletes has a row of its own for this, in the
+    /// table that [`flushes_table`](crate::flushes_table) declares.
     ///
     /// # Bulk load on SQL Server
     ///
@@ -270,22 +332,76 @@ impl<D: Flavour> UnitOfWork<D> {
     ///
     /// # Errors
     ///
-    /// Says which table, which chunk, and which row's key failed. To find the row, what was sent is
-    /// sent once more up to it, in a transaction that is rolled back. A server of another flavour,
-    /// and a transaction that is open already, are errors.
+    /// What [`plan`](Self::plan) finds, before anything is sent: among it a key that was added twice.
+    /// Otherwise says what failed to be done, in which table, which chunk, and with which row's key. To
+    /// find the row, what was sent is sent once more up to it, in a transaction that is rolled back. A
+    /// server of another flavour, and a transaction that is open already, are errors.
     pub async fn flush<S>(&mut self, client: &mut Client<S>) -> Result<Flushed, Error>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        if Self::check(client).await? {
-            return Err(Error::open_transaction());
-        }
-        let flushed = self.run(client, Scope::Transaction).await?;
-        self.clear();
-        Ok(flushed)
+        let none: Option<fn() -> NoOther<S>> = None;
+        self.flush_over(client, none).await
     }
 
-    /// Inserts everything inside the transaction that is open on the client, after a savepoint: if it
+    /// As [`flush`](Self::flush), and goes on over another connection where one is lost: `connect` makes
+    /// it, and it takes the place of the client.
+    ///
+    /// What was not committed is sent again, with the same keys. If the answer to the commit is lost, the
+    /// server is asked first, over the new connection, whether the rows are there. Each connection that is
+    /// lost and each that cannot be made counts as an attempt of [`with_retry`](Self::with_retry). The
+    /// first is the client as it is: where it may have been idle for long, so that its connection is gone,
+    /// that costs an attempt, too.
+    ///
+    /// If it fails with [`Error::is_connection_lost`], or the future is dropped, drop the client.
+    ///
+    /// # Example
+    ///
+    /// ```no_run
+    /// # use ordid::{KeyType, OrderedKey, uuid::Uuid};
+    /// # #[derive(KeyType)]
+    /// # #[ordid(scheme = uuid_v8_sql_server, tiberius)]
+    /// # struct OrderId(Uuid);
+    /// # #[derive(OrderedKey)]
+    /// # struct Order { id: OrderId, total: i64 }
+    /// use ordid_tiberius::UnitOfWork;
+    /// use tiberius::{Client, Config};
+    /// use tokio::net::TcpStream;
+    /// use tokio_util::compat::{Compat, TokioAsyncWriteCompatExt};
+    ///
+    /// async fn connect(config: &Config) -> tiberius::Result<Client<Compat<TcpStream>>> {
+    ///     let stream = TcpStream::connect(config.get_addr()).await?;
+    ///     Client::connect(config.clone(), stream.compat_write()).await
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config = Config::from_ado_string(&std::env::var("MSSQL_URL")?)?;
+    /// let mut client = connect(&config).await?;
+    /// let mut work = UnitOfWork::new();
+    /// work.add(Order { id: OrderId::generate(), total: 1250 });
+    /// work.flush_with(&mut client, || connect(&config)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`flush`](Self::flush), and the last of `connect`'s.
+    pub async fn flush_with<S, C, F>(
+        &mut self,
+        client: &mut Client<S>,
+        connect: C,
+    ) -> Result<Flushed, Error>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send,
+        C: FnMut() -> F,
+        F: Future<Output = tiberius::Result<Client<S>>>,
+    {
+        self.flush_over(client, Some(connect)).await
+    }
+
+    /// Writes everything inside the transaction that is open on the client, after a savepoint: if it
     /// fails, the transaction is as before. The entities stay until [`clear`](Self::clear), since
     /// only the caller knows when the transaction is committed.
     ///
@@ -299,199 +415,20 @@ impl<D: Flavour> UnitOfWork<D> {
     ///
     /// # Errors
     ///
-    /// As [`flush`](Self::flush); that no transaction is open is an error.
+    /// As [`flush`](Self::flush), but never one that
+    /// [`is_commit_unknown`](Error::is_commit_unknown): that question belongs to your commit. That no
+    /// transaction is open is an error.
     pub async fn flush_in<S>(&mut self, client: &mut Client<S>) -> Result<Flushed, Error>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        if !Self::check(client).await? {
-            return Err(Error::no_transaction());
-        }
-        self.run(client, Scope::Savepoint).await
+        self.flush_inside(client).await
     }
 
-    /// Returns whether a transaction is open, on a server of the right flavour.
-    async fn check<S>(client: &mut Client<S>) -> Result<bool, Error>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send,
-    {
-        let session = Session::ask(client).await.map_err(Error::begin)?;
-        if !D::is(&session.version) {
-            return Err(Error::flavour(D::NAME, &session.version));
-        }
-        Ok(session.transactions != 0)
+    /// Finds the order of rows and tables.
+    fn planned(&mut self) -> Result<Plan, Error> {
+        Ok(self.batches.plan::<D>()?)
     }
-
-    async fn run<S>(&mut self, client: &mut Client<S>, scope: Scope) -> Result<Flushed, Error>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send,
-    {
-        let plan = self.batches.plan::<D>()?;
-        let flush = match scope {
-            Scope::Transaction => Flush::new(plan.clone())
-                .with_retry(self.retry)
-                .on_one_connection(),
-            Scope::Savepoint => Flush::in_transaction(plan.clone()),
-        };
-        let mut run = Run {
-            tally: Tally::new(&plan),
-            plan,
-            flush,
-            error: None,
-        };
-        let outcome = loop {
-            match run.flush.step() {
-                Step::Begin => self.attempt(client, scope, &mut run).await,
-                Step::Sleep(delay) => {
-                    Delay::new(delay).await;
-                    run.flush.succeeded();
-                }
-                Step::Done { outcome } => break outcome,
-                // The other steps are an attempt's, and there is no other connection to probe on.
-                _ => break Outcome::Unknown,
-            }
-        };
-        let retries = run.flush.retries();
-        if outcome == Outcome::Committed {
-            let mut flushed = run.tally.flushed();
-            flushed.retries = retries;
-            return Ok(flushed);
-        }
-        let stopped = || {
-            let error = tiberius::error::Error::Protocol("the flush stopped".into());
-            (Error::begin(error), None)
-        };
-        let (mut error, rows) = run.error.unwrap_or_else(stopped);
-        error.set_retries(retries);
-        if outcome == Outcome::Unknown {
-            error.set_unknown();
-        } else if let Some(rows) = rows
-            && error.refuses_a_row()
-            && let Some((chunk, key)) = locate(&self.batches, client, scope, &run.plan, &rows).await
-        {
-            error.set_row(chunk, key);
-        }
-        Err(error)
-    }
-
-    /// Carries the steps out from the beginning of a transaction to its end.
-    async fn attempt<S>(&mut self, client: &mut Client<S>, scope: Scope, run: &mut Run)
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send,
-    {
-        run.tally.restart();
-        let mut loads = if D::LOADS && matches!(scope, Scope::Transaction) {
-            prepare(&self.batches, &run.plan, client).await
-        } else {
-            Vec::new()
-        };
-        let mut statements = Statements::new::<D>(&self.batches);
-        let mut begun = false;
-        loop {
-            match run.flush.step() {
-                Step::Begin if !begun => match scope.begin(client).await {
-                    Ok(()) => {
-                        begun = true;
-                        run.flush.succeeded();
-                    }
-                    Err(error) => return run.failed(Error::begin(error), None),
-                },
-                Step::Send(chunk) => {
-                    let load = loads.get_mut(chunk.table).and_then(Option::take);
-                    let sent = match load {
-                        Some(load) => self.load(client, &load, run).await,
-                        None => {
-                            let started = Instant::now();
-                            let sent = send(&self.batches, client, &chunk, &mut statements).await;
-                            let sent = sent.map_err(|error| (error, chunk.clone()));
-                            if sent.is_ok() {
-                                let table = self.batches.table(chunk.table);
-                                run.count(&table, &chunk, chunk.rows.len(), 0, started.elapsed());
-                                self.report(run, &chunk);
-                            }
-                            sent
-                        }
-                    };
-                    match sent {
-                        Ok(()) => run.flush.succeeded(),
-                        Err((error, rows)) => run.failed(error, Some(rows)),
-                    }
-                }
-                Step::Commit => match scope.commit(client).await {
-                    Ok(()) => run.flush.succeeded(),
-                    Err(error) => run.failed(Error::commit(error), None),
-                },
-                Step::Rollback => {
-                    // Its own failure says no more: the server has rolled back, or will when the
-                    // connection ends.
-                    let _ = scope.roll_back(client).await;
-                    run.flush.succeeded();
-                }
-                _ => return,
-            }
-        }
-    }
-
-    fn report(&mut self, run: &mut Run, chunk: &Chunk) {
-        let progress = run
-            .tally
-            .progress(self.batches.table(chunk.table).name(), chunk);
-        if let Some(observer) = &mut self.observer {
-            observer(progress);
-        }
-    }
-}
-
-/// What a flush begins and ends.
-#[derive(Debug, Clone, Copy)]
-enum Scope {
-    /// A transaction of its own.
-    Transaction,
-    /// A savepoint in the user's.
-    Savepoint,
-}
-
-impl Scope {
-    async fn begin<S>(self, client: &mut Client<S>) -> tiberius::Result<()>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send,
-    {
-        match self {
-            Self::Transaction => client.begin_transaction().await,
-            // By statement: tiberius 0.13 counts the name of its request in characters, where the
-            // protocol counts bytes.
-            Self::Savepoint => batch(client, "SAVE TRANSACTION [ordid_flush]").await,
-        }
-    }
-
-    async fn commit<S>(self, client: &mut Client<S>) -> tiberius::Result<()>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send,
-    {
-        match self {
-            Self::Transaction => client.commit_transaction().await,
-            // A savepoint is not released.
-            Self::Savepoint => Ok(()),
-        }
-    }
-
-    async fn roll_back<S>(self, client: &mut Client<S>) -> tiberius::Result<()>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send,
-    {
-        match self {
-            Self::Transaction => client.rollback_transaction().await,
-            Self::Savepoint => batch(client, "ROLLBACK TRANSACTION [ordid_flush]").await,
-        }
-    }
-}
-
-async fn batch<S>(client: &mut Client<S>, sql: &str) -> tiberius::Result<()>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send,
-{
-    client.simple_query(sql).await?.into_results().await?;
-    Ok(())
 }
 
 impl<D: Flavour> Default for UnitOfWork<D> {
@@ -501,6 +438,8 @@ impl<D: Flavour> Default for UnitOfWork<D> {
             generators: Generators::new(),
             observer: None,
             retry: Retry::DEFAULT,
+            records: false,
+            doubt: None,
         }
     }
 }
@@ -520,11 +459,16 @@ mod tests {
     fn flushes_can_move_between_threads() {
         fn is_send<T: Send>(_: T) {}
 
-        async fn flushes(
-            work: &mut UnitOfWork,
-            client: &mut Client<tokio_util::compat::Compat<tokio::net::TcpStream>>,
-        ) {
+        type Tcp = Client<tokio_util::compat::Compat<tokio::net::TcpStream>>;
+
+        async fn connect(_: &str) -> tiberius::Result<Tcp> {
+            Err(tiberius::error::Error::Utf8)
+        }
+
+        async fn flushes(work: &mut UnitOfWork, client: &mut Tcp) {
+            let address = String::new();
             is_send(work.flush(client));
+            is_send(work.flush_with(client, || connect(&address)));
             is_send(work.flush_in(client));
             is_send(work);
         }

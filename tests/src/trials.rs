@@ -37,7 +37,9 @@ pub fn ignored(name: impl Into<String>, reason: String) -> Trial {
 }
 
 /// After this a test is taken to wait for what will not come.
-const ENDLESS: Duration = Duration::from_mins(15);
+fn endless() -> Duration {
+    Duration::from_mins(if crate::soak() { 120 } else { 15 })
+}
 
 /// Runs an async test on a runtime of its own; a panic is a failure of this test alone.
 ///
@@ -50,11 +52,12 @@ pub fn run<F: Future<Output = Outcome>>(test: impl FnOnce() -> F) -> Result<(), 
         .enable_all()
         .build()
         .map_err(|error| Failed::from(error.to_string()))?;
-    let limited = async { tokio::time::timeout(ENDLESS, test()).await };
+    let endless = endless();
+    let limited = async { tokio::time::timeout(endless, test()).await };
     match std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(limited))) {
         Ok(Ok(Ok(()))) => Ok(()),
         Ok(Ok(Err(error))) => Err(Failed::from(error.to_string())),
-        Ok(Err(_)) => Err(Failed::from("still running after a quarter of an hour")),
+        Ok(Err(_)) => Err(Failed::from(format!("still running after {endless:?}"))),
         Err(_) => Err(Failed::from("panicked, see above")),
     }
 }

@@ -68,16 +68,22 @@ impl Entropy for ThreadEntropy {
     }
 
     fn fill(&self, words: &mut [u32]) -> Result<(), Error> {
-        THREAD.with(|thread| thread.fill(words).map(drop))
+        THREAD.with(|thread| thread.fill(words))
     }
 }
 
 /// Draws the epoch and so many words of this thread.
+// A loop, not a second way to draw: two would meet in memory, and what was written there in one piece
+// be read in another, which processors wait for.
 #[inline]
 fn draw<const WORDS: usize>() -> Result<(u32, [u32; WORDS]), Error> {
-    THREAD.with(|thread| match thread.draw() {
-        Some(drawn) => Ok(drawn),
-        None => thread.draw_slowly(),
+    THREAD.with(|thread| {
+        loop {
+            if let Some(drawn) = thread.draw() {
+                return Ok(drawn);
+            }
+            thread.make_ready(WORDS)?;
+        }
     })
 }
 
@@ -158,16 +164,20 @@ impl Thread {
         ))
     }
 
+    /// Does what there is to do before so many words are drawn. Those that are left and too few are
+    /// given up.
     #[cold]
     #[inline(never)]
-    fn draw_slowly<const WORDS: usize>(&self) -> Result<(u32, [u32; WORDS]), Error> {
-        let mut words = [0; WORDS];
-        Ok((self.fill(&mut words)?, words))
+    fn make_ready(&self, words: usize) -> Result<(), Error> {
+        self.epoch();
+        if BLOCK_WORDS - self.next.get() < words {
+            self.refill()?;
+        }
+        Ok(())
     }
 
-    /// Fills the slice, and returns the epoch.
-    fn fill(&self, words: &mut [u32]) -> Result<u32, Error> {
-        let epoch = self.epoch();
+    fn fill(&self, words: &mut [u32]) -> Result<(), Error> {
+        self.epoch();
         let mut rest = words;
         while !rest.is_empty() {
             if self.next.get() >= BLOCK_WORDS {
@@ -182,7 +192,7 @@ impl Thread {
             self.next.set(start + count);
             rest = later;
         }
-        Ok(epoch)
+        Ok(())
     }
 
     fn refill(&self) -> Result<(), Error> {

@@ -54,7 +54,19 @@ pub(crate) struct Slots {
     pub(crate) epoch: u32,
 }
 
-/// What [`Engine::look`] found.
+/// What the key of a slot depends on beside the slot: it must not change while the slot is claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// The secret.
+    Secret,
+    /// That no renewal came between, which might have lowered the state.
+    Version,
+    /// Nothing: no clock is ever followed, so the state only rises, and each slot is claimed once
+    /// whatever is renewed meanwhile.
+    Nothing,
+}
+
+/// What [`Engine::look`] or [`Engine::glance`] found.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
     pub(crate) version: u64,
@@ -158,11 +170,10 @@ impl Engine {
         }
     }
 
-    /// Reads what a claim depends on. A step of its own, so that the caller can draw its random bits
-    /// after the call into the system, over which they would have to be kept.
+    /// Reads what a claim depends on.
     #[inline(always)]
-    pub(crate) fn look(&self, cut: &Cut, clock: &impl Clock) -> Result<Look, Refusal> {
-        let version = self.renewed.0.version.load(Ordering::Acquire);
+    fn look(&self, cut: &Cut, clock: &impl Clock) -> Result<Look, Refusal> {
+        let version = self.version();
         // The state is read before the clock: a thread that sleeps between the two then finds the
         // clock later than the state, never earlier, and does not take itself for a rollback.
         let state = self.state.0.load(Ordering::Acquire);
@@ -173,19 +184,36 @@ impl Engine {
         })
     }
 
+    /// As [`look`](Self::look), for [`take`](Self::take). A step of its own, so that the caller can
+    /// draw its random bits after the call into the system, over which they would have to be kept.
+    ///
+    /// The state is read last. Before the clock, a key would wait for it as long as for the call: the
+    /// processor has just written it. So a thread that slept meanwhile may find a state that is
+    /// [ahead](Cut::is_ahead) of its clock, which tells nothing.
+    #[inline(always)]
+    pub(crate) fn glance(&self, cut: &Cut, clock: &impl Clock, needs: Needs) -> Option<Look> {
+        let before = (needs != Needs::Nothing).then(|| self.version());
+        let tick = cut.tick(clock).ok()?;
+        Some(Look {
+            // Late where that will do: one number less to keep over the call into the system.
+            version: before.unwrap_or_else(|| self.version()),
+            state: self.state.0.load(Ordering::Acquire),
+            tick,
+        })
+    }
+
+    #[inline(always)]
+    fn version(&self) -> u64 {
+        self.renewed.0.version.load(Ordering::Acquire)
+    }
+
     /// Claims one slot of the clock's unit of time, if nothing stands in the way: what nearly all
     /// keys need. The state is already in that unit then, so no thread has to win a race against
     /// another.
     ///
-    /// Without `needs_secret` the slot has none: zeros, which spares two loads a key.
+    /// What the key does not need is not read: the secret is then zeros.
     #[inline(always)]
-    pub(crate) fn take(
-        &self,
-        cut: &Cut,
-        look: Look,
-        epoch: u32,
-        needs_secret: bool,
-    ) -> Option<Slots> {
+    pub(crate) fn take(&self, cut: &Cut, look: Look, epoch: u32, needs: Needs) -> Option<Slots> {
         let Look {
             version,
             state,
@@ -199,7 +227,7 @@ impl Engine {
         if !cut.is_present(first, 1, tick) {
             return None;
         }
-        self.confirm(first, version, epoch, needs_secret)
+        self.confirm(first, version, epoch, needs)
     }
 
     /// As [`reserve`](Self::reserve), as far as this look at things allows.
@@ -216,7 +244,7 @@ impl Engine {
             return None;
         }
         let first = self.claim(cut, look, count, policy).ok()?;
-        self.confirm(first, look.version, epoch, true)
+        self.confirm(first, look.version, epoch, Needs::Secret)
     }
 
     #[cold]
@@ -241,7 +269,7 @@ impl Engine {
             }
             match self.claim(cut, look, count, policy) {
                 Ok(first) => {
-                    if let Some(slots) = self.confirm(first, version, epoch, true) {
+                    if let Some(slots) = self.confirm(first, version, epoch, Needs::Secret) {
                         return Ok(slots);
                     }
                     // A renewal came between: the slots are given up, never used under two secrets.
@@ -394,9 +422,9 @@ impl Engine {
 
     /// Reads the secret and makes sure that it is the one the slots were claimed under.
     #[inline(always)]
-    fn confirm(&self, first: u64, version: u64, epoch: u32, needs_secret: bool) -> Option<Slots> {
+    fn confirm(&self, first: u64, version: u64, epoch: u32, needs: Needs) -> Option<Slots> {
         let Line(renewed) = &self.renewed;
-        let secret = if needs_secret {
+        let secret = if needs == Needs::Secret {
             [
                 renewed.secret[0].load(Ordering::Acquire),
                 renewed.secret[1].load(Ordering::Acquire),
@@ -404,7 +432,9 @@ impl Engine {
         } else {
             [0; 2]
         };
-        (renewed.version.load(Ordering::Acquire) == version).then_some(Slots {
+        let is_confirmed =
+            needs == Needs::Nothing || renewed.version.load(Ordering::Acquire) == version;
+        is_confirmed.then_some(Slots {
             first,
             secret,
             epoch,

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::{
     Events, Generator, Lease, Policy, Rollback,
-    engine::{Cut, Engine, Look, Refusal, Slots},
+    engine::{Cut, Engine, Look, Needs, Refusal, Slots},
     sync::const_unless_loom,
 };
 #[cfg(feature = "std")]
@@ -107,9 +107,15 @@ pub(super) const fn cut_of<S: Slotted>() -> &'static Cut {
     }
 }
 
-/// Whether keys depend on the shared secret.
-const fn needs_secret<S: Slotted>() -> bool {
-    S::SEED_BITS > 0 || S::IDENTITY
+/// What keys depend on beside their slots.
+const fn needs_of<S: Slotted>() -> Needs {
+    if S::SEED_BITS > 0 || S::IDENTITY {
+        Needs::Secret
+    } else if S::RENEWS {
+        Needs::Version
+    } else {
+        Needs::Nothing
+    }
 }
 
 /// Returns the seed of a unit of time: a PRF of it under the shared secret.
@@ -510,8 +516,11 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
             state,
             tick,
         };
-        let at_once = self.engine.reserve_from(cut, look, 1, epoch, &self.policy);
-        let (slots, random) = match at_once {
+        // A state ahead of the clock may be a clock that was read too early: then another look is due,
+        // or a rollback would be told of that was none.
+        let at_once = (!cut.is_ahead(state, tick))
+            .then(|| self.engine.reserve_from(cut, look, 1, epoch, &self.policy));
+        let (slots, random) = match at_once.flatten() {
             Some(slots) => (slots, random),
             None => {
                 let slots = self.claim_in(1, epoch)?;
@@ -594,10 +603,12 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
     #[inline]
     fn try_generate(&self) -> Result<Generated<S>, Error> {
         let cut = cut_of::<S>();
-        let look = self.engine.look(cut, &self.clock).unwrap_or(Look::NOTHING);
+        let needs = const { needs_of::<S>() };
+        let look = self.engine.glance(cut, &self.clock, needs);
+        let look = look.unwrap_or(Look::NOTHING);
         // One look at the thread's state gives random bits and the epoch.
         let (epoch, random) = draw_of::<S>(&self.entropy)?;
-        let slots = self.engine.take(cut, look, epoch, needs_secret::<S>());
+        let slots = self.engine.take(cut, look, epoch, needs);
         let (slot, begin, random) = match slots {
             Some(Slots { first, secret, .. }) => {
                 let (time, _) = cut.split(first);

@@ -28,6 +28,10 @@ use uuid::Uuid;
 use super::TextForm;
 use crate::error::Error;
 
+mod hyphenated;
+
+pub(crate) use hyphenated::{encode_hyphenated, parse_hyphenated, read_hyphenated};
+
 /// Length of a TypeID's suffix, and of a ULID.
 const SUFFIX: usize = 26;
 /// Digits that the codec puts in front of a suffix.
@@ -334,53 +338,6 @@ fn not_a_ulid(text: &[u8], why: &str, fix: &str) -> Error {
     Error::parse(format!(
         "expected a ULID, {SUFFIX} characters of 0-9 and A-Z without I, L, O, U, found {} \
          ({why}){fix}",
-        excerpt(text)
-    ))
-}
-
-/// Writes the 36 characters of the hyphenated form, in lower case.
-#[inline]
-pub(crate) fn encode_hyphenated(raw: Uuid) -> [u8; 36] {
-    let mut buffer = [0; 36];
-    raw.hyphenated().encode_lower(&mut buffer);
-    buffer
-}
-
-/// Reads the hyphenated form, in lower case only: another case would be a second text for the
-/// same key, and databases compare the text.
-#[inline]
-pub(crate) fn read_hyphenated(text: &[u8]) -> Option<Uuid> {
-    // Of all forms that it takes, the hyphenated one alone has 36 characters.
-    is_36_without_capitals(text).then(|| Uuid::try_parse_ascii(text).ok())?
-}
-
-/// As [`read_hyphenated`], or says why not.
-#[inline]
-pub(crate) fn parse_hyphenated(text: &[u8]) -> Result<Uuid, Error> {
-    read_hyphenated(text).ok_or_else(|| not_hyphenated(text))
-}
-
-/// Of all that a UUID's text is made of, only capitals lack one bit.
-#[inline]
-fn is_36_without_capitals(text: &[u8]) -> bool {
-    const NO_CAPITALS: u32 = u32::from_ne_bytes([0x20; 4]);
-    let Ok(characters) = <&[u8; 36]>::try_from(text) else {
-        return false;
-    };
-    let (fours, _) = characters.as_chunks();
-    let all = |all, four: &[u8; 4]| all & u32::from_ne_bytes(*four);
-    fours.iter().fold(NO_CAPITALS, all) == NO_CAPITALS
-}
-
-#[cold]
-fn not_hyphenated(text: &[u8]) -> Error {
-    let why = if text.len() == 36 && text.iter().any(u8::is_ascii_uppercase) {
-        " (upper case is not canonical: convert it with `lower()`)"
-    } else {
-        ""
-    };
-    Error::parse(format!(
-        "expected a UUID as 36 characters of lower-case hex with hyphens, found {}{why}",
         excerpt(text)
     ))
 }

@@ -200,13 +200,16 @@ pub(super) mod testing {
 mod tests {
     use std::collections::HashSet;
 
+    use proptest::prelude::*;
+
     use super::{
-        testing::{START, Scripted, next, scripted},
+        testing::{START, Scripted, day, next, scripted},
         *,
     };
     use crate::{
         generator::{Generator, Slotted},
-        scheme::{UuidV1, UuidV1Rearranged, UuidV6},
+        key::{Generated, KeyType, StaticScheme},
+        scheme::{TimeOrdered, UuidV1, UuidV1Rearranged, UuidV6},
     };
 
     /// What the three layouts have in common.
@@ -300,5 +303,177 @@ mod tests {
         // A given node would leave but the 14 bits of the clock sequence.
         let generator = scripted::<S>(UuidNode::danger_exact([1; 6]), 4);
         assert!(generator.generate_at(time).unwrap_err().is_unsupported());
+    }
+
+    /// The two layouts of the RFC.
+    trait Rfc9562: Gregorian + StaticScheme + TimeOrdered {
+        /// The text of the last key of all.
+        const LAST: &'static str;
+
+        /// The `uuid` crate's key of these parts.
+        fn by_uuid(time: uuid::Timestamp, node: &[u8; 6]) -> Uuid;
+    }
+
+    impl Rfc9562 for UuidV1 {
+        const LAST: &'static str = "ffffffff-ffff-1fff-bfff-ffffffffffff";
+
+        fn by_uuid(time: uuid::Timestamp, node: &[u8; 6]) -> Uuid {
+            Uuid::new_v1(time, node)
+        }
+    }
+
+    impl Rfc9562 for UuidV6 {
+        const LAST: &'static str = "ffffffff-ffff-6fff-bfff-ffffffffffff";
+
+        fn by_uuid(time: uuid::Timestamp, node: &[u8; 6]) -> Uuid {
+            Uuid::new_v6(time, node)
+        }
+    }
+
+    #[test]
+    fn the_last_tick_is_made_and_the_next_refused() {
+        the_last_tick_is_made_and_the_next_refused_of::<UuidV1>();
+        the_last_tick_is_made_and_the_next_refused_of::<UuidV6>();
+    }
+
+    fn the_last_tick_is_made_and_the_next_refused_of<S: Rfc9562>() {
+        let last = (1 << 60) - 1;
+        let parts = Parts {
+            ticks: last,
+            clock_seq: 0x3fff,
+            node: [0xff; 6],
+        };
+        let raw = S::pack(parts).unwrap();
+        assert_eq!(raw.to_string(), S::LAST);
+        assert_eq!(S::unpack(&raw).unwrap(), parts);
+        for (wrong, (part, bits)) in [
+            (
+                Parts {
+                    ticks: last + 1,
+                    ..parts
+                },
+                ("ticks 1152921504606846976", 60),
+            ),
+            (
+                Parts {
+                    clock_seq: 0x4000,
+                    ..parts
+                },
+                ("clock_seq 16384", 14),
+            ),
+        ] {
+            let error = S::pack(wrong).unwrap_err();
+            assert!(error.is_layout());
+            let text = format!(
+                "{part} does not fit: scheme {} has {bits} bits for it",
+                S::NAME
+            );
+            assert_eq!(error.to_string(), text);
+        }
+        // 5236-03-31T21:21:00.684Z is the last millisecond that has all of its ticks.
+        let end = 103_072_857_660_683;
+        let at = |millis| S::bounds_at(Timestamp::from_unix_millis(millis).unwrap());
+        assert!(at(end).is_ok());
+        let error = at(end + 1).unwrap_err();
+        assert!(error.is_clock());
+        let generator = scripted::<S>(UuidNode::RANDOM, 5);
+        generator.clock().set_unix_millis(end + 2);
+        assert!(generator.try_generate().unwrap_err().is_clock());
+    }
+
+    #[test]
+    fn times_before_1970_are_told_by_inspection_alone() {
+        times_before_1970_are_told_by_inspection_alone_of::<UuidV1>();
+        times_before_1970_are_told_by_inspection_alone_of::<UuidV6>();
+    }
+
+    fn times_before_1970_are_told_by_inspection_alone_of<S: Rfc9562>() {
+        let raw = S::pack(Parts {
+            ticks: 0,
+            clock_seq: 7,
+            node: [0, 0, 0, 0, 1, 2],
+        })
+        .unwrap();
+        assert_eq!(S::timestamp(&raw), None);
+        let inspection = S::inspect(&raw).unwrap();
+        assert_eq!(
+            inspection.moment.unwrap().unix_nanos,
+            -12_219_292_800_000_000_000
+        );
+        assert_eq!(inspection.moment.unwrap().tick_nanos, 100);
+        assert_eq!((inspection.node, inspection.counter), (Some(258), Some(7)));
+    }
+
+    #[test]
+    fn the_uuid_crate_makes_and_reads_the_same() {
+        the_uuid_crate_makes_and_reads_the_same_of::<UuidV1>();
+        the_uuid_crate_makes_and_reads_the_same_of::<UuidV6>();
+    }
+
+    fn the_uuid_crate_makes_and_reads_the_same_of<S: Rfc9562>() {
+        for raw in day::<S>(UuidNode::RANDOM) {
+            let parts = S::unpack(&raw).unwrap();
+            let time = uuid::Timestamp::from_gregorian_time(parts.ticks, parts.clock_seq);
+            assert_eq!(S::by_uuid(time, &parts.node), raw);
+            assert_eq!(
+                raw.get_timestamp().unwrap().to_gregorian(),
+                (parts.ticks, parts.clock_seq)
+            );
+            assert_eq!(raw.get_node_id(), Some(parts.node));
+        }
+    }
+
+    #[test]
+    fn process_wide_keys_rise_over_all_ways_to_make_them() {
+        process_wide_keys_rise_over_all_ways_to_make_them_of::<UuidV1>();
+        process_wide_keys_rise_over_all_ways_to_make_them_of::<UuidV6>();
+    }
+
+    fn process_wide_keys_rise_over_all_ways_to_make_them_of<S: Rfc9562>() {
+        let mut keys = vec![S::generate().into_raw()];
+        S::fill_with(100, |key| keys.push(key.into_raw()));
+        keys.extend(S::reserve(10).unwrap().map(Generated::into_raw));
+        assert_eq!(keys.len(), 111);
+        keys.push(S::generate().into_raw());
+        assert!(keys.is_sorted_by(|a, b| S::cmp(a, b).is_lt()));
+        let time = Timestamp::from_unix_millis(START).unwrap();
+        let past = S::generate_at(time).unwrap().into_raw();
+        assert_eq!(S::timestamp(&past), Some(time));
+        assert_eq!(Uuid::from_raw(past).unwrap(), past);
+    }
+
+    fn parts_come_back<S: Rfc9562>(parts: Parts) -> Result<(), TestCaseError> {
+        let raw = S::pack(parts).unwrap();
+        prop_assert_eq!(S::unpack(&raw).unwrap(), parts);
+        let time = uuid::Timestamp::from_gregorian_time(parts.ticks, parts.clock_seq);
+        prop_assert_eq!(S::by_uuid(time, &parts.node), raw);
+        Ok(())
+    }
+
+    fn is_taken_apart_or_refused<S: Rfc9562>(raw: Uuid) -> Result<(), TestCaseError> {
+        match S::unpack(&raw) {
+            Ok(parts) => prop_assert_eq!(S::pack(parts).unwrap(), raw),
+            Err(error) => prop_assert!(error.is_layout() && !S::check(&raw)),
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn any_parts_give_a_key_and_come_back(
+            ticks in 0..1_u64 << 60,
+            clock_seq in 0..1_u16 << 14,
+            node: [u8; 6],
+        ) {
+            let parts = Parts { ticks, clock_seq, node };
+            parts_come_back::<UuidV1>(parts)?;
+            parts_come_back::<UuidV6>(parts)?;
+        }
+
+        #[test]
+        fn any_value_is_taken_apart_or_refused(bytes: [u8; 16]) {
+            is_taken_apart_or_refused::<UuidV1>(Uuid::from_bytes(bytes))?;
+            is_taken_apart_or_refused::<UuidV6>(Uuid::from_bytes(bytes))?;
+        }
     }
 }

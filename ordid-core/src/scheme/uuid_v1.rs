@@ -192,15 +192,8 @@ process_wide!(UuidV1);
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-    use crate::{
-        generator::Generator,
-        key::{Generated, KeyType, StaticScheme},
-        layout::Comparison,
-        scheme::gregorian::testing::*,
-    };
+    use crate::{layout::Comparison, scheme::gregorian::testing::*};
 
     #[test]
     fn parts_meet_the_vectors_of_the_rfc_and_of_the_uuid_crate() {
@@ -276,118 +269,5 @@ mod tests {
             pack((1 << 60) - 1, 0, 0),
         ];
         assert!(rising.is_sorted_by(|a, b| UuidV1::cmp(a, b).is_lt()));
-    }
-
-    #[test]
-    fn the_last_tick_is_made_and_the_next_refused() {
-        let last = (1 << 60) - 1;
-        let parts = Parts {
-            ticks: last,
-            clock_seq: 0x3fff,
-            node: [0xff; 6],
-        };
-        let raw = UuidV1::pack(parts).unwrap();
-        assert_eq!(raw.to_string(), "ffffffff-ffff-1fff-bfff-ffffffffffff");
-        assert_eq!(UuidV1::unpack(&raw).unwrap(), parts);
-        for (wrong, text) in [
-            (
-                Parts {
-                    ticks: last + 1,
-                    ..parts
-                },
-                "ticks 1152921504606846976 does not fit: scheme uuid_v1 has 60 bits for it",
-            ),
-            (
-                Parts {
-                    clock_seq: 0x4000,
-                    ..parts
-                },
-                "clock_seq 16384 does not fit: scheme uuid_v1 has 14 bits for it",
-            ),
-        ] {
-            let error = UuidV1::pack(wrong).unwrap_err();
-            assert!(error.is_layout());
-            assert_eq!(error.to_string(), text);
-        }
-        // 5236-03-31T21:21:00.684Z is the last millisecond that has all of its ticks.
-        let end = 103_072_857_660_683;
-        let at = |millis| UuidV1::bounds_at(Timestamp::from_unix_millis(millis).unwrap());
-        assert!(at(end).is_ok());
-        let error = at(end + 1).unwrap_err();
-        assert!(error.is_clock());
-        let generator = scripted::<UuidV1>(UuidNode::RANDOM, 5);
-        generator.clock().set_unix_millis(end + 2);
-        assert!(generator.try_generate().unwrap_err().is_clock());
-    }
-
-    #[test]
-    fn times_before_1970_are_told_by_inspection_alone() {
-        let raw = UuidV1::pack(Parts {
-            ticks: 0,
-            clock_seq: 7,
-            node: [0, 0, 0, 0, 1, 2],
-        })
-        .unwrap();
-        assert_eq!(UuidV1::timestamp(&raw), None);
-        let inspection = UuidV1::inspect(&raw).unwrap();
-        assert_eq!(
-            inspection.moment.unwrap().unix_nanos,
-            -12_219_292_800_000_000_000
-        );
-        assert_eq!(inspection.moment.unwrap().tick_nanos, 100);
-        assert_eq!((inspection.node, inspection.counter), (Some(258), Some(7)));
-    }
-
-    #[test]
-    fn the_uuid_crate_makes_and_reads_the_same() {
-        for raw in day::<UuidV1>(UuidNode::RANDOM) {
-            let parts = UuidV1::unpack(&raw).unwrap();
-            let time = uuid::Timestamp::from_gregorian_time(parts.ticks, parts.clock_seq);
-            assert_eq!(Uuid::new_v1(time, &parts.node), raw);
-            assert_eq!(
-                raw.get_timestamp().unwrap().to_gregorian(),
-                (parts.ticks, parts.clock_seq)
-            );
-            assert_eq!(raw.get_node_id(), Some(parts.node));
-        }
-    }
-
-    #[test]
-    fn process_wide_keys_rise_over_all_ways_to_make_them() {
-        let mut keys = vec![UuidV1::generate().into_raw()];
-        UuidV1::fill_with(100, |key| keys.push(key.into_raw()));
-        let reserved = UuidV1::reserve(10).unwrap();
-        assert_eq!(reserved.len(), 10);
-        keys.extend(reserved.map(Generated::into_raw));
-        keys.push(UuidV1::generate().into_raw());
-        assert!(keys.is_sorted_by(|a, b| UuidV1::cmp(a, b).is_lt()));
-        let time = Timestamp::from_unix_millis(START).unwrap();
-        let past = UuidV1::generate_at(time).unwrap().into_raw();
-        assert_eq!(UuidV1::timestamp(&past), Some(time));
-        assert_eq!(Uuid::from_raw(past).unwrap(), past);
-    }
-
-    proptest! {
-        #[test]
-        fn any_parts_give_a_key_and_come_back(
-            ticks in 0..1_u64 << 60,
-            clock_seq in 0..1_u16 << 14,
-            node: [u8; 6],
-        ) {
-            let parts = Parts { ticks, clock_seq, node };
-            let raw = UuidV1::pack(parts).unwrap();
-            prop_assert_eq!(UuidV1::unpack(&raw).unwrap(), parts);
-            let time = uuid::Timestamp::from_gregorian_time(ticks, clock_seq);
-            prop_assert_eq!(Uuid::new_v1(time, &node), raw);
-        }
-
-        #[test]
-        fn any_value_is_taken_apart_or_refused(bytes: [u8; 16]) {
-            let raw = Uuid::from_bytes(bytes);
-            match UuidV1::unpack(&raw) {
-                Ok(parts) => prop_assert_eq!(UuidV1::pack(parts).unwrap(), raw),
-                Err(error) => prop_assert!(error.is_layout() && !UuidV1::check(&raw)),
-            }
-        }
     }
 }

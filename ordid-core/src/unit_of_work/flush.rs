@@ -22,7 +22,8 @@
 //! ended, and the next probe tells how.
 //!
 //! Rows that are updated or deleted have no key to be sent again. A flush with such rows first writes
-//! a row of its own, under a key that all its attempts share ([`Step::Record`]), and is known by that.
+//! a row of its own, under a key that all its attempts share ([`Step::Record`]), and is known by that; and
+//! so does one that only inserts, if it is asked to ([`Flush::with_record`]).
 
 use std::time::Duration;
 
@@ -247,12 +248,22 @@ impl Flush {
         self
     }
 
-    /// There is no other connection: what fails with [`Failure::Lost`] is over, and never probed.
+    /// There is no other connection: what fails with [`Failure::Lost`] is over, and not probed. A flush that
+    /// was [`resumed`](Self::resumed) begins with its probe all the same.
     #[must_use]
     pub fn on_one_connection(mut self) -> Self {
         if self.scope == Scope::Connections {
             self.scope = Scope::Connection;
         }
+        self
+    }
+
+    /// Writes the row of [`Step::Record`] although nothing but new rows is written, which otherwise are
+    /// known by one of their keys. A row that others delete between a lost COMMIT and its probe then does
+    /// not come back. Never in the user's transaction, which nobody looks for.
+    #[must_use]
+    pub fn with_record(mut self) -> Self {
+        self.records = self.scope != Scope::Transaction;
         self
     }
 
@@ -342,6 +353,7 @@ impl Flush {
             State::RollingBack(cause) => self.after(cause),
             State::Sleeping { .. } => return self.succeeded(),
             State::Probing { goes_on } => match failure {
+                Failure::Lost if self.scope == Scope::Connection => State::Over(Outcome::Unknown),
                 Failure::Transient | Failure::Lost => match self.next_delay() {
                     Some(delay) => State::Sleeping { delay, goes_on },
                     None => State::Over(Outcome::Unknown),
@@ -387,6 +399,9 @@ impl Flush {
         }
         if self.doubt == Doubt::None {
             return State::Over(Outcome::Nothing);
+        }
+        if cause == Failure::Lost && self.scope == Scope::Connection {
+            return State::Over(Outcome::Unknown);
         }
         if cause == Failure::Duplicate {
             self.doubt = Doubt::Ended;

@@ -397,12 +397,13 @@ impl Nodes {
                 table: *table,
                 rows: 0..depths.len(),
             }),
+            // Those of one depth stay in the order of the tables.
             (List::Inserts, _) => {
-                runs.sort_by_key(|(depth, run)| (*depth, run.table));
+                runs.sort_by_key(|(depth, _)| *depth);
                 order.runs.extend(runs.into_iter().map(|(_, run)| run));
             }
             (List::Deletes, _) => {
-                runs.sort_by_key(|(depth, run)| (Reverse(*depth), run.table));
+                runs.sort_by_key(|(depth, _)| Reverse(*depth));
                 order.runs.extend(runs.into_iter().map(|(_, run)| run));
             }
         }
@@ -427,7 +428,8 @@ impl Nodes {
             let rows = cuts[table].entry(parent).or_default();
             rows.push(sent[edge.child as usize]);
         }
-        for (table, mut cuts) in cuts.into_iter().enumerate() {
+        for &(table, _) in &self.tables {
+            let mut cuts = std::mem::take(&mut cuts[table]);
             if cuts.is_empty() {
                 continue;
             }

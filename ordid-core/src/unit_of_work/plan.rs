@@ -112,12 +112,18 @@ impl Plan {
 
     fn by(rows: &mut [&mut dyn TypelessRows], rules: Rules, limits: Limits) -> Result<Self, Error> {
         let tables: Vec<Table> = rows.iter().map(|rows| rows.table()).collect();
+        // Not as they were added: so every flush of the same rows goes over the tables in one order.
+        let mut by_name: Vec<usize> = (0..tables.len()).collect();
+        by_name.sort_by_key(|table| {
+            let table = &tables[*table];
+            (table.schema, table.name, table.columns)
+        });
         let mut plan = Self {
-            tables: components(&tables, |_| true).concat(),
+            tables: components(&tables, &by_name, |_| true).concat(),
             ..Self::default()
         };
         let mut fix_ups = Vec::new();
-        for component in components(&tables, |table| table.rows > 0) {
+        for component in components(&tables, &by_name, |table| table.rows > 0) {
             let order = graph::order(&component, &tables, rows, List::Inserts, rules)?;
             plan.defers |= order.defers;
             for Run { table, rows } in order.runs {
@@ -135,7 +141,8 @@ impl Plan {
         }
         let mut deletes = Vec::new();
         let mut unlinks = Vec::new();
-        for component in components(&tables, |table| table.deletes > 0).iter().rev() {
+        let with_deletes = components(&tables, &by_name, |table| table.deletes > 0);
+        for component in with_deletes.iter().rev() {
             let order = graph::order(component, &tables, rows, List::Deletes, rules)?;
             plan.defers |= order.defers;
             deletes.extend(order.runs);
@@ -196,7 +203,7 @@ impl Plan {
     }
 
     /// Returns the tables in the order of their foreign keys, parents first, as positions in
-    /// [`Batches::tables`](super::Batches::tables).
+    /// [`Batches::tables`](super::Batches::tables). It is the same however they came in.
     pub fn tables(&self) -> impl Iterator<Item = usize> + '_ {
         self.tables.iter().copied()
     }
@@ -219,6 +226,11 @@ impl Plan {
         self.stretches
             .last()
             .map_or(0, |last| last.position + last.chunks())
+    }
+
+    /// Returns the number of rows of all chunks: one that is inserted with NULL and fixed up counts twice.
+    pub fn rows(&self) -> usize {
+        self.stretches.iter().map(|it| it.rows.len()).sum()
     }
 
     /// Returns whether there is nothing to send.
@@ -250,12 +262,17 @@ impl Plan {
 }
 
 /// Returns the tables that `have` rows in the order of their foreign keys, parents first; those that
-/// refer to each other in a circle together.
-fn components(tables: &[Table], have: impl Fn(&Table) -> bool) -> Vec<Vec<usize>> {
+/// refer to each other in a circle together, by name.
+fn components(
+    tables: &[Table],
+    by_name: &[usize],
+    have: impl Fn(&Table) -> bool,
+) -> Vec<Vec<usize>> {
     let mut graph = DiGraph::<usize, ()>::new();
-    let nodes: Vec<_> = (0..tables.len())
-        .filter(|table| have(&tables[*table]))
-        .map(|table| graph.add_node(table))
+    let nodes: Vec<_> = by_name
+        .iter()
+        .filter(|table| have(&tables[**table]))
+        .map(|table| graph.add_node(*table))
         .collect();
     // Edges go from child to parent: Tarjan's components then come parents first.
     for from in &nodes {
@@ -267,10 +284,9 @@ fn components(tables: &[Table], have: impl Fn(&Table) -> bool) -> Vec<Vec<usize>
     }
     tarjan_scc(&graph)
         .into_iter()
-        .map(|component| {
-            let mut tables: Vec<_> = component.into_iter().map(|node| graph[node]).collect();
-            tables.sort_unstable();
-            tables
+        .map(|mut component| {
+            component.sort_unstable();
+            component.into_iter().map(|node| graph[node]).collect()
         })
         .collect()
 }

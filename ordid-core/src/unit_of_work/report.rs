@@ -89,7 +89,7 @@ impl Tally {
             flushed: Flushed::default(),
             tables: Vec::new(),
             done: 0,
-            total: plan.chunks().map(|chunk| chunk.rows.len()).sum(),
+            total: plan.rows(),
             started: Instant::now(),
         }
     }

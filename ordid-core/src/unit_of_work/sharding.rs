@@ -17,6 +17,9 @@
 //! take the last. **By ranges** keys that were made together are together: ranges of time go to one
 //! database each, so all new rows go to the last.
 //!
+//! Rows to which those of every shard refer, such as airlines or countries, are in each of them, as a copy
+//! under the same key: [`everywhere`](Sharding::everywhere).
+//!
 //! The rule is part of the data: with another one, or with another number of shards, rows that are
 //! stored are looked for in the wrong database. Nothing is moved here.
 //!
@@ -44,6 +47,9 @@ use crate::{
 /// The key of the hash. Another than that of [`Scatter`](crate::key::scatter::Scatter): what one
 /// shard holds is still spread evenly over buckets.
 const HASH_KEY: &[u8; 16] = b"ordid sharding 1";
+
+/// Copies a row of an entity type that is on every shard.
+type Copy<E> = fn(&E) -> E;
 
 /// Finds the shard of a row of an entity type.
 type Route<E> = Box<dyn Fn(&E, &Sharding) -> Result<usize, Error> + Send + Sync>;
@@ -96,6 +102,8 @@ type Route<E> = Box<dyn Fn(&E, &Sharding) -> Result<usize, Error> + Send + Sync>
 pub struct Sharding {
     rule: Rule,
     routes: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    /// How to copy rows that are on every shard: of each such type a [`Copy`].
+    copies: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
 }
 
 #[derive(Clone)]
@@ -171,6 +179,7 @@ impl Sharding {
         Self {
             rule,
             routes: HashMap::new(),
+            copies: HashMap::new(),
         }
     }
 
@@ -192,6 +201,56 @@ impl Sharding {
         });
         self.routes.insert(TypeId::of::<E>(), Arc::new(route));
         self
+    }
+
+    /// Says that the rows of a type are on every shard: a table to which rows of all shards refer, and in
+    /// which they find the same rows, each under the same key. A unit of work adds, updates and deletes
+    /// them on each shard.
+    ///
+    /// It comes before a [`route`](Self::route) of the type. With a shard more, copy the rows to it: nothing
+    /// is moved here.
+    ///
+    /// # Example: flights are spread, airlines are not
+    ///
+    /// ```
+    /// # use ordid_core::{OrderedKey, entity::Parent, key::KeyBytes, uuid::Uuid};
+    /// use ordid_core::unit_of_work::Sharding;
+    ///
+    /// #[derive(Clone)]
+    /// struct Airline { id: Uuid }
+    /// # impl OrderedKey for Airline {
+    /// #     type Field = Uuid;
+    /// #     const SCHEMA: Option<&'static str> = None;
+    /// #     const TABLE: &'static str = "airlines";
+    /// #     const KEY_COLUMN: &'static str = "id";
+    /// #     const COLUMNS: &'static [&'static str] = &["id"];
+    /// #     const PARENTS: &'static [Parent] = &[];
+    /// #     fn key(&self) -> Option<Uuid> { Some(self.id) }
+    /// #     fn assign_key(&mut self, key: Uuid) { self.id = key; }
+    /// #     fn parents(&self, _: &mut dyn FnMut(usize, KeyBytes)) {}
+    /// # }
+    ///
+    /// let sharding = Sharding::by_hash(4)?.everywhere::<Airline>();
+    /// let error = sharding.shard_of(&Airline { id: Uuid::from_u128(1) }).unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "rows of airlines are on each of the 4 shards: read them on any, write them on all"
+    /// );
+    /// # Ok::<(), ordid_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn everywhere<E: OrderedKey + Clone + 'static>(mut self) -> Self {
+        let copy: Copy<E> = E::clone;
+        self.copies.insert(TypeId::of::<E>(), Arc::new(copy));
+        self
+    }
+
+    /// Returns how to copy rows of a type that is on [every shard](Self::everywhere); `None` of others. For
+    /// adapters.
+    #[doc(hidden)]
+    pub fn copy_of<E: 'static>(&self) -> Option<fn(&E) -> E> {
+        let copy = self.copies.get(&TypeId::of::<E>())?;
+        copy.downcast_ref::<Copy<E>>().copied()
     }
 
     /// Returns the number of shards.
@@ -229,9 +288,17 @@ impl Sharding {
     ///
     /// # Errors
     ///
-    /// As [`shard`](Self::shard). A row without the key that it is spread by, and a row whose type
-    /// refers to others and has no route, give an error that [`is_plan`](Error::is_plan).
+    /// As [`shard`](Self::shard). A row without the key that it is spread by, a row whose type
+    /// refers to others and has no route, and one whose type is on [every shard](Self::everywhere) give an
+    /// error that [`is_plan`](Error::is_plan).
     pub fn shard_of<E: OrderedKey + 'static>(&self, row: &E) -> Result<usize, Error> {
+        if self.copies.contains_key(&TypeId::of::<E>()) {
+            return Err(Error::plan(format!(
+                "rows of {} are on each of the {} shards: read them on any, write them on all",
+                E::TABLE,
+                self.shards()
+            )));
+        }
         let route = self.routes.get(&TypeId::of::<E>());
         if let Some(route) = route.and_then(|route| route.downcast_ref::<Route<E>>()) {
             return route(row, self);
@@ -273,7 +340,7 @@ fn by_hash(bytes: &[u8], shards: u32) -> usize {
     jumpch::hash(hasher.finish(), shards) as usize
 }
 
-/// The rule; a route does not show what it does.
+/// The rule; a route does not show what it does, nor a type its name.
 impl fmt::Debug for Sharding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let by = match &self.rule {
@@ -284,6 +351,7 @@ impl fmt::Debug for Sharding {
             .field("by", &by)
             .field("shards", &self.shards())
             .field("routes", &self.routes.len())
+            .field("everywhere", &self.copies.len())
             .finish()
     }
 }

@@ -15,12 +15,11 @@ use crate::{
 pub(super) fn expand(model: &KeyType<'_>, raw: &Type) -> TokenStream {
     let private = &Private(model.attrs.krate.as_ref());
     let ident = &model.input.ident;
-    let scheme = scheme(model, private);
+    let (scheme_check, scheme) = checked_scheme(model, private);
     let prefix_check = model.attrs.prefix.as_ref().map(|prefix| {
         let private = private.at(prefix.span());
         quote_spanned!(prefix.span()=> const _: () = #private::check_prefix(#prefix);)
     });
-    let scheme_check = check_scheme(model, private);
     let key_type = key_type(model, private, raw, &scheme);
     let scattered = scattered(model, private);
     let masked = masked(model);
@@ -173,8 +172,12 @@ fn need(model: &KeyType<'_>) -> Option<[Literal; 4]> {
     Some([epoch, years, ids, nodes])
 }
 
-/// Returns what only the compiler can check of the scheme's parameters.
-fn check_scheme(model: &KeyType<'_>, private: &Private<'_>) -> Option<TokenStream> {
+/// Returns what only the compiler can check of the scheme's parameters, and the scheme's type.
+fn checked_scheme(
+    model: &KeyType<'_>,
+    private: &Private<'_>,
+) -> (Option<TokenStream>, TokenStream) {
+    let scheme = scheme(model, private);
     if let Some([epoch, years, ids, nodes]) = need(model) {
         let span = model
             .attrs
@@ -182,19 +185,33 @@ fn check_scheme(model: &KeyType<'_>, private: &Private<'_>) -> Option<TokenStrea
             .as_ref()
             .map_or_else(Span::call_site, |it| it.name.span());
         let private = private.at(span);
-        return Some(quote_spanned! {span=>
+        let check = quote_spanned! {span=>
             const _: () = #private::check_need(#epoch, #years, #ids, #nodes);
-        });
+        };
+        return (Some(check), scheme);
     }
-    let (parameter, written) = model.type_parameter()?;
-    let Made::Wrapped { check, .. } = &model.scheme().made else {
-        return None;
+    let (Made::Wrapped { check, .. }, Some((parameter, written))) =
+        (&model.scheme().made, model.type_parameter())
+    else {
+        return (None, scheme);
     };
     let span = written.span();
     let private = private.at(span);
     let check = Ident::new(check, span);
     let argument = argument(&private, parameter, written);
-    Some(quote_spanned!(span=> const _: () = #private::#check::<#argument>();))
+    let check = quote_spanned!(span=> #private::#check::<#argument>());
+    if is_preset(parameter, written) {
+        return (
+            Some(quote_spanned!(span=> const _: #private::bool = #check;)),
+            scheme,
+        );
+    }
+    (
+        Some(quote_spanned!(span=> const __IS_CHECKED: #private::bool = #check;)),
+        quote_spanned! {span=>
+            <#private::Checked<__IS_CHECKED> as #private::CheckedScheme<#scheme>>::Scheme
+        },
+    )
 }
 
 /// The rule by which keys are spread.

@@ -2,9 +2,12 @@
 
 use std::collections::HashSet;
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::{Generics, Type, WhereClause, parse_quote, punctuated::Punctuated, spanned::Spanned};
+use syn::{
+    GenericParam, Generics, Ident, Type, WhereClause, parse_quote, punctuated::Punctuated,
+    spanned::Spanned,
+};
 
 use super::{Private, located};
 use crate::{
@@ -132,14 +135,34 @@ pub(super) fn names(model: &Entity<'_>, private: &Private<'_>) -> TokenStream {
 /// Demands that the key field can hold a key. Where it cannot, that is said here and nowhere else:
 /// inside, it is taken for granted.
 ///
-/// Not of a type with parameters, of which the compiler would then know no more than this.
+/// Not of a type that a parameter is part of: of it the compiler would then know no more than this.
 fn key_bound(model: &Entity<'_>, private: &Private<'_>, ty: &Type) -> Option<TokenStream> {
-    if !model.input.generics.params.is_empty() {
+    let parameters = model
+        .input
+        .generics
+        .params
+        .iter()
+        .map(|parameter| match parameter {
+            GenericParam::Type(parameter) => &parameter.ident,
+            GenericParam::Const(parameter) => &parameter.ident,
+            GenericParam::Lifetime(parameter) => &parameter.lifetime.ident,
+        });
+    let parameters: HashSet<_> = parameters.collect();
+    if mentions(ty.to_token_stream(), &parameters) {
         return None;
     }
     let span = ty.span();
     let private = private.at(span);
     Some(quote_spanned!(span=> #ty: #private::KeyField))
+}
+
+/// Returns whether one of these names is among the tokens.
+fn mentions(tokens: TokenStream, names: &HashSet<&Ident>) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(name) => names.contains(&name),
+        TokenTree::Group(group) => mentions(group.stream(), names),
+        TokenTree::Punct(_) | TokenTree::Literal(_) => false,
+    })
 }
 
 /// Returns what a parent field is, located at its type, which has to tell the parent.

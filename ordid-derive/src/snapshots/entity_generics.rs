@@ -18,6 +18,7 @@ const _: () = {
     impl<'a, T: Clone, const N: usize> ::ordid::__private::OrderedKey for Node<'a, T, N>
     where
         T: Into<i64>,
+        NodeId: ::ordid::__private::KeyField,
     {
         type Field = NodeId;
         const SCHEMA: ::ordid::__private::Option<&'static ::ordid::__private::str> = ::ordid::__private::None;
@@ -65,6 +66,7 @@ const _: () = {
     > ::ordid::__private::Fields<__S> for Node<'a, T, N>
     where
         T: Into<i64>,
+        NodeId: ::ordid::__private::KeyField,
         __S: ::ordid::__private::Sink<NodeId> + ::ordid::__private::Sink<Option<NodeId>>
             + ::ordid::__private::Sink<TreeId> + ::ordid::__private::Sink<&'a str>
             + ::ordid::__private::Sink<T> + ::ordid::__private::Sink<[u8; N]>,

@@ -1,7 +1,7 @@
 // #[ordid(scheme = uuid_v6(node = Fixed<0x0100_0000_0007>), crate = keys)] struct OrderId(Uuid);
 
 const _: () = {
-    const _: () = keys::__private::check_node::<
+    const _: keys::__private::bool = keys::__private::check_node::<
         keys::__private::scheme::node::Fixed<0x0100_0000_0007>,
     >();
     #[automatically_derived]

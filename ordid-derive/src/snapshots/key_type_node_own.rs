@@ -1,56 +1,86 @@
 // #[ordid(scheme = uuid_v1(node = nodes::Random))] struct OrderId(Uuid);
 
 const _: () = {
-    const _: () = ::ordid::__private::check_node::<nodes::Random>();
+    const __IS_CHECKED: ::ordid::__private::bool = ::ordid::__private::check_node::<
+        nodes::Random,
+    >();
     #[automatically_derived]
     impl ::ordid::__private::KeyType for OrderId {
-        type Raw = <::ordid::__private::scheme::node::WithNode<
-            ::ordid::__private::scheme::UuidV1,
-            nodes::Random,
-        > as ::ordid::__private::Scheme>::Raw;
-        type Scheme = ::ordid::__private::scheme::node::WithNode<
-            ::ordid::__private::scheme::UuidV1,
-            nodes::Random,
-        >;
+        type Raw = <<::ordid::__private::Checked<
+            __IS_CHECKED,
+        > as ::ordid::__private::CheckedScheme<
+            ::ordid::__private::scheme::node::WithNode<
+                ::ordid::__private::scheme::UuidV1,
+                nodes::Random,
+            >,
+        >>::Scheme as ::ordid::__private::Scheme>::Raw;
+        type Scheme = <::ordid::__private::Checked<
+            __IS_CHECKED,
+        > as ::ordid::__private::CheckedScheme<
+            ::ordid::__private::scheme::node::WithNode<
+                ::ordid::__private::scheme::UuidV1,
+                nodes::Random,
+            >,
+        >>::Scheme;
         const NAME: &'static ::ordid::__private::str = "OrderId";
         const PREFIX: ::ordid::__private::Option<&'static ::ordid::__private::str> = ::ordid::__private::None;
         #[inline]
         fn from_generated(
             __generated: ::ordid::__private::Generated<
-                ::ordid::__private::scheme::node::WithNode<
-                    ::ordid::__private::scheme::UuidV1,
-                    nodes::Random,
-                >,
-            >,
-        ) -> Self {
-            Self(
-                <Uuid as ::ordid::__private::RawOf<
+                <::ordid::__private::Checked<
+                    __IS_CHECKED,
+                > as ::ordid::__private::CheckedScheme<
                     ::ordid::__private::scheme::node::WithNode<
                         ::ordid::__private::scheme::UuidV1,
                         nodes::Random,
                     >,
+                >>::Scheme,
+            >,
+        ) -> Self {
+            Self(
+                <Uuid as ::ordid::__private::RawOf<
+                    <::ordid::__private::Checked<
+                        __IS_CHECKED,
+                    > as ::ordid::__private::CheckedScheme<
+                        ::ordid::__private::scheme::node::WithNode<
+                            ::ordid::__private::scheme::UuidV1,
+                            nodes::Random,
+                        >,
+                    >>::Scheme,
                 >>::from_raw(::ordid::__private::Generated::into_raw(__generated)),
             )
         }
         #[inline]
         fn to_raw(
             self,
-        ) -> <::ordid::__private::scheme::node::WithNode<
-            ::ordid::__private::scheme::UuidV1,
-            nodes::Random,
-        > as ::ordid::__private::Scheme>::Raw {
+        ) -> <<::ordid::__private::Checked<
+            __IS_CHECKED,
+        > as ::ordid::__private::CheckedScheme<
+            ::ordid::__private::scheme::node::WithNode<
+                ::ordid::__private::scheme::UuidV1,
+                nodes::Random,
+            >,
+        >>::Scheme as ::ordid::__private::Scheme>::Raw {
             <Uuid as ::ordid::__private::RawOf<
+                <::ordid::__private::Checked<
+                    __IS_CHECKED,
+                > as ::ordid::__private::CheckedScheme<
+                    ::ordid::__private::scheme::node::WithNode<
+                        ::ordid::__private::scheme::UuidV1,
+                        nodes::Random,
+                    >,
+                >>::Scheme,
+            >>::into_raw(self.0)
+        }
+        fn from_raw(
+            __raw: <<::ordid::__private::Checked<
+                __IS_CHECKED,
+            > as ::ordid::__private::CheckedScheme<
                 ::ordid::__private::scheme::node::WithNode<
                     ::ordid::__private::scheme::UuidV1,
                     nodes::Random,
                 >,
-            >>::into_raw(self.0)
-        }
-        fn from_raw(
-            __raw: <::ordid::__private::scheme::node::WithNode<
-                ::ordid::__private::scheme::UuidV1,
-                nodes::Random,
-            > as ::ordid::__private::Scheme>::Raw,
+            >>::Scheme as ::ordid::__private::Scheme>::Raw,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
             ::ordid::__private::from_raw(__raw)
         }
@@ -134,10 +164,14 @@ const _: () = {
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
             ::ordid::__private::KeyType::from_raw(
                 <Uuid as ::ordid::__private::RawOf<
-                    ::ordid::__private::scheme::node::WithNode<
-                        ::ordid::__private::scheme::UuidV1,
-                        nodes::Random,
-                    >,
+                    <::ordid::__private::Checked<
+                        __IS_CHECKED,
+                    > as ::ordid::__private::CheckedScheme<
+                        ::ordid::__private::scheme::node::WithNode<
+                            ::ordid::__private::scheme::UuidV1,
+                            nodes::Random,
+                        >,
+                    >>::Scheme,
                 >>::into_raw(__raw),
             )
         }

@@ -1,7 +1,7 @@
 // #[ordid(scheme = uuid_v4_clustered_compat(period = Minute))] struct OrderId(Uuid);
 
 const _: () = {
-    const _: () = ::ordid::__private::check_period::<
+    const _: ::ordid::__private::bool = ::ordid::__private::check_period::<
         ::ordid::__private::scheme::uuid_v4_clustered::Minute,
     >();
     #[automatically_derived]

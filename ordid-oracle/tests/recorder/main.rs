@@ -4,6 +4,10 @@
 
 #![cfg(target_os = "linux")]
 
+mod changes;
+mod observed;
+mod reconnects;
+
 use std::{
     path::{Path, PathBuf},
     process::Command,
@@ -20,7 +24,7 @@ use ordid::{
     scheme::snowflake::SnowflakeNode,
     uuid::Uuid,
 };
-use ordid_oracle::{Retry, Stored, UnitOfWork, column};
+use ordid_oracle::{Error, Retry, Stored, UnitOfWork, column};
 use tempfile::TempDir;
 
 /// The recorder, compiled and loaded once.
@@ -42,31 +46,34 @@ static LIBRARY: LazyLock<TempDir> = LazyLock::new(|| {
     folder
 });
 
-struct Recorder {
-    connection: Connection,
-    log: PathBuf,
-    _folder: TempDir,
+/// Where a recorder writes, and has its script from.
+struct Log {
+    path: PathBuf,
+    folder: TempDir,
 }
 
-impl Recorder {
-    /// Connects; the script says what fails.
-    fn new(script: &str) -> Self {
+impl Log {
+    fn new() -> Self {
         LazyLock::force(&LIBRARY);
         let folder = tempfile::tempdir().expect("a folder");
-        let log = folder.path().join("log");
-        std::fs::write(&log, "").expect("written");
-        std::fs::write(folder.path().join("log.script"), script).expect("written");
-        let text = log.to_str().expect("UTF-8");
-        let connection = ordid_oracle::connect("scott", "tiger", text).expect("connected");
-        Self {
-            connection,
-            log,
-            _folder: folder,
-        }
+        let path = folder.path().join("log");
+        std::fs::write(&path, "").expect("written");
+        Self { path, folder }
+    }
+
+    /// Says what fails from now on.
+    fn script(&self, script: &str) {
+        std::fs::write(self.folder.path().join("log.script"), script).expect("written");
+    }
+
+    fn connect(&self, script: &str) -> Result<Connection, Error> {
+        self.script(script);
+        let text = self.path.to_str().expect("UTF-8");
+        ordid_oracle::connect("scott", "tiger", text)
     }
 
     fn lines(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(&self.log).expect("readable");
+        let text = std::fs::read_to_string(&self.path).expect("readable");
         text.lines().map(str::to_owned).collect()
     }
 
@@ -82,6 +89,28 @@ impl Recorder {
         let rows = lines.filter(|line| line.starts_with(' '));
         rows.map(|row| row.split_whitespace().map(str::to_owned).collect())
             .collect()
+    }
+}
+
+/// A log and a connection that is recorded there.
+struct Recorder {
+    connection: Connection,
+    log: Log,
+}
+
+impl Recorder {
+    fn new(script: &str) -> Self {
+        let log = Log::new();
+        let connection = log.connect(script).expect("connected");
+        Self { connection, log }
+    }
+}
+
+impl std::ops::Deref for Recorder {
+    type Target = Log;
+
+    fn deref(&self) -> &Log {
+        &self.log
     }
 }
 
@@ -457,6 +486,37 @@ fn a_lost_answer_to_commit_is_unknown() {
         let error = work.flush(&recorder.connection).unwrap_err();
         assert_eq!(error.is_commit_unknown(), unknown, "{error}");
         assert_eq!(work.len(), 1);
+    }
+}
+
+/// The next flush, over another connection, begins with the question what became of it.
+#[test]
+fn what_is_unknown_is_asked_for_by_the_next_flush() {
+    const IS_THERE: &str = r#"SELECT 1 FROM "SHOP"."CUSTOMERS" WHERE "ID" = :1"#;
+    for (found, adds) in [(true, false), (false, false), (true, true)] {
+        let recorder = Recorder::new("commit 3113\n");
+        let mut work = UnitOfWork::new();
+        let key = work.add(customer(None, 0));
+        let error = work.flush(&recorder.connection).unwrap_err();
+        assert!(error.is_commit_unknown());
+        let before = recorder.statements();
+        assert_eq!(before, [INTO_CUSTOMERS, "COMMIT"]);
+        let found_now = format!("found {} 1\n", hex(key.to_raw().as_bytes()));
+        let script = if found { &*found_now } else { "" };
+        let other = recorder.connect(script).expect("connected");
+        if adds {
+            work.add(customer(None, 1));
+        }
+        let flushed = work.flush(&other).expect("flushed");
+        assert!(work.is_empty());
+        assert_eq!(flushed.rows(), if adds { 2 } else { 1 });
+        let after = match (found, adds) {
+            (true, false) => vec![IS_THERE, "ROLLBACK"],
+            (false, _) => vec![IS_THERE, "ROLLBACK", INTO_CUSTOMERS, "COMMIT"],
+            // Another flush, of which nobody knows.
+            (true, true) => vec![INTO_CUSTOMERS, "COMMIT"],
+        };
+        assert_eq!(recorder.statements()[before.len()..], after);
     }
 }
 

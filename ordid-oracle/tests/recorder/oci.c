@@ -4,8 +4,15 @@
  *
  * The connect string is the path of the log. "<log>.script" may hold lines
  *     refuse <bytes in hex> <code>    a row with this RAW fails in batch mode
- *     execute <code> <times>          statements with an array fail; without a number, every one
+ *     execute <code>                  an INSERT, UPDATE or DELETE fails
+ *     statement <code> <text>         a statement that begins so fails
  *     commit <code>                   COMMIT fails
+ *     attach <code>                   no connection is made
+ *     missing <bytes in hex> 1        an UPDATE or DELETE by this RAW changes no row
+ *     twice <bytes in hex> 1          it changes two
+ *     found <bytes in hex> 1          a SELECT by this RAW has a row
+ * A code may have two numbers behind it: how often it is so, and how often it is not before. A row of
+ * INSERT is known by its first value, others by their last.
  *
  * Signatures: Oracle Call Interface Programmer's Guide; struct layouts are the recorder's own. */
 #include <stdint.h>
@@ -13,8 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OK = 0, WITH_INFO = 1, FAILED = -1 };
-enum { UTF8 = 873, MAX_BINDS = 32, MAX_ERRORS = 1000, BATCH_ERRORS = 0x80 };
+enum { OK = 0, WITH_INFO = 1, NO_DATA = 100, FAILED = -1 };
+enum { UTF8 = 873, MAX_BINDS = 32, MAX_ROWS = 1000, MAX_LINES = 16 };
+enum { BATCH_ERRORS = 0x80, ROW_COUNTS = 0x100000, DROP_SESSION = 1 };
+enum { UNKNOWN = 0, SELECT = 1, UPDATE = 2, DELETE = 3, INSERT = 4 };
 
 typedef struct {
     char *value;
@@ -27,14 +36,19 @@ typedef struct {
 typedef struct Handle {
     int code;          /* of an error */
     int offset;        /* of a batch error */
-    int failures;      /* of a server: how often the script was asked for one that ends */
+    int asked[MAX_LINES]; /* of a server: how often each line of the script was the case */
     char *log;         /* of a server; of a service and a session its server's */
     int in_transaction;
     struct Handle *server;
     char *sql;         /* of a statement */
     int kind, bind_count;
     Bind binds[MAX_BINDS];
-    int error_count, codes[MAX_ERRORS], offsets[MAX_ERRORS];
+    int error_count, codes[MAX_ROWS], offsets[MAX_ROWS];
+    uint32_t row_count;
+    uint64_t counts[MAX_ROWS];
+    int found;         /* of a SELECT: rows that are left */
+    uint32_t fetched;
+    Bind define;
 } Handle;
 
 static __thread void *thread_value;
@@ -47,18 +61,26 @@ static void say(Handle *server, const char *text) {
     fclose(log);
 }
 
-/* Returns the code that the script has for this, or 0; also where it has been the case so often. */
-static int scripted(Handle *server, const char *what) {
+/* Returns the code that the script has for this, or 0. What begins with a code may end with how a
+ * statement begins. */
+static int scripted(Handle *server, const char *what, const char *sql) {
     char path[4096], line[256];
-    int code = 0, times = 0;
     snprintf(path, sizeof path, "%s.script", server->log);
     FILE *script = fopen(path, "r");
     if (!script) return 0;
-    while (fgets(line, sizeof line, script))
-        if (!strncmp(line, what, strlen(what)) && line[strlen(what)] == ' ')
-            sscanf(line + strlen(what) + 1, "%d %d", &code, &times);
+    int found = 0;
+    for (int number = 0; !found && number < MAX_LINES && fgets(line, sizeof line, script); number++) {
+        int code = 0, times = 0, before = 0, text = 0;
+        size_t length = strlen(what);
+        if (strncmp(line, what, length) || line[length] != ' ') continue;
+        line[strcspn(line, "\n")] = 0;
+        sscanf(line + length, "%d %n%d %d", &code, &text, &times, &before);
+        if (sql && strncmp(sql, line + length + text, strlen(line + length + text))) continue;
+        int asked = server->asked[number]++;
+        if (asked >= before && (!times || asked < before + times)) found = code;
+    }
     fclose(script);
-    return times && ++server->failures > times ? 0 : code;
+    return found;
 }
 
 static int fail(void *error, int code) {
@@ -97,8 +119,24 @@ int OCIAttrSet(void *handle, uint32_t type, void *value, uint32_t size, uint32_t
 
 int OCIAttrGet(const void *handle, uint32_t type, void *value, uint32_t *size, uint32_t attribute,
                void *e) {
-    const Handle *h = handle;
+    Handle *h = (Handle *)handle;
+    /* The one column of a SELECT: a number without a name. */
+    if (type == 7) switch (attribute) {
+        case 2: *(uint16_t *)value = 2; return OK;                                /* DATA_TYPE */
+        case 4: *(const char **)value = "1"; *size = 1; return OK;                /* NAME */
+        case 5: *(int16_t *)value = 0; return OK;                                 /* PRECISION */
+        case 6: *(int8_t *)value = 0; return OK;                                  /* SCALE */
+        case 7: *(uint8_t *)value = 1; return OK;                                 /* IS_NULL */
+        default: return OK;
+    }
+    if (type == 3) switch (attribute) { /* of a service that a pool made */
+        case 6: *(void **)value = h->server; return OK;                           /* SERVER */
+        case 7: *(void **)value = h; return OK;                                   /* SESSION */
+    }
     switch (attribute) {
+        case 18: *(uint32_t *)value = 1; return OK;                               /* PARAM_COUNT */
+        case 197: *(uint32_t *)value = h->fetched; return OK;                     /* ROWS_FETCHED */
+        case 469: *(uint64_t **)value = h->counts; *size = h->row_count; return OK; /* DML_ROW_COUNT_ARRAY */
         case 31: case 262: *(uint16_t *)value = UTF8; return OK;                  /* CHARSET_ID */
         case 24: *(uint16_t *)value = h->kind; return OK;                         /* STMT_TYPE */
         case 190: *(uint32_t *)value = h->bind_count; return OK;                  /* BIND_COUNT */
@@ -114,19 +152,58 @@ int OCIAttrGet(const void *handle, uint32_t type, void *value, uint32_t *size, u
 
 int OCIServerAttach(void *server, void *e, const char *link, int32_t length, uint32_t mode) {
     ((Handle *)server)->log = strndup(link, length);
-    return OK;
+    int code = scripted(server, "attach", 0);
+    return code ? fail(e, code) : OK;
 }
 int OCIServerDetach(void *server, void *e, uint32_t mode) { return OK; }
 int OCISessionBegin(void *service, void *e, void *session, uint32_t kind, uint32_t mode) { return OK; }
 int OCISessionEnd(void *service, void *e, void *session, uint32_t mode) { return OK; }
+
+/* A pool: its name is the path of the log. Sessions are not kept. */
+int OCISessionPoolCreate(void *env, void *e, void *pool, const char **name, uint32_t *length,
+                         const char *link, uint32_t link_length, uint32_t least, uint32_t most,
+                         uint32_t step, const char *user, uint32_t user_length, const char *password,
+                         uint32_t password_length, uint32_t mode) {
+    *name = strndup(link, link_length);
+    *length = link_length;
+    return OK;
+}
+int OCISessionPoolDestroy(void *pool, void *e, uint32_t mode) { return OK; }
+int OCISessionGet(void *env, void *error, void **service, void *auth, const char *name, uint32_t length,
+                  const char *tag, uint32_t tag_length, const char **found_tag, uint32_t *found_length,
+                  int *found, uint32_t mode) {
+    Handle *h = *service = calloc(1, sizeof(Handle));
+    h->server = calloc(1, sizeof(Handle));
+    h->server->log = strndup(name, length);
+    say(h->server, "GET");
+    return OK;
+}
+int OCISessionRelease(void *service, void *e, const char *tag, uint32_t length, uint32_t mode) {
+    say(((Handle *)service)->server, mode & DROP_SESSION ? "RELEASE AND DROP" : "RELEASE");
+    return OK;
+}
+int OCIContextGetValue(void *h, void *e, const char *key, uint8_t length, void **value) {
+    *value = NULL;
+    return OK;
+}
+int OCIContextSetValue(void *h, void *e, uint16_t duration, const char *key, uint8_t length, void *value) {
+    return OK;
+}
+int OCIMemoryAlloc(void *h, void *e, void **memory, uint16_t duration, uint32_t size, uint32_t flags) {
+    *memory = calloc(1, size);
+    return OK;
+}
+int OCIMemoryFree(void *h, void *e, void *memory) { return OK; }
 
 int OCIStmtPrepare2(void *service, void **statement, void *e, const char *sql, uint32_t length,
                     const char *key, uint32_t key_length, uint32_t language, uint32_t mode) {
     Handle *h = calloc(1, sizeof(Handle));
     h->server = ((Handle *)service)->server;
     h->sql = strndup(sql, length);
-    if (!strncmp(h->sql, "INSERT", 6)) h->kind = 4;
-    for (const char *c = h->sql; h->kind == 4 && *c; c++)
+    const char *kinds[] = {[SELECT] = "SELECT", [UPDATE] = "UPDATE", [DELETE] = "DELETE", [INSERT] = "INSERT"};
+    for (int kind = SELECT; kind <= INSERT; kind++)
+        if (!strncmp(h->sql, kinds[kind], 6)) h->kind = kind;
+    for (const char *c = h->sql; h->kind && *c; c++)
         if (*c == ':') h->bind_count++;
     *statement = h;
     return OK;
@@ -164,29 +241,44 @@ static void hex(char *to, const char *from, int64_t length) {
 int OCIStmtExecute(void *service, void *statement, void *error, uint32_t rows, uint32_t offset,
                    const void *in, void *out, uint32_t mode) {
     Handle *h = statement, *server = h->server;
-    char line[8192], refused[600];
+    char line[8192], asked[600];
     say(server, h->sql);
     last_statement = h;
-    h->error_count = 0;
-    if (h->kind != 4) return OK;
-    server->in_transaction = 1;
-    int code = scripted(server, "execute");
+    h->error_count = h->row_count = 0;
+    int code = scripted(server, "statement", h->sql);
+    if (code) return fail(error, code);
+    if (!h->kind) return OK;
+    if (h->kind != SELECT) {
+        server->in_transaction = 1;
+        code = scripted(server, "execute", 0);
+    } else rows = 1;
     for (uint32_t row = 0; row < rows; row++) {
         char *end = line;
+        int known_by = h->kind == INSERT ? 0 : h->bind_count - 1;
         end += sprintf(end, " ");
         for (int column = 0; column < h->bind_count; column++) {
             Bind *b = &h->binds[column];
             char *value = b->value + row * b->size;
             char text[512] = "NULL";
             if (!b->null || b->null[row] != -1)
-                hex(text, value, b->length ? b->length[row] : b->size);
+                /* A number begins with its length, and what follows it is no part of it. */
+                hex(text, value, b->length ? b->length[row] : b->type == 6 ? *value + 1 : b->size);
             end += sprintf(end, " %u:%s", b->type, text);
-            snprintf(refused, sizeof refused, "refuse %s", text);
-            int of_row = column == 0 ? scripted(server, refused) : 0;
+            if (column != known_by) continue;
+            snprintf(asked, sizeof asked, "refuse %s", text);
+            int of_row = scripted(server, asked, 0);
             if (of_row && (mode & BATCH_ERRORS)) {
                 h->codes[h->error_count] = of_row;
                 h->offsets[h->error_count++] = row;
             }
+            if (mode & ROW_COUNTS) {
+                snprintf(asked, sizeof asked, "missing %s", text);
+                int missing = scripted(server, asked, 0);
+                snprintf(asked, sizeof asked, "twice %s", text);
+                h->counts[h->row_count++] = missing ? 0 : scripted(server, asked, 0) ? 2 : 1;
+            }
+            snprintf(asked, sizeof asked, "found %s", text);
+            if (h->kind == SELECT) h->found = scripted(server, asked, 0);
         }
         say(server, line);
     }
@@ -198,12 +290,39 @@ int OCIStmtExecute(void *service, void *statement, void *error, uint32_t rows, u
     return OK;
 }
 
+int OCIDefineByPos2(void *statement, void **define, void *e, uint32_t position, void *value, int64_t size,
+                    uint16_t type, void *null, uint32_t *length, uint16_t *rcode, uint32_t mode) {
+    ((Handle *)statement)->define = (Bind){value, size, type, null, length};
+    *define = calloc(1, sizeof(Handle));
+    return OK;
+}
+
+/* A row has the number 1 in its one column. */
+int OCIStmtFetch2(void *statement, void *e, uint32_t rows, uint16_t orientation, int32_t offset,
+                  uint32_t mode) {
+    Handle *h = statement;
+    h->fetched = h->found;
+    if (h->found) {
+        memcpy(h->define.value, "\x02\xc1\x02", 3);
+        h->define.null[0] = 0;
+        if (h->define.length) h->define.length[0] = 3;
+    }
+    h->found = 0;
+    return NO_DATA;
+}
+
 int OCIParamGet(const void *handle, uint32_t type, void *e, void **parameter, uint32_t position) {
+    if (type == 4) { /* of a statement: its column */
+        *parameter = calloc(1, sizeof(Handle));
+        return OK;
+    }
     Handle *h = *parameter;
     h->code = last_statement->codes[position];
     h->offset = last_statement->offsets[position];
     return OK;
 }
+
+int OCIDescriptorFree(void *descriptor, uint32_t type) { return OK; }
 
 int OCIErrorGet(void *handle, uint32_t record, char *state, int32_t *code, char *text, uint32_t size,
                 uint32_t type) {
@@ -215,7 +334,7 @@ int OCIErrorGet(void *handle, uint32_t record, char *state, int32_t *code, char 
 int OCITransCommit(void *service, void *error, uint32_t flags) {
     Handle *server = ((Handle *)service)->server;
     say(server, "COMMIT");
-    int code = scripted(server, "commit");
+    int code = scripted(server, "commit", 0);
     if (code) return fail(error, code);
     server->in_transaction = 0;
     return OK;

@@ -9,16 +9,19 @@ use std::time::{Duration, Instant};
 use futures_timer::Delay;
 use ordid_core::{
     KeyType as _,
-    unit_of_work::{Action, Batches, Chunk, Failure, Flush, Flushed, Outcome, Plan, Step, Tally},
+    unit_of_work::{
+        Action, Batches, Chunk, Failure, Flush, Flushed, Outcome, Plan, Step, Tally,
+        observe::{self, Span},
+    },
     uuid::Uuid,
 };
-use sqlx::{Pool, Transaction};
+use sqlx::{Connection as _, Pool, Transaction};
 
 use super::{
-    UnitOfWork, begin_with,
+    UnitOfWork,
+    begin::Beginning,
     journal::written_before,
     locate::locate,
-    observe::{self, Span},
     record::{is_there, record},
     statement::{Statements, bind, send},
     stream::prepare,
@@ -102,21 +105,23 @@ impl Run {
     }
 }
 
-/// What differs between a flush of its own and one in the user's transaction.
+/// What differs between flushes over a pool, over a connection, and in the user's transaction.
 #[derive(Clone, Copy)]
 struct Way<'a> {
     begin: Option<&'static str>,
-    /// Whose connection is closed should it get out of step, so that rows can be streamed. `None` in
-    /// the user's transaction.
+    /// Whether the transaction is the flush's own. What SQLx calls a commit is the release of a savepoint
+    /// inside the user's.
+    is_own: bool,
+    /// Whose connection is closed should it get out of step, so that rows can be streamed.
     in_step: Option<&'a InStep>,
 }
 
 impl Way<'_> {
-    /// What SQLx calls a commit is the release of a savepoint inside the user's transaction.
     fn not_committed(self, error: sqlx::Error) -> Error {
-        match self.in_step {
-            Some(_) => Error::commit(error),
-            None => Error::release(error),
+        if self.is_own {
+            Error::commit(error)
+        } else {
+            Error::release(error)
         }
     }
 
@@ -127,6 +132,12 @@ impl Way<'_> {
     }
 }
 
+/// Why a flush wrote nothing, or perhaps nothing, and for which rows of its plan.
+struct Failed {
+    plan: Plan,
+    error: (Error, Option<Chunk>),
+}
+
 impl<DB: Backend> UnitOfWork<DB> {
     /// Boxed, because the compiler cannot tell otherwise that the future may move between threads.
     pub(super) fn flush_to<'a>(
@@ -134,25 +145,55 @@ impl<DB: Backend> UnitOfWork<DB> {
         pool: &'a Pool<DB>,
     ) -> BoxFuture<'a, Result<Flushed, Error>> {
         let span = Span::new(self.batches.tables().len(), self.len());
-        span.clone().around(Box::pin(async move {
+        Box::pin(span.clone().around(async move {
             let plan = self.planned()?;
-            let attempt = self.keeper.begin(&self.batches)?;
-            if let Some(attempt) = &attempt
-                && attempt.in_doubt
-            {
-                self.doubt.get_or_insert_with(|| Doubt {
-                    id: attempt.id,
-                    flushed: written_before(&self.batches),
-                });
-            }
-            let (flush, id) = match (&self.doubt, attempt) {
-                (Some(doubt), _) => (Flush::resumed(plan.clone()), doubt.id),
-                (None, Some(attempt)) => (Flush::new(plan.clone()), attempt.id),
-                (None, None) => (Flush::new(plan.clone()), Uuid::generate()),
-            };
-            let run = Run::new(plan, flush.with_retry(self.retry), id);
+            let run = self.begun(plan, |flush| flush)?;
             self.run(pool, run, &span).await
         }))
+    }
+
+    pub(super) fn flush_over<'a>(
+        &'a mut self,
+        connection: &'a mut DB::Connection,
+    ) -> BoxFuture<'a, Result<Flushed, Error>> {
+        let span = Span::new(self.batches.tables().len(), self.len());
+        Box::pin(span.clone().around(async move {
+            let plan = self.planned()?;
+            if !plan.is_empty() {
+                let is_open = connection.is_in_transaction()
+                    || DB::has_transaction(connection)
+                        .await
+                        .map_err(Error::begin)?;
+                if is_open {
+                    return Err(Error::open_transaction());
+                }
+            }
+            let run = self.begun(plan, Flush::on_one_connection)?;
+            self.run_over(connection, run, &span).await
+        }))
+    }
+
+    /// Begins a flush in a transaction of its own, or takes up what an earlier one left.
+    fn begun(&mut self, plan: Plan, with: impl FnOnce(Flush) -> Flush) -> Result<Run, Error> {
+        let attempt = self.keeper.begin(&self.batches)?;
+        if let Some(attempt) = &attempt
+            && attempt.in_doubt
+        {
+            self.doubt.get_or_insert_with(|| Doubt {
+                id: attempt.id,
+                flushed: written_before(&self.batches),
+            });
+        }
+        let (flush, id) = match (&self.doubt, attempt) {
+            (Some(doubt), _) => (Flush::resumed(plan.clone()), doubt.id),
+            (None, Some(attempt)) => (Flush::new(plan.clone()), attempt.id),
+            (None, None) => (Flush::new(plan.clone()), Uuid::generate()),
+        };
+        let mut flush = with(flush.with_retry(self.retry));
+        if self.records {
+            flush = flush.with_record();
+        }
+        Ok(Run::new(plan, flush, id))
     }
 
     pub(super) fn flush_inside<'a>(
@@ -160,12 +201,13 @@ impl<DB: Backend> UnitOfWork<DB> {
         transaction: &'a mut Transaction<'_, DB>,
     ) -> BoxFuture<'a, Result<Flushed, Error>> {
         let span = Span::new(self.batches.tables().len(), self.len());
-        span.clone().around(Box::pin(async move {
+        Box::pin(span.clone().around(async move {
             let plan = self.planned()?;
             let flush = Flush::in_transaction(plan.clone());
             let mut run = Run::new(plan, flush, Uuid::nil());
             let way = Way {
                 begin: None,
+                is_own: false,
                 in_step: None,
             };
             if run.flush.step() == Step::Begin {
@@ -217,10 +259,14 @@ impl<DB: Backend> UnitOfWork<DB> {
                     };
                     open.is_busy = !DB::SURVIVES_DROPS;
                     if is_probe {
-                        probe(&self.batches, &mut open, &mut run).await;
+                        probe(&self.batches, &mut open.connection, &mut run).await;
+                        if run.has_lost_connection() {
+                            open.in_step.lose();
+                        }
                     } else {
                         let way = Way {
                             begin: DB::BEGIN,
+                            is_own: true,
                             in_step: Some(&open.in_step),
                         };
                         self.attempt(&mut open.connection, way, &mut run).await;
@@ -232,6 +278,61 @@ impl<DB: Backend> UnitOfWork<DB> {
                 }
             }
         };
+        match self.ended(outcome, run, span) {
+            Ok(flushed) => Ok(flushed),
+            Err(failed) if failed.error.0.refuses_a_row() => {
+                let open = match lent {
+                    Some(open) => Ok(open),
+                    None => Lent::from(pool).await,
+                };
+                let Ok(mut open) = open else {
+                    return Err(failed.error.0);
+                };
+                open.is_busy = !DB::SURVIVES_DROPS;
+                let connection = &mut open.connection;
+                let Failed { plan, error } = failed;
+                let error = located(&self.batches, connection, DB::BEGIN, &plan, error).await;
+                open.is_busy = false;
+                Err(error)
+            }
+            Err(failed) => Err(failed.error.0),
+        }
+    }
+
+    /// As [`run`](Self::run), over the one connection that there is.
+    async fn run_over(
+        &mut self,
+        connection: &mut DB::Connection,
+        mut run: Run,
+        span: &Span,
+    ) -> Result<Flushed, Error> {
+        let way = Way {
+            begin: DB::BEGIN,
+            is_own: true,
+            in_step: None,
+        };
+        let outcome = loop {
+            match run.flush.step() {
+                Step::Sleep(delay) => {
+                    observe::retried(run.cause, delay);
+                    Delay::new(delay).await;
+                    run.flush.succeeded();
+                }
+                Step::Done { outcome } => break outcome,
+                Step::Probe => probe(&self.batches, connection, &mut run).await,
+                _ => self.attempt(connection, way, &mut run).await,
+            }
+        };
+        match self.ended(outcome, run, span) {
+            Ok(flushed) => Ok(flushed),
+            Err(Failed { plan, error }) => {
+                Err(located(&self.batches, connection, way.begin, &plan, error).await)
+            }
+        }
+    }
+
+    /// Takes in how a flush ended: what is committed is forgotten.
+    fn ended(&mut self, outcome: Outcome, run: Run, span: &Span) -> Result<Flushed, Failed> {
         let retries = run.flush.retries();
         span.over(retries);
         self.keeper.ended(outcome);
@@ -244,36 +345,15 @@ impl<DB: Backend> UnitOfWork<DB> {
                 flushed.elapsed = run.tally.elapsed();
                 observe::committed(&flushed);
                 self.clear();
-                Ok(flushed)
+                return Ok(flushed);
             }
-            Outcome::Unknown => {
-                observe::unknown();
-                Err(run.into_error(outcome).0)
-            }
-            Outcome::Nothing => {
-                self.doubt = None;
-                let plan = run.plan.clone();
-                let error = run.into_error(outcome);
-                if !error.0.refuses_a_row() {
-                    return Err(error.0);
-                }
-                let open = match lent {
-                    Some(open) => Ok(open),
-                    None => Lent::from(pool).await,
-                };
-                match open {
-                    Ok(mut open) => {
-                        open.is_busy = !DB::SURVIVES_DROPS;
-                        let connection = &mut open.connection;
-                        let error =
-                            located(&self.batches, connection, DB::BEGIN, &plan, error).await;
-                        open.is_busy = false;
-                        Err(error)
-                    }
-                    Err(_) => Err(error.0),
-                }
-            }
+            Outcome::Unknown => observe::unknown(),
+            Outcome::Nothing => self.doubt = None,
         }
+        Err(Failed {
+            plan: run.plan.clone(),
+            error: run.into_error(outcome),
+        })
     }
 
     /// Carries the steps out from the beginning of a transaction to its end.
@@ -288,7 +368,8 @@ impl<DB: Backend> UnitOfWork<DB> {
         let begin = DB::Bulk::BEGIN.filter(|_| streams).or(way.begin);
         let mut statements = Statements::new(&self.batches);
         let mut bound = None;
-        let begun = begin_with::<DB>(connection, begin, run.plan.defers()).await;
+        let mut connection = Beginning::<DB>::on(connection);
+        let begun = connection.begin(begin, run.plan.defers()).await;
         let mut transaction = match begun {
             Ok(transaction) => {
                 run.flush.succeeded();
@@ -342,7 +423,7 @@ impl<DB: Backend> UnitOfWork<DB> {
                 }
                 (Step::Commit, open) => match open.take() {
                     Some(open) => {
-                        if way.in_step.is_some() {
+                        if way.is_own {
                             // Should this be dropped here.
                             self.doubt = Some(Doubt {
                                 id: run.id,
@@ -433,15 +514,14 @@ async fn located<DB: Backend>(
 }
 
 /// Asks what became of a COMMIT.
-async fn probe<DB: Backend>(batches: &Batches<Binder<DB>>, open: &mut Lent<DB>, run: &mut Run) {
+async fn probe<DB: Backend>(
+    batches: &Batches<Binder<DB>>,
+    connection: &mut DB::Connection,
+    run: &mut Run,
+) {
     run.cause = None;
-    match is_there(batches, &mut open.connection, &run.plan, run.id).await {
+    match is_there(batches, connection, &run.plan, &run.flush, run.id).await {
         Ok(found) => run.flush.probed(found),
-        Err(error) => {
-            run.probe_failed(error);
-            if run.has_lost_connection() {
-                open.in_step.lose();
-            }
-        }
+        Err(error) => run.probe_failed(error),
     }
 }

@@ -4,7 +4,7 @@ use ordid_core::unit_of_work::{Batches, Chunk, Plan};
 use sqlx::{Connection as _, Transaction};
 
 use super::{
-    begin_with,
+    begin::Beginning,
     statement::{Statements, bind, send},
 };
 use crate::backend::{Backend, Binder};
@@ -21,9 +21,8 @@ pub(super) async fn locate<DB: Backend>(
     plan: &Plan,
     failed: &Chunk,
 ) -> Option<(Chunk, String)> {
-    let mut transaction = begin_with::<DB>(connection, begin, plan.defers())
-        .await
-        .ok()?;
+    let mut connection = Beginning::<DB>::on(connection);
+    let mut transaction = connection.begin(begin, plan.defers()).await.ok()?;
     let found = replay(batches, &mut transaction, plan, failed).await;
     let _ = transaction.rollback().await;
     found

@@ -1,8 +1,6 @@
 //! What would be sent, without sending it.
 
-use std::{ops::Range, sync::Arc};
-
-use ordid_core::unit_of_work::Action;
+use ordid_core::unit_of_work::FlushPlan;
 
 use super::{
     UnitOfWork,
@@ -10,56 +8,13 @@ use super::{
 };
 use crate::{backend::Backend, error::Error};
 
-/// What a flush would send: see [`UnitOfWork::plan`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct FlushPlan {
-    /// The statement that is sent first, where constraints have to be checked at COMMIT.
-    pub defers: Option<&'static str>,
-    /// The tables, in the order in which they are written: one comes as often as it is its turn.
-    pub tables: Vec<PlannedTable>,
-}
-
-/// What a flush would do with rows of one table, with nothing in between.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PlannedTable {
-    /// The table's name.
-    pub table: &'static str,
-    /// What is done with the rows.
-    pub action: Action,
-    /// How many rows there are.
-    pub rows: usize,
-    /// The statements, in order.
-    pub statements: Vec<PlannedStatement>,
-}
-
-/// One statement of a flush.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PlannedStatement {
-    /// Which rows of those that the action is done with, counted from 0 in the order in which they are
-    /// sent: as in [`Error::rows`].
-    pub rows: Range<usize>,
-    /// The text, with a placeholder for each value. Statements of as many rows share it.
-    pub sql: Arc<str>,
-}
-
-impl FlushPlan {
-    /// Returns the number of rows that are inserted, over all tables.
-    pub fn rows(&self) -> usize {
-        let inserts = self.tables.iter().filter(|it| it.action == Action::Insert);
-        inserts.map(|table| table.rows).sum()
-    }
-}
-
 impl<DB: Backend> UnitOfWork<DB> {
     /// Returns what a flush would send: the tables in their order, parents first, and the statements
     /// of each, with their text. No database is asked, and nothing is taken out.
     ///
     /// Inserts come first. Where rows refer to each other in a circle, one of them is inserted with
-    /// NULL there, and [`Action::FixUp`] sets it afterwards. Then come updates, and at last deletes,
-    /// children first.
+    /// NULL there, and [`Action::FixUp`](ordid_core::unit_of_work::Action::FixUp) sets it afterwards.
+    /// Then come updates, and at last deletes, children first.
     ///
     /// Where PostgreSQL takes a table's rows by `COPY`, [`flush`](Self::flush) sends that in the
     /// place of the statements: only the database can tell.
@@ -72,43 +27,22 @@ impl<DB: Backend> UnitOfWork<DB> {
     pub fn plan(&mut self) -> Result<FlushPlan, Error> {
         let plan = self.planned()?;
         let mut statements = Statements::new(&self.batches);
-        let mut tables = Vec::<PlannedTable>::new();
-        let mut current = None;
-        for chunk in plan.chunks() {
-            let turn = (chunk.action, chunk.table);
-            if current.replace(turn) != Some(turn) {
-                tables.push(PlannedTable {
-                    table: self.batches.table(chunk.table).name(),
-                    action: chunk.action,
-                    rows: 0,
-                    statements: Vec::new(),
-                });
-            }
-            let Some(table) = tables.last_mut() else {
-                continue;
-            };
-            table.rows += chunk.rows.len();
-            let sql = statements.text::<DB>(&chunk);
-            let of_each = if is_for_each_row::<DB>(chunk.action) {
-                chunk.rows.map(|row| row..row + 1).collect()
-            } else {
-                vec![chunk.rows]
-            };
-            for rows in of_each {
-                let sql = Arc::clone(&sql);
-                table.statements.push(PlannedStatement { rows, sql });
-            }
-        }
-        Ok(FlushPlan {
-            defers: DB::DEFER.filter(|_| plan.defers()),
-            tables,
-        })
+        Ok(FlushPlan::new(
+            &plan,
+            &self.batches.tables(),
+            DB::DEFER,
+            is_for_each_row::<DB>,
+            |chunk| statements.text::<DB>(chunk),
+        ))
     }
 }
 
 #[cfg(all(test, feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod tests {
+    use std::{ops::Range, sync::Arc};
+
     use ordid::{KeyType, OrderedKey, uuid::Uuid};
+    use ordid_core::unit_of_work::{Action, PlannedTable};
     use sqlx::{MySql, Postgres, Sqlite};
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use ordid_core::{
     storage::Dialect as _,
-    unit_of_work::{Batches, Plan},
+    unit_of_work::{Batches, Flush, Plan},
     uuid::Uuid,
 };
 use sqlx::{AssertSqlSafe, SqlSafeStr};
@@ -11,7 +11,8 @@ use crate::backend::{Backend, Binder};
 
 /// Returns the `CREATE TABLE` of `ordid_flushes`, into which a flush with updates or deletes writes a row
 /// in its own transaction: whether that row is there tells what became of a COMMIT whose answer was
-/// lost. A flush that only inserts does without.
+/// lost. A flush that only inserts does without, unless it is
+/// [asked to](crate::UnitOfWork::with_record).
 ///
 /// Run it once, as a migration. Rows are only looked for while their flush is under way: delete those
 /// of more than a day at any time, by `flushed_at`.
@@ -45,30 +46,44 @@ pub(super) async fn record<DB: Backend>(
         .map(drop)
 }
 
-/// Looks for the row of a flush or, where it has none, for the first of its rows.
+/// Looks for the row of a flush, and for the first of its rows where it only inserts.
+///
+/// Of a flush that is recorded one of both is enough: an earlier run of the program may have written the
+/// rows without a record.
 pub(super) async fn is_there<DB: Backend>(
     batches: &Batches<Binder<DB>>,
     connection: &mut DB::Connection,
     plan: &Plan,
+    flush: &Flush,
     id: Uuid,
 ) -> Result<bool, sqlx::Error> {
-    let (mut sql, arguments) = if plan.only_inserts()
-        && let Some(first) = plan.chunks().next()
-    {
-        let mut binder = Binder::with_capacity(1);
-        batches.write_key(first.table, first.rows.start, &mut binder);
-        if let Some(error) = binder.take_error() {
-            return Err(sqlx::Error::Encode(error));
-        }
-        let table = batches.table(first.table);
-        let name = DB::Dialect::quote_table(table.schema(), table.name());
-        let key = DB::Dialect::quote(table.key_column());
-        let sql = format!("SELECT 1 FROM {name} WHERE {key} = ");
-        (sql, binder.into_arguments())
-    } else {
+    if flush.records() {
         let sql = "SELECT 1 FROM ordid_flushes WHERE id = ".to_owned();
-        (sql, DB::flush_id(id)?)
+        if exists::<DB>(connection, sql, DB::flush_id(id)?).await? {
+            return Ok(true);
+        }
+    }
+    let first = plan.chunks().next().filter(|_| plan.only_inserts());
+    let Some(first) = first else {
+        return Ok(false);
     };
+    let mut binder = Binder::with_capacity(1);
+    batches.write_key(first.table, first.rows.start, &mut binder);
+    if let Some(error) = binder.take_error() {
+        return Err(sqlx::Error::Encode(error));
+    }
+    let table = batches.table(first.table);
+    let name = DB::Dialect::quote_table(table.schema(), table.name());
+    let key = DB::Dialect::quote(table.key_column());
+    let sql = format!("SELECT 1 FROM {name} WHERE {key} = ");
+    exists::<DB>(connection, sql, binder.into_arguments()).await
+}
+
+async fn exists<DB: Backend>(
+    connection: &mut DB::Connection,
+    mut sql: String,
+    arguments: DB::Arguments,
+) -> Result<bool, sqlx::Error> {
     DB::push_placeholder(&mut sql, 1);
     DB::exists(connection, AssertSqlSafe(sql).into_sql_str(), arguments).await
 }

@@ -224,7 +224,8 @@ fn rises(keys: &[ColumnData<'static>], ty: TypeInfo) -> bool {
     let columns = [column("id", ty, &[ColumnFlag::Updateable])];
     let mut fit = Fit::new(&columns, &["id"], "id").unwrap();
     for key in keys {
-        assert!(fit.takes(std::slice::from_ref(key)));
+        fit.take(key);
+        assert!(fit.ends_row());
     }
     fit.rises()
 }

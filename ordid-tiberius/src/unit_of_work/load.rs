@@ -6,7 +6,7 @@ use futures_util::io::{AsyncRead, AsyncWrite};
 use ordid_core::unit_of_work::{Action, Batches, Chunk, Plan, Step};
 use tiberius::{Client, SortOrder, SqlBulkCopyOption, SqlBulkCopyOptions};
 
-use super::{Run, UnitOfWork};
+use super::{UnitOfWork, execute::Run};
 use crate::{
     binder::Binder,
     error::{Error, Place},
@@ -96,15 +96,8 @@ impl<D: Flavour> UnitOfWork<D> {
         };
         let started = Instant::now();
         let table = self.batches.table(chunk.table);
-        let refused = |error, sent: Chunk, key| {
-            let place = Place {
-                table: table.name(),
-                chunk: sent.number,
-                rows: sent.rows.clone(),
-                key,
-            };
-            (Error::insert(error, place), sent)
-        };
+        let refused =
+            |error, sent: Chunk| (Error::statement(error, Place::of(&table, &sent)), sent);
         let columns: Vec<_> = load.columns.iter().map(String::as_str).collect();
         let hints: Vec<_> = load
             .rises_by
@@ -114,7 +107,7 @@ impl<D: Flavour> UnitOfWork<D> {
         let request = client.bulk_insert_with_options(&load.table, &columns, as_insert(), &hints);
         let mut request = match request.await {
             Ok(request) => request,
-            Err(error) => return Err(refused(error, chunk, None)),
+            Err(error) => return Err(refused(error, chunk)),
         };
         let mut sent = chunk.clone();
         let mut binder = Binder::with_capacity(columns.len());
@@ -126,7 +119,8 @@ impl<D: Flavour> UnitOfWork<D> {
                     // back.
                     let _ = request.finalize().await;
                     let key = self.batches.key_text(&chunk, row);
-                    return Err(refused(error, chunk, Some(key)));
+                    let place = Place::of(&table, &chunk).with_key(key);
+                    return Err((Error::statement(error, place), chunk));
                 }
             }
             sent.rows.end = chunk.rows.end;
@@ -140,7 +134,7 @@ impl<D: Flavour> UnitOfWork<D> {
             }
         }
         if let Err(error) = request.finalize().await {
-            return Err(refused(error, sent, None));
+            return Err(refused(error, sent));
         }
         let rows = sent.rows.len();
         run.count(&table, &chunk, rows, rows, started.elapsed());

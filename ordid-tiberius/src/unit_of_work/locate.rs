@@ -5,7 +5,7 @@ use ordid_core::unit_of_work::{Batches, Chunk, Plan};
 use tiberius::Client;
 
 use super::{
-    Scope,
+    execute::Scope,
     statement::{Statements, send},
 };
 use crate::{binder::Binder, error::Error, flavour::Flavour};

@@ -1,6 +1,8 @@
 //! Statements of many rows.
 
-use std::{fmt::Write as _, sync::Arc};
+mod text;
+
+use std::sync::Arc;
 
 use futures_util::io::{AsyncRead, AsyncWrite};
 use ordid_core::unit_of_work::{Action, Batches, Chunk, Table};
@@ -23,24 +25,46 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
     let table = &statements.tables[chunk.table];
-    let mut binder = Binder::with_capacity(chunk.rows.len() * table.columns().len());
+    let place = Place::of(table, chunk);
+    let columns = table.columns_of(chunk.action).len();
+    let mut binder = Binder::with_capacity(chunk.rows.len() * columns);
     batches.write(chunk, chunk.rows.clone(), &mut binder);
-    let place = Place {
-        table: table.name(),
-        chunk: chunk.number,
-        rows: chunk.rows.clone(),
-        key: None,
-    };
-    let sql = statements.get::<D>(chunk);
+    let sql = statements.text::<D>(chunk);
     let mut query = Query::new(&*sql);
-    query.bind_iter(binder.into_values());
-    match query.execute(client).await {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Error::insert(error, place)),
+    query.bind_iter(binder.into_values().into_iter().map(D::parameter));
+    if chunk.action == Action::Insert {
+        // What an `INSERT` by an `INSTEAD OF` trigger counts is the database's own affair.
+        let sent = query.execute(client).await;
+        return sent
+            .map(drop)
+            .map_err(|error| Error::statement(error, place));
+    }
+    let rows = chunk.rows.len();
+    match changed(query, client).await {
+        Err(error) => Err(Error::statement(error, place)),
+        Ok(changed) if usize::try_from(changed).is_ok_and(|changed| changed == rows) => Ok(()),
+        Ok(changed) => Err(Error::count(changed, rows, place)),
     }
 }
 
-/// The text of the statement that was sent last for each table: all chunks but a table's last have
+/// Sends a statement that answers with how many rows it changed.
+async fn changed<S>(query: Query<'_>, client: &mut Client<S>) -> tiberius::Result<u64>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let results = query.query(client).await?.into_results().await?;
+    // The last: a trigger may have answered before.
+    let row = results.last().and_then(|rows| rows.first());
+    let count: Option<i32> = match row {
+        Some(row) => row.try_get(0)?,
+        None => None,
+    };
+    count
+        .and_then(|count| u64::try_from(count).ok())
+        .ok_or_else(|| tiberius::error::Error::Protocol("no answer to @@ROWCOUNT".into()))
+}
+
+/// The text of the statement that was sent last for each table: all chunks but an action's last have
 /// the same.
 pub(super) struct Statements {
     tables: Vec<Table>,
@@ -56,7 +80,8 @@ impl Statements {
         }
     }
 
-    fn get<D: Flavour>(&mut self, chunk: &Chunk) -> Arc<str> {
+    /// Returns the text of the statement for a chunk.
+    pub(super) fn text<D: Flavour>(&mut self, chunk: &Chunk) -> Arc<str> {
         let rows = chunk.rows.len();
         let slot = &mut self.last[chunk.table];
         match slot {
@@ -64,63 +89,12 @@ impl Statements {
                 Arc::clone(text)
             }
             _ => {
-                let table = &self.tables[chunk.table];
-                let text: Arc<str> = match chunk.action {
-                    Action::FixUp { parent } => fix_up_statement::<D>(table, parent, rows),
-                    _ => insert_statement::<D>(table, rows),
-                }
-                .into();
+                let text = text::statement::<D>(&self.tables[chunk.table], chunk.action, rows);
+                let text: Arc<str> = text.into();
                 *slot = Some((chunk.action, rows, Arc::clone(&text)));
                 text
             }
         }
-    }
-}
-
-/// Writes `INSERT INTO [orders] ([id], [total]) VALUES (@P1, @P2), (@P3, @P4)`. All names are quoted.
-fn insert_statement<D: Flavour>(table: &Table, rows: usize) -> String {
-    let columns = table.columns();
-    let mut sql = String::with_capacity(64 + rows * (columns.len() * 8 + 4));
-    sql.push_str("INSERT INTO ");
-    sql.push_str(&D::quote_table(table.schema(), table.name()));
-    let names: Vec<_> = columns.iter().map(|column| D::quote(column)).collect();
-    let _ = write!(sql, " ({}) VALUES ", names.join(", "));
-    push_rows(&mut sql, rows, columns.len());
-    sql
-}
-
-/// Writes `UPDATE t SET [up] = v.[up] FROM [nodes] AS t JOIN (VALUES (@P1, @P2), (@P3, @P4)) AS v
-/// ([id], [up]) ON t.[id] = v.[id]`: values come in the order of the columns.
-fn fix_up_statement<D: Flavour>(table: &Table, parent: usize, rows: usize) -> String {
-    let taken = table.columns_of(Action::FixUp { parent });
-    let names: Vec<_> = taken
-        .iter()
-        .map(|column| D::quote(table.columns()[*column]))
-        .collect();
-    let set = D::quote(table.parents()[parent].column());
-    let key = D::quote(table.key_column());
-    let mut sql = format!(
-        "UPDATE t SET {set} = v.{set} FROM {} AS t JOIN (VALUES ",
-        D::quote_table(table.schema(), table.name())
-    );
-    push_rows(&mut sql, rows, taken.len());
-    let _ = write!(sql, ") AS v ({}) ON t.{key} = v.{key}", names.join(", "));
-    sql
-}
-
-/// Writes `(@P1, @P2), (@P3, @P4)`.
-fn push_rows(sql: &mut String, rows: usize, columns: usize) {
-    let mut number = 0;
-    for row in 0..rows {
-        sql.push_str(if row == 0 { "(" } else { ", (" });
-        for column in 0..columns {
-            if column > 0 {
-                sql.push_str(", ");
-            }
-            number += 1;
-            let _ = write!(sql, "@P{number}");
-        }
-        sql.push(')');
     }
 }
 
@@ -163,19 +137,19 @@ mod tests {
             panic!("two statements: {chunks:?}");
         };
         assert_eq!(
-            &*statements.get::<SqlServer>(insert),
+            &*statements.text::<SqlServer>(insert),
             "INSERT INTO [nodes] ([up], [id], [number]) VALUES (@P1, @P2, @P3), (@P4, @P5, @P6), \
              (@P7, @P8, @P9)"
         );
         assert_eq!(
-            &*statements.get::<SqlServer>(fix_up),
+            &*statements.text::<SqlServer>(fix_up),
             "UPDATE t SET [up] = v.[up] FROM [nodes] AS t JOIN (VALUES (@P1, @P2)) AS v ([up], \
-             [id]) ON t.[id] = v.[id]"
+             [id]) ON t.[id] = v.[id]; SELECT @@ROWCOUNT"
         );
         let values = |chunk: &Chunk| {
             let mut binder = Binder::with_capacity(9);
             batches.write(chunk, chunk.rows.clone(), &mut binder);
-            binder.into_values()
+            binder.into_values().into_iter().collect::<Vec<_>>()
         };
         let inserted = values(insert);
         assert_eq!(inserted.len(), 9);

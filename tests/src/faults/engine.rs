@@ -4,9 +4,11 @@
 use std::{
     future::Future,
     net::{SocketAddr, ToSocketAddrs},
+    path::Path,
 };
 
-use ordid_sqlx::{Backend, UnitOfWork, flushes_table};
+use ordid_file::FlushJournal;
+use ordid_sqlx::{Backend, Journaled, UnitOfWork, flushes_table};
 use sqlx::{
     AssertSqlSafe, MySql, Postgres, Sqlite,
     mysql::{MySqlConnectOptions, MySqlSslMode},
@@ -14,7 +16,7 @@ use sqlx::{
     query_scalar, raw_sql,
 };
 
-use super::{Graph, Options, Outcome};
+use super::{Customer, Graph, Item, Options, Order, Outcome};
 
 /// A database that fault tests know.
 pub trait Engine: Backend {
@@ -32,6 +34,13 @@ pub trait Engine: Backend {
 
     /// Adds updates of the customers, and deletes the items.
     fn change(work: &mut UnitOfWork<Self>, graph: &Graph);
+
+    /// Returns a journal for these rows in a file.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be opened.
+    fn journaled(path: &Path) -> Outcome<Journaled<Self>>;
 
     /// Executes SQL without parameters.
     fn execute_sql(
@@ -109,6 +118,11 @@ macro_rules! engine {
                 for customer in &graph.customers {
                     work.update(customer.changed());
                 }
+            }
+
+            fn journaled(path: &Path) -> Outcome<Journaled<Self>> {
+                let journaled = Journaled::new(FlushJournal::open(path)?);
+                Ok(journaled.row::<Customer>().row::<Order>().row::<Item>())
             }
 
             async fn execute_sql(

@@ -5,6 +5,7 @@ use ordid::{
     KeyType, OrderedKey,
     uuid::{Builder, Uuid},
 };
+use serde::{Deserialize, Serialize};
 
 /// The bucket of a customer that was updated.
 pub(super) const CHANGED: i64 = 1;
@@ -28,7 +29,7 @@ pub struct OrderId(Uuid);
 pub struct ItemId(Uuid);
 
 /// A row without a parent.
-#[derive(OrderedKey, Clone, Debug)]
+#[derive(OrderedKey, Serialize, Deserialize, Clone, Debug)]
 #[ordid(table = "customers")]
 pub struct Customer {
     #[ordid(key)]
@@ -50,7 +51,7 @@ impl Customer {
 }
 
 /// A child.
-#[derive(OrderedKey, Clone, Debug)]
+#[derive(OrderedKey, Serialize, Deserialize, Clone, Debug)]
 #[ordid(table = "orders")]
 pub struct Order {
     #[ordid(key)]
@@ -67,7 +68,7 @@ pub struct Order {
 
 /// A grandchild. The position is shorter than its column, so PostgreSQL's `COPY` does not take it:
 /// these rows go by statements everywhere.
-#[derive(OrderedKey, Clone, Debug)]
+#[derive(OrderedKey, Serialize, Deserialize, Clone, Debug)]
 #[ordid(table = "items")]
 pub struct Item {
     #[ordid(key)]
@@ -95,6 +96,13 @@ impl Shape {
         customers: 1_100,
         orders: 2_050,
         items: 1_050,
+    };
+
+    /// Rows to be changed: some hundred round trips where each is updated by itself.
+    pub const OLD: Self = Self {
+        customers: 300,
+        orders: 300,
+        items: 300,
     };
 
     /// A chunk a table.

@@ -7,6 +7,8 @@ use crate::types::Type;
 pub enum Answer {
     /// It is done, with so many rows.
     Done(u64),
+    /// It is done, and how many rows it were is not said, as under `SET NOCOUNT ON`.
+    Uncounted,
     /// Rows.
     Rows {
         /// Their columns.
@@ -16,6 +18,10 @@ pub enum Answer {
     },
     /// The server refuses.
     Failure(Failure),
+    /// What several statements of one request answer.
+    Several(Vec<Answer>),
+    /// There is none, and the connection stays open.
+    Silence,
     /// The connection is cut off without an answer.
     HangUp,
     /// The connection is cut off in the midst of an answer.
@@ -77,6 +83,18 @@ impl Answer {
         }
     }
 
+    /// An answer to `UPDATE ..; SELECT @@ROWCOUNT`, where so many rows were changed.
+    pub fn changed(rows: i32) -> Self {
+        let count = Self::Done(u64::try_from(rows).unwrap_or_default());
+        Self::Several(vec![count, Self::int(rows)])
+    }
+
+    /// A row with one `int`.
+    pub fn int(value: i32) -> Self {
+        let value = value.to_le_bytes().to_vec();
+        Self::rows([Column::new("", Type::int(4))], [vec![Some(value)]])
+    }
+
     /// An error of severity 14 that leaves the transaction as it is, as constraints do.
     pub fn failure(number: u32, message: &str) -> Self {
         Self::Failure(Failure {
@@ -97,6 +115,9 @@ impl Answer {
         })
     }
 }
+
+/// The length of DONE.
+const DONE: usize = 13;
 
 /// Tokens, one after the other.
 #[derive(Debug, Default)]
@@ -166,6 +187,12 @@ impl Tokens {
             }
         }
         self.done(0x10, rows.len() as u64);
+    }
+
+    /// Says of the last DONE that another follows.
+    pub(crate) fn more(&mut self) {
+        let status = self.0.len() - DONE + 1;
+        self.0[status] |= 1;
     }
 
     /// DONE; status 2 is an error, 16 says that the count holds.

@@ -80,11 +80,11 @@ impl Recorder {
         }));
         let for_connections = Arc::clone(&shared);
         thread::Builder::new().spawn(move || {
-            for stream in listener.incoming().flatten() {
+            for (number, stream) in listener.incoming().flatten().enumerate() {
                 let shared = Arc::clone(&for_connections);
                 thread::spawn(move || {
                     // A client that goes, or sends what is not understood, ends its connection.
-                    let _ = wire::serve(stream, &shared);
+                    let _ = wire::serve(stream, number, &shared);
                 });
             }
         })?;

@@ -7,9 +7,11 @@ use crate::{
     wire::{Reader, wrong},
 };
 
-/// A request, and the transaction that it was sent in.
+/// A request, and the connection and the transaction that it was sent in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
+    /// Which connection, from 0 in the order in which they came.
+    pub connection: usize,
     /// The transaction's descriptor, as the client gave it; zero is none.
     pub transaction: u64,
     /// The request.
@@ -141,8 +143,8 @@ impl Request {
     }
 }
 
-/// Reads a message of the client; the number is its packets' type.
-pub(crate) fn read(number: u8, message: &[u8]) -> io::Result<Received> {
+/// Reads a message of the client and the descriptor of its transaction; the number is its packets' type.
+pub(crate) fn read(number: u8, message: &[u8]) -> io::Result<(u64, Request)> {
     let mut reader = Reader::new(message);
     let mut transaction = 0;
     if matches!(number, 0x01 | 0x03 | 0x0e) {
@@ -157,10 +159,7 @@ pub(crate) fn read(number: u8, message: &[u8]) -> io::Result<Received> {
         0x10 => login(message)?,
         _ => return Err(wrong(format!("unknown packet type {number:#04x}"))),
     };
-    Ok(Received {
-        transaction,
-        request,
-    })
+    Ok((transaction, request))
 }
 
 /// Reads ALL_HEADERS and returns the transaction's descriptor.

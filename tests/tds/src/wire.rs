@@ -17,7 +17,11 @@ use crate::{
 const PACKET: usize = 4096;
 
 /// Talks to one client until it goes.
-pub(crate) fn serve(mut stream: TcpStream, shared: &Mutex<Shared>) -> io::Result<()> {
+pub(crate) fn serve(
+    mut stream: TcpStream,
+    connection: usize,
+    shared: &Mutex<Shared>,
+) -> io::Result<()> {
     let mut open = 0;
     let mut begun = 0;
     loop {
@@ -26,10 +30,13 @@ pub(crate) fn serve(mut stream: TcpStream, shared: &Mutex<Shared>) -> io::Result
             send(&mut stream, &prelogin())?;
             continue;
         }
-        let received = request::read(number, &message).unwrap_or_else(|error| Received {
-            transaction: 0,
-            request: Request::Unknown(error.to_string()),
-        });
+        let (transaction, request) = request::read(number, &message)
+            .unwrap_or_else(|error| (0, Request::Unknown(error.to_string())));
+        let received = Received {
+            connection,
+            transaction,
+            request,
+        };
         let request = received.request.clone();
         let sent_in = received.transaction;
         let answer = lock(shared).receive(received);
@@ -41,16 +48,8 @@ pub(crate) fn serve(mut stream: TcpStream, shared: &Mutex<Shared>) -> io::Result
                 tokens.0.truncate(tokens.0.len() / 2);
                 return send(&mut stream, &tokens.0);
             }
-            (Some(Answer::Failure(failure)), _) => {
-                if failure.rolls_back && open != 0 {
-                    tokens.rolled_back(open);
-                    open = 0;
-                }
-                tokens.failure(&failure);
-                tokens.done(2, 0);
-            }
-            (Some(Answer::Rows { columns, rows }), _) => tokens.rows(&columns, &rows),
-            (Some(Answer::Done(rows)), _) => tokens.done(0x10, rows),
+            (Some(Answer::Silence), _) => continue,
+            (Some(answer), _) => told(&mut tokens, &answer, &mut open),
             (None, Request::Login { .. }) => tokens.login(),
             (None, Request::Begin) => {
                 begun += 1;
@@ -85,6 +84,34 @@ pub(crate) fn serve(mut stream: TcpStream, shared: &Mutex<Shared>) -> io::Result
             (None, _) => tokens.done(0x10, 0),
         }
         send(&mut stream, &tokens.0)?;
+    }
+}
+
+/// Writes what the recorder was told to answer.
+fn told(tokens: &mut Tokens, answer: &Answer, open: &mut u64) {
+    match answer {
+        Answer::Failure(failure) => {
+            if failure.rolls_back && *open != 0 {
+                tokens.rolled_back(*open);
+                *open = 0;
+            }
+            tokens.failure(failure);
+            tokens.done(2, 0);
+        }
+        Answer::Rows { columns, rows } => tokens.rows(columns, rows),
+        Answer::Done(rows) => tokens.done(0x10, *rows),
+        Answer::Several(answers) => {
+            for (number, answer) in answers.iter().enumerate() {
+                if number > 0 {
+                    tokens.more();
+                }
+                told(tokens, answer, open);
+            }
+        }
+        Answer::Uncounted => tokens.done(0, 0),
+        Answer::Silence | Answer::HangUp | Answer::HalfAnswer => {
+            unreachable!("a connection's end is no part of an answer")
+        }
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Customer, CustomerId, Order, OrderId, connect, orders, texts};
 use ordid::KeyType;
-use ordid_tds::{Answer, Failure, Recorder, Request};
+use ordid_tds::{Answer, Failure, Recorder};
 use ordid_tiberius::{Retry, UnitOfWork};
 
 const ASK: &str = "SELECT @@TRANCOUNT, @@VERSION";
@@ -380,7 +380,5 @@ async fn what_cannot_be_planned_is_not_sent() {
              entity added twice?"
         )
     );
-    let log = recorder.take();
-    assert_eq!(texts(&log), [ASK]);
-    assert!(!matches!(log[0].request, Request::Begin));
+    assert!(recorder.take().is_empty());
 }

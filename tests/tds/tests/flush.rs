@@ -191,7 +191,8 @@ async fn statements_keep_to_the_limits() {
         .map(|received| received.request.arguments().len())
         .filter(|parameters| *parameters > 0)
         .collect();
-    assert_eq!(parameters, [2_097, 2_097, 306, 1_000, 1_000, 100]);
+    // Tables that do not refer to each other go by name.
+    assert_eq!(parameters, [1_000, 1_000, 100, 2_097, 2_097, 306]);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use ordid_tests::{
     servers::Servers,
     trials::Outcome,
 };
-use sqlx::{MySql, Postgres};
+use sqlx::{Connection as _, MySql, Postgres};
 
 use crate::{on_server, times};
 
@@ -70,6 +70,22 @@ pub async fn learn<DB: Remote>(
     site.judge(&graph, &work, &outcome).await?;
     let found: Vec<usize> = outcome?.tables.iter().map(|it| it.bulk).collect();
     assert_eq!(found, bulk);
+    Conversation::of(proxy.last_traffic())
+}
+
+/// As [`learn`], of a flush over one connection.
+pub async fn learn_over<DB: Remote>(
+    site: &Site<DB>,
+    proxy: &Proxy,
+    shape: Shape,
+) -> Outcome<Conversation> {
+    let graph = Graph::new(0, shape);
+    let mut connection = DB::Connection::connect_with(through(site, proxy).options()).await?;
+    let mut work = site.work(&graph, Retry::NONE);
+    let outcome = work.flush_on(&mut connection).await;
+    connection.close().await?;
+    site.judge(&graph, &work, &outcome).await?;
+    outcome?;
     Conversation::of(proxy.last_traffic())
 }
 
@@ -270,12 +286,7 @@ async fn changes<DB: Remote>(site: Site<DB>) -> Outcome {
 
 /// Writes rows to be changed.
 async fn old<DB: Remote>(site: &Site<DB>, unit: u32) -> Outcome<Graph> {
-    let shape = Shape {
-        customers: 300,
-        orders: 300,
-        items: 300,
-    };
-    let graph = Graph::new(unit, shape);
+    let graph = Graph::new(unit, Shape::OLD);
     let pool = site.pool();
     site.work(&graph, Retry::NONE).flush(&pool).await?;
     pool.close().await;

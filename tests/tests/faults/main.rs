@@ -4,8 +4,10 @@
 //! Each test has a short form; `cargo xtask soak` runs the long one in its place.
 
 mod commit;
+mod connection;
 mod cut;
 mod deadlock;
+mod disk;
 mod kill;
 mod refused;
 mod restart;
@@ -25,10 +27,12 @@ fn main() {
     run_all(&["postgres", "mariadb"], |servers, trials| {
         cut::trials(servers, trials);
         commit::trials(servers, trials);
+        connection::trials(servers, trials);
         restart::trials(servers, trials);
         kill::trials(servers, trials);
         deadlock::trials(servers, trials);
         refused::trials(servers, trials);
+        disk::trials(trials);
     });
 }
 

@@ -1,18 +1,15 @@
-//! What a database refuses in the midst of a flush: a value that is taken, rows for which the disk
-//! has no room.
-
-use std::process::Command;
+//! What a database refuses in the midst of a flush: a value that is taken.
 
 use libtest_mimic::Trial;
 use ordid_sqlx::{Error, Retry};
 use ordid_tests::{
-    faults::{Engine, Found, Graph, Shape, Site},
+    faults::{Engine, Graph, Shape, Site},
     servers::Servers,
     trials::Outcome,
 };
-use sqlx::{ConnectOptions, MySql, Postgres, Sqlite};
+use sqlx::{MySql, Postgres};
 
-use crate::{kill::Flusher, on_file, on_server, times};
+use crate::{on_file, on_server};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     const NAME: &str = "a_label_that_is_taken_leaves_no_row";
@@ -31,18 +28,6 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             )
             .await?;
             taken_at_commit(site).await
-        },
-    );
-    on_file(trials, "a_database_that_may_not_grow_leaves_no_row", full);
-    on_file(trials, "a_disk_without_room_leaves_no_row", |site| {
-        no_room(site, false)
-    });
-    on_file(
-        trials,
-        "a_disk_without_room_for_the_log_leaves_no_row",
-        async |site| {
-            site.execute("PRAGMA journal_mode = WAL").await?;
-            no_room(site, true).await
         },
     );
 }
@@ -84,78 +69,4 @@ async fn taken<DB: Engine>(site: Site<DB>, check: impl FnOnce(&Error)) -> Outcom
     site.execute("UPDATE orders SET label = 'free' WHERE unit = 0 AND position = 7")
         .await?;
     site.flush_again(&graph, &mut work).await
-}
-
-/// `SQLITE_FULL`, at every stage of the flush.
-async fn full(site: Site<Sqlite>) -> Outcome {
-    let empty = site.numbers("PRAGMA page_count").await?[0];
-    let graph = Graph::new(0, Shape::CHUNKS);
-    let pool = site.pool();
-    site.work(&graph, Retry::DEFAULT).flush(&pool).await?;
-    pool.close().await;
-    let pages = site.numbers("PRAGMA page_count").await?[0] - empty;
-    assert!(pages > 50, "{pages}");
-    let steps = i64::from(times(8, 100));
-    for (unit, step) in (1..).zip(0..steps) {
-        let graph = Graph::new(unit, Shape::CHUNKS);
-        let mut work = site.work(&graph, Retry::DEFAULT);
-        let now = site.numbers("PRAGMA page_count").await?[0];
-        let most = now + step * pages / steps * 9 / 10;
-        let options = site.options().clone();
-        let narrow = options.pragma("max_page_count", most.to_string());
-        let pool = Site::<Sqlite>::open(narrow).pool();
-        let outcome = work.flush(&pool).await;
-        pool.close().await;
-        site.judge(&graph, &work, &outcome).await?;
-        let error = outcome.expect_err("there is no room");
-        assert!(error.to_string().contains("full"), "{step}: {error}");
-        site.flush_again(&graph, &mut work).await?;
-    }
-    Ok(())
-}
-
-/// A limit on the size of files stands for a full disk: writes fail, those of COMMIT among them.
-async fn no_room(site: Site<Sqlite>, is_log: bool) -> Outcome {
-    let url = site.options().to_url_lossy().to_string();
-    // What a unit of work adds, in blocks of 512 bytes.
-    let before = blocks(&site).await?;
-    site.flush_anew(&Graph::new(0, Shape::CHUNKS), Found::None)
-        .await?;
-    let added = blocks(&site).await? - before;
-    let (mut refused, mut committed) = (0, 0);
-    let steps = times(12, 200);
-    for (unit, step) in (1..).zip(0..steps) {
-        let graph = Graph::new(unit, Shape::CHUNKS);
-        // From nearly no room to room enough. The log's index alone takes 64.
-        let most = if is_log {
-            80 + i64::from(step) * 2 * added / i64::from(steps)
-        } else {
-            blocks(&site).await? + i64::from(step) * 2 * added / i64::from(steps)
-        };
-        // Without the trap the signal would end the program.
-        let script = "trap '' XFSZ; ulimit -f $1; shift; exec \"$@\"";
-        let program = env!("CARGO_BIN_EXE_flush_unit");
-        let mut command = Command::new("sh");
-        command.args(["-c", script, "sh", &most.to_string(), program]);
-        let mut flusher = Flusher::start(command, &url, unit)?;
-        flusher.go()?;
-        let said = flusher.hear()?;
-        drop(flusher);
-        let found = site.look(&graph).await?;
-        match (said.split(':').next().unwrap_or_default(), found) {
-            ("committed", Found::All) => committed += 1,
-            ("refused", Found::None) => refused += 1,
-            _ => return Err(format!("room for {most}: {found:?} and {said:?}").into()),
-        }
-        site.flush_anew(&graph, found).await?;
-    }
-    eprintln!("SQLite without room: {refused} refused, {committed} committed");
-    assert!(refused >= steps / 4 && committed > 0);
-    Ok(())
-}
-
-/// The size of the file.
-async fn blocks(site: &Site<Sqlite>) -> Outcome<i64> {
-    let pages = site.numbers("PRAGMA page_count").await?[0];
-    Ok(pages * site.numbers("PRAGMA page_size").await?[0] / 512)
 }

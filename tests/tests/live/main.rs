@@ -27,6 +27,7 @@ fn main() {
         sqlite::trials(trials);
         postgres::trials(servers, trials);
         copy::trials(servers, trials);
+        graph::trials(servers, trials);
         instagram::trials(servers, trials);
         journal::trials(servers, trials);
         mariadb::trials(servers, trials);

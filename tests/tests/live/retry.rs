@@ -228,7 +228,7 @@ macro_rules! common {
             let text = error.to_string();
             assert!(
                 text.starts_with(
-                    "cannot record the flush, nothing was written: updates and deletes need the \
+                    "cannot record the flush, nothing was written: updates, deletes and `with_record` need the \
                      table `ordid_flushes`, which `ordid_sqlx::flushes_table` declares: "
                 ),
                 "{text}"
@@ -261,11 +261,12 @@ macro_rules! common {
         ) -> Outcome {
             create(&pool).await?;
             let (mut sent, mut found) = (0, 0);
-            // At each poll; and then, until it was there, as soon as all rows were sent, which is while
-            // the answer to COMMIT is waited for.
+            // At each poll; and then, until each was seen, at the first one, and as soon as all rows were
+            // sent, which is while the answer to COMMIT is waited for. A database that answers before
+            // it is polled shows neither.
             let mut polls = 0;
             let mut at_each = true;
-            while at_each || found == 0 && polls < 50 {
+            while at_each || (sent == 0 || found == 0) && polls < 500 {
                 polls += 1;
                 let mut work = work();
                 let all_sent = Arc::new(AtomicBool::new(false));
@@ -282,7 +283,9 @@ macro_rules! common {
                             left -= 1;
                             Poll::Pending
                         }
-                        Poll::Pending if at_each || all_sent.load(Ordering::Relaxed) => {
+                        Poll::Pending
+                            if at_each || sent == 0 || all_sent.load(Ordering::Relaxed) =>
+                        {
                             Poll::Ready(Ok(false))
                         }
                         Poll::Pending => Poll::Pending,

@@ -1,5 +1,7 @@
 //! One unit of work over two databases: of two PostgreSQL servers, and two SQLite files.
 
+mod everywhere;
+
 use std::{
     sync::{Arc, OnceLock},
     time::Duration,
@@ -411,6 +413,7 @@ mod postgres {
         Postgres, ordid::storage::dialect::Postgres, Uuid, "$1",
         lock: ["BEGIN", "LOCK TABLE orders IN ACCESS EXCLUSIVE MODE"]
     );
+    super::everywhere::everywhere!(Postgres, ordid::storage::dialect::Postgres, Uuid);
 }
 
 mod sqlite {
@@ -418,6 +421,7 @@ mod sqlite {
         Sqlite, ordid::storage::dialect::Sqlite, Blob, "?",
         lock: ["BEGIN IMMEDIATE"]
     );
+    super::everywhere::everywhere!(Sqlite, ordid::storage::dialect::Sqlite, Blob);
 }
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
@@ -438,6 +442,8 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         shards_do_not_wait_for_each_other,
         updates_and_deletes_go_to_their_shard,
         a_parent_elsewhere_is_refused,
+        what_is_everywhere_is_on_each_shard,
+        progress_is_that_of_all_shards,
     );
 }
 

@@ -10,7 +10,7 @@ use sqlx::{
 
 use self::columns::*;
 use crate::{
-    Outcome, graph,
+    Outcome,
     keys::{
         Base32, Long, Native, NoOrder, Number, Object, ObjectText, PACES, Push, PushBytes,
         PushText, Short, Wide, WideChar, WideText, short_texts,
@@ -170,16 +170,6 @@ pub fn trials(trials: &mut Vec<Trial>) {
     }
     finds!(
         Native, Long, Short, Base32, Number, Object, Push, Wide, NoOrder
-    );
-    add(
-        trials,
-        "any_graph_goes_in_parents_first",
-        graph::any_graph_goes_in_parents_first,
-    );
-    add(
-        trials,
-        "a_row_before_its_parent_is_refused",
-        graph::a_row_before_its_parent_is_refused,
     );
 }
 

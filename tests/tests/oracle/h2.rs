@@ -61,7 +61,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
 }
 
 /// The rows of a script's queries, in the Oracle mode.
-fn run(url: &str, script: &str) -> Result<Vec<String>, ordid_harness::Error> {
+pub fn run(url: &str, script: &str) -> Result<Vec<String>, ordid_harness::Error> {
     ordid_harness::h2_script(&format!("{url};MODE=Oracle"), script)
 }
 

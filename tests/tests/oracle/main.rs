@@ -1,10 +1,11 @@
-//! What ordid says of Oracle, where it can be tried: the declarations, literals and orders on H2's
-//! emulation of Oracle, which proves nothing about Oracle itself; all of it, array binds and errors
-//! included, on the Oracle database that `ORDID_TEST_ORACLE_URL` names.
+//! What ordid says of Oracle, where it can be tried: the declarations, literals, orders and statements
+//! on H2's emulation of Oracle, which proves nothing about Oracle itself; all of it, array binds and
+//! errors included, on the Oracle database that `ORDID_TEST_ORACLE_URL` names.
 
 mod h2;
 mod keys;
 mod live;
+mod statements;
 
 use libtest_mimic::{Failed, Trial};
 use ordid_tests::{
@@ -15,6 +16,7 @@ use ordid_tests::{
 fn main() {
     run_all(&["h2", "oracle"], |servers, trials| {
         h2::trials(servers, trials);
+        statements::trials(servers, trials);
         live::trials(servers, trials);
     });
 }

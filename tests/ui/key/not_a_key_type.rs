@@ -6,4 +6,10 @@ struct Order {
     total: i64,
 }
 
+#[derive(OrderedKey)]
+struct Line<'note, T> {
+    id: i64,
+    note: &'note T,
+}
+
 fn main() {}

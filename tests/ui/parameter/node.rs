@@ -25,4 +25,6 @@ struct Text(Uuid);
 #[ordid(scheme = uuid_v6(mac = Random))]
 struct Unknown(Uuid);
 
-fn main() {}
+fn main() {
+    let _ = NoSource::generate();
+}

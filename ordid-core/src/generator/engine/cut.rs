@@ -64,6 +64,11 @@ impl Cut {
         first.wrapping_sub(now) < left.saturating_sub(count - 1)
     }
 
+    /// Whether this slot is later than the clock's unit of time.
+    pub(crate) const fn is_ahead(&self, slot: u64, tick: u64) -> bool {
+        slot >= self.first_of(tick) && !self.is_present(slot, 1, tick)
+    }
+
     /// Returns the first slot of a tick that has slots.
     #[inline]
     pub(super) const fn first_of(&self, tick: u64) -> u64 {
@@ -112,23 +117,22 @@ impl Cut {
     /// Returns a tick that has slots for one that the clock reads.
     #[inline(always)]
     fn within(self, ticks: Option<u64>) -> Result<u64, Refusal> {
-        let Some(tick) = ticks else {
-            return Err(Refusal::BeforeEpoch);
-        };
         // The last unit of time with all its ticks.
         let last = ((self.max_time() + 1) << self.fraction_bits) - 1;
+        // One comparison for both ends.
+        let tick = ticks.unwrap_or(u64::MAX);
         if tick <= last {
             return Ok(tick);
         }
         #[cold]
-        fn beyond(saturates: bool, last: u64) -> Result<u64, Refusal> {
-            if saturates {
-                Ok(last)
-            } else {
-                Err(Refusal::Exhausted)
+        fn beyond(ticks: Option<u64>, saturates: bool, last: u64) -> Result<u64, Refusal> {
+            match ticks {
+                None => Err(Refusal::BeforeEpoch),
+                Some(_) if saturates => Ok(last),
+                Some(_) => Err(Refusal::Exhausted),
             }
         }
-        beyond(self.saturates(), last)
+        beyond(ticks, self.saturates(), last)
     }
 
     /// Returns the millisecond in which a unit of time begins.

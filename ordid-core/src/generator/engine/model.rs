@@ -145,16 +145,26 @@ impl Worker {
     }
 
     fn take(&self, count: u64) {
+        self.take_of(count, Needs::Secret);
+    }
+
+    /// Takes a slot whose key has nothing else: it has to be told from all others by itself, so all
+    /// are recorded under one secret.
+    fn take_alone(&self) {
+        self.take_of(1, Needs::Nothing);
+    }
+
+    fn take_of(&self, count: u64, needs: Needs) {
         let shared = &self.shared;
         let floor = shared.calls().iter().map(Call::end).max().unwrap_or(0);
         // One slot as a key's generator claims it: by `take`, if that can.
         let single = (count == 1)
-            .then(|| shared.engine.look(CUT, &shared.clock).ok())
+            .then(|| shared.engine.glance(CUT, &shared.clock, needs))
             .flatten();
-        let slots = single
+        let mut slots = single
             .and_then(|look| {
                 let epoch = self.entropy.epoch();
-                shared.engine.take(CUT, look, epoch, true)
+                shared.engine.take(CUT, look, epoch, needs)
             })
             .unwrap_or_else(|| {
                 let epoch = self.entropy.epoch();
@@ -164,6 +174,9 @@ impl Worker {
                     .reserve(CUT, count, epoch, &shared.clock, &self.entropy, policy)
                     .expect("the policies of the scripts do not fail")
             });
+        if needs == Needs::Nothing {
+            slots.secret = [0, !0];
+        }
         shared.calls().push(Call {
             thread: self.entropy.thread,
             slots,
@@ -341,6 +354,47 @@ fn a_renewal_taken_over_alive_does_no_harm() {
                 worker.shared.epoch.store(2, Ordering::Relaxed);
                 worker.take(1);
                 worker.take(1);
+            },
+        ],
+        strictly_rising,
+    );
+}
+
+#[test]
+fn slots_that_need_nothing_rise_over_renewals() {
+    explore(
+        SWITCHES,
+        Policy::DEFAULT,
+        |worker| worker.take_alone(),
+        [
+            |worker| {
+                worker.take_alone();
+                worker.shared.clock.set(START + 1);
+                worker.take_alone();
+            },
+            |worker| {
+                worker.shared.epoch.store(2, Ordering::Relaxed);
+                worker.take_alone();
+                worker.take_alone();
+            },
+        ],
+        strictly_rising,
+    );
+}
+
+#[test]
+fn slots_that_need_nothing_rise_over_a_renewal_taken_over_alive() {
+    explore(
+        // As above.
+        2,
+        Policy::DEFAULT,
+        |_| {},
+        [
+            |worker| worker.take_alone(),
+            |worker| {
+                worker.shared.epoch.store(2, Ordering::Relaxed);
+                worker.take_alone();
+                worker.take_alone();
             },
         ],
         strictly_rising,

@@ -502,3 +502,19 @@ fn no_slot_comes_twice_while_the_clock_is_followed() {
     assert_eq!(slots.len(), 150_000);
     assert!(engine.events().clock_followed >= 50);
 }
+
+#[test]
+fn a_slot_is_ahead_beyond_the_clocks_unit_of_time() {
+    let fine = &Cut {
+        index_bits: 20,
+        fraction_bits: 12,
+        ..*CUT
+    };
+    // The first and the last slot of a unit of time, and the one after.
+    for (cut, unit, tick) in [(CUT, 5, 5), (fine, 5, 5 << 12), (fine, 5, (5 << 12) + 77)] {
+        let first = unit << cut.index_bits;
+        let next = (unit + 1) << cut.index_bits;
+        let found = [first - 1, first, next - 1, next].map(|slot| cut.is_ahead(slot, tick));
+        assert_eq!(found, [false, false, false, true], "{cut:?}");
+    }
+}

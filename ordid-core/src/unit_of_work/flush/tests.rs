@@ -266,7 +266,36 @@ fn updates_are_recorded() {
         &[(Action::Insert, 0, 1), (Action::FixUp { parent: 0 }, 0, 1)],
         1,
     );
-    assert!(!Flush::new(fixed).records());
+    assert!(!Flush::new(fixed.clone()).records());
+    // Unless it is asked to; but not in the user's transaction.
+    let asked = Flush::new(fixed.clone()).with_record();
+    assert_eq!(run(asked, &[]), "B I s s C committed");
+    let inside = Flush::in_transaction(fixed).with_record();
+    assert_eq!(run(inside, &[]), "B s s C committed");
+}
+
+/// What is left of an earlier flush is asked for over the one connection that there is, and over no other.
+#[test]
+fn a_doubt_on_one_connection_ends_with_it() {
+    let flush = || {
+        let flush = Flush::resumed(plan(1)).with_retry(RETRY);
+        flush.on_one_connection()
+    };
+    assert_eq!(run(flush(), &[(0, Probed(true))]), "P committed");
+    assert_eq!(run(flush(), &[(0, Failed(Lost))]), "P unknown");
+    assert_eq!(
+        run(flush(), &[(0, Failed(Transient))]),
+        "P z P B s C committed"
+    );
+    for (step, expected) in [
+        (1, "P B unknown"),
+        (2, "P B s R unknown"),
+        (3, "P B s C unknown"),
+    ] {
+        assert_eq!(run(flush(), &[(step, Failed(Lost))]), expected);
+    }
+    let taken = [(2, Failed(Duplicate)), (4, Probed(true))];
+    assert_eq!(run(flush(), &taken), "P B s R P committed");
 }
 
 #[test]
@@ -378,9 +407,11 @@ proptest! {
         chunks in 1_usize..4,
         attempts in 1_u32..6,
         resumed in proptest::option::of(0_u8..4),
-        records: bool,
+        changes: bool,
+        asked: bool,
+        one_connection: bool,
     ) {
-        let plan = if records { updates } else { plan };
+        let plan = if changes { updates } else { plan };
         let retry = RETRY.with_attempts(attempts);
         let mut world = World::default();
         let flush = match resumed {
@@ -397,6 +428,13 @@ proptest! {
             }
         };
         let mut flush = flush.with_retry(retry);
+        if asked {
+            flush = flush.with_record();
+        }
+        if one_connection {
+            flush = flush.on_one_connection();
+        }
+        let records = flush.records();
         let mut script = script.into_iter().chain(std::iter::repeat(0));
         let outcome = loop {
             let step = flush.step();

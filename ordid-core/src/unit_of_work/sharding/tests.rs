@@ -31,6 +31,7 @@ macro_rules! entity {
     };
 }
 
+#[derive(Clone, Debug, PartialEq)]
 struct Customer {
     id: Uuid,
 }
@@ -201,6 +202,26 @@ fn children_need_a_route() {
 }
 
 #[test]
+fn what_is_everywhere_has_no_shard_but_copies() {
+    let sharding = Sharding::by_hash(3).unwrap();
+    assert!(sharding.copy_of::<Customer>().is_none());
+    let customer = Customer { id: id(1) };
+    assert!(sharding.shard_of(&customer).is_ok());
+    // Whatever its route says.
+    let sharding = sharding.everywhere::<Customer>();
+    let sharding = sharding.route(|customer: &Customer| customer.id).clone();
+    let error = sharding.shard_of(&customer).unwrap_err();
+    assert!(error.is_plan());
+    assert_eq!(
+        error.to_string(),
+        "rows of customers are on each of the 3 shards: read them on any, write them on all"
+    );
+    let copy = sharding.copy_of::<Customer>().unwrap();
+    assert_eq!(copy(&customer), customer);
+    assert!(sharding.copy_of::<Order>().is_none());
+}
+
+#[test]
 fn there_is_a_database_for_each_shard() {
     let sharding = Sharding::by_hash(2).unwrap();
     assert!(sharding.check_databases(2).is_ok());
@@ -217,6 +238,6 @@ fn there_is_a_database_for_each_shard() {
     );
     assert_eq!(
         format!("{sharding:?}"),
-        r#"Sharding { by: "hash", shards: 2, routes: 0 }"#
+        r#"Sharding { by: "hash", shards: 2, routes: 0, everywhere: 0 }"#
     );
 }

@@ -1,21 +1,20 @@
 //! What a flush did, told to `tracing` and `metrics` where their features are on. Keys and values are
-//! never among it.
+//! never among it. For adapters.
 
 use std::time::Duration;
 
-use ordid_core::unit_of_work::{Failure, Flushed};
-
-use crate::backend::BoxFuture;
+use super::{Failure, Flushed};
 
 /// The span of a flush.
 #[derive(Debug, Clone)]
-pub(super) struct Span {
+pub struct Span {
     #[cfg(feature = "tracing")]
     span: tracing::Span,
 }
 
 impl Span {
-    pub(super) fn new(tables: usize, rows: usize) -> Self {
+    /// Makes the span of a flush of so many rows, of so many tables.
+    pub fn new(tables: usize, rows: usize) -> Self {
         let _ = (tables, rows);
         Self {
             #[cfg(feature = "tracing")]
@@ -30,22 +29,29 @@ impl Span {
     }
 
     /// Runs a flush in it.
-    pub(super) fn around<'a, T: Send + 'a>(&self, flush: BoxFuture<'a, T>) -> BoxFuture<'a, T> {
+    pub fn around<F: Future>(&self, flush: F) -> impl Future<Output = F::Output> + use<F> {
         #[cfg(feature = "tracing")]
-        let flush = Box::pin(tracing::Instrument::instrument(flush, self.span.clone()));
+        let flush = tracing::Instrument::instrument(flush, self.span.clone());
         flush
     }
 
-    /// The flush is over, after so many retries.
-    pub(super) fn over(&self, retries: u32) {
+    /// Runs a flush in it that is no future.
+    pub fn in_scope<T>(&self, flush: impl FnOnce() -> T) -> T {
+        #[cfg(feature = "tracing")]
+        let _entered = self.span.enter();
+        flush()
+    }
+
+    /// Tells that the flush is over, after so many retries.
+    pub fn over(&self, retries: u32) {
         let _ = retries;
         #[cfg(feature = "tracing")]
         self.span.record("retries", retries);
     }
 }
 
-/// An attempt failed, and there will be another.
-pub(super) fn retried(cause: Option<Failure>, delay: Duration) {
+/// Tells that an attempt failed, and that there will be another.
+pub fn retried(cause: Option<Failure>, delay: Duration) {
     let cause = cause.map_or("unknown", Failure::name);
     #[cfg(feature = "tracing")]
     tracing::warn!(
@@ -59,8 +65,8 @@ pub(super) fn retried(cause: Option<Failure>, delay: Duration) {
     let _ = (cause, delay);
 }
 
-/// All rows are in the database.
-pub(super) fn committed(flushed: &Flushed) {
+/// Tells that all rows are in the database.
+pub fn committed(flushed: &Flushed) {
     #[cfg(feature = "metrics")]
     {
         let rows = flushed.rows() + flushed.updated() + flushed.deleted();
@@ -71,8 +77,8 @@ pub(super) fn committed(flushed: &Flushed) {
     let _ = flushed;
 }
 
-/// What became of the rows is not known.
-pub(super) fn unknown() {
+/// Tells that it is not known what became of the rows.
+pub fn unknown() {
     #[cfg(feature = "tracing")]
     tracing::warn!(target: "ordid", "the answer to COMMIT was lost, and the database could not be asked");
 }

@@ -5,6 +5,8 @@
 //! is proven through an `ORDER BY` over slices of the bytes, which is valid on SQL Server too, and on
 //! SQL Server is compared with its own.
 
+mod changes;
+#[path = "../common/mod.rs"]
 mod common;
 
 use std::{
@@ -64,6 +66,22 @@ fn main() {
         load_is_insert,
     );
     trial(&mut trials, &url, "a_savepoint_keeps_the_rest", savepoint);
+    trial(
+        &mut trials,
+        &url,
+        "rows_change_or_none_does",
+        changes::changes,
+    );
+    let for_kills = match (&url, babelfish) {
+        (Ok(_), true) => Err("Babelfish's KILL is another".to_owned()),
+        _ => url.clone(),
+    };
+    trial(
+        &mut trials,
+        &for_kills,
+        "a_connection_that_is_killed_is_made_anew",
+        changes::killed,
+    );
     libtest_mimic::run(&arguments, trials).exit();
 }
 
@@ -120,7 +138,12 @@ fn run<F: Future<Output = Outcome>>(url: &str, test: fn(Scratch) -> F) -> Result
         batch(&mut client, &format!("CREATE DATABASE [{name}]")).await?;
         batch(&mut client, &format!("USE [{name}]")).await?;
         let babelfish = is_babelfish(&mut client).await?;
-        Ok(Scratch { client, babelfish })
+        Ok(Scratch {
+            client,
+            babelfish,
+            url: url.to_owned(),
+            database: name.clone(),
+        })
     });
     let ready: Result<_, Box<dyn std::error::Error + Send + Sync>> = ready;
     let scratch = ready.map_err(|error| Failed::from(error.to_string()))?;
@@ -140,6 +163,8 @@ fn run<F: Future<Output = Outcome>>(url: &str, test: fn(Scratch) -> F) -> Result
 struct Scratch {
     client: Tcp,
     babelfish: bool,
+    url: String,
+    database: String,
 }
 
 async fn connect(url: &str) -> tiberius::Result<Tcp> {
@@ -191,6 +216,7 @@ async fn sorted(
     Scratch {
         mut client,
         babelfish,
+        ..
     }: Scratch,
 ) -> Outcome {
     for table in ["risen", "permuted", "plain"] {
@@ -314,6 +340,7 @@ async fn graph(
     Scratch {
         mut client,
         babelfish,
+        ..
     }: Scratch,
 ) -> Outcome {
     if babelfish {
@@ -447,6 +474,7 @@ async fn savepoint(
     Scratch {
         mut client,
         babelfish,
+        ..
     }: Scratch,
 ) -> Outcome {
     if babelfish {
