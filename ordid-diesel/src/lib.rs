@@ -31,6 +31,13 @@
 //! A scheme that does not keep its order in a column does not compile. Where order does not matter,
 //! `mysql = unordered(binary16)` says so.
 //!
+//! ```compile_fail,E0080
+//! // Its keys rise from their end, which no column of PostgreSQL compares first.
+//! #[derive(ordid::KeyType)]
+//! #[ordid(scheme = comb_nhibernate, diesel(postgres = uuid))]
+//! struct OrderId(uuid::Uuid);
+//! ```
+//!
 //! Key types are values in `Queryable`, `Selectable`, `Insertable`, `Identifiable`, `AsChangeset` and
 //! associations, in filters, `eq_any` and `returning`. Of `table!`'s columns each backend takes one:
 //! where a `table!` declares another SQL type for it, the query does not compile.

@@ -12,8 +12,7 @@ macro_rules! work {
     ) => {
         pub mod work {
             use std::{
-                error::Error,
-                iter,
+                error::Error as _,
                 net::ToSocketAddrs as _,
                 sync::{
                     Arc, Mutex,
@@ -630,9 +629,13 @@ macro_rules! work {
                     .select(texts::id)
                     .first::<CustomerId>(&mut connection);
                 // Diesel's own error says which field it was.
-                let error: &dyn Error = &found.unwrap_err();
-                let chain = iter::successors(Some(error), |error| error.source());
-                let error: String = chain.map(|it| format!("{it}: ")).collect();
+                let found = found.unwrap_err();
+                let mut error = found.to_string();
+                let mut source = found.source();
+                while let Some(cause) = source {
+                    error = format!("{error}: {cause}");
+                    source = cause.source();
+                }
                 assert!(error.contains("field 'id'"), "{error}");
                 assert!(error.contains("found 36 bytes"), "{error}");
                 assert!(

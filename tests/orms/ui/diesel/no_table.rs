@@ -1,9 +1,0 @@
-use ordid::{OrderedKey, uuid::Uuid};
-
-#[derive(OrderedKey)]
-#[ordid(diesel)]
-struct Order {
-    id: Uuid,
-}
-
-fn main() {}
