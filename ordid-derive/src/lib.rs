@@ -57,6 +57,7 @@ mod value;
 /// | `sqlx(postgres = uuid, mysql = char36)` | SQLx, these engines in these columns | |
 /// | `sqlx(mysql = unordered(binary16))` | the same, where the column need not keep the keys' order | |
 /// | `sqlx(crate = path, ...)` | where `ordid-sqlx` is | `::ordid_sqlx` |
+/// | `diesel`, `diesel(postgres = uuid, ...)` | as `sqlx`, for Diesel | no Diesel |
 /// | `sea_orm`, `sea_orm(char22)` | SeaORM, all of its databases in the raw key's native form, or in this one; `sea_orm(unordered(uuid))`, `sea_orm(crate = path, ...)` | no SeaORM |
 /// | `tiberius(sql_server = unique_identifier, babelfish = ...)` | as `sqlx`, for tiberius | no tiberius |
 /// | `oracle(oracle = raw16)` | as `sqlx`, for the crate `oracle` | no `oracle` |
@@ -203,6 +204,7 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// | `schema = "shop"` | the table's schema | none |
 /// | `rename_all = "camelCase"` | the case of all column names, by SQLx's names of cases | as written |
 /// | `crate = path` | where `ordid` is, if it was renamed or re-exported | `::ordid` |
+/// | `diesel` | for a unit of work of `ordid-diesel`; `diesel(crate = path)` where that is | not for it |
 /// | `sea_orm(crate = path)` | of a SeaORM model: where `ordid-seaorm` is | `::ordid_seaorm` |
 ///
 /// # Options of a field
@@ -219,6 +221,11 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// Beside `sqlx::FromRow`, its `#[sqlx(rename = "...")]`, `#[sqlx(rename_all = "...")]` and
 /// `#[sqlx(skip)]` hold too, so that a row is written as it is read; an option of `#[ordid(...)]`
 /// goes before. A `#[sqlx(flatten)]` field is refused, since it has no column.
+///
+/// So do Diesel's `#[diesel(table_name = orders)]`, `#[diesel(primary_key(number))]`,
+/// `#[diesel(column_name = kind)]` and `#[diesel(skip_insertion)]`, beside its derives or without them.
+/// With `#[ordid(diesel)]` at the struct a unit of work of `ordid-diesel` takes it, with the SQL types of
+/// that `table!`.
 ///
 /// # SeaORM's models
 ///

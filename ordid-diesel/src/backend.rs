@@ -44,6 +44,10 @@ pub trait Backend: DieselBackend + sealed::Sealed + 'static {
     #[doc(hidden)]
     fn commit_failure(kind: DatabaseErrorKind, message: &str) -> Failure;
 
+    /// How the texts of errors begin that Diesel has no kind for, and that are about what is in a row.
+    #[doc(hidden)]
+    const REFUSALS: &'static [&'static str];
+
     /// Returns how many rows it changed. MySQL's and MariaDB's count rows that were as they are
     /// wanted, since Diesel asks for this (`CLIENT_FOUND_ROWS`).
     #[doc(hidden)]
@@ -83,7 +87,8 @@ macro_rules! backend {
         flushes: $flushes:literal,
         flush_id: |$id:ident| $flush_id:expr,
         failure: $failure:ident,
-        commit_failure: $commit_failure:ident
+        commit_failure: $commit_failure:ident,
+        refusals: $refusals:expr
     ) => {
         impl $crate::backend::sealed::Sealed for $backend {}
 
@@ -93,6 +98,7 @@ macro_rules! backend {
             const DEFER: Option<&'static str> = $defer;
             const UPDATES: $crate::backend::Updates = $updates;
             const FLUSHES_TABLE: &'static str = $flushes;
+            const REFUSALS: &'static [&'static str] = &$refusals;
 
             fn flush_id($id: ordid_core::uuid::Uuid) -> Box<dyn Values<Self>> {
                 $flush_id

@@ -56,6 +56,30 @@ impl<DB: Backend, E> Entity<DB> for E where
 
 /// The columns of an entity's `table!`. `#[derive(OrderedKey)]` implements it where the struct says
 /// `#[ordid(diesel)]`.
+///
+/// # Example: a field of another type than its column
+///
+#[cfg_attr(feature = "sqlite", doc = "```compile_fail,E0277")]
+#[cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
+/// use ordid::{KeyType, OrderedKey};
+///
+/// #[derive(KeyType)]
+/// #[ordid(diesel)]
+/// struct OrderId(uuid::Uuid);
+///
+/// diesel::table! {
+///     orders (id) { id -> Binary, total -> BigInt, }
+/// }
+///
+/// #[derive(OrderedKey)]
+/// #[diesel(table_name = orders)]
+/// #[ordid(diesel)]
+/// struct Order { id: OrderId, total: i32 }
+///
+/// fn add(work: &mut ordid_diesel::UnitOfWork<diesel::sqlite::Sqlite>, order: Order) {
+///     work.add(order);
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "the columns of `{Self}` are not known, or do not take its fields in this database",
     label = "cannot be written to this database",

@@ -7,7 +7,7 @@ use ordid_core::unit_of_work::{Action, Chunk, Failure, Table};
 
 use crate::{
     backend::Backend,
-    failure::{commit_failure, failure, is_about_a_row},
+    failure::{commit_failure, failure, refuses_a_row},
 };
 
 /// Why a unit of work was not flushed. Nothing of it is in the database, unless
@@ -24,6 +24,8 @@ struct Inner {
     place: Option<Place>,
     /// What it means for the flush.
     failure: Failure,
+    /// Whether it is about what is in a row.
+    refuses_a_row: bool,
     /// Whether it is not known what became of a COMMIT.
     unknown: bool,
     retries: u32,
@@ -76,6 +78,7 @@ impl Error {
             kind,
             place: None,
             failure,
+            refuses_a_row: false,
             unknown: false,
             retries: 0,
         }))
@@ -125,12 +128,17 @@ impl Error {
 
     pub(crate) fn statement<DB: Backend>(source: DieselError, place: Place) -> Self {
         let failure = failure::<DB>(&source);
-        Self::new(Kind::Statement(source), failure).at(place)
+        let refuses_a_row = refuses_a_row::<DB>(&source);
+        let mut error = Self::new(Kind::Statement(source), failure).at(place);
+        error.0.refuses_a_row = refuses_a_row;
+        error
     }
 
     /// A statement changed another number of rows than it was for.
     pub(crate) fn count(changed: usize, rows: usize, place: Place) -> Self {
-        Self::new(Kind::Count(changed, rows), Failure::Refused).at(place)
+        let mut error = Self::new(Kind::Count(changed, rows), Failure::Refused).at(place);
+        error.0.refuses_a_row = true;
+        error
     }
 
     /// It is not known what became of a COMMIT.
@@ -152,13 +160,7 @@ impl Error {
     /// Whether the database refused a value, so that the same rows would be refused again and the
     /// row can be found.
     pub(crate) fn refuses_a_row(&self) -> bool {
-        match &self.0.kind {
-            Kind::Statement(DieselError::DatabaseError(kind, _)) => {
-                is_about_a_row(*kind) || self.0.failure == Failure::Duplicate
-            }
-            Kind::Count(..) => true,
-            _ => false,
-        }
+        self.0.refuses_a_row
     }
 
     /// Returns which row it was, where that is known.
@@ -196,8 +198,7 @@ impl Error {
         self.0.place.as_ref().map(|place| place.rows.clone())
     }
 
-    /// Returns the key of the row that failed, as text, where it could be found: of a constraint that
-    /// Diesel has a kind for.
+    /// Returns the key of the row that failed, as text, where it could be found.
     pub fn key(&self) -> Option<&str> {
         self.0.place.as_ref()?.key.as_deref()
     }

@@ -41,7 +41,19 @@ fn of(error: &Error, of_database: impl Fn(DatabaseErrorKind, &str) -> Failure) -
 }
 
 /// Whether a row was refused for what is in it.
-pub(crate) fn is_about_a_row(kind: DatabaseErrorKind) -> bool {
+pub(crate) fn refuses_a_row<DB: Backend>(error: &Error) -> bool {
+    match error {
+        Error::DatabaseError(kind, information) => {
+            let text = information.message();
+            is_about_a_row(*kind)
+                || failure::<DB>(error) == Failure::Duplicate
+                || DB::REFUSALS.iter().any(|it| text.starts_with(it))
+        }
+        _ => false,
+    }
+}
+
+fn is_about_a_row(kind: DatabaseErrorKind) -> bool {
     matches!(
         kind,
         DatabaseErrorKind::UniqueViolation
@@ -126,6 +138,20 @@ mod tests {
         ] {
             assert_eq!(failure::<Sqlite>(&unknown(message)), expected, "{message}");
         }
+    }
+
+    #[test]
+    fn what_is_about_a_row_is_looked_for() {
+        let unknown = |message| error(DatabaseErrorKind::Unknown, message);
+        let too_long = unknown("value too long for type character varying(10)");
+        assert!(refuses_a_row::<Pg>(&too_long));
+        let check = unknown("CONSTRAINT `CONSTRAINT_1` failed for `shop`.`orders`");
+        assert!(refuses_a_row::<Mysql>(&check));
+        assert!(refuses_a_row::<Sqlite>(&unknown(
+            "UNIQUE constraint failed: orders.id"
+        )));
+        let no_table = unknown("relation \"orders\" does not exist");
+        assert!(!refuses_a_row::<Pg>(&no_table));
     }
 
     #[test]

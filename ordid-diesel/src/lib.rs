@@ -31,6 +31,13 @@
 //! A scheme that does not keep its order in a column does not compile. Where order does not matter,
 //! `mysql = unordered(binary16)` says so.
 //!
+//! ```compile_fail,E0080
+//! // Its keys rise from their end, which no column of PostgreSQL compares first.
+//! #[derive(ordid::KeyType)]
+//! #[ordid(scheme = comb_nhibernate, diesel(postgres = uuid))]
+//! struct OrderId(uuid::Uuid);
+//! ```
+//!
 //! Key types are values in `Queryable`, `Selectable`, `Insertable`, `Identifiable`, `AsChangeset` and
 //! associations, in filters, `eq_any` and `returning`. Of `table!`'s columns each backend takes one:
 //! where a `table!` declares another SQL type for it, the query does not compile.
@@ -94,13 +101,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A stored value of another form is an error whose source says what was found and which column to
+//! declare; Diesel's own text before it names the field.
+//!
 //! # Plain inserts
 //!
-//! Rows with an `Option` for a key are given one by [`assign`] and [`assign_all`], on their way into
-//! `values`. On SQLite, Diesel then sends a statement for each row, since `None` may stand for a
-//! column's default; a struct that says `#[diesel(treat_none_as_default_value = false)]` goes by one
-//! statement, and its key is no `Option`. A [`UnitOfWork`] sends many rows a statement on every backend,
-//! whatever the struct says.
+//! Rows with an `Option` for a key, which is read with `#[diesel(deserialize_as = OrderId)]`, are given
+//! one by [`assign`] and [`assign_all`], on their way into `values`. On SQLite, Diesel then sends a
+//! statement for each row, since `None` may stand for a column's default; a struct that says
+//! `#[diesel(treat_none_as_default_value = false)]` goes by one statement, and its key is no `Option`. A
+//! [`UnitOfWork`] sends many rows a statement on every backend, whatever the struct says.
 //!
 //! # C clients
 //!

@@ -30,7 +30,14 @@ backend! {
               flushed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP) ENGINE=InnoDB",
     flush_id: |id| Box::new(Typed::<Nullable<Binary>, Vec<u8>>::of(id.as_bytes().to_vec())),
     failure: failure,
-    commit_failure: commit_failure
+    commit_failure: commit_failure,
+    refusals: [
+        // MariaDB's check constraint.
+        "CONSTRAINT ",
+        "Data too long for column",
+        "Out of range value for column",
+        "Incorrect ",
+    ]
 }
 
 /// Diesel tells some errors by kind and keeps the number of the others to itself, so these are known by

@@ -30,7 +30,8 @@ backend! {
               flushed_at timestamptz NOT NULL DEFAULT now())",
     flush_id: |id| Box::new(Typed::<sql_types::Nullable<sql_types::Uuid>, FlushId>::of(FlushId(id))),
     failure: failure,
-    commit_failure: failure
+    commit_failure: failure,
+    refusals: ["value too long for type", "numeric field overflow"]
 }
 
 /// What a flush is recorded by.

@@ -29,7 +29,9 @@ backend! {
               flushed_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID",
     flush_id: |id| Box::new(Typed::<Nullable<Binary>, Vec<u8>>::of(id.as_bytes().to_vec())),
     failure: failure,
-    commit_failure: commit_failure
+    commit_failure: commit_failure,
+    // Of a STRICT table.
+    refusals: ["cannot store "]
 }
 
 /// Diesel keeps the result code to itself. SQLite's texts are always these.

@@ -270,9 +270,14 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// # Example
     ///
-    /// ```ignore
-    /// work.flush_with(|| pool.get())?;
-    /// work.flush_with(|| PgConnection::establish(&url))?;
+    #[cfg_attr(feature = "sqlite", doc = "```no_run")]
+    #[cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
+    /// use diesel::{Connection, SqliteConnection};
+    ///
+    /// let mut work = ordid_diesel::UnitOfWork::new();
+    /// // Likewise `|| PgConnection::establish(&url)`, or of a pool `|| pool.get()`.
+    /// work.flush_with(|| SqliteConnection::establish("shop.db"))?;
+    /// # Ok::<(), ordid_diesel::Error>(())
     /// ```
     ///
     /// # Errors

@@ -21,6 +21,7 @@ pub(crate) fn check() -> Result<ExitCode> {
             packages::c_compiler(),
             packages::cpp_compiler(),
             packages::openssl(),
+            &packages::c_clients(),
         ];
         Ok(needed.concat())
     })?;

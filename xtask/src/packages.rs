@@ -81,6 +81,28 @@ pub(crate) fn openssl() -> &'static [&'static str] {
     }
 }
 
+/// The C clients of PostgreSQL and MariaDB, of those that are missing: the tests of ordid-diesel are
+/// linked with them. Where the system has the clients elsewhere, the variables of `pq-sys` and
+/// `mysqlclient-sys` name them.
+pub(crate) fn c_clients() -> Vec<&'static str> {
+    let is_there = |variable: &str, libraries: &[&str]| {
+        let is_found = |library: &&str| works("pkg-config", &["--exists", library]);
+        env::var_os(variable).is_some() || libraries.iter().any(is_found)
+    };
+    let mut missing = Vec::new();
+    if !is_there("PQ_LIB_DIR", &["libpq"]) {
+        missing.push("libpq-dev");
+    }
+    if !is_there("MYSQLCLIENT_LIB_DIR", &["libmariadb", "mysqlclient"]) {
+        missing.push("libmariadb-dev");
+    }
+    // It is asked, and so have the builds to find the clients.
+    if !works("pkg-config", &["--version"]) {
+        missing.push("pkg-config");
+    }
+    missing
+}
+
 fn apt_get(arguments: &[&str]) -> Result<()> {
     let mut command = Command::new("apt-get");
     command

@@ -62,9 +62,10 @@ fn text(error: ordid_harness::Error) -> String {
     error.to_string()
 }
 
-/// The Debian packages that are missing: the C compiler's, and these servers'.
+/// The Debian packages that are missing: the C compiler's, the C clients', and these servers'.
 fn missing(servers: &[&str]) -> Result<Vec<&'static str>> {
     let mut packages = packages::c_compiler().to_vec();
+    packages.extend(packages::c_clients());
     for name in servers {
         if let Err(error) = ordid_harness::installed(name) {
             let named = error.package().ok_or_else(|| error.to_string())?;

@@ -1,0 +1,210 @@
+//! The column tests of one engine, written once and expanded for each key type there: `table!` makes
+//! types.
+
+/// Defines a module with the tests of a key type's column.
+macro_rules! column {
+    ($module:ident, $key:ident, $sql_type:ty, $connection:ty, $backend:ty, $dialect:ty) => {
+        pub mod $module {
+            use diesel::{connection::SimpleConnection as _, prelude::*, sql_query};
+            use ordid::{
+                KeyType as _,
+                storage::{ColumnOn, Dialect as _},
+                uuid::Uuid,
+            };
+            use ordid_diesel::StoredAs;
+
+            use crate::{Outcome, keys::{Keys as _, $key}};
+
+            type Column = <$key as StoredAs<$backend>>::Column;
+            type Key = $sql_type;
+
+            diesel::table! {
+                use diesel::sql_types::{Integer, Nullable};
+                use super::Key;
+
+                keyed (id) {
+                    id -> Key,
+                    other -> Nullable<Key>,
+                    position -> Integer,
+                }
+            }
+
+            diesel::table! {
+                use diesel::sql_types::Integer;
+                use super::Key;
+
+                children (position) {
+                    position -> Integer,
+                    parent -> Key,
+                }
+            }
+
+            diesel::joinable!(children -> keyed (parent));
+            diesel::allow_tables_to_appear_in_same_query!(keyed, children);
+
+            #[derive(
+                Debug, Clone, PartialEq, Queryable, Selectable, Insertable, Identifiable, AsChangeset,
+            )]
+            #[diesel(table_name = keyed, treat_none_as_default_value = false, treat_none_as_null = true)]
+            struct Row {
+                id: $key,
+                other: Option<$key>,
+                position: i32,
+            }
+
+            #[derive(
+                Debug, PartialEq, Queryable, Selectable, Insertable, Identifiable, Associations,
+            )]
+            #[diesel(table_name = children, primary_key(position), belongs_to(Row, foreign_key = parent))]
+            struct Child {
+                position: i32,
+                parent: $key,
+            }
+
+            fn create(connection: &mut $connection) -> QueryResult<()> {
+                let key = <Column as ColumnOn<$dialect>>::primary_key("id");
+                let ty = <Column as ColumnOn<$dialect>>::TYPE;
+                let keyed = <$dialect>::quote("keyed");
+                connection.batch_execute(&format!(
+                    "CREATE TABLE {keyed} ({key}, other {ty} NULL, position INTEGER NOT NULL)"
+                ))?;
+                connection.batch_execute(&format!(
+                    "CREATE TABLE children (position INTEGER NOT NULL PRIMARY KEY, \
+                     parent {ty} NOT NULL REFERENCES {keyed} (id))"
+                ))
+            }
+
+            /// Through `Insertable`, `Selectable`, `Option`, `find`, `eq_any`, `AsChangeset`,
+            /// associations and joins a key comes back as it was, and a script's literal is the same.
+            pub fn round_trip(connection: &mut $connection) -> Outcome {
+                create(connection)?;
+                let keys = $key::rising(4);
+                let rows: Vec<Row> = keys
+                    .iter()
+                    .zip(0..)
+                    .map(|(key, position)| Row {
+                        id: *key,
+                        other: (position > 0).then_some(keys[0]),
+                        position,
+                    })
+                    .collect();
+                let inserted = diesel::insert_into(keyed::table)
+                    .values(&rows)
+                    .execute(connection)?;
+                assert_eq!(inserted, 4);
+                for row in &rows {
+                    let found = keyed::table.find(row.id).select(Row::as_select());
+                    assert_eq!(found.first(connection)?, *row);
+                    let other = keyed::table.find(&row.id).select(keyed::other);
+                    assert_eq!(other.first::<Option<$key>>(connection)?, row.other);
+                }
+                let some = vec![keys[1], keys[3]];
+                let found: Vec<$key> = keyed::table
+                    .filter(keyed::id.eq_any(&some))
+                    .order(keyed::id)
+                    .select(keyed::id)
+                    .load(connection)?;
+                assert_eq!(found, some);
+                let found: i64 = keyed::table
+                    .filter(keyed::other.eq(Some(keys[0])))
+                    .count()
+                    .get_result(connection)?;
+                assert_eq!(found, 3);
+
+                let changed = Row {
+                    other: None,
+                    ..rows[2].clone()
+                };
+                diesel::update(&changed).set(&changed).execute(connection)?;
+                let found: i64 = keyed::table
+                    .filter(keyed::other.is_null())
+                    .count()
+                    .get_result(connection)?;
+                assert_eq!(found, 2);
+
+                let child = Child {
+                    position: 7,
+                    parent: keys[1],
+                };
+                diesel::insert_into(children::table)
+                    .values(&child)
+                    .execute(connection)?;
+                let of_row: Vec<Child> = Child::belonging_to(&rows[1])
+                    .select(Child::as_select())
+                    .load(connection)?;
+                assert_eq!(of_row, [child]);
+                let joined: Vec<(Child, Row)> = children::table
+                    .inner_join(keyed::table)
+                    .select((Child::as_select(), Row::as_select()))
+                    .load(connection)?;
+                assert_eq!(joined[0].1, rows[1]);
+
+                let mut literals: Vec<$key> = $key::ends();
+                let extra: Vec<Row> = literals
+                    .iter()
+                    .zip(10..)
+                    .map(|(key, position)| Row {
+                        id: *key,
+                        other: None,
+                        position,
+                    })
+                    .collect();
+                diesel::insert_into(keyed::table)
+                    .values(&extra)
+                    .execute(connection)?;
+                literals.extend(&keys);
+                for key in literals {
+                    let literal = <Column as ColumnOn<$dialect>>::literal(key.to_raw());
+                    let sql = format!(
+                        "UPDATE {} SET position = position + 100 WHERE id = {literal}",
+                        <$dialect>::quote("keyed")
+                    );
+                    assert_eq!(sql_query(sql).execute(connection)?, 1, "{literal}");
+                    let found: $key = keyed::table
+                        .filter(keyed::id.eq(key).and(keyed::position.ge(100)))
+                        .select(keyed::id)
+                        .first(connection)?;
+                    assert_eq!(found, key);
+                }
+                Ok(())
+            }
+
+            /// `ORDER BY` is the order of the keys, however they were inserted.
+            pub fn order(connection: &mut $connection) -> Outcome {
+                create(connection)?;
+                let mut keys = $key::rising(20_000);
+                assert!(keys.is_sorted_by(|left, right| left < right));
+                keys.extend($key::ends());
+                keys.sort_unstable();
+                keys.dedup();
+                let mut rows: Vec<Row> = keys
+                    .iter()
+                    .zip(0..)
+                    .map(|(key, position)| Row {
+                        id: *key,
+                        other: None,
+                        position,
+                    })
+                    .collect();
+                rows.sort_by_cached_key(|_| Uuid::new_v4());
+                connection.transaction(|connection| {
+                    for chunk in rows.chunks(1_000) {
+                        diesel::insert_into(keyed::table)
+                            .values(chunk)
+                            .execute(connection)?;
+                    }
+                    QueryResult::Ok(())
+                })?;
+                let found: Vec<($key, i32)> = keyed::table
+                    .order(keyed::id)
+                    .select((keyed::id, keyed::position))
+                    .load(connection)?;
+                assert!(found.iter().map(|(key, _)| key).eq(&keys));
+                assert!(found.is_sorted_by_key(|(_, position)| *position));
+                Ok(())
+            }
+        }
+    };
+}
+
+pub(crate) use column;

@@ -1,0 +1,140 @@
+//! MariaDB over its C client.
+
+use diesel::{
+    prelude::*,
+    sql_types::{BigInt, Nullable, Text},
+};
+use diesel_migrations::MigrationHarness as _;
+use libtest_mimic::Trial;
+use ordid::storage::ColumnOn;
+use ordid_diesel::{StoredAs, flushes_table};
+use ordid_tests::servers::Servers;
+
+use crate::{
+    Outcome,
+    engine::column,
+    keys::{Keys as _, Long},
+    migrations,
+    scratch::on_server,
+    work::work,
+};
+
+macro_rules! columns {
+    ($($module:ident: $key:ident, $sql_type:ty;)+) => {
+        $(column!($module, $key, $sql_type, diesel::MysqlConnection, diesel::mysql::Mysql, ordid::storage::dialect::MariaDb);)+
+
+        fn columns(mut add: impl FnMut(&str, fn(&str) -> crate::Outcome)) {
+            $(
+                add(concat!(stringify!($module), "_come_back"), |url| {
+                    $module::round_trip(&mut MysqlConnection::establish(url)?)
+                });
+                add(concat!(stringify!($module), "_keep_their_order"), |url| {
+                    $module::order(&mut MysqlConnection::establish(url)?)
+                });
+            )+
+        }
+    };
+}
+
+columns! {
+    native: Native, diesel::sql_types::Binary;
+    long: Long, diesel::sql_types::Text;
+    short: Short, diesel::sql_types::Text;
+    base32: Base32, diesel::sql_types::Text;
+    maria: Maria, diesel::sql_types::Text;
+    swapped: Swapped, diesel::sql_types::Binary;
+    no_order: NoOrder, diesel::sql_types::Binary;
+    number: Number, diesel::sql_types::BigInt;
+    unsigned: Unsigned, diesel::sql_types::Unsigned<diesel::sql_types::BigInt>;
+    object: Object, diesel::sql_types::Binary;
+    push: Push, diesel::sql_types::Text;
+    wide: Wide, diesel::sql_types::Binary;
+    wide_text: WideText, diesel::sql_types::Text;
+}
+
+work! {
+    diesel::MysqlConnection, diesel::mysql::Mysql, ordid::storage::dialect::MariaDb, diesel::sql_types::Binary,
+    wait: "SET innodb_lock_wait_timeout = 1",
+    plain: "",
+    kill: |killer, id| {
+        diesel::sql_query(format!("KILL {id}"))
+            .execute(killer)
+            .unwrap();
+    }
+}
+
+/// The number of a connection's session, to end it by.
+fn session(connection: &mut MysqlConnection) -> QueryResult<i64> {
+    diesel::select(diesel::dsl::sql::<BigInt>(
+        "CAST(CONNECTION_ID() AS SIGNED)",
+    ))
+    .get_result(connection)
+}
+
+#[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = Nullable<Text>)]
+    key: Option<String>,
+}
+
+fn plan(connection: &mut MysqlConnection, key: Long) -> QueryResult<String> {
+    let lines: Vec<Line> = diesel::sql_query("EXPLAIN SELECT id FROM long_keys WHERE id = ?")
+        .bind::<Text, _>(key)
+        .load(connection)?;
+    Ok(lines.into_iter().filter_map(|it| it.key).collect())
+}
+
+/// A migration has the key types' columns and the table of flushes; text is found by its index.
+fn migrations(url: &str) -> Outcome {
+    type Column = <Long as StoredAs<diesel::mysql::Mysql>>::Column;
+    let key = <Column as ColumnOn<ordid::storage::dialect::MariaDb>>::primary_key("id");
+    let up = format!(
+        "CREATE TABLE long_keys ({key});\n{}",
+        flushes_table::<diesel::mysql::Mysql>()
+    );
+    let (_folder, migrations) =
+        migrations::of(&up, "DROP TABLE ordid_flushes;\nDROP TABLE long_keys")?;
+    let mut connection = MysqlConnection::establish(url)?;
+    connection.run_pending_migrations(migrations.clone())?;
+    let keys = Long::rising(1_000);
+    for key in &keys {
+        diesel::insert_into(long_keys::table)
+            .values(long_keys::id.eq(key))
+            .execute(&mut connection)?;
+    }
+
+    let wanted = long_keys::table.filter(long_keys::id.eq(keys[500]));
+    let plan = plan(&mut connection, keys[500])?;
+    assert!(plan.contains("PRIMARY"), "{plan}");
+    assert_eq!(wanted.count().get_result::<i64>(&mut connection)?, 1);
+    connection.revert_last_migration(migrations)?;
+    assert!(wanted.count().get_result::<i64>(&mut connection).is_err());
+    Ok(())
+}
+
+diesel::table! {
+    long_keys (id) { id -> Text, }
+}
+
+pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    let mut add = |name: &str, test: fn(&str) -> Outcome| {
+        on_server::<MysqlConnection>(trials, servers, "mariadb", name, "", test);
+    };
+    columns(&mut add);
+    add("a_graph_goes_in_parents_first", work::graph);
+    add("rows_are_updated_and_deleted", work::changes);
+    add("what_is_refused_writes_nothing", work::refused);
+    add("an_open_transaction_is_respected", work::transactions);
+    add("a_lock_that_does_not_come_is_tried_again", work::locked);
+    add("a_killed_connection_is_replaced", work::killed);
+    add(
+        "what_became_of_a_lost_commit_is_found_out",
+        work::lost_commit,
+    );
+    add(
+        "another_form_is_told_with_what_to_declare",
+        work::other_forms,
+    );
+    add("plain_inserts_get_keys", work::plain_inserts);
+    add("migrations_have_the_columns_of_keys", migrations);
+}

@@ -1,0 +1,57 @@
+//! A database of its own for each test.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use diesel::Connection;
+use libtest_mimic::{Failed, Trial};
+use ordid_tests::{servers::Servers, trials::ignored};
+
+use crate::Outcome;
+
+/// Adds a test with an empty database on a server, whose address it gets: ignored, with the reason in
+/// its name, where there is no server.
+pub fn on_server<C: Connection>(
+    trials: &mut Vec<Trial>,
+    servers: &Servers,
+    server: &'static str,
+    name: &str,
+    drop: &'static str,
+    test: fn(&str) -> Outcome,
+) {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+
+    let name = format!("{server}::{name}");
+    trials.push(match servers.url(server) {
+        Err(reason) => ignored(name, reason),
+        Ok(url) => Trial::test(name, move || {
+            let number = COUNT.fetch_add(1, Ordering::Relaxed);
+            let database = format!("ordid_diesel_{}_{number}", std::process::id());
+            let mut admin = C::establish(&url)?;
+            admin.batch_execute(&format!("CREATE DATABASE {database}"))?;
+            let (server, _) = url.rsplit_once('/').expect("an address names a database");
+            let outcome = caught(|| test(&format!("{server}/{database}")));
+            admin.batch_execute(&format!("DROP DATABASE {database}{drop}"))?;
+            outcome
+        }),
+    });
+}
+
+/// Adds a test with an empty file, whose name it gets.
+pub fn in_file(trials: &mut Vec<Trial>, name: &str, test: fn(&str) -> Outcome) {
+    trials.push(Trial::test(format!("sqlite::{name}"), move || {
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("ordid.db");
+        caught(|| test(&file.to_string_lossy()))
+    }));
+}
+
+/// A panic is a failure of its test alone.
+fn caught(test: impl FnOnce() -> Outcome) -> Result<(), Failed> {
+    match catch_unwind(AssertUnwindSafe(test)) {
+        Ok(outcome) => outcome.map_err(|error| Failed::from(error.to_string())),
+        Err(_) => Err(Failed::from("panicked, see above")),
+    }
+}

@@ -1,0 +1,120 @@
+//! SQLite in files.
+
+use diesel::{prelude::*, sql_types::Text};
+use diesel_migrations::MigrationHarness as _;
+use libtest_mimic::Trial;
+use ordid::storage::ColumnOn;
+use ordid_diesel::{StoredAs, flushes_table};
+
+use crate::{
+    Outcome,
+    engine::column,
+    keys::{Keys as _, Long},
+    migrations,
+    scratch::in_file,
+    work::work,
+};
+
+macro_rules! columns {
+    ($($module:ident: $key:ident, $sql_type:ty;)+) => {
+        $(column!($module, $key, $sql_type, diesel::SqliteConnection, diesel::sqlite::Sqlite, ordid::storage::dialect::Sqlite);)+
+
+        fn columns(mut add: impl FnMut(&str, fn(&str) -> crate::Outcome)) {
+            $(
+                add(concat!(stringify!($module), "_come_back"), |url| {
+                    $module::round_trip(&mut SqliteConnection::establish(url)?)
+                });
+                add(concat!(stringify!($module), "_keep_their_order"), |url| {
+                    $module::order(&mut SqliteConnection::establish(url)?)
+                });
+            )+
+        }
+    };
+}
+
+columns! {
+    native: Native, diesel::sql_types::Binary;
+    long: Long, diesel::sql_types::Text;
+    short: Short, diesel::sql_types::Text;
+    base32: Base32, diesel::sql_types::Text;
+    no_order: NoOrder, diesel::sql_types::Binary;
+    number: Number, diesel::sql_types::BigInt;
+    object: Object, diesel::sql_types::Binary;
+    push: Push, diesel::sql_types::Text;
+    wide: Wide, diesel::sql_types::Binary;
+    wide_text: WideText, diesel::sql_types::Text;
+}
+
+/// There is no session.
+fn session(_: &mut SqliteConnection) -> QueryResult<i64> {
+    Ok(0)
+}
+
+work! {
+    diesel::SqliteConnection, diesel::sqlite::Sqlite, ordid::storage::dialect::Sqlite, diesel::sql_types::Binary,
+    wait: "PRAGMA busy_timeout = 0",
+    plain: "",
+    kill: |_, _| ()
+}
+
+#[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = Text)]
+    detail: String,
+}
+
+fn plan(connection: &mut SqliteConnection, key: Long) -> QueryResult<String> {
+    let lines: Vec<Line> =
+        diesel::sql_query("EXPLAIN QUERY PLAN SELECT id FROM long_keys WHERE id = ?")
+            .bind::<Text, _>(key)
+            .load(connection)?;
+    Ok(lines.into_iter().map(|it| it.detail).collect())
+}
+
+/// A migration has the key types' columns and the table of flushes; text is found by its index.
+fn migrations(url: &str) -> Outcome {
+    type Column = <Long as StoredAs<diesel::sqlite::Sqlite>>::Column;
+    let key = <Column as ColumnOn<ordid::storage::dialect::Sqlite>>::primary_key("id");
+    let up = format!(
+        "CREATE TABLE long_keys ({key});\n{}",
+        flushes_table::<diesel::sqlite::Sqlite>()
+    );
+    let (_folder, migrations) =
+        migrations::of(&up, "DROP TABLE ordid_flushes;\nDROP TABLE long_keys")?;
+    let mut connection = SqliteConnection::establish(url)?;
+    connection.run_pending_migrations(migrations.clone())?;
+    let keys = Long::rising(1_000);
+    for key in &keys {
+        diesel::insert_into(long_keys::table)
+            .values(long_keys::id.eq(key))
+            .execute(&mut connection)?;
+    }
+
+    let wanted = long_keys::table.filter(long_keys::id.eq(keys[500]));
+    let plan = plan(&mut connection, keys[500])?;
+    assert!(plan.contains("USING COVERING INDEX"), "{plan}");
+    assert_eq!(wanted.count().get_result::<i64>(&mut connection)?, 1);
+    connection.revert_last_migration(migrations)?;
+    assert!(wanted.count().get_result::<i64>(&mut connection).is_err());
+    Ok(())
+}
+
+diesel::table! {
+    long_keys (id) { id -> Text, }
+}
+
+pub fn trials(trials: &mut Vec<Trial>) {
+    let mut add = |name: &str, test: fn(&str) -> Outcome| in_file(trials, name, test);
+    columns(&mut add);
+    add("a_graph_goes_in_parents_first", work::graph);
+    add("rows_are_updated_and_deleted", work::changes);
+    add("what_is_refused_writes_nothing", work::refused);
+    add("an_open_transaction_is_respected", work::transactions);
+    add("a_lock_that_does_not_come_is_tried_again", work::locked);
+    add(
+        "another_form_is_told_with_what_to_declare",
+        work::other_forms,
+    );
+    add("plain_inserts_get_keys", work::plain_inserts);
+    add("migrations_have_the_columns_of_keys", migrations);
+}
