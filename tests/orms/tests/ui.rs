@@ -7,3 +7,8 @@
 fn mistakes_in_seaorm_models_are_underlined() {
     trybuild::TestCases::new().compile_fail("ui/seaorm/*.rs");
 }
+
+#[test]
+fn mistakes_beside_diesel_are_underlined() {
+    trybuild::TestCases::new().compile_fail("ui/diesel/*.rs");
+}

@@ -1,0 +1,23 @@
+use ordid::{KeyType, OrderedKey, uuid::Uuid};
+use ordid_diesel::UnitOfWork;
+
+#[derive(KeyType)]
+#[ordid(diesel(mysql = binary16))]
+struct OrderId(Uuid);
+
+diesel::table! {
+    orders (id) { id -> Binary, }
+}
+
+#[derive(OrderedKey)]
+#[diesel(table_name = orders)]
+#[ordid(diesel)]
+struct Order {
+    id: OrderId,
+}
+
+fn main() {
+    let mut work = UnitOfWork::<diesel::sqlite::Sqlite>::new();
+    let id = OrderId::generate();
+    work.add(Order { id });
+}
