@@ -55,6 +55,7 @@ struct Log {
 impl Log {
     fn new() -> Self {
         LazyLock::force(&LIBRARY);
+        observed::listen();
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log");
         std::fs::write(&path, "").expect("written");

@@ -1,9 +1,10 @@
 //! What a flush tells `tracing` and `metrics`, whose words are `ordid-core`'s.
 
 use std::{
+    cell::RefCell,
     fmt::Debug,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, Once,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -18,15 +19,24 @@ use tracing::{
 
 use super::*;
 
-/// What was told, a line each.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<String>>>);
-
-impl Lines {
-    fn add(&self, line: String) {
-        self.0.lock().expect("no panic").push(line);
-    }
+thread_local! {
+    /// What this thread's flushes told, a line each.
+    static LINES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
+
+fn told(line: String) {
+    LINES.with_borrow_mut(|lines| lines.push(line));
+}
+
+/// Listens for the whole process, before any test flushes: `tracing` remembers of each place in
+/// the code whether anybody listens there, and takes the word of the thread that comes first. A
+/// listener of one test alone would hear nothing where another test came first.
+pub(super) fn listen() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| tracing::subscriber::set_global_default(Listener).expect("the only one"));
+}
+
+struct Listener;
 
 #[derive(Default)]
 struct Fields(String);
@@ -37,7 +47,7 @@ impl Visit for Fields {
     }
 }
 
-impl Subscriber for Lines {
+impl Subscriber for Listener {
     fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
         metadata.target() == "ordid" && *metadata.level() <= tracing::Level::INFO
     }
@@ -45,28 +55,28 @@ impl Subscriber for Lines {
     fn new_span(&self, span: &span::Attributes<'_>) -> span::Id {
         let mut fields = Fields::default();
         span.record(&mut fields);
-        self.add(format!("{}{}", span.metadata().name(), fields.0));
+        told(format!("{}{}", span.metadata().name(), fields.0));
         span::Id::from_u64(1)
     }
 
     fn record(&self, _: &span::Id, values: &span::Record<'_>) {
         let mut fields = Fields::default();
         values.record(&mut fields);
-        self.add(format!("recorded{}", fields.0));
+        told(format!("recorded{}", fields.0));
     }
 
     fn event(&self, event: &Event<'_>) {
         let mut fields = Fields::default();
         event.record(&mut fields);
-        self.add(format!("{}{}", event.metadata().level(), fields.0));
+        told(format!("{}{}", event.metadata().level(), fields.0));
     }
 
     fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
     fn enter(&self, _: &span::Id) {
-        self.add("entered".to_owned());
+        told("entered".to_owned());
     }
     fn exit(&self, _: &span::Id) {
-        self.add("left".to_owned());
+        told("left".to_owned());
     }
 }
 
@@ -114,17 +124,15 @@ fn a_flush_is_a_span_with_its_retries() {
     let recorder = Recorder::new("execute 60 1\n");
     let delay = Duration::from_millis(7);
     let retry = Retry::DEFAULT.with_delays(delay, delay).with_jitter(false);
-    let (lines, numbers) = (Lines::default(), Numbers::default());
+    let numbers = Numbers::default();
     metrics::with_local_recorder(&numbers, || {
-        tracing::subscriber::with_default(lines.clone(), || {
-            let mut work = UnitOfWork::new().with_retry(retry);
-            work.add(customer(None, 0));
-            work.add(customer(None, 1));
-            work.flush(&recorder.connection).expect("flushed");
-        });
+        let mut work = UnitOfWork::new().with_retry(retry);
+        work.add(customer(None, 0));
+        work.add(customer(None, 1));
+        work.flush(&recorder.connection).expect("flushed");
     });
     assert_eq!(
-        *lines.0.lock().expect("no panic"),
+        LINES.take(),
         [
             "ordid.flush tables=1 rows=2",
             "entered",
