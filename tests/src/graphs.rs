@@ -337,7 +337,11 @@ async fn flushed<W: GraphWork>(graphs: usize, mut pool: Option<Pool<W::Database>
             break;
         }
     }
-    eprintln!("{}{}: {seen:?}", W::PREFIX, W::Database::NAME);
+    eprintln!(
+        "{}{}: {seen:?}",
+        W::PREFIX,
+        <W::Database as sqlx::Database>::NAME
+    );
     if alone.is_none() {
         seen.check();
     }

@@ -24,7 +24,7 @@ use sqlx::Pool;
 use crate::RowId;
 
 /// The entities, whatever the database.
-struct OfDiesel;
+pub struct OfDiesel;
 
 impl Entities for OfDiesel {
     type Key = RowId;

@@ -17,6 +17,8 @@ macro_rules! column {
                 IntoActiveModel as _, QueryFilter as _, QueryOrder as _,
             };
 
+            #[allow(unused_imports, reason = "of snowflakes")]
+            use super::raw::{Generator, NODE};
             use super::raw::$raw;
             use crate::library::{Answer, Library, Rows, Tables, Work};
 
@@ -258,10 +260,11 @@ macro_rules! column {
                         let Work { new, changed, deleted } = rows;
                         let mut work = ordid_seaorm::UnitOfWork::new();
                         for book in new.books.iter().cloned() {
-                            work.add(book::Model::from(book));
+                            // Snowflakes could not be made here, and are there.
+                            work.try_add(book::Model::from(book))?;
                         }
                         for person in new.people.iter().cloned() {
-                            work.add(person::Model::from(person));
+                            work.try_add(person::Model::from(person))?;
                         }
                         for book in changed.books.iter().cloned() {
                             work.update(book::Model::from(book));
@@ -318,11 +321,12 @@ macro_rules! column {
     };
 }
 
-/// Raw keys by names of one word.
+/// Raw keys by names of one word, and what makes snowflakes.
 mod raw {
-    pub use ordid::uuid::Uuid;
+    pub use ordid::{generator::Generator, uuid::Uuid};
 
-    #[expect(non_camel_case_types, reason = "the integer that it is")]
+    pub use crate::engine::NODE;
+
     pub type Integer = i64;
 }
 
@@ -362,7 +366,7 @@ column! {
 
 column! {
     /// Snowflakes.
-    bigint: Integer, snowflake, BigInt, crate::engine::NODE.try_generate_key();
+    bigint: Integer, snowflake, BigInt, Generator::try_generate_key(&*NODE);
     sqlx(postgres = bigint, mysql = bigint, sqlite = integer),
     diesel(postgres = bigint, mysql = bigint, sqlite = integer),
     sea_orm(bigint)

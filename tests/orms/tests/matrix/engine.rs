@@ -291,14 +291,12 @@ fn on_server<DB: Scratch>(
 }
 
 pub mod postgres {
-    use diesel::{PgConnection, pg::Pg};
-    use ordid::storage::dialect;
     use sea_orm::{DatabaseConnection, SqlxPostgresConnector};
 
     use super::*;
 
     engine! {
-        Postgres, PgConnection, Pg, dialect::Postgres, "";
+        sqlx::Postgres, diesel::PgConnection, diesel::pg::Pg, ordid::storage::dialect::Postgres, "";
         uuid, char36, char26, char22, bigint
     }
 
@@ -316,14 +314,13 @@ pub mod postgres {
 }
 
 pub mod mariadb {
-    use diesel::{MysqlConnection, mysql::Mysql};
-    use ordid::storage::dialect;
     use sea_orm::{DatabaseConnection, SqlxMySqlConnector};
 
     use super::*;
 
     engine! {
-        MySql, MysqlConnection, Mysql, dialect::MariaDb, "CHARACTER SET utf8mb4";
+        sqlx::MySql, diesel::MysqlConnection, diesel::mysql::Mysql, ordid::storage::dialect::MariaDb,
+        "CHARACTER SET utf8mb4";
         binary16, char36, char26, char22, bigint, mariadb_uuid
     }
 
@@ -341,14 +338,14 @@ pub mod mariadb {
 }
 
 pub mod sqlite {
-    use diesel::{SqliteConnection, connection::SimpleConnection as _};
-    use ordid::storage::dialect;
+    use diesel::connection::SimpleConnection as _;
     use sea_orm::{DatabaseConnection, SqlxSqliteConnector};
 
     use super::*;
 
     engine! {
-        Sqlite, SqliteConnection, diesel::sqlite::Sqlite, dialect::Sqlite, "";
+        sqlx::Sqlite, diesel::SqliteConnection, diesel::sqlite::Sqlite,
+        ordid::storage::dialect::Sqlite, "";
         binary16, char36, char26, char22, bigint
     }
 
