@@ -24,7 +24,7 @@ impl Library for Diesel {
 
 /// Defines the entities and the unit of work for a database, whose key columns have this type in `table!`.
 macro_rules! database {
-    ($module:ident: $database:ident, $connection:ident, $backend:ty, $key:ident, $setup:literal) => {
+    ($module:ident: $database:ident, $connection:ident, $backend:ty, $key:ident $(, $setup:literal)?) => {
         mod $module {
             use super::*;
 
@@ -120,11 +120,12 @@ macro_rules! database {
                 }
             }
 
+            #[allow(unused_mut, reason = "SQLite alone is told what it has to do")]
             fn connect(url: &str) -> ConnectionResult<diesel::$connection> {
                 let mut connection = diesel::$connection::establish(url)?;
-                connection
+                $(connection
                     .batch_execute($setup)
-                    .map_err(diesel::ConnectionError::CouldntSetupConfiguration)?;
+                    .map_err(diesel::ConnectionError::CouldntSetupConfiguration)?;)?
                 Ok(connection)
             }
 
@@ -196,8 +197,8 @@ macro_rules! database {
     };
 }
 
-database!(postgres: Postgres, PgConnection, diesel::pg::Pg, Uuid, "");
-database!(mysql: MySql, MysqlConnection, diesel::mysql::Mysql, Binary, "");
+database!(postgres: Postgres, PgConnection, diesel::pg::Pg, Uuid);
+database!(mysql: MySql, MysqlConnection, diesel::mysql::Mysql, Binary);
 database!(
     sqlite: Sqlite, SqliteConnection, diesel::sqlite::Sqlite, Binary, "PRAGMA foreign_keys = ON"
 );

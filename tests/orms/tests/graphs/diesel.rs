@@ -47,7 +47,7 @@ impl<DB: Backend> QueryFragment<DB> for Named {
 
 /// Defines the unit of work for a database, whose key columns have this type in `table!`.
 macro_rules! database {
-    ($module:ident: $database:ident, $connection:ident, $backend:ty, $key:ident, $setup:literal) => {
+    ($module:ident: $database:ident, $connection:ident, $backend:ty, $key:ident $(, $setup:literal)?) => {
         pub mod $module {
             use super::*;
 
@@ -114,10 +114,11 @@ macro_rules! database {
                 ) -> Result<Flushed, Failed> {
                     let url = sqlx::$database::client_url(&pool.connect_options());
                     let outcome = self.0.flush_with(|| {
+                        #[allow(unused_mut, reason = "SQLite alone is told what it has to do")]
                         let mut connection = diesel::$connection::establish(&url)?;
-                        connection
+                        $(connection
                             .batch_execute($setup)
-                            .map_err(diesel::ConnectionError::CouldntSetupConfiguration)?;
+                            .map_err(diesel::ConnectionError::CouldntSetupConfiguration)?;)?
                         Ok::<_, diesel::ConnectionError>(connection)
                     });
                     outcome.map_err(|error| failed!(error))
@@ -127,7 +128,7 @@ macro_rules! database {
     };
 }
 
-database!(postgres: Postgres, PgConnection, diesel::pg::Pg, Uuid, "");
+database!(postgres: Postgres, PgConnection, diesel::pg::Pg, Uuid);
 database!(
     sqlite: Sqlite, SqliteConnection, diesel::sqlite::Sqlite, Binary,
     "PRAGMA foreign_keys = ON; PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY"
