@@ -21,6 +21,8 @@ pub(crate) enum Name {
     Flush,
     /// Inserting rows through Diesel and SeaORM, on the database servers
     Orms,
+    /// Building a crate of 50 entities, without ordid and with it; long
+    Compile,
     /// What each key costs in tables that outgrow the cache; long
     Engines,
     /// What others measured of keys, measured again; long
@@ -36,6 +38,7 @@ impl Name {
             Self::Plan => "bench-plan",
             Self::Flush => "bench-flush",
             Self::Orms => "bench-orms",
+            Self::Compile => "bench-compile",
             Self::Engines | Self::Sources => "bench-engines",
         }
     }
@@ -48,7 +51,8 @@ impl Name {
             | Self::Columns
             | Self::Plan
             | Self::Flush
-            | Self::Orms => None,
+            | Self::Orms
+            | Self::Compile => None,
             Self::Engines => Some("engines"),
             Self::Sources => Some("sources"),
         }
@@ -81,6 +85,7 @@ impl Name {
             | Self::Plan
             | Self::Flush
             | Self::Orms
+            | Self::Compile
             | Self::Engines
             | Self::Sources => &[],
         }
