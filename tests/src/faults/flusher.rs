@@ -2,6 +2,7 @@
 
 use std::{fmt, future::Future, ops::Range, time::Duration};
 
+use ordid_core::unit_of_work::FlushError;
 use ordid_sqlx::{Flushed, Progress, Retry, UnitOfWork};
 use sqlx::{MySql, Postgres, Sqlite};
 
@@ -102,13 +103,18 @@ impl fmt::Display for Failed {
 
 impl std::error::Error for Failed {}
 
-/// Asks an adapter's error all that [`Failed`](crate::faults::Failed) has: the adapters' errors have
-/// the same methods, and no trait.
-#[macro_export]
-macro_rules! failed {
-    ($error:expr) => {{
-        let error = $error;
-        $crate::faults::Failed {
+impl From<&Self> for Failed {
+    fn from(failed: &Self) -> Self {
+        failed.clone()
+    }
+}
+
+impl<D> From<&FlushError<D>> for Failed
+where
+    FlushError<D>: fmt::Display,
+{
+    fn from(error: &FlushError<D>) -> Self {
+        Self {
             message: error.to_string(),
             is_plan: error.is_plan(),
             is_commit_unknown: error.is_commit_unknown(),
@@ -120,18 +126,6 @@ macro_rules! failed {
             chunk: error.chunk(),
             rows: error.rows(),
         }
-    }};
-}
-
-impl From<&Self> for Failed {
-    fn from(failed: &Self) -> Self {
-        failed.clone()
-    }
-}
-
-impl From<&ordid_sqlx::Error> for Failed {
-    fn from(error: &ordid_sqlx::Error) -> Self {
-        failed!(error)
     }
 }
 

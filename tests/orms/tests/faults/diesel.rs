@@ -6,7 +6,6 @@ use diesel::{Connection as _, ConnectionResult, connection::SimpleConnection as 
 use ordid::OrderedKey;
 use ordid_diesel::{Flushed, Progress, Retry, UnitOfWork};
 use ordid_tests::{
-    failed,
     faults::{Failed, Flusher, Graph, Library},
     servers::{Client as _, Options},
 };
@@ -190,7 +189,7 @@ macro_rules! database {
                     });
                     let (work, outcome) = flush.await.expect("a flush does not panic");
                     self.0 = work;
-                    outcome.map_err(|error| failed!(error))
+                    outcome.map_err(|error| Failed::from(&error))
                 }
             }
         }

@@ -4,7 +4,6 @@ use std::{marker::PhantomData, time::Duration};
 
 use ordid_seaorm::{Flushed, Progress, Retry, UnitOfWork};
 use ordid_tests::{
-    failed,
     faults::{Engine, Failed, Flusher, Graph, Library, pool},
     servers::Options,
 };
@@ -196,6 +195,6 @@ impl<DB: Connect> Flusher for Work<DB> {
         let connection = DB::connect(pool.clone());
         let outcome = self.work.flush(&connection).await;
         pool.close().await;
-        outcome.map_err(|error| failed!(error))
+        outcome.map_err(|error| Failed::from(&error))
     }
 }

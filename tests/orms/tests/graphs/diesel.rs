@@ -13,7 +13,6 @@ use ordid_diesel::{
     Columns, Flushed, UnitOfWork,
 };
 use ordid_tests::{
-    failed,
     faults::Failed,
     graphs::{Entities, GraphWork, NAMES, Row},
     numbered,
@@ -121,7 +120,7 @@ macro_rules! database {
                             .map_err(diesel::ConnectionError::CouldntSetupConfiguration)?;)?
                         Ok::<_, diesel::ConnectionError>(connection)
                     });
-                    outcome.map_err(|error| failed!(error))
+                    outcome.map_err(|error| Failed::from(&error))
                 }
             }
         }

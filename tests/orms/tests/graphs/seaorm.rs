@@ -5,7 +5,6 @@ use std::{borrow::Cow, marker::PhantomData};
 use ordid::{Fields, KeyOf, KeyType as _, OrderedKey, entity::Parent, key::KeyBytes};
 use ordid_seaorm::{Binder, Flushed, UnitOfWork};
 use ordid_tests::{
-    failed,
     faults::Failed,
     graphs::{self, Entities, GraphWork, NAMES, Row, parents, typed},
 };
@@ -254,6 +253,6 @@ impl<DB: Connect> GraphWork for Work<DB> {
 
     async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Failed> {
         let outcome = self.work.flush(&DB::connect(pool.clone())).await;
-        outcome.map_err(|error| failed!(error))
+        outcome.map_err(|error| Failed::from(&error))
     }
 }
