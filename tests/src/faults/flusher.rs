@@ -32,8 +32,9 @@ pub trait Flusher: Sized + Send + 'static {
     /// What the names of its tests begin with.
     const PREFIX: &'static str;
 
-    /// How many rows of the tables of [`Shape::CHUNKS`](super::Shape::CHUNKS) go by a bulk command.
-    const BULK: [usize; 3];
+    /// How many rows of the tables of [`Shape::CHUNKS`](super::Shape::CHUNKS) go by a bulk command, where
+    /// that is held against what a flush tells.
+    const BULK: Option<[usize; 3]>;
 
     /// Makes an empty one that is tried so often.
     fn begin(retry: Retry) -> Self;
@@ -143,7 +144,7 @@ impl<DB: Engine> Flusher for UnitOfWork<DB> {
     type Database = DB;
 
     const PREFIX: &'static str = "";
-    const BULK: [usize; 3] = DB::COPIED;
+    const BULK: Option<[usize; 3]> = Some(DB::COPIED);
 
     fn begin(retry: Retry) -> Self {
         Self::new().with_retry(retry)

@@ -134,7 +134,7 @@ macro_rules! database {
                 type Database = sqlx::$database;
 
                 const PREFIX: &'static str = "diesel::";
-                const BULK: [usize; 3] = [0; 3];
+                const BULK: Option<[usize; 3]> = None;
 
                 fn begin(retry: Retry) -> Self {
                     Self(UnitOfWork::new().with_retry(retry))

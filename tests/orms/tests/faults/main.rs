@@ -3,6 +3,8 @@
 //!
 //! Each test has a short form; `cargo xtask soak` runs the long one in its place.
 
+#[path = "../shared/connect.rs"]
+mod connect;
 mod diesel;
 mod keys;
 mod seaorm;

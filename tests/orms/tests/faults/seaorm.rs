@@ -8,9 +8,9 @@ use ordid_tests::{
     servers::Options,
 };
 use sea_orm::{DatabaseConnection, SqlxMySqlConnector, SqlxPostgresConnector, SqlxSqliteConnector};
-use sqlx::{MySql, Pool, Postgres, Sqlite};
+use sqlx::{MySql, Postgres, Sqlite};
 
-use crate::keys::key;
+use crate::{connect::Connect, keys::key};
 
 /// `ordid-seaorm`.
 pub struct SeaOrm;
@@ -109,39 +109,16 @@ fn item(of: &ordid_tests::faults::Item) -> item::Model {
     }
 }
 
-/// A database that `SeaORM` takes a pool of.
-trait Connect: Engine {
-    fn connect(pool: Pool<Self>) -> DatabaseConnection;
-}
-
-impl Connect for Postgres {
-    fn connect(pool: Pool<Self>) -> DatabaseConnection {
-        SqlxPostgresConnector::from_sqlx_postgres_pool(pool)
-    }
-}
-
-impl Connect for MySql {
-    fn connect(pool: Pool<Self>) -> DatabaseConnection {
-        SqlxMySqlConnector::from_sqlx_mysql_pool(pool)
-    }
-}
-
-impl Connect for Sqlite {
-    fn connect(pool: Pool<Self>) -> DatabaseConnection {
-        SqlxSqliteConnector::from_sqlx_sqlite_pool(pool)
-    }
-}
-
 pub struct Work<DB> {
     work: UnitOfWork,
     database: PhantomData<fn() -> DB>,
 }
 
-impl<DB: Connect> Flusher for Work<DB> {
+impl<DB: Connect + Engine> Flusher for Work<DB> {
     type Database = DB;
 
     const PREFIX: &'static str = "seaorm::";
-    const BULK: [usize; 3] = [0; 3];
+    const BULK: Option<[usize; 3]> = None;
 
     fn begin(retry: Retry) -> Self {
         Self {

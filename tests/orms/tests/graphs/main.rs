@@ -1,6 +1,8 @@
 //! The random graphs of foreign keys that `ordid-sqlx` is held against, flushed by Diesel's and `SeaORM`'s
 //! units of work: see [`ordid_tests::graphs`].
 
+#[path = "../shared/connect.rs"]
+mod connect;
 mod diesel;
 mod seaorm;
 

@@ -6,7 +6,7 @@ use ordid::{Fields, KeyOf, KeyType as _, OrderedKey, entity::Parent, key::KeyByt
 use ordid_seaorm::{Binder, Flushed, UnitOfWork};
 use ordid_tests::{
     faults::Failed,
-    graphs::{self, Entities, GraphWork, NAMES, Row, parents, typed},
+    graphs::{Engine, Entities, GraphWork, NAMES, Row, parents, typed},
 };
 use sea_orm::{
     ActiveModelBehavior, ActiveModelTrait, ActiveValue,
@@ -15,9 +15,9 @@ use sea_orm::{
     QueryResult, SqlxPostgresConnector, SqlxSqliteConnector, Value,
     sea_query::{ArrayType, Iden},
 };
-use sqlx::{Pool, Postgres, Sqlite};
+use sqlx::Pool;
 
-use crate::RowId;
+use crate::{RowId, connect::Connect};
 
 /// The columns of all tables.
 mod row {
@@ -204,29 +204,12 @@ impl Entities for OfSeaOrm {
     type Of<const KIND: usize, const TABLE: usize> = Numbered<KIND, TABLE>;
 }
 
-/// A database that `SeaORM` takes a pool of.
-pub trait Connect: graphs::Engine {
-    fn connect(pool: Pool<Self>) -> DatabaseConnection;
-}
-
-impl Connect for Postgres {
-    fn connect(pool: Pool<Self>) -> DatabaseConnection {
-        SqlxPostgresConnector::from_sqlx_postgres_pool(pool)
-    }
-}
-
-impl Connect for Sqlite {
-    fn connect(pool: Pool<Self>) -> DatabaseConnection {
-        SqlxSqliteConnector::from_sqlx_sqlite_pool(pool)
-    }
-}
-
 pub struct Work<DB> {
     work: UnitOfWork,
     database: PhantomData<fn() -> DB>,
 }
 
-impl<DB: Connect> GraphWork for Work<DB> {
+impl<DB: Connect + Engine> GraphWork for Work<DB> {
     type Database = DB;
 
     const PREFIX: &'static str = "seaorm::";

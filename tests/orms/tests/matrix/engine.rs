@@ -65,6 +65,7 @@ macro_rules! engine {
             use sqlx::{Pool, QueryBuilder, query_as};
 
             use crate::{
+                connect::Connect as _,
                 column::$column::{Book, Of, Person, PersonId, SeaOrm, books, people},
                 library::{Answer, Library, Rows, Work},
             };
@@ -246,7 +247,7 @@ macro_rules! engine {
                             let options = pool.connect_options();
                             Box::new(Diesel(Database::client_url(&options)))
                         }
-                        _ => Box::new(SeaOrm(super::sea_orm(pool.clone()))),
+                        _ => Box::new(SeaOrm(Database::connect(pool.clone()))),
                     }
                 };
                 crate::library::test::<Of>(&*library(writer), &*library(reader)).await
@@ -291,7 +292,6 @@ fn on_server<DB: Scratch>(
 }
 
 pub mod postgres {
-    use sea_orm::{DatabaseConnection, SqlxPostgresConnector};
 
     use super::*;
 
@@ -304,17 +304,12 @@ pub mod postgres {
         PgConnection::establish(url)
     }
 
-    fn sea_orm(pool: Pool<Postgres>) -> DatabaseConnection {
-        SqlxPostgresConnector::from_sqlx_postgres_pool(pool)
-    }
-
     pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         each_column(|column, test| on_server(servers, trials, "postgres", column, test));
     }
 }
 
 pub mod mariadb {
-    use sea_orm::{DatabaseConnection, SqlxMySqlConnector};
 
     use super::*;
 
@@ -328,10 +323,6 @@ pub mod mariadb {
         MysqlConnection::establish(url)
     }
 
-    fn sea_orm(pool: Pool<MySql>) -> DatabaseConnection {
-        SqlxMySqlConnector::from_sqlx_mysql_pool(pool)
-    }
-
     pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         each_column(|column, test| on_server(servers, trials, "mariadb", column, test));
     }
@@ -339,7 +330,6 @@ pub mod mariadb {
 
 pub mod sqlite {
     use diesel::connection::SimpleConnection as _;
-    use sea_orm::{DatabaseConnection, SqlxSqliteConnector};
 
     use super::*;
 
@@ -355,10 +345,6 @@ pub mod sqlite {
             .batch_execute("PRAGMA foreign_keys = ON")
             .map_err(diesel::ConnectionError::CouldntSetupConfiguration)?;
         Ok(connection)
-    }
-
-    fn sea_orm(pool: Pool<Sqlite>) -> DatabaseConnection {
-        SqlxSqliteConnector::from_sqlx_sqlite_pool(pool)
     }
 
     pub fn trials(trials: &mut Vec<Trial>) {

@@ -6,6 +6,8 @@
 //! its entry in the `libraries` of `engine.rs`.
 
 mod column;
+#[path = "../shared/connect.rs"]
+mod connect;
 mod engine;
 mod library;
 
