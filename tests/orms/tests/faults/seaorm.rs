@@ -7,7 +7,6 @@ use ordid_tests::{
     faults::{Engine, Failed, Flusher, Graph, Library, pool},
     servers::Options,
 };
-use sea_orm::{DatabaseConnection, SqlxMySqlConnector, SqlxPostgresConnector, SqlxSqliteConnector};
 use sqlx::{MySql, Postgres, Sqlite};
 
 use crate::{connect::Connect, keys::key};

@@ -15,7 +15,7 @@ use ordid_tests::{
     servers::{Scratch, Servers},
     trials::{Outcome, on_scratch, run},
 };
-use sqlx::{MySql, Pool, Postgres, Sqlite, pool::PoolOptions, sqlite::SqliteConnectOptions};
+use sqlx::{Pool, Sqlite, pool::PoolOptions, sqlite::SqliteConnectOptions};
 
 use crate::library::NAMES;
 

@@ -2,8 +2,8 @@
 //! orders, follows, changes and deletes. A test's name says the database, the column of the keys, who
 //! writes, and who reads and changes.
 //!
-//! A library more is one more implementation of [`library::Library`]: a name in [`library::NAMES`], and
-//! its entry in the `libraries` of `engine.rs`.
+//! A library more is one more implementation of [`library::Library`], a name in [`library::NAMES`], and what
+//! `test` in `engine.rs` makes of that name.
 
 mod column;
 #[path = "../shared/connect.rs"]
