@@ -16,8 +16,11 @@
 //!
 //! A bare `sea_orm` means `uuid`; for `i64` `bigint`, for `u64` `bigint_unsigned`, for `ObjectId` and `Key192`
 //! `bytea`, for `PushId` `char20`. A scheme that does not keep its order in the column does not compile;
-//! where order does not matter, `sea_orm(unordered(uuid))` says so. Tables with text keys are made by
-//! [`create_table`], since on PostgreSQL SeaORM's own have another collation.
+//! where order does not matter, `sea_orm(unordered(uuid))` says so.
+//!
+//! Tables that SeaORM makes (`Schema::create_table_from_entity`, `schema-sync`) have these columns. A text
+//! key's type is one text for all of them then, of which each database reads its own part; [`create_table`]
+//! writes it plainly for one. A sync over tables that are there logs that it differs, and changes nothing.
 //!
 //! `uuid::Uuid` is a key type as it is.
 //!
@@ -105,7 +108,7 @@
 //! |---|---|---|
 //! | `ActiveModel::insert`, `save`, and of nested models | yes | [`assign`] in `before_save`, or [`assign_before_save!`] |
 //! | `Entity::insert`, `Entity::insert_many` | no | [`assign_keys`] |
-//! | junction rows of nested models | no | add them to a [`UnitOfWork`] |
+//! | junction rows of nested models | yes | the same, where they have a key of their own |
 //! | [`insert_all`], [`insert_or_skip`], [`UnitOfWork`] | no | they assign |
 //!
 //! Leave the key of a new model `NotSet` for `save`: it takes one that is set for a row that is in the
@@ -114,6 +117,9 @@
 //! # Minimum supported Rust version
 //!
 //! 1.94, as sea-orm 2.0.
+
+#[cfg(test)]
+extern crate self as ordid_seaorm;
 
 mod assign;
 mod engine_macros;
@@ -131,7 +137,9 @@ pub use error::Error;
 pub use insert::{insert_all, insert_or_skip};
 pub use ordid_core::{
     storage::column,
-    unit_of_work::{Flushed, FlushedTable, Progress, Retry},
+    unit_of_work::{
+        FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress, Retry,
+    },
 };
 pub use schema::create_table;
 pub use stored::{SeaOrmColumn, StoredAs};

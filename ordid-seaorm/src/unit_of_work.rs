@@ -1,6 +1,7 @@
 //! The unit of work: models of many entities, inserted, updated and deleted together.
 
 mod execute;
+mod plan;
 mod record;
 mod statement;
 
@@ -48,8 +49,10 @@ use crate::{
 /// # Updates and deletes
 ///
 /// Each row has to be there: if one is not, nothing is written ([`Error::is_missing_row`]). Of an
-/// `ActiveModel` an update sets what is `Set`, by one `UPDATE` a row. Rows are updated after all inserts
-/// and deleted after that, so a unique value is not free for a new row before the next flush.
+/// `ActiveModel` an update sets what is `Set`. On PostgreSQL and SQLite (from 3.33 on) rows that follow
+/// each other and set the same columns go by one `UPDATE`, on MySQL and MariaDB row by row. Rows are
+/// updated after all inserts and deleted after that, so a unique value is not free for a new row before
+/// the next flush.
 #[derive(Default)]
 pub struct UnitOfWork {
     batches: Batches<Binder>,

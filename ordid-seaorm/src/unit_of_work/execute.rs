@@ -123,15 +123,19 @@ pub(crate) async fn begin<C: Begin>(on: &C, defers: bool) -> Result<DatabaseTran
             ..TransactionOptions::default()
         })
         .await?;
-    let defer = match backend {
-        DbBackend::Postgres => "SET CONSTRAINTS ALL DEFERRED",
-        DbBackend::Sqlite => "PRAGMA defer_foreign_keys = ON",
-        _ => return Ok(transaction),
-    };
-    if defers {
+    if defers && let Some(defer) = defer(backend) {
         transaction.execute_unprepared(defer).await?;
     }
     Ok(transaction)
+}
+
+/// How to have constraints checked at COMMIT, those that are declared `DEFERRABLE`.
+pub(super) fn defer(backend: DbBackend) -> Option<&'static str> {
+    match backend {
+        DbBackend::Postgres => Some("SET CONSTRAINTS ALL DEFERRED"),
+        DbBackend::Sqlite => Some("PRAGMA defer_foreign_keys = ON"),
+        _ => None,
+    }
 }
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
