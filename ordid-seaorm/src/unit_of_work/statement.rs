@@ -1,6 +1,6 @@
 //! Statements of many rows, built by sea-query and sent.
 
-use ordid_core::unit_of_work::{Action, Batches, Chunk, Table};
+use ordid_core::unit_of_work::{Action, Batches, Chunk, Place, Table};
 use sea_orm::{
     ConnectionTrait, DbBackend, DbErr, Statement, Value,
     sea_query::{
@@ -10,8 +10,9 @@ use sea_orm::{
 };
 
 use crate::{
+    Error,
     entity::{Binder, Names, Row},
-    error::{Error, Place},
+    failure::judge,
 };
 
 /// What sends the rows of a unit of work.
@@ -41,7 +42,7 @@ impl Rows<'_> {
         let mut changed = 0;
         for (_, statement) in statements {
             let done = connection.execute_raw(statement).await;
-            let done = done.map_err(|error| Error::statement(error, place.clone()))?;
+            let done = done.map_err(|error| Error::statement(judge(error), place.clone()))?;
             changed += done.rows_affected();
         }
         // What an `INSERT` into a view or by a rule counts is the database's own affair.
