@@ -11,6 +11,7 @@ use sea_orm::{
 ///
 /// ```text
 /// /* /* */ char(22) /*! CHARACTER SET ascii COLLATE ascii_bin */ -- */ text COLLATE "C"
+/// /**/
 /// ```
 ///
 /// - Comments of PostgreSQL nest, so it reads what follows the last `*/`, up to the end of the line.
@@ -26,7 +27,8 @@ pub(crate) fn text(length: u8) -> ColumnType {
 const BEGIN: &str = "/* /* */ ";
 const ON_MYSQL: &str = " /*! CHARACTER SET ascii COLLATE ascii_bin */";
 const ON_POSTGRES: &str = " -- */ ";
-const END: &str = "\n";
+/// SQLite takes white space off the end of a column that is added, and a comment would go on.
+const END: &str = "\n/**/";
 
 /// Returns what one database reads of such a type.
 fn plain(ty: &str, backend: DbBackend) -> Option<String> {

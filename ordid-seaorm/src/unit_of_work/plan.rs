@@ -3,8 +3,8 @@
 use ordid_core::unit_of_work::FlushPlan;
 use sea_orm::DbBackend;
 
-use super::{UnitOfWork, execute::defer, statement::statements};
-use crate::error::Error;
+use super::{UnitOfWork, open::defer, statement::statements};
+use crate::Error;
 
 impl UnitOfWork {
     /// Returns what a flush to a database of this kind would send: the tables in their order, parents

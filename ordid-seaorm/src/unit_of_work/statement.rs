@@ -2,13 +2,14 @@
 
 use ordid_core::unit_of_work::{Action, Batches, Chunk, Place, Table};
 use sea_orm::{
-    ConnectionTrait, DbBackend, DbErr, Statement, Value,
+    DbBackend, Statement, Value,
     sea_query::{
         Alias, Expr, ExprTrait as _, InsertStatement, IntoIden as _, Query, SimpleExpr, TableRef,
         UpdateStatement, ValueTuple,
     },
 };
 
+use super::open::Open;
 use crate::{
     Error,
     entity::{Binder, Names, Row},
@@ -28,20 +29,16 @@ impl Rows<'_> {
     /// Rows that follow each other and have the same columns go by one statement: a column that is `NotSet`
     /// is not named, so that the database's default holds, and an update sets what was changed. MySQL's
     /// and MariaDB's updates go row by row.
-    pub(super) async fn send<C: ConnectionTrait>(
-        self,
-        connection: &C,
-        chunk: &Chunk,
-    ) -> Result<usize, Error> {
+    pub(super) async fn send(self, open: &mut Open, chunk: &Chunk) -> Result<usize, Error> {
         let table = self.batches.table(chunk.table);
         let names = &self.names[chunk.table];
-        let backend = connection.get_database_backend();
-        let statements = statements(backend, &table, names, chunk.action, self.values(chunk));
+        let values = self.values(chunk);
+        let statements = statements(open.backend(), &table, names, chunk.action, values);
         let count = statements.len();
         let place = Place::of(&table, chunk);
         let mut changed = 0;
         for (_, statement) in statements {
-            let done = connection.execute_raw(statement).await;
+            let done = open.execute(statement).await;
             let done = done.map_err(|error| Error::statement(judge(error), place.clone()))?;
             changed += done.rows_affected();
         }
@@ -64,12 +61,7 @@ impl Rows<'_> {
     }
 
     /// Asks whether a row that is inserted is there.
-    pub(super) async fn has<C: ConnectionTrait>(
-        self,
-        connection: &C,
-        table: usize,
-        row: usize,
-    ) -> Result<bool, DbErr> {
+    pub(super) fn whether_there(self, backend: DbBackend, table: usize, row: usize) -> Statement {
         let mut binder = Binder::new();
         self.batches.write_key(table, row, &mut binder);
         let key = binder.into_rows().into_iter().flatten().next().flatten();
@@ -79,7 +71,7 @@ impl Rows<'_> {
             .from(names.table.clone())
             .and_where(is_key(names, key))
             .to_owned();
-        Ok(connection.query_one(&select).await?.is_some())
+        backend.build(&select)
     }
 }
 

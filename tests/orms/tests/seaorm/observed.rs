@@ -15,7 +15,9 @@ use metrics::{Counter, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Sh
 use ordid::KeyType as _;
 use ordid_seaorm::{Retry, UnitOfWork};
 use ordid_tests::trials::Outcome;
-use sea_orm::{DatabaseConnection, SqliteTransactionMode, TransactionOptions, TransactionTrait as _};
+use sea_orm::{
+    DatabaseConnection, SqliteTransactionMode, TransactionOptions, TransactionTrait as _,
+};
 use tracing::{
     Event, Subscriber,
     field::{Field, Visit},
@@ -40,7 +42,11 @@ pub fn listen() -> Result<(), tracing::dispatcher::SetGlobalDefaultError> {
 }
 
 pub fn trials(trials: &mut Vec<Trial>) {
-    on_sqlite(trials, "observed::a_flush_is_a_span_with_its_retries", flush);
+    on_sqlite(
+        trials,
+        "observed::a_flush_is_a_span_with_its_retries",
+        flush,
+    );
 }
 
 struct Listener;
@@ -167,7 +173,12 @@ async fn flush(db: DatabaseConnection) -> Outcome {
                    delay_millis=7";
     assert_eq!(
         LINES.take(),
-        ["ordid.flush tables=1 rows=3", retried, retried, "recorded retries=2"]
+        [
+            "ordid.flush tables=1 rows=3",
+            retried,
+            retried,
+            "recorded retries=2"
+        ]
     );
     assert_eq!(numbers.retries.load(Ordering::SeqCst), 2);
     other.rollback().await?;

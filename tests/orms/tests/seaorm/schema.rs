@@ -24,30 +24,43 @@ pub struct PageId(Uuid);
 #[ordid(sea_orm(char26), scheme = ulid)]
 pub struct NoteUuid(Uuid);
 
-/// A table as it was, and as it becomes: with a column more, that refers to a text key.
-macro_rules! page {
-    ($module:ident $(, $book:ident: $book_type:ty)?) => {
-        pub mod $module {
-            use ordid::OrderedKey;
-            use sea_orm::entity::prelude::*;
+/// A table as it was.
+pub mod page_before {
+    use ordid::OrderedKey;
+    use sea_orm::entity::prelude::*;
 
-            #[sea_orm::model]
-            #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
-            #[sea_orm(table_name = "page")]
-            pub struct Model {
-                #[sea_orm(primary_key, auto_increment = false)]
-                pub id: super::PageId,
-                pub position: i32,
-                $(#[ordid(parent)] pub $book: Option<$book_type>,)?
-            }
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+    #[sea_orm(table_name = "page")]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: super::PageId,
+        pub position: i32,
+    }
 
-            impl ActiveModelBehavior for ActiveModel {}
-        }
-    };
+    #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+    pub enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
 }
 
-page!(page_before);
-page!(page, book: super::BookId);
+/// And as it becomes: with a column more, that refers to a text key.
+pub mod page {
+    use ordid::OrderedKey;
+    use sea_orm::entity::prelude::*;
+
+    #[sea_orm::model]
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+    #[sea_orm(table_name = "page")]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: super::PageId,
+        pub position: i32,
+        #[ordid(parent)]
+        pub book: Option<super::BookId>,
+    }
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
 
 /// A child of a text key, with a text key.
 pub mod note {
