@@ -112,7 +112,8 @@
 //! | [`insert_all`], [`insert_or_skip`], [`UnitOfWork`] | no | they assign |
 //!
 //! Leave the key of a new model `NotSet` for `save`: it takes one that is set for a row that is in the
-//! database, and updates it.
+//! database, and updates it. A model that nobody gives a key is refused by the database; but SQLite makes
+//! one itself where the key is a number.
 //!
 //! # Minimum supported Rust version
 //!
