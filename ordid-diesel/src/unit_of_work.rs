@@ -308,6 +308,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         self.flush_over(Made {
             connect,
             open: None,
+            failed: None,
         })
     }
 
