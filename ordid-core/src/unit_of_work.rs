@@ -5,8 +5,8 @@
 //! keeps the rows to insert, to update and to delete; [`Batches::plan`] orders tables and rows by
 //! their foreign keys and cuts them into chunks; and [`Flush`] is the state machine that the adapter
 //! executes step by step, sync or async; it tries again what another time may succeed ([`Retry`]), and
-//! finds out what became of a COMMIT whose answer was lost. What was written is told in the same words
-//! by all adapters: [`Flushed`], [`Progress`].
+//! finds out what became of a COMMIT whose answer was lost. What was written, and why nothing was, is told
+//! in the same words by all adapters: [`Flushed`], [`Progress`], [`FlushError`].
 //!
 //! # Which row goes first
 //!
@@ -24,7 +24,9 @@ mod batches;
 mod columns;
 mod failure;
 mod flush;
+mod flush_error;
 mod flush_plan;
+mod flush_run;
 mod generators;
 mod graph;
 mod journal;
@@ -40,7 +42,12 @@ mod table;
 pub use batches::{Batches, Row, RowEnd, RowSink};
 pub use columns::{ColumnMask, Columns, Take};
 pub use flush::{Failure, Flush, Outcome, Step};
+pub use flush_error::FlushError;
+#[doc(hidden)]
+pub use flush_error::{DriverError, Place, Violation};
 pub use flush_plan::{FlushPlan, PlannedStatement, PlannedTable};
+#[doc(hidden)]
+pub use flush_run::{Doubt, FlushRun, Unflushed};
 pub use generators::Generators;
 pub use journal::{Attempt, Journal};
 #[cfg(feature = "journal")]

@@ -6,18 +6,45 @@
 //! MySQL and MariaDB, are refused and not tried again.
 
 use diesel::result::{DatabaseErrorKind, Error};
-use ordid_core::unit_of_work::Failure;
+use ordid_core::unit_of_work::{DriverError, Failure, Violation};
 
 use crate::backend::Backend;
 
+/// Takes an error of anything but COMMIT with what it means.
+pub(crate) fn judge<DB: Backend>(error: Error) -> DriverError<Error> {
+    let failure = failure::<DB>(&error);
+    judged::<DB>(error, failure)
+}
+
+/// Takes an error of COMMIT with what it means.
+pub(crate) fn judge_commit<DB: Backend>(error: Error) -> DriverError<Error> {
+    let failure = commit_failure::<DB>(&error);
+    judged::<DB>(error, failure)
+}
+
+fn judged<DB: Backend>(error: Error, failure: Failure) -> DriverError<Error> {
+    let violation = match (failure, &error) {
+        (Failure::Duplicate, _) => Some(Violation::Unique),
+        (_, Error::DatabaseError(DatabaseErrorKind::ForeignKeyViolation, _)) => {
+            Some(Violation::ForeignKey)
+        }
+        _ => None,
+    };
+    DriverError {
+        refuses_a_row: refuses_a_row::<DB>(&error),
+        violation,
+        ..DriverError::new(error, failure)
+    }
+}
+
 /// Returns what an error of anything but COMMIT means.
-pub(crate) fn failure<DB: Backend>(error: &Error) -> Failure {
+fn failure<DB: Backend>(error: &Error) -> Failure {
     of(error, DB::failure)
 }
 
 /// Returns what an error of COMMIT means: it was carried out or not, unless the database says that it
 /// was not.
-pub(crate) fn commit_failure<DB: Backend>(error: &Error) -> Failure {
+fn commit_failure<DB: Backend>(error: &Error) -> Failure {
     match error {
         Error::DatabaseError(..) => of(error, DB::commit_failure),
         _ => Failure::Lost,
@@ -41,7 +68,7 @@ fn of(error: &Error, of_database: impl Fn(DatabaseErrorKind, &str) -> Failure) -
 }
 
 /// Whether a row was refused for what is in it.
-pub(crate) fn refuses_a_row<DB: Backend>(error: &Error) -> bool {
+fn refuses_a_row<DB: Backend>(error: &Error) -> bool {
     match error {
         Error::DatabaseError(kind, information) => {
             let text = information.message();

@@ -127,7 +127,6 @@ mod assign;
 mod backend;
 mod engine_macros;
 mod entity;
-mod error;
 mod failure;
 #[cfg(feature = "mysql")]
 mod mysql;
@@ -141,13 +140,15 @@ mod unit_of_work;
 pub use assign::{assign, assign_all};
 pub use backend::Backend;
 pub use entity::{Binder, Columns, Entity};
-pub use error::Error;
 pub use ordid_core::{
     storage::column,
-    unit_of_work::{Flushed, FlushedTable, Progress, Retry},
+    unit_of_work::{Action, FlushError, Flushed, FlushedTable, Progress, Retry},
 };
 pub use stored::{DieselColumn, KeySqlType, StoredAs};
 pub use unit_of_work::{UnitOfWork, flushes_table};
+
+/// Why a unit of work was not flushed; its [`driver`](FlushError::driver) is Diesel's error.
+pub type Error = FlushError<diesel::result::Error>;
 
 /// The macros that `#[derive(KeyType)]` calls: `key` once, and one for each `engine = column` pair of
 /// `#[ordid(diesel(...))]`.

@@ -12,18 +12,18 @@ use ordid_core::{
     entity::SchemeOf,
     generator::Generator,
     storage::Stores as _,
-    unit_of_work::{Batches, Flushed, Generators, Plan, Progress, Retry},
+    unit_of_work::{Batches, Doubt, Flushed, Generators, Plan, Progress, Retry},
 };
 
 pub(crate) use self::statement::Statement;
 use self::{
-    run::{Doubt, Made, One},
+    run::{Made, One},
     statement::Shape,
 };
 use crate::{
+    Error,
     backend::Backend,
     entity::{Binder, Entity},
-    error::Error,
     stored::{DieselColumn, StoredAs},
 };
 
@@ -65,6 +65,8 @@ pub struct UnitOfWork<DB: Backend> {
     generators: Generators,
     observer: Option<Box<dyn FnMut(Progress) + Send>>,
     retry: Retry,
+    /// Whether each flush writes a row of its own.
+    records: bool,
     /// What an earlier flush left behind that does not know what became of its COMMIT.
     doubt: Option<Doubt>,
 }
@@ -78,6 +80,7 @@ impl<DB: Backend> UnitOfWork<DB> {
             generators: Generators::new(),
             observer: None,
             retry: Retry::DEFAULT,
+            records: false,
             doubt: None,
         }
     }
@@ -87,6 +90,18 @@ impl<DB: Backend> UnitOfWork<DB> {
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
+        self
+    }
+
+    /// Has each flush write a row of its own, in the table that [`flushes_table`] declares, also one that
+    /// only inserts.
+    ///
+    /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a row that
+    /// somebody deleted meanwhile is inserted again. Where others delete rows that are so new, this is the
+    /// remedy; it costs a statement a flush.
+    #[must_use]
+    pub fn with_record(mut self) -> Self {
+        self.records = true;
         self
     }
 
@@ -266,7 +281,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// If the answer to COMMIT is lost, the rows may be there. So the database is asked, over another
     /// connection, and the rows are sent once more only if they are not there: by the key of one of
     /// them, as they are there all or none. A flush with updates or deletes has a row of its own for
-    /// this, in the table that [`flushes_table`] declares.
+    /// this, in the table that [`flushes_table`] declares, as has any with
+    /// [`with_record`](Self::with_record).
     ///
     /// # Example
     ///
@@ -335,7 +351,7 @@ impl<DB: Backend> fmt::Debug for UnitOfWork<DB> {
 
 /// Returns the `CREATE TABLE` of `ordid_flushes`, into which a flush with updates or deletes writes a row
 /// in its own transaction: whether that row is there tells what became of a COMMIT whose answer was
-/// lost. A flush that only inserts does without.
+/// lost. A flush that only inserts does without, unless it is [asked to](UnitOfWork::with_record).
 ///
 /// Make it a migration. Rows are only looked for while their flush is under way: delete those of more
 /// than a day at any time, by `flushed_at`.

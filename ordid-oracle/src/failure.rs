@@ -9,14 +9,25 @@
 //! - ODPI-C's `dpiError.c`: the codes after which it holds a session for dead, all of which are here.
 
 use oracle::DbError;
-use ordid_core::unit_of_work::Failure;
+use ordid_core::unit_of_work::{DriverError, Failure, Violation};
+
+/// DPI-1047: the client library was not found.
+pub(crate) const CLIENT_MISSING: i32 = 1047;
+
+const INSTALL: &str = "\
+    ordid-oracle needs Oracle's client library when it runs: download the \"Basic\" or \"Basic Light\" \
+    package of Oracle Instant Client, 12.1 or later, for this processor from \
+    https://www.oracle.com/database/technologies/instant-client/downloads.html, unpack it, and put \
+    its folder into the loader's path: on Linux into a file in /etc/ld.so.conf.d, then run ldconfig, \
+    or into LD_LIBRARY_PATH (Debian's package libaio1 is needed too); on Windows into PATH; on macOS \
+    give it to `oracle::InitParams::oracle_client_lib_dir`";
 
 /// ORA-00001: unique constraint violated.
-pub(crate) const UNIQUE: i32 = 1;
+const UNIQUE: i32 = 1;
 /// ORA-00060: deadlock detected while waiting for resource.
 pub(crate) const DEADLOCK: i32 = 60;
-/// ORA-02291: integrity constraint violated - parent key not found.
-pub(crate) const PARENT_MISSING: i32 = 2291;
+/// ORA-02291, ORA-02292: integrity constraint violated - parent key not found, child record found.
+const FOREIGN_KEY: &[i32] = &[2291, 2292];
 /// ORA-02091: transaction rolled back, by a deferred constraint for one.
 const ROLLED_BACK: i32 = 2091;
 
@@ -54,8 +65,41 @@ const LOST: &[i32] = &[
 /// ODPI-C's own: not connected, closed, dead.
 const LOST_CLIENT: &[i32] = &[1010, 1067, 1080];
 
+/// Takes an error of anything but COMMIT with what it means.
+pub(crate) fn judge(error: oracle::Error) -> DriverError<oracle::Error> {
+    let failure = failure(&error);
+    judged(error, failure)
+}
+
+/// Takes an error of COMMIT with what it means.
+pub(crate) fn judge_commit(error: oracle::Error) -> DriverError<oracle::Error> {
+    let failure = commit_failure(&error);
+    judged(error, failure)
+}
+
+fn judged(error: oracle::Error, failure: Failure) -> DriverError<oracle::Error> {
+    let violation = if has_one_of(&error, &[UNIQUE]) {
+        Some(Violation::Unique)
+    } else if has_one_of(&error, FOREIGN_KEY) {
+        Some(Violation::ForeignKey)
+    } else {
+        None
+    };
+    let text = match (first(&error), error.batch_errors()) {
+        _ if error.dpi_code() == Some(CLIENT_MISSING) => Some(format!("{INSTALL}: {error}")),
+        // The others' rows are but counted.
+        (Some(row), Some(_)) => Some(row.to_string()),
+        _ => None,
+    };
+    DriverError {
+        violation,
+        text,
+        ..DriverError::new(error, failure)
+    }
+}
+
 /// Returns what an error of anything but COMMIT means.
-pub(crate) fn failure(error: &oracle::Error) -> Failure {
+fn failure(error: &oracle::Error) -> Failure {
     if is_lost(error) {
         Failure::Lost
     } else if has_one_of(error, TRANSIENT) {
@@ -72,7 +116,7 @@ pub(crate) fn failure(error: &oracle::Error) -> Failure {
 
 /// Returns what an error of COMMIT means: it was carried out or not, unless the database says that it
 /// has rolled back.
-pub(crate) fn commit_failure(error: &oracle::Error) -> Failure {
+fn commit_failure(error: &oracle::Error) -> Failure {
     if !has_one_of(error, &[ROLLED_BACK]) {
         Failure::Lost
     } else if has_one_of(error, TRANSIENT) {
@@ -83,7 +127,7 @@ pub(crate) fn commit_failure(error: &oracle::Error) -> Failure {
 }
 
 /// Returns whether the connection is gone.
-pub(crate) fn is_lost(error: &oracle::Error) -> bool {
+fn is_lost(error: &oracle::Error) -> bool {
     let client = error.dpi_code();
     client.is_some_and(|code| LOST_CLIENT.contains(&code)) || has_one_of(error, LOST)
 }
@@ -97,17 +141,19 @@ pub(crate) fn has_one_of(error: &oracle::Error, wanted: &[i32]) -> bool {
 }
 
 /// Returns what the database said first: of the rows of a batch, the one that comes first.
-pub(crate) fn first(error: &oracle::Error) -> Option<&DbError> {
+fn first(error: &oracle::Error) -> Option<&DbError> {
     match error.batch_errors() {
         Some(rows) => rows.iter().min_by_key(|row| row.offset()),
         None => error.db_error(),
     }
 }
 
-/// Returns the position in its batch of the first row that failed, where the failure was a row's.
-pub(crate) fn failed_row(error: &oracle::Error) -> Option<usize> {
-    let row = error.batch_errors()?.iter().map(DbError::offset).min()?;
-    usize::try_from(row).ok()
+/// Returns the position in its batch of the first row that failed, and how many others did, where the
+/// failure was that of rows.
+pub(crate) fn failed_rows(error: &oracle::Error) -> Option<(usize, usize)> {
+    let rows = error.batch_errors()?;
+    let first = rows.iter().map(DbError::offset).min()?;
+    Some((usize::try_from(first).ok()?, rows.len() - 1))
 }
 
 /// Returns the codes of a message: one error may stand behind another, each on a line of its own.
@@ -191,9 +237,9 @@ mod tests {
     fn the_first_row_of_a_batch_tells() {
         let rows = vec![database(2291, 700), database(1, 234), database(60, 900)];
         let error = oracle::Error::BatchErrors(rows);
-        assert_eq!(failed_row(&error), Some(234));
+        assert_eq!(failed_rows(&error), Some((234, 2)));
         assert_eq!(failure(&error), Duplicate);
-        assert_eq!(failed_row(&oci(3113)), None);
+        assert_eq!(failed_rows(&oci(3113)), None);
     }
 
     #[test]

@@ -109,7 +109,8 @@ pub use binder::{Binder, Entity};
 pub use error::Error;
 pub use ordid_core::storage::column;
 pub use ordid_core::unit_of_work::{
-    Action, FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress, Retry,
+    Action, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress,
+    Retry,
 };
 pub use stored::{OracleColumn, Stored, StoredAs};
 pub use unit_of_work::{UnitOfWork, flushes_table};

@@ -14,11 +14,11 @@ use ordid_core::{
     entity::SchemeOf,
     generator::Generator,
     storage::{Stores, dialect::Oracle},
-    unit_of_work::{Batches, Flushed, Generators, Plan, Progress, Retry},
+    unit_of_work::{Batches, Doubt, Flushed, Generators, Plan, Progress, Retry},
 };
 
 pub use self::record::flushes_table;
-use self::{execute::Doubt, transaction::Connections};
+use self::transaction::Connections;
 use crate::{
     binder::{Binder, Entity},
     error::Error,
@@ -234,7 +234,7 @@ impl UnitOfWork {
     /// a transaction with the first statement that needs one, and what was done before would be
     /// committed with the flush.
     pub fn flush(&mut self, connection: &Connection) -> Result<Flushed, Error> {
-        self.flush_over(Connections::One(connection))
+        Ok(self.flush_over(Connections::One(connection))?)
     }
 
     /// As [`flush`](Self::flush), over a connection that this function makes, or a pool lends. It is
@@ -272,10 +272,10 @@ impl UnitOfWork {
         &mut self,
         mut connect: impl FnMut() -> Result<Connection, E>,
     ) -> Result<Flushed, Error> {
-        self.flush_over(Connections::Made {
+        Ok(self.flush_over(Connections::Made {
             connect: &mut || connect().map_err(|error| error.into().of_connecting()),
             open: None,
-        })
+        })?)
     }
 
     /// Writes everything inside the connection's transaction, behind a savepoint: if it fails, the
@@ -293,12 +293,12 @@ impl UnitOfWork {
     /// As [`flush`](Self::flush), but for the open transaction, and never one that
     /// [`is_commit_unknown`](Error::is_commit_unknown): that question belongs to your commit.
     pub fn flush_in(&mut self, connection: &Connection) -> Result<Flushed, Error> {
-        self.flush_inside(connection)
+        Ok(self.flush_inside(connection)?)
     }
 
     /// Finds the order of rows and tables.
-    fn planned(&mut self) -> Result<Plan, Error> {
-        Ok(self.batches.plan::<Oracle>()?)
+    fn planned(&mut self) -> Result<Plan, ordid_core::Error> {
+        self.batches.plan::<Oracle>()
     }
 
     /// Rows are sent in the order of the stored values, which for `unordered(column)` is not that of

@@ -1,13 +1,15 @@
 //! What SeaORM's errors mean for the flush: whether another time it may succeed. The databases' codes
 //! are looked up in core.
 
-use ordid_core::unit_of_work::Failure;
-use sea_orm::{ConnAcquireErr, DbErr};
+use ordid_core::unit_of_work::{DriverError, Failure, Violation};
+use sea_orm::{ConnAcquireErr, DbErr, SqlErr};
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 use sea_orm::{
     RuntimeErr,
     sqlx::{self, error::DatabaseError},
 };
+
+use crate::Error;
 
 /// Returns SQLx's error inside of one of SeaORM's.
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
@@ -20,11 +22,45 @@ pub(crate) fn as_sqlx(error: &DbErr) -> Option<&sqlx::Error> {
     }
 }
 
+/// Takes an error of anything but COMMIT with what it means.
+pub(crate) fn judge(error: DbErr) -> DriverError<DbErr> {
+    let failure = failure(&error, false);
+    judged(error, failure)
+}
+
+/// Takes an error of COMMIT with what it means.
+pub(crate) fn judge_commit(error: DbErr) -> DriverError<DbErr> {
+    let failure = failure(&error, true);
+    judged(error, failure)
+}
+
+/// SeaORM has learned of a database that is not known here.
+pub(crate) fn unknown_database() -> Error {
+    Error::database(
+        "SeaORM is connected to a database that is not known here",
+        "ordid knows PostgreSQL, MySQL, MariaDB and SQLite",
+    )
+}
+
+fn judged(error: DbErr, failure: Failure) -> DriverError<DbErr> {
+    let violation = match error.sql_err() {
+        Some(SqlErr::UniqueConstraintViolation(_)) => Some(Violation::Unique),
+        Some(SqlErr::ForeignKeyConstraintViolation(_)) => Some(Violation::ForeignKey),
+        _ => None,
+    };
+    DriverError {
+        has_waited: error == DbErr::ConnectionAcquire(ConnAcquireErr::Timeout),
+        refuses_a_row: is_about_a_row(&error),
+        violation,
+        ..DriverError::new(error, failure)
+    }
+}
+
 /// Returns what an error means: of COMMIT, that it was carried out or not, unless the database says that
 /// it was not.
 ///
 /// A pool that made or found no connection in the time that it is given has tried again itself.
-pub(crate) fn failure(error: &DbErr, is_commit: bool) -> Failure {
+fn failure(error: &DbErr, is_commit: bool) -> Failure {
     #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
     if let Some(error) = as_sqlx(error) {
         return match error {
@@ -74,7 +110,7 @@ fn of_database(error: &(dyn DatabaseError + 'static), is_commit: bool) -> Failur
 }
 
 /// Returns whether the database refused a value or a constraint, so that the row can be found.
-pub(crate) fn is_about_a_row(error: &DbErr) -> bool {
+fn is_about_a_row(error: &DbErr) -> bool {
     #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
     if let Some(sqlx::Error::Database(error)) = as_sqlx(error) {
         // SQLSTATE classes 22 (data exception) and 23 (integrity constraint violation); SQLite has

@@ -5,7 +5,7 @@ use std::{collections::HashSet, ops::Range};
 use ordid_core::{
     EnsuredKey, KeyOf, OrderedKey,
     storage::{Dialect as _, dialect},
-    unit_of_work::{Columns, MAX_ROWS, RowSink as _},
+    unit_of_work::{Action, Columns, MAX_ROWS, Place, RowSink as _},
 };
 use sea_orm::{
     ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, IntoActiveModel,
@@ -13,9 +13,9 @@ use sea_orm::{
 };
 
 use crate::{
-    assign_keys,
+    Error, assign_keys,
     entity::{Binder, Entity, Names},
-    error::{Error, Place},
+    failure::{judge, judge_commit, unknown_database},
     unit_of_work::{Begin, UnitOfWork, begin, inserts},
 };
 
@@ -100,14 +100,16 @@ where
     C: Begin,
 {
     let keys = assign_keys(models);
-    let transaction = begin(on, false).await.map_err(Error::begin)?;
+    let transaction = begin(on, false)
+        .await
+        .map_err(|error| Error::begin(judge(error)))?;
     let names = Names::of::<A>();
     let backend = transaction.get_database_backend();
     let parameters = match backend {
         DbBackend::Postgres => dialect::Postgres::MAX_PARAMETERS,
         DbBackend::MySql => dialect::MySql::MAX_PARAMETERS,
         DbBackend::Sqlite => dialect::Sqlite::MAX_PARAMETERS,
-        _ => return Err(Error::unknown_database()),
+        _ => return Err(unknown_database()),
     };
     let at_once = (parameters / names.columns.len().max(1)).clamp(1, MAX_ROWS);
     let mut inserted = Vec::with_capacity(models.len());
@@ -133,9 +135,9 @@ where
         .commit()
         .await
         .map_err(match C::IS_TRANSACTION {
-            true => Error::release,
+            true => |error| Error::release(judge(error)),
             false => |error| {
-                let error = Error::commit(error);
+                let error = Error::commit(judge_commit(error));
                 match error.is_connection_lost() {
                     true => error.into_unknown(),
                     false => error,
@@ -146,7 +148,10 @@ where
 }
 
 fn refused<A: Entity>(error: DbErr, chunk: usize, rows: Range<usize>) -> Error {
-    Error::statement(error, Place::inserting(A::TABLE, chunk, rows))
+    Error::statement(
+        judge(error),
+        Place::new(Action::Insert, A::TABLE, chunk, rows),
+    )
 }
 
 fn bound<A: Entity>(models: &[A]) -> Binder {

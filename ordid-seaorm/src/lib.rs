@@ -118,7 +118,6 @@
 mod assign;
 mod engine_macros;
 mod entity;
-mod error;
 mod failure;
 mod insert;
 mod schema;
@@ -127,15 +126,17 @@ mod unit_of_work;
 
 pub use assign::{assign, assign_keys};
 pub use entity::{Binder, Entity};
-pub use error::Error;
 pub use insert::{insert_all, insert_or_skip};
 pub use ordid_core::{
     storage::column,
-    unit_of_work::{Flushed, FlushedTable, Progress, Retry},
+    unit_of_work::{Action, FlushError, Flushed, FlushedTable, Progress, Retry},
 };
 pub use schema::create_table;
 pub use stored::{SeaOrmColumn, StoredAs};
 pub use unit_of_work::{Begin, UnitOfWork, flushes_table};
+
+/// Why rows were not written; its [`driver`](FlushError::driver) is SeaORM's error.
+pub type Error = FlushError<sea_orm::DbErr>;
 
 /// The macros that derived code calls: `#[derive(KeyType)]` for the column of
 /// `#[ordid(sea_orm(...))]`, `#[derive(OrderedKey)]` for a model.

@@ -11,19 +11,20 @@ use ordid_core::{
     entity::SchemeOf,
     generator::Generator,
     storage::dialect,
-    unit_of_work::{Batches, Flushed, Generators, Plan, Progress, Retry},
+    unit_of_work::{Batches, Doubt, Flushed, Generators, Plan, Progress, Retry},
 };
 use sea_orm::{
     ActiveValue, DatabaseConnection, DatabaseTransaction, DbBackend, EntityTrait, IntoActiveModel,
     Iterable as _,
 };
 
+use self::statement::Rows;
 pub use self::{execute::Begin, record::flushes_table};
-use self::{execute::Doubt, statement::Rows};
 pub(crate) use self::{execute::begin, statement::inserts};
 use crate::{
+    Error,
     entity::{Binder, Entity, Names},
-    error::Error,
+    failure::unknown_database,
 };
 
 /// Models of many entities, collected to be inserted, updated and deleted in one transaction: parents
@@ -256,7 +257,7 @@ impl UnitOfWork {
             DbBackend::Postgres => self.batches.plan::<dialect::Postgres>(),
             DbBackend::MySql => self.batches.plan::<dialect::MySql>(),
             DbBackend::Sqlite => self.batches.plan::<dialect::Sqlite>(),
-            _ => return Err(Error::unknown_database()),
+            _ => return Err(unknown_database()),
         }?)
     }
 

@@ -1,13 +1,62 @@
 //! What a driver's error means for the flush: whether another time it may succeed.
 //! The codes are looked up in core.
 
-use ordid_core::unit_of_work::Failure;
-use sqlx::error::DatabaseError;
+use ordid_core::unit_of_work::{DriverError, Failure, Violation};
+use sqlx::error::{DatabaseError, ErrorKind};
+
+use crate::Error;
+
+/// Takes an error of anything but COMMIT with what it means.
+pub(crate) fn judge(error: sqlx::Error) -> DriverError<sqlx::Error> {
+    let failure = failure(&error);
+    judged(error, failure)
+}
+
+/// Takes an error of COMMIT with what it means.
+pub(crate) fn judge_commit(error: sqlx::Error) -> DriverError<sqlx::Error> {
+    let failure = commit_failure(&error);
+    judged(error, failure)
+}
+
+fn judged(error: sqlx::Error, failure: Failure) -> DriverError<sqlx::Error> {
+    let database = error.as_database_error();
+    let violation = match database.map(DatabaseError::kind) {
+        _ if failure == Failure::Duplicate => Some(Violation::Unique),
+        Some(ErrorKind::UniqueViolation) => Some(Violation::Unique),
+        Some(ErrorKind::ForeignKeyViolation) => Some(Violation::ForeignKey),
+        _ => None,
+    };
+    DriverError {
+        has_waited: matches!(error, sqlx::Error::PoolTimedOut),
+        refuses_a_row: database.is_some_and(is_about_a_row),
+        violation,
+        ..DriverError::new(error, failure)
+    }
+}
+
+/// Says why no transaction could be begun.
+pub(crate) fn not_begun(error: sqlx::Error) -> Error {
+    // SQLite's own words, where one was begun behind SQLx's back.
+    let open = "cannot start a transaction within a transaction";
+    match error.as_database_error() {
+        Some(error) if error.message() == open => Error::open_transaction("connection"),
+        _ => Error::begin(judge(error)),
+    }
+}
+
+fn is_about_a_row(error: &(dyn DatabaseError + 'static)) -> bool {
+    // SQLSTATE classes 22 (data exception) and 23 (integrity constraint violation); SQLite has
+    // codes of its own, which SQLx sorts into kinds.
+    let class = error
+        .code()
+        .is_some_and(|code| code.len() == 5 && (code.starts_with("22") || code.starts_with("23")));
+    class || !matches!(error.kind(), ErrorKind::Other)
+}
 
 /// Returns what an error of anything but COMMIT means.
 ///
 /// A pool that made or found no connection in the time that it is given has tried again itself.
-pub(crate) fn failure(error: &sqlx::Error) -> Failure {
+fn failure(error: &sqlx::Error) -> Failure {
     match error {
         sqlx::Error::Database(error) => of_database(&**error, false),
         sqlx::Error::Io(_)
@@ -21,7 +70,7 @@ pub(crate) fn failure(error: &sqlx::Error) -> Failure {
 
 /// Returns what an error of COMMIT means: it was carried out or not, unless the database says that it
 /// was not.
-pub(crate) fn commit_failure(error: &sqlx::Error) -> Failure {
+fn commit_failure(error: &sqlx::Error) -> Failure {
     match error {
         sqlx::Error::Database(error) => of_database(&**error, true),
         _ => Failure::Lost,
@@ -63,6 +112,15 @@ mod tests {
         for error in [sqlx::Error::WorkerCrashed, sqlx::Error::RowNotFound] {
             assert_eq!(commit_failure(&error), Lost);
         }
+    }
+
+    #[test]
+    fn a_pool_that_waited_is_not_waited_for_again() {
+        let error = Error::begin(judge(sqlx::Error::PoolTimedOut));
+        assert!(error.is_transient() && error.failure() == Refused);
+        let error = Error::commit(judge_commit(sqlx::Error::WorkerCrashed));
+        assert!(error.is_connection_lost() && !error.is_transient());
+        assert!(matches!(error.driver(), Some(sqlx::Error::WorkerCrashed)));
     }
 
     #[test]

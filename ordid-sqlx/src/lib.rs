@@ -107,7 +107,6 @@
 mod backend;
 mod bulk;
 mod engine_macros;
-mod error;
 mod failure;
 #[cfg(feature = "mysql")]
 mod mysql;
@@ -120,13 +119,13 @@ mod stored;
 mod unit_of_work;
 
 pub use backend::{Backend, Binder, Entity};
-pub use error::Error;
 #[cfg(feature = "journal")]
 pub use ordid_core::unit_of_work::JournalRow;
 pub use ordid_core::{
     storage::column,
     unit_of_work::{
-        FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress, Retry, Sharding,
+        Action, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable,
+        Progress, Retry, Sharding,
     },
 };
 pub use sharded::ShardedUnitOfWork;
@@ -134,6 +133,9 @@ pub use stored::{SqlxColumn, Stored, StoredAs};
 #[cfg(feature = "journal")]
 pub use unit_of_work::Journaled;
 pub use unit_of_work::{UnitOfWork, flushes_table};
+
+/// Why a unit of work was not flushed; its [`driver`](FlushError::driver) is SQLx's error.
+pub type Error = FlushError<sqlx::Error>;
 
 /// The macros that `#[derive(KeyType)]` calls for each `engine = column` pair of
 /// `#[ordid(sqlx(...))]`.

@@ -15,8 +15,8 @@ use ordid_core::{
 use sqlx::Pool;
 
 use crate::{
+    Error,
     backend::{Backend, BoxFuture, Entity},
-    error::Error,
     unit_of_work::UnitOfWork,
 };
 

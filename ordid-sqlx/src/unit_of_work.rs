@@ -15,17 +15,17 @@ use ordid_core::{
     EnsuredKey, KeyOf, KeyType,
     entity::SchemeOf,
     generator::Generator,
-    unit_of_work::{Batches, Flushed, Generators, Plan, Progress, Retry},
+    unit_of_work::{Batches, Doubt, Flushed, Generators, Plan, Progress, Retry},
 };
 use sqlx::{Connection, Database, Pool, Transaction};
 
 #[cfg(feature = "journal")]
 pub use self::journal::Journaled;
+use self::journal::Keeper;
 pub use self::record::flushes_table;
-use self::{execute::Doubt, journal::Keeper};
 use crate::{
+    Error,
     backend::{Backend, Binder, Entity},
-    error::Error,
 };
 
 /// Entities, collected to be inserted, updated and deleted in one transaction: parents before children,
@@ -359,7 +359,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// # A transaction that is open already
     ///
-    /// It is not touched, and nothing is sent: [`Error::is_transaction_state`]. MySQL and MariaDB would
+    /// It is not touched, and nothing is sent: [`Error::is_connection_state`]. MySQL and MariaDB would
     /// commit it by the BEGIN of the flush, so they are asked before, as is PostgreSQL: one round trip
     /// more. There, a connection with `autocommit = 0` counts as one with a transaction open. To write
     /// inside a transaction, there is [`flush_in`](Self::flush_in).

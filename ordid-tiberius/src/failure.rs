@@ -8,14 +8,14 @@
 //! - [Database Engine events and errors](https://learn.microsoft.com/sql/relational-databases/errors-events/database-engine-events-and-errors)
 //! - [Transient errors of Azure SQL](https://learn.microsoft.com/azure/azure-sql/database/troubleshoot-common-errors-issues)
 
-use ordid_core::unit_of_work::Failure;
+use ordid_core::unit_of_work::{DriverError, Failure, Violation};
 use tiberius::error::Error;
 
 /// Chosen as the victim of a deadlock.
 pub(crate) const DEADLOCK: u32 = 1205;
 
 /// A unique index; a primary or unique key.
-pub(crate) const DUPLICATE: &[u32] = &[2601, 2627];
+const DUPLICATE: &[u32] = &[2601, 2627];
 
 /// What another time may succeed, by number in `sys.messages`.
 const TRANSIENT: &[u32] = &[
@@ -50,8 +50,45 @@ const ABOUT_A_ROW: &[u32] = &[
     8023, // a value that is none of its type
 ];
 
+/// Takes an error of anything but a commit with what it means.
+pub(crate) fn judge(error: Error) -> DriverError<Error> {
+    let failure = failure(&error);
+    judged(error, failure)
+}
+
+/// Takes an error of a commit with what it means.
+pub(crate) fn judge_commit(error: Error) -> DriverError<Error> {
+    let failure = commit_failure(&error);
+    judged(error, failure)
+}
+
+fn judged(error: Error, failure: Failure) -> DriverError<Error> {
+    DriverError {
+        refuses_a_row: error.code().is_some_and(|code| ABOUT_A_ROW.contains(&code)),
+        violation: match &error {
+            Error::Server(error) => violation(error.code(), error.message()),
+            _ => None,
+        },
+        ..DriverError::new(error, failure)
+    }
+}
+
+fn violation(code: u32, message: &str) -> Option<Violation> {
+    let names_a_foreign_key = || {
+        let message = message.to_uppercase();
+        // Of a parent that is deleted or a key that is changed the server says REFERENCE, or the
+        // word of its language; a `CHECK` constraint has the same number.
+        message.contains("FOREIGN KEY") || message.contains("REFERENCE CONSTRAINT")
+    };
+    match code {
+        code if DUPLICATE.contains(&code) => Some(Violation::Unique),
+        547 if names_a_foreign_key() => Some(Violation::ForeignKey),
+        _ => None,
+    }
+}
+
 /// Returns what an error of anything but a commit means.
-pub(crate) fn failure(error: &Error) -> Failure {
+fn failure(error: &Error) -> Failure {
     match error {
         Error::Server(error) => of_server(error.code(), error.class()),
         Error::Io { .. } | Error::Protocol(_) | Error::Routing { .. } | Error::Tls(_) => {
@@ -63,7 +100,7 @@ pub(crate) fn failure(error: &Error) -> Failure {
 
 /// Returns what an error of a commit means: it was carried out or not, unless the server says that it
 /// was not.
-pub(crate) fn commit_failure(error: &Error) -> Failure {
+fn commit_failure(error: &Error) -> Failure {
     match error {
         Error::Server(error) => of_server(error.code(), error.class()),
         _ => Failure::Lost,
@@ -80,11 +117,6 @@ fn of_server(code: u32, class: u8) -> Failure {
     } else {
         Failure::Refused
     }
-}
-
-/// Whether the server refused a value.
-pub(crate) fn is_about_a_row(error: &Error) -> bool {
-    error.code().is_some_and(|code| ABOUT_A_ROW.contains(&code))
 }
 
 #[cfg(test)]

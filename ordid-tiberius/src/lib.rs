@@ -121,7 +121,8 @@ pub use error::Error;
 pub use flavour::{Flavour, is_babelfish};
 pub use ordid_core::storage::{column, dialect};
 pub use ordid_core::unit_of_work::{
-    FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress, Retry,
+    Action, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress,
+    Retry,
 };
 pub use stored::{Nullable, Stored, StoredAs, TiberiusColumn};
 pub use unit_of_work::{UnitOfWork, flushes_table};

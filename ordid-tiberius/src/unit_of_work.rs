@@ -18,11 +18,10 @@ use ordid_core::{
     entity::SchemeOf,
     generator::Generator,
     storage::dialect::{Babelfish, SqlServer},
-    unit_of_work::{Batches, Flushed, Generators, Plan, Progress, Retry},
+    unit_of_work::{Batches, Doubt, Flushed, Generators, Plan, Progress, Retry},
 };
 use tiberius::Client;
 
-use self::execute::Doubt;
 pub use self::record::flushes_table;
 use crate::{
     binder::{Binder, Entity},
@@ -341,7 +340,7 @@ impl<D: Flavour> UnitOfWork<D> {
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
         let none: Option<fn() -> NoOther<S>> = None;
-        self.flush_over(client, none).await
+        Ok(self.flush_over(client, none).await?)
     }
 
     /// As [`flush`](Self::flush), and goes on over another connection where one is lost: `connect` makes
@@ -398,7 +397,7 @@ impl<D: Flavour> UnitOfWork<D> {
         C: FnMut() -> F,
         F: Future<Output = tiberius::Result<Client<S>>>,
     {
-        self.flush_over(client, Some(connect)).await
+        Ok(self.flush_over(client, Some(connect)).await?)
     }
 
     /// Writes everything inside the transaction that is open on the client, after a savepoint: if it
@@ -422,12 +421,12 @@ impl<D: Flavour> UnitOfWork<D> {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        self.flush_inside(client).await
+        Ok(self.flush_inside(client).await?)
     }
 
     /// Finds the order of rows and tables.
-    fn planned(&mut self) -> Result<Plan, Error> {
-        Ok(self.batches.plan::<D>()?)
+    fn planned(&mut self) -> Result<Plan, ordid_core::Error> {
+        self.batches.plan::<D>()
     }
 }
 

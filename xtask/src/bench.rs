@@ -19,6 +19,10 @@ pub(crate) enum Name {
     Plan,
     /// Inserting rows, on the database servers
     Flush,
+    /// Inserting rows through Diesel and SeaORM, on the database servers
+    Orms,
+    /// Building a crate of 50 entities, without ordid and with it; long
+    Compile,
     /// What each key costs in tables that outgrow the cache; long
     Engines,
     /// What others measured of keys, measured again; long
@@ -33,6 +37,8 @@ impl Name {
             Self::Columns => "bench-columns",
             Self::Plan => "bench-plan",
             Self::Flush => "bench-flush",
+            Self::Orms => "bench-orms",
+            Self::Compile => "bench-compile",
             Self::Engines | Self::Sources => "bench-engines",
         }
     }
@@ -40,14 +46,23 @@ impl Name {
     /// What the program does, where it does more than one thing.
     fn subcommand(self) -> Option<&'static str> {
         match self {
-            Self::Generate | Self::Schemes | Self::Columns | Self::Plan | Self::Flush => None,
+            Self::Generate
+            | Self::Schemes
+            | Self::Columns
+            | Self::Plan
+            | Self::Flush
+            | Self::Orms
+            | Self::Compile => None,
             Self::Engines => Some("engines"),
             Self::Sources => Some("sources"),
         }
     }
 
     fn wants_servers(self) -> bool {
-        matches!(self, Self::Flush | Self::Engines | Self::Sources)
+        matches!(
+            self,
+            Self::Flush | Self::Orms | Self::Engines | Self::Sources
+        )
     }
 
     /// The programs that the bench runs itself. Each is built by a call of its own: within one
@@ -66,7 +81,13 @@ impl Name {
                 "round-schemes-text",
                 "round-schemes-uuid",
             ],
-            Self::Columns | Self::Plan | Self::Flush | Self::Engines | Self::Sources => &[],
+            Self::Columns
+            | Self::Plan
+            | Self::Flush
+            | Self::Orms
+            | Self::Compile
+            | Self::Engines
+            | Self::Sources => &[],
         }
     }
 }
@@ -83,6 +104,7 @@ pub(crate) fn bench(name: Option<Name>, extra: &[String]) -> Result<ExitCode> {
             Name::Columns,
             Name::Plan,
             Name::Flush,
+            Name::Orms,
         ],
         |name| vec![name],
     );

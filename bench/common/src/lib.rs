@@ -5,6 +5,7 @@
 
 pub mod machine;
 pub mod programs;
+pub mod rates;
 pub mod round;
 pub mod spread;
 pub mod table;

@@ -11,7 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bench_common::machine;
+use bench_common::{
+    machine,
+    rates::{Gate, Rates, Role},
+};
 use clap::Parser;
 use ordid_sqlx::UnitOfWork;
 use sqlx::{MySql, Pool, Postgres, Sqlite};
@@ -20,13 +23,11 @@ use crate::{
     engine::{Engine, Result},
     form::{Form, FormOn, flights::Flight, orders::Order},
     handwritten::Case,
-    report::{Gate, Role, Times},
 };
 
 mod engine;
 mod form;
 mod handwritten;
-mod report;
 mod sql_server;
 
 /// Time the inserting of rows, as ratios to hand-written code of the same library.
@@ -250,7 +251,7 @@ async fn rounds<DB: Engine, R: FormOn<DB> + Benched>(
         _ => Role::Other,
     };
     let shown = cases.iter().map(|case| (case.name(), role(case)));
-    let mut times = Times::new(shown.collect(), gate);
+    let mut rates = Rates::new(shown.collect(), gate);
     let mut version = String::new();
     for round in 0..arguments.rounds {
         for turn in 0..cases.len() {
@@ -262,11 +263,11 @@ async fn rounds<DB: Engine, R: FormOn<DB> + Benched>(
             version = DB::version(&pool).await?;
             let time = run::<DB, R>(&pool, arguments, data, cases[index]).await?;
             pool.close().await;
-            times.add(index, f64::from(arguments.rows) / time.as_secs_f64());
+            rates.add(index, f64::from(arguments.rows) / time.as_secs_f64());
         }
     }
     println!("{}: {version}", DB::SERVER);
-    print!("{times}");
+    print!("{rates}");
     Ok(())
 }
 

@@ -6,6 +6,7 @@
 
 use std::time::{Duration, Instant};
 
+use bench_common::rates::{Gate, Rates, Role};
 use ordid::{KeyType as _, OrderedKey as _};
 use ordid_tds::{Column, Recorder, Request, Type};
 use ordid_tiberius::UnitOfWork;
@@ -13,12 +14,7 @@ use tiberius::{AuthMethod, Client, Config, EncryptionLevel, IntoSql as _, TokenR
 use tokio::net::TcpStream;
 use tokio_util::compat::{Compat, TokioAsyncWriteCompatExt as _};
 
-use crate::{
-    Arguments,
-    engine::Result,
-    form::orders::Order,
-    report::{Gate, Role, Times},
-};
+use crate::{Arguments, engine::Result, form::orders::Order};
 
 #[derive(Clone, Copy)]
 enum Case {
@@ -54,16 +50,16 @@ pub(crate) async fn rounds(arguments: &Arguments, orders: &[Order]) -> Result<()
     let shown = cases
         .iter()
         .map(|(_, name, role)| ((*name).to_owned(), *role));
-    let mut times = Times::new(shown.collect(), GATE);
+    let mut rates = Rates::new(shown.collect(), GATE);
     for round in 0..arguments.rounds {
         for turn in 0..cases.len() {
             let index = (usize::try_from(round)? + turn) % cases.len();
             let time = run(cases[index].0, orders).await?;
-            times.add(index, f64::from(arguments.rows) / time.as_secs_f64());
+            rates.add(index, f64::from(arguments.rows) / time.as_secs_f64());
         }
     }
     println!("SQL Server's wire: tiberius and the recorder of tests/tds, no server");
-    print!("{times}");
+    print!("{rates}");
     Ok(())
 }
 

@@ -17,7 +17,7 @@ pub(super) fn locate<DB: Backend, C: Connection<Backend = DB>>(
     connection: &mut C,
     plan: &Plan,
     failed: &Chunk,
-) -> Option<String> {
+) -> Option<(Chunk, String)> {
     begin(connection, plan.defers()).ok()?;
     let found = replay(batches, shapes, connection, plan, failed);
     let _ = rollback(connection);
@@ -30,7 +30,7 @@ fn replay<DB: Backend, C: Connection<Backend = DB>>(
     connection: &mut C,
     plan: &Plan,
     failed: &Chunk,
-) -> Option<String> {
+) -> Option<(Chunk, String)> {
     for chunk in plan.chunks() {
         let table = batches.table(chunk.table);
         let shape = &shapes[chunk.table];
@@ -45,7 +45,7 @@ fn replay<DB: Backend, C: Connection<Backend = DB>>(
             };
             if let Err(error) = send(batches, &table, shape, &single, connection) {
                 let key = batches.key_text(&chunk, row);
-                return error.refuses_a_row().then_some(key);
+                return error.refuses_a_row().then_some((chunk, key));
             }
         }
         break;

@@ -7,8 +7,7 @@ use diesel::{
     connection::{LoadConnection, TransactionManager},
 };
 use ordid_core::{
-    KeyType as _,
-    unit_of_work::{Batches, Chunk, Failure, Flush, Flushed, Outcome, Plan, Step, Tally},
+    unit_of_work::{Batches, FlushRun, Flushed, Step, observe::Span},
     uuid::Uuid,
 };
 
@@ -17,16 +16,12 @@ use super::{
     locate::locate,
     statement::{Shape, Statement, send},
 };
-use crate::{backend::Backend, entity::Binder, error::Error};
-
-/// A COMMIT was sent, and its answer was not seen.
-#[derive(Debug)]
-pub(super) struct Doubt {
-    /// What the flush is recorded by.
-    id: Uuid,
-    /// What will have been written.
-    flushed: Flushed,
-}
+use crate::{
+    Error,
+    backend::Backend,
+    entity::Binder,
+    failure::{judge, judge_commit},
+};
 
 /// Where a flush gets its connection.
 pub(super) trait Source<C> {
@@ -97,94 +92,22 @@ fn scope<C: Connection<Backend: Backend>>(
     wanted: Scope,
 ) -> Result<Scope, Error> {
     let depth = Manager::<C>::transaction_manager_status_mut(connection).transaction_depth();
-    let depth = depth.map_err(Error::begin::<C::Backend>)?;
+    let depth = depth.map_err(begin_failed::<C>)?;
     match (wanted, depth) {
         (Scope::Transaction, None) => Ok(Scope::Transaction),
         (Scope::Savepoint, Some(_)) => Ok(Scope::Savepoint),
-        (Scope::Savepoint, None) => Err(Error::connection(
-            "the connection has no transaction open: call `flush`",
-        )),
+        (Scope::Savepoint, None) => Err(Error::no_transaction("connection")),
         // An open transaction is broken for a pool, unless it is a test's.
         (Scope::Transaction, Some(_)) => {
             match Manager::<C>::is_broken_transaction_manager(connection) {
                 false => Ok(Scope::Savepoint),
-                true => Err(Error::connection(
-                    "the connection has a transaction open: commit it first, or call `flush_in`",
-                )),
+                true => Err(Error::open_transaction("connection")),
             }
         }
     }
 }
 
-/// How far a flush is.
-struct Run {
-    plan: Plan,
-    flush: Flush,
-    tally: Tally,
-    /// What the flush is recorded by, over all attempts.
-    id: Uuid,
-    /// Why the last step failed that did, and for which rows.
-    error: Option<(Error, Option<Chunk>)>,
-    /// What that means; of this attempt only, while one is under way.
-    cause: Option<Failure>,
-    /// What COMMIT failed with where that leaves its outcome open.
-    lost_commit: Option<Error>,
-}
-
-impl Run {
-    fn new(plan: Plan, flush: Flush, id: Uuid) -> Self {
-        Self {
-            tally: Tally::new(&plan),
-            plan,
-            flush,
-            id,
-            error: None,
-            cause: None,
-            lost_commit: None,
-        }
-    }
-
-    fn done(&mut self, outcome: Result<(), Error>, rows: Option<Chunk>) {
-        match outcome {
-            Ok(()) => self.flush.succeeded(),
-            Err(error) => {
-                self.note(&error);
-                self.error = Some((error, rows));
-            }
-        }
-    }
-
-    /// Reports that a probe failed. Why the rows were refused says more than that, should it end there.
-    fn probe_failed(&mut self, error: Error) {
-        self.note(&error);
-        self.error.get_or_insert((error, None));
-    }
-
-    fn note(&mut self, error: &Error) {
-        self.flush.failed(error.failure());
-        self.cause = Some(error.failure());
-    }
-
-    fn has_lost_connection(&self) -> bool {
-        self.cause == Some(Failure::Lost)
-    }
-
-    /// The error of a flush that wrote nothing, or perhaps nothing.
-    fn into_error(self, outcome: Outcome) -> (Error, Option<Chunk>) {
-        let unsaid = || {
-            let error = Error::connection("the flush ended without a reason");
-            (error, None)
-        };
-        let retries = self.flush.retries();
-        let (mut error, rows) = match (outcome, self.lost_commit) {
-            (Outcome::Unknown, Some(lost)) => (lost.into_unknown(), None),
-            (Outcome::Unknown, None) => (self.error.unwrap_or_else(unsaid).0.into_unknown(), None),
-            _ => self.error.unwrap_or_else(unsaid),
-        };
-        error.set_retries(retries);
-        (error, rows)
-    }
-}
+type Run = FlushRun<diesel::result::Error>;
 
 impl<DB: Backend> UnitOfWork<DB> {
     /// Flushes in a transaction of its own, over connections from there.
@@ -193,30 +116,28 @@ impl<DB: Backend> UnitOfWork<DB> {
         C: LoadConnection<Backend = DB>,
         S: Source<C>,
     {
-        let plan = self.planned()?;
-        // Before anything is sent, and where there is no connection it is a matter of retries.
-        let scope = match source.get() {
-            Ok(connection) => scope(connection, Scope::Transaction)?,
-            Err(_) => Scope::Transaction,
-        };
-        let flush = match (scope, &self.doubt) {
-            (Scope::Savepoint, _) => Flush::in_transaction(plan.clone()),
-            (Scope::Transaction, Some(_)) => Flush::resumed(plan.clone()),
-            (Scope::Transaction, None) => Flush::new(plan.clone()),
-        };
-        let flush = flush.with_retry(self.retry);
-        let flush = if source.has_another() {
-            flush
-        } else {
-            flush.on_one_connection()
-        };
-        let id = self
-            .doubt
-            .as_ref()
-            .map_or_else(Uuid::generate, |doubt| doubt.id);
-        let flushed = self.run(&mut source, Run::new(plan, flush, id), scope)?;
-        self.clear();
-        Ok(flushed)
+        self.observed(|work, span| {
+            let plan = work.planned()?;
+            // Before anything is sent, and where there is no connection it is a matter of retries.
+            let scope = match source.get() {
+                Ok(connection) => scope(connection, Scope::Transaction)?,
+                Err(_) => Scope::Transaction,
+            };
+            let run = match scope {
+                Scope::Transaction => {
+                    Run::new(plan, work.retry, work.doubt.as_ref()).with_record(work.records)
+                }
+                Scope::Savepoint => Run::inside(plan),
+            };
+            let run = if source.has_another() {
+                run
+            } else {
+                run.on_one_connection()
+            };
+            let flushed = work.run(&mut source, run, span)?;
+            work.clear();
+            Ok(flushed)
+        })
     }
 
     /// Flushes in a savepoint of the open transaction.
@@ -224,82 +145,63 @@ impl<DB: Backend> UnitOfWork<DB> {
     where
         C: LoadConnection<Backend = DB>,
     {
-        let plan = self.planned()?;
-        let scope = scope(connection, Scope::Savepoint)?;
-        let flush = Flush::in_transaction(plan.clone());
-        let run = Run::new(plan, flush, Uuid::nil());
-        self.run(&mut One(connection), run, scope)
+        self.observed(|work, span| {
+            let plan = work.planned()?;
+            scope(connection, Scope::Savepoint)?;
+            work.run(&mut One(connection), Run::inside(plan), span)
+        })
     }
 
-    fn run<C, S>(&mut self, source: &mut S, mut run: Run, scope: Scope) -> Result<Flushed, Error>
+    /// Flushes in a span.
+    fn observed<T>(&mut self, flush: impl FnOnce(&mut Self, &Span) -> T) -> T {
+        let span = Span::new(self.batches.tables().len(), self.len());
+        span.in_scope(|| flush(self, &span))
+    }
+
+    fn run<C, S>(&mut self, source: &mut S, mut run: Run, span: &Span) -> Result<Flushed, Error>
     where
         C: LoadConnection<Backend = DB>,
         S: Source<C>,
     {
         let shapes: Vec<Shape<DB>> = self.shapes.iter().map(|shape| shape()).collect();
         let outcome = loop {
-            match run.flush.step() {
+            match run.step() {
                 Step::Done { outcome } => break outcome,
                 Step::Sleep(delay) => {
                     source.release();
+                    run.waits(delay);
                     sleep(delay);
-                    run.flush.succeeded();
+                    run.succeeded();
                     continue;
                 }
-                step => {
-                    let connection = match source.get() {
-                        Ok(connection) => connection,
-                        Err(error) if step == Step::Probe => {
-                            run.probe_failed(error);
-                            continue;
-                        }
-                        Err(error) => {
-                            run.done(Err(error), None);
-                            continue;
-                        }
-                    };
-                    self.execute(step, connection, &shapes, &mut run, scope);
-                }
+                step => match source.get() {
+                    Ok(connection) => self.execute(step, connection, &shapes, &mut run),
+                    Err(error) if step == Step::Probe => {
+                        run.probed(Err(error));
+                        continue;
+                    }
+                    Err(error) => {
+                        run.failed(error, None);
+                        continue;
+                    }
+                },
             }
             // It is closed, or goes back to its pool, which finds it broken.
-            if run.has_lost_connection() && run.flush.step() != Step::Rollback {
+            if run.has_lost_connection() && run.step() != Step::Rollback {
                 source.release();
             }
         };
-        let retries = run.flush.retries();
-        match outcome {
-            Outcome::Committed => {
-                // Perhaps by an earlier attempt, or an earlier flush.
-                let doubt = self.doubt.take();
-                let mut flushed = match doubt {
-                    Some(doubt) => doubt.flushed,
-                    None => run.tally.flushed(),
-                };
-                flushed.retries = retries;
-                flushed.elapsed = run.tally.elapsed();
-                Ok(flushed)
-            }
-            Outcome::Unknown => Err(run.into_error(outcome).0),
-            Outcome::Nothing => {
-                self.doubt = None;
-                let plan = run.plan.clone();
-                let (error, rows) = run.into_error(outcome);
-                let Some(rows) = rows.filter(|_| error.refuses_a_row()) else {
-                    return Err(error);
-                };
-                let Ok(connection) = source.get() else {
-                    return Err(error);
-                };
-                Err(located(
-                    &self.batches,
-                    &shapes,
-                    connection,
-                    &plan,
-                    error,
-                    &rows,
-                ))
-            }
-        }
+        let mut failed = match run.ended(outcome, &mut self.doubt, span) {
+            Ok(flushed) => return Ok(flushed),
+            Err(failed) => failed,
+        };
+        let found = match failed.sought(&self.batches) {
+            Some(rows) => source.get().ok().and_then(|connection| {
+                locate(&self.batches, &shapes, connection, &failed.plan, &rows)
+            }),
+            None => None,
+        };
+        Err(failed.located(found))
     }
 
     fn execute<C: LoadConnection<Backend = DB>>(
@@ -308,17 +210,15 @@ impl<DB: Backend> UnitOfWork<DB> {
         connection: &mut C,
         shapes: &[Shape<DB>],
         run: &mut Run,
-        scope: Scope,
     ) {
         match step {
             Step::Begin => {
-                run.tally.restart();
-                run.cause = None;
-                let begun = begin(connection, run.plan.defers());
+                run.restart();
+                let begun = begin(connection, run.plan().defers());
                 run.done(begun, None);
             }
             Step::Record => {
-                let recorded = record(connection, run.id);
+                let recorded = record(connection, run.id());
                 run.done(recorded, None);
             }
             Step::Send(chunk) => {
@@ -327,46 +227,33 @@ impl<DB: Backend> UnitOfWork<DB> {
                 let shape = &shapes[chunk.table];
                 let sent = send(&self.batches, &table, shape, &chunk, connection);
                 if let Ok(statements) = sent {
-                    let (rows, elapsed) = (chunk.rows.len(), started.elapsed());
-                    run.tally.count(table.name(), &chunk, rows, 0, elapsed);
-                    run.tally.add_statements(&chunk, statements - 1);
-                    let progress = run.tally.progress(table.name(), &chunk);
-                    if let Some(observer) = &mut self.observer {
-                        observer(progress);
-                    }
+                    run.count_all(table.name(), &chunk, statements, started.elapsed());
+                    run.report(table.name(), &chunk, &mut self.observer);
                 }
                 run.done(sent.map(drop), Some(chunk));
             }
             Step::Commit => {
+                run.commits(&mut self.doubt);
                 let committed = Manager::<C>::commit_transaction(connection);
-                let committed = committed.map_err(|error| match scope {
-                    Scope::Transaction => Error::commit::<DB>(error),
-                    Scope::Savepoint => Error::release::<DB>(error),
+                let committed = committed.map_err(|error| match run.is_own() {
+                    true => Error::commit(judge_commit::<DB>(error)),
+                    false => Error::release(judge::<DB>(error)),
                 });
-                run.done(committed, None);
-                if run.flush.is_in_doubt() {
-                    run.lost_commit = run.error.take().map(|(error, _)| error);
-                    self.doubt = Some(Doubt {
-                        id: run.id,
-                        flushed: run.tally.flushed(),
-                    });
-                }
+                run.committed(committed, &mut self.doubt);
             }
             Step::Rollback => {
                 // Its own failure says no more: the server drops what is not committed. After COMMIT,
                 // Diesel has rolled back itself.
                 let _ = rollback(connection);
-                run.flush.succeeded();
+                run.succeeded();
             }
             Step::Probe => {
-                run.cause = None;
-                match is_there(&self.batches, shapes, connection, &run.plan, run.id) {
-                    Ok(found) => run.flush.probed(found),
-                    Err(error) => run.probe_failed(Error::probe::<DB>(error)),
-                }
+                run.probes();
+                let found = is_there(&self.batches, shapes, connection, run);
+                run.probed(found.map_err(|error| Error::probe(judge::<DB>(error))));
             }
             // Core may add steps; what is not known cannot be carried out.
-            _ => run.flush.failed(Failure::Refused),
+            _ => run.give_up(),
         }
     }
 }
@@ -380,15 +267,19 @@ pub(super) fn begin<C: Connection<Backend: Backend>>(
     connection: &mut C,
     defers: bool,
 ) -> Result<(), Error> {
-    Manager::<C>::begin_transaction(connection).map_err(Error::begin::<C::Backend>)?;
+    Manager::<C>::begin_transaction(connection).map_err(begin_failed::<C>)?;
     if defers && let Some(defer) = C::Backend::DEFER {
         let deferred = connection.batch_execute(defer);
         if let Err(error) = deferred {
             let _ = rollback(connection);
-            return Err(Error::begin::<C::Backend>(error));
+            return Err(begin_failed::<C>(error));
         }
     }
     Ok(())
+}
+
+fn begin_failed<C: Connection<Backend: Backend>>(error: diesel::result::Error) -> Error {
+    Error::begin(judge::<C::Backend>(error))
 }
 
 pub(super) fn rollback<C: Connection>(connection: &mut C) -> diesel::QueryResult<()> {
@@ -400,18 +291,19 @@ fn record<C: Connection<Backend: Backend>>(connection: &mut C, id: Uuid) -> Resu
     let shape = Shape::of_flushes();
     let values = [C::Backend::flush_id(id)];
     let recorded = C::Backend::execute(connection, Statement::insert(&shape, &values));
-    recorded.map(drop).map_err(Error::record::<C::Backend>)
+    recorded
+        .map(drop)
+        .map_err(|error| Error::record("ordid_diesel", judge::<C::Backend>(error)))
 }
 
-/// Looks for the row of a flush or, where it has none, for the first of its rows.
+/// Looks for the row of a flush where it writes one, otherwise for the first of its rows.
 fn is_there<DB: Backend, C: LoadConnection<Backend = DB>>(
     batches: &Batches<Binder<DB>>,
     shapes: &[Shape<DB>],
     connection: &mut C,
-    plan: &Plan,
-    id: Uuid,
+    run: &Run,
 ) -> diesel::QueryResult<bool> {
-    match plan.chunks().next().filter(|_| plan.only_inserts()) {
+    match run.plan().chunks().next().filter(|_| !run.records()) {
         Some(first) => {
             let shape = &shapes[first.table];
             let mut binder = shape.binder();
@@ -421,27 +313,8 @@ fn is_there<DB: Backend, C: LoadConnection<Backend = DB>>(
         }
         None => {
             let shape = Shape::of_flushes();
-            let values = [DB::flush_id(id)];
+            let values = [DB::flush_id(run.id())];
             DB::exists(connection, Statement::exists(&shape, &values))
         }
     }
-}
-
-/// Finds the row that an error is about.
-fn located<DB: Backend, C: LoadConnection<Backend = DB>>(
-    batches: &Batches<Binder<DB>>,
-    shapes: &[Shape<DB>],
-    connection: &mut C,
-    plan: &Plan,
-    mut error: Error,
-    rows: &Chunk,
-) -> Error {
-    let found = match error.row() {
-        Some(row) => Some(batches.key_text(rows, row)),
-        None => locate(batches, shapes, connection, plan, rows),
-    };
-    if let Some(key) = found {
-        error.set_row(rows.clone(), key);
-    }
-    error
 }

@@ -6,12 +6,13 @@ use diesel::{
     result::QueryResult,
     sql_types::Integer,
 };
-use ordid_core::unit_of_work::{Action, Batches, Chunk, Table};
+use ordid_core::unit_of_work::{Action, Batches, Chunk, Place, Table};
 
 use crate::{
+    Error,
     backend::{Backend, Updates},
     entity::{Binder, Columns, Values},
-    error::{Error, Place},
+    failure::judge,
 };
 
 /// The name of the rows that an `UPDATE` takes its values from, and that of the table beside them. One
@@ -395,10 +396,14 @@ fn repeats(table: &Table, chunk: &Chunk) -> bool {
 /// Whether the database took the rows: those that it had to have, it had.
 fn check<DB: Backend>(changed: QueryResult<usize>, rows: usize, place: Place) -> Result<(), Error> {
     match changed {
-        Err(error) => Err(Error::statement::<DB>(error, place)),
+        Err(error) => Err(Error::statement(judge::<DB>(error), place)),
         // What an `INSERT` into a view or by a rule counts is the database's own affair.
         Ok(_) if place.action == Action::Insert => Ok(()),
         Ok(changed) if changed == rows => Ok(()),
-        Ok(changed) => Err(Error::count(changed, rows, place)),
+        Ok(changed) => Err(Error::count(
+            changed.try_into().unwrap_or(u64::MAX),
+            rows,
+            place,
+        )),
     }
 }

@@ -1,6 +1,10 @@
+use std::error::Error as _;
+
 use oracle::DbError;
+use ordid_core::unit_of_work::{Action, Failure, Place};
 
 use super::*;
+use crate::failure::judge_commit;
 
 fn database(code: i32, offset: u32, message: &str) -> DbError {
     DbError::new(code, offset, message, "", "")
@@ -10,18 +14,9 @@ fn oci(code: i32, message: &str) -> oracle::Error {
     oracle::Error::OciError(database(code, 0, message))
 }
 
-fn place(action: Action) -> Place {
-    Place {
-        action,
-        table: "ORDERS",
-        chunk: 2,
-        rows: 2_000..3_000,
-        key: None,
-    }
-}
-
 fn refused(source: oracle::Error) -> Error {
-    Error::statement(source, place(Action::Insert), |row| format!("ord_{row}"))
+    let place = Place::new(Action::Insert, "ORDERS", 2, 2_000..3_000);
+    super::refused(source, place, |row| format!("ord_{row}")).into()
 }
 
 #[test]
@@ -35,6 +30,11 @@ fn codes_say_what_it_was() {
         (
             2291,
             "ORA-02291: integrity constraint (A.B) violated - parent key not found",
+            [false, true, false],
+        ),
+        (
+            2292,
+            "ORA-02292: integrity constraint (A.B) violated - child record found",
             [false, true, false],
         ),
         (
@@ -83,46 +83,26 @@ fn the_first_row_of_a_batch_tells() {
         "cannot insert into ORDERS, chunk 2 (rows 2000 to 2999), key ord_234, nothing was \
          written: ORA-00001: unique constraint (A.PK) violated (and 2 more rows of the chunk)"
     );
+    assert!(matches!(error.driver(), Some(oracle::Error::BatchErrors(rows)) if rows.len() == 3));
 }
 
 #[test]
-fn a_row_that_is_not_there_is_told() {
-    let error = |found, more| {
-        let mut place = place(Action::Delete);
-        place.key = Some("ord_7".to_owned());
-        Error::count(Count { found, more }, place)
-    };
-    let missing = error(0, 0);
-    assert!(missing.is_missing_row() && !missing.is_transient());
-    assert_eq!(missing.failure(), Failure::Refused);
-    assert_eq!(missing.action(), Some(Action::Delete));
-    assert_eq!(
-        missing.to_string(),
-        "cannot delete from ORDERS, chunk 2 (rows 2000 to 2999), key ord_7, nothing was written: \
-         there is no such row"
-    );
-    let text = error(0, 3).to_string();
-    assert!(text.ends_with("there is no such row (and 3 more rows of the chunk)"));
-    let several = error(2, 0);
-    assert!(!several.is_missing_row());
-    assert!(several.to_string().ends_with(": 2 rows have this key"));
-}
-
-#[test]
-fn attempts_are_told() {
-    let mut error = refused(oci(60, "ORA-00060: deadlock detected"));
-    assert!(error.is_transient() && !error.is_connection_lost());
-    error.set_retries(4);
-    assert_eq!(error.retries(), 4);
-    assert!(error.to_string().ends_with(" (tried 5 times)"));
+fn what_is_no_flush_has_the_library_s_text() {
+    let text = "ORA-01017: invalid username/password; logon denied";
+    let error = Error::from(oci(1017, text));
+    assert_eq!(error.to_string(), format!("OCI Error: {text}"));
+    assert!(error.source().is_none(), "the text has it all");
+    let error = Error::from(error.of_connecting());
+    assert!(error.to_string().starts_with("cannot begin the flush, "));
+    assert!(error.source().is_some());
 }
 
 #[test]
 fn only_what_was_not_found_out_is_unknown() {
-    let refused = Error::commit(oci(
+    let refused = FlushError::commit(judge_commit(oci(
         2091,
         "ORA-02091: transaction rolled back\nORA-02291: integrity constraint (A.B) violated",
-    ));
+    )));
     assert!(refused.is_foreign_key_violation() && !refused.is_connection_lost());
     assert!(
         refused
@@ -130,7 +110,7 @@ fn only_what_was_not_found_out_is_unknown() {
             .starts_with("cannot commit, nothing was written: ")
     );
     let text = "ORA-03113: end-of-file on communication channel";
-    let lost = Error::commit(oci(3113, text));
+    let lost = FlushError::commit(judge_commit(oci(3113, text)));
     assert_eq!(lost.failure(), Failure::Lost);
     assert!(!lost.is_commit_unknown());
     let lost = lost.into_unknown();
@@ -139,7 +119,7 @@ fn only_what_was_not_found_out_is_unknown() {
         lost.to_string(),
         format!(
             "the answer to COMMIT was lost, so either all rows are written or none is; flush \
-             again over another connection to find out: OCI Error: {text}"
+             again over a connection that works to find out: OCI Error: {text}"
         )
     );
 }

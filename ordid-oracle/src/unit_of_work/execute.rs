@@ -2,15 +2,8 @@
 
 use std::{thread::sleep, time::Instant};
 
-use oracle::{Connection, ErrorKind};
-use ordid_core::{
-    KeyType as _,
-    unit_of_work::{
-        Chunk, Failure, Flush, Flushed, Outcome, Plan, Step, Tally,
-        observe::{self, Span},
-    },
-    uuid::Uuid,
-};
+use oracle::Connection;
+use ordid_core::unit_of_work::{Chunk, FlushRun, Flushed, Outcome, Step, observe::Span};
 
 use super::{
     UnitOfWork,
@@ -18,142 +11,39 @@ use super::{
     statement::send,
     transaction::{Connections, Open, Scope},
 };
-use crate::error::Error;
+use crate::{error::FlushError, failure::judge};
 
-/// A COMMIT was sent, and its answer was not seen.
-#[derive(Debug)]
-pub(super) struct Doubt {
-    /// What the flush is recorded by.
-    id: Uuid,
-    /// What will have been written.
-    flushed: Flushed,
-}
-
-/// How far a flush is.
-struct Run {
-    plan: Plan,
-    flush: Flush,
-    scope: Scope,
-    tally: Tally,
-    /// What the flush is recorded by, over all attempts.
-    id: Uuid,
-    /// Why the last step failed that did.
-    error: Option<Error>,
-    /// What that means; of this attempt only, while one is under way.
-    cause: Option<Failure>,
-    /// What COMMIT failed with where that leaves its outcome open.
-    lost_commit: Option<Error>,
-}
-
-impl Run {
-    fn new(plan: Plan, flush: Flush, scope: Scope, id: Uuid) -> Self {
-        Self {
-            tally: Tally::new(&plan),
-            plan,
-            flush,
-            scope,
-            id,
-            error: None,
-            cause: None,
-            lost_commit: None,
-        }
-    }
-
-    fn failed(&mut self, error: Error) {
-        self.note(&error);
-        self.error = Some(error);
-    }
-
-    /// Reports that a probe failed. Why the rows were refused says more than that, should it end there.
-    fn probe_failed(&mut self, error: Error) {
-        self.note(&error);
-        self.error.get_or_insert(error);
-    }
-
-    fn note(&mut self, error: &Error) {
-        let cause = error.failure();
-        self.flush.failed(cause);
-        self.cause = Some(cause);
-    }
-
-    fn has_lost_connection(&self) -> bool {
-        self.cause == Some(Failure::Lost)
-    }
-
-    /// The error of a flush that wrote nothing, or perhaps nothing.
-    fn into_error(self, outcome: Outcome) -> Error {
-        let unsaid = || Error::begin(oracle::Error::new(ErrorKind::Other, "nothing failed"));
-        let retries = self.flush.retries();
-        let mut error = match (outcome, self.lost_commit) {
-            (Outcome::Unknown, Some(lost)) => lost.into_unknown(),
-            (Outcome::Unknown, None) => self.error.unwrap_or_else(unsaid).into_unknown(),
-            _ => self.error.unwrap_or_else(unsaid),
-        };
-        error.set_retries(retries);
-        error
-    }
-}
+type Run = FlushRun<oracle::Error>;
 
 impl UnitOfWork {
     /// Flushes in a transaction of its own; where an earlier flush left its COMMIT in doubt, after a look
     /// at what became of it.
-    pub(super) fn flush_over(&mut self, connections: Connections<'_>) -> Result<Flushed, Error> {
-        self.observed(|work, span| work.flush_all(connections, span))
-    }
-
-    fn flush_all(&mut self, connections: Connections<'_>, span: &Span) -> Result<Flushed, Error> {
-        let plan = self.planned()?;
-        let (flush, id) = match &self.doubt {
-            Some(doubt) => (Flush::resumed(plan.clone()), doubt.id),
-            None => (Flush::new(plan.clone()), Uuid::generate()),
-        };
-        let flush = flush.with_retry(self.retry);
-        let flush = if self.records {
-            flush.with_record()
-        } else {
-            flush
-        };
-        let flush = match connections {
-            Connections::One(_) => flush.on_one_connection(),
-            Connections::Made { .. } => flush,
-        };
-        let mut run = Run::new(plan, flush, Scope::Transaction, id);
-        let outcome = self.run(connections, &mut run);
-        span.over(run.flush.retries());
-        match outcome {
-            Outcome::Committed => {
-                // Perhaps by an earlier attempt, or an earlier flush.
-                let doubt = self.doubt.take();
-                let mut flushed = doubt.map(|doubt| doubt.flushed).unwrap_or_default();
-                flushed.retries = run.flush.retries();
-                flushed.elapsed = run.tally.elapsed();
-                observe::committed(&flushed);
-                self.clear();
-                Ok(flushed)
-            }
-            Outcome::Unknown => {
-                observe::unknown();
-                Err(run.into_error(outcome))
-            }
-            Outcome::Nothing => {
-                self.doubt = None;
-                Err(run.into_error(outcome))
-            }
-        }
+    pub(super) fn flush_over(
+        &mut self,
+        connections: Connections<'_>,
+    ) -> Result<Flushed, FlushError> {
+        self.observed(|work, span| {
+            let plan = work.planned()?;
+            let run = Run::new(plan, work.retry, work.doubt.as_ref()).with_record(work.records);
+            let mut run = match connections {
+                Connections::One(_) => run.on_one_connection(),
+                Connections::Made { .. } => run,
+            };
+            let outcome = work.run(connections, &mut run);
+            let flushed = run.ended(outcome, &mut work.doubt, span);
+            let flushed = flushed.map_err(|failed| failed.error)?;
+            work.clear();
+            Ok(flushed)
+        })
     }
 
     /// Flushes behind a savepoint of the transaction that is open.
-    pub(super) fn flush_inside(&mut self, connection: &Connection) -> Result<Flushed, Error> {
+    pub(super) fn flush_inside(&mut self, connection: &Connection) -> Result<Flushed, FlushError> {
         self.observed(|work, span| {
-            let plan = work.planned()?;
-            let flush = Flush::in_transaction(plan.clone());
-            let mut run = Run::new(plan, flush, Scope::Savepoint, Uuid::nil());
+            let mut run = Run::inside(work.planned()?);
             let outcome = work.run(Connections::One(connection), &mut run);
-            span.over(run.flush.retries());
-            match outcome {
-                Outcome::Committed => Ok(run.tally.flushed()),
-                outcome => Err(run.into_error(outcome)),
-            }
+            let flushed = run.ended(outcome, &mut work.doubt, span);
+            flushed.map_err(|failed| failed.error)
         })
     }
 
@@ -165,18 +55,18 @@ impl UnitOfWork {
 
     fn run(&mut self, mut connections: Connections<'_>, run: &mut Run) -> Outcome {
         loop {
-            match run.flush.step() {
+            match run.step() {
                 Step::Sleep(delay) => {
-                    observe::retried(run.cause, delay);
+                    run.waits(delay);
                     sleep(delay);
-                    run.flush.succeeded();
+                    run.succeeded();
                 }
                 Step::Done { outcome } => return outcome,
                 step => match (step, connections.get()) {
                     (Step::Probe, Ok(connection)) => self.probe(connection, run),
                     (_, Ok(connection)) => self.attempt(connection, run),
-                    (Step::Probe, Err(error)) => run.probe_failed(error),
-                    (_, Err(error)) => run.failed(error),
+                    (Step::Probe, Err(error)) => run.probed(Err(error)),
+                    (_, Err(error)) => run.failed(error, None),
                 },
             }
             if run.has_lost_connection() {
@@ -187,19 +77,21 @@ impl UnitOfWork {
 
     /// Carries the steps out from the beginning of a transaction to its end.
     fn attempt(&mut self, connection: &Connection, run: &mut Run) {
-        run.tally.restart();
-        run.cause = None;
-        let mut open = match Open::begin(connection, run.scope, run.plan.defers()) {
+        run.restart();
+        let mut open = match Open::begin(connection, Scope::of(run), run.plan().defers()) {
             Ok(open) => Some(open),
-            Err(error) => return run.failed(error),
+            Err(error) => return run.failed(error, None),
         };
-        run.flush.succeeded();
+        run.succeeded();
         loop {
-            let done = match run.flush.step() {
-                Step::Record => record(connection, run.id).map_err(Error::record),
+            let done = match run.step() {
+                Step::Record => record(connection, run.id())
+                    .map_err(|error| FlushError::record("ordid_oracle", judge(error))),
                 Step::Send(chunk) => self.send(connection, run, &chunk),
                 Step::Commit => {
-                    self.commit(open.take(), run);
+                    run.commits(&mut self.doubt);
+                    let committed = open.take().map_or(Ok(()), Open::commit);
+                    run.committed(committed, &mut self.doubt);
                     continue;
                 }
                 Step::Rollback => {
@@ -208,53 +100,30 @@ impl UnitOfWork {
                 }
                 _ => return,
             };
-            match done {
-                Ok(()) => run.flush.succeeded(),
-                Err(error) => run.failed(error),
-            }
+            // The database says which row it was.
+            run.done(done, None);
         }
     }
 
-    fn send(&mut self, connection: &Connection, run: &mut Run, chunk: &Chunk) -> Result<(), Error> {
+    fn send(
+        &mut self,
+        connection: &Connection,
+        run: &mut Run,
+        chunk: &Chunk,
+    ) -> Result<(), FlushError> {
         let started = Instant::now();
         send(&self.batches, connection, chunk)?;
         let name = self.batches.table(chunk.table).name();
-        let rows = chunk.rows.len();
-        run.tally.count(name, chunk, rows, 0, started.elapsed());
-        let progress = run.tally.progress(name, chunk);
-        if let Some(observer) = &mut self.observer {
-            observer(progress);
-        }
+        run.count_all(name, chunk, 1, started.elapsed());
+        run.report(name, chunk, &mut self.observer);
         Ok(())
-    }
-
-    fn commit(&mut self, open: Option<Open<'_>>, run: &mut Run) {
-        if run.scope == Scope::Transaction {
-            self.doubt = Some(Doubt {
-                id: run.id,
-                flushed: run.tally.flushed(),
-            });
-        }
-        match open.map_or(Ok(()), Open::commit) {
-            Ok(()) => run.flush.succeeded(),
-            Err(error) => {
-                run.failed(error);
-                if run.flush.is_in_doubt() {
-                    run.lost_commit = run.error.take();
-                } else {
-                    self.doubt = None;
-                }
-            }
-        }
     }
 
     /// Asks what became of a COMMIT.
     fn probe(&mut self, connection: &Connection, run: &mut Run) {
-        run.cause = None;
-        let is_recorded = run.flush.records();
-        match is_there(&self.batches, connection, &run.plan, is_recorded, run.id) {
-            Ok(found) => run.flush.probed(found),
-            Err(error) => run.probe_failed(Error::probe(error)),
-        }
+        run.probes();
+        let is_recorded = run.records();
+        let found = is_there(&self.batches, connection, run.plan(), is_recorded, run.id());
+        run.probed(found.map_err(|error| FlushError::probe(judge(error))));
     }
 }

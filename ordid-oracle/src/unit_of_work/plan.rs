@@ -113,6 +113,6 @@ mod tests {
         work.add(node(1, None));
         work.update(node(1, None));
         let error = work.plan().expect_err("one row, inserted and updated");
-        assert!(error.is_plan() && error.as_oracle().is_none());
+        assert!(error.is_plan() && error.driver().is_none());
     }
 }

@@ -3,12 +3,13 @@
 use oracle::Connection;
 use ordid_core::{
     storage::{Dialect as _, dialect::Oracle},
-    unit_of_work::{Action, Batches, Chunk, Table},
+    unit_of_work::{Action, Batches, Chunk, Place, Table},
 };
 
 use crate::{
     binder::Binder,
-    error::{Count, Error, Place},
+    error::{FlushError, refused},
+    failure::judge,
 };
 
 /// A statement for one row, which is sent once with the values of many.
@@ -77,7 +78,7 @@ pub(super) fn send(
     batches: &Batches<Binder>,
     connection: &Connection,
     chunk: &Chunk,
-) -> Result<(), Error> {
+) -> Result<(), FlushError> {
     let table = batches.table(chunk.table);
     let place = || Place::of(&table, chunk);
     let key = |row: usize| batches.key_text(chunk, chunk.rows.start + row);
@@ -93,27 +94,30 @@ pub(super) fn send(
     if changes {
         builder.with_row_counts();
     }
-    let failed = |error| Error::statement(error, place(), key);
+    let failed = |error| refused(error, place(), key);
     let mut batch = builder.build().map_err(failed)?;
     binder
         .append_to(&mut batch, &statement.takes)
         .map_err(|(row, error)| {
-            let key = Some(key(row));
-            Error::bind(error, Place { key, ..place() })
+            FlushError::bind_by_driver(judge(error), place().with_key(key(row)))
         })?;
     batch.execute().map_err(failed)?;
     if changes {
         let found = batch.row_counts().map_err(failed)?;
-        if let Some((row, count)) = other_than_one(&found, chunk.rows.len()) {
-            let key = Some(key(row));
-            return Err(Error::count(count, Place { key, ..place() }));
+        if let Some((row, found, more)) = other_than_one(&found, chunk.rows.len()) {
+            let place = Place {
+                more,
+                ..place().with_key(key(row))
+            };
+            return Err(FlushError::count(found, 1, place));
         }
     }
     Ok(())
 }
 
-/// Returns the first row of which another number was there than one.
-fn other_than_one(found: &[u64], rows: usize) -> Option<(usize, Count)> {
+/// Returns the first row of which another number was there than one, that number, and how many such rows
+/// there are besides.
+fn other_than_one(found: &[u64], rows: usize) -> Option<(usize, u64, usize)> {
     // What is not counted was not found.
     let counts = found.iter().copied().chain(std::iter::repeat(0));
     let mut others = counts
@@ -121,8 +125,7 @@ fn other_than_one(found: &[u64], rows: usize) -> Option<(usize, Count)> {
         .enumerate()
         .filter(|(_, found)| *found != 1);
     let (row, found) = others.next()?;
-    let more = others.count();
-    Some((row, Count { found, more }))
+    Some((row, found, others.count()))
 }
 
 #[cfg(test)]
@@ -225,9 +228,7 @@ mod tests {
 
     #[test]
     fn each_key_has_to_find_one_row() {
-        let found = |found: &[u64]| {
-            other_than_one(found, 3).map(|(row, Count { found, more })| (row, found, more))
-        };
+        let found = |found: &[u64]| other_than_one(found, 3);
         assert_eq!(found(&[1, 1, 1]), None);
         assert_eq!(found(&[1, 0, 0]), Some((1, 0, 1)));
         assert_eq!(found(&[2, 1, 0]), Some((0, 2, 1)));

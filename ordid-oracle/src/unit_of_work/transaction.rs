@@ -2,7 +2,12 @@
 
 use oracle::{Connection, conn::CloseMode, oci_attr::TransactionInProgress};
 
-use crate::error::Error;
+use ordid_core::unit_of_work::FlushRun;
+
+use crate::{
+    error::FlushError,
+    failure::{judge, judge_commit},
+};
 
 /// Setting a savepoint again moves it, so one name serves every flush of a transaction.
 const SAVEPOINT: &str = "SAVEPOINT ordid_flush";
@@ -15,14 +20,14 @@ pub(super) const DEFER: &str = "SET CONSTRAINTS ALL DEFERRED";
 pub(super) enum Connections<'a> {
     One(&'a Connection),
     Made {
-        connect: &'a mut dyn FnMut() -> Result<Connection, Error>,
+        connect: &'a mut dyn FnMut() -> Result<Connection, FlushError>,
         open: Option<Connection>,
     },
 }
 
 impl Connections<'_> {
     /// Returns the connection, a new one where there is none.
-    pub(super) fn get(&mut self) -> Result<&Connection, Error> {
+    pub(super) fn get(&mut self) -> Result<&Connection, FlushError> {
         match self {
             Self::One(connection) => Ok(connection),
             Self::Made { connect, open } => match open {
@@ -51,6 +56,19 @@ pub(super) enum Scope {
     Savepoint,
 }
 
+impl Scope {
+    pub(super) const fn of(run: &FlushRun<oracle::Error>) -> Self {
+        match run.is_own() {
+            true => Self::Transaction,
+            false => Self::Savepoint,
+        }
+    }
+}
+
+fn begin_failed(error: oracle::Error) -> FlushError {
+    FlushError::begin(judge(error))
+}
+
 /// A transaction or savepoint of this flush, rolled back unless it is committed: also when a value's
 /// own code panics while it is bound.
 pub(super) struct Open<'c> {
@@ -64,25 +82,22 @@ impl<'c> Open<'c> {
         connection: &'c Connection,
         scope: Scope,
         defers: bool,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, FlushError> {
         if connection.autocommit() {
-            return Err(Error::connection(
-                "the connection commits by itself after each statement: call \
-                 `set_autocommit(false)`",
+            return Err(FlushError::state(
+                "the connection commits by itself after each statement",
+                "call `set_autocommit(false)`",
             ));
         }
         match scope {
             Scope::Transaction => {
                 let in_progress = connection.oci_attr::<TransactionInProgress>();
-                if in_progress.map_err(Error::begin)? {
-                    return Err(Error::connection(
-                        "the connection has a transaction open, which would be committed too: \
-                         commit it first, or call `flush_in`",
-                    ));
+                if in_progress.map_err(begin_failed)? {
+                    return Err(FlushError::open_transaction("connection"));
                 }
             }
             Scope::Savepoint => {
-                connection.execute(SAVEPOINT, &[]).map_err(Error::begin)?;
+                connection.execute(SAVEPOINT, &[]).map_err(begin_failed)?;
             }
         }
         let open = Self {
@@ -91,14 +106,15 @@ impl<'c> Open<'c> {
             ends_well: false,
         };
         if defers {
-            connection.execute(DEFER, &[]).map_err(Error::begin)?;
+            connection.execute(DEFER, &[]).map_err(begin_failed)?;
         }
         Ok(open)
     }
 
-    pub(super) fn commit(mut self) -> Result<(), Error> {
+    pub(super) fn commit(mut self) -> Result<(), FlushError> {
         if self.scope == Scope::Transaction {
-            self.connection.commit().map_err(Error::commit)?;
+            let committed = self.connection.commit();
+            committed.map_err(|error| FlushError::commit(judge_commit(error)))?;
         }
         self.ends_well = true;
         Ok(())

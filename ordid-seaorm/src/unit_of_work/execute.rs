@@ -3,11 +3,7 @@
 use std::{pin::Pin, time::Instant};
 
 use futures_timer::Delay;
-use ordid_core::{
-    KeyType as _,
-    unit_of_work::{Chunk, Failure, Flush, Flushed, Outcome, Plan, Step, Tally},
-    uuid::Uuid,
-};
+use ordid_core::unit_of_work::{Chunk, FlushRun, Flushed, Outcome, Plan, Step, observe::Span};
 use sea_orm::{
     ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
     SqliteTransactionMode, TransactionOptions, TransactionTrait,
@@ -18,72 +14,12 @@ use super::{
     record::{is_there, record},
     statement::Rows,
 };
-use crate::error::Error;
+use crate::{
+    Error,
+    failure::{judge, judge_commit},
+};
 
-/// A COMMIT was sent, and its answer was not seen.
-#[derive(Debug)]
-pub(super) struct Doubt {
-    /// What the flush is recorded by.
-    id: Uuid,
-    /// What will have been written.
-    flushed: Flushed,
-}
-
-/// How far a flush is.
-struct Run {
-    plan: Plan,
-    flush: Flush,
-    tally: Tally,
-    /// What the flush is recorded by, over all attempts.
-    id: Uuid,
-    /// Why the last step failed that did, and for which rows.
-    error: Option<(Error, Option<Chunk>)>,
-    /// Whether that is that the connection was lost.
-    is_lost: bool,
-    /// What COMMIT failed with where that leaves its outcome open.
-    lost_commit: Option<Error>,
-}
-
-impl Run {
-    fn new(plan: Plan, flush: Flush, id: Uuid) -> Self {
-        Self {
-            tally: Tally::new(&plan),
-            plan,
-            flush,
-            id,
-            error: None,
-            is_lost: false,
-            lost_commit: None,
-        }
-    }
-
-    fn failed(&mut self, error: Error, rows: Option<Chunk>) {
-        let failure = error.failure();
-        self.flush.failed(failure);
-        self.is_lost = failure == Failure::Lost;
-        self.error = Some((error, rows));
-    }
-
-    /// Reports that a probe failed. Why the rows were refused says more than that, should it end there.
-    fn probe_failed(&mut self, error: DbErr) {
-        let error = Error::probe(error);
-        self.flush.failed(error.failure());
-        self.error.get_or_insert((error, None));
-    }
-
-    /// The error of a flush that wrote nothing, or perhaps nothing.
-    fn into_error(self, outcome: Outcome) -> (Error, Option<Chunk>) {
-        let retries = self.flush.retries();
-        let unsaid = || (Error::begin(DbErr::RecordNotInserted), None);
-        let (mut error, rows) = match (outcome, self.lost_commit) {
-            (Outcome::Unknown, Some(lost)) => (lost.into_unknown(), None),
-            (Outcome::Unknown, None) => (self.error.unwrap_or_else(unsaid).0.into_unknown(), None),
-            _ => self.error.unwrap_or_else(unsaid),
-        };
-        error.set_retries(retries);
-        (error, rows)
-    }
-}
+type Run = FlushRun<DbErr>;
 
 mod sealed {
     pub trait Sealed {}
@@ -142,138 +78,95 @@ impl UnitOfWork {
         &'a mut self,
         on: &'a C,
     ) -> BoxFuture<'a, Result<Flushed, Error>> {
-        Box::pin(async move {
+        let span = Span::new(self.batches.tables().len(), self.len());
+        Box::pin(span.clone().around(async move {
             let plan = self.planned(on.get_database_backend())?;
-            let (flush, id) = if C::IS_TRANSACTION {
-                (Flush::in_transaction(plan.clone()), Uuid::nil())
-            } else {
-                match &self.doubt {
-                    Some(doubt) => (Flush::resumed(plan.clone()), doubt.id),
-                    None => (Flush::new(plan.clone()), Uuid::generate()),
-                }
+            let mut run = match C::IS_TRANSACTION {
+                true => Run::inside(plan),
+                false => Run::new(plan, self.retry, self.doubt.as_ref()),
             };
-            let mut run = Run::new(plan, flush.with_retry(self.retry), id);
             let outcome = self.carry_out(on, &mut run).await;
-            self.ended(on, run, outcome).await
-        })
+            match run.ended(outcome, &mut self.doubt, &span) {
+                Ok(flushed) => {
+                    if !C::IS_TRANSACTION {
+                        self.clear();
+                    }
+                    Ok(flushed)
+                }
+                Err(mut failed) => {
+                    let found = match failed.sought(&self.batches) {
+                        Some(rows) => locate(self.rows(), on, &failed.plan, &rows).await,
+                        None => None,
+                    };
+                    Err(failed.located(found))
+                }
+            }
+        }))
     }
 
     async fn carry_out<C: Begin>(&mut self, on: &C, run: &mut Run) -> Outcome {
         let mut transaction = None;
         loop {
-            match (run.flush.step(), &mut transaction) {
+            match (run.step(), &mut transaction) {
                 (Step::Begin, _) => {
-                    run.tally.restart();
-                    match begin(on, run.plan.defers()).await {
+                    run.restart();
+                    match begin(on, run.plan().defers()).await {
                         Ok(begun) => {
                             transaction = Some(begun);
-                            run.flush.succeeded();
+                            run.succeeded();
                         }
-                        Err(error) => run.failed(Error::begin(error), None),
+                        Err(error) => run.failed(Error::begin(judge(error)), None),
                     }
                 }
-                (Step::Record, Some(open)) => match record(open, run.id).await {
-                    Ok(()) => run.flush.succeeded(),
-                    Err(error) => run.failed(Error::record(error), None),
-                },
+                (Step::Record, Some(open)) => {
+                    let recorded = record(open, run.id()).await;
+                    let failed = |error| Error::record("ordid_seaorm", judge(error));
+                    run.done(recorded.map_err(failed), None);
+                }
                 (Step::Send(chunk), Some(open)) => {
                     let started = Instant::now();
-                    match self.rows().send(open, &chunk).await {
-                        Ok(statements) => {
-                            run.flush.succeeded();
-                            let name = self.batches.table(chunk.table).name();
-                            let rows = chunk.rows.len();
-                            run.tally.count(name, &chunk, rows, 0, started.elapsed());
-                            run.tally.add_statements(&chunk, statements - 1);
-                            let progress = run.tally.progress(name, &chunk);
-                            if let Some(observer) = &mut self.observer {
-                                observer(progress);
-                            }
-                        }
-                        Err(error) => run.failed(error, Some(chunk)),
+                    let sent = self.rows().send(open, &chunk).await;
+                    if let Ok(statements) = sent {
+                        let name = self.batches.table(chunk.table).name();
+                        run.count_all(name, &chunk, statements, started.elapsed());
+                        run.report(name, &chunk, &mut self.observer);
                     }
+                    run.done(sent.map(drop), Some(chunk));
                 }
                 (Step::Commit, open) => match open.take() {
-                    Some(open) if C::IS_TRANSACTION => match open.commit().await {
-                        Ok(()) => run.flush.succeeded(),
-                        Err(error) => run.failed(Error::release(error), None),
-                    },
                     Some(open) => {
-                        // Should this be dropped here.
-                        self.doubt = Some(Doubt {
-                            id: run.id,
-                            flushed: run.tally.flushed(),
+                        run.commits(&mut self.doubt);
+                        let committed = open.commit().await.map_err(|error| match run.is_own() {
+                            true => Error::commit(judge_commit(error)),
+                            false => Error::release(judge(error)),
                         });
-                        match open.commit().await {
-                            Ok(()) => run.flush.succeeded(),
-                            Err(error) => {
-                                run.failed(Error::commit(error), None);
-                                if run.flush.is_in_doubt() {
-                                    run.lost_commit = run.error.take().map(|(error, _)| error);
-                                } else {
-                                    self.doubt = None;
-                                }
-                            }
-                        }
+                        run.committed(committed, &mut self.doubt);
                     }
-                    None => run.flush.failed(Failure::Refused),
+                    None => run.give_up(),
                 },
                 (Step::Rollback, open) => {
                     // Over a connection that is lost nothing comes back: the server rolls back by itself.
                     if let Some(open) = open.take()
-                        && !run.is_lost
+                        && !run.has_lost_connection()
                     {
                         // Its own failure says no more: the server drops what is not committed.
                         let _ = open.rollback().await;
                     }
-                    run.flush.succeeded();
+                    run.succeeded();
                 }
-                (Step::Probe, _) => match is_there(self.rows(), on, &run.plan, run.id).await {
-                    Ok(found) => run.flush.probed(found),
-                    Err(error) => run.probe_failed(error),
-                },
+                (Step::Probe, _) => {
+                    run.probes();
+                    let found = is_there(self.rows(), on, run.plan(), run.id()).await;
+                    run.probed(found.map_err(|error| Error::probe(judge(error))));
+                }
                 (Step::Sleep(delay), _) => {
+                    run.waits(delay);
                     Delay::new(delay).await;
-                    run.flush.succeeded();
+                    run.succeeded();
                 }
                 (Step::Done { outcome }, _) => return outcome,
                 // A transaction is open whenever one of the others is wanted.
-                (_, None) | (_, Some(_)) => run.flush.failed(Failure::Refused),
-            }
-        }
-    }
-
-    async fn ended<C: Begin>(
-        &mut self,
-        on: &C,
-        run: Run,
-        outcome: Outcome,
-    ) -> Result<Flushed, Error> {
-        match outcome {
-            Outcome::Committed if C::IS_TRANSACTION => Ok(run.tally.flushed()),
-            Outcome::Committed => {
-                // Perhaps by an earlier attempt, or an earlier flush.
-                let doubt = self.doubt.take();
-                let mut flushed = doubt.map(|doubt| doubt.flushed).unwrap_or_default();
-                flushed.retries = run.flush.retries();
-                flushed.elapsed = run.tally.elapsed();
-                self.clear();
-                Ok(flushed)
-            }
-            Outcome::Unknown => Err(run.into_error(outcome).0),
-            Outcome::Nothing => {
-                if !C::IS_TRANSACTION {
-                    self.doubt = None;
-                }
-                let plan = run.plan.clone();
-                let (mut error, rows) = run.into_error(outcome);
-                if let Some(rows) = rows
-                    && error.refuses_a_row()
-                    && let Some((chunk, key)) = locate(self.rows(), on, &plan, &rows).await
-                {
-                    error.set_row(chunk, key);
-                }
-                Err(error)
+                (_, None) | (_, Some(_)) => run.give_up(),
             }
         }
     }

@@ -1,14 +1,15 @@
 //! Statements of many rows, built by sea-query and sent.
 
-use ordid_core::unit_of_work::{Action, Batches, Chunk, Table};
+use ordid_core::unit_of_work::{Action, Batches, Chunk, Place, Table};
 use sea_orm::{
     ConnectionTrait, DbBackend, DbErr, Statement,
     sea_query::{Expr, ExprTrait as _, Query, SimpleExpr, UpdateStatement},
 };
 
 use crate::{
+    Error,
     entity::{Binder, Names, Row},
-    error::{Error, Place},
+    failure::judge,
 };
 
 /// What sends the rows of a unit of work.
@@ -38,7 +39,7 @@ impl Rows<'_> {
         let mut changed = 0;
         for statement in statements {
             let done = connection.execute_raw(statement).await;
-            let done = done.map_err(|error| Error::statement(error, place.clone()))?;
+            let done = done.map_err(|error| Error::statement(judge(error), place.clone()))?;
             changed += done.rows_affected();
         }
         // What an `INSERT` into a view or by a rule counts is the database's own affair.

@@ -4,138 +4,46 @@
 //! keeps their timers to itself (`sqlx::__rt` is exempt from its semantic versioning). `futures-timer`
 //! asks for none: it has a thread of its own, which the first retry starts.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_timer::Delay;
-use ordid_core::{
-    KeyType as _,
-    unit_of_work::{
-        Action, Batches, Chunk, Failure, Flush, Flushed, Outcome, Plan, Step, Tally,
-        observe::{self, Span},
-    },
-    uuid::Uuid,
+use ordid_core::unit_of_work::{
+    Action, Batches, Doubt, FlushRun, Flushed, Outcome, Plan, Step, Unflushed, observe::Span,
 };
 use sqlx::{Connection as _, Pool, Transaction};
 
 use super::{
     UnitOfWork,
     begin::Beginning,
-    journal::written_before,
     locate::locate,
     record::{is_there, record},
     statement::{Statements, bind, send},
     stream::prepare,
 };
 use crate::{
+    Error,
     backend::{Backend, Binder, BoxFuture},
     bulk::{Bulk, InStep, Lent},
-    error::Error,
+    failure::{judge, judge_commit, not_begun},
 };
 
-/// A COMMIT was sent, and its answer was not seen.
-#[derive(Debug)]
-pub(super) struct Doubt {
-    /// What the flush is recorded by.
-    id: Uuid,
-    /// What will have been written.
-    flushed: Flushed,
-}
-
-/// How far a flush is.
-pub(super) struct Run {
-    plan: Plan,
-    pub(super) flush: Flush,
-    pub(super) tally: Tally,
-    /// What the flush is recorded by, over all attempts.
-    id: Uuid,
-    /// Why the last step failed that did, and for which rows.
-    error: Option<(Error, Option<Chunk>)>,
-    /// What that means; of this attempt only, while one is under way.
-    cause: Option<Failure>,
-    /// What COMMIT failed with where that leaves its outcome open.
-    lost_commit: Option<Error>,
-}
-
-impl Run {
-    fn new(plan: Plan, flush: Flush, id: Uuid) -> Self {
-        Self {
-            tally: Tally::new(&plan),
-            plan,
-            flush,
-            id,
-            error: None,
-            cause: None,
-            lost_commit: None,
-        }
-    }
-
-    fn failed(&mut self, error: Error, rows: Option<Chunk>) {
-        self.note(&error);
-        self.error = Some((error, rows));
-    }
-
-    /// Reports that a probe failed. Why the rows were refused says more than that, should it end there.
-    fn probe_failed(&mut self, error: sqlx::Error) {
-        let error = Error::probe(error);
-        self.note(&error);
-        self.error.get_or_insert((error, None));
-    }
-
-    fn note(&mut self, error: &Error) {
-        let cause = error.failure();
-        self.flush.failed(cause);
-        self.cause = Some(cause);
-    }
-
-    fn has_lost_connection(&self) -> bool {
-        self.cause == Some(Failure::Lost)
-    }
-
-    /// The error of a flush that wrote nothing, or perhaps nothing.
-    fn into_error(self, outcome: Outcome) -> (Error, Option<Chunk>) {
-        let unsaid = || (Error::begin(sqlx::Error::WorkerCrashed), None);
-        let retries = self.flush.retries();
-        let (mut error, rows) = match (outcome, self.lost_commit) {
-            (Outcome::Unknown, Some(lost)) => (lost.into_unknown(), None),
-            (Outcome::Unknown, None) => (self.error.unwrap_or_else(unsaid).0.into_unknown(), None),
-            _ => self.error.unwrap_or_else(unsaid),
-        };
-        error.set_retries(retries);
-        (error, rows)
-    }
-}
+pub(super) type Run = FlushRun<sqlx::Error>;
+type Failed = Unflushed<sqlx::Error>;
 
 /// What differs between flushes over a pool, over a connection, and in the user's transaction.
 #[derive(Clone, Copy)]
 struct Way<'a> {
     begin: Option<&'static str>,
-    /// Whether the transaction is the flush's own. What SQLx calls a commit is the release of a savepoint
-    /// inside the user's.
-    is_own: bool,
     /// Whose connection is closed should it get out of step, so that rows can be streamed.
     in_step: Option<&'a InStep>,
 }
 
 impl Way<'_> {
-    fn not_committed(self, error: sqlx::Error) -> Error {
-        if self.is_own {
-            Error::commit(error)
-        } else {
-            Error::release(error)
-        }
-    }
-
     fn lose(self) {
         if let Some(in_step) = self.in_step {
             in_step.lose();
         }
     }
-}
-
-/// Why a flush wrote nothing, or perhaps nothing, and for which rows of its plan.
-struct Failed {
-    plan: Plan,
-    error: (Error, Option<Chunk>),
 }
 
 impl<DB: Backend> UnitOfWork<DB> {
@@ -147,7 +55,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         let span = Span::new(self.batches.tables().len(), self.len());
         Box::pin(span.clone().around(async move {
             let plan = self.planned()?;
-            let run = self.begun(plan, |flush| flush)?;
+            let run = self.begun(plan)?;
             self.run(pool, run, &span).await
         }))
     }
@@ -163,37 +71,31 @@ impl<DB: Backend> UnitOfWork<DB> {
                 let is_open = connection.is_in_transaction()
                     || DB::has_transaction(connection)
                         .await
-                        .map_err(Error::begin)?;
+                        .map_err(|error| Error::begin(judge(error)))?;
                 if is_open {
-                    return Err(Error::open_transaction());
+                    return Err(Error::open_transaction("connection"));
                 }
             }
-            let run = self.begun(plan, Flush::on_one_connection)?;
+            let run = self.begun(plan)?.on_one_connection();
             self.run_over(connection, run, &span).await
         }))
     }
 
     /// Begins a flush in a transaction of its own, or takes up what an earlier one left.
-    fn begun(&mut self, plan: Plan, with: impl FnOnce(Flush) -> Flush) -> Result<Run, Error> {
+    fn begun(&mut self, plan: Plan) -> Result<Run, Error> {
         let attempt = self.keeper.begin(&self.batches)?;
         if let Some(attempt) = &attempt
             && attempt.in_doubt
         {
-            self.doubt.get_or_insert_with(|| Doubt {
-                id: attempt.id,
-                flushed: written_before(&self.batches),
-            });
+            let tables = self.batches.tables();
+            self.doubt
+                .get_or_insert_with(|| Doubt::of_earlier_run(attempt, &tables));
         }
-        let (flush, id) = match (&self.doubt, attempt) {
-            (Some(doubt), _) => (Flush::resumed(plan.clone()), doubt.id),
-            (None, Some(attempt)) => (Flush::new(plan.clone()), attempt.id),
-            (None, None) => (Flush::new(plan.clone()), Uuid::generate()),
-        };
-        let mut flush = with(flush.with_retry(self.retry));
-        if self.records {
-            flush = flush.with_record();
-        }
-        Ok(Run::new(plan, flush, id))
+        let run = Run::new(plan, self.retry, self.doubt.as_ref()).with_record(self.records);
+        Ok(match &attempt {
+            Some(attempt) => run.with_attempt(attempt),
+            None => run,
+        })
     }
 
     pub(super) fn flush_inside<'a>(
@@ -202,27 +104,21 @@ impl<DB: Backend> UnitOfWork<DB> {
     ) -> BoxFuture<'a, Result<Flushed, Error>> {
         let span = Span::new(self.batches.tables().len(), self.len());
         Box::pin(span.clone().around(async move {
-            let plan = self.planned()?;
-            let flush = Flush::in_transaction(plan.clone());
-            let mut run = Run::new(plan, flush, Uuid::nil());
+            let mut run = Run::inside(self.planned()?);
             let way = Way {
                 begin: None,
-                is_own: false,
                 in_step: None,
             };
-            if run.flush.step() == Step::Begin {
+            if run.step() == Step::Begin {
                 self.attempt(&mut *transaction, way, &mut run).await;
             }
-            span.over(0);
-            match run.flush.step() {
-                Step::Done {
-                    outcome: Outcome::Committed,
-                } => Ok(run.tally.flushed()),
-                _ => {
-                    let plan = run.plan.clone();
-                    let error = run.into_error(Outcome::Nothing);
-                    Err(located(&self.batches, transaction, None, &plan, error).await)
-                }
+            let outcome = match run.step() {
+                Step::Done { outcome } => outcome,
+                _ => Outcome::Nothing,
+            };
+            match run.ended(outcome, &mut self.doubt, &span) {
+                Ok(flushed) => Ok(flushed),
+                Err(failed) => Err(located(&self.batches, transaction, None, failed).await),
             }
         }))
     }
@@ -230,13 +126,13 @@ impl<DB: Backend> UnitOfWork<DB> {
     async fn run(&mut self, pool: &Pool<DB>, mut run: Run, span: &Span) -> Result<Flushed, Error> {
         let mut lent: Option<Lent<DB>> = None;
         let outcome = loop {
-            match run.flush.step() {
+            match run.step() {
                 Step::Sleep(delay) => {
-                    observe::retried(run.cause, delay);
+                    run.waits(delay);
                     // Others may need the connection meanwhile.
                     lent = None;
                     Delay::new(delay).await;
-                    run.flush.succeeded();
+                    run.succeeded();
                 }
                 Step::Done { outcome } => break outcome,
                 step => {
@@ -249,11 +145,11 @@ impl<DB: Backend> UnitOfWork<DB> {
                     let mut open = match open {
                         Ok(open) => open,
                         Err(error) if is_probe => {
-                            run.probe_failed(error);
+                            run.probed(Err(Error::probe(judge(error))));
                             continue;
                         }
                         Err(error) => {
-                            run.failed(Error::begin(error), None);
+                            run.failed(Error::begin(judge(error)), None);
                             continue;
                         }
                     };
@@ -266,7 +162,6 @@ impl<DB: Backend> UnitOfWork<DB> {
                     } else {
                         let way = Way {
                             begin: DB::BEGIN,
-                            is_own: true,
                             in_step: Some(&open.in_step),
                         };
                         self.attempt(&mut open.connection, way, &mut run).await;
@@ -278,25 +173,25 @@ impl<DB: Backend> UnitOfWork<DB> {
                 }
             }
         };
-        match self.ended(outcome, run, span) {
-            Ok(flushed) => Ok(flushed),
-            Err(failed) if failed.error.0.refuses_a_row() => {
-                let open = match lent {
-                    Some(open) => Ok(open),
-                    None => Lent::from(pool).await,
-                };
-                let Ok(mut open) = open else {
-                    return Err(failed.error.0);
-                };
-                open.is_busy = !DB::SURVIVES_DROPS;
-                let connection = &mut open.connection;
-                let Failed { plan, error } = failed;
-                let error = located(&self.batches, connection, DB::BEGIN, &plan, error).await;
-                open.is_busy = false;
-                Err(error)
-            }
-            Err(failed) => Err(failed.error.0),
-        }
+        let mut failed = match self.ended(outcome, run, span) {
+            Ok(flushed) => return Ok(flushed),
+            Err(failed) => failed,
+        };
+        let Some(rows) = failed.sought(&self.batches) else {
+            return Err(failed.error);
+        };
+        let open = match lent {
+            Some(open) => Ok(open),
+            None => Lent::from(pool).await,
+        };
+        let Ok(mut open) = open else {
+            return Err(failed.error);
+        };
+        open.is_busy = !DB::SURVIVES_DROPS;
+        let connection = &mut open.connection;
+        let found = locate(&self.batches, connection, DB::BEGIN, &failed.plan, &rows).await;
+        open.is_busy = false;
+        Err(failed.located(found))
     }
 
     /// As [`run`](Self::run), over the one connection that there is.
@@ -308,15 +203,14 @@ impl<DB: Backend> UnitOfWork<DB> {
     ) -> Result<Flushed, Error> {
         let way = Way {
             begin: DB::BEGIN,
-            is_own: true,
             in_step: None,
         };
         let outcome = loop {
-            match run.flush.step() {
+            match run.step() {
                 Step::Sleep(delay) => {
-                    observe::retried(run.cause, delay);
+                    run.waits(delay);
                     Delay::new(delay).await;
-                    run.flush.succeeded();
+                    run.succeeded();
                 }
                 Step::Done { outcome } => break outcome,
                 Step::Probe => probe(&self.batches, connection, &mut run).await,
@@ -325,58 +219,38 @@ impl<DB: Backend> UnitOfWork<DB> {
         };
         match self.ended(outcome, run, span) {
             Ok(flushed) => Ok(flushed),
-            Err(Failed { plan, error }) => {
-                Err(located(&self.batches, connection, way.begin, &plan, error).await)
-            }
+            Err(failed) => Err(located(&self.batches, connection, way.begin, failed).await),
         }
     }
 
     /// Takes in how a flush ended: what is committed is forgotten.
     fn ended(&mut self, outcome: Outcome, run: Run, span: &Span) -> Result<Flushed, Failed> {
-        let retries = run.flush.retries();
-        span.over(retries);
         self.keeper.ended(outcome);
-        match outcome {
-            Outcome::Committed => {
-                // Perhaps by an earlier attempt, or an earlier flush.
-                let doubt = self.doubt.take();
-                let mut flushed = doubt.map(|doubt| doubt.flushed).unwrap_or_default();
-                flushed.retries = retries;
-                flushed.elapsed = run.tally.elapsed();
-                observe::committed(&flushed);
-                self.clear();
-                return Ok(flushed);
-            }
-            Outcome::Unknown => observe::unknown(),
-            Outcome::Nothing => self.doubt = None,
-        }
-        Err(Failed {
-            plan: run.plan.clone(),
-            error: run.into_error(outcome),
-        })
+        let flushed = run.ended(outcome, &mut self.doubt, span)?;
+        self.clear();
+        Ok(flushed)
     }
 
     /// Carries the steps out from the beginning of a transaction to its end.
     async fn attempt(&mut self, connection: &mut DB::Connection, way: Way<'_>, run: &mut Run) {
-        run.tally.restart();
-        run.cause = None;
+        run.restart();
         let mut bulks = match way.in_step {
             Some(_) => prepare::<DB>(&self.batches.tables(), connection).await,
-            None => run.plan.tables().map(|_| None).collect(),
+            None => run.plan().tables().map(|_| None).collect(),
         };
         let streams = bulks.iter().any(Option::is_some);
         let begin = DB::Bulk::BEGIN.filter(|_| streams).or(way.begin);
         let mut statements = Statements::new(&self.batches);
         let mut bound = None;
         let mut connection = Beginning::<DB>::on(connection);
-        let begun = connection.begin(begin, run.plan.defers()).await;
+        let begun = connection.begin(begin, run.plan().defers()).await;
         let mut transaction = match begun {
             Ok(transaction) => {
-                run.flush.succeeded();
+                run.succeeded();
                 Some(transaction)
             }
             Err(error) => {
-                run.failed(Error::begin(error), None);
+                run.failed(not_begun(error), None);
                 if run.has_lost_connection() {
                     way.lose();
                 }
@@ -384,11 +258,12 @@ impl<DB: Backend> UnitOfWork<DB> {
             }
         };
         loop {
-            match (run.flush.step(), &mut transaction) {
-                (Step::Record, Some(open)) => match record::<DB>(&mut **open, run.id).await {
-                    Ok(()) => run.flush.succeeded(),
-                    Err(error) => run.failed(Error::record(error), None),
-                },
+            match (run.step(), &mut transaction) {
+                (Step::Record, Some(open)) => {
+                    let recorded = record::<DB>(&mut **open, run.id()).await;
+                    let failed = |error| Error::record("ordid_sqlx", judge(error));
+                    run.done(recorded.map_err(failed), None);
+                }
                 (Step::Send(chunk), Some(open)) => {
                     if chunk.action == Action::Insert
                         && let Some(in_step) = way.in_step
@@ -407,42 +282,30 @@ impl<DB: Backend> UnitOfWork<DB> {
                     };
                     // While the database works on this chunk, the next one is bound.
                     let sent = send(&mut **open, now, || {
-                        let next = run.flush.upcoming();
+                        let next = run.upcoming();
                         let next = next.filter(|next| bulks[next.table].is_none());
                         bound = next.map(|next| bind(&self.batches, &next, &mut statements));
                     });
-                    match sent.await {
-                        Ok(statements) => {
-                            run.flush.succeeded();
-                            self.count(run, &chunk, chunk.rows.len(), 0, started.elapsed());
-                            run.tally.add_statements(&chunk, statements - 1);
-                            self.report(run, &chunk);
-                        }
-                        Err(error) => run.failed(error, Some(chunk)),
+                    let sent = sent.await;
+                    if let Ok(statements) = sent {
+                        let name = self.batches.table(chunk.table).name();
+                        run.count_all(name, &chunk, statements, started.elapsed());
+                        run.report(name, &chunk, &mut self.observer);
                     }
+                    run.done(sent.map(drop), Some(chunk));
                 }
                 (Step::Commit, open) => match open.take() {
                     Some(open) => {
-                        if way.is_own {
-                            // Should this be dropped here.
-                            self.doubt = Some(Doubt {
-                                id: run.id,
-                                flushed: run.tally.flushed(),
-                            });
-                        }
-                        match open.commit().await {
-                            Ok(()) => run.flush.succeeded(),
-                            Err(error) => {
-                                run.failed(way.not_committed(error), None);
-                                if run.flush.is_in_doubt() {
-                                    run.lost_commit = run.error.take().map(|(error, _)| error);
-                                } else {
-                                    self.doubt = None;
-                                }
-                            }
-                        }
+                        run.commits(&mut self.doubt);
+                        // What SQLx calls a commit is the release of a savepoint inside the user's
+                        // transaction.
+                        let committed = open.commit().await.map_err(|error| match run.is_own() {
+                            true => Error::commit(judge_commit(error)),
+                            false => Error::release(judge(error)),
+                        });
+                        run.committed(committed, &mut self.doubt);
                     }
-                    None => run.flush.failed(Failure::Refused),
+                    None => run.give_up(),
                 },
                 (Step::Rollback, open) => {
                     // A connection that is lost will be closed, which rolls back as well.
@@ -455,35 +318,13 @@ impl<DB: Backend> UnitOfWork<DB> {
                     {
                         way.lose();
                     }
-                    run.flush.succeeded();
+                    run.succeeded();
                 }
                 _ => break,
             }
         }
         if run.has_lost_connection() {
             way.lose();
-        }
-    }
-
-    /// Counts what was sent by one statement or command, up to rows of this chunk.
-    pub(super) fn count(
-        &self,
-        run: &mut Run,
-        chunk: &Chunk,
-        rows: usize,
-        bulk: usize,
-        elapsed: Duration,
-    ) {
-        let name = self.batches.table(chunk.table).name();
-        run.tally.count(name, chunk, rows, bulk, elapsed);
-    }
-
-    /// Tells of a chunk that was sent.
-    pub(super) fn report(&mut self, run: &mut Run, chunk: &Chunk) {
-        let name = self.batches.table(chunk.table).name();
-        let progress = run.tally.progress(name, chunk);
-        if let Some(observer) = &mut self.observer {
-            observer(progress);
         }
     }
 }
@@ -493,24 +334,13 @@ async fn located<DB: Backend>(
     batches: &Batches<Binder<DB>>,
     connection: &mut DB::Connection,
     begin: Option<&'static str>,
-    plan: &Plan,
-    (mut error, rows): (Error, Option<Chunk>),
+    mut failed: Failed,
 ) -> Error {
-    if let Some(rows) = rows
-        && error.refuses_a_row()
-    {
-        let found = match error.row() {
-            Some(row) => {
-                let key = batches.key_text(&rows, row);
-                Some((rows, key))
-            }
-            None => locate(batches, connection, begin, plan, &rows).await,
-        };
-        if let Some((chunk, key)) = found {
-            error.set_row(chunk, key);
-        }
-    }
-    error
+    let found = match failed.sought(batches) {
+        Some(rows) => locate(batches, connection, begin, &failed.plan, &rows).await,
+        None => None,
+    };
+    failed.located(found)
 }
 
 /// Asks what became of a COMMIT.
@@ -519,9 +349,8 @@ async fn probe<DB: Backend>(
     connection: &mut DB::Connection,
     run: &mut Run,
 ) {
-    run.cause = None;
-    match is_there(batches, connection, &run.plan, &run.flush, run.id).await {
-        Ok(found) => run.flush.probed(found),
-        Err(error) => run.probe_failed(error),
-    }
+    run.probes();
+    let is_recorded = run.records();
+    let found = is_there(batches, connection, run.plan(), is_recorded, run.id()).await;
+    run.probed(found.map_err(|error| Error::probe(judge(error))));
 }

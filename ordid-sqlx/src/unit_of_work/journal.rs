@@ -2,13 +2,13 @@
 
 #[cfg(feature = "journal")]
 use ordid_core::unit_of_work::{self, Journal, JournalRow};
-use ordid_core::unit_of_work::{Attempt, Batches, Flushed, FlushedTable, Outcome};
+use ordid_core::unit_of_work::{Attempt, Batches, Outcome};
 
 #[cfg(feature = "journal")]
 use crate::backend::Entity;
 use crate::{
+    Error,
     backend::{Backend, Binder},
-    error::Error,
 };
 
 /// A [`Journal`] for [`UnitOfWork::with_journal`](super::UnitOfWork::with_journal), and the entity
@@ -86,20 +86,6 @@ impl<DB: Backend> Keeper<DB> {
     pub(super) fn ended(&mut self, _: Outcome) {}
 
     pub(super) fn released(&mut self) {}
-}
-
-/// What will have been written once it is found that an earlier run has written it.
-pub(super) fn written_before<DB: Backend>(batches: &Batches<Binder<DB>>) -> Flushed {
-    let mut flushed = Flushed::default();
-    for table in batches.tables() {
-        let mut written = FlushedTable::default();
-        written.table = table.name();
-        written.rows = table.rows();
-        written.updated = table.updates();
-        written.deleted = table.deletes();
-        flushed.tables.push(written);
-    }
-    flushed
 }
 
 #[cfg(feature = "journal")]

@@ -6,7 +6,7 @@ use super::{
     UnitOfWork,
     statement::{Statements, is_for_each_row},
 };
-use crate::{backend::Backend, error::Error};
+use crate::{Error, backend::Backend};
 
 impl<DB: Backend> UnitOfWork<DB> {
     /// Returns what a flush would send: the tables in their order, parents first, and the statements

@@ -2,7 +2,7 @@
 
 use ordid_core::{
     storage::Dialect as _,
-    unit_of_work::{Batches, Flush, Plan},
+    unit_of_work::{Batches, Plan},
     uuid::Uuid,
 };
 use sqlx::{AssertSqlSafe, SqlSafeStr};
@@ -54,10 +54,10 @@ pub(super) async fn is_there<DB: Backend>(
     batches: &Batches<Binder<DB>>,
     connection: &mut DB::Connection,
     plan: &Plan,
-    flush: &Flush,
+    is_recorded: bool,
     id: Uuid,
 ) -> Result<bool, sqlx::Error> {
-    if flush.records() {
+    if is_recorded {
         let sql = "SELECT 1 FROM ordid_flushes WHERE id = ".to_owned();
         if exists::<DB>(connection, sql, DB::flush_id(id)?).await? {
             return Ok(true);

@@ -4,12 +4,13 @@ mod text;
 
 use std::{future::poll_fn, sync::Arc, task::Poll};
 
-use ordid_core::unit_of_work::{Action, Batches, Chunk, Table};
+use ordid_core::unit_of_work::{Action, Batches, Chunk, Place, Table};
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
 use crate::{
+    Error,
     backend::{Backend, Binder, BoxFuture},
-    error::{Error, Place},
+    failure::judge,
 };
 
 pub(super) use text::is_for_each_row;
@@ -38,9 +39,11 @@ pub(super) fn bind<DB: Backend>(
 ) -> Bound<DB> {
     let table = &statements.tables[chunk.table];
     let refused = |error, row| {
-        let mut place = Place::of(table, chunk);
-        place.key = Some(batches.key_text(chunk, row));
-        Err(Error::bind(error, place))
+        let place = Place::of(table, chunk);
+        Err(Error::bind(
+            error,
+            place.with_key(batches.key_text(chunk, row)),
+        ))
     };
     let columns = table.columns_of(chunk.action);
     let arguments = if is_for_each_row::<DB>(chunk.action) {
@@ -128,7 +131,7 @@ async fn hand_over<T>(mut sending: BoxFuture<'_, T>, meanwhile: impl FnOnce()) -
 /// Whether the database took the rows: those that it had to have, it had.
 fn check(changed: Result<u64, sqlx::Error>, rows: usize, place: Place) -> Result<(), Error> {
     match changed {
-        Err(error) => Err(Error::statement(error, place)),
+        Err(error) => Err(Error::statement(judge(error), place)),
         // What an `INSERT` into a view or by a rule counts is the database's own affair.
         Ok(_) if place.action == Action::Insert => Ok(()),
         Ok(changed) if usize::try_from(changed).is_ok_and(|changed| changed == rows) => Ok(()),

@@ -4,7 +4,7 @@ use std::{ops::Range, time::Instant};
 
 use ordid_core::{
     storage::Dialect,
-    unit_of_work::{Batches, Chunk, Step, Table},
+    unit_of_work::{Batches, Chunk, Place, Step, Table},
 };
 
 use super::{
@@ -13,9 +13,10 @@ use super::{
     statement::{Statements, bind, send},
 };
 use crate::{
+    Error,
     backend::{Backend, Binder},
     bulk::{Bulk, InStep},
-    error::{Error, Place},
+    failure::judge,
 };
 
 /// The most chunks of one command. The server checks the foreign keys of a command at its end, and
@@ -50,13 +51,13 @@ impl<DB: Backend> UnitOfWork<DB> {
         run: &mut Run,
         in_step: &InStep,
     ) -> Result<(), (Error, Chunk)> {
-        let Step::Send(Chunk { action, table, .. }) = run.flush.step() else {
+        let Step::Send(Chunk { action, table, .. }) = run.step() else {
             return Ok(());
         };
         let mut binder = Binder::with_bulk(bulk);
         loop {
             let rest = self.command(connection, &mut binder, run, in_step).await?;
-            let next = match run.flush.step() {
+            let next = match run.step() {
                 Step::Send(next) if (next.action, next.table) == (action, table) => next,
                 _ => return Ok(()),
             };
@@ -72,9 +73,10 @@ impl<DB: Backend> UnitOfWork<DB> {
                 if let Err(error) = send(connection, bound, || ()).await {
                     return Err((error, rest));
                 }
-                run.flush.succeeded();
-                self.count(run, &next, rest.rows.len(), 0, started.elapsed());
-                self.report(run, &next);
+                run.succeeded();
+                let name = self.batches.table(next.table).name();
+                run.count(name, &next, rest.rows.len(), 0, started.elapsed());
+                run.report(name, &next, &mut self.observer);
             }
             return Ok(());
         }
@@ -88,10 +90,11 @@ impl<DB: Backend> UnitOfWork<DB> {
         run: &mut Run,
         in_step: &InStep,
     ) -> Result<Option<Range<usize>>, (Error, Chunk)> {
-        let Step::Send(mut chunk) = run.flush.step() else {
+        let Step::Send(mut chunk) = run.step() else {
             return Ok(None);
         };
         let started = Instant::now();
+        let name = self.batches.table(chunk.table).name();
         // What the command has taken so far.
         let mut sent = chunk.clone();
         // The first piece is encoded before the command begins: perhaps no row is for it.
@@ -117,13 +120,13 @@ impl<DB: Backend> UnitOfWork<DB> {
                 return Err(self.refused(error, sent, in_step));
             }
             if sent.rows.end == chunk.rows.end {
-                match run.flush.upcoming() {
+                match run.upcoming() {
                     Some(next)
                         if (next.action, next.table) == (chunk.action, chunk.table)
                             && chunks < CHUNKS =>
                     {
-                        run.flush.succeeded();
-                        self.report(run, &chunk);
+                        run.succeeded();
+                        run.report(name, &chunk, &mut self.observer);
                         chunk = next;
                         chunks += 1;
                     }
@@ -149,10 +152,10 @@ impl<DB: Backend> UnitOfWork<DB> {
         }
         in_step.regain();
         let rows = sent.rows.len();
-        self.count(run, &chunk, rows, rows, started.elapsed());
+        run.count(name, &chunk, rows, rows, started.elapsed());
         if rest.is_none() {
-            run.flush.succeeded();
-            self.report(run, &chunk);
+            run.succeeded();
+            run.report(name, &chunk, &mut self.observer);
         }
         Ok(rest)
     }
@@ -163,7 +166,7 @@ impl<DB: Backend> UnitOfWork<DB> {
             in_step.regain();
         }
         let place = Place::of(&self.batches.table(sent.table), &sent);
-        (Error::statement(error, place), sent)
+        (Error::statement(judge(error), place), sent)
     }
 }
 
@@ -179,9 +182,11 @@ fn encode<DB: Backend>(
     match binder.take_error() {
         None => Ok(row),
         Some(error) => {
-            let mut place = Place::of(&batches.table(chunk.table), chunk);
-            place.key = Some(batches.key_text(chunk, row));
-            Err(Error::bind(error, place))
+            let place = Place::of(&batches.table(chunk.table), chunk);
+            Err(Error::bind(
+                error,
+                place.with_key(batches.key_text(chunk, row)),
+            ))
         }
     }
 }

@@ -3,16 +3,11 @@
 use std::time::Instant;
 
 use futures_util::io::{AsyncRead, AsyncWrite};
-use ordid_core::unit_of_work::{Action, Batches, Chunk, Plan, Step};
+use ordid_core::unit_of_work::{Action, Batches, Chunk, Place, Plan, Step};
 use tiberius::{Client, SortOrder, SqlBulkCopyOption, SqlBulkCopyOptions};
 
 use super::{UnitOfWork, execute::Run};
-use crate::{
-    binder::Binder,
-    error::{Error, Place},
-    fit::Fit,
-    flavour::Flavour,
-};
+use crate::{binder::Binder, error::FlushError, failure::judge, fit::Fit, flavour::Flavour};
 
 /// The statements that a load must save: it takes as many round trips, two for the columns, one for
 /// the command and one for the rows.
@@ -87,17 +82,19 @@ impl<D: Flavour> UnitOfWork<D> {
         client: &mut Client<S>,
         load: &Load,
         run: &mut Run,
-    ) -> Result<(), (Error, Chunk)>
+    ) -> Result<(), (FlushError, Chunk)>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        let Step::Send(mut chunk) = run.flush.step() else {
+        let Step::Send(mut chunk) = run.step() else {
             return Ok(());
         };
         let started = Instant::now();
         let table = self.batches.table(chunk.table);
-        let refused =
-            |error, sent: Chunk| (Error::statement(error, Place::of(&table, &sent)), sent);
+        let refused = |error, sent: Chunk| {
+            let place = Place::of(&table, &sent);
+            (FlushError::statement(judge(error), place), sent)
+        };
         let columns: Vec<_> = load.columns.iter().map(String::as_str).collect();
         let hints: Vec<_> = load
             .rises_by
@@ -120,14 +117,14 @@ impl<D: Flavour> UnitOfWork<D> {
                     let _ = request.finalize().await;
                     let key = self.batches.key_text(&chunk, row);
                     let place = Place::of(&table, &chunk).with_key(key);
-                    return Err((Error::statement(error, place), chunk));
+                    return Err((FlushError::statement(judge(error), place), chunk));
                 }
             }
             sent.rows.end = chunk.rows.end;
-            match run.flush.upcoming() {
+            match run.upcoming() {
                 Some(next) if (next.action, next.table) == (chunk.action, chunk.table) => {
-                    run.flush.succeeded();
-                    self.report(run, &chunk);
+                    run.succeeded();
+                    run.report(table.name(), &chunk, &mut self.observer);
                     chunk = next;
                 }
                 _ => break,
@@ -137,8 +134,8 @@ impl<D: Flavour> UnitOfWork<D> {
             return Err(refused(error, sent));
         }
         let rows = sent.rows.len();
-        run.count(&table, &chunk, rows, rows, started.elapsed());
-        self.report(run, &chunk);
+        run.count(table.name(), &chunk, rows, rows, started.elapsed());
+        run.report(table.name(), &chunk, &mut self.observer);
         Ok(())
     }
 }

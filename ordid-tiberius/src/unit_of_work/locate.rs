@@ -8,7 +8,7 @@ use super::{
     execute::Scope,
     statement::{Statements, send},
 };
-use crate::{binder::Binder, error::Error, flavour::Flavour};
+use crate::{binder::Binder, error::FlushError, flavour::Flavour};
 
 /// Finds the row for which `failed` failed, and the chunk that it is of: sends everything before it
 /// again, then row by row, and rolls back. `None` where this time no row fails.
@@ -70,7 +70,7 @@ async fn replay<D: Flavour, S>(
     client: &mut Client<S>,
     scope: Scope,
     chunks: &[Chunk],
-) -> Option<(Chunk, Error)>
+) -> Option<(Chunk, FlushError)>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {

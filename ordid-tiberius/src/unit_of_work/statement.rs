@@ -5,14 +5,10 @@ mod text;
 use std::sync::Arc;
 
 use futures_util::io::{AsyncRead, AsyncWrite};
-use ordid_core::unit_of_work::{Action, Batches, Chunk, Table};
+use ordid_core::unit_of_work::{Action, Batches, Chunk, Place, Table};
 use tiberius::{Client, Query};
 
-use crate::{
-    binder::Binder,
-    error::{Error, Place},
-    flavour::Flavour,
-};
+use crate::{binder::Binder, error::FlushError, failure::judge, flavour::Flavour};
 
 /// Sends a chunk by one statement.
 pub(super) async fn send<D: Flavour, S>(
@@ -20,7 +16,7 @@ pub(super) async fn send<D: Flavour, S>(
     client: &mut Client<S>,
     chunk: &Chunk,
     statements: &mut Statements,
-) -> Result<(), Error>
+) -> Result<(), FlushError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
@@ -37,13 +33,13 @@ where
         let sent = query.execute(client).await;
         return sent
             .map(drop)
-            .map_err(|error| Error::statement(error, place));
+            .map_err(|error| FlushError::statement(judge(error), place));
     }
     let rows = chunk.rows.len();
     match changed(query, client).await {
-        Err(error) => Err(Error::statement(error, place)),
+        Err(error) => Err(FlushError::statement(judge(error), place)),
         Ok(changed) if usize::try_from(changed).is_ok_and(|changed| changed == rows) => Ok(()),
-        Ok(changed) => Err(Error::count(changed, rows, place)),
+        Ok(changed) => Err(FlushError::count(changed, rows, place)),
     }
 }
 

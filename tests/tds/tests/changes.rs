@@ -249,7 +249,7 @@ async fn too_many_rows_are_refused() {
     let error = work.flush(&mut client).await.unwrap_err();
     assert!(!error.is_missing_row());
     assert!(
-        error.to_string().ends_with(": 2 rows have these 1 keys"),
+        error.to_string().ends_with(": 2 rows have this key"),
         "{error}"
     );
     assert!(!texts(&recorder.take()).contains(&"COMMIT".to_owned()));

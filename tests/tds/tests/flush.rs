@@ -422,14 +422,14 @@ async fn a_flush_and_an_open_transaction_do_not_mix() {
     let mut work = UnitOfWork::new();
     work.add(Order::of(CustomerId::generate(), 1));
     let error = work.flush_in(&mut client).await.unwrap_err();
-    assert!(error.is_transaction_state());
+    assert!(error.is_connection_state());
     assert_eq!(
         error.to_string(),
         "no transaction is open on this client, nothing was sent: begin one, or use `flush`"
     );
     client.begin_transaction().await.unwrap();
     let error = work.flush(&mut client).await.unwrap_err();
-    assert!(error.is_transaction_state());
+    assert!(error.is_connection_state());
     assert_eq!(
         error.to_string(),
         "a transaction is open on this client, nothing was sent: flush inside it with `flush_in`, \
@@ -451,7 +451,7 @@ async fn babelfish_is_a_flavour_of_its_own() {
     let mut work = UnitOfWork::new();
     work.add(Order::of(CustomerId::generate(), 1));
     let error = work.flush(&mut client).await.unwrap_err();
-    assert!(error.is_wrong_flavour());
+    assert!(error.is_wrong_database());
     assert_eq!(
         error.to_string(),
         format!(
@@ -493,5 +493,5 @@ async fn babelfish_is_a_flavour_of_its_own() {
         parent: None,
     });
     let error = work.flush(&mut client).await.unwrap_err();
-    assert!(error.is_wrong_flavour());
+    assert!(error.is_wrong_database());
 }

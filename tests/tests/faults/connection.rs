@@ -173,7 +173,7 @@ async fn refused<DB: Engine>(site: &Site<DB>, connection: &mut DB::Connection) -
         .flush_on(connection)
         .await
         .expect_err("a transaction is open");
-    assert!(error.is_transaction_state(), "{error}");
+    assert!(error.is_connection_state(), "{error}");
     assert!(
         !error.is_transient() && !error.is_connection_lost() && !error.is_commit_unknown(),
         "{error}"

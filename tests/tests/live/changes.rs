@@ -393,7 +393,7 @@ macro_rules! changes {
             other.flush(&pool).await?;
             let error = work.flush(&pool).await.unwrap_err();
             assert!(error.is_missing_row() && !error.is_plan(), "{error}");
-            assert!(!error.is_unique_violation() && error.as_sqlx().is_none());
+            assert!(!error.is_unique_violation() && error.driver().is_none());
             assert_eq!((error.table(), error.chunk()), (Some("person"), Some(2)));
             assert_eq!(error.key(), Some(&*gone.to_string()));
             assert_eq!(

@@ -460,7 +460,7 @@ async fn refused_statements_give_the_same_error(pool: Pool<Postgres>) -> Outcome
         let inserted = work.flush_in(&mut transaction).await.unwrap_err();
         transaction.rollback().await?;
         assert_eq!(flushed.to_string(), inserted.to_string());
-        let database = flushed.as_sqlx().and_then(sqlx::Error::as_database_error);
+        let database = flushed.driver().and_then(sqlx::Error::as_database_error);
         assert_eq!(database.unwrap().code().as_deref(), Some(code), "{setup}");
         let own = "DROP SCHEMA public CASCADE; CREATE SCHEMA public";
         execute(&pool, own).await?;

@@ -396,6 +396,21 @@ macro_rules! work {
                     "{error}"
                 );
                 assert_eq!(counts(&mut connection)?, [1, 1, 0]);
+
+                // One that only inserts does without, unless it is asked to.
+                let mut recorded = UnitOfWork::new().with_record();
+                recorded.add(customer("Ada"));
+                let error = recorded.flush(&mut connection).unwrap_err();
+                assert!(
+                    error
+                        .to_string()
+                        .contains("updates, deletes and `with_record`"),
+                    "{error}"
+                );
+                work.clear();
+                work.add(customer("Ada"));
+                work.flush(&mut connection)?;
+                assert_eq!(counts(&mut connection)?, [2, 1, 0]);
                 Ok(())
             }
 

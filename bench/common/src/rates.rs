@@ -1,16 +1,17 @@
-//! From rates to ratios.
+//! What inserting costs: from rates to ratios of `flush` to its peers.
 
 use std::fmt;
 
-use bench_common::{spread::Spread, table::Table};
+use crate::{spread::Spread, table::Table};
 
 /// What a case is to `flush`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Role {
+pub enum Role {
     /// `flush` itself.
     Flush,
-    /// Code by hand that `flush` is held to, if it is the best of these.
+    /// What `flush` is held to, if it is the best of these.
     Peer,
+    /// One row a statement.
     RowByRow,
     /// Shown, and held to nothing.
     Other,
@@ -18,20 +19,24 @@ pub(crate) enum Role {
 
 /// What `flush` has to reach, in medians of ratios. `None` is shown without a target.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Gate {
-    pub(crate) best: Option<f64>,
-    pub(crate) row_by_row: Option<f64>,
+pub struct Gate {
+    /// Of the best peer.
+    pub best: Option<f64>,
+    /// Of row by row.
+    pub row_by_row: Option<f64>,
 }
 
 /// The rates of each case, rows a second, by round.
-pub(crate) struct Times {
+#[derive(Debug)]
+pub struct Rates {
     cases: Vec<(String, Role)>,
     gate: Gate,
     rates: Vec<Vec<f64>>,
 }
 
-impl Times {
-    pub(crate) fn new(cases: Vec<(String, Role)>, gate: Gate) -> Self {
+impl Rates {
+    /// Takes the names of the cases and what they are.
+    pub fn new(cases: Vec<(String, Role)>, gate: Gate) -> Self {
         Self {
             rates: vec![Vec::new(); cases.len()],
             cases,
@@ -40,7 +45,7 @@ impl Times {
     }
 
     /// Adds the next round's rate of a case. A case may miss the last rounds, never others.
-    pub(crate) fn add(&mut self, case: usize, rate: f64) {
+    pub fn add(&mut self, case: usize, rate: f64) {
         self.rates[case].push(rate);
     }
 
@@ -66,7 +71,7 @@ impl Times {
     }
 }
 
-impl fmt::Display for Times {
+impl fmt::Display for Rates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new(["case", "rows a second", "rounds", "flush / this"]);
         for (index, (name, role)) in self.cases.iter().enumerate() {
@@ -85,7 +90,7 @@ impl fmt::Display for Times {
         {
             let name = &self.cases[best].0;
             let target = target(ratio, self.gate.best);
-            writeln!(f, "flush / best by hand ({name}): {ratio:.2}{target}")?;
+            writeln!(f, "flush / best peer ({name}): {ratio:.2}{target}")?;
         }
         if let Some(row_by_row) = self.of(Role::RowByRow).next()
             && let Some(factor) = self.ratios(row_by_row)
@@ -112,7 +117,7 @@ fn target(ratio: Spread, at_least: Option<f64>) -> String {
 mod tests {
     use super::*;
 
-    fn times(gate: Gate) -> Times {
+    fn rates(gate: Gate) -> Rates {
         let cases = [
             ("flush", Role::Flush),
             ("worse", Role::Peer),
@@ -120,7 +125,7 @@ mod tests {
             ("one", Role::RowByRow),
             ("server", Role::Other),
         ];
-        let mut times = Times::new(
+        let mut all = Rates::new(
             cases.map(|(name, role)| (name.to_owned(), role)).into(),
             gate,
         );
@@ -128,22 +133,22 @@ mod tests {
             .iter()
             .enumerate()
         {
-            rates.iter().for_each(|&rate| times.add(case, rate));
+            rates.iter().for_each(|&rate| all.add(case, rate));
         }
-        times.add(3, 10.0);
-        times.add(4, 1_000.0);
-        times
+        all.add(3, 10.0);
+        all.add(4, 1_000.0);
+        all
     }
 
     #[test]
     fn ratios_are_taken_round_by_round_from_the_best_peer() {
-        let text = times(Gate {
+        let text = rates(Gate {
             best: Some(0.9),
             row_by_row: Some(9.5),
         })
         .to_string();
         assert!(
-            text.contains("best by hand (better): 0.90 [0.90..0.90], target at least 0.9: met\n"),
+            text.contains("best peer (better): 0.90 [0.90..0.90], target at least 0.9: met\n"),
             "{text}"
         );
         assert!(
@@ -154,7 +159,7 @@ mod tests {
 
     #[test]
     fn without_a_target_there_is_no_verdict() {
-        let text = times(Gate {
+        let text = rates(Gate {
             best: None,
             row_by_row: None,
         })

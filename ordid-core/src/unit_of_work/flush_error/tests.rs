@@ -1,0 +1,250 @@
+use std::{error::Error as _, io};
+
+use super::*;
+
+/// What stands for a driver's error.
+fn driver(failure: Failure) -> DriverError<io::Error> {
+    DriverError::new(io::Error::other("no such thing"), failure)
+}
+
+fn place(key: Option<&str>) -> Place {
+    Place {
+        key: key.map(str::to_owned),
+        ..Place::new(Action::Delete, "orders", 1, 1_000..1_003)
+    }
+}
+
+type Failed = FlushError<io::Error>;
+
+#[test]
+fn it_is_a_pointer() {
+    assert_eq!(size_of::<Failed>(), size_of::<usize>());
+    assert_eq!(size_of::<Result<(), Failed>>(), size_of::<usize>());
+}
+
+#[test]
+fn each_has_its_text() {
+    let driver = || driver(Failure::Refused);
+    for (error, text) in [
+        (
+            Error::plan("two rows have one key").into(),
+            "cannot plan the flush, nothing was sent: two rows have one key",
+        ),
+        (
+            Error::journal("no space").into(),
+            "cannot use the journal, nothing was sent: no space",
+        ),
+        (
+            Failed::open_transaction("client"),
+            "a transaction is open on this client, nothing was sent: flush inside it with \
+             `flush_in`, or end it first",
+        ),
+        (
+            Failed::no_transaction("client"),
+            "no transaction is open on this client, nothing was sent: begin one, or use `flush`",
+        ),
+        (
+            Failed::database(
+                "this unit of work is for SQL Server",
+                "the server is Babelfish",
+            ),
+            "this unit of work is for SQL Server, nothing was sent: the server is Babelfish",
+        ),
+        (Failed::other(driver()), "no such thing"),
+        (
+            Failed::connect("refused"),
+            "cannot connect for the flush, nothing was written: refused",
+        ),
+        (
+            Failed::begin(driver()),
+            "cannot begin the flush, nothing was written: no such thing",
+        ),
+        (
+            Failed::other(driver()).into_begin(),
+            "cannot begin the flush, nothing was written: no such thing",
+        ),
+        (
+            Failed::record("ordid_x", driver()),
+            "cannot record the flush, nothing was written: updates, deletes and `with_record` need \
+             the table `ordid_flushes`, which `ordid_x::flushes_table` declares: no such thing",
+        ),
+        (
+            Failed::bind("too large", place(Some("7"))),
+            "cannot bind a row into orders, chunk 1 (rows 1000 to 1002), key 7, nothing was \
+             written: too large",
+        ),
+        (
+            Failed::statement(driver(), place(None)),
+            "cannot delete from orders, chunk 1 (rows 1000 to 1002), nothing was written: no such \
+             thing",
+        ),
+        (
+            Failed::commit(driver()),
+            "cannot commit, nothing was written: no such thing",
+        ),
+        (
+            Failed::release(driver()),
+            "cannot release the savepoint of the flush, nothing was written: no such thing",
+        ),
+        (
+            Failed::probe(driver()),
+            "cannot look for the rows: no such thing",
+        ),
+    ] {
+        assert_eq!(error.to_string(), text);
+        assert_eq!(error.failure() == Failure::Lost, text.contains("connect"));
+        assert!(!error.is_commit_unknown() && !error.is_transient());
+        assert_eq!(error.is_plan(), text.starts_with("cannot plan"));
+        assert_eq!(error.is_journal(), text.contains("journal"));
+        assert_eq!(error.is_connection_state(), text.contains("open on"));
+        assert_eq!(error.is_wrong_database(), text.contains("Babelfish"));
+        assert_eq!(
+            error.driver().is_some(),
+            text.ends_with("no such thing") || text == "no such thing",
+            "{text}"
+        );
+        // Each text has its source's at the end, unless it is that text.
+        if let Some(source) = error.source() {
+            assert!(text.ends_with(&format!(": {source}")), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_row_that_is_not_there_is_told() {
+    let error = Failed::count(2, 3, place(None));
+    assert!(error.is_missing_row() && error.refuses_a_row());
+    assert_eq!(
+        (error.action(), error.table(), error.chunk(), error.rows()),
+        (
+            Some(Action::Delete),
+            Some("orders"),
+            Some(1),
+            Some(1_000..1_003)
+        )
+    );
+    let text = "cannot delete from orders, chunk 1 (rows 1000 to 1002), nothing was written: 2 of 3 \
+                rows were found";
+    assert_eq!(error.to_string(), text);
+    let error = Failed::count(0, 1, place(Some("7")));
+    let text = "cannot delete from orders, chunk 1 (rows 1000 to 1002), key 7, nothing was written: \
+                there is no such row";
+    assert_eq!((error.to_string().as_str(), error.key()), (text, Some("7")));
+    let more = Place {
+        more: 3,
+        ..place(Some("7"))
+    };
+    let error = Failed::count(0, 1, more).to_string();
+    assert!(error.ends_with(": there is no such row (and 3 more rows of the chunk)"));
+    for (changed, rows, text) in [
+        (4, 3, ": 4 rows have these 3 keys"),
+        (2, 1, ": 2 rows have this key"),
+    ] {
+        let error = Failed::count(changed, rows, place(None));
+        assert!(!error.is_missing_row());
+        assert!(error.to_string().ends_with(text));
+    }
+}
+
+#[test]
+fn the_row_that_was_found_is_told() {
+    let mut source = driver(Failure::Duplicate);
+    source.refuses_a_row = true;
+    source.violation = Some(Violation::Unique);
+    let mut error = Failed::statement(source, place(None));
+    assert!(error.refuses_a_row() && error.is_unique_violation());
+    assert!(!error.is_foreign_key_violation() && !error.is_missing_row());
+    let chunk = Chunk {
+        action: Action::Delete,
+        table: 0,
+        number: 2,
+        rows: 2_000..2_001,
+    };
+    error.set_row(chunk, "7".to_owned());
+    assert_eq!(
+        error.to_string(),
+        "cannot delete from orders, chunk 2 (rows 2000 to 2000), key 7, nothing was written: no \
+         such thing"
+    );
+    // What is no statement's is about no row.
+    let mut source = driver(Failure::Refused);
+    source.refuses_a_row = true;
+    source.violation = Some(Violation::ForeignKey);
+    let error = Failed::commit(source);
+    assert!(error.is_foreign_key_violation() && !error.refuses_a_row());
+}
+
+#[test]
+fn an_adapter_may_have_a_better_text() {
+    let mut source = driver(Failure::Refused);
+    source.text = Some("the first row was refused".to_owned());
+    let place = Place {
+        more: 2,
+        ..place(Some("7"))
+    };
+    let error = Failed::statement(source, place);
+    let text = ", key 7, nothing was written: the first row was refused (and 2 more rows of the \
+                chunk)";
+    assert!(error.to_string().ends_with(text), "{error}");
+    assert_eq!(error.source().unwrap().to_string(), "no such thing");
+}
+
+#[test]
+fn only_what_was_not_found_out_is_unknown() {
+    let unknown = "the answer to COMMIT was lost, so either all rows are written or none is; flush \
+                   again over a connection that works to find out: ";
+    let mut error = Failed::commit(driver(Failure::Lost)).into_unknown();
+    error.set_retries(3);
+    assert!(error.is_commit_unknown() && error.is_connection_lost() && !error.is_transient());
+    assert_eq!(
+        error.to_string(),
+        format!("{unknown}no such thing (tried 4 times)")
+    );
+    assert_eq!(error.retries(), 3);
+    // It is not known where it happened either.
+    let error = Failed::statement(driver(Failure::Duplicate), place(None)).into_unknown();
+    assert_eq!(error.to_string(), format!("{unknown}no such thing"));
+    assert_eq!((error.table(), error.rows()), (None, None));
+    let error = Failed::no_transaction("client").into_unknown();
+    assert!(error.to_string().starts_with(unknown));
+}
+
+#[test]
+fn what_has_waited_itself_is_transient_and_not_tried_again() {
+    let mut source = driver(Failure::Refused);
+    source.has_waited = true;
+    let error = Failed::begin(source);
+    assert!(error.is_transient() && !error.is_connection_lost());
+    assert_eq!(error.failure(), Failure::Refused);
+    assert!(Failed::begin(driver(Failure::Transient)).is_transient());
+}
+
+#[test]
+fn shards_are_transient_if_all_that_failed_are() {
+    let failed = |failure| Err(Failed::commit(driver(failure)));
+    for (failures, expected) in [
+        (&[Failure::Transient][..], Failure::Transient),
+        (&[Failure::Transient, Failure::Refused], Failure::Refused),
+        (&[Failure::Lost, Failure::Duplicate], Failure::Duplicate),
+        (&[Failure::Lost, Failure::Transient], Failure::Lost),
+    ] {
+        let outcomes = failures.iter().map(|it| failed(*it));
+        let outcomes: Vec<_> = [Ok(Flushed::default())]
+            .into_iter()
+            .chain(outcomes)
+            .collect();
+        let error = Failed::of_shards(outcomes);
+        assert_eq!(error.failure(), expected);
+        assert_eq!(error.shards().unwrap().len(), failures.len() + 1);
+        let text = format!(
+            "{} of {} shards failed, and the rows of the others are written; shard 1: cannot \
+             commit, nothing was written: no such thing",
+            failures.len(),
+            failures.len() + 1
+        );
+        assert!(error.to_string().starts_with(&text), "{error}");
+        assert!(error.source().unwrap().is::<Failed>());
+        // Which shard it was is in its own.
+        assert!(!error.is_unique_violation() && error.driver().is_none());
+    }
+}
