@@ -89,7 +89,7 @@ impl From<ordid_diesel::Error> for Error {
             if error.is_transient() || error.is_connection_lost() || error.is_commit_unknown() {
                 Kind::Busy
             } else {
-                error.as_diesel().map_or(Kind::Failed, kind_of)
+                error.driver().map_or(Kind::Failed, kind_of)
             };
         Self::new(kind, error)
     }
