@@ -1,6 +1,6 @@
 //! The database behind the shop: PostgreSQL or SQLite, by what the address says.
 //!
-//! Diesel's queries are typed by the database, so that those of [`queries`](sqlite) are compiled once
+//! Diesel's queries are typed by the database, so that those of `store/queries.rs` are compiled once
 //! for each: `table!` gives keys the type that the database sorts best, `Uuid` here, `Binary` there.
 
 #[cfg(feature = "postgres")]
