@@ -41,7 +41,7 @@ use crate::{
 ///
 /// # Updates and deletes
 ///
-/// Each row has to be there: if one is not, nothing is written ([`Error::is_missing_row`]). Rows are
+/// Each row has to be there: if one is not, nothing is written ([`is_missing_row`](crate::FlushError::is_missing_row)). Rows are
 /// updated after all inserts and deleted after that, so a unique value is not free for a new row
 /// before the next flush. Two rows cannot exchange unique values, since each is an `UPDATE` of its own
 /// to Oracle, of which it takes 1,000 at once.
@@ -160,7 +160,7 @@ impl UnitOfWork {
     }
 
     /// Adds an entity whose row will be updated: all its columns, in the row that has its key. That
-    /// row must be there, otherwise nothing is written: see [`Error::is_missing_row`].
+    /// row must be there, otherwise nothing is written: see [`is_missing_row`](crate::FlushError::is_missing_row).
     ///
     /// The row is updated after all inserts, so it may refer to a new one. An entity without a key, or
     /// with that of another update, an insert or a delete, is told by the flush.
@@ -170,7 +170,7 @@ impl UnitOfWork {
     }
 
     /// Adds an entity whose row will be deleted, by its key. That row must be there, otherwise nothing
-    /// is written: see [`Error::is_missing_row`].
+    /// is written: see [`is_missing_row`](crate::FlushError::is_missing_row).
     ///
     /// Rows are deleted after all else, children before parents: only the key and the foreign keys of
     /// the entity count.
@@ -217,20 +217,20 @@ impl UnitOfWork {
     ///
     /// # Retries
     ///
-    /// What another time may succeed on the same connection ([`Error::is_transient`]), as a deadlock or
+    /// What another time may succeed on the same connection ([`is_transient`](crate::FlushError::is_transient)), as a deadlock or
     /// a serialization failure, is rolled back and tried again, with the same keys, as often as
     /// [`with_retry`](Self::with_retry) says; this thread sleeps in between. Where the connection is
-    /// lost ([`Error::is_connection_lost`]) it is over: connect anew, and flush again.
+    /// lost ([`is_connection_lost`](crate::FlushError::is_connection_lost)) it is over: connect anew, and flush again.
     /// [`flush_with`](Self::flush_with) does that itself.
     ///
-    /// If the answer to COMMIT is lost, the rows may be there ([`Error::is_commit_unknown`]). The next
+    /// If the answer to COMMIT is lost, the rows may be there ([`is_commit_unknown`](crate::FlushError::is_commit_unknown)). The next
     /// flush then begins by asking the database, unless entities were added.
     ///
     /// # Errors
     ///
     /// What [`plan`](Self::plan) finds, before anything is sent. Otherwise says what failed
     /// to be done, in which table, which chunk, and with which row's key. A connection that commits by
-    /// itself, or with a transaction open, is refused ([`Error::is_connection_state`]): Oracle begins
+    /// itself, or with a transaction open, is refused ([`is_connection_state`](crate::FlushError::is_connection_state)): Oracle begins
     /// a transaction with the first statement that needs one, and what was done before would be
     /// committed with the flush.
     pub fn flush(&mut self, connection: &Connection) -> Result<Flushed, Error> {
@@ -291,7 +291,7 @@ impl UnitOfWork {
     /// # Errors
     ///
     /// As [`flush`](Self::flush), but for the open transaction, and never one that
-    /// [`is_commit_unknown`](Error::is_commit_unknown): that question belongs to your commit.
+    /// [`is_commit_unknown`](crate::FlushError::is_commit_unknown): that question belongs to your commit.
     pub fn flush_in(&mut self, connection: &Connection) -> Result<Flushed, Error> {
         Ok(self.flush_inside(connection)?)
     }

@@ -407,7 +407,9 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// # Errors
     ///
     /// As [`flush`](Self::flush), but never one that
-    /// [`is_commit_unknown`](Error::is_commit_unknown): that question belongs to your commit.
+    /// [`is_commit_unknown`](Error::is_commit_unknown): that question belongs to your commit, whose error
+    /// leaves the outcome open where it is none of the database's
+    /// ([`as_database_error`](sqlx::Error::as_database_error)).
     pub async fn flush_in(
         &mut self,
         transaction: &mut Transaction<'_, DB>,

@@ -47,7 +47,7 @@ use crate::{
 ///
 /// # Updates and deletes
 ///
-/// Each row has to be there: if one is not, nothing is written ([`Error::is_missing_row`]). Rows are
+/// Each row has to be there: if one is not, nothing is written ([`is_missing_row`](crate::FlushError::is_missing_row)). Rows are
 /// updated after all inserts and deleted after that, so a unique value is not free for a new row
 /// before the next flush. A value arrives as by an `INSERT`, many rows an `UPDATE`. On Babelfish two rows
 /// cannot exchange unique values, since PostgreSQL checks these row by row.
@@ -202,7 +202,7 @@ impl<D: Flavour> UnitOfWork<D> {
     }
 
     /// Adds an entity whose row will be updated: all its columns, in the row that has its key. That
-    /// row must be there, otherwise nothing is written: see [`Error::is_missing_row`].
+    /// row must be there, otherwise nothing is written: see [`is_missing_row`](crate::FlushError::is_missing_row).
     ///
     /// The row is updated after all inserts, so it may refer to a new one. An entity without a key, or
     /// with that of another update, an insert or a delete, is told by the flush.
@@ -239,7 +239,7 @@ impl<D: Flavour> UnitOfWork<D> {
     }
 
     /// Adds an entity whose row will be deleted, by its key. That row must be there, otherwise nothing
-    /// is written: see [`Error::is_missing_row`].
+    /// is written: see [`is_missing_row`](crate::FlushError::is_missing_row).
     ///
     /// Rows are deleted after all else, children before parents: only the key and the foreign keys of
     /// the entity count.
@@ -292,17 +292,17 @@ impl<D: Flavour> UnitOfWork<D> {
     /// nothing is written and nothing is lost: the same entities with the same keys are there to
     /// be flushed again.
     ///
-    /// If the future is dropped, or [`Error::is_connection_lost`], drop the client, which rolls back:
+    /// If the future is dropped, or [`is_connection_lost`](crate::FlushError::is_connection_lost), drop the client, which rolls back:
     /// tiberius cannot use it again, and its transaction is still open.
     ///
     /// # Retries
     ///
-    /// What another time may succeed on the same connection ([`Error::is_transient`]), as a deadlock or
+    /// What another time may succeed on the same connection ([`is_transient`](crate::FlushError::is_transient)), as a deadlock or
     /// a lock time-out, is rolled back and tried again, with the same keys, as often as
     /// [`with_retry`](Self::with_retry) says. A client is one connection, so where that is lost it is
     /// over: connect anew, and flush again, or use [`flush_with`](Self::flush_with), which does.
     ///
-    /// If it was lost in the midst of the commit ([`Error::is_commit_unknown`]), or the future was dropped
+    /// If it was lost in the midst of the commit ([`is_commit_unknown`](crate::FlushError::is_commit_unknown)), or the future was dropped
     /// there, the rows may be there. So the next flush begins by asking the server, unless entities were
     /// added, and sends the rows once more only if they are not there. It asks by the key of one of them,
     /// as they are there all or none; a flush with updates or deletes has a row of its own for this, in the
@@ -352,7 +352,7 @@ impl<D: Flavour> UnitOfWork<D> {
     /// first is the client as it is: where it may have been idle for long, so that its connection is gone,
     /// that costs an attempt, too.
     ///
-    /// If it fails with [`Error::is_connection_lost`], or the future is dropped, drop the client.
+    /// If it fails with [`is_connection_lost`](crate::FlushError::is_connection_lost), or the future is dropped, drop the client.
     ///
     /// # Example
     ///
@@ -415,7 +415,7 @@ impl<D: Flavour> UnitOfWork<D> {
     /// # Errors
     ///
     /// As [`flush`](Self::flush), but never one that
-    /// [`is_commit_unknown`](Error::is_commit_unknown): that question belongs to your commit. That no
+    /// [`is_commit_unknown`](crate::FlushError::is_commit_unknown): that question belongs to your commit. That no
     /// transaction is open is an error.
     pub async fn flush_in<S>(&mut self, client: &mut Client<S>) -> Result<Flushed, Error>
     where

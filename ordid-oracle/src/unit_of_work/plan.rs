@@ -20,7 +20,7 @@ impl UnitOfWork {
     /// # Errors
     ///
     /// What can be known to fail without a database: a key that was added twice, tables or rows that
-    /// refer to each other in a circle that cannot be broken. All [`is_plan`](Error::is_plan).
+    /// refer to each other in a circle that cannot be broken. All [`is_plan`](crate::FlushError::is_plan).
     pub fn plan(&mut self) -> Result<FlushPlan, Error> {
         let plan = self.planned()?;
         let tables = self.batches.tables();

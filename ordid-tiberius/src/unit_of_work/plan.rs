@@ -20,7 +20,7 @@ impl<D: Flavour> UnitOfWork<D> {
     ///
     /// What can be known to fail without a server: a key that was added twice, tables or rows that
     /// refer to each other in a circle that cannot be broken, a row with more columns than a statement
-    /// takes. All [`is_plan`](Error::is_plan).
+    /// takes. All [`is_plan`](crate::FlushError::is_plan).
     pub fn plan(&mut self) -> Result<FlushPlan, Error> {
         let plan = self.planned()?;
         let mut statements = Statements::new(&self.batches);
