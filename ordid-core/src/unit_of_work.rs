@@ -22,6 +22,8 @@
 
 mod batches;
 mod columns;
+#[doc(hidden)]
+pub mod copy;
 mod failure;
 mod flush;
 mod flush_error;

@@ -62,6 +62,43 @@ pub trait Backend: DieselBackend + sealed::Sealed + 'static {
         connection: &mut C,
         query: Statement<'_, Self>,
     ) -> QueryResult<bool>;
+
+    /// How an entity's rows go by the engine's bulk command, where it has one.
+    #[cfg(feature = "copy")]
+    #[doc(hidden)]
+    fn copier<E: crate::Columns<Self>>() -> Option<crate::postgres::copy::Copier> {
+        None
+    }
+
+    /// The number under which the engine of the bulk command knows a type.
+    #[cfg(feature = "copy")]
+    #[doc(hidden)]
+    fn type_number<N>() -> Option<u32>
+    where
+        Self: diesel::sql_types::HasSqlType<N>,
+    {
+        None
+    }
+
+    /// Writes a value, or NULL in its place, into the bulk command.
+    #[cfg(feature = "copy")]
+    #[doc(hidden)]
+    fn copy<N, T: diesel::serialize::ToSql<N, Self>>(
+        value: Option<&T>,
+        copy: &mut crate::postgres::copy::Copy,
+    ) where
+        Self: diesel::sql_types::HasSqlType<N>,
+    {
+        let _ = (value, copy);
+    }
+
+    /// As [`exists`](Self::exists).
+    #[cfg(feature = "async")]
+    #[doc(hidden)]
+    fn exists_async<C: diesel_async::AsyncConnection<Backend = Self> + 'static>(
+        connection: &mut C,
+        query: Statement<'_, Self>,
+    ) -> impl Future<Output = QueryResult<bool>> + Send;
 }
 
 /// How an engine updates many rows, each with values of its own.
@@ -89,6 +126,7 @@ macro_rules! backend {
         failure: $failure:ident,
         commit_failure: $commit_failure:ident,
         refusals: $refusals:expr
+        $(, also: { $($also:item)* })?
     ) => {
         impl $crate::backend::sealed::Sealed for $backend {}
 
@@ -99,6 +137,8 @@ macro_rules! backend {
             const UPDATES: $crate::backend::Updates = $updates;
             const FLUSHES_TABLE: &'static str = $flushes;
             const REFUSALS: &'static [&'static str] = &$refusals;
+
+            $($($also)*)?
 
             fn flush_id($id: ordid_core::uuid::Uuid) -> Box<dyn Values<Self>> {
                 $flush_id
@@ -124,6 +164,15 @@ macro_rules! backend {
                 query: $crate::unit_of_work::Statement<'_, Self>,
             ) -> diesel::QueryResult<bool> {
                 let found = diesel::RunQueryDsl::load::<i32>(query, connection)?;
+                Ok(!found.is_empty())
+            }
+
+            #[cfg(feature = "async")]
+            async fn exists_async<C: diesel_async::AsyncConnection<Backend = Self> + 'static>(
+                connection: &mut C,
+                query: $crate::unit_of_work::Statement<'_, Self>,
+            ) -> diesel::QueryResult<bool> {
+                let found = diesel_async::RunQueryDsl::load::<i32>(query, connection).await?;
                 Ok(!found.is_empty())
             }
         }

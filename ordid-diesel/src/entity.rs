@@ -30,10 +30,18 @@ use ordid_core::{
     unit_of_work::{ColumnMask, Columns as Taken, RowEnd, RowSink, Take},
 };
 
+#[cfg(feature = "copy")]
+use crate::postgres::copy::Copy;
 use crate::{backend::Backend, stored::StoredAs};
 
 /// An entity that a database can take: every type with `#[derive(OrderedKey)]` and `#[ordid(diesel)]`
 /// whose fields fit the columns of its `table!`.
+#[diagnostic::on_unimplemented(
+    message = "a unit of work of Diesel does not take `{Self}`",
+    label = "cannot be written to this database",
+    note = "`{Self}` needs `#[derive(ordid::OrderedKey)]`, `#[diesel(table_name = ...)]` and \
+            `#[ordid(diesel)]`, and its key type a column of this database"
+)]
 pub trait Entity<DB: Backend>:
     OrderedKey<Field: KeyField<Key: StoredAs<DB>>>
     + Columns<DB>
@@ -88,7 +96,7 @@ impl<DB: Backend, E> Entity<DB> for E where
 pub trait Columns<DB: Backend> {
     /// What stands for the table in a statement.
     #[doc(hidden)]
-    fn table() -> Box<dyn QueryFragment<DB>>;
+    fn table() -> Box<dyn QueryFragment<DB> + Send + Sync>;
 
     /// The columns' names, in the order of [`OrderedKey::COLUMNS`].
     #[doc(hidden)]
@@ -114,7 +122,7 @@ pub trait Takes<T, DB: Backend>: Column {
 impl<C, T, DB, N> Takes<T, DB> for C
 where
     C: Column + Expression<SqlType: IntoNullable<Nullable = N>>,
-    T: ToSql<N, DB> + Clone + 'static,
+    T: ToSql<N, DB> + Clone + Send + Sync + 'static,
     DB: Backend + HasSqlType<N>,
     N: 'static,
     Null: ToSql<N, DB>,
@@ -126,12 +134,20 @@ where
 
 /// The values of one column, row by row.
 #[doc(hidden)]
-pub trait Values<DB: Backend> {
+pub trait Values<DB: Backend>: Send + Sync {
     /// The `Vec<Option<T>>` of a column of `T`; `None` is NULL in the place of a value.
     fn list(&mut self) -> &mut dyn Any;
 
     /// Binds the value of a row.
     fn push<'b>(&'b self, row: usize, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>;
+
+    /// The number under which the engine of the bulk command knows the column's type.
+    #[cfg(feature = "copy")]
+    fn type_number(&self) -> Option<u32>;
+
+    /// Writes a value of the column, or NULL in its place, into the bulk command.
+    #[cfg(feature = "copy")]
+    fn copy(&self, value: Option<&dyn Any>, copy: &mut Copy);
 }
 
 /// Values that are bound under a SQL type, which may be NULL: an `Option` in the key's field is bound
@@ -162,7 +178,7 @@ impl<N, T> Typed<N, T> {
 impl<DB, N, T> Values<DB> for Typed<N, T>
 where
     DB: Backend + HasSqlType<N>,
-    T: ToSql<N, DB> + 'static,
+    T: ToSql<N, DB> + Send + Sync + 'static,
     Null: ToSql<N, DB>,
 {
     fn list(&mut self) -> &mut dyn Any {
@@ -175,7 +191,21 @@ where
             None => out.push_bind_param::<N, Null>(&Null),
         }
     }
+
+    #[cfg(feature = "copy")]
+    fn type_number(&self) -> Option<u32> {
+        DB::type_number::<N>()
+    }
+
+    #[cfg(feature = "copy")]
+    fn copy(&self, value: Option<&dyn Any>, copy: &mut Copy) {
+        let value = value.map(|it| it.downcast_ref::<T>().expect(SAME_ORDER));
+        DB::copy::<N, T>(value, copy);
+    }
 }
+
+/// Why a value is of its column's type.
+const SAME_ORDER: &str = "the derive names fields and columns in one order";
 
 /// NULL, of any type.
 #[doc(hidden)]
@@ -201,6 +231,9 @@ pub struct Binder<DB: Backend> {
     next: usize,
     rows: usize,
     mask: ColumnMask,
+    /// Where the rows go at once, in place of being kept.
+    #[cfg(feature = "copy")]
+    copy: Option<Copy>,
 }
 
 impl<DB: Backend> Binder<DB> {
@@ -211,7 +244,21 @@ impl<DB: Backend> Binder<DB> {
             next: 0,
             rows: 0,
             mask: ColumnMask::default(),
+            #[cfg(feature = "copy")]
+            copy: None,
         }
+    }
+
+    /// Has the rows go into the bulk command.
+    #[cfg(feature = "copy")]
+    pub(crate) fn into_copy(mut self, copy: Copy) -> Self {
+        self.copy = Some(copy);
+        self
+    }
+
+    #[cfg(feature = "copy")]
+    pub(crate) fn copy_mut(&mut self) -> Option<&mut Copy> {
+        self.copy.as_mut()
     }
 
     pub(crate) fn columns(&self) -> &[Box<dyn Values<DB>>] {
@@ -241,6 +288,17 @@ impl<DB: Backend> fmt::Debug for Binder<DB> {
 #[diagnostic::do_not_recommend]
 impl<DB: Backend, T: Clone + 'static> Sink<T> for Binder<DB> {
     fn put(&mut self, value: &T) {
+        #[cfg(feature = "copy")]
+        if let Some(copy) = &mut self.copy {
+            let value: Option<&dyn Any> = match self.mask.take() {
+                Take::Value => Some(value),
+                // Of an insert, no column is left out.
+                Take::Null | Take::Skip => None,
+            };
+            self.columns[self.next].copy(value, copy);
+            self.next += 1;
+            return;
+        }
         let value = match self.mask.take() {
             Take::Value => Some(value.clone()),
             Take::Null => None,
@@ -252,7 +310,7 @@ impl<DB: Backend, T: Clone + 'static> Sink<T> for Binder<DB> {
         self.columns[self.next]
             .list()
             .downcast_mut::<Vec<Option<T>>>()
-            .expect("the derive names fields and columns in one order")
+            .expect(SAME_ORDER)
             .push(value);
         self.next += 1;
     }
@@ -265,10 +323,22 @@ impl<DB: Backend> RowSink for Binder<DB> {
             Taken::All | Taken::Without(_) | Taken::Only(_) => 0,
         };
         self.mask.begin(columns);
+        #[cfg(feature = "copy")]
+        if let Some(copy) = &mut self.copy {
+            copy.begin_row();
+        }
     }
 
     fn end_row(&mut self) -> RowEnd {
         self.rows += 1;
+        #[cfg(feature = "copy")]
+        if let Some(copy) = &self.copy {
+            return match (copy.has_failed(), copy.is_full()) {
+                (true, _) => RowEnd::Refused,
+                (false, true) => RowEnd::TakenLast,
+                (false, false) => RowEnd::Taken,
+            };
+        }
         RowEnd::Taken
     }
 }
@@ -292,7 +362,9 @@ macro_rules! __entity {
             ];
 
             fn table() -> $crate::__private::Box<
-                dyn $crate::__private::diesel::query_builder::QueryFragment<__DB>,
+                dyn $crate::__private::diesel::query_builder::QueryFragment<__DB>
+                    + ::core::marker::Send
+                    + ::core::marker::Sync,
             > {
                 let table = <$table as $crate::__private::Default>::default();
                 $crate::__private::Box::new(

@@ -149,6 +149,11 @@ mod tests {
             ("Lost connection to server during query", Lost),
             ("Server has gone away", Lost),
             (
+                "Input/output error: Input/output error: Broken pipe (os error 32)",
+                Lost,
+            ),
+            ("Driver error: `Connection to the server is closed.'", Lost),
+            (
                 "The MariaDB server is running with the --read-only option so it cannot execute \
                  this statement",
                 Lost,

@@ -112,10 +112,31 @@
 //! `#[diesel(treat_none_as_default_value = false)]` goes by one statement, and its key is no `Option`. A
 //! [`UnitOfWork`] sends many rows a statement on every backend, whatever the struct says.
 //!
+//! # Async
+//!
+//! With the feature `async`, [`UnitOfWork::flush_async`] and its like take connections of
+//! [diesel-async](https://docs.rs/diesel-async) 0.9, by themselves and out of its pools, also SQLite's in
+//! `SyncConnectionWrapper`, which otherwise takes no more than one row a statement
+//! ([diesel_async #277](https://github.com/diesel-rs/diesel_async/issues/277)).
+//!
+//! # `COPY`
+//!
+//! With the feature `copy`, a flush in a transaction of its own over `diesel::PgConnection`, and with `r2d2`
+//! over one of that pool, inserts tables of 1,000 rows and more by `COPY`, which
+//! [`FlushedTable::bulk`] counts. Where that would not be what an `INSERT` is, it is an `INSERT`: rules,
+//! triggers, row-level security, generated columns, a value of another type than its column, a type that is
+//! no scalar of PostgreSQL's own.
+//!
 //! # C clients
 //!
-//! This crate's features name Diesel's backends, and not its connections: those are yours, by Diesel's
-//! `postgres` or `mysql`.
+//! The features of databases name Diesel's backends, and not its connections: those are yours, by Diesel's
+//! `postgres` or `mysql`, or by diesel-async's. `copy` alone asks for libpq.
+//!
+//! # `diesel print-schema`
+//!
+//! It names the SQL types of the table above, but for two. An `INTEGER` of SQLite is `Integer` unless
+//! `diesel.toml` says `sqlite_integer_primary_key_is_bigint = true`, and MariaDB's `UUID` is a `Uuid` that
+//! Diesel's MySQL backend does not have: say `Char` in its place, by a `patch_file`.
 //!
 //! # Minimum supported Rust version
 //!

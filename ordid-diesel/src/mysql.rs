@@ -49,7 +49,7 @@ fn failure(kind: DatabaseErrorKind, message: &str) -> Failure {
         "Record has changed since last read",
         "Query execution was interrupted",
     ];
-    const LOST: [&str; 7] = [
+    const LOST: [&str; 11] = [
         "MySQL server has gone away",
         "Server has gone away",
         "Lost connection to",
@@ -57,6 +57,11 @@ fn failure(kind: DatabaseErrorKind, message: &str) -> Failure {
         "Connection was killed",
         "Got packets out of order",
         "Commands out of sync",
+        // Of diesel-async's client.
+        "Input/output error: ",
+        "Driver error: `Connection to the server is closed",
+        "Driver error: `Packet out of order",
+        "Driver error: `Unexpected packet",
     ];
     let is_one_of = |known: &[&str]| known.iter().any(|it| message.starts_with(it));
     if kind == DatabaseErrorKind::SerializationFailure || is_one_of(&TRANSIENT) {

@@ -16,6 +16,9 @@ use ordid_core::{
     uuid::Uuid,
 };
 
+#[cfg(feature = "copy")]
+pub(crate) mod copy;
+
 use crate::{
     backend::{Updates, backend},
     entity::{Typed, Values},
@@ -31,7 +34,29 @@ backend! {
     flush_id: |id| Box::new(Typed::<sql_types::Nullable<sql_types::Uuid>, FlushId>::of(FlushId(id))),
     failure: failure,
     commit_failure: failure,
-    refusals: ["value too long for type", "numeric field overflow"]
+    refusals: ["value too long for type", "numeric field overflow"],
+    also: {
+        #[cfg(feature = "copy")]
+        fn copier<E: crate::Columns<Self>>() -> Option<copy::Copier> {
+            Some(copy::Copier::of::<E>())
+        }
+
+        #[cfg(feature = "copy")]
+        fn type_number<N>() -> Option<u32>
+        where
+            Self: diesel::sql_types::HasSqlType<N>,
+        {
+            copy::type_number::<N>()
+        }
+
+        #[cfg(feature = "copy")]
+        fn copy<N, T: ToSql<N, Self>>(value: Option<&T>, copy: &mut copy::Copy)
+        where
+            Self: diesel::sql_types::HasSqlType<N>,
+        {
+            copy.put::<N, T>(value);
+        }
+    }
 }
 
 /// What a flush is recorded by.

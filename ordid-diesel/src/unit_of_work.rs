@@ -1,7 +1,11 @@
 //! The unit of work: entities of many types, inserted, updated and deleted together.
 
+#[cfg(feature = "copy")]
+mod copy;
 mod locate;
 mod run;
+#[cfg(feature = "async")]
+mod run_async;
 mod statement;
 
 use std::fmt;
@@ -18,7 +22,7 @@ use ordid_core::{
 pub(crate) use self::statement::Statement;
 use self::{
     run::{Made, One},
-    statement::Shape,
+    statement::{Shape, Shapes},
 };
 use crate::{
     Error,
@@ -269,7 +273,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// transaction that is rolled back.
     pub fn flush<C>(&mut self, connection: &mut C) -> Result<Flushed, Error>
     where
-        C: LoadConnection<Backend = DB>,
+        C: LoadConnection<Backend = DB> + 'static,
     {
         self.flush_over(One(connection))
     }
@@ -301,7 +305,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// As [`flush`](Self::flush), and where the function fails as often as the flush is tried.
     pub fn flush_with<C, E, F>(&mut self, connect: F) -> Result<Flushed, Error>
     where
-        C: LoadConnection<Backend = DB>,
+        C: LoadConnection<Backend = DB> + 'static,
         E: std::error::Error + Send + Sync + 'static,
         F: FnMut() -> Result<C, E>,
     {
@@ -327,9 +331,91 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// [`is_commit_unknown`](Error::is_commit_unknown); and where no transaction is open.
     pub fn flush_in<C>(&mut self, connection: &mut C) -> Result<Flushed, Error>
     where
-        C: LoadConnection<Backend = DB>,
+        C: LoadConnection<Backend = DB> + 'static,
     {
         self.flush_inside(connection)
+    }
+
+    /// As [`flush`](Self::flush), over a connection of diesel-async.
+    ///
+    /// # Dropping the future
+    ///
+    /// Until COMMIT is sent, nothing of it is ever committed: the connection's transaction manager is
+    /// left in error, so that a pool closes it, and so should you. After that the outcome is in doubt:
+    /// the next flush of the same entities, over another connection, begins with the question whether they
+    /// are there.
+    ///
+    /// # Errors
+    ///
+    /// As [`flush`](Self::flush).
+    #[cfg(feature = "async")]
+    pub fn flush_async<'a, C>(
+        &'a mut self,
+        connection: &'a mut C,
+    ) -> impl Future<Output = Result<Flushed, Error>> + Send + 'a
+    where
+        C: diesel_async::AsyncConnection<Backend = DB> + 'static,
+    {
+        self.flush_over_async(run_async::One(connection))
+    }
+
+    /// As [`flush_with`](Self::flush_with), over connections of diesel-async that a function makes or
+    /// takes from a pool; as to dropping the future, see [`flush_async`](Self::flush_async).
+    ///
+    /// # Example
+    ///
+    /// ```no_run
+    /// # async fn flush<C>(
+    /// #     url: &str,
+    /// #     work: &mut ordid_diesel::UnitOfWork<C::Backend>,
+    /// # ) -> Result<(), ordid_diesel::Error>
+    /// # where C: diesel_async::AsyncConnection<Backend: ordid_diesel::Backend> {
+    /// // Likewise, of a pool, `|| pool.get()`.
+    /// work.flush_with_async(|| C::establish(url)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`flush_with`](Self::flush_with).
+    #[cfg(feature = "async")]
+    pub fn flush_with_async<'a, C, E, F, W>(
+        &'a mut self,
+        connect: F,
+    ) -> impl Future<Output = Result<Flushed, Error>> + Send + 'a
+    where
+        C: diesel_async::AsyncConnection<Backend = DB> + 'static,
+        E: std::error::Error + Send + Sync + 'static,
+        F: FnMut() -> W + Send + 'a,
+        W: Future<Output = Result<C, E>> + Send + 'a,
+    {
+        self.flush_over_async(run_async::Made {
+            connect,
+            open: None,
+        })
+    }
+
+    /// As [`flush_in`](Self::flush_in), over a connection of diesel-async; as to dropping the future, see
+    /// [`flush_async`](Self::flush_async): it leaves a transaction that cannot be committed.
+    ///
+    /// # Errors
+    ///
+    /// As [`flush_in`](Self::flush_in).
+    #[cfg(feature = "async")]
+    pub fn flush_in_async<'a, C>(
+        &'a mut self,
+        connection: &'a mut C,
+    ) -> impl Future<Output = Result<Flushed, Error>> + Send + 'a
+    where
+        C: diesel_async::AsyncConnection<Backend = DB> + 'static,
+    {
+        self.flush_inside_async(connection)
+    }
+
+    /// How the tables are named.
+    fn shapes(&self) -> Shapes<DB> {
+        Shapes::new(self.shapes.iter().map(|shape| shape()).collect())
     }
 
     /// Finds the order of rows and tables.

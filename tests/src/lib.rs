@@ -23,4 +23,6 @@ pub fn soak() -> bool {
 pub mod _documentation {
     #[doc = include_str!("../../README.md")]
     pub mod readme {}
+    #[doc = include_str!("../../COOKBOOK.md")]
+    pub mod cookbook {}
 }

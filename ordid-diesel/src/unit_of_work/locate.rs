@@ -4,8 +4,8 @@ use diesel::Connection;
 use ordid_core::unit_of_work::{Batches, Chunk, Plan};
 
 use super::{
-    run::{begin, rollback},
-    statement::{Shape, send},
+    run::{begin, commit, rollback},
+    statement::{Shapes, bind, send},
 };
 use crate::{backend::Backend, entity::Binder};
 
@@ -13,7 +13,7 @@ use crate::{backend::Backend, entity::Binder};
 /// back. `None` where this time no row fails.
 pub(super) fn locate<DB: Backend, C: Connection<Backend = DB>>(
     batches: &Batches<Binder<DB>>,
-    shapes: &[Shape<DB>],
+    shapes: &Shapes<DB>,
     connection: &mut C,
     plan: &Plan,
     failed: &Chunk,
@@ -26,29 +26,55 @@ pub(super) fn locate<DB: Backend, C: Connection<Backend = DB>>(
 
 fn replay<DB: Backend, C: Connection<Backend = DB>>(
     batches: &Batches<Binder<DB>>,
-    shapes: &[Shape<DB>],
+    shapes: &Shapes<DB>,
     connection: &mut C,
     plan: &Plan,
     failed: &Chunk,
 ) -> Option<(Chunk, String)> {
-    for chunk in plan.chunks() {
+    for (chunk, is_suspected) in towards(plan, failed) {
         let table = batches.table(chunk.table);
         let shape = &shapes[chunk.table];
-        if chunk != *failed {
-            send(batches, &table, shape, &chunk, connection).ok()?;
+        if !is_suspected {
+            send(&bind(batches, &table, shape, &chunk), connection).ok()?;
             continue;
         }
-        for row in chunk.rows.clone() {
-            let single = Chunk {
-                rows: row..row + 1,
-                ..chunk.clone()
-            };
-            if let Err(error) = send(batches, &table, shape, &single, connection) {
-                let key = batches.key_text(&chunk, row);
-                return error.refuses_a_row().then_some((chunk, key));
+        // A command took several: a savepoint, so that the transaction can go on where one fails.
+        if failed.rows.len() > chunk.rows.len() {
+            begin(connection, false).ok()?;
+            if send(&bind(batches, &table, shape, &chunk), connection).is_ok() {
+                commit(connection).ok()?;
+                continue;
+            }
+            rollback(connection).ok()?;
+        }
+        for single in rows_of(&chunk) {
+            if let Err(error) = send(&bind(batches, &table, shape, &single), connection) {
+                let key = batches.key_text(&chunk, single.rows.start);
+                return error.refuses_a_row().then(|| (chunk.clone(), key));
             }
         }
-        break;
     }
     None
+}
+
+/// The chunks up to those that failed, and whether they did.
+pub(super) fn towards<'a>(
+    plan: &'a Plan,
+    failed: &'a Chunk,
+) -> impl Iterator<Item = (Chunk, bool)> + 'a {
+    let is_same = |chunk: &Chunk| (chunk.action, chunk.table) == (failed.action, failed.table);
+    plan.chunks()
+        .take_while(move |chunk| !is_same(chunk) || chunk.rows.start < failed.rows.end)
+        .map(move |chunk| {
+            let is_suspected = is_same(&chunk) && chunk.rows.end > failed.rows.start;
+            (chunk, is_suspected)
+        })
+}
+
+/// The rows of a chunk, each in a chunk of its own.
+pub(super) fn rows_of(chunk: &Chunk) -> impl Iterator<Item = Chunk> + '_ {
+    chunk.rows.clone().map(|row| Chunk {
+        rows: row..row + 1,
+        ..chunk.clone()
+    })
 }

@@ -6,20 +6,18 @@ use diesel::{
     Connection,
     connection::{LoadConnection, TransactionManager},
 };
-use ordid_core::{
-    unit_of_work::{Batches, FlushRun, Flushed, Step, observe::Span},
-    uuid::Uuid,
-};
+#[cfg(feature = "copy")]
+use ordid_core::unit_of_work::Action;
+use ordid_core::unit_of_work::{FlushRun, Flushed, Plan, Step, observe::Span};
 
 use super::{
     UnitOfWork,
     locate::locate,
-    statement::{Shape, Statement, send},
+    statement::{Known, Shapes, bind, recorded, send},
 };
 use crate::{
     Error,
     backend::Backend,
-    entity::Binder,
     failure::{judge, judge_commit},
 };
 
@@ -100,34 +98,38 @@ pub(super) enum Scope {
 
 type Manager<C> = <C as Connection>::TransactionManager;
 
-/// Finds out in what a flush is, or why it cannot be. A test transaction is taken for none.
+impl Scope {
+    /// Finds out in what a flush is, or why it cannot be, where a transaction is open or none is. One that
+    /// does not break the connection for a pool is a test's, and taken for none.
+    pub(super) fn found(self, is_open: bool, breaks: impl FnOnce() -> bool) -> Result<Self, Error> {
+        match (self, is_open) {
+            (Self::Transaction, false) => Ok(Self::Transaction),
+            (Self::Savepoint, true) => Ok(Self::Savepoint),
+            (Self::Savepoint, false) => Err(Error::no_transaction("connection")),
+            (Self::Transaction, true) if breaks() => Err(Error::open_transaction("connection")),
+            (Self::Transaction, true) => Ok(Self::Savepoint),
+        }
+    }
+}
+
 fn scope<C: Connection<Backend: Backend>>(
     connection: &mut C,
     wanted: Scope,
 ) -> Result<Scope, Error> {
     let depth = Manager::<C>::transaction_manager_status_mut(connection).transaction_depth();
-    let depth = depth.map_err(begin_failed::<C>)?;
-    match (wanted, depth) {
-        (Scope::Transaction, None) => Ok(Scope::Transaction),
-        (Scope::Savepoint, Some(_)) => Ok(Scope::Savepoint),
-        (Scope::Savepoint, None) => Err(Error::no_transaction("connection")),
-        // An open transaction is broken for a pool, unless it is a test's.
-        (Scope::Transaction, Some(_)) => {
-            match Manager::<C>::is_broken_transaction_manager(connection) {
-                false => Ok(Scope::Savepoint),
-                true => Err(Error::open_transaction("connection")),
-            }
-        }
-    }
+    let is_open = depth.map_err(begin_failed::<C>)?.is_some();
+    wanted.found(is_open, || {
+        Manager::<C>::is_broken_transaction_manager(connection)
+    })
 }
 
-type Run = FlushRun<diesel::result::Error>;
+pub(super) type Run = FlushRun<diesel::result::Error>;
 
 impl<DB: Backend> UnitOfWork<DB> {
     /// Flushes in a transaction of its own, over connections from there.
     pub(super) fn flush_over<C, S>(&mut self, mut source: S) -> Result<Flushed, Error>
     where
-        C: LoadConnection<Backend = DB>,
+        C: LoadConnection<Backend = DB> + 'static,
         S: Source<C>,
     {
         self.observed(|work, span| {
@@ -141,17 +143,7 @@ impl<DB: Backend> UnitOfWork<DB> {
                     Scope::Transaction
                 }
             };
-            let run = match scope {
-                Scope::Transaction => {
-                    Run::new(plan, work.retry, work.doubt.as_ref()).with_record(work.records)
-                }
-                Scope::Savepoint => Run::inside(plan),
-            };
-            let run = if source.has_another() {
-                run
-            } else {
-                run.on_one_connection()
-            };
+            let run = work.begun(plan, scope, source.has_another());
             let flushed = work.run(&mut source, run, span)?;
             work.clear();
             Ok(flushed)
@@ -161,7 +153,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// Flushes in a savepoint of the open transaction.
     pub(super) fn flush_inside<C>(&mut self, connection: &mut C) -> Result<Flushed, Error>
     where
-        C: LoadConnection<Backend = DB>,
+        C: LoadConnection<Backend = DB> + 'static,
     {
         self.observed(|work, span| {
             let plan = work.planned()?;
@@ -170,18 +162,38 @@ impl<DB: Backend> UnitOfWork<DB> {
         })
     }
 
+    /// Begins a flush in a transaction of its own, or takes up what an earlier one left.
+    pub(super) fn begun(&self, plan: Plan, scope: Scope, has_another: bool) -> Run {
+        let run = match scope {
+            Scope::Transaction => {
+                Run::new(plan, self.retry, self.doubt.as_ref()).with_record(self.records)
+            }
+            Scope::Savepoint => Run::inside(plan),
+        };
+        if has_another {
+            run
+        } else {
+            run.on_one_connection()
+        }
+    }
+
+    /// The span of a flush.
+    pub(super) fn span(&self) -> Span {
+        Span::new(self.batches.tables().len(), self.len())
+    }
+
     /// Flushes in a span.
     fn observed<T>(&mut self, flush: impl FnOnce(&mut Self, &Span) -> T) -> T {
-        let span = Span::new(self.batches.tables().len(), self.len());
+        let span = self.span();
         span.in_scope(|| flush(self, &span))
     }
 
     fn run<C, S>(&mut self, source: &mut S, mut run: Run, span: &Span) -> Result<Flushed, Error>
     where
-        C: LoadConnection<Backend = DB>,
+        C: LoadConnection<Backend = DB> + 'static,
         S: Source<C>,
     {
-        let shapes: Vec<Shape<DB>> = self.shapes.iter().map(|shape| shape()).collect();
+        let mut shapes = self.shapes();
         let outcome = loop {
             match run.step() {
                 Step::Done { outcome } => break outcome,
@@ -193,7 +205,7 @@ impl<DB: Backend> UnitOfWork<DB> {
                     continue;
                 }
                 step => match source.get() {
-                    Ok(connection) => self.execute(step, connection, &shapes, &mut run),
+                    Ok(connection) => self.execute(step, connection, &mut shapes, &mut run),
                     Err(error) if step == Step::Probe => {
                         run.probed(Err(error));
                         continue;
@@ -222,38 +234,53 @@ impl<DB: Backend> UnitOfWork<DB> {
         Err(failed.located(found))
     }
 
-    fn execute<C: LoadConnection<Backend = DB>>(
+    fn execute<C: LoadConnection<Backend = DB> + 'static>(
         &mut self,
         step: Step,
         connection: &mut C,
-        shapes: &[Shape<DB>],
+        shapes: &mut Shapes<DB>,
         run: &mut Run,
     ) {
         match step {
             Step::Begin => {
                 run.restart();
+                #[cfg(feature = "copy")]
+                if run.is_own() {
+                    shapes.targets = super::copy::targets(&self.batches, shapes, connection);
+                }
                 let begun = begin(connection, run.plan().defers());
                 run.done(begun, None);
             }
             Step::Record => {
-                let recorded = record(connection, run.id());
-                run.done(recorded, None);
+                let flush = Known::flush(shapes, run.id());
+                let outcome = DB::execute(connection, flush.insert());
+                run.done(recorded::<DB>(outcome), None);
+            }
+            #[cfg(feature = "copy")]
+            Step::Send(chunk)
+                if chunk.action == Action::Insert
+                    && let Some(target) = shapes.target(chunk.table) =>
+            {
+                let shape = &shapes[chunk.table];
+                if let Err((error, rows)) = self.copy(connection, shape, target, run) {
+                    run.failed(error, rows);
+                }
             }
             Step::Send(chunk) => {
                 let started = Instant::now();
                 let table = self.batches.table(chunk.table);
                 let shape = &shapes[chunk.table];
-                let sent = send(&self.batches, &table, shape, &chunk, connection);
-                if let Ok(statements) = sent {
-                    run.count_all(table.name(), &chunk, statements, started.elapsed());
+                let bound = bind(&self.batches, &table, shape, &chunk);
+                let sent = send(&bound, connection);
+                if sent.is_ok() {
+                    run.count_all(table.name(), &chunk, bound.len(), started.elapsed());
                     run.report(table.name(), &chunk, &mut self.observer);
                 }
-                run.done(sent.map(drop), Some(chunk));
+                run.done(sent, Some(chunk));
             }
             Step::Commit => {
                 run.commits(&mut self.doubt);
-                let committed = Manager::<C>::commit_transaction(connection);
-                let committed = committed.map_err(|error| match run.is_own() {
+                let committed = commit(connection).map_err(|error| match run.is_own() {
                     true => Error::commit(judge_commit::<DB>(error)),
                     false => Error::release(judge::<DB>(error)),
                 });
@@ -267,7 +294,8 @@ impl<DB: Backend> UnitOfWork<DB> {
             }
             Step::Probe => {
                 run.probes();
-                let found = is_there(&self.batches, shapes, connection, run);
+                let known = Known::of(&self.batches, shapes, run);
+                let found = DB::exists(connection, known.exists());
                 run.probed(found.map_err(|error| Error::probe(judge::<DB>(error))));
             }
             // Core may add steps; what is not known cannot be carried out.
@@ -304,35 +332,6 @@ pub(super) fn rollback<C: Connection>(connection: &mut C) -> diesel::QueryResult
     Manager::<C>::rollback_transaction(connection)
 }
 
-/// Inserts the row of a flush.
-fn record<C: Connection<Backend: Backend>>(connection: &mut C, id: Uuid) -> Result<(), Error> {
-    let shape = Shape::of_flushes();
-    let values = [C::Backend::flush_id(id)];
-    let recorded = C::Backend::execute(connection, Statement::insert(&shape, &values));
-    recorded
-        .map(drop)
-        .map_err(|error| Error::record("ordid_diesel", judge::<C::Backend>(error)))
-}
-
-/// Looks for the row of a flush where it writes one, otherwise for the first of its rows.
-fn is_there<DB: Backend, C: LoadConnection<Backend = DB>>(
-    batches: &Batches<Binder<DB>>,
-    shapes: &[Shape<DB>],
-    connection: &mut C,
-    run: &Run,
-) -> diesel::QueryResult<bool> {
-    match run.plan().chunks().next().filter(|_| !run.records()) {
-        Some(first) => {
-            let shape = &shapes[first.table];
-            let mut binder = shape.binder();
-            binder.begin_key();
-            batches.write_key(first.table, first.rows.start, &mut binder);
-            DB::exists(connection, Statement::exists(shape, binder.columns()))
-        }
-        None => {
-            let shape = Shape::of_flushes();
-            let values = [DB::flush_id(run.id())];
-            DB::exists(connection, Statement::exists(&shape, &values))
-        }
-    }
+pub(super) fn commit<C: Connection>(connection: &mut C) -> diesel::QueryResult<()> {
+    Manager::<C>::commit_transaction(connection)
 }

@@ -1,19 +1,29 @@
 //! Statements of many rows, as fragments of Diesel's.
 
+use std::ops::Index;
+
 use diesel::{
     RunQueryDsl,
     query_builder::{AstPass, Query, QueryFragment, QueryId},
     result::QueryResult,
     sql_types::Integer,
 };
-use ordid_core::unit_of_work::{Action, Batches, Chunk, Place, Table};
+use ordid_core::{
+    unit_of_work::{Action, Batches, Chunk, Place, Table},
+    uuid::Uuid,
+};
 
+use super::run::Run;
+#[cfg(feature = "copy")]
+use crate::postgres::copy::Copier;
 use crate::{
     Error,
     backend::{Backend, Updates},
     entity::{Binder, Columns, Values},
     failure::judge,
 };
+#[cfg(feature = "copy")]
+use ordid_core::unit_of_work::copy::Target;
 
 /// The name of the rows that an `UPDATE` takes its values from, and that of the table beside them. One
 /// of SQLite's `WITH` hides a table of its name, so they are ones that no table has.
@@ -22,11 +32,13 @@ const TARGET: &str = "ordid_target";
 
 /// A table as statements name it.
 pub(crate) struct Shape<DB: Backend> {
-    table: Box<dyn QueryFragment<DB>>,
+    table: Box<dyn QueryFragment<DB> + Send + Sync>,
     names: &'static [&'static str],
     /// Which of the columns is the key.
     key: usize,
     values: fn() -> Vec<Box<dyn Values<DB>>>,
+    #[cfg(feature = "copy")]
+    copier: Option<Copier>,
 }
 
 impl<DB: Backend> Shape<DB> {
@@ -37,16 +49,31 @@ impl<DB: Backend> Shape<DB> {
             names: E::NAMES,
             key: key.expect("the key is one of the columns"),
             values: E::values,
+            #[cfg(feature = "copy")]
+            copier: DB::copier::<E>(),
         }
     }
 
+    /// How its rows are copied, where they can be.
+    #[cfg(feature = "copy")]
+    pub(super) fn copier(&self) -> Option<&Copier> {
+        self.copier.as_ref()
+    }
+
+    #[cfg(feature = "copy")]
+    pub(super) fn names(&self) -> &'static [&'static str] {
+        self.names
+    }
+
     /// The table of flushes.
-    pub(super) fn of_flushes() -> Self {
+    fn of_flushes() -> Self {
         Self {
             table: Box::new(Flushes),
             names: &["id"],
             key: 0,
             values: Vec::new,
+            #[cfg(feature = "copy")]
+            copier: None,
         }
     }
 
@@ -62,6 +89,83 @@ impl<DB: Backend> QueryFragment<DB> for Flushes {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
         out.push_identifier("ordid_flushes")
     }
+}
+
+/// The tables of a unit of work, and that of flushes.
+pub(super) struct Shapes<DB: Backend> {
+    tables: Vec<Shape<DB>>,
+    flushes: Shape<DB>,
+    /// Which of the tables are copied into, in this attempt.
+    #[cfg(feature = "copy")]
+    pub(super) targets: Vec<Option<Target>>,
+}
+
+impl<DB: Backend> Shapes<DB> {
+    pub(super) fn new(tables: Vec<Shape<DB>>) -> Self {
+        Self {
+            tables,
+            flushes: Shape::of_flushes(),
+            #[cfg(feature = "copy")]
+            targets: Vec::new(),
+        }
+    }
+
+    #[cfg(feature = "copy")]
+    pub(super) fn target(&self, table: usize) -> Option<Target> {
+        self.targets.get(table)?.clone()
+    }
+}
+
+impl<DB: Backend> Index<usize> for Shapes<DB> {
+    type Output = Shape<DB>;
+
+    fn index(&self, table: usize) -> &Shape<DB> {
+        &self.tables[table]
+    }
+}
+
+/// A row that a flush is known by.
+pub(super) struct Known<'s, DB: Backend> {
+    shape: &'s Shape<DB>,
+    values: Binder<DB>,
+}
+
+impl<'s, DB: Backend> Known<'s, DB> {
+    /// The row of a flush.
+    pub(super) fn flush(shapes: &'s Shapes<DB>, id: Uuid) -> Self {
+        Self {
+            shape: &shapes.flushes,
+            values: Binder::new(vec![DB::flush_id(id)], 0),
+        }
+    }
+
+    /// The row of a flush where it writes one, otherwise the first of its rows.
+    pub(super) fn of(batches: &Batches<Binder<DB>>, shapes: &'s Shapes<DB>, run: &Run) -> Self {
+        let Some(first) = run.plan().chunks().next().filter(|_| !run.records()) else {
+            return Self::flush(shapes, run.id());
+        };
+        let shape = &shapes[first.table];
+        let mut values = shape.binder();
+        values.begin_key();
+        batches.write_key(first.table, first.rows.start, &mut values);
+        Self { shape, values }
+    }
+
+    /// `SELECT 1 FROM "orders" WHERE "id" = $1`
+    pub(super) fn exists(&self) -> Statement<'_, DB> {
+        Statement::of_one(Does::Exists, self.shape, self.values.columns())
+    }
+
+    /// `INSERT INTO "ordid_flushes" ("id") VALUES ($1)`
+    pub(super) fn insert(&self) -> Statement<'_, DB> {
+        Statement::of_one(Does::Insert, self.shape, self.values.columns())
+    }
+}
+
+/// Takes what the database said of the row of a flush.
+pub(super) fn recorded<DB: Backend>(outcome: QueryResult<usize>) -> Result<(), Error> {
+    let failed = |error| Error::record("ordid_diesel", judge::<DB>(error));
+    outcome.map(drop).map_err(failed)
 }
 
 /// What a statement does.
@@ -97,16 +201,6 @@ impl<'a, DB: Backend> Statement<'a, DB> {
             rows: binder.rows(),
             repeats: false,
         }
-    }
-
-    /// `SELECT 1 FROM "orders" WHERE "id" = $1`
-    pub(super) fn exists(shape: &'a Shape<DB>, values: &'a [Box<dyn Values<DB>>]) -> Self {
-        Self::of_one(Does::Exists, shape, values)
-    }
-
-    /// `INSERT INTO "ordid_flushes" ("id") VALUES ($1)`
-    pub(super) fn insert(shape: &'a Shape<DB>, values: &'a [Box<dyn Values<DB>>]) -> Self {
-        Self::of_one(Does::Insert, shape, values)
     }
 
     fn of_one(does: Does, shape: &'a Shape<DB>, values: &'a [Box<dyn Values<DB>>]) -> Self {
@@ -333,39 +427,31 @@ impl<DB: Backend> Query for Statement<'_, DB> {
 
 impl<DB: Backend, C> RunQueryDsl<C> for Statement<'_, DB> {}
 
-/// Returns whether an action takes a statement for each of its rows.
-fn is_for_each_row<DB: Backend>(action: Action) -> bool {
-    match action {
-        Action::Update | Action::FixUp { .. } => DB::UPDATES == Updates::RowByRow,
-        Action::Insert | Action::Unlink { .. } | Action::Delete => false,
-    }
+/// What a chunk is sent by: its rows as parameters of one statement, or of one for each.
+pub(super) struct Bound<'s, DB: Backend> {
+    shape: &'s Shape<DB>,
+    binder: Binder<DB>,
+    does: Does,
+    repeats: bool,
+    place: Place,
 }
 
-/// Sends the rows of a chunk. Returns how many statements it took.
-pub(super) fn send<DB: Backend, C: diesel::Connection<Backend = DB>>(
+/// Binds the rows of a chunk.
+pub(super) fn bind<'s, DB: Backend>(
     batches: &Batches<Binder<DB>>,
     table: &Table,
-    shape: &Shape<DB>,
+    shape: &'s Shape<DB>,
     chunk: &Chunk,
-    connection: &mut C,
-) -> Result<usize, Error> {
+) -> Bound<'s, DB> {
     let mut binder = shape.binder();
     batches.write(chunk, chunk.rows.clone(), &mut binder);
-    let mut place = Place::of(table, chunk);
     let columns = table.columns_of(chunk.action);
-    if is_for_each_row::<DB>(chunk.action) {
-        for row in 0..chunk.rows.len() {
-            let mut statement =
-                Statement::new(Does::UpdateRow(columns.clone(), row), shape, &binder);
-            statement.repeats = chunk.rows.len() > 1;
-            place.row = Some(chunk.rows.start + row);
-            check::<DB>(DB::execute(connection, statement), 1, place.clone())?;
-        }
-        return Ok(chunk.rows.len());
-    }
     let does = match chunk.action {
         Action::Insert => Does::Insert,
-        Action::Update | Action::FixUp { .. } => Does::Update(columns),
+        Action::Update | Action::FixUp { .. } => match DB::UPDATES {
+            Updates::RowByRow => Does::UpdateRow(columns, 0),
+            Updates::FromValues | Updates::WithValues => Does::Update(columns),
+        },
         Action::Unlink { parent } => {
             let column = table.parents()[parent].column();
             let position = table.columns().iter().position(|it| *it == column);
@@ -373,10 +459,54 @@ pub(super) fn send<DB: Backend, C: diesel::Connection<Backend = DB>>(
         }
         Action::Delete => Does::Delete,
     };
-    let mut statement = Statement::new(does, shape, &binder);
-    statement.repeats = repeats(table, chunk);
-    check::<DB>(DB::execute(connection, statement), chunk.rows.len(), place)?;
-    Ok(1)
+    let repeats = match does {
+        Does::UpdateRow(..) => chunk.rows.len() > 1,
+        _ => repeats(table, chunk),
+    };
+    Bound {
+        shape,
+        binder,
+        does,
+        repeats,
+        place: Place::of(table, chunk),
+    }
+}
+
+impl<DB: Backend> Bound<'_, DB> {
+    /// Returns how many statements it is.
+    pub(super) fn len(&self) -> usize {
+        match self.does {
+            Does::UpdateRow(..) => self.binder.rows(),
+            _ => 1,
+        }
+    }
+
+    /// Returns one of its statements, and how to [`check`] what it changed.
+    pub(super) fn statement(&self, number: usize) -> (Statement<'_, DB>, usize, Place) {
+        let mut place = self.place.clone();
+        let (does, rows) = match &self.does {
+            Does::UpdateRow(columns, _) => {
+                place.row = Some(place.rows.start + number);
+                (Does::UpdateRow(columns.clone(), number), 1)
+            }
+            does => (does.clone(), self.binder.rows()),
+        };
+        let mut statement = Statement::new(does, self.shape, &self.binder);
+        statement.repeats = self.repeats;
+        (statement, rows, place)
+    }
+}
+
+/// Sends the rows of a chunk.
+pub(super) fn send<DB: Backend, C: diesel::Connection<Backend = DB>>(
+    bound: &Bound<'_, DB>,
+    connection: &mut C,
+) -> Result<(), Error> {
+    for number in 0..bound.len() {
+        let (statement, rows, place) = bound.statement(number);
+        check::<DB>(DB::execute(connection, statement), rows, place)?;
+    }
+    Ok(())
 }
 
 /// Returns whether a statement with as many rows was or will be sent again.
@@ -394,7 +524,11 @@ fn repeats(table: &Table, chunk: &Chunk) -> bool {
 }
 
 /// Whether the database took the rows: those that it had to have, it had.
-fn check<DB: Backend>(changed: QueryResult<usize>, rows: usize, place: Place) -> Result<(), Error> {
+pub(super) fn check<DB: Backend>(
+    changed: QueryResult<usize>,
+    rows: usize,
+    place: Place,
+) -> Result<(), Error> {
     match changed {
         Err(error) => Err(Error::statement(judge::<DB>(error), place)),
         // What an `INSERT` into a view or by a rule counts is the database's own affair.

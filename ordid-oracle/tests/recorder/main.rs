@@ -537,8 +537,8 @@ fn an_open_transaction_is_neither_committed_nor_lost() {
     assert!(error.is_connection_state());
     assert_eq!(
         error.to_string(),
-        "cannot begin the flush, nothing was sent: the connection has a transaction open, which \
-         would be committed too: commit it first, or call `flush_in`"
+        "a transaction is open on this connection, nothing was sent: flush inside it with \
+         `flush_in`, or end it first"
     );
     let mut failing = UnitOfWork::new();
     failing.add(Customer {

@@ -230,7 +230,8 @@ fn what_cannot_be_found_out_is_unknown() {
     let error = work.flush_with(|| server.connect()).unwrap_err();
     assert!(error.is_commit_unknown() && error.is_connection_lost());
     let text = "the answer to COMMIT was lost, so either all rows are written or none is; flush again \
-                over another connection to find out: DPI Error: DPI-1080: connection was closed by ORA";
+                over a connection that works to find out: DPI Error: DPI-1080: connection was closed by \
+                ORA";
     assert!(error.to_string().starts_with(text), "{error}");
     assert_eq!(work.len(), 2, "nothing is lost");
     let flushed = work.flush_with(|| server.connect()).expect("flushed");

@@ -4,7 +4,7 @@ use std::{ops::Range, time::Instant};
 
 use ordid_core::{
     storage::Dialect,
-    unit_of_work::{Batches, Chunk, Place, Step, Table},
+    unit_of_work::{Batches, Chunk, Place, Step, Table, copy::MAX_CHUNKS},
 };
 
 use super::{
@@ -18,10 +18,6 @@ use crate::{
     bulk::{Bulk, InStep},
     failure::judge,
 };
-
-/// The most chunks of one command. The server checks the foreign keys of a command at its end, and
-/// until then keeps a note for each of them and for each row.
-const CHUNKS: usize = 100;
 
 /// Returns for each table how to encode its rows for the bulk command, where that is the way.
 pub(super) async fn prepare<DB: Backend>(
@@ -123,7 +119,7 @@ impl<DB: Backend> UnitOfWork<DB> {
                 match run.upcoming() {
                     Some(next)
                         if (next.action, next.table) == (chunk.action, chunk.table)
-                            && chunks < CHUNKS =>
+                            && chunks < MAX_CHUNKS =>
                     {
                         run.succeeded();
                         run.report(name, &chunk, &mut self.observer);

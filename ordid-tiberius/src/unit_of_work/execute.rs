@@ -5,7 +5,7 @@ use std::time::Instant;
 use futures_timer::Delay;
 use futures_util::io::{AsyncRead, AsyncWrite};
 use ordid_core::unit_of_work::{
-    Action, FlushRun, Flushed, Outcome, Step, Unflushed, observe::Span,
+    Action, Batches, FlushRun, Flushed, Outcome, Step, Unflushed, observe::Span,
 };
 use tiberius::Client;
 
@@ -17,6 +17,7 @@ use super::{
     statement::{Statements, send},
 };
 use crate::{
+    binder::Binder,
     error::FlushError,
     failure::{judge, judge_commit},
     flavour::{Flavour, Session},
@@ -78,7 +79,10 @@ impl<D: Flavour> UnitOfWork<D> {
             };
             match run.ended(outcome, &mut self.doubt, &span) {
                 Ok(flushed) => Ok(flushed),
-                Err(failed) => Err(self.located(client, Scope::Savepoint, &link, failed).await),
+                Err(failed) => {
+                    let batches = &self.batches;
+                    Err(located(batches, client, Scope::Savepoint, &link, failed).await)
+                }
             }
         };
         span.around(flush).await
@@ -142,9 +146,10 @@ impl<D: Flavour> UnitOfWork<D> {
                 self.clear();
                 Ok(flushed)
             }
-            Err(failed) => Err(self
-                .located(client, Scope::Transaction, &link, failed)
-                .await),
+            Err(failed) => {
+                let batches = &self.batches;
+                Err(located(batches, client, Scope::Transaction, &link, failed).await)
+            }
         }
     }
 
@@ -287,26 +292,24 @@ impl<D: Flavour> UnitOfWork<D> {
         link.is_lost |= run.has_lost_connection();
         Ok(())
     }
+}
 
-    /// Finds the row that an error is about.
-    async fn located<S>(
-        &self,
-        client: &mut Client<S>,
-        scope: Scope,
-        link: &Link,
-        mut failed: Unflushed<tiberius::error::Error>,
-    ) -> FlushError
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send,
-    {
-        let found = match failed.sought(&self.batches) {
-            Some(rows) if !link.is_lost => {
-                locate(&self.batches, client, scope, &failed.plan, &rows).await
-            }
-            _ => None,
-        };
-        failed.located(found)
-    }
+/// Finds the row that an error is about.
+async fn located<D: Flavour, S>(
+    batches: &Batches<Binder<D>>,
+    client: &mut Client<S>,
+    scope: Scope,
+    link: &Link,
+    mut failed: Unflushed<tiberius::error::Error>,
+) -> FlushError
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let found = match failed.sought(batches) {
+        Some(rows) if !link.is_lost => locate(batches, client, scope, &failed.plan, &rows).await,
+        _ => None,
+    };
+    failed.located(found)
 }
 
 fn begin_failed(error: tiberius::error::Error) -> FlushError {

@@ -297,7 +297,7 @@ async fn a_lost_connection_is_told_apart_by_when_it_was_lost() {
             assert_eq!(
                 error
                     .to_string()
-                    .starts_with("the answer to the commit was lost, so either all"),
+                    .starts_with("the answer to COMMIT was lost, so either all"),
                 unknown
             );
             assert_eq!(error.code(), None);

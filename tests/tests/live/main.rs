@@ -3,6 +3,7 @@
 
 mod changes;
 mod coexistence;
+mod cookbook;
 mod copy;
 mod engine;
 mod flush;
@@ -43,6 +44,7 @@ fn main() {
         mysql::trials(servers, trials);
         retry::trials(servers, trials);
         coexistence::trials(servers, trials);
+        cookbook::trials(servers, trials);
         traps::trials(servers, trials);
         shards::trials(servers, trials);
     });

@@ -13,7 +13,7 @@ macro_rules! column {
             };
             use ordid_diesel::StoredAs;
 
-            use crate::{Outcome, keys::{Keys as _, $key}};
+            use crate::{Outcome, keys::{Keys as _, $key}, print_schema::sql_type};
 
             type Column = <$key as StoredAs<$backend>>::Column;
             type Key = $sql_type;
@@ -133,6 +133,18 @@ macro_rules! column {
                     .select(Child::as_select())
                     .load(connection)?;
                 assert_eq!(of_row, [child]);
+                let grouped = Child::belonging_to(&rows)
+                    .select(Child::as_select())
+                    .load(connection)?
+                    .grouped_by(&rows);
+                assert!(grouped.iter().map(Vec::len).eq([0, 1, 0, 0]));
+                let parents: Vec<($key, Option<$key>)> = keyed::table
+                    .left_join(children::table)
+                    .order(keyed::id)
+                    .select((keyed::id, children::parent.nullable()))
+                    .load(connection)?;
+                let expected = keys.iter().map(|key| (*key, (*key == keys[1]).then_some(*key)));
+                assert!(parents.into_iter().eq(expected));
                 let joined: Vec<(Child, Row)> = children::table
                     .inner_join(keyed::table)
                     .select((Child::as_select(), Row::as_select()))
@@ -165,6 +177,23 @@ macro_rules! column {
                         .select(keyed::id)
                         .first(connection)?;
                     assert_eq!(found, key);
+                }
+                Ok(())
+            }
+
+            /// `diesel print-schema` names the SQL types under which the key type is there, by the types
+            /// that the database says the columns have.
+            pub fn printed(connection: &mut $connection) -> Outcome {
+                create(connection)?;
+                for (table, column) in [("keyed", "id"), ("children", "parent")] {
+                    let declared = super::declared(connection, table, column)?;
+                    let printed = super::printed(&declared);
+                    // MySQL's backend of Diesel has no UUID, which has to be replaced in the schema.
+                    let expected = match stringify!($key) {
+                        "Maria" => "Uuid".to_owned(),
+                        _ => sql_type(stringify!($sql_type)),
+                    };
+                    assert_eq!(sql_type(&printed), expected, "{table}.{column} {declared}");
                 }
                 Ok(())
             }

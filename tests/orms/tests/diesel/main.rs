@@ -1,21 +1,29 @@
 //! Every claim about Diesel, on the databases: PostgreSQL and MariaDB on private servers, over the C
 //! clients, and SQLite in files.
 
+mod async_work;
+mod copy;
 mod engine;
 mod keys;
 mod mariadb;
 mod migrations;
+mod observed;
 mod postgres;
+mod print_schema;
 mod scratch;
 mod sqlite;
+mod upserts;
 mod work;
 
 use ordid_tests::trials::{Outcome, run_all};
 
 fn main() {
+    observed::listen();
     run_all(&["postgres", "mariadb"], |servers, trials| {
         postgres::trials(servers, trials);
+        copy::trials(servers, trials);
         mariadb::trials(servers, trials);
         sqlite::trials(trials);
+        observed::trials(trials);
     });
 }

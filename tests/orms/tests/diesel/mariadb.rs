@@ -12,10 +12,13 @@ use ordid_tests::servers::Servers;
 
 use crate::{
     Outcome,
+    async_work::async_work,
     engine::column,
     keys::{Keys as _, Long},
     migrations,
+    print_schema::mysql as printed,
     scratch::on_server,
+    upserts::on_duplicate_key,
     work::work,
 };
 
@@ -27,6 +30,9 @@ macro_rules! columns {
             $(
                 add(concat!(stringify!($module), "_come_back"), |url| {
                     $module::round_trip(&mut MysqlConnection::establish(url)?)
+                });
+                add(concat!(stringify!($module), "_are_printed_as_they_are"), |url| {
+                    $module::printed(&mut MysqlConnection::establish(url)?)
                 });
                 add(concat!(stringify!($module), "_keep_their_order"), |url| {
                     $module::order(&mut MysqlConnection::establish(url)?)
@@ -52,6 +58,12 @@ columns! {
     wide_text: WideText, diesel::sql_types::Text;
 }
 
+on_duplicate_key! {
+    diesel::MysqlConnection, diesel::mysql::Mysql, ordid::storage::dialect::MariaDb;
+    native_tags: Native, diesel::sql_types::Binary;
+    short_tags: Short, diesel::sql_types::Text;
+}
+
 work! {
     diesel::MysqlConnection, diesel::mysql::Mysql, ordid::storage::dialect::MariaDb, diesel::sql_types::Binary,
     wait: "SET innodb_lock_wait_timeout = 1",
@@ -61,6 +73,36 @@ work! {
             .execute(killer)
             .unwrap();
     }
+}
+
+async_work! {
+    diesel_async::AsyncMysqlConnection, diesel::MysqlConnection, diesel::mysql::Mysql,
+    wait: "SET innodb_lock_wait_timeout = 1",
+    plain: "?prefer_socket=false",
+    session: "CAST(CONNECTION_ID() AS SIGNED)",
+    kill: |killer, id| {
+        diesel::sql_query(format!("KILL {id}"))
+            .execute(killer)
+            .unwrap();
+    }
+}
+
+#[derive(QueryableByName)]
+struct Declared {
+    #[diesel(sql_type = Text)]
+    declared: String,
+}
+
+/// What the database says of a column's type.
+fn declared(connection: &mut MysqlConnection, table: &str, column: &str) -> QueryResult<String> {
+    diesel::sql_query(
+        "SELECT CAST(column_type AS CHAR) AS declared FROM information_schema.columns \
+         WHERE table_schema = DATABASE() AND table_name = ? AND column_name = ?",
+    )
+    .bind::<Text, _>(table)
+    .bind::<Text, _>(column)
+    .get_result::<Declared>(connection)
+    .map(|it| it.declared)
 }
 
 /// The number of a connection's session, to end it by.
@@ -137,4 +179,31 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     );
     add("plain_inserts_get_keys", work::plain_inserts);
     add("migrations_have_the_columns_of_keys", migrations);
+    add("native_tags_are_inserted_or_updated", |url| {
+        native_tags::upserts(&mut MysqlConnection::establish(url)?)
+    });
+    add("short_tags_are_inserted_or_updated", |url| {
+        short_tags::upserts(&mut MysqlConnection::establish(url)?)
+    });
+    add("async::a_graph_goes_in_parents_first", async_work::graph);
+    add("async::rows_are_updated_and_deleted", async_work::changes);
+    add("async::what_is_refused_writes_nothing", async_work::refused);
+    add(
+        "async::an_open_transaction_is_respected",
+        async_work::transactions,
+    );
+    add("async::pools_lend_their_connections", async_work::pools);
+    add(
+        "async::a_lock_that_does_not_come_is_tried_again",
+        async_work::locked,
+    );
+    add(
+        "async::a_dropped_flush_leaves_no_half_graph",
+        async_work::dropped,
+    );
+    add("async::a_killed_connection_is_replaced", async_work::killed);
+    add(
+        "async::what_became_of_a_lost_commit_is_found_out",
+        async_work::lost_commit,
+    );
 }

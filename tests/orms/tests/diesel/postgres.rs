@@ -13,10 +13,13 @@ use ordid_tests::servers::Servers;
 
 use crate::{
     Outcome,
+    async_work::async_work,
     engine::column,
     keys::{Keys as _, Long},
     migrations,
+    print_schema::postgres as printed,
     scratch::on_server,
+    upserts::on_conflict,
     work::work,
 };
 
@@ -28,6 +31,9 @@ macro_rules! columns {
             $(
                 add(concat!(stringify!($module), "_come_back"), |url| {
                     $module::round_trip(&mut PgConnection::establish(url)?)
+                });
+                add(concat!(stringify!($module), "_are_printed_as_they_are"), |url| {
+                    $module::printed(&mut PgConnection::establish(url)?)
                 });
                 add(concat!(stringify!($module), "_keep_their_order"), |url| {
                     $module::order(&mut PgConnection::establish(url)?)
@@ -51,6 +57,12 @@ columns! {
     wide_text: WideText, diesel::sql_types::Text;
 }
 
+on_conflict! {
+    diesel::PgConnection, diesel::pg::Pg, ordid::storage::dialect::Postgres;
+    native_tags: Native, diesel::sql_types::Uuid;
+    short_tags: Short, diesel::sql_types::Text;
+}
+
 work! {
     diesel::PgConnection, diesel::pg::Pg, ordid::storage::dialect::Postgres, diesel::sql_types::Uuid,
     wait: "SET lock_timeout = '200ms'",
@@ -60,6 +72,36 @@ work! {
             .execute(killer)
             .unwrap();
     }
+}
+
+async_work! {
+    diesel_async::AsyncPgConnection, diesel::PgConnection, diesel::pg::Pg,
+    wait: "SET lock_timeout = '200ms'",
+    plain: "",
+    session: "CAST(pg_backend_pid() AS BIGINT)",
+    kill: |killer, id| {
+        diesel::sql_query(format!("SELECT pg_terminate_backend({id})"))
+            .execute(killer)
+            .unwrap();
+    }
+}
+
+#[derive(QueryableByName)]
+struct Declared {
+    #[diesel(sql_type = Text)]
+    declared: String,
+}
+
+/// What the database says of a column's type.
+fn declared(connection: &mut PgConnection, table: &str, column: &str) -> QueryResult<String> {
+    diesel::sql_query(
+        "SELECT udt_name::text AS declared FROM information_schema.columns \
+         WHERE table_name = $1 AND column_name = $2",
+    )
+    .bind::<Text, _>(table)
+    .bind::<Text, _>(column)
+    .get_result::<Declared>(connection)
+    .map(|it| it.declared)
 }
 
 /// The number of a connection's session, to end it by.
@@ -136,4 +178,38 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     );
     add("plain_inserts_get_keys", work::plain_inserts);
     add("migrations_have_the_columns_of_keys", migrations);
+    add("native_tags_are_inserted_or_updated", |url| {
+        native_tags::upserts(&mut PgConnection::establish(url)?)
+    });
+    add("native_tags_come_back_from_updates_and_deletes", |url| {
+        native_tags::returning(&mut PgConnection::establish(url)?)
+    });
+    add("short_tags_are_inserted_or_updated", |url| {
+        short_tags::upserts(&mut PgConnection::establish(url)?)
+    });
+    add("short_tags_come_back_from_updates_and_deletes", |url| {
+        short_tags::returning(&mut PgConnection::establish(url)?)
+    });
+    add("circles_are_checked_at_commit", work::deferred);
+    add("async::a_graph_goes_in_parents_first", async_work::graph);
+    add("async::rows_are_updated_and_deleted", async_work::changes);
+    add("async::what_is_refused_writes_nothing", async_work::refused);
+    add(
+        "async::an_open_transaction_is_respected",
+        async_work::transactions,
+    );
+    add("async::pools_lend_their_connections", async_work::pools);
+    add(
+        "async::a_lock_that_does_not_come_is_tried_again",
+        async_work::locked,
+    );
+    add(
+        "async::a_dropped_flush_leaves_no_half_graph",
+        async_work::dropped,
+    );
+    add("async::a_killed_connection_is_replaced", async_work::killed);
+    add(
+        "async::what_became_of_a_lost_commit_is_found_out",
+        async_work::lost_commit,
+    );
 }

@@ -8,10 +8,13 @@ use ordid_diesel::{StoredAs, flushes_table};
 
 use crate::{
     Outcome,
+    async_work::async_work,
     engine::column,
     keys::{Keys as _, Long},
     migrations,
+    print_schema::sqlite as printed,
     scratch::in_file,
+    upserts::on_conflict,
     work::work,
 };
 
@@ -23,6 +26,9 @@ macro_rules! columns {
             $(
                 add(concat!(stringify!($module), "_come_back"), |url| {
                     $module::round_trip(&mut SqliteConnection::establish(url)?)
+                });
+                add(concat!(stringify!($module), "_are_printed_as_they_are"), |url| {
+                    $module::printed(&mut SqliteConnection::establish(url)?)
                 });
                 add(concat!(stringify!($module), "_keep_their_order"), |url| {
                     $module::order(&mut SqliteConnection::establish(url)?)
@@ -45,15 +51,44 @@ columns! {
     wide_text: WideText, diesel::sql_types::Text;
 }
 
+#[derive(QueryableByName)]
+struct Declared {
+    #[diesel(sql_type = Text)]
+    declared: String,
+}
+
+/// What the database says of a column's type.
+fn declared(connection: &mut SqliteConnection, table: &str, column: &str) -> QueryResult<String> {
+    diesel::sql_query("SELECT type AS declared FROM pragma_table_info(?) WHERE name = ?")
+        .bind::<Text, _>(table)
+        .bind::<Text, _>(column)
+        .get_result::<Declared>(connection)
+        .map(|it| it.declared)
+}
+
 /// There is no session.
 fn session(_: &mut SqliteConnection) -> QueryResult<i64> {
     Ok(0)
+}
+
+on_conflict! {
+    diesel::SqliteConnection, diesel::sqlite::Sqlite, ordid::storage::dialect::Sqlite;
+    native_tags: Native, diesel::sql_types::Binary;
+    short_tags: Short, diesel::sql_types::Text;
 }
 
 work! {
     diesel::SqliteConnection, diesel::sqlite::Sqlite, ordid::storage::dialect::Sqlite, diesel::sql_types::Binary,
     wait: "PRAGMA busy_timeout = 0",
     plain: "",
+    kill: |_, _| ()
+}
+
+async_work! {
+    diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection>, diesel::SqliteConnection, diesel::sqlite::Sqlite,
+    wait: "PRAGMA busy_timeout = 0",
+    plain: "",
+    session: "0",
     kill: |_, _| ()
 }
 
@@ -117,4 +152,33 @@ pub fn trials(trials: &mut Vec<Trial>) {
     );
     add("plain_inserts_get_keys", work::plain_inserts);
     add("migrations_have_the_columns_of_keys", migrations);
+    add("native_tags_are_inserted_or_updated", |url| {
+        native_tags::upserts(&mut SqliteConnection::establish(url)?)
+    });
+    add("native_tags_come_back_from_updates_and_deletes", |url| {
+        native_tags::returning(&mut SqliteConnection::establish(url)?)
+    });
+    add("short_tags_are_inserted_or_updated", |url| {
+        short_tags::upserts(&mut SqliteConnection::establish(url)?)
+    });
+    add("short_tags_come_back_from_updates_and_deletes", |url| {
+        short_tags::returning(&mut SqliteConnection::establish(url)?)
+    });
+    add("circles_are_checked_at_commit", work::deferred);
+    add("async::a_graph_goes_in_parents_first", async_work::graph);
+    add("async::rows_are_updated_and_deleted", async_work::changes);
+    add("async::what_is_refused_writes_nothing", async_work::refused);
+    add(
+        "async::an_open_transaction_is_respected",
+        async_work::transactions,
+    );
+    add("async::pools_lend_their_connections", async_work::pools);
+    add(
+        "async::a_lock_that_does_not_come_is_tried_again",
+        async_work::locked,
+    );
+    add(
+        "async::a_dropped_flush_leaves_no_half_graph",
+        async_work::dropped,
+    );
 }

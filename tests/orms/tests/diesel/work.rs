@@ -86,38 +86,38 @@ macro_rules! work {
             #[derive(OrderedKey, Queryable, Selectable, Insertable, Debug, Clone, PartialEq)]
             #[diesel(table_name = customers)]
             #[ordid(diesel)]
-            struct Customer {
+            pub struct Customer {
                 // Not yet assigned, or what was read.
                 #[diesel(deserialize_as = CustomerId)]
-                id: Option<CustomerId>,
-                name: String,
-                credit: Option<i64>,
+                pub id: Option<CustomerId>,
+                pub name: String,
+                pub credit: Option<i64>,
             }
 
             #[derive(OrderedKey, Queryable, Selectable, Insertable, Debug, Clone, PartialEq)]
             #[diesel(table_name = orders, primary_key(id))]
             #[diesel(treat_none_as_default_value = false)]
             #[ordid(diesel)]
-            struct Order {
+            pub struct Order {
                 #[diesel(column_name = id)]
                 #[ordid(key)]
-                key: OrderId,
+                pub key: OrderId,
                 #[ordid(parent)]
-                customer: CustomerId,
+                pub customer: CustomerId,
                 #[diesel(column_name = kind_)]
-                kind: i32,
+                pub kind: i32,
             }
 
             #[derive(OrderedKey, Queryable, Selectable, Debug, Clone, PartialEq)]
             #[diesel(table_name = employees)]
             #[ordid(diesel)]
-            struct Employee {
-                id: EmployeeId,
+            pub struct Employee {
+                pub id: EmployeeId,
                 #[ordid(parent)]
-                boss: Option<EmployeeId>,
+                pub boss: Option<EmployeeId>,
             }
 
-            fn customer(name: &str) -> Customer {
+            pub fn customer(name: &str) -> Customer {
                 Customer {
                     id: None,
                     name: name.into(),
@@ -125,7 +125,7 @@ macro_rules! work {
                 }
             }
 
-            fn order(customer: CustomerId, kind: i32) -> Order {
+            pub fn order(customer: CustomerId, kind: i32) -> Order {
                 Order {
                     key: OrderId::generate(),
                     customer,
@@ -138,7 +138,9 @@ macro_rules! work {
             }
 
             /// A connection to the tables, which are made.
-            fn create(url: &str) -> Result<$connection, Box<dyn std::error::Error + Send + Sync>> {
+            pub fn create(
+                url: &str,
+            ) -> Result<$connection, Box<dyn std::error::Error + Send + Sync>> {
                 let mut connection = connect(url)?;
                 type Column = <CustomerId as StoredAs<$backend>>::Column;
                 let key = <Column as ColumnOn<$dialect>>::TYPE;
@@ -169,12 +171,15 @@ macro_rules! work {
                 Ok(connection)
             }
 
-            fn counts(connection: &mut $connection) -> QueryResult<[i64; 3]> {
-                Ok([
-                    customers::table.count().get_result(connection)?,
-                    orders::table.count().get_result(connection)?,
-                    employees::table.count().get_result(connection)?,
-                ])
+            /// Of all tables, as they are at one time.
+            pub fn counts(connection: &mut $connection) -> QueryResult<[i64; 3]> {
+                let counts: (Option<i64>, Option<i64>, Option<i64>) = diesel::select((
+                    customers::table.count().single_value(),
+                    orders::table.count().single_value(),
+                    employees::table.count().single_value(),
+                ))
+                .get_result(connection)?;
+                Ok([counts.0, counts.1, counts.2].map(Option::unwrap_or_default))
             }
 
             /// Parents first, a statement for 1,000 rows, one transaction; keys are assigned.
@@ -223,12 +228,16 @@ macro_rules! work {
                     let table = flushed.tables.iter().find(|table| table.table == name);
                     table.map(|table| (table.rows, table.statements))
                 };
-                assert_eq!(of("orders"), Some((2_500, 3)));
+                // On PostgreSQL by `COPY`.
+                let copies = stringify!($connection).contains("PgConnection");
+                let orders = if copies { 1 } else { 3 };
+                assert_eq!(of("orders"), Some((2_500, orders)));
                 assert_eq!(of("customers"), Some((2, 1)));
                 let sent = std::mem::take(&mut *statements.lock().unwrap());
-                let inserts: Vec<_> = sent.iter().filter(|it| it.starts_with("INSERT")).collect();
+                let is_insert = |it: &&String| it.starts_with("INSERT") || it.starts_with("COPY");
+                let inserts = sent.iter().filter(is_insert).count();
                 // Two for the two depths of employees at most.
-                assert!((5..=6).contains(&inserts.len()), "{sent:?}");
+                assert!((orders + 2..=orders + 3).contains(&inserts), "{sent:?}");
                 assert_eq!(counts(&mut connection)?, [2, 2_500, 2]);
 
                 let found: Vec<Customer> = customers::table
@@ -414,6 +423,90 @@ macro_rules! work {
                 Ok(())
             }
 
+            #[derive(KeyType)]
+            #[ordid(scheme = uuid_v7, diesel)]
+            pub struct PairId(Uuid);
+
+            diesel::table! {
+                use super::Key;
+
+                pairs (id) {
+                    id -> Key,
+                    other -> Key,
+                }
+            }
+
+            #[derive(OrderedKey, Queryable, Selectable, Debug, Clone, PartialEq)]
+            #[diesel(table_name = pairs)]
+            #[ordid(diesel)]
+            struct Pair {
+                id: PairId,
+                #[ordid(parent, deferrable)]
+                other: PairId,
+            }
+
+            /// Rows in a circle of foreign keys that may not be NULL are inserted as they are and checked
+            /// at COMMIT, which tells what it refuses.
+            #[allow(dead_code, reason = "MariaDB defers nothing")]
+            pub fn deferred(url: &str) -> Outcome {
+                let mut connection = create(url)?;
+                let key = <<PairId as StoredAs<$backend>>::Column as ColumnOn<$dialect>>::TYPE;
+                connection.batch_execute(&format!(
+                    "CREATE TABLE pairs (id {key} NOT NULL PRIMARY KEY, other {key} NOT NULL \
+                     REFERENCES pairs (id) DEFERRABLE)"
+                ))?;
+                let circle = || {
+                    let [one, two] = [PairId::generate(), PairId::generate()];
+                    [
+                        Pair {
+                            id: one,
+                            other: two,
+                        },
+                        Pair {
+                            id: two,
+                            other: one,
+                        },
+                    ]
+                };
+                let mut work = UnitOfWork::new();
+                let orphan = Pair {
+                    id: PairId::generate(),
+                    other: PairId::generate(),
+                };
+                for pair in circle().into_iter().chain([orphan]) {
+                    work.add(pair);
+                }
+                let error = work.flush(&mut connection).unwrap_err();
+                assert!(
+                    error.is_foreign_key_violation() && !error.is_commit_unknown(),
+                    "{error}"
+                );
+                assert!(error.to_string().contains("cannot commit"), "{error}");
+                let count = |connection: &mut $connection| {
+                    pairs::table.count().get_result::<i64>(connection)
+                };
+                assert_eq!((work.len(), count(&mut connection)?), (3, 0));
+                work.clear();
+
+                let pairs = circle();
+                for pair in &pairs {
+                    work.add(pair.clone());
+                }
+                let flushed = work.flush(&mut connection)?;
+                assert_eq!(flushed.tables[0].statements, 1, "and nothing to complete");
+                let found: Vec<Pair> = pairs::table
+                    .order(pairs::id)
+                    .select(Pair::as_select())
+                    .load(&mut connection)?;
+                assert_eq!(found, pairs);
+                for pair in &pairs {
+                    work.delete(pair);
+                }
+                assert_eq!(work.flush(&mut connection)?.deleted(), 2);
+                assert_eq!(count(&mut connection)?, 0);
+                Ok(())
+            }
+
             /// An open transaction is respected, a test transaction is a test's.
             pub fn transactions(url: &str) -> Outcome {
                 let mut connection = create(url)?;
@@ -425,7 +518,7 @@ macro_rules! work {
                     connection.transaction::<(), diesel::result::Error, _>(|connection| {
                         let error = work.flush(connection).unwrap_err();
                         assert!(error.is_connection_state(), "{error}");
-                        assert!(error.to_string().contains("call `flush_in`"), "{error}");
+                        assert!(error.to_string().contains("with `flush_in`"), "{error}");
                         work.flush_in(connection).unwrap();
                         assert_eq!(counts(connection)?, [1, 0, 0]);
                         Err(diesel::result::Error::RollbackTransaction)
@@ -534,7 +627,7 @@ macro_rules! work {
 
             /// A proxy in front of the server, and the address through it.
             #[allow(dead_code, reason = "SQLite has no server")]
-            fn proxied(
+            pub fn proxied(
                 url: &str,
             ) -> Result<(Runtime, Proxy, String), Box<dyn std::error::Error + Send + Sync>> {
                 let runtime = runtime::Builder::new_multi_thread()

@@ -1,0 +1,4 @@
+DROP TABLE order_lines;
+DROP TABLE orders;
+DROP TABLE customers;
+DROP TABLE products;

@@ -1,0 +1,218 @@
+//! `COPY .. FROM STDIN (FORMAT binary)` through Diesel's connection of libpq. When it may take the place of
+//! an `INSERT`, and how rows are framed, is told by [`copy`].
+//!
+//! libpq reads what the server tells while it sends, so nothing that talks could stop it.
+
+use std::{
+    any::Any,
+    io::{self, Write},
+    marker::PhantomData,
+};
+
+use diesel::{
+    PgConnection, QueryResult, QueryableByName, RunQueryDsl,
+    pg::{CopyFormat, CopyTarget, Pg, PgMetadataLookup, PgQueryBuilder, PgTypeMetadata},
+    prelude::ExecuteCopyFromDsl,
+    query_builder::{
+        AstPass, BindCollector, QueryBuilder, QueryFragment, bind_collector::RawBytesBindCollector,
+    },
+    result::{DatabaseErrorKind, Error},
+    serialize::ToSql,
+    sql_types::{Array, HasSqlType, Oid, Text},
+};
+use ordid_core::unit_of_work::copy;
+
+use crate::entity::Columns;
+
+/// How an entity's rows are copied.
+pub struct Copier {
+    name: fn() -> QueryResult<String>,
+    send: fn(&mut PgConnection, Feed<'_>) -> QueryResult<usize>,
+}
+
+/// What writes the rows.
+type Feed<'a> = &'a dyn Fn(&mut dyn Write) -> QueryResult<()>;
+
+impl Copier {
+    pub(crate) fn of<E: Columns<Pg>>() -> Self {
+        Self {
+            name: table_name::<E>,
+            send: send::<E>,
+        }
+    }
+
+    /// Asks the database whether a `COPY` into these columns does what an `INSERT` does, of values of
+    /// these types.
+    pub(crate) fn prepare(
+        &self,
+        connection: &mut PgConnection,
+        names: &[&str],
+        types: &[Option<u32>],
+    ) -> Option<copy::Target> {
+        #[derive(QueryableByName)]
+        struct ColumnType {
+            #[diesel(sql_type = Oid)]
+            atttypid: u32,
+        }
+        let columns = diesel::sql_query(copy::COLUMN_TYPES)
+            .bind::<Text, _>((self.name)().ok()?)
+            .bind::<Array<Text>, _>(names)
+            .load::<ColumnType>(connection)
+            // A server before 12, or one that is only like PostgreSQL.
+            .ok()?;
+        let columns = columns.into_iter().map(|it| it.atttypid).collect();
+        let target = copy::Target::new(names.len(), columns)?;
+        let mut types = types.iter().enumerate();
+        let fits = types.all(|(column, ty)| ty.is_some_and(|ty| target.takes(column, ty)));
+        fits.then_some(target)
+    }
+
+    /// Sends what is written, in one command.
+    pub(crate) fn send(&self, connection: &mut PgConnection, feed: Feed<'_>) -> QueryResult<usize> {
+        (self.send)(connection, feed)
+    }
+}
+
+/// The connection of libpq, where it is one, or one of a pool.
+pub(crate) fn connection<C: 'static>(connection: &mut C) -> Option<&mut PgConnection> {
+    let connection: &mut dyn Any = connection;
+    #[cfg(feature = "r2d2")]
+    {
+        use diesel::r2d2::{ConnectionManager, PooledConnection};
+
+        type Pooled = PooledConnection<ConnectionManager<PgConnection>>;
+
+        if connection.is::<Pooled>() {
+            return connection.downcast_mut::<Pooled>().map(|it| &mut **it);
+        }
+    }
+    connection.downcast_mut()
+}
+
+diesel::table! {
+    /// Stands for the table that a command is for: Diesel asks for the type of one, and takes its name
+    /// from [`Into::walk_target`].
+    any (id) { id -> Integer, }
+}
+
+/// The table and columns of an entity.
+struct Into<E>(PhantomData<fn() -> E>);
+
+impl<E: Columns<Pg>> CopyTarget for Into<E> {
+    type Table = any::table;
+    type SqlType = Text;
+
+    fn walk_target(mut out: AstPass<'_, '_, Pg>) -> QueryResult<()> {
+        out.push_sql(&table_name::<E>()?);
+        for (number, name) in E::NAMES.iter().enumerate() {
+            out.push_sql(if number == 0 { " (" } else { ", " });
+            out.push_identifier(name)?;
+        }
+        out.push_sql(")");
+        Ok(())
+    }
+}
+
+fn table_name<E: Columns<Pg>>() -> QueryResult<String> {
+    let mut name = PgQueryBuilder::default();
+    E::table().to_sql(&mut name, &Pg)?;
+    Ok(name.finish())
+}
+
+fn send<E: Columns<Pg>>(connection: &mut PgConnection, feed: Feed<'_>) -> QueryResult<usize> {
+    let query = diesel::copy_from(any::table)
+        .from_raw_data(Into::<E>(PhantomData), |out: &mut dyn Write| feed(out))
+        .with_format(CopyFormat::Binary);
+    ExecuteCopyFromDsl::execute(query, connection)
+}
+
+/// The rows of a table on their way.
+pub struct Copy {
+    target: copy::Target,
+    pub(crate) piece: Vec<u8>,
+    values: RawBytesBindCollector<Pg>,
+    error: Option<Error>,
+}
+
+impl Copy {
+    pub(crate) fn new(target: copy::Target) -> Self {
+        let mut piece = Vec::with_capacity(copy::PIECE + copy::PIECE / 4);
+        copy::begin(&mut piece);
+        Self {
+            target,
+            piece,
+            values: RawBytesBindCollector::new(),
+            error: None,
+        }
+    }
+
+    pub(crate) fn begin_row(&mut self) {
+        self.target.begin_row(&mut self.piece);
+    }
+
+    pub(crate) fn put<N, T>(&mut self, value: Option<&T>)
+    where
+        Pg: HasSqlType<N>,
+        T: ToSql<N, Pg>,
+    {
+        let start = copy::begin_value(&mut self.piece);
+        let Some(value) = value else { return };
+        let bound = self.values.push_bound_value::<N, T>(value, &mut NoLookup);
+        self.values.metadata.clear();
+        let written = bound.and_then(|()| match self.values.binds.pop().flatten() {
+            Some(bytes) => {
+                self.piece.extend_from_slice(&bytes);
+                let ended = copy::end_value(&mut self.piece, start);
+                ended.map_err(|error| Error::SerializationError(error.into()))
+            }
+            None => Ok(()),
+        });
+        if let Err(error) = written {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    pub(crate) fn take_error(&mut self) -> Option<Error> {
+        self.error.take()
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.error.is_some()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.piece.len() >= copy::PIECE
+    }
+
+    /// Sends the piece.
+    pub(crate) fn write(&mut self, out: &mut dyn Write) -> QueryResult<()> {
+        let written = out.write_all(&self.piece);
+        self.piece.clear();
+        written.map_err(|error| not_sent(&error))
+    }
+}
+
+fn not_sent(error: &io::Error) -> Error {
+    Error::DatabaseError(
+        DatabaseErrorKind::UnableToSendCommand,
+        Box::new(error.to_string()),
+    )
+}
+
+/// Types that are known by their names alone are not copied, so none is looked up.
+struct NoLookup;
+
+impl PgMetadataLookup for NoLookup {
+    fn lookup_type(&mut self, _: &str, _: Option<&str>) -> PgTypeMetadata {
+        PgTypeMetadata::new(0, 0)
+    }
+}
+
+/// Returns the number of a type that PostgreSQL itself has.
+pub(crate) fn type_number<N>() -> Option<u32>
+where
+    Pg: HasSqlType<N>,
+{
+    let metadata = <Pg as HasSqlType<N>>::metadata(&mut NoLookup);
+    metadata.oid().ok().filter(|number| *number != 0)
+}

@@ -1,0 +1,54 @@
+//! What `diesel print-schema` makes of a column, from the type that the database says it has.
+//!
+//! The command is no library, so these are its rules for the types of keys, as of diesel_cli 2.3
+//! (`infer_schema_internals/{pg,mysql,sqlite}.rs`): the tests hold the databases' own answers against
+//! them, not the command.
+
+/// PostgreSQL's `udt_name`, of which the first letter becomes a capital.
+pub fn postgres(declared: &str) -> String {
+    capital(declared)
+}
+
+/// MySQL's `column_type` without its length, of which `unsigned` is told apart.
+pub fn mysql(declared: &str) -> String {
+    let name = declared.split(['(', ' ']).next().unwrap_or(declared);
+    match declared.ends_with(" unsigned") {
+        true => format!("Unsigned<{}>", capital(name)),
+        false => capital(name),
+    }
+}
+
+/// What SQLite's column was declared as. An `INTEGER` is `BigInt` as a primary key and where it refers to
+/// one, if `diesel.toml` says `sqlite_integer_primary_key_is_bigint = true`, otherwise `Integer`.
+pub fn sqlite(declared: &str) -> String {
+    match declared.to_lowercase().as_str() {
+        "blob" => "Binary".to_owned(),
+        "integer" => "BigInt".to_owned(),
+        other => capital(other),
+    }
+}
+
+fn capital(name: &str) -> String {
+    let (first, rest) = name.split_at(1);
+    first.to_uppercase() + rest
+}
+
+/// The one of several names that a SQL type has here, without its path.
+pub fn sql_type(name: &str) -> String {
+    use diesel::sql_types::{BigInt, Binary, Bytea, Char, Int8, Text, Varchar};
+
+    // They are names of the same types.
+    let _: [fn(Bytea) -> Binary; 1] = [|it| it];
+    let _: [fn(Int8) -> BigInt; 1] = [|it| it];
+    let _: [fn(Char) -> Text; 1] = [|it| it];
+    let _: [fn(Varchar) -> Text; 1] = [|it| it];
+    let name = name.replace(' ', "").replace("diesel::sql_types::", "");
+    match name.as_str() {
+        "Bytea" => "Binary",
+        "Int8" | "Bigint" => "BigInt",
+        "Char" | "Varchar" => "Text",
+        "Unsigned<Bigint>" => "Unsigned<BigInt>",
+        other => other,
+    }
+    .to_owned()
+}

@@ -1,0 +1,245 @@
+//! What COOKBOOK.md says of databases, and its SQL.
+
+use libtest_mimic::Trial;
+use ordid::{
+    KeyType,
+    clock::Timestamp,
+    storage::{Stores, column},
+    uuid::Uuid,
+};
+use ordid_tests::servers::Servers;
+use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, Sqlite, query, query_scalar, raw_sql};
+
+use crate::{Outcome, on_scratch, sqlite};
+
+pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    let name = "cookbook::bigserial_becomes_uuid";
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, bigserial_becomes_uuid);
+    let name = "cookbook::bigserial_goes_on_with_snowflakes";
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, bigserial_goes_on);
+    let name = "cookbook::v4_then_v7";
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, async |pool| {
+        let (keys, sql) = v4_then_v7("uuid", |key| format!("'{key}'"));
+        raw_sql(AssertSqlSafe(sql)).execute(&pool).await?;
+        let sorted: Vec<Uuid> = query_scalar("SELECT id FROM mixed ORDER BY id")
+            .fetch_all(&pool)
+            .await?;
+        follow::<column::Uuid>(&keys, &sorted);
+        Ok(())
+    });
+    sqlite::add(trials, name, async |pool: Pool<Sqlite>| {
+        let (keys, sql) = v4_then_v7("BLOB", |key| format!("x'{}'", key.simple()));
+        raw_sql(AssertSqlSafe(sql)).execute(&pool).await?;
+        let sorted: Vec<Uuid> = query_scalar("SELECT id FROM mixed ORDER BY id")
+            .fetch_all(&pool)
+            .await?;
+        follow::<column::Blob>(&keys, &sorted);
+        Ok(())
+    });
+    for server in ["mariadb", "mysql"] {
+        on_scratch::<MySql, _, _>(trials, servers, server, name, async |pool| {
+            let (keys, sql) = v4_then_v7("BINARY(16)", |key| format!("x'{}'", key.simple()));
+            raw_sql(AssertSqlSafe(sql)).execute(&pool).await?;
+            let sorted: Vec<Uuid> = query_scalar("SELECT id FROM mixed ORDER BY id")
+                .fetch_all(&pool)
+                .await?;
+            follow::<column::Binary16>(&keys, &sorted);
+            Ok(())
+        });
+    }
+    on_scratch::<MySql, _, _>(
+        trials,
+        servers,
+        "mariadb",
+        "cookbook::v4_then_v7_in_uuid",
+        async |pool| {
+            let (keys, sql) = v4_then_v7("UUID", |key| format!("'{key}'"));
+            raw_sql(AssertSqlSafe(sql)).execute(&pool).await?;
+            let sorted: Vec<String> =
+                query_scalar("SELECT CAST(id AS CHAR) FROM mixed ORDER BY id")
+                    .fetch_all(&pool)
+                    .await?;
+            let sorted: Result<Vec<Uuid>, _> = sorted.iter().map(|it| it.parse()).collect();
+            follow::<column::MariaDbUuid>(&keys, &sorted?);
+            Ok(())
+        },
+    );
+}
+
+/// 4,000 keys of version 4, then as many of version 7, in the order in which they were made; and a
+/// script that makes a table of them.
+fn v4_then_v7(column: &str, literal: impl Fn(&Uuid) -> String) -> (Vec<Uuid>, String) {
+    let mut keys: Vec<Uuid> = (0..4_000).map(|_| Uuid::new_v4()).collect();
+    keys.extend((0..4_000).map(|_| <Uuid as KeyType>::generate()));
+    let values: Vec<_> = keys
+        .iter()
+        .map(|key| format!("({})", literal(key)))
+        .collect();
+    let sql = format!(
+        "CREATE TABLE mixed (id {column} NOT NULL PRIMARY KEY); INSERT INTO mixed VALUES {}",
+        values.join(", ")
+    );
+    (keys, sql)
+}
+
+/// New keys are in the order in which they were made, old ones are not, and nearly all of them behind
+/// the new ones.
+fn follow<C: Stores<Uuid>>(keys: &[Uuid], sorted: &[Uuid]) {
+    let mut by_column = keys.to_vec();
+    by_column.sort_by_key(|key| C::sort_key(*key));
+    assert!(by_column == sorted, "the column's own rule");
+    let of = |version| {
+        let of = move |key: &&Uuid| key.get_version_num() == version;
+        (keys.iter().filter(of), sorted.iter().filter(of))
+    };
+    let (made, found) = of(7);
+    assert!(made.eq(found));
+    let (made, found) = of(4);
+    assert!(made.ne(found));
+    let first_new = sorted.iter().position(|key| key.get_version_num() == 7);
+    let last_new = sorted.iter().rposition(|key| key.get_version_num() == 7);
+    let (Some(first), Some(last)) = (first_new, last_new) else {
+        panic!("no new keys");
+    };
+    assert_eq!(last - first, 3_999, "no old key of this very minute");
+    // One in 157 of 4,000 are 25; ten times the deviation more would be 76.
+    assert!(
+        (1..76).contains(&first),
+        "{first} old keys before the new ones"
+    );
+}
+
+#[derive(KeyType)]
+#[ordid(sqlx)]
+struct OrderKey(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = snowflake, sqlx)]
+struct OrderId(i64);
+
+/// Returns the cookbook's script of this title.
+fn script(title: &str) -> &'static str {
+    let cookbook = include_str!("../../../COOKBOOK.md");
+    let head = format!("```sql\n-- {title}\n");
+    let (_, rest) = cookbook.split_once(&head).expect("the script");
+    rest.split_once("```").expect("its end").0
+}
+
+const TABLES: &str = "
+    CREATE TABLE orders (id bigserial PRIMARY KEY, created_at timestamptz NOT NULL);
+    CREATE TABLE order_lines (
+        id bigserial PRIMARY KEY,
+        order_id bigint NOT NULL REFERENCES orders,
+        quantity integer NOT NULL
+    );
+    -- Their ids are not in the order of time, and five share each millisecond.
+    INSERT INTO orders (created_at)
+        SELECT to_timestamp(1600000000 + ((number * 7919) % 10000) / 5) FROM generate_series(1, 10000) number;
+    INSERT INTO order_lines (order_id, quantity) SELECT id, id % 7 FROM orders;
+    INSERT INTO order_lines (order_id, quantity) SELECT id, 8 FROM orders";
+
+async fn bigserial_becomes_uuid(pool: Pool<Postgres>) -> Outcome {
+    raw_sql(TABLES).execute(&pool).await?;
+    let lines = "SELECT order_lines.id, orders.id, quantity FROM order_lines JOIN orders ON ";
+    let before: Vec<(i64, i64, i32)> = sqlx::query_as(AssertSqlSafe(format!(
+        "{lines} orders.id = order_id ORDER BY 1"
+    )))
+    .fetch_all(&pool)
+    .await?;
+
+    raw_sql(script("from-bigserial: before"))
+        .execute(&pool)
+        .await?;
+    let rows: Vec<(i64, i64)> = sqlx::query_as(
+        "SELECT id, (extract(epoch FROM created_at) * 1000)::bigint FROM orders ORDER BY created_at, id",
+    )
+    .fetch_all(&pool)
+    .await?;
+    let mut keys = Vec::new();
+    for (_, millis) in &rows {
+        let made = Timestamp::from_unix_millis(u64::try_from(*millis)?)?;
+        keys.push(OrderKey::generate_at(made)?);
+    }
+    keys.sort_unstable();
+    for (rows, keys) in rows.chunks(1_000).zip(keys.chunks(1_000)) {
+        let ids: Vec<i64> = rows.iter().map(|row| row.0).collect();
+        query(
+            "UPDATE orders SET key = v.key FROM unnest($1::bigint[], $2::uuid[]) AS v (id, key) \
+             WHERE orders.id = v.id",
+        )
+        .bind(ids)
+        .bind(keys)
+        .execute(&pool)
+        .await?;
+    }
+    raw_sql(script("from-bigserial: after"))
+        .execute(&pool)
+        .await?;
+
+    // In the order of time, then of the old id, and in front of what is new.
+    let new = OrderKey::generate();
+    query("INSERT INTO orders (key, created_at) VALUES ($1, now())")
+        .bind(new)
+        .execute(&pool)
+        .await?;
+    let found: Vec<OrderKey> = query_scalar("SELECT key FROM orders ORDER BY key")
+        .fetch_all(&pool)
+        .await?;
+    assert!(found[..10_000] == keys && found[10_000] == new);
+    let ids: Vec<i64> = query_scalar("SELECT id FROM orders ORDER BY key LIMIT 10000")
+        .fetch_all(&pool)
+        .await?;
+    assert!(ids.iter().eq(rows.iter().map(|(id, _)| id)));
+    // Children have the parents that they had, and need one.
+    let after: Vec<(i64, i64, i32)> = sqlx::query_as(AssertSqlSafe(format!(
+        "{lines} orders.key = order_key ORDER BY 1"
+    )))
+    .fetch_all(&pool)
+    .await?;
+    assert!(before.len() == 20_000 && after == before);
+    let orphan = query("INSERT INTO order_lines (order_key, quantity) VALUES ($1, 1)")
+        .bind(OrderKey::generate())
+        .execute(&pool)
+        .await
+        .unwrap_err();
+    assert!(
+        orphan
+            .as_database_error()
+            .is_some_and(|it| it.is_foreign_key_violation())
+    );
+    Ok(())
+}
+
+async fn bigserial_goes_on(pool: Pool<Postgres>) -> Outcome {
+    use ordid::{
+        clock::SystemClock,
+        entropy::ThreadEntropy,
+        generator::{Generator, OrderedGenerator, Policy},
+    };
+
+    raw_sql(TABLES).execute(&pool).await?;
+    raw_sql("ALTER TABLE orders ALTER COLUMN id DROP DEFAULT")
+        .execute(&pool)
+        .await?;
+    let generator = OrderedGenerator::with_node(7, SystemClock, ThreadEntropy, Policy::DEFAULT);
+    let mut made = Vec::new();
+    for _ in 0..100 {
+        let key: OrderId = generator.try_generate_key()?;
+        query("INSERT INTO orders VALUES ($1, now())")
+            .bind(key)
+            .execute(&pool)
+            .await?;
+        made.push(key);
+    }
+    let found: Vec<OrderId> = query_scalar("SELECT id FROM orders ORDER BY id")
+        .fetch_all(&pool)
+        .await?;
+    assert!(
+        found[..10_000]
+            .iter()
+            .map(|key| key.to_raw())
+            .eq(1..=10_000)
+    );
+    assert!(found[10_000..] == made);
+    Ok(())
+}
