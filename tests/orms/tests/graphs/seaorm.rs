@@ -11,8 +11,7 @@ use ordid_tests::{
 use sea_orm::{
     ActiveModelBehavior, ActiveModelTrait, ActiveValue,
     ActiveValue::Set,
-    DatabaseConnection, DbErr, EntityName, EntityTrait, FromQueryResult, IdenStatic, ModelTrait,
-    QueryResult, SqlxPostgresConnector, SqlxSqliteConnector, Value,
+    DbErr, EntityName, EntityTrait, FromQueryResult, IdenStatic, ModelTrait, QueryResult, Value,
     sea_query::{ArrayType, Iden},
 };
 use sqlx::Pool;

@@ -20,7 +20,7 @@ macro_rules! column {
             #[allow(unused_imports, reason = "of snowflakes")]
             use super::raw::{Generator, NODE};
             use super::raw::$raw;
-            use crate::library::{Answer, Library, Rows, Tables, Work};
+            use crate::library::{Answer, Keys, Library, Rows, Tables, Work};
 
             #[derive(KeyType)]
             #[ordid(scheme = $scheme, $($columns)+)]
@@ -193,7 +193,7 @@ macro_rules! column {
                 type Person = Person;
                 type Book = Book;
 
-                fn keys(people: usize, books: usize) -> Outcome<(Vec<PersonId>, Vec<BookId>)> {
+                fn keys(people: usize, books: usize) -> Outcome<Keys<Self>> {
                     let people = (0..people).map(|_| $keys).collect::<Result<_, ordid::Error>>()?;
                     let books = (0..books).map(|_| $keys).collect::<Result<_, ordid::Error>>()?;
                     Ok((people, books))

@@ -11,6 +11,9 @@ pub const NAMES: [&str; 3] = ["sqlx", "diesel", "seaorm"];
 /// What becomes of a question to a database.
 pub type Answer<'a, T = ()> = Pin<Box<dyn Future<Output = Outcome<T>> + Send + 'a>>;
 
+/// Keys of people, and of books.
+pub type Keys<T> = (Vec<<T as Tables>::PersonId>, Vec<<T as Tables>::BookId>);
+
 /// Rows of both tables, each in the order of its keys.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rows<T: Tables> {
@@ -64,7 +67,7 @@ pub trait Tables: Clone + Debug + PartialEq + Send + Sync + 'static {
     type Book: OrderedKey<Field = Self::BookId> + Clone + Debug + PartialEq + Send + Sync + 'static;
 
     /// Makes so many keys, rising.
-    fn keys(people: usize, books: usize) -> Outcome<(Vec<Self::PersonId>, Vec<Self::BookId>)>;
+    fn keys(people: usize, books: usize) -> Outcome<Keys<Self>>;
 
     fn person(id: Self::PersonId, mentor: Option<Self::PersonId>, number: i64) -> Self::Person;
 
