@@ -312,6 +312,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         self.flush_over(Made {
             connect,
             open: None,
+            failed: None,
         })
     }
 

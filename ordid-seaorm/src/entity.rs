@@ -9,14 +9,15 @@ use ordid_core::{
 use sea_orm::{
     ActiveModelTrait, ActiveValue, ColumnTrait, EntityName as _, EntityTrait, IdenStatic as _,
     Iterable as _, PrimaryKeyToColumn as _, Value,
-    sea_query::{DynIden, Expr, IntoIden as _, SimpleExpr, TableRef},
+    sea_query::{DynIden, IntoIden as _, SimpleExpr, TableRef},
 };
 
 /// What a unit of work can hold: the `ActiveModel` of every model with `#[derive(OrderedKey)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no ordered key",
     label = "not the `ActiveModel` of a model with an ordered key",
-    note = "add `#[derive(ordid::OrderedKey)]` to the `Model` beside it"
+    note = "add `#[derive(ordid::OrderedKey)]` to the `Model` beside it, which has a \
+            `#[sea_orm(table_name = \"...\")]`"
 )]
 pub trait Entity: ActiveModelTrait + OrderedKey + Fields<Binder> + Send + Sync + 'static {}
 
@@ -31,6 +32,7 @@ pub(crate) struct Names {
     pub(crate) columns: Vec<DynIden>,
     /// The key's position among the columns.
     pub(crate) key: usize,
+    save_as: fn(usize, SimpleExpr) -> SimpleExpr,
 }
 
 impl Names {
@@ -44,11 +46,24 @@ impl Names {
             key: columns()
                 .position(|column| Some(column.as_str()) == key)
                 .unwrap_or_default(),
+            save_as: save_as::<A>,
         }
+    }
+
+    /// Casts what goes into the column at this position, where its type asks for that: `CAST($1 AS mood)`.
+    pub(crate) fn saved(&self, position: usize, value: SimpleExpr) -> SimpleExpr {
+        (self.save_as)(position, value)
     }
 
     pub(crate) fn key(&self) -> DynIden {
         self.columns[self.key].clone()
+    }
+}
+
+fn save_as<A: Entity>(position: usize, value: SimpleExpr) -> SimpleExpr {
+    match <A::Entity as EntityTrait>::Column::iter().nth(position) {
+        Some(column) => column.save_as(value),
+        None => value,
     }
 }
 
@@ -58,7 +73,7 @@ fn key_column<A: ActiveModelTrait>() -> Option<<A::Entity as EntityTrait>::Colum
 }
 
 /// A row's values: `None` where it has none, so that the database's default holds.
-pub(crate) type Row = Vec<Option<SimpleExpr>>;
+pub(crate) type Row = Vec<Option<Value>>;
 
 /// Collects the rows of a statement.
 #[derive(Debug, Default)]
@@ -86,7 +101,7 @@ impl Binder {
         self.rows
     }
 
-    fn put(&mut self, value: Option<SimpleExpr>) {
+    fn put(&mut self, value: Option<Value>) {
         if let Some(row) = self.rows.last_mut() {
             row.push(value);
         }
@@ -111,7 +126,7 @@ impl Binder {
                     Some(value.as_null())
                 }
             };
-            self.put(value.map(|value| column.save_as(Expr::val(value))));
+            self.put(value);
         }
     }
 
@@ -122,11 +137,7 @@ impl Binder {
         A: ActiveModelTrait + OrderedKey,
         KeyOf<A>: Into<Value>,
     {
-        let value = Expr::val(key);
-        self.put(Some(match key_column::<A>() {
-            Some(column) => column.save_as(value),
-            None => value,
-        }));
+        self.put(Some(key.into()));
     }
 }
 

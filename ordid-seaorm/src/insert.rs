@@ -8,15 +8,15 @@ use ordid_core::{
     unit_of_work::{Action, Columns, MAX_ROWS, Place, RowSink as _},
 };
 use sea_orm::{
-    ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, IntoActiveModel,
-    Iterable as _, SqlErr, TryGetable, sea_query::OnConflict,
+    DbBackend, DbErr, EntityTrait, IntoActiveModel, Iterable as _, SqlErr, TryGetable,
+    sea_query::OnConflict,
 };
 
 use crate::{
     Error, assign_keys,
     entity::{Binder, Entity, Names},
     failure::{judge, judge_commit, unknown_database},
-    unit_of_work::{Begin, UnitOfWork, begin, inserts},
+    unit_of_work::{Begin, Open, UnitOfWork, begin, inserts, is_transaction},
 };
 
 /// Inserts models, all or none, and returns their keys in the order of the models: those that have none
@@ -100,11 +100,11 @@ where
     C: Begin,
 {
     let keys = assign_keys(models);
-    let transaction = begin(on, false)
+    let mut open = begin(on, false)
         .await
         .map_err(|error| Error::begin(judge(error)))?;
     let names = Names::of::<A>();
-    let backend = transaction.get_database_backend();
+    let backend = open.backend();
     let parameters = match backend {
         DbBackend::Postgres => dialect::Postgres::MAX_PARAMETERS,
         DbBackend::MySql => dialect::MySql::MAX_PARAMETERS,
@@ -118,32 +118,30 @@ where
         let rows = start..start + chunk.len();
         let taken = match backend {
             DbBackend::Postgres | DbBackend::Sqlite => {
-                returned(&transaction, &names, chunk, &keys[rows.clone()]).await
+                returned(&mut open, &names, chunk, &keys[rows.clone()]).await
             }
-            _ => tried(&transaction, &names, chunk).await,
+            _ => tried(&mut open, &names, chunk).await,
         };
         match taken {
             Ok(taken) => inserted.extend(taken),
             Err(error) => {
                 // Its own failure says no more: the server drops what is not committed.
-                let _ = transaction.rollback().await;
+                let _ = open.rollback().await;
                 return Err(refused::<A>(error, number, rows));
             }
         }
     }
-    transaction
-        .commit()
-        .await
-        .map_err(match C::IS_TRANSACTION {
-            true => |error| Error::release(judge(error)),
-            false => |error| {
-                let error = Error::commit(judge_commit(error));
-                match error.is_connection_lost() {
-                    true => error.into_unknown(),
-                    false => error,
-                }
-            },
-        })?;
+    let committed = open.commit().await;
+    committed.map_err(|error| {
+        if is_transaction(on) {
+            return Error::release(judge(error));
+        }
+        let error = Error::commit(judge_commit(error));
+        match error.is_connection_lost() {
+            true => error.into_unknown(),
+            false => error,
+        }
+    })?;
     Ok(inserted)
 }
 
@@ -166,7 +164,7 @@ fn bound<A: Entity>(models: &[A]) -> Binder {
 
 /// Has the database tell which rows it inserted.
 async fn returned<A: Entity>(
-    transaction: &DatabaseTransaction,
+    open: &mut Open,
     names: &Names,
     models: &[A],
     keys: &[KeyOf<A>],
@@ -179,7 +177,8 @@ where
         insert
             .on_conflict(OnConflict::new().do_nothing().to_owned())
             .returning_col(names.key());
-        for row in transaction.query_all(&insert).await? {
+        let insert = open.backend().build(&insert);
+        for row in open.query_all(insert).await? {
             inserted.insert(row.try_get_by_index::<KeyOf<A>>(0)?);
         }
     }
@@ -190,7 +189,7 @@ where
 /// Inserts as if there were no duplicates, and row by row where there are: a statement that meets one
 /// leaves nothing behind in these databases, and the transaction open.
 async fn tried<A: Entity>(
-    transaction: &DatabaseTransaction,
+    open: &mut Open,
     names: &Names,
     models: &[A],
 ) -> Result<Vec<bool>, DbErr> {
@@ -198,12 +197,12 @@ async fn tried<A: Entity>(
     // Rows of different columns go by statements of their own, each all or none.
     let runs = models.chunk_by(|left, right| set_columns(left) == set_columns(right));
     for run in runs {
-        if inserted(transaction, names, run).await? {
+        if inserted(open, names, run).await? {
             taken.resize(taken.len() + run.len(), true);
             continue;
         }
         for model in run {
-            taken.push(inserted(transaction, names, std::slice::from_ref(model)).await?);
+            taken.push(inserted(open, names, std::slice::from_ref(model)).await?);
         }
     }
     Ok(taken)
@@ -215,13 +214,10 @@ fn set_columns<A: Entity>(model: &A) -> Vec<bool> {
 }
 
 /// Inserts models of the same columns, unless one of them meets a duplicate.
-async fn inserted<A: Entity>(
-    transaction: &DatabaseTransaction,
-    names: &Names,
-    models: &[A],
-) -> Result<bool, DbErr> {
+async fn inserted<A: Entity>(open: &mut Open, names: &Names, models: &[A]) -> Result<bool, DbErr> {
     for insert in inserts(names, bound(models).into_rows()) {
-        if let Err(error) = transaction.execute(&insert).await {
+        let insert = open.backend().build(&insert);
+        if let Err(error) = open.execute(insert).await {
             return match error.sql_err() {
                 Some(SqlErr::UniqueConstraintViolation(_)) => Ok(false),
                 _ => Err(error),

@@ -16,8 +16,11 @@
 //!
 //! A bare `sea_orm` means `uuid`; for `i64` `bigint`, for `u64` `bigint_unsigned`, for `ObjectId` and `Key192`
 //! `bytea`, for `PushId` `char20`. A scheme that does not keep its order in the column does not compile;
-//! where order does not matter, `sea_orm(unordered(uuid))` says so. Tables with text keys are made by
-//! [`create_table`], since on PostgreSQL SeaORM's own have another collation.
+//! where order does not matter, `sea_orm(unordered(uuid))` says so.
+//!
+//! Tables that SeaORM makes (`Schema::create_table_from_entity`, `schema-sync`) have these columns. A text
+//! key's type is one text for all of them then, of which each database reads its own part; [`create_table`]
+//! writes it plainly for one. A sync over tables that are there logs that it differs, and changes nothing.
 //!
 //! `uuid::Uuid` is a key type as it is.
 //!
@@ -105,15 +108,19 @@
 //! |---|---|---|
 //! | `ActiveModel::insert`, `save`, and of nested models | yes | [`assign`] in `before_save`, or [`assign_before_save!`] |
 //! | `Entity::insert`, `Entity::insert_many` | no | [`assign_keys`] |
-//! | junction rows of nested models | no | add them to a [`UnitOfWork`] |
+//! | junction rows of nested models | yes | the same, where they have a key of their own |
 //! | [`insert_all`], [`insert_or_skip`], [`UnitOfWork`] | no | they assign |
 //!
 //! Leave the key of a new model `NotSet` for `save`: it takes one that is set for a row that is in the
-//! database, and updates it.
+//! database, and updates it. A model that nobody gives a key is refused by the database; but SQLite makes
+//! one itself where the key is a number.
 //!
 //! # Minimum supported Rust version
 //!
 //! 1.94, as sea-orm 2.0.
+
+#[cfg(test)]
+extern crate self as ordid_seaorm;
 
 mod assign;
 mod engine_macros;
@@ -129,7 +136,10 @@ pub use entity::{Binder, Entity};
 pub use insert::{insert_all, insert_or_skip};
 pub use ordid_core::{
     storage::column,
-    unit_of_work::{Action, FlushError, Flushed, FlushedTable, Progress, Retry},
+    unit_of_work::{
+        Action, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable,
+        Progress, Retry,
+    },
 };
 pub use schema::create_table;
 pub use stored::{SeaOrmColumn, StoredAs};

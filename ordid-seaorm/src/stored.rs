@@ -23,6 +23,8 @@ use sea_orm::{
     sea_query::{Alias, ArrayType, ColumnType, IntoIden, Nullable as _, ValueType, ValueTypeErr},
 };
 
+use crate::schema;
+
 /// A column that stores a kind of raw key, as SeaORM binds and reads it. Implemented here for each pair
 /// that exists.
 #[diagnostic::on_unimplemented(
@@ -202,11 +204,6 @@ bytes! {
     uuid::Uuid = 16, ordid_core::key::ObjectId = 12, ordid_core::key::Key192 = 24
 }
 
-/// What MySQL and MariaDB read in a comment that others skip, since SeaORM declares one type for all:
-/// the text of a key compares as bytes under this collation, and under SQLite's default. PostgreSQL has
-/// to be told by itself: [`create_table`](crate::create_table).
-pub(crate) const COLLATION: &str = "/*! CHARACTER SET ascii COLLATE ascii_bin */";
-
 macro_rules! text {
     ($($column:ident of $raw:ty = $length:literal),+) => {
         $(impl SeaOrmColumn<$raw> for $column {
@@ -246,9 +243,7 @@ macro_rules! text {
             }
 
             fn column_type() -> ColumnType {
-                ColumnType::Custom(
-                    Alias::new(format!("char({}) {COLLATION}", $length)).into_iden(),
-                )
+                schema::text($length)
             }
         })+
     };
@@ -327,7 +322,9 @@ impl SeaOrmColumn<u64> for BigIntUnsigned {
     }
 
     fn column_type() -> ColumnType {
-        ColumnType::BigUnsigned
+        // Of SeaORM's own type PostgreSQL would make a `bigint`, and sea-query panics where a number does
+        // not fit in there; this it refuses.
+        ColumnType::Custom(Alias::new("bigint UNSIGNED").into_iden())
     }
 }
 

@@ -1,6 +1,8 @@
 //! The unit of work: models of many entities, inserted, updated and deleted together.
 
 mod execute;
+mod open;
+mod plan;
 mod record;
 mod statement;
 
@@ -19,8 +21,11 @@ use sea_orm::{
 };
 
 use self::statement::Rows;
-pub use self::{execute::Begin, record::flushes_table};
-pub(crate) use self::{execute::begin, statement::inserts};
+pub use self::{open::Begin, record::flushes_table};
+pub(crate) use self::{
+    open::{Open, begin, is_transaction},
+    statement::inserts,
+};
 use crate::{
     Error,
     entity::{Binder, Entity, Names},
@@ -49,8 +54,10 @@ use crate::{
 /// # Updates and deletes
 ///
 /// Each row has to be there: if one is not, nothing is written ([`Error::is_missing_row`]). Of an
-/// `ActiveModel` an update sets what is `Set`, by one `UPDATE` a row. Rows are updated after all inserts
-/// and deleted after that, so a unique value is not free for a new row before the next flush.
+/// `ActiveModel` an update sets what is `Set`. On PostgreSQL and SQLite (from 3.33 on) rows that follow
+/// each other and set the same columns go by one `UPDATE`, on MySQL and MariaDB row by row. Rows are
+/// updated after all inserts and deleted after that, so a unique value is not free for a new row before
+/// the next flush.
 #[derive(Default)]
 pub struct UnitOfWork {
     batches: Batches<Binder>,
@@ -59,6 +66,8 @@ pub struct UnitOfWork {
     generators: Generators,
     observer: Option<Box<dyn FnMut(Progress) + Send>>,
     retry: Retry,
+    /// Whether a flush that only inserts is recorded, too.
+    records: bool,
     /// What an earlier flush left behind that does not know what became of its COMMIT.
     doubt: Option<Doubt>,
 }
@@ -74,6 +83,18 @@ impl UnitOfWork {
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
+        self
+    }
+
+    /// Has each flush write a row of its own, in the table that
+    /// [`flushes_table`](crate::flushes_table) declares, also one that only inserts.
+    ///
+    /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a row that
+    /// somebody deleted meanwhile is inserted again. Where others delete rows that are so new, this is the
+    /// remedy; it costs a statement a flush.
+    #[must_use]
+    pub fn with_record(mut self) -> Self {
+        self.records = true;
         self
     }
 
@@ -222,7 +243,21 @@ impl UnitOfWork {
     /// If the answer to COMMIT is lost, the rows may be there. So the database is asked, over another
     /// connection, and the rows are sent once more only if they are not there: by the key of one of
     /// them, as they are there all or none. A flush with updates or deletes has a row of its own for
-    /// this, in the table that [`flushes_table`](crate::flushes_table) declares.
+    /// this, in the table that [`flushes_table`](crate::flushes_table) declares, as has any with
+    /// [`with_record`](Self::with_record). A database that is gone with its one connection, as SQLite's in
+    /// memory, has nothing to be found.
+    ///
+    /// # Dropping the future
+    ///
+    /// It leaves nothing behind: the transaction is rolled back, and the models are still here. Dropped
+    /// while it waits for the answer to COMMIT, it leaves all rows or none, like a lost answer; the next
+    /// `flush` then begins by asking the database, unless models were added.
+    ///
+    /// **This takes the feature `runtime-tokio`**, by which the statement that is under way is carried to its
+    /// end by Tokio, and rolled back then. SQLx 0.9 loses count of a transaction that is dropped while it
+    /// begins, of PostgreSQL, MySQL and MariaDB, and of a statement of the latter two that is dropped while it
+    /// is prepared; what the pool's next user writes over that connection is not committed then. SeaORM's
+    /// own `begin` has the same gap.
     ///
     /// # Errors
     ///
@@ -242,6 +277,9 @@ impl UnitOfWork {
     /// too: most databases end the whole transaction at a deadlock.
     ///
     /// What the database checks at COMMIT, as deferred constraints, is told by your commit, not here.
+    ///
+    /// Dropped before its end, it spoils the transaction: drop that too. SeaORM lends no connection that could
+    /// be closed: on MySQL and MariaDB let a flush in a transaction of yours come to its end.
     ///
     /// # Errors
     ///

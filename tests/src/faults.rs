@@ -1,26 +1,34 @@
 //! What fault tests and the programs that they kill have in common: a graph of rows that is known
-//! from its number, the databases that it goes to, and the law that holds whatever happens.
+//! from its number, the databases that it goes to, the law that holds whatever happens, and the scripts
+//! of the faults, which run over the unit of work of any library.
 //!
 //! **The law.** Of a unit of work, all rows are in the database exactly once, or none is. If the
 //! flush returned `Ok`, all are; if it returned an error, none is, unless the error says that this
 //! cannot be known. After an error the unit of work still holds its entities, and flushing it again
 //! ends with all rows exactly once.
 
+pub mod commit;
+pub mod cut;
+pub mod deadlock;
 mod engine;
+mod flusher;
 mod graph;
+pub mod kill;
+pub mod refused;
+pub mod restart;
+mod trials;
 
 use std::time::{Duration, Instant};
 
-use ordid_sqlx::{Error, Flushed, Retry, UnitOfWork};
+use ordid_sqlx::{Flushed, Retry, UnitOfWork};
 use sqlx::{Connection, Database, Pool, pool::PoolOptions};
 
-use crate::trials::Outcome;
+use crate::{servers::Options, trials::Outcome};
 pub use engine::{Engine, Remote};
+pub use flusher::{Failed, Flusher, Library, Served, Sqlx};
 use graph::CHANGED;
 pub use graph::{Customer, Graph, Item, Order, Shape};
-
-/// How to connect to a database.
-pub type Options<DB> = <<DB as Database>::Connection as Connection>::Options;
+pub use trials::{on_file, on_own_server, on_server, times};
 
 /// How long a pool waits for a server: longer than one takes to come back.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -179,32 +187,36 @@ impl<DB: Engine> Site<DB> {
     /// # Errors
     ///
     /// The law is broken.
-    pub async fn judge(
+    pub async fn judge<W, E>(
         &self,
         graph: &Graph,
-        work: &UnitOfWork<DB>,
-        outcome: &Result<Flushed, Error>,
-    ) -> Outcome<Found> {
+        work: &W,
+        outcome: &Result<Flushed, E>,
+    ) -> Outcome<Found>
+    where
+        W: Flusher<Database = DB>,
+        for<'e> Failed: From<&'e E>,
+    {
         self.settle().await?;
         let found = self.look(graph).await?;
-        let right = match outcome {
-            Ok(flushed) => found == Found::All && flushed.rows() == graph.len() && work.is_empty(),
+        let held = work.held();
+        let outcome = outcome.as_ref().map_err(Failed::from);
+        let right = match &outcome {
+            Ok(flushed) => found == Found::All && flushed.rows() == graph.len() && held == 0,
             Err(error) => {
-                let message = error.to_string();
-                let known = if error.is_commit_unknown() {
-                    message.contains("either all rows are written or none is")
+                let says = |what| error.message.contains(what);
+                let known = if error.is_commit_unknown {
+                    says("either all rows are written or none is")
                 } else {
                     found == Found::None
-                        && (message.contains("nothing was written")
-                            || message.contains("nothing was sent"))
+                        && (says("nothing was written") || says("nothing was sent"))
                 };
-                known && work.len() == graph.len()
+                known && held == graph.len()
             }
         };
         if right {
             Ok(found)
         } else {
-            let held = work.len();
             Err(format!("{found:?} while {held} are held, and: {outcome:?}").into())
         }
     }
@@ -215,10 +227,11 @@ impl<DB: Engine> Site<DB> {
     /// # Errors
     ///
     /// The law is broken.
-    pub async fn flush_again(&self, graph: &Graph, work: &mut UnitOfWork<DB>) -> Outcome {
-        let pool = self.pool();
-        let outcome = work.flush(&pool).await;
-        pool.close().await;
+    pub async fn flush_again<W>(&self, graph: &Graph, work: &mut W) -> Outcome
+    where
+        W: Flusher<Database = DB>,
+    {
+        let outcome = work.flush_to(&self.options, PATIENCE).await;
         match self.judge(graph, work, &outcome).await? {
             Found::All => Ok(()),
             Found::None => Err(format!("again: {outcome:?}").into()),
@@ -231,13 +244,15 @@ impl<DB: Engine> Site<DB> {
     /// # Errors
     ///
     /// The law is broken.
-    pub async fn flush_anew(&self, graph: &Graph, found: Found) -> Outcome {
-        let pool = self.pool();
-        let outcome = self.work(graph, Retry::NONE).flush(&pool).await;
-        pool.close().await;
+    pub async fn flush_anew<W>(&self, graph: &Graph, found: Found) -> Outcome
+    where
+        W: Flusher<Database = DB>,
+    {
+        let mut work = W::of(graph, Retry::NONE);
+        let outcome = work.flush_to(&self.options, PATIENCE).await;
         let right = match (&outcome, found) {
             (Ok(_), Found::None) => true,
-            (Err(error), Found::All) => error.is_unique_violation() && !error.is_commit_unknown(),
+            (Err(error), Found::All) => error.is_unique_violation && !error.is_commit_unknown,
             _ => false,
         };
         match self.look(graph).await? {

@@ -1,11 +1,12 @@
 //! What the test binaries share: which servers there are, real processes, streams of keys,
-//! faults.
+//! faults, graphs of rows.
 
 #![deny(unsafe_code)]
 
 pub mod conformance;
 pub mod dotnet;
 pub mod faults;
+pub mod graphs;
 pub mod merge;
 pub mod process;
 pub mod proxy;

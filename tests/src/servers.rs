@@ -8,7 +8,12 @@ use std::{
 };
 
 use ordid_harness::{Access, Error};
-use sqlx::{AssertSqlSafe, Connection, MySql, Pool, Postgres, pool::PoolOptions};
+use sqlx::{
+    AssertSqlSafe, ConnectOptions, Connection, MySql, Pool, Postgres, Sqlite, pool::PoolOptions,
+};
+
+/// How to connect to a database.
+pub type Options<DB> = <<DB as sqlx::Database>::Connection as Connection>::Options;
 
 /// The servers that live tests may ask for; started by this process where they are private and no
 /// address is given, stopped when this is dropped.
@@ -97,3 +102,38 @@ scratch!(
     "DROP DATABASE {} WITH (FORCE)"
 );
 scratch!(MySql, sqlx::mysql::MySqlConnectOptions, "DROP DATABASE {}");
+
+/// A database whose address other clients than `SQLx` take, too.
+pub trait Client: sqlx::Database {
+    /// Returns the address as the C clients of PostgreSQL, MySQL and SQLite know it: without `SQLx`'s own
+    /// parameters, and without TLS where these options are.
+    fn client_url(options: &Options<Self>) -> String;
+}
+
+impl Client for Postgres {
+    fn client_url(options: &Options<Self>) -> String {
+        let url = options.to_url_lossy();
+        let mut pairs = url.query_pairs();
+        let is_plain = pairs.any(|(key, value)| key == "sslmode" && value == "disable");
+        let place = url.as_str().split('?').next().unwrap_or_default();
+        let plain = if is_plain { "?sslmode=disable" } else { "" };
+        format!("{place}{plain}")
+    }
+}
+
+impl Client for MySql {
+    fn client_url(options: &Options<Self>) -> String {
+        let url = options.to_url_lossy();
+        url.as_str()
+            .split('?')
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    }
+}
+
+impl Client for Sqlite {
+    fn client_url(options: &Options<Self>) -> String {
+        options.get_filename().to_string_lossy().into_owned()
+    }
+}

@@ -56,6 +56,24 @@ impl FlushPlan {
         is_for_each_row: impl Fn(Action) -> bool,
         mut text: impl FnMut(&Chunk) -> Arc<str>,
     ) -> Self {
+        Self::of_statements(plan, tables, defers, |chunk| {
+            let sql = text(chunk);
+            let rows = chunk.rows.len();
+            match is_for_each_row(chunk.action) {
+                true => vec![(1, sql); rows],
+                false => vec![(rows, sql)],
+            }
+        })
+    }
+
+    /// As [`new`](Self::new), where a chunk goes by several statements, each of so many of its rows.
+    #[doc(hidden)]
+    pub fn of_statements(
+        plan: &Plan,
+        tables: &[Table],
+        defers: Option<&'static str>,
+        mut statements: impl FnMut(&Chunk) -> Vec<(usize, Arc<str>)>,
+    ) -> Self {
         let mut planned = Vec::<PlannedTable>::new();
         let mut current = None;
         for chunk in plan.chunks() {
@@ -72,15 +90,10 @@ impl FlushPlan {
                 continue;
             };
             table.rows += chunk.rows.len();
-            let sql = text(&chunk);
-            if is_for_each_row(chunk.action) {
-                let rows = chunk.rows.map(|row| PlannedStatement {
-                    rows: row..row + 1,
-                    sql: Arc::clone(&sql),
-                });
-                table.statements.extend(rows);
-            } else {
-                let rows = chunk.rows;
+            let mut start = chunk.rows.start;
+            for (rows, sql) in statements(&chunk) {
+                let rows = start..start + rows;
+                start = rows.end;
                 table.statements.push(PlannedStatement { rows, sql });
             }
         }

@@ -26,6 +26,9 @@ pub(super) trait Source<C> {
     /// Returns the connection, made where there is none.
     fn get(&mut self) -> Result<&mut C, Error>;
 
+    /// Lets the next call of [`get`](Self::get) return this.
+    fn fail(&mut self, error: Error);
+
     /// Others may need it meanwhile.
     fn release(&mut self);
 
@@ -41,6 +44,8 @@ impl<C> Source<C> for One<'_, C> {
         Ok(self.0)
     }
 
+    fn fail(&mut self, _: Error) {}
+
     fn release(&mut self) {}
 
     fn has_another(&self) -> bool {
@@ -52,6 +57,8 @@ impl<C> Source<C> for One<'_, C> {
 pub(super) struct Made<C, F> {
     pub(super) connect: F,
     pub(super) open: Option<C>,
+    /// Why there was none, until somebody asks.
+    pub(super) failed: Option<Error>,
 }
 
 impl<C, E, F> Source<C> for Made<C, F>
@@ -60,10 +67,17 @@ where
     E: std::error::Error + Send + Sync + 'static,
 {
     fn get(&mut self) -> Result<&mut C, Error> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         match &mut self.open {
             Some(open) => Ok(open),
             empty => Ok(empty.insert((self.connect)().map_err(Error::connect)?)),
         }
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.failed = Some(error);
     }
 
     fn release(&mut self) {
@@ -123,7 +137,11 @@ impl<DB: Backend> UnitOfWork<DB> {
             // Before anything is sent, and where there is no connection it is a matter of retries.
             let scope = match source.get() {
                 Ok(connection) => scope(connection, Scope::Transaction)?,
-                Err(_) => Scope::Transaction,
+                Err(error) => {
+                    // This was the first attempt's.
+                    source.fail(error);
+                    Scope::Transaction
+                }
             };
             let run = work.begun(plan, scope, source.has_another());
             let flushed = work.run(&mut source, run, span)?;

@@ -1,17 +1,15 @@
 //! Carries a flush out, step by step.
 
-use std::{pin::Pin, time::Instant};
+use std::time::Instant;
 
 use futures_timer::Delay;
 use ordid_core::unit_of_work::{Chunk, FlushRun, Flushed, Outcome, Plan, Step, observe::Span};
-use sea_orm::{
-    ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
-    SqliteTransactionMode, TransactionOptions, TransactionTrait,
-};
+use sea_orm::DbErr;
 
 use super::{
     UnitOfWork,
-    record::{is_there, record},
+    open::{Begin, BoxFuture, Open, begin, is_found, is_transaction},
+    record::{record, whether_there},
     statement::Rows,
 };
 use crate::{
@@ -20,57 +18,6 @@ use crate::{
 };
 
 type Run = FlushRun<DbErr>;
-
-mod sealed {
-    pub trait Sealed {}
-}
-
-/// What rows are written to in a transaction: a `DatabaseConnection`, or a `DatabaseTransaction`, in
-/// which it is a savepoint.
-pub trait Begin:
-    ConnectionTrait + TransactionTrait<Transaction = DatabaseTransaction> + Send + sealed::Sealed
-{
-    #[doc(hidden)]
-    const IS_TRANSACTION: bool;
-}
-
-impl sealed::Sealed for DatabaseConnection {}
-
-impl Begin for DatabaseConnection {
-    const IS_TRANSACTION: bool = false;
-}
-
-impl sealed::Sealed for DatabaseTransaction {}
-
-impl Begin for DatabaseTransaction {
-    const IS_TRANSACTION: bool = true;
-}
-
-/// Begins a transaction that will write, in which constraints are checked at COMMIT if it `defers`.
-pub(crate) async fn begin<C: Begin>(on: &C, defers: bool) -> Result<DatabaseTransaction, DbErr> {
-    let backend = on.get_database_backend();
-    let mode = (backend == DbBackend::Sqlite && !C::IS_TRANSACTION)
-        // A deferred transaction that reads first and writes later can fail with SQLITE_BUSY at
-        // once, however long the busy timeout; one that means to write says so.
-        .then_some(SqliteTransactionMode::Immediate);
-    let transaction = on
-        .begin_with_options(TransactionOptions {
-            sqlite_transaction_mode: mode,
-            ..TransactionOptions::default()
-        })
-        .await?;
-    let defer = match backend {
-        DbBackend::Postgres => "SET CONSTRAINTS ALL DEFERRED",
-        DbBackend::Sqlite => "PRAGMA defer_foreign_keys = ON",
-        _ => return Ok(transaction),
-    };
-    if defers {
-        transaction.execute_unprepared(defer).await?;
-    }
-    Ok(transaction)
-}
-
-type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 impl UnitOfWork {
     /// Boxed, because the compiler cannot tell otherwise that the future may move between threads.
@@ -81,14 +28,14 @@ impl UnitOfWork {
         let span = Span::new(self.batches.tables().len(), self.len());
         Box::pin(span.clone().around(async move {
             let plan = self.planned(on.get_database_backend())?;
-            let mut run = match C::IS_TRANSACTION {
+            let mut run = match is_transaction(on) {
                 true => Run::inside(plan),
-                false => Run::new(plan, self.retry, self.doubt.as_ref()),
+                false => Run::new(plan, self.retry, self.doubt.as_ref()).with_record(self.records),
             };
             let outcome = self.carry_out(on, &mut run).await;
             match run.ended(outcome, &mut self.doubt, &span) {
                 Ok(flushed) => {
-                    if !C::IS_TRANSACTION {
+                    if !is_transaction(on) {
                         self.clear();
                     }
                     Ok(flushed)
@@ -119,9 +66,9 @@ impl UnitOfWork {
                     }
                 }
                 (Step::Record, Some(open)) => {
-                    let recorded = record(open, run.id()).await;
+                    let recorded = open.execute(record(open.backend(), run.id())).await;
                     let failed = |error| Error::record("ordid_seaorm", judge(error));
-                    run.done(recorded.map_err(failed), None);
+                    run.done(recorded.map(drop).map_err(failed), None);
                 }
                 (Step::Send(chunk), Some(open)) => {
                     let started = Instant::now();
@@ -156,7 +103,9 @@ impl UnitOfWork {
                 }
                 (Step::Probe, _) => {
                     run.probes();
-                    let found = is_there(self.rows(), on, run.plan(), run.id()).await;
+                    let backend = on.get_database_backend();
+                    let select = whether_there(self.rows(), backend, run);
+                    let found = is_found(on, select).await;
                     run.probed(found.map_err(|error| Error::probe(judge(error))));
                 }
                 (Step::Sleep(delay), _) => {
@@ -180,21 +129,21 @@ async fn locate<C: Begin>(
     plan: &Plan,
     failed: &Chunk,
 ) -> Option<(Chunk, String)> {
-    let transaction = begin(on, plan.defers()).await.ok()?;
-    let found = replay(rows, &transaction, plan, failed).await;
-    let _ = transaction.rollback().await;
+    let mut open = begin(on, plan.defers()).await.ok()?;
+    let found = replay(rows, &mut open, plan, failed).await;
+    let _ = open.rollback().await;
     found
 }
 
 async fn replay(
     rows: Rows<'_>,
-    transaction: &DatabaseTransaction,
+    open: &mut Open,
     plan: &Plan,
     failed: &Chunk,
 ) -> Option<(Chunk, String)> {
     for chunk in plan.chunks() {
         if chunk != *failed {
-            rows.send(transaction, &chunk).await.ok()?;
+            rows.send(open, &chunk).await.ok()?;
             continue;
         }
         for row in chunk.rows.clone() {
@@ -202,7 +151,7 @@ async fn replay(
                 rows: row..row + 1,
                 ..chunk.clone()
             };
-            if let Err(error) = rows.send(transaction, &single).await {
+            if let Err(error) = rows.send(open, &single).await {
                 let key = rows.batches.key_text(&chunk, row);
                 return error.refuses_a_row().then_some((chunk, key));
             }

@@ -1,11 +1,9 @@
 //! What a flush is known by after the answer to its COMMIT was lost.
 
-use ordid_core::{unit_of_work::Plan, uuid::Uuid};
+use ordid_core::{unit_of_work::FlushRun, uuid::Uuid};
 use sea_orm::{
-    ConnectionTrait, DbErr,
-    sea_query::{
-        Alias, ColumnDef, Expr, ExprTrait as _, Query, SimpleExpr, Table, TableCreateStatement,
-    },
+    DbBackend, DbErr, Statement,
+    sea_query::{Alias, ColumnDef, Expr, ExprTrait as _, Query, Table, TableCreateStatement},
 };
 
 use super::statement::Rows;
@@ -15,7 +13,8 @@ const ID: &str = "id";
 
 /// Returns the `CREATE TABLE` of `ordid_flushes`, into which a flush with updates or deletes writes a row
 /// in its own transaction: whether that row is there tells what became of a COMMIT whose answer was
-/// lost. A flush that only inserts does without.
+/// lost. A flush that only inserts does without, unless it is
+/// [asked to](crate::UnitOfWork::with_record).
 ///
 /// Run it once, as a migration. Rows are only looked for while their flush is under way: delete those
 /// of more than a day at any time, by `flushed_at`.
@@ -53,32 +52,30 @@ pub fn flushes_table() -> TableCreateStatement {
 }
 
 /// Inserts the row of a flush.
-pub(super) async fn record<C: ConnectionTrait>(connection: &C, id: Uuid) -> Result<(), DbErr> {
+pub(super) fn record(backend: DbBackend, id: Uuid) -> Statement {
     let insert = Query::insert()
         .into_table(Alias::new(TABLE))
         .columns([Alias::new(ID)])
         .values_panic([Expr::val(id)])
         .to_owned();
-    connection.execute(&insert).await.map(drop)
+    backend.build(&insert)
 }
 
 /// Looks for the row of a flush or, where it has none, for the first of its rows.
-pub(super) async fn is_there<C: ConnectionTrait>(
+pub(super) fn whether_there(
     rows: Rows<'_>,
-    connection: &C,
-    plan: &Plan,
-    id: Uuid,
-) -> Result<bool, DbErr> {
-    if plan.only_inserts()
-        && let Some(first) = plan.chunks().next()
+    backend: DbBackend,
+    run: &FlushRun<DbErr>,
+) -> Statement {
+    if !run.records()
+        && let Some(first) = run.plan().chunks().next()
     {
-        return rows.has(connection, first.table, first.rows.start).await;
+        return rows.whether_there(backend, first.table, first.rows.start);
     }
-    let id: SimpleExpr = Expr::col(Alias::new(ID)).eq(id);
     let select = Query::select()
         .expr(Expr::val(1))
         .from(Alias::new(TABLE))
-        .and_where(id)
+        .and_where(Expr::col(Alias::new(ID)).eq(run.id()))
         .to_owned();
-    Ok(connection.query_one(&select).await?.is_some())
+    backend.build(&select)
 }

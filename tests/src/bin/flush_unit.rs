@@ -13,11 +13,18 @@ use std::{
     io::{self, Write},
     path::Path,
     process::ExitCode,
+    str::FromStr,
 };
 
 use ordid_sqlx::{Retry, UnitOfWork};
-use ordid_tests::faults::{Engine, Graph, Shape, Site};
-use sqlx::{Connection, MySql, Postgres, Sqlite};
+use ordid_tests::{
+    faults::{
+        Engine, Flusher as _, Graph, PATIENCE, Shape,
+        kill::{self, ended, say},
+    },
+    servers::Options,
+};
+use sqlx::{MySql, Postgres, Sqlite};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -33,6 +40,7 @@ fn main() -> ExitCode {
 
 fn run() -> Outcome {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let Some((url, what)) = arguments.split_first() else {
         return Err("usage: flush_unit URL new|change|resume ..".into());
     };
@@ -47,15 +55,18 @@ fn run() -> Outcome {
     }
 }
 
-async fn flush<DB: Engine>(url: &str, what: &[String]) -> Outcome {
-    let site = Site::<DB>::open(url.parse()?);
-    let what: Vec<&str> = what.iter().map(String::as_str).collect();
-    let mut work = match &what[..] {
-        ["new", unit] => site.work(&Graph::new(unit.parse()?, Shape::CHUNKS), Retry::NONE),
-        ["change", old] => changes(UnitOfWork::<DB>::new(), old.parse()?),
+async fn flush<DB: Engine>(url: &str, what: &[&str]) -> Outcome
+where
+    Options<DB>: FromStr<Err = sqlx::Error>,
+{
+    let work = match what {
         ["change", old, journal] => {
             let journal = DB::journaled(Path::new(journal))?;
-            changes(UnitOfWork::new().with_journal(journal), old.parse()?)
+            let mut work = UnitOfWork::<DB>::new().with_journal(journal);
+            let old = old.parse()?;
+            work.add_graph(&Graph::new(old + 1, Shape::SMALL));
+            work.change_graph(&Graph::new(old, Shape::OLD));
+            work
         }
         ["resume", journal] => {
             let journal = DB::journaled(Path::new(journal))?;
@@ -63,34 +74,16 @@ async fn flush<DB: Engine>(url: &str, what: &[String]) -> Outcome {
             work.resume()?;
             work
         }
-        _ => return Err(format!("what is {what:?}?").into()),
-    }
-    .with_retry(Retry::NONE);
-    let pool = site.pool();
-    pool.acquire().await?.ping().await?;
+        _ => return kill::run::<UnitOfWork<DB>>(url, what).await,
+    };
+    let mut work = work.with_retry(Retry::NONE);
     say("ready")?;
     io::stdin().read_line(&mut String::new())?;
     if work.is_empty() {
         say("nothing")?;
     } else {
-        match work.flush(&pool).await {
-            Ok(_) => say("committed")?,
-            Err(error) if error.is_commit_unknown() => say(&format!("unknown: {error}"))?,
-            Err(error) => say(&format!("refused: {error}"))?,
-        }
+        let outcome = work.flush_to(&url.parse()?, PATIENCE).await;
+        say(&ended(&outcome))?;
     }
-    pool.close().await;
     Ok(())
-}
-
-fn changes<DB: Engine>(mut work: UnitOfWork<DB>, old: u32) -> UnitOfWork<DB> {
-    DB::add(&mut work, &Graph::new(old + 1, Shape::SMALL));
-    DB::change(&mut work, &Graph::new(old, Shape::OLD));
-    work
-}
-
-fn say(what: &str) -> io::Result<()> {
-    let mut stdout = io::stdout();
-    writeln!(stdout, "{what}")?;
-    stdout.flush()
 }

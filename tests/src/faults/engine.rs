@@ -16,15 +16,20 @@ use sqlx::{
     query_scalar, raw_sql,
 };
 
-use super::{Customer, Graph, Item, Options, Order, Outcome};
+use super::{Customer, Graph, Item, Order, Outcome};
+use crate::servers::{Client, Options};
 
 /// A database that fault tests know.
-pub trait Engine: Backend {
+pub trait Engine: Backend + Client {
     /// The column type of a key.
     const KEY: &'static str;
 
     /// Counts the sessions of others in this database.
     const SESSIONS: Option<&'static str>;
+
+    /// How many rows of the tables of [`Shape::CHUNKS`](super::Shape::CHUNKS) `SQLx`'s adapter sends by
+    /// `COPY`.
+    const COPIED: [usize; 3];
 
     /// What stands behind a table.
     const TABLE_OPTIONS: &'static str;
@@ -93,10 +98,11 @@ pub trait Remote: Engine {
 }
 
 macro_rules! engine {
-    ($database:ty, key: $key:literal, options: $options:literal, sessions: $sessions:expr) => {
+    ($database:ty, key: $key:literal, options: $options:literal, sessions: $sessions:expr, copied: $copied:expr) => {
         impl Engine for $database {
             const KEY: &'static str = $key;
             const SESSIONS: Option<&'static str> = $sessions;
+            const COPIED: [usize; 3] = $copied;
             const TABLE_OPTIONS: &'static str = $options;
 
             fn add(work: &mut UnitOfWork<Self>, graph: &Graph) {
@@ -151,7 +157,8 @@ engine!(
     sessions: Some(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
          AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
-    )
+    ),
+    copied: [1_100, 2_050, 0]
 );
 engine!(
     MySql,
@@ -160,10 +167,11 @@ engine!(
     sessions: Some(
         "SELECT COUNT(*) FROM information_schema.processlist \
          WHERE db = DATABASE() AND id <> CONNECTION_ID()"
-    )
+    ),
+    copied: [0; 3]
 );
 // Who has a file open is gone with its process, and its locks too.
-engine!(Sqlite, key: "BLOB", options: "WITHOUT ROWID", sessions: None);
+engine!(Sqlite, key: "BLOB", options: "WITHOUT ROWID", sessions: None, copied: [0; 3]);
 
 macro_rules! remote {
     ($database:ty, $options:ty, $no_tls:expr) => {

@@ -33,9 +33,9 @@ pub struct ItemId(Uuid);
 #[ordid(table = "customers")]
 pub struct Customer {
     #[ordid(key)]
-    id: CustomerId,
-    unit: i64,
-    position: i64,
+    pub id: CustomerId,
+    pub unit: i64,
+    pub position: i64,
     /// What deadlocks are made of.
     pub bucket: i64,
 }
@@ -55,11 +55,11 @@ impl Customer {
 #[ordid(table = "orders")]
 pub struct Order {
     #[ordid(key)]
-    id: OrderId,
+    pub id: OrderId,
     #[ordid(parent)]
-    customer: CustomerId,
-    unit: i64,
-    position: i64,
+    pub customer: CustomerId,
+    pub unit: i64,
+    pub position: i64,
     /// What deadlocks are made of.
     pub bucket: i64,
     /// No two orders have the same.
@@ -72,11 +72,11 @@ pub struct Order {
 #[ordid(table = "items")]
 pub struct Item {
     #[ordid(key)]
-    id: ItemId,
+    pub id: ItemId,
     #[ordid(parent)]
-    order_id: OrderId,
-    unit: i64,
-    position: i32,
+    pub order_id: OrderId,
+    pub unit: i64,
+    pub position: i32,
 }
 
 /// How many rows of each table.

@@ -15,24 +15,23 @@ use std::{
 use libtest_mimic::Trial;
 use ordid_sqlx::{Error, Flushed, Retry, UnitOfWork};
 use ordid_tests::{
-    faults::{Engine, Found, Graph, Remote, Shape, Site},
+    faults::{
+        Engine, Found, Graph, Remote, Shape, Site,
+        cut::{Conversation, EAGER, through},
+        on_file, on_server,
+    },
     proxy::{At, Fault, Proxy},
     servers::Servers,
     trials::Outcome,
 };
-use sqlx::{Connection, MySql, Pool, Postgres, pool::PoolOptions};
-
-use crate::{
-    cut::{EAGER, learn_over, through},
-    on_file, on_server,
-};
+use sqlx::{Connection, MySql, Pool, Postgres, Sqlite, pool::PoolOptions};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     macro_rules! add {
         ($($name:literal: $test:expr),+ $(,)?) => {$(
-            on_server::<Postgres, _, _>(trials, servers, "postgres", $name, $test);
-            on_server::<MySql, _, _>(trials, servers, "mariadb", $name, $test);
-            on_file(trials, $name, $test);
+            on_server::<UnitOfWork<Postgres>, _, _>(trials, servers, "postgres", $name, $test);
+            on_server::<UnitOfWork<MySql>, _, _>(trials, servers, "mariadb", $name, $test);
+            on_file::<UnitOfWork<Sqlite>, _, _>(trials, $name, $test);
         )+};
     }
     add!(
@@ -43,19 +42,19 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "connection::a_flush_that_is_dropped_in_a_transaction_goes_with_it": dropped_inside,
     );
     const LOCKED: &str = "connection::a_lock_is_waited_for_again_over_the_same_connection";
-    on_server::<Postgres, _, _>(trials, servers, "postgres", LOCKED, |site| {
+    on_server::<UnitOfWork<Postgres>, _, _>(trials, servers, "postgres", LOCKED, |site| {
         locked(site, "BEGIN", "SET lock_timeout = '100ms'")
     });
-    on_server::<MySql, _, _>(trials, servers, "mariadb", LOCKED, |site| {
+    on_server::<UnitOfWork<MySql>, _, _>(trials, servers, "mariadb", LOCKED, |site| {
         locked(site, "BEGIN", "SET innodb_lock_wait_timeout = 1")
     });
-    on_file(trials, LOCKED, |site| {
+    on_file::<UnitOfWork<Sqlite>, _, _>(trials, LOCKED, |site| {
         locked(site, "BEGIN IMMEDIATE", "PRAGMA busy_timeout = 0")
     });
     macro_rules! remote {
         ($($name:literal: $test:expr),+ $(,)?) => {$(
-            on_server::<Postgres, _, _>(trials, servers, "postgres", $name, $test);
-            on_server::<MySql, _, _>(trials, servers, "mariadb", $name, $test);
+            on_server::<UnitOfWork<Postgres>, _, _>(trials, servers, "postgres", $name, $test);
+            on_server::<UnitOfWork<MySql>, _, _>(trials, servers, "mariadb", $name, $test);
         )+};
     }
     remote!(
@@ -63,7 +62,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "connection::rows_deleted_before_the_question_come_back_unless_recorded": deleted,
         "connection::a_recorded_flush_over_a_pool_does_not_bring_rows_back": deleted_in_a_pool,
     );
-    on_server::<Postgres, _, _>(
+    on_server::<UnitOfWork<Postgres>, _, _>(
         trials,
         servers,
         "postgres",
@@ -79,7 +78,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             Ok(())
         },
     );
-    on_server::<MySql, _, _>(
+    on_server::<UnitOfWork<MySql>, _, _>(
         trials,
         servers,
         "mariadb",
@@ -418,6 +417,22 @@ async fn locked<DB: Engine>(site: Site<DB>, begin: &str, impatient: &str) -> Out
     assert_eq!((error.retries(), work.len()), (1, held));
     DB::execute_sql(&mut holder, "ROLLBACK").await?;
     Ok(())
+}
+
+/// A flush over a proxy that does nothing, to learn what is said.
+async fn learn_over<DB: Remote>(
+    site: &Site<DB>,
+    proxy: &Proxy,
+    shape: Shape,
+) -> Outcome<Conversation> {
+    let graph = Graph::new(0, shape);
+    let mut connection = connect(&through(site, proxy)).await?;
+    let mut work = site.work(&graph, Retry::NONE);
+    let outcome = work.flush_on(&mut connection).await;
+    connection.close().await?;
+    site.judge(&graph, &work, &outcome).await?;
+    outcome?;
+    Conversation::of(proxy.last_traffic())
 }
 
 /// There is no other connection to try: an error, and the next flush goes on with the same keys; where

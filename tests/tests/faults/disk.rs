@@ -8,21 +8,21 @@ use std::{
 };
 
 use libtest_mimic::Trial;
-use ordid_sqlx::Retry;
+use ordid_sqlx::{Retry, UnitOfWork};
 use ordid_tests::{
-    faults::{Engine as _, Found, Graph, Shape, Site},
+    faults::{Engine as _, Found, Graph, Shape, Site, kill::Process, on_file, times},
     trials::{Outcome, ignored, run},
 };
 use sqlx::{ConnectOptions, Sqlite, sqlite::SqliteConnectOptions};
 
-use crate::{kill::Flusher, on_file, times};
+use crate::program;
 
 pub fn trials(trials: &mut Vec<Trial>) {
-    on_file(trials, "a_database_that_may_not_grow_leaves_no_row", full);
-    on_file(trials, "a_disk_without_room_leaves_no_row", |site| {
+    on_file::<UnitOfWork<Sqlite>, _, _>(trials, "a_database_that_may_not_grow_leaves_no_row", full);
+    on_file::<UnitOfWork<Sqlite>, _, _>(trials, "a_disk_without_room_leaves_no_row", |site| {
         no_room(site, false)
     });
-    on_file(
+    on_file::<UnitOfWork<Sqlite>, _, _>(
         trials,
         "a_disk_without_room_for_the_log_leaves_no_row",
         async |site| {
@@ -71,7 +71,7 @@ async fn no_room(site: Site<Sqlite>, is_log: bool) -> Outcome {
     let url = site.options().to_url_lossy().to_string();
     // What a unit of work adds, in blocks of 512 bytes.
     let before = blocks(&site).await?;
-    site.flush_anew(&Graph::new(0, Shape::CHUNKS), Found::None)
+    site.flush_anew::<UnitOfWork<Sqlite>>(&Graph::new(0, Shape::CHUNKS), Found::None)
         .await?;
     let added = blocks(&site).await? - before;
     let (mut refused, mut committed) = (0, 0);
@@ -86,20 +86,21 @@ async fn no_room(site: Site<Sqlite>, is_log: bool) -> Outcome {
         };
         // Without the trap the signal would end the program.
         let script = "trap '' XFSZ; ulimit -f $1; shift; exec \"$@\"";
-        let program = env!("CARGO_BIN_EXE_flush_unit");
+        let program = program();
         let mut command = Command::new("sh");
-        command.args(["-c", script, "sh", &most.to_string(), program]);
-        let mut flusher = Flusher::start(command, &url, unit)?;
-        flusher.go()?;
-        let said = flusher.hear()?;
-        drop(flusher);
+        command.args(["-c", script, "sh", &most.to_string()]);
+        command.arg(program.get_program());
+        let mut process = Process::start(command, &[&url, "new", &unit.to_string()])?;
+        process.go()?;
+        let said = process.hear()?;
+        drop(process);
         let found = site.look(&graph).await?;
         match (said.split(':').next().unwrap_or_default(), found) {
             ("committed", Found::All) => committed += 1,
             ("refused", Found::None) => refused += 1,
             _ => return Err(format!("room for {most}: {found:?} and {said:?}").into()),
         }
-        site.flush_anew(&graph, found).await?;
+        site.flush_anew::<UnitOfWork<Sqlite>>(&graph, found).await?;
     }
     eprintln!("SQLite without room: {refused} refused, {committed} committed");
     assert!(refused >= steps / 4 && committed > 0);
@@ -201,7 +202,7 @@ async fn full_disk(disk: FileSystem, journal: &str) -> Outcome {
     site.execute(&format!("PRAGMA journal_mode = {journal}"))
         .await?;
     let before = disk.used()?;
-    site.flush_anew(&Graph::new(0, Shape::CHUNKS), Found::None)
+    site.flush_anew::<UnitOfWork<Sqlite>>(&Graph::new(0, Shape::CHUNKS), Found::None)
         .await?;
     let added = disk.used()? - before;
     assert!(added > 200_000, "{added}");

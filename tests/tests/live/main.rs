@@ -6,7 +6,6 @@ mod coexistence;
 mod copy;
 mod engine;
 mod flush;
-mod graph;
 mod instagram;
 mod journal;
 mod keys;
@@ -19,7 +18,13 @@ mod shards;
 mod sqlite;
 mod traps;
 
-use ordid_tests::trials::{Outcome, ignored, on_scratch, run, run_all};
+use libtest_mimic::Trial;
+use ordid_sqlx::UnitOfWork;
+use ordid_tests::{
+    graphs,
+    trials::{Outcome, ignored, on_scratch, run, run_all},
+};
+use sqlx::{Postgres, Sqlite};
 
 fn main() {
     journal::run_if_told();
@@ -27,7 +32,11 @@ fn main() {
         sqlite::trials(trials);
         postgres::trials(servers, trials);
         copy::trials(servers, trials);
-        graph::trials(servers, trials);
+        graphs::trials::<UnitOfWork<Sqlite>, UnitOfWork<Postgres>>(servers, trials);
+        trials.push(Trial::test(
+            "sqlite::a_row_without_its_parent_is_refused",
+            || run(graphs::a_row_without_its_parent_is_refused),
+        ));
         instagram::trials(servers, trials);
         journal::trials(servers, trials);
         mariadb::trials(servers, trials);

@@ -38,6 +38,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         a_commit_that_did_not_arrive_is_sent_again,
         a_commit_that_nobody_could_ask_for_is_unknown,
         changes_are_found_by_their_record,
+        a_recorded_flush_does_not_bring_rows_back,
     );
 }
 
@@ -214,6 +215,41 @@ async fn changes_are_found_by_their_record(db: DatabaseConnection) -> Outcome {
             commit = proxy.last_traffic().commit.ok_or("no COMMIT")?;
         }
         behind.close().await?;
+        empty(&db).await?;
+    }
+    Ok(())
+}
+
+/// Others delete the rows before it is asked what became of them: a flush that only inserts looks for one
+/// of them, unless it was recorded.
+async fn a_recorded_flush_does_not_bring_rows_back(db: DatabaseConnection) -> Outcome {
+    create(&db, author::Entity).await?;
+    create(&db, book::Entity).await?;
+    db.execute(&flushes_table()).await?;
+    let proxy = proxy(&db).await?;
+    for (records, left) in [(false, ROWS), (true, 0)] {
+        let work = || match records {
+            true => work().with_record(),
+            false => work(),
+        };
+        let behind = through(&db, &proxy);
+        work().flush(&behind).await?;
+        let (_, down) = proxy.last_traffic().commit.ok_or("no COMMIT")?;
+        behind.close().await?;
+        empty(&db).await?;
+
+        let behind = through(&db, &proxy);
+        let cut = Fault::Cut(At::Up(1));
+        proxy.plan([Fault::Swallow(down)].into_iter().chain([cut; 50]));
+        let mut work = work();
+        let error = work.flush(&behind).await.unwrap_err();
+        assert!(error.is_commit_unknown(), "{error}");
+        behind.close().await?;
+        proxy.plan([]);
+        assert_eq!(count(&db).await?, ROWS);
+        empty(&db).await?;
+        assert_eq!(work.flush(&db).await?.rows(), 35);
+        assert_eq!(count(&db).await?, left, "recorded: {records}");
         empty(&db).await?;
     }
     Ok(())

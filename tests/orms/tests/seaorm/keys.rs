@@ -162,6 +162,12 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         native::comes_back(db, generated())
     });
     on_postgres(servers, trials, "keys::arrays_come_back", arrays);
+    on_postgres(
+        servers,
+        trials,
+        "keys::columns_of_other_databases_are_refused",
+        other_databases,
+    );
     on_all(servers, trials, "keys::another_form_is_named", another_form);
 }
 
@@ -184,6 +190,21 @@ async fn arrays(db: DatabaseConnection) -> Outcome {
     one::<uuid::Id>(&db, "uuid").await?;
     one::<char22::Id>(&db, "text").await?;
     one::<bytes::Id>(&db, "bytea").await
+}
+
+/// PostgreSQL makes no table for numbers without a sign, and takes no text for a `uuid`.
+async fn other_databases(db: DatabaseConnection) -> Outcome {
+    let refused = create(&db, unsigned::entity::Entity).await.unwrap_err();
+    assert!(refused.to_string().contains("UNSIGNED"), "{refused}");
+    create(&db, native::entity::Entity).await?;
+    let key = native::entity::ActiveModel {
+        id: Set(native::Id::generate()),
+        other: Set(None),
+        position: Set(0),
+    };
+    let refused = key.insert(&db).await.unwrap_err().to_string();
+    assert!(refused.contains("of type uuid"), "{refused}");
+    Ok(())
 }
 
 /// A column of another form: the error says what it found, for which key type, and what to declare.

@@ -2,11 +2,15 @@
 //! each, since SeaORM's connection is one type for all.
 
 mod bulk;
+mod drops;
 mod faults;
 mod keys;
 mod models;
+mod nested;
+mod observed;
 mod saves;
 mod schema;
+mod updates;
 mod work;
 
 use std::future::Future;
@@ -25,15 +29,20 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions},
 };
 
-fn main() {
+fn main() -> Result<(), tracing::dispatcher::SetGlobalDefaultError> {
+    observed::listen()?;
     run_all(&["postgres", "mariadb"], |servers, trials| {
         keys::trials(servers, trials);
         saves::trials(servers, trials);
+        nested::trials(servers, trials);
         bulk::trials(servers, trials);
         work::trials(servers, trials);
+        updates::trials(servers, trials);
         faults::trials(servers, trials);
+        drops::trials(servers, trials);
+        observed::trials(trials);
         schema::trials(servers, trials);
-    });
+    })
 }
 
 /// Adds a test for the private PostgreSQL.

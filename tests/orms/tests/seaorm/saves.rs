@@ -6,13 +6,15 @@ use ordid_tests::{servers::Servers, trials::Outcome};
 use sea_orm::{
     ActiveModelTrait as _,
     ActiveValue::{NotSet, Set},
-    DatabaseConnection, EntityTrait as _, ModelTrait as _, QueryOrder as _,
+    ConnectionTrait as _, DatabaseConnection, EntityTrait as _, ModelTrait as _,
+    PaginatorTrait as _, QueryOrder as _,
 };
 
 use crate::{
     create,
-    models::{AuthorId, album, author, book, song},
+    models::{AuthorId, album, author, book, song, team},
     on_all,
+    schema::page,
 };
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
@@ -25,6 +27,8 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         a_new_model_is_saved_by_the_hook,
         a_key_that_is_set_is_an_update_to_save,
         insert_many_takes_assigned_keys,
+        insert_many_tells_the_keys_that_it_was_given,
+        a_model_without_the_hook_is_refused,
         nested_models_are_saved_by_the_hook,
     );
 }
@@ -90,6 +94,55 @@ async fn insert_many_takes_assigned_keys(db: DatabaseConnection) -> Outcome {
     let mut sorted = keys;
     sorted.sort_unstable();
     assert_eq!(all.iter().map(|it| it.id).collect::<Vec<_>>(), sorted);
+    Ok(())
+}
+
+/// What comes back of `insert_many`, where the database can tell.
+async fn insert_many_tells_the_keys_that_it_was_given(db: DatabaseConnection) -> Outcome {
+    create(&db, author::Entity).await?;
+    let mut authors: Vec<_> = (0..6).map(|number| named(&number.to_string())).collect();
+    let keys = ordid_seaorm::assign_keys(&mut authors);
+    let mut rest = authors.split_off(2);
+    // The last key, on each database.
+    let told = author::Entity::insert_many(authors).exec(&db).await?;
+    assert_eq!(told.last_insert_id, Some(keys[1]));
+    let with_keys = author::Entity::insert_many(rest.drain(..2)).exec_with_returning_keys(&db);
+    let with_models = author::Entity::insert_many(rest).exec_with_returning(&db);
+    let (with_keys, with_models) = (with_keys.await, with_models.await);
+    if db.support_returning() {
+        assert_eq!(with_keys?, keys[2..4]);
+        let models = with_models?;
+        let told: Vec<_> = models.iter().map(|model| model.id).collect();
+        assert_eq!(told, keys[4..]);
+        assert_eq!(author::Entity::find().count(&db).await?, 6);
+    } else {
+        // MySQL, and MariaDB and SQLite without their features: nothing of it is written.
+        assert!(with_keys.is_err() && with_models.is_err());
+        assert_eq!(author::Entity::find().count(&db).await?, 2);
+    }
+    Ok(())
+}
+
+/// A model that `before_save` gives no key does not get a default one. A number of SQLite, though, is the
+/// row's own, which SQLite makes: SeaORM says that it cannot be, after the row was written.
+async fn a_model_without_the_hook_is_refused(db: DatabaseConnection) -> Outcome {
+    create(&db, page::Entity).await?;
+    let page = || page::ActiveModel {
+        id: NotSet,
+        position: Set(1),
+        book: Set(None),
+    };
+    assert!(page().insert(&db).await.is_err());
+    assert!(page().save(&db).await.is_err());
+    assert_eq!(page::Entity::find().count(&db).await?, 0);
+    create(&db, team::Entity).await?;
+    let team = team::ActiveModel {
+        id: NotSet,
+        lead: Set(None),
+    };
+    let is_sqlite = db.get_database_backend() == sea_orm::DbBackend::Sqlite;
+    assert!(team.insert(&db).await.is_err());
+    assert_eq!(team::Entity::find().count(&db).await?, u64::from(is_sqlite));
     Ok(())
 }
 

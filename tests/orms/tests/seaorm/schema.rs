@@ -1,11 +1,12 @@
 //! What tables are made of: by `create_table`, and by SeaORM itself.
 
 use libtest_mimic::Trial;
-use ordid::KeyType;
+use ordid::{KeyType, uuid::Uuid};
+use ordid_seaorm::UnitOfWork;
 use ordid_tests::{servers::Servers, trials::Outcome};
 use sea_orm::{
-    ActiveValue::Set, ConnectionTrait as _, DatabaseConnection, DbBackend, EntityTrait as _,
-    QueryOrder as _, Schema, Statement,
+    ConnectionTrait as _, DatabaseConnection, DbBackend, EntityTrait as _, QueryOrder as _, Schema,
+    Statement,
 };
 
 use crate::{
@@ -14,38 +15,73 @@ use crate::{
     on_all,
 };
 
-/// An entity with a text key.
-macro_rules! tag {
-    ($(#[$doc:meta])* $module:ident $(, $extra:literal)?) => {
-        $(#[$doc])*
-        pub mod $module {
-            use ordid::OrderedKey;
-            use sea_orm::entity::prelude::*;
+#[derive(KeyType)]
+#[ordid(sea_orm(text))]
+pub struct PageId(Uuid);
 
-            use super::BookId;
+/// By the end of its name SeaORM knows that the database does not make it.
+#[derive(KeyType)]
+#[ordid(sea_orm(char26), scheme = ulid)]
+pub struct NoteUuid(Uuid);
 
-            #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
-            #[sea_orm(table_name = "tag")]
-            pub struct Model {
-                #[sea_orm(primary_key, auto_increment = false $(, extra = $extra)?)]
-                pub id: BookId,
-                pub position: i32,
-            }
+/// A table as it was.
+pub mod page_before {
+    use ordid::OrderedKey;
+    use sea_orm::entity::prelude::*;
 
-            #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-            pub enum Relation {}
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+    #[sea_orm(table_name = "page")]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: super::PageId,
+        pub position: i32,
+    }
 
-            impl ActiveModelBehavior for ActiveModel {}
-        }
-    };
+    #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+    pub enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
 }
 
-tag!(tag);
-tag!(
-    /// PostgreSQL is told of it.
-    tag_on_postgres,
-    "COLLATE \"C\""
-);
+/// And as it becomes: with a column more, that refers to a text key.
+pub mod page {
+    use ordid::OrderedKey;
+    use sea_orm::entity::prelude::*;
+
+    #[sea_orm::model]
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+    #[sea_orm(table_name = "page")]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: super::PageId,
+        pub position: i32,
+        #[ordid(parent)]
+        pub book: Option<super::BookId>,
+    }
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
+/// A child of a text key, with a text key.
+pub mod note {
+    use ordid::OrderedKey;
+    use sea_orm::entity::prelude::*;
+
+    #[sea_orm::model]
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+    #[sea_orm(table_name = "note")]
+    pub struct Model {
+        #[sea_orm(primary_key)]
+        pub id: super::NoteUuid,
+        pub position: i32,
+        #[ordid(parent)]
+        pub page_id: super::PageId,
+        #[sea_orm(belongs_to, from = "page_id", to = "id")]
+        pub page: BelongsTo<super::page::Entity>,
+    }
+
+    ordid_seaorm::assign_before_save!(ActiveModel);
+}
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     on_all(
@@ -59,6 +95,12 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         trials,
         "schema::seaorm_s_own_tables_keep_order",
         own_tables,
+    );
+    on_all(
+        servers,
+        trials,
+        "schema::sync_makes_the_same_columns_and_leaves_them",
+        sync,
     );
 }
 
@@ -91,65 +133,121 @@ async fn column(
         .replace("INTEGER", "integer"))
 }
 
+/// What the columns of these tests are.
+async fn check_columns(db: &DatabaseConnection) -> Outcome {
+    // The foreign key as the key that it refers to.
+    let [uuid, number, bytes] = match db.get_database_backend() {
+        DbBackend::Postgres => ["uuid", "bigint", "bytea"],
+        DbBackend::MySql => ["binary(16)", "bigint(20)", "binary(16)"],
+        _ => ["uuid_text", "integer", "blob(16)"],
+    };
+    let text = |length: u8| match db.get_database_backend() {
+        DbBackend::Postgres => "text C".to_owned(),
+        DbBackend::MySql => format!("char({length}) ascii_bin"),
+        _ => format!("char({length})"),
+    };
+    for (table, name, expected) in [
+        ("author", "id", uuid.to_owned()),
+        ("author", "mentor", uuid.to_owned()),
+        ("book", "author_id", uuid.to_owned()),
+        ("book", "id", text(22)),
+        ("person", "team", number.to_owned()),
+        ("person", "id", bytes.to_owned()),
+        ("team", "lead", bytes.to_owned()),
+        ("page", "id", text(36)),
+        ("page", "book", text(22)),
+        ("note", "id", text(26)),
+        ("note", "page_id", text(36)),
+    ] {
+        assert_eq!(column(db, table, name).await?, expected, "{table}.{name}");
+    }
+    Ok(())
+}
+
 async fn columns(db: DatabaseConnection) -> Outcome {
     create(&db, author::Entity).await?;
     create(&db, book::Entity).await?;
     create(&db, team::Entity).await?;
     create(&db, person::Entity).await?;
-    // The foreign key as the key that it refers to.
-    let [uuid, text, number, bytes] = match db.get_database_backend() {
-        DbBackend::Postgres => ["uuid", "text C", "bigint", "bytea"],
-        DbBackend::MySql => [
-            "binary(16)",
-            "char(22) ascii_bin",
-            "bigint(20)",
-            "binary(16)",
-        ],
-        _ => ["uuid_text", "char(22)", "integer", "blob(16)"],
-    };
-    assert_eq!(column(&db, "author", "id").await?, uuid);
-    assert_eq!(column(&db, "book", "author_id").await?, uuid);
-    assert!(column(&db, "book", "id").await?.starts_with(text));
-    assert_eq!(column(&db, "person", "team").await?, number);
-    assert_eq!(column(&db, "person", "id").await?, bytes);
-    assert_eq!(column(&db, "team", "lead").await?, bytes);
-    Ok(())
+    create(&db, page::Entity).await?;
+    create(&db, note::Entity).await?;
+    check_columns(&db).await
 }
 
-/// Text that another collation would take for the same, or sort otherwise: in a table that SeaORM made,
-/// with PostgreSQL told in the model.
-async fn own_tables(db: DatabaseConnection) -> Outcome {
-    let mut ids: Vec<_> = (0..200).map(|_| BookId::generate()).collect();
+/// Keys that another collation would take for the same, or sort otherwise, rising.
+fn hard_to_tell_apart<K: KeyType<Raw = Uuid, Scheme: ordid::StaticScheme>>() -> Vec<K> {
+    let mut ids: Vec<K> = (0..200).map(|_| K::generate()).collect();
     // And some that differ in the case of a letter alone.
     let upper = ids[0].to_raw().as_u128();
     for bit in [0_u32, 6, 12, 18, 24] {
         for step in [1_u128, 26, 32] {
             let other = upper ^ (step << bit);
-            ids.extend(BookId::try_from(ordid::uuid::Uuid::from_u128(other)));
+            ids.extend(K::from_raw(Uuid::from_u128(other)));
         }
     }
     ids.sort_unstable();
     ids.dedup();
-    let schema = Schema::new(db.get_database_backend());
-    db.execute(&match db.get_database_backend() {
-        DbBackend::Postgres => schema.create_table_from_entity(tag_on_postgres::Entity),
-        _ => schema.create_table_from_entity(tag::Entity),
-    })
-    .await?;
-    // Not in their order.
-    let mut shuffled: Vec<_> = ids.iter().zip(0..).collect();
+    ids
+}
+
+/// Writes rows of two tables with text keys, not in their order, and reads them in it.
+async fn check_order(db: &DatabaseConnection) -> Outcome {
+    let ids: Vec<PageId> = hard_to_tell_apart();
+    let notes: Vec<NoteUuid> = hard_to_tell_apart();
+    let mut shuffled: Vec<_> = ids.iter().zip(&notes).zip(0..).collect();
     shuffled.sort_by_key(|(_, position)| position % 7);
-    let models = shuffled.into_iter().map(|(id, position)| tag::ActiveModel {
-        id: Set(*id),
-        position: Set(position),
-    });
-    tag::Entity::insert_many(models)
-        .exec_without_returning(&db)
-        .await?;
-    let sorted = tag::Entity::find()
-        .order_by_asc(tag::Column::Id)
-        .all(&db)
-        .await?;
-    assert_eq!(sorted.iter().map(|it| it.id).collect::<Vec<_>>(), ids);
+    let mut work = UnitOfWork::new();
+    for ((page_id, id), position) in shuffled {
+        work.add(note::Model {
+            id: *id,
+            position,
+            page_id: *page_id,
+        });
+        work.add(page::Model {
+            id: *page_id,
+            position,
+            book: None,
+        });
+    }
+    work.flush(db).await?;
+    let sorted = page::Entity::find().order_by_asc(page::Column::Id);
+    let sorted: Vec<_> = sorted.all(db).await?.iter().map(|it| it.id).collect();
+    assert_eq!(sorted, ids);
+    let sorted = note::Entity::find().order_by_asc(note::Column::Id);
+    let sorted: Vec<_> = sorted.all(db).await?.iter().map(|it| it.id).collect();
+    assert_eq!(sorted, notes);
+    // In the foreign key's column, too.
+    let by_page = note::Entity::find().order_by_asc(note::Column::PageId);
+    let by_page: Vec<_> = by_page.all(db).await?.iter().map(|it| it.page_id).collect();
+    assert_eq!(by_page, ids);
     Ok(())
+}
+
+async fn own_tables(db: DatabaseConnection) -> Outcome {
+    let schema = Schema::new(db.get_database_backend());
+    db.execute(&schema.create_table_from_entity(page::Entity))
+        .await?;
+    db.execute(&schema.create_table_from_entity(note::Entity))
+        .await?;
+    check_order(&db).await
+}
+
+/// SeaORM's `schema-sync`: the tables of all kinds of keys, then a column more, then nothing.
+async fn sync(db: DatabaseConnection) -> Outcome {
+    let before = db.get_schema_builder().register(page_before::Entity);
+    before.sync(&db).await?;
+    for _ in 0..3 {
+        // Children first: it sorts them.
+        let all = db
+            .get_schema_builder()
+            .register(note::Entity)
+            .register(page::Entity)
+            .register(book::Entity)
+            .register(author::Entity)
+            .register(person::Entity)
+            .register(team::Entity);
+        all.sync(&db).await?;
+        check_columns(&db).await?;
+    }
+    check_order(&db).await
 }

@@ -16,7 +16,7 @@ use ordid_tests::{servers::Servers, trials::Outcome};
 use sea_orm::{
     ActiveValue::{NotSet, Set},
     ConnectionTrait as _, DatabaseConnection, DbBackend, EntityTrait as _, PaginatorTrait as _,
-    QueryOrder as _, SqlxMySqlConnector, SqlxPostgresConnector, SqlxSqliteConnector,
+    QueryOrder as _, SqlxMySqlConnector, SqlxPostgresConnector, SqlxSqliteConnector, Statement,
     TransactionTrait as _,
 };
 use sqlx::{mysql::MySqlPoolOptions, postgres::PgPoolOptions, sqlite::SqlitePoolOptions};
@@ -44,6 +44,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         a_transaction_of_the_user_s_goes_on,
         a_lock_that_does_not_come_is_waited_for_again,
         changes_need_their_table,
+        new_rows_are_recorded_if_it_is_asked_for,
     );
 }
 
@@ -462,5 +463,30 @@ async fn changes_need_their_table(db: DatabaseConnection) -> Outcome {
     );
     db.execute(&flushes_table()).await?;
     assert_eq!(work.flush(&db).await?.deleted(), 1);
+    Ok(())
+}
+
+async fn new_rows_are_recorded_if_it_is_asked_for(db: DatabaseConnection) -> Outcome {
+    create(&db, author::Entity).await?;
+    let mut work = UnitOfWork::new().with_record();
+    work.add(author("Ada", None));
+    let error = work.flush(&db).await.unwrap_err();
+    assert!(
+        error.to_string().contains("ordid_seaorm::flushes_table"),
+        "{error}"
+    );
+    db.execute(&flushes_table()).await?;
+    let recorded = async || -> Outcome<usize> {
+        let query =
+            Statement::from_string(db.get_database_backend(), "SELECT id FROM ordid_flushes");
+        Ok(db.query_all_raw(query).await?.len())
+    };
+    work.flush(&db).await?;
+    assert_eq!(recorded().await?, 1);
+    let mut work = UnitOfWork::new();
+    work.add(author("Grace", None));
+    work.flush(&db).await?;
+    assert_eq!(recorded().await?, 1);
+    assert_eq!(author::Entity::find().count(&db).await?, 2);
     Ok(())
 }

@@ -8,25 +8,27 @@ use std::{
 
 use libtest_mimic::Trial;
 use ordid_sqlx::Retry;
-use ordid_tests::{
-    faults::{Engine, Found, Graph, PATIENCE, Shape, Site, pool},
-    servers::Servers,
+use sqlx::Sqlite;
+
+use super::{Flusher, Found, Graph, Library, PATIENCE, Shape, Site, on_file, on_server, times};
+use crate::{
+    servers::{Options, Servers},
     trials::Outcome,
 };
-use sqlx::{MySql, Pool, Postgres, Sqlite};
-
-use crate::{on_file, on_server, times};
 
 const WRITERS: u32 = 8;
 
-/// Inserting a row adds to the tally of its bucket, which stays locked until the end.
+/// Inserting a row adds to the tally of its bucket, which stays locked until the end. A deadlock is looked
+/// for after a second by default.
 const POSTGRES: &str = "\
     CREATE TABLE tallies (bucket bigint PRIMARY KEY, tally bigint NOT NULL); \
     INSERT INTO tallies SELECT bucket, 0 FROM generate_series(0, 7) AS bucket; \
     CREATE FUNCTION tally(own bigint) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN \
     UPDATE tallies SET tally = tally + 1 WHERE bucket = own; RETURN true; END$$; \
     ALTER TABLE customers ADD CHECK (tally(bucket)); \
-    ALTER TABLE orders ADD CHECK (tally(bucket))";
+    ALTER TABLE orders ADD CHECK (tally(bucket)); \
+    DO $$BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''20ms''', \
+    current_database()); END$$";
 
 const MARIADB: &str = "\
     CREATE TABLE tallies (bucket BIGINT PRIMARY KEY, tally BIGINT NOT NULL) ENGINE=InnoDB; \
@@ -36,7 +38,8 @@ const MARIADB: &str = "\
     CREATE TRIGGER orders_tally AFTER INSERT ON orders FOR EACH ROW \
     UPDATE tallies SET tally = tally + 1 WHERE bucket = NEW.bucket";
 
-pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+/// Adds the tests of a library.
+pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
     const ONCE: &str = "eight_writers_in_a_ring_leave_all_rows_or_none";
     const RETRYING: &str = "eight_writers_in_a_ring_all_write";
     // Rows that lock are sent by `COPY` where there are many of them.
@@ -44,30 +47,23 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         (ONCE, Retry::NONE, Shape::SMALL),
         (RETRYING, Retry::DEFAULT, Shape::CHUNKS),
     ] {
-        on_server::<Postgres, _, _>(trials, servers, "postgres", name, async move |site| {
+        on_server::<L::Postgres, _, _>(trials, servers, "postgres", name, async move |site| {
             site.execute(POSTGRES).await?;
-            // One second by default.
-            let options = [("deadlock_timeout", "20ms")];
-            ring(
-                Site::<Postgres>::open(site.options().clone().options(options)),
-                retry,
-                shape,
-            )
-            .await
+            ring::<L::Postgres>(site, retry, shape).await
         });
-        on_server::<MySql, _, _>(trials, servers, "mariadb", name, async move |site| {
+        on_server::<L::MySql, _, _>(trials, servers, "mariadb", name, async move |site| {
             site.execute(MARIADB).await?;
-            ring(site, retry, shape).await
+            ring::<L::MySql>(site, retry, shape).await
         });
     }
-    on_file(
+    on_file::<L::Sqlite, _, _>(
         trials,
         "eight_writers_of_a_file_leave_all_rows_or_none",
-        |site| busy(site, Retry::NONE),
+        |site| busy::<L::Sqlite>(site, Retry::NONE),
     );
-    on_file(trials, "eight_writers_of_a_file_all_write", |site| {
+    on_file::<L::Sqlite, _, _>(trials, "eight_writers_of_a_file_all_write", |site| {
         let delays = (Duration::from_millis(5), Duration::from_millis(50));
-        busy(
+        busy::<L::Sqlite>(
             site,
             Retry::DEFAULT
                 .with_attempts(1_000)
@@ -77,7 +73,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
 }
 
 /// Each writer holds the bucket of its number and then wants its neighbour's.
-async fn ring<DB: Engine>(site: Site<DB>, retry: Retry, shape: Shape) -> Outcome {
+async fn ring<W: Flusher>(site: Site<W::Database>, retry: Retry, shape: Shape) -> Outcome {
     let rounds = times(1, 20);
     let mut victims = Victims::default();
     for round in 0..rounds {
@@ -90,9 +86,9 @@ async fn ring<DB: Engine>(site: Site<DB>, retry: Retry, shape: Shape) -> Outcome
             for order in &mut graph.orders {
                 order.bucket = ((writer + 1) % WRITERS).into();
             }
-            Writer {
+            Writer::<W> {
                 site: Site::open(site.options().clone()),
-                pool: site.pool(),
+                options: site.options().clone(),
                 graph,
                 barrier: Some(Arc::clone(&barrier)),
                 retry,
@@ -100,27 +96,27 @@ async fn ring<DB: Engine>(site: Site<DB>, retry: Retry, shape: Shape) -> Outcome
         });
         victims.add(together(writers)?);
     }
-    victims.check::<DB>(rounds, retry)
+    victims.check::<W>(rounds, retry)
 }
 
 /// Who finds the file locked waits for nobody.
-async fn busy(site: Site<Sqlite>, retry: Retry) -> Outcome {
+async fn busy<W>(site: Site<Sqlite>, retry: Retry) -> Outcome
+where
+    W: Flusher<Database = Sqlite>,
+{
     let rounds = times(1, 20);
     let mut victims = Victims::default();
     for round in 0..rounds {
-        let writers = (0..WRITERS).map(|writer| Writer {
-            site: Site::<Sqlite>::open(site.options().clone()),
-            pool: pool(
-                site.options().clone().busy_timeout(Duration::ZERO),
-                PATIENCE,
-            ),
+        let writers = (0..WRITERS).map(|writer| Writer::<W> {
+            site: Site::open(site.options().clone()),
+            options: site.options().clone().busy_timeout(Duration::ZERO),
             graph: Graph::new(round * WRITERS + writer, Shape::CHUNKS),
             barrier: None,
             retry,
         });
         victims.add(together(writers)?);
     }
-    victims.check::<Sqlite>(rounds, retry)
+    victims.check::<W>(rounds, retry)
 }
 
 /// How often flushes failed, and how often one was begun anew.
@@ -138,8 +134,8 @@ impl Victims {
 
     /// Each round has at least one, or there was nothing to see; and retries spare the caller all of
     /// them.
-    fn check<DB>(self, rounds: u32, retry: Retry) -> Outcome {
-        let of = std::any::type_name::<DB>();
+    fn check<W>(self, rounds: u32, retry: Retry) -> Outcome {
+        let of = std::any::type_name::<W>();
         let flushes = rounds * WRITERS;
         eprintln!("{of}: {flushes} flushes of eight writers at once: {self:?}");
         let seen = if retry == Retry::NONE {
@@ -153,9 +149,9 @@ impl Victims {
     }
 }
 
-struct Writer<DB: Engine> {
-    site: Site<DB>,
-    pool: Pool<DB>,
+struct Writer<W: Flusher> {
+    site: Site<W::Database>,
+    options: Options<W::Database>,
     graph: Graph,
     /// Where all wait for each other, once, after their customers are written.
     barrier: Option<Arc<Barrier>>,
@@ -163,7 +159,7 @@ struct Writer<DB: Engine> {
 }
 
 /// Lets each write on a thread of its own.
-fn together<DB: Engine>(writers: impl Iterator<Item = Writer<DB>>) -> Outcome<Victims> {
+fn together<W: Flusher>(writers: impl Iterator<Item = Writer<W>>) -> Outcome<Victims> {
     let threads: Vec<_> = writers
         .map(|writer| {
             thread::spawn(move || {
@@ -181,19 +177,19 @@ fn together<DB: Engine>(writers: impl Iterator<Item = Writer<DB>>) -> Outcome<Vi
     Ok(victims)
 }
 
-impl<DB: Engine> Writer<DB> {
+impl<W: Flusher> Writer<W> {
     /// Flushes until all rows are written, and holds each outcome against the database.
     async fn write(self) -> Outcome<Victims> {
         let Self {
             site,
-            pool,
+            options,
             graph,
             mut barrier,
             retry,
         } = self;
-        let mut work = site.work(&graph, retry);
+        let mut work = W::of(&graph, retry);
         let customers = graph.customers.len();
-        work.observe(move |progress| {
+        work.tell(move |progress| {
             // Their bucket is locked.
             if progress.done == customers
                 && let Some(barrier) = barrier.take()
@@ -203,7 +199,7 @@ impl<DB: Engine> Writer<DB> {
         });
         let mut victims = Victims::default();
         loop {
-            let outcome = work.flush(&pool).await;
+            let outcome = work.flush_to(&options, PATIENCE).await;
             let found = site.look(&graph).await?;
             match outcome {
                 Ok(flushed) if found == Found::All => {
@@ -212,8 +208,8 @@ impl<DB: Engine> Writer<DB> {
                 }
                 Err(error)
                     if found == Found::None
-                        && work.len() == graph.len()
-                        && error.is_transient()
+                        && work.held() == graph.len()
+                        && error.is_transient
                         && victims.failures < 10_000 =>
                 {
                     victims.failures += 1;
@@ -221,7 +217,6 @@ impl<DB: Engine> Writer<DB> {
                 outcome => return Err(format!("{found:?} and {outcome:?}").into()),
             }
         }
-        pool.close().await;
         Ok(victims)
     }
 }

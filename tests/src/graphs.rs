@@ -9,40 +9,48 @@ mod draw;
 mod judge;
 mod schema;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, future::Future, path::Path};
 
 use libtest_mimic::Trial;
-use ordid::uuid::Uuid;
+use ordid::{Sink, uuid::Uuid};
 use ordid_core::unit_of_work::Action;
-use ordid_sqlx::{Backend, FlushPlan, UnitOfWork, flushes_table};
-use ordid_tests::{servers::Servers, soak};
+use ordid_sqlx::{Backend, Binder, FlushPlan, Flushed, UnitOfWork, flushes_table};
 use sqlx::{
-    AssertSqlSafe, Pool, Postgres, Sqlite, pool::PoolOptions, query_as, query_scalar, raw_sql,
-    sqlite::SqliteConnectOptions,
+    AssertSqlSafe, Pool, Postgres, Sqlite,
+    pool::PoolOptions,
+    query_as, query_scalar, raw_sql,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
 };
 
+pub use self::schema::{Entities, Keys, NAMES, Row, TABLES, UP, parents, typed};
 use self::{
     judge::Judge,
-    schema::{ANCHOR, KINDS, Keys, NAMES, Row, Schema, TABLES, Table, UP},
+    schema::{ANCHOR, KINDS, Schema, Table},
 };
-use crate::{Outcome, on_scratch, run, sqlite};
+use crate::{
+    faults::Failed,
+    servers::{Client, Servers},
+    soak,
+    trials::{Outcome, on_scratch, run},
+};
 
 /// How many graphs one schema serves.
 const OF_A_SCHEMA: u64 = 10;
 
-pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    trials.push(Trial::test("sqlite::any_graph_goes_in", || {
-        run(|| flushed::<Sqlite>(times(300, 10_000), None))
+/// Adds the tests of a library: its units of work for SQLite and PostgreSQL.
+pub fn trials<S, P>(servers: &Servers, trials: &mut Vec<Trial>)
+where
+    S: GraphWork<Database = Sqlite>,
+    P: GraphWork<Database = Postgres>,
+{
+    let name = format!("sqlite::{}any_graph_goes_in", S::PREFIX);
+    trials.push(Trial::test(name, || {
+        run(|| flushed::<S>(times(300, 10_000), None))
     }));
-    let name = "any_graph_goes_in";
-    on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, |pool| {
-        flushed(times(40, 1_000), Some(pool))
+    let name = format!("{}any_graph_goes_in", P::PREFIX);
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", &name, |pool| {
+        flushed::<P>(times(40, 1_000), Some(pool))
     });
-    sqlite::add(
-        trials,
-        "a_row_without_its_parent_is_refused",
-        a_row_without_its_parent_is_refused,
-    );
 }
 
 /// How many graphs are flushed: `cargo xtask soak` asks for more.
@@ -50,27 +58,107 @@ fn times(short: usize, long: usize) -> usize {
     if soak() { long } else { short }
 }
 
+/// A library's unit of work, for rows of graphs.
+pub trait GraphWork: Sized {
+    /// The database, as it is looked into.
+    type Database: Engine;
+
+    /// What the names of its tests begin with.
+    const PREFIX: &'static str;
+
+    /// Makes an empty one.
+    fn begin() -> Self;
+
+    /// Adds a row of this table, as an entity of the table's type.
+    fn add<const KIND: usize, const TABLE: usize>(&mut self, row: Row);
+
+    /// Adds a delete of a row of this table.
+    fn delete<const KIND: usize, const TABLE: usize>(&mut self, row: Row);
+
+    /// Says what a flush would do, where the library can.
+    ///
+    /// # Errors
+    ///
+    /// The library's.
+    fn plan(&mut self) -> Result<Option<FlushPlan>, Failed>;
+
+    /// Flushes to the database that this pool is of.
+    fn flush(
+        &mut self,
+        pool: &Pool<Self::Database>,
+    ) -> impl Future<Output = Result<Flushed, Failed>>;
+}
+
+/// `ordid-sqlx`'s entities, whatever the database.
+#[derive(Debug)]
+pub struct OfSqlx;
+
+impl Entities for OfSqlx {
+    type Key = Uuid;
+    type Of<const KIND: usize, const TABLE: usize> = Numbered<KIND, TABLE>;
+}
+
+crate::numbered! {
+    /// A row as an entity of the table's type.
+    struct Numbered of OfSqlx
+}
+
+impl<DB: Engine> GraphWork for UnitOfWork<DB>
+where
+    Binder<DB>: Sink<Uuid> + Sink<Option<Uuid>>,
+{
+    type Database = DB;
+
+    const PREFIX: &'static str = "";
+
+    fn begin() -> Self {
+        Self::new()
+    }
+
+    fn add<const KIND: usize, const TABLE: usize>(&mut self, row: Row) {
+        self.add(Numbered::<KIND, TABLE>(row));
+    }
+
+    fn delete<const KIND: usize, const TABLE: usize>(&mut self, row: Row) {
+        self.delete(&Numbered::<KIND, TABLE>(row));
+    }
+
+    fn plan(&mut self) -> Result<Option<FlushPlan>, Failed> {
+        let plan = self.plan();
+        plan.map(Some).map_err(|error| Failed::from(&error))
+    }
+
+    async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Failed> {
+        let outcome = self.flush(pool).await;
+        outcome.map_err(|error| Failed::from(&error))
+    }
+}
+
 /// A database that graphs are flushed to.
-trait Engine: Backend + Sized {
+pub trait Engine: Backend + Client + Sized {
     /// The column type of a key.
     const KEY: &'static str;
 
+    /// Writes a key in SQL.
     fn literal(key: Uuid) -> String;
 
-    /// What can be done with rows of each table, of each kind.
-    fn tables() -> [[Table<Self>; TABLES]; KINDS];
-
-    /// Makes the tables of a schema in a database that has no others.
-    async fn create(before: Option<Pool<Self>>, schema: &Schema) -> Outcome<Pool<Self>>;
+    /// Makes the tables of a schema in a database that has no others, in this folder where it is a file.
+    fn create(
+        before: Option<Pool<Self>>,
+        folder: &Path,
+        schema: &Schema,
+    ) -> impl Future<Output = Outcome<Pool<Self>>>;
 
     /// Reads rows of a table's number, a key, and the foreign keys.
-    async fn read(pool: &Pool<Self>, sql: String) -> Result<Vec<Read>, sqlx::Error>;
+    fn read(pool: &Pool<Self>, sql: String)
+    -> impl Future<Output = Result<Vec<Read>, sqlx::Error>>;
 
     /// Asks for the tables with rows whose parents are missing, where the database can tell.
-    async fn dangling(pool: &Pool<Self>) -> Result<Vec<String>, sqlx::Error>;
+    fn dangling(pool: &Pool<Self>) -> impl Future<Output = Result<Vec<String>, sqlx::Error>>;
 }
 
-type Read = (
+/// A row that was read.
+pub type Read = (
     i64,
     Uuid,
     Option<Uuid>,
@@ -86,24 +174,24 @@ impl Engine for Sqlite {
         format!("x'{}'", key.simple())
     }
 
-    fn tables() -> [[Table<Self>; TABLES]; KINDS] {
-        [
-            schema::tables::<Self, 0>(),
-            schema::tables::<Self, 1>(),
-            schema::tables::<Self, 2>(),
-        ]
-    }
-
-    async fn create(before: Option<Pool<Self>>, schema: &Schema) -> Outcome<Pool<Self>> {
+    async fn create(
+        before: Option<Pool<Self>>,
+        folder: &Path,
+        schema: &Schema,
+    ) -> Outcome<Pool<Self>> {
+        let file = folder.join("graphs.sqlite");
         if let Some(before) = before {
             before.close().await;
+            std::fs::remove_file(&file)?;
         }
-        let options = SqliteConnectOptions::new().filename(":memory:");
-        // The database is the connection's, and ends with it.
+        // Nothing here outlives the machine.
+        let options = SqliteConnectOptions::new()
+            .filename(file)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Memory)
+            .synchronous(SqliteSynchronous::Off);
         let pool = PoolOptions::new()
             .max_connections(1)
-            .idle_timeout(None)
-            .max_lifetime(None)
             .connect_with(options.foreign_keys(true))
             .await?;
         let ddl = schema.ddl::<Self>(true);
@@ -139,15 +227,7 @@ impl Engine for Postgres {
         format!("'{key}'")
     }
 
-    fn tables() -> [[Table<Self>; TABLES]; KINDS] {
-        [
-            schema::tables::<Self, 0>(),
-            schema::tables::<Self, 1>(),
-            schema::tables::<Self, 2>(),
-        ]
-    }
-
-    async fn create(before: Option<Pool<Self>>, schema: &Schema) -> Outcome<Pool<Self>> {
+    async fn create(before: Option<Pool<Self>>, _: &Path, schema: &Schema) -> Outcome<Pool<Self>> {
         let pool = before.ok_or("PostgreSQL's tests are given a database")?;
         // All in one transaction.
         let sql = format!(
@@ -176,6 +256,9 @@ struct Seen {
     flushed: usize,
     refused: usize,
     without_circle: usize,
+    with_circle: usize,
+    /// How many plans there were, of which the next three are known.
+    planned: usize,
     fixed_up: usize,
     unlinked: usize,
     deferred: usize,
@@ -189,13 +272,11 @@ struct Seen {
 impl Seen {
     fn check(&self) {
         let graphs = self.flushed;
-        for seen in [
-            self.fixed_up,
-            self.deferred,
-            self.unlinked,
-            self.without_circle,
-        ] {
+        for seen in [self.without_circle, self.with_circle] {
             assert!(seen >= graphs / 20, "{self:?}");
+        }
+        for seen in [self.fixed_up, self.deferred, self.unlinked] {
+            assert!(seen >= self.planned / 20, "{self:?}");
         }
         assert!(self.refused >= graphs / 40, "{self:?}");
         assert!(self.of_themselves >= graphs, "{self:?}");
@@ -222,10 +303,15 @@ impl Drop for Number {
 }
 
 /// Flushes so many graphs, and those between them that cannot be.
-async fn flushed<DB: Engine>(graphs: usize, mut pool: Option<Pool<DB>>) -> Outcome {
+async fn flushed<W: GraphWork>(graphs: usize, mut pool: Option<Pool<W::Database>>) -> Outcome {
+    let folder = tempfile::tempdir()?;
     let alone = std::env::var("ORDID_TEST_GRAPH").ok();
     let alone: Option<u64> = alone.map(|number| number.parse()).transpose()?;
-    let tables = DB::tables();
+    let tables: [_; KINDS] = [
+        schema::tables::<W, 0>(),
+        schema::tables::<W, 1>(),
+        schema::tables::<W, 2>(),
+    ];
     let mut seen = Seen::default();
     let mut schema = None;
     for number in alone.unwrap_or(0).. {
@@ -235,11 +321,11 @@ async fn flushed<DB: Engine>(graphs: usize, mut pool: Option<Pool<DB>>) -> Outco
         };
         if schema.is_none() || number.is_multiple_of(OF_A_SCHEMA) {
             let drawn = Schema::draw(number / OF_A_SCHEMA);
-            pool = Some(DB::create(pool, &drawn).await?);
+            pool = Some(W::Database::create(pool, folder.path(), &drawn).await?);
             schema = Some(drawn);
         }
         if let (Some(pool), Some(schema)) = (&pool, &schema) {
-            let graph = Graph::<DB> {
+            let graph = Graph::<W> {
                 schema,
                 tables: &tables[schema.kind],
                 rows: draw::graph(schema, number),
@@ -251,30 +337,62 @@ async fn flushed<DB: Engine>(graphs: usize, mut pool: Option<Pool<DB>>) -> Outco
             break;
         }
     }
-    eprintln!("{}: {seen:?}", DB::NAME);
+    eprintln!(
+        "{}{}: {seen:?}",
+        W::PREFIX,
+        <W::Database as sqlx::Database>::NAME
+    );
     if alone.is_none() {
         seen.check();
     }
     Ok(())
 }
 
-struct Graph<'a, DB: Engine> {
+/// The plan of the same rows in two orders of adding.
+fn same_plan<W: GraphWork>(work: &mut W, other: &mut W) -> Result<Option<FlushPlan>, Failed> {
+    let plan = work.plan()?;
+    assert!(
+        work.plan()? == plan,
+        "the plan differs when it is made again"
+    );
+    assert!(
+        other.plan()? == plan,
+        "the plan differs by the order of adding"
+    );
+    Ok(plan)
+}
+
+/// How many rows are planned for an action.
+fn count(plan: &FlushPlan, is: fn(&Action) -> bool) -> usize {
+    let tables = plan.tables.iter().filter(|it| is(&it.action));
+    tables.map(|it| it.rows).sum()
+}
+
+struct Graph<'a, W> {
     schema: &'a Schema,
-    tables: &'a [Table<DB>; TABLES],
+    tables: &'a [Table<W>; TABLES],
     /// In two orders of adding.
     rows: [Vec<Row>; 2],
 }
 
-impl<DB: Engine> Graph<'_, DB> {
-    fn work(&self, rows: &[Row]) -> UnitOfWork<DB> {
-        let mut work = UnitOfWork::new();
+impl<W: GraphWork> Graph<'_, W> {
+    fn work(&self, rows: &[Row]) -> W {
+        let mut work = W::begin();
         for row in rows {
             (self.tables[row.table].add)(&mut work, *row);
         }
         work
     }
 
-    async fn test(&self, pool: &Pool<DB>, seen: &mut Seen) -> Outcome {
+    fn deletes(&self, rows: &[Row]) -> W {
+        let mut work = W::begin();
+        for row in rows {
+            (self.tables[row.table].delete)(&mut work, *row);
+        }
+        work
+    }
+
+    async fn test(&self, pool: &Pool<W::Database>, seen: &mut Seen) -> Outcome {
         let [rows, again] = &self.rows;
         let judge = Judge::new(self.schema, rows);
         let (mut work, mut other) = (self.work(rows), self.work(again));
@@ -287,48 +405,40 @@ impl<DB: Engine> Graph<'_, DB> {
             closed.close().await;
             let error = work.flush(&closed).await.err();
             let error = error.ok_or("a circle that cannot be broken was flushed")?;
-            assert!(error.is_plan(), "{error}");
-            assert!(judge.is_circle(&error.to_string()), "{error}");
-            let same = other.plan().err().ok_or("or planned")?;
-            assert_eq!(same.to_string(), error.to_string());
+            assert!(error.is_plan, "{error}");
+            assert!(judge.is_circle(&error.message), "{error}");
+            let same = other.flush(&closed).await.err().ok_or("or flushed")?;
+            assert_eq!(same.message, error.message);
+            if let Some(same) = other.plan().err() {
+                assert_eq!(same.message, error.message);
+            }
             seen.refused += 1;
             return Ok(());
         }
 
-        let plan = work.plan()?;
-        assert!(
-            work.plan()? == plan,
-            "the plan differs when it is made again"
-        );
-        assert!(
-            other.plan()? == plan,
-            "the plan differs by the order of adding"
-        );
-        let counts = |plan: &FlushPlan, is: fn(&Action) -> bool| {
-            let tables = plan.tables.iter().filter(|it| is(&it.action));
-            tables.map(|it| it.rows).sum::<usize>()
-        };
-        let defers = plan.defers.is_some();
-        let fixed_up = counts(&plan, |it| matches!(it, Action::FixUp { .. }));
-        if !judge.has_circle(|_| true) {
-            assert!(fixed_up == 0 && !defers, "no circle");
-            seen.without_circle += 1;
+        let plan = same_plan(&mut work, &mut other)?;
+        let has_circle = judge.has_circle(|_| true);
+        seen.with_circle += usize::from(has_circle);
+        seen.without_circle += usize::from(!has_circle);
+        if let Some(plan) = &plan {
+            let fixed_up = count(plan, |it| matches!(it, Action::FixUp { .. }));
+            let defers = plan.defers.is_some();
+            assert!(
+                has_circle || (fixed_up == 0 && !defers),
+                "there is no circle"
+            );
+            seen.planned += 1;
+            seen.fixed_up += usize::from(fixed_up > 0);
+            seen.deferred += usize::from(defers);
         }
         assert_eq!(work.flush(pool).await?.rows(), rows.len());
         self.check(pool, rows).await?;
 
-        other.clear();
-        for (work, rows) in [(&mut work, again), (&mut other, rows)] {
-            for row in rows {
-                (self.tables[row.table].delete)(work, *row);
-            }
+        let (mut work, mut other) = (self.deletes(again), self.deletes(rows));
+        if let Some(plan) = same_plan(&mut work, &mut other)? {
+            let unlinked = count(&plan, |it| matches!(it, Action::Unlink { .. }));
+            seen.unlinked += usize::from(unlinked > 0);
         }
-        let plan = work.plan()?;
-        assert!(
-            other.plan()? == plan,
-            "the plan differs by the order of adding"
-        );
-        let unlinked = counts(&plan, |it| matches!(it, Action::Unlink { .. }));
         assert_eq!(work.flush(pool).await?.deleted(), rows.len());
         self.check(pool, &[]).await?;
 
@@ -340,9 +450,6 @@ impl<DB: Engine> Graph<'_, DB> {
             up.any(|(link, up)| (link.target, up) == (row.table, Some(row.id)))
         };
         seen.flushed += 1;
-        seen.fixed_up += usize::from(fixed_up > 0);
-        seen.unlinked += usize::from(unlinked > 0);
-        seen.deferred += usize::from(defers);
         seen.rows += rows.len();
         seen.of_themselves += rows.iter().filter(own).count();
         seen.most_tables = seen.most_tables.max(tables.len());
@@ -352,14 +459,14 @@ impl<DB: Engine> Graph<'_, DB> {
 
     /// Whether these rows are in the database once, beside those that were there before, with the
     /// foreign keys that they were given.
-    async fn check(&self, pool: &Pool<DB>, rows: &[Row]) -> Outcome {
+    async fn check(&self, pool: &Pool<W::Database>, rows: &[Row]) -> Outcome {
         let up = UP.join(", ");
         let selects = NAMES
             .iter()
             .enumerate()
             .map(|(table, name)| format!("SELECT CAST({table} AS BIGINT), id, {up} FROM {name}"));
         let sql = selects.collect::<Vec<_>>().join(" UNION ALL ");
-        let read = DB::read(pool, sql).await?;
+        let read = W::Database::read(pool, sql).await?;
         let length = read.len();
         let read: HashMap<(usize, Uuid), Keys> = read
             .into_iter()
@@ -371,19 +478,29 @@ impl<DB: Engine> Graph<'_, DB> {
             assert_eq!(read.get(&(row.table, row.id)), Some(&row.up), "{row:?}");
         }
         assert_eq!(length, rows.len() + anchors.len(), "rows that nobody added");
-        let dangling = DB::dangling(pool).await?;
+        let dangling = W::Database::dangling(pool).await?;
         assert!(dangling.is_empty(), "{dangling:?}");
         Ok(())
     }
 }
 
 /// The tests above could not fail were the keys not checked: neither by constraints, nor row by row.
-async fn a_row_without_its_parent_is_refused(_: Pool<Sqlite>) -> Outcome {
+///
+/// # Errors
+///
+/// The database's.
+///
+/// # Panics
+///
+/// If a row is taken.
+pub async fn a_row_without_its_parent_is_refused() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let mut before = None;
     let mut by_constraint = 0;
     let mut by_trigger = 0;
     for number in 0..6 {
         let schema = Schema::draw(number);
-        let pool = Sqlite::create(None, &schema).await?;
+        let pool = Sqlite::create(before, folder.path(), &schema).await?;
         for (table, links) in schema.links.iter().enumerate() {
             for (column, link) in links.iter().enumerate().filter(|(_, link)| link.declared) {
                 let missing = Uuid::from_u128(7);
@@ -411,7 +528,7 @@ async fn a_row_without_its_parent_is_refused(_: Pool<Sqlite>) -> Outcome {
                 }
             }
         }
-        pool.close().await;
+        before = Some(pool);
     }
     assert!(by_trigger > 100 && by_constraint > 100);
     Ok(())

@@ -3,17 +3,18 @@
 
 use std::fmt::Write as _;
 
-use ordid::{Fields, KeyOf, OrderedKey, Sink, entity::Parent, key::KeyBytes, uuid::Uuid};
-use ordid_sqlx::{Binder, UnitOfWork};
+use ordid::{KeyType, entity::Parent, uuid::Uuid};
 
-use super::{Engine, draw::Random};
+use super::{Engine, GraphWork, draw::Random};
 
-pub(super) const TABLES: usize = 50;
+/// How many tables there are of each kind.
+pub const TABLES: usize = 50;
 
-/// The columns of each table that may be foreign keys.
-pub(super) const UP: [&str; 4] = ["a", "b", "c", "d"];
+/// The columns of each table that may be foreign keys. The key's column, `id`, stands between `b` and `c`.
+pub const UP: [&str; 4] = ["a", "b", "c", "d"];
 
-pub(super) type Keys = [Option<Uuid>; UP.len()];
+/// The foreign keys of a row.
+pub type Keys = [Option<Uuid>; UP.len()];
 
 /// The key of a row that is in each table before any other, and refers to those of other tables:
 /// what cannot be NULL and closes no circle refers to it.
@@ -46,107 +47,130 @@ impl Link {
 
 /// A row of a table.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
-    pub(super) table: usize,
-    pub(super) id: Uuid,
-    pub(super) up: Keys,
+pub struct Row {
+    /// The table's number.
+    pub table: usize,
+    /// The key.
+    pub id: Uuid,
+    /// The foreign keys.
+    pub up: Keys,
 }
 
-/// A row as an entity of the table's type.
-struct Numbered<const KIND: usize, const TABLE: usize>(Row);
+/// A library's entity types: one for each table of each kind.
+pub trait Entities: 'static {
+    /// The type of all keys.
+    type Key: KeyType<Raw = Uuid>;
 
-impl<const KIND: usize, const TABLE: usize> OrderedKey for Numbered<KIND, TABLE> {
-    type Field = Uuid;
-    const SCHEMA: Option<&'static str> = None;
-    const TABLE: &'static str = NAMES[TABLE];
-    const KEY_COLUMN: &'static str = "id";
-    const COLUMNS: &'static [&'static str] = &[UP[0], UP[1], "id", UP[2], UP[3]];
-    const PARENTS: &'static [Parent] = &[
-        parent::<KIND>(TABLE, 0),
-        parent::<KIND>(TABLE, 1),
-        parent::<KIND>(TABLE, 2),
-        parent::<KIND>(TABLE, 3),
-    ];
+    /// The entity of a table.
+    type Of<const KIND: usize, const TABLE: usize>: 'static;
+}
 
-    fn key(&self) -> Option<Uuid> {
-        Some(self.0.id)
-    }
+/// Returns the foreign keys of a table's entity.
+pub const fn parents<E: Entities, const KIND: usize, const TABLE: usize>() -> [Parent; UP.len()] {
+    [
+        parent::<E, KIND>(TABLE, 0),
+        parent::<E, KIND>(TABLE, 1),
+        parent::<E, KIND>(TABLE, 2),
+        parent::<E, KIND>(TABLE, 3),
+    ]
+}
 
-    fn assign_key(&mut self, key: Uuid) {
-        self.0.id = key;
-    }
+/// Returns a key as one of the library's type.
+///
+/// # Panics
+///
+/// If that is of a scheme that the key is not of.
+pub fn typed<K: KeyType<Raw = Uuid>>(key: Uuid) -> K {
+    K::from_raw(key).expect("a UUID of version 7")
+}
 
-    fn parents(&self, visit: &mut dyn FnMut(usize, KeyBytes)) {
-        for (column, up) in self.0.up.into_iter().enumerate() {
-            up.into_iter()
-                .for_each(|up| visit(column, KeyBytes::of(up)));
+/// Defines a row as an entity of its table's type, for libraries that take the fields of an entity one by
+/// one: `struct Numbered of Entities`.
+#[macro_export]
+macro_rules! numbered {
+    ($(#[$doc:meta])* struct $numbered:ident of $entities:ty) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $numbered<const KIND: usize, const TABLE: usize>(pub $crate::graphs::Row);
+
+        impl<const KIND: usize, const TABLE: usize> ::ordid::OrderedKey
+            for $numbered<KIND, TABLE>
+        {
+            type Field = <$entities as $crate::graphs::Entities>::Key;
+            const SCHEMA: Option<&'static str> = None;
+            const TABLE: &'static str = $crate::graphs::NAMES[TABLE];
+            const KEY_COLUMN: &'static str = "id";
+            const COLUMNS: &'static [&'static str] = &["a", "b", "id", "c", "d"];
+            const PARENTS: &'static [::ordid::entity::Parent] =
+                &$crate::graphs::parents::<$entities, KIND, TABLE>();
+
+            fn key(&self) -> Option<Self::Field> {
+                Some($crate::graphs::typed(self.0.id))
+            }
+
+            fn assign_key(&mut self, key: Self::Field) {
+                self.0.id = ::ordid::KeyType::to_raw(key);
+            }
+
+            fn parents(&self, visit: &mut dyn FnMut(usize, ::ordid::key::KeyBytes)) {
+                for (column, up) in self.0.up.into_iter().enumerate() {
+                    up.into_iter()
+                        .for_each(|up| visit(column, ::ordid::key::KeyBytes::of(up)));
+                }
+            }
         }
-    }
+
+        impl<S, const KIND: usize, const TABLE: usize> ::ordid::Fields<S>
+            for $numbered<KIND, TABLE>
+        where
+            S: ::ordid::Sink<<$entities as $crate::graphs::Entities>::Key>
+                + ::ordid::Sink<Option<<$entities as $crate::graphs::Entities>::Key>>,
+        {
+            fn write(&self, sink: &mut S) {
+                let [a, b, c, d] = self.0.up.map(|up| up.map($crate::graphs::typed));
+                sink.put(&a);
+                sink.put(&b);
+                let id: <$entities as $crate::graphs::Entities>::Key =
+                    $crate::graphs::typed(self.0.id);
+                sink.put(&id);
+                sink.put(&c);
+                sink.put(&d);
+            }
+
+            fn write_key(key: ::ordid::KeyOf<Self>, sink: &mut S) {
+                sink.put(&key);
+            }
+        }
+    };
 }
-
-impl<S: Sink<Uuid> + Sink<Option<Uuid>>, const KIND: usize, const TABLE: usize> Fields<S>
-    for Numbered<KIND, TABLE>
-{
-    fn write(&self, sink: &mut S) {
-        let [a, b, c, d] = &self.0.up;
-        sink.put(a);
-        sink.put(b);
-        sink.put(&self.0.id);
-        sink.put(c);
-        sink.put(d);
-    }
-
-    fn write_key(key: KeyOf<Self>, sink: &mut S) {
-        sink.put(&key);
-    }
-}
-
-/// Puts a row into a unit of work.
-type Put<DB> = fn(&mut UnitOfWork<DB>, Row);
 
 /// What can be done with rows of a table.
-pub(super) struct Table<DB: Engine> {
-    pub(super) add: Put<DB>,
-    pub(super) delete: Put<DB>,
-}
-
-impl<DB: Engine> Table<DB>
-where
-    Binder<DB>: Sink<Uuid> + Sink<Option<Uuid>>,
-{
-    const fn of<const KIND: usize, const TABLE: usize>() -> Self {
-        Self {
-            add: |work, row| {
-                work.add(Numbered::<KIND, TABLE>(row));
-            },
-            delete: |work, row| work.delete(&Numbered::<KIND, TABLE>(row)),
-        }
-    }
+pub(super) struct Table<W> {
+    pub(super) add: fn(&mut W, Row),
+    pub(super) delete: fn(&mut W, Row),
 }
 
 macro_rules! tables {
     ($($number:literal)*) => {
-        pub(super) const NAMES: [&str; TABLES] = [$(concat!("t", $number)),*];
+        /// The tables' names.
+        pub const NAMES: [&str; TABLES] = [$(concat!("t", $number)),*];
 
-        const fn parent<const KIND: usize>(table: usize, column: usize) -> Parent {
+        const fn parent<E: Entities, const KIND: usize>(table: usize, column: usize) -> Parent {
             let link = link(KIND, table, column);
             let parent = match (link.target, link.nullable) {
                 $(
                     ($number, true) =>
-                        Parent::by_entity::<Option<Uuid>, Numbered<KIND, $number>>(UP[column]),
+                        Parent::by_entity::<Option<E::Key>, E::Of<KIND, $number>>(UP[column]),
                     ($number, false) =>
-                        Parent::by_entity::<Uuid, Numbered<KIND, $number>>(UP[column]),
+                        Parent::by_entity::<E::Key, E::Of<KIND, $number>>(UP[column]),
                 )*
                 _ => panic!("no such table"),
             };
             if link.deferrable { parent.deferrable() } else { parent }
         }
 
-        pub(super) const fn tables<DB: Engine, const KIND: usize>() -> [Table<DB>; TABLES]
-        where
-            Binder<DB>: Sink<Uuid> + Sink<Option<Uuid>>,
-        {
-            [$(Table::of::<KIND, $number>()),*]
+        pub(super) fn tables<W: GraphWork, const KIND: usize>() -> [Table<W>; TABLES] {
+            [$(Table { add: W::add::<KIND, $number>, delete: W::delete::<KIND, $number> }),*]
         }
     };
 }
@@ -219,7 +243,7 @@ const fn link(kind: usize, table: usize, column: usize) -> Link {
 
 /// Tables as a database has them.
 #[derive(Debug)]
-pub(super) struct Schema {
+pub struct Schema {
     pub(super) kind: usize,
     pub(super) links: Vec<[Link; UP.len()]>,
     /// Whether triggers look at each row by itself, too: the constraints of PostgreSQL and SQLite look

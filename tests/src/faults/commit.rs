@@ -4,17 +4,16 @@ use std::time::Duration;
 
 use libtest_mimic::Trial;
 use ordid_sqlx::Retry;
-use ordid_tests::{
-    faults::{Found, Graph, Remote, Shape, Site},
+
+use super::{
+    Flusher, Found, Graph, Library, PATIENCE, Remote as _, Served, Shape, Site,
+    cut::{EAGER, learn, through},
+    on_server,
+};
+use crate::{
     proxy::{At, Fault, Proxy},
     servers::Servers,
     trials::Outcome,
-};
-use sqlx::{MySql, Postgres};
-
-use crate::{
-    cut::{EAGER, learn, through},
-    on_server,
 };
 
 /// How many sessions wait for a lock that another one holds.
@@ -26,49 +25,61 @@ const MARIADB_WAITS: &str = "SELECT COUNT(*) FROM information_schema.processlist
                              'INSERT%' AND time_ms > 200 AND variable_name = \
                              'Innodb_row_lock_current_waits' AND variable_value > 0";
 
-pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    macro_rules! add {
-        ($server:literal, $database:ty, $bulk:expr, $waits:expr) => {
-            on_server::<$database, _, _>(
-                trials,
-                servers,
-                $server,
-                "a_commit_that_lands_after_the_question_is_no_second_copy",
-                |site| late(site, $bulk, $waits, EAGER),
-            );
-            on_server::<$database, _, _>(
-                trials,
-                servers,
-                $server,
-                "a_commit_that_lands_in_the_next_flush_is_no_second_copy",
-                |site| late(site, $bulk, $waits, Retry::NONE),
-            );
-            on_server::<$database, _, _>(
-                trials,
-                servers,
-                $server,
-                "a_commit_of_which_nobody_can_ask_is_unknown",
-                |site| unanswered(site, $bulk),
-            );
-        };
-    }
-    add!("postgres", Postgres, &[1_100, 2_050, 0], POSTGRES_WAITS);
-    add!("mariadb", MySql, &[0, 0, 0], MARIADB_WAITS);
+/// Adds the tests of a library.
+pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
+    of::<L::Postgres>(servers, trials, "postgres", POSTGRES_WAITS);
+    of::<L::MySql>(servers, trials, "mariadb", MARIADB_WAITS);
+}
+
+fn of<W: Flusher<Database: Served>>(
+    servers: &Servers,
+    trials: &mut Vec<Trial>,
+    server: &'static str,
+    waits: &'static str,
+) {
+    on_server::<W, _, _>(
+        trials,
+        servers,
+        server,
+        "a_commit_that_lands_after_the_question_is_no_second_copy",
+        move |site| late::<W>(site, waits, EAGER),
+    );
+    on_server::<W, _, _>(
+        trials,
+        servers,
+        server,
+        "a_commit_that_lands_in_the_next_flush_is_no_second_copy",
+        move |site| late::<W>(site, waits, Retry::NONE),
+    );
+    on_server::<W, _, _>(
+        trials,
+        servers,
+        server,
+        "a_commit_of_which_nobody_can_ask_is_unknown",
+        unanswered::<W>,
+    );
 }
 
 /// The COMMIT is under way while the rows are looked for, and not found; and while they are sent
 /// again, which waits for it.
-async fn late<DB: Remote>(site: Site<DB>, bulk: &[usize], waits: &str, retry: Retry) -> Outcome {
-    let proxy = Proxy::start(DB::address(site.options())?).await?;
-    let conversation = learn(&site, &proxy, bulk).await?;
+async fn late<W: Flusher<Database: Served>>(
+    site: Site<W::Database>,
+    waits: &str,
+    retry: Retry,
+) -> Outcome {
+    let proxy = Proxy::start(W::Database::address(site.options())?).await?;
+    let conversation = learn::<W>(&site, &proxy).await?;
     let graph = Graph::new(1, Shape::CHUNKS);
-    let mut work = site.work(&graph, retry);
-    let pool = through(&site, &proxy).pool();
+    let mut work = W::of(&graph, retry);
+    let through = through(&site, &proxy);
     proxy.plan([Fault::Hold(conversation.before_commit)]);
     if retry == Retry::NONE {
-        let error = work.flush(&pool).await.expect_err("no answer came");
-        assert!(error.is_commit_unknown(), "{error}");
-        assert_eq!(work.len(), graph.len());
+        let error = work
+            .flush_to(through.options(), PATIENCE)
+            .await
+            .expect_err("no answer came");
+        assert!(error.is_commit_unknown, "{error}");
+        assert_eq!(work.held(), graph.len());
         assert_eq!(site.look(&graph).await?, Found::None);
     }
     let landing = async {
@@ -79,31 +90,32 @@ async fn late<DB: Remote>(site: Site<DB>, bulk: &[usize], waits: &str, retry: Re
         proxy.release();
         Outcome::Ok(())
     };
-    let (outcome, landed) = tokio::join!(work.flush(&pool), landing);
+    let (outcome, landed) = tokio::join!(work.flush_to(through.options(), PATIENCE), landing);
     landed?;
-    pool.close().await;
     assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::All);
     outcome?;
     Ok(())
 }
 
 /// COMMIT is held back and no other connection comes through; then it lands.
-async fn unanswered<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
+async fn unanswered<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
     for lands in [true, false] {
-        let proxy = Proxy::start(DB::address(site.options())?).await?;
-        let conversation = learn(&site, &proxy, bulk).await?;
+        let proxy = Proxy::start(W::Database::address(site.options())?).await?;
+        let conversation = learn::<W>(&site, &proxy).await?;
         let graph = Graph::new(1 + u32::from(lands), Shape::CHUNKS);
-        let mut work = site.work(&graph, EAGER);
-        let pool = through(&site, &proxy).pool();
+        let mut work = W::of(&graph, EAGER);
+        let through = through(&site, &proxy);
         proxy.always(Fault::Cut(At::Up(0)));
         proxy.plan([Fault::Hold(conversation.before_commit)]);
-        let error = work.flush(&pool).await.expect_err("nobody could be asked");
-        pool.close().await;
+        let error = work
+            .flush_to(through.options(), PATIENCE)
+            .await
+            .expect_err("nobody could be asked");
         assert!(
-            error.is_commit_unknown() && error.is_connection_lost(),
+            error.is_commit_unknown && error.is_connection_lost,
             "{error}"
         );
-        assert_eq!(work.len(), graph.len());
+        assert_eq!(work.held(), graph.len());
         assert_eq!(site.look(&graph).await?, Found::None, "COMMIT is held back");
         if lands {
             proxy.release();

@@ -7,30 +7,34 @@ use std::{
 
 use libtest_mimic::Trial;
 use ordid_harness::Server;
-use ordid_sqlx::{Retry, UnitOfWork};
-use ordid_tests::{
-    faults::{Engine, Found, Graph, Shape, Site, pool},
-    servers::Servers,
-    trials::Outcome,
-};
-use sqlx::{MySql, Postgres, postgres::PgConnectOptions};
+use ordid_sqlx::Retry;
+use sqlx::Postgres;
 
-use crate::{on_own_server, times};
+use super::{Flusher, Found, Graph, Library, PATIENCE, Served, Shape, Site, on_own_server, times};
+use crate::{servers::Servers, trials::Outcome};
 
-pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    const ONCE: &str = "a_server_that_falls_leaves_all_rows_or_none";
-    on_own_server(trials, servers, "postgres", ONCE, once::<Postgres>);
-    on_own_server(trials, servers, "mariadb", ONCE, once::<MySql>);
-    const RETRYING: &str = "a_server_that_falls_is_waited_for";
-    on_own_server(trials, servers, "postgres", RETRYING, retrying::<Postgres>);
-    on_own_server(trials, servers, "mariadb", RETRYING, retrying::<MySql>);
-    on_own_server(
+/// Adds the tests of a library.
+pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
+    of::<L::Postgres>(servers, trials, "postgres");
+    of::<L::MySql>(servers, trials, "mariadb");
+    on_own_server::<L::Postgres, _, _>(
         trials,
         servers,
         "postgres",
         "a_session_ended_while_it_commits_is_asked_about",
-        ended_while_committing,
+        ended_while_committing::<L::Postgres>,
     );
+}
+
+fn of<W: Flusher<Database: Served>>(
+    servers: &Servers,
+    trials: &mut Vec<Trial>,
+    server: &'static str,
+) {
+    const ONCE: &str = "a_server_that_falls_leaves_all_rows_or_none";
+    const RETRYING: &str = "a_server_that_falls_is_waited_for";
+    on_own_server::<W, _, _>(trials, servers, server, ONCE, once::<W>);
+    on_own_server::<W, _, _>(trials, servers, server, RETRYING, retrying::<W>);
 }
 
 /// How a server falls.
@@ -60,15 +64,9 @@ impl Own {
 }
 
 /// Brings the server down after so many chunks, once; and up again at once, or not.
-fn falls_after<DB: Engine>(
-    work: &mut UnitOfWork<DB>,
-    own: &Own,
-    chunks: u32,
-    fall: Fall,
-    comes_back: bool,
-) {
+fn falls_after(work: &mut impl Flusher, own: &Own, chunks: u32, fall: Fall, comes_back: bool) {
     let (own, mut left) = (own.clone(), chunks);
-    work.observe(move |_| {
+    work.tell(move |_| {
         if left == 0 {
             return;
         }
@@ -94,25 +92,23 @@ fn falls_of(runs: u32) -> impl Iterator<Item = (u32, (u32, Fall))> {
 }
 
 /// One attempt, and the server comes back when it is over.
-async fn once<DB: Engine>(server: Server) -> Outcome {
-    let site = Site::<DB>::create(server.url().parse()?).await?;
+async fn once<W: Flusher<Database: Served>>(server: Server) -> Outcome {
+    let site = Site::<W::Database>::create(server.url().parse()?).await?;
     let own = Own(Arc::new(Mutex::new(server)));
     let mut unknown = 0;
     for (unit, (chunk, fall)) in falls_of(times(3, 50)) {
         let graph = Graph::new(unit, Shape::CHUNKS);
-        let mut work = site.work(&graph, Retry::NONE);
+        let mut work = W::of(&graph, Retry::NONE);
         falls_after(&mut work, &own, chunk, fall, false);
         // Nobody is there to be asked about a lost COMMIT.
-        let pool = pool::<DB>(site.options().clone(), Duration::from_secs(5));
-        let outcome = work.flush(&pool).await;
-        pool.close().await;
+        let outcome = work.flush_to(site.options(), Duration::from_secs(5)).await;
         own.with(Server::restart)?;
         let what = |error| format!("{fall:?} after chunk {chunk}: {error}");
         let found = site.judge(&graph, &work, &outcome).await.map_err(what)?;
         let error = outcome.expect_err("the server was down");
         assert_eq!(found, Found::None, "COMMIT never arrived: {error}");
-        unknown += u32::from(error.is_commit_unknown());
-        work.observe(|_| ());
+        unknown += u32::from(error.is_commit_unknown);
+        work.tell(|_| ());
         site.flush_again(&graph, &mut work).await.map_err(what)?;
     }
     assert!(
@@ -123,8 +119,8 @@ async fn once<DB: Engine>(server: Server) -> Outcome {
 }
 
 /// The server comes back while the flush is tried again.
-async fn retrying<DB: Engine>(server: Server) -> Outcome {
-    let site = Site::<DB>::create(server.url().parse()?).await?;
+async fn retrying<W: Flusher<Database: Served>>(server: Server) -> Outcome {
+    let site = Site::<W::Database>::create(server.url().parse()?).await?;
     let own = Own(Arc::new(Mutex::new(server)));
     let patient = Retry::DEFAULT
         .with_attempts(100)
@@ -132,35 +128,38 @@ async fn retrying<DB: Engine>(server: Server) -> Outcome {
     let mut retries = 0;
     for (unit, (chunk, fall)) in falls_of(times(3, 50)) {
         let graph = Graph::new(unit, Shape::CHUNKS);
-        let mut work = site.work(&graph, patient);
+        let mut work = W::of(&graph, patient);
         falls_after(&mut work, &own, chunk, fall, true);
-        let pool = site.pool();
-        let outcome = work.flush(&pool).await;
-        pool.close().await;
+        let outcome = work.flush_to(site.options(), PATIENCE).await;
         let what = |error| format!("{fall:?} after chunk {chunk}: {error}");
         site.judge(&graph, &work, &outcome).await.map_err(what)?;
         let flushed = outcome.map_err(|error| what(error.into()))?;
         assert!(flushed.retries > 0, "{fall:?} after chunk {chunk}");
         retries += flushed.retries;
     }
-    eprintln!("{}: {retries} retries", std::any::type_name::<DB>());
+    eprintln!("{}: {retries} retries", std::any::type_name::<W>());
     Ok(())
 }
 
 /// COMMIT waits for a standby that never comes when an administrator ends the session: the rows are
 /// written, and the client is not told. It asks, and is.
-async fn ended_while_committing(server: Server) -> Outcome {
-    let options: PgConnectOptions = server.url().parse()?;
-    let site = Site::<Postgres>::create(options.clone()).await?;
+async fn ended_while_committing<W>(server: Server) -> Outcome
+where
+    W: Flusher<Database = Postgres>,
+{
+    let site = Site::<Postgres>::open(server.url().parse()?);
     site.execute("ALTER SYSTEM SET synchronous_commit = local")
         .await?;
     site.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
         .await?;
     site.execute("SELECT pg_reload_conf()").await?;
+    site.execute("CREATE DATABASE waiting").await?;
+    let site = Site::<Postgres>::create(site.options().clone().database("waiting")).await?;
+    // Nobody but the flush commits from now on.
+    site.execute("ALTER DATABASE waiting SET synchronous_commit = on")
+        .await?;
     let graph = Graph::new(0, Shape::SMALL);
-    let mut work = site.work(&graph, Retry::NONE);
-    let waiting = Site::<Postgres>::open(options.options([("synchronous_commit", "on")]));
-    let pool = waiting.pool();
+    let mut work = W::of(&graph, Retry::NONE);
     let end = async {
         let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE wait_event \
                    = 'SyncRep'";
@@ -169,9 +168,8 @@ async fn ended_while_committing(server: Server) -> Outcome {
         }
         Ok::<(), sqlx::Error>(())
     };
-    let (outcome, ended) = tokio::join!(work.flush(&pool), end);
+    let (outcome, ended) = tokio::join!(work.flush_to(site.options(), PATIENCE), end);
     ended?;
-    pool.close().await;
     assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::All);
     outcome?;
     Ok(())

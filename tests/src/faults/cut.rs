@@ -4,52 +4,56 @@
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use ordid_sqlx::{Error, Retry};
-use ordid_tests::{
-    faults::{Found, Graph, Remote, Shape, Site},
+use ordid_sqlx::Retry;
+
+use super::{
+    Failed, Flusher, Found, Graph, Library, PATIENCE, Remote, Served, Shape, Site, on_server, times,
+};
+use crate::{
     proxy::{At, Fault, Proxy, Traffic},
     servers::Servers,
     trials::Outcome,
 };
-use sqlx::{Connection as _, MySql, Postgres};
 
-use crate::{on_server, times};
+/// Adds the tests of a library.
+pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
+    of::<L::Postgres>(servers, trials, "postgres");
+    of::<L::MySql>(servers, trials, "mariadb");
+}
 
-pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    macro_rules! add {
-        ($server:literal, $database:ty, bulk: $bulk:expr) => {
-            on_server::<$database, _, _>(
-                trials,
-                servers,
-                $server,
-                "a_connection_cut_anywhere_leaves_all_rows_or_none",
-                |site| once(site, $bulk),
-            );
-            on_server::<$database, _, _>(
-                trials,
-                servers,
-                $server,
-                "a_connection_cut_anywhere_is_made_again",
-                |site| retrying(site, $bulk),
-            );
-            on_server::<$database, _, _>(
-                trials,
-                servers,
-                $server,
-                "connections_that_are_always_cut_end_in_an_error",
-                |site| always(site, $bulk),
-            );
-            on_server::<$database, _, _>(
-                trials,
-                servers,
-                $server,
-                "updates_and_deletes_that_are_cut_anywhere_are_made_once",
-                changes,
-            );
-        };
-    }
-    add!("postgres", Postgres, bulk: &[1_100, 2_050, 0]);
-    add!("mariadb", MySql, bulk: &[0, 0, 0]);
+fn of<W: Flusher<Database: Served>>(
+    servers: &Servers,
+    trials: &mut Vec<Trial>,
+    server: &'static str,
+) {
+    on_server::<W, _, _>(
+        trials,
+        servers,
+        server,
+        "a_connection_cut_anywhere_leaves_all_rows_or_none",
+        once::<W>,
+    );
+    on_server::<W, _, _>(
+        trials,
+        servers,
+        server,
+        "a_connection_cut_anywhere_is_made_again",
+        retrying::<W>,
+    );
+    on_server::<W, _, _>(
+        trials,
+        servers,
+        server,
+        "connections_that_are_always_cut_end_in_an_error",
+        always::<W>,
+    );
+    on_server::<W, _, _>(
+        trials,
+        servers,
+        server,
+        "updates_and_deletes_that_are_cut_anywhere_are_made_once",
+        changes::<W>,
+    );
 }
 
 /// Retries that do not wait long.
@@ -57,35 +61,27 @@ pub const EAGER: Retry =
     Retry::DEFAULT.with_delays(Duration::from_millis(2), Duration::from_millis(50));
 
 /// A flush over a proxy that does nothing, to learn what is said.
-pub async fn learn<DB: Remote>(
-    site: &Site<DB>,
+///
+/// # Errors
+///
+/// The law is broken.
+///
+/// # Panics
+///
+/// If another number of rows goes by a bulk command than is known.
+pub async fn learn<W: Flusher<Database: Served>>(
+    site: &Site<W::Database>,
     proxy: &Proxy,
-    bulk: &[usize],
 ) -> Outcome<Conversation> {
     let graph = Graph::new(0, Shape::CHUNKS);
-    let pool = through(site, proxy).pool();
-    let mut work = site.work(&graph, Retry::NONE);
-    let outcome = work.flush(&pool).await;
-    pool.close().await;
+    let mut work = W::of(&graph, Retry::NONE);
+    let through = through(site, proxy);
+    let outcome = work.flush_to(through.options(), PATIENCE).await;
     site.judge(&graph, &work, &outcome).await?;
     let found: Vec<usize> = outcome?.tables.iter().map(|it| it.bulk).collect();
-    assert_eq!(found, bulk);
-    Conversation::of(proxy.last_traffic())
-}
-
-/// As [`learn`], of a flush over one connection.
-pub async fn learn_over<DB: Remote>(
-    site: &Site<DB>,
-    proxy: &Proxy,
-    shape: Shape,
-) -> Outcome<Conversation> {
-    let graph = Graph::new(0, shape);
-    let mut connection = DB::Connection::connect_with(through(site, proxy).options()).await?;
-    let mut work = site.work(&graph, Retry::NONE);
-    let outcome = work.flush_on(&mut connection).await;
-    connection.close().await?;
-    site.judge(&graph, &work, &outcome).await?;
-    outcome?;
+    if let Some(bulk) = W::BULK {
+        assert_eq!(found, bulk);
+    }
     Conversation::of(proxy.last_traffic())
 }
 
@@ -108,7 +104,16 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    fn of(traffic: Traffic) -> Outcome<Self> {
+    /// Reads it off what has passed.
+    ///
+    /// # Errors
+    ///
+    /// If there was no COMMIT.
+    ///
+    /// # Panics
+    ///
+    /// If there was no answer to it.
+    pub fn of(traffic: Traffic) -> Outcome<Self> {
         let (before_commit, answered) = traffic.commit.ok_or("no COMMIT was seen")?;
         let conversation = Self {
             before_commit,
@@ -161,18 +166,16 @@ impl Conversation {
 }
 
 /// One attempt: an error, or rows that were found by the question that follows a lost COMMIT.
-async fn once<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
-    let proxy = Proxy::start(DB::address(site.options())?).await?;
-    let conversation = learn(&site, &proxy, bulk).await?;
+async fn once<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
+    let proxy = Proxy::start(W::Database::address(site.options())?).await?;
+    let conversation = learn::<W>(&site, &proxy).await?;
     let through = through(&site, &proxy);
     let (mut told, mut unknown, mut found_out) = (0, 0, 0);
     for (unit, fault) in (1..).zip(conversation.faults(times(6, 400))) {
         let graph = Graph::new(unit, Shape::CHUNKS);
-        let mut work = site.work(&graph, Retry::NONE);
+        let mut work = W::of(&graph, Retry::NONE);
         proxy.plan([fault]);
-        let pool = through.pool();
-        let outcome = work.flush(&pool).await;
-        pool.close().await;
+        let outcome = work.flush_to(through.options(), PATIENCE).await;
         let what = |error| format!("{fault:?} of {conversation:?}: {error}");
         let found = site.judge(&graph, &work, &outcome).await.map_err(what)?;
         if (found == Found::All) != conversation.is_committed(fault) {
@@ -183,33 +186,31 @@ async fn once<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
                 found_out += 1;
                 continue;
             }
-            Err(error) if error.is_commit_unknown() => unknown += 1,
+            Err(error) if error.is_commit_unknown => unknown += 1,
             Err(_) => told += 1,
         }
         site.flush_again(&graph, &mut work).await.map_err(what)?;
     }
     eprintln!(
         "{} cut: {told} before COMMIT, {unknown} in doubt, {found_out} written and found",
-        std::any::type_name::<DB>()
+        std::any::type_name::<W>()
     );
     assert!(told > 5 && unknown > 1 && found_out > 1);
     Ok(())
 }
 
 /// The same faults, of the first connection or of the first two: all rows, once.
-async fn retrying<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
-    let proxy = Proxy::start(DB::address(site.options())?).await?;
-    let conversation = learn(&site, &proxy, bulk).await?;
+async fn retrying<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
+    let proxy = Proxy::start(W::Database::address(site.options())?).await?;
+    let conversation = learn::<W>(&site, &proxy).await?;
     let through = through(&site, &proxy);
     let (mut cut, mut retries) = (0, 0);
     for (unit, fault) in (1..).zip(conversation.faults(times(4, 400))) {
         let graph = Graph::new(unit, Shape::CHUNKS);
-        let mut work = site.work(&graph, EAGER);
+        let mut work = W::of(&graph, EAGER);
         let connections = 1 + unit as usize % 2;
         proxy.plan(vec![fault; connections]);
-        let pool = through.pool();
-        let outcome = work.flush(&pool).await;
-        pool.close().await;
+        let outcome = work.flush_to(through.options(), PATIENCE).await;
         let what = |error| format!("{fault:?} of {connections}, {conversation:?}: {error}");
         site.judge(&graph, &work, &outcome).await.map_err(what)?;
         let flushed = outcome.map_err(|error| what(error.into()))?;
@@ -221,15 +222,15 @@ async fn retrying<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
     }
     eprintln!(
         "{}: {cut} flushes that were cut are written, by {retries} retries",
-        std::any::type_name::<DB>()
+        std::any::type_name::<W>()
     );
     Ok(())
 }
 
 /// No connection comes through: an error in the end, which says what is known.
-async fn always<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
-    let proxy = Proxy::start(DB::address(site.options())?).await?;
-    let conversation = learn(&site, &proxy, bulk).await?;
+async fn always<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
+    let proxy = Proxy::start(W::Database::address(site.options())?).await?;
+    let conversation = learn::<W>(&site, &proxy).await?;
     let through = through(&site, &proxy);
     // While the connection is made, among the rows, before COMMIT.
     let (up, down) = (conversation.before_commit, conversation.answered);
@@ -241,16 +242,14 @@ async fn always<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
         Fault::Cut(At::Up(up)),
     ]) {
         let graph = Graph::new(unit, Shape::CHUNKS);
-        let mut work = site.work(&graph, EAGER);
+        let mut work = W::of(&graph, EAGER);
         proxy.always(fault);
-        let pool = through.pool();
-        let outcome = work.flush(&pool).await;
-        pool.close().await;
+        let outcome = work.flush_to(through.options(), PATIENCE).await;
         let what = |error| format!("{fault:?} of {conversation:?}: {error}");
         site.judge(&graph, &work, &outcome).await.map_err(what)?;
         let error = outcome.expect_err("no connection comes through");
-        assert_eq!(error.retries(), 4, "{error}");
-        assert!(error.is_connection_lost(), "{error}");
+        assert_eq!(error.retries, 4, "{error}");
+        assert!(error.is_connection_lost, "{error}");
         assert!(error.to_string().ends_with("(tried 5 times)"), "{error}");
         site.flush_again(&graph, &mut work).await.map_err(what)?;
     }
@@ -258,64 +257,63 @@ async fn always<DB: Remote>(site: Site<DB>, bulk: &[usize]) -> Outcome {
 }
 
 /// A unit of work that inserts, updates and deletes, and has a row of its own to be known by.
-async fn changes<DB: Remote>(site: Site<DB>) -> Outcome {
-    let proxy = Proxy::start(DB::address(site.options())?).await?;
+async fn changes<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
+    let proxy = Proxy::start(W::Database::address(site.options())?).await?;
     // The first one, to learn what is said.
-    changes_once(&site, &proxy, 0, Fault::None).await?;
+    changes_once::<W>(&site, &proxy, 0, Fault::None).await?;
     let conversation = Conversation::of(proxy.last_traffic())?;
     let (mut told, mut unknown, mut found_out, mut retries) = (0, 0, 0, 0);
     for (number, fault) in (1..).zip(conversation.faults(times(4, 200))) {
         let what = |error| format!("{fault:?} of {conversation:?}: {error}");
-        let once = changes_once(&site, &proxy, 4 * number, fault).await;
+        let once = changes_once::<W>(&site, &proxy, 4 * number, fault).await;
         match once.map_err(what)? {
             None => found_out += 1,
-            Some(error) if error.is_commit_unknown() => unknown += 1,
+            Some(error) if error.is_commit_unknown => unknown += 1,
             Some(_) => told += 1,
         }
-        let retrying = changes_retrying(&site, &proxy, 4 * number + 2, fault).await;
+        let retrying = changes_retrying::<W>(&site, &proxy, 4 * number + 2, fault).await;
         retries += retrying.map_err(what)?;
     }
     eprintln!(
         "{}: {told} changes cut before COMMIT, {unknown} in doubt, {found_out} written and found; \
          and as many written by {retries} retries",
-        std::any::type_name::<DB>()
+        std::any::type_name::<W>()
     );
     assert!(told > 5 && unknown > 1 && found_out > 1 && retries > told);
     Ok(())
 }
 
 /// Writes rows to be changed.
-async fn old<DB: Remote>(site: &Site<DB>, unit: u32) -> Outcome<Graph> {
+async fn old<W: Flusher>(site: &Site<W::Database>, unit: u32) -> Outcome<Graph> {
     let graph = Graph::new(unit, Shape::OLD);
-    let pool = site.pool();
-    site.work(&graph, Retry::NONE).flush(&pool).await?;
-    pool.close().await;
+    let mut work = W::of(&graph, Retry::NONE);
+    work.flush_to(site.options(), PATIENCE).await?;
     Ok(graph)
 }
 
 /// One attempt; after an error, which it returns, another one without a fault.
-async fn changes_once<DB: Remote>(
-    site: &Site<DB>,
+async fn changes_once<W: Flusher<Database: Served>>(
+    site: &Site<W::Database>,
     proxy: &Proxy,
     unit: u32,
     fault: Fault,
-) -> Outcome<Option<Error>> {
-    let (old, new) = (old(site, unit).await?, Graph::new(unit + 1, Shape::SMALL));
-    let mut work = site.work(&new, Retry::NONE);
-    DB::change(&mut work, &old);
-    let held = work.len();
+) -> Outcome<Option<Failed>> {
+    let (old, new) = (
+        old::<W>(site, unit).await?,
+        Graph::new(unit + 1, Shape::SMALL),
+    );
+    let mut work = W::of(&new, Retry::NONE);
+    work.change_graph(&old);
+    let held = work.held();
     proxy.plan([fault]);
-    let pool = through(site, proxy).pool();
-    let outcome = work.flush(&pool).await;
-    pool.close().await;
+    let through = through(site, proxy);
+    let outcome = work.flush_to(through.options(), PATIENCE).await;
     site.settle().await?;
     let found = site.look_for_changes(&new, &old).await?;
     match outcome {
-        Ok(_) if found == Found::All && work.is_empty() => Ok(None),
-        Err(error) if work.len() == held && (error.is_commit_unknown() || found == Found::None) => {
-            let pool = site.pool();
-            work.flush(&pool).await?;
-            pool.close().await;
+        Ok(_) if found == Found::All && work.held() == 0 => Ok(None),
+        Err(error) if work.held() == held && (error.is_commit_unknown || found == Found::None) => {
+            work.flush_to(site.options(), PATIENCE).await?;
             match site.look_for_changes(&new, &old).await? {
                 Found::All => Ok(Some(error)),
                 Found::None => Err("flushed again, and nothing is changed".into()),
@@ -326,19 +324,21 @@ async fn changes_once<DB: Remote>(
 }
 
 /// As many attempts as it takes, of which it returns the number of those after the first.
-async fn changes_retrying<DB: Remote>(
-    site: &Site<DB>,
+async fn changes_retrying<W: Flusher<Database: Served>>(
+    site: &Site<W::Database>,
     proxy: &Proxy,
     unit: u32,
     fault: Fault,
 ) -> Outcome<u32> {
-    let (old, new) = (old(site, unit).await?, Graph::new(unit + 1, Shape::SMALL));
-    let mut work = site.work(&new, EAGER);
-    DB::change(&mut work, &old);
+    let (old, new) = (
+        old::<W>(site, unit).await?,
+        Graph::new(unit + 1, Shape::SMALL),
+    );
+    let mut work = W::of(&new, EAGER);
+    work.change_graph(&old);
     proxy.plan([fault]);
-    let pool = through(site, proxy).pool();
-    let flushed = work.flush(&pool).await?;
-    pool.close().await;
+    let through = through(site, proxy);
+    let flushed = work.flush_to(through.options(), PATIENCE).await?;
     match site.look_for_changes(&new, &old).await? {
         Found::All => Ok(flushed.retries),
         Found::None => Err("flushed, and nothing is changed".into()),

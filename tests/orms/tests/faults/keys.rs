@@ -1,0 +1,20 @@
+//! Key types of both libraries, for the rows of [`ordid_tests::faults::Graph`].
+
+use ordid::{KeyType, uuid::Uuid};
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7, diesel, sea_orm)]
+pub struct CustomerId(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7, diesel, sea_orm)]
+pub struct OrderId(Uuid);
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7, diesel, sea_orm)]
+pub struct ItemId(Uuid);
+
+/// The same key, of another type.
+pub fn key<K: KeyType<Raw = Uuid>>(of: impl KeyType<Raw = Uuid>) -> K {
+    K::from_raw(of.to_raw()).expect("both are of the same scheme")
+}

@@ -1,0 +1,76 @@
+//! The faults that `ordid-sqlx` is held against, and the law that must hold after each of them, for
+//! Diesel's and `SeaORM`'s units of work: see [`ordid_tests::faults`].
+//!
+//! Each test has a short form; `cargo xtask soak` runs the long one in its place.
+
+#[path = "../shared/connect.rs"]
+mod connect;
+mod diesel;
+mod keys;
+mod seaorm;
+
+use std::process::{Command, ExitCode};
+
+use ordid_tests::{
+    faults::{Library, commit, cut, deadlock, kill, refused, restart},
+    servers::Servers,
+    trials::{Outcome, run_all},
+};
+
+/// Says that this process is one to be killed, and of which library.
+const FLUSH: &str = "ORDID_TEST_FLUSH";
+
+fn main() -> ExitCode {
+    let Some(library) = std::env::var_os(FLUSH) else {
+        run_all(&["postgres", "mariadb"], |servers, trials| {
+            of::<diesel::Diesel>(servers, trials, || program("diesel"));
+            of::<seaorm::SeaOrm>(servers, trials, || program("seaorm"));
+        });
+    };
+    let outcome = match &*library.to_string_lossy() {
+        "diesel" => flush::<diesel::Diesel>(),
+        _ => flush::<seaorm::SeaOrm>(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn of<L: Library>(
+    servers: &Servers,
+    trials: &mut Vec<libtest_mimic::Trial>,
+    program: kill::Program,
+) {
+    cut::trials::<L>(servers, trials);
+    commit::trials::<L>(servers, trials);
+    restart::trials::<L>(servers, trials);
+    kill::trials::<L>(servers, trials, program);
+    deadlock::trials::<L>(servers, trials);
+    refused::trials::<L>(servers, trials);
+}
+
+/// This program, to be killed.
+fn program(library: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("it is running"));
+    command.env(FLUSH, library);
+    command
+}
+
+/// What it does then.
+fn flush<L: Library>() -> Outcome {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (url, what) = arguments.split_first().ok_or("no address")?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    match url.split_once(':').map_or("", |(scheme, _)| scheme) {
+        "postgres" => runtime.block_on(kill::run::<L::Postgres>(url, what)),
+        "mysql" => runtime.block_on(kill::run::<L::MySql>(url, what)),
+        _ => runtime.block_on(kill::run::<L::Sqlite>(url, what)),
+    }
+}

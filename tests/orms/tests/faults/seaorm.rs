@@ -1,0 +1,176 @@
+//! `SeaORM`, over a pool for each flush.
+
+use std::{marker::PhantomData, time::Duration};
+
+use ordid_seaorm::{Flushed, Progress, Retry, UnitOfWork};
+use ordid_tests::{
+    faults::{Engine, Failed, Flusher, Graph, Library, pool},
+    servers::Options,
+};
+use sqlx::{MySql, Postgres, Sqlite};
+
+use crate::{connect::Connect, keys::key};
+
+/// `ordid-seaorm`.
+pub struct SeaOrm;
+
+impl Library for SeaOrm {
+    type Postgres = Work<Postgres>;
+    type MySql = Work<MySql>;
+    type Sqlite = Work<Sqlite>;
+}
+
+mod customer {
+    use ordid::OrderedKey;
+    use sea_orm::entity::prelude::*;
+
+    use crate::keys::CustomerId;
+
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+    #[sea_orm(table_name = "customers")]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: CustomerId,
+        pub unit: i64,
+        pub position: i64,
+        pub bucket: i64,
+    }
+
+    #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+    pub enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
+mod order {
+    use ordid::OrderedKey;
+    use sea_orm::entity::prelude::*;
+
+    use crate::keys::{CustomerId, OrderId};
+
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+    #[sea_orm(table_name = "orders")]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: OrderId,
+        #[ordid(parent)]
+        pub customer: CustomerId,
+        pub unit: i64,
+        pub position: i64,
+        pub bucket: i64,
+        pub label: String,
+    }
+
+    #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+    pub enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
+mod item {
+    use ordid::OrderedKey;
+    use sea_orm::entity::prelude::*;
+
+    use crate::keys::{ItemId, OrderId};
+
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+    #[sea_orm(table_name = "items")]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: ItemId,
+        #[ordid(parent)]
+        pub order_id: OrderId,
+        pub unit: i64,
+        pub position: i64,
+    }
+
+    #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+    pub enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
+fn customer(of: &ordid_tests::faults::Customer) -> customer::Model {
+    customer::Model {
+        id: key(of.id),
+        unit: of.unit,
+        position: of.position,
+        bucket: of.bucket,
+    }
+}
+
+fn item(of: &ordid_tests::faults::Item) -> item::Model {
+    item::Model {
+        id: key(of.id),
+        order_id: key(of.order_id),
+        unit: of.unit,
+        position: of.position.into(),
+    }
+}
+
+pub struct Work<DB> {
+    work: UnitOfWork,
+    database: PhantomData<fn() -> DB>,
+}
+
+impl<DB: Connect + Engine> Flusher for Work<DB> {
+    type Database = DB;
+
+    const PREFIX: &'static str = "seaorm::";
+    const BULK: Option<[usize; 3]> = None;
+
+    fn begin(retry: Retry) -> Self {
+        Self {
+            work: UnitOfWork::new().with_retry(retry),
+            database: PhantomData,
+        }
+    }
+
+    fn add_graph(&mut self, graph: &Graph) {
+        for it in &graph.items {
+            self.work.add(item(it));
+        }
+        for it in &graph.orders {
+            self.work.add(order::Model {
+                id: key(it.id),
+                customer: key(it.customer),
+                unit: it.unit,
+                position: it.position,
+                bucket: it.bucket,
+                label: it.label.clone(),
+            });
+        }
+        for it in &graph.customers {
+            self.work.add(customer(it));
+        }
+    }
+
+    fn change_graph(&mut self, graph: &Graph) {
+        for it in &graph.items {
+            self.work.delete(item(it));
+        }
+        for it in &graph.customers {
+            self.work.update(customer(&it.changed()));
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.work.len()
+    }
+
+    fn tell(&mut self, observer: impl FnMut(Progress) + Send + 'static) {
+        self.work.observe(observer);
+    }
+
+    async fn flush_to(
+        &mut self,
+        options: &Options<DB>,
+        patience: Duration,
+    ) -> Result<Flushed, Failed> {
+        let pool = pool::<DB>(options.clone(), patience);
+        let connection = DB::connect(pool.clone());
+        let outcome = self.work.flush(&connection).await;
+        pool.close().await;
+        outcome.map_err(|error| Failed::from(&error))
+    }
+}

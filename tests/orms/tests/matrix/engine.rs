@@ -1,0 +1,372 @@
+//! The databases: `SQLx` and Diesel have a connection type for each, so what they do is written once and
+//! expanded for each, and the tests of its columns.
+
+use std::{future::Future, pin::Pin, sync::LazyLock};
+
+use diesel::prelude::*;
+use libtest_mimic::Trial;
+use ordid::{
+    clock::SystemClock,
+    entropy::ThreadEntropy,
+    generator::Policy,
+    scheme::snowflake::{SnowflakeGenerator, SnowflakeNode},
+};
+use ordid_tests::{
+    servers::{Scratch, Servers},
+    trials::{Outcome, on_scratch, run},
+};
+use sqlx::{Pool, Sqlite, pool::PoolOptions, sqlite::SqliteConnectOptions};
+
+use crate::library::NAMES;
+
+/// What makes snowflakes: over all tests, so that they differ.
+pub static NODE: LazyLock<SnowflakeGenerator> = LazyLock::new(|| {
+    let node = SnowflakeNode::new(7).expect("it is small");
+    SnowflakeGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT)
+});
+
+/// Adds rows to a unit of work, whose methods are named alike: children first, and deletes parents first.
+macro_rules! fill {
+    ($work:ident, $rows:ident) => {
+        let Work {
+            new,
+            changed,
+            deleted,
+        } = $rows;
+        for book in new.books.iter().cloned() {
+            $work.add(book);
+        }
+        for person in new.people.iter().cloned() {
+            $work.add(person);
+        }
+        for book in changed.books.iter().cloned() {
+            $work.update(book);
+        }
+        for person in changed.people.iter().cloned() {
+            $work.update(person);
+        }
+        for person in &deleted.people {
+            $work.delete(person);
+        }
+        for book in &deleted.books {
+            $work.delete(book);
+        }
+    };
+}
+
+/// Defines what the libraries do on an engine, a module for each column that it has.
+macro_rules! engine {
+    ($database:ty, $connection:ty, $backend:ty, $dialect:ty, $options:literal; $($column:ident),+) => {
+        $(mod $column {
+            use diesel::prelude::*;
+            use ordid::storage::ColumnOn;
+            use ordid_diesel::StoredAs;
+            use ordid_tests::{servers::Client as _, trials::Outcome};
+            use sqlx::{Pool, QueryBuilder, query_as};
+
+            use crate::{
+                connect::Connect as _,
+                column::$column::{Book, Of, Person, PersonId, SeaOrm, books, people},
+                library::{Answer, Library, Rows, Work},
+            };
+
+            type Database = $database;
+
+            /// The tables, by the column that the key types declare.
+            pub fn ddl() -> [String; 3] {
+                type Key = <PersonId as StoredAs<$backend>>::Column;
+                let ty = <Key as ColumnOn<$dialect>>::TYPE;
+                let key = <Key as ColumnOn<$dialect>>::primary_key("id");
+                let options = $options;
+                [
+                    format!(
+                        "CREATE TABLE people ({key}, mentor {ty} NULL, name VARCHAR(100) NOT NULL, \
+                         note VARCHAR(100), position BIGINT NOT NULL, \
+                         FOREIGN KEY (mentor) REFERENCES people (id)) {options}"
+                    ),
+                    format!(
+                        "CREATE TABLE books (title VARCHAR(100) NOT NULL, {key}, author {ty} NOT \
+                         NULL, editor {ty} NULL, position BIGINT NOT NULL, \
+                         FOREIGN KEY (author) REFERENCES people (id), \
+                         FOREIGN KEY (editor) REFERENCES people (id)) {options}"
+                    ),
+                    ordid_sqlx::flushes_table::<Database>().to_owned(),
+                ]
+            }
+
+            struct Sqlx(Pool<Database>);
+
+            impl Library<Of> for Sqlx {
+                fn insert<'a>(&'a self, rows: &'a Rows<Of>) -> Answer<'a> {
+                    Box::pin(async {
+                        let mut insert = QueryBuilder::<Database>::new(
+                            "INSERT INTO people (id, mentor, name, note, position) ",
+                        );
+                        insert.push_values(&rows.people, |mut row, person| {
+                            row.push_bind(person.id)
+                                .push_bind(person.mentor)
+                                .push_bind(&person.name)
+                                .push_bind(&person.note)
+                                .push_bind(person.position);
+                        });
+                        insert.build().execute(&self.0).await?;
+                        for book in &rows.books {
+                            let mut insert = QueryBuilder::<Database>::new(
+                                "INSERT INTO books (title, id, author, editor, position) ",
+                            );
+                            insert.push_values([book], |mut row, book| {
+                                row.push_bind(&book.title)
+                                    .push_bind(book.id)
+                                    .push_bind(book.author)
+                                    .push_bind(book.editor)
+                                    .push_bind(book.position);
+                            });
+                            insert.build().execute(&self.0).await?;
+                        }
+                        Ok(())
+                    })
+                }
+
+                fn flush<'a>(&'a self, rows: &'a Work<Of>) -> Answer<'a> {
+                    Box::pin(async {
+                        let mut work = ordid_sqlx::UnitOfWork::<Database>::new();
+                        fill!(work, rows);
+                        work.flush(&self.0).await?;
+                        Ok(())
+                    })
+                }
+
+                fn read(&self) -> Answer<'_, Rows<Of>> {
+                    Box::pin(async {
+                        let people = query_as("SELECT * FROM people ORDER BY id");
+                        let books = query_as("SELECT * FROM books ORDER BY id");
+                        Ok(Rows {
+                            people: people.fetch_all(&self.0).await?,
+                            books: books.fetch_all(&self.0).await?,
+                        })
+                    })
+                }
+
+                fn of_author(&self, author: PersonId) -> Answer<'_, Vec<Book>> {
+                    Box::pin(async move {
+                        let mut query = QueryBuilder::<Database>::new(
+                            "SELECT books.* FROM books JOIN people ON people.id = books.author \
+                             WHERE people.id = ",
+                        );
+                        query.push_bind(author).push(" ORDER BY books.id");
+                        Ok(query.build_query_as().fetch_all(&self.0).await?)
+                    })
+                }
+
+                fn of_mentor(&self, mentor: PersonId) -> Answer<'_, Vec<Person>> {
+                    Box::pin(async move {
+                        let mut query = QueryBuilder::<Database>::new(
+                            "SELECT * FROM people WHERE mentor = ",
+                        );
+                        query.push_bind(mentor).push(" ORDER BY id");
+                        Ok(query.build_query_as().fetch_all(&self.0).await?)
+                    })
+                }
+            }
+
+            /// Over a connection for each question.
+            struct Diesel(String);
+
+            impl Diesel {
+                fn connect(&self) -> ConnectionResult<$connection> {
+                    super::connect(&self.0)
+                }
+            }
+
+            impl Library<Of> for Diesel {
+                fn insert<'a>(&'a self, rows: &'a Rows<Of>) -> Answer<'a> {
+                    Box::pin(async {
+                        let connection = &mut self.connect()?;
+                        let insert = diesel::insert_into(people::table).values(&rows.people);
+                        insert.execute(connection)?;
+                        for book in &rows.books {
+                            let insert = diesel::insert_into(books::table).values(book);
+                            insert.execute(connection)?;
+                        }
+                        Ok(())
+                    })
+                }
+
+                fn flush<'a>(&'a self, rows: &'a Work<Of>) -> Answer<'a> {
+                    Box::pin(async {
+                        let mut work = ordid_diesel::UnitOfWork::<$backend>::new();
+                        fill!(work, rows);
+                        work.flush(&mut self.connect()?)?;
+                        Ok(())
+                    })
+                }
+
+                fn read(&self) -> Answer<'_, Rows<Of>> {
+                    Box::pin(async {
+                        let connection = &mut self.connect()?;
+                        let people = people::table.order(people::id);
+                        let books = books::table.order(books::id);
+                        Ok(Rows {
+                            people: people.select(Person::as_select()).load(connection)?,
+                            books: books.select(Book::as_select()).load(connection)?,
+                        })
+                    })
+                }
+
+                fn of_author(&self, author: PersonId) -> Answer<'_, Vec<Book>> {
+                    Box::pin(async move {
+                        let joined = books::table.inner_join(people::table);
+                        let found = joined
+                            .filter(people::id.eq(author))
+                            .order(books::id)
+                            .select(Book::as_select());
+                        Ok(found.load(&mut self.connect()?)?)
+                    })
+                }
+
+                fn of_mentor(&self, mentor: PersonId) -> Answer<'_, Vec<Person>> {
+                    Box::pin(async move {
+                        let found = people::table
+                            .filter(people::mentor.eq(mentor))
+                            .order(people::id)
+                            .select(Person::as_select());
+                        Ok(found.load(&mut self.connect()?)?)
+                    })
+                }
+            }
+
+            /// Makes the tables, and lets one library write and another read and change.
+            pub async fn test(pool: Pool<Database>, writer: &str, reader: &str) -> Outcome {
+                for sql in ddl() {
+                    sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&pool).await?;
+                }
+                let library = |name: &str| -> Box<dyn Library<Of>> {
+                    match name {
+                        "sqlx" => Box::new(Sqlx(pool.clone())),
+                        "diesel" => {
+                            let options = pool.connect_options();
+                            Box::new(Diesel(Database::client_url(&options)))
+                        }
+                        _ => Box::new(SeaOrm(Database::connect(pool.clone()))),
+                    }
+                };
+                crate::library::test::<Of>(&*library(writer), &*library(reader)).await
+            }
+        })+
+
+        fn each_column(mut add: impl FnMut(&str, super::Test<$database>)) {
+            $(add(stringify!($column), |pool, writer, reader| {
+                Box::pin($column::test(pool, writer, reader))
+            });)+
+        }
+    };
+}
+
+/// A test of a column: who writes, and who reads.
+type Test<DB> = fn(Pool<DB>, &'static str, &'static str) -> Pin<Box<dyn Future<Output = Outcome>>>;
+
+/// Each library writes, and each other one reads.
+fn pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let others = |writer| NAMES.into_iter().filter(move |reader| *reader != writer);
+    let pairs = move |writer| others(writer).map(move |reader| (writer, reader));
+    NAMES.into_iter().flat_map(pairs)
+}
+
+fn name(column: &str, writer: &str, reader: &str) -> String {
+    format!("{column}::what_{writer}_writes_{reader}_reads_and_changes")
+}
+
+fn on_server<DB: Scratch>(
+    servers: &Servers,
+    trials: &mut Vec<Trial>,
+    server: &'static str,
+    column: &str,
+    test: Test<DB>,
+) {
+    for (writer, reader) in pairs() {
+        let name = name(column, writer, reader);
+        on_scratch::<DB, _, _>(trials, servers, server, &name, move |pool| {
+            test(pool, writer, reader)
+        });
+    }
+}
+
+pub mod postgres {
+
+    use super::*;
+
+    engine! {
+        sqlx::Postgres, diesel::PgConnection, diesel::pg::Pg, ordid::storage::dialect::Postgres, "";
+        uuid, char36, char26, char22, bigint
+    }
+
+    fn connect(url: &str) -> ConnectionResult<PgConnection> {
+        PgConnection::establish(url)
+    }
+
+    pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+        each_column(|column, test| on_server(servers, trials, "postgres", column, test));
+    }
+}
+
+pub mod mariadb {
+
+    use super::*;
+
+    engine! {
+        sqlx::MySql, diesel::MysqlConnection, diesel::mysql::Mysql, ordid::storage::dialect::MariaDb,
+        "CHARACTER SET utf8mb4";
+        binary16, char36, char26, char22, bigint, mariadb_uuid
+    }
+
+    fn connect(url: &str) -> ConnectionResult<MysqlConnection> {
+        MysqlConnection::establish(url)
+    }
+
+    pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+        each_column(|column, test| on_server(servers, trials, "mariadb", column, test));
+    }
+}
+
+pub mod sqlite {
+    use diesel::connection::SimpleConnection as _;
+
+    use super::*;
+
+    engine! {
+        sqlx::Sqlite, diesel::SqliteConnection, diesel::sqlite::Sqlite,
+        ordid::storage::dialect::Sqlite, "";
+        binary16, char36, char26, char22, bigint
+    }
+
+    fn connect(url: &str) -> ConnectionResult<SqliteConnection> {
+        let mut connection = SqliteConnection::establish(url)?;
+        connection
+            .batch_execute("PRAGMA foreign_keys = ON")
+            .map_err(diesel::ConnectionError::CouldntSetupConfiguration)?;
+        Ok(connection)
+    }
+
+    pub fn trials(trials: &mut Vec<Trial>) {
+        each_column(|column, test| {
+            for (writer, reader) in pairs() {
+                let name = format!("sqlite::{}", name(column, writer, reader));
+                trials.push(Trial::test(name, move || {
+                    run(|| in_file(test, writer, reader))
+                }));
+            }
+        });
+    }
+
+    async fn in_file(test: Test<Sqlite>, writer: &'static str, reader: &'static str) -> Outcome {
+        let folder = tempfile::tempdir()?;
+        let options = SqliteConnectOptions::new()
+            .filename(folder.path().join("matrix.sqlite"))
+            .create_if_missing(true)
+            .foreign_keys(true);
+        let pool: Pool<Sqlite> = PoolOptions::new().connect_with(options).await?;
+        let outcome = test(pool.clone(), writer, reader).await;
+        pool.close().await;
+        outcome
+    }
+}

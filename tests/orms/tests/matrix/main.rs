@@ -1,0 +1,22 @@
+//! The same rows through `SQLx`, Diesel and `SeaORM`: what one of them writes into a table, another reads,
+//! orders, follows, changes and deletes. A test's name says the database, the column of the keys, who
+//! writes, and who reads and changes.
+//!
+//! A library more is one more implementation of [`library::Library`], a name in [`library::NAMES`], and what
+//! `test` in `engine.rs` makes of that name.
+
+mod column;
+#[path = "../shared/connect.rs"]
+mod connect;
+mod engine;
+mod library;
+
+use ordid_tests::trials::run_all;
+
+fn main() {
+    run_all(&["postgres", "mariadb"], |servers, trials| {
+        engine::postgres::trials(servers, trials);
+        engine::mariadb::trials(servers, trials);
+        engine::sqlite::trials(trials);
+    });
+}

@@ -1,0 +1,179 @@
+//! A library's unit of work, as the scripts of faults know it.
+
+use std::{fmt, future::Future, ops::Range, time::Duration};
+
+use ordid_core::unit_of_work::FlushError;
+use ordid_sqlx::{Flushed, Progress, Retry, UnitOfWork};
+use sqlx::{MySql, Postgres, Sqlite};
+
+use super::{Engine, Graph, Remote, pool};
+use crate::servers::{Options, Scratch};
+
+/// A library, by its units of work for each database.
+pub trait Library: 'static {
+    /// For PostgreSQL.
+    type Postgres: Flusher<Database = Postgres>;
+    /// For MySQL and `MariaDB`.
+    type MySql: Flusher<Database = MySql>;
+    /// For SQLite.
+    type Sqlite: Flusher<Database = Sqlite>;
+}
+
+/// A database of a server that has others beside it.
+pub trait Served: Remote + Scratch {}
+
+impl<DB: Remote + Scratch> Served for DB {}
+
+/// A library's unit of work, for rows of [`Graph`]s.
+pub trait Flusher: Sized + Send + 'static {
+    /// The database, as it is looked into.
+    type Database: Engine;
+
+    /// What the names of its tests begin with.
+    const PREFIX: &'static str;
+
+    /// How many rows of the tables of [`Shape::CHUNKS`](super::Shape::CHUNKS) go by a bulk command, where
+    /// that is held against what a flush tells.
+    const BULK: Option<[usize; 3]>;
+
+    /// Makes an empty one that is tried so often.
+    fn begin(retry: Retry) -> Self;
+
+    /// Adds the rows, children first.
+    fn add_graph(&mut self, graph: &Graph);
+
+    /// Adds updates of the customers, and deletes the items.
+    fn change_graph(&mut self, graph: &Graph);
+
+    /// Returns how many rows it holds.
+    fn held(&self) -> usize;
+
+    /// Calls a function after each chunk.
+    fn tell(&mut self, observer: impl FnMut(Progress) + Send + 'static);
+
+    /// Flushes over connections of its own, which are closed then, and waits so long for a server that
+    /// is not there, where the library can.
+    fn flush_to(
+        &mut self,
+        options: &Options<Self::Database>,
+        patience: Duration,
+    ) -> impl Future<Output = Result<Flushed, Failed>>;
+
+    /// Makes one that holds a graph.
+    fn of(graph: &Graph, retry: Retry) -> Self {
+        let mut work = Self::begin(retry);
+        work.add_graph(graph);
+        work
+    }
+}
+
+/// What a flush's error says, whichever library's it is.
+#[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "an error's predicates, as it has them"
+)]
+pub struct Failed {
+    /// For people.
+    pub message: String,
+    /// Nothing was sent.
+    pub is_plan: bool,
+    /// Either all rows are written or none is.
+    pub is_commit_unknown: bool,
+    /// There is no connection any more.
+    pub is_connection_lost: bool,
+    /// Another time may succeed.
+    pub is_transient: bool,
+    /// A value is taken.
+    pub is_unique_violation: bool,
+    /// How often it was begun anew.
+    pub retries: u32,
+    /// Where it happened.
+    pub table: Option<String>,
+    /// Which of the table's chunks.
+    pub chunk: Option<usize>,
+    /// Which rows are in it.
+    pub rows: Option<Range<usize>>,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failed {}
+
+impl From<&Self> for Failed {
+    fn from(failed: &Self) -> Self {
+        failed.clone()
+    }
+}
+
+impl<D> From<&FlushError<D>> for Failed
+where
+    FlushError<D>: fmt::Display,
+{
+    fn from(error: &FlushError<D>) -> Self {
+        Self {
+            message: error.to_string(),
+            is_plan: error.is_plan(),
+            is_commit_unknown: error.is_commit_unknown(),
+            is_connection_lost: error.is_connection_lost(),
+            is_transient: error.is_transient(),
+            is_unique_violation: error.is_unique_violation(),
+            retries: error.retries(),
+            table: error.table().map(str::to_owned),
+            chunk: error.chunk(),
+            rows: error.rows(),
+        }
+    }
+}
+
+/// `ordid-sqlx`.
+#[derive(Debug)]
+pub struct Sqlx;
+
+impl Library for Sqlx {
+    type Postgres = UnitOfWork<Postgres>;
+    type MySql = UnitOfWork<MySql>;
+    type Sqlite = UnitOfWork<Sqlite>;
+}
+
+impl<DB: Engine> Flusher for UnitOfWork<DB> {
+    type Database = DB;
+
+    const PREFIX: &'static str = "";
+    const BULK: Option<[usize; 3]> = Some(DB::COPIED);
+
+    fn begin(retry: Retry) -> Self {
+        Self::new().with_retry(retry)
+    }
+
+    fn add_graph(&mut self, graph: &Graph) {
+        DB::add(self, graph);
+    }
+
+    fn change_graph(&mut self, graph: &Graph) {
+        DB::change(self, graph);
+    }
+
+    fn held(&self) -> usize {
+        self.len()
+    }
+
+    fn tell(&mut self, observer: impl FnMut(Progress) + Send + 'static) {
+        self.observe(observer);
+    }
+
+    async fn flush_to(
+        &mut self,
+        options: &Options<DB>,
+        patience: Duration,
+    ) -> Result<Flushed, Failed> {
+        let pool = pool::<DB>(options.clone(), patience);
+        let outcome = self.flush(&pool).await;
+        pool.close().await;
+        outcome.map_err(|error| Failed::from(&error))
+    }
+}
