@@ -68,7 +68,7 @@ macro_rules! database {
             impl<const KIND: usize, const TABLE: usize> Columns<$backend> for Numbered<KIND, TABLE> {
                 const NAMES: &'static [&'static str] = Self::COLUMNS;
 
-                fn table() -> Box<dyn QueryFragment<$backend>> {
+                fn table() -> Box<dyn QueryFragment<$backend> + Send + Sync> {
                     Box::new(Named(NAMES[TABLE]))
                 }
 
