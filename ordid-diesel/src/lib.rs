@@ -114,7 +114,7 @@
 //!
 //! # Async
 //!
-//! With the feature `async`, [`UnitOfWork::flush_async`] and its like take connections of
+//! With the feature `async`, `UnitOfWork::flush_async` and its like take connections of
 //! [diesel-async](https://docs.rs/diesel-async) 0.9, by themselves and out of its pools, also SQLite's in
 //! `SyncConnectionWrapper`, which otherwise takes no more than one row a statement
 //! ([diesel_async #277](https://github.com/diesel-rs/diesel_async/issues/277)).
