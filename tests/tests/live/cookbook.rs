@@ -221,7 +221,12 @@ async fn bigserial_goes_on(pool: Pool<Postgres>) -> Outcome {
     raw_sql("ALTER TABLE orders ALTER COLUMN id DROP DEFAULT")
         .execute(&pool)
         .await?;
-    let generator = OrderedGenerator::with_node(7, SystemClock, ThreadEntropy, Policy::DEFAULT);
+    let generator = OrderedGenerator::with_node(
+        7_u64.try_into()?,
+        SystemClock,
+        ThreadEntropy,
+        Policy::DEFAULT,
+    );
     let mut made = Vec::new();
     for _ in 0..100 {
         let key: OrderId = generator.try_generate_key()?;
