@@ -393,6 +393,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         self.flush_over_async(run_async::Made {
             connect,
             open: None,
+            failed: None,
         })
     }
 

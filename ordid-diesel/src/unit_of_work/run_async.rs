@@ -33,6 +33,9 @@ pub(super) trait AsyncSource<C: 'static>: Send {
     /// Returns the connection, made where there is none.
     fn get(&mut self) -> impl Future<Output = Result<&mut C, Error>> + Send;
 
+    /// Lets the next call of [`get`](Self::get) return this.
+    fn fail(&mut self, error: Error);
+
     /// Others may need it meanwhile.
     fn release(&mut self);
 
@@ -48,6 +51,8 @@ impl<C: Send + 'static> AsyncSource<C> for One<'_, C> {
         Ok(self.0)
     }
 
+    fn fail(&mut self, _: Error) {}
+
     fn release(&mut self) {}
 
     fn has_another(&self) -> bool {
@@ -59,6 +64,8 @@ impl<C: Send + 'static> AsyncSource<C> for One<'_, C> {
 pub(super) struct Made<C, F> {
     pub(super) connect: F,
     pub(super) open: Option<C>,
+    /// Why there was none, until somebody asks.
+    pub(super) failed: Option<Error>,
 }
 
 impl<C, E, F, W> AsyncSource<C> for Made<C, F>
@@ -69,11 +76,18 @@ where
     E: std::error::Error + Send + Sync + 'static,
 {
     async fn get(&mut self) -> Result<&mut C, Error> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         if self.open.is_none() {
             let made = (self.connect)().await.map_err(Error::connect)?;
             self.open = Some(made);
         }
         Ok(self.open.as_mut().expect("it was made"))
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.failed = Some(error);
     }
 
     fn release(&mut self) {
@@ -164,7 +178,11 @@ impl<DB: Backend> UnitOfWork<DB> {
                 // Before anything is sent, and where there is no connection it is a matter of retries.
                 let scope = match source.get().await {
                     Ok(connection) => scope(connection, Scope::Transaction)?,
-                    Err(_) => Scope::Transaction,
+                    Err(error) => {
+                        // This was the first attempt's.
+                        source.fail(error);
+                        Scope::Transaction
+                    }
                 };
                 let run = self.begun(plan, scope, source.has_another());
                 let flushed = self.run_async(&mut source, run, &span).await?;

@@ -303,6 +303,29 @@ macro_rules! async_work {
                 }))
             }
 
+            /// A connection that could not be made is an attempt, the first one, too.
+            pub fn unreached(url: &str) -> Outcome {
+                let mut sync = create(url)?;
+                finish(run(async || {
+                    let calls = AtomicUsize::new(0);
+                    let connect = async |refused: usize| {
+                        if calls.fetch_add(1, Ordering::Relaxed) < refused {
+                            return Err(diesel::ConnectionError::BadConnection("no".to_owned()));
+                        }
+                        open(url).await
+                    };
+                    let mut work = filled(1).with_retry(Retry::NONE);
+                    let error = work.flush_with_async(|| connect(1)).await.unwrap_err();
+                    assert!(error.is_connection_lost(), "{error}");
+                    assert_eq!(calls.swap(0, Ordering::Relaxed), 1);
+                    let flushed = filled(1).flush_with_async(|| connect(2)).await?;
+                    assert_eq!((flushed.rows(), flushed.retries), (2, 2));
+                    assert_eq!(calls.load(Ordering::Relaxed), 3);
+                    assert_eq!(counts(&mut sync)?, [1, 1, 0]);
+                    Ok(())
+                }))
+            }
+
             /// A connection that dies is replaced, out of a pool, and the rows are there once.
             #[allow(dead_code, reason = "SQLite has none that could die")]
             pub fn killed(url: &str) -> Outcome {

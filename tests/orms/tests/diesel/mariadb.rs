@@ -192,6 +192,10 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "async::an_open_transaction_is_respected",
         async_work::transactions,
     );
+    add(
+        "async::a_connection_that_is_not_made_is_an_attempt",
+        async_work::unreached,
+    );
     add("async::pools_lend_their_connections", async_work::pools);
     add(
         "async::a_lock_that_does_not_come_is_tried_again",
