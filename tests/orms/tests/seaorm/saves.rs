@@ -141,7 +141,9 @@ async fn a_model_without_the_hook_is_refused(db: DatabaseConnection) -> Outcome 
         lead: Set(None),
     };
     let is_sqlite = db.get_database_backend() == sea_orm::DbBackend::Sqlite;
-    assert!(team.insert(&db).await.is_err());
+    // SQLite makes a number of its own, which SeaORM is told where it asks for the row.
+    let is_told = is_sqlite && db.support_returning();
+    assert_eq!(team.insert(&db).await.is_ok(), is_told);
     assert_eq!(team::Entity::find().count(&db).await?, u64::from(is_sqlite));
     Ok(())
 }
