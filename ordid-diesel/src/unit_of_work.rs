@@ -369,7 +369,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// #     url: &str,
     /// #     work: &mut ordid_diesel::UnitOfWork<C::Backend>,
     /// # ) -> Result<(), ordid_diesel::Error>
-    /// # where C: diesel_async::AsyncConnection<Backend: ordid_diesel::Backend> {
+    /// # where C: diesel_async::AsyncConnection<Backend: ordid_diesel::Backend> + 'static {
     /// // Likewise, of a pool, `|| pool.get()`.
     /// work.flush_with_async(|| C::establish(url)).await?;
     /// # Ok(())
