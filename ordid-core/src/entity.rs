@@ -14,6 +14,9 @@ use crate::{
 /// The key type of an entity.
 pub type KeyOf<E> = <<E as OrderedKey>::Field as KeyField>::Key;
 
+/// The raw key of an entity's key type.
+pub type RawKeyOf<E> = <KeyOf<E> as KeyType>::Raw;
+
 /// The scheme of an entity's keys.
 pub type SchemeOf<E> = <KeyOf<E> as KeyType>::Scheme;
 

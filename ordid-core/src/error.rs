@@ -3,7 +3,7 @@
 use alloc::{boxed::Box, string::String};
 use core::fmt;
 
-use crate::clock::Timestamp;
+use crate::{clock::Timestamp, coordination::CoordinationFailure};
 
 /// An error of this crate.
 ///
@@ -55,6 +55,11 @@ pub(crate) enum ErrorKind {
     Entropy(String),
     /// A high-water mark cannot be read or made durable.
     HighWater(String),
+    /// The store that a lease or a count depends on, or what it keeps, stood in the way.
+    Coordination {
+        failure: CoordinationFailure,
+        message: String,
+    },
     /// A unit of work cannot be planned.
     #[cfg(feature = "unit-of-work")]
     Plan(String),
@@ -117,6 +122,26 @@ impl Error {
     /// ```
     pub fn high_water(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::HighWater(message.into()))
+    }
+
+    /// Makes the error of a [`NodeAllocator`](crate::coordination::NodeAllocator) or a
+    /// [`SegmentSource`](crate::coordination::SegmentSource): name the store and the place in it, what
+    /// was found, and the fix.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use ordid_core::{Error, coordination::CoordinationFailure};
+    ///
+    /// let error = Error::coordination(CoordinationFailure::NoFreeNode, "all 4 nodes of table node are held");
+    /// assert_eq!(error.coordination_failure(), Some(CoordinationFailure::NoFreeNode));
+    /// assert_eq!(error.to_string(), "no node is free: all 4 nodes of table node are held");
+    /// ```
+    pub fn coordination(failure: CoordinationFailure, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Coordination {
+            failure,
+            message: message.into(),
+        })
     }
 
     #[cfg(feature = "unit-of-work")]
@@ -198,6 +223,14 @@ impl Error {
     /// Returns whether a high-water mark could not be read or made durable.
     pub fn is_high_water(&self) -> bool {
         matches!(*self.0, ErrorKind::HighWater(_))
+    }
+
+    /// Returns what went wrong with a lease or a count, if that is what stood in the way.
+    pub fn coordination_failure(&self) -> Option<CoordinationFailure> {
+        match *self.0 {
+            ErrorKind::Coordination { failure, .. } => Some(failure),
+            _ => None,
+        }
     }
 
     /// Returns whether a unit of work could not be planned, such as tables that form a cycle.
@@ -284,6 +317,7 @@ impl fmt::Display for Error {
                 "cannot reserve {asked} keys at once: at most {max} may be ahead of the clock; \
                  reserve in several calls"
             ),
+            ErrorKind::Coordination { failure, message } => write!(f, "{failure}: {message}"),
             ErrorKind::Entropy(source) => {
                 write!(f, "no entropy: {source}")
             }

@@ -11,6 +11,8 @@ use crate::{
 };
 
 pub(crate) mod engine;
+#[cfg(feature = "std")]
+mod granted;
 mod lease;
 mod observe;
 pub(crate) mod ordered;
@@ -18,14 +20,22 @@ pub(crate) mod ordered;
 pub(crate) mod per_type;
 #[cfg(all(feature = "std", not(loom)))]
 mod process;
+#[cfg(feature = "std")]
+mod segments;
 pub(crate) mod sync;
 #[cfg(feature = "std")]
 mod with_high_water_mark;
 
+#[cfg(feature = "std")]
+pub use granted::{
+    Ask, AtCeiling, GrantClock, GrantedGenerator, LeaseKeeper, LeaseThread, ReservedUnderGrant,
+};
 pub use lease::{Leasable, Lease};
 pub use ordered::{DefaultNode, OrderedGenerator, Reserved, Slot, Slotted};
 #[cfg(all(feature = "std", not(loom)))]
 pub use process::{ProcessReserved, ProcessWide};
+#[cfg(feature = "std")]
+pub use segments::{SegmentBatch, SegmentFeeder, SegmentGenerator, Steps, WhenEmpty};
 #[cfg(feature = "std")]
 pub use with_high_water_mark::{Covered, WithHighWaterMark};
 

@@ -25,6 +25,7 @@
 //! - `std` (on by default): the system's clocks and entropy, and the process-wide generators. Without
 //!   it: `alloc`, 64-bit atomics, and a clock and entropy of your own.
 //! - `unit-of-work`: the plan of a unit of work; costs petgraph.
+//! - `mapping`: what a table that maps UUIDs to integers is asked; costs crc32fast.
 //! - `tsc`: a clock that reads the processor's time-stamp counter.
 //! - `tracing`, `metrics`: an event, a counter, where a generator's policy acts; flushes, as the adapters
 //!   describe it.
@@ -46,6 +47,7 @@
 extern crate alloc;
 
 pub mod clock;
+pub mod coordination;
 pub mod entity;
 pub mod entropy;
 mod error;
@@ -59,7 +61,7 @@ pub mod storage;
 #[cfg(feature = "unit-of-work")]
 pub mod unit_of_work;
 
-pub use entity::{EnsuredKey, Fields, KeyOf, OrderedKey, Sink};
+pub use entity::{EnsuredKey, Fields, KeyOf, OrderedKey, RawKeyOf, Sink};
 pub use error::Error;
 pub use key::{KeyField, KeyType, RawKey, Scheme, StaticScheme, TypedKey};
 pub use uuid;

@@ -127,6 +127,7 @@ pub mod catalogue;
 pub mod comb;
 pub mod compact;
 pub mod convert;
+pub mod counted;
 mod gregorian;
 mod guid;
 pub mod instagram;
@@ -162,6 +163,7 @@ pub use comb::{
     CombEfCore, CombNHibernate, CombRtBinary, CombRtLegacy, CombRtPostgreSql, CombRtSql,
 };
 pub use compact::Compact;
+pub use counted::{Sequence, Tickets};
 pub use instagram::Instagram;
 pub use masked::UuidMask;
 pub use medo::Medo;

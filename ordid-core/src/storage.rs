@@ -54,6 +54,8 @@
 mod check;
 pub mod column;
 pub mod dialect;
+#[cfg(feature = "mapping")]
+pub mod mapping;
 mod value;
 
 pub use check::{ComparesBytes, KeepsOrder, assert_keeps_order};
@@ -61,7 +63,7 @@ pub use dialect::Dialect;
 pub use value::{Found, Literal, StoredValue, Written};
 
 use alloc::{format, string::String};
-use core::fmt;
+use core::{cmp::Ordering, fmt};
 
 use crate::{error::Error, key::RawKey, layout::Comparison};
 
@@ -113,6 +115,11 @@ pub trait Stores<R: RawKey>: Column {
 
     /// Returns bytes whose `memcmp` is the database's order of the stored values.
     fn sort_key(raw: R) -> Self::SortKey;
+
+    /// Compares two raw keys as the database compares the stored values.
+    fn compare(left: &R, right: &R) -> Ordering {
+        Self::sort_key(*left).cmp(&Self::sort_key(*right))
+    }
 
     /// Returns the raw key whose [`sort_key`](Self::sort_key) these bytes are: to build keys that
     /// rise in the column, let the bytes rise.

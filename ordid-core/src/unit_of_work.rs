@@ -24,6 +24,7 @@ mod batches;
 mod columns;
 #[doc(hidden)]
 pub mod copy;
+mod entities;
 mod failure;
 mod flush;
 mod flush_error;

@@ -73,11 +73,11 @@ mod value;
 /// | `ordid::key::ObjectId` | `object_id` |
 /// | `ordid::key::PushId` | `push_id` |
 /// | `ordid::key::Key192` | `ordered_text_32`, `ordered_text_32_push` |
-/// | `i64` | `instagram`\*, `snowflake`\* |
+/// | `i64` | `instagram`\*, `sequence`\*, `snowflake`\*, `tickets`\* |
 /// | `u64` | `percona_64`\*, `uuid_short`\* |
 ///
-/// \* A node of your own tells these keys apart, so there is no `generate()`: make a generator with
-/// the node, and ask it for keys.
+/// \* A node of your own tells these keys apart, or a store counts them, so there is no `generate()`:
+/// make a generator with the node, or over the store, and ask it for keys.
 ///
 /// # Parameters of schemes
 ///

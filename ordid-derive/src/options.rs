@@ -363,6 +363,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     ),
     of("percona_64", "Percona64", "u64", "u64"),
     of("push_id", "FirebasePushId", "ordid::key::PushId", "PushId"),
+    of("sequence", "Sequence", "i64", "i64"),
     uuid("sequential_guid_as_binary", "SequentialGuidAsBinary"),
     uuid("sequential_guid_as_string", "SequentialGuidAsString"),
     uuid("sequential_guid_at_end", "SequentialGuidAtEnd"),
@@ -371,6 +372,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
         made: Made::Snowflake,
         ..of("snowflake", "Snowflake", "i64", "i64")
     },
+    of("tickets", "Tickets", "i64", "i64"),
     uuid("ulid", "Ulid"),
     uuid_of_node("uuid_create_sequential", "UuidCreateSequential"),
     of("uuid_short", "UuidShort", "u64", "u64"),

@@ -102,9 +102,9 @@ pub trait Columns<DB: Backend> {
     #[doc(hidden)]
     const NAMES: &'static [&'static str];
 
-    /// Room for their values, in the same order.
+    /// What makes room for their values, in the same order.
     #[doc(hidden)]
-    fn values() -> Vec<Box<dyn Values<DB>>>;
+    const VALUES: &'static [MakeValues<DB>];
 }
 
 /// A column of `table!` that takes values of a type in a database.
@@ -113,9 +113,9 @@ pub trait Columns<DB: Backend> {
     label = "of another type than the column in `table!`"
 )]
 pub trait Takes<T, DB: Backend>: Column {
-    /// Room for its values.
+    /// What makes room for its values.
     #[doc(hidden)]
-    fn values() -> Box<dyn Values<DB>>;
+    const VALUES: MakeValues<DB>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -127,16 +127,19 @@ where
     N: 'static,
     Null: ToSql<N, DB>,
 {
-    fn values() -> Box<dyn Values<DB>> {
-        Box::new(Typed::<N, T>::new())
-    }
+    // Not a function of its own: a program has many columns of a few types.
+    const VALUES: MakeValues<DB> = Typed::<N, T>::boxed;
 }
+
+/// Makes room for the values of a column.
+#[doc(hidden)]
+pub type MakeValues<DB> = fn() -> Box<dyn Values<DB>>;
 
 /// The values of one column, row by row.
 #[doc(hidden)]
 pub trait Values<DB: Backend>: Send + Sync {
-    /// The `Vec<Option<T>>` of a column of `T`; `None` is NULL in the place of a value.
-    fn list(&mut self) -> &mut dyn Any;
+    /// Takes a value of the column, or NULL in its place.
+    fn add(&mut self, value: Option<&dyn Any>);
 
     /// Binds the value of a row.
     fn push<'b>(&'b self, row: usize, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()>;
@@ -157,12 +160,17 @@ pub(crate) struct Typed<N, T> {
     sql_type: PhantomData<fn() -> N>,
 }
 
-impl<N, T> Typed<N, T> {
-    fn new() -> Self {
-        Self {
+impl<N: 'static, T: Clone + Send + Sync + 'static> Typed<N, T> {
+    fn boxed<DB>() -> Box<dyn Values<DB>>
+    where
+        DB: Backend + HasSqlType<N>,
+        T: ToSql<N, DB>,
+        Null: ToSql<N, DB>,
+    {
+        Box::new(Self {
             values: Vec::new(),
             sql_type: PhantomData,
-        }
+        })
     }
 
     /// One value.
@@ -178,18 +186,22 @@ impl<N, T> Typed<N, T> {
 impl<DB, N, T> Values<DB> for Typed<N, T>
 where
     DB: Backend + HasSqlType<N>,
-    T: ToSql<N, DB> + Send + Sync + 'static,
+    N: 'static,
+    T: ToSql<N, DB> + Clone + Send + Sync + 'static,
     Null: ToSql<N, DB>,
 {
-    fn list(&mut self) -> &mut dyn Any {
-        &mut self.values
+    fn add(&mut self, value: Option<&dyn Any>) {
+        let value = value.map(|it| it.downcast_ref::<T>().expect(SAME_ORDER));
+        self.values.push(value.cloned());
     }
 
     fn push<'b>(&'b self, row: usize, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()> {
-        match &self.values[row] {
-            Some(value) => out.push_bind_param::<N, T>(value),
-            None => out.push_bind_param::<N, Null>(&Null),
-        }
+        // What Diesel does with it is then compiled for each SQL type, and not for each key type.
+        let value: &'b dyn ToSql<N, DB> = match &self.values[row] {
+            Some(value) => value,
+            None => &Null,
+        };
+        out.push_bind_param::<N, _>(value)
     }
 
     #[cfg(feature = "copy")]
@@ -269,6 +281,26 @@ impl<DB: Backend> Binder<DB> {
         self.rows
     }
 
+    /// Takes a value of the column that comes next.
+    fn take(&mut self, value: &dyn Any) {
+        let value = match self.mask.take() {
+            Take::Value => Some(value),
+            Take::Null => None,
+            Take::Skip => {
+                self.next += 1;
+                return;
+            }
+        };
+        let column = &mut self.columns[self.next];
+        self.next += 1;
+        #[cfg(feature = "copy")]
+        if let Some(copy) = &mut self.copy {
+            column.copy(value, copy);
+            return;
+        }
+        column.add(value);
+    }
+
     /// A key was written by itself.
     pub(crate) fn begin_key(&mut self) {
         self.begin_row(Taken::Key);
@@ -288,31 +320,7 @@ impl<DB: Backend> fmt::Debug for Binder<DB> {
 #[diagnostic::do_not_recommend]
 impl<DB: Backend, T: Clone + 'static> Sink<T> for Binder<DB> {
     fn put(&mut self, value: &T) {
-        #[cfg(feature = "copy")]
-        if let Some(copy) = &mut self.copy {
-            let value: Option<&dyn Any> = match self.mask.take() {
-                Take::Value => Some(value),
-                // Of an insert, no column is left out.
-                Take::Null | Take::Skip => None,
-            };
-            self.columns[self.next].copy(value, copy);
-            self.next += 1;
-            return;
-        }
-        let value = match self.mask.take() {
-            Take::Value => Some(value.clone()),
-            Take::Null => None,
-            Take::Skip => {
-                self.next += 1;
-                return;
-            }
-        };
-        self.columns[self.next]
-            .list()
-            .downcast_mut::<Vec<Option<T>>>()
-            .expect(SAME_ORDER)
-            .push(value);
-        self.next += 1;
+        self.take(value);
     }
 }
 
@@ -372,13 +380,9 @@ macro_rules! __entity {
                 )
             }
 
-            fn values() -> $crate::__private::Vec<
-                $crate::__private::Box<dyn $crate::__private::Values<__DB>>,
-            > {
-                $crate::__private::Vec::from([
-                    $(<$column as $crate::__private::Takes<$field, __DB>>::values()),+
-                ])
-            }
+            const VALUES: &'static [$crate::__private::MakeValues<__DB>] = &[
+                $(<$column as $crate::__private::Takes<$field, __DB>>::VALUES),+
+            ];
         }
     };
 }

@@ -12,7 +12,7 @@ use std::fmt;
 
 use diesel::connection::LoadConnection;
 use ordid_core::{
-    EnsuredKey, KeyOf, KeyType,
+    EnsuredKey, KeyOf, KeyType, Scheme as _,
     entity::SchemeOf,
     generator::Generator,
     storage::Stores as _,
@@ -208,12 +208,9 @@ impl<DB: Backend> UnitOfWork<DB> {
             // Tables are known by the order in which their types come in.
             shapes.push(Shape::of::<E>);
             if <<KeyOf<E> as StoredAs<DB>>::Column as DieselColumn<DB, _>>::UNORDERED {
-                |left: &KeyOf<E>, right: &KeyOf<E>| {
-                    let stored = <KeyOf<E> as StoredAs<DB>>::Column::sort_key;
-                    stored(left.to_raw()).cmp(&stored(right.to_raw()))
-                }
+                <KeyOf<E> as StoredAs<DB>>::Column::compare
             } else {
-                Ord::cmp
+                SchemeOf::<E>::cmp
             }
         })
     }
@@ -312,7 +309,6 @@ impl<DB: Backend> UnitOfWork<DB> {
         self.flush_over(Made {
             connect,
             open: None,
-            failed: None,
         })
     }
 
@@ -393,7 +389,6 @@ impl<DB: Backend> UnitOfWork<DB> {
         self.flush_over_async(run_async::Made {
             connect,
             open: None,
-            failed: None,
         })
     }
 

@@ -306,10 +306,8 @@ impl UnitOfWork {
     fn rows_mut<E: Entity>(&mut self) -> &mut Vec<E> {
         // With other rows it is another flush.
         self.doubt = None;
-        self.batches.rows_mut_by::<E>(|left, right| {
-            let stored = <KeyOf<E> as StoredAs>::Column::sort_key;
-            stored(left.to_raw()).cmp(&stored(right.to_raw()))
-        })
+        self.batches
+            .rows_mut_by::<E>(<KeyOf<E> as StoredAs>::Column::compare)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, cmp::Ordering, fmt, marker::PhantomData, mem};
 
 use ordid_core::{
-    KeyOf, KeyType, OrderedKey, Sink,
+    KeyOf, OrderedKey, RawKeyOf, Sink,
     storage::Stores,
     unit_of_work::{ColumnMask, Columns, Row, RowEnd, RowSink, Take},
 };
@@ -152,7 +152,7 @@ fn null(value: &ColumnData<'_>) -> ColumnData<'static> {
 pub trait Entity<D: Flavour>: Row<Binder<D>> {
     /// Compares as the server compares the stored values.
     #[doc(hidden)]
-    fn __compare(left: &KeyOf<Self>, right: &KeyOf<Self>) -> Ordering;
+    const __COMPARE: fn(&RawKeyOf<Self>, &RawKeyOf<Self>) -> Ordering;
 }
 
 impl<D, E> Entity<D> for E
@@ -161,10 +161,6 @@ where
     E: Row<Binder<D>> + OrderedKey,
     KeyOf<E>: StoredAs<D>,
 {
-    fn __compare(left: &KeyOf<Self>, right: &KeyOf<Self>) -> Ordering {
-        let sort_key = |key: &KeyOf<E>| {
-            <<KeyOf<E> as StoredAs<D>>::Column as Stores<_>>::sort_key(KeyType::to_raw(*key))
-        };
-        sort_key(left).cmp(&sort_key(right))
-    }
+    const __COMPARE: fn(&RawKeyOf<Self>, &RawKeyOf<Self>) -> Ordering =
+        <KeyOf<E> as StoredAs<D>>::Column::compare;
 }

@@ -258,7 +258,7 @@ impl<D: Flavour> UnitOfWork<D> {
     fn rows_mut<E: Entity<D>>(&mut self) -> &mut Vec<E> {
         // With other rows it is another flush.
         self.doubt = None;
-        self.batches.rows_mut_by(E::__compare)
+        self.batches.rows_mut_by(E::__COMPARE)
     }
 
     /// Returns the entities of a type, in the order in which they were added.

@@ -162,8 +162,8 @@
 
 pub use ordid_core::{
     EnsuredKey, Error, Fields, KeyField, KeyOf, KeyType, OrderedKey, RawKey, Scheme, Sink,
-    StaticScheme, TypedKey, clock, entity, entropy, generator, high_water, key, layout, scheme,
-    storage, uuid,
+    StaticScheme, TypedKey, clock, coordination, entity, entropy, generator, high_water, key,
+    layout, scheme, storage, uuid,
 };
 #[cfg(feature = "derive")]
 pub use ordid_derive::{KeyType, OrderedKey};

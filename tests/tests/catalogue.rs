@@ -5,12 +5,14 @@ use std::{collections::HashSet, str::FromStr};
 use ordid::{
     Error, KeyType, StaticScheme, TypedKey,
     clock::{Clock, SystemClock, Timestamp},
+    coordination::{CoordinationFailure, Ordered, Segment, SegmentOrder, Unordered},
     entropy::ThreadEntropy,
-    generator::{Generator, OrderedGenerator, Policy, Slotted},
+    generator::{Generator, OrderedGenerator, Policy, SegmentGenerator, Slotted},
     key::{Key192, ObjectId, PushId, Scheme},
     scheme::{
         Compact, Instagram, Snowflake,
         compact::{CompactNeed, Need},
+        counted::Counted,
         instagram::Shard,
         snowflake::{Discord, SnowflakeLayout, SnowflakeNode, Sonyflake, Twitter},
     },
@@ -72,12 +74,14 @@ catalogue! { ALL:
         rises_with_a_node::<Percona64Id>(&with_node(0xffff));
     };
     push_id PushIdId(PushId): rises::<PushIdId>;
+    sequence SequenceId(i64): counts::<SequenceId, Ordered>;
     sequential_guid_as_binary GuidAsBinaryId(Uuid): rises::<GuidAsBinaryId>;
     sequential_guid_as_string GuidAsStringId(Uuid): rises::<GuidAsStringId>;
     sequential_guid_at_end GuidAtEndId(Uuid): rises::<GuidAtEndId>;
     snowflake SnowflakeId(i64): || {
         rises_with_a_node::<SnowflakeId>(&with_node(SnowflakeNode::new(1_023).unwrap()));
     };
+    tickets TicketsId(i64): counts::<TicketsId, Unordered>;
     ulid UlidId(Uuid): rises::<UlidId>;
     uuid_create_sequential UuidCreateSequentialId(Uuid): || {
         rises_in_one_generator::<UuidCreateSequentialId>();
@@ -220,6 +224,35 @@ where
     // Nothing in these keys is drawn, so none can be made beside the order.
     let error = generator.generate_at(before).expect_err("no such key");
     assert!(error.is_unsupported(), "{error}");
+}
+
+/// Numbers of a count: those that were reserved, in their order, and no others.
+fn counts<K, O>()
+where
+    K: Derived<Scheme = Counted<O>, Raw = i64>,
+    O: SegmentOrder,
+{
+    let segment = Segment::<O>::new(1_001, 1_300, 2).expect("a segment");
+    let generator = SegmentGenerator::of(segment);
+    let mut keys: Vec<K> = Vec::new();
+    for _ in 0..100 {
+        keys.push(generator.try_generate_key().expect("a key"));
+    }
+    let fill = generator.try_fill_with(1_000, |key| keys.push(K::from_generated(key)));
+    fill.expect("so many keys");
+    for key in generator.reserve(200).expect("room for so few") {
+        keys.push(K::from_generated(key.expect("a claimed key")));
+    }
+    let numbers = keys.iter().map(|key| (*key).into());
+    assert!(numbers.eq((0..1_300).map(|step: i64| 1_001 + 2 * step)));
+    holds_of_all(&keys);
+    assert!(keys.iter().all(|key| key.timestamp().is_none()));
+    assert!(K::try_from(-1).expect_err("a sign").is_layout());
+    let error = generator.try_generate().expect_err("no number is left");
+    assert_eq!(
+        error.coordination_failure(),
+        Some(CoordinationFailure::Unavailable)
+    );
 }
 
 #[derive(KeyType)]

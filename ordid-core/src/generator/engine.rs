@@ -420,6 +420,32 @@ impl Engine {
         self.state.0.fetch_max(slot, Ordering::AcqRel);
     }
 
+    /// Returns the newest unit of time of which a slot was claimed; `None` before the first.
+    ///
+    /// It writes what it reads, so that a claim is either seen here, or sees what this thread wrote
+    /// before.
+    pub(crate) fn newest(&self, cut: &Cut) -> Option<u64> {
+        let state = self.state.0.fetch_add(0, Ordering::AcqRel);
+        state.checked_sub(1).map(|newest| cut.split(newest).0)
+    }
+
+    /// Does what the first claim would do before it claims, so that it need not: the state is then at
+    /// the clock's unit of time.
+    pub(crate) fn begin(
+        &self,
+        cut: &Cut,
+        clock: &impl Clock,
+        entropy: &impl Entropy,
+    ) -> Result<(), Error> {
+        loop {
+            let (version, epoch) = (self.version(), entropy.epoch());
+            if is_stable(version, epoch) {
+                return Ok(());
+            }
+            self.renew(cut, version, epoch, Renewal::Epoch, clock, entropy)?;
+        }
+    }
+
     /// Reads the secret and makes sure that it is the one the slots were claimed under.
     #[inline(always)]
     fn confirm(&self, first: u64, version: u64, epoch: u32, needs: Needs) -> Option<Slots> {

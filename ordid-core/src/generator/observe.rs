@@ -86,3 +86,83 @@ pub(super) fn renewed(epoch: u32) {
         epoch
     );
 }
+
+/// Once a call that cannot have a key.
+#[cfg(feature = "std")]
+pub(super) fn lease_expired(grant: &crate::coordination::Grant) {
+    let (node, epoch, ceiling_millis) = of(grant);
+    event!(
+        warn,
+        "ordid_lease_expired_total",
+        "the lease's time is over and it was not renewed: no key is made",
+        node,
+        epoch,
+        ceiling_millis
+    );
+}
+
+#[cfg(feature = "std")]
+pub(super) fn lease_acquired(grant: &crate::coordination::Grant) {
+    let (node, epoch, ceiling_millis) = of(grant);
+    event!(
+        info,
+        "ordid_lease_acquired_total",
+        "a node is leased",
+        node,
+        epoch,
+        ceiling_millis
+    );
+}
+
+#[cfg(feature = "std")]
+pub(super) fn lease_renewed(grant: &crate::coordination::Grant) {
+    let (node, epoch, ceiling_millis) = of(grant);
+    event!(
+        debug,
+        "ordid_lease_renewed_total",
+        "the lease of a node is renewed",
+        node,
+        epoch,
+        ceiling_millis
+    );
+}
+
+#[cfg(feature = "std")]
+pub(super) fn lease_released(grant: &crate::coordination::Grant) {
+    let (node, epoch, ceiling_millis) = of(grant);
+    event!(
+        info,
+        "ordid_lease_released_total",
+        "a node is given back",
+        node,
+        epoch,
+        ceiling_millis
+    );
+}
+
+/// Why, and what is held as long as its time lasts.
+#[cfg(feature = "std")]
+pub(super) fn lease_not_renewed(failure: &crate::error::Error) {
+    let failure = failure.to_string();
+    let failure = failure.as_str();
+    event!(
+        warn,
+        "ordid_lease_failures_total",
+        "the lease of a node was not renewed: keys are made until its ceiling",
+        failure
+    );
+}
+
+#[cfg(feature = "std")]
+fn of(grant: &crate::coordination::Grant) -> (u64, u64, u64) {
+    let ceiling_millis = grant.ceiling().as_unix_millis();
+    #[cfg(feature = "metrics")]
+    {
+        // Exact below 2^53.
+        #[expect(clippy::cast_precision_loss)]
+        metrics::gauge!("ordid_lease_node").set(grant.node() as f64);
+        #[expect(clippy::cast_precision_loss)]
+        metrics::gauge!("ordid_lease_ceiling_seconds").set(ceiling_millis as f64 / 1_000.0);
+    }
+    (grant.node(), grant.epoch(), ceiling_millis)
+}

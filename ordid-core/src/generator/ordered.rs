@@ -256,6 +256,24 @@ pub(crate) fn no_key(error: &Error) -> ! {
     panic!("cannot make a key: {error}")
 }
 
+/// Makes the key of a slot with a node that may not be its generator's.
+#[inline(always)]
+pub(super) fn key_with<S: Slotted>(
+    node: S::Node,
+    slot: u64,
+    (seed, identity): (u64, u64),
+    random: u64,
+) -> Generated<S> {
+    let (time, index) = cut_of::<S>().split(slot);
+    Generated::new(S::encode(Slot {
+        time,
+        count: seed + index,
+        identity,
+        random,
+        node,
+    }))
+}
+
 /// Makes keys of a scheme, strictly rising over all threads that share it.
 ///
 /// It takes no lock: a key is one compare-and-swap of a shared number. Where threads need not
@@ -318,7 +336,7 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     }
 
     /// Refuses to go on where the node is another process's.
-    fn check_process(&self) -> Result<(), Error> {
+    pub(super) fn check_process(&self) -> Result<(), Error> {
         if !S::RENEWS && self.process != process() {
             return Err(Error::new(ErrorKind::Forked { scheme: S::NAME }));
         }
@@ -484,14 +502,23 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     /// Makes the key of a slot, of what its unit of time begins with.
     #[inline(always)]
     fn key(&self, slot: u64, (seed, identity): (u64, u64), random: u64) -> Generated<S> {
-        let (time, index) = cut_of::<S>().split(slot);
-        Generated::new(S::encode(Slot {
-            time,
-            count: seed + index,
-            identity,
-            random,
-            node: self.node,
-        }))
+        key_with(self.node, slot, (seed, identity), random)
+    }
+
+    /// Returns the newest time that a slot was claimed of, in the units of the layout; `None` before
+    /// the first. Whoever claims after this call sees what was written before it.
+    pub(super) fn newest_time(&self) -> Option<u64> {
+        self.engine.newest(cut_of::<S>())
+    }
+
+    /// Does what the first claim would do before it claims; see [`Engine::begin`].
+    pub(super) fn begin(&self) -> Result<(), Error> {
+        self.engine.begin(cut_of::<S>(), &self.clock, &self.entropy)
+    }
+
+    /// Goes on above a unit of time, whatever the policy holds.
+    pub(super) fn start_above_time(&self, time: u64) {
+        self.engine.start_above(cut_of::<S>(), time);
     }
 
     /// Claims the slot of a key where something stands in the way, and returns what its key is made
@@ -540,17 +567,54 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
         ))
     }
 
+    /// Claims the slot of the next key, and returns what its key is made of: the arguments of
+    /// [`key`](Self::key).
+    #[inline(always)]
+    pub(super) fn next_slot(&self) -> Result<(u64, (u64, u64), u64), Error> {
+        let cut = cut_of::<S>();
+        let needs = const { needs_of::<S>() };
+        let look = self.engine.glance(cut, &self.clock, needs);
+        let look = look.unwrap_or(Look::NOTHING);
+        // One look at the thread's state gives random bits and the epoch.
+        let (epoch, random) = draw_of::<S>(&self.entropy)?;
+        let slots = self.engine.take(cut, look, epoch, needs);
+        let (slot, begin, random) = match slots {
+            Some(Slots { first, secret, .. }) => {
+                let (time, _) = cut.split(first);
+                match remembered::<S>(secret, time) {
+                    Some(begin) => (first, begin, random),
+                    None => (first, remember::<S>(secret[0], secret[1], time), random),
+                }
+            }
+            None => {
+                let Look {
+                    version,
+                    state,
+                    tick,
+                } = look;
+                self.claim_slowly(version, state, tick, epoch, random)?
+            }
+        };
+        Ok((slot, begin, random))
+    }
+
     /// Makes the key of a slot that was claimed before its random bits are drawn.
     pub(crate) fn key_of(&self, slots: Slots) -> Result<Generated<S>, Error> {
+        self.key_of_with(self.node, slots)
+    }
+
+    /// As [`key_of`](Self::key_of), with a node that may not be the generator's.
+    pub(super) fn key_of_with(&self, node: S::Node, slots: Slots) -> Result<Generated<S>, Error> {
         let random = draw_of::<S>(&self.entropy)?.1;
         let (time, _) = cut_of::<S>().split(slots.first);
         let begin = seed_and_identity_of::<S>(slots.secret, time);
-        Ok(self.key(slots.first, begin, random))
+        Ok(key_with(node, slots.first, begin, random))
     }
 
     /// Makes the keys of `slots.first..slots.first + count`.
     pub(crate) fn keys(
         &self,
+        node: S::Node,
         slots: Slots,
         count: usize,
         put: &mut impl FnMut(Generated<S>),
@@ -574,7 +638,7 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
                     count,
                     identity,
                     random,
-                    node: self.node,
+                    node,
                 })));
             };
             if words_a_key == 0 {
@@ -602,30 +666,7 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
 
     #[inline]
     fn try_generate(&self) -> Result<Generated<S>, Error> {
-        let cut = cut_of::<S>();
-        let needs = const { needs_of::<S>() };
-        let look = self.engine.glance(cut, &self.clock, needs);
-        let look = look.unwrap_or(Look::NOTHING);
-        // One look at the thread's state gives random bits and the epoch.
-        let (epoch, random) = draw_of::<S>(&self.entropy)?;
-        let slots = self.engine.take(cut, look, epoch, needs);
-        let (slot, begin, random) = match slots {
-            Some(Slots { first, secret, .. }) => {
-                let (time, _) = cut.split(first);
-                match remembered::<S>(secret, time) {
-                    Some(begin) => (first, begin, random),
-                    None => (first, remember::<S>(secret[0], secret[1], time), random),
-                }
-            }
-            None => {
-                let Look {
-                    version,
-                    state,
-                    tick,
-                } = look;
-                self.claim_slowly(version, state, tick, epoch, random)?
-            }
-        };
+        let (slot, begin, random) = self.next_slot()?;
         Ok(self.key(slot, begin, random))
     }
 
@@ -677,7 +718,7 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
         let mut left = count;
         while left > 0 {
             let piece = left.min(PIECE);
-            self.keys(self.claim(piece as u64)?, piece, &mut put)?;
+            self.keys(self.node, self.claim(piece as u64)?, piece, &mut put)?;
             left -= piece;
         }
         Ok(())

@@ -77,7 +77,7 @@ impl<S: ProcessWide> StaticScheme for S {
         while left > 0 {
             let piece = left.min(PIECE);
             let slots = generator.claim_or_follow(piece as u64);
-            if let Err(error) = generator.keys(slots, piece, &mut put) {
+            if let Err(error) = generator.keys(generator.node(), slots, piece, &mut put) {
                 ordered::no_key(&error);
             }
             left -= piece;

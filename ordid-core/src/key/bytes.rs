@@ -32,13 +32,18 @@ impl KeyBytes {
     /// Returns the bytes of a key. A raw key of more than [`MAX`](Self::MAX) bytes does not compile.
     #[inline]
     pub fn of<K: KeyType>(key: K) -> Self {
+        Self::of_raw(key.to_raw())
+    }
+
+    #[inline]
+    pub(crate) fn of_raw<R: RawKey>(raw: R) -> Self {
         const {
             assert!(
-                size_of::<<K::Raw as RawKey>::Bytes>() <= Self::MAX,
+                size_of::<R::Bytes>() <= Self::MAX,
                 "a raw key has at most 24 bytes"
             );
         }
-        let raw = key.to_raw().to_bytes();
+        let raw = raw.to_bytes();
         let raw = raw.as_ref();
         let mut bytes = [0; Self::MAX];
         bytes[..raw.len()].copy_from_slice(raw);
@@ -67,13 +72,18 @@ impl KeyBytes {
     /// Returns the key of a type that has these bytes; `None` where they are too few or too many, or
     /// not of the type's scheme.
     pub fn to_key<K: KeyType>(self) -> Option<K> {
-        let mut raw = <K::Raw as RawKey>::Bytes::default();
+        K::from_raw(self.to_raw()?).ok()
+    }
+
+    /// Returns the raw key that has these bytes; `None` where they are too few or too many.
+    pub(crate) fn to_raw<R: RawKey>(self) -> Option<R> {
+        let mut raw = R::Bytes::default();
         let bytes = raw.as_mut();
         if bytes.len() != usize::from(self.length) {
             return None;
         }
         bytes.copy_from_slice(self.as_bytes());
-        K::from_raw(K::Raw::from_bytes(raw)).ok()
+        Some(R::from_bytes(raw))
     }
 }
 

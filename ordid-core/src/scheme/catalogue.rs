@@ -89,6 +89,12 @@ fn drawn<S: StaticScheme + Layout>() -> Result<Specimen, Error> {
     Ok(specimen(S::generate()))
 }
 
+/// The number 1, of a count that nobody keeps.
+#[cfg(all(feature = "std", not(loom)))]
+fn first<S: Layout<Raw = i64>>() -> Result<Specimen, Error> {
+    Ok(specimen(Generated::<S>::new(1)))
+}
+
 fn read<S: Layout>(unknown: Unknown<'_>) -> Option<Inspection> {
     let raw = match unknown {
         Unknown::Text(text) => S::parse_text(None, text).ok()?,
@@ -290,6 +296,11 @@ pub const CATALOGUE: &[Entry] = &[
         "server, then second and counter", "a server's number used twice"),
     entry!(other Percona64, Some(|| fresh::<Percona64>(1)), random_bits!(Percona64),
         "Percona's 64 bits", "second, node, counter", "a node used twice; ends 2106"),
+    entry!(other Sequence, Some(first::<Sequence>), 0,
+        "a counter: sequence, row, Redis, ZooKeeper", "reservation",
+        "a counter that went back; it tells how many keys there are"),
+    entry!(other Tickets, Some(first::<Tickets>), 0, "Flickr's ticket servers, TinyID",
+        "reservation, within a segment", "two servers: they drift apart"),
 ];
 
 /// A value of which nobody says what it is.

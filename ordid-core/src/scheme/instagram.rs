@@ -19,7 +19,7 @@
 //! [`snowflake`](super::snowflake) says of nodes, restarts and forks holds for shards.
 //!
 //! [`create_function_sql`] writes the original's function, and [`create_rising_function_sql`] one
-//! without its faults. What a function makes and what a generator makes must not share a shard, since
+//! without its faults; [`Shards`] is a migration of many. What a function makes and what a generator makes must not share a shard, since
 //! neither knows of the other. An observer of one key does not know 0
 //! bits of the next one.
 //!
@@ -28,8 +28,11 @@
 //! Instagram Engineering, "Sharding & IDs at Instagram", 2012 (clip
 //! `jaytaylor.com/notes/node/1552493411000`); Database Administrators 193287 (the sample).
 
+mod shards;
+
 use alloc::{format, string::String};
 
+pub use self::shards::Shards;
 use crate::{
     error::Error,
     generator::OrderedGenerator,

@@ -1,20 +1,16 @@
 //! The rows of a unit of work: one box per entity type, none per row.
 
-use std::{
-    any::{Any, TypeId},
-    cmp::Ordering,
-    collections::HashMap,
-    fmt,
-    ops::Range,
-};
+use std::{any::TypeId, cmp::Ordering, collections::HashMap, fmt, ops::Range};
 
 use super::{
-    Action, Chunk, Columns, Plan, Table,
+    Chunk, Columns, Plan, Table,
+    entities::{Compare, Entities, EntitiesOf},
     rows::{Rows, TypelessRows},
 };
 use crate::{
-    entity::{Fields, KeyOf, OrderedKey},
+    entity::{Fields, OrderedKey, RawKeyOf, SchemeOf},
     error::Error,
+    key::Scheme,
     storage::Dialect,
 };
 
@@ -121,8 +117,8 @@ impl<S, E: OrderedKey + Fields<S> + Send + Sync + 'static> Row<S> for E {}
 /// # Ok::<(), ordid_core::Error>(())
 /// ```
 pub struct Batches<S> {
-    batches: Vec<Box<dyn Batch<S>>>,
-    positions: HashMap<TypeId, usize>,
+    batches: Vec<Rows<S>>,
+    positions: Positions,
 }
 
 impl<S: RowSink + 'static> Batches<S> {
@@ -134,11 +130,11 @@ impl<S: RowSink + 'static> Batches<S> {
     /// Returns the rows of an entity type that will be inserted, to add to them: they are sent in the
     /// order of their keys.
     pub fn rows_mut<E: Row<S>>(&mut self) -> &mut Vec<E> {
-        self.rows_mut_by(Ord::cmp)
+        self.rows_mut_by(<SchemeOf<E> as Scheme>::cmp)
     }
 
-    /// As [`rows_mut`](Self::rows_mut); rows are sent in the order of `compare`, which must be zero
-    /// for equal keys only. It is for columns that do not keep the keys' order: give it the order of
+    /// As [`rows_mut`](Self::rows_mut); rows are sent in the order of `compare`, which takes their raw
+    /// keys and must be zero for equal ones only. It is for columns that do not keep the keys' order: give it the order of
     /// the stored form, [`Stores::sort_key`](crate::storage::Stores::sort_key), so that the insert
     /// appends to the index all the same.
     ///
@@ -146,7 +142,7 @@ impl<S: RowSink + 'static> Batches<S> {
     /// and deleted.
     pub fn rows_mut_by<E: Row<S>>(
         &mut self,
-        compare: fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
+        compare: fn(&RawKeyOf<E>, &RawKeyOf<E>) -> Ordering,
     ) -> &mut Vec<E> {
         self.rows_mut_with(|| compare)
     }
@@ -155,7 +151,7 @@ impl<S: RowSink + 'static> Batches<S> {
     /// for once for each type.
     pub fn rows_mut_with<E: Row<S>>(
         &mut self,
-        find: impl FnOnce() -> fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
+        find: impl FnOnce() -> fn(&RawKeyOf<E>, &RawKeyOf<E>) -> Ordering,
     ) -> &mut Vec<E> {
         self.of_type(find).inserts_mut()
     }
@@ -163,42 +159,52 @@ impl<S: RowSink + 'static> Batches<S> {
     /// Adds a row to those that will be updated: all its columns, where the key is this one's. The
     /// row of the database must be there.
     pub fn update<E: Row<S>>(&mut self, row: E) {
-        self.of_type(|| Ord::cmp).update(row);
+        self.of_type(|| <SchemeOf<E> as Scheme>::cmp).update(row);
     }
 
     /// Adds a row to those that will be deleted, of which the key and the foreign keys are kept.
     pub fn delete<E: Row<S>>(&mut self, row: &E) {
-        self.of_type(|| Ord::cmp).delete(row);
+        self.of_type(|| <SchemeOf<E> as Scheme>::cmp).delete(row);
     }
 
     pub(super) fn of_type<E: Row<S>>(
         &mut self,
-        find: impl FnOnce() -> fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
-    ) -> &mut Rows<E> {
-        let position = *self.positions.entry(TypeId::of::<E>()).or_insert_with(|| {
-            self.batches.push(Box::new(Rows::<E>::new(find())));
-            self.batches.len() - 1
-        });
-        let batch: &mut dyn Any = &mut *self.batches[position];
-        let rows = batch.downcast_mut::<Rows<E>>();
-        rows.expect("positions lead to the batch of their type")
+        find: impl FnOnce() -> Compare<RawKeyOf<E>>,
+    ) -> &mut EntitiesOf<E> {
+        let entity = TypeId::of::<E>();
+        let position = match self.positions.get(entity) {
+            Some(position) => position,
+            None => self.push(entity, Box::new(EntitiesOf::<E>::new(find()))),
+        };
+        let entities = self.batches[position].entities_mut().downcast_mut();
+        entities.expect(OF_TYPE)
+    }
+
+    fn push(&mut self, entity: TypeId, entities: Box<dyn Entities<S>>) -> usize {
+        let position = self.batches.len();
+        self.positions.insert(entity, position);
+        self.batches.push(Rows::new(entities));
+        position
     }
 
     /// Returns the rows of an entity type that will be inserted, in the order in which they were
     /// added.
     pub fn get<E: Row<S>>(&self) -> &[E] {
-        self.find().map_or(&[], Rows::inserts)
+        self.find().map_or(&[], EntitiesOf::inserts)
     }
 
-    pub(super) fn find<E: Row<S>>(&self) -> Option<&Rows<E>> {
-        let position = self.positions.get(&TypeId::of::<E>());
-        let batch = position.map(|position| -> &dyn Any { &*self.batches[*position] });
-        batch.and_then(|batch| batch.downcast_ref())
+    pub(super) fn find<E: Row<S>>(&self) -> Option<&EntitiesOf<E>> {
+        let position = self.positions.get(TypeId::of::<E>())?;
+        let entities = self.batches[position].entities().downcast_ref();
+        Some(entities.expect(OF_TYPE))
     }
 
     /// Returns the number of rows, of all types.
     pub fn len(&self) -> usize {
-        self.batches.iter().map(|batch| batch.len()).sum()
+        self.batches
+            .iter()
+            .map(|rows| rows.table().all_rows())
+            .sum()
     }
 
     /// Returns whether there is no row of any type.
@@ -209,7 +215,7 @@ impl<S: RowSink + 'static> Batches<S> {
     /// Forgets all rows and all types.
     pub fn clear(&mut self) {
         self.batches.clear();
-        self.positions.clear();
+        self.positions = Positions::default();
     }
 
     /// Finds which rows are sent by which statements, in which order. To be called after the last
@@ -221,18 +227,15 @@ impl<S: RowSink + 'static> Batches<S> {
     /// comes twice, rows that refer to each other in a circle of foreign keys none of which can be
     /// NULL or deferred, and a row with more columns than a statement has parameters.
     pub fn plan<D: Dialect>(&mut self) -> Result<Plan, Error> {
-        let rows = self.batches.iter_mut().map(|batch| batch.rows_mut());
-        let mut rows: Vec<&mut dyn TypelessRows> = rows.collect();
+        let rows = self.batches.iter_mut();
+        let mut rows: Vec<&mut dyn TypelessRows> = rows.map(|rows| rows as _).collect();
         rows.iter_mut().try_for_each(|rows| rows.sort())?;
         Plan::of::<D>(&mut rows)
     }
 
     /// Returns the tables, in the order in which their types were first added.
     pub fn tables(&self) -> Vec<Table> {
-        self.batches
-            .iter()
-            .map(|batch| batch.rows().table())
-            .collect()
+        self.batches.iter().map(Rows::table).collect()
     }
 
     /// Returns the table at a position of [`tables`](Self::tables).
@@ -241,7 +244,7 @@ impl<S: RowSink + 'static> Batches<S> {
     ///
     /// If there is no such table.
     pub fn table(&self, table: usize) -> Table {
-        self.batches[table].rows().table()
+        self.batches[table].table()
     }
 
     /// Writes rows of a chunk's action and table, one by one in the order of sending, and returns the
@@ -270,7 +273,7 @@ impl<S: RowSink + 'static> Batches<S> {
     ///
     /// If there is no such table or row.
     pub fn key_text(&self, chunk: &Chunk, row: usize) -> String {
-        self.batches[chunk.table].rows().key_text(chunk.action, row)
+        self.batches[chunk.table].key_text(chunk.action, row)
     }
 }
 
@@ -278,49 +281,38 @@ impl<S> Default for Batches<S> {
     fn default() -> Self {
         Self {
             batches: Vec::new(),
-            positions: HashMap::new(),
+            positions: Positions::default(),
         }
     }
 }
 
+/// The positions of entity types. Its functions are not generic, so that they are compiled here and not
+/// in each crate that has a unit of work.
+#[derive(Default)]
+struct Positions(HashMap<TypeId, usize>);
+
+impl Positions {
+    fn get(&self, entity: TypeId) -> Option<usize> {
+        self.0.get(&entity).copied()
+    }
+
+    fn insert(&mut self, entity: TypeId, position: usize) {
+        self.0.insert(entity, position);
+    }
+}
+
+/// Why the rows of an entity type are of it.
+const OF_TYPE: &str = "positions lead to the rows of their type";
+
 /// The tables and their numbers of rows.
-impl<S: 'static> fmt::Debug for Batches<S> {
+impl<S: RowSink + 'static> fmt::Debug for Batches<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tables = self
             .batches
             .iter()
-            .map(|batch| (batch.rows().table().name(), batch.len()));
+            .map(|rows| rows.table())
+            .map(|table| (table.name(), table.all_rows()));
         f.debug_map().entries(tables).finish()
-    }
-}
-
-trait Batch<S>: Any + Send + Sync {
-    fn len(&self) -> usize;
-    fn rows(&self) -> &dyn TypelessRows;
-    fn rows_mut(&mut self) -> &mut dyn TypelessRows;
-    fn write(&self, action: Action, rows: Range<usize>, sink: &mut S) -> usize;
-    fn write_key(&self, row: usize, sink: &mut S);
-}
-
-impl<S: RowSink, E: Row<S>> Batch<S> for Rows<E> {
-    fn len(&self) -> usize {
-        self.len()
-    }
-
-    fn rows(&self) -> &dyn TypelessRows {
-        self
-    }
-
-    fn rows_mut(&mut self) -> &mut dyn TypelessRows {
-        self
-    }
-
-    fn write(&self, action: Action, rows: Range<usize>, sink: &mut S) -> usize {
-        self.write(action, rows, sink)
-    }
-
-    fn write_key(&self, row: usize, sink: &mut S) {
-        self.write_key(row, sink);
     }
 }
 

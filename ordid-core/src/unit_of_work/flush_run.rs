@@ -181,6 +181,16 @@ impl<D> FlushRun<D> {
         self.error = Some((error, rows));
     }
 
+    /// There is no connection for the step, nor for the question what became of a COMMIT.
+    pub fn unconnected(&mut self, error: FlushError<D>) {
+        match self.step() {
+            Step::Probe => self.probed(Err(error)),
+            // Without rows there is nothing that would need one.
+            Step::Done { .. } => {}
+            _ => self.failed(error, None),
+        }
+    }
+
     /// The step was carried out or failed, for these rows.
     pub fn done(&mut self, outcome: Result<(), FlushError<D>>, rows: Option<Chunk>) {
         match outcome {

@@ -50,6 +50,21 @@ pub struct Chunk {
     pub rows: Range<usize>,
 }
 
+impl Chunk {
+    /// Returns its rows, each in a chunk of its own.
+    pub fn singly(&self) -> impl Iterator<Item = Self> + '_ {
+        self.rows.clone().map(|row| Self {
+            rows: row..row + 1,
+            ..self.clone()
+        })
+    }
+
+    /// Whether it is of the same action and table.
+    fn is_like(&self, other: &Self) -> bool {
+        (self.action, self.table) == (other.action, other.table)
+    }
+}
+
 /// Which statements are sent, in which order: see [`Batches::plan`](super::Batches::plan).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -213,6 +228,17 @@ impl Plan {
         self.stretches
             .iter()
             .flat_map(|it| (0..it.chunks()).map(|number| it.chunk(number)))
+    }
+
+    /// Returns the chunks up to those of which rows are in `failed`, and whether they are these: what is
+    /// sent again to find out which row it was. What failed may be more than one chunk.
+    pub fn towards<'a>(&'a self, failed: &'a Chunk) -> impl Iterator<Item = (Chunk, bool)> + 'a {
+        self.chunks()
+            .take_while(|chunk| !chunk.is_like(failed) || chunk.rows.start < failed.rows.end)
+            .map(|chunk| {
+                let is_suspected = chunk.is_like(failed) && chunk.rows.end > failed.rows.start;
+                (chunk, is_suspected)
+            })
     }
 
     /// Returns what is done with rows of which table, in the order in which it is begun: the table

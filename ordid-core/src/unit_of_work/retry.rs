@@ -72,8 +72,10 @@ impl Retry {
         self
     }
 
-    /// Returns how long to wait after this many failures; `None` where there is no attempt left.
-    pub(super) fn delay(&self, failures: u32) -> Option<Duration> {
+    /// Returns how long to wait after this many failures; `None` where there is no attempt left. For
+    /// adapters.
+    #[doc(hidden)]
+    pub fn delay(&self, failures: u32) -> Option<Duration> {
         let last = usize::try_from(self.attempts.saturating_sub(1)).unwrap_or(usize::MAX);
         let delays = ExponentialBuilder::new()
             .with_min_delay(self.first.min(self.longest))

@@ -77,6 +77,11 @@ impl Table {
         self.deletes
     }
 
+    /// Returns the number of rows of all lists.
+    pub(super) const fn all_rows(&self) -> usize {
+        self.rows + self.updates + self.deletes
+    }
+
     /// Returns which columns the rows of an action hand over: positions in
     /// [`columns`](Self::columns), rising.
     pub fn columns_of(&self, action: Action) -> Vec<usize> {

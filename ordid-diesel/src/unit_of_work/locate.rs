@@ -31,7 +31,7 @@ fn replay<DB: Backend, C: Connection<Backend = DB>>(
     plan: &Plan,
     failed: &Chunk,
 ) -> Option<(Chunk, String)> {
-    for (chunk, is_suspected) in towards(plan, failed) {
+    for (chunk, is_suspected) in plan.towards(failed) {
         let table = batches.table(chunk.table);
         let shape = &shapes[chunk.table];
         if !is_suspected {
@@ -47,7 +47,7 @@ fn replay<DB: Backend, C: Connection<Backend = DB>>(
             }
             rollback(connection).ok()?;
         }
-        for single in rows_of(&chunk) {
+        for single in chunk.singly() {
             if let Err(error) = send(&bind(batches, &table, shape, &single), connection) {
                 let key = batches.key_text(&chunk, single.rows.start);
                 return error.refuses_a_row().then(|| (chunk.clone(), key));
@@ -55,26 +55,4 @@ fn replay<DB: Backend, C: Connection<Backend = DB>>(
         }
     }
     None
-}
-
-/// The chunks up to those that failed, and whether they did.
-pub(super) fn towards<'a>(
-    plan: &'a Plan,
-    failed: &'a Chunk,
-) -> impl Iterator<Item = (Chunk, bool)> + 'a {
-    let is_same = |chunk: &Chunk| (chunk.action, chunk.table) == (failed.action, failed.table);
-    plan.chunks()
-        .take_while(move |chunk| !is_same(chunk) || chunk.rows.start < failed.rows.end)
-        .map(move |chunk| {
-            let is_suspected = is_same(&chunk) && chunk.rows.end > failed.rows.start;
-            (chunk, is_suspected)
-        })
-}
-
-/// The rows of a chunk, each in a chunk of its own.
-pub(super) fn rows_of(chunk: &Chunk) -> impl Iterator<Item = Chunk> + '_ {
-    chunk.rows.clone().map(|row| Chunk {
-        rows: row..row + 1,
-        ..chunk.clone()
-    })
 }

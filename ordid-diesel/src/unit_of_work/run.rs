@@ -26,9 +26,6 @@ pub(super) trait Source<C> {
     /// Returns the connection, made where there is none.
     fn get(&mut self) -> Result<&mut C, Error>;
 
-    /// Lets the next call of [`get`](Self::get) return this.
-    fn fail(&mut self, error: Error);
-
     /// Others may need it meanwhile.
     fn release(&mut self);
 
@@ -44,8 +41,6 @@ impl<C> Source<C> for One<'_, C> {
         Ok(self.0)
     }
 
-    fn fail(&mut self, _: Error) {}
-
     fn release(&mut self) {}
 
     fn has_another(&self) -> bool {
@@ -57,8 +52,6 @@ impl<C> Source<C> for One<'_, C> {
 pub(super) struct Made<C, F> {
     pub(super) connect: F,
     pub(super) open: Option<C>,
-    /// Why there was none, until somebody asks.
-    pub(super) failed: Option<Error>,
 }
 
 impl<C, E, F> Source<C> for Made<C, F>
@@ -67,17 +60,10 @@ where
     E: std::error::Error + Send + Sync + 'static,
 {
     fn get(&mut self) -> Result<&mut C, Error> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
-        }
         match &mut self.open {
             Some(open) => Ok(open),
             empty => Ok(empty.insert((self.connect)().map_err(Error::connect)?)),
         }
-    }
-
-    fn fail(&mut self, error: Error) {
-        self.failed = Some(error);
     }
 
     fn release(&mut self) {
@@ -136,12 +122,8 @@ impl<DB: Backend> UnitOfWork<DB> {
             let plan = work.planned()?;
             // Before anything is sent, and where there is no connection it is a matter of retries.
             let scope = match source.get() {
-                Ok(connection) => scope(connection, Scope::Transaction)?,
-                Err(error) => {
-                    // This was the first attempt's.
-                    source.fail(error);
-                    Scope::Transaction
-                }
+                Ok(connection) => scope(connection, Scope::Transaction).map(Ok)?,
+                Err(error) => Err(error),
             };
             let run = work.begun(plan, scope, source.has_another());
             let flushed = work.run(&mut source, run, span)?;
@@ -162,19 +144,22 @@ impl<DB: Backend> UnitOfWork<DB> {
         })
     }
 
-    /// Begins a flush in a transaction of its own, or takes up what an earlier one left.
-    pub(super) fn begun(&self, plan: Plan, scope: Scope, has_another: bool) -> Run {
-        let run = match scope {
-            Scope::Transaction => {
+    /// Begins a flush in a transaction of its own, or takes up what an earlier one left; where there was
+    /// no connection to find out in what, that was the first attempt.
+    pub(super) fn begun(&self, plan: Plan, scope: Result<Scope, Error>, has_another: bool) -> Run {
+        let mut run = match scope {
+            Ok(Scope::Savepoint) => Run::inside(plan),
+            Ok(Scope::Transaction) | Err(_) => {
                 Run::new(plan, self.retry, self.doubt.as_ref()).with_record(self.records)
             }
-            Scope::Savepoint => Run::inside(plan),
         };
-        if has_another {
-            run
-        } else {
-            run.on_one_connection()
+        if !has_another {
+            run = run.on_one_connection();
         }
+        if let Err(error) = scope {
+            run.unconnected(error);
+        }
+        run
     }
 
     /// The span of a flush.
@@ -206,12 +191,8 @@ impl<DB: Backend> UnitOfWork<DB> {
                 }
                 step => match source.get() {
                     Ok(connection) => self.execute(step, connection, &mut shapes, &mut run),
-                    Err(error) if step == Step::Probe => {
-                        run.probed(Err(error));
-                        continue;
-                    }
                     Err(error) => {
-                        run.failed(error, None);
+                        run.unconnected(error);
                         continue;
                     }
                 },

@@ -17,7 +17,6 @@ use ordid_core::unit_of_work::{Batches, Chunk, Flushed, Plan, Step, observe::Spa
 
 use super::{
     UnitOfWork,
-    locate::{rows_of, towards},
     run::{Run, Scope},
     statement::{Bound, Known, Shapes, bind, check, recorded},
 };
@@ -32,9 +31,6 @@ use crate::{
 pub(super) trait AsyncSource<C: 'static>: Send {
     /// Returns the connection, made where there is none.
     fn get(&mut self) -> impl Future<Output = Result<&mut C, Error>> + Send;
-
-    /// Lets the next call of [`get`](Self::get) return this.
-    fn fail(&mut self, error: Error);
 
     /// Others may need it meanwhile.
     fn release(&mut self);
@@ -51,8 +47,6 @@ impl<C: Send + 'static> AsyncSource<C> for One<'_, C> {
         Ok(self.0)
     }
 
-    fn fail(&mut self, _: Error) {}
-
     fn release(&mut self) {}
 
     fn has_another(&self) -> bool {
@@ -64,8 +58,6 @@ impl<C: Send + 'static> AsyncSource<C> for One<'_, C> {
 pub(super) struct Made<C, F> {
     pub(super) connect: F,
     pub(super) open: Option<C>,
-    /// Why there was none, until somebody asks.
-    pub(super) failed: Option<Error>,
 }
 
 impl<C, E, F, W> AsyncSource<C> for Made<C, F>
@@ -76,18 +68,11 @@ where
     E: std::error::Error + Send + Sync + 'static,
 {
     async fn get(&mut self) -> Result<&mut C, Error> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
-        }
         if self.open.is_none() {
             let made = (self.connect)().await.map_err(Error::connect)?;
             self.open = Some(made);
         }
         Ok(self.open.as_mut().expect("it was made"))
-    }
-
-    fn fail(&mut self, error: Error) {
-        self.failed = Some(error);
     }
 
     fn release(&mut self) {
@@ -177,12 +162,8 @@ impl<DB: Backend> UnitOfWork<DB> {
                 let plan = self.planned()?;
                 // Before anything is sent, and where there is no connection it is a matter of retries.
                 let scope = match source.get().await {
-                    Ok(connection) => scope(connection, Scope::Transaction)?,
-                    Err(error) => {
-                        // This was the first attempt's.
-                        source.fail(error);
-                        Scope::Transaction
-                    }
+                    Ok(connection) => scope(connection, Scope::Transaction).map(Ok)?,
+                    Err(error) => Err(error),
                 };
                 let run = self.begun(plan, scope, source.has_another());
                 let flushed = self.run_async(&mut source, run, &span).await?;
@@ -238,12 +219,8 @@ impl<DB: Backend> UnitOfWork<DB> {
                         self.execute_async(step, connection, &shapes, &mut run, &mut open)
                             .await;
                     }
-                    Err(error) if step == Step::Probe => {
-                        run.probed(Err(error));
-                        continue;
-                    }
                     Err(error) => {
-                        run.failed(error, None);
+                        run.unconnected(error);
                         continue;
                     }
                 },
@@ -364,7 +341,7 @@ async fn replay<DB: Backend, C: AsyncConnection<Backend = DB> + 'static>(
     plan: &Plan,
     failed: &Chunk,
 ) -> Option<(Chunk, String)> {
-    for (chunk, is_suspected) in towards(plan, failed) {
+    for (chunk, is_suspected) in plan.towards(failed) {
         let table = batches.table(chunk.table);
         let shape = &shapes[chunk.table];
         if !is_suspected {
@@ -372,7 +349,7 @@ async fn replay<DB: Backend, C: AsyncConnection<Backend = DB> + 'static>(
             send(&bound, connection).await.ok()?;
             continue;
         }
-        for single in rows_of(&chunk) {
+        for single in chunk.singly() {
             let bound = bind(batches, &table, shape, &single);
             if let Err(error) = send(&bound, connection).await {
                 let key = batches.key_text(&chunk, single.rows.start);

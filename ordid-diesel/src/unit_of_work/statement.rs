@@ -19,7 +19,7 @@ use crate::postgres::copy::Copier;
 use crate::{
     Error,
     backend::{Backend, Updates},
-    entity::{Binder, Columns, Values},
+    entity::{Binder, Columns, MakeValues, Values},
     failure::judge,
 };
 #[cfg(feature = "copy")]
@@ -36,19 +36,18 @@ pub(crate) struct Shape<DB: Backend> {
     names: &'static [&'static str],
     /// Which of the columns is the key.
     key: usize,
-    values: fn() -> Vec<Box<dyn Values<DB>>>,
+    values: &'static [MakeValues<DB>],
     #[cfg(feature = "copy")]
     copier: Option<Copier>,
 }
 
 impl<DB: Backend> Shape<DB> {
     pub(crate) fn of<E: ordid_core::OrderedKey + Columns<DB>>() -> Self {
-        let key = E::COLUMNS.iter().position(|it| *it == E::KEY_COLUMN);
         Self {
             table: E::table(),
             names: E::NAMES,
-            key: key.expect("the key is one of the columns"),
-            values: E::values,
+            key: key_of(E::COLUMNS, E::KEY_COLUMN),
+            values: E::VALUES,
             #[cfg(feature = "copy")]
             copier: DB::copier::<E>(),
         }
@@ -71,15 +70,22 @@ impl<DB: Backend> Shape<DB> {
             table: Box::new(Flushes),
             names: &["id"],
             key: 0,
-            values: Vec::new,
+            values: &[],
             #[cfg(feature = "copy")]
             copier: None,
         }
     }
 
     pub(super) fn binder(&self) -> Binder<DB> {
-        Binder::new((self.values)(), self.key)
+        let values = self.values.iter().map(|make| make());
+        Binder::new(values.collect(), self.key)
     }
+}
+
+/// The position of the key's column.
+fn key_of(columns: &[&str], key: &str) -> usize {
+    let key = columns.iter().position(|it| *it == key);
+    key.expect("the key is one of the columns")
 }
 
 /// `ordid_flushes`

@@ -65,8 +65,7 @@ impl UnitOfWork {
                 step => match (step, connections.get()) {
                     (Step::Probe, Ok(connection)) => self.probe(connection, run),
                     (_, Ok(connection)) => self.attempt(connection, run),
-                    (Step::Probe, Err(error)) => run.probed(Err(error)),
-                    (_, Err(error)) => run.failed(error, None),
+                    (_, Err(error)) => run.unconnected(error),
                 },
             }
             if run.has_lost_connection() {

@@ -141,22 +141,17 @@ async fn replay(
     plan: &Plan,
     failed: &Chunk,
 ) -> Option<(Chunk, String)> {
-    for chunk in plan.chunks() {
-        if chunk != *failed {
+    for (chunk, is_suspected) in plan.towards(failed) {
+        if !is_suspected {
             rows.send(open, &chunk).await.ok()?;
             continue;
         }
-        for row in chunk.rows.clone() {
-            let single = Chunk {
-                rows: row..row + 1,
-                ..chunk.clone()
-            };
+        for single in chunk.singly() {
             if let Err(error) = rows.send(open, &single).await {
-                let key = rows.batches.key_text(&chunk, row);
-                return error.refuses_a_row().then_some((chunk, key));
+                let key = rows.batches.key_text(&chunk, single.rows.start);
+                return error.refuses_a_row().then(|| (chunk.clone(), key));
             }
         }
-        return None;
     }
     None
 }

@@ -26,42 +26,31 @@ pub(super) async fn locate<D: Flavour, S>(
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    let before = |end: &Chunk| {
-        let end = end.clone();
-        plan.chunks()
-            .take_while(move |chunk| !is_same(chunk, &end) || chunk.rows.start < end.rows.start)
-    };
-    let suspects: Vec<_> = plan
-        .chunks()
-        .filter(|chunk| {
-            is_same(chunk, failed)
-                && chunk.rows.start >= failed.rows.start
-                && chunk.rows.start < failed.rows.end
-        })
-        .collect();
+    let (before, suspects) = split(plan, failed);
     let chunk = match &suspects[..] {
         [only] => only.clone(),
-        several => {
-            let chunks: Vec<_> = before(failed).chain(several.iter().cloned()).collect();
+        _ => {
+            let chunks = [before, suspects].concat();
             replay(batches, client, scope, &chunks).await?.0
         }
     };
-    let rows = chunk.rows.clone().map(|row| Chunk {
-        rows: row..row + 1,
-        ..chunk.clone()
-    });
-    let singly: Vec<_> = before(&chunk).chain(rows).collect();
+    let (mut singly, _) = split(plan, &chunk);
+    let known = singly.len();
+    singly.extend(chunk.singly());
     let (row, error) = replay(batches, client, scope, &singly).await?;
-    if !is_same(&row, &chunk) || row.rows.start < chunk.rows.start || !error.refuses_a_row() {
+    if singly[..known].contains(&row) || !error.refuses_a_row() {
         return None;
     }
     let key = batches.key_text(&chunk, row.rows.start);
     Some((chunk, key))
 }
 
-/// Whether two chunks are of one action on one table.
-fn is_same(left: &Chunk, right: &Chunk) -> bool {
-    (left.action, left.table) == (right.action, right.table)
+/// The chunks before those that failed, and these.
+fn split(plan: &Plan, failed: &Chunk) -> (Vec<Chunk>, Vec<Chunk>) {
+    let towards = plan.towards(failed);
+    let (before, suspects): (Vec<_>, Vec<_>) = towards.partition(|(_, is_suspected)| !is_suspected);
+    let chunks = |list: Vec<(Chunk, bool)>| list.into_iter().map(|(chunk, _)| chunk).collect();
+    (chunks(before), chunks(suspects))
 }
 
 /// Sends chunks up to the first that fails, which it returns, and rolls back.

@@ -5,7 +5,7 @@ use crate::{
     entity::{Parent, Sink},
     key::KeyBytes,
     storage::dialect::Sqlite,
-    unit_of_work::{ColumnMask, Take},
+    unit_of_work::{Action, ColumnMask, Take},
 };
 
 /// Writes rows as text, and stops by what it was told.

@@ -269,3 +269,31 @@ fn a_step_that_is_not_known_ends_it() {
         "cannot begin the flush, nothing was written"
     );
 }
+
+#[test]
+fn without_a_connection_an_attempt_is_over() {
+    let refused = || FlushError::connect(io::Error::other("refused"));
+    let mut run = inserts(RETRY, None);
+    run.unconnected(refused());
+    wait(&mut run);
+    assert_eq!(run.step(), Step::Begin);
+    run.unconnected(refused());
+    let error = end(run, &mut None).unwrap_err().error;
+    assert!(error.is_connection_lost() && !error.is_commit_unknown());
+    assert_eq!(error.retries(), 1);
+    // What is to be asked for stays unknown.
+    let mut doubt = None;
+    let mut run = inserts(RETRY, None);
+    send_all(&mut run);
+    run.commits(&mut doubt);
+    drop(run);
+    let mut run = inserts(Retry::NONE, doubt.as_ref());
+    assert_eq!(run.step(), Step::Probe);
+    run.unconnected(refused());
+    let error = end(run, &mut doubt).unwrap_err().error;
+    assert!(error.is_commit_unknown() && doubt.is_some());
+    // Nothing to write needs none.
+    let mut run = Run::new(Plan::default(), Retry::NONE, None);
+    run.unconnected(refused());
+    assert_eq!(end(run, &mut None).unwrap().rows(), 0);
+}

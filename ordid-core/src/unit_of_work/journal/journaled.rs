@@ -10,9 +10,9 @@ use super::{
     record::{self, ATTEMPT, Deleted, List, Record, RowRecords, SETTLED, Unit, UnitTable, rows_of},
 };
 use crate::{
-    entity::{Fields, KeyOf, OrderedKey},
+    entity::{Fields, KeyOf, OrderedKey, RawKeyOf, SchemeOf},
     error::Error,
-    key::{KeyBytes, KeyType},
+    key::{KeyBytes, KeyType, Scheme},
     uuid::Uuid,
 };
 
@@ -92,7 +92,7 @@ impl<S: RowSink + 'static> Journaled<S> {
     /// Takes rows of this type, too. A unit of work with rows of another type is not flushed.
     #[must_use]
     pub fn row<E: Row<S> + JournalRow>(self) -> Self {
-        self.row_by::<E>(Ord::cmp)
+        self.row_by::<E>(<SchemeOf<E> as Scheme>::cmp)
     }
 
     /// As [`row`](Self::row); rows that come back are sent in the order of `compare`, as those that are
@@ -100,7 +100,7 @@ impl<S: RowSink + 'static> Journaled<S> {
     #[must_use]
     pub fn row_by<E: Row<S> + JournalRow>(
         mut self,
-        compare: fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
+        compare: fn(&RawKeyOf<E>, &RawKeyOf<E>) -> Ordering,
     ) -> Self {
         self.types.push(RowType {
             entity: TypeId::of::<E>(),
@@ -513,7 +513,7 @@ fn read_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
     batches: &mut Batches<S>,
     list: List,
     bytes: record::Rows<'_>,
-    compare: fn(&KeyOf<E>, &KeyOf<E>) -> Ordering,
+    compare: fn(&RawKeyOf<E>, &RawKeyOf<E>) -> Ordering,
 ) -> Result<(), Error> {
     let cannot = |error: String| {
         Error::journal(format!(

@@ -114,3 +114,29 @@ fn a_chunk_is_found_by_its_position() {
     assert_eq!(Plan::default().chunk(0), None);
     assert!(Plan::default().is_empty() && Plan::default().only_inserts());
 }
+
+#[test]
+fn what_is_sent_again_ends_with_what_failed() {
+    let mut given = schema(&[vec![], vec![to(0)]]);
+    with_inserts(&mut given, 3500);
+    let plan = planned::<Postgres>(&mut given).unwrap();
+    let chunks: Vec<_> = plan.chunks().collect();
+    let of_child: Vec<_> = (0..chunks.len())
+        .filter(|&it| chunks[it].table == 1)
+        .collect();
+    assert!(of_child.len() > 2, "{chunks:?}");
+    let (first, last) = (of_child[1], of_child[2]);
+    let failed = Chunk {
+        rows: chunks[first].rows.start..chunks[last].rows.end,
+        ..chunks[first].clone()
+    };
+    let expected = chunks[..=last].iter().cloned().enumerate();
+    let expected = expected.map(|(position, chunk)| (chunk, position >= first));
+    assert!(plan.towards(&failed).eq(expected));
+    // Up to a row, the chunk that has it.
+    let row = chunks[first].singly().nth(1).unwrap();
+    assert_eq!(row.rows.start, chunks[first].rows.start + 1);
+    assert_eq!(row.rows.len(), 1);
+    let (found, is_suspected) = plan.towards(&row).last().unwrap();
+    assert_eq!((&found, is_suspected), (&chunks[first], true));
+}

@@ -2,10 +2,10 @@ use uuid::Uuid;
 
 use super::*;
 use crate::{
-    entity::{Fields, Parent, Sink},
+    entity::{Fields, OrderedKey, Parent, Sink},
     key::KeyField,
     storage::dialect::{MySql, Postgres},
-    unit_of_work::{Batches, ColumnMask, Plan, Take},
+    unit_of_work::{Batches, ColumnMask, Plan, Take, entities::EntitiesOf},
 };
 
 /// A row of a tree: its parent and its key, which is not the first column.
@@ -122,12 +122,13 @@ fn refused(batches: &mut Batches<Text>) -> String {
 #[test]
 fn rows_in_order_are_left_alone() {
     let rows = [(1, 0), (2, 1), (3, 99), (4, 4)];
-    let mut rows_in_order = Rows::<Node>::new(Ord::cmp);
-    rows_in_order
+    let mut nodes = EntitiesOf::<Node>::new(Ord::cmp);
+    nodes
         .inserts_mut()
         .extend(rows.map(|(key, parent)| node(key, parent)));
+    let mut rows_in_order = Rows::<Text>::new(Box::new(nodes));
     rows_in_order.sort().unwrap();
-    assert!(rows_in_order.inserts.order.is_none() && rows_in_order.are_parents_first());
+    assert!(rows_in_order.inserts.is_none() && rows_in_order.are_parents_first());
     assert_eq!(sent(&mut inserts(rows)), "insert - 1, 1 2, 63 3, 4 4,");
     assert_eq!(sent(&mut inserts([])), "");
 }

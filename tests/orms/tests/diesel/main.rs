@@ -12,13 +12,15 @@ mod postgres;
 mod print_schema;
 mod scratch;
 mod sqlite;
+#[path = "../shared/told.rs"]
+mod told;
 mod upserts;
 mod work;
 
 use ordid_tests::trials::{Outcome, run_all};
 
 fn main() {
-    observed::listen();
+    told::listen();
     run_all(&["postgres", "mariadb"], |servers, trials| {
         postgres::trials(servers, trials);
         copy::trials(servers, trials);

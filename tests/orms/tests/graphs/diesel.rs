@@ -9,7 +9,7 @@ use diesel::{
 };
 use ordid::OrderedKey as _;
 use ordid_diesel::{
-    __private::{Takes, Values},
+    __private::{MakeValues, Takes},
     Columns, Flushed, UnitOfWork,
 };
 use ordid_tests::{
@@ -72,15 +72,13 @@ macro_rules! database {
                     Box::new(Named(NAMES[TABLE]))
                 }
 
-                fn values() -> Vec<Box<dyn Values<$backend>>> {
-                    vec![
-                        <rows::a as Takes<Option<RowId>, $backend>>::values(),
-                        <rows::b as Takes<Option<RowId>, $backend>>::values(),
-                        <rows::id as Takes<RowId, $backend>>::values(),
-                        <rows::c as Takes<Option<RowId>, $backend>>::values(),
-                        <rows::d as Takes<Option<RowId>, $backend>>::values(),
-                    ]
-                }
+                const VALUES: &'static [MakeValues<$backend>] = &[
+                    <rows::a as Takes<Option<RowId>, $backend>>::VALUES,
+                    <rows::b as Takes<Option<RowId>, $backend>>::VALUES,
+                    <rows::id as Takes<RowId, $backend>>::VALUES,
+                    <rows::c as Takes<Option<RowId>, $backend>>::VALUES,
+                    <rows::d as Takes<Option<RowId>, $backend>>::VALUES,
+                ];
             }
 
             pub struct Work(UnitOfWork<$backend>);

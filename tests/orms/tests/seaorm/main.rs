@@ -10,6 +10,8 @@ mod nested;
 mod observed;
 mod saves;
 mod schema;
+#[path = "../shared/told.rs"]
+mod told;
 mod updates;
 mod work;
 
@@ -29,8 +31,8 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions},
 };
 
-fn main() -> Result<(), tracing::dispatcher::SetGlobalDefaultError> {
-    observed::listen()?;
+fn main() {
+    told::listen();
     run_all(&["postgres", "mariadb"], |servers, trials| {
         keys::trials(servers, trials);
         saves::trials(servers, trials);
@@ -42,7 +44,7 @@ fn main() -> Result<(), tracing::dispatcher::SetGlobalDefaultError> {
         drops::trials(servers, trials);
         observed::trials(trials);
         schema::trials(servers, trials);
-    })
+    });
 }
 
 /// Adds a test for the private PostgreSQL.

@@ -1,0 +1,83 @@
+//! What generators need of others: a node that nobody else has, or a block of a count.
+//!
+//! Core says what a store has to promise, and does the arithmetic; adapters do the I/O.
+//!
+//! - [`Grant`]: a node, and the range of *embedded* time for which it is the holder's. A
+//!   [`NodeAllocator`] hands them out, over a store such as a file, a table, Redis or ZooKeeper.
+//! - [`Segment`]: a block of a count. A [`SegmentSource`] reserves them.
+//!
+//! # Why a range of embedded time
+//!
+//! A lease that ends by a clock is lost in silence: a process that was paused between its check and
+//! its key, or whose clock is behind its successor's, repeats. A grant ends by what is *in* the keys.
+//! For each node the store keeps a ceiling; a holder makes only keys whose time is below it, and
+//! whoever comes next begins at it. So two holders of one node never have a time in common, whatever
+//! their clocks read and however late a check comes. Clocks decide only how soon a node is free again.
+//!
+//! ```text
+//! node 7   |--- epoch 3 ---|------ epoch 4 ------|-- epoch 5 ..
+//!          floor    ceiling = floor       ceiling = floor       -> time in the keys
+//! ```
+
+use core::fmt;
+
+mod grant;
+#[cfg(any(test, feature = "test-util"))]
+mod memory;
+mod segment;
+
+pub use grant::{AsyncNodeAllocator, Grant, LeaseTerms, NodeAllocator};
+#[cfg(any(test, feature = "test-util"))]
+pub use memory::{MemoryCounter, MemoryNodes};
+pub use segment::{
+    AsyncSegmentSource, Ordered, Segment, SegmentOrder, SegmentSource, SegmentValues, Unordered,
+};
+
+/// What went wrong between a generator and the store that it depends on:
+/// [`Error::coordination_failure`](crate::Error::coordination_failure).
+///
+/// After none of them is a key made that another may make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CoordinationFailure {
+    /// The store does not answer, or did not within its time. What was asked may have been done: a
+    /// grant or a segment that nobody heard of is a gap, never used twice.
+    Unavailable,
+    /// The grant's time is over and it was not renewed: no key until it is.
+    Expired,
+    /// Somebody else holds the node now, or renewed the same grant (a copy of this process). Acquire
+    /// another.
+    Fenced,
+    /// All nodes are held.
+    NoFreeNode,
+    /// The store has lost what it kept, such as Redis after a restart without its data: to begin
+    /// anew would repeat, so somebody has to say from where.
+    StateLost,
+    /// The store's ceiling is below one that it has already granted: it was restored from a copy, or
+    /// fell over to one that lagged behind.
+    CeilingRegressed,
+    /// The holder's clock, or the node's ceiling, is further ahead of the store's clock than the terms
+    /// allow: the keys of all that time would be lost.
+    TooFarAhead,
+    /// A counter is at its end; it does not wrap.
+    CounterExhausted,
+    /// What the store keeps, or how it is configured, is not what was asked for: another increment,
+    /// a damaged record.
+    Mismatch,
+}
+
+impl fmt::Display for CoordinationFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unavailable => "the store is unavailable",
+            Self::Expired => "the lease has expired",
+            Self::Fenced => "the lease is another's",
+            Self::NoFreeNode => "no node is free",
+            Self::StateLost => "the store has lost its state",
+            Self::CeilingRegressed => "the store's ceiling went back",
+            Self::TooFarAhead => "too far ahead of the store's clock",
+            Self::CounterExhausted => "the counter is exhausted",
+            Self::Mismatch => "not what was asked for",
+        })
+    }
+}

@@ -1,0 +1,559 @@
+//! A node for a range of embedded time, and who hands it out.
+
+use alloc::{format, string::String};
+use core::{fmt, ops::Range, time::Duration};
+
+use super::CoordinationFailure;
+use crate::{clock::Timestamp, error::Error};
+
+/// A node, and the time that keys with it may carry: from `floor` to below `ceiling`.
+///
+/// `epoch` counts the grants of the node: node and epoch name the holder. A process that is copied
+/// while it holds a grant (a snapshot of its machine) has a copy of that name; the store tells the two
+/// apart when the first of them renews.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Grant {
+    node: u64,
+    epoch: u64,
+    floor: Timestamp,
+    ceiling: Timestamp,
+}
+
+impl Grant {
+    /// Makes a grant of what a store has written down.
+    ///
+    /// # Errors
+    ///
+    /// If it has no time: its ceiling is not above its floor. The error is a
+    /// [`Mismatch`](CoordinationFailure::Mismatch).
+    pub fn new(node: u64, epoch: u64, floor: Timestamp, ceiling: Timestamp) -> Result<Self, Error> {
+        if ceiling <= floor {
+            return Err(Error::coordination(
+                CoordinationFailure::Mismatch,
+                format!(
+                    "the grant of node {node} has no time: from {} to below {} ms",
+                    floor.as_unix_millis(),
+                    ceiling.as_unix_millis()
+                ),
+            ));
+        }
+        Ok(Self {
+            node,
+            epoch,
+            floor,
+            ceiling,
+        })
+    }
+
+    /// Returns the node's number.
+    pub const fn node(&self) -> u64 {
+        self.node
+    }
+
+    /// Returns which grant of the node it is.
+    pub const fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Returns the first millisecond that keys may carry.
+    pub const fn floor(&self) -> Timestamp {
+        self.floor
+    }
+
+    /// Returns the first millisecond that they may not carry.
+    pub const fn ceiling(&self) -> Timestamp {
+        self.ceiling
+    }
+}
+
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "node {} (grant {}), {} to below {} ms",
+            self.node,
+            self.epoch,
+            self.floor.as_unix_millis(),
+            self.ceiling.as_unix_millis()
+        )
+    }
+}
+
+/// What leases of a store have in common, and their arithmetic.
+///
+/// All processes that share a store must name the same nodes; the rest may differ.
+///
+/// # Example: a grant, its renewal, and the next holder
+///
+/// ```
+/// use ordid_core::{clock::Timestamp, coordination::{Grant, LeaseTerms}};
+///
+/// let at = |millis: u64| Timestamp::from_unix_millis(1_800_000_000_000 + millis);
+/// let terms = LeaseTerms::new(0..1_024)?;
+///
+/// // Nobody has held node 7 yet; our clock and the store's agree.
+/// let (floor, ceiling) = terms.range(None, at(0)?, None, Some(at(0)?))?;
+/// assert_eq!((floor, ceiling), (at(0)?, at(3_000)?));
+/// let grant = Grant::new(7, 1, floor, ceiling)?;
+///
+/// // A second later the ceiling moves on.
+/// let ceiling = terms.renewed(&grant, grant.epoch(), grant.ceiling(), at(1_000)?, Some(at(1_000)?))?;
+/// assert_eq!(ceiling, at(4_000)?);
+///
+/// // The next holder begins there, although its clock is two seconds behind.
+/// let (floor, _) = terms.range(Some(ceiling), at(1_500)?, None, Some(at(3_500)?))?;
+/// assert_eq!(floor, ceiling);
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseTerms {
+    nodes: Range<u64>,
+    window: Duration,
+    ttl: Duration,
+    max_ahead: Duration,
+}
+
+impl LeaseTerms {
+    /// How much time a grant has unless said otherwise.
+    pub const WINDOW: Duration = Duration::from_secs(3);
+    /// After which silence a node is free unless said otherwise.
+    pub const TTL: Duration = Duration::from_secs(10);
+    /// How far ahead of the store's clock a grant may reach unless said otherwise.
+    pub const MAX_AHEAD: Duration = Duration::from_secs(10);
+
+    /// The nodes to choose from: what the layout has bits for, or a part of it.
+    ///
+    /// # Errors
+    ///
+    /// If there are none, or one is above `i64::MAX`, which stores have no room for. The error is a
+    /// [`Mismatch`](CoordinationFailure::Mismatch).
+    pub fn new(nodes: Range<u64>) -> Result<Self, Error> {
+        if nodes.is_empty() || nodes.end > i64::MAX.unsigned_abs() {
+            return Err(mismatch(format!(
+                "nodes {nodes:?} are none to choose from: give a range such as 0..1024"
+            )));
+        }
+        Ok(Self {
+            nodes,
+            window: Self::WINDOW,
+            ttl: Self::TTL,
+            max_ahead: Self::MAX_AHEAD,
+        })
+    }
+
+    /// How much time a grant has, from its holder's clock on; rounded down to milliseconds. It is
+    /// renewed when a third of it is over. A long window outlives long failures of the store; a
+    /// process that dies leaves up to a window of time unused.
+    ///
+    /// # Errors
+    ///
+    /// If it has not a millisecond, or is longer than [`max_ahead`](Self::max_ahead). The error is a
+    /// [`Mismatch`](CoordinationFailure::Mismatch).
+    pub fn with_window(self, window: Duration) -> Result<Self, Error> {
+        Self { window, ..self }.checked()
+    }
+
+    /// After which silence of its holder, by the store's clock, a node is free for others. No
+    /// duplicate depends on it: it says how soon nodes come back.
+    ///
+    /// # Errors
+    ///
+    /// If it is shorter than the window: healthy holders would lose their nodes. The error is a
+    /// [`Mismatch`](CoordinationFailure::Mismatch).
+    pub fn with_ttl(self, ttl: Duration) -> Result<Self, Error> {
+        Self { ttl, ..self }.checked()
+    }
+
+    /// How far ahead of the store's clock a ceiling may be: a clock that reads an hour too late, once,
+    /// would otherwise use up an hour of the node.
+    ///
+    /// # Errors
+    ///
+    /// If it is shorter than the window. The error is a [`Mismatch`](CoordinationFailure::Mismatch).
+    pub fn with_max_ahead(self, max_ahead: Duration) -> Result<Self, Error> {
+        Self { max_ahead, ..self }.checked()
+    }
+
+    fn checked(self) -> Result<Self, Error> {
+        if self.window.as_millis() == 0 || self.window > self.max_ahead || self.window > self.ttl {
+            return Err(mismatch(format!(
+                "a window of {:?} must have a millisecond, and be at most the time to live ({:?}) and \
+                 what a grant may reach ahead ({:?})",
+                self.window, self.ttl, self.max_ahead
+            )));
+        }
+        Ok(self)
+    }
+
+    /// Returns the nodes to choose from.
+    pub fn nodes(&self) -> Range<u64> {
+        self.nodes.clone()
+    }
+
+    /// Returns how much time a grant has.
+    pub const fn window(&self) -> Duration {
+        self.window
+    }
+
+    /// Returns after which silence a node is free.
+    pub const fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
+    /// Returns how far ahead of the store's clock a ceiling may be.
+    pub const fn max_ahead(&self) -> Duration {
+        self.max_ahead
+    }
+
+    /// Returns floor and ceiling of a new grant of a node.
+    ///
+    /// `stored` is the ceiling that the store keeps of the node, `None` if it was never granted;
+    /// `now` the holder's clock; `last` the newest time in the holder's own keys, of whichever node,
+    /// so that they go on rising; `store_now` the store's clock, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// If the ceiling would be too far ahead of the store's clock:
+    /// [`TooFarAhead`](CoordinationFailure::TooFarAhead). Another node may have a lower ceiling, so
+    /// choose the one with the lowest.
+    pub fn range(
+        &self,
+        stored: Option<Timestamp>,
+        now: Timestamp,
+        last: Option<Timestamp>,
+        store_now: Option<Timestamp>,
+    ) -> Result<(Timestamp, Timestamp), Error> {
+        let after_last = last.map_or(Timestamp::MIN, |last| later(last, 1));
+        let floor = now.max(after_last).max(stored.unwrap_or(Timestamp::MIN));
+        let ceiling = later(floor, self.window_millis());
+        let why = if stored == Some(floor) {
+            "the node's ceiling"
+        } else {
+            "this process's clock"
+        };
+        self.check_ahead(why, ceiling, store_now)?;
+        Ok((floor, ceiling))
+    }
+
+    /// Returns the ceiling of a grant that its holder renews: never below the present one.
+    ///
+    /// `epoch` and `stored` are what the store keeps of the grant's node now; the rest is as of
+    /// [`range`](Self::range).
+    ///
+    /// # Errors
+    ///
+    /// [`Fenced`](CoordinationFailure::Fenced) if the node was granted anew, or somebody renewed the
+    /// same grant; [`CeilingRegressed`](CoordinationFailure::CeilingRegressed) if the store keeps less
+    /// than it granted; [`TooFarAhead`](CoordinationFailure::TooFarAhead).
+    pub fn renewed(
+        &self,
+        grant: &Grant,
+        epoch: u64,
+        stored: Timestamp,
+        now: Timestamp,
+        store_now: Option<Timestamp>,
+    ) -> Result<Timestamp, Error> {
+        compare(grant, epoch, stored)?;
+        let ceiling = later(now, self.window_millis()).max(stored);
+        self.check_ahead("this process's clock", ceiling, store_now)?;
+        Ok(ceiling)
+    }
+
+    /// Returns the ceiling of a grant that its holder gives back: above its newest key, and no
+    /// further, so that a short run loses no time. `last` is the newest time in keys of this grant.
+    ///
+    /// # Errors
+    ///
+    /// As [`renewed`](Self::renewed), if the node is no longer the holder's: then nothing is to be
+    /// written.
+    pub fn released(
+        &self,
+        grant: &Grant,
+        epoch: u64,
+        stored: Timestamp,
+        last: Option<Timestamp>,
+    ) -> Result<Timestamp, Error> {
+        compare(grant, epoch, stored)?;
+        let used = last.map_or(grant.floor, |last| later(last, 1));
+        Ok(used.clamp(grant.floor, stored))
+    }
+
+    fn window_millis(&self) -> u64 {
+        millis(self.window)
+    }
+
+    fn check_ahead(
+        &self,
+        why: &str,
+        ceiling: Timestamp,
+        store_now: Option<Timestamp>,
+    ) -> Result<(), Error> {
+        let Some(store_now) = store_now else {
+            return Ok(());
+        };
+        let ahead = ceiling
+            .as_unix_millis()
+            .saturating_sub(store_now.as_unix_millis());
+        if ahead <= millis(self.max_ahead) {
+            return Ok(());
+        }
+        Err(Error::coordination(
+            CoordinationFailure::TooFarAhead,
+            format!(
+                "{why} would move the ceiling {ahead} ms ahead of it, more than the {} ms of the terms: one of the clocks is wrong, or was",
+                millis(self.max_ahead)
+            ),
+        ))
+    }
+}
+
+/// Whether what the store keeps is what the holder was granted.
+fn compare(grant: &Grant, epoch: u64, stored: Timestamp) -> Result<(), Error> {
+    if epoch == grant.epoch && stored == grant.ceiling {
+        return Ok(());
+    }
+    let (failure, why) = if epoch < grant.epoch || (epoch == grant.epoch && stored < grant.ceiling)
+    {
+        (
+            CoordinationFailure::CeilingRegressed,
+            "the store was restored from a copy, or fell over to one that lagged behind",
+        )
+    } else if epoch == grant.epoch {
+        (
+            CoordinationFailure::Fenced,
+            "somebody renewed the same grant: a copy of this process, or a renewal whose answer was \
+             lost",
+        )
+    } else {
+        (
+            CoordinationFailure::Fenced,
+            "the node was granted to another",
+        )
+    };
+    Err(Error::coordination(
+        failure,
+        format!(
+            "{grant} is no longer this process's: the store has grant {epoch}, below {} ms; {why}",
+            stored.as_unix_millis()
+        ),
+    ))
+}
+
+fn later(timestamp: Timestamp, millis: u64) -> Timestamp {
+    Timestamp::saturating_from_unix_millis(timestamp.as_unix_millis().saturating_add(millis))
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn mismatch(message: String) -> Error {
+    Error::coordination(CoordinationFailure::Mismatch, message)
+}
+
+/// Hands out nodes: a store that keeps, for each, an epoch and a ceiling.
+///
+/// What a store has to promise:
+///
+/// 1. For one node, each new grant has a floor at or above the ceiling of all earlier ones, and a
+///    higher epoch. One atomic step of the store reads and moves both.
+/// 2. When a call returns, the ceiling is durable: no crash undoes it.
+/// 3. [`renew`](Self::renew) moves the ceiling only of a grant that is still the store's, epoch and
+///    ceiling: otherwise it fails.
+/// 4. State that is missing is an error unless somebody said that the store is new.
+///
+/// [`LeaseTerms`] does the arithmetic. `now` is the clock of the generator's, `last` the newest time in
+/// its keys. Errors are made with [`Error::coordination`].
+pub trait NodeAllocator: Send + Sync {
+    /// Takes a free node.
+    ///
+    /// # Errors
+    ///
+    /// [`NoFreeNode`](CoordinationFailure::NoFreeNode),
+    /// [`Unavailable`](CoordinationFailure::Unavailable),
+    /// [`StateLost`](CoordinationFailure::StateLost),
+    /// [`TooFarAhead`](CoordinationFailure::TooFarAhead).
+    fn acquire(&self, now: Timestamp, last: Option<Timestamp>) -> Result<Grant, Error>;
+
+    /// Moves the ceiling of a grant on, and tells the store that its holder lives. Returns the same
+    /// grant with its new ceiling.
+    ///
+    /// # Errors
+    ///
+    /// [`Fenced`](CoordinationFailure::Fenced),
+    /// [`CeilingRegressed`](CoordinationFailure::CeilingRegressed), and as
+    /// [`acquire`](Self::acquire). After any of them the grant stays good up to its ceiling.
+    fn renew(&self, grant: &Grant, now: Timestamp) -> Result<Grant, Error>;
+
+    /// Gives a node back, with the newest time in keys of this grant: no key may be made with it from
+    /// now on.
+    ///
+    /// # Errors
+    ///
+    /// As [`renew`](Self::renew). The node is then free when its holder has been silent long enough.
+    fn release(&self, grant: &Grant, last: Option<Timestamp>) -> Result<(), Error>;
+
+    /// Returns the terms of its grants.
+    fn terms(&self) -> &LeaseTerms;
+}
+
+/// As [`NodeAllocator`], of a store that is asked asynchronously.
+///
+/// Dropping a future leaves what was asked for done or not, as a lost answer does.
+pub trait AsyncNodeAllocator: Send + Sync {
+    /// As [`NodeAllocator::acquire`].
+    fn acquire(
+        &self,
+        now: Timestamp,
+        last: Option<Timestamp>,
+    ) -> impl Future<Output = Result<Grant, Error>> + Send;
+
+    /// As [`NodeAllocator::renew`].
+    fn renew(
+        &self,
+        grant: &Grant,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<Grant, Error>> + Send;
+
+    /// As [`NodeAllocator::release`].
+    fn release(
+        &self,
+        grant: &Grant,
+        last: Option<Timestamp>,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Returns the terms of its grants.
+    fn terms(&self) -> &LeaseTerms;
+}
+
+macro_rules! shared {
+    ($shared:ty) => {
+        impl<A: NodeAllocator + ?Sized> NodeAllocator for $shared {
+            fn acquire(&self, now: Timestamp, last: Option<Timestamp>) -> Result<Grant, Error> {
+                (**self).acquire(now, last)
+            }
+
+            fn renew(&self, grant: &Grant, now: Timestamp) -> Result<Grant, Error> {
+                (**self).renew(grant, now)
+            }
+
+            fn release(&self, grant: &Grant, last: Option<Timestamp>) -> Result<(), Error> {
+                (**self).release(grant, last)
+            }
+
+            fn terms(&self) -> &LeaseTerms {
+                (**self).terms()
+            }
+        }
+    };
+}
+
+shared!(&A);
+shared!(alloc::boxed::Box<A>);
+shared!(alloc::sync::Arc<A>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_unix_millis(1_800_000_000_000 + millis).unwrap()
+    }
+
+    fn failure<T: fmt::Debug>(result: Result<T, Error>) -> Option<CoordinationFailure> {
+        result.unwrap_err().coordination_failure()
+    }
+
+    #[test]
+    fn a_floor_is_never_below_the_ceiling_nor_at_the_last_key() {
+        let terms = LeaseTerms::new(0..4).unwrap();
+        for (stored, now, last, floor) in [
+            (None, 5, None, 5),
+            (Some(9), 5, None, 9),
+            (Some(3), 5, None, 5),
+            (Some(9), 5, Some(9), 10),
+            (None, 5, Some(4), 5),
+        ] {
+            let range = terms.range(stored.map(at), at(now), last.map(at), Some(at(0)));
+            assert_eq!(range, Ok((at(floor), at(floor + 3_000))));
+        }
+    }
+
+    #[test]
+    fn a_clock_an_hour_ahead_does_not_use_up_an_hour() {
+        let terms = LeaseTerms::new(0..4).unwrap();
+        let error = terms
+            .range(None, at(3_600_000), None, Some(at(0)))
+            .unwrap_err();
+        assert_eq!(
+            error.coordination_failure(),
+            Some(CoordinationFailure::TooFarAhead)
+        );
+        assert_eq!(
+            error.to_string(),
+            "too far ahead of the store's clock: this process's clock would move the ceiling 3603000 \
+             ms ahead of it, more than the 10000 ms of the terms: one of the clocks is wrong, or was"
+        );
+        let burnt = terms.range(Some(at(3_600_000)), at(0), None, Some(at(0)));
+        assert!(
+            burnt
+                .unwrap_err()
+                .to_string()
+                .contains("the node's ceiling would")
+        );
+        // Up to the bound it may, and a store without a clock cannot tell.
+        assert!(terms.range(None, at(7_000), None, Some(at(0))).is_ok());
+        assert!(terms.range(None, at(3_600_000), None, None).is_ok());
+    }
+
+    #[test]
+    fn only_the_holder_of_what_is_stored_renews() {
+        let terms = LeaseTerms::new(0..4).unwrap();
+        let grant = Grant::new(2, 5, at(0), at(3_000)).unwrap();
+        let renew = |epoch, stored| terms.renewed(&grant, epoch, at(stored), at(1_000), None);
+        assert_eq!(renew(5, 3_000), Ok(at(4_000)));
+        assert_eq!(failure(renew(6, 9_000)), Some(CoordinationFailure::Fenced));
+        assert_eq!(failure(renew(5, 3_001)), Some(CoordinationFailure::Fenced));
+        let regressed = Some(CoordinationFailure::CeilingRegressed);
+        assert_eq!(failure(renew(5, 2_999)), regressed);
+        assert_eq!(failure(renew(4, 9_000)), regressed);
+        // A clock that stepped back takes nothing back.
+        assert_eq!(
+            terms.renewed(&grant, 5, at(3_000), Timestamp::MIN, None),
+            Ok(at(3_000))
+        );
+    }
+
+    #[test]
+    fn a_release_keeps_what_was_used() {
+        let terms = LeaseTerms::new(0..4).unwrap();
+        let grant = Grant::new(2, 5, at(10), at(3_000)).unwrap();
+        let release = |last: Option<u64>| terms.released(&grant, 5, at(3_000), last.map(at));
+        assert_eq!(release(None), Ok(at(10)));
+        assert_eq!(release(Some(500)), Ok(at(501)));
+        assert_eq!(release(Some(2_999)), Ok(at(3_000)));
+        // Keys of an earlier node, and keys that there cannot be.
+        assert_eq!(release(Some(3)), Ok(at(10)));
+        assert_eq!(release(Some(9_000)), Ok(at(3_000)));
+        let fenced = terms.released(&grant, 6, at(3_000), None);
+        assert_eq!(failure(fenced), Some(CoordinationFailure::Fenced));
+    }
+
+    #[test]
+    fn terms_that_cannot_be_kept_are_refused() {
+        assert!(LeaseTerms::new(4..4).is_err());
+        assert!(LeaseTerms::new(0..u64::MAX).is_err());
+        let terms = LeaseTerms::new(0..4).unwrap();
+        let seconds = Duration::from_secs;
+        for refused in [
+            terms.clone().with_window(Duration::from_micros(999)),
+            terms.clone().with_window(seconds(11)),
+            terms.clone().with_ttl(seconds(2)),
+            terms.clone().with_max_ahead(seconds(2)),
+        ] {
+            assert_eq!(failure(refused), Some(CoordinationFailure::Mismatch));
+        }
+        let grant = Grant::new(0, 1, at(5), at(5));
+        assert_eq!(failure(grant), Some(CoordinationFailure::Mismatch));
+    }
+}

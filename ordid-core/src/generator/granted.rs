@@ -1,0 +1,623 @@
+//! A generator whose node is granted for a range of embedded time.
+
+use core::fmt;
+use std::{
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering, fence},
+    },
+    time::Duration,
+};
+
+use super::{
+    Events, Generator, OrderedGenerator, Policy, Slotted,
+    engine::Slots,
+    observe,
+    ordered::{PIECE, cut_of, key_with},
+};
+use crate::{
+    clock::{Clock, Timestamp},
+    coordination::{CoordinationFailure, Grant},
+    entropy::Entropy,
+    error::{Error, ErrorKind},
+    key::Generated,
+};
+
+mod keeper;
+
+pub use keeper::{Ask, LeaseKeeper, LeaseThread};
+
+/// What happens when the time of the grant is over and it was not renewed yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AtCeiling {
+    /// An error that is an [`Expired`](CoordinationFailure::Expired).
+    Error,
+    /// Wait for the renewal, a millisecond at a time, at most so long; then the error.
+    Wait {
+        /// The longest wait; rounded down to milliseconds.
+        max: Duration,
+    },
+}
+
+impl AtCeiling {
+    fn max_pauses(self) -> u64 {
+        match self {
+            Self::Error => 0,
+            Self::Wait { max } => u64::try_from(max.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// An [`OrderedGenerator`] of a scheme whose keys are told apart by their node, such as
+/// [`Snowflake`](crate::scheme::Snowflake), that has its node by a [`Grant`]: it makes only keys
+/// whose embedded time lies in the grant's range, whatever the clock reads, and however long the
+/// process was stopped between a check and a key.
+///
+/// When the range ends, keys are errors, or wait ([`AtCeiling`]), until [`renew`](Self::renew) gives it
+/// more; a [`LeaseKeeper`] does that in the background. The node may change then: keys go on rising.
+///
+/// In the child of a fork it refuses to work, since the grant is its parent's.
+///
+/// # What it costs
+///
+/// A key under a grant reads four numbers more, which no other key writes, and takes no lock.
+///
+/// # Example
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// use ordid_core::{
+///     clock::{ManualClock, Timestamp}, coordination::{CoordinationFailure, Grant},
+///     entropy::SeededEntropy,
+///     generator::{AtCeiling, Generator, GrantedGenerator, Policy},
+///     scheme::{Layout, Snowflake},
+/// };
+///
+/// let at = |millis| Timestamp::saturating_from_unix_millis(1_800_000_000_000 + millis);
+/// let grant = Grant::new(7, 1, at(0), at(3_000))?; // of a NodeAllocator
+/// let keys = GrantedGenerator::<Snowflake, _, _>::new(
+///     grant, ManualClock::at_unix_millis(1_800_000_002_999), SeededEntropy::new(1),
+///     Policy::DEFAULT, AtCeiling::Error)?;
+/// assert_eq!(<Snowflake>::unpack(&keys.try_generate()?.into_raw())?.node, 7);
+///
+/// keys.clock().set_unix_millis(1_800_000_003_000);
+/// let error = keys.try_generate().unwrap_err();
+/// assert_eq!(error.coordination_failure(), Some(CoordinationFailure::Expired));
+///
+/// keys.renew(Grant::new(7, 1, at(0), at(6_000))?)?;
+/// assert!(keys.try_generate().is_ok());
+/// # }
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+pub struct GrantedGenerator<S: Slotted, C, E> {
+    keys: OrderedGenerator<S, GrantClock<C>, E>,
+    at_ceiling: AtCeiling,
+    held: Mutex<Held>,
+}
+
+/// What the generator holds.
+#[derive(Debug)]
+struct Held {
+    grant: Grant,
+    /// The newest time in its keys, once it was closed: no key is made any more.
+    closed: Option<Option<Timestamp>>,
+    /// Why it was not renewed, for the error of the key that then cannot be made.
+    failure: Option<Error>,
+}
+
+/// A clock that never reads past the last millisecond of the grant, so that the engine does not: it
+/// would have to come back from there. And what of the grant every key asks for.
+pub struct GrantClock<C> {
+    clock: C,
+    /// The last millisecond of the grant's last unit of time.
+    last_millis: AtomicU64,
+    published: Published,
+}
+
+/// The grant as every key reads it, behind a sequence lock. Times are in the layout's units.
+#[derive(Default)]
+struct Published {
+    /// Odd while it is written.
+    version: AtomicU64,
+    node: AtomicU64,
+    /// The first unit of time.
+    first: AtomicU64,
+    /// The unit after the last one; `first` if there is none for now.
+    end: AtomicU64,
+}
+
+/// What a key has read of the grant.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    version: u64,
+    node: u64,
+    first: u64,
+    end: u64,
+}
+
+impl Seen {
+    fn has_time(self) -> bool {
+        self.first < self.end
+    }
+}
+
+impl Published {
+    #[inline(always)]
+    fn see(&self) -> Seen {
+        Seen {
+            version: self.version.load(Ordering::Acquire),
+            node: self.node.load(Ordering::Relaxed),
+            first: self.first.load(Ordering::Relaxed),
+            end: self.end.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Whether what was seen was one grant, and still is what is published.
+    ///
+    /// Asked after a slot was claimed: whoever closes the generator publishes first and then looks how
+    /// far slots were claimed, so that a slot is counted there, or refused here.
+    #[inline(always)]
+    fn confirms(&self, seen: Seen) -> bool {
+        fence(Ordering::Acquire);
+        self.version.load(Ordering::Relaxed) == seen.version && seen.version.is_multiple_of(2)
+    }
+
+    /// The caller holds the lock of what is published.
+    fn publish(&self, node: u64, first: u64, end: u64) {
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version + 1, Ordering::Relaxed);
+        fence(Ordering::Release);
+        self.node.store(node, Ordering::Relaxed);
+        self.first.store(first, Ordering::Relaxed);
+        self.end.store(end, Ordering::Relaxed);
+        self.version.store(version + 2, Ordering::Release);
+    }
+}
+
+impl<C: Clock> Clock for GrantClock<C> {
+    #[inline]
+    fn now(&self) -> Timestamp {
+        let last = self.last_millis.load(Ordering::Relaxed);
+        self.clock
+            .now()
+            .min(Timestamp::saturating_from_unix_millis(last))
+    }
+
+    #[inline]
+    fn now_with_nanos(&self) -> (Timestamp, u32) {
+        let last = self.last_millis.load(Ordering::Relaxed);
+        self.clock
+            .now_with_nanos()
+            .min((Timestamp::saturating_from_unix_millis(last), 999_999))
+    }
+
+    fn pause(&self, duration: Duration) {
+        self.clock.pause(duration);
+    }
+}
+
+impl<C: fmt::Debug> fmt::Debug for GrantClock<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.clock.fmt(f)
+    }
+}
+
+/// The units of time that lie wholly in a grant's range: first, and the one after the last.
+fn units_of<S: Slotted>(grant: &Grant) -> Result<(u64, u64), Error> {
+    let cut = cut_of::<S>();
+    let unit_at = |timestamp: Timestamp| {
+        let slot = cut
+            .at(timestamp, 0)
+            .map_err(|refusal| refusal.of_clock(cut, timestamp))?;
+        Ok(cut.split(slot).0)
+    };
+    let mut first = unit_at(grant.floor())?;
+    if cut.timestamp(first) < grant.floor() {
+        first += 1;
+    }
+    let end = unit_at(grant.ceiling())?;
+    if first >= end {
+        return Err(Error::coordination(
+            CoordinationFailure::Mismatch,
+            format!(
+                "{grant} has no whole unit of time of scheme {}: lengthen the window of the terms",
+                S::NAME
+            ),
+        ));
+    }
+    Ok((first, end))
+}
+
+impl<S, C, E> GrantedGenerator<S, C, E>
+where
+    S: Slotted<Node: TryFrom<u64>>,
+    C: Clock,
+    E: Entropy,
+{
+    /// Makes a generator of what a [`NodeAllocator`](crate::coordination::NodeAllocator) granted.
+    ///
+    /// The policy must hold as far ahead of the clock as a grant can begin, which is the terms'
+    /// `max_ahead`: the default does.
+    ///
+    /// # Errors
+    ///
+    /// If the layout has no such node, or the range no whole unit of its time
+    /// ([`Mismatch`](CoordinationFailure::Mismatch)); if the grant begins further ahead of the clock
+    /// than the policy holds, or outside the layout's time ([`is_clock`](Error::is_clock)).
+    pub fn new(
+        grant: Grant,
+        clock: C,
+        entropy: E,
+        policy: Policy,
+        at_ceiling: AtCeiling,
+    ) -> Result<Self, Error> {
+        const {
+            assert!(
+                !S::RENEWS,
+                "only schemes whose keys are told apart by the node alone need a grant"
+            );
+        }
+        let node = node_of::<S>(grant.node())?;
+        let (first, _) = units_of::<S>(&grant)?;
+        let clock = GrantClock {
+            clock,
+            // The engine begins at the grant's first unit of time, or below.
+            last_millis: AtomicU64::new(cut_of::<S>().timestamp(first).as_unix_millis()),
+            published: Published::default(),
+        };
+        let generator = Self {
+            keys: OrderedGenerator::with_node(node, clock, entropy, policy),
+            at_ceiling,
+            held: Mutex::new(Held {
+                grant,
+                closed: None,
+                failure: None,
+            }),
+        };
+        generator.keys.begin()?;
+        generator.install(&mut generator.held(), grant)?;
+        Ok(generator)
+    }
+
+    /// Goes on with a grant: this one's with a later ceiling, or another, of the same node or not. It
+    /// must be one that [`NodeAllocator::acquire`](crate::coordination::NodeAllocator::acquire) was
+    /// given this generator's [`newest`](Self::newest) for.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new); and if the generator was closed, or the ceiling is below the present one
+    /// of the same grant ([`Fenced`](CoordinationFailure::Fenced)). The present grant then stays, but
+    /// for a closed generator, whose [`closed`](Self::closed) is the new one, to be released.
+    pub fn renew(&self, grant: Grant) -> Result<(), Error> {
+        let mut held = self.held();
+        let present = held.grant;
+        if held.closed.is_some() {
+            // Whoever closed it has to give this one back.
+            held.grant = grant;
+            return Err(Error::coordination(
+                CoordinationFailure::Fenced,
+                format!("this generator was closed: {grant} comes too late, and is to be released"),
+            ));
+        }
+        let is_same = (present.node(), present.epoch()) == (grant.node(), grant.epoch());
+        if is_same && grant.ceiling() < present.ceiling() {
+            return Err(Error::coordination(
+                CoordinationFailure::Fenced,
+                format!("{grant} is less than this generator has: {present}"),
+            ));
+        }
+        self.install(&mut held, grant)
+    }
+
+    fn install(&self, held: &mut Held, grant: Grant) -> Result<(), Error> {
+        node_of::<S>(grant.node())?;
+        let (first, end) = units_of::<S>(&grant)?;
+        let cut = cut_of::<S>();
+        let ahead = cut
+            .timestamp(first)
+            .as_unix_millis()
+            .saturating_sub(self.clock().now().as_unix_millis());
+        let most = self.keys.policy().hold_millis();
+        if ahead > most {
+            return Err(Error::new(ErrorKind::Rollback {
+                behind_millis: ahead,
+                max_millis: most,
+            }));
+        }
+        let clock = self.keys.clock();
+        // Before the grant is seen: whoever sees it claims a slot of it.
+        if let Some(before) = first.checked_sub(1) {
+            self.keys.start_above_time(before);
+        }
+        let last = cut.timestamp(end).as_unix_millis().saturating_sub(1);
+        clock.last_millis.store(last, Ordering::Release);
+        clock.published.publish(grant.node(), first, end);
+        held.grant = grant;
+        held.failure = None;
+        Ok(())
+    }
+
+    /// Makes no key any more, and returns the grant with the newest time in its keys: what
+    /// [`NodeAllocator::release`](crate::coordination::NodeAllocator::release) takes.
+    pub fn close(&self) -> (Grant, Option<Timestamp>) {
+        let mut held = self.held();
+        if held.closed.is_none() {
+            self.keys.clock().published.publish(0, 0, 0);
+            held.closed = Some(self.newest());
+        }
+        (held.grant, held.closed.flatten())
+    }
+
+    /// Returns what [`close`](Self::close) returned, if it was closed.
+    pub fn closed(&self) -> Option<(Grant, Option<Timestamp>)> {
+        let held = self.held();
+        held.closed.map(|newest| (held.grant, newest))
+    }
+
+    /// Returns what it holds, or held when it was closed.
+    pub fn grant(&self) -> Grant {
+        self.held().grant
+    }
+
+    /// Returns the newest time that a key of it may carry, or `None` if it made none.
+    pub fn newest(&self) -> Option<Timestamp> {
+        let cut = cut_of::<S>();
+        let newest = self.keys.newest_time()?;
+        // The last millisecond of the unit: the next unit begins after it.
+        let next = cut.timestamp(newest.saturating_add(1)).as_unix_millis();
+        Some(Timestamp::saturating_from_unix_millis(
+            next.saturating_sub(1),
+        ))
+    }
+
+    /// Returns its clock.
+    pub fn clock(&self) -> &C {
+        &self.keys.clock().clock
+    }
+
+    /// Says why the grant was not renewed: the text of the errors that follow from it.
+    fn not_renewed(&self, failure: Error) {
+        self.held().failure = Some(failure);
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what is published, once a key can be made of it.
+    #[inline(always)]
+    fn see(&self) -> Result<Seen, Error> {
+        let seen = self.keys.clock().published.see();
+        if seen.has_time() {
+            return Ok(seen);
+        }
+        self.wait_for_time(1)
+    }
+
+    /// Waits until so many slots can be claimed in the grant's range, as long as [`AtCeiling`] says,
+    /// and returns what is published then.
+    #[cold]
+    #[inline(never)]
+    fn wait_for_time(&self, count: u64) -> Result<Seen, Error> {
+        // Before the lock: a fork may have left it locked.
+        self.keys.check_process()?;
+        let cut = cut_of::<S>();
+        let published = &self.keys.clock().published;
+        // A single slot begins no unit of time that it does not need.
+        let units = if count == 1 {
+            0
+        } else {
+            count / cut.slots() + 1
+        };
+        let mut pauses = self.at_ceiling.max_pauses();
+        loop {
+            {
+                let held = self.held();
+                if held.closed.is_some() {
+                    return Err(Error::coordination(
+                        CoordinationFailure::Expired,
+                        "this generator was closed and its node given back",
+                    ));
+                }
+                let (first, end) = units_of::<S>(&held.grant)?;
+                if units >= end - first {
+                    return Err(Error::new(ErrorKind::ReservationTooLarge {
+                        asked: count,
+                        max: (end - first - 1) * cut.slots(),
+                    }));
+                }
+                let now = cut
+                    .at(self.clock().now(), 0)
+                    .map_or(first, |slot| cut.split(slot).0);
+                let newest = self.keys.newest_time().unwrap_or(first).max(now);
+                let is_lapsed = newest >= end;
+                if newest + units < end {
+                    if !published.see().has_time() {
+                        published.publish(held.grant.node(), first, end);
+                    }
+                    return Ok(published.see());
+                }
+                if is_lapsed && published.see().has_time() {
+                    // So that nobody claims slots in vain.
+                    published.publish(held.grant.node(), first, first);
+                }
+                if pauses == 0 {
+                    observe::lease_expired(&held.grant);
+                    return Err(expired(&held.grant, held.failure.as_ref()));
+                }
+            }
+            pauses -= 1;
+            self.clock().pause(Duration::from_millis(1));
+        }
+    }
+
+    /// Whether a claimed slot's unit of time is in the range that was seen, and the clock not past it.
+    #[inline(always)]
+    fn is_granted(&self, seen: Seen, time: u64) -> bool {
+        // The last unit is judged apart: the clock may be past it and not show it.
+        time >= seen.first && time + 1 < seen.end && self.keys.clock().published.confirms(seen)
+    }
+
+    /// As [`is_granted`](Self::is_granted), for the last unit, too.
+    #[cold]
+    #[inline(never)]
+    fn is_granted_at_last(&self, seen: Seen, from: u64, until: u64) -> bool {
+        let end = cut_of::<S>().timestamp(seen.end);
+        from >= seen.first
+            && until < seen.end
+            && self.clock().now() < end
+            && self.keys.clock().published.confirms(seen)
+    }
+
+    /// Claims slots together, all in one range, and returns them with their node.
+    fn claim(&self, count: u64) -> Result<(S::Node, Slots), Error> {
+        let cut = cut_of::<S>();
+        loop {
+            let seen = self.wait_for_time(count)?;
+            let slots = self.keys.claim(count)?;
+            let from = cut.split(slots.first).0;
+            let until = cut.split(slots.first + (count - 1)).0;
+            if self.is_granted_at_last(seen, from, until) {
+                return Ok((node_of::<S>(seen.node)?, slots));
+            }
+        }
+    }
+}
+
+impl<S: Slotted, C, E> fmt::Debug for GrantedGenerator<S, C, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        f.debug_struct("GrantedGenerator")
+            .field("scheme", &S::NAME)
+            .field("held", &*held)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns a layout's node of this number.
+#[inline(always)]
+fn node_of<S: Slotted<Node: TryFrom<u64>>>(number: u64) -> Result<S::Node, Error> {
+    #[cold]
+    fn refused(scheme: &str, number: u64) -> Error {
+        Error::coordination(
+            CoordinationFailure::Mismatch,
+            format!("scheme {scheme} has no node {number}: narrow the nodes of the terms"),
+        )
+    }
+    S::Node::try_from(number).map_err(|_| refused(S::NAME, number))
+}
+
+fn expired(grant: &Grant, failure: Option<&Error>) -> Error {
+    let why = match failure {
+        Some(failure) => format!("it was not renewed: {failure}"),
+        None => "it was not renewed in time".to_owned(),
+    };
+    Error::coordination(CoordinationFailure::Expired, format!("{grant}: {why}"))
+}
+
+impl<S, C, E> Generator for GrantedGenerator<S, C, E>
+where
+    S: Slotted<Node: TryFrom<u64>>,
+    C: Clock,
+    E: Entropy,
+{
+    type Scheme = S;
+    type Reserved<'g>
+        = ReservedUnderGrant<'g, S, C, E>
+    where
+        Self: 'g;
+
+    #[inline]
+    fn try_generate(&self) -> Result<Generated<S>, Error> {
+        let mut seen = self.see()?;
+        loop {
+            let (slot, begin, random) = self.keys.next_slot()?;
+            let time = cut_of::<S>().split(slot).0;
+            if self.is_granted(seen, time) || self.is_granted_at_last(seen, time, time) {
+                return Ok(key_with(node_of::<S>(seen.node)?, slot, begin, random));
+            }
+            seen = self.wait_for_time(1)?;
+        }
+    }
+
+    fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<S>, Error> {
+        self.keys.generate_at(timestamp)
+    }
+
+    fn try_fill_with(&self, count: usize, mut put: impl FnMut(Generated<S>)) -> Result<(), Error> {
+        let mut left = count;
+        while left > 0 {
+            let piece = left.min(PIECE);
+            let (node, slots) = self.claim(piece as u64)?;
+            self.keys.keys(node, slots, piece, &mut put)?;
+            left -= piece;
+        }
+        Ok(())
+    }
+
+    /// The keys are of one grant and stay good, whatever becomes of it before they are given out.
+    fn reserve(&self, count: usize) -> Result<ReservedUnderGrant<'_, S, C, E>, Error> {
+        let claimed = match count {
+            0 => None,
+            count => Some(self.claim(count as u64)?),
+        };
+        Ok(ReservedUnderGrant {
+            generator: self,
+            claimed,
+            left: count,
+        })
+    }
+
+    fn events(&self) -> Events {
+        self.keys.events()
+    }
+}
+
+/// Keys that were claimed together under one grant, given out one by one. Those not asked for are
+/// never used.
+pub struct ReservedUnderGrant<'g, S: Slotted, C, E> {
+    generator: &'g GrantedGenerator<S, C, E>,
+    claimed: Option<(S::Node, Slots)>,
+    left: usize,
+}
+
+impl<S: Slotted, C: Clock, E: Entropy> Iterator for ReservedUnderGrant<'_, S, C, E> {
+    type Item = Result<Generated<S>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (node, slots) = self.claimed.as_mut()?;
+        if self.left == 0 {
+            return None;
+        }
+        let keys = &self.generator.keys;
+        if slots.epoch != keys.entropy().epoch() {
+            // A fork: these slots are the parent's, and so is the node.
+            return Some(Err(Error::new(ErrorKind::Forked { scheme: S::NAME })));
+        }
+        let key = keys.key_of_with(*node, *slots);
+        if key.is_ok() {
+            slots.first += 1;
+            self.left -= 1;
+        }
+        Some(key)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<S: Slotted, C: Clock, E: Entropy> ExactSizeIterator for ReservedUnderGrant<'_, S, C, E> {}
+
+impl<S: Slotted, C, E> fmt::Debug for ReservedUnderGrant<'_, S, C, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReservedUnderGrant")
+            .field("left", &self.left)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests;

@@ -1,0 +1,424 @@
+//! Who keeps a generator's grant alive: asks for more time before it ends, and for another node when
+//! it is lost.
+
+use std::{
+    fmt,
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use super::{AtCeiling, GrantedGenerator};
+use crate::{
+    clock::{Clock, Timestamp},
+    coordination::{AsyncNodeAllocator, CoordinationFailure, Grant, LeaseTerms, NodeAllocator},
+    entropy::Entropy,
+    error::Error,
+    generator::{Policy, Slotted, observe},
+};
+
+/// What a [`LeaseKeeper`] has to ask a [`NodeAllocator`] next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ask {
+    /// [`NodeAllocator::renew`].
+    Renew {
+        /// What is held.
+        grant: Grant,
+        /// The generator's clock.
+        now: Timestamp,
+    },
+    /// [`NodeAllocator::acquire`]: the last grant is another's by now.
+    Acquire {
+        /// The generator's clock.
+        now: Timestamp,
+        /// The newest time in its keys.
+        last: Option<Timestamp>,
+    },
+    /// [`NodeAllocator::release`], and nothing more.
+    Release {
+        /// What was held.
+        grant: Grant,
+        /// The newest time in its keys.
+        last: Option<Timestamp>,
+    },
+}
+
+/// Keeps the grant of a [`GrantedGenerator`]: a state machine without I/O, and two loops that run it,
+/// on a thread ([`start`](Self::start)) or on an async runtime ([`run`](Self::run)).
+///
+/// It renews when a third of the window is over, give or take a tenth of that by chance, so that
+/// holders that began together do not ask together. What fails is asked again after a tenth of the
+/// window; meanwhile the generator goes on up to its ceiling. When the grant is another's, it acquires
+/// a new one. When the store has lost its state, or a part of it, it stops: to go on might repeat, and
+/// somebody has to look.
+///
+/// # Example: on a runtime
+///
+/// ```no_run
+/// # async fn example<A: ordid_core::coordination::AsyncNodeAllocator + 'static>(allocator: A)
+/// # -> Result<(), ordid_core::Error> {
+/// use std::{sync::Arc, time::Duration};
+/// use ordid_core::{
+///     clock::SystemClock, entropy::ThreadEntropy,
+///     generator::{AtCeiling, Generator, LeaseKeeper, Policy}, scheme::Snowflake,
+/// };
+///
+/// let allocator = Arc::new(allocator); // of Redis, ZooKeeper, a database
+/// let keeper = LeaseKeeper::<Snowflake, _, _>::acquire(
+///     &*allocator, SystemClock, ThreadEntropy, Policy::DEFAULT, AtCeiling::Error).await?;
+/// let keys = keeper.generator();
+/// // tokio::spawn(keeper.run(allocator, tokio::time::sleep))
+/// # let sleep = |_: Duration| std::future::ready(());
+/// let running = keeper.run(allocator, sleep);
+/// let key = keys.try_generate()?;
+/// keys.close(); // the keeper gives the node back, and ends
+/// running.await
+/// # }
+/// ```
+pub struct LeaseKeeper<S: Slotted, C, E> {
+    generator: Arc<GrantedGenerator<S, C, E>>,
+    terms: LeaseTerms,
+    /// The grant is another's.
+    is_fenced: bool,
+    has_failed: bool,
+}
+
+impl<S, C, E> LeaseKeeper<S, C, E>
+where
+    S: Slotted<Node: TryFrom<u64>>,
+    C: Clock,
+    E: Entropy,
+{
+    /// Keeps a grant that was acquired under these terms.
+    ///
+    /// # Errors
+    ///
+    /// As [`GrantedGenerator::new`].
+    pub fn new(
+        grant: Grant,
+        terms: LeaseTerms,
+        clock: C,
+        entropy: E,
+        policy: Policy,
+        at_ceiling: AtCeiling,
+    ) -> Result<Self, Error> {
+        let generator = GrantedGenerator::new(grant, clock, entropy, policy, at_ceiling)?;
+        observe::lease_acquired(&grant);
+        Ok(Self {
+            generator: Arc::new(generator),
+            terms,
+            is_fenced: false,
+            has_failed: false,
+        })
+    }
+
+    /// Acquires a node, and makes a generator with it.
+    ///
+    /// # Errors
+    ///
+    /// As [`NodeAllocator::acquire`] and [`GrantedGenerator::new`].
+    pub async fn acquire<A: AsyncNodeAllocator>(
+        allocator: &A,
+        clock: C,
+        entropy: E,
+        policy: Policy,
+        at_ceiling: AtCeiling,
+    ) -> Result<Self, Error> {
+        let grant = allocator.acquire(clock.now(), None).await?;
+        let terms = allocator.terms().clone();
+        Self::new(grant, terms, clock, entropy, policy, at_ceiling)
+    }
+
+    /// As [`acquire`](Self::acquire), of a store that is asked synchronously.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire).
+    pub fn acquire_sync<A: NodeAllocator>(
+        allocator: &A,
+        clock: C,
+        entropy: E,
+        policy: Policy,
+        at_ceiling: AtCeiling,
+    ) -> Result<Self, Error> {
+        let grant = allocator.acquire(clock.now(), None)?;
+        let terms = allocator.terms().clone();
+        Self::new(grant, terms, clock, entropy, policy, at_ceiling)
+    }
+
+    /// Returns the generator.
+    pub fn generator(&self) -> Arc<GrantedGenerator<S, C, E>> {
+        Arc::clone(&self.generator)
+    }
+
+    /// Returns how long to wait before [`ask`](Self::ask).
+    ///
+    /// # Errors
+    ///
+    /// If the operating system has no entropy.
+    pub fn pause(&self) -> Result<Duration, Error> {
+        let whole = if self.has_failed {
+            self.terms.window() / 10
+        } else {
+            self.terms.window() / 3
+        };
+        let tenth = whole / 10;
+        let chance = f64::from(self.generator.keys.entropy().next_u32()?) / f64::from(u32::MAX);
+        Ok(whole - tenth + tenth.mul_f64(2.0 * chance))
+    }
+
+    /// Returns what to ask the allocator.
+    pub fn ask(&mut self) -> Ask {
+        let now = self.generator.clock().now();
+        match self.generator.closed() {
+            Some((grant, last)) => Ask::Release { grant, last },
+            None if self.is_fenced => Ask::Acquire {
+                now,
+                last: self.generator.newest(),
+            },
+            None => Ask::Renew {
+                grant: self.generator.grant(),
+                now,
+            },
+        }
+    }
+
+    /// Takes what the allocator answered.
+    ///
+    /// # Errors
+    ///
+    /// What must not be asked again: [`StateLost`](CoordinationFailure::StateLost),
+    /// [`CeilingRegressed`](CoordinationFailure::CeilingRegressed),
+    /// [`Mismatch`](CoordinationFailure::Mismatch), and what is no failure of coordination. The
+    /// generator then goes on up to its ceiling.
+    pub fn answer(&mut self, answer: Result<Grant, Error>) -> Result<(), Error> {
+        let renewed = answer.and_then(|grant| {
+            self.generator.renew(grant)?;
+            Ok(grant)
+        });
+        if self.generator.closed().is_some() {
+            return Ok(());
+        }
+        self.has_failed = renewed.is_err();
+        match renewed {
+            Ok(grant) => {
+                if self.is_fenced {
+                    observe::lease_acquired(&grant);
+                } else {
+                    observe::lease_renewed(&grant);
+                }
+                self.is_fenced = false;
+                Ok(())
+            }
+            Err(error) => {
+                observe::lease_not_renewed(&error);
+                self.generator.not_renewed(error.clone());
+                match error.coordination_failure() {
+                    Some(CoordinationFailure::Fenced) => self.is_fenced = true,
+                    Some(
+                        CoordinationFailure::Unavailable
+                        | CoordinationFailure::NoFreeNode
+                        | CoordinationFailure::TooFarAhead,
+                    ) => {}
+                    // The clock may come back.
+                    _ if error.is_clock() => {}
+                    _ => return Err(error),
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl<S, C, E> LeaseKeeper<S, C, E>
+where
+    S: Slotted<Node: TryFrom<u64>>,
+    C: Clock,
+    E: Entropy,
+{
+    /// Keeps the grant until the generator is closed, and gives it back then. Spawn it; `sleep` is the
+    /// runtime's, such as `tokio::time::sleep`. A closed generator is noticed after at most a third of
+    /// the window.
+    ///
+    /// Dropped before, it leaves the generator to its ceiling.
+    ///
+    /// # Errors
+    ///
+    /// What [`answer`](Self::answer) does not go on after, and what the release fails with.
+    pub async fn run<A, F>(
+        mut self,
+        allocator: A,
+        sleep: impl Fn(Duration) -> F,
+    ) -> Result<(), Error>
+    where
+        A: std::ops::Deref<Target: AsyncNodeAllocator>,
+        F: Future,
+    {
+        loop {
+            if self.generator.closed().is_none() {
+                sleep(self.pause()?).await;
+            }
+            match self.ask() {
+                Ask::Renew { grant, now } => {
+                    self.answer(allocator.renew(&grant, now).await)?;
+                }
+                Ask::Acquire { now, last } => {
+                    self.answer(allocator.acquire(now, last).await)?;
+                }
+                Ask::Release { grant, last } => {
+                    allocator.release(&grant, last).await?;
+                    observe::lease_released(&grant);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// As [`run`](Self::run), on the calling thread, which closing the generator does not wake.
+    fn run_sync(mut self, allocator: &impl NodeAllocator) -> Result<(), Error> {
+        loop {
+            if self.generator.closed().is_none() {
+                thread::park_timeout(self.pause()?);
+            }
+            match self.ask() {
+                Ask::Renew { grant, now } => self.answer(allocator.renew(&grant, now))?,
+                Ask::Acquire { now, last } => self.answer(allocator.acquire(now, last))?,
+                Ask::Release { grant, last } => {
+                    allocator.release(&grant, last)?;
+                    observe::lease_released(&grant);
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+impl<S, C, E> LeaseKeeper<S, C, E>
+where
+    S: Slotted<Node: TryFrom<u64>>,
+    C: Clock + 'static,
+    E: Entropy + 'static,
+{
+    /// Keeps the grant on a thread of its own, until what this returns is dropped.
+    ///
+    /// # Errors
+    ///
+    /// If the system makes no thread: [`Unavailable`](CoordinationFailure::Unavailable). The node is
+    /// then given back.
+    pub fn start<A>(self, allocator: A) -> Result<LeaseThread<S, C, E>, Error>
+    where
+        A: NodeAllocator + 'static,
+    {
+        let generator = self.generator();
+        let allocator = Arc::new(allocator);
+        let kept = Arc::clone(&allocator);
+        let spawned = thread::Builder::new()
+            .name("ordid-lease".to_owned())
+            .spawn(move || self.run_sync(&kept));
+        match spawned {
+            Ok(thread) => Ok(LeaseThread {
+                generator,
+                thread: Some(thread),
+                process: std::process::id(),
+            }),
+            Err(error) => {
+                let (grant, last) = generator.close();
+                allocator.release(&grant, last)?;
+                Err(Error::coordination(
+                    CoordinationFailure::Unavailable,
+                    format!("no thread to renew {grant} on: {error}"),
+                ))
+            }
+        }
+    }
+}
+
+impl<S: Slotted, C, E> fmt::Debug for LeaseKeeper<S, C, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaseKeeper")
+            .field("terms", &self.terms)
+            .field("is_fenced", &self.is_fenced)
+            .field("has_failed", &self.has_failed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A thread that keeps a generator's grant; dropped, it closes the generator and gives the node back,
+/// which waits for the store. In the child of a fork there is no such thread, and dropping does
+/// nothing.
+pub struct LeaseThread<S, C, E>
+where
+    S: Slotted<Node: TryFrom<u64>>,
+    C: Clock,
+    E: Entropy,
+{
+    generator: Arc<GrantedGenerator<S, C, E>>,
+    thread: Option<JoinHandle<Result<(), Error>>>,
+    process: u32,
+}
+
+impl<S, C, E> LeaseThread<S, C, E>
+where
+    S: Slotted<Node: TryFrom<u64>>,
+    C: Clock,
+    E: Entropy,
+{
+    /// Returns the generator.
+    pub fn generator(&self) -> Arc<GrantedGenerator<S, C, E>> {
+        Arc::clone(&self.generator)
+    }
+
+    /// As dropping, and says how it ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`LeaseKeeper::run`].
+    pub fn stop(mut self) -> Result<(), Error> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), Error> {
+        let Some(thread) = self.thread.take() else {
+            return Ok(());
+        };
+        if self.process != std::process::id() {
+            // Joining would wait for a thread that the fork left behind.
+            std::mem::forget(thread);
+            return Ok(());
+        }
+        self.generator.close();
+        thread.thread().unpark();
+        match thread.join() {
+            Ok(ended) => ended,
+            Err(_) => Err(Error::coordination(
+                CoordinationFailure::Unavailable,
+                "the thread that renewed the lease panicked; its node is free when it was silent long \
+                 enough",
+            )),
+        }
+    }
+}
+
+impl<S, C, E> Drop for LeaseThread<S, C, E>
+where
+    S: Slotted<Node: TryFrom<u64>>,
+    C: Clock,
+    E: Entropy,
+{
+    fn drop(&mut self) {
+        // It was told to `tracing`; the ceiling keeps others away.
+        let _ = self.end();
+    }
+}
+
+impl<S, C, E> fmt::Debug for LeaseThread<S, C, E>
+where
+    S: Slotted<Node: TryFrom<u64>>,
+    C: Clock,
+    E: Entropy,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaseThread").finish_non_exhaustive()
+    }
+}

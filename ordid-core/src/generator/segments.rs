@@ -1,0 +1,603 @@
+//! A generator of numbers that a store has reserved, with the next ones fetched in time.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    num::NonZeroU32,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    task::{Poll, Waker},
+    thread::{self, Thread},
+    time::{Duration, Instant},
+};
+
+use super::{Events, Generator};
+use crate::{
+    clock::Timestamp,
+    coordination::{
+        AsyncSegmentSource, CoordinationFailure, Segment, SegmentOrder, SegmentSource,
+        SegmentValues,
+    },
+    entropy::{Entropy, ThreadEntropy},
+    error::{Error, ErrorKind},
+    key::{Generated, Scheme as _},
+    scheme::counted::Counted,
+};
+
+/// How long a source is left alone after it failed.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// How many numbers to reserve at a time: more when they do not last, fewer when they last long, as
+/// Leaf does it.
+///
+/// A process that ends leaves what it had reserved unused: twice the present step at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Steps {
+    /// The least, and the first.
+    pub min: NonZeroU32,
+    /// The most, but for a batch that needs more.
+    pub max: NonZeroU32,
+    /// A step that lasted less is doubled.
+    pub double_below: Duration,
+    /// A step that lasted longer is halved.
+    pub halve_above: Duration,
+}
+
+impl Steps {
+    /// From 1,000 to 100,000 numbers; doubled if they did not last 15 minutes, halved if they lasted 30.
+    pub const DEFAULT: Self = Self {
+        min: NonZeroU32::new(1_000).unwrap(),
+        max: NonZeroU32::new(100_000).unwrap(),
+        double_below: Duration::from_secs(15 * 60),
+        halve_above: Duration::from_secs(30 * 60),
+    };
+
+    /// Always so many.
+    pub const fn fixed(step: NonZeroU32) -> Self {
+        Self {
+            min: step,
+            max: step,
+            ..Self::DEFAULT
+        }
+    }
+
+    /// The step after one that lasted so long.
+    fn after(&self, step: u32, lasted: Duration) -> u32 {
+        let next = if lasted < self.double_below {
+            step.saturating_mul(2)
+        } else if lasted > self.halve_above {
+            step / 2
+        } else {
+            step
+        };
+        // Not `clamp`, which panics where the least is above the most.
+        next.min(self.max.get()).max(self.min.get())
+    }
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// What happens when no number is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WhenEmpty {
+    /// An error: the source's, or that nothing has come yet.
+    Error,
+    /// Block the thread until the next segment comes, at most so long; then the error. Not for the
+    /// threads of an async runtime, where the feeder may need the very thread: reserve ahead there.
+    Wait {
+        /// The longest wait.
+        max: Duration,
+    },
+}
+
+/// Makes keys of reserved numbers: of one [`Segment`], or of a stream of them that a
+/// [`SegmentFeeder`] reserves ahead.
+///
+/// It has two buffers: when half of the present segment is used up, the next one is asked for. Keys
+/// rise strictly over all threads where the source is [`Ordered`](crate::coordination::Ordered);
+/// otherwise within a segment. In the child of a fork it refuses to work: the numbers are its parent's.
+///
+/// # Example: one segment for one unit of work
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use ordid_core::{
+///     coordination::{Ordered, Segment},
+///     generator::{Generator, SegmentGenerator},
+/// };
+///
+/// // In one round trip: source.reserve(NonZeroU32::new(2).unwrap())?
+/// let segment = Segment::<Ordered>::new(1_001, 2, 1)?;
+/// let keys = SegmentGenerator::of(segment);
+/// assert_eq!(keys.try_generate()?.into_raw(), 1_001);
+/// assert_eq!(keys.try_generate()?.into_raw(), 1_002);
+/// assert!(keys.try_generate().is_err());
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+///
+/// # Example: as many as come
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// use std::time::Duration;
+/// use ordid_core::{
+///     coordination::MemoryCounter,
+///     generator::{Generator, SegmentGenerator, Steps, WhenEmpty},
+/// };
+///
+/// let wait = WhenEmpty::Wait { max: Duration::from_secs(5) };
+/// let (keys, feeder) = SegmentGenerator::fed(Steps::DEFAULT, wait);
+/// feeder.start(MemoryCounter::starting_at(1))?; // ends with `keys`
+/// for number in 1..10_000 {
+///     assert_eq!(keys.try_generate()?.into_raw(), number);
+/// }
+/// # }
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+pub struct SegmentGenerator<O: SegmentOrder> {
+    shared: Arc<Shared<O>>,
+    when_empty: WhenEmpty,
+    /// Whose the numbers are.
+    epoch: u32,
+}
+
+struct Shared<O> {
+    buffer: Mutex<Buffer<O>>,
+    /// A segment has come, or none will.
+    filled: Condvar,
+}
+
+struct Buffer<O> {
+    segments: VecDeque<Segment<O>>,
+    /// How many numbers the newest segment had.
+    newest: u32,
+    steps: Steps,
+    step: u32,
+    /// When the newest segment came.
+    filled_at: Option<Instant>,
+    /// What a batch waits for, above the step.
+    wanted: u32,
+    feeder: Feeder,
+    failure: Option<Error>,
+}
+
+/// Whom to wake when numbers are wanted.
+enum Feeder {
+    /// There never was one, or it has ended.
+    Gone,
+    /// It looks by itself.
+    Awake,
+    Thread(Thread),
+    Task(Waker),
+    /// The generator is gone: the feeder shall go, too.
+    Dismissed,
+}
+
+impl<O: SegmentOrder> Buffer<O> {
+    /// Numbers that are there.
+    fn left(&self) -> u64 {
+        self.segments.iter().map(|it| u64::from(it.len())).sum()
+    }
+
+    /// How many to reserve now, if any.
+    fn needs(&self) -> Option<NonZeroU32> {
+        if self.wanted > 0 {
+            return NonZeroU32::new(self.wanted.max(self.step));
+        }
+        let is_low = self.left() <= u64::from(self.newest / 2);
+        is_low.then(|| NonZeroU32::new(self.step))?
+    }
+
+    fn wake_feeder(&mut self) {
+        match &self.feeder {
+            Feeder::Thread(thread) => thread.unpark(),
+            Feeder::Task(task) => task.wake_by_ref(),
+            Feeder::Gone | Feeder::Awake | Feeder::Dismissed => return,
+        }
+        if !matches!(self.feeder, Feeder::Thread(_)) {
+            self.feeder = Feeder::Awake;
+        }
+    }
+
+    fn next(&mut self) -> Option<i64> {
+        let segment = self.segments.front_mut()?;
+        let number = segment.split_to(1).first();
+        if segment.is_empty() {
+            self.segments.pop_front();
+        }
+        if self.needs().is_some() {
+            self.wake_feeder();
+        }
+        number
+    }
+
+    /// Takes `count` numbers: over the segments where they rise, out of one where they do not.
+    fn batch(&mut self, count: u32) -> Option<VecDeque<Segment<O>>> {
+        let mut taken = VecDeque::new();
+        if O::RISES {
+            if self.left() < u64::from(count) {
+                self.wanted = count - u32::try_from(self.left()).unwrap_or(u32::MAX);
+                self.wake_feeder();
+                return None;
+            }
+            let mut left = count;
+            while let Some(segment) = self.segments.front_mut().filter(|_| left > 0) {
+                let head = segment.split_to(left);
+                left -= head.len();
+                taken.push_back(head);
+                if segment.is_empty() {
+                    self.segments.pop_front();
+                }
+            }
+        } else {
+            let Some(segment) = self.segments.iter_mut().find(|it| it.len() >= count) else {
+                self.wanted = count;
+                self.wake_feeder();
+                return None;
+            };
+            taken.push_back(segment.split_to(count));
+            self.segments.retain(|segment| !segment.is_empty());
+        }
+        if self.needs().is_some() {
+            self.wake_feeder();
+        }
+        Some(taken)
+    }
+}
+
+impl<O> Shared<O> {
+    fn buffer(&self) -> MutexGuard<'_, Buffer<O>> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<O: SegmentOrder> SegmentGenerator<O> {
+    fn new(steps: Steps, when_empty: WhenEmpty, feeder: Feeder) -> Self {
+        let buffer = Buffer {
+            segments: VecDeque::new(),
+            newest: 0,
+            steps,
+            step: steps.min.get(),
+            filled_at: None,
+            wanted: 0,
+            feeder,
+            failure: None,
+        };
+        Self {
+            shared: Arc::new(Shared {
+                buffer: Mutex::new(buffer),
+                filled: Condvar::new(),
+            }),
+            when_empty,
+            epoch: ThreadEntropy.epoch(),
+        }
+    }
+
+    /// Makes keys of these numbers, and no others.
+    pub fn of(segment: Segment<O>) -> Self {
+        let keys = Self::new(Steps::DEFAULT, WhenEmpty::Error, Feeder::Gone);
+        keys.shared.buffer().segments.push_back(segment);
+        keys
+    }
+
+    /// Makes keys of what the feeder reserves. Nothing is reserved before it runs.
+    pub fn fed(steps: Steps, when_empty: WhenEmpty) -> (Self, SegmentFeeder<O>) {
+        let keys = Self::new(steps, when_empty, Feeder::Awake);
+        let feeder = SegmentFeeder {
+            shared: Arc::clone(&keys.shared),
+        };
+        (keys, feeder)
+    }
+
+    /// Returns how many numbers are there.
+    pub fn left(&self) -> u64 {
+        self.shared.buffer().left()
+    }
+
+    fn check_process(&self) -> Result<(), Error> {
+        if self.epoch != ThreadEntropy.epoch() {
+            return Err(Error::new(ErrorKind::Forked {
+                scheme: Counted::<O>::NAME,
+            }));
+        }
+        Ok(())
+    }
+
+    /// Takes something out of the buffer, waiting for it as the policy says.
+    fn take<T>(&self, mut of: impl FnMut(&mut Buffer<O>) -> Option<T>) -> Result<T, Error> {
+        // Before the lock, which a fork may have left locked.
+        self.check_process()?;
+        let mut buffer = self.shared.buffer();
+        let mut until = None;
+        loop {
+            if let Some(taken) = of(&mut buffer) {
+                return Ok(taken);
+            }
+            buffer.wake_feeder();
+            let left = match self.when_empty {
+                WhenEmpty::Error => Duration::ZERO,
+                WhenEmpty::Wait { max } => {
+                    let now = Instant::now();
+                    let until = *until.get_or_insert_with(|| now.checked_add(max));
+                    until.map_or(max, |until| until.saturating_duration_since(now))
+                }
+            };
+            if left.is_zero() || matches!(buffer.feeder, Feeder::Gone) {
+                return Err(buffer.failure.clone().unwrap_or_else(|| {
+                    let why = match buffer.feeder {
+                        Feeder::Gone => "all reserved numbers are used; reserve more",
+                        _ => "the next numbers are not reserved yet; wait for them",
+                    };
+                    Error::coordination(CoordinationFailure::Unavailable, why)
+                }));
+            }
+            let waited = self.shared.filled.wait_timeout(buffer, left);
+            buffer = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl<O: SegmentOrder> Generator for SegmentGenerator<O> {
+    type Scheme = Counted<O>;
+    type Reserved<'g>
+        = SegmentBatch<O>
+    where
+        Self: 'g;
+
+    fn try_generate(&self) -> Result<Generated<Counted<O>>, Error> {
+        self.take(Buffer::next).map(Generated::new)
+    }
+
+    /// There is no time in such a key.
+    fn generate_at(&self, _: Timestamp) -> Result<Generated<Counted<O>>, Error> {
+        Err(Error::unsupported(format!(
+            "a key of scheme {} has no time: it is a number that was reserved",
+            Counted::<O>::NAME
+        )))
+    }
+
+    fn try_fill_with(
+        &self,
+        count: usize,
+        put: impl FnMut(Generated<Counted<O>>),
+    ) -> Result<(), Error> {
+        let batch = self.reserve(count)?;
+        batch.numbers().map(Generated::new).for_each(put);
+        Ok(())
+    }
+
+    /// Where the numbers are not there, so many are reserved in one round trip.
+    fn reserve(&self, count: usize) -> Result<SegmentBatch<O>, Error> {
+        let Ok(count) = u32::try_from(count) else {
+            return Err(Error::new(ErrorKind::ReservationTooLarge {
+                asked: count as u64,
+                max: u64::from(u32::MAX),
+            }));
+        };
+        let segments = match count {
+            0 => VecDeque::new(),
+            count => self.take(|buffer| buffer.batch(count))?,
+        };
+        Ok(SegmentBatch {
+            segments,
+            epoch: self.epoch,
+        })
+    }
+
+    /// There is no clock, so nothing happens to it.
+    fn events(&self) -> Events {
+        Events::default()
+    }
+}
+
+impl<O: SegmentOrder> Drop for SegmentGenerator<O> {
+    fn drop(&mut self) {
+        if self.epoch == ThreadEntropy.epoch() {
+            let mut buffer = self.shared.buffer();
+            buffer.wake_feeder();
+            buffer.feeder = Feeder::Dismissed;
+        }
+    }
+}
+
+impl<O: SegmentOrder> fmt::Debug for SegmentGenerator<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SegmentGenerator")
+            .field("scheme", &Counted::<O>::NAME)
+            .field("when_empty", &self.when_empty)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Numbers that were taken together. Those not asked for are never used.
+#[derive(Debug)]
+pub struct SegmentBatch<O: SegmentOrder> {
+    segments: VecDeque<Segment<O>>,
+    epoch: u32,
+}
+
+impl<O: SegmentOrder> SegmentBatch<O> {
+    fn numbers(self) -> impl Iterator<Item = i64> {
+        self.segments
+            .into_iter()
+            .flat_map(|segment| -> SegmentValues<O> { segment.values() })
+    }
+}
+
+impl<O: SegmentOrder> Iterator for SegmentBatch<O> {
+    type Item = Result<Generated<Counted<O>>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let segment = self.segments.front_mut()?;
+        if self.epoch != ThreadEntropy.epoch() {
+            return Some(Err(Error::new(ErrorKind::Forked {
+                scheme: Counted::<O>::NAME,
+            })));
+        }
+        let number = segment.split_to(1).first()?;
+        if segment.is_empty() {
+            self.segments.pop_front();
+        }
+        Some(Ok(Generated::new(number)))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left: u64 = self.segments.iter().map(|it| u64::from(it.len())).sum();
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        (left, Some(left))
+    }
+}
+
+impl<O: SegmentOrder> ExactSizeIterator for SegmentBatch<O> {}
+
+/// Reserves segments ahead for a [`SegmentGenerator`]: on a thread ([`start`](Self::start)) or on an
+/// async runtime ([`run`](Self::run)). It ends when the generator is dropped.
+///
+/// A source that is [`Unavailable`](CoordinationFailure::Unavailable) is asked again after a tenth of a
+/// second; any other failure ends the feeder, and is what keys then fail with when the reserved
+/// numbers are used up.
+pub struct SegmentFeeder<O: SegmentOrder> {
+    shared: Arc<Shared<O>>,
+}
+
+/// What a feeder has to do.
+enum Task {
+    Reserve(NonZeroU32),
+    Sleep,
+    End,
+}
+
+impl<O: SegmentOrder> SegmentFeeder<O> {
+    /// What to do now; `sleeper` is woken when there is something.
+    fn task(&self, sleeper: impl FnOnce() -> Feeder) -> Task {
+        let mut buffer = self.shared.buffer();
+        if matches!(buffer.feeder, Feeder::Dismissed) {
+            return Task::End;
+        }
+        match buffer.needs() {
+            Some(count) => Task::Reserve(count),
+            None => {
+                buffer.feeder = sleeper();
+                Task::Sleep
+            }
+        }
+    }
+
+    /// Takes what the source answered, and returns whether it is to be left alone for a while.
+    fn answer(&self, answer: Result<Segment<O>, Error>) -> Result<bool, Error> {
+        let mut buffer = self.shared.buffer();
+        let outcome = match answer {
+            Ok(segment) => {
+                let now = Instant::now();
+                if let Some(before) = buffer.filled_at.replace(now) {
+                    let lasted = now.saturating_duration_since(before);
+                    buffer.step = buffer.steps.after(buffer.step, lasted);
+                }
+                buffer.newest = segment.len();
+                buffer.wanted = 0;
+                buffer.failure = None;
+                buffer.segments.push_back(segment);
+                Ok(false)
+            }
+            Err(error) => {
+                buffer.failure = Some(error.clone());
+                match error.coordination_failure() {
+                    Some(CoordinationFailure::Unavailable) => Ok(true),
+                    _ => Err(error),
+                }
+            }
+        };
+        drop(buffer);
+        self.shared.filled.notify_all();
+        outcome
+    }
+
+    /// Reserves until the generator is dropped. Spawn it; `sleep` is the runtime's, such as
+    /// `tokio::time::sleep`.
+    ///
+    /// # Errors
+    ///
+    /// What the source fails with, unless it is unavailable.
+    pub async fn run<S, F>(
+        self,
+        source: impl std::ops::Deref<Target = S>,
+        sleep: impl Fn(Duration) -> F,
+    ) -> Result<(), Error>
+    where
+        S: AsyncSegmentSource<Order = O>,
+        F: Future,
+    {
+        loop {
+            let task = std::future::poll_fn(|context| {
+                match self.task(|| Feeder::Task(context.waker().clone())) {
+                    Task::Reserve(count) => Poll::Ready(Some(count)),
+                    Task::Sleep => Poll::Pending,
+                    Task::End => Poll::Ready(None),
+                }
+            });
+            let Some(count) = task.await else {
+                return Ok(());
+            };
+            if self.answer(source.reserve(count).await)? {
+                sleep(RETRY).await;
+            }
+        }
+    }
+
+    /// Reserves on a thread of its own until the generator is dropped.
+    ///
+    /// # Errors
+    ///
+    /// If the system makes no thread: [`Unavailable`](CoordinationFailure::Unavailable).
+    pub fn start(self, source: impl SegmentSource<Order = O> + 'static) -> Result<(), Error> {
+        let run = move || {
+            loop {
+                match self.task(|| Feeder::Thread(thread::current())) {
+                    Task::Reserve(count) => match self.answer(source.reserve(count)) {
+                        Ok(false) => {}
+                        Ok(true) => thread::sleep(RETRY),
+                        Err(_) => return,
+                    },
+                    Task::Sleep => thread::park(),
+                    Task::End => return,
+                }
+            }
+        };
+        let spawned = thread::Builder::new()
+            .name("ordid-segments".to_owned())
+            .spawn(run);
+        match spawned {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::coordination(
+                CoordinationFailure::Unavailable,
+                format!("no thread to reserve numbers on: {error}"),
+            )),
+        }
+    }
+}
+
+/// Whoever waits shall not wait for a feeder that has ended.
+impl<O: SegmentOrder> Drop for SegmentFeeder<O> {
+    fn drop(&mut self) {
+        let mut buffer = self.shared.buffer();
+        if !matches!(buffer.feeder, Feeder::Dismissed) {
+            buffer.feeder = Feeder::Gone;
+        }
+        drop(buffer);
+        self.shared.filled.notify_all();
+    }
+}
+
+impl<O: SegmentOrder> fmt::Debug for SegmentFeeder<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SegmentFeeder").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests;

@@ -1,0 +1,290 @@
+use std::{
+    collections::HashSet,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use super::*;
+use crate::coordination::{MemoryCounter, Ordered, Unordered};
+
+const WAIT: WhenEmpty = WhenEmpty::Wait {
+    max: Duration::from_secs(60),
+};
+
+fn count(count: u32) -> NonZeroU32 {
+    NonZeroU32::new(count).unwrap()
+}
+
+/// A counter that notes what it was asked for, and fails when told to.
+struct Noted {
+    counter: MemoryCounter,
+    asked: Mutex<Vec<u32>>,
+    failing: AtomicU32,
+}
+
+impl Noted {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            counter: MemoryCounter::starting_at(1),
+            asked: Mutex::default(),
+            failing: AtomicU32::new(0),
+        })
+    }
+
+    fn asked(&self) -> Vec<u32> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl SegmentSource for Noted {
+    type Order = Ordered;
+
+    fn reserve(&self, count: NonZeroU32) -> Result<Segment, Error> {
+        self.asked.lock().unwrap().push(count.get());
+        let fails = self
+            .failing
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+                left.checked_sub(1)
+            })
+            .is_ok();
+        if fails {
+            return Err(Error::coordination(
+                CoordinationFailure::Unavailable,
+                "the store is away",
+            ));
+        }
+        self.counter.reserve(count)
+    }
+}
+
+#[test]
+fn numbers_come_one_by_one_over_all_threads() {
+    let (keys, feeder) = SegmentGenerator::<Ordered>::fed(Steps::fixed(count(100)), WAIT);
+    feeder.start(MemoryCounter::starting_at(1)).unwrap();
+    let made: Vec<Vec<i64>> = thread::scope(|scope| {
+        let makers: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    let key = |_| keys.try_generate().unwrap().into_raw();
+                    (0..5_000).map(key).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        makers
+            .into_iter()
+            .map(|maker| maker.join().unwrap())
+            .collect()
+    });
+    for made in &made {
+        assert!(made.is_sorted_by(|left, right| left < right));
+    }
+    let all: HashSet<i64> = made.into_iter().flatten().collect();
+    assert_eq!(all, (1..=20_000).collect());
+}
+
+#[test]
+fn half_a_segment_ahead_the_next_one_is_there() {
+    let source = Noted::new();
+    let (keys, feeder) = SegmentGenerator::fed(Steps::fixed(count(10)), WAIT);
+    feeder.start(Arc::clone(&source)).unwrap();
+    for number in 1..=4 {
+        assert_eq!(keys.try_generate().unwrap().into_raw(), number);
+    }
+    assert_eq!(source.asked(), [10]);
+    keys.try_generate().unwrap();
+    while keys.left() < 15 {
+        thread::yield_now();
+    }
+    assert_eq!(source.asked(), [10, 10]);
+}
+
+#[test]
+fn steps_double_while_they_do_not_last_and_a_batch_is_one_round_trip() {
+    let source = Noted::new();
+    let steps = Steps {
+        min: count(10),
+        max: count(40),
+        ..Steps::DEFAULT
+    };
+    let (keys, feeder) = SegmentGenerator::fed(steps, WAIT);
+    feeder.start(Arc::clone(&source)).unwrap();
+    for number in 1..=200 {
+        assert_eq!(keys.try_generate().unwrap().into_raw(), number);
+    }
+    assert!(
+        source.asked().starts_with(&[10, 10, 20, 40, 40]),
+        "{:?}",
+        source.asked()
+    );
+
+    let before = source.asked().len();
+    let batch: Vec<i64> = keys
+        .reserve(100_000)
+        .unwrap()
+        .map(|key| key.unwrap().into_raw())
+        .collect();
+    assert_eq!(batch, (201..=100_200).collect::<Vec<_>>());
+    let asked = source.asked();
+    let large = asked[before..].iter().filter(|asked| **asked > 40);
+    assert_eq!(large.count(), 1, "{asked:?}");
+    assert_eq!(keys.try_generate().unwrap().into_raw(), 100_201);
+
+    assert_eq!(steps.after(40, Duration::from_secs(31 * 60)), 20);
+    assert_eq!(steps.after(40, Duration::from_secs(20 * 60)), 40);
+    assert_eq!(steps.after(10, Duration::from_secs(31 * 60)), 10);
+}
+
+/// The numbers of two servers are in no order: a batch does not reach over two segments.
+#[test]
+fn a_batch_of_tickets_is_of_one_segment() {
+    struct TwoServers(AtomicU32);
+
+    impl SegmentSource for TwoServers {
+        type Order = Unordered;
+
+        fn reserve(&self, count: NonZeroU32) -> Result<Segment<Unordered>, Error> {
+            // The first server is far ahead of the second.
+            let first = match self.0.fetch_add(1, Ordering::SeqCst) {
+                0 => 1_000_001,
+                turn => i64::from(turn) * 1_000,
+            };
+            Segment::new(first, count.get(), 2)
+        }
+    }
+
+    let (keys, feeder) = SegmentGenerator::fed(Steps::fixed(count(10)), WAIT);
+    feeder.start(TwoServers(AtomicU32::new(0))).unwrap();
+    assert_eq!(keys.try_generate().unwrap().into_raw(), 1_000_001);
+    let batch: Vec<i64> = keys
+        .reserve(10)
+        .unwrap()
+        .map(|key| key.unwrap().into_raw())
+        .collect();
+    assert_eq!(
+        batch,
+        (0..10).map(|step| 1_000 + 2 * step).collect::<Vec<_>>()
+    );
+    // What was begun goes on.
+    assert_eq!(keys.try_generate().unwrap().into_raw(), 1_000_003);
+}
+
+#[test]
+fn a_source_that_comes_back_is_waited_for_and_one_that_does_not_is_an_error() {
+    let source = Noted::new();
+    source.failing.store(3, Ordering::SeqCst);
+    let (keys, feeder) = SegmentGenerator::fed(Steps::fixed(count(10)), WAIT);
+    feeder.start(Arc::clone(&source)).unwrap();
+    assert_eq!(keys.try_generate().unwrap().into_raw(), 1);
+    assert_eq!(source.asked().len(), 4);
+
+    let brief = WhenEmpty::Wait {
+        max: Duration::from_millis(5),
+    };
+    let source = Noted::new();
+    source.failing.store(u32::MAX, Ordering::SeqCst);
+    let (keys, feeder) = SegmentGenerator::fed(Steps::fixed(count(10)), brief);
+    feeder.start(Arc::clone(&source)).unwrap();
+    while source.asked().is_empty() {
+        thread::yield_now();
+    }
+    let error = keys.try_generate().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the store is unavailable: the store is away"
+    );
+}
+
+#[test]
+fn a_counter_at_its_end_gives_what_is_left_and_then_its_error() {
+    let (keys, feeder) = SegmentGenerator::fed(Steps::fixed(count(10)), WAIT);
+    let source = MemoryCounter::starting_at(i64::MAX - 15);
+    feeder.start(source).unwrap();
+    let made: Vec<i64> = (0..10)
+        .map(|_| keys.try_generate().unwrap().into_raw())
+        .collect();
+    assert_eq!(made[0], i64::MAX - 15);
+    for _ in 0..2 {
+        let error = keys.try_generate().unwrap_err();
+        assert_eq!(
+            error.coordination_failure(),
+            Some(CoordinationFailure::CounterExhausted)
+        );
+    }
+}
+
+#[test]
+fn a_feeder_ends_with_its_generator() {
+    let source = Noted::new();
+    let (keys, feeder) = SegmentGenerator::fed(Steps::fixed(count(10)), WAIT);
+    feeder.start(Arc::clone(&source)).unwrap();
+    keys.try_generate().unwrap();
+    drop(keys);
+    while Arc::strong_count(&source) > 1 {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn one_segment_is_all_there_is() {
+    let keys = SegmentGenerator::of(Segment::<Ordered>::new(5, 3, 1).unwrap());
+    assert!(keys.reserve(4).is_err());
+    assert!(
+        keys.generate_at(Timestamp::MIN)
+            .unwrap_err()
+            .is_unsupported()
+    );
+    let mut made = Vec::new();
+    keys.try_fill_with(3, |key| made.push(key.into_raw()))
+        .unwrap();
+    assert_eq!(made, [5, 6, 7]);
+    assert_eq!(
+        keys.try_generate().unwrap_err().to_string(),
+        "the store is unavailable: all reserved numbers are used; reserve more"
+    );
+}
+
+/// On a runtime of one thread that runs both: nothing blocks.
+#[test]
+fn a_future_feeds_when_it_is_woken() {
+    use std::{
+        pin::pin,
+        task::{Context, Wake},
+    };
+
+    struct Woken(AtomicU32);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    struct Ready(MemoryCounter);
+
+    impl AsyncSegmentSource for Ready {
+        type Order = Ordered;
+
+        async fn reserve(&self, count: NonZeroU32) -> Result<Segment, Error> {
+            self.0.reserve(count)
+        }
+    }
+
+    let (keys, feeder) = SegmentGenerator::fed(Steps::fixed(count(10)), WhenEmpty::Error);
+    assert!(keys.try_generate().is_err());
+    let source = Ready(MemoryCounter::starting_at(1));
+    let mut running = pin!(feeder.run(&source, |_| std::future::ready(())));
+    let woken = Arc::new(Woken(AtomicU32::new(0)));
+    let waker = Waker::from(Arc::clone(&woken));
+    let mut context = Context::from_waker(&waker);
+    assert!(running.as_mut().poll(&mut context).is_pending());
+    for number in 1..=4 {
+        assert_eq!(keys.try_generate().unwrap().into_raw(), number);
+    }
+    assert_eq!(woken.0.load(Ordering::SeqCst), 0);
+    keys.try_generate().unwrap();
+    assert_eq!(woken.0.load(Ordering::SeqCst), 1);
+    assert!(running.as_mut().poll(&mut context).is_pending());
+    assert_eq!(keys.left(), 15);
+    drop(keys);
+    assert_eq!(woken.0.load(Ordering::SeqCst), 2);
+    assert!(running.as_mut().poll(&mut context).is_ready());
+}
