@@ -2,6 +2,7 @@
 //!
 //! - [`MarkFile`]: the high-water mark of a generator, which is the newest time that keys may carry, so
 //!   that keys rise although the clock stepped back in between.
+//! - [`FileLease`]: the nodes of the processes of one machine, and the time in their keys that is used up.
 //! - `FlushJournal`, with the feature `journal`: the rows of a unit of work while they are flushed, so
 //!   that the next run of a killed process sends them with the same keys, and none twice.
 //!
@@ -46,12 +47,15 @@
 
 #[cfg(feature = "journal")]
 mod flush_journal;
+mod lease;
 mod locked;
 mod mark_file;
 mod record;
+mod slots;
 
 #[cfg(feature = "journal")]
 pub use flush_journal::FlushJournal;
+pub use lease::FileLease;
 pub use mark_file::MarkFile;
 
 /// The example of the README must compile.

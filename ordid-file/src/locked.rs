@@ -11,6 +11,16 @@ use std::{
 ///
 /// An error says what is wrong with the file, to be put behind its path.
 pub(crate) fn open(path: &Path, owner: &str, options: &mut OpenOptions) -> Result<File, String> {
+    try_open(path, options)?.ok_or_else(|| {
+        format!(
+            "is in use: another {owner}, here or in another process, has it open; give each a file \
+             of its own"
+        )
+    })
+}
+
+/// As [`open`]; `None` if another has it locked.
+pub(crate) fn try_open(path: &Path, options: &mut OpenOptions) -> Result<Option<File>, String> {
     let cannot = |what: &str, error: &io::Error| format!("cannot be {what}: {error}");
     let file = options
         .read(true)
@@ -19,19 +29,17 @@ pub(crate) fn open(path: &Path, owner: &str, options: &mut OpenOptions) -> Resul
         .truncate(false)
         .open(path)
         .map_err(|error| cannot("opened", &error))?;
-    file.try_lock().map_err(|error| match error {
-        TryLockError::WouldBlock => format!(
-            "is in use: another {owner}, here or in another process, has it open; give each a file \
-             of its own"
-        ),
-        TryLockError::Error(error) => cannot("locked", &error),
-    })?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        Err(TryLockError::Error(error)) => return Err(cannot("locked", &error)),
+    }
     // A run that was killed may have left what is read here and yet not on the disk; to go on from
     // it would put at risk what is.
     file.sync_data()
         .and_then(|()| sync_folder_of(path))
         .map_err(|error| cannot("synced", &error))?;
-    Ok(file)
+    Ok(Some(file))
 }
 
 /// Refuses the use of a file that was open when the process was forked: the child would write over

@@ -3,6 +3,10 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::*;
+use crate::{
+    record,
+    slots::{SLOT_BYTES, newest},
+};
 
 const SLOT: usize = SLOT_BYTES as usize;
 
@@ -149,7 +153,7 @@ fn a_file_cut_anywhere_has_an_older_mark_or_is_damaged() {
     let (_folder, path) = folder();
     let whole = raised(&path, &[1_000, 2_000]);
     for length in 1..whole.len() {
-        let found = newest(&whole[..length]);
+        let found = newest::<Timestamp>(&whole[..length]);
         if length < record::LENGTH {
             assert!(found.is_err(), "{length} bytes");
         } else {
