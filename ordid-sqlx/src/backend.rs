@@ -4,14 +4,18 @@
 use std::{cmp::Ordering, future::Future, pin::Pin};
 
 use ordid_core::{
-    Fields, KeyOf, OrderedKey, Sink,
+    Fields, OrderedKey, RawKeyOf, Sink,
     storage::Dialect,
     unit_of_work::{ColumnMask, Columns, RowEnd, RowSink, Take},
     uuid::Uuid,
 };
 use sqlx::{Arguments, Encode, SqlStr, Type, encode::IsNull, error::BoxDynError};
 
-use crate::{bulk::Bulk, stored::stored_order};
+use crate::{
+    bulk::Bulk,
+    numbers::{Answer, Texts, Value},
+    stored::stored_order,
+};
 
 pub(crate) mod sealed {
     pub trait Sealed {}
@@ -85,6 +89,25 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
         arguments: Self::Arguments,
         persistent: bool,
     ) -> BoxFuture<'_, Result<u64, sqlx::Error>>;
+
+    /// What leases and counters say in its own words.
+    #[doc(hidden)]
+    const TEXTS: Texts;
+
+    /// Runs a statement about integers, and returns its rows and what it changed.
+    #[doc(hidden)]
+    fn ask<'c>(
+        connection: &'c mut Self::Connection,
+        sql: SqlStr,
+        values: &[Value<'_>],
+    ) -> BoxFuture<'c, Result<Answer, sqlx::Error>>;
+
+    /// Runs a script: several statements, without parameters.
+    #[doc(hidden)]
+    fn run_script(
+        connection: &mut Self::Connection,
+        sql: SqlStr,
+    ) -> BoxFuture<'_, Result<(), sqlx::Error>>;
 }
 
 /// How an engine updates many rows, each with values of its own.
@@ -114,6 +137,8 @@ macro_rules! backend {
         flushes: $flushes:literal,
         has_transaction: $has_transaction:expr,
         abandon: $abandon:expr,
+        texts: $texts:expr,
+        last_id: $last_id:expr,
         placeholder: |$sql:ident, $number:ident| $push:expr
     ) => {
         impl $crate::backend::sealed::Sealed for $database {}
@@ -177,6 +202,50 @@ macro_rules! backend {
                     Ok(done.rows_affected())
                 })
             }
+
+            const TEXTS: $crate::numbers::Texts = $texts;
+
+            fn ask<'c>(
+                connection: &'c mut Self::Connection,
+                sql: sqlx::SqlStr,
+                values: &[$crate::numbers::Value<'_>],
+            ) -> $crate::backend::BoxFuture<'c, Result<$crate::numbers::Answer, sqlx::Error>> {
+                use $crate::numbers::Value;
+
+                let mut arguments = <Self as sqlx::Database>::Arguments::default();
+                let mut bind = |value: &Value<'_>| match *value {
+                    Value::Number(number) => sqlx::Arguments::add(&mut arguments, number),
+                    Value::Text(text) => sqlx::Arguments::add(&mut arguments, text.to_owned()),
+                };
+                let bound = values.iter().try_for_each(&mut bind);
+                Box::pin(async move {
+                    bound.map_err(sqlx::Error::Encode)?;
+                    let query = sqlx::query_with::<$database, _>(sql, arguments);
+                    let mut parts = sqlx::Executor::fetch_many(connection, query);
+                    let mut answer = $crate::numbers::Answer::default();
+                    while let Some(part) = futures_util::TryStreamExt::try_next(&mut parts).await? {
+                        match part {
+                            sqlx::Either::Left(done) => {
+                                answer.changed += done.rows_affected();
+                                answer.last_id = $last_id(&done);
+                            }
+                            sqlx::Either::Right(row) => {
+                                let columns = 0..sqlx::Row::len(&row);
+                                let numbers = columns.map(|at| sqlx::Row::try_get(&row, at));
+                                answer.rows.push(numbers.collect::<Result<_, _>>()?);
+                            }
+                        }
+                    }
+                    Ok(answer)
+                })
+            }
+
+            fn run_script(
+                connection: &mut Self::Connection,
+                sql: sqlx::SqlStr,
+            ) -> $crate::backend::BoxFuture<'_, Result<(), sqlx::Error>> {
+                Box::pin(async move { sqlx::raw_sql(sql).execute(connection).await.map(drop) })
+            }
         }
     };
 }
@@ -189,11 +258,11 @@ pub(crate) use backend;
 pub trait Entity<DB: Backend>: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static {
     /// Finds out how the database compares the stored keys.
     #[doc(hidden)]
-    fn __stored_order() -> fn(&KeyOf<Self>, &KeyOf<Self>) -> Ordering;
+    fn __stored_order() -> fn(&RawKeyOf<Self>, &RawKeyOf<Self>) -> Ordering;
 }
 
 impl<DB: Backend, E: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static> Entity<DB> for E {
-    fn __stored_order() -> fn(&KeyOf<Self>, &KeyOf<Self>) -> Ordering {
+    fn __stored_order() -> fn(&RawKeyOf<Self>, &RawKeyOf<Self>) -> Ordering {
         stored_order(|key| E::write_key(key, &mut Binder::with_capacity(1)))
     }
 }

@@ -56,7 +56,7 @@ fn is_about_a_row(error: &(dyn DatabaseError + 'static)) -> bool {
 /// Returns what an error of anything but COMMIT means.
 ///
 /// A pool that made or found no connection in the time that it is given has tried again itself.
-fn failure(error: &sqlx::Error) -> Failure {
+pub(crate) fn failure(error: &sqlx::Error) -> Failure {
     match error {
         sqlx::Error::Database(error) => of_database(&**error, false),
         sqlx::Error::Io(_)

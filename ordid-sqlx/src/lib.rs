@@ -87,6 +87,12 @@
 //! On PostgreSQL, tables with many rows go by `COPY` where it does what an `INSERT` would:
 //! [`UnitOfWork::flush`] says when.
 //!
+//! # Nodes and numbers that nobody else has
+//!
+//! [`SqlLease`] leases nodes from a table, [`SqlDisposableNode`] gives each start one of its own, and
+//! [`SqlCounter`], `PgSequence` and `Tickets64` reserve blocks of numbers: see
+//! [`ordid_core::coordination`] for what they promise.
+//!
 //! # Watching flushes
 //!
 //! With the feature `tracing`, a flush is a span `ordid.flush` of the target `ordid`, at INFO, with its
@@ -108,10 +114,17 @@ mod backend;
 mod bulk;
 mod engine_macros;
 mod failure;
+#[cfg(feature = "postgres")]
+pub mod instagram;
+mod lease;
+mod mapping;
 #[cfg(feature = "mysql")]
 mod mysql;
+mod numbers;
+mod over;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod segment;
 mod sharded;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -119,6 +132,9 @@ mod stored;
 mod unit_of_work;
 
 pub use backend::{Backend, Binder, Entity};
+pub use lease::{SqlDisposableNode, SqlLease};
+pub use mapping::{Mapping, MappingBackend, MappingError, MappingTable};
+pub use numbers::ConnectOptions;
 #[cfg(feature = "journal")]
 pub use ordid_core::unit_of_work::JournalRow;
 pub use ordid_core::{
@@ -128,6 +144,12 @@ pub use ordid_core::{
         Progress, Retry, Sharding,
     },
 };
+pub use over::Over;
+#[cfg(feature = "postgres")]
+pub use segment::PgSequence;
+pub use segment::SqlCounter;
+#[cfg(feature = "mysql")]
+pub use segment::{TicketChoice, TicketForm, Tickets64};
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{SqlxColumn, Stored, StoredAs};
 #[cfg(feature = "journal")]

@@ -8,7 +8,7 @@ use sqlx::{
     Decode, Encode, Sqlite, Type, ValueRef as _,
     encode::IsNull,
     error::BoxDynError,
-    sqlite::{SqliteArgumentsBuffer, SqliteTypeInfo, SqliteValueRef},
+    sqlite::{SqliteArgumentsBuffer, SqliteQueryResult, SqliteTypeInfo, SqliteValueRef},
 };
 
 use crate::{
@@ -30,6 +30,17 @@ backend! {
     has_transaction: |_| std::future::ready(Ok(false)),
     // SQLx's thread rolls back what nobody waits for.
     abandon: |_| (),
+    texts: crate::numbers::Texts {
+        clock: "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)",
+        // AUTOINCREMENT: never a number again whose row was deleted.
+        counted_key: "INTEGER PRIMARY KEY AUTOINCREMENT",
+        name_type: "TEXT",
+        table_options: "",
+        added: "value + ?",
+        keep: |_| " ON CONFLICT DO NOTHING".to_owned(),
+        returning: |column| format!(" RETURNING {column}"),
+    },
+    last_id: |_: &SqliteQueryResult| 0,
     placeholder: |sql, _number| sql.push('?')
 }
 

@@ -16,8 +16,8 @@ use sqlx::Database;
 
 use super::{SqlxColumn, StoredAs};
 
-/// How to compare two keys.
-pub(crate) type Compare<K> = fn(&K, &K) -> Ordering;
+/// How to compare two raw keys.
+pub(crate) type Compare<R> = fn(&R, &R) -> Ordering;
 
 thread_local! {
     static LISTENS: Cell<bool> = const { Cell::new(false) };
@@ -26,26 +26,23 @@ thread_local! {
 
 /// Returns how the database compares the stored keys: as the keys compare, or under
 /// `unordered(column)` as the column does. `bind` encodes a key for that database.
-pub(crate) fn stored_order<K: KeyType>(bind: impl FnOnce(K)) -> Compare<K> {
+pub(crate) fn stored_order<K: KeyType>(bind: impl FnOnce(K)) -> Compare<K::Raw> {
     let zero = K::Raw::from_bytes(<K::Raw as RawKey>::Bytes::default());
     let Ok(key) = K::from_raw(K::Scheme::coerce(zero)) else {
-        return Ord::cmp;
+        return K::Scheme::cmp;
     };
     LISTENS.set(true);
     bind(key);
     LISTENS.set(false);
-    // Of another type where the key is a transparent newtype of a newtype, whose order is its own.
+    // Of another type where the key is a transparent newtype of one with other raw keys.
     let heard = HEARD.take().and_then(|heard| heard.downcast().ok());
-    heard.map_or(Ord::cmp, |compare: Box<Compare<K>>| *compare)
+    heard.map_or(K::Scheme::cmp, |compare: Box<Compare<K::Raw>>| *compare)
 }
 
 /// Tells the order of a key's stored form to [`stored_order`], if that is who asks.
 pub(super) fn tell<DB: Database, K: StoredAs<DB>>() {
     if <K::Column as SqlxColumn<DB, K::Raw>>::UNORDERED && LISTENS.get() {
-        let compare: Compare<K> = |left, right| {
-            let sort_key = |key: &K| <K::Column as Stores<K::Raw>>::sort_key(key.to_raw());
-            sort_key(left).cmp(&sort_key(right))
-        };
+        let compare: Compare<K::Raw> = <K::Column as Stores<K::Raw>>::compare;
         HEARD.set(Some(Box::new(compare)));
     }
 }
@@ -81,7 +78,8 @@ mod tests {
     where
         Row<K>: Entity<DB> + OrderedKey<Field = Option<K>>,
     {
-        keys.sort_by(<Row<K> as Entity<DB>>::__stored_order());
+        let compare = <Row<K> as Entity<DB>>::__stored_order();
+        keys.sort_by(|left, right| compare(&left.to_raw(), &right.to_raw()));
     }
 
     #[test]

@@ -35,15 +35,11 @@ async fn replay<DB: Backend>(
     failed: &Chunk,
 ) -> Option<(Chunk, String)> {
     let mut statements = Statements::new(batches);
-    for chunk in plan.chunks() {
-        let is_same = (chunk.action, chunk.table) == (failed.action, failed.table);
-        if !is_same || chunk.rows.end <= failed.rows.start {
+    for (chunk, is_suspected) in plan.towards(failed) {
+        if !is_suspected {
             let bound = bind(batches, &chunk, &mut statements);
             send(&mut **transaction, bound, || ()).await.ok()?;
             continue;
-        }
-        if chunk.rows.start >= failed.rows.end {
-            break;
         }
         let several = failed.rows.len() > chunk.rows.len();
         if several {
@@ -58,15 +54,11 @@ async fn replay<DB: Backend>(
                 Err(_) => savepoint.rollback().await.ok()?,
             }
         }
-        for row in chunk.rows.clone() {
-            let single = Chunk {
-                rows: row..row + 1,
-                ..chunk.clone()
-            };
+        for single in chunk.singly() {
             let bound = bind(batches, &single, &mut statements);
             if let Err(error) = send(&mut **transaction, bound, || ()).await {
-                let key = batches.key_text(&chunk, row);
-                return error.refuses_a_row().then_some((chunk, key));
+                let key = batches.key_text(&chunk, single.rows.start);
+                return error.refuses_a_row().then(|| (chunk.clone(), key));
             }
         }
     }

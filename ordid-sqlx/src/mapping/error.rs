@@ -1,0 +1,133 @@
+//! Why a mapping table did not answer.
+
+use std::{error::Error as StdError, fmt};
+
+use ordid_core::unit_of_work::{DriverError, Failure};
+
+use crate::failure::judge;
+
+/// Why a [`MappingTable`](crate::MappingTable) was not read or written.
+///
+/// It is opaque: ask it with the `is_` predicates, print it for people.
+#[derive(Debug)]
+pub struct MappingError(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// Quoted.
+    table: String,
+    kind: Kind,
+    retries: u32,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Driver(DriverError<sqlx::Error>),
+    /// What is in the table is not what such a table has.
+    Row(ordid_core::Error),
+    /// A UUID that is there for an insert and not for a look-up.
+    Elusive {
+        uuid: String,
+    },
+}
+
+/// The same before the table's name and the attempts are known.
+#[derive(Debug)]
+pub(super) struct Failed(Kind);
+
+impl From<sqlx::Error> for Failed {
+    fn from(error: sqlx::Error) -> Self {
+        Self(Kind::Driver(judge(error)))
+    }
+}
+
+impl From<ordid_core::Error> for Failed {
+    fn from(error: ordid_core::Error) -> Self {
+        Self(Kind::Row(error))
+    }
+}
+
+impl Failed {
+    pub(super) fn elusive(uuid: impl fmt::Display) -> Self {
+        let uuid = uuid.to_string();
+        Self(Kind::Elusive { uuid })
+    }
+
+    pub(super) fn failure(&self) -> Failure {
+        match &self.0 {
+            Kind::Driver(source) => source.failure,
+            Kind::Row(_) | Kind::Elusive { .. } => Failure::Refused,
+        }
+    }
+
+    pub(super) fn of(self, table: &str, retries: u32) -> MappingError {
+        let (table, kind) = (table.to_owned(), self.0);
+        MappingError(Box::new(Inner {
+            table,
+            kind,
+            retries,
+        }))
+    }
+}
+
+impl MappingError {
+    /// Returns whether the same call may succeed another time: a deadlock, a serialization failure, a lock
+    /// that did not come in time, a busy database, a pool without a free connection.
+    ///
+    /// In a transaction of yours, most databases have ended that: begin it anew.
+    pub fn is_transient(&self) -> bool {
+        matches!(&self.0.kind, Kind::Driver(source)
+            if source.failure == Failure::Transient || source.has_waited)
+    }
+
+    /// Returns whether the connection was lost or could not be made, or the server went read-only. What was
+    /// being inserted may be there: outside of a transaction of yours, the same call over another
+    /// connection finds it.
+    pub fn is_connection_lost(&self) -> bool {
+        matches!(&self.0.kind, Kind::Driver(source) if source.failure == Failure::Lost)
+    }
+
+    /// Returns whether the table has a row that a mapping table cannot have: NULL, another length than 16
+    /// bytes, another hash, a UUID twice, a key of another scheme. The text says which and why.
+    pub fn is_unexpected_row(&self) -> bool {
+        matches!(self.0.kind, Kind::Row(_))
+    }
+
+    /// Returns SQLx's error, where it is one.
+    pub fn driver(&self) -> Option<&sqlx::Error> {
+        match &self.0.kind {
+            Kind::Driver(source) => Some(&source.error),
+            Kind::Row(_) | Kind::Elusive { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for MappingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "mapping table {}: ", self.0.table)?;
+        match &self.0.kind {
+            Kind::Driver(source) => source.error.fmt(f),
+            Kind::Row(error) => error.fmt(f),
+            Kind::Elusive { uuid } => write!(
+                f,
+                "the UUID {uuid} was refused by an insert and is not found: a CHECK or a trigger \
+                 refuses it, the ids are used up, or its row is deleted again and again"
+            ),
+        }?;
+        match self.0.retries {
+            0 => Ok(()),
+            retries => write!(f, " (tried {} times)", u64::from(retries) + 1),
+        }
+    }
+}
+
+impl StdError for MappingError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        // Their own text is already this one's.
+        match &self.0.kind {
+            Kind::Driver(source) => source.error.source(),
+            Kind::Row(error) => error.source(),
+            Kind::Elusive { .. } => None,
+        }
+    }
+}
