@@ -21,6 +21,8 @@ pub(crate) enum Name {
     Flush,
     /// Inserting rows through Diesel and SeaORM, on the database servers
     Orms,
+    /// Mapping UUIDs to integers, on the database servers
+    Mapping,
     /// Building a crate of 50 entities, without ordid and with it; long
     Compile,
     /// What each key costs in tables that outgrow the cache; long
@@ -38,6 +40,7 @@ impl Name {
             Self::Plan => "bench-plan",
             Self::Flush => "bench-flush",
             Self::Orms => "bench-orms",
+            Self::Mapping => "bench-mapping",
             Self::Compile => "bench-compile",
             Self::Engines | Self::Sources => "bench-engines",
         }
@@ -52,6 +55,7 @@ impl Name {
             | Self::Plan
             | Self::Flush
             | Self::Orms
+            | Self::Mapping
             | Self::Compile => None,
             Self::Engines => Some("engines"),
             Self::Sources => Some("sources"),
@@ -61,7 +65,7 @@ impl Name {
     fn wants_servers(self) -> bool {
         matches!(
             self,
-            Self::Flush | Self::Orms | Self::Engines | Self::Sources
+            Self::Flush | Self::Orms | Self::Mapping | Self::Engines | Self::Sources
         )
     }
 
@@ -85,6 +89,7 @@ impl Name {
             | Self::Plan
             | Self::Flush
             | Self::Orms
+            | Self::Mapping
             | Self::Compile
             | Self::Engines
             | Self::Sources => &[],
@@ -105,6 +110,7 @@ pub(crate) fn bench(name: Option<Name>, extra: &[String]) -> Result<ExitCode> {
             Name::Plan,
             Name::Flush,
             Name::Orms,
+            Name::Mapping,
         ],
         |name| vec![name],
     );

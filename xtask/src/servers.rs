@@ -8,7 +8,15 @@ use crate::packages;
 use crate::run::Result;
 
 /// The servers that this workspace's tests know, in the order in which they are reported.
-const NAMES: [&str; 5] = ["postgres", "mariadb", "h2", "mysql", "oracle"];
+const NAMES: [&str; 7] = [
+    "postgres",
+    "mariadb",
+    "h2",
+    "redis",
+    "zookeeper",
+    "mysql",
+    "oracle",
+];
 
 /// The servers of one run; the private ones stop when this is dropped.
 pub(crate) struct Servers(Vec<(&'static str, Access)>);

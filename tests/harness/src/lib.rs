@@ -1,7 +1,7 @@
 //! Private database servers for the tests and benches of ordid.
 //!
-//! [`postgres`], [`mariadb`] and [`h2`] each start a fresh server from the binaries of the installed
-//! package: on a free port of 127.0.0.1, with its data in a new temporary folder, and with
+//! [`postgres`], [`mariadb`], [`h2`], [`redis`] and [`zookeeper`] each start a fresh server from the
+//! binaries of the installed package: on a free port of 127.0.0.1, with its data in a new temporary folder, and with
 //! nothing shared with a server that the machine may already run. The [`Server`] they return
 //! stops the server and removes the folder when it is dropped.
 //!
@@ -30,11 +30,14 @@
 mod error;
 mod find;
 mod h2;
+mod java;
 mod mariadb;
 mod policy;
 mod postgres;
 mod process;
+mod redis;
 mod server;
+mod zookeeper;
 
 pub use error::Error;
 pub use policy::{Access, Policy, access, policy, policy_from};
@@ -65,7 +68,17 @@ pub fn postgres() -> Result<Server, Error> {
 /// When MariaDB is not installed ([`Error::package`] then names the package), or does not start;
 /// the error quotes the end of the server's log.
 pub fn mariadb() -> Result<Server, Error> {
-    Server::start(mariadb::MariaDb::find()?)
+    mariadb_with(&[])
+}
+
+/// Starts a private MariaDB server as [`mariadb`] does, with options of its own, such as
+/// `--auto-increment-increment=2`. It keeps them when it is started again.
+///
+/// # Errors
+///
+/// As [`mariadb`]; an option that the server does not know is in the log that the error quotes.
+pub fn mariadb_with(options: &[&str]) -> Result<Server, Error> {
+    Server::start(mariadb::MariaDb::find()?.with(options))
 }
 
 /// Starts a private H2 server, which emulates other databases: append `;MODE=Oracle` to the URL.
@@ -91,17 +104,45 @@ pub fn h2_script(url: &str, script: &str) -> Result<Vec<String>, Error> {
     h2::H2::find()?.script(url, script)
 }
 
-/// Starts the private server of this name: `postgres`, `mariadb` or `h2`, or `postgres_2`, which is
-/// one more PostgreSQL, for what takes two of them.
+/// Starts a private Redis server.
+///
+/// It is durable: every write is appended to its log and synced before the answer
+/// (`appendfsync always`). Nothing is evicted.
 ///
 /// # Errors
 ///
-/// As [`postgres`], [`mariadb`] and [`h2`], and when servers of this name are not started privately.
+/// When Redis is not installed ([`Error::package`] then names the package), or does not start; the
+/// error quotes the end of the server's log.
+pub fn redis() -> Result<Server, Error> {
+    Server::start(redis::Redis::find()?)
+}
+
+/// Starts a private ZooKeeper server, standalone.
+///
+/// The URL is a connection string. Writes are synced before the answer. A tick has 100 ms, so that
+/// sessions may be as short as 200 ms, and they may be as long as a minute.
+///
+/// # Errors
+///
+/// When Java or ZooKeeper is not installed ([`Error::package`] then names the packages), or the
+/// server does not start; the error quotes the end of the server's log.
+pub fn zookeeper() -> Result<Server, Error> {
+    Server::start(zookeeper::ZooKeeper::find()?)
+}
+
+/// Starts the private server of this name: `postgres`, `mariadb`, `h2`, `redis` or `zookeeper`, or
+/// `postgres_2` and `mariadb_2`, which are one more of each, for what takes two of them.
+///
+/// # Errors
+///
+/// As the functions of these names, and when servers of this name are not started privately.
 pub fn start(name: &str) -> Result<Server, Error> {
     match name {
         "postgres" | "postgres_2" => postgres(),
-        "mariadb" => mariadb(),
+        "mariadb" | "mariadb_2" => mariadb(),
         "h2" => h2(),
+        "redis" => redis(),
+        "zookeeper" => zookeeper(),
         _ => Err(not_private(name)),
     }
 }
@@ -116,14 +157,17 @@ pub fn installed(name: &str) -> Result<String, Error> {
         "postgres" | "postgres_2" => {
             postgres::Postgres::find().map(|found| found.version().to_owned())
         }
-        "mariadb" => mariadb::MariaDb::find().map(|found| found.version().to_owned()),
+        "mariadb" | "mariadb_2" => mariadb::MariaDb::find().map(|found| found.version().to_owned()),
         "h2" => h2::H2::find().map(|found| found.version().to_owned()),
+        "redis" => redis::Redis::find().map(|found| found.version().to_owned()),
+        "zookeeper" => zookeeper::ZooKeeper::find().map(|found| found.version().to_owned()),
         _ => Err(not_private(name)),
     }
 }
 
 fn not_private(name: &str) -> Error {
     Error::new(format!(
-        "no private server is called `{name}`: use `postgres`, `postgres_2`, `mariadb` or `h2`"
+        "no private server is called `{name}`: use `postgres`, `postgres_2`, `mariadb`, \
+         `mariadb_2`, `h2`, `redis` or `zookeeper`"
     ))
 }

@@ -13,9 +13,17 @@ pub(crate) struct MariaDb {
     install: PathBuf,
     server: PathBuf,
     version: String,
+    /// What the server is started with besides what every private server is.
+    options: Vec<String>,
 }
 
 impl MariaDb {
+    /// Takes options of the server, such as `--auto-increment-increment=2`.
+    pub(crate) fn with(mut self, options: &[&str]) -> Self {
+        self.options = options.iter().map(|&option| option.to_owned()).collect();
+        self
+    }
+
     /// Finds the binaries in `PATH` and the system's folders.
     pub(crate) fn find() -> Result<Self, Error> {
         // `mysqld` is MariaDB's older name, but also the name of MySQL's server.
@@ -34,6 +42,7 @@ impl MariaDb {
             install,
             server,
             version,
+            options: Vec::new(),
         })
     }
 }
@@ -57,11 +66,13 @@ impl Recipe for MariaDb {
             self.install.to_string_lossy().into_owned(),
             "--no-defaults".to_owned(),
             format!("--datadir={folder}/data"),
+            // In a folder that they share, a server that starts removes the temporary tables of another.
+            format!("--tmpdir={folder}"),
             "--auth-root-authentication-method=normal".to_owned(),
             "--skip-name-resolve".to_owned(),
             "--skip-test-db".to_owned(),
         ];
-        let serve = vec![
+        let mut serve = vec![
             self.server.to_string_lossy().into_owned(),
             "--no-defaults".to_owned(),
             format!("--datadir={folder}/data"),
@@ -72,6 +83,7 @@ impl Recipe for MariaDb {
             "--bind-address=127.0.0.1".to_owned(),
             "--skip-name-resolve".to_owned(),
         ];
+        serve.extend_from_slice(&self.options);
         Launch {
             prepare: vec![install],
             serve,

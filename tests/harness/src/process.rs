@@ -156,6 +156,17 @@ fn children(of: u32) -> Vec<u32> {
         .collect()
 }
 
+/// Whether a process still has memory of its own: one that was killed keeps it until it is run again, and
+/// that may take a while on a busy machine.
+fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    // The state follows the name, which may hold anything, in brackets.
+    stat.is_ok_and(|stat| {
+        let state = stat.rsplit(')').next().map(str::trim_start);
+        state.is_none_or(|state| !state.starts_with(['Z', 'X']))
+    })
+}
+
 /// A server's process under its watchdog.
 pub(crate) struct Process {
     name: &'static str,
@@ -224,10 +235,20 @@ impl Process {
         let pid = self.pid()?;
         // Stopped, it makes no more of them.
         send("STOP", pid)?;
-        for child in children(pid) {
+        let children = children(pid);
+        for &child in &children {
             send("KILL", child)?;
         }
-        self.end("KILL")
+        self.end("KILL")?;
+        // PostgreSQL does not start again while one of them still shares its memory.
+        let deadline = Instant::now() + STOP;
+        while children.iter().any(|&child| is_alive(child)) {
+            if Instant::now() > deadline {
+                return Err(self.error(&format!("a child of {} does not end", self.name)));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
     }
 
     /// Runs the last command again, after it has ended.

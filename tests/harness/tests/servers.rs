@@ -3,7 +3,7 @@
 //! A server that `ORDID_TEST_SKIP` names is not started. One that a URL names still is, if it is
 //! installed: private servers are what this file is about.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -28,10 +28,21 @@ fn main() {
             "mariadb",
             mariadb_starts_and_stops,
         ),
+        trial("mariadb_takes_options", "mariadb", mariadb_takes_options),
         trial("h2_starts_and_stops", "h2", h2_starts_and_stops),
+        trial("redis_starts_and_stops", "redis", redis_starts_and_stops),
+        trial(
+            "zookeeper_starts_and_stops",
+            "zookeeper",
+            zookeeper_starts_and_stops,
+        ),
         trial("h2_runs_scripts", "h2", h2_runs_scripts),
         Trial::test("h2_without_java_names_the_package", || {
-            h2_without_java_names_the_package();
+            without_java_names_the_package("h2");
+            Ok(())
+        }),
+        Trial::test("zookeeper_without_java_names_the_package", || {
+            without_java_names_the_package("zookeeper");
             Ok(())
         }),
         trial("h2_goes_with_a_killed_owner", "h2", || {
@@ -54,6 +65,23 @@ fn main() {
         trial("mariadb_comes_back_after_a_kill", "mariadb", || {
             comes_back("mariadb");
         }),
+        trial("redis_goes_with_a_killed_owner", "redis", || {
+            goes_with_a_killed_owner("redis");
+        }),
+        trial("zookeeper_goes_with_a_killed_owner", "zookeeper", || {
+            goes_with_a_killed_owner("zookeeper");
+        }),
+        trial("redis_comes_back_after_a_kill", "redis", || {
+            comes_back("redis");
+        }),
+        trial("zookeeper_comes_back_after_a_kill", "zookeeper", || {
+            comes_back("zookeeper");
+        }),
+        trial(
+            "redis_keeps_what_it_answered_through_a_kill",
+            "redis",
+            redis_keeps_what_it_answered_through_a_kill,
+        ),
         trial(
             "a_half_made_server_goes_with_its_owner",
             "mariadb",
@@ -161,6 +189,12 @@ fn mariadb_starts_and_stops() {
     stops_cleanly(server, "mysql://root@");
 }
 
+fn mariadb_takes_options() {
+    let error = ordid_harness::mariadb_with(&["--no-such-option"]).expect_err("unknown");
+    let error = error.to_string();
+    assert!(error.contains("no-such-option"), "{error}");
+}
+
 fn h2_starts_and_stops() {
     let server = ordid_harness::h2().expect("a server");
     assert_eq!(server.name(), "h2");
@@ -170,6 +204,47 @@ fn h2_starts_and_stops() {
         server.version()
     );
     stops_cleanly(server, "jdbc:h2:tcp://");
+}
+
+fn redis_starts_and_stops() {
+    let server = ordid_harness::redis().expect("a server");
+    assert_eq!(server.name(), "redis");
+    assert!(
+        server.version().starts_with("Redis server v="),
+        "{}",
+        server.version()
+    );
+    stops_cleanly(server, "redis://");
+}
+
+fn zookeeper_starts_and_stops() {
+    let server = ordid_harness::zookeeper().expect("a server");
+    assert_eq!(server.name(), "zookeeper");
+    assert!(
+        server.version().starts_with("Apache ZooKeeper"),
+        "{}",
+        server.version()
+    );
+    stops_cleanly(server, "tcp://");
+}
+
+/// What the leases and the counters on it stand on: an answered write is in the log.
+fn redis_keeps_what_it_answered_through_a_kill() {
+    let mut server = ordid_harness::redis().expect("a server");
+    let ask = |port: u16, command: &str| {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("a connection");
+        stream.write_all(command.as_bytes()).expect("sent");
+        let mut line = String::new();
+        BufReader::new(stream)
+            .read_line(&mut line)
+            .expect("an answer");
+        line.trim_end().to_owned()
+    };
+    for expected in 1..=3 {
+        assert_eq!(ask(server.port(), "INCR n\r\n"), format!(":{expected}"));
+        server.kill().expect("it was running");
+        server.restart().expect("it comes back");
+    }
 }
 
 fn h2_runs_scripts() {
@@ -192,10 +267,10 @@ fn h2_runs_scripts() {
 }
 
 /// With a search path that leads to no Java.
-fn h2_without_java_names_the_package() {
+fn without_java_names_the_package(server: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let output = Command::new(env!("CARGO_BIN_EXE_private-server"))
-        .arg("h2")
+        .arg(server)
         .env("PATH", folder.path())
         .stdin(Stdio::null())
         .output()
