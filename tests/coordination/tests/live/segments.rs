@@ -1,0 +1,362 @@
+//! Counters and sequences: no number twice, whatever fails.
+
+use std::{collections::HashSet, num::NonZeroU32, sync::Arc, time::Duration};
+
+use libtest_mimic::Trial;
+use ordid_core::{
+    Error,
+    coordination::{AsyncSegmentSource, CoordinationFailure, Segment, SegmentOrder},
+};
+use ordid_sqlx::{Backend, ConnectOptions, PgSequence, SqlCounter};
+use ordid_tests::{
+    process::fork,
+    proxy::{At, Fault},
+    servers::Servers,
+    trials::{Outcome, on_scratch},
+};
+use sqlx::{Connection as _, MySql, Postgres, Sqlite, postgres::PgConnectOptions};
+
+use crate::{
+    sql::{in_file, outside_of_the_runtime, own_runtime, sql},
+    sql_leases::{Network, proxy_to},
+};
+
+pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    macro_rules! on_servers {
+        ($($test:ident),+ $(,)?) => {
+            $(
+                let name = concat!("segments::", stringify!($test));
+                for server in ["mariadb", "mysql"] {
+                    on_scratch::<MySql, _, _>(trials, servers, server, name, |pool| async move {
+                        $test::<MySql>((*pool.connect_options()).clone()).await
+                    });
+                }
+                on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, |pool| async move {
+                    $test::<Postgres>((*pool.connect_options()).clone()).await
+                });
+            )+
+        };
+    }
+    macro_rules! on_each {
+        ($($test:ident),+ $(,)?) => {
+            on_servers!($($test),+);
+            $(trials.push(in_file(concat!("segments::", stringify!($test)), $test::<Sqlite>));)+
+        };
+    }
+    on_each!(
+        counters_have_no_gap_and_no_number_twice,
+        a_counter_ends_at_the_last_number,
+        a_counter_that_is_gone_or_went_back_is_an_error,
+    );
+    on_servers!(
+        // Not on SQLite: its locks of the process do not survive a fork.
+        a_fork_has_connections_of_its_own,
+        a_rollback_gives_no_number_back,
+        an_answer_that_is_lost_is_a_gap,
+        a_connection_that_was_closed_while_idle_is_replaced,
+    );
+    macro_rules! on_postgres {
+        ($($test:ident),+ $(,)?) => {
+            $(
+                let name = concat!("segments::", stringify!($test));
+                on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, |pool| async move {
+                    $test((*pool.connect_options()).clone()).await
+                });
+            )+
+        };
+    }
+    on_postgres!(
+        a_sequence_gives_blocks_of_its_increment,
+        a_sequence_that_was_altered_is_refused,
+        a_sequence_ends_at_the_last_number,
+    );
+}
+
+pub(crate) fn failure<T: std::fmt::Debug>(result: Result<T, Error>) -> Option<CoordinationFailure> {
+    result
+        .expect_err("it cannot be done")
+        .coordination_failure()
+}
+
+pub(crate) fn count(count: u32) -> NonZeroU32 {
+    NonZeroU32::new(count).expect("some")
+}
+
+/// Reserves from many tasks, checks that the numbers of each task rise, where they should, and returns all.
+pub(crate) async fn reserved<S>(
+    source: &Arc<S>,
+    tasks: u32,
+    each: u32,
+    rises: bool,
+) -> Outcome<Vec<i64>>
+where
+    S: AsyncSegmentSource + 'static,
+    S::Order: SegmentOrder,
+{
+    let mut running = tokio::task::JoinSet::new();
+    for task in 0..tasks {
+        let source = Arc::clone(source);
+        running.spawn(async move {
+            let mut numbers = Vec::new();
+            for round in 0..each {
+                let wanted = count(1 + (task * 7 + round * 3) % 20);
+                let segment: Segment<S::Order> = source.reserve(wanted).await?;
+                assert_eq!(segment.len(), wanted.get());
+                let last = numbers.last().copied();
+                assert!(
+                    !rises || last < segment.first(),
+                    "{last:?} then {segment:?}"
+                );
+                numbers.extend(segment.values());
+            }
+            Ok::<_, Error>(numbers)
+        });
+    }
+    let mut all = Vec::new();
+    while let Some(numbers) = running.join_next().await {
+        all.extend(numbers??);
+    }
+    Ok(all)
+}
+
+async fn created<DB: Backend>(options: &ConnectOptions<DB>, first: i64) -> Outcome<SqlCounter<DB>> {
+    let counter = SqlCounter::new(options.clone(), "orders")?.with_timeout(Duration::from_secs(30));
+    counter.create(first).await?;
+    // It takes nothing away from a counter that is in use.
+    counter.create(1).await?;
+    Ok(counter)
+}
+
+async fn counters_have_no_gap_and_no_number_twice<DB: Backend>(
+    options: ConnectOptions<DB>,
+) -> Outcome {
+    let counter = Arc::new(created::<DB>(&options, 1_000).await?);
+    let mut numbers = reserved(&counter, 8, 25, true).await?;
+    numbers.sort_unstable();
+    let expected: Vec<i64> = (1_000..).take(numbers.len()).collect();
+    assert!(numbers.len() > 1_000 && numbers == expected);
+    // Another name is another counter, and so is another table.
+    let other = SqlCounter::<DB>::new(options.clone(), "Orders")?;
+    other.create(1).await?;
+    assert!(other.reserve(count(2)).await?.values().eq([1, 2]));
+    let table = SqlCounter::<DB>::new(options, "orders")?.with_table("other_counters")?;
+    table.create(1).await?;
+    assert!(table.reserve(count(2)).await?.values().eq([1, 2]));
+    Ok(())
+}
+
+/// F18.
+async fn a_counter_ends_at_the_last_number<DB: Backend>(options: ConnectOptions<DB>) -> Outcome {
+    let counter = created::<DB>(&options, i64::MAX - 4).await?;
+    assert_eq!(counter.reserve(count(3)).await?.first(), Some(i64::MAX - 4));
+    let exhausted = Some(CoordinationFailure::CounterExhausted);
+    assert_eq!(failure(counter.reserve(count(3)).await), exhausted);
+    assert_eq!(counter.reserve(count(2)).await?.first(), Some(i64::MAX - 1));
+    for _ in 0..2 {
+        assert_eq!(failure(counter.reserve(count(1)).await), exhausted);
+    }
+    Ok(())
+}
+
+/// F15, and a counter that nobody made.
+async fn a_counter_that_is_gone_or_went_back_is_an_error<DB: Backend>(
+    options: ConnectOptions<DB>,
+) -> Outcome {
+    let lost = Some(CoordinationFailure::StateLost);
+    let counter = SqlCounter::<DB>::new(options.clone(), "orders")?;
+    assert_eq!(
+        failure(counter.reserve(count(1)).await),
+        lost,
+        "it was never made"
+    );
+    counter.create(1).await?;
+    assert!(counter.reserve(count(100)).await?.values().eq(1..101));
+    sql::<DB>(&options, "UPDATE ordid_counters SET value = 50").await?;
+    let error = counter.reserve(count(10)).await.expect_err("it went back");
+    assert_eq!(
+        error.coordination_failure(),
+        Some(CoordinationFailure::CeilingRegressed)
+    );
+    assert!(error.to_string().contains("gave 51 after 100"), "{error}");
+    // What it has given so far is lost, and not an error again once it is past.
+    sql::<DB>(&options, "UPDATE ordid_counters SET value = 100").await?;
+    assert_eq!(counter.reserve(count(1)).await?.first(), Some(101));
+    sql::<DB>(&options, "DELETE FROM ordid_counters").await?;
+    assert_eq!(failure(counter.reserve(count(1)).await), lost);
+    for name in ["", "a b", "a'b", &"a".repeat(64)] {
+        let refused = SqlCounter::<DB>::new(options.clone(), name);
+        assert_eq!(failure(refused), Some(CoordinationFailure::Mismatch));
+    }
+    Ok(())
+}
+
+/// F8: parent and child go on with the same counter.
+async fn a_fork_has_connections_of_its_own<DB: Backend>(options: ConnectOptions<DB>) -> Outcome {
+    let counter = Arc::new(created::<DB>(&options, 1).await?);
+    let mut numbers = reserved(&counter, 1, 5, true).await?;
+    let of_child = Arc::clone(&counter);
+    let child = outside_of_the_runtime(move || {
+        fork(move || {
+            let reserved = own_runtime(async { reserved(&of_child, 1, 40, true).await });
+            // The parent's connection must not be closed by the child.
+            std::mem::forget(of_child);
+            reserved
+                .expect("reserved")
+                .into_iter()
+                .flat_map(i64::to_le_bytes)
+                .collect()
+        })
+    })?;
+    numbers.extend(reserved(&counter, 2, 40, true).await?);
+    let bytes = tokio::task::spawn_blocking(move || child.join()).await?;
+    let (of_child, rest) = bytes.as_chunks::<8>();
+    assert!(rest.is_empty() && of_child.len() > 200);
+    numbers.extend(of_child.iter().copied().map(i64::from_le_bytes));
+    let distinct: HashSet<i64> = numbers.iter().copied().collect();
+    assert_eq!(distinct.len(), numbers.len());
+    Ok(())
+}
+
+/// A transaction of the program is open, and rolled back.
+async fn a_rollback_gives_no_number_back<DB: Backend>(options: ConnectOptions<DB>) -> Outcome {
+    let counter = created::<DB>(&options, 1).await?;
+    let mut connection = DB::Connection::connect_with(&options).await?;
+    let transaction = connection.begin().await?;
+    let first: Vec<i64> = counter.reserve(count(10)).await?.values().collect();
+    // Its lock is gone: another one is not waited for.
+    let second =
+        tokio::time::timeout(Duration::from_secs(10), counter.reserve(count(10))).await??;
+    transaction.rollback().await?;
+    let third = counter.reserve(count(1)).await?;
+    assert!(first.into_iter().eq(1..11) && second.values().eq(11..21) && third.values().eq([21]));
+    Ok(())
+}
+
+/// F16, at each byte of the answer: it may be used or not, and is never given again.
+async fn an_answer_that_is_lost_is_a_gap<DB: Backend + Network>(
+    options: ConnectOptions<DB>,
+) -> Outcome {
+    let direct = created::<DB>(&options, 1).await?;
+    let proxy = proxy_to::<DB>(&options).await?;
+    let over = || -> Result<SqlCounter<DB>, Error> {
+        let counter = SqlCounter::<DB>::new(DB::at(&options, proxy.port()), "orders")?;
+        Ok(counter.with_timeout(Duration::from_secs(3)))
+    };
+    let mut numbers: Vec<i64> = over()?.reserve(count(5)).await?.values().collect();
+    let whole = proxy.last_traffic();
+    let mut gaps = 0;
+    for step in 0..6_u64 {
+        let fault = match step {
+            0 => Fault::Cut(At::Up(whole.up - 1)),
+            1 => Fault::Cut(At::Up(whole.up)),
+            _ => Fault::Cut(At::Down(whole.down - step * 3 + 5)),
+        };
+        proxy.plan([fault]);
+        if let Ok(segment) = over()?.reserve(count(5)).await {
+            numbers.extend(segment.values());
+        }
+        let next = direct.reserve(count(5)).await?;
+        gaps += u32::from(next.first() > numbers.last().map(|last| last + 1));
+        numbers.extend(next.values());
+    }
+    proxy.plan([Fault::Swallow(whole.down - 1)]);
+    let lost = over()?.reserve(count(5)).await;
+    assert_eq!(failure(lost), Some(CoordinationFailure::Unavailable));
+    numbers.extend(direct.reserve(count(5)).await?.values());
+    assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
+    assert!(gaps > 0, "the answers were lost too early");
+    Ok(())
+}
+
+/// F17.
+async fn a_connection_that_was_closed_while_idle_is_replaced<DB: Backend + Network>(
+    options: ConnectOptions<DB>,
+) -> Outcome {
+    created::<DB>(&options, 1).await?;
+    let proxy = proxy_to::<DB>(&options).await?;
+    let counter = SqlCounter::<DB>::new(DB::at(&options, proxy.port()), "orders")?;
+    let mut numbers: Vec<i64> = counter.reserve(count(5)).await?.values().collect();
+    let first = proxy.last_traffic().up;
+    // The connections to come break in the midst of the second reservation.
+    let again = SqlCounter::<DB>::new(DB::at(&options, proxy.port()), "orders")?;
+    proxy.plan([Fault::Cut(At::Up(first + 2))]);
+    numbers.extend(again.reserve(count(5)).await?.values());
+    for _ in 0..3 {
+        numbers.extend(again.reserve(count(5)).await?.values());
+    }
+    assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
+    assert_eq!(numbers.len(), 25);
+    assert_eq!(proxy.traffic().len(), 3, "one was replaced");
+    Ok(())
+}
+
+async fn a_sequence_gives_blocks_of_its_increment(options: PgConnectOptions) -> Outcome {
+    let sequence = Arc::new(PgSequence::new(options.clone(), "order_ids", count(20))?);
+    assert_eq!(
+        failure(sequence.reserve(count(1)).await),
+        Some(CoordinationFailure::StateLost)
+    );
+    sequence.create().await?;
+    sequence.create().await?;
+    let numbers = reserved(&sequence, 8, 25, true).await?;
+    let distinct: HashSet<i64> = numbers.iter().copied().collect();
+    assert_eq!(distinct.len(), numbers.len());
+    let segment = sequence.reserve(count(20)).await?;
+    assert!(segment.values().eq(4_001..4_021), "200 blocks before");
+    let error = sequence
+        .reserve(count(21))
+        .await
+        .expect_err("more than a block");
+    assert_eq!(
+        error.to_string(),
+        "not what was asked for: the sequence order_ids gives 20 numbers at once, and not 21: raise its increment"
+    );
+    // Nobody else's table or function of that name is called.
+    assert!(PgSequence::new(options, "order_ids'); --", count(1)).is_err());
+    Ok(())
+}
+
+async fn a_sequence_that_was_altered_is_refused(options: PgConnectOptions) -> Outcome {
+    let mismatch = Some(CoordinationFailure::Mismatch);
+    let sequence = PgSequence::new(options.clone(), "ids", count(100))?;
+    sequence.create().await?;
+    assert_eq!(sequence.reserve(count(100)).await?.first(), Some(1));
+    for (altered, back) in [
+        ("INCREMENT BY 10", "INCREMENT BY 100"),
+        ("CACHE 5", "CACHE 1"),
+        ("CYCLE", "NO CYCLE"),
+    ] {
+        sql::<Postgres>(&options, &format!("ALTER SEQUENCE ids {altered}")).await?;
+        assert_eq!(
+            failure(sequence.reserve(count(1)).await),
+            mismatch,
+            "{altered}"
+        );
+        sql::<Postgres>(&options, &format!("ALTER SEQUENCE ids {back}")).await?;
+        sequence.reserve(count(1)).await?;
+    }
+    // F15.
+    sql::<Postgres>(&options, "ALTER SEQUENCE ids RESTART WITH 1").await?;
+    let regressed = Some(CoordinationFailure::CeilingRegressed);
+    assert_eq!(failure(sequence.reserve(count(1)).await), regressed);
+    Ok(())
+}
+
+/// F18.
+async fn a_sequence_ends_at_the_last_number(options: PgConnectOptions) -> Outcome {
+    let exhausted = Some(CoordinationFailure::CounterExhausted);
+    let sequence = PgSequence::new(options.clone(), "ids", count(10))?;
+    sequence.create().await?;
+    let restart = format!("ALTER SEQUENCE ids RESTART WITH {}", i64::MAX - 14);
+    sql::<Postgres>(&options, &restart).await?;
+    assert_eq!(
+        sequence.reserve(count(10)).await?.first(),
+        Some(i64::MAX - 14)
+    );
+    // The block begins below the last number and ends above.
+    assert_eq!(failure(sequence.reserve(count(10)).await), exhausted);
+    for _ in 0..2 {
+        assert_eq!(failure(sequence.reserve(count(1)).await), exhausted);
+    }
+    Ok(())
+}

@@ -1,0 +1,487 @@
+//! Leases, counts, sequential nodes and locks on ZooKeeper.
+
+use std::{
+    collections::BTreeSet,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use libtest_mimic::Trial;
+use ordid_core::{
+    clock::Timestamp,
+    coordination::{AsyncNodeAllocator, AsyncSegmentSource, CoordinationFailure, LeaseTerms},
+};
+use ordid_harness::Server;
+use ordid_tests::{
+    proxy::{Fault, Proxy},
+    servers::Servers,
+    trials::Outcome,
+};
+use ordid_zookeeper::{
+    SequentialNode, Session, ZooKeeperCounter, ZooKeeperLease, ZooKeeperLockIds,
+};
+use tokio::task::JoinSet;
+use zookeeper_client::{Client, Connector};
+
+use crate::stores::{
+    ENDLESS, Holder, a_count_ends, a_killed_holder_leaves_a_gap, a_paused_holder_is_fenced,
+    acquire_when_free, clocks_cannot_bring_a_time_back, earlier, failure, hold, later, long,
+    nodes_run_out, now, numbers_come_once, on_own_server, on_server, own_name, says, short,
+    starters_get_distinct_nodes,
+};
+
+/// How long a session outlives its connection, on a machine that has other things to do.
+const SESSION: Duration = Duration::from_secs(20);
+/// The same of one that is to end.
+const SHORT_SESSION: Duration = Duration::from_secs(2);
+
+pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
+    let mut shared = Adder(trials, servers);
+    shared.on("starters_get_distinct_nodes", starters);
+    shared.on("nodes_run_out", run_out);
+    shared.on("clocks_cannot_bring_a_time_back", clocks);
+    shared.on("a_paused_holder_is_fenced", paused);
+    shared.on("a_killed_holder_leaves_a_gap", killed);
+    shared.on("a_session_that_expired_is_fenced", expired);
+    shared.on("what_was_not_created_is_lost", not_created);
+    shared.on("a_record_that_went_back_is_noticed", went_back);
+    shared.on("what_somebody_else_wrote_is_refused", damaged);
+    shared.on("a_lost_answer_is_a_gap", lost_answer);
+    shared.on("numbers_come_once", numbers);
+    shared.on("numbers_under_a_lock_come_once", locked_numbers);
+    shared.on("sequential_nodes_come_once", sequential_nodes);
+    shared.on("a_count_ends", count_ends);
+    shared.on("a_lock_that_was_lost_writes_nothing", lost_lock);
+    shared.on_own("a_server_that_is_away_ends_nothing", away);
+    shared.on_own("a_server_without_its_data_is_an_error", without_data);
+}
+
+struct Adder<'a>(&'a mut Vec<Trial>, &'a Servers);
+
+impl Adder<'_> {
+    fn on<F: Future<Output = Outcome> + 'static>(&mut self, name: &str, test: fn(String) -> F) {
+        on_server(self.0, self.1, "zookeeper", name, test);
+    }
+
+    fn on_own<F: Future<Output = Outcome> + 'static>(&mut self, name: &str, test: fn(Server) -> F) {
+        on_own_server(self.0, self.1, "zookeeper", name, test);
+    }
+}
+
+fn connector(session: Duration) -> Connector {
+    Client::connector().with_session_timeout(session)
+}
+
+fn session(url: &str) -> Session {
+    Session::new(connector(SESSION), url)
+}
+
+/// A path that no other test has.
+fn own_path(test: &str) -> String {
+    format!("/ordid/{}", own_name(test))
+}
+
+fn lease_of(session: Session, path: &str, terms: LeaseTerms) -> ZooKeeperLease {
+    ZooKeeperLease::new(session, path, terms).expect("a path")
+}
+
+async fn starters(url: String) -> Outcome {
+    let path = own_path("starters");
+    starters_get_distinct_nodes(move || {
+        let lease = lease_of(session(&url), &path, long(16));
+        async move {
+            lease.create(Timestamp::MIN).await.expect("made");
+            lease
+        }
+    })
+    .await;
+    Ok(())
+}
+
+async fn run_out(url: String) -> Outcome {
+    let path = own_path("run-out");
+    let leases = [(); 4].map(|()| lease_of(session(&url), &path, long(3)));
+    assert!(leases[0].create(Timestamp::MIN).await?);
+    assert!(!leases[1].create(now()).await?, "it is there");
+    nodes_run_out(&leases).await
+}
+
+async fn clocks(url: String) -> Outcome {
+    let lease = lease_of(session(&url), &own_path("clocks"), long(1));
+    lease.create(Timestamp::MIN).await?;
+    clocks_cannot_bring_a_time_back(&lease).await
+}
+
+/// A process that holds the only node.
+async fn holder(url: &str, test: &str) -> Outcome<(Holder, ZooKeeperLease)> {
+    let path = own_path(test);
+    let lease = lease_of(session(url), &path, short(1));
+    lease.create(Timestamp::MIN).await?;
+    let holder = Holder::start("zookeeper", url, &path)?;
+    Ok((holder, lease))
+}
+
+/// What that process does.
+pub async fn hold_node(url: &str, path: &str) -> Outcome {
+    let session = Session::new(connector(SHORT_SESSION), url);
+    hold(&lease_of(session, path, short(1))).await
+}
+
+async fn paused(url: String) -> Outcome {
+    let (holder, lease) = holder(&url, "paused").await?;
+    a_paused_holder_is_fenced(holder, &lease).await;
+    Ok(())
+}
+
+async fn killed(url: String) -> Outcome {
+    let (holder, lease) = holder(&url, "killed").await?;
+    a_killed_holder_leaves_a_gap(holder, &lease).await;
+    Ok(())
+}
+
+/// Ends a session as a server does: who connects with it, and leaves.
+async fn expire(url: &str, session: &Session) -> Outcome {
+    let client = session.client().await?;
+    let thief = connector(SESSION)
+        .with_session(client.session().clone())
+        .connect(url)
+        .await?;
+    drop(thief);
+    let start = Instant::now();
+    while !client.state().is_terminated() {
+        assert!(start.elapsed() < ENDLESS, "the session does not end");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+/// F12: the holder's session is over, and so is its lease, whether or not another has the node.
+async fn expired(url: String) -> Outcome {
+    let path = own_path("expired");
+    let own = session(&url);
+    let lease = lease_of(own.clone(), &path, long(1));
+    lease.create(Timestamp::MIN).await?;
+    let grant = lease.acquire(now(), None).await?;
+    expire(&url, &own).await?;
+    let error = lease.renew(&grant, now()).await.unwrap_err();
+    assert_eq!(
+        error.coordination_failure(),
+        Some(CoordinationFailure::Fenced)
+    );
+    says(&error, "its session has expired");
+    let released = lease.release(&grant, None).await;
+    assert_eq!(failure(released), CoordinationFailure::Fenced);
+    let other = lease_of(session(&url), &path, long(1));
+    let next = acquire_when_free(&other, earlier(now(), 60_000)).await;
+    assert_eq!(next.floor(), grant.ceiling());
+    let error = lease.renew(&grant, now()).await.unwrap_err();
+    says(&error, "the node was granted to another");
+    // Nobody holds what the session had.
+    let acquired = lease.acquire(now(), None).await;
+    assert_eq!(failure(acquired), CoordinationFailure::NoFreeNode);
+    Ok(())
+}
+
+/// F13, and F1: nothing begins by itself.
+async fn not_created(url: String) -> Outcome {
+    let lease = lease_of(session(&url), &own_path("lost"), short(1));
+    let error = lease.acquire(now(), None).await.unwrap_err();
+    let lost = Some(CoordinationFailure::StateLost);
+    assert_eq!(error.coordination_failure(), lost);
+    says(
+        &error,
+        "the store has lost its state: ZooKeeper has no node /ordid/ordid-lost-",
+    );
+    says(&error, "call `ZooKeeperLease::create` once");
+    let counter = ZooKeeperCounter::new(session(&url), own_path("lost-count"))?;
+    let reserved = counter.reserve(1.try_into()?).await;
+    assert_eq!(failure(reserved), CoordinationFailure::StateLost);
+    let ids = SequentialNode::new(session(&url), own_path("lost-nodes"))?;
+    assert_eq!(failure(ids.next_id().await), CoordinationFailure::StateLost);
+
+    // Nobody listens at port 1.
+    let nobody = Session::new(connector(SESSION).with_fail_eagerly(), "127.0.0.1:1");
+    let lease = lease_of(nobody.clone(), "/nobody", short(1));
+    let acquired = lease.acquire(now(), None).await;
+    assert_eq!(failure(acquired), CoordinationFailure::Unavailable);
+    let counter = ZooKeeperCounter::new(nobody, "/nobody")?;
+    let reserved = counter.reserve(1.try_into()?).await;
+    assert_eq!(failure(reserved), CoordinationFailure::Unavailable);
+    Ok(())
+}
+
+/// F15: restored from a copy.
+async fn went_back(url: String) -> Outcome {
+    let own = session(&url);
+    let client = own.client().await?;
+    let path = own_path("went-back");
+    let lease = lease_of(own.clone(), &path, long(1));
+    lease.create(Timestamp::MIN).await?;
+    let grant = lease.acquire(now(), None).await?;
+    let node = format!("{path}/0");
+    let (copy, _) = client.get_data(&node).await?;
+    let renewed = lease.renew(&grant, later(grant.floor(), 10)).await?;
+    client.set_data(&node, &copy, None).await?;
+    let again = lease.renew(&renewed, now()).await;
+    assert_eq!(failure(again), CoordinationFailure::CeilingRegressed);
+
+    let path = own_path("count-back");
+    let counter = ZooKeeperCounter::new(own, &path)?;
+    counter.create(1).await?;
+    counter.reserve(100.try_into()?).await?;
+    client.set_data(&path, b"50", None).await?;
+    let reserved = counter.reserve(1.try_into()?).await;
+    assert_eq!(failure(reserved), CoordinationFailure::CeilingRegressed);
+    Ok(())
+}
+
+async fn damaged(url: String) -> Outcome {
+    let own = session(&url);
+    let client = own.client().await?;
+    let path = own_path("damaged");
+    let lease = lease_of(own.clone(), &path, long(1));
+    lease.create(Timestamp::MIN).await?;
+    let grant = lease.acquire(now(), None).await?;
+    client.set_data(&format!("{path}/0"), b"4", None).await?;
+    let error = lease.renew(&grant, now()).await.unwrap_err();
+    let mismatch = Some(CoordinationFailure::Mismatch);
+    assert_eq!(error.coordination_failure(), mismatch);
+    says(
+        &error,
+        "/0: it holds `4`, which is not what ordid-zookeeper writes",
+    );
+    client.set_data(&path, b"many", None).await?;
+    let acquired = lease.acquire(now(), None).await;
+    assert_eq!(failure(acquired), CoordinationFailure::Mismatch);
+    let counter = ZooKeeperCounter::new(own, &path)?;
+    let reserved = counter.reserve(1.try_into()?).await;
+    assert_eq!(failure(reserved), CoordinationFailure::Mismatch);
+    let negative = counter.create(-1).await;
+    assert_eq!(failure(negative), CoordinationFailure::Mismatch);
+    Ok(())
+}
+
+/// F16: the numbers of an answer that nobody heard are never used.
+async fn lost_answer(url: String) -> Outcome {
+    let address: SocketAddr = url
+        .trim_start_matches("tcp://")
+        .trim_end_matches('/')
+        .parse()?;
+    let proxy = Proxy::start(address).await?;
+    let through = format!("127.0.0.1:{}", proxy.port());
+    let path = own_path("lost-answer");
+    ZooKeeperCounter::new(session(&url), &path)?
+        .create(1_000)
+        .await?;
+    let counter = || ZooKeeperCounter::new(session(&through), &path);
+    let ten = 10.try_into()?;
+    let reserved = counter()?.reserve(ten).await?;
+    assert_eq!(reserved.first(), Some(1_000));
+    // The answer to a write: its length, a header, and what is known of the node.
+    let answer = 4 + 16 + 68;
+    proxy.plan([Fault::Swallow(proxy.last_traffic().down - answer)]);
+    let counter = counter()?;
+    let lost = counter.reserve(ten).await;
+    assert_eq!(failure(lost), CoordinationFailure::Unavailable);
+    // They are a gap; and the session goes on, over another connection.
+    assert_eq!(counter.reserve(ten).await?.first(), Some(1_020));
+    Ok(())
+}
+
+async fn numbers(url: String) -> Outcome {
+    let path = own_path("numbers");
+    let counter = ZooKeeperCounter::new(session(&url), &path)?;
+    assert!(counter.create(7).await?);
+    assert!(!counter.create(1).await?, "it is there");
+    let make = async || ZooKeeperCounter::new(session(&url), &path).expect("a path");
+    numbers_come_once(make, 7, 20, &[1, 1_000, 3]).await
+}
+
+async fn locked_numbers(url: String) -> Outcome {
+    let path = own_path("locked");
+    let ids = ZooKeeperLockIds::new(session(&url), &path)?;
+    ids.counter().create(7).await?;
+    let make = async || {
+        let ids = ZooKeeperLockIds::new(session(&url), &path).expect("a path");
+        ids.with_patience(ENDLESS)
+    };
+    numbers_come_once(make, 7, 10, &[1]).await
+}
+
+async fn sequential_nodes(url: String) -> Outcome {
+    let path = own_path("nodes");
+    let ids = SequentialNode::new(session(&url), &path)?;
+    assert!(ids.create(1_000).await?);
+    assert!(!ids.create(1).await?, "it is there");
+    let mut tasks = JoinSet::new();
+    for _ in 0..8 {
+        let ids = SequentialNode::new(session(&url), &path)?;
+        tasks.spawn(async move {
+            let mut made = Vec::new();
+            for _ in 0..20 {
+                let id = ids.next_id().await?;
+                assert!(made.last() < Some(&id), "they rise");
+                made.push(id);
+            }
+            Ok::<_, ordid_core::Error>(made)
+        });
+    }
+    let mut made = BTreeSet::new();
+    while let Some(ids) = tasks.join_next().await {
+        made.extend(ids??);
+    }
+    assert!(made.into_iter().eq(1_000..1_160));
+    // Nothing stays behind.
+    let client = session(&url).client().await?;
+    let start = Instant::now();
+    while !client.list_children(&path).await?.is_empty() {
+        assert!(start.elapsed() < ENDLESS, "nodes stay behind");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+async fn count_ends(url: String) -> Outcome {
+    let counter = ZooKeeperCounter::new(session(&url), own_path("ends"))?;
+    counter.create(i64::MAX - 5).await?;
+    a_count_ends(&counter).await?;
+    let ids = ZooKeeperLockIds::new(session(&url), own_path("ends-locked"))?;
+    ids.counter().create(i64::MAX - 5).await?;
+    a_count_ends(&ids).await
+}
+
+/// F3 and F4 of a lock, and F12: its holder's session ended while it did something else.
+async fn lost_lock(url: String) -> Outcome {
+    let path = own_path("lost-lock");
+    let own = session(&url);
+    let ids = ZooKeeperLockIds::new(own.clone(), &path)?;
+    ids.counter().create(1).await?;
+    let other = ZooKeeperLockIds::new(session(&url), &path)?.with_patience(ENDLESS);
+    let one = 1.try_into()?;
+
+    // Somebody removes the lock's node.
+    let held = ids.lock().await?;
+    assert_eq!(held.reserve(one).await?.first(), Some(1));
+    let hasty = other.clone().with_patience(Duration::from_millis(200));
+    let error = hasty.lock().await.unwrap_err();
+    assert_eq!(
+        error.coordination_failure(),
+        Some(CoordinationFailure::Unavailable)
+    );
+    says(&error, "others have held the lock for 200ms");
+    let client = own.client().await?;
+    client.delete(held.path(), None).await?;
+    assert_eq!(
+        failure(held.reserve(one).await),
+        CoordinationFailure::Fenced
+    );
+    let next = other.lock().await?;
+    assert_eq!(next.reserve(one).await?.first(), Some(2));
+    assert_eq!(
+        failure(held.reserve(one).await),
+        CoordinationFailure::Fenced
+    );
+    drop((held, next));
+
+    let held = ids.lock().await?;
+    expire(&url, &own).await?;
+    let next = other.lock().await?;
+    assert_eq!(next.reserve(one).await?.first(), Some(3));
+    assert_eq!(
+        failure(held.reserve(one).await),
+        CoordinationFailure::Unavailable
+    );
+    drop((held, next));
+    assert_eq!(ids.reserve(one).await?.first(), Some(4));
+    Ok(())
+}
+
+/// F2 and F12: gone while a node is held, and back with what it had, sessions included.
+async fn away(mut server: Server) -> Outcome {
+    let own = session(&server.url());
+    let lease = lease_of(own.clone(), "/lease", long(1));
+    lease.create(Timestamp::MIN).await?;
+    let counter = ZooKeeperCounter::new(own.clone(), "/count")?;
+    counter.create(1).await?;
+    let grant = lease.acquire(now(), None).await?;
+    counter.reserve(10.try_into()?).await?;
+    server.kill()?;
+    let (renewed, reserved) =
+        tokio::join!(lease.renew(&grant, now()), counter.reserve(10.try_into()?));
+    assert_eq!(failure(renewed), CoordinationFailure::Unavailable);
+    assert_eq!(failure(reserved), CoordinationFailure::Unavailable);
+
+    server.restart()?;
+    let start = Instant::now();
+    let renewed = loop {
+        match lease.renew(&grant, later(grant.floor(), 1_000)).await {
+            Ok(renewed) => break Some(renewed),
+            Err(error) => match error.coordination_failure() {
+                // The client gave its session up, where that took longer than the session.
+                Some(CoordinationFailure::Fenced) => break None,
+                Some(CoordinationFailure::Unavailable) => {
+                    assert!(start.elapsed() < ENDLESS, "it does not connect: {error}");
+                }
+                _ => return Err(error.into()),
+            },
+        }
+    };
+    let held = renewed.unwrap_or(grant);
+    assert_eq!(held.epoch(), grant.epoch());
+    assert!(counter.reserve(10.try_into()?).await?.first() >= Some(11));
+    let next = match renewed {
+        Some(renewed) => {
+            lease.release(&renewed, None).await?;
+            lease.acquire(earlier(now(), 60_000), None).await?
+        }
+        None => acquire_when_free(&lease, earlier(now(), 60_000)).await,
+    };
+    assert_eq!(next.epoch(), grant.epoch() + 1);
+    Ok(())
+}
+
+/// F13: killed, and started without what it had.
+async fn without_data(mut server: Server) -> Outcome {
+    let own = session(&server.url());
+    let lease = lease_of(own.clone(), "/app/lease", long(1));
+    lease.create(Timestamp::MIN).await?;
+    let grant = lease.acquire(now(), None).await?;
+    let counter = ZooKeeperCounter::new(own.clone(), "/app/count")?;
+    counter.create(1).await?;
+    counter.reserve(10.try_into()?).await?;
+
+    server.kill()?;
+    std::fs::remove_dir_all(server.folder().join("data/version-2"))?;
+    server.restart()?;
+    // The server does not know the session, either.
+    let start = Instant::now();
+    let error = loop {
+        let error = lease.renew(&grant, now()).await.unwrap_err();
+        if error.coordination_failure() != Some(CoordinationFailure::Unavailable) {
+            break error;
+        }
+        assert!(start.elapsed() < ENDLESS, "it does not connect: {error}");
+    };
+    let lost = Some(CoordinationFailure::StateLost);
+    assert_eq!(error.coordination_failure(), lost, "{error}");
+    assert_eq!(
+        failure(lease.acquire(now(), None).await),
+        CoordinationFailure::StateLost
+    );
+    for _ in 0..2 {
+        let reserved = counter.reserve(10.try_into()?).await;
+        assert_eq!(failure(reserved), CoordinationFailure::StateLost);
+    }
+
+    // Somebody says from where.
+    let floor = later(grant.ceiling(), 1);
+    assert!(lease.create(floor).await?);
+    let next = lease.acquire(earlier(now(), 60_000), None).await?;
+    assert_eq!(next.floor(), floor);
+    let renewed = lease.renew(&grant, now()).await;
+    // The same node and grant, but not the same time.
+    assert_eq!(failure(renewed), CoordinationFailure::Fenced);
+    counter.create(1_000).await?;
+    assert_eq!(counter.reserve(1.try_into()?).await?.first(), Some(1_000));
+    Ok(())
+}
