@@ -23,6 +23,8 @@ pub(crate) enum Name {
     Orms,
     /// Mapping UUIDs to integers, on the database servers
     Mapping,
+    /// Reserving segments of a count, on every store
+    Segments,
     /// Building a crate of 50 entities, without ordid and with it; long
     Compile,
     /// What each key costs in tables that outgrow the cache; long
@@ -41,6 +43,7 @@ impl Name {
             Self::Flush => "bench-flush",
             Self::Orms => "bench-orms",
             Self::Mapping => "bench-mapping",
+            Self::Segments => "bench-segments",
             Self::Compile => "bench-compile",
             Self::Engines | Self::Sources => "bench-engines",
         }
@@ -56,6 +59,7 @@ impl Name {
             | Self::Flush
             | Self::Orms
             | Self::Mapping
+            | Self::Segments
             | Self::Compile => None,
             Self::Engines => Some("engines"),
             Self::Sources => Some("sources"),
@@ -65,7 +69,12 @@ impl Name {
     fn wants_servers(self) -> bool {
         matches!(
             self,
-            Self::Flush | Self::Orms | Self::Mapping | Self::Engines | Self::Sources
+            Self::Flush
+                | Self::Orms
+                | Self::Mapping
+                | Self::Segments
+                | Self::Engines
+                | Self::Sources
         )
     }
 
@@ -90,6 +99,7 @@ impl Name {
             | Self::Flush
             | Self::Orms
             | Self::Mapping
+            | Self::Segments
             | Self::Compile
             | Self::Engines
             | Self::Sources => &[],
@@ -111,6 +121,7 @@ pub(crate) fn bench(name: Option<Name>, extra: &[String]) -> Result<ExitCode> {
             Name::Flush,
             Name::Orms,
             Name::Mapping,
+            Name::Segments,
         ],
         |name| vec![name],
     );

@@ -41,8 +41,8 @@ pub(crate) fn check() -> Result<ExitCode> {
 
     for package in packages()? {
         for features in package.selections() {
-            let mut command = run::cargo(&["check", "-p", &package.name, "--locked"]);
-            command.args(&features);
+            let mut command = run::cargo(&["clippy", "-p", &package.name, "--locked"]);
+            command.args(&features).args(["--", "-D", "warnings"]);
             let what = if features.is_empty() {
                 "default".to_owned()
             } else {
@@ -84,7 +84,7 @@ struct Package {
 }
 
 impl Package {
-    /// The flags of `cargo check` for no feature, the default, each feature alone, and all; where
+    /// The flags of `cargo clippy` for no feature, the default, each feature alone, and all; where
     /// some exclude each other, all the others with each of them.
     fn selections(&self) -> Vec<Vec<String>> {
         let own = |flags: &[&str]| flags.iter().map(|&flag| flag.to_owned()).collect();

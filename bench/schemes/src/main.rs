@@ -17,7 +17,9 @@ use bench_common::{
 };
 use clap::Parser;
 
-use crate::rows::{LIMITED, RANDOM, REFERENCE, Row, SCHEMES, TEXTS};
+use crate::rows::{GRANTED, GRANTED_LIMITED, LIMITED, RANDOM, REFERENCE, Row, SCHEMES, TEXTS};
+
+const ALL: [&[Row]; 6] = [SCHEMES, RANDOM, GRANTED, LIMITED, GRANTED_LIMITED, TEXTS];
 
 /// Rounds of what makes one key or text at a time.
 const ROUNDS: u32 = 7;
@@ -54,8 +56,8 @@ fn main() -> ExitCode {
 }
 
 fn bench(rounds: Option<u32>, filter: &str) -> Result<(), Box<dyn Error>> {
-    let all = [SCHEMES, RANDOM, LIMITED, TEXTS].into_iter().flatten();
-    let programs = Programs::find(all.flat_map(places_of).map(|it| it.program))?;
+    let places = ALL.into_iter().flatten().flat_map(places_of);
+    let programs = Programs::find(places.map(|it| it.program))?;
     let crates = [
         "ordid-core",
         "uuid",
@@ -75,10 +77,11 @@ fn bench(rounds: Option<u32>, filter: &str) -> Result<(), Box<dyn Error>> {
 
     let mut found = false;
     for (case, rows) in [
-        (Case::OneThread, [SCHEMES, RANDOM]),
-        (Case::Bursts, [LIMITED, &[]]),
-        (Case::Fill, [SCHEMES, RANDOM]),
-        (Case::OneThread, [TEXTS, &[]]),
+        (Case::OneThread, [SCHEMES, RANDOM, GRANTED]),
+        (Case::TwoThreads, [GRANTED, &[], &[]]),
+        (Case::Bursts, [LIMITED, GRANTED_LIMITED, &[]]),
+        (Case::Fill, [SCHEMES, RANDOM, GRANTED]),
+        (Case::OneThread, [TEXTS, &[], &[]]),
     ] {
         let usual = if case == Case::Fill {
             FILL_ROUNDS
@@ -168,17 +171,14 @@ mod tests {
 
     #[test]
     fn no_row_stands_here_twice() {
-        let rows: Vec<_> = [SCHEMES, RANDOM, LIMITED, TEXTS]
-            .into_iter()
-            .flatten()
-            .collect();
+        let rows: Vec<_> = ALL.into_iter().flatten().collect();
         let names: HashSet<_> = rows.iter().map(|row| row.own).collect();
         assert_eq!(names.len(), rows.len());
     }
 
     #[test]
     fn the_reference_is_measured_with_every_row_and_ordid_first() {
-        for row in [SCHEMES, RANDOM, LIMITED, TEXTS].into_iter().flatten() {
+        for row in ALL.into_iter().flatten() {
             assert!(places_of(row).any(|place| place == REFERENCE));
             assert_eq!(places_of(row).next(), Some(row.own));
         }

@@ -129,6 +129,29 @@ pub(crate) const LIMITED: &[Row] = schemes! {
     "percona_64" beside peers("ferroid-atomic"), "no crate; ferroid's Twitter", TICKER;
 };
 
+/// Keys under a grant, beside the same scheme whose node is given: what the grant costs.
+pub(crate) const GRANTED: &[Row] = &[granted(
+    ordid("snowflake_wide-granted"),
+    ordid("snowflake_wide"),
+    true,
+)];
+
+/// Those whose layouts hold few keys a second.
+pub(crate) const GRANTED_LIMITED: &[Row] = &[
+    granted(ordid("snowflake-granted"), ordid("snowflake"), false),
+    granted(ordid("sonyflake-granted"), ordid("sonyflake"), false),
+];
+
+const fn granted(own: Place, without: Place, fills: bool) -> Row {
+    Row {
+        own,
+        coarse: None,
+        peer: Some((without, "no grant; target at most 1.1")),
+        gives_up: "a node that nobody else has",
+        fills,
+    }
+}
+
 /// Those that are random, and have no clock to choose.
 pub(crate) const RANDOM: &[Row] = &[
     Row {

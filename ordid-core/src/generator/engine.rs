@@ -424,6 +424,7 @@ impl Engine {
     ///
     /// It writes what it reads, so that a claim is either seen here, or sees what this thread wrote
     /// before.
+    #[cfg(feature = "std")]
     pub(crate) fn newest(&self, cut: &Cut) -> Option<u64> {
         let state = self.state.0.fetch_add(0, Ordering::AcqRel);
         state.checked_sub(1).map(|newest| cut.split(newest).0)
@@ -431,6 +432,7 @@ impl Engine {
 
     /// Does what the first claim would do before it claims, so that it need not: the state is then at
     /// the clock's unit of time.
+    #[cfg(feature = "std")]
     pub(crate) fn begin(
         &self,
         cut: &Cut,

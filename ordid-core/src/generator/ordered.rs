@@ -1,19 +1,32 @@
 //! The generator of every scheme whose keys are a time, a count and random bits.
 
-use core::fmt;
+mod drawn;
+mod reserved;
+mod slot;
 
 use super::{
     Events, Generator, Lease, Policy, Rollback,
-    engine::{Cut, Engine, Look, Needs, Refusal, Slots},
+    engine::{Engine, Look, Refusal, Slots},
     sync::const_unless_loom,
 };
-#[cfg(feature = "std")]
-use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
-    clock::{Clock, TimeScale, Timestamp},
+    clock::{Clock, Timestamp},
     entropy::Entropy,
     error::{Error, ErrorKind},
-    key::{Generated, Scheme},
+    key::Generated,
+};
+
+use self::{
+    drawn::{cut_random, remember, remembered, seed_and_identity_of, words_a_key},
+    slot::needs_of,
+};
+pub(super) use self::{
+    drawn::{draw_of, identity_of, seed_of},
+    slot::{cut_of, key_with},
+};
+pub use self::{
+    reserved::Reserved,
+    slot::{DefaultNode, Slot, Slotted},
 };
 
 /// Keys of one batch: the random words of a batch are drawn together.
@@ -21,220 +34,11 @@ const BATCH: usize = 256;
 /// Keys that [`Generator::try_fill_with`] claims at a time.
 pub(crate) const PIECE: usize = 65_536;
 
-/// A scheme whose keys are the slots of one count, in order: what [`OrderedGenerator`] makes.
-///
-/// A slot is a time and an index in it; where [`FRACTION_BITS`](Self::FRACTION_BITS) is not zero,
-/// the upper bits of the index are ticks of the clock too. The scheme puts the slot into a key,
-/// with random bits below.
-pub trait Slotted: Scheme {
-    /// What tells this generator's keys from another's where random bits do not: a worker's number,
-    /// a shard. `()` for schemes that need none.
-    type Node: Copy + fmt::Debug + Send + Sync + 'static;
-
-    /// From when, and in which ticks, the layout counts time.
-    const SCALE: TimeScale = TimeScale::UNIX_MILLIS;
-    /// Bits of these ticks in the layout.
-    const TICK_BITS: u32 = 48;
-    /// Bits of the index: two to the power of them are the keys of one unit of time. At most 24.
-    const INDEX_BITS: u32;
-    /// The upper bits of the index that are ticks: the unit of time is two to the power of them.
-    const FRACTION_BITS: u32 = 0;
-    /// Random bits of the count's start in each unit of time, the same for all keys of the unit; at
-    /// most 63.
-    const SEED_BITS: u32;
-    /// Fresh random bits of each key; at most 64.
-    const RANDOM_BITS: u32;
-    /// Whether keys carry the generator's [`identity`](Slot::identity).
-    const IDENTITY: bool = false;
-    /// Whether a new secret makes other keys, by seed, identity or random bits. A scheme whose keys
-    /// are told apart by time, count and node alone says `false`: its generators never follow a
-    /// clock back, since they would repeat, and refuse to work in the child of a fork.
-    const RENEWS: bool = true;
-
-    /// Whether what is drawn for a key tells it from all others of the same time, where the count
-    /// does not: what [`generate_at`](Generator::generate_at) needs.
-    fn is_drawn(node: Self::Node) -> bool {
-        let _ = node;
-        Self::RENEWS
-    }
-
-    /// Puts the fields of a slot into their places.
-    fn encode(slot: Slot<Self::Node>) -> Self::Raw;
-}
-
-/// A node that a generator can have without being given one.
-pub trait DefaultNode {
-    /// The node.
-    const DEFAULT: Self;
-}
-
-/// For schemes that need none.
-impl DefaultNode for () {
-    const DEFAULT: Self = ();
-}
-
-/// The fields of a key that a generator makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Slot<N> {
-    /// Units of time: ticks of [`Slotted::SCALE`], or two to the power of
-    /// [`Slotted::FRACTION_BITS`] of them.
-    pub time: u64,
-    /// The seed of the unit of time, plus the slot's index.
-    pub count: u64,
-    /// 64 random bits that the generator keeps until a fork, or until it follows a clock back. Zero
-    /// unless [`Slotted::IDENTITY`].
-    pub identity: u64,
-    /// [`Slotted::RANDOM_BITS`] fresh random bits.
-    pub random: u64,
-    /// The generator's node.
-    pub node: N,
-}
-
-/// A constant in memory, so that the slow ways can be told where it is: a copy for them would be
-/// written by every key.
-pub(super) const fn cut_of<S: Slotted>() -> &'static Cut {
-    const { assert!(S::INDEX_BITS <= 24 && S::FRACTION_BITS <= S::INDEX_BITS) };
-    const { assert!(S::FRACTION_BITS < S::TICK_BITS && S::TICK_BITS < 64) };
-    const { assert!(S::SEED_BITS < 64 && S::RANDOM_BITS <= 64) };
-    const {
-        &Cut {
-            scale: S::SCALE,
-            tick_bits: S::TICK_BITS,
-            index_bits: S::INDEX_BITS,
-            fraction_bits: S::FRACTION_BITS,
-        }
-    }
-}
-
-/// What keys depend on beside their slots.
-const fn needs_of<S: Slotted>() -> Needs {
-    if S::SEED_BITS > 0 || S::IDENTITY {
-        Needs::Secret
-    } else if S::RENEWS {
-        Needs::Version
-    } else {
-        Needs::Nothing
-    }
-}
-
-/// Returns the seed of a unit of time: a PRF of it under the shared secret.
-pub(super) fn seed_of<S: Slotted>(secret: [u64; 2], time: u64) -> u64 {
-    if S::SEED_BITS == 0 {
-        return 0;
-    }
-    prf(secret, time) >> (64 - S::SEED_BITS)
-}
-
-/// Returns what the secret's generator is known by. No unit of time is `u64::MAX`.
-pub(super) fn identity_of<S: Slotted>(secret: [u64; 2]) -> u64 {
-    if S::IDENTITY {
-        prf(secret, u64::MAX)
-    } else {
-        0
-    }
-}
-
-fn prf(secret: [u64; 2], input: u64) -> u64 {
-    use core::hash::Hasher as _;
-    let mut hasher = siphasher::sip::SipHasher13::new_with_keys(secret[0], secret[1]);
-    hasher.write_u64(input);
-    hasher.finish()
-}
-
-#[cfg(feature = "std")]
-std::thread_local! {
-    /// The last seed of a thread: half of the secret, the unit of time, the seed. Most keys are of
-    /// the same millisecond as the last.
-    static SEED: core::cell::Cell<(u64, u64, u64)> = const { core::cell::Cell::new((0, u64::MAX, 0)) };
-    /// The last identity of a thread, with half of its secret.
-    static IDENTITY: core::cell::Cell<(u64, u64)> = const { core::cell::Cell::new((0, 0)) };
-}
-
-/// As [`seed_of`] and [`identity_of`], if the thread remembers both.
-///
-/// The first half of a secret names it, and with it the generator and its scheme: two that agree in
-/// 64 random bits do not happen.
-#[cfg(feature = "std")]
-#[inline(always)]
-fn remembered<S: Slotted>(secret: [u64; 2], time: u64) -> Option<(u64, u64)> {
-    let [name, _] = secret;
-    let mut seed_and_identity = (0, 0);
-    if S::SEED_BITS > 0 {
-        let (of, last_time, seed) = SEED.get();
-        if of != name || last_time != time {
-            return None;
-        }
-        seed_and_identity.0 = seed;
-    }
-    if S::IDENTITY {
-        let (of, identity) = IDENTITY.get();
-        if of != name {
-            return None;
-        }
-        seed_and_identity.1 = identity;
-    }
-    Some(seed_and_identity)
-}
-
-/// Computes what is to be [`remembered`].
+/// The one way a key type's infallible functions end without a key.
 #[cfg(feature = "std")]
 #[cold]
-#[inline(never)]
-fn remember<S: Slotted>(high: u64, low: u64, time: u64) -> (u64, u64) {
-    let secret = [high, low];
-    let (seed, identity) = (seed_of::<S>(secret, time), identity_of::<S>(secret));
-    if S::SEED_BITS > 0 {
-        SEED.set((secret[0], time, seed));
-    }
-    if S::IDENTITY {
-        IDENTITY.set((secret[0], identity));
-    }
-    (seed, identity)
-}
-
-#[cfg(not(feature = "std"))]
-fn remembered<S: Slotted>(secret: [u64; 2], time: u64) -> Option<(u64, u64)> {
-    Some(remember::<S>(secret[0], secret[1], time))
-}
-
-#[cfg(not(feature = "std"))]
-fn remember<S: Slotted>(high: u64, low: u64, time: u64) -> (u64, u64) {
-    let secret = [high, low];
-    (seed_of::<S>(secret, time), identity_of::<S>(secret))
-}
-
-/// Returns seed and identity of a unit of time.
-#[inline]
-fn seed_and_identity_of<S: Slotted>(secret: [u64; 2], time: u64) -> (u64, u64) {
-    remembered::<S>(secret, time).unwrap_or_else(|| remember::<S>(secret[0], secret[1], time))
-}
-
-/// Random words of one key.
-const fn words_a_key<S: Slotted>() -> usize {
-    S::RANDOM_BITS.div_ceil(32) as usize
-}
-
-/// Cuts the random bits of a key out of its words, the first of them above.
-#[inline]
-const fn cut_random<S: Slotted>(words: u64) -> u64 {
-    let drawn = if words_a_key::<S>() == 2 { 64 } else { 32 };
-    words >> (drawn - S::RANDOM_BITS)
-}
-
-/// Draws the random bits of one key, with the epoch that they are of.
-#[inline]
-pub(super) fn draw_of<S: Slotted>(entropy: &impl Entropy) -> Result<(u32, u64), Error> {
-    if S::RANDOM_BITS == 0 {
-        return Ok((entropy.epoch(), 0));
-    }
-    let (epoch, words) = if words_a_key::<S>() == 1 {
-        let (epoch, word) = entropy.epoch_and_u32()?;
-        (epoch, u64::from(word))
-    } else {
-        entropy.epoch_and_u64()?
-    };
-    Ok((epoch, cut_random::<S>(words)))
+pub(crate) fn no_key(error: &Error) -> ! {
+    panic!("cannot make a key: {error}")
 }
 
 /// Returns the process's number, to tell a child from its parent.
@@ -247,31 +51,6 @@ fn process() -> u32 {
 #[cfg(not(feature = "std"))]
 const fn process() -> u32 {
     0
-}
-
-/// The one way a key type's infallible functions end without a key.
-#[cfg(feature = "std")]
-#[cold]
-pub(crate) fn no_key(error: &Error) -> ! {
-    panic!("cannot make a key: {error}")
-}
-
-/// Makes the key of a slot with a node that may not be its generator's.
-#[inline(always)]
-pub(super) fn key_with<S: Slotted>(
-    node: S::Node,
-    slot: u64,
-    (seed, identity): (u64, u64),
-    random: u64,
-) -> Generated<S> {
-    let (time, index) = cut_of::<S>().split(slot);
-    Generated::new(S::encode(Slot {
-        time,
-        count: seed + index,
-        identity,
-        random,
-        node,
-    }))
 }
 
 /// Makes keys of a scheme, strictly rising over all threads that share it.
@@ -505,22 +284,6 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
         key_with(self.node, slot, (seed, identity), random)
     }
 
-    /// Returns the newest time that a slot was claimed of, in the units of the layout; `None` before
-    /// the first. Whoever claims after this call sees what was written before it.
-    pub(super) fn newest_time(&self) -> Option<u64> {
-        self.engine.newest(cut_of::<S>())
-    }
-
-    /// Does what the first claim would do before it claims; see [`Engine::begin`].
-    pub(super) fn begin(&self) -> Result<(), Error> {
-        self.engine.begin(cut_of::<S>(), &self.clock, &self.entropy)
-    }
-
-    /// Goes on above a unit of time, whatever the policy holds.
-    pub(super) fn start_above_time(&self, time: u64) {
-        self.engine.start_above(cut_of::<S>(), time);
-    }
-
     /// Claims the slot of a key where something stands in the way, and returns what its key is made
     /// of: the arguments of [`key`](Self::key).
     ///
@@ -657,6 +420,26 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     }
 }
 
+/// What a [`GrantedGenerator`](super::GrantedGenerator) asks.
+#[cfg(feature = "std")]
+impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
+    /// Returns the newest time that a slot was claimed of, in the units of the layout; `None` before
+    /// the first. Whoever claims after this call sees what was written before it.
+    pub(super) fn newest_time(&self) -> Option<u64> {
+        self.engine.newest(cut_of::<S>())
+    }
+
+    /// Does what the first claim would do before it claims; see [`Engine::begin`].
+    pub(super) fn begin(&self) -> Result<(), Error> {
+        self.engine.begin(cut_of::<S>(), &self.clock, &self.entropy)
+    }
+
+    /// Goes on above a unit of time, whatever the policy holds.
+    pub(super) fn start_above_time(&self, time: u64) {
+        self.engine.start_above(cut_of::<S>(), time);
+    }
+}
+
 impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
     type Scheme = S;
     type Reserved<'g>
@@ -741,60 +524,5 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
 
     fn events(&self) -> Events {
         self.engine.events()
-    }
-}
-
-/// Keys that were claimed together, given out one by one. Those not asked for are never used.
-pub struct Reserved<'g, S: Slotted, C, E> {
-    generator: &'g OrderedGenerator<S, C, E>,
-    slots: Option<Slots>,
-    left: usize,
-}
-
-#[cfg(feature = "std")]
-impl<S: Slotted> Reserved<'static, S, SystemClock, ThreadEntropy> {
-    /// Claims the rest anew although the policy's patience is at an end.
-    pub(crate) fn claim_or_follow(&mut self) {
-        self.slots = Some(self.generator.claim_or_follow(self.left as u64));
-    }
-}
-
-impl<S: Slotted, C: Clock, E: Entropy> Iterator for Reserved<'_, S, C, E> {
-    type Item = Result<Generated<S>, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let mut slots = self.slots?;
-        if self.left == 0 {
-            return None;
-        }
-        if slots.epoch != self.generator.entropy.epoch() {
-            // A fork: these slots are the parent's. The child claims the rest anew.
-            match self.generator.claim(self.left as u64) {
-                Ok(claimed) => slots = claimed,
-                Err(error) => return Some(Err(error)),
-            }
-        }
-        let key = self.generator.key_of(slots);
-        if key.is_ok() {
-            slots.first += 1;
-            self.left -= 1;
-        }
-        self.slots = Some(slots);
-        Some(key)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
-    }
-}
-
-impl<S: Slotted, C: Clock, E: Entropy> ExactSizeIterator for Reserved<'_, S, C, E> {}
-
-/// Without the secret behind the count.
-impl<S: Slotted, C, E> fmt::Debug for Reserved<'_, S, C, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reserved")
-            .field("left", &self.left)
-            .finish_non_exhaustive()
     }
 }

@@ -4,9 +4,12 @@ use std::{hint::black_box, process::ExitCode};
 
 use bench_common::round::{self, Maker};
 use ordid::{
-    clock::{Clock, CoarseClock, SystemClock},
+    clock::{Clock, CoarseClock, SystemClock, Timestamp},
+    coordination::Grant,
     entropy::ThreadEntropy,
-    generator::{DefaultNode, Generator, OrderedGenerator, Policy, Slotted},
+    generator::{
+        AtCeiling, DefaultNode, Generator, GrantedGenerator, OrderedGenerator, Policy, Slotted,
+    },
     key::{Key192, ObjectId, PushId, RawKey, Scheme},
     layout::Comparison,
     scheme::{
@@ -75,6 +78,9 @@ impl Number for Key192 {
     }
 }
 
+/// The node of generators that have one.
+const NODE: u8 = 5;
+
 fn main() -> ExitCode {
     let mut makers = Vec::new();
     both::<scheme::CombEfCore>(&mut makers);
@@ -110,13 +116,16 @@ fn main() -> ExitCode {
     snowflake::<SonyflakeV2>(&mut makers);
     snowflake::<WideSequence>(&mut makers);
     snowflake::<Yitter>(&mut makers);
-    let shard = SnowflakeNode::new(5).expect("it fits");
+    let shard = SnowflakeNode::new(NODE.into()).expect("it fits");
     with_node::<scheme::Instagram>(&mut makers, shard);
     with_node::<scheme::NewId>(&mut makers, [2, 0x42, 0xac, 0x11, 0, 2]);
     with_node::<scheme::Percona64>(&mut makers, 7);
     with_node::<scheme::UuidShort>(&mut makers, 7);
 
     snowflake::<Compact<Orders>>(&mut makers);
+    makers.push(granted::<scheme::snowflake::Twitter>());
+    makers.push(granted::<Sonyflake>());
+    makers.push(granted::<WideSequence>());
     makers.push(masked(SystemClock, ""));
     makers.push(masked(CoarseClock, "-coarse"));
 
@@ -176,8 +185,24 @@ fn masked<C: Clock + 'static>(clock: C, suffix: &str) -> Maker {
 }
 
 fn snowflake<L: SnowflakeLayout>(makers: &mut Vec<Maker>) {
-    let node = SnowflakeNode::new(5).expect("every layout has as many");
+    let node = SnowflakeNode::new(NODE.into()).expect("every layout has as many");
     with_node::<Snowflake<L>>(makers, node);
+}
+
+/// The node by a grant, which lasts longer than the bench.
+fn granted<L: SnowflakeLayout>() -> Maker {
+    let now = SystemClock.now();
+    let ceiling = now.as_unix_millis() + 24 * 60 * 60 * 1_000;
+    let ceiling = Timestamp::from_unix_millis(ceiling).expect("a day from now is a time");
+    let grant = Grant::new(NODE.into(), 1, now, ceiling).expect("it has a day");
+    let keys = GrantedGenerator::<Snowflake<L>, _, _>::new(
+        grant,
+        SystemClock,
+        ThreadEntropy,
+        Policy::DEFAULT,
+        AtCeiling::Error,
+    );
+    maker(keys.expect("the layout has the node"), "-granted")
 }
 
 /// A scheme that needs no node, with both clocks.
