@@ -8,7 +8,7 @@ use crate::{
     key::{Generated, Scheme},
 };
 
-/// A scheme whose keys are the slots of one count, in order: what [`OrderedGenerator`] makes.
+/// A scheme whose keys are the slots of one count, in order: what [`OrderedGenerator`](super::OrderedGenerator) makes.
 ///
 /// A slot is a time and an index in it; where [`FRACTION_BITS`](Self::FRACTION_BITS) is not zero,
 /// the upper bits of the index are ticks of the clock too. The scheme puts the slot into a key,
@@ -39,7 +39,7 @@ pub trait Slotted: Scheme {
     const RENEWS: bool = true;
 
     /// Whether what is drawn for a key tells it from all others of the same time, where the count
-    /// does not: what [`generate_at`](Generator::generate_at) needs.
+    /// does not: what [`generate_at`](crate::generator::Generator::generate_at) needs.
     fn is_drawn(node: Self::Node) -> bool {
         let _ = node;
         Self::RENEWS
