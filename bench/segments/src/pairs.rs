@@ -9,9 +9,9 @@ use ordid_sqlx::{PgSequence, SqlCounter, TicketForm, Tickets64};
 use ordid_zookeeper::{Session, ZooKeeperCounter};
 use redis::AsyncCommands as _;
 use sqlx::{
-    AssertSqlSafe, ConnectOptions as _, Connection as _, MySql, PgConnection, Postgres, Sqlite,
-    mysql::MySqlConnectOptions, postgres::PgConnectOptions, query, query_scalar, raw_sql,
-    sqlite::SqliteConnectOptions,
+    AssertSqlSafe, ConnectOptions as _, Connection as _, MySql, PgConnection, Postgres,
+    SqlSafeStr as _, SqlStr, Sqlite, mysql::MySqlConnectOptions, postgres::PgConnectOptions, query,
+    query_scalar, raw_sql, sqlite::SqliteConnectOptions,
 };
 use zookeeper_client::Client as ZooKeeper;
 
@@ -59,6 +59,11 @@ async fn reserve(source: &impl AsyncSegmentSource) -> Result<i64> {
     Ok(first + i64::from(segment.len() - 1) * i64::from(segment.stride()))
 }
 
+/// A statement of names that are constants.
+fn safe(sql: String) -> SqlStr {
+    AssertSqlSafe(sql).into_sql_str()
+}
+
 async fn sqlite(rounds: &mut Rounds<'_>) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let options = SqliteConnectOptions::new()
@@ -88,7 +93,7 @@ async fn postgres(rounds: &mut Rounds<'_>, url: &str) -> Result<()> {
 
     let sequence = PgSequence::new(options.clone(), NAME, COUNT)?;
     sequence.create().await?;
-    let bare = AssertSqlSafe(format!("SELECT nextval('{NAME}')"));
+    let bare = safe(format!("SELECT nextval('{NAME}')"));
     rounds
         .pair(
             "postgres, a sequence",
@@ -102,7 +107,7 @@ async fn postgres(rounds: &mut Rounds<'_>, url: &str) -> Result<()> {
 
     let counter = SqlCounter::<Postgres>::new(options, NAME)?.with_table(ROWS)?;
     counter.create(1).await?;
-    let bare = AssertSqlSafe(format!(
+    let bare = safe(format!(
         "UPDATE {ROWS} SET value = value + $1 WHERE name = $2 RETURNING value"
     ));
     rounds
@@ -126,7 +131,7 @@ async fn remove_from_postgres(client: &mut PgConnection) -> Result<()> {
         format!("DROP SEQUENCE IF EXISTS {NAME}"),
         format!("DROP TABLE IF EXISTS {ROWS}"),
     ] {
-        raw_sql(AssertSqlSafe(sql)).execute(&mut *client).await?;
+        raw_sql(safe(sql)).execute(&mut *client).await?;
     }
     Ok(())
 }
@@ -135,12 +140,12 @@ async fn mariadb(rounds: &mut Rounds<'_>, url: &str) -> Result<()> {
     let options: MySqlConnectOptions = url.parse()?;
     let mut client = options.connect().await?;
     let remove = format!("DROP TABLE IF EXISTS {ROWS}, {TICKETS}");
-    let remove = || raw_sql(AssertSqlSafe(remove.clone()));
+    let remove = || raw_sql(safe(remove.clone()));
     remove().execute(&mut client).await?;
 
     let counter = SqlCounter::<MySql>::new(options.clone(), NAME)?.with_table(ROWS)?;
     counter.create(1).await?;
-    let bare = AssertSqlSafe(format!(
+    let bare = safe(format!(
         "UPDATE {ROWS} SET value = LAST_INSERT_ID(value + ?) WHERE name = ?"
     ));
     rounds
@@ -157,7 +162,7 @@ async fn mariadb(rounds: &mut Rounds<'_>, url: &str) -> Result<()> {
 
     let tickets = Tickets64::new([options], TicketForm::LastInsertId, 1)?.with_table(TICKETS)?;
     tickets.create().await?;
-    let bare = AssertSqlSafe(format!(
+    let bare = safe(format!(
         "UPDATE {TICKETS} SET id = LAST_INSERT_ID(id + ?) WHERE stub = 'a'"
     ));
     rounds

@@ -31,11 +31,13 @@ impl MappingBackend for MySql {
         Box::pin(async move {
             // A locking read is one of the latest rows, also where the transaction has a snapshot.
             let lock = if latest { " LOCK IN SHARE MODE" } else { "" };
-            let rows = pairs(entries.len());
-            let sql = format!(
-                "SELECT CAST(id AS SIGNED), `uuid` FROM {table} \
-                 WHERE (uuid_hash, `uuid`) IN ({rows}){lock}"
-            );
+            // One row is read by its key; a list, even of one, is a range of them.
+            let wanted = match entries.len() {
+                1 => "uuid_hash = ? AND `uuid` = ?".to_owned(),
+                rows => format!("(uuid_hash, `uuid`) IN ({})", pairs(rows)),
+            };
+            let sql =
+                format!("SELECT CAST(id AS SIGNED), `uuid` FROM {table} WHERE {wanted}{lock}");
             let mut find = query_as(AssertSqlSafe(sql)).persistent(Self::repeats(entries.len()));
             for entry in entries {
                 find = find.bind(entry.hash()).bind(entry.uuid());

@@ -72,19 +72,29 @@ impl MappingBackend for Postgres {
         _exact: bool,
     ) -> BoxFuture<'a, Result<Inserted, sqlx::Error>> {
         Box::pin(async move {
-            // The arrays are read in their order, and so the rows are inserted.
-            let (hashes, uuids) = arrays(entries);
-            let sql = format!(
-                "INSERT INTO {table} (uuid_hash, uuid) \
-                 SELECT uuid_hash, uuid \
-                 FROM UNNEST($1::bigint[], $2::uuid[]) AS asked (uuid_hash, uuid) \
-                 ON CONFLICT (uuid_hash, uuid) DO NOTHING RETURNING id::bigint, uuid"
-            );
-            let rows = query_as(AssertSqlSafe(sql))
-                .bind(hashes)
-                .bind(uuids)
-                .fetch_all(connection)
-                .await?;
+            let sql = |rows: &str| {
+                format!(
+                    "INSERT INTO {table} (uuid_hash, uuid) {rows} \
+                     ON CONFLICT (uuid_hash, uuid) DO NOTHING RETURNING id::bigint, uuid"
+                )
+            };
+            let rows = if let [entry] = entries {
+                query_as(AssertSqlSafe(sql("VALUES ($1, $2)")))
+                    .bind(i64::from(entry.hash()))
+                    .bind(entry.uuid())
+                    .fetch_all(connection)
+                    .await?
+            } else {
+                // The arrays are read in their order, and so the rows are inserted.
+                let (hashes, uuids) = arrays(entries);
+                let rows = "SELECT uuid_hash, uuid \
+                            FROM UNNEST($1::bigint[], $2::uuid[]) AS asked (uuid_hash, uuid)";
+                query_as(AssertSqlSafe(sql(rows)))
+                    .bind(hashes)
+                    .bind(uuids)
+                    .fetch_all(connection)
+                    .await?
+            };
             Ok(Inserted::These(bytes(rows)))
         })
     }
