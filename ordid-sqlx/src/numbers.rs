@@ -8,7 +8,7 @@
 use std::{
     fmt,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures_timer::Delay;
@@ -97,10 +97,12 @@ pub(crate) type Check<DB> = Box<
         + Sync,
 >;
 
-/// Connections that wait for the next question, and whose they are.
+/// What waits for the next question, and whose it is.
 struct Idle<DB: Backend> {
     process: u32,
     connections: Vec<DB::Connection>,
+    /// Set for an earlier question, so none of them goes off too late for the next one.
+    alarms: Vec<Delay>,
 }
 
 impl<DB: Backend> Idle<DB> {
@@ -108,6 +110,7 @@ impl<DB: Backend> Idle<DB> {
         Self {
             process: std::process::id(),
             connections: Vec::new(),
+            alarms: Vec::new(),
         }
     }
 }
@@ -132,6 +135,8 @@ impl<DB: Backend> Store<DB> {
 
     pub(crate) fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = timeout;
+        // They are set for the timeout before.
+        self.idle().alarms.clear();
     }
 
     /// Says what each new connection is asked first.
@@ -194,16 +199,39 @@ impl<DB: Backend> Store<DB> {
         .await
     }
 
+    /// Ends work that takes longer than the timeout.
+    ///
+    /// To set an alarm wakes the thread of all timers, which takes as long as some answers do. So one that
+    /// did not go off stays set and serves the next work, and is set anew when it goes off too early.
     async fn within<T>(
         &self,
         work: impl Future<Output = Result<T, Error>> + Send,
     ) -> Result<T, Error> {
-        match select(Box::pin(work), Delay::new(self.timeout)).await {
-            Either::Left((outcome, _)) => outcome,
-            Either::Right(_) => Err(Error::coordination(
-                CoordinationFailure::Unavailable,
-                format!("{} gave no answer within {:?}", Self::name(), self.timeout),
-            )),
+        let deadline = Instant::now() + self.timeout;
+        let alarm = self.idle().alarms.pop();
+        let mut alarm = alarm.unwrap_or_else(|| Delay::new(self.timeout));
+        let mut work = Box::pin(work);
+        loop {
+            match select(work, &mut alarm).await {
+                Either::Left((outcome, _)) => {
+                    let mut idle = self.idle();
+                    if idle.alarms.len() < IDLE {
+                        idle.alarms.push(alarm);
+                    }
+                    return outcome;
+                }
+                Either::Right(((), unfinished)) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return Err(Error::coordination(
+                            CoordinationFailure::Unavailable,
+                            format!("{} gave no answer within {:?}", Self::name(), self.timeout),
+                        ));
+                    }
+                    alarm.reset(left);
+                    work = unfinished;
+                }
+            }
         }
     }
 
