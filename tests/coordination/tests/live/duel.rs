@@ -50,6 +50,9 @@ const BURST: usize = 64;
 const LEAST: usize = 200_000;
 const LONGEST: Duration = Duration::from_mins(2);
 
+/// In so many of them, the naive lease repeats keys once at least.
+const DUELS: u32 = 8;
+
 /// What a process is told: the method, what its clock is like, the name of what it shares, the address.
 const TOLD: &str = "ORDID_DUEL";
 
@@ -518,13 +521,18 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             "redis",
             format!("redis::duel::a_naive_lease_repeats_with_{clocks}_clocks"),
             async move |url| {
-                let counted = duel(&format!("naive|{clocks}|ordid-naive-{clocks}|{url}"));
-                println!(
-                    "naive, {clocks}: {} keys, {} twice, {} stops",
-                    counted.keys, counted.twice, counted.stops
-                );
-                assert!(counted.twice > 0, "the duel does not see repeats");
-                Ok(())
+                // Who is stopped, and for how long, is chance: one duel may have had too few stops.
+                for _ in 0..DUELS {
+                    let counted = duel(&format!("naive|{clocks}|ordid-naive-{clocks}|{url}"));
+                    println!(
+                        "naive, {clocks}: {} keys, {} twice, {} stops",
+                        counted.keys, counted.twice, counted.stops
+                    );
+                    if counted.twice > 0 {
+                        return Ok(());
+                    }
+                }
+                Err(format!("{DUELS} duels saw no repeat").into())
             },
         );
     }
