@@ -9,7 +9,7 @@ use ordid_core::{
 use sea_orm::{
     ActiveModelTrait, ActiveValue, ColumnTrait, EntityName as _, EntityTrait, IdenStatic as _,
     Iterable as _, PrimaryKeyToColumn as _, Value,
-    sea_query::{DynIden, IntoIden as _, SimpleExpr, TableRef},
+    sea_query::{DynIden, Expr, IntoIden as _, SimpleExpr, TableRef},
 };
 
 /// What a unit of work can hold: the `ActiveModel` of every model with `#[derive(OrderedKey)]`.
@@ -33,12 +33,16 @@ pub(crate) struct Names {
     /// The key's position among the columns.
     pub(crate) key: usize,
     save_as: fn(usize, SimpleExpr) -> SimpleExpr,
+    /// Whether a column's values are cast. SeaORM looks its definition up for each value.
+    casts: Vec<bool>,
 }
 
 impl Names {
     pub(crate) fn of<A: Entity>() -> Self {
         let columns = || <A::Entity as EntityTrait>::Column::iter();
         let key = key_column::<A>().map(|key| key.as_str());
+        // Whether a value is cast depends on its column's type alone.
+        let value = || Expr::cust("value");
         Self {
             entity: TypeId::of::<A>(),
             table: A::Entity::default().table_ref(),
@@ -47,12 +51,23 @@ impl Names {
                 .position(|column| Some(column.as_str()) == key)
                 .unwrap_or_default(),
             save_as: save_as::<A>,
+            casts: columns()
+                .map(|column| column.save_as(value()) != value())
+                .collect(),
         }
     }
 
     /// Casts what goes into the column at this position, where its type asks for that: `CAST($1 AS mood)`.
     pub(crate) fn saved(&self, position: usize, value: SimpleExpr) -> SimpleExpr {
-        (self.save_as)(position, value)
+        match self.casts(position) {
+            true => (self.save_as)(position, value),
+            false => value,
+        }
+    }
+
+    /// Whether what goes into the column at this position is cast.
+    pub(crate) fn casts(&self, position: usize) -> bool {
+        self.casts.get(position) != Some(&false)
     }
 
     pub(crate) fn key(&self) -> DynIden {
@@ -144,7 +159,9 @@ impl Binder {
 impl RowSink for Binder {
     fn begin_row(&mut self, columns: Columns<'_>) {
         self.mask.begin(columns);
-        self.rows.push(Vec::new());
+        // As many values as the row before, most often.
+        let values = self.rows.last().map_or(0, Vec::len);
+        self.rows.push(Vec::with_capacity(values));
     }
 
     fn end_row(&mut self) -> RowEnd {

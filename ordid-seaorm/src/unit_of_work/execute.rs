@@ -10,7 +10,7 @@ use super::{
     UnitOfWork,
     open::{Begin, BoxFuture, Open, begin, is_found, is_transaction},
     record::{record, whether_there},
-    statement::Rows,
+    statement::{LastInsert, Rows},
 };
 use crate::{
     Error,
@@ -53,6 +53,7 @@ impl UnitOfWork {
 
     async fn carry_out<C: Begin>(&mut self, on: &C, run: &mut Run) -> Outcome {
         let mut transaction = None;
+        let mut last = LastInsert::default();
         loop {
             match (run.step(), &mut transaction) {
                 (Step::Begin, _) => {
@@ -72,7 +73,7 @@ impl UnitOfWork {
                 }
                 (Step::Send(chunk), Some(open)) => {
                     let started = Instant::now();
-                    let sent = self.rows().send(open, &chunk).await;
+                    let sent = self.rows().send(open, &chunk, &mut last).await;
                     if let Ok(statements) = sent {
                         let name = self.batches.table(chunk.table).name();
                         run.count_all(name, &chunk, statements, started.elapsed());
@@ -141,13 +142,14 @@ async fn replay(
     plan: &Plan,
     failed: &Chunk,
 ) -> Option<(Chunk, String)> {
+    let mut last = LastInsert::default();
     for (chunk, is_suspected) in plan.towards(failed) {
         if !is_suspected {
-            rows.send(open, &chunk).await.ok()?;
+            rows.send(open, &chunk, &mut last).await.ok()?;
             continue;
         }
         for single in chunk.singly() {
-            if let Err(error) = rows.send(open, &single).await {
+            if let Err(error) = rows.send(open, &single, &mut last).await {
                 let key = rows.batches.key_text(&chunk, single.rows.start);
                 return error.refuses_a_row().then(|| (chunk.clone(), key));
             }

@@ -3,7 +3,11 @@
 use ordid_core::unit_of_work::FlushPlan;
 use sea_orm::DbBackend;
 
-use super::{UnitOfWork, open::defer, statement::statements};
+use super::{
+    UnitOfWork,
+    open::defer,
+    statement::{LastInsert, statements},
+};
 use crate::Error;
 
 impl UnitOfWork {
@@ -68,8 +72,9 @@ impl UnitOfWork {
             |chunk| {
                 let names = &self.names[chunk.table];
                 let table = &tables[chunk.table];
-                let statements =
-                    statements(backend, table, names, chunk.action, rows.values(chunk));
+                let values = rows.values(chunk);
+                let mut last = LastInsert::default();
+                let statements = statements(backend, table, names, chunk.action, values, &mut last);
                 let texts = statements.into_iter();
                 texts
                     .map(|(rows, statement)| (rows, statement.sql.into()))

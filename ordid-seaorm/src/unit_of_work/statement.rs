@@ -1,5 +1,7 @@
 //! Statements of many rows, built by sea-query and sent.
 
+use std::any::TypeId;
+
 use ordid_core::unit_of_work::{Action, Batches, Chunk, Place, Table};
 use sea_orm::{
     DbBackend, Statement, Value,
@@ -16,6 +18,37 @@ use crate::{
     failure::judge,
 };
 
+/// The text of the last `INSERT`: most of a flush's are for the same columns and as many rows, and to build
+/// one takes longer than to bind its values.
+#[derive(Debug, Default)]
+pub(super) struct LastInsert {
+    /// The entity, the positions of its columns, the number of rows.
+    shape: Option<(TypeId, Vec<usize>, usize)>,
+    sql: String,
+}
+
+impl LastInsert {
+    /// Builds the insert of rows that have values for the same columns, for one backend each time.
+    fn build(&mut self, backend: DbBackend, names: &Names, rows: Vec<Row>) -> Statement {
+        let columns: Vec<usize> = set_columns(&rows).collect();
+        // Around a value that is cast there may be any expression, with values of its own.
+        if columns.iter().any(|&position| names.casts(position)) {
+            return backend.build(&insert(names, rows));
+        }
+        let values = columns.len() * rows.len();
+        let shape = Some((names.entity, columns, rows.len()));
+        if self.shape != shape {
+            let statement = backend.build(&insert(names, rows));
+            self.shape = shape;
+            self.sql.clone_from(&statement.sql);
+            return statement;
+        }
+        let mut bound = Vec::with_capacity(values);
+        bound.extend(rows.into_iter().flatten().flatten());
+        Statement::from_sql_and_values(backend, &self.sql, bound)
+    }
+}
+
 /// What sends the rows of a unit of work.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
@@ -29,11 +62,16 @@ impl Rows<'_> {
     /// Rows that follow each other and have the same columns go by one statement: a column that is `NotSet`
     /// is not named, so that the database's default holds, and an update sets what was changed. MySQL's
     /// and MariaDB's updates go row by row.
-    pub(super) async fn send(self, open: &mut Open, chunk: &Chunk) -> Result<usize, Error> {
+    pub(super) async fn send(
+        self,
+        open: &mut Open,
+        chunk: &Chunk,
+        last: &mut LastInsert,
+    ) -> Result<usize, Error> {
         let table = self.batches.table(chunk.table);
         let names = &self.names[chunk.table];
         let values = self.values(chunk);
-        let statements = statements(open.backend(), &table, names, chunk.action, values);
+        let statements = statements(open.backend(), &table, names, chunk.action, values, last);
         let count = statements.len();
         let place = Place::of(&table, chunk);
         let mut changed = 0;
@@ -82,10 +120,11 @@ pub(super) fn statements(
     names: &Names,
     action: Action,
     rows: Vec<Row>,
+    last: &mut LastInsert,
 ) -> Vec<(usize, Statement)> {
     match action {
         Action::Insert => runs(rows)
-            .map(|run| (run.len(), backend.build(&insert(names, run))))
+            .map(|run| (run.len(), last.build(backend, names, run)))
             .collect(),
         // MySQL's parameters take their types from where they stand, so that they stand at the columns.
         Action::Update | Action::FixUp { .. } if backend == DbBackend::MySql => rows
@@ -126,13 +165,14 @@ pub(super) fn statements(
 
 /// Rows that follow each other and have values for the same columns.
 fn runs(rows: Vec<Row>) -> impl Iterator<Item = Vec<Row>> {
-    let is_set = |row: &Row| -> Vec<bool> { row.iter().map(Option::is_some).collect() };
+    let is_like = |row: &Row, first: &Row| {
+        let set = row.iter().map(Option::is_some);
+        set.eq(first.iter().map(Option::is_some))
+    };
     let mut rows = rows.into_iter().peekable();
     std::iter::from_fn(move || {
-        let first = rows.next()?;
-        let columns = is_set(&first);
-        let mut run = vec![first];
-        while let Some(row) = rows.next_if(|row| is_set(row) == columns) {
+        let mut run = vec![rows.next()?];
+        while let Some(row) = rows.next_if(|row| is_like(row, &run[0])) {
             run.push(row);
         }
         Some(run)
