@@ -7,7 +7,10 @@
 
 use std::{
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError, TryLockError,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -53,6 +56,8 @@ pub struct Texts {
     pub keep: fn(&str) -> String,
     /// What is behind a statement to return a column, where `Answer::last_id` does not.
     pub returning: fn(&str) -> String,
+    /// Whether the child of a fork may connect where its parent has.
+    pub survives_forks: bool,
 }
 
 /// A parameter.
@@ -97,25 +102,13 @@ pub(crate) type Check<DB> = Box<
         + Sync,
 >;
 
-/// Connections that wait for the next question, and whose they are.
-struct Idle<DB: Backend> {
-    process: u32,
-    connections: Vec<DB::Connection>,
-}
-
-impl<DB: Backend> Idle<DB> {
-    fn new() -> Self {
-        Self {
-            process: std::process::id(),
-            connections: Vec::new(),
-        }
-    }
-}
-
 /// A database, and the connections to it that are not used by anybody else.
 pub(crate) struct Store<DB: Backend> {
     options: ConnectOptions<DB>,
-    idle: Mutex<Idle<DB>>,
+    /// Whose the idle connections are.
+    process: AtomicU32,
+    /// Those that wait for the next question.
+    idle: Mutex<Vec<DB::Connection>>,
     timeout: Duration,
     check: Option<Check<DB>>,
 }
@@ -124,7 +117,8 @@ impl<DB: Backend> Store<DB> {
     pub(crate) fn new(options: ConnectOptions<DB>) -> Self {
         Self {
             options,
-            idle: Mutex::new(Idle::new()),
+            process: AtomicU32::new(std::process::id()),
+            idle: Mutex::default(),
             timeout: TIMEOUT,
             check: None,
         }
@@ -174,7 +168,11 @@ impl<DB: Backend> Store<DB> {
                             attempts += 1;
                         }
                         // All that were idle are as old as this one.
-                        Failure::Lost if again && is_used => self.idle().connections.clear(),
+                        Failure::Lost if again && is_used => {
+                            if let Some(mut idle) = self.idle() {
+                                idle.clear();
+                            }
+                        }
                         _ => return Err(Self::error(&error)),
                     },
                 }
@@ -198,6 +196,7 @@ impl<DB: Backend> Store<DB> {
         &self,
         work: impl Future<Output = Result<T, Error>> + Send,
     ) -> Result<T, Error> {
+        self.check_process()?;
         match select(Box::pin(work), Delay::new(self.timeout)).await {
             Either::Left((outcome, _)) => outcome,
             Either::Right(_) => Err(Error::coordination(
@@ -209,7 +208,7 @@ impl<DB: Backend> Store<DB> {
 
     /// A connection, and whether it was used before.
     async fn connection(&self) -> Result<(DB::Connection, bool), Error> {
-        let idle = self.idle().connections.pop();
+        let idle = self.idle().and_then(|mut idle| idle.pop());
         if let Some(connection) = idle {
             return Ok((connection, true));
         }
@@ -226,20 +225,47 @@ impl<DB: Backend> Store<DB> {
     }
 
     fn keep(&self, connection: DB::Connection) {
-        let mut idle = self.idle();
-        if idle.connections.len() < IDLE {
-            idle.connections.push(connection);
+        if let Some(mut idle) = self.idle()
+            && idle.len() < IDLE
+        {
+            idle.push(connection);
         }
     }
 
-    fn idle(&self) -> MutexGuard<'_, Idle<DB>> {
-        // A panic leaves no connection half in it.
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.process != std::process::id() {
-            // A fork's: the parent goes on using them. To drop them would tell the parent's reactor.
-            std::mem::forget(std::mem::replace(&mut *idle, Idle::new()));
+    /// The idle connections of this process. `None` in the child of a fork that was made while somebody
+    /// had the lock: nobody there gives it back.
+    fn idle(&self) -> Option<MutexGuard<'_, Vec<DB::Connection>>> {
+        let process = std::process::id();
+        if self.process.load(Ordering::Acquire) == process {
+            // A panic leaves no connection half in it.
+            return Some(self.idle.lock().unwrap_or_else(PoisonError::into_inner));
         }
-        idle
+        let mut idle = match self.idle.try_lock() {
+            Ok(idle) => idle,
+            Err(TryLockError::Poisoned(idle)) => idle.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        if self.process.swap(process, Ordering::AcqRel) != process {
+            leave_to_parent(&mut idle);
+        }
+        Some(idle)
+    }
+
+    /// Refuses a library that cannot be used on both sides of a fork. `SQLite` takes locks that are the
+    /// process's, and goes on as if the child had those of its parent.
+    fn check_process(&self) -> Result<(), Error> {
+        let (owner, process) = (self.process.load(Ordering::Acquire), std::process::id());
+        if DB::TEXTS.survives_forks || owner == process {
+            return Ok(());
+        }
+        Err(Error::coordination(
+            CoordinationFailure::Unavailable,
+            format!(
+                "{} was used by process {owner}, and this is its fork {process}, where it must not be used: \
+                 fork first, or start the child as a program of its own",
+                Self::name()
+            ),
+        ))
     }
 
     fn name() -> &'static str {
@@ -257,6 +283,20 @@ impl<DB: Backend> Store<DB> {
             _ => CoordinationFailure::Unavailable,
         };
         Error::coordination(failure, format!("{}: {error}", Self::name()))
+    }
+}
+
+/// What a forked child does with connections: the parent goes on using them, and to drop them would tell the
+/// parent's reactor.
+fn leave_to_parent<C>(connections: &mut Vec<C>) {
+    std::mem::forget(std::mem::take(connections));
+}
+
+impl<DB: Backend> Drop for Store<DB> {
+    fn drop(&mut self) {
+        if *self.process.get_mut() != std::process::id() {
+            leave_to_parent(self.idle.get_mut().unwrap_or_else(PoisonError::into_inner));
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
 use crate::{clock::SystemClock, entropy::ThreadEntropy};
 use crate::{
     clock::{Clock, TimeScale, Timestamp},
-    entropy::Entropy,
+    entropy::{Entropy, process},
     error::{Error, ErrorKind},
     key::{Generated, Scheme},
 };
@@ -235,18 +235,6 @@ pub(super) fn draw_of<S: Slotted>(entropy: &impl Entropy) -> Result<(u32, u64), 
         entropy.epoch_and_u64()?
     };
     Ok((epoch, cut_random::<S>(words)))
-}
-
-/// Returns the process's number, to tell a child from its parent.
-#[cfg(feature = "std")]
-fn process() -> u32 {
-    std::process::id()
-}
-
-/// Without `std` there is no fork that it could know of.
-#[cfg(not(feature = "std"))]
-const fn process() -> u32 {
-    0
 }
 
 /// The one way a key type's infallible functions end without a key.
