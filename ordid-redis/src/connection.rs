@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use ordid_core::Error;
+use ordid_core::{Error, clock::Delay};
 use redis::{
     Client, FromRedisValue, RedisError, RedisResult, ScriptInvocation, Value, aio::ConnectionLike,
     from_redis_value,
@@ -45,7 +45,7 @@ impl<C: ConnectionLike + Clone + Send + Sync> sealed::Sealed for C {
     }
 
     async fn sleep(&self, duration: Duration) {
-        futures_timer::Delay::new(duration).await;
+        Delay::new(duration).await;
     }
 }
 

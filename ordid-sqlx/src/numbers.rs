@@ -14,10 +14,10 @@ use std::{
     time::Duration,
 };
 
-use futures_timer::Delay;
 use futures_util::future::{Either, select};
 use ordid_core::{
-    Error, coordination::CoordinationFailure, storage::Dialect as _, unit_of_work::Failure,
+    Error, clock::Delay, coordination::CoordinationFailure, storage::Dialect as _,
+    unit_of_work::Failure,
 };
 use sqlx::{AssertSqlSafe, Connection, SqlSafeStr as _, SqlStr};
 

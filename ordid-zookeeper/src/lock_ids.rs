@@ -8,9 +8,9 @@ use core::{
     time::Duration,
 };
 
-use futures_timer::Delay;
 use ordid_core::{
     Error,
+    clock::Delay,
     coordination::{AsyncSegmentSource, CoordinationFailure, Ordered, Segment},
 };
 use zookeeper_client::{CreateMode, LockOptions, LockPrefix, OwnedLockClient};

@@ -35,7 +35,7 @@ use sqlx::{Sqlite, sqlite::SqliteConnectOptions};
 use crate::{
     redis::{connect, threads},
     segments::count,
-    sql::{in_file, on_servers, own_runtime},
+    sql::{Network, in_file, on_servers, own_runtime},
     stores::{Adder, ENDLESS, Threads, fails, failure, long, now, own_name},
     zookeeper::{lease_of, own_path, session},
 };
@@ -49,6 +49,7 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         trials,
         a_child_has_nodes_of_its_own,
         a_child_has_numbers_of_its_own,
+        a_child_does_not_wait_for_ever,
     );
     trials.push(in_file("forks::a_child_has_no_nodes", nodes_of_a_file));
     trials.push(in_file("forks::a_child_has_no_numbers", numbers_of_a_file));
@@ -292,6 +293,26 @@ async fn nodes_of_a_folder() -> Outcome {
         Heritage::replaced_by(open, CoordinationFailure::Fenced),
     )
     .await
+}
+
+/// Its own timeout reaches a child, too. (The first to wait here is the parent.)
+async fn a_child_does_not_wait_for_ever<DB: Network>(options: ConnectOptions<DB>) -> Outcome {
+    // Nobody answers there.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let options = DB::at(&options, silent.local_addr()?.port());
+    let patience = Duration::from_millis(100);
+    let ask = async || {
+        let lease = SqlLease::<DB>::new(options.clone(), long(2)).with_timeout(patience);
+        let acquired = lease.acquire(now(), None).await;
+        let words = "gave no answer within 100ms";
+        fails(acquired, CoordinationFailure::Unavailable, words);
+    };
+    ask().await;
+    let child = forked(async || {
+        ask().await;
+        Vec::new()
+    });
+    come_once(Vec::new(), child, false).await
 }
 
 async fn nodes<DB: Backend>(options: ConnectOptions<DB>) -> Outcome<SqlLease<DB>> {
