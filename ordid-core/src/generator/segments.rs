@@ -535,7 +535,7 @@ impl<O: SegmentOrder> SegmentFeeder<O> {
     }
 
     /// Reserves until the generator is dropped. Spawn it; `sleep` is the runtime's, such as
-    /// `tokio::time::sleep`.
+    /// `tokio::time::sleep`, or [`Delay::new`](crate::clock::Delay::new).
     ///
     /// # Errors
     ///

@@ -244,7 +244,7 @@ where
     E: Entropy,
 {
     /// Keeps the grant until the generator is closed, and gives it back then. Spawn it; `sleep` is the
-    /// runtime's, such as `tokio::time::sleep`. A closed generator is noticed after at most a third of
+    /// runtime's, such as `tokio::time::sleep`, or [`Delay::new`](crate::clock::Delay::new). A closed generator is noticed after at most a third of
     /// the window.
     ///
     /// Dropped before, it leaves the generator to its ceiling.
