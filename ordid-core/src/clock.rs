@@ -8,12 +8,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, ErrorKind};
 
+#[cfg(feature = "std")]
+mod delay;
 mod scale;
 #[cfg(feature = "std")]
 mod system;
 #[cfg(feature = "tsc")]
 mod tsc;
 
+#[cfg(feature = "std")]
+pub use delay::Delay;
 pub use scale::{Moment, TimeScale};
 #[cfg(feature = "std")]
 pub use system::{CoarseClock, SystemClock};

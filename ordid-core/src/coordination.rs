@@ -45,8 +45,8 @@ pub enum CoordinationFailure {
     Unavailable,
     /// The grant's time is over and it was not renewed: no key until it is.
     Expired,
-    /// Somebody else holds the node now, or renewed the same grant (a copy of this process). Acquire
-    /// another.
+    /// Somebody else holds the node now, or renewed the same grant (a copy of this process), or this is
+    /// the child of a fork and the grant its parent's. Acquire another.
     Fenced,
     /// All nodes are held.
     NoFreeNode,

@@ -33,6 +33,18 @@ pub use seeded::SeededEntropy;
 #[cfg(feature = "std")]
 pub use thread::{RESEED_WORDS, ThreadEntropy};
 
+/// Returns the process's number, to tell a child from its parent.
+#[cfg(feature = "std")]
+pub(crate) fn process() -> u32 {
+    std::process::id()
+}
+
+/// Without `std` there is no fork that it could know of.
+#[cfg(not(feature = "std"))]
+pub(crate) const fn process() -> u32 {
+    0
+}
+
 /// A source of unpredictable bits.
 pub trait Entropy: Send + Sync {
     /// Returns the number of this process image: it changes in the child of a fork, and is never

@@ -7,9 +7,12 @@ use core::{
     task::{Context, Poll, Waker},
     time::Duration,
 };
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError},
+};
 
-use ordid_core::Error;
+use ordid_core::{Error, clock::Delay};
 use redis::{
     Client, FromRedisValue, RedisError, RedisResult, ScriptInvocation, Value, aio::ConnectionLike,
     from_redis_value,
@@ -42,7 +45,7 @@ impl<C: ConnectionLike + Clone + Send + Sync> sealed::Sealed for C {
     }
 
     async fn sleep(&self, duration: Duration) {
-        futures_timer::Delay::new(duration).await;
+        Delay::new(duration).await;
     }
 }
 
@@ -50,14 +53,28 @@ impl<C: ConnectionLike + Clone + Send + Sync> Connection for C {}
 
 /// A connection for threads: it is made when it is first used, and made anew after one that failed.
 ///
-/// One call at a time; others wait. Clones share the connection.
+/// One call at a time; others wait. Clones share the connection. In the child of a fork each call is an
+/// error: make another there.
 #[derive(Clone)]
 pub struct Blocking(Arc<Inner>);
 
 struct Inner {
     client: Client,
     timeout: Duration,
+    process: u32,
     open: Mutex<Option<redis::Connection>>,
+}
+
+/// Refuses a connection of the process that was forked: parent and child would hear each other's answers,
+/// and the one that asked for ten numbers take the answer to a thousand.
+fn check_process(owner: u32) -> io::Result<()> {
+    let process = std::process::id();
+    if process == owner {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "the connection is of process {owner}, and this is its fork {process}: make another in the child"
+    )))
 }
 
 impl Blocking {
@@ -66,6 +83,7 @@ impl Blocking {
         Self(Arc::new(Inner {
             client,
             timeout,
+            process: std::process::id(),
             open: Mutex::new(None),
         }))
     }
@@ -91,6 +109,8 @@ impl fmt::Debug for Blocking {
 
 impl sealed::Sealed for Blocking {
     async fn run(&self, script: &ScriptInvocation<'_>) -> RedisResult<Value> {
+        // Before the lock: a fork may have left it locked.
+        check_process(self.0.process)?;
         let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
         let mut connection = match open.take() {
             Some(connection) => connection,
@@ -115,12 +135,18 @@ impl Connection for Blocking {}
 #[derive(Debug, Clone)]
 pub(crate) struct Store<C> {
     connection: C,
+    /// Most connections cannot tell: then whose this is stands for it.
+    process: u32,
     pub(crate) key: String,
 }
 
 impl<C: Connection> Store<C> {
     pub(crate) fn new(connection: C, key: String) -> Self {
-        Self { connection, key }
+        Self {
+            connection,
+            process: std::process::id(),
+            key,
+        }
     }
 
     pub(crate) async fn ask<T: FromRedisValue>(
@@ -128,6 +154,7 @@ impl<C: Connection> Store<C> {
         script: &ScriptInvocation<'_>,
     ) -> Result<T, Error> {
         let failed = |error| failed(&self.key, &error);
+        check_process(self.process).map_err(|error| failed(error.into()))?;
         let value: Value = self.connection.run(script).await.map_err(failed)?;
         from_redis_value(value).map_err(|error| failed(error.into()))
     }

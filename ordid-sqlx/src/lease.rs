@@ -11,7 +11,7 @@
 //! not matter how late it comes, nor whether its answer is heard: what nobody heard of is time that
 //! nobody uses.
 
-use std::{fmt, ops::Range, time::Duration};
+use std::{fmt, ops::Range};
 
 use ordid_core::{
     Error,
@@ -24,8 +24,47 @@ use sqlx::SqlStr;
 
 use crate::{
     backend::Backend,
-    numbers::{ConnectOptions, Store, Value, checked_name, signed, statement, unsigned},
+    numbers::{ConnectOptions, Store, Value, signed, statement, unsigned},
 };
+
+/// What the kinds of nodes in a table have in common: where that is. Each makes its statements of the rows, `of`.
+macro_rules! in_a_table {
+    ($nodes:ident, $table:literal) => {
+        impl<DB: $crate::backend::Backend> $nodes<DB> {
+            /// The name of the table unless said otherwise.
+            pub const TABLE: &'static str = $table;
+
+            /// Takes the database and the terms. It connects when it is first asked for something.
+            pub fn new(options: $crate::numbers::ConnectOptions<DB>, terms: LeaseTerms) -> Self {
+                Self::of(Rows::new(options, terms, Self::TABLE.to_owned()))
+            }
+
+            /// Takes a table of another name: each group of processes that share nodes has one.
+            ///
+            /// # Errors
+            ///
+            /// If it has other characters than letters, digits and underscores, or more than 63. The error
+            /// is a [`Mismatch`](CoordinationFailure::Mismatch).
+            pub fn with_table(self, table: &str) -> Result<Self, Error> {
+                let table = $crate::numbers::checked_name(table)?.to_owned();
+                Ok(Self::of(self.rows.with_table(table)))
+            }
+
+            /// Says how long the database may take for an answer, connecting included: 5 s otherwise.
+            #[must_use]
+            pub fn with_timeout(mut self, timeout: std::time::Duration) -> Self {
+                self.rows.store.set_timeout(timeout);
+                self
+            }
+        }
+
+        impl<DB: $crate::backend::Backend> std::fmt::Debug for $nodes<DB> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.rows.debug(stringify!($nodes), f)
+            }
+        }
+    };
+}
 
 mod disposable;
 
@@ -51,6 +90,9 @@ const ROUNDS: u32 = 64;
 /// one, can grant time a second time, up to the lag and at most the terms'
 /// [`max_ahead`](LeaseTerms::max_ahead) ahead of the clock: a holder that renews finds out
 /// ([`CeilingRegressed`](CoordinationFailure::CeilingRegressed)), and writes back what it was granted.
+///
+/// The child of a fork may acquire a node of its own of it, over connections of its own; its parent's grant is
+/// refused there. Not on SQLite, which cannot be used on both sides of a fork: there all is refused.
 ///
 /// # Example
 ///
@@ -81,15 +123,9 @@ pub struct SqlLease<DB: Backend> {
     count: SqlStr,
 }
 
+in_a_table!(SqlLease, "ordid_nodes");
+
 impl<DB: Backend> SqlLease<DB> {
-    /// The name of the table unless said otherwise.
-    pub const TABLE: &'static str = "ordid_nodes";
-
-    /// Takes the database and the terms. It connects when it is first asked for something.
-    pub fn new(options: ConnectOptions<DB>, terms: LeaseTerms) -> Self {
-        Self::of(Rows::new(options, terms, Self::TABLE.to_owned()))
-    }
-
     fn of(rows: Rows<DB>) -> Self {
         let table = &rows.table;
         Self {
@@ -111,24 +147,6 @@ impl<DB: Backend> SqlLease<DB> {
             ),
             rows,
         }
-    }
-
-    /// Takes a table of another name: each group of processes that share nodes has one.
-    ///
-    /// # Errors
-    ///
-    /// If it has other characters than letters, digits and underscores, or more than 63. The error is a
-    /// [`Mismatch`](CoordinationFailure::Mismatch).
-    pub fn with_table(self, table: &str) -> Result<Self, Error> {
-        let table = checked_name(table)?.to_owned();
-        Ok(Self::of(self.rows.with_table(table)))
-    }
-
-    /// Says how long the database may take for an answer, connecting included: 5 s otherwise.
-    #[must_use]
-    pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.rows.store.set_timeout(timeout);
-        self
     }
 
     /// Returns the statements that make the table, and a row for each node of the terms that has none.
@@ -253,12 +271,6 @@ impl<DB: Backend> AsyncNodeAllocator for SqlLease<DB> {
 
     fn terms(&self) -> &LeaseTerms {
         &self.rows.terms
-    }
-}
-
-impl<DB: Backend> fmt::Debug for SqlLease<DB> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.rows.debug("SqlLease", f)
     }
 }
 

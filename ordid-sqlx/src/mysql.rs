@@ -43,6 +43,7 @@ backend! {
         keep: |column| format!(" ON DUPLICATE KEY UPDATE {column} = {column}"),
         // MySQL has no RETURNING: by `LAST_INSERT_ID`.
         returning: |_| String::new(),
+        survives_forks: true,
     },
     last_id: MySqlQueryResult::last_insert_id,
     placeholder: |sql, _number| sql.push('?')

@@ -7,14 +7,17 @@
 
 use std::{
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    sync::{
+        Mutex, MutexGuard, PoisonError, TryLockError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
 };
 
-use futures_timer::Delay;
 use futures_util::future::{Either, select};
 use ordid_core::{
-    Error, coordination::CoordinationFailure, storage::Dialect as _, unit_of_work::Failure,
+    Error, clock::Delay, coordination::CoordinationFailure, storage::Dialect as _,
+    unit_of_work::Failure,
 };
 use sqlx::{AssertSqlSafe, Connection, SqlSafeStr as _, SqlStr};
 
@@ -53,6 +56,8 @@ pub struct Texts {
     pub keep: fn(&str) -> String,
     /// What is behind a statement to return a column, where `Answer::last_id` does not.
     pub returning: fn(&str) -> String,
+    /// Whether the child of a fork may connect where its parent has.
+    pub survives_forks: bool,
 }
 
 /// A parameter.
@@ -97,28 +102,13 @@ pub(crate) type Check<DB> = Box<
         + Sync,
 >;
 
-/// What waits for the next question, and whose it is.
-struct Idle<DB: Backend> {
-    process: u32,
-    connections: Vec<DB::Connection>,
-    /// Set for an earlier question, so none of them goes off too late for the next one.
-    alarms: Vec<Delay>,
-}
-
-impl<DB: Backend> Idle<DB> {
-    fn new() -> Self {
-        Self {
-            process: std::process::id(),
-            connections: Vec::new(),
-            alarms: Vec::new(),
-        }
-    }
-}
-
 /// A database, and the connections to it that are not used by anybody else.
 pub(crate) struct Store<DB: Backend> {
     options: ConnectOptions<DB>,
-    idle: Mutex<Idle<DB>>,
+    /// Whose the idle connections are.
+    process: AtomicU32,
+    /// Those that wait for the next question.
+    idle: Mutex<Vec<DB::Connection>>,
     timeout: Duration,
     check: Option<Check<DB>>,
 }
@@ -127,7 +117,8 @@ impl<DB: Backend> Store<DB> {
     pub(crate) fn new(options: ConnectOptions<DB>) -> Self {
         Self {
             options,
-            idle: Mutex::new(Idle::new()),
+            process: AtomicU32::new(std::process::id()),
+            idle: Mutex::default(),
             timeout: TIMEOUT,
             check: None,
         }
@@ -135,8 +126,6 @@ impl<DB: Backend> Store<DB> {
 
     pub(crate) fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = timeout;
-        // They are set for the timeout before.
-        self.idle().alarms.clear();
     }
 
     /// Says what each new connection is asked first.
@@ -179,7 +168,11 @@ impl<DB: Backend> Store<DB> {
                             attempts += 1;
                         }
                         // All that were idle are as old as this one.
-                        Failure::Lost if again && is_used => self.idle().connections.clear(),
+                        Failure::Lost if again && is_used => {
+                            if let Some(mut idle) = self.idle() {
+                                idle.clear();
+                            }
+                        }
                         _ => return Err(Self::error(&error)),
                     },
                 }
@@ -199,45 +192,23 @@ impl<DB: Backend> Store<DB> {
         .await
     }
 
-    /// Ends work that takes longer than the timeout.
-    ///
-    /// To set an alarm wakes the thread of all timers, which takes as long as some answers do. So one that
-    /// did not go off stays set and serves the next work, and is set anew when it goes off too early.
     async fn within<T>(
         &self,
         work: impl Future<Output = Result<T, Error>> + Send,
     ) -> Result<T, Error> {
-        let deadline = Instant::now() + self.timeout;
-        let alarm = self.idle().alarms.pop();
-        let mut alarm = alarm.unwrap_or_else(|| Delay::new(self.timeout));
-        let mut work = Box::pin(work);
-        loop {
-            match select(work, &mut alarm).await {
-                Either::Left((outcome, _)) => {
-                    let mut idle = self.idle();
-                    if idle.alarms.len() < IDLE {
-                        idle.alarms.push(alarm);
-                    }
-                    return outcome;
-                }
-                Either::Right(((), unfinished)) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return Err(Error::coordination(
-                            CoordinationFailure::Unavailable,
-                            format!("{} gave no answer within {:?}", Self::name(), self.timeout),
-                        ));
-                    }
-                    alarm.reset(left);
-                    work = unfinished;
-                }
-            }
+        self.check_process()?;
+        match select(Box::pin(work), Delay::new(self.timeout)).await {
+            Either::Left((outcome, _)) => outcome,
+            Either::Right(_) => Err(Error::coordination(
+                CoordinationFailure::Unavailable,
+                format!("{} gave no answer within {:?}", Self::name(), self.timeout),
+            )),
         }
     }
 
     /// A connection, and whether it was used before.
     async fn connection(&self) -> Result<(DB::Connection, bool), Error> {
-        let idle = self.idle().connections.pop();
+        let idle = self.idle().and_then(|mut idle| idle.pop());
         if let Some(connection) = idle {
             return Ok((connection, true));
         }
@@ -254,20 +225,47 @@ impl<DB: Backend> Store<DB> {
     }
 
     fn keep(&self, connection: DB::Connection) {
-        let mut idle = self.idle();
-        if idle.connections.len() < IDLE {
-            idle.connections.push(connection);
+        if let Some(mut idle) = self.idle()
+            && idle.len() < IDLE
+        {
+            idle.push(connection);
         }
     }
 
-    fn idle(&self) -> MutexGuard<'_, Idle<DB>> {
-        // A panic leaves no connection half in it.
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.process != std::process::id() {
-            // A fork's: the parent goes on using them. To drop them would tell the parent's reactor.
-            std::mem::forget(std::mem::replace(&mut *idle, Idle::new()));
+    /// The idle connections of this process. `None` in the child of a fork that was made while somebody
+    /// had the lock: nobody there gives it back.
+    fn idle(&self) -> Option<MutexGuard<'_, Vec<DB::Connection>>> {
+        let process = std::process::id();
+        if self.process.load(Ordering::Acquire) == process {
+            // A panic leaves no connection half in it.
+            return Some(self.idle.lock().unwrap_or_else(PoisonError::into_inner));
         }
-        idle
+        let mut idle = match self.idle.try_lock() {
+            Ok(idle) => idle,
+            Err(TryLockError::Poisoned(idle)) => idle.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        if self.process.swap(process, Ordering::AcqRel) != process {
+            leave_to_parent(&mut idle);
+        }
+        Some(idle)
+    }
+
+    /// Refuses a library that cannot be used on both sides of a fork. `SQLite` takes locks that are the
+    /// process's, and goes on as if the child had those of its parent.
+    fn check_process(&self) -> Result<(), Error> {
+        let (owner, process) = (self.process.load(Ordering::Acquire), std::process::id());
+        if DB::TEXTS.survives_forks || owner == process {
+            return Ok(());
+        }
+        Err(Error::coordination(
+            CoordinationFailure::Unavailable,
+            format!(
+                "{} was used by process {owner}, and this is its fork {process}, where it must not be used: \
+                 fork first, or start the child as a program of its own",
+                Self::name()
+            ),
+        ))
     }
 
     fn name() -> &'static str {
@@ -285,6 +283,20 @@ impl<DB: Backend> Store<DB> {
             _ => CoordinationFailure::Unavailable,
         };
         Error::coordination(failure, format!("{}: {error}", Self::name()))
+    }
+}
+
+/// What a forked child does with connections: the parent goes on using them, and to drop them would tell the
+/// parent's reactor.
+fn leave_to_parent<C>(connections: &mut Vec<C>) {
+    std::mem::forget(std::mem::take(connections));
+}
+
+impl<DB: Backend> Drop for Store<DB> {
+    fn drop(&mut self) {
+        if *self.process.get_mut() != std::process::id() {
+            leave_to_parent(self.idle.get_mut().unwrap_or_else(PoisonError::into_inner));
+        }
     }
 }
 

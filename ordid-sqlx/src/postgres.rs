@@ -46,6 +46,7 @@ backend! {
         added: "value + ?",
         keep: |_| " ON CONFLICT DO NOTHING".to_owned(),
         returning: |column| format!(" RETURNING {column}"),
+        survives_forks: true,
     },
     last_id: |_: &PgQueryResult| 0,
     placeholder: |sql, number| { sql.push('$'); sql.push_str(&number.to_string()); }

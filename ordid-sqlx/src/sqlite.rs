@@ -39,6 +39,7 @@ backend! {
         added: "value + ?",
         keep: |_| " ON CONFLICT DO NOTHING".to_owned(),
         returning: |column| format!(" RETURNING {column}"),
+        survives_forks: false,
     },
     last_id: |_: &SqliteQueryResult| 0,
     placeholder: |sql, _number| sql.push('?')

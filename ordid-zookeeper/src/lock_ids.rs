@@ -8,14 +8,14 @@ use core::{
     time::Duration,
 };
 
-use futures_timer::Delay;
 use ordid_core::{
     Error,
+    clock::Delay,
     coordination::{AsyncSegmentSource, CoordinationFailure, Ordered, Segment},
 };
 use zookeeper_client::{CreateMode, LockOptions, LockPrefix, OwnedLockClient};
 
-use crate::{Session, ZooKeeperCounter, error::failed, tree};
+use crate::{Session, ZooKeeperCounter, error::failed, session::check_process, tree};
 
 /// A count in ZooKeeper, moved under a lock for each id.
 ///
@@ -127,6 +127,7 @@ impl Locked<'_> {
     ///
     /// [`Fenced`](CoordinationFailure::Fenced) if it is not, and as [`ZooKeeperCounter`]'s.
     pub async fn reserve(&self, count: NonZeroU32) -> Result<Segment, Error> {
+        check_process()?;
         let counter = &self.ids.counter;
         let (first, stat) = counter.next(self.lock.client()).await?;
         let (segment, next) = counter.segment(first, count)?;

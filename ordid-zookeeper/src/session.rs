@@ -1,9 +1,12 @@
 //! A session with ZooKeeper, as the parts of this crate share it.
 
 use core::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU32, Ordering},
+};
 
-use ordid_core::Error;
+use ordid_core::{Error, coordination::CoordinationFailure};
 use zookeeper_client::{Acls, Client, Connector, CreateMode, CreateOptions};
 
 use crate::error::failed;
@@ -12,8 +15,32 @@ use crate::error::failed;
 ///
 /// Clones share the session. It lives as long as the last of them, and so do the leases and the locks
 /// that were taken in it. Tokio's runtime, in which it was begun, has to live as long.
+///
+/// The child of a process that has had one can have none: each call is an
+/// [`Unavailable`](CoordinationFailure::Unavailable) there. Fork first, or start the child as a program of
+/// its own.
 #[derive(Clone)]
 pub struct Session(Arc<Inner>);
+
+/// The process that was the first here to have a session, or 0.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// Refuses the child of a process that has had a session, where calls would not end, on whatever runtime. The
+/// library waits for its sockets and its timers by `async-io`: one reactor a process, whose thread is not in
+/// the child, and had its lock when it was forked, so that nobody there can wait in its place.
+pub(crate) fn check_process() -> Result<(), Error> {
+    let process = std::process::id();
+    match PROCESS.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed) {
+        Err(owner) if owner != process => Err(Error::coordination(
+            CoordinationFailure::Unavailable,
+            format!(
+                "ZooKeeper: process {owner} has had a session, and this is its fork {process}, where there \
+                 can be none: fork first, or start the child as a program of its own"
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
 
 struct Inner {
     connector: Connector,
@@ -51,9 +78,10 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`Unavailable`](ordid_core::coordination::CoordinationFailure::Unavailable) if no server
-    /// answers within the time of a session.
+    /// [`Unavailable`](CoordinationFailure::Unavailable) if no server answers within the time of a
+    /// session.
     pub async fn client(&self) -> Result<Client, Error> {
+        check_process()?;
         if let Some(client) = self.present() {
             return Ok(client);
         }
@@ -81,6 +109,18 @@ impl Session {
 
     pub(crate) fn acls(&self) -> Acls<'static> {
         self.0.acls
+    }
+}
+
+/// In the child of a fork the client is the parent's: to drop it would wake a task of the parent's runtime,
+/// whose locks a fork may have left locked.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Without an owner there is no client.
+        if PROCESS.load(Ordering::Relaxed) != std::process::id() {
+            let client = self.client.get_mut();
+            std::mem::forget(client.unwrap_or_else(PoisonError::into_inner).take());
+        }
     }
 }
 

@@ -1,12 +1,47 @@
-//! Real processes made by `fork`, which the standard library does not offer.
+//! What the standard library does not offer of processes: `fork`, and signals.
 
-#![allow(unsafe_code, reason = "fork and waitpid have no safe form")]
+#![allow(unsafe_code, reason = "fork, waitpid and kill have no safe form")]
 
 use std::{
     fs::File,
     io::{self, Read, Write},
     os::fd::{FromRawFd, OwnedFd},
+    process,
 };
+
+/// What a process can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// To stand still.
+    Stop,
+    /// To go on.
+    Continue,
+    /// To end where it is.
+    Kill,
+}
+
+/// Signals a program that this process has started. One that has ended gets nothing.
+///
+/// # Panics
+///
+/// If the system refuses.
+pub fn signal(program: &mut process::Child, signal: Signal) {
+    // As long as nobody has waited for it, and only its owner can, the number is no other process's.
+    if program.try_wait().expect("a child's state").is_none() {
+        send(program.id().try_into().expect("a process id"), signal);
+    }
+}
+
+/// `pid` is a child's that was not waited for.
+fn send(pid: libc::pid_t, signal: Signal) {
+    let number = match signal {
+        Signal::Stop => libc::SIGSTOP,
+        Signal::Continue => libc::SIGCONT,
+        Signal::Kill => libc::SIGKILL,
+    };
+    // SAFETY: touches no memory of this process; whose the number is, the caller says.
+    assert_eq!(unsafe { libc::kill(pid, number) }, 0, "kill");
+}
 
 /// A forked child, and the pipe that it writes its answer to.
 ///
@@ -62,6 +97,15 @@ impl Child {
         self.pid
     }
 
+    /// Signals the child, which is not waited for: what it has written can still be read.
+    ///
+    /// # Panics
+    ///
+    /// If the system refuses.
+    pub fn signal(&self, signal: Signal) {
+        send(self.pid, signal);
+    }
+
     /// Waits for the child and returns the rest of its answer.
     ///
     /// # Panics
@@ -97,9 +141,66 @@ impl Read for Child {
 impl Drop for Child {
     fn drop(&mut self) {
         if self.pid > 0 {
-            // SAFETY: `pid` is a child that was not waited for, so nobody else has the number.
-            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+            send(self.pid, Signal::Kill);
             self.wait();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        process::{Command, Stdio},
+        sync::mpsc,
+        thread,
+        time::Duration,
+    };
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_stopped_answers_when_it_goes_on() {
+        let mut cat = Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (mut to, mut from) = (cat.stdin.take().unwrap(), cat.stdout.take().unwrap());
+        let (heard, hear) = mpsc::channel();
+        let reader = thread::spawn(move || {
+            let mut byte = [0];
+            while from.read_exact(&mut byte).is_ok() {
+                heard.send(byte[0]).unwrap();
+            }
+        });
+        to.write_all(b"a").unwrap();
+        assert_eq!(hear.recv(), Ok(b'a'));
+        signal(&mut cat, Signal::Stop);
+        to.write_all(b"b").unwrap();
+        assert!(hear.recv_timeout(Duration::from_millis(200)).is_err());
+        signal(&mut cat, Signal::Continue);
+        assert_eq!(hear.recv(), Ok(b'b'));
+
+        signal(&mut cat, Signal::Kill);
+        assert!(!cat.wait().unwrap().success());
+        reader.join().unwrap();
+        // It has ended, and its number may be another's.
+        signal(&mut cat, Signal::Kill);
+    }
+
+    #[test]
+    fn what_a_killed_child_has_written_is_still_there() {
+        let mut child = fork_writing(|pipe| {
+            pipe.write_all(b"written")?;
+            loop {
+                thread::sleep(Duration::from_secs(600));
+            }
+        });
+        let mut first = [0];
+        child.read_exact(&mut first).unwrap();
+        child.signal(Signal::Kill);
+        let mut rest = Vec::new();
+        child.read_to_end(&mut rest).unwrap();
+        assert_eq!((first, &*rest), ([b'w'], &b"ritten"[..]));
     }
 }

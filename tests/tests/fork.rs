@@ -9,14 +9,14 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use ordid::{
     Error, KeyType,
-    clock::{Clock, CoarseClock, ManualClock, SystemClock, Timestamp, TscClock},
+    clock::{Clock, CoarseClock, Delay, ManualClock, SystemClock, Timestamp, TscClock},
     entropy::ThreadEntropy,
     generator::{Generator, OrderedGenerator, Policy, Rollback, Slotted, WithHighWaterMark},
     high_water::HighWaterMark,
@@ -43,7 +43,7 @@ fn main() {
     let mut arguments = Arguments::from_args();
     // One after the other, on the main thread: a child should be a copy of this test alone.
     arguments.test_threads = Some(1);
-    let tests: [(&str, fn()); 24] = [
+    let tests: [(&str, fn()); 25] = [
         ("eight_children_of_2000_keys_share_none", eight_children),
         (
             "sixty_four_children_of_100000_keys_share_none",
@@ -99,6 +99,7 @@ fn main() {
         ("children_share_no_ordered_text", || {
             assert_eq!(children_of::<OrderedText22>().len(), CHILDREN_MADE);
         }),
+        ("a_child_can_wait", a_child_can_wait),
         (
             "a_killed_process_with_an_older_clock_goes_on_above_its_keys",
             killed_and_restarted,
@@ -575,6 +576,42 @@ fn uuid_v6_of_a_fixed_node() {
             .flat_map(|child| clock_seqs(child.join())),
     );
     assert!(all.len() >= 7, "{all:?}");
+}
+
+/// Whoever wakes those who wait is a thread, which a child has not.
+fn a_child_can_wait() {
+    const MILLIS: u64 = 50;
+    let wait = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let start = Instant::now();
+        let delay = Delay::new(Duration::from_millis(MILLIS));
+        runtime.unwrap().block_on(delay);
+        u64::try_from(start.elapsed().as_millis()).unwrap()
+    };
+    assert!(wait() >= MILLIS);
+    // Forked while others begin to wait, too.
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    wait();
+                }
+            });
+        }
+        for _ in 0..20 {
+            let child = fork(|| {
+                let grandchild = fork(|| wait().to_le_bytes().to_vec());
+                let waited = wait();
+                [grandchild.join(), waited.to_le_bytes().to_vec()].concat()
+            });
+            let waited = child.join();
+            let (waited, _) = waited.as_chunks();
+            assert_eq!(waited.len(), 2);
+            assert!(waited.iter().all(|it| u64::from_le_bytes(*it) >= MILLIS));
+        }
+        over.store(true, Ordering::Relaxed);
+    });
 }
 
 /// A generator whose mark is in a file, with a clock that the test sets.

@@ -4,19 +4,24 @@ use alloc::{format, string::String};
 use core::{fmt, ops::Range, time::Duration};
 
 use super::CoordinationFailure;
-use crate::{clock::Timestamp, error::Error};
+use crate::{clock::Timestamp, entropy::process, error::Error};
 
 /// A node, and the time that keys with it may carry: from `floor` to below `ceiling`.
 ///
 /// `epoch` counts the grants of the node: node and epoch name the holder. A process that is copied
 /// while it holds a grant (a snapshot of its machine) has a copy of that name; the store tells the two
 /// apart when the first of them renews.
+///
+/// It is of the process that made it. In the child of a fork it is good for nothing: neither to make keys
+/// with, nor to be renewed or given back ([`Fenced`](CoordinationFailure::Fenced)). Its parent goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Grant {
     node: u64,
     epoch: u64,
     floor: Timestamp,
     ceiling: Timestamp,
+    /// Whose it is.
+    process: u32,
 }
 
 impl Grant {
@@ -42,7 +47,22 @@ impl Grant {
             epoch,
             floor,
             ceiling,
+            process: process(),
         })
+    }
+
+    /// Refuses a grant of the process that was forked.
+    pub(crate) fn check_process(&self) -> Result<(), Error> {
+        if self.process == process() {
+            return Ok(());
+        }
+        Err(Error::coordination(
+            CoordinationFailure::Fenced,
+            format!(
+                "{self} is of process {}, and this is its fork: acquire a grant of the child's own",
+                self.process
+            ),
+        ))
     }
 
     /// Returns the node's number.
@@ -242,8 +262,8 @@ impl LeaseTerms {
     ///
     /// # Errors
     ///
-    /// [`Fenced`](CoordinationFailure::Fenced) if the node was granted anew, or somebody renewed the
-    /// same grant; [`CeilingRegressed`](CoordinationFailure::CeilingRegressed) if the store keeps less
+    /// [`Fenced`](CoordinationFailure::Fenced) if the node was granted anew, somebody renewed the same
+    /// grant, or it is of the process that was forked; [`CeilingRegressed`](CoordinationFailure::CeilingRegressed) if the store keeps less
     /// than it granted; [`TooFarAhead`](CoordinationFailure::TooFarAhead).
     pub fn renewed(
         &self,
@@ -309,6 +329,7 @@ impl LeaseTerms {
 
 /// Whether what the store keeps is what the holder was granted.
 fn compare(grant: &Grant, epoch: u64, stored: Timestamp) -> Result<(), Error> {
+    grant.check_process()?;
     if epoch == grant.epoch && stored == grant.ceiling {
         return Ok(());
     }
@@ -522,6 +543,33 @@ mod tests {
             terms.renewed(&grant, 5, at(3_000), Timestamp::MIN, None),
             Ok(at(3_000))
         );
+    }
+
+    #[test]
+    fn a_grant_of_another_process_is_fenced() {
+        let terms = LeaseTerms::new(0..4).unwrap();
+        let grant = Grant::new(2, 5, at(0), at(3_000)).unwrap();
+        let parents = Grant {
+            process: grant.process + 1,
+            ..grant
+        };
+        let error = terms
+            .renewed(&parents, 5, at(3_000), at(1_000), None)
+            .unwrap_err();
+        assert_eq!(
+            error.coordination_failure(),
+            Some(CoordinationFailure::Fenced)
+        );
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "the lease is another's: node 2 (grant 5), 1800000000000 to below 1800000003000 ms is of \
+                 process {}, and this is its fork: acquire a grant of the child's own",
+                parents.process
+            )
+        );
+        let released = terms.released(&parents, 5, at(3_000), None);
+        assert_eq!(failure(released), Some(CoordinationFailure::Fenced));
     }
 
     #[test]

@@ -34,6 +34,12 @@ pub enum AtCeiling {
     /// An error that is an [`Expired`](CoordinationFailure::Expired).
     Error,
     /// Wait for the renewal, a millisecond at a time, at most so long; then the error.
+    ///
+    /// It blocks the calling thread: making a key is no future. So it is not for the threads of an async
+    /// runtime, where the keeper may need the very thread that waits, and the renewal never comes. There
+    /// take [`Error`](Self::Error); where a key then fails with an
+    /// [`Expired`](CoordinationFailure::Expired), let the runtime sleep for some milliseconds (as
+    /// `tokio::time::sleep`) and ask again.
     Wait {
         /// The longest wait; rounded down to milliseconds.
         max: Duration,
@@ -57,7 +63,8 @@ impl AtCeiling {
 /// When the range ends, keys are errors, or wait ([`AtCeiling`]), until [`renew`](Self::renew) gives it
 /// more; a [`LeaseKeeper`] does that in the background. The node may change then: keys go on rising.
 ///
-/// In the child of a fork it refuses to work, since the grant is its parent's.
+/// In the child of a fork it refuses to work, since the grant is its parent's: give the child a node of
+/// its own.
 ///
 /// # What it costs
 ///
@@ -244,7 +251,8 @@ where
     ///
     /// If the layout has no such node, or the range no whole unit of its time
     /// ([`Mismatch`](CoordinationFailure::Mismatch)); if the grant begins further ahead of the clock
-    /// than the policy holds, or outside the layout's time ([`is_clock`](Error::is_clock)).
+    /// than the policy holds, or outside the layout's time ([`is_clock`](Error::is_clock)); if it is of
+    /// the process that was forked ([`Fenced`](CoordinationFailure::Fenced)).
     pub fn new(
         grant: Grant,
         clock: C,
@@ -258,6 +266,7 @@ where
                 "only schemes whose keys are told apart by the node alone need a grant"
             );
         }
+        grant.check_process()?;
         let node = node_of::<S>(grant.node())?;
         let (first, _) = units_of::<S>(&grant)?;
         let clock = GrantClock {
@@ -288,8 +297,12 @@ where
     ///
     /// As [`new`](Self::new); and if the generator was closed, or the ceiling is below the present one
     /// of the same grant ([`Fenced`](CoordinationFailure::Fenced)). The present grant then stays, but
-    /// for a closed generator, whose [`closed`](Self::closed) is the new one, to be released.
+    /// for a closed generator, whose [`closed`](Self::closed) is the new one, to be released. In the
+    /// child of a fork, the error [`is_forked`](Error::is_forked).
     pub fn renew(&self, grant: Grant) -> Result<(), Error> {
+        // Before the lock: a fork may have left it locked.
+        self.keys.check_process()?;
+        grant.check_process()?;
         let mut held = self.held();
         let present = held.grant;
         if held.closed.is_some() {
@@ -591,9 +604,11 @@ impl<S: Slotted, C: Clock, E: Entropy> Iterator for ReservedUnderGrant<'_, S, C,
             return None;
         }
         let keys = &self.generator.keys;
-        if slots.epoch != keys.entropy().epoch() {
-            // A fork: these slots are the parent's, and so is the node.
-            return Some(Err(Error::new(ErrorKind::Forked { scheme: S::NAME })));
+        if slots.epoch != keys.entropy().epoch()
+            && let Err(forked) = keys.check_process()
+        {
+            // These slots are the parent's, and so is the node.
+            return Some(Err(forked));
         }
         let key = keys.key_of_with(*node, *slots);
         if key.is_ok() {

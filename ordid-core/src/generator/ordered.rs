@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, Timestamp},
-    entropy::Entropy,
+    entropy::{Entropy, process},
     error::{Error, ErrorKind},
     key::Generated,
 };
@@ -39,18 +39,6 @@ pub(crate) const PIECE: usize = 65_536;
 #[cold]
 pub(crate) fn no_key(error: &Error) -> ! {
     panic!("cannot make a key: {error}")
-}
-
-/// Returns the process's number, to tell a child from its parent.
-#[cfg(feature = "std")]
-fn process() -> u32 {
-    std::process::id()
-}
-
-/// Without `std` there is no fork that it could know of.
-#[cfg(not(feature = "std"))]
-const fn process() -> u32 {
-    0
 }
 
 /// Makes keys of a scheme, strictly rising over all threads that share it.

@@ -17,7 +17,7 @@ use crate::{
         AsyncSegmentSource, CoordinationFailure, Segment, SegmentOrder, SegmentSource,
         SegmentValues,
     },
-    entropy::{Entropy, ThreadEntropy},
+    entropy::{Entropy, ThreadEntropy, process},
     error::{Error, ErrorKind},
     key::{Generated, Scheme as _},
     scheme::counted::Counted,
@@ -141,8 +141,37 @@ pub enum WhenEmpty {
 pub struct SegmentGenerator<O: SegmentOrder> {
     shared: Arc<Shared<O>>,
     when_empty: WhenEmpty,
-    /// Whose the numbers are.
+    owner: Owner,
+}
+
+/// Whose numbers are: the process that reserved them. Its number is asked for only where the epoch has
+/// changed, which it may without a fork, too.
+#[derive(Debug, Clone, Copy)]
+struct Owner {
     epoch: u32,
+    process: u32,
+}
+
+impl Owner {
+    fn of_this_process() -> Self {
+        Self {
+            epoch: ThreadEntropy.epoch(),
+            process: process(),
+        }
+    }
+
+    fn is_this_process(self) -> bool {
+        self.epoch == ThreadEntropy.epoch() || self.process == process()
+    }
+
+    fn check<O: SegmentOrder>(self) -> Result<(), Error> {
+        if self.is_this_process() {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Forked {
+            scheme: Counted::<O>::NAME,
+        }))
+    }
 }
 
 struct Shared<O> {
@@ -273,7 +302,7 @@ impl<O: SegmentOrder> SegmentGenerator<O> {
                 filled: Condvar::new(),
             }),
             when_empty,
-            epoch: ThreadEntropy.epoch(),
+            owner: Owner::of_this_process(),
         }
     }
 
@@ -298,19 +327,10 @@ impl<O: SegmentOrder> SegmentGenerator<O> {
         self.shared.buffer().left()
     }
 
-    fn check_process(&self) -> Result<(), Error> {
-        if self.epoch != ThreadEntropy.epoch() {
-            return Err(Error::new(ErrorKind::Forked {
-                scheme: Counted::<O>::NAME,
-            }));
-        }
-        Ok(())
-    }
-
     /// Takes something out of the buffer, waiting for it as the policy says.
     fn take<T>(&self, mut of: impl FnMut(&mut Buffer<O>) -> Option<T>) -> Result<T, Error> {
         // Before the lock, which a fork may have left locked.
-        self.check_process()?;
+        self.owner.check::<O>()?;
         let mut buffer = self.shared.buffer();
         let mut until = None;
         loop {
@@ -384,7 +404,7 @@ impl<O: SegmentOrder> Generator for SegmentGenerator<O> {
         };
         Ok(SegmentBatch {
             segments,
-            epoch: self.epoch,
+            owner: self.owner,
         })
     }
 
@@ -396,7 +416,7 @@ impl<O: SegmentOrder> Generator for SegmentGenerator<O> {
 
 impl<O: SegmentOrder> Drop for SegmentGenerator<O> {
     fn drop(&mut self) {
-        if self.epoch == ThreadEntropy.epoch() {
+        if self.owner.is_this_process() {
             let mut buffer = self.shared.buffer();
             buffer.wake_feeder();
             buffer.feeder = Feeder::Dismissed;
@@ -417,7 +437,7 @@ impl<O: SegmentOrder> fmt::Debug for SegmentGenerator<O> {
 #[derive(Debug)]
 pub struct SegmentBatch<O: SegmentOrder> {
     segments: VecDeque<Segment<O>>,
-    epoch: u32,
+    owner: Owner,
 }
 
 impl<O: SegmentOrder> SegmentBatch<O> {
@@ -433,10 +453,8 @@ impl<O: SegmentOrder> Iterator for SegmentBatch<O> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let segment = self.segments.front_mut()?;
-        if self.epoch != ThreadEntropy.epoch() {
-            return Some(Err(Error::new(ErrorKind::Forked {
-                scheme: Counted::<O>::NAME,
-            })));
+        if let Err(forked) = self.owner.check::<O>() {
+            return Some(Err(forked));
         }
         let number = segment.split_to(1).first()?;
         if segment.is_empty() {
@@ -517,7 +535,7 @@ impl<O: SegmentOrder> SegmentFeeder<O> {
     }
 
     /// Reserves until the generator is dropped. Spawn it; `sleep` is the runtime's, such as
-    /// `tokio::time::sleep`.
+    /// `tokio::time::sleep`, or [`Delay::new`](crate::clock::Delay::new).
     ///
     /// # Errors
     ///

@@ -12,8 +12,10 @@ use std::{mem, time::Instant};
 
 use diesel::{connection::TransactionManagerStatus, result::Error as DieselError};
 use diesel_async::{AsyncConnection, TransactionManager};
-use futures_timer::Delay;
-use ordid_core::unit_of_work::{Batches, Chunk, Flushed, Plan, Step, observe::Span};
+use ordid_core::{
+    clock::Delay,
+    unit_of_work::{Batches, Chunk, Flushed, Plan, Step, observe::Span},
+};
 
 use super::{
     UnitOfWork,

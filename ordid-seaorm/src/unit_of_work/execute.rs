@@ -2,8 +2,10 @@
 
 use std::time::Instant;
 
-use futures_timer::Delay;
-use ordid_core::unit_of_work::{Chunk, FlushRun, Flushed, Outcome, Plan, Step, observe::Span};
+use ordid_core::{
+    clock::Delay,
+    unit_of_work::{Chunk, FlushRun, Flushed, Outcome, Plan, Step, observe::Span},
+};
 use sea_orm::DbErr;
 
 use super::{

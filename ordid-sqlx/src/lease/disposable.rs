@@ -1,7 +1,5 @@
 //! Nodes that are used once: a number for each start, as in Baidu's UidGenerator.
 
-use std::{fmt, time::Duration};
-
 use ordid_core::{
     Error,
     clock::Timestamp,
@@ -13,7 +11,7 @@ use sqlx::SqlStr;
 use super::{Rows, time};
 use crate::{
     backend::Backend,
-    numbers::{ConnectOptions, Value, checked_name, signed, statement, unsigned},
+    numbers::{Value, signed, statement, unsigned},
 };
 
 /// Gives each start a node that nobody had and nobody will have: the next number of a table.
@@ -56,15 +54,9 @@ pub struct SqlDisposableNode<DB: Backend> {
     insert: SqlStr,
 }
 
+in_a_table!(SqlDisposableNode, "ordid_disposable_nodes");
+
 impl<DB: Backend> SqlDisposableNode<DB> {
-    /// The name of the table unless said otherwise.
-    pub const TABLE: &'static str = "ordid_disposable_nodes";
-
-    /// Takes the database and the terms. It connects when it is first asked for something.
-    pub fn new(options: ConnectOptions<DB>, terms: LeaseTerms) -> Self {
-        Self::of(Rows::new(options, terms, Self::TABLE.to_owned()))
-    }
-
     fn of(rows: Rows<DB>) -> Self {
         let insert = "INSERT INTO {t} (epoch, ceiling, expires) VALUES (1, ?, {now} + ?)";
         Self {
@@ -75,23 +67,6 @@ impl<DB: Backend> SqlDisposableNode<DB> {
             ),
             rows,
         }
-    }
-
-    /// As [`SqlLease::with_table`](crate::SqlLease::with_table).
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn with_table(self, table: &str) -> Result<Self, Error> {
-        let table = checked_name(table)?.to_owned();
-        Ok(Self::of(self.rows.with_table(table)))
-    }
-
-    /// As [`SqlLease::with_timeout`](crate::SqlLease::with_timeout).
-    #[must_use]
-    pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.rows.store.set_timeout(timeout);
-        self
     }
 
     /// Returns the statement that makes the table. Run it once, as a migration; never delete rows.
@@ -161,11 +136,5 @@ impl<DB: Backend> AsyncNodeAllocator for SqlDisposableNode<DB> {
 
     fn terms(&self) -> &LeaseTerms {
         &self.rows.terms
-    }
-}
-
-impl<DB: Backend> fmt::Debug for SqlDisposableNode<DB> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.rows.debug("SqlDisposableNode", f)
     }
 }

@@ -2,8 +2,8 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use futures_timer::Delay;
 use ordid_core::{
+    clock::Delay,
     storage::mapping::{Batch, Entry, uuid_of_row},
     unit_of_work::{Failure, Retry},
     uuid::Uuid,

@@ -1,14 +1,16 @@
 //! Carries a flush out, step by step.
 //!
 //! Between the attempts the runtime's own timer would do, but SQLx runs on any of four runtimes and
-//! keeps their timers to itself (`sqlx::__rt` is exempt from its semantic versioning). `futures-timer`
-//! asks for none: it has a thread of its own, which the first retry starts.
+//! keeps their timers to itself (`sqlx::__rt` is exempt from its semantic versioning). Core's `Delay`
+//! asks for none.
 
 use std::time::Instant;
 
-use futures_timer::Delay;
-use ordid_core::unit_of_work::{
-    Action, Batches, Doubt, FlushRun, Flushed, Outcome, Plan, Step, Unflushed, observe::Span,
+use ordid_core::{
+    clock::Delay,
+    unit_of_work::{
+        Action, Batches, Doubt, FlushRun, Flushed, Outcome, Plan, Step, Unflushed, observe::Span,
+    },
 };
 use sqlx::{Connection as _, Pool, Transaction};
 

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use futures_timer::Delay;
 use futures_util::io::{AsyncRead, AsyncWrite};
-use ordid_core::unit_of_work::{
-    Action, Batches, FlushRun, Flushed, Outcome, Step, Unflushed, observe::Span,
+use ordid_core::{
+    clock::Delay,
+    unit_of_work::{Action, Batches, FlushRun, Flushed, Outcome, Step, Unflushed, observe::Span},
 };
 use tiberius::Client;
 

@@ -184,6 +184,12 @@ where
         }
     }
 
+    /// As [`ask`](Self::ask), unless the grant is of the process that was forked: who keeps it is there.
+    fn next_ask(&mut self) -> Result<Ask, Error> {
+        self.generator.keys.check_process()?;
+        Ok(self.ask())
+    }
+
     /// Takes what the allocator answered.
     ///
     /// # Errors
@@ -238,14 +244,15 @@ where
     E: Entropy,
 {
     /// Keeps the grant until the generator is closed, and gives it back then. Spawn it; `sleep` is the
-    /// runtime's, such as `tokio::time::sleep`. A closed generator is noticed after at most a third of
+    /// runtime's, such as `tokio::time::sleep`, or [`Delay::new`](crate::clock::Delay::new). A closed generator is noticed after at most a third of
     /// the window.
     ///
     /// Dropped before, it leaves the generator to its ceiling.
     ///
     /// # Errors
     ///
-    /// What [`answer`](Self::answer) does not go on after, and what the release fails with.
+    /// What [`answer`](Self::answer) does not go on after, and what the release fails with. In the child
+    /// of a fork, where there is nothing to keep, an error that [`is_forked`](Error::is_forked).
     pub async fn run<A, F>(
         mut self,
         allocator: A,
@@ -259,7 +266,7 @@ where
             if self.generator.closed().is_none() {
                 sleep(self.pause()?).await;
             }
-            match self.ask() {
+            match self.next_ask()? {
                 Ask::Renew { grant, now } => {
                     self.answer(allocator.renew(&grant, now).await)?;
                 }
@@ -281,7 +288,7 @@ where
             if self.generator.closed().is_none() {
                 thread::park_timeout(self.pause()?);
             }
-            match self.ask() {
+            match self.next_ask()? {
                 Ask::Renew { grant, now } => self.answer(allocator.renew(&grant, now))?,
                 Ask::Acquire { now, last } => self.answer(allocator.acquire(now, last))?,
                 Ask::Release { grant, last } => {

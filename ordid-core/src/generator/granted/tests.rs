@@ -152,6 +152,17 @@ fn reserved_keys_stay_good_when_the_grant_is_over() {
     assert!(reserved.next().unwrap().is_ok());
 }
 
+/// An epoch may rise where no process was forked: a thread was not let run while others came first.
+#[test]
+fn only_a_fork_makes_reserved_keys_anothers() {
+    let keys = scripted(grant(7, 1, 0, 10), 5);
+    let mut reserved = keys.reserve(2).unwrap();
+    keys.keys.entropy().fork();
+    assert_eq!(parts(reserved.next().unwrap().unwrap().into_raw()), (7, 5));
+    // Its secret is renewed, at the price of a millisecond.
+    assert_eq!(parts(key(&keys).unwrap()), (7, 6));
+}
+
 #[test]
 fn a_closed_generator_takes_no_grant_but_to_give_it_back() {
     let keys = scripted(grant(7, 1, 0, 10), 5);
@@ -254,6 +265,61 @@ fn ticks_of_ten_milliseconds_lie_wholly_in_the_range() {
         seconds.unwrap_err().coordination_failure(),
         Some(CoordinationFailure::Mismatch)
     );
+}
+
+/// A clock that is read while something else happens: where a process is stopped in the midst of a key.
+struct Interrupted {
+    clock: ManualClock,
+    meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Clock for Interrupted {
+    fn now(&self) -> Timestamp {
+        let meanwhile = self.meanwhile.lock().unwrap().take();
+        if let Some(meanwhile) = meanwhile {
+            meanwhile();
+        }
+        self.clock.now()
+    }
+}
+
+/// The time in the key decides, not what was checked before.
+#[test]
+fn what_happens_in_the_midst_of_a_key_counts() {
+    type Keys = GrantedGenerator<Snowflake, Interrupted, SeededEntropy>;
+    let new = || {
+        let clock = Interrupted {
+            clock: ManualClock::at_unix_millis(START + 10),
+            meanwhile: Mutex::new(None),
+        };
+        let entropy = SeededEntropy::new(1);
+        let (policy, at_ceiling) = (Policy::DEFAULT, AtCeiling::Error);
+        Arc::new(Keys::new(grant(7, 1, 0, 100), clock, entropy, policy, at_ceiling).unwrap())
+    };
+    let during = |keys: &Arc<Keys>, meanwhile: fn(&Keys)| {
+        let interrupted = Arc::clone(keys);
+        let meanwhile = Box::new(move || meanwhile(&interrupted));
+        *keys.clock().meanwhile.lock().unwrap() = Some(meanwhile);
+        let key = keys.try_generate().map(Generated::into_raw);
+        assert!(keys.clock().meanwhile.lock().unwrap().is_none(), "unread");
+        key
+    };
+    // Stopped for longer than the grant.
+    let keys = new();
+    let key = during(&keys, |keys| {
+        keys.clock().clock.set_unix_millis(START + 5_000)
+    });
+    assert_expired(key);
+    // The node was lost, and another is there.
+    let keys = new();
+    let key = during(&keys, |keys| keys.renew(grant(9, 2, 200, 300)).unwrap());
+    assert_eq!(parts(key.unwrap()), (9, 200));
+    // It was given back.
+    let keys = new();
+    let key = during(&keys, |keys| {
+        keys.close();
+    });
+    assert_expired(key);
 }
 
 /// Threads make keys while the node changes hands, thousands of times: none twice, each of a range

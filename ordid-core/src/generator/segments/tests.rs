@@ -242,6 +242,22 @@ fn one_segment_is_all_there_is() {
     );
 }
 
+/// An epoch may rise where no process was forked: a thread was not let run while others came first.
+#[test]
+fn only_a_fork_makes_the_numbers_anothers() {
+    let mut keys = SegmentGenerator::of(Segment::<Ordered>::new(5, 4, 1).unwrap());
+    keys.owner.epoch += 1;
+    assert_eq!(keys.try_generate().unwrap().into_raw(), 5);
+    let mut batch = keys.reserve(2).unwrap();
+    assert_eq!(batch.next().unwrap().unwrap().into_raw(), 6);
+
+    keys.owner.process += 1;
+    assert!(keys.try_generate().unwrap_err().is_forked());
+    assert!(keys.reserve(1).unwrap_err().is_forked());
+    batch.owner.process += 1;
+    assert!(batch.next().unwrap().unwrap_err().is_forked());
+}
+
 /// On a runtime of one thread that runs both: nothing blocks.
 #[test]
 fn a_future_feeds_when_it_is_woken() {

@@ -24,19 +24,22 @@ use ordid_core::{
     clock::{Clock, SystemClock, Timestamp},
     coordination::{AsyncNodeAllocator, CoordinationFailure, LeaseTerms, NodeAllocator},
     entropy::{Entropy, ThreadEntropy},
-    generator::{AtCeiling, Generator, LeaseKeeper, OrderedGenerator, Policy},
+    generator::{AtCeiling, Generator, GrantedGenerator, LeaseKeeper, OrderedGenerator, Policy},
     scheme::{Snowflake, snowflake::SnowflakeNode},
 };
 use ordid_file::FileLease;
 use ordid_redis::RedisLease;
 use ordid_sqlx::SqlLease;
 use ordid_tests::{
+    process::{Signal, signal},
     servers::Servers,
-    trials::{Outcome, ignored, run},
+    trials::{Outcome, run},
 };
 use ordid_zookeeper::{Session, ZooKeeperLease};
 use sqlx::{MySql, Postgres, Sqlite, sqlite::SqliteConnectOptions};
 use zookeeper_client::Client;
+
+use crate::stores::on_server;
 
 const PROCESSES: u64 = 5;
 const NODES: u64 = 3;
@@ -111,80 +114,67 @@ where
         .build()
         .expect("a runtime");
     let allocator = Arc::new(allocator);
-    let grant = loop {
-        if let Some(grant) = waited_for(runtime.block_on(allocator.acquire(clock.now(), None))) {
-            break grant;
-        }
-    };
-    let keeper = LeaseKeeper::<Snowflake, _, _>::new(
-        grant,
-        allocator.terms().clone(),
-        clock,
-        ThreadEntropy,
-        Policy::DEFAULT,
-        AtCeiling::Error,
-    );
-    let keeper = keeper.expect("a generator of the grant");
+    let keeper = once_free(clock, |clock| {
+        let (policy, at_ceiling) = (Policy::DEFAULT, AtCeiling::Error);
+        runtime.block_on(LeaseKeeper::acquire(
+            &*allocator,
+            clock,
+            ThreadEntropy,
+            policy,
+            at_ceiling,
+        ))
+    });
     let keys = keeper.generator();
     let kept = runtime.spawn(async move { keeper.run(allocator, tokio::time::sleep).await });
-    produce(move || match keys.try_generate() {
-        Ok(key) => Some(key.into_raw()),
-        Err(error) => {
-            let failure = error.coordination_failure();
-            assert_eq!(failure, Some(CoordinationFailure::Expired), "{error}");
-            assert!(!kept.is_finished(), "the keeper gave up: {error}");
-            None
-        }
+    produce_under(&keys, || {
+        assert!(!kept.is_finished(), "the keeper gave up");
     })
 }
 
 /// As [`contend`], on threads.
 fn contend_sync<A: NodeAllocator + 'static>(allocator: A, clock: Arc<Skewed>) -> ! {
-    let allocator = Arc::new(allocator);
-    let grant = loop {
-        if let Some(grant) = waited_for(allocator.acquire(clock.now(), None)) {
-            break grant;
+    let keeper = once_free(clock, |clock| {
+        let (policy, at_ceiling) = (Policy::DEFAULT, AtCeiling::Error);
+        LeaseKeeper::acquire_sync(&allocator, clock, ThreadEntropy, policy, at_ceiling)
+    });
+    let kept = keeper.start(allocator).expect("a thread");
+    // What becomes of the thread is said when it is dropped, which is never.
+    produce_under(&kept.generator(), || ())
+}
+
+type Keeper = LeaseKeeper<Snowflake, Arc<Skewed>, ThreadEntropy>;
+
+/// Asks for a node, and again after a while, until there is one.
+fn once_free(clock: Arc<Skewed>, acquire: impl Fn(Arc<Skewed>) -> Result<Keeper, Error>) -> Keeper {
+    loop {
+        match acquire(Arc::clone(&clock)) {
+            Ok(keeper) => return keeper,
+            Err(error) => assert!(
+                matches!(
+                    error.coordination_failure(),
+                    Some(CoordinationFailure::NoFreeNode | CoordinationFailure::Unavailable)
+                ),
+                "{error}"
+            ),
         }
-    };
-    let keeper = LeaseKeeper::<Snowflake, _, _>::new(
-        grant,
-        allocator.terms().clone(),
-        clock,
-        ThreadEntropy,
-        Policy::DEFAULT,
-        AtCeiling::Error,
-    );
-    let kept = keeper
-        .and_then(|keeper| keeper.start(allocator))
-        .expect("a generator of the grant");
-    let keys = kept.generator();
-    produce(move || match keys.try_generate() {
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Makes keys where there are some; where the grant is over, `check` looks whether somebody renews it.
+fn produce_under(
+    keys: &GrantedGenerator<Snowflake, Arc<Skewed>, ThreadEntropy>,
+    check: impl Fn(),
+) -> ! {
+    produce(|| match keys.try_generate() {
         Ok(key) => Some(key.into_raw()),
         Err(error) => {
             let failure = error.coordination_failure();
             assert_eq!(failure, Some(CoordinationFailure::Expired), "{error}");
+            check();
             None
         }
     })
-}
-
-/// What came, or nothing after a while if it is not to be had now.
-fn waited_for<T>(answer: Result<T, Error>) -> Option<T> {
-    match answer {
-        Ok(granted) => Some(granted),
-        Err(error) => {
-            let failure = error.coordination_failure();
-            assert!(
-                matches!(
-                    failure,
-                    Some(CoordinationFailure::NoFreeNode | CoordinationFailure::Unavailable)
-                ),
-                "{error}"
-            );
-            thread::sleep(Duration::from_millis(50));
-            None
-        }
-    }
 }
 
 /// A lease as it is often written: the first to set a key has the node for a while, and keeps it by
@@ -318,14 +308,6 @@ impl Contender {
         }
     }
 
-    #[allow(unsafe_code, reason = "kill(2) has no safe form")]
-    fn signal(&self, signal: libc::c_int) {
-        let pid = libc::pid_t::try_from(self.child.id()).expect("a process id");
-        // SAFETY: a child that was not waited for, so the number is its own.
-        let sent = unsafe { libc::kill(pid, signal) };
-        assert_eq!(sent, 0, "kill");
-    }
-
     /// Ends it and returns its keys. It must still have been running: one that has ended has failed.
     fn end(mut self) -> Vec<i64> {
         let ended = self.child.try_wait().expect("its state");
@@ -370,9 +352,9 @@ fn duel(told: &str) -> Counted {
             made.push(killed.end());
             kills += 1;
         } else {
-            contenders[chosen].signal(libc::SIGSTOP);
+            signal(&mut contenders[chosen].child, Signal::Stop);
             thread::sleep(Duration::from_millis(chance / 7 % 1_500));
-            contenders[chosen].signal(libc::SIGCONT);
+            signal(&mut contenders[chosen].child, Signal::Continue);
             stops += 1;
         }
         thread::sleep(Duration::from_millis(chance / 11 % 200));
@@ -453,87 +435,51 @@ fn on_files(trials: &mut Vec<Trial>, clocks: &'static str) {
     ));
 }
 
-fn on_server<F: Future<Output = Outcome>>(
-    trials: &mut Vec<Trial>,
-    servers: &Servers,
-    server: &'static str,
-    name: String,
-    test: impl FnOnce(String) -> F + Send + 'static,
-) {
-    trials.push(match servers.url(server) {
-        Err(reason) => ignored(name, reason),
-        Ok(url) => Trial::test(name, move || run(|| test(url))),
-    });
-}
-
 /// Tests of the duel: by every store, with clocks that agree and with clocks that do not.
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     for clocks in ["synced", "skewed"] {
         on_files(trials, clocks);
-        let of = |server: &str| format!("{server}::duel::{clocks}_clocks");
-        on_server(
-            trials,
-            servers,
-            "postgres",
-            of("postgres"),
-            async move |url| {
-                let table = format!("ordid_duel_{clocks}");
-                let lease = SqlLease::<Postgres>::new(url.parse()?, terms()).with_table(&table)?;
-                lease.create().await?;
-                is_won(&format!("postgres|{clocks}|{table}|{url}"))
-            },
-        );
-        on_server(
-            trials,
-            servers,
-            "mariadb",
-            of("mariadb"),
-            async move |url| {
-                let table = format!("ordid_duel_{clocks}");
-                let lease = SqlLease::<MySql>::new(url.parse()?, terms()).with_table(&table)?;
-                lease.create().await?;
-                is_won(&format!("mariadb|{clocks}|{table}|{url}"))
-            },
-        );
-        on_server(trials, servers, "redis", of("redis"), async move |url| {
+        let name = &format!("duel::{clocks}_clocks");
+        on_server(trials, servers, "postgres", name, async move |url| {
+            let table = format!("ordid_duel_{clocks}");
+            let lease = SqlLease::<Postgres>::new(url.parse()?, terms()).with_table(&table)?;
+            lease.create().await?;
+            is_won(&format!("postgres|{clocks}|{table}|{url}"))
+        });
+        on_server(trials, servers, "mariadb", name, async move |url| {
+            let table = format!("ordid_duel_{clocks}");
+            let lease = SqlLease::<MySql>::new(url.parse()?, terms()).with_table(&table)?;
+            lease.create().await?;
+            is_won(&format!("mariadb|{clocks}|{table}|{url}"))
+        });
+        on_server(trials, servers, "redis", name, async move |url| {
             let name = format!("ordid-duel-{clocks}");
             let client = redis::Client::open(&*url)?;
             let connection = ordid_redis::Blocking::new(client, Duration::from_secs(5));
             RedisLease::new(connection, &*name, terms()).create(Timestamp::MIN)?;
             is_won(&format!("redis|{clocks}|{name}|{url}"))
         });
-        on_server(
-            trials,
-            servers,
-            "zookeeper",
-            of("zookeeper"),
-            async move |url| {
-                let name = format!("ordid-duel-{clocks}");
-                let session = Session::new(Client::connector(), &*url);
-                let lease = ZooKeeperLease::new(session, format!("/{name}"), terms())?;
-                lease.create(Timestamp::MIN).await?;
-                is_won(&format!("zookeeper|{clocks}|{name}|{url}"))
-            },
-        );
-        on_server(
-            trials,
-            servers,
-            "redis",
-            format!("redis::duel::a_naive_lease_repeats_with_{clocks}_clocks"),
-            async move |url| {
-                // Who is stopped, and for how long, is chance: one duel may have had too few stops.
-                for _ in 0..DUELS {
-                    let counted = duel(&format!("naive|{clocks}|ordid-naive-{clocks}|{url}"));
-                    println!(
-                        "naive, {clocks}: {} keys, {} twice, {} stops",
-                        counted.keys, counted.twice, counted.stops
-                    );
-                    if counted.twice > 0 {
-                        return Ok(());
-                    }
+        on_server(trials, servers, "zookeeper", name, async move |url| {
+            let name = format!("ordid-duel-{clocks}");
+            let session = Session::new(Client::connector(), &*url);
+            let lease = ZooKeeperLease::new(session, format!("/{name}"), terms())?;
+            lease.create(Timestamp::MIN).await?;
+            is_won(&format!("zookeeper|{clocks}|{name}|{url}"))
+        });
+        let name = &format!("duel::a_naive_lease_repeats_with_{clocks}_clocks");
+        on_server(trials, servers, "redis", name, async move |url| {
+            // Who is stopped, and for how long, is chance: one duel may have had too few stops.
+            for _ in 0..DUELS {
+                let counted = duel(&format!("naive|{clocks}|ordid-naive-{clocks}|{url}"));
+                println!(
+                    "naive, {clocks}: {} keys, {} twice, {} stops",
+                    counted.keys, counted.twice, counted.stops
+                );
+                if counted.twice > 0 {
+                    return Ok(());
                 }
-                Err(format!("{DUELS} duels saw no repeat").into())
-            },
-        );
+            }
+            Err(format!("{DUELS} duels saw no repeat").into())
+        });
     }
 }

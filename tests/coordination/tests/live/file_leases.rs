@@ -10,14 +10,16 @@ use std::{
 
 use libtest_mimic::Trial;
 use ordid_core::{
-    clock::{Clock as _, SystemClock, Timestamp},
+    clock::Timestamp,
     coordination::{CoordinationFailure, Grant, LeaseTerms, NodeAllocator as _},
 };
 use ordid_file::FileLease;
 use ordid_tests::{
-    process::{Child, fork, fork_writing},
+    process::{Child, Signal, fork, fork_writing},
     trials::{Outcome, run},
 };
+
+use crate::stores::now_by;
 
 pub(crate) fn trials(trials: &mut Vec<Trial>) {
     macro_rules! tests {
@@ -39,11 +41,6 @@ pub(crate) fn trials(trials: &mut Vec<Trial>) {
     );
 }
 
-fn now(by: i64) -> Timestamp {
-    let now = SystemClock.now().as_unix_millis();
-    Timestamp::saturating_from_unix_millis(now.saturating_add_signed(by))
-}
-
 fn open(folder: &Path, nodes: std::ops::Range<u64>) -> FileLease {
     let terms = LeaseTerms::new(nodes).expect("terms");
     FileLease::open(folder, terms).expect("a folder")
@@ -57,7 +54,7 @@ fn holder(folder: &Path, nodes: std::ops::Range<u64>) -> Child {
             std::thread::sleep(Duration::from_millis(1));
         }
         let leases = open(&folder, nodes);
-        let grant = leases.acquire(now(0), None).map_err(io::Error::other)?;
+        let grant = leases.acquire(now_by(0), None).map_err(io::Error::other)?;
         say(pipe, &grant)?;
         std::thread::sleep(Duration::from_secs(600));
         Ok(())
@@ -93,7 +90,7 @@ fn sixteen_processes_that_start_at_once_get_sixteen_nodes() -> Outcome {
         assert!(nodes.insert(node), "node {node} twice");
     }
     let error = open(folder.path(), 0..16)
-        .acquire(now(0), None)
+        .acquire(now_by(0), None)
         .expect_err("all are held");
     assert_eq!(
         error.coordination_failure(),
@@ -109,9 +106,9 @@ fn a_killed_process_leaves_a_gap_and_its_node_is_free_at_once() -> Outcome {
     let mut child = holder(folder.path(), 4..5);
     let (node, ceiling) = hear(&mut child)?;
     let leases = open(folder.path(), 4..5);
-    assert!(leases.acquire(now(0), None).is_err(), "it is held");
+    assert!(leases.acquire(now_by(0), None).is_err(), "it is held");
     drop(child);
-    let next = leases.acquire(now(-5_000), None)?;
+    let next = leases.acquire(now_by(-5_000), None)?;
     assert_eq!((next.node(), next.epoch()), (node, 2));
     assert_eq!(next.floor().as_unix_millis(), ceiling);
     Ok(())
@@ -121,13 +118,13 @@ fn a_killed_process_leaves_a_gap_and_its_node_is_free_at_once() -> Outcome {
 fn a_fork_is_refused_and_takes_a_node_of_its_own() -> Outcome {
     let folder = tempfile::tempdir()?;
     let leases = open(folder.path(), 0..2);
-    let grant = leases.acquire(now(0), None)?;
+    let grant = leases.acquire(now_by(0), None)?;
     let path = folder.path().to_owned();
     let child = fork(move || {
         let fenced = Some(CoordinationFailure::Fenced);
         let refused = [
-            leases.acquire(now(0), None).map(drop),
-            leases.renew(&grant, now(0)).map(drop),
+            leases.acquire(now_by(0), None).map(drop),
+            leases.renew(&grant, now_by(0)).map(drop),
             leases.release(&grant, None),
         ];
         assert!(
@@ -138,7 +135,7 @@ fn a_fork_is_refused_and_takes_a_node_of_its_own() -> Outcome {
                         && error.to_string().contains("this is its fork")
                 }))
         );
-        let own = open(&path, 0..2).acquire(now(0), None).expect("free");
+        let own = open(&path, 0..2).acquire(now_by(0), None).expect("free");
         own.node().to_le_bytes().to_vec()
     });
     assert_eq!(child.join(), 1_u64.to_le_bytes());
@@ -160,7 +157,7 @@ fn kills_at_any_moment_lose_no_ceiling() -> Outcome {
             let leases = terms.and_then(|terms| FileLease::open(&path, terms));
             let leases = leases.map_err(io::Error::other)?;
             let mut grant = leases
-                .acquire(now(-60_000), None)
+                .acquire(now_by(-60_000), None)
                 .map_err(io::Error::other)?;
             pipe.write_all(&grant.floor().as_unix_millis().to_le_bytes())?;
             // Ceilings that rise by a millisecond at each, however fast.
@@ -182,9 +179,8 @@ fn kills_at_any_moment_lose_no_ceiling() -> Outcome {
             renewals += 1;
         }
         std::thread::sleep(Duration::from_micros(300 * (round % 5)));
-        let pid = child.pid();
-        // Killed as it is dropped; what it had said before is still in the pipe.
-        kill(pid);
+        // What it had said before is still in the pipe.
+        child.signal(Signal::Kill);
         while let Ok((_, said)) = hear(&mut child) {
             ceiling = said;
             renewals += 1;
@@ -192,10 +188,4 @@ fn kills_at_any_moment_lose_no_ceiling() -> Outcome {
     }
     assert!(renewals > 60, "{renewals} renewals only");
     Ok(())
-}
-
-#[allow(unsafe_code, reason = "kill has no safe form")]
-fn kill(pid: libc::pid_t) {
-    // SAFETY: `pid` is a child of ours that was not waited for.
-    unsafe { libc::kill(pid, libc::SIGKILL) };
 }

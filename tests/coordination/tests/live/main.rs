@@ -1,7 +1,28 @@
 //! Coordinated ids on real servers: what is handed out twice is found here.
+//!
+//! A file for each store or method; what is promised on any store is in `stores`, and run from theirs. Whatever is
+//! done to a holder or its store, no key may come twice, and whoever gets none is told. What is done has numbers:
+//!
+//! | | what happens | where |
+//! |---|---|---|
+//! | F1 | no store at the start | each store |
+//! | F2 | the store goes while a node is held | `keys_end_at_the_ceiling`, `away`, `falls` |
+//! | F3, F4 | the holder is stopped, also between its check and its key | `duel`, `a_paused_holder_is_fenced`; core |
+//! | F5, F6 | clocks that are wrong, or were before a restart | `clocks_cannot_bring_a_time_back`, `duel` |
+//! | F7 | the holder is killed | `a_killed_holder_leaves_a_gap`, `duel` |
+//! | F8 | the holder is forked | `forks` |
+//! | F9 | two copies of a holder | `the_first_copy_to_renew_goes_on` |
+//! | F10, F11 | all start at once; one more than there are nodes | `starters_get_distinct_nodes`, `nodes_run_out` |
+//! | F12, F14 | a session ends; an operator takes the node away | `zookeeper` |
+//! | F13 | the store has lost its data | `without_data`, `state_that_is_gone_is_an_error` |
+//! | F15 | an older copy takes the store's place | `lagging`, `a_copy_that_lags_behind_is_noticed` |
+//! | F16 | an answer is lost | `lost_*`, `an_answer_that_is_lost_*` |
+//! | F17 | a connection was closed while it was idle | `segments` |
+//! | F18 | a count is at its end | `a_count_ends` |
 
 mod duel;
 mod file_leases;
+mod forks;
 mod instagram;
 mod mapping;
 mod redis;
@@ -28,6 +49,7 @@ fn main() {
         |servers, trials| {
             duel::trials(servers, trials);
             file_leases::trials(trials);
+            forks::trials(servers, trials);
             sql_leases::trials(servers, trials);
             segments::trials(servers, trials);
             tickets::trials(servers, trials);

@@ -7,11 +7,10 @@ use std::{
 
 use libtest_mimic::Trial;
 use ordid_core::{
-    Error,
     clock::Timestamp,
     coordination::{
-        AsyncNodeAllocator, AsyncSegmentSource, CoordinationFailure, Grant, LeaseTerms,
-        NodeAllocator, SegmentSource,
+        AsyncNodeAllocator, AsyncSegmentSource, CoordinationFailure, Grant, NodeAllocator,
+        SegmentSource,
     },
 };
 use ordid_harness::Server;
@@ -28,17 +27,21 @@ use redis::{
 };
 
 use crate::stores::{
-    ENDLESS, Holder, a_count_ends, a_killed_holder_leaves_a_gap, a_paused_holder_is_fenced,
-    acquire_when_free, clocks_cannot_bring_a_time_back, earlier, failure, hold, later, long,
-    nodes_run_out, now, numbers_come_once, on_own_server, on_server, own_name, says, short,
-    starters_get_distinct_nodes,
+    Adder, ENDLESS, Holder, Threads, a_count_ends, a_killed_holder_leaves_a_gap,
+    a_paused_holder_is_fenced, acquire_when_free, clocks_cannot_bring_a_time_back, earlier,
+    failure, hold, keys_end_at_the_ceiling, later, long, nodes_run_out, now, numbers_come_once,
+    own_name, says, seconds, short, starters_get_distinct_nodes, the_first_copy_to_renew_goes_on,
 };
 
 /// How long an answer may take on a machine that has other things to do.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
-    let mut shared = Adder(trials, servers);
+    let mut shared = Adder {
+        trials,
+        servers,
+        server: "redis",
+    };
     shared.on("starters_get_distinct_nodes", starters);
     shared.on("nodes_run_out", run_out);
     shared.on("clocks_cannot_bring_a_time_back", clocks);
@@ -49,29 +52,20 @@ pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     shared.on("what_somebody_else_wrote_is_refused", damaged);
     shared.on("a_lost_answer_is_a_gap", lost_answer);
     shared.on("a_lost_renewal_is_fenced", lost_renewal);
+    shared.on("a_lost_grant_is_a_gap", lost_grant);
+    shared.on("the_first_copy_to_renew_goes_on", copies);
     shared.on("numbers_come_once", numbers);
     shared.on("numbers_under_a_lock_come_once", locked_numbers);
     shared.on("a_count_ends", count_ends);
     shared.on("a_lock_that_expired_writes_nothing", expired_lock);
     shared.on("a_blocking_connection_does_it_all", blocking);
     shared.on_own("a_server_that_is_away_ends_nothing", away);
+    shared.on_own("keys_end_at_the_ceiling", keys_end);
     shared.on_own("a_server_without_its_data_is_an_error", without_data);
     shared.on_own("a_copy_that_lags_behind_is_noticed", lagging);
 }
 
-struct Adder<'a>(&'a mut Vec<Trial>, &'a Servers);
-
-impl Adder<'_> {
-    fn on<F: Future<Output = Outcome> + 'static>(&mut self, name: &str, test: fn(String) -> F) {
-        on_server(self.0, self.1, "redis", name, test);
-    }
-
-    fn on_own<F: Future<Output = Outcome> + 'static>(&mut self, name: &str, test: fn(Server) -> F) {
-        on_own_server(self.0, self.1, "redis", name, test);
-    }
-}
-
-async fn connect(url: &str) -> RedisResult<MultiplexedConnection> {
+pub async fn connect(url: &str) -> RedisResult<MultiplexedConnection> {
     let config = redis::AsyncConnectionConfig::new()
         .set_connection_timeout(Some(PATIENCE))
         .set_response_timeout(Some(PATIENCE));
@@ -100,7 +94,7 @@ async fn set_field(
     set.exec_async(connection).await
 }
 
-fn threads(url: &str) -> Blocking {
+pub fn threads(url: &str) -> Blocking {
     Blocking::new(Client::open(url).expect("a URL"), PATIENCE)
 }
 
@@ -145,27 +139,6 @@ async fn holder(url: &str, test: &str) -> RedisResult<(Holder, RedisLease<Multip
 /// What that process does.
 pub async fn hold_node(url: &str, key: &str) -> Outcome {
     hold(&Threads(RedisLease::new(threads(url), key, short(1)))).await
-}
-
-/// A lease for threads, as one that a generic test takes.
-struct Threads(RedisLease<Blocking>);
-
-impl AsyncNodeAllocator for Threads {
-    async fn acquire(&self, now: Timestamp, last: Option<Timestamp>) -> Result<Grant, Error> {
-        self.0.acquire(now, last)
-    }
-
-    async fn renew(&self, grant: &Grant, now: Timestamp) -> Result<Grant, Error> {
-        self.0.renew(grant, now)
-    }
-
-    async fn release(&self, grant: &Grant, last: Option<Timestamp>) -> Result<(), Error> {
-        self.0.release(grant, last)
-    }
-
-    fn terms(&self) -> &LeaseTerms {
-        NodeAllocator::terms(&self.0)
-    }
 }
 
 async fn paused(url: String) -> Outcome {
@@ -369,6 +342,48 @@ async fn lost_renewal(url: String) -> Outcome {
     Err("no renewal was lost".into())
 }
 
+/// F16 of an acquisition: nobody makes keys of the time that was granted unheard.
+async fn lost_grant(url: String) -> Outcome {
+    let (proxy, through) = through_proxy(&url).await?;
+    // As in `lost_renewal`.
+    for attempt in 0..20 {
+        let key = own_name(&format!("lost-grant-{attempt}"));
+        let lease = RedisLease::new(connect(&url).await?, &key, short(1));
+        lease.create(Timestamp::MIN).await?;
+        let acquire = async |at| {
+            let lease = RedisLease::new(threads(&through), &key, short(1));
+            let acquired =
+                tokio::task::spawn_blocking(move || NodeAllocator::acquire(&lease, at, None));
+            acquired.await.expect("a thread")
+        };
+        for _ in 0..2 {
+            let grant = acquire(now()).await?;
+            AsyncNodeAllocator::release(&lease, &grant, None).await?;
+        }
+        let answer = ":2\r\n".len() as u64;
+        proxy.plan([Fault::Swallow(proxy.last_traffic().down - answer)]);
+        let at = now();
+        let lost = acquire(at).await;
+        assert_eq!(failure(lost), CoordinationFailure::Unavailable);
+        let held = AsyncNodeAllocator::acquire(&lease, at, None).await;
+        if held.is_err() {
+            assert_eq!(failure(held), CoordinationFailure::NoFreeNode);
+            let next = acquire_when_free(&lease, earlier(at, 5_000)).await;
+            assert_eq!(next.floor(), later(at, 300));
+            return Ok(());
+        }
+    }
+    Err("no grant was lost".into())
+}
+
+async fn copies(url: String) -> Outcome {
+    let key = own_name("copies");
+    let one = RedisLease::new(connect(&url).await?, &key, long(4));
+    one.create(Timestamp::MIN).await?;
+    let other = RedisLease::new(connect(&url).await?, &key, long(4));
+    the_first_copy_to_renew_goes_on(&one, &other).await
+}
+
 async fn numbers(url: String) -> Outcome {
     let key = own_name("numbers");
     let counter = RedisCounter::new(connect(&url).await?, &key);
@@ -503,6 +518,13 @@ async fn away(mut server: Server) -> Outcome {
     assert!(renewed.ceiling() > grant.ceiling());
     assert!(counter.reserve(10.try_into()?).await?.first() >= Some(11));
     Ok(())
+}
+
+async fn keys_end(server: Server) -> Outcome {
+    let manager = ConnectionManager::new(Client::open(server.url())?).await?;
+    let lease = RedisLease::new(manager, "lease", seconds(1));
+    lease.create(Timestamp::MIN).await?;
+    keys_end_at_the_ceiling(lease, server).await
 }
 
 /// F13: killed, and started without what it had.

@@ -9,48 +9,27 @@ use ordid_core::{
 };
 use ordid_sqlx::{Backend, ConnectOptions, PgSequence, SqlCounter};
 use ordid_tests::{
-    process::fork,
     proxy::{At, Fault},
     servers::Servers,
     trials::{Outcome, on_scratch},
 };
-use sqlx::{Connection as _, MySql, Postgres, Sqlite, postgres::PgConnectOptions};
+use sqlx::{Connection as _, Postgres, postgres::PgConnectOptions};
 
-use crate::{
-    sql::{in_file, outside_of_the_runtime, own_runtime, sql},
-    sql_leases::{Network, proxy_to},
-};
+use crate::sql::{Network, on_each, on_servers, proxy_to, sql};
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    macro_rules! on_servers {
-        ($($test:ident),+ $(,)?) => {
-            $(
-                let name = concat!("segments::", stringify!($test));
-                for server in ["mariadb", "mysql"] {
-                    on_scratch::<MySql, _, _>(trials, servers, server, name, |pool| async move {
-                        $test::<MySql>((*pool.connect_options()).clone()).await
-                    });
-                }
-                on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, |pool| async move {
-                    $test::<Postgres>((*pool.connect_options()).clone()).await
-                });
-            )+
-        };
-    }
-    macro_rules! on_each {
-        ($($test:ident),+ $(,)?) => {
-            on_servers!($($test),+);
-            $(trials.push(in_file(concat!("segments::", stringify!($test)), $test::<Sqlite>));)+
-        };
-    }
     on_each!(
+        "segments",
+        servers,
+        trials,
         counters_have_no_gap_and_no_number_twice,
         a_counter_ends_at_the_last_number,
         a_counter_that_is_gone_or_went_back_is_an_error,
     );
     on_servers!(
-        // Not on SQLite: its locks of the process do not survive a fork.
-        a_fork_has_connections_of_its_own,
+        "segments",
+        servers,
+        trials,
         a_rollback_gives_no_number_back,
         an_answer_that_is_lost_is_a_gap,
         a_connection_that_was_closed_while_idle_is_replaced,
@@ -187,33 +166,6 @@ async fn a_counter_that_is_gone_or_went_back_is_an_error<DB: Backend>(
         let refused = SqlCounter::<DB>::new(options.clone(), name);
         assert_eq!(failure(refused), Some(CoordinationFailure::Mismatch));
     }
-    Ok(())
-}
-
-/// F8: parent and child go on with the same counter.
-async fn a_fork_has_connections_of_its_own<DB: Backend>(options: ConnectOptions<DB>) -> Outcome {
-    let counter = Arc::new(created::<DB>(&options, 1).await?);
-    let mut numbers = reserved(&counter, 1, 5, true).await?;
-    let of_child = Arc::clone(&counter);
-    let child = outside_of_the_runtime(move || {
-        fork(move || {
-            let reserved = own_runtime(async { reserved(&of_child, 1, 40, true).await });
-            // The parent's connection must not be closed by the child.
-            std::mem::forget(of_child);
-            reserved
-                .expect("reserved")
-                .into_iter()
-                .flat_map(i64::to_le_bytes)
-                .collect()
-        })
-    })?;
-    numbers.extend(reserved(&counter, 2, 40, true).await?);
-    let bytes = tokio::task::spawn_blocking(move || child.join()).await?;
-    let (of_child, rest) = bytes.as_chunks::<8>();
-    assert!(rest.is_empty() && of_child.len() > 200);
-    numbers.extend(of_child.iter().copied().map(i64::from_le_bytes));
-    let distinct: HashSet<i64> = numbers.iter().copied().collect();
-    assert_eq!(distinct.len(), numbers.len());
     Ok(())
 }
 

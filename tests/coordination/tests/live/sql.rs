@@ -1,18 +1,53 @@
 //! What the tests of SQL stores share.
 
-use std::future::Future;
+use std::{future::Future, net::SocketAddr};
 
 use libtest_mimic::Trial;
-use ordid_harness::{Policy, Server};
 use ordid_sqlx::{Backend, ConnectOptions};
 use ordid_tests::{
-    servers::Servers,
-    trials::{Outcome, ignored, run},
+    proxy::Proxy,
+    trials::{Outcome, run},
 };
 use sqlx::{
-    AssertSqlSafe, Connection as _, SqlSafeStr as _,
+    AssertSqlSafe, Connection as _, MySql, Postgres, SqlSafeStr as _,
+    mysql::MySqlConnectOptions,
+    postgres::PgConnectOptions,
     sqlite::{SqliteConnectOptions, SqliteJournalMode},
 };
+
+/// Adds tests of a module that are generic over the database: on each server, with a database of their own.
+macro_rules! on_servers {
+    ($module:literal, $servers:ident, $trials:ident, $($test:ident),+ $(,)?) => {
+        $(
+            let name = concat!($module, "::", stringify!($test));
+            for server in ["mariadb", "mysql"] {
+                ordid_tests::trials::on_scratch::<sqlx::MySql, _, _>(
+                    $trials, $servers, server, name, |pool| async move {
+                        $test::<sqlx::MySql>((*pool.connect_options()).clone()).await
+                    },
+                );
+            }
+            ordid_tests::trials::on_scratch::<sqlx::Postgres, _, _>(
+                $trials, $servers, "postgres", name, |pool| async move {
+                    $test::<sqlx::Postgres>((*pool.connect_options()).clone()).await
+                },
+            );
+        )+
+    };
+}
+
+/// As [`on_servers`], and on a file of SQLite.
+macro_rules! on_each {
+    ($module:literal, $servers:ident, $trials:ident, $($test:ident),+ $(,)?) => {
+        $crate::sql::on_servers!($module, $servers, $trials, $($test),+);
+        $(
+            let name = concat!($module, "::", stringify!($test));
+            $trials.push($crate::sql::in_file(name, $test::<sqlx::Sqlite>));
+        )+
+    };
+}
+
+pub(crate) use {on_each, on_servers};
 
 /// A test on a SQLite file of its own.
 pub(crate) fn in_file<F: Future<Output = Outcome>>(
@@ -30,36 +65,6 @@ pub(crate) fn in_file<F: Future<Output = Outcome>>(
             test(options).await
         })
     })
-}
-
-/// A test on a private server of its own, which it may kill.
-pub(crate) fn on_own_server<F: Future<Output = Outcome>>(
-    trials: &mut Vec<Trial>,
-    servers: &Servers,
-    server: &'static str,
-    name: &str,
-    test: impl FnOnce(Server) -> F + Send + 'static,
-) {
-    let name = format!("{server}::{name}");
-    // Only listed, or skipped.
-    let reason = servers
-        .url(server)
-        .err()
-        .or_else(|| match ordid_harness::policy(server) {
-            Ok(Policy::Skip(reason)) => Some(reason),
-            Ok(_) => None,
-            Err(error) => Some(error.to_string()),
-        });
-    trials.push(match reason {
-        Some(reason) => ignored(name, reason),
-        None => Trial::test(name, move || {
-            run(async || {
-                let server =
-                    tokio::task::spawn_blocking(move || ordid_harness::start(server)).await??;
-                test(server).await
-            })
-        }),
-    });
 }
 
 /// Runs statements on a connection of their own.
@@ -86,4 +91,31 @@ pub(crate) fn own_runtime<T>(work: impl Future<Output = T>) -> T {
         .build()
         .expect("a runtime")
         .block_on(work)
+}
+
+/// A server that is reached by a port.
+pub(crate) trait Network: Backend {
+    fn at(options: &ConnectOptions<Self>, port: u16) -> ConnectOptions<Self>;
+    fn port(options: &ConnectOptions<Self>) -> u16;
+}
+
+macro_rules! network {
+    ($database:ty, $options:ty) => {
+        impl Network for $database {
+            fn at(options: &$options, port: u16) -> $options {
+                options.clone().port(port)
+            }
+
+            fn port(options: &$options) -> u16 {
+                options.get_port()
+            }
+        }
+    };
+}
+
+network!(Postgres, PgConnectOptions);
+network!(MySql, MySqlConnectOptions);
+
+pub(crate) async fn proxy_to<DB: Network>(options: &ConnectOptions<DB>) -> std::io::Result<Proxy> {
+    Proxy::start(SocketAddr::from(([127, 0, 0, 1], DB::port(options)))).await
 }

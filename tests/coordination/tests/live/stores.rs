@@ -4,8 +4,10 @@ use std::{
     collections::BTreeMap,
     fmt::Display,
     io::{self, BufRead, BufReader, Write},
+    num::NonZeroU32,
     process::{Child, ChildStdout, Command, Stdio},
     sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -14,11 +16,16 @@ use ordid_core::{
     Error,
     clock::{Clock, SystemClock, Timestamp},
     coordination::{
-        AsyncNodeAllocator, AsyncSegmentSource, CoordinationFailure, Grant, LeaseTerms, Segment,
+        AsyncNodeAllocator, AsyncSegmentSource, CoordinationFailure, Grant, LeaseTerms,
+        NodeAllocator, Segment, SegmentSource,
     },
+    entropy::ThreadEntropy,
+    generator::{AtCeiling, Generator as _, LeaseKeeper, Policy},
+    scheme::Snowflake,
 };
-use ordid_harness::{Policy, Server};
+use ordid_harness::Server;
 use ordid_tests::{
+    process::{self, Signal},
     servers::Servers,
     trials::{Outcome, ignored, run},
 };
@@ -29,6 +36,12 @@ pub const ENDLESS: Duration = Duration::from_secs(60);
 
 pub fn now() -> Timestamp {
     SystemClock.now()
+}
+
+/// The machine's clock, so many milliseconds off.
+pub fn now_by(by: i64) -> Timestamp {
+    let now = now().as_unix_millis();
+    Timestamp::saturating_from_unix_millis(now.saturating_add_signed(by))
 }
 
 pub fn later(time: Timestamp, millis: u64) -> Timestamp {
@@ -51,6 +64,14 @@ pub fn short(nodes: u64) -> LeaseTerms {
     LeaseTerms::new(0..nodes)
         .and_then(|terms| terms.with_window(Duration::from_millis(300)))
         .and_then(|terms| terms.with_ttl(Duration::from_millis(600)))
+        .expect("terms")
+}
+
+/// Terms whose grants last while a server is killed.
+pub fn seconds(nodes: u64) -> LeaseTerms {
+    LeaseTerms::new(0..nodes)
+        .and_then(|terms| terms.with_window(Duration::from_millis(1_500)))
+        .and_then(|terms| terms.with_ttl(Duration::from_secs(2)))
         .expect("terms")
 }
 
@@ -93,7 +114,7 @@ pub fn on_own_server<F: Future<Output = Outcome>>(
     let name = format!("{server}::{name}");
     // Where somebody else's server is used, a private one need not be installed.
     let reason = match ordid_harness::policy(server) {
-        Ok(Policy::Use(_)) => ordid_harness::installed(server).err(),
+        Ok(ordid_harness::Policy::Use(_)) => ordid_harness::installed(server).err(),
         _ => None,
     };
     let reason = reason.map(|error| error.to_string());
@@ -106,6 +127,29 @@ pub fn on_own_server<F: Future<Output = Outcome>>(
             })
         }),
     });
+}
+
+/// Adds tests on one of the servers.
+pub struct Adder<'a> {
+    pub trials: &'a mut Vec<Trial>,
+    pub servers: &'a Servers,
+    pub server: &'static str,
+}
+
+impl Adder<'_> {
+    /// A test on the run's server.
+    pub fn on<F: Future<Output = Outcome> + 'static>(&mut self, name: &str, test: fn(String) -> F) {
+        on_server(self.trials, self.servers, self.server, name, test);
+    }
+
+    /// A test on a server of its own.
+    pub fn on_own<F: Future<Output = Outcome> + 'static>(
+        &mut self,
+        name: &str,
+        test: fn(Server) -> F,
+    ) {
+        on_own_server(self.trials, self.servers, self.server, name, test);
+    }
 }
 
 /// The ranges of time that were granted, by node and grant.
@@ -241,6 +285,115 @@ pub async fn clocks_cannot_bring_a_time_back(lease: &impl AsyncNodeAllocator) ->
     Ok(())
 }
 
+/// What is asked synchronously, as what a generic test takes.
+pub struct Threads<T>(pub T);
+
+impl<A: NodeAllocator> AsyncNodeAllocator for Threads<A> {
+    async fn acquire(&self, now: Timestamp, last: Option<Timestamp>) -> Result<Grant, Error> {
+        self.0.acquire(now, last)
+    }
+
+    async fn renew(&self, grant: &Grant, now: Timestamp) -> Result<Grant, Error> {
+        self.0.renew(grant, now)
+    }
+
+    async fn release(&self, grant: &Grant, last: Option<Timestamp>) -> Result<(), Error> {
+        self.0.release(grant, last)
+    }
+
+    fn terms(&self) -> &LeaseTerms {
+        self.0.terms()
+    }
+}
+
+impl<S: SegmentSource> AsyncSegmentSource for Threads<S> {
+    type Order = S::Order;
+
+    async fn reserve(&self, count: NonZeroU32) -> Result<Segment<S::Order>, Error> {
+        self.0.reserve(count)
+    }
+}
+
+/// F9: two that have the same grant, and a store each.
+pub async fn the_first_copy_to_renew_goes_on(
+    one: &impl AsyncNodeAllocator,
+    other: &impl AsyncNodeAllocator,
+) -> Outcome {
+    let grant = one.acquire(now(), None).await?;
+    let renewed = other.renew(&grant, now_by(200)).await?;
+    for _ in 0..2 {
+        assert_eq!(
+            failure(one.renew(&grant, now_by(300)).await),
+            CoordinationFailure::Fenced
+        );
+    }
+    assert_eq!(
+        failure(one.release(&grant, None).await),
+        CoordinationFailure::Fenced
+    );
+    other.renew(&renewed, now_by(400)).await?;
+    // Both at once: the ceiling moves for one of them.
+    for round in 0..20 {
+        let grant = one.acquire(now(), None).await?;
+        let later = now_by(1_000 + round);
+        let (a, b) = tokio::join!(one.renew(&grant, later), other.renew(&grant, later));
+        assert_eq!(u8::from(a.is_ok()) + u8::from(b.is_ok()), 1, "{a:?} {b:?}");
+        let renewed = a.or(b)?;
+        one.release(&renewed, None).await?;
+    }
+    Ok(())
+}
+
+/// F2 in the keys: they go on while the server is down, up to the ceiling; then there are none until it is back.
+pub async fn keys_end_at_the_ceiling<A>(leases: A, mut server: Server) -> Outcome
+where
+    A: AsyncNodeAllocator + 'static,
+{
+    let window = leases.terms().window();
+    let leases = Arc::new(leases);
+    let keeper = LeaseKeeper::<Snowflake, _, _>::acquire(
+        &*leases,
+        SystemClock,
+        ThreadEntropy,
+        Policy::DEFAULT,
+        AtCeiling::Error,
+    )
+    .await?;
+    let generator = keeper.generator();
+    let running = tokio::spawn(keeper.run(Arc::clone(&leases), tokio::time::sleep));
+    let mut keys = Vec::new();
+    let mut make = |until: &dyn Fn(&Result<i64, Error>) -> bool| loop {
+        let key = generator.try_generate().map(|key| key.into_raw());
+        let is_last = until(&key);
+        match key {
+            Ok(key) => keys.push(key),
+            Err(error) if is_last => return (keys.len(), Some(error)),
+            Err(_) => {}
+        }
+        if is_last {
+            return (keys.len(), None);
+        }
+        thread::sleep(Duration::from_millis(1));
+    };
+    // Renewed a few times.
+    let end = Instant::now() + 3 * window;
+    let (before, failed) = make(&|key| key.is_err() || Instant::now() > end);
+    assert_eq!(failed, None);
+    server.kill()?;
+    let (down, failed) = make(&Result::is_err);
+    let failed = failed.and_then(|error| error.coordination_failure());
+    assert_eq!(failed, Some(CoordinationFailure::Expired));
+    assert!(down > before, "none was made without the server");
+    let server = tokio::task::spawn_blocking(move || server.restart().map(|()| server)).await??;
+    let (after, _) = make(&Result::is_ok);
+    assert_eq!(after, down + 1);
+    assert!(keys.is_sorted_by(|a, b| a < b), "each above all before");
+    generator.close();
+    running.await??;
+    drop(server);
+    Ok(())
+}
+
 /// A grant as a line of a pipe.
 fn line(grant: &Grant) -> String {
     let [floor, ceiling] = [grant.floor(), grant.ceiling()].map(Timestamp::as_unix_millis);
@@ -328,10 +481,8 @@ impl Holder {
         Some(Ok(grant))
     }
 
-    pub fn signal(&self, signal: &str) {
-        let pid = self.process.id().to_string();
-        let sent = Command::new("kill").args(["-s", signal, &pid]).status();
-        assert!(sent.expect("kill runs").success());
+    fn signal(&mut self, signal: Signal) {
+        process::signal(&mut self.process, signal);
     }
 }
 
@@ -346,9 +497,9 @@ impl Drop for Holder {
 pub async fn a_paused_holder_is_fenced(mut holder: Holder, lease: &impl AsyncNodeAllocator) {
     holder.next().expect("a word").expect("a grant");
     holder.next().expect("a word").expect("a renewal");
-    holder.signal("STOP");
+    holder.signal(Signal::Stop);
     let next = acquire_when_free(lease, earlier(now(), 5_000)).await;
-    holder.signal("CONT");
+    holder.signal(Signal::Continue);
     let mut errors = Vec::new();
     while let Some(word) = holder.next() {
         if let Err(error) = word {
@@ -370,7 +521,7 @@ pub async fn a_paused_holder_is_fenced(mut holder: Holder, lease: &impl AsyncNod
 pub async fn a_killed_holder_leaves_a_gap(mut holder: Holder, lease: &impl AsyncNodeAllocator) {
     holder.next().expect("a word").expect("a grant");
     let held = holder.next().expect("a word").expect("a renewal");
-    holder.signal("KILL");
+    holder.signal(Signal::Kill);
     let next = acquire_when_free(lease, earlier(now(), 5_000)).await;
     assert!(next.floor() >= held.ceiling() && next.epoch() > held.epoch());
     holder.ledger.note(&next);
@@ -430,6 +581,13 @@ pub async fn a_count_ends(source: &impl AsyncSegmentSource) -> Outcome {
         assert_eq!(failure(over), CoordinationFailure::CounterExhausted);
     }
     Ok(())
+}
+
+/// A failure of this kind, in these words.
+pub fn fails<T: std::fmt::Debug>(result: Result<T, Error>, kind: CoordinationFailure, words: &str) {
+    let error = result.expect_err("it cannot have succeeded");
+    assert_eq!(error.coordination_failure(), Some(kind), "{error}");
+    says(&error, words);
 }
 
 /// Says what a text was expected to say.

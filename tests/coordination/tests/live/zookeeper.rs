@@ -24,10 +24,10 @@ use tokio::task::JoinSet;
 use zookeeper_client::{Client, Connector};
 
 use crate::stores::{
-    ENDLESS, Holder, a_count_ends, a_killed_holder_leaves_a_gap, a_paused_holder_is_fenced,
-    acquire_when_free, clocks_cannot_bring_a_time_back, earlier, failure, hold, later, long,
-    nodes_run_out, now, numbers_come_once, on_own_server, on_server, own_name, says, short,
-    starters_get_distinct_nodes,
+    Adder, ENDLESS, Holder, a_count_ends, a_killed_holder_leaves_a_gap, a_paused_holder_is_fenced,
+    acquire_when_free, clocks_cannot_bring_a_time_back, earlier, fails, failure, hold,
+    keys_end_at_the_ceiling, later, long, nodes_run_out, now, numbers_come_once, own_name, says,
+    seconds, short, starters_get_distinct_nodes, the_first_copy_to_renew_goes_on,
 };
 
 /// How long a session outlives its connection, on a machine that has other things to do.
@@ -36,7 +36,11 @@ const SESSION: Duration = Duration::from_secs(20);
 const SHORT_SESSION: Duration = Duration::from_secs(2);
 
 pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
-    let mut shared = Adder(trials, servers);
+    let mut shared = Adder {
+        trials,
+        servers,
+        server: "zookeeper",
+    };
     shared.on("starters_get_distinct_nodes", starters);
     shared.on("nodes_run_out", run_out);
     shared.on("clocks_cannot_bring_a_time_back", clocks);
@@ -47,41 +51,34 @@ pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     shared.on("a_record_that_went_back_is_noticed", went_back);
     shared.on("what_somebody_else_wrote_is_refused", damaged);
     shared.on("a_lost_answer_is_a_gap", lost_answer);
+    shared.on("a_lost_renewal_is_fenced", lost_renewal);
+    shared.on("a_lost_grant_is_a_gap", lost_grant);
+    shared.on("the_first_copy_to_renew_goes_on", copies);
+    shared.on("a_lease_that_was_revoked_is_fenced", revoked);
     shared.on("numbers_come_once", numbers);
     shared.on("numbers_under_a_lock_come_once", locked_numbers);
     shared.on("sequential_nodes_come_once", sequential_nodes);
     shared.on("a_count_ends", count_ends);
     shared.on("a_lock_that_was_lost_writes_nothing", lost_lock);
     shared.on_own("a_server_that_is_away_ends_nothing", away);
+    shared.on_own("keys_end_at_the_ceiling", keys_end);
     shared.on_own("a_server_without_its_data_is_an_error", without_data);
-}
-
-struct Adder<'a>(&'a mut Vec<Trial>, &'a Servers);
-
-impl Adder<'_> {
-    fn on<F: Future<Output = Outcome> + 'static>(&mut self, name: &str, test: fn(String) -> F) {
-        on_server(self.0, self.1, "zookeeper", name, test);
-    }
-
-    fn on_own<F: Future<Output = Outcome> + 'static>(&mut self, name: &str, test: fn(Server) -> F) {
-        on_own_server(self.0, self.1, "zookeeper", name, test);
-    }
 }
 
 fn connector(session: Duration) -> Connector {
     Client::connector().with_session_timeout(session)
 }
 
-fn session(url: &str) -> Session {
+pub fn session(url: &str) -> Session {
     Session::new(connector(SESSION), url)
 }
 
 /// A path that no other test has.
-fn own_path(test: &str) -> String {
+pub fn own_path(test: &str) -> String {
     format!("/ordid/{}", own_name(test))
 }
 
-fn lease_of(session: Session, path: &str, terms: LeaseTerms) -> ZooKeeperLease {
+pub fn lease_of(session: Session, path: &str, terms: LeaseTerms) -> ZooKeeperLease {
     ZooKeeperLease::new(session, path, terms).expect("a path")
 }
 
@@ -261,14 +258,108 @@ async fn damaged(url: String) -> Outcome {
     Ok(())
 }
 
-/// F16: the numbers of an answer that nobody heard are never used.
-async fn lost_answer(url: String) -> Outcome {
-    let address: SocketAddr = url
-        .trim_start_matches("tcp://")
-        .trim_end_matches('/')
-        .parse()?;
+/// The bytes of an answer to a write: its length, a header, and what is known of the node.
+const WRITTEN: u64 = 4 + 16 + 68;
+
+/// A proxy before the server of this address, and the address that leads through it.
+async fn through_proxy(url: &str) -> Outcome<(Proxy, String)> {
+    let address = url.trim_start_matches("tcp://").trim_end_matches('/');
+    let address: SocketAddr = address.parse()?;
     let proxy = Proxy::start(address).await?;
     let through = format!("127.0.0.1:{}", proxy.port());
+    Ok((proxy, through))
+}
+
+/// Leases that are new, and in another session, which the proxy is about to see, the same.
+async fn new_through(url: &str, through: &str, test: &str) -> Outcome<[ZooKeeperLease; 2]> {
+    let path = own_path(test);
+    let direct = lease_of(session(url), &path, long(1));
+    direct.create(Timestamp::MIN).await?;
+    Ok([direct, lease_of(session(through), &path, long(1))])
+}
+
+/// F16 of a renewal: whoever asked cannot know, and is refused if the ceiling has moved.
+async fn lost_renewal(url: String) -> Outcome {
+    let (proxy, through) = through_proxy(&url).await?;
+    // What a grant and a renewal are answered in a new session: as much each time.
+    let [_, lease] = new_through(&url, &through, "lost-renewal-0").await?;
+    let grant = lease.acquire(now(), None).await?;
+    lease.renew(&grant, later(grant.floor(), 500)).await?;
+    let whole = proxy.last_traffic().down;
+
+    // It writes its owner's node, which moves nothing, and then the ceiling.
+    for (attempt, writes) in [(1, 2), (2, 1)] {
+        let test = format!("lost-renewal-{attempt}");
+        let [direct, lease] = new_through(&url, &through, &test).await?;
+        proxy.plan([Fault::Swallow(whole - writes * WRITTEN)]);
+        let grant = lease.acquire(now(), None).await?;
+        let at = later(grant.floor(), 500);
+        let lost = lease.renew(&grant, at).await;
+        assert_eq!(failure(lost), CoordinationFailure::Unavailable);
+        // In the same session, over another connection.
+        let again = lease.renew(&grant, at).await;
+        if writes == 1 {
+            let words = "a renewal whose answer was lost";
+            fails(again, CoordinationFailure::Fenced, words);
+        } else {
+            again?;
+        }
+        // Whoever comes next begins behind it, heard or not.
+        drop(lease);
+        let next = acquire_when_free(&direct, grant.floor()).await;
+        assert_eq!(next.floor(), later(at, 3_000));
+    }
+    Ok(())
+}
+
+/// F16 of an acquisition: nobody makes keys of the time that was granted unheard.
+async fn lost_grant(url: String) -> Outcome {
+    let (proxy, through) = through_proxy(&url).await?;
+    let [_, lease] = new_through(&url, &through, "lost-grant-0").await?;
+    lease.acquire(now(), None).await?;
+    let whole = proxy.last_traffic().down;
+    let [direct, lease] = new_through(&url, &through, "lost-grant-1").await?;
+    proxy.plan([Fault::Swallow(whole - WRITTEN)]);
+    let at = now();
+    let lost = lease.acquire(at, None).await;
+    assert_eq!(failure(lost), CoordinationFailure::Unavailable);
+    // It has given the node back, though its session goes on.
+    let next = direct.acquire(earlier(at, 5_000), None).await?;
+    assert_eq!(next.floor(), later(at, 3_000));
+    let acquired = lease.acquire(at, None).await;
+    assert_eq!(failure(acquired), CoordinationFailure::NoFreeNode);
+    Ok(())
+}
+
+/// In the same session: a copy of a machine has that, too.
+async fn copies(url: String) -> Outcome {
+    let lease = lease_of(session(&url), &own_path("copies"), long(4));
+    lease.create(Timestamp::MIN).await?;
+    the_first_copy_to_renew_goes_on(&lease, &lease.clone()).await
+}
+
+/// F14: an operator has taken the node from its holder.
+async fn revoked(url: String) -> Outcome {
+    let own = session(&url);
+    let path = own_path("revoked");
+    let lease = lease_of(own.clone(), &path, long(1));
+    lease.create(Timestamp::MIN).await?;
+    let grant = lease.acquire(now(), None).await?;
+    let client = own.client().await?;
+    client.delete(&format!("{path}/0/owner"), None).await?;
+    let renewed = lease.renew(&grant, now()).await;
+    assert_eq!(failure(renewed), CoordinationFailure::Fenced);
+    let released = lease.release(&grant, None).await;
+    assert_eq!(failure(released), CoordinationFailure::Fenced);
+    let other = lease_of(session(&url), &path, long(1));
+    let next = other.acquire(earlier(now(), 60_000), None).await?;
+    assert_eq!(next.floor(), grant.ceiling());
+    Ok(())
+}
+
+/// F16: the numbers of an answer that nobody heard are never used.
+async fn lost_answer(url: String) -> Outcome {
+    let (proxy, through) = through_proxy(&url).await?;
     let path = own_path("lost-answer");
     ZooKeeperCounter::new(session(&url), &path)?
         .create(1_000)
@@ -277,9 +368,7 @@ async fn lost_answer(url: String) -> Outcome {
     let ten = 10.try_into()?;
     let reserved = counter()?.reserve(ten).await?;
     assert_eq!(reserved.first(), Some(1_000));
-    // The answer to a write: its length, a header, and what is known of the node.
-    let answer = 4 + 16 + 68;
-    proxy.plan([Fault::Swallow(proxy.last_traffic().down - answer)]);
+    proxy.plan([Fault::Swallow(proxy.last_traffic().down - WRITTEN)]);
     let counter = counter()?;
     let lost = counter.reserve(ten).await;
     assert_eq!(failure(lost), CoordinationFailure::Unavailable);
@@ -438,6 +527,12 @@ async fn away(mut server: Server) -> Outcome {
     };
     assert_eq!(next.epoch(), grant.epoch() + 1);
     Ok(())
+}
+
+async fn keys_end(server: Server) -> Outcome {
+    let lease = lease_of(session(&server.url()), "/lease", seconds(1));
+    lease.create(Timestamp::MIN).await?;
+    keys_end_at_the_ceiling(lease, server).await
 }
 
 /// F13: killed, and started without what it had.
