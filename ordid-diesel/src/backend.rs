@@ -16,7 +16,9 @@ pub(crate) mod sealed {
 
 /// A database that a unit of work can flush to: `diesel::pg::Pg`, `diesel::mysql::Mysql`,
 /// `diesel::sqlite::Sqlite`, each with its feature.
-pub trait Backend: DieselBackend + sealed::Sealed + 'static {
+pub trait Backend:
+    DieselBackend<QueryBuilder: Default> + Default + sealed::Sealed + 'static
+{
     /// Names and limits.
     type Dialect: Dialect;
 

@@ -144,6 +144,9 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+extern crate self as ordid_diesel;
+
 mod assign;
 mod backend;
 mod engine_macros;
@@ -163,7 +166,10 @@ pub use backend::Backend;
 pub use entity::{Binder, Columns, Entity};
 pub use ordid_core::{
     storage::column,
-    unit_of_work::{Action, FlushError, Flushed, FlushedTable, Progress, Retry},
+    unit_of_work::{
+        Action, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable,
+        Progress, Retry,
+    },
 };
 pub use stored::{DieselColumn, KeySqlType, StoredAs};
 pub use unit_of_work::{UnitOfWork, flushes_table};

@@ -3,6 +3,7 @@
 #[cfg(feature = "copy")]
 mod copy;
 mod locate;
+mod plan;
 mod run;
 #[cfg(feature = "async")]
 mod run_async;

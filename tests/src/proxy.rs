@@ -45,6 +45,8 @@ pub enum Fault {
     /// So many bytes of the client arrive. What it sends next is held back, and its end closed. The
     /// server knows of nothing until [`Proxy::release`] lets it have the rest.
     Hold(u64),
+    /// The same of COMMIT and what follows, wherever that comes.
+    HoldCommit,
 }
 
 /// A place in a conversation.
@@ -54,6 +56,9 @@ pub enum At {
     Up(u64),
     /// After so many bytes of the server.
     Down(u64),
+    /// After so many bytes of the client's COMMIT, wherever that comes: what is said before it may be
+    /// longer or shorter than it was, by the names of statements.
+    Commit(u64),
 }
 
 /// What has passed over a connection.
@@ -63,11 +68,19 @@ pub struct Traffic {
     pub up: u64,
     /// Bytes of the server.
     pub down: u64,
-    /// Where the client's last packet with the word `COMMIT` began: the bytes in both directions
-    /// before it.
+    /// Where the client's last COMMIT began: the bytes in both directions before it.
     pub commit: Option<(u64, u64)>,
-    /// Where that packet ended.
+    /// Where it ended, or what has passed of it.
     pub commit_end: u64,
+    /// Whether all of it has passed.
+    pub commits: bool,
+}
+
+/// Returns where COMMIT begins in a packet. What comes with it stands before it, and both protocols have
+/// five bytes before the text: PostgreSQL `Q` and the length, MySQL the length, a number and `\x03`.
+fn commit_in(packet: &[u8]) -> Option<usize> {
+    let text = packet.windows(6).position(|word| word == b"COMMIT")?;
+    Some(text.saturating_sub(5))
 }
 
 /// A running proxy. Dropping it closes all its connections.
@@ -203,6 +216,8 @@ enum Limit {
     After(u64),
     /// Up to so many: it ends with the first one behind them.
     Before(u64),
+    /// Up to COMMIT, and so many of it: it ends with the last of them.
+    Commit(u64),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -239,6 +254,7 @@ impl Connection {
                 let (up, down) = match at {
                     At::Up(bytes) => (Limit::After(bytes), Limit::None),
                     At::Down(bytes) => (Limit::None, Limit::After(bytes)),
+                    At::Commit(bytes) => (Limit::Commit(bytes), Limit::None),
                 };
                 tokio::select! {
                     end = self.pump(Direction::Up, &mut from_client, &mut to_server, up) => end?,
@@ -261,8 +277,11 @@ impl Connection {
                 }
                 Ok(())
             }
-            Fault::Hold(bytes) => {
-                let limit = Limit::Before(bytes);
+            Fault::Hold(_) | Fault::HoldCommit => {
+                let limit = match fault {
+                    Fault::Hold(bytes) => Limit::Before(bytes),
+                    _ => Limit::Commit(0),
+                };
                 let up = self.pump(Direction::Up, &mut from_client, &mut to_server, limit);
                 let down = self.pump(
                     Direction::Down,
@@ -314,6 +333,7 @@ impl Connection {
     ) -> io::Result<End> {
         let (mut left, eager) = match limit {
             Limit::None => (u64::MAX, false),
+            Limit::Commit(_) => (u64::MAX, true),
             Limit::After(bytes) => (bytes, true),
             Limit::Before(bytes) => (bytes, false),
         };
@@ -326,6 +346,11 @@ impl Connection {
             if read == 0 {
                 to.shutdown().await?;
                 return Ok(End::Closed);
+            }
+            if let Limit::Commit(bytes) = limit
+                && let Some(begin) = commit_in(&buffer[..read])
+            {
+                left = begin as u64 + bytes;
             }
             let passing = usize::try_from(left).map_or(read, |left| left.min(read));
             self.count(direction, &buffer[..read], passing as u64);
@@ -343,12 +368,13 @@ impl Connection {
         match direction {
             Direction::Down => traffic.down += passing,
             Direction::Up => {
-                let commits = packet.windows(6).any(|word| word == b"COMMIT");
-                if commits {
-                    traffic.commit = Some((traffic.up, traffic.down));
+                let commit = commit_in(packet);
+                if let Some(begin) = commit {
+                    traffic.commit = Some((traffic.up + begin as u64, traffic.down));
+                    traffic.commits = passing == packet.len() as u64;
                 }
                 traffic.up += passing;
-                if commits {
+                if commit.is_some() {
                     traffic.commit_end = traffic.up;
                 }
             }

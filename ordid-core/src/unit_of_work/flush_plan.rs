@@ -47,22 +47,30 @@ impl FlushPlan {
     }
 
     /// Lists the statements of a plan over these tables: `text` writes a chunk's, which is sent for
-    /// each row by itself where the action `is_for_each_row`. For adapters.
+    /// each row by itself where the action `is_for_each_row`. It is asked once for chunks that follow each
+    /// other and have as many rows. For adapters.
     #[doc(hidden)]
-    pub fn new(
+    pub fn new<T: Into<Arc<str>>>(
         plan: &Plan,
         tables: &[Table],
         defers: Option<&'static str>,
         is_for_each_row: impl Fn(Action) -> bool,
-        mut text: impl FnMut(&Chunk) -> Arc<str>,
+        mut text: impl FnMut(&Chunk) -> T,
     ) -> Self {
+        let mut last: Option<((Action, usize, usize), Arc<str>)> = None;
         Self::of_statements(plan, tables, defers, |chunk| {
-            let sql = text(chunk);
             let rows = chunk.rows.len();
-            match is_for_each_row(chunk.action) {
-                true => vec![(1, sql); rows],
-                false => vec![(rows, sql)],
-            }
+            let (count, in_each) = match is_for_each_row(chunk.action) {
+                true => (rows, 1),
+                false => (1, rows),
+            };
+            let turn = (chunk.action, chunk.table, in_each);
+            let sql = match last.take() {
+                Some((of, sql)) if of == turn => sql,
+                _ => text(chunk).into(),
+            };
+            last = Some((turn, Arc::clone(&sql)));
+            vec![(in_each, sql); count]
         })
     }
 

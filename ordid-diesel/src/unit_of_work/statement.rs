@@ -433,6 +433,14 @@ impl<DB: Backend> Query for Statement<'_, DB> {
 
 impl<DB: Backend, C> RunQueryDsl<C> for Statement<'_, DB> {}
 
+/// Returns whether an action takes a statement for each of its rows.
+pub(super) fn is_for_each_row<DB: Backend>(action: Action) -> bool {
+    match action {
+        Action::Update | Action::FixUp { .. } => DB::UPDATES == Updates::RowByRow,
+        Action::Insert | Action::Unlink { .. } | Action::Delete => false,
+    }
+}
+
 /// What a chunk is sent by: its rows as parameters of one statement, or of one for each.
 pub(super) struct Bound<'s, DB: Backend> {
     shape: &'s Shape<DB>,
@@ -454,9 +462,9 @@ pub(super) fn bind<'s, DB: Backend>(
     let columns = table.columns_of(chunk.action);
     let does = match chunk.action {
         Action::Insert => Does::Insert,
-        Action::Update | Action::FixUp { .. } => match DB::UPDATES {
-            Updates::RowByRow => Does::UpdateRow(columns, 0),
-            Updates::FromValues | Updates::WithValues => Does::Update(columns),
+        action @ (Action::Update | Action::FixUp { .. }) => match is_for_each_row::<DB>(action) {
+            true => Does::UpdateRow(columns, 0),
+            false => Does::Update(columns),
         },
         Action::Unlink { parent } => {
             let column = table.parents()[parent].column();

@@ -7,7 +7,7 @@ use ordid_sqlx::Retry;
 
 use super::{
     Flusher, Found, Graph, Library, PATIENCE, Remote as _, Served, Shape, Site,
-    cut::{EAGER, learn, through},
+    cut::{EAGER, through},
     on_server,
 };
 use crate::{
@@ -68,11 +68,10 @@ async fn late<W: Flusher<Database: Served>>(
     retry: Retry,
 ) -> Outcome {
     let proxy = Proxy::start(W::Database::address(site.options())?).await?;
-    let conversation = learn::<W>(&site, &proxy).await?;
     let graph = Graph::new(1, Shape::CHUNKS);
     let mut work = W::of(&graph, retry);
     let through = through(&site, &proxy);
-    proxy.plan([Fault::Hold(conversation.before_commit)]);
+    proxy.plan([Fault::HoldCommit]);
     if retry == Retry::NONE {
         let error = work
             .flush_to(through.options(), PATIENCE)
@@ -101,12 +100,11 @@ async fn late<W: Flusher<Database: Served>>(
 async fn unanswered<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
     for lands in [true, false] {
         let proxy = Proxy::start(W::Database::address(site.options())?).await?;
-        let conversation = learn::<W>(&site, &proxy).await?;
         let graph = Graph::new(1 + u32::from(lands), Shape::CHUNKS);
         let mut work = W::of(&graph, EAGER);
         let through = through(&site, &proxy);
         proxy.always(Fault::Cut(At::Up(0)));
-        proxy.plan([Fault::Hold(conversation.before_commit)]);
+        proxy.plan([Fault::HoldCommit]);
         let error = work
             .flush_to(through.options(), PATIENCE)
             .await

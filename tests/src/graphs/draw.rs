@@ -7,7 +7,7 @@ use ordid::{
     uuid::{Builder, Uuid},
 };
 
-use super::schema::{ANCHOR, Row, Schema, TABLES, below, mix};
+use super::schema::{ANCHOR, Link, Row, Schema, TABLES, below, mix};
 
 pub(super) const MOST_ROWS: usize = 500;
 
@@ -78,7 +78,7 @@ pub(super) fn graph(schema: &Schema, number: u64) -> [Vec<Row>; 2] {
     let mut before = [0; TABLES];
     let mut graph = Vec::with_capacity(rows);
     for (table, id) in made {
-        let up = schema.links[table].map(|link| {
+        let drawn = |link: Link| {
             if !link.declared || link.nullable && random.one_in(nulls) {
                 return None;
             }
@@ -102,6 +102,15 @@ pub(super) fn graph(schema: &Schema, number: u64) -> [Vec<Row>; 2] {
                 None
             } else {
                 Some(ANCHOR)
+            }
+        };
+        let up = schema.links[table].map(|link| {
+            let up = drawn(link);
+            let is_own = link.target == table && up == Some(id);
+            if is_own && !link.nullable && !schema.deletes_own {
+                Some(ANCHOR)
+            } else {
+                up
             }
         });
         before[table] += 1;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use ordid::{KeyType, entity::Parent, uuid::Uuid};
+use ordid::{KeyType, entity::Parent, storage::Dialect as _, uuid::Uuid};
 
 use super::{Engine, GraphWork, draw::Random};
 
@@ -246,27 +246,34 @@ const fn link(kind: usize, table: usize, column: usize) -> Link {
 pub struct Schema {
     pub(super) kind: usize,
     pub(super) links: Vec<[Link; UP.len()]>,
-    /// Whether triggers look at each row by itself, too: the constraints of PostgreSQL and SQLite look
-    /// at what a statement leaves behind.
+    /// Whether triggers look at each row by itself, too, where the database has them: the constraints of
+    /// PostgreSQL and SQLite look at what a statement leaves behind.
     pub(super) by_row: bool,
+    /// Whether the database deletes a row that refers to itself by what cannot be NULL.
+    pub(super) deletes_own: bool,
 }
 
 impl Schema {
-    /// Draws the schema of a number.
-    pub(super) fn draw(number: u64) -> Self {
+    /// Draws the schema of a number, as this database can have it.
+    pub(super) fn draw<DB: Engine>(number: u64) -> Self {
         let random = Random::new(mix(!number));
         let kind = below(KINDS, number);
         let often = 2 + random.below(8);
         let links = (0..TABLES).map(|table| {
-            std::array::from_fn(|column| Link {
-                declared: !random.one_in(often),
-                ..link(kind, table, column)
+            std::array::from_fn(|column| {
+                let link = link(kind, table, column);
+                Link {
+                    declared: !random.one_in(often),
+                    deferrable: link.deferrable && DB::Dialect::DEFERS,
+                    ..link
+                }
             })
         });
         Self {
             kind,
             links: links.collect(),
             by_row: random.one_in(2),
+            deletes_own: DB::Dialect::DELETES_ROWS_OF_THEMSELVES,
         }
     }
 
@@ -295,13 +302,15 @@ impl Schema {
     pub(super) fn ddl<DB: Engine>(&self, inside: bool) -> String {
         let mut sql = String::new();
         let key = DB::KEY;
-        let references = |link: Link| {
+        // Not behind the column, where MySQL reads over it.
+        let foreign_key = |column: &str, link: Link| {
             let wait = if link.deferrable {
                 " DEFERRABLE INITIALLY IMMEDIATE"
             } else {
                 ""
             };
-            format!(" REFERENCES {} (id){wait}", NAMES[link.target])
+            let target = NAMES[link.target];
+            format!("FOREIGN KEY ({column}) REFERENCES {target} (id){wait}")
         };
         for (name, links) in NAMES.iter().zip(&self.links) {
             let _ = write!(sql, "CREATE TABLE {name} (id {key} NOT NULL PRIMARY KEY");
@@ -310,8 +319,10 @@ impl Schema {
                 if link.declared && !link.nullable {
                     sql += " NOT NULL";
                 }
+            }
+            for (column, link) in UP.iter().zip(links) {
                 if link.declared && inside {
-                    sql += &references(*link);
+                    let _ = write!(sql, ", {}", foreign_key(column, *link));
                 }
             }
             sql += ");";
@@ -328,11 +339,8 @@ impl Schema {
             );
         }
         for (table, column, link) in self.declared().filter(|_| !inside) {
-            let (name, references) = (NAMES[table], references(link));
-            let _ = write!(
-                sql,
-                "ALTER TABLE {name} ADD FOREIGN KEY ({column}){references};"
-            );
+            let (name, foreign_key) = (NAMES[table], foreign_key(column, link));
+            let _ = write!(sql, "ALTER TABLE {name} ADD {foreign_key};");
         }
         sql
     }

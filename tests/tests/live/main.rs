@@ -19,13 +19,12 @@ mod shards;
 mod sqlite;
 mod traps;
 
-use libtest_mimic::Trial;
 use ordid_sqlx::UnitOfWork;
 use ordid_tests::{
     graphs,
     trials::{Outcome, ignored, on_scratch, run, run_all},
 };
-use sqlx::{Postgres, Sqlite};
+use sqlx::{MySql, Postgres, Sqlite};
 
 fn main() {
     journal::run_if_told();
@@ -33,11 +32,10 @@ fn main() {
         sqlite::trials(trials);
         postgres::trials(servers, trials);
         copy::trials(servers, trials);
-        graphs::trials::<UnitOfWork<Sqlite>, UnitOfWork<Postgres>>(servers, trials);
-        trials.push(Trial::test(
-            "sqlite::a_row_without_its_parent_is_refused",
-            || run(graphs::a_row_without_its_parent_is_refused),
-        ));
+        graphs::trials::<UnitOfWork<Sqlite>, UnitOfWork<Postgres>, UnitOfWork<MySql>>(
+            servers, trials,
+        );
+        graphs::trials_of_checks(servers, trials);
         instagram::trials(servers, trials);
         journal::trials(servers, trials);
         mariadb::trials(servers, trials);

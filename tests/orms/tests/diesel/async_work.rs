@@ -34,7 +34,7 @@ macro_rules! async_work {
             };
 
             use super::work::*;
-            use crate::Outcome;
+            use crate::{Outcome, scratch::proxied};
 
             type Connection = $connection;
             type Manager = <Connection as AsyncConnection>::TransactionManager;

@@ -10,6 +10,7 @@ mod migrations;
 mod observed;
 mod postgres;
 mod print_schema;
+mod retries;
 mod scratch;
 mod sqlite;
 #[path = "../shared/told.rs"]

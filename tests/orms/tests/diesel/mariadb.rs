@@ -17,6 +17,7 @@ use crate::{
     keys::{Keys as _, Long},
     migrations,
     print_schema::mysql as printed,
+    retries::retries,
     scratch::on_server,
     upserts::on_duplicate_key,
     work::work,
@@ -65,7 +66,11 @@ on_duplicate_key! {
 }
 
 work! {
-    diesel::MysqlConnection, diesel::mysql::Mysql, ordid::storage::dialect::MariaDb, diesel::sql_types::Binary,
+    diesel::MysqlConnection, diesel::mysql::Mysql, ordid::storage::dialect::MariaDb, diesel::sql_types::Binary
+}
+
+retries! {
+    diesel::MysqlConnection,
     wait: "SET innodb_lock_wait_timeout = 1",
     plain: "",
     kill: |killer, id| {
@@ -167,11 +172,11 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     add("rows_are_updated_and_deleted", work::changes);
     add("what_is_refused_writes_nothing", work::refused);
     add("an_open_transaction_is_respected", work::transactions);
-    add("a_lock_that_does_not_come_is_tried_again", work::locked);
-    add("a_killed_connection_is_replaced", work::killed);
+    add("a_lock_that_does_not_come_is_tried_again", retries::locked);
+    add("a_killed_connection_is_replaced", retries::killed);
     add(
         "what_became_of_a_lost_commit_is_found_out",
-        work::lost_commit,
+        retries::lost_commit,
     );
     add(
         "another_form_is_told_with_what_to_declare",

@@ -18,6 +18,7 @@ use crate::{
     keys::{Keys as _, Long},
     migrations,
     print_schema::postgres as printed,
+    retries::retries,
     scratch::on_server,
     upserts::on_conflict,
     work::work,
@@ -64,7 +65,11 @@ on_conflict! {
 }
 
 work! {
-    diesel::PgConnection, diesel::pg::Pg, ordid::storage::dialect::Postgres, diesel::sql_types::Uuid,
+    diesel::PgConnection, diesel::pg::Pg, ordid::storage::dialect::Postgres, diesel::sql_types::Uuid
+}
+
+retries! {
+    diesel::PgConnection,
     wait: "SET lock_timeout = '200ms'",
     plain: "?sslmode=disable",
     kill: |killer, id| {
@@ -166,11 +171,11 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     add("rows_are_updated_and_deleted", work::changes);
     add("what_is_refused_writes_nothing", work::refused);
     add("an_open_transaction_is_respected", work::transactions);
-    add("a_lock_that_does_not_come_is_tried_again", work::locked);
-    add("a_killed_connection_is_replaced", work::killed);
+    add("a_lock_that_does_not_come_is_tried_again", retries::locked);
+    add("a_killed_connection_is_replaced", retries::killed);
     add(
         "what_became_of_a_lost_commit_is_found_out",
-        work::lost_commit,
+        retries::lost_commit,
     );
     add(
         "another_form_is_told_with_what_to_declare",

@@ -1,13 +1,15 @@
-//! A database of its own for each test.
+//! A database of its own for each test, and a proxy in front of its server.
 
 use std::{
+    net::ToSocketAddrs as _,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::atomic::{AtomicU32, Ordering},
 };
 
 use diesel::Connection;
 use libtest_mimic::{Failed, Trial};
-use ordid_tests::{servers::Servers, trials::ignored};
+use ordid_tests::{proxy::Proxy, servers::Servers, trials::ignored};
+use tokio::runtime::{self, Runtime};
 
 use crate::Outcome;
 
@@ -54,4 +56,18 @@ fn caught(test: impl FnOnce() -> Outcome) -> Result<(), Failed> {
         Ok(outcome) => outcome.map_err(|error| Failed::from(error.to_string())),
         Err(_) => Err(Failed::from("panicked, see above")),
     }
+}
+
+/// A proxy in front of the server, and the address through it.
+pub fn proxied(url: &str) -> Outcome<(Runtime, Proxy, String)> {
+    let runtime = runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
+    let (user, place) = url.rsplit_once('@').ok_or("an address has a user")?;
+    let (server, database) = place.split_once('/').ok_or("and a database")?;
+    let server = server.to_socket_addrs()?.next().ok_or("and a server")?;
+    let proxy = runtime.block_on(Proxy::start(server))?;
+    let through = format!("{user}@127.0.0.1:{}/{database}", proxy.port());
+    Ok((runtime, proxy, through))
 }

@@ -13,6 +13,7 @@ use crate::{
     keys::{Keys as _, Long},
     migrations,
     print_schema::sqlite as printed,
+    retries::retries,
     scratch::in_file,
     upserts::on_conflict,
     work::work,
@@ -78,7 +79,11 @@ on_conflict! {
 }
 
 work! {
-    diesel::SqliteConnection, diesel::sqlite::Sqlite, ordid::storage::dialect::Sqlite, diesel::sql_types::Binary,
+    diesel::SqliteConnection, diesel::sqlite::Sqlite, ordid::storage::dialect::Sqlite, diesel::sql_types::Binary
+}
+
+retries! {
+    diesel::SqliteConnection,
     wait: "PRAGMA busy_timeout = 0",
     plain: "",
     kill: |_, _| ()
@@ -145,7 +150,7 @@ pub fn trials(trials: &mut Vec<Trial>) {
     add("rows_are_updated_and_deleted", work::changes);
     add("what_is_refused_writes_nothing", work::refused);
     add("an_open_transaction_is_respected", work::transactions);
-    add("a_lock_that_does_not_come_is_tried_again", work::locked);
+    add("a_lock_that_does_not_come_is_tried_again", retries::locked);
     add(
         "another_form_is_told_with_what_to_declare",
         work::other_forms,

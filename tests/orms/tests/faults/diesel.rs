@@ -1,29 +1,57 @@
-//! Diesel, over connections of its own and a thread that may block.
+//! Diesel and diesel-async, over connections of their own.
 
 use std::time::Duration;
 
-use diesel::{Connection as _, ConnectionResult, connection::SimpleConnection as _};
+use diesel::{MysqlConnection, PgConnection, SqliteConnection};
+use diesel_async::{
+    AsyncMysqlConnection, AsyncPgConnection, sync_connection_wrapper::SyncConnectionWrapper,
+};
 use ordid::OrderedKey;
 use ordid_diesel::{Flushed, Progress, Retry, UnitOfWork};
 use ordid_tests::{
-    faults::{Failed, Flusher, Graph, Library},
+    faults::{Engine, Failed, Flusher, Graph, Library},
     servers::{Client as _, Options},
 };
 
-use crate::keys::{CustomerId, ItemId, OrderId, key};
+use crate::{
+    establish::Known,
+    keys::{CustomerId, ItemId, OrderId, key},
+    over::{Awaited, Blocking, Over},
+};
 
-/// `ordid-diesel`.
+/// `ordid-diesel`, over Diesel's own connections.
 pub struct Diesel;
 
 impl Library for Diesel {
-    type Postgres = postgres::Work;
-    type MySql = mysql::Work;
-    type Sqlite = sqlite::Work;
+    type Postgres = Work<Blocking<PgConnection>>;
+    type MySql = Work<Blocking<MysqlConnection>>;
+    type Sqlite = Work<Blocking<SqliteConnection>>;
 }
 
-/// Defines the entities and the unit of work for a database, whose key columns have this type in `table!`.
+/// `ordid-diesel`, over those of diesel-async.
+pub struct DieselAsync;
+
+impl Library for DieselAsync {
+    type Postgres = Work<Awaited<AsyncPgConnection>>;
+    type MySql = Work<Awaited<AsyncMysqlConnection>>;
+    type Sqlite = Work<Awaited<SyncConnectionWrapper<SqliteConnection>>>;
+}
+
+/// A database that has the entities.
+pub trait Rows: Known<Database: Engine> {
+    /// What a connection is told first.
+    const SETUP: &'static str;
+
+    /// Adds the rows, children first.
+    fn add(work: &mut UnitOfWork<Self>, graph: &Graph);
+
+    /// Adds updates of the customers, and deletes the items.
+    fn change(work: &mut UnitOfWork<Self>, graph: &Graph);
+}
+
+/// Defines the entities for a database, whose key columns have this type in `table!`.
 macro_rules! database {
-    ($module:ident: $database:ident, $connection:ident, $backend:ty, $key:ident $(, $setup:literal)?) => {
+    ($module:ident: $backend:ty, $key:ident, $setup:literal) => {
         mod $module {
             use super::*;
 
@@ -119,33 +147,15 @@ macro_rules! database {
                 }
             }
 
-            #[allow(unused_mut, reason = "SQLite alone is told what it has to do")]
-            fn connect(url: &str) -> ConnectionResult<diesel::$connection> {
-                let mut connection = diesel::$connection::establish(url)?;
-                $(connection
-                    .batch_execute($setup)
-                    .map_err(diesel::ConnectionError::CouldntSetupConfiguration)?;)?
-                Ok(connection)
-            }
+            impl Rows for $backend {
+                const SETUP: &'static str = $setup;
 
-            pub struct Work(UnitOfWork<$backend>);
-
-            impl Flusher for Work {
-                type Database = sqlx::$database;
-
-                const PREFIX: &'static str = "diesel::";
-                const BULK: Option<[usize; 3]> = None;
-
-                fn begin(retry: Retry) -> Self {
-                    Self(UnitOfWork::new().with_retry(retry))
-                }
-
-                fn add_graph(&mut self, graph: &Graph) {
+                fn add(work: &mut UnitOfWork<Self>, graph: &Graph) {
                     for it in &graph.items {
-                        self.0.add(item(it));
+                        work.add(item(it));
                     }
                     for it in &graph.orders {
-                        self.0.add(Order {
+                        work.add(Order {
                             id: key(it.id),
                             customer: key(it.customer),
                             unit: it.unit,
@@ -155,49 +165,66 @@ macro_rules! database {
                         });
                     }
                     for it in &graph.customers {
-                        self.0.add(customer(it));
+                        work.add(customer(it));
                     }
                 }
 
-                fn change_graph(&mut self, graph: &Graph) {
+                fn change(work: &mut UnitOfWork<Self>, graph: &Graph) {
                     for it in &graph.items {
-                        self.0.delete(&item(it));
+                        work.delete(&item(it));
                     }
                     for it in &graph.customers {
-                        self.0.update(customer(&it.changed()));
+                        work.update(customer(&it.changed()));
                     }
-                }
-
-                fn held(&self) -> usize {
-                    self.0.len()
-                }
-
-                fn tell(&mut self, observer: impl FnMut(Progress) + Send + 'static) {
-                    self.0.observe(observer);
-                }
-
-                async fn flush_to(
-                    &mut self,
-                    options: &Options<sqlx::$database>,
-                    _: Duration,
-                ) -> Result<Flushed, Failed> {
-                    let url = sqlx::$database::client_url(options);
-                    let mut work = std::mem::take(&mut self.0);
-                    let flush = tokio::task::spawn_blocking(move || {
-                        let outcome = work.flush_with(|| connect(&url));
-                        (work, outcome)
-                    });
-                    let (work, outcome) = flush.await.expect("a flush does not panic");
-                    self.0 = work;
-                    outcome.map_err(|error| Failed::from(&error))
                 }
             }
         }
     };
 }
 
-database!(postgres: Postgres, PgConnection, diesel::pg::Pg, Uuid);
-database!(mysql: MySql, MysqlConnection, diesel::mysql::Mysql, Binary);
-database!(
-    sqlite: Sqlite, SqliteConnection, diesel::sqlite::Sqlite, Binary, "PRAGMA foreign_keys = ON"
-);
+database!(postgres: diesel::pg::Pg, Uuid, "");
+database!(mysql: diesel::mysql::Mysql, Binary, "");
+database!(sqlite: diesel::sqlite::Sqlite, Binary, "PRAGMA foreign_keys = ON");
+
+/// The unit of work, flushed over connections of a kind.
+pub struct Work<O: Over>(UnitOfWork<O::Backend>);
+
+impl<O> Flusher for Work<O>
+where
+    O: Over<Backend: Rows>,
+{
+    type Database = <O::Backend as Known>::Database;
+
+    const PREFIX: &'static str = O::PREFIX;
+    const BULK: Option<[usize; 3]> = None;
+
+    fn begin(retry: Retry) -> Self {
+        Self(UnitOfWork::new().with_retry(retry))
+    }
+
+    fn add_graph(&mut self, graph: &Graph) {
+        O::Backend::add(&mut self.0, graph);
+    }
+
+    fn change_graph(&mut self, graph: &Graph) {
+        O::Backend::change(&mut self.0, graph);
+    }
+
+    fn held(&self) -> usize {
+        self.0.len()
+    }
+
+    fn tell(&mut self, observer: impl FnMut(Progress) + Send + 'static) {
+        self.0.observe(observer);
+    }
+
+    async fn flush_to(
+        &mut self,
+        options: &Options<Self::Database>,
+        _: Duration,
+    ) -> Result<Flushed, Failed> {
+        let url = Self::Database::client_url(options);
+        let outcome = O::flush(&mut self.0, url, O::Backend::SETUP).await;
+        outcome.map_err(|error| Failed::from(&error))
+    }
+}

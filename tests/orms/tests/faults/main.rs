@@ -1,12 +1,16 @@
-//! The faults that `ordid-sqlx` is held against, and the law that must hold after each of them, for
-//! Diesel's and `SeaORM`'s units of work: see [`ordid_tests::faults`].
+//! The faults that `ordid-sqlx` is held against, and the law that must hold after each of them, for the
+//! units of work of Diesel, diesel-async and `SeaORM`: see [`ordid_tests::faults`].
 //!
 //! Each test has a short form; `cargo xtask soak` runs the long one in its place.
 
 #[path = "../shared/connect.rs"]
 mod connect;
 mod diesel;
+#[path = "../shared/establish.rs"]
+mod establish;
 mod keys;
+#[path = "../shared/over.rs"]
+mod over;
 mod seaorm;
 
 use std::process::{Command, ExitCode};
@@ -24,11 +28,13 @@ fn main() -> ExitCode {
     let Some(library) = std::env::var_os(FLUSH) else {
         run_all(&["postgres", "mariadb"], |servers, trials| {
             of::<diesel::Diesel>(servers, trials, || program("diesel"));
+            of::<diesel::DieselAsync>(servers, trials, || program("diesel_async"));
             of::<seaorm::SeaOrm>(servers, trials, || program("seaorm"));
         });
     };
     let outcome = match &*library.to_string_lossy() {
         "diesel" => flush::<diesel::Diesel>(),
+        "diesel_async" => flush::<diesel::DieselAsync>(),
         _ => flush::<seaorm::SeaOrm>(),
     };
     match outcome {

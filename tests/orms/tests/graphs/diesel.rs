@@ -1,26 +1,25 @@
-//! Diesel: the columns of all tables are those of one `table!`, and the table's name is the entity's.
+//! Diesel and diesel-async: the columns of all tables are those of one `table!`, and the table's name is
+//! the entity's.
 
 use diesel::{
-    Connection as _,
     backend::Backend,
-    connection::SimpleConnection as _,
     query_builder::{AstPass, QueryFragment},
     result::QueryResult,
 };
 use ordid::OrderedKey as _;
 use ordid_diesel::{
     __private::{MakeValues, Takes},
-    Columns, Flushed, UnitOfWork,
+    Columns, FlushPlan, Flushed, StoredAs, UnitOfWork,
 };
 use ordid_tests::{
     faults::Failed,
-    graphs::{Entities, GraphWork, NAMES, Row},
+    graphs::{Engine, Entities, GraphWork, NAMES, Row},
     numbered,
     servers::Client as _,
 };
 use sqlx::Pool;
 
-use crate::RowId;
+use crate::{RowId, establish::Known, over::Over};
 
 /// The entities, whatever the database.
 pub struct OfDiesel;
@@ -44,10 +43,19 @@ impl<DB: Backend> QueryFragment<DB> for Named {
     }
 }
 
-/// Defines the unit of work for a database, whose key columns have this type in `table!`.
-macro_rules! database {
-    ($module:ident: $database:ident, $connection:ident, $backend:ty, $key:ident $(, $setup:literal)?) => {
-        pub mod $module {
+/// A database that has the columns.
+pub trait Tables: Known<Database: Engine> {
+    /// What a connection is told first.
+    const SETUP: &'static str;
+
+    /// What makes room for the columns' values.
+    const VALUES: &'static [MakeValues<Self>];
+}
+
+/// Implements it for a database, whose key columns have this type in `table!`.
+macro_rules! tables {
+    ($module:ident: $backend:ty, $key:ident, $setup:literal) => {
+        mod $module {
             use super::*;
 
             type Key = diesel::sql_types::$key;
@@ -65,68 +73,70 @@ macro_rules! database {
                 }
             }
 
-            impl<const KIND: usize, const TABLE: usize> Columns<$backend> for Numbered<KIND, TABLE> {
-                const NAMES: &'static [&'static str] = Self::COLUMNS;
+            impl Tables for $backend {
+                const SETUP: &'static str = $setup;
 
-                fn table() -> Box<dyn QueryFragment<$backend> + Send + Sync> {
-                    Box::new(Named(NAMES[TABLE]))
-                }
-
-                const VALUES: &'static [MakeValues<$backend>] = &[
-                    <rows::a as Takes<Option<RowId>, $backend>>::VALUES,
-                    <rows::b as Takes<Option<RowId>, $backend>>::VALUES,
-                    <rows::id as Takes<RowId, $backend>>::VALUES,
-                    <rows::c as Takes<Option<RowId>, $backend>>::VALUES,
-                    <rows::d as Takes<Option<RowId>, $backend>>::VALUES,
+                const VALUES: &'static [MakeValues<Self>] = &[
+                    <rows::a as Takes<Option<RowId>, Self>>::VALUES,
+                    <rows::b as Takes<Option<RowId>, Self>>::VALUES,
+                    <rows::id as Takes<RowId, Self>>::VALUES,
+                    <rows::c as Takes<Option<RowId>, Self>>::VALUES,
+                    <rows::d as Takes<Option<RowId>, Self>>::VALUES,
                 ];
-            }
-
-            pub struct Work(UnitOfWork<$backend>);
-
-            impl GraphWork for Work {
-                type Database = sqlx::$database;
-
-                const PREFIX: &'static str = "diesel::";
-
-                fn begin() -> Self {
-                    Self(UnitOfWork::new())
-                }
-
-                fn add<const KIND: usize, const TABLE: usize>(&mut self, row: Row) {
-                    self.0.add(Numbered::<KIND, TABLE>(row));
-                }
-
-                fn delete<const KIND: usize, const TABLE: usize>(&mut self, row: Row) {
-                    self.0.delete(&Numbered::<KIND, TABLE>(row));
-                }
-
-                /// It has none.
-                fn plan(&mut self) -> Result<Option<ordid_sqlx::FlushPlan>, Failed> {
-                    Ok(None)
-                }
-
-                async fn flush(
-                    &mut self,
-                    pool: &Pool<sqlx::$database>,
-                ) -> Result<Flushed, Failed> {
-                    let url = sqlx::$database::client_url(&pool.connect_options());
-                    let outcome = self.0.flush_with(|| {
-                        #[allow(unused_mut, reason = "SQLite alone is told what it has to do")]
-                        let mut connection = diesel::$connection::establish(&url)?;
-                        $(connection
-                            .batch_execute($setup)
-                            .map_err(diesel::ConnectionError::CouldntSetupConfiguration)?;)?
-                        Ok::<_, diesel::ConnectionError>(connection)
-                    });
-                    outcome.map_err(|error| Failed::from(&error))
-                }
             }
         }
     };
 }
 
-database!(postgres: Postgres, PgConnection, diesel::pg::Pg, Uuid);
-database!(
-    sqlite: Sqlite, SqliteConnection, diesel::sqlite::Sqlite, Binary,
+tables!(postgres: diesel::pg::Pg, Uuid, "");
+tables!(mysql: diesel::mysql::Mysql, Binary, "");
+tables!(
+    sqlite: diesel::sqlite::Sqlite, Binary,
     "PRAGMA foreign_keys = ON; PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY"
 );
+
+impl<DB: Tables, const KIND: usize, const TABLE: usize> Columns<DB> for Numbered<KIND, TABLE> {
+    const NAMES: &'static [&'static str] = Self::COLUMNS;
+
+    fn table() -> Box<dyn QueryFragment<DB> + Send + Sync> {
+        Box::new(Named(NAMES[TABLE]))
+    }
+
+    const VALUES: &'static [MakeValues<DB>] = DB::VALUES;
+}
+
+/// The unit of work, flushed over connections of a kind.
+pub struct Work<O: Over>(UnitOfWork<O::Backend>);
+
+impl<O> GraphWork for Work<O>
+where
+    O: Over<Backend: Tables>,
+    RowId: StoredAs<O::Backend>,
+{
+    type Database = <O::Backend as Known>::Database;
+
+    const PREFIX: &'static str = O::PREFIX;
+
+    fn begin() -> Self {
+        Self(UnitOfWork::new())
+    }
+
+    fn add<const KIND: usize, const TABLE: usize>(&mut self, row: Row) {
+        self.0.add(Numbered::<KIND, TABLE>(row));
+    }
+
+    fn delete<const KIND: usize, const TABLE: usize>(&mut self, row: Row) {
+        self.0.delete(&Numbered::<KIND, TABLE>(row));
+    }
+
+    fn plan(&mut self) -> Result<FlushPlan, Failed> {
+        let plan = self.0.plan();
+        plan.map_err(|error| Failed::from(&error))
+    }
+
+    async fn flush(&mut self, pool: &Pool<Self::Database>) -> Result<Flushed, Failed> {
+        let url = Self::Database::client_url(&pool.connect_options());
+        let outcome = O::flush(&mut self.0, url, O::Backend::SETUP).await;
+        outcome.map_err(|error| Failed::from(&error))
+    }
+}

@@ -1,22 +1,43 @@
-//! The random graphs of foreign keys that `ordid-sqlx` is held against, flushed by Diesel's and `SeaORM`'s
-//! units of work: see [`ordid_tests::graphs`].
+//! The random graphs of foreign keys that `ordid-sqlx` is held against, flushed by the units of work of
+//! Diesel, diesel-async and `SeaORM`: see [`ordid_tests::graphs`].
 
 #[path = "../shared/connect.rs"]
 mod connect;
 mod diesel;
+#[path = "../shared/establish.rs"]
+mod establish;
+#[path = "../shared/over.rs"]
+mod over;
 mod seaorm;
 
+use ::diesel::{MysqlConnection, PgConnection, SqliteConnection};
+use diesel_async::{
+    AsyncMysqlConnection, AsyncPgConnection, sync_connection_wrapper::SyncConnectionWrapper,
+};
 use ordid::{KeyType, uuid::Uuid};
 use ordid_tests::{graphs, trials::run_all};
+use over::{Awaited, Blocking};
+use sqlx::{MySql, Postgres, Sqlite};
 
-/// The key of each row, in both libraries.
+/// The key of each row, in all libraries.
 #[derive(KeyType)]
 #[ordid(scheme = uuid_v7, diesel, sea_orm)]
 pub struct RowId(Uuid);
 
 fn main() {
-    run_all(&["postgres"], |servers, trials| {
-        graphs::trials::<diesel::sqlite::Work, diesel::postgres::Work>(servers, trials);
-        graphs::trials::<seaorm::Work<sqlx::Sqlite>, seaorm::Work<sqlx::Postgres>>(servers, trials);
+    run_all(&["postgres", "mariadb"], |servers, trials| {
+        graphs::trials::<
+            diesel::Work<Blocking<SqliteConnection>>,
+            diesel::Work<Blocking<PgConnection>>,
+            diesel::Work<Blocking<MysqlConnection>>,
+        >(servers, trials);
+        graphs::trials::<
+            diesel::Work<Awaited<SyncConnectionWrapper<SqliteConnection>>>,
+            diesel::Work<Awaited<AsyncPgConnection>>,
+            diesel::Work<Awaited<AsyncMysqlConnection>>,
+        >(servers, trials);
+        graphs::trials::<seaorm::Work<Sqlite>, seaorm::Work<Postgres>, seaorm::Work<MySql>>(
+            servers, trials,
+        );
     });
 }

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, marker::PhantomData};
 
 use ordid::{Fields, KeyOf, KeyType as _, OrderedKey, entity::Parent, key::KeyBytes};
-use ordid_seaorm::{Binder, Flushed, UnitOfWork};
+use ordid_seaorm::{Binder, FlushPlan, Flushed, UnitOfWork};
 use ordid_tests::{
     faults::Failed,
     graphs::{Engine, Entities, GraphWork, NAMES, Row, parents, typed},
@@ -11,10 +11,11 @@ use ordid_tests::{
 use sea_orm::{
     ActiveModelBehavior, ActiveModelTrait, ActiveValue,
     ActiveValue::Set,
-    DbErr, EntityName, EntityTrait, FromQueryResult, IdenStatic, ModelTrait, QueryResult, Value,
+    DbBackend, DbErr, EntityName, EntityTrait, FromQueryResult, IdenStatic, ModelTrait,
+    QueryResult, Value,
     sea_query::{ArrayType, Iden},
 };
-use sqlx::Pool;
+use sqlx::{MySql, Pool, Postgres, Sqlite};
 
 use crate::{RowId, connect::Connect};
 
@@ -203,12 +204,29 @@ impl Entities for OfSeaOrm {
     type Of<const KIND: usize, const TABLE: usize> = Numbered<KIND, TABLE>;
 }
 
+/// A database as `SeaORM` knows it without a connection.
+pub trait Known: Connect + Engine {
+    const BACKEND: DbBackend;
+}
+
+impl Known for Sqlite {
+    const BACKEND: DbBackend = DbBackend::Sqlite;
+}
+
+impl Known for Postgres {
+    const BACKEND: DbBackend = DbBackend::Postgres;
+}
+
+impl Known for MySql {
+    const BACKEND: DbBackend = DbBackend::MySql;
+}
+
 pub struct Work<DB> {
     work: UnitOfWork,
     database: PhantomData<fn() -> DB>,
 }
 
-impl<DB: Connect + Engine> GraphWork for Work<DB> {
+impl<DB: Known> GraphWork for Work<DB> {
     type Database = DB;
 
     const PREFIX: &'static str = "seaorm::";
@@ -228,9 +246,9 @@ impl<DB: Connect + Engine> GraphWork for Work<DB> {
         self.work.delete(Numbered::<KIND, TABLE>::of(row));
     }
 
-    /// It has none.
-    fn plan(&mut self) -> Result<Option<ordid_sqlx::FlushPlan>, Failed> {
-        Ok(None)
+    fn plan(&mut self) -> Result<FlushPlan, Failed> {
+        let plan = self.work.plan(DB::BACKEND);
+        plan.map_err(|error| Failed::from(&error))
     }
 
     async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Failed> {

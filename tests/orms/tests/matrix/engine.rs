@@ -3,7 +3,6 @@
 
 use std::{future::Future, pin::Pin, sync::LazyLock};
 
-use diesel::prelude::*;
 use libtest_mimic::Trial;
 use ordid::{
     clock::SystemClock,
@@ -56,7 +55,11 @@ macro_rules! fill {
 
 /// Defines what the libraries do on an engine, a module for each column that it has.
 macro_rules! engine {
-    ($database:ty, $connection:ty, $backend:ty, $dialect:ty, $options:literal; $($column:ident),+) => {
+    (
+        $connection:ty, $async_connection:ty, $backend:ty, $dialect:ty,
+        options: $options:literal, setup: $setup:literal;
+        $($column:ident),+
+    ) => {
         $(mod $column {
             use diesel::prelude::*;
             use ordid::storage::ColumnOn;
@@ -66,11 +69,12 @@ macro_rules! engine {
 
             use crate::{
                 connect::Connect as _,
+                establish::{Known, connect, connect_async},
                 column::$column::{Book, Of, Person, PersonId, SeaOrm, books, people},
                 library::{Answer, Library, Rows, Work},
             };
 
-            type Database = $database;
+            type Database = <$backend as Known>::Database;
 
             /// The tables, by the column that the key types declare.
             pub fn ddl() -> [String; 3] {
@@ -174,7 +178,7 @@ macro_rules! engine {
 
             impl Diesel {
                 fn connect(&self) -> ConnectionResult<$connection> {
-                    super::connect(&self.0)
+                    connect(&self.0, $setup)
                 }
             }
 
@@ -235,18 +239,90 @@ macro_rules! engine {
                 }
             }
 
+            /// The same of diesel-async.
+            struct DieselAsync(String);
+
+            impl DieselAsync {
+                async fn connect(&self) -> ConnectionResult<$async_connection> {
+                    connect_async(&self.0, $setup).await
+                }
+            }
+
+            impl Library<Of> for DieselAsync {
+                fn insert<'a>(&'a self, rows: &'a Rows<Of>) -> Answer<'a> {
+                    Box::pin(async {
+                        let connection = &mut self.connect().await?;
+                        // One by one: on SQLite it takes no more a statement (diesel_async #277).
+                        for person in &rows.people {
+                            let insert = diesel::insert_into(people::table).values(person);
+                            diesel_async::RunQueryDsl::execute(insert, connection).await?;
+                        }
+                        for book in &rows.books {
+                            let insert = diesel::insert_into(books::table).values(book);
+                            diesel_async::RunQueryDsl::execute(insert, connection).await?;
+                        }
+                        Ok(())
+                    })
+                }
+
+                fn flush<'a>(&'a self, rows: &'a Work<Of>) -> Answer<'a> {
+                    Box::pin(async {
+                        let mut work = ordid_diesel::UnitOfWork::<$backend>::new();
+                        fill!(work, rows);
+                        work.flush_async(&mut self.connect().await?).await?;
+                        Ok(())
+                    })
+                }
+
+                fn read(&self) -> Answer<'_, Rows<Of>> {
+                    Box::pin(async {
+                        let connection = &mut self.connect().await?;
+                        let people = people::table.order(people::id);
+                        let people = people.select(Person::as_select());
+                        let books = books::table.order(books::id);
+                        let books = books.select(Book::as_select());
+                        Ok(Rows {
+                            people: diesel_async::RunQueryDsl::load(people, connection).await?,
+                            books: diesel_async::RunQueryDsl::load(books, connection).await?,
+                        })
+                    })
+                }
+
+                fn of_author(&self, author: PersonId) -> Answer<'_, Vec<Book>> {
+                    Box::pin(async move {
+                        let joined = books::table.inner_join(people::table);
+                        let found = joined
+                            .filter(people::id.eq(author))
+                            .order(books::id)
+                            .select(Book::as_select());
+                        let connection = &mut self.connect().await?;
+                        Ok(diesel_async::RunQueryDsl::load(found, connection).await?)
+                    })
+                }
+
+                fn of_mentor(&self, mentor: PersonId) -> Answer<'_, Vec<Person>> {
+                    Box::pin(async move {
+                        let found = people::table
+                            .filter(people::mentor.eq(mentor))
+                            .order(people::id)
+                            .select(Person::as_select());
+                        let connection = &mut self.connect().await?;
+                        Ok(diesel_async::RunQueryDsl::load(found, connection).await?)
+                    })
+                }
+            }
+
             /// Makes the tables, and lets one library write and another read and change.
             pub async fn test(pool: Pool<Database>, writer: &str, reader: &str) -> Outcome {
                 for sql in ddl() {
                     sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&pool).await?;
                 }
+                let url = Database::client_url(&pool.connect_options());
                 let library = |name: &str| -> Box<dyn Library<Of>> {
                     match name {
                         "sqlx" => Box::new(Sqlx(pool.clone())),
-                        "diesel" => {
-                            let options = pool.connect_options();
-                            Box::new(Diesel(Database::client_url(&options)))
-                        }
+                        "diesel" => Box::new(Diesel(url.clone())),
+                        "diesel_async" => Box::new(DieselAsync(url.clone())),
                         _ => Box::new(SeaOrm(Database::connect(pool.clone()))),
                     }
                 };
@@ -254,7 +330,9 @@ macro_rules! engine {
             }
         })+
 
-        fn each_column(mut add: impl FnMut(&str, super::Test<$database>)) {
+        fn each_column(
+            mut add: impl FnMut(&str, super::Test<<$backend as crate::establish::Known>::Database>),
+        ) {
             $(add(stringify!($column), |pool, writer, reader| {
                 Box::pin($column::test(pool, writer, reader))
             });)+
@@ -292,16 +370,12 @@ fn on_server<DB: Scratch>(
 }
 
 pub mod postgres {
-
     use super::*;
 
     engine! {
-        sqlx::Postgres, diesel::PgConnection, diesel::pg::Pg, ordid::storage::dialect::Postgres, "";
+        diesel::PgConnection, diesel_async::AsyncPgConnection, diesel::pg::Pg,
+        ordid::storage::dialect::Postgres, options: "", setup: "";
         uuid, char36, char26, char22, bigint
-    }
-
-    fn connect(url: &str) -> ConnectionResult<PgConnection> {
-        PgConnection::establish(url)
     }
 
     pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
@@ -310,17 +384,12 @@ pub mod postgres {
 }
 
 pub mod mariadb {
-
     use super::*;
 
     engine! {
-        sqlx::MySql, diesel::MysqlConnection, diesel::mysql::Mysql, ordid::storage::dialect::MariaDb,
-        "CHARACTER SET utf8mb4";
+        diesel::MysqlConnection, diesel_async::AsyncMysqlConnection, diesel::mysql::Mysql,
+        ordid::storage::dialect::MariaDb, options: "CHARACTER SET utf8mb4", setup: "";
         binary16, char36, char26, char22, bigint, mariadb_uuid
-    }
-
-    fn connect(url: &str) -> ConnectionResult<MysqlConnection> {
-        MysqlConnection::establish(url)
     }
 
     pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
@@ -329,22 +398,14 @@ pub mod mariadb {
 }
 
 pub mod sqlite {
-    use diesel::connection::SimpleConnection as _;
-
     use super::*;
 
     engine! {
-        sqlx::Sqlite, diesel::SqliteConnection, diesel::sqlite::Sqlite,
-        ordid::storage::dialect::Sqlite, "";
+        diesel::SqliteConnection,
+        diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection>,
+        diesel::sqlite::Sqlite, ordid::storage::dialect::Sqlite,
+        options: "", setup: "PRAGMA foreign_keys = ON";
         binary16, char36, char26, char22, bigint
-    }
-
-    fn connect(url: &str) -> ConnectionResult<SqliteConnection> {
-        let mut connection = SqliteConnection::establish(url)?;
-        connection
-            .batch_execute("PRAGMA foreign_keys = ON")
-            .map_err(diesel::ConnectionError::CouldntSetupConfiguration)?;
-        Ok(connection)
     }
 
     pub fn trials(trials: &mut Vec<Trial>) {

@@ -6,7 +6,7 @@ use ordid::{KeyType, entity::OrderedKey};
 use ordid_tests::trials::Outcome;
 
 /// The libraries, as tests name them.
-pub const NAMES: [&str; 3] = ["sqlx", "diesel", "seaorm"];
+pub const NAMES: [&str; 4] = ["sqlx", "diesel", "diesel_async", "seaorm"];
 
 /// What becomes of a question to a database.
 pub type Answer<'a, T = ()> = Pin<Box<dyn Future<Output = Outcome<T>> + Send + 'a>>;

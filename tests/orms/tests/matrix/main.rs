@@ -1,6 +1,6 @@
-//! The same rows through `SQLx`, Diesel and `SeaORM`: what one of them writes into a table, another reads,
-//! orders, follows, changes and deletes. A test's name says the database, the column of the keys, who
-//! writes, and who reads and changes.
+//! The same rows through `SQLx`, Diesel, diesel-async and `SeaORM`: what one of them writes into a table,
+//! another reads, orders, follows, changes and deletes. A test's name says the database, the column of the
+//! keys, who writes, and who reads and changes.
 //!
 //! A library more is one more implementation of [`library::Library`], a name in [`library::NAMES`], and what
 //! `test` in `engine.rs` makes of that name.
@@ -9,6 +9,8 @@ mod column;
 #[path = "../shared/connect.rs"]
 mod connect;
 mod engine;
+#[path = "../shared/establish.rs"]
+mod establish;
 mod library;
 
 use ordid_tests::trials::run_all;
