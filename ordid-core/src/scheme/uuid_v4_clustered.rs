@@ -50,7 +50,6 @@ use core::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use md5::{Digest as _, Md5};
 use uuid::Uuid;
 
 #[cfg(feature = "std")]
@@ -305,7 +304,7 @@ impl Clusters {
             }
             Period::Seconds(_) => alloc::format!("{step}"),
         };
-        let digest = Md5::digest(text.as_bytes());
+        let digest = md5::compute(text);
         u16::from_be_bytes([digest[0], digest[1]])
     }
 }

@@ -4,8 +4,6 @@
 //!
 //! `mongodb/mongo-python-driver@001d72b`, `bson/objectid.py`.
 
-use md5::{Digest as _, Md5};
-
 use super::{COUNTER_BITS, LegacyParts, ObjectIdScheme, SCALE, SECOND_BITS, place};
 use crate::{
     clock::{TimeScale, Timestamp},
@@ -123,7 +121,7 @@ impl HostAndProcess {
     /// # Ok::<(), ordid_core::Error>(())
     /// ```
     pub fn of(host: &str, process: u32) -> Self {
-        let digest = Md5::digest(host.as_bytes());
+        let digest = md5::compute(host);
         let [_, _, high, low] = process.to_be_bytes();
         Self {
             machine: u32::from_be_bytes([0, digest[0], digest[1], digest[2]]),

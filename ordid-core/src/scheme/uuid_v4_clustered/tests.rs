@@ -26,7 +26,7 @@ fn scripted<S: Clustered>(
 }
 
 fn md5_prefix(text: &str) -> u16 {
-    let digest = Md5::digest(text.as_bytes());
+    let digest = md5::compute(text);
     u16::from_be_bytes([digest[0], digest[1]])
 }
 
