@@ -216,6 +216,11 @@ macro_rules! __engine_entity {
         $($position:literal $field:ident { $parent:expr } { $made:expr })*
     ) => {
         #[automatically_derived]
+        impl $crate::__private::KeyedModel for ActiveModel {
+            type Key = $key_type;
+        }
+
+        #[automatically_derived]
         impl $crate::__private::OrderedKey for ActiveModel {
             type Field = $crate::__private::Option<$key_type>;
 

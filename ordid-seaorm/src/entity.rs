@@ -8,7 +8,7 @@ use ordid_core::{
 };
 use sea_orm::{
     ActiveModelTrait, ActiveValue, ColumnTrait, EntityName as _, EntityTrait, IdenStatic as _,
-    Iterable as _, PrimaryKeyToColumn as _, Value,
+    Iterable as _, PrimaryKeyToColumn as _, PrimaryKeyTrait, Value,
     sea_query::{DynIden, Expr, IntoIden as _, SimpleExpr, TableRef},
 };
 
@@ -23,6 +23,39 @@ pub trait Entity: ActiveModelTrait + OrderedKey + Fields<Binder> + Send + Sync +
 
 #[diagnostic::do_not_recommend]
 impl<A: ActiveModelTrait + OrderedKey + Fields<Binder> + Send + Sync + 'static> Entity for A {}
+
+/// A key type that SeaORM takes for that of the primary key. An entity that is written by hand says it a
+/// second time.
+#[diagnostic::on_unimplemented(
+    message = "the ordered key is of type `{Self}`, and SeaORM's primary key of type `{V}`",
+    label = "of another type than the primary key",
+    note = "write `type ValueType = {Self};` where `PrimaryKeyTrait` is implemented for this model's \
+            `PrimaryKey`"
+)]
+#[doc(hidden)]
+pub trait IsPrimaryKey<V> {}
+
+impl<K> IsPrimaryKey<K> for K {}
+
+/// A key type that has a column in SeaORM: one that was told to, or a raw key that SeaORM knows.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no column for SeaORM",
+    label = "no column declared",
+    note = "add it to the key type: `#[ordid(sea_orm)]`, or which, `#[ordid(sea_orm(uuid))]`"
+)]
+#[doc(hidden)]
+pub trait HasColumn {}
+
+#[diagnostic::do_not_recommend]
+impl<K: Into<Value>> HasColumn for K {}
+
+/// Has its key demanded to have a column and to be the primary key: SeaORM's bounds would say that in
+/// words of their own, or nothing would.
+#[doc(hidden)]
+pub trait KeyedModel: ActiveModelTrait {
+    type Key: HasColumn
+        + IsPrimaryKey<<<Self::Entity as EntityTrait>::PrimaryKey as PrimaryKeyTrait>::ValueType>;
+}
 
 /// SeaORM's names of a table, kept beside its rows, which do not know them.
 #[derive(Debug, Clone)]

@@ -163,6 +163,7 @@ pub mod __private {
     };
     pub use sea_orm::{self, Value, prelude::async_trait, sea_query};
 
+    pub use crate::entity::KeyedModel;
     #[cfg(feature = "postgres")]
     pub use crate::stored::try_get_array;
     pub use crate::stored::{

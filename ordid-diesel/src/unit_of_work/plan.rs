@@ -179,12 +179,12 @@ mod tests {
                 #[derive(OrderedKey)]
                 #[diesel(table_name = tags)]
                 #[ordid(diesel)]
-                pub struct Tag {
-                    pub id: TagId,
+                pub(super) struct Tag {
+                    pub(super) id: TagId,
                 }
 
                 /// All that can be done with rows.
-                pub fn changes() -> UnitOfWork<$backend> {
+                pub(super) fn changes() -> UnitOfWork<$backend> {
                     let mut work = UnitOfWork::new();
                     let employee = |number, boss| Employee {
                         id: id(number),
@@ -201,7 +201,7 @@ mod tests {
                     work
                 }
 
-                pub fn tags(count: u128) -> UnitOfWork<$backend> {
+                pub(super) fn tags(count: u128) -> UnitOfWork<$backend> {
                     let mut work = UnitOfWork::new();
                     for number in 0..count {
                         work.add(Tag { id: id(number) });

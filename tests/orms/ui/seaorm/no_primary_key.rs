@@ -1,0 +1,20 @@
+use ordid::{KeyType, OrderedKey, uuid::Uuid};
+use sea_orm::entity::prelude::*;
+
+#[derive(KeyType)]
+#[ordid(sea_orm)]
+pub struct AuthorId(Uuid);
+
+#[derive(Clone, Debug, PartialEq, DeriveEntityModel, OrderedKey)]
+#[sea_orm(table_name = "author")]
+pub struct Model {
+    pub id: AuthorId,
+    pub name: String,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+fn main() {}
