@@ -13,7 +13,7 @@ macro_rules! column {
             };
             use ordid_diesel::StoredAs;
 
-            use crate::{Outcome, keys::{Keys as _, $key}, print_schema::sql_type};
+            use crate::{Outcome, keys::{Keys as _, $key}, print_schema::{by_command, sql_type}};
 
             type Column = <$key as StoredAs<$backend>>::Column;
             type Key = $sql_type;
@@ -188,14 +188,27 @@ macro_rules! column {
                 for (table, column) in [("keyed", "id"), ("children", "parent")] {
                     let declared = super::declared(connection, table, column)?;
                     let printed = super::printed(&declared);
-                    // MySQL's backend of Diesel has no UUID, which has to be replaced in the schema.
-                    let expected = match stringify!($key) {
-                        "Maria" => "Uuid".to_owned(),
-                        _ => sql_type(stringify!($sql_type)),
-                    };
-                    assert_eq!(sql_type(&printed), expected, "{table}.{column} {declared}");
+                    assert_eq!(sql_type(&printed), expected(), "{table}.{column} {declared}");
                 }
                 Ok(())
+            }
+
+            /// And so does the command itself.
+            pub fn printed_by_command(connection: &mut $connection, url: &str) -> Outcome {
+                create(connection)?;
+                for (table, column) in [("keyed", "id"), ("children", "parent")] {
+                    let printed = by_command(url, table, column)?;
+                    assert_eq!(sql_type(&printed), expected(), "{table}.{column}");
+                }
+                Ok(())
+            }
+
+            fn expected() -> String {
+                match stringify!($key) {
+                    // MySQL's backend of Diesel has no UUID, which has to be replaced in the schema.
+                    "Maria" => "Uuid".to_owned(),
+                    _ => sql_type(stringify!($sql_type)),
+                }
             }
 
             /// `ORDER BY` is the order of the keys, however they were inserted.

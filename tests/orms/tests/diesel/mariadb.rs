@@ -8,7 +8,7 @@ use diesel_migrations::MigrationHarness as _;
 use libtest_mimic::Trial;
 use ordid::storage::ColumnOn;
 use ordid_diesel::{StoredAs, flushes_table};
-use ordid_tests::servers::Servers;
+use ordid_tests::{servers::Servers, trials::ignored};
 
 use crate::{
     Outcome,
@@ -16,7 +16,7 @@ use crate::{
     engine::column,
     keys::{Keys as _, Long},
     migrations,
-    print_schema::mysql as printed,
+    print_schema::{command, mysql as printed},
     retries::retries,
     scratch::on_server,
     upserts::on_duplicate_key,
@@ -39,6 +39,13 @@ macro_rules! columns {
                     $module::order(&mut MysqlConnection::establish(url)?)
                 });
             )+
+        }
+
+        /// What the command `diesel` prints.
+        fn commands(mut add: impl FnMut(&str, fn(&str) -> crate::Outcome)) {
+            $(add(concat!(stringify!($module), "_are_printed_so_by_the_command"), |url| {
+                $module::printed_by_command(&mut MysqlConnection::establish(url)?, url)
+            });)+
         }
     };
 }
@@ -215,4 +222,12 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "async::what_became_of_a_lost_commit_is_found_out",
         async_work::lost_commit,
     );
+    match command() {
+        Ok(()) => commands(|name, test| {
+            on_server::<MysqlConnection>(trials, servers, "mariadb", name, "", test);
+        }),
+        Err(reason) => commands(|name, _| {
+            trials.push(ignored(format!("mariadb::{name}"), reason.clone()));
+        }),
+    }
 }

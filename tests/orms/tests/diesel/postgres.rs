@@ -9,7 +9,7 @@ use diesel_migrations::MigrationHarness as _;
 use libtest_mimic::Trial;
 use ordid::storage::ColumnOn;
 use ordid_diesel::{StoredAs, flushes_table};
-use ordid_tests::servers::Servers;
+use ordid_tests::{servers::Servers, trials::ignored};
 
 use crate::{
     Outcome,
@@ -17,7 +17,7 @@ use crate::{
     engine::column,
     keys::{Keys as _, Long},
     migrations,
-    print_schema::postgres as printed,
+    print_schema::{command, postgres as printed},
     retries::retries,
     scratch::on_server,
     upserts::on_conflict,
@@ -40,6 +40,13 @@ macro_rules! columns {
                     $module::order(&mut PgConnection::establish(url)?)
                 });
             )+
+        }
+
+        /// What the command `diesel` prints.
+        fn commands(mut add: impl FnMut(&str, fn(&str) -> crate::Outcome)) {
+            $(add(concat!(stringify!($module), "_are_printed_so_by_the_command"), |url| {
+                $module::printed_by_command(&mut PgConnection::establish(url)?, url)
+            });)+
         }
     };
 }
@@ -221,4 +228,12 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "async::what_became_of_a_lost_commit_is_found_out",
         async_work::lost_commit,
     );
+    match command() {
+        Ok(()) => commands(|name, test| {
+            on_server::<PgConnection>(trials, servers, "postgres", name, " WITH (FORCE)", test);
+        }),
+        Err(reason) => commands(|name, _| {
+            trials.push(ignored(format!("postgres::{name}"), reason.clone()));
+        }),
+    }
 }

@@ -2,7 +2,42 @@
 //!
 //! The command is no library, so these are its rules for the types of keys, as of diesel_cli 2.3
 //! (`infer_schema_internals/{pg,mysql,sqlite}.rs`): the tests hold the databases' own answers against
-//! them, not the command.
+//! them, and the command itself where it is installed.
+
+use std::{error::Error, process::Command};
+
+/// Looks for the command.
+pub fn command() -> Result<(), String> {
+    let found = Command::new("diesel").arg("--version").output();
+    match found.is_ok_and(|output| output.status.success()) {
+        true => Ok(()),
+        false => Err("diesel_cli is not installed".to_owned()),
+    }
+}
+
+/// Returns the type that the command prints for a column.
+pub fn by_command(url: &str, table: &str, column: &str) -> Result<String, Box<dyn Error>> {
+    let mut command = Command::new("diesel");
+    command.args([
+        "print-schema",
+        "--database-url",
+        url,
+        "--only-tables",
+        table,
+    ]);
+    // SQLite's `INTEGER`, which no other database has as a key's.
+    command.arg("--sqlite-integer-primary-key-is-bigint");
+    // Where there is no `diesel.toml`.
+    let output = command.current_dir(std::env::temp_dir()).output()?;
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let mut lines = printed.lines().map(str::trim);
+    let line = lines.find_map(|line| line.strip_prefix(column)?.strip_prefix(" -> "));
+    let line = line.ok_or_else(|| {
+        let problem = String::from_utf8_lossy(&output.stderr);
+        format!("no {table}.{column} in {printed:?}: {problem}")
+    })?;
+    Ok(line.trim_end_matches(',').to_owned())
+}
 
 /// PostgreSQL's `udt_name`, of which the first letter becomes a capital.
 pub fn postgres(declared: &str) -> String {

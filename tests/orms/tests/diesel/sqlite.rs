@@ -5,6 +5,7 @@ use diesel_migrations::MigrationHarness as _;
 use libtest_mimic::Trial;
 use ordid::storage::ColumnOn;
 use ordid_diesel::{StoredAs, flushes_table};
+use ordid_tests::trials::ignored;
 
 use crate::{
     Outcome,
@@ -12,7 +13,7 @@ use crate::{
     engine::column,
     keys::{Keys as _, Long},
     migrations,
-    print_schema::sqlite as printed,
+    print_schema::{command, sqlite as printed},
     retries::retries,
     scratch::in_file,
     upserts::on_conflict,
@@ -35,6 +36,13 @@ macro_rules! columns {
                     $module::order(&mut SqliteConnection::establish(url)?)
                 });
             )+
+        }
+
+        /// What the command `diesel` prints.
+        fn commands(mut add: impl FnMut(&str, fn(&str) -> crate::Outcome)) {
+            $(add(concat!(stringify!($module), "_are_printed_so_by_the_command"), |url| {
+                $module::printed_by_command(&mut SqliteConnection::establish(url)?, url)
+            });)+
         }
     };
 }
@@ -190,4 +198,10 @@ pub fn trials(trials: &mut Vec<Trial>) {
         "async::a_dropped_flush_leaves_no_half_graph",
         async_work::dropped,
     );
+    match command() {
+        Ok(()) => commands(|name, test| in_file(trials, name, test)),
+        Err(reason) => commands(|name, _| {
+            trials.push(ignored(format!("sqlite::{name}"), reason.clone()));
+        }),
+    }
 }
