@@ -81,7 +81,7 @@ impl AtCeiling {
 ///     scheme::{Layout, Snowflake},
 /// };
 ///
-/// let at = |millis| Timestamp::saturating_from_unix_millis(1_800_000_000_000 + millis);
+/// let at = |millis: u64| Timestamp::saturating_from_unix_millis(1_800_000_000_000 + millis);
 /// let grant = Grant::new(7, 1, at(0), at(3_000))?; // of a NodeAllocator
 /// let keys = GrantedGenerator::<Snowflake, _, _>::new(
 ///     grant, ManualClock::at_unix_millis(1_800_000_002_999), SeededEntropy::new(1),
