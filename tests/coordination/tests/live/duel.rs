@@ -465,13 +465,18 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         });
         let name = &format!("duel::a_naive_lease_repeats_with_{clocks}_clocks");
         on_server(trials, servers, "redis", name, async move |url| {
-            let counted = duel(&format!("naive|{clocks}|ordid-naive-{clocks}|{url}"));
-            println!(
-                "naive, {clocks}: {} keys, {} twice, {} stops",
-                counted.keys, counted.twice, counted.stops
-            );
-            assert!(counted.twice > 0, "the duel does not see repeats");
-            Ok(())
+            // A run in which no holder is stopped for long enough does not repeat.
+            for _ in 0..8 {
+                let counted = duel(&format!("naive|{clocks}|ordid-naive-{clocks}|{url}"));
+                println!(
+                    "naive, {clocks}: {} keys, {} twice, {} stops",
+                    counted.keys, counted.twice, counted.stops
+                );
+                if counted.twice > 0 {
+                    return Ok(());
+                }
+            }
+            Err("the duel does not see repeats".into())
         });
     }
 }
