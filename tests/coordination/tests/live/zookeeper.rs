@@ -139,15 +139,14 @@ async fn killed(url: String) -> Outcome {
 /// Ends a session as a server does: who connects with it, and leaves.
 async fn expire(url: &str, session: &Session) -> Outcome {
     let client = session.client().await?;
-    let thief = connector(SESSION)
-        .with_session(client.session().clone())
-        .connect(url)
-        .await?;
-    drop(thief);
     let start = Instant::now();
     while !client.state().is_terminated() {
         assert!(start.elapsed() < ENDLESS, "the session does not end");
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        let thief = connector(SESSION).with_session(client.session().clone());
+        // The client connects anew when it is thrown out, and may throw out the thief before it has left.
+        let connected = tokio::time::timeout(Duration::from_secs(1), thief.connect(url)).await;
+        drop(connected);
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
     Ok(())
 }
