@@ -16,7 +16,11 @@ pub fn command() -> Result<(), String> {
 }
 
 /// Returns the type that the command prints for a column.
-pub fn by_command(url: &str, table: &str, column: &str) -> Result<String, Box<dyn Error>> {
+pub fn by_command(
+    url: &str,
+    table: &str,
+    column: &str,
+) -> Result<String, Box<dyn Error + Send + Sync>> {
     let mut command = Command::new("diesel");
     command.args([
         "print-schema",
