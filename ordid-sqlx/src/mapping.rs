@@ -49,7 +49,8 @@ use crate::{
 ///
 /// No lock is taken but those of the rows that a statement inserts: the unique index decides whose row it
 /// is, and the others find that. Statements have up to 1,000 rows (10,000 on PostgreSQL and SQLite), in the
-/// order of the index, so that two calls with the same UUIDs wait for each other and do not deadlock.
+/// order of the index, so that two calls with the same UUIDs wait for each other and do not deadlock; on
+/// MySQL and MariaDB, where a duplicate locks the gap before it, they do so now and then.
 /// Outside of a transaction of yours each statement commits by itself: a call that fails half-way, or is
 /// dropped, leaves rows that the next one finds.
 ///

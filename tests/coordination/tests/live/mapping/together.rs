@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use libtest_mimic::Trial;
 use ordid::{storage::mapping::Entry, uuid::Uuid};
-use ordid_sqlx::{MappingTable, Retry};
+use ordid_sqlx::MappingTable;
 use ordid_tests::{
     servers::Servers,
     trials::{Outcome, on_scratch, run},
@@ -46,8 +46,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
 
 pub async fn eight_connections_agree<E: Engine>(pool: Pool<E>) -> Outcome {
     let pool = pool_of(&pool, 8).await?;
-    // Not tried again: nobody is in another's way for longer than it waits.
-    let table = MappingTable::<E>::new("together")?.with_retry(Retry::NONE);
+    let table = MappingTable::<E>::new("together")?.with_retry(E::RETRY);
     table.create(&pool).await?;
     let given = uuids(1, u128::try_from(UUIDS)?);
     let calls = STEPS.map(|step| {
