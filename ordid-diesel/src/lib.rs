@@ -135,8 +135,9 @@
 //! # `diesel print-schema`
 //!
 //! It names the SQL types of the table above, but for two. An `INTEGER` of SQLite is `Integer` unless
-//! `diesel.toml` says `sqlite_integer_primary_key_is_bigint = true`, and MariaDB's `UUID` is a `Uuid` that
-//! Diesel's MySQL backend does not have: say `Char` in its place, by a `patch_file`.
+//! `diesel.toml` says `sqlite_integer_primary_key_is_bigint = true`, and of MariaDB's `UUID`, which Diesel's
+//! MySQL backend does not have, it makes a type of the schema's own, such as `OrdersIdUuid`: say `Char` in
+//! its place, by a `patch_file`.
 //!
 //! # Minimum supported Rust version
 //!

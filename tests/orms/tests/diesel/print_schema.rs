@@ -48,7 +48,8 @@ pub fn postgres(declared: &str) -> String {
     capital(declared)
 }
 
-/// MySQL's `column_type` without its length, of which `unsigned` is told apart.
+/// MySQL's `column_type` without its length, of which `unsigned` is told apart. Of a type that Diesel does
+/// not know, the command makes one of the schema's own, with the table's and the column's name before this.
 pub fn mysql(declared: &str) -> String {
     let name = declared.split(['(', ' ']).next().unwrap_or(declared);
     match declared.ends_with(" unsigned") {
