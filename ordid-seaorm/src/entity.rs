@@ -7,8 +7,8 @@ use ordid_core::{
     unit_of_work::{ColumnMask, Columns, RowEnd, RowSink, Take},
 };
 use sea_orm::{
-    ActiveModelTrait, ActiveValue, ColumnTrait, EntityName as _, EntityTrait, IdenStatic as _,
-    Iterable as _, PrimaryKeyToColumn as _, PrimaryKeyTrait, Value,
+    ActiveModelTrait, ActiveValue, ColumnTrait, ColumnType, EntityName as _, EntityTrait,
+    IdenStatic as _, Iterable as _, PrimaryKeyToColumn as _, PrimaryKeyTrait, Value,
     sea_query::{DynIden, Expr, IntoIden as _, SimpleExpr, TableRef},
 };
 
@@ -66,7 +66,7 @@ pub(crate) struct Names {
     /// The key's position among the columns.
     pub(crate) key: usize,
     save_as: fn(usize, SimpleExpr) -> SimpleExpr,
-    /// Whether a column's values are cast. SeaORM looks its definition up for each value.
+    /// Of which columns SeaORM casts the values. It looks the column's definition up for each value.
     casts: Vec<bool>,
 }
 
@@ -74,8 +74,6 @@ impl Names {
     pub(crate) fn of<A: Entity>() -> Self {
         let columns = || <A::Entity as EntityTrait>::Column::iter();
         let key = key_column::<A>().map(|key| key.as_str());
-        // Whether a value is cast depends on its column's type alone.
-        let value = || Expr::cust("value");
         Self {
             entity: TypeId::of::<A>(),
             table: A::Entity::default().table_ref(),
@@ -84,9 +82,7 @@ impl Names {
                 .position(|column| Some(column.as_str()) == key)
                 .unwrap_or_default(),
             save_as: save_as::<A>,
-            casts: columns()
-                .map(|column| column.save_as(value()) != value())
-                .collect(),
+            casts: columns().map(|column| is_cast(&column)).collect(),
         }
     }
 
@@ -106,6 +102,18 @@ impl Names {
     pub(crate) fn key(&self) -> DynIden {
         self.columns[self.key].clone()
     }
+}
+
+/// Whether SeaORM casts what goes into a column: by the column's type alone, but for JSON, of which it looks
+/// at the value, too.
+fn is_cast(column: &impl ColumnTrait) -> bool {
+    let value = || Expr::cust("value");
+    let definition = column.def();
+    let is_json = matches!(
+        definition.get_column_type(),
+        ColumnType::Json | ColumnType::JsonBinary
+    );
+    is_json || column.save_as(value()) != value()
 }
 
 fn save_as<A: Entity>(position: usize, value: SimpleExpr) -> SimpleExpr {
@@ -199,5 +207,52 @@ impl RowSink for Binder {
 
     fn end_row(&mut self) -> RowEnd {
         RowEnd::Taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ordid::{KeyType, uuid::Uuid};
+    use sea_orm::entity::prelude::*;
+
+    use super::*;
+
+    #[derive(KeyType)]
+    #[ordid(sea_orm)]
+    struct NoteId(Uuid);
+
+    #[derive(Clone, Debug, PartialEq, Eq, EnumIter, DeriveActiveEnum)]
+    #[sea_orm(rs_type = "String", db_type = "Enum", enum_name = "mood")]
+    enum Mood {
+        #[sea_orm(string_value = "glad")]
+        Glad,
+    }
+
+    #[derive(Clone, Debug, PartialEq, DeriveEntityModel, ordid::OrderedKey)]
+    #[sea_orm(table_name = "notes")]
+    struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        id: NoteId,
+        mood: Mood,
+        #[sea_orm(column_type = "JsonBinary")]
+        lines: String,
+        #[sea_orm(save_as = "citext")]
+        title: String,
+        text: String,
+        count: i32,
+    }
+
+    #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+    enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+
+    #[test]
+    fn what_sea_orm_changes_on_its_way_is_known() {
+        let names = Names::of::<ActiveModel>();
+        let casts = Column::iter().enumerate();
+        let casts: Vec<_> = casts.filter(|(at, _)| names.casts(*at)).collect();
+        let columns: Vec<_> = casts.iter().map(|(_, column)| column.as_str()).collect();
+        assert_eq!(columns, ["mood", "lines", "title"]);
     }
 }
