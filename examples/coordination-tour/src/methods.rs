@@ -1,11 +1,17 @@
 //! The methods, one function each.
 
-use std::{num::NonZeroU32, pin::Pin, str::FromStr as _, sync::Arc, time::Duration};
+use std::{
+    num::NonZeroU32,
+    pin::Pin,
+    str::FromStr as _,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::Result;
 use ordid_core::{
     clock::{SystemClock, Timestamp},
-    coordination::{AsyncNodeAllocator, AsyncSegmentSource, LeaseTerms},
+    coordination::{AsyncNodeAllocator, AsyncSegmentSource, CoordinationFailure, LeaseTerms},
     entropy::ThreadEntropy,
     generator::{AtCeiling, Generator, LeaseKeeper, LeaseThread, OrderedGenerator, Policy},
     scheme::{
@@ -39,7 +45,7 @@ type Making<'s> = Pin<Box<dyn Future<Output = Result<Method>> + 's>>;
 
 const ONE: NonZeroU32 = NonZeroU32::MIN;
 const THOUSAND: NonZeroU32 = NonZeroU32::new(1_000).unwrap();
-/// How long Redis may take for an answer.
+/// How long a store may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// All of them, of the stores that are there. The first is what the others are compared with.
@@ -99,15 +105,29 @@ fn generated(name: &str, keys: impl Fn() -> Result<Made> + Clone + Send + 'stati
         client: Box::new(move || {
             let keys = keys.clone();
             Ok(Box::new(move || -> Calling {
-                let made = keys();
-                Box::pin(async {
-                    // Others shall run, too.
+                let keys = keys.clone();
+                Box::pin(async move {
+                    // Others shall run, too: one of them keeps the lease.
                     tokio::task::yield_now().await;
-                    made
+                    let begun = Instant::now();
+                    loop {
+                        match keys() {
+                            Err(error) if is_expired(&error) && begun.elapsed() < PATIENCE => {
+                                tokio::time::sleep(Duration::from_millis(1)).await;
+                            }
+                            made => return made,
+                        }
+                    }
                 })
             }) as Client)
         }),
     }
+}
+
+/// Whether the grant has to be renewed before there are more keys.
+fn is_expired(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<ordid_core::Error>();
+    error.and_then(ordid_core::Error::coordination_failure) == Some(CoordinationFailure::Expired)
 }
 
 /// Keys one after another, among which others are made.
@@ -134,10 +154,8 @@ fn local() -> Result<Method> {
     }))
 }
 
-/// As long as it needs to be renewed.
-const WAIT: AtCeiling = AtCeiling::Wait {
-    max: Duration::from_secs(5),
-};
+/// As long as it needs to be renewed, by a thread of its own.
+const WAIT: AtCeiling = AtCeiling::Wait { max: PATIENCE };
 
 fn under_a_lease_of_files(stores: &Stores) -> Result<Method> {
     let lease = FileLease::open(stores.folder().join("leases"), LeaseTerms::new(0..1_024)?)?;
@@ -161,7 +179,8 @@ where
         SystemClock,
         ThreadEntropy,
         Policy::DEFAULT,
-        WAIT,
+        // A thread of the runtime must not wait: the renewal may need it.
+        AtCeiling::Error,
     )
     .await?;
     let keys = keeper.generator();
