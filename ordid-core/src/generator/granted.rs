@@ -339,8 +339,16 @@ where
             }));
         }
         let clock = self.keys.clock();
+        let mut before = first.checked_sub(1);
+        if held.grant.node() != grant.node() {
+            // Keys went on under the old node after this grant was asked for, and may have come as far as
+            // its floor: those of a lower node would not rise in the same unit of time. Ended first, so
+            // that each key of the old node is counted here or refused where it is made.
+            clock.published.publish(held.grant.node(), first, first);
+            before = before.max(self.keys.newest_time());
+        }
         // Before the grant is seen: whoever sees it claims a slot of it.
-        if let Some(before) = first.checked_sub(1) {
+        if let Some(before) = before {
             self.keys.start_above_time(before);
         }
         let last = cut.timestamp(end).as_unix_millis().saturating_sub(1);

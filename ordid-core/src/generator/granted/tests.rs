@@ -110,6 +110,35 @@ fn another_node_goes_on_above() {
 }
 
 #[test]
+fn a_lower_node_goes_on_above_what_was_made_while_it_was_asked_for() {
+    let keys = scripted(grant(900, 1, 0, 100), 50);
+    key(&keys).unwrap();
+    let newest = keys.newest().unwrap();
+    let (floor, ceiling) = LeaseTerms::new(0..4)
+        .unwrap()
+        .range(None, at(50), Some(newest), None)
+        .unwrap();
+    assert_eq!(floor, at(51));
+    // The store takes its time to answer, and keys go on.
+    keys.clock().set_unix_millis(START + 60);
+    let before = key(&keys).unwrap();
+    keys.renew(Grant::new(3, 8, floor, ceiling).unwrap())
+        .unwrap();
+    let after = key(&keys).unwrap();
+    assert_eq!(parts(after), (3, 61));
+    assert!(after > before);
+    // So long that nothing is left of a short grant: it is no time, and the next one is.
+    keys.clock().set_unix_millis(START + 70);
+    let before = key(&keys).unwrap();
+    keys.renew(grant(2, 1, 62, 71)).unwrap();
+    assert_expired(key(&keys));
+    keys.renew(grant(2, 1, 62, 100)).unwrap();
+    let after = key(&keys).unwrap();
+    assert_eq!(parts(after), (2, 71));
+    assert!(after > before);
+}
+
+#[test]
 fn a_full_last_millisecond_does_not_run_over_the_ceiling() {
     let keys = scripted(grant(7, 1, 0, 2), 1);
     keys.clock().freeze();
@@ -360,7 +389,9 @@ fn threads_and_changing_grants_make_no_key_twice() {
             clock.set_unix_millis(START + millis);
             if millis % 4 == 0 {
                 let floor = keys.newest().unwrap().as_unix_millis() - START + 1;
-                let next = grant(millis % 1_024, 1, floor, floor.max(millis) + 5);
+                // Each below the one before, so that keys rise by their time alone.
+                let node = 1_023 - millis / 4 % 1_024;
+                let next = grant(node, 1, floor, floor.max(millis) + 5);
                 keys.renew(next).unwrap();
                 granted.push(next);
             }
