@@ -24,11 +24,15 @@ use core::fmt;
 mod grant;
 #[cfg(any(test, feature = "test-util"))]
 mod memory;
+mod node;
 mod segment;
 
 pub use grant::{AsyncNodeAllocator, Grant, LeaseTerms, NodeAllocator};
 #[cfg(any(test, feature = "test-util"))]
 pub use memory::{MemoryCounter, MemoryNodes};
+#[cfg(feature = "std")]
+pub use node::choose_node;
+pub use node::{NoNodeRecord, NodeRecord};
 pub use segment::{
     AsyncSegmentSource, Ordered, Segment, SegmentOrder, SegmentSource, SegmentValues, Unordered,
 };

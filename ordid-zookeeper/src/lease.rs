@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use ordid_core::{
     Error,
     clock::Timestamp,
-    coordination::{AsyncNodeAllocator, CoordinationFailure, Grant, LeaseTerms},
-    entropy::{Entropy, ThreadEntropy},
+    coordination::{
+        AsyncNodeAllocator, CoordinationFailure, Grant, LeaseTerms, NodeRecord, choose_node,
+    },
 };
 use zookeeper_client::{Client, CreateMode, Error as Cause, MultiReadResult, Stat};
 
@@ -15,10 +16,6 @@ use crate::{
     error::{damaged, failed, failed_or_lost},
     tree,
 };
-
-mod record;
-
-use record::Record;
 
 /// The node below a leased one that lives as long as its holder's session.
 const OWNER: &str = "owner";
@@ -141,11 +138,11 @@ impl ZooKeeperLease {
             .collect())
     }
 
-    fn record(&self, node: u64, data: &[u8]) -> Result<Record, Error> {
-        Record::parse(data).ok_or_else(|| damaged(&self.node_path(node), data))
+    fn record(&self, node: u64, data: &[u8]) -> Result<NodeRecord, Error> {
+        NodeRecord::parse(data).ok_or_else(|| damaged(&self.node_path(node), data))
     }
 
-    async fn read(&self, client: &Client, node: u64) -> Result<(Record, Stat), Error> {
+    async fn read(&self, client: &Client, node: u64) -> Result<(NodeRecord, Stat), Error> {
         let (data, stat) = client
             .get_data(&self.node_path(node))
             .await
@@ -166,7 +163,7 @@ impl ZooKeeperLease {
         let mut created = client.create(&owner, b"", &ephemeral).await;
         if created == Err(Cause::NoNode) {
             // The node itself is missing.
-            let new = Record {
+            let new = NodeRecord {
                 epoch: 0,
                 ceiling: self.floor(client).await?,
             };
@@ -225,7 +222,7 @@ impl ZooKeeperLease {
         read: &Stat,
     ) -> Result<bool, Error> {
         let path = self.node_path(grant.node());
-        let record = Record {
+        let record = NodeRecord {
             epoch: grant.epoch(),
             ceiling,
         };
@@ -275,7 +272,7 @@ impl AsyncNodeAllocator for ZooKeeperLease {
             // Also tells that the leases are there.
             self.floor(&client).await?;
             let free = self.free(&client).await?;
-            let Some(node) = choose(&free, lost_races)? else {
+            let Some(node) = choose_node(&free, lost_races)? else {
                 return Err(Error::coordination(
                     CoordinationFailure::NoFreeNode,
                     format!(
@@ -343,18 +340,4 @@ impl AsyncNodeAllocator for ZooKeeperLease {
 /// What the leader stamped.
 fn store_time(millis: i64) -> Timestamp {
     Timestamp::saturating_from_unix_millis(u64::try_from(millis).unwrap_or(0))
-}
-
-/// The first, unless others took it: each lost race doubles those to choose from, so that many that
-/// start at once do not all run for one.
-fn choose(free: &[u64], lost_races: u32) -> Result<Option<u64>, Error> {
-    let among = free.len().min(1 << lost_races.min(16));
-    if among < 2 {
-        return Ok(free.first().copied());
-    }
-    let random = ThreadEntropy.next_u64()?;
-    let index = random % u64::try_from(among).unwrap_or(1);
-    Ok(usize::try_from(index)
-        .ok()
-        .and_then(|index| free.get(index).copied()))
 }

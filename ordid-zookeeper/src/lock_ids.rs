@@ -1,12 +1,6 @@
 //! A lock for each id: the slow way.
 
-use core::{
-    future::{Future, poll_fn},
-    num::NonZeroU32,
-    pin::pin,
-    task::Poll,
-    time::Duration,
-};
+use core::{num::NonZeroU32, time::Duration};
 
 use ordid_core::{
     Error,
@@ -81,7 +75,7 @@ impl ZooKeeperLockIds {
             .with_ancestor_options(persistent)
             .map_err(failed)?;
         // Dropped while it waits, it takes its node away.
-        let lock = within(self.patience, client.lock(prefix, b"", options)).await;
+        let lock = Delay::within(self.patience, client.lock(prefix, b"", options)).await;
         let Some(lock) = lock else {
             return Err(Error::coordination(
                 CoordinationFailure::Unavailable,
@@ -96,16 +90,6 @@ impl ZooKeeperLockIds {
             lock: lock.map_err(failed)?.into_owned(),
         })
     }
-}
-
-/// What comes of a future within this time.
-async fn within<T>(time: Duration, future: impl Future<Output = T>) -> Option<T> {
-    let (mut future, mut end) = (pin!(future), pin!(Delay::new(time)));
-    poll_fn(|context| match future.as_mut().poll(context) {
-        Poll::Ready(value) => Poll::Ready(Some(value)),
-        Poll::Pending => end.as_mut().poll(context).map(|()| None),
-    })
-    .await
 }
 
 /// A lock that is held: [`ZooKeeperLockIds::lock`]. Dropped, it is given back.

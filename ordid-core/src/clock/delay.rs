@@ -3,9 +3,11 @@
 use std::{
     cmp::{Ordering, Reverse},
     collections::BinaryHeap,
-    fmt, io,
+    fmt,
+    future::poll_fn,
+    io,
     panic::{self, AssertUnwindSafe},
-    pin::Pin,
+    pin::{Pin, pin},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError, Weak},
     task::{Context, Poll, Waker},
     thread,
@@ -52,6 +54,29 @@ impl Delay {
             end: Instant::now().checked_add(duration),
             bell: None,
         }
+    }
+
+    /// Returns what a future returns within this time; otherwise it drops the future, and returns `None`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use std::{future::{pending, ready}, pin::pin, task::{Context, Poll, Waker}, time::Duration};
+    /// use ordid_core::clock::Delay;
+    ///
+    /// # let mut context = Context::from_waker(Waker::noop());
+    /// let soon = pin!(Delay::within(Duration::from_secs(1), ready(7)));
+    /// assert_eq!(soon.poll(&mut context), Poll::Ready(Some(7)));
+    /// let never = pin!(Delay::within(Duration::ZERO, pending::<u8>()));
+    /// assert_eq!(never.poll(&mut context), Poll::Ready(None));
+    /// ```
+    pub async fn within<T>(duration: Duration, future: impl Future<Output = T>) -> Option<T> {
+        let (mut future, mut end) = (pin!(future), Self::new(duration));
+        poll_fn(|context| match future.as_mut().poll(context) {
+            Poll::Ready(value) => Poll::Ready(Some(value)),
+            Poll::Pending => Pin::new(&mut end).poll(context).map(|()| None),
+        })
+        .await
     }
 }
 
