@@ -11,6 +11,7 @@ pub mod merge;
 pub mod process;
 pub mod proxy;
 pub mod servers;
+pub mod stores;
 pub mod trials;
 
 /// Returns whether the long forms of the tests are asked for, as `cargo xtask soak` does.

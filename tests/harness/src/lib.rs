@@ -1,6 +1,6 @@
 //! Private database servers for the tests and benches of ordid.
 //!
-//! [`postgres`], [`mariadb`], [`h2`], [`redis`] and [`zookeeper`] each start a fresh server from the
+//! [`postgres`], [`mariadb`], [`h2`], [`redis`], [`zookeeper`] and [`etcd`] each start a fresh server from the
 //! binaries of the installed package: on a free port of 127.0.0.1, with its data in a new temporary folder, and with
 //! nothing shared with a server that the machine may already run. The [`Server`] they return
 //! stops the server and removes the folder when it is dropped.
@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod etcd;
 mod find;
 mod h2;
 mod java;
@@ -130,7 +131,42 @@ pub fn zookeeper() -> Result<Server, Error> {
     Server::start(zookeeper::ZooKeeper::find()?)
 }
 
-/// Starts the private server of this name: `postgres`, `mariadb`, `h2`, `redis` or `zookeeper`, or
+/// Starts three private ZooKeeper servers that are one ensemble, each as [`zookeeper`] does. Two of them are the
+/// least that serves.
+///
+/// # Errors
+///
+/// As [`zookeeper`].
+pub fn zookeeper_ensemble() -> Result<[Server; 3], Error> {
+    let free = server::free_ports::<6>()?;
+    let ports: Vec<[u16; 2]> = free.as_chunks().0.to_vec();
+    // All at once: none answers before a majority has elected a leader.
+    let start = |id| {
+        let ports = ports.clone();
+        std::thread::spawn(move || {
+            Server::start(zookeeper::ZooKeeper::find()?.of_ensemble(id, ports))
+        })
+    };
+    let [first, second, third] = [1, 2, 3].map(start).map(|starting| {
+        let panicked = || Error::new("the thread that starts a server panicked".to_owned());
+        starting.join().map_err(|_| panicked()).flatten()
+    });
+    Ok([first?, second?, third?])
+}
+
+/// Starts a private etcd server, a cluster of its own.
+///
+/// No test starts it where nobody asks for etcd ([`Policy`]). A lease may be as short as a second.
+///
+/// # Errors
+///
+/// When etcd is not installed ([`Error::package`] then names the package), or does not start; the
+/// error quotes the end of the server's log.
+pub fn etcd() -> Result<Server, Error> {
+    Server::start(etcd::Etcd::find()?)
+}
+
+/// Starts the private server of this name: `postgres`, `mariadb`, `h2`, `redis`, `zookeeper` or `etcd`, or
 /// `postgres_2` and `mariadb_2`, which are one more of each, for what takes two of them.
 ///
 /// # Errors
@@ -143,6 +179,7 @@ pub fn start(name: &str) -> Result<Server, Error> {
         "h2" => h2(),
         "redis" => redis(),
         "zookeeper" => zookeeper(),
+        "etcd" => etcd(),
         _ => Err(not_private(name)),
     }
 }
@@ -161,6 +198,7 @@ pub fn installed(name: &str) -> Result<String, Error> {
         "h2" => h2::H2::find().map(|found| found.version().to_owned()),
         "redis" => redis::Redis::find().map(|found| found.version().to_owned()),
         "zookeeper" => zookeeper::ZooKeeper::find().map(|found| found.version().to_owned()),
+        "etcd" => etcd::Etcd::find().map(|found| found.version().to_owned()),
         _ => Err(not_private(name)),
     }
 }
@@ -168,6 +206,6 @@ pub fn installed(name: &str) -> Result<String, Error> {
 fn not_private(name: &str) -> Error {
     Error::new(format!(
         "no private server is called `{name}`: use `postgres`, `postgres_2`, `mariadb`, \
-         `mariadb_2`, `h2`, `redis` or `zookeeper`"
+         `mariadb_2`, `h2`, `redis`, `zookeeper` or `etcd`"
     ))
 }

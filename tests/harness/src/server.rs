@@ -179,10 +179,24 @@ fn wait<R: Recipe>(recipe: &R, process: &mut Process, port: u16) -> Result<(), E
 
 /// A port that is free now. Someone else may take it before the server does: see [`lost_port`].
 fn free_port() -> Result<u16, Error> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port())
-        .map_err(|error| Error::io("cannot find a free port on 127.0.0.1", error))
+    let [port] = free_ports()?;
+    Ok(port)
+}
+
+/// Ports that are free now, each another one.
+pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N], Error> {
+    let find = || -> std::io::Result<[u16; N]> {
+        // Held until all are found.
+        let mut listeners = Vec::new();
+        let mut ports = [0; N];
+        for port in &mut ports {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+            *port = listener.local_addr()?.port();
+            listeners.push(listener);
+        }
+        Ok(ports)
+    };
+    find().map_err(|error| Error::io("cannot find a free port on 127.0.0.1", error))
 }
 
 /// Tells whether a server that ended says that its port was taken. It speaks English: the

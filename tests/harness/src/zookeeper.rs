@@ -1,4 +1,4 @@
-//! A private ZooKeeper server, standalone.
+//! A private ZooKeeper server, standalone or of an ensemble.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -19,6 +19,26 @@ const LOGGER: &str = "/usr/share/java/slf4j-simple.jar";
 pub(crate) struct ZooKeeper {
     java: Java,
     version: String,
+    member: Option<Member>,
+}
+
+/// Which server of an ensemble it is.
+struct Member {
+    /// From 1 on.
+    id: usize,
+    /// On which ports of 127.0.0.1 the servers follow their leader, and elect it.
+    ports: Vec<[u16; 2]>,
+}
+
+impl Member {
+    fn settings(&self) -> Vec<String> {
+        let server = |(id, [follow, elect]): (usize, &[u16; 2])| {
+            format!("server.{id}=127.0.0.1:{follow}:{elect}")
+        };
+        // In ticks: how long a follower may take to catch up at first, and later.
+        let limits = ["initLimit=100", "syncLimit=20"].map(str::to_owned);
+        (1..).zip(&self.ports).map(server).chain(limits).collect()
+    }
 }
 
 impl ZooKeeper {
@@ -32,7 +52,19 @@ impl ZooKeeper {
             Error::new(format!("{} does not say its version", java.jar().display()))
         })?;
         let version = format!("{says} on {}", java.runtime_version());
-        Ok(Self { java, version })
+        Ok(Self {
+            java,
+            version,
+            member: None,
+        })
+    }
+
+    /// The server of this number, from 1 on, of an ensemble with these ports to follow and to elect.
+    pub(crate) fn of_ensemble(self, id: usize, ports: Vec<[u16; 2]>) -> Self {
+        Self {
+            member: Some(Member { id, ports }),
+            ..self
+        }
     }
 }
 
@@ -52,7 +84,7 @@ impl Recipe for ZooKeeper {
     fn launch(&self, folder: &str, port: u16) -> Launch {
         let (data, file) = (format!("{folder}/data"), format!("{folder}/zoo.cfg"));
         // Only a file can name the address.
-        let settings = [
+        let mut settings = vec![
             format!("dataDir={data}"),
             format!("clientPort={port}"),
             "clientPortAddress=127.0.0.1".to_owned(),
@@ -63,22 +95,18 @@ impl Recipe for ZooKeeper {
             "tickTime=100".to_owned(),
             "maxSessionTimeout=60000".to_owned(),
         ];
-        let mut write = [
-            "sh",
-            "-c",
-            r#"file=$1; shift; printf '%s\n' "$@" >"$file""#,
-            "sh",
-        ]
-        .map(str::to_owned)
-        .to_vec();
-        write.push(file.clone());
-        write.extend(settings);
+        let mut prepare = vec![vec!["mkdir".to_owned(), data.clone()]];
+        if let Some(member) = &self.member {
+            settings.extend(member.settings());
+            prepare.push(write(format!("{data}/myid"), vec![member.id.to_string()]));
+        }
+        prepare.push(write(file.clone(), settings));
         let options = ["-Xmx256m".to_owned(), format!("-Djava.io.tmpdir={folder}")];
         let class = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
         let mut serve = self.java.command(&options, &[Path::new(LOGGER)], class);
         serve.push(file);
         Launch {
-            prepare: vec![vec!["mkdir".to_owned(), data], write],
+            prepare,
             serve,
             stop: "TERM",
         }
@@ -87,8 +115,22 @@ impl Recipe for ZooKeeper {
     fn ready(&self, folder: &Path, port: u16) -> bool {
         // The server starts this thread once it has bound its port, so what answers is no stranger.
         let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
-        log.contains("PrepRequestProcessor (sid:0) started") && serves(port).unwrap_or(false)
+        let is_bound = match self.member {
+            None => log.contains("PrepRequestProcessor (sid:0) started"),
+            // It binds the port before it looks for a leader.
+            Some(_) => log.contains("LOOKING"),
+        };
+        is_bound && serves(port).unwrap_or(false)
     }
+}
+
+/// The command that writes lines into a file.
+fn write(file: String, lines: Vec<String>) -> Vec<String> {
+    let script = r#"file=$1; shift; printf '%s\n' "$@" >"$file""#;
+    let mut words = ["sh", "-c", script, "sh"].map(str::to_owned).to_vec();
+    words.push(file);
+    words.extend(lines);
+    words
 }
 
 /// Whether a server describes itself; while it still loads its data it says so instead.

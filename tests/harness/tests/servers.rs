@@ -36,6 +36,7 @@ fn main() {
             "zookeeper",
             zookeeper_starts_and_stops,
         ),
+        trial("etcd_starts_and_stops", "etcd", etcd_starts_and_stops),
         trial("h2_runs_scripts", "h2", h2_runs_scripts),
         Trial::test("h2_without_java_names_the_package", || {
             without_java_names_the_package("h2");
@@ -226,6 +227,17 @@ fn zookeeper_starts_and_stops() {
         server.version()
     );
     stops_cleanly(server, "tcp://");
+}
+
+fn etcd_starts_and_stops() {
+    let server = ordid_harness::etcd().expect("a server");
+    assert_eq!(server.name(), "etcd");
+    assert!(
+        server.version().starts_with("etcd Version: 3."),
+        "{}",
+        server.version()
+    );
+    stops_cleanly(server, "http://");
 }
 
 /// What the leases and the counters on it stand on: an answered write is in the log.

@@ -1,6 +1,6 @@
 //! Coordinated ids on real servers: what is handed out twice is found here.
 //!
-//! A file for each store or method; what is promised on any store is in `stores`, and run from theirs. Whatever is
+//! A file for each store or method; what is promised on any store is in `ordid_tests::stores`, and run from theirs. Whatever is
 //! done to a holder or its store, no key may come twice, and whoever gets none is told. What is done has numbers:
 //!
 //! | | what happens | where |
@@ -13,7 +13,7 @@
 //! | F8 | the holder is forked | `forks` |
 //! | F9 | two copies of a holder | `the_first_copy_to_renew_goes_on` |
 //! | F10, F11 | all start at once; one more than there are nodes | `starters_get_distinct_nodes`, `nodes_run_out` |
-//! | F12, F14 | a session ends; an operator takes the node away | `zookeeper` |
+//! | F12, F14 | a session ends, the leader changes; an operator takes the node away | `zookeeper`, `ensemble` |
 //! | F13 | the store has lost its data | `without_data`, `state_that_is_gone_is_an_error` |
 //! | F15 | an older copy takes the store's place | `lagging`, `a_copy_that_lags_behind_is_noticed` |
 //! | F16 | an answer is lost | `lost_*`, `an_answer_that_is_lost_*` |
@@ -29,11 +29,14 @@ mod redis;
 mod segments;
 mod sql;
 mod sql_leases;
-mod stores;
+
 mod tickets;
 mod zookeeper;
 
-use ordid_tests::trials::{run, run_all};
+use ordid_tests::{
+    stores,
+    trials::{run, run_all},
+};
 
 fn main() {
     duel::run_if_told();

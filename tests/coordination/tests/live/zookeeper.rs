@@ -26,9 +26,11 @@ use zookeeper_client::{Client, Connector};
 use crate::stores::{
     Adder, ENDLESS, Holder, a_count_ends, a_killed_holder_leaves_a_gap, a_paused_holder_is_fenced,
     acquire_when_free, clocks_cannot_bring_a_time_back, earlier, fails, failure, hold,
-    keys_end_at_the_ceiling, later, long, nodes_run_out, now, numbers_come_once, own_name, says,
-    seconds, short, starters_get_distinct_nodes, the_first_copy_to_renew_goes_on,
+    keys_end_at_the_ceiling, later, long, nodes_run_out, now, numbers_come_once, on_own_servers,
+    own_name, says, seconds, short, starters_get_distinct_nodes, the_first_copy_to_renew_goes_on,
 };
+
+mod ensemble;
 
 /// How long a session outlives its connection, on a machine that has other things to do.
 const SESSION: Duration = Duration::from_secs(20);
@@ -63,6 +65,14 @@ pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     shared.on_own("a_server_that_is_away_ends_nothing", away);
     shared.on_own("keys_end_at_the_ceiling", keys_end);
     shared.on_own("a_server_without_its_data_is_an_error", without_data);
+    on_own_servers(
+        trials,
+        servers,
+        "zookeeper",
+        "an_ensemble_changes_its_leader",
+        ordid_harness::zookeeper_ensemble,
+        ensemble::changes_its_leader,
+    );
 }
 
 fn connector(session: Duration) -> Connector {

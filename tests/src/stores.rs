@@ -11,6 +11,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::{
+    process::{self, Signal},
+    servers::Servers,
+    trials::{Outcome, ignored, run},
+};
 use libtest_mimic::Trial;
 use ordid_core::{
     Error,
@@ -24,11 +29,6 @@ use ordid_core::{
     scheme::Snowflake,
 };
 use ordid_harness::Server;
-use ordid_tests::{
-    process::{self, Signal},
-    servers::Servers,
-    trials::{Outcome, ignored, run},
-};
 use tokio::{sync::Barrier, task::JoinSet};
 
 /// After this a node is taken not to come free.
@@ -111,6 +111,19 @@ pub fn on_own_server<F: Future<Output = Outcome>>(
     name: &str,
     test: impl FnOnce(Server) -> F + Send + 'static,
 ) {
+    let start = move || ordid_harness::start(server);
+    on_own_servers(trials, servers, server, name, start, test);
+}
+
+/// A test on servers of its own, of this kind.
+pub fn on_own_servers<S: Send + 'static, F: Future<Output = Outcome>>(
+    trials: &mut Vec<Trial>,
+    servers: &Servers,
+    server: &'static str,
+    name: &str,
+    start: impl FnOnce() -> Result<S, ordid_harness::Error> + Send + 'static,
+    test: impl FnOnce(S) -> F + Send + 'static,
+) {
     let name = format!("{server}::{name}");
     // Where somebody else's server is used, a private one need not be installed.
     let reason = match ordid_harness::policy(server) {
@@ -121,10 +134,7 @@ pub fn on_own_server<F: Future<Output = Outcome>>(
     trials.push(match servers.url(server).err().or(reason) {
         Some(reason) => ignored(name, reason),
         None => Trial::test(name, move || {
-            run(async || {
-                let server = tokio::task::spawn_blocking(|| ordid_harness::start(server));
-                test(server.await??).await
-            })
+            run(async || test(tokio::task::spawn_blocking(start).await??).await)
         }),
     });
 }
@@ -472,7 +482,7 @@ impl Holder {
     }
 
     /// Its next word: a grant, which is noted, or an error.
-    pub fn next(&mut self) -> Option<Result<Grant, String>> {
+    pub fn next_word(&mut self) -> Option<Result<Grant, String>> {
         let line = self.lines.next()?.expect("the pipe of the child");
         let Some(grant) = parse(&line) else {
             return Some(Err(line));
@@ -495,13 +505,13 @@ impl Drop for Holder {
 
 /// F3 and F4: paused for longer than its lease, and then it goes on.
 pub async fn a_paused_holder_is_fenced(mut holder: Holder, lease: &impl AsyncNodeAllocator) {
-    holder.next().expect("a word").expect("a grant");
-    holder.next().expect("a word").expect("a renewal");
+    holder.next_word().expect("a word").expect("a grant");
+    holder.next_word().expect("a word").expect("a renewal");
     holder.signal(Signal::Stop);
     let next = acquire_when_free(lease, earlier(now(), 5_000)).await;
     holder.signal(Signal::Continue);
     let mut errors = Vec::new();
-    while let Some(word) = holder.next() {
+    while let Some(word) = holder.next_word() {
         if let Err(error) = word {
             errors.push(error);
         }
@@ -519,8 +529,8 @@ pub async fn a_paused_holder_is_fenced(mut holder: Holder, lease: &impl AsyncNod
 
 /// F7: killed in the middle of a window.
 pub async fn a_killed_holder_leaves_a_gap(mut holder: Holder, lease: &impl AsyncNodeAllocator) {
-    holder.next().expect("a word").expect("a grant");
-    let held = holder.next().expect("a word").expect("a renewal");
+    holder.next_word().expect("a word").expect("a grant");
+    let held = holder.next_word().expect("a word").expect("a renewal");
     holder.signal(Signal::Kill);
     let next = acquire_when_free(lease, earlier(now(), 5_000)).await;
     assert!(next.floor() >= held.ceiling() && next.epoch() > held.epoch());

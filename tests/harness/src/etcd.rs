@@ -1,0 +1,82 @@
+//! A private etcd server, a cluster of its own.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+use crate::find;
+use crate::process::Launch;
+use crate::server::{Recipe, connect};
+
+/// The binary of etcd.
+pub(crate) struct Etcd {
+    server: PathBuf,
+    version: String,
+}
+
+impl Etcd {
+    /// Finds `etcd` in `PATH`.
+    pub(crate) fn find() -> Result<Self, Error> {
+        find::binary(&["etcd"])
+            .and_then(|server| {
+                let version = find::version(&server)?;
+                Some(Self { server, version })
+            })
+            .ok_or_else(|| Error::missing("etcd", Self::PACKAGE))
+    }
+}
+
+impl Recipe for Etcd {
+    const NAME: &'static str = "etcd";
+    const USER: &'static str = "etcd";
+    const PACKAGE: &'static str = "etcd-server";
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn url(&self, port: u16) -> String {
+        format!("http://127.0.0.1:{port}/")
+    }
+
+    fn launch(&self, folder: &str, port: u16) -> Launch {
+        let clients = format!("http://127.0.0.1:{port}");
+        // Nobody else is in the cluster, so any port will do.
+        let peers = "http://127.0.0.1:0";
+        let mut serve = vec![self.server.to_string_lossy().into_owned()];
+        for (name, value) in [
+            ("--name", "one"),
+            ("--data-dir", &format!("{folder}/data")),
+            ("--listen-client-urls", &clients),
+            ("--advertise-client-urls", &clients),
+            ("--listen-peer-urls", peers),
+            ("--initial-advertise-peer-urls", peers),
+            ("--initial-cluster", &format!("one={peers}")),
+            // A lease lives for one and a half elections at least, in whole seconds.
+            ("--heartbeat-interval", "20"),
+            ("--election-timeout", "200"),
+        ] {
+            serve.extend([name.to_owned(), value.to_owned()]);
+        }
+        Launch {
+            prepare: Vec::new(),
+            serve,
+            stop: "TERM",
+        }
+    }
+
+    fn ready(&self, folder: &Path, port: u16) -> bool {
+        // The server says so once it has bound its port, so what answers is no stranger.
+        let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
+        log.contains("ready to serve client requests") && healthy(port).unwrap_or(false)
+    }
+}
+
+/// Whether a server says that it has a leader, which it has not at once.
+fn healthy(port: u16) -> std::io::Result<bool> {
+    let mut stream = connect(port)?;
+    stream.write_all(b"GET /health HTTP/1.0\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer.contains(r#""health":"true""#))
+}
