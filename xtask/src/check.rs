@@ -14,6 +14,9 @@ const NO_STD: &str = "tests/no-std/Cargo.toml";
 /// And the fuzz targets.
 const FUZZ: &str = "fuzz/Cargo.toml";
 
+/// And what is built with `protoc`.
+pub(crate) const ETCD: &str = "ordid-etcd/Cargo.toml";
+
 /// Installs what is missing, and runs every check, up to the first that fails.
 pub(crate) fn check() -> Result<ExitCode> {
     packages::install(|| {
@@ -64,8 +67,28 @@ pub(crate) fn check() -> Result<ExitCode> {
             step(&format!("lints of {name}"), &mut lints)?;
         }
     }
+    etcd()?;
     println!("\nevery check passed");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lints and documents ordid-etcd where it can be built: nobody has to install `protoc` for the others.
+fn etcd() -> Result<()> {
+    let manifest = ["--manifest-path", ETCD];
+    let mut format = run::cargo(&["fmt", "--check"]);
+    step("format of etcd", format.args(manifest))?;
+    if !packages::protoc().is_empty() {
+        println!("== lints of etcd: left out, `protoc` is not installed");
+        return Ok(());
+    }
+    for features in ["", "metrics,tracing"] {
+        let mut lints = run::cargo(&["clippy", "--all-targets", "--locked"]);
+        lints.args(manifest).args(["--features", features]);
+        step("lints of etcd", lints.args(["--", "-D", "warnings"]))?;
+    }
+    let mut docs = run::cargo(&["doc", "--no-deps", "--locked"]);
+    docs.args(manifest).env("RUSTDOCFLAGS", "-D warnings");
+    step("docs of etcd", &mut docs)
 }
 
 fn step(heading: &str, command: &mut Command) -> Result<()> {

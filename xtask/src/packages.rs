@@ -103,6 +103,15 @@ pub(crate) fn c_clients() -> Vec<&'static str> {
     missing
 }
 
+/// The compiler of protocol buffers, if it is missing: etcd-client is built with it.
+pub(crate) fn protoc() -> &'static [&'static str] {
+    if env::var_os("PROTOC").is_some() || works("protoc", &["--version"]) {
+        &[]
+    } else {
+        &["protobuf-compiler", "libprotobuf-dev"]
+    }
+}
+
 fn apt_get(arguments: &[&str]) -> Result<()> {
     let mut command = Command::new("apt-get");
     command

@@ -17,6 +17,13 @@ impl Summary {
         self.failed
     }
 
+    /// Counts what was not even built.
+    pub(crate) fn skip(&mut self, name: &str, reason: &str) {
+        self.skipped += 1;
+        self.ignored
+            .push((name.to_owned(), Some(reason.to_owned())));
+    }
+
     /// Takes in one line of output.
     pub(crate) fn line(&mut self, line: &str) {
         let line = plain(line);

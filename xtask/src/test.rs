@@ -3,6 +3,10 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
+use ordid_harness::Policy;
+
+use crate::check::ETCD;
+use crate::packages;
 use crate::run::{self, Result};
 use crate::servers::Servers;
 use crate::summary::Summary;
@@ -17,8 +21,27 @@ pub(crate) fn test(extra: &[String]) -> Result<ExitCode> {
         if status.success() {
             status = models;
         }
+        if let Some(etcd) = etcd(&mut summary)?
+            && status.success()
+        {
+            status = etcd;
+        }
     }
     Ok(conclude(status, &summary))
+}
+
+/// Runs the tests of ordid-etcd, which is built with `protoc`, where there is a server for them.
+fn etcd(summary: &mut Summary) -> Result<Option<ExitStatus>> {
+    let policy = ordid_harness::policy("etcd").map_err(|error| error.to_string())?;
+    if let Policy::Skip(reason) = policy {
+        println!("ordid-etcd: skipped: {reason}");
+        summary.skip("ordid-etcd, all of its tests", &reason);
+        return Ok(None);
+    }
+    packages::install(|| Ok(packages::protoc().to_vec()))?;
+    let mut command = run::cargo(&["test", "--locked", "--no-fail-fast"]);
+    command.args(["--manifest-path", ETCD]);
+    count(&mut command, summary).map(Some)
 }
 
 /// Runs the long forms of the tests. `ORDID_TEST_SOAK` is what asks for them.
