@@ -570,7 +570,7 @@ impl Place {
             self.table,
             self.chunk,
             self.rows.start,
-            self.rows.end - 1
+            self.rows.end.saturating_sub(1).max(self.rows.start)
         )?;
         if let Some(key) = &self.key {
             write!(f, ", key {key}")?;

@@ -143,6 +143,8 @@ impl<DB: Backend> UnitOfWork<DB> {
             ..
         } = sending;
         if let Err(error) = copied {
+            // Where the command itself is refused, it was for the rows that it should have begun with.
+            let sent = if sent.rows.is_empty() { chunk } else { sent };
             let place = Place::of(&self.batches.table(sent.table), &sent);
             return Err((Error::statement(judge::<DB>(error), place), Some(sent)));
         }

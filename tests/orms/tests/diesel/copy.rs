@@ -38,6 +38,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         what_a_copy_would_do_otherwise_is_inserted,
         row_level_security_is_kept,
         a_trigger_may_talk,
+        a_command_that_is_refused_is_told,
         a_refused_row_is_named_among_many,
         a_missing_parent_is_named_among_many,
         a_row_that_cannot_be_encoded_is_named,
@@ -319,6 +320,22 @@ fn a_trigger_may_talk(connection: &mut PgConnection, _: &str) -> Outcome {
         connection,
         "(SELECT sum(number) = 7194000 FROM small)"
     )?);
+    Ok(())
+}
+
+/// Before a row of it was sent.
+fn a_command_that_is_refused_is_told(connection: &mut PgConnection, _: &str) -> Outcome {
+    connection.batch_execute(SMALL)?;
+    connection.batch_execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")?;
+    let mut refused = work(small(5_000));
+    let error = refused.flush(connection).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot insert into small, chunk 0 (rows 0 to 999), nothing was written: cannot execute COPY \
+         FROM in a read-only transaction"
+    );
+    connection.batch_execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE")?;
+    assert_eq!(copied(&refused.flush(connection)?), (5_000, 5_000));
     Ok(())
 }
 
