@@ -56,6 +56,8 @@ pub mod column;
 pub mod dialect;
 #[cfg(feature = "mapping")]
 pub mod mapping;
+pub mod nodes;
+pub mod numbers;
 mod value;
 
 pub use check::{ComparesBytes, KeepsOrder, assert_keeps_order};
