@@ -112,6 +112,7 @@ mod error;
 mod failure;
 mod fit;
 mod flavour;
+mod lease;
 mod stored;
 mod unit_of_work;
 
@@ -119,6 +120,7 @@ pub use binder::{Binder, Entity};
 pub use encode::Encode;
 pub use error::Error;
 pub use flavour::{Flavour, is_babelfish};
+pub use lease::{SqlLease, Stream};
 pub use ordid_core::storage::{column, dialect};
 pub use ordid_core::unit_of_work::{
     Action, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress,
