@@ -102,11 +102,13 @@ mod binder;
 mod engine_macros;
 mod error;
 mod failure;
+mod lease;
 mod stored;
 mod unit_of_work;
 
 pub use binder::{Binder, Entity};
 pub use error::Error;
+pub use lease::SqlLease;
 pub use ordid_core::storage::column;
 pub use ordid_core::unit_of_work::{
     Action, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress,
