@@ -226,9 +226,11 @@ impl<S: Stream, D: Flavour> Store<S, D> {
                 D::NAME
             )
         } else if session.transactions > 0 {
-            "a transaction is open on the new connection, and what it would undo is not granted: \
-             connect without one"
-                .to_owned()
+            format!(
+                "{}: a transaction is open on the new connection, and what it would undo is not granted: \
+                 connect without one",
+                D::NAME
+            )
         } else {
             return Ok(client);
         };
