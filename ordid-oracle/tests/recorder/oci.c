@@ -64,6 +64,7 @@ static char names[MAX_BINDS][4];
 
 static void say(Handle *server, const char *text) {
     FILE *log = fopen(server->log, "a");
+    if (!log) return; /* the test is over, and what it leaves open is closed */
     fprintf(log, "%s\n", text);
     fclose(log);
 }

@@ -206,6 +206,10 @@ async fn a_change_of_no_row_is_none_whatever_the_protocol_counts() {
     assert_eq!(failure(released), CoordinationFailure::Fenced);
     table.recorder.once("UPDATE", uncounted);
     table.leases.renew(&grant(), at(0)).await.unwrap();
+    // A trigger that selects something, before.
+    let of_a_trigger = Answer::Several(vec![row(&[0]), Answer::Done(1), Answer::int(1)]);
+    table.recorder.once("UPDATE", of_a_trigger);
+    table.leases.renew(&grant(), at(0)).await.unwrap();
 }
 
 #[tokio::test]
