@@ -84,7 +84,8 @@ pub use disposable::SqlDisposableNode;
 /// (SQLite in WAL mode: `FULL`, SQLx's default). A database that falls over to a copy that lags, or is restored from
 /// one, can grant time a second time, up to the lag and at most the terms'
 /// [`max_ahead`](LeaseTerms::max_ahead) ahead of the clock: a holder that renews finds out
-/// ([`CeilingRegressed`](CoordinationFailure::CeilingRegressed)), and writes back what it was granted.
+/// ([`CeilingRegressed`](ordid_core::coordination::CoordinationFailure::CeilingRegressed)), and writes back what it was
+/// granted.
 ///
 /// The child of a fork may acquire a node of its own of it, over connections of its own; its parent's grant is
 /// refused there. Not on SQLite, which cannot be used on both sides of a fork: there all is refused.
