@@ -99,7 +99,7 @@ fn judged(error: oracle::Error, failure: Failure) -> DriverError<oracle::Error> 
 }
 
 /// Returns what an error of anything but COMMIT means.
-fn failure(error: &oracle::Error) -> Failure {
+pub(crate) fn failure(error: &oracle::Error) -> Failure {
     if is_lost(error) {
         Failure::Lost
     } else if has_one_of(error, TRANSIENT) {

@@ -69,10 +69,15 @@
 //! `ordid_flush_retries_total` the retries by their `cause`, `transient` or `lost`. Keys and values are
 //! in neither.
 //!
+//! # Nodes that nobody else has
+//!
+//! [`SqlLease`] leases nodes from a table, for schemes with a node in their keys, over connections of its own and
+//! outside of the program's transactions: see [`ordid_core::coordination`] for what they promise.
+//!
 //! # What was proven on what
 //!
 //! The text, the bytes and the order of what is sent, and what becomes of errors, of rows that are not
-//! there and of lost connections, were proven with the real `oracle` crate and ODPI-C on a recorder in
+//! there and of lost connections, and all that leases send, were proven with the real `oracle` crate and ODPI-C on a recorder in
 //! the place of Oracle's client library, which is no database. The statements run on H2 in its Oracle
 //! mode, an emulation. The tests that need Oracle run where one is given.
 //!
@@ -102,11 +107,13 @@ mod binder;
 mod engine_macros;
 mod error;
 mod failure;
+mod lease;
 mod stored;
 mod unit_of_work;
 
 pub use binder::{Binder, Entity};
 pub use error::Error;
+pub use lease::SqlLease;
 pub use ordid_core::storage::column;
 pub use ordid_core::unit_of_work::{
     Action, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress,

@@ -5,7 +5,7 @@ use std::{cmp::Ordering, future::Future, pin::Pin};
 
 use ordid_core::{
     Fields, OrderedKey, RawKeyOf, Sink,
-    storage::Dialect,
+    storage::numbers::{Answer, KeepsRows},
     unit_of_work::{ColumnMask, Columns, RowEnd, RowSink, Take},
     uuid::Uuid,
 };
@@ -13,7 +13,7 @@ use sqlx::{Arguments, Encode, SqlStr, Type, encode::IsNull, error::BoxDynError};
 
 use crate::{
     bulk::Bulk,
-    numbers::{Answer, Texts, Value},
+    numbers::{Texts, Value},
     stored::stored_order,
 };
 
@@ -27,7 +27,7 @@ pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// each with its feature.
 pub trait Backend: sqlx::Database + sealed::Sealed {
     /// Names, quoting and limits.
-    type Dialect: Dialect;
+    type Dialect: KeepsRows;
 
     /// How to open a transaction that will write, where plain `BEGIN` is not it.
     #[doc(hidden)]
@@ -52,9 +52,6 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
     /// Creates the table of [`flushes_table`](crate::flushes_table).
     #[doc(hidden)]
     const FLUSHES_TABLE: &'static str;
-
-    #[doc(hidden)]
-    fn push_placeholder(sql: &mut String, number: usize);
 
     /// Binds what a flush is recorded by.
     #[doc(hidden)]
@@ -138,8 +135,7 @@ macro_rules! backend {
         has_transaction: $has_transaction:expr,
         abandon: $abandon:expr,
         texts: $texts:expr,
-        last_id: $last_id:expr,
-        placeholder: |$sql:ident, $number:ident| $push:expr
+        last_id: $last_id:expr
     ) => {
         impl $crate::backend::sealed::Sealed for $database {}
 
@@ -154,10 +150,6 @@ macro_rules! backend {
             type Bulk = $bulk;
 
             const FLUSHES_TABLE: &'static str = $flushes;
-
-            fn push_placeholder($sql: &mut String, $number: usize) {
-                $push
-            }
 
             fn flush_id(id: ordid_core::uuid::Uuid) -> Result<Self::Arguments, sqlx::Error> {
                 let mut arguments = <Self as sqlx::Database>::Arguments::default();
@@ -209,7 +201,10 @@ macro_rules! backend {
                 connection: &'c mut Self::Connection,
                 sql: sqlx::SqlStr,
                 values: &[$crate::numbers::Value<'_>],
-            ) -> $crate::backend::BoxFuture<'c, Result<$crate::numbers::Answer, sqlx::Error>> {
+            ) -> $crate::backend::BoxFuture<
+                'c,
+                Result<ordid_core::storage::numbers::Answer, sqlx::Error>,
+            > {
                 use $crate::numbers::Value;
 
                 let mut arguments = <Self as sqlx::Database>::Arguments::default();
@@ -222,7 +217,7 @@ macro_rules! backend {
                     bound.map_err(sqlx::Error::Encode)?;
                     let query = sqlx::query_with::<$database, _>(sql, arguments);
                     let mut parts = sqlx::Executor::fetch_many(connection, query);
-                    let mut answer = $crate::numbers::Answer::default();
+                    let mut answer = ordid_core::storage::numbers::Answer::default();
                     while let Some(part) = futures_util::TryStreamExt::try_next(&mut parts).await? {
                         match part {
                             sqlx::Either::Left(done) => {

@@ -34,19 +34,11 @@ backend! {
     // Nothing is sent before BEGIN is answered.
     abandon: |_| (),
     texts: crate::numbers::Texts {
-        // `UNIX_TIMESTAMP` would read a local time, of which an hour comes twice a year.
-        clock: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)",
-        counted_key: "BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY",
         name_type: "VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin",
-        table_options: " ENGINE=InnoDB",
         added: "LAST_INSERT_ID(value + ?)",
-        keep: |column| format!(" ON DUPLICATE KEY UPDATE {column} = {column}"),
-        // MySQL has no RETURNING: by `LAST_INSERT_ID`.
-        returning: |_| String::new(),
         survives_forks: true,
     },
-    last_id: MySqlQueryResult::last_insert_id,
-    placeholder: |sql, _number| sql.push('?')
+    last_id: MySqlQueryResult::last_insert_id
 }
 
 /// Outside of a transaction a savepoint is gone at once.

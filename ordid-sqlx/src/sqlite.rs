@@ -31,18 +31,11 @@ backend! {
     // SQLx's thread rolls back what nobody waits for.
     abandon: |_| (),
     texts: crate::numbers::Texts {
-        clock: "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)",
-        // AUTOINCREMENT: never a number again whose row was deleted.
-        counted_key: "INTEGER PRIMARY KEY AUTOINCREMENT",
         name_type: "TEXT",
-        table_options: "",
         added: "value + ?",
-        keep: |_| " ON CONFLICT DO NOTHING".to_owned(),
-        returning: |column| format!(" RETURNING {column}"),
         survives_forks: false,
     },
-    last_id: |_: &SqliteQueryResult| 0,
-    placeholder: |sql, _number| sql.push('?')
+    last_id: |_: &SqliteQueryResult| 0
 }
 
 /// Bytes, text and integers alike, so that decoding can say which column to declare.

@@ -88,7 +88,7 @@ fn violation(code: u32, message: &str) -> Option<Violation> {
 }
 
 /// Returns what an error of anything but a commit means.
-fn failure(error: &Error) -> Failure {
+pub(crate) fn failure(error: &Error) -> Failure {
     match error {
         Error::Server(error) => of_server(error.code(), error.class()),
         Error::Io { .. } | Error::Protocol(_) | Error::Routing { .. } | Error::Tls(_) => {

@@ -2,8 +2,8 @@
 
 use futures_util::io::{AsyncRead, AsyncWrite};
 use ordid_core::storage::{
-    Dialect,
     dialect::{Babelfish, SqlServer},
+    numbers::KeepsNumbers,
 };
 use tiberius::{Client, ColumnData};
 
@@ -18,7 +18,7 @@ mod sealed {
 ///
 /// Both speak TDS, so to tiberius they are one. They sort `uniqueidentifier` in different orders, so
 /// to ordid they are two: key types name a column for each, and a unit of work is for one of them.
-pub trait Flavour: Dialect + sealed::Sealed + Send + Sync {
+pub trait Flavour: KeepsNumbers + sealed::Sealed + Send + Sync {
     /// Whether rows may go by `INSERT BULK`.
     #[doc(hidden)]
     const LOADS: bool;
@@ -86,8 +86,24 @@ impl Session {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        let rows = client.simple_query("SELECT @@TRANCOUNT, @@VERSION").await?;
-        let row = rows.into_row().await?;
+        Self::said(client, "SELECT @@TRANCOUNT, @@VERSION").await
+    }
+
+    /// As [`ask`](Self::ask), of a connection whose every statement shall be a transaction of its own: a server
+    /// may be configured otherwise for all its logins.
+    pub(crate) async fn of_statements<S>(client: &mut Client<S>) -> tiberius::Result<Self>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send,
+    {
+        let sql = "SET IMPLICIT_TRANSACTIONS OFF; SELECT @@TRANCOUNT, @@VERSION";
+        Self::said(client, sql).await
+    }
+
+    async fn said<S>(client: &mut Client<S>, sql: &'static str) -> tiberius::Result<Self>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send,
+    {
+        let row = client.simple_query(sql).await?.into_row().await?;
         let answer = row.as_ref().and_then(|row| {
             let transactions = row.try_get(0).ok()??;
             let version: &str = row.try_get(1).ok()??;

@@ -89,12 +89,17 @@
 //! tiberius' own traits cannot tell the two apart; a key type has them for SQL Server, and on
 //! Babelfish a parameter is `Stored::<_, column::BabelfishUniqueIdentifier>::new(key)`.
 //!
+//! # Nodes that nobody else has
+//!
+//! [`SqlLease`] leases nodes from a table, for schemes with a node in their keys, over connections of its own and
+//! outside of the program's transactions: see [`ordid_core::coordination`] for what they promise.
+//!
 //! # What was proven on what
 //!
 //! The bytes, the text and the order of what is sent, and what becomes of the server's errors, were
 //! proven with the real tiberius against a recorder of the protocol, which is no SQL engine: also what
-//! follows when a connection is lost, before the commit and in the midst of it. SQL
-//! Server's order is that of `SqlGuid.CompareTo` and Microsoft's published examples. The tests that
+//! follows when a connection is lost, before the commit and in the midst of it, and all that leases
+//! send. SQL Server's order is that of `SqlGuid.CompareTo` and Microsoft's published examples. The tests that
 //! need a server run where one is given.
 //!
 //! # Minimum supported Rust version
@@ -112,6 +117,7 @@ mod error;
 mod failure;
 mod fit;
 mod flavour;
+mod lease;
 mod stored;
 mod unit_of_work;
 
@@ -119,6 +125,7 @@ pub use binder::{Binder, Entity};
 pub use encode::Encode;
 pub use error::Error;
 pub use flavour::{Flavour, is_babelfish};
+pub use lease::{SqlLease, Stream};
 pub use ordid_core::storage::{column, dialect};
 pub use ordid_core::unit_of_work::{
     Action, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress,

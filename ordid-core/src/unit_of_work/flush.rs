@@ -28,6 +28,7 @@
 use std::time::Duration;
 
 use super::{Chunk, Plan, Retry};
+use crate::coordination::Remedy;
 
 /// What the adapter does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +94,17 @@ impl Failure {
             Self::Duplicate => "duplicate",
             Self::Transient => "transient",
             Self::Lost => "lost",
+        }
+    }
+}
+
+/// What leases and counters may do about it.
+impl From<Failure> for Remedy {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Transient => Self::Repeat,
+            Failure::Lost => Self::Replace,
+            Failure::Refused | Failure::Duplicate => Self::None,
         }
     }
 }

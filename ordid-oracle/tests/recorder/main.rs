@@ -5,6 +5,7 @@
 #![cfg(target_os = "linux")]
 
 mod changes;
+mod leases;
 mod observed;
 mod reconnects;
 

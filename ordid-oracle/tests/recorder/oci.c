@@ -11,6 +11,8 @@
  *     missing <bytes in hex> 1        an UPDATE or DELETE by this RAW changes no row
  *     twice <bytes in hex> 1          it changes two
  *     found <bytes in hex> 1          a SELECT by this RAW has a row
+ *     rows <n,n;n,n ..> <text>        a SELECT that begins so has these rows of numbers; `-` is none
+ *     changed <n> <text>              a statement that begins so changes as many rows
  * A code may have two numbers behind it: how often it is so, and how often it is not before. A row of
  * INSERT is known by its first value, others by their last.
  *
@@ -22,7 +24,8 @@
 
 enum { OK = 0, WITH_INFO = 1, NO_DATA = 100, FAILED = -1 };
 enum { UTF8 = 873, MAX_BINDS = 32, MAX_ROWS = 1000, MAX_LINES = 16 };
-enum { BATCH_ERRORS = 0x80, ROW_COUNTS = 0x100000, DROP_SESSION = 1 };
+enum { MAX_COLUMNS = 8 };
+enum { COMMIT = 0x20, BATCH_ERRORS = 0x80, ROW_COUNTS = 0x100000, DROP_SESSION = 1 };
 enum { UNKNOWN = 0, SELECT = 1, UPDATE = 2, DELETE = 3, INSERT = 4 };
 
 typedef struct {
@@ -39,16 +42,20 @@ typedef struct Handle {
     int asked[MAX_LINES]; /* of a server: how often each line of the script was the case */
     char *log;         /* of a server; of a service and a session its server's */
     int in_transaction;
+    uint32_t timeout;  /* of a service: ms that a call may take */
     struct Handle *server;
     char *sql;         /* of a statement */
     int kind, bind_count;
     Bind binds[MAX_BINDS];
     int error_count, codes[MAX_ROWS], offsets[MAX_ROWS];
     uint32_t row_count;
+    uint64_t changed;
     uint64_t counts[MAX_ROWS];
     int found;         /* of a SELECT: rows that are left */
     uint32_t fetched;
-    Bind define;
+    Bind defines[MAX_COLUMNS];
+    uint32_t columns;
+    int64_t numbers[MAX_ROWS]; /* of its rows, one row behind the other */
 } Handle;
 
 static __thread void *thread_value;
@@ -57,6 +64,7 @@ static char names[MAX_BINDS][4];
 
 static void say(Handle *server, const char *text) {
     FILE *log = fopen(server->log, "a");
+    if (!log) return; /* the test is over, and what it leaves open is closed */
     fprintf(log, "%s\n", text);
     fclose(log);
 }
@@ -81,6 +89,36 @@ static int scripted(Handle *server, const char *what, const char *sql) {
     }
     fclose(script);
     return found;
+}
+
+/* Returns what the script has before the text that a statement begins with, or NULL. It is not kept. */
+static const char *said(Handle *server, const char *what, const char *sql) {
+    static __thread char line[1024], words[1024];
+    char path[4096];
+    snprintf(path, sizeof path, "%s.script", server->log);
+    FILE *script = fopen(path, "r");
+    const char *found = NULL;
+    while (script && !found && fgets(line, sizeof line, script)) {
+        size_t length = strlen(what);
+        int text = 0;
+        line[strcspn(line, "\n")] = 0;
+        if (strncmp(line, what, length) || line[length] != ' ') continue;
+        if (sscanf(line + length, " %1000s %n", words, &text) == 1 &&
+            !strncmp(sql, line + length + text, strlen(line + length + text))) found = words;
+    }
+    if (script) fclose(script);
+    return found;
+}
+
+/* A number of the client library, behind its length: an exponent of 100 and its digits, each plus one. */
+static void number(char *to, int64_t value) {
+    unsigned char digits[10];
+    int count = 0, zeros = 0;
+    for (; value > 0; value /= 100) digits[count++] = value % 100;
+    while (zeros < count && !digits[zeros]) zeros++;
+    to[0] = 1 + count - zeros;
+    to[1] = count ? 0xc0 + count : 0x80;
+    for (int i = 0; i < count - zeros; i++) to[2 + i] = digits[count - 1 - i] + 1;
 }
 
 static int fail(void *error, int code) {
@@ -112,6 +150,12 @@ int OCIHandleFree(void *handle, uint32_t type) { return OK; }
 
 int OCIAttrSet(void *handle, uint32_t type, void *value, uint32_t size, uint32_t attribute, void *e) {
     if (type == 3 && attribute == 6) ((Handle *)handle)->server = value;          /* SERVER */
+    if (type == 3 && attribute == 531) {                                          /* CALL_TIMEOUT */
+        char line[40];
+        ((Handle *)handle)->timeout = *(uint32_t *)value;
+        snprintf(line, sizeof line, "TIMEOUT %u", *(uint32_t *)value);
+        say(((Handle *)handle)->server, line);
+    }
     if (type == 3 && attribute == 7)                                              /* SESSION */
         ((Handle *)value)->server = ((Handle *)handle)->server;
     return OK;
@@ -120,7 +164,7 @@ int OCIAttrSet(void *handle, uint32_t type, void *value, uint32_t size, uint32_t
 int OCIAttrGet(const void *handle, uint32_t type, void *value, uint32_t *size, uint32_t attribute,
                void *e) {
     Handle *h = (Handle *)handle;
-    /* The one column of a SELECT: a number without a name. */
+    /* A column of a SELECT: a number without a name. */
     if (type == 7) switch (attribute) {
         case 2: *(uint16_t *)value = 2; return OK;                                /* DATA_TYPE */
         case 4: *(const char **)value = "1"; *size = 1; return OK;                /* NAME */
@@ -129,12 +173,13 @@ int OCIAttrGet(const void *handle, uint32_t type, void *value, uint32_t *size, u
         case 7: *(uint8_t *)value = 1; return OK;                                 /* IS_NULL */
         default: return OK;
     }
-    if (type == 3) switch (attribute) { /* of a service that a pool made */
+    if (type == 3) switch (attribute) { /* the first two of a service that a pool made */
         case 6: *(void **)value = h->server; return OK;                           /* SERVER */
         case 7: *(void **)value = h; return OK;                                   /* SESSION */
+        case 531: *(uint32_t *)value = h->timeout; return OK;                     /* CALL_TIMEOUT */
     }
     switch (attribute) {
-        case 18: *(uint32_t *)value = 1; return OK;                               /* PARAM_COUNT */
+        case 18: *(uint32_t *)value = h->columns; return OK;                      /* PARAM_COUNT */
         case 197: *(uint32_t *)value = h->fetched; return OK;                     /* ROWS_FETCHED */
         case 469: *(uint64_t **)value = h->counts; *size = h->row_count; return OK; /* DML_ROW_COUNT_ARRAY */
         case 31: case 262: *(uint16_t *)value = UTF8; return OK;                  /* CHARSET_ID */
@@ -144,7 +189,7 @@ int OCIAttrGet(const void *handle, uint32_t type, void *value, uint32_t *size, u
         case 74: *(int32_t *)value = h->offset; return OK;                        /* DML_ROW_OFFSET */
         case 129: *(uint16_t *)value = 0; return OK;                              /* PARSE_ERROR_OFFSET */
         case 143: *(uint32_t *)value = 1; return OK;                              /* SERVER_STATUS: normal */
-        case 457: *(uint64_t *)value = 0; return OK;                              /* UB8_ROW_COUNT */
+        case 457: *(uint64_t *)value = h->changed; return OK;                     /* UB8_ROW_COUNT */
         case 484: *(int32_t *)value = h->server->in_transaction; return OK;       /* TRANSACTION_IN_PROGRESS */
         default: return OK;
     }
@@ -203,8 +248,11 @@ int OCIStmtPrepare2(void *service, void **statement, void *e, const char *sql, u
     const char *kinds[] = {[SELECT] = "SELECT", [UPDATE] = "UPDATE", [DELETE] = "DELETE", [INSERT] = "INSERT"};
     for (int kind = SELECT; kind <= INSERT; kind++)
         if (!strncmp(h->sql, kinds[kind], 6)) h->kind = kind;
-    for (const char *c = h->sql; h->kind && *c; c++)
-        if (*c == ':') h->bind_count++;
+    int quoted = 0;
+    for (const char *c = h->sql; h->kind && *c; c++) {
+        if (*c == '\'') quoted = !quoted;
+        if (*c == ':' && !quoted) h->bind_count++;
+    }
     *statement = h;
     return OK;
 }
@@ -252,6 +300,21 @@ int OCIStmtExecute(void *service, void *statement, void *error, uint32_t rows, u
         server->in_transaction = 1;
         code = scripted(server, "execute", 0);
     } else rows = 1;
+    h->columns = 1;
+    const char *words = said(server, h->kind == SELECT ? "rows" : "changed", h->sql);
+    if (h->kind != SELECT) h->changed = words ? atoi(words) : 0;
+    int scripted_rows = h->kind == SELECT && words;
+    if (scripted_rows) {
+        int count = 0;
+        h->found = *words != '-';
+        for (const char *c = words; h->found && *c; c += strspn(c, ",;")) {
+            char *end;
+            h->numbers[count++] = strtoll(c, &end, 10);
+            c = end;
+            if (*c == ';') h->found++;
+        }
+        if (h->found) h->columns = count / h->found;
+    }
     for (uint32_t row = 0; row < rows; row++) {
         char *end = line;
         int known_by = h->kind == INSERT ? 0 : h->bind_count - 1;
@@ -278,11 +341,16 @@ int OCIStmtExecute(void *service, void *statement, void *error, uint32_t rows, u
                 h->counts[h->row_count++] = missing ? 0 : scripted(server, asked, 0) ? 2 : 1;
             }
             snprintf(asked, sizeof asked, "found %s", text);
-            if (h->kind == SELECT) h->found = scripted(server, asked, 0);
+            if (h->kind == SELECT && !scripted_rows) h->found = h->numbers[0] = scripted(server, asked, 0);
         }
         say(server, line);
     }
     if (code) return fail(error, code);
+    if (mode & COMMIT) {
+        say(server, "COMMIT OF IT");
+        if ((code = scripted(server, "commit", 0))) return fail(error, code);
+        server->in_transaction = 0;
+    }
     if (h->error_count) {
         ((Handle *)error)->code = 24381; /* error(s) in array DML */
         return WITH_INFO;
@@ -292,21 +360,24 @@ int OCIStmtExecute(void *service, void *statement, void *error, uint32_t rows, u
 
 int OCIDefineByPos2(void *statement, void **define, void *e, uint32_t position, void *value, int64_t size,
                     uint16_t type, void *null, uint32_t *length, uint16_t *rcode, uint32_t mode) {
-    ((Handle *)statement)->define = (Bind){value, size, type, null, length};
+    if (position <= MAX_COLUMNS)
+        ((Handle *)statement)->defines[position - 1] = (Bind){value, size, type, null, length};
     *define = calloc(1, sizeof(Handle));
     return OK;
 }
 
-/* A row has the number 1 in its one column. */
 int OCIStmtFetch2(void *statement, void *e, uint32_t rows, uint16_t orientation, int32_t offset,
                   uint32_t mode) {
     Handle *h = statement;
     h->fetched = h->found;
-    if (h->found) {
-        memcpy(h->define.value, "\x02\xc1\x02", 3);
-        h->define.null[0] = 0;
-        if (h->define.length) h->define.length[0] = 3;
-    }
+    for (int row = 0; row < h->found; row++)
+        for (uint32_t column = 0; column < h->columns; column++) {
+            Bind *define = &h->defines[column];
+            char *value = (char *)define->value + row * define->size;
+            number(value, h->numbers[row * h->columns + column]);
+            define->null[row] = 0;
+            if (define->length) define->length[row] = 1 + *value;
+        }
     h->found = 0;
     return NO_DATA;
 }

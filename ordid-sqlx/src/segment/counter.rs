@@ -5,14 +5,17 @@ use std::{fmt, num::NonZeroU32, time::Duration};
 use ordid_core::{
     Error,
     coordination::{AsyncSegmentSource, CoordinationFailure, Ordered, Segment},
-    storage::Dialect as _,
+    storage::{
+        Dialect as _,
+        numbers::{KeepsRows as _, checked_name},
+    },
 };
 use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
 
 use super::Seen;
 use crate::{
     backend::Backend,
-    numbers::{ConnectOptions, Store, Value, checked_name, statement},
+    numbers::{ConnectOptions, Store, Value, statement},
 };
 
 /// A counter in a row of a table of PostgreSQL, MySQL, MariaDB or SQLite; a table has as many of them as
@@ -72,7 +75,7 @@ impl<DB: Backend> SqlCounter<DB> {
         let reserve = format!(
             "UPDATE {{t}} SET value = {} WHERE name = ? AND value <= ?{}",
             texts.added,
-            (texts.returning)("value")
+            DB::Dialect::returning("value")
         );
         Self {
             reserve: statement::<DB>(&table, &reserve),
@@ -113,10 +116,10 @@ impl<DB: Backend> SqlCounter<DB> {
             "CREATE TABLE IF NOT EXISTS {table} (name {} NOT NULL PRIMARY KEY, value BIGINT NOT NULL){};\n\
              INSERT INTO {table} (name, value) VALUES ('{}', {}){};",
             texts.name_type,
-            texts.table_options,
+            DB::Dialect::TABLE_OPTIONS,
             self.name,
             first.saturating_sub(1).max(0),
-            (texts.keep)("value"),
+            DB::Dialect::keep("value"),
         )
     }
 

@@ -5,12 +5,12 @@ use std::{fmt, num::NonZeroU32, time::Duration};
 use ordid_core::{
     Error,
     coordination::{AsyncSegmentSource, CoordinationFailure, Ordered, Segment},
-    storage::{Dialect as _, dialect},
+    storage::{Dialect as _, dialect, numbers::checked_name},
 };
 use sqlx::{AssertSqlSafe, Postgres, SqlSafeStr as _, SqlStr};
 
 use super::Seen;
-use crate::numbers::{ConnectOptions, Store, checked_name};
+use crate::numbers::{ConnectOptions, Store};
 
 /// A sequence of PostgreSQL with `INCREMENT BY n`: each `nextval` reserves the `n` numbers that begin with
 /// it.

@@ -22,14 +22,14 @@ use ordid_core::{
     Error,
     coordination::{AsyncSegmentSource, CoordinationFailure, Segment, Unordered},
     entropy::{Entropy as _, ThreadEntropy},
-    storage::{Dialect as _, dialect},
+    storage::{Dialect as _, dialect, numbers::checked_name},
 };
 use sqlx::{AssertSqlSafe, MySql, SqlSafeStr as _, SqlStr};
 
 use super::Seen;
 use crate::{
     backend::{Backend as _, BoxFuture},
-    numbers::{ConnectOptions, Store, Value, checked_name, statement},
+    numbers::{ConnectOptions, Store, Value, statement},
 };
 
 /// For how long a server that did not answer is asked last.

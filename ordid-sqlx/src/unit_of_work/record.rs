@@ -1,7 +1,7 @@
 //! What a flush is known by after the answer to its COMMIT was lost.
 
 use ordid_core::{
-    storage::Dialect as _,
+    storage::{Dialect as _, numbers::KeepsNumbers as _},
     unit_of_work::{Batches, Plan},
     uuid::Uuid,
 };
@@ -38,7 +38,7 @@ pub(super) async fn record<DB: Backend>(
     id: Uuid,
 ) -> Result<(), sqlx::Error> {
     let mut sql = "INSERT INTO ordid_flushes (id) VALUES (".to_owned();
-    DB::push_placeholder(&mut sql, 1);
+    DB::Dialect::push_placeholder(&mut sql, 1);
     sql.push(')');
     let sql = AssertSqlSafe(sql).into_sql_str();
     DB::execute(connection, sql, DB::flush_id(id)?, true)
@@ -84,6 +84,6 @@ async fn exists<DB: Backend>(
     mut sql: String,
     arguments: DB::Arguments,
 ) -> Result<bool, sqlx::Error> {
-    DB::push_placeholder(&mut sql, 1);
+    DB::Dialect::push_placeholder(&mut sql, 1);
     DB::exists(connection, AssertSqlSafe(sql).into_sql_str(), arguments).await
 }

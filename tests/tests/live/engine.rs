@@ -7,7 +7,7 @@ macro_rules! engine {
         use std::fmt::Debug;
 
         use ordid::{
-            storage::{ColumnOn, Dialect},
+            storage::{ColumnOn, Dialect, numbers::KeepsNumbers as _},
             uuid::Uuid,
         };
         use ordid_sqlx::{Backend, StoredAs};
@@ -43,7 +43,7 @@ macro_rules! engine {
 
         pub fn parameter(number: usize) -> String {
             let mut sql = String::new();
-            <$database as Backend>::push_placeholder(&mut sql, number);
+            <$database as Backend>::Dialect::push_placeholder(&mut sql, number);
             sql
         }
 

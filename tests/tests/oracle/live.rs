@@ -12,8 +12,8 @@ use ordid::{
     storage::{ColumnOn, Dialect, Found, StoredValue, Stores, column, dialect::Oracle},
     uuid::Uuid,
 };
-use ordid_oracle::{Error, Stored, StoredAs};
-use ordid_tests::servers::Servers;
+use ordid_oracle::{Stored, StoredAs};
+use ordid_tests::{login, servers::Servers};
 
 use crate::{
     Outcome,
@@ -27,18 +27,10 @@ use crate::{
 const KEYS: usize = 100_000;
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    trials.push(Trial::test("a_url_comes_apart", || {
-        assert_eq!(
-            apart("oracle://scott:ti:ger@db.example:1521/FREEPDB1"),
-            Some(("scott", "ti:ger", "//db.example:1521/FREEPDB1".to_owned()))
-        );
-        assert_eq!(apart("scott/tiger@db"), None);
-        Ok(())
-    }));
     let mut add = |name: &str, test: fn(&Connection) -> Outcome| {
         let name = format!("oracle::{name}");
         server_trial(trials, servers, "oracle", &name, move |url| {
-            test(&connect(url)??)
+            test(&login::oracle(url)??)
         });
     };
     add("raw16_keeps_order", |connection| {
@@ -76,20 +68,6 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     };
     add("dead_connection", changes::a_dead_connection_is_replaced);
     add("waits", changes::a_key_that_another_holds_is_waited_for);
-}
-
-/// Connects; the outer error is of a URL that is none.
-fn connect(url: &str) -> Result<Result<Connection, Error>, &'static str> {
-    let (user, password, database) =
-        apart(url).ok_or("expected oracle://user:password@host:1521/service")?;
-    Ok(ordid_oracle::connect(user, password, &database))
-}
-
-/// User, password and connect string of a URL.
-fn apart(url: &str) -> Option<(&str, &str, String)> {
-    let (user, database) = url.strip_prefix("oracle://")?.rsplit_once('@')?;
-    let (user, password) = user.split_once(':')?;
-    Some((user, password, format!("//{database}")))
 }
 
 /// A table of a name that no other run has; dropped at the end.

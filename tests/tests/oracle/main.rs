@@ -4,6 +4,7 @@
 
 mod h2;
 mod keys;
+mod leases;
 mod live;
 mod statements;
 
@@ -17,6 +18,7 @@ fn main() {
     run_all(&["h2", "oracle"], |servers, trials| {
         h2::trials(servers, trials);
         statements::trials(servers, trials);
+        leases::trials(servers, trials);
         live::trials(servers, trials);
     });
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ordid_core::{
-    storage::Dialect,
+    storage::{Dialect, numbers::KeepsNumbers as _},
     unit_of_work::{Action, Table},
 };
 
@@ -104,7 +104,7 @@ fn update_row<DB: Backend>(sql: &mut String, table: &Table, columns: &[&str]) {
     let mut number = 0;
     let mut placeholder = |sql: &mut String, _: &str| {
         number += 1;
-        DB::push_placeholder(sql, number);
+        DB::Dialect::push_placeholder(sql, number);
     };
     let _ = write!(sql, "UPDATE {} SET ", name::<DB>(table));
     assignments::<DB>(sql, table, columns, &mut placeholder);
@@ -156,7 +156,7 @@ fn row<DB: Backend>(sql: &mut String, before: usize, columns: usize) {
         if column > 1 {
             sql.push_str(", ");
         }
-        DB::push_placeholder(sql, before + column);
+        DB::Dialect::push_placeholder(sql, before + column);
     }
     sql.push(')');
 }

@@ -12,7 +12,9 @@ use libtest_mimic::Trial;
 use ordid_core::{
     Error,
     clock::{SystemClock, Timestamp},
-    coordination::{AsyncNodeAllocator, AsyncSegmentSource, CoordinationFailure, Grant},
+    coordination::{
+        AsyncNodeAllocator, AsyncSegmentSource, CoordinationFailure, Grant, NodeAllocator as _,
+    },
     entropy::ThreadEntropy,
     generator::{
         AtCeiling, Generator, GrantedGenerator, LeaseKeeper, Policy, SegmentGenerator, Steps,
@@ -24,7 +26,9 @@ use ordid_core::{
 use ordid_file::FileLease;
 use ordid_redis::{RedisCounter, RedisLease};
 use ordid_sqlx::{Backend, ConnectOptions, SqlCounter, SqlLease};
+use ordid_tds::{Answer, Column, Recorder, Type};
 use ordid_tests::{
+    login,
     process::{Child, fork},
     servers::Servers,
     trials::{Outcome, run},
@@ -36,7 +40,8 @@ use crate::{
     redis::{connect, threads},
     segments::count,
     sql::{Network, in_file, on_servers, own_runtime},
-    stores::{Adder, ENDLESS, Threads, fails, failure, long, now, own_name},
+    sql_leases::table::{OfOracle, Table, on_oracle, on_tds},
+    stores::{Adder, ENDLESS, Threads, fails, failure, later, long, now, own_name},
     zookeeper::{lease_of, own_path, session},
 };
 
@@ -52,6 +57,14 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         a_child_does_not_wait_for_ever,
     );
     trials.push(in_file("forks::a_child_has_no_nodes", nodes_of_a_file));
+    let name = "forks::a_child_has_nodes_of_its_own";
+    on_tds(trials, servers, name, nodes_of_table, nodes_of_table);
+    let name = "forks::a_child_has_no_nodes";
+    on_oracle(trials, servers, name, nodes_of_oracle);
+    let name = "recorder_of_tds::forks::a_child_leaves_the_connection_to_its_parent";
+    trials.push(Trial::test(name, || run(nodes_over_tds)));
+    let name = "no_oracle::forks::a_child_does_not_try_to_connect";
+    trials.push(Trial::test(name, || run(no_nodes_of_oracle)));
     trials.push(in_file("forks::a_child_has_no_numbers", numbers_of_a_file));
     let mut redis = Adder {
         trials,
@@ -333,6 +346,93 @@ async fn a_child_has_nodes_of_its_own<DB: Backend>(options: ConnectOptions<DB>) 
 
 async fn a_child_has_numbers_of_its_own<DB: Backend>(options: ConnectOptions<DB>) -> Outcome {
     inherit_numbers(numbers::<DB>(options).await?, Heritage::shared()).await
+}
+
+async fn made_in<T: Table>(table: T) -> Outcome<T::Leases> {
+    let lease = table.leases(long(2));
+    T::create(&lease).await?;
+    Ok(T::with_timeout(lease, ENDLESS))
+}
+
+async fn nodes_of_table<T: Table>(table: T) -> Outcome {
+    inherit_node(made_in(table).await?, Heritage::shared()).await
+}
+
+/// Nor must Oracle's client library.
+async fn nodes_of_oracle(table: OfOracle) -> Outcome {
+    inherit_node(made_in(table).await?, Heritage::none()).await
+}
+
+/// On no server: what the child sends, and over which connection.
+async fn nodes_over_tds() -> Outcome {
+    const TAKE: &str = "UPDATE [ordid_nodes] SET epoch = epoch + 1";
+
+    let recorder = Recorder::start()?;
+    let millis = i64::try_from(now().as_unix_millis())?;
+    let row = |values: &[i64]| {
+        let columns = values.iter().map(|_| Column::new("", Type::int(8)));
+        let row = values
+            .iter()
+            .map(|value| Some(value.to_le_bytes().to_vec()));
+        Answer::rows(columns, [row.collect()])
+    };
+    recorder.once("SELECT TOP", row(&[0, 0, 0, millis]));
+    recorder.once("SELECT TOP", row(&[1, 4, millis, millis]));
+    recorder.always("UPDATE", Answer::changed(1));
+    let port = recorder.address().port();
+    let url = format!("server=tcp:127.0.0.1,{port};user=ada;password=secret");
+    let connect = move || {
+        let url = url.clone();
+        async move { login::tds(&url).await }
+    };
+    let lease = ordid_tiberius::SqlLease::new(connect, long(2));
+    let grant = lease.acquire(now(), None).await?;
+
+    let child = forked(async || {
+        let acquired = lease.acquire(now(), None).await;
+        let own = acquired.expect("a node of its own");
+        let (node, epoch) = (own.node(), own.epoch());
+        [node, epoch]
+            .map(|it| i64::try_from(it).expect("few"))
+            .into()
+    });
+    let answer = tokio::task::spawn_blocking(move || child.join()).await?;
+    let (numbers, _) = answer.as_chunks::<8>();
+    let numbers: Vec<i64> = numbers.iter().copied().map(i64::from_le_bytes).collect();
+    assert_eq!(numbers, [1, 5]);
+
+    // The parent goes on over the connection that it had.
+    let ceiling = i64::try_from(grant.ceiling().as_unix_millis())?;
+    recorder.once("SELECT epoch", row(&[1, ceiling, millis]));
+    lease.renew(&grant, now()).await?;
+    let log = recorder.take();
+    let taken = log.iter().filter(|it| it.request.text().starts_with(TAKE));
+    let over: Vec<usize> = taken.map(|it| it.connection).collect();
+    assert_eq!(over, [0, 1], "the child has one of its own");
+    assert_eq!(log.last().map(|it| it.connection), Some(0));
+    Ok(())
+}
+
+/// On no server: the parent is refused by whatever it is, its child before that.
+async fn no_nodes_of_oracle() -> Outcome {
+    let lease = ordid_oracle::SqlLease::new(
+        || ordid_oracle::connect("a", "b", "//127.0.0.1:1/c"),
+        long(2),
+    );
+    let unavailable = CoordinationFailure::Unavailable;
+    let refused = "Oracle was used by process";
+    let error = lease.acquire(now(), None).expect_err("there is no Oracle");
+    assert_eq!(error.coordination_failure(), Some(unavailable), "{error}");
+    assert!(!error.to_string().contains(refused), "{error}");
+    let grant = Grant::new(0, 1, now(), later(now(), 60_000))?;
+    let child = forked(async || {
+        fails(lease.acquire(now(), None), unavailable, refused);
+        fails(lease.renew(&grant, now()), unavailable, refused);
+        fails(lease.release(&grant, None), unavailable, refused);
+        fails(lease.create(), unavailable, refused);
+        Vec::new()
+    });
+    come_once(Vec::new(), child, false).await
 }
 
 /// SQLite must not be used on both sides of a fork.

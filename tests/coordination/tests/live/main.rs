@@ -48,7 +48,15 @@ fn main() {
         return held.expect("it holds a node");
     }
     run_all(
-        &["postgres", "mariadb", "mysql", "redis", "zookeeper"],
+        &[
+            "postgres",
+            "mariadb",
+            "mysql",
+            "mssql",
+            "oracle",
+            "redis",
+            "zookeeper",
+        ],
         |servers, trials| {
             duel::trials(servers, trials);
             file_leases::trials(trials);

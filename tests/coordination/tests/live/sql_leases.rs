@@ -1,5 +1,5 @@
-//! Nodes leased from a table: PostgreSQL, MariaDB, MySQL, SQLite. What can fail between them and their holders
-//! is in `network`.
+//! Nodes leased from a table: PostgreSQL, MariaDB, MySQL, SQLite, SQL Server, Oracle. Which database it is, says
+//! `table`; what can fail between it and its holders is in `network`.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -8,24 +8,27 @@ use ordid_core::{
     clock::Timestamp,
     coordination::{AsyncNodeAllocator, CoordinationFailure, Grant, LeaseTerms},
 };
-use ordid_sqlx::{Backend, ConnectOptions, SqlDisposableNode, SqlLease};
+use ordid_sqlx::{Backend, ConnectOptions, SqlDisposableNode};
 use ordid_tests::{servers::Servers, trials::Outcome};
 
 use crate::{
     segments::failure,
-    sql::{on_each, sql},
+    sql::on_each,
     stores::{
         ENDLESS, fails, long, now_by, starters_get_distinct_nodes, the_first_copy_to_renew_goes_on,
     },
 };
 
 mod network;
+pub(crate) mod table;
+
+use table::{Sqlx, Table, on_tables};
 
 /// After which a silent holder's node is free, where a test waits for it.
 const TTL: Duration = Duration::from_millis(1_200);
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    on_each!(
+    on_tables!(
         "sql_leases",
         servers,
         trials,
@@ -38,6 +41,11 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         a_ceiling_that_went_back_is_told_and_written_back,
         state_that_is_gone_is_an_error,
         a_release_keeps_what_was_used,
+    );
+    on_each!(
+        "sql_leases",
+        servers,
+        trials,
         every_start_gets_a_number_of_its_own,
     );
     network::trials(servers, trials);
@@ -48,34 +56,27 @@ fn terms(nodes: std::ops::Range<u64>) -> LeaseTerms {
     terms.and_then(|terms| terms.with_ttl(TTL)).expect("terms")
 }
 
-async fn created<DB: Backend>(
-    options: &ConnectOptions<DB>,
-    nodes: std::ops::Range<u64>,
-) -> Outcome<SqlLease<DB>> {
-    let leases = SqlLease::new(options.clone(), terms(nodes));
-    leases.create().await?;
+async fn created<T: Table>(table: &T, nodes: std::ops::Range<u64>) -> Outcome<T::Leases> {
+    let leases = table.leases(terms(nodes));
+    T::create(&leases).await?;
     // It takes nothing away from a table that is in use.
-    leases.create().await?;
+    T::create(&leases).await?;
     Ok(leases)
 }
 
-async fn sixteen_that_start_at_once_get_sixteen_nodes<DB: Backend>(
-    options: ConnectOptions<DB>,
-) -> Outcome {
-    created::<DB>(&options, 0..16).await?;
+async fn sixteen_that_start_at_once_get_sixteen_nodes<T: Table>(table: T) -> Outcome {
+    created(&table, 0..16).await?;
     starters_get_distinct_nodes(move || {
-        let leases = SqlLease::<DB>::new(options.clone(), long(16));
-        std::future::ready(leases.with_timeout(ENDLESS))
+        let leases = T::with_timeout(table.leases(long(16)), ENDLESS);
+        std::future::ready(leases)
     })
     .await;
     Ok(())
 }
 
 /// F11.
-async fn one_too_many_is_told_and_gets_a_node_when_it_is_free<DB: Backend>(
-    options: ConnectOptions<DB>,
-) -> Outcome {
-    let leases = created::<DB>(&options, 5..8).await?;
+async fn one_too_many_is_told_and_gets_a_node_when_it_is_free<T: Table>(table: T) -> Outcome {
+    let leases = created(&table, 5..8).await?;
     let mut grants = Vec::new();
     for _ in 0..3 {
         grants.push(leases.acquire(now_by(0), None).await?);
@@ -99,9 +100,9 @@ async fn one_too_many_is_told_and_gets_a_node_when_it_is_free<DB: Backend>(
 }
 
 /// F5.
-async fn a_clock_far_off_burns_no_time<DB: Backend>(options: ConnectOptions<DB>) -> Outcome {
+async fn a_clock_far_off_burns_no_time<T: Table>(table: T) -> Outcome {
     const HOUR: i64 = 3_600_000;
-    let leases = created::<DB>(&options, 0..1).await?;
+    let leases = created(&table, 0..1).await?;
     let too_far = Some(CoordinationFailure::TooFarAhead);
     assert_eq!(failure(leases.acquire(now_by(HOUR), None).await), too_far);
     assert_eq!(
@@ -119,16 +120,14 @@ async fn a_clock_far_off_burns_no_time<DB: Backend>(options: ConnectOptions<DB>)
 }
 
 /// F6.
-async fn a_restart_with_an_older_clock_begins_at_the_ceiling<DB: Backend>(
-    options: ConnectOptions<DB>,
-) -> Outcome {
-    let leases = created::<DB>(&options, 0..1).await?;
+async fn a_restart_with_an_older_clock_begins_at_the_ceiling<T: Table>(table: T) -> Outcome {
+    let leases = created(&table, 0..1).await?;
     let grant = leases.acquire(now_by(0), None).await?;
     // Ahead of the clock, as a generator under load is: what yitter forgets over a restart.
     let grant = leases.renew(&grant, now_by(2_000)).await?;
     drop(leases);
     tokio::time::sleep(TTL + Duration::from_millis(100)).await;
-    let leases = SqlLease::<DB>::new(options, terms(0..1));
+    let leases = table.leases(terms(0..1));
     let next = leases.acquire(now_by(-10_000), None).await?;
     assert_eq!((next.node(), next.epoch()), (0, 2));
     assert_eq!(next.floor(), grant.ceiling());
@@ -140,19 +139,15 @@ async fn a_restart_with_an_older_clock_begins_at_the_ceiling<DB: Backend>(
     Ok(())
 }
 
-async fn of_two_copies_the_first_to_renew_goes_on<DB: Backend>(
-    options: ConnectOptions<DB>,
-) -> Outcome {
-    let one = created::<DB>(&options, 0..4).await?;
-    let other = SqlLease::<DB>::new(options, terms(0..4));
+async fn of_two_copies_the_first_to_renew_goes_on<T: Table>(table: T) -> Outcome {
+    let one = created(&table, 0..4).await?;
+    let other = table.leases(terms(0..4));
     the_first_copy_to_renew_goes_on(&one, &other).await
 }
 
 /// F3 and the eighth fault: a lease that ended while its holder was stopped.
-async fn a_holder_that_slept_too_long_is_fenced<DB: Backend>(
-    options: ConnectOptions<DB>,
-) -> Outcome {
-    let leases = created::<DB>(&options, 0..1).await?;
+async fn a_holder_that_slept_too_long_is_fenced<T: Table>(table: T) -> Outcome {
+    let leases = created(&table, 0..1).await?;
     let grant = leases.acquire(now_by(0), None).await?;
     tokio::time::sleep(TTL + Duration::from_millis(100)).await;
     // Nobody took it: the ceiling is still its own.
@@ -169,17 +164,16 @@ async fn a_holder_that_slept_too_long_is_fenced<DB: Backend>(
 }
 
 /// F15.
-async fn a_ceiling_that_went_back_is_told_and_written_back<DB: Backend>(
-    options: ConnectOptions<DB>,
-) -> Outcome {
-    let leases = created::<DB>(&options, 0..1).await?;
+async fn a_ceiling_that_went_back_is_told_and_written_back<T: Table>(table: T) -> Outcome {
+    let leases = created(&table, 0..1).await?;
     let regressed = Some(CoordinationFailure::CeilingRegressed);
+    let name = table.name();
     for copy in [
-        "UPDATE ordid_nodes SET ceiling = ceiling - 1000",
-        "UPDATE ordid_nodes SET epoch = 0, ceiling = 0, expires = 0",
+        format!("UPDATE {name} SET ceiling = ceiling - 1000"),
+        format!("UPDATE {name} SET epoch = 0, ceiling = 0, expires = 0"),
     ] {
         let grant = leases.acquire(now_by(0), None).await?;
-        sql::<DB>(&options, copy).await?;
+        table.run(&copy).await?;
         assert_eq!(
             failure(leases.renew(&grant, now_by(0)).await),
             regressed,
@@ -197,47 +191,45 @@ async fn a_ceiling_that_went_back_is_told_and_written_back<DB: Backend>(
         tokio::time::sleep(TTL).await;
     }
     let grant = leases.acquire(now_by(0), None).await?;
-    sql::<DB>(&options, "UPDATE ordid_nodes SET ceiling = ceiling - 1000").await?;
+    let copy = format!("UPDATE {name} SET ceiling = ceiling - 1000");
+    table.run(&copy).await?;
     assert_eq!(failure(leases.release(&grant, None).await), regressed);
     Ok(())
 }
 
 /// The second fault: a store that says no is not answered with what is remembered.
-async fn state_that_is_gone_is_an_error<DB: Backend>(options: ConnectOptions<DB>) -> Outcome {
+async fn state_that_is_gone_is_an_error<T: Table>(table: T) -> Outcome {
     let lost = Some(CoordinationFailure::StateLost);
-    let leases = SqlLease::<DB>::new(options.clone(), terms(0..2));
+    let leases = table.leases(terms(0..2));
     assert_eq!(
         failure(leases.acquire(now_by(0), None).await),
         lost,
         "it was never made"
     );
-    leases.create().await?;
+    T::create(&leases).await?;
     let grant = leases.acquire(now_by(0), None).await?;
-    sql::<DB>(&options, "DELETE FROM ordid_nodes").await?;
+    table.run(&format!("DELETE FROM {}", table.name())).await?;
     assert_eq!(failure(leases.renew(&grant, now_by(0)).await), lost);
     assert_eq!(failure(leases.acquire(now_by(0), None).await), lost);
-    sql::<DB>(&options, "DROP TABLE ordid_nodes").await?;
+    table.run(&format!("DROP TABLE {}", table.name())).await?;
     assert_eq!(failure(leases.renew(&grant, now_by(0)).await), lost);
     assert_eq!(failure(leases.acquire(now_by(0), None).await), lost);
 
-    assert!(
-        SqlLease::<DB>::new(options.clone(), terms(0..2))
-            .with_table("a`b\"c")
-            .is_err()
-    );
-    let many = SqlLease::<DB>::new(options, terms(0..100_000));
+    let mismatch = Some(CoordinationFailure::Mismatch);
+    let named = T::with_table(table.leases(terms(0..2)), "a`b\"c");
     assert_eq!(
-        failure(many.create_sql()),
-        Some(CoordinationFailure::Mismatch)
+        named.err().and_then(|error| error.coordination_failure()),
+        mismatch
     );
+    let many = table.leases(terms(0..100_000));
+    let created = T::create(&many).await;
+    assert_eq!(failure(created), mismatch);
     Ok(())
 }
 
-async fn a_release_keeps_what_was_used<DB: Backend>(options: ConnectOptions<DB>) -> Outcome {
-    let leases = created::<DB>(&options, 0..1)
-        .await?
-        .with_table("other_nodes")?;
-    leases.create().await?;
+async fn a_release_keeps_what_was_used<T: Table>(table: T) -> Outcome {
+    let leases = T::with_table(created(&table, 0..1).await?, &table.other())?;
+    T::create(&leases).await?;
     let grant = leases.acquire(now_by(0), None).await?;
     let last = Timestamp::from_unix_millis(grant.floor().as_unix_millis() + 7)?;
     leases.release(&grant, Some(last)).await?;

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "no test binary needs all of it")]
 
+use std::net::SocketAddr;
+
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_tds::{Column, Received, Recorder, Type};
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel};
@@ -176,16 +178,18 @@ pub(crate) fn readings() -> Vec<Column> {
 }
 
 pub(crate) async fn connect(recorder: &Recorder) -> Tcp {
+    let client = connect_to(recorder.address()).await;
+    client.expect("the recorder listens, and takes every login")
+}
+
+/// Connects to a recorder that has this address.
+pub(crate) async fn connect_to(address: SocketAddr) -> tiberius::Result<Tcp> {
     let mut config = Config::new();
     config.authentication(AuthMethod::sql_server("ada", "secret"));
     config.encryption(EncryptionLevel::NotSupported);
-    let stream = TcpStream::connect(recorder.address())
-        .await
-        .expect("the recorder listens");
-    stream.set_nodelay(true).expect("a TCP socket");
-    Client::connect(config, stream.compat_write())
-        .await
-        .expect("the recorder takes every login")
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    Client::connect(config, stream.compat_write()).await
 }
 
 pub(crate) fn texts(log: &[Received]) -> Vec<String> {

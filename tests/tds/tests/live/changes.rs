@@ -6,8 +6,9 @@ use ordid_tiberius::{Entity, Flavour, UnitOfWork, flushes_table};
 use crate::{
     Outcome, Scratch, batch,
     common::{Customer, CustomerId, Tcp, TreeId},
-    connect, count, rows, tables,
+    count, rows, tables, tds,
 };
+
 #[derive(OrderedKey)]
 #[ordid(table = "amounts")]
 struct Amount {
@@ -45,11 +46,10 @@ async fn amounts(client: &mut Tcp) -> tiberius::Result<Vec<(String, Option<Strin
 pub(crate) async fn changes(
     Scratch {
         mut client,
-        babelfish,
-        ..
+        database,
     }: Scratch,
 ) -> Outcome {
-    if babelfish {
+    if database.is_babelfish() {
         changed(&mut client, UnitOfWork::for_babelfish).await
     } else {
         changed(&mut client, UnitOfWork::new).await?;
@@ -134,9 +134,7 @@ where
 pub(crate) async fn killed(
     Scratch {
         mut client,
-        url,
         database,
-        ..
     }: Scratch,
 ) -> Outcome {
     tables(&mut client).await?;
@@ -150,15 +148,11 @@ pub(crate) async fn killed(
             note: None,
         });
     }
-    let mut other = connect(&url).await?;
+    let mut other = tds(database.url()).await?;
     let kill = format!("KILL {}", session.ok_or("no session")?);
     batch(&mut other, &kill).await?;
-    let connected = || async {
-        let mut client = connect(&url).await?;
-        batch(&mut client, &format!("USE [{database}]")).await?;
-        Ok(client)
-    };
-    let flushed = work.flush_with(&mut client, connected).await?;
+    let connect = || database.connect();
+    let flushed = work.flush_with(&mut client, connect).await?;
     assert_eq!((flushed.rows(), flushed.retries), (2, 1));
     assert_eq!(count(&mut client, "customers").await?, Some(2));
     Ok(())

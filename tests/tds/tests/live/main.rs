@@ -9,20 +9,14 @@ mod changes;
 #[path = "../common/mod.rs"]
 mod common;
 
-use std::{
-    future::Future,
-    panic::AssertUnwindSafe,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use std::{future::Future, panic::AssertUnwindSafe};
 
 use common::{CustomerId, Order, OrderId, Reading, Tcp, Tree, TreeId};
 use libtest_mimic::{Arguments, Failed, Trial};
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_harness::Access;
+use ordid_tests::login::{TdsDatabase, batch, tds};
 use ordid_tiberius::{Stored, UnitOfWork, column, is_babelfish};
-use tiberius::{Client, Config, EncryptionLevel};
-use tokio::net::TcpStream;
-use tokio_util::compat::TokioAsyncWriteCompatExt;
 
 type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
@@ -89,7 +83,7 @@ fn main() {
 fn flavour(url: &str) -> Result<bool, String> {
     let runtime = runtime().map_err(|error| error.to_string())?;
     runtime
-        .block_on(async { is_babelfish(&mut connect(url).await?).await })
+        .block_on(async { is_babelfish(&mut tds(url).await?).await })
         .map_err(|error| error.to_string())
 }
 
@@ -128,30 +122,19 @@ fn trial<F: Future<Output = Outcome> + 'static>(
 
 /// Runs a test in a database of its own, which is dropped whatever becomes of it.
 fn run<F: Future<Output = Outcome>>(url: &str, test: fn(Scratch) -> F) -> Result<(), Failed> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("ordid_{}_{number}", std::process::id());
     let runtime = runtime().map_err(|error| Failed::from(error.to_string()))?;
     let ready = runtime.block_on(async {
-        let mut client = connect(url).await?;
-        batch(&mut client, &format!("CREATE DATABASE [{name}]")).await?;
-        batch(&mut client, &format!("USE [{name}]")).await?;
-        let babelfish = is_babelfish(&mut client).await?;
-        Ok(Scratch {
-            client,
-            babelfish,
-            url: url.to_owned(),
-            database: name.clone(),
-        })
+        let database = TdsDatabase::create(url).await?;
+        let scratch = Scratch {
+            client: database.connect().await?,
+            database: database.clone(),
+        };
+        Ok((database, scratch))
     });
-    let ready: Result<_, Box<dyn std::error::Error + Send + Sync>> = ready;
-    let scratch = ready.map_err(|error| Failed::from(error.to_string()))?;
+    let ready: tiberius::Result<_> = ready;
+    let (database, scratch) = ready.map_err(|error| Failed::from(error.to_string()))?;
     let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(test(scratch))));
-    let dropped = runtime.block_on(async {
-        let mut client = connect(url).await?;
-        batch(&mut client, &format!("DROP DATABASE [{name}]")).await
-    });
+    let dropped = runtime.block_on(database.drop());
     match outcome {
         Ok(Ok(())) => dropped.map_err(|error| Failed::from(error.to_string())),
         Ok(Err(error)) => Err(Failed::from(error.to_string())),
@@ -162,22 +145,7 @@ fn run<F: Future<Output = Outcome>>(url: &str, test: fn(Scratch) -> F) -> Result
 /// A connection to an empty database.
 struct Scratch {
     client: Tcp,
-    babelfish: bool,
-    url: String,
-    database: String,
-}
-
-async fn connect(url: &str) -> tiberius::Result<Tcp> {
-    let mut config = Config::from_ado_string(url)?;
-    config.encryption(EncryptionLevel::NotSupported);
-    let stream = TcpStream::connect(config.get_addr()).await?;
-    stream.set_nodelay(true)?;
-    Client::connect(config, stream.compat_write()).await
-}
-
-async fn batch(client: &mut Tcp, sql: &str) -> tiberius::Result<()> {
-    client.simple_query(sql).await?.into_results().await?;
-    Ok(())
+    database: TdsDatabase,
 }
 
 async fn rows(client: &mut Tcp, sql: &str) -> tiberius::Result<Vec<tiberius::Row>> {
@@ -215,8 +183,7 @@ struct Plain {
 async fn sorted(
     Scratch {
         mut client,
-        babelfish,
-        ..
+        database,
     }: Scratch,
 ) -> Outcome {
     for table in ["risen", "permuted", "plain"] {
@@ -229,7 +196,7 @@ async fn sorted(
     risen.reverse();
     permuted.reverse();
     let as_bytes = |sql: &str| sql.replace("BY_SLICES", BY_SLICES);
-    if babelfish {
+    if database.is_babelfish() {
         let mut work = UnitOfWork::for_babelfish();
         for id in &risen {
             work.add(Plain { id: id.to_raw() });
@@ -339,11 +306,10 @@ fn orders(customer: CustomerId, number: i64) -> UnitOfWork {
 async fn graph(
     Scratch {
         mut client,
-        babelfish,
-        ..
+        database,
     }: Scratch,
 ) -> Outcome {
-    if babelfish {
+    if database.is_babelfish() {
         return trees_on_babelfish(client).await;
     }
     tables(&mut client).await?;
@@ -473,11 +439,10 @@ async fn load_is_insert(Scratch { mut client, .. }: Scratch) -> Outcome {
 async fn savepoint(
     Scratch {
         mut client,
-        babelfish,
-        ..
+        database,
     }: Scratch,
 ) -> Outcome {
-    if babelfish {
+    if database.is_babelfish() {
         batch(
             &mut client,
             "CREATE TABLE plain (id uniqueidentifier NOT NULL PRIMARY KEY)",

@@ -6,10 +6,9 @@ use oracle::Connection;
 use ordid::KeyType as _;
 use ordid_oracle::{Action, UnitOfWork};
 
-use super::{
-    connect,
-    shop::{Customer, Employee, Order, Pair, Shop, customer, order_of},
-};
+use ordid_tests::login;
+
+use super::shop::{Customer, Employee, Order, Pair, Shop, customer, order_of};
 use crate::{
     Outcome,
     keys::{NetworkId, generated},
@@ -175,14 +174,14 @@ pub fn deferred_keys_are_checked_at_commit(connection: &Connection) -> Outcome {
 
 /// The first connection is closed already.
 pub fn a_dead_connection_is_replaced(url: &str) -> Outcome {
-    let connection = connect(url)??;
+    let connection = login::oracle(url)??;
     let shop = Shop::new(&connection)?;
     let mut work = UnitOfWork::new();
     work.add(customer("one"));
     let mut connections = 0;
     let flushed = work.flush_with(|| {
         connections += 1;
-        let connection = connect(url).expect("a URL")?;
+        let connection = login::oracle(url).expect("a URL")?;
         if connections == 1 {
             connection.close()?;
         }
@@ -196,7 +195,7 @@ pub fn a_dead_connection_is_replaced(url: &str) -> Outcome {
 /// Until it is known whether the other's row will be there: what finds out about a COMMIT whose answer
 /// was lost relies on it.
 pub fn a_key_that_another_holds_is_waited_for(url: &str) -> Outcome {
-    let connection = connect(url)??;
+    let connection = login::oracle(url)??;
     let shop = Shop::new(&connection)?;
     for commits in [false, true] {
         let held = customer("held");
@@ -205,7 +204,7 @@ pub fn a_key_that_another_holds_is_waited_for(url: &str) -> Outcome {
         second.add(held);
         first.flush_in(&connection)?;
         let refused = thread::scope(|scope| {
-            let second = scope.spawn(|| second.flush_with(|| connect(url).expect("a URL")));
+            let second = scope.spawn(|| second.flush_with(|| login::oracle(url).expect("a URL")));
             // Time for it to come there; where it comes later, it meets the outcome itself.
             thread::sleep(Duration::from_millis(300));
             if commits {

@@ -16,7 +16,7 @@ use ordid_tests::{
 };
 use sqlx::{MySql, Postgres, Sqlite};
 
-use super::{TTL, created, terms};
+use super::{Sqlx, TTL, created, terms};
 use crate::{
     segments::{count, failure},
     sql::{Network, on_servers, outside_of_the_runtime, own_runtime, proxy_to},
@@ -85,7 +85,7 @@ struct Proxied<DB: Backend> {
 impl<DB: Network> Proxied<DB> {
     async fn new(options: ConnectOptions<DB>, nodes: u64) -> Outcome<Self> {
         Ok(Self {
-            direct: created::<DB>(&options, 0..nodes).await?,
+            direct: created(&Sqlx::<DB>(options.clone()), 0..nodes).await?,
             proxy: proxy_to::<DB>(&options).await?,
             options,
             nodes,
@@ -103,7 +103,7 @@ impl<DB: Network> Proxied<DB> {
 async fn a_killed_holder_leaves_a_gap<DB: Backend>(options: ConnectOptions<DB>) -> Outcome {
     use std::io::{Read as _, Write as _};
 
-    let leases = created::<DB>(&options, 0..1).await?;
+    let leases = created(&Sqlx::<DB>(options.clone()), 0..1).await?;
     let of = options.clone();
     let mut child = outside_of_the_runtime(move || {
         fork_writing(move |pipe| {
@@ -236,7 +236,7 @@ where
     ConnectOptions<DB>: std::str::FromStr<Err = sqlx::Error>,
 {
     let options: ConnectOptions<DB> = server.url().parse()?;
-    let leases = created::<DB>(&options, 0..1).await?;
+    let leases = created(&Sqlx::<DB>(options.clone()), 0..1).await?;
     let grant = leases.acquire(now_by(0), None).await?;
     let mut grant = leases.renew(&grant, now_by(500)).await?;
     for _ in 0..2 {
@@ -280,7 +280,7 @@ where
     ConnectOptions<DB>: std::str::FromStr<Err = sqlx::Error>,
 {
     let options: ConnectOptions<DB> = server.url().parse()?;
-    let leases = created::<DB>(&options, 0..2).await?;
+    let leases = created(&Sqlx::<DB>(options.clone()), 0..2).await?;
     let counter = SqlCounter::<DB>::new(options, "orders")?;
     counter.create(1).await?;
     let known = leases.acquire(now_by(0), None).await?;
@@ -329,6 +329,6 @@ async fn keys_end_without_their_server<DB: Backend>(server: Server) -> Outcome
 where
     ConnectOptions<DB>: std::str::FromStr<Err = sqlx::Error>,
 {
-    let leases = created::<DB>(&server.url().parse()?, 0..1).await?;
+    let leases = created(&Sqlx::<DB>(server.url().parse()?), 0..1).await?;
     keys_end_at_the_ceiling(leases, server).await
 }
