@@ -289,6 +289,10 @@ impl<N: 'static, R: RawKey, C: 'static> Keys<N, R, C> {
 }
 
 /// Returns the raw key of a field of this type, if it has one.
+#[expect(
+    clippy::manual_map,
+    reason = "`map` and its closure would be compiled for each type"
+)]
 fn raw_key<F: KeyField>(field: &dyn Any) -> Option<RawOf<F>> {
     let Some(field) = field.downcast_ref::<F>() else {
         not_the_columns()

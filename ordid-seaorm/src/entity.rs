@@ -102,10 +102,8 @@ impl Names {
         for column in <A::Entity as EntityTrait>::Column::iter() {
             columns.push(Box::new(column));
         }
-        let key = match <A::Entity as EntityTrait>::PrimaryKey::iter().next() {
-            Some(key) => Some(key.into_column().as_str()),
-            None => None,
-        };
+        let key = <A::Entity as EntityTrait>::PrimaryKey::iter().next();
+        let key = key.map(|key| key.into_column().as_str());
         let table = A::Entity::default().table_ref();
         Self::new(TypeId::of::<A>(), table, columns, key)
     }
@@ -195,15 +193,14 @@ impl Binder {
     /// Takes the columns of a model.
     #[doc(hidden)]
     pub fn put_all<A: ActiveModelTrait>(&mut self, model: &A) {
-        let mut position = 0;
         for column in <A::Entity as EntityTrait>::Column::iter() {
-            self.take(position, model.get(column));
-            position += 1;
+            self.take(model.get(column));
         }
     }
 
-    /// Takes what a model has in the column at this position.
-    fn take(&mut self, position: usize, value: ActiveValue<Value>) {
+    /// Takes what a model has in its next column.
+    fn take(&mut self, value: ActiveValue<Value>) {
+        let position = self.rows.last().map_or(0, Vec::len);
         let value = match (self.mask.take(), value) {
             (Take::Skip, _) | (_, ActiveValue::NotSet) => None,
             (_, ActiveValue::Unchanged(_))

@@ -227,14 +227,14 @@ impl<S: RowSink + 'static> Batches<S> {
         self.positions.get(TypeId::of::<E>())
     }
 
-    /// Returns the entities of a type: the rows that are inserted, those that are updated, and the rest.
+    /// Returns the entities of a type, and of them the rows that are inserted and those that are updated.
     #[cfg(feature = "journal")]
-    pub(super) fn find<E: Row<S>>(&self) -> Option<([&[E]; 2], &EntitiesOf<S, RawKeyOf<E>>)> {
+    pub(super) fn find<E: Row<S>>(&self) -> Option<Found<'_, S, E>> {
         let entities = self.batches[self.position::<E>()?].entities();
         let rows = entities.rows().map(|rows| vec(rows).as_slice());
         let entities: &dyn Any = entities;
         let entities = entities.downcast_ref();
-        Some((rows, entities.unwrap_or_else(|| not_of_type())))
+        Some((entities.unwrap_or_else(|| not_of_type()), rows))
     }
 
     /// Returns the number of rows, of all types.
@@ -338,6 +338,10 @@ impl Positions {
         self.0.insert(entity, position);
     }
 }
+
+/// Entities, and their rows.
+#[cfg(feature = "journal")]
+type Found<'b, S, E> = (&'b EntitiesOf<S, RawKeyOf<E>>, [&'b [E]; 2]);
 
 /// Rows of this type, of which nothing else is known.
 fn vec<E: 'static>(rows: &dyn Any) -> &Vec<E> {

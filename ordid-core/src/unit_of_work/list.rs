@@ -26,6 +26,10 @@ pub(super) trait AnyRow<S, R> {
 }
 
 impl<S, E: Row<S>> AnyRow<S, RawKeyOf<E>> for E {
+    #[expect(
+        clippy::manual_map,
+        reason = "`map` and its closure would be compiled for each type"
+    )]
     fn raw_key(&self) -> Option<RawKeyOf<E>> {
         match self.key() {
             Some(key) => Some(key.to_raw()),

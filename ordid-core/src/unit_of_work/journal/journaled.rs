@@ -448,7 +448,7 @@ fn write_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
     list: List,
     append: Append<'_>,
 ) -> Result<(), Error> {
-    let Some(([inserts, updates], rows)) = batches.find::<E>() else {
+    let Some((entities, [inserts, updates])) = batches.find::<E>() else {
         return Ok(());
     };
     let mut records = RowRecords::new(table, list, append)?;
@@ -472,7 +472,7 @@ fn write_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
         records.end_row()?;
     }
     if list == List::Deletes {
-        for (raw, links) in rows.deletes() {
+        for (raw, links) in entities.deletes() {
             let links = links.iter().map(|(parent, bytes)| {
                 let column = E::PARENTS[usize::from(*parent)].column();
                 (column.to_owned(), bytes.as_bytes().to_vec())
