@@ -11,7 +11,7 @@
 //!
 //! A statement is walked more than once, for its text and for its parameters, which it lends to Diesel.
 //! So the values are kept until it was sent, column by column, in one `Vec` each: fields have to be
-//! `Clone`.
+//! `Clone`. Of keys the raw keys are kept, so that a program with many key types has few such `Vec`s.
 
 use std::{any::Any, fmt, marker::PhantomData};
 
