@@ -31,7 +31,10 @@ pub use crate::{
 };
 pub use uuid::Uuid;
 
-use crate::key::text::{PREFIX_MAX, is_shaped};
+use crate::key::{
+    SchemeText,
+    text::{PREFIX_MAX, is_shaped},
+};
 
 /// What [`key_type_interop!`] calls: other crates' traits, and the bodies of their functions.
 pub mod external {
@@ -154,7 +157,10 @@ pub const fn check_need(from_unix_millis: i64, years: u32, ids_per_second: u32, 
 /// A raw value that is not of the scheme.
 #[inline]
 pub fn from_raw<K: KeyType>(raw: K::Raw) -> Result<K, Error> {
-    Generated::check(raw, K::NAME).map(K::from_generated)
+    match Generated::check(raw, K::NAME) {
+        Ok(generated) => Ok(K::from_generated(generated)),
+        Err(error) => Err(error),
+    }
 }
 
 /// Body of a key type's `PartialEq`.
@@ -229,13 +235,12 @@ impl<K: KeyType> Lead<K> {
 ///
 /// Only what the formatter returns.
 pub fn fmt_debug<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    struct Text<K>(K);
-    impl<K: KeyType> fmt::Debug for Text<K> {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            fmt_display(self.0, f)
-        }
+    // Of the scheme's text: what writes it is then not compiled for each key type.
+    SchemeText::<K::Scheme> {
+        raw: key.to_raw(),
+        prefix: K::PREFIX,
     }
-    f.debug_tuple(K::NAME).field(&Text(key)).finish()
+    .fmt_named(K::NAME, f)
 }
 
 /// Body of a key type's `FromStr`.
@@ -253,7 +258,10 @@ pub fn parse<K: KeyType>(text: &str) -> Result<K, Error> {
 
 #[cold]
 fn parse_with_reason<K: KeyType>(text: &str) -> Result<K, Error> {
-    K::from_raw(K::Scheme::parse_text(K::PREFIX, text)?)
+    match K::Scheme::parse_text(K::PREFIX, text) {
+        Ok(raw) => K::from_raw(raw),
+        Err(error) => Err(error),
+    }
 }
 
 /// The type of a parent field whose key type tells the parent.
@@ -287,25 +295,22 @@ impl<F: KeyField<Key = KeyOf<P>>, P: OrderedKey> HoldsKeyOf<P> for F {}
 pub struct ParentField<F> {
     /// The foreign key.
     pub parent: Parent,
-    get: fn(&F) -> Option<KeyBytes>,
+    /// Shows the field's key, if it has one, with the field's position in `PARENTS`.
+    pub show: fn(&F, usize, &mut dyn FnMut(usize, KeyBytes)),
 }
 
 impl<F: KeyField> ParentField<F> {
     const fn new(parent: Parent) -> Self {
         Self {
             parent,
-            get: |field| field.get().map(KeyBytes::of),
+            show: show::<F>,
         }
     }
 }
 
-impl<F> ParentField<F> {
-    /// Shows the field's key, if it has one, with the field's position in `PARENTS`.
-    #[inline]
-    pub fn show(&self, field: &F, position: usize, visit: &mut dyn FnMut(usize, KeyBytes)) {
-        if let Some(key) = (self.get)(field) {
-            visit(position, key);
-        }
+fn show<F: KeyField>(field: &F, position: usize, visit: &mut dyn FnMut(usize, KeyBytes)) {
+    if let Some(key) = field.get() {
+        visit(position, KeyBytes::of_raw(key.to_raw()));
     }
 }
 

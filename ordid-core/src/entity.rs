@@ -113,8 +113,17 @@ pub trait EnsuredKey: KeyField {
 #[diagnostic::do_not_recommend]
 impl<K: KeyType> EnsuredKey for K {
     fn ensure<E: OrderedKey<Field = K>>(entity: &mut E) -> K {
-        entity.key().expect("a field of a key type has a key")
+        match entity.key() {
+            Some(key) => key,
+            None => no_key(),
+        }
     }
+}
+
+/// Not in a function that is compiled for each key type.
+#[cold]
+fn no_key() -> ! {
+    unreachable!("a field of a key type has a key")
 }
 
 #[diagnostic::do_not_recommend]

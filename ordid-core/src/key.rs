@@ -385,6 +385,31 @@ impl<S: Scheme> FromStr for Generated<S> {
     }
 }
 
+/// The canonical text of a scheme's key, with the prefix that its key type has.
+pub(crate) struct SchemeText<'p, S: Scheme> {
+    pub(crate) raw: S::Raw,
+    pub(crate) prefix: Option<&'p str>,
+}
+
+impl<S: Scheme> SchemeText<'_, S> {
+    /// Writes the text in parentheses, after the key type's name.
+    pub(crate) fn fmt_named(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple(name).field(self).finish()
+    }
+}
+
+impl<S: Scheme> fmt::Display for SchemeText<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        S::write_text(self.raw, self.prefix, f)
+    }
+}
+
+impl<S: Scheme> fmt::Debug for SchemeText<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 /// Keys that were claimed together; see [`KeyType::reserve`].
 pub type ReservedKeys<K> = core::iter::Map<
     <<K as KeyType>::Scheme as StaticScheme>::Reserved,

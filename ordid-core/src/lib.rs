@@ -24,8 +24,9 @@
 //!
 //! - `std` (on by default): the system's clocks and entropy, and the process-wide generators. Without
 //!   it: `alloc`, 64-bit atomics, and a clock and entropy of your own.
-//! - `unit-of-work`: the plan of a unit of work; costs petgraph.
+//! - `unit-of-work`: the plan of a unit of work; costs three small crates.
 //! - `mapping`: what a table that maps UUIDs to integers is asked; costs crc32fast.
+//! - `catalogue`: every scheme by its name, for tools.
 //! - `tsc`: a clock that reads the processor's time-stamp counter.
 //! - `tracing`, `metrics`: an event, a counter, where a generator's policy acts; flushes, as the adapters
 //!   describe it.

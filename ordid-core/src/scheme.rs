@@ -123,6 +123,7 @@ macro_rules! settled {
 }
 
 mod anatomy;
+#[cfg(any(feature = "catalogue", test))]
 pub mod catalogue;
 pub mod comb;
 pub mod compact;

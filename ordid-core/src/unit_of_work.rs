@@ -33,6 +33,7 @@ mod flush_run;
 mod generators;
 mod graph;
 mod journal;
+mod list;
 #[doc(hidden)]
 pub mod observe;
 mod plan;

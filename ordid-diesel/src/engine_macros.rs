@@ -144,6 +144,7 @@ macro_rules! __implement {
 
         #[automatically_derived]
         impl $crate::__private::diesel::serialize::ToSql<$sql_type, $backend> for $key {
+            #[inline]
             fn to_sql<'__b>(
                 &'__b self,
                 out: &mut $crate::__private::diesel::serialize::Output<'__b, '_, $backend>,
@@ -154,6 +155,7 @@ macro_rules! __implement {
 
         #[automatically_derived]
         impl $crate::__private::diesel::deserialize::FromSql<$sql_type, $backend> for $key {
+            #[inline]
             fn from_sql(
                 value: <$backend as $crate::__private::diesel::backend::Backend>::RawValue<'_>,
             ) -> $crate::__private::diesel::deserialize::Result<Self> {

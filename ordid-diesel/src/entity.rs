@@ -11,28 +11,31 @@
 //!
 //! A statement is walked more than once, for its text and for its parameters, which it lends to Diesel.
 //! So the values are kept until it was sent, column by column, in one `Vec` each: fields have to be
-//! `Clone`.
+//! `Clone`. Of keys the raw keys are kept, so that a program with many key types has few such `Vec`s.
 
 use std::{any::Any, fmt, marker::PhantomData};
 
 use diesel::{
     Expression,
     backend::Backend as DieselBackend,
-    query_builder::{AstPass, QueryFragment},
+    query_builder::AstPass,
     query_source::Column,
     result::QueryResult,
     serialize::{self, IsNull, Output, ToSql},
     sql_types::{HasSqlType, IntoNullable, Nullable, SqlType, is_nullable},
 };
 use ordid_core::{
-    Fields, OrderedKey, Sink,
+    Fields, KeyType, OrderedKey, RawKey, Sink,
     key::KeyField,
     unit_of_work::{ColumnMask, Columns as Taken, RowEnd, RowSink, Take},
 };
 
 #[cfg(feature = "copy")]
 use crate::postgres::copy::Copy;
-use crate::{backend::Backend, stored::StoredAs};
+use crate::{
+    backend::Backend,
+    stored::{InColumn, StoredAs},
+};
 
 /// An entity that a database can take: every type with `#[derive(OrderedKey)]` and `#[ordid(diesel)]`
 /// whose fields fit the columns of its `table!`.
@@ -94,9 +97,9 @@ impl<DB: Backend, E> Entity<DB> for E where
     note = "say `#[ordid(diesel)]` at `{Self}`, beside its `#[diesel(table_name = ...)]`"
 )]
 pub trait Columns<DB: Backend> {
-    /// What stands for the table in a statement.
+    /// Writes what stands for the table in a statement.
     #[doc(hidden)]
-    fn table() -> Box<dyn QueryFragment<DB> + Send + Sync>;
+    fn table(out: &mut DB::QueryBuilder) -> QueryResult<()>;
 
     /// The columns' names, in the order of [`OrderedKey::COLUMNS`].
     #[doc(hidden)]
@@ -107,19 +110,31 @@ pub trait Columns<DB: Backend> {
     const VALUES: &'static [MakeValues<DB>];
 }
 
-/// A column of `table!` that takes values of a type in a database.
+/// A column of `table!` that takes values of a type in a database, each as `H` says: [`AsValue`], or
+/// [`AsKey`].
 #[diagnostic::on_unimplemented(
     message = "the column `{Self}` does not take a field of type `{T}` in this database",
     label = "of another type than the column in `table!`"
 )]
-pub trait Takes<T, DB: Backend>: Column {
+pub trait Takes<T, DB: Backend, H>: Column {
     /// What makes room for its values.
     #[doc(hidden)]
     const VALUES: MakeValues<DB>;
 }
 
+/// A field's own values are kept.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum AsValue {}
+
+/// Of a field with keys the raw keys are kept. A program has a key type for each entity, and of raw keys
+/// and their columns one or two.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum AsKey {}
+
 #[diagnostic::do_not_recommend]
-impl<C, T, DB, N> Takes<T, DB> for C
+impl<C, T, DB, N> Takes<T, DB, AsValue> for C
 where
     C: Column + Expression<SqlType: IntoNullable<Nullable = N>>,
     T: ToSql<N, DB> + Clone + Send + Sync + 'static,
@@ -130,6 +145,22 @@ where
     // Not a function of its own: a program has many columns of a few types.
     const VALUES: MakeValues<DB> = Typed::<N, T>::boxed;
 }
+
+#[diagnostic::do_not_recommend]
+impl<C, F, DB, N> Takes<F, DB, AsKey> for C
+where
+    C: Column + Expression<SqlType: IntoNullable<Nullable = N>>,
+    F: KeyField<Key: StoredAs<DB>>,
+    InColumn<RawOf<F>, ColumnOf<F, DB>>: ToSql<N, DB>,
+    DB: Backend + HasSqlType<N>,
+    N: 'static,
+    Null: ToSql<N, DB>,
+{
+    const VALUES: MakeValues<DB> = Keys::<N, RawOf<F>, ColumnOf<F, DB>>::boxed::<DB, F>;
+}
+
+type RawOf<F> = <<F as KeyField>::Key as KeyType>::Raw;
+type ColumnOf<F, DB> = <<F as KeyField>::Key as StoredAs<DB>>::Column;
 
 /// Makes room for the values of a column.
 #[doc(hidden)]
@@ -160,17 +191,22 @@ pub(crate) struct Typed<N, T> {
     sql_type: PhantomData<fn() -> N>,
 }
 
-impl<N: 'static, T: Clone + Send + Sync + 'static> Typed<N, T> {
+impl<N, T> Typed<N, T> {
+    const fn new() -> Self {
+        Self {
+            values: Vec::new(),
+            sql_type: PhantomData,
+        }
+    }
+
     fn boxed<DB>() -> Box<dyn Values<DB>>
     where
         DB: Backend + HasSqlType<N>,
-        T: ToSql<N, DB>,
+        N: 'static,
+        T: ToSql<N, DB> + Clone + Send + Sync + 'static,
         Null: ToSql<N, DB>,
     {
-        Box::new(Self {
-            values: Vec::new(),
-            sql_type: PhantomData,
-        })
+        Box::new(Self::new())
     }
 
     /// One value.
@@ -190,14 +226,22 @@ where
     T: ToSql<N, DB> + Clone + Send + Sync + 'static,
     Null: ToSql<N, DB>,
 {
+    // This is compiled for each type of a field, so no closure and no more of the standard library is in
+    // it than has to be.
     fn add(&mut self, value: Option<&dyn Any>) {
-        let value = value.map(|it| it.downcast_ref::<T>().expect(SAME_ORDER));
-        self.values.push(value.cloned());
+        let value = match value {
+            Some(value) => match value.downcast_ref::<T>() {
+                Some(value) => Some(value.clone()),
+                None => not_the_columns(),
+            },
+            None => None,
+        };
+        self.values.push(value);
     }
 
     fn push<'b>(&'b self, row: usize, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()> {
         // What Diesel does with it is then compiled for each SQL type, and not for each key type.
-        let value: &'b dyn ToSql<N, DB> = match &self.values[row] {
+        let value: &'b dyn ToSql<N, DB> = match &self.values.as_slice()[row] {
             Some(value) => value,
             None => &Null,
         };
@@ -211,13 +255,89 @@ where
 
     #[cfg(feature = "copy")]
     fn copy(&self, value: Option<&dyn Any>, copy: &mut Copy) {
-        let value = value.map(|it| it.downcast_ref::<T>().expect(SAME_ORDER));
+        let value = match value {
+            Some(value) => match value.downcast_ref::<T>() {
+                Some(value) => Some(value),
+                None => not_the_columns(),
+            },
+            None => None,
+        };
         DB::copy::<N, T>(value, copy);
     }
 }
 
-/// Why a value is of its column's type.
-const SAME_ORDER: &str = "the derive names fields and columns in one order";
+/// The keys of a column, by their raw keys.
+struct Keys<N, R, C> {
+    keys: Typed<N, InColumn<R, C>>,
+    /// Returns the raw key of a field, if it has one.
+    raw_key: fn(&dyn Any) -> Option<R>,
+}
+
+impl<N: 'static, R: RawKey, C: 'static> Keys<N, R, C> {
+    fn boxed<DB, F>() -> Box<dyn Values<DB>>
+    where
+        DB: Backend + HasSqlType<N>,
+        F: KeyField<Key: KeyType<Raw = R>>,
+        InColumn<R, C>: ToSql<N, DB>,
+        Null: ToSql<N, DB>,
+    {
+        Box::new(Self {
+            keys: Typed::new(),
+            raw_key: raw_key::<F>,
+        })
+    }
+}
+
+/// Returns the raw key of a field of this type, if it has one.
+#[expect(
+    clippy::manual_map,
+    reason = "`map` and its closure would be compiled for each type"
+)]
+fn raw_key<F: KeyField>(field: &dyn Any) -> Option<RawOf<F>> {
+    let Some(field) = field.downcast_ref::<F>() else {
+        not_the_columns()
+    };
+    match field.get() {
+        Some(key) => Some(key.to_raw()),
+        None => None,
+    }
+}
+
+impl<DB, N, R, C> Values<DB> for Keys<N, R, C>
+where
+    DB: Backend + HasSqlType<N>,
+    N: 'static,
+    R: RawKey,
+    C: 'static,
+    InColumn<R, C>: ToSql<N, DB>,
+    Null: ToSql<N, DB>,
+{
+    fn add(&mut self, value: Option<&dyn Any>) {
+        let raw = value.and_then(self.raw_key);
+        self.keys.values.push(raw.map(InColumn::new));
+    }
+
+    fn push<'b>(&'b self, row: usize, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        self.keys.push(row, out)
+    }
+
+    #[cfg(feature = "copy")]
+    fn type_number(&self) -> Option<u32> {
+        DB::type_number::<N>()
+    }
+
+    #[cfg(feature = "copy")]
+    fn copy(&self, value: Option<&dyn Any>, copy: &mut Copy) {
+        let raw = value.and_then(self.raw_key).map(InColumn::new);
+        DB::copy::<N, InColumn<R, C>>(raw.as_ref(), copy);
+    }
+}
+
+/// That a value is not of its column's type.
+#[cold]
+fn not_the_columns() -> ! {
+    unreachable!("the derive names fields and columns in one order");
+}
 
 /// NULL, of any type.
 #[doc(hidden)]
@@ -352,36 +472,38 @@ impl<DB: Backend> RowSink for Binder<DB> {
 }
 
 /// What `#[derive(OrderedKey)]` calls where the struct says `#[ordid(diesel)]`: the entity, its table,
-/// and its columns with the fields' types.
+/// and its columns with the fields' types, each [`AsKey`] or [`AsValue`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __entity {
-    ($entity:ty, $table:ty $(, $column:ty: $field:ty)+ $(,)?) => {
+    ($entity:ty, $table:ty $(, $column:ty: $how:ident $field:ty)+ $(,)?) => {
         #[automatically_derived]
         impl<__DB> $crate::Columns<__DB> for $entity
         where
             __DB: $crate::Backend,
             <$table as $crate::__private::diesel::query_source::QuerySource>::FromClause:
                 $crate::__private::diesel::query_builder::QueryFragment<__DB>,
-            $($column: $crate::__private::Takes<$field, __DB>,)+
+            $($column: $crate::__private::Takes<$field, __DB, $crate::__private::$how>,)+
         {
             const NAMES: &'static [&'static $crate::__private::str] = &[
                 $(<$column as $crate::__private::diesel::query_source::Column>::NAME),+
             ];
 
-            fn table() -> $crate::__private::Box<
-                dyn $crate::__private::diesel::query_builder::QueryFragment<__DB>
-                    + ::core::marker::Send
-                    + ::core::marker::Sync,
-            > {
+            fn table(
+                out: &mut <__DB as $crate::__private::diesel::backend::Backend>::QueryBuilder,
+            ) -> $crate::__private::diesel::QueryResult<()> {
                 let table = <$table as $crate::__private::Default>::default();
-                $crate::__private::Box::new(
-                    $crate::__private::diesel::query_source::QuerySource::from_clause(&table),
+                $crate::__private::diesel::query_builder::QueryFragment::<__DB>::to_sql(
+                    &$crate::__private::diesel::query_source::QuerySource::from_clause(&table),
+                    out,
+                    &<__DB as $crate::__private::Default>::default(),
                 )
             }
 
             const VALUES: &'static [$crate::__private::MakeValues<__DB>] = &[
-                $(<$column as $crate::__private::Takes<$field, __DB>>::VALUES),+
+                $(
+                    <$column as $crate::__private::Takes<$field, __DB, $crate::__private::$how>>::VALUES
+                ),+
             ];
         }
     };

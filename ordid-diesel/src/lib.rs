@@ -199,7 +199,7 @@ pub mod __private {
     // What Diesel's own derives write for expressions of a value.
     pub use diesel::internal::derives::as_expression::Bound;
     pub use ordid_core::storage::{assert_keeps_order, column, dialect};
-    pub use std::{boxed::Box, default::Default, primitive::str, result::Result};
+    pub use std::{default::Default, primitive::str, result::Result};
 
     /// The SQL types of keys, by names of one word.
     pub mod sql_types {
@@ -212,7 +212,7 @@ pub mod __private {
     }
 
     pub use crate::{
-        entity::{MakeValues, Takes},
+        entity::{AsKey, AsValue, MakeValues, Takes},
         stored::{StoredAs, from_sql, to_sql},
     };
 }

@@ -4,12 +4,14 @@
 //! backend in which column it is stored, and is there a value of that column's SQL type alone: in a
 //! `table!` that declares another one, it does not compile.
 
+use std::{fmt, marker::PhantomData};
+
 use diesel::{
     backend::Backend,
     deserialize,
     expression::TypedExpressionType,
-    serialize::{self, Output},
-    sql_types::{BigInt, Binary, Nullable, SingleValue, SqlType, Text},
+    serialize::{self, Output, ToSql},
+    sql_types::{BigInt, Binary, IntoNullable, Nullable, SingleValue, SqlType, Text},
 };
 use ordid_core::{
     KeyType, RawKey,
@@ -95,6 +97,44 @@ pub trait StoredAs<DB: Backend>: KeyType {
     type Column: DieselColumn<DB, Self::Raw>;
 }
 
+/// A raw key that is bound as a column stores it: the value of any key type with that column.
+pub(crate) struct InColumn<R, C> {
+    raw: R,
+    column: PhantomData<fn() -> C>,
+}
+
+impl<R, C> InColumn<R, C> {
+    pub(crate) const fn new(raw: R) -> Self {
+        Self {
+            raw,
+            column: PhantomData,
+        }
+    }
+}
+
+impl<R: Copy, C> Clone for InColumn<R, C> {
+    fn clone(&self) -> Self {
+        Self::new(self.raw)
+    }
+}
+
+impl<R: fmt::Debug, C> fmt::Debug for InColumn<R, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.raw.fmt(f)
+    }
+}
+
+impl<DB, R, C> ToSql<<C::SqlType as IntoNullable>::Nullable, DB> for InColumn<R, C>
+where
+    DB: Backend,
+    R: RawKey,
+    C: DieselColumn<DB, R, SqlType: IntoNullable>,
+{
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, DB>) -> serialize::Result {
+        C::to_sql(self.raw, out)
+    }
+}
+
 /// Body of a key type's `ToSql`.
 ///
 /// # Errors
@@ -113,8 +153,14 @@ pub fn to_sql<DB: Backend, K: StoredAs<DB>>(
 ///
 /// A value that is not of the column's form, or not of the key type's scheme.
 pub fn from_sql<DB: Backend, K: StoredAs<DB>>(value: DB::RawValue<'_>) -> deserialize::Result<K> {
-    let raw = <K::Column as DieselColumn<DB, K::Raw>>::from_sql(value)?;
-    Ok(K::from_raw(raw)?)
+    // Without `?`, whose conversions would be compiled for each key type.
+    match <K::Column as DieselColumn<DB, K::Raw>>::from_sql(value) {
+        Ok(raw) => match K::from_raw(raw) {
+            Ok(key) => Ok(key),
+            Err(error) => Err(Box::new(error)),
+        },
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns the bytes of a column that stores bytes.

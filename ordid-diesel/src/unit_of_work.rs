@@ -23,7 +23,7 @@ use ordid_core::{
 pub(crate) use self::statement::Statement;
 use self::{
     run::{Made, One},
-    statement::{Shape, Shapes},
+    statement::{Shape, Shapes, TableOf},
 };
 use crate::{
     Error,
@@ -65,8 +65,8 @@ use crate::{
 /// ```
 pub struct UnitOfWork<DB: Backend> {
     batches: Batches<Binder<DB>>,
-    /// How each table is named, in the order of [`Batches::tables`].
-    shapes: Vec<fn() -> Shape<DB>>,
+    /// What is known of each table, in the order of [`Batches::tables`].
+    shapes: Vec<&'static TableOf<DB>>,
     generators: Generators,
     observer: Option<Box<dyn FnMut(Progress) + Send>>,
     retry: Retry,
@@ -199,15 +199,19 @@ impl<DB: Backend> UnitOfWork<DB> {
         self.rows_mut::<E>().reserve(additional);
     }
 
+    /// With other rows it is another flush.
+    fn changed(&mut self) {
+        self.doubt = None;
+    }
+
     /// Rows go in the order of their stored keys, whatever is done with them, so that an insert appends
     /// to the index even where the column does not keep the keys' own order.
     fn rows_mut<E: Entity<DB>>(&mut self) -> &mut Vec<E> {
-        // With other rows it is another flush.
-        self.doubt = None;
+        self.changed();
         let shapes = &mut self.shapes;
         self.batches.rows_mut_with(|| {
             // Tables are known by the order in which their types come in.
-            shapes.push(Shape::of::<E>);
+            shapes.push(const { &TableOf::entity::<E>() });
             if <<KeyOf<E> as StoredAs<DB>>::Column as DieselColumn<DB, _>>::UNORDERED {
                 <KeyOf<E> as StoredAs<DB>>::Column::compare
             } else {
@@ -233,7 +237,7 @@ impl<DB: Backend> UnitOfWork<DB> {
 
     /// Forgets all entities: after [`flush_in`](Self::flush_in), once the transaction is committed.
     pub fn clear(&mut self) {
-        self.doubt = None;
+        self.changed();
         self.batches.clear();
         self.shapes.clear();
     }
@@ -412,7 +416,7 @@ impl<DB: Backend> UnitOfWork<DB> {
 
     /// How the tables are named.
     fn shapes(&self) -> Shapes<DB> {
-        Shapes::new(self.shapes.iter().map(|shape| shape()).collect())
+        Shapes::new(self.shapes.iter().map(|table| Shape::new(table)).collect())
     }
 
     /// Finds the order of rows and tables.

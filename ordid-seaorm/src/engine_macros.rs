@@ -247,7 +247,7 @@ macro_rules! __engine_entity {
                     if let $crate::__private::Option::Some(field) =
                         $crate::__private::sea_orm::ActiveValue::try_as_ref(&self.$field)
                     {
-                        $made.show(field, $position, visit);
+                        (const { $made }.show)(field, $position, visit);
                     }
                 )*
             }

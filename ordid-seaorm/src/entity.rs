@@ -7,8 +7,8 @@ use ordid_core::{
     unit_of_work::{ColumnMask, Columns, RowEnd, RowSink, Take},
 };
 use sea_orm::{
-    ActiveModelTrait, ActiveValue, ColumnTrait, ColumnType, EntityName as _, EntityTrait,
-    IdenStatic as _, Iterable as _, PrimaryKeyToColumn as _, PrimaryKeyTrait, Value,
+    ActiveModelTrait, ActiveValue, ColumnDef, ColumnTrait, ColumnType, EntityName as _,
+    EntityTrait, IdenStatic as _, Iterable as _, PrimaryKeyToColumn as _, PrimaryKeyTrait, Value,
     sea_query::{DynIden, Expr, IntoIden as _, SimpleExpr, TableRef},
 };
 
@@ -57,40 +57,79 @@ pub trait KeyedModel: ActiveModelTrait {
         + IsPrimaryKey<<<Self::Entity as EntityTrait>::PrimaryKey as PrimaryKeyTrait>::ValueType>;
 }
 
+/// A column of any entity: a program has many column types, and what is generic over them is compiled for
+/// each.
+trait AnyColumn: Send + Sync {
+    fn name(&self) -> &'static str;
+    fn iden(&self) -> DynIden;
+    fn definition(&self) -> ColumnDef;
+    fn save_as(&self, value: SimpleExpr) -> SimpleExpr;
+}
+
+impl<C: ColumnTrait> AnyColumn for C {
+    fn name(&self) -> &'static str {
+        self.as_str()
+    }
+
+    fn iden(&self) -> DynIden {
+        self.into_iden()
+    }
+
+    fn definition(&self) -> ColumnDef {
+        self.def()
+    }
+
+    fn save_as(&self, value: SimpleExpr) -> SimpleExpr {
+        ColumnTrait::save_as(self, value)
+    }
+}
+
 /// SeaORM's names of a table, kept beside its rows, which do not know them.
-#[derive(Debug, Clone)]
 pub(crate) struct Names {
     pub(crate) entity: TypeId,
     pub(crate) table: TableRef,
     pub(crate) columns: Vec<DynIden>,
     /// The key's position among the columns.
     pub(crate) key: usize,
-    save_as: fn(usize, SimpleExpr) -> SimpleExpr,
+    defined: Vec<Box<dyn AnyColumn>>,
     /// Of which columns SeaORM casts the values. It looks the column's definition up for each value.
     casts: Vec<bool>,
 }
 
 impl Names {
     pub(crate) fn of<A: Entity>() -> Self {
-        let columns = || <A::Entity as EntityTrait>::Column::iter();
-        let key = key_column::<A>().map(|key| key.as_str());
+        let mut columns: Vec<Box<dyn AnyColumn>> = Vec::new();
+        for column in <A::Entity as EntityTrait>::Column::iter() {
+            columns.push(Box::new(column));
+        }
+        let key = <A::Entity as EntityTrait>::PrimaryKey::iter().next();
+        let key = key.map(|key| key.into_column().as_str());
+        let table = A::Entity::default().table_ref();
+        Self::new(TypeId::of::<A>(), table, columns, key)
+    }
+
+    fn new(
+        entity: TypeId,
+        table: TableRef,
+        defined: Vec<Box<dyn AnyColumn>>,
+        key: Option<&str>,
+    ) -> Self {
+        let key = defined.iter().position(|it| Some(it.name()) == key);
         Self {
-            entity: TypeId::of::<A>(),
-            table: A::Entity::default().table_ref(),
-            columns: columns().map(|column| column.into_iden()).collect(),
-            key: columns()
-                .position(|column| Some(column.as_str()) == key)
-                .unwrap_or_default(),
-            save_as: save_as::<A>,
-            casts: columns().map(|column| is_cast(&column)).collect(),
+            entity,
+            table,
+            columns: defined.iter().map(|it| it.iden()).collect(),
+            key: key.unwrap_or_default(),
+            casts: defined.iter().map(|it| is_cast(&**it)).collect(),
+            defined,
         }
     }
 
     /// Casts what goes into the column at this position, where its type asks for that: `CAST($1 AS mood)`.
     pub(crate) fn saved(&self, position: usize, value: SimpleExpr) -> SimpleExpr {
-        match self.casts(position) {
-            true => (self.save_as)(position, value),
-            false => value,
+        match self.defined.get(position) {
+            Some(column) if self.casts(position) => column.save_as(value),
+            _ => value,
         }
     }
 
@@ -106,26 +145,14 @@ impl Names {
 
 /// Whether SeaORM casts what goes into a column: by the column's type alone, but for JSON, of which it looks
 /// at the value, too.
-fn is_cast(column: &impl ColumnTrait) -> bool {
+fn is_cast(column: &dyn AnyColumn) -> bool {
     let value = || Expr::cust("value");
-    let definition = column.def();
+    let definition = column.definition();
     let is_json = matches!(
         definition.get_column_type(),
         ColumnType::Json | ColumnType::JsonBinary
     );
     is_json || column.save_as(value()) != value()
-}
-
-fn save_as<A: Entity>(position: usize, value: SimpleExpr) -> SimpleExpr {
-    match <A::Entity as EntityTrait>::Column::iter().nth(position) {
-        Some(column) => column.save_as(value),
-        None => value,
-    }
-}
-
-fn key_column<A: ActiveModelTrait>() -> Option<<A::Entity as EntityTrait>::Column> {
-    let mut keys = <A::Entity as EntityTrait>::PrimaryKey::iter();
-    keys.next().map(|key| key.into_column())
 }
 
 /// A row's values: `None` where it has none, so that the database's default holds.
@@ -166,24 +193,27 @@ impl Binder {
     /// Takes the columns of a model.
     #[doc(hidden)]
     pub fn put_all<A: ActiveModelTrait>(&mut self, model: &A) {
-        for (position, column) in <A::Entity as EntityTrait>::Column::iter().enumerate() {
-            let take = self.mask.take();
-            let value = match (take, model.get(column)) {
-                (Take::Skip, _) | (_, ActiveValue::NotSet) => None,
-                (_, ActiveValue::Unchanged(_))
-                    if self.only_changes.is_some_and(|key| key != position) =>
-                {
-                    None
-                }
-                (Take::Value, ActiveValue::Set(value) | ActiveValue::Unchanged(value)) => {
-                    Some(value)
-                }
-                (Take::Null, ActiveValue::Set(value) | ActiveValue::Unchanged(value)) => {
-                    Some(value.as_null())
-                }
-            };
-            self.put(value);
+        for column in <A::Entity as EntityTrait>::Column::iter() {
+            self.take(model.get(column));
         }
+    }
+
+    /// Takes what a model has in its next column.
+    fn take(&mut self, value: ActiveValue<Value>) {
+        let position = self.rows.last().map_or(0, Vec::len);
+        let value = match (self.mask.take(), value) {
+            (Take::Skip, _) | (_, ActiveValue::NotSet) => None,
+            (_, ActiveValue::Unchanged(_))
+                if self.only_changes.is_some_and(|key| key != position) =>
+            {
+                None
+            }
+            (Take::Value, ActiveValue::Set(value) | ActiveValue::Unchanged(value)) => Some(value),
+            (Take::Null, ActiveValue::Set(value) | ActiveValue::Unchanged(value)) => {
+                Some(value.as_null())
+            }
+        };
+        self.put(value);
     }
 
     /// Takes a key alone.

@@ -88,11 +88,7 @@ fn found<C: Stores<R>, R: RawKey>(row: &QueryResult, index: impl ColIdx) -> Resu
 }
 
 fn wrong_form(from: &'static str, error: ordid_core::Error) -> TryGetError {
-    TryGetError::DbErr(DbErr::TryIntoErr {
-        from,
-        into: "a key",
-        source: Arc::new(error),
-    })
+    no_key(from, "a key", Arc::new(error))
 }
 
 fn bytes_of<C: Stores<R>, R: RawKey>(raw: R) -> Vec<u8> {
@@ -419,8 +415,14 @@ pub fn null<K: StoredAs>() -> Value {
 ///
 /// SeaORM's, which says nothing, for a value of another type, or that is no key of the type.
 pub fn from_value<K: StoredAs>(value: Value) -> Result<K, ValueTypeErr> {
-    let raw = K::Column::from_value(value).ok_or(ValueTypeErr)?;
-    K::from_raw(raw).map_err(|_| ValueTypeErr)
+    // These bodies are compiled for each key type: they have no closures, and no `?`.
+    match K::Column::from_value(value) {
+        Some(raw) => match K::from_raw(raw) {
+            Ok(key) => Ok(key),
+            Err(_) => Err(ValueTypeErr),
+        },
+        None => Err(ValueTypeErr),
+    }
 }
 
 /// Body of `ValueType::array_type`.
@@ -434,13 +436,18 @@ pub fn column_type<K: StoredAs>() -> ColumnType {
 }
 
 fn key<K: KeyType>(raw: K::Raw) -> Result<K, TryGetError> {
-    K::from_raw(raw).map_err(|error| {
-        TryGetError::DbErr(DbErr::TryIntoErr {
-            from: "a column's value",
-            into: K::NAME,
-            source: Arc::new(error),
-        })
-    })
+    match K::from_raw(raw) {
+        Ok(key) => Ok(key),
+        Err(error) => Err(no_key("a column's value", K::NAME, Arc::new(error))),
+    }
+}
+
+fn no_key(
+    from: &'static str,
+    into: &'static str,
+    source: Arc<dyn std::error::Error + Send + Sync>,
+) -> TryGetError {
+    TryGetError::DbErr(DbErr::TryIntoErr { from, into, source })
 }
 
 /// Body of `TryGetable::try_get_by`.
@@ -449,17 +456,22 @@ fn key<K: KeyType>(raw: K::Raw) -> Result<K, TryGetError> {
 ///
 /// NULL, another form than the column's, or a value that is no key of the type.
 pub fn try_get<K: StoredAs, I: ColIdx>(row: &QueryResult, index: I) -> Result<K, TryGetError> {
-    let raw = K::Column::try_get(row, index).map_err(|error| match error {
-        TryGetError::DbErr(DbErr::TryIntoErr { from, source, .. }) => {
-            TryGetError::DbErr(DbErr::TryIntoErr {
-                from,
-                into: K::NAME,
-                source,
-            })
-        }
+    match raw_key::<K::Column, K::Raw, I>(row, index, K::NAME) {
+        Ok(raw) => key(raw),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads the raw key of a key type of this name.
+fn raw_key<C: SeaOrmColumn<R>, R: RawKey, I: ColIdx>(
+    row: &QueryResult,
+    index: I,
+    name: &'static str,
+) -> Result<R, TryGetError> {
+    C::try_get(row, index).map_err(|error| match error {
+        TryGetError::DbErr(DbErr::TryIntoErr { from, source, .. }) => no_key(from, name, source),
         other => other,
-    })?;
-    key(raw)
+    })
 }
 
 /// Body of `TryGetableArray::try_get_by`.

@@ -6,10 +6,10 @@ mod plan;
 mod record;
 mod statement;
 
-use std::{any::TypeId, fmt};
+use std::fmt;
 
 use ordid_core::{
-    EnsuredKey, KeyOf, KeyType, OrderedKey,
+    EnsuredKey, KeyOf, KeyType, OrderedKey, Scheme,
     entity::SchemeOf,
     generator::Generator,
     storage::dialect,
@@ -194,13 +194,18 @@ impl UnitOfWork {
     }
 
     fn rows_mut<A: Entity>(&mut self) -> &mut Vec<A> {
-        // With other rows it is another flush.
+        self.changed();
+        let names = &mut self.names;
+        self.batches.rows_mut_with(|| {
+            // Tables are known by the order in which their types come in.
+            names.push(Names::of::<A>());
+            <SchemeOf<A> as Scheme>::cmp
+        })
+    }
+
+    /// With other rows it is another flush.
+    fn changed(&mut self) {
         self.doubt = None;
-        // In the order in which the batches first see a type.
-        if self.names.iter().all(|it| it.entity != TypeId::of::<A>()) {
-            self.names.push(Names::of::<A>());
-        }
-        self.batches.rows_mut()
     }
 
     /// Returns the models of an entity that will be inserted, in the order in which they were added.
@@ -220,7 +225,7 @@ impl UnitOfWork {
 
     /// Forgets all models: after [`flush_in`](Self::flush_in), once the transaction is committed.
     pub fn clear(&mut self) {
-        self.doubt = None;
+        self.changed();
         self.batches.clear();
         self.names.clear();
     }

@@ -144,6 +144,7 @@
 //! - `std` (on by default): the system's clocks and entropy, and `generate()`. Without it: `alloc`,
 //!   64-bit atomics, and a clock and entropy of your own.
 //! - `derive` (on by default): the two derives; costs syn at build time.
+//! - `catalogue`: `scheme::catalogue`, every scheme by its name, for tools.
 //! - `tsc`: a clock that reads the processor's time-stamp counter.
 //! - `tracing`, `metrics`: an event, a counter, where a generator's policy acts.
 //! - `test-util`: a clock and an entropy source for tests, so that keys are the same on every

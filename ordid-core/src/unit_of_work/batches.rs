@@ -1,16 +1,23 @@
 //! The rows of a unit of work: one box per entity type, none per row.
 
-use std::{any::TypeId, cmp::Ordering, collections::HashMap, fmt, ops::Range};
+use std::{
+    any::{Any, TypeId},
+    cmp::Ordering,
+    collections::HashMap,
+    fmt,
+    ops::Range,
+};
 
 use super::{
     Chunk, Columns, Plan, Table,
-    entities::{Compare, Entities, EntitiesOf},
+    entities::{Compare, EntitiesOf},
+    list::TypeOf,
     rows::{Rows, TypelessRows},
 };
 use crate::{
     entity::{Fields, OrderedKey, RawKeyOf, SchemeOf},
     error::Error,
-    key::Scheme,
+    key::{RawKey, Scheme},
     storage::Dialect,
 };
 
@@ -153,50 +160,81 @@ impl<S: RowSink + 'static> Batches<S> {
         &mut self,
         find: impl FnOnce() -> fn(&RawKeyOf<E>, &RawKeyOf<E>) -> Ordering,
     ) -> &mut Vec<E> {
-        self.of_type(find).inserts_mut()
+        let [inserts, _] = self.rows_of::<E>(find);
+        vec_mut(inserts)
     }
 
     /// Adds a row to those that will be updated: all its columns, where the key is this one's. The
     /// row of the database must be there.
     pub fn update<E: Row<S>>(&mut self, row: E) {
-        self.of_type(|| <SchemeOf<E> as Scheme>::cmp).update(row);
+        let [_, updates] = self.rows_of::<E>(|| <SchemeOf<E> as Scheme>::cmp);
+        vec_mut(updates).push(row);
     }
 
     /// Adds a row to those that will be deleted, of which the key and the foreign keys are kept.
     pub fn delete<E: Row<S>>(&mut self, row: &E) {
-        self.of_type(|| <SchemeOf<E> as Scheme>::cmp).delete(row);
+        self.rows_of::<E>(|| <SchemeOf<E> as Scheme>::cmp);
+        self.of_type::<E>().delete(row);
     }
 
-    pub(super) fn of_type<E: Row<S>>(
+    /// Returns the rows of a type that are inserted, and those that are updated: each [`vec_mut`].
+    pub(super) fn rows_of<E: Row<S>>(
         &mut self,
         find: impl FnOnce() -> Compare<RawKeyOf<E>>,
-    ) -> &mut EntitiesOf<E> {
+    ) -> [&mut dyn Any; 2] {
         let entity = TypeId::of::<E>();
         let position = match self.positions.get(entity) {
             Some(position) => position,
-            None => self.push(entity, Box::new(EntitiesOf::<E>::new(find()))),
+            None => self.push(entity, const { &TypeOf::entity::<E>() }, find()),
         };
-        let entities = self.batches[position].entities_mut().downcast_mut();
-        entities.expect(OF_TYPE)
+        self.batches[position].entities_mut().rows_mut()
     }
 
-    fn push(&mut self, entity: TypeId, entities: Box<dyn Entities<S>>) -> usize {
+    fn push<R: RawKey>(
+        &mut self,
+        entity: TypeId,
+        of: &'static TypeOf<S, R>,
+        compare: Compare<R>,
+    ) -> usize {
         let position = self.batches.len();
         self.positions.insert(entity, position);
+        let entities = Box::new(EntitiesOf::new(of, compare));
         self.batches.push(Rows::new(entities));
         position
+    }
+
+    /// Returns the entities of a type, which has come in.
+    pub(super) fn of_type<E: Row<S>>(&mut self) -> &mut EntitiesOf<S, RawKeyOf<E>> {
+        let position = self.positions.get(TypeId::of::<E>());
+        let position = position.expect("a type comes in before it is looked for");
+        let entities: &mut dyn Any = self.batches[position].entities_mut();
+        entities.downcast_mut().unwrap_or_else(|| not_of_type())
     }
 
     /// Returns the rows of an entity type that will be inserted, in the order in which they were
     /// added.
     pub fn get<E: Row<S>>(&self) -> &[E] {
-        self.find().map_or(&[], EntitiesOf::inserts)
+        match self.position::<E>() {
+            Some(position) => {
+                let [inserts, _] = self.batches[position].entities().rows();
+                vec(inserts)
+            }
+            None => &[],
+        }
     }
 
-    pub(super) fn find<E: Row<S>>(&self) -> Option<&EntitiesOf<E>> {
-        let position = self.positions.get(TypeId::of::<E>())?;
-        let entities = self.batches[position].entities().downcast_ref();
-        Some(entities.expect(OF_TYPE))
+    fn position<E: 'static>(&self) -> Option<usize> {
+        self.positions.get(TypeId::of::<E>())
+    }
+
+    /// Returns the entities of a type, and of them the rows that are inserted and those that are updated.
+    #[cfg(feature = "journal")]
+    pub(super) fn find<E: Row<S>>(&self) -> Option<Found<'_, S, E>> {
+        let entities = self.batches[self.position::<E>()?].entities();
+        let rows = entities.rows().map(|rows| vec(rows).as_slice());
+        let entities: &dyn Any = entities;
+        let entities = entities.downcast_ref();
+        Some((entities.unwrap_or_else(|| not_of_type()), rows))
     }
 
     /// Returns the number of rows, of all types.
@@ -301,8 +339,31 @@ impl Positions {
     }
 }
 
-/// Why the rows of an entity type are of it.
-const OF_TYPE: &str = "positions lead to the rows of their type";
+/// Entities, and their rows.
+#[cfg(feature = "journal")]
+type Found<'b, S, E> = (&'b EntitiesOf<S, RawKeyOf<E>>, [&'b [E]; 2]);
+
+/// Rows of this type, of which nothing else is known.
+fn vec<E: 'static>(rows: &dyn Any) -> &Vec<E> {
+    match rows.downcast_ref() {
+        Some(rows) => rows,
+        None => not_of_type(),
+    }
+}
+
+/// As [`vec`].
+pub(super) fn vec_mut<E: 'static>(rows: &mut dyn Any) -> &mut Vec<E> {
+    match rows.downcast_mut() {
+        Some(rows) => rows,
+        None => not_of_type(),
+    }
+}
+
+/// That the rows of an entity type are not of it.
+#[cold]
+fn not_of_type() -> ! {
+    unreachable!("positions lead to the rows of their type");
+}
 
 /// The tables and their numbers of rows.
 impl<S: RowSink + 'static> fmt::Debug for Batches<S> {

@@ -1,16 +1,16 @@
-//! The rows of one entity type, as they were added.
+//! The rows of an entity type, as they were added: what is inserted, updated and deleted.
 //!
-//! A program has many entity types, and what is generic over them is compiled for each. So no more of it
-//! than reads a row is here; orders are found by raw keys, of which a program has one type or two, and
-//! [`Rows`](super::rows::Rows) has the rest.
+//! Nothing here is generic over entity types, of which a program has many: orders are found by raw keys,
+//! of which it has one type or two, and a row is seen as a [`list`](super::list) shows it.
+//! [`Rows`](super::rows::Rows) has the orders.
 
 use std::{any::Any, cmp::Ordering, ops::Range};
 
-use super::{RowSink, Table, batches::Row};
-use crate::{
-    entity::{KeyOf, OrderedKey, RawKeyOf},
-    key::{Generated, KeyBytes, KeyType, RawKey},
+use super::{
+    RowSink, Table,
+    list::{AnyRow, List, TypeOf},
 };
+use crate::key::{KeyBytes, RawKey};
 
 /// What is done with rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +48,12 @@ pub(super) enum Conflict {
 /// Entities of any type, which are written to sinks of type `S`. They are known by their place in the
 /// order in which they were added to a list.
 pub(super) trait Entities<S>: Any + Send + Sync {
+    /// Returns the rows that are inserted, and those that are updated: each a `Vec` of their type.
+    fn rows(&self) -> [&dyn Any; 2];
+
+    /// As [`rows`](Self::rows).
+    fn rows_mut(&mut self) -> [&mut dyn Any; 2];
+
     fn table(&self) -> Table;
 
     /// Returns the order of each list by the stored keys.
@@ -82,15 +88,16 @@ trait Keyed<R> {
     fn inserted_parents(&self, place: usize, visit: &mut dyn FnMut(usize, KeyBytes));
 }
 
-/// Entities of one type.
-pub(super) struct EntitiesOf<E: OrderedKey> {
-    inserts: Vec<E>,
-    updates: Vec<E>,
-    deletes: Vec<RawKeyOf<E>>,
+/// Entities of one type, of which only the raw key's is known.
+pub(super) struct EntitiesOf<S: 'static, R: 'static> {
+    inserts: Box<dyn List<S, R>>,
+    updates: Box<dyn List<S, R>>,
+    of: &'static TypeOf<S, R>,
+    deletes: Vec<R>,
     links: Links,
     /// Whether a row that has no key was to be deleted.
     keyless: bool,
-    compare: Compare<RawKeyOf<E>>,
+    compare: Compare<R>,
 }
 
 /// The foreign keys of rows that will be deleted, of which nothing else is kept but the key.
@@ -120,11 +127,12 @@ impl Links {
     }
 }
 
-impl<E: OrderedKey> EntitiesOf<E> {
-    pub(super) fn new(compare: Compare<RawKeyOf<E>>) -> Self {
+impl<S: 'static, R: RawKey> EntitiesOf<S, R> {
+    pub(super) fn new(of: &'static TypeOf<S, R>, compare: Compare<R>) -> Self {
         Self {
-            inserts: Vec::new(),
-            updates: Vec::new(),
+            inserts: of.list(),
+            updates: of.list(),
+            of,
             deletes: Vec::new(),
             links: Links::default(),
             keyless: false,
@@ -132,69 +140,40 @@ impl<E: OrderedKey> EntitiesOf<E> {
         }
     }
 
-    pub(super) fn inserts(&self) -> &[E] {
-        &self.inserts
-    }
-
-    pub(super) const fn inserts_mut(&mut self) -> &mut Vec<E> {
-        &mut self.inserts
-    }
-
-    #[cfg(feature = "journal")]
-    pub(super) fn updates(&self) -> &[E] {
-        &self.updates
-    }
-
-    /// Returns the keys of the rows that will be deleted, in the order in which they were added, with
-    /// the foreign keys that are set.
-    #[cfg(feature = "journal")]
-    pub(super) fn deletes(&self) -> impl Iterator<Item = (KeyOf<E>, &[(u16, KeyBytes)])> {
-        let keys = self.deletes.iter().map(|key| key_of_raw::<E>(*key));
-        keys.enumerate().map(|(row, key)| (key, self.links.of(row)))
-    }
-
-    pub(super) fn update(&mut self, row: E) {
-        self.updates.push(row);
-    }
-
-    pub(super) fn delete(&mut self, row: &E) {
-        let Some(key) = row.key() else {
+    /// Takes a row that will be deleted, of which the key and the foreign keys are kept.
+    pub(super) fn delete(&mut self, row: &dyn AnyRow<S, R>) {
+        let Some(key) = row.raw_key() else {
             self.keyless = true;
             return;
         };
-        self.deletes.push(key.to_raw());
-        if !E::PARENTS.is_empty() {
+        self.deletes.push(key);
+        if !self.of.parents.is_empty() {
             let links = &mut self.links;
             row.parents(&mut |parent, key| links.push(parent, key));
             links.end_row();
         }
     }
 
+    /// Returns the keys of the rows that will be deleted, in the order in which they were added, with
+    /// the foreign keys that are set.
+    #[cfg(feature = "journal")]
+    pub(super) fn deletes(&self) -> impl Iterator<Item = (R, &[(u16, KeyBytes)])> {
+        let keys = self.deletes.iter().copied().enumerate();
+        keys.map(|(row, key)| (key, self.links.of(row)))
+    }
+
     /// As [`delete`](Self::delete), of what [`deletes`](Self::deletes) returned of a row.
     #[cfg(feature = "journal")]
-    pub(super) fn delete_again(&mut self, key: KeyOf<E>, links: &[(u16, KeyBytes)]) {
-        self.deletes.push(key.to_raw());
-        if !E::PARENTS.is_empty() {
+    pub(super) fn delete_again(&mut self, key: R, links: &[(u16, KeyBytes)]) {
+        self.deletes.push(key);
+        if !self.of.parents.is_empty() {
             self.links.links.extend(links);
             self.links.end_row();
         }
     }
-
-    fn key_of(&self, list: Kept, place: usize) -> Option<KeyOf<E>> {
-        match list {
-            Kept::Inserts => self.inserts[place].key(),
-            Kept::Updates => self.updates[place].key(),
-            Kept::Deletes => Some(key_of_raw::<E>(self.deletes[place])),
-        }
-    }
 }
 
-/// Returns the key of which this is the raw key: it was one, and need not be checked.
-fn key_of_raw<E: OrderedKey>(raw: RawKeyOf<E>) -> KeyOf<E> {
-    KeyType::from_generated(Generated::new(raw))
-}
-
-impl<E: OrderedKey> Keyed<RawKeyOf<E>> for EntitiesOf<E> {
+impl<S: 'static, R: RawKey> Keyed<R> for EntitiesOf<S, R> {
     fn len(&self, list: Kept) -> usize {
         match list {
             Kept::Inserts => self.inserts.len(),
@@ -203,40 +182,45 @@ impl<E: OrderedKey> Keyed<RawKeyOf<E>> for EntitiesOf<E> {
         }
     }
 
-    fn raw_key(&self, list: Kept, place: usize) -> Option<RawKeyOf<E>> {
-        Some(self.key_of(list, place)?.to_raw())
+    fn raw_key(&self, list: Kept, place: usize) -> Option<R> {
+        match list {
+            Kept::Inserts => self.inserts.row(place).raw_key(),
+            Kept::Updates => self.updates.row(place).raw_key(),
+            Kept::Deletes => Some(self.deletes[place]),
+        }
     }
 
-    fn raw_keys(&self, list: Kept, places: Range<usize>, keys: &mut Vec<RawKeyOf<E>>) -> bool {
-        let rows = match list {
-            Kept::Inserts => &self.inserts[places],
-            Kept::Updates => &self.updates[places],
+    fn raw_keys(&self, list: Kept, places: Range<usize>, keys: &mut Vec<R>) -> bool {
+        match list {
+            Kept::Inserts => self.inserts.raw_keys(places, keys),
+            Kept::Updates => self.updates.raw_keys(places, keys),
             Kept::Deletes => {
                 keys.extend_from_slice(&self.deletes[places]);
-                return true;
-            }
-        };
-        for row in rows {
-            match row.key() {
-                Some(key) => keys.push(key.to_raw()),
-                None => return false,
+                true
             }
         }
-        true
     }
 
     fn inserted_parents(&self, place: usize, visit: &mut dyn FnMut(usize, KeyBytes)) {
-        self.inserts[place].parents(visit);
+        self.inserts.row(place).parents(visit);
     }
 }
 
-impl<S: RowSink, E: Row<S>> Entities<S> for EntitiesOf<E> {
+impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
+    fn rows(&self) -> [&dyn Any; 2] {
+        [&*self.inserts, &*self.updates]
+    }
+
+    fn rows_mut(&mut self) -> [&mut dyn Any; 2] {
+        [&mut *self.inserts, &mut *self.updates]
+    }
+
     fn table(&self) -> Table {
         Table {
             rows: self.inserts.len(),
             updates: self.updates.len(),
             deletes: self.deletes.len(),
-            ..Table::of::<E>()
+            ..self.of.table()
         }
     }
 
@@ -256,16 +240,15 @@ impl<S: RowSink, E: Row<S>> Entities<S> for EntitiesOf<E> {
     }
 
     fn key_text(&self, list: Kept, place: usize) -> String {
-        match self.key_of(list, place) {
-            // Of a `dyn Display`: `to_string` is not compiled for each key type.
-            Some(key) => (&key as &dyn std::fmt::Display).to_string(),
+        match self.raw_key(list, place) {
+            Some(key) => self.of.text(key),
             None => "none".to_owned(),
         }
     }
 
     fn parents(&self, list: Kept, place: usize, visit: &mut dyn FnMut(usize, KeyBytes)) {
         match list {
-            Kept::Inserts => self.inserts[place].parents(visit),
+            Kept::Inserts => self.inserts.row(place).parents(visit),
             Kept::Deletes => {
                 for (parent, key) in self.links.of(place) {
                     visit(usize::from(*parent), *key);
@@ -278,15 +261,15 @@ impl<S: RowSink, E: Row<S>> Entities<S> for EntitiesOf<E> {
 
     fn write(&self, list: Kept, place: usize, sink: &mut S) {
         match list {
-            Kept::Inserts => self.inserts[place].write(sink),
-            Kept::Updates => self.updates[place].write(sink),
-            Kept::Deletes => E::write_key(key_of_raw::<E>(self.deletes[place]), sink),
+            Kept::Inserts => self.inserts.row(place).write(sink),
+            Kept::Updates => self.updates.row(place).write(sink),
+            Kept::Deletes => self.inserts.write_key(self.deletes[place], sink),
         }
     }
 
     fn write_key(&self, list: Kept, place: usize, sink: &mut S) {
-        if let Some(key) = self.key_of(list, place) {
-            E::write_key(key, sink);
+        if let Some(key) = self.raw_key(list, place) {
+            self.inserts.write_key(key, sink);
         }
     }
 }

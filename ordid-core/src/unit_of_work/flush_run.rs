@@ -69,13 +69,18 @@ pub struct Unflushed<D> {
     rows: Option<Chunk>,
 }
 
+/// Returns what a flush is known by. In generic code, the generator would be compiled with each use of it.
+fn new_id() -> Uuid {
+    Uuid::generate()
+}
+
 impl<D> FlushRun<D> {
     /// Begins a flush in a transaction of its own; where an earlier one left a doubt, with the question
     /// what became of that.
     pub fn new(plan: Plan, retry: Retry, doubt: Option<&Doubt>) -> Self {
         let (flush, id) = match doubt {
             Some(doubt) => (Flush::resumed(plan.clone()), doubt.id),
-            None => (Flush::new(plan.clone()), Uuid::generate()),
+            None => (Flush::new(plan.clone()), new_id()),
         };
         Self::of(plan, flush.with_retry(retry), id, true)
     }

@@ -17,11 +17,7 @@
 
 mod circles;
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, HashMap},
-    ops::Range,
-};
+use std::{collections::HashMap, ops::Range};
 
 use self::circles::{Circle, Edge, Graph, STUCK, number};
 use super::{
@@ -228,47 +224,46 @@ impl Nodes {
                 })
                 .collect(),
         };
-        let mut references = BTreeMap::<u32, usize>::new();
+        let mut references = vec![0_usize; self.columns.len()];
         for edge in &local.edges {
-            *references.entry(edge.column).or_default() += 1;
+            references[edge.column as usize] += 1;
         }
-        let mut cheapest: Vec<(usize, u32)> = references
+        let mut cheapest: Vec<(usize, usize)> = references
             .into_iter()
-            .filter(|(column, _)| {
-                let column = self.columns[*column as usize];
-                tables[column.table].can_be_null(column.parent)
+            .zip(0..)
+            .filter(|(references, column)| {
+                let column = self.columns[*column];
+                *references > 0 && tables[column.table].can_be_null(column.parent)
             })
-            .map(|(column, references)| (references, column))
             .collect();
         cheapest.sort_unstable();
-        let mut soft = BTreeSet::new();
-        let holds = |soft: &BTreeSet<u32>| {
-            let depths = local.depths(|edge| !soft.contains(&local.edges[edge].column));
+        let mut soft = vec![false; self.columns.len()];
+        let holds = |soft: &[bool]| {
+            let depths = local.depths(|edge| !soft[local.edges[edge].column as usize]);
             !depths.contains(&STUCK)
         };
         let mut is_broken = false;
-        for (_, column) in &cheapest {
-            soft.insert(*column);
+        let mut taken = Vec::new();
+        for (_, column) in cheapest {
+            soft[column] = true;
+            taken.push(column);
             is_broken = holds(&soft);
             if is_broken {
                 break;
             }
         }
         if !is_broken {
-            let hard = |edge: usize| !soft.contains(&local.edges[edge].column);
+            let hard = |edge: usize| !soft[local.edges[edge].column as usize];
             let way = local.way_round(&local.depths(hard), hard);
             let global = |edge: usize| self.graph.edges[circle.edges[edge] as usize];
             return Err(way.into_iter().map(global).collect());
         }
         // The most expensive first; the last one taken is needed.
-        let taken: Vec<u32> = cheapest.iter().map(|(_, column)| *column).collect();
-        for column in taken[..soft.len() - 1].iter().rev() {
-            soft.remove(column);
-            if !holds(&soft) {
-                soft.insert(*column);
-            }
+        for column in taken.into_iter().rev().skip(1) {
+            soft[column] = false;
+            soft[column] = !holds(&soft);
         }
-        let cut = local.fewest_cuts(|edge| soft.contains(&edge.column));
+        let cut = local.fewest_cuts(|edge| soft[edge.column as usize]);
         Ok(cut
             .into_iter()
             .map(|edge| circle.edges[edge as usize])
@@ -359,6 +354,11 @@ impl Nodes {
         rows: &mut [&mut dyn TypelessRows],
         list: List,
     ) -> Order {
+        // The deepest rows are deleted first.
+        let turn = |depth: u32| match list {
+            List::Inserts => depth,
+            List::Deletes => u32::MAX - depth,
+        };
         let mut order = Order::default();
         // The position in the order of sending, by number.
         let mut sent = vec![0; depths.len()];
@@ -370,10 +370,7 @@ impl Nodes {
             };
             let depths = &depths[start..start + length];
             let mut positions: Vec<usize> = (0..length).collect();
-            match list {
-                List::Inserts => positions.sort_by_key(|row| depths[*row]),
-                List::Deletes => positions.sort_by_key(|row| Reverse(depths[*row])),
-            }
+            positions.sort_by_key(|row| turn(depths[*row]));
             for (position, row) in positions.iter().enumerate() {
                 sent[start + row] = position;
             }
@@ -398,12 +395,8 @@ impl Nodes {
                 rows: 0..depths.len(),
             }),
             // Those of one depth stay in the order of the tables.
-            (List::Inserts, _) => {
-                runs.sort_by_key(|(depth, _)| *depth);
-                order.runs.extend(runs.into_iter().map(|(_, run)| run));
-            }
-            (List::Deletes, _) => {
-                runs.sort_by_key(|(depth, _)| Reverse(*depth));
+            _ => {
+                runs.sort_by_key(|(depth, _)| turn(*depth));
                 order.runs.extend(runs.into_iter().map(|(_, run)| run));
             }
         }

@@ -1,6 +1,6 @@
 //! The order of the rows of one entity type: what is inserted, updated and deleted.
 
-use std::{any::Any, collections::BTreeMap, ops::Range};
+use std::{collections::BTreeMap, ops::Range};
 
 use super::{
     Action, Columns, RowEnd, RowSink, Table,
@@ -81,11 +81,11 @@ impl<S: RowSink + 'static> Rows<S> {
         }
     }
 
-    pub(super) fn entities(&self) -> &dyn Any {
+    pub(super) fn entities(&self) -> &dyn Entities<S> {
         &*self.entities
     }
 
-    pub(super) fn entities_mut(&mut self) -> &mut dyn Any {
+    pub(super) fn entities_mut(&mut self) -> &mut dyn Entities<S> {
         &mut *self.entities
     }
 

@@ -3,7 +3,7 @@
 use std::any::TypeId;
 
 use super::Action;
-use crate::entity::{KeyOf, OrderedKey, Parent};
+use crate::entity::Parent;
 
 /// A table, and how many of its rows a unit of work writes.
 #[derive(Debug, Clone)]
@@ -21,22 +21,6 @@ pub struct Table {
 }
 
 impl Table {
-    /// Describes the table of an entity, to which nothing is written yet.
-    pub(super) fn of<E: OrderedKey + 'static>() -> Self {
-        Self {
-            entity: TypeId::of::<E>(),
-            key: TypeId::of::<KeyOf<E>>(),
-            schema: E::SCHEMA,
-            name: E::TABLE,
-            key_column: E::KEY_COLUMN,
-            columns: E::COLUMNS,
-            parents: E::PARENTS,
-            rows: 0,
-            updates: 0,
-            deletes: 0,
-        }
-    }
-
     /// Returns the schema, unquoted, where the entity names one.
     pub const fn schema(&self) -> Option<&'static str> {
         self.schema

@@ -288,6 +288,7 @@ fn key_type(
                 #raw_of::into_raw(self.0)
             }
 
+            #[inline]
             fn from_raw(
                 __raw: <#scheme as #private::Scheme>::Raw,
             ) -> #private::Result<Self, #private::Error> {
@@ -337,6 +338,7 @@ fn std_impls(
         #impl_ #private::TryFrom<#raw> for #ident {
             type Error = #private::Error;
 
+            #[inline]
             fn try_from(__raw: #raw) -> #private::Result<Self, #private::Error> {
                 #private::KeyType::from_raw(#raw_of::into_raw(__raw))
             }
@@ -403,6 +405,7 @@ pub(super) fn std_impls_by_raw(private: &Private<'_>, ident: &Ident) -> TokenStr
 
         #[automatically_derived]
         impl #private::Debug for #ident {
+            #[inline]
             fn fmt(&self, __f: &mut #private::Formatter<'_>) -> #private::FmtResult {
                 #private::fmt_debug(*self, __f)
             }
@@ -410,6 +413,7 @@ pub(super) fn std_impls_by_raw(private: &Private<'_>, ident: &Ident) -> TokenStr
 
         #[automatically_derived]
         impl #private::Display for #ident {
+            #[inline]
             fn fmt(&self, __f: &mut #private::Formatter<'_>) -> #private::FmtResult {
                 #private::fmt_display(*self, __f)
             }
@@ -419,6 +423,7 @@ pub(super) fn std_impls_by_raw(private: &Private<'_>, ident: &Ident) -> TokenStr
         impl #private::FromStr for #ident {
             type Err = #private::Error;
 
+            #[inline]
             fn from_str(__text: &#private::str) -> #private::Result<Self, #private::Error> {
                 #private::parse(__text)
             }

@@ -47,7 +47,13 @@ pub(super) fn forward(model: &Entity<'_>) -> Option<TokenStream> {
         let span = ty.span();
         column.set_span(span.resolved_at(column.span()));
         let table = located(table, span);
-        quote_spanned!(span=> #table::#column: #ty)
+        // Of a key type that somebody else's parent shares, nothing is known.
+        let tells = |parent: &ParentAttr| parent.entity.is_none();
+        let how = match model.is_key(field) || field.attrs.parent.as_ref().is_some_and(tells) {
+            true => quote_spanned!(span=> AsKey),
+            false => quote_spanned!(span=> AsValue),
+        };
+        quote_spanned!(span=> #table::#column: #how #ty)
     });
     Some(quote_spanned!(span=> #krate::entity! { #ident, #table::table #(, #columns)* }))
 }
@@ -70,7 +76,7 @@ fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>)
         .map(|(position, (field, parent))| {
             let ident = field.ident;
             let made = parent_field(private, field, parent);
-            quote!(#made.show(&self.#ident, #position, __visit);)
+            quote!((const { #made }.show)(&self.#ident, #position, __visit);)
         })
         .collect();
     let visit = if shown.is_empty() {

@@ -66,8 +66,8 @@ const _: () = {
         }
     }
     ::ordid_diesel::entity! {
-        Order, crate ::schema::orders::table, crate ::schema::orders::order_id : OrderId,
-        crate ::schema::orders::type_ : String, crate ::schema::orders::r#type : Option <
-        String >
+        Order, crate ::schema::orders::table, crate ::schema::orders::order_id : AsKey
+        OrderId, crate ::schema::orders::type_ : AsValue String, crate
+        ::schema::orders::r#type : AsValue Option < String >
     }
 };

@@ -50,10 +50,12 @@ const _: () = {
                 ::ordid::__private::KeyBytes,
             ),
         ) {
-            ::ordid::__private::by_entity::<Option<NodeId>, Node<'a, T, N>>("above")
-                .show(&self.above, 0usize, __visit);
-            ::ordid::__private::by_entity::<TreeId, Tree>("tree")
-                .show(&self.tree, 1usize, __visit);
+            (const {
+                ::ordid::__private::by_entity::<Option<NodeId>, Node<'a, T, N>>("above")
+            }
+                .show)(&self.above, 0usize, __visit);
+            (const { ::ordid::__private::by_entity::<TreeId, Tree>("tree") }
+                .show)(&self.tree, 1usize, __visit);
         }
     }
     #[allow(clippy::absolute_paths, trivial_bounds)]

@@ -71,6 +71,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl ::ordid::__private::Debug for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut ::ordid::__private::Formatter<'_>,
@@ -80,6 +81,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl ::ordid::__private::Display for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut ::ordid::__private::Formatter<'_>,
@@ -90,6 +92,7 @@ const _: () = {
     #[automatically_derived]
     impl ::ordid::__private::FromStr for OrderId {
         type Err = ::ordid::__private::Error;
+        #[inline]
         fn from_str(
             __text: &::ordid::__private::str,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {

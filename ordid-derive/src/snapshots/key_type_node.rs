@@ -48,6 +48,7 @@ const _: () = {
                 >,
             >>::into_raw(self.0)
         }
+        #[inline]
         fn from_raw(
             __raw: <keys::__private::scheme::node::WithNode<
                 keys::__private::scheme::UuidV6,
@@ -103,6 +104,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl keys::__private::Debug for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut keys::__private::Formatter<'_>,
@@ -112,6 +114,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl keys::__private::Display for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut keys::__private::Formatter<'_>,
@@ -122,6 +125,7 @@ const _: () = {
     #[automatically_derived]
     impl keys::__private::FromStr for OrderId {
         type Err = keys::__private::Error;
+        #[inline]
         fn from_str(
             __text: &keys::__private::str,
         ) -> keys::__private::Result<Self, keys::__private::Error> {
@@ -131,6 +135,7 @@ const _: () = {
     #[automatically_derived]
     impl keys::__private::TryFrom<Uuid> for OrderId {
         type Error = keys::__private::Error;
+        #[inline]
         fn try_from(
             __raw: Uuid,
         ) -> keys::__private::Result<Self, keys::__private::Error> {

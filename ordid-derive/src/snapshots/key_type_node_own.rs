@@ -72,6 +72,7 @@ const _: () = {
                 >>::Scheme,
             >>::into_raw(self.0)
         }
+        #[inline]
         fn from_raw(
             __raw: <<::ordid::__private::Checked<
                 __IS_CHECKED,
@@ -131,6 +132,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl ::ordid::__private::Debug for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut ::ordid::__private::Formatter<'_>,
@@ -140,6 +142,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl ::ordid::__private::Display for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut ::ordid::__private::Formatter<'_>,
@@ -150,6 +153,7 @@ const _: () = {
     #[automatically_derived]
     impl ::ordid::__private::FromStr for OrderId {
         type Err = ::ordid::__private::Error;
+        #[inline]
         fn from_str(
             __text: &::ordid::__private::str,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
@@ -159,6 +163,7 @@ const _: () = {
     #[automatically_derived]
     impl ::ordid::__private::TryFrom<Uuid> for OrderId {
         type Error = ::ordid::__private::Error;
+        #[inline]
         fn try_from(
             __raw: Uuid,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {

@@ -30,6 +30,7 @@ const _: () = {
                 keys::__private::scheme::UuidV7,
             >>::into_raw(self.0)
         }
+        #[inline]
         fn from_raw(
             __raw: <keys::__private::scheme::UuidV7 as keys::__private::Scheme>::Raw,
         ) -> keys::__private::Result<Self, keys::__private::Error> {
@@ -82,6 +83,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl keys::__private::Debug for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut keys::__private::Formatter<'_>,
@@ -91,6 +93,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl keys::__private::Display for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut keys::__private::Formatter<'_>,
@@ -101,6 +104,7 @@ const _: () = {
     #[automatically_derived]
     impl keys::__private::FromStr for OrderId {
         type Err = keys::__private::Error;
+        #[inline]
         fn from_str(
             __text: &keys::__private::str,
         ) -> keys::__private::Result<Self, keys::__private::Error> {
@@ -110,6 +114,7 @@ const _: () = {
     #[automatically_derived]
     impl keys::__private::TryFrom<uuid::Uuid> for OrderId {
         type Error = keys::__private::Error;
+        #[inline]
         fn try_from(
             __raw: uuid::Uuid,
         ) -> keys::__private::Result<Self, keys::__private::Error> {

@@ -48,6 +48,7 @@ const _: () = {
                 >,
             >>::into_raw(self.0)
         }
+        #[inline]
         fn from_raw(
             __raw: <::ordid::__private::scheme::uuid_v4_clustered::ByPeriod<
                 ::ordid::__private::scheme::UuidV4ClusteredCompat,
@@ -103,6 +104,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl ::ordid::__private::Debug for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut ::ordid::__private::Formatter<'_>,
@@ -112,6 +114,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl ::ordid::__private::Display for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut ::ordid::__private::Formatter<'_>,
@@ -122,6 +125,7 @@ const _: () = {
     #[automatically_derived]
     impl ::ordid::__private::FromStr for OrderId {
         type Err = ::ordid::__private::Error;
+        #[inline]
         fn from_str(
             __text: &::ordid::__private::str,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
@@ -131,6 +135,7 @@ const _: () = {
     #[automatically_derived]
     impl ::ordid::__private::TryFrom<Uuid> for OrderId {
         type Error = ::ordid::__private::Error;
+        #[inline]
         fn try_from(
             __raw: Uuid,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {

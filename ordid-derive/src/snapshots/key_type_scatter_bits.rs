@@ -27,6 +27,7 @@ const _: () = {
                 ::ordid::__private::scheme::UuidV7,
             >>::into_raw(self.0)
         }
+        #[inline]
         fn from_raw(
             __raw: <::ordid::__private::scheme::UuidV7 as ::ordid::__private::Scheme>::Raw,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
@@ -79,6 +80,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl ::ordid::__private::Debug for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut ::ordid::__private::Formatter<'_>,
@@ -88,6 +90,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl ::ordid::__private::Display for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut ::ordid::__private::Formatter<'_>,
@@ -98,6 +101,7 @@ const _: () = {
     #[automatically_derived]
     impl ::ordid::__private::FromStr for OrderId {
         type Err = ::ordid::__private::Error;
+        #[inline]
         fn from_str(
             __text: &::ordid::__private::str,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
@@ -107,6 +111,7 @@ const _: () = {
     #[automatically_derived]
     impl ::ordid::__private::TryFrom<Uuid> for OrderId {
         type Error = ::ordid::__private::Error;
+        #[inline]
         fn try_from(
             __raw: Uuid,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {

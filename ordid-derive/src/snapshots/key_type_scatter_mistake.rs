@@ -68,6 +68,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl ::ordid::__private::Debug for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut ::ordid::__private::Formatter<'_>,
@@ -77,6 +78,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl ::ordid::__private::Display for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut ::ordid::__private::Formatter<'_>,
@@ -87,6 +89,7 @@ const _: () = {
     #[automatically_derived]
     impl ::ordid::__private::FromStr for OrderId {
         type Err = ::ordid::__private::Error;
+        #[inline]
         fn from_str(
             __text: &::ordid::__private::str,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {

@@ -35,6 +35,7 @@ const _: () = {
                 keys::__private::scheme::Snowflake,
             >>::into_raw(self.0)
         }
+        #[inline]
         fn from_raw(
             __raw: <keys::__private::scheme::Snowflake<
                 keys::__private::scheme::snowflake::Sonyflake,
@@ -89,6 +90,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl keys::__private::Debug for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut keys::__private::Formatter<'_>,
@@ -98,6 +100,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl keys::__private::Display for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut keys::__private::Formatter<'_>,
@@ -108,6 +111,7 @@ const _: () = {
     #[automatically_derived]
     impl keys::__private::FromStr for OrderId {
         type Err = keys::__private::Error;
+        #[inline]
         fn from_str(
             __text: &keys::__private::str,
         ) -> keys::__private::Result<Self, keys::__private::Error> {
@@ -117,6 +121,7 @@ const _: () = {
     #[automatically_derived]
     impl keys::__private::TryFrom<i64> for OrderId {
         type Error = keys::__private::Error;
+        #[inline]
         fn try_from(
             __raw: i64,
         ) -> keys::__private::Result<Self, keys::__private::Error> {

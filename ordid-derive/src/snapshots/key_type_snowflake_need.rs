@@ -49,6 +49,7 @@ const _: () = {
                 ::ordid::__private::scheme::Snowflake,
             >>::into_raw(self.0)
         }
+        #[inline]
         fn from_raw(
             __raw: <::ordid::__private::scheme::Snowflake<
                 ::ordid::__private::scheme::Compact<
@@ -105,6 +106,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl ::ordid::__private::Debug for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut ::ordid::__private::Formatter<'_>,
@@ -114,6 +116,7 @@ const _: () = {
     }
     #[automatically_derived]
     impl ::ordid::__private::Display for OrderId {
+        #[inline]
         fn fmt(
             &self,
             __f: &mut ::ordid::__private::Formatter<'_>,
@@ -124,6 +127,7 @@ const _: () = {
     #[automatically_derived]
     impl ::ordid::__private::FromStr for OrderId {
         type Err = ::ordid::__private::Error;
+        #[inline]
         fn from_str(
             __text: &::ordid::__private::str,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
@@ -133,6 +137,7 @@ const _: () = {
     #[automatically_derived]
     impl ::ordid::__private::TryFrom<i64> for OrderId {
         type Error = ::ordid::__private::Error;
+        #[inline]
         fn try_from(
             __raw: i64,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {

@@ -13,9 +13,7 @@ use diesel::{
     PgConnection, QueryResult, QueryableByName, RunQueryDsl,
     pg::{CopyFormat, CopyTarget, Pg, PgMetadataLookup, PgQueryBuilder, PgTypeMetadata},
     prelude::ExecuteCopyFromDsl,
-    query_builder::{
-        AstPass, BindCollector, QueryBuilder, QueryFragment, bind_collector::RawBytesBindCollector,
-    },
+    query_builder::{AstPass, BindCollector, QueryBuilder, bind_collector::RawBytesBindCollector},
     result::{DatabaseErrorKind, Error},
     serialize::ToSql,
     sql_types::{Array, HasSqlType, Oid, Text},
@@ -26,7 +24,7 @@ use crate::entity::Columns;
 
 /// How an entity's rows are copied.
 pub struct Copier {
-    name: fn() -> QueryResult<String>,
+    name: fn(&mut PgQueryBuilder) -> QueryResult<()>,
     send: fn(&mut PgConnection, Feed<'_>) -> QueryResult<usize>,
 }
 
@@ -36,7 +34,7 @@ type Feed<'a> = &'a dyn Fn(&mut dyn Write) -> QueryResult<()>;
 impl Copier {
     pub(crate) fn of<E: Columns<Pg>>() -> Self {
         Self {
-            name: table_name::<E>,
+            name: E::table,
             send: send::<E>,
         }
     }
@@ -55,7 +53,7 @@ impl Copier {
             atttypid: u32,
         }
         let columns = diesel::sql_query(copy::COLUMN_TYPES)
-            .bind::<Text, _>((self.name)().ok()?)
+            .bind::<Text, _>(named(self.name).ok()?)
             .bind::<Array<Text>, _>(names)
             .load::<ColumnType>(connection)
             // A server before 12, or one that is only like PostgreSQL.
@@ -103,7 +101,7 @@ impl<E: Columns<Pg>> CopyTarget for Into<E> {
     type SqlType = Text;
 
     fn walk_target(mut out: AstPass<'_, '_, Pg>) -> QueryResult<()> {
-        out.push_sql(&table_name::<E>()?);
+        out.push_sql(&named(E::table)?);
         for (number, name) in E::NAMES.iter().enumerate() {
             out.push_sql(if number == 0 { " (" } else { ", " });
             out.push_identifier(name)?;
@@ -113,10 +111,10 @@ impl<E: Columns<Pg>> CopyTarget for Into<E> {
     }
 }
 
-fn table_name<E: Columns<Pg>>() -> QueryResult<String> {
-    let mut name = PgQueryBuilder::default();
-    E::table().to_sql(&mut name, &Pg)?;
-    Ok(name.finish())
+fn named(name: fn(&mut PgQueryBuilder) -> QueryResult<()>) -> QueryResult<String> {
+    let mut text = PgQueryBuilder::default();
+    name(&mut text)?;
+    Ok(text.finish())
 }
 
 fn send<E: Columns<Pg>>(connection: &mut PgConnection, feed: Feed<'_>) -> QueryResult<usize> {

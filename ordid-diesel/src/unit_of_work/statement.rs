@@ -4,8 +4,8 @@ use std::ops::Index;
 
 use diesel::{
     RunQueryDsl,
-    query_builder::{AstPass, Query, QueryFragment, QueryId},
-    result::QueryResult,
+    query_builder::{AstPass, Query, QueryBuilder, QueryFragment, QueryId},
+    result::{Error::QueryBuilderError, QueryResult},
     sql_types::Integer,
 };
 use ordid_core::{
@@ -30,9 +30,34 @@ use ordid_core::unit_of_work::copy::Target;
 const ROWS: &str = "ordid_rows";
 const TARGET: &str = "ordid_target";
 
+/// The table of an entity, as far as it is known to the compiler.
+pub(crate) struct TableOf<DB: Backend> {
+    name: fn(&mut DB::QueryBuilder) -> QueryResult<()>,
+    names: &'static [&'static str],
+    columns: &'static [&'static str],
+    key_column: &'static str,
+    values: &'static [MakeValues<DB>],
+    #[cfg(feature = "copy")]
+    copier: fn() -> Option<Copier>,
+}
+
+impl<DB: Backend> TableOf<DB> {
+    pub(crate) const fn entity<E: ordid_core::OrderedKey + Columns<DB>>() -> Self {
+        Self {
+            name: E::table,
+            names: E::NAMES,
+            columns: E::COLUMNS,
+            key_column: E::KEY_COLUMN,
+            values: E::VALUES,
+            #[cfg(feature = "copy")]
+            copier: DB::copier::<E>,
+        }
+    }
+}
+
 /// A table as statements name it.
 pub(crate) struct Shape<DB: Backend> {
-    table: Box<dyn QueryFragment<DB> + Send + Sync>,
+    name: QueryResult<String>,
     names: &'static [&'static str],
     /// Which of the columns is the key.
     key: usize,
@@ -42,14 +67,14 @@ pub(crate) struct Shape<DB: Backend> {
 }
 
 impl<DB: Backend> Shape<DB> {
-    pub(crate) fn of<E: ordid_core::OrderedKey + Columns<DB>>() -> Self {
+    pub(crate) fn new(table: &TableOf<DB>) -> Self {
         Self {
-            table: E::table(),
-            names: E::NAMES,
-            key: key_of(E::COLUMNS, E::KEY_COLUMN),
-            values: E::VALUES,
+            name: text::<DB>(table.name),
+            names: table.names,
+            key: key_of(table.columns, table.key_column),
+            values: table.values,
             #[cfg(feature = "copy")]
-            copier: DB::copier::<E>(),
+            copier: (table.copier)(),
         }
     }
 
@@ -67,7 +92,7 @@ impl<DB: Backend> Shape<DB> {
     /// The table of flushes.
     fn of_flushes() -> Self {
         Self {
-            table: Box::new(Flushes),
+            name: text::<DB>(|out| out.push_identifier("ordid_flushes")),
             names: &["id"],
             key: 0,
             values: &[],
@@ -88,13 +113,11 @@ fn key_of(columns: &[&str], key: &str) -> usize {
     key.expect("the key is one of the columns")
 }
 
-/// `ordid_flushes`
-struct Flushes;
-
-impl<DB: Backend> QueryFragment<DB> for Flushes {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
-        out.push_identifier("ordid_flushes")
-    }
+/// Returns what is written.
+fn text<DB: Backend>(write: fn(&mut DB::QueryBuilder) -> QueryResult<()>) -> QueryResult<String> {
+    let mut text = DB::QueryBuilder::default();
+    write(&mut text)?;
+    Ok(text.finish())
 }
 
 /// The tables of a unit of work, and that of flushes.
@@ -219,8 +242,12 @@ impl<'a, DB: Backend> Statement<'a, DB> {
         }
     }
 
-    fn table<'b>(&'b self, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()> {
-        self.shape.table.walk_ast(out.reborrow())
+    fn table(&self, out: &mut AstPass<'_, '_, DB>) -> QueryResult<()> {
+        match &self.shape.name {
+            Ok(name) => out.push_sql(name),
+            Err(error) => return Err(QueryBuilderError(error.to_string().into())),
+        }
+        Ok(())
     }
 
     fn name(&self, column: usize, out: &mut AstPass<'_, '_, DB>) -> QueryResult<()> {

@@ -5,7 +5,10 @@ use std::{any::TypeId, cmp::Ordering, fmt};
 use serde_core::{Serialize, de::DeserializeOwned};
 
 use super::{
-    super::{Batches, Outcome, Row, RowSink, Table},
+    super::{
+        Batches, Outcome, Row, RowSink, Table,
+        list::{TypeOf, key_of_raw},
+    },
     Attempt, ColumnValues, Journal,
     record::{self, ATTEMPT, Deleted, List, Record, RowRecords, SETTLED, Unit, UnitTable, rows_of},
 };
@@ -104,7 +107,7 @@ impl<S: RowSink + 'static> Journaled<S> {
     ) -> Self {
         self.types.push(RowType {
             entity: TypeId::of::<E>(),
-            table: Table::of::<E>(),
+            table: TypeOf::<S, _>::entity::<E>().table(),
             write: write_rows::<S, E>,
             read: Box::new(move |batches, list, rows| {
                 read_rows::<S, E>(batches, list, rows, compare)
@@ -445,7 +448,7 @@ fn write_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
     list: List,
     append: Append<'_>,
 ) -> Result<(), Error> {
-    let Some(rows) = batches.find::<E>() else {
+    let Some((entities, [inserts, updates])) = batches.find::<E>() else {
         return Ok(());
     };
     let mut records = RowRecords::new(table, list, append)?;
@@ -458,8 +461,8 @@ fn write_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
     };
     let (mut before, mut after) = (ColumnValues::default(), ColumnValues::default());
     let written = match list {
-        List::Inserts => rows.inserts(),
-        List::Updates => rows.updates(),
+        List::Inserts => inserts,
+        List::Updates => updates,
         List::Deletes => &[],
     };
     for row in written {
@@ -469,14 +472,14 @@ fn write_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
         records.end_row()?;
     }
     if list == List::Deletes {
-        for (key, links) in rows.deletes() {
+        for (raw, links) in entities.deletes() {
             let links = links.iter().map(|(parent, bytes)| {
                 let column = E::PARENTS[usize::from(*parent)].column();
                 (column.to_owned(), bytes.as_bytes().to_vec())
             });
-            let deleted: Deleted = (KeyBytes::of(key).as_bytes().to_vec(), links.collect());
+            let deleted: Deleted = (KeyBytes::of_raw(raw).as_bytes().to_vec(), links.collect());
             let added = records.add(&deleted).map(drop);
-            added.map_err(|problem| cannot(Some(key), &problem))?;
+            added.map_err(|problem| cannot(Some(key_of_raw::<E>(raw)), &problem))?;
             records.end_row()?;
         }
     }
@@ -521,17 +524,21 @@ fn read_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
             E::TABLE
         ))
     };
-    let rows = batches.of_type::<E>(|| compare);
+    batches.rows_of::<E>(|| compare);
     for row in bytes {
         let row = row?;
         match list {
-            List::Inserts => rows
-                .inserts_mut()
-                .push(record::decode(row).map_err(cannot)?),
-            List::Updates => rows.update(record::decode(row).map_err(cannot)?),
+            List::Inserts => {
+                let row = record::decode(row).map_err(cannot)?;
+                batches.rows_mut_by::<E>(compare).push(row);
+            }
+            List::Updates => {
+                let row: E = record::decode(row).map_err(cannot)?;
+                batches.update(row);
+            }
             List::Deletes => {
                 let (key, links): Deleted = record::decode(row).map_err(cannot)?;
-                let key = record::key_bytes(&key)?.to_key();
+                let key = record::key_bytes(&key)?.to_key::<KeyOf<E>>();
                 let key = key.ok_or_else(|| cannot("it has no key of its type".to_owned()))?;
                 let links = links
                     .into_iter()
@@ -544,7 +551,7 @@ fn read_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
                         Ok((parent, record::key_bytes(&bytes)?))
                     })
                     .collect::<Result<Vec<_>, Error>>()?;
-                rows.delete_again(key, &links);
+                batches.of_type::<E>().delete_again(key.to_raw(), &links);
             }
         }
     }

@@ -35,6 +35,18 @@ fn parents_come_first_whatever_the_number_of_their_own_parents() {
 }
 
 #[test]
+fn tables_that_do_not_depend_on_each_other_go_by_name() {
+    // The third refers to the last one; no other to any.
+    let mut given = schema(&[vec![], vec![], vec![to(4)], vec![], vec![]]);
+    with_inserts(&mut given, 1);
+    for (given, name) in given.iter_mut().zip(["d", "a", "b", "e", "c"]) {
+        given.table.name = name;
+    }
+    let plan = planned::<Postgres>(&mut given).unwrap();
+    assert_eq!(plan.tables().collect::<Vec<_>>(), [1, 4, 2, 0, 3]);
+}
+
+#[test]
 fn tables_without_rows_close_no_circle() {
     let mut given = schema(&[vec![to(1)], vec![to(2)], vec![to(0)]]);
     with_inserts(&mut given[..2], 3);

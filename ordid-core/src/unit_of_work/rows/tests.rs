@@ -5,7 +5,9 @@ use crate::{
     entity::{Fields, OrderedKey, Parent, Sink},
     key::KeyField,
     storage::dialect::{MySql, Postgres},
-    unit_of_work::{Batches, ColumnMask, Plan, Take, entities::EntitiesOf},
+    unit_of_work::{
+        Batches, ColumnMask, Plan, Take, batches::vec_mut, entities::EntitiesOf, list::TypeOf,
+    },
 };
 
 /// A row of a tree: its parent and its key, which is not the first column.
@@ -122,10 +124,9 @@ fn refused(batches: &mut Batches<Text>) -> String {
 #[test]
 fn rows_in_order_are_left_alone() {
     let rows = [(1, 0), (2, 1), (3, 99), (4, 4)];
-    let mut nodes = EntitiesOf::<Node>::new(Ord::cmp);
-    nodes
-        .inserts_mut()
-        .extend(rows.map(|(key, parent)| node(key, parent)));
+    let mut nodes = EntitiesOf::<Text, _>::new(const { &TypeOf::entity::<Node>() }, Ord::cmp);
+    let [inserted, _] = nodes.rows_mut();
+    vec_mut::<Node>(inserted).extend(rows.map(|(key, parent)| node(key, parent)));
     let mut rows_in_order = Rows::<Text>::new(Box::new(nodes));
     rows_in_order.sort().unwrap();
     assert!(rows_in_order.inserts.is_none() && rows_in_order.are_parents_first());

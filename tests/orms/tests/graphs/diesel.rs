@@ -1,14 +1,10 @@
 //! Diesel and diesel-async: the columns of all tables are those of one `table!`, and the table's name is
 //! the entity's.
 
-use diesel::{
-    backend::Backend,
-    query_builder::{AstPass, QueryFragment},
-    result::QueryResult,
-};
+use diesel::{query_builder::QueryBuilder as _, result::QueryResult};
 use ordid::OrderedKey as _;
 use ordid_diesel::{
-    __private::{MakeValues, Takes},
+    __private::{AsKey, MakeValues, Takes},
     Columns, FlushPlan, Flushed, StoredAs, UnitOfWork,
 };
 use ordid_tests::{
@@ -32,15 +28,6 @@ impl Entities for OfDiesel {
 numbered! {
     /// A row as an entity of the table's type.
     struct Numbered of OfDiesel
-}
-
-/// A table's name.
-struct Named(&'static str);
-
-impl<DB: Backend> QueryFragment<DB> for Named {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
-        out.push_identifier(self.0)
-    }
 }
 
 /// A database that has the columns.
@@ -77,11 +64,11 @@ macro_rules! tables {
                 const SETUP: &'static str = $setup;
 
                 const VALUES: &'static [MakeValues<Self>] = &[
-                    <rows::a as Takes<Option<RowId>, Self>>::VALUES,
-                    <rows::b as Takes<Option<RowId>, Self>>::VALUES,
-                    <rows::id as Takes<RowId, Self>>::VALUES,
-                    <rows::c as Takes<Option<RowId>, Self>>::VALUES,
-                    <rows::d as Takes<Option<RowId>, Self>>::VALUES,
+                    <rows::a as Takes<Option<RowId>, Self, AsKey>>::VALUES,
+                    <rows::b as Takes<Option<RowId>, Self, AsKey>>::VALUES,
+                    <rows::id as Takes<RowId, Self, AsKey>>::VALUES,
+                    <rows::c as Takes<Option<RowId>, Self, AsKey>>::VALUES,
+                    <rows::d as Takes<Option<RowId>, Self, AsKey>>::VALUES,
                 ];
             }
         }
@@ -98,8 +85,8 @@ tables!(
 impl<DB: Tables, const KIND: usize, const TABLE: usize> Columns<DB> for Numbered<KIND, TABLE> {
     const NAMES: &'static [&'static str] = Self::COLUMNS;
 
-    fn table() -> Box<dyn QueryFragment<DB> + Send + Sync> {
-        Box::new(Named(NAMES[TABLE]))
+    fn table(out: &mut DB::QueryBuilder) -> QueryResult<()> {
+        out.push_identifier(NAMES[TABLE])
     }
 
     const VALUES: &'static [MakeValues<DB>] = DB::VALUES;

@@ -1,6 +1,6 @@
 //! Random graphs, executed on a database that checks each foreign key.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::*;
 use crate::entropy::{Entropy, SeededEntropy};
