@@ -71,7 +71,7 @@ fn bench(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
         "plan: ns a row, median [min..max] of {} alternating rounds; {TABLES} tables of six columns",
         arguments.rounds
     );
-    println!("{}", machine::describe(&["ordid-core", "strongly-connected-components"]));
+    println!("{}", machine::describe(&["ordid-core", "petgraph"]));
     println!(
         "timed     the plan and its chunks; with keys, their making, too; a sample is of \
          {SAMPLE} rows or more\n\

@@ -1,8 +1,8 @@
 //! The order of statements.
 
-use std::{collections::HashMap, ops::Range};
+use std::ops::Range;
 
-use strongly_connected_components::{Graph, Node};
+use petgraph::{algo::tarjan_scc, graph::DiGraph};
 
 use super::{
     Table,
@@ -294,32 +294,25 @@ fn components(
     by_name: &[usize],
     have: impl Fn(&Table) -> bool,
 ) -> Vec<Vec<usize>> {
-    let mut graph = Graph::new();
-    // The last one is visited first, so that tables in no order by their foreign keys go by name.
-    let nodes: Vec<(Node, usize)> = by_name
+    let mut graph = DiGraph::<usize, ()>::new();
+    let nodes: Vec<_> = by_name
         .iter()
-        .enumerate()
-        .filter(|(_, table)| have(&tables[**table]))
-        .rev()
-        .map(|(place, _)| (graph.new_node(), place))
+        .filter(|table| have(&tables[**table]))
+        .map(|table| graph.add_node(*table))
         .collect();
-    let table = |place: usize| by_name[place];
-    // Edges go from child to parent: the components then come parents first.
-    for (from, child) in nodes.iter().rev() {
-        for (to, parent) in nodes.iter().rev() {
-            if from != to && tables[table(*child)].refers_to(&tables[table(*parent)]) {
-                graph.new_edge(*from, *to);
+    // Edges go from child to parent: Tarjan's components then come parents first.
+    for from in &nodes {
+        for to in &nodes {
+            if from != to && tables[graph[*from]].refers_to(&tables[graph[*to]]) {
+                graph.add_edge(*from, *to, ());
             }
         }
     }
-    let places: HashMap<Node, usize> = nodes.into_iter().collect();
-    graph
-        .find_sccs()
-        .iter_sccs()
-        .map(|component| {
-            let mut component: Vec<usize> = component.iter_nodes().map(|it| places[&it]).collect();
+    tarjan_scc(&graph)
+        .into_iter()
+        .map(|mut component| {
             component.sort_unstable();
-            component.into_iter().map(table).collect()
+            component.into_iter().map(|node| graph[node]).collect()
         })
         .collect()
 }

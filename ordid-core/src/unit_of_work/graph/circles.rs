@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use strongly_connected_components::{Graph as Digraph, Node};
+use petgraph::{algo::kosaraju_scc, graph::DiGraph};
 
 /// The depth of a row in a circle, or below one.
 pub(super) const STUCK: u32 = u32::MAX;
@@ -110,37 +110,37 @@ impl Graph {
             let stuck = |node: u32| depths[node as usize] == STUCK;
             edge.child != edge.parent && stuck(edge.child) && stuck(edge.parent)
         };
-        let mut graph = Digraph::new();
-        let nodes = depths
-            .iter()
-            .map(|depth| (*depth == STUCK).then(|| graph.new_node()));
-        let nodes: Vec<Option<Node>> = nodes.collect();
+        let mut graph = DiGraph::<u32, ()>::new();
+        let mut indices = vec![Default::default(); self.nodes];
+        for node in (0..number(self.nodes)).filter(|node| depths[*node as usize] == STUCK) {
+            indices[node as usize] = graph.add_node(node);
+        }
         let open = || {
             let edges = (0_u32..).zip(&self.edges);
             edges.filter(|(at, edge)| keep(*at as usize) && is_open(edge))
         };
         for (_, edge) in open() {
-            let [child, parent] = [edge.child, edge.parent].map(|node| nodes[node as usize]);
-            if let (Some(child), Some(parent)) = (child, parent) {
-                graph.new_edge(child, parent);
+            graph.add_edge(
+                indices[edge.child as usize],
+                indices[edge.parent as usize],
+                (),
+            );
+        }
+        let mut circles: Vec<Circle> = Vec::new();
+        // Not Tarjan's, which calls itself for each row of a chain.
+        for component in kosaraju_scc(&graph) {
+            if component.len() > 1 {
+                let mut nodes: Vec<u32> = component.into_iter().map(|node| graph[node]).collect();
+                nodes.sort_unstable();
+                let edges = Vec::new();
+                circles.push(Circle { nodes, edges });
             }
         }
-        let components = graph.find_sccs();
-        let mut circles: Vec<Circle> = Vec::new();
+        circles.sort_unstable_by_key(|circle| circle.nodes[0]);
         let mut circle_of = vec![STUCK; self.nodes];
-        let mut numbers = HashMap::new();
-        for (row, node) in (0_u32..).zip(nodes) {
-            let Some(node) = node else {
-                continue;
-            };
-            let component = components.scc_of_node(node);
-            if component.len() > 1 {
-                let circle = *numbers.entry(component).or_insert_with(|| {
-                    circles.push(Circle::default());
-                    number(circles.len() - 1)
-                });
-                circles[circle as usize].nodes.push(row);
-                circle_of[row as usize] = circle;
+        for (circle, of) in (0..).zip(&circles) {
+            for node in &of.nodes {
+                circle_of[*node as usize] = circle;
             }
         }
         for (at, edge) in open() {
