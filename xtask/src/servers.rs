@@ -8,13 +8,14 @@ use crate::packages;
 use crate::run::Result;
 
 /// The servers that this workspace's tests know, in the order in which they are reported.
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 8] = [
     "postgres",
     "mariadb",
     "h2",
     "redis",
     "zookeeper",
     "mysql",
+    "mssql",
     "oracle",
 ];
 
