@@ -76,7 +76,7 @@ fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>)
         .map(|(position, (field, parent))| {
             let ident = field.ident;
             let made = parent_field(private, field, parent);
-            quote!((const { #made }.show)(&self.#ident, #position, __visit);)
+            quote!((#made.show)(&self.#ident, #position, __visit);)
         })
         .collect();
     let visit = if shown.is_empty() {

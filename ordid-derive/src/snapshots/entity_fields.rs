@@ -50,13 +50,11 @@ const _: () = {
                 ::ordid::__private::KeyBytes,
             ),
         ) {
-            (const { ::ordid::__private::by_key::<CustomerId>("customer") }
+            (::ordid::__private::by_key::<CustomerId>("customer")
                 .show)(&self.customer, 0usize, __visit);
-            (const { ::ordid::__private::by_entity::<Uuid, Address>("ship_to") }
+            (::ordid::__private::by_entity::<Uuid, Address>("ship_to")
                 .show)(&self.ship_to, 1usize, __visit);
-            (const {
-                ::ordid::__private::by_entity::<Option<OrderId>, Self>("replaces_id")
-            }
+            (::ordid::__private::by_entity::<Option<OrderId>, Self>("replaces_id")
                 .show)(&self.replaces, 2usize, __visit);
         }
     }

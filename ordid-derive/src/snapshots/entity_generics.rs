@@ -50,11 +50,9 @@ const _: () = {
                 ::ordid::__private::KeyBytes,
             ),
         ) {
-            (const {
-                ::ordid::__private::by_entity::<Option<NodeId>, Node<'a, T, N>>("above")
-            }
+            (::ordid::__private::by_entity::<Option<NodeId>, Node<'a, T, N>>("above")
                 .show)(&self.above, 0usize, __visit);
-            (const { ::ordid::__private::by_entity::<TreeId, Tree>("tree") }
+            (::ordid::__private::by_entity::<TreeId, Tree>("tree")
                 .show)(&self.tree, 1usize, __visit);
         }
     }
