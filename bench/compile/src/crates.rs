@@ -45,9 +45,9 @@ impl Library {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variant {
-    /// The keys are plain `Uuid`s.
+    /// The keys are plain `Uuid`s, and rows go in by the library's own inserts of many.
     Alone,
-    /// Each entity has a key type and is one of a unit of work.
+    /// Each entity has a key type, and rows go in by a unit of work.
     WithOrdid,
 }
 
@@ -62,7 +62,8 @@ impl Variant {
     }
 }
 
-/// Writes a crate into a folder of its own.
+/// Writes a crate into a folder of its own. Generic code costs where it is used: every entity is read by its
+/// key, and inserted.
 pub(crate) fn write(
     folder: &Path,
     library: Library,
@@ -82,10 +83,7 @@ pub(crate) fn write(
             Library::SeaOrm => sea_orm(&mut source, number, variant)?,
         }
     }
-    if variant == Variant::WithOrdid {
-        // Generic code costs where it is used: every entity is flushed.
-        work(&mut source, library, entities)?;
-    }
+    insert(&mut source, library, variant, entities)?;
     fs::write(project.join("src/lib.rs"), source)?;
     Ok(())
 }
@@ -164,6 +162,11 @@ pub mod entity{number} {{
         pub is_open: bool,
         pub rate: f64,
     }}
+
+    pub fn find(id: {key}, connection: &mut PgConnection) -> QueryResult<Option<Entity{number}>> {{
+        let found = table{number}::table.find(id).select(Entity{number}::as_select());
+        found.first(connection).optional()
+    }}
 }}
 "
     )?;
@@ -220,49 +223,71 @@ pub mod entity{number} {{
     pub enum Relation {{}}
 
     {behavior}
+
+    pub async fn find(id: {key}, connection: &sea_orm::DatabaseConnection) -> Result<Option<Model>, DbErr> {{
+        Entity::find_by_id(id).one(connection).await
+    }}
 }}
 "
     )?;
     Ok(())
 }
 
-/// A function that adds one of each and flushes them.
-fn work(source: &mut String, library: Library, entities: u32) -> Result<()> {
-    let (parameters, connection, error, flush) = match library {
-        Library::Diesel => (
-            "",
-            "&mut diesel::PgConnection",
-            "ordid_diesel::Error",
-            "work.flush(connection)?;",
+/// A function that inserts rows of all tables, in one transaction.
+fn insert(source: &mut String, library: Library, variant: Variant, entities: u32) -> Result<()> {
+    let entity = |number: u32| match library {
+        Library::Diesel => format!("entity{number}::Entity{number}"),
+        Library::SeaOrm => format!("entity{number}::Model"),
+    };
+    let (begin, each, end) = match (library, variant) {
+        (Library::Diesel, Variant::Alone) => (
+            "pub fn insert(all: &All, connection: &mut diesel::PgConnection) -> diesel::QueryResult<()> {
+    use diesel::prelude::*;
+    connection.transaction(|connection| {",
+            "diesel::insert_into(entity{}::table{}::table).values(&all.entity{}).execute(connection)?;",
+            "Ok(())
+    })
+}",
         ),
-        Library::SeaOrm => (
-            "async ",
-            "&sea_orm::DatabaseConnection",
-            "ordid_seaorm::Error",
-            "work.flush(connection).await?;",
+        (Library::SeaOrm, Variant::Alone) => (
+            "pub async fn insert(all: All, connection: &sea_orm::DatabaseConnection) -> Result<(), sea_orm::DbErr> {
+    use sea_orm::{EntityTrait, IntoActiveModel, TransactionTrait};
+    let transaction = connection.begin().await?;",
+            "let rows = all.entity{}.into_iter().map(IntoActiveModel::into_active_model);
+    entity{}::Entity::insert_many(rows).exec_without_returning(&transaction).await?;",
+            "transaction.commit().await
+}",
+        ),
+        (Library::Diesel, Variant::WithOrdid) => (
+            "pub fn insert(all: All, connection: &mut diesel::PgConnection) -> Result<(), ordid_diesel::Error> {
+    let mut work = ordid_diesel::UnitOfWork::new();",
+            ADD,
+            "work.flush(connection)?;
+    Ok(())
+}",
+        ),
+        (Library::SeaOrm, Variant::WithOrdid) => (
+            "pub async fn insert(all: All, connection: &sea_orm::DatabaseConnection) -> Result<(), ordid_seaorm::Error> {
+    let mut work = ordid_seaorm::UnitOfWork::new();",
+            ADD,
+            "work.flush(connection).await?;
+    Ok(())
+}",
         ),
     };
-    let (path, entity) = match library {
-        Library::Diesel => ("ordid_diesel", "Entity"),
-        Library::SeaOrm => ("ordid_seaorm", "Model"),
-    };
-    let names = (0..entities).map(|number| match library {
-        Library::Diesel => (number, format!("{entity}{number}")),
-        Library::SeaOrm => (number, entity.to_owned()),
-    });
-    let names: Vec<_> = names.collect();
     writeln!(source, "\npub struct All {{")?;
-    for (number, name) in &names {
-        writeln!(source, "    pub entity{number}: entity{number}::{name},")?;
+    for number in 0..entities {
+        writeln!(source, "    pub entity{number}: Vec<{}>,", entity(number))?;
     }
-    writeln!(
-        source,
-        "}}\n\npub {parameters}fn insert(all: All, connection: {connection}) -> Result<(), {error}> {{\n    \
-         let mut work = {path}::UnitOfWork::new();"
-    )?;
-    for (number, _) in &names {
-        writeln!(source, "    work.add(all.entity{number});")?;
+    writeln!(source, "}}\n\n{begin}")?;
+    for number in 0..entities {
+        writeln!(source, "    {}", each.replace("{}", &number.to_string()))?;
     }
-    writeln!(source, "    {flush}\n    Ok(())\n}}")?;
+    writeln!(source, "    {end}")?;
     Ok(())
 }
+
+/// Adds the rows of an entity to a unit of work.
+const ADD: &str = "for row in all.entity{} {
+        work.add(row);
+    }";

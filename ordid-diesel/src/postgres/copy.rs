@@ -124,6 +124,11 @@ fn send<E: Columns<Pg>>(connection: &mut PgConnection, feed: Feed<'_>) -> QueryR
     ExecuteCopyFromDsl::execute(query, connection)
 }
 
+/// The size from which a piece is given to libpq, which sends multiples of 8 KiB of what it has. Pieces of
+/// 64 KiB, as [`copy::PIECE`], left the server waiting: 0.87 of the rate of Diesel's own `copy_from`, which
+/// gives a row at a time; with 8 KiB at least the same.
+const PIECE: usize = 1 << 13;
+
 /// The rows of a table on their way.
 pub struct Copy {
     target: copy::Target,
@@ -134,7 +139,7 @@ pub struct Copy {
 
 impl Copy {
     pub(crate) fn new(target: copy::Target) -> Self {
-        let mut piece = Vec::with_capacity(copy::PIECE + copy::PIECE / 4);
+        let mut piece = Vec::with_capacity(PIECE + PIECE / 4);
         copy::begin(&mut piece);
         Self {
             target,
@@ -179,7 +184,7 @@ impl Copy {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.piece.len() >= copy::PIECE
+        self.piece.len() >= PIECE
     }
 
     /// Sends the piece.
