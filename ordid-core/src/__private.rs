@@ -19,7 +19,8 @@ pub use core::{
 };
 
 pub use crate::{
-    __key_type_interop as key_type_interop, Error,
+    __key_type_interop as key_type_interop, __named_column as named_column,
+    __native_columns as native_columns, Error,
     entity::{Fields, KeyOf, OrderedKey, Parent, Sink},
     key::{
         Generated, Key192, KeyBytes, KeyField, KeyType, ObjectId, PushId, RawKey, Scheme, TypedKey,

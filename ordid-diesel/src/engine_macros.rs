@@ -1,10 +1,8 @@
 //! What `#[derive(KeyType)]` calls: `key` once for a key type, and then one macro per engine.
 //!
-//! Each engine's macro looks the column's name up and calls the engine's action, which exists twice:
-//! with the engine's feature it implements Diesel's traits for the user's key type, without it only
-//! checks the order. (A `cfg` inside a macro's body would ask for the features of the user's crate.)
-//!
-//! `how` is `ordered`, or `unordered` where the user wrote `unordered(column)`.
+//! For an engine core looks the column's name up, checks the order, and calls what implements Diesel's traits for the
+//! user's key type, which exists twice: without the engine's feature it does nothing. (A `cfg` inside a macro's body
+//! would ask for the features of the user's crate.)
 
 /// What Diesel asks of a type once, whatever the backends: two of them may store keys under the same
 /// SQL type.
@@ -74,62 +72,54 @@ macro_rules! __expression {
     };
 }
 
-/// A bare `diesel`: each engine's native form of the raw key.
+/// A bare `diesel`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine_all {
-    ($key:ty, $scheme:ty) => {
-        $crate::engine::postgres! { $key, $scheme, uuid }
-        $crate::engine::mysql! { $key, $scheme, binary16 }
-        $crate::engine::sqlite! { $key, $scheme, blob }
-    };
-    ($key:ty, $scheme:ty, i64) => {
-        $crate::engine::postgres! { $key, $scheme, bigint }
-        $crate::engine::mysql! { $key, $scheme, bigint }
-        $crate::engine::sqlite! { $key, $scheme, integer }
-    };
-    // PostgreSQL and SQLite have no integers without a sign.
-    ($key:ty, $scheme:ty, u64) => {
-        $crate::engine::mysql! { $key, $scheme, bigint_unsigned }
-    };
-    ($key:ty, $scheme:ty, ObjectId) => {
-        $crate::engine::postgres! { $key, $scheme, bytea }
-        $crate::engine::mysql! { $key, $scheme, binary12 }
-        $crate::engine::sqlite! { $key, $scheme, blob }
-    };
-    ($key:ty, $scheme:ty, PushId) => {
-        $crate::engine::postgres! { $key, $scheme, char20 }
-        $crate::engine::mysql! { $key, $scheme, char20 }
-        $crate::engine::sqlite! { $key, $scheme, char20 }
-    };
-    ($key:ty, $scheme:ty, Key192) => {
-        $crate::engine::postgres! { $key, $scheme, bytea }
-        $crate::engine::mysql! { $key, $scheme, binary24 }
-        $crate::engine::sqlite! { $key, $scheme, blob }
+    ($($key:tt)*) => {
+        $crate::__private::native_columns! { { $crate::engine } $($key)* }
     };
 }
 
+/// The SQL type of a column.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __check_order {
-    (ordered $scheme:ty, $column:ident, $dialect:ident) => {
-        const _: () = $crate::__private::assert_keeps_order::<
-            $scheme,
-            $crate::__private::column::$column,
-            $crate::__private::dialect::$dialect,
-        >();
+macro_rules! __sql_type {
+    (Uuid) => {
+        $crate::__private::sql_types::Uuid
     };
-    (unordered $scheme:ty, $column:ident, $dialect:ident) => {};
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __column_type {
-    (ordered $column:ident) => {
-        $crate::__private::column::$column
+    (BigInt) => {
+        $crate::__private::sql_types::BigInt
     };
-    (unordered $column:ident) => {
-        $crate::__private::column::Unordered<$crate::__private::column::$column>
+    (Integer) => {
+        $crate::__private::sql_types::BigInt
+    };
+    (BigIntUnsigned) => {
+        $crate::__private::sql_types::Unsigned
+    };
+    (Text) => {
+        $crate::__private::sql_types::Text
+    };
+    (Char36) => {
+        $crate::__private::sql_types::Text
+    };
+    (Char32) => {
+        $crate::__private::sql_types::Text
+    };
+    (Char26) => {
+        $crate::__private::sql_types::Text
+    };
+    (Char22) => {
+        $crate::__private::sql_types::Text
+    };
+    (Char20) => {
+        $crate::__private::sql_types::Text
+    };
+    (MariaDbUuid) => {
+        $crate::__private::sql_types::Text
+    };
+    ($bytes:ident) => {
+        $crate::__private::sql_types::Binary
     };
 }
 
@@ -168,54 +158,20 @@ macro_rules! __implement {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine_postgres {
-    ($key:ty, $scheme:ty, unordered($column:ident)) => {
-        $crate::__column_postgres! { unordered $key, $scheme, $column }
-    };
-    ($key:ty, $scheme:ty, $column:ident) => {
-        $crate::__column_postgres! { ordered $key, $scheme, $column }
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __column_postgres {
-    ($how:ident $key:ty, $scheme:ty, uuid) => {
-        $crate::__action_postgres! { $how $key, $scheme, Uuid, Postgres, Uuid }
-    };
-    ($how:ident $key:ty, $scheme:ty, bytea) => {
-        $crate::__action_postgres! { $how $key, $scheme, Bytea, Postgres, Binary }
-    };
-    ($how:ident $key:ty, $scheme:ty, text) => {
-        $crate::__action_postgres! { $how $key, $scheme, Text, Postgres, Text }
-    };
-    ($how:ident $key:ty, $scheme:ty, char32) => {
-        $crate::__action_postgres! { $how $key, $scheme, Char32, Postgres, Text }
-    };
-    ($how:ident $key:ty, $scheme:ty, char26) => {
-        $crate::__action_postgres! { $how $key, $scheme, Char26, Postgres, Text }
-    };
-    ($how:ident $key:ty, $scheme:ty, char22) => {
-        $crate::__action_postgres! { $how $key, $scheme, Char22, Postgres, Text }
-    };
-    ($how:ident $key:ty, $scheme:ty, char20) => {
-        $crate::__action_postgres! { $how $key, $scheme, Char20, Postgres, Text }
-    };
-    ($how:ident $key:ty, $scheme:ty, bigint) => {
-        $crate::__action_postgres! { $how $key, $scheme, BigInt, Postgres, BigInt }
-    };
-    ($how:ident $key:ty, $scheme:ty, $column:ident) => {
-        ::core::compile_error! { "unknown PostgreSQL column; columns: uuid, bytea, text, char32, char26, char22, char20, bigint" }
+    ($key:ty, $scheme:ty, $($column:tt)*) => {
+        $crate::__private::named_column! {
+            postgres $scheme, $($column)* => { $crate::__implement_postgres } { $key }
+        }
     };
 }
 
 #[cfg(feature = "postgres")]
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __action_postgres {
-    ($how:ident $key:ty, $scheme:ty, $column:ident, $dialect:ident, $sql_type:ident) => {
-        $crate::__check_order! { $how $scheme, $column, $dialect }
+macro_rules! __implement_postgres {
+    ($key:ty, $name:ident, $column:ty) => {
         $crate::__implement! {
-            $key, $crate::__private::diesel::pg::Pg, $crate::__column_type!($how $column), $crate::__private::sql_types::$sql_type
+            $key, $crate::__private::diesel::pg::Pg, $column, $crate::__sql_type!($name)
         }
     };
 }
@@ -223,78 +179,27 @@ macro_rules! __action_postgres {
 #[cfg(not(feature = "postgres"))]
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __action_postgres {
-    ($how:ident $key:ty, $scheme:ty, $column:ident, $dialect:ident, $sql_type:ident) => {
-        $crate::__check_order! { $how $scheme, $column, $dialect }
-    };
+macro_rules! __implement_postgres {
+    ($key:ty, $name:ident, $column:ty) => {};
 }
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine_mysql {
-    ($key:ty, $scheme:ty, unordered($column:ident)) => {
-        $crate::__column_mysql! { unordered $key, $scheme, $column }
-    };
-    ($key:ty, $scheme:ty, $column:ident) => {
-        $crate::__column_mysql! { ordered $key, $scheme, $column }
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __column_mysql {
-    ($how:ident $key:ty, $scheme:ty, binary16) => {
-        $crate::__action_mysql! { $how $key, $scheme, Binary16, MySql, Binary }
-    };
-    ($how:ident $key:ty, $scheme:ty, binary12) => {
-        $crate::__action_mysql! { $how $key, $scheme, Binary12, MySql, Binary }
-    };
-    ($how:ident $key:ty, $scheme:ty, binary24) => {
-        $crate::__action_mysql! { $how $key, $scheme, Binary24, MySql, Binary }
-    };
-    ($how:ident $key:ty, $scheme:ty, binary16_swapped) => {
-        $crate::__action_mysql! { $how $key, $scheme, Binary16Swapped, MySql, Binary }
-    };
-    ($how:ident $key:ty, $scheme:ty, binary16_dotnet) => {
-        $crate::__action_mysql! { $how $key, $scheme, Binary16DotNet, MySql, Binary }
-    };
-    ($how:ident $key:ty, $scheme:ty, char36) => {
-        $crate::__action_mysql! { $how $key, $scheme, Char36, MySql, Text }
-    };
-    ($how:ident $key:ty, $scheme:ty, char32) => {
-        $crate::__action_mysql! { $how $key, $scheme, Char32, MySql, Text }
-    };
-    ($how:ident $key:ty, $scheme:ty, char26) => {
-        $crate::__action_mysql! { $how $key, $scheme, Char26, MySql, Text }
-    };
-    ($how:ident $key:ty, $scheme:ty, char22) => {
-        $crate::__action_mysql! { $how $key, $scheme, Char22, MySql, Text }
-    };
-    ($how:ident $key:ty, $scheme:ty, char20) => {
-        $crate::__action_mysql! { $how $key, $scheme, Char20, MySql, Text }
-    };
-    ($how:ident $key:ty, $scheme:ty, bigint) => {
-        $crate::__action_mysql! { $how $key, $scheme, BigInt, MySql, BigInt }
-    };
-    ($how:ident $key:ty, $scheme:ty, bigint_unsigned) => {
-        $crate::__action_mysql! { $how $key, $scheme, BigIntUnsigned, MySql, Unsigned }
-    };
-    ($how:ident $key:ty, $scheme:ty, mariadb_uuid) => {
-        $crate::__action_mysql! { $how $key, $scheme, MariaDbUuid, MariaDb, Text }
-    };
-    ($how:ident $key:ty, $scheme:ty, $column:ident) => {
-        ::core::compile_error! { "unknown MySQL column; columns: binary16, binary12, binary24, binary16_swapped, binary16_dotnet, char36, char32, char26, char22, char20, bigint, bigint_unsigned, and on MariaDB mariadb_uuid" }
+    ($key:ty, $scheme:ty, $($column:tt)*) => {
+        $crate::__private::named_column! {
+            mysql $scheme, $($column)* => { $crate::__implement_mysql } { $key }
+        }
     };
 }
 
 #[cfg(feature = "mysql")]
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __action_mysql {
-    ($how:ident $key:ty, $scheme:ty, $column:ident, $dialect:ident, $sql_type:ident) => {
-        $crate::__check_order! { $how $scheme, $column, $dialect }
+macro_rules! __implement_mysql {
+    ($key:ty, $name:ident, $column:ty) => {
         $crate::__implement! {
-            $key, $crate::__private::diesel::mysql::Mysql, $crate::__column_type!($how $column), $crate::__private::sql_types::$sql_type
+            $key, $crate::__private::diesel::mysql::Mysql, $column, $crate::__sql_type!($name)
         }
     };
 }
@@ -302,60 +207,27 @@ macro_rules! __action_mysql {
 #[cfg(not(feature = "mysql"))]
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __action_mysql {
-    ($how:ident $key:ty, $scheme:ty, $column:ident, $dialect:ident, $sql_type:ident) => {
-        $crate::__check_order! { $how $scheme, $column, $dialect }
-    };
+macro_rules! __implement_mysql {
+    ($key:ty, $name:ident, $column:ty) => {};
 }
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine_sqlite {
-    ($key:ty, $scheme:ty, unordered($column:ident)) => {
-        $crate::__column_sqlite! { unordered $key, $scheme, $column }
-    };
-    ($key:ty, $scheme:ty, $column:ident) => {
-        $crate::__column_sqlite! { ordered $key, $scheme, $column }
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __column_sqlite {
-    ($how:ident $key:ty, $scheme:ty, blob) => {
-        $crate::__action_sqlite! { $how $key, $scheme, Blob, Sqlite, Binary }
-    };
-    ($how:ident $key:ty, $scheme:ty, text) => {
-        $crate::__action_sqlite! { $how $key, $scheme, Text, Sqlite, Text }
-    };
-    ($how:ident $key:ty, $scheme:ty, char32) => {
-        $crate::__action_sqlite! { $how $key, $scheme, Char32, Sqlite, Text }
-    };
-    ($how:ident $key:ty, $scheme:ty, char26) => {
-        $crate::__action_sqlite! { $how $key, $scheme, Char26, Sqlite, Text }
-    };
-    ($how:ident $key:ty, $scheme:ty, char22) => {
-        $crate::__action_sqlite! { $how $key, $scheme, Char22, Sqlite, Text }
-    };
-    ($how:ident $key:ty, $scheme:ty, char20) => {
-        $crate::__action_sqlite! { $how $key, $scheme, Char20, Sqlite, Text }
-    };
-    ($how:ident $key:ty, $scheme:ty, integer) => {
-        $crate::__action_sqlite! { $how $key, $scheme, Integer, Sqlite, BigInt }
-    };
-    ($how:ident $key:ty, $scheme:ty, $column:ident) => {
-        ::core::compile_error! { "unknown SQLite column; columns: blob, text, char32, char26, char22, char20, integer" }
+    ($key:ty, $scheme:ty, $($column:tt)*) => {
+        $crate::__private::named_column! {
+            sqlite $scheme, $($column)* => { $crate::__implement_sqlite } { $key }
+        }
     };
 }
 
 #[cfg(feature = "sqlite")]
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __action_sqlite {
-    ($how:ident $key:ty, $scheme:ty, $column:ident, $dialect:ident, $sql_type:ident) => {
-        $crate::__check_order! { $how $scheme, $column, $dialect }
+macro_rules! __implement_sqlite {
+    ($key:ty, $name:ident, $column:ty) => {
         $crate::__implement! {
-            $key, $crate::__private::diesel::sqlite::Sqlite, $crate::__column_type!($how $column), $crate::__private::sql_types::$sql_type
+            $key, $crate::__private::diesel::sqlite::Sqlite, $column, $crate::__sql_type!($name)
         }
     };
 }
@@ -363,8 +235,6 @@ macro_rules! __action_sqlite {
 #[cfg(not(feature = "sqlite"))]
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __action_sqlite {
-    ($how:ident $key:ty, $scheme:ty, $column:ident, $dialect:ident, $sql_type:ident) => {
-        $crate::__check_order! { $how $scheme, $column, $dialect }
-    };
+macro_rules! __implement_sqlite {
+    ($key:ty, $name:ident, $column:ty) => {};
 }

@@ -198,7 +198,7 @@ pub mod __private {
     pub use diesel;
     // What Diesel's own derives write for expressions of a value.
     pub use diesel::internal::derives::as_expression::Bound;
-    pub use ordid_core::storage::{assert_keeps_order, column, dialect};
+    pub use ordid_core::__private::{named_column, native_columns};
     pub use std::{default::Default, primitive::str, result::Result};
 
     /// The SQL types of keys, by names of one word.

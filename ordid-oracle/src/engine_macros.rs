@@ -1,4 +1,4 @@
-//! One macro per engine, of which there is one: it looks the column's name up, checks the order, and
+//! One macro per engine, of which there is one: core looks the column's name up, checks the order, and calls what
 //! implements the `oracle` crate's traits for the user's key type.
 
 /// A bare `oracle`: the raw key's own column.
@@ -25,38 +25,9 @@ macro_rules! __engine_all {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine_oracle {
-    ($key:ty, $scheme:ty, unordered($column:ident)) => {
-        $crate::__column_oracle! { unordered $key, $scheme, $column }
-    };
-    ($key:ty, $scheme:ty, $column:ident) => {
-        $crate::__column_oracle! { ordered $key, $scheme, $column }
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __column_oracle {
-    ($how:ident $key:ty, $scheme:ty, raw16) => {
-        $crate::__implement! { $how $key, $scheme, Raw16 }
-    };
-    ($how:ident $key:ty, $scheme:ty, raw16_dotnet) => {
-        $crate::__implement! { $how $key, $scheme, Raw16DotNet }
-    };
-    ($how:ident $key:ty, $scheme:ty, raw12) => {
-        $crate::__implement! { $how $key, $scheme, Raw12 }
-    };
-    ($how:ident $key:ty, $scheme:ty, raw24) => {
-        $crate::__implement! { $how $key, $scheme, Raw24 }
-    };
-    ($how:ident $key:ty, $scheme:ty, number19) => {
-        $crate::__implement! { $how $key, $scheme, Number19 }
-    };
-    ($how:ident $key:ty, $scheme:ty, number20) => {
-        $crate::__implement! { $how $key, $scheme, Number20 }
-    };
-    ($how:ident $key:ty, $scheme:ty, $column:ident) => {
-        ::core::compile_error! {
-            "unknown Oracle column; columns: raw16, raw16_dotnet, raw12, raw24, number19, number20"
+    ($key:ty, $scheme:ty, $($column:tt)*) => {
+        $crate::__private::named_column! {
+            oracle $scheme, $($column)* => { $crate::__implement } { $key }
         }
     };
 }
@@ -64,20 +35,7 @@ macro_rules! __column_oracle {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __implement {
-    (ordered $key:ty, $scheme:ty, $column:ident) => {
-        const _: () = $crate::__private::assert_keeps_order::<
-            $scheme,
-            $crate::__private::column::$column,
-            $crate::__private::dialect::Oracle,
-        >();
-        $crate::__implement! { $key, $crate::__private::column::$column }
-    };
-    (unordered $key:ty, $scheme:ty, $column:ident) => {
-        $crate::__implement! {
-            $key, $crate::__private::column::Unordered<$crate::__private::column::$column>
-        }
-    };
-    ($key:ty, $column:ty) => {
+    ($key:ty, $name:ident, $column:ty) => {
         #[automatically_derived]
         impl $crate::__private::StoredAs for $key {
             type Column = $column;

@@ -156,9 +156,6 @@ pub mod engine {
 pub mod __private {
     pub use crate::stored::{StoredAs, read, set, value_type};
     pub use oracle;
-    pub use ordid_core::{
-        KeyType,
-        storage::{assert_keeps_order, column, dialect},
-    };
+    pub use ordid_core::{__private::named_column, KeyType};
     pub use std::result::Result;
 }

@@ -1,7 +1,5 @@
-//! The macros that derived code calls. Each column's name is looked up and leads to one action, which
-//! checks the order and implements SeaORM's traits for the user's key type.
-//!
-//! `how` is `ordered`, or `unordered` where the user wrote `unordered(column)`.
+//! The macros that derived code calls. Core looks the column's name up, checks the order, and calls what implements
+//! SeaORM's traits for the user's key type.
 
 /// A bare `sea_orm`: the native form of the raw key.
 #[doc(hidden)]
@@ -30,85 +28,20 @@ macro_rules! __engine_all {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine_column {
-    ($key:ty, $scheme:ty, unordered($column:ident)) => {
-        $crate::__column! { unordered $key, $scheme, $column }
-    };
-    ($key:ty, $scheme:ty, $column:ident) => {
-        $crate::__column! { ordered $key, $scheme, $column }
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __column {
-    ($how:ident $key:ty, $scheme:ty, uuid) => {
-        $crate::__action! { $how $key, $scheme, Uuid, Postgres }
-    };
-    ($how:ident $key:ty, $scheme:ty, bytea) => {
-        $crate::__action! { $how $key, $scheme, Bytea, Postgres }
-    };
-    ($how:ident $key:ty, $scheme:ty, text) => {
-        $crate::__action! { $how $key, $scheme, Text, Postgres }
-    };
-    ($how:ident $key:ty, $scheme:ty, char32) => {
-        $crate::__action! { $how $key, $scheme, Char32, Postgres }
-    };
-    ($how:ident $key:ty, $scheme:ty, char26) => {
-        $crate::__action! { $how $key, $scheme, Char26, Postgres }
-    };
-    ($how:ident $key:ty, $scheme:ty, char22) => {
-        $crate::__action! { $how $key, $scheme, Char22, Postgres }
-    };
-    ($how:ident $key:ty, $scheme:ty, char20) => {
-        $crate::__action! { $how $key, $scheme, Char20, Postgres }
-    };
-    ($how:ident $key:ty, $scheme:ty, bigint) => {
-        $crate::__action! { $how $key, $scheme, BigInt, Postgres }
-    };
-    ($how:ident $key:ty, $scheme:ty, bigint_unsigned) => {
-        $crate::__action! { $how $key, $scheme, BigIntUnsigned, MySql }
-    };
-    ($how:ident $key:ty, $scheme:ty, mariadb_uuid) => {
-        $crate::__action! { $how $key, $scheme, MariaDbUuid, MariaDb }
-    };
-    ($how:ident $key:ty, $scheme:ty, $column:ident) => {
-        ::core::compile_error! { "unknown column of SeaORM; columns: uuid, bytea, text, char32, char26, char22, char20, bigint, on MySQL alone bigint_unsigned, and on MariaDB alone mariadb_uuid" }
+    ($key:ty, $scheme:ty, $($column:tt)*) => {
+        $crate::__private::named_column! {
+            any $scheme, $($column)* => { $crate::__implement } { $key }
+        }
     };
 }
 
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __check_order {
-    (ordered $scheme:ty, $column:ident, $dialect:ident) => {
-        const _: () = $crate::__private::assert_keeps_order::<
-            $scheme,
-            $crate::__private::column::$column,
-            $crate::__private::dialect::$dialect,
-        >();
-    };
-    (unordered $scheme:ty, $column:ident, $dialect:ident) => {};
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __column_type {
-    (ordered $column:ident) => {
-        $crate::__private::column::$column
-    };
-    (unordered $column:ident) => {
-        $crate::__private::column::Unordered<$crate::__private::column::$column>
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __action {
-    ($how:ident $key:ty, $scheme:ty, $column:ident, $dialect:ident) => {
-        $crate::__check_order! { $how $scheme, $column, $dialect }
-
+macro_rules! __implement {
+    ($key:ty, $name:ident, $column:ty) => {
         #[automatically_derived]
         impl $crate::__private::StoredAs for $key {
-            type Column = $crate::__column_type!($how $column);
+            type Column = $column;
         }
 
         #[automatically_derived]

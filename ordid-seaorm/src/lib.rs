@@ -157,9 +157,8 @@ pub mod engine {
 #[doc(hidden)]
 pub mod __private {
     pub use ordid_core::{
-        __private::{KeyBytes, KeyOf, Parent},
+        __private::{KeyBytes, KeyOf, Parent, named_column},
         Fields, KeyType, OrderedKey,
-        storage::{assert_keeps_order, column, dialect},
     };
     pub use sea_orm::{self, Value, prelude::async_trait, sea_query};
 

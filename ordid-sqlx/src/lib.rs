@@ -173,7 +173,7 @@ pub mod engine {
 
 #[doc(hidden)]
 pub mod __private {
-    pub use ordid_core::storage::{assert_keeps_order, column, dialect};
+    pub use ordid_core::__private::{named_column, native_columns};
     pub use sqlx;
 
     #[cfg(feature = "postgres")]

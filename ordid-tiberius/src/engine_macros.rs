@@ -1,5 +1,5 @@
-//! One macro per flavour: each looks the column's name up, checks the order, and implements what
-//! goes with it for the user's key type.
+//! One macro per flavour: core looks the column's name up, checks the order, and calls what goes with it for the
+//! user's key type.
 //!
 //! tiberius' own traits say nothing of the server, so they can be implemented once: by the pair for
 //! SQL Server.
@@ -10,27 +10,16 @@
 #[macro_export]
 macro_rules! __engine_all {
     ($key:ty, $scheme:ty $(, $raw:ident)?) => {
-        $crate::__check_order! {
-            $scheme,
-            <<$scheme as $crate::__private::Scheme>::Raw as $crate::__private::Native>::Column,
-            SqlServer
-        }
-        $crate::__implement_sql_server! {
-            $key,
-            <<$scheme as $crate::__private::Scheme>::Raw as $crate::__private::Native>::Column
-        }
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __check_order {
-    ($scheme:ty, $column:ty, $dialect:ident) => {
         const _: () = $crate::__private::assert_keeps_order::<
             $scheme,
-            $column,
-            $crate::__private::dialect::$dialect,
+            <<$scheme as $crate::__private::Scheme>::Raw as $crate::__private::Native>::Column,
+            $crate::__private::dialect::SqlServer,
         >();
+        $crate::__implement_sql_server! {
+            $key,
+            Native,
+            <<$scheme as $crate::__private::Scheme>::Raw as $crate::__private::Native>::Column
+        }
     };
 }
 
@@ -62,7 +51,7 @@ macro_rules! __implement_stored_as {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __implement_sql_server {
-    ($key:ty, $column:ty) => {
+    ($key:ty, $name:ident, $column:ty) => {
         $crate::__implement_stored_as! { $key, $column, SqlServer }
 
         #[automatically_derived]
@@ -109,59 +98,18 @@ macro_rules! __implement_sql_server {
 
 #[doc(hidden)]
 #[macro_export]
+macro_rules! __implement_babelfish {
+    ($key:ty, $name:ident, $column:ty) => {
+        $crate::__implement_stored_as! { $key, $column, Babelfish }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
 macro_rules! __engine_sql_server {
-    ($key:ty, $scheme:ty, unordered($column:ident)) => {
-        $crate::__column_sql_server! { __unordered_sql_server, $key, $scheme, $column }
-    };
-    ($key:ty, $scheme:ty, $column:ident) => {
-        $crate::__column_sql_server! { __ordered_sql_server, $key, $scheme, $column }
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __column_sql_server {
-    ($action:ident, $key:ty, $scheme:ty, unique_identifier) => {
-        $crate::$action! { $key, $scheme, UniqueIdentifier }
-    };
-    ($action:ident, $key:ty, $scheme:ty, unique_identifier_permuted) => {
-        $crate::$action! { $key, $scheme, UniqueIdentifierPermuted }
-    };
-    ($action:ident, $key:ty, $scheme:ty, binary16) => {
-        $crate::$action! { $key, $scheme, Binary16 }
-    };
-    ($action:ident, $key:ty, $scheme:ty, binary12) => {
-        $crate::$action! { $key, $scheme, Binary12 }
-    };
-    ($action:ident, $key:ty, $scheme:ty, binary24) => {
-        $crate::$action! { $key, $scheme, Binary24 }
-    };
-    ($action:ident, $key:ty, $scheme:ty, bigint) => {
-        $crate::$action! { $key, $scheme, BigInt }
-    };
-    ($action:ident, $key:ty, $scheme:ty, $column:ident) => {
-        ::core::compile_error! {
-            "unknown SQL Server column; columns: unique_identifier, unique_identifier_permuted, \
-binary16, binary12, binary24, bigint"
-        }
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __ordered_sql_server {
-    ($key:ty, $scheme:ty, $column:ident) => {
-        $crate::__check_order! { $scheme, $crate::__private::column::$column, SqlServer }
-        $crate::__implement_sql_server! { $key, $crate::__private::column::$column }
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __unordered_sql_server {
-    ($key:ty, $scheme:ty, $column:ident) => {
-        $crate::__implement_sql_server! {
-            $key, $crate::__private::column::Unordered<$crate::__private::column::$column>
+    ($key:ty, $scheme:ty, $($column:tt)*) => {
+        $crate::__private::named_column! {
+            sql_server $scheme, $($column)* => { $crate::__implement_sql_server } { $key }
         }
     };
 }
@@ -169,50 +117,9 @@ macro_rules! __unordered_sql_server {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine_babelfish {
-    ($key:ty, $scheme:ty, unordered($column:ident)) => {
-        $crate::__column_babelfish! { __unordered_babelfish, $key, $scheme, $column }
-    };
-    ($key:ty, $scheme:ty, $column:ident) => {
-        $crate::__column_babelfish! { __ordered_babelfish, $key, $scheme, $column }
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __column_babelfish {
-    ($action:ident, $key:ty, $scheme:ty, babelfish_unique_identifier) => {
-        $crate::$action! { $key, $scheme, BabelfishUniqueIdentifier }
-    };
-    ($action:ident, $key:ty, $scheme:ty, binary16) => {
-        $crate::$action! { $key, $scheme, Binary16 }
-    };
-    ($action:ident, $key:ty, $scheme:ty, bigint) => {
-        $crate::$action! { $key, $scheme, BigInt }
-    };
-    ($action:ident, $key:ty, $scheme:ty, $column:ident) => {
-        ::core::compile_error! {
-            "unknown Babelfish column; columns: babelfish_unique_identifier, binary16, bigint"
-        }
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __ordered_babelfish {
-    ($key:ty, $scheme:ty, $column:ident) => {
-        $crate::__check_order! { $scheme, $crate::__private::column::$column, Babelfish }
-        $crate::__implement_stored_as! { $key, $crate::__private::column::$column, Babelfish }
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __unordered_babelfish {
-    ($key:ty, $scheme:ty, $column:ident) => {
-        $crate::__implement_stored_as! {
-            $key,
-            $crate::__private::column::Unordered<$crate::__private::column::$column>,
-            Babelfish
+    ($key:ty, $scheme:ty, $($column:tt)*) => {
+        $crate::__private::named_column! {
+            babelfish $scheme, $($column)* => { $crate::__implement_babelfish } { $key }
         }
     };
 }

@@ -148,8 +148,9 @@ pub mod engine {
 #[doc(hidden)]
 pub mod __private {
     pub use ordid_core::{
+        __private::named_column,
         Scheme,
-        storage::{assert_keeps_order, column, dialect},
+        storage::{assert_keeps_order, dialect},
     };
     pub use tiberius;
 
