@@ -18,8 +18,8 @@ macro_rules! __named_column {
     };
 }
 
-/// The lists. `any` is of libraries that have one column for all engines: most are checked as PostgreSQL's, since what
-/// they are elsewhere compares alike.
+/// The lists. `any` is for an adapter whose key types have one column for all engines: most are checked as
+/// PostgreSQL's, since what they are elsewhere compares alike.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __column_of {
@@ -123,7 +123,8 @@ macro_rules! __found_column {
     };
 }
 
-/// A bare `sqlx` or `diesel`: each engine's native form of the raw key, whose name comes along where it is not `Uuid`.
+/// Where only the adapter is named: the native forms, by the adapter's macros for the three engines, of the raw key,
+/// whose name comes along where it is not `Uuid`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __native_columns {
@@ -156,4 +157,39 @@ macro_rules! __native_columns {
         $($engine)*::mysql! { $key, $scheme, binary24 }
         $($engine)*::sqlite! { $key, $scheme, blob }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::storage::{Column, column};
+
+    macro_rules! is_named {
+        ($name:ident, $type:ident, $column:ty) => {
+            assert_eq!(<column::$type as Column>::NAME, stringify!($name));
+            assert_eq!(
+                core::any::type_name::<$column>(),
+                core::any::type_name::<column::Unordered<column::$type>>()
+            );
+        };
+    }
+
+    macro_rules! are_named {
+        ($($engine:ident: $($name:ident)*;)*) => {$($(
+            crate::__named_column! { $engine (), unordered($name) => { is_named } { $name } }
+        )*)*};
+    }
+
+    #[test]
+    fn a_name_leads_to_the_column_of_that_name() {
+        are_named! {
+            postgres: uuid bytea text char32 char26 char22 char20 bigint;
+            mysql: binary16 binary12 binary24 binary16_swapped binary16_dotnet char36 char32 char26 char22 char20
+                bigint bigint_unsigned mariadb_uuid;
+            sqlite: blob text char32 char26 char22 char20 integer;
+            sql_server: unique_identifier unique_identifier_permuted binary16 binary12 binary24 bigint;
+            babelfish: babelfish_unique_identifier binary16 bigint;
+            oracle: raw16 raw16_dotnet raw12 raw24 number19 number20;
+            any: uuid bytea text char32 char26 char22 char20 bigint bigint_unsigned mariadb_uuid;
+        }
+    }
 }
