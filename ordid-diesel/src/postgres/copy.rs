@@ -124,9 +124,9 @@ fn send<E: Columns<Pg>>(connection: &mut PgConnection, feed: Feed<'_>) -> QueryR
     ExecuteCopyFromDsl::execute(query, connection)
 }
 
-/// The size from which a piece is given to libpq, which sends multiples of 8 KiB of what it has. Pieces of
-/// 64 KiB, as [`copy::PIECE`], left the server waiting: 0.87 of the rate of Diesel's own `copy_from`, which
-/// gives a row at a time; with 8 KiB at least the same.
+/// The size from which a piece is given to libpq, which sends multiples of 8 KiB of what it has. With the 64 KiB
+/// of [`copy::PIECE`] `cargo xtask bench orms` had 0.74 to 0.90 of the rate of Diesel's own `copy_from`, which gives
+/// a row at a time; with these about the same.
 const PIECE: usize = 1 << 13;
 
 /// The rows of a table on their way.
