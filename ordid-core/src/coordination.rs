@@ -21,16 +21,12 @@
 
 use core::fmt;
 
-#[cfg(feature = "std")]
-mod connections;
 mod grant;
 #[cfg(any(test, feature = "test-util"))]
 mod memory;
 mod node;
 mod segment;
 
-#[cfg(feature = "std")]
-pub use connections::{Connections, Exchange, Remedy, Unanswered};
 pub use grant::{AsyncNodeAllocator, Grant, LeaseTerms, NodeAllocator};
 #[cfg(any(test, feature = "test-util"))]
 pub use memory::{MemoryCounter, MemoryNodes};

@@ -61,10 +61,8 @@ pub(crate) enum ErrorKind {
         message: String,
     },
     /// A unit of work cannot be planned.
-    #[cfg(feature = "unit-of-work")]
     Plan(String),
     /// The journal of a unit of work cannot be read, written or understood.
-    #[cfg(feature = "unit-of-work")]
     Journal(String),
 }
 
@@ -98,7 +96,9 @@ impl Error {
         Self::new(ErrorKind::Unsupported(message.into()))
     }
 
-    pub(crate) fn parse(message: impl Into<String>) -> Self {
+    /// Makes the error of a text or a stored value of another form: say what was found and what was expected.
+    #[doc(hidden)]
+    pub fn parse(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Parse(message.into()))
     }
 
@@ -144,12 +144,13 @@ impl Error {
         })
     }
 
-    #[cfg(feature = "unit-of-work")]
-    pub(crate) fn plan(message: impl Into<String>) -> Self {
+    /// Makes the error of a unit of work that cannot be planned: name the table and the key. For adapters.
+    #[doc(hidden)]
+    pub fn plan(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Plan(message.into()))
     }
 
-    /// Makes the error of a [`Journal`](crate::unit_of_work::Journal) that cannot be read or made
+    /// Makes the error of a journal of a unit of work that cannot be read or made
     /// durable: name the place, what was found, and the fix.
     ///
     /// # Example
@@ -160,7 +161,6 @@ impl Error {
     /// let error = Error::journal("the flush journal orders.journal cannot be written: no space");
     /// assert!(error.is_journal());
     /// ```
-    #[cfg(feature = "unit-of-work")]
     pub fn journal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Journal(message.into()))
     }
@@ -234,14 +234,12 @@ impl Error {
     }
 
     /// Returns whether a unit of work could not be planned, such as tables that form a cycle.
-    #[cfg(feature = "unit-of-work")]
     pub fn is_plan(&self) -> bool {
         matches!(*self.0, ErrorKind::Plan(_))
     }
 
     /// Returns whether the journal of a unit of work could not be read or made durable, or what is
     /// in it is not what was asked for.
-    #[cfg(feature = "unit-of-work")]
     pub fn is_journal(&self) -> bool {
         matches!(*self.0, ErrorKind::Journal(_))
     }
@@ -269,7 +267,6 @@ impl fmt::Display for Error {
                 "the process was forked: the node of this {scheme} generator is the parent's; make \
                  a generator with a node of the child's own"
             ),
-            #[cfg(feature = "unit-of-work")]
             ErrorKind::Plan(message) | ErrorKind::Journal(message) => f.write_str(message),
             ErrorKind::Layout {
                 key_type,

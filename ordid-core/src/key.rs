@@ -316,7 +316,9 @@ pub trait StaticScheme: Scheme {
 pub struct Generated<S: Scheme>(S::Raw);
 
 impl<S: Scheme> Generated<S> {
-    pub(crate) const fn new(raw: S::Raw) -> Self {
+    /// Takes a raw value that is known to be of the scheme, since it was a key before. For adapters.
+    #[doc(hidden)]
+    pub const fn new(raw: S::Raw) -> Self {
         Self(raw)
     }
 

@@ -1,8 +1,8 @@
 //! Ordered primary keys, without a driver and without async: raw keys and key types
 //! ([`key`]), time and randomness ([`clock`], [`entropy`]), schemes and generators ([`scheme`],
 //! [`generator`]), what a generator remembers over restarts ([`high_water`]), columns of each
-//! database ([`storage`]), rows with keys ([`entity`]), and, with the feature `unit-of-work`, the
-//! plan of a unit of work.
+//! database ([`storage`]) and rows with keys ([`entity`]). What is said to a database is in
+//! `ordid-sql`.
 //!
 //! Users depend on the facade `ordid`; adapters of database libraries depend on this crate. Rooms
 //! build on each other in the order above: a byte permutation or a comparison rule ([`layout`])
@@ -24,12 +24,9 @@
 //!
 //! - `std` (on by default): the system's clocks and entropy, and the process-wide generators. Without
 //!   it: `alloc`, 64-bit atomics, and a clock and entropy of your own.
-//! - `unit-of-work`: the plan of a unit of work; costs three small crates.
-//! - `mapping`: what a table that maps UUIDs to integers is asked; costs crc32fast.
 //! - `catalogue`: every scheme by its name, for tools.
 //! - `tsc`: a clock that reads the processor's time-stamp counter.
-//! - `tracing`, `metrics`: an event, a counter, where a generator's policy acts; flushes, as the adapters
-//!   describe it.
+//! - `tracing`, `metrics`: an event, a counter, where a generator's policy acts.
 //! - `test-util`: a clock and an entropy source for tests.
 //! - `serde`, `schemars`, `utoipa`, `arbitrary`, `proptest`: the traits of these crates for key types
 //!   that `#[derive(KeyType)]` makes, and for no others. What such a library has to know of a raw key or a
@@ -59,8 +56,6 @@ pub mod key;
 pub mod layout;
 pub mod scheme;
 pub mod storage;
-#[cfg(feature = "unit-of-work")]
-pub mod unit_of_work;
 
 pub use entity::{EnsuredKey, Fields, KeyOf, OrderedKey, RawKeyOf, Sink};
 pub use error::Error;
@@ -69,3 +64,9 @@ pub use uuid;
 
 #[doc(hidden)]
 pub mod __private;
+
+/// What `ordid-sql` shares with this crate, and nobody else: exempt from semantic versioning.
+#[doc(hidden)]
+pub mod spi {
+    pub use crate::key::text::excerpt;
+}

@@ -27,8 +27,6 @@
 //! no column knows a scheme. [`assert_keeps_order`] and [`KeepsOrder`] put the two together, and
 //! [`Unordered`](column::Unordered) says that no order is wanted.
 //!
-//! What leases and counters ask of their tables, in each dialect's words, is in [`numbers`] and [`nodes`].
-//!
 //! # Example: a column's declaration, a value in a script, and a key that rises
 //!
 //! ```
@@ -56,10 +54,6 @@
 mod check;
 pub mod column;
 pub mod dialect;
-#[cfg(feature = "mapping")]
-pub mod mapping;
-pub mod nodes;
-pub mod numbers;
 mod value;
 
 pub use check::{ComparesBytes, KeepsOrder, assert_keeps_order};

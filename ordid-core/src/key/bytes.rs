@@ -35,8 +35,9 @@ impl KeyBytes {
         Self::of_raw(key.to_raw())
     }
 
+    /// Returns the bytes of a raw key. One of more than [`MAX`](Self::MAX) bytes does not compile.
     #[inline]
-    pub(crate) fn of_raw<R: RawKey>(raw: R) -> Self {
+    pub fn of_raw<R: RawKey>(raw: R) -> Self {
         const {
             assert!(
                 size_of::<R::Bytes>() <= Self::MAX,
@@ -55,8 +56,7 @@ impl KeyBytes {
     }
 
     /// Takes bytes that [`as_bytes`](Self::as_bytes) returned; `None` where they are too many.
-    #[cfg(feature = "journal")]
-    pub(crate) fn from_slice(slice: &[u8]) -> Option<Self> {
+    pub fn from_slice(slice: &[u8]) -> Option<Self> {
         let mut bytes = [0; Self::MAX];
         bytes.get_mut(..slice.len())?.copy_from_slice(slice);
         let length = u8::try_from(slice.len()).ok()?;
@@ -76,7 +76,7 @@ impl KeyBytes {
     }
 
     /// Returns the raw key that has these bytes; `None` where they are too few or too many.
-    pub(crate) fn to_raw<R: RawKey>(self) -> Option<R> {
+    pub fn to_raw<R: RawKey>(self) -> Option<R> {
         let mut raw = R::Bytes::default();
         let bytes = raw.as_mut();
         if bytes.len() != usize::from(self.length) {

@@ -132,7 +132,7 @@ pub(crate) mod sealed {
 
 /// Shows foreign text in a message: quoted, and cut when long, so that a megabyte of it does not
 /// become a megabyte of error.
-pub(crate) fn excerpt(text: &[u8]) -> String {
+pub fn excerpt(text: &[u8]) -> String {
     const SHOWN: usize = 80;
     let shown = String::from_utf8_lossy(&text[..text.len().min(SHOWN)]);
     if text.len() > SHOWN {

@@ -122,7 +122,7 @@ impl Dialect for Sqlite {
 
 /// SQL Server.
 ///
-/// One `VALUES` takes 1,000 rows ([`MAX_ROWS`](crate::unit_of_work::MAX_ROWS) is no more).
+/// One `VALUES` takes 1,000 rows (no chunk of a flush has more).
 #[derive(Debug, Clone, Copy)]
 pub enum SqlServer {}
 

@@ -1,0 +1,204 @@
+//! Rows through an engine's bulk command, such as `COPY`: which rows come next, and what became of them.
+
+use std::{fmt, time::Instant};
+
+use crate::{
+    Action, Chunk, DriverError, FlushError, FlushRun, PendingRows, Place, Progress, RowSink, Step,
+    copy::MAX_CHUNKS,
+    spi::{BoxedError, RowBinder},
+};
+
+/// What [`BulkRows::feed`] wrote into the binder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fed {
+    /// Rows; there may be more.
+    More,
+    /// The last rows of the command, perhaps none.
+    Last,
+}
+
+/// Why a bulk command failed.
+#[derive(Debug)]
+pub enum BulkFailure<D> {
+    /// A row could not be bound: its error is kept by [`BulkRows`].
+    Row,
+    /// What the library says.
+    Driver(DriverError<D>),
+    /// What the library says of the row that was fed last.
+    LastRow(DriverError<D>),
+}
+
+impl<D> From<DriverError<D>> for BulkFailure<D> {
+    fn from(error: DriverError<D>) -> Self {
+        Self::Driver(error)
+    }
+}
+
+/// The rows of one bulk command, of as many chunks of a table as it may take.
+pub struct BulkRows<'f, B: RowSink, D> {
+    rows: &'f PendingRows<B>,
+    run: &'f mut FlushRun<D>,
+    observer: &'f mut Option<Box<dyn FnMut(Progress) + Send>>,
+    name: &'static str,
+    chunk: Chunk,
+    chunks: usize,
+    /// What the command has taken so far, of several chunks.
+    sent: Chunk,
+    ended: bool,
+    /// Whether the next row is not for the command.
+    stopped: bool,
+    error: Option<FlushError<D>>,
+    started: Instant,
+}
+
+/// What a bulk command has come to.
+pub(crate) enum BulkEnd {
+    /// The flush is at the next chunk.
+    Done,
+    /// The rest of this chunk, and those of its table that follow, go by statements.
+    Rest(Chunk),
+}
+
+impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
+    /// Begins a command with the chunk that the flush is at.
+    pub(crate) fn new(
+        rows: &'f PendingRows<B>,
+        run: &'f mut FlushRun<D>,
+        observer: &'f mut Option<Box<dyn FnMut(Progress) + Send>>,
+        chunk: Chunk,
+    ) -> Self {
+        let mut sent = chunk.clone();
+        sent.rows.end = sent.rows.start;
+        Self {
+            name: rows.table(chunk.table).name(),
+            rows,
+            run,
+            observer,
+            chunk,
+            chunks: 1,
+            sent,
+            ended: false,
+            stopped: false,
+            error: None,
+            started: Instant::now(),
+        }
+    }
+
+    /// Writes the next rows into the binder, until it says that it is full ([`RowEnd`](crate::RowEnd)) or
+    /// there are no more.
+    ///
+    /// # Errors
+    ///
+    /// [`BulkFailure::Row`] if a row could not be bound; then the command has to be given up.
+    pub fn feed(&mut self, binder: &mut B) -> Result<Fed, BulkFailure<D>> {
+        loop {
+            if self.ended {
+                return Ok(Fed::Last);
+            }
+            let rest = self.sent.rows.end..self.chunk.rows.end;
+            let next = self.rows.write(&self.chunk, rest, binder);
+            if let Some(error) = binder.take_error() {
+                self.error = Some(self.bind_failed(error, next));
+                return Err(BulkFailure::Row);
+            }
+            let wrote = next > self.sent.rows.end;
+            self.sent.rows.end = next;
+            if next == self.chunk.rows.end {
+                self.next_chunk();
+            } else if !wrote {
+                self.stopped = true;
+                self.ended = true;
+            }
+            if wrote && !self.ended {
+                return Ok(Fed::More);
+            }
+        }
+    }
+
+    /// Returns whether no row was fed.
+    pub fn is_empty(&self) -> bool {
+        self.sent.rows.is_empty()
+    }
+
+    fn next_chunk(&mut self) {
+        match self.run.upcoming() {
+            Some(next)
+                if (next.action, next.table) == (self.chunk.action, self.chunk.table)
+                    && self.chunks < MAX_CHUNKS =>
+            {
+                self.run.succeeded();
+                self.run.report(self.name, &self.chunk, self.observer);
+                self.chunk = next;
+                self.chunks += 1;
+            }
+            _ => self.ended = true,
+        }
+    }
+
+    fn bind_failed(&self, error: BoxedError, row: usize) -> FlushError<D> {
+        let place = Place::of(&self.rows.table(self.chunk.table), &self.chunk);
+        let key = self.rows.key_text(&self.chunk, row);
+        FlushError::bind(error, place.with_key(key))
+    }
+
+    /// Takes in what became of the command. An error comes with the rows for one of which it failed, where
+    /// that one is to be found.
+    pub(crate) fn ended(
+        mut self,
+        outcome: Result<(), BulkFailure<D>>,
+    ) -> Result<BulkEnd, (FlushError<D>, Option<Chunk>)> {
+        match outcome {
+            Ok(()) => {}
+            Err(BulkFailure::Row) => {
+                let error = self.error.take();
+                return Err((error.unwrap_or_else(FlushError::unsaid), None));
+            }
+            Err(BulkFailure::LastRow(error)) => {
+                let place = Place::of(&self.rows.table(self.chunk.table), &self.chunk);
+                let row = self.sent.rows.end.saturating_sub(1);
+                let key = self
+                    .rows
+                    .key_text(&self.chunk, row.max(self.chunk.rows.start));
+                let error = FlushError::statement(error, place.with_key(key));
+                return Err((error, None));
+            }
+            Err(BulkFailure::Driver(error)) => {
+                // Where the command itself is refused, it was for the rows that it should have begun with.
+                let sent = match self.sent.rows.is_empty() {
+                    true => self.chunk,
+                    false => self.sent,
+                };
+                let place = Place::of(&self.rows.table(sent.table), &sent);
+                return Err((FlushError::statement(error, place), Some(sent)));
+            }
+        }
+        let count = self.sent.rows.len();
+        if count > 0 {
+            let elapsed = self.started.elapsed();
+            self.run
+                .count(self.name, &self.chunk, count, count, elapsed);
+        }
+        if self.stopped {
+            let mut rest = self.chunk;
+            rest.rows.start = self.sent.rows.end;
+            return Ok(BulkEnd::Rest(rest));
+        }
+        self.run.succeeded();
+        self.run.report(self.name, &self.chunk, self.observer);
+        Ok(BulkEnd::Done)
+    }
+}
+
+impl<B: RowSink, D> fmt::Debug for BulkRows<'_, B, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BulkRows")
+            .field("chunk", &self.chunk)
+            .field("sent", &self.sent)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns whether the flush is at rows that are inserted into this table.
+pub(crate) fn is_at<D>(run: &FlushRun<D>, table: usize) -> bool {
+    matches!(run.step(), Step::Send(chunk) if (chunk.action, chunk.table) == (Action::Insert, table))
+}

@@ -1,0 +1,103 @@
+//! What an error of a database means for a flush: whether another time it may succeed, and whether it is about
+//! what is in a row. One file for each engine.
+//!
+//! A limit or a person that ended a statement (a statement's time-out, `pg_cancel_backend`) is not retried: the
+//! error counts as refused. A server that has become read-only counts as a lost connection: behind the address of
+//! a cluster, another connection reaches the server that now writes.
+
+use crate::{DriverError, Failure, Violation};
+
+pub mod mysql;
+pub mod oracle;
+pub mod postgres;
+pub mod sql_server;
+pub mod sqlite;
+
+/// What a library says of an error of the database.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Report<'a> {
+    /// PostgreSQL's SQLSTATE, where the library has it.
+    pub sqlstate: Option<&'a str>,
+    /// The number of other engines, where the library has it.
+    pub number: Option<i64>,
+    /// SQL Server's severity.
+    pub severity: u8,
+    /// What kind of error the library takes it for.
+    pub kind: Option<ErrorKind>,
+    /// The text. An engine knows errors by it where the library keeps their codes to itself; then they have to be
+    /// in English (`lc_messages`).
+    pub message: &'a str,
+    /// Whether it is the answer to COMMIT.
+    pub is_commit: bool,
+}
+
+/// The kinds of errors that libraries tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A primary or unique key is taken.
+    Unique,
+    /// A row's parent does not exist, or a deleted row still has children.
+    ForeignKey,
+    /// Another constraint.
+    Constraint,
+    /// Another transaction was first.
+    Serialization,
+    /// The transaction cannot write.
+    ReadOnly,
+    /// The connection is closed.
+    Closed,
+}
+
+/// What an error means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Classified {
+    /// What it means for the flush.
+    pub failure: Failure,
+    /// Whether it is about what is in a row, which can be found.
+    pub refuses_a_row: bool,
+    /// Which constraint was violated, where that is one that users ask for.
+    pub violation: Option<Violation>,
+}
+
+impl Classified {
+    /// Takes a library's error with this meaning.
+    pub fn of<D>(self, error: D) -> DriverError<D> {
+        DriverError {
+            refuses_a_row: self.refuses_a_row,
+            violation: self.violation,
+            ..DriverError::new(error, self.failure)
+        }
+    }
+
+    /// An error that an engine knows: what the library says of its kind is added.
+    fn new(report: &Report<'_>, failure: Failure, refuses_a_row: bool) -> Self {
+        let failure = match report.kind {
+            Some(ErrorKind::Unique) => Failure::Duplicate,
+            Some(ErrorKind::Closed) => Failure::Lost,
+            _ => failure,
+        };
+        let is_of_constraint = matches!(
+            report.kind,
+            Some(ErrorKind::Unique | ErrorKind::ForeignKey | ErrorKind::Constraint)
+        );
+        Self {
+            failure,
+            refuses_a_row: refuses_a_row || is_of_constraint || failure == Failure::Duplicate,
+            violation: match report.kind {
+                _ if failure == Failure::Duplicate => Some(Violation::Unique),
+                Some(ErrorKind::ForeignKey) => Some(Violation::ForeignKey),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// Classifies the errors of an engine.
+pub type Classify = fn(&Report<'_>) -> Classified;
+
+/// Returns whether a SQLSTATE is of class 22 (data exception) or 23 (integrity constraint violation).
+fn is_about_a_row(sqlstate: Option<&str>) -> bool {
+    sqlstate
+        .is_some_and(|code| code.len() == 5 && (code.starts_with("22") || code.starts_with("23")))
+}

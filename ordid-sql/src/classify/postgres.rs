@@ -1,0 +1,119 @@
+//! PostgreSQL: by SQLSTATE. Databases that speak its protocol use the same.
+//!
+//! # References
+//!
+//! - [SQLSTATEs](https://www.postgresql.org/docs/current/errcodes-appendix.html)
+
+use super::{Classified, ErrorKind, Report, is_about_a_row};
+use crate::Failure;
+
+/// How the texts begin of errors about a row, where there is no SQLSTATE.
+const ABOUT_A_ROW: [&str; 2] = ["value too long for type", "numeric field overflow"];
+
+/// Says what an error means.
+pub fn classify(report: &Report<'_>) -> Classified {
+    let Some(sqlstate) = report.sqlstate else {
+        let is_about_a_row = ABOUT_A_ROW.iter().any(|it| report.message.starts_with(it));
+        return Classified::new(report, by_text(report), is_about_a_row);
+    };
+    Classified::new(
+        report,
+        by_sqlstate(sqlstate),
+        is_about_a_row(Some(sqlstate)),
+    )
+}
+
+fn by_sqlstate(sqlstate: &str) -> Failure {
+    match sqlstate {
+        "23505" => Failure::Duplicate,
+        "40001" // serialization failure
+        | "40P01" // deadlock
+        | "55P03" // lock not available
+        | "53300" // too many connections
+        => Failure::Transient,
+        "40003" // statement completion unknown: not PostgreSQL's own
+        | "57P01" | "57P02" | "57P03" // shut down, crashed, starting
+        | "57P05" | "25P03" | "25P04" // ended by a time-out of the session or the transaction
+        | "25006" // read-only
+        => Failure::Lost,
+        _ if sqlstate.starts_with("08") => Failure::Lost,
+        _ => Failure::Refused,
+    }
+}
+
+/// Diesel knows few of the errors by kind and keeps the SQLSTATE of the others to itself.
+fn by_text(report: &Report<'_>) -> Failure {
+    match report.kind {
+        Some(ErrorKind::Serialization) => return Failure::Transient,
+        Some(ErrorKind::ReadOnly) => return Failure::Lost,
+        _ => {}
+    }
+    match report.message {
+        "deadlock detected" | "canceling statement due to lock timeout" => Failure::Transient,
+        message if message.starts_with("could not obtain lock") => Failure::Transient,
+        message
+            if message.starts_with("terminating connection")
+                || message.starts_with("server closed the connection") =>
+        {
+            Failure::Lost
+        }
+        _ => Failure::Refused,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use Failure::{Duplicate, Lost, Refused, Transient};
+
+    use super::*;
+
+    #[test]
+    fn sqlstates_say_whether_another_time_may_succeed() {
+        for (codes, expected) in [
+            (&["40001", "40P01", "55P03", "53300"][..], Transient),
+            (
+                &["57P01", "57P02", "57P03", "57P05", "25P03", "25P04"],
+                Lost,
+            ),
+            (
+                &[
+                    "08000", "08003", "08006", "08007", "08P01", "40003", "25006",
+                ],
+                Lost,
+            ),
+            (&["23505"], Duplicate),
+            // Foreign key, cut off, no such table, disk full, canceled, database dropped.
+            (
+                &["23503", "22001", "42P01", "53100", "57014", "57P04"],
+                Refused,
+            ),
+        ] {
+            for code in codes {
+                assert_eq!(by_sqlstate(code), expected, "{code}");
+            }
+        }
+    }
+
+    #[test]
+    fn texts_say_what_kinds_do_not() {
+        for (message, expected) in [
+            ("deadlock detected", Transient),
+            ("canceling statement due to lock timeout", Transient),
+            ("terminating connection due to administrator command", Lost),
+            ("canceling statement due to statement timeout", Refused),
+            ("relation \"orders\" does not exist", Refused),
+        ] {
+            let report = Report {
+                message,
+                ..Report::default()
+            };
+            assert_eq!(classify(&report).failure, expected, "{message}");
+            assert!(!classify(&report).refuses_a_row);
+        }
+        let too_long = Report {
+            message: "value too long for type character varying(10)",
+            ..Report::default()
+        };
+        assert!(classify(&too_long).refuses_a_row);
+    }
+}

@@ -1,0 +1,108 @@
+//! SQL Server and Babelfish: by number in `sys.messages`, and by severity.
+//!
+//! # References
+//!
+//! - [Database Engine events and errors](https://learn.microsoft.com/sql/relational-databases/errors-events/database-engine-events-and-errors)
+//! - [Transient errors of Azure SQL](https://learn.microsoft.com/azure/azure-sql/database/troubleshoot-common-errors-issues)
+
+use super::{Classified, Report};
+use crate::{Failure, Violation};
+
+/// Chosen as the victim of a deadlock.
+pub const DEADLOCK: i64 = 1205;
+
+/// A unique index; a primary or unique key.
+const DUPLICATE: &[i64] = &[2601, 2627];
+
+/// What another time may succeed, by number in `sys.messages`.
+const TRANSIENT: &[i64] = &[
+    DEADLOCK, 1204, 1222, // no lock to give; a lock did not come in time
+    3960, 3961, // another transaction was first, under snapshot isolation
+    8645, 8651, // no memory for the statement in time
+    921, 922, 4221, 18401, // the server or the database is starting
+    10928, 10929, 40501, 40613, 49918, 49919, 49920, // Azure: too busy, or moving
+    41301, 41302, 41305, 41325,
+    41839, // memory-optimized tables: another transaction was first
+];
+
+/// The session is over, or can do no more here, whatever the severity.
+const ENDS_THE_SESSION: &[i64] = &[
+    596, 6005, // killed, shutting down
+    976, 983, 3906,  // a replica that does not take it, a database that is read-only
+    40197, // Azure: moves to another machine
+];
+
+/// The server ends the connection after an error of this severity or above.
+const FATAL: u8 = 20;
+
+/// Errors about a value or a constraint: the same rows would be refused again.
+const ABOUT_A_ROW: &[i64] = &[
+    220, 232, 8115, // arithmetic overflow
+    241, 242, 245, 8114, // conversion failed
+    515,  // NULL into a column that allows none
+    547,  // CHECK or FOREIGN KEY
+    2601, 2627, // unique index; primary or unique key
+    2628, 8152, // text or bytes would be cut off
+    4815, 4819, 4863, 4864, 4867, // a bulk load's length, order, cut-off, type, overflow
+    8023, // a value that is none of its type
+];
+
+/// Says what an error means.
+pub fn classify(report: &Report<'_>) -> Classified {
+    let number = report.number.unwrap_or_default();
+    Classified {
+        failure: by_number(number, report.severity),
+        refuses_a_row: ABOUT_A_ROW.contains(&number),
+        violation: violation(number, report.message),
+    }
+}
+
+fn violation(code: i64, message: &str) -> Option<Violation> {
+    let names_a_foreign_key = || {
+        let message = message.to_uppercase();
+        // Of a parent that is deleted or a key that is changed the server says REFERENCE, or the
+        // word of its language; a `CHECK` constraint has the same number.
+        message.contains("FOREIGN KEY") || message.contains("REFERENCE CONSTRAINT")
+    };
+    match code {
+        code if DUPLICATE.contains(&code) => Some(Violation::Unique),
+        547 if names_a_foreign_key() => Some(Violation::ForeignKey),
+        _ => None,
+    }
+}
+
+fn by_number(code: i64, class: u8) -> Failure {
+    if DUPLICATE.contains(&code) {
+        Failure::Duplicate
+    } else if class >= FATAL || ENDS_THE_SESSION.contains(&code) {
+        Failure::Lost
+    } else if TRANSIENT.contains(&code) {
+        Failure::Transient
+    } else {
+        Failure::Refused
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use Failure::{Duplicate, Lost, Refused, Transient};
+
+    use super::*;
+
+    #[test]
+    fn number_and_severity_say_whether_another_time_may_succeed() {
+        for (codes, class, expected) in [
+            (&[2601, 2627][..], 14, Duplicate),
+            (TRANSIENT, 13, Transient),
+            (&[596, 6005, 976, 983, 3906, 40197], 16, Lost),
+            // The log is not available; a deadlock that ends the connection, too.
+            (&[9001, 1205], 21, Lost),
+            // Foreign key, no such table, log full, login failed, no such database.
+            (&[547, 208, 9002, 18456, 4060], 16, Refused),
+        ] {
+            for code in codes {
+                assert_eq!(by_number(*code, class), expected, "{code}");
+            }
+        }
+    }
+}

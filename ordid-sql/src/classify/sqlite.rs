@@ -1,0 +1,112 @@
+//! SQLite: by extended result code, of which the lowest byte is the primary code.
+//!
+//! # References
+//!
+//! - [Result codes](https://www.sqlite.org/rescode.html)
+
+use super::{Classified, Report};
+use crate::Failure;
+
+/// How the text begins of an error about a row, where there is no code: that of a `STRICT` table.
+const ABOUT_A_ROW: &str = "cannot store ";
+
+/// Says what an error means.
+pub fn classify(report: &Report<'_>) -> Classified {
+    let code = report.number.and_then(|code| i32::try_from(code).ok());
+    let failure = match code {
+        Some(code) => by_code(code, report.is_commit),
+        None => by_text(report),
+    };
+    Classified::new(report, failure, report.message.starts_with(ABOUT_A_ROW))
+}
+
+fn by_code(code: i32, is_commit: bool) -> Failure {
+    const BUSY: i32 = 5;
+    const LOCKED: i32 = 6;
+    const CONSTRAINT_ROWID: i32 = 2579;
+    const IOERR_FSYNC: i32 = 1034;
+    const IOERR_DIR_FSYNC: i32 = 1290;
+    const IOERR_TRUNCATE: i32 = 1546;
+
+    match code & 0xff {
+        // What ends a journal failed after the rows were written, or not before the next crash.
+        _ if is_commit && matches!(code, IOERR_FSYNC | IOERR_DIR_FSYNC | IOERR_TRUNCATE) => {
+            Failure::Lost
+        }
+        BUSY | LOCKED => Failure::Transient,
+        _ if code == CONSTRAINT_ROWID => Failure::Duplicate,
+        _ => Failure::Refused,
+    }
+}
+
+/// Diesel keeps the result code to itself. SQLite's texts are always these.
+fn by_text(report: &Report<'_>) -> Failure {
+    match report.message {
+        // What ends a journal may fail after the rows were written.
+        "disk I/O error" if report.is_commit => Failure::Lost,
+        message
+            if message.starts_with("database is locked")
+                || message.starts_with("database table is locked") =>
+        {
+            Failure::Transient
+        }
+        // Of an `INTEGER PRIMARY KEY`, which Diesel has no kind for.
+        message if message.starts_with("UNIQUE constraint failed") => Failure::Duplicate,
+        _ => Failure::Refused,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use Failure::{Duplicate, Lost, Refused, Transient};
+
+    use super::*;
+
+    #[test]
+    fn codes_say_whether_another_time_may_succeed() {
+        for (codes, expected) in [
+            // Busy, also in recovery, with an old snapshot, after a time-out; locked, also by a shared
+            // cache and a virtual table.
+            (&[5, 261, 517, 773, 6, 262, 518][..], Transient),
+            (&[2579], Duplicate),
+            // NOT NULL, foreign key, read-only, disk full, I/O.
+            (&[1299, 787, 8, 13, 10, 1, 1034, 1290, 1546], Refused),
+        ] {
+            for code in codes {
+                assert_eq!(by_code(*code, false), expected, "{code}");
+            }
+        }
+        // An I/O error of COMMIT that may come after the rows; others come before.
+        assert!(
+            [1034, 1290, 1546]
+                .iter()
+                .all(|code| by_code(*code, true) == Lost)
+        );
+        assert_eq!(by_code(778, true), Refused);
+        assert_eq!(by_code(5, true), Transient);
+    }
+
+    #[test]
+    fn texts_say_what_codes_do_not() {
+        for (message, is_commit, expected) in [
+            ("database is locked", false, Transient),
+            ("database is locked", true, Transient),
+            ("database table is locked: orders", false, Transient),
+            ("UNIQUE constraint failed: orders.id", false, Duplicate),
+            ("disk I/O error", false, Refused),
+            ("disk I/O error", true, Lost),
+        ] {
+            let report = Report {
+                message,
+                is_commit,
+                ..Report::default()
+            };
+            assert_eq!(classify(&report).failure, expected, "{message}");
+        }
+        let taken = Report {
+            message: "UNIQUE constraint failed: orders.id",
+            ..Report::default()
+        };
+        assert!(classify(&taken).refuses_a_row);
+    }
+}

@@ -1,0 +1,413 @@
+//! The rows of an entity type, as they were added: what is inserted, updated and deleted.
+//!
+//! Nothing here is generic over entity types, of which a program has many: orders are found by raw keys,
+//! of which it has one type or two, and a row is seen as a [`list`](crate::list) shows it.
+//! [`Rows`](crate::rows::Rows) has the orders.
+
+use std::{any::Any, cmp::Ordering, ops::Range};
+
+use crate::{
+    RowSink, Table,
+    list::{AnyRow, List, TypeOf},
+};
+use ordid_core::key::{KeyBytes, RawKey};
+
+/// What is done with rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    Inserts,
+    Updates,
+    Deletes,
+}
+
+impl Kept {
+    pub(crate) const ALL: [Self; 3] = [Self::Inserts, Self::Updates, Self::Deletes];
+}
+
+/// In which order raw keys are sent.
+pub(crate) type Compare<R> = fn(&R, &R) -> Ordering;
+
+/// The places of a list's rows in their order of sending; `None` where they are in order as they are.
+pub(crate) type Order = Option<Vec<usize>>;
+
+/// The place of the row at a position of an order.
+pub(crate) fn place(order: Option<&[usize]>, position: usize) -> usize {
+    order.map_or(position, |order| order[position])
+}
+
+/// Why rows have no order, with the place of one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Conflict {
+    Keyless,
+    /// Two of a list have one key.
+    Twice(Kept, usize),
+    /// One has the key of a row in another list.
+    Both(Kept, Kept, usize),
+}
+
+/// Entities of any type, which are written to sinks of type `S`. They are known by their place in the
+/// order in which they were added to a list.
+pub(crate) trait Entities<S>: Any + Send + Sync {
+    /// Returns the rows that are inserted, and those that are updated: each a `Vec` of their type.
+    fn rows(&self) -> [&dyn Any; 2];
+
+    /// As [`rows`](Self::rows).
+    fn rows_mut(&mut self) -> [&mut dyn Any; 2];
+
+    fn table(&self) -> Table;
+
+    /// Returns the order of each list by the stored keys.
+    fn sorted(&self) -> Result<[Order; 3], Conflict>;
+
+    /// Returns whether no row that is inserted refers to a later one, by the foreign keys that are
+    /// `own`, that is of the same table. The inserts are in the order of the stored keys.
+    fn are_parents_first(&self, order: Option<&[usize]>, own: &[bool]) -> bool;
+
+    /// Returns a row's key: there is none that has none, once they are sorted.
+    fn key(&self, list: Kept, place: usize) -> KeyBytes;
+
+    fn key_text(&self, list: Kept, place: usize) -> String;
+
+    /// Shows the foreign keys of a row that is inserted or deleted.
+    fn parents(&self, list: Kept, place: usize, visit: &mut dyn FnMut(usize, KeyBytes));
+
+    /// Hands over all values of a row; of one that is deleted, the key.
+    fn write(&self, list: Kept, place: usize, sink: &mut S);
+
+    /// Hands over a row's key, if it has one.
+    fn write_key(&self, list: Kept, place: usize, sink: &mut S);
+}
+
+/// Entities as they are sorted: by raw keys.
+trait Keyed<R> {
+    fn len(&self, list: Kept) -> usize;
+    fn raw_key(&self, list: Kept, place: usize) -> Option<R>;
+    /// Hands over the keys of rows, and returns whether each has one.
+    fn raw_keys(&self, list: Kept, places: Range<usize>, keys: &mut Vec<R>) -> bool;
+    /// Shows the foreign keys of a row that is inserted.
+    fn inserted_parents(&self, place: usize, visit: &mut dyn FnMut(usize, KeyBytes));
+}
+
+/// Entities of one type, of which only the raw key's is known.
+pub(crate) struct EntitiesOf<S: 'static, R: 'static> {
+    inserts: Box<dyn List<S, R>>,
+    updates: Box<dyn List<S, R>>,
+    of: &'static TypeOf<S, R>,
+    deletes: Vec<R>,
+    links: Links,
+    /// Whether a row that has no key was to be deleted.
+    keyless: bool,
+    compare: Compare<R>,
+}
+
+/// The foreign keys of rows that will be deleted, of which nothing else is kept but the key.
+#[derive(Debug, Default)]
+struct Links {
+    /// The foreign key's position and the parent's key, of all rows as they were added.
+    links: Vec<(u16, KeyBytes)>,
+    /// Where the links of each row end; empty where the entity has none.
+    ends: Vec<usize>,
+}
+
+impl Links {
+    fn of(&self, row: usize) -> &[(u16, KeyBytes)] {
+        match self.ends.get(row) {
+            Some(end) => &self.links[row.checked_sub(1).map_or(0, |row| self.ends[row])..*end],
+            None => &[],
+        }
+    }
+
+    fn push(&mut self, parent: usize, key: KeyBytes) {
+        let parent = u16::try_from(parent).expect("a table has fewer columns");
+        self.links.push((parent, key));
+    }
+
+    fn end_row(&mut self) {
+        self.ends.push(self.links.len());
+    }
+}
+
+impl<S: 'static, R: RawKey> EntitiesOf<S, R> {
+    pub(crate) fn new(of: &'static TypeOf<S, R>, compare: Compare<R>) -> Self {
+        Self {
+            inserts: of.list(),
+            updates: of.list(),
+            of,
+            deletes: Vec::new(),
+            links: Links::default(),
+            keyless: false,
+            compare,
+        }
+    }
+
+    /// Takes a row that will be deleted, of which the key and the foreign keys are kept.
+    pub(crate) fn delete(&mut self, row: &dyn AnyRow<S, R>) {
+        let Some(key) = row.raw_key() else {
+            self.keyless = true;
+            return;
+        };
+        self.deletes.push(key);
+        if !self.of.parents.is_empty() {
+            let links = &mut self.links;
+            row.parents(&mut |parent, key| links.push(parent, key));
+            links.end_row();
+        }
+    }
+
+    /// Returns the keys of the rows that will be deleted, in the order in which they were added, with
+    /// the foreign keys that are set.
+    #[cfg(feature = "journal")]
+    pub(crate) fn deletes(&self) -> impl Iterator<Item = (R, &[(u16, KeyBytes)])> {
+        let keys = self.deletes.iter().copied().enumerate();
+        keys.map(|(row, key)| (key, self.links.of(row)))
+    }
+
+    /// As [`delete`](Self::delete), of what [`deletes`](Self::deletes) returned of a row.
+    #[cfg(feature = "journal")]
+    pub(crate) fn delete_again(&mut self, key: R, links: &[(u16, KeyBytes)]) {
+        self.deletes.push(key);
+        if !self.of.parents.is_empty() {
+            self.links.links.extend(links);
+            self.links.end_row();
+        }
+    }
+}
+
+impl<S: 'static, R: RawKey> Keyed<R> for EntitiesOf<S, R> {
+    fn len(&self, list: Kept) -> usize {
+        match list {
+            Kept::Inserts => self.inserts.len(),
+            Kept::Updates => self.updates.len(),
+            Kept::Deletes => self.deletes.len(),
+        }
+    }
+
+    fn raw_key(&self, list: Kept, place: usize) -> Option<R> {
+        match list {
+            Kept::Inserts => self.inserts.row(place).raw_key(),
+            Kept::Updates => self.updates.row(place).raw_key(),
+            Kept::Deletes => Some(self.deletes[place]),
+        }
+    }
+
+    fn raw_keys(&self, list: Kept, places: Range<usize>, keys: &mut Vec<R>) -> bool {
+        match list {
+            Kept::Inserts => self.inserts.raw_keys(places, keys),
+            Kept::Updates => self.updates.raw_keys(places, keys),
+            Kept::Deletes => {
+                keys.extend_from_slice(&self.deletes[places]);
+                true
+            }
+        }
+    }
+
+    fn inserted_parents(&self, place: usize, visit: &mut dyn FnMut(usize, KeyBytes)) {
+        self.inserts.row(place).parents(visit);
+    }
+}
+
+impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
+    fn rows(&self) -> [&dyn Any; 2] {
+        [&*self.inserts, &*self.updates]
+    }
+
+    fn rows_mut(&mut self) -> [&mut dyn Any; 2] {
+        [&mut *self.inserts, &mut *self.updates]
+    }
+
+    fn table(&self) -> Table {
+        Table {
+            rows: self.inserts.len(),
+            updates: self.updates.len(),
+            deletes: self.deletes.len(),
+            ..self.of.table()
+        }
+    }
+
+    fn sorted(&self) -> Result<[Order; 3], Conflict> {
+        if self.keyless {
+            return Err(Conflict::Keyless);
+        }
+        sorted(self, self.compare)
+    }
+
+    fn are_parents_first(&self, order: Option<&[usize]>, own: &[bool]) -> bool {
+        are_parents_first(self, order, own, self.compare)
+    }
+
+    fn key(&self, list: Kept, place: usize) -> KeyBytes {
+        key_bytes(self, list, place)
+    }
+
+    fn key_text(&self, list: Kept, place: usize) -> String {
+        match self.raw_key(list, place) {
+            Some(key) => self.of.text(key),
+            None => "none".to_owned(),
+        }
+    }
+
+    fn parents(&self, list: Kept, place: usize, visit: &mut dyn FnMut(usize, KeyBytes)) {
+        match list {
+            Kept::Inserts => self.inserts.row(place).parents(visit),
+            Kept::Deletes => {
+                for (parent, key) in self.links.of(place) {
+                    visit(usize::from(*parent), *key);
+                }
+            }
+            // Their order does not depend on it.
+            Kept::Updates => {}
+        }
+    }
+
+    fn write(&self, list: Kept, place: usize, sink: &mut S) {
+        match list {
+            Kept::Inserts => self.inserts.row(place).write(sink),
+            Kept::Updates => self.updates.row(place).write(sink),
+            Kept::Deletes => self.inserts.write_key(self.deletes[place], sink),
+        }
+    }
+
+    fn write_key(&self, list: Kept, place: usize, sink: &mut S) {
+        if let Some(key) = self.raw_key(list, place) {
+            self.inserts.write_key(key, sink);
+        }
+    }
+}
+
+fn key_bytes<R: RawKey>(rows: &dyn Keyed<R>, list: Kept, place: usize) -> KeyBytes {
+    let key = rows.raw_key(list, place);
+    KeyBytes::of_raw(key.expect("sorting began with looking for rows without"))
+}
+
+fn sorted<R: RawKey>(rows: &dyn Keyed<R>, compare: Compare<R>) -> Result<[Order; 3], Conflict> {
+    let mut orders = [None, None, None];
+    let mut twice = None;
+    for (list, order) in Kept::ALL.into_iter().zip(&mut orders) {
+        let (found, place) = sorted_list(rows, list, compare)?;
+        *order = found;
+        twice = twice.or_else(|| place.map(|place| Conflict::Twice(list, place)));
+    }
+    if let Some(twice) = twice {
+        return Err(twice);
+    }
+    for (left, right) in [(0, 1), (0, 2), (1, 2)] {
+        apart(rows, [left, right], &orders, compare)?;
+    }
+    Ok(orders)
+}
+
+/// Returns the order of a list, and the place of a key that comes twice.
+fn sorted_list<R: RawKey>(
+    rows: &dyn Keyed<R>,
+    list: Kept,
+    compare: Compare<R>,
+) -> Result<(Order, Option<usize>), Conflict> {
+    // Few calls of what is not known here, and no list of all keys where none is needed.
+    const KEYS: usize = 64;
+    let length = rows.len(list);
+    let mut keys = Vec::with_capacity(KEYS.min(length));
+    let mut next = |start: usize, visit: &mut dyn FnMut(&[R])| {
+        keys.clear();
+        let end = length.min(start + KEYS);
+        let all = rows.raw_keys(list, start..end, &mut keys);
+        visit(&keys);
+        if all { Ok(()) } else { Err(Conflict::Keyless) }
+    };
+    // Rising strictly, so that no key is there twice.
+    let rises = |keys: &[R]| keys.is_sorted_by(|left, right| compare(left, right).is_lt());
+    let mut is_sorted = true;
+    let mut last = None;
+    for start in (0..length).step_by(KEYS) {
+        next(start, &mut |keys| {
+            let follows = |last: &R| keys.first().is_none_or(|key| rises(&[*last, *key]));
+            is_sorted = is_sorted && last.as_ref().is_none_or(follows) && rises(keys);
+            last = keys.last().copied();
+        })?;
+    }
+    if is_sorted {
+        return Ok((None, None));
+    }
+    let mut keyed = Vec::with_capacity(length);
+    for start in (0..length).step_by(KEYS) {
+        next(start, &mut |keys| {
+            keyed.extend(keys.iter().copied().zip(start..))
+        })?;
+    }
+    keyed.sort_unstable_by(|left, right| compare(&left.0, &right.0));
+    let twice = keyed
+        .windows(2)
+        .find(|pair| compare(&pair[0].0, &pair[1].0).is_eq());
+    let twice = twice.map(|pair| pair[0].1);
+    let order = keyed.into_iter().map(|(_, place)| place).collect();
+    Ok((Some(order), twice))
+}
+
+/// Refuses a key in two lists.
+fn apart<R: RawKey>(
+    rows: &dyn Keyed<R>,
+    lists: [usize; 2],
+    orders: &[Order; 3],
+    compare: Compare<R>,
+) -> Result<(), Conflict> {
+    let [left, right] = lists.map(|list| Kept::ALL[list]);
+    let places = |list: usize, position| place(orders[list].as_deref(), position);
+    let (mut before, mut after) = (0, 0);
+    while before < rows.len(left) && after < rows.len(right) {
+        let place = places(lists[0], before);
+        let one = rows.raw_key(left, place).ok_or(Conflict::Keyless)?;
+        let other = rows.raw_key(right, places(lists[1], after));
+        match compare(&one, &other.ok_or(Conflict::Keyless)?) {
+            Ordering::Less => before += 1,
+            Ordering::Greater => after += 1,
+            Ordering::Equal => return Err(Conflict::Both(left, right, place)),
+        }
+    }
+    Ok(())
+}
+
+fn are_parents_first<R: RawKey>(
+    rows: &dyn Keyed<R>,
+    order: Option<&[usize]>,
+    own: &[bool],
+    compare: Compare<R>,
+) -> bool {
+    let key = |place| rows.raw_key(Kept::Inserts, place);
+    let mut first = true;
+    (0..rows.len(Kept::Inserts)).all(|position| {
+        let place = place(order, position);
+        let Some(child) = key(place) else {
+            return true;
+        };
+        rows.inserted_parents(place, &mut |parent, bytes| {
+            // What is no key of the type is no row's either.
+            if first
+                && own[parent]
+                && let Some(parent) = bytes.to_raw()
+            {
+                first =
+                    compare(&parent, &child).is_le() || !has_insert(rows, order, &parent, compare);
+            }
+        });
+        first
+    })
+}
+
+/// Whether a row with the key will be inserted.
+fn has_insert<R: RawKey>(
+    rows: &dyn Keyed<R>,
+    order: Option<&[usize]>,
+    wanted: &R,
+    compare: Compare<R>,
+) -> bool {
+    let (mut start, mut end) = (0, rows.len(Kept::Inserts));
+    while start < end {
+        let middle = usize::midpoint(start, end);
+        let key = rows.raw_key(Kept::Inserts, place(order, middle));
+        match key.map_or(Ordering::Less, |key| compare(&key, wanted)) {
+            Ordering::Less => start = middle + 1,
+            Ordering::Greater => end = middle,
+            Ordering::Equal => return true,
+        }
+    }
+    false
+}

@@ -1,0 +1,394 @@
+//! Carries a flush out, step by step, over any library.
+
+mod bound;
+mod locate;
+
+use std::time::Instant;
+
+use self::bound::{bind, send};
+use crate::{
+    Action, Chunk, FlushError, FlushFailure, FlushRun, Flushed, Plan, Step, Work,
+    bulk::{self, BulkEnd, BulkRows},
+    observe::Span,
+    spi::{
+        Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, StatementKind,
+        TransactionScope,
+    },
+    text::{Statements, Writer},
+};
+
+type Run<C> = FlushRun<<C as FlushConnection>::Error>;
+type Result<T, C> = std::result::Result<T, FlushError<<C as FlushConnection>::Error>>;
+
+/// What a flush knows of its connection.
+#[derive(Debug, Default)]
+struct Link {
+    /// Whether it is known that the flush can begin there.
+    is_checked: bool,
+    /// Whether the last one was lost.
+    was_lost: bool,
+}
+
+impl<B: RowBinder> Work<B> {
+    /// Writes everything over connections from `source`, in a transaction of the flush's own or in a savepoint of
+    /// the user's. After a transaction of its own the unit of work is empty.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing was written, or perhaps nothing: see [`FlushError`].
+    pub async fn flush<S>(
+        &mut self,
+        mut source: S,
+        wanted: TransactionScope,
+    ) -> Result<Flushed, S::Connection>
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+    {
+        let span = Span::new(self.rows.tables().len(), self.rows.len());
+        let flush = self.flush_in_span(&mut source, wanted, &span);
+        span.around(flush).await
+    }
+
+    async fn flush_in_span<S>(
+        &mut self,
+        source: &mut S,
+        wanted: TransactionScope,
+        span: &Span,
+    ) -> Result<Flushed, S::Connection>
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+    {
+        let engine = self.engine.unwrap_or_else(|| source.engine());
+        let plan = self.rows.plan(&engine)?;
+        let mut link = Link::default();
+        let mut scope = wanted;
+        let mut unconnected = None;
+        if !plan.is_empty() {
+            // Before the journal is written and anything is sent. Where there is no connection, this was the
+            // first attempt.
+            match connect(source, &mut scope, &mut link).await {
+                Ok(_) => {}
+                Err(error) if error.is_final() => return Err(error),
+                Err(error) => unconnected = Some(error),
+            }
+        }
+        let mut run = match scope {
+            TransactionScope::Transaction => self.begun::<S::Connection>(plan)?,
+            TransactionScope::Savepoint => FlushRun::inside(plan),
+        };
+        if !source.may_reconnect() {
+            run = run.on_one_connection();
+        }
+        if let Some(error) = unconnected {
+            link.was_lost = error.is_connection_lost();
+            run.unconnected(error);
+        }
+        let writer = Writer {
+            engine: &engine,
+            placeholder: B::PLACEHOLDER,
+        };
+        let outcome = loop {
+            match run.step() {
+                Step::Done { outcome } => break outcome,
+                Step::Sleep(delay) => {
+                    source.release();
+                    run.waits(delay);
+                    source.pause(delay).await;
+                    run.succeeded();
+                }
+                step => {
+                    let connection = match connect(source, &mut scope, &mut link).await {
+                        Ok(connection) => connection,
+                        // An unresolved COMMIT stays unresolved.
+                        Err(error) if step == Step::Probe && error.is_final() => return Err(error),
+                        Err(error) => {
+                            run.unconnected(error);
+                            continue;
+                        }
+                    };
+                    let is_spoilt = match step {
+                        Step::Probe => self.probe(connection, writer, &mut run).await,
+                        _ => self.attempt(connection, scope, writer, &mut run).await,
+                    };
+                    link.was_lost = run.has_lost_connection();
+                    if link.was_lost || is_spoilt || !connection.is_usable() {
+                        source.discard();
+                    }
+                }
+            }
+        };
+        let is_own = run.is_own();
+        if is_own {
+            self.keeper.ended(outcome);
+        }
+        let failure = match run.ended(outcome, &mut self.unresolved, span) {
+            Ok(flushed) => {
+                if wanted == TransactionScope::Transaction {
+                    self.clear();
+                }
+                return Ok(flushed);
+            }
+            Err(failure) => failure,
+        };
+        Err(self
+            .located(source, scope, writer, &mut link, failure)
+            .await)
+    }
+
+    /// Begins a flush in a transaction of its own, or resumes one whose COMMIT is unresolved.
+    fn begun<C: FlushConnection>(&mut self, plan: Plan) -> Result<Run<C>, C> {
+        let attempt = self.keeper.begin(&self.rows)?;
+        if let Some(attempt) = &attempt
+            && attempt.in_doubt
+        {
+            let tables = self.rows.tables();
+            self.unresolved
+                .get_or_insert_with(|| crate::UnresolvedCommit::of_earlier_run(attempt, &tables));
+        }
+        let run =
+            FlushRun::new(plan, self.retry, self.unresolved.as_ref()).with_record(self.records);
+        Ok(match &attempt {
+            Some(attempt) => run.with_attempt(attempt),
+            None => run,
+        })
+    }
+
+    /// Asks what became of a COMMIT. Returns whether the connection must not be used again.
+    async fn probe<C>(&self, connection: &mut C, writer: Writer<'_>, run: &mut Run<C>) -> bool
+    where
+        C: FlushConnection<Binder = B>,
+    {
+        run.probes();
+        let found = self.is_there(connection, writer, run).await;
+        run.probed(found.map_err(FlushError::probe));
+        false
+    }
+
+    /// Looks for the marker row of a flush, and for the first of its rows where it only inserts.
+    ///
+    /// Of a flush with a marker row one of both is enough: an earlier run of the program may have written the
+    /// rows without one.
+    async fn is_there<C>(
+        &self,
+        connection: &mut C,
+        writer: Writer<'_>,
+        run: &Run<C>,
+    ) -> std::result::Result<bool, crate::DriverError<C::Error>>
+    where
+        C: FlushConnection<Binder = B>,
+    {
+        if run.records() {
+            let marker = writer.marker(StatementKind::Exists);
+            if connection.exists(&marker, B::of_marker(run.id())).await? {
+                return Ok(true);
+            }
+        }
+        let plan = run.plan();
+        let Some(first) = plan.chunks().next().filter(|_| plan.only_inserts()) else {
+            return Ok(false);
+        };
+        let entity = self.rows.entity(first.table);
+        let names = B::names(entity, &self.rows.table(first.table), writer.engine);
+        let mut key = B::with_room(entity, 1, 1);
+        self.rows.write_key(first.table, first.rows.start, &mut key);
+        connection.exists(&writer.exists(&names), key).await
+    }
+
+    /// Carries the steps out from the beginning of a transaction to its end. Returns whether the connection must
+    /// not be used again.
+    async fn attempt<C>(
+        &mut self,
+        connection: &mut C,
+        scope: TransactionScope,
+        writer: Writer<'_>,
+        run: &mut Run<C>,
+    ) -> bool
+    where
+        C: FlushConnection<Binder = B>,
+    {
+        run.restart();
+        let mut bulks = Vec::new();
+        if scope == TransactionScope::Transaction && writer.engine.bulk {
+            bulks = connection.bulk(&self.rows, run.plan()).await;
+        }
+        let begin = Begin {
+            scope,
+            statement: writer.engine.begin,
+            defer: writer.engine.defer.filter(|_| run.plan().defers()),
+            uses_bulk: bulks.iter().any(Option::is_some),
+        };
+        let mut transaction = match connection.begin(begin).await {
+            Ok(transaction) => {
+                run.succeeded();
+                Some(transaction)
+            }
+            Err(error) => {
+                run.failed(error, None);
+                return false;
+            }
+        };
+        let mut statements = self.statements(writer);
+        let mut bound = None;
+        loop {
+            match (run.step(), &mut transaction) {
+                (Step::Record, Some(open)) => {
+                    let marker = writer.marker(StatementKind::Insert);
+                    let written = open.execute(&marker, B::of_marker(run.id())).await;
+                    let failed = |failed: crate::spi::StatementFailure<_>| {
+                        FlushError::record(C::ADAPTER, failed.error)
+                    };
+                    run.done(written.map(drop).map_err(failed), None);
+                }
+                (Step::Send(chunk), Some(open)) => {
+                    let bulk = bulks.get_mut(chunk.table);
+                    let bulk = bulk.filter(|_| chunk.action == Action::Insert);
+                    if let Some(mut bulk) = bulk.and_then(Option::take) {
+                        self.send_bulk::<C>(open, &mut bulk, &mut statements, run)
+                            .await;
+                        continue;
+                    }
+                    let started = Instant::now();
+                    let now = match bound.take() {
+                        Some(bound) => bound,
+                        None => bind(&self.rows, &chunk, &mut statements),
+                    };
+                    // While the database works on this chunk, the next one is bound.
+                    let sent = send(&self.rows, open, now, || {
+                        let next = run.upcoming();
+                        let next = next.filter(|next| {
+                            next.action != Action::Insert
+                                || bulks.get(next.table).is_none_or(Option::is_none)
+                        });
+                        bound = next.map(|next| bind(&self.rows, &next, &mut statements));
+                    });
+                    let sent = sent.await;
+                    if let Ok(count) = sent {
+                        let name = self.rows.table(chunk.table).name();
+                        run.count_all(name, &chunk, count, started.elapsed());
+                        run.report(name, &chunk, &mut self.observer);
+                    }
+                    run.done(sent.map(drop), Some(chunk));
+                }
+                (Step::Commit, open) => match open.take() {
+                    Some(open) => {
+                        run.commits(&mut self.unresolved);
+                        let committed = open.commit().await.map_err(|error| match run.is_own() {
+                            true => FlushError::commit(error),
+                            false => FlushError::release(error),
+                        });
+                        run.committed(committed, &mut self.unresolved);
+                    }
+                    None => run.give_up(),
+                },
+                (Step::Rollback, open) => {
+                    let is_lost = run.has_lost_connection();
+                    let rolled_back = match open.take() {
+                        // Its own failure says no more: the server drops what is not committed.
+                        Some(open) => open.rollback(is_lost).await,
+                        None => Ok(()),
+                    };
+                    run.succeeded();
+                    return rolled_back.is_err();
+                }
+                _ => return false,
+            }
+        }
+    }
+
+    /// Sends the table that the flush is at by the bulk command, up to its end or to the first row that is not
+    /// for that: from there, statements take over.
+    async fn send_bulk<C>(
+        &mut self,
+        open: &mut C::Transaction<'_>,
+        bulk: &mut C::Bulk,
+        statements: &mut Statements<'_>,
+        run: &mut Run<C>,
+    ) where
+        C: FlushConnection<Binder = B>,
+    {
+        let Step::Send(Chunk { table, .. }) = run.step() else {
+            return;
+        };
+        while bulk::is_at(run, table)
+            && let Step::Send(chunk) = run.step()
+        {
+            let mut command = BulkRows::new(&self.rows, run, &mut self.observer, chunk);
+            let outcome = open.send_bulk(bulk, &mut command).await;
+            let rest = match command.ended(outcome) {
+                Ok(BulkEnd::Done) => continue,
+                Ok(BulkEnd::Rest(rest)) => rest,
+                Err((error, rows)) => return run.failed(error, rows),
+            };
+            let Step::Send(whole) = run.step() else {
+                return;
+            };
+            if rest.rows.start > whole.rows.start {
+                // The chunk began in the command, and is ended by a statement.
+                let started = Instant::now();
+                let bound = bind(&self.rows, &rest, statements);
+                match send(&self.rows, open, bound, || ()).await {
+                    Ok(_) => {
+                        run.succeeded();
+                        let name = self.rows.table(table).name();
+                        run.count(name, &whole, rest.rows.len(), 0, started.elapsed());
+                        run.report(name, &whole, &mut self.observer);
+                    }
+                    Err(error) => run.failed(error, Some(rest)),
+                }
+            }
+            return;
+        }
+    }
+
+    pub(crate) fn statements<'a>(&self, writer: Writer<'a>) -> Statements<'a> {
+        let tables = self.rows.tables().into_iter().enumerate();
+        let tables = tables.map(|(number, table)| {
+            let names = B::names(self.rows.entity(number), &table, writer.engine);
+            (table, names)
+        });
+        Statements::new(writer, tables.collect())
+    }
+
+    /// Finds the row that an error is about.
+    async fn located<S>(
+        &self,
+        source: &mut S,
+        mut scope: TransactionScope,
+        writer: Writer<'_>,
+        link: &mut Link,
+        mut failure: FlushFailure<<S::Connection as FlushConnection>::Error>,
+    ) -> FlushError<<S::Connection as FlushConnection>::Error>
+    where
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+    {
+        let Some(failed) = failure.failed_rows(&self.rows) else {
+            return failure.error;
+        };
+        if link.was_lost && !source.may_reconnect() {
+            return failure.error;
+        }
+        let Ok(connection) = connect(source, &mut scope, link).await else {
+            return failure.error;
+        };
+        let found = self
+            .locate(connection, scope, writer, &failure.plan, &failed)
+            .await;
+        failure.with_row(found)
+    }
+}
+
+/// Returns a connection on which the flush can begin.
+async fn connect<'s, S: ConnectionSource>(
+    source: &'s mut S,
+    scope: &mut TransactionScope,
+    link: &mut Link,
+) -> Result<&'s mut S::Connection, S::Connection> {
+    let (connection, is_new) = source.get(link.was_lost).await?;
+    if is_new || !link.is_checked {
+        link.is_checked = false;
+        *scope = connection.check(*scope).await?;
+        link.is_checked = true;
+        link.was_lost = false;
+    }
+    Ok(connection)
+}

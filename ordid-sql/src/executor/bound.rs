@@ -1,0 +1,228 @@
+//! Chunks as statements with their parameters, and how they are sent.
+
+use std::{future::poll_fn, pin::pin, task::Poll};
+
+use crate::{
+    Action, Chunk, FlushError, PendingRows, Place,
+    spi::{BoxedError, Changed, FlushTransaction, RowBinder, RunOfRows, StatementFailure},
+    text::{Statement, Statements},
+};
+
+/// A chunk as it is sent: its statements in order, or why a row could not be bound.
+pub(super) struct Bound<B> {
+    statements: Result<Vec<BoundStatement<B>>, (BoxedError, usize)>,
+    chunk: Chunk,
+    place: Place,
+    /// Whether each statement is for one row.
+    is_for_each_row: bool,
+}
+
+struct BoundStatement<B> {
+    statement: Statement,
+    values: B,
+}
+
+/// Binds the rows of a chunk.
+pub(super) fn bind<B: RowBinder>(
+    rows: &PendingRows<B>,
+    chunk: &Chunk,
+    statements: &mut Statements<'_>,
+) -> Bound<B> {
+    let is_for_each_row = statements.writer().is_for_each_row(chunk.action);
+    let place = Place::of(statements.table(chunk.table), chunk);
+    let bound = match is_for_each_row {
+        true => bind_each(rows, chunk, statements),
+        false => bind_all(rows, chunk, statements),
+    };
+    Bound {
+        statements: bound,
+        chunk: chunk.clone(),
+        place,
+        is_for_each_row,
+    }
+}
+
+type BoundStatements<B> = Result<Vec<BoundStatement<B>>, (BoxedError, usize)>;
+
+fn bind_all<B: RowBinder>(
+    rows: &PendingRows<B>,
+    chunk: &Chunk,
+    statements: &mut Statements<'_>,
+) -> BoundStatements<B> {
+    let entity = rows.entity(chunk.table);
+    let columns = statements.table(chunk.table).columns_of(chunk.action).len();
+    let mut values = B::with_room(entity, chunk.rows.len(), columns);
+    let row = rows.write(chunk, chunk.rows.clone(), &mut values);
+    if let Some(error) = values.take_error() {
+        return Err((error, row));
+    }
+    let runs = values.into_runs(chunk.rows.len()).into_iter();
+    let bound = runs.map(|run| of_run(run, chunk, statements));
+    Ok(bound.collect())
+}
+
+fn of_run<B>(
+    run: RunOfRows<B>,
+    chunk: &Chunk,
+    statements: &mut Statements<'_>,
+) -> BoundStatement<B> {
+    BoundStatement {
+        statement: statements.of(chunk, run.rows, run.columns.as_deref()),
+        values: run.values,
+    }
+}
+
+fn bind_each<B: RowBinder>(
+    rows: &PendingRows<B>,
+    chunk: &Chunk,
+    statements: &mut Statements<'_>,
+) -> BoundStatements<B> {
+    let entity = rows.entity(chunk.table);
+    let columns = statements.table(chunk.table).columns_of(chunk.action);
+    let key = statements.names(chunk.table).key;
+    let others: Vec<_> = columns.iter().copied().filter(|it| *it != key).collect();
+    let mut bound = Vec::with_capacity(chunk.rows.len());
+    for row in chunk.rows.clone() {
+        let mut values = B::with_room(entity, 1, columns.len());
+        if B::BY_COLUMN {
+            rows.write(chunk, row..row + 1, &mut values);
+        } else {
+            // The key comes last in the text.
+            rows.write_only(chunk, row, &others, &mut values);
+            rows.write_only(chunk, row, &[key], &mut values);
+        }
+        if let Some(error) = values.take_error() {
+            return Err((error, row));
+        }
+        let runs = values.into_runs(1).into_iter();
+        bound.extend(runs.map(|run| of_run(run, chunk, statements)));
+    }
+    Ok(bound)
+}
+
+/// Sends a chunk, and calls `meanwhile` when its first statement is on its way. Returns how many statements it
+/// took.
+pub(super) async fn send<T: FlushTransaction>(
+    rows: &PendingRows<T::Binder>,
+    open: &mut T,
+    bound: Bound<T::Binder>,
+    meanwhile: impl FnOnce() + Send,
+) -> Result<usize, FlushError<T::Error>> {
+    let Bound {
+        statements,
+        chunk,
+        place,
+        is_for_each_row,
+    } = bound;
+    let key = |row: usize| rows.key_text(&chunk, row);
+    let statements = match statements {
+        Ok(statements) => statements,
+        Err((error, row)) => return Err(FlushError::bind(error, place.with_key(key(row)))),
+    };
+    let count = statements.len();
+    let mut meanwhile = Some(meanwhile);
+    let mut start = chunk.rows.start;
+    let mut changed = 0;
+    // What an `INSERT` into a view or by a rule counts is the database's own affair.
+    let mut counts_each = is_for_each_row || chunk.action == Action::Insert;
+    for BoundStatement { statement, values } in statements {
+        let sending = open.execute(&statement, values);
+        let answer = hand_over(sending, || {
+            if let Some(meanwhile) = meanwhile.take() {
+                meanwhile();
+            }
+        });
+        let of_row = || {
+            let mut place = place.clone();
+            place.row = is_for_each_row.then_some(start);
+            place
+        };
+        let answer = match answer.await {
+            Ok(answer) => answer,
+            Err(failure) => return Err(refused(failure, of_row(), |row| key(start + row))),
+        };
+        if chunk.action != Action::Insert {
+            match answer {
+                Changed::OfEach(found) => {
+                    counts_each = true;
+                    if let Some((row, found, more)) = other_than_one(&found, statement.rows) {
+                        let place = Place {
+                            more,
+                            ..of_row().with_key(key(start + row))
+                        };
+                        return Err(FlushError::count(found, 1, place));
+                    }
+                }
+                Changed::Rows(found) if is_for_each_row && found != 1 => {
+                    return Err(FlushError::count(found, 1, of_row()));
+                }
+                Changed::Rows(found) => changed += found,
+            }
+        }
+        start += statement.rows;
+    }
+    let rows = chunk.rows.len();
+    let is_right = counts_each || usize::try_from(changed).is_ok_and(|changed| changed == rows);
+    match is_right {
+        true => Ok(count),
+        false => Err(FlushError::count(changed, rows, place)),
+    }
+}
+
+/// What the database or the library said of a statement; the key is that of the first row that it refused.
+fn refused<D>(
+    failure: StatementFailure<D>,
+    place: Place,
+    key: impl FnOnce(usize) -> String,
+) -> FlushError<D> {
+    let place = match failure.row {
+        Some((row, more)) => Place {
+            more,
+            ..place.with_key(key(row))
+        },
+        None => place,
+    };
+    match failure.is_binding {
+        true => FlushError::bind_by_driver(failure.error, place),
+        false => FlushError::statement(failure.error, place),
+    }
+}
+
+/// Returns the first row of which another number was there than one, that number, and how many such rows
+/// there are besides.
+fn other_than_one(found: &[u64], rows: usize) -> Option<(usize, u64, usize)> {
+    // What is not counted was not found.
+    let counts = found.iter().copied().chain(std::iter::repeat(0));
+    let mut others = counts
+        .take(rows)
+        .enumerate()
+        .filter(|(_, found)| *found != 1);
+    let (row, found) = others.next()?;
+    Some((row, found, others.count()))
+}
+
+/// Awaits a statement, and calls `meanwhile` when it is on its way.
+async fn hand_over<T>(sending: impl Future<Output = T> + Send, meanwhile: impl FnOnce()) -> T {
+    let mut sending = pin!(sending);
+    // One poll hands the statement to the socket, or to SQLite's thread.
+    let sent = poll_fn(|context| Poll::Ready(sending.as_mut().poll(context))).await;
+    meanwhile();
+    match sent {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => sending.await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_has_to_find_one_row() {
+        let found = |found: &[u64]| other_than_one(found, 3);
+        assert_eq!(found(&[1, 1, 1]), None);
+        assert_eq!(found(&[1, 0, 0]), Some((1, 0, 1)));
+        assert_eq!(found(&[2, 1, 0]), Some((0, 2, 1)));
+        assert_eq!(found(&[1, 1]), Some((2, 0, 0)));
+    }
+}

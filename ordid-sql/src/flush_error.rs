@@ -1,0 +1,619 @@
+//! Why a flush failed, in the same words for every adapter.
+
+use std::{error::Error as StdError, fmt, ops::Range};
+
+use crate::{Action, Chunk, Failure, Flushed, Table};
+use ordid_core::Error;
+
+type BoxedError = Box<dyn StdError + Send + Sync>;
+
+/// Why a unit of work was not flushed. Nothing of it is in the database, unless
+/// [`is_commit_unknown`](Self::is_commit_unknown) says that this cannot be known, or
+/// [`shards`](Self::shards) that it is in some of several.
+///
+/// It is opaque: ask it where and why, print it for people. `D` is the error of the database library
+/// that the adapter is for: [`driver`](Self::driver), which is also the
+/// [`source`](std::error::Error::source).
+#[derive(Debug)]
+pub struct FlushError<D>(Box<Inner<D>>);
+
+#[derive(Debug)]
+struct Inner<D> {
+    kind: Kind<D>,
+    source: Source<D>,
+    place: Option<Place>,
+    /// Whether it is not known what became of a COMMIT.
+    is_unknown: bool,
+    retries: u32,
+}
+
+/// What failed.
+#[derive(Debug)]
+enum Kind<D> {
+    Plan,
+    Journal,
+    /// The connection is in a state in which nothing is sent.
+    State(Hindrance),
+    /// The database is not one that the unit of work is for.
+    Database(Hindrance),
+    /// Something else than a flush.
+    Other,
+    Connect,
+    Begin,
+    Record {
+        adapter: &'static str,
+    },
+    Bind,
+    Statement,
+    Count {
+        changed: u64,
+        rows: usize,
+    },
+    Commit,
+    Release,
+    Probe,
+    /// What became of each shard, of which one failed at least.
+    Shards(Vec<Result<Flushed, FlushError<D>>>),
+}
+
+/// What stands in the way, and what to do about it.
+#[derive(Debug)]
+struct Hindrance {
+    what: String,
+    remedy: String,
+}
+
+#[derive(Debug)]
+enum Source<D> {
+    None,
+    Core(Error),
+    Driver(DriverError<D>),
+    Boxed(BoxedError),
+}
+
+/// A driver's error, and what its adapter makes of it. For adapters.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct DriverError<D> {
+    pub error: D,
+    /// What it means for the flush.
+    pub failure: Failure,
+    /// Whether a later flush may succeed although this one does not try again: what has waited itself,
+    /// as a pool without a free connection.
+    pub has_waited: bool,
+    /// Whether it is about what is in a row, which can be found.
+    pub refuses_a_row: bool,
+    /// Which constraint it says was violated, where that is one that is asked for.
+    pub violation: Option<Violation>,
+    /// What to print in place of the error's own text.
+    pub text: Option<String>,
+}
+
+/// A constraint that an error is asked for. For adapters.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Violation {
+    Unique,
+    ForeignKey,
+}
+
+impl<D> DriverError<D> {
+    /// Takes an error that is about nothing in a row.
+    pub const fn new(error: D, failure: Failure) -> Self {
+        Self {
+            error,
+            failure,
+            has_waited: false,
+            refuses_a_row: false,
+            violation: None,
+            text: None,
+        }
+    }
+}
+
+/// Where in the flush it happened. For adapters.
+#[doc(hidden)]
+#[derive(Debug, Clone)]
+pub struct Place {
+    pub action: Action,
+    pub table: &'static str,
+    pub chunk: usize,
+    pub rows: Range<usize>,
+    /// Which of them, where a statement was for one.
+    pub row: Option<usize>,
+    pub key: Option<String>,
+    /// How many rows of the chunk failed besides the one with this key.
+    pub more: usize,
+}
+
+impl Place {
+    pub fn new(action: Action, table: &'static str, chunk: usize, rows: Range<usize>) -> Self {
+        Self {
+            action,
+            table,
+            chunk,
+            rows,
+            row: None,
+            key: None,
+            more: 0,
+        }
+    }
+
+    pub fn of(table: &Table, chunk: &Chunk) -> Self {
+        Self::new(chunk.action, table.name(), chunk.number, chunk.rows.clone())
+    }
+
+    /// The row is known.
+    #[must_use]
+    pub fn with_key(mut self, key: String) -> Self {
+        self.key = Some(key);
+        self
+    }
+}
+
+/// How adapters make it.
+#[doc(hidden)]
+impl<D> FlushError<D> {
+    fn new(kind: Kind<D>, source: Source<D>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            source,
+            place: None,
+            is_unknown: false,
+            retries: 0,
+        }))
+    }
+
+    fn at(mut self, place: Place) -> Self {
+        self.0.place = Some(place);
+        self
+    }
+
+    /// The connection is in a state in which nothing is sent: say in which, and what to do.
+    pub fn state(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        let (what, remedy) = (what.into(), remedy.into());
+        Self::new(Kind::State(Hindrance { what, remedy }), Source::None)
+    }
+
+    /// A transaction is open on what the flush would have one of its own on.
+    pub fn open_transaction(connection: &str) -> Self {
+        Self::state(
+            format!("a transaction is open on this {connection}"),
+            "flush inside it with `flush_in`, or end it first",
+        )
+    }
+
+    /// No transaction is open where the flush was to be inside one.
+    pub fn no_transaction(connection: &str) -> Self {
+        Self::state(
+            format!("no transaction is open on this {connection}"),
+            "begin one, or use `flush`",
+        )
+    }
+
+    /// The database is not one that the unit of work is for: say which it is for, which it is, and what
+    /// to do.
+    pub fn database(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        let (what, remedy) = (what.into(), remedy.into());
+        Self::new(Kind::Database(Hindrance { what, remedy }), Source::None)
+    }
+
+    /// Something else than a flush failed.
+    pub fn other(source: DriverError<D>) -> Self {
+        Self::new(Kind::Other, Source::Driver(source))
+    }
+
+    /// What [`other`](Self::other) made was that no flush could be begun.
+    #[must_use]
+    pub fn into_begin(mut self) -> Self {
+        if let Kind::Other = self.0.kind {
+            self.0.kind = Kind::Begin;
+        }
+        self
+    }
+
+    /// No connection could be made.
+    pub fn connect(source: impl Into<BoxedError>) -> Self {
+        Self::new(Kind::Connect, Source::Boxed(source.into()))
+    }
+
+    /// The flush could not be begun.
+    pub fn begin(source: DriverError<D>) -> Self {
+        Self::new(Kind::Begin, Source::Driver(source))
+    }
+
+    /// The flush's own row could not be written; `adapter` is the crate that declares its table.
+    pub fn record(adapter: &'static str, source: DriverError<D>) -> Self {
+        Self::new(Kind::Record { adapter }, Source::Driver(source))
+    }
+
+    /// A value could not be bound, by its own fault.
+    pub fn bind(source: impl Into<BoxedError>, place: Place) -> Self {
+        Self::new(Kind::Bind, Source::Boxed(source.into())).at(place)
+    }
+
+    /// The driver could not bind a value.
+    pub fn bind_by_driver(source: DriverError<D>, place: Place) -> Self {
+        Self::new(Kind::Bind, Source::Driver(source)).at(place)
+    }
+
+    /// A statement failed.
+    pub fn statement(source: DriverError<D>, place: Place) -> Self {
+        Self::new(Kind::Statement, Source::Driver(source)).at(place)
+    }
+
+    /// A statement changed another number of rows than it was for.
+    pub fn count(changed: u64, rows: usize, place: Place) -> Self {
+        Self::new(Kind::Count { changed, rows }, Source::None).at(place)
+    }
+
+    /// COMMIT failed.
+    pub fn commit(source: DriverError<D>) -> Self {
+        Self::new(Kind::Commit, Source::Driver(source))
+    }
+
+    /// The savepoint of a flush inside the user's transaction, which is not committed yet, could not be
+    /// released.
+    pub fn release(source: DriverError<D>) -> Self {
+        Self::new(Kind::Release, Source::Driver(source))
+    }
+
+    /// It could not be asked what became of a COMMIT.
+    pub fn probe(source: DriverError<D>) -> Self {
+        Self::new(Kind::Probe, Source::Driver(source))
+    }
+
+    /// What became of each shard, of which one failed at least.
+    pub fn of_shards(outcomes: Vec<Result<Flushed, Self>>) -> Self {
+        Self::new(Kind::Shards(outcomes), Source::None)
+    }
+
+    /// The flush ended, and nothing has said why.
+    pub(crate) fn unsaid() -> Self {
+        Self::new(Kind::Begin, Source::None)
+    }
+
+    /// It is not known what became of a COMMIT.
+    #[must_use]
+    pub fn into_unknown(mut self) -> Self {
+        self.0.is_unknown = true;
+        self.0.place = None;
+        self
+    }
+
+    pub(crate) fn set_retries(&mut self, retries: u32) {
+        self.0.retries = retries;
+    }
+
+    /// Narrows the place down to a row's chunk and its key.
+    pub fn set_row(&mut self, chunk: Chunk, key: String) {
+        if let Some(place) = &mut self.0.place {
+            place.chunk = chunk.number;
+            place.rows = chunk.rows;
+            place.key = Some(key);
+        }
+    }
+
+    /// Returns which row it was, where a statement was for that alone.
+    pub(crate) fn row(&self) -> Option<usize> {
+        self.0.place.as_ref()?.row
+    }
+
+    /// What it means for the flush.
+    pub fn failure(&self) -> Failure {
+        match (&self.0.source, &self.0.kind) {
+            (Source::Driver(source), _) => source.failure,
+            (_, Kind::Connect) => Failure::Lost,
+            // All of them have to succeed another time.
+            (_, Kind::Shards(outcomes)) => {
+                let failures = || failed(outcomes).map(|(_, error)| error.failure());
+                let refused = |it: &Failure| matches!(it, Failure::Refused | Failure::Duplicate);
+                let found = failures().find(refused).or_else(|| failures().next());
+                found.unwrap_or(Failure::Refused)
+            }
+            _ => Failure::Refused,
+        }
+    }
+
+    /// Whether the database refused a value or has no such row, so that the same rows would be refused
+    /// again and the row can be found.
+    pub fn refuses_a_row(&self) -> bool {
+        match (&self.0.kind, &self.0.source) {
+            (Kind::Statement, Source::Driver(source)) => source.refuses_a_row,
+            (Kind::Count { .. }, _) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the connection's state or the database is what stands in the way, so that another attempt would
+    /// meet the same.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self.0.kind, Kind::State(_) | Kind::Database(_))
+    }
+
+    fn driver_error(&self) -> Option<&DriverError<D>> {
+        match &self.0.source {
+            Source::Driver(source) => Some(source),
+            Source::None | Source::Core(_) | Source::Boxed(_) => None,
+        }
+    }
+}
+
+impl<D> FlushError<D> {
+    /// Returns what failed to be done with the rows.
+    pub fn action(&self) -> Option<Action> {
+        self.0.place.as_ref().map(|place| place.action)
+    }
+
+    /// Returns the table whose rows failed.
+    pub fn table(&self) -> Option<&str> {
+        self.0.place.as_ref().map(|place| place.table)
+    }
+
+    /// Returns which chunk failed, of the [`action`](Self::action) and table, from 0.
+    pub fn chunk(&self) -> Option<usize> {
+        self.0.place.as_ref().map(|place| place.chunk)
+    }
+
+    /// Returns which rows the failed chunk held, of those that the [`action`](Self::action) is done
+    /// with in the table, counted from 0 in the order in which they are sent.
+    pub fn rows(&self) -> Option<Range<usize>> {
+        self.0.place.as_ref().map(|place| place.rows.clone())
+    }
+
+    /// Returns the key of the first row that failed, as text, where it could be found.
+    pub fn key(&self) -> Option<&str> {
+        self.0.place.as_ref()?.key.as_deref()
+    }
+
+    /// Returns whether the unit of work could not be planned; nothing was sent.
+    pub fn is_plan(&self) -> bool {
+        matches!(self.0.kind, Kind::Plan)
+    }
+
+    /// Returns whether the journal could not be read or written, or does not have what was asked for;
+    /// nothing was sent.
+    pub fn is_journal(&self) -> bool {
+        matches!(self.0.kind, Kind::Journal)
+    }
+
+    /// Returns whether the connection was refused as it is: it has a transaction open that the flush
+    /// would not be one of its own in, or none for `flush_in`; or it commits by itself after each
+    /// statement. It is as it was, nothing was sent, and the text says what to do.
+    pub fn is_connection_state(&self) -> bool {
+        matches!(self.0.kind, Kind::State(_))
+    }
+
+    /// Returns whether the database is not one that the unit of work is for, as Babelfish in place of SQL
+    /// Server; nothing was sent.
+    pub fn is_wrong_database(&self) -> bool {
+        matches!(self.0.kind, Kind::Database(_))
+    }
+
+    /// Returns whether the answer to COMMIT was lost, or an error left its outcome open, and the database
+    /// was not or could not be asked, in as many attempts as `with_retry` gave the flush: the rows are
+    /// all there, or will be, or none is.
+    ///
+    /// Flush again, over a connection that works: as long as nothing is added, the next flush begins with
+    /// the question whether they are there. A row is never written twice, since it carries the same key.
+    ///
+    /// An error of `flush_in` never has it: no COMMIT was sent, so what it wrote is gone with the
+    /// connection, or with the savepoint. That question belongs to your own COMMIT after it.
+    pub fn is_commit_unknown(&self) -> bool {
+        self.0.is_unknown
+    }
+
+    /// Returns whether the same flush may succeed another time: a deadlock, a serialization failure, a
+    /// lock that did not come in time, a busy database; or a pool without a free connection, which has
+    /// waited itself, so that the flush does not try again.
+    pub fn is_transient(&self) -> bool {
+        self.failure() == Failure::Transient || self.driver_error().is_some_and(|it| it.has_waited)
+    }
+
+    /// Returns whether the connection was lost or could not be made, the server ended it or went
+    /// read-only, or nobody knows what comes over it next: flush again over another one, when the server
+    /// can be reached.
+    pub fn is_connection_lost(&self) -> bool {
+        self.failure() == Failure::Lost
+    }
+
+    /// Returns how many times the flush was begun anew before it was given up: see `with_retry` of the
+    /// unit of work.
+    pub fn retries(&self) -> u32 {
+        self.0.retries
+    }
+
+    /// Returns whether a row that was to be updated or deleted is not in the database, or a trigger, a
+    /// rule or row-level security passed it over. [`key`](Self::key) is its key.
+    pub fn is_missing_row(&self) -> bool {
+        matches!(self.0.kind, Kind::Count { changed, rows }
+            if u64::try_from(rows).is_ok_and(|rows| changed < rows))
+    }
+
+    /// Returns whether a primary or unique key was already taken.
+    pub fn is_unique_violation(&self) -> bool {
+        self.violates(Violation::Unique)
+    }
+
+    /// Returns whether a row's parent does not exist, or a deleted row still has children.
+    pub fn is_foreign_key_violation(&self) -> bool {
+        self.violates(Violation::ForeignKey)
+    }
+
+    fn violates(&self, violation: Violation) -> bool {
+        self.driver_error()
+            .is_some_and(|it| it.violation == Some(violation))
+    }
+
+    /// Returns what became of each shard of a unit of work over several databases, of which some failed:
+    /// what was written where it succeeded, and the error where it did not. Table, key and whether the
+    /// [commit is unknown](Self::is_commit_unknown) are in these errors. The whole
+    /// [is transient](Self::is_transient) if no shard refused its rows.
+    pub fn shards(&self) -> Option<&[Result<Flushed, Self>]> {
+        match &self.0.kind {
+            Kind::Shards(outcomes) => Some(outcomes),
+            _ => None,
+        }
+    }
+
+    /// Returns the error of the database library, where it is one.
+    pub fn driver(&self) -> Option<&D> {
+        self.driver_error().map(|it| &it.error)
+    }
+}
+
+/// The shards that failed, and why.
+fn failed<D>(
+    outcomes: &[Result<Flushed, FlushError<D>>],
+) -> impl Iterator<Item = (usize, &FlushError<D>)> {
+    let errors = outcomes.iter().map(|outcome| outcome.as_ref().err());
+    errors
+        .enumerate()
+        .filter_map(|(shard, error)| Some((shard, error?)))
+}
+
+impl<D> From<Error> for FlushError<D> {
+    fn from(error: Error) -> Self {
+        let kind = match error.is_journal() {
+            true => Kind::Journal,
+            false => Kind::Plan,
+        };
+        Self::new(kind, Source::Core(error))
+    }
+}
+
+impl<D: fmt::Display> fmt::Display for FlushError<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { kind, source, .. } = &*self.0;
+        if self.0.is_unknown {
+            f.write_str(
+                "the answer to COMMIT was lost, so either all rows are written or none is; flush \
+                 again over a connection that works to find out",
+            )?;
+            if let Kind::State(Hindrance { what, remedy }) = kind {
+                write!(f, ": {what}: {remedy}")?;
+            }
+        } else {
+            kind.fmt(f)?;
+        }
+        if let Some(place) = &self.0.place {
+            place.fmt(f, matches!(kind, Kind::Bind))?;
+        }
+        if let Kind::Count { changed, rows } = kind {
+            match (self.is_missing_row(), self.key(), rows) {
+                (true, Some(_), _) => f.write_str(": there is no such row"),
+                (true, None, _) => write!(f, ": {changed} of {rows} rows were found"),
+                (false, _, 1) => write!(f, ": {changed} rows have this key"),
+                (false, ..) => write!(f, ": {changed} rows have these {rows} keys"),
+            }?;
+        }
+        match source {
+            Source::None => Ok(()),
+            source if matches!(kind, Kind::Other) => source.fmt(f),
+            source => write!(f, ": {source}"),
+        }?;
+        if let Some(Place {
+            more: more @ 1.., ..
+        }) = &self.0.place
+        {
+            write!(f, " (and {more} more rows of the chunk)")?;
+        }
+        match self.0.retries {
+            0 => Ok(()),
+            retries => write!(f, " (tried {} times)", u64::from(retries) + 1),
+        }
+    }
+}
+
+impl<D: fmt::Display> fmt::Display for Kind<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plan => f.write_str("cannot plan the flush, nothing was sent"),
+            Self::Journal => f.write_str("cannot use the journal, nothing was sent"),
+            Self::State(Hindrance { what, remedy })
+            | Self::Database(Hindrance { what, remedy }) => {
+                write!(f, "{what}, nothing was sent: {remedy}")
+            }
+            Self::Connect => f.write_str("cannot connect for the flush, nothing was written"),
+            Self::Begin => f.write_str("cannot begin the flush, nothing was written"),
+            Self::Record { adapter } => write!(
+                f,
+                "cannot record the flush, nothing was written: updates, deletes and `with_record` \
+                 need the table `ordid_flushes`, which `{adapter}::flushes_table` declares"
+            ),
+            Self::Commit => f.write_str("cannot commit, nothing was written"),
+            Self::Release => {
+                f.write_str("cannot release the savepoint of the flush, nothing was written")
+            }
+            Self::Probe => f.write_str("cannot look for the rows"),
+            Self::Shards(outcomes) => {
+                write!(
+                    f,
+                    "{} of {} shards failed, and the rows of the others are written",
+                    failed(outcomes).count(),
+                    outcomes.len()
+                )?;
+                failed(outcomes)
+                    .try_for_each(|(shard, error)| write!(f, "; shard {shard}: {error}"))
+            }
+            // The place says it, or there is nothing to add to the source.
+            Self::Bind | Self::Statement | Self::Count { .. } | Self::Other => Ok(()),
+        }
+    }
+}
+
+impl Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>, binds: bool) -> fmt::Result {
+        let cannot = match self.action {
+            _ if binds => "bind a row into",
+            Action::Insert => "insert into",
+            Action::Update | Action::FixUp { .. } | Action::Unlink { .. } => "update",
+            Action::Delete => "delete from",
+        };
+        write!(
+            f,
+            "cannot {cannot} {}, chunk {} (rows {} to {})",
+            self.table,
+            self.chunk,
+            self.rows.start,
+            self.rows.end.saturating_sub(1).max(self.rows.start)
+        )?;
+        if let Some(key) = &self.key {
+            write!(f, ", key {key}")?;
+        }
+        f.write_str(", nothing was written")
+    }
+}
+
+impl<D: fmt::Display> fmt::Display for Source<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => Ok(()),
+            Self::Core(error) => error.fmt(f),
+            Self::Driver(DriverError {
+                text: Some(text), ..
+            }) => f.write_str(text),
+            Self::Driver(DriverError { error, .. }) => error.fmt(f),
+            Self::Boxed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<D: StdError + 'static> StdError for FlushError<D> {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match (&self.0.source, &self.0.kind) {
+            (Source::Core(error), _) => Some(error),
+            // Its own text is already this one's.
+            (Source::Driver(source), Kind::Other) => source.error.source(),
+            (Source::Driver(source), _) => Some(&source.error),
+            (Source::Boxed(error), _) => Some(error.as_ref()),
+            (Source::None, Kind::Shards(outcomes)) => {
+                failed(outcomes).next().map(|(_, error)| error as _)
+            }
+            (Source::None, _) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

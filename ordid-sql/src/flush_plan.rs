@@ -1,0 +1,109 @@
+//! What would be sent, without sending it.
+
+use std::{ops::Range, sync::Arc};
+
+use crate::{Action, Chunk, EngineProfile, PendingRows, Plan, spi::RowBinder, text::Statements};
+
+/// What a flush would send: what an adapter's `UnitOfWork::plan` returns.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FlushPlan {
+    /// The statement that is sent first, where constraints have to be checked at COMMIT.
+    pub defers: Option<&'static str>,
+    /// The tables, in the order in which they are written: one comes as often as it is its turn.
+    pub tables: Vec<PlannedTable>,
+}
+
+/// What a flush would do with rows of one table, with nothing in between.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlannedTable {
+    /// The table's name.
+    pub table: &'static str,
+    /// What is done with the rows.
+    pub action: Action,
+    /// How many rows there are.
+    pub rows: usize,
+    /// The statements, in order.
+    pub statements: Vec<PlannedStatement>,
+}
+
+/// One statement of a flush.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlannedStatement {
+    /// Which rows of those that the action is done with, counted from 0 in the order in which they are
+    /// sent: as in the adapter's `Error::rows`.
+    pub rows: Range<usize>,
+    /// The text, with a placeholder for each value. Statements of as many rows share it.
+    pub sql: Arc<str>,
+}
+
+impl FlushPlan {
+    /// Returns the number of rows that are inserted, over all tables.
+    pub fn rows(&self) -> usize {
+        let inserts = self.tables.iter().filter(|it| it.action == Action::Insert);
+        inserts.map(|table| table.rows).sum()
+    }
+
+    /// Lists the statements of a plan over these rows.
+    pub(crate) fn of<B: RowBinder>(
+        plan: &Plan,
+        rows: &PendingRows<B>,
+        engine: &EngineProfile,
+        statements: &mut Statements<'_>,
+    ) -> Self {
+        let mut planned = Vec::<PlannedTable>::new();
+        let mut current = None;
+        for chunk in plan.chunks() {
+            let turn = (chunk.action, chunk.table);
+            if current.replace(turn) != Some(turn) {
+                planned.push(PlannedTable {
+                    table: statements.table(chunk.table).name(),
+                    action: chunk.action,
+                    rows: 0,
+                    statements: Vec::new(),
+                });
+            }
+            let Some(table) = planned.last_mut() else {
+                continue;
+            };
+            table.rows += chunk.rows.len();
+            let mut start = chunk.rows.start;
+            for (count, columns) in runs(rows, &chunk, statements) {
+                let sql = statements.of(&chunk, count, columns.as_deref()).sql;
+                let rows = start..start + count;
+                start = rows.end;
+                table.statements.push(PlannedStatement { rows, sql });
+            }
+        }
+        Self {
+            defers: engine.defer.filter(|_| plan.defers()),
+            tables: planned,
+        }
+    }
+}
+
+/// How many rows of a chunk go by a statement, and the columns that they have values for, where those are not all.
+fn runs<B: RowBinder>(
+    rows: &PendingRows<B>,
+    chunk: &Chunk,
+    statements: &Statements<'_>,
+) -> Vec<(usize, Option<Vec<usize>>)> {
+    let each = statements.writer().is_for_each_row(chunk.action);
+    if !B::HAS_RUNS {
+        return match each {
+            true => vec![(1, None); chunk.rows.len()],
+            false => vec![(chunk.rows.len(), None)],
+        };
+    }
+    let columns = statements.table(chunk.table).columns_of(chunk.action).len();
+    let mut values = B::with_room(rows.entity(chunk.table), chunk.rows.len(), columns);
+    rows.write(chunk, chunk.rows.clone(), &mut values);
+    let runs = values.into_runs(chunk.rows.len()).into_iter();
+    runs.flat_map(|run| match each {
+        true => vec![(1, run.columns); run.rows],
+        false => vec![(run.rows, run.columns)],
+    })
+    .collect()
+}

@@ -1,0 +1,381 @@
+//! How far a flush is: what every adapter keeps while it carries the steps of a [`Flush`] out, and what
+//! one flush leaves to the next. For adapters.
+
+use std::time::Duration;
+
+use crate::{
+    Attempt, Chunk, Failure, Flush, FlushError, Flushed, FlushedTable, Outcome, PendingRows, Plan,
+    Progress, Retry, RowSink, Step, Table, Tally,
+    observe::{self, Span},
+};
+use ordid_core::{key::KeyType as _, uuid::Uuid};
+
+/// A COMMIT was sent, and its answer was not seen: what a flush leaves to the next one of the same rows.
+#[derive(Debug, Clone)]
+pub struct UnresolvedCommit {
+    /// What the flush is recorded by.
+    id: Uuid,
+    /// What will have been written.
+    flushed: Flushed,
+}
+
+impl UnresolvedCommit {
+    /// As an earlier run of the program left it that may have written the rows of these tables.
+    pub fn of_earlier_run(attempt: &Attempt, tables: &[Table]) -> Self {
+        let tables = tables.iter().map(|table| FlushedTable {
+            table: table.name(),
+            rows: table.rows(),
+            updated: table.updates(),
+            deleted: table.deletes(),
+            ..FlushedTable::default()
+        });
+        Self {
+            id: attempt.id,
+            flushed: Flushed {
+                tables: tables.collect(),
+                ..Flushed::default()
+            },
+        }
+    }
+}
+
+/// How far a flush is. It does no I/O: the adapter asks for the [`step`](Self::step), carries it out, and
+/// reports.
+#[derive(Debug)]
+pub struct FlushRun<D> {
+    plan: Plan,
+    flush: Flush,
+    tally: Tally,
+    /// Whether the transaction is the flush's own, not the user's.
+    is_own: bool,
+    /// What the flush is recorded by, over all attempts.
+    id: Uuid,
+    /// Why the last step failed that did, and for which rows.
+    error: Option<(FlushError<D>, Option<Chunk>)>,
+    /// What that means; of this attempt only, while one is under way.
+    cause: Option<Failure>,
+    /// What COMMIT failed with where that leaves its outcome open.
+    lost_commit: Option<FlushError<D>>,
+}
+
+/// Why a flush wrote nothing, or perhaps nothing.
+#[derive(Debug)]
+pub struct FlushFailure<D> {
+    /// What was to be flushed.
+    pub plan: Plan,
+    /// Why it was not.
+    pub error: FlushError<D>,
+    /// The rows for one of which it failed, where that one is to be found.
+    rows: Option<Chunk>,
+}
+
+/// Returns what a flush is known by. In generic code, the generator would be compiled with each use of it.
+fn new_id() -> Uuid {
+    Uuid::generate()
+}
+
+impl<D> FlushRun<D> {
+    /// Begins a flush in a transaction of its own; where an earlier one left a unresolved, with the question
+    /// what became of that.
+    pub fn new(plan: Plan, retry: Retry, unresolved: Option<&UnresolvedCommit>) -> Self {
+        let (flush, id) = match unresolved {
+            Some(unresolved) => (Flush::resumed(plan.clone()), unresolved.id),
+            None => (Flush::new(plan.clone()), new_id()),
+        };
+        Self::of(plan, flush.with_retry(retry), id, true)
+    }
+
+    /// Begins a flush inside the user's transaction: it is never tried again, nor in unresolved.
+    pub fn inside(plan: Plan) -> Self {
+        let flush = Flush::in_transaction(plan.clone());
+        Self::of(plan, flush, Uuid::nil(), false)
+    }
+
+    fn of(plan: Plan, flush: Flush, id: Uuid, is_own: bool) -> Self {
+        Self {
+            tally: Tally::new(&plan),
+            plan,
+            flush,
+            is_own,
+            id,
+            error: None,
+            cause: None,
+            lost_commit: None,
+        }
+    }
+
+    /// It is what a journal has begun; unless it takes up a unresolved, which is known by its own id.
+    #[must_use]
+    pub fn with_attempt(mut self, attempt: &Attempt) -> Self {
+        if !self.flush.is_in_doubt() {
+            self.id = attempt.id;
+        }
+        self
+    }
+
+    /// As [`Flush::with_record`], if it is asked for.
+    #[must_use]
+    pub fn with_record(mut self, records: bool) -> Self {
+        if records {
+            self.flush = self.flush.with_record();
+        }
+        self
+    }
+
+    /// As [`Flush::on_one_connection`].
+    #[must_use]
+    pub fn on_one_connection(mut self) -> Self {
+        self.flush = self.flush.on_one_connection();
+        self
+    }
+
+    /// Returns what is flushed.
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Returns what the flush is recorded by, over all attempts.
+    pub const fn id(&self) -> Uuid {
+        self.id
+    }
+
+    /// Returns whether the flush has a row of its own to be looked for.
+    pub const fn records(&self) -> bool {
+        self.flush.records()
+    }
+
+    /// Returns whether the transaction is the flush's own, not the user's.
+    pub const fn is_own(&self) -> bool {
+        self.is_own
+    }
+
+    /// Returns what to do now.
+    pub fn step(&self) -> Step {
+        self.flush.step()
+    }
+
+    /// Returns the chunk after the one that is sent now.
+    pub fn upcoming(&self) -> Option<Chunk> {
+        self.flush.upcoming()
+    }
+
+    /// Returns whether the last step of this attempt that failed did so as the connection was lost.
+    pub fn has_lost_connection(&self) -> bool {
+        self.cause == Some(Failure::Lost)
+    }
+
+    /// An attempt begins, with its first step.
+    pub fn restart(&mut self) {
+        self.tally.restart();
+        self.cause = None;
+    }
+
+    /// It is asked what became of a COMMIT.
+    pub fn probes(&mut self) {
+        self.cause = None;
+    }
+
+    /// The step was carried out.
+    pub fn succeeded(&mut self) {
+        self.flush.succeeded();
+    }
+
+    /// The step failed, for these rows.
+    pub fn failed(&mut self, error: FlushError<D>, rows: Option<Chunk>) {
+        self.note(&error);
+        self.error = Some((error, rows));
+    }
+
+    /// There is no connection for the step, nor for the question what became of a COMMIT.
+    pub fn unconnected(&mut self, error: FlushError<D>) {
+        match self.step() {
+            Step::Probe => self.probed(Err(error)),
+            // Without rows there is nothing that would need one.
+            Step::Done { .. } => {}
+            _ => self.failed(error, None),
+        }
+    }
+
+    /// The step was carried out or failed, for these rows.
+    pub fn done(&mut self, outcome: Result<(), FlushError<D>>, rows: Option<Chunk>) {
+        match outcome {
+            Ok(()) => self.succeeded(),
+            Err(error) => self.failed(error, rows),
+        }
+    }
+
+    /// The step cannot be carried out: core may have added one that the adapter does not know.
+    pub fn give_up(&mut self) {
+        self.flush.failed(Failure::Refused);
+    }
+
+    /// A probe has an answer, or failed. Why the rows were refused says more than the latter, should it
+    /// end there.
+    pub fn probed(&mut self, found: Result<bool, FlushError<D>>) {
+        match found {
+            Ok(found) => self.flush.probed(found),
+            Err(error) => {
+                self.note(&error);
+                self.error.get_or_insert((error, None));
+            }
+        }
+    }
+
+    fn note(&mut self, error: &FlushError<D>) {
+        let cause = error.failure();
+        self.flush.failed(cause);
+        self.cause = Some(cause);
+    }
+
+    /// Another attempt will follow after this time: tells of it.
+    pub fn waits(&self, delay: Duration) {
+        observe::retried(self.cause, delay);
+    }
+
+    /// Counts a statement or a bulk command, up to rows of this chunk: as [`Tally::count`].
+    pub fn count(
+        &mut self,
+        table: &'static str,
+        chunk: &Chunk,
+        rows: usize,
+        bulk: usize,
+        elapsed: Duration,
+    ) {
+        self.tally.count(table, chunk, rows, bulk, elapsed);
+    }
+
+    /// Counts a chunk that went by so many statements.
+    pub fn count_all(
+        &mut self,
+        table: &'static str,
+        chunk: &Chunk,
+        statements: usize,
+        elapsed: Duration,
+    ) {
+        self.count(table, chunk, chunk.rows.len(), 0, elapsed);
+        self.tally
+            .add_statements(chunk, statements.saturating_sub(1));
+    }
+
+    /// Tells of a chunk that was sent as a whole.
+    pub fn report(
+        &mut self,
+        table: &'static str,
+        chunk: &Chunk,
+        observer: &mut Option<Box<dyn FnMut(Progress) + Send>>,
+    ) {
+        let progress = self.tally.progress(table, chunk);
+        if let Some(observer) = observer {
+            observer(progress);
+        }
+    }
+
+    /// COMMIT will be sent. From here on the outcome is in unresolved, also for a caller who drops the flush
+    /// before there is an answer.
+    pub fn commits(&self, unresolved: &mut Option<UnresolvedCommit>) {
+        if self.is_own {
+            *unresolved = Some(UnresolvedCommit {
+                id: self.id,
+                flushed: self.tally.flushed(),
+            });
+        }
+    }
+
+    /// COMMIT was answered, or failed: where that says that nothing was committed, the unresolved is over.
+    pub fn committed(
+        &mut self,
+        outcome: Result<(), FlushError<D>>,
+        unresolved: &mut Option<UnresolvedCommit>,
+    ) {
+        let Err(error) = outcome else {
+            return self.succeeded();
+        };
+        self.failed(error, None);
+        if !self.is_own {
+            return;
+        }
+        if self.flush.is_in_doubt() {
+            self.lost_commit = self.error.take().map(|(error, _)| error);
+        } else {
+            *unresolved = None;
+        }
+    }
+
+    /// Takes in how the flush ended, and tells of it. What is committed by a transaction of its own is
+    /// for the adapter to forget.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing was written, or perhaps nothing.
+    pub fn ended(
+        self,
+        outcome: Outcome,
+        unresolved: &mut Option<UnresolvedCommit>,
+        span: &Span,
+    ) -> Result<Flushed, FlushFailure<D>> {
+        let retries = self.flush.retries();
+        span.over(retries);
+        match outcome {
+            Outcome::Committed if self.is_own => {
+                // Perhaps by an earlier attempt, or an earlier flush.
+                let unresolved = unresolved.take();
+                let flushed = Flushed {
+                    retries,
+                    elapsed: self.tally.elapsed(),
+                    ..unresolved
+                        .map(|unresolved| unresolved.flushed)
+                        .unwrap_or_default()
+                };
+                observe::committed(&flushed);
+                return Ok(flushed);
+            }
+            Outcome::Committed => return Ok(self.tally.flushed()),
+            Outcome::Unknown => observe::unknown(),
+            Outcome::Nothing if self.is_own => *unresolved = None,
+            Outcome::Nothing => {}
+        }
+        let unsaid = || (FlushError::unsaid(), None);
+        let (mut error, rows) = match (outcome, self.lost_commit) {
+            (Outcome::Unknown, Some(lost)) => (lost.into_unknown(), None),
+            (Outcome::Unknown, None) => (self.error.unwrap_or_else(unsaid).0.into_unknown(), None),
+            _ => self.error.unwrap_or_else(unsaid),
+        };
+        error.set_retries(retries);
+        Err(FlushFailure {
+            plan: self.plan,
+            rows: rows.filter(|_| error.refuses_a_row()),
+            error,
+        })
+    }
+}
+
+impl<D> FlushFailure<D> {
+    /// Names the row, where a statement was for one alone; otherwise returns the rows among which it can
+    /// be found by sending them again.
+    pub fn failed_rows<S: RowSink + 'static>(
+        &mut self,
+        pending_rows: &PendingRows<S>,
+    ) -> Option<Chunk> {
+        let rows = self.rows.take()?;
+        match self.error.row() {
+            Some(row) => {
+                let key = pending_rows.key_text(&rows, row);
+                self.error.set_row(rows, key);
+                None
+            }
+            None => Some(rows),
+        }
+    }
+
+    /// Names the row that was found.
+    #[must_use]
+    pub fn with_row(mut self, found: Option<(Chunk, String)>) -> FlushError<D> {
+        if let Some((chunk, key)) = found {
+            self.error.set_row(chunk, key);
+        }
+        self.error
+    }
+}
+
+#[cfg(test)]
+mod tests;

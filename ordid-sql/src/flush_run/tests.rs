@@ -1,0 +1,305 @@
+use std::io;
+
+use super::*;
+use ordid_sql::{Action, DriverError, Place};
+
+type Run = FlushRun<io::Error>;
+
+const RETRY: Retry = Retry::DEFAULT.with_attempts(2).with_jitter(false);
+
+fn plan(action: Action) -> Plan {
+    Plan::of_rows(&[(action, 0, 2)], 1)
+}
+
+fn inserts(retry: Retry, unresolved: Option<&UnresolvedCommit>) -> Run {
+    Run::new(plan(Action::Insert), retry, unresolved)
+}
+
+fn driver(text: &'static str, failure: Failure) -> DriverError<io::Error> {
+    DriverError::new(io::Error::other(text), failure)
+}
+
+fn lost() -> FlushError<io::Error> {
+    FlushError::commit(driver("cut off", Failure::Lost))
+}
+
+fn duplicate(chunk: &Chunk) -> FlushError<io::Error> {
+    let mut source = driver("taken", Failure::Duplicate);
+    source.refuses_a_row = true;
+    let place = Place::new(chunk.action, "orders", chunk.number, chunk.rows.clone());
+    FlushError::statement(source, place)
+}
+
+/// Carries the steps out up to COMMIT, which is not sent.
+fn send_all(run: &mut Run) {
+    assert_eq!(run.step(), Step::Begin);
+    run.restart();
+    loop {
+        match run.step() {
+            Step::Send(chunk) => {
+                run.count_all("orders", &chunk, 1, Duration::ZERO);
+                run.report("orders", &chunk, &mut None);
+            }
+            Step::Commit => return,
+            Step::Begin | Step::Record => {}
+            other => panic!("{other:?}"),
+        }
+        run.succeeded();
+    }
+}
+
+fn end(
+    run: Run,
+    unresolved: &mut Option<UnresolvedCommit>,
+) -> Result<Flushed, FlushFailure<io::Error>> {
+    let Step::Done { outcome } = run.step() else {
+        panic!("{:?}", run.step());
+    };
+    run.ended(outcome, unresolved, &Span::new(1, 2))
+}
+
+/// Waits, which must come next.
+fn wait(run: &mut Run) {
+    let Step::Sleep(delay) = run.step() else {
+        panic!("{:?}", run.step());
+    };
+    run.waits(delay);
+    run.succeeded();
+}
+
+#[test]
+fn what_is_committed_is_told_and_leaves_no_doubt() {
+    let mut unresolved = None;
+    let mut run = inserts(RETRY, None);
+    send_all(&mut run);
+    run.commits(&mut unresolved);
+    assert!(unresolved.is_some(), "whoever drops it here does not know");
+    run.committed(Ok(()), &mut unresolved);
+    let flushed = end(run, &mut unresolved).unwrap();
+    assert_eq!((flushed.rows(), flushed.retries), (2, 0));
+    assert_eq!(flushed.tables[0].statements, 2);
+    assert!(unresolved.is_none());
+}
+
+#[test]
+fn a_dropped_flush_is_asked_for_by_the_next() {
+    let mut unresolved = None;
+    let mut run = inserts(RETRY, None);
+    let id = run.id();
+    send_all(&mut run);
+    run.commits(&mut unresolved);
+    drop(run);
+
+    let mut run = inserts(RETRY, unresolved.as_ref());
+    assert_eq!((run.step(), run.id()), (Step::Probe, id));
+    run.probes();
+    run.probed(Ok(true));
+    // Nothing was sent by this one.
+    assert_eq!(end(run, &mut unresolved).unwrap().rows(), 2);
+    assert!(unresolved.is_none());
+}
+
+#[test]
+fn a_commit_that_was_refused_leaves_no_doubt() {
+    let mut unresolved = None;
+    let mut run = inserts(RETRY, None);
+    send_all(&mut run);
+    run.commits(&mut unresolved);
+    let refused = FlushError::commit(driver("deferred constraint", Failure::Refused));
+    run.committed(Err(refused), &mut unresolved);
+    assert!(unresolved.is_none());
+    assert_eq!(run.step(), Step::Rollback);
+    run.succeeded();
+    let error = end(run, &mut unresolved).unwrap_err().error;
+    assert!(!error.is_commit_unknown());
+    assert_eq!(
+        error.to_string(),
+        "cannot commit, nothing was written: deferred constraint"
+    );
+}
+
+#[test]
+fn what_was_lost_at_commit_is_told_where_it_stays_unknown() {
+    let mut unresolved = None;
+    let mut run = inserts(RETRY, None);
+    send_all(&mut run);
+    run.commits(&mut unresolved);
+    run.committed(Err(lost()), &mut unresolved);
+    assert!(run.has_lost_connection());
+    wait(&mut run);
+    assert_eq!(run.step(), Step::Probe);
+    run.probes();
+    assert!(!run.has_lost_connection(), "this is another connection");
+    run.probed(Err(FlushError::probe(driver(
+        "no such table",
+        Failure::Refused,
+    ))));
+    let failed = end(run, &mut unresolved).unwrap_err();
+    assert!(failed.error.is_commit_unknown());
+    assert!(failed.error.to_string().contains(": cut off"));
+    assert!(unresolved.is_some(), "the next flush has to ask");
+}
+
+#[test]
+fn the_doubt_is_over_once_the_rows_are_refused_and_not_there() {
+    let mut unresolved = None;
+    let mut run = inserts(RETRY, None);
+    send_all(&mut run);
+    run.commits(&mut unresolved);
+    run.committed(Err(lost()), &mut unresolved);
+    wait(&mut run);
+    run.probes();
+    run.probed(Ok(false));
+    assert_eq!(run.step(), Step::Begin);
+    run.restart();
+    run.succeeded();
+    let Step::Send(chunk) = run.step() else {
+        panic!("{:?}", run.step());
+    };
+    run.failed(duplicate(&chunk), Some(chunk.clone()));
+    assert_eq!(run.step(), Step::Rollback);
+    run.succeeded();
+    assert_eq!(run.step(), Step::Probe, "the duplicate may be its own");
+    run.probes();
+    run.probed(Ok(false));
+    let failed = end(run, &mut unresolved).unwrap_err();
+    assert!(unresolved.is_none());
+    assert_eq!((failed.error.retries(), &failed.rows), (1, &Some(chunk)));
+    assert!(
+        failed
+            .error
+            .to_string()
+            .starts_with("cannot insert into orders, chunk 0")
+    );
+}
+
+#[test]
+fn why_rows_were_refused_says_more_than_a_failed_probe() {
+    let mut unresolved = Some(UnresolvedCommit {
+        id: Uuid::generate(),
+        flushed: Flushed::default(),
+    });
+    let mut run = inserts(Retry::NONE, unresolved.as_ref());
+    run.probes();
+    run.probed(Ok(false));
+    run.restart();
+    run.succeeded();
+    let Step::Send(chunk) = run.step() else {
+        panic!("{:?}", run.step());
+    };
+    run.failed(duplicate(&chunk), Some(chunk));
+    run.succeeded();
+    run.probes();
+    run.probed(Err(FlushError::probe(driver("cut off", Failure::Lost))));
+    let failed = end(run, &mut unresolved).unwrap_err();
+    assert!(failed.error.is_commit_unknown() && failed.rows.is_none());
+    assert!(failed.error.to_string().contains(": taken"));
+    assert!(unresolved.is_some());
+}
+
+#[test]
+fn inside_a_transaction_nothing_is_in_doubt() {
+    let id = Uuid::generate();
+    let mut unresolved = Some(UnresolvedCommit {
+        id,
+        flushed: Flushed::default(),
+    });
+    for outcome in [
+        Ok(()),
+        Err(FlushError::release(driver("cut off", Failure::Lost))),
+    ] {
+        let is_released = outcome.is_ok();
+        let mut run = Run::inside(plan(Action::Update));
+        assert!(!run.records() && !run.is_own());
+        send_all(&mut run);
+        run.commits(&mut unresolved);
+        run.committed(outcome, &mut unresolved);
+        if run.step() == Step::Rollback {
+            run.succeeded();
+        }
+        match end(run, &mut unresolved) {
+            Ok(flushed) => assert_eq!((flushed.updated(), is_released), (2, true)),
+            Err(failed) => assert!(!failed.error.is_commit_unknown() && !is_released),
+        }
+        // What an earlier flush of its own left is not answered by this.
+        assert_eq!(
+            unresolved.as_ref().map(|unresolved| unresolved.id),
+            Some(id)
+        );
+    }
+}
+
+#[test]
+fn a_journal_says_by_what_a_flush_is_known() {
+    let attempt = Attempt {
+        id: Uuid::generate(),
+        in_doubt: false,
+    };
+    let run = inserts(RETRY, None).with_attempt(&attempt);
+    assert_eq!(run.id(), attempt.id);
+    let earlier = UnresolvedCommit::of_earlier_run(&attempt, &[]);
+    let later = Attempt {
+        id: Uuid::generate(),
+        in_doubt: true,
+    };
+    let run = inserts(RETRY, Some(&earlier)).with_attempt(&later);
+    assert_eq!(run.id(), earlier.id, "the older one is asked for");
+}
+
+#[test]
+fn what_is_asked_for_is_recorded() {
+    assert!(!inserts(RETRY, None).with_record(false).records());
+    assert!(inserts(RETRY, None).with_record(true).records());
+    let updates = Run::new(plan(Action::Update), RETRY, None);
+    assert!(updates.with_record(false).records());
+}
+
+#[test]
+fn on_one_connection_a_lost_one_is_the_end() {
+    let mut run = inserts(RETRY, None).on_one_connection();
+    run.restart();
+    run.failed(FlushError::begin(driver("cut off", Failure::Lost)), None);
+    let error = end(run, &mut None).unwrap_err().error;
+    assert!(error.is_connection_lost() && !error.is_commit_unknown());
+    assert_eq!(error.retries(), 0);
+}
+
+#[test]
+fn a_step_that_is_not_known_ends_it() {
+    let mut run = inserts(RETRY, None);
+    run.restart();
+    run.give_up();
+    let error = end(run, &mut None).unwrap_err().error;
+    assert_eq!(
+        error.to_string(),
+        "cannot begin the flush, nothing was written"
+    );
+}
+
+#[test]
+fn without_a_connection_an_attempt_is_over() {
+    let refused = || FlushError::connect(io::Error::other("refused"));
+    let mut run = inserts(RETRY, None);
+    run.unconnected(refused());
+    wait(&mut run);
+    assert_eq!(run.step(), Step::Begin);
+    run.unconnected(refused());
+    let error = end(run, &mut None).unwrap_err().error;
+    assert!(error.is_connection_lost() && !error.is_commit_unknown());
+    assert_eq!(error.retries(), 1);
+    // What is to be asked for stays unknown.
+    let mut unresolved = None;
+    let mut run = inserts(RETRY, None);
+    send_all(&mut run);
+    run.commits(&mut unresolved);
+    drop(run);
+    let mut run = inserts(Retry::NONE, unresolved.as_ref());
+    assert_eq!(run.step(), Step::Probe);
+    run.unconnected(refused());
+    let error = end(run, &mut unresolved).unwrap_err().error;
+    assert!(error.is_commit_unknown() && unresolved.is_some());
+    // Nothing to write needs none.
+    let mut run = Run::new(Plan::default(), Retry::NONE, None);
+    run.unconnected(refused());
+    assert_eq!(end(run, &mut None).unwrap().rows(), 0);
+}

@@ -1,0 +1,77 @@
+//! Generators that were given to a unit of work.
+
+use std::{
+    any::{Any, TypeId},
+    collections::HashMap,
+    fmt,
+};
+
+use ordid_core::{
+    Error,
+    entity::{KeyOf, OrderedKey},
+    generator::Generator,
+    key::{KeyType, Scheme},
+};
+
+/// Makes the next key of a key type.
+type Make<K> = Box<dyn Fn() -> Result<K, Error> + Send + Sync>;
+
+/// Generators by the key types that they are for: those of schemes with a node of one's own, and
+/// others that are to be asked in the place of the process's.
+///
+/// An adapter's unit of work keeps one, and fills it in `with_generator`.
+#[derive(Default)]
+pub struct Generators(HashMap<TypeId, Box<dyn Any + Send + Sync>>);
+
+impl Generators {
+    /// Makes an empty collection.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the generator of a key type, in the place of one given before. To share it, give an
+    /// [`Arc`](std::sync::Arc) or a `&'static` of it.
+    pub fn insert<K: KeyType>(
+        &mut self,
+        generator: impl Generator<Scheme = K::Scheme> + Send + Sync + 'static,
+    ) {
+        let make: Make<K> = Box::new(move || generator.try_generate().map(K::from_generated));
+        self.0.insert(TypeId::of::<K>(), Box::new(make));
+    }
+
+    /// Returns the entity's key, after assigning one of its key type's generator where there was
+    /// none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Generator::try_generate`]; and one that [`is_plan`](Error::is_plan) if there was no key
+    /// and no generator was given.
+    pub fn ensure_key<E: OrderedKey>(&self, entity: &mut E) -> Result<KeyOf<E>, Error> {
+        if let Some(key) = entity.key() {
+            return Ok(key);
+        }
+        let given = self.0.get(&TypeId::of::<KeyOf<E>>());
+        let Some(make) = given.and_then(|make| make.downcast_ref::<Make<KeyOf<E>>>()) else {
+            let name = KeyOf::<E>::NAME;
+            return Err(Error::plan(format!(
+                "a row of {} has no key, and no generator was given for `{name}` (scheme {}); give \
+                 one with `with_generator::<{name}>(generator)`",
+                E::TABLE,
+                <KeyOf<E> as KeyType>::Scheme::NAME,
+            )));
+        };
+        let key = make()?;
+        entity.assign_key(key);
+        Ok(key)
+    }
+}
+
+/// Their number: a generator does not show what tells its keys.
+impl fmt::Debug for Generators {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Generators").field(&self.0.len()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,442 @@
+//! The order of rows that refer to each other.
+//!
+//! A table that does not refer to itself needs no graph: its rows go in the order of their keys. Of
+//! tables that refer to each other in a circle, and of a table that refers to itself, each row is a
+//! node, and each foreign key that leads to a row of the same unit of work is an edge. Rows go by
+//! depth, which is the length of the longest way up to a row without a parent, and then by key.
+//!
+//! # Circles
+//!
+//! Rows that refer to each other in a circle are taken apart at foreign keys, in this order:
+//!
+//! 1. Where the database can check constraints at COMMIT, those that were declared so.
+//! 2. Those that can be NULL: as few columns as will do, and of those with the fewest references; and
+//!    of these columns as few references as will do.
+//!
+//! A reference that is satisfied by the order all the same is written as it is.
+
+mod circles;
+
+use std::{collections::HashMap, ops::Range};
+
+use self::circles::{Circle, Edge, Graph, STUCK, number};
+use crate::{
+    Action, Table,
+    rows::{Cuts, List, TypelessRows},
+};
+use ordid_core::{Error, key::KeyBytes};
+
+/// What a database allows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    pub(crate) engine: &'static str,
+    pub(crate) defers: bool,
+    pub(crate) deletes_rows_of_themselves: bool,
+}
+
+/// Rows of a table that are sent one after the other, as positions in the order of sending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) table: usize,
+    pub(crate) rows: Range<usize>,
+}
+
+/// In which order the rows of some tables are sent.
+#[derive(Debug, Default)]
+pub(crate) struct Order {
+    pub(crate) runs: Vec<Run>,
+    /// The tables and foreign keys that are cut, each with the number of rows.
+    pub(crate) cuts: Vec<(usize, usize, usize)>,
+    pub(crate) defers: bool,
+}
+
+/// What became of an edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Kept,
+    /// The database checks it at COMMIT.
+    Deferred,
+    /// It is NULL at first, or before the end.
+    Cut,
+}
+
+/// Orders the rows of tables that refer to each other in a circle, or of one table, and tells the
+/// rows what was cut.
+pub(crate) fn order(
+    component: &[usize],
+    tables: &[Table],
+    rows: &mut [&mut dyn TypelessRows],
+    list: List,
+    rules: Rules,
+) -> Result<Order, Error> {
+    if let [table] = component {
+        let length = match list {
+            List::Inserts => tables[*table].rows,
+            List::Deletes => tables[*table].deletes,
+        };
+        let is_tree = tables[*table].refers_to(&tables[*table]);
+        if !is_tree || list == List::Inserts && rows[*table].are_parents_first() {
+            return Ok(Order {
+                runs: vec![Run {
+                    table: *table,
+                    rows: 0..length,
+                }],
+                ..Order::default()
+            });
+        }
+    }
+    let nodes = Nodes::of(component, tables, rows, list)?;
+    let mut states = vec![State::Kept; nodes.graph.edges.len()];
+    let mut depths = nodes.graph.depths(|_| true);
+    let mut may_defer = rules.defers;
+    while depths.contains(&STUCK) {
+        for circle in nodes
+            .graph
+            .circles(&depths, |edge| states[edge] == State::Kept)
+        {
+            let deferrable = |edge: &&u32| {
+                let column = nodes.column(nodes.graph.edges[**edge as usize]);
+                may_defer && tables[column.table].parents[column.parent].is_deferrable()
+            };
+            let deferred: Vec<u32> = circle.edges.iter().filter(deferrable).copied().collect();
+            let (cut, state) = if deferred.is_empty() {
+                let cut = nodes.break_circle(&circle, tables);
+                let cut = cut.map_err(|way| nodes.unbreakable(&way, tables, rows, list, rules))?;
+                (cut, State::Cut)
+            } else {
+                (deferred, State::Deferred)
+            };
+            for edge in cut {
+                states[edge as usize] = state;
+            }
+        }
+        // Once: what is in a circle still was not deferrable.
+        may_defer = false;
+        depths = nodes.graph.depths(|edge| states[edge] == State::Kept);
+    }
+    if list == List::Deletes && !rules.deletes_rows_of_themselves {
+        nodes.cut_own(tables, &mut states, rows, rules)?;
+    }
+    Ok(nodes.arrange(&depths, &states, tables, rows, list))
+}
+
+/// A column that holds a foreign key.
+#[derive(Debug, Clone, Copy)]
+struct Column {
+    table: usize,
+    parent: usize,
+}
+
+/// The rows of some tables, and how they refer to each other.
+#[derive(Debug)]
+struct Nodes {
+    /// The tables, each with the number of its first row.
+    tables: Vec<(usize, usize)>,
+    columns: Vec<Column>,
+    graph: Graph,
+}
+
+impl Nodes {
+    fn of(
+        component: &[usize],
+        tables: &[Table],
+        rows: &[&mut dyn TypelessRows],
+        list: List,
+    ) -> Result<Self, Error> {
+        let mut keys: HashMap<usize, HashMap<KeyBytes, u32>> = HashMap::new();
+        let mut starts = Vec::with_capacity(component.len());
+        let mut columns = Vec::new();
+        let mut nodes = 0_usize;
+        for &table in component {
+            starts.push((table, nodes));
+            let numbers = keys.entry(table).or_default();
+            rows[table].keys(list, &mut |key| {
+                // What does not fit is refused below.
+                numbers.insert(key, u32::try_from(nodes).unwrap_or(STUCK));
+                nodes += 1;
+            });
+        }
+        let mut edges = Vec::new();
+        for &(table, start) in &starts {
+            let first = columns.len();
+            let parents = &tables[table].parents;
+            columns.extend((0..parents.len()).map(|parent| Column { table, parent }));
+            // Of entities that share a key type, each may be the parent.
+            let targets: Vec<Vec<&HashMap<KeyBytes, u32>>> = parents
+                .iter()
+                .map(|parent| {
+                    let is = |it: &&usize| parent.is(tables[**it].entity, tables[**it].key);
+                    component.iter().filter(is).map(|it| &keys[it]).collect()
+                })
+                .collect();
+            rows[table].parents(list, &mut |row, parent, key| {
+                for target in &targets[parent] {
+                    if let Some(&number) = target.get(&key) {
+                        edges.push(Edge {
+                            child: u32::try_from(start + row).unwrap_or(STUCK),
+                            parent: number,
+                            column: u32::try_from(first + parent).unwrap_or(STUCK),
+                        });
+                    }
+                }
+            });
+        }
+        if nodes.max(edges.len()) >= STUCK as usize {
+            return Err(Error::plan(format!(
+                "{nodes} rows with {} references between them are too many for one flush",
+                edges.len()
+            )));
+        }
+        Ok(Self {
+            tables: starts,
+            columns,
+            graph: Graph { nodes, edges },
+        })
+    }
+
+    fn column(&self, edge: Edge) -> Column {
+        self.columns[edge.column as usize]
+    }
+
+    /// Returns the table of a row, as the place in `tables`, and its position there.
+    fn row(&self, node: u32) -> (usize, usize) {
+        let node = node as usize;
+        let place = self.tables.partition_point(|(_, start)| *start <= node) - 1;
+        (place, node - self.tables[place].1)
+    }
+
+    /// Returns the edges to cut so that the circle is none any more, or a way round that nothing can
+    /// break.
+    fn break_circle(&self, circle: &Circle, tables: &[Table]) -> Result<Vec<u32>, Vec<Edge>> {
+        let local = Graph {
+            nodes: circle.nodes.len(),
+            edges: circle
+                .edges
+                .iter()
+                .map(|edge| {
+                    let edge = self.graph.edges[*edge as usize];
+                    let local = |node: u32| circle.nodes.partition_point(|it| *it < node);
+                    Edge {
+                        child: number(local(edge.child)),
+                        parent: number(local(edge.parent)),
+                        column: edge.column,
+                    }
+                })
+                .collect(),
+        };
+        let mut references = vec![0_usize; self.columns.len()];
+        for edge in &local.edges {
+            references[edge.column as usize] += 1;
+        }
+        let mut cheapest: Vec<(usize, usize)> = references
+            .into_iter()
+            .zip(0..)
+            .filter(|(references, column)| {
+                let column = self.columns[*column];
+                *references > 0 && tables[column.table].can_be_null(column.parent)
+            })
+            .collect();
+        cheapest.sort_unstable();
+        let mut soft = vec![false; self.columns.len()];
+        let holds = |soft: &[bool]| {
+            let depths = local.depths(|edge| !soft[local.edges[edge].column as usize]);
+            !depths.contains(&STUCK)
+        };
+        let mut is_broken = false;
+        let mut taken = Vec::new();
+        for (_, column) in cheapest {
+            soft[column] = true;
+            taken.push(column);
+            is_broken = holds(&soft);
+            if is_broken {
+                break;
+            }
+        }
+        if !is_broken {
+            let hard = |edge: usize| !soft[local.edges[edge].column as usize];
+            let way = local.way_round(&local.depths(hard), hard);
+            let global = |edge: usize| self.graph.edges[circle.edges[edge] as usize];
+            return Err(way.into_iter().map(global).collect());
+        }
+        // The most expensive first; the last one taken is needed.
+        for column in taken.into_iter().rev().skip(1) {
+            soft[column] = false;
+            soft[column] = !holds(&soft);
+        }
+        let cut = local.fewest_cuts(|edge| soft[edge.column as usize]);
+        Ok(cut
+            .into_iter()
+            .map(|edge| circle.edges[edge as usize])
+            .collect())
+    }
+
+    /// Cuts rows off from themselves.
+    fn cut_own(
+        &self,
+        tables: &[Table],
+        states: &mut [State],
+        rows: &[&mut dyn TypelessRows],
+        rules: Rules,
+    ) -> Result<(), Error> {
+        for (edge, state) in self.graph.edges.iter().zip(states) {
+            if edge.child != edge.parent {
+                continue;
+            }
+            let column = self.column(*edge);
+            let table = &tables[column.table];
+            if !table.can_be_null(column.parent) {
+                let (_, row) = self.row(edge.child);
+                return Err(Error::plan(format!(
+                    "the row of {} with the key {} refers to itself by {}, and {} deletes no such \
+                     row; make the column nullable",
+                    table.name,
+                    rows[column.table].key_text(Action::Delete, row),
+                    table.parents[column.parent].column(),
+                    rules.engine
+                )));
+            }
+            *state = State::Cut;
+        }
+        Ok(())
+    }
+
+    /// Says which rows are in a circle, and what would break it.
+    fn unbreakable(
+        &self,
+        way: &[Edge],
+        tables: &[Table],
+        rows: &[&mut dyn TypelessRows],
+        list: List,
+        rules: Rules,
+    ) -> Error {
+        const SHOWN: usize = 4;
+        let action = match list {
+            List::Inserts => Action::Insert,
+            List::Deletes => Action::Delete,
+        };
+        let mut shown: Vec<String> = way
+            .iter()
+            .take(SHOWN)
+            .map(|edge| {
+                let column = self.column(*edge);
+                let table = &tables[column.table];
+                let (_, row) = self.row(edge.child);
+                format!(
+                    "{}.{} of {}",
+                    table.name,
+                    table.parents[column.parent].column(),
+                    rows[column.table].key_text(action, row)
+                )
+            })
+            .collect();
+        if way.len() > SHOWN {
+            shown.push("...".to_owned());
+        }
+        let or = if rules.defers {
+            ", or its constraint deferrable (`#[ordid(parent, deferrable)]`)"
+        } else {
+            ""
+        };
+        Error::plan(format!(
+            "{} rows refer to each other in a circle, and none of these foreign keys can be NULL: \
+             {}; make one of the columns nullable (`Option`){or}",
+            way.len(),
+            shown.join(", ")
+        ))
+    }
+
+    /// Puts the rows into order, and cuts what the order does not satisfy.
+    fn arrange(
+        &self,
+        depths: &[u32],
+        states: &[State],
+        tables: &[Table],
+        rows: &mut [&mut dyn TypelessRows],
+        list: List,
+    ) -> Order {
+        // The deepest rows are deleted first.
+        let turn = |depth: u32| match list {
+            List::Inserts => depth,
+            List::Deletes => u32::MAX - depth,
+        };
+        let mut order = Order::default();
+        // The position in the order of sending, by number.
+        let mut sent = vec![0; depths.len()];
+        let mut runs = Vec::new();
+        for &(table, start) in &self.tables {
+            let length = match list {
+                List::Inserts => tables[table].rows,
+                List::Deletes => tables[table].deletes,
+            };
+            let depths = &depths[start..start + length];
+            let mut positions: Vec<usize> = (0..length).collect();
+            positions.sort_by_key(|row| turn(depths[*row]));
+            for (position, row) in positions.iter().enumerate() {
+                sent[start + row] = position;
+            }
+            let mut end = 0;
+            for rows in positions.chunk_by(|left, right| depths[*left] == depths[*right]) {
+                let first = end;
+                end += rows.len();
+                runs.push((
+                    depths[rows[0]],
+                    Run {
+                        table,
+                        rows: first..end,
+                    },
+                ));
+            }
+            rows[table].arrange(list, &positions);
+        }
+        match (list, &self.tables[..]) {
+            // Statements insert rows in their order.
+            (List::Inserts, [(table, _)]) => order.runs.push(Run {
+                table: *table,
+                rows: 0..depths.len(),
+            }),
+            // Those of one depth stay in the order of the tables.
+            _ => {
+                runs.sort_by_key(|(depth, _)| turn(*depth));
+                order.runs.extend(runs.into_iter().map(|(_, run)| run));
+            }
+        }
+        let is_satisfied = |edge: Edge| {
+            let (child, parent) = (edge.child as usize, edge.parent as usize);
+            match list {
+                // Rows of one depth go by table and then by position, as they are numbered.
+                List::Inserts => (depths[parent], parent) < (depths[child], child),
+                List::Deletes => depths[parent] < depths[child],
+            }
+        };
+        let mut cuts: Vec<Cuts> = vec![Cuts::new(); tables.len()];
+        for (edge, state) in self.graph.edges.iter().zip(states) {
+            if *state == State::Kept || is_satisfied(*edge) {
+                continue;
+            }
+            if *state == State::Deferred {
+                order.defers = true;
+                continue;
+            }
+            let Column { table, parent } = self.column(*edge);
+            let rows = cuts[table].entry(parent).or_default();
+            rows.push(sent[edge.child as usize]);
+        }
+        for &(table, _) in &self.tables {
+            let mut cuts = std::mem::take(&mut cuts[table]);
+            if cuts.is_empty() {
+                continue;
+            }
+            for (parent, rows) in &mut cuts {
+                rows.sort_unstable();
+                // A key may be that of rows of two tables.
+                rows.dedup();
+                order.cuts.push((table, *parent, rows.len()));
+            }
+            rows[table].cut(list, cuts);
+        }
+        order
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,555 @@
+//! A journal, and the types whose rows it keeps.
+
+use std::{any::TypeId, fmt};
+
+use serde_core::{Serialize, de::DeserializeOwned};
+
+use super::{
+    super::{
+        Outcome, PendingRows, Registration, Row, RowSink, Table,
+        list::{TypeOf, key_of_raw},
+    },
+    Attempt, ColumnValues, Journal,
+    record::{self, ATTEMPT, Deleted, List, Record, RowRecords, SETTLED, Unit, UnitTable, rows_of},
+};
+use ordid_core::{
+    Error,
+    entity::{Fields, KeyOf, OrderedKey, RawKeyOf},
+    key::{KeyBytes, KeyType},
+    uuid::Uuid,
+};
+
+/// A row that a journal can keep: `#[derive(OrderedKey)]` beside serde's `Serialize` and
+/// `Deserialize`, also of the type of each column.
+#[diagnostic::on_unimplemented(
+    message = "a journal cannot keep rows of `{Self}`",
+    label = "not for a journal",
+    note = "add `#[derive(serde::Serialize, serde::Deserialize)]` to `{Self}`; the type of each of \
+            its columns has to implement `serde::Serialize` itself, beside what `#[serde(with)]` says"
+)]
+pub trait JournalRow: OrderedKey + Serialize + DeserializeOwned + Fields<ColumnValues> {}
+
+#[diagnostic::do_not_recommend]
+impl<E: OrderedKey + Serialize + DeserializeOwned + Fields<ColumnValues>> JournalRow for E {}
+
+/// A [`Journal`], and the entity types whose rows it keeps for a unit of work with the sink `S`.
+///
+/// Users make one and give it to an adapter's unit of work. Adapters call [`begin`](Self::begin)
+/// before a flush sends anything, [`ended`](Self::ended) when its outcome is known, and
+/// [`resume`](Self::resume) when asked to go on with what an earlier run left.
+///
+/// # What comes back
+///
+/// A row comes back by serde, and is written to the database as it came back. So before it is taken,
+/// it is read back once and its columns are compared: a column that `#[serde(skip)]` leaves out, or
+/// that is written with less precision, is an error of [`begin`](Self::begin), not a row that changes
+/// on its way through a crash.
+///
+/// # One at a time
+///
+/// A journal keeps one unit of work: from the beginning of its first flush until it is committed or
+/// discarded. A flush that fails leaves it there.
+pub struct Journaled<S: RowSink> {
+    journal: Box<dyn Journal>,
+    types: Vec<RowType<S>>,
+    /// What the journal has of the unit of work at hand.
+    held: Option<Held>,
+    /// Whether what it has is committed, and could not be forgotten yet.
+    committed: bool,
+}
+
+/// How the rows of a type are written and read.
+struct RowType<S: RowSink> {
+    entity: TypeId,
+    table: Table,
+    write: WriteRows<S>,
+    read: ReadRows<S>,
+}
+
+type Append<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), Error>;
+/// Writes the rows of a list of the table of this number.
+type WriteRows<S> = fn(&PendingRows<S>, usize, List, Append<'_>) -> Result<(), Error>;
+type ReadRows<S> =
+    Box<dyn Fn(&mut PendingRows<S>, List, record::Rows<'_>) -> Result<(), Error> + Send + Sync>;
+
+#[derive(Debug)]
+struct Held {
+    id: Uuid,
+    /// The numbers of rows of each type. Rows are only ever added, so that the same numbers are the
+    /// same rows.
+    rows: Vec<(TypeId, [usize; 3])>,
+    in_doubt: bool,
+}
+
+impl<S: RowSink + 'static> Journaled<S> {
+    /// Takes a journal, so far without types.
+    pub fn new(journal: impl Journal + 'static) -> Self {
+        Self {
+            journal: Box::new(journal),
+            types: Vec::new(),
+            held: None,
+            committed: false,
+        }
+    }
+
+    /// Takes rows of this type, too. A unit of work with rows of another type is not flushed. `register`
+    /// says of the type what [`PendingRows::rows_mut_as`] asks for.
+    #[must_use]
+    pub fn row_as<E: Row<S> + JournalRow>(
+        mut self,
+        register: fn() -> Registration<S, RawKeyOf<E>>,
+    ) -> Self {
+        self.types.push(RowType {
+            entity: TypeId::of::<E>(),
+            table: TypeOf::<S, _>::entity::<E>().table(),
+            write: write_rows::<S, E>,
+            read: Box::new(move |pending_rows, list, rows| {
+                read_rows::<S, E>(pending_rows, list, rows, register)
+            }),
+        });
+        self
+    }
+
+    /// Writes the rows down, if they are not yet, and that an attempt to send them begins. When this
+    /// returns, both are durable.
+    ///
+    /// Without rows there is nothing to do.
+    ///
+    /// # Errors
+    ///
+    /// All [`is_journal`](Error::is_journal), and nothing may be sent: the journal cannot be written;
+    /// rows of a type that was not [registered](Self::row_as), or that would not come back as they are;
+    /// a unit of work of an earlier run, which was neither resumed nor discarded; rows that were added
+    /// to one whose outcome is not known.
+    pub fn begin(&mut self, pending_rows: &PendingRows<S>) -> Result<Attempt, Error> {
+        if pending_rows.is_empty() {
+            return Ok(Attempt {
+                id: Uuid::generate(),
+                in_doubt: false,
+            });
+        }
+        self.forget_committed()?;
+        let rows = numbers(pending_rows);
+        let mut held = match self.held.take() {
+            Some(held) if held.rows == rows => held,
+            Some(held) if held.in_doubt => {
+                self.held = Some(held);
+                return Err(Error::journal(
+                    "the unit of work may be in the database already, but for the rows that were \
+                     added since: they cannot be told apart; clear it, resume it, flush it, and add \
+                     them then",
+                ));
+            }
+            held => {
+                if held.is_none() {
+                    self.make_room()?;
+                }
+                // Behind what was there: until this one is whole, that one stands.
+                self.held = held;
+                let id = self.write(pending_rows)?;
+                Held {
+                    id,
+                    rows,
+                    in_doubt: false,
+                }
+            }
+        };
+        let attempt = Attempt {
+            id: held.id,
+            in_doubt: held.in_doubt,
+        };
+        let begun = self.journal.append(&ATTEMPT);
+        let begun = begun.and_then(|()| self.journal.sync());
+        held.in_doubt |= begun.is_ok();
+        self.held = Some(held);
+        begun.map(|()| attempt)
+    }
+
+    /// Says how the attempt ended. What is committed is forgotten.
+    ///
+    /// An attempt of which nothing is said, since its future was dropped or its process killed, stays
+    /// in doubt.
+    pub fn ended(&mut self, outcome: Outcome) {
+        let Some(held) = &mut self.held else {
+            return;
+        };
+        match outcome {
+            Outcome::Committed => {
+                self.held = None;
+                self.committed = true;
+                // It would be wrong to call this a failure: the rows are there. The next flush tries
+                // again, and a next run finds the rows.
+                let _ = self.forget_committed();
+            }
+            Outcome::Nothing => {
+                held.in_doubt = false;
+                // Not durable, and where it is lost, a next run looks for rows in vain.
+                let _ = self.journal.append(&SETTLED);
+            }
+            Outcome::Unknown => {}
+        }
+    }
+
+    /// Puts the rows that an earlier run left into an empty unit of work, with the keys that they had,
+    /// and returns their number: 0 where there are none. The next [`begin`](Self::begin) says whether
+    /// they may be in the database already.
+    ///
+    /// # Errors
+    ///
+    /// All [`is_journal`](Error::is_journal), and the unit of work is empty: the journal cannot be
+    /// read; it has rows of a table whose type was not [registered](Self::row_as) or has other columns;
+    /// the unit of work was not empty, and then is as it was.
+    pub fn resume(&mut self, pending_rows: &mut PendingRows<S>) -> Result<usize, Error> {
+        if !pending_rows.is_empty() {
+            return Err(Error::journal(format!(
+                "the unit of work has {} rows; what an earlier run left can only be resumed before \
+                 rows are added",
+                pending_rows.len()
+            )));
+        }
+        self.forget_committed()?;
+        self.held = None;
+        let Some(pending) = pending(&mut *self.journal)? else {
+            // What was not written to its end was not sent.
+            self.journal.clear()?;
+            return Ok(0);
+        };
+        pending_rows.clear();
+        let loaded = self.load(&pending, pending_rows);
+        if loaded.is_err() {
+            pending_rows.clear();
+        }
+        loaded?;
+        self.held = Some(Held {
+            id: Uuid::from_u128(pending.unit.id),
+            rows: numbers(pending_rows),
+            in_doubt: pending.in_doubt,
+        });
+        Ok(pending_rows.len())
+    }
+
+    /// To be called when the unit of work was emptied: what the journal has stays there, to be resumed
+    /// or discarded.
+    pub fn released(&mut self) {
+        self.held = None;
+    }
+
+    /// Forgets what the journal has: nobody will resume it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Journal::clear`].
+    pub fn discard(&mut self) -> Result<(), Error> {
+        self.journal.clear()?;
+        self.held = None;
+        self.committed = false;
+        Ok(())
+    }
+
+    fn forget_committed(&mut self) -> Result<(), Error> {
+        if self.committed {
+            self.journal.clear()?;
+            self.committed = false;
+        }
+        Ok(())
+    }
+
+    /// Empties the journal of what was never sent; what was is not to be lost.
+    fn make_room(&mut self) -> Result<(), Error> {
+        match pending(&mut *self.journal)? {
+            None => self.journal.clear(),
+            Some(pending) => Err(Error::journal(format!(
+                "the journal has {} rows of an earlier run: resume them first, or discard them",
+                pending.unit.len()
+            ))),
+        }
+    }
+
+    fn write(&mut self, pending_rows: &PendingRows<S>) -> Result<Uuid, Error> {
+        let id = Uuid::generate();
+        let tables = tables_with_rows(pending_rows);
+        let types = tables
+            .iter()
+            .map(|table| self.type_of(table))
+            .collect::<Result<Vec<_>, _>>()?;
+        let unit = Unit {
+            id: id.as_u128(),
+            tables: tables.iter().map(UnitTable::of).collect(),
+        };
+        self.journal.append(&unit.to_record()?)?;
+        let journal = &mut self.journal;
+        for (number, position) in types.into_iter().enumerate() {
+            for list in [List::Inserts, List::Updates, List::Deletes] {
+                let append = &mut |record: &[u8]| journal.append(record);
+                (self.types[position].write)(pending_rows, number, list, append)?;
+            }
+        }
+        Ok(id)
+    }
+
+    /// Finds the type of a table of a unit of work.
+    fn type_of(&self, table: &Table) -> Result<usize, Error> {
+        let registered = self.types.iter().position(|it| it.entity == table.entity);
+        let position = registered.ok_or_else(|| not_registered(&UnitTable::of(table)))?;
+        // Nobody could say later whose rows they were.
+        let twice = self.types.iter().find(|other| {
+            let unit_table = UnitTable::of(table);
+            other.entity != table.entity
+                && unit_table.is(&other.table)
+                && unit_table.has_columns_of(&other.table)
+        });
+        match twice {
+            None => Ok(position),
+            Some(_) => Err(Error::journal(format!(
+                "two types with the columns of table {} are registered with the journal; it cannot \
+                 tell their rows apart",
+                table.name()
+            ))),
+        }
+    }
+
+    /// Finds the type of a table that the journal has.
+    fn type_for(&self, table: &UnitTable) -> Result<usize, Error> {
+        let of_table = || {
+            let types = self.types.iter().enumerate();
+            types.filter(|(_, it)| table.is(&it.table))
+        };
+        let same = |(_, it): &(usize, &RowType<S>)| table.has_columns_of(&it.table);
+        if let Some((position, _)) = of_table().find(same) {
+            return Ok(position);
+        }
+        Err(match of_table().next() {
+            None => not_registered(table),
+            Some((_, it)) => Error::journal(format!(
+                "the journal has rows of table {} with the columns {}, and the type has {}: they \
+                 cannot be resumed by this version of the program",
+                table.name,
+                table.columns.join(", "),
+                it.table.columns().join(", ")
+            )),
+        })
+    }
+
+    fn load(&mut self, pending: &Pending, pending_rows: &mut PendingRows<S>) -> Result<(), Error> {
+        let tables = &pending.unit.tables;
+        let types = tables
+            .iter()
+            .map(|table| self.type_for(table))
+            .collect::<Result<Vec<_>, _>>()?;
+        let types: Vec<_> = types.iter().map(|it| &self.types[*it]).collect();
+        let mut number = 0;
+        self.journal.read(&mut |record| {
+            let is_of_unit = number > pending.first && number < pending.end;
+            number += 1;
+            if !is_of_unit {
+                return Ok(());
+            }
+            if let Record::Rows(table, list, rows) = Record::parse(record)? {
+                let of_table = types.get(table).ok_or_else(|| record::unknown("a table"))?;
+                (of_table.read)(pending_rows, list, rows)?;
+            }
+            Ok(())
+        })?;
+        let loaded = tables_with_rows(pending_rows);
+        let numbers = loaded.iter().map(rows_of);
+        if numbers.eq(tables.iter().map(|table| table.rows)) {
+            return Ok(());
+        }
+        Err(Error::journal(format!(
+            "the journal has {} rows of a unit of work of {}",
+            pending_rows.len(),
+            pending.unit.len()
+        )))
+    }
+}
+
+impl<S: RowSink> fmt::Debug for Journaled<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tables = self.types.iter().map(|it| it.table.name());
+        f.debug_struct("Journaled")
+            .field("tables", &tables.collect::<Vec<_>>())
+            .field("held", &self.held)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The unit of work that a journal has, if there was an attempt to send it.
+struct Pending {
+    unit: Unit,
+    /// The number of its unit record, and of its first attempt.
+    first: usize,
+    end: usize,
+    in_doubt: bool,
+}
+
+fn pending(journal: &mut dyn Journal) -> Result<Option<Pending>, Error> {
+    let mut pending: Option<Pending> = None;
+    let mut written: Option<(Unit, usize)> = None;
+    let mut number = 0;
+    journal.read(&mut |record| {
+        match Record::parse(record)? {
+            Record::Unit(unit) => written = Some((unit, number)),
+            Record::Rows(..) => {}
+            Record::Attempt => {
+                if let Some((unit, first)) = written.take() {
+                    pending = Some(Pending {
+                        unit,
+                        first,
+                        end: number,
+                        in_doubt: true,
+                    });
+                }
+                if let Some(pending) = &mut pending {
+                    pending.in_doubt = true;
+                }
+            }
+            Record::Settled => {
+                if let Some(pending) = &mut pending {
+                    pending.in_doubt = false;
+                }
+            }
+        }
+        number += 1;
+        Ok(())
+    })?;
+    Ok(pending)
+}
+
+fn not_registered(table: &UnitTable) -> Error {
+    Error::journal(format!(
+        "the type of table {} ({} rows) is not registered with the journal: \
+         `Journaled::new(journal).row::<..>()`",
+        table.name,
+        table.len()
+    ))
+}
+
+fn tables_with_rows<S: RowSink + 'static>(pending_rows: &PendingRows<S>) -> Vec<Table> {
+    let mut tables = pending_rows.tables();
+    tables.retain(|table| rows_of(table) != [0; 3]);
+    tables
+}
+
+fn numbers<S: RowSink + 'static>(pending_rows: &PendingRows<S>) -> Vec<(TypeId, [usize; 3])> {
+    let tables = tables_with_rows(pending_rows);
+    let numbers = tables.iter().map(|table| (table.entity, rows_of(table)));
+    numbers.collect()
+}
+
+fn write_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
+    pending_rows: &PendingRows<S>,
+    table: usize,
+    list: List,
+    append: Append<'_>,
+) -> Result<(), Error> {
+    let Some((entities, [inserts, updates])) = pending_rows.find::<E>() else {
+        return Ok(());
+    };
+    let mut records = RowRecords::new(table, list, append)?;
+    let cannot = |key: Option<KeyOf<E>>, problem: &str| {
+        let key = key.map_or_else(|| "none".to_owned(), |key| key.to_string());
+        Error::journal(format!(
+            "the journal cannot keep the row of {} with the key {key}: {problem}",
+            E::TABLE
+        ))
+    };
+    let (mut before, mut after) = (ColumnValues::default(), ColumnValues::default());
+    let written = match list {
+        List::Inserts => inserts,
+        List::Updates => updates,
+        List::Deletes => &[],
+    };
+    for row in written {
+        let bytes = records.add(row);
+        check::<E>(row, bytes, &mut before, &mut after)
+            .map_err(|problem| cannot(row.key(), &problem))?;
+        records.end_row()?;
+    }
+    if list == List::Deletes {
+        for (raw, links) in entities.deletes() {
+            let links = links.iter().map(|(parent, bytes)| {
+                let column = E::PARENTS[usize::from(*parent)].column();
+                (column.to_owned(), bytes.as_bytes().to_vec())
+            });
+            let deleted: Deleted = (KeyBytes::of_raw(raw).as_bytes().to_vec(), links.collect());
+            let added = records.add(&deleted).map(drop);
+            added.map_err(|problem| cannot(Some(key_of_raw::<E>(raw)), &problem))?;
+            records.end_row()?;
+        }
+    }
+    records.end()
+}
+
+/// Reads a row back and compares the columns.
+fn check<E: JournalRow>(
+    row: &E,
+    written: Result<&[u8], String>,
+    before: &mut ColumnValues,
+    after: &mut ColumnValues,
+) -> Result<(), String> {
+    let read: E =
+        record::decode(written?).map_err(|error| format!("it cannot be read back: {error}"))?;
+    before.clear();
+    after.clear();
+    row.write(before);
+    read.write(after);
+    if let Some(error) = before.take_error().or_else(|| after.take_error()) {
+        return Err(error);
+    }
+    match before.first_difference(after) {
+        None => Ok(()),
+        Some(column) => Err(format!(
+            "serde does not bring back its column {} as it was; is it skipped, or written with less \
+             precision?",
+            E::COLUMNS.get(column).copied().unwrap_or("?")
+        )),
+    }
+}
+
+fn read_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
+    pending_rows: &mut PendingRows<S>,
+    list: List,
+    bytes: record::Rows<'_>,
+    register: fn() -> Registration<S, RawKeyOf<E>>,
+) -> Result<(), Error> {
+    let cannot = |error: String| {
+        Error::journal(format!(
+            "a row of {} cannot be read from the journal: {error}",
+            E::TABLE
+        ))
+    };
+    pending_rows.rows_of::<E>(register);
+    for row in bytes {
+        let row = row?;
+        match list {
+            List::Inserts => {
+                let row = record::decode(row).map_err(cannot)?;
+                pending_rows.rows_mut_as::<E>(register).push(row);
+            }
+            List::Updates => {
+                let row: E = record::decode(row).map_err(cannot)?;
+                pending_rows.update(row, register);
+            }
+            List::Deletes => {
+                let (key, links): Deleted = record::decode(row).map_err(cannot)?;
+                let key = record::key_bytes(&key)?.to_key::<KeyOf<E>>();
+                let key = key.ok_or_else(|| cannot("it has no key of its type".to_owned()))?;
+                let links = links
+                    .into_iter()
+                    .map(|(column, bytes)| {
+                        let parent = E::PARENTS.iter().position(|it| it.column() == column);
+                        let parent = parent.and_then(|parent| u16::try_from(parent).ok());
+                        let parent = parent.ok_or_else(|| {
+                            cannot(format!("{column} is no foreign key any more"))
+                        })?;
+                        Ok((parent, record::key_bytes(&bytes)?))
+                    })
+                    .collect::<Result<Vec<_>, Error>>()?;
+                pending_rows
+                    .of_type::<E>()
+                    .delete_again(key.to_raw(), &links);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,289 @@
+//! What the records of a journal are.
+//!
+//! ```text
+//! 1  unit      MessagePack: version, [id, [[schema, table, [column, ..], [inserts, updates, deletes]], ..]]
+//! 2  rows      table: u32 | list: u8 | length: u32 | row | length | row ..  numbers: little-endian
+//! 3  attempt   from here on the rows may be in the database
+//! 4  settled   from here on they are known not to be, until the next attempt
+//! ```
+//!
+//! A unit of work is one unit record, its rows in records of some 64 KiB, and one attempt at least; it
+//! is pending from then on. What has no attempt was not sent, and is as if it had not been written. A
+//! second unit stands for the first. Lists are 0 for the rows to insert, 1 to update, 2 to delete.
+//!
+//! A row is MessagePack as serde writes it, a struct with the names of its fields. It is what an
+//! entity was *and* how serde wrote it, so fields may be added and left out as serde allows. Among the
+//! forms that say themselves what they hold this one keeps the most: `null` in JSON, each bit of a NaN,
+//! 128-bit integers, bytes. Of a row to delete there is the key, as the raw key's bytes, and its foreign
+//! keys, each with its column.
+
+use serde_core::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::super::Table;
+use ordid_core::{Error, key::KeyBytes};
+
+/// The form described above.
+const VERSION: u32 = 1;
+
+const UNIT: u8 = 1;
+const ROWS: u8 = 2;
+pub(super) const ATTEMPT: [u8; 1] = [3];
+pub(super) const SETTLED: [u8; 1] = [4];
+
+/// From this many bytes on a record of rows takes no further one.
+const FULL: usize = 64 * 1024;
+
+/// Appends a value.
+pub(super) fn encode<T: Serialize + ?Sized>(value: &T, to: &mut Vec<u8>) -> Result<(), String> {
+    rmp_serde::encode::write_named(to, value).map_err(|error| error.to_string())
+}
+
+pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    rmp_serde::from_slice(bytes).map_err(|error| error.to_string())
+}
+
+/// What is to be done with a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum List {
+    Inserts = 0,
+    Updates = 1,
+    Deletes = 2,
+}
+
+/// A row to delete: its key, and its foreign keys by their columns.
+pub(super) type Deleted = (Vec<u8>, Vec<(String, Vec<u8>)>);
+
+pub(super) fn key_bytes(bytes: &[u8]) -> Result<KeyBytes, Error> {
+    KeyBytes::from_slice(bytes).ok_or_else(|| unknown("a key"))
+}
+
+/// A unit of work without its rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unit {
+    pub(super) id: u128,
+    pub(super) tables: Vec<UnitTable>,
+}
+
+/// A table of a unit of work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct UnitTable {
+    pub(super) schema: Option<String>,
+    pub(super) name: String,
+    pub(super) columns: Vec<String>,
+    /// The rows to insert, to update, to delete.
+    pub(super) rows: [usize; 3],
+}
+
+type UnitForm = (u128, Vec<(Option<String>, String, Vec<String>, [usize; 3])>);
+
+/// Returns the rows to insert, to update, to delete.
+pub(super) fn rows_of(table: &Table) -> [usize; 3] {
+    [table.rows(), table.updates(), table.deletes()]
+}
+
+impl UnitTable {
+    pub(super) fn of(table: &Table) -> Self {
+        Self {
+            schema: table.schema().map(str::to_owned),
+            name: table.name().to_owned(),
+            columns: table
+                .columns()
+                .iter()
+                .map(|&name| name.to_owned())
+                .collect(),
+            rows: rows_of(table),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rows.iter().sum()
+    }
+
+    pub(super) fn is(&self, table: &Table) -> bool {
+        self.schema.as_deref() == table.schema() && self.name == table.name()
+    }
+
+    /// Returns whether the columns are the same, in any order: rows have the names of their fields.
+    pub(super) fn has_columns_of(&self, table: &Table) -> bool {
+        let mut recorded: Vec<&str> = self.columns.iter().map(String::as_str).collect();
+        let mut present = table.columns().to_vec();
+        recorded.sort_unstable();
+        present.sort_unstable();
+        recorded == present
+    }
+}
+
+impl Unit {
+    pub(super) fn len(&self) -> usize {
+        self.tables.iter().map(UnitTable::len).sum()
+    }
+
+    pub(super) fn to_record(&self) -> Result<Vec<u8>, Error> {
+        let tables = self.tables.iter().map(|table| {
+            let UnitTable {
+                schema,
+                name,
+                columns,
+                rows,
+            } = table.clone();
+            (schema, name, columns, rows)
+        });
+        let form: UnitForm = (self.id, tables.collect());
+        let mut record = vec![UNIT];
+        let written = encode(&VERSION, &mut record).and_then(|()| encode(&form, &mut record));
+        written.map_err(|error| {
+            Error::journal(format!(
+                "a unit of work cannot be written to the journal: {error}"
+            ))
+        })?;
+        Ok(record)
+    }
+}
+
+/// A record that was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Record<'a> {
+    Unit(Unit),
+    Rows(usize, List, Rows<'a>),
+    Attempt,
+    Settled,
+}
+
+impl<'a> Record<'a> {
+    pub(super) fn parse(record: &'a [u8]) -> Result<Self, Error> {
+        let parsed = match record {
+            [UNIT, unit @ ..] => Self::parse_unit(unit),
+            [ROWS, rows @ ..] => rows.split_first_chunk().and_then(|(table, rows)| {
+                let table = usize::try_from(u32::from_le_bytes(*table)).ok()?;
+                let (list, rows) = rows.split_first()?;
+                let list = match list {
+                    0 => List::Inserts,
+                    1 => List::Updates,
+                    2 => List::Deletes,
+                    _ => return None,
+                };
+                Some(Self::Rows(table, list, Rows(rows)))
+            }),
+            _ if record == ATTEMPT => Some(Self::Attempt),
+            _ if record == SETTLED => Some(Self::Settled),
+            _ => None,
+        };
+        parsed.ok_or_else(|| unknown("a record"))
+    }
+
+    fn parse_unit(bytes: &[u8]) -> Option<Self> {
+        let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
+        let version = u32::deserialize(&mut reader).ok()?;
+        if version != VERSION {
+            return None;
+        }
+        let (id, tables) = UnitForm::deserialize(&mut reader).ok()?;
+        let tables = tables
+            .into_iter()
+            .map(|(schema, name, columns, rows)| UnitTable {
+                schema,
+                name,
+                columns,
+                rows,
+            });
+        Some(Self::Unit(Unit {
+            id,
+            tables: tables.collect(),
+        }))
+    }
+}
+
+/// Something in the journal is not as this version writes it.
+pub(super) fn unknown(what: &str) -> Error {
+    Error::journal(format!(
+        "{what} in the journal has an unknown form: another version of ordid wrote it, or it is no \
+         journal of units of work"
+    ))
+}
+
+/// The rows of a record, as bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Rows<'a>(&'a [u8]);
+
+impl<'a> Iterator for Rows<'a> {
+    type Item = Result<&'a [u8], Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let row = self.0.split_first_chunk().and_then(|(length, rest)| {
+            let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+            rest.split_at_checked(length)
+        });
+        Some(match row {
+            Some((row, rest)) => {
+                self.0 = rest;
+                Ok(row)
+            }
+            None => {
+                self.0 = &[];
+                Err(unknown("a row"))
+            }
+        })
+    }
+}
+
+/// Puts the rows of a list of a table into records.
+pub(super) struct RowRecords<'a> {
+    append: &'a mut dyn FnMut(&[u8]) -> Result<(), Error>,
+    record: Vec<u8>,
+    /// The bytes before the first row.
+    head: usize,
+}
+
+impl<'a> RowRecords<'a> {
+    pub(super) fn new(
+        table: usize,
+        list: List,
+        append: &'a mut dyn FnMut(&[u8]) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let table = u32::try_from(table).map_err(|_| unknown("a table's number"))?;
+        let mut record = vec![ROWS];
+        record.extend(table.to_le_bytes());
+        record.push(list as u8);
+        Ok(Self {
+            append,
+            head: record.len(),
+            record,
+        })
+    }
+
+    /// Adds a row, and returns it as it was written.
+    pub(super) fn add<T: Serialize>(&mut self, row: &T) -> Result<&[u8], String> {
+        let start = self.record.len();
+        let begin = start + size_of::<u32>();
+        self.record.resize(begin, 0);
+        encode(row, &mut self.record)?;
+        let length = u32::try_from(self.record.len() - begin)
+            .map_err(|_| "it has more than 4 GiB".to_owned())?;
+        self.record[start..begin].copy_from_slice(&length.to_le_bytes());
+        Ok(&self.record[begin..])
+    }
+
+    /// To be called after each row: hands over the record if it is full.
+    pub(super) fn end_row(&mut self) -> Result<(), Error> {
+        if self.record.len() >= FULL {
+            self.hand_over()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn end(mut self) -> Result<(), Error> {
+        if self.record.len() > self.head {
+            self.hand_over()?;
+        }
+        Ok(())
+    }
+
+    fn hand_over(&mut self) -> Result<(), Error> {
+        (self.append)(&self.record)?;
+        self.record.truncate(self.head);
+        Ok(())
+    }
+}

@@ -1,0 +1,440 @@
+use std::{
+    pin::pin,
+    sync::Mutex,
+    task::{Context, Poll, Waker},
+};
+use std::{sync::Arc, vec};
+
+use super::*;
+use ordid_core::{
+    entropy::ThreadEntropy,
+    storage::{
+        dialect::{Babelfish, MySql, Oracle, Postgres, SqlServer, Sqlite},
+        numbers::CounterDialect,
+    },
+};
+
+fn terms(nodes: Range<u64>) -> LeaseTerms {
+    LeaseTerms::new(nodes).unwrap()
+}
+
+/// The texts of all statements: free, take, count, read, renew, release, write back.
+fn texts<D: LeaseDialect>() -> [Arc<str>; 7] {
+    let nodes = LeasedNodes::<D>::new(terms(0..2));
+    let statements = [
+        &nodes.free,
+        &nodes.take,
+        &nodes.count,
+        &nodes.rows.read,
+        &nodes.rows.renew,
+        &nodes.rows.release,
+        &nodes.rows.write_back,
+    ];
+    let kinds = statements.map(|statement| (statement.is_change(), statement.may_repeat()));
+    let (reads, changes) = ((false, true), (true, false));
+    let expected = [reads, changes, reads, reads, changes, changes, (true, true)];
+    assert_eq!(kinds, expected, "{}", D::NAME);
+    statements.map(|statement| Arc::clone(statement.sql()))
+}
+
+#[test]
+fn the_statements_of_postgres() {
+    assert_eq!(
+        texts::<Postgres>().map(|text| text.to_string()),
+        [
+            "SELECT node, epoch, ceiling, NOW FROM \"ordid_nodes\" WHERE node >= $1 AND node < $2 AND \
+             expires <= NOW ORDER BY ceiling, node LIMIT 32",
+            "UPDATE \"ordid_nodes\" SET epoch = epoch + 1, ceiling = $1, expires = NOW + $2 WHERE node = $3 \
+             AND epoch = $4 AND ceiling = $5 AND expires <= NOW",
+            "SELECT COUNT(*), COALESCE(MIN(expires), 0) - NOW FROM \"ordid_nodes\" WHERE node >= $1 AND \
+             node < $2",
+            "SELECT epoch, ceiling, NOW FROM \"ordid_nodes\" WHERE node = $1",
+            "UPDATE \"ordid_nodes\" SET ceiling = $1, expires = NOW + $2 WHERE node = $3 AND epoch = $4 AND \
+             ceiling = $5",
+            "UPDATE \"ordid_nodes\" SET ceiling = $1, expires = 0 WHERE node = $2 AND epoch = $3 AND \
+             ceiling = $4",
+            "UPDATE \"ordid_nodes\" SET epoch = CASE WHEN epoch < $1 THEN $2 ELSE epoch END, \
+             ceiling = CASE WHEN ceiling < $3 THEN $4 ELSE ceiling END WHERE node = $5",
+        ]
+        .map(|text| text.replace(
+            "NOW",
+            "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)"
+        ))
+    );
+}
+
+#[test]
+fn the_statements_of_mysql_and_sqlite() {
+    for (texts, quote, clock) in [
+        (
+            texts::<MySql>(),
+            "`",
+            "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)",
+        ),
+        (
+            texts::<Sqlite>(),
+            "\"",
+            "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)",
+        ),
+    ] {
+        let [free, take, ..] = texts;
+        let expected = "SELECT node, epoch, ceiling, NOW FROM \"ordid_nodes\" WHERE node >= ? AND node < ? \
+                        AND expires <= NOW ORDER BY ceiling, node LIMIT 32";
+        let expected = expected.replace('"', quote).replace("NOW", clock);
+        assert_eq!(*free, *expected);
+        let expected = "UPDATE \"ordid_nodes\" SET epoch = epoch + 1, ceiling = ?, expires = NOW + ? WHERE \
+                        node = ? AND epoch = ? AND ceiling = ? AND expires <= NOW";
+        let expected = expected.replace('"', quote).replace("NOW", clock);
+        assert_eq!(*take, *expected);
+    }
+}
+
+#[test]
+fn the_statements_of_sql_server_and_babelfish() {
+    let expected = [
+        "SELECT TOP (32) node, epoch, ceiling, NOW FROM [ordid_nodes] WHERE node >= @P1 AND node < @P2 AND \
+         expires <= NOW ORDER BY ceiling, node",
+        "UPDATE [ordid_nodes] SET epoch = epoch + 1, ceiling = @P1, expires = NOW + @P2 WHERE node = @P3 \
+         AND epoch = @P4 AND ceiling = @P5 AND expires <= NOW; SELECT @@ROWCOUNT",
+        "SELECT COUNT(*), COALESCE(MIN(expires), 0) - NOW FROM [ordid_nodes] WHERE node >= @P1 AND node < \
+         @P2",
+        "SELECT epoch, ceiling, NOW FROM [ordid_nodes] WHERE node = @P1",
+        "UPDATE [ordid_nodes] SET ceiling = @P1, expires = NOW + @P2 WHERE node = @P3 AND epoch = @P4 AND \
+         ceiling = @P5; SELECT @@ROWCOUNT",
+        "UPDATE [ordid_nodes] SET ceiling = @P1, expires = 0 WHERE node = @P2 AND epoch = @P3 AND \
+         ceiling = @P4; SELECT @@ROWCOUNT",
+        "UPDATE [ordid_nodes] SET epoch = CASE WHEN epoch < @P1 THEN @P2 ELSE epoch END, ceiling = CASE \
+         WHEN ceiling < @P3 THEN @P4 ELSE ceiling END WHERE node = @P5; SELECT @@ROWCOUNT",
+    ]
+    .map(|text| {
+        text.replace(
+            "NOW",
+            "DATEDIFF_BIG(millisecond, '1970-01-01', SYSUTCDATETIME())",
+        )
+    });
+    assert_eq!(texts::<SqlServer>().map(|text| text.to_string()), expected);
+    assert_eq!(texts::<Babelfish>().map(|text| text.to_string()), expected);
+}
+
+#[test]
+fn the_statements_of_oracle() {
+    assert_eq!(
+        texts::<Oracle>().map(|text| text.to_string()),
+        [
+            "SELECT node, epoch, ceiling, NOW FROM \"ordid_nodes\" WHERE node >= :1 AND node < :2 AND \
+             expires <= NOW ORDER BY ceiling, node FETCH FIRST 32 ROWS ONLY",
+            "UPDATE \"ordid_nodes\" SET epoch = epoch + 1, ceiling = :1, expires = NOW + :2 WHERE node = :3 \
+             AND epoch = :4 AND ceiling = :5 AND expires <= NOW",
+            "SELECT COUNT(*), COALESCE(MIN(expires), 0) - NOW FROM \"ordid_nodes\" WHERE node >= :1 AND \
+             node < :2",
+            "SELECT epoch, ceiling, NOW FROM \"ordid_nodes\" WHERE node = :1",
+            "UPDATE \"ordid_nodes\" SET ceiling = :1, expires = NOW + :2 WHERE node = :3 AND epoch = :4 AND \
+             ceiling = :5",
+            "UPDATE \"ordid_nodes\" SET ceiling = :1, expires = 0 WHERE node = :2 AND epoch = :3 AND \
+             ceiling = :4",
+            "UPDATE \"ordid_nodes\" SET epoch = CASE WHEN epoch < :1 THEN :2 ELSE epoch END, \
+             ceiling = CASE WHEN ceiling < :3 THEN :4 ELSE ceiling END WHERE node = :5",
+        ]
+        .map(|text| text.replace(
+            "NOW",
+            "(EXTRACT(DAY FROM (SYS_EXTRACT_UTC(SYSTIMESTAMP) - TIMESTAMP '1970-01-01 00:00:00')) * \
+             86400000 + TO_NUMBER(TO_CHAR(SYS_EXTRACT_UTC(SYSTIMESTAMP), 'SSSSSFF3')))"
+        ))
+    );
+}
+
+fn create<D: LeaseDialect>() -> String {
+    let nodes = LeasedNodes::<D>::new(terms(5..8)).with_table("my_nodes");
+    nodes.unwrap().create_sql().unwrap()
+}
+
+#[test]
+fn the_table_of_each_dialect() {
+    let columns = "(node BIGINT NOT NULL PRIMARY KEY, epoch BIGINT NOT NULL, ceiling BIGINT NOT NULL, \
+                   expires BIGINT NOT NULL)";
+    let rows = "(node, epoch, ceiling, expires) VALUES (5, 0, 0, 0), (6, 0, 0, 0), (7, 0, 0, 0)";
+    let postgres = format!(
+        "CREATE TABLE IF NOT EXISTS \"my_nodes\" {columns};\n\
+         INSERT INTO \"my_nodes\" {rows} ON CONFLICT DO NOTHING;"
+    );
+    assert_eq!(create::<Postgres>(), postgres);
+    assert_eq!(create::<Sqlite>(), postgres);
+    assert_eq!(
+        create::<MySql>(),
+        format!(
+            "CREATE TABLE IF NOT EXISTS `my_nodes` {columns} ENGINE=InnoDB;\n\
+             INSERT INTO `my_nodes` {rows} ON DUPLICATE KEY UPDATE node = node;"
+        )
+    );
+    let sql_server = "\
+        IF OBJECT_ID(N'[my_nodes]', N'U') IS NULL CREATE TABLE [my_nodes] (node bigint NOT NULL PRIMARY KEY, \
+        epoch bigint NOT NULL, ceiling bigint NOT NULL, expires bigint NOT NULL);\n\
+        WITH digits (d) AS (SELECT d FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), \
+        (11), (12), (13), (14), (15)) AS v (d)), numbers (n) AS (SELECT a.d + 16 * b.d + 256 * c.d + \
+        4096 * e.d FROM digits AS a CROSS JOIN digits AS b CROSS JOIN digits AS c CROSS JOIN digits AS e)\n\
+        INSERT INTO [my_nodes] (node, epoch, ceiling, expires) SELECT CAST(5 AS bigint) + n, 0, 0, 0 FROM \
+        numbers WHERE n < 3 AND NOT EXISTS (SELECT 1 FROM [my_nodes] AS old WHERE old.node = \
+        CAST(5 AS bigint) + numbers.n);";
+    assert_eq!(create::<Babelfish>(), sql_server);
+    let clustered = sql_server.replace("PRIMARY KEY", "PRIMARY KEY CLUSTERED");
+    assert_eq!(create::<SqlServer>(), clustered);
+    assert_eq!(
+        create::<Oracle>(),
+        "DECLARE\n  is_there EXCEPTION;\n  PRAGMA EXCEPTION_INIT(is_there, -955);\nBEGIN\n  BEGIN\n    \
+         EXECUTE IMMEDIATE 'CREATE TABLE \"my_nodes\" (node NUMBER(19) NOT NULL PRIMARY KEY, epoch \
+         NUMBER(19) NOT NULL, ceiling NUMBER(19) NOT NULL, expires NUMBER(19) NOT NULL)';\n  EXCEPTION WHEN \
+         is_there THEN NULL;\n  END;\n  EXECUTE IMMEDIATE 'INSERT INTO \"my_nodes\" (node, epoch, ceiling, \
+         expires) SELECT wanted.node, 0, 0, 0 FROM (SELECT 5 + LEVEL - 1 AS node FROM dual CONNECT BY LEVEL \
+         <= 3) wanted WHERE NOT EXISTS (SELECT 1 FROM \"my_nodes\" old WHERE old.node = wanted.node)';\n  \
+         COMMIT;\nEND;"
+    );
+}
+
+#[test]
+fn tables_of_too_many_rows_and_of_other_names_are_refused() {
+    let mismatch = Some(CoordinationFailure::Mismatch);
+    let nodes = LeasedNodes::<SqlServer>::new(terms(3..3 + (1 << 16)));
+    assert!(nodes.create_sql().is_ok());
+    let nodes = LeasedNodes::<SqlServer>::new(terms(3..4 + (1 << 16)));
+    let error = nodes.create_sql().unwrap_err();
+    assert_eq!(error.coordination_failure(), mismatch);
+    let error = nodes.with_table("a'b").unwrap_err();
+    assert_eq!(error.coordination_failure(), mismatch);
+}
+
+/// Says what it is told, and writes down what it is asked.
+#[derive(Default)]
+struct Script {
+    answers: Mutex<Vec<Result<Answer, Error>>>,
+    asked: Mutex<Vec<(Arc<str>, Vec<i64>)>>,
+}
+
+impl Script {
+    fn new(answers: Vec<Result<Answer, Error>>) -> Self {
+        Self {
+            answers: Mutex::new(answers),
+            ..Self::default()
+        }
+    }
+
+    /// What was asked since the last call: the first word, and the parameters.
+    fn asked(&self) -> Vec<(String, Vec<i64>)> {
+        let asked = core::mem::take(&mut *self.asked.lock().unwrap());
+        let word = |sql: &str| sql.split(' ').next().unwrap_or_default().to_string();
+        asked
+            .into_iter()
+            .map(|(sql, it)| (word(&sql), it))
+            .collect()
+    }
+}
+
+impl NumberStore for Script {
+    async fn ask(&self, statement: &Statement, values: &[i64]) -> Result<Answer, Error> {
+        let asked = (Arc::clone(statement.sql()), values.to_vec());
+        self.asked.lock().unwrap().push(asked);
+        self.answers.lock().unwrap().remove(0)
+    }
+}
+
+fn rows(rows: Vec<Vec<i64>>) -> Result<Answer, Error> {
+    Ok(Answer {
+        rows,
+        ..Answer::default()
+    })
+}
+
+fn changed(changed: u64) -> Result<Answer, Error> {
+    Ok(Answer {
+        changed,
+        ..Answer::default()
+    })
+}
+
+fn ready<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("nothing here waits"),
+    }
+}
+
+const NOW: i64 = 1_800_000_000_000;
+
+fn at(millis: i64) -> Timestamp {
+    time(NOW + millis)
+}
+
+fn word(word: &str, values: &[i64]) -> (String, Vec<i64>) {
+    (word.to_string(), values.to_vec())
+}
+
+#[test]
+fn a_free_node_is_taken_as_it_was_read() {
+    let nodes = LeasedNodes::<Oracle>::new(terms(0..4));
+    let script = Script::new(vec![
+        // The ceiling of one that is further than the clock, so that there is no choice.
+        rows(vec![vec![2, 6, NOW + 500, NOW], vec![3, 1, NOW + 900, NOW]]),
+        // Another was faster.
+        changed(0),
+        changed(1),
+    ]);
+    let grant = ready(nodes.acquire(&script, &ThreadEntropy, at(0), None));
+    let expected = Grant::new(3, 2, at(900), at(3_900)).unwrap();
+    assert_eq!(grant, Ok(expected));
+    assert_eq!(
+        script.asked(),
+        [
+            word("SELECT", &[0, 4]),
+            word("UPDATE", &[NOW + 3_500, 10_000, 2, 6, NOW + 500]),
+            word("UPDATE", &[NOW + 3_900, 10_000, 3, 1, NOW + 900]),
+        ]
+    );
+}
+
+#[test]
+fn those_that_start_together_do_not_all_begin_with_the_first() {
+    let nodes = LeasedNodes::<Oracle>::new(terms(0..4));
+    let mut first = [0; 4];
+    for _ in 0..200 {
+        let free = (0..4).map(|node| vec![node, 0, 0, NOW]).collect();
+        let script = Script::new(vec![rows(free), changed(1)]);
+        let grant = ready(nodes.acquire(&script, &ThreadEntropy, at(0), None));
+        let node = usize::try_from(grant.unwrap().node()).unwrap();
+        first[node] += 1;
+    }
+    assert!(first.iter().all(|times| *times > 0), "{first:?}");
+}
+
+#[test]
+fn where_nothing_is_free_it_is_said_why() {
+    let nodes = LeasedNodes::<SqlServer>::new(terms(0..4));
+    for (there, failure, said) in [
+        (
+            4,
+            CoordinationFailure::NoFreeNode,
+            "no node is free: table ordid_nodes of SQL Server has 4 nodes, and all are held; the first may \
+             be free in 70 ms",
+        ),
+        (
+            3,
+            CoordinationFailure::StateLost,
+            "the store has lost its state: table ordid_nodes of SQL Server has rows for 3 of the nodes 0..4: \
+             make the others with `create`, once it is known that no process has them",
+        ),
+    ] {
+        let script = Script::new(vec![rows(vec![]), rows(vec![vec![there, 70]])]);
+        let error = ready(nodes.acquire(&script, &ThreadEntropy, at(0), None)).unwrap_err();
+        assert_eq!(error.coordination_failure(), Some(failure));
+        assert_eq!(error.to_string(), said);
+    }
+}
+
+#[test]
+fn a_renewal_names_what_was_read_and_what_others_changed_is_read_again() {
+    let nodes = LeasedNodes::<Oracle>::new(terms(0..4));
+    let grant = Grant::new(2, 7, at(0), at(3_000)).unwrap();
+    let stored = || rows(vec![vec![7, NOW + 3_000, NOW]]);
+    let script = Script::new(vec![stored(), changed(1)]);
+    let renewed = ready(nodes.renew(&script, &grant, at(1_000)));
+    assert_eq!(renewed, Grant::new(2, 7, at(0), at(4_000)));
+    let read = word("SELECT", &[2]);
+    let update = word("UPDATE", &[NOW + 4_000, 10_000, 2, 7, NOW + 3_000]);
+    assert_eq!(script.asked(), [read.clone(), update.clone()]);
+
+    let others = rows(vec![vec![8, NOW + 9_000, NOW]]);
+    let script = Script::new(vec![stored(), changed(0), others]);
+    let error = ready(nodes.renew(&script, &grant, at(1_000))).unwrap_err();
+    assert!(
+        error.to_string().contains("was granted to another"),
+        "{error}"
+    );
+    assert_eq!(script.asked(), [read.clone(), update.clone(), read.clone()]);
+
+    // It is as before, and yet nothing was changed.
+    let script = Script::new(vec![stored(), changed(0), stored()]);
+    let error = ready(nodes.renew(&script, &grant, at(1_000))).unwrap_err();
+    let fenced = Some(CoordinationFailure::Fenced);
+    assert_eq!(error.coordination_failure(), fenced, "{error}");
+
+    // A row that is gone.
+    let script = Script::new(vec![rows(vec![])]);
+    let error = ready(nodes.renew(&script, &grant, at(1_000))).unwrap_err();
+    let lost = Some(CoordinationFailure::StateLost);
+    assert_eq!(error.coordination_failure(), lost, "{error}");
+}
+
+#[test]
+fn a_ceiling_that_went_back_is_written_back() {
+    let nodes = LeasedNodes::<Oracle>::new(terms(0..4));
+    let grant = Grant::new(2, 7, at(0), at(3_000)).unwrap();
+    let regressed = Some(CoordinationFailure::CeilingRegressed);
+    let unavailable = Error::coordination(CoordinationFailure::Unavailable, "");
+    // Whether it is heard or not, the holder stops for the same reason.
+    for written in [changed(1), Err(unavailable)] {
+        let old = || rows(vec![vec![6, NOW, NOW]]);
+        let script = Script::new(vec![old(), written.clone(), old(), written]);
+        let renewed = ready(nodes.renew(&script, &grant, at(0))).unwrap_err();
+        let released = ready(nodes.release(&script, &grant, None)).unwrap_err();
+        assert_eq!(renewed.coordination_failure(), regressed);
+        assert_eq!(released.coordination_failure(), regressed);
+        let back = word("UPDATE", &[7, 7, NOW + 3_000, NOW + 3_000, 2]);
+        let read = word("SELECT", &[2]);
+        assert_eq!(script.asked(), [read.clone(), back.clone(), read, back]);
+    }
+}
+
+#[test]
+fn a_release_keeps_what_was_used() {
+    let nodes = LeasedNodes::<Oracle>::new(terms(0..4));
+    let grant = Grant::new(2, 7, at(0), at(3_000)).unwrap();
+    let stored = || rows(vec![vec![7, NOW + 3_000, NOW]]);
+    let script = Script::new(vec![stored(), changed(1), stored(), changed(0)]);
+    assert_eq!(ready(nodes.release(&script, &grant, Some(at(41)))), Ok(()));
+    let error = ready(nodes.release(&script, &grant, Some(at(41)))).unwrap_err();
+    assert!(
+        error.to_string().contains("was changed by others"),
+        "{error}"
+    );
+    let update = word("UPDATE", &[NOW + 42, 2, 7, NOW + 3_000]);
+    let read = word("SELECT", &[2]);
+    assert_eq!(script.asked(), [read.clone(), update.clone(), read, update]);
+}
+
+fn disposable<D: CounterDialect>() -> (String, Arc<str>) {
+    let nodes = DisposableNodes::<D>::new(terms(0..4));
+    (nodes.create_sql(), Arc::clone(nodes.insert.sql()))
+}
+
+#[test]
+fn the_statements_of_nodes_that_are_used_once() {
+    let (create, insert) = disposable::<Postgres>();
+    assert_eq!(
+        create,
+        "CREATE TABLE IF NOT EXISTS \"ordid_disposable_nodes\" (node bigint GENERATED BY DEFAULT AS IDENTITY \
+         PRIMARY KEY, epoch BIGINT NOT NULL, ceiling BIGINT NOT NULL, expires BIGINT NOT NULL);"
+    );
+    assert_eq!(
+        *insert,
+        *"INSERT INTO \"ordid_disposable_nodes\" (epoch, ceiling, expires) VALUES (1, $1, \
+          CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint) + $2) RETURNING node"
+    );
+    let (create, insert) = disposable::<MySql>();
+    assert!(create.ends_with(") ENGINE=InnoDB;") && create.contains("AUTO_INCREMENT"));
+    assert!(insert.ends_with(" + ?)"), "by LAST_INSERT_ID");
+    let (create, _) = disposable::<Sqlite>();
+    assert!(create.contains("AUTOINCREMENT"), "never a number again");
+}
+
+#[test]
+fn numbers_that_are_used_up_and_those_below_the_first_are_told() {
+    let grant = |nodes: Range<u64>, returned: i64| {
+        let nodes = DisposableNodes::<Sqlite>::new(terms(nodes));
+        let script = Script::new(vec![rows(vec![vec![NOW]]), rows(vec![vec![returned]])]);
+        ready(nodes.acquire(&script, at(0), None))
+    };
+    assert_eq!(grant(0..4, 3), Grant::new(3, 1, at(0), at(3_000)));
+    let failure = |grant: Result<Grant, Error>| grant.unwrap_err().coordination_failure();
+    let none = Some(CoordinationFailure::NoFreeNode);
+    assert_eq!(failure(grant(0..4, 4)), none);
+    let mismatch = Some(CoordinationFailure::Mismatch);
+    assert_eq!(failure(grant(2..4, 1)), mismatch);
+}

@@ -1,0 +1,80 @@
+//! What ordid says to a database, once for all libraries.
+//!
+//! Applications use an adapter, such as `ordid-sqlx`; this crate is for authors of adapters. An adapter
+//! implements the traits of [`spi`] for its library, and this crate has the rest:
+//!
+//! ```text
+//! PendingRows   rows that wait for a flush: to insert, to update, to delete
+//!   -> Plan     tables by their foreign keys, rows by depth and key, chunks
+//!   -> Executor begin, marker row, chunks, COMMIT; retry, probe, find the row that failed
+//!   -> text     the SQL of a chunk, by the engine's profile
+//!   -> spi      the library's connection binds and sends it
+//! ```
+//!
+//! # Which row goes first
+//!
+//! Tables go parents first, and the rows of each in the order in which its index keeps the keys.
+//! Tables that refer to each other in a circle, and a table that refers to itself, are ordered row by
+//! row: by the depth below the rows without a parent in the unit of work, and then by the key. Rows
+//! that refer to each other in a circle are inserted with NULL in a foreign key, which is set once
+//! all rows are there. Deletes go the other way round.
+//!
+//! ```text
+//! insert, parents first -> fix up -> update -> unlink -> delete, children first
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod bulk;
+pub mod classify;
+mod columns;
+pub mod copy;
+mod entities;
+mod executor;
+mod flush;
+mod flush_error;
+mod flush_plan;
+mod flush_run;
+mod generators;
+mod graph;
+mod journal;
+pub mod leases;
+mod list;
+#[cfg(feature = "mapping")]
+pub mod mapping;
+mod marker;
+#[doc(hidden)]
+pub mod observe;
+mod pending_rows;
+mod plan;
+mod profile;
+mod report;
+mod retry;
+mod rows;
+mod sharded;
+mod sharding;
+pub mod spi;
+mod table;
+mod text;
+mod work;
+mod work_macros;
+
+pub use columns::{ColumnMask, Columns, Take};
+pub use flush::{Failure, Flush, Outcome, Step};
+pub use flush_error::{DriverError, FlushError, Place, Violation};
+pub use flush_plan::{FlushPlan, PlannedStatement, PlannedTable};
+pub use flush_run::{FlushFailure, FlushRun, UnresolvedCommit};
+pub use generators::Generators;
+pub use journal::{Attempt, Journal};
+#[cfg(feature = "journal")]
+pub use journal::{ColumnValues, JournalRow, Journaled};
+pub(crate) use marker::MARKER_TABLE;
+pub use pending_rows::{PendingRows, Registration, Row, RowEnd, RowSink};
+pub use plan::{Action, Chunk, MAX_ROWS, Plan};
+pub use profile::{EngineProfile, FlushDialect, Updates};
+pub use report::{Flushed, FlushedTable, Progress, Tally};
+pub use retry::Retry;
+pub use sharded::{ShardFlush, Sharded, WrapsWork};
+pub use sharding::Sharding;
+pub use table::Table;
+pub use work::{Register, Work};

@@ -1,0 +1,170 @@
+//! A list of one entity type, and its rows as the rest of a unit of work sees them.
+//!
+//! A program has many entity types, and what is generic over them is compiled for each. So this is all
+//! that is, and it is short, also in what it calls of the standard library.
+
+use std::{
+    any::{Any, TypeId},
+    fmt,
+    ops::Range,
+};
+
+use crate::{Table, pending_rows::Row};
+use ordid_core::{
+    entity::{Fields, KeyOf, OrderedKey, Parent, RawKeyOf, SchemeOf},
+    key::{Generated, KeyBytes, KeyField, KeyType, RawKey, Scheme},
+};
+
+/// A row of any type that has such raw keys, and is written to sinks of type `S`.
+pub(crate) trait AnyRow<S, R> {
+    fn raw_key(&self) -> Option<R>;
+
+    /// Shows the foreign keys.
+    fn parents(&self, visit: &mut dyn FnMut(usize, KeyBytes));
+
+    /// Hands over all values.
+    fn write(&self, sink: &mut S);
+}
+
+impl<S, E: Row<S>> AnyRow<S, RawKeyOf<E>> for E {
+    #[expect(
+        clippy::manual_map,
+        reason = "`map` and its closure would be compiled for each type"
+    )]
+    fn raw_key(&self) -> Option<RawKeyOf<E>> {
+        match self.key() {
+            Some(key) => Some(key.to_raw()),
+            None => None,
+        }
+    }
+
+    fn parents(&self, visit: &mut dyn FnMut(usize, KeyBytes)) {
+        OrderedKey::parents(self, visit);
+    }
+
+    fn write(&self, sink: &mut S) {
+        Fields::write(self, sink);
+    }
+}
+
+/// Rows of one type: a `Vec` of them.
+pub(crate) trait List<S, R>: Any + Send + Sync {
+    fn len(&self) -> usize;
+
+    fn row(&self, place: usize) -> &dyn AnyRow<S, R>;
+
+    /// Hands over the keys of rows, and returns whether each has one: one call for many rows.
+    fn raw_keys(&self, places: Range<usize>, keys: &mut Vec<R>) -> bool;
+
+    /// Hands over a key of the type.
+    fn write_key(&self, raw: R, sink: &mut S);
+}
+
+impl<S, E: Row<S>> List<S, RawKeyOf<E>> for Vec<E> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn row(&self, place: usize) -> &dyn AnyRow<S, RawKeyOf<E>> {
+        &self.as_slice()[place]
+    }
+
+    fn raw_keys(&self, places: Range<usize>, keys: &mut Vec<RawKeyOf<E>>) -> bool {
+        let rows = self.as_slice();
+        let mut place = places.start;
+        while place < places.end {
+            match rows[place].key() {
+                Some(key) => keys.push(key.to_raw()),
+                None => return false,
+            }
+            place += 1;
+        }
+        true
+    }
+
+    fn write_key(&self, raw: RawKeyOf<E>, sink: &mut S) {
+        E::write_key(key_of_raw::<E>(raw), sink);
+    }
+}
+
+/// Returns the key of which this is the raw key: it was one, and need not be checked.
+pub(crate) fn key_of_raw<E: OrderedKey>(raw: RawKeyOf<E>) -> KeyOf<E> {
+    KeyType::from_generated(Generated::new(raw))
+}
+
+/// What is known to the compiler of an entity type that has such raw keys, and is written to sinks of
+/// type `S`.
+pub(crate) struct TypeOf<S, R> {
+    list: fn() -> Box<dyn List<S, R>>,
+    entity: fn() -> TypeId,
+    key: fn() -> TypeId,
+    schema: Option<&'static str>,
+    name: &'static str,
+    key_column: &'static str,
+    columns: &'static [&'static str],
+    pub(crate) parents: &'static [Parent],
+    prefix: Option<&'static str>,
+    text: fn(R, Option<&str>) -> String,
+}
+
+impl<S: 'static, R: RawKey> TypeOf<S, R> {
+    pub(crate) const fn entity<E>() -> Self
+    where
+        E: Row<S> + OrderedKey<Field: KeyField<Key: KeyType<Raw = R>>>,
+    {
+        Self {
+            list: list::<S, E>,
+            entity: TypeId::of::<E>,
+            key: TypeId::of::<KeyOf<E>>,
+            schema: E::SCHEMA,
+            name: E::TABLE,
+            key_column: E::KEY_COLUMN,
+            columns: E::COLUMNS,
+            parents: E::PARENTS,
+            prefix: KeyOf::<E>::PREFIX,
+            text: text::<SchemeOf<E>>,
+        }
+    }
+
+    /// Makes an empty list.
+    pub(crate) fn list(&self) -> Box<dyn List<S, R>> {
+        (self.list)()
+    }
+
+    /// Describes the table, to which nothing is written yet.
+    pub(crate) fn table(&self) -> Table {
+        Table {
+            entity: (self.entity)(),
+            key: (self.key)(),
+            schema: self.schema,
+            name: self.name,
+            key_column: self.key_column,
+            columns: self.columns,
+            parents: self.parents,
+            rows: 0,
+            updates: 0,
+            deletes: 0,
+        }
+    }
+
+    /// Returns a key's text: that of its scheme, of which a program has fewer than key types.
+    pub(crate) fn text(&self, raw: R) -> String {
+        (self.text)(raw, self.prefix)
+    }
+}
+
+fn list<S: 'static, E: Row<S>>() -> Box<dyn List<S, RawKeyOf<E>>> {
+    Box::new(Vec::<E>::new())
+}
+
+fn text<C: Scheme>(raw: C::Raw, prefix: Option<&str>) -> String {
+    struct Text<'p, C: Scheme>(C::Raw, Option<&'p str>);
+
+    impl<C: Scheme> fmt::Display for Text<'_, C> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            C::write_text(self.0, self.1, f)
+        }
+    }
+
+    Text::<C>(raw, prefix).to_string()
+}

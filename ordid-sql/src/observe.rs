@@ -1,0 +1,84 @@
+//! What a flush did, told to `tracing` and `metrics` where their features are on. Keys and values are
+//! never among it. For adapters.
+
+use std::time::Duration;
+
+use crate::{Failure, Flushed};
+
+/// The span of a flush.
+#[derive(Debug, Clone)]
+pub struct Span {
+    #[cfg(feature = "tracing")]
+    span: tracing::Span,
+}
+
+impl Span {
+    /// Makes the span of a flush of so many rows, of so many tables.
+    pub fn new(tables: usize, rows: usize) -> Self {
+        let _ = (tables, rows);
+        Self {
+            #[cfg(feature = "tracing")]
+            span: tracing::info_span!(
+                target: "ordid",
+                "ordid.flush",
+                tables,
+                rows,
+                retries = tracing::field::Empty
+            ),
+        }
+    }
+
+    /// Runs a flush in it.
+    pub fn around<F: Future>(&self, flush: F) -> impl Future<Output = F::Output> + use<F> {
+        #[cfg(feature = "tracing")]
+        let flush = tracing::Instrument::instrument(flush, self.span.clone());
+        flush
+    }
+
+    /// Runs a flush in it that is no future.
+    pub fn in_scope<T>(&self, flush: impl FnOnce() -> T) -> T {
+        #[cfg(feature = "tracing")]
+        let _entered = self.span.enter();
+        flush()
+    }
+
+    /// Tells that the flush is over, after so many retries.
+    pub fn over(&self, retries: u32) {
+        let _ = retries;
+        #[cfg(feature = "tracing")]
+        self.span.record("retries", retries);
+    }
+}
+
+/// Tells that an attempt failed, and that there will be another.
+pub fn retried(cause: Option<Failure>, delay: Duration) {
+    let cause = cause.map_or("unknown", Failure::name);
+    #[cfg(feature = "tracing")]
+    tracing::warn!(
+        target: "ordid",
+        cause,
+        delay_millis = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+        "the flush failed and is tried again"
+    );
+    #[cfg(feature = "metrics")]
+    metrics::counter!("ordid_flush_retries_total", "cause" => cause).increment(1);
+    let _ = (cause, delay);
+}
+
+/// Tells that all rows are in the database.
+pub fn committed(flushed: &Flushed) {
+    #[cfg(feature = "metrics")]
+    {
+        let rows = flushed.rows() + flushed.updated() + flushed.deleted();
+        // As a float, which is exact far beyond what memory holds.
+        let rows = u32::try_from(rows).unwrap_or(u32::MAX);
+        metrics::histogram!("ordid_flush_rows").record(rows);
+    }
+    let _ = flushed;
+}
+
+/// Tells that it is not known what became of the rows.
+pub fn unknown() {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(target: "ordid", "the answer to COMMIT was lost, and the database could not be asked");
+}

@@ -1,0 +1,427 @@
+//! The rows of a unit of work: one box per entity type, none per row.
+
+use std::{
+    any::{Any, TypeId},
+    cmp::Ordering,
+    collections::HashMap,
+    fmt,
+    ops::Range,
+};
+
+use crate::{
+    Chunk, Columns, EngineProfile, Plan, Table,
+    entities::EntitiesOf,
+    list::TypeOf,
+    rows::{Rows, TypelessRows},
+};
+use ordid_core::{
+    Error,
+    entity::{Fields, OrderedKey, RawKeyOf, SchemeOf},
+    key::{RawKey, Scheme},
+};
+
+/// Takes whole rows: what an adapter's row binder implements beside
+/// [`Sink`](ordid_core::entity::Sink), so that it sees where a row begins and ends.
+pub trait RowSink {
+    /// What an adapter knows of an entity type beside its rows, such as the names of its columns in
+    /// the library's own terms; `()` where there is nothing.
+    type Entity: Copy + Send + Sync + 'static;
+
+    /// A row begins, and the values of its columns follow: those of which it takes `columns`. A
+    /// [`ColumnMask`](crate::ColumnMask) keeps count of them.
+    fn begin_row(&mut self, columns: Columns<'_>);
+
+    /// The row has handed over its values. What failed in between is kept by the sink.
+    fn end_row(&mut self) -> RowEnd;
+}
+
+/// What became of a row, and whether another may follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowEnd {
+    /// The row was taken; the next may come.
+    Taken,
+    /// The row was taken, and the sink is full.
+    TakenLast,
+    /// The row was not taken: a value failed, or is not for this sink.
+    Refused,
+}
+
+/// What a unit of work with sink `S` can hold: every `#[derive(OrderedKey)]` whose fields the sink
+/// takes.
+pub trait Row<S>: OrderedKey + Fields<S> + Send + Sync + 'static {}
+
+impl<S, E: OrderedKey + Fields<S> + Send + Sync + 'static> Row<S> for E {}
+
+/// Entities of many types, to be inserted, updated and deleted, and written to sinks of type `S`.
+///
+/// The ability to be written is captured where a type comes in first, by
+/// [`rows_mut`](Self::rows_mut), [`update`](Self::update) or [`delete`](Self::delete). Tables are
+/// then known by their position in [`tables`](Self::tables), and rows by their position in the order
+/// in which they are sent, one order for each [`Action`](crate::Action).
+///
+/// # Example: rows as text
+///
+/// ```
+/// use ordid_core::{
+///     Fields, KeyOf, OrderedKey, Sink,
+///     entity::Parent,
+///     key::KeyBytes,
+///     uuid::Uuid,
+/// };
+/// use ordid_sql::{Columns, EngineProfile, PendingRows, RowEnd, RowSink};
+///
+/// // What `#[derive(OrderedKey)]` makes.
+/// struct City { id: Uuid, name: &'static str }
+///
+/// impl OrderedKey for City {
+///     type Field = Uuid;
+///     const SCHEMA: Option<&'static str> = None;
+///     const TABLE: &'static str = "cities";
+///     const KEY_COLUMN: &'static str = "id";
+///     const COLUMNS: &'static [&'static str] = &["id", "name"];
+///     const PARENTS: &'static [Parent] = &[];
+///
+///     fn key(&self) -> Option<Uuid> { Some(self.id) }
+///     fn assign_key(&mut self, key: Uuid) { self.id = key; }
+///     fn parents(&self, _: &mut dyn FnMut(usize, KeyBytes)) {}
+/// }
+///
+/// impl<S: Sink<Uuid> + Sink<&'static str>> Fields<S> for City {
+///     fn write(&self, sink: &mut S) {
+///         sink.put(&self.id);
+///         sink.put(&self.name);
+///     }
+///
+///     fn write_key(key: Uuid, sink: &mut S) { sink.put(&key); }
+/// }
+///
+/// // What an adapter has: a sink of its library's values.
+/// #[derive(Default)]
+/// struct Names(Vec<String>);
+///
+/// impl Sink<Uuid> for Names {
+///     fn put(&mut self, _: &Uuid) {}
+/// }
+///
+/// impl Sink<&'static str> for Names {
+///     fn put(&mut self, value: &&'static str) { self.0.push(value.to_string()); }
+/// }
+///
+/// impl RowSink for Names {
+///     type Entity = ();
+///
+///     // A real one takes no more than these columns.
+///     fn begin_row(&mut self, _: Columns<'_>) {}
+///     fn end_row(&mut self) -> RowEnd { RowEnd::Taken }
+/// }
+///
+/// let mut rows = PendingRows::<Names>::new();
+/// rows.rows_mut().push(City { id: Uuid::from_u128(2), name: "Bergen" });
+/// rows.rows_mut().push(City { id: Uuid::from_u128(1), name: "Aarhus" });
+///
+/// let mut names = Names::default();
+/// for chunk in rows.plan(&EngineProfile::SQLITE)?.chunks() {
+///     let written = rows.write(&chunk, chunk.rows.clone(), &mut names);
+///     assert_eq!(written, chunk.rows.end);
+/// }
+/// assert_eq!(names.0, ["Aarhus", "Bergen"]);
+/// # Ok::<(), ordid_core::Error>(())
+/// ```
+pub struct PendingRows<S: RowSink> {
+    rows: Vec<Rows<S>>,
+    entities: Vec<S::Entity>,
+    positions: Positions,
+}
+
+/// What is said of an entity type when it comes in first.
+pub struct Registration<S: RowSink, R> {
+    /// The order in which its rows are sent, by their raw keys; zero for equal ones only. By law 1 it is
+    /// the order of the keys; for a column that does not keep it, give
+    /// [`Stores::compare`](ordid_core::storage::Stores::compare), so that inserts append to the index
+    /// all the same.
+    pub compare: fn(&R, &R) -> Ordering,
+    /// What the adapter knows of it.
+    pub entity: S::Entity,
+}
+
+impl<S: RowSink + 'static> PendingRows<S> {
+    /// Makes an empty collection.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the rows of an entity type that will be inserted, to add to them: they are sent in the
+    /// order of their keys.
+    pub fn rows_mut<E: Row<S>>(&mut self) -> &mut Vec<E>
+    where
+        S::Entity: Default,
+    {
+        self.rows_mut_as(Registration::in_key_order::<E>)
+    }
+
+    /// As [`rows_mut`](Self::rows_mut), of a type that may come in only now: `register` is called for
+    /// the first of its rows. What was said first of a type stays, also for the rows that will be updated
+    /// and deleted.
+    pub fn rows_mut_as<E: Row<S>>(
+        &mut self,
+        register: impl FnOnce() -> Registration<S, RawKeyOf<E>>,
+    ) -> &mut Vec<E> {
+        let [inserts, _] = self.rows_of::<E>(register);
+        vec_mut(inserts)
+    }
+
+    /// Adds a row to those that will be updated: all its columns, where the key is this one's. The
+    /// row of the database must be there.
+    pub fn update<E: Row<S>>(
+        &mut self,
+        row: E,
+        register: impl FnOnce() -> Registration<S, RawKeyOf<E>>,
+    ) {
+        let [_, updates] = self.rows_of::<E>(register);
+        vec_mut(updates).push(row);
+    }
+
+    /// Adds a row to those that will be deleted, of which the key and the foreign keys are kept.
+    pub fn delete<E: Row<S>>(
+        &mut self,
+        row: &E,
+        register: impl FnOnce() -> Registration<S, RawKeyOf<E>>,
+    ) {
+        self.rows_of::<E>(register);
+        self.of_type::<E>().delete(row);
+    }
+
+    /// Returns the rows of a type that are inserted, and those that are updated: each [`vec_mut`].
+    pub(crate) fn rows_of<E: Row<S>>(
+        &mut self,
+        register: impl FnOnce() -> Registration<S, RawKeyOf<E>>,
+    ) -> [&mut dyn Any; 2] {
+        let entity = TypeId::of::<E>();
+        let position = match self.positions.get(entity) {
+            Some(position) => position,
+            None => self.push(entity, const { &TypeOf::entity::<E>() }, register()),
+        };
+        self.rows[position].entities_mut().rows_mut()
+    }
+
+    fn push<R: RawKey>(
+        &mut self,
+        entity: TypeId,
+        of: &'static TypeOf<S, R>,
+        registration: Registration<S, R>,
+    ) -> usize {
+        let position = self.rows.len();
+        self.positions.insert(entity, position);
+        let entities = Box::new(EntitiesOf::new(of, registration.compare));
+        self.rows.push(Rows::new(entities));
+        self.entities.push(registration.entity);
+        position
+    }
+
+    /// Returns the entities of a type, which has come in.
+    pub(crate) fn of_type<E: Row<S>>(&mut self) -> &mut EntitiesOf<S, RawKeyOf<E>> {
+        let position = self.positions.get(TypeId::of::<E>());
+        let position = position.expect("a type comes in before it is looked for");
+        let entities: &mut dyn Any = self.rows[position].entities_mut();
+        entities.downcast_mut().unwrap_or_else(|| not_of_type())
+    }
+
+    /// Returns the rows of an entity type that will be inserted, in the order in which they were
+    /// added.
+    pub fn get<E: Row<S>>(&self) -> &[E] {
+        match self.position::<E>() {
+            Some(position) => {
+                let [inserts, _] = self.rows[position].entities().rows();
+                vec(inserts)
+            }
+            None => &[],
+        }
+    }
+
+    fn position<E: 'static>(&self) -> Option<usize> {
+        self.positions.get(TypeId::of::<E>())
+    }
+
+    /// Returns the entities of a type, and of them the rows that are inserted and those that are updated.
+    #[cfg(feature = "journal")]
+    pub(crate) fn find<E: Row<S>>(&self) -> Option<Found<'_, S, E>> {
+        let entities = self.rows[self.position::<E>()?].entities();
+        let rows = entities.rows().map(|rows| vec(rows).as_slice());
+        let entities: &dyn Any = entities;
+        let entities = entities.downcast_ref();
+        Some((entities.unwrap_or_else(|| not_of_type()), rows))
+    }
+
+    /// Returns the number of rows, of all types.
+    pub fn len(&self) -> usize {
+        self.rows.iter().map(|rows| rows.table().all_rows()).sum()
+    }
+
+    /// Returns whether there is no row of any type.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Forgets all rows and all types.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.entities.clear();
+        self.positions = Positions::default();
+    }
+
+    /// Finds which rows are sent by which statements, in which order. To be called after the last
+    /// row is added and before the first is written.
+    ///
+    /// # Errors
+    ///
+    /// All [`is_plan`](Error::is_plan), and name tables and keys: a row without a key, a key that
+    /// comes twice, rows that refer to each other in a circle of foreign keys none of which can be
+    /// NULL or deferred, and a row with more columns than a statement has parameters.
+    pub fn plan(&mut self, engine: &EngineProfile) -> Result<Plan, Error> {
+        let rows = self.rows.iter_mut();
+        let mut rows: Vec<&mut dyn TypelessRows> = rows.map(|rows| rows as _).collect();
+        rows.iter_mut().try_for_each(|rows| rows.sort())?;
+        Plan::of(&mut rows, engine)
+    }
+
+    /// Returns the tables, in the order in which their types were first added.
+    pub fn tables(&self) -> Vec<Table> {
+        self.rows.iter().map(Rows::table).collect()
+    }
+
+    /// Returns the table at a position of [`tables`](Self::tables).
+    ///
+    /// # Panics
+    ///
+    /// If there is no such table.
+    pub fn table(&self, table: usize) -> Table {
+        self.rows[table].table()
+    }
+
+    /// Writes rows of a chunk's action and table, one by one in the order of sending, and returns the
+    /// position after the last that was taken: the end of `rows`, or where the sink said to stop.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such table or row.
+    pub fn write(&self, chunk: &Chunk, rows: Range<usize>, sink: &mut S) -> usize {
+        self.rows[chunk.table].write(chunk.action, rows, sink)
+    }
+
+    /// As [`write`](Self::write), of one row, and of its columns these alone: positions in
+    /// [`Table::columns`] that rise.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such table or row.
+    pub fn write_only(&self, chunk: &Chunk, row: usize, columns: &[usize], sink: &mut S) {
+        self.rows[chunk.table].write_only(chunk.action, row, columns, sink);
+    }
+
+    /// Returns what the adapter said of the type of a table.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such table.
+    pub fn entity(&self, table: usize) -> S::Entity {
+        self.entities[table]
+    }
+
+    /// Writes the key of a row that will be inserted, by itself: to ask whether it is there.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such table or row.
+    pub fn write_key(&self, table: usize, row: usize, sink: &mut S) {
+        self.rows[table].write_key(row, sink);
+    }
+
+    /// Returns the key of a row of a chunk's action and table as text, for messages; the row is a
+    /// position in the order of sending.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such table or row.
+    pub fn key_text(&self, chunk: &Chunk, row: usize) -> String {
+        self.rows[chunk.table].key_text(chunk.action, row)
+    }
+}
+
+impl<S: RowSink> Registration<S, ()> {
+    /// Rows are sent in the order of their keys, and the adapter knows nothing else of the type.
+    pub fn in_key_order<E: Row<S>>() -> Registration<S, RawKeyOf<E>>
+    where
+        S::Entity: Default,
+    {
+        Registration {
+            compare: <SchemeOf<E> as Scheme>::cmp,
+            entity: S::Entity::default(),
+        }
+    }
+}
+
+impl<S: RowSink> Default for PendingRows<S> {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            entities: Vec::new(),
+            positions: Positions::default(),
+        }
+    }
+}
+
+/// The positions of entity types. Its functions are not generic, so that they are compiled here and not
+/// in each crate that has a unit of work.
+#[derive(Default)]
+struct Positions(HashMap<TypeId, usize>);
+
+impl Positions {
+    fn get(&self, entity: TypeId) -> Option<usize> {
+        self.0.get(&entity).copied()
+    }
+
+    fn insert(&mut self, entity: TypeId, position: usize) {
+        self.0.insert(entity, position);
+    }
+}
+
+/// Entities, and their rows.
+#[cfg(feature = "journal")]
+type Found<'b, S, E> = (&'b EntitiesOf<S, RawKeyOf<E>>, [&'b [E]; 2]);
+
+/// Rows of this type, of which nothing else is known.
+fn vec<E: 'static>(rows: &dyn Any) -> &Vec<E> {
+    match rows.downcast_ref() {
+        Some(rows) => rows,
+        None => not_of_type(),
+    }
+}
+
+/// As [`vec`].
+pub(crate) fn vec_mut<E: 'static>(rows: &mut dyn Any) -> &mut Vec<E> {
+    match rows.downcast_mut() {
+        Some(rows) => rows,
+        None => not_of_type(),
+    }
+}
+
+/// That the rows of an entity type are not of it.
+#[cold]
+fn not_of_type() -> ! {
+    unreachable!("positions lead to the rows of their type");
+}
+
+/// The tables and their numbers of rows.
+impl<S: RowSink + 'static> fmt::Debug for PendingRows<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tables = self
+            .rows
+            .iter()
+            .map(|rows| rows.table())
+            .map(|table| (table.name(), table.all_rows()));
+        f.debug_map().entries(tables).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

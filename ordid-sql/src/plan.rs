@@ -1,0 +1,336 @@
+//! The order of statements.
+
+use std::ops::Range;
+
+use petgraph::{algo::tarjan_scc, graph::DiGraph};
+
+use crate::{
+    EngineProfile, Table,
+    graph::{self, Rules, Run},
+    rows::{List, TypelessRows},
+};
+use ordid_core::Error;
+
+/// The most rows of one statement. Larger chunks were not faster on any database measured.
+pub const MAX_ROWS: usize = 1000;
+
+/// What a statement does with its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// It inserts them.
+    Insert,
+    /// It sets a foreign key in which they were inserted with NULL, since the parent was not there
+    /// yet.
+    FixUp {
+        /// Its position in [`Table::parents`].
+        parent: usize,
+    },
+    /// It updates all columns of the rows with these keys.
+    Update,
+    /// It sets a foreign key of rows that will be deleted to NULL, since the parent is deleted
+    /// before them.
+    Unlink {
+        /// Its position in [`Table::parents`].
+        parent: usize,
+    },
+    /// It deletes the rows with these keys.
+    Delete,
+}
+
+/// One statement's worth of rows of one table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// What is done with the rows.
+    pub action: Action,
+    /// Which table: its position in [`PendingRows::tables`](crate::PendingRows::tables).
+    pub table: usize,
+    /// Which chunk of this action and table, from 0.
+    pub number: usize,
+    /// The rows, as positions in the table's list for this action, which is in the order of sending.
+    pub rows: Range<usize>,
+}
+
+impl Chunk {
+    /// Returns its rows, each in a chunk of its own.
+    pub fn singly(&self) -> impl Iterator<Item = Self> + '_ {
+        self.rows.clone().map(|row| Self {
+            rows: row..row + 1,
+            ..self.clone()
+        })
+    }
+
+    /// Whether it is of the same action and table.
+    fn is_like(&self, other: &Self) -> bool {
+        (self.action, self.table) == (other.action, other.table)
+    }
+}
+
+/// Which statements are sent, in which order: see [`PendingRows::plan`](crate::PendingRows::plan).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    tables: Vec<usize>,
+    stretches: Vec<Stretch>,
+    defers: bool,
+}
+
+/// Rows of one table that follow each other, in chunks of as many rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stretch {
+    action: Action,
+    table: usize,
+    rows: Range<usize>,
+    rows_per_chunk: usize,
+    /// How many chunks there are before it.
+    position: usize,
+    /// How many of them are of the same action and table.
+    number: usize,
+}
+
+impl Stretch {
+    fn chunks(&self) -> usize {
+        self.rows.len().div_ceil(self.rows_per_chunk)
+    }
+
+    fn chunk(&self, number: usize) -> Chunk {
+        let start = self.rows.start + number * self.rows_per_chunk;
+        let end = self.rows.end.min(start + self.rows_per_chunk);
+        Chunk {
+            action: self.action,
+            table: self.table,
+            number: self.number + number,
+            rows: start..end,
+        }
+    }
+}
+
+impl Plan {
+    /// Plans rows that were sorted, and puts those of circles into the order of sending.
+    pub(crate) fn of(
+        rows: &mut [&mut dyn TypelessRows],
+        engine: &EngineProfile,
+    ) -> Result<Self, Error> {
+        let rules = Rules {
+            engine: engine.name,
+            defers: engine.defer.is_some(),
+            deletes_rows_of_themselves: engine.deletes_rows_of_themselves,
+        };
+        let tables: Vec<Table> = rows.iter().map(|rows| rows.table()).collect();
+        // Not as they were added: so every flush of the same rows goes over the tables in one order.
+        let mut by_name: Vec<usize> = (0..tables.len()).collect();
+        by_name.sort_by_key(|table| {
+            let table = &tables[*table];
+            (table.schema, table.name, table.columns)
+        });
+        let mut plan = Self {
+            tables: components(&tables, &by_name, |_| true).concat(),
+            ..Self::default()
+        };
+        let mut fix_ups = Vec::new();
+        for component in components(&tables, &by_name, |table| table.rows > 0) {
+            let order = graph::order(&component, &tables, rows, List::Inserts, rules)?;
+            plan.defers |= order.defers;
+            for Run { table, rows } in order.runs {
+                plan.push(&tables, engine, Action::Insert, table, rows)?;
+            }
+            fix_ups.extend(order.cuts);
+        }
+        for (table, parent, rows) in fix_ups {
+            plan.push(&tables, engine, Action::FixUp { parent }, table, 0..rows)?;
+        }
+        for position in 0..plan.tables.len() {
+            let table = plan.tables[position];
+            let rows = 0..tables[table].updates;
+            plan.push(&tables, engine, Action::Update, table, rows)?;
+        }
+        let mut deletes = Vec::new();
+        let mut unlinks = Vec::new();
+        let with_deletes = components(&tables, &by_name, |table| table.deletes > 0);
+        for component in with_deletes.iter().rev() {
+            let order = graph::order(component, &tables, rows, List::Deletes, rules)?;
+            plan.defers |= order.defers;
+            deletes.extend(order.runs);
+            unlinks.extend(order.cuts);
+        }
+        for (table, parent, rows) in unlinks {
+            plan.push(&tables, engine, Action::Unlink { parent }, table, 0..rows)?;
+        }
+        for Run { table, rows } in deletes {
+            plan.push(&tables, engine, Action::Delete, table, rows)?;
+        }
+        Ok(plan)
+    }
+
+    fn push(
+        &mut self,
+        tables: &[Table],
+        engine: &EngineProfile,
+        action: Action,
+        table: usize,
+        rows: Range<usize>,
+    ) -> Result<(), Error> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let columns = tables[table].columns_of(action).len();
+        let rows_per_chunk = match engine.max_parameters.checked_div(columns) {
+            // Each parameter takes the values of all rows.
+            _ if engine.binds_arrays() => engine.max_rows,
+            Some(0) => {
+                return Err(Error::plan(format!(
+                    "table {} has {columns} columns, more than the {} parameters of a statement",
+                    tables[table].name, engine.max_parameters
+                )));
+            }
+            Some(rows) => rows.min(engine.max_rows),
+            None => engine.max_rows,
+        };
+        let position = self.len();
+        // Those of one action and table follow each other but for what lies between, and few
+        // tables have more than one.
+        let before = self.stretches.iter().rev();
+        let before = before
+            .take_while(|it| it.action == action)
+            .find(|it| it.table == table);
+        self.stretches.push(Stretch {
+            action,
+            table,
+            rows,
+            rows_per_chunk,
+            position,
+            number: before.map_or(0, |it| it.number + it.chunks()),
+        });
+        Ok(())
+    }
+
+    /// Returns the tables in the order of their foreign keys, parents first, as positions in
+    /// [`PendingRows::tables`](crate::PendingRows::tables). It is the same however they came in.
+    pub fn tables(&self) -> impl Iterator<Item = usize> + '_ {
+        self.tables.iter().copied()
+    }
+
+    /// Returns all chunks in the order in which they are sent.
+    pub fn chunks(&self) -> impl Iterator<Item = Chunk> + '_ {
+        self.stretches
+            .iter()
+            .flat_map(|it| (0..it.chunks()).map(|number| it.chunk(number)))
+    }
+
+    /// Returns the chunks before those of which rows are in `failed`, and these. What failed may be more
+    /// than one chunk.
+    pub fn towards(&self, failed: &Chunk) -> (Vec<Chunk>, Vec<Chunk>) {
+        let is_suspected = |chunk: &Chunk| {
+            chunk.is_like(failed)
+                && chunk.rows.start < failed.rows.end
+                && chunk.rows.end > failed.rows.start
+        };
+        let mut before: Vec<_> = self
+            .chunks()
+            .take_while(|chunk| !chunk.is_like(failed) || chunk.rows.start < failed.rows.end)
+            .collect();
+        // Chunks of other tables that follow are not sent: they may refer to rows that failed.
+        let last = before.iter().rposition(is_suspected);
+        before.truncate(last.map_or(0, |last| last + 1));
+        let first = before.iter().position(is_suspected);
+        let suspected = before.split_off(first.unwrap_or(before.len()));
+        (before, suspected)
+    }
+
+    /// Returns what is done with rows of which table, in the order in which it is begun: the table
+    /// as its position in [`PendingRows::tables`](crate::PendingRows::tables). One may come more than once.
+    pub fn actions(&self) -> impl Iterator<Item = (Action, usize)> + '_ {
+        self.stretches.iter().map(|it| (it.action, it.table))
+    }
+
+    /// Returns the number of chunks.
+    pub fn len(&self) -> usize {
+        self.stretches
+            .last()
+            .map_or(0, |last| last.position + last.chunks())
+    }
+
+    /// Returns the number of rows of all chunks: one that is inserted with NULL and fixed up counts twice.
+    pub fn rows(&self) -> usize {
+        self.stretches.iter().map(|it| it.rows.len()).sum()
+    }
+
+    /// Returns whether there is nothing to send.
+    pub fn is_empty(&self) -> bool {
+        self.stretches.is_empty()
+    }
+
+    /// Returns whether the database has to be told to check constraints at COMMIT, those that were
+    /// declared `DEFERRABLE`: before the first chunk.
+    pub const fn defers(&self) -> bool {
+        self.defers
+    }
+
+    /// Returns whether nothing but new rows is written, so that any one of their keys tells whether
+    /// the transaction was committed.
+    pub fn only_inserts(&self) -> bool {
+        self.actions()
+            .all(|(action, _)| matches!(action, Action::Insert | Action::FixUp { .. }))
+    }
+
+    /// Returns the chunk at a position.
+    pub(crate) fn chunk(&self, position: usize) -> Option<Chunk> {
+        // Chunks are many: no list of them is kept.
+        let after = self.stretches.partition_point(|it| it.position <= position);
+        let stretch = &self.stretches[after.checked_sub(1)?];
+        let number = position - stretch.position;
+        (number < stretch.chunks()).then(|| stretch.chunk(number))
+    }
+}
+
+/// Returns the tables that `have` rows in the order of their foreign keys, parents first; those that
+/// refer to each other in a circle together, by name.
+fn components(
+    tables: &[Table],
+    by_name: &[usize],
+    have: impl Fn(&Table) -> bool,
+) -> Vec<Vec<usize>> {
+    let mut graph = DiGraph::<usize, ()>::new();
+    let nodes: Vec<_> = by_name
+        .iter()
+        .filter(|table| have(&tables[**table]))
+        .map(|table| graph.add_node(*table))
+        .collect();
+    // Edges go from child to parent: Tarjan's components then come parents first.
+    for from in &nodes {
+        for to in &nodes {
+            if from != to && tables[graph[*from]].refers_to(&tables[graph[*to]]) {
+                graph.add_edge(*from, *to, ());
+            }
+        }
+    }
+    tarjan_scc(&graph)
+        .into_iter()
+        .map(|mut component| {
+            component.sort_unstable();
+            component.into_iter().map(|node| graph[node]).collect()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+impl Plan {
+    /// A plan of these rows, in chunks of at most so many.
+    pub(crate) fn of_rows(rows: &[(Action, usize, usize)], rows_per_chunk: usize) -> Self {
+        let mut plan = Self::default();
+        for (action, table, rows) in rows {
+            let position = plan.len();
+            plan.tables.push(*table);
+            plan.stretches.push(Stretch {
+                action: *action,
+                table: *table,
+                rows: 0..*rows,
+                rows_per_chunk,
+                position,
+                number: 0,
+            });
+        }
+        plan
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+use std::collections::HashMap;
+
+use super::*;
+use ordid_core::{
+    storage::dialect::{Oracle, Postgres, SqlServer},
+    unit_of_work::graph::tests::{Given, planned, row, schema, to},
+};
+
+/// Tables with as many rows as given, the keys of which do not matter.
+fn with_inserts(given: &mut [Given], rows: usize) {
+    for given in given {
+        given.inserts = (1..=rows)
+            .map(|key| row(u128::try_from(key).unwrap(), &[]))
+            .collect();
+    }
+}
+
+#[test]
+fn parents_come_first_whatever_the_number_of_their_own_parents() {
+    // The first refers to both others, the second to the third and to itself: by the number of
+    // foreign keys alone this could not be told from the reverse.
+    let mut given = schema(&[vec![to(1), to(2)], vec![to(2), to(1)], vec![]]);
+    with_inserts(&mut given, 1);
+    let plan = planned::<Postgres>(&mut given).unwrap();
+    assert_eq!(plan.tables().collect::<Vec<_>>(), [2, 1, 0]);
+    let actions: Vec<_> = plan.actions().collect();
+    assert_eq!(
+        actions,
+        [
+            (Action::Insert, 2),
+            (Action::Insert, 1),
+            (Action::Insert, 0)
+        ]
+    );
+}
+
+#[test]
+fn tables_that_do_not_depend_on_each_other_go_by_name() {
+    // The third refers to the last one; no other to any.
+    let mut given = schema(&[vec![], vec![], vec![to(4)], vec![], vec![]]);
+    with_inserts(&mut given, 1);
+    for (given, name) in given.iter_mut().zip(["d", "a", "b", "e", "c"]) {
+        given.table.name = name;
+    }
+    let plan = planned::<Postgres>(&mut given).unwrap();
+    assert_eq!(plan.tables().collect::<Vec<_>>(), [1, 4, 2, 0, 3]);
+}
+
+#[test]
+fn tables_without_rows_close_no_circle() {
+    let mut given = schema(&[vec![to(1)], vec![to(2)], vec![to(0)]]);
+    with_inserts(&mut given[..2], 3);
+    given[2].updates = vec![row(7, &[1])];
+    let plan = planned::<Postgres>(&mut given).unwrap();
+    let sent: Vec<_> = plan
+        .chunks()
+        .map(|it| (it.action, it.table, it.rows))
+        .collect();
+    assert_eq!(
+        sent,
+        [
+            (Action::Insert, 1, 0..3),
+            (Action::Insert, 0, 0..3),
+            (Action::Update, 2, 0..1),
+        ]
+    );
+    assert_eq!(plan.tables().count(), 3);
+}
+
+#[test]
+fn chunks_keep_to_the_parameters_and_to_the_rows() {
+    let rows = |plan: Plan| -> Vec<_> { plan.chunks().map(|chunk| chunk.rows).collect() };
+    let mut given = schema(&[vec![to(0), to(0), to(0)]]);
+    with_inserts(&mut given, 2001);
+    let plan = planned::<Postgres>(&mut given).unwrap();
+    assert_eq!(rows(plan), [0..1000, 1000..2000, 2000..2001]);
+    // 2098 parameters for four columns.
+    let plan = planned::<SqlServer>(&mut given).unwrap();
+    assert_eq!(rows(plan), [0..524, 524..1048, 1048..1572, 1572..2001]);
+    // One for the key alone, and two for a fix-up.
+    given[0].deletes = std::mem::take(&mut given[0].inserts);
+    let plan = planned::<SqlServer>(&mut given).unwrap();
+    assert_eq!(rows(plan), [0..1000, 1000..2000, 2000..2001]);
+
+    static WIDE: [&str; 70_000] = ["id"; 70_000];
+    with_inserts(&mut given, 1001);
+    given[0].deletes.clear();
+    given[0].table.columns = &WIDE;
+    assert_eq!(
+        planned::<Postgres>(&mut given).unwrap_err().to_string(),
+        "table t0 has 70000 columns, more than the 65535 parameters of a statement"
+    );
+    // Where a parameter takes all rows of its column, their number does not matter.
+    given[0].table.columns = &WIDE[..65_535];
+    let plan = planned::<Oracle>(&mut given).unwrap();
+    assert_eq!(rows(plan), [0..1000, 1000..1001]);
+}
+
+#[test]
+fn a_chunk_is_found_by_its_position() {
+    let mut given = schema(&[vec![to(1)], vec![to(0)], vec![]]);
+    with_inserts(&mut given, 1500);
+    // A chain of tables in turns, and a circle that is cut.
+    for key in 1..=20 {
+        let at = usize::try_from(key).unwrap() - 1;
+        given[0].inserts[at] = row(key, &[key]);
+        given[1].inserts[at] = row(key, &[key + 1]);
+    }
+    given[1].inserts[19].up = vec![Some(1)];
+    given[2].deletes = (2000..5000).map(|key| row(key, &[])).collect();
+    let plan = planned::<Postgres>(&mut given).unwrap();
+    let chunks: Vec<_> = plan.chunks().collect();
+    assert!(chunks.len() > 40, "{}", chunks.len());
+    assert_eq!((plan.len(), plan.is_empty()), (chunks.len(), false));
+    for (position, chunk) in chunks.iter().enumerate() {
+        assert_eq!(plan.chunk(position).as_ref(), Some(chunk));
+    }
+    assert_eq!(plan.chunk(chunks.len()), None);
+    // Numbers rise, and rows follow each other, for each action and table.
+    let mut last: HashMap<(Action, usize), (usize, usize)> = HashMap::new();
+    for chunk in chunks {
+        let (number, start) = last.entry((chunk.action, chunk.table)).or_default();
+        assert_eq!((chunk.number, chunk.rows.start), (*number, *start));
+        (*number, *start) = (chunk.number + 1, chunk.rows.end);
+    }
+    assert_eq!(Plan::default().chunk(0), None);
+    assert!(Plan::default().is_empty() && Plan::default().only_inserts());
+}
+
+#[test]
+fn what_is_sent_again_ends_with_what_failed() {
+    let mut given = schema(&[vec![], vec![to(0)]]);
+    with_inserts(&mut given, 3500);
+    let plan = planned::<Postgres>(&mut given).unwrap();
+    let chunks: Vec<_> = plan.chunks().collect();
+    let of_child: Vec<_> = (0..chunks.len())
+        .filter(|&it| chunks[it].table == 1)
+        .collect();
+    assert!(of_child.len() > 2, "{chunks:?}");
+    let (first, last) = (of_child[1], of_child[2]);
+    let failed = Chunk {
+        rows: chunks[first].rows.start..chunks[last].rows.end,
+        ..chunks[first].clone()
+    };
+    let expected = chunks[..=last].iter().cloned().enumerate();
+    let expected = expected.map(|(position, chunk)| (chunk, position >= first));
+    assert!(plan.towards(&failed).eq(expected));
+    // Up to a row, the chunk that has it.
+    let row = chunks[first].singly().nth(1).unwrap();
+    assert_eq!(row.rows.start, chunks[first].rows.start + 1);
+    assert_eq!(row.rows.len(), 1);
+    let (found, is_suspected) = plan.towards(&row).last().unwrap();
+    assert_eq!((&found, is_suspected), (&chunks[first], true));
+}

@@ -1,0 +1,210 @@
+//! What an engine can do and how it behaves.
+//!
+//! A [`Dialect`](ordid_core::storage::Dialect) says how a statement is written; a profile says what may be
+//! asked of the server that answers. Engines that share a dialect differ in their profiles.
+
+use ordid_core::storage::{
+    Dialect,
+    dialect::{Babelfish, MySql, Oracle, Postgres, SqlServer, Sqlite},
+};
+
+use crate::{
+    MAX_ROWS,
+    classify::{self, Classify},
+    leases::numbers::LeaseDialect,
+};
+
+/// What an engine can do, and how it behaves: limits of a statement, transactions, how rows are updated and
+/// counted.
+///
+/// A flush takes the profile of the library's engine. Give another with `with_engine` of a unit of work where a
+/// pooler or a proxy hides what is behind it, or for an engine that speaks the protocol of one of these.
+///
+/// # Example: an engine without `COPY` and with small statements
+///
+/// ```
+/// use ordid_sql::EngineProfile;
+///
+/// let mut engine = EngineProfile::POSTGRES;
+/// engine.bulk = false;
+/// engine.max_rows = 100;
+/// ```
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct EngineProfile {
+    /// The vendor's name, for messages.
+    pub name: &'static str,
+    /// The most rows of one statement. Larger chunks than [`MAX_ROWS`] were not faster on any database
+    /// measured.
+    pub max_rows: usize,
+    /// The most parameters of one statement.
+    pub max_parameters: usize,
+    /// Whether the command beside `INSERT` that takes rows in bulk may be used: `COPY`, `INSERT BULK`.
+    pub bulk: bool,
+    /// The statement that opens a transaction which will write, where the library's own is not it.
+    pub begin: Option<&'static str>,
+    /// The statement after which constraints that are declared `DEFERRABLE` are checked at COMMIT; `None`
+    /// where the engine has no such constraints.
+    pub defer: Option<&'static str>,
+    /// Whether a row that refers to itself can be deleted as it is.
+    pub deletes_rows_of_themselves: bool,
+    /// How rows are updated by their keys.
+    pub updates: Updates,
+    /// The words of the engine's dialect.
+    pub(crate) words: Words,
+    /// What the engine's errors mean.
+    pub(crate) classify: Classify,
+}
+
+/// How an engine updates many rows, each with values of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Updates {
+    /// By one `UPDATE .. FROM (VALUES ..)`.
+    FromValues,
+    /// By one `WITH .. AS (VALUES ..) UPDATE .. FROM`: only a `WITH` can name the columns of the list.
+    WithValues,
+    /// By one `UPDATE .. FROM .. JOIN (VALUES ..)`.
+    JoinValues,
+    /// By an `UPDATE` for each. A list of rows takes the types of its columns from the parameters, and
+    /// MySQL and MariaDB differ in how; a parameter that is assigned to a column arrives as by an
+    /// `INSERT`.
+    RowByRow,
+    /// By one `UPDATE` for a row, each parameter of which takes the values of all rows. So it is with
+    /// inserts and deletes then.
+    Arrays,
+}
+
+/// How a dialect writes names and parameters.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Words {
+    pub(crate) quote: fn(&str) -> String,
+    pub(crate) quote_table: fn(Option<&str>, &str) -> String,
+    pub(crate) placeholder: fn(&mut String, usize),
+    /// What stands behind a change so that the server answers with the number of rows; empty where the
+    /// protocol counts them.
+    pub(crate) counted: &'static str,
+}
+
+/// A dialect that units of work are flushed to.
+pub trait FlushDialect: LeaseDialect {
+    /// How its engine behaves.
+    const PROFILE: EngineProfile;
+
+    /// Creates the table `ordid_flushes` of [marker rows](crate::marker).
+    const FLUSHES_TABLE: &'static str;
+}
+
+impl EngineProfile {
+    /// PostgreSQL.
+    pub const POSTGRES: Self = Self {
+        bulk: true,
+        defer: Some("SET CONSTRAINTS ALL DEFERRED"),
+        updates: Updates::FromValues,
+        ..Self::of::<Postgres>(classify::postgres::classify)
+    };
+
+    /// MySQL and MariaDB.
+    pub const MYSQL: Self = Self {
+        updates: Updates::RowByRow,
+        ..Self::of::<MySql>(classify::mysql::classify)
+    };
+
+    /// SQLite.
+    pub const SQLITE: Self = Self {
+        // A deferred transaction that reads first and writes later can fail with SQLITE_BUSY at once,
+        // however long the busy timeout; one that means to write says so.
+        begin: Some("BEGIN IMMEDIATE"),
+        defer: Some("PRAGMA defer_foreign_keys = ON"),
+        updates: Updates::WithValues,
+        ..Self::of::<Sqlite>(classify::sqlite::classify)
+    };
+
+    /// SQL Server.
+    pub const SQL_SERVER: Self = Self {
+        bulk: true,
+        updates: Updates::JoinValues,
+        ..Self::of::<SqlServer>(classify::sql_server::classify)
+    };
+
+    /// Babelfish. The options that make a bulk load an `INSERT` were not tried there, so it gets none.
+    pub const BABELFISH: Self = Self {
+        updates: Updates::JoinValues,
+        ..Self::of::<Babelfish>(classify::sql_server::classify)
+    };
+
+    /// Oracle.
+    pub const ORACLE: Self = Self {
+        defer: Some("SET CONSTRAINTS ALL DEFERRED"),
+        updates: Updates::Arrays,
+        ..Self::of::<Oracle>(classify::oracle::classify)
+    };
+
+    const fn of<D: LeaseDialect>(classify: Classify) -> Self {
+        Self {
+            name: D::NAME,
+            max_rows: MAX_ROWS,
+            max_parameters: D::MAX_PARAMETERS,
+            bulk: false,
+            begin: None,
+            defer: None,
+            deletes_rows_of_themselves: D::DELETES_ROWS_OF_THEMSELVES,
+            updates: Updates::RowByRow,
+            words: Words {
+                quote: <D as Dialect>::quote,
+                quote_table: <D as Dialect>::quote_table,
+                placeholder: D::push_placeholder,
+                counted: D::COUNTED,
+            },
+            classify,
+        }
+    }
+
+    /// Returns whether a parameter takes the values of all rows of a statement, and not one value.
+    pub(crate) fn binds_arrays(&self) -> bool {
+        self.updates == Updates::Arrays
+    }
+
+    /// Says what an error of the engine means.
+    pub fn classify(&self, report: &classify::Report<'_>) -> classify::Classified {
+        (self.classify)(report)
+    }
+
+    /// Returns a name as the engine's dialect quotes it.
+    pub fn quote(&self, name: &str) -> String {
+        (self.words.quote)(name)
+    }
+
+    /// Returns a table's name, quoted, behind its schema where there is one.
+    pub fn quote_table(&self, schema: Option<&str>, table: &str) -> String {
+        (self.words.quote_table)(schema, table)
+    }
+}
+
+/// The DDL of each dialect's table of marker rows.
+macro_rules! flush_dialects {
+    ($($dialect:ty: $profile:ident, $table:expr;)+) => {
+        $(impl FlushDialect for $dialect {
+            const PROFILE: EngineProfile = EngineProfile::$profile;
+            const FLUSHES_TABLE: &'static str = $table;
+        })+
+    };
+}
+
+const TRANSACT_SQL: &str = "\
+    IF OBJECT_ID(N'ordid_flushes') IS NULL CREATE TABLE [ordid_flushes] ([id] BINARY(16) NOT NULL \
+    PRIMARY KEY, [flushed_at] DATETIME2(3) NOT NULL DEFAULT SYSUTCDATETIME())";
+
+flush_dialects! {
+    Postgres: POSTGRES, "CREATE TABLE IF NOT EXISTS ordid_flushes (id uuid NOT NULL PRIMARY KEY, \
+        flushed_at timestamptz NOT NULL DEFAULT now())";
+    MySql: MYSQL, "CREATE TABLE IF NOT EXISTS ordid_flushes (id BINARY(16) NOT NULL PRIMARY KEY, \
+        flushed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP) ENGINE=InnoDB";
+    Sqlite: SQLITE, "CREATE TABLE IF NOT EXISTS ordid_flushes (id BLOB NOT NULL PRIMARY KEY, \
+        flushed_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID";
+    SqlServer: SQL_SERVER, TRANSACT_SQL;
+    Babelfish: BABELFISH, TRANSACT_SQL;
+    // Oracle knows `IF NOT EXISTS` only from 23ai on.
+    Oracle: ORACLE, "CREATE TABLE ordid_flushes (id RAW(16) NOT NULL PRIMARY KEY, \
+        flushed_at TIMESTAMP WITH TIME ZONE DEFAULT SYSTIMESTAMP NOT NULL)";
+}

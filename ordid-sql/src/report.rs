@@ -1,0 +1,167 @@
+//! What was written, in the same words for every adapter.
+
+use std::time::{Duration, Instant};
+
+use crate::{Action, Chunk, Plan};
+
+/// What a flush wrote.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Flushed {
+    /// The tables in the order in which they were written first.
+    pub tables: Vec<FlushedTable>,
+    /// How many times the flush was begun anew, with the same keys. What was sent in vain is not
+    /// counted elsewhere.
+    pub retries: u32,
+    /// The time of the whole flush: retries, delays and COMMIT included.
+    pub elapsed: Duration,
+}
+
+/// What a flush wrote into one table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FlushedTable {
+    /// The table's name.
+    pub table: &'static str,
+    /// The rows inserted.
+    pub rows: usize,
+    /// The rows updated.
+    pub updated: usize,
+    /// The rows deleted.
+    pub deleted: usize,
+    /// How many of the inserted rows went by the engine's bulk command, `COPY` or a bulk load: the
+    /// adapter's `flush` says when.
+    pub bulk: usize,
+    /// The statements that it took, and commands that took many rows.
+    pub statements: usize,
+    /// The time spent on them, binding included.
+    pub elapsed: Duration,
+}
+
+/// A chunk was sent; nothing is committed yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The table's name.
+    pub table: &'static str,
+    /// The rows of this chunk.
+    pub rows: usize,
+    /// The rows sent so far, over all tables. A flush that is begun anew begins at 0 again.
+    pub done: usize,
+    /// The rows to send. A row that is inserted with NULL and completed by an update counts twice, as
+    /// does one whose foreign key is set to NULL before it is deleted.
+    pub total: usize,
+}
+
+impl Flushed {
+    /// Returns the number of rows inserted, over all tables.
+    pub fn rows(&self) -> usize {
+        self.tables.iter().map(|table| table.rows).sum()
+    }
+
+    /// Returns the number of rows updated, over all tables.
+    pub fn updated(&self) -> usize {
+        self.tables.iter().map(|table| table.updated).sum()
+    }
+
+    /// Returns the number of rows deleted, over all tables.
+    pub fn deleted(&self) -> usize {
+        self.tables.iter().map(|table| table.deleted).sum()
+    }
+}
+
+/// Counts what an attempt sends. For adapters.
+#[doc(hidden)]
+#[derive(Debug, Clone)]
+pub struct Tally {
+    flushed: Flushed,
+    /// Which table each of the tables counted is.
+    tables: Vec<usize>,
+    done: usize,
+    total: usize,
+    started: Instant,
+}
+
+impl Tally {
+    /// Begins to count what a plan's execution sends.
+    pub fn new(plan: &Plan) -> Self {
+        Self {
+            flushed: Flushed::default(),
+            tables: Vec::new(),
+            done: 0,
+            total: plan.rows(),
+            started: Instant::now(),
+        }
+    }
+
+    /// Forgets what was sent: an attempt begins.
+    pub fn restart(&mut self) {
+        self.flushed.tables.clear();
+        self.tables.clear();
+        self.done = 0;
+    }
+
+    /// Counts a statement, or a bulk command, with rows of this chunk and those before it; `bulk` of
+    /// them by the command.
+    pub fn count(
+        &mut self,
+        name: &'static str,
+        chunk: &Chunk,
+        rows: usize,
+        bulk: usize,
+        elapsed: Duration,
+    ) {
+        let position = self.tables.iter().position(|it| *it == chunk.table);
+        let position = position.unwrap_or_else(|| {
+            self.tables.push(chunk.table);
+            self.flushed.tables.push(FlushedTable {
+                table: name,
+                ..FlushedTable::default()
+            });
+            self.tables.len() - 1
+        });
+        let table = &mut self.flushed.tables[position];
+        match chunk.action {
+            Action::Insert => table.rows += rows,
+            Action::Update => table.updated += rows,
+            Action::Delete => table.deleted += rows,
+            // Rows that are counted as inserted or deleted.
+            Action::FixUp { .. } | Action::Unlink { .. } => {}
+        }
+        table.bulk += bulk;
+        table.statements += 1;
+        table.elapsed += elapsed;
+    }
+
+    /// Counts more statements for a chunk that [`count`](Self::count) was told of: it went row by row.
+    pub fn add_statements(&mut self, chunk: &Chunk, more: usize) {
+        let position = self.tables.iter().position(|it| *it == chunk.table);
+        if let Some(position) = position {
+            self.flushed.tables[position].statements += more;
+        }
+    }
+
+    /// Counts a chunk that was sent as a whole, and tells how far the flush is.
+    pub fn progress(&mut self, name: &'static str, chunk: &Chunk) -> Progress {
+        self.done += chunk.rows.len();
+        Progress {
+            table: name,
+            rows: chunk.rows.len(),
+            done: self.done,
+            total: self.total,
+        }
+    }
+
+    /// Returns the time since the flush began.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Returns what was counted in this attempt.
+    pub fn flushed(&self) -> Flushed {
+        Flushed {
+            elapsed: self.elapsed(),
+            ..self.flushed.clone()
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The order of the rows of one entity type: what is inserted, updated and deleted.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use crate::{
+    Action, Columns, RowEnd, RowSink, Table,
+    entities::{Conflict, Entities, Kept, Order, place},
+};
+use ordid_core::{Error, key::KeyBytes};
+
+/// The lists of rows whose order depends on foreign keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum List {
+    Inserts,
+    Deletes,
+}
+
+impl List {
+    const fn kept(self) -> Kept {
+        match self {
+            Self::Inserts => Kept::Inserts,
+            Self::Deletes => Kept::Deletes,
+        }
+    }
+}
+
+/// The foreign keys of a table in which rows are cut off from their parents, by position, with the
+/// rows, as positions in the order of sending.
+pub(crate) type Cuts = BTreeMap<usize, Vec<usize>>;
+
+/// Rows as planning sees them. They are known by their position: that of the stored key, until
+/// [`arrange`](Self::arrange) has put them into another order.
+pub(crate) trait TypelessRows {
+    fn table(&self) -> Table;
+
+    /// Puts each list into the order of the stored keys, and looks for keys that come twice.
+    fn sort(&mut self) -> Result<(), Error>;
+
+    /// Returns whether no row that is inserted refers to a later one of its own table.
+    fn are_parents_first(&self) -> bool;
+
+    /// Shows the keys of a list.
+    fn keys(&self, list: List, visit: &mut dyn FnMut(KeyBytes));
+
+    /// Shows the foreign keys of a list: the row, the foreign key's position, and the parent's key.
+    fn parents(&self, list: List, visit: &mut dyn FnMut(usize, usize, KeyBytes));
+
+    /// Puts a list into the order in which positions are given.
+    fn arrange(&mut self, list: List, order: &[usize]);
+
+    fn cut(&mut self, list: List, cuts: Cuts);
+
+    fn key_text(&self, action: Action, row: usize) -> String;
+}
+
+/// Rows of one entity type, with the order in which they are sent.
+pub(crate) struct Rows<S> {
+    entities: Box<dyn Entities<S>>,
+    inserts: Order,
+    /// For each foreign key, the rows that are inserted with NULL in it.
+    fix_ups: Cuts,
+    /// The same by rows, for each row with NULLs and each of its columns.
+    null_rows: Vec<usize>,
+    null_columns: Vec<usize>,
+    updates: Order,
+    deletes: Order,
+    unlinks: Cuts,
+}
+
+impl<S: RowSink + 'static> Rows<S> {
+    pub(crate) fn new(entities: Box<dyn Entities<S>>) -> Self {
+        Self {
+            entities,
+            inserts: None,
+            fix_ups: Cuts::new(),
+            null_rows: Vec::new(),
+            null_columns: Vec::new(),
+            updates: None,
+            deletes: None,
+            unlinks: Cuts::new(),
+        }
+    }
+
+    pub(crate) fn entities(&self) -> &dyn Entities<S> {
+        &*self.entities
+    }
+
+    pub(crate) fn entities_mut(&mut self) -> &mut dyn Entities<S> {
+        &mut *self.entities
+    }
+
+    fn len(&self, list: List) -> usize {
+        let table = self.entities.table();
+        match list {
+            List::Inserts => table.rows,
+            List::Deletes => table.deletes,
+        }
+    }
+
+    const fn order(&self, list: List) -> &Order {
+        match list {
+            List::Inserts => &self.inserts,
+            List::Deletes => &self.deletes,
+        }
+    }
+
+    fn place(&self, list: List, position: usize) -> usize {
+        place(self.order(list).as_deref(), position)
+    }
+
+    /// Returns the list and the place of a row of an action.
+    fn row(&self, action: Action, row: usize) -> (Kept, usize) {
+        match action {
+            Action::Insert => (Kept::Inserts, self.place(List::Inserts, row)),
+            Action::FixUp { parent } => {
+                let row = self.fix_ups[&parent][row];
+                (Kept::Inserts, self.place(List::Inserts, row))
+            }
+            Action::Update => (Kept::Updates, place(self.updates.as_deref(), row)),
+            Action::Unlink { parent } => {
+                let row = self.unlinks[&parent][row];
+                (Kept::Deletes, self.place(List::Deletes, row))
+            }
+            Action::Delete => (Kept::Deletes, self.place(List::Deletes, row)),
+        }
+    }
+
+    /// Returns the columns in which an insert writes NULL.
+    fn nulls(&self, row: usize) -> Columns<'_> {
+        if self.null_rows.is_empty() {
+            return Columns::All;
+        }
+        let start = self.null_rows.partition_point(|it| *it < row);
+        let length = self.null_rows[start..].partition_point(|it| *it == row);
+        match length {
+            0 => Columns::All,
+            _ => Columns::Without(&self.null_columns[start..start + length]),
+        }
+    }
+
+    /// Writes the key of a row that will be inserted.
+    pub(crate) fn write_key(&self, row: usize, sink: &mut S) {
+        sink.begin_row(Columns::Key);
+        let place = self.place(List::Inserts, row);
+        self.entities.write_key(Kept::Inserts, place, sink);
+        sink.end_row();
+    }
+
+    /// Writes rows of an action's list one by one, and returns the position after the last that was
+    /// taken.
+    pub(crate) fn write(&self, action: Action, rows: Range<usize>, sink: &mut S) -> usize {
+        let columns = match action {
+            Action::FixUp { .. } => self.entities.table().columns_of(action),
+            _ => Vec::new(),
+        };
+        for row in rows.clone() {
+            sink.begin_row(match action {
+                Action::Insert => self.nulls(row),
+                Action::FixUp { .. } => Columns::Only(&columns),
+                Action::Update => Columns::All,
+                Action::Unlink { .. } | Action::Delete => Columns::Key,
+            });
+            let (list, place) = self.row(action, row);
+            self.entities.write(list, place, sink);
+            match sink.end_row() {
+                RowEnd::Taken => {}
+                RowEnd::TakenLast => return row + 1,
+                RowEnd::Refused => return row,
+            }
+        }
+        rows.end
+    }
+
+    /// Writes a row of an action's list, and of its columns these alone.
+    pub(crate) fn write_only(&self, action: Action, row: usize, columns: &[usize], sink: &mut S) {
+        sink.begin_row(Columns::Only(columns));
+        let (list, place) = self.row(action, row);
+        self.entities.write(list, place, sink);
+        sink.end_row();
+    }
+}
+
+impl<S: RowSink + 'static> TypelessRows for Rows<S> {
+    fn table(&self) -> Table {
+        self.entities.table()
+    }
+
+    fn sort(&mut self) -> Result<(), Error> {
+        self.cut(List::Inserts, Cuts::new());
+        self.cut(List::Deletes, Cuts::new());
+        let orders = self.entities.sorted();
+        let orders = orders.map_err(|conflict| {
+            let table = self.entities.table();
+            refused(table.name(), conflict, &|list, place| {
+                self.entities.key_text(list, place)
+            })
+        })?;
+        [self.inserts, self.updates, self.deletes] = orders;
+        Ok(())
+    }
+
+    fn are_parents_first(&self) -> bool {
+        let table = self.entities.table();
+        let own = table
+            .parents
+            .iter()
+            .map(|it| it.is(table.entity, table.key));
+        let own: Vec<bool> = own.collect();
+        self.entities
+            .are_parents_first(self.inserts.as_deref(), &own)
+    }
+
+    fn keys(&self, list: List, visit: &mut dyn FnMut(KeyBytes)) {
+        for position in 0..self.len(list) {
+            let place = self.place(list, position);
+            visit(self.entities.key(list.kept(), place));
+        }
+    }
+
+    fn parents(&self, list: List, visit: &mut dyn FnMut(usize, usize, KeyBytes)) {
+        for position in 0..self.len(list) {
+            let place = self.place(list, position);
+            let visit = &mut |parent, key| visit(position, parent, key);
+            self.entities.parents(list.kept(), place, visit);
+        }
+    }
+
+    fn arrange(&mut self, list: List, order: &[usize]) {
+        let order = order.iter().map(|&position| self.place(list, position));
+        let order = Some(order.collect());
+        match list {
+            List::Inserts => self.inserts = order,
+            List::Deletes => self.deletes = order,
+        }
+    }
+
+    fn cut(&mut self, list: List, cuts: Cuts) {
+        if list == List::Deletes {
+            self.unlinks = cuts;
+            return;
+        }
+        (self.null_rows, self.null_columns) = nulls(&self.entities.table(), &cuts);
+        self.fix_ups = cuts;
+    }
+
+    fn key_text(&self, action: Action, row: usize) -> String {
+        let (list, place) = self.row(action, row);
+        self.entities.key_text(list, place)
+    }
+}
+
+/// Returns the rows that are inserted with NULL in a foreign key, and the column of each.
+fn nulls(table: &Table, cuts: &Cuts) -> (Vec<usize>, Vec<usize>) {
+    let mut nulls = Vec::new();
+    for (parent, rows) in cuts {
+        let name = table.parents[*parent].column();
+        let column = table.columns.iter().position(|column| *column == name);
+        let column = column.expect("a foreign key is a column");
+        nulls.extend(rows.iter().map(|row| (*row, column)));
+    }
+    nulls.sort_unstable();
+    nulls.into_iter().unzip()
+}
+
+/// Says why rows have no order.
+fn refused(table: &str, conflict: Conflict, key_text: &dyn Fn(Kept, usize) -> String) -> Error {
+    Error::plan(match conflict {
+        Conflict::Keyless => format!("a row of {table} has no key"),
+        Conflict::Twice(list, place) => {
+            let what = match list {
+                Kept::Inserts => "rows",
+                Kept::Updates => "updates",
+                Kept::Deletes => "deletes",
+            };
+            format!(
+                "two {what} of {table} have the key {}; was an entity added twice?",
+                key_text(list, place)
+            )
+        }
+        Conflict::Both(left, right, place) => {
+            let [what, and] = [left, right].map(|list| match list {
+                Kept::Inserts => "inserted",
+                Kept::Updates => "updated",
+                Kept::Deletes => "deleted",
+            });
+            format!(
+                "the row of {table} with the key {} is to be {what} and {and} at once; flush one \
+                 before the other",
+                key_text(left, place)
+            )
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+//! One unit of work over several databases.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures_util::future::join_all;
+use ordid_core::{Error, KeyOf, KeyType, OrderedKey, generator::Generator};
+
+use crate::{
+    EngineProfile, FlushError, FlushPlan, Flushed, Generators, Progress, Retry, Row, Sharding,
+    Work, spi::RowBinder, work::Register,
+};
+
+/// A library's unit of work, which wraps a [`Work`].
+pub trait WrapsWork: Default {
+    /// The sink that entities write their fields to.
+    type Binder: RowBinder;
+
+    /// Returns what it wraps.
+    fn work(&self) -> &Work<Self::Binder>;
+
+    /// As [`work`](Self::work).
+    fn work_mut(&mut self) -> &mut Work<Self::Binder>;
+}
+
+/// A unit of work for each shard of a [`Sharding`]. Adapters wrap it in a type of their own, with the functions
+/// that [`sharded_unit_of_work!`](crate::sharded_unit_of_work) writes.
+pub struct Sharded<W> {
+    sharding: Sharding,
+    shards: Vec<W>,
+    generators: Generators,
+    watch: Option<Arc<Mutex<Watch>>>,
+}
+
+/// How far the flushes of all shards are.
+struct Watch {
+    observer: Box<dyn FnMut(usize, Progress) + Send>,
+    /// The rows sent and to send, of each shard.
+    rows: Vec<(usize, usize)>,
+}
+
+impl Watch {
+    fn of(watch: &Mutex<Self>) -> MutexGuard<'_, Self> {
+        // An observer that panicked is called again all the same.
+        watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A chunk of a shard was sent.
+    fn report(&mut self, shard: usize, mut progress: Progress) {
+        self.rows[shard] = (progress.done, progress.total);
+        progress.done = self.rows.iter().map(|(done, _)| done).sum();
+        progress.total = self.rows.iter().map(|(_, total)| total).sum();
+        (self.observer)(shard, progress);
+    }
+}
+
+/// The flush of one shard.
+pub type ShardFlush<'a, D> =
+    Pin<Box<dyn Future<Output = Result<Flushed, FlushError<D>>> + Send + 'a>>;
+
+impl<W: WrapsWork> Sharded<W> {
+    /// Makes an empty unit of work for as many databases as the sharding has.
+    pub fn new(sharding: Sharding) -> Self {
+        Self {
+            shards: (0..sharding.shards()).map(|_| W::default()).collect(),
+            generators: Generators::new(),
+            watch: None,
+            sharding,
+        }
+    }
+
+    /// Takes the generator of a key type.
+    pub fn set_generator<K: KeyType>(
+        &mut self,
+        generator: impl Generator<Scheme = K::Scheme> + Send + Sync + 'static,
+    ) {
+        self.generators.insert::<K>(generator);
+    }
+
+    /// Says how often each shard is tried.
+    pub fn set_retry(&mut self, retry: Retry) {
+        self.each(|work| work.set_retry(retry));
+    }
+
+    /// Makes the flush of every shard write a marker row.
+    pub fn set_record(&mut self) {
+        self.each(Work::set_record);
+    }
+
+    /// Takes a profile in the place of the library's own, for all shards.
+    pub fn set_engine(&mut self, engine: EngineProfile) {
+        self.each(|work| work.set_engine(engine));
+    }
+
+    fn each(&mut self, mut change: impl FnMut(&mut Work<W::Binder>)) {
+        let shards = self.shards.iter_mut();
+        shards.for_each(|work| change(work.work_mut()));
+    }
+
+    /// Takes a function that is called after each chunk, with the shard's number.
+    pub fn set_observer(&mut self, observer: impl FnMut(usize, Progress) + Send + 'static) {
+        let watch = Arc::new(Mutex::new(Watch {
+            observer: Box::new(observer),
+            rows: vec![(0, 0); self.shards.len()],
+        }));
+        for (shard, work) in self.shards.iter_mut().enumerate() {
+            let watch = Arc::clone(&watch);
+            let report = move |progress| Watch::of(&watch).report(shard, progress);
+            work.work_mut().set_observer(report);
+        }
+        self.watch = Some(watch);
+    }
+
+    /// Adds an entity to its shard or, where its type is everywhere, to all; a missing key is made by the
+    /// generator that was given for its type.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sharding::shard_of`] and [`Generators::ensure_key`]; the entity is not added.
+    pub fn try_add<E: Row<W::Binder>>(
+        &mut self,
+        mut entity: E,
+        register: Register<W::Binder, E>,
+    ) -> Result<KeyOf<E>, Error> {
+        let key = self.generators.ensure_key(&mut entity)?;
+        self.place(entity, |work, entity| {
+            work.try_add(entity, register).map(drop)
+        })?;
+        Ok(key)
+    }
+
+    /// Does the same on the entity's shard or, with a copy for each, on all.
+    fn place<E: OrderedKey + 'static>(
+        &mut self,
+        entity: E,
+        mut place: impl FnMut(&mut Work<W::Binder>, E) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Some(copy) = self.sharding.copy_of::<E>() else {
+            let shard = self.sharding.shard_of(&entity)?;
+            return place(self.shards[shard].work_mut(), entity);
+        };
+        self.shards
+            .iter_mut()
+            .try_for_each(|work| place(work.work_mut(), copy(&entity)))
+    }
+
+    /// Adds an entity whose row will be updated, on the shard that it belongs to now or on all.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sharding::shard_of`].
+    pub fn update<E: Row<W::Binder>>(
+        &mut self,
+        entity: E,
+        register: Register<W::Binder, E>,
+    ) -> Result<(), Error> {
+        self.place(entity, |work, entity| {
+            work.update(entity, register);
+            Ok(())
+        })
+    }
+
+    /// Adds an entity whose row will be deleted, on the shard that it belongs to or on all.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sharding::shard_of`].
+    pub fn delete<E: Row<W::Binder>>(
+        &mut self,
+        entity: &E,
+        register: Register<W::Binder, E>,
+    ) -> Result<(), Error> {
+        if self.sharding.copy_of::<E>().is_some() {
+            self.each(|work| work.delete(entity, register));
+            return Ok(());
+        }
+        let shard = self.sharding.shard_of(entity)?;
+        self.shards[shard].work_mut().delete(entity, register);
+        Ok(())
+    }
+
+    /// Returns by what rows are spread.
+    pub const fn sharding(&self) -> &Sharding {
+        &self.sharding
+    }
+
+    /// Returns the units of work of the shards.
+    pub fn shards(&self) -> &[W] {
+        &self.shards
+    }
+
+    /// Returns the number of entities, of all types and shards.
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|it| it.work().rows().len()).sum()
+    }
+
+    /// Returns whether there is nothing to flush.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Forgets all entities of all shards.
+    pub fn clear(&mut self) {
+        self.each(Work::clear);
+    }
+
+    /// Returns what a flush would send to each shard.
+    ///
+    /// # Errors
+    ///
+    /// As [`Work::plan`], of the first shard that cannot be planned.
+    pub fn plan(&mut self, engine: EngineProfile) -> Result<Vec<FlushPlan>, Error> {
+        let shards = self.shards.iter_mut();
+        shards.map(|it| it.work_mut().plan(engine)).collect()
+    }
+
+    /// Flushes each shard that has entities by `flush`, which is told the shard's number.
+    ///
+    /// All of them are planned before any is sent: what one shard would refuse to plan must not leave the
+    /// others done.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be planned, and another number of databases than of shards: then nothing was sent.
+    /// Otherwise [`FlushError::shards`] says what became of each.
+    pub async fn flush<'a, D: Send + 'a>(
+        &'a mut self,
+        engine: EngineProfile,
+        databases: usize,
+        mut flush: impl FnMut(&'a mut W, usize) -> ShardFlush<'a, D>,
+    ) -> Result<Vec<Flushed>, FlushError<D>> {
+        self.sharding.check_databases(databases)?;
+        let mut rows = Vec::with_capacity(self.shards.len());
+        for work in &mut self.shards {
+            rows.push((0, work.work_mut().planned_rows(engine)?));
+        }
+        if let Some(watch) = &self.watch {
+            Watch::of(watch).rows = rows;
+        }
+        let shards = self.shards.iter_mut().enumerate();
+        let flushes = shards.map(|(shard, work)| -> ShardFlush<'a, D> {
+            match work.work().rows().is_empty() {
+                true => Box::pin(std::future::ready(Ok(Flushed::default()))),
+                false => flush(work, shard),
+            }
+        });
+        let outcomes = join_all(flushes).await;
+        if outcomes.iter().any(Result::is_err) {
+            return Err(FlushError::of_shards(outcomes));
+        }
+        Ok(outcomes.into_iter().flatten().collect())
+    }
+}
+
+/// The tables of each shard and their numbers of rows.
+impl<W: fmt::Debug> fmt::Debug for Sharded<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShardedUnitOfWork")
+            .field("sharding", &self.sharding)
+            .field("shards", &self.shards)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,418 @@
+//! The SQL text of a flush's statements. All names are quoted.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use crate::{Action, Chunk, EngineProfile, MARKER_TABLE, Table, Updates};
+
+/// The name of the rows that an `UPDATE` takes its values from, and that of the table beside them. One
+/// of SQLite's `WITH` hides a table of its name, so they are names that no table has.
+const ROWS: &str = "ordid_rows";
+const TARGET: &str = "ordid_target";
+
+/// What a statement does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StatementKind {
+    /// It inserts rows.
+    Insert,
+    /// It updates rows by their keys.
+    Update,
+    /// It sets a column of rows to NULL, by their keys.
+    SetNull,
+    /// It deletes rows by their keys.
+    Delete,
+    /// It asks whether a row is there.
+    Exists,
+}
+
+/// A statement of a flush, without its values: what an adapter's connection is asked to send.
+///
+/// Its parameters are values of [`columns`](Self::columns) of one row after the other, as often as there are
+/// [`rows`](Self::rows); where the engine binds arrays, of one row, each with the values of all rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// What it does.
+    pub kind: StatementKind,
+    /// The text, with a placeholder for each parameter.
+    pub sql: Arc<str>,
+    /// The columns that a row's parameters are for, in their order in the text: positions in
+    /// [`Table::columns`].
+    pub columns: Arc<[usize]>,
+    /// How many rows it is for.
+    pub rows: usize,
+    /// Whether a statement of the same text was or will be sent again, so that it is worth keeping it
+    /// prepared.
+    pub repeats: bool,
+}
+
+/// A table as statements name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableNames {
+    /// The table, quoted, behind its schema where there is one.
+    pub table: String,
+    /// Its columns, quoted, in the order of [`Table::columns`].
+    pub columns: Vec<String>,
+    /// The position of the key's column.
+    pub key: usize,
+    /// What is written before and behind a value of a column, such as a cast; most columns have nothing.
+    pub around: Vec<Option<[String; 2]>>,
+}
+
+impl TableNames {
+    /// Takes the names that the entity has.
+    pub fn of(table: &Table, engine: &EngineProfile) -> Self {
+        let columns = table.columns().iter().map(|it| engine.quote(it));
+        Self::new(
+            engine.quote_table(table.schema(), table.name()),
+            columns.collect(),
+            table,
+        )
+    }
+
+    /// Takes names that are quoted already.
+    pub fn new(table_name: String, columns: Vec<String>, table: &Table) -> Self {
+        Self {
+            table: table_name,
+            columns,
+            key: table.position_of(table.key_column()),
+            around: Vec::new(),
+        }
+    }
+}
+
+/// Writes the statements of one engine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Writer<'a> {
+    pub(crate) engine: &'a EngineProfile,
+    /// What stands in the place of each parameter, where that is not the engine's placeholder.
+    pub(crate) placeholder: Option<char>,
+}
+
+impl Writer<'_> {
+    /// Returns whether an action takes a statement for each of its rows.
+    pub(crate) fn is_for_each_row(self, action: Action) -> bool {
+        match action {
+            Action::Update | Action::FixUp { .. } => self.engine.updates == Updates::RowByRow,
+            Action::Insert | Action::Unlink { .. } | Action::Delete => false,
+        }
+    }
+
+    /// Writes the statement that does something with so many rows of a table. `set` names the columns
+    /// that the rows have values for, where those are not all that the action takes.
+    pub(crate) fn statement(
+        self,
+        table: &Table,
+        names: &TableNames,
+        action: Action,
+        rows: usize,
+        set: Option<&[usize]>,
+    ) -> Statement {
+        let columns = match set {
+            Some(set) => set.to_vec(),
+            None => table.columns_of(action),
+        };
+        let written = match self.engine.binds_arrays() {
+            true => 1,
+            false => rows,
+        };
+        // A row of short names and its placeholders.
+        let mut sql = String::with_capacity(96 + written * (columns.len() * 7 + 4));
+        let out = &mut sql;
+        let (kind, columns) = match action {
+            Action::Insert => {
+                self.insert(out, names, &columns, written);
+                (StatementKind::Insert, columns)
+            }
+            Action::Update | Action::FixUp { .. } => {
+                let columns = match self.engine.updates {
+                    Updates::RowByRow | Updates::Arrays => self.update_row(out, names, columns),
+                    // As one row needs no list.
+                    _ if rows == 1 && set.is_some() => self.update_row(out, names, columns),
+                    updates => {
+                        self.update(out, names, &columns, written, updates);
+                        columns
+                    }
+                };
+                (StatementKind::Update, columns)
+            }
+            Action::Unlink { parent } => {
+                let parent = table.position_of(table.parents()[parent].column());
+                let parent = &names.columns[parent];
+                let _ = write!(out, "UPDATE {} SET {parent} = NULL", names.table);
+                self.where_key(out, names, written);
+                (StatementKind::SetNull, vec![names.key])
+            }
+            Action::Delete => {
+                let _ = write!(out, "DELETE FROM {}", names.table);
+                self.where_key(out, names, written);
+                (StatementKind::Delete, vec![names.key])
+            }
+        };
+        if kind != StatementKind::Insert {
+            sql.push_str(self.engine.words.counted);
+        }
+        Statement {
+            kind,
+            sql: sql.into(),
+            columns: columns.into(),
+            rows,
+            repeats: false,
+        }
+    }
+
+    /// Asks for a row by its key.
+    pub(crate) fn exists(self, names: &TableNames) -> Statement {
+        let mut sql = format!("SELECT 1 FROM {}", names.table);
+        self.where_key(&mut sql, names, 1);
+        Statement {
+            kind: StatementKind::Exists,
+            sql: sql.into(),
+            columns: [names.key].into(),
+            rows: 1,
+            repeats: true,
+        }
+    }
+
+    /// Inserts a marker row, or asks for it.
+    pub(crate) fn marker(self, kind: StatementKind) -> Statement {
+        let mut sql = match kind {
+            StatementKind::Insert => format!("INSERT INTO {MARKER_TABLE} (id) VALUES ("),
+            _ => format!("SELECT 1 FROM {MARKER_TABLE} WHERE id = "),
+        };
+        self.placeholder(&mut sql, 1);
+        if kind == StatementKind::Insert {
+            sql.push(')');
+        }
+        Statement {
+            kind,
+            sql: sql.into(),
+            columns: [0].into(),
+            rows: 1,
+            repeats: true,
+        }
+    }
+
+    /// `INSERT INTO "orders" ("id", "total") VALUES ($1, $2), ($3, $4)`
+    fn insert(self, out: &mut String, names: &TableNames, columns: &[usize], rows: usize) {
+        let _ = write!(out, "INSERT INTO {} (", names.table);
+        list(out, names, columns);
+        out.push_str(") VALUES ");
+        self.values(out, names, columns, rows);
+    }
+
+    /// ```text
+    /// PostgreSQL   UPDATE "orders" AS ordid_target SET "total" = ordid_rows."total"
+    ///              FROM (VALUES ($1, $2), ($3, $4)) AS ordid_rows ("id", "total")
+    ///              WHERE ordid_target."id" = ordid_rows."id"
+    /// SQLite       WITH ordid_rows ("id", "total") AS (VALUES (?, ?), (?, ?))
+    ///              UPDATE "orders" AS ordid_target SET "total" = ordid_rows."total"
+    ///              FROM ordid_rows WHERE ordid_target."id" = ordid_rows."id"
+    /// SQL Server   UPDATE ordid_target SET [total] = ordid_rows.[total] FROM [orders] AS ordid_target
+    ///              JOIN (VALUES (@P1, @P2), (@P3, @P4)) AS ordid_rows ([id], [total])
+    ///              ON ordid_target.[id] = ordid_rows.[id]
+    /// ```
+    ///
+    /// A value arrives in its column as by an `INSERT`. In PostgreSQL a parameter has the type that the
+    /// library gives it, also where it is NULL, a column of `VALUES` has the type of its parameters, and
+    /// an assignment casts from there. In SQLite a column of `VALUES` has no affinity, and so changes
+    /// nothing. In SQL Server, `VALUES` takes its types as that of an `INSERT` of many rows does: from the
+    /// parameters, which are declared, also where they are NULL.
+    fn update(
+        self,
+        out: &mut String,
+        names: &TableNames,
+        columns: &[usize],
+        rows: usize,
+        updates: Updates,
+    ) {
+        let key = &names.columns[names.key];
+        if updates == Updates::WithValues {
+            let _ = write!(out, "WITH {ROWS} (");
+            list(out, names, columns);
+            out.push_str(") AS (VALUES ");
+            self.values(out, names, columns, rows);
+            out.push_str(") ");
+        }
+        match updates {
+            Updates::JoinValues => {
+                let _ = write!(out, "UPDATE {TARGET} SET ");
+            }
+            _ => {
+                let _ = write!(out, "UPDATE {} AS {TARGET} SET ", names.table);
+            }
+        }
+        let mut separator = "";
+        for column in columns.iter().filter(|it| **it != names.key) {
+            let column = &names.columns[*column];
+            let _ = write!(out, "{separator}{column} = {ROWS}.{column}");
+            separator = ", ";
+        }
+        if separator.is_empty() {
+            // The row has to be there all the same.
+            let _ = write!(out, "{key} = {TARGET}.{key}");
+        }
+        match updates {
+            Updates::WithValues => {
+                let _ = write!(out, " FROM {ROWS} WHERE ");
+            }
+            Updates::JoinValues => {
+                let _ = write!(out, " FROM {} AS {TARGET} JOIN ", names.table);
+                self.named_values(out, names, columns, rows);
+                out.push_str(" ON ");
+            }
+            _ => {
+                out.push_str(" FROM ");
+                self.named_values(out, names, columns, rows);
+                out.push_str(" WHERE ");
+            }
+        }
+        let _ = write!(out, "{TARGET}.{key} = {ROWS}.{key}");
+    }
+
+    /// `(VALUES ($1, $2), ($3, $4)) AS ordid_rows ("id", "total")`
+    fn named_values(self, out: &mut String, names: &TableNames, columns: &[usize], rows: usize) {
+        out.push_str("(VALUES ");
+        self.values(out, names, columns, rows);
+        let _ = write!(out, ") AS {ROWS} (");
+        list(out, names, columns);
+        out.push(')');
+    }
+
+    /// ``UPDATE `orders` SET `total` = ? WHERE `id` = ?``: returns the columns in the order of their
+    /// parameters, the key last.
+    fn update_row(self, out: &mut String, names: &TableNames, columns: Vec<usize>) -> Vec<usize> {
+        let (keys, mut columns): (Vec<_>, Vec<_>) =
+            columns.into_iter().partition(|it| *it == names.key);
+        let key = &names.columns[names.key];
+        let _ = write!(out, "UPDATE {} SET ", names.table);
+        for (number, column) in columns.iter().enumerate() {
+            let separator = if number > 0 { ", " } else { "" };
+            let _ = write!(out, "{separator}{} = ", names.columns[*column]);
+            self.value(out, names, *column, number + 1);
+        }
+        if columns.is_empty() {
+            // The row has to be there all the same.
+            let _ = write!(out, "{key} = {key}");
+        }
+        let _ = write!(out, " WHERE {key} = ");
+        self.value(out, names, names.key, columns.len() + 1);
+        columns.extend(keys);
+        columns
+    }
+
+    /// ` WHERE "id" IN ($1, $2)`, or of one row ` WHERE "id" = $1`.
+    fn where_key(self, out: &mut String, names: &TableNames, rows: usize) {
+        let key = &names.columns[names.key];
+        if rows == 1 {
+            let _ = write!(out, " WHERE {key} = ");
+            return self.value(out, names, names.key, 1);
+        }
+        let _ = write!(out, " WHERE {key} IN (");
+        for number in 1..=rows {
+            if number > 1 {
+                out.push_str(", ");
+            }
+            self.value(out, names, names.key, number);
+        }
+        out.push(')');
+    }
+
+    /// `($1, $2), ($3, $4)`
+    fn values(self, out: &mut String, names: &TableNames, columns: &[usize], rows: usize) {
+        let mut number = 0;
+        for row in 0..rows {
+            out.push_str(if row == 0 { "(" } else { ", (" });
+            for (place, column) in columns.iter().enumerate() {
+                if place > 0 {
+                    out.push_str(", ");
+                }
+                number += 1;
+                self.value(out, names, *column, number);
+            }
+            out.push(')');
+        }
+    }
+
+    fn value(self, out: &mut String, names: &TableNames, column: usize, number: usize) {
+        match names.around.get(column) {
+            Some(Some([before, behind])) => {
+                out.push_str(before);
+                self.placeholder(out, number);
+                out.push_str(behind);
+            }
+            _ => self.placeholder(out, number),
+        }
+    }
+
+    fn placeholder(self, out: &mut String, number: usize) {
+        match self.placeholder {
+            Some(placeholder) => out.push(placeholder),
+            None => (self.engine.words.placeholder)(out, number),
+        }
+    }
+}
+
+/// `"id", "total"`
+fn list(out: &mut String, names: &TableNames, columns: &[usize]) {
+    for (number, column) in columns.iter().enumerate() {
+        if number > 0 {
+            out.push_str(", ");
+        }
+        out.push_str(&names.columns[*column]);
+    }
+}
+
+/// The statements of a flush, each written once: all chunks but an action's last have the same text.
+#[derive(Debug)]
+pub(crate) struct Statements<'a> {
+    writer: Writer<'a>,
+    tables: Vec<(Table, TableNames)>,
+    last: Vec<Option<(Action, Option<Vec<usize>>, Statement)>>,
+}
+
+impl<'a> Statements<'a> {
+    pub(crate) fn new(writer: Writer<'a>, tables: Vec<(Table, TableNames)>) -> Self {
+        Self {
+            writer,
+            last: tables.iter().map(|_| None).collect(),
+            tables,
+        }
+    }
+
+    pub(crate) const fn writer(&self) -> Writer<'a> {
+        self.writer
+    }
+
+    pub(crate) fn table(&self, table: usize) -> &Table {
+        &self.tables[table].0
+    }
+
+    pub(crate) fn names(&self, table: usize) -> &TableNames {
+        &self.tables[table].1
+    }
+
+    /// Returns the statement for so many rows of a chunk, which have values for the columns of `set`
+    /// where those are not all.
+    pub(crate) fn of(&mut self, chunk: &Chunk, rows: usize, set: Option<&[usize]>) -> Statement {
+        let (table, names) = &self.tables[chunk.table];
+        let slot = &mut self.last[chunk.table];
+        if let Some((action, columns, statement)) = slot
+            && (*action, columns.as_deref(), statement.rows) == (chunk.action, set, rows)
+        {
+            return statement.clone();
+        }
+        let of_action = match chunk.action {
+            Action::Insert => table.rows(),
+            Action::Update => table.updates(),
+            Action::Delete => table.deletes(),
+            // Circles are small.
+            Action::FixUp { .. } | Action::Unlink { .. } => chunk.rows.end,
+        };
+        let mut statement = self.writer.statement(table, names, chunk.action, rows, set);
+        // The last chunk may be shorter.
+        let is_full = rows == 1 || chunk.rows.start == chunk.number * rows;
+        statement.repeats = set.is_none() && is_full && of_action >= 2 * rows;
+        *slot = Some((chunk.action, set.map(<[_]>::to_vec), statement.clone()));
+        statement
+    }
+}

@@ -1,0 +1,278 @@
+//! The collecting half of a unit of work, which is the same for every library.
+
+use std::fmt;
+
+use ordid_core::{
+    EnsuredKey, Error, KeyOf, KeyType, RawKeyOf, entity::SchemeOf, generator::Generator,
+};
+
+use crate::{
+    Attempt, EngineProfile, FlushPlan, Generators, Outcome, PendingRows, Progress, Registration,
+    Retry, Row, RowSink, UnresolvedCommit, spi::RowBinder, text::Writer,
+};
+
+/// What every library's unit of work keeps: rows, generators, settings, and what an earlier flush left
+/// behind. Adapters wrap it in a type of their own, with the functions that
+/// [`unit_of_work!`](crate::unit_of_work) writes.
+pub struct Work<B: RowSink> {
+    pub(crate) rows: PendingRows<B>,
+    generators: Generators,
+    pub(crate) observer: Option<Box<dyn FnMut(Progress) + Send>>,
+    pub(crate) retry: Retry,
+    /// Whether a flush that only inserts writes a marker row, too.
+    pub(crate) records: bool,
+    /// What an earlier flush left behind that does not know what became of its COMMIT.
+    pub(crate) unresolved: Option<UnresolvedCommit>,
+    pub(crate) keeper: Keeper<B>,
+    pub(crate) engine: Option<EngineProfile>,
+}
+
+/// Says of an entity type what [`PendingRows::rows_mut_as`] asks for.
+pub type Register<B, E> = fn() -> Registration<B, RawKeyOf<E>>;
+
+impl<B: RowBinder> Work<B> {
+    /// Makes an empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Says how often a flush is tried.
+    pub fn set_retry(&mut self, retry: Retry) {
+        self.retry = retry;
+    }
+
+    /// Makes every flush write a marker row.
+    pub fn set_record(&mut self) {
+        self.records = true;
+    }
+
+    /// Takes a profile in the place of the library's own.
+    pub fn set_engine(&mut self, engine: EngineProfile) {
+        self.engine = Some(engine);
+    }
+
+    /// Takes the generator of a key type.
+    pub fn set_generator<K: KeyType>(
+        &mut self,
+        generator: impl Generator<Scheme = K::Scheme> + Send + Sync + 'static,
+    ) {
+        self.generators.insert::<K>(generator);
+    }
+
+    /// Takes a function that is called after each chunk.
+    pub fn set_observer(&mut self, observer: impl FnMut(Progress) + Send + 'static) {
+        self.observer = Some(Box::new(observer));
+    }
+
+    /// Takes a journal.
+    #[cfg(feature = "journal")]
+    pub fn set_journal(&mut self, journaled: crate::Journaled<B>) {
+        self.keeper.journaled = Some(journaled);
+    }
+
+    /// Adds a new entity, after assigning its key if it has none.
+    pub fn add<E>(&mut self, mut entity: E, register: Register<B, E>) -> KeyOf<E>
+    where
+        E: Row<B>,
+        E::Field: EnsuredKey,
+    {
+        let key = entity.ensure_key();
+        self.rows_mut(register).push(entity);
+        key
+    }
+
+    /// As [`add`](Self::add); a missing key is made by this generator.
+    ///
+    /// # Errors
+    ///
+    /// As [`Generator::try_generate`]; the entity is not added.
+    pub fn add_with<E, G>(
+        &mut self,
+        generator: &G,
+        mut entity: E,
+        register: Register<B, E>,
+    ) -> Result<KeyOf<E>, Error>
+    where
+        E: Row<B>,
+        G: Generator<Scheme = SchemeOf<E>>,
+    {
+        let key = entity.ensure_key_with(generator)?;
+        self.rows_mut(register).push(entity);
+        Ok(key)
+    }
+
+    /// As [`add`](Self::add); a missing key is made by the generator that was given for its type.
+    ///
+    /// # Errors
+    ///
+    /// As [`Generators::ensure_key`]; the entity is not added.
+    pub fn try_add<E: Row<B>>(
+        &mut self,
+        mut entity: E,
+        register: Register<B, E>,
+    ) -> Result<KeyOf<E>, Error> {
+        let key = self.generators.ensure_key(&mut entity)?;
+        self.rows_mut(register).push(entity);
+        Ok(key)
+    }
+
+    /// Adds an entity whose row will be updated.
+    pub fn update<E: Row<B>>(&mut self, entity: E, register: Register<B, E>) {
+        self.changed();
+        self.rows.update(entity, register);
+    }
+
+    /// Adds an entity whose row will be deleted.
+    pub fn delete<E: Row<B>>(&mut self, entity: &E, register: Register<B, E>) {
+        self.changed();
+        self.rows.delete(entity, register);
+    }
+
+    /// Makes room for more entities of a type.
+    pub fn reserve<E: Row<B>>(&mut self, additional: usize, register: Register<B, E>) {
+        self.rows_mut::<E>(register).reserve(additional);
+    }
+
+    fn rows_mut<E: Row<B>>(&mut self, register: Register<B, E>) -> &mut Vec<E> {
+        self.changed();
+        self.rows.rows_mut_as(register)
+    }
+
+    /// With other rows it is another flush.
+    fn changed(&mut self) {
+        self.unresolved = None;
+    }
+
+    /// Returns the rows.
+    pub const fn rows(&self) -> &PendingRows<B> {
+        &self.rows
+    }
+
+    /// Forgets all entities.
+    pub fn clear(&mut self) {
+        self.changed();
+        self.keeper.released();
+        self.rows.clear();
+    }
+
+    /// Returns what a flush would send; `engine` is that of the library.
+    ///
+    /// # Errors
+    ///
+    /// What can be known to fail without a database: see [`PendingRows::plan`].
+    pub fn plan(&mut self, engine: EngineProfile) -> Result<FlushPlan, Error> {
+        let engine = self.engine.unwrap_or(engine);
+        let plan = self.rows.plan(&engine)?;
+        let writer = Writer {
+            engine: &engine,
+            placeholder: None,
+        };
+        let mut statements = self.statements(writer);
+        Ok(FlushPlan::of(&plan, &self.rows, &engine, &mut statements))
+    }
+
+    /// Returns how many rows a flush would send.
+    pub(crate) fn planned_rows(&mut self, engine: EngineProfile) -> Result<usize, Error> {
+        let engine = self.engine.unwrap_or(engine);
+        Ok(self.rows.plan(&engine)?.rows())
+    }
+
+    /// Brings back what an earlier run left in the journal, and returns the number of rows.
+    ///
+    /// # Errors
+    ///
+    /// As [`Journaled::resume`](crate::Journaled::resume).
+    #[cfg(feature = "journal")]
+    pub fn resume(&mut self) -> Result<usize, Error> {
+        match &mut self.keeper.journaled {
+            Some(journaled) => journaled.resume(&mut self.rows),
+            None => Ok(0),
+        }
+    }
+
+    /// Forgets all entities, and what the journal has.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be emptied; then the entities are still here.
+    #[cfg(feature = "journal")]
+    pub fn discard(&mut self) -> Result<(), Error> {
+        if let Some(journaled) = &mut self.keeper.journaled {
+            journaled.discard()?;
+        }
+        self.clear();
+        Ok(())
+    }
+}
+
+impl<B: RowSink> Default for Work<B> {
+    fn default() -> Self {
+        Self {
+            rows: PendingRows::default(),
+            generators: Generators::new(),
+            observer: None,
+            retry: Retry::DEFAULT,
+            records: false,
+            unresolved: None,
+            keeper: Keeper::default(),
+            engine: None,
+        }
+    }
+}
+
+impl<B: RowBinder> fmt::Debug for Work<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.rows.fmt(f)
+    }
+}
+
+/// The journal of a unit of work, if it has one.
+pub(crate) struct Keeper<B: RowSink> {
+    #[cfg(feature = "journal")]
+    journaled: Option<crate::Journaled<B>>,
+    #[cfg(not(feature = "journal"))]
+    none: std::marker::PhantomData<fn(B)>,
+}
+
+impl<B: RowSink> Default for Keeper<B> {
+    fn default() -> Self {
+        Self {
+            #[cfg(feature = "journal")]
+            journaled: None,
+            #[cfg(not(feature = "journal"))]
+            none: std::marker::PhantomData,
+        }
+    }
+}
+
+#[cfg(feature = "journal")]
+impl<B: RowBinder> Keeper<B> {
+    /// Makes the rows durable.
+    pub(crate) fn begin(&mut self, rows: &PendingRows<B>) -> Result<Option<Attempt>, Error> {
+        let attempt = self.journaled.as_mut().map(|it| it.begin(rows));
+        attempt.transpose()
+    }
+
+    pub(crate) fn ended(&mut self, outcome: Outcome) {
+        if let Some(journaled) = &mut self.journaled {
+            journaled.ended(outcome);
+        }
+    }
+
+    fn released(&mut self) {
+        if let Some(journaled) = &mut self.journaled {
+            journaled.released();
+        }
+    }
+}
+
+#[cfg(not(feature = "journal"))]
+impl<B: RowBinder> Keeper<B> {
+    pub(crate) fn begin(&mut self, _: &PendingRows<B>) -> Result<Option<Attempt>, Error> {
+        Ok(None)
+    }
+
+    pub(crate) fn ended(&mut self, _: Outcome) {}
+
+    fn released(&mut self) {}
+}

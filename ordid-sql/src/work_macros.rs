@@ -1,0 +1,489 @@
+//! The functions that every library's unit of work has, with their documentation.
+
+/// Writes the settings of a unit of work: a struct around a [`Work`](crate::Work).
+///
+/// ```ignore
+/// ordid_sql::work_settings! { impl[DB: Backend] UnitOfWork<DB>, Binder<DB> }
+/// ```
+#[doc(hidden)]
+#[macro_export]
+macro_rules! work_settings {
+    (impl[$($generics:tt)*] $work:ty, $binder:ty) => {
+        impl<$($generics)*> $work {
+            /// Says how often a flush is tried and how long it waits in between;
+            /// [`Retry::DEFAULT`](ordid_sql::Retry::DEFAULT) unless this is called.
+            #[must_use]
+            pub fn with_retry(mut self, retry: $crate::Retry) -> Self {
+                self.0.set_retry(retry);
+                self
+            }
+
+            /// Makes every flush, including one that only inserts, write a marker row to the table that
+            /// [`flushes_table`](crate::flushes_table) declares.
+            ///
+            /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a
+            /// row that somebody deleted meanwhile is inserted again. Use this where others delete rows that
+            /// are so new; it costs a statement a flush.
+            #[must_use]
+            pub fn with_record(mut self) -> Self {
+                self.0.set_record();
+                self
+            }
+
+            /// Gives the profile of the engine, in the place of the library's own: where a pooler or a proxy
+            /// hides what is behind it, or for an engine that speaks another's protocol.
+            #[must_use]
+            pub fn with_engine(mut self, engine: $crate::EngineProfile) -> Self {
+                self.0.set_engine(engine);
+                self
+            }
+
+            /// Gives a generator for the keys of a type, which [`try_add`](Self::try_add) asks from now on:
+            /// for schemes that take a node of your own, and for tests with a clock of their own. It stays
+            /// over flushes. To share it, give an [`Arc`](std::sync::Arc) or a `&'static` of it.
+            ///
+            /// # Example
+            ///
+            /// ```
+            /// use ordid::{KeyType, OrderedKey, clock::SystemClock, entropy::ThreadEntropy};
+            /// use ordid::generator::{OrderedGenerator, Policy};
+            /// use ordid::scheme::snowflake::SnowflakeNode;
+            ///
+            /// #[derive(KeyType)]
+            /// #[ordid(scheme = snowflake)]
+            /// struct OrderId(i64);
+            ///
+            /// let node = SnowflakeNode::new(7)?; // this process's alone
+            /// let generator =
+            ///     OrderedGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
+            /// // let mut work = UnitOfWork::new().with_generator::<OrderId>(generator);
+            /// // let key = work.try_add(Order { id: None, total: 1250 })?;
+            /// # let _ = generator;
+            /// # Ok::<(), ordid::Error>(())
+            /// ```
+            #[must_use]
+            pub fn with_generator<K: ordid_core::KeyType>(
+                mut self,
+                generator: impl ordid_core::generator::Generator<Scheme = K::Scheme>
+                + Send
+                + Sync
+                + 'static,
+            ) -> Self {
+                self.0.set_generator::<K>(generator);
+                self
+            }
+
+            /// Calls a function after each chunk of a flush, as for a progress bar. A flush that is tried
+            /// again reports its rows anew.
+            pub fn observe(&mut self, observer: impl FnMut($crate::Progress) + Send + 'static) {
+                self.0.set_observer(observer);
+            }
+
+            /// Returns the number of entities, of all types.
+            pub fn len(&self) -> usize {
+                self.0.rows().len()
+            }
+
+            /// Returns whether there is nothing to flush.
+            pub fn is_empty(&self) -> bool {
+                self.0.rows().is_empty()
+            }
+
+            /// Forgets all entities: after `flush_in`, once the transaction is committed.
+            pub fn clear(&mut self) {
+                self.0.clear();
+            }
+        }
+
+        impl<$($generics)*> Default for $work {
+            fn default() -> Self {
+                Self($crate::Work::default())
+            }
+        }
+
+        /// The tables and their numbers of rows.
+        impl<$($generics)*> std::fmt::Debug for $work {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(&self.0, f)
+            }
+        }
+
+        impl<$($generics)*> $crate::WrapsWork for $work {
+            type Binder = $binder;
+
+            fn work(&self) -> &$crate::Work<$binder> {
+                &self.0
+            }
+
+            fn work_mut(&mut self) -> &mut $crate::Work<$binder> {
+                &mut self.0
+            }
+        }
+    };
+}
+
+/// Writes how entities are added to a unit of work that takes them as they are. `$entity` is the adapter's trait,
+/// with a function `__register() -> Registration<$binder, RawKeyOf<Self>>`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! work_entities {
+    (impl[$($generics:tt)*] $work:ty, $entity:path) => {
+        impl<$($generics)*> $work {
+            /// Adds a new entity, assigns its key if it has none, and returns the key: children can refer
+            /// to it at once. The order of adding does not matter.
+            ///
+            /// An entity whose key field is no `Option` has its key already. Where it is one, the key is
+            /// made by the process's generator, and for schemes that have none this does not compile: see
+            /// [`add_with`](Self::add_with) and [`try_add`](Self::try_add).
+            ///
+            /// # Panics
+            ///
+            /// As [`KeyType::generate`](ordid_core::KeyType::generate), for a key that is not assigned yet.
+            pub fn add<E>(&mut self, entity: E) -> ordid_core::KeyOf<E>
+            where
+                E: $entity,
+                E::Field: ordid_core::EnsuredKey,
+            {
+                self.0.add(entity, <E as $entity>::__register)
+            }
+
+            /// As [`add`](Self::add); a missing key is made by this generator.
+            ///
+            /// # Errors
+            ///
+            /// As [`Generator::try_generate`](ordid_core::generator::Generator::try_generate); the entity is
+            /// not added.
+            pub fn add_with<E, G>(
+                &mut self,
+                generator: &G,
+                entity: E,
+            ) -> Result<ordid_core::KeyOf<E>, ordid_core::Error>
+            where
+                E: $entity,
+                G: ordid_core::generator::Generator<Scheme = ordid_core::entity::SchemeOf<E>>,
+            {
+                self.0.add_with(generator, entity, <E as $entity>::__register)
+            }
+
+            /// As [`add`](Self::add); a missing key is made by the generator that
+            /// [`with_generator`](Self::with_generator) gave for its type.
+            ///
+            /// # Errors
+            ///
+            /// As [`Generator::try_generate`](ordid_core::generator::Generator::try_generate), and an error
+            /// that [`is_plan`](ordid_core::Error::is_plan) if no generator was given; the entity is not
+            /// added.
+            pub fn try_add<E: $entity>(
+                &mut self,
+                entity: E,
+            ) -> Result<ordid_core::KeyOf<E>, ordid_core::Error> {
+                self.0.try_add(entity, <E as $entity>::__register)
+            }
+
+            /// Adds an entity whose row will be updated: all its columns, in the row that has its key. That
+            /// row must be there, otherwise nothing is written: see
+            /// [`is_missing_row`](ordid_sql::FlushError::is_missing_row).
+            ///
+            /// The row is updated after all inserts, so it may refer to a new one. `flush` fails if the entity
+            /// has no key, or if another pending change has the same key.
+            pub fn update<E: $entity>(&mut self, entity: E) {
+                self.0.update(entity, <E as $entity>::__register);
+            }
+
+            /// Adds an entity whose row will be deleted, by its key. That row must be there, otherwise
+            /// nothing is written: see [`is_missing_row`](ordid_sql::FlushError::is_missing_row).
+            ///
+            /// Rows are deleted after all else, children before parents: only the key and the foreign keys of
+            /// the entity count.
+            pub fn delete<E: $entity>(&mut self, entity: &E) {
+                self.0.delete(entity, <E as $entity>::__register);
+            }
+
+            /// Makes room for more entities of a type.
+            pub fn reserve<E: $entity>(&mut self, additional: usize) {
+                self.0.reserve::<E>(additional, <E as $entity>::__register);
+            }
+
+            /// Returns the entities of a type that will be inserted, in the order in which they were added.
+            pub fn get<E: $entity>(&self) -> &[E] {
+                self.0.rows().get()
+            }
+        }
+    };
+}
+
+/// Writes `plan` of a unit of work whose engine is known from its type.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! work_plan {
+    (impl[$($generics:tt)*] $work:ty, $engine:expr, $error:ty) => {
+        impl<$($generics)*> $work {
+            /// Returns what a flush would send: the tables in their order, parents first, and the statements
+            /// of each, with their text. No database is asked, and nothing is taken out.
+            ///
+            /// Inserts come first. Where rows refer to each other in a circle, one of them is inserted with
+            /// NULL there, and [`Action::FixUp`](ordid_sql::Action::FixUp) sets it afterwards. Then come
+            /// updates, and at last deletes, children first.
+            ///
+            /// Where the engine takes a table's rows in bulk (`COPY`, a bulk load), `flush` sends that in the
+            /// place of the inserts: only the database can tell.
+            ///
+            /// # Errors
+            ///
+            /// What can be known to fail without a database: a key that was added twice, tables or rows that
+            /// refer to each other in a circle that cannot be broken, a row with more columns than a statement
+            /// takes. All [`is_plan`](ordid_sql::FlushError::is_plan).
+            pub fn plan(&mut self) -> Result<$crate::FlushPlan, $error> {
+                Ok(self.0.plan($engine)?)
+            }
+        }
+    };
+}
+
+/// Writes the journal of a unit of work, and `Journaled`. It is there with the feature `journal` of this crate.
+#[cfg(feature = "journal")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! work_journal {
+    (impl[$($generics:tt)*] $work:ty, $journaled:ty, $entity:path, $error:ty) => {
+        impl<$($generics)*> $journaled {
+            /// Takes a journal, so far without types.
+            pub fn new(journal: impl $crate::Journal + 'static) -> Self {
+                Self($crate::Journaled::new(journal))
+            }
+
+            /// Keeps rows of this type, too. A unit of work with rows of another type is not flushed.
+            #[must_use]
+            pub fn row<E: $entity + $crate::JournalRow>(self) -> Self {
+                Self(self.0.row_as::<E>(<E as $entity>::__register))
+            }
+        }
+
+        impl<$($generics)*> std::fmt::Debug for $journaled {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(&self.0, f)
+            }
+        }
+
+        impl<$($generics)*> $work {
+            /// Keeps a journal of what is flushed, so that a process that was killed at any moment can go on
+            /// where it was: `ordid-file` has one in a file.
+            ///
+            /// A flush in a transaction of its own makes its rows durable in the journal before it sends
+            /// anything, and forgets them once COMMIT is known. In the next run [`resume`](Self::resume)
+            /// brings them back with the keys that they had; the flush that follows asks the database
+            /// whether they are there, and sends them if not. So each row is there exactly once, whenever the
+            /// process was killed.
+            ///
+            /// - It is for types with serde's `Serialize` and `Deserialize` that were named by
+            ///   [`row`](Journaled::row); rows of another type are refused.
+            /// - A flush that fails leaves its rows in the journal as in the unit of work: flush again, or
+            ///   [`discard`](Self::discard) them. [`clear`](Self::clear) leaves them in the journal.
+            /// - The journal is written and synced on the thread that flushes: some milliseconds, depending
+            ///   on the disk.
+            /// - `flush_in` does not use it: whoever commits keeps the journal.
+            #[must_use]
+            pub fn with_journal(mut self, journaled: $journaled) -> Self {
+                self.0.set_journal(journaled.0);
+                self
+            }
+
+            /// Brings back what an earlier run left in the journal, and returns the number of rows: 0 where it
+            /// left none, and where there is no journal. Flush them before others are added.
+            ///
+            /// The database is asked for one of the keys whether all rows are there. A row that somebody
+            /// deleted between the end of the earlier run and this one is written again.
+            ///
+            /// # Errors
+            ///
+            /// Those that [`is_journal`](ordid_sql::FlushError::is_journal), and nothing is brought back: the
+            /// unit of work is not empty; the journal cannot be read; it has rows of a table whose type was
+            /// not named or has other columns.
+            pub fn resume(&mut self) -> Result<usize, $error> {
+                Ok(self.0.resume()?)
+            }
+
+            /// Forgets all entities, as [`clear`](Self::clear), and what the journal has.
+            ///
+            /// # Errors
+            ///
+            /// If the journal cannot be emptied; then the entities are still here.
+            pub fn discard(&mut self) -> Result<(), $error> {
+                Ok(self.0.discard()?)
+            }
+        }
+    };
+}
+
+/// Writes a unit of work over several databases: a struct around a [`Sharded`](crate::Sharded).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! sharded_unit_of_work {
+    (
+        impl[$($generics:tt)*] $sharded:ty, $work:ty, $entity:path, $engine:expr, $error:ty
+    ) => {
+        impl<$($generics)*> $sharded {
+            /// Makes an empty unit of work for as many databases as the sharding has.
+            pub fn new(sharding: $crate::Sharding) -> Self {
+                Self($crate::Sharded::new(sharding))
+            }
+
+            /// Gives a generator for the keys of a type: as [`UnitOfWork::with_generator`].
+            #[must_use]
+            pub fn with_generator<K: ordid_core::KeyType>(
+                mut self,
+                generator: impl ordid_core::generator::Generator<Scheme = K::Scheme>
+                + Send
+                + Sync
+                + 'static,
+            ) -> Self {
+                self.0.set_generator::<K>(generator);
+                self
+            }
+
+            /// Says how often and after how long each shard is tried again: as [`UnitOfWork::with_retry`].
+            #[must_use]
+            pub fn with_retry(mut self, retry: $crate::Retry) -> Self {
+                self.0.set_retry(retry);
+                self
+            }
+
+            /// Makes the flush of every shard write a marker row: as [`UnitOfWork::with_record`].
+            #[must_use]
+            pub fn with_record(mut self) -> Self {
+                self.0.set_record();
+                self
+            }
+
+            /// Gives the profile of the engine of all shards: as [`UnitOfWork::with_engine`].
+            #[must_use]
+            pub fn with_engine(mut self, engine: $crate::EngineProfile) -> Self {
+                self.0.set_engine(engine);
+                self
+            }
+
+            /// Calls a function after each chunk of a flush, as for a progress bar: with the shard's number,
+            /// the chunk's table and rows, and the rows sent so far and to send over all shards. A shard that
+            /// is tried again reports its rows anew.
+            pub fn observe(&mut self, observer: impl FnMut(usize, $crate::Progress) + Send + 'static) {
+                self.0.set_observer(observer);
+            }
+
+            /// Adds a new entity to its shard, after assigning its key if it has none, and returns the key: as
+            /// [`UnitOfWork::add`]. One that belongs [everywhere](ordid_sql::Sharding::everywhere) is added to
+            /// each shard.
+            ///
+            /// # Errors
+            ///
+            /// As [`Sharding::shard_of`](ordid_sql::Sharding::shard_of), where it is not known which shard is
+            /// the entity's; it is not added.
+            ///
+            /// # Panics
+            ///
+            /// As [`KeyType::generate`](ordid_core::KeyType::generate), for a key that is not assigned yet.
+            pub fn add<E>(&mut self, mut entity: E) -> Result<ordid_core::KeyOf<E>, ordid_core::Error>
+            where
+                E: $entity,
+                E::Field: ordid_core::EnsuredKey,
+            {
+                ordid_core::OrderedKey::ensure_key(&mut entity);
+                self.try_add(entity)
+            }
+
+            /// As [`add`](Self::add); a missing key is made by this generator.
+            ///
+            /// # Errors
+            ///
+            /// As [`add`](Self::add) and
+            /// [`Generator::try_generate`](ordid_core::generator::Generator::try_generate).
+            pub fn add_with<E, G>(
+                &mut self,
+                generator: &G,
+                mut entity: E,
+            ) -> Result<ordid_core::KeyOf<E>, ordid_core::Error>
+            where
+                E: $entity,
+                G: ordid_core::generator::Generator<Scheme = ordid_core::entity::SchemeOf<E>>,
+            {
+                ordid_core::OrderedKey::ensure_key_with(&mut entity, generator)?;
+                self.try_add(entity)
+            }
+
+            /// As [`add`](Self::add); a missing key is made by the generator that
+            /// [`with_generator`](Self::with_generator) gave for its type.
+            ///
+            /// # Errors
+            ///
+            /// As [`add`](Self::add) and [`UnitOfWork::try_add`].
+            pub fn try_add<E: $entity>(
+                &mut self,
+                entity: E,
+            ) -> Result<ordid_core::KeyOf<E>, ordid_core::Error> {
+                self.0.try_add(entity, <E as $entity>::__register)
+            }
+
+            /// Adds an entity whose row will be updated: as [`UnitOfWork::update`], on the shard that the
+            /// entity belongs to now, or on [all](ordid_sql::Sharding::everywhere). A row does not move: one
+            /// that belongs to another shard than before is a missing row there. Delete it here and add it
+            /// there, which is not atomic.
+            ///
+            /// # Errors
+            ///
+            /// As [`Sharding::shard_of`](ordid_sql::Sharding::shard_of).
+            pub fn update<E: $entity>(&mut self, entity: E) -> Result<(), ordid_core::Error> {
+                self.0.update(entity, <E as $entity>::__register)
+            }
+
+            /// Adds an entity whose row will be deleted: as [`UnitOfWork::delete`], on the shard that the
+            /// entity belongs to, or on [all](ordid_sql::Sharding::everywhere).
+            ///
+            /// # Errors
+            ///
+            /// As [`Sharding::shard_of`](ordid_sql::Sharding::shard_of).
+            pub fn delete<E: $entity>(&mut self, entity: &E) -> Result<(), ordid_core::Error> {
+                self.0.delete(entity, <E as $entity>::__register)
+            }
+
+            /// Returns by what rows are spread.
+            pub const fn sharding(&self) -> &$crate::Sharding {
+                self.0.sharding()
+            }
+
+            /// Returns the units of work of the shards: what each of them has still to be flushed.
+            pub fn shards(&self) -> &[$work] {
+                self.0.shards()
+            }
+
+            /// Returns the number of entities, of all types and shards; one that is everywhere counts on each.
+            pub fn len(&self) -> usize {
+                self.0.len()
+            }
+
+            /// Returns whether there is nothing to flush.
+            pub fn is_empty(&self) -> bool {
+                self.0.is_empty()
+            }
+
+            /// Forgets all entities of all shards.
+            pub fn clear(&mut self) {
+                self.0.clear();
+            }
+
+            /// Returns what a flush would send to each shard: as [`UnitOfWork::plan`].
+            ///
+            /// # Errors
+            ///
+            /// As [`UnitOfWork::plan`], of the first shard that cannot be planned.
+            pub fn plan(&mut self) -> Result<Vec<$crate::FlushPlan>, $error> {
+                Ok(self.0.plan($engine)?)
+            }
+        }
+
+        /// The tables of each shard and their numbers of rows.
+        impl<$($generics)*> std::fmt::Debug for $sharded {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(&self.0, f)
+            }
+        }
+    };
+}
