@@ -3,11 +3,15 @@
 mod bound;
 mod locate;
 
-use std::time::Instant;
+use std::{pin::Pin, time::Instant};
 
-use self::bound::{bind, send};
+use self::{
+    bound::{bind, send},
+    locate::locate,
+};
 use crate::{
-    Action, Chunk, FlushError, FlushFailure, FlushRun, Flushed, Plan, Step, Work,
+    Action, Chunk, DriverError, FlushError, FlushFailure, FlushRun, Flushed, PendingRows, Plan,
+    Step, Work,
     bulk::{self, BulkEnd, BulkRows},
     observe::Span,
     spi::{
@@ -16,6 +20,9 @@ use crate::{
     },
     text::{Statements, Writer},
 };
+
+/// A future that may move between threads.
+pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 type Run<C> = FlushRun<<C as FlushConnection>::Error>;
 type Result<T, C> = std::result::Result<T, FlushError<<C as FlushConnection>::Error>>;
@@ -36,17 +43,21 @@ impl<B: RowBinder> Work<B> {
     /// # Errors
     ///
     /// Why nothing was written, or perhaps nothing: see [`FlushError`].
-    pub async fn flush<S>(
-        &mut self,
+    pub fn flush<'a, S>(
+        &'a mut self,
         mut source: S,
         wanted: TransactionScope,
-    ) -> Result<Flushed, S::Connection>
+    ) -> BoxFuture<'a, Result<Flushed, S::Connection>>
     where
-        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>> + 'a,
     {
         let span = Span::new(self.rows.tables().len(), self.rows.len());
-        let flush = self.flush_in_span(&mut source, wanted, &span);
-        span.around(flush).await
+        // Boxed here, where the compiler can tell that the future may move between threads: it cannot where
+        // it knows the library's types and their lifetimes.
+        Box::pin(
+            span.clone()
+                .around(async move { self.flush_in_span(&mut source, wanted, &span).await }),
+        )
     }
 
     async fn flush_in_span<S>(
@@ -107,7 +118,10 @@ impl<B: RowBinder> Work<B> {
                         }
                     };
                     let is_spoilt = match step {
-                        Step::Probe => self.probe(connection, writer, &mut run).await,
+                        Step::Probe => {
+                            probe(&self.rows, connection, writer, &mut run).await;
+                            false
+                        }
                         _ => self.attempt(connection, scope, writer, &mut run).await,
                     };
                     link.was_lost = run.has_lost_connection();
@@ -130,9 +144,7 @@ impl<B: RowBinder> Work<B> {
             }
             Err(failure) => failure,
         };
-        Err(self
-            .located(source, scope, writer, &mut link, failure)
-            .await)
+        Err(located(&self.rows, source, scope, writer, &mut link, failure).await)
     }
 
     /// Begins a flush in a transaction of its own, or resumes one whose COMMIT is unresolved.
@@ -153,47 +165,6 @@ impl<B: RowBinder> Work<B> {
         })
     }
 
-    /// Asks what became of a COMMIT. Returns whether the connection must not be used again.
-    async fn probe<C>(&self, connection: &mut C, writer: Writer<'_>, run: &mut Run<C>) -> bool
-    where
-        C: FlushConnection<Binder = B>,
-    {
-        run.probes();
-        let found = self.is_there(connection, writer, run).await;
-        run.probed(found.map_err(FlushError::probe));
-        false
-    }
-
-    /// Looks for the marker row of a flush, and for the first of its rows where it only inserts.
-    ///
-    /// Of a flush with a marker row one of both is enough: an earlier run of the program may have written the
-    /// rows without one.
-    async fn is_there<C>(
-        &self,
-        connection: &mut C,
-        writer: Writer<'_>,
-        run: &Run<C>,
-    ) -> std::result::Result<bool, crate::DriverError<C::Error>>
-    where
-        C: FlushConnection<Binder = B>,
-    {
-        if run.records() {
-            let marker = writer.marker(StatementKind::Exists);
-            if connection.exists(&marker, B::of_marker(run.id())).await? {
-                return Ok(true);
-            }
-        }
-        let plan = run.plan();
-        let Some(first) = plan.chunks().next().filter(|_| plan.only_inserts()) else {
-            return Ok(false);
-        };
-        let entity = self.rows.entity(first.table);
-        let names = B::names(entity, &self.rows.table(first.table), writer.engine);
-        let mut key = B::with_room(entity, 1, 1);
-        self.rows.write_key(first.table, first.rows.start, &mut key);
-        connection.exists(&writer.exists(&names), key).await
-    }
-
     /// Carries the steps out from the beginning of a transaction to its end. Returns whether the connection must
     /// not be used again.
     async fn attempt<C>(
@@ -211,11 +182,12 @@ impl<B: RowBinder> Work<B> {
         if scope == TransactionScope::Transaction && writer.engine.bulk {
             bulks = connection.bulk(&self.rows, run.plan()).await;
         }
+        let mut by_bulk: Vec<bool> = bulks.iter().map(Option::is_some).collect();
         let begin = Begin {
             scope,
             statement: writer.engine.begin,
             defer: writer.engine.defer.filter(|_| run.plan().defers()),
-            uses_bulk: bulks.iter().any(Option::is_some),
+            uses_bulk: by_bulk.contains(&true),
         };
         let mut transaction = match connection.begin(begin).await {
             Ok(transaction) => {
@@ -227,7 +199,7 @@ impl<B: RowBinder> Work<B> {
                 return false;
             }
         };
-        let mut statements = self.statements(writer);
+        let mut statements = statements(&self.rows, writer);
         let mut bound = None;
         loop {
             match (run.step(), &mut transaction) {
@@ -243,6 +215,7 @@ impl<B: RowBinder> Work<B> {
                     let bulk = bulks.get_mut(chunk.table);
                     let bulk = bulk.filter(|_| chunk.action == Action::Insert);
                     if let Some(mut bulk) = bulk.and_then(Option::take) {
+                        by_bulk[chunk.table] = false;
                         self.send_bulk::<C>(open, &mut bulk, &mut statements, run)
                             .await;
                         continue;
@@ -256,8 +229,8 @@ impl<B: RowBinder> Work<B> {
                     let sent = send(&self.rows, open, now, || {
                         let next = run.upcoming();
                         let next = next.filter(|next| {
-                            next.action != Action::Insert
-                                || bulks.get(next.table).is_none_or(Option::is_none)
+                            let by_bulk = by_bulk.get(next.table).copied().unwrap_or_default();
+                            next.action != Action::Insert || !by_bulk
                         });
                         bound = next.map(|next| bind(&self.rows, &next, &mut statements));
                     });
@@ -339,42 +312,84 @@ impl<B: RowBinder> Work<B> {
             return;
         }
     }
+}
 
-    pub(crate) fn statements<'a>(&self, writer: Writer<'a>) -> Statements<'a> {
-        let tables = self.rows.tables().into_iter().enumerate();
-        let tables = tables.map(|(number, table)| {
-            let names = B::names(self.rows.entity(number), &table, writer.engine);
-            (table, names)
-        });
-        Statements::new(writer, tables.collect())
-    }
+/// Asks what became of a COMMIT.
+async fn probe<B: RowBinder, C: FlushConnection<Binder = B>>(
+    rows: &PendingRows<B>,
+    connection: &mut C,
+    writer: Writer<'_>,
+    run: &mut Run<C>,
+) {
+    run.probes();
+    let found = is_there(rows, connection, writer, run).await;
+    run.probed(found.map_err(FlushError::probe));
+}
 
-    /// Finds the row that an error is about.
-    async fn located<S>(
-        &self,
-        source: &mut S,
-        mut scope: TransactionScope,
-        writer: Writer<'_>,
-        link: &mut Link,
-        mut failure: FlushFailure<<S::Connection as FlushConnection>::Error>,
-    ) -> FlushError<<S::Connection as FlushConnection>::Error>
-    where
-        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
-    {
-        let Some(failed) = failure.failed_rows(&self.rows) else {
-            return failure.error;
-        };
-        if link.was_lost && !source.may_reconnect() {
-            return failure.error;
+/// Looks for the marker row of a flush, and for the first of its rows where it only inserts.
+///
+/// Of a flush with a marker row one of both is enough: an earlier run of the program may have written the rows
+/// without one.
+async fn is_there<B: RowBinder, C: FlushConnection<Binder = B>>(
+    rows: &PendingRows<B>,
+    connection: &mut C,
+    writer: Writer<'_>,
+    run: &Run<C>,
+) -> std::result::Result<bool, DriverError<C::Error>> {
+    if run.records() {
+        let marker = writer.marker(StatementKind::Exists);
+        if connection.exists(&marker, B::of_marker(run.id())).await? {
+            return Ok(true);
         }
-        let Ok(connection) = connect(source, &mut scope, link).await else {
-            return failure.error;
-        };
-        let found = self
-            .locate(connection, scope, writer, &failure.plan, &failed)
-            .await;
-        failure.with_row(found)
     }
+    let plan = run.plan();
+    let Some(first) = plan.chunks().next().filter(|_| plan.only_inserts()) else {
+        return Ok(false);
+    };
+    let entity = rows.entity(first.table);
+    let names = B::names(entity, &rows.table(first.table), writer.engine);
+    let mut key = B::with_room(entity, 1, 1);
+    rows.write_key(first.table, first.rows.start, &mut key);
+    connection.exists(&writer.exists(&names), key).await
+}
+
+/// Returns what writes the statements of these rows.
+pub(crate) fn statements<'a, B: RowBinder>(
+    rows: &PendingRows<B>,
+    writer: Writer<'a>,
+) -> Statements<'a> {
+    let tables = rows.tables().into_iter().enumerate();
+    let tables = tables.map(|(number, table)| {
+        let names = B::names(rows.entity(number), &table, writer.engine);
+        (table, names)
+    });
+    Statements::new(writer, tables.collect())
+}
+
+/// Finds the row that an error is about.
+async fn located<B, S>(
+    rows: &PendingRows<B>,
+    source: &mut S,
+    mut scope: TransactionScope,
+    writer: Writer<'_>,
+    link: &mut Link,
+    mut failure: FlushFailure<<S::Connection as FlushConnection>::Error>,
+) -> FlushError<<S::Connection as FlushConnection>::Error>
+where
+    B: RowBinder,
+    S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+{
+    let Some(failed) = failure.failed_rows(rows) else {
+        return failure.error;
+    };
+    if link.was_lost && !source.may_reconnect() {
+        return failure.error;
+    }
+    let Ok(connection) = connect(source, &mut scope, link).await else {
+        return failure.error;
+    };
+    let found = locate(rows, connection, scope, writer, &failure.plan, &failed).await;
+    failure.with_row(found)
 }
 
 /// Returns a connection on which the flush can begin.

@@ -143,7 +143,7 @@ pub trait FlushConnection: Send {
     type Binder: RowBinder;
     /// How the rows of a table go by the engine's bulk command; [`Infallible`](std::convert::Infallible)
     /// where there is none.
-    type Bulk: Send + Sync;
+    type Bulk: Send;
     /// A transaction or a savepoint.
     type Transaction<'c>: FlushTransaction<Error = Self::Error, Binder = Self::Binder, Bulk = Self::Bulk>
     where
@@ -210,7 +210,7 @@ pub trait FlushTransaction: Send + Sized {
     /// The sink that entities write their fields to.
     type Binder: RowBinder;
     /// How the rows of a table go by the engine's bulk command.
-    type Bulk: Send + Sync;
+    type Bulk: Send;
 
     /// Sends a statement. The first poll hands it over, if the library can do that: then the next one is
     /// bound while the database works on this one.

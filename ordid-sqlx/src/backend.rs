@@ -1,18 +1,18 @@
 //! What the unit of work needs of an engine, sealed, so that users' generic code asks for
 //! `DB: Backend, E: Entity<DB>` and no executor bounds.
 
-use std::{cmp::Ordering, future::Future, pin::Pin};
+use std::{convert::Infallible, fmt::Debug, future::Future, pin::Pin};
 
-use ordid_core::{
-    Fields, OrderedKey, RawKeyOf, Sink,
-    storage::numbers::{Answer, KeepsRows},
-    unit_of_work::{ColumnMask, Columns, RowEnd, RowSink, Take},
-    uuid::Uuid,
+use ordid_core::{Fields, OrderedKey, RawKeyOf, Sink, uuid::Uuid};
+use ordid_sql::{
+    ColumnMask, Columns, EngineProfile, FlushDialect, Registration, RowEnd, RowSink, Take,
+    leases::numbers::{Answer, CounterDialect},
+    spi::{BoxedError, BulkFailure, BulkRows, RowBinder},
 };
 use sqlx::{Arguments, Encode, SqlStr, Type, encode::IsNull, error::BoxDynError};
 
 use crate::{
-    bulk::Bulk,
+    connection::ProtocolState,
     numbers::{Texts, Value},
     stored::stored_order,
 };
@@ -27,35 +27,23 @@ pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// each with its feature.
 pub trait Backend: sqlx::Database + sealed::Sealed {
     /// Names, quoting and limits.
-    type Dialect: KeepsRows;
+    type Dialect: CounterDialect + FlushDialect;
 
-    /// How to open a transaction that will write, where plain `BEGIN` is not it.
+    /// How the engine behaves.
     #[doc(hidden)]
-    const BEGIN: Option<&'static str>;
+    const PROFILE: EngineProfile = <Self::Dialect as FlushDialect>::PROFILE;
 
     /// Whether a connection can be used again after a future on it was dropped, wherever that was.
     #[doc(hidden)]
     const SURVIVES_DROPS: bool;
 
-    /// How to have constraints checked at COMMIT, those that are declared `DEFERRABLE`.
-    #[doc(hidden)]
-    const DEFER: Option<&'static str>;
-
-    /// How rows are updated by their keys.
-    #[doc(hidden)]
-    const UPDATES: Updates;
-
     /// The command beside `INSERT` that takes rows in bulk; `Infallible` where there is none.
     #[doc(hidden)]
     type Bulk: Bulk<Self>;
 
-    /// Creates the table of [`flushes_table`](crate::flushes_table).
+    /// Binds the key of a marker row.
     #[doc(hidden)]
-    const FLUSHES_TABLE: &'static str;
-
-    /// Binds what a flush is recorded by.
-    #[doc(hidden)]
-    fn flush_id(id: Uuid) -> Result<Self::Arguments, sqlx::Error>;
+    fn bind_marker(arguments: &mut Self::Arguments, id: Uuid) -> Result<(), BoxDynError>;
 
     /// Returns whether a transaction is open that SQLx does not know of, as far as it can be asked for:
     /// SQLite refuses another BEGIN itself.
@@ -107,18 +95,88 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
     ) -> BoxFuture<'_, Result<(), sqlx::Error>>;
 }
 
-/// How an engine updates many rows, each with values of its own.
+/// The rows of a table on their way into an engine's bulk command: encodes them into a piece, and sends piece
+/// after piece.
+///
+/// An engine without such a command takes [`Infallible`]: there is no value of it.
 #[doc(hidden)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Updates {
-    /// By one `UPDATE` from a list of rows.
-    FromValues,
-    /// By one `UPDATE` from a list of rows that only a `WITH` can name the columns of.
-    WithValues,
-    /// By an `UPDATE` for each. A list of rows takes the types of its columns from the parameters, and
-    /// how, MySQL and MariaDB decide differently; a parameter that is assigned to a column arrives as
-    /// by an `INSERT`.
-    RowByRow,
+pub trait Bulk<DB: Backend>: Sized + Debug + Send + Sync {
+    /// With fewer rows of a table the command costs more than it saves.
+    const MIN_ROWS: usize;
+
+    /// How to open a transaction in which the command may be used.
+    const BEGIN: Option<&'static str>;
+
+    /// Asks the database whether the command does with these columns of the table, whose name is quoted, what an
+    /// `INSERT` does. `None` where it does not, or where this cannot be known.
+    fn prepare<'a>(
+        connection: &'a mut DB::Connection,
+        table: &'a str,
+        columns: &'static [&'static str],
+    ) -> BoxFuture<'a, Option<Self>>;
+
+    /// Begins a row.
+    fn begin_row(&mut self);
+
+    /// Encodes the value of the row's next column.
+    fn put<T>(&mut self, value: &T) -> Result<(), BoxDynError>
+    where
+        T: for<'q> Encode<'q, DB> + Type<DB>;
+
+    /// Ends a row. `false` if one of its values is not for this command: the row is taken out of the piece again.
+    fn end_row(&mut self) -> bool;
+
+    /// Returns whether the piece is large enough to be sent.
+    fn is_full(&self) -> bool;
+
+    /// Sends one command with the rows that the binder is fed.
+    fn send<'a>(
+        binder: &'a mut Binder<DB>,
+        connection: &'a mut DB::Connection,
+        state: &'a ProtocolState,
+        rows: &'a mut BulkRows<'_, Binder<DB>, sqlx::Error>,
+    ) -> BoxFuture<'a, Result<(), BulkFailure<sqlx::Error>>>;
+}
+
+impl<DB: Backend> Bulk<DB> for Infallible {
+    const MIN_ROWS: usize = usize::MAX;
+    const BEGIN: Option<&'static str> = None;
+
+    fn prepare<'a>(
+        _: &'a mut DB::Connection,
+        _: &'a str,
+        _: &'static [&'static str],
+    ) -> BoxFuture<'a, Option<Self>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn begin_row(&mut self) {
+        match *self {}
+    }
+
+    fn put<T>(&mut self, _: &T) -> Result<(), BoxDynError>
+    where
+        T: for<'q> Encode<'q, DB> + Type<DB>,
+    {
+        match *self {}
+    }
+
+    fn end_row(&mut self) -> bool {
+        match *self {}
+    }
+
+    fn is_full(&self) -> bool {
+        match *self {}
+    }
+
+    fn send<'a>(
+        _: &'a mut Binder<DB>,
+        _: &'a mut DB::Connection,
+        _: &'a ProtocolState,
+        _: &'a mut BulkRows<'_, Binder<DB>, sqlx::Error>,
+    ) -> BoxFuture<'a, Result<(), BulkFailure<sqlx::Error>>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 }
 
 /// Implements [`Backend`] for an engine: the executor's bounds hold for concrete connections only.
@@ -126,12 +184,8 @@ pub enum Updates {
 macro_rules! backend {
     (
         $database:ident, $dialect:ty,
-        begin: $begin:expr,
         survives_drops: $survives_drops:literal,
-        defer: $defer:expr,
-        updates: $updates:ident,
         bulk: $bulk:ty,
-        flushes: $flushes:literal,
         has_transaction: $has_transaction:expr,
         abandon: $abandon:expr,
         texts: $texts:expr,
@@ -142,19 +196,15 @@ macro_rules! backend {
         impl $crate::backend::Backend for $database {
             type Dialect = $dialect;
 
-            const BEGIN: Option<&'static str> = $begin;
             const SURVIVES_DROPS: bool = $survives_drops;
-            const DEFER: Option<&'static str> = $defer;
-            const UPDATES: $crate::backend::Updates = $crate::backend::Updates::$updates;
 
             type Bulk = $bulk;
 
-            const FLUSHES_TABLE: &'static str = $flushes;
-
-            fn flush_id(id: ordid_core::uuid::Uuid) -> Result<Self::Arguments, sqlx::Error> {
-                let mut arguments = <Self as sqlx::Database>::Arguments::default();
-                sqlx::Arguments::add(&mut arguments, id).map_err(sqlx::Error::Encode)?;
-                Ok(arguments)
+            fn bind_marker(
+                arguments: &mut Self::Arguments,
+                id: ordid_core::uuid::Uuid,
+            ) -> Result<(), sqlx::error::BoxDynError> {
+                sqlx::Arguments::add(arguments, id)
             }
 
             fn has_transaction(
@@ -203,7 +253,7 @@ macro_rules! backend {
                 values: &[$crate::numbers::Value<'_>],
             ) -> $crate::backend::BoxFuture<
                 'c,
-                Result<ordid_core::storage::numbers::Answer, sqlx::Error>,
+                Result<ordid_sql::leases::numbers::Answer, sqlx::Error>,
             > {
                 use $crate::numbers::Value;
 
@@ -217,7 +267,7 @@ macro_rules! backend {
                     bound.map_err(sqlx::Error::Encode)?;
                     let query = sqlx::query_with::<$database, _>(sql, arguments);
                     let mut parts = sqlx::Executor::fetch_many(connection, query);
-                    let mut answer = ordid_core::storage::numbers::Answer::default();
+                    let mut answer = ordid_sql::leases::numbers::Answer::default();
                     while let Some(part) = futures_util::TryStreamExt::try_next(&mut parts).await? {
                         match part {
                             sqlx::Either::Left(done) => {
@@ -251,14 +301,18 @@ pub(crate) use backend;
 /// An entity that a database can take: every type with `#[derive(OrderedKey)]` whose fields have
 /// column types there.
 pub trait Entity<DB: Backend>: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static {
-    /// Finds out how the database compares the stored keys.
+    /// Says in which order the database keeps the stored keys: rows are sent in that, so that an insert appends
+    /// to the index even where the column does not keep the keys' own order.
     #[doc(hidden)]
-    fn __stored_order() -> fn(&RawKeyOf<Self>, &RawKeyOf<Self>) -> Ordering;
+    fn __register() -> Registration<Binder<DB>, RawKeyOf<Self>>;
 }
 
 impl<DB: Backend, E: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static> Entity<DB> for E {
-    fn __stored_order() -> fn(&RawKeyOf<Self>, &RawKeyOf<Self>) -> Ordering {
-        stored_order(|key| E::write_key(key, &mut Binder::with_capacity(1)))
+    fn __register() -> Registration<Binder<DB>, RawKeyOf<Self>> {
+        Registration {
+            compare: stored_order(|key| E::write_key(key, &mut Binder::with_room((), 1, 1))),
+            entity: (),
+        }
     }
 }
 
@@ -268,51 +322,50 @@ pub struct Binder<DB: Backend> {
     arguments: DB::Arguments,
     bulk: Option<DB::Bulk>,
     mask: ColumnMask,
-    /// The columns that it takes, whatever the row offers.
-    only: Option<Vec<usize>>,
     error: Option<BoxDynError>,
 }
 
 impl<DB: Backend> Binder<DB> {
-    pub(crate) fn with_capacity(values: usize) -> Self {
-        let mut arguments = DB::Arguments::default();
-        arguments.reserve(values, values * 16);
+    fn new(arguments: DB::Arguments, bulk: Option<DB::Bulk>) -> Self {
         Self {
             arguments,
-            bulk: None,
+            bulk,
             mask: ColumnMask::default(),
-            only: None,
             error: None,
         }
     }
 
     pub(crate) fn with_bulk(bulk: DB::Bulk) -> Self {
-        Self {
-            arguments: DB::Arguments::default(),
-            bulk: Some(bulk),
-            mask: ColumnMask::default(),
-            only: None,
-            error: None,
-        }
-    }
-
-    /// Takes these columns of the rows that follow, and no others.
-    pub(crate) fn take_only(&mut self, columns: &[usize]) {
-        let only = self.only.get_or_insert_default();
-        only.clear();
-        only.extend_from_slice(columns);
-    }
-
-    pub(crate) fn take_error(&mut self) -> Option<BoxDynError> {
-        self.error.take()
+        Self::new(DB::Arguments::default(), Some(bulk))
     }
 
     pub(crate) fn bulk_mut(&mut self) -> Option<&mut DB::Bulk> {
         self.bulk.as_mut()
     }
 
-    pub(crate) fn into_arguments(self) -> DB::Arguments {
-        self.arguments
+    pub(crate) fn into_arguments(self) -> Result<DB::Arguments, BoxDynError> {
+        match self.error {
+            None => Ok(self.arguments),
+            Some(error) => Err(error),
+        }
+    }
+}
+
+impl<DB: Backend> RowBinder for Binder<DB> {
+    fn with_room((): (), rows: usize, values: usize) -> Self {
+        let mut arguments = DB::Arguments::default();
+        arguments.reserve(rows * values, rows * values * 16);
+        Self::new(arguments, None)
+    }
+
+    fn of_marker(id: Uuid) -> Self {
+        let mut binder = Self::with_room((), 1, 1);
+        binder.error = DB::bind_marker(&mut binder.arguments, id).err();
+        binder
+    }
+
+    fn take_error(&mut self) -> Option<BoxedError> {
+        self.error.take()
     }
 }
 
@@ -358,9 +411,10 @@ impl<DB: Backend, T: Type<DB>> Type<DB> for Null<'_, T> {
 }
 
 impl<DB: Backend> RowSink for Binder<DB> {
+    type Entity = ();
+
     fn begin_row(&mut self, columns: Columns<'_>) {
-        let only = self.only.as_deref().map(Columns::Only);
-        self.mask.begin(only.unwrap_or(columns));
+        self.mask.begin(columns);
         if let Some(bulk) = &mut self.bulk {
             bulk.begin_row();
         }

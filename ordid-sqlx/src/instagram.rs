@@ -38,7 +38,7 @@ use ordid_core::{
 use sqlx::{AssertSqlSafe, PgConnection, Postgres, query_scalar, raw_sql};
 
 use crate::{
-    bulk::Lent,
+    connection::SqlxConnection,
     over::{Lane, Over},
 };
 
@@ -60,7 +60,9 @@ pub async fn create_shards(
 
     let sql = shards.create_sql();
     match over.lane() {
-        Lane::Pool(pool) => create(&mut Lent::from(pool).await?.connection, sql).await,
+        Lane::Pool(pool) => {
+            create(SqlxConnection::from_pool(pool).await?.connection().0, sql).await
+        }
         Lane::Connection(connection) => create(connection, sql).await,
     }
 }
@@ -107,7 +109,14 @@ pub async fn next_ids<K: KeyType<Raw = i64, Scheme = Instagram>>(
     let next_id = shards.next_id_sql(shard).map_err(refused)?;
     let sql = format!("SELECT {next_id} FROM generate_series(1, $1)");
     let ids = match over.lane() {
-        Lane::Pool(pool) => call(&mut Lent::from(pool).await?.connection, sql, count).await,
+        Lane::Pool(pool) => {
+            call(
+                SqlxConnection::from_pool(pool).await?.connection().0,
+                sql,
+                count,
+            )
+            .await
+        }
         Lane::Connection(connection) => call(connection, sql, count).await,
     }?;
     let keys = ids.into_iter().map(K::from_raw);

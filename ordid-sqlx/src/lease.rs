@@ -1,5 +1,5 @@
 //! Nodes leased from a table. The statements and their order are core's
-//! ([`nodes`](ordid_core::storage::nodes)).
+//! ([`nodes`](ordid_sql::leases::nodes)).
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ use ordid_core::{
     clock::Timestamp,
     coordination::{AsyncNodeAllocator, Grant, LeaseTerms},
     entropy::ThreadEntropy,
-    storage::nodes::LeasedNodes,
 };
+use ordid_sql::leases::nodes::LeasedNodes;
 use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 
 use crate::{backend::Backend, numbers::Store};

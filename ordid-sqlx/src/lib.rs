@@ -111,9 +111,9 @@
 //! 1.94, as SQLx 0.9.
 
 mod backend;
-mod bulk;
+mod classify;
+mod connection;
 mod engine_macros;
-mod failure;
 #[cfg(feature = "postgres")]
 pub mod instagram;
 mod lease;
@@ -135,14 +135,12 @@ pub use backend::{Backend, Binder, Entity};
 pub use lease::{SqlDisposableNode, SqlLease};
 pub use mapping::{Mapping, MappingBackend, MappingError, MappingTable};
 pub use numbers::ConnectOptions;
+pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
-pub use ordid_core::unit_of_work::JournalRow;
-pub use ordid_core::{
-    storage::column,
-    unit_of_work::{
-        Action, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable,
-        Progress, Retry, Sharding,
-    },
+pub use ordid_sql::JournalRow;
+pub use ordid_sql::{
+    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
+    PlannedTable, Progress, Retry, Sharding,
 };
 pub use over::Over;
 #[cfg(feature = "postgres")]

@@ -12,11 +12,10 @@ mod sqlite;
 
 use std::{fmt, marker::PhantomData};
 
-use ordid_core::{
-    KeyType,
-    storage::mapping::{Batch, quoted_table},
-    unit_of_work::Retry,
-    uuid::Uuid,
+use ordid_core::{KeyType, uuid::Uuid};
+use ordid_sql::{
+    Retry,
+    mapping::{Batch, quoted_table},
 };
 use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 

@@ -20,16 +20,11 @@ use crate::{
 
 backend! {
     MySql, ordid_core::storage::dialect::MySql,
-    begin: None,
     // Dropped while BEGIN is under way, it has a transaction open that SQLx 0.9 does not know of, and
     // whoever uses it next writes into that. Dropped while a statement is prepared, it has answers under
     // way that SQLx does not count.
     survives_drops: false,
-    defer: None,
-    updates: RowByRow,
     bulk: std::convert::Infallible,
-    flushes: "CREATE TABLE IF NOT EXISTS ordid_flushes (id BINARY(16) NOT NULL PRIMARY KEY, \
-              flushed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP) ENGINE=InnoDB",
     has_transaction: has_transaction,
     // Nothing is sent before BEGIN is answered.
     abandon: |_| (),

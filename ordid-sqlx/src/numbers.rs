@@ -3,19 +3,16 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use ordid_core::{
-    Error,
-    coordination::{Connections, CoordinationFailure, Exchange, Unanswered},
-    storage::{
-        Dialect as _,
-        numbers::{Answer, NumberStore, Statement},
-    },
+use ordid_core::{Error, coordination::CoordinationFailure, storage::Dialect as _};
+use ordid_sql::leases::{
+    connections::{Connections, Exchange, Unanswered},
+    numbers::{Answer, NumberStore, Statement},
 };
 use sqlx::{AssertSqlSafe, Connection, SqlSafeStr as _, SqlStr};
 
 use crate::{
     backend::{Backend, BoxFuture},
-    failure::failure,
+    classify::classify,
 };
 
 /// How to connect to a database: `PgConnectOptions`, `MySqlConnectOptions`, `SqliteConnectOptions`.
@@ -160,7 +157,7 @@ impl<DB: Backend> Exchange for Question<'_, DB> {
         let answer = DB::ask(connection, self.sql.clone(), self.values).await;
         answer.map_err(|error| Unanswered {
             error: Store::<DB>::error(&error),
-            remedy: failure(&error).into(),
+            remedy: classify(error).failure.into(),
         })
     }
 }
@@ -192,7 +189,7 @@ impl<DB: Backend> fmt::Debug for Store<DB> {
 
 /// A statement of core's, as SQLx takes it.
 pub(crate) fn statement<DB: Backend>(table: &str, text: &str) -> SqlStr {
-    let sql = ordid_core::storage::numbers::statement::<DB::Dialect>(table, text);
+    let sql = ordid_sql::leases::numbers::statement::<DB::Dialect>(table, text);
     // Of checked names and numbers.
     AssertSqlSafe(sql).into_sql_str()
 }

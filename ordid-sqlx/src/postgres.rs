@@ -29,13 +29,8 @@ use crate::{
 
 backend! {
     Postgres, ordid_core::storage::dialect::Postgres,
-    begin: None,
     survives_drops: true,
-    defer: Some("SET CONSTRAINTS ALL DEFERRED"),
-    updates: FromValues,
-    bulk: copy::Copy,
-    flushes: "CREATE TABLE IF NOT EXISTS ordid_flushes (id uuid NOT NULL PRIMARY KEY, \
-              flushed_at timestamptz NOT NULL DEFAULT now())",
+    bulk: copy::CopyPiece,
     has_transaction: has_transaction,
     abandon: abandon,
     texts: crate::numbers::Texts {

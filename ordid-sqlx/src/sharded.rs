@@ -1,22 +1,11 @@
 //! One unit of work over several databases.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
-
-use futures_util::future::join_all;
-use ordid_core::{
-    EnsuredKey, KeyOf, KeyType,
-    entity::SchemeOf,
-    generator::Generator,
-    unit_of_work::{FlushPlan, Flushed, Generators, Plan, Progress, Retry, Sharding},
-};
+use ordid_sql::{Flushed, Sharded};
 use sqlx::Pool;
 
 use crate::{
     Error,
-    backend::{Backend, BoxFuture, Entity},
+    backend::{Backend, Entity},
     unit_of_work::UnitOfWork,
 };
 
@@ -105,216 +94,13 @@ use crate::{
 /// # Ok(())
 /// # }
 /// ```
-pub struct ShardedUnitOfWork<DB: Backend> {
-    sharding: Sharding,
-    generators: Generators,
-    shards: Vec<UnitOfWork<DB>>,
-    watch: Option<Arc<Mutex<Watch>>>,
-}
+pub struct ShardedUnitOfWork<DB: Backend>(Sharded<UnitOfWork<DB>>);
 
-/// How far the flushes of all shards are.
-struct Watch {
-    observer: Box<dyn FnMut(usize, Progress) + Send>,
-    /// The rows sent and to send, of each shard.
-    rows: Vec<(usize, usize)>,
-}
-
-impl Watch {
-    fn of(watch: &Mutex<Self>) -> MutexGuard<'_, Self> {
-        // An observer that panicked is called again all the same.
-        watch.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A chunk of a shard was sent.
-    fn report(&mut self, shard: usize, mut progress: Progress) {
-        self.rows[shard] = (progress.done, progress.total);
-        progress.done = self.rows.iter().map(|(done, _)| done).sum();
-        progress.total = self.rows.iter().map(|(_, total)| total).sum();
-        (self.observer)(shard, progress);
-    }
+ordid_sql::sharded_unit_of_work! {
+    impl[DB: Backend] ShardedUnitOfWork<DB>, UnitOfWork<DB>, Entity<DB>, DB::PROFILE, Error
 }
 
 impl<DB: Backend> ShardedUnitOfWork<DB> {
-    /// Makes an empty unit of work for as many databases as the sharding has.
-    pub fn new(sharding: Sharding) -> Self {
-        Self {
-            shards: (0..sharding.shards()).map(|_| UnitOfWork::new()).collect(),
-            generators: Generators::new(),
-            watch: None,
-            sharding,
-        }
-    }
-
-    /// Gives a generator for the keys of a type: as [`UnitOfWork::with_generator`].
-    #[must_use]
-    pub fn with_generator<K: KeyType>(
-        mut self,
-        generator: impl Generator<Scheme = K::Scheme> + Send + Sync + 'static,
-    ) -> Self {
-        self.generators.insert::<K>(generator);
-        self
-    }
-
-    /// Says how often and after how long each shard is tried again: as [`UnitOfWork::with_retry`].
-    #[must_use]
-    pub fn with_retry(mut self, retry: Retry) -> Self {
-        let shards = self.shards.into_iter();
-        self.shards = shards.map(|work| work.with_retry(retry)).collect();
-        self
-    }
-
-    /// Has each shard's flush write a row of its own, also where it only inserts: as
-    /// [`UnitOfWork::with_record`].
-    #[must_use]
-    pub fn with_record(mut self) -> Self {
-        let shards = self.shards.into_iter();
-        self.shards = shards.map(UnitOfWork::with_record).collect();
-        self
-    }
-
-    /// Calls a function after each chunk of a flush, as for a progress bar: with the shard's number, the
-    /// chunk's table and rows, and the rows sent so far and to send over all shards. A shard that is
-    /// tried again tells of its rows anew.
-    pub fn observe(&mut self, observer: impl FnMut(usize, Progress) + Send + 'static) {
-        let watch = Arc::new(Mutex::new(Watch {
-            observer: Box::new(observer),
-            rows: vec![(0, 0); self.shards.len()],
-        }));
-        for (shard, work) in self.shards.iter_mut().enumerate() {
-            let watch = Arc::clone(&watch);
-            work.observe(move |progress| Watch::of(&watch).report(shard, progress));
-        }
-        self.watch = Some(watch);
-    }
-
-    /// Adds a new entity to its shard, after assigning its key if it has none, and returns the key: as
-    /// [`UnitOfWork::add`]. One that belongs [everywhere](Sharding::everywhere) is added to each shard.
-    ///
-    /// # Errors
-    ///
-    /// As [`Sharding::shard_of`], where it is not known which shard is the entity's; it is not added.
-    ///
-    /// # Panics
-    ///
-    /// As [`KeyType::generate`], for a key that is not assigned yet.
-    pub fn add<E>(&mut self, mut entity: E) -> Result<KeyOf<E>, ordid_core::Error>
-    where
-        E: Entity<DB>,
-        E::Field: EnsuredKey,
-    {
-        entity.ensure_key();
-        self.try_add(entity)
-    }
-
-    /// As [`add`](Self::add); a missing key is made by this generator.
-    ///
-    /// # Errors
-    ///
-    /// As [`add`](Self::add) and [`Generator::try_generate`].
-    pub fn add_with<E, G>(
-        &mut self,
-        generator: &G,
-        mut entity: E,
-    ) -> Result<KeyOf<E>, ordid_core::Error>
-    where
-        E: Entity<DB>,
-        G: Generator<Scheme = SchemeOf<E>>,
-    {
-        entity.ensure_key_with(generator)?;
-        self.try_add(entity)
-    }
-
-    /// As [`add`](Self::add); a missing key is made by the generator that
-    /// [`with_generator`](Self::with_generator) gave for its type.
-    ///
-    /// # Errors
-    ///
-    /// As [`add`](Self::add) and [`UnitOfWork::try_add`].
-    pub fn try_add<E: Entity<DB>>(&mut self, mut entity: E) -> Result<KeyOf<E>, ordid_core::Error> {
-        let key = self.generators.ensure_key(&mut entity)?;
-        self.place(entity, |work, entity| work.try_add(entity).map(drop))?;
-        Ok(key)
-    }
-
-    /// Does the same on the entity's shard or, with a copy for each, on all.
-    fn place<E: Entity<DB>>(
-        &mut self,
-        entity: E,
-        mut place: impl FnMut(&mut UnitOfWork<DB>, E) -> Result<(), ordid_core::Error>,
-    ) -> Result<(), ordid_core::Error> {
-        let Some(copy) = self.sharding.copy_of::<E>() else {
-            let shard = self.sharding.shard_of(&entity)?;
-            return place(&mut self.shards[shard], entity);
-        };
-        self.shards
-            .iter_mut()
-            .try_for_each(|work| place(work, copy(&entity)))
-    }
-
-    /// Adds an entity whose row will be updated: as [`UnitOfWork::update`], on the shard that the
-    /// entity belongs to now, or on [all](Sharding::everywhere). A row does not move: one that belongs to another shard than before is a
-    /// missing row there. Delete it here and add it there, which is not atomic.
-    ///
-    /// # Errors
-    ///
-    /// As [`Sharding::shard_of`].
-    pub fn update<E: Entity<DB>>(&mut self, entity: E) -> Result<(), ordid_core::Error> {
-        self.place(entity, |work, entity| {
-            work.update(entity);
-            Ok(())
-        })
-    }
-
-    /// Adds an entity whose row will be deleted: as [`UnitOfWork::delete`], on the shard that the
-    /// entity belongs to, or on [all](Sharding::everywhere).
-    ///
-    /// # Errors
-    ///
-    /// As [`Sharding::shard_of`].
-    pub fn delete<E: Entity<DB>>(&mut self, entity: &E) -> Result<(), ordid_core::Error> {
-        if self.sharding.copy_of::<E>().is_some() {
-            self.shards.iter_mut().for_each(|work| work.delete(entity));
-            return Ok(());
-        }
-        let shard = self.sharding.shard_of(entity)?;
-        self.shards[shard].delete(entity);
-        Ok(())
-    }
-
-    /// Returns by what rows are spread.
-    pub const fn sharding(&self) -> &Sharding {
-        &self.sharding
-    }
-
-    /// Returns the units of work of the shards: what each of them has still to be flushed.
-    pub fn shards(&self) -> &[UnitOfWork<DB>] {
-        &self.shards
-    }
-
-    /// Returns the number of entities, of all types and shards; one that is everywhere counts on each.
-    pub fn len(&self) -> usize {
-        self.shards.iter().map(UnitOfWork::len).sum()
-    }
-
-    /// Returns whether there is nothing to flush.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Forgets all entities of all shards.
-    pub fn clear(&mut self) {
-        self.shards.iter_mut().for_each(UnitOfWork::clear);
-    }
-
-    /// Returns what a flush would send to each shard: as [`UnitOfWork::plan`].
-    ///
-    /// # Errors
-    ///
-    /// As [`UnitOfWork::plan`], of the first shard that cannot be planned.
-    pub fn plan(&mut self) -> Result<Vec<FlushPlan>, Error> {
-        self.shards.iter_mut().map(UnitOfWork::plan).collect()
-    }
-
     /// Flushes each shard into its own database, the first into the first pool, each in a transaction of
     /// its own: as [`UnitOfWork::flush`]. Says what each of them wrote. A shard without entities is not
     /// asked for anything.
@@ -332,36 +118,9 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
     /// sent to any of them. Otherwise [`Error::shards`] says what became of each: the parts of the
     /// shards that succeeded are committed, and those of the others are there to be flushed again.
     pub async fn flush(&mut self, pools: &[Pool<DB>]) -> Result<Vec<Flushed>, Error> {
-        self.sharding.check_databases(pools.len())?;
-        // Before anything is sent: what one shard would refuse to plan must not leave the others done.
-        let plans = self.shards.iter_mut().map(UnitOfWork::planned);
-        let plans: Vec<Plan> = plans.collect::<Result<_, _>>()?;
-        if let Some(watch) = &self.watch {
-            Watch::of(watch).rows = plans.iter().map(|plan| (0, plan.rows())).collect();
-        }
-        let flushes = self.shards.iter_mut().zip(pools).map(|(work, pool)| {
-            let flush: BoxFuture<'_, Result<Flushed, Error>> = Box::pin(async move {
-                if work.is_empty() {
-                    return Ok(Flushed::default());
-                }
-                work.flush(pool).await
-            });
-            flush
+        let flush = self.0.flush(DB::PROFILE, pools.len(), |work, shard| {
+            Box::pin(work.flush(&pools[shard]))
         });
-        let outcomes = join_all(flushes).await;
-        if outcomes.iter().any(Result::is_err) {
-            return Err(Error::of_shards(outcomes));
-        }
-        Ok(outcomes.into_iter().flatten().collect())
-    }
-}
-
-/// The tables of each shard and their numbers of rows.
-impl<DB: Backend> fmt::Debug for ShardedUnitOfWork<DB> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ShardedUnitOfWork")
-            .field("sharding", &self.sharding)
-            .field("shards", &self.shards)
-            .finish_non_exhaustive()
+        flush.await
     }
 }

@@ -18,15 +18,8 @@ use crate::{
 
 backend! {
     Sqlite, ordid_core::storage::dialect::Sqlite,
-    // A deferred transaction that reads first and writes later can fail with SQLITE_BUSY at once,
-    // however long the busy timeout; one that means to write says so.
-    begin: Some("BEGIN IMMEDIATE"),
     survives_drops: true,
-    defer: Some("PRAGMA defer_foreign_keys = ON"),
-    updates: WithValues,
     bulk: std::convert::Infallible,
-    flushes: "CREATE TABLE IF NOT EXISTS ordid_flushes (id BLOB NOT NULL PRIMARY KEY, \
-              flushed_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID",
     has_transaction: |_| std::future::ready(Ok(false)),
     // SQLx's thread rolls back what nobody waits for.
     abandon: |_| (),

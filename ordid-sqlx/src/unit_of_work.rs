@@ -1,31 +1,12 @@
 //! The unit of work: entities of many types, inserted, updated and deleted together.
 
-mod begin;
-mod execute;
-mod journal;
-mod locate;
-mod plan;
-mod record;
-mod statement;
-mod stream;
-
-use std::fmt;
-
-use ordid_core::{
-    EnsuredKey, KeyOf, KeyType,
-    entity::SchemeOf,
-    generator::Generator,
-    unit_of_work::{Batches, Doubt, Flushed, Generators, Plan, Progress, Retry},
-};
+use ordid_sql::{FlushDialect as _, Flushed, Work, spi::TransactionScope};
 use sqlx::{Connection, Database, Pool, Transaction};
 
-#[cfg(feature = "journal")]
-pub use self::journal::Journaled;
-use self::journal::Keeper;
-pub use self::record::flushes_table;
 use crate::{
     Error,
     backend::{Backend, Binder, Entity},
+    connection::{FromPool, OnConnection},
 };
 
 /// Entities, collected to be inserted, updated and deleted in one transaction: parents before children,
@@ -59,236 +40,16 @@ use crate::{
 ///     work.add(Loose { name: String::new() });
 /// }
 /// ```
-pub struct UnitOfWork<DB: Backend> {
-    batches: Batches<Binder<DB>>,
-    generators: Generators,
-    observer: Option<Box<dyn FnMut(Progress) + Send>>,
-    retry: Retry,
-    /// Whether a flush that only inserts is recorded, too.
-    records: bool,
-    /// What an earlier flush left behind that does not know what became of its COMMIT.
-    doubt: Option<Doubt>,
-    keeper: Keeper<DB>,
-}
+pub struct UnitOfWork<DB: Backend>(Work<Binder<DB>>);
+
+ordid_sql::work_settings! { impl[DB: Backend] UnitOfWork<DB>, Binder<DB> }
+ordid_sql::work_entities! { impl[DB: Backend] UnitOfWork<DB>, Entity<DB> }
+ordid_sql::work_plan! { impl[DB: Backend] UnitOfWork<DB>, DB::PROFILE, Error }
 
 impl<DB: Backend> UnitOfWork<DB> {
     /// Makes an empty unit of work.
     pub fn new() -> Self {
-        Self {
-            batches: Batches::new(),
-            generators: Generators::new(),
-            observer: None,
-            retry: Retry::DEFAULT,
-            records: false,
-            doubt: None,
-            keeper: Keeper::new(),
-        }
-    }
-
-    /// Says how often a flush is tried and how long it waits in between; [`Retry::DEFAULT`] unless this
-    /// is called. See [`flush`](Self::flush).
-    #[must_use]
-    pub fn with_retry(mut self, retry: Retry) -> Self {
-        self.retry = retry;
-        self
-    }
-
-    /// Has each flush write a row of its own, in the table that
-    /// [`flushes_table`](crate::flushes_table) declares, also one that only inserts.
-    ///
-    /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a row that
-    /// somebody deleted meanwhile is inserted again. Where others delete rows that are so new, this is the
-    /// remedy; it costs a statement a flush.
-    #[must_use]
-    pub fn with_record(mut self) -> Self {
-        self.records = true;
-        self
-    }
-
-    /// Gives a generator for the keys of a type, which [`try_add`](Self::try_add) asks from now on:
-    /// for schemes that take a node of your own, and for tests with a clock of their own. It stays
-    /// over flushes. To share it, give an [`Arc`](std::sync::Arc) or a `&'static` of it.
-    ///
-    /// # Example
-    ///
-    #[cfg_attr(feature = "sqlite", doc = "```")]
-    #[cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
-    /// use ordid::{KeyType, OrderedKey, clock::SystemClock, entropy::ThreadEntropy};
-    /// use ordid::generator::{OrderedGenerator, Policy};
-    /// use ordid::scheme::snowflake::SnowflakeNode;
-    /// use ordid_sqlx::UnitOfWork;
-    ///
-    /// #[derive(KeyType, sqlx::Type)]
-    /// #[sqlx(transparent)]
-    /// #[ordid(scheme = snowflake)]
-    /// struct OrderId(i64);
-    ///
-    /// #[derive(OrderedKey)]
-    /// struct Order { id: Option<OrderId>, total: i64 }
-    ///
-    /// let node = SnowflakeNode::new(7)?; // this process's alone
-    /// let generator =
-    ///     OrderedGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
-    /// let mut work = UnitOfWork::<sqlx::Sqlite>::new().with_generator::<OrderId>(generator);
-    /// let first = work.try_add(Order { id: None, total: 1250 })?;
-    /// let second = work.try_add(Order { id: None, total: 990 })?;
-    /// assert!(first < second);
-    /// # Ok::<(), ordid::Error>(())
-    /// ```
-    #[must_use]
-    pub fn with_generator<K: KeyType>(
-        mut self,
-        generator: impl Generator<Scheme = K::Scheme> + Send + Sync + 'static,
-    ) -> Self {
-        self.generators.insert::<K>(generator);
-        self
-    }
-
-    /// Adds a new entity, assigns its key if it has none, and returns the key: children can refer
-    /// to it at once. The order of adding does not matter.
-    ///
-    /// An entity whose key field is no `Option` has its key already. Where it is one, the key is
-    /// made by the process's generator, and for schemes that have none this does not compile: see
-    /// [`add_with`](Self::add_with) and [`try_add`](Self::try_add).
-    ///
-    /// # Panics
-    ///
-    /// As [`KeyType::generate`], for a key that is not assigned yet.
-    pub fn add<E>(&mut self, mut entity: E) -> KeyOf<E>
-    where
-        E: Entity<DB>,
-        E::Field: EnsuredKey,
-    {
-        let key = entity.ensure_key();
-        self.rows_mut::<E>().push(entity);
-        key
-    }
-
-    /// As [`add`](Self::add); a missing key is made by this generator.
-    ///
-    /// # Errors
-    ///
-    /// As [`Generator::try_generate`]; the entity is not added.
-    pub fn add_with<E, G>(
-        &mut self,
-        generator: &G,
-        mut entity: E,
-    ) -> Result<KeyOf<E>, ordid_core::Error>
-    where
-        E: Entity<DB>,
-        G: Generator<Scheme = SchemeOf<E>>,
-    {
-        let key = entity.ensure_key_with(generator)?;
-        self.rows_mut::<E>().push(entity);
-        Ok(key)
-    }
-
-    /// As [`add`](Self::add); a missing key is made by the generator that
-    /// [`with_generator`](Self::with_generator) gave for its type.
-    ///
-    /// # Errors
-    ///
-    /// As [`Generator::try_generate`], and an error that [`is_plan`](ordid_core::Error::is_plan) if
-    /// no generator was given; the entity is not added.
-    pub fn try_add<E: Entity<DB>>(&mut self, mut entity: E) -> Result<KeyOf<E>, ordid_core::Error> {
-        let key = self.generators.ensure_key(&mut entity)?;
-        self.rows_mut::<E>().push(entity);
-        Ok(key)
-    }
-
-    /// Adds an entity whose row will be updated: all its columns, in the row that has its key. That
-    /// row must be there, otherwise nothing is written: see [`Error::is_missing_row`].
-    ///
-    /// The row is updated after all inserts, so it may refer to a new one. An entity without a key, or
-    /// with that of another update, an insert or a delete, is told by the flush.
-    ///
-    /// # Example
-    ///
-    #[cfg_attr(feature = "sqlite", doc = "```")]
-    #[cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use ordid::{KeyType, OrderedKey, uuid::Uuid};
-    /// use ordid_sqlx::UnitOfWork;
-    ///
-    /// #[derive(OrderedKey, sqlx::FromRow)]
-    /// #[ordid(table = "accounts")]
-    /// struct Account { id: Uuid, balance: i64 }
-    ///
-    /// let pool = sqlx::SqlitePool::connect("sqlite::memory:").await?;
-    /// sqlx::raw_sql("CREATE TABLE accounts (id BLOB PRIMARY KEY, balance INTEGER NOT NULL)")
-    ///     .execute(&pool)
-    ///     .await?;
-    /// let mut transaction = pool.begin().await?;
-    /// let mut work = UnitOfWork::new();
-    /// let first = work.add(Account { id: Uuid::generate(), balance: 10 });
-    /// let second = work.add(Account { id: Uuid::generate(), balance: 0 });
-    /// work.flush_in(&mut transaction).await?;
-    /// work.clear();
-    ///
-    /// work.update(Account { id: second, balance: 10 });
-    /// work.delete(&Account { id: first, balance: 10 });
-    /// work.flush_in(&mut transaction).await?;
-    /// transaction.commit().await?;
-    /// let left: Vec<Account> = sqlx::query_as("SELECT * FROM accounts").fetch_all(&pool).await?;
-    /// assert_eq!((left.len(), left[0].id, left[0].balance), (1, second, 10));
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn update<E: Entity<DB>>(&mut self, entity: E) {
-        self.rows_mut::<E>();
-        self.batches.update(entity);
-    }
-
-    /// Adds an entity whose row will be deleted, by its key. That row must be there, otherwise nothing
-    /// is written: see [`Error::is_missing_row`].
-    ///
-    /// Rows are deleted after all else, children before parents: only the key and the foreign keys of
-    /// the entity count.
-    pub fn delete<E: Entity<DB>>(&mut self, entity: &E) {
-        self.rows_mut::<E>();
-        self.batches.delete(entity);
-    }
-
-    /// Makes room for more entities of a type.
-    pub fn reserve<E: Entity<DB>>(&mut self, additional: usize) {
-        self.rows_mut::<E>().reserve(additional);
-    }
-
-    /// Rows go in the order of their stored keys, whatever is done with them, so that an insert appends
-    /// to the index even where the column does not keep the keys' own order.
-    fn rows_mut<E: Entity<DB>>(&mut self) -> &mut Vec<E> {
-        // With other rows it is another flush.
-        self.doubt = None;
-        self.batches.rows_mut_with(E::__stored_order)
-    }
-
-    /// Returns the entities of a type, in the order in which they were added.
-    pub fn get<E: Entity<DB>>(&self) -> &[E] {
-        self.batches.get()
-    }
-
-    /// Returns the number of entities, of all types.
-    pub fn len(&self) -> usize {
-        self.batches.len()
-    }
-
-    /// Returns whether there is nothing to flush.
-    pub fn is_empty(&self) -> bool {
-        self.batches.is_empty()
-    }
-
-    /// Forgets all entities: after [`flush_in`](Self::flush_in), once the transaction is committed.
-    pub fn clear(&mut self) {
-        self.doubt = None;
-        self.keeper.released();
-        self.batches.clear();
-    }
-
-    /// Calls a function after each chunk of a flush, as for a progress bar. A flush that is tried again
-    /// tells of its rows anew.
-    pub fn observe(&mut self, observer: impl FnMut(Progress) + Send + 'static) {
-        self.observer = Some(Box::new(observer));
+        Self::default()
     }
 
     /// Writes everything in one transaction of its own, and is empty afterwards. If it fails,
@@ -338,7 +99,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// Otherwise says what failed to be done, in which table, which chunk, and with which row's key. To
     /// find the row, what was sent is sent once more up to it, in a transaction that is rolled back.
     pub async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Error> {
-        self.flush_to(pool).await
+        let source = FromPool { pool, open: None };
+        self.0.flush(source, TransactionScope::Transaction).await
     }
 
     /// As [`flush`](Self::flush), over one connection: in a transaction of its own there, and empty
@@ -383,7 +145,8 @@ impl<DB: Backend> UnitOfWork<DB> {
         C: Connection<Database = DB>,
         DB: Database<Connection = C>,
     {
-        self.flush_over(connection).await
+        let source = OnConnection::new(connection);
+        self.0.flush(source, TransactionScope::Transaction).await
     }
 
     /// Writes everything inside an open transaction, in a savepoint: if it fails, the transaction
@@ -414,25 +177,86 @@ impl<DB: Backend> UnitOfWork<DB> {
         &mut self,
         transaction: &mut Transaction<'_, DB>,
     ) -> Result<Flushed, Error> {
-        self.flush_inside(transaction).await
-    }
-
-    /// Finds the order of rows and tables.
-    pub(crate) fn planned(&mut self) -> Result<Plan, Error> {
-        Ok(self.batches.plan::<DB::Dialect>()?)
+        let source = OnConnection::<DB>::new(transaction);
+        self.0.flush(source, TransactionScope::Savepoint).await
     }
 }
 
-impl<DB: Backend> Default for UnitOfWork<DB> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
+/// A [`Journal`](ordid_sql::Journal) for [`UnitOfWork::with_journal`], and the entity types whose rows it keeps.
+///
+/// Rows go through serde, so what serde leaves out or writes with less precision is lost with the
+/// process. That is found before anything is sent: each row is read back, its columns are compared,
+/// and a column that differs is an error.
+///
+/// # Example: a run that did not come to its end
+///
+#[cfg_attr(feature = "sqlite", doc = "```")]
+#[cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use ordid::{KeyType, OrderedKey, uuid::Uuid};
+/// use ordid_file::FlushJournal;
+/// use ordid_sqlx::{Journaled, UnitOfWork};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(KeyType)]
+/// #[ordid(scheme = uuid_v7, sqlx)]
+/// struct OrderId(Uuid);
+///
+/// #[derive(OrderedKey, Serialize, Deserialize)]
+/// #[ordid(table = "orders")]
+/// struct Order { #[ordid(key)] id: OrderId, total: i64 }
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("orders.journal");
+/// let pool = sqlx::SqlitePool::connect("sqlite::memory:").await?;
+/// let journal = FlushJournal::open(&path)?;
+/// let mut work = UnitOfWork::new().with_journal(Journaled::new(journal).row::<Order>());
+/// let id = work.add(Order { id: OrderId::generate(), total: 1250 });
+/// work.flush(&pool).await.unwrap_err(); // there is no table yet
+/// drop(work); // and here the process ends
+///
+/// sqlx::query("CREATE TABLE orders (id BLOB NOT NULL PRIMARY KEY, total INTEGER NOT NULL)")
+///     .execute(&pool)
+///     .await?;
+/// let journal = FlushJournal::open(&path)?;
+/// let mut work = UnitOfWork::new().with_journal(Journaled::new(journal).row::<Order>());
+/// assert_eq!(work.resume()?, 1);
+/// work.flush(&pool).await?;
+///
+/// let found: OrderId = sqlx::query_scalar("SELECT id FROM orders").fetch_one(&pool).await?;
+/// assert_eq!(found, id);
+/// assert_eq!(std::fs::metadata(&path)?.len(), 0); // nothing is pending
+/// # Ok(())
+/// # }
+/// ```
+#[cfg(feature = "journal")]
+pub struct Journaled<DB: Backend>(ordid_sql::Journaled<Binder<DB>>);
 
-impl<DB: Backend> fmt::Debug for UnitOfWork<DB> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.batches, f)
-    }
+#[cfg(feature = "journal")]
+ordid_sql::work_journal! { impl[DB: Backend] UnitOfWork<DB>, Journaled<DB>, Entity<DB>, Error }
+
+/// Returns the `CREATE TABLE` of `ordid_flushes`, into which a flush with updates or deletes writes a row
+/// in its own transaction: whether that row is there tells what became of a COMMIT whose answer was
+/// lost. A flush that only inserts does without, unless it is
+/// [asked to](crate::UnitOfWork::with_record).
+///
+/// Run it once, as a migration. Rows are only looked for while their flush is under way: delete those
+/// of more than a day at any time, by `flushed_at`.
+///
+/// # Example
+///
+#[cfg_attr(feature = "sqlite", doc = "```")]
+#[cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sqlx::Error> {
+/// let pool = sqlx::SqlitePool::connect("sqlite::memory:").await?;
+/// sqlx::raw_sql(ordid_sqlx::flushes_table::<sqlx::Sqlite>()).execute(&pool).await?;
+/// # Ok(())
+/// # }
+/// ```
+pub const fn flushes_table<DB: Backend>() -> &'static str {
+    DB::Dialect::FLUSHES_TABLE
 }
 
 #[cfg(all(test, feature = "sqlite"))]

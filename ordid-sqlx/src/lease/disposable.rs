@@ -6,8 +6,8 @@ use ordid_core::{
     Error,
     clock::Timestamp,
     coordination::{AsyncNodeAllocator, Grant, LeaseTerms},
-    storage::nodes::DisposableNodes,
 };
+use ordid_sql::leases::nodes::DisposableNodes;
 use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 
 use crate::{backend::Backend, numbers::Store};

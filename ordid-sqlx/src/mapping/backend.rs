@@ -1,6 +1,6 @@
 //! What a mapping table needs of an engine.
 
-use ordid_core::storage::mapping::Entry;
+use ordid_sql::mapping::Entry;
 
 use crate::backend::{Backend, BoxFuture};
 

@@ -2,9 +2,9 @@
 
 use std::{error::Error as StdError, fmt};
 
-use ordid_core::unit_of_work::{DriverError, Failure};
+use ordid_sql::{DriverError, Failure};
 
-use crate::failure::judge;
+use crate::classify::classify;
 
 /// Why a [`MappingTable`](crate::MappingTable) was not read or written.
 ///
@@ -37,7 +37,7 @@ pub(super) struct Failed(Kind);
 
 impl From<sqlx::Error> for Failed {
     fn from(error: sqlx::Error) -> Self {
-        Self(Kind::Driver(judge(error)))
+        Self(Kind::Driver(classify(error)))
     }
 }
 

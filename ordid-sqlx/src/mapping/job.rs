@@ -2,11 +2,10 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use ordid_core::{
-    clock::Delay,
-    storage::mapping::{Batch, Entry, uuid_of_row},
-    unit_of_work::{Failure, Retry},
-    uuid::Uuid,
+use ordid_core::{clock::Delay, uuid::Uuid};
+use ordid_sql::{
+    Failure, Retry,
+    mapping::{Batch, Entry, uuid_of_row},
 };
 
 use super::{
@@ -16,7 +15,7 @@ use super::{
 use crate::{
     MappingError,
     backend::{Backend, BoxFuture},
-    bulk::Lent,
+    connection::SqlxConnection,
     over::Lane,
 };
 
@@ -75,17 +74,18 @@ async fn over_pool<DB: Backend>(
     was_lost: bool,
     job: &mut impl Job<DB>,
 ) -> Result<(), Failed> {
-    let mut lent = match was_lost {
-        true => Lent::tested(pool).await?,
-        false => Lent::from(pool).await?,
+    let mut open = match was_lost {
+        true => SqlxConnection::from_pool_after_loss(pool).await?,
+        false => SqlxConnection::from_pool(pool).await?,
     };
-    lent.is_busy = !DB::SURVIVES_DROPS;
-    let done = job.go(&mut lent.connection, table).await;
-    lent.is_busy = false;
+    let (connection, state) = open.connection();
+    state.set_busy(true);
+    let done = job.go(connection, table).await;
+    state.set_busy(false);
     if let Err(failed) = &done
         && failed.failure() == Failure::Lost
     {
-        lent.in_step.lose();
+        open.lose();
     }
     done
 }

@@ -3,7 +3,7 @@
 //! Neither returns the rows of an `INSERT` on both, and what InnoDB counts for `INSERT IGNORE` does not say
 //! which rows are new. So a plain `INSERT` is sent where that matters, all of whose rows are new or none.
 
-use ordid_core::storage::mapping::Entry;
+use ordid_sql::mapping::Entry;
 use sqlx::{AssertSqlSafe, MySql, MySqlConnection, query, query_as};
 
 use super::backend::{IdAndUuid, Inserted, MappingBackend, Row, pairs};

@@ -1,6 +1,7 @@
 //! PostgreSQL: `uuid`, and arrays in the place of many parameters.
 
-use ordid_core::{storage::mapping::Entry, uuid::Uuid};
+use ordid_core::uuid::Uuid;
+use ordid_sql::mapping::Entry;
 use sqlx::{AssertSqlSafe, PgConnection, Postgres, query_as};
 
 use super::backend::{IdAndUuid, Inserted, MappingBackend, Row};

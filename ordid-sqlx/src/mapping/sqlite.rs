@@ -1,6 +1,6 @@
 //! SQLite.
 
-use ordid_core::storage::mapping::Entry;
+use ordid_sql::mapping::Entry;
 use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection, query_as};
 
 use super::backend::{IdAndUuid, Inserted, MappingBackend, Row, pairs};

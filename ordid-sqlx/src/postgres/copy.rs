@@ -10,22 +10,26 @@
 
 use std::mem;
 
-use ordid_core::{storage::Dialect, unit_of_work::copy};
+use ordid_sql::{
+    copy,
+    spi::{BulkFailure, BulkRows, Fed},
+};
 use sqlx::{
     Encode, PgConnection, Postgres, Type,
     encode::IsNull,
     error::BoxDynError,
-    postgres::{PgArgumentBuffer, PgCopyIn, PgTypeInfo, types::Oid},
+    postgres::{PgArgumentBuffer, PgTypeInfo, types::Oid},
 };
 
 use crate::{
-    backend::{Backend, BoxFuture},
-    bulk::Bulk,
+    backend::{Backend, Binder, BoxFuture, Bulk},
+    classify::classify,
+    connection::ProtocolState,
 };
 
 /// The rows for one table, encoded for `COPY`.
 #[derive(Debug)]
-pub struct Copy {
+pub struct CopyPiece {
     sql: String,
     target: copy::Target,
     piece: PgArgumentBuffer,
@@ -39,13 +43,13 @@ pub struct Copy {
     misfit: bool,
 }
 
-impl Copy {
+impl CopyPiece {
     fn new(table: &str, columns: &[&str], types: Vec<Oid>) -> Option<Self> {
         let types = types.into_iter().map(|Oid(number)| number).collect();
         let target = copy::Target::new(columns.len(), types)?;
         let names: Vec<_> = columns
             .iter()
-            .map(|column| <Postgres as Backend>::Dialect::quote(column))
+            .map(|column| <Postgres as Backend>::PROFILE.quote(column))
             .collect();
         let mut piece = PgArgumentBuffer::default();
         copy::begin(&mut piece);
@@ -81,13 +85,11 @@ impl Copy {
     }
 }
 
-impl Bulk<Postgres> for Copy {
+impl Bulk<Postgres> for CopyPiece {
     const MIN_ROWS: usize = copy::MIN_ROWS;
 
     /// See "Triggers" above.
     const BEGIN: Option<&'static str> = Some("BEGIN; SET LOCAL client_min_messages TO error");
-
-    type Stream<'c> = PgCopyIn<&'c mut PgConnection>;
 
     fn prepare<'a>(
         connection: &'a mut PgConnection,
@@ -157,39 +159,55 @@ impl Bulk<Postgres> for Copy {
         self.piece.len() >= copy::PIECE
     }
 
-    fn open<'a, 'c: 'a>(
-        &'a self,
-        connection: &'c mut PgConnection,
-    ) -> BoxFuture<'a, Result<Self::Stream<'c>, sqlx::Error>> {
-        Box::pin(connection.copy_in_raw(&self.sql))
-    }
-
     fn send<'a>(
-        &'a mut self,
-        stream: &'a mut Self::Stream<'_>,
-    ) -> BoxFuture<'a, Result<(), sqlx::Error>> {
+        binder: &'a mut Binder<Postgres>,
+        connection: &'a mut PgConnection,
+        state: &'a ProtocolState,
+        rows: &'a mut BulkRows<'_, Binder<Postgres>, sqlx::Error>,
+    ) -> BoxFuture<'a, Result<(), BulkFailure<sqlx::Error>>> {
+        let refused = |error: sqlx::Error| {
+            // Anything but an answer of the server leaves open how the command ended.
+            if let sqlx::Error::Database(_) = error {
+                state.regain();
+            }
+            BulkFailure::Driver(classify(error))
+        };
         Box::pin(async move {
-            stream.send(&self.piece[..]).await?;
-            self.begin_piece();
+            // The first piece is encoded before the command begins: perhaps no row is for it.
+            let mut fed = rows.feed(binder)?;
+            let Some(piece) = binder.bulk_mut().filter(|_| !rows.is_empty()) else {
+                return Ok(());
+            };
+            let sql = piece.sql.clone();
+            state.lose();
+            let mut stream = connection.copy_in_raw(&sql).await.map_err(refused)?;
+            while let Some(piece) = binder.bulk_mut() {
+                if fed == Fed::Last {
+                    copy::end(&mut piece.piece);
+                }
+                stream.send(&piece.piece[..]).await.map_err(refused)?;
+                piece.begin_piece();
+                if fed == Fed::Last {
+                    break;
+                }
+                fed = match rows.feed(binder) {
+                    Ok(fed) => fed,
+                    Err(error) => {
+                        // Should the server have refused a row meanwhile, its answer is half read.
+                        if stream.abort("a row could not be encoded").await.is_ok() {
+                            state.regain();
+                        }
+                        return Err(error);
+                    }
+                };
+            }
+            stream.finish().await.map_err(refused)?;
+            state.regain();
+            // For another command.
+            if let Some(piece) = binder.bulk_mut() {
+                copy::begin(&mut piece.piece);
+            }
             Ok(())
         })
-    }
-
-    fn finish<'a, 'c: 'a>(
-        &'a mut self,
-        mut stream: Self::Stream<'c>,
-    ) -> BoxFuture<'a, Result<(), sqlx::Error>> {
-        Box::pin(async move {
-            copy::end(&mut self.piece);
-            stream.send(&self.piece[..]).await?;
-            stream.finish().await?;
-            self.begin_piece();
-            copy::begin(&mut self.piece);
-            Ok(())
-        })
-    }
-
-    fn abort(stream: Self::Stream<'_>) -> BoxFuture<'_, Result<(), sqlx::Error>> {
-        Box::pin(stream.abort("a row could not be encoded"))
     }
 }

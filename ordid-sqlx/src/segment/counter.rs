@@ -5,11 +5,9 @@ use std::{fmt, num::NonZeroU32, time::Duration};
 use ordid_core::{
     Error,
     coordination::{AsyncSegmentSource, CoordinationFailure, Ordered, Segment},
-    storage::{
-        Dialect as _,
-        numbers::{KeepsRows as _, checked_name},
-    },
+    storage::Dialect as _,
 };
+use ordid_sql::leases::numbers::{CounterDialect as _, checked_name};
 use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
 
 use super::Seen;

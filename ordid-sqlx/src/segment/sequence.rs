@@ -5,8 +5,9 @@ use std::{fmt, num::NonZeroU32, time::Duration};
 use ordid_core::{
     Error,
     coordination::{AsyncSegmentSource, CoordinationFailure, Ordered, Segment},
-    storage::{Dialect as _, dialect, numbers::checked_name},
+    storage::{Dialect as _, dialect},
 };
+use ordid_sql::leases::numbers::checked_name;
 use sqlx::{AssertSqlSafe, Postgres, SqlSafeStr as _, SqlStr};
 
 use super::Seen;

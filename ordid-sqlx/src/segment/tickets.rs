@@ -22,8 +22,9 @@ use ordid_core::{
     Error,
     coordination::{AsyncSegmentSource, CoordinationFailure, Segment, Unordered},
     entropy::{Entropy as _, ThreadEntropy},
-    storage::{Dialect as _, dialect, numbers::checked_name},
+    storage::{Dialect as _, dialect},
 };
+use ordid_sql::leases::numbers::checked_name;
 use sqlx::{AssertSqlSafe, MySql, SqlSafeStr as _, SqlStr};
 
 use super::Seen;

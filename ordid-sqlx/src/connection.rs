@@ -1,0 +1,364 @@
+//! Connections of SQLx, and where they come from.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ordid_sql::{
+    DriverError, EngineProfile, PendingRows, Plan,
+    spi::{
+        Begin, BulkFailure, BulkRows, Changed, ConnectionSource, FlushConnection, FlushTransaction,
+        Statement, StatementFailure, TransactionScope,
+    },
+};
+use sqlx::{
+    AssertSqlSafe, Connection as _, Pool, SqlSafeStr as _, SqlStr, Transaction,
+    pool::PoolConnection,
+};
+
+use crate::{
+    Error,
+    backend::{Backend, Binder, BoxFuture, Bulk},
+    classify::{classify, classify_commit, not_begun},
+};
+
+/// Whether client and server still agree on what comes next over a connection.
+#[derive(Debug, Default)]
+pub struct ProtocolState {
+    /// They do not: the connection failed, or a `COPY` is under way. SQLx does not count the answer that a
+    /// `COPY` waits for, so whoever uses the connection after a future was dropped there takes that answer for
+    /// their own.
+    lost: AtomicBool,
+    /// A call is under way. Dropped there, MySQL's connection does not survive.
+    busy: AtomicBool,
+    /// A transaction begins. Dropped there, the connection has a transaction open that SQLx 0.9 does not know of,
+    /// and whoever uses it next writes into that.
+    beginning: AtomicBool,
+}
+
+impl ProtocolState {
+    pub(crate) fn lose(&self) {
+        self.lost.store(true, Ordering::Relaxed);
+    }
+
+    /// The server has said how the command ended.
+    pub(crate) fn regain(&self) {
+        self.lost.store(false, Ordering::Relaxed);
+    }
+
+    /// Says whether a call is under way.
+    pub(crate) fn set_busy(&self, busy: bool) {
+        self.busy.store(busy, Ordering::Relaxed);
+    }
+}
+
+/// A connection of SQLx, for the length of a flush or of a call.
+pub(crate) struct SqlxConnection<'c, DB: Backend> {
+    held: Held<'c, DB>,
+    state: ProtocolState,
+}
+
+enum Held<'c, DB: Backend> {
+    /// It goes back to its pool only if client and server agree on what comes next: otherwise it is closed, as
+    /// it is where a flush is dropped in the midst of a `COPY`.
+    Pooled(PoolConnection<DB>),
+    Borrowed(&'c mut DB::Connection),
+}
+
+impl<'c, DB: Backend> SqlxConnection<'c, DB> {
+    fn new(held: Held<'c, DB>) -> Self {
+        Self {
+            held,
+            state: ProtocolState::default(),
+        }
+    }
+
+    /// Takes a connection from the pool.
+    pub(crate) async fn from_pool(pool: &Pool<DB>) -> Result<Self, sqlx::Error> {
+        let acquire: BoxFuture<'_, _> = Box::pin(pool.acquire());
+        Ok(Self::new(Held::Pooled(acquire.await?)))
+    }
+
+    /// As [`from_pool`](Self::from_pool), after another connection was lost: closes those that do not answer,
+    /// which perhaps went with it.
+    pub(crate) async fn from_pool_after_loss(pool: &Pool<DB>) -> Result<Self, sqlx::Error> {
+        for _ in 0..pool.options().get_max_connections() {
+            let mut open = Self::from_pool(pool).await?;
+            let ping: BoxFuture<'_, _> = Box::pin(open.connection().0.ping());
+            if ping.await.is_ok() {
+                return Ok(open);
+            }
+            open.state.lose();
+        }
+        Self::from_pool(pool).await
+    }
+
+    /// Returns the connection, and what is known of its protocol.
+    pub(crate) fn connection(&mut self) -> (&mut DB::Connection, &ProtocolState) {
+        let connection = match &mut self.held {
+            Held::Pooled(connection) => &mut **connection,
+            Held::Borrowed(connection) => &mut **connection,
+        };
+        (connection, &self.state)
+    }
+
+    /// The connection failed: it is closed.
+    pub(crate) fn lose(&self) {
+        self.state.lose();
+    }
+}
+
+impl<DB: Backend> Drop for SqlxConnection<'_, DB> {
+    fn drop(&mut self) {
+        if self.state.beginning.load(Ordering::Relaxed) {
+            DB::abandon(self.connection().0);
+        }
+        let is_lost = self.state.lost.load(Ordering::Relaxed);
+        let is_busy = self.state.busy.load(Ordering::Relaxed) && !DB::SURVIVES_DROPS;
+        if (is_lost || is_busy)
+            && let Held::Pooled(connection) = &mut self.held
+        {
+            connection.close_on_drop();
+        }
+    }
+}
+
+/// A text of ordid's own, of quoted names.
+fn sql_of(statement: &Statement) -> SqlStr {
+    AssertSqlSafe(std::sync::Arc::clone(&statement.sql)).into_sql_str()
+}
+
+impl<DB: Backend> FlushConnection for SqlxConnection<'_, DB> {
+    type Error = sqlx::Error;
+    type Binder = Binder<DB>;
+    type Bulk = Binder<DB>;
+    type Transaction<'t>
+        = SqlxTransaction<'t, DB>
+    where
+        Self: 't;
+
+    const ADAPTER: &'static str = "ordid_sqlx";
+
+    /// MySQL and MariaDB would commit a transaction that is open by the BEGIN of the flush.
+    async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope, Error> {
+        if let (TransactionScope::Transaction, Held::Borrowed(connection)) =
+            (wanted, &mut self.held)
+        {
+            let is_open = connection.is_in_transaction()
+                || DB::has_transaction(connection)
+                    .await
+                    .map_err(|error| Error::begin(classify(error)))?;
+            if is_open {
+                return Err(Error::open_transaction("connection"));
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// Only a pool's connection can be closed if a flush is dropped in the midst of a `COPY`.
+    async fn bulk(&mut self, rows: &PendingRows<Binder<DB>>, _: &Plan) -> Vec<Option<Binder<DB>>> {
+        let Held::Pooled(connection) = &mut self.held else {
+            return Vec::new();
+        };
+        self.state.set_busy(true);
+        let mut bulks = Vec::new();
+        for table in rows.tables() {
+            bulks.push(if table.rows() < DB::Bulk::MIN_ROWS {
+                None
+            } else {
+                let name = DB::PROFILE.quote_table(table.schema(), table.name());
+                let bulk = DB::Bulk::prepare(connection, &name, table.columns()).await;
+                bulk.map(Binder::with_bulk)
+            });
+        }
+        self.state.set_busy(false);
+        bulks
+    }
+
+    async fn begin(&mut self, begin: Begin) -> Result<SqlxTransaction<'_, DB>, Error> {
+        let statement = match begin.scope {
+            TransactionScope::Savepoint => None,
+            TransactionScope::Transaction if begin.uses_bulk => DB::Bulk::BEGIN.or(begin.statement),
+            TransactionScope::Transaction => begin.statement,
+        };
+        let (connection, state) = self.connection();
+        state.set_busy(true);
+        let is_savepoint = connection.is_in_transaction();
+        state.beginning.store(!is_savepoint, Ordering::Relaxed);
+        let begun = match statement {
+            Some(statement) => connection.begin_with(statement).await,
+            None => connection.begin().await,
+        };
+        state.beginning.store(false, Ordering::Relaxed);
+        let begun = match begun {
+            Ok(transaction) => {
+                let scope = begin.scope;
+                let mut open = SqlxTransaction {
+                    transaction,
+                    state,
+                    scope,
+                };
+                match begin.defer {
+                    Some(defer) => open.run(defer).await.map(|()| open),
+                    None => Ok(open),
+                }
+            }
+            Err(error) => Err(error),
+        };
+        begun.map_err(|error| {
+            state.set_busy(false);
+            not_begun(error)
+        })
+    }
+
+    async fn exists(
+        &mut self,
+        query: &Statement,
+        values: Binder<DB>,
+    ) -> Result<bool, DriverError<sqlx::Error>> {
+        let arguments = values.into_arguments().map_err(|error| {
+            DriverError::new(sqlx::Error::Encode(error), ordid_sql::Failure::Refused)
+        })?;
+        let (connection, state) = self.connection();
+        state.set_busy(true);
+        let found = DB::exists(connection, sql_of(query), arguments).await;
+        state.set_busy(false);
+        found.map_err(classify)
+    }
+
+    fn is_usable(&self) -> bool {
+        !self.state.lost.load(Ordering::Relaxed)
+    }
+}
+
+/// A transaction or a savepoint of SQLx.
+pub(crate) struct SqlxTransaction<'t, DB: Backend> {
+    transaction: Transaction<'t, DB>,
+    state: &'t ProtocolState,
+    scope: TransactionScope,
+}
+
+impl<DB: Backend> SqlxTransaction<'_, DB> {
+    async fn run(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
+        let sql = SqlStr::from_static(sql);
+        let done = DB::execute(&mut self.transaction, sql, DB::Arguments::default(), true);
+        done.await.map(drop)
+    }
+}
+
+impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
+    type Error = sqlx::Error;
+    type Binder = Binder<DB>;
+    type Bulk = Binder<DB>;
+
+    async fn execute(
+        &mut self,
+        statement: &Statement,
+        values: Binder<DB>,
+    ) -> Result<Changed, StatementFailure<sqlx::Error>> {
+        let refused = |error| {
+            let error = DriverError::new(sqlx::Error::Encode(error), ordid_sql::Failure::Refused);
+            StatementFailure::from(error)
+        };
+        let arguments = values.into_arguments().map_err(refused)?;
+        let sql = sql_of(statement);
+        let done = DB::execute(&mut self.transaction, sql, arguments, statement.repeats).await;
+        let changed = done.map_err(|error| StatementFailure::from(classify(error)))?;
+        Ok(Changed::Rows(changed))
+    }
+
+    async fn send_bulk(
+        &mut self,
+        bulk: &mut Binder<DB>,
+        rows: &mut BulkRows<'_, Binder<DB>, sqlx::Error>,
+    ) -> Result<(), BulkFailure<sqlx::Error>> {
+        DB::Bulk::send(bulk, &mut self.transaction, self.state, rows).await
+    }
+
+    async fn commit(self) -> Result<(), DriverError<sqlx::Error>> {
+        // What SQLx calls a commit is the release of a savepoint inside another transaction.
+        let committed = self.transaction.commit().await;
+        self.state.set_busy(false);
+        committed.map_err(match self.scope {
+            TransactionScope::Transaction => classify_commit,
+            TransactionScope::Savepoint => classify,
+        })
+    }
+
+    /// A connection that is lost will be closed, which rolls back as well.
+    async fn rollback(self, is_lost: bool) -> Result<(), DriverError<sqlx::Error>> {
+        if is_lost || self.state.lost.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let rolled_back = self.transaction.rollback().await;
+        self.state.set_busy(false);
+        rolled_back.map_err(classify)
+    }
+}
+
+/// A pool: another connection after each that is lost.
+pub(crate) struct FromPool<'p, DB: Backend> {
+    pub(crate) pool: &'p Pool<DB>,
+    pub(crate) open: Option<SqlxConnection<'p, DB>>,
+}
+
+impl<'p, DB: Backend> ConnectionSource for FromPool<'p, DB> {
+    type Connection = SqlxConnection<'p, DB>;
+
+    fn engine(&self) -> EngineProfile {
+        DB::PROFILE
+    }
+
+    async fn get(
+        &mut self,
+        after_loss: bool,
+    ) -> Result<(&mut SqlxConnection<'p, DB>, bool), Error> {
+        let is_new = self.open.is_none();
+        if is_new {
+            let open = match after_loss {
+                true => SqlxConnection::from_pool_after_loss(self.pool).await,
+                false => SqlxConnection::from_pool(self.pool).await,
+            };
+            self.open = Some(open.map_err(|error| Error::begin(classify(error)))?);
+        }
+        let open = self.open.as_mut();
+        Ok((open.expect("it was opened"), is_new))
+    }
+
+    fn release(&mut self) {
+        self.open = None;
+    }
+
+    fn discard(&mut self) {
+        if let Some(open) = self.open.take() {
+            open.lose();
+        }
+    }
+
+    fn may_reconnect(&self) -> bool {
+        true
+    }
+}
+
+/// The one connection that there is.
+pub(crate) struct OnConnection<'c, DB: Backend>(SqlxConnection<'c, DB>);
+
+impl<'c, DB: Backend> OnConnection<'c, DB> {
+    pub(crate) fn new(connection: &'c mut DB::Connection) -> Self {
+        Self(SqlxConnection::new(Held::Borrowed(connection)))
+    }
+}
+
+impl<'c, DB: Backend> ConnectionSource for OnConnection<'c, DB> {
+    type Connection = SqlxConnection<'c, DB>;
+
+    fn engine(&self) -> EngineProfile {
+        DB::PROFILE
+    }
+
+    async fn get(&mut self, _: bool) -> Result<(&mut SqlxConnection<'c, DB>, bool), Error> {
+        Ok((&mut self.0, false))
+    }
+
+    fn may_reconnect(&self) -> bool {
+        false
+    }
+}
