@@ -8,13 +8,8 @@ use std::{
 };
 
 use ordid::{KeyType, OrderedKey, Sink, uuid::Uuid};
-use ordid_core::{
-    Error,
-    storage::dialect::Sqlite,
-    unit_of_work::{
-        Action, Attempt, Batches, Columns, Journal, Journaled, Outcome, RowEnd, RowSink,
-    },
-};
+use ordid_core::{Error, storage::dialect::Sqlite};
+use ordid_sql::{Action, Attempt, Batches, Columns, Journal, Journaled, Outcome, RowEnd, RowSink};
 use ordid_file::FlushJournal;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;

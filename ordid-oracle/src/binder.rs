@@ -7,23 +7,35 @@ use oracle::{
     sql_type::{OracleType, ToSql},
 };
 use ordid_core::{
-    Fields, OrderedKey, Sink,
+    Fields, KeyOf, OrderedKey, RawKeyOf, Sink,
     key::KeyField,
-    unit_of_work::{ColumnMask, Columns, RowEnd, RowSink, Take},
+    storage::{Stores as _, column::Raw16},
+    uuid::Uuid,
 };
+use ordid_sql::{ColumnMask, Columns, Registration, RowEnd, RowSink, Take, spi::RowBinder};
 
-use crate::stored::StoredAs;
+use crate::stored::{Stored, StoredAs};
 
 /// An entity that Oracle can take: every type with `#[derive(OrderedKey)]` whose key type has a
 /// column there, and whose fields the `oracle` crate can bind.
 pub trait Entity:
     OrderedKey<Field: KeyField<Key: StoredAs>> + Fields<Binder> + Send + Sync + 'static
 {
+    /// Says in which order Oracle keeps the stored keys: rows are sent in that.
+    #[doc(hidden)]
+    fn __register() -> Registration<Binder, RawKeyOf<Self>>;
 }
 
-impl<E> Entity for E where
-    E: OrderedKey<Field: KeyField<Key: StoredAs>> + Fields<Binder> + Send + Sync + 'static
+impl<E> Entity for E
+where
+    E: OrderedKey<Field: KeyField<Key: StoredAs>> + Fields<Binder> + Send + Sync + 'static,
 {
+    fn __register() -> Registration<Binder, RawKeyOf<E>> {
+        Registration {
+            compare: <KeyOf<E> as StoredAs>::Column::compare,
+            entity: (),
+        }
+    }
 }
 
 /// Takes the fields of entities: one array per column, to be bound to one statement.
@@ -41,22 +53,22 @@ pub struct Binder {
 }
 
 impl Binder {
-    pub(crate) fn with_capacity(rows: usize) -> Self {
-        Self {
-            expected: rows,
-            ..Self::default()
-        }
-    }
-
-    /// Copies the arrays into those of a batch, whose parameters take these columns; an error comes with
+    /// Copies the arrays into those of a batch, whose parameters are for these columns; an error comes with
     /// its row.
     pub(crate) fn append_to(
         &self,
         batch: &mut Batch<'_>,
-        takes: &[usize],
+        columns: &[usize],
     ) -> Result<(), (usize, oracle::Error)> {
+        // The arrays are those of the statement's columns, in the order in which the entity has them.
+        let mut rising = columns.to_vec();
+        rising.sort_unstable();
+        let takes = columns
+            .iter()
+            .map(|it| rising.partition_point(|at| at < it));
+        let takes: Vec<usize> = takes.collect();
         for row in 0..self.rows {
-            for (number, column) in (1..).zip(takes) {
+            for (number, column) in (1..).zip(&takes) {
                 let value = self.columns[*column].get(row);
                 let set = if self.nulls.contains(&(row, *column)) {
                     batch.set::<usize>(number, &Null(value))
@@ -76,6 +88,26 @@ impl Binder {
     }
 }
 
+impl RowBinder for Binder {
+    const BY_COLUMN: bool = true;
+
+    fn with_room((): (), rows: usize, _values: usize) -> Self {
+        Self {
+            expected: rows,
+            ..Self::default()
+        }
+    }
+
+    fn of_marker(id: Uuid) -> Self {
+        let id: Stored<Uuid, Raw16> = id.into();
+        Self {
+            columns: vec![Box::new(vec![id])],
+            rows: 1,
+            ..Self::default()
+        }
+    }
+}
+
 impl std::fmt::Debug for Binder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Binder")
@@ -86,7 +118,7 @@ impl std::fmt::Debug for Binder {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: ToSql + Clone + 'static> Sink<T> for Binder {
+impl<T: ToSql + Clone + Send + 'static> Sink<T> for Binder {
     fn put(&mut self, value: &T) {
         match self.mask.take() {
             Take::Value => {}
@@ -109,6 +141,8 @@ impl<T: ToSql + Clone + 'static> Sink<T> for Binder {
 }
 
 impl RowSink for Binder {
+    type Entity = ();
+
     fn begin_row(&mut self, columns: Columns<'_>) {
         self.mask.begin(columns);
         self.next = 0;
@@ -134,11 +168,11 @@ impl ToSql for Null<'_> {
 }
 
 /// The values of one column.
-trait Column: Any {
+trait Column: Any + Send {
     fn get(&self, row: usize) -> &dyn ToSql;
 }
 
-impl<T: ToSql + 'static> Column for Vec<T> {
+impl<T: ToSql + Send + 'static> Column for Vec<T> {
     fn get(&self, row: usize) -> &dyn ToSql {
         &self[row]
     }
@@ -150,7 +184,7 @@ mod tests {
 
     #[test]
     fn there_is_an_array_per_column() {
-        let mut binder = Binder::with_capacity(3);
+        let mut binder = Binder::with_room((), 3, 2);
         for (name, total) in [("a", Some(1_i64)), ("b", None), ("c", Some(3))] {
             binder.begin_row(Columns::All);
             binder.put(&name.to_owned());

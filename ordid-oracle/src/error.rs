@@ -2,16 +2,16 @@
 
 use std::{fmt, ops::Deref};
 
-use ordid_core::unit_of_work::{self, Place};
+use ordid_sql::classify::oracle::DEADLOCK;
 
-use crate::failure::{CLIENT_MISSING, DEADLOCK, failed_rows, has_one_of, judge};
+use crate::classify::{CLIENT_MISSING, classify, has_one_of};
 
 /// Why a connection was not made or a unit of work was not flushed. It is a
-/// [`FlushError`](unit_of_work::FlushError) and answers as that does; its
-/// [`driver`](unit_of_work::FlushError::driver) is the `oracle` crate's error.
+/// [`FlushError`](ordid_sql::FlushError) and answers as that does; its
+/// [`driver`](ordid_sql::FlushError::driver) is the `oracle` crate's error.
 pub struct Error(FlushError);
 
-pub(crate) type FlushError = unit_of_work::FlushError<oracle::Error>;
+pub(crate) type FlushError = ordid_sql::FlushError<oracle::Error>;
 
 impl Error {
     /// Returns whether Oracle's client library was not found. The error's text says how to install
@@ -37,24 +37,8 @@ impl Error {
     }
 }
 
-/// What the database said of a chunk; the key is that of the first row that it refused.
-pub(crate) fn refused(
-    source: oracle::Error,
-    place: Place,
-    key: impl FnOnce(usize) -> String,
-) -> FlushError {
-    let place = match failed_rows(&source) {
-        Some((row, more)) => Place {
-            more,
-            ..place.with_key(key(row))
-        },
-        None => place,
-    };
-    FlushError::statement(judge(source), place)
-}
-
 impl Deref for Error {
-    type Target = unit_of_work::FlushError<oracle::Error>;
+    type Target = ordid_sql::FlushError<oracle::Error>;
 
     fn deref(&self) -> &Self::Target {
         &self.0
@@ -69,7 +53,7 @@ impl From<FlushError> for Error {
 
 impl From<oracle::Error> for Error {
     fn from(error: oracle::Error) -> Self {
-        Self(FlushError::other(judge(error)))
+        Self(FlushError::other(classify(error)))
     }
 }
 

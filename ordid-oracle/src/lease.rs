@@ -1,35 +1,29 @@
 //! Nodes leased from a table. The statements and their order are core's
-//! ([`nodes`](ordid_core::storage::nodes)).
+//! ([`nodes`](ordid_sql::leases::nodes)).
 
-use std::{
-    fmt,
-    pin::pin,
-    task::{Context, Poll, Waker},
-    thread,
-    time::Duration,
-};
+use std::{fmt, thread, time::Duration};
 
 use oracle::{Connection, conn::CloseMode, oci_attr::TransactionInProgress, sql_type::ToSql};
 use ordid_core::{
     Error,
     clock::Timestamp,
-    coordination::{
-        Connections, CoordinationFailure, Exchange, Grant, LeaseTerms, NodeAllocator, Remedy,
-        Unanswered,
-    },
+    coordination::{CoordinationFailure, Grant, LeaseTerms, NodeAllocator},
     entropy::ThreadEntropy,
-    storage::{
-        Dialect as _,
-        dialect::Oracle,
+    storage::{Dialect as _, dialect::Oracle},
+};
+use ordid_sql::{
+    leases::{
+        connections::{Connections, Exchange, Remedy, Unanswered},
         nodes::LeasedNodes,
         numbers::{Answer, NumberStore, Statement},
     },
+    spi::blocking,
 };
 
-use crate::failure::{failure, has_one_of};
+use crate::classify::{classify, has_one_of};
 
 /// ORA-00942: table or view does not exist.
-const NO_SUCH_TABLE: i32 = 942;
+const NO_SUCH_TABLE: i64 = 942;
 
 /// Leases nodes from a table of Oracle: a [`NodeAllocator`] where the program has a database anyway.
 ///
@@ -139,27 +133,19 @@ impl SqlLease {
 
 impl NodeAllocator for SqlLease {
     fn acquire(&self, now: Timestamp, last: Option<Timestamp>) -> Result<Grant, Error> {
-        done(self.nodes.acquire(&self.store, &ThreadEntropy, now, last))
+        blocking(self.nodes.acquire(&self.store, &ThreadEntropy, now, last))
     }
 
     fn renew(&self, grant: &Grant, now: Timestamp) -> Result<Grant, Error> {
-        done(self.nodes.renew(&self.store, grant, now))
+        blocking(self.nodes.renew(&self.store, grant, now))
     }
 
     fn release(&self, grant: &Grant, last: Option<Timestamp>) -> Result<(), Error> {
-        done(self.nodes.release(&self.store, grant, last))
+        blocking(self.nodes.release(&self.store, grant, last))
     }
 
     fn terms(&self) -> &LeaseTerms {
         self.nodes.terms()
-    }
-}
-
-/// What a future comes to that waits in its calls.
-fn done<T>(future: impl Future<Output = T>) -> T {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => value,
-        Poll::Pending => unreachable!("the store's own futures are ready"),
     }
 }
 
@@ -258,7 +244,8 @@ impl Exchange for Question<'_> {
     async fn ask(&self, connection: &mut Connection) -> Result<Answer, Unanswered> {
         let asked = asked(connection, self.statement, self.values);
         asked.map_err(|error| {
-            let mut remedy = failure(&error).into();
+            let told = said(&error);
+            let mut remedy = classify(error).failure.into();
             // Of a serializable session what it has read is over with its transaction.
             if remedy == Remedy::Repeat && connection.rollback().is_err() {
                 remedy = Remedy::Replace;
@@ -269,7 +256,7 @@ impl Exchange for Question<'_> {
                 let _ = connection.close_with_mode(CloseMode::Drop);
             }
             Unanswered {
-                error: said(&error),
+                error: told,
                 remedy,
             }
         })

@@ -104,9 +104,10 @@
 extern crate self as ordid_oracle;
 
 mod binder;
+mod classify;
+mod connection;
 mod engine_macros;
 mod error;
-mod failure;
 mod lease;
 mod stored;
 mod unit_of_work;
@@ -115,12 +116,16 @@ pub use binder::{Binder, Entity};
 pub use error::Error;
 pub use lease::SqlLease;
 pub use ordid_core::storage::column;
-pub use ordid_core::unit_of_work::{
-    Action, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress,
-    Retry,
+#[cfg(feature = "journal")]
+pub use ordid_sql::JournalRow;
+pub use ordid_sql::{
+    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
+    PlannedTable, Progress, Retry, Sharding,
 };
 pub use stored::{OracleColumn, Stored, StoredAs};
-pub use unit_of_work::{UnitOfWork, flushes_table};
+#[cfg(feature = "journal")]
+pub use unit_of_work::Journaled;
+pub use unit_of_work::{ShardedUnitOfWork, UnitOfWork, flushes_table};
 
 /// Connects, as [`oracle::Connection::connect`] does, with an error that says what to do where
 /// Oracle's client library is missing.

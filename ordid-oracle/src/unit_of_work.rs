@@ -1,28 +1,16 @@
 //! The unit of work: entities of many types, inserted, updated and deleted together.
 
-mod execute;
-mod plan;
-mod record;
-mod statement;
-mod transaction;
-
-use std::fmt;
-
 use oracle::Connection;
-use ordid_core::{
-    EnsuredKey, KeyOf, KeyType,
-    entity::SchemeOf,
-    generator::Generator,
-    storage::{Stores, dialect::Oracle},
-    unit_of_work::{Batches, Doubt, Flushed, Generators, Plan, Progress, Retry},
+use ordid_core::storage::dialect::Oracle;
+use ordid_sql::{
+    EngineProfile, FlushDialect as _, Flushed, Sharded, Work,
+    spi::{TransactionScope, blocking},
 };
 
-pub use self::record::flushes_table;
-use self::transaction::Connections;
 use crate::{
     binder::{Binder, Entity},
+    connection::{Made, OnConnection},
     error::Error,
-    stored::StoredAs,
 };
 
 /// Entities, collected to be inserted, updated and deleted in one transaction: parents before children,
@@ -58,157 +46,16 @@ use crate::{
 ///     work.add(Loose { name: String::new() });
 /// }
 /// ```
-#[derive(Default)]
-pub struct UnitOfWork {
-    batches: Batches<Binder>,
-    generators: Generators,
-    observer: Option<Box<dyn FnMut(Progress) + Send>>,
-    retry: Retry,
-    records: bool,
-    /// What an earlier flush left behind that does not know what became of its COMMIT.
-    doubt: Option<Doubt>,
-}
+pub struct UnitOfWork(Work<Binder>);
+
+ordid_sql::work_settings! { impl[] UnitOfWork, Binder }
+ordid_sql::work_entities! { impl[] UnitOfWork, Entity }
+ordid_sql::work_plan! { impl[] UnitOfWork, EngineProfile::ORACLE, Error }
 
 impl UnitOfWork {
     /// Makes an empty unit of work.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Says how often a flush is tried and how long it waits in between; [`Retry::DEFAULT`] unless this
-    /// is called. See [`flush`](Self::flush).
-    #[must_use]
-    pub fn with_retry(mut self, retry: Retry) -> Self {
-        self.retry = retry;
-        self
-    }
-
-    /// Has each flush write a row of its own, in the table that
-    /// [`flushes_table`](crate::flushes_table) declares, also one that only inserts.
-    ///
-    /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a row that
-    /// somebody deleted meanwhile is inserted again. Where others delete rows that are so new, this is the
-    /// remedy; it costs a statement a flush.
-    #[must_use]
-    pub fn with_record(mut self) -> Self {
-        self.records = true;
-        self
-    }
-
-    /// Gives a generator for the keys of a type, which [`try_add`](Self::try_add) asks from now on:
-    /// for schemes that take a node of your own, and for tests with a clock of their own. It stays
-    /// over flushes. To share it, give an [`Arc`](std::sync::Arc) or a `&'static` of it.
-    #[must_use]
-    pub fn with_generator<K: KeyType>(
-        mut self,
-        generator: impl Generator<Scheme = K::Scheme> + Send + Sync + 'static,
-    ) -> Self {
-        self.generators.insert::<K>(generator);
-        self
-    }
-
-    /// Adds a new entity, assigns its key if it has none, and returns the key: children can refer
-    /// to it at once. The order of adding does not matter.
-    ///
-    /// An entity whose key field is no `Option` has its key already. Where it is one, the key is
-    /// made by the process's generator, and for schemes that have none this does not compile: see
-    /// [`add_with`](Self::add_with) and [`try_add`](Self::try_add).
-    ///
-    /// # Panics
-    ///
-    /// As [`KeyType::generate`], for a key that is not assigned yet.
-    pub fn add<E>(&mut self, mut entity: E) -> KeyOf<E>
-    where
-        E: Entity,
-        E::Field: EnsuredKey,
-    {
-        let key = entity.ensure_key();
-        self.rows_mut::<E>().push(entity);
-        key
-    }
-
-    /// As [`add`](Self::add); a missing key is made by this generator.
-    ///
-    /// # Errors
-    ///
-    /// As [`Generator::try_generate`]; the entity is not added.
-    pub fn add_with<E, G>(
-        &mut self,
-        generator: &G,
-        mut entity: E,
-    ) -> Result<KeyOf<E>, ordid_core::Error>
-    where
-        E: Entity,
-        G: Generator<Scheme = SchemeOf<E>>,
-    {
-        let key = entity.ensure_key_with(generator)?;
-        self.rows_mut::<E>().push(entity);
-        Ok(key)
-    }
-
-    /// As [`add`](Self::add); a missing key is made by the generator that
-    /// [`with_generator`](Self::with_generator) gave for its type.
-    ///
-    /// # Errors
-    ///
-    /// As [`Generator::try_generate`], and an error that [`is_plan`](ordid_core::Error::is_plan) if
-    /// no generator was given; the entity is not added.
-    pub fn try_add<E: Entity>(&mut self, mut entity: E) -> Result<KeyOf<E>, ordid_core::Error> {
-        let key = self.generators.ensure_key(&mut entity)?;
-        self.rows_mut::<E>().push(entity);
-        Ok(key)
-    }
-
-    /// Adds an entity whose row will be updated: all its columns, in the row that has its key. That
-    /// row must be there, otherwise nothing is written: see [`is_missing_row`](crate::FlushError::is_missing_row).
-    ///
-    /// The row is updated after all inserts, so it may refer to a new one. An entity without a key, or
-    /// with that of another update, an insert or a delete, is told by the flush.
-    pub fn update<E: Entity>(&mut self, entity: E) {
-        self.rows_mut::<E>();
-        self.batches.update(entity);
-    }
-
-    /// Adds an entity whose row will be deleted, by its key. That row must be there, otherwise nothing
-    /// is written: see [`is_missing_row`](crate::FlushError::is_missing_row).
-    ///
-    /// Rows are deleted after all else, children before parents: only the key and the foreign keys of
-    /// the entity count.
-    pub fn delete<E: Entity>(&mut self, entity: &E) {
-        self.rows_mut::<E>();
-        self.batches.delete(entity);
-    }
-
-    /// Makes room for more entities of a type.
-    pub fn reserve<E: Entity>(&mut self, additional: usize) {
-        self.rows_mut::<E>().reserve(additional);
-    }
-
-    /// Returns the entities of a type, in the order in which they were added.
-    pub fn get<E: Entity>(&self) -> &[E] {
-        self.batches.get::<E>()
-    }
-
-    /// Returns the number of entities, of all types.
-    pub fn len(&self) -> usize {
-        self.batches.len()
-    }
-
-    /// Returns whether there is nothing to flush.
-    pub fn is_empty(&self) -> bool {
-        self.batches.is_empty()
-    }
-
-    /// Forgets all entities: after [`flush_in`](Self::flush_in), once the transaction is committed.
-    pub fn clear(&mut self) {
-        self.doubt = None;
-        self.batches.clear();
-    }
-
-    /// Calls a function after each chunk of a flush, as for a progress bar. A flush that is tried again
-    /// tells of its rows anew.
-    pub fn observe(&mut self, observer: impl FnMut(Progress) + Send + 'static) {
-        self.observer = Some(Box::new(observer));
     }
 
     /// Writes everything in one transaction of its own on this connection, and is empty afterwards. If
@@ -234,7 +81,10 @@ impl UnitOfWork {
     /// a transaction with the first statement that needs one, and what was done before would be
     /// committed with the flush.
     pub fn flush(&mut self, connection: &Connection) -> Result<Flushed, Error> {
-        Ok(self.flush_over(Connections::One(connection))?)
+        let source = OnConnection::new(connection);
+        Ok(blocking(
+            self.0.flush(source, TransactionScope::Transaction),
+        )?)
     }
 
     /// As [`flush`](Self::flush), over a connection that this function makes, or a pool lends. It is
@@ -270,12 +120,12 @@ impl UnitOfWork {
     /// ```
     pub fn flush_with<E: Into<Error>>(
         &mut self,
-        mut connect: impl FnMut() -> Result<Connection, E>,
+        mut connect: impl FnMut() -> Result<Connection, E> + Send,
     ) -> Result<Flushed, Error> {
-        Ok(self.flush_over(Connections::Made {
-            connect: &mut || connect().map_err(|error| error.into().of_connecting()),
-            open: None,
-        })?)
+        let source = Made::new(|| connect().map_err(|error| error.into().of_connecting()));
+        Ok(blocking(
+            self.0.flush(source, TransactionScope::Transaction),
+        )?)
     }
 
     /// Writes everything inside the connection's transaction, behind a savepoint: if it fails, the
@@ -293,26 +143,58 @@ impl UnitOfWork {
     /// As [`flush`](Self::flush), but for the open transaction, and never one that
     /// [`is_commit_unknown`](crate::FlushError::is_commit_unknown): that question belongs to your commit.
     pub fn flush_in(&mut self, connection: &Connection) -> Result<Flushed, Error> {
-        Ok(self.flush_inside(connection)?)
-    }
-
-    /// Finds the order of rows and tables.
-    fn planned(&mut self) -> Result<Plan, ordid_core::Error> {
-        self.batches.plan::<Oracle>()
-    }
-
-    /// Rows are sent in the order of the stored values, which for `unordered(column)` is not that of
-    /// the keys.
-    fn rows_mut<E: Entity>(&mut self) -> &mut Vec<E> {
-        // With other rows it is another flush.
-        self.doubt = None;
-        self.batches
-            .rows_mut_by::<E>(<KeyOf<E> as StoredAs>::Column::compare)
+        let source = OnConnection::new(connection);
+        Ok(blocking(self.0.flush(source, TransactionScope::Savepoint))?)
     }
 }
 
-impl fmt::Debug for UnitOfWork {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.batches.fmt(f)
+/// A [`Journal`](ordid_sql::Journal) for [`UnitOfWork::with_journal`], and the entity types whose rows it keeps:
+/// types with serde's `Serialize` and `Deserialize`. What serde leaves out or writes with less precision is found
+/// before anything is sent.
+#[cfg(feature = "journal")]
+pub struct Journaled(ordid_sql::Journaled<Binder>);
+
+#[cfg(feature = "journal")]
+ordid_sql::work_journal! { impl[] UnitOfWork, Journaled, Entity, Error }
+
+/// Entities of which each goes to one of several databases, split by key: a [`UnitOfWork`] for each shard of a
+/// [`Sharding`](ordid_sql::Sharding).
+///
+/// Each shard's part is one transaction of its database. The whole is not: parts are committed one after the
+/// other, and if one fails, the others are committed all the same. What failed stays, with the same keys, so that
+/// flushing again sends what is left.
+pub struct ShardedUnitOfWork(Sharded<UnitOfWork>);
+
+ordid_sql::sharded_unit_of_work! {
+    impl[] ShardedUnitOfWork, UnitOfWork, Entity, EngineProfile::ORACLE, Error
+}
+
+impl ShardedUnitOfWork {
+    /// Flushes each shard into its own database, the first over the first connection, one after the other: as
+    /// [`UnitOfWork::flush`]. Says what each of them wrote.
+    ///
+    /// # Errors
+    ///
+    /// What [`plan`](Self::plan) finds, and another number of connections than of shards: then nothing was sent to
+    /// any of them. Otherwise [`shards`](crate::FlushError::shards) says what became of each.
+    pub fn flush(&mut self, connections: &[Connection]) -> Result<Vec<Flushed>, Error> {
+        let flush = self
+            .0
+            .flush(EngineProfile::ORACLE, connections.len(), |work, shard| {
+                let source = OnConnection::new(&connections[shard]);
+                work.0.flush(source, TransactionScope::Transaction)
+            });
+        Ok(blocking(flush)?)
     }
+}
+
+/// Returns the `CREATE TABLE` of `ordid_flushes`, into which a flush with updates or deletes writes a row
+/// in its own transaction: whether that row is there tells what became of a COMMIT whose answer was
+/// lost. A flush that only inserts does without, unless it is [asked to](UnitOfWork::with_record).
+///
+/// Run it once, as a migration: Oracle knows `IF NOT EXISTS` only from 23ai on, so it is not in it.
+/// Rows are only looked for while their flush is under way: delete those of more than a day at any
+/// time, by `flushed_at`.
+pub const fn flushes_table() -> &'static str {
+    Oracle::FLUSHES_TABLE
 }

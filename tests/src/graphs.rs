@@ -18,7 +18,7 @@ use std::{
 
 use libtest_mimic::Trial;
 use ordid::{Sink, storage::Dialect as _, uuid::Uuid};
-use ordid_core::unit_of_work::Action;
+use ordid_sql::Action;
 use ordid_sqlx::{Binder, FlushPlan, Flushed, UnitOfWork};
 use sqlx::{MySql, Pool, Postgres, Sqlite};
 

@@ -6,7 +6,7 @@ use ordid::{
     key::{Key192, ObjectId},
     uuid::Uuid,
 };
-use ordid_core::unit_of_work::Sharding;
+use ordid_sql::Sharding;
 use serde_json::Value;
 
 #[derive(KeyType)]

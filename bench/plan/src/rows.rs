@@ -1,7 +1,7 @@
 //! The rows: ten tables of six columns, in five shapes of foreign keys.
 
 use ordid::{KeyField, KeyType, OrderedKey, uuid::Uuid};
-use ordid_core::unit_of_work::{Batches, Columns, RowEnd, RowSink};
+use ordid_sql::{Batches, Columns, RowEnd, RowSink};
 
 /// How many tables there are.
 pub(crate) const TABLES: usize = 10;
@@ -269,7 +269,7 @@ mod tests {
     /// Every shape is planned, keys given or not, and all of its rows are in the chunks.
     #[test]
     fn all_shapes_are_planned() {
-        use ordid_core::unit_of_work::Action;
+        use ordid_sql::Action;
 
         for shape in Shape::ALL {
             for keys in [Keys::Given, Keys::ToBeMade] {

@@ -1,10 +1,10 @@
 use std::error::Error as _;
 
 use oracle::DbError;
-use ordid_core::unit_of_work::{Action, Failure, Place};
+use ordid_sql::{Action, Failure, Place};
 
 use super::*;
-use crate::failure::judge_commit;
+use crate::classify::{classify_commit, failed_rows};
 
 fn database(code: i32, offset: u32, message: &str) -> DbError {
     DbError::new(code, offset, message, "", "")
@@ -16,7 +16,14 @@ fn oci(code: i32, message: &str) -> oracle::Error {
 
 fn refused(source: oracle::Error) -> Error {
     let place = Place::new(Action::Insert, "ORDERS", 2, 2_000..3_000);
-    super::refused(source, place, |row| format!("ord_{row}")).into()
+    let place = match failed_rows(&source) {
+        Some((row, more)) => Place {
+            more,
+            ..place.with_key(format!("ord_{row}"))
+        },
+        None => place,
+    };
+    FlushError::statement(classify(source), place).into()
 }
 
 #[test]
@@ -99,7 +106,7 @@ fn what_is_no_flush_has_the_library_s_text() {
 
 #[test]
 fn only_what_was_not_found_out_is_unknown() {
-    let refused = FlushError::commit(judge_commit(oci(
+    let refused = FlushError::commit(classify_commit(oci(
         2091,
         "ORA-02091: transaction rolled back\nORA-02291: integrity constraint (A.B) violated",
     )));
@@ -110,7 +117,7 @@ fn only_what_was_not_found_out_is_unknown() {
             .starts_with("cannot commit, nothing was written: ")
     );
     let text = "ORA-03113: end-of-file on communication channel";
-    let lost = FlushError::commit(judge_commit(oci(3113, text)));
+    let lost = FlushError::commit(classify_commit(oci(3113, text)));
     assert_eq!(lost.failure(), Failure::Lost);
     assert!(!lost.is_commit_unknown());
     let lost = lost.into_unknown();

@@ -1,6 +1,6 @@
 //! Connections that are lost, before COMMIT and in the midst of it, and others in their place.
 
-use std::{cell::RefCell, time::Duration};
+use std::{sync::Mutex, time::Duration};
 
 use super::*;
 
@@ -12,20 +12,20 @@ const IS_RECORDED: &str = "SELECT 1 FROM ordid_flushes WHERE id = :1";
 /// A database as the scripts say: one for each connection that is asked for.
 struct Server<'s> {
     log: Log,
-    scripts: RefCell<std::slice::Iter<'s, String>>,
+    scripts: Mutex<std::slice::Iter<'s, String>>,
 }
 
 impl<'s> Server<'s> {
     fn new(scripts: &'s [String]) -> Self {
         Self {
             log: Log::new(),
-            scripts: RefCell::new(scripts.iter()),
+            scripts: Mutex::new(scripts.iter()),
         }
     }
 
     fn connect(&self) -> Result<Connection, Error> {
         self.note(CONNECT);
-        let script = self.scripts.borrow_mut().next();
+        let script = self.scripts.lock().expect("no panic").next();
         self.log
             .connect(script.expect("no more connections than scripts"))
     }

@@ -2,7 +2,7 @@
 
 use std::{fmt, future::Future, ops::Range, time::Duration};
 
-use ordid_core::unit_of_work::FlushError;
+use ordid_sql::FlushError;
 use ordid_sqlx::{Flushed, Progress, Retry, UnitOfWork};
 use sqlx::{MySql, Postgres, Sqlite};
 

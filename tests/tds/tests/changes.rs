@@ -8,7 +8,8 @@ use common::{
     Customer, CustomerId, Order, OrderId, Tree, TreeId, connect, orders, readings, sent_in, texts,
 };
 use ordid::{KeyType, OrderedKey};
-use ordid_core::{layout::guid, unit_of_work::Action};
+use ordid_core::layout::guid;
+use ordid_sql::Action;
 use ordid_tds::{Answer, BABELFISH, Recorder, Request};
 use ordid_tiberius::{Entity, Flavour, Retry, UnitOfWork};
 

@@ -7,7 +7,7 @@ macro_rules! engine {
         use std::fmt::Debug;
 
         use ordid::{
-            storage::{ColumnOn, Dialect, numbers::KeepsNumbers as _},
+            storage::{ColumnOn, Dialect, numbers::LeaseDialect as _},
             uuid::Uuid,
         };
         use ordid_sqlx::{Backend, StoredAs};

@@ -16,7 +16,7 @@ use ordid::{
     storage::{
         dialect::Oracle,
         nodes::LeasedNodes,
-        numbers::{Answer, KeepsNumbers as _, NumberStore, Statement},
+        numbers::{Answer, LeaseDialect as _, NumberStore, Statement},
     },
 };
 use ordid_tests::servers::Servers;

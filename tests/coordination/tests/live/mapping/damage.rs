@@ -1,6 +1,6 @@
 //! Tables that hold what no mapping table should.
 
-use ordid_core::storage::mapping::uuid_hash;
+use ordid_sql::mapping::uuid_hash;
 use ordid_sqlx::{MappingError, MappingTable};
 use ordid_tests::trials::Outcome;
 use sqlx::Pool;

@@ -3,7 +3,7 @@
 
 use libtest_mimic::Trial;
 use ordid::uuid::Uuid;
-use ordid_core::storage::mapping::uuid_hash;
+use ordid_sql::mapping::uuid_hash;
 use ordid_sqlx::MappingTable;
 use ordid_tests::{
     servers::Servers,
