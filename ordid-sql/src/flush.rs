@@ -139,12 +139,13 @@ impl From<Failure> for Remedy {
 /// # struct Ids;
 /// # impl Sink<Uuid> for Ids { fn put(&mut self, _: &Uuid) {} }
 /// # impl RowSink for Ids {
+/// #     type Entity = ();
 /// #     fn begin_row(&mut self, _: Columns<'_>) {}
 /// #     fn end_row(&mut self) -> RowEnd { RowEnd::Taken }
 /// # }
 /// # let mut pending_rows = PendingRows::<Ids>::new();
 /// # pending_rows.rows_mut().push(City(Uuid::from_u128(1)));
-/// # let plan = pending_rows.plan::<ordid_core::storage::dialect::Sqlite>()?;
+/// # let plan = pending_rows.plan(&ordid_sql::EngineProfile::SQLITE)?;
 ///
 /// let mut flush = Flush::new(plan).with_retry(Retry::DEFAULT);
 /// assert_eq!(flush.step(), Step::Begin);

@@ -212,7 +212,7 @@ pub fn quoted_table<D: Dialect>(schema: Option<&str>, table: &str) -> Result<Str
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
     use ordid_core::storage::dialect::{MySql, Postgres};
 
     const KEY: Uuid = Uuid::from_u128(0x017f_22e2_79b0_7cc3_98c4_dc0c_0c07_398f);

@@ -4,7 +4,7 @@ use super::{
     Failure::{Duplicate, Lost, Refused, Transient},
     *,
 };
-use ordid_sql::Action;
+use crate::Action;
 
 /// A plan of so many chunks, each of one row.
 fn plan(chunks: usize) -> Plan {

@@ -1,7 +1,7 @@
 use std::io;
 
 use super::*;
-use ordid_sql::{Action, DriverError, Place};
+use crate::{Action, DriverError, Place};
 
 type Run = FlushRun<io::Error>;
 
