@@ -20,7 +20,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ordid_core::{Error, unit_of_work::Journal};
+use ordid_core::Error;
+use ordid_sql::Journal;
 
 use crate::locked;
 
@@ -50,8 +51,8 @@ const END: u8 = b'\n';
 /// # Example: over a restart
 ///
 /// ```
-/// use ordid_core::unit_of_work::Journal;
 /// use ordid_file::FlushJournal;
+/// use ordid_sql::Journal;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("orders.journal");

@@ -5,9 +5,13 @@ mod locate;
 
 use std::time::Instant;
 
-use self::bound::{bind, send};
+use self::{
+    bound::{bind, send},
+    locate::locate,
+};
 use crate::{
-    Action, Chunk, FlushError, FlushFailure, FlushRun, Flushed, Plan, Step, Work,
+    Action, Chunk, DriverError, FlushError, FlushFailure, FlushRun, Flushed, PendingRows, Plan,
+    Step, Work,
     bulk::{self, BulkEnd, BulkRows},
     observe::Span,
     spi::{
@@ -99,15 +103,16 @@ impl<B: RowBinder> Work<B> {
                 step => {
                     let connection = match connect(source, &mut scope, &mut link).await {
                         Ok(connection) => connection,
-                        // An unresolved COMMIT stays unresolved.
-                        Err(error) if step == Step::Probe && error.is_final() => return Err(error),
                         Err(error) => {
                             run.unconnected(error);
                             continue;
                         }
                     };
                     let is_spoilt = match step {
-                        Step::Probe => self.probe(connection, writer, &mut run).await,
+                        Step::Probe => {
+                            probe(&self.rows, connection, writer, &mut run).await;
+                            false
+                        }
                         _ => self.attempt(connection, scope, writer, &mut run).await,
                     };
                     link.was_lost = run.has_lost_connection();
@@ -130,9 +135,7 @@ impl<B: RowBinder> Work<B> {
             }
             Err(failure) => failure,
         };
-        Err(self
-            .located(source, scope, writer, &mut link, failure)
-            .await)
+        Err(located(&self.rows, source, scope, writer, &mut link, failure).await)
     }
 
     /// Begins a flush in a transaction of its own, or resumes one whose COMMIT is unresolved.
@@ -151,47 +154,6 @@ impl<B: RowBinder> Work<B> {
             Some(attempt) => run.with_attempt(attempt),
             None => run,
         })
-    }
-
-    /// Asks what became of a COMMIT. Returns whether the connection must not be used again.
-    async fn probe<C>(&self, connection: &mut C, writer: Writer<'_>, run: &mut Run<C>) -> bool
-    where
-        C: FlushConnection<Binder = B>,
-    {
-        run.probes();
-        let found = self.is_there(connection, writer, run).await;
-        run.probed(found.map_err(FlushError::probe));
-        false
-    }
-
-    /// Looks for the marker row of a flush, and for the first of its rows where it only inserts.
-    ///
-    /// Of a flush with a marker row one of both is enough: an earlier run of the program may have written the
-    /// rows without one.
-    async fn is_there<C>(
-        &self,
-        connection: &mut C,
-        writer: Writer<'_>,
-        run: &Run<C>,
-    ) -> std::result::Result<bool, crate::DriverError<C::Error>>
-    where
-        C: FlushConnection<Binder = B>,
-    {
-        if run.records() {
-            let marker = writer.marker(StatementKind::Exists);
-            if connection.exists(&marker, B::of_marker(run.id())).await? {
-                return Ok(true);
-            }
-        }
-        let plan = run.plan();
-        let Some(first) = plan.chunks().next().filter(|_| plan.only_inserts()) else {
-            return Ok(false);
-        };
-        let entity = self.rows.entity(first.table);
-        let names = B::names(entity, &self.rows.table(first.table), writer.engine);
-        let mut key = B::with_room(entity, 1, 1);
-        self.rows.write_key(first.table, first.rows.start, &mut key);
-        connection.exists(&writer.exists(&names), key).await
     }
 
     /// Carries the steps out from the beginning of a transaction to its end. Returns whether the connection must
@@ -227,7 +189,7 @@ impl<B: RowBinder> Work<B> {
                 return false;
             }
         };
-        let mut statements = self.statements(writer);
+        let mut statements = statements_of(&self.rows, writer);
         let mut bound = None;
         loop {
             match (run.step(), &mut transaction) {
@@ -339,42 +301,87 @@ impl<B: RowBinder> Work<B> {
             return;
         }
     }
+}
 
-    pub(crate) fn statements<'a>(&self, writer: Writer<'a>) -> Statements<'a> {
-        let tables = self.rows.tables().into_iter().enumerate();
-        let tables = tables.map(|(number, table)| {
-            let names = B::names(self.rows.entity(number), &table, writer.engine);
-            (table, names)
-        });
-        Statements::new(writer, tables.collect())
-    }
+/// Asks what became of a COMMIT.
+async fn probe<C: FlushConnection>(
+    rows: &PendingRows<C::Binder>,
+    connection: &mut C,
+    writer: Writer<'_>,
+    run: &mut Run<C>,
+) {
+    run.probes();
+    let found = is_there(rows, connection, writer, run).await;
+    run.probed(found.map_err(FlushError::probe));
+}
 
-    /// Finds the row that an error is about.
-    async fn located<S>(
-        &self,
-        source: &mut S,
-        mut scope: TransactionScope,
-        writer: Writer<'_>,
-        link: &mut Link,
-        mut failure: FlushFailure<<S::Connection as FlushConnection>::Error>,
-    ) -> FlushError<<S::Connection as FlushConnection>::Error>
-    where
-        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
-    {
-        let Some(failed) = failure.failed_rows(&self.rows) else {
-            return failure.error;
-        };
-        if link.was_lost && !source.may_reconnect() {
-            return failure.error;
+/// Looks for the marker row of a flush, and for the first of its rows where it only inserts.
+///
+/// Of a flush with a marker row one of both is enough: an earlier run of the program may have written the
+/// rows without one.
+async fn is_there<C: FlushConnection>(
+    rows: &PendingRows<C::Binder>,
+    connection: &mut C,
+    writer: Writer<'_>,
+    run: &Run<C>,
+) -> std::result::Result<bool, DriverError<C::Error>> {
+    if run.records() {
+        let marker = writer.marker(StatementKind::Exists);
+        if connection
+            .exists(&marker, C::Binder::of_marker(run.id()))
+            .await?
+        {
+            return Ok(true);
         }
-        let Ok(connection) = connect(source, &mut scope, link).await else {
-            return failure.error;
-        };
-        let found = self
-            .locate(connection, scope, writer, &failure.plan, &failed)
-            .await;
-        failure.with_row(found)
     }
+    let plan = run.plan();
+    let Some(first) = plan.chunks().next().filter(|_| plan.only_inserts()) else {
+        return Ok(false);
+    };
+    let entity = rows.entity(first.table);
+    let names = C::Binder::names(entity, &rows.table(first.table), writer.engine);
+    let mut key = C::Binder::with_room(entity, 1, 1);
+    rows.write_key(first.table, first.rows.start, &mut key);
+    connection.exists(&writer.exists(&names), key).await
+}
+
+/// Returns the statements of a flush of these rows, none of which is written yet.
+pub(crate) fn statements_of<'a, B: RowBinder>(
+    rows: &PendingRows<B>,
+    writer: Writer<'a>,
+) -> Statements<'a> {
+    let tables = rows.tables().into_iter().enumerate();
+    let tables = tables.map(|(number, table)| {
+        let names = B::names(rows.entity(number), &table, writer.engine);
+        (table, names)
+    });
+    Statements::new(writer, tables.collect())
+}
+
+/// Finds the row that an error is about.
+async fn located<B, S>(
+    rows: &PendingRows<B>,
+    source: &mut S,
+    mut scope: TransactionScope,
+    writer: Writer<'_>,
+    link: &mut Link,
+    mut failure: FlushFailure<<S::Connection as FlushConnection>::Error>,
+) -> FlushError<<S::Connection as FlushConnection>::Error>
+where
+    B: RowBinder,
+    S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
+{
+    let Some(failed) = failure.failed_rows(rows) else {
+        return failure.error;
+    };
+    if link.was_lost && !source.may_reconnect() {
+        return failure.error;
+    }
+    let Ok(connection) = connect(source, &mut scope, link).await else {
+        return failure.error;
+    };
+    let found = locate(rows, connection, scope, writer, &failure.plan, &failed).await;
+    failure.with_row(found)
 }
 
 /// Returns a connection on which the flush can begin.
@@ -392,3 +399,6 @@ async fn connect<'s, S: ConnectionSource>(
     }
     Ok(connection)
 }
+
+#[cfg(test)]
+mod tests;

@@ -350,13 +350,16 @@ impl<D> FlushRun<D> {
 }
 
 impl<D> FlushFailure<D> {
-    /// Names the row, where a statement was for one alone; otherwise returns the rows among which it can
-    /// be found by sending them again.
+    /// Names the row if a statement was for one row alone. Otherwise returns the rows among which it can be
+    /// found by sending them again; none if the library has named the row already.
     pub fn failed_rows<S: RowSink + 'static>(
         &mut self,
         pending_rows: &PendingRows<S>,
     ) -> Option<Chunk> {
         let rows = self.rows.take()?;
+        if self.error.key().is_some() {
+            return None;
+        }
         match self.error.row() {
             Some(row) => {
                 let key = pending_rows.key_text(&rows, row);
