@@ -416,3 +416,6 @@ impl<'a> Statements<'a> {
         statement
     }
 }
+
+#[cfg(test)]
+mod tests;
