@@ -24,18 +24,18 @@ use crate::{
 type Run<C> = FlushRun<<C as FlushConnection>::Error>;
 type Result<T, C> = std::result::Result<T, FlushError<<C as FlushConnection>::Error>>;
 
-/// What a flush knows of its connection.
+/// The state of a flush's connection.
 #[derive(Debug, Default)]
 struct Link {
-    /// Whether it is known that the flush can begin there.
+    /// Whether the connection was checked: the flush can begin there.
     is_checked: bool,
-    /// Whether the last one was lost.
+    /// Whether the last connection was lost.
     was_lost: bool,
 }
 
 impl<B: RowBinder> Work<B> {
-    /// Writes everything over connections from `source`, in a transaction of the flush's own or in a savepoint of
-    /// the user's. After a transaction of its own the unit of work is empty.
+    /// Writes all rows over connections from `source`, in the flush's own transaction or in a savepoint of the
+    /// user's. After its own transaction is committed, the unit of work is empty.
     ///
     /// # Errors
     ///
@@ -68,8 +68,7 @@ impl<B: RowBinder> Work<B> {
         let mut scope = wanted;
         let mut unconnected = None;
         if !plan.is_empty() {
-            // Before the journal is written and anything is sent. Where there is no connection, this was the
-            // first attempt.
+            // The connection comes before the journal is written. If there is none, that was the first attempt.
             match connect(source, &mut scope, &mut link).await {
                 Ok(_) => {}
                 Err(error) if error.is_final() => return Err(error),
@@ -156,8 +155,7 @@ impl<B: RowBinder> Work<B> {
         })
     }
 
-    /// Carries the steps out from the beginning of a transaction to its end. Returns whether the connection must
-    /// not be used again.
+    /// Carries out the steps of one transaction. Returns whether the connection must not be used again.
     async fn attempt<C>(
         &mut self,
         connection: &mut C,
@@ -257,8 +255,8 @@ impl<B: RowBinder> Work<B> {
         }
     }
 
-    /// Sends the table that the flush is at by the bulk command, up to its end or to the first row that is not
-    /// for that: from there, statements take over.
+    /// Sends the rows of the current table by the bulk command, until they end or one is not for the command.
+    /// Statements take over from there.
     async fn send_bulk<C>(
         &mut self,
         open: &mut C::Transaction<'_>,
@@ -303,7 +301,7 @@ impl<B: RowBinder> Work<B> {
     }
 }
 
-/// Asks what became of a COMMIT.
+/// Finds out whether a COMMIT was carried out.
 async fn probe<C: FlushConnection>(
     rows: &PendingRows<C::Binder>,
     connection: &mut C,
@@ -317,8 +315,8 @@ async fn probe<C: FlushConnection>(
 
 /// Looks for the marker row of a flush, and for the first of its rows where it only inserts.
 ///
-/// Of a flush with a marker row one of both is enough: an earlier run of the program may have written the
-/// rows without one.
+/// For a flush with a marker row, either of the two is enough: an earlier run of the program may have written
+/// the rows without a marker row.
 async fn is_there<C: FlushConnection>(
     rows: &PendingRows<C::Binder>,
     connection: &mut C,

@@ -1,4 +1,4 @@
-//! Chunks as statements with their parameters, and how they are sent.
+//! Binds the rows of a chunk to statements, and sends them.
 
 use std::{future::poll_fn, pin::pin, task::Poll};
 
@@ -169,7 +169,7 @@ pub(super) async fn send<T: FlushTransaction>(
     }
 }
 
-/// What the database or the library said of a statement; the key is that of the first row that it refused.
+/// Makes the error of a statement. `key` returns the key of a row, if the library names one.
 fn refused<D>(
     failure: StatementFailure<D>,
     place: Place,
@@ -191,7 +191,7 @@ fn refused<D>(
 /// Returns the first row of which another number was there than one, that number, and how many such rows
 /// there are besides.
 fn other_than_one(found: &[u64], rows: usize) -> Option<(usize, u64, usize)> {
-    // What is not counted was not found.
+    // Rows without a count were not found.
     let counts = found.iter().copied().chain(std::iter::repeat(0));
     let mut others = counts
         .take(rows)

@@ -1,7 +1,7 @@
-//! Which row it was.
+//! Finds the row that failed.
 //!
-//! A statement of many rows that the database refuses says which chunk failed, not which row. So after the
-//! rollback everything before it is sent again, then the chunk row by row, and rolled back.
+//! An error of a statement for many rows names the chunk, not the row. So after the rollback, all chunks before
+//! it are sent again, then this chunk row by row, and everything is rolled back.
 
 use super::{
     bound::{bind, send},
@@ -13,8 +13,8 @@ use crate::{
     text::Writer,
 };
 
-/// Finds the row for which `failed` failed, and the chunk that it is of. `None` where this time no row
-/// fails.
+/// Finds the row of `failed` that the database refuses, and its chunk. Returns `None` if no row fails this
+/// time.
 ///
 /// What failed may have been more than one chunk of the plan. Then the chunk is found first. The first
 /// failure ends a transaction each time: some servers end it by themselves, and what was sent next would

@@ -446,7 +446,7 @@ proptest! {
             world.answer(&step, is_last, records, number).to(&mut flush);
             prop_assert!(world.begins <= attempts + u32::from(resumed.is_some()));
         };
-        prop_assert_eq!(flush.is_in_doubt(), outcome == Outcome::Unknown);
+        prop_assert_eq!(flush.is_unresolved(), outcome == Outcome::Unknown);
         match outcome {
             Outcome::Committed => prop_assert!(world.rows && world.pending.is_none()),
             // Nor will they be there later.
