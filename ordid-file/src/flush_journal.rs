@@ -51,8 +51,8 @@ const END: u8 = b'\n';
 /// # Example: over a restart
 ///
 /// ```
-/// use ordid_sql::Journal;
 /// use ordid_file::FlushJournal;
+/// use ordid_sql::Journal;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("orders.journal");

@@ -8,9 +8,12 @@ use std::{
 };
 
 use ordid::{KeyType, OrderedKey, Sink, uuid::Uuid};
-use ordid_core::{Error, storage::dialect::Sqlite};
-use ordid_sql::{Action, Attempt, Batches, Columns, Journal, Journaled, Outcome, RowEnd, RowSink};
+use ordid_core::Error;
 use ordid_file::FlushJournal;
+use ordid_sql::{
+    Action, Attempt, Columns, EngineProfile, Journal, Journaled, Outcome, PendingRows,
+    Registration, RowEnd, RowSink,
+};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
@@ -22,6 +25,8 @@ impl<T: ?Sized> Sink<T> for Anything {
 }
 
 impl RowSink for Anything {
+    type Entity = ();
+
     fn begin_row(&mut self, _: Columns<'_>) {}
 
     fn end_row(&mut self) -> RowEnd {
@@ -128,7 +133,9 @@ fn folder() -> (TempDir, PathBuf) {
 }
 
 fn journaled(journal: impl Journal + 'static) -> Journaled<Anything> {
-    Journaled::new(journal).row::<Customer>().row::<Reading>()
+    Journaled::new(journal)
+        .row_as::<Customer>(Registration::in_key_order::<Customer>)
+        .row_as::<Reading>(Registration::in_key_order::<Reading>)
 }
 
 fn open(path: &Path) -> Journaled<Anything> {
@@ -136,27 +143,27 @@ fn open(path: &Path) -> Journaled<Anything> {
 }
 
 /// Opens the file as the next run does.
-fn resumed(path: &Path) -> Result<(Journaled<Anything>, Batches<Anything>), Error> {
+fn resumed(path: &Path) -> Result<(Journaled<Anything>, PendingRows<Anything>), Error> {
     let mut journaled = journaled(FlushJournal::open(path)?);
-    let mut batches = Batches::new();
-    let rows = journaled.resume(&mut batches)?;
-    assert_eq!(rows, batches.len());
-    Ok((journaled, batches))
+    let mut pending_rows = PendingRows::new();
+    let rows = journaled.resume(&mut pending_rows)?;
+    assert_eq!(rows, pending_rows.len());
+    Ok((journaled, pending_rows))
 }
 
 #[test]
 fn every_value_comes_back_in_each_bit() {
     let (_folder, path) = folder();
     let readings: Vec<Reading> = (0..60).map(reading).collect();
-    let mut batches = Batches::new();
-    batches.rows_mut().extend(readings.clone());
-    batches.rows_mut().push(customer("Ada"));
-    let attempt = open(&path).begin(&batches).unwrap();
+    let mut pending_rows = PendingRows::new();
+    pending_rows.rows_mut().extend(readings.clone());
+    pending_rows.rows_mut().push(customer("Ada"));
+    let attempt = open(&path).begin(&pending_rows).unwrap();
     assert!(!attempt.in_doubt);
 
     let (mut journaled, back) = resumed(&path).unwrap();
     assert_same(back.get(), &readings);
-    assert_eq!(back.get::<Customer>(), batches.get::<Customer>());
+    assert_eq!(back.get::<Customer>(), pending_rows.get::<Customer>());
     let again = journaled.begin(&back).unwrap();
     assert_eq!((again.id, again.in_doubt), (attempt.id, true));
     journaled.ended(Outcome::Committed);
@@ -179,15 +186,15 @@ struct Employee {
 }
 
 /// What would be sent: each row's action and key.
-fn sent(batches: &mut Batches<Anything>) -> Vec<(Action, String)> {
-    let plan = batches.plan::<Sqlite>().expect("a plan");
+fn sent(pending_rows: &mut PendingRows<Anything>) -> Vec<(Action, String)> {
+    let plan = pending_rows.plan(&EngineProfile::SQLITE).expect("a plan");
     let chunks = plan.chunks().flat_map(|chunk| {
         let rows = chunk.rows.clone();
         let keys = rows.map(move |row| (chunk.action, chunk.clone(), row));
         keys.collect::<Vec<_>>()
     });
     chunks
-        .map(|(action, chunk, row)| (action, batches.key_text(&chunk, row)))
+        .map(|(action, chunk, row)| (action, pending_rows.key_text(&chunk, row)))
         .collect()
 }
 
@@ -195,23 +202,23 @@ fn sent(batches: &mut Batches<Anything>) -> Vec<(Action, String)> {
 #[test]
 fn updates_and_deletes_come_back_and_are_sent_in_the_same_order() {
     let (_folder, path) = folder();
-    let mut batches = Batches::new();
+    let mut pending_rows = PendingRows::new();
     let mut boss = None;
     let payer = Some(CustomerId::generate());
     for number in 0..30 {
         let id = EmployeeId::generate();
         let employee = Employee { id, boss, payer };
         match number % 3 {
-            0 => batches.update(employee),
-            1 => batches.rows_mut().push(employee),
-            _ => batches.delete(&employee),
+            0 => pending_rows.update(employee, Registration::in_key_order::<Employee>),
+            1 => pending_rows.rows_mut().push(employee),
+            _ => pending_rows.delete(&employee, Registration::in_key_order::<Employee>),
         }
         if number % 3 == 2 {
             boss = Some(id);
         }
     }
-    batches.rows_mut().push(customer("Ada"));
-    let expected = sent(&mut batches);
+    pending_rows.rows_mut().push(customer("Ada"));
+    let expected = sent(&mut pending_rows);
     let deleted = expected
         .iter()
         .filter(|(action, _)| *action == Action::Delete);
@@ -222,9 +229,9 @@ fn updates_and_deletes_come_back_and_are_sent_in_the_same_order() {
         "children first"
     );
 
-    let opened = || open(&path).row::<Employee>();
-    opened().begin(&batches).unwrap();
-    let mut back = Batches::new();
+    let opened = || open(&path).row_as::<Employee>(Registration::in_key_order::<Employee>);
+    opened().begin(&pending_rows).unwrap();
+    let mut back = PendingRows::new();
     assert_eq!(opened().resume(&mut back).unwrap(), 31);
     assert_eq!(sent(&mut back), expected);
     // The same once more, from what came back.
@@ -233,7 +240,7 @@ fn updates_and_deletes_come_back_and_are_sent_in_the_same_order() {
     journaled.discard().unwrap();
     journaled.begin(&back).unwrap();
     drop(journaled);
-    let mut again = Batches::new();
+    let mut again = PendingRows::new();
     opened().resume(&mut again).unwrap();
     assert_eq!(sent(&mut again), expected);
 }
@@ -242,16 +249,16 @@ fn updates_and_deletes_come_back_and_are_sent_in_the_same_order() {
 #[test]
 fn many_rows_come_back_in_their_order() {
     let (_folder, path) = folder();
-    let mut batches = Batches::new();
+    let mut pending_rows = PendingRows::new();
     for number in 0..5_000 {
-        batches.rows_mut().push(customer(&number.to_string()));
+        pending_rows.rows_mut().push(customer(&number.to_string()));
         if number == 2_500 {
-            batches.rows_mut().push(customer(&"x".repeat(200_000)));
+            pending_rows.rows_mut().push(customer(&"x".repeat(200_000)));
         }
     }
-    open(&path).begin(&batches).unwrap();
+    open(&path).begin(&pending_rows).unwrap();
     let (_, back) = resumed(&path).unwrap();
-    assert!(back.get::<Customer>() == batches.get::<Customer>());
+    assert!(back.get::<Customer>() == pending_rows.get::<Customer>());
     assert_eq!(back.len(), 5_001);
 }
 
@@ -262,16 +269,18 @@ fn any_part_of_a_file_has_all_rows_of_an_attempt_or_none() {
     let mut lengths = Vec::new();
     let length = || usize::try_from(fs::metadata(&path).unwrap().len()).unwrap();
     let mut journaled = open(&path);
-    let mut batches = Batches::new();
-    batches.rows_mut().extend(["a", "b", "c"].map(customer));
-    journaled.begin(&batches).unwrap();
+    let mut pending_rows = PendingRows::new();
+    pending_rows
+        .rows_mut()
+        .extend(["a", "b", "c"].map(customer));
+    journaled.begin(&pending_rows).unwrap();
     lengths.push((length(), 3, true));
     journaled.ended(Outcome::Nothing);
     lengths.push((length(), 3, false));
-    batches.rows_mut().push(customer("d"));
-    journaled.begin(&batches).unwrap();
+    pending_rows.rows_mut().push(customer("d"));
+    journaled.begin(&pending_rows).unwrap();
     lengths.push((length(), 4, true));
-    journaled.begin(&batches).unwrap();
+    journaled.begin(&pending_rows).unwrap();
     lengths.push((length(), 4, true));
     drop(journaled);
 
@@ -284,7 +293,7 @@ fn any_part_of_a_file_has_all_rows_of_an_attempt_or_none() {
             None => assert!(back.is_empty(), "{cut} bytes"),
             Some((_, rows, in_doubt)) => {
                 assert_eq!(back.len(), *rows, "{cut} bytes");
-                let expected = &batches.get::<Customer>()[..*rows];
+                let expected = &pending_rows.get::<Customer>()[..*rows];
                 assert_eq!(back.get::<Customer>(), expected);
                 // To begin takes the disk its time; it matters around the ends.
                 if lengths
@@ -307,16 +316,16 @@ fn any_part_of_a_file_has_all_rows_of_an_attempt_or_none() {
 #[test]
 fn what_an_earlier_run_left_is_not_written_over() {
     let (_folder, path) = folder();
-    let mut batches = Batches::new();
-    batches.rows_mut().push(customer("first"));
-    open(&path).begin(&batches).unwrap();
+    let mut pending_rows = PendingRows::new();
+    pending_rows.rows_mut().push(customer("first"));
+    open(&path).begin(&pending_rows).unwrap();
 
     let mut journaled = open(&path);
     // Nothing to flush, nothing happens; least of all to the journal.
-    let attempt = journaled.begin(&Batches::new()).unwrap();
+    let attempt = journaled.begin(&PendingRows::new()).unwrap();
     assert!(!attempt.in_doubt);
     journaled.ended(Outcome::Committed);
-    let mut other = Batches::new();
+    let mut other = PendingRows::new();
     other.rows_mut().push(customer("second"));
     let error = journaled.begin(&other).unwrap_err();
     assert!(error.is_journal());
@@ -332,7 +341,10 @@ fn what_an_earlier_run_left_is_not_written_over() {
     );
     assert_eq!(other.len(), 1);
     drop(journaled);
-    assert_eq!(resumed(&path).unwrap().1.get::<Customer>(), batches.get());
+    assert_eq!(
+        resumed(&path).unwrap().1.get::<Customer>(),
+        pending_rows.get()
+    );
 
     let mut journaled = open(&path);
     journaled.discard().unwrap();
@@ -343,13 +355,13 @@ fn what_an_earlier_run_left_is_not_written_over() {
 #[test]
 fn rows_added_in_doubt_are_refused_and_others_are_written_anew() {
     let (_folder, path) = folder();
-    let mut batches = Batches::new();
-    batches.rows_mut().push(customer("first"));
+    let mut pending_rows = PendingRows::new();
+    pending_rows.rows_mut().push(customer("first"));
     let mut journaled = open(&path);
-    let first = journaled.begin(&batches).unwrap();
+    let first = journaled.begin(&pending_rows).unwrap();
     journaled.ended(Outcome::Nothing);
-    batches.rows_mut().push(customer("second"));
-    let second = journaled.begin(&batches).unwrap();
+    pending_rows.rows_mut().push(customer("second"));
+    let second = journaled.begin(&pending_rows).unwrap();
     assert!(!second.in_doubt);
     assert_ne!(first.id, second.id, "another flush");
     journaled.ended(Outcome::Unknown);
@@ -357,20 +369,20 @@ fn rows_added_in_doubt_are_refused_and_others_are_written_anew() {
         in_doubt: true,
         ..second
     };
-    assert_eq!(journaled.begin(&batches).unwrap(), again);
+    assert_eq!(journaled.begin(&pending_rows).unwrap(), again);
 
-    batches.rows_mut().push(customer("third"));
-    let error = journaled.begin(&batches).unwrap_err();
+    pending_rows.rows_mut().push(customer("third"));
+    let error = journaled.begin(&pending_rows).unwrap_err();
     assert!(error.is_journal());
     assert!(
         error.to_string().contains("cannot be told apart"),
         "{error}"
     );
     // As it says: clear it, resume it.
-    batches.clear();
+    pending_rows.clear();
     journaled.released();
-    assert_eq!(journaled.resume(&mut batches).unwrap(), 2);
-    assert_eq!(journaled.begin(&batches).unwrap(), again);
+    assert_eq!(journaled.resume(&mut pending_rows).unwrap(), 2);
+    assert_eq!(journaled.begin(&pending_rows).unwrap(), again);
     journaled.ended(Outcome::Committed);
     assert_eq!(fs::metadata(&path).unwrap().len(), 0);
 }
@@ -378,21 +390,25 @@ fn rows_added_in_doubt_are_refused_and_others_are_written_anew() {
 #[test]
 fn types_that_are_not_registered_are_named() {
     let (_folder, path) = folder();
-    let mut batches = Batches::new();
-    batches.rows_mut().push(reading(1));
+    let mut pending_rows = PendingRows::new();
+    pending_rows.rows_mut().push(reading(1));
     let only_customers = || {
         let journal = FlushJournal::open(&path).unwrap();
-        Journaled::<Anything>::new(journal).row::<Customer>()
+        Journaled::<Anything>::new(journal)
+            .row_as::<Customer>(Registration::in_key_order::<Customer>)
     };
     let expected = "the type of table readings (1 rows) is not registered with the journal: \
                     `Journaled::new(journal).row::<..>()`";
     let mut journaled = only_customers();
-    assert_eq!(journaled.begin(&batches).unwrap_err().to_string(), expected);
+    assert_eq!(
+        journaled.begin(&pending_rows).unwrap_err().to_string(),
+        expected
+    );
     drop(journaled);
     assert!(resumed(&path).unwrap().1.is_empty(), "it was not sent");
 
-    open(&path).begin(&batches).unwrap();
-    let mut empty = Batches::new();
+    open(&path).begin(&pending_rows).unwrap();
+    let mut empty = PendingRows::new();
     let error = only_customers().resume(&mut empty).unwrap_err();
     assert_eq!(error.to_string(), expected);
     assert!(empty.is_empty());
@@ -423,33 +439,35 @@ mod other {
 #[test]
 fn other_columns_are_told_and_another_order_is_none() {
     let (_folder, path) = folder();
-    let mut batches = Batches::new();
-    batches.rows_mut().push(customer("Ada"));
-    open(&path).begin(&batches).unwrap();
+    let mut pending_rows = PendingRows::new();
+    pending_rows.rows_mut().push(customer("Ada"));
+    open(&path).begin(&pending_rows).unwrap();
 
     let journal = || FlushJournal::open(&path).unwrap();
-    let mut empty = Batches::new();
-    let mut changed = Journaled::<Anything>::new(journal()).row::<other::Customer>();
+    let mut empty = PendingRows::new();
+    let mut changed = Journaled::<Anything>::new(journal())
+        .row_as::<other::Customer>(Registration::in_key_order::<other::Customer>);
     assert_eq!(
         changed.resume(&mut empty).unwrap_err().to_string(),
         "the journal has rows of table customers with the columns id, name, and the type has id, \
          full_name: they cannot be resumed by this version of the program"
     );
     drop(changed);
-    let mut reordered = Journaled::<Anything>::new(journal()).row::<other::Twin>();
+    let mut reordered = Journaled::<Anything>::new(journal())
+        .row_as::<other::Twin>(Registration::in_key_order::<other::Twin>);
     assert_eq!(reordered.resume(&mut empty).unwrap(), 1);
     assert_eq!(empty.get::<other::Twin>()[0].name, "Ada");
     assert_eq!(
         empty.get::<other::Twin>()[0].id,
-        batches.get::<Customer>()[0].id
+        pending_rows.get::<Customer>()[0].id
     );
     drop(reordered);
 
     // Both at once could not be told apart.
-    let mut both = open(&path).row::<other::Twin>();
+    let mut both = open(&path).row_as::<other::Twin>(Registration::in_key_order::<other::Twin>);
     both.discard().unwrap();
     assert_eq!(
-        both.begin(&batches).unwrap_err().to_string(),
+        both.begin(&pending_rows).unwrap_err().to_string(),
         "two types with the columns of table customers are registered with the journal; it cannot \
          tell their rows apart"
     );
@@ -492,11 +510,12 @@ fn a_column_that_would_not_come_back_is_told_before_anything_is_sent() {
         roles: roles.iter().map(|&role| role.to_owned()).collect(),
     };
     let begin = |account| {
-        let mut batches = Batches::new();
-        batches.rows_mut().push(account);
+        let mut pending_rows = PendingRows::new();
+        pending_rows.rows_mut().push(account);
         let journal = FlushJournal::open(&path).unwrap();
-        let mut journaled = Journaled::<Anything>::new(journal).row::<Account>();
-        let begun = journaled.begin(&batches).map(drop);
+        let mut journaled = Journaled::<Anything>::new(journal)
+            .row_as::<Account>(Registration::in_key_order::<Account>);
+        let begun = journaled.begin(&pending_rows).map(drop);
         journaled.discard().unwrap();
         begun.map_err(|error| {
             assert!(error.is_journal());
@@ -581,25 +600,25 @@ fn a_journal_that_fails_stops_the_flush_and_loses_nothing() {
     for calls in 0.. {
         let journal = Failing::default();
         let mut journaled = journaled(journal.clone());
-        let mut batches = Batches::new();
-        batches.rows_mut().push(customer("first"));
-        batches.rows_mut().push(reading(3));
+        let mut pending_rows = PendingRows::new();
+        pending_rows.rows_mut().push(customer("first"));
+        pending_rows.rows_mut().push(reading(3));
         journal.fail_after(Some(calls));
-        let begun = journaled.begin(&batches);
+        let begun = journaled.begin(&pending_rows);
         journal.fail_after(None);
         let enough = begun.is_ok();
         if !enough {
-            let begun = journaled.begin(&batches).unwrap();
+            let begun = journaled.begin(&pending_rows).unwrap();
             assert!(!begun.in_doubt, "nothing was sent: {calls}");
         }
         // One more row, which the journal may fail to take: then the two stay.
         journaled.ended(Outcome::Nothing);
-        batches.rows_mut().push(customer("second"));
+        pending_rows.rows_mut().push(customer("second"));
         journal.fail_after(Some(calls));
-        let more = journaled.begin(&batches).is_ok();
+        let more = journaled.begin(&pending_rows).is_ok();
         journal.fail_after(None);
         drop(journaled);
-        let mut back = Batches::new();
+        let mut back = PendingRows::new();
         let mut next = self::journaled(journal.clone());
         let rows = next.resume(&mut back).unwrap();
         assert!(rows == 3 || (rows == 2 && !more), "{calls}: {rows}");
@@ -613,7 +632,7 @@ fn a_journal_that_fails_stops_the_flush_and_loses_nothing() {
         assert_eq!(next.begin(&back).unwrap_err().to_string(), "full");
         journal.fail_after(None);
         assert!(!next.begin(&back).unwrap().in_doubt);
-        let mut last = Batches::new();
+        let mut last = PendingRows::new();
         let mut next = self::journaled(journal);
         assert_eq!(next.resume(&mut last).unwrap(), 1);
         assert_eq!(last.get::<Customer>(), back.get::<Customer>());
@@ -628,16 +647,16 @@ fn a_journal_that_fails_stops_the_flush_and_loses_nothing() {
 #[test]
 fn records_of_another_version_are_refused() {
     let journal = Failing::default();
-    let mut batches = Batches::new();
-    batches.rows_mut().push(customer("Ada"));
-    journaled(journal.clone()).begin(&batches).unwrap();
+    let mut pending_rows = PendingRows::new();
+    pending_rows.rows_mut().push(customer("Ada"));
+    journaled(journal.clone()).begin(&pending_rows).unwrap();
     let good = journal.kept().records.clone();
     // The kind of a record, the version of a unit, the length of a row.
     for (record, byte) in [(0, 0), (0, 1), (1, 0), (1, 5), (1, 6), (2, 0)] {
         let mut spoilt = good.clone();
         spoilt[record][byte] ^= 0x40;
         journal.kept().records = spoilt;
-        let mut empty = Batches::new();
+        let mut empty = PendingRows::new();
         let error = journaled(journal.clone()).resume(&mut empty).unwrap_err();
         assert!(error.is_journal(), "{record} {byte}");
         assert!(error.to_string().contains("unknown form"), "{error}");
@@ -645,7 +664,9 @@ fn records_of_another_version_are_refused() {
     }
     // Rows that are missing.
     journal.kept().records = vec![good[0].clone(), good[2].clone()];
-    let error = journaled(journal).resume(&mut Batches::new()).unwrap_err();
+    let error = journaled(journal)
+        .resume(&mut PendingRows::new())
+        .unwrap_err();
     assert_eq!(
         error.to_string(),
         "the journal has 0 rows of a unit of work of 1"

@@ -45,8 +45,6 @@ pub struct BulkRows<'f, B: RowSink, D> {
     /// What the command has taken so far, of several chunks.
     sent: Chunk,
     ended: bool,
-    /// Whether the next row is not for the command.
-    stopped: bool,
     error: Option<FlushError<D>>,
     started: Instant,
 }
@@ -78,7 +76,6 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
             chunks: 1,
             sent,
             ended: false,
-            stopped: false,
             error: None,
             started: Instant::now(),
         }
@@ -106,7 +103,7 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
             if next == self.chunk.rows.end {
                 self.next_chunk();
             } else if !wrote {
-                self.stopped = true;
+                // The next row is not for the command.
                 self.ended = true;
             }
             if wrote && !self.ended {
@@ -178,7 +175,8 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
             self.run
                 .count(self.name, &self.chunk, count, count, elapsed);
         }
-        if self.stopped {
+        // Also where the library ended the command without asking for all rows.
+        if self.sent.rows.end < self.chunk.rows.end {
             let mut rest = self.chunk;
             rest.rows.start = self.sent.rows.end;
             return Ok(BulkEnd::Rest(rest));

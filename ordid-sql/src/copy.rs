@@ -187,7 +187,7 @@ impl std::error::Error for TooLarge {}
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     #[test]
     fn only_columns_of_known_types_are_copied() {

@@ -3,7 +3,7 @@
 mod bound;
 mod locate;
 
-use std::{pin::Pin, time::Instant};
+use std::time::Instant;
 
 use self::{
     bound::{bind, send},
@@ -21,43 +21,36 @@ use crate::{
     text::{Statements, Writer},
 };
 
-/// A future that may move between threads.
-pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
 type Run<C> = FlushRun<<C as FlushConnection>::Error>;
 type Result<T, C> = std::result::Result<T, FlushError<<C as FlushConnection>::Error>>;
 
-/// What a flush knows of its connection.
+/// The state of a flush's connection.
 #[derive(Debug, Default)]
 struct Link {
-    /// Whether it is known that the flush can begin there.
+    /// Whether the connection was checked: the flush can begin there.
     is_checked: bool,
-    /// Whether the last one was lost.
+    /// Whether the last connection was lost.
     was_lost: bool,
 }
 
 impl<B: RowBinder> Work<B> {
-    /// Writes everything over connections from `source`, in a transaction of the flush's own or in a savepoint of
-    /// the user's. After a transaction of its own the unit of work is empty.
+    /// Writes all rows over connections from `source`, in the flush's own transaction or in a savepoint of the
+    /// user's. After its own transaction is committed, the unit of work is empty.
     ///
     /// # Errors
     ///
     /// Why nothing was written, or perhaps nothing: see [`FlushError`].
-    pub fn flush<'a, S>(
-        &'a mut self,
+    pub async fn flush<S>(
+        &mut self,
         mut source: S,
         wanted: TransactionScope,
-    ) -> BoxFuture<'a, Result<Flushed, S::Connection>>
+    ) -> Result<Flushed, S::Connection>
     where
-        S: ConnectionSource<Connection: FlushConnection<Binder = B>> + 'a,
+        S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
     {
         let span = Span::new(self.rows.tables().len(), self.rows.len());
-        // Boxed here, where the compiler can tell that the future may move between threads: it cannot where
-        // it knows the library's types and their lifetimes.
-        Box::pin(
-            span.clone()
-                .around(async move { self.flush_in_span(&mut source, wanted, &span).await }),
-        )
+        let flush = self.flush_in_span(&mut source, wanted, &span);
+        span.around(flush).await
     }
 
     async fn flush_in_span<S>(
@@ -75,8 +68,7 @@ impl<B: RowBinder> Work<B> {
         let mut scope = wanted;
         let mut unconnected = None;
         if !plan.is_empty() {
-            // Before the journal is written and anything is sent. Where there is no connection, this was the
-            // first attempt.
+            // The connection comes before the journal is written. If there is none, that was the first attempt.
             match connect(source, &mut scope, &mut link).await {
                 Ok(_) => {}
                 Err(error) if error.is_final() => return Err(error),
@@ -110,8 +102,6 @@ impl<B: RowBinder> Work<B> {
                 step => {
                     let connection = match connect(source, &mut scope, &mut link).await {
                         Ok(connection) => connection,
-                        // An unresolved COMMIT stays unresolved.
-                        Err(error) if step == Step::Probe && error.is_final() => return Err(error),
                         Err(error) => {
                             run.unconnected(error);
                             continue;
@@ -165,8 +155,7 @@ impl<B: RowBinder> Work<B> {
         })
     }
 
-    /// Carries the steps out from the beginning of a transaction to its end. Returns whether the connection must
-    /// not be used again.
+    /// Carries out the steps of one transaction. Returns whether the connection must not be used again.
     async fn attempt<C>(
         &mut self,
         connection: &mut C,
@@ -182,12 +171,11 @@ impl<B: RowBinder> Work<B> {
         if scope == TransactionScope::Transaction && writer.engine.bulk {
             bulks = connection.bulk(&self.rows, run.plan()).await;
         }
-        let mut by_bulk: Vec<bool> = bulks.iter().map(Option::is_some).collect();
         let begin = Begin {
             scope,
             statement: writer.engine.begin,
             defer: writer.engine.defer.filter(|_| run.plan().defers()),
-            uses_bulk: by_bulk.contains(&true),
+            uses_bulk: bulks.iter().any(Option::is_some),
         };
         let mut transaction = match connection.begin(begin).await {
             Ok(transaction) => {
@@ -199,7 +187,7 @@ impl<B: RowBinder> Work<B> {
                 return false;
             }
         };
-        let mut statements = statements(&self.rows, writer);
+        let mut statements = statements_of(&self.rows, writer);
         let mut bound = None;
         loop {
             match (run.step(), &mut transaction) {
@@ -215,7 +203,6 @@ impl<B: RowBinder> Work<B> {
                     let bulk = bulks.get_mut(chunk.table);
                     let bulk = bulk.filter(|_| chunk.action == Action::Insert);
                     if let Some(mut bulk) = bulk.and_then(Option::take) {
-                        by_bulk[chunk.table] = false;
                         self.send_bulk::<C>(open, &mut bulk, &mut statements, run)
                             .await;
                         continue;
@@ -229,8 +216,8 @@ impl<B: RowBinder> Work<B> {
                     let sent = send(&self.rows, open, now, || {
                         let next = run.upcoming();
                         let next = next.filter(|next| {
-                            let by_bulk = by_bulk.get(next.table).copied().unwrap_or_default();
-                            next.action != Action::Insert || !by_bulk
+                            next.action != Action::Insert
+                                || bulks.get(next.table).is_none_or(Option::is_none)
                         });
                         bound = next.map(|next| bind(&self.rows, &next, &mut statements));
                     });
@@ -268,8 +255,8 @@ impl<B: RowBinder> Work<B> {
         }
     }
 
-    /// Sends the table that the flush is at by the bulk command, up to its end or to the first row that is not
-    /// for that: from there, statements take over.
+    /// Sends the rows of the current table by the bulk command, until they end or one is not for the command.
+    /// Statements take over from there.
     async fn send_bulk<C>(
         &mut self,
         open: &mut C::Transaction<'_>,
@@ -314,9 +301,9 @@ impl<B: RowBinder> Work<B> {
     }
 }
 
-/// Asks what became of a COMMIT.
-async fn probe<B: RowBinder, C: FlushConnection<Binder = B>>(
-    rows: &PendingRows<B>,
+/// Finds out whether a COMMIT was carried out.
+async fn probe<C: FlushConnection>(
+    rows: &PendingRows<C::Binder>,
     connection: &mut C,
     writer: Writer<'_>,
     run: &mut Run<C>,
@@ -328,17 +315,20 @@ async fn probe<B: RowBinder, C: FlushConnection<Binder = B>>(
 
 /// Looks for the marker row of a flush, and for the first of its rows where it only inserts.
 ///
-/// Of a flush with a marker row one of both is enough: an earlier run of the program may have written the rows
-/// without one.
-async fn is_there<B: RowBinder, C: FlushConnection<Binder = B>>(
-    rows: &PendingRows<B>,
+/// For a flush with a marker row, either of the two is enough: an earlier run of the program may have written
+/// the rows without a marker row.
+async fn is_there<C: FlushConnection>(
+    rows: &PendingRows<C::Binder>,
     connection: &mut C,
     writer: Writer<'_>,
     run: &Run<C>,
 ) -> std::result::Result<bool, DriverError<C::Error>> {
     if run.records() {
         let marker = writer.marker(StatementKind::Exists);
-        if connection.exists(&marker, B::of_marker(run.id())).await? {
+        if connection
+            .exists(&marker, C::Binder::of_marker(run.id()))
+            .await?
+        {
             return Ok(true);
         }
     }
@@ -347,14 +337,14 @@ async fn is_there<B: RowBinder, C: FlushConnection<Binder = B>>(
         return Ok(false);
     };
     let entity = rows.entity(first.table);
-    let names = B::names(entity, &rows.table(first.table), writer.engine);
-    let mut key = B::with_room(entity, 1, 1);
+    let names = C::Binder::names(entity, &rows.table(first.table), writer.engine);
+    let mut key = C::Binder::with_room(entity, 1, 1);
     rows.write_key(first.table, first.rows.start, &mut key);
     connection.exists(&writer.exists(&names), key).await
 }
 
-/// Returns what writes the statements of these rows.
-pub(crate) fn statements<'a, B: RowBinder>(
+/// Returns the statements of a flush of these rows, none of which is written yet.
+pub(crate) fn statements_of<'a, B: RowBinder>(
     rows: &PendingRows<B>,
     writer: Writer<'a>,
 ) -> Statements<'a> {
@@ -407,3 +397,6 @@ async fn connect<'s, S: ConnectionSource>(
     }
     Ok(connection)
 }
+
+#[cfg(test)]
+mod tests;

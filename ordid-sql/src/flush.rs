@@ -7,37 +7,36 @@
 //!   |                            |        |
 //!   +-- failed ----------> Sleep <--------+                            transient, or lost
 //!                            |   |
-//!            Begin <---------+   +--------> Probe                      in unresolved
+//!            Begin <---------+   +--------> Probe                      unresolved
 //!                                           | found  -> Done(Committed)
 //!                                           | absent -> Begin, Done(Nothing) or Done(Unknown)
 //! ```
 //!
-//! # In unresolved
+//! # Unresolved commits
 //!
-//! A flush is in unresolved from the COMMIT whose answer was lost on: the rows may be there, may never come,
-//! or may come yet, as the server may not have read that COMMIT so far. So that a probe finds nothing
-//! proves nothing. What proves something is the same rows sent once more. Their keys are unique, and
-//! another transaction that holds them makes the database wait for its end. Where it then takes all
-//! rows, the older transaction has come to nothing; where it refuses a duplicate, that transaction has
-//! ended, and the next probe tells how.
+//! Once the answer to a COMMIT is lost, the flush is unresolved. The rows may be in the database, they may never
+//! come, or they may come later, as the server may not have read the COMMIT yet. So an empty probe is
+//! inconclusive. Sending the same rows again is conclusive. Their keys are unique, and the database makes this
+//! transaction wait for the end of another one that holds them. If it then takes all rows, the older transaction
+//! wrote nothing. If it refuses a duplicate, the older transaction has ended, and the next probe finds out how.
 //!
-//! Rows that are updated or deleted have no key to be sent again. A flush with such rows first writes
-//! a row of its own, under a key that all its attempts share ([`Step::Record`]), and is known by that; and
-//! so does one that only inserts, if it is asked to ([`Flush::with_record`]).
+//! Updates and deletes cannot be sent again in this way, as they need no free key. A flush that has some first
+//! inserts a marker row ([`Step::Record`]), whose key all its attempts share, and the probe looks for that row. A
+//! flush that only inserts writes one if [`Flush::with_record`] asks for it.
 
 use std::time::Duration;
 
 use crate::leases::connections::Remedy;
 use crate::{Chunk, Plan, Retry};
 
-/// What the adapter does next.
+/// The next thing to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
-    /// Open the transaction; a savepoint inside one of the user's. After a failure that was
-    /// [`Failure::Lost`], on another connection.
+    /// Open the transaction, or a savepoint in the user's. After [`Failure::Lost`], do it on another
+    /// connection.
     Begin,
-    /// Insert the row that tells whether this flush was committed, under the same key at each attempt.
+    /// Insert the marker row, which shows that this flush was committed. Its key is the same at each attempt.
     Record,
     /// Send these rows by one statement.
     Send(Chunk),
@@ -52,7 +51,7 @@ pub enum Step {
     Probe,
     /// Wait.
     Sleep(Duration),
-    /// Nothing: it is over.
+    /// Do nothing: the flush is over.
     Done {
         /// What became of the rows.
         outcome: Outcome,
@@ -71,18 +70,19 @@ pub enum Outcome {
     Unknown,
 }
 
-/// How a step failed: what an adapter makes of its driver's error.
+/// How a step failed. An adapter makes it from its driver's error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Failure {
-    /// A constraint, a value, a privilege: it would be refused again. Also what is not known.
+    /// It would be refused again, because of a constraint, a value or a privilege. Unknown errors count as
+    /// this one.
     Refused,
     /// A primary or unique key is taken.
     Duplicate,
-    /// Another time it may succeed, and the connection can be used: a deadlock, a serialization
-    /// failure, a lock that did not come in time.
+    /// It may succeed another time, and the connection can be used. The cause is a deadlock, a serialization
+    /// failure, or a lock that did not come in time.
     Transient,
-    /// The connection is gone, is about to be, or nobody knows what comes over it next. Of COMMIT: it is
-    /// not known whether it was carried out.
+    /// The connection is lost or about to be, or its protocol state is unknown. If COMMIT failed in this way,
+    /// its outcome is unknown.
     Lost,
 }
 
@@ -98,7 +98,7 @@ impl Failure {
     }
 }
 
-/// What leases and counters may do about it.
+/// Says what leases and counters may do about a failure.
 impl From<Failure> for Remedy {
     fn from(failure: Failure) -> Self {
         match failure {
@@ -139,12 +139,13 @@ impl From<Failure> for Remedy {
 /// # struct Ids;
 /// # impl Sink<Uuid> for Ids { fn put(&mut self, _: &Uuid) {} }
 /// # impl RowSink for Ids {
+/// #     type Entity = ();
 /// #     fn begin_row(&mut self, _: Columns<'_>) {}
 /// #     fn end_row(&mut self) -> RowEnd { RowEnd::Taken }
 /// # }
 /// # let mut pending_rows = PendingRows::<Ids>::new();
 /// # pending_rows.rows_mut().push(City(Uuid::from_u128(1)));
-/// # let plan = pending_rows.plan::<ordid_core::storage::dialect::Sqlite>()?;
+/// # let plan = pending_rows.plan(&ordid_sql::EngineProfile::SQLITE)?;
 ///
 /// let mut flush = Flush::new(plan).with_retry(Retry::DEFAULT);
 /// assert_eq!(flush.step(), Step::Begin);
@@ -167,14 +168,14 @@ pub struct Flush {
     scope: Scope,
     records: bool,
     state: State,
-    unresolved: Unresolved,
+    earlier: EarlierCommit,
     /// How many failures were met that another time may not be there.
     failures: u32,
     /// How many times it was begun anew.
     retries: u32,
 }
 
-/// What a flush is all or nothing in.
+/// The scope in which a flush is all or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
     /// A transaction of its own, and another connection where one is lost.
@@ -185,14 +186,14 @@ enum Scope {
     Transaction,
 }
 
-/// What is known of an earlier attempt's COMMIT.
+/// What is known of the COMMIT of an earlier attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unresolved {
-    /// All: it was answered, or there was none.
-    None,
-    /// Nothing: it may have been carried out, and may be yet.
+enum EarlierCommit {
+    /// There was none, or its outcome is known.
+    Settled,
+    /// Its outcome is not known, and the server may still carry it out.
     Open,
-    /// It is over, but not how it ended.
+    /// Its transaction has ended, but its outcome is not known.
     Ended,
 }
 
@@ -219,16 +220,16 @@ impl Flush {
         Self::of(plan, Scope::Connections, State::Beginning)
     }
 
-    /// As [`new`](Self::new), after the outcome of an earlier flush of the same rows was
-    /// [`Unknown`](Outcome::Unknown), or nobody waited for it: first looks whether they are there.
+    /// Resumes a flush whose outcome was [`Unknown`](Outcome::Unknown), or whose caller dropped it: first
+    /// looks whether the rows are in the database.
     pub fn resumed(plan: Plan) -> Self {
         let mut flush = Self::of(plan, Scope::Connections, State::Probing { goes_on: true });
-        flush.unresolved = Unresolved::Open;
+        flush.earlier = EarlierCommit::Open;
         flush
     }
 
-    /// Begins to execute a plan inside the user's transaction: at one attempt, and never in unresolved,
-    /// since nothing is committed.
+    /// Begins to execute a plan inside the user's transaction. There is one attempt. The flush is never
+    /// unresolved, since it commits nothing.
     pub fn in_transaction(plan: Plan) -> Self {
         Self::of(plan, Scope::Transaction, State::Beginning)
     }
@@ -245,13 +246,13 @@ impl Flush {
             retry: Retry::NONE,
             scope,
             state,
-            unresolved: Unresolved::None,
+            earlier: EarlierCommit::Settled,
             failures: 0,
             retries: 0,
         }
     }
 
-    /// Tries again where that may help; but not in the user's transaction.
+    /// Retries transient failures and lost connections, but not in the user's transaction.
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         if self.scope != Scope::Transaction {
@@ -260,8 +261,8 @@ impl Flush {
         self
     }
 
-    /// There is no other connection: what fails with [`Failure::Lost`] is over, and not probed. A flush that
-    /// was [`resumed`](Self::resumed) begins with its probe all the same.
+    /// Says that there is no other connection: after [`Failure::Lost`] the flush ends without a probe. A flush
+    /// that was [`resumed`](Self::resumed) still begins with its probe.
     #[must_use]
     pub fn on_one_connection(mut self) -> Self {
         if self.scope == Scope::Connections {
@@ -270,9 +271,9 @@ impl Flush {
         self
     }
 
-    /// Writes the row of [`Step::Record`] although nothing but new rows is written, which otherwise are
-    /// known by one of their keys. A row that others delete between a lost COMMIT and its probe then does
-    /// not come back. Never in the user's transaction, which nobody looks for.
+    /// Writes a marker row although the flush only inserts, where otherwise the probe looks for one of the
+    /// inserted keys. A row that others delete between a lost COMMIT and its probe is then not inserted
+    /// again. A flush in the user's transaction writes none, as nothing probes for it.
     #[must_use]
     pub fn with_record(mut self) -> Self {
         self.records = self.scope != Scope::Transaction;
@@ -309,9 +310,9 @@ impl Flush {
         self.records
     }
 
-    /// Returns whether the outcome of a COMMIT is not known so far.
-    pub fn is_in_doubt(&self) -> bool {
-        self.unresolved != Unresolved::None
+    /// Returns whether the outcome of a COMMIT is unknown so far.
+    pub fn is_unresolved(&self) -> bool {
+        self.earlier != EarlierCommit::Settled
     }
 
     /// Returns how many times the flush was begun anew.
@@ -326,18 +327,18 @@ impl Flush {
             State::Beginning => State::Sending(0),
             State::Recording => {
                 // Its key was free: no older attempt holds it.
-                self.unresolved = Unresolved::None;
+                self.earlier = EarlierCommit::Settled;
                 State::Sending(0)
             }
             State::Sending(position) if self.plan.chunk(position).is_some() => {
                 State::Sending(position + 1)
             }
             State::Sending(_) => {
-                self.unresolved = Unresolved::None;
+                self.earlier = EarlierCommit::Settled;
                 State::Over(Outcome::Committed)
             }
             State::RollingBack(cause) => self.after(cause),
-            State::Sleeping { goes_on, .. } if self.is_in_doubt() => State::Probing { goes_on },
+            State::Sleeping { goes_on, .. } if self.is_unresolved() => State::Probing { goes_on },
             State::Sleeping { .. } => self.again(),
             State::Probing { .. } => return self.probed(false),
             over @ State::Over(_) => over,
@@ -354,12 +355,12 @@ impl Flush {
                 State::RollingBack(failure)
             }
             State::Sending(_) if self.scope != Scope::Transaction && failure == Failure::Lost => {
-                self.unresolved = Unresolved::Open;
+                self.earlier = EarlierCommit::Open;
                 self.after_lost_commit()
             }
             State::Sending(_) => {
                 // The database took all rows, so no older attempt holds their keys.
-                self.unresolved = Unresolved::None;
+                self.earlier = EarlierCommit::Settled;
                 State::RollingBack(failure)
             }
             State::RollingBack(cause) => self.after(cause),
@@ -382,15 +383,15 @@ impl Flush {
         let State::Probing { goes_on } = self.state else {
             return;
         };
-        self.state = match (found, self.unresolved) {
+        self.state = match (found, self.earlier) {
             (true, _) => {
-                self.unresolved = Unresolved::None;
+                self.earlier = EarlierCommit::Settled;
                 State::Over(Outcome::Committed)
             }
             (false, _) if goes_on => self.again(),
-            (false, Unresolved::Open) => State::Over(Outcome::Unknown),
-            (false, Unresolved::Ended | Unresolved::None) => {
-                self.unresolved = Unresolved::None;
+            (false, EarlierCommit::Open) => State::Over(Outcome::Unknown),
+            (false, EarlierCommit::Ended | EarlierCommit::Settled) => {
+                self.earlier = EarlierCommit::Settled;
                 State::Over(Outcome::Nothing)
             }
         };
@@ -409,14 +410,14 @@ impl Flush {
                 goes_on: true,
             };
         }
-        if self.unresolved == Unresolved::None {
+        if self.earlier == EarlierCommit::Settled {
             return State::Over(Outcome::Nothing);
         }
         if cause == Failure::Lost && self.scope == Scope::Connection {
             return State::Over(Outcome::Unknown);
         }
         if cause == Failure::Duplicate {
-            self.unresolved = Unresolved::Ended;
+            self.earlier = EarlierCommit::Ended;
         }
         State::Probing { goes_on: false }
     }

@@ -1,5 +1,5 @@
-//! How far a flush is: what every adapter keeps while it carries the steps of a [`Flush`] out, and what
-//! one flush leaves to the next. For adapters.
+//! The progress of a flush: the state that is kept while the steps of a [`Flush`] are carried out, and the state
+//! that one flush leaves to the next.
 
 use std::time::Duration;
 
@@ -10,17 +10,18 @@ use crate::{
 };
 use ordid_core::{key::KeyType as _, uuid::Uuid};
 
-/// A COMMIT was sent, and its answer was not seen: what a flush leaves to the next one of the same rows.
+/// A COMMIT whose answer was not seen. A flush leaves it to the next flush of the same rows.
 #[derive(Debug, Clone)]
 pub struct UnresolvedCommit {
-    /// What the flush is recorded by.
+    /// The key of the flush's marker row.
     id: Uuid,
-    /// What will have been written.
+    /// What the flush wrote if the COMMIT was carried out.
     flushed: Flushed,
 }
 
 impl UnresolvedCommit {
-    /// As an earlier run of the program left it that may have written the rows of these tables.
+    /// Makes the unresolved commit of an earlier run of the program, which may have written the rows of these
+    /// tables.
     pub fn of_earlier_run(attempt: &Attempt, tables: &[Table]) -> Self {
         let tables = tables.iter().map(|table| FlushedTable {
             table: table.name(),
@@ -39,8 +40,8 @@ impl UnresolvedCommit {
     }
 }
 
-/// How far a flush is. It does no I/O: the adapter asks for the [`step`](Self::step), carries it out, and
-/// reports.
+/// The progress of a flush. It does no I/O: the executor asks for the [`step`](Self::step), carries it out, and
+/// reports how it ended.
 #[derive(Debug)]
 pub struct FlushRun<D> {
     plan: Plan,
@@ -48,7 +49,7 @@ pub struct FlushRun<D> {
     tally: Tally,
     /// Whether the transaction is the flush's own, not the user's.
     is_own: bool,
-    /// What the flush is recorded by, over all attempts.
+    /// The key of the marker row, the same over all attempts.
     id: Uuid,
     /// Why the last step failed that did, and for which rows.
     error: Option<(FlushError<D>, Option<Chunk>)>,
@@ -61,22 +62,22 @@ pub struct FlushRun<D> {
 /// Why a flush wrote nothing, or perhaps nothing.
 #[derive(Debug)]
 pub struct FlushFailure<D> {
-    /// What was to be flushed.
+    /// The plan of the flush.
     pub plan: Plan,
-    /// Why it was not.
+    /// Why nothing was written.
     pub error: FlushError<D>,
-    /// The rows for one of which it failed, where that one is to be found.
+    /// The rows among which the one that failed can be found.
     rows: Option<Chunk>,
 }
 
-/// Returns what a flush is known by. In generic code, the generator would be compiled with each use of it.
+/// Returns the key of a marker row. In generic code, the generator would be compiled with each use of it.
 fn new_id() -> Uuid {
     Uuid::generate()
 }
 
 impl<D> FlushRun<D> {
-    /// Begins a flush in a transaction of its own; where an earlier one left a unresolved, with the question
-    /// what became of that.
+    /// Begins a flush in its own transaction. If an earlier flush left an unresolved commit, this one first
+    /// probes for it.
     pub fn new(plan: Plan, retry: Retry, unresolved: Option<&UnresolvedCommit>) -> Self {
         let (flush, id) = match unresolved {
             Some(unresolved) => (Flush::resumed(plan.clone()), unresolved.id),
@@ -85,7 +86,7 @@ impl<D> FlushRun<D> {
         Self::of(plan, flush.with_retry(retry), id, true)
     }
 
-    /// Begins a flush inside the user's transaction: it is never tried again, nor in unresolved.
+    /// Begins a flush inside the user's transaction. It is never retried and never unresolved.
     pub fn inside(plan: Plan) -> Self {
         let flush = Flush::in_transaction(plan.clone());
         Self::of(plan, flush, Uuid::nil(), false)
@@ -104,10 +105,10 @@ impl<D> FlushRun<D> {
         }
     }
 
-    /// It is what a journal has begun; unless it takes up a unresolved, which is known by its own id.
+    /// Takes the id of a journal's attempt, unless this run resumes an unresolved commit.
     #[must_use]
     pub fn with_attempt(mut self, attempt: &Attempt) -> Self {
-        if !self.flush.is_in_doubt() {
+        if !self.flush.is_unresolved() {
             self.id = attempt.id;
         }
         self
@@ -134,12 +135,12 @@ impl<D> FlushRun<D> {
         &self.plan
     }
 
-    /// Returns what the flush is recorded by, over all attempts.
+    /// Returns the key of the marker row, the same over all attempts.
     pub const fn id(&self) -> Uuid {
         self.id
     }
 
-    /// Returns whether the flush has a row of its own to be looked for.
+    /// Returns whether the flush writes a marker row.
     pub const fn records(&self) -> bool {
         self.flush.records()
     }
@@ -164,29 +165,29 @@ impl<D> FlushRun<D> {
         self.cause == Some(Failure::Lost)
     }
 
-    /// An attempt begins, with its first step.
+    /// Says that an attempt begins.
     pub fn restart(&mut self) {
         self.tally.restart();
         self.cause = None;
     }
 
-    /// It is asked what became of a COMMIT.
+    /// Says that a probe begins.
     pub fn probes(&mut self) {
         self.cause = None;
     }
 
-    /// The step was carried out.
+    /// Reports that the step was carried out.
     pub fn succeeded(&mut self) {
         self.flush.succeeded();
     }
 
-    /// The step failed, for these rows.
+    /// Reports that the step failed, for these rows.
     pub fn failed(&mut self, error: FlushError<D>, rows: Option<Chunk>) {
         self.note(&error);
         self.error = Some((error, rows));
     }
 
-    /// There is no connection for the step, nor for the question what became of a COMMIT.
+    /// Reports that there is no connection for the step.
     pub fn unconnected(&mut self, error: FlushError<D>) {
         match self.step() {
             Step::Probe => self.probed(Err(error)),
@@ -196,7 +197,7 @@ impl<D> FlushRun<D> {
         }
     }
 
-    /// The step was carried out or failed, for these rows.
+    /// Reports that the step was carried out, or that it failed for these rows.
     pub fn done(&mut self, outcome: Result<(), FlushError<D>>, rows: Option<Chunk>) {
         match outcome {
             Ok(()) => self.succeeded(),
@@ -204,13 +205,13 @@ impl<D> FlushRun<D> {
         }
     }
 
-    /// The step cannot be carried out: core may have added one that the adapter does not know.
+    /// Reports that the step cannot be carried out.
     pub fn give_up(&mut self) {
         self.flush.failed(Failure::Refused);
     }
 
-    /// A probe has an answer, or failed. Why the rows were refused says more than the latter, should it
-    /// end there.
+    /// Reports the answer of a probe, or its failure. If the rows were refused before, that error is kept, as
+    /// it says more.
     pub fn probed(&mut self, found: Result<bool, FlushError<D>>) {
         match found {
             Ok(found) => self.flush.probed(found),
@@ -227,7 +228,7 @@ impl<D> FlushRun<D> {
         self.cause = Some(cause);
     }
 
-    /// Another attempt will follow after this time: tells of it.
+    /// Traces that another attempt follows after this time.
     pub fn waits(&self, delay: Duration) {
         observe::retried(self.cause, delay);
     }
@@ -257,7 +258,7 @@ impl<D> FlushRun<D> {
             .add_statements(chunk, statements.saturating_sub(1));
     }
 
-    /// Tells of a chunk that was sent as a whole.
+    /// Tells the observer that a whole chunk was sent.
     pub fn report(
         &mut self,
         table: &'static str,
@@ -270,7 +271,7 @@ impl<D> FlushRun<D> {
         }
     }
 
-    /// COMMIT will be sent. From here on the outcome is in unresolved, also for a caller who drops the flush
+    /// Says that COMMIT will be sent. From here on the commit is unresolved, also if the caller drops the flush
     /// before there is an answer.
     pub fn commits(&self, unresolved: &mut Option<UnresolvedCommit>) {
         if self.is_own {
@@ -281,7 +282,7 @@ impl<D> FlushRun<D> {
         }
     }
 
-    /// COMMIT was answered, or failed: where that says that nothing was committed, the unresolved is over.
+    /// Reports how COMMIT ended. The commit is resolved if the error says that nothing was committed.
     pub fn committed(
         &mut self,
         outcome: Result<(), FlushError<D>>,
@@ -294,15 +295,14 @@ impl<D> FlushRun<D> {
         if !self.is_own {
             return;
         }
-        if self.flush.is_in_doubt() {
+        if self.flush.is_unresolved() {
             self.lost_commit = self.error.take().map(|(error, _)| error);
         } else {
             *unresolved = None;
         }
     }
 
-    /// Takes in how the flush ended, and tells of it. What is committed by a transaction of its own is
-    /// for the adapter to forget.
+    /// Ends the run, and returns what was written. The caller clears the unit of work after a commit.
     ///
     /// # Errors
     ///
@@ -317,7 +317,7 @@ impl<D> FlushRun<D> {
         span.over(retries);
         match outcome {
             Outcome::Committed if self.is_own => {
-                // Perhaps by an earlier attempt, or an earlier flush.
+                // An earlier attempt or an earlier flush may have written it.
                 let unresolved = unresolved.take();
                 let flushed = Flushed {
                     retries,
@@ -350,13 +350,16 @@ impl<D> FlushRun<D> {
 }
 
 impl<D> FlushFailure<D> {
-    /// Names the row, where a statement was for one alone; otherwise returns the rows among which it can
-    /// be found by sending them again.
+    /// Names the row if a statement was for one row alone. Otherwise returns the rows among which it can be
+    /// found by sending them again; none if the library has named the row already.
     pub fn failed_rows<S: RowSink + 'static>(
         &mut self,
         pending_rows: &PendingRows<S>,
     ) -> Option<Chunk> {
         let rows = self.rows.take()?;
+        if self.error.key().is_some() {
+            return None;
+        }
         match self.error.row() {
             Some(row) => {
                 let key = pending_rows.key_text(&rows, row);

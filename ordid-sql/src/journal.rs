@@ -30,7 +30,8 @@ pub use self::{
 /// # Example: a keeper for tests
 ///
 /// ```
-/// use ordid_core::{Error, unit_of_work::Journal};
+/// use ordid_core::Error;
+/// use ordid_sql::Journal;
 ///
 /// #[derive(Default)]
 /// struct InMemory(Vec<Vec<u8>>);

@@ -15,8 +15,7 @@
 //! Rows are asked for and inserted in the order of that index. Those who insert the same UUIDs at the same
 //! time then wait for each other in one direction, and never in a circle.
 
-use core::ops::Range;
-use std::{format, string::String, vec, vec::Vec};
+use std::ops::Range;
 
 use ordid_core::uuid::Uuid;
 
@@ -27,7 +26,8 @@ use ordid_core::{Error, spi::excerpt, storage::Dialect};
 /// # Example
 ///
 /// ```
-/// use ordid_core::{storage::mapping::uuid_hash, uuid::Uuid};
+/// use ordid_core::uuid::Uuid;
+/// use ordid_sql::mapping::uuid_hash;
 ///
 /// // SELECT CRC32(x'00000000000000000000000000000000')
 /// assert_eq!(uuid_hash(Uuid::nil()), 3_971_697_493);
@@ -212,7 +212,7 @@ pub fn quoted_table<D: Dialect>(schema: Option<&str>, table: &str) -> Result<Str
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
     use ordid_core::storage::dialect::{MySql, Postgres};
 
     const KEY: Uuid = Uuid::from_u128(0x017f_22e2_79b0_7cc3_98c4_dc0c_0c07_398f);

@@ -208,3 +208,90 @@ flush_dialects! {
     Oracle: ORACLE, "CREATE TABLE ordid_flushes (id RAW(16) NOT NULL PRIMARY KEY, \
         flushed_at TIMESTAMP WITH TIME ZONE DEFAULT SYSTIMESTAMP NOT NULL)";
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [EngineProfile; 6] = [
+        EngineProfile::POSTGRES,
+        EngineProfile::MYSQL,
+        EngineProfile::SQLITE,
+        EngineProfile::SQL_SERVER,
+        EngineProfile::BABELFISH,
+        EngineProfile::ORACLE,
+    ];
+
+    #[test]
+    fn each_engine_behaves_in_its_way() {
+        let of = |it: &EngineProfile| (it.max_parameters, it.bulk, it.updates, it.defer.is_some());
+        let expected = [
+            (65_535, true, Updates::FromValues, true),
+            (65_535, false, Updates::RowByRow, false),
+            (32_766, false, Updates::WithValues, true),
+            (2_098, true, Updates::JoinValues, false),
+            (2_098, false, Updates::JoinValues, false),
+            (65_535, false, Updates::Arrays, true),
+        ];
+        for (engine, expected) in ALL.iter().zip(expected) {
+            assert_eq!(of(engine), expected, "{}", engine.name);
+            assert_eq!(engine.max_rows, MAX_ROWS);
+            assert_eq!(engine.binds_arrays(), engine.updates == Updates::Arrays);
+        }
+        let begin = ALL.iter().filter_map(|it| it.begin);
+        assert_eq!(begin.collect::<Vec<_>>(), ["BEGIN IMMEDIATE"]);
+        let defer = ALL.iter().filter_map(|it| it.defer);
+        assert_eq!(
+            defer.collect::<Vec<_>>(),
+            [
+                "SET CONSTRAINTS ALL DEFERRED",
+                "PRAGMA defer_foreign_keys = ON",
+                "SET CONSTRAINTS ALL DEFERRED"
+            ]
+        );
+    }
+
+    #[test]
+    fn names_and_errors_are_those_of_the_engine() {
+        let quoted = ALL.iter().map(|it| it.quote_table(Some("s"), "t"));
+        assert_eq!(
+            quoted.collect::<Vec<_>>(),
+            [
+                r#""s"."t""#,
+                "`s`.`t`",
+                r#""s"."t""#,
+                "[s].[t]",
+                "[s].[t]",
+                r#""s"."t""#
+            ]
+        );
+        assert_eq!(EngineProfile::MYSQL.quote_table(None, "a`b"), "`a``b`");
+        let deadlock = classify::Report {
+            message: "deadlock detected",
+            ..classify::Report::default()
+        };
+        let failure = |engine: &EngineProfile| engine.classify(&deadlock).failure;
+        assert_eq!(failure(&EngineProfile::POSTGRES), crate::Failure::Transient);
+        assert_eq!(failure(&EngineProfile::SQLITE), crate::Failure::Refused);
+    }
+
+    #[test]
+    fn a_dialect_leads_to_its_engine_and_its_table_of_marker_rows() {
+        fn of<D: FlushDialect>() -> (&'static str, bool) {
+            let creates = D::FLUSHES_TABLE.contains("CREATE TABLE");
+            (
+                D::PROFILE.name,
+                creates && D::FLUSHES_TABLE.contains(crate::MARKER_TABLE),
+            )
+        }
+        let names = [
+            of::<Postgres>(),
+            of::<MySql>(),
+            of::<Sqlite>(),
+            of::<SqlServer>(),
+            of::<Babelfish>(),
+            of::<Oracle>(),
+        ];
+        assert_eq!(names, ALL.map(|engine| (engine.name, true)));
+    }
+}

@@ -99,7 +99,7 @@ impl Default for Retry {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     fn delays(retry: Retry) -> Vec<u128> {
         (1..)

@@ -61,9 +61,8 @@ type Route<E> = Box<dyn Fn(&E, &Sharding) -> Result<usize, Error> + Send + Sync>
 /// # Example: orders live where their customer lives
 ///
 /// ```
-/// use ordid_core::{
-///     OrderedKey, entity::Parent, key::KeyBytes, unit_of_work::Sharding, uuid::Uuid,
-/// };
+/// use ordid_core::{OrderedKey, entity::Parent, key::KeyBytes, uuid::Uuid};
+/// use ordid_sql::Sharding;
 ///
 /// // What `#[derive(OrderedKey)]` makes, here with nothing but a key.
 /// macro_rules! entity {
@@ -149,7 +148,8 @@ impl Sharding {
     /// # Example: what is older goes to another database
     ///
     /// ```
-    /// use ordid_core::{unit_of_work::Sharding, uuid::Uuid};
+    /// use ordid_core::uuid::Uuid;
+    /// use ordid_sql::Sharding;
     ///
     /// // The first key that a millisecond can have.
     /// let from: Uuid = "01941f29-7c00-7000-8000-000000000000".parse().unwrap();

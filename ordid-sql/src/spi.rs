@@ -257,6 +257,9 @@ pub trait FlushTransaction: Send + Sized {
     ) -> impl Future<Output = Result<(), DriverError<Self::Error>>> + Send;
 }
 
+/// A connection, and whether it is another one than before; or why there is none.
+pub type Connected<'c, C> = Result<(&'c mut C, bool), FlushError<ErrorOf<C>>>;
+
 /// Where a flush gets its connections.
 pub trait ConnectionSource: Send {
     /// The connection.
@@ -274,12 +277,7 @@ pub trait ConnectionSource: Send {
     fn get(
         &mut self,
         after_loss: bool,
-    ) -> impl Future<
-        Output = Result<
-            (&mut Self::Connection, bool),
-            FlushError<<Self::Connection as FlushConnection>::Error>,
-        >,
-    > + Send;
+    ) -> impl Future<Output = Connected<'_, Self::Connection>> + Send;
 
     /// Gives the connection back while the flush waits: others may need it.
     fn release(&mut self) {}

@@ -367,7 +367,16 @@ fn list(out: &mut String, names: &TableNames, columns: &[usize]) {
 pub(crate) struct Statements<'a> {
     writer: Writer<'a>,
     tables: Vec<(Table, TableNames)>,
-    last: Vec<Option<(Action, Option<Vec<usize>>, Statement)>>,
+    /// The last statement of each table.
+    last: Vec<Option<Written>>,
+}
+
+/// A statement, and what it was written for.
+#[derive(Debug)]
+struct Written {
+    action: Action,
+    set: Option<Vec<usize>>,
+    statement: Statement,
 }
 
 impl<'a> Statements<'a> {
@@ -396,10 +405,10 @@ impl<'a> Statements<'a> {
     pub(crate) fn of(&mut self, chunk: &Chunk, rows: usize, set: Option<&[usize]>) -> Statement {
         let (table, names) = &self.tables[chunk.table];
         let slot = &mut self.last[chunk.table];
-        if let Some((action, columns, statement)) = slot
-            && (*action, columns.as_deref(), statement.rows) == (chunk.action, set, rows)
+        if let Some(last) = slot
+            && (last.action, last.set.as_deref(), last.statement.rows) == (chunk.action, set, rows)
         {
-            return statement.clone();
+            return last.statement.clone();
         }
         let of_action = match chunk.action {
             Action::Insert => table.rows(),
@@ -412,7 +421,14 @@ impl<'a> Statements<'a> {
         // The last chunk may be shorter.
         let is_full = rows == 1 || chunk.rows.start == chunk.number * rows;
         statement.repeats = set.is_none() && is_full && of_action >= 2 * rows;
-        *slot = Some((chunk.action, set.map(<[_]>::to_vec), statement.clone()));
+        *slot = Some(Written {
+            action: chunk.action,
+            set: set.map(<[_]>::to_vec),
+            statement: statement.clone(),
+        });
         statement
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use ordid_core::{
 
 use crate::{
     Attempt, EngineProfile, FlushPlan, Generators, Outcome, PendingRows, Progress, Registration,
-    Retry, Row, RowSink, UnresolvedCommit, executor::statements, spi::RowBinder, text::Writer,
+    Retry, Row, RowSink, UnresolvedCommit, executor::statements_of, spi::RowBinder, text::Writer,
 };
 
 /// What every library's unit of work keeps: rows, generators, settings, and what an earlier flush left
@@ -167,7 +167,7 @@ impl<B: RowBinder> Work<B> {
             engine: &engine,
             placeholder: None,
         };
-        let mut statements = statements(&self.rows, writer);
+        let mut statements = statements_of(&self.rows, writer);
         Ok(FlushPlan::of(&plan, &self.rows, &engine, &mut statements))
     }
 

@@ -59,7 +59,7 @@ fn compare<K: KeyType>(vectors: &Value, form: &str) -> usize {
 fn a_key_of_each_form_has_its_shard_everywhere() {
     let file = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../ordid-core/tests/vectors/sharding.json"
+        "/../ordid-sql/tests/vectors/sharding.json"
     );
     let vectors = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     assert_eq!(compare::<Wide>(&vectors, "uuid"), 11);

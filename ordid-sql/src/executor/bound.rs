@@ -1,4 +1,4 @@
-//! Chunks as statements with their parameters, and how they are sent.
+//! Binds the rows of a chunk to statements, and sends them.
 
 use std::{future::poll_fn, pin::pin, task::Poll};
 
@@ -123,8 +123,7 @@ pub(super) async fn send<T: FlushTransaction>(
     let mut meanwhile = Some(meanwhile);
     let mut start = chunk.rows.start;
     let mut changed = 0;
-    // What an `INSERT` into a view or by a rule counts is the database's own affair.
-    let mut counts_each = is_for_each_row || chunk.action == Action::Insert;
+    let mut expected = 0;
     for BoundStatement { statement, values } in statements {
         let sending = open.execute(&statement, values);
         let answer = hand_over(sending, || {
@@ -141,10 +140,10 @@ pub(super) async fn send<T: FlushTransaction>(
             Ok(answer) => answer,
             Err(failure) => return Err(refused(failure, of_row(), |row| key(start + row))),
         };
+        // What an `INSERT` into a view or by a rule counts is the database's own affair.
         if chunk.action != Action::Insert {
             match answer {
                 Changed::OfEach(found) => {
-                    counts_each = true;
                     if let Some((row, found, more)) = other_than_one(&found, statement.rows) {
                         let place = Place {
                             more,
@@ -156,20 +155,21 @@ pub(super) async fn send<T: FlushTransaction>(
                 Changed::Rows(found) if is_for_each_row && found != 1 => {
                     return Err(FlushError::count(found, 1, of_row()));
                 }
-                Changed::Rows(found) => changed += found,
+                Changed::Rows(found) => {
+                    changed += found;
+                    expected += statement.rows;
+                }
             }
         }
         start += statement.rows;
     }
-    let rows = chunk.rows.len();
-    let is_right = counts_each || usize::try_from(changed).is_ok_and(|changed| changed == rows);
-    match is_right {
+    match usize::try_from(changed) == Ok(expected) {
         true => Ok(count),
-        false => Err(FlushError::count(changed, rows, place)),
+        false => Err(FlushError::count(changed, expected, place)),
     }
 }
 
-/// What the database or the library said of a statement; the key is that of the first row that it refused.
+/// Makes the error of a statement. `key` returns the key of a row, if the library names one.
 fn refused<D>(
     failure: StatementFailure<D>,
     place: Place,
@@ -191,7 +191,7 @@ fn refused<D>(
 /// Returns the first row of which another number was there than one, that number, and how many such rows
 /// there are besides.
 fn other_than_one(found: &[u64], rows: usize) -> Option<(usize, u64, usize)> {
-    // What is not counted was not found.
+    // Rows without a count were not found.
     let counts = found.iter().copied().chain(std::iter::repeat(0));
     let mut others = counts
         .take(rows)

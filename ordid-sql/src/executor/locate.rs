@@ -1,36 +1,32 @@
-//! Which row it was.
+//! Finds the row that failed.
 //!
-//! A statement of many rows that the database refuses says which chunk failed, not which row. So after the
-//! rollback everything before it is sent again, then the chunk row by row, and rolled back.
+//! An error of a statement for many rows names the chunk, not the row. So after the rollback, all chunks before
+//! it are sent again, then this chunk row by row, and everything is rolled back.
 
 use super::{
     bound::{bind, send},
-    statements,
+    statements_of,
 };
 use crate::{
     Chunk, FlushError, PendingRows, Plan,
-    spi::{Begin, FlushConnection, FlushTransaction, RowBinder, TransactionScope},
+    spi::{Begin, FlushConnection, FlushTransaction, TransactionScope},
     text::Writer,
 };
 
-/// Finds the row for which `failed` failed, and the chunk that it is of. `None` where this time no row
-/// fails.
+/// Finds the row of `failed` that the database refuses, and its chunk. Returns `None` if no row fails this
+/// time.
 ///
 /// What failed may have been more than one chunk of the plan. Then the chunk is found first. The first
 /// failure ends a transaction each time: some servers end it by themselves, and what was sent next would
 /// stay.
-pub(super) async fn locate<B, C>(
-    rows: &PendingRows<B>,
+pub(super) async fn locate<C: FlushConnection>(
+    rows: &PendingRows<C::Binder>,
     connection: &mut C,
     scope: TransactionScope,
     writer: Writer<'_>,
     plan: &Plan,
     failed: &Chunk,
-) -> Option<(Chunk, String)>
-where
-    B: RowBinder,
-    C: FlushConnection<Binder = B>,
-{
+) -> Option<(Chunk, String)> {
     let begin = Begin {
         scope,
         statement: writer.engine.begin,
@@ -59,19 +55,15 @@ where
 }
 
 /// Sends chunks up to the first that fails, which it returns, and rolls back.
-async fn replay<B, C>(
-    rows: &PendingRows<B>,
+async fn replay<C: FlushConnection>(
+    rows: &PendingRows<C::Binder>,
     connection: &mut C,
     begin: Begin,
     writer: Writer<'_>,
     chunks: &[Chunk],
-) -> Option<(Chunk, FlushError<C::Error>)>
-where
-    B: RowBinder,
-    C: FlushConnection<Binder = B>,
-{
+) -> Option<(Chunk, FlushError<C::Error>)> {
     let mut open = connection.begin(begin).await.ok()?;
-    let mut statements = statements(rows, writer);
+    let mut statements = statements_of(rows, writer);
     let mut failed = None;
     for chunk in chunks {
         let bound = bind(rows, chunk, &mut statements);

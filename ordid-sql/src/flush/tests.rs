@@ -4,7 +4,7 @@ use super::{
     Failure::{Duplicate, Lost, Refused, Transient},
     *,
 };
-use ordid_sql::Action;
+use crate::Action;
 
 /// A plan of so many chunks, each of one row.
 fn plan(chunks: usize) -> Plan {
@@ -446,7 +446,7 @@ proptest! {
             world.answer(&step, is_last, records, number).to(&mut flush);
             prop_assert!(world.begins <= attempts + u32::from(resumed.is_some()));
         };
-        prop_assert_eq!(flush.is_in_doubt(), outcome == Outcome::Unknown);
+        prop_assert_eq!(flush.is_unresolved(), outcome == Outcome::Unknown);
         match outcome {
             Outcome::Committed => prop_assert!(world.rows && world.pending.is_none()),
             // Nor will they be there later.

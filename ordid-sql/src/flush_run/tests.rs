@@ -1,7 +1,7 @@
 use std::io;
 
 use super::*;
-use ordid_sql::{Action, DriverError, Place};
+use crate::{Action, DriverError, Place};
 
 type Run = FlushRun<io::Error>;
 
@@ -198,7 +198,7 @@ fn why_rows_were_refused_says_more_than_a_failed_probe() {
 }
 
 #[test]
-fn inside_a_transaction_nothing_is_in_doubt() {
+fn inside_a_transaction_nothing_is_unresolved() {
     let id = Uuid::generate();
     let mut unresolved = Some(UnresolvedCommit {
         id,

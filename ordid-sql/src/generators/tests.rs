@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use uuid::Uuid;
+use ordid_core::uuid::Uuid;
 
 use super::*;
 use ordid_core::{

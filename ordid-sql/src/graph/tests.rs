@@ -2,16 +2,13 @@ mod random;
 
 use std::any::TypeId;
 
-use uuid::Uuid;
+use ordid_core::uuid::Uuid;
 
 use super::*;
+use crate::{Chunk, FlushDialect, Plan};
 use ordid_core::{
     entity::Parent,
-    storage::{
-        Dialect,
-        dialect::{MySql, Postgres},
-    },
-    unit_of_work::{Chunk, Plan},
+    storage::dialect::{MySql, Postgres},
 };
 
 /// An entity type for each table.
@@ -41,7 +38,7 @@ const COLUMNS: [&str; 5] = ["id", "a", "b", "c", "d"];
 
 /// A foreign key.
 #[derive(Debug, Clone, Copy)]
-pub(in ordid_core::unit_of_work) struct Link {
+pub(crate) struct Link {
     target: usize,
     nullable: bool,
     deferrable: bool,
@@ -49,19 +46,19 @@ pub(in ordid_core::unit_of_work) struct Link {
 
 /// A row: its key, and what it refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in ordid_core::unit_of_work) struct Row {
-    pub(in ordid_core::unit_of_work) key: u128,
-    pub(in ordid_core::unit_of_work) up: Vec<Option<u128>>,
+pub(crate) struct Row {
+    pub(crate) key: u128,
+    pub(crate) up: Vec<Option<u128>>,
 }
 
 /// The rows of a table, in the place of `Rows<E>`, whose foreign keys are constants.
 #[derive(Debug, Clone)]
-pub(in ordid_core::unit_of_work) struct Given {
-    pub(in ordid_core::unit_of_work) table: Table,
-    pub(in ordid_core::unit_of_work) inserts: Vec<Row>,
+pub(crate) struct Given {
+    pub(crate) table: Table,
+    pub(crate) inserts: Vec<Row>,
     fix_ups: Cuts,
-    pub(in ordid_core::unit_of_work) updates: Vec<Row>,
-    pub(in ordid_core::unit_of_work) deletes: Vec<Row>,
+    pub(crate) updates: Vec<Row>,
+    pub(crate) deletes: Vec<Row>,
     unlinks: Cuts,
 }
 
@@ -137,7 +134,7 @@ impl TypelessRows for Given {
     }
 }
 
-pub(in ordid_core::unit_of_work) fn schema(links: &[Vec<Link>]) -> Vec<Given> {
+pub(crate) fn schema(links: &[Vec<Link>]) -> Vec<Given> {
     links
         .iter()
         .enumerate()
@@ -174,19 +171,17 @@ pub(in ordid_core::unit_of_work) fn schema(links: &[Vec<Link>]) -> Vec<Given> {
         .collect()
 }
 
-pub(in ordid_core::unit_of_work) fn planned<D: Dialect>(
-    given: &mut [Given],
-) -> Result<Plan, Error> {
+pub(crate) fn planned<D: FlushDialect>(given: &mut [Given]) -> Result<Plan, Error> {
     let mut rows: Vec<&mut dyn TypelessRows> = Vec::new();
     for given in given {
         given.sort()?;
         rows.push(given);
     }
-    Plan::of::<D>(&mut rows)
+    Plan::of(&mut rows, &D::PROFILE)
 }
 
 /// A foreign key that can be NULL, and is checked at once.
-pub(in ordid_core::unit_of_work) const fn to(target: usize) -> Link {
+pub(crate) const fn to(target: usize) -> Link {
     Link {
         target,
         nullable: true,
@@ -208,7 +203,7 @@ const fn deferrable(link: Link) -> Link {
     }
 }
 
-pub(in ordid_core::unit_of_work) fn row(key: u128, up: &[u128]) -> Row {
+pub(crate) fn row(key: u128, up: &[u128]) -> Row {
     // No row has the key 0: it is NULL here.
     let up = up.iter().map(|up| (*up != 0).then_some(*up)).collect();
     Row { key, up }

@@ -1,11 +1,10 @@
-use uuid::Uuid;
+use ordid_core::uuid::Uuid;
 
 use super::*;
+use crate::{Action, ColumnMask, Take};
 use ordid_core::{
     entity::{Parent, Sink},
     key::KeyBytes,
-    storage::dialect::Sqlite,
-    unit_of_work::{Action, ColumnMask, Take},
 };
 
 /// Writes rows as text, and stops by what it was told.
@@ -40,6 +39,8 @@ impl Sink<String> for Text {
 }
 
 impl RowSink for Text {
+    type Entity = ();
+
     fn begin_row(&mut self, columns: Columns<'_>) {
         self.mask.begin(columns);
         self.row.clear();
@@ -184,7 +185,7 @@ fn inserts(table: usize, rows: Range<usize>) -> Chunk {
 fn rows_are_written_in_the_order_of_their_keys() {
     let mut pending_rows = some();
     let mut text = Text::default();
-    for chunk in pending_rows.plan::<Sqlite>().unwrap().chunks() {
+    for chunk in pending_rows.plan(&EngineProfile::SQLITE).unwrap().chunks() {
         let end = pending_rows.write(&chunk, chunk.rows.clone(), &mut text);
         assert_eq!(end, chunk.rows.end);
     }
@@ -201,7 +202,7 @@ fn rows_are_written_in_the_order_of_their_keys() {
     );
     // Planning anew takes in what was added since.
     pending_rows.rows_mut().push(customer(0));
-    pending_rows.plan::<Sqlite>().unwrap();
+    pending_rows.plan(&EngineProfile::SQLITE).unwrap();
     assert_eq!(pending_rows.write(&customers, 0..1, &mut text), 1);
     assert_eq!(text.rows.last().unwrap(), "0;n0;");
 }
@@ -209,7 +210,7 @@ fn rows_are_written_in_the_order_of_their_keys() {
 #[test]
 fn a_sink_stops_before_a_row_or_after_it() {
     let mut pending_rows = some();
-    pending_rows.plan::<Sqlite>().unwrap();
+    pending_rows.plan(&EngineProfile::SQLITE).unwrap();
     let customers = inserts(0, 0..3);
     let mut full = Text {
         room: Some(2),
@@ -230,15 +231,20 @@ fn a_sink_stops_before_a_row_or_after_it() {
 fn rows_can_be_sent_in_the_order_of_the_stored_form() {
     let mut pending_rows = PendingRows::<Text>::new();
     pending_rows
-        .rows_mut_by(|left: &Uuid, right: &Uuid| right.cmp(left))
+        .rows_mut_as(|| Registration {
+            compare: |left: &Uuid, right: &Uuid| right.cmp(left),
+            entity: (),
+        })
         .extend([customer(1), customer(3)]);
     // The comparison stays when it is not given again, and another is not asked for.
     pending_rows.rows_mut().push(customer(2));
-    let _: &mut Vec<Customer> = pending_rows.rows_mut_with(|| panic!("it is known"));
-    (5..=6).for_each(|id| pending_rows.update(customer(id)));
-    (7..=8).for_each(|id| pending_rows.delete(&customer(id)));
+    let _: &mut Vec<Customer> = pending_rows.rows_mut_as(|| panic!("it is known"));
+    (5..=6)
+        .for_each(|id| pending_rows.update(customer(id), Registration::in_key_order::<Customer>));
+    (7..=8)
+        .for_each(|id| pending_rows.delete(&customer(id), Registration::in_key_order::<Customer>));
     let mut text = Text::default();
-    for chunk in pending_rows.plan::<Sqlite>().unwrap().chunks() {
+    for chunk in pending_rows.plan(&EngineProfile::SQLITE).unwrap().chunks() {
         pending_rows.write(&chunk, chunk.rows.clone(), &mut text);
     }
     assert_eq!(
@@ -250,9 +256,9 @@ fn rows_can_be_sent_in_the_order_of_the_stored_form() {
 #[test]
 fn what_is_updated_and_deleted_is_counted_and_written_for_itself() {
     let mut pending_rows = some();
-    pending_rows.update(customer(5));
-    pending_rows.delete(&tag(8));
-    pending_rows.delete(&tag(7));
+    pending_rows.update(customer(5), Registration::in_key_order::<Customer>);
+    pending_rows.delete(&tag(8), Registration::in_key_order::<Tag>);
+    pending_rows.delete(&tag(7), Registration::in_key_order::<Tag>);
     assert_eq!(pending_rows.len(), 7);
     assert_eq!(pending_rows.get::<Customer>().len(), 3);
     let [customers, tags] = &pending_rows.tables()[..] else {
@@ -260,7 +266,7 @@ fn what_is_updated_and_deleted_is_counted_and_written_for_itself() {
     };
     assert_eq!((customers.rows(), customers.updates()), (3, 1));
     assert_eq!((tags.rows(), tags.deletes()), (1, 2));
-    let plan = pending_rows.plan::<Sqlite>().unwrap();
+    let plan = pending_rows.plan(&EngineProfile::SQLITE).unwrap();
     let changes = plan.chunks().filter(|chunk| chunk.action != Action::Insert);
     let changes: Vec<_> = changes.collect();
     let [update, delete] = &changes[..] else {

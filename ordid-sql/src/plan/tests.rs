@@ -1,10 +1,8 @@
 use std::collections::HashMap;
 
 use super::*;
-use ordid_core::{
-    storage::dialect::{Oracle, Postgres, SqlServer},
-    unit_of_work::graph::tests::{Given, planned, row, schema, to},
-};
+use crate::graph::tests::{Given, planned, row, schema, to};
+use ordid_core::storage::dialect::{Oracle, Postgres, SqlServer};
 
 /// Tables with as many rows as given, the keys of which do not matter.
 fn with_inserts(given: &mut [Given], rows: usize) {
@@ -142,13 +140,67 @@ fn what_is_sent_again_ends_with_what_failed() {
         rows: chunks[first].rows.start..chunks[last].rows.end,
         ..chunks[first].clone()
     };
-    let expected = chunks[..=last].iter().cloned().enumerate();
-    let expected = expected.map(|(position, chunk)| (chunk, position >= first));
-    assert!(plan.towards(&failed).eq(expected));
+    let (before, suspected) = plan.towards(&failed);
+    assert_eq!(before, chunks[..first]);
+    assert_eq!(suspected, chunks[first..=last]);
     // Up to a row, the chunk that has it.
     let row = chunks[first].singly().nth(1).unwrap();
     assert_eq!(row.rows.start, chunks[first].rows.start + 1);
     assert_eq!(row.rows.len(), 1);
-    let (found, is_suspected) = plan.towards(&row).last().unwrap();
-    assert_eq!((&found, is_suspected), (&chunks[first], true));
+    let (before, suspected) = plan.towards(&row);
+    assert_eq!(before, chunks[..first]);
+    assert_eq!(suspected, chunks[first..=first]);
+}
+
+/// What failed were rows of a table by one command, over several chunks: no chunk of another table that
+/// comes after the last of these is sent before the row is found, as it may refer to rows that failed.
+#[test]
+fn chunks_of_later_tables_are_not_sent_before_the_suspects() {
+    let mut given = schema(&[vec![], vec![to(0)], vec![to(1)]]);
+    with_inserts(&mut given, 2500);
+    let plan = planned::<Postgres>(&mut given).unwrap();
+    let chunks: Vec<_> = plan.chunks().collect();
+    assert_eq!(chunks.len(), 9);
+    for (failed, first, last) in [(0..2500, 3, 5), (0..1, 3, 3), (1999..2001, 4, 5)] {
+        let failed = Chunk {
+            rows: failed,
+            ..chunks[3].clone()
+        };
+        let (before, suspected) = plan.towards(&failed);
+        assert_eq!(
+            (&before[..], &suspected[..]),
+            (&chunks[..first], &chunks[first..=last])
+        );
+    }
+
+    // In a circle, chunks of one table lie between those of the other.
+    let mut given = schema(&[vec![to(1)], vec![to(0)]]);
+    with_inserts(&mut given, 6);
+    for key in 1..=6 {
+        let at = usize::try_from(key).unwrap() - 1;
+        given[0].inserts[at] = row(key, &[key - 1]);
+        given[1].inserts[at] = row(key, &[key]);
+    }
+    let plan = planned::<Postgres>(&mut given).unwrap();
+    let chunks: Vec<_> = plan.chunks().collect();
+    let of_first: Vec<_> = (0..chunks.len())
+        .filter(|it| chunks[*it].table == 0)
+        .collect();
+    assert!(of_first.len() > 3, "{chunks:?}");
+    let [_, first, last, next, ..] = of_first[..] else {
+        panic!("several turns");
+    };
+    assert!(
+        last > first + 1 && next > last + 1,
+        "the other table lies between"
+    );
+    let failed = Chunk {
+        rows: chunks[first].rows.start..chunks[last].rows.end,
+        ..chunks[first].clone()
+    };
+    let (before, suspected) = plan.towards(&failed);
+    assert_eq!(
+        (&before[..], &suspected[..]),
+        (&chunks[..first], &chunks[first..=last])
+    );
 }

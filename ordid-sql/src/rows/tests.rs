@@ -1,14 +1,15 @@
-use uuid::Uuid;
+use std::cmp::Ordering;
+
+use ordid_core::uuid::Uuid;
 
 use super::*;
+use crate::{
+    ColumnMask, EngineProfile, PendingRows, Plan, Registration, Take, entities::EntitiesOf,
+    list::TypeOf, pending_rows::vec_mut,
+};
 use ordid_core::{
     entity::{Fields, OrderedKey, Parent, Sink},
     key::KeyField,
-    storage::dialect::{MySql, Postgres},
-    unit_of_work::{
-        ColumnMask, PendingRows, Plan, Take, entities::EntitiesOf, list::TypeOf,
-        pending_rows::vec_mut,
-    },
 };
 
 /// A row of a tree: its parent and its key, which is not the first column.
@@ -70,6 +71,8 @@ impl Sink<Option<Uuid>> for Text {
 }
 
 impl RowSink for Text {
+    type Entity = ();
+
     fn begin_row(&mut self, columns: Columns<'_>) {
         self.mask.begin(columns);
     }
@@ -112,12 +115,12 @@ fn text(pending_rows: &PendingRows<Text>, plan: &Plan) -> String {
 }
 
 fn sent(pending_rows: &mut PendingRows<Text>) -> String {
-    let plan = pending_rows.plan::<MySql>().unwrap();
+    let plan = pending_rows.plan(&EngineProfile::MYSQL).unwrap();
     text(pending_rows, &plan)
 }
 
 fn refused(pending_rows: &mut PendingRows<Text>) -> String {
-    let error = pending_rows.plan::<MySql>().unwrap_err();
+    let error = pending_rows.plan(&EngineProfile::MYSQL).unwrap_err();
     assert!(error.is_plan());
     error.to_string()
 }
@@ -155,12 +158,16 @@ fn rows_go_by_key_and_parents_first() {
 #[test]
 fn rows_go_in_the_order_of_the_stored_form() {
     // As in a column that compares the last byte first.
-    let stored = |left: &Uuid, right: &Uuid| {
+    fn stored(left: &Uuid, right: &Uuid) -> Ordering {
         let reversed = |key: &Uuid| key.as_u128().swap_bytes();
         reversed(left).cmp(&reversed(right))
-    };
+    }
     let mut pending_rows = PendingRows::<Text>::new();
-    let rows: &mut Vec<Node> = pending_rows.rows_mut_by(stored);
+    let register = || Registration {
+        compare: stored,
+        entity: (),
+    };
+    let rows: &mut Vec<Node> = pending_rows.rows_mut_as(register);
     rows.extend([node(0x0102, 0), node(0x0201, 0), node(0x0301, 0x0102)]);
     assert_eq!(sent(&mut pending_rows), "insert - 201, - 102, 102 301,");
     let rows: &mut Vec<Node> = pending_rows.rows_mut();
@@ -178,7 +185,7 @@ fn a_row_in_a_circle_is_inserted_with_null_and_fixed_up() {
     let mut pending_rows = inserts([(1, 3), (2, 1), (3, 2), (4, 0)]);
     let fixed = "insert - 1, - 4, 1 2, 2 3, fix up 3 1,";
     assert_eq!(sent(&mut pending_rows), fixed);
-    let plan = pending_rows.plan::<MySql>().unwrap();
+    let plan = pending_rows.plan(&EngineProfile::MYSQL).unwrap();
     let last = plan.chunks().last().unwrap();
     assert!(pending_rows.key_text(&last, 0).ends_with("01"));
     // Planning again finds the same, and what was added since.
@@ -196,16 +203,16 @@ fn a_row_in_a_circle_is_inserted_with_null_and_fixed_up() {
 fn changes_come_after_inserts_and_deletes_last() {
     let mut pending_rows = inserts([(1, 0)]);
     for (key, parent) in [(12, 1), (11, 0)] {
-        pending_rows.update(node(key, parent));
+        pending_rows.update(node(key, parent), Registration::in_key_order::<Node>);
     }
     for (key, parent) in [(21, 0), (22, 21), (23, 22), (24, 99), (25, 25)] {
-        pending_rows.delete(&node(key, parent));
+        pending_rows.delete(&node(key, parent), Registration::in_key_order::<Node>);
     }
     assert_eq!(
         sent(&mut pending_rows),
         "insert - 1, update - b, 1 c, unlink 19, delete 17, delete 16, delete 15, 18, 19,"
     );
-    let plan = pending_rows.plan::<Postgres>().unwrap();
+    let plan = pending_rows.plan(&EngineProfile::POSTGRES).unwrap();
     assert!(text(&pending_rows, &plan).ends_with("1 c, delete 17, delete 16, delete 15, 18, 19,"));
     assert_eq!(pending_rows.len(), 8);
 }
@@ -214,9 +221,9 @@ fn changes_come_after_inserts_and_deletes_last() {
 fn deletes_in_a_circle_are_unlinked() {
     let mut pending_rows = PendingRows::new();
     for (key, parent) in [(1, 2), (2, 3), (3, 1)] {
-        pending_rows.delete(&node(key, parent));
+        pending_rows.delete(&node(key, parent), Registration::in_key_order::<Node>);
     }
-    let plan = pending_rows.plan::<MySql>().unwrap();
+    let plan = pending_rows.plan(&EngineProfile::MYSQL).unwrap();
     assert_eq!(
         text(&pending_rows, &plan),
         "unlink 1, delete 2, delete 3, delete 1,"
@@ -243,15 +250,15 @@ fn a_key_twice_is_an_error_that_names_it() {
         );
     }
     let mut pending_rows = PendingRows::new();
-    pending_rows.update(node(7, 1));
-    pending_rows.update(node(7, 2));
+    pending_rows.update(node(7, 1), Registration::in_key_order::<Node>);
+    pending_rows.update(node(7, 2), Registration::in_key_order::<Node>);
     assert_eq!(
         refused(&mut pending_rows),
         format!("two updates of nodes have the key {KEY}; was an entity added twice?")
     );
     let mut pending_rows = PendingRows::new();
-    pending_rows.delete(&node(7, 1));
-    pending_rows.delete(&node(7, 1));
+    pending_rows.delete(&node(7, 1), Registration::in_key_order::<Node>);
+    pending_rows.delete(&node(7, 1), Registration::in_key_order::<Node>);
     assert_eq!(
         refused(&mut pending_rows),
         format!("two deletes of nodes have the key {KEY}; was an entity added twice?")
@@ -267,16 +274,16 @@ fn a_key_in_two_lists_is_an_error_that_names_it() {
         )
     };
     let mut pending_rows = inserts([(9, 0), (7, 0), (1, 0)]);
-    pending_rows.update(node(8, 0));
-    pending_rows.delete(&node(2, 0));
-    assert!(pending_rows.plan::<MySql>().is_ok());
-    pending_rows.update(node(7, 0));
+    pending_rows.update(node(8, 0), Registration::in_key_order::<Node>);
+    pending_rows.delete(&node(2, 0), Registration::in_key_order::<Node>);
+    assert!(pending_rows.plan(&EngineProfile::MYSQL).is_ok());
+    pending_rows.update(node(7, 0), Registration::in_key_order::<Node>);
     assert_eq!(refused(&mut pending_rows), says("inserted and updated"));
     pending_rows.rows_mut::<Node>().remove(1);
-    pending_rows.delete(&node(7, 0));
+    pending_rows.delete(&node(7, 0), Registration::in_key_order::<Node>);
     assert_eq!(refused(&mut pending_rows), says("updated and deleted"));
     let mut pending_rows = inserts([(7, 0), (1, 0)]);
-    pending_rows.delete(&node(7, 0));
+    pending_rows.delete(&node(7, 0), Registration::in_key_order::<Node>);
     assert_eq!(refused(&mut pending_rows), says("inserted and deleted"));
 }
 
@@ -285,9 +292,9 @@ fn a_row_without_a_key_is_an_error() {
     let says = "a row of nodes has no key";
     assert_eq!(refused(&mut inserts([(1, 0), (0, 1)])), says);
     let mut pending_rows = PendingRows::new();
-    pending_rows.update(node(0, 1));
+    pending_rows.update(node(0, 1), Registration::in_key_order::<Node>);
     assert_eq!(refused(&mut pending_rows), says);
     let mut pending_rows = PendingRows::new();
-    pending_rows.delete(&node(0, 1));
+    pending_rows.delete(&node(0, 1), Registration::in_key_order::<Node>);
     assert_eq!(refused(&mut pending_rows), says);
 }

@@ -1,6 +1,6 @@
+use ordid_core::uuid::Uuid;
 use proptest::prelude::*;
 use serde_json::Value;
-use uuid::Uuid;
 
 use super::*;
 use ordid_core::{

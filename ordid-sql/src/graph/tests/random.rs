@@ -297,7 +297,7 @@ impl Database {
 }
 
 /// Plans a random graph, executes it on a database that checks, and changes and deletes it again.
-fn round<D: Dialect>(seed: u64, seen: &mut Seen) {
+fn round<D: FlushDialect>(seed: u64, seen: &mut Seen) {
     let random = Random(SeededEntropy::new(seed));
     let links = random.links();
     let mut database = Database::of(&links);
@@ -389,7 +389,7 @@ fn round<D: Dialect>(seed: u64, seen: &mut Seen) {
 
 /// Deletes some of the rows that are there and all that refer to them, changes others, and inserts
 /// new ones, in one plan.
-fn changed<D: Dialect>(
+fn changed<D: FlushDialect>(
     random: &Random,
     links: &[Vec<Link>],
     rows: &[(usize, Row)],

@@ -6,12 +6,10 @@ use std::{
 use std::{sync::Arc, vec};
 
 use super::*;
+use crate::leases::numbers::CounterDialect;
 use ordid_core::{
     entropy::ThreadEntropy,
-    storage::{
-        dialect::{Babelfish, MySql, Oracle, Postgres, SqlServer, Sqlite},
-        numbers::CounterDialect,
-    },
+    storage::dialect::{Babelfish, MySql, Oracle, Postgres, SqlServer, Sqlite},
 };
 
 fn terms(nodes: Range<u64>) -> LeaseTerms {

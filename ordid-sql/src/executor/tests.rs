@@ -1,0 +1,855 @@
+mod library;
+
+use std::{
+    io,
+    pin::pin,
+    sync::{Arc, Mutex},
+    task::{Context, Poll, Waker},
+};
+
+use self::library::{Answer, Binder, Item, Part, Server, Source, item, part};
+use crate::{
+    EngineProfile, Failure, FlushError, Flushed, Registration, Retry, Updates, Work,
+    copy::MAX_CHUNKS, spi::Changed, spi::TransactionScope,
+};
+
+const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+
+/// A unit of work with so many items to insert, which a flush tries three times.
+fn inserts<const RUNS: bool>(items: usize) -> Work<Binder<RUNS>> {
+    let mut work = empty();
+    for (id, name) in (1..).zip(NAMES).take(items) {
+        work.rows.rows_mut().push(item(id, name));
+    }
+    work
+}
+
+/// As [`inserts`], to update.
+fn updates<const RUNS: bool>(items: usize) -> Work<Binder<RUNS>> {
+    let mut work = empty();
+    for (id, name) in (1..).zip(NAMES).take(items) {
+        work.rows
+            .update(item(id, name), Registration::in_key_order::<Item>);
+    }
+    work
+}
+
+fn empty<const RUNS: bool>() -> Work<Binder<RUNS>> {
+    let mut work = Work::new();
+    work.set_retry(Retry::DEFAULT.with_attempts(3).with_jitter(false));
+    work
+}
+
+fn finish<T>(future: impl Future<Output = T> + Send) -> T {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+    }
+}
+
+fn flush<const RUNS: bool>(
+    work: &mut Work<Binder<RUNS>>,
+    source: Source<RUNS>,
+) -> Result<Flushed, FlushError<io::Error>> {
+    finish(work.flush(source, TransactionScope::Transaction))
+}
+
+fn flush_in<const RUNS: bool>(
+    work: &mut Work<Binder<RUNS>>,
+    source: Source<RUNS>,
+) -> Result<Flushed, FlushError<io::Error>> {
+    finish(work.flush(source, TransactionScope::Savepoint))
+}
+
+/// Asserts what was asked of the server, without the opening of the first connection.
+#[track_caller]
+fn assert_log(server: &Server, expected: &[&str]) {
+    let log = server.log();
+    assert_eq!(log[..2], ["connect", "1 check"]);
+    assert_eq!(log[2..], *expected);
+}
+
+fn key(number: u128) -> String {
+    ordid_core::uuid::Uuid::from_u128(number).to_string()
+}
+
+#[test]
+fn tables_go_in_chunks_and_one_transaction() {
+    let server = Server::default();
+    let mut work = inserts(3);
+    work.rows.rows_mut::<Part>().push(part(7, 1));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let observed = Arc::clone(&seen);
+    work.set_observer(move |it| observed.lock().unwrap().push((it.table, it.rows, it.done)));
+    let flushed = flush::<false>(&mut work, Source::new(&server)).unwrap();
+    assert_log(
+        &server,
+        &[
+            "1 begin",
+            "1 insert items 1:a 2:b",
+            "1 insert items 3:c",
+            "1 insert parts 1:7",
+            "1 commit",
+        ],
+    );
+    let tables = flushed
+        .tables
+        .iter()
+        .map(|it| (it.table, it.rows, it.statements));
+    assert_eq!(
+        tables.collect::<Vec<_>>(),
+        [("items", 3, 2), ("parts", 1, 1)]
+    );
+    assert_eq!((flushed.rows(), flushed.retries), (4, 0));
+    let expected = [("items", 2, 2), ("items", 1, 3), ("parts", 1, 4)];
+    assert_eq!(*seen.lock().unwrap(), expected);
+    assert!(work.rows.is_empty());
+}
+
+#[test]
+fn without_rows_no_connection_is_opened() {
+    let server = Server::default();
+    let flushed = flush::<false>(&mut empty(), Source::new(&server)).unwrap();
+    assert_eq!((flushed.rows(), server.log().len()), (0, 0));
+}
+
+#[test]
+fn a_refused_row_is_found_by_sending_its_chunk_row_by_row() {
+    let server = Server::default();
+    server.times(2, "4:d", Answer::RefusesARow);
+    let mut work = inserts(6);
+    let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
+    assert_log(
+        &server,
+        &[
+            "1 begin",
+            "1 insert items 1:a 2:b",
+            "1 insert items 3:c 4:d",
+            "1 rollback",
+            "1 begin",
+            "1 insert items 1:a 2:b",
+            "1 insert items 3:c",
+            "1 insert items 4:d",
+            "1 rollback",
+        ],
+    );
+    assert_eq!((error.key(), error.rows()), (Some(&*key(4)), Some(2..4)));
+    assert_eq!((error.table(), error.chunk()), (Some("items"), Some(1)));
+    assert!(server.items().is_empty() && !error.is_commit_unknown());
+    assert_eq!(work.rows.len(), 6, "they can be flushed again");
+}
+
+#[test]
+fn a_row_that_is_taken_the_second_time_is_not_named() {
+    let server = Server::default();
+    server.once("4:d", Answer::RefusesARow);
+    let error = flush::<false>(&mut inserts(4), Source::new(&server)).unwrap_err();
+    assert_eq!((error.key(), error.rows()), (None, Some(2..4)));
+    assert_eq!(server.log().last().unwrap(), "1 rollback");
+    assert!(server.items().is_empty());
+}
+
+#[test]
+fn another_failure_while_the_row_is_sought_names_none() {
+    let server = Server::default();
+    server.once("3:c 4:d", Answer::RefusesARow);
+    server.once("insert items 3:c", Answer::Fails(Failure::Lost));
+    let error = flush::<false>(&mut inserts(4), Source::new(&server)).unwrap_err();
+    assert_eq!((error.key(), error.is_connection_lost()), (None, false));
+    assert_eq!(server.log().last().unwrap(), "1 drop");
+}
+
+#[test]
+fn a_lost_connection_is_replaced() {
+    let server = Server::default();
+    server.once("3:c", Answer::Fails(Failure::Lost));
+    let flushed = flush::<false>(&mut inserts(3), Source::new(&server)).unwrap();
+    assert_log(
+        &server,
+        &[
+            "1 begin",
+            "1 insert items 1:a 2:b",
+            "1 insert items 3:c",
+            "1 drop",
+            "discard",
+            "release",
+            "pause",
+            "connect after a loss",
+            "2 check",
+            "2 begin",
+            "2 insert items 1:a 2:b",
+            "2 insert items 3:c",
+            "2 commit",
+        ],
+    );
+    assert_eq!((flushed.rows(), flushed.retries), (3, 1));
+}
+
+#[test]
+fn a_transient_failure_is_retried_on_the_same_connection() {
+    let server = Server::default();
+    server.once("1:a", Answer::Fails(Failure::Transient));
+    let flushed = flush::<false>(&mut inserts(1), Source::new(&server)).unwrap();
+    assert_log(
+        &server,
+        &[
+            "1 begin",
+            "1 insert items 1:a",
+            "1 rollback",
+            "release",
+            "pause",
+            "1 begin",
+            "1 insert items 1:a",
+            "1 commit",
+        ],
+    );
+    assert_eq!(flushed.retries, 1);
+}
+
+#[test]
+fn a_connection_that_cannot_roll_back_is_not_used_again() {
+    let server = Server::default();
+    server.once("1:a", Answer::Fails(Failure::Transient));
+    server.once("rollback", Answer::Fails(Failure::Refused));
+    flush::<false>(&mut inserts(1), Source::new(&server)).unwrap();
+    let log = server.log();
+    let after = log.iter().skip_while(|it| *it != "1 rollback").skip(1);
+    let expected = [
+        "discard", "release", "pause", "connect", "2 check", "2 begin",
+    ];
+    assert!(after.take(6).eq(expected), "{log:?}");
+}
+
+#[test]
+fn attempts_come_to_an_end() {
+    let server = Server::default();
+    server.times(9, "1:a", Answer::Fails(Failure::Transient));
+    let error = flush::<false>(&mut inserts(1), Source::new(&server)).unwrap_err();
+    assert!(error.is_transient() && !error.is_commit_unknown());
+    assert_eq!(error.retries(), 2);
+    let begun = server
+        .log()
+        .iter()
+        .filter(|it| it.ends_with("begin"))
+        .count();
+    assert_eq!(begun, 3);
+}
+
+#[test]
+fn a_lost_commit_that_was_carried_out_is_found() {
+    let server = Server::default();
+    server.once("commit", Answer::FailsAfter(Failure::Lost));
+    let mut work = inserts(2);
+    let flushed = flush::<false>(&mut work, Source::new(&server)).unwrap();
+    assert_log(
+        &server,
+        &[
+            "1 begin",
+            "1 insert items 1:a 2:b",
+            "1 commit",
+            "discard",
+            "release",
+            "pause",
+            "connect after a loss",
+            "2 check",
+            "2 probe items 1",
+        ],
+    );
+    assert_eq!((flushed.rows(), flushed.retries), (2, 0));
+    assert!(work.rows.is_empty() && work.unresolved.is_none());
+}
+
+#[test]
+fn a_lost_commit_that_is_not_found_is_sent_again() {
+    let server = Server::default();
+    server.once("commit", Answer::Fails(Failure::Lost));
+    let flushed = flush::<false>(&mut inserts(2), Source::new(&server)).unwrap();
+    let log = server.log();
+    let after = log.iter().skip_while(|it| *it != "2 probe items 1").skip(1);
+    let expected = ["2 begin", "2 insert items 1:a 2:b", "2 commit"];
+    assert!(after.eq(expected), "{log:?}");
+    assert_eq!((flushed.rows(), flushed.retries), (2, 1));
+    assert_eq!(server.items(), ["1:a", "2:b"]);
+}
+
+/// The probe finds nothing at first, as the server has not read the COMMIT yet. Then the keys are taken.
+#[test]
+fn a_commit_that_comes_late_is_found_by_the_second_probe() {
+    let server = Server::default();
+    server.once("commit", Answer::Fails(Failure::Lost));
+    server.once("2 begin", Answer::Meanwhile("items 1:a"));
+    let flushed = flush::<false>(&mut inserts(1), Source::new(&server)).unwrap();
+    assert_eq!(flushed.rows(), 1);
+    assert_eq!(server.items(), ["1:a"]);
+    let log = server.log();
+    let after = log.iter().skip_while(|it| *it != "2 check").skip(1);
+    let probe = "2 probe items 1";
+    let expected = [probe, "2 begin", "2 insert items 1:a", "2 rollback", probe];
+    assert!(after.eq(expected), "{log:?}");
+}
+
+#[test]
+fn a_flush_with_updates_is_known_by_its_marker_row() {
+    let server = Server::default();
+    server.once("commit", Answer::FailsAfter(Failure::Lost));
+    let flushed = flush::<false>(&mut updates(2), Source::new(&server)).unwrap();
+    let log = server.log();
+    assert_eq!(log[2..5], ["1 begin", "1 marker", "1 update items 1:a 2:b"]);
+    assert_eq!(log.last().unwrap(), "2 probe marker");
+    assert_eq!(flushed.updated(), 2);
+}
+
+#[test]
+fn a_marker_row_is_written_for_inserts_if_it_is_asked_for() {
+    let server = Server::default();
+    server.once("commit", Answer::Fails(Failure::Lost));
+    let mut work = inserts(1);
+    work.set_record();
+    flush::<false>(&mut work, Source::new(&server)).unwrap();
+    let log = server.log();
+    assert_eq!(log[2..4], ["1 begin", "1 marker"]);
+    let probes: Vec<_> = log.iter().filter(|it| it.contains("probe")).collect();
+    assert_eq!(probes, ["2 probe marker", "2 probe items 1"]);
+    assert_eq!(server.items(), ["1:a"]);
+}
+
+#[test]
+fn without_the_table_of_marker_rows_nothing_is_sent() {
+    let server = Server::default();
+    server.once("marker", Answer::Fails(Failure::Refused));
+    let error = flush::<false>(&mut updates(1), Source::new(&server)).unwrap_err();
+    assert_log(&server, &["1 begin", "1 marker", "1 rollback"]);
+    assert!(error.to_string().contains("ordid_test"), "{error}");
+}
+
+#[test]
+fn inside_the_users_transaction_a_flush_is_a_savepoint() {
+    let server = Server::default();
+    let mut work = inserts(1);
+    let flushed = flush_in::<false>(&mut work, Source::only(&server)).unwrap();
+    assert_log(&server, &["1 savepoint", "1 insert items 1:a", "1 commit"]);
+    assert_eq!((flushed.rows(), work.rows.len()), (1, 1));
+    // Nothing is retried there, and no COMMIT is lost.
+    for failure in [Failure::Lost, Failure::Transient] {
+        let server = Server::default();
+        server.once("commit", Answer::Fails(failure));
+        let mut work = inserts(1);
+        let error = flush_in::<false>(&mut work, Source::only(&server)).unwrap_err();
+        assert!(!error.is_commit_unknown() && work.unresolved.is_none());
+        let begun = server
+            .log()
+            .iter()
+            .filter(|it| it.contains("savepoint"))
+            .count();
+        assert_eq!(begun, 1);
+    }
+}
+
+#[test]
+fn a_row_is_sought_in_a_savepoint_of_the_users_transaction() {
+    let server = Server::default();
+    server.times(2, "2:b", Answer::RefusesARow);
+    let error = flush_in::<false>(&mut inserts(2), Source::only(&server)).unwrap_err();
+    assert_log(
+        &server,
+        &[
+            "1 savepoint",
+            "1 insert items 1:a 2:b",
+            "1 rollback",
+            "1 savepoint",
+            "1 insert items 1:a",
+            "1 insert items 2:b",
+            "1 rollback",
+        ],
+    );
+    assert_eq!(error.key(), Some(&*key(2)));
+}
+
+/// A library whose tests run in a transaction takes a savepoint of that.
+#[test]
+fn a_connection_may_ask_for_a_savepoint() {
+    let server = Server::default();
+    server.once("check", Answer::Savepoint);
+    let mut work = inserts(1);
+    flush::<false>(&mut work, Source::new(&server)).unwrap();
+    assert_log(&server, &["1 savepoint", "1 insert items 1:a", "1 commit"]);
+    assert!(work.rows.is_empty());
+}
+
+#[test]
+fn the_only_connection_is_not_replaced() {
+    let server = Server::default();
+    server.once("1:a", Answer::Fails(Failure::Lost));
+    let error = flush::<false>(&mut inserts(1), Source::only(&server)).unwrap_err();
+    assert_log(
+        &server,
+        &["1 begin", "1 insert items 1:a", "1 drop", "discard"],
+    );
+    assert!(error.is_connection_lost() && !error.is_commit_unknown());
+}
+
+#[test]
+fn a_commit_lost_on_the_only_connection_is_asked_for_by_the_next_flush() {
+    let server = Server::default();
+    server.once("commit", Answer::FailsAfter(Failure::Lost));
+    let mut work = inserts(1);
+    let error = flush::<false>(&mut work, Source::only(&server)).unwrap_err();
+    assert_log(
+        &server,
+        &["1 begin", "1 insert items 1:a", "1 commit", "discard"],
+    );
+    assert!(error.is_commit_unknown());
+    let flushed = flush::<false>(&mut work, Source::only(&server)).unwrap();
+    assert_eq!(server.log(), ["connect", "2 check", "2 probe items 1"]);
+    assert_eq!(flushed.rows(), 1);
+}
+
+/// "Nothing was sent", which is true of the new connection, would be a lie about the flush.
+#[test]
+fn a_commit_stays_unknown_if_the_next_connection_is_in_a_wrong_state() {
+    let server = Server::default();
+    server.once("commit", Answer::FailsAfter(Failure::Lost));
+    server.times(9, "2 check", Answer::WrongState);
+    let mut work = inserts(1);
+    let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
+    assert!(error.is_commit_unknown(), "{error}");
+    assert_eq!(server.log().last().unwrap(), "2 check");
+    assert!(work.unresolved.is_some() && work.rows.len() == 1);
+}
+
+#[test]
+fn a_connection_in_a_wrong_state_is_left_alone() {
+    let server = Server::default();
+    server.once("check", Answer::WrongState);
+    let mut work = inserts(1);
+    let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
+    assert!(error.is_connection_state());
+    assert_log(&server, &[]);
+    assert_eq!(work.rows.len(), 1);
+}
+
+#[test]
+fn connections_that_cannot_be_had_are_asked_for_again() {
+    let server = Server::default();
+    server.times(9, "connect", Answer::Fails(Failure::Lost));
+    let error = flush::<false>(&mut inserts(1), Source::new(&server)).unwrap_err();
+    let again = ["release", "pause", "connect after a loss"];
+    assert_eq!(server.log(), [&["connect"], &again[..], &again].concat());
+    assert!(error.is_connection_lost() && !error.is_commit_unknown());
+    assert_eq!(error.retries(), 2);
+    let refused = Server::default();
+    refused.once("connect", Answer::Fails(Failure::Refused));
+    flush::<false>(&mut inserts(1), Source::new(&refused)).unwrap_err();
+    assert_eq!(refused.log(), ["connect"]);
+}
+
+#[test]
+fn a_row_that_cannot_be_bound_is_named() {
+    let server = Server::default();
+    let mut work = inserts(2);
+    work.rows.rows_mut().push(item(3, "c"));
+    work.rows.rows_mut().push(item(4, "unbindable"));
+    let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
+    assert_log(
+        &server,
+        &["1 begin", "1 insert items 1:a 2:b", "1 rollback"],
+    );
+    assert_eq!((error.key(), error.rows()), (Some(&*key(4)), Some(2..4)));
+    assert!(error.to_string().contains("it has no form"), "{error}");
+}
+
+#[test]
+fn what_the_library_cannot_bind_is_not_sought() {
+    let server = Server::default();
+    server.once("1:a", Answer::CannotBind);
+    let error = flush::<false>(&mut inserts(2), Source::new(&server)).unwrap_err();
+    assert_log(
+        &server,
+        &["1 begin", "1 insert items 1:a 2:b", "1 rollback"],
+    );
+    assert_eq!((error.key(), error.table()), (None, Some("items")));
+}
+
+#[test]
+fn rows_are_updated_one_by_one_where_the_engine_wants_it() {
+    let server = Server::default();
+    let source = |server: &Server| Source::<false> {
+        engine: EngineProfile {
+            max_rows: 2,
+            ..EngineProfile::MYSQL
+        },
+        ..Source::new(server)
+    };
+    let flushed = flush(&mut updates(3), source(&server)).unwrap();
+    // The key comes last in the text.
+    let update = [
+        "1 update items a 1",
+        "1 update items b 2",
+        "1 update items c 3",
+    ];
+    let expected = [&["1 begin", "1 marker"], &update[..], &["1 commit"]].concat();
+    assert_log(&server, &expected);
+    assert_eq!((flushed.updated(), flushed.tables[0].statements), (3, 3));
+
+    let server = Server::default();
+    server.once("b 2", Answer::Changed(Changed::Rows(0)));
+    let error = flush(&mut updates(3), source(&server)).unwrap_err();
+    let expected = [&["1 begin", "1 marker"], &update[..2], &["1 rollback"]].concat();
+    assert_log(&server, &expected);
+    assert!(error.is_missing_row());
+    assert_eq!(error.key(), Some(&*key(2)));
+}
+
+/// A binder that keeps columns apart takes the values of a row in their own order.
+#[test]
+fn a_binder_by_column_takes_the_key_in_its_place() {
+    let server = Server::default();
+    let source = Source::<true> {
+        engine: EngineProfile::MYSQL,
+        ..Source::new(&server)
+    };
+    flush(&mut updates(2), source).unwrap();
+    assert_log(
+        &server,
+        &[
+            "1 begin",
+            "1 marker",
+            "1 update items 1:a",
+            "1 update items 2:b",
+            "1 commit",
+        ],
+    );
+}
+
+#[test]
+fn a_row_that_is_not_there_is_sought_by_its_count() {
+    let server = Server::default();
+    server.once("update items 1:a 2:b", Answer::Changed(Changed::Rows(1)));
+    server.once("update items 2:b", Answer::Changed(Changed::Rows(0)));
+    let error = flush::<false>(&mut updates(2), Source::new(&server)).unwrap_err();
+    assert!(error.is_missing_row());
+    assert_eq!((error.key(), error.rows()), (Some(&*key(2)), Some(0..2)));
+    let log = server.log();
+    assert_eq!(
+        log[log.len() - 4..],
+        [
+            "1 begin",
+            "1 update items 1:a",
+            "1 update items 2:b",
+            "1 rollback"
+        ]
+    );
+}
+
+#[test]
+fn counts_of_each_row_name_the_row_at_once() {
+    let server = Server::default();
+    server.once("update", Answer::Changed(Changed::OfEach(vec![1, 1])));
+    flush::<false>(&mut updates(2), Source::new(&server)).unwrap();
+    for (found, expected) in [(vec![1, 0], 2), (vec![2, 1], 1), (vec![1], 2)] {
+        let server = Server::default();
+        server.once("update", Answer::Changed(Changed::OfEach(found)));
+        let error = flush::<false>(&mut updates(2), Source::new(&server)).unwrap_err();
+        assert_eq!(error.key(), Some(&*key(expected)));
+        let log = server.log();
+        assert_eq!(log.last().unwrap(), "1 rollback");
+        assert_eq!(log.len(), 6, "the row is not sought: {log:?}");
+    }
+}
+
+#[test]
+fn a_row_that_the_library_names_is_not_sought() {
+    let server = Server::default();
+    server.once("3:c", Answer::RefusesRow(1, 2));
+    let error = flush::<false>(&mut inserts(4), Source::new(&server)).unwrap_err();
+    assert_eq!(error.key(), Some(&*key(4)));
+    assert_eq!(server.log().len(), 6);
+}
+
+#[test]
+fn rows_with_other_columns_go_by_statements_of_their_own() {
+    let server = Server::default();
+    let mut work = empty::<true>();
+    for (id, name) in (1..).zip(["a", "b", "default", "default", "e"]) {
+        work.rows.rows_mut().push(item(id, name));
+    }
+    let source = || {
+        let mut source = Source::<true>::new(&server);
+        source.engine.max_rows = 9;
+        source
+    };
+    let planned = work.plan(source().engine).unwrap();
+    let statements = planned.tables[0].statements.iter();
+    let statements: Vec<_> = statements.map(|it| (it.rows.clone(), &*it.sql)).collect();
+    assert_eq!(
+        statements,
+        [
+            (
+                0..2,
+                r#"INSERT INTO "items" ("id", "name") VALUES ($1, $2), ($3, $4)"#
+            ),
+            (2..4, r#"INSERT INTO "items" ("id") VALUES ($1), ($2)"#),
+            (
+                4..5,
+                r#"INSERT INTO "items" ("id", "name") VALUES ($1, $2)"#
+            ),
+        ]
+    );
+    server.once("5:e", Answer::Succeeds);
+    let flushed = flush(&mut work, source()).unwrap();
+    let insert = [
+        "1 insert items 1:a 2:b",
+        "1 insert items 3 4",
+        "1 insert items 5:e",
+    ];
+    assert_log(
+        &server,
+        &[&["1 begin"], &insert[..], &["1 commit"]].concat(),
+    );
+    assert_eq!((flushed.rows(), flushed.tables[0].statements), (5, 3));
+}
+
+#[test]
+fn counts_of_several_statements_are_added() {
+    let mut work = empty::<true>();
+    for (id, name) in (1..).zip(["a", "b", "default"]) {
+        let register = Registration::in_key_order::<Item>;
+        work.rows.update(item(id, name), register);
+    }
+    let server = Server::default();
+    let mut source = Source::<true>::new(&server);
+    source.engine.max_rows = 3;
+    server.once("1:a 2:b", Answer::Changed(Changed::Rows(1)));
+    let error = flush(&mut work, source).unwrap_err();
+    assert!(error.is_missing_row(), "{error}");
+    assert!(error.to_string().contains("2 of 3"), "{error}");
+}
+
+#[test]
+fn the_bulk_command_takes_chunks_of_a_table_together() {
+    let server = Server::default();
+    let mut work = inserts(5);
+    work.rows.rows_mut::<Part>().push(part(7, 1));
+    let flushed = flush::<false>(&mut work, Source::bulk(&server, 3)).unwrap();
+    assert_log(
+        &server,
+        &[
+            "1 begin",
+            "1 bulk",
+            "1 piece 1:a 2:b",
+            "1 piece 3:c 4:d",
+            "1 piece 5:e",
+            "1 insert parts 1:7",
+            "1 commit",
+        ],
+    );
+    let [items, parts] = &flushed.tables[..] else {
+        panic!("two tables");
+    };
+    assert_eq!((items.rows, items.bulk, items.statements), (5, 5, 1));
+    assert_eq!((parts.rows, parts.bulk, parts.statements), (1, 0, 1));
+    assert_eq!(server.items().len(), 5);
+}
+
+#[test]
+fn a_piece_of_the_bulk_command_may_be_smaller_than_a_chunk() {
+    let server = Server::default();
+    flush::<false>(&mut inserts(3), Source::bulk(&server, 1)).unwrap();
+    assert_log(
+        &server,
+        &[
+            "1 begin",
+            "1 bulk",
+            "1 piece 1:a",
+            "1 piece 2:b",
+            "1 piece 3:c",
+            "1 commit",
+        ],
+    );
+}
+
+#[test]
+fn inside_the_users_transaction_there_is_no_bulk_command() {
+    let server = Server::default();
+    flush_in::<false>(&mut inserts(1), Source::bulk(&server, 3)).unwrap();
+    assert_log(&server, &["1 savepoint", "1 insert items 1:a", "1 commit"]);
+    let server = Server::default();
+    let mut source = Source::<false>::bulk(&server, 3);
+    source.engine.bulk = false;
+    flush(&mut inserts(1), source).unwrap();
+    assert_log(&server, &["1 begin", "1 insert items 1:a", "1 commit"]);
+}
+
+/// Several chunks went by the command: the one with the row is found first.
+#[test]
+fn a_row_that_the_bulk_command_refuses_is_found_by_statements() {
+    let server = Server::default();
+    server.times(3, "4:d", Answer::RefusesARow);
+    let error = flush::<false>(&mut inserts(6), Source::bulk(&server, 3)).unwrap_err();
+    assert_log(
+        &server,
+        &[
+            "1 begin",
+            "1 bulk",
+            "1 piece 1:a 2:b",
+            "1 piece 3:c 4:d",
+            "1 rollback",
+            "1 begin",
+            "1 insert items 1:a 2:b",
+            "1 insert items 3:c 4:d",
+            "1 rollback",
+            "1 begin",
+            "1 insert items 1:a 2:b",
+            "1 insert items 3:c",
+            "1 insert items 4:d",
+            "1 rollback",
+        ],
+    );
+    assert_eq!((error.key(), error.rows()), (Some(&*key(4)), Some(2..4)));
+    assert_eq!(error.chunk(), Some(1));
+}
+
+#[test]
+fn a_bulk_command_that_knows_its_row_names_it() {
+    let server = Server::default();
+    server.once("3:c", Answer::RefusesTheLastRow);
+    let error = flush::<false>(&mut inserts(6), Source::bulk(&server, 1)).unwrap_err();
+    assert_log(
+        &server,
+        &[
+            "1 begin",
+            "1 bulk",
+            "1 piece 1:a",
+            "1 piece 2:b",
+            "1 piece 3:c",
+            "1 rollback",
+        ],
+    );
+    assert_eq!(error.key(), Some(&*key(3)));
+}
+
+#[test]
+fn a_row_that_cannot_be_bound_ends_the_bulk_command() {
+    let server = Server::default();
+    let mut work = inserts(2);
+    work.rows.rows_mut().push(item(3, "unbindable"));
+    let error = flush::<false>(&mut work, Source::bulk(&server, 3)).unwrap_err();
+    assert_log(
+        &server,
+        &["1 begin", "1 bulk", "1 piece 1:a 2:b", "1 rollback"],
+    );
+    assert_eq!(error.key(), Some(&*key(3)));
+}
+
+#[test]
+fn statements_take_over_in_the_midst_of_a_chunk() {
+    let server = Server::default();
+    let mut work = inserts(3);
+    work.rows.rows_mut().push(item(4, "no bulk"));
+    work.rows.rows_mut().push(item(5, "e"));
+    let flushed = flush::<false>(&mut work, Source::bulk(&server, 3)).unwrap();
+    assert_log(
+        &server,
+        &[
+            "1 begin",
+            "1 bulk",
+            "1 piece 1:a 2:b",
+            "1 piece 3:c",
+            "1 insert items 4:no bulk",
+            "1 insert items 5:e",
+            "1 commit",
+        ],
+    );
+    let items = &flushed.tables[0];
+    assert_eq!((items.rows, items.bulk, items.statements), (5, 3, 3));
+    assert_eq!(server.items().len(), 5);
+}
+
+/// A library that does not ask for all rows loses none.
+#[test]
+fn rows_that_the_bulk_command_did_not_ask_for_go_by_statements() {
+    let server = Server::default();
+    server.once("piece 3:c 4:d", Answer::EndsEarly);
+    let flushed = flush::<false>(&mut inserts(6), Source::bulk(&server, 3)).unwrap();
+    assert_eq!(server.log()[6..], ["1 insert items 5:e 6:f", "1 commit"]);
+    assert_eq!(flushed.tables[0].bulk, 4);
+    assert_eq!(server.items().len(), 6);
+}
+
+#[test]
+fn the_bulk_command_is_ended_after_many_chunks() {
+    let server = Server::default();
+    let mut source = Source::<false>::bulk(&server, 9);
+    source.engine.max_rows = 1;
+    let mut work = empty();
+    let rows = MAX_CHUNKS + 50;
+    let ids = 1..=u128::try_from(rows).unwrap();
+    work.rows.rows_mut().extend(ids.map(|id| item(id, "x")));
+    let flushed = flush(&mut work, source).unwrap();
+    let log = server.log();
+    let commands: Vec<_> = (0..log.len()).filter(|it| log[*it] == "1 bulk").collect();
+    assert_eq!(commands, [3, 3 + MAX_CHUNKS + 1]);
+    let items = &flushed.tables[0];
+    assert_eq!((items.rows, items.bulk, items.statements), (rows, rows, 2));
+    assert_eq!(server.items().len(), rows);
+}
+
+#[test]
+fn a_flush_dropped_at_any_poll_is_written_once_by_the_next() {
+    for is_carried_out in [false, true] {
+        let mut ends = [0; 2];
+        for polls in 0.. {
+            let server = Server::default();
+            if is_carried_out {
+                server.once("commit", Answer::Succeeds);
+            }
+            let mut work = inserts::<false>(3);
+            let is_over = {
+                let source = Source::new(&server);
+                let mut flush = pin!(work.flush(source, TransactionScope::Transaction));
+                let mut context = Context::from_waker(Waker::noop());
+                (0..polls).any(|_| flush.as_mut().poll(&mut context).is_ready())
+            };
+            if is_over {
+                break;
+            }
+            let was_committing = server.log().iter().any(|it| it.ends_with("commit"));
+            ends[usize::from(was_committing)] += 1;
+            let flushed = flush(&mut work, Source::new(&server)).unwrap();
+            assert_eq!(flushed.rows(), 3);
+            assert_eq!(server.items(), ["1:a", "2:b", "3:c"]);
+            let log = server.log();
+            let has = |what: &str| log.iter().any(|it| it.contains(what));
+            assert_eq!(has("probe"), was_committing, "{polls}: {log:?}");
+            assert_eq!(has("insert"), !(was_committing && is_carried_out));
+        }
+        // Two polls each, but one for a statement, which is polled again once the next one is bound.
+        assert_eq!(ends, [1 + 2 + 2 + 2 + 1 + 1, 2]);
+    }
+}
+
+#[test]
+fn updates_of_each_engine_reach_the_binder_in_the_order_of_the_text() {
+    for (updates_by, expected) in [
+        (Updates::FromValues, &["1 update items 1:a 2:b"][..]),
+        (Updates::WithValues, &["1 update items 1:a 2:b"]),
+        (Updates::JoinValues, &["1 update items 1:a 2:b"]),
+        (Updates::Arrays, &["1 update items 1:a 2:b"]),
+        (
+            Updates::RowByRow,
+            &["1 update items a 1", "1 update items b 2"],
+        ),
+    ] {
+        let server = Server::default();
+        let mut source = Source::<false>::new(&server);
+        source.engine.updates = updates_by;
+        flush(&mut updates(2), source).unwrap();
+        assert_log(
+            &server,
+            &[&["1 begin", "1 marker"], expected, &["1 commit"]].concat(),
+        );
+    }
+}

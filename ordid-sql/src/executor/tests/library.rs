@@ -1,0 +1,689 @@
+//! A library of this crate's tests: it keeps what it is asked, and answers from a script or, where that says
+//! nothing, as a database with one table of unique keys would.
+
+use std::{
+    collections::BTreeSet,
+    fmt, io,
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use ordid_core::{
+    entity::{Fields, OrderedKey, Parent, Sink},
+    key::KeyBytes,
+    uuid::Uuid,
+};
+
+use crate::{
+    ColumnMask, Columns, DriverError, EngineProfile, Failure, FlushError, PendingRows, Plan,
+    RowEnd, RowSink, Take,
+    spi::{
+        Begin, BoxedError, BulkFailure, BulkRows, Changed, ConnectionSource, Fed, FlushConnection,
+        FlushTransaction, RowBinder, RunOfRows, Statement, StatementFailure, StatementKind,
+        TransactionScope,
+    },
+};
+
+/// A row whose key comes first.
+pub(super) struct Item {
+    id: Uuid,
+    name: &'static str,
+}
+
+/// A row whose key comes last, with a foreign key.
+pub(super) struct Part {
+    item: Uuid,
+    id: Uuid,
+}
+
+pub(super) fn item(id: u128, name: &'static str) -> Item {
+    Item {
+        id: Uuid::from_u128(id),
+        name,
+    }
+}
+
+pub(super) fn part(id: u128, item: u128) -> Part {
+    Part {
+        item: Uuid::from_u128(item),
+        id: Uuid::from_u128(id),
+    }
+}
+
+macro_rules! entity {
+    ($entity:ident, $table:literal, $columns:expr, $parents:expr, |$row:ident, $visit:ident| $body:expr) => {
+        impl OrderedKey for $entity {
+            type Field = Uuid;
+            const SCHEMA: Option<&'static str> = None;
+            const TABLE: &'static str = $table;
+            const KEY_COLUMN: &'static str = "id";
+            const COLUMNS: &'static [&'static str] = $columns;
+            const PARENTS: &'static [Parent] = $parents;
+
+            fn key(&self) -> Option<Uuid> {
+                Some(self.id)
+            }
+
+            fn assign_key(&mut self, key: Uuid) {
+                self.id = key;
+            }
+
+            fn parents(&self, $visit: &mut dyn FnMut(usize, KeyBytes)) {
+                let $row = self;
+                $body
+            }
+        }
+    };
+}
+
+entity!(Item, "items", &["id", "name"], &[], |_row, _visit| ());
+entity!(
+    Part,
+    "parts",
+    &["item", "id"],
+    &[Parent::by_entity::<Uuid, Item>("item")],
+    |row, visit| visit(0, KeyBytes::of(row.item))
+);
+
+impl<S: Sink<Uuid> + Sink<&'static str>> Fields<S> for Item {
+    fn write(&self, sink: &mut S) {
+        sink.put(&self.id);
+        sink.put(&self.name);
+    }
+
+    fn write_key(key: Uuid, sink: &mut S) {
+        sink.put(&key);
+    }
+}
+
+impl<S: Sink<Uuid>> Fields<S> for Part {
+    fn write(&self, sink: &mut S) {
+        sink.put(&self.item);
+        sink.put(&self.id);
+    }
+
+    fn write_key(key: Uuid, sink: &mut S) {
+        sink.put(&key);
+    }
+}
+
+/// Values as text, `:` between those of a row. One that is "unbindable" cannot be bound, and one that is
+/// "no bulk" is not for the bulk command. With `RUNS`, a row whose name is "default" has no value for it.
+#[derive(Default)]
+pub(super) struct Binder<const RUNS: bool> {
+    pub(super) rows: Vec<String>,
+    row: Vec<String>,
+    mask: ColumnMask,
+    /// How many rows fit into a piece of a bulk command.
+    room: Option<usize>,
+    is_refused: bool,
+    error: Option<&'static str>,
+}
+
+impl<const RUNS: bool> Binder<RUNS> {
+    fn take(&mut self, value: &str) {
+        match self.mask.take() {
+            Take::Value => self.row.push(value.to_owned()),
+            Take::Null => self.row.push("NULL".to_owned()),
+            Take::Skip => {}
+        }
+    }
+}
+
+impl<const RUNS: bool> Sink<Uuid> for Binder<RUNS> {
+    fn put(&mut self, value: &Uuid) {
+        self.take(&value.as_u128().to_string());
+    }
+}
+
+impl<const RUNS: bool> Sink<&'static str> for Binder<RUNS> {
+    fn put(&mut self, value: &&'static str) {
+        if *value == "unbindable" {
+            self.error = Some("it has no form");
+        }
+        self.is_refused |= *value == "unbindable" || *value == "no bulk" && self.room.is_some();
+        if RUNS && *value == "default" {
+            return;
+        }
+        self.take(value);
+    }
+}
+
+impl<const RUNS: bool> RowSink for Binder<RUNS> {
+    type Entity = ();
+
+    fn begin_row(&mut self, columns: Columns<'_>) {
+        self.mask.begin(columns);
+        self.row.clear();
+        self.is_refused = false;
+    }
+
+    fn end_row(&mut self) -> RowEnd {
+        if self.is_refused {
+            return RowEnd::Refused;
+        }
+        self.rows.push(self.row.join(":"));
+        match self.room {
+            Some(room) if self.rows.len() >= room => RowEnd::TakenLast,
+            _ => RowEnd::Taken,
+        }
+    }
+}
+
+impl<const RUNS: bool> RowBinder for Binder<RUNS> {
+    const BY_COLUMN: bool = RUNS;
+    const HAS_RUNS: bool = RUNS;
+
+    fn with_room((): (), _: usize, _: usize) -> Self {
+        Self::default()
+    }
+
+    fn of_marker(id: Uuid) -> Self {
+        Self {
+            rows: vec![id.to_string()],
+            ..Self::default()
+        }
+    }
+
+    fn take_error(&mut self) -> Option<BoxedError> {
+        self.error.take().map(Into::into)
+    }
+
+    fn into_runs(self, rows: usize) -> Vec<RunOfRows<Self>> {
+        if !RUNS {
+            return vec![RunOfRows {
+                rows,
+                columns: None,
+                values: self,
+            }];
+        }
+        let has_name = |row: &String| row.contains(':');
+        let runs = self
+            .rows
+            .chunk_by(|left, right| has_name(left) == has_name(right));
+        let runs = runs.map(|run| RunOfRows {
+            rows: run.len(),
+            columns: (!has_name(&run[0])).then(|| vec![0]),
+            values: Self {
+                rows: run.to_vec(),
+                ..Self::default()
+            },
+        });
+        runs.collect()
+    }
+}
+
+/// What is answered to a call.
+#[derive(Debug, Clone)]
+pub(super) enum Answer {
+    /// It succeeds. A COMMIT is carried out before anyone can hear of it.
+    Succeeds,
+    /// It succeeds, and another transaction has committed this.
+    Meanwhile(&'static str),
+    /// It fails in this way.
+    Fails(Failure),
+    /// It fails in this way, but was carried out.
+    FailsAfter(Failure),
+    /// A row of the statement is refused.
+    RefusesARow,
+    /// This row of the statement is refused, and so many others.
+    RefusesRow(usize, usize),
+    /// The library could not bind a value.
+    CannotBind,
+    /// So many rows were changed.
+    Changed(Changed),
+    /// The connection is in a state in which nothing can be sent.
+    WrongState,
+    /// A savepoint is what there can be.
+    Savepoint,
+    /// The bulk command ends before it has asked for all rows.
+    EndsEarly,
+    /// The row that was fed last is refused.
+    RefusesTheLastRow,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    log: Vec<String>,
+    /// What a call's line contains, its answer, and how often.
+    script: Vec<(String, Answer, usize)>,
+    committed: BTreeSet<String>,
+    connections: usize,
+    open: bool,
+}
+
+/// The server and its script, and what was asked of it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Server(Arc<Mutex<State>>);
+
+impl Server {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap()
+    }
+
+    /// Answers the next call whose line contains this.
+    pub(super) fn once(&self, call: &str, answer: Answer) -> &Self {
+        self.times(1, call, answer)
+    }
+
+    pub(super) fn times(&self, times: usize, call: &str, answer: Answer) -> &Self {
+        self.state().script.push((call.to_owned(), answer, times));
+        self
+    }
+
+    /// Returns what was asked since the last time.
+    pub(super) fn log(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().log)
+    }
+
+    /// Returns the items that are committed.
+    pub(super) fn items(&self) -> Vec<String> {
+        let state = self.state();
+        let items = state
+            .committed
+            .iter()
+            .filter_map(|it| it.strip_prefix("items "));
+        items.map(str::to_owned).collect()
+    }
+
+    /// Keeps a call, and returns what the script says to it.
+    fn take(&self, line: String) -> Option<Answer> {
+        let mut state = self.state();
+        let found = state.script.iter_mut();
+        let found = found
+            .into_iter()
+            .find(|it| it.2 > 0 && line.contains(&it.0));
+        let answer = found.map(|it| {
+            it.2 -= 1;
+            it.1.clone()
+        });
+        state.log.push(line);
+        if let Some(Answer::Meanwhile(row)) = answer {
+            state.committed.insert(row.to_owned());
+        }
+        answer
+    }
+
+    async fn call(&self, line: String) -> Option<Answer> {
+        let answer = self.take(line);
+        Answered { polls: 2 }.await;
+        answer
+    }
+
+    fn committed(&self, staged: &[String]) {
+        self.state().committed.extend(staged.iter().cloned());
+    }
+}
+
+/// The answer is not there for so many polls.
+struct Answered {
+    polls: u32,
+}
+
+impl Future for Answered {
+    type Output = ();
+
+    fn poll(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<()> {
+        let Some(polls) = self.polls.checked_sub(1) else {
+            return std::task::Poll::Ready(());
+        };
+        self.polls = polls;
+        context.waker().wake_by_ref();
+        std::task::Poll::Pending
+    }
+}
+
+pub(super) fn driver(failure: Failure) -> DriverError<io::Error> {
+    DriverError::new(io::Error::other("it failed"), failure)
+}
+
+fn refuses_a_row() -> DriverError<io::Error> {
+    DriverError {
+        refuses_a_row: true,
+        ..driver(Failure::Refused)
+    }
+}
+
+/// A connection; its number is in the log.
+#[derive(Debug)]
+pub(super) struct Connection<const RUNS: bool> {
+    server: Server,
+    number: usize,
+    /// How many rows a piece of the bulk command takes; `None` where there is no such command.
+    piece: Option<usize>,
+}
+
+impl<const RUNS: bool> Connection<RUNS> {
+    async fn call(&self, line: impl fmt::Display) -> Option<Answer> {
+        self.server.call(format!("{} {line}", self.number)).await
+    }
+}
+
+fn table_of(sql: &str) -> &'static str {
+    let tables = ["items", "parts", "ordid_flushes"];
+    tables
+        .into_iter()
+        .find(|table| sql.contains(table))
+        .unwrap()
+}
+
+impl<const RUNS: bool> FlushConnection for Connection<RUNS> {
+    type Error = io::Error;
+    type Binder = Binder<RUNS>;
+    type Bulk = usize;
+    type Transaction<'c> = Open<'c, RUNS>;
+
+    const ADAPTER: &'static str = "ordid_test";
+
+    async fn check(
+        &mut self,
+        wanted: TransactionScope,
+    ) -> Result<TransactionScope, FlushError<io::Error>> {
+        match self.call("check").await {
+            Some(Answer::WrongState) => Err(FlushError::open_transaction("client")),
+            Some(Answer::Savepoint) => Ok(TransactionScope::Savepoint),
+            _ => Ok(wanted),
+        }
+    }
+
+    async fn bulk(&mut self, rows: &PendingRows<Binder<RUNS>>, _: &Plan) -> Vec<Option<usize>> {
+        let is_item = |name: &str| name == "items";
+        let tables = rows.tables().into_iter();
+        let pieces = tables.map(|table| self.piece.filter(|_| is_item(table.name())));
+        pieces.collect()
+    }
+
+    async fn begin(&mut self, begin: Begin) -> Result<Open<'_, RUNS>, FlushError<io::Error>> {
+        let scope = match begin.scope {
+            TransactionScope::Transaction => "begin",
+            TransactionScope::Savepoint => "savepoint",
+        };
+        match self.call(scope).await {
+            Some(Answer::Fails(failure)) => Err(FlushError::begin(driver(failure))),
+            _ => {
+                assert!(!std::mem::replace(&mut self.server.state().open, true));
+                Ok(Open {
+                    connection: self,
+                    staged: Vec::new(),
+                    is_over: false,
+                })
+            }
+        }
+    }
+
+    async fn exists(
+        &mut self,
+        query: &Statement,
+        values: Binder<RUNS>,
+    ) -> Result<bool, DriverError<io::Error>> {
+        assert_eq!(query.kind, StatementKind::Exists);
+        assert!(!self.server.state().open, "a probe is in no transaction");
+        let table = table_of(&query.sql);
+        let [key] = &values.rows[..] else {
+            panic!("one key");
+        };
+        let answer = match table {
+            "ordid_flushes" => self.call("probe marker").await,
+            _ => self.call(format!("probe {table} {key}")).await,
+        };
+        match answer {
+            Some(Answer::Fails(failure)) => Err(driver(failure)),
+            _ => {
+                let state = self.server.state();
+                let found = [format!("{table} {key}"), format!("{table} {key}:")];
+                let mut committed = state.committed.iter();
+                Ok(committed.any(|it| *it == found[0] || it.starts_with(&found[1])))
+            }
+        }
+    }
+}
+
+/// An open transaction or savepoint.
+pub(super) struct Open<'c, const RUNS: bool> {
+    connection: &'c mut Connection<RUNS>,
+    staged: Vec<String>,
+    is_over: bool,
+}
+
+impl<const RUNS: bool> Open<'_, RUNS> {
+    fn end(&mut self) {
+        self.is_over = true;
+        self.connection.server.state().open = false;
+    }
+
+    /// Takes rows, unless one of the keys is taken.
+    fn take(&mut self, table: &str, rows: &[String]) -> Result<(), DriverError<io::Error>> {
+        let rows: Vec<_> = rows.iter().map(|row| format!("{table} {row}")).collect();
+        let key = |row: &str| row.split(':').next().unwrap_or_default().to_owned();
+        let state = self.connection.server.state();
+        let taken = state.committed.iter().chain(&self.staged);
+        let taken: BTreeSet<_> = taken.map(|row| key(row)).collect();
+        if table != "parts" && rows.iter().any(|row| taken.contains(&key(row))) {
+            return Err(DriverError {
+                failure: Failure::Duplicate,
+                ..refuses_a_row()
+            });
+        }
+        drop(state);
+        self.staged.extend(rows);
+        Ok(())
+    }
+}
+
+impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
+    type Error = io::Error;
+    type Binder = Binder<RUNS>;
+    type Bulk = usize;
+
+    async fn execute(
+        &mut self,
+        statement: &Statement,
+        values: Binder<RUNS>,
+    ) -> Result<Changed, StatementFailure<io::Error>> {
+        let table = table_of(&statement.sql);
+        let what = match statement.kind {
+            StatementKind::Insert => "insert",
+            StatementKind::Update => "update",
+            StatementKind::SetNull => "unlink",
+            StatementKind::Delete => "delete",
+            StatementKind::Exists => panic!("not in a transaction"),
+        };
+        let line = match table {
+            "ordid_flushes" => "marker".to_owned(),
+            _ => format!("{what} {table} {}", values.rows.join(" ")),
+        };
+        let answer = self.connection.call(line).await;
+        if statement.kind == StatementKind::Insert && !matches!(answer, Some(Answer::Fails(_))) {
+            self.take(table, &values.rows)?;
+        }
+        let rows = u64::try_from(statement.rows).unwrap();
+        match answer {
+            None | Some(Answer::Succeeds) => Ok(Changed::Rows(rows)),
+            Some(Answer::Changed(changed)) => Ok(changed),
+            Some(Answer::Fails(failure)) => Err(driver(failure).into()),
+            Some(Answer::RefusesARow) => Err(refuses_a_row().into()),
+            Some(Answer::RefusesRow(row, more)) => Err(StatementFailure {
+                row: Some((row, more)),
+                ..refuses_a_row().into()
+            }),
+            Some(Answer::CannotBind) => Err(StatementFailure {
+                is_binding: true,
+                ..driver(Failure::Refused).into()
+            }),
+            Some(other) => panic!("{other:?}"),
+        }
+    }
+
+    async fn send_bulk(
+        &mut self,
+        piece: &mut usize,
+        rows: &mut BulkRows<'_, Binder<RUNS>, io::Error>,
+    ) -> Result<(), BulkFailure<io::Error>> {
+        let mut sent = Vec::new();
+        let room = *piece;
+        self.connection.call("bulk").await;
+        loop {
+            let mut values = Binder {
+                room: Some(room),
+                ..Binder::default()
+            };
+            let fed = rows.feed(&mut values)?;
+            sent.extend(values.rows.iter().cloned());
+            if !values.rows.is_empty() {
+                let line = format!("piece {}", values.rows.join(" "));
+                match self.connection.call(line).await {
+                    Some(Answer::RefusesTheLastRow) => {
+                        return Err(BulkFailure::LastRow(refuses_a_row()));
+                    }
+                    Some(Answer::RefusesARow) => return Err(refuses_a_row().into()),
+                    Some(Answer::Fails(failure)) => return Err(driver(failure).into()),
+                    Some(Answer::EndsEarly) => break,
+                    _ => {}
+                }
+            }
+            if fed == Fed::Last {
+                break;
+            }
+        }
+        Ok(self.take("items", &sent)?)
+    }
+
+    async fn commit(mut self) -> Result<(), DriverError<io::Error>> {
+        let server = self.connection.server.clone();
+        let staged = std::mem::take(&mut self.staged);
+        let answer = server.take(format!("{} commit", self.connection.number));
+        if matches!(answer, Some(Answer::Succeeds | Answer::FailsAfter(_))) {
+            server.committed(&staged);
+        }
+        Answered { polls: 2 }.await;
+        self.end();
+        match answer {
+            Some(Answer::Fails(failure) | Answer::FailsAfter(failure)) => Err(driver(failure)),
+            _ => {
+                server.committed(&staged);
+                Ok(())
+            }
+        }
+    }
+
+    async fn rollback(mut self, is_lost: bool) -> Result<(), DriverError<io::Error>> {
+        let line = if is_lost { "drop" } else { "rollback" };
+        let answer = self.connection.call(line).await;
+        self.end();
+        match answer {
+            Some(Answer::Fails(failure)) => Err(driver(failure)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<const RUNS: bool> Drop for Open<'_, RUNS> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let line = format!("{} dropped", self.connection.number);
+            let mut state = self.connection.server.state();
+            state.log.push(line);
+            state.open = false;
+        }
+    }
+}
+
+/// Opens connections to a server.
+#[derive(Debug)]
+pub(super) struct Source<const RUNS: bool = false> {
+    pub(super) server: Server,
+    pub(super) engine: EngineProfile,
+    pub(super) may_reconnect: bool,
+    pub(super) piece: Option<usize>,
+    pub(super) connection: Option<Connection<RUNS>>,
+}
+
+impl<const RUNS: bool> Source<RUNS> {
+    /// A pool of connections to an engine whose statements take two rows.
+    pub(super) fn new(server: &Server) -> Self {
+        let mut engine = EngineProfile::POSTGRES;
+        engine.max_rows = 2;
+        Self {
+            server: server.clone(),
+            engine,
+            may_reconnect: true,
+            piece: None,
+            connection: None,
+        }
+    }
+
+    /// As [`new`](Self::new), with a bulk command whose pieces take so many rows.
+    pub(super) fn bulk(server: &Server, piece: usize) -> Self {
+        Self {
+            piece: Some(piece),
+            ..Self::new(server)
+        }
+    }
+
+    /// As [`new`](Self::new), of one connection.
+    pub(super) fn only(server: &Server) -> Self {
+        Self {
+            may_reconnect: false,
+            ..Self::new(server)
+        }
+    }
+}
+
+impl<const RUNS: bool> ConnectionSource for Source<RUNS> {
+    type Connection = Connection<RUNS>;
+
+    fn engine(&self) -> EngineProfile {
+        self.engine
+    }
+
+    async fn get(
+        &mut self,
+        after_loss: bool,
+    ) -> Result<(&mut Connection<RUNS>, bool), FlushError<io::Error>> {
+        let is_new = self.connection.is_none();
+        if is_new {
+            let line = if after_loss {
+                "connect after a loss"
+            } else {
+                "connect"
+            };
+            if let Some(Answer::Fails(failure)) = self.server.call(line.to_owned()).await {
+                return Err(FlushError::begin(driver(failure)));
+            }
+            let number = {
+                let mut state = self.server.state();
+                state.connections += 1;
+                state.connections
+            };
+            self.connection = Some(Connection {
+                server: self.server.clone(),
+                number,
+                piece: self.piece,
+            });
+        }
+        let connection = self.connection.as_mut().unwrap();
+        Ok((connection, is_new))
+    }
+
+    fn release(&mut self) {
+        self.server.state().log.push("release".to_owned());
+    }
+
+    fn discard(&mut self) {
+        self.server.state().log.push("discard".to_owned());
+        if self.may_reconnect {
+            self.connection = None;
+        }
+    }
+
+    fn may_reconnect(&self) -> bool {
+        self.may_reconnect
+    }
+
+    async fn pause(&self, _: Duration) {
+        self.server.call("pause".to_owned()).await;
+    }
+}

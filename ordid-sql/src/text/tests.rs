@@ -1,0 +1,456 @@
+use std::any::TypeId;
+
+use ordid_core::{entity::Parent, uuid::Uuid};
+
+use super::*;
+
+struct Order;
+
+static PARENTS: [Parent; 1] = [Parent::by_entity::<Option<Uuid>, Order>("parent")];
+
+const KEY_FIRST: &[&str] = &["id", "parent", "total"];
+const KEY_IN_BETWEEN: &[&str] = &["parent", "id", "total"];
+const KEY_LAST: &[&str] = &["parent", "total", "id"];
+const KEY_ALONE: &[&str] = &["id"];
+
+const FIX_UP: Action = Action::FixUp { parent: 0 };
+const UNLINK: Action = Action::Unlink { parent: 0 };
+
+fn table(columns: &'static [&'static str]) -> Table {
+    Table {
+        entity: TypeId::of::<Order>(),
+        key: TypeId::of::<Uuid>(),
+        schema: None,
+        name: "orders",
+        key_column: "id",
+        columns,
+        parents: if columns.len() > 1 { &PARENTS } else { &[] },
+        rows: 0,
+        updates: 0,
+        deletes: 0,
+    }
+}
+
+/// Returns the text, and the names of the columns that its parameters are for.
+#[track_caller]
+fn written(
+    engine: &EngineProfile,
+    columns: &'static [&'static str],
+    action: Action,
+    rows: usize,
+) -> (String, Vec<&'static str>) {
+    let table = table(columns);
+    let names = TableNames::of(&table, engine);
+    let writer = Writer {
+        engine,
+        placeholder: None,
+    };
+    let statement = writer.statement(&table, &names, action, rows, None);
+    assert_eq!(statement.rows, rows);
+    let taken = statement.columns.iter().map(|it| columns[*it]);
+    (statement.sql.to_string(), taken.collect())
+}
+
+fn text(
+    engine: &EngineProfile,
+    columns: &'static [&'static str],
+    action: Action,
+    rows: usize,
+) -> String {
+    written(engine, columns, action, rows).0
+}
+
+#[test]
+fn each_engine_has_its_texts() {
+    struct Texts<'a> {
+        engine: EngineProfile,
+        insert: &'a str,
+        update: &'a str,
+        fix_up: &'a str,
+        unlink: &'a str,
+        delete: &'a str,
+    }
+    for Texts {
+        engine,
+        insert,
+        update,
+        fix_up,
+        unlink,
+        delete,
+    } in [
+        Texts {
+            engine: EngineProfile::POSTGRES,
+            insert: r#"INSERT INTO "orders" ("parent", "id", "total") VALUES ($1, $2, $3), ($4, $5, $6)"#,
+            update: "UPDATE \"orders\" AS ordid_target SET \"parent\" = ordid_rows.\"parent\", \
+                \"total\" = ordid_rows.\"total\" \
+                FROM (VALUES ($1, $2, $3), ($4, $5, $6)) AS ordid_rows (\"parent\", \"id\", \"total\") \
+                WHERE ordid_target.\"id\" = ordid_rows.\"id\"",
+            fix_up: "UPDATE \"orders\" AS ordid_target SET \"parent\" = ordid_rows.\"parent\" \
+                FROM (VALUES ($1, $2), ($3, $4)) AS ordid_rows (\"parent\", \"id\") \
+                WHERE ordid_target.\"id\" = ordid_rows.\"id\"",
+            unlink: r#"UPDATE "orders" SET "parent" = NULL WHERE "id" IN ($1, $2)"#,
+            delete: r#"DELETE FROM "orders" WHERE "id" IN ($1, $2)"#,
+        },
+        Texts {
+            engine: EngineProfile::MYSQL,
+            insert: "INSERT INTO `orders` (`parent`, `id`, `total`) VALUES (?, ?, ?), (?, ?, ?)",
+            update: "UPDATE `orders` SET `parent` = ?, `total` = ? WHERE `id` = ?",
+            fix_up: "UPDATE `orders` SET `parent` = ? WHERE `id` = ?",
+            unlink: "UPDATE `orders` SET `parent` = NULL WHERE `id` IN (?, ?)",
+            delete: "DELETE FROM `orders` WHERE `id` IN (?, ?)",
+        },
+        Texts {
+            engine: EngineProfile::SQLITE,
+            insert: r#"INSERT INTO "orders" ("parent", "id", "total") VALUES (?, ?, ?), (?, ?, ?)"#,
+            update: "WITH ordid_rows (\"parent\", \"id\", \"total\") AS \
+                (VALUES (?, ?, ?), (?, ?, ?)) UPDATE \"orders\" AS ordid_target \
+                SET \"parent\" = ordid_rows.\"parent\", \"total\" = ordid_rows.\"total\" \
+                FROM ordid_rows WHERE ordid_target.\"id\" = ordid_rows.\"id\"",
+            fix_up: "WITH ordid_rows (\"parent\", \"id\") AS (VALUES (?, ?), (?, ?)) \
+                UPDATE \"orders\" AS ordid_target SET \"parent\" = ordid_rows.\"parent\" \
+                FROM ordid_rows WHERE ordid_target.\"id\" = ordid_rows.\"id\"",
+            unlink: r#"UPDATE "orders" SET "parent" = NULL WHERE "id" IN (?, ?)"#,
+            delete: r#"DELETE FROM "orders" WHERE "id" IN (?, ?)"#,
+        },
+        Texts {
+            engine: EngineProfile::SQL_SERVER,
+            insert: "INSERT INTO [orders] ([parent], [id], [total]) \
+                VALUES (@P1, @P2, @P3), (@P4, @P5, @P6)",
+            update: "UPDATE ordid_target SET [parent] = ordid_rows.[parent], \
+                [total] = ordid_rows.[total] FROM [orders] AS ordid_target \
+                JOIN (VALUES (@P1, @P2, @P3), (@P4, @P5, @P6)) AS ordid_rows ([parent], [id], [total]) \
+                ON ordid_target.[id] = ordid_rows.[id]; SELECT @@ROWCOUNT",
+            fix_up: "UPDATE ordid_target SET [parent] = ordid_rows.[parent] \
+                FROM [orders] AS ordid_target \
+                JOIN (VALUES (@P1, @P2), (@P3, @P4)) AS ordid_rows ([parent], [id]) \
+                ON ordid_target.[id] = ordid_rows.[id]; SELECT @@ROWCOUNT",
+            unlink: "UPDATE [orders] SET [parent] = NULL WHERE [id] IN (@P1, @P2); SELECT @@ROWCOUNT",
+            delete: "DELETE FROM [orders] WHERE [id] IN (@P1, @P2); SELECT @@ROWCOUNT",
+        },
+        Texts {
+            engine: EngineProfile::ORACLE,
+            insert: r#"INSERT INTO "orders" ("parent", "id", "total") VALUES (:1, :2, :3)"#,
+            update: r#"UPDATE "orders" SET "parent" = :1, "total" = :2 WHERE "id" = :3"#,
+            fix_up: r#"UPDATE "orders" SET "parent" = :1 WHERE "id" = :2"#,
+            unlink: r#"UPDATE "orders" SET "parent" = NULL WHERE "id" = :1"#,
+            delete: r#"DELETE FROM "orders" WHERE "id" = :1"#,
+        },
+    ] {
+        for (action, expected) in [
+            (Action::Insert, insert),
+            (Action::Update, update),
+            (FIX_UP, fix_up),
+            (UNLINK, unlink),
+            (Action::Delete, delete),
+        ] {
+            let found = text(&engine, KEY_IN_BETWEEN, action, 2);
+            assert_eq!(found, expected, "{} {action:?}", engine.name);
+        }
+    }
+}
+
+#[test]
+fn babelfish_has_the_texts_of_sql_server() {
+    for action in [
+        Action::Insert,
+        Action::Update,
+        FIX_UP,
+        UNLINK,
+        Action::Delete,
+    ] {
+        let [left, right] = [EngineProfile::BABELFISH, EngineProfile::SQL_SERVER]
+            .map(|engine| text(&engine, KEY_FIRST, action, 3));
+        assert_eq!(left, right);
+    }
+}
+
+#[test]
+fn parameters_are_for_columns_in_the_order_of_the_text() {
+    for (columns, at_once, by_key) in [
+        (
+            KEY_FIRST,
+            ["id", "parent", "total"],
+            ["parent", "total", "id"],
+        ),
+        (
+            KEY_IN_BETWEEN,
+            ["parent", "id", "total"],
+            ["parent", "total", "id"],
+        ),
+        (
+            KEY_LAST,
+            ["parent", "total", "id"],
+            ["parent", "total", "id"],
+        ),
+    ] {
+        for (engine, expected) in [
+            (EngineProfile::POSTGRES, at_once),
+            (EngineProfile::SQLITE, at_once),
+            (EngineProfile::SQL_SERVER, at_once),
+            (EngineProfile::MYSQL, by_key),
+            (EngineProfile::ORACLE, by_key),
+        ] {
+            let of = |action| written(&engine, columns, action, 2).1;
+            assert_eq!(of(Action::Insert), columns);
+            assert_eq!(of(Action::Update), expected, "{} {columns:?}", engine.name);
+            assert_eq!(of(Action::Delete), ["id"]);
+            assert_eq!(of(UNLINK), ["id"]);
+            let key_first = expected[0] == "id";
+            let fix_up = if key_first {
+                ["id", "parent"]
+            } else {
+                ["parent", "id"]
+            };
+            assert_eq!(of(FIX_UP), fix_up, "{} {columns:?}", engine.name);
+        }
+    }
+}
+
+/// The row has to be there all the same.
+#[test]
+fn a_row_with_nothing_but_its_key_is_updated() {
+    let of = |engine: &EngineProfile| text(engine, KEY_ALONE, Action::Update, 2);
+    assert_eq!(
+        of(&EngineProfile::POSTGRES),
+        "UPDATE \"orders\" AS ordid_target SET \"id\" = ordid_target.\"id\" \
+         FROM (VALUES ($1), ($2)) AS ordid_rows (\"id\") WHERE ordid_target.\"id\" = ordid_rows.\"id\""
+    );
+    assert_eq!(
+        of(&EngineProfile::SQLITE),
+        "WITH ordid_rows (\"id\") AS (VALUES (?), (?)) UPDATE \"orders\" AS ordid_target \
+         SET \"id\" = ordid_target.\"id\" FROM ordid_rows WHERE ordid_target.\"id\" = ordid_rows.\"id\""
+    );
+    assert_eq!(
+        of(&EngineProfile::SQL_SERVER),
+        "UPDATE ordid_target SET [id] = ordid_target.[id] FROM [orders] AS ordid_target \
+         JOIN (VALUES (@P1), (@P2)) AS ordid_rows ([id]) ON ordid_target.[id] = ordid_rows.[id]; \
+         SELECT @@ROWCOUNT"
+    );
+    assert_eq!(
+        of(&EngineProfile::MYSQL),
+        "UPDATE `orders` SET `id` = `id` WHERE `id` = ?"
+    );
+    assert_eq!(
+        of(&EngineProfile::ORACLE),
+        r#"UPDATE "orders" SET "id" = "id" WHERE "id" = :1"#
+    );
+    let insert = text(&EngineProfile::SQLITE, KEY_ALONE, Action::Insert, 2);
+    assert_eq!(insert, r#"INSERT INTO "orders" ("id") VALUES (?), (?)"#);
+}
+
+#[test]
+fn one_row_is_found_by_its_key_and_not_by_a_list() {
+    let of = |action| text(&EngineProfile::POSTGRES, KEY_FIRST, action, 1);
+    assert_eq!(
+        of(Action::Delete),
+        r#"DELETE FROM "orders" WHERE "id" = $1"#
+    );
+    assert_eq!(
+        of(UNLINK),
+        r#"UPDATE "orders" SET "parent" = NULL WHERE "id" = $1"#
+    );
+    // The shape stays, so that a list's types are those of the statements of many rows.
+    assert_eq!(
+        of(FIX_UP),
+        "UPDATE \"orders\" AS ordid_target SET \"parent\" = ordid_rows.\"parent\" \
+         FROM (VALUES ($1, $2)) AS ordid_rows (\"id\", \"parent\") \
+         WHERE ordid_target.\"id\" = ordid_rows.\"id\""
+    );
+}
+
+#[test]
+fn rows_may_have_values_for_some_columns() {
+    let table = table(KEY_FIRST);
+    let engine = EngineProfile::POSTGRES;
+    let names = TableNames::of(&table, &engine);
+    let writer = Writer {
+        engine: &engine,
+        placeholder: None,
+    };
+    let of = |action, rows| {
+        let statement = writer.statement(&table, &names, action, rows, Some(&[0, 2]));
+        (statement.sql.to_string(), statement.columns.to_vec())
+    };
+    let (insert, columns) = of(Action::Insert, 2);
+    assert_eq!(
+        insert,
+        r#"INSERT INTO "orders" ("id", "total") VALUES ($1, $2), ($3, $4)"#
+    );
+    assert_eq!(columns, [0, 2]);
+    let (many, columns) = of(Action::Update, 2);
+    assert_eq!(
+        many,
+        "UPDATE \"orders\" AS ordid_target SET \"total\" = ordid_rows.\"total\" \
+         FROM (VALUES ($1, $2), ($3, $4)) AS ordid_rows (\"id\", \"total\") \
+         WHERE ordid_target.\"id\" = ordid_rows.\"id\""
+    );
+    assert_eq!(columns, [0, 2]);
+    let (one, columns) = of(Action::Update, 1);
+    assert_eq!(one, r#"UPDATE "orders" SET "total" = $1 WHERE "id" = $2"#);
+    assert_eq!(columns, [2, 0]);
+}
+
+#[test]
+fn what_stands_around_a_value_stands_there_in_each_row() {
+    let table = table(KEY_FIRST);
+    let around = |engine: &EngineProfile| {
+        let mut names = TableNames::of(&table, engine);
+        names.around = vec![
+            Some(["CAST(".to_owned(), " AS uuid)".to_owned()]),
+            None,
+            Some([String::new(), "::money".to_owned()]),
+        ];
+        names
+    };
+    let of = |engine: EngineProfile, action, rows| {
+        let writer = Writer {
+            engine: &engine,
+            placeholder: None,
+        };
+        let statement = writer.statement(&table, &around(&engine), action, rows, None);
+        statement.sql.to_string()
+    };
+    assert_eq!(
+        of(EngineProfile::POSTGRES, Action::Insert, 2),
+        "INSERT INTO \"orders\" (\"id\", \"parent\", \"total\") \
+         VALUES (CAST($1 AS uuid), $2, $3::money), (CAST($4 AS uuid), $5, $6::money)"
+    );
+    assert_eq!(
+        of(EngineProfile::POSTGRES, Action::Delete, 2),
+        r#"DELETE FROM "orders" WHERE "id" IN (CAST($1 AS uuid), CAST($2 AS uuid))"#
+    );
+    assert_eq!(
+        of(EngineProfile::MYSQL, Action::Update, 1),
+        "UPDATE `orders` SET `parent` = ?, `total` = ?::money WHERE `id` = CAST(? AS uuid)"
+    );
+    let engine = EngineProfile::POSTGRES;
+    let writer = Writer {
+        engine: &engine,
+        placeholder: None,
+    };
+    assert_eq!(
+        &*writer.exists(&around(&engine)).sql,
+        r#"SELECT 1 FROM "orders" WHERE "id" = CAST($1 AS uuid)"#
+    );
+}
+
+/// A library that numbers its parameters itself wants one sign for all.
+#[test]
+fn a_library_may_have_its_own_placeholder() {
+    let table = table(KEY_FIRST);
+    let engine = EngineProfile::SQL_SERVER;
+    let names = TableNames::of(&table, &engine);
+    let writer = Writer {
+        engine: &engine,
+        placeholder: Some('\u{1}'),
+    };
+    let insert = writer.statement(&table, &names, Action::Insert, 1, None);
+    assert_eq!(
+        &*insert.sql,
+        "INSERT INTO [orders] ([id], [parent], [total]) VALUES (\u{1}, \u{1}, \u{1})"
+    );
+    let marker = writer.marker(StatementKind::Exists);
+    assert_eq!(&*marker.sql, "SELECT 1 FROM ordid_flushes WHERE id = \u{1}");
+}
+
+#[test]
+fn names_are_quoted_and_may_be_given() {
+    let mut odd = table(&["id", "a\"b"]);
+    odd.schema = Some("my shop");
+    odd.name = "or\"ders";
+    let engine = EngineProfile::POSTGRES;
+    let names = TableNames::of(&odd, &engine);
+    assert_eq!(names.table, r#""my shop"."or""ders""#);
+    assert_eq!(names.columns, [r#""id""#, r#""a""b""#]);
+    let given = TableNames::new("elsewhere".to_owned(), vec!["x".into(), "y".into()], &odd);
+    let writer = Writer {
+        engine: &engine,
+        placeholder: None,
+    };
+    let delete = writer.statement(&odd, &given, Action::Delete, 1, None);
+    assert_eq!(&*delete.sql, "DELETE FROM elsewhere WHERE x = $1");
+    let key_last = TableNames::of(&table(KEY_LAST), &engine);
+    assert_eq!(key_last.key, 2);
+    assert!(key_last.around.is_empty());
+}
+
+#[test]
+fn marker_rows_and_probes_are_read_and_written_in_one_text() {
+    for (engine, insert, exists, probe) in [
+        (
+            EngineProfile::POSTGRES,
+            "INSERT INTO ordid_flushes (id) VALUES ($1)",
+            "SELECT 1 FROM ordid_flushes WHERE id = $1",
+            r#"SELECT 1 FROM "orders" WHERE "id" = $1"#,
+        ),
+        (
+            EngineProfile::MYSQL,
+            "INSERT INTO ordid_flushes (id) VALUES (?)",
+            "SELECT 1 FROM ordid_flushes WHERE id = ?",
+            "SELECT 1 FROM `orders` WHERE `id` = ?",
+        ),
+        (
+            EngineProfile::SQL_SERVER,
+            "INSERT INTO ordid_flushes (id) VALUES (@P1)",
+            "SELECT 1 FROM ordid_flushes WHERE id = @P1",
+            "SELECT 1 FROM [orders] WHERE [id] = @P1",
+        ),
+        (
+            EngineProfile::ORACLE,
+            "INSERT INTO ordid_flushes (id) VALUES (:1)",
+            "SELECT 1 FROM ordid_flushes WHERE id = :1",
+            r#"SELECT 1 FROM "orders" WHERE "id" = :1"#,
+        ),
+    ] {
+        let writer = Writer {
+            engine: &engine,
+            placeholder: None,
+        };
+        let marker = |kind| {
+            let marker = writer.marker(kind);
+            assert_eq!((marker.kind, marker.rows, marker.repeats), (kind, 1, true));
+            marker.sql
+        };
+        assert_eq!(&*marker(StatementKind::Insert), insert);
+        assert_eq!(&*marker(StatementKind::Exists), exists);
+        let found = writer.exists(&TableNames::of(&table(KEY_IN_BETWEEN), &engine));
+        assert_eq!((&*found.sql, &found.columns[..]), (probe, &[1][..]));
+    }
+}
+
+#[test]
+fn only_a_text_that_is_sent_again_is_worth_keeping() {
+    let engine = EngineProfile::POSTGRES;
+    let mut orders = table(KEY_ALONE);
+    orders.rows = 25;
+    let names = TableNames::of(&orders, &engine);
+    let writer = Writer {
+        engine: &engine,
+        placeholder: None,
+    };
+    let chunk = |number: usize, rows: std::ops::Range<usize>| Chunk {
+        action: Action::Insert,
+        table: 0,
+        number,
+        rows,
+    };
+    let mut statements = Statements::new(writer, vec![(orders, names)]);
+    let first = statements.of(&chunk(0, 0..10), 10, None);
+    let second = statements.of(&chunk(1, 10..20), 10, None);
+    assert!(first.repeats && second.repeats);
+    assert!(Arc::ptr_eq(&first.sql, &second.sql), "it is written once");
+    let last = statements.of(&chunk(2, 20..25), 5, None);
+    assert_eq!((last.repeats, last.rows), (false, 5));
+    // Rows with other columns are few.
+    assert!(!statements.of(&chunk(0, 0..10), 10, Some(&[0])).repeats);
+    let delete = Chunk {
+        action: Action::Delete,
+        ..chunk(0, 0..10)
+    };
+    let delete = statements.of(&delete, 10, None);
+    assert_eq!(
+        delete.kind,
+        StatementKind::Delete,
+        "the same number of rows"
+    );
+}
