@@ -4,7 +4,6 @@ use std::{fmt, time::Instant};
 
 use crate::{
     Action, Chunk, DriverError, FlushError, FlushRun, PendingRows, Place, Progress, RowSink, Step,
-    copy::MAX_CHUNKS,
     spi::{BoxedError, RowBinder},
 };
 
@@ -41,7 +40,10 @@ pub struct BulkRows<'f, B: RowSink, D> {
     observer: &'f mut Option<Box<dyn FnMut(Progress) + Send>>,
     name: &'static str,
     chunk: Chunk,
-    chunks: usize,
+    /// How many chunks the command may still take.
+    chunks_left: usize,
+    /// The chunk of the row that was fed last.
+    last: Chunk,
     /// What the command has taken so far, of several chunks.
     sent: Chunk,
     ended: bool,
@@ -60,12 +62,13 @@ pub(crate) enum BulkEnd {
 }
 
 impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
-    /// Begins a command with the chunk that the flush is at.
+    /// Begins a command of at most so many chunks, with the chunk that the flush is at.
     pub(crate) fn new(
         rows: &'f PendingRows<B>,
         run: &'f mut FlushRun<D>,
         observer: &'f mut Option<Box<dyn FnMut(Progress) + Send>>,
         chunk: Chunk,
+        max_chunks: usize,
     ) -> Self {
         let mut sent = chunk.clone();
         sent.rows.end = sent.rows.start;
@@ -74,8 +77,9 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
             rows,
             run,
             observer,
+            last: chunk.clone(),
             chunk,
-            chunks: 1,
+            chunks_left: max_chunks.saturating_sub(1),
             sent,
             ended: false,
             stopped: false,
@@ -103,6 +107,9 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
             }
             let wrote = next > self.sent.rows.end;
             self.sent.rows.end = next;
+            if wrote && self.last.number != self.chunk.number {
+                self.last = self.chunk.clone();
+            }
             if next == self.chunk.rows.end {
                 self.next_chunk();
             } else if !wrote {
@@ -124,12 +131,12 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
         match self.run.upcoming() {
             Some(next)
                 if (next.action, next.table) == (self.chunk.action, self.chunk.table)
-                    && self.chunks < MAX_CHUNKS =>
+                    && self.chunks_left > 0 =>
             {
                 self.run.succeeded();
                 self.run.report(self.name, &self.chunk, self.observer);
                 self.chunk = next;
-                self.chunks += 1;
+                self.chunks_left -= 1;
             }
             _ => self.ended = true,
         }
@@ -154,11 +161,10 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
                 return Err((error.unwrap_or_else(FlushError::unsaid), None));
             }
             Err(BulkFailure::LastRow(error)) => {
-                let place = Place::of(&self.rows.table(self.chunk.table), &self.chunk);
+                // The flush may be at the next chunk already.
                 let row = self.sent.rows.end.saturating_sub(1);
-                let key = self
-                    .rows
-                    .key_text(&self.chunk, row.max(self.chunk.rows.start));
+                let key = self.rows.key_text(&self.last, row);
+                let place = Place::of(&self.rows.table(self.last.table), &self.last);
                 let error = FlushError::statement(error, place.with_key(key));
                 return Err((error, None));
             }

@@ -36,17 +36,19 @@ impl<B: RowBinder> Work<B> {
     /// # Errors
     ///
     /// Why nothing was written, or perhaps nothing: see [`FlushError`].
-    pub async fn flush<S>(
+    pub fn flush<S>(
         &mut self,
         mut source: S,
         wanted: TransactionScope,
-    ) -> Result<Flushed, S::Connection>
+    ) -> impl Future<Output = Result<Flushed, S::Connection>> + Send + use<'_, B, S>
     where
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
     {
-        let span = Span::new(self.rows.tables().len(), self.rows.len());
-        let flush = self.flush_in_span(&mut source, wanted, &span);
-        span.around(flush).await
+        async move {
+            let span = Span::new(self.rows.tables().len(), self.rows.len());
+            let flush = self.flush_in_span(&mut source, wanted, &span);
+            span.around(flush).await
+        }
     }
 
     async fn flush_in_span<S>(
@@ -154,7 +156,7 @@ impl<B: RowBinder> Work<B> {
     }
 
     /// Asks what became of a COMMIT. Returns whether the connection must not be used again.
-    async fn probe<C>(&self, connection: &mut C, writer: Writer<'_>, run: &mut Run<C>) -> bool
+    async fn probe<C>(&mut self, connection: &mut C, writer: Writer<'_>, run: &mut Run<C>) -> bool
     where
         C: FlushConnection<Binder = B>,
     {
@@ -169,7 +171,7 @@ impl<B: RowBinder> Work<B> {
     /// Of a flush with a marker row one of both is enough: an earlier run of the program may have written the
     /// rows without one.
     async fn is_there<C>(
-        &self,
+        &mut self,
         connection: &mut C,
         writer: Writer<'_>,
         run: &Run<C>,
@@ -312,7 +314,13 @@ impl<B: RowBinder> Work<B> {
         while bulk::is_at(run, table)
             && let Step::Send(chunk) = run.step()
         {
-            let mut command = BulkRows::new(&self.rows, run, &mut self.observer, chunk);
+            let mut command = BulkRows::new(
+                &self.rows,
+                run,
+                &mut self.observer,
+                chunk,
+                C::MAX_BULK_CHUNKS,
+            );
             let outcome = open.send_bulk(bulk, &mut command).await;
             let rest = match command.ended(outcome) {
                 Ok(BulkEnd::Done) => continue,
@@ -351,7 +359,7 @@ impl<B: RowBinder> Work<B> {
 
     /// Finds the row that an error is about.
     async fn located<S>(
-        &self,
+        &mut self,
         source: &mut S,
         mut scope: TransactionScope,
         writer: Writer<'_>,

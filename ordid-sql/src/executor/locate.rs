@@ -18,7 +18,7 @@ impl<B: RowBinder> Work<B> {
     /// failure ends a transaction each time: some servers end it by themselves, and what was sent next would
     /// stay.
     pub(super) async fn locate<C>(
-        &self,
+        &mut self,
         connection: &mut C,
         scope: TransactionScope,
         writer: Writer<'_>,
@@ -57,7 +57,7 @@ impl<B: RowBinder> Work<B> {
 
     /// Sends chunks up to the first that fails, which it returns, and rolls back.
     async fn replay<C>(
-        &self,
+        &mut self,
         connection: &mut C,
         begin: Begin,
         writer: Writer<'_>,
