@@ -14,9 +14,9 @@ const ASK: &str = "SELECT @@TRANCOUNT, @@VERSION";
 const INSERT: &str = "INSERT INTO [customers] ([id], [name], [note]) VALUES (@P1, @P2, @P3), (@P4, @P5, \
                       @P6)";
 const PROBE: &str = "SELECT 1 FROM [customers] WHERE [id] = @P1";
-const RECORD: &str = "INSERT INTO [ordid_flushes] ([id]) VALUES (@P1)";
-const PROBE_RECORD: &str = "SELECT 1 FROM [ordid_flushes] WHERE [id] = @P1";
-const DELETE: &str = "DELETE FROM [customers] WHERE [id] IN (@P1); SELECT @@ROWCOUNT";
+const RECORD: &str = "INSERT INTO ordid_flushes (id) VALUES (@P1)";
+const PROBE_RECORD: &str = "SELECT 1 FROM ordid_flushes WHERE id = @P1";
+const DELETE: &str = "DELETE FROM [customers] WHERE [id] = @P1; SELECT @@ROWCOUNT";
 
 fn customer(name: &str) -> Customer {
     Customer {
