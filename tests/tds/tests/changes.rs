@@ -385,8 +385,7 @@ async fn circles_are_fixed_up_and_unlinked() {
     const FIX_UP: &str = "UPDATE ordid_target SET [parent] = ordid_rows.[parent] FROM [trees] AS \
                           ordid_target JOIN (VALUES (@P1, @P2)) AS ordid_rows ([id], [parent]) ON \
                           ordid_target.[id] = ordid_rows.[id]; SELECT @@ROWCOUNT";
-    const UNLINK: &str =
-        "UPDATE [trees] SET [parent] = NULL WHERE [id] = @P1; SELECT @@ROWCOUNT";
+    const UNLINK: &str = "UPDATE [trees] SET [parent] = NULL WHERE [id] = @P1; SELECT @@ROWCOUNT";
     const INSERT: &str = "INSERT INTO [trees] ([id], [parent]) VALUES (@P1, @P2), (@P3, @P4)";
     const DELETE: &str = "DELETE FROM [trees] WHERE [id] = @P1; SELECT @@ROWCOUNT";
 
