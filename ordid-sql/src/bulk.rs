@@ -208,3 +208,95 @@ impl<B: RowSink, D> fmt::Debug for BulkRows<'_, B, D> {
 pub(crate) fn is_at<D>(run: &FlushRun<D>, table: usize) -> bool {
     matches!(run.step(), Step::Send(chunk) if (chunk.action, chunk.table) == (Action::Insert, table))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use ordid::{KeyType, OrderedKey, Sink, uuid::Uuid};
+
+    use super::*;
+    use crate::{Columns, EngineProfile, Failure, Retry, RowEnd};
+
+    #[derive(OrderedKey)]
+    #[ordid(table = "cities")]
+    struct City {
+        #[ordid(key)]
+        id: Uuid,
+    }
+
+    /// Is full after each row.
+    struct OneRow;
+
+    impl Sink<Uuid> for OneRow {
+        fn put(&mut self, _: &Uuid) {}
+    }
+
+    impl RowSink for OneRow {
+        type Entity = ();
+
+        fn begin_row(&mut self, _: Columns<'_>) {}
+
+        fn end_row(&mut self) -> RowEnd {
+            RowEnd::TakenLast
+        }
+    }
+
+    impl RowBinder for OneRow {
+        fn with_room((): (), _: usize, _: usize) -> Self {
+            Self
+        }
+
+        fn of_marker(_: Uuid) -> Self {
+            Self
+        }
+    }
+
+    #[test]
+    fn the_row_that_was_fed_last_is_named_with_its_own_chunk() {
+        let mut rows = PendingRows::<OneRow>::new();
+        let mut keys: Vec<_> = (0..4).map(|_| Uuid::generate()).collect();
+        keys.sort();
+        for id in &keys {
+            rows.rows_mut().push(City { id: *id });
+        }
+        let mut engine = EngineProfile::POSTGRES;
+        engine.max_rows = 2;
+        // A command of one chunk, and one of all.
+        for (max_chunks, commands) in [(1, 2), (usize::MAX, 1)] {
+            let plan = rows.plan(&engine).unwrap();
+            let mut run = FlushRun::<io::Error>::new(plan, Retry::NONE, None);
+            run.succeeded();
+            let mut fed = 0;
+            let mut sent = 0;
+            while let Step::Send(chunk) = run.step() {
+                let mut observer = None;
+                let mut command = BulkRows::new(&rows, &mut run, &mut observer, chunk, max_chunks);
+                while command.feed(&mut OneRow).unwrap() == Fed::More {}
+                fed = command.sent.rows.end;
+                sent += 1;
+                assert!(command.ended(Ok(())).is_ok());
+            }
+            assert_eq!((fed, sent), (4, commands));
+        }
+        for (row, chunk) in [(0, 0), (1, 0), (2, 1), (3, 1)] {
+            let plan = rows.plan(&engine).unwrap();
+            let mut run = FlushRun::<io::Error>::new(plan, Retry::NONE, None);
+            run.succeeded();
+            let Step::Send(first) = run.step() else {
+                panic!("rows are sent");
+            };
+            let mut observer = None;
+            let mut command = BulkRows::new(&rows, &mut run, &mut observer, first, usize::MAX);
+            for _ in 0..=row {
+                command.feed(&mut OneRow).unwrap();
+            }
+            let refused = DriverError::new(io::Error::other("no"), Failure::Refused);
+            let Err((error, None)) = command.ended(Err(BulkFailure::LastRow(refused))) else {
+                panic!("the row is known");
+            };
+            assert_eq!(error.chunk(), Some(chunk), "{row}");
+            assert_eq!(error.key(), Some(&*keys[row].to_string()));
+        }
+    }
+}

@@ -36,6 +36,11 @@ impl<B: RowBinder> Work<B> {
     /// # Errors
     ///
     /// Why nothing was written, or perhaps nothing: see [`FlushError`].
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "it is found to be `Send` here, for any source: later, where the lifetimes in a source are \
+                  erased, the compiler does not find it so"
+    )]
     pub fn flush<S>(
         &mut self,
         mut source: S,

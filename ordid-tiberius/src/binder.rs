@@ -192,3 +192,57 @@ where
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ordid::{KeyType, OrderedKey};
+    use ordid_core::storage::dialect::SqlServer;
+    use ordid_sql::{Chunk, EngineProfile, PendingRows};
+
+    use super::*;
+
+    #[derive(KeyType)]
+    #[ordid(scheme = uuid_v8_sql_server, tiberius(sql_server = unique_identifier))]
+    struct NodeId(Uuid);
+
+    #[derive(OrderedKey)]
+    #[ordid(table = "nodes")]
+    struct Node {
+        #[ordid(parent)]
+        up: Option<NodeId>,
+        id: NodeId,
+        number: i32,
+    }
+
+    #[test]
+    fn a_circle_is_inserted_with_null_and_set_by_key() {
+        let ids: [NodeId; 3] = std::array::from_fn(|_| NodeId::generate());
+        let mut rows = PendingRows::<Binder<SqlServer>>::new();
+        for (id, up) in [(0, 2), (1, 0), (2, 1)] {
+            rows.rows_mut().push(Node {
+                up: Some(ids[up]),
+                id: ids[id],
+                number: 7,
+            });
+        }
+        let plan = rows.plan(&EngineProfile::SQL_SERVER).unwrap();
+        let chunks: Vec<Chunk> = plan.chunks().collect();
+        let [insert, fix_up] = &chunks[..] else {
+            panic!("two statements: {chunks:?}");
+        };
+        let values = |chunk: &Chunk| {
+            let mut binder = Binder::with_room((), 3, 9);
+            rows.write(chunk, chunk.rows.clone(), &mut binder);
+            binder.values.into_iter().collect::<Vec<_>>()
+        };
+        let inserted = values(insert);
+        assert_eq!(inserted.len(), 9);
+        assert_eq!(inserted[0], ColumnData::Guid(None));
+        assert_eq!(inserted[2], ColumnData::I32(Some(7)));
+        assert!(matches!(inserted[3], ColumnData::Guid(Some(_))));
+        let fixed = values(fix_up);
+        assert_eq!(fixed.len(), 2);
+        assert_eq!(fixed[1], inserted[1]);
+        assert_eq!(fixed[0], inserted[7]);
+    }
+}

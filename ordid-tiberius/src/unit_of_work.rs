@@ -40,6 +40,34 @@ use crate::{
 /// before the next flush. A value arrives as by an `INSERT`, many rows an `UPDATE`. On Babelfish two rows
 /// cannot exchange unique values, since PostgreSQL checks these row by row.
 ///
+/// # Example: what would be sent
+///
+/// ```
+/// use ordid::{KeyType, OrderedKey, uuid::Uuid};
+/// use ordid_tiberius::UnitOfWork;
+///
+/// #[derive(KeyType)]
+/// #[ordid(scheme = uuid_v8_sql_server, tiberius)]
+/// struct AccountId(Uuid);
+///
+/// #[derive(OrderedKey)]
+/// #[ordid(table = "accounts")]
+/// struct Account { id: AccountId, balance: i64 }
+///
+/// let mut work = UnitOfWork::new();
+/// let (first, second) = (AccountId::generate(), AccountId::generate());
+/// work.update(Account { id: second, balance: 10 });
+/// work.delete(&Account { id: first, balance: 10 });
+/// let plan = work.plan()?;
+/// assert_eq!(
+///     &*plan.tables[0].statements[0].sql,
+///     "UPDATE ordid_target SET [balance] = ordid_rows.[balance] FROM [accounts] AS ordid_target JOIN \
+///      (VALUES (@P1, @P2)) AS ordid_rows ([id], [balance]) ON ordid_target.[id] = ordid_rows.[id]; \
+///      SELECT @@ROWCOUNT"
+/// );
+/// # Ok::<(), ordid_tiberius::Error>(())
+/// ```
+///
 /// # Example: something without a key does not get in
 ///
 /// ```compile_fail
@@ -109,8 +137,9 @@ impl<D: Flavour> UnitOfWork<D> {
     /// nothing is written and nothing is lost: the same entities with the same keys are there to
     /// be flushed again.
     ///
-    /// If the future is dropped, or [`is_connection_lost`](crate::FlushError::is_connection_lost), drop the client, which rolls back:
-    /// tiberius cannot use it again, and its transaction is still open.
+    /// If the future is dropped, or the error
+    /// [`is_connection_lost`](crate::FlushError::is_connection_lost), drop the client, which rolls back: tiberius
+    /// cannot use it again, and its transaction is still open.
     ///
     /// # Retries
     ///
@@ -122,8 +151,7 @@ impl<D: Flavour> UnitOfWork<D> {
     /// If it was lost in the midst of the commit ([`is_commit_unknown`](crate::FlushError::is_commit_unknown)), or the future was dropped
     /// there, the rows may be there. So the next flush begins by asking the server, unless entities were
     /// added, and sends the rows once more only if they are not there. It asks by the key of one of them,
-    /// as they are there all or none; a flush with updates or deletes has a row of its own for this, in the
-    /// table that [`flushes_table`](crate::flushes_table) declares.
+    /// as they are there all or none; a flush with updates or deletes writes a marker row for this, to the table that [`flushes_table`](crate::flushes_table) declares.
     ///
     /// # Bulk load on SQL Server
     ///
