@@ -73,6 +73,11 @@
 //! [`UnitOfWork::flush`] says when rows go by bulk load, and [`UnitOfWork::flush_with`] goes on over
 //! another connection where one is lost.
 //!
+//! # More than one run, more than one server
+//!
+//! With the feature `journal`, `UnitOfWork::with_journal` keeps what is flushed, so that a process that was killed
+//! can go on. [`ShardedUnitOfWork`] spreads rows over several databases.
+//!
 //! # Watching flushes
 //!
 //! With the feature `tracing`, a flush is a span `ordid.flush` of the target `ordid`, at INFO, with its
