@@ -4,7 +4,6 @@ use std::{fmt, time::Instant};
 
 use crate::{
     Action, Chunk, DriverError, FlushError, FlushRun, PendingRows, Place, Progress, RowSink, Step,
-    copy::MAX_CHUNKS,
     spi::{BoxedError, RowBinder},
 };
 
@@ -41,7 +40,10 @@ pub struct BulkRows<'f, B: RowSink, D> {
     observer: &'f mut Option<Box<dyn FnMut(Progress) + Send>>,
     name: &'static str,
     chunk: Chunk,
-    chunks: usize,
+    /// How many chunks the command may still take.
+    chunks_left: usize,
+    /// The chunk of the row that was fed last.
+    last: Chunk,
     /// What the command has taken so far, of several chunks.
     sent: Chunk,
     ended: bool,
@@ -58,12 +60,13 @@ pub(crate) enum BulkEnd {
 }
 
 impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
-    /// Begins a command with the chunk that the flush is at.
+    /// Begins a command of at most so many chunks, with the chunk that the flush is at.
     pub(crate) fn new(
         rows: &'f PendingRows<B>,
         run: &'f mut FlushRun<D>,
         observer: &'f mut Option<Box<dyn FnMut(Progress) + Send>>,
         chunk: Chunk,
+        max_chunks: usize,
     ) -> Self {
         let mut sent = chunk.clone();
         sent.rows.end = sent.rows.start;
@@ -72,8 +75,9 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
             rows,
             run,
             observer,
+            last: chunk.clone(),
             chunk,
-            chunks: 1,
+            chunks_left: max_chunks.saturating_sub(1),
             sent,
             ended: false,
             error: None,
@@ -100,6 +104,9 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
             }
             let wrote = next > self.sent.rows.end;
             self.sent.rows.end = next;
+            if wrote && self.last.number != self.chunk.number {
+                self.last = self.chunk.clone();
+            }
             if next == self.chunk.rows.end {
                 self.next_chunk();
             } else if !wrote {
@@ -121,12 +128,12 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
         match self.run.upcoming() {
             Some(next)
                 if (next.action, next.table) == (self.chunk.action, self.chunk.table)
-                    && self.chunks < MAX_CHUNKS =>
+                    && self.chunks_left > 0 =>
             {
                 self.run.succeeded();
                 self.run.report(self.name, &self.chunk, self.observer);
                 self.chunk = next;
-                self.chunks += 1;
+                self.chunks_left -= 1;
             }
             _ => self.ended = true,
         }
@@ -151,11 +158,10 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
                 return Err((error.unwrap_or_else(FlushError::unsaid), None));
             }
             Err(BulkFailure::LastRow(error)) => {
-                let place = Place::of(&self.rows.table(self.chunk.table), &self.chunk);
+                // The flush may be at the next chunk already.
                 let row = self.sent.rows.end.saturating_sub(1);
-                let key = self
-                    .rows
-                    .key_text(&self.chunk, row.max(self.chunk.rows.start));
+                let key = self.rows.key_text(&self.last, row);
+                let place = Place::of(&self.rows.table(self.last.table), &self.last);
                 let error = FlushError::statement(error, place.with_key(key));
                 return Err((error, None));
             }
@@ -199,4 +205,96 @@ impl<B: RowSink, D> fmt::Debug for BulkRows<'_, B, D> {
 /// Returns whether the flush is at rows that are inserted into this table.
 pub(crate) fn is_at<D>(run: &FlushRun<D>, table: usize) -> bool {
     matches!(run.step(), Step::Send(chunk) if (chunk.action, chunk.table) == (Action::Insert, table))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use ordid::{KeyType, OrderedKey, Sink, uuid::Uuid};
+
+    use super::*;
+    use crate::{Columns, EngineProfile, Failure, Retry, RowEnd};
+
+    #[derive(OrderedKey)]
+    #[ordid(table = "cities")]
+    struct City {
+        #[ordid(key)]
+        id: Uuid,
+    }
+
+    /// Is full after each row.
+    struct OneRow;
+
+    impl Sink<Uuid> for OneRow {
+        fn put(&mut self, _: &Uuid) {}
+    }
+
+    impl RowSink for OneRow {
+        type Entity = ();
+
+        fn begin_row(&mut self, _: Columns<'_>) {}
+
+        fn end_row(&mut self) -> RowEnd {
+            RowEnd::TakenLast
+        }
+    }
+
+    impl RowBinder for OneRow {
+        fn with_room((): (), _: usize, _: usize) -> Self {
+            Self
+        }
+
+        fn of_marker(_: Uuid) -> Self {
+            Self
+        }
+    }
+
+    #[test]
+    fn the_row_that_was_fed_last_is_named_with_its_own_chunk() {
+        let mut rows = PendingRows::<OneRow>::new();
+        let mut keys: Vec<_> = (0..4).map(|_| Uuid::generate()).collect();
+        keys.sort();
+        for id in &keys {
+            rows.rows_mut().push(City { id: *id });
+        }
+        let mut engine = EngineProfile::POSTGRES;
+        engine.max_rows = 2;
+        // A command of one chunk, and one of all.
+        for (max_chunks, commands) in [(1, 2), (usize::MAX, 1)] {
+            let plan = rows.plan(&engine).unwrap();
+            let mut run = FlushRun::<io::Error>::new(plan, Retry::NONE, None);
+            run.succeeded();
+            let mut fed = 0;
+            let mut sent = 0;
+            while let Step::Send(chunk) = run.step() {
+                let mut observer = None;
+                let mut command = BulkRows::new(&rows, &mut run, &mut observer, chunk, max_chunks);
+                while command.feed(&mut OneRow).unwrap() == Fed::More {}
+                fed = command.sent.rows.end;
+                sent += 1;
+                assert!(command.ended(Ok(())).is_ok());
+            }
+            assert_eq!((fed, sent), (4, commands));
+        }
+        for (row, chunk) in [(0, 0), (1, 0), (2, 1), (3, 1)] {
+            let plan = rows.plan(&engine).unwrap();
+            let mut run = FlushRun::<io::Error>::new(plan, Retry::NONE, None);
+            run.succeeded();
+            let Step::Send(first) = run.step() else {
+                panic!("rows are sent");
+            };
+            let mut observer = None;
+            let mut command = BulkRows::new(&rows, &mut run, &mut observer, first, usize::MAX);
+            for _ in 0..=row {
+                command.feed(&mut OneRow).unwrap();
+            }
+            let refused = DriverError::new(io::Error::other("no"), Failure::Refused);
+            let Err((error, None)) = command.ended(Err(BulkFailure::LastRow(refused))) else {
+                panic!("the row is known");
+            };
+            assert_eq!(error.chunk(), Some(chunk), "{row}");
+            assert_eq!(error.key(), Some(&*keys[row].to_string()));
+        }
+    }
 }

@@ -40,17 +40,24 @@ impl<B: RowBinder> Work<B> {
     /// # Errors
     ///
     /// Why nothing was written, or perhaps nothing: see [`FlushError`].
-    pub async fn flush<S>(
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "it is found to be `Send` here, for any source: later, where the lifetimes in a source are \
+                  erased, the compiler does not find it so"
+    )]
+    pub fn flush<S>(
         &mut self,
         mut source: S,
         wanted: TransactionScope,
-    ) -> Result<Flushed, S::Connection>
+    ) -> impl Future<Output = Result<Flushed, S::Connection>> + Send + use<'_, B, S>
     where
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
     {
-        let span = Span::new(self.rows.tables().len(), self.rows.len());
-        let flush = self.flush_in_span(&mut source, wanted, &span);
-        span.around(flush).await
+        async move {
+            let span = Span::new(self.rows.tables().len(), self.rows.len());
+            let flush = self.flush_in_span(&mut source, wanted, &span);
+            span.around(flush).await
+        }
     }
 
     async fn flush_in_span<S>(
@@ -272,7 +279,13 @@ impl<B: RowBinder> Work<B> {
         while bulk::is_at(run, table)
             && let Step::Send(chunk) = run.step()
         {
-            let mut command = BulkRows::new(&self.rows, run, &mut self.observer, chunk);
+            let mut command = BulkRows::new(
+                &self.rows,
+                run,
+                &mut self.observer,
+                chunk,
+                C::MAX_BULK_CHUNKS,
+            );
             let outcome = open.send_bulk(bulk, &mut command).await;
             let rest = match command.ended(outcome) {
                 Ok(BulkEnd::Done) => continue,

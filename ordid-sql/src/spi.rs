@@ -19,7 +19,7 @@ use std::{
 
 use ordid_core::{clock::Delay, uuid::Uuid};
 
-use crate::{DriverError, EngineProfile, FlushError, PendingRows, Plan, RowSink, Table};
+use crate::{DriverError, EngineProfile, FlushError, PendingRows, Plan, RowSink, Table, copy};
 pub use crate::{
     bulk::{BulkFailure, BulkRows, Fed},
     text::{Statement, StatementKind, TableNames},
@@ -151,6 +151,9 @@ pub trait FlushConnection: Send {
 
     /// The adapter's crate, for messages.
     const ADAPTER: &'static str;
+
+    /// The most chunks that one bulk command takes.
+    const MAX_BULK_CHUNKS: usize = copy::MAX_CHUNKS;
 
     /// Finds out, before anything is sent over a connection, whether a flush can begin there, and in
     /// what: a library whose tests run in a transaction takes a savepoint of that.

@@ -1,55 +1,95 @@
 //! How entities become values: a sink that keeps them, and what can be an entity here.
 
-use std::{borrow::Cow, cmp::Ordering, fmt, marker::PhantomData, mem};
+use std::{borrow::Cow, fmt, marker::PhantomData, mem};
 
 use ordid_core::{
     KeyOf, OrderedKey, RawKeyOf, Sink,
-    storage::Stores,
-    unit_of_work::{ColumnMask, Columns, Row, RowEnd, RowSink, Take},
+    storage::{Stores, column},
+    uuid::Uuid,
 };
-use tiberius::{ColumnData, TokenRow};
+use ordid_sql::{
+    ColumnMask, Columns, Registration, Row, RowEnd, RowSink, Take,
+    spi::{RowBinder, Statement},
+};
+use tiberius::{ColumnData, Query, TokenRow};
 
-use crate::{encode::Encode, fit::Fit, flavour::Flavour, stored::StoredAs};
+use crate::{
+    encode::Encode,
+    fit::Fit,
+    flavour::Flavour,
+    stored::{StoredAs, TiberiusColumn},
+};
 
 /// Takes the fields of entities as values of tiberius.
 pub struct Binder<D> {
     values: TokenRow<'static>,
-    /// Where rows are only looked at: whether they can go by bulk load.
-    fit: Option<Fit>,
+    rows: Rows,
     mask: ColumnMask,
     flavour: PhantomData<fn() -> D>,
 }
 
-impl<D: Flavour> Binder<D> {
-    pub(crate) fn with_capacity(values: usize) -> Self {
+/// What a binder takes rows for.
+enum Rows {
+    /// One statement.
+    Statement,
+    /// A bulk load, which sends one after the other.
+    Load,
+    /// Nothing: they are looked at, whether they can go by bulk load.
+    Fit(Fit),
+}
+
+impl<D> Binder<D> {
+    fn of(rows: Rows, values: usize) -> Self {
         Self {
             values: TokenRow::with_capacity(values),
-            fit: None,
+            rows,
             mask: ColumnMask::default(),
             flavour: PhantomData,
         }
     }
 
-    /// A binder that keeps nothing, and refuses the first row that does not fit.
-    pub(crate) fn looking(fit: Fit) -> Self {
-        Self {
-            fit: Some(fit),
-            ..Self::with_capacity(0)
-        }
+    /// A binder for a bulk load, which is full after each row.
+    pub(crate) fn of_one_row(values: usize) -> Self {
+        Self::of(Rows::Load, values)
     }
 
-    pub(crate) fn into_values(self) -> TokenRow<'static> {
-        self.values
+    /// A binder that keeps nothing, and refuses the first row that does not fit.
+    pub(crate) fn looking(fit: Fit) -> Self {
+        Self::of(Rows::Fit(fit), 0)
     }
 
     pub(crate) fn into_fit(self) -> Option<Fit> {
-        self.fit
+        match self.rows {
+            Rows::Fit(fit) => Some(fit),
+            Rows::Statement | Rows::Load => None,
+        }
     }
 
     /// Returns the values since the last call as a row, and makes room for one of as many.
     pub(crate) fn take_row(&mut self) -> TokenRow<'static> {
         let next = TokenRow::with_capacity(self.values.len());
         mem::replace(&mut self.values, next)
+    }
+}
+
+impl<D: Flavour> Binder<D> {
+    /// Returns a statement with the values.
+    pub(crate) fn query(self, statement: &Statement) -> Query<'_> {
+        let mut query = Query::new(&*statement.sql);
+        query.bind_iter(self.values.into_iter().map(D::parameter));
+        query
+    }
+}
+
+impl<D: Flavour> RowBinder for Binder<D> {
+    fn with_room((): (), _: usize, values: usize) -> Self {
+        Self::of(Rows::Statement, values)
+    }
+
+    fn of_marker(id: Uuid) -> Self {
+        let mut binder = Self::of(Rows::Statement, 1);
+        binder.values.push(column::Binary16::to_data(id));
+        binder
     }
 }
 
@@ -69,76 +109,60 @@ impl<D: Flavour, T: Encode<D>> Sink<T> for Binder<D> {
             Take::Null => null(&value.encode()),
             Take::Skip => return,
         };
-        match &mut self.fit {
-            Some(fit) => fit.take(&value),
-            None => self.values.push(into_owned(value)),
+        match &mut self.rows {
+            Rows::Fit(fit) => fit.take(&value),
+            Rows::Statement | Rows::Load => self.values.push(into_owned(value)),
         }
     }
 }
 
 impl<D: Flavour> RowSink for Binder<D> {
+    type Entity = ();
+
     fn begin_row(&mut self, columns: Columns<'_>) {
         self.mask.begin(columns);
     }
 
     fn end_row(&mut self) -> RowEnd {
-        match self.fit.as_mut().map(Fit::ends_row) {
-            None | Some(true) => RowEnd::Taken,
-            Some(false) => RowEnd::Refused,
+        match &mut self.rows {
+            Rows::Statement => RowEnd::Taken,
+            Rows::Load => RowEnd::TakenLast,
+            Rows::Fit(fit) => match fit.ends_row() {
+                true => RowEnd::Taken,
+                false => RowEnd::Refused,
+            },
         }
     }
 }
 
-/// Returns a value that borrows nothing.
-fn into_owned(value: ColumnData<'_>) -> ColumnData<'static> {
-    match value {
-        ColumnData::U8(value) => ColumnData::U8(value),
-        ColumnData::I16(value) => ColumnData::I16(value),
-        ColumnData::I32(value) => ColumnData::I32(value),
-        ColumnData::I64(value) => ColumnData::I64(value),
-        ColumnData::F32(value) => ColumnData::F32(value),
-        ColumnData::F64(value) => ColumnData::F64(value),
-        ColumnData::Bit(value) => ColumnData::Bit(value),
-        ColumnData::String(value) => ColumnData::String(value.map(owned)),
-        ColumnData::Guid(value) => ColumnData::Guid(value),
-        ColumnData::Binary(value) => ColumnData::Binary(value.map(owned)),
-        ColumnData::Numeric(value) => ColumnData::Numeric(value),
-        ColumnData::Xml(value) => ColumnData::Xml(value.map(owned)),
-        ColumnData::DateTime(value) => ColumnData::DateTime(value),
-        ColumnData::SmallDateTime(value) => ColumnData::SmallDateTime(value),
-        ColumnData::Time(value) => ColumnData::Time(value),
-        ColumnData::Date(value) => ColumnData::Date(value),
-        ColumnData::DateTime2(value) => ColumnData::DateTime2(value),
-        ColumnData::DateTimeOffset(value) => ColumnData::DateTimeOffset(value),
-    }
+/// Matches a value of each type.
+macro_rules! each_type {
+    ($value:expr, $data:ident => $same:expr, $text:ident => $owned:expr) => {
+        each_type! {
+            $value, $data => $same,
+            U8 I16 I32 I64 F32 F64 Bit Guid Numeric DateTime SmallDateTime Time Date DateTime2 DateTimeOffset;
+            $text => $owned, String Binary Xml
+        }
+    };
+    (
+        $value:expr, $data:ident => $same:expr, $($copied:ident)+;
+        $text:ident => $owned:expr, $($borrowed:ident)+
+    ) => {
+        match $value {
+            $(ColumnData::$copied($data) => ColumnData::$copied($same),)+
+            $(ColumnData::$borrowed($text) => ColumnData::$borrowed($owned),)+
+        }
+    };
 }
 
-fn owned<T: ToOwned + ?Sized>(value: Cow<'_, T>) -> Cow<'static, T> {
-    Cow::Owned(value.into_owned())
+/// Returns a value that borrows nothing.
+fn into_owned(value: ColumnData<'_>) -> ColumnData<'static> {
+    each_type!(value, data => data, text => text.map(|text| Cow::Owned(text.into_owned())))
 }
 
 /// Returns NULL of the type of a value.
 fn null(value: &ColumnData<'_>) -> ColumnData<'static> {
-    match value {
-        ColumnData::U8(_) => ColumnData::U8(None),
-        ColumnData::I16(_) => ColumnData::I16(None),
-        ColumnData::I32(_) => ColumnData::I32(None),
-        ColumnData::I64(_) => ColumnData::I64(None),
-        ColumnData::F32(_) => ColumnData::F32(None),
-        ColumnData::F64(_) => ColumnData::F64(None),
-        ColumnData::Bit(_) => ColumnData::Bit(None),
-        ColumnData::String(_) => ColumnData::String(None),
-        ColumnData::Guid(_) => ColumnData::Guid(None),
-        ColumnData::Binary(_) => ColumnData::Binary(None),
-        ColumnData::Numeric(_) => ColumnData::Numeric(None),
-        ColumnData::Xml(_) => ColumnData::Xml(None),
-        ColumnData::DateTime(_) => ColumnData::DateTime(None),
-        ColumnData::SmallDateTime(_) => ColumnData::SmallDateTime(None),
-        ColumnData::Time(_) => ColumnData::Time(None),
-        ColumnData::Date(_) => ColumnData::Date(None),
-        ColumnData::DateTime2(_) => ColumnData::DateTime2(None),
-        ColumnData::DateTimeOffset(_) => ColumnData::DateTimeOffset(None),
-    }
+    each_type!(value, _data => None, _text => None)
 }
 
 /// An entity that a flavour of server can take: every type with `#[derive(OrderedKey)]` whose key
@@ -150,9 +174,9 @@ fn null(value: &ColumnData<'_>) -> ColumnData<'static> {
             `#[ordid(tiberius(sql_server = unique_identifier))]`"
 )]
 pub trait Entity<D: Flavour>: Row<Binder<D>> {
-    /// Compares as the server compares the stored values.
+    /// Says in which order the server keeps the stored keys.
     #[doc(hidden)]
-    const __COMPARE: fn(&RawKeyOf<Self>, &RawKeyOf<Self>) -> Ordering;
+    fn __register() -> Registration<Binder<D>, RawKeyOf<Self>>;
 }
 
 impl<D, E> Entity<D> for E
@@ -161,6 +185,64 @@ where
     E: Row<Binder<D>> + OrderedKey,
     KeyOf<E>: StoredAs<D>,
 {
-    const __COMPARE: fn(&RawKeyOf<Self>, &RawKeyOf<Self>) -> Ordering =
-        <KeyOf<E> as StoredAs<D>>::Column::compare;
+    fn __register() -> Registration<Binder<D>, RawKeyOf<Self>> {
+        Registration {
+            compare: <KeyOf<E> as StoredAs<D>>::Column::compare,
+            entity: (),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ordid::{KeyType, OrderedKey};
+    use ordid_core::storage::dialect::SqlServer;
+    use ordid_sql::{Chunk, EngineProfile, PendingRows};
+
+    use super::*;
+
+    #[derive(KeyType)]
+    #[ordid(scheme = uuid_v8_sql_server, tiberius(sql_server = unique_identifier))]
+    struct NodeId(Uuid);
+
+    #[derive(OrderedKey)]
+    #[ordid(table = "nodes")]
+    struct Node {
+        #[ordid(parent)]
+        up: Option<NodeId>,
+        id: NodeId,
+        number: i32,
+    }
+
+    #[test]
+    fn a_circle_is_inserted_with_null_and_set_by_key() {
+        let ids: [NodeId; 3] = std::array::from_fn(|_| NodeId::generate());
+        let mut rows = PendingRows::<Binder<SqlServer>>::new();
+        for (id, up) in [(0, 2), (1, 0), (2, 1)] {
+            rows.rows_mut().push(Node {
+                up: Some(ids[up]),
+                id: ids[id],
+                number: 7,
+            });
+        }
+        let plan = rows.plan(&EngineProfile::SQL_SERVER).unwrap();
+        let chunks: Vec<Chunk> = plan.chunks().collect();
+        let [insert, fix_up] = &chunks[..] else {
+            panic!("two statements: {chunks:?}");
+        };
+        let values = |chunk: &Chunk| {
+            let mut binder = Binder::with_room((), 3, 9);
+            rows.write(chunk, chunk.rows.clone(), &mut binder);
+            binder.values.into_iter().collect::<Vec<_>>()
+        };
+        let inserted = values(insert);
+        assert_eq!(inserted.len(), 9);
+        assert_eq!(inserted[0], ColumnData::Guid(None));
+        assert_eq!(inserted[2], ColumnData::I32(Some(7)));
+        assert!(matches!(inserted[3], ColumnData::Guid(Some(_))));
+        let fixed = values(fix_up);
+        assert_eq!(fixed.len(), 2);
+        assert_eq!(fixed[1], inserted[1]);
+        assert_eq!(fixed[0], inserted[7]);
+    }
 }

@@ -2,21 +2,17 @@
 
 use std::{fmt, ops::Deref};
 
-use ordid_core::unit_of_work;
+use ordid_sql::{FlushError, classify::sql_server::DEADLOCK};
 
-use crate::failure::DEADLOCK;
-
-/// Why a unit of work was not flushed. It is a [`FlushError`](unit_of_work::FlushError) and answers as
-/// that does; its [`driver`](unit_of_work::FlushError::driver) is tiberius' error.
-pub struct Error(FlushError);
-
-pub(crate) type FlushError = unit_of_work::FlushError<tiberius::error::Error>;
+/// Why a unit of work was not flushed. It is a [`FlushError`] and answers as that does; its
+/// [`driver`](FlushError::driver) is tiberius' error.
+pub struct Error(FlushError<tiberius::error::Error>);
 
 impl Error {
     /// Returns whether the server chose the transaction as the victim of a deadlock, error 1205, and
     /// has rolled all of it back, also what was in it before `flush_in`.
     pub fn is_deadlock(&self) -> bool {
-        self.code() == Some(DEADLOCK)
+        self.code().map(i64::from) == Some(DEADLOCK)
     }
 
     /// Returns the number of the server's error, as in `sys.messages`.
@@ -26,15 +22,15 @@ impl Error {
 }
 
 impl Deref for Error {
-    type Target = unit_of_work::FlushError<tiberius::error::Error>;
+    type Target = FlushError<tiberius::error::Error>;
 
     fn deref(&self) -> &Self::Target {
         &self.0
     }
 }
 
-impl From<FlushError> for Error {
-    fn from(error: FlushError) -> Self {
+impl From<FlushError<tiberius::error::Error>> for Error {
+    fn from(error: FlushError<tiberius::error::Error>) -> Self {
         Self(error)
     }
 }

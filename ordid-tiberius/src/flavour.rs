@@ -1,10 +1,8 @@
 //! Which server it is: SQL Server, or Babelfish, which speaks its language and sorts as PostgreSQL.
 
 use futures_util::io::{AsyncRead, AsyncWrite};
-use ordid_core::storage::{
-    dialect::{Babelfish, SqlServer},
-    numbers::KeepsNumbers,
-};
+use ordid_core::storage::dialect::{Babelfish, SqlServer};
+use ordid_sql::FlushDialect;
 use tiberius::{Client, ColumnData};
 
 mod sealed {
@@ -18,11 +16,7 @@ mod sealed {
 ///
 /// Both speak TDS, so to tiberius they are one. They sort `uniqueidentifier` in different orders, so
 /// to ordid they are two: key types name a column for each, and a unit of work is for one of them.
-pub trait Flavour: KeepsNumbers + sealed::Sealed + Send + Sync {
-    /// Whether rows may go by `INSERT BULK`.
-    #[doc(hidden)]
-    const LOADS: bool;
-
+pub trait Flavour: FlushDialect + sealed::Sealed + Send + Sync {
     /// Whether it is this flavour, by its answer to `@@VERSION`.
     #[doc(hidden)]
     fn is(version: &str) -> bool;
@@ -35,8 +29,6 @@ pub trait Flavour: KeepsNumbers + sealed::Sealed + Send + Sync {
 }
 
 impl Flavour for SqlServer {
-    const LOADS: bool = true;
-
     fn is(version: &str) -> bool {
         !Babelfish::is(version)
     }
@@ -53,9 +45,6 @@ impl Flavour for SqlServer {
 }
 
 impl Flavour for Babelfish {
-    /// The options that make a load an `INSERT` were not tried there.
-    const LOADS: bool = false;
-
     fn is(version: &str) -> bool {
         version.contains("Babelfish")
     }

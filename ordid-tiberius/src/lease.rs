@@ -1,5 +1,5 @@
-//! Nodes leased from a table. The statements and their order are core's
-//! ([`nodes`](ordid_core::storage::nodes)).
+//! Nodes leased from a table. The statements and their order are those of
+//! [`nodes`](ordid_sql::leases::nodes).
 
 use std::{fmt, marker::PhantomData, pin::Pin, time::Duration};
 
@@ -7,16 +7,14 @@ use futures_util::io::{AsyncRead, AsyncWrite};
 use ordid_core::{
     Error,
     clock::Timestamp,
-    coordination::{
-        AsyncNodeAllocator, Connections, CoordinationFailure, Exchange, Grant, LeaseTerms,
-        Unanswered,
-    },
+    coordination::{AsyncNodeAllocator, CoordinationFailure, Grant, LeaseTerms},
     entropy::ThreadEntropy,
-    storage::{
-        dialect::{Babelfish, SqlServer},
-        nodes::LeasedNodes,
-        numbers::{Answer, NumberStore, Statement},
-    },
+    storage::dialect::{Babelfish, SqlServer},
+};
+use ordid_sql::leases::{
+    connections::{Connections, Exchange, Unanswered},
+    nodes::LeasedNodes,
+    numbers::{Answer, NumberStore, Statement},
 };
 use tiberius::{Client, ColumnData, Query, Row};
 

@@ -73,6 +73,11 @@
 //! [`UnitOfWork::flush`] says when rows go by bulk load, and [`UnitOfWork::flush_with`] goes on over
 //! another connection where one is lost.
 //!
+//! # More than one run, more than one server
+//!
+//! With the feature `journal`, `UnitOfWork::with_journal` keeps what is flushed, so that a process that was killed
+//! can go on. [`ShardedUnitOfWork`] spreads rows over several databases.
+//!
 //! # Watching flushes
 //!
 //! With the feature `tracing`, a flush is a span `ordid.flush` of the target `ordid`, at INFO, with its
@@ -118,6 +123,7 @@ mod failure;
 mod fit;
 mod flavour;
 mod lease;
+mod sharded;
 mod stored;
 mod unit_of_work;
 
@@ -127,11 +133,16 @@ pub use error::Error;
 pub use flavour::{Flavour, is_babelfish};
 pub use lease::{SqlLease, Stream};
 pub use ordid_core::storage::{column, dialect};
-pub use ordid_core::unit_of_work::{
-    Action, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable, Progress,
-    Retry,
+#[cfg(feature = "journal")]
+pub use ordid_sql::JournalRow;
+pub use ordid_sql::{
+    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
+    PlannedTable, Progress, Retry, Sharding,
 };
+pub use sharded::ShardedUnitOfWork;
 pub use stored::{Nullable, Stored, StoredAs, TiberiusColumn};
+#[cfg(feature = "journal")]
+pub use unit_of_work::Journaled;
 pub use unit_of_work::{UnitOfWork, flushes_table};
 
 /// The macros that `#[derive(KeyType)]` calls for each `engine = column` pair of

@@ -1,37 +1,25 @@
 //! The unit of work: entities of many types, inserted, updated and deleted together.
 
-mod execute;
+mod connection;
 mod load;
-mod locate;
-mod plan;
-mod record;
-mod statement;
 
-use std::{
-    fmt,
-    future::{Future, Ready},
-};
-
-use futures_util::io::{AsyncRead, AsyncWrite};
-use ordid_core::{
-    EnsuredKey, KeyOf, KeyType,
-    entity::SchemeOf,
-    generator::Generator,
-    storage::dialect::{Babelfish, SqlServer},
-    unit_of_work::{Batches, Doubt, Flushed, Generators, Plan, Progress, Retry},
-};
+use ordid_core::storage::dialect::{Babelfish, SqlServer};
+use ordid_sql::{FlushDialect, FlushError, Flushed, Work, spi::TransactionScope};
 use tiberius::Client;
 
-pub use self::record::flushes_table;
+pub(crate) use self::connection::{Connect, Connecting};
+
+use self::connection::Source;
 use crate::{
     binder::{Binder, Entity},
     error::Error,
     flavour::Flavour,
+    lease::Stream,
 };
 
-/// Entities, collected to be inserted, updated and deleted in one transaction: parents before children,
-/// deletes the other way round, many rows a statement, each table in the order in which the server sorts
-/// the stored keys.
+/// Collects entities and inserts, updates and deletes them in one transaction: parents before children, deletes
+/// the other way round, many rows a statement, each table in the order in which the server sorts the stored
+/// keys.
 ///
 /// An entity is any struct with `#[derive(OrderedKey)]` whose key type names a column; each type's
 /// rows are kept in one `Vec`. `D` is [`SqlServer`] ([`new`](UnitOfWork::new)) or [`Babelfish`]
@@ -51,6 +39,34 @@ use crate::{
 /// updated after all inserts and deleted after that, so a unique value is not free for a new row
 /// before the next flush. A value arrives as by an `INSERT`, many rows an `UPDATE`. On Babelfish two rows
 /// cannot exchange unique values, since PostgreSQL checks these row by row.
+///
+/// # Example: what would be sent
+///
+/// ```
+/// use ordid::{KeyType, OrderedKey, uuid::Uuid};
+/// use ordid_tiberius::UnitOfWork;
+///
+/// #[derive(KeyType)]
+/// #[ordid(scheme = uuid_v8_sql_server, tiberius)]
+/// struct AccountId(Uuid);
+///
+/// #[derive(OrderedKey)]
+/// #[ordid(table = "accounts")]
+/// struct Account { id: AccountId, balance: i64 }
+///
+/// let mut work = UnitOfWork::new();
+/// let (first, second) = (AccountId::generate(), AccountId::generate());
+/// work.update(Account { id: second, balance: 10 });
+/// work.delete(&Account { id: first, balance: 10 });
+/// let plan = work.plan()?;
+/// assert_eq!(
+///     &*plan.tables[0].statements[0].sql,
+///     "UPDATE ordid_target SET [balance] = ordid_rows.[balance] FROM [accounts] AS ordid_target JOIN \
+///      (VALUES (@P1, @P2)) AS ordid_rows ([id], [balance]) ON ordid_target.[id] = ordid_rows.[id]; \
+///      SELECT @@ROWCOUNT"
+/// );
+/// # Ok::<(), ordid_tiberius::Error>(())
+/// ```
 ///
 /// # Example: something without a key does not get in
 ///
@@ -89,18 +105,7 @@ use crate::{
 /// work.add(Order { id: Uuid::generate(), total: 1250 });
 /// assert_eq!(work.len(), 1);
 /// ```
-pub struct UnitOfWork<D: Flavour = SqlServer> {
-    batches: Batches<Binder<D>>,
-    generators: Generators,
-    observer: Option<Box<dyn FnMut(Progress) + Send>>,
-    retry: Retry,
-    records: bool,
-    /// What an earlier flush left behind that does not know what became of its commit.
-    doubt: Option<Doubt>,
-}
-
-/// The connection that a flush over one client does not make.
-type NoOther<S> = Ready<tiberius::Result<Client<S>>>;
+pub struct UnitOfWork<D: Flavour = SqlServer>(Work<Binder<D>>);
 
 impl UnitOfWork {
     /// Makes an empty unit of work for SQL Server.
@@ -116,184 +121,25 @@ impl UnitOfWork<Babelfish> {
     }
 }
 
+ordid_sql::work_settings! { impl[D: Flavour] UnitOfWork<D>, Binder<D> }
+ordid_sql::work_entities! { impl[D: Flavour] UnitOfWork<D>, Entity<D> }
+ordid_sql::work_plan! { impl[D: Flavour] UnitOfWork<D>, D::PROFILE, Error }
+
+/// A [`Journal`](ordid_sql::Journal) with the types whose rows it keeps, for [`UnitOfWork::with_journal`].
+#[cfg(feature = "journal")]
+pub struct Journaled<D: Flavour = SqlServer>(ordid_sql::Journaled<Binder<D>>);
+
+#[cfg(feature = "journal")]
+ordid_sql::work_journal! { impl[D: Flavour] UnitOfWork<D>, Journaled<D>, Entity<D>, Error }
+
 impl<D: Flavour> UnitOfWork<D> {
-    /// Says how often a flush is tried and how long it waits in between; [`Retry::DEFAULT`] unless this
-    /// is called. See [`flush`](Self::flush).
-    #[must_use]
-    pub fn with_retry(mut self, retry: Retry) -> Self {
-        self.retry = retry;
-        self
-    }
-
-    /// Has each flush write a row of its own, in the table that
-    /// [`flushes_table`](crate::flushes_table) declares, also one that only inserts.
-    ///
-    /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a row that
-    /// somebody deleted meanwhile is inserted again. Where others delete rows that are so new, this is the
-    /// remedy; it costs a statement a flush.
-    #[must_use]
-    pub fn with_record(mut self) -> Self {
-        self.records = true;
-        self
-    }
-
-    /// Gives a generator for the keys of a type, which [`try_add`](Self::try_add) asks from now on:
-    /// for schemes that take a node of your own, and for tests with a clock of their own. It stays
-    /// over flushes. To share it, give an [`Arc`](std::sync::Arc) or a `&'static` of it.
-    #[must_use]
-    pub fn with_generator<K: KeyType>(
-        mut self,
-        generator: impl Generator<Scheme = K::Scheme> + Send + Sync + 'static,
-    ) -> Self {
-        self.generators.insert::<K>(generator);
-        self
-    }
-
-    /// Adds a new entity, assigns its key if it has none, and returns the key: children can refer
-    /// to it at once. The order of adding does not matter.
-    ///
-    /// An entity whose key field is no `Option` has its key already. Where it is one, the key is
-    /// made by the process's generator, and for schemes that have none this does not compile: see
-    /// [`add_with`](Self::add_with) and [`try_add`](Self::try_add).
-    ///
-    /// # Panics
-    ///
-    /// As [`KeyType::generate`], for a key that is not assigned yet.
-    pub fn add<E>(&mut self, mut entity: E) -> KeyOf<E>
-    where
-        E: Entity<D>,
-        E::Field: EnsuredKey,
-    {
-        let key = entity.ensure_key();
-        self.rows_mut::<E>().push(entity);
-        key
-    }
-
-    /// As [`add`](Self::add); a missing key is made by this generator.
-    ///
-    /// # Errors
-    ///
-    /// As [`Generator::try_generate`]; the entity is not added.
-    pub fn add_with<E, G>(
-        &mut self,
-        generator: &G,
-        mut entity: E,
-    ) -> Result<KeyOf<E>, ordid_core::Error>
-    where
-        E: Entity<D>,
-        G: Generator<Scheme = SchemeOf<E>>,
-    {
-        let key = entity.ensure_key_with(generator)?;
-        self.rows_mut::<E>().push(entity);
-        Ok(key)
-    }
-
-    /// As [`add`](Self::add); a missing key is made by the generator that
-    /// [`with_generator`](Self::with_generator) gave for its type.
-    ///
-    /// # Errors
-    ///
-    /// As [`Generator::try_generate`], and an error that [`is_plan`](ordid_core::Error::is_plan) if
-    /// no generator was given; the entity is not added.
-    pub fn try_add<E: Entity<D>>(&mut self, mut entity: E) -> Result<KeyOf<E>, ordid_core::Error> {
-        let key = self.generators.ensure_key(&mut entity)?;
-        self.rows_mut::<E>().push(entity);
-        Ok(key)
-    }
-
-    /// Adds an entity whose row will be updated: all its columns, in the row that has its key. That
-    /// row must be there, otherwise nothing is written: see [`is_missing_row`](crate::FlushError::is_missing_row).
-    ///
-    /// The row is updated after all inserts, so it may refer to a new one. An entity without a key, or
-    /// with that of another update, an insert or a delete, is told by the flush.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use ordid::{KeyType, OrderedKey, uuid::Uuid};
-    /// use ordid_tiberius::UnitOfWork;
-    ///
-    /// #[derive(KeyType)]
-    /// #[ordid(scheme = uuid_v8_sql_server, tiberius)]
-    /// struct AccountId(Uuid);
-    ///
-    /// #[derive(OrderedKey)]
-    /// #[ordid(table = "accounts")]
-    /// struct Account { id: AccountId, balance: i64 }
-    ///
-    /// let mut work = UnitOfWork::new();
-    /// let (first, second) = (AccountId::generate(), AccountId::generate());
-    /// work.update(Account { id: second, balance: 10 });
-    /// work.delete(&Account { id: first, balance: 10 });
-    /// let plan = work.plan()?;
-    /// assert_eq!(
-    ///     &*plan.tables[0].statements[0].sql,
-    ///     "UPDATE t SET [balance] = v.[balance] FROM [accounts] AS t JOIN (VALUES (@P1, @P2)) AS v \
-    ///      ([id], [balance]) ON t.[id] = v.[id]; SELECT @@ROWCOUNT"
-    /// );
-    /// # Ok::<(), ordid_tiberius::Error>(())
-    /// ```
-    pub fn update<E: Entity<D>>(&mut self, entity: E) {
-        self.rows_mut::<E>();
-        self.batches.update(entity);
-    }
-
-    /// Adds an entity whose row will be deleted, by its key. That row must be there, otherwise nothing
-    /// is written: see [`is_missing_row`](crate::FlushError::is_missing_row).
-    ///
-    /// Rows are deleted after all else, children before parents: only the key and the foreign keys of
-    /// the entity count.
-    pub fn delete<E: Entity<D>>(&mut self, entity: &E) {
-        self.rows_mut::<E>();
-        self.batches.delete(entity);
-    }
-
-    /// Makes room for more entities of a type.
-    pub fn reserve<E: Entity<D>>(&mut self, additional: usize) {
-        self.rows_mut::<E>().reserve(additional);
-    }
-
-    /// Rows go in the order of their stored keys, whatever is done with them, so that an insert appends
-    /// to the index even where the column does not keep the keys' own order.
-    fn rows_mut<E: Entity<D>>(&mut self) -> &mut Vec<E> {
-        // With other rows it is another flush.
-        self.doubt = None;
-        self.batches.rows_mut_by(E::__COMPARE)
-    }
-
-    /// Returns the entities of a type, in the order in which they were added.
-    pub fn get<E: Entity<D>>(&self) -> &[E] {
-        self.batches.get()
-    }
-
-    /// Returns the number of entities, of all types.
-    pub fn len(&self) -> usize {
-        self.batches.len()
-    }
-
-    /// Returns whether there is nothing to flush.
-    pub fn is_empty(&self) -> bool {
-        self.batches.is_empty()
-    }
-
-    /// Forgets all entities: after [`flush_in`](Self::flush_in), once the transaction is committed.
-    pub fn clear(&mut self) {
-        self.doubt = None;
-        self.batches.clear();
-    }
-
-    /// Calls a function after each chunk of a flush, as for a progress bar. A flush that is tried again
-    /// tells of its rows anew.
-    pub fn observe(&mut self, observer: impl FnMut(Progress) + Send + 'static) {
-        self.observer = Some(Box::new(observer));
-    }
-
     /// Writes everything in one transaction of its own, and is empty afterwards. If it fails,
     /// nothing is written and nothing is lost: the same entities with the same keys are there to
     /// be flushed again.
     ///
-    /// If the future is dropped, or [`is_connection_lost`](crate::FlushError::is_connection_lost), drop the client, which rolls back:
-    /// tiberius cannot use it again, and its transaction is still open.
+    /// If the future is dropped, or the error
+    /// [`is_connection_lost`](crate::FlushError::is_connection_lost), drop the client, which rolls back: tiberius
+    /// cannot use it again, and its transaction is still open.
     ///
     /// # Retries
     ///
@@ -305,8 +151,7 @@ impl<D: Flavour> UnitOfWork<D> {
     /// If it was lost in the midst of the commit ([`is_commit_unknown`](crate::FlushError::is_commit_unknown)), or the future was dropped
     /// there, the rows may be there. So the next flush begins by asking the server, unless entities were
     /// added, and sends the rows once more only if they are not there. It asks by the key of one of them,
-    /// as they are there all or none; a flush with updates or deletes has a row of its own for this, in the
-    /// table that [`flushes_table`](crate::flushes_table) declares.
+    /// as they are there all or none; a flush with updates or deletes writes a marker row for this, to the table that [`flushes_table`](crate::flushes_table) declares.
     ///
     /// # Bulk load on SQL Server
     ///
@@ -335,12 +180,8 @@ impl<D: Flavour> UnitOfWork<D> {
     /// Otherwise says what failed to be done, in which table, which chunk, and with which row's key. To
     /// find the row, what was sent is sent once more up to it, in a transaction that is rolled back. A
     /// server of another flavour, and a transaction that is open already, are errors.
-    pub async fn flush<S>(&mut self, client: &mut Client<S>) -> Result<Flushed, Error>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send,
-    {
-        let none: Option<fn() -> NoOther<S>> = None;
-        Ok(self.flush_over(client, none).await?)
+    pub async fn flush<S: Stream>(&mut self, client: &mut Client<S>) -> Result<Flushed, Error> {
+        Ok(self.flush_over(client, None).await?)
     }
 
     /// As [`flush`](Self::flush), and goes on over another connection where one is lost: `connect` makes
@@ -390,13 +231,14 @@ impl<D: Flavour> UnitOfWork<D> {
     pub async fn flush_with<S, C, F>(
         &mut self,
         client: &mut Client<S>,
-        connect: C,
+        mut connect: C,
     ) -> Result<Flushed, Error>
     where
-        S: AsyncRead + AsyncWrite + Unpin + Send,
-        C: FnMut() -> F,
-        F: Future<Output = tiberius::Result<Client<S>>>,
+        S: Stream,
+        C: FnMut() -> F + Send,
+        F: Future<Output = tiberius::Result<Client<S>>> + Send,
     {
+        let connect = Box::new(move || -> Connecting<'_, S> { Box::pin(connect()) });
         Ok(self.flush_over(client, Some(connect)).await?)
     }
 
@@ -417,36 +259,38 @@ impl<D: Flavour> UnitOfWork<D> {
     /// As [`flush`](Self::flush), but never one that
     /// [`is_commit_unknown`](crate::FlushError::is_commit_unknown): that question belongs to your commit. That no
     /// transaction is open is an error.
-    pub async fn flush_in<S>(&mut self, client: &mut Client<S>) -> Result<Flushed, Error>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send,
-    {
-        Ok(self.flush_inside(client).await?)
+    pub async fn flush_in<S: Stream>(&mut self, client: &mut Client<S>) -> Result<Flushed, Error> {
+        let source = Source::new(client, None);
+        Ok(self.0.flush(source, TransactionScope::Savepoint).await?)
     }
 
-    /// Finds the order of rows and tables.
-    fn planned(&mut self) -> Result<Plan, ordid_core::Error> {
-        self.batches.plan::<D>()
+    /// Flushes in a transaction of its own, over other connections where there is a way to them.
+    pub(crate) async fn flush_over<'c, S: Stream>(
+        &mut self,
+        client: &'c mut Client<S>,
+        connect: Option<Connect<'c, S>>,
+    ) -> Result<Flushed, FlushError<tiberius::error::Error>> {
+        let source = Source::new(client, connect);
+        self.0.flush(source, TransactionScope::Transaction).await
     }
 }
 
-impl<D: Flavour> Default for UnitOfWork<D> {
-    fn default() -> Self {
-        Self {
-            batches: Batches::new(),
-            generators: Generators::new(),
-            observer: None,
-            retry: Retry::DEFAULT,
-            records: false,
-            doubt: None,
-        }
-    }
-}
-
-impl<D: Flavour> fmt::Debug for UnitOfWork<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.batches, f)
-    }
+/// Returns the `CREATE TABLE` of `ordid_flushes`, into which a flush with updates or deletes writes a marker row
+/// in its own transaction: whether that row exists tells what became of a COMMIT whose answer was lost. A flush
+/// that only inserts does without.
+///
+/// Run it once, as a migration, on SQL Server or Babelfish; it does nothing if the table exists. Rows are only
+/// looked for while their flush is under way: delete those of more than a day at any time, by `flushed_at`, which
+/// is UTC.
+///
+/// # Example
+///
+/// ```
+/// let sql = ordid_tiberius::flushes_table();
+/// assert!(sql.contains("CREATE TABLE [ordid_flushes]"));
+/// ```
+pub const fn flushes_table() -> &'static str {
+    SqlServer::FLUSHES_TABLE
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
 //! Rows by `INSERT BULK`.
 
-use std::time::Instant;
+use ordid_sql::{
+    Action, Chunk, PendingRows, Plan,
+    spi::{BulkFailure, BulkRows, Fed},
+};
+use tiberius::{Client, SortOrder, SqlBulkCopyOption, SqlBulkCopyOptions, error::Error};
 
-use futures_util::io::{AsyncRead, AsyncWrite};
-use ordid_core::unit_of_work::{Action, Batches, Chunk, Place, Plan, Step};
-use tiberius::{Client, SortOrder, SqlBulkCopyOption, SqlBulkCopyOptions};
-
-use super::{UnitOfWork, execute::Run};
-use crate::{binder::Binder, error::FlushError, failure::judge, fit::Fit, flavour::Flavour};
+use crate::{binder::Binder, failure::classify, fit::Fit, flavour::Flavour, lease::Stream};
 
 /// The statements that a load must save: it takes as many round trips, two for the columns, one for
 /// the command and one for the rows.
@@ -27,15 +26,12 @@ pub(super) struct Load {
 /// Returns for each table how to load its rows, where that is the way.
 ///
 /// It is called before the transaction begins, which a question that fails could spoil.
-pub(super) async fn prepare<D: Flavour, S>(
-    batches: &Batches<Binder<D>>,
-    plan: &Plan,
+pub(super) async fn prepare<D: Flavour, S: Stream>(
     client: &mut Client<S>,
-) -> Vec<Option<Load>>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send,
-{
-    let tables = batches.tables();
+    pending: &PendingRows<Binder<D>>,
+    plan: &Plan,
+) -> Vec<Option<Load>> {
+    let tables = pending.tables();
     let mut statements = vec![0; tables.len()];
     for chunk in plan.chunks() {
         statements[chunk.table] += usize::from(chunk.action == Action::Insert);
@@ -62,7 +58,7 @@ where
                     number: 0,
                     rows: 0..table.rows(),
                 };
-                let end = batches.write(&all, all.rows.clone(), &mut binder);
+                let end = pending.write(&all, all.rows.clone(), &mut binder);
                 binder.into_fit().filter(|_| end == table.rows())
             });
         loads.push(fit.map(|fit| Load {
@@ -74,68 +70,35 @@ where
     loads
 }
 
-impl<D: Flavour> UnitOfWork<D> {
-    /// Loads the table that the machine is at, up to its last chunk, whose outcome is left to the
-    /// caller to report. An error comes with all rows that the load had been sent.
-    pub(super) async fn load<S>(
-        &mut self,
+impl Load {
+    /// Sends rows, as many as there are.
+    pub(super) async fn send<D: Flavour, S: Stream>(
+        &self,
         client: &mut Client<S>,
-        load: &Load,
-        run: &mut Run,
-    ) -> Result<(), (FlushError, Chunk)>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send,
-    {
-        let Step::Send(mut chunk) = run.step() else {
-            return Ok(());
-        };
-        let started = Instant::now();
-        let table = self.batches.table(chunk.table);
-        let refused = |error, sent: Chunk| {
-            let place = Place::of(&table, &sent);
-            (FlushError::statement(judge(error), place), sent)
-        };
-        let columns: Vec<_> = load.columns.iter().map(String::as_str).collect();
-        let hints: Vec<_> = load
-            .rises_by
-            .iter()
+        rows: &mut BulkRows<'_, Binder<D>, Error>,
+    ) -> Result<(), BulkFailure<Error>> {
+        let columns: Vec<_> = self.columns.iter().map(String::as_str).collect();
+        let rises_by = self.rises_by.iter();
+        let hints: Vec<_> = rises_by
             .map(|column| (column.as_str(), SortOrder::Ascending))
             .collect();
-        let request = client.bulk_insert_with_options(&load.table, &columns, as_insert(), &hints);
-        let mut request = match request.await {
-            Ok(request) => request,
-            Err(error) => return Err(refused(error, chunk)),
-        };
-        let mut sent = chunk.clone();
-        let mut binder = Binder::with_capacity(columns.len());
-        loop {
-            for row in chunk.rows.clone() {
-                self.batches.write(&chunk, row..row + 1, &mut binder);
-                if let Err(error) = request.send(binder.take_row()).await {
-                    // The server waits for the end of the rows; what it then says of them is rolled
-                    // back.
-                    let _ = request.finalize().await;
-                    let key = self.batches.key_text(&chunk, row);
-                    let place = Place::of(&table, &chunk).with_key(key);
-                    return Err((FlushError::statement(judge(error), place), chunk));
-                }
+        let request = client.bulk_insert_with_options(&self.table, &columns, as_insert(), &hints);
+        let mut request = request.await.map_err(classify)?;
+        let mut binder = Binder::of_one_row(columns.len());
+        let mut fed = Fed::More;
+        while fed == Fed::More {
+            fed = rows.feed(&mut binder)?;
+            let row = binder.take_row();
+            if row.is_empty() {
+                continue;
             }
-            sent.rows.end = chunk.rows.end;
-            match run.upcoming() {
-                Some(next) if (next.action, next.table) == (chunk.action, chunk.table) => {
-                    run.succeeded();
-                    run.report(table.name(), &chunk, &mut self.observer);
-                    chunk = next;
-                }
-                _ => break,
+            if let Err(error) = request.send(row).await {
+                // The server waits for the end of the rows; what it then says of them is rolled back.
+                let _ = request.finalize().await;
+                return Err(BulkFailure::LastRow(classify(error)));
             }
         }
-        if let Err(error) = request.finalize().await {
-            return Err(refused(error, sent));
-        }
-        let rows = sent.rows.len();
-        run.count(table.name(), &chunk, rows, rows, started.elapsed());
-        run.report(table.name(), &chunk, &mut self.observer);
+        request.finalize().await.map_err(classify)?;
         Ok(())
     }
 }

@@ -14,18 +14,23 @@ use ordid_tds::{Answer, BABELFISH, Recorder, Request};
 use ordid_tiberius::{Entity, Flavour, Retry, UnitOfWork};
 
 const ASK: &str = "SELECT @@TRANCOUNT, @@VERSION";
-const RECORD: &str = "INSERT INTO [ordid_flushes] ([id]) VALUES (@P1)";
+const RECORD: &str = "INSERT INTO ordid_flushes (id) VALUES (@P1)";
 const COUNT: &str = "; SELECT @@ROWCOUNT";
 
 fn update(values: &str) -> String {
     format!(
-        "UPDATE t SET [customer] = v.[customer], [total] = v.[total] FROM [shop].[my]]orders] AS t JOIN \
-         (VALUES {values}) AS v ([id], [customer], [total]) ON t.[id] = v.[id]{COUNT}"
+        "UPDATE ordid_target SET [customer] = ordid_rows.[customer], [total] = ordid_rows.[total] \
+         FROM [shop].[my]]orders] AS ordid_target JOIN (VALUES {values}) AS ordid_rows \
+         ([id], [customer], [total]) ON ordid_target.[id] = ordid_rows.[id]{COUNT}"
     )
 }
 
 fn delete(keys: &str) -> String {
-    format!("DELETE FROM [shop].[my]]orders] WHERE [id] IN ({keys}){COUNT}")
+    let keys = match keys.contains(',') {
+        true => format!("IN ({keys})"),
+        false => format!("= {keys}"),
+    };
+    format!("DELETE FROM [shop].[my]]orders] WHERE [id] {keys}{COUNT}")
 }
 
 /// An order's key as it is stored, on the wire.
@@ -377,12 +382,12 @@ async fn attempts_share_their_record() {
 /// Two trees that are each other's parents: one is cut off before both go, the deepest of others first.
 #[tokio::test]
 async fn circles_are_fixed_up_and_unlinked() {
-    const FIX_UP: &str = "UPDATE t SET [parent] = v.[parent] FROM [trees] AS t JOIN (VALUES (@P1, @P2)) AS \
-                          v ([id], [parent]) ON t.[id] = v.[id]; SELECT @@ROWCOUNT";
-    const UNLINK: &str =
-        "UPDATE [trees] SET [parent] = NULL WHERE [id] IN (@P1); SELECT @@ROWCOUNT";
+    const FIX_UP: &str = "UPDATE ordid_target SET [parent] = ordid_rows.[parent] FROM [trees] AS \
+                          ordid_target JOIN (VALUES (@P1, @P2)) AS ordid_rows ([id], [parent]) ON \
+                          ordid_target.[id] = ordid_rows.[id]; SELECT @@ROWCOUNT";
+    const UNLINK: &str = "UPDATE [trees] SET [parent] = NULL WHERE [id] = @P1; SELECT @@ROWCOUNT";
     const INSERT: &str = "INSERT INTO [trees] ([id], [parent]) VALUES (@P1, @P2), (@P3, @P4)";
-    const DELETE: &str = "DELETE FROM [trees] WHERE [id] IN (@P1); SELECT @@ROWCOUNT";
+    const DELETE: &str = "DELETE FROM [trees] WHERE [id] = @P1; SELECT @@ROWCOUNT";
 
     let recorder = Recorder::start().unwrap();
     recorder.always("@@ROWCOUNT", Answer::changed(1));
@@ -481,9 +486,10 @@ async fn babelfish_takes_the_same_statements() {
         texts(&log)[2..],
         [
             RECORD,
-            "UPDATE t SET [parent] = v.[parent] FROM [trees] AS t JOIN (VALUES (@P1, @P2)) AS v ([id], \
-             [parent]) ON t.[id] = v.[id]; SELECT @@ROWCOUNT",
-            "DELETE FROM [trees] WHERE [id] IN (@P1); SELECT @@ROWCOUNT",
+            "UPDATE ordid_target SET [parent] = ordid_rows.[parent] FROM [trees] AS ordid_target JOIN \
+             (VALUES (@P1, @P2)) AS ordid_rows ([id], [parent]) ON ordid_target.[id] = ordid_rows.[id]; \
+             SELECT @@ROWCOUNT",
+            "DELETE FROM [trees] WHERE [id] = @P1; SELECT @@ROWCOUNT",
             "COMMIT",
         ]
     );

@@ -20,7 +20,8 @@ fn three_orders() -> (UnitOfWork, Vec<OrderId>) {
     (work, keys)
 }
 
-fn singly(number: usize) -> String {
+/// `(@P1, @P2, @P3), (@P4, @P5, @P6)`
+fn rows(number: usize) -> String {
     let parameters: Vec<_> = (1..=3 * number)
         .map(|number| format!("@P{number}"))
         .collect();
@@ -28,9 +29,13 @@ fn singly(number: usize) -> String {
         .chunks(3)
         .map(|row| format!("({})", row.join(", ")))
         .collect();
+    rows.join(", ")
+}
+
+fn singly(number: usize) -> String {
     format!(
         "INSERT INTO [shop].[my]]orders] ([id], [customer], [total]) VALUES {}",
-        rows.join(", ")
+        rows(number)
     )
 }
 
@@ -138,6 +143,50 @@ async fn a_refused_row_of_a_load_is_found_in_its_chunk() {
     assert!(!texts.contains(&"COMMIT".to_owned()));
     let rounds = texts.iter().filter(|text| *text == "ROLLBACK").count();
     assert_eq!(rounds, 3);
+}
+
+/// Where the chunk that failed is the last of its table, those of the tables that follow are not looked through for
+/// the row.
+#[tokio::test]
+async fn a_refused_row_is_found_where_other_tables_follow() {
+    let recorder = Recorder::start().unwrap();
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::new();
+    let customers = (0..11).map(|number| {
+        work.add(Customer {
+            id: CustomerId::generate(),
+            name: format!("customer {number}"),
+            note: None,
+        })
+    });
+    let mut customers: Vec<_> = customers.collect();
+    customers.sort();
+    for total in 0..10 {
+        work.add(Order::of(customers[0], total));
+    }
+    let whole = format!(
+        "INSERT INTO [customers] ([id], [name], [note]) VALUES {}$",
+        rows(11)
+    );
+    let one = format!(
+        "INSERT INTO [customers] ([id], [name], [note]) VALUES {}$",
+        rows(1)
+    );
+    recorder.once(&whole, Answer::failure(2627, DUPLICATE));
+    for _ in 0..4 {
+        recorder.once(&one, Answer::Done(1));
+    }
+    recorder.once(&one, Answer::failure(2627, DUPLICATE));
+    let error = work.flush(&mut client).await.unwrap_err();
+    assert!(error.is_unique_violation());
+    assert_eq!((error.table(), error.chunk()), (Some("customers"), Some(0)));
+    assert_eq!(error.key(), Some(&customers[4].to_string()[..]));
+    let texts = texts(&recorder.take());
+    assert!(
+        !texts.iter().any(|text| text.contains("orders")),
+        "{texts:?}"
+    );
+    assert_eq!(texts.len(), 4 + 1 + 5 + 1);
 }
 
 #[tokio::test]

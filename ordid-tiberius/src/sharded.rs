@@ -1,0 +1,107 @@
+//! One unit of work over several servers.
+
+use ordid_core::storage::dialect::SqlServer;
+use ordid_sql::{Flushed, ShardFlush, Sharded};
+use tiberius::Client;
+
+use crate::{
+    Entity, Error, Flavour, Stream, UnitOfWork,
+    unit_of_work::{Connect, Connecting},
+};
+
+/// As [`UnitOfWork`], over as many databases as a [`Sharding`](crate::Sharding) has: each row goes to its shard.
+///
+/// The rows of one shard are one transaction of that database, all of them or none. The whole is not: shards are
+/// committed each by itself, in no order. Those that failed keep their rows, with the same keys, and those that
+/// succeeded are empty, so flushing again sends what is left. There is no two-phase commit: what must be written
+/// together belongs to one shard.
+///
+/// A foreign key ends at its database, so a row's parents have to be on its shard. Rows to which those of all
+/// shards refer are [everywhere](ordid_sql::Sharding::everywhere).
+///
+/// # Example: orders live where their customer lives
+///
+/// ```no_run
+/// use ordid::{KeyType, OrderedKey, uuid::Uuid};
+/// use ordid_tiberius::{ShardedUnitOfWork, Sharding, Stream};
+/// use tiberius::Client;
+///
+/// #[derive(KeyType)]
+/// #[ordid(scheme = uuid_v8_sql_server, tiberius)]
+/// struct CustomerId(Uuid);
+///
+/// #[derive(KeyType)]
+/// #[ordid(scheme = uuid_v8_sql_server, tiberius)]
+/// struct OrderId(Uuid);
+///
+/// #[derive(OrderedKey)]
+/// struct Order { #[ordid(key)] id: OrderId, customer: CustomerId, total: i64 }
+///
+/// async fn flush<S: Stream>(clients: &mut [Client<S>; 2]) -> Result<(), Box<dyn std::error::Error>> {
+///     let sharding = Sharding::by_hash(2)?.route(|order: &Order| order.customer);
+///     let mut work: ShardedUnitOfWork = ShardedUnitOfWork::new(sharding);
+///     work.add(Order { id: OrderId::generate(), customer: CustomerId::generate(), total: 1250 })?;
+///     work.flush(clients).await?;
+///     Ok(())
+/// }
+/// ```
+pub struct ShardedUnitOfWork<D: Flavour = SqlServer>(Sharded<UnitOfWork<D>>);
+
+ordid_sql::sharded_unit_of_work! {
+    impl[D: Flavour] ShardedUnitOfWork<D>, UnitOfWork<D>, Entity<D>, D::PROFILE, Error
+}
+
+impl<D: Flavour> ShardedUnitOfWork<D> {
+    /// Flushes each shard into its own database, the first over the first client, each in a transaction of its
+    /// own and all at the same time: as [`UnitOfWork::flush`]. Returns what each of them wrote. A shard without
+    /// entities is not asked for anything.
+    ///
+    /// # Errors
+    ///
+    /// What [`plan`](Self::plan) finds, and another number of clients than of shards: then nothing was sent.
+    /// Otherwise [`shards`](crate::FlushError::shards) says what became of each.
+    pub async fn flush<S: Stream>(
+        &mut self,
+        clients: &mut [Client<S>],
+    ) -> Result<Vec<Flushed>, Error> {
+        self.flush_over(clients, None).await
+    }
+
+    /// As [`flush`](Self::flush), and goes on over another connection where one is lost: `connect` makes it for
+    /// the shard with this number, and it takes the place of that client.
+    ///
+    /// # Errors
+    ///
+    /// As [`flush`](Self::flush) and [`UnitOfWork::flush_with`].
+    pub async fn flush_with<S, C, F>(
+        &mut self,
+        clients: &mut [Client<S>],
+        connect: C,
+    ) -> Result<Vec<Flushed>, Error>
+    where
+        S: Stream,
+        C: Fn(usize) -> F + Send + Sync,
+        F: Future<Output = tiberius::Result<Client<S>>> + Send,
+    {
+        let connect = |shard| -> Connecting<'_, S> { Box::pin(connect(shard)) };
+        self.flush_over(clients, Some(&connect)).await
+    }
+
+    async fn flush_over<'c, S: Stream>(
+        &'c mut self,
+        clients: &'c mut [Client<S>],
+        connect: Option<&'c (dyn Fn(usize) -> Connecting<'c, S> + Sync)>,
+    ) -> Result<Vec<Flushed>, Error> {
+        let databases = clients.len();
+        let mut clients = clients.iter_mut().enumerate();
+        let flush = |work, shard| -> ShardFlush<'_, tiberius::error::Error> {
+            // Shards come in their order, those without entities left out.
+            let client = clients.find(|(number, _)| *number == shard);
+            let (_, client) = client.expect("there are as many clients as shards");
+            let connect =
+                connect.map(|connect| -> Connect<'_, S> { Box::new(move || connect(shard)) });
+            Box::pin(UnitOfWork::flush_over(work, client, connect))
+        };
+        Ok(self.0.flush(D::PROFILE, databases, flush).await?)
+    }
+}

@@ -1,0 +1,272 @@
+//! A client as a connection of the executor, and where a flush gets another one.
+
+use std::{io, marker::PhantomData};
+
+use futures_util::future::BoxFuture;
+use ordid_sql::{
+    DriverError, FlushError, PendingRows, Plan,
+    spi::{
+        Begin, BulkFailure, BulkRows, Changed, ConnectionSource, FlushConnection, FlushTransaction,
+        Statement, StatementFailure, StatementKind, TransactionScope,
+    },
+};
+use tiberius::{Client, Query, error::Error};
+
+use super::load::{self, Load};
+use crate::{
+    binder::Binder,
+    failure::{classify, classify_commit},
+    flavour::{Flavour, Session},
+    lease::Stream,
+};
+
+/// The client of a flush.
+pub(super) struct Connection<'c, S: Stream, D> {
+    client: &'c mut Client<S>,
+    /// Whether the connection is gone, or nobody knows what comes over it next.
+    is_lost: bool,
+    flavour: PhantomData<fn() -> D>,
+}
+
+/// A transaction, or a savepoint in the user's.
+pub(super) struct Transaction<'t, 'c, S: Stream, D> {
+    connection: &'t mut Connection<'c, S, D>,
+    scope: TransactionScope,
+}
+
+/// Connects another client.
+pub(crate) type Connect<'c, S> = Box<dyn FnMut() -> Connecting<'c, S> + Send + 'c>;
+pub(crate) type Connecting<'c, S> = BoxFuture<'c, tiberius::Result<Client<S>>>;
+
+/// A client, and perhaps a closure that connects another one in its place.
+pub(super) struct Source<'c, S: Stream, D> {
+    connection: Connection<'c, S, D>,
+    connect: Option<Connect<'c, S>>,
+}
+
+impl<'c, S: Stream, D> Source<'c, S, D> {
+    pub(super) fn new(client: &'c mut Client<S>, connect: Option<Connect<'c, S>>) -> Self {
+        let connection = Connection {
+            client,
+            is_lost: false,
+            flavour: PhantomData,
+        };
+        Self {
+            connection,
+            connect,
+        }
+    }
+}
+
+impl<'c, S: Stream, D: Flavour> ConnectionSource for Source<'c, S, D> {
+    type Connection = Connection<'c, S, D>;
+
+    fn engine(&self) -> ordid_sql::EngineProfile {
+        D::PROFILE
+    }
+
+    async fn get(
+        &mut self,
+        after_loss: bool,
+    ) -> Result<(&mut Connection<'c, S, D>, bool), FlushError<Error>> {
+        let is_new = after_loss || self.connection.is_lost;
+        if is_new {
+            self.connection.is_lost = true;
+            let connected = match &mut self.connect {
+                Some(connect) => connect().await,
+                None => Err(io::Error::from(io::ErrorKind::NotConnected).into()),
+            };
+            // The server rolls the old one back when it goes.
+            *self.connection.client = connected.map_err(begin_failed)?;
+            self.connection.is_lost = false;
+        }
+        Ok((&mut self.connection, is_new))
+    }
+
+    fn discard(&mut self) {
+        self.connection.is_lost = true;
+    }
+
+    fn may_reconnect(&self) -> bool {
+        self.connect.is_some()
+    }
+}
+
+impl<'c, S: Stream, D: Flavour> FlushConnection for Connection<'c, S, D> {
+    type Error = Error;
+    type Binder = Binder<D>;
+    type Bulk = Load;
+    type Transaction<'t>
+        = Transaction<'t, 'c, S, D>
+    where
+        Self: 't;
+
+    const ADAPTER: &'static str = "ordid_tiberius";
+    /// The whole table: each command costs four round trips.
+    const MAX_BULK_CHUNKS: usize = usize::MAX;
+
+    async fn check(
+        &mut self,
+        wanted: TransactionScope,
+    ) -> Result<TransactionScope, FlushError<Error>> {
+        let session = Session::ask(self.client).await.map_err(begin_failed)?;
+        if !D::is(&session.version) {
+            return Err(wrong_flavour(D::NAME, &session.version));
+        }
+        match (wanted, session.transactions) {
+            (TransactionScope::Savepoint, 0) => Err(FlushError::no_transaction("client")),
+            (TransactionScope::Transaction, 1..) => Err(FlushError::open_transaction("client")),
+            _ => Ok(wanted),
+        }
+    }
+
+    async fn bulk(&mut self, rows: &PendingRows<Binder<D>>, plan: &Plan) -> Vec<Option<Load>> {
+        load::prepare(self.client, rows, plan).await
+    }
+
+    async fn begin(
+        &mut self,
+        begin: Begin,
+    ) -> Result<Transaction<'_, 'c, S, D>, FlushError<Error>> {
+        let client = &mut *self.client;
+        let begun = match (begin.scope, begin.statement) {
+            (TransactionScope::Transaction, None) => client.begin_transaction().await,
+            (TransactionScope::Transaction, Some(statement)) => batch(client, statement).await,
+            // By statement: tiberius 0.13 counts the name of its request in characters, where the
+            // protocol counts bytes.
+            (TransactionScope::Savepoint, _) => {
+                batch(client, "SAVE TRANSACTION [ordid_flush]").await
+            }
+        };
+        begun.map_err(begin_failed)?;
+        Ok(Transaction {
+            scope: begin.scope,
+            connection: self,
+        })
+    }
+
+    async fn exists(
+        &mut self,
+        query: &Statement,
+        values: Binder<D>,
+    ) -> Result<bool, DriverError<Error>> {
+        let found = async {
+            let answer = values.query(query).query(self.client).await?;
+            Ok(answer.into_row().await?.is_some())
+        };
+        found.await.map_err(classify)
+    }
+
+    fn is_usable(&self) -> bool {
+        !self.is_lost
+    }
+}
+
+impl<S: Stream, D: Flavour> FlushTransaction for Transaction<'_, '_, S, D> {
+    type Error = Error;
+    type Binder = Binder<D>;
+    type Bulk = Load;
+
+    async fn execute(
+        &mut self,
+        statement: &Statement,
+        values: Binder<D>,
+    ) -> Result<Changed, StatementFailure<Error>> {
+        let query = values.query(statement);
+        let client = &mut *self.connection.client;
+        let changed = match statement.kind {
+            StatementKind::Insert => query.execute(client).await.map(|counted| counted.total()),
+            _ => changed(query, client).await,
+        };
+        Ok(Changed::Rows(changed.map_err(classify)?))
+    }
+
+    async fn send_bulk(
+        &mut self,
+        load: &mut Load,
+        rows: &mut BulkRows<'_, Binder<D>, Error>,
+    ) -> Result<(), BulkFailure<Error>> {
+        load.send(self.connection.client, rows).await
+    }
+
+    async fn commit(self) -> Result<(), DriverError<Error>> {
+        // A savepoint is not released.
+        if self.scope == TransactionScope::Savepoint {
+            return Ok(());
+        }
+        let Err(error) = self.connection.client.commit_transaction().await else {
+            return Ok(());
+        };
+        let error = classify_commit(error);
+        let is_lost = error.failure == ordid_sql::Failure::Lost;
+        let connection = &mut *self.connection;
+        if !is_lost && connection.roll_back(self.scope).await.is_err() {
+            connection.is_lost = true;
+        }
+        Err(error)
+    }
+
+    /// The user's transaction may go on where the server's own word was that the connection is lost, so a savepoint
+    /// is always rolled back.
+    async fn rollback(self, is_lost: bool) -> Result<(), DriverError<Error>> {
+        match self.scope {
+            TransactionScope::Transaction if is_lost => Ok(()),
+            scope => self.connection.roll_back(scope).await,
+        }
+    }
+}
+
+impl<S: Stream, D> Connection<'_, S, D> {
+    /// Rolls back. An error that the connection survives says that the server has ended the transaction by itself.
+    async fn roll_back(&mut self, scope: TransactionScope) -> Result<(), DriverError<Error>> {
+        let rolled_back = match scope {
+            TransactionScope::Transaction => self.client.rollback_transaction().await,
+            TransactionScope::Savepoint => {
+                batch(self.client, "ROLLBACK TRANSACTION [ordid_flush]").await
+            }
+        };
+        match rolled_back.map_err(classify) {
+            Err(error) if error.failure == ordid_sql::Failure::Lost => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn begin_failed(error: Error) -> FlushError<Error> {
+    FlushError::begin(classify(error))
+}
+
+fn wrong_flavour(wanted: &str, version: &str) -> FlushError<Error> {
+    let found = version.lines().next().unwrap_or_default();
+    FlushError::database(
+        format!("this unit of work is for {wanted}"),
+        format!(
+            "the server is `{found}`, which sorts uniqueidentifier in another order; use the \
+             UnitOfWork of its flavour, and name a column for it in the key types"
+        ),
+    )
+}
+
+async fn batch<S: Stream>(client: &mut Client<S>, sql: &str) -> tiberius::Result<()> {
+    client.simple_query(sql).await?.into_results().await?;
+    Ok(())
+}
+
+/// Sends a statement that answers with how many rows it changed.
+///
+/// The counts beside the answers would not do. A trigger's own statements have some, too, and under
+/// `SET NOCOUNT ON`, which a server may have for its default, there are none. `@@ROWCOUNT` is set all the
+/// same, and is of the statement itself, not of its triggers: Entity Framework Core counts by it on tables
+/// with triggers.
+async fn changed<S: Stream>(query: Query<'_>, client: &mut Client<S>) -> tiberius::Result<u64> {
+    let results = query.query(client).await?.into_results().await?;
+    // The last: a trigger may have answered before.
+    let row = results.last().and_then(|rows| rows.first());
+    let count: Option<i32> = match row {
+        Some(row) => row.try_get(0)?,
+        None => None,
+    };
+    count
+        .and_then(|count| u64::try_from(count).ok())
+        .ok_or_else(|| Error::Protocol("no answer to @@ROWCOUNT".into()))
+}
