@@ -19,7 +19,7 @@ use std::{
 
 use ordid_core::{clock::Delay, uuid::Uuid};
 
-use crate::{DriverError, EngineProfile, FlushError, PendingRows, Plan, RowSink, Table};
+use crate::{Action, DriverError, EngineProfile, FlushError, PendingRows, Plan, RowSink, Table};
 pub use crate::{
     bulk::{BulkFailure, BulkRows, Fed},
     text::{Statement, StatementKind, TableNames},
@@ -43,6 +43,12 @@ pub trait RowBinder: RowSink + Send + Sized + 'static {
 
     /// Makes room for so many rows of a table, each with so many values.
     fn with_room(entity: Self::Entity, rows: usize, values: usize) -> Self;
+
+    /// Says what the rows are for, before the first of them: a row may have values for other columns of an
+    /// update than of an insert.
+    fn begin_rows(&mut self, action: Action) {
+        let _ = action;
+    }
 
     /// Binds the key of a marker row.
     fn of_marker(id: Uuid) -> Self;
