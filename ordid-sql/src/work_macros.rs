@@ -53,7 +53,7 @@ macro_rules! work_settings {
             /// #[ordid(scheme = snowflake)]
             /// struct OrderId(i64);
             ///
-            /// let node = SnowflakeNode::new(7)?; // this process's alone
+            /// let node: SnowflakeNode = SnowflakeNode::new(7)?; // this process's alone
             /// let generator =
             ///     OrderedGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
             /// // let mut work = UnitOfWork::new().with_generator::<OrderId>(generator);
