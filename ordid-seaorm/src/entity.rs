@@ -1,16 +1,24 @@
 //! What the unit of work needs of a model, and the sink that takes its rows.
 
-use std::any::TypeId;
+use std::{
+    any::TypeId,
+    collections::HashMap,
+    fmt,
+    sync::{Mutex, OnceLock, PoisonError},
+};
 
-use ordid_core::{
-    Fields, KeyOf, OrderedKey,
-    unit_of_work::{ColumnMask, Columns, RowEnd, RowSink, Take},
+use ordid_core::{Fields, KeyOf, OrderedKey, RawKeyOf, Scheme, entity::SchemeOf, uuid::Uuid};
+use ordid_sql::{
+    Action, ColumnMask, Columns, EngineProfile, Registration, RowEnd, RowSink, Table, Take,
+    spi::{RowBinder, RunOfRows, TableNames},
 };
 use sea_orm::{
-    ActiveModelTrait, ActiveValue, ColumnDef, ColumnTrait, ColumnType, EntityName as _,
-    EntityTrait, IdenStatic as _, Iterable as _, PrimaryKeyToColumn as _, PrimaryKeyTrait, Value,
-    sea_query::{DynIden, Expr, IntoIden as _, SimpleExpr, TableRef},
+    ActiveModelTrait, ActiveValue, ColumnDef, ColumnTrait, ColumnType, DbBackend, EntityName as _,
+    EntityTrait, Iterable as _, PrimaryKeyTrait, Value,
+    sea_query::{Expr, Query, SimpleExpr},
 };
+
+use crate::failure::backend_of;
 
 /// What a unit of work can hold: the `ActiveModel` of every model with `#[derive(OrderedKey)]`.
 #[diagnostic::on_unimplemented(
@@ -19,10 +27,20 @@ use sea_orm::{
     note = "add `#[derive(ordid::OrderedKey)]` to the `Model` beside it, which has a \
             `#[sea_orm(table_name = \"...\")]`"
 )]
-pub trait Entity: ActiveModelTrait + OrderedKey + Fields<Binder> + Send + Sync + 'static {}
+pub trait Entity: ActiveModelTrait + OrderedKey + Fields<Binder> + Send + Sync + 'static {
+    #[doc(hidden)]
+    fn __register() -> Registration<Binder, RawKeyOf<Self>>;
+}
 
 #[diagnostic::do_not_recommend]
-impl<A: ActiveModelTrait + OrderedKey + Fields<Binder> + Send + Sync + 'static> Entity for A {}
+impl<A: ActiveModelTrait + OrderedKey + Fields<Binder> + Send + Sync + 'static> Entity for A {
+    fn __register() -> Registration<Binder, RawKeyOf<Self>> {
+        Registration {
+            compare: <SchemeOf<A> as Scheme>::cmp,
+            entity: EntityNames::of::<A>(),
+        }
+    }
+}
 
 /// A key type that SeaORM takes for that of the primary key. An entity that is written by hand says it a
 /// second time.
@@ -61,7 +79,6 @@ pub trait KeyedModel: ActiveModelTrait {
 /// each.
 trait AnyColumn: Send + Sync {
     fn name(&self) -> &'static str;
-    fn iden(&self) -> DynIden;
     fn definition(&self) -> ColumnDef;
     fn save_as(&self, value: SimpleExpr) -> SimpleExpr;
 }
@@ -69,10 +86,6 @@ trait AnyColumn: Send + Sync {
 impl<C: ColumnTrait> AnyColumn for C {
     fn name(&self) -> &'static str {
         self.as_str()
-    }
-
-    fn iden(&self) -> DynIden {
-        self.into_iden()
     }
 
     fn definition(&self) -> ColumnDef {
@@ -84,112 +97,162 @@ impl<C: ColumnTrait> AnyColumn for C {
     }
 }
 
-/// SeaORM's names of a table, kept beside its rows, which do not know them.
-pub(crate) struct Names {
-    pub(crate) entity: TypeId,
-    pub(crate) table: TableRef,
-    pub(crate) columns: Vec<DynIden>,
+/// SeaORM's names of a table.
+pub struct EntityNames {
+    schema: Option<String>,
+    table: &'static str,
     /// The key's position among the columns.
-    pub(crate) key: usize,
-    defined: Vec<Box<dyn AnyColumn>>,
-    /// Of which columns SeaORM casts the values. It looks the column's definition up for each value.
-    casts: Vec<bool>,
+    key: usize,
+    columns: Vec<Box<dyn AnyColumn>>,
+    /// Which columns are JSON: there SeaORM makes another value of an array. It looks a column's definition up
+    /// for each value.
+    json: Vec<bool>,
+    /// For PostgreSQL, MySQL and SQLite, once it was asked for.
+    names: [OnceLock<TableNames>; 3],
 }
 
-impl Names {
-    pub(crate) fn of<A: Entity>() -> Self {
-        let mut columns: Vec<Box<dyn AnyColumn>> = Vec::new();
-        for column in <A::Entity as EntityTrait>::Column::iter() {
-            columns.push(Box::new(column));
-        }
-        let key = <A::Entity as EntityTrait>::PrimaryKey::iter().next();
-        let key = key.map(|key| key.into_column().as_str());
-        let table = A::Entity::default().table_ref();
-        Self::new(TypeId::of::<A>(), table, columns, key)
+impl EntityNames {
+    /// Returns the names of an entity, which are found once in a program.
+    pub(crate) fn of<A: Entity>() -> &'static Self {
+        static KNOWN: Mutex<Option<HashMap<TypeId, &'static EntityNames>>> = Mutex::new(None);
+
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get_or_insert_default();
+        known.entry(TypeId::of::<A>()).or_insert_with(|| {
+            let mut columns: Vec<Box<dyn AnyColumn>> = Vec::new();
+            for column in <A::Entity as EntityTrait>::Column::iter() {
+                columns.push(Box::new(column));
+            }
+            let entity = A::Entity::default();
+            let schema = entity.schema_name().map(str::to_owned);
+            // A row's sink knows its entity by this: as many as the program has types.
+            Box::leak(Box::new(Self::new(
+                schema,
+                entity.table_name(),
+                columns,
+                A::KEY_COLUMN,
+            )))
+        })
     }
 
     fn new(
-        entity: TypeId,
-        table: TableRef,
-        defined: Vec<Box<dyn AnyColumn>>,
-        key: Option<&str>,
+        schema: Option<String>,
+        table: &'static str,
+        columns: Vec<Box<dyn AnyColumn>>,
+        key: &str,
     ) -> Self {
-        let key = defined.iter().position(|it| Some(it.name()) == key);
+        let key = columns.iter().position(|it| it.name() == key);
         Self {
-            entity,
+            schema,
             table,
-            columns: defined.iter().map(|it| it.iden()).collect(),
             key: key.unwrap_or_default(),
-            casts: defined.iter().map(|it| is_cast(&**it)).collect(),
-            defined,
+            json: columns.iter().map(|it| is_json(&**it)).collect(),
+            columns,
+            names: Default::default(),
         }
     }
 
-    /// Casts what goes into the column at this position, where its type asks for that: `CAST($1 AS mood)`.
-    pub(crate) fn saved(&self, position: usize, value: SimpleExpr) -> SimpleExpr {
-        match self.defined.get(position) {
-            Some(column) if self.casts(position) => column.save_as(value),
+    /// Returns the names as an engine's statements write them.
+    pub(crate) fn on(&self, engine: &EngineProfile) -> TableNames {
+        let backend = backend_of(engine);
+        let slot = match backend {
+            Some(DbBackend::Postgres) => &self.names[0],
+            Some(DbBackend::MySql) => &self.names[1],
+            Some(DbBackend::Sqlite) => &self.names[2],
+            // The profile of a database that SeaORM has no words for.
+            _ => return self.written(engine, None),
+        };
+        slot.get_or_init(|| self.written(engine, backend)).clone()
+    }
+
+    fn written(&self, engine: &EngineProfile, backend: Option<DbBackend>) -> TableNames {
+        let columns = self.columns.iter();
+        let around = |column: &dyn AnyColumn| around(column, backend?, engine);
+        TableNames {
+            table: engine.quote_table(self.schema.as_deref(), self.table),
+            columns: columns.clone().map(|it| engine.quote(it.name())).collect(),
+            key: self.key,
+            around: columns.map(|it| around(&**it)).collect(),
+        }
+    }
+
+    /// Returns the value that SeaORM makes of one for the column at this position.
+    fn saved(&self, position: usize, value: Value) -> Value {
+        if self.json.get(position) != Some(&true) {
+            return value;
+        }
+        match self.columns[position].save_as(Expr::val(value.clone())) {
+            SimpleExpr::Value(saved) => saved,
             _ => value,
         }
     }
+}
 
-    /// Whether what goes into the column at this position is cast.
-    pub(crate) fn casts(&self, position: usize) -> bool {
-        self.casts.get(position) != Some(&false)
-    }
-
-    pub(crate) fn key(&self) -> DynIden {
-        self.columns[self.key].clone()
+impl fmt::Debug for EntityNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EntityNames")
+            .field("table", &self.table)
+            .finish_non_exhaustive()
     }
 }
 
-/// Whether SeaORM casts what goes into a column: by the column's type alone, but for JSON, of which it looks
-/// at the value, too.
-fn is_cast(column: &dyn AnyColumn) -> bool {
-    let value = || Expr::cust("value");
-    let definition = column.definition();
-    let is_json = matches!(
-        definition.get_column_type(),
+fn is_json(column: &dyn AnyColumn) -> bool {
+    matches!(
+        column.definition().get_column_type(),
         ColumnType::Json | ColumnType::JsonBinary
-    );
-    is_json || column.save_as(value()) != value()
+    )
 }
 
-/// A row's values: `None` where it has none, so that the database's default holds.
-pub(crate) type Row = Vec<Option<Value>>;
+/// Finds what SeaORM writes before and behind a value of a column, such as `CAST(` and ` AS "mood")`.
+fn around(
+    column: &dyn AnyColumn,
+    backend: DbBackend,
+    engine: &EngineProfile,
+) -> Option<[String; 2]> {
+    const VALUE: &str = "ordid_value";
+    let select = Query::select()
+        .expr(column.save_as(Expr::col(VALUE)))
+        .to_owned();
+    // The values that the expression has of its own are written into it.
+    let text = backend.build(&select).to_string();
+    let (before, behind) = text
+        .strip_prefix("SELECT ")?
+        .split_once(&engine.quote(VALUE))?;
+    let is_bare = before.is_empty() && behind.is_empty();
+    (!is_bare).then(|| [before.to_owned(), behind.to_owned()])
+}
 
 /// Collects the rows of a statement.
 #[derive(Debug, Default)]
 pub struct Binder {
-    rows: Vec<Row>,
+    entity: Option<&'static EntityNames>,
+    /// Of one row after the other. A row has no value for a column that is `NotSet`, so that the database's
+    /// default holds.
+    values: Vec<Value>,
+    runs: Vec<Run>,
     mask: ColumnMask,
-    /// Whether it takes nothing but the key, at this position, and what was changed.
-    only_changes: Option<usize>,
+    /// Whether it takes nothing but the key and what was changed.
+    only_changes: bool,
+    /// The position of the row's next column.
+    next: usize,
+    /// The columns that the row has values for; none of a row that is its key alone.
+    columns: Vec<usize>,
+}
+
+/// Rows that follow each other and have values for the same columns.
+#[derive(Debug)]
+struct Run {
+    rows: usize,
+    columns: Vec<usize>,
+}
+
+impl Run {
+    fn values(&self) -> usize {
+        self.rows * self.columns.len().max(1)
+    }
 }
 
 impl Binder {
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
-
-    /// Takes the key, which is the column at this position, and of the others those that were set.
-    pub(crate) fn of_changes(key: usize) -> Self {
-        Self {
-            only_changes: Some(key),
-            ..Self::default()
-        }
-    }
-
-    pub(crate) fn into_rows(self) -> Vec<Row> {
-        self.rows
-    }
-
-    fn put(&mut self, value: Option<Value>) {
-        if let Some(row) = self.rows.last_mut() {
-            row.push(value);
-        }
-    }
-
     /// Takes the columns of a model.
     #[doc(hidden)]
     pub fn put_all<A: ActiveModelTrait>(&mut self, model: &A) {
@@ -200,20 +263,22 @@ impl Binder {
 
     /// Takes what a model has in its next column.
     fn take(&mut self, value: ActiveValue<Value>) {
-        let position = self.rows.last().map_or(0, Vec::len);
+        let position = self.next;
+        self.next += 1;
+        let key = self.entity.map(|entity| entity.key);
         let value = match (self.mask.take(), value) {
-            (Take::Skip, _) | (_, ActiveValue::NotSet) => None,
-            (_, ActiveValue::Unchanged(_))
-                if self.only_changes.is_some_and(|key| key != position) =>
-            {
-                None
-            }
-            (Take::Value, ActiveValue::Set(value) | ActiveValue::Unchanged(value)) => Some(value),
+            (Take::Skip, _) | (_, ActiveValue::NotSet) => return,
+            (_, ActiveValue::Unchanged(_)) if self.only_changes && key != Some(position) => return,
+            (Take::Value, ActiveValue::Set(value) | ActiveValue::Unchanged(value)) => value,
             (Take::Null, ActiveValue::Set(value) | ActiveValue::Unchanged(value)) => {
-                Some(value.as_null())
+                value.as_null()
             }
         };
-        self.put(value);
+        self.columns.push(position);
+        self.values.push(match self.entity {
+            Some(entity) => entity.saved(position, value),
+            None => value,
+        });
     }
 
     /// Takes a key alone.
@@ -223,20 +288,102 @@ impl Binder {
         A: ActiveModelTrait + OrderedKey,
         KeyOf<A>: Into<Value>,
     {
-        self.put(Some(key.into()));
+        self.values.push(key.into());
+    }
+
+    /// Returns the values of one run in the order in which a statement has their columns.
+    pub(crate) fn into_values(mut self, columns: &[usize]) -> Vec<Value> {
+        if let [run] = &self.runs[..]
+            && *run.columns != *columns
+            && let Some(key) = columns.last()
+            && let Some(key) = run.columns.iter().position(|it| it == key)
+        {
+            // The `UPDATE` of one row has the key last.
+            for row in self.values.chunks_mut(columns.len()) {
+                row[key..].rotate_left(1);
+            }
+        }
+        self.values
     }
 }
 
 impl RowSink for Binder {
+    type Entity = &'static EntityNames;
+
     fn begin_row(&mut self, columns: Columns<'_>) {
         self.mask.begin(columns);
-        // As many values as the row before, most often.
-        let values = self.rows.last().map_or(0, Vec::len);
-        self.rows.push(Vec::with_capacity(values));
+        self.next = 0;
+        self.columns.clear();
     }
 
     fn end_row(&mut self) -> RowEnd {
+        match self.runs.last_mut() {
+            Some(run) if run.columns == self.columns => run.rows += 1,
+            _ => self.runs.push(Run {
+                rows: 1,
+                columns: self.columns.clone(),
+            }),
+        }
         RowEnd::Taken
+    }
+}
+
+impl RowBinder for Binder {
+    const BY_COLUMN: bool = true;
+    const HAS_RUNS: bool = true;
+
+    fn with_room(entity: &'static EntityNames, rows: usize, values: usize) -> Self {
+        Self {
+            entity: Some(entity),
+            values: Vec::with_capacity(rows * values),
+            ..Self::default()
+        }
+    }
+
+    fn begin_rows(&mut self, action: Action) {
+        self.only_changes = action == Action::Update;
+    }
+
+    fn of_marker(id: Uuid) -> Self {
+        Self {
+            values: vec![id.into()],
+            ..Self::default()
+        }
+    }
+
+    fn names(entity: &'static EntityNames, _: &Table, engine: &EngineProfile) -> TableNames {
+        entity.on(engine)
+    }
+
+    /// The columns are named also where a run has all of them: then one row is updated without a list.
+    fn into_runs(self, _: usize) -> Vec<RunOfRows<Self>> {
+        let Self {
+            entity,
+            mut values,
+            runs,
+            ..
+        } = self;
+        let mut divided = Vec::with_capacity(runs.len());
+        // From the end, where values can be cut off.
+        for run in runs.into_iter().rev() {
+            let rest = values.len() - run.values();
+            let values = match rest {
+                0 => std::mem::take(&mut values),
+                _ => values.split_off(rest),
+            };
+            divided.push(RunOfRows {
+                rows: run.rows,
+                columns: (!run.columns.is_empty()).then(|| run.columns.clone()),
+                values: Self {
+                    entity,
+                    values,
+                    runs: vec![run],
+                    ..Self::default()
+                },
+            });
+        }
+        divided.reverse();
+        divided
     }
 }
 
@@ -278,11 +425,29 @@ mod tests {
     impl ActiveModelBehavior for ActiveModel {}
 
     #[test]
-    fn what_sea_orm_changes_on_its_way_is_known() {
-        let names = Names::of::<ActiveModel>();
-        let casts = Column::iter().enumerate();
-        let casts: Vec<_> = casts.filter(|(at, _)| names.casts(*at)).collect();
-        let columns: Vec<_> = casts.iter().map(|(_, column)| column.as_str()).collect();
-        assert_eq!(columns, ["mood", "lines", "title"]);
+    fn what_sea_orm_writes_around_a_value_is_known() {
+        let names = EntityNames::of::<ActiveModel>();
+        let around = |engine| {
+            let names = names.on(&engine);
+            assert_eq!(names.around.len(), names.columns.len());
+            let around = names.columns.into_iter().zip(names.around);
+            let around = around.filter_map(|(column, around)| Some((column, around?)));
+            around
+                .map(|(column, [before, behind])| format!("{column} {before}?{behind}"))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            around(EngineProfile::POSTGRES),
+            [
+                r#""mood" CAST(? AS "mood")"#,
+                r#""title" CAST(? AS citext)"#
+            ]
+        );
+        assert_eq!(
+            around(EngineProfile::SQLITE),
+            [r#""title" CAST(? AS citext)"#]
+        );
+        let json: Vec<_> = names.json.iter().map(|it| u8::from(*it)).collect();
+        assert_eq!(json, [0, 0, 1, 0, 0, 0]);
     }
 }

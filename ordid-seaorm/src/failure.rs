@@ -1,70 +1,60 @@
-//! What SeaORM's errors mean for the flush: whether another time it may succeed. The databases' codes
-//! are looked up in core.
+//! What SeaORM's errors mean for the flush: whether another time it may succeed. `ordid-sql` looks the databases'
+//! codes up.
 
-use ordid_core::unit_of_work::{DriverError, Failure, Violation};
-use sea_orm::{ConnAcquireErr, DbErr, SqlErr};
+use ordid_core::storage::{Dialect as _, dialect};
+use ordid_sql::{DriverError, EngineProfile, Failure};
+use sea_orm::{ConnAcquireErr, DbBackend, DbErr};
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
-use sea_orm::{
-    RuntimeErr,
-    sqlx::{self, error::DatabaseError},
+use {
+    ordid_sql::classify::{Classified, ErrorKind, Report},
+    sea_orm::{
+        RuntimeErr, SqlErr,
+        sqlx::{self, error::DatabaseError},
+    },
 };
 
 use crate::Error;
 
-/// Returns SQLx's error inside of one of SeaORM's.
-#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
-pub(crate) fn as_sqlx(error: &DbErr) -> Option<&sqlx::Error> {
-    match error {
-        DbErr::Conn(RuntimeErr::SqlxError(error))
-        | DbErr::Exec(RuntimeErr::SqlxError(error))
-        | DbErr::Query(RuntimeErr::SqlxError(error)) => Some(error),
+/// Returns how the engine behaves that SeaORM is connected to.
+pub(crate) fn engine(backend: DbBackend) -> Result<EngineProfile, Error> {
+    match backend {
+        DbBackend::Postgres => Ok(EngineProfile::POSTGRES),
+        DbBackend::MySql => Ok(EngineProfile::MYSQL),
+        DbBackend::Sqlite => Ok(EngineProfile::SQLITE),
+        // SeaORM has learned of another one.
+        _ => Err(Error::database(
+            "SeaORM is connected to a database that is not known here",
+            "ordid knows PostgreSQL, MySQL, MariaDB and SQLite",
+        )),
+    }
+}
+
+/// Returns the database whose statements an engine is sent.
+pub(crate) fn backend_of(engine: &EngineProfile) -> Option<DbBackend> {
+    match engine.dialect() {
+        dialect::Postgres::NAME => Some(DbBackend::Postgres),
+        dialect::MySql::NAME => Some(DbBackend::MySql),
+        dialect::Sqlite::NAME => Some(DbBackend::Sqlite),
         _ => None,
     }
 }
 
-/// Takes an error of anything but COMMIT with what it means.
-pub(crate) fn judge(error: DbErr) -> DriverError<DbErr> {
-    let failure = failure(&error, false);
-    judged(error, failure)
-}
-
-/// Takes an error of COMMIT with what it means.
-pub(crate) fn judge_commit(error: DbErr) -> DriverError<DbErr> {
-    let failure = failure(&error, true);
-    judged(error, failure)
-}
-
-/// SeaORM has learned of a database that is not known here.
-pub(crate) fn unknown_database() -> Error {
-    Error::database(
-        "SeaORM is connected to a database that is not known here",
-        "ordid knows PostgreSQL, MySQL, MariaDB and SQLite",
-    )
-}
-
-fn judged(error: DbErr, failure: Failure) -> DriverError<DbErr> {
-    let violation = match error.sql_err() {
-        Some(SqlErr::UniqueConstraintViolation(_)) => Some(Violation::Unique),
-        Some(SqlErr::ForeignKeyConstraintViolation(_)) => Some(Violation::ForeignKey),
-        _ => None,
-    };
-    DriverError {
-        has_waited: error == DbErr::ConnectionAcquire(ConnAcquireErr::Timeout),
-        refuses_a_row: is_about_a_row(&error),
-        violation,
-        ..DriverError::new(error, failure)
-    }
-}
-
-/// Returns what an error means: of COMMIT, that it was carried out or not, unless the database says that
+/// Takes an error with what it means: of COMMIT, that it was carried out or not, unless the database says that
 /// it was not.
 ///
 /// A pool that made or found no connection in the time that it is given has tried again itself.
-fn failure(error: &DbErr, is_commit: bool) -> Failure {
-    #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
-    if let Some(error) = as_sqlx(error) {
-        return match error {
-            sqlx::Error::Database(error) => of_database(&**error, is_commit),
+pub(crate) fn classify(backend: DbBackend, error: DbErr, is_commit: bool) -> DriverError<DbErr> {
+    let failure = match &error {
+        #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+        DbErr::Conn(RuntimeErr::SqlxError(inner))
+        | DbErr::Exec(RuntimeErr::SqlxError(inner))
+        | DbErr::Query(RuntimeErr::SqlxError(inner)) => match &**inner {
+            sqlx::Error::Database(told) => {
+                if let Ok(engine) = engine(backend) {
+                    return of_database(&engine, &error, &**told, is_commit).of(error);
+                }
+                Failure::Refused
+            }
             _ if is_commit => Failure::Lost,
             sqlx::Error::Io(_)
             | sqlx::Error::Tls(_)
@@ -72,56 +62,53 @@ fn failure(error: &DbErr, is_commit: bool) -> Failure {
             | sqlx::Error::WorkerCrashed
             | sqlx::Error::BeginFailed => Failure::Lost,
             _ => Failure::Refused,
-        };
-    }
-    match error {
+        },
         DbErr::ConnectionAcquire(ConnAcquireErr::Timeout | ConnAcquireErr::ConnectionClosed) => {
             Failure::Refused
         }
         _ if is_commit => Failure::Lost,
         DbErr::Conn(_) => Failure::Lost,
         _ => Failure::Refused,
+    };
+    let _ = backend;
+    DriverError {
+        has_waited: error == DbErr::ConnectionAcquire(ConnAcquireErr::Timeout),
+        ..DriverError::new(error, failure)
     }
 }
 
+/// Says what an error of the database means.
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
-fn of_database(error: &(dyn DatabaseError + 'static), is_commit: bool) -> Failure {
-    if error.is_unique_violation() {
-        return Failure::Duplicate;
-    }
-    #[cfg(feature = "postgres")]
-    if let Some(error) = error.try_downcast_ref::<sqlx::postgres::PgDatabaseError>() {
-        return Failure::of_postgres(error.code());
-    }
+fn of_database(
+    engine: &EngineProfile,
+    error: &DbErr,
+    told: &(dyn DatabaseError + 'static),
+    is_commit: bool,
+) -> Classified {
+    let code = told.code();
+    let kind = match (error.sql_err(), told.kind()) {
+        // SeaORM knows more of MySQL's numbers.
+        (Some(SqlErr::ForeignKeyConstraintViolation(_)), _)
+        | (_, sqlx::error::ErrorKind::ForeignKeyViolation) => Some(ErrorKind::ForeignKey),
+        (_, sqlx::error::ErrorKind::UniqueViolation) => Some(ErrorKind::Unique),
+        (_, sqlx::error::ErrorKind::Other) => None,
+        _ => Some(ErrorKind::Constraint),
+    };
     #[cfg(feature = "mysql")]
-    if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
-        return Failure::of_mysql(error.number(), error.message(), is_commit);
-    }
-    #[cfg(feature = "sqlite")]
-    if error
-        .try_downcast_ref::<sqlx::sqlite::SqliteError>()
-        .is_some()
-    {
-        let code = error.code().and_then(|code| code.parse().ok());
-        return code.map_or(Failure::Refused, |code| Failure::of_sqlite(code, is_commit));
-    }
-    let _ = is_commit;
-    Failure::Refused
-}
-
-/// Returns whether the database refused a value or a constraint, so that the row can be found.
-fn is_about_a_row(error: &DbErr) -> bool {
-    #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
-    if let Some(sqlx::Error::Database(error)) = as_sqlx(error) {
-        // SQLSTATE classes 22 (data exception) and 23 (integrity constraint violation); SQLite has
-        // codes of its own, which SQLx sorts into kinds.
-        let class = error.code().is_some_and(|code| {
-            code.len() == 5 && (code.starts_with("22") || code.starts_with("23"))
-        });
-        return class || !matches!(error.kind(), sqlx::error::ErrorKind::Other);
-    }
-    let _ = error;
-    false
+    let number = told
+        .try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>()
+        .map(|error| error.number().into());
+    #[cfg(not(feature = "mysql"))]
+    let number = None;
+    engine.classify(&Report {
+        sqlstate: code.as_deref(),
+        // SQLite's code is a number.
+        number: number.or_else(|| code.as_deref()?.parse().ok()),
+        kind,
+        message: told.message(),
+        is_commit,
+        ..Report::default()
+    })
 }
 
 #[cfg(all(test, feature = "sqlite"))]
@@ -151,8 +138,12 @@ mod tests {
             ),
             (DbErr::RecordNotInserted, Failure::Refused, Failure::Lost),
         ] {
-            assert_eq!(failure(&error, false), expected, "{error}");
-            assert_eq!(failure(&error, true), of_commit, "{error}");
+            let has_waited = error == DbErr::ConnectionAcquire(ConnAcquireErr::Timeout);
+            for (is_commit, expected) in [(false, expected), (true, of_commit)] {
+                let classified = classify(DbBackend::Sqlite, error.clone(), is_commit);
+                assert_eq!(classified.failure, expected, "{error}");
+                assert_eq!(classified.has_waited, has_waited, "{error}");
+            }
         }
     }
 }

@@ -1,22 +1,23 @@
 //! Rows of one entity in bulk, beside a unit of work.
 
-use std::{collections::HashSet, ops::Range};
+use std::{collections::HashSet, marker::PhantomData};
 
-use ordid_core::{
-    EnsuredKey, KeyOf, OrderedKey,
-    storage::{Dialect as _, dialect},
-    unit_of_work::{Action, Columns, MAX_ROWS, Place, RowSink as _},
+use ordid_core::{EnsuredKey, KeyOf, OrderedKey};
+use ordid_sql::{
+    Action, Columns, EngineProfile, Place, RowSink as _,
+    spi::{
+        self, ConnectionSource as _, FlushConnection as _, FlushTransaction as _, RowBinder as _,
+        TableNames, TransactionScope,
+    },
 };
-use sea_orm::{
-    DbBackend, DbErr, EntityTrait, IntoActiveModel, Iterable as _, SqlErr, TryGetable,
-    sea_query::OnConflict,
-};
+use sea_orm::{DbBackend, DbErr, IntoActiveModel, SqlErr, Statement, TryGetable};
 
 use crate::{
     Error, assign_keys,
-    entity::{Binder, Entity, Names},
-    failure::{judge, judge_commit, unknown_database},
-    unit_of_work::{Begin, Open, UnitOfWork, begin, inserts, is_transaction},
+    connection::{Begin, Open, Source},
+    entity::{Binder, Entity, EntityNames},
+    failure::classify,
+    unit_of_work::UnitOfWork,
 };
 
 /// Inserts models, all or none, and returns their keys in the order of the models: those that have none
@@ -82,13 +83,13 @@ where
     Ok(keys)
 }
 
-/// Inserts those models that no row of the table stands against, by its primary key or another unique
-/// key, and tells of each whether it was inserted. Those that have no key are given one. Whatever else
-/// a row is refused for is an error, and then none is inserted.
+/// Inserts models, but skips those whose primary key or another unique key is taken, and returns for each
+/// whether it was inserted. A model without a key gets one. If a row is refused for any other reason, that is an
+/// error, and none is inserted.
 ///
-/// PostgreSQL and SQLite (from 3.35 on) say which rows `ON CONFLICT DO NOTHING` inserted. MySQL and
-/// MariaDB do not, and SeaORM's `on_conflict_do_nothing` reports each row as inserted there: they are
-/// sent a plain `INSERT`, and row by row where that meets a duplicate.
+/// PostgreSQL and SQLite (from 3.35 on) return which rows `ON CONFLICT DO NOTHING` inserted. MySQL and
+/// MariaDB do not, and SeaORM's `on_conflict_do_nothing` reports each row as inserted there: so they get a
+/// plain `INSERT`, and one for each row if that meets a duplicate.
 ///
 /// # Errors
 ///
@@ -100,129 +101,147 @@ where
     C: Begin,
 {
     let keys = assign_keys(models);
-    let mut open = begin(on, false)
-        .await
-        .map_err(|error| Error::begin(judge(error)))?;
-    let names = Names::of::<A>();
-    let backend = open.backend();
-    let parameters = match backend {
-        DbBackend::Postgres => dialect::Postgres::MAX_PARAMETERS,
-        DbBackend::MySql => dialect::MySql::MAX_PARAMETERS,
-        DbBackend::Sqlite => dialect::Sqlite::MAX_PARAMETERS,
-        _ => return Err(unknown_database()),
-    };
-    let at_once = (parameters / names.columns.len().max(1)).clamp(1, MAX_ROWS);
+    let mut source = Source::of(on)?;
+    let inserts = Inserts::<A>::of(source.engine(), source.backend());
+    let (scope, backend) = (source.scope(), source.backend());
+    let mut open = source
+        .begin(spi::Begin {
+            scope,
+            statement: inserts.engine.begin,
+            defer: None,
+            uses_bulk: false,
+        })
+        .await?;
+    let columns = inserts.names.columns.len().max(1);
+    let at_once = inserts.engine.max_parameters / columns;
+    let at_once = at_once.clamp(1, inserts.engine.max_rows);
     let mut inserted = Vec::with_capacity(models.len());
     for (number, chunk) in models.chunks(at_once).enumerate() {
         let start = number * at_once;
         let rows = start..start + chunk.len();
         let taken = match backend {
             DbBackend::Postgres | DbBackend::Sqlite => {
-                returned(&mut open, &names, chunk, &keys[rows.clone()]).await
+                inserts
+                    .returned(&mut open, chunk, &keys[rows.clone()])
+                    .await
             }
-            _ => tried(&mut open, &names, chunk).await,
+            _ => inserts.tried(&mut open, chunk).await,
         };
         match taken {
             Ok(taken) => inserted.extend(taken),
             Err(error) => {
                 // Its own failure says no more: the server drops what is not committed.
-                let _ = open.rollback().await;
-                return Err(refused::<A>(error, number, rows));
+                let _ = open.rollback(false).await;
+                let place = Place::new(Action::Insert, A::TABLE, number, rows);
+                return Err(Error::statement(classify(backend, error, false), place));
             }
         }
     }
-    let committed = open.commit().await;
-    committed.map_err(|error| {
-        if is_transaction(on) {
-            return Error::release(judge(error));
-        }
-        let error = Error::commit(judge_commit(error));
-        match error.is_connection_lost() {
-            true => error.into_unknown(),
-            false => error,
-        }
-    })?;
-    Ok(inserted)
-}
-
-fn refused<A: Entity>(error: DbErr, chunk: usize, rows: Range<usize>) -> Error {
-    Error::statement(
-        judge(error),
-        Place::new(Action::Insert, A::TABLE, chunk, rows),
-    )
-}
-
-fn bound<A: Entity>(models: &[A]) -> Binder {
-    let mut binder = Binder::new();
-    for model in models {
-        binder.begin_row(Columns::All);
-        model.write(&mut binder);
-        binder.end_row();
-    }
-    binder
-}
-
-/// Has the database tell which rows it inserted.
-async fn returned<A: Entity>(
-    open: &mut Open,
-    names: &Names,
-    models: &[A],
-    keys: &[KeyOf<A>],
-) -> Result<Vec<bool>, DbErr>
-where
-    KeyOf<A>: TryGetable,
-{
-    let mut inserted = HashSet::new();
-    for mut insert in inserts(names, bound(models).into_rows()) {
-        insert
-            .on_conflict(OnConflict::new().do_nothing().to_owned())
-            .returning_col(names.key());
-        let insert = open.backend().build(&insert);
-        for row in open.query_all(insert).await? {
-            inserted.insert(row.try_get_by_index::<KeyOf<A>>(0)?);
+    match open.commit().await {
+        Ok(()) => Ok(inserted),
+        Err(error) if scope == TransactionScope::Savepoint => Err(Error::release(error)),
+        Err(error) => {
+            let error = Error::commit(error);
+            Err(match error.is_connection_lost() {
+                true => error.into_unknown(),
+                false => error,
+            })
         }
     }
-    // A key that is there twice was inserted once.
-    Ok(keys.iter().map(|key| inserted.remove(key)).collect())
 }
 
-/// Inserts as if there were no duplicates, and row by row where there are: a statement that meets one
-/// leaves nothing behind in these databases, and the transaction open.
-async fn tried<A: Entity>(
-    open: &mut Open,
-    names: &Names,
-    models: &[A],
-) -> Result<Vec<bool>, DbErr> {
-    let mut taken = Vec::with_capacity(models.len());
-    // Rows of different columns go by statements of their own, each all or none.
-    let runs = models.chunk_by(|left, right| set_columns(left) == set_columns(right));
-    for run in runs {
-        if inserted(open, names, run).await? {
-            taken.resize(taken.len() + run.len(), true);
-            continue;
-        }
-        for model in run {
-            taken.push(inserted(open, names, std::slice::from_ref(model)).await?);
+/// The statements that insert models of one entity, as a unit of work writes them.
+struct Inserts<A> {
+    backend: DbBackend,
+    engine: EngineProfile,
+    names: TableNames,
+    models: PhantomData<fn(A)>,
+}
+
+impl<A: Entity> Inserts<A> {
+    fn of(engine: EngineProfile, backend: DbBackend) -> Self {
+        Self {
+            names: EntityNames::of::<A>().on(&engine),
+            backend,
+            engine,
+            models: PhantomData,
         }
     }
-    Ok(taken)
-}
 
-fn set_columns<A: Entity>(model: &A) -> Vec<bool> {
-    let columns = <A::Entity as EntityTrait>::Column::iter();
-    columns.map(|column| !model.is_not_set(column)).collect()
-}
-
-/// Inserts models of the same columns, unless one of them meets a duplicate.
-async fn inserted<A: Entity>(open: &mut Open, names: &Names, models: &[A]) -> Result<bool, DbErr> {
-    for insert in inserts(names, bound(models).into_rows()) {
-        let insert = open.backend().build(&insert);
-        if let Err(error) = open.execute(insert).await {
-            return match error.sql_err() {
-                Some(SqlErr::UniqueConstraintViolation(_)) => Ok(false),
-                _ => Err(error),
-            };
+    /// Binds models, as many by each statement as follow each other and have values for the same columns. Each
+    /// statement comes with its number of models.
+    fn bind(&self, models: &[A], end: &str) -> Vec<(usize, Statement)> {
+        let mut binder = Binder::with_room(
+            EntityNames::of::<A>(),
+            models.len(),
+            self.names.columns.len(),
+        );
+        for model in models {
+            binder.begin_row(Columns::All);
+            model.write(&mut binder);
+            binder.end_row();
         }
+        let runs = binder.into_runs(models.len()).into_iter();
+        let bound = runs.map(|run| {
+            let columns = run.columns.unwrap_or_default();
+            let insert = spi::Statement::insert(&self.engine, &self.names, &columns, run.rows);
+            let sql = format!("{}{end}", insert.sql);
+            let values = run.values.into_values(&columns);
+            let statement = Statement::from_sql_and_values(self.backend, sql, values);
+            (run.rows, statement)
+        });
+        bound.collect()
     }
-    Ok(true)
+
+    /// Has the database tell which rows it inserted.
+    async fn returned(
+        &self,
+        open: &mut Open,
+        models: &[A],
+        keys: &[KeyOf<A>],
+    ) -> Result<Vec<bool>, DbErr>
+    where
+        KeyOf<A>: TryGetable,
+    {
+        let key = &self.names.columns[self.names.key];
+        let end = format!(" ON CONFLICT DO NOTHING RETURNING {key}");
+        let mut inserted = HashSet::new();
+        for (_, insert) in self.bind(models, &end) {
+            for row in open.query_all(insert).await? {
+                inserted.insert(row.try_get_by_index::<KeyOf<A>>(0)?);
+            }
+        }
+        // A key that is there twice was inserted once.
+        Ok(keys.iter().map(|key| inserted.remove(key)).collect())
+    }
+
+    /// Inserts as if there were no duplicates, and row by row where there are: a statement that meets one
+    /// leaves nothing behind in these databases, and the transaction open.
+    async fn tried(&self, open: &mut Open, models: &[A]) -> Result<Vec<bool>, DbErr> {
+        let mut taken = Vec::with_capacity(models.len());
+        for (rows, insert) in self.bind(models, "") {
+            if inserted(open, insert).await? {
+                taken.resize(taken.len() + rows, true);
+                continue;
+            }
+            let start = taken.len();
+            for model in start..start + rows {
+                for (_, insert) in self.bind(&models[model..=model], "") {
+                    taken.push(inserted(open, insert).await?);
+                }
+            }
+        }
+        Ok(taken)
+    }
+}
+
+/// Inserts models, unless one of them meets a duplicate.
+async fn inserted(open: &mut Open, insert: Statement) -> Result<bool, DbErr> {
+    match open.execute_raw(insert).await {
+        Ok(_) => Ok(true),
+        Err(error) => match error.sql_err() {
+            Some(SqlErr::UniqueConstraintViolation(_)) => Ok(false),
+            _ => Err(error),
+        },
+    }
 }

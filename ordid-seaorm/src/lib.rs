@@ -123,27 +123,29 @@
 extern crate self as ordid_seaorm;
 
 mod assign;
+mod connection;
 mod engine_macros;
 mod entity;
 mod failure;
+mod flushes_table;
 mod insert;
 mod schema;
 mod stored;
 mod unit_of_work;
 
 pub use assign::{assign, assign_keys};
+pub use connection::Begin;
 pub use entity::{Binder, Entity};
+pub use flushes_table::flushes_table;
 pub use insert::{insert_all, insert_or_skip};
-pub use ordid_core::{
-    storage::column,
-    unit_of_work::{
-        Action, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable,
-        Progress, Retry,
-    },
+pub use ordid_core::storage::column;
+pub use ordid_sql::{
+    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
+    PlannedTable, Progress, Retry, Sharding,
 };
 pub use schema::create_table;
 pub use stored::{SeaOrmColumn, StoredAs};
-pub use unit_of_work::{Begin, UnitOfWork, flushes_table};
+pub use unit_of_work::UnitOfWork;
 
 /// Why rows were not written; its [`driver`](FlushError::driver) is SeaORM's error.
 pub type Error = FlushError<sea_orm::DbErr>;

@@ -1,35 +1,17 @@
 //! The unit of work: models of many entities, inserted, updated and deleted together.
 
-mod execute;
-mod open;
-mod plan;
-mod record;
-mod statement;
-
-use std::fmt;
-
-use ordid_core::{
-    EnsuredKey, KeyOf, KeyType, OrderedKey, Scheme,
-    entity::SchemeOf,
-    generator::Generator,
-    storage::dialect,
-    unit_of_work::{Batches, Doubt, Flushed, Generators, Plan, Progress, Retry},
-};
+use ordid_core::{EnsuredKey, KeyOf, OrderedKey, entity::SchemeOf, generator::Generator};
+use ordid_sql::{FlushPlan, Flushed, Work};
 use sea_orm::{
     ActiveValue, DatabaseConnection, DatabaseTransaction, DbBackend, EntityTrait, IntoActiveModel,
     Iterable as _,
 };
 
-use self::statement::Rows;
-pub use self::{open::Begin, record::flushes_table};
-pub(crate) use self::{
-    open::{Open, begin, is_transaction},
-    statement::inserts,
-};
 use crate::{
     Error,
-    entity::{Binder, Entity, Names},
-    failure::unknown_database,
+    connection::{Begin, Source},
+    entity::{Binder, Entity},
+    failure::engine,
 };
 
 /// Models of many entities, collected to be inserted, updated and deleted in one transaction: parents
@@ -58,56 +40,14 @@ use crate::{
 /// each other and set the same columns go by one `UPDATE`, on MySQL and MariaDB row by row. Rows are
 /// updated after all inserts and deleted after that, so a unique value is not free for a new row before
 /// the next flush.
-#[derive(Default)]
-pub struct UnitOfWork {
-    batches: Batches<Binder>,
-    /// Of each table, by its position in the batches.
-    names: Vec<Names>,
-    generators: Generators,
-    observer: Option<Box<dyn FnMut(Progress) + Send>>,
-    retry: Retry,
-    /// Whether a flush that only inserts is recorded, too.
-    records: bool,
-    /// What an earlier flush left behind that does not know what became of its COMMIT.
-    doubt: Option<Doubt>,
-}
+pub struct UnitOfWork(Work<Binder>);
+
+ordid_sql::work_settings! { impl[] UnitOfWork, Binder }
 
 impl UnitOfWork {
     /// Makes an empty unit of work.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Says how often a flush is tried and how long it waits in between; [`Retry::DEFAULT`] unless this
-    /// is called. See [`flush`](Self::flush).
-    #[must_use]
-    pub fn with_retry(mut self, retry: Retry) -> Self {
-        self.retry = retry;
-        self
-    }
-
-    /// Has each flush write a row of its own, in the table that
-    /// [`flushes_table`](crate::flushes_table) declares, also one that only inserts.
-    ///
-    /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a row that
-    /// somebody deleted meanwhile is inserted again. Where others delete rows that are so new, this is the
-    /// remedy; it costs a statement a flush.
-    #[must_use]
-    pub fn with_record(mut self) -> Self {
-        self.records = true;
-        self
-    }
-
-    /// Gives a generator for the keys of a type, which [`try_add`](Self::try_add) asks from now on:
-    /// for schemes that take a node of your own, and for tests with a clock of their own. It stays
-    /// over flushes. To share it, give an [`Arc`](std::sync::Arc) or a `&'static` of it.
-    #[must_use]
-    pub fn with_generator<K: KeyType>(
-        mut self,
-        generator: impl Generator<Scheme = K::Scheme> + Send + Sync + 'static,
-    ) -> Self {
-        self.generators.insert::<K>(generator);
-        self
     }
 
     /// Adds a new `Model` or `ActiveModel`, assigns its key if it has none, and returns the key: children
@@ -123,10 +63,7 @@ impl UnitOfWork {
     where
         <A as OrderedKey>::Field: EnsuredKey,
     {
-        let mut model = model.into_active_model();
-        let key = model.ensure_key();
-        self.rows_mut::<A>().push(model);
-        key
+        self.0.add(model.into_active_model(), A::__register)
     }
 
     /// As [`add`](Self::add); a missing key is made by this generator.
@@ -143,10 +80,8 @@ impl UnitOfWork {
         A: Entity,
         G: Generator<Scheme = SchemeOf<A>>,
     {
-        let mut model = model.into_active_model();
-        let key = model.ensure_key_with(generator)?;
-        self.rows_mut::<A>().push(model);
-        Ok(key)
+        self.0
+            .add_with(generator, model.into_active_model(), A::__register)
     }
 
     /// As [`add`](Self::add); a missing key is made by the generator that
@@ -160,10 +95,7 @@ impl UnitOfWork {
         &mut self,
         model: impl IntoActiveModel<A>,
     ) -> Result<KeyOf<A>, ordid_core::Error> {
-        let mut model = model.into_active_model();
-        let key = self.generators.ensure_key(&mut model)?;
-        self.rows_mut::<A>().push(model);
-        Ok(key)
+        self.0.try_add(model.into_active_model(), A::__register)
     }
 
     /// Adds a `Model` or `ActiveModel` whose row will be updated: all columns of a `Model`, those that
@@ -179,8 +111,7 @@ impl UnitOfWork {
         if columns().all(|column| matches!(model.get(column), ActiveValue::Unchanged(_))) {
             model = model.reset_all();
         }
-        self.rows_mut::<A>();
-        self.batches.update(model);
+        self.0.update(model, A::__register);
     }
 
     /// Adds a `Model` or `ActiveModel` whose row will be deleted, by its key. That row must be there,
@@ -189,51 +120,66 @@ impl UnitOfWork {
     /// Rows are deleted after all else, children before parents: only the key and the foreign keys
     /// count.
     pub fn delete<A: Entity>(&mut self, model: impl IntoActiveModel<A>) {
-        self.rows_mut::<A>();
-        self.batches.delete(&model.into_active_model());
-    }
-
-    fn rows_mut<A: Entity>(&mut self) -> &mut Vec<A> {
-        self.changed();
-        let names = &mut self.names;
-        self.batches.rows_mut_with(|| {
-            // Tables are known by the order in which their types come in.
-            names.push(Names::of::<A>());
-            <SchemeOf<A> as Scheme>::cmp
-        })
-    }
-
-    /// With other rows it is another flush.
-    fn changed(&mut self) {
-        self.doubt = None;
+        self.0.delete(&model.into_active_model(), A::__register);
     }
 
     /// Returns the models of an entity that will be inserted, in the order in which they were added.
     pub fn get<A: Entity>(&self) -> &[A] {
-        self.batches.get()
+        self.0.rows().get()
     }
 
-    /// Returns the number of models, of all entities.
-    pub fn len(&self) -> usize {
-        self.batches.len()
-    }
-
-    /// Returns whether there is nothing to flush.
-    pub fn is_empty(&self) -> bool {
-        self.batches.is_empty()
-    }
-
-    /// Forgets all models: after [`flush_in`](Self::flush_in), once the transaction is committed.
-    pub fn clear(&mut self) {
-        self.changed();
-        self.batches.clear();
-        self.names.clear();
-    }
-
-    /// Calls a function after each chunk of a flush, as for a progress bar. A flush that is tried again
-    /// tells of its rows anew.
-    pub fn observe(&mut self, observer: impl FnMut(Progress) + Send + 'static) {
-        self.observer = Some(Box::new(observer));
+    /// Returns what a flush to a database of this kind would send: the tables in their order, parents
+    /// first, and the statements of each, with their text. No database is asked, and nothing is taken
+    /// out.
+    ///
+    /// Inserts come first. Where rows refer to each other in a circle, one of them is inserted with
+    /// NULL there, and [`Action::FixUp`](ordid_core::unit_of_work::Action::FixUp) sets it afterwards.
+    /// Then come updates, and at last deletes, children first.
+    ///
+    /// # Errors
+    ///
+    /// What can be known to fail without a database: a key that was added twice, tables or rows that
+    /// refer to each other in a circle that cannot be broken, a row with more columns than a statement
+    /// takes. All [`is_plan`](Error::is_plan). And a database that is not known here.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod author {
+    /// # use ordid::{KeyType, OrderedKey, uuid::Uuid};
+    /// # use sea_orm::entity::prelude::*;
+    /// # #[derive(KeyType)]
+    /// # #[ordid(sea_orm)]
+    /// # pub struct AuthorId(Uuid);
+    /// # #[derive(Clone, Debug, PartialEq, DeriveEntityModel, OrderedKey)]
+    /// # #[sea_orm(table_name = "author")]
+    /// # pub struct Model {
+    /// #     #[sea_orm(primary_key, auto_increment = false)]
+    /// #     pub id: AuthorId,
+    /// #     pub name: String,
+    /// # }
+    /// # #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+    /// # pub enum Relation {}
+    /// # impl ActiveModelBehavior for ActiveModel {}
+    /// # }
+    /// use ordid_seaorm::UnitOfWork;
+    /// use sea_orm::{ActiveValue::{NotSet, Set}, DbBackend};
+    ///
+    /// # fn main() -> Result<(), ordid_seaorm::Error> {
+    /// let mut work = UnitOfWork::new();
+    /// for name in ["Ada", "Grace"] {
+    ///     work.add(author::ActiveModel { id: NotSet, name: Set(name.to_owned()) });
+    /// }
+    /// let plan = work.plan(DbBackend::Postgres)?;
+    /// assert_eq!(
+    ///     &*plan.tables[0].statements[0].sql,
+    ///     r#"INSERT INTO "author" ("id", "name") VALUES ($1, $2), ($3, $4)"#
+    /// );
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn plan(&mut self, backend: DbBackend) -> Result<FlushPlan, Error> {
+        Ok(self.0.plan(engine(backend)?)?)
     }
 
     /// Writes everything in one transaction of its own, and is empty afterwards. If it fails,
@@ -294,26 +240,12 @@ impl UnitOfWork {
         self.flush_on(transaction).await
     }
 
-    /// Finds the order of rows and tables.
-    fn planned(&mut self, backend: DbBackend) -> Result<Plan, Error> {
-        Ok(match backend {
-            DbBackend::Postgres => self.batches.plan::<dialect::Postgres>(),
-            DbBackend::MySql => self.batches.plan::<dialect::MySql>(),
-            DbBackend::Sqlite => self.batches.plan::<dialect::Sqlite>(),
-            _ => return Err(unknown_database()),
-        }?)
-    }
-
-    fn rows(&self) -> Rows<'_> {
-        Rows {
-            batches: &self.batches,
-            names: &self.names,
-        }
+    pub(crate) async fn flush_on<C: Begin>(&mut self, on: &C) -> Result<Flushed, Error> {
+        let source = Source::of(on)?;
+        let scope = source.scope();
+        self.0.flush(source, scope).await
     }
 }
 
-impl fmt::Debug for UnitOfWork {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.batches, f)
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -99,6 +99,7 @@ fn runs<B: RowBinder>(
     }
     let columns = statements.table(chunk.table).columns_of(chunk.action).len();
     let mut values = B::with_room(rows.entity(chunk.table), chunk.rows.len(), columns);
+    values.begin_rows(chunk.action);
     rows.write(chunk, chunk.rows.clone(), &mut values);
     let runs = values.into_runs(chunk.rows.len()).into_iter();
     runs.flat_map(|run| match each {

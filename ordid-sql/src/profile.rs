@@ -78,6 +78,7 @@ pub enum Updates {
 /// How a dialect writes names and parameters.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Words {
+    pub(crate) dialect: &'static str,
     pub(crate) quote: fn(&str) -> String,
     pub(crate) quote_table: fn(Option<&str>, &str) -> String,
     pub(crate) placeholder: fn(&mut String, usize),
@@ -151,6 +152,7 @@ impl EngineProfile {
             deletes_rows_of_themselves: D::DELETES_ROWS_OF_THEMSELVES,
             updates: Updates::RowByRow,
             words: Words {
+                dialect: D::NAME,
                 quote: <D as Dialect>::quote,
                 quote_table: <D as Dialect>::quote_table,
                 placeholder: D::push_placeholder,
@@ -168,6 +170,11 @@ impl EngineProfile {
     /// Says what an error of the engine means.
     pub fn classify(&self, report: &classify::Report<'_>) -> classify::Classified {
         (self.classify)(report)
+    }
+
+    /// Returns the [name](Dialect::NAME) of the dialect that the engine's statements are written in.
+    pub const fn dialect(&self) -> &'static str {
+        self.words.dialect
     }
 
     /// Returns a name as the engine's dialect quotes it.

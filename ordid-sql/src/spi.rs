@@ -44,6 +44,12 @@ pub trait RowBinder: RowSink + Send + Sized + 'static {
     /// Makes room for so many rows of a table, each with so many values.
     fn with_room(entity: Self::Entity, rows: usize, values: usize) -> Self;
 
+    /// Says what the rows are for, before the first of them: a row may have values for other columns of an
+    /// update than of an insert.
+    fn begin_rows(&mut self, action: Action) {
+        let _ = action;
+    }
+
     /// Binds the key of a marker row.
     fn of_marker(id: Uuid) -> Self;
 

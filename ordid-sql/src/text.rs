@@ -45,6 +45,31 @@ pub struct Statement {
     pub repeats: bool,
 }
 
+impl Statement {
+    /// Writes the `INSERT` of so many rows, each with values for these columns: for what an adapter offers
+    /// beside a unit of work.
+    pub fn insert(
+        engine: &EngineProfile,
+        names: &TableNames,
+        columns: &[usize],
+        rows: usize,
+    ) -> Self {
+        let writer = Writer {
+            engine,
+            placeholder: None,
+        };
+        let mut sql = String::new();
+        writer.insert(&mut sql, names, columns, rows);
+        Self {
+            kind: StatementKind::Insert,
+            sql: sql.into(),
+            columns: columns.into(),
+            rows,
+            repeats: false,
+        }
+    }
+}
+
 /// A table as statements name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableNames {

@@ -52,6 +52,7 @@ fn bind_all<B: RowBinder>(
     let entity = rows.entity(chunk.table);
     let columns = statements.table(chunk.table).columns_of(chunk.action).len();
     let mut values = B::with_room(entity, chunk.rows.len(), columns);
+    values.begin_rows(chunk.action);
     let row = rows.write(chunk, chunk.rows.clone(), &mut values);
     if let Some(error) = values.take_error() {
         return Err((error, row));
@@ -84,6 +85,7 @@ fn bind_each<B: RowBinder>(
     let mut bound = Vec::with_capacity(chunk.rows.len());
     for row in chunk.rows.clone() {
         let mut values = B::with_room(entity, 1, columns.len());
+        values.begin_rows(chunk.action);
         if B::BY_COLUMN {
             rows.write(chunk, row..row + 1, &mut values);
         } else {

@@ -1,0 +1,335 @@
+//! Transactions: how they begin, and what is sent in them.
+//!
+//! SQLx 0.9 loses count of a transaction that is dropped while it begins, on PostgreSQL, MySQL and MariaDB,
+//! and on the latter two of what is dropped while it is prepared: whoever gets that connection next writes
+//! into a transaction that nobody ends. SeaORM lends no connection that could be closed instead. So what
+//! is under way when a flush is dropped is carried to its end by the runtime, where that is known.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use ordid_sql::{
+    DriverError, EngineProfile,
+    spi::{
+        self, Changed, ConnectionSource, FlushConnection, FlushTransaction, StatementFailure,
+        TransactionScope,
+    },
+};
+use sea_orm::{
+    ConnAcquireErr, ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
+    ExecResult, QueryResult, SqliteTransactionMode, Statement, TransactionOptions,
+    TransactionTrait,
+};
+
+use crate::{
+    Error,
+    entity::Binder,
+    failure::{classify, engine},
+};
+
+pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+mod sealed {
+    pub trait Sealed {
+        /// What the transactions of a flush are its own on.
+        fn pool(&self) -> Option<&sea_orm::DatabaseConnection>;
+    }
+}
+
+/// What rows can be written to: a `DatabaseConnection`, in a transaction, or a `DatabaseTransaction`, in a
+/// savepoint.
+pub trait Begin:
+    ConnectionTrait + TransactionTrait<Transaction = DatabaseTransaction> + Send + sealed::Sealed
+{
+}
+
+impl sealed::Sealed for DatabaseConnection {
+    fn pool(&self) -> Option<&DatabaseConnection> {
+        Some(self)
+    }
+}
+
+impl Begin for DatabaseConnection {}
+
+impl sealed::Sealed for DatabaseTransaction {
+    fn pool(&self) -> Option<&DatabaseConnection> {
+        None
+    }
+}
+
+impl Begin for DatabaseTransaction {}
+
+/// Where a flush sends its statements.
+pub(crate) struct Source<'c, C> {
+    on: &'c C,
+    backend: DbBackend,
+    engine: EngineProfile,
+}
+
+impl<'c, C: Begin> Source<'c, C> {
+    pub(crate) fn of(on: &'c C) -> Result<Self, Error> {
+        let backend = on.get_database_backend();
+        let engine = engine(backend)?;
+        Ok(Self {
+            on,
+            backend,
+            engine,
+        })
+    }
+
+    pub(crate) const fn backend(&self) -> DbBackend {
+        self.backend
+    }
+
+    /// A transaction of the flush's own, or a savepoint in the user's.
+    pub(crate) fn scope(&self) -> TransactionScope {
+        match self.on.pool() {
+            Some(_) => TransactionScope::Transaction,
+            None => TransactionScope::Savepoint,
+        }
+    }
+}
+
+impl<C: Begin> ConnectionSource for Source<'_, C> {
+    type Connection = Self;
+
+    fn engine(&self) -> EngineProfile {
+        self.engine
+    }
+
+    async fn get(&mut self, _: bool) -> Result<(&mut Self, bool), Error> {
+        Ok((self, false))
+    }
+
+    /// Each transaction takes a connection from SeaORM's pool.
+    fn may_reconnect(&self) -> bool {
+        self.on.pool().is_some()
+    }
+}
+
+impl<C: Begin> FlushConnection for Source<'_, C> {
+    type Error = DbErr;
+    type Binder = Binder;
+    type Bulk = Infallible;
+    type Transaction<'t>
+        = Open
+    where
+        Self: 't;
+
+    const ADAPTER: &'static str = "ordid_seaorm";
+
+    async fn begin(&mut self, begin: spi::Begin) -> Result<Open, Error> {
+        let is_own = begin.scope == TransactionScope::Transaction;
+        let mut options = TransactionOptions::default();
+        if is_own && let Some(statement) = begin.statement {
+            options.sqlite_transaction_mode = Some(mode(statement)?);
+        }
+        let begun = match self.on.pool() {
+            Some(pool) => {
+                let pool = pool.clone();
+                kept(Box::pin(
+                    async move { begun(&pool, options, begin.defer).await },
+                ))
+                .await
+            }
+            None => begun(self.on, options, begin.defer).await,
+        };
+        let transaction =
+            begun.map_err(|error| Error::begin(classify(self.backend, error, false)))?;
+        Ok(Open {
+            backend: self.backend,
+            is_own,
+            transaction: Some(transaction),
+        })
+    }
+
+    async fn exists(
+        &mut self,
+        query: &spi::Statement,
+        values: Binder,
+    ) -> Result<bool, DriverError<DbErr>> {
+        let query = statement(self.backend, query, values);
+        let found = match self.on.pool() {
+            Some(pool) => {
+                let pool = pool.clone();
+                kept(Box::pin(async move { pool.query_one_raw(query).await })).await
+            }
+            None => self.on.query_one_raw(query).await,
+        };
+        let found = found.map_err(|error| classify(self.backend, error, false))?;
+        Ok(found.is_some())
+    }
+}
+
+/// SeaORM sends no statement of ours to begin a transaction.
+fn mode(statement: &str) -> Result<SqliteTransactionMode, Error> {
+    match statement {
+        "BEGIN DEFERRED" => Ok(SqliteTransactionMode::Deferred),
+        "BEGIN IMMEDIATE" => Ok(SqliteTransactionMode::Immediate),
+        "BEGIN EXCLUSIVE" => Ok(SqliteTransactionMode::Exclusive),
+        other => Err(Error::database(
+            format!("SeaORM cannot begin a transaction by `{other}`"),
+            "leave `begin` of the engine's profile as it is",
+        )),
+    }
+}
+
+async fn begun<C>(
+    on: &C,
+    options: TransactionOptions,
+    defer: Option<&str>,
+) -> Result<DatabaseTransaction, DbErr>
+where
+    C: ConnectionTrait + TransactionTrait<Transaction = DatabaseTransaction>,
+{
+    let transaction = on.begin_with_options(options).await?;
+    if let Some(defer) = defer {
+        transaction.execute_unprepared(defer).await?;
+    }
+    Ok(transaction)
+}
+
+/// Binds the values of a statement.
+fn statement(backend: DbBackend, statement: &spi::Statement, values: Binder) -> Statement {
+    let values = values.into_values(&statement.columns);
+    Statement::from_sql_and_values(backend, &*statement.sql, values)
+}
+
+/// A transaction that is open, or a savepoint in the user's.
+pub(crate) struct Open {
+    backend: DbBackend,
+    is_own: bool,
+    /// `None` while it is lent.
+    transaction: Option<DatabaseTransaction>,
+}
+
+/// A transaction that was lent, and what came of it.
+type Back<T> = (DatabaseTransaction, Result<T, DbErr>);
+
+impl Open {
+    /// Sends a statement.
+    pub(crate) async fn execute_raw(&mut self, statement: Statement) -> Result<ExecResult, DbErr> {
+        self.lend(|transaction| {
+            Box::pin(async move {
+                let done = transaction.execute_raw(statement).await;
+                (transaction, done)
+            })
+        })
+        .await
+    }
+
+    /// Sends a query.
+    pub(crate) async fn query_all(&mut self, query: Statement) -> Result<Vec<QueryResult>, DbErr> {
+        self.lend(|transaction| {
+            Box::pin(async move {
+                let rows = transaction.query_all_raw(query).await;
+                (transaction, rows)
+            })
+        })
+        .await
+    }
+
+    async fn lend<T: Send + 'static>(
+        &mut self,
+        to: impl FnOnce(DatabaseTransaction) -> BoxFuture<'static, Back<T>>,
+    ) -> Result<T, DbErr> {
+        let under_way = to(self.transaction.take().ok_or_else(gone)?);
+        // A savepoint goes with the user's transaction, which panics if it is dropped while in use.
+        let (transaction, done) = match self.is_own {
+            true => kept(under_way).await,
+            false => under_way.await,
+        };
+        self.transaction = Some(transaction);
+        done
+    }
+
+    async fn end(
+        mut self,
+        end: impl FnOnce(DatabaseTransaction) -> BoxFuture<'static, Result<(), DbErr>>,
+    ) -> Result<(), DbErr> {
+        let ending = end(self.transaction.take().ok_or_else(gone)?);
+        match self.is_own {
+            true => kept(ending).await,
+            false => ending.await,
+        }
+    }
+}
+
+impl FlushTransaction for Open {
+    type Error = DbErr;
+    type Binder = Binder;
+    type Bulk = Infallible;
+
+    async fn execute(
+        &mut self,
+        statement: &spi::Statement,
+        values: Binder,
+    ) -> Result<Changed, StatementFailure<DbErr>> {
+        let statement = self::statement(self.backend, statement, values);
+        match self.execute_raw(statement).await {
+            Ok(done) => Ok(Changed::Rows(done.rows_affected())),
+            Err(error) => Err(classify(self.backend, error, false).into()),
+        }
+    }
+
+    async fn commit(self) -> Result<(), DriverError<DbErr>> {
+        let (backend, is_commit) = (self.backend, self.is_own);
+        let committed = self.end(|open| Box::pin(open.commit())).await;
+        committed.map_err(|error| classify(backend, error, is_commit))
+    }
+
+    async fn rollback(self, is_lost: bool) -> Result<(), DriverError<DbErr>> {
+        // Over a connection that is lost nothing comes back.
+        if is_lost {
+            return Ok(());
+        }
+        let backend = self.backend;
+        let rolled_back = self.end(|open| Box::pin(open.rollback())).await;
+        rolled_back.map_err(|error| classify(backend, error, false))
+    }
+}
+
+/// Only where what it was lent to was dropped, and with it whoever would ask.
+fn gone() -> DbErr {
+    DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed)
+}
+
+/// Something under way that is carried to its end also when it is dropped.
+struct Kept<T: Send + 'static>(Option<BoxFuture<'static, T>>);
+
+fn kept<T: Send + 'static>(under_way: BoxFuture<'static, T>) -> Kept<T> {
+    Kept(Some(under_way))
+}
+
+impl<T: Send + 'static> Future for Kept<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let Some(under_way) = &mut self.0 else {
+            return Poll::Pending;
+        };
+        let outcome = under_way.as_mut().poll(context);
+        if outcome.is_ready() {
+            self.0 = None;
+        }
+        outcome
+    }
+}
+
+impl<T: Send + 'static> Drop for Kept<T> {
+    fn drop(&mut self) {
+        let under_way = self.0.take();
+        #[cfg(feature = "runtime-tokio")]
+        if let Some(under_way) = under_way
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            // What it returns is dropped with it: a transaction is rolled back.
+            runtime.spawn(under_way);
+        }
+        #[cfg(not(feature = "runtime-tokio"))]
+        drop(under_way);
+    }
+}
