@@ -182,7 +182,7 @@ impl ShardedUnitOfWork {
             .0
             .flush(EngineProfile::ORACLE, connections.len(), |work, shard| {
                 let source = OnConnection::new(&connections[shard]);
-                work.0.flush(source, TransactionScope::Transaction)
+                Box::pin(work.0.flush(source, TransactionScope::Transaction))
             });
         Ok(blocking(flush)?)
     }

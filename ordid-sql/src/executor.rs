@@ -178,11 +178,12 @@ impl<B: RowBinder> Work<B> {
         if scope == TransactionScope::Transaction && writer.engine.bulk {
             bulks = connection.bulk(&self.rows, run.plan()).await;
         }
+        let mut by_bulk: Vec<bool> = bulks.iter().map(Option::is_some).collect();
         let begin = Begin {
             scope,
             statement: writer.engine.begin,
             defer: writer.engine.defer.filter(|_| run.plan().defers()),
-            uses_bulk: bulks.iter().any(Option::is_some),
+            uses_bulk: by_bulk.contains(&true),
         };
         let mut transaction = match connection.begin(begin).await {
             Ok(transaction) => {
@@ -210,6 +211,7 @@ impl<B: RowBinder> Work<B> {
                     let bulk = bulks.get_mut(chunk.table);
                     let bulk = bulk.filter(|_| chunk.action == Action::Insert);
                     if let Some(mut bulk) = bulk.and_then(Option::take) {
+                        by_bulk[chunk.table] = false;
                         self.send_bulk::<C>(open, &mut bulk, &mut statements, run)
                             .await;
                         continue;
@@ -223,8 +225,8 @@ impl<B: RowBinder> Work<B> {
                     let sent = send(&self.rows, open, now, || {
                         let next = run.upcoming();
                         let next = next.filter(|next| {
-                            next.action != Action::Insert
-                                || bulks.get(next.table).is_none_or(Option::is_none)
+                            let by_bulk = by_bulk.get(next.table).copied().unwrap_or_default();
+                            next.action != Action::Insert || !by_bulk
                         });
                         bound = next.map(|next| bind(&self.rows, &next, &mut statements));
                     });
