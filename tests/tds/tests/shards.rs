@@ -10,17 +10,18 @@ use ordid_tiberius::{Retry, ShardedUnitOfWork, Sharding};
 fn work() -> (ShardedUnitOfWork, [usize; 2]) {
     let delay = std::time::Duration::from_millis(1);
     let retry = Retry::DEFAULT.with_attempts(2).with_delays(delay, delay);
-    let mut work = ShardedUnitOfWork::new(Sharding::by_hash(2).unwrap()).with_retry(retry);
+    let mut work =
+        ShardedUnitOfWork::new(Sharding::by_hash(2).expect("two shards")).with_retry(retry);
     let mut rows = [0; 2];
     while rows.contains(&0) {
         let id = CustomerId::generate();
-        rows[work.sharding().shard(id).unwrap()] += 1;
+        rows[work.sharding().shard(id).expect("a hash has a shard")] += 1;
         work.add(Customer {
             id,
             name: "Ada".to_owned(),
             note: None,
         })
-        .unwrap();
+        .expect("a hash has a shard");
     }
     (work, rows)
 }
