@@ -1,4 +1,4 @@
-//! Rows through an engine's bulk command, such as `COPY`: which rows come next, and what became of them.
+//! Feeds rows to an engine's bulk command, such as `COPY`, and accounts for them.
 
 use std::{fmt, time::Instant};
 
@@ -7,23 +7,23 @@ use crate::{
     spi::{BoxedError, RowBinder},
 };
 
-/// What [`BulkRows::feed`] wrote into the binder.
+/// Whether [`BulkRows::feed`] has more rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fed {
-    /// Rows; there may be more.
+    /// It wrote rows, and there may be more.
     More,
-    /// The last rows of the command, perhaps none.
+    /// It wrote the last rows of the command, or none.
     Last,
 }
 
 /// Why a bulk command failed.
 #[derive(Debug)]
 pub enum BulkFailure<D> {
-    /// A row could not be bound: its error is kept by [`BulkRows`].
+    /// A row could not be bound. [`BulkRows`] keeps its error.
     Row,
-    /// What the library says.
+    /// The library's error.
     Driver(DriverError<D>),
-    /// What the library says of the row that was fed last.
+    /// The library's error about the row that was fed last.
     LastRow(DriverError<D>),
 }
 
@@ -33,25 +33,22 @@ impl<D> From<DriverError<D>> for BulkFailure<D> {
     }
 }
 
-/// The rows of one bulk command, of as many chunks of a table as it may take.
+/// The rows of one bulk command, from up to [`MAX_CHUNKS`] chunks of a table.
 pub struct BulkRows<'f, B: RowSink, D> {
     rows: &'f PendingRows<B>,
     run: &'f mut FlushRun<D>,
     observer: &'f mut Option<Box<dyn FnMut(Progress) + Send>>,
     name: &'static str,
     chunk: Chunk,
-    /// How many chunks the command may still take.
-    chunks_left: usize,
-    /// The chunk of the row that was fed last.
-    last: Chunk,
-    /// What the command has taken so far, of several chunks.
+    chunks: usize,
+    /// The rows that the command has taken so far, of all its chunks.
     sent: Chunk,
     ended: bool,
     error: Option<FlushError<D>>,
     started: Instant,
 }
 
-/// What a bulk command has come to.
+/// How a bulk command ended.
 pub(crate) enum BulkEnd {
     /// The flush is at the next chunk.
     Done,
@@ -145,8 +142,7 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
         FlushError::bind(error, place.with_key(key))
     }
 
-    /// Takes in what became of the command. An error comes with the rows for one of which it failed, where
-    /// that one is to be found.
+    /// Ends the command. An error comes with the rows among which the one that failed can be found.
     pub(crate) fn ended(
         mut self,
         outcome: Result<(), BulkFailure<D>>,
@@ -166,7 +162,7 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
                 return Err((error, None));
             }
             Err(BulkFailure::Driver(error)) => {
-                // Where the command itself is refused, it was for the rows that it should have begun with.
+                // If the command itself is refused, the error is about the chunk that it began with.
                 let sent = match self.sent.rows.is_empty() {
                     true => self.chunk,
                     false => self.sent,

@@ -66,12 +66,12 @@ pub enum Updates {
     WithValues,
     /// By one `UPDATE .. FROM .. JOIN (VALUES ..)`.
     JoinValues,
-    /// By an `UPDATE` for each. A list of rows takes the types of its columns from the parameters, and
+    /// By an `UPDATE` for each row. A list of rows takes the types of its columns from the parameters, and
     /// MySQL and MariaDB differ in how; a parameter that is assigned to a column arrives as by an
     /// `INSERT`.
     RowByRow,
-    /// By one `UPDATE` for a row, each parameter of which takes the values of all rows. So it is with
-    /// inserts and deletes then.
+    /// By the `UPDATE` of one row, each parameter of which takes the values of all rows. Inserts and deletes
+    /// are sent in the same way.
     Arrays,
 }
 
@@ -92,7 +92,7 @@ pub trait FlushDialect: LeaseDialect {
     /// How its engine behaves.
     const PROFILE: EngineProfile;
 
-    /// Creates the table `ordid_flushes` of [marker rows](crate::marker).
+    /// Creates the table of marker rows, `ordid_flushes`.
     const FLUSHES_TABLE: &'static str;
 }
 

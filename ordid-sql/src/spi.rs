@@ -1,4 +1,4 @@
-//! What an adapter implements for its library. The executor has the loops; an adapter translates.
+//! The traits that an adapter implements for its library. The executor has the loops; an adapter translates.
 //!
 //! ```text
 //! RowBinder          takes the fields of rows, as parameters of the library
@@ -25,23 +25,24 @@ pub use crate::{
     text::{Statement, StatementKind, TableNames},
 };
 
-/// An error of anything.
+/// An error of any type.
 pub type BoxedError = Box<dyn StdError + Send + Sync>;
 
 /// The sink that a library's entities write their fields to: it keeps the parameters of one statement.
 pub trait RowBinder: RowSink + Send + Sized + 'static {
-    /// What stands in the text in the place of each parameter, where the library writes the placeholders
+    /// The character that stands for each parameter in the text, if the library writes the placeholders
     /// itself.
     const PLACEHOLDER: Option<char> = None;
 
-    /// Whether it keeps values by column. Then it takes the columns of a row in their own order, whatever
-    /// their order in the text ([`Statement::columns`]).
+    /// Whether it keeps values by column. Then it takes the columns of a row in the order of the table,
+    /// whatever their order in the text ([`Statement::columns`]).
     const BY_COLUMN: bool = false;
 
-    /// Whether rows may have values for other columns than those before them: [`into_runs`](Self::into_runs).
+    /// Whether rows may have values for different columns: see [`into_runs`](Self::into_runs). The text of an
+    /// update of one such row has the key last, so such a binder needs [`BY_COLUMN`](Self::BY_COLUMN), too.
     const HAS_RUNS: bool = false;
 
-    /// Makes room for so many rows of a table, each with so many values.
+    /// Makes an empty binder with room for this number of rows of a table, each with this number of values.
     fn with_room(entity: Self::Entity, rows: usize, values: usize) -> Self;
 
     /// Says what the rows are for, before the first of them: a row may have values for other columns of an
@@ -75,21 +76,21 @@ pub trait RowBinder: RowSink + Send + Sized + 'static {
     }
 }
 
-/// Rows that follow each other and have values for the same columns.
+/// Consecutive rows that have values for the same columns.
 #[derive(Debug)]
 pub struct RunOfRows<B> {
-    /// How many they are.
+    /// The number of rows.
     pub rows: usize,
-    /// The columns that have values, where those are not all that the action takes.
+    /// The columns that have values, if they are not all columns that the action takes.
     pub columns: Option<Vec<usize>>,
     /// The values.
     pub values: B,
 }
 
-/// What a flush is all or nothing in.
+/// The scope in which a flush is all or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransactionScope {
-    /// A transaction of its own.
+    /// The flush's own transaction.
     Transaction,
     /// A savepoint in the user's transaction.
     Savepoint,
@@ -100,9 +101,9 @@ pub enum TransactionScope {
 pub struct Begin {
     /// A transaction, or a savepoint in the user's.
     pub scope: TransactionScope,
-    /// The statement that opens a transaction, where the library's own is not it.
+    /// The statement that opens a transaction, if it is not the library's own.
     pub statement: Option<&'static str>,
-    /// The statement after which constraints are checked at COMMIT, where they have to be.
+    /// The statement that defers constraints to COMMIT, if the flush needs that.
     pub defer: Option<&'static str>,
     /// Whether rows will be sent by the bulk command.
     pub uses_bulk: bool,
@@ -111,20 +112,20 @@ pub struct Begin {
 /// How many rows a statement changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Changed {
-    /// So many.
+    /// This number, over all rows of the statement.
     Rows(u64),
-    /// So many for each row whose values were bound.
+    /// A number for each row whose values were bound.
     OfEach(Vec<u64>),
 }
 
 /// Why a statement failed.
 #[derive(Debug)]
 pub struct StatementFailure<D> {
-    /// What the library says.
+    /// The library's error.
     pub error: DriverError<D>,
     /// Whether a value could not be bound, so that nothing was sent.
     pub is_binding: bool,
-    /// Which of the statement's rows it was, and how many others failed, where the library says so.
+    /// The row of the statement that failed, and how many others failed, if the library reports them.
     pub row: Option<(usize, usize)>,
 }
 
@@ -147,9 +148,9 @@ pub trait FlushConnection: Send {
     type Error: StdError + Send + Sync + 'static;
     /// The sink that entities write their fields to.
     type Binder: RowBinder;
-    /// How the rows of a table go by the engine's bulk command; [`Infallible`](std::convert::Infallible)
-    /// where there is none.
-    type Bulk: Send;
+    /// What the engine's bulk command needs to know of a table; [`Infallible`](std::convert::Infallible) if
+    /// there is no such command.
+    type Bulk: Send + Sync;
     /// A transaction or a savepoint.
     type Transaction<'c>: FlushTransaction<Error = Self::Error, Binder = Self::Binder, Bulk = Self::Bulk>
     where
@@ -158,15 +159,13 @@ pub trait FlushConnection: Send {
     /// The adapter's crate, for messages.
     const ADAPTER: &'static str;
 
-    /// The most chunks that one bulk command takes.
-    const MAX_BULK_CHUNKS: usize = copy::MAX_CHUNKS;
-
-    /// Finds out, before anything is sent over a connection, whether a flush can begin there, and in
-    /// what: a library whose tests run in a transaction takes a savepoint of that.
+    /// Checks that a flush can begin on this connection, before anything is sent, and returns the scope that it
+    /// begins in: a library whose tests run in a transaction takes a savepoint of that.
     ///
     /// # Errors
     ///
-    /// What stands in the way: an error without a driver's error ends the flush.
+    /// The connection's state or its database, if a flush cannot begin there. An error without a driver's error
+    /// ends the flush.
     fn check(
         &mut self,
         wanted: TransactionScope,
@@ -174,8 +173,8 @@ pub trait FlushConnection: Send {
         async move { Ok(wanted) }
     }
 
-    /// Finds which tables' rows go by the bulk command, before a transaction of the flush's own begins: a
-    /// question that the server refuses would spoil that.
+    /// Finds the tables whose rows go by the bulk command. It is called before the flush's own transaction
+    /// begins, as a query that the server refuses would spoil that.
     fn bulk(
         &mut self,
         rows: &PendingRows<Self::Binder>,
@@ -189,24 +188,24 @@ pub trait FlushConnection: Send {
     ///
     /// # Errors
     ///
-    /// Why it could not be begun; then no transaction of the flush is open.
+    /// The reason why it could not be begun; then no transaction of the flush is open.
     fn begin(
         &mut self,
         begin: Begin,
     ) -> impl Future<Output = Result<Self::Transaction<'_>, FlushError<Self::Error>>> + Send;
 
-    /// Returns whether a query has a row, in no transaction.
+    /// Returns whether a query has a row. No transaction is open.
     ///
     /// # Errors
     ///
-    /// What the library says.
+    /// The library's error.
     fn exists(
         &mut self,
         query: &Statement,
         values: Self::Binder,
     ) -> impl Future<Output = Result<bool, DriverError<Self::Error>>> + Send;
 
-    /// Returns whether client and server still agree on what comes next over the connection.
+    /// Returns whether the protocol state of the connection is known, so that it can be used again.
     fn is_usable(&self) -> bool {
         true
     }
@@ -221,23 +220,24 @@ pub trait FlushTransaction: Send + Sized {
     /// How the rows of a table go by the engine's bulk command.
     type Bulk: Send;
 
-    /// Sends a statement. The first poll hands it over, if the library can do that: then the next one is
-    /// bound while the database works on this one.
+    /// Sends a statement. If the library can, the first poll hands the statement over: the next one is bound
+    /// while the database works on this one.
     ///
     /// # Errors
     ///
-    /// What the library says.
+    /// The library's error.
     fn execute(
         &mut self,
         statement: &Statement,
         values: Self::Binder,
     ) -> impl Future<Output = Result<Changed, StatementFailure<Self::Error>>> + Send;
 
-    /// Sends rows by the bulk command, as many as there are to be [fed](BulkRows::feed).
+    /// Sends rows by the bulk command, as long as there are rows to be [fed](BulkRows::feed). Rows that it does
+    /// not ask for go by statements.
     ///
     /// # Errors
     ///
-    /// Why a row could not be bound, or what the library says.
+    /// A row that could not be bound, or the library's error.
     fn send_bulk(
         &mut self,
         bulk: &mut Self::Bulk,
@@ -251,15 +251,15 @@ pub trait FlushTransaction: Send + Sized {
     ///
     /// # Errors
     ///
-    /// What the library says, classified as an error of COMMIT where it is one.
+    /// The library's error, classified as an error of COMMIT if it is one.
     fn commit(self) -> impl Future<Output = Result<(), DriverError<Self::Error>>> + Send;
 
-    /// Rolls the transaction or the savepoint back. Over a connection that `is_lost`, or is about to be, nothing
-    /// may come back: the server rolls back by itself what is not committed.
+    /// Rolls the transaction or the savepoint back. If the connection `is_lost`, or is about to be, the server may
+    /// not answer: it rolls back by itself what is not committed.
     ///
     /// # Errors
     ///
-    /// What the library says: the connection is not used again.
+    /// The library's error. The connection is not used again.
     fn rollback(
         self,
         is_lost: bool,
@@ -269,20 +269,20 @@ pub trait FlushTransaction: Send + Sized {
 /// A connection, and whether it is another one than before; or why there is none.
 pub type Connected<'c, C> = Result<(&'c mut C, bool), FlushError<ErrorOf<C>>>;
 
-/// Where a flush gets its connections.
+/// The source of a flush's connections.
 pub trait ConnectionSource: Send {
     /// The connection.
     type Connection: FlushConnection;
 
-    /// Returns the profile of the engine that its connections lead to, as far as it is known without one.
+    /// Returns the profile of the engine, as far as it is known without a connection.
     fn engine(&self) -> EngineProfile;
 
-    /// Returns the connection, opened where there is none, and whether it is another one than before.
-    /// `after_loss` says that the last one was lost: others may be lost with it.
+    /// Returns the connection, and whether it is another one than before. Opens one if there is none. If
+    /// `after_loss`, the last connection was lost, and others of a pool may be lost, too.
     ///
     /// # Errors
     ///
-    /// Why there is none: [`FlushError::begin`] or [`FlushError::connect`].
+    /// The reason why there is none: [`FlushError::begin`] or [`FlushError::connect`].
     fn get(
         &mut self,
         after_loss: bool,
@@ -291,10 +291,10 @@ pub trait ConnectionSource: Send {
     /// Gives the connection back while the flush waits: others may need it.
     fn release(&mut self) {}
 
-    /// Closes the connection: it is lost, or nobody knows what comes over it next.
+    /// Closes the connection: it is lost, or its protocol state is unknown.
     fn discard(&mut self) {}
 
-    /// Returns whether another connection can be had.
+    /// Returns whether another connection can be opened.
     fn may_reconnect(&self) -> bool;
 
     /// Waits between two attempts.
@@ -303,7 +303,7 @@ pub trait ConnectionSource: Send {
     }
 }
 
-/// Runs a flush of a library whose calls block: all its futures are ready when they are polled.
+/// Runs a flush of a library whose calls block, so that all its futures are ready when they are first polled.
 ///
 /// # Panics
 ///

@@ -25,23 +25,22 @@ pub enum StatementKind {
     Exists,
 }
 
-/// A statement of a flush, without its values: what an adapter's connection is asked to send.
+/// A statement of a flush, without its values. An adapter's connection sends it.
 ///
-/// Its parameters are values of [`columns`](Self::columns) of one row after the other, as often as there are
-/// [`rows`](Self::rows); where the engine binds arrays, of one row, each with the values of all rows.
+/// Its parameters are the values of [`columns`](Self::columns), for each of the [`rows`](Self::rows) in turn. If
+/// the engine binds arrays, they are those of one row, and each takes the values of all rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// What it does.
+    /// The kind of statement.
     pub kind: StatementKind,
     /// The text, with a placeholder for each parameter.
     pub sql: Arc<str>,
     /// The columns that a row's parameters are for, in their order in the text: positions in
     /// [`Table::columns`].
     pub columns: Arc<[usize]>,
-    /// How many rows it is for.
+    /// The number of rows.
     pub rows: usize,
-    /// Whether a statement of the same text was or will be sent again, so that it is worth keeping it
-    /// prepared.
+    /// Whether the same text is sent more than once, so that it is worth keeping prepared.
     pub repeats: bool,
 }
 
@@ -79,7 +78,7 @@ pub struct TableNames {
     pub columns: Vec<String>,
     /// The position of the key's column.
     pub key: usize,
-    /// What is written before and behind a value of a column, such as a cast; most columns have nothing.
+    /// The text before and behind a value of each column, such as a cast. Most columns have none.
     pub around: Vec<Option<[String; 2]>>,
 }
 

@@ -1,4 +1,4 @@
-//! The collecting half of a unit of work, which is the same for every library.
+//! The collecting half of a unit of work.
 
 use std::fmt;
 
@@ -12,16 +12,16 @@ use crate::{
 };
 
 /// What every library's unit of work keeps: rows, generators, settings, and what an earlier flush left
-/// behind. Adapters wrap it in a type of their own, with the functions that
-/// [`unit_of_work!`](crate::unit_of_work) writes.
+/// behind. An adapter wraps it in its own type, with the functions that [`work_settings!`](crate::work_settings),
+/// [`work_entities!`](crate::work_entities) and their like write.
 pub struct Work<B: RowSink> {
     pub(crate) rows: PendingRows<B>,
     generators: Generators,
     pub(crate) observer: Option<Box<dyn FnMut(Progress) + Send>>,
     pub(crate) retry: Retry,
-    /// Whether a flush that only inserts writes a marker row, too.
+    /// Whether a flush that only inserts also writes a marker row.
     pub(crate) records: bool,
-    /// What an earlier flush left behind that does not know what became of its COMMIT.
+    /// The unresolved commit of an earlier flush.
     pub(crate) unresolved: Option<UnresolvedCommit>,
     pub(crate) keeper: Keeper<B>,
     pub(crate) engine: Option<EngineProfile>,
@@ -138,7 +138,7 @@ impl<B: RowBinder> Work<B> {
         self.rows.rows_mut_as(register)
     }
 
-    /// With other rows it is another flush.
+    /// Forgets the unresolved commit: a flush of other rows is another flush.
     fn changed(&mut self) {
         self.unresolved = None;
     }
