@@ -18,23 +18,29 @@ use std::{any::Any, fmt, marker::PhantomData};
 use diesel::{
     Expression,
     backend::Backend as DieselBackend,
-    query_builder::AstPass,
+    query_builder::{AstPass, QueryBuilder as _},
     query_source::Column,
     result::QueryResult,
     serialize::{self, IsNull, Output, ToSql},
     sql_types::{HasSqlType, IntoNullable, Nullable, SqlType, is_nullable},
 };
 use ordid_core::{
-    Fields, KeyType, OrderedKey, RawKey, Sink,
+    Fields, KeyType, OrderedKey, RawKey, Scheme as _, Sink,
+    entity::{KeyOf, RawKeyOf, SchemeOf},
     key::KeyField,
-    unit_of_work::{ColumnMask, Columns as Taken, RowEnd, RowSink, Take},
+    storage::Stores as _,
+    uuid::Uuid,
+};
+use ordid_sql::{
+    ColumnMask, Columns as Taken, EngineProfile, Registration, RowEnd, RowSink, Table, Take,
+    spi::{RowBinder, TableNames},
 };
 
 #[cfg(feature = "copy")]
-use crate::postgres::copy::Copy;
+use crate::postgres::copy::{Copier, CopyBuffer};
 use crate::{
     backend::Backend,
-    stored::{InColumn, StoredAs},
+    stored::{DieselColumn, InColumn, StoredAs},
 };
 
 /// An entity that a database can take: every type with `#[derive(OrderedKey)]` and `#[ordid(diesel)]`
@@ -53,16 +59,58 @@ pub trait Entity<DB: Backend>:
     + Sync
     + 'static
 {
+    /// Says in which order its rows are sent, and what the binder knows of it.
+    #[doc(hidden)]
+    fn __register() -> Registration<Binder<DB>, RawKeyOf<Self>>;
 }
 
-impl<DB: Backend, E> Entity<DB> for E where
+impl<DB: Backend, E> Entity<DB> for E
+where
     E: OrderedKey<Field: KeyField<Key: StoredAs<DB>>>
         + Columns<DB>
         + Fields<Binder<DB>>
         + Send
         + Sync
-        + 'static
+        + 'static,
 {
+    /// Rows go in the order of their stored keys, so that an insert appends to the index even where the
+    /// column does not keep the keys' own order.
+    fn __register() -> Registration<Binder<DB>, RawKeyOf<E>> {
+        Registration {
+            compare: match <ColumnOf<E::Field, DB> as DieselColumn<DB, _>>::UNORDERED {
+                true => <KeyOf<E> as StoredAs<DB>>::Column::compare,
+                false => SchemeOf::<E>::cmp,
+            },
+            entity: const { &TableOf::entity::<E>() },
+        }
+    }
+}
+
+/// The table of an entity, as far as it is known to the compiler.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct TableOf<DB: Backend> {
+    name: fn(&mut DB::QueryBuilder) -> QueryResult<()>,
+    pub(crate) names: &'static [&'static str],
+    columns: &'static [&'static str],
+    key_column: &'static str,
+    values: &'static [MakeValues<DB>],
+    #[cfg(feature = "copy")]
+    pub(crate) copier: fn() -> Option<Copier>,
+}
+
+impl<DB: Backend> TableOf<DB> {
+    const fn entity<E: OrderedKey + Columns<DB>>() -> Self {
+        Self {
+            name: E::table,
+            names: E::NAMES,
+            columns: E::COLUMNS,
+            key_column: E::KEY_COLUMN,
+            values: E::VALUES,
+            #[cfg(feature = "copy")]
+            copier: DB::copier::<E>,
+        }
+    }
 }
 
 /// The columns of an entity's `table!`. `#[derive(OrderedKey)]` implements it where the struct says
@@ -181,7 +229,7 @@ pub trait Values<DB: Backend>: Send + Sync {
 
     /// Writes a value of the column, or NULL in its place, into the bulk command.
     #[cfg(feature = "copy")]
-    fn copy(&self, value: Option<&dyn Any>, copy: &mut Copy);
+    fn copy(&self, value: Option<&dyn Any>, copy: &mut CopyBuffer);
 }
 
 /// Values that are bound under a SQL type, which may be NULL: an `Option` in the key's field is bound
@@ -254,7 +302,7 @@ where
     }
 
     #[cfg(feature = "copy")]
-    fn copy(&self, value: Option<&dyn Any>, copy: &mut Copy) {
+    fn copy(&self, value: Option<&dyn Any>, copy: &mut CopyBuffer) {
         let value = match value {
             Some(value) => match value.downcast_ref::<T>() {
                 Some(value) => Some(value),
@@ -327,7 +375,7 @@ where
     }
 
     #[cfg(feature = "copy")]
-    fn copy(&self, value: Option<&dyn Any>, copy: &mut Copy) {
+    fn copy(&self, value: Option<&dyn Any>, copy: &mut CopyBuffer) {
         let raw = value.and_then(self.raw_key).map(InColumn::new);
         DB::copy::<N, InColumn<R, C>>(raw.as_ref(), copy);
     }
@@ -361,44 +409,38 @@ pub struct Binder<DB: Backend> {
     key: usize,
     /// The column that comes next in the row.
     next: usize,
-    rows: usize,
     mask: ColumnMask,
     /// Where the rows go at once, in place of being kept.
     #[cfg(feature = "copy")]
-    copy: Option<Copy>,
+    copy: Option<CopyBuffer>,
 }
 
 impl<DB: Backend> Binder<DB> {
-    pub(crate) fn new(columns: Vec<Box<dyn Values<DB>>>, key: usize) -> Self {
+    fn new(columns: Vec<Box<dyn Values<DB>>>, key: usize) -> Self {
         Self {
             columns,
             key,
             next: 0,
-            rows: 0,
             mask: ColumnMask::default(),
             #[cfg(feature = "copy")]
             copy: None,
         }
     }
 
-    /// Has the rows go into the bulk command.
+    /// Makes the rows go into the bulk command.
     #[cfg(feature = "copy")]
-    pub(crate) fn into_copy(mut self, copy: Copy) -> Self {
+    pub(crate) fn into_copy(mut self, copy: CopyBuffer) -> Self {
         self.copy = Some(copy);
         self
     }
 
     #[cfg(feature = "copy")]
-    pub(crate) fn copy_mut(&mut self) -> Option<&mut Copy> {
+    pub(crate) fn copy_mut(&mut self) -> Option<&mut CopyBuffer> {
         self.copy.as_mut()
     }
 
     pub(crate) fn columns(&self) -> &[Box<dyn Values<DB>>] {
         &self.columns
-    }
-
-    pub(crate) fn rows(&self) -> usize {
-        self.rows
     }
 
     /// Takes a value of the column that comes next.
@@ -420,20 +462,13 @@ impl<DB: Backend> Binder<DB> {
         }
         column.add(value);
     }
-
-    /// A key was written by itself.
-    pub(crate) fn begin_key(&mut self) {
-        self.begin_row(Taken::Key);
-        self.rows += 1;
-    }
 }
 
 impl<DB: Backend> fmt::Debug for Binder<DB> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Binder")
             .field("columns", &self.columns.len())
-            .field("rows", &self.rows)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -445,6 +480,8 @@ impl<DB: Backend, T: Clone + 'static> Sink<T> for Binder<DB> {
 }
 
 impl<DB: Backend> RowSink for Binder<DB> {
+    type Entity = &'static TableOf<DB>;
+
     fn begin_row(&mut self, columns: Taken<'_>) {
         self.next = match columns {
             Taken::Key => self.key,
@@ -458,17 +495,55 @@ impl<DB: Backend> RowSink for Binder<DB> {
     }
 
     fn end_row(&mut self) -> RowEnd {
-        self.rows += 1;
         #[cfg(feature = "copy")]
         if let Some(copy) = &self.copy {
-            return match (copy.has_failed(), copy.is_full()) {
-                (true, _) => RowEnd::Refused,
-                (false, true) => RowEnd::TakenLast,
-                (false, false) => RowEnd::Taken,
-            };
+            return copy.end_row();
         }
         RowEnd::Taken
     }
+}
+
+impl<DB: Backend> RowBinder for Binder<DB> {
+    /// Diesel writes the placeholders, and no name of its own has a NUL.
+    const PLACEHOLDER: Option<char> = Some('\0');
+    const BY_COLUMN: bool = true;
+
+    fn with_room(entity: &'static TableOf<DB>, _: usize, _: usize) -> Self {
+        let columns = entity.values.iter().map(|make| make());
+        let key = entity
+            .columns
+            .iter()
+            .position(|it| *it == entity.key_column);
+        Self::new(
+            columns.collect(),
+            key.expect("the key is one of the columns"),
+        )
+    }
+
+    fn of_marker(id: Uuid) -> Self {
+        Self::new(vec![DB::flush_id(id)], 0)
+    }
+
+    #[cfg(feature = "copy")]
+    fn take_error(&mut self) -> Option<ordid_sql::spi::BoxedError> {
+        Some(self.copy.as_mut()?.take_error()?.into())
+    }
+
+    /// Diesel's own, which a `table!` may give other names than the entity has.
+    fn names(entity: &'static TableOf<DB>, table: &Table, _: &EngineProfile) -> TableNames {
+        let columns = entity.names.iter();
+        let columns = columns.map(|name| text::<DB>(|out| out.push_identifier(name)));
+        TableNames::new(text::<DB>(entity.name), columns.collect(), table)
+    }
+}
+
+/// Returns what is written.
+pub(crate) fn text<DB: Backend>(
+    write: impl FnOnce(&mut DB::QueryBuilder) -> QueryResult<()>,
+) -> String {
+    let mut text = DB::QueryBuilder::default();
+    write(&mut text).expect("names are text, which a query builder takes");
+    text.finish()
 }
 
 /// What `#[derive(OrderedKey)]` calls where the struct says `#[ordid(diesel)]`: the entity, its table,

@@ -150,6 +150,7 @@ extern crate self as ordid_diesel;
 
 mod assign;
 mod backend;
+mod connection;
 mod engine_macros;
 mod entity;
 mod failure;
@@ -157,6 +158,7 @@ mod failure;
 mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod sharded;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod stored;
@@ -165,14 +167,17 @@ mod unit_of_work;
 pub use assign::{assign, assign_all};
 pub use backend::Backend;
 pub use entity::{Binder, Columns, Entity};
-pub use ordid_core::{
-    storage::column,
-    unit_of_work::{
-        Action, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement, PlannedTable,
-        Progress, Retry,
-    },
+pub use ordid_core::storage::column;
+pub use ordid_sql::{
+    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
+    PlannedTable, Progress, Retry, Sharding,
 };
+#[cfg(feature = "journal")]
+pub use ordid_sql::{Journal, JournalRow};
+pub use sharded::ShardedUnitOfWork;
 pub use stored::{DieselColumn, KeySqlType, StoredAs};
+#[cfg(feature = "journal")]
+pub use unit_of_work::Journaled;
 pub use unit_of_work::{UnitOfWork, flushes_table};
 
 /// Why a unit of work was not flushed; its [`driver`](FlushError::driver) is Diesel's error.

@@ -6,86 +6,23 @@ use std::io::Write as _;
 use diesel::{
     deserialize::{self, FromSql},
     mysql::{Mysql, MysqlType, MysqlValue},
-    result::DatabaseErrorKind,
     serialize::{self, IsNull, Output},
     sql_types::{BigInt, Binary, Nullable, Text, Unsigned},
 };
 use ordid_core::{
     RawKey,
     storage::{StoredValue as _, Stores, column},
-    unit_of_work::Failure,
 };
 
 use crate::{
-    backend::{Updates, backend},
+    backend::backend,
     entity::{Typed, Values},
     stored::DieselColumn,
 };
 
 backend! {
     Mysql, ordid_core::storage::dialect::MySql,
-    defer: None,
-    updates: Updates::RowByRow,
-    flushes: "CREATE TABLE IF NOT EXISTS ordid_flushes (id BINARY(16) NOT NULL PRIMARY KEY, \
-              flushed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP) ENGINE=InnoDB",
-    flush_id: |id| Box::new(Typed::<Nullable<Binary>, Vec<u8>>::of(id.as_bytes().to_vec())),
-    failure: failure,
-    commit_failure: commit_failure,
-    refusals: [
-        // MariaDB's check constraint.
-        "CONSTRAINT ",
-        "Data too long for column",
-        "Out of range value for column",
-        "Incorrect ",
-    ]
-}
-
-/// Diesel tells some errors by kind and keeps the number of the others to itself, so these are known by
-/// their text: the client's own are English, the server's unless `lc_messages` says otherwise.
-fn failure(kind: DatabaseErrorKind, message: &str) -> Failure {
-    const TRANSIENT: [&str; 4] = [
-        "Deadlock found",
-        "Lock wait timeout exceeded",
-        "Record has changed since last read",
-        "Query execution was interrupted",
-    ];
-    const LOST: [&str; 11] = [
-        "MySQL server has gone away",
-        "Server has gone away",
-        "Lost connection to",
-        "Server shutdown in progress",
-        "Connection was killed",
-        "Got packets out of order",
-        "Commands out of sync",
-        // Of diesel-async's client.
-        "Input/output error: ",
-        "Driver error: `Connection to the server is closed",
-        "Driver error: `Packet out of order",
-        "Driver error: `Unexpected packet",
-    ];
-    let is_one_of = |known: &[&str]| known.iter().any(|it| message.starts_with(it));
-    if kind == DatabaseErrorKind::SerializationFailure || is_one_of(&TRANSIENT) {
-        Failure::Transient
-    } else if is_one_of(&LOST)
-        || message.contains("--read-only")
-        || message.contains("--read_only")
-        || kind == DatabaseErrorKind::ReadOnlyTransaction
-    {
-        Failure::Lost
-    } else {
-        Failure::Refused
-    }
-}
-
-/// An error of COMMIT has no kind. What is not known to have been rolled back may be there.
-fn commit_failure(kind: DatabaseErrorKind, message: &str) -> Failure {
-    if message.starts_with("Deadlock found") {
-        Failure::Transient
-    } else if kind == DatabaseErrorKind::Unknown {
-        Failure::Lost
-    } else {
-        failure(kind, message)
-    }
+    flush_id: |id| Box::new(Typed::<Nullable<Binary>, Vec<u8>>::of(id.as_bytes().to_vec()))
 }
 
 fn encode_bytes<C: Stores<R>, R: RawKey>(

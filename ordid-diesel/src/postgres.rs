@@ -5,14 +5,12 @@ use std::io::Write as _;
 use diesel::{
     deserialize::{self, FromSql},
     pg::{Pg, PgValue},
-    result::DatabaseErrorKind,
     serialize::{self, IsNull, Output, ToSql},
     sql_types,
 };
 use ordid_core::{
     RawKey,
     storage::{StoredValue as _, Stores, column},
-    unit_of_work::Failure,
     uuid::Uuid,
 };
 
@@ -20,21 +18,14 @@ use ordid_core::{
 pub(crate) mod copy;
 
 use crate::{
-    backend::{Updates, backend},
+    backend::backend,
     entity::{Typed, Values},
     stored::DieselColumn,
 };
 
 backend! {
     Pg, ordid_core::storage::dialect::Postgres,
-    defer: Some("SET CONSTRAINTS ALL DEFERRED"),
-    updates: Updates::FromValues,
-    flushes: "CREATE TABLE IF NOT EXISTS ordid_flushes (id uuid NOT NULL PRIMARY KEY, \
-              flushed_at timestamptz NOT NULL DEFAULT now())",
     flush_id: |id| Box::new(Typed::<sql_types::Nullable<sql_types::Uuid>, FlushId>::of(FlushId(id))),
-    failure: failure,
-    commit_failure: failure,
-    refusals: ["value too long for type", "numeric field overflow"],
     also: {
         #[cfg(feature = "copy")]
         fn copier<E: crate::Columns<Self>>() -> Option<copy::Copier> {
@@ -50,7 +41,7 @@ backend! {
         }
 
         #[cfg(feature = "copy")]
-        fn copy<N, T: ToSql<N, Self>>(value: Option<&T>, copy: &mut copy::Copy)
+        fn copy<N, T: ToSql<N, Self>>(value: Option<&T>, copy: &mut copy::CopyBuffer)
         where
             Self: diesel::sql_types::HasSqlType<N>,
         {
@@ -59,7 +50,7 @@ backend! {
     }
 }
 
-/// What a flush is recorded by.
+/// The key of a marker row.
 #[derive(Debug, Clone)]
 struct FlushId(Uuid);
 
@@ -67,29 +58,6 @@ impl ToSql<sql_types::Nullable<sql_types::Uuid>, Pg> for FlushId {
     fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
         out.write_all(self.0.as_bytes())?;
         Ok(IsNull::No)
-    }
-}
-
-/// Diesel tells few of PostgreSQL's errors by kind and keeps the SQLSTATE of the others to itself, so
-/// these are known by their text, which is English unless `lc_messages` says otherwise.
-fn failure(kind: DatabaseErrorKind, message: &str) -> Failure {
-    match kind {
-        DatabaseErrorKind::SerializationFailure => Failure::Transient,
-        DatabaseErrorKind::ReadOnlyTransaction => Failure::Lost,
-        _ => match message {
-            "deadlock detected" => Failure::Transient,
-            _ if message.starts_with("could not obtain lock")
-                || message == "canceling statement due to lock timeout" =>
-            {
-                Failure::Transient
-            }
-            _ if message.starts_with("terminating connection")
-                || message.starts_with("server closed the connection") =>
-            {
-                Failure::Lost
-            }
-            _ => Failure::Refused,
-        },
     }
 }
 

@@ -2,7 +2,6 @@
 
 use diesel::{
     deserialize,
-    result::DatabaseErrorKind,
     serialize::{self, IsNull, Output},
     sql_types::{BigInt, Binary, Nullable, Text},
     sqlite::{Sqlite, SqliteType},
@@ -10,11 +9,10 @@ use diesel::{
 use ordid_core::{
     RawKey,
     storage::{StoredValue as _, Stores, column},
-    unit_of_work::Failure,
 };
 
 use crate::{
-    backend::{Updates, backend},
+    backend::backend,
     entity::{Typed, Values},
     stored::{DieselColumn, bytes, text},
 };
@@ -23,37 +21,7 @@ type Value<'a> = <Sqlite as diesel::backend::Backend>::RawValue<'a>;
 
 backend! {
     Sqlite, ordid_core::storage::dialect::Sqlite,
-    defer: Some("PRAGMA defer_foreign_keys = ON"),
-    updates: Updates::WithValues,
-    flushes: "CREATE TABLE IF NOT EXISTS ordid_flushes (id BLOB NOT NULL PRIMARY KEY, \
-              flushed_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID",
-    flush_id: |id| Box::new(Typed::<Nullable<Binary>, Vec<u8>>::of(id.as_bytes().to_vec())),
-    failure: failure,
-    commit_failure: commit_failure,
-    // Of a STRICT table.
-    refusals: ["cannot store "]
-}
-
-/// Diesel keeps the result code to itself. SQLite's texts are always these.
-fn failure(_: DatabaseErrorKind, message: &str) -> Failure {
-    if message.starts_with("database is locked") || message.starts_with("database table is locked")
-    {
-        Failure::Transient
-    } else if message.starts_with("UNIQUE constraint failed") {
-        // Of an `INTEGER PRIMARY KEY`, which Diesel has no kind for.
-        Failure::Duplicate
-    } else {
-        Failure::Refused
-    }
-}
-
-/// What ends a journal may fail after the rows were written.
-fn commit_failure(kind: DatabaseErrorKind, message: &str) -> Failure {
-    if message == "disk I/O error" {
-        Failure::Lost
-    } else {
-        failure(kind, message)
-    }
+    flush_id: |id| Box::new(Typed::<Nullable<Binary>, Vec<u8>>::of(id.as_bytes().to_vec()))
 }
 
 /// Reads what there is, a number too, so that the column can say which one to declare.

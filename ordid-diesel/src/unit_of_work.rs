@@ -1,35 +1,21 @@
 //! The unit of work: entities of many types, inserted, updated and deleted together.
 
-#[cfg(feature = "copy")]
-mod copy;
-mod locate;
-mod plan;
-mod run;
 #[cfg(feature = "async")]
-mod run_async;
-mod statement;
-
-use std::fmt;
+mod awaited;
+#[cfg(all(test, feature = "sqlite", feature = "postgres", feature = "mysql"))]
+mod tests;
 
 use diesel::connection::LoadConnection;
-use ordid_core::{
-    EnsuredKey, KeyOf, KeyType, Scheme as _,
-    entity::SchemeOf,
-    generator::Generator,
-    storage::Stores as _,
-    unit_of_work::{Batches, Doubt, Flushed, Generators, Plan, Progress, Retry},
+use ordid_sql::{
+    Flushed, Work,
+    spi::{TransactionScope, blocking},
 };
 
-pub(crate) use self::statement::Statement;
-use self::{
-    run::{Made, One},
-    statement::{Shape, Shapes, TableOf},
-};
 use crate::{
     Error,
     backend::Backend,
+    connection::{Blocking, Source, engine},
     entity::{Binder, Entity},
-    stored::{DieselColumn, StoredAs},
 };
 
 /// Entities, collected to be inserted, updated and deleted in one transaction: parents before children,
@@ -63,232 +49,169 @@ use crate::{
 ///     work.add(Loose { name: String::new() });
 /// }
 /// ```
-pub struct UnitOfWork<DB: Backend> {
-    batches: Batches<Binder<DB>>,
-    /// What is known of each table, in the order of [`Batches::tables`].
-    shapes: Vec<&'static TableOf<DB>>,
-    generators: Generators,
-    observer: Option<Box<dyn FnMut(Progress) + Send>>,
-    retry: Retry,
-    /// Whether each flush writes a row of its own.
-    records: bool,
-    /// What an earlier flush left behind that does not know what became of its COMMIT.
-    doubt: Option<Doubt>,
-}
+///
+/// # Example: what a flush would send
+///
+#[cfg_attr(feature = "postgres", doc = "```")]
+#[cfg_attr(not(feature = "postgres"), doc = "```ignore")]
+/// use diesel::pg::Pg;
+/// use ordid::{KeyType, OrderedKey};
+/// use ordid_diesel::UnitOfWork;
+///
+/// #[derive(KeyType)]
+/// #[ordid(diesel)]
+/// struct CustomerId(uuid::Uuid);
+///
+/// #[derive(KeyType)]
+/// #[ordid(diesel)]
+/// struct OrderId(uuid::Uuid);
+///
+/// diesel::table! {
+///     customers (id) { id -> Uuid, name -> Text, }
+/// }
+/// diesel::table! {
+///     orders (id) { id -> Uuid, customer -> Uuid, }
+/// }
+///
+/// #[derive(OrderedKey)]
+/// #[diesel(table_name = customers)]
+/// #[ordid(diesel)]
+/// struct Customer { id: CustomerId, name: String }
+///
+/// #[derive(OrderedKey)]
+/// #[diesel(table_name = orders)]
+/// #[ordid(diesel)]
+/// struct Order { id: OrderId, #[ordid(parent)] customer: CustomerId }
+///
+/// let mut work = UnitOfWork::<Pg>::new();
+/// let customer = CustomerId::generate();
+/// for _ in 0..2 {
+///     work.add(Order { id: OrderId::generate(), customer });
+/// }
+/// work.add(Customer { id: customer, name: "Ada".into() });
+///
+/// let plan = work.plan()?;
+/// let sent: Vec<&str> = plan.tables.iter().map(|table| &*table.statements[0].sql).collect();
+/// assert_eq!(
+///     sent,
+///     [
+///         r#"INSERT INTO "customers" ("id", "name") VALUES ($1, $2)"#,
+///         r#"INSERT INTO "orders" ("id", "customer") VALUES ($1, $2), ($3, $4)"#,
+///     ]
+/// );
+/// assert_eq!(plan.tables[1].rows, 2);
+/// # Ok::<(), ordid_diesel::Error>(())
+/// ```
+pub struct UnitOfWork<DB: Backend>(pub(crate) Work<Binder<DB>>);
+
+ordid_sql::work_settings! { impl[DB: Backend] UnitOfWork<DB>, Binder<DB> }
+ordid_sql::work_entities! { impl[DB: Backend] UnitOfWork<DB>, Entity<DB> }
+ordid_sql::work_plan! { impl[DB: Backend] UnitOfWork<DB>, engine::<DB>(), Error }
+
+/// A [`Journal`](crate::Journal) for [`UnitOfWork::with_journal`], and the entity types whose rows it keeps.
+///
+/// Rows go through serde, so what serde leaves out or writes with less precision is lost with the process.
+/// That is found before anything is sent: each row is read back, its columns are compared, and a column that
+/// differs is an error.
+///
+/// # Example: a run that did not come to its end
+///
+#[cfg_attr(feature = "sqlite", doc = "```")]
+#[cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
+/// # use libsqlite3_sys as _;
+/// use diesel::{connection::SimpleConnection, prelude::*};
+/// use ordid::{KeyType, OrderedKey, uuid::Uuid};
+/// use ordid_diesel::{Journaled, UnitOfWork};
+/// use ordid_file::FlushJournal;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(KeyType)]
+/// #[ordid(scheme = uuid_v7, diesel)]
+/// struct OrderId(Uuid);
+///
+/// diesel::table! {
+///     orders (id) { id -> Binary, total -> BigInt, }
+/// }
+///
+/// #[derive(OrderedKey, Serialize, Deserialize)]
+/// #[diesel(table_name = orders)]
+/// #[ordid(diesel)]
+/// struct Order { id: OrderId, total: i64 }
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("orders.journal");
+/// let mut connection = SqliteConnection::establish(":memory:")?;
+/// let journal = FlushJournal::open(&path)?;
+/// let mut work = UnitOfWork::new().with_journal(Journaled::new(journal).row::<Order>());
+/// let id = work.add(Order { id: OrderId::generate(), total: 1250 });
+/// work.flush(&mut connection).unwrap_err(); // there is no table yet
+/// drop(work); // and here the process ends
+///
+/// connection.batch_execute(
+///     "CREATE TABLE orders (id BLOB NOT NULL PRIMARY KEY, total INTEGER NOT NULL)",
+/// )?;
+/// let journal = FlushJournal::open(&path)?;
+/// let mut work = UnitOfWork::new().with_journal(Journaled::new(journal).row::<Order>());
+/// assert_eq!(work.resume()?, 1);
+/// work.flush(&mut connection)?;
+///
+/// let found: OrderId = orders::table.select(orders::id).first(&mut connection)?;
+/// assert_eq!(found, id);
+/// assert_eq!(std::fs::metadata(&path)?.len(), 0); // nothing is pending
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[cfg(feature = "journal")]
+pub struct Journaled<DB: Backend>(ordid_sql::Journaled<Binder<DB>>);
+
+#[cfg(feature = "journal")]
+ordid_sql::work_journal! { impl[DB: Backend] UnitOfWork<DB>, Journaled<DB>, Entity<DB>, Error }
 
 impl<DB: Backend> UnitOfWork<DB> {
     /// Makes an empty unit of work.
     pub fn new() -> Self {
-        Self {
-            batches: Batches::new(),
-            shapes: Vec::new(),
-            generators: Generators::new(),
-            observer: None,
-            retry: Retry::DEFAULT,
-            records: false,
-            doubt: None,
-        }
+        Self(Work::new())
     }
 
-    /// Says how often a flush is tried and how long it waits in between; [`Retry::DEFAULT`] unless this
-    /// is called. See [`flush`](Self::flush).
-    #[must_use]
-    pub fn with_retry(mut self, retry: Retry) -> Self {
-        self.retry = retry;
-        self
-    }
-
-    /// Has each flush write a row of its own, in the table that [`flushes_table`] declares, also one that
-    /// only inserts.
-    ///
-    /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a row that
-    /// somebody deleted meanwhile is inserted again. Where others delete rows that are so new, this is the
-    /// remedy; it costs a statement a flush.
-    #[must_use]
-    pub fn with_record(mut self) -> Self {
-        self.records = true;
-        self
-    }
-
-    /// Gives a generator for the keys of a type, which [`try_add`](Self::try_add) asks from now on:
-    /// for schemes that take a node of your own, and for tests with a clock of their own. It stays
-    /// over flushes. To share it, give an [`Arc`](std::sync::Arc) or a `&'static` of it.
-    #[must_use]
-    pub fn with_generator<K: KeyType>(
-        mut self,
-        generator: impl Generator<Scheme = K::Scheme> + Send + Sync + 'static,
-    ) -> Self {
-        self.generators.insert::<K>(generator);
-        self
-    }
-
-    /// Adds a new entity, assigns its key if it has none, and returns the key: children can refer
-    /// to it at once. The order of adding does not matter.
-    ///
-    /// An entity whose key field is no `Option` has its key already. Where it is one, the key is
-    /// made by the process's generator, and for schemes that have none this does not compile: see
-    /// [`add_with`](Self::add_with) and [`try_add`](Self::try_add).
-    ///
-    /// # Panics
-    ///
-    /// As [`KeyType::generate`], for a key that is not assigned yet.
-    pub fn add<E>(&mut self, mut entity: E) -> KeyOf<E>
-    where
-        E: Entity<DB>,
-        E::Field: EnsuredKey,
-    {
-        let key = entity.ensure_key();
-        self.rows_mut::<E>().push(entity);
-        key
-    }
-
-    /// As [`add`](Self::add); a missing key is made by this generator.
-    ///
-    /// # Errors
-    ///
-    /// As [`Generator::try_generate`]; the entity is not added.
-    pub fn add_with<E, G>(
-        &mut self,
-        generator: &G,
-        mut entity: E,
-    ) -> Result<KeyOf<E>, ordid_core::Error>
-    where
-        E: Entity<DB>,
-        G: Generator<Scheme = SchemeOf<E>>,
-    {
-        let key = entity.ensure_key_with(generator)?;
-        self.rows_mut::<E>().push(entity);
-        Ok(key)
-    }
-
-    /// As [`add`](Self::add); a missing key is made by the generator that
-    /// [`with_generator`](Self::with_generator) gave for its type.
-    ///
-    /// # Errors
-    ///
-    /// As [`Generator::try_generate`], and an error that [`is_plan`](ordid_core::Error::is_plan) if
-    /// no generator was given; the entity is not added.
-    pub fn try_add<E: Entity<DB>>(&mut self, mut entity: E) -> Result<KeyOf<E>, ordid_core::Error> {
-        let key = self.generators.ensure_key(&mut entity)?;
-        self.rows_mut::<E>().push(entity);
-        Ok(key)
-    }
-
-    /// Adds an entity whose row will be updated: all its columns, in the row that has its key. That
-    /// row must be there, otherwise nothing is written: see [`Error::is_missing_row`].
-    ///
-    /// The row is updated after all inserts, so it may refer to a new one. An entity without a key, or
-    /// with that of another update, an insert or a delete, is told by the flush.
-    pub fn update<E: Entity<DB>>(&mut self, entity: E) {
-        self.rows_mut::<E>();
-        self.batches.update(entity);
-    }
-
-    /// Adds an entity whose row will be deleted, by its key. That row must be there, otherwise nothing
-    /// is written: see [`Error::is_missing_row`].
-    ///
-    /// Rows are deleted after all else, children before parents: only the key and the foreign keys of
-    /// the entity count.
-    pub fn delete<E: Entity<DB>>(&mut self, entity: &E) {
-        self.rows_mut::<E>();
-        self.batches.delete(entity);
-    }
-
-    /// Makes room for more entities of a type.
-    pub fn reserve<E: Entity<DB>>(&mut self, additional: usize) {
-        self.rows_mut::<E>().reserve(additional);
-    }
-
-    /// With other rows it is another flush.
-    fn changed(&mut self) {
-        self.doubt = None;
-    }
-
-    /// Rows go in the order of their stored keys, whatever is done with them, so that an insert appends
-    /// to the index even where the column does not keep the keys' own order.
-    fn rows_mut<E: Entity<DB>>(&mut self) -> &mut Vec<E> {
-        self.changed();
-        let shapes = &mut self.shapes;
-        self.batches.rows_mut_with(|| {
-            // Tables are known by the order in which their types come in.
-            shapes.push(const { &TableOf::entity::<E>() });
-            if <<KeyOf<E> as StoredAs<DB>>::Column as DieselColumn<DB, _>>::UNORDERED {
-                <KeyOf<E> as StoredAs<DB>>::Column::compare
-            } else {
-                SchemeOf::<E>::cmp
-            }
-        })
-    }
-
-    /// Returns the entities of a type, in the order in which they were added.
-    pub fn get<E: Entity<DB>>(&self) -> &[E] {
-        self.batches.get()
-    }
-
-    /// Returns the number of entities, of all types.
-    pub fn len(&self) -> usize {
-        self.batches.len()
-    }
-
-    /// Returns whether there is nothing to flush.
-    pub fn is_empty(&self) -> bool {
-        self.batches.is_empty()
-    }
-
-    /// Forgets all entities: after [`flush_in`](Self::flush_in), once the transaction is committed.
-    pub fn clear(&mut self) {
-        self.changed();
-        self.batches.clear();
-        self.shapes.clear();
-    }
-
-    /// Calls a function after each chunk of a flush, as for a progress bar. A flush that is tried again
-    /// tells of its rows anew.
-    pub fn observe(&mut self, observer: impl FnMut(Progress) + Send + 'static) {
-        self.observer = Some(Box::new(observer));
-    }
-
-    /// Writes everything in one transaction of its own, and is empty afterwards. If it fails,
-    /// nothing is written and nothing is lost: the same entities with the same keys are there to
-    /// be flushed again.
+    /// Writes everything in one transaction of its own, after which the unit of work is empty. If it fails,
+    /// nothing is written and nothing is lost: the same entities with the same keys are there to be flushed
+    /// again.
     ///
     /// # Retries
     ///
-    /// What another time may succeed on the same connection ([`Error::is_transient`]) is rolled back and
-    /// tried again, with the same keys, as often as [`with_retry`](Self::with_retry) says; this thread
-    /// sleeps in between. Where the connection is lost it is over: see
-    /// [`flush_with`](Self::flush_with), or flush again over another one. That begins with the question
-    /// whether the rows are there, if it was the answer to COMMIT that was lost
-    /// ([`Error::is_commit_unknown`]).
+    /// What may succeed another time on the same connection ([`Error::is_transient`]) is rolled back and
+    /// tried again, with the same keys, as often as [`with_retry`](Self::with_retry) says; this thread sleeps
+    /// in between. A lost connection ends the flush: see [`flush_with`](Self::flush_with), or flush again
+    /// over another connection. If it was the answer to COMMIT that was lost
+    /// ([`Error::is_commit_unknown`]), that flush first asks the database whether the rows are there.
     ///
     /// # In an open transaction
     ///
-    /// It is refused, since it would be neither alone in it nor committed: call
-    /// [`flush_in`](Self::flush_in). In a test transaction of Diesel's (`begin_test_transaction`) it is
-    /// a savepoint, and not tried again.
+    /// The flush is refused, since it would be neither alone in the transaction nor committed: call
+    /// [`flush_in`](Self::flush_in). In a test transaction of Diesel's (`begin_test_transaction`) the flush
+    /// is a savepoint, and not tried again.
     ///
     /// # Errors
     ///
-    /// What can be known without a database, before anything is sent: a key that was added twice, a
-    /// circle that cannot be broken. Otherwise says what failed to be done, in which table, which chunk,
-    /// and with which row's key. To find the row, what was sent is sent once more up to it, in a
-    /// transaction that is rolled back.
+    /// What can be known without a database, before anything is sent: a key that was added twice, a circle
+    /// that cannot be broken. Any other error says what failed, in which table, which chunk, and with which
+    /// row's key. To find the row, what was sent is sent once more up to it, in a transaction that is rolled
+    /// back.
     pub fn flush<C>(&mut self, connection: &mut C) -> Result<Flushed, Error>
     where
         C: LoadConnection<Backend = DB> + 'static,
     {
-        self.flush_over(One(connection))
+        let source = Source::<Blocking, C>::one(connection);
+        blocking(self.0.flush(source, TransactionScope::Transaction))
     }
 
     /// As [`flush`](Self::flush), over connections that a function makes or takes from a pool: one at a
-    /// time, given back while the flush waits. So a lost connection is no end: the flush goes on over
+    /// time, given back while the flush waits. A lost connection does not end the flush, which goes on over
     /// another one.
     ///
-    /// If the answer to COMMIT is lost, the rows may be there. So the database is asked, over another
-    /// connection, and the rows are sent once more only if they are not there: by the key of one of
-    /// them, as they are there all or none. A flush with updates or deletes has a row of its own for
-    /// this, in the table that [`flushes_table`] declares, as has any with
-    /// [`with_record`](Self::with_record).
+    /// If the answer to COMMIT is lost, the rows may be there. So the flush asks the database over another
+    /// connection, and sends the rows once more only if they are not there. It looks for one of them, as they
+    /// are there all or none. A flush with updates or deletes looks for its marker row, in the table that
+    /// [`flushes_table`] declares, as does every flush [`with_record`](Self::with_record).
     ///
     /// # Example
     ///
@@ -309,12 +232,10 @@ impl<DB: Backend> UnitOfWork<DB> {
     where
         C: LoadConnection<Backend = DB> + 'static,
         E: std::error::Error + Send + Sync + 'static,
-        F: FnMut() -> Result<C, E>,
+        F: FnMut() -> Result<C, E> + Send,
     {
-        self.flush_over(Made {
-            connect,
-            open: None,
-        })
+        let source = Source::blocking(connect);
+        blocking(self.0.flush(source, TransactionScope::Transaction))
     }
 
     /// Writes everything inside the connection's open transaction, in a savepoint: if it fails, the
@@ -324,7 +245,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// It is never tried again, as what came before it in the transaction would have to be done again,
     /// too: most databases end the whole transaction at a deadlock.
     ///
-    /// What the database checks at COMMIT, as deferred constraints, is told by your commit, not here.
+    /// What the database checks at COMMIT, such as deferred constraints, is an error of your commit, not of this.
     ///
     /// # Errors
     ///
@@ -334,115 +255,17 @@ impl<DB: Backend> UnitOfWork<DB> {
     where
         C: LoadConnection<Backend = DB> + 'static,
     {
-        self.flush_inside(connection)
-    }
-
-    /// As [`flush`](Self::flush), over a connection of diesel-async.
-    ///
-    /// # Dropping the future
-    ///
-    /// Until COMMIT is sent, nothing of it is ever committed: the connection's transaction manager is
-    /// left in error, so that a pool closes it, and so should you. After that the outcome is in doubt:
-    /// the next flush of the same entities, over another connection, begins with the question whether they
-    /// are there.
-    ///
-    /// # Errors
-    ///
-    /// As [`flush`](Self::flush).
-    #[cfg(feature = "async")]
-    pub fn flush_async<'a, C>(
-        &'a mut self,
-        connection: &'a mut C,
-    ) -> impl Future<Output = Result<Flushed, Error>> + Send + 'a
-    where
-        C: diesel_async::AsyncConnection<Backend = DB> + 'static,
-    {
-        self.flush_over_async(run_async::One(connection))
-    }
-
-    /// As [`flush_with`](Self::flush_with), over connections of diesel-async that a function makes or
-    /// takes from a pool; as to dropping the future, see [`flush_async`](Self::flush_async).
-    ///
-    /// # Example
-    ///
-    /// ```no_run
-    /// # async fn flush<C>(
-    /// #     url: &str,
-    /// #     work: &mut ordid_diesel::UnitOfWork<C::Backend>,
-    /// # ) -> Result<(), ordid_diesel::Error>
-    /// # where C: diesel_async::AsyncConnection<Backend: ordid_diesel::Backend> + 'static {
-    /// // Likewise, of a pool, `|| pool.get()`.
-    /// work.flush_with_async(|| C::establish(url)).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`flush_with`](Self::flush_with).
-    #[cfg(feature = "async")]
-    pub fn flush_with_async<'a, C, E, F, W>(
-        &'a mut self,
-        connect: F,
-    ) -> impl Future<Output = Result<Flushed, Error>> + Send + 'a
-    where
-        C: diesel_async::AsyncConnection<Backend = DB> + 'static,
-        E: std::error::Error + Send + Sync + 'static,
-        F: FnMut() -> W + Send + 'a,
-        W: Future<Output = Result<C, E>> + Send + 'a,
-    {
-        self.flush_over_async(run_async::Made {
-            connect,
-            open: None,
-        })
-    }
-
-    /// As [`flush_in`](Self::flush_in), over a connection of diesel-async; as to dropping the future, see
-    /// [`flush_async`](Self::flush_async): it leaves a transaction that cannot be committed.
-    ///
-    /// # Errors
-    ///
-    /// As [`flush_in`](Self::flush_in).
-    #[cfg(feature = "async")]
-    pub fn flush_in_async<'a, C>(
-        &'a mut self,
-        connection: &'a mut C,
-    ) -> impl Future<Output = Result<Flushed, Error>> + Send + 'a
-    where
-        C: diesel_async::AsyncConnection<Backend = DB> + 'static,
-    {
-        self.flush_inside_async(connection)
-    }
-
-    /// How the tables are named.
-    fn shapes(&self) -> Shapes<DB> {
-        Shapes::new(self.shapes.iter().map(|table| Shape::new(table)).collect())
-    }
-
-    /// Finds the order of rows and tables.
-    fn planned(&mut self) -> Result<Plan, Error> {
-        Ok(self.batches.plan::<DB::Dialect>()?)
+        let source = Source::<Blocking, C>::one(connection);
+        blocking(self.0.flush(source, TransactionScope::Savepoint))
     }
 }
 
-impl<DB: Backend> Default for UnitOfWork<DB> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<DB: Backend> fmt::Debug for UnitOfWork<DB> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.batches, f)
-    }
-}
-
-/// Returns the `CREATE TABLE` of `ordid_flushes`, into which a flush with updates or deletes writes a row
-/// in its own transaction: whether that row is there tells what became of a COMMIT whose answer was
-/// lost. A flush that only inserts does without, unless it is [asked to](UnitOfWork::with_record).
+/// Returns the `CREATE TABLE` of `ordid_flushes`, to which a flush with updates or deletes writes a marker row
+/// in its own transaction: if the answer to a COMMIT is lost, that row tells whether it was carried out. A
+/// flush that only inserts writes none, unless it is [asked to](UnitOfWork::with_record).
 ///
 /// Make it a migration. Rows are only looked for while their flush is under way: delete those of more
 /// than a day at any time, by `flushed_at`.
 pub const fn flushes_table<DB: Backend>() -> &'static str {
-    DB::FLUSHES_TABLE
+    <DB::Dialect as ordid_sql::FlushDialect>::FLUSHES_TABLE
 }

@@ -1,10 +1,11 @@
 //! `COPY .. FROM STDIN (FORMAT binary)` through Diesel's connection of libpq. When it may take the place of
-//! an `INSERT`, and how rows are framed, is told by [`copy`].
+//! an `INSERT`, and how rows are framed, is a matter of [`copy`].
 //!
-//! libpq reads what the server tells while it sends, so nothing that talks could stop it.
+//! libpq reads what the server says while it sends, so a trigger's notices cannot stop it.
 
 use std::{
     any::Any,
+    cell::RefCell,
     io::{self, Write},
     marker::PhantomData,
 };
@@ -13,14 +14,84 @@ use diesel::{
     PgConnection, QueryResult, QueryableByName, RunQueryDsl,
     pg::{CopyFormat, CopyTarget, Pg, PgMetadataLookup, PgQueryBuilder, PgTypeMetadata},
     prelude::ExecuteCopyFromDsl,
-    query_builder::{AstPass, BindCollector, QueryBuilder, bind_collector::RawBytesBindCollector},
+    query_builder::{AstPass, BindCollector, bind_collector::RawBytesBindCollector},
     result::{DatabaseErrorKind, Error},
     serialize::ToSql,
     sql_types::{Array, HasSqlType, Oid, Text},
 };
-use ordid_core::unit_of_work::copy;
+use ordid_sql::{
+    RowEnd,
+    copy::{self, MIN_ROWS},
+    spi::{BulkFailure, BulkRows, Fed, RowBinder as _},
+};
 
-use crate::entity::Columns;
+use crate::{
+    backend::Backend,
+    entity::{Binder, Columns, TableOf, text},
+    failure::classify,
+};
+
+/// The rows of a table by `COPY`.
+pub(crate) struct CopyCommand<DB: Backend> {
+    entity: &'static TableOf<DB>,
+    copier: Copier,
+    target: copy::Target,
+}
+
+impl<DB: Backend> CopyCommand<DB> {
+    /// Returns whether and how so many rows of a table are copied.
+    pub(crate) fn prepare(
+        connection: &mut PgConnection,
+        entity: &'static TableOf<DB>,
+        rows: usize,
+    ) -> Option<Self> {
+        let copier = (entity.copier)().filter(|_| rows >= MIN_ROWS)?;
+        let binder = Binder::with_room(entity, 0, 0);
+        let types = binder.columns().iter().map(|it| it.type_number());
+        let types: Vec<_> = types.collect();
+        Some(Self {
+            entity,
+            target: copier.target(connection, entity.names, &types)?,
+            copier,
+        })
+    }
+
+    /// Sends the rows in one command. An error of a row is kept until Diesel has ended the command for it.
+    pub(crate) fn send(
+        &self,
+        connection: &mut PgConnection,
+        rows: &mut BulkRows<'_, Binder<DB>, Error>,
+    ) -> Result<(), BulkFailure<Error>> {
+        let buffer = CopyBuffer::new(self.target.clone());
+        let binder = Binder::with_room(self.entity, 0, 0).into_copy(buffer);
+        let feeding = RefCell::new((rows, binder, None));
+        let sent = (self.copier.send)(connection, &|out| {
+            let (rows, binder, failure) = &mut *feeding.borrow_mut();
+            loop {
+                let fed = match rows.feed(binder) {
+                    Ok(fed) => fed,
+                    Err(error) => {
+                        *failure = Some(error);
+                        return Err(Error::RollbackTransaction);
+                    }
+                };
+                let Some(buffer) = binder.copy_mut() else {
+                    return Ok(());
+                };
+                if fed == Fed::Last {
+                    return buffer.end(out);
+                }
+                buffer.write(out)?;
+            }
+        });
+        let (_, _, failure) = feeding.into_inner();
+        match (failure, sent) {
+            (Some(failure), _) => Err(failure),
+            (None, Err(error)) => Err(classify::<DB>(error, false).into()),
+            (None, Ok(_)) => Ok(()),
+        }
+    }
+}
 
 /// How an entity's rows are copied.
 pub struct Copier {
@@ -41,7 +112,7 @@ impl Copier {
 
     /// Asks the database whether a `COPY` into these columns does what an `INSERT` does, of values of
     /// these types.
-    pub(crate) fn prepare(
+    fn target(
         &self,
         connection: &mut PgConnection,
         names: &[&str],
@@ -53,7 +124,7 @@ impl Copier {
             atttypid: u32,
         }
         let columns = diesel::sql_query(copy::COLUMN_TYPES)
-            .bind::<Text, _>(named(self.name).ok()?)
+            .bind::<Text, _>(text::<Pg>(self.name))
             .bind::<Array<Text>, _>(names)
             .load::<ColumnType>(connection)
             // A server before 12, or one that is only like PostgreSQL.
@@ -63,11 +134,6 @@ impl Copier {
         let mut types = types.iter().enumerate();
         let fits = types.all(|(column, ty)| ty.is_some_and(|ty| target.takes(column, ty)));
         fits.then_some(target)
-    }
-
-    /// Sends what is written, in one command.
-    pub(crate) fn send(&self, connection: &mut PgConnection, feed: Feed<'_>) -> QueryResult<usize> {
-        (self.send)(connection, feed)
     }
 }
 
@@ -89,19 +155,19 @@ pub(crate) fn connection<C: 'static>(connection: &mut C) -> Option<&mut PgConnec
 
 diesel::table! {
     /// Stands for the table that a command is for: Diesel asks for the type of one, and takes its name
-    /// from [`Into::walk_target`].
+    /// from [`ColumnsOf::walk_target`].
     any (id) { id -> Integer, }
 }
 
 /// The table and columns of an entity.
-struct Into<E>(PhantomData<fn() -> E>);
+struct ColumnsOf<E>(PhantomData<fn() -> E>);
 
-impl<E: Columns<Pg>> CopyTarget for Into<E> {
+impl<E: Columns<Pg>> CopyTarget for ColumnsOf<E> {
     type Table = any::table;
     type SqlType = Text;
 
     fn walk_target(mut out: AstPass<'_, '_, Pg>) -> QueryResult<()> {
-        out.push_sql(&named(E::table)?);
+        out.push_sql(&text::<Pg>(E::table));
         for (number, name) in E::NAMES.iter().enumerate() {
             out.push_sql(if number == 0 { " (" } else { ", " });
             out.push_identifier(name)?;
@@ -111,15 +177,9 @@ impl<E: Columns<Pg>> CopyTarget for Into<E> {
     }
 }
 
-fn named(name: fn(&mut PgQueryBuilder) -> QueryResult<()>) -> QueryResult<String> {
-    let mut text = PgQueryBuilder::default();
-    name(&mut text)?;
-    Ok(text.finish())
-}
-
 fn send<E: Columns<Pg>>(connection: &mut PgConnection, feed: Feed<'_>) -> QueryResult<usize> {
     let query = diesel::copy_from(any::table)
-        .from_raw_data(Into::<E>(PhantomData), |out: &mut dyn Write| feed(out))
+        .from_raw_data(ColumnsOf::<E>(PhantomData), |out: &mut dyn Write| feed(out))
         .with_format(CopyFormat::Binary);
     ExecuteCopyFromDsl::execute(query, connection)
 }
@@ -130,14 +190,14 @@ fn send<E: Columns<Pg>>(connection: &mut PgConnection, feed: Feed<'_>) -> QueryR
 const PIECE: usize = 1 << 13;
 
 /// The rows of a table on their way.
-pub struct Copy {
+pub struct CopyBuffer {
     target: copy::Target,
-    pub(crate) piece: Vec<u8>,
+    piece: Vec<u8>,
     values: RawBytesBindCollector<Pg>,
     error: Option<Error>,
 }
 
-impl Copy {
+impl CopyBuffer {
     pub(crate) fn new(target: copy::Target) -> Self {
         let mut piece = Vec::with_capacity(PIECE + PIECE / 4);
         copy::begin(&mut piece);
@@ -179,19 +239,25 @@ impl Copy {
         self.error.take()
     }
 
-    pub(crate) fn has_failed(&self) -> bool {
-        self.error.is_some()
-    }
-
-    pub(crate) fn is_full(&self) -> bool {
-        self.piece.len() >= PIECE
+    pub(crate) fn end_row(&self) -> RowEnd {
+        match (self.error.is_some(), self.piece.len() >= PIECE) {
+            (true, _) => RowEnd::Refused,
+            (false, true) => RowEnd::TakenLast,
+            (false, false) => RowEnd::Taken,
+        }
     }
 
     /// Sends the piece.
-    pub(crate) fn write(&mut self, out: &mut dyn Write) -> QueryResult<()> {
+    fn write(&mut self, out: &mut dyn Write) -> QueryResult<()> {
         let written = out.write_all(&self.piece);
         self.piece.clear();
         written.map_err(|error| not_sent(&error))
+    }
+
+    /// Sends the last piece.
+    fn end(&mut self, out: &mut dyn Write) -> QueryResult<()> {
+        copy::end(&mut self.piece);
+        self.write(out)
     }
 }
 

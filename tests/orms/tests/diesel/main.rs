@@ -12,6 +12,7 @@ mod postgres;
 mod print_schema;
 mod retries;
 mod scratch;
+mod shards;
 mod sqlite;
 #[path = "../shared/told.rs"]
 mod told;
@@ -28,5 +29,6 @@ fn main() {
         mariadb::trials(servers, trials);
         sqlite::trials(trials);
         observed::trials(trials);
+        shards::trials(trials);
     });
 }

@@ -1,0 +1,521 @@
+//! Diesel's connections and those of diesel-async, for the executor of `ordid-sql`. Diesel's calls block, so
+//! its futures are ready when they are first polled.
+//!
+//! # Dropped futures
+//!
+//! A future that is dropped cannot roll back. So a transaction over diesel-async keeps the status of the
+//! connection's transaction manager and leaves it in error until it ends. Whoever goes on with the connection
+//! after a flush was dropped can neither commit what was sent nor build on it, and a pool closes it.
+
+use std::{
+    future::{Ready, ready},
+    marker::PhantomData,
+    mem, thread,
+    time::Duration,
+};
+
+use diesel::{
+    connection::{LoadConnection, TransactionManager as _, TransactionManagerStatus},
+    query_builder::{AstPass, Query as DieselQuery, QueryFragment, QueryId},
+    result::{Error as DieselError, QueryResult},
+    sql_types::Integer,
+};
+use ordid_core::clock::Delay;
+use ordid_sql::{
+    DriverError, EngineProfile, FlushDialect,
+    spi::{
+        Begin, Changed, ConnectionSource, FlushConnection, FlushTransaction, Statement,
+        StatementFailure, TransactionScope, blocking,
+    },
+};
+#[cfg(feature = "copy")]
+use ordid_sql::{
+    PendingRows, Plan,
+    spi::{BulkFailure, BulkRows},
+};
+
+#[cfg(feature = "copy")]
+use crate::postgres::copy::CopyCommand;
+use crate::{Error, backend::Backend, entity::Binder, failure::classify};
+
+/// Returns how the engine of a backend behaves.
+pub(crate) const fn engine<DB: Backend>() -> EngineProfile {
+    <DB::Dialect as FlushDialect>::PROFILE
+}
+
+/// A statement with its parameters, as a query of Diesel's.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Query<'q, DB: Backend> {
+    statement: &'q Statement,
+    values: &'q Binder<DB>,
+}
+
+impl<DB: Backend> QueryFragment<DB> for Query<'_, DB> {
+    /// Diesel walks a query several times: for its text, for its parameters, and to find out whether a
+    /// prepared statement of it can be kept, which is worth it only for one that is sent again.
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        if !self.statement.repeats {
+            out.unsafe_to_cache_prepared();
+        }
+        let columns = &self.statement.columns;
+        let mut pieces = self.statement.sql.split('\0');
+        if let Some(first) = pieces.next() {
+            out.push_sql(first);
+        }
+        for (number, piece) in pieces.enumerate() {
+            let column = columns[number % columns.len()];
+            let row = number / columns.len();
+            self.values.columns()[column].push(row, &mut out)?;
+            out.push_sql(piece);
+        }
+        Ok(())
+    }
+}
+
+/// The text depends on the number of rows.
+impl<DB: Backend> QueryId for Query<'_, DB> {
+    type QueryId = ();
+
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+/// The one that asks whether a row is there.
+impl<DB: Backend> DieselQuery for Query<'_, DB> {
+    type SqlType = Integer;
+}
+
+impl<DB: Backend, C> diesel::RunQueryDsl<C> for Query<'_, DB> {}
+
+/// What is sent beside rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Control {
+    Begin,
+    Defer(&'static str),
+    Commit,
+    Rollback,
+}
+
+/// How the calls of a kind of connections are made: [`Blocking`] or [`Awaited`].
+pub(crate) trait Calls<C>: 'static {
+    /// The backend of the connections.
+    type DB: Backend;
+
+    /// Whether a call blocks.
+    const BLOCK: bool;
+
+    /// Returns what the connection's transaction manager knows of its transactions.
+    fn status(connection: &mut C) -> &mut TransactionManagerStatus;
+
+    /// Returns whether a pool would close the connection, as it does not for a test's transaction.
+    fn is_broken(connection: &mut C) -> bool;
+
+    /// Begins a transaction or a savepoint, or ends the innermost one.
+    fn control(
+        connection: &mut C,
+        control: Control,
+    ) -> impl Future<Output = QueryResult<()>> + Send;
+
+    /// Returns how many rows a statement changed. MySQL and MariaDB count rows that were already as they are
+    /// wanted, since Diesel asks for this (`CLIENT_FOUND_ROWS`).
+    fn execute(
+        connection: &mut C,
+        query: Query<'_, Self::DB>,
+    ) -> impl Future<Output = QueryResult<usize>> + Send;
+
+    /// Returns whether a query has a row.
+    fn exists(
+        connection: &mut C,
+        query: Query<'_, Self::DB>,
+    ) -> impl Future<Output = QueryResult<bool>> + Send;
+
+    /// Returns the connection of libpq, where it is one.
+    #[cfg(feature = "copy")]
+    fn libpq(_: &mut C) -> Option<&mut diesel::PgConnection> {
+        None
+    }
+}
+
+/// Diesel's connections.
+#[derive(Debug)]
+pub(crate) enum Blocking {}
+
+type Manager<C> = <C as diesel::Connection>::TransactionManager;
+
+impl<C: LoadConnection<Backend: Backend> + 'static> Calls<C> for Blocking {
+    type DB = C::Backend;
+
+    const BLOCK: bool = true;
+
+    fn status(connection: &mut C) -> &mut TransactionManagerStatus {
+        Manager::<C>::transaction_manager_status_mut(connection)
+    }
+
+    fn is_broken(connection: &mut C) -> bool {
+        Manager::<C>::is_broken_transaction_manager(connection)
+    }
+
+    async fn control(connection: &mut C, control: Control) -> QueryResult<()> {
+        match control {
+            Control::Begin => Manager::<C>::begin_transaction(connection),
+            Control::Defer(statement) => connection.batch_execute(statement),
+            Control::Commit => Manager::<C>::commit_transaction(connection),
+            Control::Rollback => Manager::<C>::rollback_transaction(connection),
+        }
+    }
+
+    async fn execute(connection: &mut C, query: Query<'_, C::Backend>) -> QueryResult<usize> {
+        connection.execute_returning_count(&query)
+    }
+
+    async fn exists(connection: &mut C, query: Query<'_, C::Backend>) -> QueryResult<bool> {
+        C::Backend::exists(connection, query)
+    }
+
+    #[cfg(feature = "copy")]
+    fn libpq(connection: &mut C) -> Option<&mut diesel::PgConnection> {
+        crate::postgres::copy::connection(connection)
+    }
+}
+
+/// Connections of diesel-async.
+#[cfg(feature = "async")]
+#[derive(Debug)]
+pub(crate) enum Awaited {}
+
+#[cfg(feature = "async")]
+mod awaited {
+    use diesel_async::{AsyncConnection, TransactionManager as _};
+
+    use super::*;
+
+    type Manager<C> = <C as AsyncConnection>::TransactionManager;
+
+    impl<C: AsyncConnection<Backend: Backend> + 'static> Calls<C> for Awaited {
+        type DB = C::Backend;
+
+        const BLOCK: bool = false;
+
+        fn status(connection: &mut C) -> &mut TransactionManagerStatus {
+            Manager::<C>::transaction_manager_status_mut(connection)
+        }
+
+        fn is_broken(connection: &mut C) -> bool {
+            Manager::<C>::is_broken_transaction_manager(connection)
+        }
+
+        async fn control(connection: &mut C, control: Control) -> QueryResult<()> {
+            match control {
+                Control::Begin => Manager::<C>::begin_transaction(connection).await,
+                Control::Defer(statement) => connection.batch_execute(statement).await,
+                Control::Commit => Manager::<C>::commit_transaction(connection).await,
+                Control::Rollback => Manager::<C>::rollback_transaction(connection).await,
+            }
+        }
+
+        async fn execute(connection: &mut C, query: Query<'_, C::Backend>) -> QueryResult<usize> {
+            connection.execute_returning_count(query).await
+        }
+
+        async fn exists(connection: &mut C, query: Query<'_, C::Backend>) -> QueryResult<bool> {
+            C::Backend::exists_async(connection, query).await
+        }
+    }
+}
+
+/// A connection of kind `K`, for the length of a flush.
+pub(crate) enum Connection<'c, K, C> {
+    /// The user's.
+    Borrowed(&'c mut C),
+    /// One that the user's function made.
+    Made(C, PhantomData<fn() -> K>),
+}
+
+impl<K, C> Connection<'_, K, C> {
+    fn get(&mut self) -> &mut C {
+        match self {
+            Self::Borrowed(connection) => connection,
+            Self::Made(connection, _) => connection,
+        }
+    }
+}
+
+impl<K: Calls<C>, C: Send + 'static> FlushConnection for Connection<'_, K, C> {
+    type Error = DieselError;
+    type Binder = Binder<K::DB>;
+    #[cfg(feature = "copy")]
+    type Bulk = CopyCommand<K::DB>;
+    #[cfg(not(feature = "copy"))]
+    type Bulk = std::convert::Infallible;
+    type Transaction<'t>
+        = Transaction<'t, K, C>
+    where
+        Self: 't;
+
+    const ADAPTER: &'static str = "ordid_diesel";
+
+    /// An open transaction that does not break the connection for a pool is a test's, and taken for none.
+    async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope, Error> {
+        let connection = self.get();
+        let failed = |error| Error::begin(classify::<K::DB>(error, false));
+        let depth = K::status(connection).transaction_depth().map_err(failed)?;
+        match (wanted, depth) {
+            // diesel-async has given its BEGIN or COMMIT up before there was an answer.
+            (_, None) if K::is_broken(connection) => {
+                Err(failed(DieselError::BrokenTransactionManager))
+            }
+            (TransactionScope::Transaction, None) => Ok(TransactionScope::Transaction),
+            (TransactionScope::Savepoint, None) => Err(Error::no_transaction("connection")),
+            (TransactionScope::Transaction, Some(_)) if K::is_broken(connection) => {
+                Err(Error::open_transaction("connection"))
+            }
+            (_, Some(_)) => Ok(TransactionScope::Savepoint),
+        }
+    }
+
+    #[cfg(feature = "copy")]
+    async fn bulk(
+        &mut self,
+        rows: &PendingRows<Binder<K::DB>>,
+        _: &Plan,
+    ) -> Vec<Option<CopyCommand<K::DB>>> {
+        let Some(connection) = K::libpq(self.get()) else {
+            return Vec::new();
+        };
+        let tables = rows.tables().into_iter().enumerate();
+        let commands = tables.map(|(number, table)| {
+            CopyCommand::prepare(connection, rows.entity(number), table.rows())
+        });
+        commands.collect()
+    }
+
+    /// Diesel's transaction manager counts the transactions that it has begun, so it begins this one, too.
+    ///
+    /// SQLite's is not `BEGIN IMMEDIATE`: what is sent first writes, which takes the same lock and waits as
+    /// long for it.
+    async fn begin(&mut self, begin: Begin) -> Result<Transaction<'_, K, C>, Error> {
+        let connection = self.get();
+        let failed = |error| Error::begin(classify::<K::DB>(error, false));
+        let begun = K::control(connection, Control::Begin).await;
+        begun.map_err(failed)?;
+        let mut transaction = Transaction::keep(connection, begin.scope);
+        if let Some(defer) = begin.defer {
+            let deferred = K::control(transaction.connection, Control::Defer(defer)).await;
+            if let Err(error) = deferred {
+                // The first error says why.
+                let _ = transaction.end(Control::Rollback).await;
+                return Err(failed(error));
+            }
+        }
+        Ok(transaction)
+    }
+
+    async fn exists(
+        &mut self,
+        query: &Statement,
+        values: Binder<K::DB>,
+    ) -> Result<bool, DriverError<DieselError>> {
+        let query = Query {
+            statement: query,
+            values: &values,
+        };
+        let found = K::exists(self.get(), query).await;
+        found.map_err(|error| classify::<K::DB>(error, false))
+    }
+}
+
+/// An open transaction or savepoint: see "Dropped futures".
+pub(crate) struct Transaction<'t, K: Calls<C>, C> {
+    connection: &'t mut C,
+    scope: TransactionScope,
+    /// What the transaction manager knew before it was left in error; it is, until this ends.
+    status: Option<TransactionManagerStatus>,
+    is_open: bool,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<'t, K: Calls<C>, C> Transaction<'t, K, C> {
+    fn keep(connection: &'t mut C, scope: TransactionScope) -> Self {
+        let keep =
+            |connection| mem::replace(K::status(connection), TransactionManagerStatus::InError);
+        Self {
+            status: (!K::BLOCK).then(|| keep(&mut *connection)),
+            connection,
+            scope,
+            is_open: true,
+            kind: PhantomData,
+        }
+    }
+
+    async fn end(&mut self, how: Control) -> QueryResult<()> {
+        self.is_open = false;
+        if let Some(status) = self.status.take() {
+            *K::status(self.connection) = status;
+        }
+        K::control(self.connection, how).await
+    }
+}
+
+impl<K: Calls<C>, C> Drop for Transaction<'_, K, C> {
+    fn drop(&mut self) {
+        // Where calls block, it is dropped open when a value's code panics.
+        if self.is_open && K::BLOCK {
+            let _ = blocking(K::control(self.connection, Control::Rollback));
+        }
+    }
+}
+
+impl<K: Calls<C>, C: Send + 'static> FlushTransaction for Transaction<'_, K, C> {
+    type Error = DieselError;
+    type Binder = Binder<K::DB>;
+    #[cfg(feature = "copy")]
+    type Bulk = CopyCommand<K::DB>;
+    #[cfg(not(feature = "copy"))]
+    type Bulk = std::convert::Infallible;
+
+    async fn execute(
+        &mut self,
+        statement: &Statement,
+        values: Binder<K::DB>,
+    ) -> Result<Changed, StatementFailure<DieselError>> {
+        let query = Query {
+            statement,
+            values: &values,
+        };
+        match K::execute(self.connection, query).await {
+            Ok(changed) => Ok(Changed::Rows(changed.try_into().unwrap_or(u64::MAX))),
+            Err(error) => Err(classify::<K::DB>(error, false).into()),
+        }
+    }
+
+    #[cfg(feature = "copy")]
+    async fn send_bulk(
+        &mut self,
+        command: &mut CopyCommand<K::DB>,
+        rows: &mut BulkRows<'_, Binder<K::DB>, DieselError>,
+    ) -> Result<(), BulkFailure<DieselError>> {
+        match K::libpq(self.connection) {
+            Some(connection) => command.send(connection, rows),
+            None => unreachable!("a command was prepared over a connection of libpq"),
+        }
+    }
+
+    async fn commit(mut self) -> Result<(), DriverError<DieselError>> {
+        let is_commit = self.scope == TransactionScope::Transaction;
+        let committed = self.end(Control::Commit).await;
+        committed.map_err(|error| classify::<K::DB>(error, is_commit))
+    }
+
+    async fn rollback(mut self, _: bool) -> Result<(), DriverError<DieselError>> {
+        let rolled_back = self.end(Control::Rollback).await;
+        rolled_back.map_err(|error| classify::<K::DB>(error, false))
+    }
+}
+
+/// Where a flush gets its connections.
+pub(crate) enum Source<'c, K, C, F = fn() -> Ready<Result<C, Error>>> {
+    /// The one that there is.
+    One(Connection<'c, K, C>),
+    /// One after the other.
+    Made {
+        connect: F,
+        open: Option<Connection<'c, K, C>>,
+    },
+}
+
+impl<'c, K, C> Source<'c, K, C> {
+    pub(crate) const fn one(connection: &'c mut C) -> Self {
+        Self::One(Connection::Borrowed(connection))
+    }
+}
+
+impl<C> Source<'_, Blocking, C> {
+    /// Makes connections by a function that blocks.
+    pub(crate) fn blocking<E>(
+        mut connect: impl FnMut() -> Result<C, E> + Send,
+    ) -> Source<'static, Blocking, C, impl FnMut() -> Ready<Result<C, Error>> + Send>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        Source::Made {
+            connect: move || ready(connect().map_err(Error::connect)),
+            open: None,
+        }
+    }
+}
+
+#[cfg(feature = "async")]
+impl<C> Source<'_, Awaited, C> {
+    /// Makes connections by a function that is awaited.
+    pub(crate) fn awaited<'a, E, W>(
+        mut connect: impl FnMut() -> W + Send + 'a,
+    ) -> Source<'static, Awaited, C, impl FnMut() -> BoxFuture<'a, Result<C, Error>> + Send + 'a>
+    where
+        C: 'a,
+        E: std::error::Error + Send + Sync + 'static,
+        W: Future<Output = Result<C, E>> + Send + 'a,
+    {
+        Source::Made {
+            connect: move || -> BoxFuture<'a, Result<C, Error>> {
+                let made = connect();
+                Box::pin(async move { made.await.map_err(Error::connect) })
+            },
+            open: None,
+        }
+    }
+}
+
+#[cfg(feature = "async")]
+type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+impl<'c, K, C, F, W> ConnectionSource for Source<'c, K, C, F>
+where
+    K: Calls<C>,
+    C: Send + 'static,
+    F: FnMut() -> W + Send,
+    W: Future<Output = Result<C, Error>> + Send,
+{
+    type Connection = Connection<'c, K, C>;
+
+    fn engine(&self) -> EngineProfile {
+        engine::<K::DB>()
+    }
+
+    async fn get(&mut self, _: bool) -> Result<(&mut Self::Connection, bool), Error> {
+        match self {
+            Self::One(connection) => Ok((connection, false)),
+            Self::Made {
+                open: Some(open), ..
+            } => Ok((open, false)),
+            Self::Made { open, connect } => {
+                let made = connect().await?;
+                Ok((open.insert(Connection::Made(made, PhantomData)), true))
+            }
+        }
+    }
+
+    /// It is closed, or goes back to its pool.
+    fn release(&mut self) {
+        if let Self::Made { open, .. } = self {
+            *open = None;
+        }
+    }
+
+    /// A pool finds it broken.
+    fn discard(&mut self) {
+        self.release();
+    }
+
+    fn may_reconnect(&self) -> bool {
+        matches!(self, Self::Made { .. })
+    }
+
+    fn pause(&self, delay: Duration) -> impl Future<Output = ()> + Send {
+        async move {
+            match K::BLOCK {
+                true => thread::sleep(delay),
+                false => Delay::new(delay).await,
+            }
+        }
+    }
+}

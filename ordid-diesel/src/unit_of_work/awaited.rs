@@ -1,0 +1,87 @@
+//! Flushes over connections of diesel-async.
+
+use diesel_async::AsyncConnection;
+use ordid_sql::{Flushed, spi::TransactionScope};
+
+use super::UnitOfWork;
+use crate::{
+    Error,
+    backend::Backend,
+    connection::{Awaited, Source},
+};
+
+impl<DB: Backend> UnitOfWork<DB> {
+    /// As [`flush`](Self::flush), over a connection of diesel-async.
+    ///
+    /// # Dropping the future
+    ///
+    /// Until COMMIT is sent, nothing of it is ever committed: the connection's transaction manager is left
+    /// in error, so that a pool closes the connection, and so should you. After that the outcome is unknown:
+    /// the next flush of the same entities, over another connection, first asks the database whether they
+    /// are there.
+    ///
+    /// # Errors
+    ///
+    /// As [`flush`](Self::flush).
+    pub fn flush_async<'a, C>(
+        &'a mut self,
+        connection: &'a mut C,
+    ) -> impl Future<Output = Result<Flushed, Error>> + Send + 'a
+    where
+        C: AsyncConnection<Backend = DB> + 'static,
+    {
+        let source = Source::<Awaited, C>::one(connection);
+        self.0.flush(source, TransactionScope::Transaction)
+    }
+
+    /// As [`flush_with`](Self::flush_with), over connections of diesel-async that a function makes or
+    /// takes from a pool; as to dropping the future, see [`flush_async`](Self::flush_async).
+    ///
+    /// # Example
+    ///
+    /// ```no_run
+    /// # async fn flush<C>(
+    /// #     url: &str,
+    /// #     work: &mut ordid_diesel::UnitOfWork<C::Backend>,
+    /// # ) -> Result<(), ordid_diesel::Error>
+    /// # where C: diesel_async::AsyncConnection<Backend: ordid_diesel::Backend> + 'static {
+    /// // Likewise, of a pool, `|| pool.get()`.
+    /// work.flush_with_async(|| C::establish(url)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`flush_with`](Self::flush_with).
+    pub fn flush_with_async<'a, C, E, F, W>(
+        &'a mut self,
+        connect: F,
+    ) -> impl Future<Output = Result<Flushed, Error>> + Send + 'a
+    where
+        C: AsyncConnection<Backend = DB> + 'static,
+        E: std::error::Error + Send + Sync + 'static,
+        F: FnMut() -> W + Send + 'a,
+        W: Future<Output = Result<C, E>> + Send + 'a,
+    {
+        self.0
+            .flush(Source::awaited(connect), TransactionScope::Transaction)
+    }
+
+    /// As [`flush_in`](Self::flush_in), over a connection of diesel-async; as to dropping the future, see
+    /// [`flush_async`](Self::flush_async): it leaves a transaction that cannot be committed.
+    ///
+    /// # Errors
+    ///
+    /// As [`flush_in`](Self::flush_in).
+    pub fn flush_in_async<'a, C>(
+        &'a mut self,
+        connection: &'a mut C,
+    ) -> impl Future<Output = Result<Flushed, Error>> + Send + 'a
+    where
+        C: AsyncConnection<Backend = DB> + 'static,
+    {
+        let source = Source::<Awaited, C>::one(connection);
+        self.0.flush(source, TransactionScope::Savepoint)
+    }
+}
