@@ -7,9 +7,10 @@ macro_rules! engine {
         use std::fmt::Debug;
 
         use ordid::{
-            storage::{ColumnOn, Dialect, numbers::LeaseDialect as _},
+            storage::{ColumnOn, Dialect},
             uuid::Uuid,
         };
+        use ordid_sql::leases::numbers::LeaseDialect as _;
         use ordid_sqlx::{Backend, StoredAs};
         use sqlx::{
             AssertSqlSafe, Decode, Encode, Pool, QueryBuilder, Row, Type, query, query_scalar,

@@ -13,11 +13,11 @@ use ordid::{
     clock::{Clock as _, SystemClock, Timestamp},
     coordination::{CoordinationFailure, Grant, LeaseTerms},
     entropy::ThreadEntropy,
-    storage::{
-        dialect::Oracle,
-        nodes::LeasedNodes,
-        numbers::{Answer, LeaseDialect as _, NumberStore, Statement},
-    },
+    storage::dialect::Oracle,
+};
+use ordid_sql::leases::{
+    nodes::LeasedNodes,
+    numbers::{Answer, LeaseDialect as _, NumberStore, Statement},
 };
 use ordid_tests::servers::Servers;
 

@@ -279,7 +279,7 @@ async fn keys_of_a_type_come_back_as_it<E: Engine>(pool: Pool<E>) -> Outcome {
 }
 
 async fn uuids_of_one_hash_have_rows_of_their_own<E: Engine>(pool: Pool<E>) -> Outcome {
-    use ordid::storage::mapping::uuid_hash;
+    use ordid_sql::mapping::uuid_hash;
 
     // The polynomial of CRC-32 in the order of its bits: added to a message, it leaves the sum as it is.
     const POLYNOMIAL: u128 = 0x41_06_71_db_01;

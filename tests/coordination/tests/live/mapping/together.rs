@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use ordid::{storage::mapping::Entry, uuid::Uuid};
+use ordid::uuid::Uuid;
+use ordid_sql::mapping::Entry;
 use ordid_sqlx::MappingTable;
 use ordid_tests::{
     servers::Servers,
