@@ -33,14 +33,17 @@ impl<D> From<DriverError<D>> for BulkFailure<D> {
     }
 }
 
-/// The rows of one bulk command, from up to [`MAX_CHUNKS`] chunks of a table.
+/// The rows of one bulk command, from up to [`MAX_BULK_CHUNKS`](crate::spi::FlushConnection::MAX_BULK_CHUNKS) chunks of a table.
 pub struct BulkRows<'f, B: RowSink, D> {
     rows: &'f PendingRows<B>,
     run: &'f mut FlushRun<D>,
     observer: &'f mut Option<Box<dyn FnMut(Progress) + Send>>,
     name: &'static str,
     chunk: Chunk,
-    chunks: usize,
+    /// How many chunks the command may still take.
+    chunks_left: usize,
+    /// The chunk of the row that was fed last.
+    last: Chunk,
     /// The rows that the command has taken so far, of all its chunks.
     sent: Chunk,
     ended: bool,

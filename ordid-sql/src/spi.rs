@@ -159,6 +159,9 @@ pub trait FlushConnection: Send {
     /// The adapter's crate, for messages.
     const ADAPTER: &'static str;
 
+    /// The most chunks that one bulk command takes.
+    const MAX_BULK_CHUNKS: usize = copy::MAX_CHUNKS;
+
     /// Checks that a flush can begin on this connection, before anything is sent, and returns the scope that it
     /// begins in: a library whose tests run in a transaction takes a savepoint of that.
     ///
