@@ -450,4 +450,51 @@ mod tests {
         let json: Vec<_> = names.json.iter().map(|it| u8::from(*it)).collect();
         assert_eq!(json, [0, 0, 1, 0, 0, 0]);
     }
+
+    #[test]
+    fn rows_are_divided_by_the_columns_that_they_have() {
+        let note = |text, count| ActiveModel {
+            id: ActiveValue::Unchanged(NoteId::generate()),
+            mood: ActiveValue::Unchanged(Mood::Glad),
+            lines: ActiveValue::NotSet,
+            title: ActiveValue::NotSet,
+            text,
+            count,
+        };
+        let (set, unset) = (|| ActiveValue::Set("a".to_owned()), ActiveValue::NotSet);
+        let rows = [
+            note(set(), ActiveValue::Set(1)),
+            note(set(), ActiveValue::Set(2)),
+            note(unset, ActiveValue::Set(3)),
+        ];
+        let divided = |action| {
+            let mut binder = Binder::with_room(EntityNames::of::<ActiveModel>(), 3, 6);
+            binder.begin_rows(action);
+            for row in &rows {
+                binder.begin_row(Columns::All);
+                row.write(&mut binder);
+                binder.end_row();
+            }
+            binder.into_runs(3)
+        };
+        let shape = |runs: &[RunOfRows<Binder>]| -> Vec<_> {
+            let runs = runs.iter();
+            runs.map(|run| (run.rows, run.columns.clone().unwrap_or_default()))
+                .collect()
+        };
+        let inserts = divided(Action::Insert);
+        assert_eq!(shape(&inserts), [(2, vec![0, 1, 4, 5]), (1, vec![0, 1, 5])]);
+        let mut updates = divided(Action::Update);
+        assert_eq!(shape(&updates), [(2, vec![0, 4, 5]), (1, vec![0, 5])]);
+        // One row has its key last.
+        let last = updates.pop().map(|run| run.values.into_values(&[5, 0]));
+        let last = last.unwrap_or_default();
+        assert_eq!((last.len(), &last[0]), (2, &Value::Int(Some(3))));
+        let first = updates.pop().map(|run| run.values.into_values(&[0, 4, 5]));
+        let counts = |values: Vec<Value>| [values[2].clone(), values[5].clone()];
+        assert_eq!(
+            first.map(counts),
+            Some([Value::Int(Some(1)), Value::Int(Some(2))])
+        );
+    }
 }

@@ -24,22 +24,27 @@ use crate::{
 ///
 /// # Rows that refer to each other
 ///
-/// Tables may refer to each other, and rows to rows of their own table. Where rows do so in a circle,
-/// one of them is inserted with NULL in a foreign key that can be NULL, and an `UPDATE` sets it when
-/// all are there; before they are deleted it is set to NULL. A foreign key that is declared
-/// `#[ordid(parent, deferrable)]` needs neither on PostgreSQL and SQLite, which then check it at COMMIT.
-/// A circle that has neither is an error that names it, before anything is sent.
+/// Tables may refer to each other, and rows to rows of their own table. If rows refer to each other in a
+/// circle, one of them is inserted with NULL in a foreign key that can be NULL, and an `UPDATE` sets it after
+/// all inserts; before they are deleted it is set to NULL. With a foreign key that is declared
+/// `#[ordid(parent, deferrable)]` this is not necessary on PostgreSQL and SQLite, which then check it at
+/// COMMIT. A circle without such a foreign key is an error that names it, before anything is sent.
 ///
 /// A parent is found by its key type. Where that is a raw `Uuid`, name the parent's `ActiveModel`:
 /// `#[ordid(parent = super::author::ActiveModel)]`.
 ///
 /// # Updates and deletes
 ///
-/// Each row has to be there: if one is not, nothing is written ([`Error::is_missing_row`]). Of an
-/// `ActiveModel` an update sets what is `Set`. On PostgreSQL and SQLite (from 3.33 on) rows that follow
-/// each other and set the same columns go by one `UPDATE`, on MySQL and MariaDB row by row. Rows are
-/// updated after all inserts and deleted after that, so a unique value is not free for a new row before
-/// the next flush.
+/// Each row has to be there: if one is not, nothing is written ([`Error::is_missing_row`]). An update sets
+/// the columns of an `ActiveModel` that are `Set`. On PostgreSQL and SQLite (from 3.33 on) one `UPDATE` takes
+/// the rows that follow each other and set the same columns; MySQL and MariaDB get an `UPDATE` for each row.
+/// Rows are updated after all inserts and deleted after that, so a unique value is not free for a new row
+/// before the next flush.
+///
+/// # What SeaORM does not have
+///
+/// SeaORM lends no single connection, so there is no flush over one. An `ActiveModel` does not implement
+/// serde's `Serialize`, so there is no journal.
 pub struct UnitOfWork(Work<Binder>);
 
 ordid_sql::work_settings! { impl[] UnitOfWork, Binder }
@@ -58,7 +63,7 @@ impl UnitOfWork {
     ///
     /// # Panics
     ///
-    /// As [`KeyType::generate`], for a key that is not assigned yet.
+    /// As [`KeyType::generate`](ordid_core::KeyType::generate), for a key that is not assigned yet.
     pub fn add<A: Entity>(&mut self, model: impl IntoActiveModel<A>) -> KeyOf<A>
     where
         <A as OrderedKey>::Field: EnsuredKey,
@@ -102,8 +107,8 @@ impl UnitOfWork {
     /// are `Set` of an `ActiveModel`. That row must be there, otherwise nothing is written: see
     /// [`Error::is_missing_row`].
     ///
-    /// The row is updated after all inserts, so it may refer to a new one. A model without a key, or
-    /// with that of another update, an insert or a delete, is told by the flush.
+    /// The row is updated after all inserts, so it may refer to a new one. `flush` fails if the model has no
+    /// key, or if another pending change has the same key.
     pub fn update<A: Entity>(&mut self, model: impl IntoActiveModel<A>) {
         let mut model = model.into_active_model();
         let columns = || <A::Entity as EntityTrait>::Column::iter();
@@ -133,7 +138,7 @@ impl UnitOfWork {
     /// out.
     ///
     /// Inserts come first. Where rows refer to each other in a circle, one of them is inserted with
-    /// NULL there, and [`Action::FixUp`](ordid_core::unit_of_work::Action::FixUp) sets it afterwards.
+    /// NULL there, and [`Action::FixUp`](ordid_sql::Action::FixUp) sets it afterwards.
     /// Then come updates, and at last deletes, children first.
     ///
     /// # Errors
@@ -188,34 +193,35 @@ impl UnitOfWork {
     ///
     /// # Retries
     ///
-    /// What another time may succeed ([`Error::is_transient`], [`Error::is_connection_lost`]) is rolled
-    /// back and tried again, with the same keys, as often as [`with_retry`](Self::with_retry) says.
+    /// A flush that fails for a reason that may pass ([`Error::is_transient`],
+    /// [`Error::is_connection_lost`]) is rolled back and tried again, with the same keys, as often as
+    /// [`with_retry`](Self::with_retry) says.
     ///
-    /// If the answer to COMMIT is lost, the rows may be there. So the database is asked, over another
-    /// connection, and the rows are sent once more only if they are not there: by the key of one of
-    /// them, as they are there all or none. A flush with updates or deletes has a row of its own for
-    /// this, in the table that [`flushes_table`](crate::flushes_table) declares, as has any with
-    /// [`with_record`](Self::with_record). A database that is gone with its one connection, as SQLite's in
-    /// memory, has nothing to be found.
+    /// If the answer to COMMIT is lost, the rows may be there. So the flush looks for one of them by its key,
+    /// over another connection, and sends the rows again only if it is not there: they are there all or none. A
+    /// flush with updates or deletes looks for a marker row instead, in the table that
+    /// [`flushes_table`](crate::flushes_table) declares, and so does any with
+    /// [`with_record`](Self::with_record). If the database is gone with its one connection, as SQLite's in
+    /// memory, nothing is found.
     ///
     /// # Dropping the future
     ///
-    /// It leaves nothing behind: the transaction is rolled back, and the models are still here. Dropped
-    /// while it waits for the answer to COMMIT, it leaves all rows or none, like a lost answer; the next
-    /// `flush` then begins by asking the database, unless models were added.
+    /// A dropped flush is rolled back, and the models are still here. If it is dropped while it waits for the
+    /// answer to COMMIT, all rows are there or none, as after a lost answer; the next `flush` then begins by
+    /// asking the database, unless models were added.
     ///
-    /// **This takes the feature `runtime-tokio`**, by which the statement that is under way is carried to its
-    /// end by Tokio, and rolled back then. SQLx 0.9 loses count of a transaction that is dropped while it
-    /// begins, of PostgreSQL, MySQL and MariaDB, and of a statement of the latter two that is dropped while it
-    /// is prepared; what the pool's next user writes over that connection is not committed then. SeaORM's
-    /// own `begin` has the same gap.
+    /// **This takes the feature `runtime-tokio`**: Tokio carries the statement that is under way to its end, and
+    /// then rolls back. SQLx 0.9 loses count of a transaction that is dropped while it begins, on PostgreSQL,
+    /// MySQL and MariaDB, and of a statement that is dropped while it is prepared, on the latter two; what the
+    /// pool's next user writes over that connection is then not committed. SeaORM's own `begin` has the same
+    /// gap.
     ///
     /// # Errors
     ///
-    /// What cannot be planned, before anything is sent: among it a key that was added twice, and a circle
-    /// that cannot be cut. Otherwise says what failed to be done, in which table, which chunk, and with
-    /// which row's key. To find the row, what was sent is sent once more up to it, in a transaction that
-    /// is rolled back.
+    /// What cannot be planned, such as a key that was added twice or a circle that cannot be cut, and a database
+    /// that is not known here: then nothing is sent. Any other error says what failed, in which table and chunk,
+    /// and with which row's key. To find the row, the flush sends everything up to it again, in a transaction
+    /// that is rolled back.
     pub async fn flush(&mut self, db: &DatabaseConnection) -> Result<Flushed, Error> {
         self.flush_on(db).await
     }
@@ -224,13 +230,13 @@ impl UnitOfWork {
     /// is as before. The models stay until [`clear`](Self::clear), since only the caller knows
     /// when the transaction is committed.
     ///
-    /// It is never tried again, as what came before it in the transaction would have to be done again,
-    /// too: most databases end the whole transaction at a deadlock.
+    /// It is never tried again, since what came before it in the transaction would have to be repeated, too:
+    /// most databases end the whole transaction at a deadlock.
     ///
-    /// What the database checks at COMMIT, as deferred constraints, is told by your commit, not here.
+    /// Constraints that the database checks at COMMIT fail in your commit, not here.
     ///
-    /// Dropped before its end, it spoils the transaction: drop that too. SeaORM lends no connection that could
-    /// be closed: on MySQL and MariaDB let a flush in a transaction of yours come to its end.
+    /// If this future is dropped before its end, the transaction is spoilt: drop that, too. SeaORM lends no
+    /// connection that could be closed: on MySQL and MariaDB let a flush in your transaction come to its end.
     ///
     /// # Errors
     ///

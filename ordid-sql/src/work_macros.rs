@@ -53,12 +53,13 @@ macro_rules! work_settings {
             /// #[ordid(scheme = snowflake)]
             /// struct OrderId(i64);
             ///
-            /// let node: SnowflakeNode = SnowflakeNode::new(7)?; // this process's alone
+            /// let node = SnowflakeNode::new(7)?; // this process's alone
             /// let generator =
             ///     OrderedGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
             /// // let mut work = UnitOfWork::new().with_generator::<OrderId>(generator);
             /// // let key = work.try_add(Order { id: None, total: 1250 })?;
-            /// # let _ = generator;
+            /// # fn take<K: KeyType>(_: impl ordid::generator::Generator<Scheme = K::Scheme>) {}
+            /// # take::<OrderId>(generator);
             /// # Ok::<(), ordid::Error>(())
             /// ```
             #[must_use]
