@@ -150,7 +150,7 @@ pub trait FlushConnection: Send {
     type Binder: RowBinder;
     /// What the engine's bulk command needs to know of a table; [`Infallible`](std::convert::Infallible) if
     /// there is no such command.
-    type Bulk: Send + Sync;
+    type Bulk: Send;
     /// A transaction or a savepoint.
     type Transaction<'c>: FlushTransaction<Error = Self::Error, Binder = Self::Binder, Bulk = Self::Bulk>
     where

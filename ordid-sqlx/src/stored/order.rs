@@ -78,7 +78,7 @@ mod tests {
     where
         Row<K>: Entity<DB> + OrderedKey<Field = Option<K>>,
     {
-        let compare = <Row<K> as Entity<DB>>::__stored_order();
+        let compare = <Row<K> as Entity<DB>>::__register().compare;
         keys.sort_by(|left, right| compare(&left.to_raw(), &right.to_raw()));
     }
 
