@@ -5,29 +5,40 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use ordid_harness::Policy;
 
-use crate::check::ETCD;
+use crate::check::{BENCH, ETCD};
 use crate::packages;
 use crate::run::{self, Result};
 use crate::servers::Servers;
 use crate::summary::Summary;
 
-/// Runs every test of the workspace, and the models unless some tests are asked for by name.
+/// Runs every test of the workspace, and unless some tests are asked for by name the models, the tests of
+/// the benches and those of ordid-etcd.
 pub(crate) fn test(extra: &[String]) -> Result<ExitCode> {
     let mut summary = Summary::default();
     let mut status = run_tests(&mut run::cargo(&["test"]), extra, &mut summary)?;
     if extra.is_empty() {
         let models = count(&mut models(), &mut summary)?;
+        let benches = benches(&mut summary)?;
+        let etcd = etcd(&mut summary)?;
         // The first failure is the one to pass on.
-        if status.success() {
-            status = models;
-        }
-        if let Some(etcd) = etcd(&mut summary)?
-            && status.success()
-        {
-            status = etcd;
+        for other in [Some(models), benches, etcd].into_iter().flatten() {
+            if status.success() {
+                status = other;
+            }
         }
     }
     Ok(conclude(status, &summary))
+}
+
+/// Runs the tests of the benches, a workspace of its own with a lock file and a build folder of its own,
+/// where the checkout has it. They need no server.
+fn benches(summary: &mut Summary) -> Result<Option<ExitStatus>> {
+    if !run::root().join(BENCH).exists() {
+        return Ok(None);
+    }
+    let mut command = run::cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
+    command.args(["--manifest-path", BENCH]);
+    count(&mut command, summary).map(Some)
 }
 
 /// Runs the tests of ordid-etcd, which is built with `protoc`, where there is a server for them.

@@ -8,9 +8,11 @@ use std::{
 };
 
 use ordid::{EnsuredKey, KeyOf, OrderedKey};
-use ordid_sqlx::{Entity, ShardedUnitOfWork, UnitOfWork};
+use ordid_sqlx::{Entity, Retry, ShardedUnitOfWork, UnitOfWork};
 use ordid_tests::graphs::Engine;
-use sqlx::{AssertSqlSafe, FromRow, MySql, Pool, Postgres, Sqlite, query_as};
+use sqlx::{
+    AssertSqlSafe, FromRow, MySql, Pool, Postgres, Sqlite, query_as, query_scalar, raw_sql,
+};
 
 use crate::Outcome;
 
@@ -27,7 +29,7 @@ macro_rules! tests {
 pub(crate) use tests;
 
 /// A database that the suites run on.
-pub trait Live: Engine + Reads<(i64,)> + Reads<(String,)> {
+pub trait Live: Engine + Executes + Reads<(i64,)> + Reads<(String,)> {
     /// What stands behind the columns of a table.
     const OPTIONS: &'static str;
 
@@ -91,6 +93,18 @@ impl Live for Sqlite {
     }
 }
 
+/// A database whose connections execute SQL.
+pub trait Executes: sqlx::Database {
+    /// Executes SQL over a connection.
+    fn execute_in(
+        connection: &mut Self::Connection,
+        sql: &str,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// Asks for a number over a connection.
+    async fn number_in(connection: &mut Self::Connection, sql: &str) -> Result<i64, sqlx::Error>;
+}
+
 /// A database whose rows can be read as this type.
 pub trait Reads<T>: sqlx::Database {
     /// Returns all rows.
@@ -122,6 +136,22 @@ pub trait Keeps<E: OrderedKey<Field: EnsuredKey>>: Engine {
 
 macro_rules! database {
     ($($database:ident),+) => {$(
+        impl Executes for $database {
+            async fn execute_in(
+                connection: &mut Self::Connection,
+                sql: &str,
+            ) -> Result<(), sqlx::Error> {
+                raw_sql(AssertSqlSafe(sql)).execute(connection).await.map(drop)
+            }
+
+            async fn number_in(
+                connection: &mut Self::Connection,
+                sql: &str,
+            ) -> Result<i64, sqlx::Error> {
+                query_scalar(AssertSqlSafe(sql)).fetch_one(connection).await
+            }
+        }
+
         impl<T> Reads<T> for $database
         where
             T: for<'r> FromRow<'r, <$database as sqlx::Database>::Row> + Send + Unpin,
@@ -198,6 +228,10 @@ pub fn begin<DB: Live>() -> Work<UnitOfWork<DB>> {
 }
 
 impl<DB: Live> Work<UnitOfWork<DB>> {
+    pub fn with_retry(self, retry: Retry) -> Self {
+        Self(self.0.with_retry(retry))
+    }
+
     pub fn add<E: OrderedKey<Field: EnsuredKey>>(&mut self, entity: E) -> KeyOf<E>
     where
         DB: Keeps<E>,

@@ -15,8 +15,6 @@ use ordid_sqlx::{Error, Flushed, ShardedUnitOfWork, Sharding};
 use ordid_tests::servers::{Scratch, Servers};
 use sqlx::{
     Pool, Postgres, Sqlite,
-    pool::PoolConnection,
-    query,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions},
 };
 
@@ -92,33 +90,15 @@ pub trait Shards:
     + Reads<Flight>
 {
     /// Begins a transaction before which no other writes orders.
-    async fn lock(connection: &mut PoolConnection<Self>) -> Result<(), sqlx::Error>;
-
-    /// Ends it.
-    async fn roll_back(connection: &mut PoolConnection<Self>) -> Result<(), sqlx::Error>;
+    const LOCK: &'static [&'static str];
 }
 
 impl Shards for Postgres {
-    async fn lock(connection: &mut PoolConnection<Self>) -> Result<(), sqlx::Error> {
-        query("BEGIN").execute(&mut **connection).await?;
-        let lock = query("LOCK TABLE orders IN ACCESS EXCLUSIVE MODE");
-        lock.execute(&mut **connection).await.map(drop)
-    }
-
-    async fn roll_back(connection: &mut PoolConnection<Self>) -> Result<(), sqlx::Error> {
-        query("ROLLBACK").execute(&mut **connection).await.map(drop)
-    }
+    const LOCK: &'static [&'static str] = &["BEGIN", "LOCK TABLE orders IN ACCESS EXCLUSIVE MODE"];
 }
 
 impl Shards for Sqlite {
-    async fn lock(connection: &mut PoolConnection<Self>) -> Result<(), sqlx::Error> {
-        let begin = query("BEGIN IMMEDIATE");
-        begin.execute(&mut **connection).await.map(drop)
-    }
-
-    async fn roll_back(connection: &mut PoolConnection<Self>) -> Result<(), sqlx::Error> {
-        query("ROLLBACK").execute(&mut **connection).await.map(drop)
-    }
+    const LOCK: &'static [&'static str] = &["BEGIN IMMEDIATE"];
 }
 
 type Test<DB> = fn(Pools<DB>) -> Pin<Box<dyn Future<Output = Outcome>>>;
@@ -424,7 +404,9 @@ async fn shards_do_not_wait_for_each_other<DB: Shards>(pools: Pools<DB>) -> Outc
         let (mut work, added) = fill::<DB>(&sharding, 80)?;
         let (left, other) = (work.shards()[held].len(), work.shards()[1 - held].len());
         let mut holder = pools[held].acquire().await?;
-        DB::lock(&mut holder).await?;
+        for sql in DB::LOCK {
+            DB::execute_in(&mut holder, sql).await?;
+        }
         let committed = async {
             while tenants(&pools[1 - held]).await?.len() == before {
                 tokio::time::sleep(Duration::from_millis(1)).await;
@@ -436,7 +418,7 @@ async fn shards_do_not_wait_for_each_other<DB: Shards>(pools: Pools<DB>) -> Outc
             outcome = work.flush(&pools) => panic!("not held: {outcome:?}"),
             outcome = committed => outcome?,
         }
-        DB::roll_back(&mut holder).await?;
+        DB::execute_in(&mut holder, "ROLLBACK").await?;
         drop(holder);
         assert_eq!(work.shards()[held].len(), left);
         assert_eq!(tenants(&pools[1 - held]).await?.len(), before + other / 7);
