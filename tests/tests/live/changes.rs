@@ -10,7 +10,7 @@ use sqlx::Pool;
 
 use crate::{
     Outcome,
-    database::{Keeps, Live, Reads, Test, Work, begin, read},
+    database::{Keeps, Live, Reads, Test, Work, all_of, begin, read},
 };
 
 #[derive(KeyType)]
@@ -95,21 +95,10 @@ pub fn tests<DB: Changes>() -> [(&'static str, Test<DB>); 8] {
     ]
 }
 
-/// A database that has the tables of [`create`].
-pub trait Changes:
-    Live
-    + Keeps<Team>
-    + Keeps<Person>
-    + Keeps<Membership>
-    + Keeps<Fee>
-    + Reads<Team>
-    + Reads<Person>
-    + Reads<Membership>
-{
-}
-
-impl<DB> Changes for DB where
-    DB: Live
+all_of! {
+    /// A database that has the tables of [`create`].
+    pub trait Changes:
+        Live
         + Keeps<Team>
         + Keeps<Person>
         + Keeps<Membership>
@@ -117,7 +106,6 @@ impl<DB> Changes for DB where
         + Reads<Team>
         + Reads<Person>
         + Reads<Membership>
-{
 }
 
 async fn create<DB: Live>(pool: &Pool<DB>) -> Result<(), sqlx::Error> {

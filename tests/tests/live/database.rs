@@ -19,14 +19,27 @@ use crate::Outcome;
 /// A test of a suite, with an empty database.
 pub type Test<DB> = fn(Pool<DB>) -> Pin<Box<dyn Future<Output = Outcome>>>;
 
-/// Lists functions as tests, by their names.
+/// Lists functions as tests, by their own names or these.
 macro_rules! tests {
+    ($($name:literal: $test:ident),+ $(,)?) => {
+        [$(($name, (|pool| Box::pin($test(pool))) as $crate::database::Test<DB>)),+]
+    };
     ($($test:ident),+ $(,)?) => {
         [$((stringify!($test), (|pool| Box::pin($test(pool))) as $crate::database::Test<DB>)),+]
     };
 }
 
-pub(crate) use tests;
+/// Defines a trait that all have that have these.
+macro_rules! all_of {
+    ($(#[$attribute:meta])* pub trait $name:ident: $($bounds:tt)+) => {
+        $(#[$attribute])*
+        pub trait $name: $($bounds)+ {}
+
+        impl<DB> $name for DB where DB: $($bounds)+ {}
+    };
+}
+
+pub(crate) use {all_of, tests};
 
 /// A database that the suites run on.
 pub trait Live: Engine + Executes + Reads<(i64,)> + Reads<(String,)> {

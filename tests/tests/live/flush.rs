@@ -16,7 +16,7 @@ use sqlx::{Connection as _, Pool};
 
 use crate::{
     Outcome,
-    database::{Keeps, Live, Reads, Test, begin, read},
+    database::{Keeps, Live, Reads, Test, all_of, begin, read, tests},
     keys::Native,
 };
 
@@ -122,27 +122,16 @@ pub fn order(customer: CustomerId, kind: i32) -> Order {
     }
 }
 
-/// A database that has the tables of [`create`].
-pub trait Flushes:
-    Live
-    + Keeps<Customer>
-    + Keeps<Order>
-    + Keeps<Line>
-    + Keeps<Employee>
-    + Reads<Customer>
-    + Reads<Reading>
-{
-}
-
-impl<DB> Flushes for DB where
-    DB: Live
+all_of! {
+    /// A database that has the tables of [`create`].
+    pub trait Flushes:
+        Live
         + Keeps<Customer>
         + Keeps<Order>
         + Keeps<Line>
         + Keeps<Employee>
         + Reads<Customer>
         + Reads<Reading>
-{
 }
 
 /// The tests of a database.
@@ -151,31 +140,15 @@ where
     Reading: Entity<DB>,
     KeyedReading: Entity<DB>,
 {
-    [
-        ("parents_first_in_chunks", |pool| {
-            Box::pin(parents_first_in_chunks(pool))
-        }),
-        ("failure_names_the_row", |pool| {
-            Box::pin(failure_names_the_row_and_leaves_nothing(pool))
-        }),
-        ("missing_parent", |pool| {
-            Box::pin(a_missing_parent_and_a_failed_check_are_told(pool))
-        }),
-        ("open_transaction", |pool| {
-            Box::pin(an_open_transaction_is_respected(pool))
-        }),
-        ("retry", |pool| {
-            Box::pin(a_retry_carries_the_same_keys(pool))
-        }),
-        ("given_generator", |pool| {
-            Box::pin(keys_of_a_given_generator(pool))
-        }),
-        ("tree", |pool| {
-            Box::pin(a_tree_in_one_table_goes_in_root_first(pool))
-        }),
-        ("cancelled", |pool| {
-            Box::pin(a_cancelled_flush_leaves_nothing(pool))
-        }),
+    tests![
+        "parents_first_in_chunks": parents_first_in_chunks,
+        "failure_names_the_row": failure_names_the_row_and_leaves_nothing,
+        "missing_parent": a_missing_parent_and_a_failed_check_are_told,
+        "open_transaction": an_open_transaction_is_respected,
+        "retry": a_retry_carries_the_same_keys,
+        "given_generator": keys_of_a_given_generator,
+        "tree": a_tree_in_one_table_goes_in_root_first,
+        "cancelled": a_cancelled_flush_leaves_nothing,
     ]
 }
 

@@ -8,6 +8,7 @@ use self::columns::*;
 use crate::{
     Outcome,
     changes::{self, finds::keys_find_their_rows, twins::an_update_leaves_what_an_insert_would},
+    engine::{columns, finds},
     flush,
     keys::{
         Base32, DotNet, Long, Native, NoOrder, Number, Object, Push, Short, Swapped, Unsigned,
@@ -62,14 +63,8 @@ pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) 
             on_scratch::<MySql, _, _>(trials, servers, server, $name, $test);
         };
     }
-    /// A column by its key type: what is bound comes back, and `ORDER BY` is the keys' order.
-    macro_rules! columns {
-        ($($key:ident = $name:literal, $own:literal;)+) => {$(
-            add!(concat!($name, "_comes_back"), |pool| round_trip::<$key>(pool, $own));
-            add!(concat!($name, "_keeps_order"), order::<$key>);
-        )+};
-    }
     columns! {
+        add;
         Native = "binary16", "HEX(id)";
         Object = "binary12", "HEX(id)";
         Wide = "binary24", "HEX(id)";
@@ -99,16 +94,8 @@ pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) 
     for (name, test) in changes::tests() {
         add!(&format!("changes_{name}"), test);
     }
-    macro_rules! finds {
-        ($($key:ident),+) => {$(
-            add!(
-                concat!("changes_find_keys_of_", stringify!($key)),
-                |pool| keys_find_their_rows::<_, $key>(pool, create::<$key>)
-            );
-        )+};
-    }
     finds!(
-        Native, Long, Short, Base32, DotNet, Swapped, Number, Unsigned, Object, Push, Wide, NoOrder
+        add; Native, Long, Short, Base32, DotNet, Swapped, Number, Unsigned, Object, Push, Wide, NoOrder
     );
 }
 

@@ -12,6 +12,7 @@ use self::columns::*;
 use crate::{
     Outcome,
     changes::{self, deferred::deferred_circles_wait_for_commit, finds::keys_find_their_rows},
+    engine::{columns, finds},
     flush,
     keys::{
         Base32, InBytes, Keys, Long, Native, NoOrder, Number, Object, ObjectText, PACES, Push,
@@ -145,14 +146,8 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             on_scratch::<Postgres, _, _>(trials, servers, "postgres", $name, $test);
         };
     }
-    /// A column by its key type: what is bound comes back, and `ORDER BY` is the keys' order.
-    macro_rules! columns {
-        ($($key:ident = $name:literal, $own:literal;)+) => {$(
-            add!(concat!($name, "_comes_back"), |pool| round_trip::<$key>(pool, $own));
-            add!(concat!($name, "_keeps_order"), order::<$key>);
-        )+};
-    }
     columns! {
+        add;
         Native = "uuid", "id::text";
         InBytes = "bytea", "upper(encode(id, 'hex'))";
         Object = "bytea_of_object_ids", "upper(encode(id, 'hex'))";
@@ -199,16 +194,8 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "changes_a_row_that_a_trigger_passes_over_is_missing",
         passed_over
     );
-    macro_rules! finds {
-        ($($key:ident),+) => {$(
-            add!(
-                concat!("changes_find_keys_of_", stringify!($key)),
-                |pool| keys_find_their_rows::<_, $key>(pool, create::<$key>)
-            );
-        )+};
-    }
     finds!(
-        Native, InBytes, Long, Short, Base32, Number, Object, Push, Wide, NoOrder
+        add; Native, InBytes, Long, Short, Base32, Number, Object, Push, Wide, NoOrder
     );
     add!("schemas_are_quoted", schemas);
 }

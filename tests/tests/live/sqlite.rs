@@ -15,6 +15,7 @@ use crate::{
         self, deferred::deferred_circles_wait_for_commit, finds::keys_find_their_rows,
         twins::an_update_leaves_what_an_insert_would,
     },
+    engine::{columns, finds},
     flush,
     keys::{
         Base32, Long, Native, NoOrder, Number, Object, ObjectText, PACES, Push, PushBytes,
@@ -63,14 +64,13 @@ mod twins {
 }
 
 pub fn trials(trials: &mut Vec<Trial>) {
-    /// A column by its key type: what is bound comes back, and `ORDER BY` is the keys' order.
-    macro_rules! columns {
-        ($($key:ident = $name:literal, $own:literal;)+) => {$(
-            add(trials, concat!($name, "_comes_back"), |pool| round_trip::<$key>(pool, $own));
-            add(trials, concat!($name, "_keeps_order"), order::<$key>);
-        )+};
+    macro_rules! add {
+        ($name:expr, $test:expr) => {
+            add(trials, $name, $test);
+        };
     }
     columns! {
+        add;
         Native = "blob", "hex(id)";
         Object = "blob_of_object_ids", "hex(id)";
         PushBytes = "blob_of_push_ids", "hex(id)";
@@ -109,17 +109,8 @@ pub fn trials(trials: &mut Vec<Trial>) {
     for (name, test) in changes::tests() {
         add(trials, &format!("changes_{name}"), test);
     }
-    macro_rules! finds {
-        ($($key:ident),+) => {$(
-            add(
-                trials,
-                concat!("changes_find_keys_of_", stringify!($key)),
-                |pool| keys_find_their_rows::<_, $key>(pool, create::<$key>),
-            );
-        )+};
-    }
     finds!(
-        Native, Long, Short, Base32, Number, Object, Push, Wide, NoOrder
+        add; Native, Long, Short, Base32, Number, Object, Push, Wide, NoOrder
     );
 }
 
