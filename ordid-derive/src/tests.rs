@@ -1,40 +1,9 @@
-//! Expansion snapshots: one per combination of options, in `snapshots/`.
-//!
-//! `UPDATE_SNAPSHOTS=1 cargo test -p ordid-derive` writes them anew; read the difference.
+//! Expansions: snapshots, one per combination of options, and the messages of mistakes.
 
-use std::{env, fs, path::Path};
+mod snapshot;
 
-use proc_macro2::TokenStream;
-use syn::DeriveInput;
-
+use self::snapshot::{Derive, assert_snapshot, expanded};
 use crate::expand;
-
-type Derive = fn(&DeriveInput) -> TokenStream;
-
-fn expanded(derive: Derive, input: &str) -> String {
-    let input = syn::parse_str(input).expect("the input is an item");
-    let file = syn::parse2(derive(&input)).expect("the expansion is items");
-    prettyplease::unparse(&file)
-}
-
-/// Compares with the snapshot, whose head shows the input.
-fn assert_snapshot(name: &str, derive: Derive, input: &str) {
-    let input = input.lines().map(str::trim).filter(|line| !line.is_empty());
-    let input = input.collect::<Vec<_>>().join("\n");
-    let head: String = input.lines().map(|line| format!("// {line}\n")).collect();
-    let found = format!("{head}\n{}", expanded(derive, &input));
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/snapshots");
-    let file = folder.join(format!("{name}.rs"));
-    if env::var_os("UPDATE_SNAPSHOTS").is_some() {
-        fs::write(&file, &found).expect("the snapshot can be written");
-    }
-    let expected = fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        found == expected,
-        "the expansion differs from {}; UPDATE_SNAPSHOTS=1 accepts it:\n{found}",
-        file.display()
-    );
-}
 
 /// Returns the messages of all `compile_error!`s in the expansion.
 fn errors(derive: Derive, input: &str) -> Vec<String> {

@@ -1,33 +1,82 @@
 //! `cargo xtask test` and `cargo xtask soak`.
 
+use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use ordid_harness::Policy;
 
-use crate::check::ETCD;
+use crate::check::{BENCH, ETCD};
 use crate::packages;
 use crate::run::{self, Result};
 use crate::servers::Servers;
 use crate::summary::Summary;
 
-/// Runs every test of the workspace, and the models unless some tests are asked for by name.
+/// Runs every test of the workspace, and unless some tests are asked for by name the models, the tests of
+/// the benches and those of ordid-etcd.
 pub(crate) fn test(extra: &[String]) -> Result<ExitCode> {
     let mut summary = Summary::default();
     let mut status = run_tests(&mut run::cargo(&["test"]), extra, &mut summary)?;
     if extra.is_empty() {
         let models = count(&mut models(), &mut summary)?;
+        let benches = benches(&mut summary)?;
+        let etcd = etcd(&mut summary)?;
         // The first failure is the one to pass on.
-        if status.success() {
-            status = models;
-        }
-        if let Some(etcd) = etcd(&mut summary)?
-            && status.success()
-        {
-            status = etcd;
+        for other in [Some(models), benches, etcd].into_iter().flatten() {
+            if status.success() {
+                status = other;
+            }
         }
     }
     Ok(conclude(status, &summary))
+}
+
+/// Runs the tests of the benches, a workspace of its own with its own build folder, where the checkout has
+/// it. They need no server.
+fn benches(summary: &mut Summary) -> Result<Option<ExitStatus>> {
+    if !run::root().join(BENCH).exists() {
+        return Ok(None);
+    }
+    let mut command = run::cargo(&["test", "--locked", "--no-fail-fast"]);
+    command.args(["--manifest-path", BENCH]);
+    // The others would be built with all the libraries that they are measured against, for nothing.
+    for package in benches_with_tests()? {
+        command.args(["-p", &package]);
+    }
+    count(&mut command, summary).map(Some)
+}
+
+/// Returns the packages of the benches that have tests.
+fn benches_with_tests() -> Result<Vec<String>> {
+    let cannot = |error| format!("cannot look for the tests of the benches: {error}");
+    let benches = run::root().join(BENCH);
+    let folder = benches.parent().ok_or("the benches are in no folder")?;
+    let mut packages = Vec::new();
+    for entry in folder.read_dir().map_err(cannot)? {
+        let entry = entry.map_err(cannot)?;
+        let sources = entry.path().join("src");
+        if sources.is_dir() && has_tests(&sources).map_err(cannot)? {
+            packages.push(format!("bench-{}", entry.file_name().to_string_lossy()));
+        }
+    }
+    packages.sort();
+    Ok(packages)
+}
+
+fn has_tests(folder: &Path) -> io::Result<bool> {
+    for entry in folder.read_dir()? {
+        let path = entry?.path();
+        let found = if path.is_dir() {
+            has_tests(&path)?
+        } else {
+            fs::read_to_string(&path)?.contains("#[test]")
+        };
+        if found {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Runs the tests of ordid-etcd, which is built with `protoc`, where there is a server for them.
@@ -148,6 +197,14 @@ mod tests {
             flags.and_then(|(_, flags)| flags),
             Some("--cfg loom".as_ref())
         );
+    }
+
+    #[test]
+    fn benches_without_tests_are_not_built() {
+        let packages = benches_with_tests().expect("readable");
+        assert!(packages.contains(&"bench-common".to_owned()));
+        assert!(packages.contains(&"bench-generate".to_owned()));
+        assert!(!packages.contains(&"bench-orms".to_owned()));
     }
 
     #[test]

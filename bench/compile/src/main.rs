@@ -7,18 +7,15 @@
 mod crates;
 
 use std::{
-    error::Error,
     path::Path,
     process::{Command, ExitCode},
     time::{Duration, Instant},
 };
 
-use bench_common::{machine, spread::Spread, table::Table};
+use bench_common::{Result, machine, spread::Spread, table::Table};
 use clap::Parser;
 
 use crate::crates::{Library, Variant};
-
-type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// The most that a clean build may take with ordid, by the same without.
 const MOST: f64 = 1.10;
@@ -39,13 +36,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match bench(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    bench_common::conclude(bench(&Arguments::parse()))
 }
 
 /// How long building took.

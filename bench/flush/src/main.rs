@@ -86,13 +86,7 @@ enum Name {
 }
 
 fn main() -> ExitCode {
-    match bench(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    bench_common::conclude(bench(&Arguments::parse()))
 }
 
 fn bench(arguments: &Arguments) -> Result<()> {

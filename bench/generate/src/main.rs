@@ -40,13 +40,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match bench(arguments.rounds, &arguments.case) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    bench_common::conclude(bench(arguments.rounds, &arguments.case))
 }
 
 fn bench(rounds: u32, filter: &str) -> Result<(), Box<dyn Error>> {

@@ -6,18 +6,15 @@
 
 mod engine;
 
-use std::{error::Error, process::ExitCode, time::Instant};
+use std::{process::ExitCode, time::Instant};
 
-use bench_common::{machine, spread::Spread, table::Table};
+use bench_common::{Result, machine, spread::Spread, table::Table};
 use clap::{Parser, ValueEnum};
 use ordid::uuid::Uuid;
 use ordid_harness::Access;
 use sqlx::{Connection as _, MySql, Postgres};
 
 use crate::engine::{Case, Engine};
-
-/// Any error: a bench only reports it.
-type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// Time the mapping of UUIDs to integers, as ratios to a function that maps one by one.
 #[derive(Parser)]
@@ -44,13 +41,7 @@ enum Name {
 }
 
 fn main() -> ExitCode {
-    match bench(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    bench_common::conclude(bench(&Arguments::parse()))
 }
 
 fn bench(arguments: &Arguments) -> Result<()> {

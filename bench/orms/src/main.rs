@@ -8,10 +8,10 @@ mod library;
 mod orders;
 mod place;
 
-use std::{error::Error, process::ExitCode};
+use std::process::ExitCode;
 
 use bench_common::{
-    machine,
+    Result, machine,
     rates::{Gate, Rates},
 };
 use clap::Parser;
@@ -23,9 +23,6 @@ use crate::{
     orders::Orders,
     place::{Engine, Place},
 };
-
-/// Any error: a bench only reports it.
-type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// What each flush has to reach.
 const GATE: Gate = Gate {
@@ -58,13 +55,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match bench(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    bench_common::conclude(bench(&Arguments::parse()))
 }
 
 fn bench(arguments: &Arguments) -> Result<()> {

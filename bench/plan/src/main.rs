@@ -57,13 +57,7 @@ struct Case {
 }
 
 fn main() -> ExitCode {
-    match bench(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    bench_common::conclude(bench(&Arguments::parse()))
 }
 
 fn bench(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {

@@ -7,16 +7,12 @@
 mod pairs;
 
 use std::{
-    error::Error,
     process::ExitCode,
     time::{Duration, Instant},
 };
 
-use bench_common::{machine, spread::Spread, table::Table};
+use bench_common::{Result, machine, spread::Spread, table::Table};
 use clap::Parser;
-
-/// Any error: a bench only reports it.
-type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// What each source is held to, of the rate of the bare client.
 const AT_LEAST: f64 = 0.8;
@@ -42,13 +38,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match bench(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    bench_common::conclude(bench(&Arguments::parse()))
 }
 
 fn bench(arguments: &Arguments) -> Result<()> {

@@ -252,4 +252,21 @@ macro_rules! engine {
     };
 }
 
-pub(crate) use engine;
+/// Adds the tests of columns by their key types: what is bound comes back, and `ORDER BY` is the keys' order.
+macro_rules! columns {
+    ($add:ident; $($key:ident = $name:literal, $own:literal;)+) => {$(
+        $add!(concat!($name, "_comes_back"), |pool| round_trip::<$key>(pool, $own));
+        $add!(concat!($name, "_keeps_order"), order::<$key>);
+    )+};
+}
+
+/// Adds the tests of rows that are found by keys of these types.
+macro_rules! finds {
+    ($add:ident; $($key:ident),+ $(,)?) => {$(
+        $add!(concat!("changes_find_keys_of_", stringify!($key)), |pool| {
+            keys_find_their_rows::<_, $key>(pool, create::<$key>)
+        });
+    )+};
+}
+
+pub(crate) use {columns, engine, finds};

@@ -5,6 +5,7 @@ mod changes;
 mod coexistence;
 mod cookbook;
 mod copy;
+mod database;
 mod engine;
 mod flush;
 mod instagram;

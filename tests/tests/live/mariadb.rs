@@ -13,18 +13,13 @@ use sqlx::{MySql, Pool, mysql::MySqlDatabaseError, query, query_scalar};
 
 use crate::{
     Outcome,
+    changes::finds::keys_find_their_rows,
     keys::{Comb, Long, Maria, Native, PACES, Short, short_texts},
     mysql, on_scratch,
 };
 
 mod columns {
     crate::engine::engine!(MySql, ordid::storage::dialect::MariaDb);
-}
-
-mod finds {
-    use sqlx::MySql;
-
-    crate::changes::finds!(MySql);
 }
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
@@ -48,14 +43,20 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     );
     add!("a_wrong_column_is_named", wrong_column);
     add!("uuid_finds_its_index", uuid_uses_its_index);
-    add!(
-        "changes_find_keys_of_Maria",
-        finds::keys_find_their_rows::<Maria>
-    );
-    add!(
-        "changes_find_keys_of_Comb",
-        finds::keys_find_their_rows::<Comb>
-    );
+    add!("changes_find_keys_of_Maria", |pool| keys_find_their_rows::<
+        _,
+        Maria,
+    >(
+        pool,
+        columns::create::<Maria>
+    ));
+    add!("changes_find_keys_of_Comb", |pool| keys_find_their_rows::<
+        _,
+        Comb,
+    >(
+        pool,
+        columns::create::<Comb>
+    ));
 }
 
 /// `sort_key` is the database's order, for each version, and for all of them in one column.

@@ -7,69 +7,53 @@ use sqlx::{AssertSqlSafe, Encode, MySql, Pool, Row, Type, query};
 use self::columns::*;
 use crate::{
     Outcome,
+    changes::{self, finds::keys_find_their_rows, twins::an_update_leaves_what_an_insert_would},
+    engine::{columns, finds},
+    flush,
     keys::{
         Base32, DotNet, Long, Native, NoOrder, Number, Object, Push, Short, Swapped, Unsigned,
         Wide, WideChar,
     },
     on_scratch,
+    own::rows_of_themselves,
 };
 
 pub mod columns {
     crate::engine::engine!(MySql, ordid::storage::dialect::MySql);
 }
 
-pub mod flush {
-    crate::flush::flush!(
-        MySql,
-        ordid::storage::dialect::MySql,
-        Binary16,
-        "ENGINE = InnoDB",
-        copies: false
-    );
-}
-
-pub mod changes {
+mod twins {
     use ordid::uuid::Uuid as AnyUuid;
 
-    crate::changes::changes! {
-        MySql, ordid::storage::dialect::MySql, Binary16, "ENGINE = InnoDB",
-        circle: "", "ALTER TABLE team ADD FOREIGN KEY (lead) REFERENCES person (id)",
-        differs: "NOT (CAST(wanted.? AS BINARY) <=> CAST(changed.? AS BINARY))",
-        twins: {
-            flag: bool = "BOOLEAN NOT NULL", |n| n % 2 == 0;
-            tiny: i8 = "TINYINT", |n| i8::try_from(n % 100).unwrap() - 50;
-            byte: u8 = "TINYINT UNSIGNED", |n| u8::try_from(n % 256).unwrap();
-            small: Option<i16> = "SMALLINT", |n| (n % 3 > 0).then_some(-7);
-            short: u16 = "BIGINT", |n| u16::try_from(n).unwrap();
-            number: i32 = "BIGINT", |n| i32::try_from(n).unwrap();
-            count: u32 = "INT UNSIGNED", |n| u32::MAX - u32::try_from(n).unwrap();
-            large: i64 = "BIGINT", |n| i64::MIN + i64::try_from(n).unwrap();
-            most: Option<u64> = "BIGINT UNSIGNED", |n| (n % 3 > 0).then_some(u64::MAX - n as u64);
-            half: f32 = "DOUBLE", |n| f32::from(u16::try_from(n).unwrap()) / 3.0;
-            whole: Option<f64> = "DOUBLE", |n| (n % 3 > 0).then_some(f64::from(u32::try_from(n).unwrap()) / 7.0);
-            narrow: f64 = "FLOAT", |n| f64::from(u32::try_from(n).unwrap()) / 7.0;
-            money: f64 = "DECIMAL(20, 4)", |n| f64::from(u32::try_from(n).unwrap()) / 8.0;
-            name: String = "VARCHAR(40) CHARACTER SET latin1", |n| format!("Ødegård {n}");
-            note: Option<String> = "TEXT CHARACTER SET utf8mb4", |n| (n % 3 > 0).then(|| format!("{n} 🦀"));
-            code: String = "CHAR(5) CHARACTER SET ascii COLLATE ascii_bin", |n| format!("{n}");
-            parity: String = "ENUM('even', 'odd')", |n| ["even", "odd"][n % 2].into();
-            divides: Option<String> = "SET('two', 'three')", |n| (n % 5 > 0).then(|| ["two,three", "", "two", "three"][n % 4].into());
-            exact: String = "DECIMAL(30, 10)", |n| format!("12345678901234567.{n:010}");
-            moment: String = "DATETIME(3)", |n| format!("2026-01-02 03:04:05.{:03}", n % 1_000);
-            day: Option<String> = "DATE", |n| (n % 3 > 0).then(|| format!("2026-01-{:02}", n % 28 + 1));
-            json: String = "JSON", |n| format!("{{\"n\": [{n}, null]}}");
-            picture: Vec<u8> = "BLOB", |n| vec![0, 0xff, u8::try_from(n % 256).unwrap()];
-            thumb: Option<Vec<u8>> = "VARBINARY(20)", |n| (n % 3 > 0).then(|| n.to_be_bytes().to_vec());
-            uuid: AnyUuid = "BINARY(16)", |n| AnyUuid::from_u128(n as u128);
-            bits: Option<u64> = "BIT(13)", |n| (n % 3 > 0).then_some(n as u64 % 8_192);
-        }
+    crate::changes::twins::twins! {
+        MySql, "NOT (CAST(wanted.? AS BINARY) <=> CAST(changed.? AS BINARY))";
+        flag: bool = "BOOLEAN NOT NULL", |n| n % 2 == 0;
+        tiny: i8 = "TINYINT", |n| i8::try_from(n % 100).unwrap() - 50;
+        byte: u8 = "TINYINT UNSIGNED", |n| u8::try_from(n % 256).unwrap();
+        small: Option<i16> = "SMALLINT", |n| (n % 3 > 0).then_some(-7);
+        short: u16 = "BIGINT", |n| u16::try_from(n).unwrap();
+        number: i32 = "BIGINT", |n| i32::try_from(n).unwrap();
+        count: u32 = "INT UNSIGNED", |n| u32::MAX - u32::try_from(n).unwrap();
+        large: i64 = "BIGINT", |n| i64::MIN + i64::try_from(n).unwrap();
+        most: Option<u64> = "BIGINT UNSIGNED", |n| (n % 3 > 0).then_some(u64::MAX - n as u64);
+        half: f32 = "DOUBLE", |n| f32::from(u16::try_from(n).unwrap()) / 3.0;
+        whole: Option<f64> = "DOUBLE", |n| (n % 3 > 0).then_some(f64::from(u32::try_from(n).unwrap()) / 7.0);
+        narrow: f64 = "FLOAT", |n| f64::from(u32::try_from(n).unwrap()) / 7.0;
+        money: f64 = "DECIMAL(20, 4)", |n| f64::from(u32::try_from(n).unwrap()) / 8.0;
+        name: String = "VARCHAR(40) CHARACTER SET latin1", |n| format!("Ødegård {n}");
+        note: Option<String> = "TEXT CHARACTER SET utf8mb4", |n| (n % 3 > 0).then(|| format!("{n} 🦀"));
+        code: String = "CHAR(5) CHARACTER SET ascii COLLATE ascii_bin", |n| format!("{n}");
+        parity: String = "ENUM('even', 'odd')", |n| ["even", "odd"][n % 2].into();
+        divides: Option<String> = "SET('two', 'three')", |n| (n % 5 > 0).then(|| ["two,three", "", "two", "three"][n % 4].into());
+        exact: String = "DECIMAL(30, 10)", |n| format!("12345678901234567.{n:010}");
+        moment: String = "DATETIME(3)", |n| format!("2026-01-02 03:04:05.{:03}", n % 1_000);
+        day: Option<String> = "DATE", |n| (n % 3 > 0).then(|| format!("2026-01-{:02}", n % 28 + 1));
+        json: String = "JSON", |n| format!("{{\"n\": [{n}, null]}}");
+        picture: Vec<u8> = "BLOB", |n| vec![0, 0xff, u8::try_from(n % 256).unwrap()];
+        thumb: Option<Vec<u8>> = "VARBINARY(20)", |n| (n % 3 > 0).then(|| n.to_be_bytes().to_vec());
+        uuid: AnyUuid = "BINARY(16)", |n| AnyUuid::from_u128(n as u128);
+        bits: Option<u64> = "BIT(13)", |n| (n % 3 > 0).then_some(n as u64 % 8_192);
     }
-}
-
-mod finds {
-    use sqlx::MySql;
-
-    crate::changes::finds!(MySql);
 }
 
 /// What MySQL and MariaDB have in common, run on either.
@@ -79,14 +63,8 @@ pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) 
             on_scratch::<MySql, _, _>(trials, servers, server, $name, $test);
         };
     }
-    /// A column by its key type: what is bound comes back, and `ORDER BY` is the keys' order.
-    macro_rules! columns {
-        ($($key:ident = $name:literal, $own:literal;)+) => {$(
-            add!(concat!($name, "_comes_back"), |pool| round_trip::<$key>(pool, $own));
-            add!(concat!($name, "_keeps_order"), order::<$key>);
-        )+};
-    }
     columns! {
+        add;
         Native = "binary16", "HEX(id)";
         Object = "binary12", "HEX(id)";
         Wide = "binary24", "HEX(id)";
@@ -105,47 +83,19 @@ pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) 
     ));
     add!("bigint_compares_with_its_sign", signed_order);
     add!("keys_find_their_index", keys_use_their_index);
-    add!("parents_first_in_chunks", flush::parents_first_in_chunks);
-    add!(
-        "failure_names_the_row",
-        flush::failure_names_the_row_and_leaves_nothing
-    );
-    add!(
-        "missing_parent",
-        flush::a_missing_parent_and_a_failed_check_are_told
-    );
-    add!("open_transaction", flush::an_open_transaction_is_respected);
-    add!("retry", flush::a_retry_carries_the_same_keys);
-    add!("given_generator", flush::keys_of_a_given_generator);
-    add!("tree", flush::a_tree_in_one_table_goes_in_root_first);
-    add!("cancelled", flush::a_cancelled_flush_leaves_nothing);
-    add!("rows_of_themselves", crate::own::mysql::rows_of_themselves);
-    macro_rules! changes {
-        ($($test:ident,)+) => {
-            $(add!(concat!("changes_", stringify!($test)), changes::$test);)+
-        };
+    for (name, test) in flush::tests() {
+        add!(name, test);
     }
-    changes! {
-        an_update_leaves_what_an_insert_would,
-        circles_are_fixed_up,
-        a_deep_tree_goes_leaves_first,
-        all_in_one_flush,
-        a_missing_row_is_told,
-        a_refused_change_is_told,
-        many_to_many_and_natural_keys,
-        unique_values_are_not_exchanged,
-        what_contradicts_itself_is_told,
-    }
-    macro_rules! finds {
-        ($($key:ident),+) => {$(
-            add!(
-                concat!("changes_find_keys_of_", stringify!($key)),
-                finds::keys_find_their_rows::<$key>
-            );
-        )+};
+    add!("rows_of_themselves", rows_of_themselves);
+    add!(
+        "changes_an_update_leaves_what_an_insert_would",
+        an_update_leaves_what_an_insert_would
+    );
+    for (name, test) in changes::tests() {
+        add!(&format!("changes_{name}"), test);
     }
     finds!(
-        Native, Long, Short, Base32, DotNet, Swapped, Number, Unsigned, Object, Push, Wide, NoOrder
+        add; Native, Long, Short, Base32, DotNet, Swapped, Number, Unsigned, Object, Push, Wide, NoOrder
     );
 }
 

@@ -11,25 +11,25 @@ use sqlx::{
 use self::columns::*;
 use crate::{
     Outcome,
+    changes::{self, deferred::deferred_circles_wait_for_commit, finds::keys_find_their_rows},
+    engine::{columns, finds},
+    flush,
     keys::{
         Base32, InBytes, Keys, Long, Native, NoOrder, Number, Object, ObjectText, PACES, Push,
         PushBytes, PushText, Short, Wide, WideChar, WideText, short_texts,
     },
     on_scratch,
+    own::rows_of_themselves,
 };
 
 mod columns {
     crate::engine::engine!(Postgres, ordid::storage::dialect::Postgres);
 }
 
-mod flush {
-    crate::flush::flush!(Postgres, ordid::storage::dialect::Postgres, Uuid, "", copies: true);
-}
-
-mod changes {
+mod twins {
     use ordid::uuid::Uuid as AnyUuid;
     use sqlx::{
-        Encode, Type,
+        Encode, Pool, Postgres, Type,
         encode::IsNull,
         error::BoxDynError,
         postgres::{
@@ -37,6 +37,8 @@ mod changes {
             types::{PgInterval, PgMoney, PgRange},
         },
     };
+
+    use crate::{Outcome, changes::twins::an_update_leaves_what_an_insert_would};
 
     #[derive(sqlx::Type)]
     #[sqlx(type_name = "mood", rename_all = "lowercase")]
@@ -94,48 +96,40 @@ mod changes {
         i32::try_from(number).unwrap()
     }
 
-    crate::changes::changes! {
-        Postgres, ordid::storage::dialect::Postgres, Uuid, "",
-        circle: "", "ALTER TABLE team ADD FOREIGN KEY (lead) REFERENCES person (id)",
-        differs: "wanted.?::text IS DISTINCT FROM changed.?::text",
-        twins: {
-            flag: bool = "boolean NOT NULL", |n| n % 2 == 0;
-            tiny: i8 = "\"char\"", |n| i8::try_from(n % 100).unwrap() + 1;
-            small: Option<i16> = "smallint", |n| (n % 3 > 0).then_some(-7);
-            number: i32 = "bigint", integer;
-            large: Option<i64> = "bigint", |n| (n % 3 > 0).then_some(i64::MIN + n as i64);
-            exact: i64 = "numeric(20, 2)", |n| -(n as i64);
-            half: f32 = "double precision", |n| n as f32 / 3.0;
-            narrow: f64 = "real", |n| f64::from(integer(n)) / 7.0;
-            name: String = "text NOT NULL", |n| format!("Ødegård {n}");
-            note: Option<String> = "varchar(20)", |n| (n % 3 > 0).then(|| format!("{n}"));
-            code: String = "char(6)", |n| format!("{n}");
-            picture: Vec<u8> = "bytea", |n| vec![0, 0xff, u8::try_from(n % 256).unwrap()];
-            thumb: Option<Vec<u8>> = "bytea", |n| (n % 3 > 0).then(|| n.to_be_bytes().to_vec());
-            uuid: AnyUuid = "uuid", |n| AnyUuid::from_u128(n as u128);
-            mood: Option<Mood> = "mood", |n| [None, Some(Mood::Sad), Some(Mood::Happy)].into_iter().nth(n % 3).unwrap();
-            email: Email = "email", |n| Email(format!("{n}@example.org"));
-            base: String = "email", |n| format!("{n}@example.org");
-            place: Option<Place> = "place", |n| (n % 3 > 0).then(|| Place { x: integer(n), y: (n % 5 > 0).then(|| format!("{n}")) });
-            list: Vec<i32> = "bigint[]", |n| (0..integer(n) % 4).collect();
-            words: Option<Vec<String>> = "varchar(20)[]", |n| (n % 3 > 0).then(|| vec![format!("{n}"), String::new()]);
-            span: PgInterval = "interval", |n| PgInterval { months: integer(n), days: -1, microseconds: 7 };
-            range: Option<PgRange<i32>> = "int4range", |n| (n % 3 > 0).then(|| (0..integer(n)).into());
-            money: PgMoney = "money", |n| PgMoney(n as i64);
-            json: Option<Json> = "json", |n| (n % 3 > 0).then(|| Json(format!("{{\"n\": [{n}, null]}}")));
-            jsonb: Json = "jsonb", |n| Json(format!("{{\"n\": [{n}, null]}}"));
-            moment: Option<Moment> = "timestamptz", |n| (n % 3 > 0).then_some(Moment(n as i64));
-            local: Moment = "timestamp(3)", |n| Moment(n as i64 * 777);
-            day: Option<Moment> = "date", |n| (n % 3 > 0).then_some(Moment(n as i64 * 86_400_000_000));
-        }
-    }
-    crate::changes::deferred! {
-        Postgres, ordid::storage::dialect::Postgres, Uuid,
-        circle: "", "ALTER TABLE engineer ADD FOREIGN KEY (room) REFERENCES room (id)"
+    crate::changes::twins::twins! {
+        Postgres, "wanted.?::text IS DISTINCT FROM changed.?::text";
+        flag: bool = "boolean NOT NULL", |n| n % 2 == 0;
+        tiny: i8 = "\"char\"", |n| i8::try_from(n % 100).unwrap() + 1;
+        small: Option<i16> = "smallint", |n| (n % 3 > 0).then_some(-7);
+        number: i32 = "bigint", integer;
+        large: Option<i64> = "bigint", |n| (n % 3 > 0).then_some(i64::MIN + n as i64);
+        exact: i64 = "numeric(20, 2)", |n| -(n as i64);
+        half: f32 = "double precision", |n| n as f32 / 3.0;
+        narrow: f64 = "real", |n| f64::from(integer(n)) / 7.0;
+        name: String = "text NOT NULL", |n| format!("Ødegård {n}");
+        note: Option<String> = "varchar(20)", |n| (n % 3 > 0).then(|| format!("{n}"));
+        code: String = "char(6)", |n| format!("{n}");
+        picture: Vec<u8> = "bytea", |n| vec![0, 0xff, u8::try_from(n % 256).unwrap()];
+        thumb: Option<Vec<u8>> = "bytea", |n| (n % 3 > 0).then(|| n.to_be_bytes().to_vec());
+        uuid: AnyUuid = "uuid", |n| AnyUuid::from_u128(n as u128);
+        mood: Option<Mood> = "mood", |n| [None, Some(Mood::Sad), Some(Mood::Happy)].into_iter().nth(n % 3).unwrap();
+        email: Email = "email", |n| Email(format!("{n}@example.org"));
+        base: String = "email", |n| format!("{n}@example.org");
+        place: Option<Place> = "place", |n| (n % 3 > 0).then(|| Place { x: integer(n), y: (n % 5 > 0).then(|| format!("{n}")) });
+        list: Vec<i32> = "bigint[]", |n| (0..integer(n) % 4).collect();
+        words: Option<Vec<String>> = "varchar(20)[]", |n| (n % 3 > 0).then(|| vec![format!("{n}"), String::new()]);
+        span: PgInterval = "interval", |n| PgInterval { months: integer(n), days: -1, microseconds: 7 };
+        range: Option<PgRange<i32>> = "int4range", |n| (n % 3 > 0).then(|| (0..integer(n)).into());
+        money: PgMoney = "money", |n| PgMoney(n as i64);
+        json: Option<Json> = "json", |n| (n % 3 > 0).then(|| Json(format!("{{\"n\": [{n}, null]}}")));
+        jsonb: Json = "jsonb", |n| Json(format!("{{\"n\": [{n}, null]}}"));
+        moment: Option<Moment> = "timestamptz", |n| (n % 3 > 0).then_some(Moment(n as i64));
+        local: Moment = "timestamp(3)", |n| Moment(n as i64 * 777);
+        day: Option<Moment> = "date", |n| (n % 3 > 0).then_some(Moment(n as i64 * 86_400_000_000));
     }
 
     pub async fn with_types(pool: Pool<Postgres>) -> Outcome {
-        execute(
+        super::execute(
             &pool,
             "CREATE TYPE mood AS ENUM ('sad', 'happy'); \
              CREATE DOMAIN email AS varchar(30) CHECK (VALUE LIKE '%@%'); \
@@ -146,26 +140,14 @@ mod changes {
     }
 }
 
-mod finds {
-    use sqlx::Postgres;
-
-    crate::changes::finds!(Postgres);
-}
-
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     macro_rules! add {
         ($name:expr, $test:expr) => {
             on_scratch::<Postgres, _, _>(trials, servers, "postgres", $name, $test);
         };
     }
-    /// A column by its key type: what is bound comes back, and `ORDER BY` is the keys' order.
-    macro_rules! columns {
-        ($($key:ident = $name:literal, $own:literal;)+) => {$(
-            add!(concat!($name, "_comes_back"), |pool| round_trip::<$key>(pool, $own));
-            add!(concat!($name, "_keeps_order"), order::<$key>);
-        )+};
-    }
     columns! {
+        add;
         Native = "uuid", "id::text";
         InBytes = "bytea", "upper(encode(id, 'hex'))";
         Object = "bytea_of_object_ids", "upper(encode(id, 'hex'))";
@@ -192,59 +174,28 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     add!("arrays_are_bound_and_read", arrays);
     add!("wrappers_need_no_newtype", wrappers);
     add!("a_text_key_finds_its_index", text_uses_its_index);
-    add!("parents_first_in_chunks", flush::parents_first_in_chunks);
-    add!(
-        "failure_names_the_row",
-        flush::failure_names_the_row_and_leaves_nothing
-    );
-    add!(
-        "missing_parent",
-        flush::a_missing_parent_and_a_failed_check_are_told
-    );
-    add!("open_transaction", flush::an_open_transaction_is_respected);
-    add!("retry", flush::a_retry_carries_the_same_keys);
-    add!("given_generator", flush::keys_of_a_given_generator);
-    add!("tree", flush::a_tree_in_one_table_goes_in_root_first);
-    add!("cancelled", flush::a_cancelled_flush_leaves_nothing);
+    for (name, test) in flush::tests() {
+        add!(name, test);
+    }
     add!("a_lost_connection_is_told", lost_connection);
     add!(
         "changes_an_update_leaves_what_an_insert_would",
-        changes::with_types
+        twins::with_types
     );
+    add!("rows_of_themselves", rows_of_themselves);
     add!(
-        "rows_of_themselves",
-        crate::own::postgres::rows_of_themselves
+        "changes_deferred_circles_wait_for_commit",
+        deferred_circles_wait_for_commit
     );
-    macro_rules! changes {
-        ($($test:ident,)+) => {
-            $(add!(concat!("changes_", stringify!($test)), changes::$test);)+
-        };
-    }
-    changes! {
-        circles_are_fixed_up,
-        a_deep_tree_goes_leaves_first,
-        all_in_one_flush,
-        a_missing_row_is_told,
-        a_refused_change_is_told,
-        many_to_many_and_natural_keys,
-        unique_values_are_not_exchanged,
-        what_contradicts_itself_is_told,
-        deferred_circles_wait_for_commit,
+    for (name, test) in changes::tests() {
+        add!(&format!("changes_{name}"), test);
     }
     add!(
         "changes_a_row_that_a_trigger_passes_over_is_missing",
         passed_over
     );
-    macro_rules! finds {
-        ($($key:ident),+) => {$(
-            add!(
-                concat!("changes_find_keys_of_", stringify!($key)),
-                finds::keys_find_their_rows::<$key>
-            );
-        )+};
-    }
     finds!(
-        Native, InBytes, Long, Short, Base32, Number, Object, Push, Wide, NoOrder
+        add; Native, InBytes, Long, Short, Base32, Number, Object, Push, Wide, NoOrder
     );
     add!("schemas_are_quoted", schemas);
 }

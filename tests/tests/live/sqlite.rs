@@ -11,10 +11,17 @@ use sqlx::{
 use self::columns::*;
 use crate::{
     Outcome,
+    changes::{
+        self, deferred::deferred_circles_wait_for_commit, finds::keys_find_their_rows,
+        twins::an_update_leaves_what_an_insert_would,
+    },
+    engine::{columns, finds},
+    flush,
     keys::{
         Base32, Long, Native, NoOrder, Number, Object, ObjectText, PACES, Push, PushBytes,
         PushText, Short, Wide, WideChar, WideText, short_texts,
     },
+    own::rows_of_themselves,
     run,
 };
 
@@ -22,72 +29,48 @@ mod columns {
     crate::engine::engine!(Sqlite, ordid::storage::dialect::Sqlite);
 }
 
-mod flush {
-    crate::flush::flush!(
-        Sqlite,
-        ordid::storage::dialect::Sqlite,
-        Blob,
-        "WITHOUT ROWID",
-        copies: false
-    );
-}
-
-mod changes {
+mod twins {
     use ordid::uuid::Uuid as AnyUuid;
 
-    crate::changes::changes! {
-        Sqlite, ordid::storage::dialect::Sqlite, Blob, "WITHOUT ROWID",
-        circle: "REFERENCES person (id)", "",
+    crate::changes::twins::twins! {
         // Tells 1 from 1.0, '1' and x'31'.
-        differs: "quote(wanted.?) <> quote(changed.?)",
-        twins: {
-            flag: bool = "BOOLEAN NOT NULL", |n| n % 2 == 0;
-            tiny: i8 = "INTEGER", |n| i8::try_from(n % 100).unwrap();
-            byte: u8 = "INTEGER", |n| u8::try_from(n % 256).unwrap();
-            small: Option<i16> = "INTEGER", |n| (n % 3 > 0).then_some(-7);
-            number: i32 = "INTEGER", |n| i32::try_from(n).unwrap();
-            large: i64 = "INTEGER", |n| i64::MIN + i64::try_from(n).unwrap();
-            half: f32 = "REAL", |n| f32::from(u16::try_from(n).unwrap()) / 3.0;
-            whole: Option<f64> = "REAL", |n| (n % 3 > 0).then_some(f64::from(u32::try_from(n).unwrap()) / 7.0);
-            name: String = "TEXT NOT NULL", |n| format!("Ødegård {n}");
-            note: Option<String> = "VARCHAR(20)", |n| (n % 3 > 0).then(|| format!("{n}"));
-            picture: Vec<u8> = "BLOB", |n| vec![0, 0xff, u8::try_from(n % 256).unwrap()];
-            thumb: Option<Vec<u8>> = "BLOB", |n| (n % 3 > 0).then(|| n.to_be_bytes().to_vec());
-            uuid: AnyUuid = "BLOB", |n| AnyUuid::from_u128(n as u128);
-            // Columns of another affinity.
-            digits: String = "INTEGER", |n| format!("{n}");
-            words: String = "INTEGER", |n| format!("{n} x");
-            fraction: f64 = "INTEGER", |n| f64::from(u32::try_from(n).unwrap()) / 2.0;
-            whole_text: i64 = "TEXT", |n| i64::try_from(n).unwrap();
-            real_text: f64 = "TEXT", |n| f64::from(u32::try_from(n).unwrap()) / 2.0;
-            whole_real: i64 = "REAL", |n| i64::try_from(n).unwrap();
-            numeric: String = "NUMERIC(20, 2)", |n| format!("{n}.50");
-            date: Option<String> = "DATETIME", |n| (n % 3 > 0).then(|| format!("2026-01-01 00:{:02}", n % 60));
-            bytes_text: Vec<u8> = "TEXT", |n| n.to_string().into_bytes();
-            no_affinity: String = "", |n| format!("{n}");
-            no_affinity_whole: Option<i64> = "", |n| (n % 3 > 0).then_some(i64::try_from(n).unwrap());
-        }
+        Sqlite, "quote(wanted.?) <> quote(changed.?)";
+        flag: bool = "BOOLEAN NOT NULL", |n| n % 2 == 0;
+        tiny: i8 = "INTEGER", |n| i8::try_from(n % 100).unwrap();
+        byte: u8 = "INTEGER", |n| u8::try_from(n % 256).unwrap();
+        small: Option<i16> = "INTEGER", |n| (n % 3 > 0).then_some(-7);
+        number: i32 = "INTEGER", |n| i32::try_from(n).unwrap();
+        large: i64 = "INTEGER", |n| i64::MIN + i64::try_from(n).unwrap();
+        half: f32 = "REAL", |n| f32::from(u16::try_from(n).unwrap()) / 3.0;
+        whole: Option<f64> = "REAL", |n| (n % 3 > 0).then_some(f64::from(u32::try_from(n).unwrap()) / 7.0);
+        name: String = "TEXT NOT NULL", |n| format!("Ødegård {n}");
+        note: Option<String> = "VARCHAR(20)", |n| (n % 3 > 0).then(|| format!("{n}"));
+        picture: Vec<u8> = "BLOB", |n| vec![0, 0xff, u8::try_from(n % 256).unwrap()];
+        thumb: Option<Vec<u8>> = "BLOB", |n| (n % 3 > 0).then(|| n.to_be_bytes().to_vec());
+        uuid: AnyUuid = "BLOB", |n| AnyUuid::from_u128(n as u128);
+        // Columns of another affinity.
+        digits: String = "INTEGER", |n| format!("{n}");
+        words: String = "INTEGER", |n| format!("{n} x");
+        fraction: f64 = "INTEGER", |n| f64::from(u32::try_from(n).unwrap()) / 2.0;
+        whole_text: i64 = "TEXT", |n| i64::try_from(n).unwrap();
+        real_text: f64 = "TEXT", |n| f64::from(u32::try_from(n).unwrap()) / 2.0;
+        whole_real: i64 = "REAL", |n| i64::try_from(n).unwrap();
+        numeric: String = "NUMERIC(20, 2)", |n| format!("{n}.50");
+        date: Option<String> = "DATETIME", |n| (n % 3 > 0).then(|| format!("2026-01-01 00:{:02}", n % 60));
+        bytes_text: Vec<u8> = "TEXT", |n| n.to_string().into_bytes();
+        no_affinity: String = "", |n| format!("{n}");
+        no_affinity_whole: Option<i64> = "", |n| (n % 3 > 0).then_some(i64::try_from(n).unwrap());
     }
-    crate::changes::deferred! {
-        Sqlite, ordid::storage::dialect::Sqlite, Blob, circle: "REFERENCES room (id)", ""
-    }
-}
-
-mod finds {
-    use sqlx::Sqlite;
-
-    crate::changes::finds!(Sqlite);
 }
 
 pub fn trials(trials: &mut Vec<Trial>) {
-    /// A column by its key type: what is bound comes back, and `ORDER BY` is the keys' order.
-    macro_rules! columns {
-        ($($key:ident = $name:literal, $own:literal;)+) => {$(
-            add(trials, concat!($name, "_comes_back"), |pool| round_trip::<$key>(pool, $own));
-            add(trials, concat!($name, "_keeps_order"), order::<$key>);
-        )+};
+    macro_rules! add {
+        ($name:expr, $test:expr) => {
+            add(trials, $name, $test);
+        };
     }
     columns! {
+        add;
         Native = "blob", "hex(id)";
         Object = "blob_of_object_ids", "hex(id)";
         PushBytes = "blob_of_push_ids", "hex(id)";
@@ -108,68 +91,26 @@ pub fn trials(trials: &mut Vec<Trial>) {
     add(trials, "integers_compare_with_their_sign", signed_order);
     add(trials, "char22_under_nocase_loses_order", wrong_collation);
     add(trials, "a_wrong_column_is_named", wrong_column);
-    add(
-        trials,
-        "parents_first_in_chunks",
-        flush::parents_first_in_chunks,
-    );
-    add(
-        trials,
-        "failure_names_the_row",
-        flush::failure_names_the_row_and_leaves_nothing,
-    );
-    add(
-        trials,
-        "missing_parent",
-        flush::a_missing_parent_and_a_failed_check_are_told,
-    );
-    add(
-        trials,
-        "open_transaction",
-        flush::an_open_transaction_is_respected,
-    );
-    add(trials, "retry", flush::a_retry_carries_the_same_keys);
-    add(trials, "given_generator", flush::keys_of_a_given_generator);
-    add(
-        trials,
-        "tree",
-        flush::a_tree_in_one_table_goes_in_root_first,
-    );
-    add(trials, "cancelled", flush::a_cancelled_flush_leaves_nothing);
+    for (name, test) in flush::tests() {
+        add(trials, name, test);
+    }
     add(trials, "unordered_keys_go_in_stored_order", stored_order);
+    add(trials, "rows_of_themselves", rows_of_themselves);
     add(
         trials,
-        "rows_of_themselves",
-        crate::own::sqlite::rows_of_themselves,
-    );
-    macro_rules! changes {
-        ($($test:ident,)+) => {
-            $(add(trials, concat!("changes_", stringify!($test)), changes::$test);)+
-        };
-    }
-    changes! {
+        "changes_an_update_leaves_what_an_insert_would",
         an_update_leaves_what_an_insert_would,
-        circles_are_fixed_up,
-        a_deep_tree_goes_leaves_first,
-        all_in_one_flush,
-        a_missing_row_is_told,
-        a_refused_change_is_told,
-        many_to_many_and_natural_keys,
-        unique_values_are_not_exchanged,
-        what_contradicts_itself_is_told,
+    );
+    add(
+        trials,
+        "changes_deferred_circles_wait_for_commit",
         deferred_circles_wait_for_commit,
-    }
-    macro_rules! finds {
-        ($($key:ident),+) => {$(
-            add(
-                trials,
-                concat!("changes_find_keys_of_", stringify!($key)),
-                finds::keys_find_their_rows::<$key>,
-            );
-        )+};
+    );
+    for (name, test) in changes::tests() {
+        add(trials, &format!("changes_{name}"), test);
     }
     finds!(
-        Native, Long, Short, Base32, Number, Object, Push, Wide, NoOrder
+        add; Native, Long, Short, Base32, Number, Object, Push, Wide, NoOrder
     );
 }
 

@@ -255,4 +255,43 @@ macro_rules! column {
     };
 }
 
-pub(crate) use column;
+/// Defines these modules for a backend, and how their tests are added.
+macro_rules! columns {
+    ($connection:ty, $backend:ty, $dialect:ty; $($module:ident: $key:ident, $sql_type:ty;)+) => {
+        $(crate::engine::column!($module, $key, $sql_type, $connection, $backend, $dialect);)+
+
+        fn columns(mut add: impl FnMut(&str, crate::Test)) {
+            use diesel::Connection as _;
+
+            $(
+                add(concat!(stringify!($module), "_come_back"), |url| {
+                    $module::round_trip(&mut <$connection>::establish(url)?)
+                });
+                add(concat!(stringify!($module), "_are_printed_as_they_are"), |url| {
+                    $module::printed(&mut <$connection>::establish(url)?)
+                });
+                add(concat!(stringify!($module), "_keep_their_order"), |url| {
+                    $module::order(&mut <$connection>::establish(url)?)
+                });
+            )+
+        }
+
+        /// What the command `diesel` prints: ignored, with the reason, where it is not installed.
+        fn commands(mut add: impl FnMut(&str, Result<crate::Test, String>)) {
+            use diesel::Connection as _;
+
+            let found = crate::print_schema::command();
+            $(
+                let test: crate::Test = |url| {
+                    $module::printed_by_command(&mut <$connection>::establish(url)?, url)
+                };
+                add(
+                    concat!(stringify!($module), "_are_printed_so_by_the_command"),
+                    found.clone().map(|()| test),
+                );
+            )+
+        }
+    };
+}
+
+pub(crate) use {column, columns};

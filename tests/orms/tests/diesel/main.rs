@@ -14,12 +14,16 @@ mod retries;
 mod scratch;
 mod shards;
 mod sqlite;
+mod tables;
 #[path = "../shared/told.rs"]
 mod told;
 mod upserts;
 mod work;
 
 use ordid_tests::trials::{Outcome, run_all};
+
+/// A test on an empty database, whose address it gets.
+type Test = fn(&str) -> Outcome;
 
 fn main() {
     told::listen();

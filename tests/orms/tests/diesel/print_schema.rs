@@ -6,6 +6,13 @@
 
 use std::{error::Error, process::Command};
 
+/// What a database says of a column's type.
+#[derive(diesel::QueryableByName)]
+pub struct Declared {
+    #[diesel(sql_type = diesel::sql_types::Text)]
+    pub declared: String,
+}
+
 /// Looks for the command.
 pub fn command() -> Result<(), String> {
     let found = Command::new("diesel").arg("--version").output();

@@ -1,53 +1,24 @@
 //! SQLite in files.
 
 use diesel::{prelude::*, sql_types::Text};
-use diesel_migrations::MigrationHarness as _;
 use libtest_mimic::Trial;
-use ordid::storage::ColumnOn;
-use ordid_diesel::{StoredAs, flushes_table};
 use ordid_tests::trials::ignored;
 
 use crate::{
-    Outcome,
-    async_work::async_work,
-    engine::column,
-    keys::{Keys as _, Long},
-    migrations,
-    print_schema::{command, sqlite as printed},
-    retries::retries,
+    async_work,
+    engine::columns,
+    keys::Long,
+    migrations::migrations,
+    print_schema::{Declared, sqlite as printed},
+    retries,
     scratch::in_file,
+    tables::tables,
     upserts::on_conflict,
-    work::work,
+    work,
 };
 
-macro_rules! columns {
-    ($($module:ident: $key:ident, $sql_type:ty;)+) => {
-        $(column!($module, $key, $sql_type, diesel::SqliteConnection, diesel::sqlite::Sqlite, ordid::storage::dialect::Sqlite);)+
-
-        fn columns(mut add: impl FnMut(&str, fn(&str) -> crate::Outcome)) {
-            $(
-                add(concat!(stringify!($module), "_come_back"), |url| {
-                    $module::round_trip(&mut SqliteConnection::establish(url)?)
-                });
-                add(concat!(stringify!($module), "_are_printed_as_they_are"), |url| {
-                    $module::printed(&mut SqliteConnection::establish(url)?)
-                });
-                add(concat!(stringify!($module), "_keep_their_order"), |url| {
-                    $module::order(&mut SqliteConnection::establish(url)?)
-                });
-            )+
-        }
-
-        /// What the command `diesel` prints.
-        fn commands(mut add: impl FnMut(&str, fn(&str) -> crate::Outcome)) {
-            $(add(concat!(stringify!($module), "_are_printed_so_by_the_command"), |url| {
-                $module::printed_by_command(&mut SqliteConnection::establish(url)?, url)
-            });)+
-        }
-    };
-}
-
 columns! {
+    diesel::SqliteConnection, diesel::sqlite::Sqlite, ordid::storage::dialect::Sqlite;
     native: Native, diesel::sql_types::Binary;
     long: Long, diesel::sql_types::Text;
     short: Short, diesel::sql_types::Text;
@@ -60,11 +31,30 @@ columns! {
     wide_text: WideText, diesel::sql_types::Text;
 }
 
-#[derive(QueryableByName)]
-struct Declared {
-    #[diesel(sql_type = Text)]
-    declared: String,
+on_conflict! {
+    diesel::SqliteConnection, diesel::sqlite::Sqlite, ordid::storage::dialect::Sqlite;
+    native_tags: Native, diesel::sql_types::Binary;
+    short_tags: Short, diesel::sql_types::Text;
 }
+
+tables! {
+    diesel::SqliteConnection, diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection>, diesel::sqlite::Sqlite, ordid::storage::dialect::Sqlite, diesel::sql_types::Binary;
+
+    const IS_FILE: bool = true;
+    const WAIT: &'static str = "PRAGMA busy_timeout = 0";
+    const SESSION: &'static str = "0";
+
+    /// There is no session.
+    fn kill(_: &mut SqliteConnection, _: i64) {}
+}
+
+migrations!(
+    diesel::SqliteConnection,
+    diesel::sqlite::Sqlite,
+    ordid::storage::dialect::Sqlite,
+    plan,
+    "USING COVERING INDEX"
+);
 
 /// What the database says of a column's type.
 fn declared(connection: &mut SqliteConnection, table: &str, column: &str) -> QueryResult<String> {
@@ -73,36 +63,6 @@ fn declared(connection: &mut SqliteConnection, table: &str, column: &str) -> Que
         .bind::<Text, _>(column)
         .get_result::<Declared>(connection)
         .map(|it| it.declared)
-}
-
-/// There is no session.
-fn session(_: &mut SqliteConnection) -> QueryResult<i64> {
-    Ok(0)
-}
-
-on_conflict! {
-    diesel::SqliteConnection, diesel::sqlite::Sqlite, ordid::storage::dialect::Sqlite;
-    native_tags: Native, diesel::sql_types::Binary;
-    short_tags: Short, diesel::sql_types::Text;
-}
-
-work! {
-    diesel::SqliteConnection, diesel::sqlite::Sqlite, ordid::storage::dialect::Sqlite, diesel::sql_types::Binary
-}
-
-retries! {
-    diesel::SqliteConnection,
-    wait: "PRAGMA busy_timeout = 0",
-    plain: "",
-    kill: |_, _| ()
-}
-
-async_work! {
-    diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection>, diesel::SqliteConnection, diesel::sqlite::Sqlite,
-    wait: "PRAGMA busy_timeout = 0",
-    plain: "",
-    session: "0",
-    kill: |_, _| ()
 }
 
 #[derive(QueryableByName)]
@@ -119,89 +79,22 @@ fn plan(connection: &mut SqliteConnection, key: Long) -> QueryResult<String> {
     Ok(lines.into_iter().map(|it| it.detail).collect())
 }
 
-/// A migration has the key types' columns and the table of flushes; text is found by its index.
-fn migrations(url: &str) -> Outcome {
-    type Column = <Long as StoredAs<diesel::sqlite::Sqlite>>::Column;
-    let key = <Column as ColumnOn<ordid::storage::dialect::Sqlite>>::primary_key("id");
-    let up = format!(
-        "CREATE TABLE long_keys ({key});\n{}",
-        flushes_table::<diesel::sqlite::Sqlite>()
-    );
-    let (_folder, migrations) =
-        migrations::of(&up, "DROP TABLE ordid_flushes;\nDROP TABLE long_keys")?;
-    let mut connection = SqliteConnection::establish(url)?;
-    connection.run_pending_migrations(migrations.clone())?;
-    let keys = Long::rising(1_000);
-    for key in &keys {
-        diesel::insert_into(long_keys::table)
-            .values(long_keys::id.eq(key))
-            .execute(&mut connection)?;
-    }
-
-    let wanted = long_keys::table.filter(long_keys::id.eq(keys[500]));
-    let plan = plan(&mut connection, keys[500])?;
-    assert!(plan.contains("USING COVERING INDEX"), "{plan}");
-    assert_eq!(wanted.count().get_result::<i64>(&mut connection)?, 1);
-    connection.revert_last_migration(migrations)?;
-    assert!(wanted.count().get_result::<i64>(&mut connection).is_err());
-    Ok(())
-}
-
-diesel::table! {
-    long_keys (id) { id -> Text, }
-}
-
 pub fn trials(trials: &mut Vec<Trial>) {
-    let mut add = |name: &str, test: fn(&str) -> Outcome| in_file(trials, name, test);
+    let mut add = |name: &str, test| in_file(trials, name, test);
     columns(&mut add);
-    add("a_graph_goes_in_parents_first", work::graph);
-    add("rows_are_updated_and_deleted", work::changes);
-    add("what_is_refused_writes_nothing", work::refused);
-    add("an_open_transaction_is_respected", work::transactions);
-    add("a_lock_that_does_not_come_is_tried_again", retries::locked);
-    add(
-        "another_form_is_told_with_what_to_declare",
-        work::other_forms,
-    );
-    add("plain_inserts_get_keys", work::plain_inserts);
+    upserts(&mut add);
     add("migrations_have_the_columns_of_keys", migrations);
-    add("native_tags_are_inserted_or_updated", |url| {
-        native_tags::upserts(&mut SqliteConnection::establish(url)?)
-    });
-    add("native_tags_come_back_from_updates_and_deletes", |url| {
-        native_tags::returning(&mut SqliteConnection::establish(url)?)
-    });
-    add("short_tags_are_inserted_or_updated", |url| {
-        short_tags::upserts(&mut SqliteConnection::establish(url)?)
-    });
-    add("short_tags_come_back_from_updates_and_deletes", |url| {
-        short_tags::returning(&mut SqliteConnection::establish(url)?)
-    });
-    add("circles_are_checked_at_commit", work::deferred);
-    add("async::a_graph_goes_in_parents_first", async_work::graph);
-    add("async::rows_are_updated_and_deleted", async_work::changes);
-    add("async::what_is_refused_writes_nothing", async_work::refused);
     add(
-        "async::an_open_transaction_is_respected",
-        async_work::transactions,
+        "circles_are_checked_at_commit",
+        work::deferred::<diesel::sqlite::Sqlite>,
     );
-    add(
-        "async::a_connection_that_is_not_made_is_an_attempt",
-        async_work::unreached,
-    );
-    add("async::pools_lend_their_connections", async_work::pools);
-    add(
-        "async::a_lock_that_does_not_come_is_tried_again",
-        async_work::locked,
-    );
-    add(
-        "async::a_dropped_flush_leaves_no_half_graph",
-        async_work::dropped,
-    );
-    match command() {
-        Ok(()) => commands(|name, test| in_file(trials, name, test)),
-        Err(reason) => commands(|name, _| {
-            trials.push(ignored(format!("sqlite::{name}"), reason.clone()));
-        }),
+    let tests = work::tests::<diesel::sqlite::Sqlite>().into_iter();
+    let tests = tests.chain(retries::tests::<diesel::sqlite::Sqlite>());
+    for (name, test) in tests.chain(async_work::tests::<diesel::sqlite::Sqlite>()) {
+        add(name, test);
     }
+    commands(|name, test| match test {
+        Ok(test) => in_file(trials, name, test),
+        Err(reason) => trials.push(ignored(format!("sqlite::{name}"), reason)),
+    });
 }

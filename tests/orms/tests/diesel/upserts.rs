@@ -179,6 +179,19 @@ macro_rules! on_conflict {
                 Ok(())
             }
         })+
+
+        fn upserts(mut add: impl FnMut(&str, crate::Test)) {
+            use diesel::Connection as _;
+
+            $(
+                add(concat!(stringify!($module), "_are_inserted_or_updated"), |url| {
+                    $module::upserts(&mut <$connection>::establish(url)?)
+                });
+                add(concat!(stringify!($module), "_come_back_from_updates_and_deletes"), |url| {
+                    $module::returning(&mut <$connection>::establish(url)?)
+                });
+            )+
+        }
     };
 }
 
@@ -250,6 +263,16 @@ macro_rules! on_duplicate_key {
                 Ok(())
             }
         })+
+
+        fn upserts(mut add: impl FnMut(&str, crate::Test)) {
+            use diesel::Connection as _;
+
+            $(
+                add(concat!(stringify!($module), "_are_inserted_or_updated"), |url| {
+                    $module::upserts(&mut <$connection>::establish(url)?)
+                });
+            )+
+        }
     };
 }
 

@@ -15,12 +15,7 @@ use crate::{
 };
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    macro_rules! all {
-        ($($name:ident),+ $(,)?) => {$(
-            on_all(servers, trials, concat!("bulk::", stringify!($name)), $name);
-        )+};
-    }
-    all!(
+    all!(on_all(servers, trials), "bulk::";
         more_rows_than_a_statement_takes_are_inserted,
         duplicates_are_told_as_they_are,
         what_is_no_duplicate_is_an_error,

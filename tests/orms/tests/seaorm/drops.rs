@@ -4,21 +4,18 @@
 use std::{future::poll_fn, pin::pin, task::Poll};
 
 use libtest_mimic::Trial;
-use ordid::KeyType as _;
 use ordid_seaorm::{Error, Flushed, Retry, UnitOfWork};
 use ordid_tests::{servers::Servers, trials::Outcome};
 use sea_orm::{
-    ActiveValue::{NotSet, Set},
-    ConnectionTrait as _, DatabaseConnection, DbBackend, EntityTrait as _, PaginatorTrait as _,
-    SqlxMySqlConnector, SqlxPostgresConnector, SqlxSqliteConnector, Statement,
-    TransactionTrait as _,
+    ConnectionTrait as _, DatabaseConnection, DbBackend, SqlxMySqlConnector, SqlxPostgresConnector,
+    SqlxSqliteConnector, Statement, TransactionTrait as _,
 };
-use sqlx::{mysql::MySqlPoolOptions, postgres::PgPoolOptions, sqlite::SqlitePoolOptions};
+use sqlx::{Postgres, mysql::MySqlPoolOptions, postgres::PgPoolOptions, sqlite::SqlitePoolOptions};
 
 use crate::{
     create,
-    models::{AuthorId, author, book},
-    on_all, on_postgres, on_sqlite,
+    models::{author, book, count, empty, written},
+    on_all, on_server, on_sqlite,
 };
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
@@ -30,7 +27,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     );
     // Of MariaDB, SQLx 0.9 does not find its way back to the connection.
     let inside = "drops::a_flush_that_is_dropped_in_a_transaction_goes_with_it";
-    on_postgres(servers, trials, inside, dropped_inside);
+    on_server::<Postgres, _>(servers, trials, "postgres", inside, dropped_inside);
     on_sqlite(trials, inside, dropped_inside);
 }
 
@@ -62,36 +59,7 @@ const ROWS: usize = 2_505;
 
 /// Five authors with 500 books each: four statements.
 fn work() -> UnitOfWork {
-    let mut work = UnitOfWork::new().with_retry(Retry::NONE);
-    for number in 0..5 {
-        let author = work.add(author::Model {
-            id: AuthorId::generate(),
-            name: number.to_string(),
-            position: number,
-            mentor: None,
-        });
-        for title in 0..500 {
-            work.add(book::ActiveModel {
-                id: NotSet,
-                title: Set(title.to_string()),
-                author_id: Set(author),
-            });
-        }
-    }
-    work
-}
-
-async fn count(db: &DatabaseConnection) -> Outcome<usize> {
-    let books = book::Entity::find().count(db).await?;
-    Ok(usize::try_from(
-        author::Entity::find().count(db).await? + books,
-    )?)
-}
-
-async fn empty(db: &DatabaseConnection) -> Outcome {
-    book::Entity::delete_many().exec(db).await?;
-    author::Entity::delete_many().exec(db).await?;
-    Ok(())
+    written(Retry::NONE, 500)
 }
 
 /// A mark that is seen by others: nothing is open on the connection that sets it.

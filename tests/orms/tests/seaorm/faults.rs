@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use ordid::KeyType as _;
 use ordid_seaorm::{Retry, UnitOfWork, flushes_table};
 use ordid_tests::{
     proxy::{At, Fault, Proxy, Traffic},
@@ -11,9 +10,8 @@ use ordid_tests::{
     trials::Outcome,
 };
 use sea_orm::{
-    ActiveValue::{NotSet, Set},
-    ConnectionTrait as _, DatabaseConnection, DbBackend, EntityTrait as _, PaginatorTrait as _,
-    SqlxMySqlConnector, SqlxPostgresConnector,
+    ConnectionTrait as _, DatabaseConnection, DbBackend, EntityTrait as _, SqlxMySqlConnector,
+    SqlxPostgresConnector,
 };
 use sqlx::{
     mysql::{MySqlPoolOptions, MySqlSslMode},
@@ -22,18 +20,12 @@ use sqlx::{
 
 use crate::{
     create,
-    models::{AuthorId, author, book},
-    on_mariadb, on_postgres,
+    models::{author, book, count, empty, written},
+    on_servers,
 };
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    macro_rules! all {
-        ($($name:ident),+ $(,)?) => {$(
-            on_postgres(servers, trials, concat!("faults::", stringify!($name)), $name);
-            on_mariadb(servers, trials, concat!("faults::", stringify!($name)), $name);
-        )+};
-    }
-    all!(
+    all!(on_servers(servers, trials), "faults::";
         an_answer_to_commit_that_is_lost_is_found_out,
         a_commit_that_did_not_arrive_is_sent_again,
         a_commit_that_nobody_could_ask_for_is_unknown,
@@ -42,39 +34,12 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     );
 }
 
-const ROWS: u64 = 35;
+const ROWS: usize = 35;
 
 /// Five authors with six books each.
 fn work() -> UnitOfWork {
     let delays = (Duration::from_millis(10), Duration::from_millis(100));
-    let mut work = UnitOfWork::new().with_retry(Retry::DEFAULT.with_delays(delays.0, delays.1));
-    for number in 0..5 {
-        let author = work.add(author::Model {
-            id: AuthorId::generate(),
-            name: number.to_string(),
-            position: number,
-            mentor: None,
-        });
-        for title in 0..6 {
-            work.add(book::ActiveModel {
-                id: NotSet,
-                title: Set(title.to_string()),
-                author_id: Set(author),
-            });
-        }
-    }
-    work
-}
-
-async fn count(db: &DatabaseConnection) -> Outcome<u64> {
-    let books = book::Entity::find().count(db).await?;
-    Ok(author::Entity::find().count(db).await? + books)
-}
-
-async fn empty(db: &DatabaseConnection) -> Outcome {
-    book::Entity::delete_many().exec(db).await?;
-    author::Entity::delete_many().exec(db).await?;
-    Ok(())
+    written(Retry::DEFAULT.with_delays(delays.0, delays.1), 6)
 }
 
 async fn proxy(db: &DatabaseConnection) -> Outcome<Proxy> {

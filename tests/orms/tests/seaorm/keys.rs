@@ -16,8 +16,9 @@ use sea_orm::{
     DatabaseConnection, EntityTrait as _, QueryFilter as _, QueryOrder as _, Statement, Value,
     sea_query::ValueType,
 };
+use sqlx::{MySql, Postgres};
 
-use crate::{create, is_mysql, on_all, on_mariadb, on_postgres};
+use crate::{create, is_mysql, on_all, on_server};
 
 /// Makes a key type, an entity of it, and the test of both.
 macro_rules! column {
@@ -146,9 +147,10 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             number::comes_back(db, rising.collect::<Result<_, _>>()?).await
         },
     );
-    on_mariadb(
+    on_server::<MySql, _>(
         servers,
         trials,
+        "mariadb",
         "keys::unsigned_comes_back_in_order",
         |db| async {
             // In the upper half, which a signed column would take for negative.
@@ -158,13 +160,24 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             unsigned::comes_back(db, rising.collect::<Result<_, _>>()?).await
         },
     );
-    on_mariadb(servers, trials, "keys::native_comes_back_in_order", |db| {
-        native::comes_back(db, generated())
-    });
-    on_postgres(servers, trials, "keys::arrays_come_back", arrays);
-    on_postgres(
+    on_server::<MySql, _>(
         servers,
         trials,
+        "mariadb",
+        "keys::native_comes_back_in_order",
+        |db| native::comes_back(db, generated()),
+    );
+    on_server::<Postgres, _>(
+        servers,
+        trials,
+        "postgres",
+        "keys::arrays_come_back",
+        arrays,
+    );
+    on_server::<Postgres, _>(
+        servers,
+        trials,
+        "postgres",
         "keys::columns_of_other_databases_are_refused",
         other_databases,
     );

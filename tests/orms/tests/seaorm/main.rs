@@ -1,7 +1,16 @@
 //! `ordid-seaorm` on PostgreSQL and MariaDB on private servers, and on SQLite in files: the same tests on
 //! each, since SeaORM's connection is one type for all.
 
+/// Adds functions as tests, under their names behind this one.
+macro_rules! all {
+    ($add:ident($servers:expr, $trials:expr), $module:literal; $($name:ident),+ $(,)?) => {$(
+        $add($servers, $trials, concat!($module, stringify!($name)), $name);
+    )+};
+}
+
 mod bulk;
+#[path = "../shared/connect.rs"]
+mod connect;
 mod drops;
 mod faults;
 mod keys;
@@ -19,17 +28,16 @@ use std::future::Future;
 
 use libtest_mimic::Trial;
 use ordid_tests::{
-    servers::Servers,
+    servers::{Scratch, Servers},
     trials::{Outcome, on_scratch, run, run_all},
 };
-use sea_orm::{
-    ConnectionTrait, DatabaseConnection, DbBackend, EntityTrait, SqlxMySqlConnector,
-    SqlxPostgresConnector, SqlxSqliteConnector,
-};
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, EntityTrait};
 use sqlx::{
-    MySql, Postgres,
+    MySql, Postgres, Sqlite,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions},
 };
+
+use crate::connect::Connect;
 
 fn main() {
     told::listen();
@@ -47,31 +55,18 @@ fn main() {
     });
 }
 
-/// Adds a test for the private PostgreSQL.
-fn on_postgres<F>(
+/// Adds a test for a private server.
+fn on_server<DB: Scratch + Connect, F>(
     servers: &Servers,
     trials: &mut Vec<Trial>,
+    server: &'static str,
     name: &str,
     test: impl FnOnce(DatabaseConnection) -> F + Send + 'static,
 ) where
     F: Future<Output = Outcome>,
 {
-    on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, |pool| {
-        test(SqlxPostgresConnector::from_sqlx_postgres_pool(pool))
-    });
-}
-
-/// Adds a test for the private MariaDB.
-fn on_mariadb<F>(
-    servers: &Servers,
-    trials: &mut Vec<Trial>,
-    name: &str,
-    test: impl FnOnce(DatabaseConnection) -> F + Send + 'static,
-) where
-    F: Future<Output = Outcome>,
-{
-    on_scratch::<MySql, _, _>(trials, servers, "mariadb", name, |pool| {
-        test(SqlxMySqlConnector::from_sqlx_mysql_pool(pool))
+    on_scratch::<DB, _, _>(trials, servers, server, name, |pool| {
+        test(DB::connect(pool))
     });
 }
 
@@ -95,11 +90,24 @@ fn on_sqlite<F>(
                 .max_connections(4)
                 .connect_with(options)
                 .await?;
-            let outcome = test(SqlxSqliteConnector::from_sqlx_sqlite_pool(pool.clone())).await;
+            let outcome = test(Sqlite::connect(pool.clone())).await;
             pool.close().await;
             outcome
         })
     }));
+}
+
+/// Adds a test for each server.
+fn on_servers<F>(
+    servers: &Servers,
+    trials: &mut Vec<Trial>,
+    name: &str,
+    test: impl FnOnce(DatabaseConnection) -> F + Copy + Send + 'static,
+) where
+    F: Future<Output = Outcome>,
+{
+    on_server::<Postgres, _>(servers, trials, "postgres", name, test);
+    on_server::<MySql, _>(servers, trials, "mariadb", name, test);
 }
 
 /// Adds a test for each database.
@@ -111,8 +119,7 @@ fn on_all<F>(
 ) where
     F: Future<Output = Outcome>,
 {
-    on_postgres(servers, trials, name, test);
-    on_mariadb(servers, trials, name, test);
+    on_servers(servers, trials, name, test);
     on_sqlite(trials, name, test);
 }
 

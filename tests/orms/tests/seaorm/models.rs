@@ -1,6 +1,12 @@
 //! The entities of the tests.
 
 use ordid::{KeyType, uuid::Uuid};
+use ordid_seaorm::{Retry, UnitOfWork};
+use ordid_tests::trials::Outcome;
+use sea_orm::{
+    ActiveValue::{NotSet, Set},
+    DatabaseConnection, EntityTrait as _, PaginatorTrait as _,
+};
 
 #[derive(KeyType)]
 #[ordid(sea_orm)]
@@ -185,4 +191,39 @@ pub mod song {
     }
 
     ordid_seaorm::assign_before_save!(ActiveModel);
+}
+
+/// Five authors with so many books each.
+pub fn written(retry: Retry, books: usize) -> UnitOfWork {
+    let mut work = UnitOfWork::new().with_retry(retry);
+    for number in 0..5 {
+        let author = work.add(author::Model {
+            id: AuthorId::generate(),
+            name: number.to_string(),
+            position: number,
+            mentor: None,
+        });
+        for title in 0..books {
+            work.add(book::ActiveModel {
+                id: NotSet,
+                title: Set(title.to_string()),
+                author_id: Set(author),
+            });
+        }
+    }
+    work
+}
+
+/// Counts authors and books.
+pub async fn count(db: &DatabaseConnection) -> Outcome<usize> {
+    let books = book::Entity::find().count(db).await?;
+    let authors = author::Entity::find().count(db).await?;
+    Ok(usize::try_from(authors + books)?)
+}
+
+/// Deletes them.
+pub async fn empty(db: &DatabaseConnection) -> Outcome {
+    book::Entity::delete_many().exec(db).await?;
+    author::Entity::delete_many().exec(db).await?;
+    Ok(())
 }

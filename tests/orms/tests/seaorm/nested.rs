@@ -129,12 +129,7 @@ mod post_topic {
 }
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    macro_rules! all {
-        ($($name:ident),+ $(,)?) => {$(
-            on_all(servers, trials, concat!("nested::", stringify!($name)), $name);
-        )+};
-    }
-    all!(
+    all!(on_all(servers, trials), "nested::";
         junction_rows_get_keys_of_their_own,
         junction_rows_whose_key_is_what_they_join,
         a_parent_is_written_before_the_child_that_names_it,

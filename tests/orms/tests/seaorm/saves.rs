@@ -18,12 +18,7 @@ use crate::{
 };
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    macro_rules! all {
-        ($($name:ident),+ $(,)?) => {$(
-            on_all(servers, trials, concat!("saves::", stringify!($name)), $name);
-        )+};
-    }
-    all!(
+    all!(on_all(servers, trials), "saves::";
         a_new_model_is_saved_by_the_hook,
         a_key_that_is_set_is_an_update_to_save,
         insert_many_takes_assigned_keys,

@@ -53,12 +53,7 @@ mod mouse {
 use mouse::Mood;
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    macro_rules! all {
-        ($($name:ident),+ $(,)?) => {$(
-            on_all(servers, trials, concat!("updates::", stringify!($name)), $name);
-        )+};
-    }
-    all!(
+    all!(on_all(servers, trials), "updates::";
         many_rows_are_updated_at_once,
         each_row_sets_what_was_changed_in_it,
         a_row_that_is_not_there_is_named_among_many,

@@ -28,12 +28,7 @@ use crate::{
 };
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    macro_rules! all {
-        ($($name:ident),+ $(,)?) => {$(
-            on_all(servers, trials, concat!("work::", stringify!($name)), $name);
-        )+};
-    }
-    all!(
+    all!(on_all(servers, trials), "work::";
         a_graph_is_written_parents_first,
         what_is_not_set_is_the_database_s,
         a_circle_is_cut_and_mended,

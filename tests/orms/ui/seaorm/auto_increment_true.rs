@@ -1,9 +1,9 @@
-use ordid::{KeyType, OrderedKey, uuid::Uuid};
-use sea_orm::entity::prelude::*;
+//! The attribute has the database make the key.
+//!
+//! Imports, the key type and the relation, which several cases have in common, stand in
+//! `shared/author.rs`.
 
-#[derive(KeyType)]
-#[ordid(sea_orm)]
-pub struct AuthorId(Uuid);
+include!("shared/author.rs");
 
 #[derive(Clone, Debug, PartialEq, DeriveEntityModel, OrderedKey)]
 #[sea_orm(table_name = "author")]
@@ -12,10 +12,5 @@ pub struct Model {
     pub id: AuthorId,
     pub name: String,
 }
-
-#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub enum Relation {}
-
-impl ActiveModelBehavior for ActiveModel {}
 
 fn main() {}
