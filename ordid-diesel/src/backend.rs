@@ -32,7 +32,7 @@ pub trait Backend:
     /// How an entity's rows go by the engine's bulk command, where it has one.
     #[cfg(feature = "copy")]
     #[doc(hidden)]
-    fn copier<E: crate::Columns<Self>>() -> Option<crate::postgres::copy::Copier> {
+    fn send_rows<E: crate::Columns<Self>>() -> Option<crate::postgres::copy::SendRows> {
         None
     }
 

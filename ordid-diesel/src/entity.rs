@@ -37,7 +37,7 @@ use ordid_sql::{
 };
 
 #[cfg(feature = "copy")]
-use crate::postgres::copy::{Copier, CopyBuffer};
+use crate::postgres::copy::{CopyBuffer, SendRows};
 use crate::{
     backend::Backend,
     stored::{DieselColumn, InColumn, StoredAs},
@@ -90,13 +90,13 @@ where
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct TableOf<DB: Backend> {
-    name: fn(&mut DB::QueryBuilder) -> QueryResult<()>,
+    pub(crate) name: fn(&mut DB::QueryBuilder) -> QueryResult<()>,
     pub(crate) names: &'static [&'static str],
     columns: &'static [&'static str],
     key_column: &'static str,
     values: &'static [MakeValues<DB>],
     #[cfg(feature = "copy")]
-    pub(crate) copier: fn() -> Option<Copier>,
+    pub(crate) send: fn() -> Option<SendRows>,
 }
 
 impl<DB: Backend> TableOf<DB> {
@@ -108,7 +108,7 @@ impl<DB: Backend> TableOf<DB> {
             key_column: E::KEY_COLUMN,
             values: E::VALUES,
             #[cfg(feature = "copy")]
-            copier: DB::copier::<E>,
+            send: DB::send_rows::<E>,
         }
     }
 }

@@ -28,8 +28,8 @@ backend! {
     flush_id: |id| Box::new(Typed::<sql_types::Nullable<sql_types::Uuid>, FlushId>::of(FlushId(id))),
     also: {
         #[cfg(feature = "copy")]
-        fn copier<E: crate::Columns<Self>>() -> Option<copy::Copier> {
-            Some(copy::Copier::of::<E>())
+        fn send_rows<E: crate::Columns<Self>>() -> Option<copy::SendRows> {
+            Some(copy::send::<E>)
         }
 
         #[cfg(feature = "copy")]

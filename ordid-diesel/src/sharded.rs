@@ -116,13 +116,10 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
         C: LoadConnection<Backend = DB> + 'static,
     {
         let databases = connections.len();
-        let mut connections = connections.iter_mut();
-        blocking(self.0.flush(engine::<DB>(), databases, |work, _| {
-            let connection = connections.next();
-            Box::pin(async move {
-                let connection = connection.expect("there are as many as shards");
-                work.flush(connection)
-            })
+        let mut connections: Vec<_> = connections.iter_mut().map(Some).collect();
+        blocking(self.0.flush(engine::<DB>(), databases, |work, shard| {
+            let connection = connections[shard].take();
+            Box::pin(async move { work.flush(connection.expect("a shard is flushed once")) })
         }))
     }
 
@@ -161,11 +158,10 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
         C: diesel_async::AsyncConnection<Backend = DB> + 'static,
     {
         let databases = connections.len();
-        let mut connections = connections.iter_mut();
-        self.0.flush(engine::<DB>(), databases, move |work, _| {
-            let connection = connections.next();
-            let connection = connection.expect("there are as many as shards");
-            Box::pin(work.flush_async(connection))
+        let mut connections: Vec<_> = connections.iter_mut().map(Some).collect();
+        self.0.flush(engine::<DB>(), databases, move |work, shard| {
+            let connection = connections[shard].take();
+            Box::pin(work.flush_async(connection.expect("a shard is flushed once")))
         })
     }
 

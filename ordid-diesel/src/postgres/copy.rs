@@ -12,7 +12,7 @@ use std::{
 
 use diesel::{
     PgConnection, QueryResult, QueryableByName, RunQueryDsl,
-    pg::{CopyFormat, CopyTarget, Pg, PgMetadataLookup, PgQueryBuilder, PgTypeMetadata},
+    pg::{CopyFormat, CopyTarget, Pg, PgMetadataLookup, PgTypeMetadata},
     prelude::ExecuteCopyFromDsl,
     query_builder::{AstPass, BindCollector, bind_collector::RawBytesBindCollector},
     result::{DatabaseErrorKind, Error},
@@ -34,7 +34,7 @@ use crate::{
 /// The rows of a table by `COPY`.
 pub(crate) struct CopyCommand<DB: Backend> {
     entity: &'static TableOf<DB>,
-    copier: Copier,
+    send: SendRows,
     target: copy::Target,
 }
 
@@ -45,14 +45,18 @@ impl<DB: Backend> CopyCommand<DB> {
         entity: &'static TableOf<DB>,
         rows: usize,
     ) -> Option<Self> {
-        let copier = (entity.copier)().filter(|_| rows >= MIN_ROWS)?;
+        let send = (entity.send)().filter(|_| rows >= MIN_ROWS)?;
+        let target = target(connection, &text::<DB>(entity.name), entity.names)?;
         let binder = Binder::with_room(entity, 0, 0);
-        let types = binder.columns().iter().map(|it| it.type_number());
-        let types: Vec<_> = types.collect();
-        Some(Self {
+        let mut types = binder.columns().iter().map(|it| it.type_number());
+        let fits = |column: usize| {
+            let number = types.next().flatten();
+            number.is_some_and(|number| target.takes(column, number))
+        };
+        (0..target.columns()).all(fits).then_some(Self {
             entity,
-            target: copier.target(connection, entity.names, &types)?,
-            copier,
+            send,
+            target,
         })
     }
 
@@ -65,7 +69,7 @@ impl<DB: Backend> CopyCommand<DB> {
         let buffer = CopyBuffer::new(self.target.clone());
         let binder = Binder::with_room(self.entity, 0, 0).into_copy(buffer);
         let feeding = RefCell::new((rows, binder, None));
-        let sent = (self.copier.send)(connection, &|out| {
+        let sent = (self.send)(connection, &|out| {
             let (rows, binder, failure) = &mut *feeding.borrow_mut();
             loop {
                 let fed = match rows.feed(binder) {
@@ -93,48 +97,27 @@ impl<DB: Backend> CopyCommand<DB> {
     }
 }
 
-/// How an entity's rows are copied.
-pub struct Copier {
-    name: fn(&mut PgQueryBuilder) -> QueryResult<()>,
-    send: fn(&mut PgConnection, Feed<'_>) -> QueryResult<usize>,
-}
+/// Sends an entity's rows.
+pub(crate) type SendRows = fn(&mut PgConnection, Feed<'_>) -> QueryResult<usize>;
 
 /// What writes the rows.
 type Feed<'a> = &'a dyn Fn(&mut dyn Write) -> QueryResult<()>;
 
-impl Copier {
-    pub(crate) fn of<E: Columns<Pg>>() -> Self {
-        Self {
-            name: E::table,
-            send: send::<E>,
-        }
+/// Asks the database whether a `COPY` into these columns does what an `INSERT` does.
+fn target(connection: &mut PgConnection, table: &str, names: &[&str]) -> Option<copy::Target> {
+    #[derive(QueryableByName)]
+    struct ColumnType {
+        #[diesel(sql_type = Oid)]
+        atttypid: u32,
     }
-
-    /// Asks the database whether a `COPY` into these columns does what an `INSERT` does, of values of
-    /// these types.
-    fn target(
-        &self,
-        connection: &mut PgConnection,
-        names: &[&str],
-        types: &[Option<u32>],
-    ) -> Option<copy::Target> {
-        #[derive(QueryableByName)]
-        struct ColumnType {
-            #[diesel(sql_type = Oid)]
-            atttypid: u32,
-        }
-        let columns = diesel::sql_query(copy::COLUMN_TYPES)
-            .bind::<Text, _>(text::<Pg>(self.name))
-            .bind::<Array<Text>, _>(names)
-            .load::<ColumnType>(connection)
-            // A server before 12, or one that is only like PostgreSQL.
-            .ok()?;
-        let columns = columns.into_iter().map(|it| it.atttypid).collect();
-        let target = copy::Target::new(names.len(), columns)?;
-        let mut types = types.iter().enumerate();
-        let fits = types.all(|(column, ty)| ty.is_some_and(|ty| target.takes(column, ty)));
-        fits.then_some(target)
-    }
+    let columns = diesel::sql_query(copy::COLUMN_TYPES)
+        .bind::<Text, _>(table)
+        .bind::<Array<Text>, _>(names)
+        .load::<ColumnType>(connection)
+        // A server before 12, or one that is only like PostgreSQL.
+        .ok()?;
+    let columns = columns.into_iter().map(|it| it.atttypid).collect();
+    copy::Target::new(names.len(), columns)
 }
 
 /// The connection of libpq, where it is one, or one of a pool.
@@ -177,7 +160,10 @@ impl<E: Columns<Pg>> CopyTarget for ColumnsOf<E> {
     }
 }
 
-fn send<E: Columns<Pg>>(connection: &mut PgConnection, feed: Feed<'_>) -> QueryResult<usize> {
+pub(crate) fn send<E: Columns<Pg>>(
+    connection: &mut PgConnection,
+    feed: Feed<'_>,
+) -> QueryResult<usize> {
     let query = diesel::copy_from(any::table)
         .from_raw_data(ColumnsOf::<E>(PhantomData), |out: &mut dyn Write| feed(out))
         .with_format(CopyFormat::Binary);
