@@ -212,9 +212,9 @@ where
     for key in generator.reserve(RESERVED).expect("room for so few") {
         keys.push(of_raw(key.expect("a claimed key").into_raw()));
     }
-    let lease = generator.lease();
+    let block = generator.local_block();
     for _ in 0..100 {
-        keys.push(lease.try_generate_key().expect("a key"));
+        keys.push(block.try_generate_key().expect("a key"));
     }
     assert_eq!(keys.len(), ONE_BY_ONE + FILLED + RESERVED + 100);
     assert!(keys.is_sorted_by(|a, b| a < b));

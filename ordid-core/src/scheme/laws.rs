@@ -128,7 +128,7 @@ fn counts<S: Slotted + Layout>(node: S::Node) {
     keys_rise_while_the_clock_is_held::<S>(node);
     a_step_back_beyond_the_bound_is_an_error::<S>(node);
     one_seed_gives_the_same_keys::<S>(node);
-    leases_are_unique_and_rise::<S>(node);
+    local_blocks_are_unique_and_rise::<S>(node);
 }
 
 /// A time that the scheme has, with a day before it.
@@ -271,12 +271,12 @@ fn one_seed_gives_the_same_keys<S: Slotted>(node: S::Node) {
     assert_eq!(left, right);
 }
 
-fn leases_are_unique_and_rise<S: Slotted>(node: S::Node) {
+fn local_blocks_are_unique_and_rise<S: Slotted>(node: S::Node) {
     let generator = scripted::<S>(node, 5, Policy::DEFAULT);
-    let leases = [generator.lease(), generator.lease()];
+    let blocks = [generator.local_block(), generator.local_block()];
     let mut all = HashSet::new();
-    for lease in &leases {
-        let keys = [(); 300].map(|()| lease.try_generate().unwrap().into_raw());
+    for block in &blocks {
+        let keys = [(); 300].map(|()| block.try_generate().unwrap().into_raw());
         rises::<S>(&keys);
         all.extend(keys);
     }
