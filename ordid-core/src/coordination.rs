@@ -28,6 +28,8 @@ mod grant;
 mod memory;
 mod node;
 mod segment;
+#[cfg(feature = "std")]
+pub mod swap;
 
 #[cfg(feature = "std")]
 pub use connections::{Connections, Exchange, Remedy, Unanswered};

@@ -177,13 +177,17 @@ fn detection(text: &str) -> Result<(), Error> {
     let now = Timestamp::try_from(std::time::SystemTime::now())?;
     let detection = detect(Unknown::Text(text), now);
     out(&format!("{text}: {detection}\n"));
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
     for candidate in &detection.candidates {
-        out(&format!(
-            "  {:<26} {:<10} {}\n",
-            candidate.scheme,
+        table.add_row([
+            candidate.scheme.to_owned(),
             format!("{:?}", candidate.certainty).to_lowercase(),
-            parts(candidate)
-        ));
+            parts(candidate),
+        ]);
+    }
+    if !table.is_empty() {
+        out(&format!("{table}\n"));
     }
     Ok(())
 }
