@@ -42,14 +42,17 @@ fn read<C: Stores<R>, R: FromStart>(data: &[u8]) {
         assert_eq!(decoded::<C, R>(data), None, "{}", C::NAME);
         return;
     }
-    // Whatever was written comes back, and so does what it is sorted by.
+    // Whatever was written comes back, and so does what it is sorted by, but from MariaDB's UUID: its
+    // comparison rearranges some versions, and which of two forms a sort key had is not in it.
     assert_eq!(C::decode(written.found()), Ok(first), "{}", C::NAME);
-    assert_eq!(
-        C::from_sort_key(C::sort_key(first)),
-        Ok(first),
-        "{}",
-        C::NAME
-    );
+    if C::COMPARISON != Comparison::MariaDbUuid {
+        assert_eq!(
+            C::from_sort_key(C::sort_key(first)),
+            Ok(first),
+            "{}",
+            C::NAME
+        );
+    }
     // Whatever is read is what would be written; most columns are compared as they are stored.
     if let Some(raw) = decoded::<C, R>(data) {
         assert_eq!(C::encode(raw).found(), Found::Bytes(data), "{}", C::NAME);
