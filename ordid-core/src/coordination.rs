@@ -26,6 +26,8 @@ mod grant;
 mod memory;
 mod node;
 mod segment;
+#[cfg(feature = "std")]
+pub mod swap;
 
 pub use grant::{AsyncNodeAllocator, Grant, LeaseTerms, NodeAllocator};
 #[cfg(any(test, feature = "test-util"))]

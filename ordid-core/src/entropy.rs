@@ -172,12 +172,36 @@ mod tests {
         assert_ne!(SeededEntropy::new(8).next_u32().unwrap(), words[0]);
     }
 
+    /// In a process of its own, for in this one other tests run at the same time: threads that enter
+    /// at once may raise the epoch where nobody forked.
     #[test]
-    fn the_epoch_of_a_process_that_does_not_fork_stays() {
-        let first = ThreadEntropy.epoch();
-        assert_ne!(first, 0);
-        let there = std::thread::spawn(|| ThreadEntropy.epoch()).join().unwrap();
-        // Two new threads at once may cost a renewal, never less than one epoch each way.
-        assert!(there >= first);
+    fn a_process_that_does_not_fork_keeps_its_epoch() {
+        const NAME: &str = "entropy::tests::a_process_that_does_not_fork_keeps_its_epoch";
+        const IN_CHILD: &str = "ORDID_TEST_EPOCH_CHILD";
+
+        if std::env::var_os(IN_CHILD).is_none() {
+            let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+            child.args(["--exact", NAME]).env(IN_CHILD, "1");
+            let output = child.output().unwrap();
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{text}");
+            assert!(text.contains("1 passed"), "it is not called {NAME}: {text}");
+            return;
+        }
+        let draws_over_a_reseed = || {
+            let mut epochs = vec![ThreadEntropy.epoch()];
+            for _ in 0..=RESEED_WORDS / 4 {
+                ThreadEntropy.next_u128().unwrap();
+                epochs.push(ThreadEntropy.epoch_and_u32().unwrap().0);
+            }
+            epochs.dedup();
+            epochs
+        };
+        // The first epoch, and no other; one thread after the other, so that none waits.
+        assert_eq!(draws_over_a_reseed(), [1]);
+        for _ in 0..8 {
+            let there = std::thread::spawn(draws_over_a_reseed).join().unwrap();
+            assert_eq!(there, [1]);
+        }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
 pub(crate) mod engine;
 #[cfg(feature = "std")]
 mod granted;
-mod lease;
+mod local_block;
 mod observe;
 pub(crate) mod ordered;
 #[cfg(all(feature = "std", not(loom)))]
@@ -28,16 +28,17 @@ mod with_high_water_mark;
 
 #[cfg(feature = "std")]
 pub use granted::{
-    Ask, AtCeiling, GrantClock, GrantedGenerator, LeaseKeeper, LeaseThread, ReservedUnderGrant,
+    AtCeiling, GrantClock, GrantedGenerator, LeaseKeeper, LeaseRequest, LeaseThread,
+    ReservedUnderGrant,
 };
-pub use lease::{Leasable, Lease};
+pub use local_block::{BlockSource, LocalBlock};
 pub use ordered::{DefaultNode, OrderedGenerator, Reserved, Slot, Slotted};
 #[cfg(all(feature = "std", not(loom)))]
 pub use process::{ProcessReserved, ProcessWide};
 #[cfg(feature = "std")]
 pub use segments::{SegmentBatch, SegmentFeeder, SegmentGenerator, Steps, WhenEmpty};
 #[cfg(feature = "std")]
-pub use with_high_water_mark::{Covered, WithHighWaterMark};
+pub use with_high_water_mark::{ReservedBelowMark, WithHighWaterMark};
 
 /// Makes keys of one scheme, strictly rising over all threads that share it.
 pub trait Generator {

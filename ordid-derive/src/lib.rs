@@ -15,6 +15,7 @@ mod ctxt;
 mod expand;
 mod model;
 mod options;
+mod schemes;
 mod suggest;
 #[cfg(test)]
 mod tests;
@@ -67,14 +68,7 @@ mod value;
 ///
 /// Each is a page of `ordid::scheme`. The field is the scheme's raw key:
 ///
-/// | raw key | schemes |
-/// |---|---|
-/// | `uuid::Uuid` | `uuid_v7`, `uuid_v7_sub_millis`, `uuid_v7_unguessable`, `uuid_v1`, `uuid_v1_rearranged`, `uuid_v4`, `uuid_v4_clustered`, `uuid_v4_clustered_compat`, `uuid_v6`, `uuid_v8_sql_server`, `comb_efcore`, `comb_nhibernate`, `comb_rt_binary`, `comb_rt_legacy`, `comb_rt_postgresql`, `comb_rt_sql`, `newid`\*, `ordered_text_22`, `ordered_text_22_push`, `ordered_text_22_time64`, `ordered_text_22_time64_push`, `sequential_guid_as_binary`, `sequential_guid_as_string`, `sequential_guid_at_end`, `ulid` |
-/// | `ordid::key::ObjectId` | `object_id` |
-/// | `ordid::key::PushId` | `push_id` |
-/// | `ordid::key::Key192` | `ordered_text_32`, `ordered_text_32_push` |
-/// | `i64` | `instagram`\*, `sequence`\*, `snowflake`\*, `tickets`\* |
-/// | `u64` | `percona_64`\*, `uuid_short`\* |
+#[doc = include_str!("schemes.md")]
 ///
 /// \* A node of your own tells these keys apart, or a store counts them, so there is no `generate()`:
 /// make a generator with the node, or over the store, and ask it for keys.

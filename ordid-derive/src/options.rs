@@ -1,5 +1,8 @@
 //! The words of `#[ordid(...)]`: options, schemes, adapters and their engines.
 
+use crate::schemes::LAYOUTS;
+pub(crate) use crate::schemes::SCHEMES;
+
 /// An option: its name, and how it is written.
 pub(crate) struct Opt {
     pub(crate) name: &'static str,
@@ -203,12 +206,50 @@ const fn of(
     }
 }
 
-const fn uuid(name: &'static str, type_name: &'static str) -> Scheme {
+pub(crate) const fn uuid(name: &'static str, type_name: &'static str) -> Scheme {
     of(name, type_name, "uuid::Uuid", "Uuid")
 }
 
+pub(crate) const fn signed(name: &'static str, type_name: &'static str) -> Scheme {
+    of(name, type_name, "i64", "i64")
+}
+
+pub(crate) const fn unsigned(name: &'static str, type_name: &'static str) -> Scheme {
+    of(name, type_name, "u64", "u64")
+}
+
+pub(crate) const fn push_id(name: &'static str, type_name: &'static str) -> Scheme {
+    of(name, type_name, "ordid::key::PushId", "PushId")
+}
+
+pub(crate) const fn key192(name: &'static str, type_name: &'static str) -> Scheme {
+    of(name, type_name, "ordid::key::Key192", "Key192")
+}
+
+pub(crate) const fn object_id(name: &'static str, type_name: &'static str) -> Scheme {
+    Scheme {
+        parameters: &[Parameter {
+            name: "machine",
+            usage: "machine = Random` or `machine = HostAndProcess",
+            kind: Kind::Word(&[
+                ("Random", &["ObjectIdScheme"]),
+                ("HostAndProcess", &["object_id", "ObjectIdLegacy"]),
+            ]),
+        }],
+        ..of(name, type_name, "ordid::key::ObjectId", "ObjectId")
+    }
+}
+
+pub(crate) const fn snowflake(name: &'static str, type_name: &'static str) -> Scheme {
+    Scheme {
+        parameters: SNOWFLAKE,
+        made: Made::Snowflake,
+        ..signed(name, type_name)
+    }
+}
+
 /// A scheme whose generators have a `UuidNode`.
-const fn uuid_of_node(name: &'static str, type_name: &'static str) -> Scheme {
+pub(crate) const fn uuid_of_node(name: &'static str, type_name: &'static str) -> Scheme {
     Scheme {
         parameters: &[Parameter {
             name: "node",
@@ -227,7 +268,7 @@ const fn uuid_of_node(name: &'static str, type_name: &'static str) -> Scheme {
     }
 }
 
-const fn clustered(name: &'static str, type_name: &'static str) -> Scheme {
+pub(crate) const fn clustered(name: &'static str, type_name: &'static str) -> Scheme {
     Scheme {
         parameters: &[Parameter {
             name: "period",
@@ -253,15 +294,7 @@ const SNOWFLAKE: &[Parameter] = &[
         usage: "layout = Sonyflake",
         kind: Kind::Type {
             module: "snowflake",
-            presets: &[
-                "Twitter",
-                "BaiduUid",
-                "Discord",
-                "Sonyflake",
-                "SonyflakeV2",
-                "WideSequence",
-                "Yitter",
-            ],
+            presets: LAYOUTS,
         },
     },
     Parameter {
@@ -318,75 +351,6 @@ pub(crate) struct Way {
     pub(crate) may_have: &'static [&'static str],
     pub(crate) usage: &'static str,
 }
-
-/// The schemes, by name.
-pub(crate) const SCHEMES: &[Scheme] = &[
-    uuid("comb_efcore", "CombEfCore"),
-    uuid("comb_nhibernate", "CombNHibernate"),
-    uuid("comb_rt_binary", "CombRtBinary"),
-    uuid("comb_rt_legacy", "CombRtLegacy"),
-    uuid("comb_rt_postgresql", "CombRtPostgreSql"),
-    uuid("comb_rt_sql", "CombRtSql"),
-    of("instagram", "Instagram", "i64", "i64"),
-    uuid("newid", "NewId"),
-    Scheme {
-        parameters: &[Parameter {
-            name: "machine",
-            usage: "machine = Random` or `machine = HostAndProcess",
-            kind: Kind::Word(&[
-                ("Random", &["ObjectIdScheme"]),
-                ("HostAndProcess", &["object_id", "ObjectIdLegacy"]),
-            ]),
-        }],
-        ..of(
-            "object_id",
-            "ObjectIdScheme",
-            "ordid::key::ObjectId",
-            "ObjectId",
-        )
-    },
-    uuid("ordered_text_22", "OrderedText22"),
-    uuid("ordered_text_22_push", "OrderedText22Push"),
-    uuid("ordered_text_22_time64", "OrderedText22Time64"),
-    uuid("ordered_text_22_time64_push", "OrderedText22Time64Push"),
-    of(
-        "ordered_text_32",
-        "OrderedText32",
-        "ordid::key::Key192",
-        "Key192",
-    ),
-    of(
-        "ordered_text_32_push",
-        "OrderedText32Push",
-        "ordid::key::Key192",
-        "Key192",
-    ),
-    of("percona_64", "Percona64", "u64", "u64"),
-    of("push_id", "FirebasePushId", "ordid::key::PushId", "PushId"),
-    of("sequence", "Sequence", "i64", "i64"),
-    uuid("sequential_guid_as_binary", "SequentialGuidAsBinary"),
-    uuid("sequential_guid_as_string", "SequentialGuidAsString"),
-    uuid("sequential_guid_at_end", "SequentialGuidAtEnd"),
-    Scheme {
-        parameters: SNOWFLAKE,
-        made: Made::Snowflake,
-        ..of("snowflake", "Snowflake", "i64", "i64")
-    },
-    of("tickets", "Tickets", "i64", "i64"),
-    uuid("ulid", "Ulid"),
-    uuid_of_node("uuid_create_sequential", "UuidCreateSequential"),
-    of("uuid_short", "UuidShort", "u64", "u64"),
-    uuid_of_node("uuid_v1", "UuidV1"),
-    uuid_of_node("uuid_v1_rearranged", "UuidV1Rearranged"),
-    uuid("uuid_v4", "UuidV4"),
-    clustered("uuid_v4_clustered", "UuidV4Clustered"),
-    clustered("uuid_v4_clustered_compat", "UuidV4ClusteredCompat"),
-    uuid_of_node("uuid_v6", "UuidV6"),
-    uuid("uuid_v7", "UuidV7"),
-    uuid("uuid_v7_sub_millis", "UuidV7SubMillis"),
-    uuid("uuid_v7_unguessable", "UuidV7Unguessable"),
-    uuid("uuid_v8_sql_server", "UuidV8SqlServer"),
-];
 
 /// Names of types that are nobody's raw key or parameter.
 pub(crate) const NOT_RAW: &[&str] = &[

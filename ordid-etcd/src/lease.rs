@@ -1,20 +1,24 @@
 //! Node leases, each a key with its owner below it.
 
 use core::time::Duration;
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
 
 use etcd_client::{Client, Error as Cause, GetOptions, KeyValue, PutOptions, TxnOp};
 use ordid_core::{
     Error,
     clock::{Clock as _, Delay, SystemClock, Timestamp},
     coordination::{
-        AsyncNodeAllocator, CoordinationFailure, Grant, LeaseTerms, NodeRecord, choose_node,
+        AsyncNodeAllocator, CoordinationFailure, Grant, LeaseTerms, NodeRecord,
+        swap::{self, Change, StoredNode, StoredNodes, SwapStore},
     },
 };
 
 use crate::{
     error::{damaged, lost},
-    store::{Store, is_absent, is_of_revision, parse, put},
+    store::{Store, is_of_revision, parse, put},
 };
 
 const CREATE: &str = "EtcdLease::create";
@@ -67,12 +71,11 @@ pub struct EtcdLease {
     terms: LeaseTerms,
 }
 
-/// What is kept of a node.
-#[derive(Debug)]
-struct Kept {
-    record: NodeRecord,
+/// What a swap compares: the revisions of a node's two keys.
+#[derive(Debug, Clone, Copy, Default)]
+struct Version {
     /// When the record was written; 0 if it never was.
-    revision: i64,
+    record: i64,
     owner: Option<Owner>,
 }
 
@@ -142,8 +145,22 @@ impl EtcdLease {
         format!("{}/{node}/{OWNER}", self.store.key)
     }
 
-    fn record(&self, node: u64, value: &[u8]) -> Result<NodeRecord, Error> {
-        NodeRecord::parse(value).ok_or_else(|| damaged(&self.node_key(node), value))
+    fn stored(
+        &self,
+        node: u64,
+        found: &KeyValue,
+        owner: Option<Owner>,
+    ) -> Result<StoredNode<Version>, Error> {
+        let record = NodeRecord::parse(found.value());
+        Ok(StoredNode {
+            record: record.ok_or_else(|| damaged(&self.node_key(node), found.value()))?,
+            is_held: owner.is_some(),
+            store_now: Some(SystemClock.now()),
+            version: Version {
+                record: found.mod_revision(),
+                owner,
+            },
+        })
     }
 
     /// Where nodes that are new begin.
@@ -156,7 +173,7 @@ impl EtcdLease {
     }
 
     /// What is kept of all nodes that were granted, as of one moment but for their pages.
-    async fn kept(&self) -> Result<BTreeMap<u64, Kept>, Error> {
+    async fn kept(&self) -> Result<BTreeMap<u64, StoredNode<Version>>, Error> {
         let below = format!("{}/", self.store.key);
         // The byte behind the slash.
         let end = format!("{}0", self.store.key);
@@ -180,15 +197,7 @@ impl EtcdLease {
                 match name.split_once('/') {
                     None => {
                         if let Ok(node) = name.parse() {
-                            let record = self.record(node, found.value())?;
-                            let revision = found.mod_revision();
-                            let owner = None;
-                            let node_kept = Kept {
-                                record,
-                                revision,
-                                owner,
-                            };
-                            kept.insert(node, node_kept);
+                            kept.insert(node, self.stored(node, found, None)?);
                         }
                     }
                     Some((node, OWNER)) => {
@@ -208,91 +217,12 @@ impl EtcdLease {
             }
         }
         for (node, owner) in owners {
-            if let Some(kept) = kept.get_mut(&node) {
-                kept.owner = Some(owner);
+            if let Some(stored) = kept.get_mut(&node) {
+                stored.is_held = true;
+                stored.version.owner = Some(owner);
             }
         }
         Ok(kept)
-    }
-
-    /// The nodes that nobody holds, the one with the lowest ceiling first. Nodes that were never
-    /// granted have the lowest; of them only as many as were, for no more are taken at once.
-    fn free(&self, kept: &BTreeMap<u64, Kept>) -> Vec<u64> {
-        let nodes = self.terms.nodes();
-        // Other terms may name other nodes.
-        let granted = kept.range(nodes.clone());
-        let is_free = |(_, kept): &(&u64, &Kept)| kept.owner.is_none();
-        let mut free: Vec<(Timestamp, u64)> = granted
-            .filter(is_free)
-            .map(|(&node, kept)| (kept.record.ceiling, node))
-            .collect();
-        free.sort_unstable();
-        let never = nodes.filter(|node| !kept.contains_key(node));
-        never
-            .take(kept.len() + 1)
-            .chain(free.into_iter().map(|(_, node)| node))
-            .collect()
-    }
-
-    /// Takes the best free node, and again another where others were faster. The lease of etcd is made once
-    /// there is something to take.
-    async fn take(
-        &self,
-        now: Timestamp,
-        last: Option<Timestamp>,
-        lease: &mut Option<i64>,
-    ) -> Result<Grant, Error> {
-        let mut lost_races = 0;
-        loop {
-            // Also tells that the leases are there.
-            let begin = self.floor().await?;
-            let kept = self.kept().await?;
-            let Some(node) = choose_node(&self.free(&kept), lost_races)? else {
-                return Err(Error::coordination(
-                    CoordinationFailure::NoFreeNode,
-                    format!(
-                        "etcd, {}: all nodes {:?} are held",
-                        self.store.key,
-                        self.terms.nodes()
-                    ),
-                ));
-            };
-            let (stored, revision) = match kept.get(&node) {
-                Some(kept) => (kept.record, kept.revision),
-                None => (
-                    NodeRecord {
-                        epoch: 0,
-                        ceiling: begin,
-                    },
-                    0,
-                ),
-            };
-            let (floor, ceiling) =
-                self.terms
-                    .range(Some(stored.ceiling), now, last, Some(SystemClock.now()))?;
-            let grant = Grant::new(node, stored.epoch + 1, floor, ceiling)?;
-            let id = match *lease {
-                Some(id) => id,
-                None => *lease.insert(self.etcd_lease().await?),
-            };
-            let (key, owner) = (self.node_key(node), self.owner_key(node));
-            let of_lease = PutOptions::new().with_lease(id);
-            let (_, refused) = self
-                .store
-                .swap(
-                    [is_of_revision(&key, revision), is_absent(&owner)],
-                    [
-                        put(&key, record_of(&grant, ceiling)),
-                        TxnOp::put(owner, "", Some(of_lease)),
-                    ],
-                    [],
-                )
-                .await?;
-            if refused.is_none() {
-                return Ok(grant);
-            }
-            lost_races += 1;
-        }
     }
 
     async fn etcd_lease(&self) -> Result<i64, Error> {
@@ -326,37 +256,144 @@ impl EtcdLease {
         let _ = Delay::within(self.store.timeout, asked).await;
     }
 
-    /// What is kept of a grant's node, in one moment.
-    async fn read(&self, grant: &Grant) -> Result<Kept, Error> {
-        let (key, owner) = (self.node_key(grant.node()), self.owner_key(grant.node()));
-        let [found, owner] = self.store.read([&key, &owner]).await?;
-        let found = found.ok_or_else(|| lost(&key, CREATE))?;
-        Ok(Kept {
-            record: self.record(grant.node(), found.value())?,
-            revision: found.mod_revision(),
-            owner: owner.as_ref().map(Owner::from),
-        })
-    }
-
-    /// The owner of a grant's node, whose the grant is by its epoch.
-    fn owner(&self, grant: &Grant, kept: &Kept) -> Result<Owner, Error> {
-        let why = "its lease has expired, or was revoked";
-        kept.owner.ok_or_else(|| self.fenced(grant, why))
-    }
-
     fn fenced(&self, grant: &Grant, why: &str) -> Error {
         Error::coordination(
             CoordinationFailure::Fenced,
             format!("etcd, {}: {grant} is no longer held: {why}", self.store.key),
         )
     }
+
+    fn call(&self) -> Call<'_> {
+        Call {
+            lease: self,
+            etcd_lease: Mutex::new(None),
+        }
+    }
+}
+
+/// One call, as core's loop asks for its steps.
+struct Call<'l> {
+    lease: &'l EtcdLease,
+    /// The lease of etcd that a new owner goes with. It is made once there is something to take.
+    etcd_lease: Mutex<Option<i64>>,
+}
+
+impl Call<'_> {
+    fn made(&self) -> Option<i64> {
+        let made = self.etcd_lease.lock();
+        *made.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn etcd_lease(&self) -> Result<i64, Error> {
+        if let Some(id) = self.made() {
+            return Ok(id);
+        }
+        let id = self.lease.etcd_lease().await?;
+        let made = self.etcd_lease.lock();
+        *made.unwrap_or_else(PoisonError::into_inner) = Some(id);
+        Ok(id)
+    }
+
+    /// The owner of a grant's node, whose the grant is by its epoch.
+    fn owner(&self, grant: &Grant, stored: &StoredNode<Version>) -> Result<Owner, Error> {
+        let owner = stored.version.owner;
+        owner.ok_or_else(|| self.lease.fenced(grant, GONE))
+    }
+}
+
+/// Why a node has no owner.
+const GONE: &str = "its lease has expired, or was revoked";
+
+impl SwapStore for Call<'_> {
+    type Version = Version;
+
+    fn place(&self) -> String {
+        format!("etcd, {}", self.lease.store.key)
+    }
+
+    fn terms(&self) -> &LeaseTerms {
+        &self.lease.terms
+    }
+
+    async fn read_all(&self) -> Result<StoredNodes<Version>, Error> {
+        // Also tells that the leases are there.
+        let ceiling = self.lease.floor().await?;
+        let granted = self.lease.kept().await?;
+        Ok(StoredNodes {
+            never_granted: StoredNode {
+                record: NodeRecord { epoch: 0, ceiling },
+                is_held: false,
+                store_now: Some(SystemClock.now()),
+                version: Version::default(),
+            },
+            granted,
+        })
+    }
+
+    /// What is kept of a node, in one moment.
+    async fn read(&self, node: u64) -> Result<StoredNode<Version>, Error> {
+        let (key, owner) = (self.lease.node_key(node), self.lease.owner_key(node));
+        let [found, owner] = self.lease.store.read([&key, &owner]).await?;
+        let found = found.ok_or_else(|| lost(&key, CREATE))?;
+        self.lease
+            .stored(node, &found, owner.as_ref().map(Owner::from))
+    }
+
+    async fn check_holder(&self, grant: &Grant, stored: &StoredNode<Version>) -> Result<(), Error> {
+        self.owner(grant, stored).map(drop)
+    }
+
+    async fn keep_alive(
+        &self,
+        grant: &Grant,
+        stored: &StoredNode<Version>,
+    ) -> Result<Option<Timestamp>, Error> {
+        let (store, owner) = (&self.lease.store, self.owner(grant, stored)?);
+        let alive = store
+            .try_ask(|client| async move { client.lease_client().keep_alive(owner.lease).await })
+            .await?;
+        match alive {
+            Ok(_) => Ok(stored.store_now),
+            Err(Cause::LeaseKeepAliveError(_)) => Err(self.lease.fenced(grant, GONE)),
+            Err(error) => Err(crate::error::failed(&store.key, &error)),
+        }
+    }
+
+    async fn swap(
+        &self,
+        node: u64,
+        read: &StoredNode<Version>,
+        record: NodeRecord,
+        change: Change,
+    ) -> Result<bool, Error> {
+        let (key, owner) = (self.lease.node_key(node), self.lease.owner_key(node));
+        let of_owner = read.version.owner.map_or(0, |owner| owner.revision);
+        let unchanged = [
+            is_of_revision(&key, read.version.record),
+            is_of_revision(&owner, of_owner),
+        ];
+        let mut write = vec![put(&key, record.to_string())];
+        match change {
+            Change::Acquire => {
+                let of_lease = PutOptions::new().with_lease(self.etcd_lease().await?);
+                write.push(TxnOp::put(owner, "", Some(of_lease)));
+            }
+            Change::Renew => {}
+            Change::Release => write.push(TxnOp::delete(owner, None)),
+        }
+        let (_, refused) = self.lease.store.swap(unchanged, write, []).await?;
+        if let (None, Change::Release, Some(owner)) = (&refused, change, read.version.owner) {
+            self.lease.revoke(owner.lease).await;
+        }
+        Ok(refused.is_none())
+    }
 }
 
 impl AsyncNodeAllocator for EtcdLease {
     async fn acquire(&self, now: Timestamp, last: Option<Timestamp>) -> Result<Grant, Error> {
-        let mut lease = None;
-        let taken = self.take(now, last, &mut lease).await;
-        if let (Err(_), Some(lease)) = (&taken, lease) {
+        let call = self.call();
+        let taken = swap::acquire(&call, now, last).await;
+        if let (Err(_), Some(lease)) = (&taken, call.made()) {
             // A node that was taken all the same is free again, above the ceiling that nobody heard of.
             self.revoke(lease).await;
         }
@@ -364,85 +401,14 @@ impl AsyncNodeAllocator for EtcdLease {
     }
 
     async fn renew(&self, grant: &Grant, now: Timestamp) -> Result<Grant, Error> {
-        let kept = self.read(grant).await?;
-        let stored = kept.record;
-        // Whose the node is comes first: it says more than that the lease is over.
-        let ceiling = self.terms.renewed(
-            grant,
-            stored.epoch,
-            stored.ceiling,
-            now,
-            Some(SystemClock.now()),
-        )?;
-        let owner = self.owner(grant, &kept)?;
-        let renewed = Grant::new(grant.node(), grant.epoch(), grant.floor(), ceiling)?;
-        let alive = self
-            .store
-            .try_ask(|client| async move { client.lease_client().keep_alive(owner.lease).await })
-            .await?;
-        match alive {
-            Ok(_) => {}
-            Err(Cause::LeaseKeepAliveError(_)) => {
-                return Err(self.fenced(grant, "its lease has expired, or was revoked"));
-            }
-            Err(error) => return Err(crate::error::failed(&self.store.key, &error)),
-        }
-        let key = self.node_key(grant.node());
-        let (_, refused) = self
-            .store
-            .swap(
-                [
-                    is_of_revision(&key, kept.revision),
-                    is_of_revision(&self.owner_key(grant.node()), owner.revision),
-                ],
-                [put(&key, record_of(grant, ceiling))],
-                [],
-            )
-            .await?;
-        match refused {
-            None => Ok(renewed),
-            Some(_) => Err(self.fenced(grant, "somebody else has moved its ceiling")),
-        }
+        swap::renew(&self.call(), grant, now).await
     }
 
     async fn release(&self, grant: &Grant, last: Option<Timestamp>) -> Result<(), Error> {
-        let kept = self.read(grant).await?;
-        let stored = kept.record;
-        let ceiling = self
-            .terms
-            .released(grant, stored.epoch, stored.ceiling, last)?;
-        let owner = self.owner(grant, &kept)?;
-        let (key, owner_key) = (self.node_key(grant.node()), self.owner_key(grant.node()));
-        let (_, refused) = self
-            .store
-            .swap(
-                [
-                    is_of_revision(&key, kept.revision),
-                    is_of_revision(&owner_key, owner.revision),
-                ],
-                [
-                    put(&key, record_of(grant, ceiling)),
-                    TxnOp::delete(owner_key, None),
-                ],
-                [],
-            )
-            .await?;
-        if refused.is_some() {
-            return Err(self.fenced(grant, "somebody else has moved its ceiling"));
-        }
-        self.revoke(owner.lease).await;
-        Ok(())
+        swap::release(&self.call(), grant, last).await
     }
 
     fn terms(&self) -> &LeaseTerms {
         &self.terms
     }
-}
-
-fn record_of(grant: &Grant, ceiling: Timestamp) -> String {
-    NodeRecord {
-        epoch: grant.epoch(),
-        ceiling,
-    }
-    .to_string()
 }

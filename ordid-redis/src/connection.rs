@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use ordid_core::{Error, clock::Delay};
+use ordid_core::Error;
 use redis::{
     Client, FromRedisValue, RedisError, RedisResult, ScriptInvocation, Value, aio::ConnectionLike,
     from_redis_value,
@@ -26,7 +26,7 @@ use crate::error::failed;
 pub trait Connection: sealed::Sealed + Send + Sync {}
 
 pub(crate) mod sealed {
-    use super::{Duration, Future, RedisResult, ScriptInvocation, Value};
+    use super::{Future, RedisResult, ScriptInvocation, Value};
 
     pub trait Sealed {
         /// Runs a script, and loads it if the server does not know it yet.
@@ -34,18 +34,12 @@ pub(crate) mod sealed {
             &self,
             script: &ScriptInvocation<'_>,
         ) -> impl Future<Output = RedisResult<Value>> + Send;
-
-        fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send;
     }
 }
 
 impl<C: ConnectionLike + Clone + Send + Sync> sealed::Sealed for C {
     async fn run(&self, script: &ScriptInvocation<'_>) -> RedisResult<Value> {
         script.invoke_async(&mut self.clone()).await
-    }
-
-    async fn sleep(&self, duration: Duration) {
-        Delay::new(duration).await;
     }
 }
 
@@ -123,10 +117,6 @@ impl sealed::Sealed for Blocking {
         }
         result
     }
-
-    async fn sleep(&self, duration: Duration) {
-        std::thread::sleep(duration);
-    }
 }
 
 impl Connection for Blocking {}
@@ -157,10 +147,6 @@ impl<C: Connection> Store<C> {
         check_process(self.process).map_err(|error| failed(error.into()))?;
         let value: Value = self.connection.run(script).await.map_err(failed)?;
         from_redis_value(value).map_err(|error| failed(error.into()))
-    }
-
-    pub(crate) async fn sleep(&self, duration: Duration) {
-        self.connection.sleep(duration).await;
     }
 }
 

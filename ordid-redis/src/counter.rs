@@ -10,9 +10,7 @@ use ordid_core::{
     Error,
     coordination::{AsyncSegmentSource, CoordinationFailure, Ordered, Segment, SegmentSource},
 };
-use redis::{
-    FromRedisValue, Script, ScriptInvocation, Value, aio::ConnectionLike, from_redis_value,
-};
+use redis::{FromRedisValue, Script, Value, aio::ConnectionLike, from_redis_value};
 
 use crate::{
     connection::{Blocking, Connection, Store, block_on},
@@ -21,7 +19,7 @@ use crate::{
 
 /// Moves the count on and returns what it was, as the text that it is: a number of Lua has 53 bits.
 /// Nothing: there is no count. 0: it cannot go on so far.
-pub(crate) const RESERVE: &str = "\
+const RESERVE: &str = "\
 local first = redis.call('GET', KEYS[1])
 if not first then return false end
 local next = redis.pcall('INCRBY', KEYS[1], ARGV[1])
@@ -66,33 +64,15 @@ impl<C: Connection> RedisCounter<C> {
     }
 
     async fn reserve_some(&self, count: NonZeroU32) -> Result<Segment, Error> {
-        let call = |call: &mut ScriptInvocation<'_>| {
-            call.arg(count.get());
-        };
-        match self.reserve_by(&self.reserve, count, call).await? {
-            Reserved::At(segment) => Ok(segment),
-            // Only a script that looks for a lock says so.
-            Reserved::Fenced => Err(damaged(&self.store.key, "the answer", "-1")),
-        }
-    }
-
-    /// Reserves by a script that says what [`RESERVE`] does, with what the call adds to its key.
-    pub(crate) async fn reserve_by(
-        &self,
-        script: &Script,
-        count: NonZeroU32,
-        add: impl FnOnce(&mut ScriptInvocation<'_>),
-    ) -> Result<Reserved, Error> {
         let key = &self.store.key;
         // Before the question: what others reserve meanwhile is above it, too.
         let seen = self.seen.load(Ordering::Acquire);
-        let mut call = script.key(key);
-        add(&mut call);
+        let mut call = self.reserve.key(key);
+        call.arg(count.get());
         let first = match self.store.ask(&call).await? {
             Answer::First(first) => first,
             Answer::Nothing => return Err(lost(key, "RedisCounter::create")),
-            Answer::Number(-1) => return Ok(Reserved::Fenced),
-            Answer::Number(_) => {
+            Answer::Exhausted => {
                 return Err(Error::coordination(
                     CoordinationFailure::CounterExhausted,
                     format!("Redis, key {key}: the count has not {count} numbers left"),
@@ -112,22 +92,14 @@ impl<C: Connection> RedisCounter<C> {
         let segment = Segment::new(first, count.get(), 1)?;
         let next = first.saturating_add(i64::from(count.get()));
         self.seen.fetch_max(next, Ordering::AcqRel);
-        Ok(Reserved::At(segment))
+        Ok(segment)
     }
-}
-
-/// What came of a reservation.
-#[derive(Debug)]
-pub(crate) enum Reserved {
-    At(Segment),
-    /// The lock is another's.
-    Fenced,
 }
 
 /// What the script says.
 enum Answer {
     First(String),
-    Number(i64),
+    Exhausted,
     Nothing,
 }
 
@@ -135,7 +107,7 @@ impl FromRedisValue for Answer {
     fn from_redis_value(value: Value) -> Result<Self, redis::ParsingError> {
         match value {
             Value::Nil => Ok(Self::Nothing),
-            Value::Int(number) => Ok(Self::Number(number)),
+            Value::Int(_) => Ok(Self::Exhausted),
             text => from_redis_value(text).map(Self::First),
         }
     }

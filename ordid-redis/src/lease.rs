@@ -1,12 +1,14 @@
 //! Node leases, in one hash.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ordid_core::{
     Error,
     clock::Timestamp,
-    coordination::{AsyncNodeAllocator, CoordinationFailure, Grant, LeaseTerms, NodeAllocator},
-    entropy::{Entropy, ThreadEntropy},
+    coordination::{
+        AsyncNodeAllocator, Grant, LeaseTerms, NodeAllocator, NodeRecord,
+        swap::{self, Change, StoredNode, StoredNodes, SwapStore},
+    },
 };
 use redis::{Script, aio::ConnectionLike};
 
@@ -58,6 +60,12 @@ const CREATE: &str = "return redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])";
 /// [`AsyncNodeAllocator`].
 #[derive(Debug, Clone)]
 pub struct RedisLease<C> {
+    hash: Hash<C>,
+}
+
+/// The hash, as core's loop reads and writes it.
+#[derive(Debug, Clone)]
+struct Hash<C> {
     store: Store<C>,
     terms: LeaseTerms,
     scripts: Scripts,
@@ -73,7 +81,7 @@ struct Scripts {
 impl<C: Connection> RedisLease<C> {
     /// Leases of the nodes of these terms, in the hash of this key.
     pub fn new(connection: C, key: impl Into<String>, terms: LeaseTerms) -> Self {
-        Self {
+        let hash = Hash {
             store: Store::new(connection, key.into()),
             terms,
             scripts: Scripts {
@@ -81,9 +89,12 @@ impl<C: Connection> RedisLease<C> {
                 read_one: Script::new(READ_ONE),
                 swap: Script::new(SWAP),
             },
-        }
+        };
+        Self { hash }
     }
+}
 
+impl<C: Connection> Hash<C> {
     async fn create_at(&self, floor: Timestamp) -> Result<bool, Error> {
         let script = Script::new(CREATE);
         let mut call = script.key(&self.store.key);
@@ -99,160 +110,105 @@ impl<C: Connection> RedisLease<C> {
         record::timestamp(text).ok_or_else(|| damaged(&self.store.key, FLOOR, text))
     }
 
-    fn record(&self, node: u64, text: &str) -> Result<Record, Error> {
-        Record::parse(text).ok_or_else(|| damaged(&self.store.key, &format!("field {node}"), text))
-    }
-
-    async fn acquire_at(&self, now: Timestamp, last: Option<Timestamp>) -> Result<Grant, Error> {
-        let mut lost_races = 0;
-        loop {
-            let call = self.scripts.read_all.key(&self.store.key);
-            let (seconds, micros, fields): (u64, u64, HashMap<String, String>) =
-                self.store.ask(&call).await?;
-            let store_now = record::server_time(seconds, micros)?;
-            let floor = fields.get(FLOOR).ok_or_else(|| self.lost())?;
-            let free = self.free(&fields, self.floor(floor)?, store_now)?;
-            let Some(candidate) = choose(&free, lost_races)? else {
-                return Err(Error::coordination(
-                    CoordinationFailure::NoFreeNode,
-                    format!(
-                        "Redis, key {}: all nodes {:?} are held",
-                        self.store.key,
-                        self.terms.nodes()
-                    ),
-                ));
-            };
-            let stored = candidate.record;
-            let (floor, ceiling) =
-                self.terms
-                    .range(Some(stored.ceiling), now, last, Some(store_now))?;
-            let grant = Grant::new(candidate.node, stored.epoch + 1, floor, ceiling)?;
-            let held = Record::held(&grant, store_now, self.terms.ttl());
-            if self.swap(grant.node(), candidate.text, held).await? {
-                return Ok(grant);
-            }
-            // Somebody else was first.
-            lost_races += 1;
-        }
-    }
-
-    /// The nodes that nobody holds, the one with the lowest ceiling first. Of those that were never
-    /// granted only as many as were: no more are taken at once.
-    fn free<'f>(
+    fn stored(
         &self,
-        fields: &'f HashMap<String, String>,
-        floor: Timestamp,
+        node: u64,
+        text: String,
         store_now: Timestamp,
-    ) -> Result<Vec<Candidate<'f>>, Error> {
+    ) -> Result<StoredNode<String>, Error> {
+        let Record { record, free_from } = Record::parse(&text)
+            .ok_or_else(|| damaged(&self.store.key, &format!("field {node}"), &text))?;
+        Ok(StoredNode {
+            record,
+            is_held: free_from > store_now,
+            store_now: Some(store_now),
+            version: text,
+        })
+    }
+}
+
+impl<C: Connection> SwapStore for Hash<C> {
+    /// The field's text; empty if there is none.
+    type Version = String;
+
+    fn place(&self) -> String {
+        format!("Redis, key {}", self.store.key)
+    }
+
+    fn terms(&self) -> &LeaseTerms {
+        &self.terms
+    }
+
+    async fn read_all(&self) -> Result<StoredNodes<String>, Error> {
+        let call = self.scripts.read_all.key(&self.store.key);
+        let (seconds, micros, fields): (u64, u64, HashMap<String, String>) =
+            self.store.ask(&call).await?;
+        let store_now = record::server_time(seconds, micros)?;
+        let floor = fields.get(FLOOR).ok_or_else(|| self.lost())?;
+        let never_granted = never_granted(self.floor(floor)?, store_now);
         let nodes = self.terms.nodes();
-        let mut free = Vec::new();
+        let mut granted = BTreeMap::new();
         for (field, text) in fields {
             // Other terms may name other nodes.
-            let Some(node) = field.parse().ok().filter(|node| nodes.contains(node)) else {
-                continue;
-            };
-            let record = self.record(node, text)?;
-            if record.free_from <= store_now {
-                free.push(Candidate { node, record, text });
+            if let Some(node) = field.parse().ok().filter(|node| nodes.contains(node)) {
+                granted.insert(node, self.stored(node, text, store_now)?);
             }
         }
-        let record = Record::never_granted(floor);
-        let never = nodes.filter(|node| !fields.contains_key(&node.to_string()));
-        free.extend(never.take(fields.len()).map(|node| Candidate {
-            node,
-            record,
-            text: "",
-        }));
-        free.sort_unstable_by_key(|it| (it.record.ceiling, it.node));
-        Ok(free)
+        Ok(StoredNodes {
+            never_granted,
+            granted,
+        })
     }
 
-    /// Reads the node of a grant: as it stands there, what it says, and the server's clock.
-    async fn read(&self, grant: &Grant) -> Result<(String, Record, Timestamp), Error> {
+    async fn read(&self, node: u64) -> Result<StoredNode<String>, Error> {
         let mut call = self.scripts.read_one.key(&self.store.key);
-        call.arg(FLOOR).arg(grant.node());
+        call.arg(FLOOR).arg(node);
         let (seconds, micros, [floor, text]): (u64, u64, [Option<String>; 2]) =
             self.store.ask(&call).await?;
         let floor = self.floor(&floor.ok_or_else(|| self.lost())?)?;
-        let text = text.unwrap_or_default();
-        let record = if text.is_empty() {
-            Record::never_granted(floor)
-        } else {
-            self.record(grant.node(), &text)?
-        };
-        Ok((text, record, record::server_time(seconds, micros)?))
+        let store_now = record::server_time(seconds, micros)?;
+        match text.filter(|text| !text.is_empty()) {
+            Some(text) => self.stored(node, text, store_now),
+            None => Ok(never_granted(floor, store_now)),
+        }
     }
 
-    /// Returns whether the node's record was still the expected one.
-    async fn swap(&self, node: u64, expected: &str, record: Record) -> Result<bool, Error> {
+    async fn swap(
+        &self,
+        node: u64,
+        read: &StoredNode<String>,
+        record: NodeRecord,
+        change: Change,
+    ) -> Result<bool, Error> {
+        let free_from = match change {
+            Change::Release => Timestamp::MIN,
+            Change::Acquire | Change::Renew => {
+                record::after(read.store_now.unwrap_or(Timestamp::MIN), self.terms.ttl())
+            }
+        };
         let mut call = self.scripts.swap.key(&self.store.key);
         call.arg(FLOOR)
             .arg(node)
-            .arg(expected)
-            .arg(record.to_string());
+            .arg(&read.version)
+            .arg(Record { record, free_from }.to_string());
         match self.store.ask(&call).await? {
             0 => Err(self.lost()),
             1 => Ok(false),
             _ => Ok(true),
         }
     }
-
-    async fn renew_at(&self, grant: &Grant, now: Timestamp) -> Result<Grant, Error> {
-        loop {
-            let (text, stored, store_now) = self.read(grant).await?;
-            let ceiling =
-                self.terms
-                    .renewed(grant, stored.epoch, stored.ceiling, now, Some(store_now))?;
-            let renewed = Grant::new(grant.node(), grant.epoch(), grant.floor(), ceiling)?;
-            let held = Record::held(&renewed, store_now, self.terms.ttl());
-            if self.swap(grant.node(), &text, held).await? {
-                return Ok(renewed);
-            }
-        }
-    }
-
-    async fn release_at(&self, grant: &Grant, last: Option<Timestamp>) -> Result<(), Error> {
-        loop {
-            let (text, stored, _) = self.read(grant).await?;
-            let ceiling = self
-                .terms
-                .released(grant, stored.epoch, stored.ceiling, last)?;
-            let free = Record {
-                epoch: grant.epoch(),
-                ceiling,
-                free_from: Timestamp::MIN,
-            };
-            if self.swap(grant.node(), &text, free).await? {
-                return Ok(());
-            }
-        }
-    }
 }
 
-/// A node that can be taken.
-#[derive(Debug, Clone, Copy)]
-struct Candidate<'f> {
-    node: u64,
-    record: Record,
-    /// As it stands in the hash.
-    text: &'f str,
-}
-
-/// The first, unless others took it: each lost race doubles those to choose from, so that many that
-/// start at once do not all run for one.
-fn choose<'c, 'f>(
-    free: &'c [Candidate<'f>],
-    lost_races: u32,
-) -> Result<Option<&'c Candidate<'f>>, Error> {
-    let among = free.len().min(1 << lost_races.min(16));
-    if among < 2 {
-        return Ok(free.first());
+fn never_granted(floor: Timestamp, store_now: Timestamp) -> StoredNode<String> {
+    StoredNode {
+        record: NodeRecord {
+            epoch: 0,
+            ceiling: floor,
+        },
+        is_held: false,
+        store_now: Some(store_now),
+        version: String::new(),
     }
-    let random = ThreadEntropy.next_u64()?;
-    let index = random % u64::try_from(among).unwrap_or(1);
-    Ok(usize::try_from(index)
-        .ok()
-        .and_then(|index| free.get(index)))
 }
 
 impl<C: ConnectionLike + Clone + Send + Sync> RedisLease<C> {
@@ -271,25 +227,25 @@ impl<C: ConnectionLike + Clone + Send + Sync> RedisLease<C> {
     /// [`Unavailable`](CoordinationFailure::Unavailable), and
     /// [`Mismatch`](CoordinationFailure::Mismatch) if the key is no hash.
     pub async fn create(&self, floor: Timestamp) -> Result<bool, Error> {
-        self.create_at(floor).await
+        self.hash.create_at(floor).await
     }
 }
 
 impl<C: ConnectionLike + Clone + Send + Sync> AsyncNodeAllocator for RedisLease<C> {
     async fn acquire(&self, now: Timestamp, last: Option<Timestamp>) -> Result<Grant, Error> {
-        self.acquire_at(now, last).await
+        swap::acquire(&self.hash, now, last).await
     }
 
     async fn renew(&self, grant: &Grant, now: Timestamp) -> Result<Grant, Error> {
-        self.renew_at(grant, now).await
+        swap::renew(&self.hash, grant, now).await
     }
 
     async fn release(&self, grant: &Grant, last: Option<Timestamp>) -> Result<(), Error> {
-        self.release_at(grant, last).await
+        swap::release(&self.hash, grant, last).await
     }
 
     fn terms(&self) -> &LeaseTerms {
-        &self.terms
+        &self.hash.terms
     }
 }
 
@@ -300,24 +256,24 @@ impl RedisLease<Blocking> {
     ///
     /// As there.
     pub fn create(&self, floor: Timestamp) -> Result<bool, Error> {
-        block_on(self.create_at(floor))
+        block_on(self.hash.create_at(floor))
     }
 }
 
 impl NodeAllocator for RedisLease<Blocking> {
     fn acquire(&self, now: Timestamp, last: Option<Timestamp>) -> Result<Grant, Error> {
-        block_on(self.acquire_at(now, last))
+        block_on(swap::acquire(&self.hash, now, last))
     }
 
     fn renew(&self, grant: &Grant, now: Timestamp) -> Result<Grant, Error> {
-        block_on(self.renew_at(grant, now))
+        block_on(swap::renew(&self.hash, grant, now))
     }
 
     fn release(&self, grant: &Grant, last: Option<Timestamp>) -> Result<(), Error> {
-        block_on(self.release_at(grant, last))
+        block_on(swap::release(&self.hash, grant, last))
     }
 
     fn terms(&self) -> &LeaseTerms {
-        &self.terms
+        &self.hash.terms
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! - [`RedisLease`]: a node that nobody else has, for as long as it is renewed.
 //! - [`RedisCounter`]: blocks of a count.
-//! - [`RedisLockIds`]: a lock for each id, which is the slow way.
 //! - [`Blocking`]: for threads, a connection that connects anew.
 
 #![forbid(unsafe_code)]
@@ -11,12 +10,10 @@ mod connection;
 mod counter;
 mod error;
 mod lease;
-mod lock_ids;
 
 pub use connection::{Blocking, Connection};
 pub use counter::RedisCounter;
 pub use lease::RedisLease;
-pub use lock_ids::{Locked, RedisLockIds};
 
 /// The example of the README must compile.
 #[cfg(doctest)]

@@ -64,20 +64,12 @@ impl ZooKeeperCounter {
         tree::create(&self.session, &self.path, &first.to_string()).await
     }
 
-    pub(crate) fn session(&self) -> &Session {
-        &self.session
-    }
-
-    pub(crate) fn path(&self) -> &str {
-        &self.path
-    }
-
-    pub(crate) fn failed(&self, error: &Cause) -> Error {
+    fn failed(&self, error: &Cause) -> Error {
         failed_or_lost(&self.path, "ZooKeeperCounter::create", error)
     }
 
     /// Reads the next number, which is never below one that was seen.
-    pub(crate) async fn next(&self, client: &Client) -> Result<(i64, Stat), Error> {
+    async fn next(&self, client: &Client) -> Result<(i64, Stat), Error> {
         // Before the question: what others reserve meanwhile is above it, too.
         let seen = self.seen.load(Ordering::Acquire);
         let read = tree::number(client, &self.path).await;
@@ -96,7 +88,7 @@ impl ZooKeeperCounter {
     }
 
     /// The numbers from here on, and what the node has to hold behind them.
-    pub(crate) fn segment(&self, first: i64, count: NonZeroU32) -> Result<(Segment, i64), Error> {
+    fn segment(&self, first: i64, count: NonZeroU32) -> Result<(Segment, i64), Error> {
         let next = first.checked_add(i64::from(count.get())).ok_or_else(|| {
             Error::coordination(
                 CoordinationFailure::CounterExhausted,
@@ -108,10 +100,6 @@ impl ZooKeeperCounter {
         })?;
         Ok((Segment::new(first, count.get(), 1)?, next))
     }
-
-    pub(crate) fn saw(&self, next: i64) {
-        self.seen.fetch_max(next, Ordering::AcqRel);
-    }
 }
 
 impl AsyncSegmentSource for ZooKeeperCounter {
@@ -122,13 +110,13 @@ impl AsyncSegmentSource for ZooKeeperCounter {
         loop {
             let (first, stat) = self.next(&client).await?;
             let (segment, next) = self.segment(first, count)?;
-            let version = tree::version(&self.path, &stat)?;
+            let version = tree::version(&self.path, stat.version)?;
             match client
                 .set_data(&self.path, next.to_string().as_bytes(), version)
                 .await
             {
                 Ok(_) => {
-                    self.saw(next);
+                    self.seen.fetch_max(next, Ordering::AcqRel);
                     return Ok(segment);
                 }
                 Err(Cause::BadVersion) => {}

@@ -8,8 +8,6 @@ pub(crate) fn failed(path: &str, error: &zookeeper_client::Error) -> Error {
 
     let failure = match error {
         Cause::NoNode => CoordinationFailure::StateLost,
-        // The lock's node is gone, of which the library says only this.
-        Cause::RuntimeInconsistent => CoordinationFailure::Fenced,
         Cause::UnmarshalError { .. }
         | Cause::BadArguments(_)
         | Cause::NoAuth

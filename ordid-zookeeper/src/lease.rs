@@ -1,12 +1,13 @@
 //! Node leases, each a node of the tree with its owner below it.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 
 use ordid_core::{
     Error,
     clock::Timestamp,
     coordination::{
-        AsyncNodeAllocator, CoordinationFailure, Grant, LeaseTerms, NodeRecord, choose_node,
+        AsyncNodeAllocator, CoordinationFailure, Grant, LeaseTerms, NodeRecord,
+        swap::{self, Change, StoredNode, StoredNodes, SwapStore},
     },
 };
 use zookeeper_client::{Client, CreateMode, Error as Cause, MultiReadResult, Stat};
@@ -91,155 +92,83 @@ impl ZooKeeperLease {
         failed_or_lost(&self.path, "ZooKeeperLease::create", error)
     }
 
-    async fn floor(&self, client: &Client) -> Result<Timestamp, Error> {
-        let (data, _) = client
-            .get_data(&self.path)
+    fn fenced(&self, grant: &Grant, why: &str) -> Error {
+        Error::coordination(
+            CoordinationFailure::Fenced,
+            format!("ZooKeeper, {}: {grant} is no longer held: {why}", self.path),
+        )
+    }
+
+    /// Begins a call: its steps are in one session.
+    async fn tree(&self) -> Result<Tree<'_>, Error> {
+        Ok(Tree {
+            lease: self,
+            client: self.session.client().await?,
+        })
+    }
+}
+
+/// The tree in the session of one call, as core's loop reads and writes it.
+struct Tree<'l> {
+    lease: &'l ZooKeeperLease,
+    client: Client,
+}
+
+impl Tree<'_> {
+    async fn floor(&self) -> Result<Timestamp, Error> {
+        let path = &self.lease.path;
+        let (data, _) = self
+            .client
+            .get_data(path)
             .await
-            .map_err(|error| self.failed(&error))?;
+            .map_err(|error| self.lease.failed(&error))?;
         let floor = tree::parse(&data).and_then(|it| Timestamp::from_unix_millis(it).ok());
-        floor.ok_or_else(|| damaged(&self.path, &data))
+        floor.ok_or_else(|| damaged(path, &data))
     }
 
-    /// The nodes that have no owner, the one with the lowest ceiling first. Nodes that were never
-    /// granted have the lowest; of them only as many as were, for no more are taken at once.
-    async fn free(&self, client: &Client) -> Result<Vec<u64>, Error> {
-        let children = client.list_children(&self.path).await;
-        let children = children.map_err(|error| self.failed(&error))?;
-        let nodes = self.terms.nodes();
-        // Other terms may name other nodes.
-        let granted = children.iter().filter_map(|name| name.parse().ok());
-        let granted: Vec<u64> = granted.filter(|node| nodes.contains(node)).collect();
-        let mut free = Vec::new();
-        for page in granted.chunks(PAGE) {
-            let mut reader = client.new_multi_reader();
-            for &node in page {
-                let path = self.node_path(node);
-                reader
-                    .add_get_data(&path)
-                    .map_err(|error| failed(&path, &error))?;
-            }
-            let found = reader.commit().await.map_err(|error| self.failed(&error))?;
-            for (&node, found) in page.iter().zip(found) {
-                match found {
-                    MultiReadResult::Data { data, stat } if stat.num_children == 0 => {
-                        free.push((self.record(node, &data)?.ceiling, node));
-                    }
-                    // It has an owner, or was never granted after all.
-                    _ => {}
-                }
-            }
-        }
-        free.sort_unstable();
-        let known: HashSet<&u64> = granted.iter().collect();
-        let never = nodes.filter(|node| !known.contains(node));
-        Ok(never
-            .take(granted.len() + 1)
-            .chain(free.into_iter().map(|(_, node)| node))
-            .collect())
+    fn stored(&self, node: u64, data: &[u8], stat: &Stat) -> Result<StoredNode<i32>, Error> {
+        let record = NodeRecord::parse(data);
+        Ok(StoredNode {
+            record: record.ok_or_else(|| damaged(&self.lease.node_path(node), data))?,
+            is_held: stat.num_children != 0,
+            store_now: None,
+            version: stat.version,
+        })
     }
 
-    fn record(&self, node: u64, data: &[u8]) -> Result<NodeRecord, Error> {
-        NodeRecord::parse(data).ok_or_else(|| damaged(&self.node_path(node), data))
-    }
-
-    async fn read(&self, client: &Client, node: u64) -> Result<(NodeRecord, Stat), Error> {
-        let (data, stat) = client
-            .get_data(&self.node_path(node))
-            .await
-            .map_err(|error| self.failed(&error))?;
-        Ok((self.record(node, &data)?, stat))
-    }
-
-    /// Takes a node that had no owner. `None`: somebody else was first.
-    async fn take(
-        &self,
-        client: &Client,
-        node: u64,
-        now: Timestamp,
-        last: Option<Timestamp>,
-    ) -> Result<Option<Grant>, Error> {
-        let (path, owner) = (self.node_path(node), self.owner_path(node));
-        let ephemeral = self.session.create_options(CreateMode::Ephemeral);
+    /// Makes the owner of a node, and the node itself if it was never granted. Returns the leader's
+    /// time, or `None` if the node has an owner.
+    async fn own(&self, node: u64, never_granted: &NodeRecord) -> Result<Option<Timestamp>, Error> {
+        let Self { lease, client } = self;
+        let owner = lease.owner_path(node);
+        let ephemeral = lease.session.create_options(CreateMode::Ephemeral);
         let mut created = client.create(&owner, b"", &ephemeral).await;
         if created == Err(Cause::NoNode) {
             // The node itself is missing.
-            let new = NodeRecord {
-                epoch: 0,
-                ceiling: self.floor(client).await?,
-            };
-            let persistent = self.session.create_options(CreateMode::Persistent);
-            match client
-                .create(&path, new.to_string().as_bytes(), &persistent)
-                .await
-            {
+            let path = lease.node_path(node);
+            let data = never_granted.to_string();
+            let persistent = lease.session.create_options(CreateMode::Persistent);
+            match client.create(&path, data.as_bytes(), &persistent).await {
                 Ok(_) | Err(Cause::NodeExists) => {}
-                Err(error) => return Err(self.failed(&error)),
+                Err(error) => return Err(lease.failed(&error)),
             }
             created = client.create(&owner, b"", &ephemeral).await;
         }
-        let stat = match created {
-            Ok((stat, _)) => stat,
-            Err(Cause::NodeExists) => return Ok(None),
+        match created {
+            Ok((stat, _)) => Ok(Some(store_time(stat.ctime))),
+            Err(Cause::NodeExists) => Ok(None),
             Err(error) => {
                 // It may have been made after all.
-                self.disown(client, node).await;
-                return Err(failed(&owner, &error));
+                self.disown(node).await;
+                Err(failed(&owner, &error))
             }
-        };
-        let granted = self
-            .grant(client, node, store_time(stat.ctime), now, last)
-            .await;
-        if !matches!(granted, Ok(Some(_))) {
-            self.disown(client, node).await;
-        }
-        granted
-    }
-
-    /// Moves the ceiling of a node of which this session is the owner.
-    async fn grant(
-        &self,
-        client: &Client,
-        node: u64,
-        store_now: Timestamp,
-        now: Timestamp,
-        last: Option<Timestamp>,
-    ) -> Result<Option<Grant>, Error> {
-        let (stored, stat) = self.read(client, node).await?;
-        let (floor, ceiling) =
-            self.terms
-                .range(Some(stored.ceiling), now, last, Some(store_now))?;
-        let grant = Grant::new(node, stored.epoch + 1, floor, ceiling)?;
-        let swapped = self.swap(client, &grant, ceiling, &stat).await?;
-        Ok(swapped.then_some(grant))
-    }
-
-    /// Returns whether the node was still of the version that was read.
-    async fn swap(
-        &self,
-        client: &Client,
-        grant: &Grant,
-        ceiling: Timestamp,
-        read: &Stat,
-    ) -> Result<bool, Error> {
-        let path = self.node_path(grant.node());
-        let record = NodeRecord {
-            epoch: grant.epoch(),
-            ceiling,
-        };
-        let version = tree::version(&path, read)?;
-        match client
-            .set_data(&path, record.to_string().as_bytes(), version)
-            .await
-        {
-            Ok(_) => Ok(true),
-            Err(Cause::BadVersion) => Ok(false),
-            Err(error) => Err(self.failed(&error)),
         }
     }
 
     /// Removes the owner of a node, if it is this session. If that fails, it goes with the session.
-    async fn disown(&self, client: &Client, node: u64) {
-        let owner = self.owner_path(node);
+    async fn disown(&self, node: u64) {
+        let Self { lease, client } = self;
+        let owner = lease.owner_path(node);
         if let Ok(Some(stat)) = client.check_stat(&owner).await
             && stat.ephemeral_owner == client.session_id().0
         {
@@ -248,88 +177,167 @@ impl ZooKeeperLease {
     }
 
     /// The owner of a grant's node, which has to be this session.
-    async fn owner(&self, client: &Client, grant: &Grant) -> Result<Stat, Error> {
-        let owner = self.owner_path(grant.node());
+    async fn owner(&self, grant: &Grant) -> Result<Stat, Error> {
+        let Self { lease, client } = self;
+        let owner = lease.owner_path(grant.node());
         let stat = client.check_stat(&owner).await;
         let stat = stat.map_err(|error| failed(&owner, &error))?;
         let ours = stat.filter(|stat| stat.ephemeral_owner == client.session_id().0);
-        ours.ok_or_else(|| self.fenced(grant, "its session has expired"))
+        ours.ok_or_else(|| lease.fenced(grant, "its session has expired"))
+    }
+}
+
+impl SwapStore for Tree<'_> {
+    type Version = i32;
+
+    fn place(&self) -> String {
+        format!("ZooKeeper, {}", self.lease.path)
     }
 
-    fn fenced(&self, grant: &Grant, why: &str) -> Error {
-        Error::coordination(
-            CoordinationFailure::Fenced,
-            format!("ZooKeeper, {}: {grant} is no longer held: {why}", self.path),
-        )
+    fn terms(&self) -> &LeaseTerms {
+        &self.lease.terms
+    }
+
+    async fn read_all(&self) -> Result<StoredNodes<i32>, Error> {
+        let Self { lease, client } = self;
+        // Also tells that the leases are there.
+        let ceiling = self.floor().await?;
+        let children = client.list_children(&lease.path).await;
+        let children = children.map_err(|error| lease.failed(&error))?;
+        let nodes = lease.terms.nodes();
+        // Other terms may name other nodes.
+        let granted = children.iter().filter_map(|name| name.parse().ok());
+        let granted: Vec<u64> = granted.filter(|node| nodes.contains(node)).collect();
+        let never_granted = StoredNode {
+            record: NodeRecord { epoch: 0, ceiling },
+            is_held: false,
+            store_now: None,
+            // No version: the node is made, and read again, before it is written.
+            version: 0,
+        };
+        let mut stored = BTreeMap::new();
+        for page in granted.chunks(PAGE) {
+            let mut reader = client.new_multi_reader();
+            for &node in page {
+                let path = lease.node_path(node);
+                reader
+                    .add_get_data(&path)
+                    .map_err(|error| failed(&path, &error))?;
+            }
+            let found = reader
+                .commit()
+                .await
+                .map_err(|error| lease.failed(&error))?;
+            for (&node, found) in page.iter().zip(found) {
+                let found = match found {
+                    // The data of a node that is held says nothing here.
+                    MultiReadResult::Data { data, stat } if stat.num_children == 0 => {
+                        self.stored(node, &data, &stat)?
+                    }
+                    // It has an owner, or was deleted meanwhile.
+                    _ => StoredNode {
+                        is_held: true,
+                        ..never_granted.clone()
+                    },
+                };
+                stored.insert(node, found);
+            }
+        }
+        Ok(StoredNodes {
+            never_granted,
+            granted: stored,
+        })
+    }
+
+    async fn read(&self, node: u64) -> Result<StoredNode<i32>, Error> {
+        let path = self.lease.node_path(node);
+        let (data, stat) = self
+            .client
+            .get_data(&path)
+            .await
+            .map_err(|error| self.lease.failed(&error))?;
+        self.stored(node, &data, &stat)
+    }
+
+    async fn hold(
+        &self,
+        node: u64,
+        found: StoredNode<i32>,
+    ) -> Result<Option<StoredNode<i32>>, Error> {
+        let Some(store_now) = self.own(node, &found.record).await? else {
+            return Ok(None);
+        };
+        // Read again, for only the owner moves the ceiling from now on.
+        match self.read(node).await {
+            Ok(stored) => Ok(Some(StoredNode {
+                store_now: Some(store_now),
+                ..stored
+            })),
+            Err(error) => {
+                self.disown(node).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn abandon(&self, node: u64) {
+        self.disown(node).await;
+    }
+
+    async fn check_holder(&self, grant: &Grant, _: &StoredNode<i32>) -> Result<(), Error> {
+        self.owner(grant).await.map(drop)
+    }
+
+    async fn keep_alive(
+        &self,
+        grant: &Grant,
+        _: &StoredNode<i32>,
+    ) -> Result<Option<Timestamp>, Error> {
+        let owner = self.owner(grant).await?;
+        // Written for its time, which is the store's; and refused to a session that has expired.
+        let path = self.lease.owner_path(grant.node());
+        match self.client.set_data(&path, b"", Some(owner.version)).await {
+            Ok(stat) => Ok(Some(store_time(stat.mtime))),
+            Err(Cause::NoNode | Cause::BadVersion) => {
+                Err(self.lease.fenced(grant, "its owner's node was replaced"))
+            }
+            Err(error) => Err(failed(&path, &error)),
+        }
+    }
+
+    async fn swap(
+        &self,
+        node: u64,
+        read: &StoredNode<i32>,
+        record: NodeRecord,
+        change: Change,
+    ) -> Result<bool, Error> {
+        let path = self.lease.node_path(node);
+        let version = tree::version(&path, read.version)?;
+        let data = record.to_string();
+        match self.client.set_data(&path, data.as_bytes(), version).await {
+            Ok(_) => {}
+            Err(Cause::BadVersion) => return Ok(false),
+            Err(error) => return Err(self.lease.failed(&error)),
+        }
+        if change == Change::Release {
+            self.disown(node).await;
+        }
+        Ok(true)
     }
 }
 
 impl AsyncNodeAllocator for ZooKeeperLease {
     async fn acquire(&self, now: Timestamp, last: Option<Timestamp>) -> Result<Grant, Error> {
-        let client = self.session.client().await?;
-        let mut lost_races = 0;
-        loop {
-            // Also tells that the leases are there.
-            self.floor(&client).await?;
-            let free = self.free(&client).await?;
-            let Some(node) = choose_node(&free, lost_races)? else {
-                return Err(Error::coordination(
-                    CoordinationFailure::NoFreeNode,
-                    format!(
-                        "ZooKeeper, {}: all nodes {:?} are held",
-                        self.path,
-                        self.terms.nodes()
-                    ),
-                ));
-            };
-            if let Some(grant) = self.take(&client, node, now, last).await? {
-                return Ok(grant);
-            }
-            lost_races += 1;
-        }
+        swap::acquire(&self.tree().await?, now, last).await
     }
 
     async fn renew(&self, grant: &Grant, now: Timestamp) -> Result<Grant, Error> {
-        let client = self.session.client().await?;
-        let (stored, stat) = self.read(&client, grant.node()).await?;
-        let renew = |store_now| {
-            self.terms
-                .renewed(grant, stored.epoch, stored.ceiling, now, store_now)
-        };
-        // Whose the node is comes first: it says more than that the session is over.
-        renew(None)?;
-        let owner = self.owner(&client, grant).await?;
-        // Written for its time, which is the store's; and refused to a session that has expired.
-        let path = self.owner_path(grant.node());
-        let written = client.set_data(&path, b"", Some(owner.version)).await;
-        let written = match written {
-            Ok(stat) => stat,
-            Err(Cause::NoNode | Cause::BadVersion) => {
-                return Err(self.fenced(grant, "its owner's node was replaced"));
-            }
-            Err(error) => return Err(failed(&path, &error)),
-        };
-        let ceiling = renew(Some(store_time(written.mtime)))?;
-        let renewed = Grant::new(grant.node(), grant.epoch(), grant.floor(), ceiling)?;
-        if self.swap(&client, grant, ceiling, &stat).await? {
-            Ok(renewed)
-        } else {
-            Err(self.fenced(grant, "somebody else has moved its ceiling"))
-        }
+        swap::renew(&self.tree().await?, grant, now).await
     }
 
     async fn release(&self, grant: &Grant, last: Option<Timestamp>) -> Result<(), Error> {
-        let client = self.session.client().await?;
-        let (stored, stat) = self.read(&client, grant.node()).await?;
-        let ceiling = self
-            .terms
-            .released(grant, stored.epoch, stored.ceiling, last)?;
-        self.owner(&client, grant).await?;
-        if !self.swap(&client, grant, ceiling, &stat).await? {
-            return Err(self.fenced(grant, "somebody else has moved its ceiling"));
-        }
-        self.disown(&client, grant.node()).await;
-        Ok(())
+        swap::release(&self.tree().await?, grant, last).await
     }
 
     fn terms(&self) -> &LeaseTerms {

@@ -3,7 +3,6 @@
 //! - [`ZooKeeperLease`]: a node that nobody else has, for as long as it is renewed.
 //! - [`ZooKeeperCounter`]: blocks of a count.
 //! - [`SequentialNode`]: a node of the tree for each id.
-//! - [`ZooKeeperLockIds`]: a lock for each id, which is the slow way.
 //! - [`Session`]: what they share.
 
 #![forbid(unsafe_code)]
@@ -11,14 +10,12 @@
 mod counter;
 mod error;
 mod lease;
-mod lock_ids;
 mod sequential_node;
 mod session;
 mod tree;
 
 pub use counter::ZooKeeperCounter;
 pub use lease::ZooKeeperLease;
-pub use lock_ids::{Locked, ZooKeeperLockIds};
 pub use sequential_node::SequentialNode;
 pub use session::Session;
 

@@ -13,7 +13,7 @@ use crate::error::failed;
 
 /// A session with ZooKeeper: begun when it is first used, and anew after one that has expired.
 ///
-/// Clones share the session. It lives as long as the last of them, and so do the leases and the locks
+/// Clones share the session. It lives as long as the last of them, and so do the leases
 /// that were taken in it. Tokio's runtime, in which it was begun, has to live as long.
 ///
 /// The child of a process that has had one can have none: each call is an
@@ -28,7 +28,7 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// Refuses the child of a process that has had a session, where calls would not end, on whatever runtime. The
 /// library waits for its sockets and its timers by `async-io`: one reactor a process, whose thread is not in
 /// the child, and had its lock when it was forked, so that nobody there can wait in its place.
-pub(crate) fn check_process() -> Result<(), Error> {
+fn check_process() -> Result<(), Error> {
     let process = std::process::id();
     match PROCESS.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed) {
         Err(owner) if owner != process => Err(Error::coordination(
@@ -105,10 +105,6 @@ impl Session {
 
     pub(crate) fn create_options(&self, mode: CreateMode) -> CreateOptions<'static> {
         mode.with_acls(self.0.acls)
-    }
-
-    pub(crate) fn acls(&self) -> Acls<'static> {
-        self.0.acls
     }
 }
 

@@ -70,9 +70,9 @@ pub(crate) fn parse<T: FromStr>(data: &[u8]) -> Option<T> {
 
 /// The version that a write has to expect. It has 31 bits: after as many writes it turns negative, and
 /// -1 would mean any.
-pub(crate) fn version(path: &str, stat: &Stat) -> Result<Option<i32>, Error> {
-    if stat.version >= 0 {
-        return Ok(Some(stat.version));
+pub(crate) fn version(path: &str, version: i32) -> Result<Option<i32>, Error> {
+    if version >= 0 {
+        return Ok(Some(version));
     }
     Err(Error::coordination(
         CoordinationFailure::CounterExhausted,
@@ -103,22 +103,9 @@ mod tests {
 
     #[test]
     fn a_version_never_means_any() {
-        let stat = |version| Stat {
-            czxid: 1,
-            mzxid: 1,
-            pzxid: 1,
-            ctime: 0,
-            mtime: 0,
-            version,
-            cversion: 0,
-            aversion: 0,
-            ephemeral_owner: 0,
-            data_length: 0,
-            num_children: 0,
-        };
-        assert_eq!(version("/a", &stat(i32::MAX)), Ok(Some(i32::MAX)));
+        assert_eq!(version("/a", i32::MAX), Ok(Some(i32::MAX)));
         for over in [-1, i32::MIN] {
-            let error = version("/a", &stat(over)).unwrap_err();
+            let error = version("/a", over).unwrap_err();
             assert_eq!(
                 error.coordination_failure(),
                 Some(CoordinationFailure::CounterExhausted)

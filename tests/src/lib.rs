@@ -7,6 +7,7 @@ pub mod conformance;
 pub mod dotnet;
 pub mod faults;
 pub mod graphs;
+pub mod lists;
 pub mod login;
 pub mod merge;
 pub mod process;

@@ -5,7 +5,7 @@ use std::{collections::HashSet, str::FromStr};
 use ordid::{
     Error, KeyType, StaticScheme, TypedKey,
     clock::{Clock, SystemClock, Timestamp},
-    coordination::{CoordinationFailure, Ordered, Segment, SegmentOrder, Unordered},
+    coordination::{CoordinationFailure, Segment, SegmentOrder},
     entropy::ThreadEntropy,
     generator::{Generator, OrderedGenerator, Policy, SegmentGenerator, Slotted},
     key::{Key192, ObjectId, PushId, Scheme},
@@ -13,7 +13,6 @@ use ordid::{
         Compact, Instagram, Snowflake,
         compact::{CompactNeed, Need},
         counted::Counted,
-        instagram::Shard,
         snowflake::{Discord, SnowflakeLayout, SnowflakeNode, Sonyflake, Twitter},
     },
 };
@@ -30,86 +29,44 @@ impl<K> Derived for K where
 {
 }
 
-/// Derives a key type for each scheme and tests it; the names are those that were tested.
-macro_rules! catalogue {
-    ($all:ident: $($scheme:ident $key:ident($raw:ty): $test:expr;)+) => {
-        $(
+/// Derives a key type for each scheme of the catalogue, and tests it. Layouts of `snowflake` are tested
+/// below.
+macro_rules! schemes {
+    ($($name:ident: [$($kind:tt)+] $raw:ident, $scheme:ty, $($text:literal),+;)+) => {
+        $(schemes!(@test [$($kind)+] $name $raw);)+
+    };
+    (@test [layout] $name:ident $raw:ident) => {};
+    (@test [read_only] $name:ident $raw:ident) => {};
+    (@test $kind:tt $name:ident $raw:ident) => {
+        mod $name {
+            use super::*;
+
             #[derive(KeyType)]
-            #[ordid(scheme = $scheme)]
-            struct $key($raw);
+            #[ordid(scheme = $name)]
+            pub struct Key($raw);
 
             #[test]
-            fn $scheme() {
-                assert_eq!(<<$key as KeyType>::Scheme as Scheme>::NAME, stringify!($scheme));
-                let test: fn() = $test;
-                test();
+            fn keeps_its_promises() {
+                assert_eq!(<<Key as KeyType>::Scheme as Scheme>::NAME, stringify!($name));
+                schemes!(@run $kind);
             }
-        )+
-
-        const $all: &[&str] = &[$(stringify!($scheme)),+];
+        }
     };
+    (@run [counted]) => { rises::<Key>() };
+    (@run [random_node]) => { rises::<Key>() };
+    (@run [random_node_first]) => { drop(rises_in_one_generator::<Key>()) };
+    (@run [snowflake_node]) => { rises_with_a_node::<Key>(&with_node(last())) };
+    (@run [node($example:expr, $last:expr)]) => { rises_with_a_node::<Key>(&with_node($last)) };
+    (@run [drawn($bits:literal)]) => { is_random::<Key>() };
+    (@run [by_period($bits:literal)]) => { is_random::<Key>() };
+    (@run [reserved]) => { counts::<Key, _>() };
 }
 
-catalogue! { ALL:
-    comb_efcore CombEfCoreId(Uuid): rises::<CombEfCoreId>;
-    comb_nhibernate CombNHibernateId(Uuid): rises::<CombNHibernateId>;
-    comb_rt_binary CombRtBinaryId(Uuid): rises::<CombRtBinaryId>;
-    comb_rt_legacy CombRtLegacyId(Uuid): rises::<CombRtLegacyId>;
-    comb_rt_postgresql CombRtPostgreSqlId(Uuid): rises::<CombRtPostgreSqlId>;
-    comb_rt_sql CombRtSqlId(Uuid): rises::<CombRtSqlId>;
-    instagram InstagramId(i64): || {
-        rises_with_a_node::<InstagramId>(&with_node(Shard::new(8_191).unwrap()));
-    };
-    newid NewIdId(Uuid): || {
-        rises_with_a_node::<NewIdId>(&with_node([0x02, 0x42, 0xac, 0x11, 0x00, 0x02]));
-    };
-    object_id ObjectIdId(ObjectId): rises::<ObjectIdId>;
-    ordered_text_22 Text22Id(Uuid): rises::<Text22Id>;
-    ordered_text_22_push Text22PushId(Uuid): rises::<Text22PushId>;
-    ordered_text_22_time64 Text22Time64Id(Uuid): rises::<Text22Time64Id>;
-    ordered_text_22_time64_push Text22Time64PushId(Uuid): rises::<Text22Time64PushId>;
-    ordered_text_32 Text32Id(Key192): rises::<Text32Id>;
-    ordered_text_32_push Text32PushId(Key192): rises::<Text32PushId>;
-    percona_64 Percona64Id(u64): || {
-        rises_with_a_node::<Percona64Id>(&with_node(0xffff));
-    };
-    push_id PushIdId(PushId): rises::<PushIdId>;
-    sequence SequenceId(i64): counts::<SequenceId, Ordered>;
-    sequential_guid_as_binary GuidAsBinaryId(Uuid): rises::<GuidAsBinaryId>;
-    sequential_guid_as_string GuidAsStringId(Uuid): rises::<GuidAsStringId>;
-    sequential_guid_at_end GuidAtEndId(Uuid): rises::<GuidAtEndId>;
-    snowflake SnowflakeId(i64): || {
-        rises_with_a_node::<SnowflakeId>(&with_node(SnowflakeNode::new(1_023).unwrap()));
-    };
-    tickets TicketsId(i64): counts::<TicketsId, Unordered>;
-    ulid UlidId(Uuid): rises::<UlidId>;
-    uuid_create_sequential UuidCreateSequentialId(Uuid): || {
-        rises_in_one_generator::<UuidCreateSequentialId>();
-    };
-    uuid_short UuidShortId(u64): || {
-        rises_with_a_node::<UuidShortId>(&with_node(255));
-    };
-    uuid_v1 UuidV1Id(Uuid): rises::<UuidV1Id>;
-    uuid_v1_rearranged UuidV1RearrangedId(Uuid): rises::<UuidV1RearrangedId>;
-    uuid_v4 UuidV4Id(Uuid): is_random::<UuidV4Id>;
-    uuid_v4_clustered UuidV4ClusteredId(Uuid): is_random::<UuidV4ClusteredId>;
-    uuid_v4_clustered_compat UuidV4CompatId(Uuid): is_random::<UuidV4CompatId>;
-    uuid_v6 UuidV6Id(Uuid): rises::<UuidV6Id>;
-    uuid_v7 UuidV7Id(Uuid): rises::<UuidV7Id>;
-    uuid_v7_sub_millis UuidV7SubMillisId(Uuid): rises::<UuidV7SubMillisId>;
-    uuid_v7_unguessable UuidV7UnguessableId(Uuid): rises::<UuidV7UnguessableId>;
-    uuid_v8_sql_server UuidV8SqlServerId(Uuid): rises::<UuidV8SqlServerId>;
-}
+ordid_core::__for_each_scheme! { schemes }
 
-/// The derive lists its schemes to whoever misspells one, which `tests/ui` pins.
-#[test]
-fn every_scheme_of_the_derive_is_tested_here() {
-    let message = include_str!("../ui/scheme/unknown.stderr");
-    let (_, list) = message.split_once("(schemes: ").expect("the list");
-    let (list, _) = list.split_once(')').expect("its end");
-    let mut derived: Vec<_> = list.split(", ").collect();
-    derived.sort_unstable();
-    assert_eq!(derived, ALL);
+/// The last node of a layout.
+fn last<L: SnowflakeLayout>() -> SnowflakeNode<L> {
+    SnowflakeNode::new(SnowflakeNode::<L>::COUNT - 1).expect("the last node")
 }
 
 /// How many keys are made one by one, how many are filled in, and how many are reserved.
@@ -212,9 +169,9 @@ where
     for key in generator.reserve(RESERVED).expect("room for so few") {
         keys.push(of_raw(key.expect("a claimed key").into_raw()));
     }
-    let lease = generator.lease();
+    let block = generator.local_block();
     for _ in 0..100 {
-        keys.push(lease.try_generate_key().expect("a key"));
+        keys.push(block.try_generate_key().expect("a key"));
     }
     assert_eq!(keys.len(), ONE_BY_ONE + FILLED + RESERVED + 100);
     assert!(keys.is_sorted_by(|a, b| a < b));
@@ -317,8 +274,8 @@ fn layouts_are_presets_by_name_or_types_by_path() {
     rises::<MessageId, Discord>("discord");
     rises::<OrderId, Compact<Orders>>("compact_orders");
     fn is_of<K: KeyType<Scheme = S>, S: Scheme>() {}
-    is_of::<SnowflakeId, Snowflake<Twitter>>();
-    is_of::<InstagramId, Instagram>();
+    is_of::<snowflake::Key, Snowflake<Twitter>>();
+    is_of::<instagram::Key, Instagram>();
 }
 
 #[test]
@@ -350,26 +307,26 @@ fn raw_keys_of_another_version_are_refused() {
             assert!(text.ends_with(&raw.to_string()), "{text}");
         }
     }
-    only::<CombEfCoreId>(4);
-    only::<CombNHibernateId>(4);
-    only::<CombRtBinaryId>(4);
-    only::<CombRtLegacyId>(4);
-    only::<CombRtPostgreSqlId>(4);
-    only::<CombRtSqlId>(4);
-    only::<UuidV1Id>(1);
-    only::<UuidV4Id>(4);
-    only::<UuidV4ClusteredId>(4);
-    only::<UuidV4CompatId>(4);
-    only::<UuidV6Id>(6);
-    only::<UuidV7Id>(7);
-    only::<UuidV7SubMillisId>(7);
-    only::<UuidV7UnguessableId>(7);
-    only::<UuidV8SqlServerId>(8);
+    only::<comb_efcore::Key>(4);
+    only::<comb_nhibernate::Key>(4);
+    only::<comb_rt_binary::Key>(4);
+    only::<comb_rt_legacy::Key>(4);
+    only::<comb_rt_postgresql::Key>(4);
+    only::<comb_rt_sql::Key>(4);
+    only::<uuid_v1::Key>(1);
+    only::<uuid_v4::Key>(4);
+    only::<uuid_v4_clustered::Key>(4);
+    only::<uuid_v4_clustered_compat::Key>(4);
+    only::<uuid_v6::Key>(6);
+    only::<uuid_v7::Key>(7);
+    only::<uuid_v7_sub_millis::Key>(7);
+    only::<uuid_v7_unguessable::Key>(7);
+    only::<uuid_v8_sql_server::Key>(8);
     // Of version 6 by the digit, but of no RFC's variant.
-    let version_6 = UuidV6Id::generate().to_raw();
-    assert!(UuidV1RearrangedId::try_from(version_6).is_err_and(|error| error.is_layout()));
-    let rearranged = UuidV1RearrangedId::generate().to_raw();
-    assert!(UuidV6Id::try_from(rearranged).is_err_and(|error| error.is_layout()));
+    let version_6 = uuid_v6::Key::generate().to_raw();
+    assert!(uuid_v1_rearranged::Key::try_from(version_6).is_err_and(|error| error.is_layout()));
+    let rearranged = uuid_v1_rearranged::Key::generate().to_raw();
+    assert!(uuid_v6::Key::try_from(rearranged).is_err_and(|error| error.is_layout()));
 }
 
 #[test]
@@ -381,8 +338,8 @@ fn raw_keys_of_another_layout_are_refused() {
         assert!(error.to_string().ends_with(&found), "{error}");
         assert!(raw.to_string().parse::<K>().is_err());
     }
-    refuses::<SnowflakeId>(-1);
-    refuses::<InstagramId>(i64::MIN);
+    refuses::<snowflake::Key>(-1);
+    refuses::<instagram::Key>(i64::MIN);
     refuses::<SonyflakeId>(-1);
     let bits = Snowflake::<Compact<Orders>>::BITS;
     assert!(bits < 63);
@@ -402,17 +359,17 @@ fn schemes_without_a_mark_take_every_raw_key() {
         }
     }
     let uuids = [Uuid::nil(), Uuid::from_u128(0x4000 << 64), Uuid::max()];
-    takes::<NewIdId>(uuids);
-    takes::<GuidAsBinaryId>(uuids);
-    takes::<GuidAsStringId>(uuids);
-    takes::<GuidAtEndId>(uuids);
-    takes::<UlidId>(uuids);
-    takes::<Text22Id>(uuids);
-    takes::<Text22PushId>(uuids);
-    takes::<ObjectIdId>([0, 255].map(|byte| ObjectId::from_bytes([byte; 12])));
-    takes::<PushIdId>([0, 255].map(|byte| PushId::from_bytes([byte; 15])));
-    takes::<UuidShortId>([0, u64::MAX]);
-    takes::<Percona64Id>([0, u64::MAX]);
+    takes::<newid::Key>(uuids);
+    takes::<sequential_guid_as_binary::Key>(uuids);
+    takes::<sequential_guid_as_string::Key>(uuids);
+    takes::<sequential_guid_at_end::Key>(uuids);
+    takes::<ulid::Key>(uuids);
+    takes::<ordered_text_22::Key>(uuids);
+    takes::<ordered_text_22_push::Key>(uuids);
+    takes::<object_id::Key>([0, 255].map(|byte| ObjectId::from_bytes([byte; 12])));
+    takes::<push_id::Key>([0, 255].map(|byte| PushId::from_bytes([byte; 15])));
+    takes::<uuid_short::Key>([0, u64::MAX]);
+    takes::<percona_64::Key>([0, u64::MAX]);
 }
 
 #[test]
@@ -423,16 +380,16 @@ fn texts_have_the_scheme_s_own_form() {
         assert!(texts.iter().all(|text| text.len() == length), "{texts:?}");
         assert!(texts.is_sorted_by(|a, b| a < b), "{texts:?}");
     }
-    has::<UuidV7Id>(36);
-    has::<UlidId>(26);
-    has::<ObjectIdId>(24);
-    has::<PushIdId>(20);
-    has::<Text22Id>(22);
-    has::<Text22PushId>(22);
-    has::<Text22Time64Id>(22);
-    has::<Text22Time64PushId>(22);
-    has::<Text32Id>(32);
-    has::<Text32PushId>(32);
+    has::<uuid_v7::Key>(36);
+    has::<ulid::Key>(26);
+    has::<object_id::Key>(24);
+    has::<push_id::Key>(20);
+    has::<ordered_text_22::Key>(22);
+    has::<ordered_text_22_push::Key>(22);
+    has::<ordered_text_22_time64::Key>(22);
+    has::<ordered_text_22_time64_push::Key>(22);
+    has::<ordered_text_32::Key>(32);
+    has::<ordered_text_32_push::Key>(32);
 }
 
 macro_rules! prefixed {

@@ -64,7 +64,7 @@ fn main() {
         ),
         ("a_reservation_open_over_a_fork_is_the_parents", reservation),
         ("a_mark_file_open_over_a_fork_is_the_parents", mark_file),
-        ("leases_open_over_a_fork_are_the_parents", leases),
+        ("blocks_open_over_a_fork_belong_to_the_parent", blocks),
         ("children_share_no_unguessable_key", unguessable),
         ("children_share_no_key_of_fractions", sub_millis),
         ("children_of_a_counter_clock_share_none", counter_clock),
@@ -300,16 +300,16 @@ fn made_by(generator: &impl Generator<Scheme: Scheme<Raw = Uuid>>, count: usize)
     made
 }
 
-/// A lease of a shared generator and a thread's own one, each with an open block.
-fn leases() {
+/// A local block of a shared generator and one of a thread's own generator, both in use.
+fn blocks() {
     let shared = UuidV7Generator::new(SystemClock, ThreadEntropy, Policy::DEFAULT);
-    let lease = shared.lease();
+    let block = shared.local_block();
     let local = UuidV7Generator::new(CoarseClock, ThreadEntropy, Policy::DEFAULT).into_local();
     // The two of one process differ by their random bits alone, so each has its own count.
     for _ in 0..4 {
-        let before = made_by(&lease, 100);
-        let children: Vec<Child> = (0..8).map(|_| fork(|| made_by(&lease, 2_000))).collect();
-        let after = made_by(&lease, 2_000);
+        let before = made_by(&block, 100);
+        let children: Vec<Child> = (0..8).map(|_| fork(|| made_by(&block, 2_000))).collect();
+        let after = made_by(&block, 2_000);
         let answers = children.into_iter().map(Child::join);
         assert_eq!(distinct(answers.chain([before, after])), 18_100);
 
@@ -321,18 +321,18 @@ fn leases() {
     }
 }
 
-/// Forks while a generator is in use, by itself and in a lease, and returns all keys.
+/// Forks while a generator is in use, by itself and in a local block, and returns all keys.
 fn forked<S, C>(generator: &OrderedGenerator<S, C, ThreadEntropy>) -> Vec<Vec<u8>>
 where
     S: Slotted + Scheme<Raw = Uuid>,
     C: Clock,
 {
-    let lease = generator.lease();
+    let block = generator.local_block();
     let mut answers = Vec::new();
     for _ in 0..4 {
         answers.push(made_by(generator, 100));
-        answers.push(made_by(&lease, 100));
-        let work = || [made_by(generator, 1_000), made_by(&lease, 1_000)].concat();
+        answers.push(made_by(&block, 100));
+        let work = || [made_by(generator, 1_000), made_by(&block, 1_000)].concat();
         let children: Vec<Child> = (0..8).map(|_| fork(work)).collect();
         answers.push(work());
         answers.extend(children.into_iter().map(Child::join));
@@ -400,16 +400,16 @@ where
 {
     let with_node = || Shared::<S>::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
     let used = with_node();
-    let lease = used.lease();
+    let block = used.local_block();
     let local = with_node().into_local();
     let untouched = with_node();
-    let untouched_lease = untouched.lease();
+    let untouched_block = untouched.local_block();
     let untouched_local = with_node().into_local();
     let forked_in = |text: &str| text.matches("the process was forked: the node of").count();
 
     let mut made = vec![
         used.try_generate().unwrap().into_raw(),
-        lease.try_generate().unwrap().into_raw(),
+        block.try_generate().unwrap().into_raw(),
     ];
     let of_local = local.try_generate().unwrap().into_raw();
     let mut reserved = used.reserve(10).unwrap();
@@ -419,10 +419,10 @@ where
         let child = fork(|| {
             let all = [
                 asked(&used),
-                asked(&lease),
+                asked(&block),
                 asked(&local),
                 asked(&untouched),
-                asked(&untouched_lease),
+                asked(&untouched_block),
                 asked(&untouched_local),
                 // What was claimed before the fork is the parent's too.
                 reserved
@@ -450,7 +450,7 @@ where
 
         // The parent does not notice.
         made.push(reserved.next().unwrap().unwrap().into_raw());
-        for key in asked(&used).into_iter().chain(asked(&lease)) {
+        for key in asked(&used).into_iter().chain(asked(&block)) {
             made.push(key.unwrap());
         }
         assert_eq!(made.len(), 3 + round * 15);

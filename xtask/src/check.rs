@@ -1,10 +1,12 @@
 //! `cargo xtask check`.
 
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use serde_json::Value;
 
 use crate::packages;
+use crate::published;
 use crate::run::{self, Result};
 
 /// The benches are a workspace of their own.
@@ -68,6 +70,7 @@ pub(crate) fn check() -> Result<ExitCode> {
         }
     }
     etcd()?;
+    package()?;
     println!("\nevery check passed");
     Ok(ExitCode::SUCCESS)
 }
@@ -89,6 +92,41 @@ fn etcd() -> Result<()> {
     let mut docs = run::cargo(&["doc", "--no-deps", "--locked"]);
     docs.args(manifest).env("RUSTDOCFLAGS", "-D warnings");
     step("docs of etcd", &mut docs)
+}
+
+/// Packs what gets published, as for a registry, and looks at what a package would not have. Nothing
+/// is compiled: that was done.
+fn package() -> Result<()> {
+    println!("== packages");
+    let (members, etcd) = (metadata(&[])?, metadata(&["--manifest-path", ETCD])?);
+    let published: Vec<&Value> = [&members, &etcd]
+        .into_iter()
+        .flat_map(published::packages)
+        .collect();
+    let mut mistakes = published::mistakes(&published);
+    for package in &published {
+        let manifest = package.get("manifest_path").and_then(Value::as_str);
+        if let Some(folder) = manifest.and_then(|manifest| Path::new(manifest).parent()) {
+            let outside = published::included_from_outside(folder)
+                .map_err(|error| format!("{}: {error}", folder.display()))?;
+            mistakes.extend(outside);
+        }
+    }
+    if !mistakes.is_empty() {
+        return Err(mistakes.join("\n"));
+    }
+    // The working tree is what is checked. Everything that it locks is there by now.
+    let flags = ["package", "--no-verify", "--allow-dirty", "--offline"];
+    let mut command = run::cargo(&flags);
+    for package in published::packages(&members) {
+        if let Some(name) = package.get("name").and_then(Value::as_str) {
+            command.args(["-p", name]);
+        }
+    }
+    run::succeed(&mut command)?;
+    // The lock file of a workspace of its own would need a core that no registry has yet.
+    let mut command = run::cargo(&flags);
+    run::succeed(command.args(["--exclude-lockfile", "--manifest-path", ETCD]))
 }
 
 fn step(heading: &str, command: &mut Command) -> Result<()> {
@@ -131,8 +169,12 @@ impl Package {
 }
 
 fn packages() -> Result<Vec<Package>> {
+    publishable(&metadata(&[])?).ok_or_else(|| "`cargo metadata` wrote an unknown form".to_owned())
+}
+
+fn metadata(flags: &[&str]) -> Result<Value> {
     let mut command = run::cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"]);
-    command.stderr(std::process::Stdio::inherit());
+    command.args(flags).stderr(std::process::Stdio::inherit());
     let output = command
         .output()
         .map_err(|error| run::cannot_run(&command, &error))?;
@@ -143,22 +185,14 @@ fn packages() -> Result<Vec<Package>> {
             output.status
         ));
     }
-    let metadata: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|error| format!("cannot read what `cargo metadata` wrote: {error}"))?;
-    publishable(&metadata).ok_or_else(|| "`cargo metadata` wrote an unknown form".to_owned())
+    serde_json::from_slice(&output.stdout)
+        .map_err(|error| format!("cannot read what `cargo metadata` wrote: {error}"))
 }
 
 fn publishable(metadata: &Value) -> Option<Vec<Package>> {
+    metadata.get("packages")?;
     let mut packages = Vec::new();
-    for package in metadata.get("packages")?.as_array()? {
-        // `publish = false` is an empty list of registries; null is any registry.
-        if package
-            .get("publish")?
-            .as_array()
-            .is_some_and(Vec::is_empty)
-        {
-            continue;
-        }
+    for package in published::packages(metadata) {
         let features = package.get("features")?.as_object()?.keys();
         let exclusive = package.pointer("/metadata/ordid/exclusive");
         let exclusive = exclusive.and_then(Value::as_array).into_iter().flatten();

@@ -7,7 +7,9 @@
 mod bench;
 mod check;
 mod conformance;
+mod lists;
 mod packages;
+mod published;
 mod run;
 mod servers;
 mod summary;
@@ -39,7 +41,7 @@ enum Task {
         #[arg(last = true, value_name = "ARGS")]
         extra: Vec<String>,
     },
-    /// Check format, lints, docs, and every feature by itself
+    /// Check format, lints, docs, every feature by itself, and that the crates can be packaged
     Check,
     /// Run the benches, with private PostgreSQL and MariaDB servers
     Bench {
@@ -52,6 +54,8 @@ enum Task {
     /// Let private databases sort every scheme's keys in every column, and write the matrix into
     /// PLATFORM.md
     Conformance,
+    /// Write the lists that are made of the catalogue of schemes
+    Lists,
     /// Run the long forms of the tests, optimised: ORDID_TEST_SOAK=1
     Soak {
         /// Passed on to `cargo test`
@@ -68,6 +72,7 @@ fn main() -> ExitCode {
         Task::Check => check::check(),
         Task::Bench { name, extra } => bench::bench(name, &extra),
         Task::Conformance => conformance::conformance(),
+        Task::Lists => lists::lists(),
         Task::Soak { extra } => test::soak(&extra),
     };
     match result {

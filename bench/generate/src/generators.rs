@@ -166,9 +166,9 @@ pub(crate) const GENERATORS: &[Generator] = &[
         },
     },
     Generator {
-        title: "ordid leased blocks, coarse clock",
+        title: "ordid local blocks, coarse clock",
         program: "round-ordid",
-        maker: "leased-coarse",
+        maker: "local-block-coarse",
         cases: &[(TwoThreads, Target::AtMost(0.03))],
         promise: Promise {
             secret: RANDOM_32,

@@ -3,10 +3,11 @@
 //! ```text
 //! cargo run --release -p catalogue                  the table
 //! cargo run --release -p catalogue -- --markdown    the README's "Pick your key"
+//! cargo run --release -p catalogue -- --write FILE  the same, into this file
 //! cargo run --release -p catalogue -- TEXT...       the schemes that these keys may be of
 //! ```
 
-use std::process::ExitCode;
+use std::{fs, path::Path, process::ExitCode};
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use jiff::Timestamp as Instant;
@@ -38,13 +39,17 @@ const WIDTH: u16 = 160;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let done = match &arguments[..] {
-        [] => table(),
+    let done: Result<(), Box<dyn std::error::Error>> = match &arguments[..] {
+        [] => table().map_err(Into::into),
         [only] if only == "--markdown" => {
             out(&markdown());
             Ok(())
         }
-        texts => texts.iter().try_for_each(|text| detection(text)),
+        [only, file] if only == "--write" => write(Path::new(file)),
+        texts => texts
+            .iter()
+            .try_for_each(|text| detection(text))
+            .map_err(Into::into),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -177,23 +182,38 @@ fn detection(text: &str) -> Result<(), Error> {
     let now = Timestamp::try_from(std::time::SystemTime::now())?;
     let detection = detect(Unknown::Text(text), now);
     out(&format!("{text}: {detection}\n"));
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
     for candidate in &detection.candidates {
-        out(&format!(
-            "  {:<26} {:<10} {}\n",
-            candidate.scheme,
+        table.add_row([
+            candidate.scheme.to_owned(),
             format!("{:?}", candidate.certainty).to_lowercase(),
-            parts(candidate)
-        ));
+            parts(candidate),
+        ]);
+    }
+    if !table.is_empty() {
+        out(&format!("{table}\n"));
     }
     Ok(())
 }
 
+/// Puts the README's table where a file has it.
+fn write(file: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let text = fs::read_to_string(file)?;
+    let begin = text.find(HEADING).ok_or("the file has no such table")?;
+    let after = text[begin..].find("\n\n").map(|end| begin + end + 1);
+    let after = &text[after.unwrap_or(text.len())..];
+    fs::write(file, format!("{}{}{after}", &text[..begin], markdown()))?;
+    Ok(())
+}
+
+/// The first line of the README's table.
+const HEADING: &str =
+    "| scheme | system | ordered by | broken by | keeps its order on | unknown bits |\n";
+
 /// The README's table: what does not change from run to run.
 fn markdown() -> String {
-    let mut text = String::from(
-        "| scheme | system | ordered by | broken by | keeps its order on | unknown bits |\n\
-         |---|---|---|---|---|--:|\n",
-    );
+    let mut text = format!("{HEADING}|---|---|---|---|---|--:|\n");
     for entry in CATALOGUE {
         text += &format!(
             "| `{}` | {} | {} | {} | {} | {} |\n",

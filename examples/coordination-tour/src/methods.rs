@@ -9,6 +9,7 @@ use std::{
 };
 
 use anyhow::Result;
+use coordination_tour::{redis_lock::RedisLockIds, zookeeper_lock::ZooKeeperLockIds};
 use ordid_core::{
     clock::{SystemClock, Timestamp},
     coordination::{AsyncNodeAllocator, AsyncSegmentSource, CoordinationFailure, LeaseTerms},
@@ -22,13 +23,11 @@ use ordid_core::{
     uuid::Uuid,
 };
 use ordid_file::FileLease;
-use ordid_redis::{RedisCounter, RedisLease, RedisLockIds};
+use ordid_redis::{RedisCounter, RedisLease};
 use ordid_sqlx::{
     MappingTable, PgSequence, SqlCounter, SqlLease, TicketForm, Tickets64, instagram::create_shards,
 };
-use ordid_zookeeper::{
-    SequentialNode, Session, ZooKeeperCounter, ZooKeeperLease, ZooKeeperLockIds,
-};
+use ordid_zookeeper::{SequentialNode, Session, ZooKeeperCounter, ZooKeeperLease};
 use sqlx::{
     MySql, Pool, Postgres, Sqlite, mysql::MySqlConnectOptions, postgres::PgConnectOptions,
     sqlite::SqliteConnectOptions,
@@ -291,14 +290,14 @@ async fn redis_counter(url: String, count: NonZeroU32) -> Result<Method> {
 
 async fn zookeeper_lock(url: String) -> Result<Method> {
     let session = || Session::new(ZooKeeper::connector(), &*url);
-    ZooKeeperLockIds::new(session(), "/tour-lock")?
-        .counter()
+    ZooKeeperLockIds::new(session(), "/tour-lock")
+        .counter()?
         .create(1)
         .await?;
     let url = url.clone();
     Ok(reserved("ZooKeeper, a lock for each id", ONE, move || {
         let session = Session::new(ZooKeeper::connector(), &*url);
-        Ok(ZooKeeperLockIds::new(session, "/tour-lock")?)
+        Ok(ZooKeeperLockIds::new(session, "/tour-lock"))
     }))
 }
 

@@ -14,7 +14,7 @@ use crate::{
 
 /// Takes the first bytes for a raw key of every scheme.
 pub fn layouts(data: &[u8]) {
-    for scheme in &SCHEMES {
+    for scheme in SCHEMES {
         (scheme.layout)(data);
     }
 

@@ -18,7 +18,7 @@ use crate::{
 
 /// Takes the bytes for the fields of every scheme's keys.
 pub fn parts(data: &[u8]) {
-    for scheme in &SCHEMES {
+    for scheme in SCHEMES {
         (scheme.parts)(data);
     }
 

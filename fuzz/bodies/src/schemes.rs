@@ -1,11 +1,13 @@
 //! The list of schemes.
 
+use std::marker::PhantomData;
+
 use ordid_core::{
     Scheme,
     clock::Timestamp,
     scheme::{
-        self, Compact, Layout, Snowflake, TimeOrdered, compact::CompactNeed, compact::Need,
-        snowflake,
+        compact::{CompactNeed, Need},
+        *,
     },
 };
 
@@ -26,24 +28,30 @@ pub struct Bodies {
 }
 
 impl Bodies {
-    /// Of a scheme whose keys have no ranges by time.
-    const fn of<S: Layout<Raw: FromStart, Parts: Draw>>() -> Self {
+    const fn of<S: Layout<Raw: FromStart, Parts: Draw>>(bounds: Option<fn(Timestamp)>) -> Self {
         Self {
             name: S::NAME,
             text: text::of::<S>,
             layout: layouts::of::<S>,
             parts: parts::of::<S>,
-            bounds: None,
-        }
-    }
-
-    const fn ordered<S: TimeOrdered<Raw: FromStart, Parts: Draw>>() -> Self {
-        Self {
-            bounds: Some(time::bounds::<S>),
-            ..Self::of::<S>()
+            bounds,
         }
     }
 }
+
+/// The ranges by time of a scheme that has them. The constant of this type is found before that of
+/// the trait, if the scheme has it.
+struct Ranges<S>(PhantomData<S>);
+
+impl<S: TimeOrdered<Raw: FromStart, Parts: Draw>> Ranges<S> {
+    const BOUNDS: Option<fn(Timestamp)> = Some(time::bounds::<S>);
+}
+
+trait NoRanges {
+    const BOUNDS: Option<fn(Timestamp)> = None;
+}
+
+impl<S> NoRanges for Ranges<S> {}
 
 /// A compact layout, as users make them.
 #[derive(Debug)]
@@ -59,52 +67,19 @@ impl CompactNeed for Invoices {
     };
 }
 
-/// Every scheme of ordid-core.
-pub const SCHEMES: [Bodies; 43] = [
-    Bodies::of::<scheme::UuidCreateSequential>(),
-    Bodies::of::<scheme::UuidShort>(),
-    Bodies::of::<scheme::UuidV4>(),
-    Bodies::of::<scheme::UuidV4Clustered>(),
-    Bodies::of::<scheme::UuidV4ClusteredCompat>(),
-    Bodies::ordered::<Snowflake<Compact<Invoices>>>(),
-    Bodies::ordered::<Snowflake<snowflake::BaiduUid>>(),
-    Bodies::ordered::<Snowflake<snowflake::Bits<40, 7, 16, 10>>>(),
-    Bodies::ordered::<Snowflake<snowflake::Discord>>(),
-    Bodies::ordered::<Snowflake<snowflake::Sonyflake>>(),
-    Bodies::ordered::<Snowflake<snowflake::SonyflakeV2>>(),
-    Bodies::ordered::<Snowflake<snowflake::WideSequence>>(),
-    Bodies::ordered::<Snowflake<snowflake::Yitter>>(),
-    Bodies::ordered::<Snowflake>(),
-    Bodies::ordered::<scheme::CombEfCore>(),
-    Bodies::ordered::<scheme::CombNHibernate>(),
-    Bodies::ordered::<scheme::CombRtBinary>(),
-    Bodies::ordered::<scheme::CombRtLegacy>(),
-    Bodies::ordered::<scheme::CombRtPostgreSql>(),
-    Bodies::ordered::<scheme::CombRtSql>(),
-    Bodies::ordered::<scheme::FirebasePushId>(),
-    Bodies::ordered::<scheme::Instagram>(),
-    Bodies::ordered::<scheme::Medo>(),
-    Bodies::ordered::<scheme::NewId>(),
-    Bodies::ordered::<scheme::ObjectIdScheme>(),
-    Bodies::ordered::<scheme::OrderedText22>(),
-    Bodies::ordered::<scheme::OrderedText22Push>(),
-    Bodies::ordered::<scheme::OrderedText22Time64>(),
-    Bodies::ordered::<scheme::OrderedText22Time64Push>(),
-    Bodies::ordered::<scheme::OrderedText32>(),
-    Bodies::ordered::<scheme::OrderedText32Push>(),
-    Bodies::ordered::<scheme::Percona64>(),
-    Bodies::ordered::<scheme::SequentialGuidAsBinary>(),
-    Bodies::ordered::<scheme::SequentialGuidAsString>(),
-    Bodies::ordered::<scheme::SequentialGuidAtEnd>(),
-    Bodies::ordered::<scheme::Ulid>(),
-    Bodies::ordered::<scheme::UuidV1>(),
-    Bodies::ordered::<scheme::UuidV1Rearranged>(),
-    Bodies::ordered::<scheme::UuidV6>(),
-    Bodies::ordered::<scheme::UuidV7>(),
-    Bodies::ordered::<scheme::UuidV7SubMillis>(),
-    Bodies::ordered::<scheme::UuidV7Unguessable>(),
-    Bodies::ordered::<scheme::UuidV8SqlServer>(),
-];
+macro_rules! bodies {
+    ($($name:ident: [$($kind:tt)+] $raw:ident, $scheme:ty, $($text:literal),+;)+) => {
+        &[
+            bodies!(@of Snowflake<Compact<Invoices>>),
+            bodies!(@of Snowflake<snowflake::Bits<40, 7, 16, 10>>),
+            $(bodies!(@of $scheme)),+
+        ]
+    };
+    (@of $scheme:ty) => { Bodies::of::<$scheme>(<Ranges<$scheme>>::BOUNDS) };
+}
+
+/// Every scheme of the catalogue, and layouts that users write themselves.
+pub const SCHEMES: &[Bodies] = ordid_core::__for_each_scheme! { bodies };
 
 /// A raw key as its scheme writes it.
 pub(crate) fn text_of<S: Scheme>(raw: S::Raw, prefix: Option<&str>) -> String {

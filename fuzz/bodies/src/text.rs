@@ -26,7 +26,7 @@ pub fn text(data: &[u8]) {
     prefixes.extend(own.into_iter().filter(Option::is_some));
     prefixes.dedup();
     for prefix in prefixes {
-        for scheme in &SCHEMES {
+        for scheme in SCHEMES {
             (scheme.text)(prefix, text);
         }
     }

@@ -29,7 +29,7 @@ pub fn time(data: &[u8]) {
     let nanos = u32::draw(&mut left);
     let ticks = u64::draw(&mut left);
 
-    for scheme in &SCHEMES {
+    for scheme in SCHEMES {
         if let Some(bounds) = scheme.bounds {
             bounds(Timestamp::saturating_from_unix_millis(millis));
         }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! (What is called a millisecond here is the layout's unit of time, and how many bits the index has
-//! is its choice too, [`Cut`]; if the layout keeps fractions of a unit, they are the upper bits of
+//! is its choice too, [`SlotLayout`]; if the layout keeps fractions of a unit, they are the upper bits of
 //! the index.)
 //!
 //! `state` is the next free slot. A reservation of `n` slots adds `n` to it; the first one of a
@@ -32,9 +32,9 @@
 
 use core::{fmt, time::Duration};
 
-mod cut;
+mod slot_layout;
 
-pub(crate) use cut::{Cut, Refusal};
+pub(crate) use slot_layout::{Refusal, SlotLayout};
 
 use super::{Events, Overflow, Policy, Rollback, observe, sync::*};
 use crate::{
@@ -66,16 +66,16 @@ pub(crate) enum Needs {
     Nothing,
 }
 
-/// What [`Engine::look`] or [`Engine::glance`] found.
+/// What [`Engine::snapshot`] or [`Engine::glance`] found.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
+pub(crate) struct Snapshot {
     pub(crate) version: u64,
     pub(crate) state: u64,
     /// The clock's.
     pub(crate) tick: u64,
 }
 
-impl Look {
+impl Snapshot {
     /// Of no epoch, so nothing can be claimed.
     pub(crate) const NOTHING: Self = Self {
         version: 0,
@@ -85,8 +85,8 @@ impl Look {
 }
 
 pub(crate) struct Engine {
-    state: Line<AtomicU64>,
-    renewed: Line<Renewed>,
+    state: CachePadded<AtomicU64>,
+    renewed: CachePadded<Renewed>,
 }
 
 /// What changes seldom, away from the cache line that every key writes.
@@ -99,12 +99,12 @@ struct Renewed {
     renewals: AtomicU64,
     /// The last millisecond ahead of the clock that was told of. Nothing depends on it, so the model
     /// checker need not know it.
-    told: core::sync::atomic::AtomicU64,
+    reported: core::sync::atomic::AtomicU64,
 }
 
 /// A value with cache lines of its own: two, because processors fetch them in pairs.
 #[repr(align(128))]
-struct Line<T>(T);
+struct CachePadded<T>(T);
 
 /// Why a renewal is wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -119,8 +119,8 @@ impl Engine {
     const_unless_loom! {
         pub(crate) fn new() -> Self {
             Self {
-                state: Line(AtomicU64::new(0)),
-                renewed: Line(Renewed {
+                state: CachePadded(AtomicU64::new(0)),
+                renewed: CachePadded(Renewed {
                     // Epoch 0 is no source's epoch: the first call renews.
                     version: AtomicU64::new(0),
                     secret: [AtomicU64::new(0), AtomicU64::new(0)],
@@ -128,14 +128,14 @@ impl Engine {
                     counter_waits: AtomicU64::new(0),
                     clock_waits: AtomicU64::new(0),
                     renewals: AtomicU64::new(0),
-                    told: core::sync::atomic::AtomicU64::new(0),
+                    reported: core::sync::atomic::AtomicU64::new(0),
                 }),
             }
         }
     }
 
     pub(crate) fn events(&self) -> Events {
-        let Line(renewed) = &self.renewed;
+        let CachePadded(renewed) = &self.renewed;
         Events {
             clock_followed: renewed.followed.load(Ordering::Relaxed),
             clock_waits: renewed.clock_waits.load(Ordering::Relaxed),
@@ -153,48 +153,55 @@ impl Engine {
     #[inline]
     pub(crate) fn reserve(
         &self,
-        cut: &Cut,
+        layout: &SlotLayout,
         count: u64,
         epoch: u32,
         clock: &impl Clock,
         entropy: &impl Entropy,
         policy: &Policy,
     ) -> Result<Slots, Error> {
-        if count > cut.max_reservation(policy) {
-            return Err(too_large(cut, count, policy));
+        if count > layout.max_reservation(policy) {
+            return Err(too_large(layout, count, policy));
         }
-        let look = self.look(cut, clock).ok();
-        match look.and_then(|look| self.reserve_from(cut, look, count, epoch, policy)) {
+        let snapshot = self.snapshot(layout, clock).ok();
+        match snapshot
+            .and_then(|snapshot| self.reserve_from(layout, snapshot, count, epoch, policy))
+        {
             Some(slots) => Ok(slots),
-            None => self.reserve_slowly(cut, count, clock, entropy, policy),
+            None => self.reserve_slowly(layout, count, clock, entropy, policy),
         }
     }
 
     /// Reads what a claim depends on.
     #[inline(always)]
-    fn look(&self, cut: &Cut, clock: &impl Clock) -> Result<Look, Refusal> {
+    fn snapshot(&self, layout: &SlotLayout, clock: &impl Clock) -> Result<Snapshot, Refusal> {
         let version = self.version();
         // The state is read before the clock: a thread that sleeps between the two then finds the
         // clock later than the state, never earlier, and does not take itself for a rollback.
         let state = self.state.0.load(Ordering::Acquire);
-        Ok(Look {
+        Ok(Snapshot {
             version,
             state,
-            tick: cut.tick(clock)?,
+            tick: layout.tick(clock)?,
         })
     }
 
-    /// As [`look`](Self::look), for [`take`](Self::take). A step of its own, so that the caller can
+    /// As [`snapshot`](Self::snapshot), for [`take`](Self::take). A step of its own, so that the caller can
     /// draw its random bits after the call into the system, over which they would have to be kept.
     ///
     /// The state is read last. Before the clock, a key would wait for it as long as for the call: the
     /// processor has just written it. So a thread that slept meanwhile may find a state that is
-    /// [ahead](Cut::is_ahead) of its clock, which tells nothing.
+    /// [ahead](SlotLayout::is_ahead) of its clock, which tells nothing.
     #[inline(always)]
-    pub(crate) fn glance(&self, cut: &Cut, clock: &impl Clock, needs: Needs) -> Option<Look> {
+    pub(crate) fn glance(
+        &self,
+        layout: &SlotLayout,
+        clock: &impl Clock,
+        needs: Needs,
+    ) -> Option<Snapshot> {
         let before = (needs != Needs::Nothing).then(|| self.version());
-        let tick = cut.tick(clock).ok()?;
-        Some(Look {
+        let tick = layout.tick(clock).ok()?;
+        Some(Snapshot {
             // Late where that will do: one number less to keep over the call into the system.
             version: before.unwrap_or_else(|| self.version()),
             state: self.state.0.load(Ordering::Acquire),
@@ -213,44 +220,50 @@ impl Engine {
     ///
     /// What the key does not need is not read: the secret is then zeros.
     #[inline(always)]
-    pub(crate) fn take(&self, cut: &Cut, look: Look, epoch: u32, needs: Needs) -> Option<Slots> {
-        let Look {
+    pub(crate) fn take(
+        &self,
+        layout: &SlotLayout,
+        snapshot: Snapshot,
+        epoch: u32,
+        needs: Needs,
+    ) -> Option<Slots> {
+        let Snapshot {
             version,
             state,
             tick,
-        } = look;
-        if !is_stable(version, epoch) || !cut.is_present(state, 1, tick) {
+        } = snapshot;
+        if !is_stable(version, epoch) || !layout.is_present(state, 1, tick) {
             return None;
         }
         let first = self.state.0.fetch_add(1, Ordering::AcqRel);
         // Where threads ran over the unit between the two lines, a few slots are given up.
-        if !cut.is_present(first, 1, tick) {
+        if !layout.is_present(first, 1, tick) {
             return None;
         }
         self.confirm(first, version, epoch, needs)
     }
 
-    /// As [`reserve`](Self::reserve), as far as this look at things allows.
+    /// As [`reserve`](Self::reserve), as far as this snapshot allows.
     #[inline]
     pub(crate) fn reserve_from(
         &self,
-        cut: &Cut,
-        look: Look,
+        layout: &SlotLayout,
+        snapshot: Snapshot,
         count: u64,
         epoch: u32,
         policy: &Policy,
     ) -> Option<Slots> {
-        if !is_stable(look.version, epoch) {
+        if !is_stable(snapshot.version, epoch) {
             return None;
         }
-        let first = self.claim(cut, look, count, policy).ok()?;
-        self.confirm(first, look.version, epoch, Needs::Secret)
+        let first = self.claim(layout, snapshot, count, policy).ok()?;
+        self.confirm(first, snapshot.version, epoch, Needs::Secret)
     }
 
     #[cold]
     fn reserve_slowly(
         &self,
-        cut: &Cut,
+        layout: &SlotLayout,
         count: u64,
         clock: &impl Clock,
         entropy: &impl Entropy,
@@ -259,15 +272,15 @@ impl Engine {
         let (mut counter_pauses, mut clock_pauses) = (0, 0);
         loop {
             let epoch = entropy.epoch();
-            let look = self
-                .look(cut, clock)
-                .map_err(|refusal| refusal.of_clock(cut, clock.now()))?;
-            let version = look.version;
+            let snapshot = self
+                .snapshot(layout, clock)
+                .map_err(|refusal| refusal.of_clock(layout, clock.now()))?;
+            let version = snapshot.version;
             if !is_stable(version, epoch) {
-                self.renew(cut, version, epoch, Renewal::Epoch, clock, entropy)?;
+                self.renew(layout, version, epoch, Renewal::Epoch, clock, entropy)?;
                 continue;
             }
-            match self.claim(cut, look, count, policy) {
+            match self.claim(layout, snapshot, count, policy) {
                 Ok(first) => {
                     if let Some(slots) = self.confirm(first, version, epoch, Needs::Secret) {
                         return Ok(slots);
@@ -276,23 +289,23 @@ impl Engine {
                 }
                 Err(Refusal::Raced) => {}
                 Err(refusal @ Refusal::BeforeEpoch) => {
-                    return Err(refusal.of_clock(cut, clock.now()));
+                    return Err(refusal.of_clock(layout, clock.now()));
                 }
                 Err(refusal @ Refusal::Exhausted) => match policy.rollback {
-                    Rollback::HoldThenFollow { .. } if cut.saturates() => {
-                        self.renew(cut, version, epoch, Renewal::Follow, clock, entropy)?;
+                    Rollback::HoldThenFollow { .. } if layout.saturates() => {
+                        self.renew(layout, version, epoch, Renewal::Follow, clock, entropy)?;
                     }
                     _ => {
-                        let next = cut.timestamp(cut.max_time() + 1);
-                        return Err(refusal.of_clock(cut, next.max(clock.now())));
+                        let next = layout.timestamp(layout.max_time() + 1);
+                        return Err(refusal.of_clock(layout, next.max(clock.now())));
                     }
                 },
                 Err(Refusal::Behind(behind)) => {
-                    let behind_millis = cut.millis(behind);
+                    let behind_millis = layout.millis(behind);
                     let max_millis = policy.rollback.max_millis();
                     match policy.rollback {
                         Rollback::HoldThenFollow { .. } => {
-                            self.renew(cut, version, epoch, Renewal::Follow, clock, entropy)?;
+                            self.renew(layout, version, epoch, Renewal::Follow, clock, entropy)?;
                         }
                         Rollback::WaitThenError { .. }
                             if behind_millis.saturating_sub(policy.ahead_millis())
@@ -315,16 +328,16 @@ impl Engine {
                 }
                 Err(Refusal::Overflow(time)) => {
                     let give_up =
-                        policy.overflow == Overflow::Error || counter_pauses == cut.max_pauses();
+                        policy.overflow == Overflow::Error || counter_pauses == layout.max_pauses();
                     if give_up {
-                        observe::overflowed(cut.timestamp(time).as_unix_millis());
+                        observe::overflowed(layout.timestamp(time).as_unix_millis());
                         return Err(Error::new(ErrorKind::CounterOverflow {
-                            timestamp: cut.timestamp(time.saturating_sub(1)),
+                            timestamp: layout.timestamp(time.saturating_sub(1)),
                         }));
                     }
                     counter_pauses += 1;
                     self.renewed.0.counter_waits.fetch_add(1, Ordering::Relaxed);
-                    observe::counter_wait(cut.timestamp(time).as_unix_millis());
+                    observe::counter_wait(layout.timestamp(time).as_unix_millis());
                     clock.pause(PAUSE);
                 }
             }
@@ -332,20 +345,26 @@ impl Engine {
     }
 
     /// Moves the state on by `count` slots, at least one and at most
-    /// [`Cut::max_reservation`], and returns the first.
+    /// [`SlotLayout::max_reservation`], and returns the first.
     #[inline]
-    fn claim(&self, cut: &Cut, look: Look, count: u64, policy: &Policy) -> Result<u64, Refusal> {
-        let Look { state, tick, .. } = look;
+    fn claim(
+        &self,
+        layout: &SlotLayout,
+        snapshot: Snapshot,
+        count: u64,
+        policy: &Policy,
+    ) -> Result<u64, Refusal> {
+        let Snapshot { state, tick, .. } = snapshot;
         // Where threads ran over the unit between the two lines, slots of the next one are judged
         // like any other; a refusal gives up a few.
-        if cut.is_present(state, count, tick) {
+        if layout.is_present(state, count, tick) {
             let first = self.state.0.fetch_add(count, Ordering::AcqRel);
-            if !cut.is_present(first, count, tick) {
-                self.admit(cut, first, count, tick, policy)?;
+            if !layout.is_present(first, count, tick) {
+                self.admit(layout, first, count, tick, policy)?;
             }
             return Ok(first);
         }
-        self.move_on(cut, state, tick, count, policy)
+        self.move_on(layout, state, tick, count, policy)
     }
 
     /// Claims the first slots of a millisecond, or some that are ahead of the clock.
@@ -353,15 +372,15 @@ impl Engine {
     #[inline(never)]
     fn move_on(
         &self,
-        cut: &Cut,
+        layout: &SlotLayout,
         state: u64,
         tick: u64,
         count: u64,
         policy: &Policy,
     ) -> Result<u64, Refusal> {
-        let first = state.max(cut.first_of(tick));
-        if !cut.is_present(first, count, tick) {
-            self.admit(cut, first, count, tick, policy)?;
+        let first = state.max(layout.first_of(tick));
+        if !layout.is_present(first, count, tick) {
+            self.admit(layout, first, count, tick, policy)?;
         }
         match self.state.0.compare_exchange(
             state,
@@ -378,17 +397,17 @@ impl Engine {
     #[cold]
     fn admit(
         &self,
-        cut: &Cut,
+        layout: &SlotLayout,
         first: u64,
         count: u64,
         tick: u64,
         policy: &Policy,
     ) -> Result<(), Refusal> {
-        let now = cut.first_of(tick);
-        judge(cut, first, count, now, policy)?;
-        let (time, index) = cut.split(first);
-        let newest = cut.split(first + (count - 1)).0;
-        let ahead = newest.saturating_sub(cut.split(now).0);
+        let now = layout.first_of(tick);
+        check_claim(layout, first, count, now, policy)?;
+        let (time, index) = layout.split(first);
+        let newest = layout.split(first + (count - 1)).0;
+        let ahead = newest.saturating_sub(layout.split(now).0);
         let entered = index == 0 || newest > time;
         // A key in a unit of time that the counter did not enter by itself is held: the clock
         // stepped back. By one only, it may be that of another processor.
@@ -397,12 +416,12 @@ impl Engine {
         }
         // Told once a unit of time that keys carry: a held clock stays in one. If the counter runs
         // on to the next meanwhile, that is told as what it is, and the keys in it are explained.
-        let told = &self.renewed.0.told;
+        let reported = &self.renewed.0.reported;
         // Read first: a layout whose keys are made faster than its units pass is here with each key.
-        if told.load(core::sync::atomic::Ordering::Relaxed) != newest
-            && told.swap(newest, core::sync::atomic::Ordering::Relaxed) != newest
+        if reported.load(core::sync::atomic::Ordering::Relaxed) != newest
+            && reported.swap(newest, core::sync::atomic::Ordering::Relaxed) != newest
         {
-            let ahead_millis = cut.millis(ahead);
+            let ahead_millis = layout.millis(ahead);
             if entered {
                 observe::advanced(ahead_millis);
             } else {
@@ -413,10 +432,10 @@ impl Engine {
     }
 
     /// Goes on above this unit of time.
-    pub(crate) fn start_above(&self, cut: &Cut, time: u64) {
-        let next = time.saturating_add(1).min(cut.max_time());
+    pub(crate) fn start_above(&self, layout: &SlotLayout, time: u64) {
+        let next = time.saturating_add(1).min(layout.max_time());
         // Not index 0, which is where a counter that ran over would stand.
-        let slot = next << cut.index_bits | 1;
+        let slot = next << layout.index_bits | 1;
         self.state.0.fetch_max(slot, Ordering::AcqRel);
     }
 
@@ -425,9 +444,9 @@ impl Engine {
     /// It writes what it reads, so that a claim is either seen here, or sees what this thread wrote
     /// before.
     #[cfg(feature = "std")]
-    pub(crate) fn newest(&self, cut: &Cut) -> Option<u64> {
+    pub(crate) fn newest(&self, layout: &SlotLayout) -> Option<u64> {
         let state = self.state.0.fetch_add(0, Ordering::AcqRel);
-        state.checked_sub(1).map(|newest| cut.split(newest).0)
+        state.checked_sub(1).map(|newest| layout.split(newest).0)
     }
 
     /// Does what the first claim would do before it claims, so that it need not: the state is then at
@@ -435,7 +454,7 @@ impl Engine {
     #[cfg(feature = "std")]
     pub(crate) fn begin(
         &self,
-        cut: &Cut,
+        layout: &SlotLayout,
         clock: &impl Clock,
         entropy: &impl Entropy,
     ) -> Result<(), Error> {
@@ -444,14 +463,14 @@ impl Engine {
             if is_stable(version, epoch) {
                 return Ok(());
             }
-            self.renew(cut, version, epoch, Renewal::Epoch, clock, entropy)?;
+            self.renew(layout, version, epoch, Renewal::Epoch, clock, entropy)?;
         }
     }
 
     /// Reads the secret and makes sure that it is the one the slots were claimed under.
     #[inline(always)]
     fn confirm(&self, first: u64, version: u64, epoch: u32, needs: Needs) -> Option<Slots> {
-        let Line(renewed) = &self.renewed;
+        let CachePadded(renewed) = &self.renewed;
         let secret = if needs == Needs::Secret {
             [
                 renewed.secret[0].load(Ordering::Acquire),
@@ -475,18 +494,18 @@ impl Engine {
     #[cold]
     pub(crate) fn follow(
         &self,
-        cut: &Cut,
+        layout: &SlotLayout,
         clock: &impl Clock,
         entropy: &impl Entropy,
     ) -> Result<(), Error> {
         let epoch = entropy.epoch();
         let version = self.renewed.0.version.load(Ordering::Acquire);
-        self.renew(cut, version, epoch, Renewal::Follow, clock, entropy)
+        self.renew(layout, version, epoch, Renewal::Follow, clock, entropy)
     }
 
     fn renew(
         &self,
-        cut: &Cut,
+        layout: &SlotLayout,
         seen: u64,
         epoch: u32,
         renewal: Renewal,
@@ -499,12 +518,13 @@ impl Engine {
             return Ok(());
         }
         // Asked here for its error alone: what counts is the clock's time when the state is moved.
-        cut.now(clock)
-            .map_err(|refusal| refusal.of_clock(cut, clock.now()))?;
+        layout
+            .now(clock)
+            .map_err(|refusal| refusal.of_clock(layout, clock.now()))?;
         let secret = [entropy.next_u64()?, entropy.next_u64()?];
         let count = count_of(seen) + 1;
         let busy = busy_version(epoch, count);
-        let Line(renewed) = &self.renewed;
+        let CachePadded(renewed) = &self.renewed;
         if renewed
             .version
             .compare_exchange(seen, busy, Ordering::AcqRel, Ordering::Relaxed)
@@ -519,24 +539,24 @@ impl Engine {
         }
         let moved = self.put(&self.state.0, busy, |state| {
             // A clock that the layout has no time for will be refused by the claim.
-            let now = cut.now(clock).unwrap_or(state);
+            let now = layout.now(clock).unwrap_or(state);
             if renewal == Renewal::Follow {
                 return now;
             }
             // A new secret starts a new unit of time: inside the old one its counter could be lower.
-            let next = cut
+            let next = layout
                 .split(state)
                 .0
                 .saturating_add(u64::from(state != 0))
-                .min(cut.max_time());
-            (next << cut.index_bits).max(now).max(state)
+                .min(layout.max_time());
+            (next << layout.index_bits).max(now).max(state)
         });
         let Some((before, after)) = moved else {
             return Ok(());
         };
         if renewal == Renewal::Follow {
             renewed.followed.fetch_add(1, Ordering::Relaxed);
-            let at = |slot| cut.timestamp(cut.split(slot).0).as_unix_millis();
+            let at = |slot| layout.timestamp(layout.split(slot).0).as_unix_millis();
             observe::followed(at(before), at(after));
         }
         renewed.renewals.fetch_add(1, Ordering::Relaxed);
@@ -584,12 +604,18 @@ impl fmt::Debug for Engine {
 
 /// Decides about a claim that is not all in the clock's unit of time.
 #[cold]
-fn judge(cut: &Cut, first: u64, count: u64, now: u64, policy: &Policy) -> Result<(), Refusal> {
-    let (time, index) = cut.split(first);
-    let now = cut.split(now).0;
+fn check_claim(
+    layout: &SlotLayout,
+    first: u64,
+    count: u64,
+    now: u64,
+    policy: &Policy,
+) -> Result<(), Refusal> {
+    let (time, index) = layout.split(first);
+    let now = layout.split(now).0;
     // Behind only where the clock was followed meanwhile, which `confirm` will find.
     let ahead = time.saturating_sub(now);
-    let (hold, allowed) = (cut.hold(policy), cut.ahead(policy));
+    let (hold, allowed) = (layout.hold(policy), layout.ahead(policy));
     if ahead > 0 && index == 0 && ahead > allowed && ahead <= hold.saturating_add(1) {
         // The counter has just run over into this unit (or a renewal chose it).
         return Err(Refusal::Overflow(time));
@@ -600,8 +626,8 @@ fn judge(cut: &Cut, first: u64, count: u64, now: u64, policy: &Policy) -> Result
     let Some(end) = first.checked_add(count) else {
         return Err(Refusal::Exhausted);
     };
-    let last = cut.split(end - 1).0;
-    if last > cut.max_time() {
+    let last = layout.split(end - 1).0;
+    if last > layout.max_time() {
         return Err(Refusal::Exhausted);
     }
     if last > time && last.saturating_sub(now) > allowed {
@@ -648,8 +674,8 @@ const fn lower_half(version: u64) -> u32 {
 }
 
 #[cold]
-fn too_large(cut: &Cut, asked: u64, policy: &Policy) -> Error {
-    let max = cut.max_reservation(policy);
+fn too_large(layout: &SlotLayout, asked: u64, policy: &Policy) -> Error {
+    let max = layout.max_reservation(policy);
     Error::new(ErrorKind::ReservationTooLarge { asked, max })
 }
 

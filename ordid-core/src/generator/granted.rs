@@ -13,7 +13,7 @@ use super::{
     Events, Generator, OrderedGenerator, Policy, Slotted,
     engine::Slots,
     observe,
-    ordered::{PIECE, cut_of, key_with},
+    ordered::{PIECE, key_with, slot_layout_of},
 };
 use crate::{
     clock::{Clock, Timestamp},
@@ -25,7 +25,7 @@ use crate::{
 
 mod keeper;
 
-pub use keeper::{Ask, LeaseKeeper, LeaseThread};
+pub use keeper::{LeaseKeeper, LeaseRequest, LeaseThread};
 
 /// What happens when the time of the grant is over and it was not renewed yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,15 +212,15 @@ impl<C: fmt::Debug> fmt::Debug for GrantClock<C> {
 
 /// The units of time that lie wholly in a grant's range: first, and the one after the last.
 fn units_of<S: Slotted>(grant: &Grant) -> Result<(u64, u64), Error> {
-    let cut = cut_of::<S>();
+    let layout = slot_layout_of::<S>();
     let unit_at = |timestamp: Timestamp| {
-        let slot = cut
+        let slot = layout
             .at(timestamp, 0)
-            .map_err(|refusal| refusal.of_clock(cut, timestamp))?;
-        Ok(cut.split(slot).0)
+            .map_err(|refusal| refusal.of_clock(layout, timestamp))?;
+        Ok(layout.split(slot).0)
     };
     let mut first = unit_at(grant.floor())?;
-    if cut.timestamp(first) < grant.floor() {
+    if layout.timestamp(first) < grant.floor() {
         first += 1;
     }
     let end = unit_at(grant.ceiling())?;
@@ -272,7 +272,7 @@ where
         let clock = GrantClock {
             clock,
             // The engine begins at the grant's first unit of time, or below.
-            last_millis: AtomicU64::new(cut_of::<S>().timestamp(first).as_unix_millis()),
+            last_millis: AtomicU64::new(slot_layout_of::<S>().timestamp(first).as_unix_millis()),
             published: Published::default(),
         };
         let generator = Self {
@@ -326,8 +326,8 @@ where
     fn install(&self, held: &mut Held, grant: Grant) -> Result<(), Error> {
         node_of::<S>(grant.node())?;
         let (first, end) = units_of::<S>(&grant)?;
-        let cut = cut_of::<S>();
-        let ahead = cut
+        let layout = slot_layout_of::<S>();
+        let ahead = layout
             .timestamp(first)
             .as_unix_millis()
             .saturating_sub(self.clock().now().as_unix_millis());
@@ -351,7 +351,7 @@ where
         if let Some(before) = before {
             self.keys.start_above_time(before);
         }
-        let last = cut.timestamp(end).as_unix_millis().saturating_sub(1);
+        let last = layout.timestamp(end).as_unix_millis().saturating_sub(1);
         clock.last_millis.store(last, Ordering::Release);
         clock.published.publish(grant.node(), first, end);
         held.grant = grant;
@@ -383,10 +383,10 @@ where
 
     /// Returns the newest time that a key of it may carry, or `None` if it made none.
     pub fn newest(&self) -> Option<Timestamp> {
-        let cut = cut_of::<S>();
+        let layout = slot_layout_of::<S>();
         let newest = self.keys.newest_time()?;
         // The last millisecond of the unit: the next unit begins after it.
-        let next = cut.timestamp(newest.saturating_add(1)).as_unix_millis();
+        let next = layout.timestamp(newest.saturating_add(1)).as_unix_millis();
         Some(Timestamp::saturating_from_unix_millis(
             next.saturating_sub(1),
         ))
@@ -423,13 +423,13 @@ where
     fn wait_for_time(&self, count: u64) -> Result<Seen, Error> {
         // Before the lock: a fork may have left it locked.
         self.keys.check_process()?;
-        let cut = cut_of::<S>();
+        let layout = slot_layout_of::<S>();
         let published = &self.keys.clock().published;
         // A single slot begins no unit of time that it does not need.
         let units = if count == 1 {
             0
         } else {
-            count / cut.slots() + 1
+            count / layout.slots() + 1
         };
         let mut pauses = self.at_ceiling.max_pauses();
         loop {
@@ -445,12 +445,12 @@ where
                 if units >= end - first {
                     return Err(Error::new(ErrorKind::ReservationTooLarge {
                         asked: count,
-                        max: (end - first - 1) * cut.slots(),
+                        max: (end - first - 1) * layout.slots(),
                     }));
                 }
-                let now = cut
+                let now = layout
                     .at(self.clock().now(), 0)
-                    .map_or(first, |slot| cut.split(slot).0);
+                    .map_or(first, |slot| layout.split(slot).0);
                 let newest = self.keys.newest_time().unwrap_or(first).max(now);
                 let is_lapsed = newest >= end;
                 if newest + units < end {
@@ -484,7 +484,7 @@ where
     #[cold]
     #[inline(never)]
     fn is_granted_at_last(&self, seen: Seen, from: u64, until: u64) -> bool {
-        let end = cut_of::<S>().timestamp(seen.end);
+        let end = slot_layout_of::<S>().timestamp(seen.end);
         from >= seen.first
             && until < seen.end
             && self.clock().now() < end
@@ -493,12 +493,12 @@ where
 
     /// Claims slots together, all in one range, and returns them with their node.
     fn claim(&self, count: u64) -> Result<(S::Node, Slots), Error> {
-        let cut = cut_of::<S>();
+        let layout = slot_layout_of::<S>();
         loop {
             let seen = self.wait_for_time(count)?;
             let slots = self.keys.claim(count)?;
-            let from = cut.split(slots.first).0;
-            let until = cut.split(slots.first + (count - 1)).0;
+            let from = layout.split(slots.first).0;
+            let until = layout.split(slots.first + (count - 1)).0;
             if self.is_granted_at_last(seen, from, until) {
                 return Ok((node_of::<S>(seen.node)?, slots));
             }
@@ -554,7 +554,7 @@ where
         let mut seen = self.see()?;
         loop {
             let (slot, begin, random) = self.keys.next_slot()?;
-            let time = cut_of::<S>().split(slot).0;
+            let time = slot_layout_of::<S>().split(slot).0;
             if self.is_granted(seen, time) || self.is_granted_at_last(seen, time, time) {
                 return Ok(key_with(node_of::<S>(seen.node)?, slot, begin, random));
             }

@@ -23,7 +23,7 @@ pub(super) fn followed(newest_millis: u64, now_millis: u64) {
     );
 }
 
-/// Once where it begins, not once a key. A lease goes on with its block first, and tells with the next.
+/// Once where it begins, not once a key. A local block is used up first, and the next one reports it.
 pub(super) fn held(ahead_millis: u64) {
     event!(
         info,

@@ -5,8 +5,8 @@ mod reserved;
 mod slot;
 
 use super::{
-    Events, Generator, Lease, Policy, Rollback,
-    engine::{Engine, Look, Refusal, Slots},
+    Events, Generator, LocalBlock, Policy, Rollback,
+    engine::{Engine, Refusal, Slots, Snapshot},
     sync::const_unless_loom,
 };
 use crate::{
@@ -16,13 +16,13 @@ use crate::{
     key::Generated,
 };
 
-use self::{
-    drawn::{cut_random, remember, remembered, seed_and_identity_of, words_a_key},
-    slot::needs_of,
-};
 pub(super) use self::{
     drawn::{draw_of, identity_of, seed_of},
-    slot::{cut_of, key_with},
+    slot::{key_with, slot_layout_of},
+};
+use self::{
+    drawn::{random_bits_of, remember, remembered, seed_and_identity_of, words_a_key},
+    slot::needs_of,
 };
 pub use self::{
     reserved::Reserved,
@@ -44,7 +44,7 @@ pub(crate) fn no_key(error: &Error) -> ! {
 /// Makes keys of a scheme, strictly rising over all threads that share it.
 ///
 /// It takes no lock: a key is one compare-and-swap of a shared number. Where threads need not
-/// share one order, [`lease`](Self::lease) gives each a block of the count, and
+/// share one order, [`local_block`](Self::local_block) gives each a block of the count, and
 /// [`into_local`](Self::into_local) makes it the generator of one thread.
 #[derive(Debug)]
 pub struct OrderedGenerator<S: Slotted, C, E> {
@@ -161,7 +161,7 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     ///
     /// As [`start_above`](Self::start_above).
     pub fn start_after(&self, newest: Timestamp) -> Result<(), Error> {
-        let cut = cut_of::<S>();
+        let layout = slot_layout_of::<S>();
         let behind_millis = newest
             .as_unix_millis()
             .saturating_sub(self.clock.now().as_unix_millis());
@@ -173,22 +173,22 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
                 max_millis,
             }));
         }
-        let slot = cut
+        let slot = layout
             .at(newest, 999_999)
-            .map_err(|refusal| refusal.of_clock(cut, newest))?;
-        let (time, _) = cut.split(slot);
-        if time >= cut.max_time() {
-            return Err(cut.out_of_time(newest));
+            .map_err(|refusal| refusal.of_clock(layout, newest))?;
+        let (time, _) = layout.split(slot);
+        if time >= layout.max_time() {
+            return Err(layout.out_of_time(newest));
         }
-        self.engine.start_above(cut, time);
+        self.engine.start_above(layout, time);
         Ok(())
     }
 
-    /// Makes a lease: keys in blocks of the shared count, for one thread at a time. They are unique
-    /// over all threads and rise strictly on this one; those of different leases are in the order
+    /// Makes keys for one thread at a time, in blocks of the shared count. They are unique over all
+    /// threads and rise strictly on this one; those of different threads are in the order
     /// of time only as far as the clock tells them apart.
-    pub fn lease(&self) -> Lease<&Self> {
-        Lease::new(self)
+    pub fn local_block(&self) -> LocalBlock<&Self> {
+        LocalBlock::new(self)
     }
 
     /// Makes it the generator of one thread at a time, which needs no atomic operation for most of
@@ -211,8 +211,8 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     ///     [(); 2].map(|()| KEYS.with(|keys| keys.try_generate()).unwrap().into_raw());
     /// assert!(first < second);
     /// ```
-    pub const fn into_local(self) -> Lease<Self> {
-        Lease::new(self)
+    pub const fn into_local(self) -> LocalBlock<Self> {
+        LocalBlock::new(self)
     }
 
     pub(crate) fn clock(&self) -> &C {
@@ -234,12 +234,18 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
 
     #[inline]
     pub(super) fn claim_in(&self, count: u64, epoch: u32) -> Result<Slots, Error> {
-        let cut = cut_of::<S>();
+        let layout = slot_layout_of::<S>();
         if !S::RENEWS && !self.engine.is_of(epoch) {
             self.check_process()?;
         }
-        self.engine
-            .reserve(cut, count, epoch, &self.clock, &self.entropy, &self.policy)
+        self.engine.reserve(
+            layout,
+            count,
+            epoch,
+            &self.clock,
+            &self.entropy,
+            &self.policy,
+        )
     }
 
     /// Claims slots although the policy's patience is at an end: by following the clock, as
@@ -254,13 +260,15 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
             let error = match self.claim(count) {
                 Ok(slots) => return slots,
                 Err(error) if error.is_entropy() => error,
-                Err(_) => match self
-                    .engine
-                    .follow(cut_of::<S>(), &self.clock, &self.entropy)
-                {
-                    Ok(()) => continue,
-                    Err(error) => error,
-                },
+                Err(_) => {
+                    match self
+                        .engine
+                        .follow(slot_layout_of::<S>(), &self.clock, &self.entropy)
+                    {
+                        Ok(()) => continue,
+                        Err(error) => error,
+                    }
+                }
             };
             no_key(&error);
         }
@@ -288,16 +296,18 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
         epoch: u32,
         random: u64,
     ) -> Result<(u64, (u64, u64), u64), Error> {
-        let cut = cut_of::<S>();
-        let look = Look {
+        let layout = slot_layout_of::<S>();
+        let snapshot = Snapshot {
             version,
             state,
             tick,
         };
-        // A state ahead of the clock may be a clock that was read too early: then another look is due,
+        // A state ahead of the clock may be a clock that was read too early: then another snapshot is due,
         // or a rollback would be told of that was none.
-        let at_once = (!cut.is_ahead(state, tick))
-            .then(|| self.engine.reserve_from(cut, look, 1, epoch, &self.policy));
+        let at_once = (!layout.is_ahead(state, tick)).then(|| {
+            self.engine
+                .reserve_from(layout, snapshot, 1, epoch, &self.policy)
+        });
         let (slots, random) = match at_once.flatten() {
             Some(slots) => (slots, random),
             None => {
@@ -310,7 +320,7 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
                 }
             }
         };
-        let (time, _) = cut.split(slots.first);
+        let (time, _) = layout.split(slots.first);
         Ok((
             slots.first,
             seed_and_identity_of::<S>(slots.secret, time),
@@ -322,27 +332,27 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     /// [`key`](Self::key).
     #[inline(always)]
     pub(super) fn next_slot(&self) -> Result<(u64, (u64, u64), u64), Error> {
-        let cut = cut_of::<S>();
+        let layout = slot_layout_of::<S>();
         let needs = const { needs_of::<S>() };
-        let look = self.engine.glance(cut, &self.clock, needs);
-        let look = look.unwrap_or(Look::NOTHING);
+        let snapshot = self.engine.glance(layout, &self.clock, needs);
+        let snapshot = snapshot.unwrap_or(Snapshot::NOTHING);
         // One look at the thread's state gives random bits and the epoch.
         let (epoch, random) = draw_of::<S>(&self.entropy)?;
-        let slots = self.engine.take(cut, look, epoch, needs);
+        let slots = self.engine.take(layout, snapshot, epoch, needs);
         let (slot, begin, random) = match slots {
             Some(Slots { first, secret, .. }) => {
-                let (time, _) = cut.split(first);
+                let (time, _) = layout.split(first);
                 match remembered::<S>(secret, time) {
                     Some(begin) => (first, begin, random),
                     None => (first, remember::<S>(secret[0], secret[1], time), random),
                 }
             }
             None => {
-                let Look {
+                let Snapshot {
                     version,
                     state,
                     tick,
-                } = look;
+                } = snapshot;
                 self.claim_slowly(version, state, tick, epoch, random)?
             }
         };
@@ -357,7 +367,7 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     /// As [`key_of`](Self::key_of), with a node that may not be the generator's.
     pub(super) fn key_of_with(&self, node: S::Node, slots: Slots) -> Result<Generated<S>, Error> {
         let random = draw_of::<S>(&self.entropy)?.1;
-        let (time, _) = cut_of::<S>().split(slots.first);
+        let (time, _) = slot_layout_of::<S>().split(slots.first);
         let begin = seed_and_identity_of::<S>(slots.secret, time);
         Ok(key_with(node, slots.first, begin, random))
     }
@@ -370,14 +380,14 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
         count: usize,
         put: &mut impl FnMut(Generated<S>),
     ) -> Result<(), Error> {
-        let cut = cut_of::<S>();
+        let layout = slot_layout_of::<S>();
         let mut words = [0; BATCH];
         let words_a_key = words_a_key::<S>();
         let mut slot = slots.first;
         let mut left = count;
         while left > 0 {
-            let (time, index) = cut.split(slot);
-            let until_next = usize::try_from(cut.slots() - index).unwrap_or(usize::MAX);
+            let (time, index) = layout.split(slot);
+            let until_next = usize::try_from(layout.slots() - index).unwrap_or(usize::MAX);
             let batch = left.min(BATCH / words_a_key.max(1)).min(until_next);
             let words = &mut words[..batch * words_a_key];
             self.entropy.fill(words)?;
@@ -399,7 +409,7 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
                 let words = words
                     .iter()
                     .fold(0, |above, &word| above << 32 | u64::from(word));
-                make(count, cut_random::<S>(words));
+                make(count, random_bits_of::<S>(words));
             }
             slot += batch as u64;
             left -= batch;
@@ -414,17 +424,18 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     /// Returns the newest time that a slot was claimed of, in the units of the layout; `None` before
     /// the first. Whoever claims after this call sees what was written before it.
     pub(super) fn newest_time(&self) -> Option<u64> {
-        self.engine.newest(cut_of::<S>())
+        self.engine.newest(slot_layout_of::<S>())
     }
 
     /// Does what the first claim would do before it claims; see [`Engine::begin`].
     pub(super) fn begin(&self) -> Result<(), Error> {
-        self.engine.begin(cut_of::<S>(), &self.clock, &self.entropy)
+        self.engine
+            .begin(slot_layout_of::<S>(), &self.clock, &self.entropy)
     }
 
     /// Goes on above a unit of time, whatever the policy holds.
     pub(super) fn start_above_time(&self, time: u64) {
-        self.engine.start_above(cut_of::<S>(), time);
+        self.engine.start_above(slot_layout_of::<S>(), time);
     }
 }
 
@@ -451,7 +462,7 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
             )));
         }
         // The layout's whole time, of which the engine's state may hold less.
-        let cut = cut_of::<S>();
+        let layout = slot_layout_of::<S>();
         let last = (1 << S::TICK_BITS) - 1;
         let ticks = match S::SCALE.ticks_at(timestamp.as_unix_millis(), 0) {
             Some(ticks) if ticks <= last => ticks,
@@ -461,10 +472,10 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
                     max_millis: S::SCALE.timestamp_at(last).as_unix_millis(),
                 }));
             }
-            None => return Err(Refusal::BeforeEpoch.of_clock(cut, timestamp)),
+            None => return Err(Refusal::BeforeEpoch.of_clock(layout, timestamp)),
         };
         let time = ticks >> S::FRACTION_BITS;
-        let index = (ticks & ((1 << S::FRACTION_BITS) - 1)) << cut.counter_bits();
+        let index = (ticks & ((1 << S::FRACTION_BITS) - 1)) << layout.counter_bits();
         // Of its own randomness, all of it: the generator may be making keys of the same time.
         let fresh = |wanted: bool| {
             if wanted {

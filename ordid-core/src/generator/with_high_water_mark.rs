@@ -121,7 +121,7 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> Generator
 {
     type Scheme = S;
     type Reserved<'g>
-        = Covered<'g, S, C, E, M>
+        = ReservedBelowMark<'g, S, C, E, M>
     where
         Self: 'g;
 
@@ -147,8 +147,8 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> Generator
         Ok(())
     }
 
-    fn reserve(&self, count: usize) -> Result<Covered<'_, S, C, E, M>, Error> {
-        Ok(Covered {
+    fn reserve(&self, count: usize) -> Result<ReservedBelowMark<'_, S, C, E, M>, Error> {
+        Ok(ReservedBelowMark {
             generator: self,
             keys: self.generator.reserve(count)?,
         })
@@ -161,12 +161,14 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> Generator
 
 /// Keys that were claimed together, each given out once the mark is above it.
 #[derive(Debug)]
-pub struct Covered<'g, S: Slotted, C, E, M> {
+pub struct ReservedBelowMark<'g, S: Slotted, C, E, M> {
     generator: &'g WithHighWaterMark<S, C, E, M>,
     keys: Reserved<'g, S, C, E>,
 }
 
-impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> Iterator for Covered<'_, S, C, E, M> {
+impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> Iterator
+    for ReservedBelowMark<'_, S, C, E, M>
+{
     type Item = Result<Generated<S>, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -180,7 +182,7 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> Iterator for Covered<'_
 }
 
 impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> ExactSizeIterator
-    for Covered<'_, S, C, E, M>
+    for ReservedBelowMark<'_, S, C, E, M>
 {
 }
 

@@ -1,7 +1,8 @@
 //! The catalogue: every scheme with a fresh key, what orders it and what breaks it; and the schemes
 //! that an unknown value may be of.
 //!
-//! One line a scheme. What it says beyond the scheme's own constants is for people who choose.
+//! [`__for_each_scheme`](crate::__for_each_scheme) is the list, with one line for each scheme. What it
+//! says beyond the scheme's own constants is for people who choose.
 
 #[cfg(all(feature = "std", not(loom)))]
 use alloc::string::ToString as _;
@@ -110,198 +111,181 @@ fn read<S: Layout>(unknown: Unknown<'_>) -> Option<Inspection> {
     S::check(&raw).then(|| S::inspect(&raw).ok())?
 }
 
-/// One entry. `uuid` schemes have an order under each comparison rule; others compare as they are.
-macro_rules! entry {
-    (@orders uuid $scheme:ty) => { Some(<$scheme as crate::key::Scheme>::ORDERS) };
-    (@orders other $scheme:ty) => { None };
-    (
-        $kind:ident $scheme:ty, $make:expr, $unknown:expr,
-        $system:literal, $by:literal, $broken:literal
-    ) => {
-        Entry {
-            name: <$scheme as crate::key::Scheme>::NAME,
-            system: $system,
-            ordered_by: $by,
-            broken_by: $broken,
-            orders: entry!(@orders $kind $scheme),
-            unknown_bits: $unknown,
-            #[cfg(all(feature = "std", not(loom)))]
-            make: $make,
-            read: read::<$scheme>,
+/// The list of schemes, of which everything else is made or checked: [`CATALOGUE`], the laws that each
+/// scheme obeys, the derive's options, the fuzz bodies, the conformance cells, the tables of the
+/// documents. `__for_each_scheme! { my_macro { arguments } }` calls a macro with the arguments, if there
+/// are any, and all lines; the caller's scope has the types (`use ordid_core::scheme::*`).
+///
+/// A line is `name: [kind] raw key, type, system, what orders the keys, what breaks that order;`. The
+/// kind says how a key is made:
+///
+/// | kind | made by |
+/// |---|---|
+/// | `[counted]` | a generator that counts, without a node |
+/// | `[random_node]` | the same, with a `UuidNode` |
+/// | `[random_node_first]` | the same, but the node is compared before the time |
+/// | `[snowflake_node]` | the same, with a `SnowflakeNode` |
+/// | `[layout]` | the same; a layout of `Snowflake`, which the derive knows as `snowflake(layout = ..)` |
+/// | `[node(example, last)]` | the same, with another node |
+/// | `[drawn(bits)]` | randomness, so many bits of it |
+/// | `[by_period(bits)]` | the same, in periods of time |
+/// | `[reserved]` | a store that counts |
+/// | `[read_only]` | others: it is only read |
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __for_each_scheme {
+    ($then:ident $($arguments:tt)?) => {
+        $then! { $($arguments)?
+            uuid_v7: [counted] Uuid, UuidV7, "RFC 9562 version 7", "millisecond, 42-bit counter",
+                "a clock that steps back over the policy's bound";
+            uuid_v7_unguessable: [counted] Uuid, UuidV7Unguessable, "RFC 9562 version 7",
+                "millisecond, 18-bit counter",
+                "a clock that steps back over the bound; 131,072 keys a millisecond";
+            uuid_v7_sub_millis: [counted] Uuid, UuidV7SubMillis, "PostgreSQL 18 uuidv7()",
+                "1/4096 millisecond, 8-bit counter", "a clock that steps back over the bound";
+            uuid_v6: [random_node] Uuid, UuidV6, "RFC 9562 version 6", "100 ns tick",
+                "a followed clock; another generator's node at the same tick";
+            uuid_v1: [random_node] Uuid, UuidV1, "RFC 9562 version 1",
+                "100 ns tick, not where it is compared",
+                "every comparison by bytes: the low bits of time come first";
+            uuid_v1_rearranged: [random_node] Uuid, UuidV1Rearranged, "version 1 rearranged, 2017",
+                "100 ns tick", "a followed clock; libraries that check the variant";
+            uuid_v4: [drawn(122)] Uuid, UuidV4, "RFC 9562 version 4", "nothing",
+                "it has no order: each insert hits another page";
+            uuid_v4_clustered: [by_period(106)] Uuid, UuidV4Clustered, "Percona, pseudo-ordered",
+                "nothing; keys of a week share their first 16 bits",
+                "the next week's hash is anywhere";
+            uuid_v4_clustered_compat: [by_period(108)] Uuid, UuidV4ClusteredCompat,
+                "Percona, variant random", "nothing; keys of a week share their first 16 bits",
+                "the next week's hash is anywhere; libraries that check the variant";
+            comb_nhibernate: [counted] Uuid, CombNHibernate, "NHibernate guid.comb",
+                "1/300 second in the last six bytes, count",
+                "bytes compared from the first; ends 2079-06-06";
+            comb_rt_legacy: [counted] Uuid, CombRtLegacy, "RT.Comb, legacy",
+                "1/300 second in the last six bytes, count",
+                "bytes compared from the first; ends 2079-06-06";
+            comb_rt_sql: [counted] Uuid, CombRtSql, "RT.Comb, SQL Server",
+                "millisecond in the last six bytes, count", "bytes compared from the first";
+            comb_rt_postgresql: [counted] Uuid, CombRtPostgreSql, "RT.Comb, PostgreSQL",
+                "millisecond, count", "SQL Server; MariaDB's UUID";
+            comb_rt_binary: [counted] Uuid, CombRtBinary, "RT.Comb, Guid.ToByteArray",
+                "millisecond in .NET's byte order", "network order; SQL Server";
+            comb_efcore: [counted] Uuid, CombEfCore, "EF Core sequential GUID",
+                "100 ns tick, in SQL Server's order", "bytes compared from the first";
+            sequential_guid_as_string: [counted] Uuid, SequentialGuidAsString,
+                "SequentialGuid AsString", "millisecond since year 1, count",
+                "SQL Server; MariaDB's UUID";
+            sequential_guid_as_binary: [counted] Uuid, SequentialGuidAsBinary,
+                "SequentialGuid AsBinary", "millisecond, in .NET's byte order",
+                "network order; SQL Server";
+            sequential_guid_at_end: [counted] Uuid, SequentialGuidAtEnd, "SequentialGuid AtEnd",
+                "millisecond in the last six bytes", "bytes compared from the first";
+            uuid_create_sequential: [random_node_first] Uuid, UuidCreateSequential,
+                "UuidCreateSequential, NEWSEQUENTIALID()",
+                "node, then 100 ns tick, in SQL Server's order",
+                "bytes compared from the first; a new node";
+            uuid_v8_sql_server: [counted] Uuid, UuidV8SqlServer, "RFC 9562 version 8",
+                "millisecond in the last six bytes, count", "bytes compared from the first";
+            newid: [node([2, 0, 0, 0, 0, 1], [2, 0x42, 0xac, 0x11, 0, 2])] Uuid, NewId,
+                "MassTransit NewId", "100 ns tick, in SQL Server's order",
+                "bytes compared from the first; a shared worker id";
+            medo: [read_only] Uuid, Medo, "Medo.Uuid7 for SQL Server",
+                "millisecond in the last six bytes", "only read here";
+            ordered_text_22: [counted] Uuid, OrderedText22, "ordered text of 22 characters",
+                "millisecond, count", "any collation but a binary one";
+            ordered_text_22_push: [counted] Uuid, OrderedText22Push,
+                "the same, push ids' alphabet", "millisecond, count",
+                "any collation but a binary one";
+            ordered_text_22_time64: [counted] Uuid, OrderedText22Time64,
+                "64 bits of time, 64 random", "millisecond, count",
+                "any collation but a binary one";
+            ordered_text_22_time64_push: [counted] Uuid, OrderedText22Time64Push,
+                "the same, push ids' alphabet", "millisecond, count",
+                "any collation but a binary one";
+            ordered_text_32: [counted] Key192, OrderedText32, "192 bits as 32 characters",
+                "millisecond, count", "any collation but a binary one";
+            ordered_text_32_push: [counted] Key192, OrderedText32Push,
+                "the same, push ids' alphabet", "millisecond, count",
+                "any collation but a binary one";
+            ulid: [counted] Uuid, Ulid, "ULID", "millisecond, count",
+                "a collation that puts letters before digits";
+            push_id: [counted] PushId, FirebasePushId, "Firebase push id", "millisecond, count",
+                "any collation but a binary one";
+            object_id: [counted] ObjectId, ObjectIdScheme, "MongoDB ObjectId",
+                "second, then process, then counter", "two processes in one second; ends 2106";
+            snowflake: [snowflake_node] i64, Snowflake, "Twitter Snowflake",
+                "millisecond, node, sequence", "a node used twice; ends 2080";
+            snowflake_wide: [layout] i64, Snowflake<snowflake::WideSequence>, "41 + 4 + 18 bits",
+                "millisecond, node, sequence", "a node used twice; ends 2093";
+            discord: [layout] i64, Snowflake<snowflake::Discord>, "Discord",
+                "millisecond, node, sequence", "a node used twice; ends 2084";
+            sonyflake: [layout] i64, Snowflake<snowflake::Sonyflake>, "Sonyflake",
+                "10 ms, sequence, node", "a node used twice; 25,600 keys a second";
+            sonyflake_v2: [layout] i64, Snowflake<snowflake::SonyflakeV2>, "Sonyflake v2",
+                "10 ms, sequence, node", "a node used twice; 25,600 keys a second";
+            yitter: [layout] i64, Snowflake<snowflake::Yitter>, "yitter",
+                "millisecond, node, sequence", "a node used twice; 32,000 keys a second";
+            baidu_uid: [layout] i64, Snowflake<snowflake::BaiduUid>, "Baidu UidGenerator",
+                "second, node, sequence", "its default epoch, which ended 2024-11-20";
+            instagram: [snowflake_node] i64, Instagram, "Instagram",
+                "millisecond, shard, sequence", "a shard used twice; ends 2046";
+            uuid_short: [node(1, 255)] u64, UuidShort, "MySQL UUID_SHORT()",
+                "server, then second and counter", "a server's number used twice";
+            percona_64: [node(1, 65_535)] u64, Percona64, "Percona's 64 bits",
+                "second, node, counter", "a node used twice; ends 2106";
+            sequence: [reserved] i64, Sequence, "a counter: sequence, row, Redis, ZooKeeper",
+                "reservation", "a counter that went back; it tells how many keys there are";
+            tickets: [reserved] i64, Tickets, "Flickr's ticket servers, TinyID",
+                "reservation, within a segment", "two servers: they drift apart";
         }
     };
 }
 
-/// The random bits of a scheme that counts: the count itself goes on by one.
-macro_rules! random_bits {
-    ($scheme:ty) => {
+/// The entries of the list.
+macro_rules! entries {
+    ($(
+        $name:ident: [$($kind:tt)+] $raw:ident, $scheme:ty, $system:literal, $by:literal,
+        $broken:literal;
+    )+) => {
+        &[$(Entry {
+            name: <$scheme as crate::key::Scheme>::NAME,
+            system: $system,
+            ordered_by: $by,
+            broken_by: $broken,
+            orders: entries!(@orders $raw $scheme),
+            unknown_bits: entries!(@unknown [$($kind)+] $scheme),
+            #[cfg(all(feature = "std", not(loom)))]
+            make: entries!(@make [$($kind)+] $scheme),
+            read: read::<$scheme>,
+        }),+]
+    };
+    // Others compare as they are.
+    (@orders Uuid $scheme:ty) => { Some(<$scheme as crate::key::Scheme>::ORDERS) };
+    (@orders $raw:ident $scheme:ty) => { None };
+    (@unknown [drawn($bits:literal)] $scheme:ty) => { $bits };
+    (@unknown [by_period($bits:literal)] $scheme:ty) => { $bits };
+    (@unknown [reserved] $scheme:ty) => { 0 };
+    (@unknown [read_only] $scheme:ty) => { 0 };
+    // The random bits of a scheme that counts: the count itself goes on by one.
+    (@unknown [$($kind:tt)+] $scheme:ty) => {
         <$scheme as crate::generator::Slotted>::RANDOM_BITS
     };
-}
-
-macro_rules! counted {
-    ($kind:ident $scheme:ty, $($text:literal),+) => {
-        entry!($kind $scheme, Some(|| fresh::<$scheme>(())), random_bits!($scheme), $($text),+)
+    (@make [counted] $scheme:ty) => { Some(|| fresh::<$scheme>(())) };
+    (@make [random_node] $scheme:ty) => { Some(|| fresh::<$scheme>(UuidNode::RANDOM)) };
+    (@make [random_node_first] $scheme:ty) => { Some(|| fresh::<$scheme>(UuidNode::RANDOM)) };
+    (@make [snowflake_node] $scheme:ty) => {
+        Some(|| fresh::<$scheme>(snowflake::SnowflakeNode::new(1)?))
     };
-}
-
-macro_rules! of_random_node {
-    ($scheme:ty, $($text:literal),+) => {
-        entry!(
-            uuid $scheme, Some(|| fresh::<$scheme>(UuidNode::RANDOM)), random_bits!($scheme),
-            $($text),+
-        )
-    };
-}
-
-macro_rules! of_snowflake_node {
-    ($scheme:ty, $($text:literal),+) => {
-        entry!(
-            other $scheme,
-            Some(|| fresh::<$scheme>(snowflake::SnowflakeNode::new(1)?)),
-            0, $($text),+
-        )
-    };
+    (@make [layout] $scheme:ty) => { entries!(@make [snowflake_node] $scheme) };
+    (@make [node($node:expr, $last:expr)] $scheme:ty) => { Some(|| fresh::<$scheme>($node)) };
+    (@make [drawn($bits:literal)] $scheme:ty) => { Some(drawn::<$scheme>) };
+    (@make [by_period($bits:literal)] $scheme:ty) => { Some(drawn::<$scheme>) };
+    (@make [reserved] $scheme:ty) => { Some(first::<$scheme>) };
+    (@make [read_only] $scheme:ty) => { None };
 }
 
 /// Every scheme, in families.
-pub const CATALOGUE: &[Entry] = &[
-    counted!(uuid UuidV7, "RFC 9562 version 7", "millisecond, 42-bit counter",
-        "a clock that steps back over the policy's bound"),
-    counted!(uuid UuidV7Unguessable, "RFC 9562 version 7", "millisecond, 18-bit counter",
-        "a clock that steps back over the bound; 131,072 keys a millisecond"),
-    counted!(uuid UuidV7SubMillis, "PostgreSQL 18 uuidv7()", "1/4096 millisecond, 8-bit counter",
-        "a clock that steps back over the bound"),
-    of_random_node!(
-        UuidV6,
-        "RFC 9562 version 6",
-        "100 ns tick",
-        "a followed clock; another generator's node at the same tick"
-    ),
-    of_random_node!(
-        UuidV1,
-        "RFC 9562 version 1",
-        "100 ns tick, not where it is compared",
-        "every comparison by bytes: the low bits of time come first"
-    ),
-    of_random_node!(
-        UuidV1Rearranged,
-        "version 1 rearranged, 2017",
-        "100 ns tick",
-        "a followed clock; libraries that check the variant"
-    ),
-    entry!(uuid UuidV4, Some(drawn::<UuidV4>), 122, "RFC 9562 version 4", "nothing",
-        "it has no order: each insert hits another page"),
-    entry!(uuid UuidV4Clustered, Some(drawn::<UuidV4Clustered>), 106, "Percona, pseudo-ordered",
-        "nothing; keys of a week share their first 16 bits", "the next week's hash is anywhere"),
-    entry!(uuid UuidV4ClusteredCompat, Some(drawn::<UuidV4ClusteredCompat>), 108,
-        "Percona, variant random", "nothing; keys of a week share their first 16 bits",
-        "the next week's hash is anywhere; libraries that check the variant"),
-    counted!(uuid CombNHibernate, "NHibernate guid.comb", "1/300 second in the last six bytes, count",
-        "bytes compared from the first; ends 2079-06-06"),
-    counted!(uuid CombRtLegacy, "RT.Comb, legacy", "1/300 second in the last six bytes, count",
-        "bytes compared from the first; ends 2079-06-06"),
-    counted!(uuid CombRtSql, "RT.Comb, SQL Server", "millisecond in the last six bytes, count",
-        "bytes compared from the first"),
-    counted!(uuid CombRtPostgreSql, "RT.Comb, PostgreSQL", "millisecond, count",
-        "SQL Server; MariaDB's UUID"),
-    counted!(uuid CombRtBinary, "RT.Comb, Guid.ToByteArray", "millisecond in .NET's byte order",
-        "network order; SQL Server"),
-    counted!(uuid CombEfCore, "EF Core sequential GUID", "100 ns tick, in SQL Server's order",
-        "bytes compared from the first"),
-    counted!(uuid SequentialGuidAsString, "SequentialGuid AsString", "millisecond since year 1, count",
-        "SQL Server; MariaDB's UUID"),
-    counted!(uuid SequentialGuidAsBinary, "SequentialGuid AsBinary", "millisecond, in .NET's byte order",
-        "network order; SQL Server"),
-    counted!(uuid SequentialGuidAtEnd, "SequentialGuid AtEnd", "millisecond in the last six bytes",
-        "bytes compared from the first"),
-    of_random_node!(
-        UuidCreateSequential,
-        "UuidCreateSequential, NEWSEQUENTIALID()",
-        "node, then 100 ns tick, in SQL Server's order",
-        "bytes compared from the first; a new node"
-    ),
-    counted!(uuid UuidV8SqlServer, "RFC 9562 version 8", "millisecond in the last six bytes, count",
-        "bytes compared from the first"),
-    entry!(uuid NewId, Some(|| fresh::<NewId>([2, 0, 0, 0, 0, 1])), 0, "MassTransit NewId",
-        "100 ns tick, in SQL Server's order", "bytes compared from the first; a shared worker id"),
-    entry!(uuid Medo, None, 0, "Medo.Uuid7 for SQL Server", "millisecond in the last six bytes",
-        "only read here"),
-    counted!(uuid OrderedText22, "ordered text of 22 characters", "millisecond, count",
-        "any collation but a binary one"),
-    counted!(uuid OrderedText22Push, "the same, push ids' alphabet", "millisecond, count",
-        "any collation but a binary one"),
-    counted!(uuid OrderedText22Time64, "64 bits of time, 64 random", "millisecond, count",
-        "any collation but a binary one"),
-    counted!(uuid OrderedText22Time64Push, "the same, push ids' alphabet", "millisecond, count",
-        "any collation but a binary one"),
-    counted!(other OrderedText32, "192 bits as 32 characters", "millisecond, count",
-        "any collation but a binary one"),
-    counted!(other OrderedText32Push, "the same, push ids' alphabet", "millisecond, count",
-        "any collation but a binary one"),
-    counted!(uuid Ulid, "ULID", "millisecond, count", "a collation that puts letters before digits"),
-    counted!(other FirebasePushId, "Firebase push id", "millisecond, count",
-        "any collation but a binary one"),
-    counted!(other ObjectIdScheme, "MongoDB ObjectId", "second, then process, then counter",
-        "two processes in one second; ends 2106"),
-    of_snowflake_node!(
-        Snowflake,
-        "Twitter Snowflake",
-        "millisecond, node, sequence",
-        "a node used twice; ends 2080"
-    ),
-    of_snowflake_node!(
-        Snowflake<snowflake::WideSequence>,
-        "41 + 4 + 18 bits",
-        "millisecond, node, sequence",
-        "a node used twice; ends 2093"
-    ),
-    of_snowflake_node!(
-        Snowflake<snowflake::Discord>,
-        "Discord",
-        "millisecond, node, sequence",
-        "a node used twice; ends 2084"
-    ),
-    of_snowflake_node!(
-        Snowflake<snowflake::Sonyflake>,
-        "Sonyflake",
-        "10 ms, sequence, node",
-        "a node used twice; 25,600 keys a second"
-    ),
-    of_snowflake_node!(
-        Snowflake<snowflake::SonyflakeV2>,
-        "Sonyflake v2",
-        "10 ms, sequence, node",
-        "a node used twice; 25,600 keys a second"
-    ),
-    of_snowflake_node!(
-        Snowflake<snowflake::Yitter>,
-        "yitter",
-        "millisecond, node, sequence",
-        "a node used twice; 32,000 keys a second"
-    ),
-    of_snowflake_node!(
-        Snowflake<snowflake::BaiduUid>,
-        "Baidu UidGenerator",
-        "second, node, sequence",
-        "its default epoch, which ended 2024-11-20"
-    ),
-    of_snowflake_node!(
-        Instagram,
-        "Instagram",
-        "millisecond, shard, sequence",
-        "a shard used twice; ends 2046"
-    ),
-    entry!(other UuidShort, Some(|| fresh::<UuidShort>(1)), 0, "MySQL UUID_SHORT()",
-        "server, then second and counter", "a server's number used twice"),
-    entry!(other Percona64, Some(|| fresh::<Percona64>(1)), random_bits!(Percona64),
-        "Percona's 64 bits", "second, node, counter", "a node used twice; ends 2106"),
-    entry!(other Sequence, Some(first::<Sequence>), 0,
-        "a counter: sequence, row, Redis, ZooKeeper", "reservation",
-        "a counter that went back; it tells how many keys there are"),
-    entry!(other Tickets, Some(first::<Tickets>), 0, "Flickr's ticket servers, TinyID",
-        "reservation, within a segment", "two servers: they drift apart"),
-];
+pub const CATALOGUE: &[Entry] = crate::__for_each_scheme! { entries };
 
 /// A value of which nobody says what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

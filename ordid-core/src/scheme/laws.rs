@@ -1,5 +1,6 @@
-//! What holds for every scheme that counts: each joins by one line.
+//! What holds for every scheme of the catalogue that counts.
 
+use core::marker::PhantomData;
 use std::collections::HashSet;
 
 use crate::{
@@ -8,59 +9,107 @@ use crate::{
     generator::{Generator, OrderedGenerator, Overflow, Policy, Rollback, Slotted},
     key::{Generated, RawKey, Scheme},
     layout::Comparison,
-    scheme::{Layout, TimeOrdered, snowflake},
+    scheme::*,
 };
+
+use self::snowflake::SnowflakeNode;
 
 const START: u64 = 1_645_557_742_000;
 
-/// One test a scheme: its name, its type, and a node for its generator.
+/// A test for each scheme of the list that counts.
 macro_rules! laws {
-    ($($name:ident: $scheme:ty, $node:expr;)+) => {
-        $(#[test]
+    ($($name:ident: [$($kind:tt)+] $raw:ident, $scheme:ty, $($text:literal),+;)+) => {
+        $(laws!(@test $name [$($kind)+] $scheme);)+
+    };
+    (@test $name:ident [counted] $scheme:ty) => { laws!(@obeys $name $scheme, [()]); };
+    (@test $name:ident [random_node] $scheme:ty) => {
+        laws!(@obeys $name $scheme, [UuidNode::RANDOM]);
+    };
+    // Node first: there are no ranges by time over all nodes.
+    (@test $name:ident [random_node_first] $scheme:ty) => {
+        laws!(@obeys $name $scheme, [UuidNode::RANDOM]);
+    };
+    (@test $name:ident [snowflake_node] $scheme:ty) => {
+        laws!(@obeys $name $scheme, [first(), last()]);
+    };
+    (@test $name:ident [layout] $scheme:ty) => {
+        laws!(@obeys $name $scheme, [first(), last()]);
+    };
+    (@test $name:ident [node($example:expr, $last:expr)] $scheme:ty) => {
+        laws!(@obeys $name $scheme, [$last]);
+    };
+    (@test $name:ident [drawn($bits:literal)] $scheme:ty) => {};
+    (@test $name:ident [by_period($bits:literal)] $scheme:ty) => {};
+    (@test $name:ident [reserved] $scheme:ty) => {};
+    (@test $name:ident [read_only] $scheme:ty) => {};
+    (@obeys $name:ident $scheme:ty, [$($node:expr),+]) => {
+        #[test]
         fn $name() {
             assert_eq!(<$scheme as Scheme>::NAME, stringify!($name));
-            obeys::<$scheme>($node);
-        })+
+            $(
+                counts::<$scheme>($node);
+                (ByTime::<$scheme>::OBEYS)($node);
+            )+
+        }
     };
 }
 
-laws! {
-    baidu_uid: super::Snowflake<snowflake::BaiduUid>, snowflake::SnowflakeNode::new(4_194_303).unwrap();
-    comb_efcore: super::CombEfCore, ();
-    comb_nhibernate: super::CombNHibernate, ();
-    comb_rt_binary: super::CombRtBinary, ();
-    comb_rt_legacy: super::CombRtLegacy, ();
-    comb_rt_postgresql: super::CombRtPostgreSql, ();
-    comb_rt_sql: super::CombRtSql, ();
-    compact_orders: super::Snowflake<super::Compact<super::compact::tests::Orders>>, snowflake::SnowflakeNode::new(2).unwrap();
-    discord: super::Snowflake<snowflake::Discord>, snowflake::SnowflakeNode::new(1_023).unwrap();
-    instagram: super::Instagram, snowflake::SnowflakeNode::new(8_191).unwrap();
-    newid: super::NewId, [2, 0x42, 0xac, 0x11, 0, 2];
-    object_id: super::ObjectIdScheme, ();
-    ordered_text_22: super::OrderedText22, ();
-    ordered_text_22_push: super::OrderedText22Push, ();
-    ordered_text_22_time64: super::OrderedText22Time64, ();
-    ordered_text_22_time64_push: super::OrderedText22Time64Push, ();
-    ordered_text_32: super::OrderedText32, ();
-    ordered_text_32_push: super::OrderedText32Push, ();
-    percona_64: super::Percona64, 65_535;
-    push_id: super::FirebasePushId, ();
-    sequential_guid_as_binary: super::SequentialGuidAsBinary, ();
-    sequential_guid_as_string: super::SequentialGuidAsString, ();
-    sequential_guid_at_end: super::SequentialGuidAtEnd, ();
-    snowflake: super::Snowflake, snowflake::SnowflakeNode::new(1_023).unwrap();
-    snowflake_wide: super::Snowflake<snowflake::WideSequence>, snowflake::SnowflakeNode::new(15).unwrap();
-    sonyflake: super::Snowflake<snowflake::Sonyflake>, snowflake::SnowflakeNode::new(65_535).unwrap();
-    sonyflake_v2: super::Snowflake<snowflake::SonyflakeV2>, snowflake::SnowflakeNode::new(0).unwrap();
-    ulid: super::Ulid, ();
-    uuid_v1: super::UuidV1, super::UuidNode::RANDOM;
-    uuid_v1_rearranged: super::UuidV1Rearranged, super::UuidNode::RANDOM;
-    uuid_v6: super::UuidV6, super::UuidNode::RANDOM;
-    uuid_v7: super::UuidV7, ();
-    uuid_v7_sub_millis: super::UuidV7SubMillis, ();
-    uuid_v7_unguessable: super::UuidV7Unguessable, ();
-    uuid_v8_sql_server: super::UuidV8SqlServer, ();
-    yitter: super::Snowflake<snowflake::Yitter>, snowflake::SnowflakeNode::new(63).unwrap();
+crate::__for_each_scheme! { laws }
+
+fn first<L: snowflake::SnowflakeLayout>() -> SnowflakeNode<L> {
+    SnowflakeNode::new(0).unwrap()
+}
+
+fn last<L: snowflake::SnowflakeLayout>() -> SnowflakeNode<L> {
+    SnowflakeNode::new(SnowflakeNode::<L>::COUNT - 1).unwrap()
+}
+
+/// What holds of schemes that have ranges by time; of others, nothing. The constant of this type is
+/// found before that of the trait, if the scheme has it.
+struct ByTime<S>(PhantomData<S>);
+
+impl<S: Slotted + TimeOrdered> ByTime<S> {
+    const OBEYS: fn(S::Node) = |node| {
+        ranges_by_time_meet_without_overlap::<S>();
+        keys_for_given_times_are_in_their_ranges::<S>(node);
+    };
+    const IS: bool = true;
+}
+
+trait NotByTime<S: Slotted> {
+    const OBEYS: fn(S::Node) = |_| {};
+    const IS: bool = false;
+}
+
+impl<S: Slotted> NotByTime<S> for ByTime<S> {}
+
+/// Whoever forgets `TimeOrdered` for a scheme would lose its tests.
+#[test]
+fn schemes_that_count_have_ranges_by_time_unless_the_node_is_first() {
+    let mut without = Vec::new();
+    macro_rules! ask {
+        ($($name:ident: [$($kind:tt)+] $raw:ident, $scheme:ty, $($text:literal),+;)+) => {
+            $(ask!(@one [$($kind)+] $scheme);)+
+        };
+        (@one [drawn($bits:literal)] $scheme:ty) => {};
+        (@one [by_period($bits:literal)] $scheme:ty) => {};
+        (@one [reserved] $scheme:ty) => {};
+        (@one [read_only] $scheme:ty) => {};
+        (@one [$($kind:tt)+] $scheme:ty) => {
+            if !ByTime::<$scheme>::IS {
+                without.push(<$scheme as Scheme>::NAME);
+            }
+        };
+    }
+    crate::__for_each_scheme! { ask }
+    assert_eq!(without, ["uuid_create_sequential", "uuid_short"]);
+}
+
+/// A layout that is made for a need.
+#[test]
+fn compact_orders() {
+    let node = SnowflakeNode::new(2).unwrap();
+    obeys::<Snowflake<Compact<compact::tests::Orders>>>(node);
 }
 
 /// As the scheme whose keys it makes, with a node.
@@ -77,28 +126,14 @@ fn object_id_legacy() {
 fn snowflakes_written_down() {
     fn obey<L: snowflake::SnowflakeLayout>() {
         let last = snowflake::SnowflakeNode::<L>::COUNT - 1;
-        obeys::<super::Snowflake<L>>(snowflake::SnowflakeNode::new(last).unwrap());
+        obeys::<Snowflake<L>>(snowflake::SnowflakeNode::new(last).unwrap());
     }
     obey::<snowflake::Since<snowflake::Bits<41, 10, 12>, 1_609_459_200_000>>();
     obey::<snowflake::Since<snowflake::Bits<32, 1, 12, 1_000>, 1_609_459_200_000>>();
     obey::<snowflake::Since<snowflake::Bits<39, 16, 8, 10>, 1_609_459_200_000>>();
     obey::<snowflake::Since<snowflake::Sonyflake, 1_609_459_200_000>>();
     obey::<snowflake::Since<snowflake::Yitter, 1_609_459_200_000>>();
-    obey::<super::Compact<super::compact::Needs<1_609_459_200_000, 20, 1_000, 4>>>();
-}
-
-/// It puts the server first, so it has no ranges by time over all servers.
-#[test]
-fn uuid_short() {
-    assert_eq!(super::UuidShort::NAME, "uuid_short");
-    counts::<super::UuidShort>(255);
-}
-
-/// It puts the node first, too.
-#[test]
-fn uuid_create_sequential() {
-    assert_eq!(super::UuidCreateSequential::NAME, "uuid_create_sequential");
-    counts::<super::UuidCreateSequential>(super::UuidNode::RANDOM);
+    obey::<Compact<compact::Needs<1_609_459_200_000, 20, 1_000, 4>>>();
 }
 
 /// Where the node comes from changes nothing of the laws.
@@ -128,7 +163,7 @@ fn counts<S: Slotted + Layout>(node: S::Node) {
     keys_rise_while_the_clock_is_held::<S>(node);
     a_step_back_beyond_the_bound_is_an_error::<S>(node);
     one_seed_gives_the_same_keys::<S>(node);
-    leases_are_unique_and_rise::<S>(node);
+    local_blocks_are_unique_and_rise::<S>(node);
 }
 
 /// A time that the scheme has, with a day before it.
@@ -271,12 +306,12 @@ fn one_seed_gives_the_same_keys<S: Slotted>(node: S::Node) {
     assert_eq!(left, right);
 }
 
-fn leases_are_unique_and_rise<S: Slotted>(node: S::Node) {
+fn local_blocks_are_unique_and_rise<S: Slotted>(node: S::Node) {
     let generator = scripted::<S>(node, 5, Policy::DEFAULT);
-    let leases = [generator.lease(), generator.lease()];
+    let blocks = [generator.local_block(), generator.local_block()];
     let mut all = HashSet::new();
-    for lease in &leases {
-        let keys = [(); 300].map(|()| lease.try_generate().unwrap().into_raw());
+    for block in &blocks {
+        let keys = [(); 300].map(|()| block.try_generate().unwrap().into_raw());
         rises::<S>(&keys);
         all.extend(keys);
     }

@@ -28,7 +28,7 @@ use uuid::{Uuid, Variant};
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
-    generator::{Lease, OrderedGenerator, Slot, Slotted},
+    generator::{LocalBlock, OrderedGenerator, Slot, Slotted},
     key::{Generated, KeyType, RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::{Comparison, Orders},
     scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits, not_of, with_version},
@@ -195,7 +195,7 @@ generator_alias! {
 generator_alias! {
     /// Makes UUIDs of version 7 for one thread at a time, which costs less: a
     /// [`UuidV7Generator`] that was [`into_local`](OrderedGenerator::into_local).
-    UuidV7LocalGenerator<C, E> = Lease<UuidV7Generator<C, E>>
+    UuidV7LocalGenerator<C, E> = LocalBlock<UuidV7Generator<C, E>>
 }
 
 process_wide!(UuidV7);

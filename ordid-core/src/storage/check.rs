@@ -378,7 +378,6 @@ mod tests {
     /// thing.
     #[test]
     fn bounds_and_constants_say_the_same() {
-        let mut seen = alloc::vec::Vec::new();
         macro_rules! same {
             ($($scheme:ty),+ $(,)?) => {$({
                 let probe = Probe::<$scheme>(PhantomData);
@@ -392,55 +391,24 @@ mod tests {
                     let name = <$scheme>::NAME;
                     assert_eq!(<$scheme>::ORDERS.contains(rule), marked, "{name} {rule:?}");
                 }
-                seen.push(<$scheme>::NAME);
             })+};
         }
+        macro_rules! each {
+            ($($name:ident: [$($kind:tt)+] $raw:ident, $scheme:ty, $($text:literal),+;)+) => {
+                $(each!(@one [$($kind)+] $scheme);)+
+            };
+            // Numbers of several counters compare as they are, and rise in no order.
+            (@one [reserved] $scheme:ty) => {};
+            (@one [$($kind:tt)+] $scheme:ty) => { same!($scheme) };
+        }
+        crate::__for_each_scheme! { each }
         same!(
-            UuidV7,
-            UuidV7Unguessable,
-            UuidV7SubMillis,
-            UuidV6,
-            UuidV1,
-            UuidV1Rearranged,
-            UuidV4,
-            UuidV4Clustered,
-            UuidV4ClusteredCompat,
-            CombNHibernate,
-            CombRtLegacy,
-            CombRtSql,
-            CombRtPostgreSql,
-            CombRtBinary,
-            CombEfCore,
-            SequentialGuidAsString,
-            SequentialGuidAsBinary,
-            SequentialGuidAtEnd,
-            UuidCreateSequential,
-            UuidV8SqlServer,
-            NewId,
-            Medo,
-            OrderedText22,
-            OrderedText22Push,
-            OrderedText22Time64,
-            OrderedText22Time64Push,
-            OrderedText32,
-            OrderedText32Push,
-            Ulid,
-            FirebasePushId,
-            ObjectIdScheme,
-            Snowflake,
-            Instagram,
-            UuidShort,
-            Percona64,
             // A parameter changes no order.
             crate::scheme::node::WithNode<UuidV1, crate::scheme::node::Random>,
             crate::scheme::node::WithNode<UuidV6, crate::scheme::node::Random>,
             crate::scheme::node::WithNode<UuidV1Rearranged, crate::scheme::node::Random>,
             crate::scheme::node::WithNode<UuidCreateSequential, crate::scheme::node::Random>,
         );
-        // Layouts of Snowflake are one scheme, and so are all of `i64`.
-        for entry in CATALOGUE.iter().filter(|entry| entry.orders.is_some()) {
-            assert!(seen.contains(&entry.name), "{} is missing here", entry.name);
-        }
         assert!(COMPARE_BYTES.iter().all(|it| *it == Comparison::Bytes));
     }
 }

@@ -35,6 +35,47 @@ macro_rules! column {
     };
 }
 
+/// The list of columns, of which everything else is made or checked: the fuzz bodies, the conformance
+/// cells, the names that users write. `__for_each_column! { my_macro { arguments } }`
+/// calls a macro with the arguments, if there are any, and all lines.
+///
+/// A line is `name type: [raw keys] dialects;`, with the name that users write. The order of the lines is that of the documents' tables.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __for_each_column {
+    ($then:ident $($arguments:tt)?) => {
+        $then! { $($arguments)?
+            uuid Uuid: [Uuid] Postgres;
+            unique_identifier UniqueIdentifier: [Uuid] SqlServer;
+            unique_identifier_permuted UniqueIdentifierPermuted: [Uuid] SqlServer;
+            babelfish_unique_identifier BabelfishUniqueIdentifier: [Uuid] Babelfish;
+            binary16 Binary16: [Uuid] MySql MariaDb SqlServer Babelfish;
+            raw16 Raw16: [Uuid] Oracle;
+            raw16_dotnet Raw16DotNet: [Uuid] Oracle;
+            bytea Bytea: [Uuid ObjectId PushId Key192] Postgres;
+            blob Blob: [Uuid ObjectId PushId Key192] Sqlite;
+            text Text: [Uuid ObjectId PushId Key192] Postgres Sqlite;
+            char36 Char36: [Uuid] MySql MariaDb;
+            char22 Char22: [Uuid] Postgres MySql MariaDb Sqlite;
+            char26 Char26: [Uuid] Postgres MySql MariaDb Sqlite;
+            mariadb_uuid MariaDbUuid: [Uuid] MariaDb;
+            binary16_swapped Binary16Swapped: [Uuid] MySql MariaDb;
+            binary16_dotnet Binary16DotNet: [Uuid] MySql MariaDb;
+            bigint BigInt: [i64] Postgres MySql MariaDb SqlServer Babelfish;
+            integer Integer: [i64] Sqlite;
+            number19 Number19: [i64] Oracle;
+            bigint_unsigned BigIntUnsigned: [u64] MySql MariaDb;
+            number20 Number20: [u64] Oracle;
+            binary12 Binary12: [ObjectId] MySql MariaDb SqlServer;
+            raw12 Raw12: [ObjectId] Oracle;
+            char20 Char20: [PushId] Postgres MySql MariaDb Sqlite;
+            binary24 Binary24: [Key192] MySql MariaDb SqlServer;
+            raw24 Raw24: [Key192] Oracle;
+            char32 Char32: [Key192] Postgres MySql MariaDb Sqlite;
+        }
+    };
+}
+
 mod binary;
 mod guid;
 mod integer;

@@ -2,58 +2,36 @@
 
 use core::{fmt, time::Duration};
 
-use ordid_core::{Error, clock::Timestamp, coordination::Grant};
+use ordid_core::{Error, clock::Timestamp, coordination::NodeRecord};
 
 /// `epoch ceiling free_from`, with one space in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record {
-    pub(super) epoch: u64,
-    pub(super) ceiling: Timestamp,
+    pub(super) record: NodeRecord,
     /// When the node is free, by the server's clock.
     pub(super) free_from: Timestamp,
 }
 
 impl Record {
-    /// Of a node that has none.
-    pub(super) fn never_granted(floor: Timestamp) -> Self {
-        Self {
-            epoch: 0,
-            ceiling: floor,
-            free_from: Timestamp::MIN,
-        }
-    }
-
-    pub(super) fn held(grant: &Grant, store_now: Timestamp, ttl: Duration) -> Self {
-        let ttl = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
-        let until = store_now.as_unix_millis().saturating_add(ttl);
-        Self {
-            epoch: grant.epoch(),
-            ceiling: grant.ceiling(),
-            free_from: Timestamp::saturating_from_unix_millis(until),
-        }
-    }
-
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let mut words = text.split(' ');
-        let record = Self {
-            epoch: words.next()?.parse().ok()?,
-            ceiling: timestamp(words.next()?)?,
-            free_from: timestamp(words.next()?)?,
-        };
-        words.next().is_none().then_some(record)
+        let (record, free_from) = text.rsplit_once(' ')?;
+        Some(Self {
+            record: record.parse().ok()?,
+            free_from: timestamp(free_from)?,
+        })
     }
 }
 
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} {} {}",
-            self.epoch,
-            self.ceiling.as_unix_millis(),
-            self.free_from.as_unix_millis()
-        )
+        write!(f, "{} {}", self.record, self.free_from.as_unix_millis())
     }
+}
+
+/// Returns a time so much later.
+pub(super) fn after(time: Timestamp, by: Duration) -> Timestamp {
+    let by = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+    Timestamp::saturating_from_unix_millis(time.as_unix_millis().saturating_add(by))
 }
 
 pub(super) fn timestamp(text: &str) -> Option<Timestamp> {
@@ -72,8 +50,10 @@ mod tests {
     #[test]
     fn a_record_is_read_as_it_was_written() {
         let record = Record {
-            epoch: u64::MAX,
-            ceiling: Timestamp::MAX,
+            record: NodeRecord {
+                epoch: u64::MAX,
+                ceiling: Timestamp::MAX,
+            },
             free_from: Timestamp::MIN,
         };
         assert_eq!(record.to_string(), "18446744073709551615 281474976710655 0");

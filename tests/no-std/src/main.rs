@@ -103,9 +103,9 @@ fn run(rises: fn(&Uuid, &Uuid) -> bool) -> Result<(), Failed> {
     keys.append(&mut batch);
     in_order(&keys, 4)?;
 
-    let leased = make(&generator.lease(), 5)?;
-    in_order(&leased, 6)?;
-    keys.extend(leased);
+    let of_block = make(&generator.local_block(), 5)?;
+    in_order(&of_block, 6)?;
+    keys.extend(of_block);
 
     let local = make(&generator.into_local(), 7)?;
     in_order(&local, 8)?;

@@ -4,14 +4,10 @@ use ordid::{
     clock::ManualClock,
     entropy::ThreadEntropy,
     generator::{Generator, OrderedGenerator, Policy, Rollback, Slotted},
-    key::{RawKey, Scheme},
+    key::{RawKey, Scheme, StaticScheme},
     layout::Comparison,
-    scheme::{self, snowflake::SnowflakeNode},
-    storage::{
-        ColumnOn, Dialect, Stores,
-        column::*,
-        dialect::{Babelfish, MariaDb, MySql, Oracle, Postgres, SqlServer, Sqlite},
-    },
+    scheme::{snowflake::SnowflakeNode, *},
+    storage::{ColumnOn, Dialect, Stores, column, dialect},
     uuid,
 };
 
@@ -150,12 +146,18 @@ fn counted<S: Slotted>(node: S::Node) -> Keys<S::Raw> {
     })
 }
 
-/// The keys of any other generator.
-fn made<G: Generator + 'static>(keys: G) -> Keys<<G::Scheme as Scheme>::Raw> {
-    Box::new(move || {
-        let key = keys.try_generate().expect("randomness");
-        key.into_raw()
-    })
+/// The keys of a scheme that does not count.
+fn drawn<S: StaticScheme>() -> Keys<S::Raw> {
+    Box::new(|| S::generate().into_raw())
+}
+
+/// The keys of a layout of `snowflake`, or of Instagram's.
+fn numbered<S, L>() -> Keys<S::Raw>
+where
+    S: Slotted<Node = SnowflakeNode<L>>,
+    L: snowflake::SnowflakeLayout,
+{
+    counted::<S>(SnowflakeNode::new(1).expect("in the range"))
 }
 
 fn cell<S, C, D>(engine: Engine, keys: impl Fn() -> Keys<S::Raw> + Send + Sync + 'static) -> Cell
@@ -202,139 +204,64 @@ fn random<R: RawKey>() -> R {
     R::from_bytes(bytes)
 }
 
-/// Pushes a cell for each scheme and column.
-macro_rules! push {
-    ($cells:ident, [$($scheme:ty = $keys:expr),+ $(,)?], $columns:tt) => {
-        $(push!(@scheme $cells, $scheme, $keys, $columns);)+
+/// Pushes the cells of each column: a cell for each of its dialects and each scheme whose raw key it
+/// stores.
+macro_rules! push_columns {
+    ({ $cells:ident } $($name:ident $column:ident: [$($raw:ident)+] $($dialect:ident)+;)+) => {
+        $(push_columns!(@raws $cells $column [$($raw)+] [$($dialect)+]);)+
     };
-    (@scheme $cells:ident, $scheme:ty, $keys:expr, {$($dialect:ident: $($column:ident),+;)+}) => {
-        $($cells.extend([
-            $(cell::<$scheme, $column, $dialect>(Engine::$dialect, || $keys)),+
-        ]);)+
+    (@raws $cells:ident $column:ident [$($raw:ident)+] $dialects:tt) => {
+        $(push_columns!(@dialects $cells $column $raw $dialects);)+
+    };
+    (@dialects $cells:ident $column:ident $raw:ident [$($dialect:ident)+]) => {
+        $(ordid_core::__for_each_scheme! { push_schemes { $cells $raw $column $dialect } })+
     };
 }
 
-/// Returns all cells.
+macro_rules! push_schemes {
+    (
+        { $cells:ident $stored:ident $column:ident $dialect:ident }
+        $($name:ident: [$($kind:tt)+] $raw:ident, $scheme:ty, $($text:literal),+;)+
+    ) => {
+        $(push_schemes!(@if $stored $raw [$($kind)+] $cells $column $dialect $scheme);)+
+    };
+    (@if Uuid Uuid $($rest:tt)+) => { push_schemes!(@push $($rest)+); };
+    (@if i64 i64 $($rest:tt)+) => { push_schemes!(@push $($rest)+); };
+    (@if u64 u64 $($rest:tt)+) => { push_schemes!(@push $($rest)+); };
+    (@if ObjectId ObjectId $($rest:tt)+) => { push_schemes!(@push $($rest)+); };
+    (@if PushId PushId $($rest:tt)+) => { push_schemes!(@push $($rest)+); };
+    (@if Key192 Key192 $($rest:tt)+) => { push_schemes!(@push $($rest)+); };
+    (@if $stored:ident $raw:ident $($rest:tt)+) => {};
+    // Nobody here makes these keys.
+    (@push [reserved] $($rest:tt)+) => {};
+    (@push [read_only] $($rest:tt)+) => {};
+    (@push $kind:tt $cells:ident $column:ident $dialect:ident $scheme:ty) => {
+        $cells.push(cell::<$scheme, column::$column, dialect::$dialect>(
+            Engine::$dialect,
+            || push_schemes!(@keys $kind $scheme),
+        ));
+    };
+    (@keys [counted] $scheme:ty) => { counted::<$scheme>(()) };
+    (@keys [random_node] $scheme:ty) => { counted::<$scheme>(UuidNode::RANDOM) };
+    (@keys [random_node_first] $scheme:ty) => { counted::<$scheme>(UuidNode::RANDOM) };
+    (@keys [snowflake_node] $scheme:ty) => { numbered::<$scheme, _>() };
+    (@keys [layout] $scheme:ty) => { numbered::<$scheme, _>() };
+    (@keys [node($example:expr, $last:expr)] $scheme:ty) => { counted::<$scheme>($last) };
+    (@keys [drawn($bits:literal)] $scheme:ty) => { drawn::<$scheme>() };
+    (@keys [by_period($bits:literal)] $scheme:ty) => { drawn::<$scheme>() };
+}
+
+/// Returns all cells: column by column, in each the schemes in the catalogue's order.
 ///
 /// # Panics
 ///
 /// Never: node 1 is in the range of every layout.
 pub fn cells() -> Vec<Cell> {
-    fn numbered<L: scheme::snowflake::SnowflakeLayout + 'static>() -> Keys<i64> {
-        counted::<scheme::Snowflake<L>>(SnowflakeNode::new(1).expect("in the range"))
-    }
-    const NODE: scheme::UuidNode = scheme::UuidNode::RANDOM;
-
     let mut cells = Vec::new();
-    push!(
-        cells,
-        [
-            scheme::CombEfCore = counted::<scheme::CombEfCore>(()),
-            scheme::CombNHibernate = counted::<scheme::CombNHibernate>(()),
-            scheme::CombRtBinary = counted::<scheme::CombRtBinary>(()),
-            scheme::CombRtLegacy = counted::<scheme::CombRtLegacy>(()),
-            scheme::CombRtPostgreSql = counted::<scheme::CombRtPostgreSql>(()),
-            scheme::CombRtSql = counted::<scheme::CombRtSql>(()),
-            scheme::NewId = counted::<scheme::NewId>([2, 0x42, 0xac, 0x11, 0, 2]),
-            scheme::OrderedText22 = counted::<scheme::OrderedText22>(()),
-            scheme::OrderedText22Push = counted::<scheme::OrderedText22Push>(()),
-            scheme::OrderedText22Time64 = counted::<scheme::OrderedText22Time64>(()),
-            scheme::OrderedText22Time64Push = counted::<scheme::OrderedText22Time64Push>(()),
-            scheme::SequentialGuidAsBinary = counted::<scheme::SequentialGuidAsBinary>(()),
-            scheme::SequentialGuidAsString = counted::<scheme::SequentialGuidAsString>(()),
-            scheme::SequentialGuidAtEnd = counted::<scheme::SequentialGuidAtEnd>(()),
-            scheme::Ulid = counted::<scheme::Ulid>(()),
-            scheme::UuidCreateSequential = counted::<scheme::UuidCreateSequential>(NODE),
-            scheme::UuidV1 = counted::<scheme::UuidV1>(NODE),
-            scheme::UuidV1Rearranged = counted::<scheme::UuidV1Rearranged>(NODE),
-            scheme::UuidV4 = made(scheme::uuid_v4::UuidV4Generator::new(ThreadEntropy)),
-            scheme::UuidV6 = counted::<scheme::UuidV6>(NODE),
-            scheme::UuidV7 = counted::<scheme::UuidV7>(()),
-            scheme::UuidV7SubMillis = counted::<scheme::UuidV7SubMillis>(()),
-            scheme::UuidV7Unguessable = counted::<scheme::UuidV7Unguessable>(()),
-            scheme::UuidV8SqlServer = counted::<scheme::UuidV8SqlServer>(()),
-        ],
-        {
-            Postgres: Uuid, Bytea, Text, Char22, Char26;
-            MySql: Binary16, Char36, Char22, Char26, Binary16Swapped, Binary16DotNet;
-            MariaDb: Binary16, Char36, Char22, Char26, MariaDbUuid, Binary16Swapped, Binary16DotNet;
-            Sqlite: Blob, Text, Char22, Char26;
-            SqlServer: UniqueIdentifier, UniqueIdentifierPermuted, Binary16;
-            Babelfish: BabelfishUniqueIdentifier, Binary16;
-            Oracle: Raw16, Raw16DotNet;
-        }
-    );
-    push!(
-        cells,
-        [
-            scheme::Snowflake = numbered::<scheme::snowflake::Twitter>(),
-            scheme::Snowflake<scheme::snowflake::Discord> = numbered::<scheme::snowflake::Discord>(),
-            scheme::Snowflake<scheme::snowflake::BaiduUid> = numbered::<scheme::snowflake::BaiduUid>(),
-            scheme::Snowflake<scheme::snowflake::Sonyflake> = numbered::<scheme::snowflake::Sonyflake>(),
-            scheme::Snowflake<scheme::snowflake::SonyflakeV2> =
-                numbered::<scheme::snowflake::SonyflakeV2>(),
-            scheme::Snowflake<scheme::snowflake::WideSequence> = numbered::<scheme::snowflake::WideSequence>(),
-            scheme::Snowflake<scheme::snowflake::Yitter> = numbered::<scheme::snowflake::Yitter>(),
-            scheme::Instagram = counted::<scheme::Instagram>(SnowflakeNode::new(1).expect("in the range")),
-        ],
-        {
-            Postgres: BigInt;
-            MySql: BigInt;
-            MariaDb: BigInt;
-            Sqlite: Integer;
-            SqlServer: BigInt;
-            Babelfish: BigInt;
-            Oracle: Number19;
-        }
-    );
-    push!(
-        cells,
-        [
-            scheme::Percona64 = counted::<scheme::Percona64>(1),
-            scheme::UuidShort = counted::<scheme::UuidShort>(1),
-        ],
-        {
-            MySql: BigIntUnsigned;
-            MariaDb: BigIntUnsigned;
-            Oracle: Number20;
-        }
-    );
-    push!(
-        cells,
-        [scheme::ObjectIdScheme = counted::<scheme::ObjectIdScheme>(())],
-        {
-            Postgres: Bytea, Text;
-            MySql: Binary12;
-            MariaDb: Binary12;
-            Sqlite: Blob, Text;
-            SqlServer: Binary12;
-            Oracle: Raw12;
-        }
-    );
-    push!(
-        cells,
-        [scheme::FirebasePushId = counted::<scheme::FirebasePushId>(())],
-        {
-            Postgres: Bytea, Text, Char20;
-            MySql: Char20;
-            MariaDb: Char20;
-            Sqlite: Blob, Text, Char20;
-        }
-    );
-    push!(
-        cells,
-        [
-            scheme::OrderedText32 = counted::<scheme::OrderedText32>(()),
-            scheme::OrderedText32Push = counted::<scheme::OrderedText32Push>(()),
-        ],
-        {
-            Postgres: Bytea, Text, Char32;
-            MySql: Binary24, Char32;
-            MariaDb: Binary24, Char32;
-            Sqlite: Blob, Text, Char32;
-            SqlServer: Binary24;
-            Oracle: Raw24;
-        }
-    );
+    push(&mut cells);
     cells
+}
+
+fn push(cells: &mut Vec<Cell>) {
+    ordid_core::__for_each_column! { push_columns { cells } }
 }

@@ -2,12 +2,14 @@
 
 use std::{fs, io, path::Path};
 
+use ordid::scheme::catalogue::CATALOGUE;
+
 use super::{Cell, Engine};
 
 const BEGIN: &str = "<!-- conformance: begin -->\n";
 const END: &str = "<!-- conformance: end -->";
 
-/// Returns the matrix in Markdown: schemes that fare alike share a row.
+/// Returns the matrix in Markdown, in the catalogue's order: schemes that fare alike share a row.
 pub fn tables(cells: &[Cell], is_asked: impl Fn(Engine) -> bool) -> String {
     let mut text = String::new();
     for engine in Engine::ALL {
@@ -22,6 +24,8 @@ pub fn tables(cells: &[Cell], is_asked: impl Fn(Engine) -> bool) -> String {
                 schemes.push(cell.scheme);
             }
         }
+        let place = |scheme: &&str| CATALOGUE.iter().position(|entry| entry.name == *scheme);
+        schemes.sort_by_key(place);
         let entry = |scheme: &str, column: &str| {
             let mut cells = cells.iter();
             let cell = cells.find(|cell| cell.scheme == scheme && cell.column == column);

@@ -20,7 +20,7 @@ use loom::{
 use super::*;
 use crate::clock::{TimeScale, Timestamp};
 
-const CUT: &Cut = &Cut {
+const LAYOUT: &SlotLayout = &SlotLayout {
     scale: TimeScale::UNIX_MILLIS,
     tick_bits: 48,
     index_bits: 20,
@@ -159,19 +159,19 @@ impl Worker {
         let floor = shared.calls().iter().map(Call::end).max().unwrap_or(0);
         // One slot as a key's generator claims it: by `take`, if that can.
         let single = (count == 1)
-            .then(|| shared.engine.glance(CUT, &shared.clock, needs))
+            .then(|| shared.engine.glance(LAYOUT, &shared.clock, needs))
             .flatten();
         let mut slots = single
-            .and_then(|look| {
+            .and_then(|snapshot| {
                 let epoch = self.entropy.epoch();
-                shared.engine.take(CUT, look, epoch, needs)
+                shared.engine.take(LAYOUT, snapshot, epoch, needs)
             })
             .unwrap_or_else(|| {
                 let epoch = self.entropy.epoch();
                 let policy = &shared.policy;
                 shared
                     .engine
-                    .reserve(CUT, count, epoch, &shared.clock, &self.entropy, policy)
+                    .reserve(LAYOUT, count, epoch, &shared.clock, &self.entropy, policy)
                     .expect("the policies of the scripts do not fail")
             });
         if needs == Needs::Nothing {
@@ -233,8 +233,8 @@ fn strictly_rising(calls: &[Call]) {
     }
     let mut ranges: HashMap<u64, (u64, u64)> = HashMap::new();
     for call in calls {
-        let (first, _) = CUT.split(call.slots.first);
-        let (last, _) = CUT.split(call.end() - 1);
+        let (first, _) = LAYOUT.split(call.slots.first);
+        let (last, _) = LAYOUT.split(call.end() - 1);
         let range = ranges.entry(call.slots.secret[0]).or_insert((first, last));
         *range = (range.0.min(first), range.1.max(last));
     }

@@ -1,13 +1,13 @@
 use std::time::Duration;
 
-use super::{cut::MIN_PAUSES, *};
+use super::{slot_layout::MIN_PAUSES, *};
 use crate::{
     clock::{ManualClock, TimeScale, Timestamp},
     entropy::SeededEntropy,
 };
 
 /// Of dense version 7.
-const CUT: &Cut = &Cut {
+const LAYOUT: &SlotLayout = &SlotLayout {
     scale: TimeScale::UNIX_MILLIS,
     tick_bits: 48,
     index_bits: 20,
@@ -52,7 +52,7 @@ impl Script {
 
     fn try_take(&self, count: u64) -> Result<Slots, Error> {
         self.engine.reserve(
-            CUT,
+            LAYOUT,
             count,
             self.entropy.epoch(),
             &self.clock,
@@ -63,7 +63,7 @@ impl Script {
 
     /// Milliseconds after the start, and index, of the first slot.
     fn take(&self, count: u64) -> (i64, u64) {
-        let (millis, index) = CUT.split(self.try_take(count).unwrap().first);
+        let (millis, index) = LAYOUT.split(self.try_take(count).unwrap().first);
         (
             i64::try_from(millis).unwrap() - i64::try_from(START).unwrap(),
             index,
@@ -158,10 +158,10 @@ fn a_clock_that_reads_2100_once_does_not_poison() {
 fn a_full_millisecond_carries_into_the_next_one() {
     let script = Script::new(Policy::DEFAULT);
     script.clock.freeze();
-    assert_eq!(script.take(CUT.slots() - 1), (0, 0));
+    assert_eq!(script.take(LAYOUT.slots() - 1), (0, 0));
     assert_eq!(
         [script.take(1), script.take(1)],
-        [(0, CUT.slots() - 1), (1, 0)]
+        [(0, LAYOUT.slots() - 1), (1, 0)]
     );
     assert_eq!(
         script.engine.events(),
@@ -175,7 +175,7 @@ fn a_full_millisecond_carries_into_the_next_one() {
 #[test]
 fn overflow_error_refuses_until_the_clock_moves() {
     let script = Script::new(hold_then_error(Overflow::Error));
-    script.take(CUT.slots());
+    script.take(LAYOUT.slots());
     let error = script.try_take(1).unwrap_err();
     assert!(error.is_overflow());
     assert_eq!(
@@ -191,7 +191,7 @@ fn overflow_error_refuses_until_the_clock_moves() {
 #[test]
 fn overflow_wait_waits_for_the_clock() {
     let script = Script::new(hold_then_error(Overflow::Wait));
-    script.take(CUT.slots());
+    script.take(LAYOUT.slots());
     // The manual clock moves on by what it is waited for.
     assert_eq!(script.take(1), (1, 0));
     assert_eq!(script.engine.events().counter_waits, 1);
@@ -201,7 +201,7 @@ fn overflow_wait_waits_for_the_clock() {
 fn overflow_wait_gives_up_on_a_clock_that_stands_still() {
     let script = Script::new(hold_then_error(Overflow::Wait));
     script.clock.freeze();
-    script.take(CUT.slots());
+    script.take(LAYOUT.slots());
     assert!(script.try_take(1).unwrap_err().is_overflow());
     assert_eq!(script.engine.events().counter_waits, MIN_PAUSES);
 }
@@ -211,7 +211,7 @@ fn overflow_advance_ends_at_the_bound() {
     let script = Script::new(hold_then_error(ADVANCE));
     script.clock.freeze();
     for _ in 0..=10_000 {
-        script.take(CUT.slots());
+        script.take(LAYOUT.slots());
     }
     assert!(script.try_take(1).unwrap_err().is_overflow());
     script.set(1);
@@ -292,12 +292,17 @@ fn the_counter_advances_up_to_its_own_bound() {
     let script = Script::new(policy(Rollback::ERROR, advance(2)));
     script.clock.freeze();
     for _ in 0..3 {
-        script.take(CUT.slots());
+        script.take(LAYOUT.slots());
     }
     assert!(script.try_take(1).unwrap_err().is_overflow());
     script.set(1);
     assert_eq!([script.take(1), script.take(1)], [(3, 0), (3, 1)]);
-    assert!(script.try_take(4 * CUT.slots()).unwrap_err().is_overflow());
+    assert!(
+        script
+            .try_take(4 * LAYOUT.slots())
+            .unwrap_err()
+            .is_overflow()
+    );
 }
 
 #[test]
@@ -330,20 +335,20 @@ fn a_clock_that_once_read_2100_does_not_poison_what_follows() {
 fn a_start_above_is_above_the_whole_millisecond() {
     for overflow in [ADVANCE, Overflow::Wait] {
         let script = Script::new(hold_then_error(overflow));
-        script.engine.start_above(CUT, START + 5);
+        script.engine.start_above(LAYOUT, START + 5);
         assert_eq!(script.engine.events().counter_waits, 0);
         // One more, because the first key of a process draws its secret in a new millisecond.
-        assert!(script.take(1) > (5, CUT.slots() - 1));
+        assert!(script.take(1) > (5, LAYOUT.slots() - 1));
         // It never goes back.
-        script.engine.start_above(CUT, START);
-        assert!(script.take(1) > (5, CUT.slots() - 1));
+        script.engine.start_above(LAYOUT, START);
+        assert!(script.take(1) > (5, LAYOUT.slots() - 1));
     }
 }
 
 /// The last bits of a slot with a fraction: the clock's nanoseconds decide.
 #[test]
 fn fractions_are_part_of_now() {
-    let cut = Cut {
+    let layout = SlotLayout {
         scale: TimeScale::ticks_per_millis(4_096, 1, 0),
         tick_bits: 60,
         index_bits: 20,
@@ -351,19 +356,25 @@ fn fractions_are_part_of_now() {
     };
     let clock = ManualClock::at_unix_millis(START);
     clock.set_nanos(999_999);
-    assert_eq!(cut.split(cut.now(&clock).unwrap()), (START, 4_095 << 8));
+    assert_eq!(
+        layout.split(layout.now(&clock).unwrap()),
+        (START, 4_095 << 8)
+    );
     // A clock that says more nanoseconds than a millisecond has stays in the millisecond.
     clock.set_nanos(u32::MAX);
-    assert_eq!(cut.split(cut.now(&clock).unwrap()), (START, 4_095 << 8));
+    assert_eq!(
+        layout.split(layout.now(&clock).unwrap()),
+        (START, 4_095 << 8)
+    );
 }
 
 #[test]
 fn reservations_cross_milliseconds_and_are_bounded() {
     let script = Script::new(Policy::DEFAULT);
     script.clock.freeze();
-    assert_eq!(script.take(3 * CUT.slots() + 7), (0, 0));
+    assert_eq!(script.take(3 * LAYOUT.slots() + 7), (0, 0));
     assert_eq!(script.take(1), (3, 7));
-    let error = script.try_take(10_001 * CUT.slots()).unwrap_err();
+    let error = script.try_take(10_001 * LAYOUT.slots()).unwrap_err();
     assert!(error.is_overflow());
     assert_eq!(
         error.to_string(),
@@ -404,14 +415,14 @@ fn a_renewal_that_the_fork_cut_off_is_taken_over() {
 
 #[test]
 fn the_end_of_time_is_an_error_or_a_new_start() {
-    let end = (CUT.max_time() + 1) << CUT.index_bits;
+    let end = (LAYOUT.max_time() + 1) << LAYOUT.index_bits;
     let script = Script::new(hold_then_error(ADVANCE));
     script
         .clock
         .set_unix_millis(Timestamp::MAX.as_unix_millis());
     assert_eq!(
         script.try_take(1).unwrap().first,
-        CUT.max_time() << CUT.index_bits
+        LAYOUT.max_time() << LAYOUT.index_bits
     );
     script.engine.state.0.store(end, Ordering::SeqCst);
     assert!(script.try_take(1).unwrap_err().is_clock());
@@ -424,7 +435,7 @@ fn the_end_of_time_is_an_error_or_a_new_start() {
     script.engine.state.0.store(end, Ordering::SeqCst);
     assert_eq!(
         script.try_take(1).unwrap().first,
-        CUT.max_time() << CUT.index_bits
+        LAYOUT.max_time() << LAYOUT.index_bits
     );
     assert_eq!(script.engine.events().clock_followed, 1);
 }
@@ -444,7 +455,14 @@ fn threads_with_different_clocks_share_one_order() {
                     let slots: Vec<u64> = (0..20_000)
                         .map(|_| {
                             engine
-                                .reserve(CUT, 1, entropy.epoch(), clock, entropy, &Policy::DEFAULT)
+                                .reserve(
+                                    LAYOUT,
+                                    1,
+                                    entropy.epoch(),
+                                    clock,
+                                    entropy,
+                                    &Policy::DEFAULT,
+                                )
                                 .unwrap()
                                 .first
                         })
@@ -484,7 +502,14 @@ fn no_slot_comes_twice_while_the_clock_is_followed() {
     let clock = Jumping(AtomicU64::new(0));
     let take = || {
         let slots = engine
-            .reserve(CUT, 1, entropy.epoch(), &clock, &entropy, &Policy::DEFAULT)
+            .reserve(
+                LAYOUT,
+                1,
+                entropy.epoch(),
+                &clock,
+                &entropy,
+                &Policy::DEFAULT,
+            )
             .unwrap();
         (slots.secret, slots.first)
     };
@@ -505,16 +530,20 @@ fn no_slot_comes_twice_while_the_clock_is_followed() {
 
 #[test]
 fn a_slot_is_ahead_beyond_the_clocks_unit_of_time() {
-    let fine = &Cut {
+    let fine = &SlotLayout {
         index_bits: 20,
         fraction_bits: 12,
-        ..*CUT
+        ..*LAYOUT
     };
     // The first and the last slot of a unit of time, and the one after.
-    for (cut, unit, tick) in [(CUT, 5, 5), (fine, 5, 5 << 12), (fine, 5, (5 << 12) + 77)] {
-        let first = unit << cut.index_bits;
-        let next = (unit + 1) << cut.index_bits;
-        let found = [first - 1, first, next - 1, next].map(|slot| cut.is_ahead(slot, tick));
-        assert_eq!(found, [false, false, false, true], "{cut:?}");
+    for (layout, unit, tick) in [
+        (LAYOUT, 5, 5),
+        (fine, 5, 5 << 12),
+        (fine, 5, (5 << 12) + 77),
+    ] {
+        let first = unit << layout.index_bits;
+        let next = (unit + 1) << layout.index_bits;
+        let found = [first - 1, first, next - 1, next].map(|slot| layout.is_ahead(slot, tick));
+        assert_eq!(found, [false, false, false, true], "{layout:?}");
     }
 }

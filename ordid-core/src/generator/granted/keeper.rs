@@ -20,7 +20,7 @@ use crate::{
 /// What a [`LeaseKeeper`] has to ask a [`NodeAllocator`] next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Ask {
+pub enum LeaseRequest {
     /// [`NodeAllocator::renew`].
     Renew {
         /// What is held.
@@ -152,7 +152,7 @@ where
         Arc::clone(&self.generator)
     }
 
-    /// Returns how long to wait before [`ask`](Self::ask).
+    /// Returns how long to wait before [`request`](Self::request).
     ///
     /// # Errors
     ///
@@ -169,25 +169,25 @@ where
     }
 
     /// Returns what to ask the allocator.
-    pub fn ask(&mut self) -> Ask {
+    pub fn request(&mut self) -> LeaseRequest {
         let now = self.generator.clock().now();
         match self.generator.closed() {
-            Some((grant, last)) => Ask::Release { grant, last },
-            None if self.is_fenced => Ask::Acquire {
+            Some((grant, last)) => LeaseRequest::Release { grant, last },
+            None if self.is_fenced => LeaseRequest::Acquire {
                 now,
                 last: self.generator.newest(),
             },
-            None => Ask::Renew {
+            None => LeaseRequest::Renew {
                 grant: self.generator.grant(),
                 now,
             },
         }
     }
 
-    /// As [`ask`](Self::ask), unless the grant is of the process that was forked: who keeps it is there.
-    fn next_ask(&mut self) -> Result<Ask, Error> {
+    /// As [`request`](Self::request), unless the grant is of the process that was forked: who keeps it is there.
+    fn next_request(&mut self) -> Result<LeaseRequest, Error> {
         self.generator.keys.check_process()?;
-        Ok(self.ask())
+        Ok(self.request())
     }
 
     /// Takes what the allocator answered.
@@ -266,14 +266,14 @@ where
             if self.generator.closed().is_none() {
                 sleep(self.pause()?).await;
             }
-            match self.next_ask()? {
-                Ask::Renew { grant, now } => {
+            match self.next_request()? {
+                LeaseRequest::Renew { grant, now } => {
                     self.answer(allocator.renew(&grant, now).await)?;
                 }
-                Ask::Acquire { now, last } => {
+                LeaseRequest::Acquire { now, last } => {
                     self.answer(allocator.acquire(now, last).await)?;
                 }
-                Ask::Release { grant, last } => {
+                LeaseRequest::Release { grant, last } => {
                     allocator.release(&grant, last).await?;
                     observe::lease_released(&grant);
                     return Ok(());
@@ -288,10 +288,10 @@ where
             if self.generator.closed().is_none() {
                 thread::park_timeout(self.pause()?);
             }
-            match self.next_ask()? {
-                Ask::Renew { grant, now } => self.answer(allocator.renew(&grant, now))?,
-                Ask::Acquire { now, last } => self.answer(allocator.acquire(now, last))?,
-                Ask::Release { grant, last } => {
+            match self.next_request()? {
+                LeaseRequest::Renew { grant, now } => self.answer(allocator.renew(&grant, now))?,
+                LeaseRequest::Acquire { now, last } => self.answer(allocator.acquire(now, last))?,
+                LeaseRequest::Release { grant, last } => {
                     allocator.release(&grant, last)?;
                     observe::lease_released(&grant);
                     return Ok(());

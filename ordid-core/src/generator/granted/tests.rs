@@ -472,10 +472,10 @@ fn keeper<'c>(nodes: &MemoryNodes<&'c ManualClock>, clock: &'c ManualClock) -> K
 
 /// Does what the keeper asks for.
 fn step(keeper: &mut Keeper<'_>, nodes: &MemoryNodes<&ManualClock>) -> Result<(), Error> {
-    match keeper.ask() {
-        Ask::Renew { grant, now } => keeper.answer(nodes.renew(&grant, now)),
-        Ask::Acquire { now, last } => keeper.answer(nodes.acquire(now, last)),
-        Ask::Release { grant, last } => nodes.release(&grant, last),
+    match keeper.request() {
+        LeaseRequest::Renew { grant, now } => keeper.answer(nodes.renew(&grant, now)),
+        LeaseRequest::Acquire { now, last } => keeper.answer(nodes.acquire(now, last)),
+        LeaseRequest::Release { grant, last } => nodes.release(&grant, last),
     }
 }
 
@@ -531,8 +531,8 @@ fn a_holder_that_was_silent_too_long_gets_another_node() {
     let (released, last) = other.generator().close();
     step(&mut other, &nodes).unwrap();
     assert_eq!(
-        other.ask(),
-        Ask::Release {
+        other.request(),
+        LeaseRequest::Release {
             grant: released,
             last
         }

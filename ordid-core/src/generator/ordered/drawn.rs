@@ -103,7 +103,7 @@ pub(super) const fn words_a_key<S: Slotted>() -> usize {
 
 /// Cuts the random bits of a key out of its words, the first of them above.
 #[inline]
-pub(super) const fn cut_random<S: Slotted>(words: u64) -> u64 {
+pub(super) const fn random_bits_of<S: Slotted>(words: u64) -> u64 {
     let drawn = if words_a_key::<S>() == 2 { 64 } else { 32 };
     words >> (drawn - S::RANDOM_BITS)
 }
@@ -122,5 +122,5 @@ pub(in crate::generator) fn draw_of<S: Slotted>(
     } else {
         entropy.epoch_and_u64()?
     };
-    Ok((epoch, cut_random::<S>(words)))
+    Ok((epoch, random_bits_of::<S>(words)))
 }

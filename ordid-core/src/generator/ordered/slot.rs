@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::{
     clock::TimeScale,
-    generator::engine::{Cut, Needs},
+    generator::engine::{Needs, SlotLayout},
     key::{Generated, Scheme},
 };
 
@@ -80,12 +80,12 @@ pub struct Slot<N> {
 
 /// A constant in memory, so that the slow ways can be told where it is: a copy for them would be
 /// written by every key.
-pub(in crate::generator) const fn cut_of<S: Slotted>() -> &'static Cut {
+pub(in crate::generator) const fn slot_layout_of<S: Slotted>() -> &'static SlotLayout {
     const { assert!(S::INDEX_BITS <= 24 && S::FRACTION_BITS <= S::INDEX_BITS) };
     const { assert!(S::FRACTION_BITS < S::TICK_BITS && S::TICK_BITS < 64) };
     const { assert!(S::SEED_BITS < 64 && S::RANDOM_BITS <= 64) };
     const {
-        &Cut {
+        &SlotLayout {
             scale: S::SCALE,
             tick_bits: S::TICK_BITS,
             index_bits: S::INDEX_BITS,
@@ -113,7 +113,7 @@ pub(in crate::generator) fn key_with<S: Slotted>(
     (seed, identity): (u64, u64),
     random: u64,
 ) -> Generated<S> {
-    let (time, index) = cut_of::<S>().split(slot);
+    let (time, index) = slot_layout_of::<S>().split(slot);
     Generated::new(S::encode(Slot {
         time,
         count: seed + index,

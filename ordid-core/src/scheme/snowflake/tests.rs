@@ -193,8 +193,8 @@ fn ends_with_an_error<L: SnowflakeLayout>() {
             let error = generator.try_generate().unwrap_err();
             assert!(error.is_clock(), "{error}");
             assert!(generator.reserve(1).is_err());
-            let lease = generator.lease();
-            assert!(lease.try_generate().is_err());
+            let block = generator.local_block();
+            assert!(block.try_generate().is_err());
         }
         let after = Timestamp::from_unix_millis(epoch::<L>() + end).unwrap();
         assert!(Snowflake::<L>::bounds_at(after).unwrap_err().is_clock());

@@ -393,3 +393,55 @@ fn literals_are_the_stored_values() {
         assert_eq!(sql, expected);
     }
 }
+
+macro_rules! is_named {
+    ($name:ident, $type:ident, $column:ty) => {
+        assert_eq!(<super::$type as Column>::NAME, stringify!($name));
+    };
+}
+
+/// Each line of the list, as users write it. A name that `names.rs` does not have does not compile.
+macro_rules! are_named {
+    ($($name:ident $column:ident: [$($raw:ident)+] $($dialect:ident)+;)+) => {
+        $($(are_named!(@$dialect $name $column);)+)+
+    };
+    (@Postgres $name:ident $column:ident) => { are_named!(@of postgres $name $column); };
+    (@MySql $name:ident $column:ident) => { are_named!(@of mysql $name $column); };
+    (@MariaDb $name:ident $column:ident) => { are_named!(@of mysql $name $column); };
+    (@Sqlite $name:ident $column:ident) => { are_named!(@of sqlite $name $column); };
+    (@SqlServer $name:ident $column:ident) => { are_named!(@of sql_server $name $column); };
+    (@Babelfish $name:ident $column:ident) => { are_named!(@of babelfish $name $column); };
+    (@Oracle $name:ident $column:ident) => { are_named!(@of oracle $name $column); };
+    (@of $engine:ident $name:ident $column:ident) => {
+        assert_eq!(<super::$column as Column>::NAME, stringify!($name));
+        crate::__named_column! { $engine (), unordered($name) => { is_named } { $name } }
+    };
+}
+
+#[test]
+fn every_column_of_the_list_has_its_name_on_its_engines() {
+    crate::__for_each_column! { are_named }
+}
+
+/// A column that is exported, and forgotten in the list, would be tested by nothing.
+#[test]
+fn the_list_has_every_column_that_is_exported() {
+    macro_rules! types {
+        ($($name:ident $column:ident: [$($raw:ident)+] $($dialect:ident)+;)+) => {
+            [$(stringify!($column)),+]
+        };
+    }
+    let listed = crate::__for_each_column! { types };
+    let source = include_str!("../column.rs");
+    let exported = source
+        .split("\npub use ")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("::")?.1.split_once(';'))
+        .flat_map(|(names, _)| names.split(|c: char| !c.is_alphanumeric()))
+        .filter(|name| !name.is_empty() && *name != "Unordered");
+    let missing: alloc::vec::Vec<_> = exported.filter(|name| !listed.contains(name)).collect();
+    assert!(
+        missing.is_empty(),
+        "without a line in `__for_each_column` of storage/column.rs: {missing:?}"
+    );
+}

@@ -1,4 +1,4 @@
-//! Leases, counts and locks on Redis.
+//! Leases and counts on Redis.
 
 use std::{
     net::SocketAddr,
@@ -14,7 +14,7 @@ use ordid_core::{
     },
 };
 use ordid_harness::Server;
-use ordid_redis::{Blocking, RedisCounter, RedisLease, RedisLockIds};
+use ordid_redis::{Blocking, RedisCounter, RedisLease};
 use ordid_tests::{
     proxy::{Fault, Proxy},
     servers::Servers,
@@ -55,9 +55,7 @@ pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     shared.on("a_lost_grant_is_a_gap", lost_grant);
     shared.on("the_first_copy_to_renew_goes_on", copies);
     shared.on("numbers_come_once", numbers);
-    shared.on("numbers_under_a_lock_come_once", locked_numbers);
     shared.on("a_count_ends", count_ends);
-    shared.on("a_lock_that_expired_writes_nothing", expired_lock);
     shared.on("a_blocking_connection_does_it_all", blocking);
     shared.on_own("a_server_that_is_away_ends_nothing", away);
     shared.on_own("keys_end_at_the_ceiling", keys_end);
@@ -169,11 +167,8 @@ async fn not_created(url: String) -> Outcome {
         error.coordination_failure(),
         Some(CoordinationFailure::StateLost)
     );
-    let counter = RedisCounter::new(connection.clone(), own_name("lost-count"));
+    let counter = RedisCounter::new(connection, own_name("lost-count"));
     let reserved = counter.reserve(1.try_into()?).await;
-    assert_eq!(failure(reserved), CoordinationFailure::StateLost);
-    let locks = RedisLockIds::new(connection, own_name("lost-lock"));
-    let reserved = locks.reserve(1.try_into()?).await;
     assert_eq!(failure(reserved), CoordinationFailure::StateLost);
 
     // Nobody listens at port 1.
@@ -393,66 +388,11 @@ async fn numbers(url: String) -> Outcome {
     numbers_come_once(make, 7, 50, &[1, 1_000, 3]).await
 }
 
-async fn locked_numbers(url: String) -> Outcome {
-    let key = own_name("locked");
-    let ids = RedisLockIds::new(connect(&url).await?, &key);
-    ids.counter().create(7).await?;
-    let make = async || {
-        RedisLockIds::new(connect(&url).await.expect("Redis"), &key).with_patience(PATIENCE)
-    };
-    numbers_come_once(make, 7, 25, &[1]).await
-}
-
 async fn count_ends(url: String) -> Outcome {
     let connection = connect(&url).await?;
-    let counter = RedisCounter::new(connection.clone(), own_name("ends"));
+    let counter = RedisCounter::new(connection, own_name("ends"));
     counter.create(i64::MAX - 5).await?;
-    a_count_ends(&counter).await?;
-    let ids = RedisLockIds::new(connection, own_name("ends-locked"));
-    ids.counter().create(i64::MAX - 5).await?;
-    a_count_ends(&ids).await
-}
-
-/// F3 and F4 of a lock: its holder was paused for longer than it lasts.
-async fn expired_lock(url: String) -> Outcome {
-    let mut connection = connect(&url).await?;
-    let key = own_name("expired");
-    let ids = RedisLockIds::new(connection.clone(), &key);
-    ids.counter().create(1).await?;
-    let one = 1.try_into()?;
-    let paused = ids.lock().await?;
-    assert_eq!(paused.reserve(one).await?.first(), Some(1));
-    // While it is held, others wait, and not for ever.
-    let impatient = ids.clone().with_patience(Duration::ZERO);
-    let error = impatient.reserve(one).await.unwrap_err();
-    let unavailable = Some(CoordinationFailure::Unavailable);
-    assert_eq!(error.coordination_failure(), unavailable);
-    says(&error, "another has held the lock");
-
-    // The server forgets it, as it does at its time.
-    let lock = format!("{key}:lock");
-    let expires: bool = cmd("PEXPIRE")
-        .arg(&lock)
-        .arg(1)
-        .query_async(&mut connection)
-        .await?;
-    assert!(expires, "it has a time");
-    let patient = ids.clone().with_patience(PATIENCE);
-    let next = patient.lock().await?;
-    assert_eq!(
-        failure(paused.reserve(one).await),
-        CoordinationFailure::Fenced
-    );
-    assert_eq!(next.reserve(one).await?.first(), Some(2));
-    // Nor does it free another's lock.
-    assert!(!paused.unlock().await?);
-    assert_eq!(next.reserve(one).await?.first(), Some(3));
-    assert!(next.unlock().await?);
-    // One that nobody gives back is free in the end.
-    let hasty = ids.clone().with_expiry(Duration::from_millis(50));
-    let _forgotten = hasty.lock().await?;
-    assert_eq!(patient.reserve(one).await?.first(), Some(4));
-    Ok(())
+    a_count_ends(&counter).await
 }
 
 async fn blocking(url: String) -> Outcome {
@@ -468,14 +408,9 @@ async fn blocking(url: String) -> Outcome {
         assert_eq!(failure(renewed), CoordinationFailure::CeilingRegressed);
 
         let key = own_name("blocking-count");
-        let counter = RedisCounter::new(connection.clone(), &key);
+        let counter = RedisCounter::new(connection, &key);
         assert!(counter.create(5)? && !counter.create(1)?);
         assert_eq!(SegmentSource::reserve(&counter, one)?.first(), Some(5));
-        // With a holder in the way, it waits on its thread.
-        let ids = RedisLockIds::new(connection, &key).with_expiry(Duration::from_millis(30));
-        for id in 6..10 {
-            assert_eq!(SegmentSource::reserve(&ids, one)?.first(), Some(id));
-        }
         Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
     });
     done.await?

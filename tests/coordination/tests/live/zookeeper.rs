@@ -1,4 +1,4 @@
-//! Leases, counts, sequential nodes and locks on ZooKeeper.
+//! Leases, counts and sequential nodes on ZooKeeper.
 
 use std::{
     collections::BTreeSet,
@@ -17,9 +17,7 @@ use ordid_tests::{
     servers::Servers,
     trials::Outcome,
 };
-use ordid_zookeeper::{
-    SequentialNode, Session, ZooKeeperCounter, ZooKeeperLease, ZooKeeperLockIds,
-};
+use ordid_zookeeper::{SequentialNode, Session, ZooKeeperCounter, ZooKeeperLease};
 use tokio::task::JoinSet;
 use zookeeper_client::{Client, Connector};
 
@@ -58,10 +56,8 @@ pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     shared.on("the_first_copy_to_renew_goes_on", copies);
     shared.on("a_lease_that_was_revoked_is_fenced", revoked);
     shared.on("numbers_come_once", numbers);
-    shared.on("numbers_under_a_lock_come_once", locked_numbers);
     shared.on("sequential_nodes_come_once", sequential_nodes);
     shared.on("a_count_ends", count_ends);
-    shared.on("a_lock_that_was_lost_writes_nothing", lost_lock);
     shared.on_own("a_server_that_is_away_ends_nothing", away);
     shared.on_own("keys_end_at_the_ceiling", keys_end);
     shared.on_own("a_server_without_its_data_is_an_error", without_data);
@@ -395,17 +391,6 @@ async fn numbers(url: String) -> Outcome {
     numbers_come_once(make, 7, 20, &[1, 1_000, 3]).await
 }
 
-async fn locked_numbers(url: String) -> Outcome {
-    let path = own_path("locked");
-    let ids = ZooKeeperLockIds::new(session(&url), &path)?;
-    ids.counter().create(7).await?;
-    let make = async || {
-        let ids = ZooKeeperLockIds::new(session(&url), &path).expect("a path");
-        ids.with_patience(ENDLESS)
-    };
-    numbers_come_once(make, 7, 10, &[1]).await
-}
-
 async fn sequential_nodes(url: String) -> Outcome {
     let path = own_path("nodes");
     let ids = SequentialNode::new(session(&url), &path)?;
@@ -442,56 +427,7 @@ async fn sequential_nodes(url: String) -> Outcome {
 async fn count_ends(url: String) -> Outcome {
     let counter = ZooKeeperCounter::new(session(&url), own_path("ends"))?;
     counter.create(i64::MAX - 5).await?;
-    a_count_ends(&counter).await?;
-    let ids = ZooKeeperLockIds::new(session(&url), own_path("ends-locked"))?;
-    ids.counter().create(i64::MAX - 5).await?;
-    a_count_ends(&ids).await
-}
-
-/// F3 and F4 of a lock, and F12: its holder's session ended while it did something else.
-async fn lost_lock(url: String) -> Outcome {
-    let path = own_path("lost-lock");
-    let own = session(&url);
-    let ids = ZooKeeperLockIds::new(own.clone(), &path)?;
-    ids.counter().create(1).await?;
-    let other = ZooKeeperLockIds::new(session(&url), &path)?.with_patience(ENDLESS);
-    let one = 1.try_into()?;
-
-    // Somebody removes the lock's node.
-    let held = ids.lock().await?;
-    assert_eq!(held.reserve(one).await?.first(), Some(1));
-    let hasty = other.clone().with_patience(Duration::from_millis(200));
-    let error = hasty.lock().await.unwrap_err();
-    assert_eq!(
-        error.coordination_failure(),
-        Some(CoordinationFailure::Unavailable)
-    );
-    says(&error, "others have held the lock for 200ms");
-    let client = own.client().await?;
-    client.delete(held.path(), None).await?;
-    assert_eq!(
-        failure(held.reserve(one).await),
-        CoordinationFailure::Fenced
-    );
-    let next = other.lock().await?;
-    assert_eq!(next.reserve(one).await?.first(), Some(2));
-    assert_eq!(
-        failure(held.reserve(one).await),
-        CoordinationFailure::Fenced
-    );
-    drop((held, next));
-
-    let held = ids.lock().await?;
-    expire(&url, &own).await?;
-    let next = other.lock().await?;
-    assert_eq!(next.reserve(one).await?.first(), Some(3));
-    assert_eq!(
-        failure(held.reserve(one).await),
-        CoordinationFailure::Unavailable
-    );
-    drop((held, next));
-    assert_eq!(ids.reserve(one).await?.first(), Some(4));
-    Ok(())
+    a_count_ends(&counter).await
 }
 
 /// F2 and F12: gone while a node is held, and back with what it had, sessions included.

@@ -76,9 +76,9 @@ fn main() -> ExitCode {
         ),
         Maker::new("strict-coarse", Uuid::as_u128, || || next(&COARSE)),
         Maker::new("local-coarse", Uuid::as_u128, || || LOCAL_COARSE.with(next)),
-        Maker::new("leased-coarse", Uuid::as_u128, || {
-            let lease = COARSE.lease();
-            move || next(&lease)
+        Maker::new("local-block-coarse", Uuid::as_u128, || {
+            let block = COARSE.local_block();
+            move || next(&block)
         }),
     ];
     if let Some(clock) = TscClock::new() {

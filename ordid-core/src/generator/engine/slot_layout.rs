@@ -13,7 +13,7 @@ pub(super) const MIN_PAUSES: u64 = 100;
 ///
 /// Time is in units of the layout's ticks, or of two to the power of `fraction_bits` of them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cut {
+pub(crate) struct SlotLayout {
     /// What the layout counts.
     pub(crate) scale: TimeScale,
     /// Bits of these ticks.
@@ -24,7 +24,7 @@ pub(crate) struct Cut {
     pub(crate) fraction_bits: u32,
 }
 
-impl Cut {
+impl SlotLayout {
     /// Slots of one unit of time.
     pub(crate) const fn slots(self) -> u64 {
         1 << self.index_bits
@@ -208,13 +208,13 @@ pub(crate) enum Refusal {
 
 impl Refusal {
     /// Returns the error of a clock whose reading the layout has no time for.
-    pub(crate) fn of_clock(&self, cut: &Cut, timestamp: Timestamp) -> Error {
+    pub(crate) fn of_clock(&self, layout: &SlotLayout, timestamp: Timestamp) -> Error {
         match self {
             Self::BeforeEpoch => Error::new(ErrorKind::BeforeScale {
                 millis: timestamp.as_unix_millis(),
-                epoch_millis: cut.scale.epoch_unix_millis(),
+                epoch_millis: layout.scale.epoch_unix_millis(),
             }),
-            _ => cut.out_of_time(timestamp),
+            _ => layout.out_of_time(timestamp),
         }
     }
 }

@@ -1,15 +1,18 @@
-//! A lock for each id: the slow way.
+//! A lock for each id on ZooKeeper.
 
-use core::{num::NonZeroU32, time::Duration};
+use std::{num::NonZeroU32, time::Duration};
 
 use ordid_core::{
     Error,
     clock::Delay,
     coordination::{AsyncSegmentSource, CoordinationFailure, Ordered, Segment},
 };
-use zookeeper_client::{CreateMode, LockOptions, LockPrefix, OwnedLockClient};
+use ordid_zookeeper::{Session, ZooKeeperCounter};
+use zookeeper_client::{
+    Acls, CreateMode, Error as Cause, LockOptions, LockPrefix, OwnedLockClient,
+};
 
-use crate::{Session, ZooKeeperCounter, error::failed, session::check_process, tree};
+use crate::{damaged, exhausted, lost};
 
 /// A count in ZooKeeper, moved under a lock for each id.
 ///
@@ -18,17 +21,18 @@ use crate::{Session, ZooKeeperCounter, error::failed, session::check_process, tr
 /// /app/orders/lock/_c_<uuid>-lock-0000000007     ephemeral; the lowest one has the lock
 /// ```
 ///
-/// It is here for programs that have to share such a lock (Curator's `InterProcessMutex` takes the
-/// same), and to be measured. It takes five round trips for an id where [`ZooKeeperCounter`] takes two
-/// for a thousand, and waits for others in between: measured by `coordination-tour` on two cores, ids
-/// came 3,600 times as slowly as from segments of 1,000 with one client, and 2,700 times with eight.
+/// Curator's `InterProcessMutex` takes the same lock. It takes five round trips for an id where
+/// [`ZooKeeperCounter`] takes two for a thousand, and waits for others in between: measured on two
+/// cores, ids came 3,600 times as slowly as from segments of 1,000 with one client, and 2,700 times
+/// with eight.
 ///
 /// As it is mostly written it repeats: a holder that was paused until its session expired writes all
 /// the same. Here the count moves in one step with a look at the lock's node, so that a lock that was
 /// lost is an error.
 #[derive(Debug, Clone)]
 pub struct ZooKeeperLockIds {
-    counter: ZooKeeperCounter,
+    session: Session,
+    path: String,
     patience: Duration,
 }
 
@@ -37,15 +41,12 @@ impl ZooKeeperLockIds {
     pub const PATIENCE: Duration = Duration::from_secs(10);
 
     /// The count of this node of the tree, and the lock below it.
-    ///
-    /// # Errors
-    ///
-    /// [`Mismatch`](CoordinationFailure::Mismatch) if it is no path.
-    pub fn new(session: Session, path: impl Into<String>) -> Result<Self, Error> {
-        Ok(Self {
-            counter: ZooKeeperCounter::new(session, path)?,
+    pub fn new(session: Session, path: impl Into<String>) -> Self {
+        Self {
+            session,
+            path: path.into(),
             patience: Self::PATIENCE,
-        })
+        }
     }
 
     /// How long a lock is waited for.
@@ -55,8 +56,12 @@ impl ZooKeeperLockIds {
     }
 
     /// The count, which has to be [created](ZooKeeperCounter::create) once.
-    pub fn counter(&self) -> &ZooKeeperCounter {
-        &self.counter
+    ///
+    /// # Errors
+    ///
+    /// [`Mismatch`](CoordinationFailure::Mismatch) if the path is not one.
+    pub fn counter(&self) -> Result<ZooKeeperCounter, Error> {
+        ZooKeeperCounter::new(self.session.clone(), &*self.path)
     }
 
     /// Takes the lock, for several reservations.
@@ -65,14 +70,13 @@ impl ZooKeeperLockIds {
     ///
     /// [`Unavailable`](CoordinationFailure::Unavailable), also if others hold the lock for too long.
     pub async fn lock(&self) -> Result<Locked<'_>, Error> {
-        let session = self.counter.session();
-        let client = session.client().await?;
-        let directory = format!("{}/lock", self.counter.path());
+        let client = self.session.client().await?;
+        let directory = format!("{}/lock", self.path);
         let failed = |error| failed(&directory, &error);
         let prefix = LockPrefix::new_curator(&directory, "lock-").map_err(failed)?;
-        let persistent = session.create_options(CreateMode::Persistent);
-        let options = LockOptions::new(session.acls())
-            .with_ancestor_options(persistent)
+        let acls = Acls::anyone_all();
+        let options = LockOptions::new(acls)
+            .with_ancestor_options(CreateMode::Persistent.with_acls(acls))
             .map_err(failed)?;
         // Dropped while it waits, it takes its node away.
         let lock = Delay::within(self.patience, client.lock(prefix, b"", options)).await;
@@ -109,18 +113,24 @@ impl Locked<'_> {
     ///
     /// # Errors
     ///
-    /// [`Fenced`](CoordinationFailure::Fenced) if it is not, and as [`ZooKeeperCounter`]'s.
+    /// [`Fenced`](CoordinationFailure::Fenced) if it is not;
+    /// [`StateLost`](CoordinationFailure::StateLost) and
+    /// [`CounterExhausted`](CoordinationFailure::CounterExhausted).
     pub async fn reserve(&self, count: NonZeroU32) -> Result<Segment, Error> {
-        check_process()?;
-        let counter = &self.ids.counter;
-        let (first, stat) = counter.next(self.lock.client()).await?;
-        let (segment, next) = counter.segment(first, count)?;
-        let version = tree::version(counter.path(), &stat)?;
+        let path = self.ids.path.as_str();
+        let place = format!("ZooKeeper, {path}");
+        let read = self.lock.client().get_data(path).await;
+        let (data, stat) = read.map_err(|error| failed(path, &error))?;
+        let text = String::from_utf8_lossy(&data);
+        let first: i64 = text.parse().map_err(|_| damaged(&place, &text))?;
+        let next = first
+            .checked_add(count.get().into())
+            .ok_or_else(|| exhausted(&place, count))?;
         let data = next.to_string();
-        let written = self.lock.set_data(counter.path(), data.as_bytes(), version);
-        written.await.map_err(|error| counter.failed(&error))?;
-        counter.saw(next);
-        Ok(segment)
+        let version = Some(stat.version);
+        let written = self.lock.set_data(path, data.as_bytes(), version).await;
+        written.map_err(|error| failed(path, &error))?;
+        Segment::new(first, count.get(), 1)
     }
 }
 
@@ -130,4 +140,14 @@ impl AsyncSegmentSource for ZooKeeperLockIds {
     async fn reserve(&self, count: NonZeroU32) -> Result<Segment, Error> {
         self.lock().await?.reserve(count).await
     }
+}
+
+fn failed(path: &str, error: &Cause) -> Error {
+    let failure = match error {
+        Cause::NoNode => return lost(&format!("ZooKeeper, {path}")),
+        // The lock's node is gone, of which the library says only this.
+        Cause::RuntimeInconsistent => CoordinationFailure::Fenced,
+        _ => CoordinationFailure::Unavailable,
+    };
+    Error::coordination(failure, format!("ZooKeeper, {path}: {error}"))
 }

@@ -5,7 +5,7 @@ use core::{cell::Cell, fmt};
 use super::{
     Events, Generator, OrderedGenerator, Reserved, Slotted,
     engine::Slots,
-    ordered::{Slot, cut_of, draw_of, identity_of, seed_of},
+    ordered::{Slot, draw_of, identity_of, seed_of, slot_layout_of},
 };
 use crate::{
     clock::{Clock, Timestamp},
@@ -14,21 +14,21 @@ use crate::{
     key::Generated,
 };
 
-/// Slots that a lease claims at a time.
+/// Slots that a local block claims at a time.
 const BLOCK: u64 = 1_024;
 
 /// Keys for one thread: unique over all that share the generator, strictly rising on this one.
 ///
-/// Made by [`OrderedGenerator::lease`], of a shared generator, and by
+/// Made by [`OrderedGenerator::local_block`], of a shared generator, and by
 /// [`OrderedGenerator::into_local`], which owns one.
 ///
-/// A lease claims 1,024 slots with one atomic operation. It gives the rest of a block up as soon as
-/// the clock has left the block's millisecond, so its keys are as fresh as any; and after a fork.
+/// It claims 1,024 slots with one atomic operation. It gives up the rest of them as soon as the clock
+/// leaves their millisecond, so its keys are as fresh as any others, and after a fork.
 /// Policies act on the generator behind it.
 // In this order: what every key looks at is on one cache line, at offsets of one byte.
 #[repr(C)]
-pub struct Lease<G> {
-    /// Cells, so that one thread at a time has the lease.
+pub struct LocalBlock<G> {
+    /// Cells, so that one thread at a time has it.
     block: Block,
     generator: G,
 }
@@ -39,7 +39,7 @@ struct Block {
     next: Cell<u64>,
     /// Where the block ends, or the tick if that is earlier.
     until: Cell<u64>,
-    /// The clock's tick that `next` is in; see [`Cut::ticks`].
+    /// The clock's tick that `next` is in; see [`SlotLayout::ticks`].
     tick: Cell<u64>,
     /// Where the block ends.
     end: Cell<u64>,
@@ -77,15 +77,16 @@ impl Block {
 
     /// Goes on at a slot, in the unit of time that it is in.
     fn enter<S: Slotted>(&self, slot: u64) {
-        let cut = cut_of::<S>();
-        let (time, _) = cut.split(slot);
-        let tick = slot >> cut.counter_bits();
+        let layout = slot_layout_of::<S>();
+        let (time, _) = layout.split(slot);
+        let tick = slot >> layout.counter_bits();
         self.next.set(slot);
         self.tick.set(tick);
         self.until
-            .set(self.end.get().min((tick + 1) << cut.counter_bits()));
+            .set(self.end.get().min((tick + 1) << layout.counter_bits()));
         let seed = seed_of::<S>(self.secret.get(), time);
-        self.to_count.set(seed.wrapping_sub(time << cut.index_bits));
+        self.to_count
+            .set(seed.wrapping_sub(time << layout.index_bits));
     }
 
     /// Gives the rest up.
@@ -95,8 +96,8 @@ impl Block {
     }
 }
 
-/// A generator that a lease can stand on: an [`OrderedGenerator`], or a reference to one.
-pub trait Leasable: sealed::Sealed {
+/// A generator that a [`LocalBlock`] can take its slots from: an [`OrderedGenerator`], or a reference to one.
+pub trait BlockSource: sealed::Sealed {
     /// Its scheme.
     type Scheme: Slotted;
     /// Its clock.
@@ -115,7 +116,7 @@ mod sealed {
 impl<S: Slotted, C, E> sealed::Sealed for OrderedGenerator<S, C, E> {}
 impl<S: Slotted, C, E> sealed::Sealed for &OrderedGenerator<S, C, E> {}
 
-impl<S: Slotted, C: Clock, E: Entropy> Leasable for OrderedGenerator<S, C, E> {
+impl<S: Slotted, C: Clock, E: Entropy> BlockSource for OrderedGenerator<S, C, E> {
     type Scheme = S;
     type Clock = C;
     type Entropy = E;
@@ -126,7 +127,7 @@ impl<S: Slotted, C: Clock, E: Entropy> Leasable for OrderedGenerator<S, C, E> {
     }
 }
 
-impl<S: Slotted, C: Clock, E: Entropy> Leasable for &OrderedGenerator<S, C, E> {
+impl<S: Slotted, C: Clock, E: Entropy> BlockSource for &OrderedGenerator<S, C, E> {
     type Scheme = S;
     type Clock = C;
     type Entropy = E;
@@ -137,7 +138,7 @@ impl<S: Slotted, C: Clock, E: Entropy> Leasable for &OrderedGenerator<S, C, E> {
     }
 }
 
-impl<G> Lease<G> {
+impl<G> LocalBlock<G> {
     pub(super) const fn new(generator: G) -> Self {
         Self {
             block: Block::none(),
@@ -146,8 +147,8 @@ impl<G> Lease<G> {
     }
 }
 
-impl<G: Leasable> Lease<G> {
-    /// Returns the generator behind it. Keys taken there are unique with those of this lease, but
+impl<G: BlockSource> LocalBlock<G> {
+    /// Returns the generator behind it. Keys taken there are unique with those of this block, but
     /// not in order with them.
     pub fn generator(&self) -> &OrderedGenerator<G::Scheme, G::Clock, G::Entropy> {
         self.generator.generator()
@@ -156,7 +157,7 @@ impl<G: Leasable> Lease<G> {
     /// Makes the key of a slot of the block, and goes on to the next one.
     #[inline]
     fn take(&self, slot: u64, random: u64) -> Generated<G::Scheme> {
-        let (time, _) = cut_of::<G::Scheme>().split(slot);
+        let (time, _) = slot_layout_of::<G::Scheme>().split(slot);
         self.block.next.set(slot + 1);
         Generated::new(G::Scheme::encode(Slot {
             time,
@@ -182,7 +183,7 @@ impl<G: Leasable> Lease<G> {
         }
         block.clear();
         let generator = self.generator();
-        let count = BLOCK.min(1 << cut_of::<G::Scheme>().counter_bits());
+        let count = BLOCK.min(1 << slot_layout_of::<G::Scheme>().counter_bits());
         let (slots, count) = match generator.claim_in(count, epoch) {
             Ok(slots) => (slots, count),
             // The end of a millisecond may hold a key where it does not hold a block.
@@ -202,18 +203,18 @@ impl<G: Leasable> Lease<G> {
     /// Whether a slot is of the clock's time, or so little ahead that the policy holds it: the
     /// counter ran over, or the clock stepped back.
     fn is_held(&self, slot: u64) -> bool {
-        let cut = cut_of::<G::Scheme>();
+        let layout = slot_layout_of::<G::Scheme>();
         let generator = self.generator();
-        let Ok(now) = cut.now(generator.clock()) else {
+        let Ok(now) = layout.now(generator.clock()) else {
             return false;
         };
-        let ahead = cut.split(slot).0.checked_sub(cut.split(now).0);
-        slot >> cut.counter_bits() >= now >> cut.counter_bits()
-            && ahead.is_some_and(|ahead| cut.holds(ahead, &generator.policy()))
+        let ahead = layout.split(slot).0.checked_sub(layout.split(now).0);
+        slot >> layout.counter_bits() >= now >> layout.counter_bits()
+            && ahead.is_some_and(|ahead| layout.holds(ahead, &generator.policy()))
     }
 }
 
-impl<G: Leasable> Generator for Lease<G> {
+impl<G: BlockSource> Generator for LocalBlock<G> {
     type Scheme = G::Scheme;
     type Reserved<'g>
         = Reserved<'g, G::Scheme, G::Clock, G::Entropy>
@@ -224,7 +225,7 @@ impl<G: Leasable> Generator for Lease<G> {
     fn try_generate(&self) -> Result<Generated<G::Scheme>, Error> {
         let generator = self.generator();
         // The clock before the draw: less has to be kept over the call into the system.
-        let tick = cut_of::<G::Scheme>().ticks(generator.clock());
+        let tick = slot_layout_of::<G::Scheme>().ticks(generator.clock());
         let (epoch, random) = draw_of::<G::Scheme>(generator.entropy())?;
         let block = &self.block;
         let slot = block.next.get();
@@ -265,9 +266,9 @@ impl<G: Leasable> Generator for Lease<G> {
     }
 }
 
-impl<G: fmt::Debug> fmt::Debug for Lease<G> {
+impl<G: fmt::Debug> fmt::Debug for LocalBlock<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lease")
+        f.debug_struct("LocalBlock")
             .field("generator", &self.generator)
             .finish_non_exhaustive()
     }

@@ -28,9 +28,13 @@ fn next(keys: &impl Generator<Scheme = UuidV7>) -> uuid::Uuid {
 }
 
 #[test]
-fn leases_share_no_key_and_each_rises() {
+fn blocks_share_no_key_and_each_rises() {
     let generator = scripted(Policy::DEFAULT);
-    let leases = [generator.lease(), generator.lease(), generator.lease()];
+    let blocks = [
+        generator.local_block(),
+        generator.local_block(),
+        generator.local_block(),
+    ];
     let mut seen = HashSet::new();
     let mut last = [uuid::Uuid::nil(); 3];
     for turn in 0..10_000 {
@@ -38,8 +42,8 @@ fn leases_share_no_key_and_each_rises() {
             let clock = generator.clock();
             clock.set_unix_millis(clock.now().as_unix_millis() + 1);
         }
-        for (lease, last) in leases.iter().zip(&mut last) {
-            let key = next(lease);
+        for (block, last) in blocks.iter().zip(&mut last) {
+            let key = next(block);
             assert!(key > *last);
             *last = key;
             assert!(seen.insert(key.as_u128() >> 32), "without the random bits");
@@ -52,26 +56,26 @@ fn leases_share_no_key_and_each_rises() {
 #[test]
 fn a_block_is_given_up_when_its_millisecond_is_over() {
     let generator = scripted(Policy::DEFAULT);
-    let lease = generator.lease();
-    assert_eq!(millis(next(&lease)), START);
+    let block = generator.local_block();
+    assert_eq!(millis(next(&block)), START);
     generator.clock().set_unix_millis(START + 1);
-    assert_eq!(millis(next(&lease)), START + 1);
+    assert_eq!(millis(next(&block)), START + 1);
 }
 
 #[test]
 fn a_step_back_is_held_in_the_block_and_a_wider_one_followed() {
     let generator = scripted(Policy::DEFAULT);
-    let lease = generator.lease();
-    let first = next(&lease);
+    let block = generator.local_block();
+    let first = next(&block);
     generator.clock().set_unix_millis(START - 10_000);
-    let held = next(&lease);
+    let held = next(&block);
     assert_eq!(
         held.as_u128() >> 32,
         (first.as_u128() >> 32) + 1,
         "of the same block"
     );
     generator.clock().set_unix_millis(START - 10_001);
-    assert_eq!(millis(next(&lease)), START - 10_001);
+    assert_eq!(millis(next(&block)), START - 10_001);
     assert_eq!(generator.events().clock_followed, 1);
 }
 
@@ -107,29 +111,29 @@ fn all_keys_of_a_millisecond_are_given_out_before_it_overflows() {
 #[test]
 fn a_fork_leaves_the_block_to_the_parent() {
     let generator = scripted(Policy::DEFAULT);
-    let lease = generator.lease();
-    let before = next(&lease);
+    let block = generator.local_block();
+    let before = next(&block);
     generator.entropy().fork();
-    let child = next(&lease);
+    let child = next(&block);
     assert!(millis(child) > millis(before), "a millisecond of its own");
 }
 
 #[test]
 fn batches_are_above_the_block_and_the_next_key_above_them() {
     let generator = scripted(Policy::DEFAULT);
-    let lease = generator.lease();
-    let mut keys = vec![next(&lease)];
-    lease
+    let block = generator.local_block();
+    let mut keys = vec![next(&block)];
+    block
         .try_fill_with(3_000, |key| keys.push(key.into_raw()))
         .unwrap();
-    keys.push(next(&lease));
+    keys.push(next(&block));
     keys.extend(
-        lease
+        block
             .reserve(10)
             .unwrap()
             .map(|key| key.unwrap().into_raw()),
     );
-    keys.push(next(&lease));
+    keys.push(next(&block));
     assert!(keys.is_sorted_by(|a, b| a < b));
 }
 
@@ -173,12 +177,12 @@ fn a_frozen_clock_wastes_no_slots_ahead_of_it() {
 #[test]
 fn debug_texts_keep_the_secret() {
     let generator = scripted(Policy::DEFAULT);
-    let lease = generator.lease();
-    next(&lease);
+    let block = generator.local_block();
+    next(&block);
     let secret = generator.claim(1).unwrap().secret;
     let reserved = generator.reserve(3).unwrap();
     // Without the entropy, which is a test's.
-    for text in [format!("{lease:?}"), format!("{reserved:?}")] {
+    for text in [format!("{block:?}"), format!("{reserved:?}")] {
         let text = text.split("entropy").next().unwrap();
         assert!(
             !secret.iter().any(|word| text.contains(&word.to_string())),
