@@ -38,6 +38,10 @@ pub trait StoredAs: KeyType {
     type Column: OracleColumn<Self::Raw>;
 }
 
+/// The column of a key type.
+#[doc(hidden)]
+pub type ColumnOf<K> = <K as StoredAs>::Column;
+
 /// A stored form as the `oracle` crate takes it: bytes as `RAW`, integers as `NUMBER`.
 #[doc(hidden)]
 pub trait Bind: StoredValue {

@@ -196,33 +196,6 @@ impl StoredAs<Babelfish> for Uuid {
     type Column = column::BabelfishUniqueIdentifier;
 }
 
-/// The column of a bare `tiberius`, by the raw key.
-#[doc(hidden)]
-#[diagnostic::on_unimplemented(
-    message = "SQL Server has no column of its own for raw keys of type `{Self}`",
-    label = "no column",
-    note = "`#[ordid(tiberius)]` is for raw keys of type `Uuid`, `i64`, `ObjectId` and `Key192`"
-)]
-pub trait Native: RawKey {
-    type Column: TiberiusColumn<Self> + ColumnOn<SqlServer>;
-}
-
-impl Native for Uuid {
-    type Column = column::UniqueIdentifier;
-}
-
-impl Native for i64 {
-    type Column = column::BigInt;
-}
-
-impl Native for ObjectId {
-    type Column = column::Binary12;
-}
-
-impl Native for Key192 {
-    type Column = column::Binary24;
-}
-
 /// A key that may be NULL, as a parameter of tiberius: an `Option` of your own type cannot be one.
 ///
 /// Reading needs none: [`Row::get`](tiberius::Row::get) returns an `Option`.

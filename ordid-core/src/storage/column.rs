@@ -38,7 +38,7 @@ macro_rules! column {
 mod binary;
 mod guid;
 mod integer;
-mod names;
+pub mod names;
 mod text_form;
 mod unordered;
 

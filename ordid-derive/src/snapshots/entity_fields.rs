@@ -5,7 +5,7 @@
 // customer: CustomerId,
 // #[ordid(parent = Address, deferrable)]
 // ship_to: Uuid,
-// #[ordid(references = Self, column = "replaces_id")]
+// #[ordid(parent = Self, column = "replaces_id")]
 // replaces: Option<OrderId>,
 // #[ordid(skip)]
 // cache: Vec<u8>,

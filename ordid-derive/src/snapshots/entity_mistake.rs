@@ -5,7 +5,7 @@ const _: () = {
         "unknown option `tabel`; did you mean `table`? (options: crate, diesel, rename_all, schema, sea_orm, table)"
     }
     ::core::compile_error! {
-        "unknown option `kee`; did you mean `key`? (options: column, deferrable, key, parent, references, skip)"
+        "unknown option `kee`; did you mean `key`? (options: column, deferrable, key, parent, skip)"
     }
     impl<T> ::ordid::__private::OrderedKey for Order<T> {
         type Field = ::ordid::__private::Uuid;

@@ -142,20 +142,35 @@ const _: () = {
     ::ordid::__private::key_type_interop! {
         OrderId
     }
-    ::ordid_sqlx::engine::all! {
-        OrderId, ::ordid::__private::scheme::Snowflake <
+    ::ordid_sqlx::engine! {
+        key : OrderId, ::ordid::__private::scheme::Snowflake <
+        ::ordid::__private::scheme::snowflake::Twitter >
+    }
+    ::ordid_sqlx::engine! {
+        all : OrderId, ::ordid::__private::scheme::Snowflake <
         ::ordid::__private::scheme::snowflake::Twitter >, i64
     }
-    ::ordid_oracle::engine::oracle! {
-        OrderId, ::ordid::__private::scheme::Snowflake <
-        ::ordid::__private::scheme::snowflake::Twitter >, unordered(number19)
+    ::ordid_oracle::engine! {
+        key : OrderId, ::ordid::__private::scheme::Snowflake <
+        ::ordid::__private::scheme::snowflake::Twitter >
     }
-    ::ordid_tiberius::engine::sql_server! {
-        OrderId, ::ordid::__private::scheme::Snowflake <
-        ::ordid::__private::scheme::snowflake::Twitter >, bigint
+    ::ordid_oracle::engine! {
+        oracle : OrderId, ::ordid::__private::scheme::Snowflake <
+        ::ordid::__private::scheme::snowflake::Twitter >, ::ordid::__private::Unordered <
+        ::ordid_oracle::engine::oracle::number19 >
     }
-    ::ordid_tiberius::engine::babelfish! {
-        OrderId, ::ordid::__private::scheme::Snowflake <
-        ::ordid::__private::scheme::snowflake::Twitter >, unordered(bigint)
+    ::ordid_tiberius::engine! {
+        key : OrderId, ::ordid::__private::scheme::Snowflake <
+        ::ordid::__private::scheme::snowflake::Twitter >
+    }
+    ::ordid_tiberius::engine! {
+        sql_server : OrderId, ::ordid::__private::scheme::Snowflake <
+        ::ordid::__private::scheme::snowflake::Twitter >,
+        ::ordid_tiberius::engine::sql_server::bigint
+    }
+    ::ordid_tiberius::engine! {
+        babelfish : OrderId, ::ordid::__private::scheme::Snowflake <
+        ::ordid::__private::scheme::snowflake::Twitter >, ::ordid::__private::Unordered <
+        ::ordid_tiberius::engine::babelfish::bigint >
     }
 };

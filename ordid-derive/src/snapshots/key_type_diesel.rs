@@ -132,13 +132,15 @@ const _: () = {
     ::ordid::__private::key_type_interop! {
         OrderId
     }
-    ::ordid_diesel::engine::key! {
-        OrderId, ::ordid::__private::scheme::UuidV7
+    ::ordid_diesel::engine! {
+        key : OrderId, ::ordid::__private::scheme::UuidV7
     }
-    ::ordid_diesel::engine::postgres! {
-        OrderId, ::ordid::__private::scheme::UuidV7, uuid
+    ::ordid_diesel::engine! {
+        postgres : OrderId, ::ordid::__private::scheme::UuidV7,
+        ::ordid_diesel::engine::postgres::uuid
     }
-    ::ordid_diesel::engine::sqlite! {
-        OrderId, ::ordid::__private::scheme::UuidV7, unordered(blob)
+    ::ordid_diesel::engine! {
+        sqlite : OrderId, ::ordid::__private::scheme::UuidV7,
+        ::ordid::__private::Unordered < ::ordid_diesel::engine::sqlite::blob >
     }
 };

@@ -2,7 +2,7 @@
 
 const _: () = {
     ::core::compile_error! {
-        "unknown option `prefx`; did you mean `prefix`? (options: crate, diesel, mask, oracle, prefix, scatter, scheme, sea_orm, sqlx, tiberius)"
+        "unknown option `prefx`; did you mean `prefix`? (options: adapter, crate, diesel, mask, oracle, prefix, scatter, scheme, sea_orm, sqlx, tiberius)"
     }
     ::core::compile_error! {
         "a key type is a tuple struct, without field names: write `struct OrderId(uuid::Uuid);`"

@@ -135,13 +135,19 @@ const _: () = {
     keys::__private::key_type_interop! {
         OrderId
     }
-    ::ordid_sqlx::engine::postgres! {
-        OrderId, keys::__private::scheme::UuidV7, uuid
+    ::ordid_sqlx::engine! {
+        key : OrderId, keys::__private::scheme::UuidV7
     }
-    ::ordid_sqlx::engine::mysql! {
-        OrderId, keys::__private::scheme::UuidV7, binary16
+    ::ordid_sqlx::engine! {
+        postgres : OrderId, keys::__private::scheme::UuidV7,
+        ::ordid_sqlx::engine::postgres::uuid
     }
-    ::ordid_sqlx::engine::sqlite! {
-        OrderId, keys::__private::scheme::UuidV7, blob
+    ::ordid_sqlx::engine! {
+        mysql : OrderId, keys::__private::scheme::UuidV7,
+        ::ordid_sqlx::engine::mysql::binary16
+    }
+    ::ordid_sqlx::engine! {
+        sqlite : OrderId, keys::__private::scheme::UuidV7,
+        ::ordid_sqlx::engine::sqlite::blob
     }
 };

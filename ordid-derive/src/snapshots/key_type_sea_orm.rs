@@ -132,7 +132,11 @@ const _: () = {
     ::ordid::__private::key_type_interop! {
         OrderId
     }
-    storage::ordid_seaorm::engine::column! {
-        OrderId, ::ordid::__private::scheme::UuidV7, unordered(char22)
+    storage::ordid_seaorm::engine! {
+        key : OrderId, ::ordid::__private::scheme::UuidV7
+    }
+    storage::ordid_seaorm::engine! {
+        _ : OrderId, ::ordid::__private::scheme::UuidV7, ::ordid::__private::Unordered <
+        storage::ordid_seaorm::engine::any::char22 >
     }
 };

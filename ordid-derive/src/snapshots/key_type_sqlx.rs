@@ -132,7 +132,10 @@ const _: () = {
     ::ordid::__private::key_type_interop! {
         OrderId
     }
-    ::ordid_sqlx::engine::all! {
-        OrderId, ::ordid::__private::scheme::UuidV7
+    ::ordid_sqlx::engine! {
+        key : OrderId, ::ordid::__private::scheme::UuidV7
+    }
+    ::ordid_sqlx::engine! {
+        all : OrderId, ::ordid::__private::scheme::UuidV7, Uuid
     }
 };

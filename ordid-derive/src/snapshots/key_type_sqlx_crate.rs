@@ -132,7 +132,11 @@ const _: () = {
     ::ordid::__private::key_type_interop! {
         OrderId
     }
-    storage::ordid_sqlx::engine::mysql! {
-        OrderId, ::ordid::__private::scheme::UuidV7, mariadb_uuid
+    storage::ordid_sqlx::engine! {
+        key : OrderId, ::ordid::__private::scheme::UuidV7
+    }
+    storage::ordid_sqlx::engine! {
+        mysql : OrderId, ::ordid::__private::scheme::UuidV7,
+        storage::ordid_sqlx::engine::mysql::mariadb_uuid
     }
 };

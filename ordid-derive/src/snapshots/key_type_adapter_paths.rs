@@ -1,28 +1,40 @@
-// #[ordid(scheme = uuid_short, tiberius(sql_server = bigint))] struct OrderId(u64);
+// #[ordid(adapter = duckdb, adapter = crate::memory(vec = unordered(uuid), map = text))] #[ordid(adapter = ::ledger(unordered(char22)))] struct OrderId(Uuid);
 
 const _: () = {
-    ::core::compile_error! {
-        "`tiberius` has no columns for `u64`, the raw key of scheme `uuid_short`: take `tiberius` off, and store the raw key itself"
-    }
+    #[automatically_derived]
     impl ::ordid::__private::KeyType for OrderId {
-        type Raw = ::ordid::__private::u64;
-        type Scheme = ::ordid::__private::scheme::UuidShort;
+        type Raw = <::ordid::__private::scheme::UuidV7 as ::ordid::__private::Scheme>::Raw;
+        type Scheme = ::ordid::__private::scheme::UuidV7;
         const NAME: &'static ::ordid::__private::str = "OrderId";
         const PREFIX: ::ordid::__private::Option<&'static ::ordid::__private::str> = ::ordid::__private::None;
+        #[inline]
         fn from_generated(
-            _: ::ordid::__private::Generated<::ordid::__private::scheme::UuidShort>,
+            __generated: ::ordid::__private::Generated<
+                ::ordid::__private::scheme::UuidV7,
+            >,
         ) -> Self {
-            loop {}
+            Self(
+                <Uuid as ::ordid::__private::RawOf<
+                    ::ordid::__private::scheme::UuidV7,
+                >>::from_raw(::ordid::__private::Generated::into_raw(__generated)),
+            )
         }
-        fn to_raw(self) -> ::ordid::__private::u64 {
-            loop {}
+        #[inline]
+        fn to_raw(
+            self,
+        ) -> <::ordid::__private::scheme::UuidV7 as ::ordid::__private::Scheme>::Raw {
+            <Uuid as ::ordid::__private::RawOf<
+                ::ordid::__private::scheme::UuidV7,
+            >>::into_raw(self.0)
         }
+        #[inline]
         fn from_raw(
-            _: ::ordid::__private::u64,
+            __raw: <::ordid::__private::scheme::UuidV7 as ::ordid::__private::Scheme>::Raw,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
-            loop {}
+            ::ordid::__private::from_raw(__raw)
         }
     }
+    #[automatically_derived]
     impl ::ordid::__private::TypedKey for OrderId {}
     #[automatically_derived]
     impl ::ordid::__private::Clone for OrderId {
@@ -96,20 +108,52 @@ const _: () = {
             ::ordid::__private::parse(__text)
         }
     }
-    impl ::ordid::__private::TryFrom<::ordid::__private::u64> for OrderId {
+    #[automatically_derived]
+    impl ::ordid::__private::TryFrom<Uuid> for OrderId {
         type Error = ::ordid::__private::Error;
+        #[inline]
         fn try_from(
-            _: ::ordid::__private::u64,
+            __raw: Uuid,
         ) -> ::ordid::__private::Result<Self, ::ordid::__private::Error> {
-            loop {}
+            ::ordid::__private::KeyType::from_raw(
+                <Uuid as ::ordid::__private::RawOf<
+                    ::ordid::__private::scheme::UuidV7,
+                >>::into_raw(__raw),
+            )
         }
     }
-    impl ::ordid::__private::From<OrderId> for ::ordid::__private::u64 {
-        fn from(_: OrderId) -> Self {
-            loop {}
+    #[automatically_derived]
+    impl ::ordid::__private::From<OrderId> for Uuid {
+        #[inline]
+        fn from(__key: OrderId) -> Self {
+            __key.0
         }
     }
     ::ordid::__private::key_type_interop! {
         OrderId
+    }
+    duckdb::engine! {
+        key : OrderId, ::ordid::__private::scheme::UuidV7
+    }
+    duckdb::engine! {
+        all : OrderId, ::ordid::__private::scheme::UuidV7, Uuid
+    }
+    crate::memory::engine! {
+        key : OrderId, ::ordid::__private::scheme::UuidV7
+    }
+    crate::memory::engine! {
+        vec : OrderId, ::ordid::__private::scheme::UuidV7, ::ordid::__private::Unordered
+        < crate ::memory::engine::vec::uuid >
+    }
+    crate::memory::engine! {
+        map : OrderId, ::ordid::__private::scheme::UuidV7, crate
+        ::memory::engine::map::text
+    }
+    ::ledger::engine! {
+        key : OrderId, ::ordid::__private::scheme::UuidV7
+    }
+    ::ledger::engine! {
+        _ : OrderId, ::ordid::__private::scheme::UuidV7, ::ordid::__private::Unordered <
+        ::ledger::engine::any::char22 >
     }
 };
