@@ -40,17 +40,14 @@ macro_rules! __implement {
                 $crate::__private::oracle::sql_type::OracleType,
                 $crate::__private::oracle::Error,
             > {
-                $crate::__private::Result::Ok($crate::__private::value_type::<
-                    Self,
-                    $crate::__private::ColumnOf<Self>,
-                >())
+                $crate::__private::Result::Ok(<Self as $crate::__private::StoredAs>::__value_type())
             }
 
             fn to_sql(
                 &self,
                 value: &mut $crate::__private::oracle::SqlValue<'_>,
             ) -> $crate::__private::Result<(), $crate::__private::oracle::Error> {
-                $crate::__private::set::<Self, $crate::__private::ColumnOf<Self>>(self, value)
+                <Self as $crate::__private::StoredAs>::__set(self, value)
             }
         }
 
@@ -62,10 +59,7 @@ macro_rules! __implement {
                 $crate::__private::oracle::sql_type::OracleType,
                 $crate::__private::oracle::Error,
             > {
-                $crate::__private::Result::Ok($crate::__private::value_type::<
-                    Self,
-                    $crate::__private::ColumnOf<Self>,
-                >())
+                $crate::__private::Result::Ok(<Self as $crate::__private::StoredAs>::__value_type())
             }
         }
 
@@ -74,7 +68,7 @@ macro_rules! __implement {
             fn from_sql(
                 value: &$crate::__private::oracle::SqlValue<'_>,
             ) -> $crate::__private::Result<Self, $crate::__private::oracle::Error> {
-                $crate::__private::read::<Self, $crate::__private::ColumnOf<Self>>(value)
+                <Self as $crate::__private::StoredAs>::__read(value)
             }
         }
     };

@@ -156,7 +156,7 @@ pub mod engine {
 
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::stored::{ColumnOf, StoredAs, read, set, value_type};
+    pub use crate::stored::StoredAs;
     pub use oracle;
     pub use ordid_core::{
         __private::{NamedColumn, Native, keeps_order, no_column, unknown_engine},

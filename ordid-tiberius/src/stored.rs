@@ -23,7 +23,8 @@ use crate::{encode::Encode, flavour::Flavour};
     message = "`{Self}` is not a column of SQL Server for keys of type `{R}`",
     label = "no such column here",
     note = "SQL Server has unique_identifier, unique_identifier_permuted, binary16, binary12, \
-            binary24, bigint; Babelfish babelfish_unique_identifier, binary16, bigint"
+            binary24, bigint; Babelfish babelfish_unique_identifier, binary16, bigint",
+    note = "for `u64` and `PushId` there is none: take `tiberius` off, and store the raw key itself"
 )]
 pub trait TiberiusColumn<R: RawKey>: Stores<R> {
     /// Returns the value that is sent.
