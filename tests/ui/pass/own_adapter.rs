@@ -1,8 +1,8 @@
 //! An adapter that ordid does not know, in a module of this crate, and one by the path of its crate.
 
 use ordid::{
-    KeyType,
-    storage::{Column, assert_keeps_order},
+    KeyType, Scheme,
+    storage::{Column, ColumnOn, assert_keeps_order, column::names::NamedColumn},
     uuid::Uuid,
 };
 
@@ -13,7 +13,7 @@ trait StoredIn {
 }
 
 mod memory {
-    macro_rules! engine {
+    macro_rules! memory_engine {
         (key: $key:ty, $scheme:ty) => {
             impl $crate::StoredIn for $key {
                 const SCHEME: &'static str = <$scheme as ordid::Scheme>::NAME;
@@ -36,14 +36,16 @@ mod memory {
             }
         };
     }
-    pub(crate) use engine;
+    pub(crate) use memory_engine as engine;
 
     pub mod engine {
         pub use ordid::storage::column::names::{any, sqlite as vec};
     }
 }
 
-const fn name_of<S: ordid::Scheme, N: ordid::storage::column::names::NamedColumn>() -> &'static str
+const fn name_of<S: Scheme, N: NamedColumn>() -> &'static str
+where
+    N::Column: ColumnOn<N::Dialect>,
 {
     assert_keeps_order::<S, N::Column, N::Dialect>();
     <N::Column as Column>::NAME
