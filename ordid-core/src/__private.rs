@@ -19,8 +19,9 @@ pub use core::{
 };
 
 pub use crate::{
-    __key_type_interop as key_type_interop, __named_column as named_column,
-    __native_columns as native_columns, Error,
+    __is_there as is_there, __keeps_order as keeps_order, __key_type_interop as key_type_interop,
+    __native_columns as native_columns, __no_column as no_column,
+    __unknown_engine as unknown_engine, Error,
     entity::{Fields, KeyOf, OrderedKey, Parent, Sink},
     key::{
         Generated, Key192, KeyBytes, KeyField, KeyType, ObjectId, PushId, RawKey, Scheme, TypedKey,
@@ -29,6 +30,10 @@ pub use crate::{
     },
     scheme,
     scheme::{UuidMask, masked::MaskedKey},
+    storage::column::{
+        Unordered,
+        names::{NamedColumn, Native},
+    },
 };
 pub use uuid::Uuid;
 

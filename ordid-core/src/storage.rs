@@ -56,7 +56,7 @@ pub mod column;
 pub mod dialect;
 mod value;
 
-pub use check::{ComparesBytes, KeepsOrder, assert_keeps_order};
+pub use check::{ComparesBytes, KeepsOrder, assert_keeps_order, assert_named_keeps_order};
 pub use dialect::Dialect;
 pub use value::{Found, Literal, StoredValue, Written};
 
@@ -73,6 +73,8 @@ pub trait Column: Sized + 'static {
     const COMPARISON: Comparison;
     /// The rule in words, for messages: `compares byte by byte from the first`.
     const COMPARES: &'static str = Self::COMPARISON.describe();
+    /// Whether keys need not keep their order here: `unordered(binary16)`.
+    const UNORDERED: bool = false;
 }
 
 /// A column that stores this kind of raw key.

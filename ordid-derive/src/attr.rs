@@ -12,13 +12,14 @@ use syn::{
     ext::IdentExt,
     parenthesized,
     parse::{ParseStream, Parser},
+    parse_quote_spanned,
     spanned::Spanned as _,
     token::Paren,
 };
 
 use crate::{
     ctxt::Ctxt,
-    options::{ADAPTERS, AdapterKind, KEY_TYPE, PLACES, Place},
+    options::{KEY_TYPE, PLACES, Place, adapter_crate},
     suggest, value,
 };
 
@@ -38,8 +39,8 @@ enum Value {
     /// A type or path, which an identifier is too.
     Type(Type),
     List(TokenStream, Vec<Meta>),
-    /// `name = value(options)`.
-    Call(Ident, TokenStream, Vec<Meta>),
+    /// `name = path::to::value(options)`.
+    Call(Path, TokenStream, Vec<Meta>),
 }
 
 impl Meta {
@@ -130,10 +131,10 @@ fn meta(cx: &Ctxt, input: ParseStream<'_>) -> syn::Result<Meta> {
             Value::Missing
         } else if input.peek(Lit) {
             Value::Lit(input.parse()?)
-        } else if input.peek(Ident::peek_any) && input.peek2(Paren) {
-            let name = Ident::parse_any(input)?;
+        } else if is_call(input) {
+            let path = Path::parse_mod_style(input)?;
             let (tokens, metas) = list(cx, input)?;
-            Value::Call(name, tokens, metas)
+            Value::Call(path, tokens, metas)
         } else {
             Value::Type(ungrouped(input.parse()?))
         }
@@ -141,6 +142,12 @@ fn meta(cx: &Ctxt, input: ParseStream<'_>) -> syn::Result<Meta> {
         Value::None
     };
     Ok(Meta { name, value })
+}
+
+/// Returns whether a path with options in parentheses follows. As a type it would be one with the bounds of `Fn`.
+fn is_call(input: ParseStream<'_>) -> bool {
+    let ahead = input.fork();
+    Path::parse_mod_style(&ahead).is_ok() && ahead.peek(Paren)
 }
 
 /// Parses options in parentheses, and returns their tokens too.
@@ -288,7 +295,7 @@ impl SchemeAttr {
     fn read(cx: &Ctxt, meta: &Meta) -> Option<Self> {
         let (name, metas) = match &meta.value {
             Value::Type(_) => (meta.ident()?.clone(), &[][..]),
-            Value::Call(name, _, metas) => (name.clone(), &metas[..]),
+            Value::Call(name, _, metas) => (name.get_ident()?.clone(), &metas[..]),
             _ => return None,
         };
         let mut arguments: Vec<Argument> = Vec::new();
@@ -409,67 +416,91 @@ impl ScatterAttr {
     }
 }
 
-/// An adapter to which a key type is forwarded.
+/// An adapter to which a key type is forwarded: `sqlx(...)`, or `adapter = path::to::adapter(...)`.
 pub(crate) struct Adapter {
-    pub(crate) kind: &'static AdapterKind,
-    pub(crate) name: Ident,
-    pub(crate) krate: Option<Path>,
-    /// `engine = column`, or the one column for all engines under the name of the macro; without
-    /// any, the adapter chooses.
-    pub(crate) pairs: Vec<(Ident, ColumnAttr)>,
+    /// The word, where it has one.
+    pub(crate) word: Option<Ident>,
+    /// Its crate.
+    pub(crate) path: Path,
+    /// Without any, the adapter chooses.
+    pub(crate) columns: Vec<ColumnAttr>,
 }
 
-/// `binary16`, or `unordered(binary16)`.
+/// `mysql = binary16`, or `mysql = unordered(binary16)`, or either without an engine.
 pub(crate) struct ColumnAttr {
-    pub(crate) tokens: TokenStream,
+    pub(crate) engine: Option<Ident>,
+    pub(crate) unordered: Option<Ident>,
+    pub(crate) column: Ident,
     /// The last token's.
     pub(crate) end: Span,
 }
 
 impl ColumnAttr {
-    /// Reads what stands alone: `binary16`, or `unordered(binary16)`.
+    /// Reads `binary16` or `unordered(binary16)`.
     fn read_alone(meta: &Meta) -> Option<Self> {
         match &meta.value {
-            Value::None => Some(Self {
-                tokens: meta.name.to_token_stream(),
-                end: meta.name.span(),
-            }),
-            Value::List(tokens, metas) if meta.is("unordered") => match &metas[..] {
-                [column] if column.is_alone() => Some(Self {
-                    tokens: [meta.name.to_token_stream(), tokens.clone()]
-                        .into_iter()
-                        .collect(),
-                    end: tokens.span(),
-                }),
-                _ => None,
-            },
+            Value::None => Some(Self::ordered(None, &meta.name)),
+            Value::List(tokens, metas) => Self::unordered(None, &meta.name, tokens, metas),
             _ => None,
         }
     }
 
+    /// Reads `mysql = binary16` or `mysql = unordered(binary16)`.
     fn read(meta: &Meta) -> Option<Self> {
-        if let Some(column) = meta.ident() {
-            return Some(Self {
-                tokens: column.to_token_stream(),
-                end: column.span(),
-            });
-        }
+        let engine = Some(&meta.name);
         match &meta.value {
-            Value::Call(name, tokens, metas) if name == "unordered" => match &metas[..] {
-                [column] if column.is_alone() => Some(Self {
-                    tokens: [name.to_token_stream(), tokens.clone()]
-                        .into_iter()
-                        .collect(),
-                    end: tokens.span(),
-                }),
-                _ => None,
-            },
+            Value::Type(_) => Some(Self::ordered(engine, meta.ident()?)),
+            Value::Call(path, tokens, metas) => {
+                Self::unordered(engine, path.get_ident()?, tokens, metas)
+            }
+            _ => None,
+        }
+    }
+
+    fn ordered(engine: Option<&Ident>, column: &Ident) -> Self {
+        Self {
+            engine: engine.cloned(),
+            unordered: None,
+            column: column.clone(),
+            end: column.span(),
+        }
+    }
+
+    fn unordered(
+        engine: Option<&Ident>,
+        word: &Ident,
+        tokens: &TokenStream,
+        metas: &[Meta],
+    ) -> Option<Self> {
+        match metas {
+            [column] if column.is_alone() && word == "unordered" => Some(Self {
+                unordered: Some(word.clone()),
+                end: tokens.span(),
+                ..Self::ordered(engine, &column.name)
+            }),
             _ => None,
         }
     }
 }
 
 impl KeyTypeAttrs {
+    /// Keeps an adapter, unless it was given before.
+    fn adapter(&mut self, cx: &Ctxt, adapter: Adapter) {
+        let text = adapter.path.to_token_stream().to_string();
+        let is_same = |other: &Adapter| match (&other.word, &adapter.word) {
+            (None, None) => other.path.to_token_stream().to_string() == text,
+            (other, word) => other == word,
+        };
+        match (self.adapters.iter().any(is_same), &adapter.word) {
+            (false, _) => self.adapters.push(adapter),
+            (true, Some(word)) => cx.error(word, format!("duplicate option `{word}`")),
+            (true, None) => {
+                let text = text.replace(' ', "");
+                cx.error(&adapter.path, format!("duplicate adapter `{text}`"));
+            }
+        }
+    }
+
     pub(crate) fn read(cx: &Ctxt, attrs: &[Attribute]) -> Self {
         let reader = Reader {
             cx,
@@ -477,17 +508,11 @@ impl KeyTypeAttrs {
         };
         let mut read = Self::default();
         for meta in &ordid(cx, attrs, reader.place) {
-            if let Some(kind) = ADAPTERS.iter().find(|kind| meta.is(kind.name)) {
-                let mut slot = None;
-                reader.once(&mut slot, meta, Adapter::read(cx, kind, meta));
-                if read
-                    .adapters
-                    .iter()
-                    .any(|adapter| std::ptr::eq(adapter.kind, kind))
-                {
-                    cx.error(&meta.name, format!("duplicate option `{}`", meta.name));
-                } else {
-                    read.adapters.extend(slot);
+            let path = adapter_path(&meta.name);
+            if path.is_some() || meta.is("adapter") {
+                match Adapter::read(cx, meta, path) {
+                    Some(adapter) => read.adapter(cx, adapter),
+                    None => reader.wrong(meta),
                 }
             } else if meta.is("crate") {
                 reader.once(&mut read.krate, meta, meta.path().cloned());
@@ -508,70 +533,78 @@ impl KeyTypeAttrs {
     }
 }
 
+/// Returns the crate of an adapter's word, located at the word.
+pub(crate) fn adapter_path(word: &Ident) -> Option<Path> {
+    let name = Ident::new(adapter_crate(&word.to_string())?, word.span());
+    Some(parse_quote_spanned!(word.span()=> ::#name))
+}
+
 impl Adapter {
-    fn read(cx: &Ctxt, kind: &'static AdapterKind, meta: &Meta) -> Option<Self> {
-        let mut read = Self {
-            kind,
-            name: meta.name.clone(),
-            krate: None,
-            pairs: Vec::new(),
-        };
-        let metas = match &meta.value {
-            Value::None => return Some(read),
-            Value::List(_, metas) if !metas.is_empty() => metas,
+    /// Reads `sqlx`, `sqlx(columns)` or `sqlx(crate = path, columns)`, whose path is given here, and `adapter = path` or
+    /// `adapter = path(columns)`.
+    fn read(cx: &Ctxt, meta: &Meta, of_word: Option<Path>) -> Option<Self> {
+        let word = of_word.is_some().then(|| meta.name.clone());
+        let (mut path, metas) = match (of_word, &meta.value) {
+            (Some(path), Value::None) => (path, &[][..]),
+            (Some(path), Value::List(_, metas)) if !metas.is_empty() => (path, &metas[..]),
+            (None, Value::Type(_)) => (meta.path()?.clone(), &[][..]),
+            (None, Value::Call(path, _, metas)) if !metas.is_empty() => (path.clone(), &metas[..]),
             _ => return None,
         };
-        for meta in metas {
-            let duplicate = |cx: &Ctxt| {
-                cx.error(&meta.name, format!("duplicate engine `{}`", meta.name));
+        let (crates, columns): (Vec<&Meta>, Vec<_>) =
+            metas.iter().partition(|meta| meta.is("crate"));
+        for (position, krate) in crates.into_iter().enumerate() {
+            let Some(given) = krate.path() else {
+                let usual = path.segments.last().map(|last| last.ident.to_string());
+                let usual = usual.unwrap_or_default();
+                cx.error(
+                    krate.wrong_tokens(),
+                    format!("expected `crate = path::to::{usual}`"),
+                );
+                continue;
             };
-            if meta.is("crate") {
-                match meta.path() {
-                    None => cx.error(
-                        meta.wrong_tokens(),
-                        format!("expected `crate = path::to::{}`", kind.krate),
-                    ),
-                    Some(_) if read.krate.is_some() => {
-                        cx.error(&meta.name, "duplicate option `crate`");
-                    }
-                    Some(path) => read.krate = Some(path.clone()),
-                }
-            } else if kind.engines.is_empty() {
-                match ColumnAttr::read_alone(meta) {
-                    None => cx.error(
-                        meta.wrong_tokens(),
-                        format!("expected a column, as in `{}`", kind.usage),
-                    ),
-                    Some(_) if !read.pairs.is_empty() => cx.error(
-                        &meta.name,
-                        format!(
-                            "one column is for all databases: keep one, `{}`",
-                            kind.usage
-                        ),
-                    ),
-                    Some(column) => {
-                        let name = Ident::new("column", meta.name.span());
-                        read.pairs.push((name, column));
-                    }
-                }
-            } else if !kind.engines.iter().any(|engine| meta.is(engine)) {
-                cx.error(
-                    &meta.name,
-                    suggest::unknown("engine", &meta.name.to_string(), kind.engines),
-                );
-            } else if read.pairs.iter().any(|(engine, _)| *engine == meta.name) {
-                duplicate(cx);
-            } else if let Some(column) = ColumnAttr::read(meta) {
-                read.pairs.push((meta.name.clone(), column));
-            } else {
-                cx.error(
-                    meta.wrong_tokens(),
-                    format!("expected `{} = column`, as in `{}`", meta.name, kind.usage),
-                );
+            if word.is_none() {
+                let message = "the adapter's path says where it is: write it in place of this one";
+                cx.error(&krate.name, message);
+            } else if position > 0 {
+                cx.error(&krate.name, "duplicate option `crate`");
             }
+            path = given.clone();
         }
-        Some(read)
+        Some(Self {
+            word,
+            path,
+            columns: columns_of(cx, &columns),
+        })
     }
+}
+
+/// Reads an adapter's columns: one for each engine, or one for all.
+fn columns_of(cx: &Ctxt, metas: &[&Meta]) -> Vec<ColumnAttr> {
+    let has_engines = metas
+        .iter()
+        .any(|meta| ColumnAttr::read_alone(meta).is_none());
+    let mut columns: Vec<ColumnAttr> = Vec::new();
+    for meta in metas {
+        let name = &meta.name;
+        let alone = ColumnAttr::read_alone(meta).filter(|_| !has_engines);
+        let Some(column) = alone.or_else(|| ColumnAttr::read(meta)) else {
+            let usage = format!("expected `{name} = column` or `{name} = unordered(column)`");
+            cx.error(meta.wrong_tokens(), usage);
+            continue;
+        };
+        match &column.engine {
+            None if !columns.is_empty() => cx.error(
+                name,
+                "one column is for all engines: keep one, or write `engine = column` for each",
+            ),
+            Some(engine) if columns.iter().any(|it| it.engine.as_ref() == Some(engine)) => {
+                cx.error(engine, format!("duplicate engine `{engine}`"));
+            }
+            _ => columns.push(column),
+        }
+    }
+    columns
 }
 
 /// Returns the options of another library's attribute. What cannot be read is left to that library to

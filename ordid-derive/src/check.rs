@@ -221,7 +221,6 @@ pub(crate) fn key_type(cx: &Ctxt, model: &KeyType<'_>) {
     }
     mask(cx, model);
     scatter(cx, model);
-    adapters(cx, model);
     let input = model.input;
     let raw = model.scheme().raw;
     let fix = format!("write `struct {}({raw});`", input.ident);
@@ -291,26 +290,6 @@ pub(crate) fn key_type(cx: &Ctxt, model: &KeyType<'_>) {
             );
         }
         Fields::Unit => cx.error(&input.ident, format!("a key type holds its raw key: {fix}")),
-    }
-}
-
-/// Reports adapters that cannot store the raw key.
-fn adapters(cx: &Ctxt, model: &KeyType<'_>) {
-    let Some(scheme) = model.known_scheme() else {
-        return;
-    };
-    for adapter in &model.attrs.adapters {
-        let name = adapter.kind.name;
-        if !adapter.kind.raw_names.contains(&scheme.raw_name) {
-            cx.error(
-                &adapter.name,
-                format!(
-                    "`{name}` has no columns for `{}`, the raw key of scheme `{}`: take `{name}` \
-                     off, and store the raw key itself",
-                    scheme.raw, scheme.name
-                ),
-            );
-        }
     }
 }
 

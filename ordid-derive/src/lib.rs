@@ -62,6 +62,7 @@ mod value;
 /// | `sea_orm`, `sea_orm(char22)` | SeaORM, all of its databases in the raw key's native form, or in this one; `sea_orm(unordered(uuid))`, `sea_orm(crate = path, ...)` | no SeaORM |
 /// | `tiberius(sql_server = unique_identifier, babelfish = ...)` | as `sqlx`, for tiberius | no tiberius |
 /// | `oracle(oracle = raw16)` | as `sqlx`, for the crate `oracle` | no `oracle` |
+/// | `adapter = my_crate`, `adapter = path::to::my_crate(engine = column, ...)` | as `sqlx`, for an adapter of your own or of another crate (below); there may be several | no other adapter |
 /// | `crate = path` | where `ordid` is, if it was renamed or re-exported | `::ordid` |
 ///
 /// # Schemes
@@ -128,6 +129,25 @@ mod value;
 /// assert_eq!(id.to_string(), format!("ord_{}", i64::from(id)));
 /// # Ok::<(), ordid::Error>(())
 /// ```
+///
+/// # Adapters
+///
+/// An adapter is a path with a macro `engine` and a module `engine`. `sqlx(...)` is short for `adapter = ::ordid_sqlx(...)`,
+/// and the other words are alike. For each adapter of a key type the derive calls the macro with `key`, once, and then for
+/// each of its columns:
+///
+/// | written | called |
+/// |---|---|
+/// | all | `my_crate::engine! { key: OrderId, Scheme }` |
+/// | `adapter = my_crate` | `my_crate::engine! { all: OrderId, Scheme, Uuid }`, with the raw key's name: `Uuid`, `i64`, `u64`, `ObjectId`, `PushId` or `Key192` |
+/// | `adapter = my_crate(mysql = binary16)` | `my_crate::engine! { mysql: OrderId, Scheme, my_crate::engine::mysql::binary16 }` |
+/// | `adapter = my_crate(mysql = unordered(binary16))` | the same, with `Unordered<my_crate::engine::mysql::binary16>` |
+/// | `adapter = my_crate(uuid)` | `my_crate::engine! { _: OrderId, Scheme, my_crate::engine::any::uuid }` |
+///
+/// The macro implements the library's traits for the key type. It checks the order by `assert_keeps_order` of
+/// `ordid::storage`, and its last arm refuses engines that the adapter does not have, by `compile_error!`. The columns'
+/// names are those of `ordid::storage::column::names`, which the module re-exports, or aliases of `Named<Column, Dialect>`
+/// for columns of the adapter's own.
 ///
 /// # Keys that leave the house
 ///
@@ -207,7 +227,7 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// |---|---|---|
 /// | `key` | the key: a key type `K`, or `Option<K>` where it may be unassigned | the field `id` |
 /// | `parent` | a foreign key; its key type tells the entity | no parent |
-/// | `parent = Customer` | a foreign key to this entity; `references = Customer` is the same | |
+/// | `parent = Customer` | a foreign key to this entity | |
 /// | `deferrable` | beside them: the constraint was declared `DEFERRABLE` | checked at once |
 /// | `column = "total_cents"` | the column's name | the field's name |
 /// | `skip` | no column | |

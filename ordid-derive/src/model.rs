@@ -5,7 +5,7 @@ use quote::ToTokens;
 use syn::{Data, DeriveInput, Field, Fields, Ident, LitStr, Type, ext::IdentExt};
 
 use crate::{
-    attr::{Adapter, EntityAttrs, FieldAttrs, KeyTypeAttrs, ParentAttr, SeaOrmModel},
+    attr::{EntityAttrs, FieldAttrs, KeyTypeAttrs, ParentAttr, SeaOrmModel},
     case::Case,
     ctxt::Ctxt,
     options::{DEFAULT_SCHEME, Kind, NOT_RAW, Parameter, SCHEMES, Scheme},
@@ -38,15 +38,6 @@ impl<'a> KeyType<'a> {
     pub(crate) fn scheme(&self) -> &'static Scheme {
         let default = || SCHEMES.iter().find(|scheme| scheme.name == DEFAULT_SCHEME);
         self.known_scheme().or_else(default).unwrap_or(&SCHEMES[0])
-    }
-
-    /// Returns the adapters that have columns for the raw key.
-    pub(crate) fn adapters(&self) -> impl Iterator<Item = &Adapter> {
-        let raw_name = self.scheme().raw_name;
-        self.attrs
-            .adapters
-            .iter()
-            .filter(move |adapter| adapter.kind.raw_names.contains(&raw_name))
     }
 
     /// Returns the parameter that is a type or a word, with what was written, if it was and may be

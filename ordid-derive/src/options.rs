@@ -1,4 +1,4 @@
-//! The words of `#[ordid(...)]`: options, schemes, adapters and their engines.
+//! The words of `#[ordid(...)]`: options, schemes and adapters.
 
 use crate::schemes::LAYOUTS;
 pub(crate) use crate::schemes::SCHEMES;
@@ -7,6 +7,36 @@ pub(crate) use crate::schemes::SCHEMES;
 pub(crate) struct Opt {
     pub(crate) name: &'static str,
     pub(crate) usage: &'static str,
+    /// The crate that an adapter's word stands for.
+    pub(crate) adapter: Option<&'static str>,
+}
+
+const fn opt(name: &'static str, usage: &'static str) -> Opt {
+    Opt {
+        name,
+        usage,
+        adapter: None,
+    }
+}
+
+/// A word for an adapter: `sqlx(...)` is short for `adapter = ::ordid_sqlx(...)`.
+macro_rules! adapter {
+    ($word:literal = $krate:literal) => {
+        Opt {
+            adapter: Some($krate),
+            ..opt(
+                $word,
+                concat!(
+                    $word,
+                    "`, `",
+                    $word,
+                    "(column)` or `",
+                    $word,
+                    "(engine = column)"
+                ),
+            )
+        }
+    };
 }
 
 /// Where an attribute stands, with the options that are valid there.
@@ -18,53 +48,30 @@ pub(crate) struct Place {
     pub(crate) options: &'static [Opt],
 }
 
-const CRATE: Opt = Opt {
-    name: "crate",
-    usage: "crate = path::to::ordid",
-};
+const CRATE: Opt = opt("crate", "crate = path::to::ordid");
 
 /// `#[derive(KeyType)]`'s struct.
 pub(crate) const KEY_TYPE: Place = Place {
     name: "a key type (`#[derive(KeyType)]`)",
     example: "#[ordid(prefix = \"ord\")]",
     options: &[
+        opt(
+            "adapter",
+            "adapter = my_crate`, `adapter = my_crate(column)` or `adapter = my_crate(engine = column)",
+        ),
         CRATE,
-        Opt {
-            name: "diesel",
-            usage: "diesel` or `diesel(postgres = uuid, mysql = binary16, sqlite = blob)",
-        },
-        Opt {
-            name: "mask",
-            usage: "mask = MASK",
-        },
-        Opt {
-            name: "oracle",
-            usage: "oracle` or `oracle(oracle = raw16)",
-        },
-        Opt {
-            name: "prefix",
-            usage: "prefix = \"ord\"",
-        },
-        Opt {
-            name: "scatter",
-            usage: "scatter(buckets = 16)` or `scatter(buckets = 16, lowest_bit = 80)",
-        },
-        Opt {
-            name: "scheme",
-            usage: "scheme = uuid_v7",
-        },
-        Opt {
-            name: "sea_orm",
-            usage: "sea_orm` or `sea_orm(uuid)",
-        },
-        Opt {
-            name: "sqlx",
-            usage: "sqlx` or `sqlx(postgres = uuid, mysql = binary16, sqlite = blob)",
-        },
-        Opt {
-            name: "tiberius",
-            usage: "tiberius` or `tiberius(sql_server = unique_identifier)",
-        },
+        adapter!("diesel" = "ordid_diesel"),
+        opt("mask", "mask = MASK"),
+        adapter!("oracle" = "ordid_oracle"),
+        opt("prefix", "prefix = \"ord\""),
+        opt(
+            "scatter",
+            "scatter(buckets = 16)` or `scatter(buckets = 16, lowest_bit = 80)",
+        ),
+        opt("scheme", "scheme = uuid_v7"),
+        adapter!("sea_orm" = "ordid_seaorm"),
+        adapter!("sqlx" = "ordid_sqlx"),
+        adapter!("tiberius" = "ordid_tiberius"),
     ],
 };
 
@@ -74,26 +81,14 @@ pub(crate) const ENTITY: Place = Place {
     example: "#[ordid(table = \"orders\")]",
     options: &[
         CRATE,
-        Opt {
-            name: "diesel",
-            usage: "diesel` or `diesel(crate = path::to::ordid_diesel)",
-        },
-        Opt {
-            name: "rename_all",
-            usage: "rename_all = \"snake_case\"",
-        },
-        Opt {
-            name: "schema",
-            usage: "schema = \"shop\"",
-        },
-        Opt {
-            name: "sea_orm",
-            usage: "sea_orm(crate = path::to::ordid_seaorm)",
-        },
-        Opt {
-            name: "table",
-            usage: "table = \"orders\"",
-        },
+        opt(
+            "diesel",
+            "diesel` or `diesel(crate = path::to::ordid_diesel)",
+        ),
+        opt("rename_all", "rename_all = \"snake_case\""),
+        opt("schema", "schema = \"shop\""),
+        opt("sea_orm", "sea_orm(crate = path::to::ordid_seaorm)"),
+        opt("table", "table = \"orders\""),
     ],
 };
 
@@ -102,30 +97,11 @@ pub(crate) const FIELD: Place = Place {
     name: "an entity's field",
     example: "#[ordid(key)]",
     options: &[
-        Opt {
-            name: "column",
-            usage: "column = \"total_cents\"",
-        },
-        Opt {
-            name: "deferrable",
-            usage: "deferrable",
-        },
-        Opt {
-            name: "key",
-            usage: "key",
-        },
-        Opt {
-            name: "parent",
-            usage: "parent` or `parent = Customer",
-        },
-        Opt {
-            name: "references",
-            usage: "references = Customer",
-        },
-        Opt {
-            name: "skip",
-            usage: "skip",
-        },
+        opt("column", "column = \"total_cents\""),
+        opt("deferrable", "deferrable"),
+        opt("key", "key"),
+        opt("parent", "parent` or `parent = Customer"),
+        opt("skip", "skip"),
     ],
 };
 
@@ -361,66 +337,11 @@ pub(crate) const NOT_RAW: &[&str] = &[
 /// The scheme of a key type that names none.
 pub(crate) const DEFAULT_SCHEME: &str = "uuid_v7";
 
-/// A crate that adapts a database library, with a macro for each engine.
-pub(crate) struct AdapterKind {
-    /// The option's name.
-    pub(crate) name: &'static str,
-    /// The crate's name in paths.
-    pub(crate) krate: &'static str,
-    /// Empty where it has one column for all engines: `sea_orm(uuid)`.
-    pub(crate) engines: &'static [&'static str],
-    /// The raw keys it has columns for, by their names in `ordid::__private`.
-    pub(crate) raw_names: &'static [&'static str],
-    /// How a pair, or that column, is written.
-    pub(crate) usage: &'static str,
-    /// Whether it has a macro `key`, for what its library asks of a type once, whatever the engines.
-    pub(crate) once: bool,
+/// Returns the crate that an adapter's word stands for.
+pub(crate) fn adapter_crate(word: &str) -> Option<&'static str> {
+    KEY_TYPE
+        .options
+        .iter()
+        .find(|option| option.name == word)?
+        .adapter
 }
-
-/// The adapter whose models an entity may be, and its crate.
-pub(crate) const SEA_ORM: &str = "sea_orm";
-pub(crate) const SEA_ORM_CRATE: &str = "ordid_seaorm";
-
-/// The adapters.
-pub(crate) const ADAPTERS: &[AdapterKind] = &[
-    AdapterKind {
-        name: "diesel",
-        krate: "ordid_diesel",
-        engines: &["mysql", "postgres", "sqlite"],
-        raw_names: &["Uuid", "i64", "u64", "ObjectId", "PushId", "Key192"],
-        usage: "diesel(postgres = uuid, mysql = binary16, sqlite = blob)",
-        once: true,
-    },
-    AdapterKind {
-        name: "oracle",
-        krate: "ordid_oracle",
-        engines: &["oracle"],
-        raw_names: &["Uuid", "i64", "u64", "ObjectId", "Key192"],
-        usage: "oracle(oracle = raw16)",
-        once: false,
-    },
-    AdapterKind {
-        name: SEA_ORM,
-        krate: SEA_ORM_CRATE,
-        engines: &[],
-        raw_names: &["Uuid", "i64", "u64", "ObjectId", "PushId", "Key192"],
-        usage: "sea_orm(uuid)",
-        once: false,
-    },
-    AdapterKind {
-        name: "sqlx",
-        krate: "ordid_sqlx",
-        engines: &["mysql", "postgres", "sqlite"],
-        raw_names: &["Uuid", "i64", "u64", "ObjectId", "PushId", "Key192"],
-        usage: "sqlx(postgres = uuid, mysql = binary16, sqlite = blob)",
-        once: false,
-    },
-    AdapterKind {
-        name: "tiberius",
-        krate: "ordid_tiberius",
-        engines: &["babelfish", "sql_server"],
-        raw_names: &["Uuid", "i64", "ObjectId", "Key192"],
-        usage: "tiberius(sql_server = unique_identifier, babelfish = babelfish_unique_identifier)",
-        once: false,
-    },
-];

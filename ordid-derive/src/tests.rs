@@ -83,6 +83,73 @@ fn key_type_with_a_renamed_adapter() {
 }
 
 #[test]
+fn key_type_with_adapters_of_other_crates() {
+    assert_snapshot(
+        "key_type_adapter_paths",
+        expand::key_type,
+        "#[ordid(adapter = duckdb, adapter = crate::memory(vec = unordered(uuid), map = text))] \
+         #[ordid(adapter = ::ledger(unordered(char22)))] struct OrderId(Uuid);",
+    );
+    let of = |options: &str| {
+        errors(
+            expand::key_type,
+            &format!("#[ordid({options})] struct OrderId(Uuid);"),
+        )
+    };
+    let usage = "expected `adapter = my_crate`, `adapter = my_crate(column)` or `adapter = my_crate(engine = column)`";
+    for wrong in [
+        "adapter",
+        "adapter = ",
+        "adapter(memory)",
+        "adapter = \"memory\"",
+        "adapter = memory()",
+        "adapter = memory<u8>",
+    ] {
+        assert_eq!(of(wrong), [usage], "{wrong}");
+    }
+    assert_eq!(
+        of("adapter = a, adapter = b(x = y), adapter = c::a, adapter = c::a(x = z)"),
+        ["duplicate adapter `c::a`"]
+    );
+    assert_eq!(
+        of("adapter = memory(crate = storage::memory, vec = uuid)"),
+        ["the adapter's path says where it is: write it in place of this one"]
+    );
+    assert_eq!(
+        of("adapter = memory(vec = uuid, vec = text, map = \"uuid\", set(uuid), list)"),
+        [
+            "duplicate engine `vec`",
+            "expected `map = column` or `map = unordered(column)`",
+            "expected `set = column` or `set = unordered(column)`",
+            "expected `list = column` or `list = unordered(column)`",
+        ]
+    );
+}
+
+/// Without options, an adapter chooses; it is the same by its word as by its path.
+#[test]
+fn an_adapter_s_word_stands_for_its_path() {
+    let of = |options: &str| {
+        let input = format!("#[ordid({options})] struct OrderId(Uuid);");
+        expanded(expand::key_type, &input)
+    };
+    for (word, path) in [
+        ("diesel", "::ordid_diesel"),
+        ("oracle", "::ordid_oracle"),
+        ("sea_orm", "::ordid_seaorm"),
+        ("sqlx", "::ordid_sqlx"),
+        ("tiberius", "::ordid_tiberius"),
+    ] {
+        assert_eq!(of(word), of(&format!("adapter = {path}")));
+        let columns = "(mysql = unordered(binary16))";
+        assert_eq!(
+            of(&format!("{word}{columns}")),
+            of(&format!("adapter = {path}{columns}"))
+        );
+    }
+}
+
+#[test]
 fn key_type_of_a_scheme_with_its_default_parameter() {
     assert_snapshot(
         "key_type_scheme_default",
@@ -244,15 +311,6 @@ fn every_mistake_in_parameters_is_reported_at_once() {
 }
 
 #[test]
-fn key_type_that_an_adapter_cannot_store() {
-    assert_snapshot(
-        "key_type_without_column",
-        expand::key_type,
-        "#[ordid(scheme = uuid_short, tiberius(sql_server = bigint))] struct OrderId(u64);",
-    );
-}
-
-#[test]
 fn an_unknown_scheme_says_nothing_of_its_raw_key() {
     let found = errors(
         expand::key_type,
@@ -307,7 +365,7 @@ fn entity_with_every_option_of_a_field() {
             customer: CustomerId,
             #[ordid(parent = Address, deferrable)]
             ship_to: Uuid,
-            #[ordid(references = Self, column = "replaces_id")]
+            #[ordid(parent = Self, column = "replaces_id")]
             replaces: Option<OrderId>,
             #[ordid(skip)]
             cache: Vec<u8>,
@@ -541,13 +599,12 @@ fn key_type_in_one_column_of_seaorm() {
             &format!("#[ordid({options})] struct OrderId(Uuid);"),
         )
     };
+    let twice = "one column is for all engines: keep one, or write `engine = column` for each";
+    assert_eq!(of("sea_orm(uuid, char22)"), [twice]);
+    assert_eq!(of("sea_orm(uuid, unordered(uuid))"), [twice]);
     assert_eq!(
-        of("sea_orm(uuid, char22)"),
-        ["one column is for all databases: keep one, `sea_orm(uuid)`"]
-    );
-    assert_eq!(
-        of("sea_orm(postgres = uuid)"),
-        ["expected a column, as in `sea_orm(uuid)`"]
+        of("sea_orm(uuid, mysql = binary16)"),
+        ["expected `uuid = column` or `uuid = unordered(column)`"]
     );
 }
 
@@ -572,7 +629,7 @@ fn every_mistake_is_reported_at_once() {
             struct Order {
                 #[ordid(key = 1, column = "")]
                 a: OrderId,
-                #[ordid(parent, references = Customer)]
+                #[ordid(parent, parent = Customer)]
                 b: CustomerId,
                 #[ordid(skip, skip, + 1, column = "x")]
                 c: i64,
@@ -588,7 +645,7 @@ fn every_mistake_is_reported_at_once() {
             "`key` is an option of an entity's field",
             "expected `key`",
             "`column` is empty",
-            "`parent` and `references` say the same of a field: keep one of them",
+            "duplicate option `parent`",
             "expected the name of an option",
             "duplicate option `skip`",
             "unknown case `camel_case`; did you mean `camelCase`? (cases: lowercase, snake_case, \

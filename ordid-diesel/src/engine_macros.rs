@@ -1,8 +1,86 @@
-//! What `#[derive(KeyType)]` calls: `key` once for a key type, and then one macro per engine.
-//!
-//! For an engine core looks the column's name up, checks the order, and calls what implements Diesel's traits for the
-//! user's key type, which exists twice: without the engine's feature it does nothing. (A `cfg` inside a macro's body
-//! would ask for the features of the user's crate.)
+//! What `#[derive(KeyType)]` calls: `engine!`, once for a key type, and then for each engine, with the column's type.
+//! It checks the order, and implements Diesel's traits for the user's key type, if the engine's feature is on. (A `cfg`
+//! inside a macro's body would ask for the features of the user's crate.)
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __engine {
+    (key: $key:ty, $scheme:ty) => {
+        $crate::__implement_key! { $key }
+    };
+    (all: $key:ty, $scheme:ty, $raw:ident) => {
+        $crate::__private::native_columns! { { $crate::engine } $key, $scheme, $raw }
+    };
+    (postgres: $key:ty, $scheme:ty, $column:ty) => {
+        $crate::__private::keeps_order! { $scheme, $column }
+        $crate::__if_postgres! { $column =>
+            $crate::__implement! { $key, $crate::__private::diesel::pg::Pg, $column }
+        }
+    };
+    (mysql: $key:ty, $scheme:ty, $column:ty) => {
+        $crate::__private::keeps_order! { $scheme, $column }
+        $crate::__if_mysql! { $column =>
+            $crate::__implement! { $key, $crate::__private::diesel::mysql::Mysql, $column }
+        }
+    };
+    (sqlite: $key:ty, $scheme:ty, $column:ty) => {
+        $crate::__private::keeps_order! { $scheme, $column }
+        $crate::__if_sqlite! { $column =>
+            $crate::__implement! { $key, $crate::__private::diesel::sqlite::Sqlite, $column }
+        }
+    };
+    ($engine:tt: $($key:tt)*) => {
+        $crate::__private::unknown_engine! { $engine: "postgres = uuid, mysql = binary16, sqlite = blob" }
+    };
+}
+
+#[cfg(feature = "postgres")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __if_postgres {
+    ($column:ty => $($items:tt)*) => { $($items)* };
+}
+
+#[cfg(not(feature = "postgres"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __if_postgres {
+    ($column:ty => $($items:tt)*) => {
+        $crate::__private::is_there! { $column }
+    };
+}
+
+#[cfg(feature = "mysql")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __if_mysql {
+    ($column:ty => $($items:tt)*) => { $($items)* };
+}
+
+#[cfg(not(feature = "mysql"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __if_mysql {
+    ($column:ty => $($items:tt)*) => {
+        $crate::__private::is_there! { $column }
+    };
+}
+
+#[cfg(feature = "sqlite")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __if_sqlite {
+    ($column:ty => $($items:tt)*) => { $($items)* };
+}
+
+#[cfg(not(feature = "sqlite"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __if_sqlite {
+    ($column:ty => $($items:tt)*) => {
+        $crate::__private::is_there! { $column }
+    };
+}
 
 /// What Diesel asks of a type once, whatever the backends: two of them may store keys under the same
 /// SQL type.
@@ -11,8 +89,8 @@
 /// right is told by `ToSql` and `FromSql`.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __engine_key {
-    ($key:ty, $scheme:ty) => {
+macro_rules! __implement_key {
+    ($key:ty) => {
         #[automatically_derived]
         impl<__ST, __DB> $crate::__private::diesel::deserialize::Queryable<__ST, __DB> for $key
         where
@@ -72,68 +150,19 @@ macro_rules! __expression {
     };
 }
 
-/// A bare `diesel`.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __engine_all {
-    ($($key:tt)*) => {
-        $crate::__private::native_columns! { { $crate::engine } $($key)* }
-    };
-}
-
-/// The SQL type of a column.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __sql_type {
-    (Uuid) => {
-        $crate::__private::sql_types::Uuid
-    };
-    (BigInt) => {
-        $crate::__private::sql_types::BigInt
-    };
-    (Integer) => {
-        $crate::__private::sql_types::BigInt
-    };
-    (BigIntUnsigned) => {
-        $crate::__private::sql_types::Unsigned
-    };
-    (Text) => {
-        $crate::__private::sql_types::Text
-    };
-    (Char36) => {
-        $crate::__private::sql_types::Text
-    };
-    (Char32) => {
-        $crate::__private::sql_types::Text
-    };
-    (Char26) => {
-        $crate::__private::sql_types::Text
-    };
-    (Char22) => {
-        $crate::__private::sql_types::Text
-    };
-    (Char20) => {
-        $crate::__private::sql_types::Text
-    };
-    (MariaDbUuid) => {
-        $crate::__private::sql_types::Text
-    };
-    ($bytes:ident) => {
-        $crate::__private::sql_types::Binary
-    };
-}
-
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __implement {
-    ($key:ty, $backend:ty, $column:ty, $sql_type:ty) => {
+    ($key:ty, $backend:ty, $column:ty) => {
         #[automatically_derived]
         impl $crate::__private::StoredAs<$backend> for $key {
-            type Column = $column;
+            type Column = <$column as $crate::__private::NamedColumn>::Column;
         }
 
         #[automatically_derived]
-        impl $crate::__private::diesel::serialize::ToSql<$sql_type, $backend> for $key {
+        impl<__ST: $crate::__private::SqlTypeOf<$key, $backend>>
+            $crate::__private::diesel::serialize::ToSql<__ST, $backend> for $key
+        {
             #[inline]
             fn to_sql<'__b>(
                 &'__b self,
@@ -144,7 +173,9 @@ macro_rules! __implement {
         }
 
         #[automatically_derived]
-        impl $crate::__private::diesel::deserialize::FromSql<$sql_type, $backend> for $key {
+        impl<__ST: $crate::__private::SqlTypeOf<$key, $backend>>
+            $crate::__private::diesel::deserialize::FromSql<__ST, $backend> for $key
+        {
             #[inline]
             fn from_sql(
                 value: <$backend as $crate::__private::diesel::backend::Backend>::RawValue<'_>,
@@ -153,88 +184,4 @@ macro_rules! __implement {
             }
         }
     };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __engine_postgres {
-    ($key:ty, $scheme:ty, $($column:tt)*) => {
-        $crate::__private::named_column! {
-            postgres $scheme, $($column)* => { $crate::__implement_postgres } { $key }
-        }
-    };
-}
-
-#[cfg(feature = "postgres")]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __implement_postgres {
-    ($key:ty, $name:ident, $column:ty) => {
-        $crate::__implement! {
-            $key, $crate::__private::diesel::pg::Pg, $column, $crate::__sql_type!($name)
-        }
-    };
-}
-
-#[cfg(not(feature = "postgres"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __implement_postgres {
-    ($key:ty, $name:ident, $column:ty) => {};
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __engine_mysql {
-    ($key:ty, $scheme:ty, $($column:tt)*) => {
-        $crate::__private::named_column! {
-            mysql $scheme, $($column)* => { $crate::__implement_mysql } { $key }
-        }
-    };
-}
-
-#[cfg(feature = "mysql")]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __implement_mysql {
-    ($key:ty, $name:ident, $column:ty) => {
-        $crate::__implement! {
-            $key, $crate::__private::diesel::mysql::Mysql, $column, $crate::__sql_type!($name)
-        }
-    };
-}
-
-#[cfg(not(feature = "mysql"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __implement_mysql {
-    ($key:ty, $name:ident, $column:ty) => {};
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __engine_sqlite {
-    ($key:ty, $scheme:ty, $($column:tt)*) => {
-        $crate::__private::named_column! {
-            sqlite $scheme, $($column)* => { $crate::__implement_sqlite } { $key }
-        }
-    };
-}
-
-#[cfg(feature = "sqlite")]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __implement_sqlite {
-    ($key:ty, $name:ident, $column:ty) => {
-        $crate::__implement! {
-            $key, $crate::__private::diesel::sqlite::Sqlite, $column, $crate::__sql_type!($name)
-        }
-    };
-}
-
-#[cfg(not(feature = "sqlite"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __implement_sqlite {
-    ($key:ty, $name:ident, $column:ty) => {};
 }

@@ -183,16 +183,15 @@ pub use unit_of_work::{UnitOfWork, flushes_table};
 /// Why a unit of work was not flushed; its [`driver`](FlushError::driver) is Diesel's error.
 pub type Error = FlushError<diesel::result::Error>;
 
-/// The macros that `#[derive(KeyType)]` calls: `key` once, and one for each `engine = column` pair of
-/// `#[ordid(diesel(...))]`.
+#[doc(hidden)]
+pub use crate::__engine as engine;
+
+/// The columns that `#[ordid(diesel(engine = column))]` names, with a module for each engine.
 ///
-/// They take the key type, its scheme, and the column's name, and implement Diesel's traits for the
-/// key type. Without the engine's feature they only check the order.
+/// `#[derive(KeyType)]` gives them to the macro of this name, which checks the order and implements the library's
+/// traits for the key type. Without the engine's feature it only checks the order.
 pub mod engine {
-    pub use crate::{
-        __engine_all as all, __engine_key as key, __engine_mysql as mysql,
-        __engine_postgres as postgres, __engine_sqlite as sqlite,
-    };
+    pub use ordid_core::storage::column::names::{mysql, postgres, sqlite};
 }
 
 #[doc(hidden)]
@@ -203,21 +202,13 @@ pub mod __private {
     pub use diesel;
     // What Diesel's own derives write for expressions of a value.
     pub use diesel::internal::derives::as_expression::Bound;
-    pub use ordid_core::__private::{named_column, native_columns};
+    pub use ordid_core::__private::{
+        NamedColumn, is_there, keeps_order, native_columns, unknown_engine,
+    };
     pub use std::{default::Default, primitive::str, result::Result};
-
-    /// The SQL types of keys, by names of one word.
-    pub mod sql_types {
-        #[cfg(feature = "postgres")]
-        pub use diesel::sql_types::Uuid;
-        pub use diesel::sql_types::{BigInt, Binary, Text};
-
-        #[cfg(feature = "mysql")]
-        pub type Unsigned = diesel::sql_types::Unsigned<BigInt>;
-    }
 
     pub use crate::{
         entity::{AsKey, AsValue, MakeValues, Takes},
-        stored::{StoredAs, from_sql, to_sql},
+        stored::{SqlTypeOf, StoredAs, from_sql, to_sql},
     };
 }

@@ -72,13 +72,42 @@ impl<DB: Backend, R: RawKey, C: DieselColumn<DB, R>> DieselColumn<DB, R> for Uno
 /// `#[ordid(diesel(...))]`.
 pub trait KeySqlType: SqlType + TypedExpressionType + SingleValue {}
 
-impl KeySqlType for Binary {}
-impl KeySqlType for Text {}
-impl KeySqlType for BigInt {}
-#[cfg(feature = "postgres")]
-impl KeySqlType for diesel::sql_types::Uuid {}
-#[cfg(feature = "mysql")]
-impl KeySqlType for diesel::sql_types::Unsigned<BigInt> {}
+/// The SQL type of a key type's column in a backend.
+///
+/// The impls that derived code writes are bounded by it, since they cannot name the type: where two impls are held
+/// against each other, the compiler does not look into [`DieselColumn`], which is neither trait nor type of the user's
+/// crate.
+#[diagnostic::on_unimplemented(
+    message = "the column of `{K}` is of another SQL type than `{Self}` in this database",
+    label = "not the SQL type of the key's column",
+    note = "`table!` has to declare the column as the key type stores it: uuid as `Uuid`, integers as `BigInt` and \
+            `Unsigned<BigInt>`, texts and mariadb_uuid as `Text`, the others as `Binary`"
+)]
+pub trait SqlTypeOf<K, DB> {}
+
+macro_rules! key_sql_types {
+    ($($(#[$cfg:meta])* $type:ty),+) => {$(
+        $(#[$cfg])*
+        impl KeySqlType for $type {}
+
+        $(#[$cfg])*
+        impl<DB: Backend, K: StoredAs<DB>> SqlTypeOf<K, DB> for $type where
+            K::Column: DieselColumn<DB, K::Raw, SqlType = $type>
+        {
+        }
+    )+};
+}
+
+key_sql_types! {
+    Binary,
+    Text,
+    BigInt,
+    #[cfg(feature = "postgres")]
+    diesel::sql_types::Uuid,
+    #[cfg(feature = "mysql")]
+    diesel::sql_types::Unsigned<BigInt>
+}
+
 impl<ST: KeySqlType> KeySqlType for Nullable<ST> where
     Self: SqlType + TypedExpressionType + SingleValue
 {

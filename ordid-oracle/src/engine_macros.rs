@@ -1,44 +1,34 @@
-//! One macro per engine, of which there is one: core looks the column's name up, checks the order, and calls what
-//! implements the `oracle` crate's traits for the user's key type.
-
-/// A bare `oracle`: the raw key's own column.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __engine_all {
-    ($key:ty, $scheme:ty) => {
-        $crate::engine::oracle! { $key, $scheme, raw16 }
-    };
-    ($key:ty, $scheme:ty, i64) => {
-        $crate::engine::oracle! { $key, $scheme, number19 }
-    };
-    ($key:ty, $scheme:ty, u64) => {
-        $crate::engine::oracle! { $key, $scheme, number20 }
-    };
-    ($key:ty, $scheme:ty, ObjectId) => {
-        $crate::engine::oracle! { $key, $scheme, raw12 }
-    };
-    ($key:ty, $scheme:ty, Key192) => {
-        $crate::engine::oracle! { $key, $scheme, raw24 }
-    };
-}
+//! What `#[derive(KeyType)]` calls: `engine!`, with the column's type. It checks the order, and implements the `oracle`
+//! crate's traits for the user's key type.
 
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __engine_oracle {
-    ($key:ty, $scheme:ty, $($column:tt)*) => {
-        $crate::__private::named_column! {
-            oracle $scheme, $($column)* => { $crate::__implement } { $key }
+macro_rules! __engine {
+    (key: $key:ty, $scheme:ty) => {};
+    (all: $key:ty, $scheme:ty, PushId) => {
+        $crate::__private::no_column! { "oracle", PushId }
+    };
+    (all: $key:ty, $scheme:ty, $raw:ident) => {
+        $crate::engine! {
+            oracle: $key, $scheme, $crate::__private::Native<$scheme, $crate::__private::dialect::Oracle>
         }
+    };
+    (oracle: $key:ty, $scheme:ty, $column:ty) => {
+        $crate::__private::keeps_order! { $scheme, $column }
+        $crate::__implement! { $key, $column }
+    };
+    ($engine:tt: $($key:tt)*) => {
+        $crate::__private::unknown_engine! { $engine: "oracle = raw16" }
     };
 }
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __implement {
-    ($key:ty, $name:ident, $column:ty) => {
+    ($key:ty, $column:ty) => {
         #[automatically_derived]
         impl $crate::__private::StoredAs for $key {
-            type Column = $column;
+            type Column = <$column as $crate::__private::NamedColumn>::Column;
         }
 
         #[automatically_derived]
@@ -50,14 +40,14 @@ macro_rules! __implement {
                 $crate::__private::oracle::sql_type::OracleType,
                 $crate::__private::oracle::Error,
             > {
-                $crate::__private::Result::Ok($crate::__private::value_type::<Self, $column>())
+                $crate::__private::Result::Ok(<Self as $crate::__private::StoredAs>::__value_type())
             }
 
             fn to_sql(
                 &self,
                 value: &mut $crate::__private::oracle::SqlValue<'_>,
             ) -> $crate::__private::Result<(), $crate::__private::oracle::Error> {
-                $crate::__private::set::<Self, $column>(self, value)
+                <Self as $crate::__private::StoredAs>::__set(self, value)
             }
         }
 
@@ -69,7 +59,7 @@ macro_rules! __implement {
                 $crate::__private::oracle::sql_type::OracleType,
                 $crate::__private::oracle::Error,
             > {
-                $crate::__private::Result::Ok($crate::__private::value_type::<Self, $column>())
+                $crate::__private::Result::Ok(<Self as $crate::__private::StoredAs>::__value_type())
             }
         }
 
@@ -78,7 +68,7 @@ macro_rules! __implement {
             fn from_sql(
                 value: &$crate::__private::oracle::SqlValue<'_>,
             ) -> $crate::__private::Result<Self, $crate::__private::oracle::Error> {
-                $crate::__private::read::<Self, $column>(value)
+                <Self as $crate::__private::StoredAs>::__read(value)
             }
         }
     };

@@ -148,19 +148,24 @@ pub fn connect(
     )?)
 }
 
-/// The macros that `#[derive(KeyType)]` calls for each `engine = column` pair of
-/// `#[ordid(oracle(...))]`.
+#[doc(hidden)]
+pub use crate::__engine as engine;
+
+/// The columns that `#[ordid(oracle(oracle = column))]` names, with a module for each engine.
 ///
-/// They take the key type, its scheme, and the column's name, and implement the `oracle` crate's
+/// `#[derive(KeyType)]` gives them to the macro of this name, which checks the order and implements the library's
 /// traits for the key type.
 pub mod engine {
-    pub use crate::{__engine_all as all, __engine_oracle as oracle};
+    pub use ordid_core::storage::column::names::oracle;
 }
 
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::stored::{StoredAs, read, set, value_type};
+    pub use crate::stored::StoredAs;
     pub use oracle;
-    pub use ordid_core::{__private::named_column, KeyType};
+    pub use ordid_core::{
+        __private::{NamedColumn, Native, keeps_order, no_column, unknown_engine},
+        storage::dialect,
+    };
     pub use std::result::Result;
 }

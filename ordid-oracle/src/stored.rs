@@ -36,6 +36,23 @@ mod sealed {
 pub trait StoredAs: KeyType {
     /// The column.
     type Column: OracleColumn<Self::Raw>;
+
+    // Derived code names no column but this one: a wrong one is one error.
+
+    #[doc(hidden)]
+    fn __value_type() -> OracleType {
+        value_type::<Self, Self::Column>()
+    }
+
+    #[doc(hidden)]
+    fn __set(&self, value: &mut SqlValue<'_>) -> oracle::Result<()> {
+        set::<Self, Self::Column>(self, value)
+    }
+
+    #[doc(hidden)]
+    fn __read(value: &SqlValue<'_>) -> oracle::Result<Self> {
+        read::<Self, Self::Column>(value)
+    }
 }
 
 /// A stored form as the `oracle` crate takes it: bytes as `RAW`, integers as `NUMBER`.
@@ -82,8 +99,7 @@ impl Bind for u64 {
 }
 
 /// Returns the type of a key's parameter.
-#[doc(hidden)]
-pub fn value_type<K: KeyType, C: OracleColumn<K::Raw>>() -> OracleType {
+fn value_type<K: KeyType, C: OracleColumn<K::Raw>>() -> OracleType {
     C::Stored::oracle_type()
 }
 
@@ -92,8 +108,7 @@ pub fn value_type<K: KeyType, C: OracleColumn<K::Raw>>() -> OracleType {
 /// # Errors
 ///
 /// What the library returns.
-#[doc(hidden)]
-pub fn set<K: KeyType, C: OracleColumn<K::Raw>>(
+fn set<K: KeyType, C: OracleColumn<K::Raw>>(
     key: &K,
     value: &mut SqlValue<'_>,
 ) -> oracle::Result<()> {
@@ -106,8 +121,7 @@ pub fn set<K: KeyType, C: OracleColumn<K::Raw>>(
 ///
 /// `NULL`, a value of another form, which the error names with the column to declare, and a raw key
 /// that is none of the scheme's.
-#[doc(hidden)]
-pub fn read<K: KeyType, C: OracleColumn<K::Raw>>(value: &SqlValue<'_>) -> oracle::Result<K> {
+fn read<K: KeyType, C: OracleColumn<K::Raw>>(value: &SqlValue<'_>) -> oracle::Result<K> {
     let raw = match value.oracle_type()? {
         OracleType::Raw(_) | OracleType::LongRaw | OracleType::BLOB => {
             C::decode(&*value.get::<Vec<u8>>()?)

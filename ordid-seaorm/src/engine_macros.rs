@@ -1,47 +1,37 @@
-//! The macros that derived code calls. Core looks the column's name up, checks the order, and calls what implements
-//! SeaORM's traits for the user's key type.
-
-/// A bare `sea_orm`: the native form of the raw key.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __engine_all {
-    ($key:ty, $scheme:ty) => {
-        $crate::engine::column! { $key, $scheme, uuid }
-    };
-    ($key:ty, $scheme:ty, i64) => {
-        $crate::engine::column! { $key, $scheme, bigint }
-    };
-    ($key:ty, $scheme:ty, u64) => {
-        $crate::engine::column! { $key, $scheme, bigint_unsigned }
-    };
-    ($key:ty, $scheme:ty, ObjectId) => {
-        $crate::engine::column! { $key, $scheme, bytea }
-    };
-    ($key:ty, $scheme:ty, PushId) => {
-        $crate::engine::column! { $key, $scheme, char20 }
-    };
-    ($key:ty, $scheme:ty, Key192) => {
-        $crate::engine::column! { $key, $scheme, bytea }
-    };
-}
+//! The macros that derived code calls. `engine!` gets the column's type, checks the order, and implements SeaORM's
+//! traits for the user's key type.
 
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __engine_column {
-    ($key:ty, $scheme:ty, $($column:tt)*) => {
-        $crate::__private::named_column! {
-            any $scheme, $($column)* => { $crate::__implement } { $key }
+macro_rules! __engine {
+    (key: $key:ty, $scheme:ty) => {};
+    // Of PostgreSQL's rules, but for the raw key that it has no column for.
+    (all: $key:ty, $scheme:ty, u64) => {
+        $crate::engine! {
+            _: $key, $scheme, $crate::__private::Native<$scheme, $crate::__private::dialect::MySql>
         }
+    };
+    (all: $key:ty, $scheme:ty, $raw:ident) => {
+        $crate::engine! {
+            _: $key, $scheme, $crate::__private::Native<$scheme, $crate::__private::dialect::Postgres>
+        }
+    };
+    (_: $key:ty, $scheme:ty, $column:ty) => {
+        $crate::__private::keeps_order! { $scheme, $column }
+        $crate::__implement! { $key, $column }
+    };
+    ($engine:tt: $($key:tt)*) => {
+        ::core::compile_error! { "SeaORM's key types have one column for all databases, as in `sea_orm(uuid)`" }
     };
 }
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __implement {
-    ($key:ty, $name:ident, $column:ty) => {
+    ($key:ty, $column:ty) => {
         #[automatically_derived]
         impl $crate::__private::StoredAs for $key {
-            type Column = $column;
+            type Column = <$column as $crate::__private::NamedColumn>::Column;
         }
 
         #[automatically_derived]

@@ -150,17 +150,24 @@ pub use unit_of_work::UnitOfWork;
 /// Why rows were not written; its [`driver`](FlushError::driver) is SeaORM's error.
 pub type Error = FlushError<sea_orm::DbErr>;
 
-/// The macros that derived code calls: `#[derive(KeyType)]` for the column of
-/// `#[ordid(sea_orm(...))]`, `#[derive(OrderedKey)]` for a model.
+#[doc(hidden)]
+pub use crate::__engine as engine;
+
+/// The columns that `#[ordid(sea_orm(column))]` names.
+///
+/// `#[derive(KeyType)]` gives them to the macro of this name, which checks the order and implements the library's
+/// traits for the key type.
 pub mod engine {
-    pub use crate::{__engine_all as all, __engine_column as column, __engine_entity as entity};
+    pub use crate::__engine_entity as entity;
+    pub use ordid_core::storage::column::names::any;
 }
 
 #[doc(hidden)]
 pub mod __private {
     pub use ordid_core::{
-        __private::{KeyBytes, KeyOf, Parent, named_column},
+        __private::{KeyBytes, KeyOf, NamedColumn, Native, Parent, keeps_order},
         Fields, KeyType, OrderedKey,
+        storage::dialect,
     };
     pub use sea_orm::{self, Value, prelude::async_trait, sea_query};
 

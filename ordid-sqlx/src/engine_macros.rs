@@ -1,13 +1,79 @@
-//! One macro per engine. Core looks the column's name up, checks the order, and calls what implements SQLx's traits
-//! for the user's key type, which exists twice: without the engine's feature it does nothing. (A `cfg` inside a
-//! macro's body would ask for the features of the user's crate.)
+//! What `#[derive(KeyType)]` calls: `engine!`, once for a key type, and then for each engine, with the column's type.
+//! It checks the order, and implements SQLx's traits for the user's key type, if the engine's feature is on. (A `cfg`
+//! inside a macro's body would ask for the features of the user's crate.)
 
-/// A bare `sqlx`.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __engine_all {
-    ($($key:tt)*) => {
-        $crate::__private::native_columns! { { $crate::engine } $($key)* }
+macro_rules! __engine {
+    (key: $key:ty, $scheme:ty) => {};
+    (all: $key:ty, $scheme:ty, $raw:ident) => {
+        $crate::__private::native_columns! { { $crate::engine } $key, $scheme, $raw }
+    };
+    (postgres: $key:ty, $scheme:ty, $column:ty) => {
+        $crate::__private::keeps_order! { $scheme, $column }
+        $crate::__if_postgres! { $column =>
+            $crate::__implement! { $key, Postgres, $column }
+            $crate::__implement_arrays! { $key }
+        }
+    };
+    (mysql: $key:ty, $scheme:ty, $column:ty) => {
+        $crate::__private::keeps_order! { $scheme, $column }
+        $crate::__if_mysql! { $column => $crate::__implement! { $key, MySql, $column } }
+    };
+    (sqlite: $key:ty, $scheme:ty, $column:ty) => {
+        $crate::__private::keeps_order! { $scheme, $column }
+        $crate::__if_sqlite! { $column => $crate::__implement! { $key, Sqlite, $column } }
+    };
+    ($engine:tt: $($key:tt)*) => {
+        $crate::__private::unknown_engine! { $engine: "postgres = uuid, mysql = binary16, sqlite = blob" }
+    };
+}
+
+#[cfg(feature = "postgres")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __if_postgres {
+    ($column:ty => $($items:tt)*) => { $($items)* };
+}
+
+#[cfg(not(feature = "postgres"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __if_postgres {
+    ($column:ty => $($items:tt)*) => {
+        $crate::__private::is_there! { $column }
+    };
+}
+
+#[cfg(feature = "mysql")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __if_mysql {
+    ($column:ty => $($items:tt)*) => { $($items)* };
+}
+
+#[cfg(not(feature = "mysql"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __if_mysql {
+    ($column:ty => $($items:tt)*) => {
+        $crate::__private::is_there! { $column }
+    };
+}
+
+#[cfg(feature = "sqlite")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __if_sqlite {
+    ($column:ty => $($items:tt)*) => { $($items)* };
+}
+
+#[cfg(not(feature = "sqlite"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __if_sqlite {
+    ($column:ty => $($items:tt)*) => {
+        $crate::__private::is_there! { $column }
     };
 }
 
@@ -17,7 +83,7 @@ macro_rules! __implement {
     ($key:ty, $database:ident, $column:ty) => {
         #[automatically_derived]
         impl $crate::__private::StoredAs<$crate::__private::sqlx::$database> for $key {
-            type Column = $column;
+            type Column = <$column as $crate::__private::NamedColumn>::Column;
         }
 
         #[automatically_derived]
@@ -59,7 +125,6 @@ macro_rules! __implement {
     };
 }
 
-#[cfg(feature = "postgres")]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __implement_arrays {
@@ -77,83 +142,4 @@ macro_rules! __implement_arrays {
             }
         }
     };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __engine_postgres {
-    ($key:ty, $scheme:ty, $($column:tt)*) => {
-        $crate::__private::named_column! {
-            postgres $scheme, $($column)* => { $crate::__implement_postgres } { $key }
-        }
-    };
-}
-
-#[cfg(feature = "postgres")]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __implement_postgres {
-    ($key:ty, $name:ident, $column:ty) => {
-        $crate::__implement! { $key, Postgres, $column }
-        $crate::__implement_arrays! { $key }
-    };
-}
-
-#[cfg(not(feature = "postgres"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __implement_postgres {
-    ($key:ty, $name:ident, $column:ty) => {};
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __engine_mysql {
-    ($key:ty, $scheme:ty, $($column:tt)*) => {
-        $crate::__private::named_column! {
-            mysql $scheme, $($column)* => { $crate::__implement_mysql } { $key }
-        }
-    };
-}
-
-#[cfg(feature = "mysql")]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __implement_mysql {
-    ($key:ty, $name:ident, $column:ty) => {
-        $crate::__implement! { $key, MySql, $column }
-    };
-}
-
-#[cfg(not(feature = "mysql"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __implement_mysql {
-    ($key:ty, $name:ident, $column:ty) => {};
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __engine_sqlite {
-    ($key:ty, $scheme:ty, $($column:tt)*) => {
-        $crate::__private::named_column! {
-            sqlite $scheme, $($column)* => { $crate::__implement_sqlite } { $key }
-        }
-    };
-}
-
-#[cfg(feature = "sqlite")]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __implement_sqlite {
-    ($key:ty, $name:ident, $column:ty) => {
-        $crate::__implement! { $key, Sqlite, $column }
-    };
-}
-
-#[cfg(not(feature = "sqlite"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __implement_sqlite {
-    ($key:ty, $name:ident, $column:ty) => {};
 }

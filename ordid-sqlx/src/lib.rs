@@ -157,21 +157,22 @@ pub use unit_of_work::{UnitOfWork, flushes_table};
 /// Why a unit of work was not flushed; its [`driver`](FlushError::driver) is SQLx's error.
 pub type Error = FlushError<sqlx::Error>;
 
-/// The macros that `#[derive(KeyType)]` calls for each `engine = column` pair of
-/// `#[ordid(sqlx(...))]`.
+#[doc(hidden)]
+pub use crate::__engine as engine;
+
+/// The columns that `#[ordid(sqlx(engine = column))]` names, with a module for each engine.
 ///
-/// They take the key type, its scheme, and the column's name, and implement SQLx's traits for the
-/// key type. Without the engine's feature they only check the order.
+/// `#[derive(KeyType)]` gives them to the macro of this name, which checks the order and implements the library's
+/// traits for the key type. Without the engine's feature it only checks the order.
 pub mod engine {
-    pub use crate::{
-        __engine_all as all, __engine_mysql as mysql, __engine_postgres as postgres,
-        __engine_sqlite as sqlite,
-    };
+    pub use ordid_core::storage::column::names::{mysql, postgres, sqlite};
 }
 
 #[doc(hidden)]
 pub mod __private {
-    pub use ordid_core::__private::{named_column, native_columns};
+    pub use ordid_core::__private::{
+        NamedColumn, is_there, keeps_order, native_columns, unknown_engine,
+    };
     pub use sqlx;
 
     #[cfg(feature = "postgres")]

@@ -1,24 +1,36 @@
-//! One macro per flavour: core looks the column's name up, checks the order, and calls what goes with it for the
-//! user's key type.
+//! What `#[derive(KeyType)]` calls: `engine!`, for each flavour of server, with the column's type. It checks the order,
+//! and implements what goes with the flavour for the user's key type.
 //!
 //! tiberius' own traits say nothing of the server, so they can be implemented once: by the pair for
 //! SQL Server.
 
-/// A bare `tiberius`: SQL Server's column for the raw key, whose name comes along where it is not
-/// `Uuid`.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __engine_all {
-    ($key:ty, $scheme:ty $(, $raw:ident)?) => {
-        const _: () = $crate::__private::assert_keeps_order::<
-            $scheme,
-            <<$scheme as $crate::__private::Scheme>::Raw as $crate::__private::Native>::Column,
-            $crate::__private::dialect::SqlServer,
-        >();
-        $crate::__implement_sql_server! {
-            $key,
-            Native,
-            <<$scheme as $crate::__private::Scheme>::Raw as $crate::__private::Native>::Column
+macro_rules! __engine {
+    (key: $key:ty, $scheme:ty) => {};
+    (all: $key:ty, $scheme:ty, u64) => {
+        $crate::__private::no_column! { "tiberius", u64 }
+    };
+    (all: $key:ty, $scheme:ty, PushId) => {
+        $crate::__private::no_column! { "tiberius", PushId }
+    };
+    (all: $key:ty, $scheme:ty, $raw:ident) => {
+        $crate::engine! {
+            sql_server: $key, $scheme, $crate::__private::Native<$scheme, $crate::__private::dialect::SqlServer>
+        }
+    };
+    (sql_server: $key:ty, $scheme:ty, $column:ty) => {
+        $crate::__private::keeps_order! { $scheme, $column }
+        $crate::__implement_stored_as! { $key, $column, SqlServer }
+        $crate::__implement! { $key }
+    };
+    (babelfish: $key:ty, $scheme:ty, $column:ty) => {
+        $crate::__private::keeps_order! { $scheme, $column }
+        $crate::__implement_stored_as! { $key, $column, Babelfish }
+    };
+    ($engine:tt: $($key:tt)*) => {
+        $crate::__private::unknown_engine! {
+            $engine: "sql_server = unique_identifier, babelfish = babelfish_unique_identifier"
         }
     };
 }
@@ -29,7 +41,7 @@ macro_rules! __implement_stored_as {
     ($key:ty, $column:ty, $dialect:ident) => {
         #[automatically_derived]
         impl $crate::__private::StoredAs<$crate::__private::dialect::$dialect> for $key {
-            type Column = $column;
+            type Column = <$column as $crate::__private::NamedColumn>::Column;
         }
 
         #[automatically_derived]
@@ -50,10 +62,8 @@ macro_rules! __implement_stored_as {
 
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __implement_sql_server {
-    ($key:ty, $name:ident, $column:ty) => {
-        $crate::__implement_stored_as! { $key, $column, SqlServer }
-
+macro_rules! __implement {
+    ($key:ty) => {
         #[automatically_derived]
         impl $crate::__private::tiberius::ToSql for $key {
             fn to_sql(&self) -> $crate::__private::tiberius::ColumnData<'_> {
@@ -92,34 +102,6 @@ macro_rules! __implement_sql_server {
                                                             $crate::__private::dialect::SqlServer,
                                                         >>::__decode(&data)
             }
-        }
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __implement_babelfish {
-    ($key:ty, $name:ident, $column:ty) => {
-        $crate::__implement_stored_as! { $key, $column, Babelfish }
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __engine_sql_server {
-    ($key:ty, $scheme:ty, $($column:tt)*) => {
-        $crate::__private::named_column! {
-            sql_server $scheme, $($column)* => { $crate::__implement_sql_server } { $key }
-        }
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __engine_babelfish {
-    ($key:ty, $scheme:ty, $($column:tt)*) => {
-        $crate::__private::named_column! {
-            babelfish $scheme, $($column)* => { $crate::__implement_babelfish } { $key }
         }
     };
 }

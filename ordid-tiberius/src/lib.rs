@@ -145,29 +145,25 @@ pub use stored::{Nullable, Stored, StoredAs, TiberiusColumn};
 pub use unit_of_work::Journaled;
 pub use unit_of_work::{UnitOfWork, flushes_table};
 
-/// The macros that `#[derive(KeyType)]` calls for each `engine = column` pair of
-/// `#[ordid(tiberius(...))]`.
+#[doc(hidden)]
+pub use crate::__engine as engine;
+
+/// The columns that `#[ordid(tiberius(engine = column))]` names, with a module for each engine.
 ///
-/// They take the key type, its scheme, and the column's name, and check the order. `sql_server`
-/// implements tiberius' traits for the key type; both make it a key of that flavour's entities.
+/// `#[derive(KeyType)]` gives them to the macro of this name, which checks the order and implements the library's
+/// traits for the key type.
 pub mod engine {
-    pub use crate::{
-        __engine_all as all, __engine_babelfish as babelfish, __engine_sql_server as sql_server,
-    };
+    pub use ordid_core::storage::column::names::{babelfish, sql_server};
 }
 
 #[doc(hidden)]
 pub mod __private {
     pub use ordid_core::{
-        __private::named_column,
-        Scheme,
-        storage::{assert_keeps_order, dialect},
+        __private::{NamedColumn, Native, keeps_order, no_column, unknown_engine},
+        storage::dialect,
     };
     pub use tiberius;
 
-    pub use crate::{
-        encode::Encode,
-        stored::{Native, StoredAs},
-    };
+    pub use crate::{encode::Encode, stored::StoredAs};
     pub use std::option::Option;
 }

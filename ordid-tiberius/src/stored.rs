@@ -23,7 +23,8 @@ use crate::{encode::Encode, flavour::Flavour};
     message = "`{Self}` is not a column of SQL Server for keys of type `{R}`",
     label = "no such column here",
     note = "SQL Server has unique_identifier, unique_identifier_permuted, binary16, binary12, \
-            binary24, bigint; Babelfish babelfish_unique_identifier, binary16, bigint"
+            binary24, bigint; Babelfish babelfish_unique_identifier, binary16, bigint",
+    note = "for `u64` and `PushId` there is none: take `tiberius` off, and store the raw key itself"
 )]
 pub trait TiberiusColumn<R: RawKey>: Stores<R> {
     /// Returns the value that is sent.
@@ -194,33 +195,6 @@ fn decode<K: KeyType, C: TiberiusColumn<K::Raw>>(
 /// version, and most lose their order in a `uniqueidentifier`.
 impl StoredAs<Babelfish> for Uuid {
     type Column = column::BabelfishUniqueIdentifier;
-}
-
-/// The column of a bare `tiberius`, by the raw key.
-#[doc(hidden)]
-#[diagnostic::on_unimplemented(
-    message = "SQL Server has no column of its own for raw keys of type `{Self}`",
-    label = "no column",
-    note = "`#[ordid(tiberius)]` is for raw keys of type `Uuid`, `i64`, `ObjectId` and `Key192`"
-)]
-pub trait Native: RawKey {
-    type Column: TiberiusColumn<Self> + ColumnOn<SqlServer>;
-}
-
-impl Native for Uuid {
-    type Column = column::UniqueIdentifier;
-}
-
-impl Native for i64 {
-    type Column = column::BigInt;
-}
-
-impl Native for ObjectId {
-    type Column = column::Binary12;
-}
-
-impl Native for Key192 {
-    type Column = column::Binary24;
 }
 
 /// A key that may be NULL, as a parameter of tiberius: an `Option` of your own type cannot be one.

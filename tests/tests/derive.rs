@@ -64,7 +64,7 @@ struct OrderLine {
     customer: CustomerId,
     #[ordid(parent = Customer, column = "paid_by")]
     payer: Option<CustomerId>,
-    #[ordid(references = Self)]
+    #[ordid(parent = Self)]
     replaces: Option<OrderId>,
     #[ordid(skip)]
     cache: Vec<u8>,
@@ -260,7 +260,7 @@ fn a_constraint_is_deferrable_where_it_is_said() {
         id: Uuid,
         #[ordid(parent = Other, deferrable)]
         other: Option<Uuid>,
-        #[ordid(deferrable, references = Leaf)]
+        #[ordid(deferrable, parent = Leaf)]
         up: Option<Uuid>,
         #[ordid(parent)]
         customer: CustomerId,

@@ -13,22 +13,33 @@ use crate::key::{
 
 /// Fails to compile where the scheme's keys lose their order in the dialect's column.
 ///
-/// Derived code calls it in a `const` for each `engine = column` pair, except where the user writes
-/// `unordered(column)`.
+/// Adapters call it in a `const` for each `engine = column` pair. [`Unordered`] columns take the keys of every scheme.
 ///
 /// # Panics
 ///
 /// With the scheme, the database, the column, its comparison rule and the ways out; in a `const`
 /// this is a compile error.
 pub const fn assert_keeps_order<S: Scheme, C: ColumnOn<D>, D: Dialect>() {
-    if !S::ORDERS.contains(C::COMPARISON) {
+    if !C::UNORDERED && !S::ORDERS.contains(C::COMPARISON) {
+        panic!("{}", Message::<S, C, D>::TEXT.as_str());
+    }
+}
+
+/// Checks the order as [`assert_keeps_order`] does, also for a column that the dialect does not have: for adapters whose
+/// own traits refuse such a column, so that there is one error and not two.
+///
+/// # Panics
+///
+/// As [`assert_keeps_order`].
+pub const fn assert_named_keeps_order<S: Scheme, C: Column, D: Dialect>() {
+    if !C::UNORDERED && !S::ORDERS.contains(C::COMPARISON) {
         panic!("{}", Message::<S, C, D>::TEXT.as_str());
     }
 }
 
 struct Message<S, C, D>(PhantomData<(S, C, D)>);
 
-impl<S: Scheme, C: ColumnOn<D>, D: Dialect> Message<S, C, D> {
+impl<S: Scheme, C: Column, D: Dialect> Message<S, C, D> {
     const TEXT: Text = Text::new()
         .push("`")
         .push(S::NAME)

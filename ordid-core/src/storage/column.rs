@@ -79,7 +79,7 @@ macro_rules! __for_each_column {
 mod binary;
 mod guid;
 mod integer;
-mod names;
+pub mod names;
 mod text_form;
 mod unordered;
 

@@ -2,10 +2,10 @@
 
 use syn::{Attribute, Ident, Lit, LitBool, LitStr, Path, Type};
 
-use super::{Meta, Reader, Value, foreign, ordid};
+use super::{Meta, Reader, Value, adapter_path, foreign, ordid};
 use crate::{
     ctxt::Ctxt,
-    options::{ENTITY, FIELD, SEA_ORM},
+    options::{ENTITY, FIELD},
 };
 
 /// The options of an entity's struct.
@@ -62,15 +62,15 @@ impl SeaOrmModel {
 /// An adapter to which an entity is forwarded: `diesel`, or `diesel(crate = path)`.
 pub(crate) struct EntityAdapter {
     pub(crate) name: Ident,
-    pub(crate) krate: Option<Path>,
+    pub(crate) krate: Path,
 }
 
 impl EntityAdapter {
     fn read(meta: &Meta) -> Option<Self> {
         let krate = match &meta.value {
-            Value::None => None,
+            Value::None => adapter_path(&meta.name)?,
             Value::List(_, metas) => match &metas[..] {
-                [krate] if krate.is("crate") => Some(krate.path()?.clone()),
+                [krate] if krate.is("crate") => krate.path()?.clone(),
                 _ => return None,
             },
             _ => return None,
@@ -95,7 +95,7 @@ impl EntityAttrs {
                 reader.once(&mut read.rename_all, meta, meta.text().cloned());
             } else if meta.is("schema") {
                 reader.text(&mut read.schema, meta);
-            } else if meta.is(SEA_ORM) {
+            } else if meta.is("sea_orm") {
                 let path = match &meta.value {
                     Value::List(_, metas) => match &metas[..] {
                         [only] if only.is("crate") => only.path().cloned(),
@@ -151,7 +151,7 @@ pub(crate) struct FieldAttrs {
     pub(crate) sea_orm_ignore: Option<Ident>,
 }
 
-/// `parent`, `parent = Customer` or `references = Customer`.
+/// `parent`, or `parent = Customer`.
 #[derive(Clone)]
 pub(crate) struct ParentAttr {
     pub(crate) name: Ident,
@@ -173,7 +173,7 @@ impl FieldAttrs {
                 reader.once(&mut read.key, meta, flag());
             } else if meta.is("skip") {
                 reader.once(&mut read.skip, meta, flag());
-            } else if meta.is("parent") || meta.is("references") {
+            } else if meta.is("parent") {
                 read.parent(&reader, meta);
             } else {
                 reader.unknown(&meta.name);
@@ -224,17 +224,8 @@ impl FieldAttrs {
     }
 
     fn parent(&mut self, reader: &Reader<'_>, meta: &Meta) {
-        if let Some(before) = &self.parent
-            && before.name != meta.name
-        {
-            reader.cx.error(
-                &meta.name,
-                "`parent` and `references` say the same of a field: keep one of them",
-            );
-            return;
-        }
         let entity = match &meta.value {
-            Value::None if meta.is("parent") => Some(None),
+            Value::None => Some(None),
             Value::Type(Type::Path(path)) => Some(Some(Type::Path(path.clone()))),
             _ => None,
         };

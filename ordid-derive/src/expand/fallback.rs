@@ -7,7 +7,7 @@ use syn::{Data, Type};
 
 use super::{
     Private,
-    key_type::{forward, scattered, scheme, std_impls_by_raw},
+    key_type::{forwards, scattered, scheme, std_impls_by_raw},
     ordered_key::{forward as forward_entity, names, with_sink},
 };
 use crate::model::{Entity, KeyType};
@@ -35,9 +35,7 @@ pub(super) fn key_type(model: &KeyType<'_>) -> TokenStream {
             }
         }
     });
-    let forwards = model
-        .adapters()
-        .map(|adapter| forward(model, adapter, &scheme));
+    let forwards = forwards(model, private, &scheme);
     quote! {
         impl #private::KeyType for #ident {
             type Raw = #raw;
@@ -83,7 +81,7 @@ pub(super) fn key_type(model: &KeyType<'_>) -> TokenStream {
 
         #private::key_type_interop! { #ident }
 
-        #(#forwards)*
+        #forwards
     }
 }
 

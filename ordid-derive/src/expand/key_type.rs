@@ -6,7 +6,7 @@ use syn::{Ident, Type, ext::IdentExt, spanned::Spanned};
 
 use super::{Private, located};
 use crate::{
-    attr::Adapter,
+    attr::{Adapter, ColumnAttr},
     model::KeyType,
     options::{Kind, Made, Parameter},
 };
@@ -24,9 +24,7 @@ pub(super) fn expand(model: &KeyType<'_>, raw: &Type) -> TokenStream {
     let scattered = scattered(model, private);
     let masked = masked(model);
     let std_impls = std_impls(model, private, raw, &scheme);
-    let forwards = model
-        .adapters()
-        .map(|adapter| forward(model, adapter, &scheme));
+    let forwards = forwards(model, private, &scheme);
     quote! {
         #prefix_check
         #scheme_check
@@ -35,7 +33,7 @@ pub(super) fn expand(model: &KeyType<'_>, raw: &Type) -> TokenStream {
         #scattered
         #masked
         #private::key_type_interop! { #ident }
-        #(#forwards)*
+        #forwards
     }
 }
 
@@ -431,57 +429,78 @@ pub(super) fn std_impls_by_raw(private: &Private<'_>, ident: &Ident) -> TokenStr
     }
 }
 
-/// Calls the adapter's macro for each pair, so that every error underlines the pair.
-///
-/// Where the adapter chooses, it is told of a raw key that is no UUID: a macro sees no types.
-pub(super) fn forward(model: &KeyType<'_>, adapter: &Adapter, scheme: &TokenStream) -> TokenStream {
-    let ident = &model.input.ident;
-    let once = adapter.kind.once.then(|| {
-        let span = adapter.name.span();
-        let key = Ident::new("key", span);
-        call(adapter, &key, span, quote!(#ident, #scheme))
-    });
-    if adapter.pairs.is_empty() {
-        let span = adapter.name.span();
-        let raw = match model.scheme().raw_name {
-            "Uuid" => TokenStream::new(),
-            other => {
-                let raw = Ident::new(other, span);
-                quote!(, #raw)
-            }
-        };
-        let all = Ident::new("all", span);
-        let all = call(adapter, &all, span, quote!(#ident, #scheme #raw));
-        return quote!(#once #all);
-    }
-    let pairs: TokenStream = adapter
-        .pairs
-        .iter()
-        .map(|(engine, column)| {
-            let tokens = &column.tokens;
-            call(
-                adapter,
-                engine,
-                column.end,
-                quote!(#ident, #scheme, #tokens),
-            )
-        })
-        .collect();
-    quote!(#once #pairs)
+/// Calls the macro `engine` of each adapter: once for the key type, and then for each column.
+pub(super) fn forwards(
+    model: &KeyType<'_>,
+    private: &Private<'_>,
+    scheme: &TokenStream,
+) -> TokenStream {
+    let adapters = model.attrs.adapters.iter();
+    adapters
+        .map(|adapter| forward(model, private, adapter, scheme))
+        .collect()
 }
 
-/// Returns `adapter::engine::name! { arguments }`, located from the name to the last token.
-fn call(adapter: &Adapter, name: &Ident, end: Span, arguments: TokenStream) -> TokenStream {
+fn forward(
+    model: &KeyType<'_>,
+    private: &Private<'_>,
+    adapter: &Adapter,
+    scheme: &TokenStream,
+) -> TokenStream {
+    let ident = &model.input.ident;
+    let path = adapter.path.to_token_stream();
+    let end = path.clone().into_iter().last();
+    let end = end.map_or_else(Span::call_site, |token| token.span());
+    let key = call(&path, end, end, quote!(key: #ident, #scheme));
+    if adapter.columns.is_empty() {
+        // The name of the raw key, since a macro sees no types.
+        let raw = Ident::new(model.scheme().raw_name, end);
+        let all = call(&path, end, end, quote!(all: #ident, #scheme, #raw));
+        return quote!(#key #all);
+    }
+    let columns = adapter.columns.iter().map(|column| {
+        // Every error underlines the column, with its engine.
+        let engine = match &column.engine {
+            Some(engine) => engine.to_token_stream(),
+            None => quote!(_),
+        };
+        let stored = stored(private, adapter, column);
+        let first = column.engine.as_ref().or(column.unordered.as_ref());
+        let start = first.unwrap_or(&column.column).span();
+        call(
+            &located(&adapter.path, start),
+            start,
+            column.end,
+            quote!(#engine: #ident, #scheme, #stored),
+        )
+    });
+    quote!(#key #(#columns)*)
+}
+
+/// Returns the column's type, which the adapter knows by its name.
+fn stored(private: &Private<'_>, adapter: &Adapter, column: &ColumnAttr) -> TokenStream {
+    let name = &column.column;
     let span = name.span();
-    let krate = match &adapter.krate {
-        Some(path) => located(path, span),
-        None => {
-            let krate = Ident::new(adapter.kind.krate, span);
-            quote_spanned!(span=> ::#krate)
-        }
+    let path = located(&adapter.path, span);
+    let mut engine = match &column.engine {
+        Some(engine) => engine.clone(),
+        None => Ident::new("any", span),
     };
+    engine.set_span(span.resolved_at(engine.span()));
+    let stored = quote_spanned!(span=> #path::engine::#engine::#name);
+    match &column.unordered {
+        Some(word) => {
+            let private = private.at(word.span());
+            quote_spanned!(word.span()=> #private::Unordered<#stored>)
+        }
+        None => stored,
+    }
+}
+
+/// Returns `path::engine! { arguments }`, located from the one token to the other.
+fn call(path: &TokenStream, start: Span, end: Span, arguments: TokenStream) -> TokenStream {
     let mut braces = Group::new(proc_macro2::Delimiter::Brace, arguments);
     braces.set_span(end);
     let braces = braces.into_token_stream();
-    quote_spanned!(span=> #krate::engine::#name! #braces)
+    quote_spanned!(start=> #path::engine! #braces)
 }

@@ -38,10 +38,7 @@ pub(super) fn forward(model: &Entity<'_>) -> Option<TokenStream> {
         return None;
     }
     let span = adapter.name.span();
-    let krate = match &adapter.krate {
-        Some(path) => located(path, span),
-        None => quote_spanned!(span=> ::ordid_diesel),
-    };
+    let krate = located(&adapter.krate, span);
     let columns = model.columns().map(|field| {
         let (ty, mut column) = (field.ty(), field.diesel_column().clone());
         let span = ty.span();

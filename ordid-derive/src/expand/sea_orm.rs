@@ -9,20 +9,16 @@ use super::{
     ordered_key::{names, parent_field},
 };
 use crate::{
+    attr::adapter_path,
     model::{Entity, EntityField},
-    options::SEA_ORM_CRATE,
 };
 
 /// Expands a model without mistakes.
 pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
     let private = &Private(model.attrs.krate.as_ref());
-    let krate = match &model.attrs.sea_orm_crate {
-        Some(path) => quote!(#path),
-        None => {
-            let krate = quote::format_ident!("{SEA_ORM_CRATE}");
-            quote!(::#krate)
-        }
-    };
+    let word = quote::format_ident!("sea_orm");
+    let given = model.attrs.sea_orm_crate.clone();
+    let krate = given.or_else(|| adapter_path(&word));
     let (key, key_type) = (key.ident, key.ty());
     let names = names(model, private);
     let parents = model

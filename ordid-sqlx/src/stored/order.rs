@@ -49,7 +49,7 @@ pub(super) fn tell<DB: Database, K: StoredAs<DB>>() {
 
 #[cfg(all(test, feature = "mysql", feature = "sqlite"))]
 mod tests {
-    use ordid::{KeyType, OrderedKey};
+    use ordid::{KeyType, OrderedKey, storage::column::Unordered};
     use sqlx::{MySql, Sqlite};
     use uuid::Uuid;
 
@@ -60,8 +60,10 @@ mod tests {
     #[ordid(scheme = comb_nhibernate)]
     struct Comb(Uuid);
 
-    crate::engine::mysql! { Comb, <Comb as KeyType>::Scheme, mariadb_uuid }
-    crate::engine::sqlite! { Comb, <Comb as KeyType>::Scheme, unordered(blob) }
+    crate::engine! { mysql: Comb, <Comb as KeyType>::Scheme, crate::engine::mysql::mariadb_uuid }
+    crate::engine! {
+        sqlite: Comb, <Comb as KeyType>::Scheme, Unordered<crate::engine::sqlite::blob>
+    }
 
     #[derive(KeyType, sqlx::Type)]
     #[sqlx(transparent)]

@@ -58,7 +58,7 @@ pub struct Order {
 pub struct Line {
     #[ordid(key)]
     pub id: Option<Uuid>,
-    #[ordid(references = Order)]
+    #[ordid(parent = Order)]
     pub order_id: OrderId,
     pub amount: i64,
 }

@@ -43,7 +43,7 @@ struct Parent {
 struct Child {
     #[ordid(key)]
     id: Native,
-    #[ordid(references = Parent)]
+    #[ordid(parent = Parent)]
     parent: Native,
     number: i32,
 }

@@ -23,7 +23,7 @@ impl Scheme for Scattered {
     }
 }
 
-ordid_sqlx::engine::mysql! { OrderId, Scattered, binary16 }
-ordid_sqlx::engine::sqlite! { OrderId, Scattered, blob }
+ordid_sqlx::engine! { mysql: OrderId, Scattered, ordid_sqlx::engine::mysql::binary16 }
+ordid_sqlx::engine! { sqlite: OrderId, Scattered, ordid_sqlx::engine::sqlite::blob }
 
 fn main() {}

@@ -10,7 +10,7 @@ struct Order {
     id: OrderId,
     #[ordid(column)]
     total: i64,
-    #[ordid(references)]
+    #[ordid(parent =)]
     replaces: Option<OrderId>,
 }
 

@@ -13,7 +13,7 @@ struct Order {
     total: i64,
     #[ordid(parent = "Order")]
     replaces: Option<OrderId>,
-    #[ordid(references = &Order)]
+    #[ordid(parent = &Order)]
     follows: Option<OrderId>,
     #[ordid(skip(all))]
     cache: Vec<u8>,

@@ -16,7 +16,7 @@ struct Order {
     id: Uuid,
     #[ordid(parent = Customer)]
     product: ProductId,
-    #[ordid(references = Customer)]
+    #[ordid(parent = Customer)]
     other: Option<Uuid>,
 }
 

@@ -1,195 +1,262 @@
-//! The columns by the names that users write, as in `#[ordid(sqlx(postgres = uuid))]`: a list for each engine, which
-//! the macros that derived code calls look them up in, whatever the adapter.
+//! The columns by the names that users write, with a module for each engine: `mysql::binary16`.
 //!
-//! They are macros, since the derives know no library, and no macro can read [`Column::NAME`](super::Column::NAME).
+//! `#[ordid(sqlx(mysql = binary16))]` becomes the path `engine::mysql::binary16` of the adapter, which re-exports the
+//! modules of its engines. So the compiler itself looks the name up, and suggests the nearest one for a misspelled one.
+//! Every module has the names of all columns, since a name that is not found would be an error that lists none. Whether
+//! the engine has the column is for [`ColumnOn`] to say, and for the adapter's own traits, with the raw key.
 
-/// Looks a column up, checks that it keeps the scheme's order, and calls an adapter's macro with it.
-///
-/// `postgres Scheme, uuid => { $crate::__implement } { Key }` calls `$crate::__implement! { Key, Uuid, type }`, where
-/// `type` is `column::Uuid`. Of `unordered(uuid)` nothing is checked, and it is `Unordered<column::Uuid>`.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __named_column {
-    ($engine:ident $scheme:ty, unordered($column:ident) => $($then:tt)*) => {
-        $crate::__column_of! { $engine $column (unordered $scheme) $($then)* }
-    };
-    ($engine:ident $scheme:ty, $column:ident => $($then:tt)*) => {
-        $crate::__column_of! { $engine $column (ordered $scheme) $($then)* }
-    };
+#![allow(non_camel_case_types)]
+
+use core::marker::PhantomData;
+
+use super::{
+    super::{Column, ColumnOn, Dialect, dialect},
+    Unordered,
+};
+use crate::key::{Key192, ObjectId, PushId, Scheme};
+
+/// A column as an engine names it: the column, and the dialect whose rules it is checked against.
+pub struct Named<C, D>(PhantomData<fn() -> (C, D)>);
+
+/// What a name in `#[ordid(adapter(engine = column))]` stands for.
+pub trait NamedColumn {
+    /// The column.
+    type Column: Column;
+    /// The dialect whose rules the column is checked against.
+    type Dialect: Dialect;
 }
 
-/// The lists. `any` is for an adapter whose key types have one column for all engines: most are checked as
-/// PostgreSQL's, since what they are elsewhere compares alike.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __column_of {
-    (postgres uuid $($rest:tt)*) => { $crate::__found_column! { Uuid Postgres $($rest)* } };
-    (postgres bytea $($rest:tt)*) => { $crate::__found_column! { Bytea Postgres $($rest)* } };
-    (postgres text $($rest:tt)*) => { $crate::__found_column! { Text Postgres $($rest)* } };
-    (postgres char32 $($rest:tt)*) => { $crate::__found_column! { Char32 Postgres $($rest)* } };
-    (postgres char26 $($rest:tt)*) => { $crate::__found_column! { Char26 Postgres $($rest)* } };
-    (postgres char22 $($rest:tt)*) => { $crate::__found_column! { Char22 Postgres $($rest)* } };
-    (postgres char20 $($rest:tt)*) => { $crate::__found_column! { Char20 Postgres $($rest)* } };
-    (postgres bigint $($rest:tt)*) => { $crate::__found_column! { BigInt Postgres $($rest)* } };
-    (postgres $column:ident $($rest:tt)*) => {
-        ::core::compile_error! { "unknown PostgreSQL column; columns: uuid, bytea, text, char32, char26, char22, char20, bigint" }
-    };
-
-    (mysql binary16 $($rest:tt)*) => { $crate::__found_column! { Binary16 MySql $($rest)* } };
-    (mysql binary12 $($rest:tt)*) => { $crate::__found_column! { Binary12 MySql $($rest)* } };
-    (mysql binary24 $($rest:tt)*) => { $crate::__found_column! { Binary24 MySql $($rest)* } };
-    (mysql binary16_swapped $($rest:tt)*) => { $crate::__found_column! { Binary16Swapped MySql $($rest)* } };
-    (mysql binary16_dotnet $($rest:tt)*) => { $crate::__found_column! { Binary16DotNet MySql $($rest)* } };
-    (mysql char36 $($rest:tt)*) => { $crate::__found_column! { Char36 MySql $($rest)* } };
-    (mysql char32 $($rest:tt)*) => { $crate::__found_column! { Char32 MySql $($rest)* } };
-    (mysql char26 $($rest:tt)*) => { $crate::__found_column! { Char26 MySql $($rest)* } };
-    (mysql char22 $($rest:tt)*) => { $crate::__found_column! { Char22 MySql $($rest)* } };
-    (mysql char20 $($rest:tt)*) => { $crate::__found_column! { Char20 MySql $($rest)* } };
-    (mysql bigint $($rest:tt)*) => { $crate::__found_column! { BigInt MySql $($rest)* } };
-    (mysql bigint_unsigned $($rest:tt)*) => { $crate::__found_column! { BigIntUnsigned MySql $($rest)* } };
-    (mysql mariadb_uuid $($rest:tt)*) => { $crate::__found_column! { MariaDbUuid MariaDb $($rest)* } };
-    (mysql $column:ident $($rest:tt)*) => {
-        ::core::compile_error! { "unknown MySQL column; columns: binary16, binary12, binary24, binary16_swapped, binary16_dotnet, char36, char32, char26, char22, char20, bigint, bigint_unsigned, and on MariaDB mariadb_uuid" }
-    };
-
-    (sqlite blob $($rest:tt)*) => { $crate::__found_column! { Blob Sqlite $($rest)* } };
-    (sqlite text $($rest:tt)*) => { $crate::__found_column! { Text Sqlite $($rest)* } };
-    (sqlite char32 $($rest:tt)*) => { $crate::__found_column! { Char32 Sqlite $($rest)* } };
-    (sqlite char26 $($rest:tt)*) => { $crate::__found_column! { Char26 Sqlite $($rest)* } };
-    (sqlite char22 $($rest:tt)*) => { $crate::__found_column! { Char22 Sqlite $($rest)* } };
-    (sqlite char20 $($rest:tt)*) => { $crate::__found_column! { Char20 Sqlite $($rest)* } };
-    (sqlite integer $($rest:tt)*) => { $crate::__found_column! { Integer Sqlite $($rest)* } };
-    (sqlite $column:ident $($rest:tt)*) => {
-        ::core::compile_error! { "unknown SQLite column; columns: blob, text, char32, char26, char22, char20, integer" }
-    };
-
-    (sql_server unique_identifier $($rest:tt)*) => { $crate::__found_column! { UniqueIdentifier SqlServer $($rest)* } };
-    (sql_server unique_identifier_permuted $($rest:tt)*) => { $crate::__found_column! { UniqueIdentifierPermuted SqlServer $($rest)* } };
-    (sql_server binary16 $($rest:tt)*) => { $crate::__found_column! { Binary16 SqlServer $($rest)* } };
-    (sql_server binary12 $($rest:tt)*) => { $crate::__found_column! { Binary12 SqlServer $($rest)* } };
-    (sql_server binary24 $($rest:tt)*) => { $crate::__found_column! { Binary24 SqlServer $($rest)* } };
-    (sql_server bigint $($rest:tt)*) => { $crate::__found_column! { BigInt SqlServer $($rest)* } };
-    (sql_server $column:ident $($rest:tt)*) => {
-        ::core::compile_error! { "unknown SQL Server column; columns: unique_identifier, unique_identifier_permuted, binary16, binary12, binary24, bigint" }
-    };
-
-    (babelfish babelfish_unique_identifier $($rest:tt)*) => { $crate::__found_column! { BabelfishUniqueIdentifier Babelfish $($rest)* } };
-    (babelfish binary16 $($rest:tt)*) => { $crate::__found_column! { Binary16 Babelfish $($rest)* } };
-    (babelfish bigint $($rest:tt)*) => { $crate::__found_column! { BigInt Babelfish $($rest)* } };
-    (babelfish $column:ident $($rest:tt)*) => {
-        ::core::compile_error! { "unknown Babelfish column; columns: babelfish_unique_identifier, binary16, bigint" }
-    };
-
-    (oracle raw16 $($rest:tt)*) => { $crate::__found_column! { Raw16 Oracle $($rest)* } };
-    (oracle raw16_dotnet $($rest:tt)*) => { $crate::__found_column! { Raw16DotNet Oracle $($rest)* } };
-    (oracle raw12 $($rest:tt)*) => { $crate::__found_column! { Raw12 Oracle $($rest)* } };
-    (oracle raw24 $($rest:tt)*) => { $crate::__found_column! { Raw24 Oracle $($rest)* } };
-    (oracle number19 $($rest:tt)*) => { $crate::__found_column! { Number19 Oracle $($rest)* } };
-    (oracle number20 $($rest:tt)*) => { $crate::__found_column! { Number20 Oracle $($rest)* } };
-    (oracle $column:ident $($rest:tt)*) => {
-        ::core::compile_error! { "unknown Oracle column; columns: raw16, raw16_dotnet, raw12, raw24, number19, number20" }
-    };
-
-    (any uuid $($rest:tt)*) => { $crate::__found_column! { Uuid Postgres $($rest)* } };
-    (any bytea $($rest:tt)*) => { $crate::__found_column! { Bytea Postgres $($rest)* } };
-    (any text $($rest:tt)*) => { $crate::__found_column! { Text Postgres $($rest)* } };
-    (any char32 $($rest:tt)*) => { $crate::__found_column! { Char32 Postgres $($rest)* } };
-    (any char26 $($rest:tt)*) => { $crate::__found_column! { Char26 Postgres $($rest)* } };
-    (any char22 $($rest:tt)*) => { $crate::__found_column! { Char22 Postgres $($rest)* } };
-    (any char20 $($rest:tt)*) => { $crate::__found_column! { Char20 Postgres $($rest)* } };
-    (any bigint $($rest:tt)*) => { $crate::__found_column! { BigInt Postgres $($rest)* } };
-    (any bigint_unsigned $($rest:tt)*) => { $crate::__found_column! { BigIntUnsigned MySql $($rest)* } };
-    (any mariadb_uuid $($rest:tt)*) => { $crate::__found_column! { MariaDbUuid MariaDb $($rest)* } };
-    (any $column:ident $($rest:tt)*) => {
-        ::core::compile_error! { "unknown column; columns: uuid, bytea, text, char32, char26, char22, char20, bigint, on MySQL alone bigint_unsigned, and on MariaDB alone mariadb_uuid" }
-    };
+impl<C: Column, D: Dialect> NamedColumn for Named<C, D> {
+    type Column = C;
+    type Dialect = D;
 }
 
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __found_column {
-    ($column:ident $dialect:ident (ordered $scheme:ty) { $($then:tt)* } { $($given:tt)* }) => {
-        const _: () = $crate::storage::assert_keeps_order::<
-            $scheme,
-            $crate::storage::column::$column,
-            $crate::storage::dialect::$dialect,
-        >();
-        $($then)*! { $($given)*, $column, $crate::storage::column::$column }
-    };
-    ($column:ident $dialect:ident (unordered $scheme:ty) { $($then:tt)* } { $($given:tt)* }) => {
-        $($then)*! {
-            $($given)*, $column, $crate::storage::column::Unordered<$crate::storage::column::$column>
+impl<N: NamedColumn> NamedColumn for Unordered<N> {
+    type Column = Unordered<N::Column>;
+    type Dialect = N::Dialect;
+}
+
+/// The names of all columns, for another macro.
+macro_rules! names {
+    ($then:ident $($arguments:tt)*) => {
+        $then! {
+            $($arguments)*
+            babelfish_unique_identifier = BabelfishUniqueIdentifier
+            bigint = BigInt
+            bigint_unsigned = BigIntUnsigned
+            binary12 = Binary12
+            binary16 = Binary16
+            binary16_dotnet = Binary16DotNet
+            binary16_swapped = Binary16Swapped
+            binary24 = Binary24
+            blob = Blob
+            bytea = Bytea
+            char20 = Char20
+            char22 = Char22
+            char26 = Char26
+            char32 = Char32
+            char36 = Char36
+            integer = Integer
+            mariadb_uuid = MariaDbUuid
+            number19 = Number19
+            number20 = Number20
+            raw12 = Raw12
+            raw16 = Raw16
+            raw16_dotnet = Raw16DotNet
+            raw24 = Raw24
+            text = Text
+            unique_identifier = UniqueIdentifier
+            unique_identifier_permuted = UniqueIdentifierPermuted
+            uuid = Uuid
         }
     };
 }
 
-/// Where only the adapter is named: the native forms, by the adapter's macros for the three engines, of the raw key,
-/// whose name comes along where it is not `Uuid`.
+macro_rules! aliases {
+    ($dialect:ident: $($name:ident = $column:ident)*) => {$(
+        #[doc = concat!("[`", stringify!($column), "`](crate::storage::column::", stringify!($column), ")")]
+        pub type $name = $crate::storage::column::names::Named<
+            $crate::storage::column::$column,
+            $crate::storage::dialect::$dialect,
+        >;
+    )*};
+}
+
+/// A module for each engine: its dialect, and the columns that another dialect's rules are for.
+macro_rules! engines {
+    ($($(#[$doc:meta])* $engine:ident: $dialect:ident $(, $name:ident = $column:ident of $other:ident)*;)+) => {$(
+        $(#[$doc])*
+        pub mod $engine {
+            pub use names::*;
+
+            // Not all can be reached: the columns of another dialect go before the names that the glob brings.
+            #[allow(dead_code, unreachable_pub)]
+            mod names {
+                names! { aliases $dialect: }
+            }
+
+            $(aliases! { $other: $name = $column })*
+        }
+    )+};
+}
+
+engines! {
+    /// PostgreSQL.
+    postgres: Postgres;
+    /// MySQL and MariaDB.
+    mysql: MySql, mariadb_uuid = MariaDbUuid of MariaDb;
+    /// SQLite.
+    sqlite: Sqlite;
+    /// SQL Server.
+    sql_server: SqlServer;
+    /// Babelfish.
+    babelfish: Babelfish;
+    /// Oracle.
+    oracle: Oracle;
+    /// An adapter whose key types have one column for all engines: most are checked as PostgreSQL's, since what they
+    /// are elsewhere compares alike.
+    any: Postgres, bigint_unsigned = BigIntUnsigned of MySql, mariadb_uuid = MariaDbUuid of MariaDb;
+}
+
+/// The native column of a scheme's raw key in a dialect: what an adapter takes where the user names none.
+pub type Native<S, D> = Named<<<S as Scheme>::Raw as NativeOn<D>>::Column, D>;
+
+/// A raw key with a native column in a dialect.
+pub trait NativeOn<D: Dialect> {
+    /// The column.
+    type Column: ColumnOn<D>;
+}
+
+macro_rules! native {
+    ($($dialect:ident: $($raw:ty = $column:ident),+;)+) => {
+        $($(impl NativeOn<dialect::$dialect> for $raw {
+            type Column = super::$column;
+        })+)+
+    };
+}
+
+native! {
+    Postgres: uuid::Uuid = Uuid, i64 = BigInt, ObjectId = Bytea, PushId = Char20, Key192 = Bytea;
+    MySql: uuid::Uuid = Binary16, i64 = BigInt, u64 = BigIntUnsigned, ObjectId = Binary12, PushId = Char20,
+        Key192 = Binary24;
+    Sqlite: uuid::Uuid = Blob, i64 = Integer, ObjectId = Blob, PushId = Char20, Key192 = Blob;
+    SqlServer: uuid::Uuid = UniqueIdentifier, i64 = BigInt, ObjectId = Binary12, Key192 = Binary24;
+    Oracle: uuid::Uuid = Raw16, i64 = Number19, u64 = Number20, ObjectId = Raw12, Key192 = Raw24;
+}
+
+/// Calls an adapter's `engine!` for the native columns of PostgreSQL, MySQL and SQLite.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __native_columns {
-    ({ $($engine:tt)* } $key:ty, $scheme:ty) => {
-        $($engine)*::postgres! { $key, $scheme, uuid }
-        $($engine)*::mysql! { $key, $scheme, binary16 }
-        $($engine)*::sqlite! { $key, $scheme, blob }
-    };
-    ({ $($engine:tt)* } $key:ty, $scheme:ty, i64) => {
-        $($engine)*::postgres! { $key, $scheme, bigint }
-        $($engine)*::mysql! { $key, $scheme, bigint }
-        $($engine)*::sqlite! { $key, $scheme, integer }
-    };
     // PostgreSQL and SQLite have no integers without a sign.
     ({ $($engine:tt)* } $key:ty, $scheme:ty, u64) => {
-        $($engine)*::mysql! { $key, $scheme, bigint_unsigned }
+        $($engine)*! { mysql: $key, $scheme, $crate::__private::Native<$scheme, $crate::storage::dialect::MySql> }
     };
-    ({ $($engine:tt)* } $key:ty, $scheme:ty, ObjectId) => {
-        $($engine)*::postgres! { $key, $scheme, bytea }
-        $($engine)*::mysql! { $key, $scheme, binary12 }
-        $($engine)*::sqlite! { $key, $scheme, blob }
+    ({ $($engine:tt)* } $key:ty, $scheme:ty, $raw:ident) => {
+        $($engine)*! { postgres: $key, $scheme, $crate::__private::Native<$scheme, $crate::storage::dialect::Postgres> }
+        $($engine)*! { mysql: $key, $scheme, $crate::__private::Native<$scheme, $crate::storage::dialect::MySql> }
+        $($engine)*! { sqlite: $key, $scheme, $crate::__private::Native<$scheme, $crate::storage::dialect::Sqlite> }
     };
-    ({ $($engine:tt)* } $key:ty, $scheme:ty, PushId) => {
-        $($engine)*::postgres! { $key, $scheme, char20 }
-        $($engine)*::mysql! { $key, $scheme, char20 }
-        $($engine)*::sqlite! { $key, $scheme, char20 }
+}
+
+/// Where an adapter's feature for an engine is off: fails to compile where the engine does not have the column.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __is_there {
+    ($column:ty) => {
+        const _: () = $crate::storage::column::names::assert_is_there::<$column>();
     };
-    ({ $($engine:tt)* } $key:ty, $scheme:ty, Key192) => {
-        $($engine)*::postgres! { $key, $scheme, bytea }
-        $($engine)*::mysql! { $key, $scheme, binary24 }
-        $($engine)*::sqlite! { $key, $scheme, blob }
+}
+
+#[doc(hidden)]
+pub const fn assert_is_there<N: NamedColumn>()
+where
+    N::Column: ColumnOn<N::Dialect>,
+{
+}
+
+/// Fails to compile where the scheme's keys lose their order in a [`NamedColumn`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __keeps_order {
+    ($scheme:ty, $column:ty) => {
+        const _: () = $crate::storage::assert_named_keeps_order::<
+            $scheme,
+            <$column as $crate::__private::NamedColumn>::Column,
+            <$column as $crate::__private::NamedColumn>::Dialect,
+        >();
+    };
+}
+
+/// Says that an adapter has no columns for a raw key.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __no_column {
+    ($adapter:literal, $raw:ident) => {
+        ::core::compile_error! {
+            ::core::concat!(
+                "`", $adapter, "` has no columns for `", ::core::stringify!($raw), "`: take `", $adapter,
+                "` off, and store the raw key itself"
+            )
+        }
+    };
+}
+
+/// Says what engines an adapter has.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __unknown_engine {
+    (_: $usage:literal) => {
+        ::core::compile_error! { ::core::concat!("expected `engine = column`, as in `", $usage, "`") }
+    };
+    ($engine:ident: $usage:literal) => {
+        ::core::compile_error! {
+            ::core::concat!(
+                "unknown engine `", ::core::stringify!($engine), "`; expected `engine = column`, as in `", $usage, "`"
+            )
+        }
     };
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::storage::{Column, column};
-
-    macro_rules! is_named {
-        ($name:ident, $type:ident, $column:ty) => {
-            assert_eq!(<column::$type as Column>::NAME, stringify!($name));
-            assert_eq!(
-                core::any::type_name::<$column>(),
-                core::any::type_name::<column::Unordered<column::$type>>()
-            );
-        };
-    }
+    use super::*;
+    use crate::storage::column;
 
     macro_rules! are_named {
-        ($($engine:ident: $($name:ident)*;)*) => {$($(
-            crate::__named_column! { $engine (), unordered($name) => { is_named } { $name } }
-        )*)*};
+        ($($name:ident = $column:ident)*) => {$(
+            assert_eq!(<column::$column as Column>::NAME, stringify!($name));
+        )*};
+    }
+
+    fn assert_named<N: NamedColumn, D: Dialect>(name: &str) {
+        assert_eq!(<N::Column as Column>::NAME, name);
+        assert_eq!(N::Dialect::NAME, D::NAME, "{name}");
+        let is_unordered = <<Unordered<N> as NamedColumn>::Column as Column>::UNORDERED;
+        assert!(is_unordered && !<N::Column as Column>::UNORDERED, "{name}");
+    }
+
+    macro_rules! engines_name {
+        ($($engine:ident $dialect:ident: $($name:ident)*;)*) => {
+            $($(assert_named::<$engine::$name, dialect::$dialect>(stringify!($name));)*)*
+        };
     }
 
     #[test]
     fn a_name_leads_to_the_column_of_that_name() {
-        are_named! {
-            postgres: uuid bytea text char32 char26 char22 char20 bigint;
-            mysql: binary16 binary12 binary24 binary16_swapped binary16_dotnet char36 char32 char26 char22 char20
-                bigint bigint_unsigned mariadb_uuid;
-            sqlite: blob text char32 char26 char22 char20 integer;
-            sql_server: unique_identifier unique_identifier_permuted binary16 binary12 binary24 bigint;
-            babelfish: babelfish_unique_identifier binary16 bigint;
-            oracle: raw16 raw16_dotnet raw12 raw24 number19 number20;
-            any: uuid bytea text char32 char26 char22 char20 bigint bigint_unsigned mariadb_uuid;
+        names! { are_named }
+        engines_name! {
+            postgres Postgres: uuid bytea text char32 char26 char22 char20 bigint;
+            mysql MySql: binary16 binary12 binary24 binary16_swapped binary16_dotnet char36 char32 char26 char22 char20
+                bigint bigint_unsigned;
+            mysql MariaDb: mariadb_uuid;
+            sqlite Sqlite: blob text char32 char26 char22 char20 integer;
+            sql_server SqlServer: unique_identifier unique_identifier_permuted binary16 binary12 binary24 bigint;
+            babelfish Babelfish: babelfish_unique_identifier binary16 bigint;
+            oracle Oracle: raw16 raw16_dotnet raw12 raw24 number19 number20;
+            any Postgres: uuid bytea text char32 char26 char22 char20 bigint;
+            any MySql: bigint_unsigned;
+            any MariaDb: mariadb_uuid;
         }
     }
 }

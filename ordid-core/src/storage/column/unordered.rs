@@ -28,6 +28,7 @@ impl<C: Column> Column for Unordered<C> {
     const NAME: &'static str = C::NAME;
     const COMPARISON: Comparison = C::COMPARISON;
     const COMPARES: &'static str = C::COMPARES;
+    const UNORDERED: bool = true;
 }
 
 impl<D: Dialect, C: ColumnOn<D>> ColumnOn<D> for Unordered<C> {

@@ -3,7 +3,7 @@ use ordid::{OrderedKey, uuid::Uuid};
 #[derive(OrderedKey)]
 struct Order {
     id: Uuid,
-    #[ordid(parent = Order, references = Order)]
+    #[ordid(parent, parent = Order)]
     replaces: Option<Uuid>,
 }
 
