@@ -19,7 +19,9 @@ use std::{
 
 use ordid_core::{clock::Delay, uuid::Uuid};
 
-use crate::{Action, DriverError, EngineProfile, FlushError, PendingRows, Plan, RowSink, Table, copy};
+use crate::{
+    Action, DriverError, EngineProfile, FlushError, PendingRows, Plan, RowSink, Table, copy,
+};
 pub use crate::{
     bulk::{BulkFailure, BulkRows, Fed},
     text::{Statement, StatementKind, TableNames},

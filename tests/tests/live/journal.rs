@@ -19,8 +19,8 @@ use std::{
 
 use libtest_mimic::Trial;
 use ordid::{Error, KeyType, OrderedKey, uuid::Uuid};
-use ordid_sql::Journal;
 use ordid_file::FlushJournal;
+use ordid_sql::Journal;
 use ordid_sqlx::{Backend, Entity, Journaled, UnitOfWork};
 use ordid_tests::{servers::Servers, soak};
 use serde::{Deserialize, Serialize};
