@@ -511,11 +511,13 @@ where
     }
 
     fn pause(&self, delay: Duration) -> impl Future<Output = ()> + Send {
-        async move {
-            match K::BLOCK {
-                true => thread::sleep(delay),
-                false => Delay::new(delay).await,
-            }
-        }
+        pause(delay, K::BLOCK)
+    }
+}
+
+async fn pause(delay: Duration, blocks: bool) {
+    match blocks {
+        true => thread::sleep(delay),
+        false => Delay::new(delay).await,
     }
 }
