@@ -213,7 +213,7 @@ fn never_granted(floor: Timestamp, store_now: Timestamp) -> StoredNode<String> {
 
 impl<C: ConnectionLike + Clone + Send + Sync> RedisLease<C> {
     /// Says that the leases are new: until then there are none, and each call is a
-    /// [`StateLost`](CoordinationFailure::StateLost). This is part of a deployment, not of a
+    /// [`StateLost`](ordid_core::coordination::CoordinationFailure::StateLost). This is part of a deployment, not of a
     /// program's start, which would take a server that has lost its data for a new one.
     ///
     /// No key with a node of these leases carries a time before `floor`. That is [`Timestamp::MIN`]
@@ -224,8 +224,8 @@ impl<C: ConnectionLike + Clone + Send + Sync> RedisLease<C> {
     ///
     /// # Errors
     ///
-    /// [`Unavailable`](CoordinationFailure::Unavailable), and
-    /// [`Mismatch`](CoordinationFailure::Mismatch) if the key is no hash.
+    /// [`Unavailable`](ordid_core::coordination::CoordinationFailure::Unavailable), and
+    /// [`Mismatch`](ordid_core::coordination::CoordinationFailure::Mismatch) if the key is no hash.
     pub async fn create(&self, floor: Timestamp) -> Result<bool, Error> {
         self.hash.create_at(floor).await
     }
