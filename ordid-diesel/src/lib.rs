@@ -145,9 +145,6 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(test)]
-extern crate self as ordid_diesel;
-
 mod assign;
 mod backend;
 mod connection;

@@ -128,6 +128,10 @@ pub(crate) struct OracleTransaction<'t> {
 
 impl OracleTransaction<'_> {
     /// Sends the rows by one statement with an array for each of its parameters.
+    #[expect(
+        clippy::result_large_err,
+        reason = "the executor takes the error apart at once"
+    )]
     fn send(
         &self,
         statement: &Statement,

@@ -99,10 +99,6 @@
 
 #![forbid(unsafe_code)]
 
-// The paths that the derive writes, in the tests of this crate.
-#[cfg(test)]
-extern crate self as ordid_oracle;
-
 mod binder;
 mod classify;
 mod connection;
