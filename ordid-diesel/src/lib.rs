@@ -145,6 +145,10 @@
 
 #![forbid(unsafe_code)]
 
+// The path that the derives write, in the tests of this crate.
+#[cfg(all(test, feature = "postgres", feature = "mysql", feature = "sqlite"))]
+extern crate self as ordid_diesel;
+
 mod assign;
 mod backend;
 mod connection;
