@@ -1,8 +1,6 @@
 //! Keys as values of the `oracle` crate: how they are bound and read, a trait for key types, and a
 //! wrapper for people without newtypes.
 
-use std::{cmp::Ordering, fmt, hash, marker::PhantomData};
-
 use oracle::{
     Connection, ErrorKind, SqlValue,
     sql_type::{FromSql, OracleType, ToSql, ToSqlNull},
@@ -145,99 +143,28 @@ fn integer(value: &SqlValue<'_>) -> oracle::Result<Found<'static>> {
     }
 }
 
-/// A key in a column of your choice, for people without a newtype: `Stored<Uuid, column::Raw16>`.
-///
-/// `C` is one of [`column`](crate::column)'s types. A pair that would lose the key's order does not
-/// compile.
-///
-/// # Example
-///
-/// ```
-/// use ordid_core::KeyType;
-/// use ordid_oracle::{Stored, column};
-/// use uuid::Uuid;
-///
-/// let key: Stored<Uuid, column::Raw16> = Uuid::generate().into();
-/// assert_eq!(Stored::<Uuid, column::Raw16>::from(key.into_key()), key);
-/// ```
-///
-/// ```compile_fail
-/// use ordid_oracle::{Stored, column};
-/// // The first bytes of a version 7 are in another order there.
-/// fn no_order(_: Stored<uuid::Uuid, column::Raw16DotNet>) {}
-/// ```
-pub struct Stored<K: KeepsOrder<C>, C: Stores<K::Raw>> {
-    key: K,
-    column: PhantomData<fn() -> C>,
-}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Stored<K, C> {
-    /// Wraps a key.
-    pub const fn new(key: K) -> Self {
-        Self {
-            key,
-            column: PhantomData,
-        }
-    }
-
-    /// Returns the key.
-    pub fn into_key(self) -> K {
-        self.key
-    }
-}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> From<K> for Stored<K, C> {
-    fn from(key: K) -> Self {
-        Self::new(key)
-    }
-}
-
-// By hand: a derive would ask the same of the column, which has no values.
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Clone for Stored<K, C> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Copy for Stored<K, C> {}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> PartialEq for Stored<K, C> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Eq for Stored<K, C> {}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> PartialOrd for Stored<K, C> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Ord for Stored<K, C> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key.cmp(&other.key)
-    }
-}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> hash::Hash for Stored<K, C> {
-    fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        self.key.hash(state);
-    }
-}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> fmt::Debug for Stored<K, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.key, f)
-    }
-}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> fmt::Display for Stored<K, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.key, f)
-    }
+ordid_sql::stored_key! {
+    /// A key in a column of your choice, for people without a newtype: `Stored<Uuid, column::Raw16>`.
+    ///
+    /// `C` is one of [`column`](crate::column)'s types. A pair that would lose the key's order does not
+    /// compile.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use ordid_core::KeyType;
+    /// use ordid_oracle::{Stored, column};
+    /// use uuid::Uuid;
+    ///
+    /// let key: Stored<Uuid, column::Raw16> = Uuid::generate().into();
+    /// assert_eq!(Stored::<Uuid, column::Raw16>::from(key.into_key()), key);
+    /// ```
+    ///
+    /// ```compile_fail
+    /// use ordid_oracle::{Stored, column};
+    /// // The first bytes of a version 7 are in another order there.
+    /// fn no_order(_: Stored<uuid::Uuid, column::Raw16DotNet>) {}
+    /// ```
 }
 
 impl<K: KeepsOrder<C>, C: OracleColumn<K::Raw>> ToSql for Stored<K, C> {

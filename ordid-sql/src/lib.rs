@@ -54,6 +54,7 @@ mod rows;
 mod sharded;
 mod sharding;
 pub mod spi;
+mod stored_macro;
 mod table;
 mod text;
 mod work;

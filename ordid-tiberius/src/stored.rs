@@ -1,7 +1,7 @@
 //! Keys as values of tiberius: a trait per column, one for key types, and a wrapper for people
 //! without newtypes.
 
-use std::{borrow::Cow, cmp::Ordering, fmt, hash, marker::PhantomData};
+use std::borrow::Cow;
 
 use ordid_core::{
     KeyType,
@@ -221,101 +221,30 @@ impl<'a, K: StoredAs<SqlServer> + Send + Sync> IntoSql<'a> for Nullable<K> {
     }
 }
 
-/// A key in a column of your choice: `Stored<Uuid, column::UniqueIdentifierPermuted>`. For people
-/// without a newtype, and for parameters and rows of Babelfish.
-///
-/// `C` is one of [`column`](mod@column)'s types. A pair that would lose the key's order does not compile.
-///
-/// # Example
-///
-/// ```
-/// use ordid_core::KeyType;
-/// use ordid_tiberius::{Stored, column};
-/// use uuid::Uuid;
-///
-/// type Id = Stored<Uuid, column::UniqueIdentifierPermuted>;
-///
-/// let key: Id = Uuid::generate().into();
-/// assert_eq!(Id::from(key.into_key()), key);
-/// ```
-///
-/// ```compile_fail
-/// use ordid_tiberius::{Stored, column};
-/// // A `Uuid` may be of version 7, which SQL Server sorts by its random bits.
-/// fn no_order(_: Stored<uuid::Uuid, column::UniqueIdentifier>) {}
-/// ```
-pub struct Stored<K: KeepsOrder<C>, C: Stores<K::Raw>> {
-    key: K,
-    column: PhantomData<fn() -> C>,
-}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Stored<K, C> {
-    /// Wraps a key.
-    pub const fn new(key: K) -> Self {
-        Self {
-            key,
-            column: PhantomData,
-        }
-    }
-
-    /// Returns the key.
-    pub fn into_key(self) -> K {
-        self.key
-    }
-}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> From<K> for Stored<K, C> {
-    fn from(key: K) -> Self {
-        Self::new(key)
-    }
-}
-
-// By hand: a derive would ask the same of the column, which has no values.
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Clone for Stored<K, C> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Copy for Stored<K, C> {}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> PartialEq for Stored<K, C> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Eq for Stored<K, C> {}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> PartialOrd for Stored<K, C> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> Ord for Stored<K, C> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key.cmp(&other.key)
-    }
-}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> hash::Hash for Stored<K, C> {
-    fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        self.key.hash(state);
-    }
-}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> fmt::Debug for Stored<K, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.key, f)
-    }
-}
-
-impl<K: KeepsOrder<C>, C: Stores<K::Raw>> fmt::Display for Stored<K, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.key, f)
-    }
+ordid_sql::stored_key! {
+    /// A key in a column of your choice: `Stored<Uuid, column::UniqueIdentifierPermuted>`. For people
+    /// without a newtype, and for parameters and rows of Babelfish.
+    ///
+    /// `C` is one of [`column`](mod@column)'s types. A pair that would lose the key's order does not compile.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use ordid_core::KeyType;
+    /// use ordid_tiberius::{Stored, column};
+    /// use uuid::Uuid;
+    ///
+    /// type Id = Stored<Uuid, column::UniqueIdentifierPermuted>;
+    ///
+    /// let key: Id = Uuid::generate().into();
+    /// assert_eq!(Id::from(key.into_key()), key);
+    /// ```
+    ///
+    /// ```compile_fail
+    /// use ordid_tiberius::{Stored, column};
+    /// // A `Uuid` may be of version 7, which SQL Server sorts by its random bits.
+    /// fn no_order(_: Stored<uuid::Uuid, column::UniqueIdentifier>) {}
+    /// ```
 }
 
 impl<D, K, C> Encode<D> for Stored<K, C>
