@@ -31,15 +31,11 @@ impl Span {
     /// Runs a flush in it.
     pub fn around<F: Future>(&self, flush: F) -> impl Future<Output = F::Output> + use<F> {
         #[cfg(feature = "tracing")]
-        let flush = tracing::Instrument::instrument(flush, self.span.clone());
+        let flush = InSpan {
+            span: self.span.clone(),
+            flush: Some(Box::pin(flush)),
+        };
         flush
-    }
-
-    /// Runs a flush in it that is no future.
-    pub fn in_scope<T>(&self, flush: impl FnOnce() -> T) -> T {
-        #[cfg(feature = "tracing")]
-        let _entered = self.span.enter();
-        flush()
     }
 
     /// Tells that the flush is over, after so many retries.
@@ -47,6 +43,46 @@ impl Span {
         let _ = retries;
         #[cfg(feature = "tracing")]
         self.span.record("retries", retries);
+    }
+}
+
+/// A future in a span. It ends within the poll that completes it, so that a flush whose calls block enters its span
+/// once; what is dropped before that ends in the span, too.
+#[cfg(feature = "tracing")]
+struct InSpan<F> {
+    span: tracing::Span,
+    /// `None` once it has ended.
+    flush: Option<std::pin::Pin<Box<F>>>,
+}
+
+#[cfg(feature = "tracing")]
+impl<F: Future> Future for InSpan<F> {
+    type Output = F::Output;
+
+    fn poll(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<F::Output> {
+        let this = &mut *self;
+        let Some(flush) = &mut this.flush else {
+            return std::task::Poll::Pending;
+        };
+        let _entered = this.span.enter();
+        let outcome = flush.as_mut().poll(context);
+        if outcome.is_ready() {
+            this.flush = None;
+        }
+        outcome
+    }
+}
+
+#[cfg(feature = "tracing")]
+impl<F> Drop for InSpan<F> {
+    fn drop(&mut self) {
+        if self.flush.is_some() {
+            let _entered = self.span.enter();
+            self.flush = None;
+        }
     }
 }
 
