@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// New entities of which each goes to one of several databases, split by key: a [`UnitOfWork`] for
-/// each shard of a [`Sharding`].
+/// each shard of a [`Sharding`](ordid_sql::Sharding).
 ///
 /// # What is atomic
 ///
@@ -34,7 +34,7 @@ use crate::{
 /// a row whose parent is elsewhere.
 ///
 /// Rows to which those of all shards refer, such as airlines or countries, are on each of them: of a type
-/// that the sharding has [everywhere](Sharding::everywhere), each shard gets a copy of what is added, updated
+/// that the sharding has [everywhere](ordid_sql::Sharding::everywhere), each shard gets a copy of what is added, updated
 /// or deleted, under the same key. As the whole is not atomic, the copies differ where a part failed, until
 /// flushing again succeeds.
 ///
