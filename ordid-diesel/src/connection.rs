@@ -347,6 +347,14 @@ impl<'t, K: Calls<C>, C> Transaction<'t, K, C> {
         }
     }
 
+    /// Returns how many transactions and savepoints are open; `None` also of a broken connection.
+    fn depth(&mut self) -> Option<std::num::NonZeroU32> {
+        K::status(self.connection)
+            .transaction_depth()
+            .ok()
+            .flatten()
+    }
+
     async fn end(&mut self, how: Control) -> QueryResult<()> {
         self.is_open = false;
         if let Some(status) = self.status.take() {
@@ -402,7 +410,12 @@ impl<K: Calls<C>, C: Send + 'static> FlushTransaction for Transaction<'_, K, C> 
 
     async fn commit(mut self) -> Result<(), DriverError<DieselError>> {
         let is_commit = self.scope == TransactionScope::Transaction;
+        let before = K::BLOCK.then(|| self.depth());
         let committed = self.end(Control::Commit).await;
+        // Diesel leaves a savepoint open that it could not release; diesel-async counts it as gone.
+        if committed.is_err() && !is_commit && before.is_some_and(|before| before == self.depth()) {
+            let _ = K::control(self.connection, Control::Rollback).await;
+        }
         committed.map_err(|error| classify::<K::DB>(error, is_commit))
     }
 

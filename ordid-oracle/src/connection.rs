@@ -54,8 +54,10 @@ impl OracleConnection<'_> {
         Ok(wanted)
     }
 
-    /// Oracle begins a transaction with the first statement that needs one.
+    /// Oracle begins a transaction with the first statement that needs one. The connection is checked each time:
+    /// what an attempt could not roll back would be committed by the next.
     fn begun(&self, begin: Begin) -> Result<OracleTransaction<'_>> {
+        self.checked(begin.scope)?;
         let connection = self.connection();
         if begin.scope == TransactionScope::Savepoint {
             connection.execute(SAVEPOINT, &[]).map_err(begin_failed)?;
@@ -189,22 +191,27 @@ impl FlushTransaction for OracleTransaction<'_> {
         Ok(())
     }
 
-    async fn rollback(self, _is_lost: bool) -> Result<(), DriverError<oracle::Error>> {
-        // Its own failure says no more: the server drops what is not committed.
-        drop(self);
-        Ok(())
+    async fn rollback(mut self, _is_lost: bool) -> Result<(), DriverError<oracle::Error>> {
+        self.ends_well = true;
+        self.rolled_back().map_err(classify)
+    }
+}
+
+impl OracleTransaction<'_> {
+    fn rolled_back(&self) -> Result<(), oracle::Error> {
+        match self.scope {
+            TransactionScope::Transaction => self.connection.rollback(),
+            TransactionScope::Savepoint => self.connection.execute(ROLLBACK_TO, &[]).map(drop),
+        }
     }
 }
 
 impl Drop for OracleTransaction<'_> {
     fn drop(&mut self) {
-        if self.ends_well {
-            return;
+        if !self.ends_well {
+            // Its own failure says no more: the server drops what is not committed.
+            let _ = self.rolled_back();
         }
-        let _ = match self.scope {
-            TransactionScope::Transaction => self.connection.rollback(),
-            TransactionScope::Savepoint => self.connection.execute(ROLLBACK_TO, &[]).map(drop),
-        };
     }
 }
 

@@ -10,8 +10,8 @@ use self::{
     locate::locate,
 };
 use crate::{
-    Action, Chunk, DriverError, FlushError, FlushFailure, FlushRun, Flushed, PendingRows, Plan,
-    Step, Work,
+    Action, Attempt, Chunk, DriverError, FlushError, FlushFailure, FlushRun, Flushed, Outcome,
+    PendingRows, Plan, Step, UnresolvedCommit, Work,
     bulk::{self, BulkEnd, BulkRows},
     observe::Span,
     spi::{
@@ -69,21 +69,32 @@ impl<B: RowBinder> Work<B> {
     where
         S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
     {
-        let engine = self.engine.unwrap_or_else(|| source.engine());
+        let engine = self.engine_for(source.engine())?;
         let plan = self.rows.plan(&engine)?;
+        // Before a connection is waited for: whatever ends the process meanwhile leaves the rows in the journal.
+        let attempt = match wanted {
+            TransactionScope::Transaction => self.keeper.begin(&self.rows)?,
+            TransactionScope::Savepoint => None,
+        };
+        let was_in_doubt = attempt.as_ref().is_some_and(|it| it.in_doubt);
         let mut link = Link::default();
         let mut scope = wanted;
         let mut unconnected = None;
         if !plan.is_empty() {
-            // The connection comes before the journal is written. If there is none, that was the first attempt.
+            // If there is no connection, that was the first attempt.
             match connect(source, &mut scope, &mut link).await {
                 Ok(_) => {}
-                Err(error) if error.is_final() => return Err(error),
+                Err(error) if error.is_final() => {
+                    if !was_in_doubt {
+                        self.keeper.ended(Outcome::Nothing);
+                    }
+                    return Err(error);
+                }
                 Err(error) => unconnected = Some(error),
             }
         }
         let mut run = match scope {
-            TransactionScope::Transaction => self.begun::<S::Connection>(plan)?,
+            TransactionScope::Transaction => self.begun::<S::Connection>(plan, attempt.as_ref()),
             TransactionScope::Savepoint => FlushRun::inside(plan),
         };
         if !source.may_reconnect() {
@@ -110,6 +121,7 @@ impl<B: RowBinder> Work<B> {
                     let connection = match connect(source, &mut scope, &mut link).await {
                         Ok(connection) => connection,
                         Err(error) => {
+                            link.was_lost |= error.is_connection_lost();
                             run.unconnected(error);
                             continue;
                         }
@@ -128,8 +140,8 @@ impl<B: RowBinder> Work<B> {
                 }
             }
         };
-        let is_own = run.is_own();
-        if is_own {
+        // A savepoint in the place of a transaction is one of a test.
+        if run.is_own() || (wanted == TransactionScope::Transaction && !was_in_doubt) {
             self.keeper.ended(outcome);
         }
         let failure = match run.ended(outcome, &mut self.unresolved, span) {
@@ -145,21 +157,20 @@ impl<B: RowBinder> Work<B> {
     }
 
     /// Begins a flush in a transaction of its own, or resumes one whose COMMIT is unresolved.
-    fn begun<C: FlushConnection>(&mut self, plan: Plan) -> Result<Run<C>, C> {
-        let attempt = self.keeper.begin(&self.rows)?;
-        if let Some(attempt) = &attempt
+    fn begun<C: FlushConnection>(&mut self, plan: Plan, attempt: Option<&Attempt>) -> Run<C> {
+        if let Some(attempt) = attempt
             && attempt.in_doubt
         {
             let tables = self.rows.tables();
             self.unresolved
-                .get_or_insert_with(|| crate::UnresolvedCommit::of_earlier_run(attempt, &tables));
+                .get_or_insert_with(|| UnresolvedCommit::of_earlier_run(attempt, &tables));
         }
         let run =
             FlushRun::new(plan, self.retry, self.unresolved.as_ref()).with_record(self.records);
-        Ok(match &attempt {
+        match attempt {
             Some(attempt) => run.with_attempt(attempt),
             None => run,
-        })
+        }
     }
 
     /// Carries out the steps of one transaction. Returns whether the connection must not be used again.

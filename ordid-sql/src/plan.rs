@@ -174,15 +174,15 @@ impl Plan {
         let columns = tables[table].columns_of(action).len();
         let rows_per_chunk = match engine.max_parameters.checked_div(columns) {
             // Each parameter takes the values of all rows.
-            _ if engine.binds_arrays() => engine.max_rows,
+            _ if engine.binds_arrays() => engine.max_rows.max(1),
             Some(0) => {
                 return Err(Error::plan(format!(
                     "table {} has {columns} columns, more than the {} parameters of a statement",
                     tables[table].name, engine.max_parameters
                 )));
             }
-            Some(rows) => rows.min(engine.max_rows),
-            None => engine.max_rows,
+            Some(rows) => rows.min(engine.max_rows.max(1)),
+            None => engine.max_rows.max(1),
         };
         let position = self.len();
         // Those of one action and table follow each other but for what lies between, and few

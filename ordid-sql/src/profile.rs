@@ -41,7 +41,8 @@ pub struct EngineProfile {
     pub max_parameters: usize,
     /// Whether the command beside `INSERT` that takes rows in bulk may be used: `COPY`, `INSERT BULK`.
     pub bulk: bool,
-    /// The statement that opens a transaction which will write, where the library's own is not it.
+    /// The statement that opens a transaction which will write, where the library's own is not it. Diesel,
+    /// the `oracle` crate begin transactions in a way of their own: with them it changes nothing.
     pub begin: Option<&'static str>,
     /// The statement after which constraints that are declared `DEFERRABLE` are checked at COMMIT; `None`
     /// where the engine has no such constraints.

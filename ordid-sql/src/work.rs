@@ -161,7 +161,7 @@ impl<B: RowBinder> Work<B> {
     ///
     /// What can be known to fail without a database: see [`PendingRows::plan`].
     pub fn plan(&mut self, engine: EngineProfile) -> Result<FlushPlan, Error> {
-        let engine = self.engine.unwrap_or(engine);
+        let engine = self.engine_for(engine)?;
         let plan = self.rows.plan(&engine)?;
         let writer = Writer {
             engine: &engine,
@@ -171,9 +171,28 @@ impl<B: RowBinder> Work<B> {
         Ok(FlushPlan::of(&plan, &self.rows, &engine, &mut statements))
     }
 
+    /// Returns the engine's profile, that of the library unless another was given.
+    ///
+    /// # Errors
+    ///
+    /// If the two differ in whether a parameter takes the values of many rows, which is the library's to say.
+    pub(crate) fn engine_for(&self, library: EngineProfile) -> Result<EngineProfile, Error> {
+        match self.engine {
+            Some(given) if given.binds_arrays() != library.binds_arrays() => {
+                Err(Error::plan(format!(
+                    "the profile of {} that `with_engine` gave is not for this library, which binds its \
+                     parameters as {} takes them",
+                    given.name, library.name
+                )))
+            }
+            Some(given) => Ok(given),
+            None => Ok(library),
+        }
+    }
+
     /// Returns how many rows a flush would send.
     pub(crate) fn planned_rows(&mut self, engine: EngineProfile) -> Result<usize, Error> {
-        let engine = self.engine.unwrap_or(engine);
+        let engine = self.engine_for(engine)?;
         Ok(self.rows.plan(&engine)?.rows())
     }
 

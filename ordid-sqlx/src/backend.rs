@@ -107,6 +107,9 @@ pub trait Bulk<DB: Backend>: Sized + Debug + Send + Sync {
     /// How to open a transaction in which the command may be used.
     const BEGIN: Option<&'static str>;
 
+    /// What has to be set in a transaction that was opened otherwise.
+    const SETTING: Option<&'static str>;
+
     /// Asks the database whether the command does with these columns of the table, whose name is quoted, what an
     /// `INSERT` does. `None` where it does not, or where this cannot be known.
     fn prepare<'a>(
@@ -141,6 +144,7 @@ pub trait Bulk<DB: Backend>: Sized + Debug + Send + Sync {
 impl<DB: Backend> Bulk<DB> for Infallible {
     const MIN_ROWS: usize = usize::MAX;
     const BEGIN: Option<&'static str> = None;
+    const SETTING: Option<&'static str> = None;
 
     fn prepare<'a>(
         _: &'a mut DB::Connection,

@@ -176,7 +176,9 @@ impl<DB: Backend> FlushConnection for SqlxConnection<'_, DB> {
     async fn begin(&mut self, begin: Begin) -> Result<SqlxTransaction<'_, DB>, Error> {
         let statement = match begin.scope {
             TransactionScope::Savepoint => None,
-            TransactionScope::Transaction if begin.uses_bulk => DB::Bulk::BEGIN.or(begin.statement),
+            TransactionScope::Transaction if begin.uses_bulk && begin.statement.is_none() => {
+                DB::Bulk::BEGIN
+            }
             TransactionScope::Transaction => begin.statement,
         };
         let (connection, state) = self.connection();
@@ -196,10 +198,10 @@ impl<DB: Backend> FlushConnection for SqlxConnection<'_, DB> {
                     state,
                     scope,
                 };
-                match begin.defer {
-                    Some(defer) => open.run(defer).await.map(|()| open),
-                    None => Ok(open),
-                }
+                // A statement of the profile's own leaves it out.
+                let setting =
+                    DB::Bulk::SETTING.filter(|_| begin.uses_bulk && begin.statement.is_some());
+                open.run_all([setting, begin.defer]).await.map(|()| open)
             }
             Err(error) => Err(error),
         };
@@ -237,10 +239,12 @@ pub(crate) struct SqlxTransaction<'t, DB: Backend> {
 }
 
 impl<DB: Backend> SqlxTransaction<'_, DB> {
-    async fn run(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
-        let sql = SqlStr::from_static(sql);
-        let done = DB::execute(&mut self.transaction, sql, DB::Arguments::default(), true);
-        done.await.map(drop)
+    async fn run_all(&mut self, statements: [Option<&'static str>; 2]) -> Result<(), sqlx::Error> {
+        for sql in statements.into_iter().flatten() {
+            let sql = SqlStr::from_static(sql);
+            DB::execute(&mut self.transaction, sql, DB::Arguments::default(), true).await?;
+        }
+        Ok(())
     }
 }
 

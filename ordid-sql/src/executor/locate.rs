@@ -39,6 +39,10 @@ pub(super) async fn locate<C: FlushConnection>(
         _ => {
             let chunks = [before.as_slice(), &suspected].concat();
             let (chunk, _) = replay(rows, connection, begin, writer, &chunks).await?;
+            // What failed now is not what failed then.
+            if !suspected.contains(&chunk) {
+                return None;
+            }
             let (until, _) = plan.towards(&chunk);
             before = until;
             chunk
@@ -72,9 +76,7 @@ async fn replay<C: FlushConnection>(
             break;
         }
     }
-    let is_lost = failed
-        .as_ref()
-        .is_some_and(|(_, it)| it.is_connection_lost());
-    let _ = open.rollback(is_lost).await;
+    // Also where the connection counts as lost: the server may keep it open, with the transaction.
+    let _ = open.rollback(false).await;
     failed
 }

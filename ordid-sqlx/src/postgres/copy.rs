@@ -90,6 +90,7 @@ impl Bulk<Postgres> for CopyPiece {
 
     /// See "Triggers" above.
     const BEGIN: Option<&'static str> = Some("BEGIN; SET LOCAL client_min_messages TO error");
+    const SETTING: Option<&'static str> = Some("SET LOCAL client_min_messages TO error");
 
     fn prepare<'a>(
         connection: &'a mut PgConnection,
