@@ -72,9 +72,9 @@ enum Source<D> {
 }
 
 /// A driver's error, and what its adapter makes of it. For adapters.
-#[doc(hidden)]
 #[derive(Debug)]
 pub struct DriverError<D> {
+    /// The driver's error.
     pub error: D,
     /// What it means for the flush.
     pub failure: Failure,
@@ -90,10 +90,11 @@ pub struct DriverError<D> {
 }
 
 /// A constraint that an error is asked for. For adapters.
-#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Violation {
+    /// A primary or unique key is taken.
     Unique,
+    /// A row's parent does not exist, or a deleted row still has children.
     ForeignKey,
 }
 
@@ -151,8 +152,7 @@ impl Place {
     }
 }
 
-/// How adapters make it.
-#[doc(hidden)]
+/// How adapters make it, where a flush cannot begin.
 impl<D> FlushError<D> {
     fn new(kind: Kind<D>, source: Source<D>) -> Self {
         Self(Box::new(Inner {
@@ -198,6 +198,20 @@ impl<D> FlushError<D> {
         Self::new(Kind::Database(Hindrance { what, remedy }), Source::None)
     }
 
+    /// No connection could be made.
+    pub fn connect(source: impl Into<BoxedError>) -> Self {
+        Self::new(Kind::Connect, Source::Boxed(source.into()))
+    }
+
+    /// The flush could not be begun.
+    pub fn begin(source: DriverError<D>) -> Self {
+        Self::new(Kind::Begin, Source::Driver(source))
+    }
+}
+
+/// How the executor makes it, and what adapters offer beside a unit of work.
+#[doc(hidden)]
+impl<D> FlushError<D> {
     /// Something else than a flush failed.
     pub fn other(source: DriverError<D>) -> Self {
         Self::new(Kind::Other, Source::Driver(source))
@@ -210,16 +224,6 @@ impl<D> FlushError<D> {
             self.0.kind = Kind::Begin;
         }
         self
-    }
-
-    /// No connection could be made.
-    pub fn connect(source: impl Into<BoxedError>) -> Self {
-        Self::new(Kind::Connect, Source::Boxed(source.into()))
-    }
-
-    /// The flush could not be begun.
-    pub fn begin(source: DriverError<D>) -> Self {
-        Self::new(Kind::Begin, Source::Driver(source))
     }
 
     /// The flush's own row could not be written; `adapter` is the crate that declares its table.

@@ -9,6 +9,86 @@
 //!
 //! A library whose calls block returns futures that are ready when they are first polled, and runs a flush
 //! by [`blocking`].
+//!
+//! # Writing an adapter
+//!
+//! The set of adapters is open. The folder `tests/third-party` of the repository has a whole adapter that ordid does not
+//! know. An adapter has four parts.
+//!
+//! ## Key types
+//!
+//! An adapter is a path with a macro `engine` and a module `engine`. For
+//! `#[ordid(adapter = my_crate(memory = blob))]`, `#[derive(KeyType)]` writes these calls:
+//!
+//! ```text
+//! my_crate::engine! { key: OrderId, Scheme }                                   once
+//! my_crate::engine! { memory: OrderId, Scheme, my_crate::engine::memory::blob }  for each `engine = column`
+//! my_crate::engine! { _: OrderId, Scheme, my_crate::engine::any::blob }        for a column without an engine
+//! my_crate::engine! { all: OrderId, Scheme, Uuid }                             for `adapter = my_crate`
+//! ```
+//!
+//! - The third argument is a type that implements
+//!   [`NamedColumn`](ordid_core::storage::column::names::NamedColumn): a column, and the dialect whose rules it is
+//!   checked against. Under `unordered(blob)` it is `Unordered<..>` around that type. The module re-exports modules of
+//!   [`names`](ordid_core::storage::column::names), under the names of its engines.
+//! - For `all`, the last argument is the name of the raw key: `Uuid`, `i64`, `u64`, `ObjectId`, `PushId` or `Key192`.
+//!   [`Native`](ordid_core::storage::column::names::Native) is its usual column on a dialect.
+//! - Each arm with a column calls [`assert_keeps_order`](ordid_core::storage::assert_keeps_order) in a `const`, and
+//!   implements the adapter's own trait for the key type. Otherwise a column that loses the order would compile.
+//! - The last arm takes any other engine, and is a `compile_error!` that names those that exist.
+//! - A `macro_rules!` is exported as `#[macro_export] macro_rules! __engine`, and then as
+//!   `pub use crate::__engine as engine`, beside `pub mod engine`. It names everything by `$crate`, since the user's
+//!   crate may have neither the library nor ordid under its usual name. A feature of the adapter cannot be asked for
+//!   inside its body: there, `cfg` would ask for the features of the user's crate.
+//!
+//! ## Rows
+//!
+//! The binder is a [`RowSink`] and a [`RowBinder`], and a [`Sink<T>`](ordid_core::Sink) for each type of a field that
+//! the library can bind.
+//!
+//! - Each value asks a [`ColumnMask`](crate::ColumnMask), which [`RowSink::begin_row`] has begun, whether it is taken,
+//!   is NULL, or is left out.
+//! - [`RowSink::Entity`] carries to the binder what the library has to know of a table. It comes from the
+//!   [`Registration`](crate::Registration) that a function `__register` of the adapter's own entity trait returns.
+//! - The registration also says in which order rows are sent. The order of the index is
+//!   [`Stores::compare`](ordid_core::storage::Stores::compare) of the key's column, also under `unordered(..)`.
+//! - A [`Statement`] has its text, but not its table. A library that does not send the text takes the table from
+//!   `Entity`. If the kind is [`SetNull`](StatementKind::SetNull), only the keys are bound: the column is that of the
+//!   [`Action::Unlink`] which [`RowBinder::begin_rows`] announced.
+//! - [`RowBinder::of_marker`] has no entity. The table of marker rows is `ordid_flushes`, whose one parameter is `id`;
+//!   [`FlushDialect::FLUSHES_TABLE`](crate::FlushDialect::FLUSHES_TABLE) declares it.
+//!
+//! ## Connections
+//!
+//! These translate, and decide nothing: they have no loop, and send a statement once.
+//!
+//! - An error becomes a [`DriverError`] with its [`Failure`](crate::Failure).
+//!   [`EngineProfile::classify`] knows the codes of each engine. `refuses_a_row` makes the executor look for the row;
+//!   without it, [`FlushError::key`] is `None` for a duplicate. [`Failure::Lost`](crate::Failure::Lost) from
+//!   [`FlushTransaction::commit`] means that the outcome is unknown, and makes it ask the database.
+//! - A transaction that is dropped is rolled back. A flush that is dropped, and the search for a row that was refused,
+//!   rely on it.
+//! - [`FlushConnection::check`] refuses a connection on which a transaction is already open
+//!   ([`FlushError::open_transaction`]) if a [`TransactionScope::Transaction`] is wanted.
+//! - [`FlushTransaction::execute`] returns how many rows were *found*, not how many got other values: updates and
+//!   deletes are counted.
+//! - [`ConnectionSource::may_reconnect`] is true for a pool and false for one connection. After
+//!   [`ConnectionSource::discard`] the next [`get`](ConnectionSource::get) of a pool opens another connection and says
+//!   so, since the executor checks each once.
+//! - The profile is one of the constants of [`EngineProfile`], whose public fields may be changed in a `const` block. A
+//!   profile of other words or codes is a change of this crate.
+//!
+//! ## Units of work
+//!
+//! A tuple struct around [`Work`](crate::Work) gets its functions from [`work_settings!`](crate::work_settings),
+//! [`work_entities!`](crate::work_entities) and [`work_plan!`](crate::work_plan), and one around
+//! [`Sharded`](crate::Sharded) from [`sharded_unit_of_work!`](crate::sharded_unit_of_work); with the feature `journal`,
+//! there is `work_journal!`. The adapter itself writes `flush`, `flush_in` and the like, which call
+//! [`Work::flush`](crate::Work::flush) with a source and a scope.
+//!
+//! The macros name `ordid_core` and `ordid_sql`, so the adapter depends on both under these names. The documentation
+//! that they write has links to `crate::flushes_table`, which an adapter has at its root, and an example that needs
+//! `ordid` to run.
 
 use std::{
     error::Error as StdError,

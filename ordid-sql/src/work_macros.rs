@@ -5,7 +5,6 @@
 /// ```ignore
 /// ordid_sql::work_settings! { impl[DB: Backend] UnitOfWork<DB>, Binder<DB> }
 /// ```
-#[doc(hidden)]
 #[macro_export]
 macro_rules! work_settings {
     (impl[$($generics:tt)*] $work:ty, $binder:ty) => {
@@ -125,7 +124,6 @@ macro_rules! work_settings {
 
 /// Writes how entities are added to a unit of work that takes them as they are. `$entity` is the adapter's trait,
 /// with a function `__register() -> Registration<$binder, RawKeyOf<Self>>`.
-#[doc(hidden)]
 #[macro_export]
 macro_rules! work_entities {
     (impl[$($generics:tt)*] $work:ty, $entity:path) => {
@@ -214,7 +212,6 @@ macro_rules! work_entities {
 }
 
 /// Writes `plan` of a unit of work whose engine is known from its type.
-#[doc(hidden)]
 #[macro_export]
 macro_rules! work_plan {
     (impl[$($generics:tt)*] $work:ty, $engine:expr, $error:ty) => {
@@ -243,7 +240,6 @@ macro_rules! work_plan {
 
 /// Writes the journal of a unit of work, and `Journaled`. It is there with the feature `journal` of this crate.
 #[cfg(feature = "journal")]
-#[doc(hidden)]
 #[macro_export]
 macro_rules! work_journal {
     (impl[$($generics:tt)*] $work:ty, $journaled:ty, $entity:path, $error:ty) => {
@@ -317,7 +313,6 @@ macro_rules! work_journal {
 }
 
 /// Writes a unit of work over several databases: a struct around a [`Sharded`](crate::Sharded).
-#[doc(hidden)]
 #[macro_export]
 macro_rules! sharded_unit_of_work {
     (

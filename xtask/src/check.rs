@@ -13,6 +13,8 @@ use crate::run::{self, Result};
 pub(crate) const BENCH: &str = "bench/Cargo.toml";
 /// So is the program without `std`.
 const NO_STD: &str = "tests/no-std/Cargo.toml";
+/// And the adapter that ordid does not know.
+const THIRD_PARTY: &str = "tests/third-party/Cargo.toml";
 /// And the fuzz targets.
 const FUZZ: &str = "fuzz/Cargo.toml";
 
@@ -60,7 +62,13 @@ pub(crate) fn check() -> Result<ExitCode> {
         }
     }
 
-    for (name, manifest) in [("bench", BENCH), ("fuzz", FUZZ), ("no-std", NO_STD)] {
+    let others = [
+        ("bench", BENCH),
+        ("fuzz", FUZZ),
+        ("no-std", NO_STD),
+        ("third-party", THIRD_PARTY),
+    ];
+    for (name, manifest) in others {
         if run::root().join(manifest).exists() {
             let format = ["fmt", "--all", "--check", "--manifest-path", manifest];
             step(&format!("format of {name}"), &mut run::cargo(&format))?;

@@ -159,7 +159,7 @@ fn another_failure_while_the_row_is_sought_names_none() {
     server.once("insert items 3:c", Answer::Fails(Failure::Lost));
     let error = flush::<false>(&mut inserts(4), Source::new(&server)).unwrap_err();
     assert_eq!((error.key(), error.is_connection_lost()), (None, false));
-    assert_eq!(server.log().last().unwrap(), "1 drop");
+    assert_eq!(server.log().last().unwrap(), "1 rollback");
 }
 
 #[test]
