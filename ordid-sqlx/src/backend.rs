@@ -343,6 +343,7 @@ impl<DB: Backend> Binder<DB> {
         Self::new(DB::Arguments::default(), Some(bulk))
     }
 
+    #[cfg(feature = "postgres")]
     pub(crate) fn bulk_mut(&mut self) -> Option<&mut DB::Bulk> {
         self.bulk.as_mut()
     }

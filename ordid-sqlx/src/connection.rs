@@ -40,6 +40,7 @@ impl ProtocolState {
     }
 
     /// The server has said how the command ended.
+    #[cfg(feature = "postgres")]
     pub(crate) fn regain(&self) {
         self.lost.store(false, Ordering::Relaxed);
     }
