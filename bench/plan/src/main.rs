@@ -1,7 +1,7 @@
 //! Planning a unit of work: the graph of its tables and rows, the keys, the chunks.
 //!
 //! A round plans every case once, in rotating order, each time a unit of work made anew. Timed is
-//! `Batches::plan` and a walk over all of its chunks; with *keys*, also `ensure_key` for each row, as
+//! `PendingRows::plan` and a walk over all of its chunks; with *keys*, also `ensure_key` for each row, as
 //! `UnitOfWork::add` calls it. Not timed are the making of rows and their adding. Small units of work
 //! are planned many after each other, so that a sample is long enough for the clock.
 
@@ -11,7 +11,7 @@ use std::{hint::black_box, process::ExitCode, time::Instant};
 
 use bench_common::{machine, spread::Spread, table::Table};
 use clap::Parser;
-use ordid_core::storage::dialect::Postgres;
+use ordid_sql::EngineProfile;
 
 use crate::rows::{Built, Keys, Shape, TABLES};
 
@@ -151,7 +151,7 @@ fn sample(shape: Shape, rows: usize, keys: Keys) -> f64 {
 
 /// Plans a unit of work and returns the number of its rows, from its chunks.
 fn plan(built: &mut Built) -> usize {
-    let plan = built.batches.plan::<Postgres>();
+    let plan = built.pending.plan(&EngineProfile::POSTGRES);
     let plan = plan.expect("all shapes can be planned");
     plan.chunks().map(|chunk| chunk.rows.len()).sum()
 }

@@ -1,7 +1,7 @@
 //! The rows: ten tables of six columns, in five shapes of foreign keys.
 
 use ordid::{KeyField, KeyType, OrderedKey, uuid::Uuid};
-use ordid_sql::{Batches, Columns, RowEnd, RowSink};
+use ordid_sql::{Columns, PendingRows, RowEnd, RowSink};
 
 /// How many tables there are.
 pub(crate) const TABLES: usize = 10;
@@ -14,6 +14,8 @@ impl<T> ordid_core::Sink<T> for Nowhere {
 }
 
 impl RowSink for Nowhere {
+    type Entity = ();
+
     fn begin_row(&mut self, _: Columns<'_>) {}
 
     fn end_row(&mut self) -> RowEnd {
@@ -82,7 +84,7 @@ impl Shape {
             shuffle(&mut order);
         }
         let mut built = Built {
-            batches: Batches::new(),
+            pending: PendingRows::new(),
             ensure: Vec::new(),
         };
         for table in 0..TABLES {
@@ -116,15 +118,15 @@ pub(crate) enum Keys {
 
 /// A unit of work.
 pub(crate) struct Built {
-    pub(crate) batches: Batches<Nowhere>,
-    ensure: Vec<fn(&mut Batches<Nowhere>)>,
+    pub(crate) pending: PendingRows<Nowhere>,
+    ensure: Vec<fn(&mut PendingRows<Nowhere>)>,
 }
 
 impl Built {
     /// Makes the keys that are missing, as `UnitOfWork::add` does.
     pub(crate) fn ensure_keys(&mut self) {
         for ensure in &self.ensure {
-            ensure(&mut self.batches);
+            ensure(&mut self.pending);
         }
     }
 }
@@ -188,7 +190,7 @@ macro_rules! entities {
 
         const $list: [Add; TABLES] = [
             $(|built, sources| {
-                let rows = built.batches.rows_mut::<$entity>();
+                let rows = built.pending.rows_mut::<$entity>();
                 rows.reserve_exact(sources.len());
                 rows.extend(sources.map(|source| $entity {
                     id: source.id.map(key_of),
@@ -198,8 +200,8 @@ macro_rules! entities {
                     total: 1_250,
                     note: None,
                 }));
-                built.ensure.push(|batches| {
-                    for row in batches.rows_mut::<$entity>() {
+                built.ensure.push(|pending| {
+                    for row in pending.rows_mut::<$entity>() {
                         row.ensure_key();
                     }
                 });
@@ -262,7 +264,7 @@ fn shuffle(order: &mut [usize]) {
 
 #[cfg(test)]
 mod tests {
-    use ordid_core::storage::dialect::Postgres;
+    use ordid_sql::EngineProfile;
 
     use super::*;
 
@@ -275,7 +277,7 @@ mod tests {
             for keys in [Keys::Given, Keys::ToBeMade] {
                 let mut built = shape.build(1_000, keys);
                 built.ensure_keys();
-                let plan = built.batches.plan::<Postgres>().unwrap();
+                let plan = built.pending.plan(&EngineProfile::POSTGRES).unwrap();
                 let rows = |wanted: fn(&Action) -> bool| -> usize {
                     let chunks = plan.chunks().filter(|chunk| wanted(&chunk.action));
                     chunks.map(|chunk| chunk.rows.len()).sum()

@@ -133,7 +133,13 @@ async fn keys_without_order_are_sent_in_the_servers() {
     );
     let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
-    let mut keys: Vec<_> = (0..4_100).map(|_| ScatteredId::generate()).collect();
+    // Of version 7: what the server compares first falls while the time rises.
+    let key = |number: u128| {
+        let raw = (number << 80) | (0x7 << 76) | (0x8 << 60) | (4_100 - number);
+        ScatteredId::from_raw(Uuid::from_u128(raw)).expect("a version 7")
+    };
+    let mut keys: Vec<_> = (0..4_100).map(key).collect();
+    assert!(keys.is_sorted());
     for id in &keys {
         work.add(Scattered { id: *id });
     }
