@@ -422,7 +422,7 @@ pub(crate) struct Adapter {
     pub(crate) word: Option<Ident>,
     /// Its crate.
     pub(crate) path: Path,
-    /// Without any, the adapter chooses.
+    /// The columns that the user named. If there are none, the adapter chooses.
     pub(crate) columns: Vec<ColumnAttr>,
 }
 

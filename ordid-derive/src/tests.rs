@@ -126,7 +126,7 @@ fn key_type_with_adapters_of_other_crates() {
     );
 }
 
-/// Without options, an adapter chooses; it is the same by its word as by its path.
+/// An adapter that is given no options chooses the columns. Its word and its path expand alike.
 #[test]
 fn an_adapter_s_word_stands_for_its_path() {
     let of = |options: &str| {

@@ -145,7 +145,7 @@ impl RedisCounter<Blocking> {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// It returns the errors of `create` over an asynchronous connection.
     pub fn create(&self, first: i64) -> Result<bool, Error> {
         block_on(self.create_at(first))
     }

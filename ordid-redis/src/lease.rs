@@ -254,7 +254,7 @@ impl RedisLease<Blocking> {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// It returns the errors of `create` over an asynchronous connection.
     pub fn create(&self, floor: Timestamp) -> Result<bool, Error> {
         block_on(self.hash.create_at(floor))
     }

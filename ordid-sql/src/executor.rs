@@ -140,7 +140,7 @@ impl<B: RowBinder> Work<B> {
                 }
             }
         };
-        // A savepoint in the place of a transaction is one of a test.
+        // Inside the transaction of a test, a flush gets a savepoint instead of its own transaction.
         if run.is_own() || (wanted == TransactionScope::Transaction && !was_in_doubt) {
             self.keeper.ended(outcome);
         }

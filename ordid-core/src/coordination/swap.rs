@@ -180,7 +180,7 @@ impl<V> StoredNodes<V> {
 ///
 /// # Errors
 ///
-/// As there.
+/// It returns the errors of [`NodeAllocator::acquire`](super::NodeAllocator::acquire).
 pub async fn acquire<S: SwapStore>(
     store: &S,
     now: Timestamp,
@@ -237,7 +237,7 @@ async fn grant<S: SwapStore>(
 ///
 /// # Errors
 ///
-/// As there.
+/// It returns the errors of [`NodeAllocator::renew`](super::NodeAllocator::renew).
 pub async fn renew<S: SwapStore>(store: &S, grant: &Grant, now: Timestamp) -> Result<Grant, Error> {
     loop {
         let stored = store.read(grant.node()).await?;
@@ -263,7 +263,7 @@ pub async fn renew<S: SwapStore>(store: &S, grant: &Grant, now: Timestamp) -> Re
 ///
 /// # Errors
 ///
-/// As there.
+/// It returns the errors of [`NodeAllocator::release`](super::NodeAllocator::release).
 pub async fn release<S: SwapStore>(
     store: &S,
     grant: &Grant,

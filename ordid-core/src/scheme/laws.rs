@@ -1,4 +1,4 @@
-//! What holds for every scheme of the catalogue that counts.
+//! These laws hold for every scheme of the catalogue that counts.
 
 use core::marker::PhantomData;
 use std::collections::HashSet;
@@ -64,8 +64,8 @@ fn last<L: snowflake::SnowflakeLayout>() -> SnowflakeNode<L> {
     SnowflakeNode::new(SnowflakeNode::<L>::COUNT - 1).unwrap()
 }
 
-/// What holds of schemes that have ranges by time; of others, nothing. The constant of this type is
-/// found before that of the trait, if the scheme has it.
+/// This type checks the schemes that have ranges by time; the other schemes have nothing to check.
+/// The compiler finds the constant of this type before that of the trait, if the scheme has it.
 struct ByTime<S>(PhantomData<S>);
 
 impl<S: Slotted + TimeOrdered> ByTime<S> {

@@ -12,7 +12,7 @@ struct Steps {
     kept: Mutex<Kept>,
 }
 
-/// What others do to the store.
+/// Something that other processes do to the store.
 type Others = Box<dyn FnOnce(&mut Kept) + Send>;
 
 #[derive(Default)]
@@ -180,7 +180,7 @@ fn the_free_node_with_the_lowest_ceiling_comes_first() {
     for (node, ceiling, is_held) in [(0, 5_000, false), (1, 1_000, true), (2, 3_000, false)] {
         store.kept().set(node, 1, at(ceiling), is_held);
     }
-    // Of other terms: neither free nor in the way.
+    // This node belongs to other terms: it is neither free nor in the way.
     store.kept().set(9, 1, at(1), false);
     let nodes = done(store.read_all()).unwrap();
     assert_eq!(nodes.free(&store.terms), [3, 2, 0]);

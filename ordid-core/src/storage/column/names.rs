@@ -18,7 +18,7 @@ use crate::key::{Key192, ObjectId, PushId, Scheme};
 /// A column as an engine names it: the column, and the dialect whose rules it is checked against.
 pub struct Named<C, D>(PhantomData<fn() -> (C, D)>);
 
-/// What a name in `#[ordid(adapter(engine = column))]` stands for.
+/// A name in `#[ordid(adapter(engine = column))]` stands for this column and this dialect.
 pub trait NamedColumn {
     /// The column.
     type Column: Column;
