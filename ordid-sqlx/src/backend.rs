@@ -3,7 +3,7 @@
 
 use std::{convert::Infallible, fmt::Debug, future::Future, pin::Pin};
 
-use ordid_core::{Fields, OrderedKey, RawKeyOf, Sink, uuid::Uuid};
+use ordid_core::{Fields, KeyField, KeyOf, OrderedKey, RawKeyOf, Sink, uuid::Uuid};
 use ordid_sql::{
     ColumnMask, Columns, EngineProfile, FlushDialect, Registration, RowEnd, RowSink, Take,
     leases::numbers::{Answer, CounterDialect},
@@ -14,7 +14,7 @@ use sqlx::{Arguments, Encode, SqlStr, Type, encode::IsNull, error::BoxDynError};
 use crate::{
     connection::ProtocolState,
     numbers::{Texts, Value},
-    stored::stored_order,
+    stored::{ColumnOf, StoredAs},
 };
 
 pub(crate) mod sealed {
@@ -302,21 +302,23 @@ macro_rules! backend {
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 pub(crate) use backend;
 
-/// An entity that a database can take: every type with `#[derive(OrderedKey)]` whose fields have
-/// column types there.
-pub trait Entity<DB: Backend>: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static {
+/// An entity that a database can take: every type with `#[derive(OrderedKey)]` whose key type has a
+/// [column](StoredAs) there, and whose other fields have column types of SQLx.
+pub trait Entity<DB: Backend>:
+    OrderedKey<Field: KeyField<Key: StoredAs<DB>>> + Fields<Binder<DB>> + Send + Sync + 'static
+{
     /// Says in which order the database keeps the stored keys: rows are sent in that, so that an insert appends
     /// to the index even where the column does not keep the keys' own order.
     #[doc(hidden)]
     fn __register() -> Registration<Binder<DB>, RawKeyOf<Self>>;
 }
 
-impl<DB: Backend, E: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static> Entity<DB> for E {
+impl<DB: Backend, E> Entity<DB> for E
+where
+    E: OrderedKey<Field: KeyField<Key: StoredAs<DB>>> + Fields<Binder<DB>> + Send + Sync + 'static,
+{
     fn __register() -> Registration<Binder<DB>, RawKeyOf<Self>> {
-        Registration {
-            compare: stored_order(|key| E::write_key(key, &mut Binder::with_room((), 1, 1))),
-            entity: (),
-        }
+        Registration::in_column::<KeyOf<E>, ColumnOf<DB, KeyOf<E>>>(())
     }
 }
 

@@ -135,3 +135,8 @@ macro_rules! integer {
 
 integer!(BigInt, i64);
 integer!(BigIntUnsigned, u64);
+
+/// As SQLx itself stores it.
+impl crate::StoredAs<MySql> for ordid_core::uuid::Uuid {
+    type Column = column::Binary16;
+}

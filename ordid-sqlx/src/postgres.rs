@@ -168,3 +168,8 @@ impl<K: KeepsOrder<C>, C: SqlxColumn<Postgres, K::Raw>> PgHasArrayType for Store
         C::array_compatible(ty)
     }
 }
+
+/// As SQLx itself stores it.
+impl crate::StoredAs<Postgres> for ordid_core::uuid::Uuid {
+    type Column = column::Uuid;
+}

@@ -92,3 +92,8 @@ impl SqlxColumn<Sqlite, i64> for column::Integer {
         decode::<Self, i64>(value)
     }
 }
+
+/// As SQLx itself stores it.
+impl crate::StoredAs<Sqlite> for ordid_core::uuid::Uuid {
+    type Column = column::Blob;
+}
