@@ -146,6 +146,9 @@ pub mod push_id;
 mod random;
 pub mod sequential_guid;
 pub mod snowflake;
+#[cfg(test)]
+#[cfg(not(loom))]
+mod testing;
 pub mod ulid;
 pub mod uuid_create_sequential;
 pub mod uuid_short;

@@ -50,7 +50,3 @@ macro_rules! generator {
     };
 }
 pub(super) use generator;
-
-#[cfg(test)]
-#[cfg(not(loom))]
-pub(super) mod tests;

@@ -204,7 +204,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::scheme::gregorian::testing::{hex, uuid, vectors};
+    use crate::scheme::testing::{hex, uuid, vectors};
 
     #[test]
     fn the_hash_is_siphash_24_of_the_reference() {

@@ -307,8 +307,7 @@ mod tests {
     use crate::{
         key::{Scheme as _, StaticScheme},
         scheme::{
-            Layout, UuidCreateSequential, UuidV1, UuidV1Rearranged, UuidV6,
-            gregorian::testing::declared,
+            Layout, UuidCreateSequential, UuidV1, UuidV1Rearranged, UuidV6, testing::declared,
         },
     };
 
