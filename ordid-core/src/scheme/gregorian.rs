@@ -141,9 +141,7 @@ macro_rules! layout {
             }
 
             fn unpack(raw: &uuid::Uuid) -> Result<Parts, $crate::error::Error> {
-                if !Self::check(raw) {
-                    return Err($crate::scheme::anatomy::not_of::<Self>(raw));
-                }
+                $crate::scheme::anatomy::check::<Self>(raw)?;
                 let (high, low) = raw.as_u64_pair();
                 let ticks = $crate::scheme::gregorian::$from_high(high);
                 Ok(Parts::from_halves(ticks, low, $clock_seq_bits))

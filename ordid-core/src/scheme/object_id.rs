@@ -38,7 +38,7 @@
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
-    generator::{OrderedGenerator, Slot, Slotted},
+    generator::{Slot, Slotted},
     key::{Generated, KeyType, ObjectId, RisesAsBytes, Scheme},
     layout::Orders,
     scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits, tick_at},
@@ -214,12 +214,10 @@ impl TimeOrdered for ObjectIdScheme {
     }
 }
 
-generator_alias! {
+generator! {
     /// Makes ObjectIds, strictly rising over all threads that share it.
-    ObjectIdGenerator<C, E> = OrderedGenerator<ObjectIdScheme, C, E>
+    ObjectIdGenerator: ObjectIdScheme
 }
-
-process_wide!(ObjectIdScheme);
 
 /// `ObjectId` itself is a key type.
 impl KeyType for ObjectId {

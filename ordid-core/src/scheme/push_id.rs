@@ -26,7 +26,7 @@
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
-    generator::{OrderedGenerator, Slot, Slotted},
+    generator::{Slot, Slotted},
     key::{PushId, RisesAsBytes, Scheme},
     layout::Orders,
     scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits},
@@ -112,12 +112,10 @@ impl TimeOrdered for FirebasePushId {
     }
 }
 
-generator_alias! {
+generator! {
     /// Makes push ids, strictly rising over all threads that share it.
-    PushIdGenerator<C, E> = OrderedGenerator<FirebasePushId, C, E>
+    PushIdGenerator: FirebasePushId
 }
-
-process_wide!(FirebasePushId);
 
 #[cfg(test)]
 #[cfg(not(loom))]

@@ -45,7 +45,7 @@ use crate::{
     },
     scheme::{
         anatomy::{Inspection, Layout, TimeOrdered, fits, out_of_time},
-        guid::{self, COUNT_BITS, INDEX_BITS, SEED_BITS, generator},
+        guid::{self, COUNT_BITS, INDEX_BITS, SEED_BITS},
     },
 };
 

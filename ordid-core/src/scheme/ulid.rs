@@ -35,15 +35,14 @@
 //! The ULID specification, `ulid/spec` README. Crockford, "Base 32".
 
 use alloc::format;
-use core::fmt;
 
 use uuid::Uuid;
 
 use crate::{
     clock::{TimeScale, Timestamp},
     error::{Error, ErrorKind},
-    generator::{OrderedGenerator, Slot, Slotted},
-    key::{Generated, RawKey as _, RisesAsBytes, Scheme, TextForm, text},
+    generator::{Slot, Slotted},
+    key::{Generated, RisesAsBytes, Scheme, TextForm, text},
     layout::Orders,
     scheme::{
         UuidV7,
@@ -150,27 +149,10 @@ impl Scheme for Ulid {
         Some(Timestamp::saturating_from_unix_millis(high >> 16))
     }
 
-    #[inline]
-    fn write_text(raw: Uuid, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match prefix {
-            None => text::pad(text::encode_ulid(raw, &mut [0; 32]), f),
-            Some(_) => raw.write_text(prefix, f),
-        }
-    }
-
-    fn parse_text(prefix: Option<&str>, text: &str) -> Result<Uuid, Error> {
-        match prefix {
-            None => text::parse_ulid(text.as_bytes()),
-            Some(_) => Uuid::parse_text(prefix, text),
-        }
-    }
-
-    #[inline]
-    fn read_text(prefix: Option<&str>, text: &str) -> Option<Uuid> {
-        match prefix {
-            None => text::read_ulid(text.as_bytes()),
-            Some(_) => Uuid::read_text(prefix, text),
-        }
+    own_text_without_prefix! {
+        write: |raw, f| text::pad(text::encode_ulid(raw, &mut [0; 32]), f),
+        parse: text::parse_ulid,
+        read: text::read_ulid
     }
 }
 
@@ -236,12 +218,10 @@ impl TimeOrdered for Ulid {
     }
 }
 
-generator_alias! {
+generator! {
     /// Makes ULIDs, strictly rising over all threads that share it.
-    UlidGenerator<C, E> = OrderedGenerator<Ulid, C, E>
+    UlidGenerator: Ulid
 }
-
-process_wide!(Ulid);
 
 #[cfg(test)]
 #[cfg(not(loom))]

@@ -32,9 +32,9 @@ use core::cmp::Ordering;
 use uuid::Uuid;
 
 use crate::{
-    clock::{TimeScale, Timestamp},
+    clock::Timestamp,
     error::Error,
-    generator::{OrderedGenerator, Slot, Slotted},
+    generator::{Slot, Slotted},
     key::{RisesInSqlServer, Scheme},
     layout::{Orders, guid},
     scheme::{
@@ -86,13 +86,7 @@ impl RisesInSqlServer for UuidCreateSequential {}
 impl Slotted for UuidCreateSequential {
     type Node = UuidNode;
 
-    const SCALE: TimeScale = UuidV1::SCALE;
-    const TICK_BITS: u32 = UuidV1::TICK_BITS;
-    const INDEX_BITS: u32 = UuidV1::INDEX_BITS;
-    const FRACTION_BITS: u32 = UuidV1::FRACTION_BITS;
-    const SEED_BITS: u32 = UuidV1::SEED_BITS;
-    const RANDOM_BITS: u32 = UuidV1::RANDOM_BITS;
-    const IDENTITY: bool = UuidV1::IDENTITY;
+    slot_bits_of!(UuidV1);
 
     fn is_drawn(node: UuidNode) -> bool {
         UuidV1::is_drawn(node)
@@ -134,12 +128,11 @@ impl Layout for UuidCreateSequential {
     }
 }
 
-generator_alias! {
+generator! {
     /// Makes version 1 with reversed groups, strictly rising in SQL Server over all threads that
     /// share the generator.
-    UuidCreateSequentialGenerator<C, E> = OrderedGenerator<UuidCreateSequential, C, E>
+    UuidCreateSequentialGenerator: UuidCreateSequential
 }
-process_wide!(UuidCreateSequential);
 
 #[cfg(test)]
 #[cfg(not(loom))]

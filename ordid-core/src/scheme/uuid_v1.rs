@@ -40,14 +40,13 @@
 
 use core::cmp::Ordering;
 
-use uuid::{Uuid, Variant};
+use uuid::Uuid;
 
 use crate::{
     clock::Timestamp,
-    generator::OrderedGenerator,
     key::{RisesAsUuidToBin, Scheme},
     layout::{Comparison, Orders},
-    scheme::{anatomy::with_version, gregorian},
+    scheme::gregorian,
 };
 
 pub use super::gregorian::Parts;
@@ -61,15 +60,8 @@ impl Scheme for UuidV1 {
 
     const NAME: &'static str = "uuid_v1";
     const ORDERS: Orders = Orders::NONE.and(Comparison::UuidToBin);
-    const EXPECTED: &'static str = "version 1 and variant RFC 9562";
 
-    fn check(raw: &Uuid) -> bool {
-        raw.get_version_num() == 1 && raw.get_variant() == Variant::RFC4122
-    }
-
-    fn coerce(raw: Uuid) -> Uuid {
-        with_version(raw, 1)
-    }
+    rfc_9562!(1);
 
     /// Returns `None` for times before 1970 as well.
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
@@ -110,7 +102,7 @@ gregorian::layout! {
     from_time_low_first
 }
 
-generator_alias! {
+generator! {
     /// Makes UUIDs of version 1, strictly rising over all threads that share it.
     ///
     /// # Example: a node of one's own
@@ -128,10 +120,8 @@ generator_alias! {
     /// assert_eq!(UuidV1::unpack(&first)?.node, UuidV1::unpack(&second)?.node);
     /// # Ok::<(), ordid_core::Error>(())
     /// ```
-    UuidV1Generator<C, E> = OrderedGenerator<UuidV1, C, E>
+    UuidV1Generator: UuidV1
 }
-
-process_wide!(UuidV1);
 
 #[cfg(test)]
 #[cfg(not(loom))]

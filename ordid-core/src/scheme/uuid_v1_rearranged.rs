@@ -34,7 +34,6 @@ use uuid::{Uuid, Variant};
 
 use crate::{
     clock::Timestamp,
-    generator::OrderedGenerator,
     key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::{Comparison, Orders},
     scheme::gregorian,
@@ -90,12 +89,10 @@ gregorian::layout! {
     from_time_high_first
 }
 
-generator_alias! {
+generator! {
     /// Makes rearranged UUIDs of version 1, strictly rising over all threads that share it.
-    UuidV1RearrangedGenerator<C, E> = OrderedGenerator<UuidV1Rearranged, C, E>
+    UuidV1RearrangedGenerator: UuidV1Rearranged
 }
-
-process_wide!(UuidV1Rearranged);
 
 #[cfg(test)]
 #[cfg(not(loom))]

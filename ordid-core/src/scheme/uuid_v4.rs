@@ -32,7 +32,7 @@
 //!
 //! RFC 9562 section 5.4 (layout), 8 (security considerations).
 
-use uuid::{Uuid, Variant};
+use uuid::Uuid;
 
 #[cfg(feature = "std")]
 use crate::entropy::ThreadEntropy;
@@ -42,7 +42,7 @@ use crate::{
     key::Scheme,
     layout::Orders,
     scheme::{
-        anatomy::{Certainty, Inspection, Layout, fits, not_of, with_version},
+        anatomy::{Certainty, Inspection, Layout, around_version, beside_version, fits},
         random::{Random, RandomGenerator},
     },
 };
@@ -56,15 +56,8 @@ impl Scheme for UuidV4 {
 
     const NAME: &'static str = "uuid_v4";
     const ORDERS: Orders = Orders::NONE;
-    const EXPECTED: &'static str = "version 4 and variant RFC 9562";
 
-    fn check(raw: &Uuid) -> bool {
-        raw.get_version_num() == 4 && raw.get_variant() == Variant::RFC4122
-    }
-
-    fn coerce(raw: Uuid) -> Uuid {
-        with_version(raw, 4)
-    }
+    rfc_9562!(4);
 
     fn timestamp(_: &Uuid) -> Option<Timestamp> {
         None
@@ -111,21 +104,18 @@ impl Layout for UuidV4 {
         fits::<Self>("random_a", parts.random_a, 48)?;
         fits::<Self>("random_b", parts.random_b, 12)?;
         fits::<Self>("random_c", parts.random_c, 62)?;
-        Ok(Uuid::from_u64_pair(
-            parts.random_a << 16 | 0x4000 | u64::from(parts.random_b),
-            0b10 << 62 | parts.random_c,
+        Ok(around_version(
+            4,
+            [parts.random_a, parts.random_b.into(), parts.random_c],
         ))
     }
 
     fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        if !Self::check(raw) {
-            return Err(not_of::<Self>(raw));
-        }
-        let (high, low) = raw.as_u64_pair();
+        let (random_a, random_b, random_c) = beside_version::<Self>(raw)?;
         Ok(Parts {
-            random_a: high >> 16,
-            random_b: (high & 0xfff) as u16,
-            random_c: low & !(0b11 << 62),
+            random_a,
+            random_b,
+            random_c,
         })
     }
 

@@ -29,14 +29,13 @@
 //!
 //! RFC 9562 section 5.6 (layout), 6.1 (timestamps), 6.10 (node ids that are no MAC addresses).
 
-use uuid::{Uuid, Variant};
+use uuid::Uuid;
 
 use crate::{
     clock::Timestamp,
-    generator::OrderedGenerator,
     key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::{Comparison, Orders},
-    scheme::{anatomy::with_version, gregorian},
+    scheme::gregorian,
 };
 
 pub use super::gregorian::Parts;
@@ -50,15 +49,8 @@ impl Scheme for UuidV6 {
 
     const NAME: &'static str = "uuid_v6";
     const ORDERS: Orders = Orders::BYTES.and(Comparison::MariaDbUuid);
-    const EXPECTED: &'static str = "version 6 and variant RFC 9562";
 
-    fn check(raw: &Uuid) -> bool {
-        raw.get_version_num() == 6 && raw.get_variant() == Variant::RFC4122
-    }
-
-    fn coerce(raw: Uuid) -> Uuid {
-        with_version(raw, 6)
-    }
+    rfc_9562!(6);
 
     /// Returns `None` for times before 1970 as well.
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
@@ -89,7 +81,7 @@ gregorian::layout! {
     from_time_high_first
 }
 
-generator_alias! {
+generator! {
     /// Makes UUIDs of version 6, strictly rising over all threads that share it.
     ///
     /// # Example: a node of one's own
@@ -107,10 +99,8 @@ generator_alias! {
     /// assert_eq!(UuidV6::unpack(&first)?.node, UuidV6::unpack(&second)?.node);
     /// # Ok::<(), ordid_core::Error>(())
     /// ```
-    UuidV6Generator<C, E> = OrderedGenerator<UuidV6, C, E>
+    UuidV6Generator: UuidV6
 }
-
-process_wide!(UuidV6);
 
 #[cfg(test)]
 #[cfg(not(loom))]

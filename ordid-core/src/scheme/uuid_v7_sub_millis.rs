@@ -34,12 +34,14 @@ use uuid::Uuid;
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
-    generator::{OrderedGenerator, Slot, Slotted},
+    generator::{Slot, Slotted},
     key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::Orders,
     scheme::{
         UuidV7,
-        anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits, not_of},
+        anatomy::{
+            Certainty, Inspection, Layout, TimeOrdered, around_version, beside_version, fits,
+        },
     },
 };
 
@@ -52,15 +54,8 @@ impl Scheme for UuidV7SubMillis {
 
     const NAME: &'static str = "uuid_v7_sub_millis";
     const ORDERS: Orders = UuidV7::ORDERS;
-    const EXPECTED: &'static str = UuidV7::EXPECTED;
 
-    fn check(raw: &Uuid) -> bool {
-        UuidV7::check(raw)
-    }
-
-    fn coerce(raw: Uuid) -> Uuid {
-        UuidV7::coerce(raw)
-    }
+    rfc_9562!(7);
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         UuidV7::timestamp(raw)
@@ -126,22 +121,20 @@ impl Layout for UuidV7SubMillis {
         fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
         fits::<Self>("fraction", parts.fraction, 12)?;
         fits::<Self>("random", parts.random, 54)?;
-        Ok(Uuid::from_u64_pair(
-            parts.unix_ts_ms << 16 | 0x7000 | u64::from(parts.fraction),
-            0b10 << 62 | u64::from(parts.counter) << 54 | parts.random,
+        let last = u64::from(parts.counter) << 54 | parts.random;
+        Ok(around_version(
+            7,
+            [parts.unix_ts_ms, parts.fraction.into(), last],
         ))
     }
 
     fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        if !Self::check(raw) {
-            return Err(not_of::<Self>(raw));
-        }
-        let (high, low) = raw.as_u64_pair();
+        let (unix_ts_ms, fraction, last) = beside_version::<Self>(raw)?;
         Ok(Parts {
-            unix_ts_ms: high >> 16,
-            fraction: (high & 0xfff) as u16,
-            counter: (low >> 54 & 0xff) as u8,
-            random: low & ((1 << 54) - 1),
+            unix_ts_ms,
+            fraction,
+            counter: (last >> 54 & 0xff) as u8,
+            random: last & ((1 << 54) - 1),
         })
     }
 
@@ -165,13 +158,11 @@ impl TimeOrdered for UuidV7SubMillis {
     }
 }
 
-generator_alias! {
+generator! {
     /// Makes UUIDs of version 7 with fractions of a millisecond, strictly rising over all threads that
     /// share it.
-    UuidV7SubMillisGenerator<C, E> = OrderedGenerator<UuidV7SubMillis, C, E>
+    UuidV7SubMillisGenerator: UuidV7SubMillis
 }
-
-process_wide!(UuidV7SubMillis);
 
 #[cfg(test)]
 #[cfg(not(loom))]

@@ -32,12 +32,14 @@ use uuid::Uuid;
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
-    generator::{OrderedGenerator, Slot, Slotted},
+    generator::{Slot, Slotted},
     key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::Orders,
     scheme::{
         UuidV7,
-        anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits, not_of},
+        anatomy::{
+            Certainty, Inspection, Layout, TimeOrdered, around_version, beside_version, fits,
+        },
     },
 };
 
@@ -53,15 +55,8 @@ impl Scheme for UuidV7Unguessable {
 
     const NAME: &'static str = "uuid_v7_unguessable";
     const ORDERS: Orders = UuidV7::ORDERS;
-    const EXPECTED: &'static str = UuidV7::EXPECTED;
 
-    fn check(raw: &Uuid) -> bool {
-        UuidV7::check(raw)
-    }
-
-    fn coerce(raw: Uuid) -> Uuid {
-        UuidV7::coerce(raw)
-    }
+    rfc_9562!(7);
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         UuidV7::timestamp(raw)
@@ -106,22 +101,19 @@ impl Layout for UuidV7Unguessable {
         fits::<Self>("counter", parts.counter, 18)?;
         fits::<Self>("random", parts.random, 56)?;
         let counter = u64::from(parts.counter);
-        Ok(Uuid::from_u64_pair(
-            parts.unix_ts_ms << 16 | 0x7000 | counter >> COUNTER_LOW_BITS,
-            0b10 << 62 | (counter & 0x3f) << 56 | parts.random,
+        let last = (counter & 0x3f) << 56 | parts.random;
+        Ok(around_version(
+            7,
+            [parts.unix_ts_ms, counter >> COUNTER_LOW_BITS, last],
         ))
     }
 
     fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        if !Self::check(raw) {
-            return Err(not_of::<Self>(raw));
-        }
-        let (high, low) = raw.as_u64_pair();
-        let counter = (high & 0xfff) << COUNTER_LOW_BITS | low >> 56 & 0x3f;
+        let (unix_ts_ms, counter_high, last) = beside_version::<Self>(raw)?;
         Ok(Parts {
-            unix_ts_ms: high >> 16,
-            counter: (counter & 0x3_ffff) as u32,
-            random: low & ((1 << 56) - 1),
+            unix_ts_ms,
+            counter: u32::from(counter_high) << COUNTER_LOW_BITS | (last >> 56) as u32,
+            random: last & ((1 << 56) - 1),
         })
     }
 
@@ -144,12 +136,10 @@ impl TimeOrdered for UuidV7Unguessable {
     }
 }
 
-generator_alias! {
+generator! {
     /// Makes unguessable UUIDs of version 7, strictly rising over all threads that share it.
-    UuidV7UnguessableGenerator<C, E> = OrderedGenerator<UuidV7Unguessable, C, E>
+    UuidV7UnguessableGenerator: UuidV7Unguessable
 }
-
-process_wide!(UuidV7Unguessable);
 
 #[cfg(test)]
 #[cfg(not(loom))]
