@@ -52,17 +52,38 @@ macro_rules! generator {
     };
 }
 
-/// What a scheme of UUIDs of one version of RFC 9562 checks and coerces.
+/// The begin of [`Scheme`](crate::key::Scheme) for UUIDs of one version of RFC 9562.
 macro_rules! rfc_9562 {
-    ($version:literal) => {
+    ($name:literal, version $version:literal, $orders:expr) => {
+        type Raw = uuid::Uuid;
+
+        const NAME: &'static str = $name;
+        const ORDERS: crate::layout::Orders = $orders;
         const EXPECTED: &'static str = concat!("version ", $version, " and variant RFC 9562");
 
         fn check(raw: &uuid::Uuid) -> bool {
-            $crate::scheme::anatomy::has_version(raw, $version)
+            crate::scheme::anatomy::has_version(raw, $version)
         }
 
         fn coerce(raw: uuid::Uuid) -> uuid::Uuid {
-            $crate::scheme::anatomy::with_version(raw, $version)
+            crate::scheme::anatomy::with_version(raw, $version)
+        }
+    };
+}
+
+/// The begin of [`Scheme`](crate::key::Scheme) for a scheme that any value may be a key of: its layout
+/// has no bit that is the same in all keys.
+macro_rules! any_value {
+    ($name:expr, $raw:ty: $expected:literal, $orders:expr) => {
+        type Raw = $raw;
+
+        const NAME: &'static str = $name;
+        const ORDERS: crate::layout::Orders = $orders;
+        const EXPECTED: &'static str = $expected;
+
+        /// Always.
+        fn check(_: &$raw) -> bool {
+            true
         }
     };
 }

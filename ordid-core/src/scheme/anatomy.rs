@@ -139,6 +139,17 @@ pub(crate) const fn around_version(version: u64, [first, middle, last]: [u64; 3]
     Uuid::from_u64_pair(first << 16 | version << 12 | middle, 0b10 << 62 | last)
 }
 
+/// As [`around_version`], of the fields that have these bits, with their names.
+pub(crate) fn fields_around_version<S: Scheme>(
+    version: u64,
+    fields: [(&'static str, u64); 3],
+) -> Result<Uuid, Error> {
+    for ((field, value), bits) in fields.into_iter().zip([48, 12, 62]) {
+        fits::<S>(field, value, bits)?;
+    }
+    Ok(around_version(version, fields.map(|(_, value)| value)))
+}
+
 /// Returns the 48, 12 and 62 bits before, between and behind the version and the variant.
 ///
 /// # Errors

@@ -58,16 +58,7 @@ const COUNTER_BITS: u32 = 24;
 pub enum ObjectIdScheme {}
 
 impl Scheme for ObjectIdScheme {
-    type Raw = ObjectId;
-
-    const NAME: &'static str = "object_id";
-    const ORDERS: Orders = Orders::BYTES;
-    const EXPECTED: &'static str = "12 bytes";
-
-    /// Any 12 bytes are an ObjectId.
-    fn check(_: &ObjectId) -> bool {
-        true
-    }
+    any_value!("object_id", ObjectId: "12 bytes", Orders::BYTES);
 
     fn timestamp(raw: &ObjectId) -> Option<Timestamp> {
         Some(SCALE.timestamp_at(u64::from(apart(raw).seconds)))

@@ -98,17 +98,9 @@ fn write_22<A: Alphabet>(raw: Uuid, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 impl<A: Alphabet> Scheme for Text22<A> {
-    type Raw = Uuid;
-
-    const NAME: &'static str = A::SCHEMES[0];
-    const ORDERS: Orders = Orders::BYTES;
-    const EXPECTED: &'static str = "48 bits of milliseconds and 80 random bits";
+    any_value!(A::SCHEMES[0], Uuid: "48 bits of milliseconds and 80 random bits", Orders::BYTES);
 
     const TEXT: TextForm = A::TEXT_22;
-
-    fn check(_: &Uuid) -> bool {
-        true
-    }
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         let (high, _) = raw.as_u64_pair();
@@ -121,17 +113,9 @@ impl<A: Alphabet> Scheme for Text22<A> {
 }
 
 impl<A: Alphabet> Scheme for Text22Time64<A> {
-    type Raw = Uuid;
-
-    const NAME: &'static str = A::SCHEMES[1];
-    const ORDERS: Orders = Orders::BYTES;
-    const EXPECTED: &'static str = "64 bits of milliseconds and 64 random bits";
+    any_value!(A::SCHEMES[1], Uuid: "64 bits of milliseconds and 64 random bits", Orders::BYTES);
 
     const TEXT: TextForm = A::TEXT_22;
-
-    fn check(_: &Uuid) -> bool {
-        true
-    }
 
     /// Returns the time, unless it is after the year 10889.
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
@@ -145,18 +129,10 @@ impl<A: Alphabet> Scheme for Text22Time64<A> {
 }
 
 impl<A: Alphabet> Scheme for Text32<A> {
-    type Raw = Key192;
-
-    const NAME: &'static str = A::SCHEMES[2];
-    const ORDERS: Orders = Orders::BYTES;
-    const EXPECTED: &'static str = "64 bits of milliseconds and 128 random bits";
+    any_value!(A::SCHEMES[2], Key192: "64 bits of milliseconds and 128 random bits", Orders::BYTES);
 
     const TEXT: TextForm = A::TEXT_32;
     const SUFFIX: TextForm = Self::TEXT;
-
-    fn check(_: &Key192) -> bool {
-        true
-    }
 
     /// Returns the time, unless it is after the year 10889.
     fn timestamp(raw: &Key192) -> Option<Timestamp> {

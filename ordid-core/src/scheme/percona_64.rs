@@ -46,17 +46,8 @@ const SCALE: TimeScale = TimeScale::UNIX_SECONDS;
 pub enum Percona64 {}
 
 impl Scheme for Percona64 {
-    type Raw = u64;
-
-    const NAME: &'static str = "percona_64";
-    /// Most significant byte first, as every database compares integers.
-    const ORDERS: Orders = Orders::BYTES;
-    const EXPECTED: &'static str = "64 bits";
-
-    /// Any 64 bits are such a key.
-    fn check(_: &u64) -> bool {
-        true
-    }
+    // Most significant byte first, as every database compares integers.
+    any_value!("percona_64", u64: "64 bits", Orders::BYTES);
 
     fn timestamp(raw: &u64) -> Option<Timestamp> {
         Some(SCALE.timestamp_at(u64::from(apart(*raw).seconds)))

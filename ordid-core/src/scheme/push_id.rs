@@ -40,15 +40,7 @@ const RANDOM_PART: u32 = 72;
 pub enum FirebasePushId {}
 
 impl Scheme for FirebasePushId {
-    type Raw = PushId;
-
-    const NAME: &'static str = "push_id";
-    const ORDERS: Orders = Orders::BYTES;
-    const EXPECTED: &'static str = "48 bits of milliseconds and 72 random bits";
-
-    fn check(_: &PushId) -> bool {
-        true
-    }
+    any_value!("push_id", PushId: "48 bits of milliseconds and 72 random bits", Orders::BYTES);
 
     fn timestamp(raw: &PushId) -> Option<Timestamp> {
         Some(raw.timestamp())

@@ -135,16 +135,7 @@ macro_rules! sequential_guid {
         pub enum $scheme {}
 
         impl Scheme for $scheme {
-            type Raw = Uuid;
-
-            const NAME: &'static str = $name;
-            const ORDERS: Orders = $orders;
-            const EXPECTED: &'static str = "any 128 bits";
-
-            /// Always: the layout has no bit that is the same in all keys.
-            fn check(_: &Uuid) -> bool {
-                true
-            }
+            any_value!($name, Uuid: "any 128 bits", $orders);
 
             fn timestamp(raw: &Uuid) -> Option<Timestamp> {
                 Parts::unpack(raw, $place).moment().timestamp()

@@ -132,17 +132,9 @@ impl Ulid {
 }
 
 impl Scheme for Ulid {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "ulid";
-    const ORDERS: Orders = Orders::BYTES;
-    const EXPECTED: &'static str = "48 bits of milliseconds and 80 random bits";
+    any_value!("ulid", Uuid: "48 bits of milliseconds and 80 random bits", Orders::BYTES);
 
     const TEXT: TextForm = TextForm::Pattern("[0-7][0-9A-HJKMNP-TV-Z]{25}");
-
-    fn check(_: &Uuid) -> bool {
-        true
-    }
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         let (high, _) = raw.as_u64_pair();

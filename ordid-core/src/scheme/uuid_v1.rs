@@ -56,12 +56,7 @@ pub use super::gregorian::Parts;
 pub enum UuidV1 {}
 
 impl Scheme for UuidV1 {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "uuid_v1";
-    const ORDERS: Orders = Orders::NONE.and(Comparison::UuidToBin);
-
-    rfc_9562!(1);
+    rfc_9562!("uuid_v1", version 1, Orders::NONE.and(Comparison::UuidToBin));
 
     /// Returns `None` for times before 1970 as well.
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {

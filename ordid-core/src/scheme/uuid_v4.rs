@@ -42,7 +42,7 @@ use crate::{
     key::Scheme,
     layout::Orders,
     scheme::{
-        anatomy::{Certainty, Inspection, Layout, around_version, beside_version, fits},
+        anatomy::{Certainty, Inspection, Layout, beside_version, fields_around_version},
         random::{Random, RandomGenerator},
     },
 };
@@ -52,12 +52,7 @@ use crate::{
 pub enum UuidV4 {}
 
 impl Scheme for UuidV4 {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "uuid_v4";
-    const ORDERS: Orders = Orders::NONE;
-
-    rfc_9562!(4);
+    rfc_9562!("uuid_v4", version 4, Orders::NONE);
 
     fn timestamp(_: &Uuid) -> Option<Timestamp> {
         None
@@ -101,13 +96,14 @@ impl Layout for UuidV4 {
     type Parts = Parts;
 
     fn pack(parts: Parts) -> Result<Uuid, Error> {
-        fits::<Self>("random_a", parts.random_a, 48)?;
-        fits::<Self>("random_b", parts.random_b, 12)?;
-        fits::<Self>("random_c", parts.random_c, 62)?;
-        Ok(around_version(
+        fields_around_version::<Self>(
             4,
-            [parts.random_a, parts.random_b.into(), parts.random_c],
-        ))
+            [
+                ("random_a", parts.random_a),
+                ("random_b", parts.random_b.into()),
+                ("random_c", parts.random_c),
+            ],
+        )
     }
 
     fn unpack(raw: &Uuid) -> Result<Parts, Error> {

@@ -77,12 +77,7 @@ pub use by_period::{ByPeriod, Clustering, Minute, Seconds, Week};
 pub enum UuidV4Clustered {}
 
 impl Scheme for UuidV4Clustered {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "uuid_v4_clustered";
-    const ORDERS: Orders = Orders::NONE;
-
-    rfc_9562!(4);
+    rfc_9562!("uuid_v4_clustered", version 4, Orders::NONE);
 
     fn timestamp(_: &Uuid) -> Option<Timestamp> {
         None

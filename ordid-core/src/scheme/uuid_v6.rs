@@ -45,12 +45,7 @@ pub use super::gregorian::Parts;
 pub enum UuidV6 {}
 
 impl Scheme for UuidV6 {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "uuid_v6";
-    const ORDERS: Orders = Orders::BYTES.and(Comparison::MariaDbUuid);
-
-    rfc_9562!(6);
+    rfc_9562!("uuid_v6", version 6, Orders::BYTES.and(Comparison::MariaDbUuid));
 
     /// Returns `None` for times before 1970 as well.
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {

@@ -32,7 +32,7 @@ use crate::{
     key::{Generated, KeyType, RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::{Comparison, Orders},
     scheme::anatomy::{
-        Certainty, Inspection, Layout, TimeOrdered, around_version, beside_version, fits,
+        Certainty, Inspection, Layout, TimeOrdered, beside_version, fields_around_version,
     },
 };
 
@@ -44,12 +44,7 @@ const COUNTER_LOW_BITS: u32 = 30;
 pub enum UuidV7 {}
 
 impl Scheme for UuidV7 {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "uuid_v7";
-    const ORDERS: Orders = Orders::BYTES.and(Comparison::MariaDbUuid);
-
-    rfc_9562!(7);
+    rfc_9562!("uuid_v7", version 7, Orders::BYTES.and(Comparison::MariaDbUuid));
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         Self::check(raw).then(|| {
@@ -108,13 +103,14 @@ impl Layout for UuidV7 {
     type Parts = Parts;
 
     fn pack(parts: Parts) -> Result<Uuid, Error> {
-        fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
-        fits::<Self>("rand_a", parts.rand_a, 12)?;
-        fits::<Self>("rand_b", parts.rand_b, 62)?;
-        Ok(around_version(
+        fields_around_version::<Self>(
             7,
-            [parts.unix_ts_ms, parts.rand_a.into(), parts.rand_b],
-        ))
+            [
+                ("unix_ts_ms", parts.unix_ts_ms),
+                ("rand_a", parts.rand_a.into()),
+                ("rand_b", parts.rand_b),
+            ],
+        )
     }
 
     fn unpack(raw: &Uuid) -> Result<Parts, Error> {

@@ -36,7 +36,6 @@ use crate::{
     error::Error,
     generator::{Slot, Slotted},
     key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
-    layout::Orders,
     scheme::{
         UuidV7,
         anatomy::{
@@ -50,12 +49,7 @@ use crate::{
 pub enum UuidV7SubMillis {}
 
 impl Scheme for UuidV7SubMillis {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "uuid_v7_sub_millis";
-    const ORDERS: Orders = UuidV7::ORDERS;
-
-    rfc_9562!(7);
+    rfc_9562!("uuid_v7_sub_millis", version 7, UuidV7::ORDERS);
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         UuidV7::timestamp(raw)

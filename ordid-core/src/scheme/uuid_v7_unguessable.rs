@@ -34,7 +34,6 @@ use crate::{
     error::Error,
     generator::{Slot, Slotted},
     key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
-    layout::Orders,
     scheme::{
         UuidV7,
         anatomy::{
@@ -51,12 +50,7 @@ const COUNTER_LOW_BITS: u32 = 6;
 pub enum UuidV7Unguessable {}
 
 impl Scheme for UuidV7Unguessable {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "uuid_v7_unguessable";
-    const ORDERS: Orders = UuidV7::ORDERS;
-
-    rfc_9562!(7);
+    rfc_9562!("uuid_v7_unguessable", version 7, UuidV7::ORDERS);
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         UuidV7::timestamp(raw)

@@ -58,12 +58,7 @@ const ALONG: Along = Along::new(Comparison::SqlServer, Fixed::rfc(8), 48, COUNT_
 pub enum UuidV8SqlServer {}
 
 impl Scheme for UuidV8SqlServer {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "uuid_v8_sql_server";
-    const ORDERS: Orders = Orders::SQL_SERVER;
-
-    rfc_9562!(8);
+    rfc_9562!("uuid_v8_sql_server", version 8, Orders::SQL_SERVER);
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         Self::check(raw).then(|| {

@@ -240,12 +240,7 @@ macro_rules! comb {
         pub enum $scheme {}
 
         impl Scheme for $scheme {
-            type Raw = Uuid;
-
-            const NAME: &'static str = $name;
-            const ORDERS: Orders = Orders::SQL_SERVER.and(Comparison::MariaDbUuid);
-
-            rfc_9562!(4);
+            rfc_9562!($name, version 4, Orders::SQL_SERVER.and(Comparison::MariaDbUuid));
 
             fn timestamp(raw: &Uuid) -> Option<Timestamp> {
                 Self::check(raw)

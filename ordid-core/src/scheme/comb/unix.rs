@@ -117,12 +117,7 @@ macro_rules! comb {
         pub enum $scheme {}
 
         impl Scheme for $scheme {
-            type Raw = Uuid;
-
-            const NAME: &'static str = $name;
-            const ORDERS: Orders = $orders;
-
-            rfc_9562!(4);
+            rfc_9562!($name, version 4, $orders);
 
             fn timestamp(raw: &Uuid) -> Option<Timestamp> {
                 Self::check(raw).then(|| {
