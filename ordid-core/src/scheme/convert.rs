@@ -243,7 +243,7 @@ mod tests {
         layout::Comparison,
         scheme::{
             UuidNode, UuidV7,
-            gregorian::testing::{day, hex, uuid, vectors},
+            testing::{day, hex, uuid, vectors},
         },
     };
 

@@ -40,7 +40,7 @@ use core::{fmt, hash::Hasher as _};
 use siphasher::sip::SipHasher24;
 use uuid::Uuid;
 
-use super::{UuidV4, UuidV7, UuidV7SubMillis, UuidV7Unguessable, anatomy::not_of};
+use super::{UuidV4, UuidV7, UuidV7SubMillis, UuidV7Unguessable, anatomy::check};
 use crate::{
     error::Error,
     key::{KeyType, Scheme},
@@ -83,9 +83,7 @@ impl UuidMask {
     ///
     /// A UUID of another version or variant is refused; the error [`is_layout`](Error::is_layout).
     pub fn mask(&self, key: &Uuid) -> Result<Uuid, Error> {
-        if !UuidV7::check(key) {
-            return Err(not_of::<UuidV7>(key));
-        }
+        check::<UuidV7>(key)?;
         Ok(self.turn(key, 4))
     }
 
@@ -99,9 +97,7 @@ impl UuidMask {
     /// A UUID of another version than 4, or of another variant, is refused; the error
     /// [`is_layout`](Error::is_layout).
     pub fn unmask(&self, outside: &Uuid) -> Result<Uuid, Error> {
-        if !UuidV4::check(outside) {
-            return Err(not_of::<UuidV4>(outside));
-        }
+        check::<UuidV4>(outside)?;
         Ok(self.turn(outside, 7))
     }
 
@@ -204,7 +200,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::scheme::gregorian::testing::{hex, uuid, vectors};
+    use crate::scheme::testing::{hex, uuid, vectors};
 
     #[test]
     fn the_hash_is_siphash_24_of_the_reference() {
