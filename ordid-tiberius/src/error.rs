@@ -1,10 +1,10 @@
 //! The crate's one error type.
 
-use ordid_sql::{FlushError, classify::sql_server::DEADLOCK};
+use ordid_sql::classify::sql_server::DEADLOCK;
 
 ordid_sql::error_type! {
-    /// Why a unit of work was not flushed. It is a [`FlushError`] and answers as that does; its
-    /// [`driver`](FlushError::driver) is tiberius' error.
+    /// Why a unit of work was not flushed. It is a [`FlushError`](ordid_sql::FlushError) and answers as
+    /// that does; its [`driver`](ordid_sql::FlushError::driver) is tiberius' error.
     tiberius::error::Error
 }
 
