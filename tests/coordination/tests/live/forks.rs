@@ -24,9 +24,9 @@ use ordid_core::{
     scheme::Snowflake,
 };
 use ordid_file::FileLease;
+use ordid_recorders::tds::{Answer, Column, Recorder, Type};
 use ordid_redis::{RedisCounter, RedisLease};
 use ordid_sqlx::{Backend, ConnectOptions, SqlCounter, SqlLease};
-use ordid_tds::{Answer, Column, Recorder, Type};
 use ordid_tests::{
     login,
     process::{Child, fork},

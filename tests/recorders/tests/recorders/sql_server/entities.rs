@@ -1,11 +1,9 @@
 //! Entities, a client, and what a log says.
 
-#![allow(dead_code, reason = "no test binary needs all of it")]
-
 use std::net::SocketAddr;
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
-use ordid_tds::{Column, Received, Recorder, Type};
+use ordid_recorders::tds::{Column, Received, Recorder, Type};
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel};
 use tokio::net::TcpStream;
 use tokio_util::compat::{Compat, TokioAsyncWriteCompatExt};

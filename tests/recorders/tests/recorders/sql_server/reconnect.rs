@@ -1,23 +1,22 @@
 //! What follows when a connection is lost, before the commit and in the midst of it. The peer is a
 //! recorder, no SQL engine: whether the rows are there is what the test says.
 
-mod common;
-
 use std::{
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
 
-use common::{Customer, CustomerId, Order, Tcp, connect, orders, texts};
+use super::{
+    ASK, RECORD,
+    entities::{Customer, CustomerId, Order, Tcp, connect, orders, texts},
+};
 use ordid::KeyType;
-use ordid_tds::{Answer, Failure, Received, Recorder};
+use ordid_recorders::tds::{Answer, Failure, Received, Recorder};
 use ordid_tiberius::{Error, Flushed, Retry, UnitOfWork};
 
-const ASK: &str = "SELECT @@TRANCOUNT, @@VERSION";
 const INSERT: &str = "INSERT INTO [customers] ([id], [name], [note]) VALUES (@P1, @P2, @P3), (@P4, @P5, \
                       @P6)";
 const PROBE: &str = "SELECT 1 FROM [customers] WHERE [id] = @P1";
-const RECORD: &str = "INSERT INTO ordid_flushes (id) VALUES (@P1)";
 const PROBE_RECORD: &str = "SELECT 1 FROM ordid_flushes WHERE id = @P1";
 const DELETE: &str = "DELETE FROM [customers] WHERE [id] = @P1; SELECT @@ROWCOUNT";
 

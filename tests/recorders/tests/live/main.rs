@@ -6,12 +6,13 @@
 //! SQL Server is compared with its own.
 
 mod changes;
-#[path = "../common/mod.rs"]
-mod common;
+#[allow(dead_code, reason = "what only the recorder's tests need")]
+#[path = "../recorders/sql_server/entities.rs"]
+mod entities;
 
 use std::{future::Future, panic::AssertUnwindSafe};
 
-use common::{CustomerId, Order, OrderId, Reading, Tcp, Tree, TreeId};
+use entities::{CustomerId, Order, OrderId, Reading, Tcp, Tree, TreeId};
 use libtest_mimic::{Arguments, Failed, Trial};
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_harness::Access;
@@ -314,7 +315,7 @@ async fn graph(
     }
     tables(&mut client).await?;
     for number in [10, 3_000] {
-        let customer = common::Customer {
+        let customer = entities::Customer {
             id: CustomerId::generate(),
             name: "Ada".to_owned(),
             note: None,
@@ -466,7 +467,7 @@ async fn savepoint(
     }
     tables(&mut client).await?;
     let mut work = UnitOfWork::new();
-    let id = work.add(common::Customer {
+    let id = work.add(entities::Customer {
         id: CustomerId::generate(),
         name: "Ada".to_owned(),
         note: Some("ä".to_owned()),

@@ -1,10 +1,8 @@
 //! One unit of work over two servers, each a recorder.
 
-mod common;
-
-use common::{Customer, CustomerId, connect, texts};
+use super::entities::{Customer, CustomerId, connect, texts};
 use ordid::KeyType;
-use ordid_tds::{Answer, Recorder};
+use ordid_recorders::tds::{Answer, Recorder};
 use ordid_tiberius::{Retry, ShardedUnitOfWork, Sharding};
 
 fn work() -> (ShardedUnitOfWork, [usize; 2]) {

@@ -2,19 +2,19 @@
 //! becomes of what the server says that it changed. The peer is a recorder, no SQL engine: it says what it
 //! was told to.
 
-mod common;
-
-use common::{
-    Customer, CustomerId, Order, OrderId, Tree, TreeId, connect, orders, readings, sent_in, texts,
+use super::{
+    ASK, RECORD,
+    entities::{
+        Customer, CustomerId, Order, OrderId, Tree, TreeId, connect, orders, readings, sent_in,
+        texts,
+    },
 };
 use ordid::{KeyType, OrderedKey};
 use ordid_core::layout::guid;
+use ordid_recorders::tds::{Answer, BABELFISH, Recorder, Request};
 use ordid_sql::Action;
-use ordid_tds::{Answer, BABELFISH, Recorder, Request};
 use ordid_tiberius::{Entity, Flavour, Retry, UnitOfWork};
 
-const ASK: &str = "SELECT @@TRANCOUNT, @@VERSION";
-const RECORD: &str = "INSERT INTO ordid_flushes (id) VALUES (@P1)";
 const COUNT: &str = "; SELECT @@ROWCOUNT";
 
 fn update(values: &str) -> String {
@@ -548,7 +548,7 @@ where
 async fn a_decimal_that_is_null_takes_no_digits_from_the_others() {
     let declaration =
         |null| format!("@P1 uniqueidentifier,@P2 numeric(29,28),@P3 uniqueidentifier,@P4 {null}");
-    let of_sql_server = declared(UnitOfWork::new(), ordid_tds::SQL_SERVER).await;
+    let of_sql_server = declared(UnitOfWork::new(), ordid_recorders::tds::SQL_SERVER).await;
     assert_eq!(of_sql_server, [declaration("bit"), declaration("bit")]);
     // PostgreSQL's `numeric` has no such bounds.
     let of_babelfish = declared(UnitOfWork::for_babelfish(), BABELFISH).await;
@@ -571,7 +571,7 @@ async fn a_busy_update_is_given_up_with_its_place() {
     let delay = std::time::Duration::from_millis(1);
     let retry = Retry::DEFAULT.with_attempts(2).with_delays(delay, delay);
     let mut work = UnitOfWork::new().with_retry(retry);
-    work.update(common::Reading::new(1));
+    work.update(super::entities::Reading::new(1));
     let error = work.flush(&mut client).await.unwrap_err();
     assert!(error.is_transient());
     assert_eq!((error.retries(), error.table()), (1, Some("readings")));

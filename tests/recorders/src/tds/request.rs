@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{
+use super::{
     types::Type,
     wire::{Reader, wrong},
 };

@@ -1,14 +1,14 @@
 //! What becomes of a flush that fails: nothing is committed, the row is found, and the error says
 //! what it was. The errors are the recorder's; their numbers and texts are SQL Server's.
 
-mod common;
-
-use common::{Customer, CustomerId, Order, OrderId, connect, orders, texts};
+use super::{
+    ASK,
+    entities::{Customer, CustomerId, Order, OrderId, connect, orders, texts},
+};
 use ordid::KeyType;
-use ordid_tds::{Answer, Failure, Recorder};
+use ordid_recorders::tds::{Answer, Failure, Recorder};
 use ordid_tiberius::{Retry, UnitOfWork};
 
-const ASK: &str = "SELECT @@TRANCOUNT, @@VERSION";
 const DUPLICATE: &str = "Violation of PRIMARY KEY constraint 'pk'. Cannot insert duplicate key in \
                          object 'shop.my]orders'. The duplicate key value is (..).";
 

@@ -1,6 +1,6 @@
 //! What the peer sends back: [MS-TDS] section 2.2.7.
 
-use crate::types::Type;
+use super::types::Type;
 
 /// An answer to a request.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! The recorder against plain tiberius: what it writes down is what the client sent.
 
-use ordid_tds::{Answer, Column, Recorder, Request, Type};
+use ordid_recorders::tds::{Answer, Column, Recorder, Request, Type};
 use tiberius::{
     AuthMethod, Client, Config, EncryptionLevel, SortOrder, SqlBulkCopyOption, TokenRow,
 };

@@ -2,8 +2,6 @@
 //! the bytes of the arrays, the ends of transactions. No database takes part: it shows what ordid
 //! and the `oracle` crate send, and what they make of errors, not what Oracle does.
 
-#![cfg(target_os = "linux")]
-
 mod changes;
 mod leases;
 mod observed;
@@ -31,7 +29,7 @@ use tempfile::TempDir;
 /// The recorder, compiled and loaded once.
 static LIBRARY: LazyLock<TempDir> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorder/oci.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorders/oracle/oci.c");
     let compiled = Command::new("cc")
         .args(["-shared", "-fPIC", "-w", "-o"])
         .arg(folder.path().join("libclntsh.so"))

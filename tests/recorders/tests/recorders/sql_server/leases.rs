@@ -2,8 +2,6 @@
 //! connections and of silence. The peer is a recorder, no SQL engine: what is in the rows is what the test
 //! says.
 
-mod common;
-
 use std::{
     sync::{
         Arc,
@@ -12,13 +10,13 @@ use std::{
     time::Duration,
 };
 
-use common::{connect_to, texts};
+use super::entities::{connect_to, texts};
 use ordid::{
     Error,
     clock::Timestamp,
     coordination::{AsyncNodeAllocator as _, CoordinationFailure, Grant, LeaseTerms},
 };
-use ordid_tds::{Answer, BABELFISH, Column, Failure, Parameter, Recorder, Type};
+use ordid_recorders::tds::{Answer, BABELFISH, Column, Failure, Parameter, Recorder, Type};
 use ordid_tiberius::SqlLease;
 use tokio::net::TcpStream;
 use tokio_util::compat::Compat;

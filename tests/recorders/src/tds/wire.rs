@@ -6,7 +6,7 @@ use std::{
     sync::Mutex,
 };
 
-use crate::{
+use super::{
     Shared,
     answer::{Answer, Column, Failure, Tokens, utf16 as to_utf16},
     lock,

@@ -1,9 +1,7 @@
 //! Key types as parameters and in rows of tiberius: exact bytes of every column, and what is said of
 //! other forms.
 
-mod common;
-
-use common::{OrderId, TreeId, connect};
+use super::entities::{OrderId, TreeId, connect};
 use ordid::{
     KeyType, OrderedKey,
     clock::SystemClock,
@@ -14,7 +12,7 @@ use ordid::{
     uuid::Uuid,
 };
 use ordid_core::layout::guid;
-use ordid_tds::{Answer, BABELFISH, Column, Recorder, Type};
+use ordid_recorders::tds::{Answer, BABELFISH, Column, Recorder, Type};
 use ordid_tiberius::{Nullable, Stored, UnitOfWork, column};
 use tiberius::ToSql;
 

@@ -4,9 +4,9 @@ use ordid::{KeyType as _, OrderedKey};
 use ordid_tiberius::{Entity, Flavour, UnitOfWork, flushes_table};
 
 use crate::{
-    Outcome, Scratch, batch,
-    common::{Customer, CustomerId, Tcp, TreeId},
-    count, rows, tables, tds,
+    Outcome, Scratch, batch, count,
+    entities::{Customer, CustomerId, Tcp, TreeId},
+    rows, tables, tds,
 };
 
 #[derive(OrderedKey)]

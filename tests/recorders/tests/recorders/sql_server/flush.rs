@@ -1,20 +1,19 @@
 //! A unit of work over the wire: what `ordid-tiberius` sends through the real tiberius, and what it
 //! makes of the answers. The peer is a recorder, no SQL engine.
 
-mod common;
-
-use common::{
-    Customer, CustomerId, Event, Order, OrderId, Tree, TreeId, connect, customers, orders,
-    readings, sent_in, texts,
+use super::{
+    ASK,
+    entities::{
+        Customer, CustomerId, Event, Order, OrderId, Tree, TreeId, connect, customers, orders,
+        readings, sent_in, texts,
+    },
 };
 use std::sync::{Arc, Mutex};
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_core::layout::guid;
-use ordid_tds::{Answer, BABELFISH, Column, Recorder, Request, Type};
+use ordid_recorders::tds::{Answer, BABELFISH, Column, Recorder, Request, Type};
 use ordid_tiberius::UnitOfWork;
-
-const ASK: &str = "SELECT @@TRANCOUNT, @@VERSION";
 
 #[tokio::test]
 async fn a_graph_goes_parents_first_in_one_transaction() {
@@ -360,7 +359,9 @@ async fn values_of_all_types_are_loaded_as_they_are_bound() {
     let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     for number in 0..2_000 {
-        work.add(common::Reading::new(u8::try_from(number % 250).unwrap()));
+        work.add(super::entities::Reading::new(
+            u8::try_from(number % 250).unwrap(),
+        ));
     }
     assert_eq!(work.flush(&mut client).await.unwrap().tables[0].bulk, 2_000);
     let log = recorder.take();
@@ -370,10 +371,10 @@ async fn values_of_all_types_are_loaded_as_they_are_bound() {
     let loaded = &bulk.rows[7];
 
     // The same rows by statements.
-    let recorder = Recorder::start_as(ordid_tds::SQL_SERVER).unwrap();
+    let recorder = Recorder::start_as(ordid_recorders::tds::SQL_SERVER).unwrap();
     let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
-    work.add(common::Reading::new(7));
+    work.add(super::entities::Reading::new(7));
     work.flush(&mut client).await.unwrap();
     let log = recorder.take();
     let bound: Vec<_> = log[2]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::wire::{Reader, utf16, wrong};
+use super::wire::{Reader, utf16, wrong};
 
 /// A type as it stands on the wire, before parameters and in the description of columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
