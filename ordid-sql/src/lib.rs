@@ -29,7 +29,11 @@ mod bulk;
 pub mod classify;
 mod columns;
 pub mod copy;
+<<<<<<< HEAD
 mod docs_macro;
+=======
+mod documentation;
+>>>>>>> a2d410e97f5622813540aa34160489e336126916
 mod entities;
 mod error_macro;
 mod executor;
@@ -57,6 +61,7 @@ mod sharded;
 mod sharding;
 mod source;
 pub mod spi;
+pub mod stored;
 mod stored_macro;
 mod table;
 mod text;

@@ -5,6 +5,7 @@ use ordid_core::{
     RawKey,
     storage::{StoredValue as _, Stores, column},
 };
+use ordid_sql::stored::{bytes, text};
 use sqlx::{
     Decode, Encode, MySql, Type, ValueRef as _,
     encode::IsNull,
@@ -13,10 +14,7 @@ use sqlx::{
     raw_sql,
 };
 
-use crate::{
-    backend::backend,
-    stored::{SqlxColumn, bytes, text},
-};
+use crate::{backend::backend, stored::SqlxColumn};
 
 backend! {
     MySql, ordid_core::storage::dialect::MySql,

@@ -10,6 +10,7 @@ use ordid_core::{
     storage::{KeepsOrder, StoredValue as _, Stores, column},
     uuid::Uuid,
 };
+use ordid_sql::stored::bytes;
 use sqlx::{
     Connection as _, Decode, Encode, Postgres, Row as _, Type,
     encode::IsNull,
@@ -24,7 +25,7 @@ mod copy;
 
 use crate::{
     backend::backend,
-    stored::{ColumnOf, RawOf, SqlxColumn, Stored, StoredAs, bytes},
+    stored::{ColumnOf, RawOf, SqlxColumn, Stored, StoredAs},
 };
 
 backend! {

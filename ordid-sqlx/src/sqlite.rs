@@ -4,6 +4,7 @@ use ordid_core::{
     RawKey,
     storage::{StoredValue as _, Stores, column},
 };
+use ordid_sql::stored::{bytes, text};
 use sqlx::{
     Decode, Encode, Sqlite, Type, ValueRef as _,
     encode::IsNull,
@@ -11,10 +12,7 @@ use sqlx::{
     sqlite::{SqliteArgumentsBuffer, SqliteQueryResult, SqliteTypeInfo, SqliteValueRef},
 };
 
-use crate::{
-    backend::backend,
-    stored::{SqlxColumn, bytes, text},
-};
+use crate::{backend::backend, stored::SqlxColumn};
 
 backend! {
     Sqlite, ordid_core::storage::dialect::Sqlite,

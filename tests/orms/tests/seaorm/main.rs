@@ -19,6 +19,7 @@ mod nested;
 mod observed;
 mod saves;
 mod schema;
+mod shards;
 #[path = "../shared/told.rs"]
 mod told;
 mod updates;
@@ -52,6 +53,7 @@ fn main() {
         drops::trials(servers, trials);
         observed::trials(trials);
         schema::trials(servers, trials);
+        shards::trials(servers, trials);
     });
 }
 
