@@ -29,6 +29,22 @@ pub(crate) struct Launch {
     pub(crate) stop: &'static str,
 }
 
+impl Launch {
+    /// Of a server that SIGTERM stops.
+    pub(crate) fn of(prepare: Vec<Vec<String>>, serve: Vec<String>) -> Self {
+        let stop = "TERM";
+        Self {
+            prepare,
+            serve,
+            stop,
+        }
+    }
+
+    pub(crate) fn stopped_by(self, stop: &'static str) -> Self {
+        Self { stop, ..self }
+    }
+}
+
 /// The account that runs a server for root.
 struct Account {
     uid: u32,

@@ -21,15 +21,27 @@ pub(crate) trait Recipe: Send + Sync + 'static {
     const USER: &'static str;
     /// The Debian package, which also creates that account.
     const PACKAGE: &'static str;
+    /// The administrator's URL, in which `{port}` stands for the port.
+    const URL: &'static str;
 
-    /// What the server's binary says to `--version`.
-    fn version(&self) -> &str;
-    /// The administrator's URL.
-    fn url(&self, port: u16) -> String;
     /// The commands which run the server in this folder, on this port of 127.0.0.1.
     fn launch(&self, folder: &str, port: u16) -> Launch;
     /// Tells whether the server takes connections. Asked again and again until it does.
     fn ready(&self, folder: &Path, port: u16) -> bool;
+}
+
+/// A server that is installed here.
+pub(crate) struct Found<R> {
+    pub(crate) recipe: R,
+    /// What the server's binary says to `--version`.
+    pub(crate) version: String,
+}
+
+impl<R> Found<R> {
+    pub(crate) fn map(self, change: impl FnOnce(R) -> R) -> Self {
+        let recipe = change(self.recipe);
+        Self { recipe, ..self }
+    }
 }
 
 /// Returns when the server answers.
@@ -49,7 +61,8 @@ pub struct Server {
 }
 
 impl Server {
-    pub(crate) fn start<R: Recipe>(recipe: R) -> Result<Self, Error> {
+    pub(crate) fn start<R: Recipe>(found: Found<R>) -> Result<Self, Error> {
+        let Found { recipe, version } = found;
         let mut attempt = 1;
         loop {
             let port = free_port()?;
@@ -60,9 +73,9 @@ impl Server {
                 Ok(()) => {
                     return Ok(Self {
                         name: R::NAME,
-                        url: recipe.url(port),
+                        url: R::URL.replace("{port}", &port.to_string()),
                         port,
-                        version: recipe.version().to_owned(),
+                        version,
                         stop: launch.stop,
                         wait: Box::new(move |process| wait(&recipe, process, port)),
                         process,
@@ -205,6 +218,13 @@ fn lost_port(log: &str) -> bool {
     log.contains("Address already in use")
 }
 
+/// Tells whether this stands in the log of the server in this folder. What a server only says once it has bound
+/// its port shows that what answers there is no stranger.
+pub(crate) fn logged(folder: &Path, text: &str) -> bool {
+    let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
+    log.contains(text)
+}
+
 /// Connects to a port of 127.0.0.1 that should answer at once.
 pub(crate) fn connect(port: u16) -> std::io::Result<TcpStream> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
@@ -230,14 +250,7 @@ mod tests {
         const NAME: &'static str = "unlucky";
         const USER: &'static str = "nobody";
         const PACKAGE: &'static str = "base-passwd";
-
-        fn version(&self) -> &str {
-            "1"
-        }
-
-        fn url(&self, port: u16) -> String {
-            format!("unlucky://127.0.0.1:{port}/")
-        }
+        const URL: &'static str = "unlucky://127.0.0.1:{port}/";
 
         fn launch(&self, _folder: &str, _port: u16) -> Launch {
             let script = match self.losses.load(Ordering::Relaxed) {
@@ -248,11 +261,7 @@ mod tests {
                 }
             };
             let serve = ["sh", "-c", script].map(str::to_owned).to_vec();
-            Launch {
-                prepare: Vec::new(),
-                serve,
-                stop: "TERM",
-            }
+            Launch::of(Vec::new(), serve)
         }
 
         fn ready(&self, folder: &Path, _port: u16) -> bool {
@@ -260,20 +269,21 @@ mod tests {
         }
     }
 
+    fn unlucky(losses: u32) -> Found<Unlucky> {
+        let losses = AtomicU32::new(losses);
+        let recipe = Unlucky { losses };
+        let version = "1".to_owned();
+        Found { recipe, version }
+    }
+
     #[test]
     fn a_lost_port_is_tried_again() {
-        let server = Server::start(Unlucky {
-            losses: AtomicU32::new(4),
-        })
-        .expect("the fifth attempt");
+        let server = Server::start(unlucky(4)).expect("the fifth attempt");
         assert_eq!(
             server.url(),
             format!("unlucky://127.0.0.1:{}/", server.port())
         );
-        let error = Server::start(Unlucky {
-            losses: AtomicU32::new(5),
-        })
-        .expect_err("no attempt");
+        let error = Server::start(unlucky(5)).expect_err("no attempt");
         assert_eq!(
             error.to_string(),
             "unlucky did not start (status 1); its log ends with:\n  \
