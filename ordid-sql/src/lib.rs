@@ -29,11 +29,8 @@ mod bulk;
 pub mod classify;
 mod columns;
 pub mod copy;
-<<<<<<< HEAD
 mod docs_macro;
-=======
 mod documentation;
->>>>>>> a2d410e97f5622813540aa34160489e336126916
 mod entities;
 mod error_macro;
 mod executor;
