@@ -1,4 +1,5 @@
 mod library;
+mod refusals;
 
 use std::{
     io,
