@@ -212,7 +212,7 @@ mod tests {
     impl<S: Slotted<Node = UuidNode, Raw = Uuid> + Layout<Parts = Parts>> Gregorian for S {}
 
     #[test]
-    fn the_clocks_tick_is_in_the_key_and_keys_inside_a_tick_count_on() {
+    fn keys_hold_the_clocks_tick_and_count_on_within_it() {
         fn holds<S: Gregorian>() {
             let generator = scripted::<S>(UuidNode::RANDOM, 1);
             generator.clock().set_nanos(123_456);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn node_and_clock_sequence_stay_until_a_fork_or_a_followed_clock() {
+    fn node_and_clock_sequence_change_after_a_fork_or_a_followed_clock() {
         fn holds<S: Gregorian>() {
             let generator = scripted::<S>(UuidNode::RANDOM, 2);
             let identity = |raw: Uuid| {
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_tick_is_made_and_the_next_refused() {
+    fn the_last_tick_makes_a_key_and_the_next_is_an_error() {
         fn holds<S: Rfc9562>() {
             let last = (1 << 60) - 1;
             let parts = Parts {
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn times_before_1970_are_told_by_inspection_alone() {
+    fn only_inspect_shows_times_before_1970() {
         fn holds<S: Rfc9562>() {
             let raw = S::pack(Parts {
                 ticks: 0,
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_meet_the_vectors_of_the_rfc_and_of_the_uuid_crate() {
+    fn parts_match_the_vectors_of_the_rfc_and_of_the_uuid_crate() {
         /// Of the places of the three fields of the time in the ticks.
         fn meets<S: Rfc9562>(version: &str, [high, mid, low]: [u32; 3]) {
             let node = |vector: &serde_json::Value| {

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn masks_meet_the_vectors_both_ways() {
+    fn masking_matches_the_vectors_in_both_directions() {
         let json = &vectors("uuidv47")["derived_facades"];
         let mask = UuidMask::new(hex(&json["k0"]), hex(&json["k1"]));
         for pair in json["pairs"].as_array().unwrap() {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_tails_give_the_difference_of_their_times_away() {
+    fn ids_with_equal_tails_reveal_the_difference_of_their_times() {
         // The limit that the documentation names, so that nobody takes it for encryption.
         let mask = UuidMask::new(3, 4);
         let [left, right] = [0x17f_22e2_79b0_u64, 0x17f_22e2_7fff]
@@ -267,7 +267,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_key_comes_back(k0: u64, k1: u64, high: u64, low: u64) {
+        fn every_masked_key_round_trips(k0: u64, k1: u64, high: u64, low: u64) {
             let key = Uuid::from_u64_pair(high & !0xf000 | 0x7000, low >> 2 | 0b10 << 62);
             let mask = UuidMask::new(k0, k1);
             let outside = mask.mask(&key).unwrap();

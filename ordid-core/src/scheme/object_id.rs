@@ -366,7 +366,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn object_ids_come_apart(bytes: [u8; 12]) {
+        fn parts_of_object_ids_match_the_bson_crate(bytes: [u8; 12]) {
             let id = ObjectId::from_bytes(bytes);
             let parts = ObjectIdScheme::unpack(&id).unwrap();
             prop_assert_eq!(LegacyParts::of(&id).pack().unwrap(), id);

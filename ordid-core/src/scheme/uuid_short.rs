@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn observed_values_come_apart() {
+    fn observed_values_are_taken_apart() {
         for case in vectors("uuid_short")["observed"].as_array().unwrap() {
             let number = |name: &str| case[name].as_u64().unwrap();
             let parts = Parts {

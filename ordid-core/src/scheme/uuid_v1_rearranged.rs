@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variant_tells_it_from_version_6_and_reserved_others() {
+    fn check_uses_the_variant_to_refuse_version_6_and_reserved_values() {
         for (text, is) in [
             ("1e6f1001-2add-6e00-fc64-92361f002671", true),
             ("1e6f1001-2add-6e00-ffff-92361f002671", true),

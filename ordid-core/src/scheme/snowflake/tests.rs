@@ -192,7 +192,7 @@ fn yitter_outlives_the_clock() {
 }
 
 #[test]
-fn baidu_keys_of_the_default_epoch_are_read_and_not_made() {
+fn baidu_keys_of_the_default_epoch_are_read_but_not_made() {
     let baidu = &vectors("snowflake")["baidu_uid"];
     let last = baidu["last_valid_s"].as_u64().unwrap() * 1_000;
     let at = |millis| {
@@ -251,7 +251,7 @@ fn eight_hours_back_are_an_error_at_once() {
 
 /// Twitter's first version reset its sequence before it refused, and so repeated on return.
 #[test]
-fn a_refusal_of_a_step_back_uses_and_resets_nothing() {
+fn a_refused_step_back_does_not_touch_the_sequence() {
     let generator = scripted::<Twitter>(100, STRICT);
     let keys = [(); 3].map(|()| next(&generator));
     generator.clock().set_unix_millis(TWITTER + 99);
@@ -269,7 +269,7 @@ fn a_refusal_of_a_step_back_uses_and_resets_nothing() {
 }
 
 #[test]
-fn a_used_up_sequence_is_refused_waited_for_or_carried_on_and_never_repeated() {
+fn a_full_sequence_follows_the_policy_and_never_repeats() {
     let policy = |overflow| Policy {
         overflow,
         ..Policy::DEFAULT

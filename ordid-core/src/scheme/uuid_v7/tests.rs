@@ -22,7 +22,7 @@ fn parts(raw: Uuid) -> (u64, u64, u64) {
 }
 
 #[test]
-fn parts_meet_the_vector_of_the_rfc() {
+fn parts_match_the_vector_of_the_rfc() {
     let json = vectors("rfc9562");
     let vector = &json["v7"][0];
     let hex = |name: &str| hex(&vector[name]);

@@ -47,7 +47,7 @@ fn the_count_goes_on_below_the_14_bits_beside_the_variant() {
 }
 
 #[test]
-fn order_holds_where_uuidnexts_test_of_it_does_not_look() {
+fn order_holds_in_the_cases_that_uuidnexts_test_leaves_out() {
     // A full millisecond, a clock that stands, and one that steps back.
     let generator = scripted::<UuidV8SqlServer>();
     let mut keys = many(&generator, 5);

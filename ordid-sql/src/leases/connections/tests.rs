@@ -65,7 +65,7 @@ fn ready<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn a_connection_that_has_answered_is_used_again() {
+fn a_connection_that_answered_is_reused() {
     let connections = Connections::new();
     let script = Script::default();
     for _ in 0..3 {
@@ -75,7 +75,7 @@ fn a_connection_that_has_answered_is_used_again() {
 }
 
 #[test]
-fn one_that_has_failed_is_not() {
+fn a_connection_that_failed_is_not_reused() {
     let connections = Connections::new();
     for remedy in [Remedy::None, Remedy::Replace] {
         let script = Script::says([Ok(()), Err(remedy)]);
@@ -89,7 +89,7 @@ fn one_that_has_failed_is_not() {
 }
 
 #[test]
-fn what_was_undone_is_asked_again_over_the_same() {
+fn a_statement_that_was_rolled_back_is_repeated_on_the_same_connection() {
     let connections = Connections::new();
     let script = Script::says([Err(Remedy::Repeat); 12]);
     ready(connections.exchange(&script, false)).unwrap();
@@ -99,7 +99,7 @@ fn what_was_undone_is_asked_again_over_the_same() {
 }
 
 #[test]
-fn what_is_always_undone_is_given_up() {
+fn a_statement_that_is_always_rolled_back_is_given_up() {
     let connections = Connections::new();
     let script = Script::says([Err(Remedy::Repeat); 100]);
     assert_eq!(ready(connections.exchange(&script, true)), Err(error()));
@@ -108,7 +108,7 @@ fn what_is_always_undone_is_given_up() {
 
 /// All that were idle are as old as the one that was closed, so none of them is tried.
 #[test]
-fn what_may_be_done_twice_goes_over_another_where_an_old_one_was_closed() {
+fn an_idempotent_statement_is_repeated_if_an_idle_connection_was_closed() {
     let connections = Connections::new();
     let script = Script::says([Ok(()), Ok(()), Err(Remedy::Replace)]);
     // Two that are used at the same time.
@@ -129,7 +129,7 @@ fn what_may_be_done_twice_goes_over_another_where_an_old_one_was_closed() {
 
 /// A library that waits in its calls is asked no more once they have taken too long together.
 #[test]
-fn what_is_late_is_not_asked_again() {
+fn a_statement_that_timed_out_is_not_repeated() {
     let mut connections = Connections::new();
     connections.set_timeout(Duration::ZERO);
     for remedy in [Remedy::Repeat, Remedy::Replace] {
@@ -141,7 +141,7 @@ fn what_is_late_is_not_asked_again() {
 }
 
 #[test]
-fn an_answer_that_does_not_come_is_told() {
+fn a_missing_answer_is_reported_as_a_timeout() {
     let mut connections = Connections::<usize>::new();
     connections.set_timeout(Duration::ZERO);
     let never = connections.within("the database", std::future::pending::<Result<(), Error>>());
@@ -155,7 +155,7 @@ fn an_answer_that_does_not_come_is_told() {
 }
 
 #[test]
-fn few_connections_are_kept() {
+fn only_a_few_idle_connections_are_kept() {
     let connections = Connections::new();
     for number in 0..9 {
         connections.keep(number);
@@ -165,7 +165,7 @@ fn few_connections_are_kept() {
 
 /// What a fork leaves behind, without the fork: of another process.
 #[test]
-fn those_of_another_process_are_left_alone() {
+fn connections_of_another_process_are_not_used() {
     struct Closed<'t>(&'t AtomicUsize);
 
     impl Drop for Closed<'_> {

@@ -189,7 +189,7 @@ fn the_table_of_each_dialect() {
 }
 
 #[test]
-fn tables_of_too_many_rows_and_of_other_names_are_refused() {
+fn tables_with_too_many_rows_or_wrong_names_are_refused() {
     let mismatch = Some(CoordinationFailure::Mismatch);
     let nodes = LeasedNodes::<SqlServer>::new(terms(3..3 + (1 << 16)));
     assert!(nodes.create_sql().is_ok());
@@ -289,7 +289,7 @@ fn a_free_node_is_taken_as_it_was_read() {
 }
 
 #[test]
-fn those_that_start_together_do_not_all_begin_with_the_first() {
+fn processes_that_start_together_begin_with_different_nodes() {
     let nodes = LeasedNodes::<Oracle>::new(terms(0..4));
     let mut first = [0; 4];
     for _ in 0..200 {
@@ -303,7 +303,7 @@ fn those_that_start_together_do_not_all_begin_with_the_first() {
 }
 
 #[test]
-fn where_nothing_is_free_it_is_said_why() {
+fn acquire_says_why_no_node_is_free() {
     let nodes = LeasedNodes::<SqlServer>::new(terms(0..4));
     for (there, failure, said) in [
         (
@@ -327,7 +327,7 @@ fn where_nothing_is_free_it_is_said_why() {
 }
 
 #[test]
-fn a_renewal_names_what_was_read_and_what_others_changed_is_read_again() {
+fn a_renewal_compares_what_was_read_and_reads_again_after_a_change() {
     let nodes = LeasedNodes::<Oracle>::new(terms(0..4));
     let grant = Grant::new(2, 7, at(0), at(3_000)).unwrap();
     let stored = || rows(vec![vec![7, NOW + 3_000, NOW]]);
@@ -423,7 +423,7 @@ fn the_statements_of_nodes_that_are_used_once() {
 }
 
 #[test]
-fn numbers_that_are_used_up_and_those_below_the_first_are_told() {
+fn exhausted_numbers_and_numbers_below_the_first_are_errors() {
     let grant = |nodes: Range<u64>, returned: i64| {
         let nodes = DisposableNodes::<Sqlite>::new(terms(nodes));
         let script = Script::new(vec![rows(vec![vec![NOW]]), rows(vec![vec![returned]])]);
