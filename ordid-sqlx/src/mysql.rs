@@ -26,11 +26,7 @@ backend! {
     has_transaction: has_transaction,
     // Nothing is sent before BEGIN is answered.
     abandon: |_| (),
-    texts: crate::numbers::Texts {
-        name_type: "VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin",
-        added: "LAST_INSERT_ID(value + ?)",
-        survives_forks: true,
-    },
+    survives_forks: true,
     last_id: MySqlQueryResult::last_insert_id
 }
 

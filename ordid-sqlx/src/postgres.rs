@@ -34,11 +34,7 @@ backend! {
     bulk: copy::CopyPiece,
     has_transaction: has_transaction,
     abandon: abandon,
-    texts: crate::numbers::Texts {
-        name_type: "text COLLATE \"C\"",
-        added: "value + ?",
-        survives_forks: true,
-    },
+    survives_forks: true,
     last_id: |_: &PgQueryResult| 0
 }
 

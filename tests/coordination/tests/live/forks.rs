@@ -385,6 +385,7 @@ async fn nodes_over_tds() -> Outcome {
         let url = url.clone();
         async move { login::tds(&url).await }
     };
+    let connect = ordid_tiberius::Connect::new(connect);
     let lease = ordid_tiberius::SqlLease::new(connect, long(2));
     let grant = lease.acquire(now(), None).await?;
 
@@ -415,10 +416,9 @@ async fn nodes_over_tds() -> Outcome {
 
 /// On no server: the parent is refused by whatever it is, its child before that.
 async fn no_nodes_of_oracle() -> Outcome {
-    let lease = ordid_oracle::SqlLease::new(
-        || ordid_oracle::connect("a", "b", "//127.0.0.1:1/c"),
-        long(2),
-    );
+    let connect = || ordid_oracle::connect("a", "b", "//127.0.0.1:1/c");
+    let connect = ordid_oracle::Connect::new(connect);
+    let lease = ordid_oracle::SqlLease::new(connect, long(2));
     let unavailable = CoordinationFailure::Unavailable;
     let refused = "Oracle was used by process";
     let error = lease.acquire(now(), None).expect_err("there is no Oracle");
