@@ -477,6 +477,31 @@ fn a_lost_connection_is_not_tried_again() {
     assert_eq!((error.retries(), work.len()), (0, 1));
 }
 
+/// What could not be rolled back would be committed by the next attempt, so there is none on that connection.
+#[test]
+fn a_failed_rollback_ends_a_flush_over_one_connection() {
+    let recorder = Recorder::new("execute 60 1\nrollback 1013\n");
+    let mut work = UnitOfWork::new().with_retry(reconnects::quick());
+    work.add(customer(None, 0));
+    let error = work.flush(&recorder.connection).unwrap_err();
+    assert!(error.is_connection_state(), "{error}");
+    assert_eq!(recorder.statements(), [INTO_CUSTOMERS, "ROLLBACK"]);
+    assert_eq!(work.len(), 1, "nothing is lost");
+
+    // The caller rolls back, and flushes again.
+    recorder.script("");
+    recorder.connection.rollback().expect("rolled back");
+    work.flush(&recorder.connection).expect("flushed");
+    let sent = [
+        INTO_CUSTOMERS,
+        "ROLLBACK",
+        "ROLLBACK",
+        INTO_CUSTOMERS,
+        "COMMIT",
+    ];
+    assert_eq!(recorder.statements(), sent);
+}
+
 #[test]
 fn a_lost_answer_to_commit_is_unknown() {
     for (code, unknown) in [(3113, true), (2091, false)] {

@@ -2,8 +2,8 @@
 
 use super::*;
 
-const RECORD: &str = "INSERT INTO ordid_flushes (id) VALUES (:1)";
-const UPDATE_CUSTOMERS: &str =
+pub(super) const RECORD: &str = "INSERT INTO ordid_flushes (id) VALUES (:1)";
+pub(super) const UPDATE_CUSTOMERS: &str =
     r#"UPDATE "SHOP"."CUSTOMERS" SET "FULL_NAME" = :1, "CREDIT" = :2 WHERE "ID" = :3"#;
 const DELETE_CUSTOMERS: &str = r#"DELETE FROM "SHOP"."CUSTOMERS" WHERE "ID" = :1"#;
 const DELETE_ORDER: &str = r#"DELETE FROM "order" WHERE "id" = :1"#;

@@ -7,6 +7,7 @@
  *     execute <code>                  an INSERT, UPDATE or DELETE fails
  *     statement <code> <text>         a statement that begins so fails
  *     commit <code>                   COMMIT fails
+ *     rollback <code>                 ROLLBACK fails, and the transaction stays open
  *     attach <code>                   no connection is made
  *     missing <bytes in hex> 1        an UPDATE or DELETE by this RAW changes no row
  *     twice <bytes in hex> 1          it changes two
@@ -414,6 +415,8 @@ int OCITransCommit(void *service, void *error, uint32_t flags) {
 int OCITransRollback(void *service, void *error, uint32_t flags) {
     Handle *server = ((Handle *)service)->server;
     say(server, "ROLLBACK");
+    int code = scripted(server, "rollback", 0);
+    if (code) return fail(error, code);
     server->in_transaction = 0;
     return OK;
 }

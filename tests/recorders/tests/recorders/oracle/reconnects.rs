@@ -2,32 +2,47 @@
 
 use std::{sync::Mutex, time::Duration};
 
-use super::*;
+use ordid_oracle::Flushed;
+
+use super::{
+    changes::{RECORD, UPDATE_CUSTOMERS},
+    *,
+};
+use crate::lost_commits::{Event, Kind, Peer, Step, lost_commits};
 
 const CONNECT: &str = "CONNECT";
 const IS_THERE: &str = r#"SELECT 1 FROM "SHOP"."CUSTOMERS" WHERE "ID" = :1"#;
-const RECORD: &str = "INSERT INTO ordid_flushes (id) VALUES (:1)";
 const IS_RECORDED: &str = "SELECT 1 FROM ordid_flushes WHERE id = :1";
 
-/// A database as the scripts say: one for each connection that is asked for.
-struct Server<'s> {
+/// A database as the scripts say: one for each connection that is asked for. `{key}` stands for the first value of
+/// the first row that was sent before.
+struct Server {
+    kind: Kind,
     log: Log,
-    scripts: Mutex<std::slice::Iter<'s, String>>,
+    scripts: Mutex<std::vec::IntoIter<String>>,
 }
 
-impl<'s> Server<'s> {
-    fn new(scripts: &'s [String]) -> Self {
+impl Server {
+    fn new<const N: usize>(scripts: [&str; N]) -> Self {
+        Self::of(Kind::Inserts, scripts.map(str::to_owned).into())
+    }
+
+    fn of(kind: Kind, scripts: Vec<String>) -> Self {
         Self {
+            kind,
             log: Log::new(),
-            scripts: Mutex::new(scripts.iter()),
+            scripts: Mutex::new(scripts.into_iter()),
         }
     }
 
     fn connect(&self) -> Result<Connection, Error> {
         self.note(CONNECT);
         let script = self.scripts.lock().expect("no panic").next();
+        let script = script.expect("no more connections than scripts");
+        let rows = self.log.rows();
+        let key = rows.first().map_or("", |row| &row[0][3..]);
         self.log
-            .connect(script.expect("no more connections than scripts"))
+            .connect(&format!("{}\n", script.replace("{key}", key)))
     }
 
     fn note(&self, line: &str) {
@@ -37,7 +52,76 @@ impl<'s> Server<'s> {
     }
 }
 
-fn quick() -> Retry {
+impl Peer for Server {
+    const WAYS: usize = 2;
+    const CONNECT: &'static str = CONNECT;
+    const REFUSED: Option<&'static str> = Some(CONNECT);
+
+    fn start(kind: Kind, events: &[Event], way: usize) -> Self {
+        let code = [3113, 3135][way];
+        let script = |event: &Event| match event {
+            Event::LosesWrite => format!("execute {code}"),
+            Event::LosesCommit => format!("commit {code}"),
+            Event::LosesQuestion => format!("statement {code} SELECT"),
+            Event::IsRefused => "attach 12541".to_owned(),
+            Event::Finds => "found {key} 1".to_owned(),
+            Event::FindsNothing => String::new(),
+            Event::FindsLate => "refuse {key} 1\nfound {key} 1 0 1".to_owned(),
+        };
+        Self::of(kind, events.iter().map(script).collect())
+    }
+
+    fn flush(&self) -> Flushed {
+        let mut work = match self.kind {
+            Kind::Inserts => inserts().0,
+            Kind::Recorded => inserts().0.with_record(),
+            Kind::Change => {
+                let mut work = UnitOfWork::new().with_retry(quick());
+                work.update(customer(None, 7));
+                work
+            }
+        };
+        let flushed = work.flush_with(|| self.connect()).expect("flushed");
+        assert!(work.is_empty());
+        flushed
+    }
+
+    fn texts(kind: Kind, step: Step) -> Vec<&'static str> {
+        let is_there = match kind {
+            Kind::Inserts => IS_THERE,
+            Kind::Recorded | Kind::Change => IS_RECORDED,
+        };
+        match step {
+            // With the first statement.
+            Step::Begin => vec![],
+            Step::Record => vec![RECORD],
+            Step::Write if kind == Kind::Change => vec![UPDATE_CUSTOMERS],
+            Step::Write => vec![INTO_CUSTOMERS],
+            Step::Commit => vec!["COMMIT"],
+            Step::Rollback => vec!["ROLLBACK"],
+            Step::Ask => vec![is_there, "ROLLBACK"],
+            Step::AskInVain => vec![is_there],
+        }
+    }
+
+    fn sent(&self) -> Vec<String> {
+        self.log.statements()
+    }
+
+    fn keys(&self, text: &str) -> Vec<Vec<u8>> {
+        let lines = self.log.lines();
+        // A statement that the script refuses has no rows behind it.
+        let sent = lines
+            .windows(2)
+            .filter(|pair| pair[0] == text && pair[1].starts_with(' '));
+        let keys = sent.filter_map(|pair| pair[1].split_whitespace().next());
+        keys.map(|key| key.as_bytes().to_vec()).collect()
+    }
+}
+
+lost_commits! { Server }
+
+pub(super) fn quick() -> Retry {
     let delay = Duration::from_millis(1);
     Retry::DEFAULT.with_delays(delay, delay)
 }
@@ -50,31 +134,10 @@ fn inserts() -> (UnitOfWork, String) {
     (work, hex(keys[0].to_raw().as_bytes()))
 }
 
-fn scripts<const N: usize>(scripts: [&str; N]) -> [String; N] {
-    scripts.map(|script| format!("{script}\n"))
-}
-
-#[test]
-fn what_a_lost_connection_took_is_sent_again() {
-    let scripts = scripts(["execute 3113", ""]);
-    let server = Server::new(&scripts);
-    let (mut work, _) = inserts();
-    let flushed = work.flush_with(|| server.connect()).expect("flushed");
-    assert!(work.is_empty());
-    assert_eq!((flushed.rows(), flushed.retries), (2, 1));
-    assert_eq!(
-        server.log.statements(),
-        [CONNECT, INTO_CUSTOMERS, CONNECT, INTO_CUSTOMERS, "COMMIT"]
-    );
-    let rows = server.log.rows();
-    assert_eq!(rows[..2], rows[2..], "the same keys");
-}
-
 /// What may succeed on the same connection is tried there.
 #[test]
 fn a_deadlock_needs_no_other_connection() {
-    let scripts = scripts(["execute 60 1"]);
-    let server = Server::new(&scripts);
+    let server = Server::new(["execute 60 1"]);
     let (mut work, _) = inserts();
     let flushed = work.flush_with(|| server.connect()).expect("flushed");
     assert_eq!(flushed.retries, 1);
@@ -92,8 +155,7 @@ fn a_deadlock_needs_no_other_connection() {
 
 #[test]
 fn a_listener_that_comes_late_is_waited_for() {
-    let scripts = scripts(["attach 12541", "attach 12514", ""]);
-    let server = Server::new(&scripts);
+    let server = Server::new(["attach 12541", "attach 12514", ""]);
     let (mut work, _) = inserts();
     let flushed = work.flush_with(|| server.connect()).expect("flushed");
     assert_eq!(flushed.retries, 2);
@@ -105,8 +167,7 @@ fn a_listener_that_comes_late_is_waited_for() {
 
 #[test]
 fn a_connection_that_is_refused_is_not_asked_for_again() {
-    let scripts = scripts(["attach 1017"]);
-    let server = Server::new(&scripts);
+    let server = Server::new(["attach 1017"]);
     let (mut work, _) = inserts();
     let error = work.flush_with(|| server.connect()).unwrap_err();
     assert_eq!(
@@ -117,116 +178,13 @@ fn a_connection_that_is_refused_is_not_asked_for_again() {
     assert_eq!(server.log.statements(), [CONNECT]);
 }
 
-#[test]
-fn a_commit_that_was_carried_out_is_found() {
-    let (mut work, first) = inserts();
-    let found = format!("found {first} 1");
-    let scripts = scripts(["commit 3113", &found]);
-    let server = Server::new(&scripts);
-    let flushed = work.flush_with(|| server.connect()).expect("flushed");
-    assert!(work.is_empty());
-    assert_eq!((flushed.rows(), flushed.retries), (2, 0));
-    assert_eq!(
-        server.log.statements(),
-        [
-            CONNECT,
-            INTO_CUSTOMERS,
-            "COMMIT",
-            CONNECT,
-            IS_THERE,
-            "ROLLBACK"
-        ]
-    );
-    let rows = server.log.rows();
-    assert_eq!(rows[2], [format!("23:{first}")], "the first row's key");
-}
-
-#[test]
-fn a_commit_that_was_not_is_done_again() {
-    let (mut work, _) = inserts();
-    let scripts = scripts(["commit 3135", ""]);
-    let server = Server::new(&scripts);
-    let flushed = work.flush_with(|| server.connect()).expect("flushed");
-    assert_eq!((flushed.rows(), flushed.retries), (2, 1));
-    assert_eq!(
-        server.log.statements(),
-        [
-            CONNECT,
-            INTO_CUSTOMERS,
-            "COMMIT",
-            CONNECT,
-            IS_THERE,
-            "ROLLBACK",
-            INTO_CUSTOMERS,
-            "COMMIT"
-        ]
-    );
-}
-
-/// The old COMMIT lands after the question: the rows that are sent again are refused, and there.
-#[test]
-fn a_commit_that_lands_late_is_found_by_its_duplicates() {
-    let (mut work, first) = inserts();
-    let late = format!("refuse {first} 1\nfound {first} 1 0 1");
-    let scripts = scripts(["commit 3113", &late]);
-    let server = Server::new(&scripts);
-    let flushed = work.flush_with(|| server.connect()).expect("flushed");
-    assert!(work.is_empty());
-    assert_eq!(flushed.rows(), 2);
-    assert_eq!(
-        server.log.statements(),
-        [
-            CONNECT,
-            INTO_CUSTOMERS,
-            "COMMIT",
-            CONNECT,
-            IS_THERE,
-            "ROLLBACK",
-            INTO_CUSTOMERS,
-            "ROLLBACK",
-            IS_THERE,
-            "ROLLBACK"
-        ]
-    );
-}
-
-/// A question that is not answered is asked again, over another connection.
-#[test]
-fn a_question_that_is_lost_is_asked_again() {
-    let (mut work, first) = inserts();
-    let found = format!("found {first} 1");
-    let scripts = scripts([
-        "commit 3113",
-        "statement 3113 SELECT",
-        "attach 12541",
-        &found,
-    ]);
-    let server = Server::new(&scripts);
-    work.flush_with(|| server.connect()).expect("flushed");
-    assert_eq!(
-        server.log.statements(),
-        [
-            CONNECT,
-            INTO_CUSTOMERS,
-            "COMMIT",
-            CONNECT,
-            IS_THERE,
-            CONNECT,
-            CONNECT,
-            IS_THERE,
-            "ROLLBACK"
-        ]
-    );
-}
-
 /// Where nobody answers it is said that it is not known, and the next flush asks first.
 #[test]
 fn what_cannot_be_found_out_is_unknown() {
     let (work, first) = inserts();
     let mut work = work.with_retry(Retry::NONE);
     let found = format!("found {first} 1");
-    let scripts = scripts(["commit 3113", "attach 12541", &found]);
-    let server = Server::new(&scripts);
+    let server = Server::new(["commit 3113", "attach 12541", &found]);
     let error = work.flush_with(|| server.connect()).unwrap_err();
     assert!(error.is_commit_unknown() && error.is_connection_lost());
     let text = "the answer to COMMIT was lost, so either all rows are written or none is; flush again \
@@ -247,69 +205,6 @@ fn what_cannot_be_found_out_is_unknown() {
             IS_THERE,
             "ROLLBACK"
         ]
-    );
-}
-
-/// Rows that are changed were there before: the flush's own row tells.
-#[test]
-fn changes_are_found_by_the_row_that_records_them() {
-    for found in [true, false] {
-        let log = Log::new();
-        let mut work = UnitOfWork::new().with_retry(quick());
-        let changed = customer(None, 7);
-        work.update(changed);
-        let mut connections = 0;
-        let flushed = work.flush_with(|| {
-            connections += 1;
-            if connections == 1 {
-                return log.connect("commit 3113\n");
-            }
-            let id = log.rows()[0][0].replace("23:", "");
-            log.connect(&if found {
-                format!("found {id} 1\n")
-            } else {
-                String::new()
-            })
-        });
-        let flushed = flushed.expect("flushed");
-        assert_eq!(flushed.updated(), 1);
-        let update =
-            r#"UPDATE "SHOP"."CUSTOMERS" SET "FULL_NAME" = :1, "CREDIT" = :2 WHERE "ID" = :3"#;
-        let once = [RECORD, update, "COMMIT"];
-        let asked = [IS_RECORDED, "ROLLBACK"];
-        let expected = if found {
-            [&once[..], &asked].concat()
-        } else {
-            [&once[..], &asked, &once].concat()
-        };
-        assert_eq!(log.statements(), expected);
-        let rows = log.rows();
-        assert_eq!(rows[2], rows[0], "it is asked for by its key");
-        if !found {
-            assert_eq!(rows[3..], rows[..2], "all attempts have the same");
-        }
-    }
-}
-
-/// Its rows may be gone by the time when it is asked.
-#[test]
-fn a_flush_with_a_record_is_not_found_by_its_rows() {
-    let log = Log::new();
-    let (work, _) = inserts();
-    let mut work = work.with_record();
-    let mut connections = 0;
-    let flushed = work.flush_with(|| {
-        connections += 1;
-        if connections == 1 {
-            return log.connect("commit 3113\n");
-        }
-        let id = log.rows()[0][0].replace("23:", "");
-        log.connect(&format!("found {id} 1\n"))
-    });
-    assert_eq!(flushed.expect("flushed").rows(), 2);
-    assert_eq!(
-        log.statements(),
-        [RECORD, INTO_CUSTOMERS, "COMMIT", IS_RECORDED, "ROLLBACK"]
     );
 }
 
@@ -345,4 +240,29 @@ fn a_pool_gets_back_what_is_not_lost() {
             "RELEASE"
         ]
     );
+}
+
+/// The transaction may still be open there, and another one would commit it.
+#[test]
+fn a_connection_that_could_not_be_rolled_back_is_not_used_again() {
+    let server = Server::new(["execute 60\nrollback 1013", ""]);
+    let (mut work, _) = inserts();
+    let flushed = work.flush_with(|| server.connect()).expect("flushed");
+    assert!(work.is_empty());
+    assert_eq!((flushed.rows(), flushed.retries), (2, 1));
+    assert_eq!(
+        server.log.statements(),
+        [
+            CONNECT,
+            INTO_CUSTOMERS,
+            "ROLLBACK",
+            // The client library's own, as the connection is closed.
+            "ROLLBACK",
+            CONNECT,
+            INTO_CUSTOMERS,
+            "COMMIT"
+        ]
+    );
+    let rows = server.log.rows();
+    assert_eq!(rows[..2], rows[2..], "the same keys");
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
-use ordid_recorders::tds::{Column, Received, Recorder, Type};
+use ordid_recorders::tds::{Answer, Column, Failure, Received, Recorder, Type};
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel};
 use tokio::net::TcpStream;
 use tokio_util::compat::{Compat, TokioAsyncWriteCompatExt};
@@ -197,4 +197,14 @@ pub(crate) fn texts(log: &[Received]) -> Vec<String> {
 /// The transaction of each request; a bulk load has none of its own.
 pub(crate) fn sent_in(log: &[Received]) -> Vec<u64> {
     log.iter().map(|received| received.transaction).collect()
+}
+
+/// An error after which the server hangs up.
+pub(crate) fn log_is_not_available() -> Answer {
+    Answer::Failure(Failure {
+        number: 9001,
+        class: 21,
+        message: "The log is not available".to_owned(),
+        rolls_back: false,
+    })
 }

@@ -3,10 +3,12 @@
 
 use super::{
     ASK,
-    entities::{Customer, CustomerId, Order, OrderId, connect, orders, texts},
+    entities::{
+        Customer, CustomerId, Order, OrderId, connect, log_is_not_available, orders, texts,
+    },
 };
 use ordid::KeyType;
-use ordid_recorders::tds::{Answer, Failure, Recorder};
+use ordid_recorders::tds::{Answer, Recorder};
 use ordid_tiberius::{Retry, UnitOfWork};
 
 const DUPLICATE: &str = "Violation of PRIMARY KEY constraint 'pk'. Cannot insert duplicate key in \
@@ -394,15 +396,7 @@ async fn a_commit_that_the_server_refuses_wrote_nothing() {
     // An error after which the server hangs up leaves it open.
     let recorder = Recorder::start().unwrap();
     let mut client = connect(&recorder).await;
-    recorder.once(
-        "COMMIT",
-        Answer::Failure(Failure {
-            number: 9001,
-            class: 21,
-            message: "The log is not available".to_owned(),
-            rolls_back: false,
-        }),
-    );
+    recorder.once("COMMIT", log_is_not_available());
     let error = work.flush(&mut client).await.unwrap_err();
     assert!(error.is_commit_unknown() && error.is_connection_lost());
 }

@@ -8,11 +8,13 @@ use std::{
 
 use super::{
     ASK, RECORD,
-    entities::{Customer, CustomerId, Order, Tcp, connect, orders, texts},
+    entities::{Customer, CustomerId, Order, Tcp, connect, log_is_not_available, orders, texts},
 };
 use ordid::KeyType;
-use ordid_recorders::tds::{Answer, Failure, Received, Recorder};
+use ordid_recorders::tds::{Answer, Received, Recorder, Request};
 use ordid_tiberius::{Error, Flushed, Retry, UnitOfWork};
+
+use crate::lost_commits::{Event, Kind, Peer, Step, lost_commits};
 
 const INSERT: &str = "INSERT INTO [customers] ([id], [name], [note]) VALUES (@P1, @P2, @P3), (@P4, @P5, \
                       @P6)";
@@ -53,6 +55,119 @@ async fn flush_over(
 ) -> Result<Flushed, Error> {
     work.flush_with(client, || async { Ok(connect(recorder).await) })
         .await
+}
+
+/// A recorder whose connections meet some events.
+struct Server {
+    kind: Kind,
+    recorder: Recorder,
+    events: Vec<Event>,
+}
+
+impl Peer for Server {
+    const WAYS: usize = 2;
+    const CONNECT: &'static str = ASK;
+    const REFUSED: Option<&'static str> = None;
+
+    fn start(kind: Kind, events: &[Event], way: usize) -> Self {
+        let recorder = Recorder::start().expect("a free port");
+        recorder.always(DELETE, Answer::changed(1));
+        let [is_there, write] = [Step::Ask, Step::Write].map(|step| Self::texts(kind, step)[0]);
+        let lost = || [Answer::HangUp, Answer::HalfAnswer][way].clone();
+        for event in events {
+            match event {
+                Event::LosesWrite => recorder.once(write, lost()),
+                Event::LosesCommit => recorder.once("COMMIT", lost()),
+                Event::LosesQuestion => recorder.once(is_there, lost()),
+                Event::IsRefused => {}
+                Event::Finds => recorder.once(is_there, Answer::int(1)),
+                Event::FindsNothing => recorder.once(is_there, Answer::rows([], [])),
+                Event::FindsLate => {
+                    recorder.once(is_there, Answer::rows([], []));
+                    recorder.once(is_there, Answer::int(1));
+                    // The first goes through.
+                    let (key, rows) = match kind {
+                        Kind::Inserts => (write, 2),
+                        Kind::Recorded | Kind::Change => (RECORD, 1),
+                    };
+                    recorder.once(key, Answer::Done(rows));
+                    recorder.once(key, Answer::failure(2627, "Violation of PRIMARY KEY"));
+                }
+            }
+        }
+        Self {
+            kind,
+            recorder,
+            events: events.to_vec(),
+        }
+    }
+
+    fn flush(&self) -> Flushed {
+        let mut work = match self.kind {
+            Kind::Inserts => two(),
+            Kind::Recorded => two().with_record(),
+            Kind::Change => {
+                let mut work = work();
+                work.delete(&customer("Ada"));
+                work
+            }
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let flush = async {
+            let mut client = connect(&self.recorder).await;
+            let mut events = self.events.iter().skip(1);
+            let another = || {
+                let event = events.next();
+                async move {
+                    match event {
+                        Some(Event::IsRefused) => Err(refused()),
+                        _ => Ok(connect(&self.recorder).await),
+                    }
+                }
+            };
+            work.flush_with(&mut client, another).await
+        };
+        let flushed = runtime.expect("a runtime").block_on(flush);
+        assert!(work.is_empty());
+        flushed.expect("flushed")
+    }
+
+    fn texts(kind: Kind, step: Step) -> Vec<&'static str> {
+        vec![match step {
+            Step::Begin => "BEGIN",
+            Step::Record => RECORD,
+            Step::Write if kind == Kind::Change => DELETE,
+            Step::Write => INSERT,
+            Step::Commit => "COMMIT",
+            Step::Rollback => "ROLLBACK",
+            // In no transaction.
+            Step::Ask | Step::AskInVain if kind == Kind::Inserts => PROBE,
+            Step::Ask | Step::AskInVain => PROBE_RECORD,
+        }]
+    }
+
+    fn sent(&self) -> Vec<String> {
+        texts(&requests(&self.recorder))
+    }
+
+    fn keys(&self, text: &str) -> Vec<Vec<u8>> {
+        keys(&requests(&self.recorder), text)
+    }
+}
+
+lost_commits! { Server }
+
+/// All requests so far; they are not taken.
+fn requests(recorder: &Recorder) -> Vec<Received> {
+    let mut log = recorder.log();
+    log.retain(|received| !matches!(received.request, Request::Login { .. }));
+    log
+}
+
+fn refused() -> tiberius::error::Error {
+    std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into()
 }
 
 /// The requests of each connection that sent some.
@@ -116,72 +231,6 @@ async fn a_load_that_is_cut_off_is_begun_anew_on_another_connection() {
     assert_eq!((flushed.tables[0].bulk, flushed.retries), (3_000, 1));
 }
 
-/// The rows are there: nothing is sent again.
-#[tokio::test]
-async fn a_commit_whose_answer_is_lost_is_asked_for_and_found() {
-    let recorder = Recorder::start().unwrap();
-    recorder.once("COMMIT", Answer::HangUp);
-    recorder.once(PROBE, Answer::int(1));
-    let mut work = two();
-    let flushed = flush(&mut work, &recorder).await.unwrap();
-    assert_eq!((flushed.rows(), flushed.tables.len()), (2, 1));
-    assert!(work.is_empty());
-    let log = recorder.take();
-    assert_eq!(
-        by_connection(&log),
-        [
-            &[ASK, "BEGIN", INSERT, "COMMIT"][..],
-            // In no transaction.
-            &[ASK, PROBE]
-        ]
-    );
-    assert_eq!(keys(&log, PROBE), keys(&log, INSERT), "the first row's");
-}
-
-/// They are not, so they are sent once more, on the connection that asked.
-#[tokio::test]
-async fn a_commit_that_is_not_found_is_sent_once_more() {
-    let recorder = Recorder::start().unwrap();
-    recorder.once("COMMIT", Answer::HalfAnswer);
-    recorder.once(PROBE, Answer::rows([], []));
-    let mut work = two();
-    let flushed = flush(&mut work, &recorder).await.unwrap();
-    assert_eq!((flushed.rows(), flushed.retries), (2, 1));
-    let log = recorder.take();
-    assert_eq!(
-        by_connection(&log),
-        [
-            &[ASK, "BEGIN", INSERT, "COMMIT"][..],
-            &[ASK, PROBE, "BEGIN", INSERT, "COMMIT"]
-        ]
-    );
-    let keys = keys(&log, INSERT);
-    assert_eq!(keys[0], keys[1]);
-}
-
-/// That a probe finds nothing proves nothing: the old commit lands behind it, which the keys tell.
-#[tokio::test]
-async fn a_commit_that_lands_late_is_found_by_its_keys() {
-    let recorder = Recorder::start().unwrap();
-    recorder.once("COMMIT", Answer::HangUp);
-    recorder.once(PROBE, Answer::rows([], []));
-    recorder.once(PROBE, Answer::int(1));
-    let mut work = two();
-    // The second insert; the first goes through.
-    recorder.once(INSERT, Answer::Done(2));
-    recorder.once(INSERT, Answer::failure(2627, "Violation of PRIMARY KEY"));
-    let flushed = flush(&mut work, &recorder).await.unwrap();
-    assert_eq!(flushed.rows(), 2);
-    assert!(work.is_empty());
-    assert_eq!(
-        by_connection(&recorder.take()),
-        [
-            &[ASK, "BEGIN", INSERT, "COMMIT"][..],
-            &[ASK, PROBE, "BEGIN", INSERT, "ROLLBACK", PROBE]
-        ]
-    );
-}
-
 /// The keys are somebody else's: the flush is refused, and the row told.
 #[tokio::test]
 async fn a_duplicate_that_is_not_its_own_is_refused() {
@@ -200,76 +249,6 @@ async fn a_duplicate_that_is_not_its_own_is_refused() {
     assert_eq!((error.retries(), work.len()), (1, 2));
 }
 
-/// Updates and deletes have no key to be asked for: their flush is asked for by its own row.
-#[tokio::test]
-async fn a_flush_with_deletes_is_known_by_its_row() {
-    for found in [true, false] {
-        let recorder = Recorder::start().unwrap();
-        recorder.once("COMMIT", Answer::HangUp);
-        recorder.always(DELETE, Answer::changed(1));
-        let answer = if found {
-            Answer::int(1)
-        } else {
-            Answer::rows([], [])
-        };
-        recorder.once(PROBE_RECORD, answer);
-        let mut work = work();
-        work.delete(&customer("Ada"));
-        let flushed = flush(&mut work, &recorder).await.unwrap();
-        assert_eq!(flushed.deleted(), 1);
-        let log = recorder.take();
-        let whole = [ASK, "BEGIN", RECORD, DELETE, "COMMIT"];
-        let again = [ASK, PROBE_RECORD, "BEGIN", RECORD, DELETE, "COMMIT"];
-        let asked = if found { &again[..2] } else { &again[..] };
-        assert_eq!(by_connection(&log), [&whole[..], asked]);
-        let mut ids = keys(&log, RECORD);
-        ids.extend(keys(&log, PROBE_RECORD));
-        assert!(ids.windows(2).all(|pair| pair[0] == pair[1]));
-        assert_eq!(ids.len(), if found { 2 } else { 3 });
-    }
-}
-
-/// Its rows may be gone by the time when it is asked.
-#[tokio::test]
-async fn a_flush_with_a_record_is_not_known_by_its_rows() {
-    let recorder = Recorder::start().unwrap();
-    recorder.once("COMMIT", Answer::HangUp);
-    recorder.once(PROBE_RECORD, Answer::int(1));
-    let mut work = two().with_record();
-    assert_eq!(flush(&mut work, &recorder).await.unwrap().rows(), 2);
-    let log = recorder.take();
-    assert_eq!(
-        by_connection(&log),
-        [
-            &[ASK, "BEGIN", RECORD, INSERT, "COMMIT"][..],
-            &[ASK, PROBE_RECORD]
-        ]
-    );
-    assert_eq!(keys(&log, PROBE_RECORD), keys(&log, RECORD));
-}
-
-/// The old transaction holds the record's key: it is over once that is refused, and then found or not.
-#[tokio::test]
-async fn a_record_that_is_taken_is_asked_for() {
-    let recorder = Recorder::start().unwrap();
-    recorder.always(DELETE, Answer::changed(1));
-    recorder.once("COMMIT", Answer::HangUp);
-    recorder.once(PROBE_RECORD, Answer::rows([], []));
-    recorder.once(PROBE_RECORD, Answer::int(1));
-    recorder.once(RECORD, Answer::Done(1));
-    recorder.once(RECORD, Answer::failure(2627, "Violation of PRIMARY KEY"));
-    let mut work = work();
-    work.delete(&customer("Ada"));
-    assert_eq!(flush(&mut work, &recorder).await.unwrap().deleted(), 1);
-    assert_eq!(
-        by_connection(&recorder.take()),
-        [
-            &[ASK, "BEGIN", RECORD, DELETE, "COMMIT"][..],
-            &[ASK, PROBE_RECORD, "BEGIN", RECORD, "ROLLBACK", PROBE_RECORD]
-        ]
-    );
-}
-
 /// A commit that the server answered, if by an error, is not asked for.
 #[tokio::test]
 async fn a_refused_commit_is_not_in_doubt() {
@@ -283,15 +262,7 @@ async fn a_refused_commit_is_not_in_doubt() {
 
     // One that ends the connection is.
     let recorder = Recorder::start().unwrap();
-    recorder.once(
-        "COMMIT",
-        Answer::Failure(Failure {
-            number: 9001,
-            class: 21,
-            message: "The log is not available".to_owned(),
-            rolls_back: false,
-        }),
-    );
+    recorder.once("COMMIT", log_is_not_available());
     recorder.once(PROBE, Answer::int(1));
     flush(&mut work, &recorder).await.unwrap();
     assert_eq!(
@@ -311,7 +282,7 @@ async fn a_server_that_stays_away_ends_the_flush() {
         let tried = AtomicU32::new(0);
         let refused = || {
             tried.fetch_add(1, Ordering::Relaxed);
-            async { Err(std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into()) }
+            async { Err(refused()) }
         };
         let error = work.flush_with(&mut client, refused).await.unwrap_err();
         assert!(error.is_connection_lost(), "{error}");
