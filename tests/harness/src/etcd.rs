@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use crate::find;
 use crate::process::Launch;
-use crate::server::{Found, Recipe, connect, logged};
+use crate::server::{Found, Identity, Recipe, connect, logged};
 
 /// The binary of etcd.
 pub(crate) struct Etcd(PathBuf);
@@ -14,14 +14,12 @@ pub(crate) struct Etcd(PathBuf);
 impl Etcd {
     /// Finds `etcd` in `PATH`.
     pub(crate) fn find() -> Result<Found<Self>, Error> {
-        find::alone("etcd", Self::PACKAGE, Self)
+        find::alone("etcd", Self::IDENTITY.package, Self)
     }
 }
 
 impl Recipe for Etcd {
-    const NAME: &'static str = "etcd";
-    const USER: &'static str = "etcd";
-    const PACKAGE: &'static str = "etcd-server";
+    const IDENTITY: Identity = Identity::of("etcd", "etcd", "etcd-server");
     const URL: &'static str = "http://127.0.0.1:{port}/";
 
     fn launch(&self, folder: &str, port: u16) -> Launch {

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use crate::Error;
 use crate::java::Java;
 use crate::process::Launch;
-use crate::server::{Found, Recipe, connect, logged};
+use crate::server::{Found, Identity, Recipe, connect, logged};
 
 /// Where Debian's package puts the library.
 const DEBIAN: &str = "/usr/share/java/h2.jar";
@@ -23,7 +23,7 @@ impl H2 {
     /// Finds `java` in `PATH`, and the library in `CLASSPATH` or where Debian puts it.
     pub(crate) fn find() -> Result<Found<Self>, Error> {
         let packages = "libh2-java default-jre-headless";
-        let java = Java::find(DEBIAN, Self::PACKAGE, packages)?;
+        let java = Java::find(DEBIAN, Self::IDENTITY.package, packages)?;
         // Debian's is a link to the file whose name says the version.
         let file = java.jar().canonicalize();
         let file = file.unwrap_or_else(|_| java.jar().to_owned());
@@ -70,10 +70,8 @@ impl H2 {
 }
 
 impl Recipe for H2 {
-    const NAME: &'static str = "h2";
     // The package creates no account.
-    const USER: &'static str = "nobody";
-    const PACKAGE: &'static str = "libh2-java";
+    const IDENTITY: Identity = Identity::of("h2", "nobody", "libh2-java");
     const URL: &'static str = "jdbc:h2:tcp://127.0.0.1:{port}/./ordid";
 
     fn launch(&self, folder: &str, port: u16) -> Launch {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use crate::find;
 use crate::process::Launch;
-use crate::server::{Found, Recipe, connect};
+use crate::server::{Found, Identity, Recipe, connect};
 
 /// The binaries of MariaDB.
 pub(crate) struct MariaDb {
@@ -34,9 +34,9 @@ impl MariaDb {
                 version.contains("MariaDB").then_some((path, version))
             })
             .next()
-            .ok_or_else(|| Error::missing("mariadbd", Self::PACKAGE))?;
+            .ok_or_else(|| Error::missing("mariadbd", Self::IDENTITY.package))?;
         let install = find::binary(&["mariadb-install-db", "mysql_install_db"])
-            .ok_or_else(|| Error::missing("mariadb-install-db", Self::PACKAGE))?;
+            .ok_or_else(|| Error::missing("mariadb-install-db", Self::IDENTITY.package))?;
         let options = Vec::new();
         let recipe = Self {
             install,
@@ -48,9 +48,7 @@ impl MariaDb {
 }
 
 impl Recipe for MariaDb {
-    const NAME: &'static str = "mariadb";
-    const USER: &'static str = "mysql";
-    const PACKAGE: &'static str = "mariadb-server";
+    const IDENTITY: Identity = Identity::of("mariadb", "mysql", "mariadb-server");
     const URL: &'static str = "mysql://root@127.0.0.1:{port}/mysql";
 
     fn launch(&self, folder: &str, port: u16) -> Launch {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use crate::find;
 use crate::process::Launch;
-use crate::server::{Found, Recipe, connect};
+use crate::server::{Found, Identity, Recipe, connect};
 
 /// Debian's layout: the server's binaries are not in `PATH`, and several versions may be there.
 const DEBIAN: &str = "/usr/lib/postgresql";
@@ -54,10 +54,8 @@ fn version_number(name: &str) -> Option<Vec<u32>> {
 }
 
 impl Recipe for Postgres {
-    const NAME: &'static str = "postgres";
     // PostgreSQL refuses to run as root.
-    const USER: &'static str = "postgres";
-    const PACKAGE: &'static str = "postgresql";
+    const IDENTITY: Identity = Identity::of("postgres", "postgres", "postgresql");
     const URL: &'static str = "postgres://postgres@127.0.0.1:{port}/postgres";
 
     fn launch(&self, folder: &str, port: u16) -> Launch {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use crate::find;
 use crate::process::Launch;
-use crate::server::{Found, Recipe, connect, logged};
+use crate::server::{Found, Identity, Recipe, connect, logged};
 
 /// The binary of Redis.
 pub(crate) struct Redis(PathBuf);
@@ -14,14 +14,12 @@ pub(crate) struct Redis(PathBuf);
 impl Redis {
     /// Finds `redis-server` in `PATH`.
     pub(crate) fn find() -> Result<Found<Self>, Error> {
-        find::alone("redis-server", Self::PACKAGE, Self)
+        find::alone("redis-server", Self::IDENTITY.package, Self)
     }
 }
 
 impl Recipe for Redis {
-    const NAME: &'static str = "redis";
-    const USER: &'static str = "redis";
-    const PACKAGE: &'static str = "redis-server";
+    const IDENTITY: Identity = Identity::of("redis", "redis", "redis-server");
     const URL: &'static str = "redis://127.0.0.1:{port}/";
 
     fn launch(&self, folder: &str, port: u16) -> Launch {

@@ -13,14 +13,29 @@ const START: Duration = Duration::from_secs(90);
 /// How often a lost race for the port is run again.
 const ATTEMPTS: u32 = 5;
 
+/// What a kind of server is called.
+pub(crate) struct Identity {
+    /// The name in error messages, folder names and environment variables.
+    pub(crate) name: &'static str,
+    /// The account that runs the server when this process belongs to root.
+    pub(crate) user: &'static str,
+    /// The Debian package, which also creates that account.
+    pub(crate) package: &'static str,
+}
+
+impl Identity {
+    pub(crate) const fn of(name: &'static str, user: &'static str, package: &'static str) -> Self {
+        Self {
+            name,
+            user,
+            package,
+        }
+    }
+}
+
 /// What is particular to one kind of server.
 pub(crate) trait Recipe: Send + Sync + 'static {
-    /// The name in error messages, folder names and environment variables.
-    const NAME: &'static str;
-    /// The account that runs the server when this process belongs to root.
-    const USER: &'static str;
-    /// The Debian package, which also creates that account.
-    const PACKAGE: &'static str;
+    const IDENTITY: Identity;
     /// The administrator's URL, in which `{port}` stands for the port.
     const URL: &'static str;
 
@@ -66,13 +81,13 @@ impl Server {
         let mut attempt = 1;
         loop {
             let port = free_port()?;
-            let folder = Folder::create(R::NAME, R::USER, R::PACKAGE)?;
+            let folder = Folder::create(&R::IDENTITY)?;
             let launch = recipe.launch(folder.text(), port);
-            let mut process = Process::start(R::NAME, folder, &launch)?;
+            let mut process = Process::start(R::IDENTITY.name, folder, &launch)?;
             match wait(&recipe, &mut process, port) {
                 Ok(()) => {
                     return Ok(Self {
-                        name: R::NAME,
+                        name: R::IDENTITY.name,
                         url: R::URL.replace("{port}", &port.to_string()),
                         port,
                         version,
@@ -181,7 +196,7 @@ fn wait<R: Recipe>(recipe: &R, process: &mut Process, port: u16) -> Result<(), E
         if Instant::now() > deadline {
             return Err(process.error(&format!(
                 "{} did not answer on port {port} within {} s",
-                R::NAME,
+                R::IDENTITY.name,
                 START.as_secs()
             )));
         }
@@ -247,9 +262,7 @@ mod tests {
     }
 
     impl Recipe for Unlucky {
-        const NAME: &'static str = "unlucky";
-        const USER: &'static str = "nobody";
-        const PACKAGE: &'static str = "base-passwd";
+        const IDENTITY: Identity = Identity::of("unlucky", "nobody", "base-passwd");
         const URL: &'static str = "unlucky://127.0.0.1:{port}/";
 
         fn launch(&self, _folder: &str, _port: u16) -> Launch {

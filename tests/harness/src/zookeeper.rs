@@ -7,7 +7,7 @@ use crate::Error;
 use crate::find;
 use crate::java::Java;
 use crate::process::Launch;
-use crate::server::{Found, Recipe, connect, logged};
+use crate::server::{Found, Identity, Recipe, connect, logged};
 
 /// Where Debian's package puts the library; it names those that it needs.
 const DEBIAN: &str = "/usr/share/java/zookeeper.jar";
@@ -44,7 +44,7 @@ impl ZooKeeper {
     /// Finds `java` in `PATH`, and the library in `CLASSPATH` or where Debian puts it.
     pub(crate) fn find() -> Result<Found<Self>, Error> {
         let packages = "zookeeper default-jre-headless";
-        let java = Java::find(DEBIAN, Self::PACKAGE, packages)?;
+        let java = Java::find(DEBIAN, Self::IDENTITY.package, packages)?;
         let words = java.command(&[], &[], "org.apache.zookeeper.version.VersionInfoMain");
         let says = find::output(std::process::Command::new(&words[0]).args(&words[1..]));
         let says = says.ok_or_else(|| {
@@ -65,9 +65,7 @@ impl ZooKeeper {
 }
 
 impl Recipe for ZooKeeper {
-    const NAME: &'static str = "zookeeper";
-    const USER: &'static str = "zookeeper";
-    const PACKAGE: &'static str = "zookeeper";
+    const IDENTITY: Identity = Identity::of("zookeeper", "zookeeper", "zookeeper");
     const URL: &'static str = "tcp://127.0.0.1:{port}/";
 
     fn launch(&self, folder: &str, port: u16) -> Launch {

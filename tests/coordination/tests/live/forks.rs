@@ -66,11 +66,7 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let name = "no_oracle::forks::a_child_does_not_try_to_connect";
     trials.push(Trial::test(name, || run(no_nodes_of_oracle)));
     trials.push(in_file("forks::a_child_has_no_numbers", numbers_of_a_file));
-    let mut redis = Adder {
-        trials,
-        servers,
-        server: "redis",
-    };
+    let mut redis = Adder::new(trials, servers, "redis");
     redis.on("forks::a_child_has_nodes_of_its_own", nodes_of_redis);
     redis.on("forks::a_child_has_numbers_of_its_own", numbers_of_redis);
     redis.on("forks::a_child_has_no_runtime", nodes_of_a_runtime);
