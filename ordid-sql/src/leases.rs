@@ -1,5 +1,5 @@
-//! Nodes and numbers in tables: the statements of leases, node counters and number counters, and the
-//! connections that they are sent over.
+//! Nodes and numbers in tables: the statements for leases, node counters and number counters, and the
+//! connections that send them.
 
 pub mod connections;
 pub mod nodes;

@@ -58,12 +58,7 @@ impl RisesAsBytes for UuidV7 {}
 impl RisesInMariaDbUuid for UuidV7 {}
 
 impl Slotted for UuidV7 {
-    type Node = ();
-
-    const INDEX_BITS: u32 = 20;
-    /// The counter has one more, which begins as zero.
-    const SEED_BITS: u32 = 41;
-    const RANDOM_BITS: u32 = 32;
+    counter_bits!(index: 20, seed: 41, random: 32);
 
     #[inline]
     fn encode(slot: Slot<()>) -> Uuid {

@@ -1,4 +1,4 @@
-//! Connections that a store keeps for its next question: over forks, failures and silence.
+//! Connections that a store keeps for its next statement, across forks, failures and timeouts.
 
 use std::{
     fmt,
@@ -110,10 +110,10 @@ impl<C: Send> Connections<C> {
         self.timeout
     }
 
-    /// Asks over a connection that is idle, or a new one, and keeps it for the next question.
+    /// Sends a statement over an idle connection, or a new one, and keeps the connection for the next.
     ///
-    /// What the database says that it has undone is asked again, whatever it is. Where `twice` says that it
-    /// may be done twice, it is also asked over another connection if that was closed while it was idle.
+    /// Retries any statement that the database reports as rolled back. If `twice` says that the statement
+    /// may run twice, it is also sent over another connection if the idle one had been closed.
     ///
     /// This ends with the last answer: see [`within`](Self::within).
     ///
@@ -140,7 +140,7 @@ impl<C: Send> Connections<C> {
                 }
                 Err(failed) => failed,
             };
-            // A library that waits by itself is not waited for twice.
+            // A library that has waited itself gets no second delay.
             let is_late = start.elapsed() >= self.timeout;
             match failed.remedy {
                 Remedy::Repeat if attempts < ATTEMPTS && !is_late => {

@@ -1,4 +1,4 @@
-//! A table of nodes: what its rows are asked for leases, and in which order. For adapters, which send it.
+//! A table of nodes: the statements for leases, and their order. Adapters send them.
 //!
 //! ```text
 //! ordid_nodes   node | epoch | ceiling | expires
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Each step that changes a row is one `UPDATE` by primary key that names the epoch and the ceiling that
-//! were read: it moves both or nothing, under any isolation, without a lock that outlives it. So it does
-//! not matter how late it comes, nor whether its answer is heard: what nobody heard of is time that
-//! nobody uses.
+//! were read. It changes both or nothing, at any isolation level, and holds no lock afterwards. So it does
+//! not matter how late it arrives, nor whether its answer does: a grant whose answer was lost is time
+//! that nobody uses.
 
 use core::{marker::PhantomData, ops::Range};
 use std::{
@@ -348,14 +348,14 @@ impl<D: LeaseDialect> Rows<D> {
         ))
     }
 
-    /// Where the database has forgotten what it granted, writes it back, so that nobody gets it a second
-    /// time: to raise a ceiling is always safe. Returns the error.
+    /// Writes a grant back if the database has lost it, so that nobody else is granted the same: raising
+    /// a ceiling is always safe. Returns the error.
     async fn written_back(&self, store: &impl NumberStore, grant: &Grant, error: Error) -> Error {
         if error.coordination_failure() == Some(CoordinationFailure::CeilingRegressed) {
             let epoch = signed(grant.epoch());
             let ceiling = millis(grant.ceiling());
             let values = [epoch, epoch, ceiling, ceiling, signed(grant.node())];
-            // Whether it worked or not, the holder has to stop.
+            // The holder has to stop, whether this worked or not.
             let _ = store.ask(&self.write_back, &values).await;
         }
         error
