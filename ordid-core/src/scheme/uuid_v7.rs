@@ -177,7 +177,7 @@ generator! {
 
 generator_alias! {
     /// Makes UUIDs of version 7 for one thread at a time, which costs less: a
-    /// [`UuidV7Generator`] that was [`into_local`](OrderedGenerator::into_local).
+    /// [`UuidV7Generator`] that was [`into_local`](crate::generator::OrderedGenerator::into_local).
     UuidV7LocalGenerator<C, E> = LocalBlock<UuidV7Generator<C, E>>
 }
 
