@@ -14,7 +14,7 @@ use sqlx::{
 };
 
 use crate::{
-    backend::backend,
+    backend::{backend, bind_each},
     stored::{SqlxColumn, bytes, text},
 };
 
@@ -29,7 +29,8 @@ backend! {
     // Nothing is sent before BEGIN is answered.
     abandon: |_| (),
     survives_forks: true,
-    last_id: MySqlQueryResult::last_insert_id
+    last_id: MySqlQueryResult::last_insert_id,
+    bind_mapped: bind_each::<MySql, u32>
 }
 
 /// Outside of a transaction a savepoint is gone at once.
