@@ -4,6 +4,8 @@
 pub mod blocking;
 mod nodes;
 pub mod numbers;
+#[cfg(test)]
+mod scripted;
 mod segments;
 mod store;
 

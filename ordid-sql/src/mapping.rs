@@ -1,4 +1,5 @@
-//! The queries for a table that maps UUIDs to integers, and their order. Adapters send them.
+//! Tables that map UUIDs to integers: the queries, and their order. An adapter implements [`MappingDriver`]
+//! and re-exports [`MappingTable`] under its own name.
 //!
 //! ```text
 //! id         an integer that the database counts: the primary key
@@ -20,6 +21,16 @@ use std::ops::Range;
 use ordid_core::uuid::Uuid;
 
 use ordid_core::{Error, spi::excerpt, storage::Dialect};
+
+mod dialects;
+mod driver;
+mod error;
+mod job;
+mod table;
+
+pub use driver::{BoxFuture, MappingDialect, MappingDriver, MappingRow, Values};
+pub use error::MappingError;
+pub use table::{Mapping, MappingTable};
 
 /// Returns the hash of a UUID: the CRC-32 of its bytes in network order, as zlib's and MySQL's `CRC32()`.
 ///
@@ -166,24 +177,36 @@ impl Batch {
 /// NULL, bytes of another length, and a hash that is not theirs, by which the row cannot be found, give
 /// errors that [`is_parse`](Error::is_parse).
 pub fn uuid_of_row(id: i64, uuid: Option<&[u8]>, hash: Option<i64>) -> Result<Uuid, Error> {
-    let refused = |what: String| Err(Error::parse(format!("row {id} has {what}")));
-    let Some(bytes) = uuid else {
-        return refused("no UUID: declare the column NOT NULL".into());
-    };
-    let Ok(uuid) = Uuid::from_slice(bytes) else {
-        let (length, found) = (bytes.len(), excerpt(bytes));
-        return refused(format!(
-            "a UUID of {length} bytes, {found}, not of 16: declare BINARY(16), uuid or BLOB"
-        ));
-    };
+    let uuid = uuid_of_bytes(id, uuid)?;
     let expected = uuid_hash(uuid);
     match hash {
         Some(hash) if hash == i64::from(expected) => Ok(uuid),
-        Some(hash) => refused(format!(
-            "the uuid_hash {hash}, but the CRC-32 of its UUID {uuid} is {expected}"
-        )),
-        None => refused("no uuid_hash: declare the column NOT NULL".into()),
+        Some(hash) => refused(
+            id,
+            &format!("the uuid_hash {hash}, but the CRC-32 of its UUID {uuid} is {expected}"),
+        ),
+        None => refused(id, "no uuid_hash: declare the column NOT NULL"),
     }
+}
+
+fn uuid_of_bytes(id: i64, uuid: Option<&[u8]>) -> Result<Uuid, Error> {
+    let Some(bytes) = uuid else {
+        return refused(id, "no UUID: declare the column NOT NULL");
+    };
+    let Ok(uuid) = Uuid::from_slice(bytes) else {
+        let (length, found) = (bytes.len(), excerpt(bytes));
+        return refused(
+            id,
+            &format!(
+                "a UUID of {length} bytes, {found}, not of 16: declare BINARY(16), uuid or BLOB"
+            ),
+        );
+    };
+    Ok(uuid)
+}
+
+fn refused(id: i64, what: &str) -> Result<Uuid, Error> {
+    Err(Error::parse(format!("row {id} has {what}")))
 }
 
 /// Returns the quoted name of a mapping table, behind its schema where there is one.
