@@ -20,6 +20,8 @@ use diesel::{
     result::{Error as DieselError, QueryResult},
     sql_types::Integer,
 };
+#[cfg(feature = "async")]
+use diesel_async::{AsyncConnection, TransactionManager as _};
 use ordid_core::clock::Delay;
 use ordid_sql::{
     DriverError, EngineProfile, FlushDialect,
@@ -140,37 +142,64 @@ pub(crate) trait Calls<C>: 'static {
 #[derive(Debug)]
 pub(crate) enum Blocking {}
 
-type Manager<C> = <C as diesel::Connection>::TransactionManager;
+/// Connections of diesel-async.
+#[cfg(feature = "async")]
+#[derive(Debug)]
+pub(crate) enum Awaited {}
 
-impl<C: LoadConnection<Backend: Backend> + 'static> Calls<C> for Blocking {
-    type DB = C::Backend;
+/// Implements [`Calls`]. `$wait` is `.await` where the library's calls return futures, and a query is lent by `&` where
+/// they block.
+macro_rules! calls {
+    (
+        $kind:ident of $library:ident with $manager:ident;
+        blocks: $blocks:literal, query: [$($lend:tt)?], call: [$($wait:tt)*], exists: $exists:ident;
+        $($libpq:tt)*
+    ) => {
+        impl<C: $library<Backend: Backend> + 'static> Calls<C> for $kind {
+            type DB = C::Backend;
 
-    const BLOCK: bool = true;
+            const BLOCK: bool = $blocks;
 
-    fn status(connection: &mut C) -> &mut TransactionManagerStatus {
-        Manager::<C>::transaction_manager_status_mut(connection)
-    }
+            fn status(connection: &mut C) -> &mut TransactionManagerStatus {
+                $manager::<C>::transaction_manager_status_mut(connection)
+            }
 
-    fn is_broken(connection: &mut C) -> bool {
-        Manager::<C>::is_broken_transaction_manager(connection)
-    }
+            fn is_broken(connection: &mut C) -> bool {
+                $manager::<C>::is_broken_transaction_manager(connection)
+            }
 
-    async fn control(connection: &mut C, control: Control) -> QueryResult<()> {
-        match control {
-            Control::Begin => Manager::<C>::begin_transaction(connection),
-            Control::Defer(statement) => connection.batch_execute(statement),
-            Control::Commit => Manager::<C>::commit_transaction(connection),
-            Control::Rollback => Manager::<C>::rollback_transaction(connection),
+            async fn control(connection: &mut C, control: Control) -> QueryResult<()> {
+                match control {
+                    Control::Begin => $manager::<C>::begin_transaction(connection)$($wait)*,
+                    Control::Defer(statement) => connection.batch_execute(statement)$($wait)*,
+                    Control::Commit => $manager::<C>::commit_transaction(connection)$($wait)*,
+                    Control::Rollback => $manager::<C>::rollback_transaction(connection)$($wait)*,
+                }
+            }
+
+            async fn execute(
+                connection: &mut C,
+                query: Query<'_, C::Backend>,
+            ) -> QueryResult<usize> {
+                connection.execute_returning_count($($lend)? query)$($wait)*
+            }
+
+            async fn exists(connection: &mut C, query: Query<'_, C::Backend>) -> QueryResult<bool> {
+                C::Backend::$exists(connection, query)$($wait)*
+            }
+
+            $($libpq)*
         }
-    }
+    };
+}
 
-    async fn execute(connection: &mut C, query: Query<'_, C::Backend>) -> QueryResult<usize> {
-        connection.execute_returning_count(&query)
-    }
+type Manager<C> = <C as diesel::Connection>::TransactionManager;
+#[cfg(feature = "async")]
+type AsyncManager<C> = <C as AsyncConnection>::TransactionManager;
 
-    async fn exists(connection: &mut C, query: Query<'_, C::Backend>) -> QueryResult<bool> {
-        C::Backend::exists(connection, query)
-    }
+calls! {
+    Blocking of LoadConnection with Manager;
+    blocks: true, query: [&], call: [], exists: exists;
 
     #[cfg(feature = "copy")]
     fn libpq(connection: &mut C) -> Option<&mut diesel::PgConnection> {
@@ -178,49 +207,10 @@ impl<C: LoadConnection<Backend: Backend> + 'static> Calls<C> for Blocking {
     }
 }
 
-/// Connections of diesel-async.
 #[cfg(feature = "async")]
-#[derive(Debug)]
-pub(crate) enum Awaited {}
-
-#[cfg(feature = "async")]
-mod awaited {
-    use diesel_async::{AsyncConnection, TransactionManager as _};
-
-    use super::*;
-
-    type Manager<C> = <C as AsyncConnection>::TransactionManager;
-
-    impl<C: AsyncConnection<Backend: Backend> + 'static> Calls<C> for Awaited {
-        type DB = C::Backend;
-
-        const BLOCK: bool = false;
-
-        fn status(connection: &mut C) -> &mut TransactionManagerStatus {
-            Manager::<C>::transaction_manager_status_mut(connection)
-        }
-
-        fn is_broken(connection: &mut C) -> bool {
-            Manager::<C>::is_broken_transaction_manager(connection)
-        }
-
-        async fn control(connection: &mut C, control: Control) -> QueryResult<()> {
-            match control {
-                Control::Begin => Manager::<C>::begin_transaction(connection).await,
-                Control::Defer(statement) => connection.batch_execute(statement).await,
-                Control::Commit => Manager::<C>::commit_transaction(connection).await,
-                Control::Rollback => Manager::<C>::rollback_transaction(connection).await,
-            }
-        }
-
-        async fn execute(connection: &mut C, query: Query<'_, C::Backend>) -> QueryResult<usize> {
-            connection.execute_returning_count(query).await
-        }
-
-        async fn exists(connection: &mut C, query: Query<'_, C::Backend>) -> QueryResult<bool> {
-            C::Backend::exists_async(connection, query).await
-        }
-    }
+calls! {
+    Awaited of AsyncConnection with AsyncManager;
+    blocks: false, query: [], call: [.await], exists: exists_async;
 }
 
 /// A connection of kind `K`, for the length of a flush.

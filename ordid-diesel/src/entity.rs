@@ -40,7 +40,7 @@ use ordid_sql::{
 use crate::postgres::copy::{CopyBuffer, SendRows};
 use crate::{
     backend::Backend,
-    stored::{DieselColumn, InColumn, StoredAs},
+    stored::{InColumn, StoredAs},
 };
 
 /// An entity that a database can take: every type with `#[derive(OrderedKey)]` and `#[ordid(diesel)]`
@@ -77,7 +77,7 @@ where
     /// column does not keep the keys' own order.
     fn __register() -> Registration<Binder<DB>, RawKeyOf<E>> {
         Registration {
-            compare: match <ColumnOf<E::Field, DB> as DieselColumn<DB, _>>::UNORDERED {
+            compare: match <ColumnOf<E::Field, DB> as ordid_core::storage::Column>::UNORDERED {
                 true => <KeyOf<E> as StoredAs<DB>>::Column::compare,
                 false => SchemeOf::<E>::cmp,
             },

@@ -203,9 +203,19 @@ pub mod __private {
     pub use diesel;
     // What Diesel's own derives write for expressions of a value.
     pub use diesel::internal::derives::as_expression::Bound;
-    pub use ordid_core::__private::{
-        NamedColumn, is_there, keeps_order, native_columns, unknown_engine,
-    };
+    #[cfg(not(feature = "mysql"))]
+    pub use ordid_core::__private::engine_off as on_mysql;
+    #[cfg(not(feature = "postgres"))]
+    pub use ordid_core::__private::engine_off as on_postgres;
+    #[cfg(not(feature = "sqlite"))]
+    pub use ordid_core::__private::engine_off as on_sqlite;
+    #[cfg(feature = "mysql")]
+    pub use ordid_core::__private::engine_on as on_mysql;
+    #[cfg(feature = "postgres")]
+    pub use ordid_core::__private::engine_on as on_postgres;
+    #[cfg(feature = "sqlite")]
+    pub use ordid_core::__private::engine_on as on_sqlite;
+    pub use ordid_core::__private::{NamedColumn, native_columns, unknown_engine};
     pub use std::{default::Default, primitive::str, result::Result};
 
     pub use crate::{

@@ -11,13 +11,14 @@ use diesel::{
 };
 use ordid_core::{
     RawKey,
-    storage::{StoredValue as _, Stores, column},
+    storage::{Found, StoredValue as _, Stores, column},
 };
+use ordid_sql::stored::bytes;
 
 use crate::{
     backend::backend,
     entity::{Typed, Values},
-    stored::DieselColumn,
+    stored::{DieselColumn, columns},
 };
 
 backend! {
@@ -25,11 +26,13 @@ backend! {
     flush_id: |id| Box::new(Typed::<Nullable<Binary>, Vec<u8>>::of(id.as_bytes().to_vec()))
 }
 
-fn encode_bytes<C: Stores<R>, R: RawKey>(
-    raw: R,
-    out: &mut Output<'_, '_, Mysql>,
-) -> serialize::Result {
-    out.write_all(crate::stored::bytes(C::encode(raw).found())?)?;
+/// An integer is bound as the client keeps it in memory.
+fn encode(stored: Found<'_>, out: &mut Output<'_, '_, Mysql>) -> serialize::Result {
+    match stored {
+        Found::Integer(number) => out.write_all(&number.to_ne_bytes())?,
+        Found::Unsigned(number) => out.write_all(&number.to_ne_bytes())?,
+        other => out.write_all(bytes(other)?)?,
+    }
     Ok(IsNull::No)
 }
 
@@ -50,47 +53,8 @@ fn decode<C: Stores<R>, R: RawKey>(value: MysqlValue<'_>) -> deserialize::Result
     Ok(raw?)
 }
 
-/// Columns of bytes and of text. Text is bound as text, so that the server compares under the column's
-/// collation and can use its index.
-macro_rules! columns {
-    ($sql_type:ty; $($column:ident),+) => {
-        $(impl<R: RawKey> DieselColumn<Mysql, R> for column::$column
-        where
-            Self: Stores<R>,
-        {
-            type SqlType = $sql_type;
-
-            fn to_sql(raw: R, out: &mut Output<'_, '_, Mysql>) -> serialize::Result {
-                encode_bytes::<Self, R>(raw, out)
-            }
-
-            fn from_sql(value: MysqlValue<'_>) -> deserialize::Result<R> {
-                decode::<Self, R>(value)
-            }
-        })+
-    };
-}
-
-columns!(Binary; Binary16, Binary12, Binary24, Binary16Swapped, Binary16DotNet);
-columns!(Text; Char36, Char32, Char26, Char22, Char20, MariaDbUuid);
-
-/// An integer is bound as the client keeps it in memory.
-macro_rules! integer {
-    ($column:ident, $integer:ty, $sql_type:ty) => {
-        impl DieselColumn<Mysql, $integer> for column::$column {
-            type SqlType = $sql_type;
-
-            fn to_sql(raw: $integer, out: &mut Output<'_, '_, Mysql>) -> serialize::Result {
-                out.write_all(&raw.to_ne_bytes())?;
-                Ok(IsNull::No)
-            }
-
-            fn from_sql(value: MysqlValue<'_>) -> deserialize::Result<$integer> {
-                decode::<Self, $integer>(value)
-            }
-        }
-    };
-}
-
-integer!(BigInt, i64, BigInt);
-integer!(BigIntUnsigned, u64, Unsigned<BigInt>);
+columns!(Mysql, encode; Binary16 Binary12 Binary24 Binary16Swapped Binary16DotNet => Binary);
+// Text is bound as text, so that the server compares under the column's collation and can use its index.
+columns!(Mysql, encode; Char36 Char32 Char26 Char22 Char20 MariaDbUuid => Text);
+columns!(Mysql, encode; [i64] BigInt => BigInt);
+columns!(Mysql, encode; [u64] BigIntUnsigned => Unsigned<BigInt>);

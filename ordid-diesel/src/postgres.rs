@@ -10,9 +10,10 @@ use diesel::{
 };
 use ordid_core::{
     RawKey,
-    storage::{StoredValue as _, Stores, column},
+    storage::{Found, StoredValue as _, Stores, column},
     uuid::Uuid,
 };
+use ordid_sql::stored::bytes;
 
 #[cfg(feature = "copy")]
 pub(crate) mod copy;
@@ -20,7 +21,7 @@ pub(crate) mod copy;
 use crate::{
     backend::backend,
     entity::{Typed, Values},
-    stored::DieselColumn,
+    stored::{DieselColumn, columns},
 };
 
 backend! {
@@ -62,11 +63,11 @@ impl ToSql<sql_types::Nullable<sql_types::Uuid>, Pg> for FlushId {
 }
 
 /// Bytes and text alike are sent as they are stored.
-fn encode_bytes<C: Stores<R>, R: RawKey>(
-    raw: R,
-    out: &mut Output<'_, '_, Pg>,
-) -> serialize::Result {
-    out.write_all(crate::stored::bytes(C::encode(raw).found())?)?;
+fn encode(stored: Found<'_>, out: &mut Output<'_, '_, Pg>) -> serialize::Result {
+    match stored {
+        Found::Integer(number) => out.write_all(&number.to_be_bytes())?,
+        other => out.write_all(bytes(other)?)?,
+    }
     Ok(IsNull::No)
 }
 
@@ -82,39 +83,7 @@ fn decode<C: Stores<R>, R: RawKey>(value: PgValue<'_>) -> deserialize::Result<R>
     Ok(raw?)
 }
 
-/// Columns of bytes and of text.
-macro_rules! columns {
-    ($sql_type:ident; $($column:ident),+) => {
-        $(impl<R: RawKey> DieselColumn<Pg, R> for column::$column
-        where
-            Self: Stores<R>,
-        {
-            type SqlType = sql_types::$sql_type;
-
-            fn to_sql(raw: R, out: &mut Output<'_, '_, Pg>) -> serialize::Result {
-                encode_bytes::<Self, R>(raw, out)
-            }
-
-            fn from_sql(value: PgValue<'_>) -> deserialize::Result<R> {
-                decode::<Self, R>(value)
-            }
-        })+
-    };
-}
-
-columns!(Uuid; Uuid);
-columns!(Binary; Bytea);
-columns!(Text; Text, Char32, Char26, Char22, Char20);
-
-impl DieselColumn<Pg, i64> for column::BigInt {
-    type SqlType = sql_types::BigInt;
-
-    fn to_sql(raw: i64, out: &mut Output<'_, '_, Pg>) -> serialize::Result {
-        out.write_all(&raw.to_be_bytes())?;
-        Ok(IsNull::No)
-    }
-
-    fn from_sql(value: PgValue<'_>) -> deserialize::Result<i64> {
-        decode::<Self, i64>(value)
-    }
-}
+columns!(Pg, encode; Uuid => sql_types::Uuid);
+columns!(Pg, encode; Bytea => sql_types::Binary);
+columns!(Pg, encode; Text Char32 Char26 Char22 Char20 => sql_types::Text);
+columns!(Pg, encode; [i64] BigInt => sql_types::BigInt);

@@ -7,32 +7,7 @@ use crate::{
     Error, backend::Backend, connection::engine, entity::Entity, unit_of_work::UnitOfWork,
 };
 
-/// New entities of which each goes to one of several databases, split by key: a [`UnitOfWork`] for each shard
-/// of a [`Sharding`](crate::Sharding).
-///
-/// # What is atomic
-///
-/// - **One shard's part is**: its rows are one transaction of that database, all of them or none.
-/// - **The whole is not.** Each part is committed by itself. If one fails, the others are committed all the
-///   same; whoever reads meanwhile may find the rows of one shard and not yet those of another.
-/// - **What failed stays**, with the same keys, and what was committed is taken out. So flushing again sends
-///   what is left, and when that succeeds, every row is there exactly once. A part whose COMMIT had no answer,
-///   and of which the database could not be asked, stays, too, and is asked for then:
-///   [`Error::is_commit_unknown`] of its error says so.
-///
-/// There is no two-phase commit: a program that dies between the two phases leaves locks that nobody takes
-/// away. What must be written together belongs to one shard: route it by one key.
-///
-/// # What the databases cannot check
-///
-/// A foreign key ends at its database, so a row's parents have to be on its shard; the database refuses a row
-/// whose parent is elsewhere.
-///
-/// Rows to which those of all shards refer, such as airlines or countries, are on each of them: of a type that
-/// the sharding has [everywhere](crate::Sharding::everywhere), each shard gets a copy of what is added, updated
-/// or deleted, under the same key. As the whole is not atomic, the copies differ where a part failed, until
-/// flushing again succeeds.
-///
+#[doc = ordid_sql::documentation!(sharded)]
 /// # Example: orders live where their customer lives
 ///
 #[cfg_attr(feature = "sqlite", doc = "```")]
@@ -106,11 +81,7 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
     /// of its own: as [`UnitOfWork::flush`], one after the other. Returns what each of them wrote. A shard
     /// without entities sends nothing.
     ///
-    /// # Errors
-    ///
-    /// What [`plan`](Self::plan) finds, and another number of connections than of shards: then nothing was
-    /// sent to any of them. Otherwise [`Error::shards`] says what became of each: the parts of the shards
-    /// that succeeded are committed, and those of the others are there to be flushed again.
+    #[doc = ordid_sql::documentation!(sharded_errors)]
     pub fn flush<C>(&mut self, connections: &mut [C]) -> Result<Vec<Flushed>, Error>
     where
         C: LoadConnection<Backend = DB> + 'static,

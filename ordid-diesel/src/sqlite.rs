@@ -8,13 +8,14 @@ use diesel::{
 };
 use ordid_core::{
     RawKey,
-    storage::{StoredValue as _, Stores, column},
+    storage::{Found, StoredValue as _, Stores, column},
 };
+use ordid_sql::stored::{bytes, text};
 
 use crate::{
     backend::backend,
     entity::{Typed, Values},
-    stored::{DieselColumn, bytes, text},
+    stored::{DieselColumn, columns},
 };
 
 type Value<'a> = <Sqlite as diesel::backend::Backend>::RawValue<'a>;
@@ -35,39 +36,24 @@ fn decode<C: Stores<R>, R: RawKey>(mut value: Value<'_>) -> deserialize::Result<
     Ok(raw?)
 }
 
-/// Binds what the column stores as one of SQLite's own forms.
-macro_rules! columns {
-    ($sql_type:ident, $bind:ident; $($column:ident),+) => {
-        $(impl<R: RawKey> DieselColumn<Sqlite, R> for column::$column
-        where
-            Self: Stores<R>,
-        {
-            type SqlType = $sql_type;
-
-            fn to_sql(raw: R, out: &mut Output<'_, '_, Sqlite>) -> serialize::Result {
-                out.set_value($bind(<Self as Stores<R>>::encode(raw).found())?.to_owned());
-                Ok(IsNull::No)
-            }
-
-            fn from_sql(value: Value<'_>) -> deserialize::Result<R> {
-                decode::<Self, R>(value)
-            }
-        })+
-    };
+fn encode_bytes(stored: Found<'_>, out: &mut Output<'_, '_, Sqlite>) -> serialize::Result {
+    out.set_value(bytes(stored)?.to_owned());
+    Ok(IsNull::No)
 }
 
-columns!(Binary, bytes; Blob);
-columns!(Text, text; Text, Char32, Char26, Char22, Char20);
-
-impl DieselColumn<Sqlite, i64> for column::Integer {
-    type SqlType = BigInt;
-
-    fn to_sql(raw: i64, out: &mut Output<'_, '_, Sqlite>) -> serialize::Result {
-        out.set_value(raw);
-        Ok(IsNull::No)
-    }
-
-    fn from_sql(value: Value<'_>) -> deserialize::Result<i64> {
-        decode::<Self, i64>(value)
-    }
+fn encode_text(stored: Found<'_>, out: &mut Output<'_, '_, Sqlite>) -> serialize::Result {
+    out.set_value(text(stored)?.to_owned());
+    Ok(IsNull::No)
 }
+
+fn encode_integer(stored: Found<'_>, out: &mut Output<'_, '_, Sqlite>) -> serialize::Result {
+    match stored {
+        Found::Integer(number) => out.set_value(number),
+        other => return Err(format!("expected an integer, found {other:?}").into()),
+    }
+    Ok(IsNull::No)
+}
+
+columns!(Sqlite, encode_bytes; Blob => Binary);
+columns!(Sqlite, encode_text; Text Char32 Char26 Char22 Char20 => Text);
+columns!(Sqlite, encode_integer; [i64] Integer => BigInt);

@@ -18,45 +18,31 @@ use ordid_core::{
     storage::{Stores, column::Unordered},
 };
 
-/// A column of a backend that stores a kind of raw key, as Diesel binds and reads it. Implemented here
-/// for each pair that exists.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a column of this database for raw keys of type `{R}`",
-    label = "no such column here",
-    note = "128 bits: PostgreSQL uuid, bytea, text, char22, char26; MySQL binary16, binary16_swapped, \
-            binary16_dotnet, char36, char22, char26, and on MariaDB mariadb_uuid; SQLite blob, text, \
-            char22, char26",
-    note = "`i64`: bigint, and integer on SQLite; `u64`: bigint_unsigned on MySQL and MariaDB alone",
-    note = "`ObjectId`: bytea, text; binary12; blob, text. `PushId`: bytea, text, char20; char20; blob, \
-            text, char20. `Key192`: bytea, text, char32; binary24, char32; blob, text, char32"
-)]
-pub trait DieselColumn<DB: Backend, R: RawKey>: Stores<R> {
-    /// The type of the column in `table!`.
-    type SqlType: KeySqlType;
+ordid_sql::column_trait! {
+    /// A column of a backend that stores a kind of raw key, as Diesel binds and reads it. Implemented here
+    /// for each pair that exists.
+    pub trait DieselColumn<DB: Backend, R: RawKey>: Stores<R> {
+        /// The type of the column in `table!`.
+        type SqlType: KeySqlType;
 
-    /// Whether the stored keys are in an order of their own.
-    #[doc(hidden)]
-    const UNORDERED: bool = false;
+        /// Writes the parameter.
+        ///
+        /// # Errors
+        ///
+        /// What Diesel returns.
+        fn to_sql(raw: R, out: &mut Output<'_, '_, DB>) -> serialize::Result;
 
-    /// Writes the parameter.
-    ///
-    /// # Errors
-    ///
-    /// What Diesel returns.
-    fn to_sql(raw: R, out: &mut Output<'_, '_, DB>) -> serialize::Result;
-
-    /// Reads a value.
-    ///
-    /// # Errors
-    ///
-    /// Another form gives an error that names it and the column to declare.
-    fn from_sql(value: DB::RawValue<'_>) -> deserialize::Result<R>;
+        /// Reads a value.
+        ///
+        /// # Errors
+        ///
+        /// Another form gives an error that names it and the column to declare.
+        fn from_sql(value: DB::RawValue<'_>) -> deserialize::Result<R>;
+    }
 }
 
 impl<DB: Backend, R: RawKey, C: DieselColumn<DB, R>> DieselColumn<DB, R> for Unordered<C> {
     type SqlType = C::SqlType;
-
-    const UNORDERED: bool = true;
 
     fn to_sql(raw: R, out: &mut Output<'_, '_, DB>) -> serialize::Result {
         <C as DieselColumn<DB, R>>::to_sql(raw, out)
@@ -192,21 +178,37 @@ pub fn from_sql<DB: Backend, K: StoredAs<DB>>(value: DB::RawValue<'_>) -> deseri
     }
 }
 
-/// Returns the bytes of a column that stores bytes.
+/// Implements [`DieselColumn`] for columns of a backend: by a function of the module that writes what the column stores,
+/// and by its `decode`.
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
-pub(crate) fn bytes(
-    stored: ordid_core::storage::Found<'_>,
-) -> Result<&[u8], Box<dyn std::error::Error + Send + Sync>> {
-    match stored {
-        ordid_core::storage::Found::Bytes(bytes) => Ok(bytes),
-        other => Err(format!("expected bytes, found {other:?}").into()),
-    }
+macro_rules! columns {
+    ($backend:ident, $encode:ident; $($column:ident)+ => $sql_type:ty) => {$(
+        impl<R: RawKey> DieselColumn<$backend, R> for column::$column
+        where
+            Self: Stores<R>,
+        {
+            $crate::stored::columns! { @items $backend, $encode, R, $sql_type }
+        }
+    )+};
+    ($backend:ident, $encode:ident; [$raw:ty] $column:ident => $sql_type:ty) => {
+        impl DieselColumn<$backend, $raw> for column::$column {
+            $crate::stored::columns! { @items $backend, $encode, $raw, $sql_type }
+        }
+    };
+    (@items $backend:ident, $encode:ident, $raw:ty, $sql_type:ty) => {
+        type SqlType = $sql_type;
+
+        fn to_sql(raw: $raw, out: &mut Output<'_, '_, $backend>) -> serialize::Result {
+            $encode(<Self as Stores<$raw>>::encode(raw).found(), out)
+        }
+
+        fn from_sql(
+            value: <$backend as diesel::backend::Backend>::RawValue<'_>,
+        ) -> deserialize::Result<$raw> {
+            decode::<Self, $raw>(value)
+        }
+    };
 }
 
-/// Returns the characters of a column that stores text.
-#[cfg(feature = "sqlite")]
-pub(crate) fn text(
-    stored: ordid_core::storage::Found<'_>,
-) -> Result<&str, Box<dyn std::error::Error + Send + Sync>> {
-    Ok(std::str::from_utf8(bytes(stored)?)?)
-}
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+pub(crate) use columns;

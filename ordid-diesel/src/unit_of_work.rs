@@ -18,28 +18,13 @@ use crate::{
     entity::{Binder, Entity},
 };
 
-/// Entities, collected to be inserted, updated and deleted in one transaction: parents before children,
-/// deletes the other way round, many rows a statement, each table in the order of its stored keys.
+#[doc = ordid_sql::documentation!(unit_of_work)]
 ///
 /// The backend is inferred from the connection that it is flushed over: any `Connection` of Diesel's,
 /// also one of a pool. An entity is any struct with `#[derive(OrderedKey)]` and `#[ordid(diesel)]`
 /// beside its `#[diesel(table_name = ...)]`; each type's rows are kept in one `Vec`.
 ///
-/// # Rows that refer to each other
-///
-/// Tables may refer to each other, and rows to rows of their own table. Where rows do so in a circle,
-/// one of them is inserted with NULL in a foreign key that can be NULL, and an `UPDATE` sets it when
-/// all are there; before they are deleted it is set to NULL. A foreign key that is declared
-/// `#[ordid(parent, deferrable)]` needs neither on PostgreSQL and SQLite, which then check it at COMMIT.
-/// A circle that has neither is an error that names it, before anything is sent.
-///
-/// # Updates and deletes
-///
-/// Each row has to be there: if one is not, nothing is written ([`Error::is_missing_row`]). Rows are
-/// updated after all inserts and deleted after that, so a unique value is not free for a new row
-/// before the next flush. PostgreSQL and SQLite (from 3.33 on) take many rows an `UPDATE`; MySQL and
-/// MariaDB are sent one for each row.
-///
+#[doc = ordid_sql::documentation!(changes)]
 /// # Example: something without a key does not get in
 ///
 /// ```compile_fail
@@ -108,12 +93,7 @@ ordid_sql::work_settings! { impl[DB: Backend] UnitOfWork<DB>, Binder<DB> }
 ordid_sql::work_entities! { impl[DB: Backend] UnitOfWork<DB>, Entity<DB> }
 ordid_sql::work_plan! { impl[DB: Backend] UnitOfWork<DB>, engine::<DB>(), Error }
 
-/// A [`Journal`](crate::Journal) for [`UnitOfWork::with_journal`], and the entity types whose rows it keeps.
-///
-/// Rows go through serde, so what serde leaves out or writes with less precision is lost with the process.
-/// That is found before anything is sent: each row is read back, its columns are compared, and a column that
-/// differs is an error.
-///
+#[doc = ordid_sql::documentation!(journaled)]
 /// # Example: a run that did not come to its end
 ///
 #[cfg_attr(feature = "sqlite", doc = "```")]
@@ -238,15 +218,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         blocking(self.0.flush(source, TransactionScope::Transaction))
     }
 
-    /// Writes everything inside the connection's open transaction, in a savepoint: if it fails, the
-    /// transaction is as before. The entities stay until [`clear`](Self::clear), since only the caller
-    /// knows when the transaction is committed.
-    ///
-    /// It is never tried again, as what came before it in the transaction would have to be done again,
-    /// too: most databases end the whole transaction at a deadlock.
-    ///
-    /// What the database checks at COMMIT, such as deferred constraints, is an error of your commit, not of this.
-    ///
+    #[doc = ordid_sql::documentation!(flush_in)]
     /// # Errors
     ///
     /// As [`flush`](Self::flush), but never one that
@@ -260,12 +232,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     }
 }
 
-/// Returns the `CREATE TABLE` of `ordid_flushes`, to which a flush with updates or deletes writes a marker row
-/// in its own transaction: if the answer to a COMMIT is lost, that row tells whether it was carried out. A
-/// flush that only inserts writes none, unless it is [asked to](UnitOfWork::with_record).
-///
-/// Make it a migration. Rows are only looked for while their flush is under way: delete those of more
-/// than a day at any time, by `flushed_at`.
+#[doc = ordid_sql::documentation!(flushes_table)]
 pub const fn flushes_table<DB: Backend>() -> &'static str {
     <DB::Dialect as ordid_sql::FlushDialect>::FLUSHES_TABLE
 }

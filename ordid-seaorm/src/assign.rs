@@ -60,23 +60,7 @@ where
 /// # Example
 ///
 /// ```
-/// # mod author {
-/// # use ordid::{KeyType, OrderedKey, uuid::Uuid};
-/// # use sea_orm::entity::prelude::*;
-/// # #[derive(KeyType)]
-/// # #[ordid(sea_orm)]
-/// # pub struct AuthorId(Uuid);
-/// # #[derive(Clone, Debug, PartialEq, DeriveEntityModel, OrderedKey)]
-/// # #[sea_orm(table_name = "author")]
-/// # pub struct Model {
-/// #     #[sea_orm(primary_key, auto_increment = false)]
-/// #     pub id: AuthorId,
-/// #     pub name: String,
-/// # }
-/// # #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-/// # pub enum Relation {}
-/// # impl ActiveModelBehavior for ActiveModel {}
-/// # }
+#[doc = include_str!("example_models.md")]
 /// use sea_orm::{ActiveValue::{NotSet, Set}, EntityTrait};
 ///
 /// let mut authors = ["Ada", "Grace"].map(|name| author::ActiveModel {
@@ -100,28 +84,8 @@ where
 }
 
 /// Implements `ActiveModelBehavior` for an `ActiveModel`: its key is [assigned](crate::assign) in
-/// `before_save`, and nothing else is done.
-///
-/// # Example
-///
-/// ```
-/// # use ordid::{KeyType, OrderedKey, uuid::Uuid};
-/// # use sea_orm::entity::prelude::*;
-/// # #[derive(KeyType)]
-/// # #[ordid(sea_orm)]
-/// # pub struct AuthorId(Uuid);
-/// # #[derive(Clone, Debug, PartialEq, DeriveEntityModel, OrderedKey)]
-/// # #[sea_orm(table_name = "author")]
-/// # pub struct Model {
-/// #     #[sea_orm(primary_key, auto_increment = false)]
-/// #     pub id: AuthorId,
-/// #     pub name: String,
-/// # }
-/// # #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-/// # pub enum Relation {}
-/// ordid_seaorm::assign_before_save!(ActiveModel);
-/// # fn main() {}
-/// ```
+/// `before_save`, and nothing else is done. The [crate's example](crate#example-a-graph-of-rows-in-one-transaction)
+/// calls it beside each `Model`.
 #[macro_export]
 macro_rules! assign_before_save {
     ($model:ty) => {

@@ -14,7 +14,7 @@ use ordid_sql::{
 };
 use sea_orm::{
     ActiveModelTrait, ActiveValue, ColumnDef, ColumnTrait, ColumnType, DbBackend, EntityName as _,
-    EntityTrait, Iterable as _, PrimaryKeyTrait, Value,
+    EntityTrait, IntoActiveModel, Iterable as _, PrimaryKeyTrait, Value,
     sea_query::{Expr, Query, SimpleExpr},
 };
 
@@ -39,6 +39,22 @@ impl<A: ActiveModelTrait + OrderedKey + Fields<Binder> + Send + Sync + 'static> 
             compare: <SchemeOf<A> as Scheme>::cmp,
             entity: EntityNames::of::<A>(),
         }
+    }
+}
+
+/// Makes a model into what is inserted or deleted.
+pub(crate) fn model<A: Entity>(model: impl IntoActiveModel<A>) -> A {
+    model.into_active_model()
+}
+
+/// Makes a model into what is updated: all columns of a `Model`, which is unchanged throughout, otherwise those that
+/// are `Set`.
+pub(crate) fn changed<A: Entity>(model: impl IntoActiveModel<A>) -> A {
+    let model = model.into_active_model();
+    let mut columns = <A::Entity as EntityTrait>::Column::iter();
+    match columns.all(|column| matches!(model.get(column), ActiveValue::Unchanged(_))) {
+        true => model.reset_all(),
+        false => model,
     }
 }
 

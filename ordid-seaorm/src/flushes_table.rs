@@ -2,13 +2,7 @@
 
 use sea_orm::sea_query::{Alias, ColumnDef, Expr, Table, TableCreateStatement};
 
-/// Returns the `CREATE TABLE` of `ordid_flushes`. A flush with updates or deletes writes a marker row to it,
-/// in its own transaction: if the answer to COMMIT is lost, that row shows whether the flush was committed. A
-/// flush that only inserts does so only [on request](crate::UnitOfWork::with_record).
-///
-/// Run it once, as a migration. A marker row is looked for only while its flush is under way: rows older than
-/// a day can be deleted at any time, by `flushed_at`.
-///
+#[doc = ordid_sql::documentation!(flushes_table)]
 /// # Example
 ///
 #[cfg_attr(feature = "sqlite", doc = "```")]

@@ -29,23 +29,7 @@ use crate::{
 ///
 #[cfg_attr(feature = "sqlite", doc = "```")]
 #[cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
-/// # mod author {
-/// # use ordid::{KeyType, OrderedKey, uuid::Uuid};
-/// # use sea_orm::entity::prelude::*;
-/// # #[derive(KeyType)]
-/// # #[ordid(sea_orm)]
-/// # pub struct AuthorId(Uuid);
-/// # #[derive(Clone, Debug, PartialEq, DeriveEntityModel, OrderedKey)]
-/// # #[sea_orm(table_name = "author")]
-/// # pub struct Model {
-/// #     #[sea_orm(primary_key, auto_increment = false)]
-/// #     pub id: AuthorId,
-/// #     pub name: String,
-/// # }
-/// # #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-/// # pub enum Relation {}
-/// # impl ActiveModelBehavior for ActiveModel {}
-/// # }
+#[doc = include_str!("example_models.md")]
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use sea_orm::{

@@ -130,6 +130,7 @@ mod failure;
 mod flushes_table;
 mod insert;
 mod schema;
+mod sharded;
 mod stored;
 mod unit_of_work;
 
@@ -141,9 +142,10 @@ pub use insert::{insert_all, insert_or_skip};
 pub use ordid_core::storage::column;
 pub use ordid_sql::{
     Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
-    PlannedTable, Progress, Retry,
+    PlannedTable, Progress, Retry, Sharding,
 };
 pub use schema::create_table;
+pub use sharded::ShardedUnitOfWork;
 pub use stored::{SeaOrmColumn, StoredAs};
 pub use unit_of_work::UnitOfWork;
 

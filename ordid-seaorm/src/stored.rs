@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use ordid_core::{
     KeyType, RawKey,
+    key::{Key192, ObjectId, PushId},
     storage::{
         ColumnOn, Found, StoredValue as _, Stores,
         column::{
@@ -20,7 +21,7 @@ use ordid_core::{
 };
 use sea_orm::{
     ColIdx, DbErr, QueryResult, TryGetError, TryGetable, Value,
-    sea_query::{Alias, ArrayType, ColumnType, IntoIden, Nullable as _, ValueType, ValueTypeErr},
+    sea_query::{Alias, ArrayType, ColumnType, IntoIden, Nullable, ValueType, ValueTypeErr},
 };
 
 use crate::schema;
@@ -35,21 +36,43 @@ use crate::schema;
             char20; `Key192`: bytea, char32"
 )]
 pub trait SeaOrmColumn<R: RawKey>: Stores<R> {
+    /// What SeaORM binds and reads.
+    type Form: Form;
+
+    /// Returns the type that SeaORM declares in the databases that it makes tables in.
+    fn column_type() -> ColumnType;
+
     /// Returns a key as SeaORM's value.
-    fn to_value(raw: R) -> Value;
+    fn to_value(raw: R) -> Value {
+        Self::Form::of(Self::encode(raw).found()).map_or_else(Self::null, Into::into)
+    }
 
     /// Returns SeaORM's NULL of the same type.
-    fn null() -> Value;
+    fn null() -> Value {
+        Self::Form::null()
+    }
 
     /// Reads one of SeaORM's values.
-    fn from_value(value: Value) -> Option<R>;
+    fn from_value(value: Value) -> Option<R> {
+        let form = <Self::Form as ValueType>::try_from(value).ok()?;
+        Self::decode(form.found()).ok()
+    }
 
     /// Reads a column of a row.
     ///
     /// # Errors
     ///
     /// NULL, as SeaORM says it, and another form, with the form that was found and the column to declare.
-    fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<R, TryGetError>;
+    fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<R, TryGetError> {
+        if Self::Form::IS_NUMBER || !is_mysql(row) {
+            match Self::Form::try_get_by(row, index) {
+                Ok(form) => return Self::decode(form.found()).map_err(not_the_columns),
+                Err(TryGetError::Null(column)) => return Err(TryGetError::Null(column)),
+                Err(TryGetError::DbErr(_)) => {}
+            }
+        }
+        found::<Self, R>(row, index)
+    }
 
     /// Reads an array of a row, which only PostgreSQL has.
     ///
@@ -57,13 +80,100 @@ pub trait SeaOrmColumn<R: RawKey>: Stores<R> {
     ///
     /// As [`try_get`](Self::try_get).
     #[cfg(feature = "postgres")]
-    fn try_get_array<I: ColIdx>(row: &QueryResult, index: I) -> Result<Vec<R>, TryGetError>;
+    fn try_get_array<I: ColIdx>(row: &QueryResult, index: I) -> Result<Vec<R>, TryGetError> {
+        let forms = Self::Form::try_get_array(row, index)?;
+        let keys = forms.iter().map(|form| Self::decode(form.found()));
+        let keys = keys.collect::<Result<_, _>>();
+        keys.map_err(|error| no_key("an array", "a key", Arc::new(error)))
+    }
 
     /// Returns the type of an array of such values.
-    fn array_type() -> ArrayType;
+    fn array_type() -> ArrayType {
+        <Self::Form as ValueType>::array_type()
+    }
+}
 
-    /// Returns the type that SeaORM declares in the databases that it makes tables in.
-    fn column_type() -> ColumnType;
+/// A type of values that SeaORM has, in which columns store keys.
+pub trait Form: Into<Value> + Nullable + TryGetable + ValueType {
+    /// Whether it is a number, which MySQL's rows give as what it is.
+    const IS_NUMBER: bool = false;
+
+    /// Takes what a column stores, where it is of this form.
+    fn of(stored: Found<'_>) -> Option<Self>;
+
+    /// Returns what a column reads.
+    fn found(&self) -> Found<'_>;
+
+    /// Reads an array of a row.
+    ///
+    /// # Errors
+    ///
+    /// SeaORM's.
+    #[cfg(feature = "postgres")]
+    fn try_get_array<I: ColIdx>(row: &QueryResult, index: I) -> Result<Vec<Self>, TryGetError>;
+}
+
+macro_rules! forms {
+    ($($form:ty $(, $is_number:literal)?: $stored:pat => $value:expr, |$self:ident| $found:expr;)+) => {$(
+        impl Form for $form {
+            $(const IS_NUMBER: bool = $is_number;)?
+
+            fn of(stored: Found<'_>) -> Option<Self> {
+                match stored {
+                    $stored => $value,
+                    _ => None,
+                }
+            }
+
+            fn found(&self) -> Found<'_> {
+                let $self = self;
+                $found
+            }
+
+            #[cfg(feature = "postgres")]
+            fn try_get_array<I: ColIdx>(
+                row: &QueryResult,
+                index: I,
+            ) -> Result<Vec<Self>, TryGetError> {
+                Vec::try_get_by(row, index)
+            }
+        }
+    )+};
+}
+
+forms! {
+    uuid::Uuid: Found::Bytes(bytes) => Self::from_slice(bytes).ok(), |id| Found::Bytes(id.as_bytes());
+    Vec<u8>: Found::Bytes(bytes) => Some(bytes.to_vec()), |bytes| Found::Bytes(bytes);
+    // A key's text is ASCII.
+    String: Found::Bytes(text) => Some(Self::from_utf8_lossy(text).into_owned()),
+        |text| Found::Bytes(text.as_bytes());
+    i64, true: Found::Integer(number) => Some(number), |number| Found::Integer(*number);
+}
+
+impl Form for u64 {
+    const IS_NUMBER: bool = true;
+
+    fn of(stored: Found<'_>) -> Option<Self> {
+        match stored {
+            Found::Unsigned(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    fn found(&self) -> Found<'_> {
+        Found::Unsigned(*self)
+    }
+
+    #[cfg(feature = "postgres")]
+    fn try_get_array<I: ColIdx>(_: &QueryResult, index: I) -> Result<Vec<Self>, TryGetError> {
+        Err(not_in_postgres(index, "integers without a sign"))
+    }
+}
+
+#[cfg(feature = "postgres")]
+fn not_in_postgres(index: impl ColIdx, what: &str) -> TryGetError {
+    let text = format!("{index:?}: PostgreSQL has no {what}");
+    TryGetError::DbErr(DbErr::Type(text))
 }
 
 /// Reads whatever is there, so that the column can say which form it found.
@@ -84,24 +194,11 @@ fn found<C: Stores<R>, R: RawKey>(row: &QueryResult, index: impl ColIdx) -> Resu
             }
         }
     };
-    decoded.map_err(|error| wrong_form("a column's value", error))
+    decoded.map_err(not_the_columns)
 }
 
-fn wrong_form(from: &'static str, error: ordid_core::Error) -> TryGetError {
-    no_key(from, "a key", Arc::new(error))
-}
-
-fn bytes_of<C: Stores<R>, R: RawKey>(raw: R) -> Vec<u8> {
-    match C::encode(raw).found() {
-        Found::Bytes(bytes) => bytes.to_vec(),
-        // Only asked of columns of bytes.
-        _ => Vec::new(),
-    }
-}
-
-fn text_of<C: Stores<R>, R: RawKey>(raw: R) -> String {
-    // A key's text is ASCII.
-    String::from_utf8_lossy(&bytes_of::<C, R>(raw)).into_owned()
+fn not_the_columns(error: ordid_core::Error) -> TryGetError {
+    no_key("a column's value", "a key", Arc::new(error))
 }
 
 /// MySQL's rows take other forms than the column's, too: SeaORM would read a UUID's text as well as its
@@ -115,276 +212,61 @@ fn is_mysql(row: &QueryResult) -> bool {
     false
 }
 
-impl SeaOrmColumn<uuid::Uuid> for Uuid {
-    fn to_value(raw: uuid::Uuid) -> Value {
-        raw.into()
-    }
-
-    fn null() -> Value {
-        uuid::Uuid::null()
-    }
-
-    fn from_value(value: Value) -> Option<uuid::Uuid> {
-        <uuid::Uuid as ValueType>::try_from(value).ok()
-    }
-
-    fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<uuid::Uuid, TryGetError> {
-        if !is_mysql(row) {
-            match uuid::Uuid::try_get_by(row, index) {
-                Err(TryGetError::DbErr(_)) => {}
-                read => return read,
-            }
-        }
-        found::<Self, uuid::Uuid>(row, index)
-    }
-
-    #[cfg(feature = "postgres")]
-    fn try_get_array<I: ColIdx>(
-        row: &QueryResult,
-        index: I,
-    ) -> Result<Vec<uuid::Uuid>, TryGetError> {
-        Vec::try_get_by(row, index)
-    }
-
-    fn array_type() -> ArrayType {
-        <uuid::Uuid as ValueType>::array_type()
-    }
-
-    fn column_type() -> ColumnType {
-        ColumnType::Uuid
-    }
-}
-
-macro_rules! bytes {
-    ($($raw:ty = $length:literal),+) => {
-        $(impl SeaOrmColumn<$raw> for Bytea {
-            fn to_value(raw: $raw) -> Value {
-                bytes_of::<Self, $raw>(raw).into()
-            }
-
-            fn null() -> Value {
-                Vec::<u8>::null()
-            }
-
-            fn from_value(value: Value) -> Option<$raw> {
-                let bytes = <Vec<u8> as ValueType>::try_from(value).ok()?;
-                <Self as Stores<$raw>>::decode(&*bytes).ok()
-            }
-
-            fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<$raw, TryGetError> {
-                found::<Self, $raw>(row, index)
-            }
-
-            #[cfg(feature = "postgres")]
-            fn try_get_array<I: ColIdx>(
-                row: &QueryResult,
-                index: I,
-            ) -> Result<Vec<$raw>, TryGetError> {
-                let keys = Vec::<Vec<u8>>::try_get_by(row, index)?;
-                let keys = keys.iter().map(|key| <Self as Stores<$raw>>::decode(&**key));
-                keys.collect::<Result<_, _>>().map_err(|error| wrong_form("an array", error))
-            }
-
-            fn array_type() -> ArrayType {
-                ArrayType::Bytes
-            }
+macro_rules! columns {
+    ($($column:ident of $raw:ty as $form:ty = $type:expr;)+) => {$(
+        impl SeaOrmColumn<$raw> for $column {
+            type Form = $form;
 
             fn column_type() -> ColumnType {
-                ColumnType::Binary($length)
+                $type
             }
-        })+
-    };
-}
-
-bytes! {
-    uuid::Uuid = 16, ordid_core::key::ObjectId = 12, ordid_core::key::Key192 = 24
-}
-
-macro_rules! text {
-    ($($column:ident of $raw:ty = $length:literal),+) => {
-        $(impl SeaOrmColumn<$raw> for $column {
-            fn to_value(raw: $raw) -> Value {
-                text_of::<Self, $raw>(raw).into()
-            }
-
-            fn null() -> Value {
-                String::null()
-            }
-
-            fn from_value(value: Value) -> Option<$raw> {
-                let text = <String as ValueType>::try_from(value).ok()?;
-                <Self as Stores<$raw>>::decode(&*text).ok()
-            }
-
-            fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<$raw, TryGetError> {
-                if !is_mysql(row) && let Ok(text) = String::try_get_by(row, index) {
-                    return <Self as Stores<$raw>>::decode(&*text)
-                        .map_err(|error| wrong_form("a column's value", error));
-                }
-                found::<Self, $raw>(row, index)
-            }
-
-            #[cfg(feature = "postgres")]
-            fn try_get_array<I: ColIdx>(
-                row: &QueryResult,
-                index: I,
-            ) -> Result<Vec<$raw>, TryGetError> {
-                let keys = Vec::<String>::try_get_by(row, index)?;
-                let keys = keys.iter().map(|key| <Self as Stores<$raw>>::decode(&**key));
-                keys.collect::<Result<_, _>>().map_err(|error| wrong_form("an array", error))
-            }
-
-            fn array_type() -> ArrayType {
-                ArrayType::String
-            }
-
-            fn column_type() -> ColumnType {
-                schema::text($length)
-            }
-        })+
-    };
-}
-
-text! {
-    Text of uuid::Uuid = 36,
-    Char26 of uuid::Uuid = 26,
-    Char22 of uuid::Uuid = 22,
-    Char20 of ordid_core::key::PushId = 20,
-    Char32 of ordid_core::key::Key192 = 32
-}
-
-impl SeaOrmColumn<i64> for BigInt {
-    fn to_value(raw: i64) -> Value {
-        raw.into()
-    }
-
-    fn null() -> Value {
-        i64::null()
-    }
-
-    fn from_value(value: Value) -> Option<i64> {
-        <i64 as ValueType>::try_from(value).ok()
-    }
-
-    fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<i64, TryGetError> {
-        match i64::try_get_by(row, index) {
-            Err(TryGetError::DbErr(_)) => found::<Self, i64>(row, index),
-            read => read,
         }
-    }
-
-    #[cfg(feature = "postgres")]
-    fn try_get_array<I: ColIdx>(row: &QueryResult, index: I) -> Result<Vec<i64>, TryGetError> {
-        Vec::try_get_by(row, index)
-    }
-
-    fn array_type() -> ArrayType {
-        ArrayType::BigInt
-    }
-
-    fn column_type() -> ColumnType {
-        ColumnType::BigInteger
-    }
+    )+};
 }
 
-impl SeaOrmColumn<u64> for BigIntUnsigned {
-    fn to_value(raw: u64) -> Value {
-        raw.into()
-    }
+columns! {
+    Uuid of uuid::Uuid as uuid::Uuid = ColumnType::Uuid;
+    Bytea of uuid::Uuid as Vec<u8> = ColumnType::Binary(16);
+    Bytea of ObjectId as Vec<u8> = ColumnType::Binary(12);
+    Bytea of Key192 as Vec<u8> = ColumnType::Binary(24);
+    Text of uuid::Uuid as String = schema::text(36);
+    Char26 of uuid::Uuid as String = schema::text(26);
+    Char22 of uuid::Uuid as String = schema::text(22);
+    Char20 of PushId as String = schema::text(20);
+    Char32 of Key192 as String = schema::text(32);
+    BigInt of i64 as i64 = ColumnType::BigInteger;
+    // Of SeaORM's own type PostgreSQL would make a `bigint`, and sea-query panics where a number does
+    // not fit in there; this it refuses.
+    BigIntUnsigned of u64 as u64 = custom("bigint UNSIGNED");
+}
 
-    fn null() -> Value {
-        u64::null()
-    }
-
-    fn from_value(value: Value) -> Option<u64> {
-        <u64 as ValueType>::try_from(value).ok()
-    }
-
-    fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<u64, TryGetError> {
-        match u64::try_get_by(row, index) {
-            Err(TryGetError::DbErr(_)) => found::<Self, u64>(row, index),
-            read => read,
-        }
-    }
-
-    #[cfg(feature = "postgres")]
-    fn try_get_array<I: ColIdx>(_: &QueryResult, index: I) -> Result<Vec<u64>, TryGetError> {
-        let text = format!("{index:?}: PostgreSQL has no integers without a sign");
-        Err(TryGetError::DbErr(DbErr::Type(text)))
-    }
-
-    fn array_type() -> ArrayType {
-        ArrayType::BigUnsigned
-    }
-
-    fn column_type() -> ColumnType {
-        // Of SeaORM's own type PostgreSQL would make a `bigint`, and sea-query panics where a number does
-        // not fit in there; this it refuses.
-        ColumnType::Custom(Alias::new("bigint UNSIGNED").into_iden())
-    }
+fn custom(name: &str) -> ColumnType {
+    ColumnType::Custom(Alias::new(name).into_iden())
 }
 
 impl SeaOrmColumn<uuid::Uuid> for MariaDbUuid {
-    fn to_value(raw: uuid::Uuid) -> Value {
-        text_of::<Self, uuid::Uuid>(raw).into()
-    }
+    type Form = String;
 
-    fn null() -> Value {
-        String::null()
-    }
-
-    fn from_value(value: Value) -> Option<uuid::Uuid> {
-        let text = <String as ValueType>::try_from(value).ok()?;
-        <Self as Stores<uuid::Uuid>>::decode(&*text).ok()
-    }
-
-    fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<uuid::Uuid, TryGetError> {
-        found::<Self, uuid::Uuid>(row, index)
+    fn column_type() -> ColumnType {
+        custom(<Self as ColumnOn<MariaDb>>::TYPE)
     }
 
     #[cfg(feature = "postgres")]
     fn try_get_array<I: ColIdx>(_: &QueryResult, index: I) -> Result<Vec<uuid::Uuid>, TryGetError> {
-        let text = format!("{index:?}: PostgreSQL has no column `mariadb_uuid`");
-        Err(TryGetError::DbErr(DbErr::Type(text)))
-    }
-
-    fn array_type() -> ArrayType {
-        ArrayType::String
-    }
-
-    fn column_type() -> ColumnType {
-        ColumnType::Custom(Alias::new(<Self as ColumnOn<MariaDb>>::TYPE).into_iden())
+        Err(not_in_postgres(index, "column `mariadb_uuid`"))
     }
 }
 
 impl<R: RawKey, C: SeaOrmColumn<R>> SeaOrmColumn<R> for Unordered<C> {
-    fn to_value(raw: R) -> Value {
-        C::to_value(raw)
-    }
+    type Form = C::Form;
 
-    fn null() -> Value {
-        C::null()
-    }
-
-    fn from_value(value: Value) -> Option<R> {
-        C::from_value(value)
-    }
-
-    fn try_get<I: ColIdx>(row: &QueryResult, index: I) -> Result<R, TryGetError> {
-        C::try_get(row, index)
+    fn column_type() -> ColumnType {
+        C::column_type()
     }
 
     #[cfg(feature = "postgres")]
     fn try_get_array<I: ColIdx>(row: &QueryResult, index: I) -> Result<Vec<R>, TryGetError> {
         C::try_get_array(row, index)
-    }
-
-    fn array_type() -> ArrayType {
-        C::array_type()
-    }
-
-    fn column_type() -> ColumnType {
-        C::column_type()
     }
 }
 

@@ -217,7 +217,21 @@ impl<W: WrapsWork> Sharded<W> {
         shards.map(|it| it.work_mut().plan(engine)).collect()
     }
 
-    /// Flushes each shard that has entities by `flush`, which is told the shard's number.
+    /// Flushes each shard that has entities by `flush`, which gets the shard's number. All databases are of one engine.
+    ///
+    /// # Errors
+    ///
+    /// As [`flush_each`](Self::flush_each).
+    pub async fn flush<'a, D: Send + 'a>(
+        &'a mut self,
+        engine: EngineProfile,
+        databases: usize,
+        flush: impl FnMut(&'a mut W, usize) -> ShardFlush<'a, D>,
+    ) -> Result<Vec<Flushed>, FlushError<D>> {
+        self.flush_each(vec![engine; databases], flush).await
+    }
+
+    /// As [`flush`](Self::flush), with the engine of each database.
     ///
     /// All of them are planned before any is sent: what one shard would refuse to plan must not leave the
     /// others done.
@@ -226,15 +240,14 @@ impl<W: WrapsWork> Sharded<W> {
     ///
     /// What cannot be planned, and another number of databases than of shards: then nothing was sent.
     /// Otherwise [`FlushError::shards`] says what became of each.
-    pub async fn flush<'a, D: Send + 'a>(
+    pub async fn flush_each<'a, D: Send + 'a>(
         &'a mut self,
-        engine: EngineProfile,
-        databases: usize,
+        engines: Vec<EngineProfile>,
         mut flush: impl FnMut(&'a mut W, usize) -> ShardFlush<'a, D>,
     ) -> Result<Vec<Flushed>, FlushError<D>> {
-        self.sharding.check_databases(databases)?;
+        self.sharding.check_databases(engines.len())?;
         let mut rows = Vec::with_capacity(self.shards.len());
-        for work in &mut self.shards {
+        for (work, engine) in self.shards.iter_mut().zip(engines) {
             rows.push((0, work.work_mut().planned_rows(engine)?));
         }
         if let Some(watch) = &self.watch {

@@ -122,11 +122,22 @@ macro_rules! work_settings {
     };
 }
 
-/// Writes how entities are added to a unit of work that takes them as they are. `$entity` is the adapter's trait,
-/// with a function `__register() -> Registration<$binder, RawKeyOf<Self>>`.
+/// Writes how entities are added to a unit of work. `$entity` is the adapter's trait, with a function
+/// `__register() -> Registration<$binder, RawKeyOf<Self>>`.
+///
+/// Most libraries take entities as they are. One that takes what can be made into an entity `E` names the type that it
+/// takes and the functions that make the entity: one for new and deleted rows, one for updated rows.
 #[macro_export]
 macro_rules! work_entities {
     (impl[$($generics:tt)*] $work:ty, $entity:path) => {
+        $crate::work_entities! {
+            impl[$($generics)*] $work, $entity, E, &E, std::convert::identity, std::convert::identity
+        }
+    };
+    (
+        impl[$($generics:tt)*] $work:ty, $entity:path,
+        $taken:ty, $deleted:ty, $into:path, $changed:path
+    ) => {
         impl<$($generics)*> $work {
             /// Adds a new entity, assigns its key if it has none, and returns the key: children can refer
             /// to it at once. The order of adding does not matter.
@@ -138,12 +149,12 @@ macro_rules! work_entities {
             /// # Panics
             ///
             /// As [`KeyType::generate`](ordid_core::KeyType::generate), for a key that is not assigned yet.
-            pub fn add<E>(&mut self, entity: E) -> ordid_core::KeyOf<E>
+            pub fn add<E>(&mut self, entity: $taken) -> ordid_core::KeyOf<E>
             where
                 E: $entity,
-                E::Field: ordid_core::EnsuredKey,
+                <E as ordid_core::OrderedKey>::Field: ordid_core::EnsuredKey,
             {
-                self.0.add(entity, <E as $entity>::__register)
+                self.0.add($into(entity), <E as $entity>::__register)
             }
 
             /// As [`add`](Self::add); a missing key is made by this generator.
@@ -155,13 +166,13 @@ macro_rules! work_entities {
             pub fn add_with<E, G>(
                 &mut self,
                 generator: &G,
-                entity: E,
+                entity: $taken,
             ) -> Result<ordid_core::KeyOf<E>, ordid_core::Error>
             where
                 E: $entity,
                 G: ordid_core::generator::Generator<Scheme = ordid_core::entity::SchemeOf<E>>,
             {
-                self.0.add_with(generator, entity, <E as $entity>::__register)
+                self.0.add_with(generator, $into(entity), <E as $entity>::__register)
             }
 
             /// As [`add`](Self::add); a missing key is made by the generator that
@@ -174,19 +185,19 @@ macro_rules! work_entities {
             /// added.
             pub fn try_add<E: $entity>(
                 &mut self,
-                entity: E,
+                entity: $taken,
             ) -> Result<ordid_core::KeyOf<E>, ordid_core::Error> {
-                self.0.try_add(entity, <E as $entity>::__register)
+                self.0.try_add($into(entity), <E as $entity>::__register)
             }
 
-            /// Adds an entity whose row will be updated: all its columns, in the row that has its key. That
-            /// row must be there, otherwise nothing is written: see
+            /// Adds an entity whose row will be updated: all its columns, of SeaORM's `ActiveModel` those that
+            /// are `Set`, in the row that has its key. That row must be there, otherwise nothing is written: see
             /// [`is_missing_row`](ordid_sql::FlushError::is_missing_row).
             ///
             /// The row is updated after all inserts, so it may refer to a new one. `flush` fails if the entity
             /// has no key, or if another pending change has the same key.
-            pub fn update<E: $entity>(&mut self, entity: E) {
-                self.0.update(entity, <E as $entity>::__register);
+            pub fn update<E: $entity>(&mut self, entity: $taken) {
+                self.0.update($changed(entity), <E as $entity>::__register);
             }
 
             /// Adds an entity whose row will be deleted, by its key. That row must be there, otherwise
@@ -194,8 +205,9 @@ macro_rules! work_entities {
             ///
             /// Rows are deleted after all else, children before parents: only the key and the foreign keys of
             /// the entity count.
-            pub fn delete<E: $entity>(&mut self, entity: &E) {
-                self.0.delete(entity, <E as $entity>::__register);
+            pub fn delete<E: $entity>(&mut self, entity: $deleted) {
+                let entity = $into(entity);
+                self.0.delete(std::borrow::Borrow::<E>::borrow(&entity), <E as $entity>::__register);
             }
 
             /// Makes room for more entities of a type.
@@ -211,10 +223,10 @@ macro_rules! work_entities {
     };
 }
 
-/// Writes `plan` of a unit of work whose engine is known from its type.
+/// Writes `plan` of a unit of work whose engine is known from its type, or `[from: an argument]`.
 #[macro_export]
 macro_rules! work_plan {
-    (impl[$($generics:tt)*] $work:ty, $engine:expr, $error:ty) => {
+    (impl[$($generics:tt)*] $work:ty, [$($argument:ident: $type:ty)?] $engine:expr, $error:ty) => {
         impl<$($generics)*> $work {
             /// Returns what a flush would send: the tables in their order, parents first, and the statements
             /// of each, with their text. No database is asked, and nothing is taken out.
@@ -231,10 +243,13 @@ macro_rules! work_plan {
             /// What can be known to fail without a database: a key that was added twice, tables or rows that
             /// refer to each other in a circle that cannot be broken, a row with more columns than a statement
             /// takes. All [`is_plan`](ordid_sql::FlushError::is_plan).
-            pub fn plan(&mut self) -> Result<$crate::FlushPlan, $error> {
+            pub fn plan(&mut self $(, $argument: $type)?) -> Result<$crate::FlushPlan, $error> {
                 Ok(self.0.plan($engine)?)
             }
         }
+    };
+    (impl[$($generics:tt)*] $work:ty, $engine:expr, $error:ty) => {
+        $crate::work_plan! { impl[$($generics)*] $work, [] $engine, $error }
     };
 }
 
@@ -312,11 +327,14 @@ macro_rules! work_journal {
     };
 }
 
-/// Writes a unit of work over several databases: a struct around a [`Sharded`](crate::Sharded).
+/// Writes a unit of work over several databases: a struct around a [`Sharded`](crate::Sharded). What is optional is as
+/// of [`work_plan!`](crate::work_plan) and [`work_entities!`](crate::work_entities).
 #[macro_export]
 macro_rules! sharded_unit_of_work {
     (
-        impl[$($generics:tt)*] $sharded:ty, $work:ty, $entity:path, $engine:expr, $error:ty
+        impl[$($generics:tt)*] $sharded:ty, $work:ty, $entity:path,
+        [$($argument:ident: $type:ty)?] $engine:expr, $error:ty,
+        $taken:ty, $deleted:ty, $into:path, $changed:path
     ) => {
         impl<$($generics)*> $sharded {
             /// Makes an empty unit of work for as many databases as the sharding has.
@@ -377,13 +395,14 @@ macro_rules! sharded_unit_of_work {
             /// # Panics
             ///
             /// As [`KeyType::generate`](ordid_core::KeyType::generate), for a key that is not assigned yet.
-            pub fn add<E>(&mut self, mut entity: E) -> Result<ordid_core::KeyOf<E>, ordid_core::Error>
+            pub fn add<E>(&mut self, entity: $taken) -> Result<ordid_core::KeyOf<E>, ordid_core::Error>
             where
                 E: $entity,
-                E::Field: ordid_core::EnsuredKey,
+                <E as ordid_core::OrderedKey>::Field: ordid_core::EnsuredKey,
             {
+                let mut entity = $into(entity);
                 ordid_core::OrderedKey::ensure_key(&mut entity);
-                self.try_add(entity)
+                self.0.try_add(entity, <E as $entity>::__register)
             }
 
             /// As [`add`](Self::add); a missing key is made by this generator.
@@ -395,14 +414,15 @@ macro_rules! sharded_unit_of_work {
             pub fn add_with<E, G>(
                 &mut self,
                 generator: &G,
-                mut entity: E,
+                entity: $taken,
             ) -> Result<ordid_core::KeyOf<E>, ordid_core::Error>
             where
                 E: $entity,
                 G: ordid_core::generator::Generator<Scheme = ordid_core::entity::SchemeOf<E>>,
             {
+                let mut entity = $into(entity);
                 ordid_core::OrderedKey::ensure_key_with(&mut entity, generator)?;
-                self.try_add(entity)
+                self.0.try_add(entity, <E as $entity>::__register)
             }
 
             /// As [`add`](Self::add); a missing key is made by the generator that
@@ -413,9 +433,9 @@ macro_rules! sharded_unit_of_work {
             /// As [`add`](Self::add) and [`UnitOfWork::try_add`].
             pub fn try_add<E: $entity>(
                 &mut self,
-                entity: E,
+                entity: $taken,
             ) -> Result<ordid_core::KeyOf<E>, ordid_core::Error> {
-                self.0.try_add(entity, <E as $entity>::__register)
+                self.0.try_add($into(entity), <E as $entity>::__register)
             }
 
             /// Adds an entity whose row will be updated: as [`UnitOfWork::update`], on the shard that the
@@ -426,8 +446,8 @@ macro_rules! sharded_unit_of_work {
             /// # Errors
             ///
             /// As [`Sharding::shard_of`](ordid_sql::Sharding::shard_of).
-            pub fn update<E: $entity>(&mut self, entity: E) -> Result<(), ordid_core::Error> {
-                self.0.update(entity, <E as $entity>::__register)
+            pub fn update<E: $entity>(&mut self, entity: $taken) -> Result<(), ordid_core::Error> {
+                self.0.update($changed(entity), <E as $entity>::__register)
             }
 
             /// Adds an entity whose row will be deleted: as [`UnitOfWork::delete`], on the shard that the
@@ -436,8 +456,9 @@ macro_rules! sharded_unit_of_work {
             /// # Errors
             ///
             /// As [`Sharding::shard_of`](ordid_sql::Sharding::shard_of).
-            pub fn delete<E: $entity>(&mut self, entity: &E) -> Result<(), ordid_core::Error> {
-                self.0.delete(entity, <E as $entity>::__register)
+            pub fn delete<E: $entity>(&mut self, entity: $deleted) -> Result<(), ordid_core::Error> {
+                let entity = $into(entity);
+                self.0.delete(std::borrow::Borrow::<E>::borrow(&entity), <E as $entity>::__register)
             }
 
             /// Returns by what rows are spread.
@@ -470,7 +491,7 @@ macro_rules! sharded_unit_of_work {
             /// # Errors
             ///
             /// As [`UnitOfWork::plan`], of the first shard that cannot be planned.
-            pub fn plan(&mut self) -> Result<Vec<$crate::FlushPlan>, $error> {
+            pub fn plan(&mut self $(, $argument: $type)?) -> Result<Vec<$crate::FlushPlan>, $error> {
                 Ok(self.0.plan($engine)?)
             }
         }
@@ -480,6 +501,12 @@ macro_rules! sharded_unit_of_work {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 std::fmt::Debug::fmt(&self.0, f)
             }
+        }
+    };
+    (impl[$($generics:tt)*] $sharded:ty, $work:ty, $entity:path, $engine:expr, $error:ty) => {
+        $crate::sharded_unit_of_work! {
+            impl[$($generics)*] $sharded, $work, $entity, [] $engine, $error,
+            E, &E, std::convert::identity, std::convert::identity
         }
     };
 }

@@ -1,6 +1,5 @@
 //! What `#[derive(KeyType)]` calls: `engine!`, once for a key type, and then for each engine, with the column's type.
-//! It checks the order, and implements SQLx's traits for the user's key type, if the engine's feature is on. (A `cfg`
-//! inside a macro's body would ask for the features of the user's crate.)
+//! It checks the order, and implements SQLx's traits for the user's key type, if the engine's feature is on.
 
 #[doc(hidden)]
 #[macro_export]
@@ -10,70 +9,19 @@ macro_rules! __engine {
         $crate::__private::native_columns! { { $crate::engine } $key, $scheme, $raw }
     };
     (postgres: $key:ty, $scheme:ty, $column:ty) => {
-        $crate::__private::keeps_order! { $scheme, $column }
-        $crate::__if_postgres! { $column =>
+        $crate::__private::on_postgres! { $scheme, $column =>
             $crate::__implement! { $key, Postgres, $column }
             $crate::__implement_arrays! { $key }
         }
     };
     (mysql: $key:ty, $scheme:ty, $column:ty) => {
-        $crate::__private::keeps_order! { $scheme, $column }
-        $crate::__if_mysql! { $column => $crate::__implement! { $key, MySql, $column } }
+        $crate::__private::on_mysql! { $scheme, $column => $crate::__implement! { $key, MySql, $column } }
     };
     (sqlite: $key:ty, $scheme:ty, $column:ty) => {
-        $crate::__private::keeps_order! { $scheme, $column }
-        $crate::__if_sqlite! { $column => $crate::__implement! { $key, Sqlite, $column } }
+        $crate::__private::on_sqlite! { $scheme, $column => $crate::__implement! { $key, Sqlite, $column } }
     };
     ($engine:tt: $($key:tt)*) => {
         $crate::__private::unknown_engine! { $engine: "postgres = uuid, mysql = binary16, sqlite = blob" }
-    };
-}
-
-#[cfg(feature = "postgres")]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __if_postgres {
-    ($column:ty => $($items:tt)*) => { $($items)* };
-}
-
-#[cfg(not(feature = "postgres"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __if_postgres {
-    ($column:ty => $($items:tt)*) => {
-        $crate::__private::is_there! { $column }
-    };
-}
-
-#[cfg(feature = "mysql")]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __if_mysql {
-    ($column:ty => $($items:tt)*) => { $($items)* };
-}
-
-#[cfg(not(feature = "mysql"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __if_mysql {
-    ($column:ty => $($items:tt)*) => {
-        $crate::__private::is_there! { $column }
-    };
-}
-
-#[cfg(feature = "sqlite")]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __if_sqlite {
-    ($column:ty => $($items:tt)*) => { $($items)* };
-}
-
-#[cfg(not(feature = "sqlite"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __if_sqlite {
-    ($column:ty => $($items:tt)*) => {
-        $crate::__private::is_there! { $column }
     };
 }
 

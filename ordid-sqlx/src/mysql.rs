@@ -5,6 +5,7 @@ use ordid_core::{
     RawKey,
     storage::{StoredValue as _, Stores, column},
 };
+use ordid_sql::stored::{bytes, text};
 use sqlx::{
     Decode, Encode, MySql, Type, ValueRef as _,
     encode::IsNull,
@@ -13,10 +14,7 @@ use sqlx::{
     raw_sql,
 };
 
-use crate::{
-    backend::backend,
-    stored::{SqlxColumn, bytes, text},
-};
+use crate::{backend::backend, stored::SqlxColumn};
 
 backend! {
     MySql, ordid_core::storage::dialect::MySql,
@@ -28,11 +26,7 @@ backend! {
     has_transaction: has_transaction,
     // Nothing is sent before BEGIN is answered.
     abandon: |_| (),
-    texts: crate::numbers::Texts {
-        name_type: "VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin",
-        added: "LAST_INSERT_ID(value + ?)",
-        survives_forks: true,
-    },
+    survives_forks: true,
     last_id: MySqlQueryResult::last_insert_id
 }
 
@@ -135,3 +129,8 @@ macro_rules! integer {
 
 integer!(BigInt, i64);
 integer!(BigIntUnsigned, u64);
+
+/// As SQLx itself stores it.
+impl crate::StoredAs<MySql> for ordid_core::uuid::Uuid {
+    type Column = column::Binary16;
+}

@@ -10,6 +10,7 @@ use ordid_core::{
     storage::{KeepsOrder, StoredValue as _, Stores, column},
     uuid::Uuid,
 };
+use ordid_sql::stored::bytes;
 use sqlx::{
     Connection as _, Decode, Encode, Postgres, Row as _, Type,
     encode::IsNull,
@@ -24,7 +25,7 @@ mod copy;
 
 use crate::{
     backend::backend,
-    stored::{ColumnOf, RawOf, SqlxColumn, Stored, StoredAs, bytes},
+    stored::{ColumnOf, RawOf, SqlxColumn, Stored, StoredAs},
 };
 
 backend! {
@@ -33,11 +34,7 @@ backend! {
     bulk: copy::CopyPiece,
     has_transaction: has_transaction,
     abandon: abandon,
-    texts: crate::numbers::Texts {
-        name_type: "text COLLATE \"C\"",
-        added: "value + ?",
-        survives_forks: true,
-    },
+    survives_forks: true,
     last_id: |_: &PgQueryResult| 0
 }
 
@@ -167,4 +164,9 @@ impl<K: KeepsOrder<C>, C: SqlxColumn<Postgres, K::Raw>> PgHasArrayType for Store
     fn array_compatible(ty: &PgTypeInfo) -> bool {
         C::array_compatible(ty)
     }
+}
+
+/// As SQLx itself stores it.
+impl crate::StoredAs<Postgres> for ordid_core::uuid::Uuid {
+    type Column = column::Uuid;
 }

@@ -9,35 +9,7 @@ use crate::{
     unit_of_work::UnitOfWork,
 };
 
-/// New entities of which each goes to one of several databases, split by key: a [`UnitOfWork`] for
-/// each shard of a [`Sharding`](ordid_sql::Sharding).
-///
-/// # What is atomic
-///
-/// - **One shard's part is**: its rows are one transaction of that database, all of them or none.
-/// - **The whole is not.** Parts are committed each for itself, in no order. If one fails, the others
-///   are committed all the same; whoever reads meanwhile may find the rows of one shard and not yet
-///   those of another.
-/// - **What failed stays**, with the same keys, and what was committed is taken out. So flushing again
-///   sends what is left, and when that succeeds, every row is there exactly once. A part whose COMMIT
-///   had no answer, and of which the database could not be asked, stays too, and is asked for then:
-///   [`Error::is_commit_unknown`] of its error tells.
-///
-/// There is no two-phase commit. PostgreSQL has it switched off
-/// (`max_prepared_transactions` is 0) and SQLite not at all; where it is on, a program that dies between
-/// the two phases leaves locks that nobody takes away. What must be written together belongs to one
-/// shard: route it by one key.
-///
-/// # What the databases cannot check
-///
-/// A foreign key ends at its database, so a row's parents have to be on its shard; the database refuses
-/// a row whose parent is elsewhere.
-///
-/// Rows to which those of all shards refer, such as airlines or countries, are on each of them: of a type
-/// that the sharding has [everywhere](ordid_sql::Sharding::everywhere), each shard gets a copy of what is added, updated
-/// or deleted, under the same key. As the whole is not atomic, the copies differ where a part failed, until
-/// flushing again succeeds.
-///
+#[doc = ordid_sql::documentation!(sharded)]
 /// # Example: orders live where their customer lives
 ///
 #[cfg_attr(feature = "sqlite", doc = "```")]
@@ -112,11 +84,7 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
     /// Dropping the future rolls back what is not committed yet. What is committed stays, and is taken
     /// out of the unit of work.
     ///
-    /// # Errors
-    ///
-    /// What [`plan`](Self::plan) finds, and another number of pools than of shards: then nothing was
-    /// sent to any of them. Otherwise [`Error::shards`] says what became of each: the parts of the
-    /// shards that succeeded are committed, and those of the others are there to be flushed again.
+    #[doc = ordid_sql::documentation!(sharded_errors)]
     pub async fn flush(&mut self, pools: &[Pool<DB>]) -> Result<Vec<Flushed>, Error> {
         let flush = self.0.flush(DB::PROFILE, pools.len(), |work, shard| {
             Box::pin(work.flush(&pools[shard]))

@@ -4,6 +4,7 @@ use ordid_core::{
     RawKey,
     storage::{StoredValue as _, Stores, column},
 };
+use ordid_sql::stored::{bytes, text};
 use sqlx::{
     Decode, Encode, Sqlite, Type, ValueRef as _,
     encode::IsNull,
@@ -11,10 +12,7 @@ use sqlx::{
     sqlite::{SqliteArgumentsBuffer, SqliteQueryResult, SqliteTypeInfo, SqliteValueRef},
 };
 
-use crate::{
-    backend::backend,
-    stored::{SqlxColumn, bytes, text},
-};
+use crate::{backend::backend, stored::SqlxColumn};
 
 backend! {
     Sqlite, ordid_core::storage::dialect::Sqlite,
@@ -23,11 +21,8 @@ backend! {
     has_transaction: |_| std::future::ready(Ok(false)),
     // SQLx's thread rolls back what nobody waits for.
     abandon: |_| (),
-    texts: crate::numbers::Texts {
-        name_type: "TEXT",
-        added: "value + ?",
-        survives_forks: false,
-    },
+    // It takes locks that are the process's, and goes on as if the child had those of its parent.
+    survives_forks: false,
     last_id: |_: &SqliteQueryResult| 0
 }
 
@@ -91,4 +86,9 @@ impl SqlxColumn<Sqlite, i64> for column::Integer {
     fn decode(value: SqliteValueRef<'_>) -> Result<i64, BoxDynError> {
         decode::<Self, i64>(value)
     }
+}
+
+/// As SQLx itself stores it.
+impl crate::StoredAs<Sqlite> for ordid_core::uuid::Uuid {
+    type Column = column::Blob;
 }

@@ -1,8 +1,6 @@
 //! Keys as values of SQLx: a trait per engine and column, one for key types, and a wrapper for
 //! people without newtypes.
 
-mod order;
-
 use ordid_core::{
     KeyType, RawKey,
     storage::{KeepsOrder, Stores, column::Unordered},
@@ -14,60 +12,44 @@ use sqlx::{
     {Decode, Encode, Type},
 };
 
-pub(crate) use order::stored_order;
+ordid_sql::column_trait! {
+    /// A column of an engine that stores a kind of raw key, as SQLx binds and reads it. Implemented here
+    /// for each pair that exists.
+    pub trait SqlxColumn<DB: Database, R: RawKey>: Stores<R> {
+        /// The type of the parameter.
+        fn type_info() -> DB::TypeInfo;
 
-/// A column of an engine that stores a kind of raw key, as SQLx binds and reads it. Implemented here
-/// for each pair that exists.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a column of this database for raw keys of type `{R}`",
-    label = "no such column here",
-    note = "128 bits: PostgreSQL uuid, bytea, text, char22, char26; MySQL binary16, binary16_swapped, \
-            binary16_dotnet, char36, char22, char26, and on MariaDB mariadb_uuid; SQLite blob, text, \
-            char22, char26",
-    note = "`i64`: bigint, and integer on SQLite; `u64`: bigint_unsigned on MySQL and MariaDB alone",
-    note = "`ObjectId`: bytea, text; binary12; blob, text. `PushId`: bytea, text, char20; char20; blob, \
-            text, char20. `Key192`: bytea, text, char32; binary24, char32; blob, text, char32"
-)]
-pub trait SqlxColumn<DB: Database, R: RawKey>: Stores<R> {
-    /// Whether the stored keys are in an order of their own.
-    #[doc(hidden)]
-    const UNORDERED: bool = false;
+        /// Whether a value of this type is worth decoding. Wider than the column where decoding can
+        /// say more than SQLx's "mismatched types".
+        fn compatible(ty: &DB::TypeInfo) -> bool;
 
-    /// The type of the parameter.
-    fn type_info() -> DB::TypeInfo;
+        /// Writes the parameter.
+        ///
+        /// # Errors
+        ///
+        /// What SQLx returns.
+        fn encode(raw: R, buffer: &mut DB::ArgumentBuffer) -> Result<IsNull, BoxDynError>;
 
-    /// Whether a value of this type is worth decoding. Wider than the column where decoding can
-    /// say more than SQLx's "mismatched types".
-    fn compatible(ty: &DB::TypeInfo) -> bool;
+        /// Reads a value, in the text or the binary protocol.
+        ///
+        /// # Errors
+        ///
+        /// Another form gives an error that names it and the column to declare.
+        fn decode(value: DB::ValueRef<'_>) -> Result<R, BoxDynError>;
 
-    /// Writes the parameter.
-    ///
-    /// # Errors
-    ///
-    /// What SQLx returns.
-    fn encode(raw: R, buffer: &mut DB::ArgumentBuffer) -> Result<IsNull, BoxDynError>;
+        /// The type of an array parameter, `= ANY($1)`, `UNNEST($1)`, where the engine has arrays.
+        fn array_type_info() -> Option<DB::TypeInfo> {
+            None
+        }
 
-    /// Reads a value, in the text or the binary protocol.
-    ///
-    /// # Errors
-    ///
-    /// Another form gives an error that names it and the column to declare.
-    fn decode(value: DB::ValueRef<'_>) -> Result<R, BoxDynError>;
-
-    /// The type of an array parameter, `= ANY($1)`, `UNNEST($1)`, where the engine has arrays.
-    fn array_type_info() -> Option<DB::TypeInfo> {
-        None
-    }
-
-    /// Whether a value of this type is such an array.
-    fn array_compatible(_: &DB::TypeInfo) -> bool {
-        false
+        /// Whether a value of this type is such an array.
+        fn array_compatible(_: &DB::TypeInfo) -> bool {
+            false
+        }
     }
 }
 
 impl<DB: Database, R: RawKey, C: SqlxColumn<DB, R>> SqlxColumn<DB, R> for Unordered<C> {
-    const UNORDERED: bool = true;
-
     fn type_info() -> DB::TypeInfo {
         C::type_info()
     }
@@ -91,21 +73,6 @@ impl<DB: Database, R: RawKey, C: SqlxColumn<DB, R>> SqlxColumn<DB, R> for Unorde
     fn array_compatible(ty: &DB::TypeInfo) -> bool {
         C::array_compatible(ty)
     }
-}
-
-/// Returns the bytes of a column that stores bytes.
-#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
-pub(crate) fn bytes(stored: ordid_core::storage::Found<'_>) -> Result<&[u8], BoxDynError> {
-    match stored {
-        ordid_core::storage::Found::Bytes(bytes) => Ok(bytes),
-        other => Err(format!("expected bytes, found {other:?}").into()),
-    }
-}
-
-/// Returns the characters of a column that stores text.
-#[cfg(any(feature = "mysql", feature = "sqlite"))]
-pub(crate) fn text(stored: ordid_core::storage::Found<'_>) -> Result<&str, BoxDynError> {
-    Ok(std::str::from_utf8(bytes(stored)?)?)
 }
 
 /// A key type's column in an engine. `#[derive(KeyType)]` implements it from
@@ -144,7 +111,6 @@ pub fn encode<DB: Database, K: StoredAs<DB>>(
     key: K,
     buffer: &mut DB::ArgumentBuffer,
 ) -> Result<IsNull, BoxDynError> {
-    order::tell::<DB, K>();
     <ColumnOf<DB, K> as SqlxColumn<DB, RawOf<K>>>::encode(key.to_raw(), buffer)
 }
 

@@ -9,28 +9,12 @@ use crate::{
     connection::{FromPool, OnConnection},
 };
 
-/// Entities, collected to be inserted, updated and deleted in one transaction: parents before children,
-/// deletes the other way round, many rows a statement, each table in the order of its stored keys.
+#[doc = ordid_sql::documentation!(unit_of_work)]
 ///
 /// The database is inferred from what it is flushed to. An entity is any struct with
 /// `#[derive(OrderedKey)]`; each type's rows are kept in one `Vec`.
 ///
-/// # Rows that refer to each other
-///
-/// Tables may refer to each other, and rows to rows of their own table. Where rows do so in a circle,
-/// one of them is inserted with NULL in a foreign key that can be NULL, and an `UPDATE` sets it when
-/// all are there; before they are deleted it is set to NULL. A foreign key that is declared
-/// `#[ordid(parent, deferrable)]` needs neither on PostgreSQL and SQLite, which then check it at COMMIT.
-/// A circle that has neither is an error that names it, before anything is sent.
-///
-/// # Updates and deletes
-///
-/// Each row has to be there: if one is not, nothing is written ([`Error::is_missing_row`]). Rows are
-/// updated after all inserts and deleted after that, so a unique value is not free for a new row
-/// before the next flush. PostgreSQL and SQLite (from 3.33 on) take many rows an `UPDATE`, and a value
-/// arrives as by an `INSERT`; MySQL and MariaDB are sent one for each row, which takes as many round
-/// trips. Two rows cannot exchange unique values, since these are checked row by row.
-///
+#[doc = ordid_sql::documentation!(changes)]
 /// # Example: something without a key does not get in
 ///
 /// ```compile_fail
@@ -149,23 +133,13 @@ impl<DB: Backend> UnitOfWork<DB> {
         self.0.flush(source, TransactionScope::Transaction).await
     }
 
-    /// Writes everything inside an open transaction, in a savepoint: if it fails, the transaction
-    /// is as before. The entities stay until [`clear`](Self::clear), since only the caller knows
-    /// when the transaction is committed.
-    ///
-    /// It is never tried again, as what came before it in the transaction would have to be done again,
-    /// too: most databases end the whole transaction at a deadlock.
-    ///
+    #[doc = ordid_sql::documentation!(flush_in)]
     /// It never sends `COPY`: dropped in the midst of it, your connection could not be used again.
     ///
     /// Dropped before its end, it spoils the transaction: drop that too, and close the connection. Where a
     /// savepoint is dropped while it begins, SQLx 0.9 rolls back all of the transaction and its `commit` says
     /// nothing; where it is dropped while it ends, PostgreSQL's next statement gets an error that is not its
     /// own; and of MySQL, [`flush_on`](Self::flush_on) tells.
-    ///
-    /// What the database checks at COMMIT, as deferred constraints, is told by your commit, not here.
-    /// Where the flush had to defer them ([`FlushPlan::defers`](crate::FlushPlan::defers)), they stay
-    /// deferred until then, all that can be.
     ///
     /// # Errors
     ///
@@ -182,12 +156,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     }
 }
 
-/// A [`Journal`](ordid_sql::Journal) for [`UnitOfWork::with_journal`], and the entity types whose rows it keeps.
-///
-/// Rows go through serde, so what serde leaves out or writes with less precision is lost with the
-/// process. That is found before anything is sent: each row is read back, its columns are compared,
-/// and a column that differs is an error.
-///
+#[doc = ordid_sql::documentation!(journaled)]
 /// # Example: a run that did not come to its end
 ///
 #[cfg_attr(feature = "sqlite", doc = "```")]
@@ -236,14 +205,7 @@ pub struct Journaled<DB: Backend>(ordid_sql::Journaled<Binder<DB>>);
 #[cfg(feature = "journal")]
 ordid_sql::work_journal! { impl[DB: Backend] UnitOfWork<DB>, Journaled<DB>, Entity<DB>, Error }
 
-/// Returns the `CREATE TABLE` of `ordid_flushes`, into which a flush with updates or deletes writes a row
-/// in its own transaction: whether that row is there tells what became of a COMMIT whose answer was
-/// lost. A flush that only inserts does without, unless it is
-/// [asked to](crate::UnitOfWork::with_record).
-///
-/// Run it once, as a migration. Rows are only looked for while their flush is under way: delete those
-/// of more than a day at any time, by `flushed_at`.
-///
+#[doc = ordid_sql::documentation!(flushes_table)]
 /// # Example
 ///
 #[cfg_attr(feature = "sqlite", doc = "```")]

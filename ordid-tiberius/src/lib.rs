@@ -121,7 +121,7 @@ pub use binder::{Binder, Entity};
 pub use encode::Encode;
 pub use error::Error;
 pub use flavour::{Flavour, is_babelfish};
-pub use lease::{SqlLease, Stream};
+pub use lease::{Connect, SqlLease, Stream, Tiberius};
 pub use ordid_core::storage::{column, dialect};
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;

@@ -1,5 +1,5 @@
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
-use ordid_sql::{Action, PlannedTable};
+use ordid_sql::{Action, FlushPlan, PlannedTable};
 use sea_orm::{
     ActiveValue::{NotSet, Set},
     entity::prelude::*,

@@ -188,6 +188,29 @@ macro_rules! __keeps_order {
     };
 }
 
+/// Where an adapter's feature for an engine is on: checks the order, and writes the impls.
+///
+/// An adapter gives this macro or [`__engine_off`] a name for each engine, by its features: a `cfg` inside a macro's
+/// body would ask for the features of the user's crate.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __engine_on {
+    ($scheme:ty, $column:ty => $($items:tt)*) => {
+        $crate::__keeps_order! { $scheme, $column }
+        $($items)*
+    };
+}
+
+/// Where an adapter's feature for an engine is off: checks the order only, and that the engine has the column.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __engine_off {
+    ($scheme:ty, $column:ty => $($items:tt)*) => {
+        $crate::__keeps_order! { $scheme, $column }
+        $crate::__is_there! { $column }
+    };
+}
+
 /// Says that an adapter has no columns for a raw key.
 #[doc(hidden)]
 #[macro_export]
@@ -243,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_leads_to_the_column_of_that_name() {
+    fn a_name_resolves_to_the_column_of_that_name() {
         names! { are_named }
         engines_name! {
             postgres Postgres: uuid bytea text char32 char26 char22 char20 bigint;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use ordid::coordination::{CoordinationFailure, Grant, LeaseTerms, NodeAllocator};
-use ordid_oracle::SqlLease;
+use ordid_oracle::{Connect, SqlLease};
 
 use super::*;
 
@@ -73,7 +73,7 @@ impl Table {
         let terms = LeaseTerms::new(0..4).expect("terms");
         Self {
             log,
-            leases: SqlLease::new(connect, terms),
+            leases: SqlLease::new(Connect::new(connect), terms),
             connected,
         }
     }
@@ -317,7 +317,7 @@ fn a_pool_gets_back_what_is_not_lost() {
     let pool = oracle::pool::PoolBuilder::new("scott", "tiger", path).build();
     let pool = pool.expect("a pool");
     let terms = LeaseTerms::new(0..4).expect("terms");
-    let leases = SqlLease::new(move || pool.get(), terms);
+    let leases = SqlLease::new(Connect::new(move || pool.get()), terms);
     leases.renew(&grant(), at(0)).expect("renewed");
     log.script(&format!("{HELD}execute 25408\n"));
     let renewed = leases.renew(&grant(), at(0));

@@ -17,7 +17,7 @@ use ordid::{
     coordination::{AsyncNodeAllocator as _, CoordinationFailure, Grant, LeaseTerms},
 };
 use ordid_recorders::tds::{Answer, BABELFISH, Column, Failure, Parameter, Recorder, Type};
-use ordid_tiberius::SqlLease;
+use ordid_tiberius::{Connect, SqlLease};
 use tokio::net::TcpStream;
 use tokio_util::compat::Compat;
 
@@ -87,7 +87,7 @@ impl Table {
         let terms = LeaseTerms::new(0..4).expect("terms");
         Self {
             recorder,
-            leases: SqlLease::new(connect, terms),
+            leases: SqlLease::new(Connect::new(connect), terms),
             connected,
         }
     }
@@ -392,7 +392,7 @@ async fn nobody_who_listens_is_unavailable() {
     let address = closed.local_addr().unwrap();
     drop(closed);
     let terms = LeaseTerms::new(0..4).unwrap();
-    let leases = SqlLease::new(move || connect_to(address), terms);
+    let leases = SqlLease::new(Connect::new(move || connect_to(address)), terms);
     let acquired = leases.acquire(at(0), None).await;
     assert_eq!(failure(acquired), CoordinationFailure::Unavailable);
 }
@@ -407,7 +407,7 @@ async fn a_connection_with_an_open_transaction_is_refused() {
         client.begin_transaction().await?;
         Ok(client)
     };
-    let leases = SqlLease::new(connect, LeaseTerms::new(0..4).unwrap());
+    let leases = SqlLease::new(Connect::new(connect), LeaseTerms::new(0..4).unwrap());
     let error = leases.acquire(at(0), None).await.unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -422,7 +422,7 @@ async fn a_server_of_the_other_flavour_is_refused() {
     let terms = || LeaseTerms::new(0..4).unwrap();
     let recorder = Recorder::start().unwrap();
     let address = recorder.address();
-    let leases = SqlLease::for_babelfish(move || connect_to(address), terms());
+    let leases = SqlLease::new(Connect::for_babelfish(move || connect_to(address)), terms());
     let error = leases.acquire(at(0), None).await.unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -432,10 +432,10 @@ async fn a_server_of_the_other_flavour_is_refused() {
 
     let recorder = Recorder::start_as(BABELFISH).unwrap();
     let address = recorder.address();
-    let leases = SqlLease::new(move || connect_to(address), terms());
+    let leases = SqlLease::new(Connect::new(move || connect_to(address)), terms());
     let acquired = leases.acquire(at(0), None).await;
     assert_eq!(failure(acquired), CoordinationFailure::Mismatch);
-    let leases = SqlLease::for_babelfish(move || connect_to(address), terms());
+    let leases = SqlLease::new(Connect::for_babelfish(move || connect_to(address)), terms());
     recorder.once("SELECT TOP", row(&[3, 6, NOW + 400, NOW + 100]));
     recorder.once("UPDATE", Answer::changed(1));
     leases.acquire(at(0), None).await.unwrap();

@@ -7,53 +7,32 @@ use ordid_core::{
     coordination::{AsyncSegmentSource, CoordinationFailure, Ordered, Segment},
     storage::Dialect as _,
 };
-use ordid_sql::leases::numbers::{CounterDialect as _, checked_name};
-use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
 
 use super::Seen;
-use crate::{
-    backend::Backend,
-    numbers::{ConnectOptions, Store, Value, statement},
+use crate::leases::{
+    StoreDriver,
+    numbers::{
+        CounterDialect, Statement,
+        Value::{Number, Text},
+        checked_name,
+    },
+    store::Store,
 };
 
-/// A counter in a row of a table of PostgreSQL, MySQL, MariaDB or SQLite; a table has as many of them as
-/// there are names.
+/// A counter in a row of a table; a table has as many of them as there are names.
 ///
 /// `UPDATE .. RETURNING`, or MySQL's `LAST_INSERT_ID(value + n)`: one statement that a lock of the row
 /// makes rise. On a connection of its own, each for itself: no transaction of the program holds that lock.
-///
-/// # Example
-///
-#[cfg_attr(feature = "sqlite", doc = "```")]
-#[cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use std::num::NonZeroU32;
-/// use ordid_core::coordination::AsyncSegmentSource;
-/// use ordid_sqlx::SqlCounter;
-/// use sqlx::{Sqlite, sqlite::SqliteConnectOptions};
-///
-/// # let folder = tempfile::tempdir()?;
-/// # let path = folder.path().join("shop.sqlite");
-/// let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
-/// let orders = SqlCounter::<Sqlite>::new(options, "orders")?;
-/// orders.create(1_000).await?; // once, as a migration
-///
-/// let segment = orders.reserve(NonZeroU32::new(3).unwrap()).await?;
-/// assert!(segment.values().eq(1_000..1_003));
-/// # Ok(())
-/// # }
-/// ```
-pub struct SqlCounter<DB: Backend> {
-    store: Store<DB>,
+pub struct SqlCounter<S: StoreDriver> {
+    store: Store<S>,
     name: String,
     table: String,
-    reserve: SqlStr,
-    read: SqlStr,
+    reserve: Statement,
+    read: Statement,
     seen: Seen,
 }
 
-impl<DB: Backend> SqlCounter<DB> {
+impl<S: StoreDriver<Dialect: CounterDialect>> SqlCounter<S> {
     /// The name of the table unless said otherwise.
     pub const TABLE: &'static str = "ordid_counters";
 
@@ -63,21 +42,21 @@ impl<DB: Backend> SqlCounter<DB> {
     ///
     /// If the name has other characters than letters, digits and underscores, or more than 63. The error is
     /// a [`Mismatch`](CoordinationFailure::Mismatch).
-    pub fn new(options: ConnectOptions<DB>, name: &str) -> Result<Self, Error> {
-        let name = checked_name(name)?.to_owned();
-        Ok(Self::of(Store::new(options), name, Self::TABLE.to_owned()))
+    pub fn new(database: S::Options, name: &str) -> Result<Self, Error> {
+        let (name, table) = (checked_name(name)?.to_owned(), Self::TABLE.to_owned());
+        Ok(Self::of(Store::new(database), name, table))
     }
 
-    fn of(store: Store<DB>, name: String, table: String) -> Self {
-        let texts = DB::TEXTS;
+    fn of(store: Store<S>, name: String, table: String) -> Self {
         let reserve = format!(
             "UPDATE {{t}} SET value = {} WHERE name = ? AND value <= ?{}",
-            texts.added,
-            DB::Dialect::returning("value")
+            S::Dialect::ADDED,
+            S::Dialect::returning("value")
         );
         Self {
-            reserve: statement::<DB>(&table, &reserve),
-            read: statement::<DB>(&table, "SELECT value FROM {t} WHERE name = ?"),
+            // Twice: the first numbers are then nobody's.
+            reserve: Statement::changes::<S::Dialect>(&table, &reserve).repeatable(),
+            read: Statement::reads::<S::Dialect>(&table, "SELECT value FROM {t} WHERE name = ?"),
             store,
             name,
             table,
@@ -108,16 +87,15 @@ impl<DB: Backend> SqlCounter<DB> {
     /// Run them once, as a migration. A counter that was lost must not be made anew in silence: it has to
     /// begin above all numbers that were used.
     pub fn create_sql(&self, first: i64) -> String {
-        let table = DB::Dialect::quote(&self.table);
-        let texts = DB::TEXTS;
+        let table = S::Dialect::quote(&self.table);
         format!(
             "CREATE TABLE IF NOT EXISTS {table} (name {} NOT NULL PRIMARY KEY, value BIGINT NOT NULL){};\n\
              INSERT INTO {table} (name, value) VALUES ('{}', {}){};",
-            texts.name_type,
-            DB::Dialect::TABLE_OPTIONS,
+            S::Dialect::NAME_TYPE,
+            S::Dialect::TABLE_OPTIONS,
             self.name,
             first.saturating_sub(1).max(0),
-            DB::Dialect::keep("value"),
+            S::Dialect::keep("value"),
         )
     }
 
@@ -127,14 +105,12 @@ impl<DB: Backend> SqlCounter<DB> {
     ///
     /// What the database says.
     pub async fn create(&self, first: i64) -> Result<(), Error> {
-        // Of checked names and numbers.
-        let script = AssertSqlSafe(self.create_sql(first)).into_sql_str();
-        self.store.run(&script).await
+        self.store.run(self.create_sql(first)).await
     }
 
     /// Why nothing was reserved.
     async fn refused(&self, count: NonZeroU32) -> Error {
-        let read = self.store.ask(&self.read, &[Value::Text(&self.name)]).await;
+        let read = self.store.ask(&self.read, &[Text(&self.name)]).await;
         match read.map(|answer| answer.row()) {
             Err(error) => error,
             Ok(None) => self.error(
@@ -153,16 +129,12 @@ impl<DB: Backend> SqlCounter<DB> {
     }
 }
 
-impl<DB: Backend> AsyncSegmentSource for SqlCounter<DB> {
+impl<S: StoreDriver<Dialect: CounterDialect>> AsyncSegmentSource for SqlCounter<S> {
     type Order = Ordered;
 
     async fn reserve(&self, count: NonZeroU32) -> Result<Segment, Error> {
         let number = i64::from(count.get());
-        let values = [
-            Value::Number(number),
-            Value::Text(&self.name),
-            Value::Number(i64::MAX - number),
-        ];
+        let values = [Number(number), Text(&self.name), Number(i64::MAX - number)];
         let before = self.seen.before();
         let answer = self.store.ask(&self.reserve, &values).await?;
         let Some(last) = answer.returned() else {
@@ -175,19 +147,19 @@ impl<DB: Backend> AsyncSegmentSource for SqlCounter<DB> {
 }
 
 /// Where it is, for messages.
-impl<DB: Backend> fmt::Display for SqlCounter<DB> {
+impl<S: StoreDriver<Dialect: CounterDialect>> fmt::Display for SqlCounter<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
             "counter {} in table {} of {}",
             self.name,
             self.table,
-            DB::Dialect::NAME
+            S::Dialect::NAME
         )
     }
 }
 
-impl<DB: Backend> fmt::Debug for SqlCounter<DB> {
+impl<S: StoreDriver<Dialect: CounterDialect>> fmt::Debug for SqlCounter<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SqlCounter")
             .field("store", &self.store)

@@ -9,15 +9,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use ordid_core::{Error, coordination::CoordinationFailure};
 
 mod counter;
-#[cfg(feature = "postgres")]
 mod sequence;
-#[cfg(feature = "mysql")]
+#[cfg(test)]
+mod tests;
 mod tickets;
 
 pub use counter::SqlCounter;
-#[cfg(feature = "postgres")]
 pub use sequence::PgSequence;
-#[cfg(feature = "mysql")]
 pub use tickets::{TicketChoice, TicketForm, Tickets64};
 
 /// The highest number that a counter is known to have given: a database that was restored, or fell over to a

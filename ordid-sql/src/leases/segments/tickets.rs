@@ -22,15 +22,14 @@ use ordid_core::{
     Error,
     coordination::{AsyncSegmentSource, CoordinationFailure, Segment, Unordered},
     entropy::{Entropy as _, ThreadEntropy},
-    storage::{Dialect as _, dialect},
+    storage::{Dialect as _, dialect::MySql},
 };
-use ordid_sql::leases::numbers::checked_name;
-use sqlx::{AssertSqlSafe, MySql, SqlSafeStr as _, SqlStr};
 
 use super::Seen;
-use crate::{
-    backend::{Backend as _, BoxFuture},
-    numbers::{ConnectOptions, Store, Value, statement},
+use crate::leases::{
+    StoreDriver,
+    numbers::{Statement, Value::Number, checked_name},
+    store::Store,
 };
 
 /// For how long a server that did not answer is asked last.
@@ -77,26 +76,9 @@ pub enum TicketChoice {
 /// restart all servers with the new increment and their offsets (so that no session has the old ones); and
 /// call [`restripe`](Self::restripe) once, with all of them. It stops what still counts the old way, and has
 /// each server go on above the highest number of any.
-///
-/// # Example
-///
-/// ```no_run
-/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use std::num::NonZeroU32;
-/// use ordid_core::coordination::AsyncSegmentSource;
-/// use ordid_sqlx::{TicketForm, Tickets64};
-///
-/// let servers = ["mysql://tickets@one/tickets".parse()?, "mysql://tickets@two/tickets".parse()?];
-/// let tickets = Tickets64::new(servers, TicketForm::LastInsertId, 16)?;
-/// tickets.create().await?; // once, as a migration
-/// let segment = tickets.reserve(NonZeroU32::new(1_000).unwrap()).await?;
-/// assert_eq!((segment.len(), segment.stride()), (1_000, 16));
-/// # Ok(())
-/// # }
-/// ```
 #[derive(Debug)]
-pub struct Tickets64 {
-    servers: Vec<Server>,
+pub struct Tickets64<S: StoreDriver> {
+    servers: Vec<Server<S>>,
     form: TicketForm,
     choice: TicketChoice,
     increment: u32,
@@ -104,14 +86,14 @@ pub struct Tickets64 {
     current: AtomicUsize,
 }
 
-struct Server {
-    store: Store<MySql>,
+struct Server<S: StoreDriver> {
+    store: Store<S>,
     offset: u32,
     seen: Seen,
     failed: Mutex<Option<Instant>>,
 }
 
-impl Tickets64 {
+impl<S: StoreDriver<Dialect = MySql>> Tickets64<S> {
     /// Takes the servers in the order of their offsets, the form, and the increment that all of them have.
     /// It connects when it is first asked for something.
     ///
@@ -120,12 +102,12 @@ impl Tickets64 {
     /// If there is no server, or there are more than the increment has offsets. The error is a
     /// [`Mismatch`](CoordinationFailure::Mismatch).
     pub fn new(
-        servers: impl IntoIterator<Item = ConnectOptions<MySql>>,
+        servers: impl IntoIterator<Item = S::Options>,
         form: TicketForm,
         increment: u32,
     ) -> Result<Self, Error> {
         let stores = servers.into_iter().map(Store::new);
-        let servers: Vec<Server> = (1..).zip(stores).map(Server::new).collect();
+        let servers: Vec<Server<S>> = (1..).zip(stores).map(Server::new).collect();
         if servers.is_empty() || u32::try_from(servers.len()).is_ok_and(|len| len > increment) {
             return Err(Error::coordination(
                 CoordinationFailure::Mismatch,
@@ -191,7 +173,7 @@ impl Tickets64 {
     ///
     /// If there is no such server.
     pub fn create_sql(&self, server: usize) -> String {
-        let table = dialect::MySql::quote(&self.table);
+        let table = MySql::quote(&self.table);
         let (increment, offset) = (self.increment, self.servers[server].offset);
         match self.form {
             TicketForm::LastInsertId => format!(
@@ -215,7 +197,7 @@ impl Tickets64 {
     /// What the first server says that fails.
     pub async fn create(&self) -> Result<(), Error> {
         for (number, server) in self.servers.iter().enumerate() {
-            server.run(self.create_sql(number)).await?;
+            server.store.run(self.create_sql(number)).await?;
         }
         Ok(())
     }
@@ -232,15 +214,14 @@ impl Tickets64 {
     ///
     /// What the first server says that fails.
     pub async fn restripe(&self) -> Result<(), Error> {
-        let sql = |text| statement::<MySql>(&self.table, text);
         if self.form == TicketForm::LastInsertId {
-            let stop = sql("UPDATE {t} SET increment_by = 0");
+            let stop = self.sql("UPDATE {t} SET increment_by = 0");
             for server in &self.servers {
                 server.store.ask(&stop, &[]).await?;
             }
         }
         let mut highest = 0;
-        let read = sql("SELECT CAST(COALESCE(MAX(id), 0) AS SIGNED) FROM {t}");
+        let read = self.sql("SELECT CAST(COALESCE(MAX(id), 0) AS SIGNED) FROM {t}");
         for server in &self.servers {
             let [id] = server
                 .store
@@ -260,16 +241,15 @@ impl Tickets64 {
                         let problem = format!("cannot go on above {highest}");
                         self.error(server, CoordinationFailure::CounterExhausted, &problem)
                     })?;
-                    let go_on = sql("UPDATE {t} SET id = ?, increment_by = ?, offset_by = ?");
-                    let values = [past, increment, offset].map(Value::Number);
+                    let go_on = self.sql("UPDATE {t} SET id = ?, increment_by = ?, offset_by = ?");
+                    let values = [past, increment, offset].map(Number);
                     server.store.ask(&go_on, &values).await?;
                 }
                 TicketForm::Replace => {
-                    let table = dialect::MySql::quote(&self.table);
+                    let table = MySql::quote(&self.table);
                     let next = highest.saturating_add(1);
-                    server
-                        .run(format!("ALTER TABLE {table} AUTO_INCREMENT = {next}"))
-                        .await?;
+                    let go_on = format!("ALTER TABLE {table} AUTO_INCREMENT = {next}");
+                    server.store.run(go_on).await?;
                 }
             }
         }
@@ -278,31 +258,28 @@ impl Tickets64 {
 
     /// Has each new connection asked how its server counts.
     fn set_checks(&mut self) {
-        let (form, table) = (self.form, self.table.clone());
-        for server in &mut self.servers {
-            let (increment, offset, table) = (self.increment, server.offset, table.clone());
-            let sql = AssertSqlSafe(format!(
+        let how = Statement::reads::<MySql>(
+            &self.table,
+            &format!(
                 "SELECT CAST(@@auto_increment_increment AS SIGNED), CAST(@@auto_increment_offset AS SIGNED), \
                  (SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = DATABASE() AND \
-                 table_name = '{table}' AND column_name = 'id' AND extra LIKE '%auto_increment%')"
-            ))
-            .into_sql_str();
-            server.store.set_check(Box::new(move |connection| {
-                let (sql, table) = (sql.clone(), table.clone());
-                let check: BoxFuture<'_, _> = Box::pin(async move {
-                    let answer = MySql::ask(connection, sql, &[]).await;
-                    let answer = answer.map_err(|error| Store::<MySql>::error(&error))?;
-                    let found = answer.row().unwrap_or_default();
-                    check_server(found, form, increment, offset, &table)
-                });
-                check
-            }));
+                 table_name = '{}' AND column_name = 'id' AND extra LIKE '%auto_increment%')",
+                self.table
+            ),
+        );
+        for server in &mut self.servers {
+            let (form, increment, offset) = (self.form, self.increment, server.offset);
+            let table = self.table.clone();
+            server.store.set_check(how.clone(), move |answer| {
+                let found = answer.row().unwrap_or_default();
+                check_server(found, form, increment, offset, &table)
+            });
         }
     }
 
     async fn reserve_at(
         &self,
-        server: &Server,
+        server: &Server<S>,
         count: NonZeroU32,
     ) -> Result<Segment<Unordered>, Error> {
         let (increment, offset) = (i64::from(self.increment), i64::from(server.offset));
@@ -315,7 +292,7 @@ impl Tickets64 {
                 let sql = "UPDATE {t} SET id = LAST_INSERT_ID(id + ?) WHERE stub = 'a' AND increment_by = ? \
                            AND offset_by = ? AND id <= ?";
                 let by = number * increment;
-                let values = [by, increment, offset, i64::MAX - by].map(Value::Number);
+                let values = [by, increment, offset, i64::MAX - by].map(Number);
                 let answer = server.store.ask(&self.sql(sql), &values).await?;
                 match answer.returned() {
                     Some(last) => last - steps,
@@ -349,12 +326,13 @@ impl Tickets64 {
         Ok(segment)
     }
 
-    fn sql(&self, text: &str) -> SqlStr {
-        statement::<MySql>(&self.table, text)
+    /// A statement that may be carried out twice: the numbers that are taken first are then nobody's.
+    fn sql(&self, text: &str) -> Statement {
+        Statement::changes::<MySql>(&self.table, text).repeatable()
     }
 
     /// Why the row was not changed.
-    async fn refused(&self, server: &Server, number: i64) -> Error {
+    async fn refused(&self, server: &Server<S>, number: i64) -> Error {
         let sql = self.sql("SELECT id, increment_by, offset_by FROM {t} WHERE stub = 'a'");
         let read = server.store.ask(&sql, &[]).await;
         let (increment, offset) = (i64::from(self.increment), i64::from(server.offset));
@@ -381,7 +359,7 @@ impl Tickets64 {
         }
     }
 
-    fn error(&self, server: &Server, failure: CoordinationFailure, problem: &str) -> Error {
+    fn error(&self, server: &Server<S>, failure: CoordinationFailure, problem: &str) -> Error {
         let (offset, table) = (server.offset, &self.table);
         Error::coordination(
             failure,
@@ -405,7 +383,7 @@ impl Tickets64 {
     }
 }
 
-impl AsyncSegmentSource for Tickets64 {
+impl<S: StoreDriver<Dialect = MySql>> AsyncSegmentSource for Tickets64<S> {
     type Order = Unordered;
 
     async fn reserve(&self, count: NonZeroU32) -> Result<Segment<Unordered>, Error> {
@@ -438,19 +416,14 @@ impl AsyncSegmentSource for Tickets64 {
     }
 }
 
-impl Server {
-    fn new((offset, store): (u32, Store<MySql>)) -> Self {
+impl<S: StoreDriver> Server<S> {
+    fn new((offset, store): (u32, Store<S>)) -> Self {
         Self {
             store,
             offset,
             seen: Seen::default(),
             failed: Mutex::default(),
         }
-    }
-
-    async fn run(&self, script: String) -> Result<(), Error> {
-        // Of a checked name and numbers.
-        self.store.run(&AssertSqlSafe(script).into_sql_str()).await
     }
 
     fn has_failed(&self) -> bool {
@@ -463,7 +436,7 @@ impl Server {
     }
 }
 
-impl fmt::Debug for Server {
+impl<S: StoreDriver> fmt::Debug for Server<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server")
             .field("store", &self.store)

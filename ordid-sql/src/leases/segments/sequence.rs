@@ -5,13 +5,15 @@ use std::{fmt, num::NonZeroU32, time::Duration};
 use ordid_core::{
     Error,
     coordination::{AsyncSegmentSource, CoordinationFailure, Ordered, Segment},
-    storage::{Dialect as _, dialect},
+    storage::{Dialect as _, dialect::Postgres},
 };
-use ordid_sql::leases::numbers::checked_name;
-use sqlx::{AssertSqlSafe, Postgres, SqlSafeStr as _, SqlStr};
 
 use super::Seen;
-use crate::numbers::{ConnectOptions, Store};
+use crate::leases::{
+    StoreDriver,
+    numbers::{Statement, checked_name},
+    store::Store,
+};
 
 /// A sequence of PostgreSQL with `INCREMENT BY n`: each `nextval` reserves the `n` numbers that begin with
 /// it.
@@ -21,32 +23,15 @@ use crate::numbers::{ConnectOptions, Store};
 /// rise over sessions).
 ///
 /// A reservation is of one block, all of it or the beginning: ask for as many numbers as the increment.
-///
-/// # Example
-///
-/// ```no_run
-/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use std::num::NonZeroU32;
-/// use ordid_core::coordination::AsyncSegmentSource;
-/// use ordid_sqlx::PgSequence;
-///
-/// let thousand = NonZeroU32::new(1_000).unwrap();
-/// let orders = PgSequence::new("postgres://shop@db/shop".parse()?, "order_ids", thousand)?;
-/// orders.create().await?; // once, as a migration
-/// let segment = orders.reserve(thousand).await?;
-/// assert_eq!(segment.len(), 1_000);
-/// # Ok(())
-/// # }
-/// ```
-pub struct PgSequence {
-    store: Store<Postgres>,
+pub struct PgSequence<S: StoreDriver> {
+    store: Store<S>,
     name: String,
     increment: NonZeroU32,
-    next: SqlStr,
+    next: Statement,
     seen: Seen,
 }
 
-impl PgSequence {
+impl<S: StoreDriver<Dialect = Postgres>> PgSequence<S> {
     /// Takes the database, the sequence's name, and its increment. It connects when it is first asked for
     /// something.
     ///
@@ -54,23 +39,17 @@ impl PgSequence {
     ///
     /// If the name has other characters than letters, digits and underscores, or more than 63. The error is
     /// a [`Mismatch`](CoordinationFailure::Mismatch).
-    pub fn new(
-        options: ConnectOptions<Postgres>,
-        name: &str,
-        increment: NonZeroU32,
-    ) -> Result<Self, Error> {
+    pub fn new(database: S::Options, name: &str, increment: NonZeroU32) -> Result<Self, Error> {
         let name = checked_name(name)?.to_owned();
-        let class = format!("'{}'::regclass", dialect::Postgres::quote(&name));
-        let next = format!(
-            "SELECT nextval({class}), seqincrement, seqcache, CAST(CAST(seqcycle AS int) AS bigint) \
-             FROM pg_catalog.pg_sequence WHERE seqrelid = {class}"
-        );
+        let next = "SELECT nextval('{t}'::regclass), seqincrement, seqcache, \
+                    CAST(CAST(seqcycle AS int) AS bigint) \
+                    FROM pg_catalog.pg_sequence WHERE seqrelid = '{t}'::regclass";
         Ok(Self {
-            store: Store::new(options),
+            // Twice: the first numbers are then nobody's.
+            next: Statement::changes::<Postgres>(&name, next).repeatable(),
+            store: Store::new(database),
             name,
             increment,
-            // Of a checked name.
-            next: AssertSqlSafe(next).into_sql_str(),
             seen: Seen::default(),
         })
     }
@@ -87,7 +66,7 @@ impl PgSequence {
         format!(
             "CREATE SEQUENCE IF NOT EXISTS {} AS bigint INCREMENT BY {} MINVALUE 1 START WITH 1 CACHE 1 \
              NO CYCLE",
-            dialect::Postgres::quote(&self.name),
+            Postgres::quote(&self.name),
             self.increment
         )
     }
@@ -98,9 +77,7 @@ impl PgSequence {
     ///
     /// What the database says.
     pub async fn create(&self) -> Result<(), Error> {
-        // Of a checked name and a number.
-        let script = AssertSqlSafe(self.create_sql()).into_sql_str();
-        self.store.run(&script).await
+        self.store.run(self.create_sql()).await
     }
 
     fn error(&self, failure: CoordinationFailure, problem: &str) -> Error {
@@ -108,7 +85,7 @@ impl PgSequence {
     }
 }
 
-impl AsyncSegmentSource for PgSequence {
+impl<S: StoreDriver<Dialect = Postgres>> AsyncSegmentSource for PgSequence<S> {
     type Order = Ordered;
 
     async fn reserve(&self, count: NonZeroU32) -> Result<Segment, Error> {
@@ -142,7 +119,7 @@ impl AsyncSegmentSource for PgSequence {
     }
 }
 
-impl fmt::Debug for PgSequence {
+impl<S: StoreDriver> fmt::Debug for PgSequence<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PgSequence")
             .field("store", &self.store)

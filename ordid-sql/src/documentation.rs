@@ -1,0 +1,111 @@
+//! What the documentation of every adapter says alike, as texts for `#[doc = ..]`.
+//!
+//! An adapter adds what is its own. The links are those of the item that has the documentation: its module has `Error`
+//! and `UnitOfWork` in scope.
+
+/// Returns a piece of the documentation that all adapters have.
+///
+/// ```ignore
+/// #[doc = ordid_sql::documentation!(unit_of_work)]
+/// pub struct UnitOfWork<DB: Backend>(Work<Binder<DB>>);
+/// ```
+#[doc(hidden)]
+#[macro_export]
+macro_rules! documentation {
+    (unit_of_work) => {
+        "\
+Entities, collected to be inserted, updated and deleted in one transaction: parents before children,
+deletes the other way round, many rows a statement, each table in the order of its stored keys."
+    };
+    (changes) => {
+        "
+# Rows that refer to each other
+
+Tables may refer to each other, and rows to rows of their own table. If rows refer to each other in a
+circle, one of them is inserted with NULL in a foreign key that can be NULL, and an `UPDATE` sets it after
+all inserts; before they are deleted it is set to NULL. With a foreign key that is declared
+`#[ordid(parent, deferrable)]` this is not necessary on PostgreSQL and SQLite, which then check it at
+COMMIT. A circle without such a foreign key is an error that names it, before anything is sent.
+
+# Updates and deletes
+
+Each row has to be there: if one is not, nothing is written ([`Error::is_missing_row`]). Rows are updated
+after all inserts and deleted after that, so a unique value is not free for a new row before the next
+flush. PostgreSQL and SQLite (from 3.33 on) take many rows an `UPDATE`, and a value arrives as by an
+`INSERT`; MySQL and MariaDB are sent one for each row, which takes as many round trips. Two rows cannot
+exchange unique values, since these are checked row by row.
+"
+    };
+    (flush_in) => {
+        "\
+Writes everything inside an open transaction, in a savepoint: if it fails, the transaction is as before.
+The entities stay until [`clear`](Self::clear), since only the caller knows when the transaction is
+committed.
+
+It is never tried again, since what came before it in the transaction would have to be repeated, too:
+most databases end the whole transaction at a deadlock.
+
+Constraints that the database checks at COMMIT fail in your commit, not here. If the flush had to defer
+them ([`FlushPlan::defers`](ordid_sql::FlushPlan::defers)), all that can be deferred stay so until then.
+"
+    };
+    (sharded) => {
+        "\
+New entities of which each goes to one of several databases, split by key: a [`UnitOfWork`] for each shard
+of a [`Sharding`](ordid_sql::Sharding).
+
+# What is atomic
+
+- **One shard's part is**: its rows are one transaction of that database, all of them or none.
+- **The whole is not.** Each part is committed by itself, in no order. If one fails, the others are
+  committed all the same; whoever reads meanwhile may find the rows of one shard and not yet those of
+  another.
+- **What failed stays**, with the same keys, and what was committed is taken out. So flushing again sends
+  what is left, and when that succeeds, every row is there exactly once. A part whose COMMIT had no answer,
+  and of which the database could not be asked, stays, too, and is asked for then:
+  [`Error::is_commit_unknown`] of its error says so.
+
+There is no two-phase commit. PostgreSQL has it switched off (`max_prepared_transactions` is 0) and SQLite
+not at all; where it is on, a program that dies between the two phases leaves locks that nobody takes away.
+What must be written together belongs to one shard: route it by one key.
+
+# What the databases cannot check
+
+A foreign key ends at its database, so a row's parents have to be on its shard; the database refuses a row
+whose parent is elsewhere.
+
+Rows to which those of all shards refer, such as airlines or countries, are on each of them: of a type that
+the sharding has [everywhere](ordid_sql::Sharding::everywhere), each shard gets a copy of what is added,
+updated or deleted, under the same key. As the whole is not atomic, the copies differ where a part failed,
+until flushing again succeeds.
+"
+    };
+    (sharded_errors) => {
+        "
+# Errors
+
+What [`plan`](Self::plan) finds, and another number of databases than of shards: then nothing was sent to
+any of them. Otherwise [`Error::shards`] says what became of each: the parts of the shards that succeeded
+are committed, and those of the others are there to be flushed again.
+"
+    };
+    (journaled) => {
+        "\
+A [`Journal`](ordid_sql::Journal) for [`UnitOfWork::with_journal`], and the entity types whose rows it keeps.
+
+Rows go through serde, so what serde leaves out or writes with less precision is lost with the process.
+That is found before anything is sent: each row is read back, its columns are compared, and a column that
+differs is an error.
+"
+    };
+    (flushes_table) => {
+        "\
+Returns the `CREATE TABLE` of `ordid_flushes`. A flush with updates or deletes writes a marker row to it, in
+its own transaction: if the answer to COMMIT is lost, that row shows whether the flush was committed. A
+flush that only inserts does so only [on request](crate::UnitOfWork::with_record).
+
+Run it once, as a migration. A marker row is looked for only while its flush is under way: rows older than a
+day can be deleted at any time, by `flushed_at`.
+"
+    };
+}

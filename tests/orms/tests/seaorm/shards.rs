@@ -1,0 +1,229 @@
+//! One unit of work over two databases, of which the second is always a file of SQLite.
+
+use libtest_mimic::Trial;
+use ordid::KeyType as _;
+use ordid_seaorm::{Flushed, Retry, ShardedUnitOfWork, Sharding};
+use ordid_tests::{servers::Servers, trials::Outcome};
+use sea_orm::{
+    ActiveValue::{NotSet, Set, Unchanged},
+    ConnectionTrait as _, DatabaseConnection, DbBackend, EntityTrait, IntoActiveModel as _,
+    QueryOrder as _, SqlxSqliteConnector,
+};
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+
+use crate::{
+    create,
+    models::{AuthorId, author, book},
+    on_all, on_sqlite,
+};
+
+const AUTHORS: i32 = 40;
+
+pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    on_all(
+        servers,
+        trials,
+        "shards::a_part_that_fails_stays",
+        |db| async {
+            let folder = tempfile::tempdir()?;
+            parts([db, other(&folder).await?]).await
+        },
+    );
+    on_sqlite(
+        trials,
+        "shards::rows_are_changed_on_their_shard",
+        |db| async {
+            let folder = tempfile::tempdir()?;
+            changes([db, other(&folder).await?]).await
+        },
+    );
+    on_sqlite(
+        trials,
+        "shards::a_row_that_is_everywhere_is_on_each_shard",
+        |db| async {
+            let folder = tempfile::tempdir()?;
+            everywhere([db, other(&folder).await?]).await
+        },
+    );
+    on_all(
+        servers,
+        trials,
+        "shards::nothing_is_sent_where_a_shard_cannot_be_planned",
+        |db| async {
+            let folder = tempfile::tempdir()?;
+            planned([db, other(&folder).await?]).await
+        },
+    );
+}
+
+async fn other(folder: &tempfile::TempDir) -> Outcome<DatabaseConnection> {
+    let options = SqliteConnectOptions::new()
+        .filename(folder.path().join("other.db"))
+        .create_if_missing(true)
+        .foreign_keys(true);
+    let pools = SqlitePoolOptions::new().max_connections(1);
+    let pool = pools.connect_with(options).await?;
+    Ok(SqlxSqliteConnector::from_sqlx_sqlite_pool(pool))
+}
+
+fn author(position: i32) -> author::ActiveModel {
+    author::ActiveModel {
+        id: NotSet,
+        name: Set(position.to_string()),
+        position: Set(position),
+        mentor: Set(None),
+    }
+}
+
+/// Authors have no parent but one of their own table, so they name what they are spread by. Books are where their
+/// author is.
+fn sharding() -> Outcome<Sharding> {
+    let sharding = Sharding::by_hash(2)?
+        .route(|author: &author::ActiveModel| author.id.try_as_ref().copied())
+        .route(|book: &book::ActiveModel| book.author_id.try_as_ref().copied());
+    Ok(sharding)
+}
+
+async fn positions(db: &DatabaseConnection) -> Outcome<Vec<i32>> {
+    let authors = author::Entity::find().order_by_asc(author::Column::Id);
+    let authors = authors.all(db).await?.into_iter();
+    Ok(authors.map(|author| author.position).collect())
+}
+
+/// A shard that fails leaves the other one's rows committed, and its own to be flushed again.
+async fn parts(databases: [DatabaseConnection; 2]) -> Outcome {
+    create(&databases[0], author::Entity).await?;
+    let mut work = ShardedUnitOfWork::new(sharding()?).with_retry(Retry::NONE);
+    for position in 0..AUTHORS {
+        work.add(author(position))?;
+    }
+    let lengths = [0, 1].map(|shard: usize| work.shards()[shard].len());
+    assert!(lengths.iter().all(|length| *length > 0), "{lengths:?}");
+
+    let too_few = work.flush(&databases[..1]).await.unwrap_err();
+    assert!(too_few.is_plan() && too_few.shards().is_none(), "{too_few}");
+    assert_eq!(work.len(), lengths[0] + lengths[1]);
+
+    let error = work.flush(&databases).await.unwrap_err();
+    let outcomes = error.shards().expect("one of them failed");
+    let first = outcomes[0].as_ref().map(Flushed::rows);
+    assert_eq!(first.ok(), Some(lengths[0]));
+    let second = outcomes[1].as_ref().unwrap_err().to_string();
+    assert!(second.contains("no such table"), "{second}");
+    assert_eq!(work.len(), lengths[1]);
+
+    create(&databases[1], author::Entity).await?;
+    let flushed = work.flush(&databases).await?;
+    let rows: Vec<_> = flushed.iter().map(Flushed::rows).collect();
+    assert_eq!(rows, [0, lengths[1]]);
+    assert!(work.is_empty());
+    let mut all = Vec::new();
+    for (db, length) in databases.iter().zip(lengths) {
+        let positions = positions(db).await?;
+        assert_eq!(positions.len(), length);
+        assert!(positions.is_sorted(), "keys rise as they were added");
+        all.extend(positions);
+    }
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..AUTHORS));
+    Ok(())
+}
+
+/// A new author for each shard, with a book; then one is updated and one is deleted.
+async fn changes(databases: [DatabaseConnection; 2]) -> Outcome {
+    for db in &databases {
+        create(db, author::Entity).await?;
+        create(db, book::Entity).await?;
+        db.execute(&ordid_seaorm::flushes_table()).await?;
+    }
+    let mut work = ShardedUnitOfWork::new(sharding()?);
+    let mut keys: [Option<AuthorId>; 2] = [None; 2];
+    while let Some(shard) = keys.iter().position(Option::is_none) {
+        let key = AuthorId::generate();
+        if work.sharding().shard(key)? != shard {
+            continue;
+        }
+        keys[shard] = Some(key);
+        let position = i32::try_from(shard)?;
+        // As a model, too.
+        let added = work.add(author::Model {
+            id: key,
+            name: position.to_string(),
+            position,
+            mentor: None,
+        })?;
+        assert_eq!(added, key);
+        work.add(book::ActiveModel {
+            title: Set("Notes".to_owned()),
+            id: NotSet,
+            author_id: Set(key),
+        })?;
+    }
+    work.flush(&databases).await?;
+    let keys = keys.map(|key| key.expect("each shard has an author"));
+    for (db, key) in databases.iter().zip(keys) {
+        let book = book::Entity::find().one(db).await?;
+        assert_eq!(book.map(|book| book.author_id), Some(key));
+    }
+
+    work.update(author::ActiveModel {
+        id: Unchanged(keys[0]),
+        position: Set(70),
+        ..Default::default()
+    })?;
+    let book = book::Entity::find().one(&databases[1]).await?;
+    work.delete(book.expect("it was inserted").into_active_model())?;
+    let lengths = [0, 1].map(|shard: usize| work.shards()[shard].len());
+    assert_eq!(lengths, [1, 1]);
+    let flushed = work.flush(&databases).await?;
+    assert_eq!((flushed[0].updated(), flushed[1].deleted()), (1, 1));
+    assert_eq!(positions(&databases[0]).await?, [70]);
+    assert_eq!(positions(&databases[1]).await?, [1]);
+    assert_eq!(book::Entity::find().one(&databases[1]).await?, None);
+    assert!(book::Entity::find().one(&databases[0]).await?.is_some());
+    Ok(())
+}
+
+async fn everywhere(databases: [DatabaseConnection; 2]) -> Outcome {
+    for db in &databases {
+        create(db, author::Entity).await?;
+    }
+    let sharding = Sharding::by_hash(2)?.everywhere::<author::ActiveModel>();
+    let mut work = ShardedUnitOfWork::new(sharding);
+    let key = work.add(author(7))?;
+    assert_eq!(work.len(), 2);
+    work.flush(&databases).await?;
+    for db in &databases {
+        let author = author::Entity::find().one(db).await?;
+        assert_eq!(
+            author.map(|it| (it.id, it.position)),
+            Some((key, 7)),
+            "{db:?}"
+        );
+    }
+    Ok(())
+}
+
+/// A key that one shard has twice is found before anything is sent to the other.
+async fn planned(databases: [DatabaseConnection; 2]) -> Outcome {
+    create(&databases[0], author::Entity).await?;
+    let mut work = ShardedUnitOfWork::new(sharding()?);
+    let mut keys = std::iter::repeat_with(AuthorId::generate);
+    let twice = keys.find(|key| matches!(work.sharding().shard(*key), Ok(1)));
+    let twice = twice.expect("there is always another key");
+    for position in 0..AUTHORS {
+        work.add(author(position))?;
+    }
+    for _ in 0..2 {
+        let mut author = author(AUTHORS);
+        author.id = Set(twice);
+        work.add(author)?;
+    }
+    let error = work.flush(&databases).await.unwrap_err();
+    assert!(error.is_plan() && error.shards().is_none(), "{error}");
+    assert!(positions(&databases[0]).await?.is_empty());
+
+    let plans = work.plan(DbBackend::Sqlite);
+    assert!(plans.unwrap_err().is_plan());
+    Ok(())
+}
