@@ -55,6 +55,7 @@ mod rows;
 mod sharded;
 mod sharding;
 pub mod spi;
+mod sqlx_errors;
 pub mod stored;
 mod stored_macro;
 mod table;
