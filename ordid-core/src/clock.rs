@@ -124,34 +124,28 @@ pub trait Clock: Send + Sync {
     }
 }
 
-impl<C: Clock + ?Sized> Clock for &C {
-    fn now(&self) -> Timestamp {
-        (**self).now()
-    }
+/// A pointer to a clock is a clock.
+macro_rules! clock_behind {
+    ($pointer:ty) => {
+        impl<C: Clock + ?Sized> Clock for $pointer {
+            fn now(&self) -> Timestamp {
+                (**self).now()
+            }
 
-    fn now_with_nanos(&self) -> (Timestamp, u32) {
-        (**self).now_with_nanos()
-    }
+            fn now_with_nanos(&self) -> (Timestamp, u32) {
+                (**self).now_with_nanos()
+            }
 
-    fn pause(&self, duration: Duration) {
-        (**self).pause(duration);
-    }
+            fn pause(&self, duration: Duration) {
+                (**self).pause(duration);
+            }
+        }
+    };
 }
 
+clock_behind!(&C);
 #[cfg(feature = "std")]
-impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
-    fn now(&self) -> Timestamp {
-        (**self).now()
-    }
-
-    fn now_with_nanos(&self) -> (Timestamp, u32) {
-        (**self).now_with_nanos()
-    }
-
-    fn pause(&self, duration: Duration) {
-        (**self).pause(duration);
-    }
-}
+clock_behind!(std::sync::Arc<C>);
 
 /// A clock that a test sets by hand; `pause` moves it on by the pause, so that nothing sleeps.
 ///

@@ -329,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_name_the_value_and_the_fix() {
+    fn messages_name_the_value_and_the_fix() {
         let error = Error::new(ErrorKind::Rollback {
             behind_millis: 11_000,
             max_millis: 10_000,

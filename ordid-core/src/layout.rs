@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn uuid_to_bin_is_the_manuals() {
+    fn uuid_to_bin_matches_the_manual() {
         // The manual's example.
         let uuid = uuid::Uuid::parse_str("6ccd780c-abcd-1026-9564-5b8c656024db").unwrap();
         let bin = uuid_to_bin(uuid.as_bytes());
@@ -222,7 +222,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_sort_key_leads_back_to_its_value(value: [u8; 16], version in 1u8..16) {
+        fn a_sort_key_converts_back_to_its_value(value: [u8; 16], version in 1u8..16) {
             let mut of_version = value;
             of_version[6] = version << 4 | value[6] & 0x0f;
             for value in [value, of_version] {

@@ -41,6 +41,102 @@ macro_rules! process_wide {
     };
 }
 
+/// Names a scheme's generator, and makes the one for the process.
+macro_rules! generator {
+    ($(#[$docs:meta])* $generator:ident: $scheme:ident) => {
+        generator_alias! {
+            $(#[$docs])*
+            $generator<C, E> = $crate::generator::OrderedGenerator<$scheme, C, E>
+        }
+        process_wide!($scheme);
+    };
+}
+
+/// The begin of [`Scheme`](crate::key::Scheme) for UUIDs of one version of RFC 9562.
+macro_rules! rfc_9562 {
+    ($name:literal, version $version:literal, $orders:expr) => {
+        type Raw = uuid::Uuid;
+
+        const NAME: &'static str = $name;
+        const ORDERS: crate::layout::Orders = $orders;
+        const EXPECTED: &'static str = concat!("version ", $version, " and variant RFC 9562");
+
+        fn check(raw: &uuid::Uuid) -> bool {
+            crate::scheme::anatomy::has_version(raw, $version)
+        }
+
+        fn coerce(raw: uuid::Uuid) -> uuid::Uuid {
+            crate::scheme::anatomy::with_version(raw, $version)
+        }
+    };
+}
+
+/// The begin of [`Scheme`](crate::key::Scheme) for a scheme that any value may be a key of: its layout
+/// has no bit that is the same in all keys.
+macro_rules! any_value {
+    ($name:expr, $raw:ty: $expected:literal, $orders:expr) => {
+        type Raw = $raw;
+
+        const NAME: &'static str = $name;
+        const ORDERS: crate::layout::Orders = $orders;
+        const EXPECTED: &'static str = $expected;
+
+        /// Always.
+        fn check(_: &$raw) -> bool {
+            true
+        }
+    };
+}
+
+/// The bits of slots, which are another scheme's.
+macro_rules! slot_bits_of {
+    ($scheme:ty) => {
+        const SCALE: $crate::clock::TimeScale = <$scheme>::SCALE;
+        const TICK_BITS: u32 = <$scheme>::TICK_BITS;
+        const INDEX_BITS: u32 = <$scheme>::INDEX_BITS;
+        const FRACTION_BITS: u32 = <$scheme>::FRACTION_BITS;
+        const SEED_BITS: u32 = <$scheme>::SEED_BITS;
+        const RANDOM_BITS: u32 = <$scheme>::RANDOM_BITS;
+        const IDENTITY: bool = <$scheme>::IDENTITY;
+        const RENEWS: bool = <$scheme>::RENEWS;
+    };
+}
+
+/// The text of a scheme whose keys have one of their own, unless a prefix makes them a TypeID.
+macro_rules! own_text_without_prefix {
+    (write: $write:expr, parse: $parse:expr, read: $read:expr) => {
+        #[inline]
+        fn write_text(
+            raw: uuid::Uuid,
+            prefix: Option<&str>,
+            f: &mut core::fmt::Formatter<'_>,
+        ) -> core::fmt::Result {
+            match prefix {
+                None => $write(raw, f),
+                Some(_) => $crate::key::RawKey::write_text(raw, prefix, f),
+            }
+        }
+
+        fn parse_text(
+            prefix: Option<&str>,
+            text: &str,
+        ) -> Result<uuid::Uuid, $crate::error::Error> {
+            match prefix {
+                None => $parse(text.as_bytes()),
+                Some(_) => <uuid::Uuid as $crate::key::RawKey>::parse_text(prefix, text),
+            }
+        }
+
+        #[inline]
+        fn read_text(prefix: Option<&str>, text: &str) -> Option<uuid::Uuid> {
+            match prefix {
+                None => $read(text.as_bytes()),
+                Some(_) => <uuid::Uuid as $crate::key::RawKey>::read_text(prefix, text),
+            }
+        }
+    };
+}
+
 /// A scheme of which a type settles what its generators are otherwise given: the same keys, under the
 /// same name. What the type has to be is asked where a generator is made, and nowhere before, so that
 /// another type is one error.
@@ -146,6 +242,9 @@ pub mod push_id;
 mod random;
 pub mod sequential_guid;
 pub mod snowflake;
+#[cfg(test)]
+#[cfg(not(loom))]
+mod testing;
 pub mod ulid;
 pub mod uuid_create_sequential;
 pub mod uuid_short;

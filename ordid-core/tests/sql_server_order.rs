@@ -67,7 +67,7 @@ fn two_thousand_pairs_compare_as_sql_guid_compares_them() {
 }
 
 #[test]
-fn each_byte_weighs_what_its_table_says() {
+fn each_byte_has_the_weight_of_the_published_table() {
     let vectors = vectors();
     let singles = rows(&vectors, "single_byte", 16);
     for row in singles {
@@ -88,7 +88,7 @@ fn each_byte_weighs_what_its_table_says() {
 }
 
 #[test]
-fn the_order_of_bytes_is_the_tables() {
+fn the_byte_order_is_that_of_the_published_table() {
     let vectors = vectors();
     let counting: [u8; 16] = core::array::from_fn(|i| u8::try_from(i).unwrap());
     let wire = swap(&counting);
@@ -121,7 +121,7 @@ fn published_orders_ascend() {
 }
 
 #[test]
-fn both_byte_orders_are_dotnets() {
+fn both_byte_orders_match_dotnet() {
     let hex = |value: &Value| {
         Uuid::parse_str(value.as_str().unwrap())
             .unwrap()

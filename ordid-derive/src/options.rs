@@ -224,17 +224,31 @@ pub(crate) const fn snowflake(name: &'static str, type_name: &'static str) -> Sc
     }
 }
 
+/// A parameter that names a type, of the user or of this module of the schemes.
+const fn type_parameter(
+    name: &'static str,
+    usage: &'static str,
+    module: &'static str,
+    presets: &'static [&'static str],
+) -> Parameter {
+    Parameter {
+        name,
+        usage,
+        kind: Kind::Type { module, presets },
+    }
+}
+
+const NODE: Parameter = type_parameter(
+    "node",
+    "node = Random",
+    "node",
+    &["Random", "Fixed", "DangerExact"],
+);
+
 /// A scheme whose generators have a `UuidNode`.
 pub(crate) const fn uuid_of_node(name: &'static str, type_name: &'static str) -> Scheme {
     Scheme {
-        parameters: &[Parameter {
-            name: "node",
-            usage: "node = Random",
-            kind: Kind::Type {
-                module: "node",
-                presets: &["Random", "Fixed", "DangerExact"],
-            },
-        }],
+        parameters: &[NODE],
         made: Made::Wrapped {
             module: "node",
             wrapper: "WithNode",
@@ -244,16 +258,16 @@ pub(crate) const fn uuid_of_node(name: &'static str, type_name: &'static str) ->
     }
 }
 
+const PERIOD: Parameter = type_parameter(
+    "period",
+    "period = Minute",
+    "uuid_v4_clustered",
+    &["Week", "Minute", "Seconds"],
+);
+
 pub(crate) const fn clustered(name: &'static str, type_name: &'static str) -> Scheme {
     Scheme {
-        parameters: &[Parameter {
-            name: "period",
-            usage: "period = Minute",
-            kind: Kind::Type {
-                module: "uuid_v4_clustered",
-                presets: &["Week", "Minute", "Seconds"],
-            },
-        }],
+        parameters: &[PERIOD],
         made: Made::Wrapped {
             module: "uuid_v4_clustered",
             wrapper: "ByPeriod",
@@ -265,14 +279,7 @@ pub(crate) const fn clustered(name: &'static str, type_name: &'static str) -> Sc
 
 /// The parameters of `snowflake`; [`SNOWFLAKE_WAYS`] says which go together.
 const SNOWFLAKE: &[Parameter] = &[
-    Parameter {
-        name: "layout",
-        usage: "layout = Sonyflake",
-        kind: Kind::Type {
-            module: "snowflake",
-            presets: LAYOUTS,
-        },
-    },
+    type_parameter("layout", "layout = Sonyflake", "snowflake", LAYOUTS),
     Parameter {
         name: "epoch",
         usage: "epoch = \"2026-01-01\"` or `epoch = 1_767_225_600_000",

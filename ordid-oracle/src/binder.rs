@@ -7,29 +7,24 @@ use oracle::{
     sql_type::{OracleType, ToSql},
 };
 use ordid_core::{
-    Fields, KeyOf, OrderedKey, RawKeyOf, Sink,
+    KeyOf, OrderedKey, RawKeyOf, Sink,
     key::KeyField,
     storage::{Stores as _, column::Raw16},
     uuid::Uuid,
 };
-use ordid_sql::{ColumnMask, Columns, Registration, RowEnd, RowSink, Take, spi::RowBinder};
+use ordid_sql::{ColumnMask, Columns, Registration, Row, RowEnd, RowSink, Take, spi::RowBinder};
 
 use crate::stored::{Stored, StoredAs};
 
 /// An entity that Oracle can take: every type with `#[derive(OrderedKey)]` whose key type has a
 /// column there, and whose fields the `oracle` crate can bind.
-pub trait Entity:
-    OrderedKey<Field: KeyField<Key: StoredAs>> + Fields<Binder> + Send + Sync + 'static
-{
+pub trait Entity: Row<Binder> + OrderedKey<Field: KeyField<Key: StoredAs>> {
     /// Says in which order Oracle keeps the stored keys: rows are sent in that.
     #[doc(hidden)]
     fn __register() -> Registration<Binder, RawKeyOf<Self>>;
 }
 
-impl<E> Entity for E
-where
-    E: OrderedKey<Field: KeyField<Key: StoredAs>> + Fields<Binder> + Send + Sync + 'static,
-{
+impl<E: Row<Binder> + OrderedKey<Field: KeyField<Key: StoredAs>>> Entity for E {
     fn __register() -> Registration<Binder, RawKeyOf<E>> {
         Registration {
             compare: <KeyOf<E> as StoredAs>::Column::compare,

@@ -1,13 +1,13 @@
 //! Connections of the `oracle` crate, and where they come from. Their calls block, so all futures are ready.
 
-use std::{future::ready, thread::sleep, time::Duration};
+use std::{borrow::Borrow, future::ready};
 
 use oracle::{Connection, conn::CloseMode, oci_attr::TransactionInProgress};
 use ordid_sql::{
     DriverError, EngineProfile,
     spi::{
-        Begin, Changed, ConnectionSource, FlushConnection, FlushTransaction, Statement,
-        StatementFailure, StatementKind, TransactionScope,
+        Begin, Changed, ConnectionSource, FlushConnection, FlushTransaction, MadeConnections,
+        OneConnection, Statement, StatementFailure, StatementKind, TransactionScope,
     },
 };
 
@@ -23,22 +23,12 @@ type Result<T, E = FlushError> = std::result::Result<T, E>;
 const SAVEPOINT: &str = "SAVEPOINT ordid_flush";
 const ROLLBACK_TO: &str = "ROLLBACK TO SAVEPOINT ordid_flush";
 
-/// A connection for the length of a flush.
-pub(crate) enum OracleConnection<'c> {
-    Borrowed(&'c Connection),
-    Made(Connection),
-}
+/// A connection for the length of a flush: the user's, or one that the user's function made.
+pub(crate) struct OracleConnection<C>(C);
 
-impl OracleConnection<'_> {
-    const fn connection(&self) -> &Connection {
-        match self {
-            Self::Borrowed(connection) => connection,
-            Self::Made(connection) => connection,
-        }
-    }
-
+impl<C: Borrow<Connection>> OracleConnection<C> {
     fn checked(&self, wanted: TransactionScope) -> Result<TransactionScope> {
-        let connection = self.connection();
+        let connection = self.0.borrow();
         if connection.autocommit() {
             return Err(FlushError::state(
                 "the connection commits by itself after each statement",
@@ -53,12 +43,33 @@ impl OracleConnection<'_> {
         }
         Ok(wanted)
     }
+}
+
+fn begin_failed(error: oracle::Error) -> FlushError {
+    FlushError::begin(classify(error))
+}
+
+impl<C: Borrow<Connection> + Send> FlushConnection for OracleConnection<C> {
+    type Error = oracle::Error;
+    type Binder = Binder;
+    type Bulk = std::convert::Infallible;
+    type Transaction<'t>
+        = OracleTransaction<'t>
+    where
+        Self: 't;
+
+    const ADAPTER: &'static str = "ordid_oracle";
+    const BLOCKS: bool = true;
+
+    async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope> {
+        self.checked(wanted)
+    }
 
     /// Oracle begins a transaction with the first statement that needs one. The connection is checked each time:
     /// what an attempt could not roll back would be committed by the next.
-    fn begun(&self, begin: Begin) -> Result<OracleTransaction<'_>> {
+    async fn begin(&mut self, begin: Begin) -> Result<OracleTransaction<'_>> {
         self.checked(begin.scope)?;
-        let connection = self.connection();
+        let connection = self.0.borrow();
         if begin.scope == TransactionScope::Savepoint {
             connection.execute(SAVEPOINT, &[]).map_err(begin_failed)?;
         }
@@ -73,50 +84,30 @@ impl OracleConnection<'_> {
         Ok(open)
     }
 
-    fn found(&self, query: &Statement, values: &Binder) -> Result<bool, oracle::Error> {
-        let connection = self.connection();
-        let mut statement = connection
-            .statement(&query.sql)
-            .fetch_array_size(1)
-            .build()?;
-        let row = statement.query(&values.row(0))?.next();
-        Ok(row.transpose()?.is_some())
-    }
-}
-
-fn begin_failed(error: oracle::Error) -> FlushError {
-    FlushError::begin(classify(error))
-}
-
-impl FlushConnection for OracleConnection<'_> {
-    type Error = oracle::Error;
-    type Binder = Binder;
-    type Bulk = std::convert::Infallible;
-    type Transaction<'t>
-        = OracleTransaction<'t>
-    where
-        Self: 't;
-
-    const ADAPTER: &'static str = "ordid_oracle";
-
-    async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope> {
-        self.checked(wanted)
-    }
-
-    async fn begin(&mut self, begin: Begin) -> Result<OracleTransaction<'_>> {
-        self.begun(begin)
-    }
-
     async fn exists(
         &mut self,
         query: &Statement,
         values: Binder,
     ) -> Result<bool, DriverError<oracle::Error>> {
-        let found = self.found(query, &values);
+        let connection = self.0.borrow();
+        let found = || {
+            let mut statement = connection
+                .statement(&query.sql)
+                .fetch_array_size(1)
+                .build()?;
+            let row = statement.query(&values.row(0))?.next();
+            Ok(row.transpose()?.is_some())
+        };
+        let found = found();
         // In a serializable session the next attempt would otherwise see what this one saw.
-        let rolled_back = self.connection().rollback();
+        let rolled_back = connection.rollback();
         let found = found.and_then(|found| rolled_back.map(|()| found));
         found.map_err(classify)
+    }
+
+    /// A pool shall not lend it again. Any other connection refuses this, and is closed as it is dropped.
+    fn close(self) {
+        let _ = self.0.borrow().close_with_mode(CloseMode::Drop);
     }
 }
 
@@ -128,16 +119,24 @@ pub(crate) struct OracleTransaction<'t> {
     ends_well: bool,
 }
 
-impl OracleTransaction<'_> {
+fn refused(error: oracle::Error) -> StatementFailure<oracle::Error> {
+    StatementFailure {
+        row: failed_rows(&error),
+        error: classify(error),
+        is_binding: false,
+    }
+}
+
+impl FlushTransaction for OracleTransaction<'_> {
+    type Error = oracle::Error;
+    type Binder = Binder;
+    type Bulk = std::convert::Infallible;
+
     /// Sends the rows by one statement with an array for each of its parameters.
-    #[expect(
-        clippy::result_large_err,
-        reason = "the executor takes the error apart at once"
-    )]
-    fn send(
-        &self,
+    async fn execute(
+        &mut self,
         statement: &Statement,
-        values: &Binder,
+        values: Binder,
     ) -> Result<Changed, StatementFailure<oracle::Error>> {
         let changes = statement.kind != StatementKind::Insert;
         // Without batch errors the rest of the rows would not be tried, but neither would it be known which one
@@ -159,28 +158,6 @@ impl OracleTransaction<'_> {
             true => Changed::OfEach(batch.row_counts().map_err(refused)?),
             false => Changed::Rows(0),
         })
-    }
-}
-
-fn refused(error: oracle::Error) -> StatementFailure<oracle::Error> {
-    StatementFailure {
-        row: failed_rows(&error),
-        error: classify(error),
-        is_binding: false,
-    }
-}
-
-impl FlushTransaction for OracleTransaction<'_> {
-    type Error = oracle::Error;
-    type Binder = Binder;
-    type Bulk = std::convert::Infallible;
-
-    async fn execute(
-        &mut self,
-        statement: &Statement,
-        values: Binder,
-    ) -> Result<Changed, StatementFailure<oracle::Error>> {
-        self.send(statement, &values)
     }
 
     async fn commit(mut self) -> Result<(), DriverError<oracle::Error>> {
@@ -215,82 +192,17 @@ impl Drop for OracleTransaction<'_> {
     }
 }
 
-/// The one connection that there is.
-pub(crate) struct OnConnection<'c>(OracleConnection<'c>);
-
-impl<'c> OnConnection<'c> {
-    pub(crate) const fn new(connection: &'c Connection) -> Self {
-        Self(OracleConnection::Borrowed(connection))
-    }
+/// Returns the source of the one connection that there is.
+pub(crate) fn on_connection(
+    connection: &Connection,
+) -> OneConnection<OracleConnection<&Connection>> {
+    OneConnection::new(OracleConnection(connection), EngineProfile::ORACLE)
 }
 
-impl<'c> ConnectionSource for OnConnection<'c> {
-    type Connection = OracleConnection<'c>;
-
-    fn engine(&self) -> EngineProfile {
-        EngineProfile::ORACLE
-    }
-
-    async fn get(&mut self, _: bool) -> Result<(&mut OracleConnection<'c>, bool)> {
-        Ok((&mut self.0, false))
-    }
-
-    fn may_reconnect(&self) -> bool {
-        false
-    }
-
-    fn pause(&self, delay: Duration) -> impl Future<Output = ()> + Send {
-        sleep(delay);
-        ready(())
-    }
-}
-
-/// Connections that a closure makes, or a pool lends, one after the other.
-pub(crate) struct Made<F> {
-    connect: F,
-    open: Option<OracleConnection<'static>>,
-}
-
-impl<F: FnMut() -> Result<Connection> + Send> Made<F> {
-    pub(crate) const fn new(connect: F) -> Self {
-        Self {
-            connect,
-            open: None,
-        }
-    }
-}
-
-impl<F: FnMut() -> Result<Connection> + Send> ConnectionSource for Made<F> {
-    type Connection = OracleConnection<'static>;
-
-    fn engine(&self) -> EngineProfile {
-        EngineProfile::ORACLE
-    }
-
-    async fn get(&mut self, _: bool) -> Result<(&mut OracleConnection<'static>, bool)> {
-        match &mut self.open {
-            Some(open) => Ok((open, false)),
-            empty => {
-                let made = OracleConnection::Made((self.connect)()?);
-                Ok((empty.insert(made), true))
-            }
-        }
-    }
-
-    fn discard(&mut self) {
-        if let Some(OracleConnection::Made(connection)) = self.open.take() {
-            // Of a pool, which shall not lend it again. Any other refuses this, and is closed as it is
-            // dropped.
-            let _ = connection.close_with_mode(CloseMode::Drop);
-        }
-    }
-
-    fn may_reconnect(&self) -> bool {
-        true
-    }
-
-    fn pause(&self, delay: Duration) -> impl Future<Output = ()> + Send {
-        sleep(delay);
-        ready(())
-    }
+/// Returns the source of connections that a closure makes, or a pool lends, one after the other.
+pub(crate) fn made_by(
+    mut connect: impl FnMut() -> Result<Connection> + Send,
+) -> impl ConnectionSource<Connection = OracleConnection<Connection>> {
+    let connect = move || ready(connect().map(OracleConnection));
+    MadeConnections::new(connect, EngineProfile::ORACLE)
 }

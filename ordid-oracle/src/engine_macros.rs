@@ -32,42 +32,33 @@ macro_rules! __implement {
         }
 
         #[automatically_derived]
-        impl $crate::__private::oracle::sql_type::ToSql for $key {
-            fn oratype(
-                &self,
-                _: &$crate::__private::oracle::Connection,
-            ) -> $crate::__private::Result<
-                $crate::__private::oracle::sql_type::OracleType,
-                $crate::__private::oracle::Error,
-            > {
-                $crate::__private::Result::Ok(<Self as $crate::__private::StoredAs>::__value_type())
+        impl $crate::__private::ToSql for $key {
+            fn oratype(&self, _: &$crate::__private::Connection) -> $crate::__private::TypeResult {
+                <Self as $crate::__private::StoredAs>::__value_type()
             }
 
             fn to_sql(
                 &self,
-                value: &mut $crate::__private::oracle::SqlValue<'_>,
-            ) -> $crate::__private::Result<(), $crate::__private::oracle::Error> {
+                value: &mut $crate::__private::SqlValue<'_>,
+            ) -> $crate::__private::Result<()> {
                 <Self as $crate::__private::StoredAs>::__set(self, value)
             }
         }
 
         #[automatically_derived]
-        impl $crate::__private::oracle::sql_type::ToSqlNull for $key {
+        impl $crate::__private::ToSqlNull for $key {
             fn oratype_for_null(
-                _: &$crate::__private::oracle::Connection,
-            ) -> $crate::__private::Result<
-                $crate::__private::oracle::sql_type::OracleType,
-                $crate::__private::oracle::Error,
-            > {
-                $crate::__private::Result::Ok(<Self as $crate::__private::StoredAs>::__value_type())
+                _: &$crate::__private::Connection,
+            ) -> $crate::__private::TypeResult {
+                <Self as $crate::__private::StoredAs>::__value_type()
             }
         }
 
         #[automatically_derived]
-        impl $crate::__private::oracle::sql_type::FromSql for $key {
+        impl $crate::__private::FromSql for $key {
             fn from_sql(
-                value: &$crate::__private::oracle::SqlValue<'_>,
-            ) -> $crate::__private::Result<Self, $crate::__private::oracle::Error> {
+                value: &$crate::__private::SqlValue<'_>,
+            ) -> $crate::__private::Result<Self> {
                 <Self as $crate::__private::StoredAs>::__read(value)
             }
         }

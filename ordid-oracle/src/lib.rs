@@ -58,28 +58,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`UnitOfWork::flush_with`] takes a pool's connections, or makes its own: it goes on over another where
-//! one is lost, and asks what became of a COMMIT whose answer was.
+//! [`UnitOfWork::flush_with`] takes connections from a pool or a function, and goes on over another one if one is lost.
 //!
-//! # Watching flushes
+#![doc = ordid_sql::docs!(watching)]
 //!
-//! With the feature `tracing`, a flush is a span `ordid.flush` of the target `ordid`, at INFO, with its
-//! `tables`, `rows` and `retries`, and says at WARN why it is tried again. With `metrics`, the
-//! histogram `ordid_flush_rows` has the rows of each committed flush, and the counter
-//! `ordid_flush_retries_total` the retries by their `cause`, `transient` or `lost`. Keys and values are
-//! in neither.
-//!
-//! # Nodes that nobody else has
-//!
-//! [`SqlLease`] leases nodes from a table, for schemes with a node in their keys, over connections of its own and
-//! outside of the program's transactions: see [`ordid_core::coordination`] for what they promise.
+#![doc = ordid_sql::docs!(leases)]
 //!
 //! # What was proven on what
 //!
-//! The text, the bytes and the order of what is sent, and what becomes of errors, of rows that are not
-//! there and of lost connections, and all that leases send, were proven with the real `oracle` crate and ODPI-C on a recorder in
-//! the place of Oracle's client library, which is no database. The statements run on H2 in its Oracle
-//! mode, an emulation. The tests that need Oracle run where one is given.
+//! The real `oracle` crate and ODPI-C ran on a recorder in the place of Oracle's client library, which is no database.
+//! This proved the text, the bytes and the order of what is sent, also by leases, and what becomes of errors, missing
+//! rows and lost connections. The statements run on H2 in its Oracle mode, an emulation. The tests that need Oracle run
+//! where one is given.
 //!
 //! # Names
 //!
@@ -110,7 +100,7 @@ mod unit_of_work;
 
 pub use binder::{Binder, Entity};
 pub use error::Error;
-pub use lease::SqlLease;
+pub use lease::{Connect, Oracle, SqlLease};
 pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
@@ -137,11 +127,8 @@ pub fn connect(
     password: &str,
     connect_string: &str,
 ) -> Result<oracle::Connection, Error> {
-    Ok(oracle::Connection::connect(
-        username,
-        password,
-        connect_string,
-    )?)
+    let connected = oracle::Connection::connect(username, password, connect_string);
+    Ok(connected?)
 }
 
 #[doc(hidden)]
@@ -157,11 +144,13 @@ pub mod engine {
 
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::stored::StoredAs;
-    pub use oracle;
+    pub use crate::stored::{StoredAs, TypeResult};
+    pub use oracle::{
+        Connection, Result, SqlValue,
+        sql_type::{FromSql, ToSql, ToSqlNull},
+    };
     pub use ordid_core::{
         __private::{NamedColumn, Native, keeps_order, no_column, unknown_engine},
         storage::dialect,
     };
-    pub use std::result::Result;
 }

@@ -38,7 +38,7 @@ pub trait StoredAs: KeyType {
     // Derived code names no column but this one: a wrong one is one error.
 
     #[doc(hidden)]
-    fn __value_type() -> OracleType {
+    fn __value_type() -> TypeResult {
         value_type::<Self, Self::Column>()
     }
 
@@ -52,6 +52,10 @@ pub trait StoredAs: KeyType {
         read::<Self, Self::Column>(value)
     }
 }
+
+/// The type of a parameter.
+#[doc(hidden)]
+pub type TypeResult = oracle::Result<OracleType>;
 
 /// A stored form as the `oracle` crate takes it: bytes as `RAW`, integers as `NUMBER`.
 #[doc(hidden)]
@@ -73,39 +77,29 @@ impl<const N: usize> Bind for [u8; N] {
     }
 }
 
-/// Any number, as the library itself binds integers: exact to 38 digits.
-const NUMBER: OracleType = OracleType::Number(0, 0);
+macro_rules! bind_integers {
+    ($($integer:ty),+) => {
+        $(impl Bind for $integer {
+            /// Any number, as the library itself binds integers: exact to 38 digits.
+            fn oracle_type() -> OracleType {
+                OracleType::Number(0, 0)
+            }
 
-impl Bind for i64 {
-    fn oracle_type() -> OracleType {
-        NUMBER
-    }
-
-    fn set(self, value: &mut SqlValue<'_>) -> oracle::Result<()> {
-        self.to_sql(value)
-    }
+            fn set(self, value: &mut SqlValue<'_>) -> oracle::Result<()> {
+                self.to_sql(value)
+            }
+        })+
+    };
 }
 
-impl Bind for u64 {
-    fn oracle_type() -> OracleType {
-        NUMBER
-    }
-
-    fn set(self, value: &mut SqlValue<'_>) -> oracle::Result<()> {
-        self.to_sql(value)
-    }
-}
+bind_integers!(i64, u64);
 
 /// Returns the type of a key's parameter.
-fn value_type<K: KeyType, C: OracleColumn<K::Raw>>() -> OracleType {
-    C::Stored::oracle_type()
+fn value_type<K: KeyType, C: OracleColumn<K::Raw>>() -> TypeResult {
+    Ok(C::Stored::oracle_type())
 }
 
 /// Sets a parameter to a key.
-///
-/// # Errors
-///
-/// What the library returns.
 fn set<K: KeyType, C: OracleColumn<K::Raw>>(
     key: &K,
     value: &mut SqlValue<'_>,
@@ -168,8 +162,8 @@ ordid_sql::stored_key! {
 }
 
 impl<K: KeepsOrder<C>, C: OracleColumn<K::Raw>> ToSql for Stored<K, C> {
-    fn oratype(&self, _: &Connection) -> oracle::Result<OracleType> {
-        Ok(value_type::<K, C>())
+    fn oratype(&self, _: &Connection) -> TypeResult {
+        value_type::<K, C>()
     }
 
     fn to_sql(&self, value: &mut SqlValue<'_>) -> oracle::Result<()> {
@@ -178,8 +172,8 @@ impl<K: KeepsOrder<C>, C: OracleColumn<K::Raw>> ToSql for Stored<K, C> {
 }
 
 impl<K: KeepsOrder<C>, C: OracleColumn<K::Raw>> ToSqlNull for Stored<K, C> {
-    fn oratype_for_null(_: &Connection) -> oracle::Result<OracleType> {
-        Ok(value_type::<K, C>())
+    fn oratype_for_null(_: &Connection) -> TypeResult {
+        value_type::<K, C>()
     }
 }
 

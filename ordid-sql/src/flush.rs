@@ -26,7 +26,7 @@
 
 use std::time::Duration;
 
-use crate::leases::connections::Remedy;
+use crate::leases::Remedy;
 use crate::{Chunk, Plan, Retry};
 
 /// The next thing to do.

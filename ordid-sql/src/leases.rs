@@ -1,6 +1,12 @@
-//! Nodes and numbers in tables: the statements of leases, node counters and number counters, and the
-//! connections that they are sent over.
+//! Nodes and numbers in tables: leases, counters, sequences and tickets, once for all libraries. An adapter
+//! implements [`StoreDriver`], and has them under its own names.
 
-pub mod connections;
-pub mod nodes;
+pub mod blocking;
+mod nodes;
 pub mod numbers;
+mod segments;
+mod store;
+
+pub use nodes::{Disposable, Leased, NodeKind, Nodes, SqlDisposableNode, SqlLease};
+pub use segments::{PgSequence, SqlCounter, TicketChoice, TicketForm, Tickets64};
+pub use store::{Remedy, StoreDriver, Unanswered};

@@ -17,7 +17,8 @@ use crate::{
 use ordid_core::{
     Error,
     entity::{Fields, OrderedKey, RawKeyOf, SchemeOf},
-    key::{RawKey, Scheme},
+    key::{KeyType, RawKey, Scheme},
+    storage::Stores,
 };
 
 /// Takes whole rows: what an adapter's row binder implements beside
@@ -142,6 +143,26 @@ pub struct Registration<S: RowSink, R> {
     pub compare: fn(&R, &R) -> Ordering,
     /// What the adapter knows of it.
     pub entity: S::Entity,
+}
+
+impl<S: RowSink, R: RawKey> Registration<S, R> {
+    /// Registers an entity whose keys of type `K` are stored in the column `C`: its rows are sent in the order in
+    /// which the database keeps the stored keys.
+    pub fn in_column<K, C>(entity: S::Entity) -> Self
+    where
+        K: KeyType<Raw = R>,
+        C: Stores<R>,
+    {
+        Self {
+            // Where the column keeps the keys' order, comparing the keys themselves is cheaper.
+            compare: if C::UNORDERED {
+                C::compare
+            } else {
+                K::Scheme::cmp
+            },
+            entity,
+        }
+    }
 }
 
 impl<S: RowSink + 'static> PendingRows<S> {

@@ -75,6 +75,7 @@
 //! - [`ConnectionSource::may_reconnect`] is true for a pool and false for one connection. After
 //!   [`ConnectionSource::discard`] the next [`get`](ConnectionSource::get) of a pool opens another connection and says
 //!   so, since the executor checks each once.
+//! - [`OneConnection`] and [`MadeConnections`] are such sources, of a connection that users have and of a function.
 //! - The profile is one of the constants of [`EngineProfile`], whose public fields may be changed in a `const` block. A
 //!   profile of other words or codes is a change of this crate.
 //!
@@ -104,6 +105,7 @@ use crate::{
 };
 pub use crate::{
     bulk::{BulkFailure, BulkRows, Fed},
+    source::{MadeConnections, OneConnection},
     text::{Statement, StatementKind, TableNames},
 };
 
@@ -241,6 +243,9 @@ pub trait FlushConnection: Send {
     /// The adapter's crate, for messages.
     const ADAPTER: &'static str;
 
+    /// Whether its calls block. Then the thread sleeps between two attempts, so that no future has to wait.
+    const BLOCKS: bool = false;
+
     /// The most chunks that one bulk command takes.
     const MAX_BULK_CHUNKS: usize = copy::MAX_CHUNKS;
 
@@ -297,6 +302,14 @@ pub trait FlushConnection: Send {
     /// Returns whether the protocol state of the connection is known, so that it can be used again.
     fn is_usable(&self) -> bool {
         true
+    }
+
+    /// Closes a connection that [`MadeConnections`] opened and that is lost, so that no pool lends it again. Without
+    /// it, the connection is dropped.
+    fn close(self)
+    where
+        Self: Sized,
+    {
     }
 }
 

@@ -3,19 +3,20 @@
 
 use std::{convert::Infallible, fmt::Debug, future::Future, pin::Pin};
 
-use ordid_core::{Fields, OrderedKey, RawKeyOf, Sink, uuid::Uuid};
+use ordid_core::{Fields, KeyField, KeyOf, OrderedKey, RawKeyOf, Sink, uuid::Uuid};
 use ordid_sql::{
     ColumnMask, Columns, EngineProfile, FlushDialect, Registration, RowEnd, RowSink, Take,
-    leases::numbers::{Answer, CounterDialect},
+    leases::numbers::CounterDialect,
     spi::{BoxedError, BulkFailure, BulkRows, RowBinder},
 };
 use sqlx::{Arguments, Encode, SqlStr, Type, encode::IsNull, error::BoxDynError};
 
 use crate::{
     connection::ProtocolState,
-    numbers::{Texts, Value},
-    stored::stored_order,
+    stored::{ColumnOf, StoredAs},
 };
+
+pub(crate) use ordid_sql::leases::numbers::{Answer, Value};
 
 pub(crate) mod sealed {
     pub trait Sealed {}
@@ -57,35 +58,28 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
     #[doc(hidden)]
     fn abandon(connection: &mut Self::Connection);
 
-    /// Returns whether a query has a row.
+    /// Whether the child of a fork may connect where its parent has.
     #[doc(hidden)]
-    fn exists(
-        connection: &mut Self::Connection,
-        sql: SqlStr,
-        arguments: Self::Arguments,
-    ) -> BoxFuture<'_, Result<bool, sqlx::Error>>;
+    const SURVIVES_FORKS: bool;
 
-    /// Returns how many rows it changed. MySQL's and MariaDB's count rows that were as they are
-    /// wanted, since SQLx asks for this (`CLIENT_FOUND_ROWS`).
+    /// Sends a statement, and returns its rows, each as `read` reads it, and what it changed. MySQL's and MariaDB's
+    /// count rows that were as they are wanted, since SQLx asks for this (`CLIENT_FOUND_ROWS`).
     #[doc(hidden)]
-    fn execute(
+    fn ask<R: Default + Send + 'static>(
         connection: &mut Self::Connection,
         sql: SqlStr,
-        arguments: Self::Arguments,
+        arguments: Result<Self::Arguments, BoxDynError>,
         persistent: bool,
-    ) -> BoxFuture<'_, Result<u64, sqlx::Error>>;
+        read: fn(&Self::Row) -> Result<R, sqlx::Error>,
+    ) -> BoxFuture<'_, Result<Answer<R>, sqlx::Error>>;
 
-    /// What leases and counters say in its own words.
+    /// Binds integers and names.
     #[doc(hidden)]
-    const TEXTS: Texts;
+    fn bind(values: &[Value<'_>]) -> Result<Self::Arguments, BoxDynError>;
 
-    /// Runs a statement about integers, and returns its rows and what it changed.
+    /// Reads a row of integers.
     #[doc(hidden)]
-    fn ask<'c>(
-        connection: &'c mut Self::Connection,
-        sql: SqlStr,
-        values: &[Value<'_>],
-    ) -> BoxFuture<'c, Result<Answer, sqlx::Error>>;
+    fn integers(row: &Self::Row) -> Result<Vec<i64>, sqlx::Error>;
 
     /// Runs a script: several statements, without parameters.
     #[doc(hidden)]
@@ -192,7 +186,7 @@ macro_rules! backend {
         bulk: $bulk:ty,
         has_transaction: $has_transaction:expr,
         abandon: $abandon:expr,
-        texts: $texts:expr,
+        survives_forks: $survives_forks:literal,
         last_id: $last_id:expr
     ) => {
         impl $crate::backend::sealed::Sealed for $database {}
@@ -221,72 +215,53 @@ macro_rules! backend {
                 $abandon(connection);
             }
 
-            fn exists(
-                connection: &mut Self::Connection,
-                sql: sqlx::SqlStr,
-                arguments: Self::Arguments,
-            ) -> $crate::backend::BoxFuture<'_, Result<bool, sqlx::Error>> {
-                Box::pin(async move {
-                    let row = sqlx::query_with::<$database, _>(sql, arguments)
-                        .fetch_optional(connection)
-                        .await?;
-                    Ok(row.is_some())
-                })
-            }
+            const SURVIVES_FORKS: bool = $survives_forks;
 
-            fn execute(
+            fn ask<R: Default + Send + 'static>(
                 connection: &mut Self::Connection,
                 sql: sqlx::SqlStr,
-                arguments: Self::Arguments,
+                arguments: Result<Self::Arguments, sqlx::error::BoxDynError>,
                 persistent: bool,
-            ) -> $crate::backend::BoxFuture<'_, Result<u64, sqlx::Error>> {
+                read: fn(&Self::Row) -> Result<R, sqlx::Error>,
+            ) -> $crate::backend::BoxFuture<'_, Result<$crate::backend::Answer<R>, sqlx::Error>>
+            {
                 Box::pin(async move {
-                    let done = sqlx::query_with::<$database, _>(sql, arguments)
-                        .persistent(persistent)
-                        .execute(connection)
-                        .await?;
-                    Ok(done.rows_affected())
-                })
-            }
-
-            const TEXTS: $crate::numbers::Texts = $texts;
-
-            fn ask<'c>(
-                connection: &'c mut Self::Connection,
-                sql: sqlx::SqlStr,
-                values: &[$crate::numbers::Value<'_>],
-            ) -> $crate::backend::BoxFuture<
-                'c,
-                Result<ordid_sql::leases::numbers::Answer, sqlx::Error>,
-            > {
-                use $crate::numbers::Value;
-
-                let mut arguments = <Self as sqlx::Database>::Arguments::default();
-                let mut bind = |value: &Value<'_>| match *value {
-                    Value::Number(number) => sqlx::Arguments::add(&mut arguments, number),
-                    Value::Text(text) => sqlx::Arguments::add(&mut arguments, text.to_owned()),
-                };
-                let bound = values.iter().try_for_each(&mut bind);
-                Box::pin(async move {
-                    bound.map_err(sqlx::Error::Encode)?;
+                    let arguments = arguments.map_err(sqlx::Error::Encode)?;
                     let query = sqlx::query_with::<$database, _>(sql, arguments);
+                    let query = query.persistent(persistent);
                     let mut parts = sqlx::Executor::fetch_many(connection, query);
-                    let mut answer = ordid_sql::leases::numbers::Answer::default();
+                    let mut answer = $crate::backend::Answer::default();
                     while let Some(part) = futures_util::TryStreamExt::try_next(&mut parts).await? {
                         match part {
                             sqlx::Either::Left(done) => {
                                 answer.changed += done.rows_affected();
                                 answer.last_id = $last_id(&done);
                             }
-                            sqlx::Either::Right(row) => {
-                                let columns = 0..sqlx::Row::len(&row);
-                                let numbers = columns.map(|at| sqlx::Row::try_get(&row, at));
-                                answer.rows.push(numbers.collect::<Result<_, _>>()?);
-                            }
+                            sqlx::Either::Right(row) => answer.rows.push(read(&row)?),
                         }
                     }
                     Ok(answer)
                 })
+            }
+
+            fn bind(
+                values: &[$crate::backend::Value<'_>],
+            ) -> Result<Self::Arguments, sqlx::error::BoxDynError> {
+                use $crate::backend::Value;
+
+                let mut arguments = Self::Arguments::default();
+                for value in values {
+                    match *value {
+                        Value::Number(number) => sqlx::Arguments::add(&mut arguments, number),
+                        Value::Text(text) => sqlx::Arguments::add(&mut arguments, text.to_owned()),
+                    }?;
+                }
+                Ok(arguments)
+            }
+
+            fn integers(row: &Self::Row) -> Result<Vec<i64>, sqlx::Error> {
+                let columns = 0..sqlx::Row::len(row);
+                columns.map(|at| sqlx::Row::try_get(row, at)).collect()
             }
 
             fn run_script(
@@ -302,21 +277,23 @@ macro_rules! backend {
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 pub(crate) use backend;
 
-/// An entity that a database can take: every type with `#[derive(OrderedKey)]` whose fields have
-/// column types there.
-pub trait Entity<DB: Backend>: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static {
+/// An entity that a database can take: every type with `#[derive(OrderedKey)]` whose key type has a
+/// [column](StoredAs) there, and whose other fields have column types of SQLx.
+pub trait Entity<DB: Backend>:
+    OrderedKey<Field: KeyField<Key: StoredAs<DB>>> + Fields<Binder<DB>> + Send + Sync + 'static
+{
     /// Says in which order the database keeps the stored keys: rows are sent in that, so that an insert appends
     /// to the index even where the column does not keep the keys' own order.
     #[doc(hidden)]
     fn __register() -> Registration<Binder<DB>, RawKeyOf<Self>>;
 }
 
-impl<DB: Backend, E: OrderedKey + Fields<Binder<DB>> + Send + Sync + 'static> Entity<DB> for E {
+impl<DB: Backend, E> Entity<DB> for E
+where
+    E: OrderedKey<Field: KeyField<Key: StoredAs<DB>>> + Fields<Binder<DB>> + Send + Sync + 'static,
+{
     fn __register() -> Registration<Binder<DB>, RawKeyOf<Self>> {
-        Registration {
-            compare: stored_order(|key| E::write_key(key, &mut Binder::with_room((), 1, 1))),
-            entity: (),
-        }
+        Registration::in_column::<KeyOf<E>, ColumnOf<DB, KeyOf<E>>>(())
     }
 }
 

@@ -218,14 +218,12 @@ impl<DB: Backend> FlushConnection for SqlxConnection<'_, DB> {
         query: &Statement,
         values: Binder<DB>,
     ) -> Result<bool, DriverError<sqlx::Error>> {
-        let arguments = values.into_arguments().map_err(|error| {
-            DriverError::new(sqlx::Error::Encode(error), ordid_sql::Failure::Refused)
-        })?;
         let (connection, state) = self.connection();
         state.set_busy(true);
-        let found = DB::exists(connection, sql_of(query), arguments).await;
+        let sql = sql_of(query);
+        let found = DB::ask(connection, sql, values.into_arguments(), true, |_| Ok(())).await;
         state.set_busy(false);
-        found.map_err(classify)
+        Ok(!found.map_err(classify)?.rows.is_empty())
     }
 
     fn is_usable(&self) -> bool {
@@ -244,7 +242,7 @@ impl<DB: Backend> SqlxTransaction<'_, DB> {
     async fn run_all(&mut self, statements: [Option<&'static str>; 2]) -> Result<(), sqlx::Error> {
         for sql in statements.into_iter().flatten() {
             let sql = SqlStr::from_static(sql);
-            DB::execute(&mut self.transaction, sql, DB::Arguments::default(), true).await?;
+            DB::ask(&mut self.transaction, sql, DB::bind(&[]), true, |_| Ok(())).await?;
         }
         Ok(())
     }
@@ -260,15 +258,18 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
         statement: &Statement,
         values: Binder<DB>,
     ) -> Result<Changed, StatementFailure<sqlx::Error>> {
-        let refused = |error| {
-            let error = DriverError::new(sqlx::Error::Encode(error), ordid_sql::Failure::Refused);
-            StatementFailure::from(error)
-        };
-        let arguments = values.into_arguments().map_err(refused)?;
-        let sql = sql_of(statement);
-        let done = DB::execute(&mut self.transaction, sql, arguments, statement.repeats).await;
-        let changed = done.map_err(|error| StatementFailure::from(classify(error)))?;
-        Ok(Changed::Rows(changed))
+        let (sql, arguments) = (sql_of(statement), values.into_arguments());
+        let done = DB::ask(
+            &mut self.transaction,
+            sql,
+            arguments,
+            statement.repeats,
+            |_| Ok(()),
+        );
+        match done.await {
+            Ok(answer) => Ok(Changed::Rows(answer.changed)),
+            Err(error) => Err(classify(error).into()),
+        }
     }
 
     async fn send_bulk(

@@ -116,15 +116,13 @@ mod connection;
 mod engine_macros;
 #[cfg(feature = "postgres")]
 pub mod instagram;
-mod lease;
+mod leases;
 mod mapping;
 #[cfg(feature = "mysql")]
 mod mysql;
-mod numbers;
 mod over;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod segment;
 mod sharded;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -132,22 +130,22 @@ mod stored;
 mod unit_of_work;
 
 pub use backend::{Backend, Binder, Entity};
-pub use lease::{SqlDisposableNode, SqlLease};
+#[cfg(feature = "postgres")]
+pub use leases::PgSequence;
+#[cfg(feature = "mysql")]
+pub use leases::Tickets64;
+pub use leases::{ConnectOptions, SqlCounter, SqlDisposableNode, SqlLease, Sqlx};
 pub use mapping::{Mapping, MappingBackend, MappingError, MappingTable};
-pub use numbers::ConnectOptions;
 pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
+#[cfg(feature = "mysql")]
+pub use ordid_sql::leases::{TicketChoice, TicketForm};
 pub use ordid_sql::{
     Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
     PlannedTable, Progress, Retry, Sharding,
 };
 pub use over::Over;
-#[cfg(feature = "postgres")]
-pub use segment::PgSequence;
-pub use segment::SqlCounter;
-#[cfg(feature = "mysql")]
-pub use segment::{TicketChoice, TicketForm, Tickets64};
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{SqlxColumn, Stored, StoredAs};
 #[cfg(feature = "journal")]

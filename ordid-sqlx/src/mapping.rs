@@ -363,7 +363,7 @@ impl<DB: Backend> Job<DB> for Create {
     ) -> BoxFuture<'a, Result<(), Failed>> {
         Box::pin(async move {
             let sql = AssertSqlSafe(self.0.clone()).into_sql_str();
-            DB::execute(connection, sql, DB::Arguments::default(), false).await?;
+            DB::ask(connection, sql, DB::bind(&[]), false, |_| Ok(())).await?;
             Ok(())
         })
     }

@@ -26,11 +26,7 @@ backend! {
     has_transaction: has_transaction,
     // Nothing is sent before BEGIN is answered.
     abandon: |_| (),
-    texts: crate::numbers::Texts {
-        name_type: "VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin",
-        added: "LAST_INSERT_ID(value + ?)",
-        survives_forks: true,
-    },
+    survives_forks: true,
     last_id: MySqlQueryResult::last_insert_id
 }
 
@@ -133,3 +129,8 @@ macro_rules! integer {
 
 integer!(BigInt, i64);
 integer!(BigIntUnsigned, u64);
+
+/// As SQLx itself stores it.
+impl crate::StoredAs<MySql> for ordid_core::uuid::Uuid {
+    type Column = column::Binary16;
+}

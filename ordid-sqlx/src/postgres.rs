@@ -34,11 +34,7 @@ backend! {
     bulk: copy::CopyPiece,
     has_transaction: has_transaction,
     abandon: abandon,
-    texts: crate::numbers::Texts {
-        name_type: "text COLLATE \"C\"",
-        added: "value + ?",
-        survives_forks: true,
-    },
+    survives_forks: true,
     last_id: |_: &PgQueryResult| 0
 }
 
@@ -168,4 +164,9 @@ impl<K: KeepsOrder<C>, C: SqlxColumn<Postgres, K::Raw>> PgHasArrayType for Store
     fn array_compatible(ty: &PgTypeInfo) -> bool {
         C::array_compatible(ty)
     }
+}
+
+/// As SQLx itself stores it.
+impl crate::StoredAs<Postgres> for ordid_core::uuid::Uuid {
+    type Column = column::Uuid;
 }

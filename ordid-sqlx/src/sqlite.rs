@@ -21,11 +21,8 @@ backend! {
     has_transaction: |_| std::future::ready(Ok(false)),
     // SQLx's thread rolls back what nobody waits for.
     abandon: |_| (),
-    texts: crate::numbers::Texts {
-        name_type: "TEXT",
-        added: "value + ?",
-        survives_forks: false,
-    },
+    // It takes locks that are the process's, and goes on as if the child had those of its parent.
+    survives_forks: false,
     last_id: |_: &SqliteQueryResult| 0
 }
 
@@ -89,4 +86,9 @@ impl SqlxColumn<Sqlite, i64> for column::Integer {
     fn decode(value: SqliteValueRef<'_>) -> Result<i64, BoxDynError> {
         decode::<Self, i64>(value)
     }
+}
+
+/// As SQLx itself stores it.
+impl crate::StoredAs<Sqlite> for ordid_core::uuid::Uuid {
+    type Column = column::Blob;
 }

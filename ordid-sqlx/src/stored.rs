@@ -1,8 +1,6 @@
 //! Keys as values of SQLx: a trait per engine and column, one for key types, and a wrapper for
 //! people without newtypes.
 
-mod order;
-
 use ordid_core::{
     KeyType, RawKey,
     storage::{KeepsOrder, Stores, column::Unordered},
@@ -14,16 +12,10 @@ use sqlx::{
     {Decode, Encode, Type},
 };
 
-pub(crate) use order::stored_order;
-
 ordid_sql::column_trait! {
     /// A column of an engine that stores a kind of raw key, as SQLx binds and reads it. Implemented here
     /// for each pair that exists.
     pub trait SqlxColumn<DB: Database, R: RawKey>: Stores<R> {
-        /// Whether the stored keys are in an order of their own.
-        #[doc(hidden)]
-        const UNORDERED: bool = false;
-
         /// The type of the parameter.
         fn type_info() -> DB::TypeInfo;
 
@@ -58,8 +50,6 @@ ordid_sql::column_trait! {
 }
 
 impl<DB: Database, R: RawKey, C: SqlxColumn<DB, R>> SqlxColumn<DB, R> for Unordered<C> {
-    const UNORDERED: bool = true;
-
     fn type_info() -> DB::TypeInfo {
         C::type_info()
     }
@@ -121,7 +111,6 @@ pub fn encode<DB: Database, K: StoredAs<DB>>(
     key: K,
     buffer: &mut DB::ArgumentBuffer,
 ) -> Result<IsNull, BoxDynError> {
-    order::tell::<DB, K>();
     <ColumnOf<DB, K> as SqlxColumn<DB, RawOf<K>>>::encode(key.to_raw(), buffer)
 }
 

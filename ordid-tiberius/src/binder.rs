@@ -106,7 +106,7 @@ impl<D: Flavour, T: Encode<D>> Sink<T> for Binder<D> {
     fn put(&mut self, value: &T) {
         let value = match self.mask.take() {
             Take::Value => value.encode(),
-            Take::Null => null(&value.encode()),
+            Take::Null => T::null(),
             Take::Skip => return,
         };
         match &mut self.rows {
@@ -135,34 +135,22 @@ impl<D: Flavour> RowSink for Binder<D> {
     }
 }
 
-/// Matches a value of each type.
-macro_rules! each_type {
-    ($value:expr, $data:ident => $same:expr, $text:ident => $owned:expr) => {
-        each_type! {
-            $value, $data => $same,
-            U8 I16 I32 I64 F32 F64 Bit Guid Numeric DateTime SmallDateTime Time Date DateTime2 DateTimeOffset;
-            $text => $owned, String Binary Xml
-        }
-    };
-    (
-        $value:expr, $data:ident => $same:expr, $($copied:ident)+;
-        $text:ident => $owned:expr, $($borrowed:ident)+
-    ) => {
-        match $value {
-            $(ColumnData::$copied($data) => ColumnData::$copied($same),)+
-            $(ColumnData::$borrowed($text) => ColumnData::$borrowed($owned),)+
-        }
-    };
-}
-
 /// Returns a value that borrows nothing.
 fn into_owned(value: ColumnData<'_>) -> ColumnData<'static> {
-    each_type!(value, data => data, text => text.map(|text| Cow::Owned(text.into_owned())))
-}
-
-/// Returns NULL of the type of a value.
-fn null(value: &ColumnData<'_>) -> ColumnData<'static> {
-    each_type!(value, _data => None, _text => None)
+    macro_rules! each_type {
+        ($($copied:ident)+; $($borrowed:ident)+) => {
+            match value {
+                $(ColumnData::$copied(data) => ColumnData::$copied(data),)+
+                $(ColumnData::$borrowed(data) => {
+                    ColumnData::$borrowed(data.map(|data| Cow::Owned(data.into_owned())))
+                })+
+            }
+        };
+    }
+    each_type! {
+        U8 I16 I32 I64 F32 F64 Bit Guid Numeric DateTime SmallDateTime Time Date DateTime2 DateTimeOffset;
+        String Binary Xml
+    }
 }
 
 /// An entity that a flavour of server can take: every type with `#[derive(OrderedKey)]` whose key

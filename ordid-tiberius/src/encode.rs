@@ -110,40 +110,14 @@ impl<D: Flavour, const N: usize> Encode<D> for [u8; N] {
     }
 }
 
-/// Types that tiberius knows behind a feature of its own.
-#[cfg(any(feature = "bigdecimal", feature = "chrono", feature = "rust_decimal"))]
+/// Types that tiberius knows behind a feature of its own, with the variant that they become.
+#[cfg(any(
+    feature = "bigdecimal",
+    feature = "chrono",
+    feature = "rust_decimal",
+    feature = "time"
+))]
 macro_rules! encode_as_tiberius {
-    ($($type:ty),+) => {
-        $(impl<D: Flavour> Encode<D> for $type {
-            fn encode(&self) -> ColumnData<'_> {
-                tiberius::IntoSql::into_sql(self.clone())
-            }
-
-            fn null() -> ColumnData<'static> {
-                tiberius::IntoSql::into_sql(None::<Self>)
-            }
-        })+
-    };
-}
-
-#[cfg(feature = "chrono")]
-encode_as_tiberius!(
-    chrono::NaiveDate,
-    chrono::NaiveTime,
-    chrono::NaiveDateTime,
-    chrono::DateTime<chrono::Utc>,
-    chrono::DateTime<chrono::FixedOffset>
-);
-
-#[cfg(feature = "rust_decimal")]
-encode_as_tiberius!(tiberius::numeric::Decimal);
-
-#[cfg(feature = "bigdecimal")]
-encode_as_tiberius!(tiberius::numeric::BigDecimal);
-
-/// tiberius has `ToSql` for these, and no `IntoSql`.
-#[cfg(feature = "time")]
-macro_rules! encode_as_parameter {
     ($($type:ty: $variant:ident),+) => {
         $(impl<D: Flavour> Encode<D> for $type {
             fn encode(&self) -> ColumnData<'_> {
@@ -157,10 +131,25 @@ macro_rules! encode_as_parameter {
     };
 }
 
+#[cfg(feature = "chrono")]
+encode_as_tiberius!(
+    chrono::NaiveDate: Date,
+    chrono::NaiveTime: Time,
+    chrono::NaiveDateTime: DateTime2,
+    chrono::DateTime<chrono::Utc>: DateTime2,
+    chrono::DateTime<chrono::FixedOffset>: DateTimeOffset
+);
+
 #[cfg(feature = "time")]
-encode_as_parameter!(
+encode_as_tiberius!(
     time::Date: Date,
     time::Time: Time,
     time::PrimitiveDateTime: DateTime2,
     time::OffsetDateTime: DateTimeOffset
 );
+
+#[cfg(feature = "rust_decimal")]
+encode_as_tiberius!(tiberius::numeric::Decimal: Numeric);
+
+#[cfg(feature = "bigdecimal")]
+encode_as_tiberius!(tiberius::numeric::BigDecimal: Numeric);

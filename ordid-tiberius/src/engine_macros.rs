@@ -46,15 +46,12 @@ macro_rules! __implement_stored_as {
 
         #[automatically_derived]
         impl $crate::__private::Encode<$crate::__private::dialect::$dialect> for $key {
-            fn encode(&self) -> $crate::__private::tiberius::ColumnData<'_> {
-                <Self as $crate::__private::StoredAs<
-                                                            $crate::__private::dialect::$dialect,
-                                                        >>::__encode(*self)
+            fn encode(&self) -> $crate::__private::ColumnData<'_> {
+                $crate::__private::encode::<$crate::__private::dialect::$dialect, _>(self)
             }
 
-            fn null() -> $crate::__private::tiberius::ColumnData<'static> {
-                <Self as $crate::__private::StoredAs<$crate::__private::dialect::$dialect>>::__null(
-                )
+            fn null() -> $crate::__private::ColumnData<'static> {
+                $crate::__private::null::<$crate::__private::dialect::$dialect, Self>()
             }
         }
     };
@@ -65,42 +62,34 @@ macro_rules! __implement_stored_as {
 macro_rules! __implement {
     ($key:ty) => {
         #[automatically_derived]
-        impl $crate::__private::tiberius::ToSql for $key {
-            fn to_sql(&self) -> $crate::__private::tiberius::ColumnData<'_> {
-                <Self as $crate::__private::StoredAs<
-                                                            $crate::__private::dialect::SqlServer,
-                                                        >>::__encode(*self)
+        impl $crate::__private::ToSql for $key {
+            fn to_sql(&self) -> $crate::__private::ColumnData<'_> {
+                $crate::__private::encode::<$crate::__private::dialect::SqlServer, _>(self)
             }
         }
 
         #[automatically_derived]
-        impl<'a> $crate::__private::tiberius::IntoSql<'a> for $key {
-            fn into_sql(self) -> $crate::__private::tiberius::ColumnData<'a> {
-                <Self as $crate::__private::StoredAs<
-                                                            $crate::__private::dialect::SqlServer,
-                                                        >>::__encode(self)
+        impl<'a> $crate::__private::IntoSql<'a> for $key {
+            fn into_sql(self) -> $crate::__private::ColumnData<'a> {
+                $crate::__private::encode::<$crate::__private::dialect::SqlServer, _>(&self)
             }
         }
 
         #[automatically_derived]
-        impl<'a> $crate::__private::tiberius::FromSql<'a> for $key {
+        impl<'a> $crate::__private::FromSql<'a> for $key {
             fn from_sql(
-                data: &'a $crate::__private::tiberius::ColumnData<'static>,
-            ) -> $crate::__private::tiberius::Result<$crate::__private::Option<Self>> {
-                <Self as $crate::__private::StoredAs<
-                                                            $crate::__private::dialect::SqlServer,
-                                                        >>::__decode(data)
+                data: &'a $crate::__private::ColumnData<'static>,
+            ) -> $crate::__private::Read<Self> {
+                $crate::__private::decode(data)
             }
         }
 
         #[automatically_derived]
-        impl $crate::__private::tiberius::FromSqlOwned for $key {
+        impl $crate::__private::FromSqlOwned for $key {
             fn from_sql_owned(
-                data: $crate::__private::tiberius::ColumnData<'static>,
-            ) -> $crate::__private::tiberius::Result<$crate::__private::Option<Self>> {
-                <Self as $crate::__private::StoredAs<
-                                                            $crate::__private::dialect::SqlServer,
-                                                        >>::__decode(&data)
+                data: $crate::__private::ColumnData<'static>,
+            ) -> $crate::__private::Read<Self> {
+                $crate::__private::decode(&data)
             }
         }
     };

@@ -1,52 +1,49 @@
 //! tiberius' errors as the executor reads them.
 
-use ordid_sql::{DriverError, EngineProfile, Failure, classify::Report};
-use tiberius::error::Error;
+use ordid_sql::{
+    DriverError, EngineProfile, Failure,
+    classify::{Classified, Report},
+};
+use tiberius::error::{Error, TokenError};
 
 /// Takes an error of anything but a commit with what it means.
 pub(crate) fn classify(error: Error) -> DriverError<Error> {
-    let failure = failure(&error);
-    classified(error, failure, false)
+    let own = failure(&error);
+    match &error {
+        Error::Server(token) => meaning(token, false).of(error),
+        _ => DriverError::new(error, own),
+    }
 }
 
 /// Takes an error of a commit with what it means: it was carried out or not, unless the server says that it was
 /// not.
 pub(crate) fn classify_commit(error: Error) -> DriverError<Error> {
-    classified(error, Failure::Lost, true)
-}
-
-/// Takes an error with what it means; one that is not the server's means `own`.
-fn classified(error: Error, own: Failure, is_commit: bool) -> DriverError<Error> {
-    let Error::Server(token) = &error else {
-        return DriverError::new(error, own);
-    };
-    let report = Report {
-        number: Some(token.code().into()),
-        severity: token.class(),
-        message: token.message(),
-        is_commit,
-        ..Report::default()
-    };
-    // Babelfish sends SQL Server's numbers.
-    EngineProfile::SQL_SERVER.classify(&report).of(error)
+    match &error {
+        Error::Server(token) => meaning(token, true).of(error),
+        _ => DriverError::new(error, Failure::Lost),
+    }
 }
 
 /// Returns what an error of anything but a commit means.
 pub(crate) fn failure(error: &Error) -> Failure {
     match error {
-        Error::Server(token) => {
-            let report = Report {
-                number: Some(token.code().into()),
-                severity: token.class(),
-                ..Report::default()
-            };
-            EngineProfile::SQL_SERVER.classify(&report).failure
-        }
+        Error::Server(token) => meaning(token, false).failure,
         Error::Io { .. } | Error::Protocol(_) | Error::Routing { .. } | Error::Tls(_) => {
             Failure::Lost
         }
         _ => Failure::Refused,
     }
+}
+
+/// Returns what the server's own error means. Babelfish sends SQL Server's numbers.
+fn meaning(token: &TokenError, is_commit: bool) -> Classified {
+    EngineProfile::SQL_SERVER.classify(&Report {
+        number: Some(token.code().into()),
+        severity: token.class(),
+        message: token.message(),
+        is_commit,
+        ..Report::default()
+    })
 }
 
 #[cfg(test)]

@@ -78,13 +78,7 @@
 //! With the feature `journal`, `UnitOfWork::with_journal` keeps what is flushed, so that a process that was killed
 //! can go on. [`ShardedUnitOfWork`] spreads rows over several databases.
 //!
-//! # Watching flushes
-//!
-//! With the feature `tracing`, a flush is a span `ordid.flush` of the target `ordid`, at INFO, with its
-//! `tables`, `rows` and `retries`, and says at WARN why it is tried again. With `metrics`, the
-//! histogram `ordid_flush_rows` has the rows of each committed flush, and the counter
-//! `ordid_flush_retries_total` the retries by their `cause`, `transient` or `lost`. Keys and values are
-//! in neither.
+#![doc = ordid_sql::docs!(watching)]
 //!
 //! # Babelfish
 //!
@@ -94,18 +88,14 @@
 //! tiberius' own traits cannot tell the two apart; a key type has them for SQL Server, and on
 //! Babelfish a parameter is `Stored::<_, column::BabelfishUniqueIdentifier>::new(key)`.
 //!
-//! # Nodes that nobody else has
-//!
-//! [`SqlLease`] leases nodes from a table, for schemes with a node in their keys, over connections of its own and
-//! outside of the program's transactions: see [`ordid_core::coordination`] for what they promise.
+#![doc = ordid_sql::docs!(leases)]
 //!
 //! # What was proven on what
 //!
-//! The bytes, the text and the order of what is sent, and what becomes of the server's errors, were
-//! proven with the real tiberius against a recorder of the protocol, which is no SQL engine: also what
-//! follows when a connection is lost, before the commit and in the midst of it, and all that leases
-//! send. SQL Server's order is that of `SqlGuid.CompareTo` and Microsoft's published examples. The tests that
-//! need a server run where one is given.
+//! The real tiberius ran against a recorder of the protocol, which is no SQL engine. This proved the bytes, the text and
+//! the order of what is sent, also by leases, and what becomes of the server's errors and of connections that are lost
+//! before or during the commit. SQL Server's order is that of `SqlGuid.CompareTo` and Microsoft's published examples. The
+//! tests that need a server run where one is given.
 //!
 //! # Minimum supported Rust version
 //!
@@ -131,7 +121,7 @@ pub use binder::{Binder, Entity};
 pub use encode::Encode;
 pub use error::Error;
 pub use flavour::{Flavour, is_babelfish};
-pub use lease::{SqlLease, Stream};
+pub use lease::{Connect, SqlLease, Stream, Tiberius};
 pub use ordid_core::storage::{column, dialect};
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
@@ -162,8 +152,10 @@ pub mod __private {
         __private::{NamedColumn, Native, keeps_order, no_column, unknown_engine},
         storage::dialect,
     };
-    pub use tiberius;
+    pub use tiberius::{ColumnData, FromSql, FromSqlOwned, IntoSql, ToSql};
 
-    pub use crate::{encode::Encode, stored::StoredAs};
-    pub use std::option::Option;
+    pub use crate::{
+        encode::Encode,
+        stored::{Read, StoredAs, decode, encode, null},
+    };
 }

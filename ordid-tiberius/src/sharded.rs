@@ -9,15 +9,7 @@ use crate::{
     unit_of_work::{Connect, Connecting},
 };
 
-/// As [`UnitOfWork`], over as many databases as a [`Sharding`](crate::Sharding) has: each row goes to its shard.
-///
-/// The rows of one shard are one transaction of that database, all of them or none. The whole is not: shards are
-/// committed each by itself, in no order. Those that failed keep their rows, with the same keys, and those that
-/// succeeded are empty, so flushing again sends what is left. There is no two-phase commit: what must be written
-/// together belongs to one shard.
-///
-/// A foreign key ends at its database, so a row's parents have to be on its shard. Rows to which those of all
-/// shards refer are [everywhere](ordid_sql::Sharding::everywhere).
+#[doc = ordid_sql::docs!(sharded)]
 ///
 /// # Example: orders live where their customer lives
 ///
@@ -52,14 +44,9 @@ ordid_sql::sharded_unit_of_work! {
 }
 
 impl<D: Flavour> ShardedUnitOfWork<D> {
-    /// Flushes each shard into its own database, the first over the first client, each in a transaction of its
-    /// own and all at the same time: as [`UnitOfWork::flush`]. Returns what each of them wrote. A shard without
-    /// entities is not asked for anything.
+    #[doc = ordid_sql::docs!(sharded_flush)]
     ///
-    /// # Errors
-    ///
-    /// What [`plan`](Self::plan) finds, and another number of clients than of shards: then nothing was sent.
-    /// Otherwise [`shards`](crate::FlushError::shards) says what became of each.
+    /// All shards are flushed at the same time.
     pub async fn flush<S: Stream>(
         &mut self,
         clients: &mut [Client<S>],

@@ -7,7 +7,7 @@ use ordid_core::{
     KeyType,
     key::{Key192, ObjectId, RawKey},
     storage::{
-        Column, ColumnOn, Found, KeepsOrder, Stores,
+        Column, ColumnOn, KeepsOrder, Stores,
         column::{self, Unordered},
         dialect::{Babelfish, SqlServer},
     },
@@ -41,75 +41,42 @@ pub trait TiberiusColumn<R: RawKey>: Stores<R> {
     fn from_data(data: &ColumnData<'_>) -> Result<Option<R>, Error>;
 }
 
-/// `uniqueidentifier`: tiberius turns a UUID into the wire's order and back.
-macro_rules! guid_columns {
-    ($($column:ident),+) => {
-        $(impl TiberiusColumn<Uuid> for column::$column {
-            fn to_data(raw: Uuid) -> ColumnData<'static> {
-                ColumnData::Guid(Some(Uuid::from_bytes(Self::encode(raw))))
-            }
-
-            fn null() -> ColumnData<'static> {
-                ColumnData::Guid(None)
-            }
-
-            fn from_data(data: &ColumnData<'_>) -> Result<Option<Uuid>, Error> {
-                match data {
-                    ColumnData::Guid(None) => Ok(None),
-                    ColumnData::Guid(Some(value)) => read::<Self, _>(value.as_bytes()).map(Some),
-                    other => Err(wrong_form::<Self>("uniqueidentifier", other)),
-                }
-            }
-        })+
-    };
-}
-
-guid_columns!(
-    UniqueIdentifier,
-    UniqueIdentifierPermuted,
-    BabelfishUniqueIdentifier
-);
-
-macro_rules! binary_columns {
-    ($($column:ident: $raw:ty),+) => {
+/// A line a column: its raw key, the variant of its values, their type in messages, and how what is stored becomes
+/// such a value and is found in one.
+macro_rules! columns {
+    ($($column:ident: $raw:ty, $variant:ident, $form:literal, |$stored:ident| $data:expr, |$value:ident| $found:expr;)+) => {
         $(impl TiberiusColumn<$raw> for column::$column {
             fn to_data(raw: $raw) -> ColumnData<'static> {
-                ColumnData::Binary(Some(Cow::Owned(Self::encode(raw).to_vec())))
+                let $stored = Self::encode(raw);
+                ColumnData::$variant(Some($data))
             }
 
             fn null() -> ColumnData<'static> {
-                ColumnData::Binary(None)
+                ColumnData::$variant(None)
             }
 
             fn from_data(data: &ColumnData<'_>) -> Result<Option<$raw>, Error> {
                 match data {
-                    ColumnData::Binary(None) => Ok(None),
-                    ColumnData::Binary(Some(value)) => read::<Self, _>(&**value).map(Some),
-                    other => Err(wrong_form::<Self>("binary", other)),
+                    ColumnData::$variant(None) => Ok(None),
+                    ColumnData::$variant(Some($value)) => {
+                        Self::decode($found).map(Some).map_err(conversion)
+                    }
+                    other => Err(wrong_form::<Self>($form, other)),
                 }
             }
         })+
     };
 }
 
-binary_columns!(Binary16: Uuid, Binary12: ObjectId, Binary24: Key192);
-
-impl TiberiusColumn<i64> for column::BigInt {
-    fn to_data(raw: i64) -> ColumnData<'static> {
-        ColumnData::I64(Some(Self::encode(raw)))
-    }
-
-    fn null() -> ColumnData<'static> {
-        ColumnData::I64(None)
-    }
-
-    fn from_data(data: &ColumnData<'_>) -> Result<Option<i64>, Error> {
-        match data {
-            ColumnData::I64(None) => Ok(None),
-            ColumnData::I64(Some(value)) => read::<Self, _>(*value).map(Some),
-            other => Err(wrong_form::<Self>("bigint", other)),
-        }
-    }
+// tiberius turns a UUID into the wire's order and back.
+columns! {
+    UniqueIdentifier: Uuid, Guid, "uniqueidentifier", |it| Uuid::from_bytes(it), |it| it.as_bytes();
+    UniqueIdentifierPermuted: Uuid, Guid, "uniqueidentifier", |it| Uuid::from_bytes(it), |it| it.as_bytes();
+    BabelfishUniqueIdentifier: Uuid, Guid, "uniqueidentifier", |it| Uuid::from_bytes(it), |it| it.as_bytes();
+    Binary16: Uuid, Binary, "binary", |it| Cow::Owned(it.to_vec()), |it| &**it;
+    Binary12: ObjectId, Binary, "binary", |it| Cow::Owned(it.to_vec()), |it| &**it;
+    Binary24: Key192, Binary, "binary", |it| Cow::Owned(it.to_vec()), |it| &**it;
+    BigInt: i64, I64, "bigint", |it| it, |it| *it;
 }
 
 impl<R: RawKey, C: TiberiusColumn<R>> TiberiusColumn<R> for Unordered<C> {
@@ -124,10 +91,6 @@ impl<R: RawKey, C: TiberiusColumn<R>> TiberiusColumn<R> for Unordered<C> {
     fn from_data(data: &ColumnData<'_>) -> Result<Option<R>, Error> {
         C::from_data(data)
     }
-}
-
-fn read<'a, C: Stores<R>, R: RawKey>(found: impl Into<Found<'a>>) -> Result<R, Error> {
-    C::decode(found).map_err(conversion)
 }
 
 fn conversion(error: ordid_core::Error) -> Error {
@@ -166,26 +129,31 @@ fn wrong_form<C: Column>(expected: &str, found: &ColumnData<'_>) -> Error {
 pub trait StoredAs<D: Flavour>: KeyType {
     /// The column.
     type Column: TiberiusColumn<Self::Raw> + ColumnOn<D>;
-
-    #[doc(hidden)]
-    fn __encode(self) -> ColumnData<'static> {
-        Self::Column::to_data(self.to_raw())
-    }
-
-    #[doc(hidden)]
-    fn __null() -> ColumnData<'static> {
-        Self::Column::null()
-    }
-
-    #[doc(hidden)]
-    fn __decode(data: &ColumnData<'_>) -> Result<Option<Self>, Error> {
-        decode::<Self, Self::Column>(data)
-    }
 }
 
-fn decode<K: KeyType, C: TiberiusColumn<K::Raw>>(
-    data: &ColumnData<'_>,
-) -> Result<Option<K>, Error> {
+/// What reading a value returns; `None` is NULL.
+#[doc(hidden)]
+pub type Read<K> = tiberius::Result<Option<K>>;
+
+// What derived code calls. It names no column but that of the key type: a wrong one is one error.
+
+#[doc(hidden)]
+pub fn encode<D: Flavour, K: StoredAs<D>>(key: &K) -> ColumnData<'static> {
+    K::Column::to_data(key.to_raw())
+}
+
+#[doc(hidden)]
+pub fn null<D: Flavour, K: StoredAs<D>>() -> ColumnData<'static> {
+    K::Column::null()
+}
+
+/// Reads as SQL Server stores: tiberius' traits do not name the server.
+#[doc(hidden)]
+pub fn decode<K: StoredAs<SqlServer>>(data: &ColumnData<'_>) -> Read<K> {
+    decode_from::<K, K::Column>(data)
+}
+
+fn decode_from<K: KeyType, C: TiberiusColumn<K::Raw>>(data: &ColumnData<'_>) -> Read<K> {
     let raw = C::from_data(data)?;
     raw.map(|raw| K::from_raw(raw).map_err(conversion))
         .transpose()
@@ -205,7 +173,7 @@ pub struct Nullable<K>(pub Option<K>);
 
 impl<K: StoredAs<SqlServer>> Nullable<K> {
     fn data(&self) -> ColumnData<'static> {
-        self.0.map_or_else(K::__null, K::__encode)
+        self.0.as_ref().map_or_else(null::<SqlServer, K>, encode)
     }
 }
 
@@ -262,42 +230,26 @@ where
     }
 }
 
-impl<K, C> ToSql for Stored<K, C>
-where
-    K: KeepsOrder<C> + Send + Sync,
-    C: TiberiusColumn<K::Raw>,
-{
+impl<K: KeepsOrder<C> + Send + Sync, C: TiberiusColumn<K::Raw>> ToSql for Stored<K, C> {
     fn to_sql(&self) -> ColumnData<'_> {
         C::to_data(self.key.to_raw())
     }
 }
 
-impl<'a, K, C> IntoSql<'a> for Stored<K, C>
-where
-    K: KeepsOrder<C> + Send + Sync,
-    C: TiberiusColumn<K::Raw>,
-{
+impl<'a, K: KeepsOrder<C> + Send + Sync, C: TiberiusColumn<K::Raw>> IntoSql<'a> for Stored<K, C> {
     fn into_sql(self) -> ColumnData<'a> {
         C::to_data(self.key.to_raw())
     }
 }
 
-impl<'a, K, C> FromSql<'a> for Stored<K, C>
-where
-    K: KeepsOrder<C> + 'a,
-    C: TiberiusColumn<K::Raw>,
-{
-    fn from_sql(data: &'a ColumnData<'static>) -> tiberius::Result<Option<Self>> {
-        Ok(decode::<K, C>(data)?.map(Self::new))
+impl<'a, K: KeepsOrder<C> + 'a, C: TiberiusColumn<K::Raw>> FromSql<'a> for Stored<K, C> {
+    fn from_sql(data: &'a ColumnData<'static>) -> Read<Self> {
+        Ok(decode_from::<K, C>(data)?.map(Self::new))
     }
 }
 
-impl<K, C> FromSqlOwned for Stored<K, C>
-where
-    K: KeepsOrder<C>,
-    C: TiberiusColumn<K::Raw>,
-{
-    fn from_sql_owned(data: ColumnData<'static>) -> tiberius::Result<Option<Self>> {
-        Ok(decode::<K, C>(&data)?.map(Self::new))
+impl<K: KeepsOrder<C>, C: TiberiusColumn<K::Raw>> FromSqlOwned for Stored<K, C> {
+    fn from_sql_owned(data: ColumnData<'static>) -> Read<Self> {
+        Ok(decode_from::<K, C>(&data)?.map(Self::new))
     }
 }

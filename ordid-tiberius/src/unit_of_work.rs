@@ -17,28 +17,17 @@ use crate::{
     lease::Stream,
 };
 
-/// Collects entities and inserts, updates and deletes them in one transaction: parents before children, deletes
-/// the other way round, many rows a statement, each table in the order in which the server sorts the stored
-/// keys.
+#[doc = ordid_sql::docs!(unit_of_work)]
 ///
-/// An entity is any struct with `#[derive(OrderedKey)]` whose key type names a column; each type's
-/// rows are kept in one `Vec`. `D` is [`SqlServer`] ([`new`](UnitOfWork::new)) or [`Babelfish`]
-/// ([`for_babelfish`](UnitOfWork::for_babelfish)): the type of the client does not tell, and the two
-/// sort in different orders. A flush asks the server, and refuses the wrong one.
+/// `D` is [`SqlServer`] ([`new`](UnitOfWork::new)) or [`Babelfish`] ([`for_babelfish`](UnitOfWork::for_babelfish)):
+/// the type of the client does not tell, and the two sort in different orders. A flush asks the server, and refuses the
+/// wrong one.
 ///
-/// # Rows that refer to each other
+#[doc = ordid_sql::docs!(circles)]
 ///
-/// Tables may refer to each other, and rows to rows of their own table. Where rows do so in a circle,
-/// one of them is inserted with NULL in a foreign key that can be NULL, and an `UPDATE` sets it when
-/// all are there; before they are deleted it is set to NULL. A circle of foreign keys that cannot be NULL
-/// is an error that names it, before anything is sent.
-///
-/// # Updates and deletes
-///
-/// Each row has to be there: if one is not, nothing is written ([`is_missing_row`](crate::FlushError::is_missing_row)). Rows are
-/// updated after all inserts and deleted after that, so a unique value is not free for a new row
-/// before the next flush. A value arrives as by an `INSERT`, many rows an `UPDATE`. On Babelfish two rows
-/// cannot exchange unique values, since PostgreSQL checks these row by row.
+#[doc = ordid_sql::docs!(changes)]
+/// A value arrives as by an `INSERT`, many rows an `UPDATE`. On Babelfish two rows cannot exchange unique values, since
+/// PostgreSQL checks these row by row.
 ///
 /// # Example: what would be sent
 ///
@@ -125,7 +114,7 @@ ordid_sql::work_settings! { impl[D: Flavour] UnitOfWork<D>, Binder<D> }
 ordid_sql::work_entities! { impl[D: Flavour] UnitOfWork<D>, Entity<D> }
 ordid_sql::work_plan! { impl[D: Flavour] UnitOfWork<D>, D::PROFILE, Error }
 
-/// A [`Journal`](ordid_sql::Journal) with the types whose rows it keeps, for [`UnitOfWork::with_journal`].
+#[doc = ordid_sql::docs!(journaled)]
 #[cfg(feature = "journal")]
 pub struct Journaled<D: Flavour = SqlServer>(ordid_sql::Journaled<Binder<D>>);
 
@@ -133,25 +122,14 @@ pub struct Journaled<D: Flavour = SqlServer>(ordid_sql::Journaled<Binder<D>>);
 ordid_sql::work_journal! { impl[D: Flavour] UnitOfWork<D>, Journaled<D>, Entity<D>, Error }
 
 impl<D: Flavour> UnitOfWork<D> {
-    /// Writes everything in one transaction of its own, and is empty afterwards. If it fails,
-    /// nothing is written and nothing is lost: the same entities with the same keys are there to
-    /// be flushed again.
+    #[doc = ordid_sql::docs!(flush)]
     ///
     /// If the future is dropped, or the error
     /// [`is_connection_lost`](crate::FlushError::is_connection_lost), drop the client, which rolls back: tiberius
-    /// cannot use it again, and its transaction is still open.
+    /// cannot use it again, and its transaction is still open. A flush that is dropped while it waits for the answer to
+    /// COMMIT is like one whose answer is lost.
     ///
-    /// # Retries
-    ///
-    /// What another time may succeed on the same connection ([`is_transient`](crate::FlushError::is_transient)), as a deadlock or
-    /// a lock time-out, is rolled back and tried again, with the same keys, as often as
-    /// [`with_retry`](Self::with_retry) says. A client is one connection, so where that is lost it is
-    /// over: connect anew, and flush again, or use [`flush_with`](Self::flush_with), which does.
-    ///
-    /// If it was lost in the midst of the commit ([`is_commit_unknown`](crate::FlushError::is_commit_unknown)), or the future was dropped
-    /// there, the rows may be there. So the next flush begins by asking the server, unless entities were
-    /// added, and sends the rows once more only if they are not there. It asks by the key of one of them,
-    /// as they are there all or none; a flush with updates or deletes writes a marker row for this, to the table that [`flushes_table`](crate::flushes_table) declares.
+    #[doc = ordid_sql::docs!(retries)]
     ///
     /// # Bulk load on SQL Server
     ///
@@ -184,14 +162,12 @@ impl<D: Flavour> UnitOfWork<D> {
         Ok(self.flush_over(client, None).await?)
     }
 
-    /// As [`flush`](Self::flush), and goes on over another connection where one is lost: `connect` makes
-    /// it, and it takes the place of the client.
+    /// As [`flush`](Self::flush), and goes on over another connection if one is lost: `connect` makes it, and it takes
+    /// the place of the client.
     ///
-    /// What was not committed is sent again, with the same keys. If the answer to the commit is lost, the
-    /// server is asked first, over the new connection, whether the rows are there. Each connection that is
-    /// lost and each that cannot be made counts as an attempt of [`with_retry`](Self::with_retry). The
-    /// first is the client as it is: where it may have been idle for long, so that its connection is gone,
-    /// that costs an attempt, too.
+    #[doc = ordid_sql::docs!(flush_with)]
+    /// The first connection is the client as it is: if it was idle for long, so that its connection is gone, that costs
+    /// an attempt, too.
     ///
     /// If it fails with [`is_connection_lost`](crate::FlushError::is_connection_lost), or the future is dropped, drop the client.
     ///
@@ -242,23 +218,15 @@ impl<D: Flavour> UnitOfWork<D> {
         Ok(self.flush_over(client, Some(connect)).await?)
     }
 
-    /// Writes everything inside the transaction that is open on the client, after a savepoint: if it
-    /// fails, the transaction is as before. The entities stay until [`clear`](Self::clear), since
-    /// only the caller knows when the transaction is committed.
+    #[doc = ordid_sql::docs!(flush_in)]
+    /// It is an error if no transaction is open.
     ///
-    /// It is never tried again, as what came before it in the transaction would have to be done again.
+    /// # What SQL Server does
     ///
-    /// It never sends a bulk load: to ask for the columns may fail, and with it your transaction.
+    /// It never gets a bulk load here: asking for the columns may fail, and with it your transaction.
     ///
-    /// SQL Server itself ends the transaction at a deadlock ([`Error::is_deadlock`]), and at any error
-    /// under `SET XACT_ABORT ON`. The savepoint is gone then, too: look at `@@TRANCOUNT` before you
-    /// go on.
-    ///
-    /// # Errors
-    ///
-    /// As [`flush`](Self::flush), but never one that
-    /// [`is_commit_unknown`](crate::FlushError::is_commit_unknown): that question belongs to your commit. That no
-    /// transaction is open is an error.
+    /// SQL Server itself ends the transaction at a deadlock ([`Error::is_deadlock`]), and at any error under
+    /// `SET XACT_ABORT ON`. The savepoint is gone then, too: look at `@@TRANCOUNT` before you go on.
     pub async fn flush_in<S: Stream>(&mut self, client: &mut Client<S>) -> Result<Flushed, Error> {
         let source = Source::new(client, None);
         Ok(self.0.flush(source, TransactionScope::Savepoint).await?)
@@ -275,13 +243,8 @@ impl<D: Flavour> UnitOfWork<D> {
     }
 }
 
-/// Returns the `CREATE TABLE` of `ordid_flushes`, into which a flush with updates or deletes writes a marker row
-/// in its own transaction: whether that row exists tells what became of a COMMIT whose answer was lost. A flush
-/// that only inserts does without.
-///
-/// Run it once, as a migration, on SQL Server or Babelfish; it does nothing if the table exists. Rows are only
-/// looked for while their flush is under way: delete those of more than a day at any time, by `flushed_at`, which
-/// is UTC.
+#[doc = ordid_sql::docs!(flushes_table)]
+/// It does nothing if the table exists; the time is UTC.
 ///
 /// # Example
 ///

@@ -19,7 +19,7 @@ use std::{
 use libtest_mimic::Trial;
 use ordid::{Sink, storage::Dialect as _, uuid::Uuid};
 use ordid_sql::Action;
-use ordid_sqlx::{Binder, FlushPlan, Flushed, UnitOfWork};
+use ordid_sqlx::{Binder, FlushPlan, Flushed, StoredAs, UnitOfWork};
 use sqlx::{MySql, Pool, Postgres, Sqlite};
 
 pub use self::{
@@ -118,6 +118,7 @@ crate::numbered! {
 
 impl<DB: Engine> GraphWork for UnitOfWork<DB>
 where
+    Uuid: StoredAs<DB>,
     Binder<DB>: Sink<Uuid> + Sink<Option<Uuid>>,
 {
     type Database = DB;

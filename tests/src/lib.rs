@@ -4,9 +4,11 @@
 #![deny(unsafe_code)]
 
 pub mod conformance;
+pub mod copy;
 pub mod dotnet;
 pub mod faults;
 pub mod graphs;
+pub mod keys;
 pub mod lists;
 pub mod login;
 pub mod merge;

@@ -146,7 +146,57 @@ pub struct Adder<'a> {
     pub server: &'static str,
 }
 
-impl Adder<'_> {
+/// A store of leases and counts.
+pub trait Store: 'static {
+    /// The name of its server.
+    const SERVER: &'static str;
+    /// How often each of those that reserve numbers at once does so.
+    const NUMBERS: u32;
+
+    type Lease: AsyncNodeAllocator + Send + Sync + 'static;
+    type Counter: AsyncSegmentSource<Order: Send> + Send + Sync + 'static;
+
+    /// A place that no other test has.
+    fn place(test: &str) -> String {
+        own_name(test)
+    }
+
+    fn lease(url: &str, place: &str, terms: LeaseTerms)
+    -> impl Future<Output = Self::Lease> + Send;
+
+    fn create(
+        lease: &Self::Lease,
+        floor: Timestamp,
+    ) -> impl Future<Output = Result<bool, Error>> + Send;
+
+    fn counter(url: &str, place: &str) -> impl Future<Output = Self::Counter> + Send;
+
+    fn create_counter(
+        counter: &Self::Counter,
+        first: i64,
+    ) -> impl Future<Output = Result<bool, Error>> + Send;
+}
+
+impl<'a> Adder<'a> {
+    pub fn new(trials: &'a mut Vec<Trial>, servers: &'a Servers, server: &'static str) -> Self {
+        Self {
+            trials,
+            servers,
+            server,
+        }
+    }
+
+    /// The tests of what is promised on any store.
+    pub fn on_any_store<S: Store>(&mut self) {
+        self.on("starters_get_distinct_nodes", starters::<S>);
+        self.on("nodes_run_out", run_out::<S>);
+        self.on("clocks_cannot_bring_a_time_back", clocks::<S>);
+        self.on("a_paused_holder_is_fenced", paused::<S>);
+        self.on("a_killed_holder_leaves_a_gap", killed::<S>);
+        self.on("numbers_come_once", numbers::<S>);
+        self.on("a_count_ends", count_ends::<S>);
+    }
+
     /// A test on the run's server.
     pub fn on<F: Future<Output = Outcome> + 'static>(&mut self, name: &str, test: fn(String) -> F) {
         on_server(self.trials, self.servers, self.server, name, test);
@@ -160,6 +210,71 @@ impl Adder<'_> {
     ) {
         on_own_server(self.trials, self.servers, self.server, name, test);
     }
+}
+
+async fn starters<S: Store>(url: String) -> Outcome {
+    let place = S::place("starters");
+    starters_get_distinct_nodes(move || {
+        let (url, place) = (url.clone(), place.clone());
+        async move {
+            let lease = S::lease(&url, &place, long(16)).await;
+            S::create(&lease, Timestamp::MIN).await.expect("made");
+            lease
+        }
+    })
+    .await;
+    Ok(())
+}
+
+async fn run_out<S: Store>(url: String) -> Outcome {
+    let place = S::place("run-out");
+    let lease = || S::lease(&url, &place, long(3));
+    let leases = [lease().await, lease().await, lease().await, lease().await];
+    assert!(S::create(&leases[0], Timestamp::MIN).await?);
+    assert!(!S::create(&leases[1], now()).await?, "it is there");
+    nodes_run_out(&leases).await
+}
+
+async fn clocks<S: Store>(url: String) -> Outcome {
+    let lease = S::lease(&url, &S::place("clocks"), long(1)).await;
+    S::create(&lease, Timestamp::MIN).await?;
+    clocks_cannot_bring_a_time_back(&lease).await
+}
+
+/// A process that holds the only node.
+async fn holder<S: Store>(url: &str, test: &str) -> Outcome<(Holder, S::Lease)> {
+    let place = S::place(test);
+    let lease = S::lease(url, &place, short(1)).await;
+    S::create(&lease, Timestamp::MIN).await?;
+    let holder = Holder::start(S::SERVER, url, &place)?;
+    Ok((holder, lease))
+}
+
+async fn paused<S: Store>(url: String) -> Outcome {
+    let (holder, lease) = holder::<S>(&url, "paused").await?;
+    a_paused_holder_is_fenced(holder, &lease).await;
+    Ok(())
+}
+
+async fn killed<S: Store>(url: String) -> Outcome {
+    let (holder, lease) = holder::<S>(&url, "killed").await?;
+    a_killed_holder_leaves_a_gap(holder, &lease).await;
+    Ok(())
+}
+
+async fn numbers<S: Store>(url: String) -> Outcome {
+    let place = S::place("numbers");
+    let counter = S::counter(&url, &place).await;
+    assert!(S::create_counter(&counter, 7).await?);
+    assert!(!S::create_counter(&counter, 1).await?, "it is there");
+    let make = async || S::counter(&url, &place).await;
+    numbers_come_once(make, 7, S::NUMBERS, &[1, 1_000, 3]).await
+}
+
+async fn count_ends<S: Store>(url: String) -> Outcome {
+    let counter = S::counter(&url, &S::place("ends")).await;
+    S::create_counter(&counter, i64::MAX - 5).await?;
+    a_count_ends(&counter).await
 }
 
 /// The ranges of time that were granted, by node and grant.

@@ -4,6 +4,11 @@
 use std::{future::Future, panic::AssertUnwindSafe, time::Duration};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use sqlx::{
+    Pool, Sqlite,
+    pool::PoolOptions,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode},
+};
 
 use crate::servers::{Scratch, Servers};
 
@@ -62,6 +67,39 @@ pub fn run<F: Future<Output = Outcome>>(test: impl FnOnce() -> F) -> Result<(), 
     }
 }
 
+/// Returns options for a SQLite file of its own, which is there as long as the folder: in WAL mode, with foreign
+/// keys.
+///
+/// # Errors
+///
+/// If there can be no folder.
+pub fn sqlite_file() -> std::io::Result<(tempfile::TempDir, SqliteConnectOptions)> {
+    let folder = tempfile::tempdir()?;
+    let options = SqliteConnectOptions::new()
+        .filename(folder.path().join("test.sqlite"))
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .foreign_keys(true);
+    Ok((folder, options))
+}
+
+/// Runs a test over so many connections, which are closed then.
+///
+/// # Errors
+///
+/// What the test returns, and that there is no connection.
+pub async fn over_sqlite<F: Future<Output = Outcome>>(
+    options: SqliteConnectOptions,
+    connections: u32,
+    test: impl FnOnce(Pool<Sqlite>) -> F,
+) -> Outcome {
+    let pool = PoolOptions::new().max_connections(connections);
+    let pool = pool.connect_with(options).await?;
+    let outcome = test(pool.clone()).await;
+    pool.close().await;
+    outcome
+}
+
 /// Adds a test with a database of its own on a server: ignored, with the reason in its name, where
 /// there is no server.
 pub fn on_scratch<DB, T, F>(
@@ -72,7 +110,7 @@ pub fn on_scratch<DB, T, F>(
     test: T,
 ) where
     DB: Scratch,
-    T: FnOnce(sqlx::Pool<DB>) -> F + Send + 'static,
+    T: FnOnce(Pool<DB>) -> F + Send + 'static,
     F: Future<Output = Outcome>,
 {
     let name = format!("{server}::{name}");

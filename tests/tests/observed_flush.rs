@@ -14,8 +14,8 @@ use metrics::{
     Counter, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
 };
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
+use ordid_recorders::tds::{Answer, Recorder as TdsRecorder};
 use ordid_sqlx::{Flushed, Retry};
-use ordid_tds::{Answer, Recorder as TdsRecorder};
 use sqlx::{Pool, Sqlite, raw_sql, sqlite::SqliteConnectOptions};
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel};
 use tokio::net::TcpStream;

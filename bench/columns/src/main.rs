@@ -4,6 +4,9 @@
 //! columns have a bound on what they cost beyond copying the bytes of the keys; text columns on the
 //! ratio to the codec that a user would call, which writes the same characters and takes them back.
 
+#[path = "../../arguments.rs"]
+mod arguments;
+
 use std::{hint::black_box, time::Instant};
 
 use bench_common::{machine, spread::Spread, table::Table};
@@ -21,6 +24,8 @@ use ordid_core::{
     },
     uuid::Uuid,
 };
+
+use crate::arguments::Asked;
 
 /// Keys of a batch: they stay in the cache.
 const KEYS: usize = 1_000;
@@ -42,17 +47,8 @@ static PUSH: Encoding = new_encoding! {
 #[derive(Parser)]
 #[command(name = "bench-columns")]
 struct Arguments {
-    /// How many times each case runs
-    #[arg(long, default_value = "21", value_parser = clap::value_parser!(u32).range(1..))]
-    rounds: u32,
-    /// Only the columns with this text in their names
-    #[arg(
-        long,
-        default_value = "",
-        hide_default_value = true,
-        value_name = "TEXT"
-    )]
-    case: String,
+    #[command(flatten)]
+    asked: Asked<21>,
 }
 
 /// Something that is timed over [`KEYS`] keys.
@@ -78,11 +74,11 @@ fn main() {
 
     let mut cases = binary();
     cases.extend(text());
-    cases.retain(|case| case.name.contains(&arguments.case));
+    cases.retain(|case| case.name.contains(&arguments.asked.case));
     let mut table = Table::new(["column", "ns", "baseline", "ns", "beyond, or ratio", ""]);
     for case in &mut cases {
         let (mut own, mut baseline) = (Vec::new(), Vec::new());
-        for _ in 0..arguments.rounds {
+        for _ in 0..arguments.asked.rounds {
             own.push(ns_a_key(&mut case.own));
             baseline.push(ns_a_key(&mut case.baseline));
         }

@@ -68,7 +68,9 @@ const PAUSE: Duration = Duration::from_millis(11);
 /// A generator under test, with a name for the command line.
 pub struct Maker {
     name: &'static str,
-    time: Box<dyn Fn(Case) -> f64>,
+    /// Whether its keys rise as their numbers do.
+    rises: bool,
+    time: Box<dyn Fn(Case, bool) -> f64>,
 }
 
 impl Maker {
@@ -105,40 +107,11 @@ impl Maker {
         K: Copy + Ord,
         M: FnMut() -> K,
     {
-        Self::with(
-            name,
-            number,
-            on_thread,
-            |make: &mut M, keys: &mut [K]| {
-                for key in keys {
-                    *key = make();
-                }
-            },
-            true,
-        )
-    }
-
-    /// As [`Maker::new`], for keys that do not rise as these numbers do.
-    pub fn unordered<K, M>(
-        name: &'static str,
-        number: impl Fn(&K) -> u128 + Copy + Sync + 'static,
-        on_thread: impl Fn() -> M + Sync + 'static,
-    ) -> Self
-    where
-        K: Copy + Ord,
-        M: FnMut() -> K,
-    {
-        Self::with(
-            name,
-            number,
-            on_thread,
-            |make: &mut M, keys: &mut [K]| {
-                for key in keys {
-                    *key = make();
-                }
-            },
-            false,
-        )
+        Self::with(name, number, on_thread, |make: &mut M, keys: &mut [K]| {
+            for key in keys {
+                *key = make();
+            }
+        })
     }
 
     /// As [`Maker::new`], for a generator that has a call for many keys.
@@ -153,22 +126,14 @@ impl Maker {
         M: FnMut() -> K,
     {
         let fill = move |_: &mut M, keys: &mut [K]| fill(keys);
-        Self::with(name, number, on_thread, fill, true)
+        Self::with(name, number, on_thread, fill)
     }
 
-    /// As [`Maker::filling`], for keys that do not rise as these numbers do.
-    pub fn unordered_filling<K, M>(
-        name: &'static str,
-        number: impl Fn(&K) -> u128 + Copy + Sync + 'static,
-        on_thread: impl Fn() -> M + Sync + 'static,
-        fill: impl Fn(&mut [K]) + 'static,
-    ) -> Self
-    where
-        K: Copy + Ord,
-        M: FnMut() -> K,
-    {
-        let fill = move |_: &mut M, keys: &mut [K]| fill(keys);
-        Self::with(name, number, on_thread, fill, false)
+    /// Does not judge the keys, which do not rise as their numbers do.
+    #[must_use]
+    pub fn unordered(mut self) -> Self {
+        self.rises = false;
+        self
     }
 
     fn with<K, M>(
@@ -176,13 +141,12 @@ impl Maker {
         number: impl Fn(&K) -> u128 + Copy + Sync + 'static,
         on_thread: impl Fn() -> M + Sync + 'static,
         fill: impl Fn(&mut M, &mut [K]) + 'static,
-        rises: bool,
     ) -> Self
     where
         K: Copy + Ord,
         M: FnMut() -> K,
     {
-        let time = move |case| match case {
+        let time = move |case, rises| match case {
             Case::OneThread => {
                 let mut make = on_thread();
                 median(11, SINGLE, || one_by_one(SINGLE, rises, number, &mut make))
@@ -211,6 +175,7 @@ impl Maker {
         };
         Self {
             name,
+            rises: true,
             time: Box::new(time),
         }
     }
@@ -251,7 +216,7 @@ fn answer(makers: &[Maker], arguments: &[String]) -> Result<String, String> {
         && let Some(maker) = makers.iter().find(|found| found.name == maker)
         && let Some(case) = Case::ALL.into_iter().find(|found| found.name() == case)
     {
-        return Ok((maker.time)(case).to_string());
+        return Ok((maker.time)(case, maker.rises).to_string());
     }
     let cases = Case::ALL.map(Case::name).join(", ");
     Err(format!(

@@ -1,6 +1,6 @@
 //! SQL Server's wire: `ordid-tiberius` beside tiberius' own bulk insert, against the same peer.
 //!
-//! There is no server. The peer is the recorder of `tests/tds`, in this process, which reads every
+//! There is no server. The peer is the recorder of `tests/recorders`, in this process, which reads every
 //! value and keeps it until the round is checked: what is compared is what each of the two takes to
 //! make and send the rows, with what the peer takes to read them on top of both.
 
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bench_common::rates::{Gate, Rates, Role};
 use ordid::{KeyType as _, OrderedKey as _};
-use ordid_tds::{Column, Recorder, Request, Type};
+use ordid_recorders::tds::{Column, Recorder, Request, Type};
 use ordid_tiberius::UnitOfWork;
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel, IntoSql as _, TokenRow};
 use tokio::net::TcpStream;
@@ -58,7 +58,7 @@ pub(crate) async fn rounds(arguments: &Arguments, orders: &[Order]) -> Result<()
             rates.add(index, f64::from(arguments.rows) / time.as_secs_f64());
         }
     }
-    println!("SQL Server's wire: tiberius and the recorder of tests/tds, no server");
+    println!("SQL Server's wire: tiberius and the recorder of tests/recorders, no server");
     print!("{rates}");
     Ok(())
 }

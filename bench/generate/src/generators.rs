@@ -86,269 +86,196 @@ const REPEATS: &str = "repeats its parent's";
 const RENEWED: &str = "new ones: a load a key";
 const RENEWED_BY_CALL: &str = "new ones: a system call a key";
 
+/// The greatest ratio of a fill.
+const FILL: Target = Target::ByAes {
+    with: 0.040,
+    without: 0.070,
+};
+
+/// A case without a target.
+const fn shown(case: Case) -> (Case, Target) {
+    (case, Target::None)
+}
+
+const EVERYWHERE: &[(Case, Target)] = &[shown(OneThread), shown(TwoThreads), shown(Fill)];
+const ONE_BY_ONE: &[(Case, Target)] = &[shown(OneThread), shown(TwoThreads)];
+const BY_ONE_OWNER: &[(Case, Target)] = &[shown(OneThread), shown(Fill)];
+
+/// One of ordid's modes.
+const fn ordid(
+    mode: [&'static str; 2],
+    cases: &'static [(Case, Target)],
+    rises: &'static str,
+    clock: &'static str,
+) -> Generator {
+    let promise = [RANDOM_32, rises, clock, RENEWED];
+    generator("round-ordid", mode, cases, promise)
+}
+
+/// A generator of other crates.
+const fn peer(
+    names: [&'static str; 2],
+    cases: &'static [(Case, Target)],
+    promise: [&'static str; 4],
+) -> Generator {
+    generator("round-peers", names, cases, promise)
+}
+
+/// What a program makes, by its title and its maker, with the parts of its promise in order.
+const fn generator(
+    program: &'static str,
+    [title, maker]: [&'static str; 2],
+    cases: &'static [(Case, Target)],
+    [secret, rises, clock, fork]: [&'static str; 4],
+) -> Generator {
+    let promise = Promise {
+        secret,
+        rises,
+        clock,
+        fork,
+    };
+    Generator {
+        title,
+        program,
+        maker,
+        cases,
+        promise,
+    }
+}
+
 /// All of them: ordid's first, then the parts that no key of theirs does without, as floors. Those are
 /// not generators: what they make has no layout and, across a clock that steps back, no order.
 pub(crate) const GENERATORS: &[Generator] = &[
-    Generator {
-        title: "ordid strict, system clock",
-        program: "round-ordid",
-        maker: "strict-system",
-        cases: &[
+    ordid(
+        ["ordid strict, system clock", "strict-system"],
+        &[
             (OneThread, Target::AtMost(0.60)),
             (TwoThreads, Target::AtMost(0.26)),
-            (
-                Fill,
-                Target::ByAes {
-                    with: 0.040,
-                    without: 0.070,
-                },
-            ),
+            (Fill, FILL),
         ],
-        promise: Promise {
-            secret: RANDOM_32,
-            rises: ALL_THREADS,
-            clock: SYSTEM,
-            fork: RENEWED,
-        },
-    },
-    Generator {
-        title: "ordid strict, exact by counter",
-        program: "round-ordid",
-        maker: "strict-tsc",
-        cases: &[
+        ALL_THREADS,
+        SYSTEM,
+    ),
+    ordid(
+        ["ordid strict, exact by counter", "strict-tsc"],
+        &[
             (OneThread, Target::AtMost(0.41)),
             (TwoThreads, Target::AtMost(0.26)),
         ],
-        promise: Promise {
-            secret: RANDOM_32,
-            rises: ALL_THREADS,
-            clock: COUNTER,
-            fork: RENEWED,
-        },
-    },
-    Generator {
-        title: "ordid strict, coarse clock",
-        program: "round-ordid",
-        maker: "strict-coarse",
-        cases: &[
+        ALL_THREADS,
+        COUNTER,
+    ),
+    ordid(
+        ["ordid strict, coarse clock", "strict-coarse"],
+        &[
             (OneThread, Target::AtMost(0.16)),
             (TwoThreads, Target::AtMost(0.26)),
         ],
-        promise: Promise {
-            secret: RANDOM_32,
-            rises: ALL_THREADS,
-            clock: COARSE,
-            fork: RENEWED,
-        },
-    },
-    Generator {
-        title: "ordid per thread, exact by counter",
-        program: "round-ordid",
-        maker: "local-tsc",
-        cases: &[(OneThread, Target::AtMost(0.27))],
-        promise: Promise {
-            secret: RANDOM_32,
-            rises: A_THREAD,
-            clock: COUNTER,
-            fork: RENEWED,
-        },
-    },
-    Generator {
-        title: "ordid per thread, coarse clock",
-        program: "round-ordid",
-        maker: "local-coarse",
-        cases: &[(OneThread, Target::AtMost(0.11))],
-        promise: Promise {
-            secret: RANDOM_32,
-            rises: A_THREAD,
-            clock: COARSE,
-            fork: RENEWED,
-        },
-    },
-    Generator {
-        title: "ordid local blocks, coarse clock",
-        program: "round-ordid",
-        maker: "local-block-coarse",
-        cases: &[(TwoThreads, Target::AtMost(0.03))],
-        promise: Promise {
-            secret: RANDOM_32,
-            rises: A_THREAD,
-            clock: COARSE,
-            fork: RENEWED,
-        },
-    },
-    Generator {
-        title: "floor: ordid's coarse clock alone",
-        program: "round-ordid",
-        maker: "floor-coarse",
-        cases: &[(OneThread, Target::None), (TwoThreads, Target::None)],
-        promise: Promise {
-            secret: "no key is made",
-            rises: NOBODY,
-            clock: COARSE,
-            fork: "no key is made",
-        },
-    },
-    Generator {
-        title: "floor: ordid's coarse clock, 32 random bits",
-        program: "round-ordid",
-        maker: "floor-coarse-draw",
-        cases: &[(OneThread, Target::None), (TwoThreads, Target::None)],
-        promise: Promise {
-            secret: RANDOM_32,
-            rises: NOBODY,
-            clock: COARSE,
-            fork: RENEWED,
-        },
-    },
-    Generator {
-        title: "floor: the same, one atomic addition",
-        program: "round-ordid",
-        maker: "floor-coarse-draw-addition",
-        cases: &[(OneThread, Target::None), (TwoThreads, Target::None)],
-        promise: Promise {
-            secret: RANDOM_32,
-            rises: NOBODY,
-            clock: COARSE,
-            fork: RENEWED,
-        },
-    },
-    Generator {
-        title: REFERENCE,
-        program: "round-uuid-fast-rng",
-        maker: "now-v7",
-        cases: &[
-            (OneThread, Target::None),
-            (TwoThreads, Target::None),
-            (Fill, Target::None),
+        ALL_THREADS,
+        COARSE,
+    ),
+    ordid(
+        ["ordid per thread, exact by counter", "local-tsc"],
+        &[(OneThread, Target::AtMost(0.27))],
+        A_THREAD,
+        COUNTER,
+    ),
+    ordid(
+        ["ordid per thread, coarse clock", "local-coarse"],
+        &[(OneThread, Target::AtMost(0.11))],
+        A_THREAD,
+        COARSE,
+    ),
+    ordid(
+        ["ordid local blocks, coarse clock", "local-block-coarse"],
+        &[(TwoThreads, Target::AtMost(0.03))],
+        A_THREAD,
+        COARSE,
+    ),
+    generator(
+        "round-ordid",
+        ["floor: ordid's coarse clock alone", "floor-coarse"],
+        ONE_BY_ONE,
+        ["no key is made", NOBODY, COARSE, "no key is made"],
+    ),
+    ordid(
+        [
+            "floor: ordid's coarse clock, 32 random bits",
+            "floor-coarse-draw",
         ],
-        promise: Promise {
-            secret: RANDOM_32,
-            rises: ALL_THREADS,
-            clock: SYSTEM,
-            fork: REPEATS,
-        },
-    },
-    Generator {
-        title: "uuid now_v7, default",
-        program: "round-uuid-default",
-        maker: "now-v7",
-        cases: &[
-            (OneThread, Target::None),
-            (TwoThreads, Target::None),
-            (Fill, Target::None),
+        ONE_BY_ONE,
+        NOBODY,
+        COARSE,
+    ),
+    ordid(
+        [
+            "floor: the same, one atomic addition",
+            "floor-coarse-draw-addition",
         ],
-        promise: Promise {
-            secret: "32 bits, a system call a key",
-            rises: ALL_THREADS,
-            clock: SYSTEM,
-            fork: "other random bits",
-        },
-    },
-    Generator {
-        title: "uuid7 uuid7()",
-        program: "round-peers",
-        maker: "uuid7",
-        cases: &[
-            (OneThread, Target::None),
-            (TwoThreads, Target::None),
-            (Fill, Target::None),
+        ONE_BY_ONE,
+        NOBODY,
+        COARSE,
+    ),
+    generator(
+        "round-uuid-fast-rng",
+        [REFERENCE, "now-v7"],
+        EVERYWHERE,
+        [RANDOM_32, ALL_THREADS, SYSTEM, REPEATS],
+    ),
+    generator(
+        "round-uuid-default",
+        ["uuid now_v7, default", "now-v7"],
+        EVERYWHERE,
+        [
+            "32 bits, a system call a key",
+            ALL_THREADS,
+            SYSTEM,
+            "other random bits",
         ],
-        promise: Promise {
-            secret: RANDOM_32,
-            rises: ALL_THREADS,
-            clock: SYSTEM,
-            fork: RENEWED_BY_CALL,
-        },
-    },
-    Generator {
-        title: "scru128 new()",
-        program: "round-peers",
-        maker: "scru128",
-        cases: &[
-            (OneThread, Target::None),
-            (TwoThreads, Target::None),
-            (Fill, Target::None),
+    ),
+    peer(
+        ["uuid7 uuid7()", "uuid7"],
+        EVERYWHERE,
+        [RANDOM_32, ALL_THREADS, SYSTEM, RENEWED_BY_CALL],
+    ),
+    peer(
+        ["scru128 new()", "scru128"],
+        EVERYWHERE,
+        [RANDOM_32, ALL_THREADS, SYSTEM, RENEWED_BY_CALL],
+    ),
+    peer(
+        ["ulid Generator", "ulid-generator"],
+        BY_ONE_OWNER,
+        [NOTHING, AN_OWNER, SYSTEM, REPEATS],
+    ),
+    peer(
+        ["ulid Generator in a Mutex", "ulid-generator-in-mutex"],
+        &[shown(TwoThreads)],
+        [NOTHING, ALL_THREADS, SYSTEM, REPEATS],
+    ),
+    peer(
+        ["ferroid BasicMonoUlidGenerator", "ferroid-basic-mono"],
+        BY_ONE_OWNER,
+        [NOTHING, AN_OWNER, TICKER, REPEATS],
+    ),
+    peer(
+        ["ferroid LockMonoUlidGenerator", "ferroid-lock-mono"],
+        ONE_BY_ONE,
+        [NOTHING, ALL_THREADS, TICKER, REPEATS],
+    ),
+    peer(
+        ["fast-uuid-v7 gen_id_with_count", "fast-uuid-v7-with-count"],
+        ONE_BY_ONE,
+        ["56 bits, no CSPRNG", A_THREAD, COUNTER, REPEATS],
+    ),
+    peer(
+        [
+            "fast-uuid-v7 SequentialGenerator",
+            "fast-uuid-v7-sequential",
         ],
-        promise: Promise {
-            secret: RANDOM_32,
-            rises: ALL_THREADS,
-            clock: SYSTEM,
-            fork: RENEWED_BY_CALL,
-        },
-    },
-    Generator {
-        title: "ulid Generator",
-        program: "round-peers",
-        maker: "ulid-generator",
-        cases: &[(OneThread, Target::None), (Fill, Target::None)],
-        promise: Promise {
-            secret: NOTHING,
-            rises: AN_OWNER,
-            clock: SYSTEM,
-            fork: REPEATS,
-        },
-    },
-    Generator {
-        title: "ulid Generator in a Mutex",
-        program: "round-peers",
-        maker: "ulid-generator-in-mutex",
-        cases: &[(TwoThreads, Target::None)],
-        promise: Promise {
-            secret: NOTHING,
-            rises: ALL_THREADS,
-            clock: SYSTEM,
-            fork: REPEATS,
-        },
-    },
-    Generator {
-        title: "ferroid BasicMonoUlidGenerator",
-        program: "round-peers",
-        maker: "ferroid-basic-mono",
-        cases: &[(OneThread, Target::None), (Fill, Target::None)],
-        promise: Promise {
-            secret: NOTHING,
-            rises: AN_OWNER,
-            clock: TICKER,
-            fork: REPEATS,
-        },
-    },
-    Generator {
-        title: "ferroid LockMonoUlidGenerator",
-        program: "round-peers",
-        maker: "ferroid-lock-mono",
-        cases: &[(OneThread, Target::None), (TwoThreads, Target::None)],
-        promise: Promise {
-            secret: NOTHING,
-            rises: ALL_THREADS,
-            clock: TICKER,
-            fork: REPEATS,
-        },
-    },
-    Generator {
-        title: "fast-uuid-v7 gen_id_with_count",
-        program: "round-peers",
-        maker: "fast-uuid-v7-with-count",
-        cases: &[(OneThread, Target::None), (TwoThreads, Target::None)],
-        promise: Promise {
-            secret: "56 bits, no CSPRNG",
-            rises: A_THREAD,
-            clock: COUNTER,
-            fork: REPEATS,
-        },
-    },
-    Generator {
-        title: "fast-uuid-v7 SequentialGenerator",
-        program: "round-peers",
-        maker: "fast-uuid-v7-sequential",
-        cases: &[(OneThread, Target::None), (Fill, Target::None)],
-        promise: Promise {
-            secret: "56 bits, no CSPRNG",
-            rises: AN_OWNER,
-            clock: COUNTER,
-            fork: REPEATS,
-        },
-    },
+        BY_ONE_OWNER,
+        ["56 bits, no CSPRNG", AN_OWNER, COUNTER, REPEATS],
+    ),
 ];
 
 impl Generator {

@@ -4,6 +4,8 @@
 //! It runs each generator of a case once, in rotating order; a ratio compares two generators of one
 //! round.
 
+#[path = "../../arguments.rs"]
+mod arguments;
 mod generators;
 mod report;
 
@@ -17,6 +19,7 @@ use bench_common::{
 use clap::Parser;
 
 use crate::{
+    arguments::Asked,
     generators::{CASES, GENERATORS, Generator, REFERENCE},
     report::Times,
 };
@@ -24,23 +27,17 @@ use crate::{
 /// Time the making of keys, as ratios to `uuid`'s `now_v7` with `fast-rng`.
 #[derive(Parser)]
 #[command(name = "bench-generate")]
+#[command(mut_arg("case", |it| it.help(
+    "Only the generators with this text in `CASE: NAME`, such as `fill` or `one-thread: ordid`"
+)))]
 struct Arguments {
-    /// How many times each generator runs each case
-    #[arg(long, default_value = "15", value_parser = clap::value_parser!(u32).range(1..))]
-    rounds: u32,
-    /// Only the generators with this text in `CASE: NAME`, such as `fill` or `one-thread: ordid`
-    #[arg(
-        long,
-        default_value = "",
-        hide_default_value = true,
-        value_name = "TEXT"
-    )]
-    case: String,
+    #[command(flatten)]
+    asked: Asked<15>,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    bench_common::conclude(bench(arguments.rounds, &arguments.case))
+    bench_common::conclude(bench(arguments.asked.rounds, &arguments.asked.case))
 }
 
 fn bench(rounds: u32, filter: &str) -> Result<(), Box<dyn Error>> {

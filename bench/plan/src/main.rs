@@ -5,6 +5,8 @@
 //! `UnitOfWork::add` calls it. Not timed are the making of rows and their adding. Small units of work
 //! are planned many after each other, so that a sample is long enough for the clock.
 
+#[path = "../../arguments.rs"]
+mod arguments;
 mod rows;
 
 use std::{hint::black_box, process::ExitCode, time::Instant};
@@ -13,7 +15,10 @@ use bench_common::{machine, spread::Spread, table::Table};
 use clap::Parser;
 use ordid_sql::EngineProfile;
 
-use crate::rows::{Built, Keys, Shape, TABLES};
+use crate::{
+    arguments::Asked,
+    rows::{Built, Keys, Shape, TABLES},
+};
 
 /// What planning a row may take.
 const NS: f64 = 60.0;
@@ -26,9 +31,8 @@ const SAMPLE: usize = 100_000;
 #[derive(Parser)]
 #[command(name = "bench-plan")]
 struct Arguments {
-    /// How many times each case runs
-    #[arg(long, default_value = "9", value_parser = clap::value_parser!(u32).range(1..))]
-    rounds: u32,
+    #[command(flatten)]
+    asked: Asked<9>,
     /// How many rows a unit of work has, over ten tables
     #[arg(
         long,
@@ -37,14 +41,6 @@ struct Arguments {
         value_parser = clap::value_parser!(u32).range(10..)
     )]
     rows: Vec<u32>,
-    /// Only the shapes with this text in their names, such as `tree`
-    #[arg(
-        long,
-        default_value = "",
-        hide_default_value = true,
-        value_name = "TEXT"
-    )]
-    case: String,
 }
 
 /// A shape with so many rows, and what was measured of it.
@@ -63,7 +59,7 @@ fn main() -> ExitCode {
 fn bench(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     println!(
         "plan: ns a row, median [min..max] of {} alternating rounds; {TABLES} tables of six columns",
-        arguments.rounds
+        arguments.asked.rounds
     );
     println!("{}", machine::describe(&["ordid-core", "petgraph"]));
     println!(
@@ -74,7 +70,7 @@ fn bench(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     );
     let mut cases = Vec::new();
     for shape in Shape::ALL {
-        if shape.name().contains(&arguments.case) {
+        if shape.name().contains(&arguments.asked.case) {
             for rows in &arguments.rows {
                 cases.push(Case {
                     shape,
@@ -85,7 +81,7 @@ fn bench(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
             }
         }
     }
-    for round in 0..usize::try_from(arguments.rounds)? {
+    for round in 0..usize::try_from(arguments.asked.rounds)? {
         for turn in 0..cases.len() {
             let index = (round + turn) % cases.len();
             let case = &mut cases[index];

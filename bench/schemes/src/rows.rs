@@ -15,32 +15,20 @@ pub(crate) struct Row {
     pub(crate) fills: bool,
 }
 
-const fn ordid(maker: &'static str) -> Place {
-    Place {
-        program: "round-schemes-ordid",
-        maker,
-    }
+macro_rules! programs {
+    ($($function:ident: $program:literal;)+) => {$(
+        const fn $function(maker: &'static str) -> Place {
+            let program = $program;
+            Place { program, maker }
+        }
+    )+};
 }
 
-const fn peers(maker: &'static str) -> Place {
-    Place {
-        program: "round-schemes-peers",
-        maker,
-    }
-}
-
-const fn uuid(maker: &'static str) -> Place {
-    Place {
-        program: "round-schemes-uuid",
-        maker,
-    }
-}
-
-const fn text(maker: &'static str) -> Place {
-    Place {
-        program: "round-schemes-text",
-        maker,
-    }
+programs! {
+    ordid: "round-schemes-ordid";
+    peers: "round-schemes-peers";
+    uuid: "round-schemes-uuid";
+    text: "round-schemes-text";
 }
 
 /// `uuid` with `fast-rng`, which ratios refer to.
@@ -152,29 +140,25 @@ const fn granted(own: Place, without: Place, fills: bool) -> Row {
     }
 }
 
+const fn row(
+    maker: &'static str,
+    peer: Option<(Place, &'static str)>,
+    gives_up: &'static str,
+) -> Row {
+    Row {
+        own: ordid(maker),
+        coarse: None,
+        peer,
+        gives_up,
+        fills: true,
+    }
+}
+
 /// Those that are random, and have no clock to choose.
 pub(crate) const RANDOM: &[Row] = &[
-    Row {
-        own: ordid("uuid_v4"),
-        coarse: None,
-        peer: Some((uuid("new-v4"), "uuid")),
-        gives_up: FORK,
-        fills: true,
-    },
-    Row {
-        own: ordid("uuid_v4_clustered"),
-        coarse: None,
-        peer: None,
-        gives_up: "",
-        fills: true,
-    },
-    Row {
-        own: ordid("uuid_v4_clustered_compat"),
-        coarse: None,
-        peer: None,
-        gives_up: "",
-        fills: true,
-    },
+    row("uuid_v4", Some((uuid("new-v4"), "uuid")), FORK),
+    row("uuid_v4_clustered", None, ""),
+    row("uuid_v4_clustered_compat", None, ""),
 ];
 
 macro_rules! texts {

@@ -10,21 +10,23 @@ use crate::error::{Context, Error};
 pub(crate) struct CsvTable {
     name: String,
     reader: Reader<std::io::Cursor<Cow<'static, [u8]>>>,
-    columns: &'static [&'static str],
+    columns: Vec<&'static str>,
     /// Where each of `columns` is in the file.
     positions: Vec<usize>,
     record: StringRecord,
 }
 
 impl CsvTable {
-    /// Reads the header. Columns may come in any order, others may stand between them.
+    /// Reads the header. The columns have a space between them here; in the file they may come in any order,
+    /// and others may stand between them.
     pub(crate) fn new(
         name: String,
         content: Cow<'static, [u8]>,
-        columns: &'static [&'static str],
+        columns: &'static str,
     ) -> Result<Self, Error> {
         let mut reader = Reader::from_reader(std::io::Cursor::new(content));
         let headers = reader.headers().map_err(|error| csv_error(&name, &error))?;
+        let columns: Vec<_> = columns.split(' ').collect();
         let positions = columns
             .iter()
             .map(|column| {

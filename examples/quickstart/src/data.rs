@@ -53,40 +53,12 @@ impl fmt::Display for Source {
     }
 }
 
-const AIRLINES: &[&str] = &["carrier", "name"];
-const AIRPORTS: &[&str] = &["faa", "name", "lat", "lon", "alt", "tz", "dst", "tzone"];
-const PLANES: &[&str] = &[
-    "tailnum",
-    "year",
-    "type",
-    "manufacturer",
-    "model",
-    "engines",
-    "seats",
-    "speed",
-    "engine",
-];
-const FLIGHTS: &[&str] = &[
-    "year",
-    "month",
-    "day",
-    "dep_time",
-    "sched_dep_time",
-    "dep_delay",
-    "arr_time",
-    "sched_arr_time",
-    "arr_delay",
-    "carrier",
-    "flight",
-    "tailnum",
-    "origin",
-    "dest",
-    "air_time",
-    "distance",
-    "hour",
-    "minute",
-    "time_hour",
-];
+// The columns that are read.
+const AIRLINES: &str = "carrier name";
+const AIRPORTS: &str = "faa name lat lon alt tz dst tzone";
+const PLANES: &str = "tailnum year type manufacturer model engines seats speed engine";
+const FLIGHTS: &str = "year month day dep_time sched_dep_time dep_delay arr_time sched_arr_time arr_delay carrier \
+    flight tailnum origin dest air_time distance hour minute time_hour";
 
 impl Source {
     /// Reads and checks everything.
@@ -204,11 +176,7 @@ impl Source {
         })
     }
 
-    fn open(
-        &self,
-        file: &'static str,
-        columns: &'static [&'static str],
-    ) -> Result<CsvTable, Error> {
+    fn open(&self, file: &'static str, columns: &'static str) -> Result<CsvTable, Error> {
         let (name, content) = match self {
             Self::Slice => (file.to_owned(), Cow::Borrowed(slice(file))),
             Self::Folder(folder) => {

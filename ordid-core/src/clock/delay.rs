@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_of_many_threads_end_and_not_before() {
+    fn no_delay_of_many_threads_ends_early() {
         thread::scope(|scope| {
             for millis in [30, 5, 60, 0, 20, 1, 45, 10] {
                 scope.spawn(move || {
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_who_asked_is_woken() {
+    fn only_the_last_waker_is_woken() {
         let (first, last) = (Unpark::new(), Unpark::new());
         let mut delay = pin!(Delay::new(Duration::from_millis(100)));
         for asks in [&first, &last] {
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn alarms_that_nobody_waits_for_are_thrown_away() {
+    fn dropped_alarms_are_discarded() {
         let end = Instant::now() + Duration::from_secs(3_600);
         let mut waiting = Waiting::default();
         let kept: Vec<Arc<Bell>> = (0..100).map(|_| Arc::default()).collect();
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_before_all_others_is_not_late() {
+    fn an_alarm_earlier_than_all_others_rings_on_time() {
         let waker = Waker::from(Unpark::new());
         let mut later = pin!(Delay::new(Duration::from_secs(3_600)));
         let mut context = Context::from_waker(&waker);

@@ -206,7 +206,7 @@ mod tests {
     ];
 
     #[test]
-    fn epochs_are_where_their_sources_say() {
+    fn epochs_match_their_published_dates() {
         // 2025-12-31T23:59:59.9999999Z is DateTime.Ticks 639028223999999999.
         let millis = 1_767_225_599_999;
         let ticks = TimeScale::DOTNET_TICKS.ticks_at(millis, 999_900);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_begins_in_the_tick_that_it_is() {
+    fn the_start_of_a_tick_belongs_to_that_tick() {
         for scale in SCALES {
             for millis in [0, 1, 999, 1_645_557_742_123, (1 << 48) - 1] {
                 for nanos in [0, 1, 456_789, 999_999] {
@@ -241,7 +241,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_timestamp_is_that_of_the_moment(
+        fn a_timestamp_and_its_moment_agree(
             ticks: u64,
             shift in 0..64_u32,
             numerator in 1..=u32::MAX,

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clocks_read_what_the_standard_library_reads() {
+    fn the_clocks_agree_with_the_standard_library() {
         for _ in 0..1_000 {
             let unix_nanos = |(millis, nanos): (Timestamp, u32)| {
                 assert!(nanos < 1_000_000);
@@ -167,7 +167,7 @@ mod tests {
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
     #[test]
-    fn nanoseconds_are_those_of_the_millisecond() {
+    fn nanoseconds_count_from_the_start_of_the_millisecond() {
         let at = |tv_sec, tv_nsec| {
             let (millis, nanos) = with_nanos(Timespec { tv_sec, tv_nsec });
             (millis.as_unix_millis(), nanos)
@@ -185,7 +185,7 @@ mod tests {
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     #[test]
-    fn nanoseconds_are_those_of_the_millisecond() {
+    fn nanoseconds_count_from_the_start_of_the_millisecond() {
         let time = from_unix(Duration::new(1_645_557_742, 123_456_789));
         assert_eq!(time.0.as_unix_millis(), 1_645_557_742_123);
         assert_eq!(time.1, 456_789);

@@ -182,7 +182,7 @@ mod tests {
     /// Would fail if the counter were read wrongly, or kept beyond its millisecond.
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn it_reads_what_the_system_clock_reads() {
+    fn the_tsc_clock_agrees_with_the_system_clock() {
         // Whatever the processor says of its counter: over a millisecond each one is steady.
         let clock = TscClock { checked: () };
         let mut late = 0;
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_before_the_rate_is_known() {
+    fn no_reading_is_cached_before_the_rate_is_known() {
         let first = next_reading(1_000_000, at(5_000), 0, Reading::NEVER);
         assert_eq!(first.ticks_left, 0);
         // Asked again at once, and again: the measurement goes on from the first.
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_of_the_clock_never_lengthen_a_reading() {
+    fn a_clock_step_never_makes_a_reading_last_longer() {
         let known = Reading {
             counter: 10_000_000,
             ticks_left: 0,

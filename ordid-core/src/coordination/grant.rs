@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn a_floor_is_never_below_the_ceiling_nor_at_the_last_key() {
+    fn a_floor_is_at_or_above_the_ceiling_and_above_the_last_key() {
         let terms = LeaseTerms::new(0..4).unwrap();
         for (stored, now, last, floor) in [
             (None, 5, None, 5),
@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_an_hour_ahead_does_not_use_up_an_hour() {
+    fn a_range_an_hour_ahead_of_the_stores_clock_is_refused() {
         let terms = LeaseTerms::new(0..4).unwrap();
         let error = terms
             .range(None, at(3_600_000), None, Some(at(0)))
@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_of_another_process_is_fenced() {
+    fn a_grant_of_another_process_is_refused_as_fenced() {
         let terms = LeaseTerms::new(0..4).unwrap();
         let grant = Grant::new(2, 5, at(0), at(3_000)).unwrap();
         let parents = Grant {
@@ -588,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_that_cannot_be_kept_are_refused() {
+    fn impossible_lease_terms_are_refused() {
         assert!(LeaseTerms::new(4..4).is_err());
         assert!(LeaseTerms::new(0..u64::MAX).is_err());
         let terms = LeaseTerms::new(0..4).unwrap();

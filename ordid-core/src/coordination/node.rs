@@ -121,7 +121,7 @@ mod tests {
 
     #[cfg(feature = "std")]
     #[test]
-    fn lost_races_spread_those_who_run() {
+    fn processes_that_lose_a_race_spread_over_the_nodes() {
         use std::collections::HashSet;
 
         let free: [u64; 5] = [9, 3, 7, 1, 2];

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_out_is_gone() {
+    fn numbers_taken_from_a_segment_are_not_given_out_again() {
         let mut segment = Segment::<Unordered>::new(2, 5, 2).unwrap();
         assert!(segment.split_to(2).values().eq([2, 4]));
         assert!(segment.split_to(9).values().eq([6, 8, 10]));

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn integer_keys_are_integers_to_machines() {
+    fn integer_keys_are_integers_in_binary_formats() {
         for integer in [0, 2, -2, 1 << 40, i64::MAX - 1, i64::MIN] {
             let key = SignedId(Signed(integer));
             assert_eq!(to_cbor(key), to_cbor(integer));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn integer_keys_are_text_to_people() {
+    fn integer_keys_are_text_in_human_readable_formats() {
         let key = SignedId(Signed(-4));
         assert_eq!(serde_json::to_string(&key).unwrap(), "\"-4\"");
         assert_eq!(serde_json::from_str::<SignedId>("\"-4\"").unwrap(), key);
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_integer_of_the_key_is_an_error() {
+    fn a_value_that_is_no_such_integer_is_an_error() {
         use serde_core::de::value::Error as Found;
 
         // Most formats refuse these by themselves.

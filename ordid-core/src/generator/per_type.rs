@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_share_one_value_a_type() {
+    fn all_threads_share_the_value_of_a_type() {
         const THREADS: usize = 8;
         let start = Barrier::new(THREADS);
         let found: Vec<_> = thread::scope(|scope| {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_may_be_made_of_another() {
+    fn making_a_value_may_ask_for_another() {
         struct Outer(&'static Count<4>);
         let outer = per_type(|| Outer(per_type(Count::<4>::default)));
         outer.0.0.fetch_add(7, Ordering::Relaxed);

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_those_of_the_raw_key_and_lead_back() {
+    fn key_bytes_convert_to_the_raw_key_and_back() {
         let key = Uuid::from_u128(0x0102);
         let bytes = KeyBytes::of(key);
         assert_eq!(bytes.as_bytes(), key.as_bytes());
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_another_length_or_scheme_are_no_key() {
+    fn bytes_of_another_length_or_scheme_are_refused() {
         assert_eq!(KeyBytes::of(Flake(7)).to_key::<Uuid>(), None);
         assert_eq!(KeyBytes::of(Uuid::nil()).to_key::<Flake>(), None);
         let negative = Flake(-1);

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_length_is_refused_before_a_look_inside() {
+    fn text_that_is_too_long_is_refused_by_its_length() {
         let long = "1".repeat(1_000_000);
         for prefix in [None, Some("ord")] {
             let error = i64::parse_text(prefix, &long).unwrap_err();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_and_the_last_numbers_come_back_and_those_beyond_are_refused() {
+    fn the_smallest_and_largest_integers_round_trip_and_larger_ones_are_refused() {
         for number in [i64::MIN, i64::MIN + 1, -1, 0, 1, i64::MAX - 1, i64::MAX] {
             assert_eq!(i64::read_text(None, &number.to_string()), Some(number));
         }

@@ -58,7 +58,7 @@ mod tests {
     const COUNTING: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
     #[test]
-    fn swap_is_its_own_inverse_and_uuids_own() {
+    fn swap_is_its_own_inverse_and_matches_the_uuid_crate() {
         assert_eq!(swap(&swap(&COUNTING)), COUNTING);
         let uuid = uuid::Uuid::from_bytes(COUNTING);
         assert_eq!(swap(&COUNTING), uuid.to_bytes_le());

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use uuid::Uuid;
+use uuid::{Uuid, Variant};
 
 use crate::{
     clock::{Moment, TimeScale, Timestamp},
@@ -107,6 +107,15 @@ pub(crate) fn not_of<S: Scheme>(raw: &S::Raw) -> Error {
     })
 }
 
+/// Refuses a value of another scheme, as [`Layout::unpack`] does.
+pub(crate) fn check<S: Scheme>(raw: &S::Raw) -> Result<(), Error> {
+    if S::check(raw) {
+        Ok(())
+    } else {
+        Err(not_of::<S>(raw))
+    }
+}
+
 /// Checks that a part fits its field.
 pub(crate) fn fits<S: Scheme>(
     field: &'static str,
@@ -118,6 +127,38 @@ pub(crate) fn fits<S: Scheme>(
         return Err(Error::field(S::NAME, field, value, bits));
     }
     Ok(())
+}
+
+/// Whether a UUID has this version, and the variant of RFC 9562.
+pub(crate) fn has_version(raw: &Uuid, version: usize) -> bool {
+    raw.get_version_num() == version && raw.get_variant() == Variant::RFC4122
+}
+
+/// Puts the 48, 12 and 62 bits before, between and behind a UUID's version and variant.
+pub(crate) const fn around_version(version: u64, [first, middle, last]: [u64; 3]) -> Uuid {
+    Uuid::from_u64_pair(first << 16 | version << 12 | middle, 0b10 << 62 | last)
+}
+
+/// As [`around_version`], of the fields that have these bits, with their names.
+pub(crate) fn fields_around_version<S: Scheme>(
+    version: u64,
+    fields: [(&'static str, u64); 3],
+) -> Result<Uuid, Error> {
+    for ((field, value), bits) in fields.into_iter().zip([48, 12, 62]) {
+        fits::<S>(field, value, bits)?;
+    }
+    Ok(around_version(version, fields.map(|(_, value)| value)))
+}
+
+/// Returns the 48, 12 and 62 bits before, between and behind the version and the variant.
+///
+/// # Errors
+///
+/// As [`Layout::unpack`].
+pub(crate) fn beside_version<S: Scheme<Raw = Uuid>>(raw: &Uuid) -> Result<(u64, u16, u64), Error> {
+    check::<S>(raw)?;
+    let (high, low) = raw.as_u64_pair();
+    Ok((high >> 16, (high & 0xfff) as u16, low & !(0b11 << 62)))
 }
 
 /// [`Scheme::coerce`] of UUIDs: sets the version, and the variant of RFC 9562.

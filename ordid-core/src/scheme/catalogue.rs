@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_stated_also_where_no_scheme_makes_them() {
+    fn versions_that_no_scheme_makes_are_detected_too() {
         for (text, scheme) in [
             ("00000000-0000-0000-0000-000000000000", "nil"),
             ("ffffffff-ffff-ffff-ffff-ffffffffffff", "max"),
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_said() {
+    fn detect_says_what_it_cannot_decide() {
         let detection = detected("1671372309237077023"); // Instagram's sample
         assert!(detection.certain().is_none());
         let text = detection.to_string();
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn times_to_come_are_no_more_than_possible() {
+    fn a_time_in_the_future_is_at_most_possible() {
         // 2016 as ULID.
         let detection = detected("01ARYZ6S41TSV4RRFFQ69G5FAV");
         assert_eq!(detection.candidates[0].certainty, Certainty::Likely);
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn the_years_that_layouts_end_in_are_those_that_they_end_in() {
+    fn the_documented_last_years_of_layouts_are_right() {
         fn end<S: Slotted>() -> (&'static str, i16) {
             let last = S::SCALE.unix_nanos_at((1 << S::TICK_BITS) - 1);
             let last = jiff::Timestamp::from_nanosecond(last).unwrap();

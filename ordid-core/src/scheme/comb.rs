@@ -42,8 +42,6 @@ use crate::{
     scheme::guid::COUNT_BITS,
 };
 
-/// What the checks of COMBs expect.
-const EXPECTED: &str = "version 4 and variant RFC 9562";
 /// The bits beside the version.
 const BESIDE_VERSION: u128 = 0xf << 72;
 /// The keys that a COMB with its time at the end can be.

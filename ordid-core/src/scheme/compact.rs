@@ -273,11 +273,10 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{
-        clock::ManualClock,
-        entropy::SeededEntropy,
-        generator::{Generator as _, Policy},
-        scheme::snowflake::{SnowflakeGenerator, SnowflakeNode},
+    use crate::scheme::{
+        Snowflake,
+        snowflake::SnowflakeNode,
+        testing::{ends_after, scripted_at},
     };
 
     /// What the laws are tried on.
@@ -326,14 +325,10 @@ pub(super) mod tests {
     fn compact_ids_end_with_an_error() {
         let layout = Compact::<Orders>::LAYOUT;
         let end = u64::try_from(layout.ends_at_unix_millis()).unwrap();
-        let clock = ManualClock::at_unix_millis(end - 1);
         let node = SnowflakeNode::<Compact<Orders>>::new(3).unwrap();
-        let generator =
-            SnowflakeGenerator::with_node(node, clock, SeededEntropy::new(1), Policy::DEFAULT);
-        let last = generator.try_generate().unwrap().into_raw();
+        let generator = scripted_at::<Snowflake<Compact<Orders>>>(node, end - 1);
+        let last = ends_after(&generator, end - 1);
         assert_eq!(last >> (layout.bits() - 1), 1, "all bits are used");
-        generator.clock().set_unix_millis(end);
-        assert!(generator.try_generate().unwrap_err().is_clock());
         assert!(SnowflakeNode::<Compact<Orders>>::new(4).is_err());
     }
 

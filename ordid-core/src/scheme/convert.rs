@@ -243,7 +243,7 @@ mod tests {
         layout::Comparison,
         scheme::{
             UuidNode, UuidV7,
-            gregorian::testing::{day, hex, uuid, vectors},
+            testing::{day, hex, uuid, vectors},
         },
     };
 
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn both_bits_come_back_and_an_unknown_one_is_refused() {
+    fn both_bits_round_trip_and_an_unknown_one_is_refused() {
         for (v1, expected) in [
             ("12adde00-f100-11e6-bc64-92361f002671", ClockSeqTop::One),
             ("12adde00-f100-11e6-9c64-92361f002671", ClockSeqTop::Zero),
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_version_1_is_refused_and_named() {
+    fn a_value_of_another_version_is_refused_by_name() {
         let v7: Uuid = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse().unwrap();
         assert!(UuidV7::check(&v7));
         for error in [
@@ -367,7 +367,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_form_comes_back(
+        fn every_form_round_trips(
             ticks in 0..1_u64 << 60,
             clock_seq in 0..1_u16 << 14,
             node: [u8; 6],

@@ -19,7 +19,7 @@
 
 use core::{convert::Infallible, marker::PhantomData};
 
-use super::anatomy::{Certainty, Inspection, Layout, not_of};
+use super::anatomy::{Certainty, Inspection, Layout, check};
 use crate::{
     clock::Timestamp,
     coordination::{Ordered, SegmentOrder, Unordered},
@@ -82,9 +82,7 @@ impl<O: SegmentOrder> Layout for Counted<O> {
     }
 
     fn unpack(raw: &i64) -> Result<i64, Error> {
-        if !Self::check(raw) {
-            return Err(not_of::<Self>(raw));
-        }
+        check::<Self>(raw)?;
         Ok(*raw)
     }
 

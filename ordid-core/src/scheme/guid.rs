@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-use uuid::{Uuid, Variant};
+use uuid::Uuid;
 
 use crate::{clock::Moment, layout::Comparison, scheme::anatomy::Certainty};
 
@@ -12,11 +12,6 @@ pub(super) const INDEX_BITS: u32 = 20;
 pub(super) const SEED_BITS: u32 = 21;
 /// The count, with one bit more, which begins as zero.
 pub(super) const COUNT_BITS: u32 = SEED_BITS + 1;
-
-/// Whether a value is of this version, with RFC 9562's variant.
-pub(super) fn is_rfc(raw: &Uuid, version: usize) -> bool {
-    raw.get_version_num() == version && raw.get_variant() == Variant::RFC4122
-}
 
 /// Compares by a rule.
 pub(super) fn cmp(rule: Comparison, left: &Uuid, right: &Uuid) -> Ordering {
@@ -38,19 +33,3 @@ pub(super) fn certainty(moment: Moment) -> Certainty {
         Certainty::Possible
     }
 }
-
-/// The generator of a scheme, and the one for the process.
-macro_rules! generator {
-    ($(#[$docs:meta])* $generator:ident: $scheme:ident) => {
-        generator_alias! {
-            $(#[$docs])*
-            $generator<C, E> = $crate::generator::OrderedGenerator<$scheme, C, E>
-        }
-        process_wide!($scheme);
-    };
-}
-pub(super) use generator;
-
-#[cfg(test)]
-#[cfg(not(loom))]
-pub(super) mod tests;

@@ -234,10 +234,8 @@ fn quoted(what: &str, name: &str) -> Result<String, Error> {
 mod tests {
     use super::*;
     use crate::{
-        clock::ManualClock,
-        entropy::SeededEntropy,
-        generator::{Generator, Policy},
-        scheme::{Layout as _, laws::vectors, snowflake::Parts},
+        generator::Generator,
+        scheme::{Layout as _, snowflake::Parts, testing::*},
     };
 
     const EPOCH: u64 = 1_314_220_021_721;
@@ -259,14 +257,11 @@ mod tests {
     /// `nextval % 1024` goes from 1023 to 0 inside a millisecond, down, and repeats after that.
     #[test]
     fn more_than_1024_keys_of_a_millisecond_rise_without_a_repeat() {
-        let clock = ManualClock::at_unix_millis(EPOCH + 5);
-        clock.freeze();
-        let shard = Shard::new(5).unwrap();
-        let generator =
-            InstagramGenerator::with_node(shard, clock, SeededEntropy::new(1), Policy::DEFAULT);
+        let generator = scripted_at::<Instagram>(Shard::new(5).unwrap(), EPOCH + 5);
+        generator.clock().freeze();
         let mut last = -1;
         for number in 0..4 * 1_024 + 1 {
-            let key = generator.try_generate().unwrap().into_raw();
+            let key = next(&generator);
             assert!(key > last);
             last = key;
             let expected = Parts {
@@ -280,15 +275,10 @@ mod tests {
 
     #[test]
     fn instagram_ends_in_2046_and_not_in_the_sign() {
-        let clock = ManualClock::at_unix_millis(EPOCH + (1 << 40) - 1);
-        let shard = Shard::new(8_191).unwrap();
-        let generator =
-            InstagramGenerator::with_node(shard, clock, SeededEntropy::new(1), Policy::DEFAULT);
-        let key = generator.try_generate().unwrap().into_raw();
-        assert_eq!(key, i64::MAX - 1_023);
-        generator.clock().set_unix_millis(EPOCH + (1 << 40));
+        let last = EPOCH + (1 << 40) - 1;
+        let generator = scripted_at::<Instagram>(Shard::new(8_191).unwrap(), last);
+        assert_eq!(ends_after(&generator, last), i64::MAX - 1_023);
         let error = generator.try_generate().unwrap_err();
-        assert!(error.is_clock());
         assert_eq!(
             error.to_string(),
             "timestamp 2413731649497 ms does not fit: the layout ends at 2413731649496 ms since \

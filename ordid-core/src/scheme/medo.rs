@@ -24,7 +24,7 @@ use crate::{
     key::{RisesInSqlServer, Scheme},
     layout::{Comparison, Orders},
     scheme::{
-        anatomy::{Inspection, Layout, TimeOrdered, fits, not_of},
+        anatomy::{Inspection, Layout, TimeOrdered, check, fits},
         guid,
     },
 };
@@ -120,9 +120,7 @@ impl Layout for Medo {
     }
 
     fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        if !Self::check(raw) {
-            return Err(not_of::<Self>(raw));
-        }
+        check::<Self>(raw)?;
         let wire = raw.to_bytes_le();
         let [r0, r1, r2, r3, r4, r5, v, c3, n, c1, ..] = wire;
         let (_, low) = raw.as_u64_pair();

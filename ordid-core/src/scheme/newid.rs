@@ -46,16 +46,7 @@ const UNIT_BITS: u32 = 13;
 pub enum NewId {}
 
 impl Scheme for NewId {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "newid";
-    const ORDERS: Orders = Orders::SQL_SERVER;
-    const EXPECTED: &'static str = "any 128 bits";
-
-    /// Always: the layout has no bit that is the same in all keys.
-    fn check(_: &Uuid) -> bool {
-        true
-    }
+    any_value!("newid", Uuid: "any 128 bits", Orders::SQL_SERVER);
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         Parts::of(raw).moment().timestamp()

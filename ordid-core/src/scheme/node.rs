@@ -23,7 +23,7 @@ use crate::{
     generator::{OrderedGenerator, Policy, ProcessWide, per_type::per_type},
 };
 use crate::{
-    clock::{TimeScale, Timestamp},
+    clock::Timestamp,
     error::Error,
     generator::{DefaultNode, Slot, Slotted},
     key::{RisesAsBytes, RisesAsUuidToBin, RisesInMariaDbUuid, RisesInSqlServer},
@@ -268,14 +268,7 @@ impl<S: TimeOrdered, P: 'static> TimeOrdered for WithNode<S, P> {
 impl<S: Slotted<Node = UuidNode>, P: NodeSource> Slotted for WithNode<S, P> {
     type Node = P;
 
-    const SCALE: TimeScale = S::SCALE;
-    const TICK_BITS: u32 = S::TICK_BITS;
-    const INDEX_BITS: u32 = S::INDEX_BITS;
-    const FRACTION_BITS: u32 = S::FRACTION_BITS;
-    const SEED_BITS: u32 = S::SEED_BITS;
-    const RANDOM_BITS: u32 = S::RANDOM_BITS;
-    const IDENTITY: bool = S::IDENTITY;
-    const RENEWS: bool = S::RENEWS;
+    slot_bits_of!(S);
 
     fn is_drawn(node: P) -> bool {
         S::is_drawn(node.node())
@@ -307,8 +300,7 @@ mod tests {
     use crate::{
         key::{Scheme as _, StaticScheme},
         scheme::{
-            Layout, UuidCreateSequential, UuidV1, UuidV1Rearranged, UuidV6,
-            gregorian::testing::declared,
+            Layout, UuidCreateSequential, UuidV1, UuidV1Rearranged, UuidV6, testing::declared,
         },
     };
 

@@ -50,7 +50,7 @@ use crate::{
     error::Error,
     generator::{OrderedGenerator, Slot, Slotted},
     key::{
-        Key192, RawKey as _, RisesAsBytes, Scheme, TextForm,
+        Key192, RisesAsBytes, Scheme, TextForm,
         text::{self, Alphabet, Push, Tilde},
     },
     layout::Orders,
@@ -87,87 +87,35 @@ pub type OrderedText32 = Text32<Tilde>;
 /// The scheme `ordered_text_32_push`.
 pub type OrderedText32Push = Text32<Push>;
 
-/// Writes 22 characters, or a TypeID.
+/// Writes 22 characters.
 #[inline]
-fn write_22<A: Alphabet>(
-    raw: Uuid,
-    prefix: Option<&str>,
-    f: &mut fmt::Formatter<'_>,
-) -> fmt::Result {
-    match prefix {
-        None => {
-            let mut room = [0; text::ORDERED_22];
-            text::pad(
-                text::encode_ordered::<A, 16, _>(raw.as_bytes(), &mut room),
-                f,
-            )
-        }
-        Some(_) => raw.write_text(prefix, f),
-    }
-}
-
-/// Reads what [`write_22`] wrote.
-#[inline]
-fn read_22<A: Alphabet>(prefix: Option<&str>, text: &str) -> Option<Uuid> {
-    match prefix {
-        None => text::read_ordered22::<A>(text.as_bytes()),
-        Some(_) => Uuid::read_text(prefix, text),
-    }
-}
-
-/// As [`read_22`], or says why not.
-fn parse_22<A: Alphabet>(prefix: Option<&str>, text: &str) -> Result<Uuid, Error> {
-    match prefix {
-        None => text::parse_ordered22::<A>(text.as_bytes()),
-        Some(_) => Uuid::parse_text(prefix, text),
-    }
+fn write_22<A: Alphabet>(raw: Uuid, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut room = [0; text::ORDERED_22];
+    text::pad(
+        text::encode_ordered::<A, 16, _>(raw.as_bytes(), &mut room),
+        f,
+    )
 }
 
 impl<A: Alphabet> Scheme for Text22<A> {
-    type Raw = Uuid;
-
-    const NAME: &'static str = A::SCHEMES[0];
-    const ORDERS: Orders = Orders::BYTES;
-    const EXPECTED: &'static str = "48 bits of milliseconds and 80 random bits";
+    any_value!(A::SCHEMES[0], Uuid: "48 bits of milliseconds and 80 random bits", Orders::BYTES);
 
     const TEXT: TextForm = A::TEXT_22;
-
-    fn check(_: &Uuid) -> bool {
-        true
-    }
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         let (high, _) = raw.as_u64_pair();
         Some(Timestamp::saturating_from_unix_millis(high >> 16))
     }
 
-    #[inline]
-    fn write_text(raw: Uuid, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_22::<A>(raw, prefix, f)
-    }
-
-    fn parse_text(prefix: Option<&str>, text: &str) -> Result<Uuid, Error> {
-        parse_22::<A>(prefix, text)
-    }
-
-    #[inline]
-    fn read_text(prefix: Option<&str>, text: &str) -> Option<Uuid> {
-        read_22::<A>(prefix, text)
+    own_text_without_prefix! {
+        write: write_22::<A>, parse: text::parse_ordered22::<A>, read: text::read_ordered22::<A>
     }
 }
 
 impl<A: Alphabet> Scheme for Text22Time64<A> {
-    type Raw = Uuid;
-
-    const NAME: &'static str = A::SCHEMES[1];
-    const ORDERS: Orders = Orders::BYTES;
-    const EXPECTED: &'static str = "64 bits of milliseconds and 64 random bits";
+    any_value!(A::SCHEMES[1], Uuid: "64 bits of milliseconds and 64 random bits", Orders::BYTES);
 
     const TEXT: TextForm = A::TEXT_22;
-
-    fn check(_: &Uuid) -> bool {
-        true
-    }
 
     /// Returns the time, unless it is after the year 10889.
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
@@ -175,34 +123,16 @@ impl<A: Alphabet> Scheme for Text22Time64<A> {
         Timestamp::from_unix_millis(unix_time_ms).ok()
     }
 
-    #[inline]
-    fn write_text(raw: Uuid, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_22::<A>(raw, prefix, f)
-    }
-
-    fn parse_text(prefix: Option<&str>, text: &str) -> Result<Uuid, Error> {
-        parse_22::<A>(prefix, text)
-    }
-
-    #[inline]
-    fn read_text(prefix: Option<&str>, text: &str) -> Option<Uuid> {
-        read_22::<A>(prefix, text)
+    own_text_without_prefix! {
+        write: write_22::<A>, parse: text::parse_ordered22::<A>, read: text::read_ordered22::<A>
     }
 }
 
 impl<A: Alphabet> Scheme for Text32<A> {
-    type Raw = Key192;
-
-    const NAME: &'static str = A::SCHEMES[2];
-    const ORDERS: Orders = Orders::BYTES;
-    const EXPECTED: &'static str = "64 bits of milliseconds and 128 random bits";
+    any_value!(A::SCHEMES[2], Key192: "64 bits of milliseconds and 128 random bits", Orders::BYTES);
 
     const TEXT: TextForm = A::TEXT_32;
     const SUFFIX: TextForm = Self::TEXT;
-
-    fn check(_: &Key192) -> bool {
-        true
-    }
 
     /// Returns the time, unless it is after the year 10889.
     fn timestamp(raw: &Key192) -> Option<Timestamp> {

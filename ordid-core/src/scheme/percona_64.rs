@@ -46,17 +46,8 @@ const SCALE: TimeScale = TimeScale::UNIX_SECONDS;
 pub enum Percona64 {}
 
 impl Scheme for Percona64 {
-    type Raw = u64;
-
-    const NAME: &'static str = "percona_64";
-    /// Most significant byte first, as every database compares integers.
-    const ORDERS: Orders = Orders::BYTES;
-    const EXPECTED: &'static str = "64 bits";
-
-    /// Any 64 bits are such a key.
-    fn check(_: &u64) -> bool {
-        true
-    }
+    // Most significant byte first, as every database compares integers.
+    any_value!("percona_64", u64: "64 bits", Orders::BYTES);
 
     fn timestamp(raw: &u64) -> Option<Timestamp> {
         Some(SCALE.timestamp_at(u64::from(apart(*raw).seconds)))
@@ -155,25 +146,14 @@ generator_alias! {
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
     use crate::{
-        clock::ManualClock,
-        entropy::SeededEntropy,
-        generator::{Generator, Overflow, Policy, Rollback},
-        scheme::laws::assert_orders,
+        generator::{Generator, Policy},
+        scheme::testing::*,
     };
 
-    const START: u64 = 1_645_557_742_000;
-
-    fn scripted(seed: u64, policy: Policy) -> Percona64Generator<ManualClock, SeededEntropy> {
-        let clock = ManualClock::at_unix_millis(START);
-        Percona64Generator::with_node(0x361f, clock, SeededEntropy::new(seed), policy)
-    }
-
-    fn make(generator: &impl Generator<Scheme = Percona64>) -> u64 {
-        generator.try_generate().unwrap().into_raw()
+    fn scripted(seed: u64, policy: Policy) -> Scripted<Percona64> {
+        scripted_with(0x361f, START, seed, policy)
     }
 
     /// The original's counter wraps there and goes down.
@@ -181,66 +161,43 @@ mod tests {
     fn percona_counters_never_wrap_inside_a_second() {
         for seed in 0..20 {
             let generator = scripted(seed, Policy::DEFAULT);
-            let first = make(&generator);
+            let first = next(&generator);
             assert!(apart(first).counter < 1 << 15, "15 random bits");
             let mut last = first;
             for number in 1..70_000_u32 {
-                let key = make(&generator);
+                let key = next(&generator);
                 assert!(key > last, "{key:x} after {last:x}");
                 let seconds = apart(first).seconds + number / 32_768;
                 assert_eq!((apart(key).seconds, apart(key).node), (seconds, 0x361f));
                 last = key;
             }
         }
-        let starts = [1, 2].map(|seed| apart(make(&scripted(seed, Policy::DEFAULT))).counter);
+        let starts = [1, 2].map(|seed| apart(next(&scripted(seed, Policy::DEFAULT))).counter);
         assert_ne!(starts[0], starts[1]);
     }
 
     #[test]
     fn a_second_has_32768_keys_and_then_the_policy_acts() {
-        let generator = scripted(
-            1,
-            Policy {
-                rollback: Rollback::ERROR,
-                overflow: Overflow::Error,
-            },
-        );
+        let generator = scripted(1, STRICT);
         generator.try_fill_with(32_768, |_| ()).unwrap();
         assert!(generator.try_generate().unwrap_err().is_overflow());
         generator.clock().set_unix_millis(START + 1_000);
-        make(&generator);
+        next(&generator);
     }
 
     #[test]
     fn percona_keys_end_in_2106_with_an_error() {
-        let generator = scripted(1, Policy::DEFAULT);
         let last = u64::from(u32::MAX) * 1_000 + 999;
-        generator.clock().set_unix_millis(last);
-        assert_eq!(apart(make(&generator)).seconds, u32::MAX);
-        generator.clock().set_unix_millis(last + 1);
-        assert!(generator.try_generate().unwrap_err().is_clock());
+        let key = ends_after(&scripted(1, Policy::DEFAULT), last);
+        assert_eq!(apart(key).seconds, u32::MAX);
         let after = Timestamp::from_unix_millis(last + 1).unwrap();
         assert!(Percona64::bounds_at(after).unwrap_err().is_clock());
     }
 
     #[test]
-    fn percona_keys_rise_where_they_say() {
-        let generator = scripted(1, Policy::DEFAULT);
-        let keys: Vec<_> = (0..1_000)
-            .map(|step| {
-                generator.clock().set_unix_millis(START + step * 10);
-                make(&generator).to_be_bytes()
-            })
-            .collect();
-        assert_orders::<Percona64, 8>(&keys);
-    }
-
-    proptest! {
-        #[test]
-        fn percona_keys_come_apart(raw: u64) {
-            prop_assert_eq!(place(apart(raw)), raw);
-            let inspection = Percona64::inspect(&raw).unwrap();
-            prop_assert_eq!(inspection.node, Some(raw >> 16 & 0xffff));
-        }
+    fn a_key_is_seconds_node_and_counter() {
+        let inspection = Percona64::inspect(&0x1122_3344_5566_7788).unwrap();
+        let parts = (inspection.node, inspection.counter);
+        assert_eq!(parts, (Some(0x5566), Some(0x7788)));
     }
 }

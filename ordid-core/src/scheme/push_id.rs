@@ -26,7 +26,7 @@
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
-    generator::{OrderedGenerator, Slot, Slotted},
+    generator::{Slot, Slotted},
     key::{PushId, RisesAsBytes, Scheme},
     layout::Orders,
     scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits},
@@ -40,15 +40,7 @@ const RANDOM_PART: u32 = 72;
 pub enum FirebasePushId {}
 
 impl Scheme for FirebasePushId {
-    type Raw = PushId;
-
-    const NAME: &'static str = "push_id";
-    const ORDERS: Orders = Orders::BYTES;
-    const EXPECTED: &'static str = "48 bits of milliseconds and 72 random bits";
-
-    fn check(_: &PushId) -> bool {
-        true
-    }
+    any_value!("push_id", PushId: "48 bits of milliseconds and 72 random bits", Orders::BYTES);
 
     fn timestamp(raw: &PushId) -> Option<Timestamp> {
         Some(raw.timestamp())
@@ -112,12 +104,10 @@ impl TimeOrdered for FirebasePushId {
     }
 }
 
-generator_alias! {
+generator! {
     /// Makes push ids, strictly rising over all threads that share it.
-    PushIdGenerator<C, E> = OrderedGenerator<FirebasePushId, C, E>
+    PushIdGenerator: FirebasePushId
 }
-
-process_wide!(FirebasePushId);
 
 #[cfg(test)]
 #[cfg(not(loom))]

@@ -45,7 +45,7 @@ use crate::{
     },
     scheme::{
         anatomy::{Inspection, Layout, TimeOrdered, fits, out_of_time},
-        guid::{self, COUNT_BITS, INDEX_BITS, SEED_BITS, generator},
+        guid::{self, COUNT_BITS, INDEX_BITS, SEED_BITS},
     },
 };
 
@@ -135,16 +135,7 @@ macro_rules! sequential_guid {
         pub enum $scheme {}
 
         impl Scheme for $scheme {
-            type Raw = Uuid;
-
-            const NAME: &'static str = $name;
-            const ORDERS: Orders = $orders;
-            const EXPECTED: &'static str = "any 128 bits";
-
-            /// Always: the layout has no bit that is the same in all keys.
-            fn check(_: &Uuid) -> bool {
-                true
-            }
+            any_value!($name, Uuid: "any 128 bits", $orders);
 
             fn timestamp(raw: &Uuid) -> Option<Timestamp> {
                 Parts::unpack(raw, $place).moment().timestamp()

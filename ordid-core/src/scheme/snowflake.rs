@@ -63,7 +63,7 @@ use crate::{
     generator::{OrderedGenerator, Slot, Slotted},
     key::{RisesAsBytes, Scheme},
     layout::Orders,
-    scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits, not_of, tick_at},
+    scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, check, fits, tick_at},
 };
 
 mod bits;
@@ -297,9 +297,7 @@ impl<L: SnowflakeLayout> Layout for Snowflake<L> {
     }
 
     fn unpack(raw: &i64) -> Result<Parts, Error> {
-        if !Self::check(raw) {
-            return Err(not_of::<Self>(raw));
-        }
+        check::<Self>(raw)?;
         let bits = raw.cast_unsigned();
         Ok(Parts {
             time: bits >> Self::TIME_SHIFT,

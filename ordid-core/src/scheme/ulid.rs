@@ -35,15 +35,14 @@
 //! The ULID specification, `ulid/spec` README. Crockford, "Base 32".
 
 use alloc::format;
-use core::fmt;
 
 use uuid::Uuid;
 
 use crate::{
     clock::{TimeScale, Timestamp},
     error::{Error, ErrorKind},
-    generator::{OrderedGenerator, Slot, Slotted},
-    key::{Generated, RawKey as _, RisesAsBytes, Scheme, TextForm, text},
+    generator::{Slot, Slotted},
+    key::{Generated, RisesAsBytes, Scheme, TextForm, text},
     layout::Orders,
     scheme::{
         UuidV7,
@@ -133,44 +132,19 @@ impl Ulid {
 }
 
 impl Scheme for Ulid {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "ulid";
-    const ORDERS: Orders = Orders::BYTES;
-    const EXPECTED: &'static str = "48 bits of milliseconds and 80 random bits";
+    any_value!("ulid", Uuid: "48 bits of milliseconds and 80 random bits", Orders::BYTES);
 
     const TEXT: TextForm = TextForm::Pattern("[0-7][0-9A-HJKMNP-TV-Z]{25}");
-
-    fn check(_: &Uuid) -> bool {
-        true
-    }
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         let (high, _) = raw.as_u64_pair();
         Some(Timestamp::saturating_from_unix_millis(high >> 16))
     }
 
-    #[inline]
-    fn write_text(raw: Uuid, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match prefix {
-            None => text::pad(text::encode_ulid(raw, &mut [0; 32]), f),
-            Some(_) => raw.write_text(prefix, f),
-        }
-    }
-
-    fn parse_text(prefix: Option<&str>, text: &str) -> Result<Uuid, Error> {
-        match prefix {
-            None => text::parse_ulid(text.as_bytes()),
-            Some(_) => Uuid::parse_text(prefix, text),
-        }
-    }
-
-    #[inline]
-    fn read_text(prefix: Option<&str>, text: &str) -> Option<Uuid> {
-        match prefix {
-            None => text::read_ulid(text.as_bytes()),
-            Some(_) => Uuid::read_text(prefix, text),
-        }
+    own_text_without_prefix! {
+        write: |raw, f| text::pad(text::encode_ulid(raw, &mut [0; 32]), f),
+        parse: text::parse_ulid,
+        read: text::read_ulid
     }
 }
 
@@ -236,12 +210,10 @@ impl TimeOrdered for Ulid {
     }
 }
 
-generator_alias! {
+generator! {
     /// Makes ULIDs, strictly rising over all threads that share it.
-    UlidGenerator<C, E> = OrderedGenerator<Ulid, C, E>
+    UlidGenerator: Ulid
 }
-
-process_wide!(Ulid);
 
 #[cfg(test)]
 #[cfg(not(loom))]

@@ -32,9 +32,9 @@ use core::cmp::Ordering;
 use uuid::Uuid;
 
 use crate::{
-    clock::{TimeScale, Timestamp},
+    clock::Timestamp,
     error::Error,
-    generator::{OrderedGenerator, Slot, Slotted},
+    generator::{Slot, Slotted},
     key::{RisesInSqlServer, Scheme},
     layout::{Orders, guid},
     scheme::{
@@ -86,13 +86,7 @@ impl RisesInSqlServer for UuidCreateSequential {}
 impl Slotted for UuidCreateSequential {
     type Node = UuidNode;
 
-    const SCALE: TimeScale = UuidV1::SCALE;
-    const TICK_BITS: u32 = UuidV1::TICK_BITS;
-    const INDEX_BITS: u32 = UuidV1::INDEX_BITS;
-    const FRACTION_BITS: u32 = UuidV1::FRACTION_BITS;
-    const SEED_BITS: u32 = UuidV1::SEED_BITS;
-    const RANDOM_BITS: u32 = UuidV1::RANDOM_BITS;
-    const IDENTITY: bool = UuidV1::IDENTITY;
+    slot_bits_of!(UuidV1);
 
     fn is_drawn(node: UuidNode) -> bool {
         UuidV1::is_drawn(node)
@@ -134,52 +128,35 @@ impl Layout for UuidCreateSequential {
     }
 }
 
-generator_alias! {
+generator! {
     /// Makes version 1 with reversed groups, strictly rising in SQL Server over all threads that
     /// share the generator.
-    UuidCreateSequentialGenerator<C, E> = OrderedGenerator<UuidCreateSequential, C, E>
+    UuidCreateSequentialGenerator: UuidCreateSequential
 }
-process_wide!(UuidCreateSequential);
 
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
     use super::*;
     use crate::{
-        clock::{Clock, ManualClock},
-        entropy::SeededEntropy,
-        generator::{Generator, Policy},
-        layout::Comparison,
-        scheme::convert,
+        clock::Clock as _,
+        scheme::{convert, testing::*},
     };
 
     /// Ticks that carry out of the lowest byte: where the shuffle is needed, and where published
     /// samples of ten keys do not reach.
     #[test]
     fn keys_rise_in_sql_server_over_every_carry_and_under_no_other_rule() {
-        let clock = ManualClock::at_unix_millis(1_645_557_742_000);
-        let generator = UuidCreateSequentialGenerator::with_node(
-            UuidNode::RANDOM,
-            clock,
-            SeededEntropy::new(1),
-            Policy::DEFAULT,
-        );
+        let generator = scripted_at::<UuidCreateSequential>(UuidNode::RANDOM, START);
         let mut keys: Vec<Uuid> = Vec::new();
         for _ in 0..3 {
-            keys.extend((0..70_000).map(|_| generator.try_generate().unwrap().into_raw()));
+            keys.extend((0..70_000).map(|_| next(&generator)));
             // After 429 seconds time_low begins again.
             let now = generator.clock().now().as_unix_millis();
             generator.clock().set_unix_millis(now + 300_000);
         }
-        for comparison in Comparison::ALL {
-            let rises = keys.is_sorted_by_key(|key| comparison.sort_key(key.as_bytes()));
-            // Under .NET's bytes time_low comes first.
-            assert_eq!(
-                rises,
-                UuidCreateSequential::ORDERS.contains(comparison),
-                "{comparison:?}"
-            );
-        }
+        // Under .NET's bytes time_low comes first.
+        assert_eq!(rules_that_hold(&keys), declared::<UuidCreateSequential>());
         assert!(keys.iter().all(|key| {
             convert::v1_to_sequential(&convert::sequential_to_v1(key).unwrap()).unwrap() == *key
         }));

@@ -91,17 +91,8 @@ impl UuidShort {
 }
 
 impl Scheme for UuidShort {
-    type Raw = u64;
-
-    const NAME: &'static str = "uuid_short";
-    /// Most significant byte first, as every database compares integers.
-    const ORDERS: Orders = Orders::BYTES;
-    const EXPECTED: &'static str = "64 bits";
-
-    /// Any 64 bits are such a key.
-    fn check(_: &u64) -> bool {
-        true
-    }
+    // Most significant byte first, as every database compares integers.
+    any_value!("uuid_short", u64: "64 bits", Orders::BYTES);
 
     fn timestamp(raw: &u64) -> Option<Timestamp> {
         Some(SCALE.timestamp_at(u64::from(apart(*raw).seconds)))
@@ -189,29 +180,15 @@ generator_alias! {
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-    use crate::{
-        clock::ManualClock,
-        entropy::SeededEntropy,
-        generator::{Generator, Policy},
-        scheme::laws::{assert_orders, vectors},
-    };
+    use crate::{generator::Generator, scheme::testing::*};
 
-    const START: u64 = 1_645_557_742_000;
-
-    fn scripted(server_id: u8) -> UuidShortGenerator<ManualClock, SeededEntropy> {
-        let clock = ManualClock::at_unix_millis(START);
-        UuidShortGenerator::with_node(server_id, clock, SeededEntropy::new(1), Policy::DEFAULT)
-    }
-
-    fn make(generator: &impl Generator<Scheme = UuidShort>) -> u64 {
-        generator.try_generate().unwrap().into_raw()
+    fn scripted(server_id: u8) -> Scripted<UuidShort> {
+        scripted_at(server_id, START)
     }
 
     #[test]
-    fn observed_values_come_apart() {
+    fn observed_values_are_taken_apart() {
         for case in vectors("uuid_short")["observed"].as_array().unwrap() {
             let number = |name: &str| case[name].as_u64().unwrap();
             let parts = Parts {
@@ -237,14 +214,8 @@ mod tests {
             counter: 0xff_ffff,
         };
         assert_eq!(UuidShort::pack(parts).unwrap(), u64::MAX);
-        let error = UuidShort::pack(Parts {
-            counter: 1 << 24,
-            ..parts
-        });
-        assert_eq!(
-            error.unwrap_err().to_string(),
-            "counter 16777216 does not fit: scheme uuid_short has 24 bits for it"
-        );
+        let counter = 1 << 24;
+        does_not_fit::<UuidShort, _>([(Parts { counter, ..parts }, "counter 16777216", 24)]);
         let last = UuidShort::nth_since_start(255, u32::MAX, 0xff_ffff).unwrap();
         assert_eq!(last, u64::MAX);
         for n in [1 << 24, u64::MAX] {
@@ -257,11 +228,11 @@ mod tests {
     fn a_full_second_carries_into_the_next() {
         let generator = scripted(7);
         generator.clock().freeze();
-        let first = make(&generator);
+        let first = next(&generator);
         assert_eq!(first, place(START / 1_000, 7, 0));
         let _ = generator.reserve((1 << 24) - 3).unwrap();
         for n in (1 << 24) - 2..(1 << 24) + 3 {
-            assert_eq!(make(&generator), first + n);
+            assert_eq!(next(&generator), first + n);
         }
     }
 
@@ -270,9 +241,9 @@ mod tests {
         let generator = scripted(7);
         let last = u64::from(u32::MAX) * 1_000 + 999;
         generator.clock().set_unix_millis(last);
-        assert_eq!(apart(make(&generator)).server_id, 7);
+        assert_eq!(apart(next(&generator)).server_id, 7);
         let _ = generator.reserve((1 << 24) - 2).unwrap();
-        let highest = make(&generator);
+        let highest = next(&generator);
         assert_eq!(highest, place(u64::from(u32::MAX), 7, 0xff_ffff));
         assert!(generator.try_generate().unwrap_err().is_clock());
         generator.clock().set_unix_millis(last + 1);
@@ -283,31 +254,11 @@ mod tests {
     fn a_server_has_ranges_by_time() {
         let at = |millis| Timestamp::from_unix_millis(millis).unwrap();
         let (lowest, highest) = UuidShort::bounds_of(7, at(START)).unwrap();
-        let key = make(&scripted(7));
+        let key = next(&scripted(7));
         assert!((lowest..=highest).contains(&key));
         let next = UuidShort::bounds_of(7, at(START + 1_000)).unwrap();
         assert_eq!(next.0, highest + 1);
         let after = at((u64::from(u32::MAX) + 1) * 1_000);
         assert!(UuidShort::bounds_of(7, after).unwrap_err().is_clock());
-    }
-
-    #[test]
-    fn uuid_short_keys_rise_where_they_say() {
-        let generator = scripted(255);
-        let keys: Vec<_> = (0..1_000)
-            .map(|step| {
-                generator.clock().set_unix_millis(START + step * 10);
-                make(&generator).to_be_bytes()
-            })
-            .collect();
-        assert_orders::<UuidShort, 8>(&keys);
-    }
-
-    proptest! {
-        #[test]
-        fn uuid_short_keys_come_apart(raw: u64) {
-            prop_assert_eq!(UuidShort::pack(apart(raw)).unwrap(), raw);
-            prop_assert!(UuidShort::inspect(&raw).is_ok());
-        }
     }
 }

@@ -40,48 +40,27 @@
 
 use core::cmp::Ordering;
 
-use uuid::{Uuid, Variant};
+use uuid::Uuid;
 
 use crate::{
-    clock::{TimeScale, Timestamp},
-    error::Error,
-    generator::{OrderedGenerator, Slot, Slotted},
+    clock::Timestamp,
     key::{RisesAsUuidToBin, Scheme},
     layout::{Comparison, Orders},
-    scheme::{
-        UuidNode,
-        anatomy::{Inspection, Layout, TimeOrdered, not_of, with_version},
-        gregorian,
-    },
+    scheme::gregorian,
 };
 
 pub use super::gregorian::Parts;
-
-const CLOCK_SEQ_BITS: u32 = 14;
 
 /// The scheme `uuid_v1`.
 #[derive(Debug)]
 pub enum UuidV1 {}
 
 impl Scheme for UuidV1 {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "uuid_v1";
-    const ORDERS: Orders = Orders::NONE.and(Comparison::UuidToBin);
-    const EXPECTED: &'static str = "version 1 and variant RFC 9562";
-
-    fn check(raw: &Uuid) -> bool {
-        raw.get_version_num() == 1 && raw.get_variant() == Variant::RFC4122
-    }
-
-    fn coerce(raw: Uuid) -> Uuid {
-        with_version(raw, 1)
-    }
+    rfc_9562!("uuid_v1", version 1, Orders::NONE.and(Comparison::UuidToBin));
 
     /// Returns `None` for times before 1970 as well.
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
-        let parts = Self::unpack(raw).ok()?;
-        gregorian::timestamp(parts.ticks)
+        gregorian::timestamp::<Self>(raw)
     }
 
     /// Compares ticks, then clock sequence, then node.
@@ -98,75 +77,27 @@ impl Scheme for UuidV1 {
 
 impl RisesAsUuidToBin for UuidV1 {}
 
-impl Slotted for UuidV1 {
-    type Node = UuidNode;
-
-    const SCALE: TimeScale = gregorian::SCALE;
-    const TICK_BITS: u32 = gregorian::TICK_BITS;
-    const INDEX_BITS: u32 = gregorian::COUNTED_BITS;
-    const FRACTION_BITS: u32 = gregorian::COUNTED_BITS;
-    const SEED_BITS: u32 = 0;
-    const RANDOM_BITS: u32 = 0;
-    const IDENTITY: bool = true;
-
-    fn is_drawn(node: UuidNode) -> bool {
-        node == UuidNode::RANDOM
-    }
-
-    #[inline]
-    fn encode(slot: Slot<UuidNode>) -> Uuid {
-        let (ticks, low) = gregorian::halves_of(slot);
-        Uuid::from_u64_pair(gregorian::time_low_first(ticks), 0b10 << 62 | low)
-    }
+gregorian::layout! {
+    /// # Example: the RFC's own vector
+    ///
+    /// ```
+    /// use ordid_core::scheme::{Layout, UuidV1, uuid_v1::Parts};
+    ///
+    /// let parts = Parts {
+    ///     ticks: 138_648_505_420_000_000, // 2022-02-22T19:22:22Z
+    ///     clock_seq: 0x33c8,
+    ///     node: [0x9f, 0x6b, 0xde, 0xce, 0xd8, 0x46],
+    /// };
+    /// let key = UuidV1::pack(parts)?;
+    /// assert_eq!(key.to_string(), "c232ab00-9414-11ec-b3c8-9f6bdeced846");
+    /// assert_eq!(UuidV1::unpack(&key)?, parts);
+    /// # Ok::<(), ordid_core::Error>(())
+    /// ```
+    UuidV1, version: 1, variant: 0b10 << 62, clock_seq_bits: 14, time_low_first,
+    from_time_low_first
 }
 
-/// # Example: the RFC's own vector
-///
-/// ```
-/// use ordid_core::scheme::{Layout, UuidV1, uuid_v1::Parts};
-///
-/// let parts = Parts {
-///     ticks: 138_648_505_420_000_000, // 2022-02-22T19:22:22Z
-///     clock_seq: 0x33c8,
-///     node: [0x9f, 0x6b, 0xde, 0xce, 0xd8, 0x46],
-/// };
-/// let key = UuidV1::pack(parts)?;
-/// assert_eq!(key.to_string(), "c232ab00-9414-11ec-b3c8-9f6bdeced846");
-/// assert_eq!(UuidV1::unpack(&key)?, parts);
-/// # Ok::<(), ordid_core::Error>(())
-/// ```
-impl Layout for UuidV1 {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<Uuid, Error> {
-        let (ticks, low) = parts.to_halves::<Self>(CLOCK_SEQ_BITS)?;
-        Ok(Uuid::from_u64_pair(
-            gregorian::time_low_first(ticks),
-            0b10 << 62 | low,
-        ))
-    }
-
-    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        if !Self::check(raw) {
-            return Err(not_of::<Self>(raw));
-        }
-        let (high, low) = raw.as_u64_pair();
-        let ticks = gregorian::from_time_low_first(high);
-        Ok(Parts::from_halves(ticks, low, CLOCK_SEQ_BITS))
-    }
-
-    fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
-        Ok(Self::unpack(raw)?.inspect::<Self>(1))
-    }
-}
-
-impl TimeOrdered for UuidV1 {
-    fn bounds_at(timestamp: Timestamp) -> Result<(Uuid, Uuid), Error> {
-        gregorian::bounds_at::<Self>(timestamp, CLOCK_SEQ_BITS)
-    }
-}
-
-generator_alias! {
+generator! {
     /// Makes UUIDs of version 1, strictly rising over all threads that share it.
     ///
     /// # Example: a node of one's own
@@ -184,45 +115,17 @@ generator_alias! {
     /// assert_eq!(UuidV1::unpack(&first)?.node, UuidV1::unpack(&second)?.node);
     /// # Ok::<(), ordid_core::Error>(())
     /// ```
-    UuidV1Generator<C, E> = OrderedGenerator<UuidV1, C, E>
+    UuidV1Generator: UuidV1
 }
-
-process_wide!(UuidV1);
 
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
     use super::*;
-    use crate::{layout::Comparison, scheme::gregorian::testing::*};
-
-    #[test]
-    fn parts_meet_the_vectors_of_the_rfc_and_of_the_uuid_crate() {
-        let rfc = vectors("rfc9562");
-        let vector = &rfc["v1"][0];
-        let parts = Parts {
-            ticks: hex(&vector["time_high"]) << 48
-                | hex(&vector["time_mid"]) << 32
-                | hex(&vector["time_low"]),
-            clock_seq: u16::try_from(hex(&vector["clock_seq"])).unwrap(),
-            node: node(&vector["node"]),
-        };
-        assert_eq!(parts.ticks, rfc["greg_100ns"].as_u64().unwrap());
-        assert_eq!(UuidV1::pack(parts).unwrap(), uuid(&vector["uuid"]));
-        assert_eq!(UuidV1::unpack(&uuid(&vector["uuid"])).unwrap(), parts);
-        let millis = UuidV1::timestamp(&uuid(&vector["uuid"])).unwrap();
-        assert_eq!(millis.as_unix_millis(), rfc["unix_ms"].as_u64().unwrap());
-
-        let vector = &vectors("uuid_rs")["v1"][0];
-        let millis = vector["unix_s"].as_u64().unwrap() * 1_000;
-        let nanos = u32::try_from(vector["nanos"].as_u64().unwrap()).unwrap();
-        let millis = millis + u64::from(nanos / 1_000_000);
-        let parts = Parts {
-            ticks: UuidV1::SCALE.ticks_at(millis, nanos % 1_000_000).unwrap(),
-            clock_seq: u16::try_from(vector["clock_seq"].as_u64().unwrap()).unwrap(),
-            node: node(&vector["node"]),
-        };
-        assert_eq!(UuidV1::pack(parts).unwrap(), uuid(&vector["uuid"]));
-    }
+    use crate::{
+        generator::Policy,
+        scheme::{Layout, UuidNode, testing::*},
+    };
 
     #[test]
     fn the_swapped_form_orders_all_keys_and_mariadb_those_of_one_generator() {
@@ -234,7 +137,8 @@ mod tests {
         );
         // Two generators in turn: each pair is in order of time, and one of the two stays below.
         let nodes = [[1, 0, 0, 0, 0, 2], [1, 0, 0, 0, 0, 1]].map(UuidNode::danger_exact);
-        let [left, right] = nodes.map(|node| scripted::<UuidV1>(node, 12));
+        let [left, right] =
+            nodes.map(|node| scripted_with::<UuidV1>(node, START, 12, Policy::DEFAULT));
         let mut keys = Vec::new();
         for step in 1..50 {
             for (generator, ahead) in [(&left, 0), (&right, 1)] {

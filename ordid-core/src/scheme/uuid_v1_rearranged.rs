@@ -33,21 +33,13 @@
 use uuid::{Uuid, Variant};
 
 use crate::{
-    clock::{TimeScale, Timestamp},
-    error::Error,
-    generator::{OrderedGenerator, Slot, Slotted},
+    clock::Timestamp,
     key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::{Comparison, Orders},
-    scheme::{
-        UuidNode,
-        anatomy::{Inspection, Layout, TimeOrdered, not_of},
-        gregorian,
-    },
+    scheme::gregorian,
 };
 
 pub use super::gregorian::Parts;
-
-const CLOCK_SEQ_BITS: u32 = 13;
 
 /// The scheme `uuid_v1_rearranged`.
 #[derive(Debug)]
@@ -73,106 +65,40 @@ impl Scheme for UuidV1Rearranged {
 
     /// Returns `None` for times before 1970 as well.
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
-        let parts = Self::unpack(raw).ok()?;
-        gregorian::timestamp(parts.ticks)
+        gregorian::timestamp::<Self>(raw)
     }
 }
 
 impl RisesAsBytes for UuidV1Rearranged {}
 impl RisesInMariaDbUuid for UuidV1Rearranged {}
 
-impl Slotted for UuidV1Rearranged {
-    type Node = UuidNode;
-
-    const SCALE: TimeScale = gregorian::SCALE;
-    const TICK_BITS: u32 = gregorian::TICK_BITS;
-    const INDEX_BITS: u32 = gregorian::COUNTED_BITS;
-    const FRACTION_BITS: u32 = gregorian::COUNTED_BITS;
-    const SEED_BITS: u32 = 0;
-    const RANDOM_BITS: u32 = 0;
-    const IDENTITY: bool = true;
-
-    fn is_drawn(node: UuidNode) -> bool {
-        node == UuidNode::RANDOM
-    }
-
-    #[inline]
-    fn encode(slot: Slot<UuidNode>) -> Uuid {
-        let (ticks, low) = gregorian::halves_of(slot);
-        // The variant covers the highest bit of the clock sequence.
-        Uuid::from_u64_pair(gregorian::time_high_first(ticks), 0b111 << 61 | low)
-    }
+// The variant covers the highest bit of the clock sequence.
+gregorian::layout! {
+    /// # Example: the published pair
+    ///
+    /// ```
+    /// use ordid_core::scheme::{Layout, UuidV1, UuidV1Rearranged};
+    ///
+    /// let v1 = UuidV1::unpack(&"12adde00-f100-11e6-bc64-92361f002671".parse()?)?;
+    /// let parts = UuidV1Rearranged::unpack(&"1e6f1001-2add-6e00-fc64-92361f002671".parse()?)?;
+    /// assert_eq!((parts.ticks, parts.node), (v1.ticks, v1.node));
+    /// assert_eq!((v1.clock_seq, parts.clock_seq), (0x3c64, 0x1c64)); // less its highest bit
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    UuidV1Rearranged, version: 6, variant: 0b111 << 61, clock_seq_bits: 13, time_high_first,
+    from_time_high_first
 }
 
-/// # Example: the published pair
-///
-/// ```
-/// use ordid_core::scheme::{Layout, UuidV1, UuidV1Rearranged};
-///
-/// let v1 = UuidV1::unpack(&"12adde00-f100-11e6-bc64-92361f002671".parse()?)?;
-/// let parts = UuidV1Rearranged::unpack(&"1e6f1001-2add-6e00-fc64-92361f002671".parse()?)?;
-/// assert_eq!((parts.ticks, parts.node), (v1.ticks, v1.node));
-/// assert_eq!((v1.clock_seq, parts.clock_seq), (0x3c64, 0x1c64)); // less its highest bit
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-impl Layout for UuidV1Rearranged {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<Uuid, Error> {
-        let (ticks, low) = parts.to_halves::<Self>(CLOCK_SEQ_BITS)?;
-        Ok(Uuid::from_u64_pair(
-            gregorian::time_high_first(ticks),
-            0b111 << 61 | low,
-        ))
-    }
-
-    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        if !Self::check(raw) {
-            return Err(not_of::<Self>(raw));
-        }
-        let (high, low) = raw.as_u64_pair();
-        let ticks = gregorian::from_time_high_first(high & !0xf000);
-        Ok(Parts::from_halves(ticks, low, CLOCK_SEQ_BITS))
-    }
-
-    fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
-        Ok(Self::unpack(raw)?.inspect::<Self>(6))
-    }
-}
-
-impl TimeOrdered for UuidV1Rearranged {
-    fn bounds_at(timestamp: Timestamp) -> Result<(Uuid, Uuid), Error> {
-        gregorian::bounds_at::<Self>(timestamp, CLOCK_SEQ_BITS)
-    }
-}
-
-generator_alias! {
+generator! {
     /// Makes rearranged UUIDs of version 1, strictly rising over all threads that share it.
-    UuidV1RearrangedGenerator<C, E> = OrderedGenerator<UuidV1Rearranged, C, E>
+    UuidV1RearrangedGenerator: UuidV1Rearranged
 }
-
-process_wide!(UuidV1Rearranged);
 
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-    use crate::{
-        key::{Generated, StaticScheme},
-        scheme::{UuidV6, gregorian::testing::*},
-    };
-
-    #[test]
-    fn keys_rise_under_the_declared_rules_and_no_others() {
-        for node in [UuidNode::RANDOM, UuidNode::hashed(b"account 7", [1, 2])] {
-            assert_eq!(
-                rules_that_hold(&day::<UuidV1Rearranged>(node)),
-                declared::<UuidV1Rearranged>()
-            );
-        }
-    }
+    use crate::scheme::{Layout as _, UuidNode, UuidV6, testing::*};
 
     #[test]
     fn keys_are_those_of_version_6_but_for_the_variant() {
@@ -185,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variant_tells_it_from_version_6_and_reserved_others() {
+    fn check_uses_the_variant_to_refuse_version_6_and_reserved_values() {
         for (text, is) in [
             ("1e6f1001-2add-6e00-fc64-92361f002671", true),
             ("1e6f1001-2add-6e00-ffff-92361f002671", true),
@@ -218,33 +144,6 @@ mod tests {
         let raw = UuidV1Rearranged::pack(parts).unwrap();
         assert_eq!(raw.to_string(), "00000000-0000-6000-ffff-000000000000");
         let clock_seq = 0x2000;
-        let error = UuidV1Rearranged::pack(Parts { clock_seq, ..parts }).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "clock_seq 8192 does not fit: scheme uuid_v1_rearranged has 13 bits for it"
-        );
-    }
-
-    #[test]
-    fn process_wide_keys_rise() {
-        let mut keys = vec![UuidV1Rearranged::generate()];
-        keys.extend(UuidV1Rearranged::reserve(10).unwrap());
-        let keys: Vec<Uuid> = keys.into_iter().map(Generated::into_raw).collect();
-        assert!(keys.is_sorted_by(|a, b| a < b));
-        assert!(keys.iter().all(UuidV1Rearranged::check));
-    }
-
-    proptest! {
-        #[test]
-        fn any_parts_give_a_key_and_come_back(
-            ticks in 0..1_u64 << 60,
-            clock_seq in 0..1_u16 << 13,
-            node: [u8; 6],
-        ) {
-            let parts = Parts { ticks, clock_seq, node };
-            let raw = UuidV1Rearranged::pack(parts).unwrap();
-            prop_assert!(UuidV1Rearranged::check(&raw));
-            prop_assert_eq!(UuidV1Rearranged::unpack(&raw).unwrap(), parts);
-        }
+        does_not_fit::<UuidV1Rearranged, _>([(Parts { clock_seq, ..parts }, "clock_seq 8192", 13)]);
     }
 }

@@ -63,7 +63,7 @@ use crate::{
     layout::Orders,
     scheme::{
         UuidV4,
-        anatomy::{Certainty, Inspection, Layout, fits, not_of},
+        anatomy::{Certainty, Inspection, Layout, check, fits},
         random::{Drawn, Random, draw_all},
     },
 };
@@ -77,19 +77,7 @@ pub use by_period::{ByPeriod, Clustering, Minute, Seconds, Week};
 pub enum UuidV4Clustered {}
 
 impl Scheme for UuidV4Clustered {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "uuid_v4_clustered";
-    const ORDERS: Orders = Orders::NONE;
-    const EXPECTED: &'static str = UuidV4::EXPECTED;
-
-    fn check(raw: &Uuid) -> bool {
-        UuidV4::check(raw)
-    }
-
-    fn coerce(raw: Uuid) -> Uuid {
-        UuidV4::coerce(raw)
-    }
+    rfc_9562!("uuid_v4_clustered", version 4, Orders::NONE);
 
     fn timestamp(_: &Uuid) -> Option<Timestamp> {
         None
@@ -191,9 +179,7 @@ impl Layout for UuidV4Clustered {
     }
 
     fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        if !Self::check(raw) {
-            return Err(not_of::<Self>(raw));
-        }
+        check::<Self>(raw)?;
         let (_, low) = raw.as_u64_pair();
         Ok(Parts::of(raw, low & !(0b11 << 62)))
     }
@@ -213,9 +199,7 @@ impl Layout for UuidV4ClusteredCompat {
     }
 
     fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        if !Self::check(raw) {
-            return Err(not_of::<Self>(raw));
-        }
+        check::<Self>(raw)?;
         let (_, low) = raw.as_u64_pair();
         Ok(Parts::of(raw, low))
     }

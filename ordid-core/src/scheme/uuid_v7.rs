@@ -23,15 +23,17 @@
 //!
 //! RFC 9562 section 5.7 (layout) and 6.2 (method 1, fixed bit-length dedicated counter).
 
-use uuid::{Uuid, Variant};
+use uuid::Uuid;
 
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
-    generator::{LocalBlock, OrderedGenerator, Slot, Slotted},
+    generator::{LocalBlock, Slot, Slotted},
     key::{Generated, KeyType, RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::{Comparison, Orders},
-    scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits, not_of, with_version},
+    scheme::anatomy::{
+        Certainty, Inspection, Layout, TimeOrdered, beside_version, fields_around_version,
+    },
 };
 
 /// Lower bits of the counter, beside the variant.
@@ -42,19 +44,7 @@ const COUNTER_LOW_BITS: u32 = 30;
 pub enum UuidV7 {}
 
 impl Scheme for UuidV7 {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "uuid_v7";
-    const ORDERS: Orders = Orders::BYTES.and(Comparison::MariaDbUuid);
-    const EXPECTED: &'static str = "version 7 and variant RFC 9562";
-
-    fn check(raw: &Uuid) -> bool {
-        raw.get_version_num() == 7 && raw.get_variant() == Variant::RFC4122
-    }
-
-    fn coerce(raw: Uuid) -> Uuid {
-        with_version(raw, 7)
-    }
+    rfc_9562!("uuid_v7", version 7, Orders::BYTES.and(Comparison::MariaDbUuid));
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         Self::check(raw).then(|| {
@@ -113,24 +103,22 @@ impl Layout for UuidV7 {
     type Parts = Parts;
 
     fn pack(parts: Parts) -> Result<Uuid, Error> {
-        fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
-        fits::<Self>("rand_a", parts.rand_a, 12)?;
-        fits::<Self>("rand_b", parts.rand_b, 62)?;
-        Ok(Uuid::from_u64_pair(
-            parts.unix_ts_ms << 16 | 0x7000 | u64::from(parts.rand_a),
-            0b10 << 62 | parts.rand_b,
-        ))
+        fields_around_version::<Self>(
+            7,
+            [
+                ("unix_ts_ms", parts.unix_ts_ms),
+                ("rand_a", parts.rand_a.into()),
+                ("rand_b", parts.rand_b),
+            ],
+        )
     }
 
     fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        if !Self::check(raw) {
-            return Err(not_of::<Self>(raw));
-        }
-        let (high, low) = raw.as_u64_pair();
+        let (unix_ts_ms, rand_a, rand_b) = beside_version::<Self>(raw)?;
         Ok(Parts {
-            unix_ts_ms: high >> 16,
-            rand_a: (high & 0xfff) as u16,
-            rand_b: low & !(0b11 << 62),
+            unix_ts_ms,
+            rand_a,
+            rand_b,
         })
     }
 
@@ -158,7 +146,7 @@ impl TimeOrdered for UuidV7 {
     }
 }
 
-generator_alias! {
+generator! {
     /// Makes UUIDs of version 7, strictly rising over all threads that share it.
     ///
     /// The process-wide one stands behind [`KeyType::generate`]; make your own for a policy, a clock or
@@ -189,7 +177,7 @@ generator_alias! {
     /// # }
     /// # Ok::<(), ordid_core::Error>(())
     /// ```
-    UuidV7Generator<C, E> = OrderedGenerator<UuidV7, C, E>
+    UuidV7Generator: UuidV7
 }
 
 generator_alias! {
@@ -197,8 +185,6 @@ generator_alias! {
     /// [`UuidV7Generator`] that was [`into_local`](OrderedGenerator::into_local).
     UuidV7LocalGenerator<C, E> = LocalBlock<UuidV7Generator<C, E>>
 }
-
-process_wide!(UuidV7);
 
 /// `Uuid` itself is a key type: it makes version 7, and holds any version.
 impl KeyType for Uuid {

@@ -34,12 +34,13 @@ use uuid::Uuid;
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
-    generator::{OrderedGenerator, Slot, Slotted},
+    generator::{Slot, Slotted},
     key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
-    layout::Orders,
     scheme::{
         UuidV7,
-        anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits, not_of},
+        anatomy::{
+            Certainty, Inspection, Layout, TimeOrdered, around_version, beside_version, fits,
+        },
     },
 };
 
@@ -48,19 +49,7 @@ use crate::{
 pub enum UuidV7SubMillis {}
 
 impl Scheme for UuidV7SubMillis {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "uuid_v7_sub_millis";
-    const ORDERS: Orders = UuidV7::ORDERS;
-    const EXPECTED: &'static str = UuidV7::EXPECTED;
-
-    fn check(raw: &Uuid) -> bool {
-        UuidV7::check(raw)
-    }
-
-    fn coerce(raw: Uuid) -> Uuid {
-        UuidV7::coerce(raw)
-    }
+    rfc_9562!("uuid_v7_sub_millis", version 7, UuidV7::ORDERS);
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         UuidV7::timestamp(raw)
@@ -126,22 +115,20 @@ impl Layout for UuidV7SubMillis {
         fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
         fits::<Self>("fraction", parts.fraction, 12)?;
         fits::<Self>("random", parts.random, 54)?;
-        Ok(Uuid::from_u64_pair(
-            parts.unix_ts_ms << 16 | 0x7000 | u64::from(parts.fraction),
-            0b10 << 62 | u64::from(parts.counter) << 54 | parts.random,
+        let last = u64::from(parts.counter) << 54 | parts.random;
+        Ok(around_version(
+            7,
+            [parts.unix_ts_ms, parts.fraction.into(), last],
         ))
     }
 
     fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        if !Self::check(raw) {
-            return Err(not_of::<Self>(raw));
-        }
-        let (high, low) = raw.as_u64_pair();
+        let (unix_ts_ms, fraction, last) = beside_version::<Self>(raw)?;
         Ok(Parts {
-            unix_ts_ms: high >> 16,
-            fraction: (high & 0xfff) as u16,
-            counter: (low >> 54 & 0xff) as u8,
-            random: low & ((1 << 54) - 1),
+            unix_ts_ms,
+            fraction,
+            counter: (last >> 54 & 0xff) as u8,
+            random: last & ((1 << 54) - 1),
         })
     }
 
@@ -165,34 +152,17 @@ impl TimeOrdered for UuidV7SubMillis {
     }
 }
 
-generator_alias! {
+generator! {
     /// Makes UUIDs of version 7 with fractions of a millisecond, strictly rising over all threads that
     /// share it.
-    UuidV7SubMillisGenerator<C, E> = OrderedGenerator<UuidV7SubMillis, C, E>
+    UuidV7SubMillisGenerator: UuidV7SubMillis
 }
-
-process_wide!(UuidV7SubMillis);
 
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-    use crate::generator::Policy;
-    use crate::{clock::ManualClock, entropy::SeededEntropy, generator::Generator};
-
-    const START: u64 = 1_645_557_742_000;
-
-    fn scripted() -> (
-        std::sync::Arc<ManualClock>,
-        UuidV7SubMillisGenerator<std::sync::Arc<ManualClock>, SeededEntropy>,
-    ) {
-        let clock = std::sync::Arc::new(ManualClock::at_unix_millis(START));
-        let entropy = SeededEntropy::new(7);
-        let generator = UuidV7SubMillisGenerator::new(clock.clone(), entropy, Policy::DEFAULT);
-        (clock, generator)
-    }
+    use crate::scheme::testing::*;
 
     /// Milliseconds after the start, fraction, counter.
     fn parts(raw: Uuid) -> (u64, u64, u64) {
@@ -202,10 +172,10 @@ mod tests {
 
     #[test]
     fn the_fraction_is_4096ths_of_the_millisecond_rounded_down() {
-        let (clock, generator) = scripted();
+        let generator = scripted::<UuidV7SubMillis>();
         let next = |nanos| {
-            clock.set_nanos(nanos);
-            parts(generator.try_generate().unwrap().into_raw())
+            generator.clock().set_nanos(nanos);
+            parts(next(&generator))
         };
         assert_eq!(next(0), (0, 0, 0));
         assert_eq!(next(244), (0, 0, 1));
@@ -218,10 +188,8 @@ mod tests {
 
     #[test]
     fn a_full_fraction_goes_on_in_the_next() {
-        let (_, generator) = scripted();
-        let keys: Vec<Uuid> = (0..600)
-            .map(|_| generator.try_generate().unwrap().into_raw())
-            .collect();
+        let generator = scripted::<UuidV7SubMillis>();
+        let keys: Vec<Uuid> = (0..600).map(|_| next(&generator)).collect();
         assert!(keys.is_sorted_by(|a, b| a < b));
         assert_eq!(parts(keys[255]), (0, 0, 255));
         assert_eq!(parts(keys[256]), (0, 1, 0));
@@ -229,26 +197,11 @@ mod tests {
     }
 
     #[test]
-    fn one_seed_gives_the_same_keys_on_every_machine() {
-        let (clock, generator) = scripted();
-        clock.set_nanos(123_456);
-        let keys = [(); 2].map(|()| generator.try_generate().unwrap().into_raw().to_string());
-        assert_eq!(
-            keys,
-            [
-                "017f22e2-79b0-71f9-8008-f5d0eeca1954",
-                "017f22e2-79b0-71f9-8042-4f8eb8ee82ed"
-            ]
-        );
-    }
-
-    #[test]
     fn parts_of_generated_keys_are_what_was_counted() {
-        let (clock, generator) = scripted();
-        clock.set_nanos(456_700);
+        let generator = scripted::<UuidV7SubMillis>();
+        generator.clock().set_nanos(456_700);
         for count in 0..3 {
-            let raw = generator.try_generate().unwrap().into_raw();
-            let parts = UuidV7SubMillis::unpack(&raw).unwrap();
+            let parts = UuidV7SubMillis::unpack(&next(&generator)).unwrap();
             assert_eq!((parts.unix_ts_ms, parts.fraction), (START, 0x74e));
             assert_eq!(parts.counter, count);
         }
@@ -264,37 +217,20 @@ mod tests {
         };
         let raw = UuidV7SubMillis::pack(parts).unwrap();
         assert_eq!(raw.to_string(), "ffffffff-ffff-7fff-bfff-ffffffffffff");
-        let wrong = Parts {
-            fraction: 0x1000,
-            ..parts
-        };
-        assert_eq!(
-            UuidV7SubMillis::pack(wrong).unwrap_err().to_string(),
-            "fraction 4096 does not fit: scheme uuid_v7_sub_millis has 12 bits for it"
-        );
+        let fraction = 0x1000;
         let random = 1 << 54;
-        assert!(UuidV7SubMillis::pack(Parts { random, ..parts }).is_err());
         let unix_ts_ms = 1 << 48;
-        assert!(
-            UuidV7SubMillis::pack(Parts {
-                unix_ts_ms,
-                ..parts
-            })
-            .is_err()
-        );
-        assert!(
-            UuidV7SubMillis::unpack(&Uuid::nil())
-                .unwrap_err()
-                .is_layout()
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn any_key_of_version_7_comes_back(high: u64, low: u64) {
-            let raw = Uuid::from_u64_pair(high & !0xf000 | 0x7000, low >> 2 | 0b10 << 62);
-            let parts = UuidV7SubMillis::unpack(&raw).unwrap();
-            prop_assert_eq!(UuidV7SubMillis::pack(parts).unwrap(), raw);
-        }
+        does_not_fit::<UuidV7SubMillis, _>([
+            (Parts { fraction, ..parts }, "fraction 4096", 12),
+            (Parts { random, ..parts }, "random 18014398509481984", 54),
+            (
+                Parts {
+                    unix_ts_ms,
+                    ..parts
+                },
+                "unix_ts_ms 281474976710656",
+                48,
+            ),
+        ]);
     }
 }

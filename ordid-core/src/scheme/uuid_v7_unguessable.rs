@@ -32,12 +32,13 @@ use uuid::Uuid;
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
-    generator::{OrderedGenerator, Slot, Slotted},
+    generator::{Slot, Slotted},
     key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
-    layout::Orders,
     scheme::{
         UuidV7,
-        anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits, not_of},
+        anatomy::{
+            Certainty, Inspection, Layout, TimeOrdered, around_version, beside_version, fits,
+        },
     },
 };
 
@@ -49,19 +50,7 @@ const COUNTER_LOW_BITS: u32 = 6;
 pub enum UuidV7Unguessable {}
 
 impl Scheme for UuidV7Unguessable {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "uuid_v7_unguessable";
-    const ORDERS: Orders = UuidV7::ORDERS;
-    const EXPECTED: &'static str = UuidV7::EXPECTED;
-
-    fn check(raw: &Uuid) -> bool {
-        UuidV7::check(raw)
-    }
-
-    fn coerce(raw: Uuid) -> Uuid {
-        UuidV7::coerce(raw)
-    }
+    rfc_9562!("uuid_v7_unguessable", version 7, UuidV7::ORDERS);
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         UuidV7::timestamp(raw)
@@ -106,22 +95,19 @@ impl Layout for UuidV7Unguessable {
         fits::<Self>("counter", parts.counter, 18)?;
         fits::<Self>("random", parts.random, 56)?;
         let counter = u64::from(parts.counter);
-        Ok(Uuid::from_u64_pair(
-            parts.unix_ts_ms << 16 | 0x7000 | counter >> COUNTER_LOW_BITS,
-            0b10 << 62 | (counter & 0x3f) << 56 | parts.random,
+        let last = (counter & 0x3f) << 56 | parts.random;
+        Ok(around_version(
+            7,
+            [parts.unix_ts_ms, counter >> COUNTER_LOW_BITS, last],
         ))
     }
 
     fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        if !Self::check(raw) {
-            return Err(not_of::<Self>(raw));
-        }
-        let (high, low) = raw.as_u64_pair();
-        let counter = (high & 0xfff) << COUNTER_LOW_BITS | low >> 56 & 0x3f;
+        let (unix_ts_ms, counter_high, last) = beside_version::<Self>(raw)?;
         Ok(Parts {
-            unix_ts_ms: high >> 16,
-            counter: (counter & 0x3_ffff) as u32,
-            random: low & ((1 << 56) - 1),
+            unix_ts_ms,
+            counter: u32::from(counter_high) << COUNTER_LOW_BITS | (last >> 56) as u32,
+            random: last & ((1 << 56) - 1),
         })
     }
 
@@ -144,96 +130,16 @@ impl TimeOrdered for UuidV7Unguessable {
     }
 }
 
-generator_alias! {
+generator! {
     /// Makes unguessable UUIDs of version 7, strictly rising over all threads that share it.
-    UuidV7UnguessableGenerator<C, E> = OrderedGenerator<UuidV7Unguessable, C, E>
+    UuidV7UnguessableGenerator: UuidV7Unguessable
 }
-
-process_wide!(UuidV7Unguessable);
 
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-    use crate::generator::Policy;
-    use crate::{
-        clock::ManualClock,
-        entropy::SeededEntropy,
-        generator::{Generator, Overflow, Rollback},
-    };
-
-    const START: u64 = 1_645_557_742_000;
-
-    /// Time, counter, random bits.
-    fn parts_of(raw: Uuid) -> (u64, u64, u64) {
-        let (high, low) = raw.as_u64_pair();
-        let counter = (high & 0xfff) << 6 | (low >> 56) & 0x3f;
-        (high >> 16, counter, low & ((1 << 56) - 1))
-    }
-
-    fn scripted(policy: Policy) -> UuidV7UnguessableGenerator<ManualClock, SeededEntropy> {
-        let clock = ManualClock::at_unix_millis(START);
-        UuidV7UnguessableGenerator::new(clock, SeededEntropy::new(7), policy)
-    }
-
-    #[test]
-    fn the_counter_rises_by_one_above_56_random_bits() {
-        let generator = scripted(Policy::DEFAULT);
-        let keys: Vec<Uuid> = (0..10_000)
-            .map(|_| generator.try_generate().unwrap().into_raw())
-            .collect();
-        assert!(keys.is_sorted_by(|a, b| a < b));
-        assert!(keys.iter().all(UuidV7Unguessable::check));
-        let (time, first, _) = parts_of(keys[0]);
-        assert!(time == START && first < 1 << 17);
-        let mut ones = [0_u32; 56];
-        for (key, count) in keys.iter().zip(0..) {
-            let (_, counter, random) = parts_of(*key);
-            assert_eq!(counter, first + count);
-            for (bit, ones) in ones.iter_mut().enumerate() {
-                *ones += u32::from(random >> bit & 1 == 1);
-            }
-        }
-        // Seven standard deviations of 50 around 5,000: all 56 bits are drawn.
-        assert!(
-            ones.iter().all(|ones| (4_650..5_350).contains(ones)),
-            "{ones:?}"
-        );
-    }
-
-    #[test]
-    fn a_millisecond_has_131072_keys_and_then_the_policy_acts() {
-        let policy = |overflow| Policy {
-            rollback: Rollback::ERROR,
-            overflow,
-        };
-        let generator = scripted(policy(Overflow::Error));
-        let mut made = 0;
-        generator.try_fill_with(131_072, |_| made += 1).unwrap();
-        assert_eq!(made, 131_072);
-        assert!(generator.try_generate().unwrap_err().is_overflow());
-
-        let generator = scripted(policy(Overflow::Wait));
-        generator.try_fill_with(131_072, |_| ()).unwrap();
-        let next = generator.try_generate().unwrap().into_raw();
-        assert_eq!(parts_of(next).0, START + 1);
-        assert_eq!(generator.events().counter_waits, 1);
-    }
-
-    #[test]
-    fn one_seed_gives_the_same_keys_on_every_machine() {
-        let generator = scripted(Policy::DEFAULT);
-        let keys = [(); 2].map(|()| generator.try_generate().unwrap().into_raw().to_string());
-        assert_eq!(
-            keys,
-            [
-                "017f22e2-79b0-74ff-8423-d743bb286553",
-                "017f22e2-79b0-74ff-8509-3e3ae3ba0bb7"
-            ]
-        );
-    }
+    use crate::scheme::testing::*;
 
     #[test]
     fn parts_that_do_not_fit_are_named() {
@@ -245,36 +151,32 @@ mod tests {
         let raw = UuidV7Unguessable::pack(parts).unwrap();
         assert_eq!(raw.to_string(), "ffffffff-ffff-7fff-bfff-ffffffffffff");
         let counter = 1 << 18;
-        assert_eq!(
-            UuidV7Unguessable::pack(Parts { counter, ..parts })
-                .unwrap_err()
-                .to_string(),
-            "counter 262144 does not fit: scheme uuid_v7_unguessable has 18 bits for it"
-        );
         let random = 1 << 56;
-        assert!(UuidV7Unguessable::pack(Parts { random, ..parts }).is_err());
         let unix_ts_ms = 1 << 48;
-        assert!(
-            UuidV7Unguessable::pack(Parts {
-                unix_ts_ms,
-                ..parts
-            })
-            .is_err()
-        );
-        assert!(
-            UuidV7Unguessable::unpack(&Uuid::nil())
-                .unwrap_err()
-                .is_layout()
-        );
+        does_not_fit::<UuidV7Unguessable, _>([
+            (Parts { counter, ..parts }, "counter 262144", 18),
+            (Parts { random, ..parts }, "random 72057594037927936", 56),
+            (
+                Parts {
+                    unix_ts_ms,
+                    ..parts
+                },
+                "unix_ts_ms 281474976710656",
+                48,
+            ),
+        ]);
     }
 
-    proptest! {
-        #[test]
-        fn any_key_of_version_7_comes_back(high: u64, low: u64) {
-            let raw = Uuid::from_u64_pair(high & !0xf000 | 0x7000, low >> 2 | 0b10 << 62);
-            let parts = UuidV7Unguessable::unpack(&raw).unwrap();
-            prop_assert_eq!(UuidV7Unguessable::pack(parts).unwrap(), raw);
-            prop_assert_eq!(parts_of(raw), (parts.unix_ts_ms, parts.counter.into(), parts.random));
-        }
+    /// The counter is the 12 bits beside the version and 6 beside the variant.
+    #[test]
+    fn parts_are_taken_from_their_bits() {
+        let raw = "017f22e2-79b0-74ff-8423-d743bb286553".parse().unwrap();
+        let parts = UuidV7Unguessable::unpack(&raw).unwrap();
+        let expected = Parts {
+            unix_ts_ms: START,
+            counter: 0x4ff << 6 | 4,
+            random: 0x23_d743_bb28_6553,
+        };
+        assert_eq!(parts, expected);
     }
 }

@@ -46,8 +46,8 @@ use crate::{
         along::{Along, Fixed},
     },
     scheme::{
-        anatomy::{Inspection, Layout, TimeOrdered, fits, not_of, with_version},
-        guid::{self, COUNT_BITS, INDEX_BITS, SEED_BITS, generator},
+        anatomy::{Inspection, Layout, TimeOrdered, around_version, beside_version, fits},
+        guid::{self, COUNT_BITS, INDEX_BITS, SEED_BITS},
     },
 };
 
@@ -58,19 +58,7 @@ const ALONG: Along = Along::new(Comparison::SqlServer, Fixed::rfc(8), 48, COUNT_
 pub enum UuidV8SqlServer {}
 
 impl Scheme for UuidV8SqlServer {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "uuid_v8_sql_server";
-    const ORDERS: Orders = Orders::SQL_SERVER;
-    const EXPECTED: &'static str = "version 8 and variant RFC 9562";
-
-    fn check(raw: &Uuid) -> bool {
-        guid::is_rfc(raw, 8)
-    }
-
-    fn coerce(raw: Uuid) -> Uuid {
-        with_version(raw, 8)
-    }
+    rfc_9562!("uuid_v8_sql_server", version 8, Orders::SQL_SERVER);
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         Self::check(raw).then(|| {
@@ -136,22 +124,20 @@ impl Layout for UuidV8SqlServer {
         fits::<Self>("custom_b", parts.custom_b, 12)?;
         fits::<Self>("sequence", parts.sequence, 14)?;
         fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
-        Ok(Uuid::from_u64_pair(
-            parts.custom_a << 16 | 0x8000 | u64::from(parts.custom_b),
-            0b10 << 62 | u64::from(parts.sequence) << 48 | parts.unix_ts_ms,
+        let last = u64::from(parts.sequence) << 48 | parts.unix_ts_ms;
+        Ok(around_version(
+            8,
+            [parts.custom_a, parts.custom_b.into(), last],
         ))
     }
 
     fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        if !Self::check(raw) {
-            return Err(not_of::<Self>(raw));
-        }
-        let (high, low) = raw.as_u64_pair();
+        let (custom_a, custom_b, last) = beside_version::<Self>(raw)?;
         Ok(Parts {
-            custom_a: high >> 16,
-            custom_b: (high & 0xfff) as u16,
-            sequence: (low >> 48 & 0x3fff) as u16,
-            unix_ts_ms: low & ((1 << 48) - 1),
+            custom_a,
+            custom_b,
+            sequence: (last >> 48) as u16,
+            unix_ts_ms: last & ((1 << 48) - 1),
         })
     }
 

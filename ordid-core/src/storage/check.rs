@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_message_offers_rises_there() {
+    fn a_column_that_a_message_offers_keeps_the_order() {
         let rises = |name: &str| {
             let found = CATALOGUE.iter().find(|entry| entry.name == name);
             found.unwrap().orders.unwrap_or(Orders::BYTES)
@@ -388,7 +388,7 @@ mod tests {
     /// The markers, for generic bounds, and the constants, for messages, are two ways to say one
     /// thing.
     #[test]
-    fn bounds_and_constants_say_the_same() {
+    fn trait_bounds_and_orders_agree() {
         macro_rules! same {
             ($($scheme:ty),+ $(,)?) => {$({
                 let probe = Probe::<$scheme>(PhantomData);

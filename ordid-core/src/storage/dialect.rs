@@ -13,11 +13,12 @@ pub trait Dialect: Sized + 'static {
     /// Whether a parameter takes a column's values of all rows of a statement, and not one value.
     const BINDS_ARRAYS: bool = false;
     /// Whether a foreign key that is declared `DEFERRABLE` can be checked at COMMIT.
-    const DEFERS: bool;
+    const DEFERS: bool = false;
     /// Whether a row that refers to itself can be deleted as it is.
     const DELETES_ROWS_OF_THEMSELVES: bool = true;
-    /// The characters before and behind a quoted identifier; the second is doubled inside.
-    const QUOTES: [char; 2];
+    /// The characters before and behind a quoted identifier; the second is doubled inside. Standard
+    /// SQL has double quotes.
+    const QUOTES: [char; 2] = ['"'; 2];
     /// What makes a column the primary key, in a `CREATE TABLE`.
     const PRIMARY_KEY: &'static str = "NOT NULL PRIMARY KEY";
     /// For each comparison rule under which it has a column of 128 bits, the name of that column:
@@ -67,7 +68,6 @@ impl Dialect for Postgres {
     const NAME: &'static str = "PostgreSQL";
     const MAX_PARAMETERS: usize = 65_535;
     const DEFERS: bool = true;
-    const QUOTES: [char; 2] = ['"'; 2];
     const COLUMNS: &'static [(Comparison, &'static str)] = &[(Comparison::Bytes, "uuid")];
 }
 
@@ -78,7 +78,6 @@ pub enum MySql {}
 impl Dialect for MySql {
     const NAME: &'static str = "MySQL";
     const MAX_PARAMETERS: usize = 65_535;
-    const DEFERS: bool = false;
     /// InnoDB checks row by row, and finds the row itself.
     const DELETES_ROWS_OF_THEMSELVES: bool = false;
     const QUOTES: [char; 2] = ['`'; 2];
@@ -95,11 +94,9 @@ pub enum MariaDb {}
 
 impl Dialect for MariaDb {
     const NAME: &'static str = "MariaDB";
-    const MAX_PARAMETERS: usize = 65_535;
-    const DEFERS: bool = false;
-    /// InnoDB checks row by row, and finds the row itself.
-    const DELETES_ROWS_OF_THEMSELVES: bool = false;
-    const QUOTES: [char; 2] = ['`'; 2];
+    const MAX_PARAMETERS: usize = MySql::MAX_PARAMETERS;
+    const DELETES_ROWS_OF_THEMSELVES: bool = MySql::DELETES_ROWS_OF_THEMSELVES;
+    const QUOTES: [char; 2] = MySql::QUOTES;
     const COLUMNS: &'static [(Comparison, &'static str)] = &[
         (Comparison::Bytes, "binary16"),
         (Comparison::DotNetBytes, "binary16_dotnet"),
@@ -116,7 +113,6 @@ impl Dialect for Sqlite {
     const NAME: &'static str = "SQLite";
     const MAX_PARAMETERS: usize = 32_766;
     const DEFERS: bool = true;
-    const QUOTES: [char; 2] = ['"'; 2];
     const COLUMNS: &'static [(Comparison, &'static str)] = &[(Comparison::Bytes, "blob")];
 }
 
@@ -130,7 +126,6 @@ impl Dialect for SqlServer {
     const NAME: &'static str = "SQL Server";
     /// Of 2,100, two are `sp_executesql`'s own: the statement and its declarations.
     const MAX_PARAMETERS: usize = 2_098;
-    const DEFERS: bool = false;
     const QUOTES: [char; 2] = ['[', ']'];
     /// Clustered is the default, unless the table has a clustered index already; said, it cannot be
     /// lost.
@@ -147,9 +142,8 @@ pub enum Babelfish {}
 
 impl Dialect for Babelfish {
     const NAME: &'static str = "Babelfish";
-    const MAX_PARAMETERS: usize = 2_098;
-    const DEFERS: bool = false;
-    const QUOTES: [char; 2] = ['[', ']'];
+    const MAX_PARAMETERS: usize = SqlServer::MAX_PARAMETERS;
+    const QUOTES: [char; 2] = SqlServer::QUOTES;
     const COLUMNS: &'static [(Comparison, &'static str)] =
         &[(Comparison::Bytes, "babelfish_unique_identifier")];
 }
@@ -165,7 +159,6 @@ impl Dialect for Oracle {
     const MAX_PARAMETERS: usize = 65_535;
     const BINDS_ARRAYS: bool = true;
     const DEFERS: bool = true;
-    const QUOTES: [char; 2] = ['"'; 2];
     const COLUMNS: &'static [(Comparison, &'static str)] = &[
         (Comparison::Bytes, "raw16"),
         (Comparison::DotNetBytes, "raw16_dotnet"),

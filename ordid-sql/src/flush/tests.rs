@@ -105,7 +105,7 @@ fn without_rows_there_is_nothing_to_do() {
 
 /// Each failure at each step of a flush of two chunks.
 #[test]
-fn each_failure_at_each_step() {
+fn each_failure_at_each_step_has_its_expected_outcome() {
     for (step, failure, expected) in [
         // Begin.
         (0, Refused, "B nothing"),
@@ -161,7 +161,7 @@ fn each_failure_at_each_step() {
 }
 
 #[test]
-fn a_rollback_that_fails_is_one_all_the_same() {
+fn a_failed_rollback_counts_as_a_rollback() {
     for failure in [Refused, Duplicate, Transient, Lost] {
         let flush = Flush::new(plan(1)).with_retry(RETRY);
         let reports = [(1, Failed(Refused)), (2, Failed(failure))];
@@ -200,7 +200,7 @@ fn attempts_come_to_an_end() {
 
 /// The rows were not there, and then they were.
 #[test]
-fn a_duplicate_in_doubt_is_looked_into() {
+fn a_duplicate_after_an_unknown_commit_is_probed() {
     let flush = || Flush::new(plan(2)).with_retry(RETRY);
     let lost = [(3, Failed(Lost)), (5, Probed(false))];
     let with = |more: &[_]| [&lost[..], more].concat();
@@ -227,7 +227,7 @@ fn a_duplicate_in_doubt_is_looked_into() {
 }
 
 #[test]
-fn a_flush_in_doubt_is_taken_up_by_a_probe() {
+fn a_flush_with_an_unresolved_commit_begins_with_a_probe() {
     let flush = || Flush::resumed(plan(1)).with_retry(RETRY);
     assert_eq!(run(flush(), &[(0, Probed(true))]), "P committed");
     assert_eq!(run(flush(), &[]), "P B s C committed");
@@ -240,7 +240,7 @@ fn a_flush_in_doubt_is_taken_up_by_a_probe() {
 
 /// Updates are known by a row of the flush's own, which comes first.
 #[test]
-fn updates_are_recorded() {
+fn a_flush_with_updates_writes_a_marker_row() {
     let flush = || Flush::new(updates(2)).with_retry(RETRY);
     assert!(flush().records() && !Flush::new(plan(2)).records());
     assert_eq!(run(flush(), &[]), "B I s s C committed");
@@ -276,7 +276,7 @@ fn updates_are_recorded() {
 
 /// What is left of an earlier flush is asked for over the one connection that there is, and over no other.
 #[test]
-fn a_doubt_on_one_connection_ends_with_it() {
+fn an_unknown_commit_ends_the_flush_if_the_connection_cannot_be_replaced() {
     let flush = || {
         let flush = Flush::resumed(plan(1)).with_retry(RETRY);
         flush.on_one_connection()
@@ -402,7 +402,7 @@ proptest! {
     /// Whatever fails, is lost or comes late: the rows are there once or never, and what the flush says
     /// of it is true, then and later.
     #[test]
-    fn what_a_flush_says_is_true(
+    fn the_outcome_of_a_flush_matches_the_database(
         script in proptest::collection::vec(any::<u8>(), 0..60),
         chunks in 1_usize..4,
         attempts in 1_u32..6,

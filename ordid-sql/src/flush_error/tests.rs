@@ -17,13 +17,13 @@ fn place(key: Option<&str>) -> Place {
 type Failed = FlushError<io::Error>;
 
 #[test]
-fn it_is_a_pointer() {
+fn a_flush_error_is_one_pointer() {
     assert_eq!(size_of::<Failed>(), size_of::<usize>());
     assert_eq!(size_of::<Result<(), Failed>>(), size_of::<usize>());
 }
 
 #[test]
-fn each_has_its_text() {
+fn each_kind_of_error_has_its_message() {
     let driver = || driver(Failure::Refused);
     for (error, text) in [
         (
@@ -111,7 +111,7 @@ fn each_has_its_text() {
 }
 
 #[test]
-fn a_row_that_is_not_there_is_told() {
+fn the_message_of_a_missing_row_names_it() {
     let error = Failed::count(2, 3, place(None));
     assert!(error.is_missing_row() && error.refuses_a_row());
     assert_eq!(
@@ -147,7 +147,7 @@ fn a_row_that_is_not_there_is_told() {
 }
 
 #[test]
-fn the_row_that_was_found_is_told() {
+fn the_message_names_the_row_that_was_found() {
     let mut source = driver(Failure::Duplicate);
     source.refuses_a_row = true;
     source.violation = Some(Violation::Unique);
@@ -175,7 +175,7 @@ fn the_row_that_was_found_is_told() {
 }
 
 #[test]
-fn an_adapter_may_have_a_better_text() {
+fn an_adapter_may_replace_the_message() {
     let mut source = driver(Failure::Refused);
     source.text = Some("the first row was refused".to_owned());
     let place = Place {
@@ -190,7 +190,7 @@ fn an_adapter_may_have_a_better_text() {
 }
 
 #[test]
-fn only_what_was_not_found_out_is_unknown() {
+fn only_an_unresolved_commit_counts_as_unknown() {
     let unknown = "the answer to COMMIT was lost, so either all rows are written or none is; flush \
                    again over a connection that works to find out: ";
     let mut error = Failed::commit(driver(Failure::Lost)).into_unknown();
@@ -210,7 +210,7 @@ fn only_what_was_not_found_out_is_unknown() {
 }
 
 #[test]
-fn what_has_waited_itself_is_transient_and_not_tried_again() {
+fn an_error_that_has_waited_itself_is_transient_but_not_retried() {
     let mut source = driver(Failure::Refused);
     source.has_waited = true;
     let error = Failed::begin(source);
@@ -220,7 +220,7 @@ fn what_has_waited_itself_is_transient_and_not_tried_again() {
 }
 
 #[test]
-fn shards_are_transient_if_all_that_failed_are() {
+fn a_sharded_error_is_transient_if_every_failed_shard_is() {
     let failed = |failure| Err(Failed::commit(driver(failure)));
     for (failures, expected) in [
         (&[Failure::Transient][..], Failure::Transient),

@@ -68,7 +68,7 @@ fn wait(run: &mut Run) {
 }
 
 #[test]
-fn what_is_committed_is_told_and_leaves_no_doubt() {
+fn a_committed_flush_reports_its_rows_and_leaves_nothing_unresolved() {
     let mut unresolved = None;
     let mut run = inserts(RETRY, None);
     send_all(&mut run);
@@ -82,7 +82,7 @@ fn what_is_committed_is_told_and_leaves_no_doubt() {
 }
 
 #[test]
-fn a_dropped_flush_is_asked_for_by_the_next() {
+fn the_next_flush_probes_a_dropped_one() {
     let mut unresolved = None;
     let mut run = inserts(RETRY, None);
     let id = run.id();
@@ -100,7 +100,7 @@ fn a_dropped_flush_is_asked_for_by_the_next() {
 }
 
 #[test]
-fn a_commit_that_was_refused_leaves_no_doubt() {
+fn a_refused_commit_leaves_nothing_unresolved() {
     let mut unresolved = None;
     let mut run = inserts(RETRY, None);
     send_all(&mut run);
@@ -119,7 +119,7 @@ fn a_commit_that_was_refused_leaves_no_doubt() {
 }
 
 #[test]
-fn what_was_lost_at_commit_is_told_where_it_stays_unknown() {
+fn an_unknown_commit_reports_the_loss_that_caused_it() {
     let mut unresolved = None;
     let mut run = inserts(RETRY, None);
     send_all(&mut run);
@@ -141,7 +141,7 @@ fn what_was_lost_at_commit_is_told_where_it_stays_unknown() {
 }
 
 #[test]
-fn the_doubt_is_over_once_the_rows_are_refused_and_not_there() {
+fn a_commit_is_resolved_once_its_rows_are_refused_and_missing() {
     let mut unresolved = None;
     let mut run = inserts(RETRY, None);
     send_all(&mut run);
@@ -174,7 +174,7 @@ fn the_doubt_is_over_once_the_rows_are_refused_and_not_there() {
 }
 
 #[test]
-fn why_rows_were_refused_says_more_than_a_failed_probe() {
+fn a_refusal_is_reported_rather_than_the_failed_probe() {
     let mut unresolved = Some(UnresolvedCommit {
         id: Uuid::generate(),
         flushed: Flushed::default(),
@@ -230,7 +230,7 @@ fn inside_a_transaction_nothing_is_unresolved() {
 }
 
 #[test]
-fn a_journal_says_by_what_a_flush_is_known() {
+fn a_flush_with_a_journal_uses_its_attempt_id() {
     let attempt = Attempt {
         id: Uuid::generate(),
         in_doubt: false,
@@ -247,7 +247,7 @@ fn a_journal_says_by_what_a_flush_is_known() {
 }
 
 #[test]
-fn what_is_asked_for_is_recorded() {
+fn a_requested_marker_row_is_written() {
     assert!(!inserts(RETRY, None).with_record(false).records());
     assert!(inserts(RETRY, None).with_record(true).records());
     let updates = Run::new(plan(Action::Update), RETRY, None);
@@ -255,7 +255,7 @@ fn what_is_asked_for_is_recorded() {
 }
 
 #[test]
-fn on_one_connection_a_lost_one_is_the_end() {
+fn a_lost_connection_ends_a_flush_that_has_only_one() {
     let mut run = inserts(RETRY, None).on_one_connection();
     run.restart();
     run.failed(FlushError::begin(driver("cut off", Failure::Lost)), None);
@@ -265,7 +265,7 @@ fn on_one_connection_a_lost_one_is_the_end() {
 }
 
 #[test]
-fn a_step_that_is_not_known_ends_it() {
+fn giving_up_ends_the_flush() {
     let mut run = inserts(RETRY, None);
     run.restart();
     run.give_up();
@@ -277,7 +277,7 @@ fn a_step_that_is_not_known_ends_it() {
 }
 
 #[test]
-fn without_a_connection_an_attempt_is_over() {
+fn an_attempt_without_a_connection_fails() {
     let refused = || FlushError::connect(io::Error::other("refused"));
     let mut run = inserts(RETRY, None);
     run.unconnected(refused());

@@ -232,7 +232,7 @@ fn company(department: Link, manager: Link) -> Vec<Given> {
 }
 
 #[test]
-fn rows_of_a_tree_go_by_depth_and_then_by_key() {
+fn rows_of_a_tree_are_sorted_by_depth_and_then_by_key() {
     let mut given = schema(&[vec![to(0)]]);
     given[0].inserts = vec![row(1, &[9]), row(2, &[]), row(9, &[2]), row(10, &[77])];
     let plan = planned::<MySql>(&mut given).unwrap();
@@ -243,7 +243,7 @@ fn rows_of_a_tree_go_by_depth_and_then_by_key() {
 }
 
 #[test]
-fn tables_in_a_circle_take_turns_where_their_rows_are_in_none() {
+fn tables_in_a_circle_alternate_if_their_rows_form_no_circle() {
     let mut given = schema(&[vec![not_null(1)], vec![not_null(0)]]);
     given[0].inserts = vec![row(1, &[99]), row(2, &[12]), row(3, &[11])];
     given[1].inserts = vec![row(11, &[1]), row(12, &[98])];
@@ -335,7 +335,7 @@ fn a_circle_without_null_is_an_error_that_names_columns_and_keys() {
 }
 
 #[test]
-fn constraints_are_deferred_where_that_alone_breaks_a_circle() {
+fn constraints_are_deferred_only_if_nothing_else_breaks_a_circle() {
     let mut given = company(not_null(0), deferrable(not_null(1)));
     let plan = planned::<Postgres>(&mut given).unwrap();
     assert!(plan.defers());
@@ -359,7 +359,7 @@ fn constraints_are_deferred_where_that_alone_breaks_a_circle() {
 }
 
 #[test]
-fn a_row_of_itself_is_inserted_as_it_is_and_unlinked_where_it_cannot_be_deleted() {
+fn a_row_that_refers_to_itself_is_unlinked_only_if_it_cannot_be_deleted() {
     let mut given = schema(&[vec![to(0)]]);
     given[0].inserts = vec![row(1, &[1]), row(2, &[1])];
     given[0].deletes = vec![row(7, &[7]), row(8, &[7])];
@@ -426,7 +426,7 @@ fn a_key_in_an_option_is_no_foreign_key_that_can_be_null() {
 }
 
 #[test]
-fn entities_that_share_a_key_type_are_parents_both() {
+fn entities_that_share_a_key_type_are_both_parents() {
     let mut given = schema(&[vec![], vec![], vec![to(0)]]);
     given[2].table.parents = const { &[Parent::by_key::<Option<Uuid>>("a")] };
     given[0].inserts = vec![row(7, &[])];
@@ -445,7 +445,7 @@ fn entities_that_share_a_key_type_are_parents_both() {
 
 /// Both by a graph that calls itself for no row.
 #[test]
-fn a_chain_and_a_ring_of_50_000_rows_are_no_deeper_than_others() {
+fn chains_and_rings_of_50_000_rows_do_not_overflow_the_stack() {
     const ROWS: u128 = 50_000;
     let mut given = schema(&[vec![to(0)]]);
     given[0].inserts = (1..=ROWS).map(|key| row(key, &[key + 1])).collect();

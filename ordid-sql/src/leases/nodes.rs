@@ -1,4 +1,4 @@
-//! A table of nodes: what its rows are asked for leases, and in which order. For adapters, which send it.
+//! A table of nodes: what its rows are asked for leases, and in which order.
 //!
 //! ```text
 //! ordid_nodes   node | epoch | ceiling | expires
@@ -11,269 +11,143 @@
 //! not matter how late it comes, nor whether its answer is heard: what nobody heard of is time that
 //! nobody uses.
 
-use core::{marker::PhantomData, ops::Range};
-use std::{
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
+use std::{fmt, format, string::String, time::Duration, vec::Vec};
 
-use super::numbers::{
-    Answer, LeaseDialect, NumberStore, Statement, checked_name, signed, unsigned,
-};
 use ordid_core::{
     Error,
     clock::Timestamp,
-    coordination::{CoordinationFailure, Grant, LeaseTerms},
-    entropy::Entropy,
+    coordination::{AsyncNodeAllocator, CoordinationFailure, Grant, LeaseTerms},
+    storage::Dialect as _,
+};
+
+use super::{
+    StoreDriver,
+    numbers::{
+        CounterDialect, LeaseDialect, Statement, Value::Number, checked_name, signed, unsigned,
+    },
+    store::Store,
 };
 
 mod disposable;
+mod leased;
 
-pub use disposable::DisposableNodes;
+pub use disposable::{Disposable, SqlDisposableNode};
+pub use leased::{Leased, SqlLease};
 
-/// The most rows that a script makes.
-const MAX_NODES: u64 = 1 << 16;
-/// Free nodes that are looked at together.
-const CANDIDATES: usize = 32;
-/// How often others may be faster.
-const ROUNDS: u32 = 64;
-
-/// Nodes leased from a table: the steps of an [`AsyncNodeAllocator`](ordid_core::coordination::AsyncNodeAllocator), and
-/// the statements that they take.
-#[derive(Debug)]
-pub struct LeasedNodes<D> {
-    rows: Rows<D>,
-    free: Statement,
-    take: Statement,
-    count: Statement,
-}
-
-impl<D: LeaseDialect> LeasedNodes<D> {
-    /// The name of the table unless said otherwise.
-    pub const TABLE: &'static str = "ordid_nodes";
-
-    /// Takes the terms.
-    pub fn new(terms: LeaseTerms) -> Self {
-        Self::of(terms, Self::TABLE)
-    }
-
-    /// Takes a table of another name.
-    ///
-    /// # Errors
-    ///
-    /// As [`checked_name`].
-    pub fn with_table(self, table: &str) -> Result<Self, Error> {
-        Ok(Self::of(self.rows.terms, checked_name(table)?))
-    }
-
-    fn of(terms: LeaseTerms, table: &str) -> Self {
-        Self {
-            free: Statement::reads_first::<D>(
-                table,
-                CANDIDATES,
-                "node, epoch, ceiling, {now} FROM {t} WHERE node >= ? AND node < ? AND \
-                 expires <= {now} ORDER BY ceiling, node",
-            ),
-            take: Statement::changes::<D>(
-                table,
-                "UPDATE {t} SET epoch = epoch + 1, ceiling = ?, expires = {now} + ? \
-                 WHERE node = ? AND epoch = ? AND ceiling = ? AND expires <= {now}",
-            ),
-            count: Statement::reads::<D>(
-                table,
-                "SELECT COUNT(*), COALESCE(MIN(expires), 0) - {now} FROM {t} WHERE node >= ? AND node < ?",
-            ),
-            rows: Rows::of(terms, table),
-        }
-    }
-
-    /// Returns the table's name.
-    pub fn table(&self) -> &str {
-        &self.rows.table
-    }
-
-    /// Returns the terms.
-    pub fn terms(&self) -> &LeaseTerms {
-        &self.rows.terms
-    }
-
-    /// Returns the script that makes the table, and a row for each node of the terms that has none.
-    ///
-    /// # Errors
-    ///
-    /// If the terms name more than 65,536 nodes. The error is a [`Mismatch`](CoordinationFailure::Mismatch).
-    pub fn create_sql(&self) -> Result<String, Error> {
-        let nodes = self.rows.terms.nodes();
-        let number = nodes.end - nodes.start;
-        if number > MAX_NODES {
-            return Err(Error::coordination(
-                CoordinationFailure::Mismatch,
-                format!(
-                    "a table of {number} nodes has more than {MAX_NODES} rows: choose fewer, or take \
-                     SqlDisposableNode"
-                ),
-            ));
-        }
-        Ok(D::create_nodes(&D::quote(&self.rows.table), nodes))
-    }
-
-    /// Takes a free node; `entropy` says which of those that are free alike.
-    ///
-    /// # Errors
-    ///
-    /// As [`NodeAllocator::acquire`](ordid_core::coordination::NodeAllocator::acquire).
-    pub async fn acquire(
-        &self,
-        store: &impl NumberStore,
-        entropy: &impl Entropy,
-        now: Timestamp,
-        last: Option<Timestamp>,
-    ) -> Result<Grant, Error> {
-        let terms = &self.rows.terms;
-        let Range { start, end } = self.rows.nodes();
-        for _ in 0..ROUNDS {
-            let mut free = store.ask(&self.free, &[start, end]).await?.rows;
-            if free.is_empty() {
-                return Err(self.none_free(store).await);
-            }
-            // Many that start together would otherwise all ask for the first one.
-            let is_past = |row: &Vec<i64>| row.get(2) <= row.get(3);
-            let past = free.iter().take_while(|row| is_past(row)).count();
-            if past > 1 {
-                let first = entropy.next_u32()?;
-                let by = usize::try_from(first).unwrap_or(0) % past;
-                free[..past].rotate_left(by);
-            }
-            for row in free {
-                let Ok([node, epoch, ceiling, store_now]) = <[i64; 4]>::try_from(row) else {
-                    continue;
-                };
-                let stored = (epoch > 0).then(|| time(ceiling));
-                let (floor, next) = terms.range(stored, now, last, Some(time(store_now)))?;
-                let values = [millis(next), self.rows.ttl(), node, epoch, ceiling];
-                let answer = store.ask(&self.take, &values).await?;
-                if answer.changed::<D>() == 1 {
-                    return Grant::new(unsigned(node), unsigned(epoch) + 1, floor, next);
-                }
-            }
-        }
-        Err(self.rows.error(
-            CoordinationFailure::NoFreeNode,
-            "has free nodes, but others were faster each time",
-        ))
-    }
-
-    /// Why nothing was free.
-    async fn none_free(&self, store: &impl NumberStore) -> Error {
-        let Range { start, end } = self.rows.nodes();
-        let answer = match store.ask(&self.count, &[start, end]).await {
-            Ok(answer) => answer,
-            Err(error) => return error,
-        };
-        let [rows, next] = answer.row().unwrap_or_default();
-        if rows != end - start {
-            return self.rows.error(
-                CoordinationFailure::StateLost,
-                &format!(
-                    "has rows for {rows} of the nodes {start}..{end}: make the others with `create`, once it \
-                     is known that no process has them"
-                ),
-            );
-        }
-        self.rows.error(
-            CoordinationFailure::NoFreeNode,
-            &format!("has {rows} nodes, and all are held; the first may be free in {next} ms"),
-        )
-    }
-
-    /// Moves the ceiling of a grant on.
-    ///
-    /// # Errors
-    ///
-    /// As [`NodeAllocator::renew`](ordid_core::coordination::NodeAllocator::renew).
-    pub async fn renew(
-        &self,
-        store: &impl NumberStore,
-        grant: &Grant,
-        now: Timestamp,
-    ) -> Result<Grant, Error> {
-        self.rows.renew(store, grant, now).await
-    }
-
-    /// Gives a node back.
-    ///
-    /// # Errors
-    ///
-    /// As [`NodeAllocator::release`](ordid_core::coordination::NodeAllocator::release).
-    pub async fn release(
-        &self,
-        store: &impl NumberStore,
-        grant: &Grant,
-        last: Option<Timestamp>,
-    ) -> Result<(), Error> {
-        self.rows.release(store, grant, last).await
-    }
-}
-
-/// The rows of nodes, and what their holders do.
-#[derive(Debug)]
-struct Rows<D> {
+/// Nodes in a table, over a library and an engine: of a kind that says how they are taken.
+pub struct Nodes<S: StoreDriver, K> {
+    store: Store<S>,
     terms: LeaseTerms,
     table: String,
+    kind: K,
     read: Statement,
     renew: Statement,
     release: Statement,
     write_back: Statement,
-    dialect: PhantomData<fn() -> D>,
 }
 
-impl<D: LeaseDialect> Rows<D> {
-    fn of(terms: LeaseTerms, table: &str) -> Self {
+/// How nodes of a kind are taken.
+#[doc(hidden)]
+pub trait NodeKind<D: LeaseDialect>: Sized + Send + Sync {
+    /// The name of the type, for `Debug`.
+    const NAME: &'static str;
+    /// The name of the table unless said otherwise.
+    const TABLE: &'static str;
+
+    /// Writes the statements for a table.
+    fn new(table: &str) -> Self;
+
+    /// Returns the script that makes the table.
+    fn create_sql(table: &str, terms: &LeaseTerms) -> Result<String, Error>;
+
+    fn acquire<S: StoreDriver<Dialect = D>>(
+        nodes: &Nodes<S, Self>,
+        now: Timestamp,
+        last: Option<Timestamp>,
+    ) -> impl Future<Output = Result<Grant, Error>> + Send;
+}
+
+impl<S: StoreDriver, K: NodeKind<S::Dialect>> Nodes<S, K> {
+    /// The name of the table unless said otherwise.
+    pub const TABLE: &'static str = K::TABLE;
+
+    /// Takes the database, or what connects to it, and the terms. It connects when it is first asked for
+    /// something.
+    pub fn new(database: S::Options, terms: LeaseTerms) -> Self {
+        Self::of(Store::new(database), terms, K::TABLE)
+    }
+
+    fn of(store: Store<S>, terms: LeaseTerms, table: &str) -> Self {
         Self {
+            store,
             terms,
-            table: table.to_string(),
-            read: Statement::reads::<D>(
+            kind: K::new(table),
+            read: Statement::reads::<S::Dialect>(
                 table,
                 "SELECT epoch, ceiling, {now} FROM {t} WHERE node = ?",
             ),
-            renew: Statement::changes::<D>(
+            renew: Statement::changes::<S::Dialect>(
                 table,
                 "UPDATE {t} SET ceiling = ?, expires = {now} + ? \
                  WHERE node = ? AND epoch = ? AND ceiling = ?",
             ),
-            release: Statement::changes::<D>(
+            release: Statement::changes::<S::Dialect>(
                 table,
                 "UPDATE {t} SET ceiling = ?, expires = 0 WHERE node = ? AND epoch = ? AND ceiling = ?",
             ),
             // To raise twice is to raise once.
-            write_back: Statement::changes::<D>(
+            write_back: Statement::changes::<S::Dialect>(
                 table,
                 "UPDATE {t} SET epoch = CASE WHEN epoch < ? THEN ? ELSE epoch END, \
                  ceiling = CASE WHEN ceiling < ? THEN ? ELSE ceiling END WHERE node = ?",
             )
             .repeatable(),
-            dialect: PhantomData,
+            table: table.into(),
         }
     }
 
-    fn nodes(&self) -> Range<i64> {
-        let nodes = self.terms.nodes();
-        signed(nodes.start)..signed(nodes.end)
+    /// Takes a table of another name, which is quoted: each group of processes that share nodes has one.
+    ///
+    /// # Errors
+    ///
+    /// If it has other characters than letters, digits and underscores, or more than 63. The error is a
+    /// [`Mismatch`](CoordinationFailure::Mismatch).
+    pub fn with_table(self, table: &str) -> Result<Self, Error> {
+        Ok(Self::of(self.store, self.terms, checked_name(table)?))
+    }
+
+    /// Says how long the database may take for an answer, connecting included: 5 s otherwise.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.store.set_timeout(timeout);
+        self
+    }
+
+    /// Makes the table: as `create_sql`.
+    ///
+    /// # Errors
+    ///
+    /// As `create_sql`, and what the database says.
+    pub async fn create(&self) -> Result<(), Error> {
+        let script = K::create_sql(&self.table, &self.terms)?;
+        self.store.run(script).await
     }
 
     fn ttl(&self) -> i64 {
         i64::try_from(self.terms.ttl().as_millis()).unwrap_or(i64::MAX / 2)
     }
 
+    /// Returns how many rows a statement changed.
+    async fn change(&self, statement: &Statement, values: &[i64]) -> Result<u64, Error> {
+        let values: Vec<_> = values.iter().copied().map(Number).collect();
+        let answer = self.store.ask(statement, &values).await?;
+        Ok(answer.changed::<S::Dialect>())
+    }
+
     /// What the database keeps of a grant's node: epoch, ceiling, and its time.
-    async fn read(
-        &self,
-        store: &impl NumberStore,
-        grant: &Grant,
-    ) -> Result<(u64, Timestamp, Timestamp), Error> {
+    async fn read(&self, grant: &Grant) -> Result<(u64, Timestamp, Timestamp), Error> {
         let node = signed(grant.node());
-        let answer: Answer = store.ask(&self.read, &[node]).await?;
+        let answer = self.store.ask(&self.read, &[Number(node)]).await?;
         let Some([epoch, ceiling, now]) = answer.row() else {
             return Err(self.error(
                 CoordinationFailure::StateLost,
@@ -283,22 +157,43 @@ impl<D: LeaseDialect> Rows<D> {
         Ok((unsigned(epoch), time(ceiling), time(now)))
     }
 
-    async fn renew(
-        &self,
-        store: &impl NumberStore,
-        grant: &Grant,
-        now: Timestamp,
-    ) -> Result<Grant, Error> {
+    /// Where the database has forgotten what it granted, writes it back, so that nobody gets it a second
+    /// time: to raise a ceiling is always safe. Returns the error.
+    async fn written_back(&self, grant: &Grant, error: Error) -> Error {
+        if error.coordination_failure() == Some(CoordinationFailure::CeilingRegressed) {
+            let epoch = signed(grant.epoch());
+            let ceiling = millis(grant.ceiling());
+            let values = [epoch, epoch, ceiling, ceiling, signed(grant.node())];
+            // Whether it worked or not, the holder has to stop.
+            let _ = self.change(&self.write_back, &values).await;
+        }
+        error
+    }
+
+    fn error(&self, failure: CoordinationFailure, problem: &str) -> Error {
+        Error::coordination(
+            failure,
+            format!("table {} of {} {problem}", self.table, S::Dialect::NAME),
+        )
+    }
+}
+
+impl<S: StoreDriver, K: NodeKind<S::Dialect>> AsyncNodeAllocator for Nodes<S, K> {
+    async fn acquire(&self, now: Timestamp, last: Option<Timestamp>) -> Result<Grant, Error> {
+        K::acquire(self, now, last).await
+    }
+
+    async fn renew(&self, grant: &Grant, now: Timestamp) -> Result<Grant, Error> {
         // The second time it is read to say why the first has changed nothing.
         let mut changed = true;
         loop {
-            let (epoch, stored, store_now) = self.read(store, grant).await?;
-            let ceiling = match self
+            let (epoch, stored, store_now) = self.read(grant).await?;
+            let renewed = self
                 .terms
-                .renewed(grant, epoch, stored, now, Some(store_now))
-            {
+                .renewed(grant, epoch, stored, now, Some(store_now));
+            let ceiling = match renewed {
                 Ok(ceiling) => ceiling,
-                Err(error) => return Err(self.written_back(store, grant, error).await),
+                Err(error) => return Err(self.written_back(grant, error).await),
             };
             if !changed {
                 return Err(self.error(
@@ -313,24 +208,18 @@ impl<D: LeaseDialect> Rows<D> {
                 signed(epoch),
                 millis(stored),
             ];
-            let answer = store.ask(&self.renew, &values).await?;
-            if answer.changed::<D>() == 1 {
+            if self.change(&self.renew, &values).await? == 1 {
                 return Grant::new(grant.node(), grant.epoch(), grant.floor(), ceiling);
             }
             changed = false;
         }
     }
 
-    async fn release(
-        &self,
-        store: &impl NumberStore,
-        grant: &Grant,
-        last: Option<Timestamp>,
-    ) -> Result<(), Error> {
-        let (epoch, stored, _) = self.read(store, grant).await?;
+    async fn release(&self, grant: &Grant, last: Option<Timestamp>) -> Result<(), Error> {
+        let (epoch, stored, _) = self.read(grant).await?;
         let ceiling = match self.terms.released(grant, epoch, stored, last) {
             Ok(ceiling) => ceiling,
-            Err(error) => return Err(self.written_back(store, grant, error).await),
+            Err(error) => return Err(self.written_back(grant, error).await),
         };
         let values = [
             millis(ceiling),
@@ -338,8 +227,7 @@ impl<D: LeaseDialect> Rows<D> {
             signed(epoch),
             millis(stored),
         ];
-        let answer = store.ask(&self.release, &values).await?;
-        if answer.changed::<D>() == 1 {
+        if self.change(&self.release, &values).await? == 1 {
             return Ok(());
         }
         Err(self.error(
@@ -348,24 +236,18 @@ impl<D: LeaseDialect> Rows<D> {
         ))
     }
 
-    /// Where the database has forgotten what it granted, writes it back, so that nobody gets it a second
-    /// time: to raise a ceiling is always safe. Returns the error.
-    async fn written_back(&self, store: &impl NumberStore, grant: &Grant, error: Error) -> Error {
-        if error.coordination_failure() == Some(CoordinationFailure::CeilingRegressed) {
-            let epoch = signed(grant.epoch());
-            let ceiling = millis(grant.ceiling());
-            let values = [epoch, epoch, ceiling, ceiling, signed(grant.node())];
-            // Whether it worked or not, the holder has to stop.
-            let _ = store.ask(&self.write_back, &values).await;
-        }
-        error
+    fn terms(&self) -> &LeaseTerms {
+        &self.terms
     }
+}
 
-    fn error(&self, failure: CoordinationFailure, problem: &str) -> Error {
-        Error::coordination(
-            failure,
-            format!("table {} of {} {problem}", self.table, D::NAME),
-        )
+impl<S: StoreDriver, K: NodeKind<S::Dialect>> fmt::Debug for Nodes<S, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(K::NAME)
+            .field("store", &self.store)
+            .field("table", &self.table)
+            .field("terms", &self.terms)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,5 +1,5 @@
 //! Short statements about integers: what leases and counters ask of a database. Written here for every
-//! dialect; adapters send them, and say what came back ([`NumberStore`]).
+//! dialect; adapters send them, and say what came back ([`StoreDriver`](super::StoreDriver)).
 //!
 //! Each is a transaction of its own, outside of any that the program has open.
 
@@ -38,6 +38,10 @@ pub trait LeaseDialect: Dialect {
 
 /// A dialect that makes a row, or leaves the one that is there alone, by one `INSERT` of values.
 pub trait CounterDialect: LeaseDialect {
+    /// The type of a counter's name, compared byte by byte.
+    const NAME_TYPE: &'static str;
+    /// A counter's new value, where `?` is added.
+    const ADDED: &'static str = "value + ?";
     /// The type of a primary key that the engine counts up.
     const COUNTED_KEY: &'static str;
     /// What is behind a table's columns.
@@ -126,11 +130,20 @@ impl Statement {
     }
 }
 
-/// What a statement has returned.
+/// A parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// An integer.
+    Number(i64),
+    /// A name.
+    Text(&'a str),
+}
+
+/// What a statement has returned, in rows of integers unless said otherwise.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct Answer<R = Vec<i64>> {
     /// The rows of a query; of a change in a dialect that says how many rows that were, its one number.
-    pub rows: Vec<Vec<i64>>,
+    pub rows: Vec<R>,
     /// How many rows were changed.
     pub changed: u64,
     /// MySQL's `LAST_INSERT_ID`.
@@ -160,27 +173,6 @@ impl Answer {
             _ => self.changed,
         }
     }
-}
-
-/// A database that is asked statements about integers: what an adapter implements.
-///
-/// A library that waits in its calls answers with futures that are ready.
-pub trait NumberStore: Send + Sync {
-    /// Sends a statement with these parameters, on a connection that nobody else uses. What it changes is
-    /// committed, and durable, when it is answered.
-    ///
-    /// What the database says that it has undone is sent again. What is not known to have been carried out is
-    /// only sent again if it [may be](Statement::may_repeat).
-    ///
-    /// # Errors
-    ///
-    /// [`StateLost`](CoordinationFailure::StateLost) where there is no such table, and otherwise
-    /// [`Unavailable`](CoordinationFailure::Unavailable), after which a change was made or not.
-    fn ask(
-        &self,
-        statement: &Statement,
-        values: &[i64],
-    ) -> impl Future<Output = Result<Answer, Error>> + Send;
 }
 
 /// Checks the name of a table, sequence or counter of ours: it is quoted all the same, but other characters

@@ -254,6 +254,28 @@ fn rows_can_be_sent_in_the_order_of_the_stored_form() {
 }
 
 #[test]
+fn only_an_unordered_column_has_an_order_of_its_own() {
+    use ordid_core::storage::column::{self, Unordered};
+
+    fn sorted<C: Stores<Uuid>>() -> [u128; 3] {
+        let compare = Registration::<Text, Uuid>::in_column::<Uuid, C>(()).compare;
+        // SQL Server compares the last six bytes first.
+        let mut keys = [3 << 48, (2 << 48) | 1, 1 << 100].map(Uuid::from_u128);
+        keys.sort_by(compare);
+        keys.map(|key| key.as_u128())
+    }
+
+    let by_key = [(2 << 48) | 1, 3 << 48, 1 << 100];
+    assert_eq!(sorted::<column::Binary16>(), by_key);
+    assert_eq!(sorted::<Unordered<column::Binary16>>(), by_key);
+    assert_eq!(
+        sorted::<Unordered<column::UniqueIdentifier>>(),
+        [1 << 100, 3 << 48, (2 << 48) | 1]
+    );
+    assert_eq!(sorted::<column::UniqueIdentifier>(), by_key);
+}
+
+#[test]
 fn what_is_updated_and_deleted_is_counted_and_written_for_itself() {
     let mut pending_rows = some();
     pending_rows.update(customer(5), Registration::in_key_order::<Customer>);

@@ -14,7 +14,7 @@ fn with_inserts(given: &mut [Given], rows: usize) {
 }
 
 #[test]
-fn parents_come_first_whatever_the_number_of_their_own_parents() {
+fn parents_come_first_at_any_depth() {
     // The first refers to both others, the second to the third and to itself: by the number of
     // foreign keys alone this could not be told from the reverse.
     let mut given = schema(&[vec![to(1), to(2)], vec![to(2), to(1)], vec![]]);
@@ -33,7 +33,7 @@ fn parents_come_first_whatever_the_number_of_their_own_parents() {
 }
 
 #[test]
-fn tables_that_do_not_depend_on_each_other_go_by_name() {
+fn independent_tables_are_sorted_by_name() {
     // The third refers to the last one; no other to any.
     let mut given = schema(&[vec![], vec![], vec![to(4)], vec![], vec![]]);
     with_inserts(&mut given, 1);
@@ -66,7 +66,7 @@ fn tables_without_rows_close_no_circle() {
 }
 
 #[test]
-fn chunks_keep_to_the_parameters_and_to_the_rows() {
+fn chunks_respect_the_limits_of_parameters_and_rows() {
     let rows = |plan: Plan| -> Vec<_> { plan.chunks().map(|chunk| chunk.rows).collect() };
     let mut given = schema(&[vec![to(0), to(0), to(0)]]);
     with_inserts(&mut given, 2001);
@@ -95,7 +95,7 @@ fn chunks_keep_to_the_parameters_and_to_the_rows() {
 }
 
 #[test]
-fn a_chunk_is_found_by_its_position() {
+fn chunk_at_finds_a_chunk_by_position() {
     let mut given = schema(&[vec![to(1)], vec![to(0)], vec![]]);
     with_inserts(&mut given, 1500);
     // A chain of tables in turns, and a circle that is cut.
@@ -126,7 +126,7 @@ fn a_chunk_is_found_by_its_position() {
 }
 
 #[test]
-fn what_is_sent_again_ends_with_what_failed() {
+fn the_repeated_chunks_end_with_the_failed_one() {
     let mut given = schema(&[vec![], vec![to(0)]]);
     with_inserts(&mut given, 3500);
     let plan = planned::<Postgres>(&mut given).unwrap();
@@ -155,7 +155,7 @@ fn what_is_sent_again_ends_with_what_failed() {
 /// What failed were rows of a table by one command, over several chunks: no chunk of another table that
 /// comes after the last of these is sent before the row is found, as it may refer to rows that failed.
 #[test]
-fn chunks_of_later_tables_are_not_sent_before_the_suspects() {
+fn the_search_for_a_failed_row_sends_no_chunks_of_later_tables() {
     let mut given = schema(&[vec![], vec![to(0)], vec![to(1)]]);
     with_inserts(&mut given, 2500);
     let plan = planned::<Postgres>(&mut given).unwrap();

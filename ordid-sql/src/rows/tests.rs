@@ -126,7 +126,7 @@ fn refused(pending_rows: &mut PendingRows<Text>) -> String {
 }
 
 #[test]
-fn rows_in_order_are_left_alone() {
+fn rows_that_are_sorted_are_not_moved() {
     let rows = [(1, 0), (2, 1), (3, 99), (4, 4)];
     let mut nodes = EntitiesOf::<Text, _>::new(const { &TypeOf::entity::<Node>() }, Ord::cmp);
     let [inserted, _] = nodes.rows_mut();
@@ -139,7 +139,7 @@ fn rows_in_order_are_left_alone() {
 }
 
 #[test]
-fn rows_go_by_key_and_parents_first() {
+fn rows_are_sorted_by_key_after_their_parents() {
     assert_eq!(
         sent(&mut inserts([(3, 0), (1, 0), (2, 0)])),
         "insert - 1, - 2, - 3,"
@@ -156,7 +156,7 @@ fn rows_go_by_key_and_parents_first() {
 }
 
 #[test]
-fn rows_go_in_the_order_of_the_stored_form() {
+fn rows_are_sorted_by_the_stored_form() {
     // As in a column that compares the last byte first.
     fn stored(left: &Uuid, right: &Uuid) -> Ordering {
         let reversed = |key: &Uuid| key.as_u128().swap_bytes();
@@ -200,7 +200,7 @@ fn a_row_in_a_circle_is_inserted_with_null_and_fixed_up() {
 }
 
 #[test]
-fn changes_come_after_inserts_and_deletes_last() {
+fn updates_come_after_inserts_and_deletes_come_last() {
     let mut pending_rows = inserts([(1, 0)]);
     for (key, parent) in [(12, 1), (11, 0)] {
         pending_rows.update(node(key, parent), Registration::in_key_order::<Node>);
@@ -218,7 +218,7 @@ fn changes_come_after_inserts_and_deletes_last() {
 }
 
 #[test]
-fn deletes_in_a_circle_are_unlinked() {
+fn rows_in_a_circle_are_unlinked_before_they_are_deleted() {
     let mut pending_rows = PendingRows::new();
     for (key, parent) in [(1, 2), (2, 3), (3, 1)] {
         pending_rows.delete(&node(key, parent), Registration::in_key_order::<Node>);
@@ -236,7 +236,7 @@ fn deletes_in_a_circle_are_unlinked() {
 }
 
 #[test]
-fn a_key_twice_is_an_error_that_names_it() {
+fn a_duplicate_key_is_an_error_that_names_it() {
     const KEY: &str = "00000000-0000-0000-0000-000000000007";
     for rows in [
         [(1, 0), (7, 0), (7, 0)],

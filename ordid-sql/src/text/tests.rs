@@ -61,7 +61,7 @@ fn text(
 }
 
 #[test]
-fn each_engine_has_its_texts() {
+fn each_engine_has_its_statements() {
     struct Texts<'a> {
         engine: EngineProfile,
         insert: &'a str,
@@ -150,7 +150,7 @@ fn each_engine_has_its_texts() {
 }
 
 #[test]
-fn babelfish_has_the_texts_of_sql_server() {
+fn babelfish_gets_the_statements_of_sql_server() {
     for action in [
         Action::Insert,
         Action::Update,
@@ -165,7 +165,7 @@ fn babelfish_has_the_texts_of_sql_server() {
 }
 
 #[test]
-fn parameters_are_for_columns_in_the_order_of_the_text() {
+fn parameters_follow_the_order_of_columns_in_the_statement() {
     for (columns, at_once, by_key) in [
         (
             KEY_FIRST,
@@ -239,7 +239,7 @@ fn a_row_with_nothing_but_its_key_is_updated() {
 }
 
 #[test]
-fn one_row_is_found_by_its_key_and_not_by_a_list() {
+fn one_row_is_matched_by_equality_and_not_by_a_list() {
     let of = |action| text(&EngineProfile::POSTGRES, KEY_FIRST, action, 1);
     assert_eq!(
         of(Action::Delete),
@@ -291,7 +291,7 @@ fn rows_may_have_values_for_some_columns() {
 }
 
 #[test]
-fn what_stands_around_a_value_stands_there_in_each_row() {
+fn the_text_around_a_value_is_repeated_in_each_row() {
     let table = table(KEY_FIRST);
     let around = |engine: &EngineProfile| {
         let mut names = TableNames::of(&table, engine);
@@ -375,7 +375,7 @@ fn names_are_quoted_and_may_be_given() {
 }
 
 #[test]
-fn marker_rows_and_probes_are_read_and_written_in_one_text() {
+fn marker_rows_and_probes_use_the_same_columns() {
     for (engine, insert, exists, probe) in [
         (
             EngineProfile::POSTGRES,
@@ -419,7 +419,7 @@ fn marker_rows_and_probes_are_read_and_written_in_one_text() {
 }
 
 #[test]
-fn only_a_text_that_is_sent_again_is_worth_keeping() {
+fn only_statements_that_are_repeated_are_kept() {
     let engine = EngineProfile::POSTGRES;
     let mut orders = table(KEY_ALONE);
     orders.rows = 25;

@@ -6,45 +6,27 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use crate::find;
 use crate::process::Launch;
-use crate::server::{Recipe, connect};
+use crate::server::{Found, Identity, Recipe, connect, logged};
 
 /// The binary of etcd.
-pub(crate) struct Etcd {
-    server: PathBuf,
-    version: String,
-}
+pub(crate) struct Etcd(PathBuf);
 
 impl Etcd {
     /// Finds `etcd` in `PATH`.
-    pub(crate) fn find() -> Result<Self, Error> {
-        find::binary(&["etcd"])
-            .and_then(|server| {
-                let version = find::version(&server)?;
-                Some(Self { server, version })
-            })
-            .ok_or_else(|| Error::missing("etcd", Self::PACKAGE))
+    pub(crate) fn find() -> Result<Found<Self>, Error> {
+        find::alone("etcd", Self::IDENTITY.package, Self)
     }
 }
 
 impl Recipe for Etcd {
-    const NAME: &'static str = "etcd";
-    const USER: &'static str = "etcd";
-    const PACKAGE: &'static str = "etcd-server";
-
-    fn version(&self) -> &str {
-        &self.version
-    }
-
-    fn url(&self, port: u16) -> String {
-        format!("http://127.0.0.1:{port}/")
-    }
+    const IDENTITY: Identity = Identity::of("etcd", "etcd", "etcd-server");
+    const URL: &'static str = "http://127.0.0.1:{port}/";
 
     fn launch(&self, folder: &str, port: u16) -> Launch {
         let clients = format!("http://127.0.0.1:{port}");
         // Nobody else is in the cluster, so any port will do.
         let peers = "http://127.0.0.1:0";
-        let mut serve = vec![self.server.to_string_lossy().into_owned()];
-        for (name, value) in [
+        let options = [
             ("--name", "one"),
             ("--data-dir", &format!("{folder}/data")),
             ("--listen-client-urls", &clients),
@@ -55,20 +37,18 @@ impl Recipe for Etcd {
             // A lease lives for one and a half elections at least, in whole seconds.
             ("--heartbeat-interval", "20"),
             ("--election-timeout", "200"),
-        ] {
-            serve.extend([name.to_owned(), value.to_owned()]);
-        }
-        Launch {
-            prepare: Vec::new(),
-            serve,
-            stop: "TERM",
-        }
+        ];
+        let mut serve = vec![self.0.to_string_lossy().into_owned()];
+        serve.extend(
+            options
+                .iter()
+                .flat_map(|(name, value)| [name, value].map(|it| it.to_string())),
+        );
+        Launch::of(Vec::new(), serve)
     }
 
     fn ready(&self, folder: &Path, port: u16) -> bool {
-        // The server says so once it has bound its port, so what answers is no stranger.
-        let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
-        log.contains("ready to serve client requests") && healthy(port).unwrap_or(false)
+        logged(folder, "ready to serve client requests") && healthy(port).unwrap_or(false)
     }
 }
 

@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::Error;
+use crate::server::Found;
+
 /// Where servers are installed; often not in the `PATH` of an ordinary user.
 const SYSTEM: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin"];
 
@@ -26,6 +29,18 @@ pub(crate) fn binary(names: &[&str]) -> Option<PathBuf> {
 /// The first line that `binary --version` prints.
 pub(crate) fn version(binary: &Path) -> Option<String> {
     output(Command::new(binary).arg("--version"))
+}
+
+/// A server that is one binary, and its version.
+pub(crate) fn alone<R>(
+    name: &str,
+    package: &'static str,
+    recipe: impl FnOnce(PathBuf) -> R,
+) -> Result<Found<R>, Error> {
+    let found = binary(&[name]).and_then(|path| Some((version(&path)?, path)));
+    let (version, path) = found.ok_or_else(|| Error::missing(name, package))?;
+    let recipe = recipe(path);
+    Ok(Found { recipe, version })
 }
 
 /// The first line that a command prints, if it succeeds.

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use crate::Error;
 use crate::java::Java;
 use crate::process::Launch;
-use crate::server::{Recipe, connect};
+use crate::server::{Found, Identity, Recipe, connect, logged};
 
 /// Where Debian's package puts the library.
 const DEBIAN: &str = "/usr/share/java/h2.jar";
@@ -17,20 +17,20 @@ const DEBIAN: &str = "/usr/share/java/h2.jar";
 /// The Java runtime and the library.
 pub(crate) struct H2 {
     java: Java,
-    version: String,
 }
 
 impl H2 {
     /// Finds `java` in `PATH`, and the library in `CLASSPATH` or where Debian puts it.
-    pub(crate) fn find() -> Result<Self, Error> {
+    pub(crate) fn find() -> Result<Found<Self>, Error> {
         let packages = "libh2-java default-jre-headless";
-        let java = Java::find(DEBIAN, Self::PACKAGE, packages)?;
+        let java = Java::find(DEBIAN, Self::IDENTITY.package, packages)?;
         // Debian's is a link to the file whose name says the version.
         let file = java.jar().canonicalize();
         let file = file.unwrap_or_else(|_| java.jar().to_owned());
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let version = format!("H2 ({name}) on {}", java.runtime_version());
-        Ok(Self { java, version })
+        let recipe = Self { java };
+        Ok(Found { recipe, version })
     }
 
     /// Returns the start of a command line: the runtime, its options, one of H2's tools.
@@ -70,18 +70,9 @@ impl H2 {
 }
 
 impl Recipe for H2 {
-    const NAME: &'static str = "h2";
     // The package creates no account.
-    const USER: &'static str = "nobody";
-    const PACKAGE: &'static str = "libh2-java";
-
-    fn version(&self) -> &str {
-        &self.version
-    }
-
-    fn url(&self, port: u16) -> String {
-        format!("jdbc:h2:tcp://127.0.0.1:{port}/./ordid")
-    }
+    const IDENTITY: Identity = Identity::of("h2", "nobody", "libh2-java");
+    const URL: &'static str = "jdbc:h2:tcp://127.0.0.1:{port}/./ordid";
 
     fn launch(&self, folder: &str, port: u16) -> Launch {
         let options = [
@@ -97,16 +88,10 @@ impl Recipe for H2 {
             folder.to_owned(),
             "-ifNotExists".to_owned(),
         ]);
-        Launch {
-            prepare: Vec::new(),
-            serve,
-            stop: "TERM",
-        }
+        Launch::of(Vec::new(), serve)
     }
 
     fn ready(&self, folder: &Path, port: u16) -> bool {
-        // The server says so once it has bound its port, so what answers is no stranger.
-        let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
-        log.contains("TCP server running at") && connect(port).is_ok()
+        logged(folder, "TCP server running at") && connect(port).is_ok()
     }
 }

@@ -44,8 +44,6 @@ pub use error::Error;
 pub use policy::{Access, Policy, access, policy, policy_from};
 pub use server::Server;
 
-use server::Recipe;
-
 /// Starts a private PostgreSQL server.
 ///
 /// The URL names the superuser `postgres` and the database `postgres`, with no password. The
@@ -79,7 +77,8 @@ pub fn mariadb() -> Result<Server, Error> {
 ///
 /// As [`mariadb`]; an option that the server does not know is in the log that the error quotes.
 pub fn mariadb_with(options: &[&str]) -> Result<Server, Error> {
-    Server::start(mariadb::MariaDb::find()?.with(options))
+    let found = mariadb::MariaDb::find()?;
+    Server::start(found.map(|recipe| recipe.with(options)))
 }
 
 /// Starts a private H2 server, which emulates other databases: append `;MODE=Oracle` to the URL.
@@ -102,7 +101,7 @@ pub fn h2() -> Result<Server, Error> {
 ///
 /// When Java or H2 is not installed, and at the first statement that fails, in H2's words.
 pub fn h2_script(url: &str, script: &str) -> Result<Vec<String>, Error> {
-    h2::H2::find()?.script(url, script)
+    h2::H2::find()?.recipe.script(url, script)
 }
 
 /// Starts a private Redis server.
@@ -144,7 +143,8 @@ pub fn zookeeper_ensemble() -> Result<[Server; 3], Error> {
     let start = |id| {
         let ports = ports.clone();
         std::thread::spawn(move || {
-            Server::start(zookeeper::ZooKeeper::find()?.of_ensemble(id, ports))
+            let found = zookeeper::ZooKeeper::find()?;
+            Server::start(found.map(|recipe| recipe.of_ensemble(id, ports)))
         })
     };
     let [first, second, third] = [1, 2, 3].map(start).map(|starting| {
@@ -191,14 +191,12 @@ pub fn start(name: &str) -> Result<Server, Error> {
 /// When the server is not installed; [`Error::package`] then names what to install.
 pub fn installed(name: &str) -> Result<String, Error> {
     match name {
-        "postgres" | "postgres_2" => {
-            postgres::Postgres::find().map(|found| found.version().to_owned())
-        }
-        "mariadb" | "mariadb_2" => mariadb::MariaDb::find().map(|found| found.version().to_owned()),
-        "h2" => h2::H2::find().map(|found| found.version().to_owned()),
-        "redis" => redis::Redis::find().map(|found| found.version().to_owned()),
-        "zookeeper" => zookeeper::ZooKeeper::find().map(|found| found.version().to_owned()),
-        "etcd" => etcd::Etcd::find().map(|found| found.version().to_owned()),
+        "postgres" | "postgres_2" => postgres::Postgres::find().map(|found| found.version),
+        "mariadb" | "mariadb_2" => mariadb::MariaDb::find().map(|found| found.version),
+        "h2" => h2::H2::find().map(|found| found.version),
+        "redis" => redis::Redis::find().map(|found| found.version),
+        "zookeeper" => zookeeper::ZooKeeper::find().map(|found| found.version),
+        "etcd" => etcd::Etcd::find().map(|found| found.version),
         _ => Err(not_private(name)),
     }
 }

@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use crate::find;
 use crate::process::Launch;
-use crate::server::{Recipe, connect};
+use crate::server::{Found, Identity, Recipe, connect};
 
 /// The binaries of MariaDB.
 pub(crate) struct MariaDb {
     install: PathBuf,
     server: PathBuf,
-    version: String,
     /// What the server is started with besides what every private server is.
     options: Vec<String>,
 }
@@ -25,7 +24,7 @@ impl MariaDb {
     }
 
     /// Finds the binaries in `PATH` and the system's folders.
-    pub(crate) fn find() -> Result<Self, Error> {
+    pub(crate) fn find() -> Result<Found<Self>, Error> {
         // `mysqld` is MariaDB's older name, but also the name of MySQL's server.
         let (server, version) = ["mariadbd", "mysqld"]
             .iter()
@@ -35,30 +34,22 @@ impl MariaDb {
                 version.contains("MariaDB").then_some((path, version))
             })
             .next()
-            .ok_or_else(|| Error::missing("mariadbd", Self::PACKAGE))?;
+            .ok_or_else(|| Error::missing("mariadbd", Self::IDENTITY.package))?;
         let install = find::binary(&["mariadb-install-db", "mysql_install_db"])
-            .ok_or_else(|| Error::missing("mariadb-install-db", Self::PACKAGE))?;
-        Ok(Self {
+            .ok_or_else(|| Error::missing("mariadb-install-db", Self::IDENTITY.package))?;
+        let options = Vec::new();
+        let recipe = Self {
             install,
             server,
-            version,
-            options: Vec::new(),
-        })
+            options,
+        };
+        Ok(Found { recipe, version })
     }
 }
 
 impl Recipe for MariaDb {
-    const NAME: &'static str = "mariadb";
-    const USER: &'static str = "mysql";
-    const PACKAGE: &'static str = "mariadb-server";
-
-    fn version(&self) -> &str {
-        &self.version
-    }
-
-    fn url(&self, port: u16) -> String {
-        format!("mysql://root@127.0.0.1:{port}/mysql")
-    }
+    const IDENTITY: Identity = Identity::of("mariadb", "mysql", "mariadb-server");
+    const URL: &'static str = "mysql://root@127.0.0.1:{port}/mysql";
 
     fn launch(&self, folder: &str, port: u16) -> Launch {
         // `--no-defaults` must come first: the machine's own configuration is not ours.
@@ -84,11 +75,7 @@ impl Recipe for MariaDb {
             "--skip-name-resolve".to_owned(),
         ];
         serve.extend_from_slice(&self.options);
-        Launch {
-            prepare: vec![install],
-            serve,
-            stop: "TERM",
-        }
+        Launch::of(vec![install], serve)
     }
 
     fn ready(&self, folder: &Path, port: u16) -> bool {

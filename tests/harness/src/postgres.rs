@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use crate::find;
 use crate::process::Launch;
-use crate::server::{Recipe, connect};
+use crate::server::{Found, Identity, Recipe, connect};
 
 /// Debian's layout: the server's binaries are not in `PATH`, and several versions may be there.
 const DEBIAN: &str = "/usr/lib/postgresql";
@@ -14,12 +14,11 @@ const DEBIAN: &str = "/usr/lib/postgresql";
 /// The binaries of PostgreSQL.
 pub(crate) struct Postgres {
     folder: PathBuf,
-    version: String,
 }
 
 impl Postgres {
     /// Finds the newest version in Debian's folder, else the one in `PATH`.
-    pub(crate) fn find() -> Result<Self, Error> {
+    pub(crate) fn find() -> Result<Found<Self>, Error> {
         let mut versions: Vec<(Vec<u32>, PathBuf)> = std::fs::read_dir(DEBIAN)
             .into_iter()
             .flatten()
@@ -38,7 +37,8 @@ impl Postgres {
                 continue;
             }
             if let Some(version) = find::version(&server) {
-                return Ok(Self { folder, version });
+                let recipe = Self { folder };
+                return Ok(Found { recipe, version });
             }
         }
         Err(Error::missing("initdb` with `postgres", "postgresql"))
@@ -54,18 +54,9 @@ fn version_number(name: &str) -> Option<Vec<u32>> {
 }
 
 impl Recipe for Postgres {
-    const NAME: &'static str = "postgres";
     // PostgreSQL refuses to run as root.
-    const USER: &'static str = "postgres";
-    const PACKAGE: &'static str = "postgresql";
-
-    fn version(&self) -> &str {
-        &self.version
-    }
-
-    fn url(&self, port: u16) -> String {
-        format!("postgres://postgres@127.0.0.1:{port}/postgres")
-    }
+    const IDENTITY: Identity = Identity::of("postgres", "postgres", "postgresql");
+    const URL: &'static str = "postgres://postgres@127.0.0.1:{port}/postgres";
 
     fn launch(&self, folder: &str, port: u16) -> Launch {
         let data = format!("{folder}/data");
@@ -97,11 +88,8 @@ impl Recipe for Postgres {
             serve.extend(["-c".to_owned(), setting]);
         }
         // SIGINT is the "fast" shutdown: it does not wait for clients to leave.
-        Launch {
-            prepare: vec![initdb],
-            serve,
-            stop: "INT",
-        }
+        let launch = Launch::of(vec![initdb], serve);
+        launch.stopped_by("INT")
     }
 
     fn ready(&self, folder: &Path, port: u16) -> bool {

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::Error;
 use crate::find;
+use crate::server::Identity;
 
 /// How many lines of the log an error quotes.
 const TAIL: usize = 20;
@@ -29,6 +30,22 @@ pub(crate) struct Launch {
     pub(crate) stop: &'static str,
 }
 
+impl Launch {
+    /// Of a server that SIGTERM stops.
+    pub(crate) fn of(prepare: Vec<Vec<String>>, serve: Vec<String>) -> Self {
+        let stop = "TERM";
+        Self {
+            prepare,
+            serve,
+            stop,
+        }
+    }
+
+    pub(crate) fn stopped_by(self, stop: &'static str) -> Self {
+        Self { stop, ..self }
+    }
+}
+
 /// The account that runs a server for root.
 struct Account {
     uid: u32,
@@ -43,11 +60,12 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    pub(crate) fn create(
-        name: &str,
-        user: &'static str,
-        package: &'static str,
-    ) -> Result<Self, Error> {
+    pub(crate) fn create(identity: &Identity) -> Result<Self, Error> {
+        let Identity {
+            name,
+            user,
+            package,
+        } = *identity;
         let account = match id(&["-u"]) {
             Some(0) => Some(account(user, package)?),
             _ => None,

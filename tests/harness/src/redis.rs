@@ -6,44 +6,26 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use crate::find;
 use crate::process::Launch;
-use crate::server::{Recipe, connect};
+use crate::server::{Found, Identity, Recipe, connect, logged};
 
 /// The binary of Redis.
-pub(crate) struct Redis {
-    server: PathBuf,
-    version: String,
-}
+pub(crate) struct Redis(PathBuf);
 
 impl Redis {
     /// Finds `redis-server` in `PATH`.
-    pub(crate) fn find() -> Result<Self, Error> {
-        find::binary(&["redis-server"])
-            .and_then(|server| {
-                let version = find::version(&server)?;
-                Some(Self { server, version })
-            })
-            .ok_or_else(|| Error::missing("redis-server", Self::PACKAGE))
+    pub(crate) fn find() -> Result<Found<Self>, Error> {
+        find::alone("redis-server", Self::IDENTITY.package, Self)
     }
 }
 
 impl Recipe for Redis {
-    const NAME: &'static str = "redis";
-    const USER: &'static str = "redis";
-    const PACKAGE: &'static str = "redis-server";
-
-    fn version(&self) -> &str {
-        &self.version
-    }
-
-    fn url(&self, port: u16) -> String {
-        format!("redis://127.0.0.1:{port}/")
-    }
+    const IDENTITY: Identity = Identity::of("redis", "redis", "redis-server");
+    const URL: &'static str = "redis://127.0.0.1:{port}/";
 
     fn launch(&self, folder: &str, port: u16) -> Launch {
         let data = format!("{folder}/data");
         let port = port.to_string();
-        let mut serve = vec![self.server.to_string_lossy().into_owned()];
-        for (name, value) in [
+        let options = [
             ("--bind", "127.0.0.1"),
             ("--port", &port),
             ("--dir", &data),
@@ -53,20 +35,18 @@ impl Recipe for Redis {
             ("--appendonly", "yes"),
             ("--appendfsync", "always"),
             ("--maxmemory-policy", "noeviction"),
-        ] {
-            serve.extend([name.to_owned(), value.to_owned()]);
-        }
-        Launch {
-            prepare: vec![vec!["mkdir".to_owned(), data]],
-            serve,
-            stop: "TERM",
-        }
+        ];
+        let mut serve = vec![self.0.to_string_lossy().into_owned()];
+        serve.extend(
+            options
+                .iter()
+                .flat_map(|(name, value)| [name, value].map(|it| it.to_string())),
+        );
+        Launch::of(vec![vec!["mkdir".to_owned(), data]], serve)
     }
 
     fn ready(&self, folder: &Path, port: u16) -> bool {
-        // The server says so once it has bound its port, so what answers is no stranger.
-        let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
-        log.contains("Ready to accept connections") && pong(port).unwrap_or(false)
+        logged(folder, "Ready to accept connections") && pong(port).unwrap_or(false)
     }
 }
 

@@ -13,23 +13,50 @@ const START: Duration = Duration::from_secs(90);
 /// How often a lost race for the port is run again.
 const ATTEMPTS: u32 = 5;
 
+/// What a kind of server is called.
+pub(crate) struct Identity {
+    /// The name in error messages, folder names and environment variables.
+    pub(crate) name: &'static str,
+    /// The account that runs the server when this process belongs to root.
+    pub(crate) user: &'static str,
+    /// The Debian package, which also creates that account.
+    pub(crate) package: &'static str,
+}
+
+impl Identity {
+    pub(crate) const fn of(name: &'static str, user: &'static str, package: &'static str) -> Self {
+        Self {
+            name,
+            user,
+            package,
+        }
+    }
+}
+
 /// What is particular to one kind of server.
 pub(crate) trait Recipe: Send + Sync + 'static {
-    /// The name in error messages, folder names and environment variables.
-    const NAME: &'static str;
-    /// The account that runs the server when this process belongs to root.
-    const USER: &'static str;
-    /// The Debian package, which also creates that account.
-    const PACKAGE: &'static str;
+    const IDENTITY: Identity;
+    /// The administrator's URL, in which `{port}` stands for the port.
+    const URL: &'static str;
 
-    /// What the server's binary says to `--version`.
-    fn version(&self) -> &str;
-    /// The administrator's URL.
-    fn url(&self, port: u16) -> String;
     /// The commands which run the server in this folder, on this port of 127.0.0.1.
     fn launch(&self, folder: &str, port: u16) -> Launch;
     /// Tells whether the server takes connections. Asked again and again until it does.
     fn ready(&self, folder: &Path, port: u16) -> bool;
+}
+
+/// A server that is installed here.
+pub(crate) struct Found<R> {
+    pub(crate) recipe: R,
+    /// What the server's binary says to `--version`.
+    pub(crate) version: String,
+}
+
+impl<R> Found<R> {
+    pub(crate) fn map(self, change: impl FnOnce(R) -> R) -> Self {
+        let recipe = change(self.recipe);
+        Self { recipe, ..self }
+    }
 }
 
 /// Returns when the server answers.
@@ -49,20 +76,21 @@ pub struct Server {
 }
 
 impl Server {
-    pub(crate) fn start<R: Recipe>(recipe: R) -> Result<Self, Error> {
+    pub(crate) fn start<R: Recipe>(found: Found<R>) -> Result<Self, Error> {
+        let Found { recipe, version } = found;
         let mut attempt = 1;
         loop {
             let port = free_port()?;
-            let folder = Folder::create(R::NAME, R::USER, R::PACKAGE)?;
+            let folder = Folder::create(&R::IDENTITY)?;
             let launch = recipe.launch(folder.text(), port);
-            let mut process = Process::start(R::NAME, folder, &launch)?;
+            let mut process = Process::start(R::IDENTITY.name, folder, &launch)?;
             match wait(&recipe, &mut process, port) {
                 Ok(()) => {
                     return Ok(Self {
-                        name: R::NAME,
-                        url: recipe.url(port),
+                        name: R::IDENTITY.name,
+                        url: R::URL.replace("{port}", &port.to_string()),
                         port,
-                        version: recipe.version().to_owned(),
+                        version,
                         stop: launch.stop,
                         wait: Box::new(move |process| wait(&recipe, process, port)),
                         process,
@@ -168,7 +196,7 @@ fn wait<R: Recipe>(recipe: &R, process: &mut Process, port: u16) -> Result<(), E
         if Instant::now() > deadline {
             return Err(process.error(&format!(
                 "{} did not answer on port {port} within {} s",
-                R::NAME,
+                R::IDENTITY.name,
                 START.as_secs()
             )));
         }
@@ -205,6 +233,13 @@ fn lost_port(log: &str) -> bool {
     log.contains("Address already in use")
 }
 
+/// Tells whether this stands in the log of the server in this folder. What a server only says once it has bound
+/// its port shows that what answers there is no stranger.
+pub(crate) fn logged(folder: &Path, text: &str) -> bool {
+    let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
+    log.contains(text)
+}
+
 /// Connects to a port of 127.0.0.1 that should answer at once.
 pub(crate) fn connect(port: u16) -> std::io::Result<TcpStream> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
@@ -227,17 +262,8 @@ mod tests {
     }
 
     impl Recipe for Unlucky {
-        const NAME: &'static str = "unlucky";
-        const USER: &'static str = "nobody";
-        const PACKAGE: &'static str = "base-passwd";
-
-        fn version(&self) -> &str {
-            "1"
-        }
-
-        fn url(&self, port: u16) -> String {
-            format!("unlucky://127.0.0.1:{port}/")
-        }
+        const IDENTITY: Identity = Identity::of("unlucky", "nobody", "base-passwd");
+        const URL: &'static str = "unlucky://127.0.0.1:{port}/";
 
         fn launch(&self, _folder: &str, _port: u16) -> Launch {
             let script = match self.losses.load(Ordering::Relaxed) {
@@ -248,11 +274,7 @@ mod tests {
                 }
             };
             let serve = ["sh", "-c", script].map(str::to_owned).to_vec();
-            Launch {
-                prepare: Vec::new(),
-                serve,
-                stop: "TERM",
-            }
+            Launch::of(Vec::new(), serve)
         }
 
         fn ready(&self, folder: &Path, _port: u16) -> bool {
@@ -260,20 +282,21 @@ mod tests {
         }
     }
 
+    fn unlucky(losses: u32) -> Found<Unlucky> {
+        let losses = AtomicU32::new(losses);
+        let recipe = Unlucky { losses };
+        let version = "1".to_owned();
+        Found { recipe, version }
+    }
+
     #[test]
     fn a_lost_port_is_tried_again() {
-        let server = Server::start(Unlucky {
-            losses: AtomicU32::new(4),
-        })
-        .expect("the fifth attempt");
+        let server = Server::start(unlucky(4)).expect("the fifth attempt");
         assert_eq!(
             server.url(),
             format!("unlucky://127.0.0.1:{}/", server.port())
         );
-        let error = Server::start(Unlucky {
-            losses: AtomicU32::new(5),
-        })
-        .expect_err("no attempt");
+        let error = Server::start(unlucky(5)).expect_err("no attempt");
         assert_eq!(
             error.to_string(),
             "unlucky did not start (status 1); its log ends with:\n  \

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::find;
 use crate::java::Java;
 use crate::process::Launch;
-use crate::server::{Recipe, connect};
+use crate::server::{Found, Identity, Recipe, connect, logged};
 
 /// Where Debian's package puts the library; it names those that it needs.
 const DEBIAN: &str = "/usr/share/java/zookeeper.jar";
@@ -18,7 +18,6 @@ const LOGGER: &str = "/usr/share/java/slf4j-simple.jar";
 /// The Java runtime and the library.
 pub(crate) struct ZooKeeper {
     java: Java,
-    version: String,
     member: Option<Member>,
 }
 
@@ -43,20 +42,17 @@ impl Member {
 
 impl ZooKeeper {
     /// Finds `java` in `PATH`, and the library in `CLASSPATH` or where Debian puts it.
-    pub(crate) fn find() -> Result<Self, Error> {
+    pub(crate) fn find() -> Result<Found<Self>, Error> {
         let packages = "zookeeper default-jre-headless";
-        let java = Java::find(DEBIAN, Self::PACKAGE, packages)?;
+        let java = Java::find(DEBIAN, Self::IDENTITY.package, packages)?;
         let words = java.command(&[], &[], "org.apache.zookeeper.version.VersionInfoMain");
         let says = find::output(std::process::Command::new(&words[0]).args(&words[1..]));
         let says = says.ok_or_else(|| {
             Error::new(format!("{} does not say its version", java.jar().display()))
         })?;
         let version = format!("{says} on {}", java.runtime_version());
-        Ok(Self {
-            java,
-            version,
-            member: None,
-        })
+        let recipe = Self { java, member: None };
+        Ok(Found { recipe, version })
     }
 
     /// The server of this number, from 1 on, of an ensemble with these ports to follow and to elect.
@@ -69,17 +65,8 @@ impl ZooKeeper {
 }
 
 impl Recipe for ZooKeeper {
-    const NAME: &'static str = "zookeeper";
-    const USER: &'static str = "zookeeper";
-    const PACKAGE: &'static str = "zookeeper";
-
-    fn version(&self) -> &str {
-        &self.version
-    }
-
-    fn url(&self, port: u16) -> String {
-        format!("tcp://127.0.0.1:{port}/")
-    }
+    const IDENTITY: Identity = Identity::of("zookeeper", "zookeeper", "zookeeper");
+    const URL: &'static str = "tcp://127.0.0.1:{port}/";
 
     fn launch(&self, folder: &str, port: u16) -> Launch {
         let (data, file) = (format!("{folder}/data"), format!("{folder}/zoo.cfg"));
@@ -105,20 +92,15 @@ impl Recipe for ZooKeeper {
         let class = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
         let mut serve = self.java.command(&options, &[Path::new(LOGGER)], class);
         serve.push(file);
-        Launch {
-            prepare,
-            serve,
-            stop: "TERM",
-        }
+        Launch::of(prepare, serve)
     }
 
     fn ready(&self, folder: &Path, port: u16) -> bool {
-        // The server starts this thread once it has bound its port, so what answers is no stranger.
-        let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
         let is_bound = match self.member {
-            None => log.contains("PrepRequestProcessor (sid:0) started"),
+            // It starts this thread once it has bound its port.
+            None => logged(folder, "PrepRequestProcessor (sid:0) started"),
             // It binds the port before it looks for a leader.
-            Some(_) => log.contains("LOOKING"),
+            Some(_) => logged(folder, "LOOKING"),
         };
         is_bound && serves(port).unwrap_or(false)
     }

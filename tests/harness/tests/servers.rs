@@ -10,85 +10,74 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Completion, Trial};
-use ordid_harness::{Policy, Server};
+use ordid_harness::Policy;
 
 /// A kill has to be noticed, and the server to shut down, within this time.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// Tells a server's version.
+type Version = fn(&str) -> bool;
+
 fn main() {
     let arguments = Arguments::from_args();
-    let trials = vec![
-        trial(
-            "postgres_starts_and_stops",
+    let mut trials = Vec::new();
+    let servers: [(&str, Version, &str); 6] = [
+        (
             "postgres",
-            postgres_starts_and_stops,
+            |it| it.contains("PostgreSQL"),
+            "postgres://postgres@",
         ),
-        trial(
-            "mariadb_starts_and_stops",
-            "mariadb",
-            mariadb_starts_and_stops,
-        ),
-        trial("mariadb_takes_options", "mariadb", mariadb_takes_options),
-        trial("h2_starts_and_stops", "h2", h2_starts_and_stops),
-        trial("redis_starts_and_stops", "redis", redis_starts_and_stops),
-        trial(
-            "zookeeper_starts_and_stops",
+        ("mariadb", |it| it.contains("MariaDB"), "mysql://root@"),
+        ("h2", |it| it.starts_with("H2 (h2"), "jdbc:h2:tcp://"),
+        ("redis", |it| it.starts_with("Redis server v="), "redis://"),
+        (
             "zookeeper",
-            zookeeper_starts_and_stops,
+            |it| it.starts_with("Apache ZooKeeper"),
+            "tcp://",
         ),
-        trial("etcd_starts_and_stops", "etcd", etcd_starts_and_stops),
-        trial("h2_runs_scripts", "h2", h2_runs_scripts),
-        Trial::test("h2_without_java_names_the_package", || {
-            without_java_names_the_package("h2");
+        ("etcd", |it| it.starts_with("etcd Version: 3."), "http://"),
+    ];
+    for (name, is_version, url) in servers {
+        let test = move || starts_and_stops(name, is_version, url);
+        trials.push(trial(&format!("{name}_starts_and_stops"), name, test));
+    }
+    for name in ["h2", "zookeeper"] {
+        let test = format!("{name}_without_java_names_the_package");
+        trials.push(Trial::test(test, move || {
+            without_java_names_the_package(name);
             Ok(())
-        }),
-        Trial::test("zookeeper_without_java_names_the_package", || {
-            without_java_names_the_package("zookeeper");
-            Ok(())
-        }),
-        trial("h2_goes_with_a_killed_owner", "h2", || {
-            goes_with_a_killed_owner("h2");
-        }),
-        trial(
+        }));
+    }
+    for name in ["h2", "postgres", "mariadb", "redis", "zookeeper"] {
+        let test = format!("{name}_goes_with_a_killed_owner");
+        trials.push(trial(&test, name, || goes_with_a_killed_owner(name)));
+    }
+    for name in ["postgres", "mariadb", "redis", "zookeeper"] {
+        let test = format!("{name}_comes_back_after_a_kill");
+        trials.push(trial(&test, name, || comes_back(name)));
+    }
+    let others: [(&str, &str, fn()); 5] = [
+        ("mariadb_takes_options", "mariadb", mariadb_takes_options),
+        ("h2_runs_scripts", "h2", h2_runs_scripts),
+        (
             "a_panic_stops_the_server",
             "postgres",
             a_panic_stops_the_server,
         ),
-        trial("postgres_goes_with_a_killed_owner", "postgres", || {
-            goes_with_a_killed_owner("postgres");
-        }),
-        trial("mariadb_goes_with_a_killed_owner", "mariadb", || {
-            goes_with_a_killed_owner("mariadb");
-        }),
-        trial("postgres_comes_back_after_a_kill", "postgres", || {
-            comes_back("postgres");
-        }),
-        trial("mariadb_comes_back_after_a_kill", "mariadb", || {
-            comes_back("mariadb");
-        }),
-        trial("redis_goes_with_a_killed_owner", "redis", || {
-            goes_with_a_killed_owner("redis");
-        }),
-        trial("zookeeper_goes_with_a_killed_owner", "zookeeper", || {
-            goes_with_a_killed_owner("zookeeper");
-        }),
-        trial("redis_comes_back_after_a_kill", "redis", || {
-            comes_back("redis");
-        }),
-        trial("zookeeper_comes_back_after_a_kill", "zookeeper", || {
-            comes_back("zookeeper");
-        }),
-        trial(
+        (
             "redis_keeps_what_it_answered_through_a_kill",
             "redis",
             redis_keeps_what_it_answered_through_a_kill,
         ),
-        trial(
+        (
             "a_half_made_server_goes_with_its_owner",
             "mariadb",
             a_half_made_server_goes_with_its_owner,
         ),
     ];
+    for (name, server, test) in others {
+        trials.push(trial(name, server, test));
+    }
     libtest_mimic::run(&arguments, trials).exit();
 }
 
@@ -149,20 +138,14 @@ fn process_is_alive(pid: u32) -> bool {
         .success()
 }
 
-fn stops_cleanly(server: Server, start: &str) {
-    let (port, folder, pid) = (
-        server.port(),
-        server.folder().to_owned(),
-        server.pid().expect("a process"),
-    );
-    assert!(
-        server
-            .url()
-            .starts_with(&format!("{start}127.0.0.1:{port}/")),
-        "{}",
-        server.url()
-    );
-    assert!(!server.version().is_empty());
+fn starts_and_stops(name: &str, is_version: Version, url: &str) {
+    let server = ordid_harness::start(name).expect("a server");
+    assert_eq!(server.name(), name);
+    assert!(is_version(server.version()), "{}", server.version());
+    let (port, folder) = (server.port(), server.folder().to_owned());
+    let pid = server.pid().expect("a process");
+    let url = format!("{url}127.0.0.1:{port}/");
+    assert!(server.url().starts_with(&url), "{}", server.url());
     assert!(port_is_open(port));
     assert!(process_is_alive(pid));
     assert!(folder.is_dir());
@@ -172,72 +155,10 @@ fn stops_cleanly(server: Server, start: &str) {
     assert!(!folder.exists(), "the folder is removed");
 }
 
-fn postgres_starts_and_stops() {
-    let server = ordid_harness::postgres().expect("a server");
-    assert_eq!(server.name(), "postgres");
-    assert!(
-        server.version().contains("PostgreSQL"),
-        "{}",
-        server.version()
-    );
-    stops_cleanly(server, "postgres://postgres@");
-}
-
-fn mariadb_starts_and_stops() {
-    let server = ordid_harness::mariadb().expect("a server");
-    assert_eq!(server.name(), "mariadb");
-    assert!(server.version().contains("MariaDB"), "{}", server.version());
-    stops_cleanly(server, "mysql://root@");
-}
-
 fn mariadb_takes_options() {
     let error = ordid_harness::mariadb_with(&["--no-such-option"]).expect_err("unknown");
     let error = error.to_string();
     assert!(error.contains("no-such-option"), "{error}");
-}
-
-fn h2_starts_and_stops() {
-    let server = ordid_harness::h2().expect("a server");
-    assert_eq!(server.name(), "h2");
-    assert!(
-        server.version().starts_with("H2 (h2"),
-        "{}",
-        server.version()
-    );
-    stops_cleanly(server, "jdbc:h2:tcp://");
-}
-
-fn redis_starts_and_stops() {
-    let server = ordid_harness::redis().expect("a server");
-    assert_eq!(server.name(), "redis");
-    assert!(
-        server.version().starts_with("Redis server v="),
-        "{}",
-        server.version()
-    );
-    stops_cleanly(server, "redis://");
-}
-
-fn zookeeper_starts_and_stops() {
-    let server = ordid_harness::zookeeper().expect("a server");
-    assert_eq!(server.name(), "zookeeper");
-    assert!(
-        server.version().starts_with("Apache ZooKeeper"),
-        "{}",
-        server.version()
-    );
-    stops_cleanly(server, "tcp://");
-}
-
-fn etcd_starts_and_stops() {
-    let server = ordid_harness::etcd().expect("a server");
-    assert_eq!(server.name(), "etcd");
-    assert!(
-        server.version().starts_with("etcd Version: 3."),
-        "{}",
-        server.version()
-    );
-    stops_cleanly(server, "http://");
 }
 
 /// What the leases and the counters on it stand on: an answered write is in the log.

@@ -16,7 +16,7 @@ use ordid_tests::{
 };
 use sqlx::{Decode, Encode, MySql, Pool, Type, query, query_scalar};
 
-use crate::{Outcome, keys::DotNet, mysql::columns, on_scratch};
+use crate::{Outcome, keys::DotNet, mysql::Columns, on_scratch};
 
 #[derive(KeyType)]
 #[ordid(scheme = comb_rt_binary, sqlx(mysql = binary16_dotnet))]
@@ -84,7 +84,7 @@ async fn fill<S: Scheme<Raw = Uuid>>(
     pool: &Pool<MySql>,
     kind: &str,
 ) -> Result<Vec<StoredGuid>, sqlx::Error> {
-    columns::execute(pool, "CREATE TABLE orders (id BINARY(16) PRIMARY KEY)").await?;
+    Columns::execute(pool, "CREATE TABLE orders (id BINARY(16) PRIMARY KEY)").await?;
     let stored = dotnet::stored::<S>(kind);
     for key in &stored {
         query("INSERT INTO orders VALUES (?)")
@@ -174,7 +174,7 @@ where
 /// `K::generate()` goes on above a key of a machine whose clock is nine seconds ahead. What it would
 /// make otherwise is below for as long, which is why nothing is said of that here.
 async fn process_wide(pool: Pool<MySql>) -> Outcome {
-    columns::execute(&pool, "CREATE TABLE orders (id BINARY(16) PRIMARY KEY)").await?;
+    Columns::execute(&pool, "CREATE TABLE orders (id BINARY(16) PRIMARY KEY)").await?;
     let ahead = SystemClock.now().as_unix_millis() + 9_000;
     let ahead = Timestamp::from_unix_millis(ahead)?;
     let elsewhere = SequentialGuidAsBinary::generate_at(ahead)?.into_raw();
@@ -205,7 +205,7 @@ async fn network_order(pool: Pool<MySql>) -> Outcome {
     let right: RtBinary = newest(&pool).await?;
     assert!(stored.iter().any(|key| key.guid() == right.to_raw()));
 
-    columns::execute(&pool, "DROP TABLE orders").await?;
+    Columns::execute(&pool, "DROP TABLE orders").await?;
     fill::<SequentialGuidAsBinary>(&pool, "abp_AsBinary").await?;
     let [right, wrong] = [
         newest::<DotNet>(&pool).await?.to_raw(),

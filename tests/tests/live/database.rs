@@ -11,7 +11,8 @@ use ordid::{EnsuredKey, KeyOf, OrderedKey};
 use ordid_sqlx::{Entity, Retry, ShardedUnitOfWork, UnitOfWork};
 use ordid_tests::graphs::Engine;
 use sqlx::{
-    AssertSqlSafe, FromRow, MySql, Pool, Postgres, Sqlite, query_as, query_scalar, raw_sql,
+    Arguments as _, AssertSqlSafe, Decode, Encode, FromRow, MySql, Pool, Postgres, Row as _,
+    Sqlite, Type, query_as, query_scalar, query_with, raw_sql,
 };
 
 use crate::Outcome;
@@ -42,7 +43,16 @@ macro_rules! all_of {
 pub(crate) use {all_of, tests};
 
 /// A database that the suites run on.
-pub trait Live: Engine + Executes + Reads<(i64,)> + Reads<(String,)> {
+pub trait Live:
+    Engine
+    + Executes
+    + Reads<(i64,)>
+    + Reads<(i32,)>
+    + Reads<(String,)>
+    + Binds<i32>
+    + Gets<i32>
+    + Gets<String>
+{
     /// What stands behind the columns of a table.
     const OPTIONS: &'static str;
 
@@ -116,6 +126,76 @@ pub trait Executes: sqlx::Database {
 
     /// Asks for a number over a connection.
     async fn number_in(connection: &mut Self::Connection, sql: &str) -> Result<i64, sqlx::Error>;
+
+    /// Returns the rows of a statement that the server prepares.
+    async fn prepared(
+        pool: &Pool<Self>,
+        sql: String,
+        arguments: Self::Arguments,
+        is_kept: bool,
+    ) -> Result<Vec<Self::Row>, sqlx::Error>;
+
+    /// Returns the rows of a statement that the server does not prepare.
+    async fn unprepared(pool: &Pool<Self>, sql: String) -> Result<Vec<Self::Row>, sqlx::Error>;
+}
+
+/// A database whose statements take values of this type.
+pub trait Binds<T>: Executes {
+    fn bind(arguments: &mut Self::Arguments, value: T);
+}
+
+/// A database whose columns can be read as this type.
+pub trait Gets<T>: Executes {
+    fn column(row: &Self::Row, column: usize) -> Result<T, sqlx::Error>;
+
+    /// Without a look at the column's type.
+    fn unchecked(row: &Self::Row, column: usize) -> Result<T, sqlx::Error>;
+}
+
+/// Returns a column, of the type that is expected.
+pub fn get<DB: Gets<T>, T>(row: &DB::Row, column: usize) -> Result<T, sqlx::Error> {
+    DB::column(row, column)
+}
+
+/// As [`Gets::unchecked`].
+pub fn get_unchecked<DB: Gets<T>, T>(row: &DB::Row, column: usize) -> Result<T, sqlx::Error> {
+    DB::unchecked(row, column)
+}
+
+/// A prepared statement and its parameters.
+pub struct Question<DB: Executes> {
+    sql: String,
+    arguments: DB::Arguments,
+    is_kept: bool,
+}
+
+impl<DB: Executes> Question<DB> {
+    pub fn new(sql: String) -> Self {
+        Self {
+            sql,
+            arguments: DB::Arguments::default(),
+            is_kept: true,
+        }
+    }
+
+    /// Binds the next parameter.
+    pub fn bind<T>(mut self, value: T) -> Self
+    where
+        DB: Binds<T>,
+    {
+        DB::bind(&mut self.arguments, value);
+        self
+    }
+
+    /// Does not have the connection keep the statement.
+    pub fn not_kept(mut self) -> Self {
+        self.is_kept = false;
+        self
+    }
+
+    pub async fn ask(self, pool: &Pool<DB>) -> Result<Vec<DB::Row>, sqlx::Error> {
+        DB::prepared(pool, self.sql, self.arguments, self.is_kept).await
+    }
 }
 
 /// A database whose rows can be read as this type.
@@ -127,6 +207,12 @@ pub trait Reads<T>: sqlx::Database {
 /// Returns all rows, of the type that is expected.
 pub async fn read<DB: Reads<T>, T>(pool: &Pool<DB>, sql: &str) -> Result<Vec<T>, sqlx::Error> {
     DB::select(pool, sql).await
+}
+
+/// Returns the value that a statement selects.
+pub async fn one<T>(pool: &Pool<impl Reads<(T,)>>, sql: &str) -> Result<T, sqlx::Error> {
+    let row = read(pool, sql).await?.into_iter().next();
+    row.map(|(value,)| value).ok_or(sqlx::Error::RowNotFound)
 }
 
 /// A database that keeps rows of this entity.
@@ -162,6 +248,39 @@ macro_rules! database {
                 sql: &str,
             ) -> Result<i64, sqlx::Error> {
                 query_scalar(AssertSqlSafe(sql)).fetch_one(connection).await
+            }
+
+            async fn prepared(
+                pool: &Pool<Self>,
+                sql: String,
+                arguments: Self::Arguments,
+                is_kept: bool,
+            ) -> Result<Vec<Self::Row>, sqlx::Error> {
+                let query = query_with::<Self, _>(AssertSqlSafe(sql), arguments);
+                query.persistent(is_kept).fetch_all(pool).await
+            }
+
+            async fn unprepared(
+                pool: &Pool<Self>,
+                sql: String,
+            ) -> Result<Vec<Self::Row>, sqlx::Error> {
+                raw_sql(AssertSqlSafe(sql)).fetch_all(pool).await
+            }
+        }
+
+        impl<T: for<'q> Encode<'q, $database> + Type<$database>> Binds<T> for $database {
+            fn bind(arguments: &mut Self::Arguments, value: T) {
+                arguments.add(value).expect("it can be encoded");
+            }
+        }
+
+        impl<T: for<'r> Decode<'r, $database> + Type<$database>> Gets<T> for $database {
+            fn column(row: &Self::Row, column: usize) -> Result<T, sqlx::Error> {
+                row.try_get(column)
+            }
+
+            fn unchecked(row: &Self::Row, column: usize) -> Result<T, sqlx::Error> {
+                row.try_get_unchecked(column)
             }
         }
 

@@ -73,9 +73,8 @@ pub struct Employee {
     pub boss: Option<Native>,
 }
 
-#[derive(KeyType, sqlx::Type)]
-#[sqlx(transparent)]
-#[ordid(scheme = snowflake)]
+#[derive(KeyType)]
+#[ordid(scheme = snowflake, sqlx)]
 pub struct ReadingId(i64);
 
 /// A key whose generator has a node of its own, not yet assigned.

@@ -132,6 +132,11 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     sqlite::add(trials, random, killed_at_random);
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", each, killed_at_each_point);
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", random, killed_at_random);
+    sqlite::add(
+        trials,
+        "rows_are_in_the_journal_before_a_connection_is_waited_for",
+        journaled_before_connecting,
+    );
 }
 
 /// Runs as the process that is killed, if the environment says so, and does not return then.
@@ -513,5 +518,32 @@ async fn killed_at_random<DB: Killed>(pool: Pool<DB>) -> Outcome {
         }
     }
     println!("{runs} runs: {resumed} resumed, {whole} were there, {none} had not begun");
+    Ok(())
+}
+
+/// A process may be killed while it waits for a connection of the pool: its rows are not lost with it.
+async fn journaled_before_connecting(pool: Pool<Sqlite>) -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("journal");
+    let journaled = || -> Result<_, Error> {
+        let journal = Journaled::new(FlushJournal::open(&file)?);
+        Ok(journal.row::<Parcel>().row::<Stop>())
+    };
+    let mut held = Vec::new();
+    while let Some(connection) = pool.try_acquire() {
+        held.push(connection);
+    }
+    while u32::try_from(held.len())? < pool.options().get_max_connections() {
+        held.push(pool.acquire().await?);
+    }
+    let mut work = UnitOfWork::new().with_journal(journaled()?);
+    let keys = fill(&mut work, 0);
+    let waiting = tokio::time::timeout(Duration::from_millis(200), work.flush(&pool)).await;
+    assert!(waiting.is_err(), "there is no connection");
+    // As if killed: nothing of the unit of work is left but its journal.
+    drop(work);
+
+    let mut next = UnitOfWork::<Sqlite>::new().with_journal(journaled()?);
+    assert_eq!(next.resume()?, keys.len());
     Ok(())
 }

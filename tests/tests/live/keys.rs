@@ -1,58 +1,18 @@
 //! Key types as users write them: one per column form.
 
 use ordid::{
-    KeyType, RawKey, Scheme,
-    clock::{ManualClock, SystemClock},
-    entropy::{SeededEntropy, ThreadEntropy},
+    KeyType,
+    clock::ManualClock,
+    entropy::SeededEntropy,
     generator::{Generator, Policy},
     key::{Key192, ObjectId, PushId},
-    scheme::{
-        snowflake::{SnowflakeGenerator, SnowflakeNode},
-        uuid_short::UuidShortGenerator,
-        uuid_v7::UuidV7Generator,
-    },
+    scheme::uuid_v7::UuidV7Generator,
     uuid::Uuid,
 };
+pub use ordid_tests::keys::Keys;
+use ordid_tests::keys::{snowflakes, uuid_shorts};
 
-/// Keys for a test: many that were generated one after the other, and some that never were.
-pub trait Keys: KeyType {
-    /// Makes keys that rise.
-    fn rising(count: usize) -> Vec<Self>;
-
-    /// Makes keys of any bits, unless the scheme fixes them: the least, the greatest, and random
-    /// ones.
-    fn wild(count: usize) -> Vec<Self> {
-        let mut keys = Vec::new();
-        for index in 0..count {
-            let mut bytes = <Self::Raw as RawKey>::Bytes::default();
-            let mut random = std::iter::repeat_with(|| Uuid::new_v4().into_bytes())
-                // Where version and variant are, v4 is not random.
-                .flat_map(|bytes| [&bytes[..6], &bytes[9..]].concat());
-            for byte in bytes.as_mut() {
-                *byte = match index {
-                    0 => 0,
-                    1 => 0xff,
-                    _ => random.next().unwrap(),
-                };
-            }
-            let raw = Self::Scheme::coerce(<Self::Raw as RawKey>::from_bytes(bytes));
-            keys.extend(Self::from_raw(raw).ok());
-        }
-        keys
-    }
-}
-
-macro_rules! process_wide {
-    ($($key:ident),+) => {
-        $(impl Keys for $key {
-            fn rising(count: usize) -> Vec<Self> {
-                (0..count).map(|_| Self::generate()).collect()
-            }
-        })+
-    };
-}
-
-process_wide!(
+ordid_tests::process_wide!(
     Native, Long, Short, Maria, Base32, InBytes, DotNet, Swapped, Comb, NoOrder, Object,
     ObjectText, Push, PushText, PushBytes, Wide, WideText, WideChar
 );
@@ -106,11 +66,7 @@ pub struct Number(i64);
 
 impl Keys for Number {
     fn rising(count: usize) -> Vec<Self> {
-        let node = SnowflakeNode::new(7).unwrap();
-        let keys = SnowflakeGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
-        (0..count)
-            .map(|_| keys.try_generate_key().unwrap())
-            .collect()
+        snowflakes(count)
     }
 }
 
@@ -120,11 +76,7 @@ pub struct Unsigned(u64);
 
 impl Keys for Unsigned {
     fn rising(count: usize) -> Vec<Self> {
-        // The server's number is in front: these keys are above all that a sign leaves room for.
-        let keys = UuidShortGenerator::with_node(200, SystemClock, ThreadEntropy, Policy::DEFAULT);
-        (0..count)
-            .map(|_| keys.try_generate_key().unwrap())
-            .collect()
+        uuid_shorts(count)
     }
 }
 

@@ -14,13 +14,12 @@ use sqlx::{MySql, Pool, mysql::MySqlDatabaseError, query, query_scalar};
 use crate::{
     Outcome,
     changes::finds::keys_find_their_rows,
+    database::one,
     keys::{Comb, Long, Maria, Native, PACES, Short, short_texts},
     mysql, on_scratch,
 };
 
-mod columns {
-    crate::engine::engine!(MySql, ordid::storage::dialect::MariaDb);
-}
+type Columns = crate::engine::Columns<MySql, ordid::storage::dialect::MariaDb>;
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     mysql::common(servers, "mariadb", trials);
@@ -29,12 +28,12 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             on_scratch::<MySql, _, _>(trials, servers, "mariadb", $name, $test);
         };
     }
-    add!("uuid_comes_back", |pool| columns::round_trip::<Maria>(
+    add!("uuid_comes_back", |pool| Columns::round_trip::<Maria>(
         pool,
         "CAST(id AS CHAR)"
     ));
-    add!("uuid_keeps_order", columns::order::<Maria>);
-    add!("uuid_keeps_the_order_of_combs", columns::order::<Comb>);
+    add!("uuid_keeps_order", Columns::order::<Maria>);
+    add!("uuid_keeps_the_order_of_combs", Columns::order::<Comb>);
     add!("uuid_sorts_as_its_sort_key", uuid_sort_key);
     add!("uuid_refuses_what_it_could_not_tell_apart", uuid_refuses);
     add!(
@@ -48,20 +47,20 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         Maria,
     >(
         pool,
-        columns::create::<Maria>
+        Columns::create::<Maria>
     ));
     add!("changes_find_keys_of_Comb", |pool| keys_find_their_rows::<
         _,
         Comb,
     >(
         pool,
-        columns::create::<Comb>
+        Columns::create::<Comb>
     ));
 }
 
 /// `sort_key` is the database's order, for each version, and for all of them in one column.
 async fn uuid_sort_key(pool: Pool<MySql>) -> Outcome {
-    columns::execute(&pool, "CREATE TABLE native (id UUID PRIMARY KEY)").await?;
+    Columns::execute(&pool, "CREATE TABLE native (id UUID PRIMARY KEY)").await?;
     let then = |i: u64| Timestamp::from_unix(NoContext, 1_700_000_000 + 97 * i, 7);
     let node = [1, 2, 3, 4, 5, 6];
     let mut of_versions: Vec<(&str, Vec<Uuid>)> = vec![
@@ -112,7 +111,7 @@ async fn uuid_sort_key(pool: Pool<MySql>) -> Outcome {
 /// are refused as text, which is how keys are bound. As bytes another value would be stored.
 async fn uuid_refuses(pool: Pool<MySql>) -> Outcome {
     type Key = Stored<Uuid, column::Unordered<MariaDbUuid>>;
-    columns::execute(&pool, "CREATE TABLE picky (id UUID)").await?;
+    Columns::execute(&pool, "CREATE TABLE picky (id UUID)").await?;
     for (text, is_refused) in [
         ("019aa4d9-cac0-8393-80dc-dc64a6e9c808", true),
         ("00000000-0000-8000-8000-000000000002", true),
@@ -127,13 +126,11 @@ async fn uuid_refuses(pool: Pool<MySql>) -> Outcome {
             is_refused,
             "{text}"
         );
-        columns::execute(&pool, "DELETE FROM picky").await?;
+        Columns::execute(&pool, "DELETE FROM picky").await?;
         let insert = query("INSERT INTO picky VALUES (?)").bind(Key::new(key));
         match insert.execute(&pool).await {
             Ok(_) => {
-                let read: Key = query_scalar("SELECT id FROM picky")
-                    .fetch_one(&pool)
-                    .await?;
+                let read: Key = one(&pool, "SELECT id FROM picky").await?;
                 assert_eq!(read.into_key(), key);
                 assert!(!is_refused, "{text}");
             }
@@ -143,14 +140,12 @@ async fn uuid_refuses(pool: Pool<MySql>) -> Outcome {
                 assert!(is_refused && number == 1292, "{text}: {error}");
             }
         }
-        columns::execute(&pool, "DELETE FROM picky").await?;
+        Columns::execute(&pool, "DELETE FROM picky").await?;
         query("INSERT INTO picky VALUES (?)")
             .bind(key.as_bytes().to_vec())
             .execute(&pool)
             .await?;
-        let read: String = query_scalar("SELECT id FROM picky")
-            .fetch_one(&pool)
-            .await?;
+        let read: String = one(&pool, "SELECT id FROM picky").await?;
         assert_eq!(read == text, !is_refused, "{text} is read as {read}");
     }
     Ok(())
@@ -209,9 +204,9 @@ async fn wrong_collation(pool: Pool<MySql>) -> Outcome {
         ("CHAR(22)", false, false),
     ] {
         for micros in PACES {
-            columns::execute(&pool, "DROP TABLE IF EXISTS sorted").await?;
+            Columns::execute(&pool, "DROP TABLE IF EXISTS sorted").await?;
             let keys = short_texts(micros);
-            let inversions = columns::inversions(&pool, "sorted", declared, &keys).await?;
+            let inversions = Columns::inversions(&pool, "sorted", declared, &keys).await?;
             assert!(
                 if keeps_order {
                     inversions == 0
@@ -221,7 +216,7 @@ async fn wrong_collation(pool: Pool<MySql>) -> Outcome {
                 "{declared}: {inversions} of keys each {micros} µs"
             );
         }
-        columns::execute(
+        Columns::execute(
             &pool,
             &format!("CREATE OR REPLACE TABLE twins (id {declared} PRIMARY KEY)"),
         )
@@ -239,8 +234,8 @@ async fn wrong_collation(pool: Pool<MySql>) -> Outcome {
 }
 
 async fn wrong_column(pool: Pool<MySql>) -> Outcome {
-    mysql::columns::create::<Long>(&pool, "keys").await?;
-    mysql::columns::insert(&pool, "keys", &[(0, Long::generate())]).await?;
+    mysql::Columns::create::<Long>(&pool, "keys").await?;
+    mysql::Columns::insert(&pool, "keys", &[(0, Long::generate())]).await?;
     let message = |error: sqlx::Error| error.to_string();
     let read = query_scalar::<_, Native>("SELECT id FROM `keys`")
         .fetch_one(&pool)
@@ -262,9 +257,9 @@ async fn wrong_column(pool: Pool<MySql>) -> Outcome {
 }
 
 async fn uuid_uses_its_index(pool: Pool<MySql>) -> Outcome {
-    columns::create::<Maria>(&pool, "indexed").await?;
+    Columns::create::<Maria>(&pool, "indexed").await?;
     let rows: Vec<(usize, Maria)> = (0..2_000).map(|i| (i, Maria::generate())).collect();
-    columns::insert(&pool, "indexed", &rows).await?;
+    Columns::insert(&pool, "indexed", &rows).await?;
     assert_eq!(
         mysql::access_type(&pool, "indexed", rows[7].1).await?,
         "const"

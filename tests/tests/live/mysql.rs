@@ -1,26 +1,22 @@
 //! MySQL 8, where `ORDID_TEST_MYSQL_URL` names a server; MariaDB proves nothing about it.
 
 use libtest_mimic::Trial;
+use ordid::storage::dialect::MySql as Dialect;
 use ordid_tests::servers::Servers;
 use sqlx::{AssertSqlSafe, Encode, MySql, Pool, Row, Type, query};
 
-use self::columns::*;
 use crate::{
     Outcome,
-    changes::{self, finds::keys_find_their_rows, twins::an_update_leaves_what_an_insert_would},
-    engine::{columns, finds},
-    flush,
+    changes::{finds::keys_find_their_rows, twins::an_update_leaves_what_an_insert_would},
+    engine::{Key, columns, finds, of_work},
     keys::{
         Base32, DotNet, Long, Native, NoOrder, Number, Object, Push, Short, Swapped, Unsigned,
         Wide, WideChar,
     },
     on_scratch,
-    own::rows_of_themselves,
 };
 
-pub mod columns {
-    crate::engine::engine!(MySql, ordid::storage::dialect::MySql);
-}
+pub type Columns = crate::engine::Columns<MySql, Dialect>;
 
 mod twins {
     use ordid::uuid::Uuid as AnyUuid;
@@ -78,22 +74,19 @@ pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) 
         Number = "bigint", "CAST(id AS CHAR)";
         Unsigned = "bigint_unsigned", "CAST(id AS CHAR)";
     }
-    add!("unordered_comes_back", |pool| round_trip::<NoOrder>(
-        pool, "HEX(id)"
-    ));
-    add!("bigint_compares_with_its_sign", signed_order);
+    add!(
+        "unordered_comes_back",
+        |pool| Columns::round_trip::<NoOrder>(pool, "HEX(id)")
+    );
+    add!("bigint_compares_with_its_sign", Columns::signed_order);
     add!("keys_find_their_index", keys_use_their_index);
-    for (name, test) in flush::tests() {
-        add!(name, test);
+    for (name, test) in of_work() {
+        add!(&name, test);
     }
-    add!("rows_of_themselves", rows_of_themselves);
     add!(
         "changes_an_update_leaves_what_an_insert_would",
         an_update_leaves_what_an_insert_would
     );
-    for (name, test) in changes::tests() {
-        add!(&format!("changes_{name}"), test);
-    }
     finds!(
         add; Native, Long, Short, Base32, DotNet, Swapped, Number, Unsigned, Object, Push, Wide, NoOrder
     );
@@ -105,11 +98,14 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
 
 /// A parameter of another type or collation than the column's would be compared row by row.
 async fn keys_use_their_index(pool: Pool<MySql>) -> Outcome {
-    async fn check<K: columns::Key>(pool: &Pool<MySql>) -> Outcome {
+    async fn check<K>(pool: &Pool<MySql>) -> Outcome
+    where
+        K: Key<MySql, Dialect> + Type<MySql> + for<'q> Encode<'q, MySql>,
+    {
         let table = format!("indexed_{}", K::NAME).to_lowercase();
-        create::<K>(pool, &table).await?;
+        Columns::create::<K>(pool, &table).await?;
         let rows: Vec<(usize, K)> = K::rising(2_000).into_iter().enumerate().collect();
-        insert(pool, &table, &rows).await?;
+        Columns::insert(pool, &table, &rows).await?;
         assert_eq!(
             access_type(pool, &table, rows[7].1).await?,
             "const",

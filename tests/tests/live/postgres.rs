@@ -1,30 +1,27 @@
 //! PostgreSQL.
 
 use libtest_mimic::Trial;
-use ordid::{KeyType, uuid::Uuid};
+use ordid::{KeyType, storage::dialect::Postgres as Dialect, uuid::Uuid};
 use ordid_sqlx::{Stored, column};
 use ordid_tests::servers::Servers;
 use sqlx::{
-    AssertSqlSafe, Pool, Postgres, Row as _, postgres::PgHasArrayType, query, query_scalar, raw_sql,
+    AssertSqlSafe, Decode, Encode, Pool, Postgres, Row as _, Type, postgres::PgHasArrayType, query,
+    query_scalar, raw_sql,
 };
 
-use self::columns::*;
 use crate::{
     Outcome,
-    changes::{self, deferred::deferred_circles_wait_for_commit, finds::keys_find_their_rows},
-    engine::{columns, finds},
-    flush,
+    changes::finds::keys_find_their_rows,
+    database::one,
+    engine::{Key, columns, finds, of_work},
     keys::{
-        Base32, InBytes, Keys, Long, Native, NoOrder, Number, Object, ObjectText, PACES, Push,
-        PushBytes, PushText, Short, Wide, WideChar, WideText, short_texts,
+        Base32, InBytes, Keys, Long, Native, NoOrder, Number, Object, ObjectText, Push, PushBytes,
+        PushText, Short, Wide, WideChar, WideText,
     },
     on_scratch,
-    own::rows_of_themselves,
 };
 
-mod columns {
-    crate::engine::engine!(Postgres, ordid::storage::dialect::Postgres);
-}
+type Columns = crate::engine::Columns<Postgres, Dialect>;
 
 mod twins {
     use ordid::uuid::Uuid as AnyUuid;
@@ -129,7 +126,7 @@ mod twins {
     }
 
     pub async fn with_types(pool: Pool<Postgres>) -> Outcome {
-        super::execute(
+        super::Columns::execute(
             &pool,
             "CREATE TYPE mood AS ENUM ('sad', 'happy'); \
              CREATE DOMAIN email AS varchar(30) CHECK (VALUE LIKE '%@%'); \
@@ -163,10 +160,11 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         Push = "char20", "id";
         Number = "bigint", "id::text";
     }
-    add!("unordered_comes_back", |pool| round_trip::<NoOrder>(
-        pool, "id::text"
-    ));
-    add!("bigint_compares_with_its_sign", signed_order);
+    add!(
+        "unordered_comes_back",
+        |pool| Columns::round_trip::<NoOrder>(pool, "id::text")
+    );
+    add!("bigint_compares_with_its_sign", Columns::signed_order);
     add!(
         "char22_under_another_collation_loses_order",
         wrong_collation
@@ -174,22 +172,14 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     add!("arrays_are_bound_and_read", arrays);
     add!("wrappers_need_no_newtype", wrappers);
     add!("a_text_key_finds_its_index", text_uses_its_index);
-    for (name, test) in flush::tests() {
-        add!(name, test);
+    for (name, test) in of_work() {
+        add!(&name, test);
     }
     add!("a_lost_connection_is_told", lost_connection);
     add!(
         "changes_an_update_leaves_what_an_insert_would",
         twins::with_types
     );
-    add!("rows_of_themselves", rows_of_themselves);
-    add!(
-        "changes_deferred_circles_wait_for_commit",
-        deferred_circles_wait_for_commit
-    );
-    for (name, test) in changes::tests() {
-        add!(&format!("changes_{name}"), test);
-    }
     add!(
         "changes_a_row_that_a_trigger_passes_over_is_missing",
         passed_over
@@ -201,25 +191,16 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
 }
 
 async fn wrong_collation(pool: Pool<Postgres>) -> Outcome {
-    for micros in PACES {
-        let keys = short_texts(micros);
-        let table = format!("good_{micros}");
-        let kept = inversions(&pool, &table, "text COLLATE \"C\"", &keys).await?;
-        assert_eq!(kept, 0);
-        let table = format!("bad_{micros}");
-        let lost = inversions(&pool, &table, "text COLLATE \"en-x-icu\"", &keys).await?;
-        assert!(lost > 100, "{lost} of keys each {micros} µs");
-    }
-    Ok(())
+    Columns::only_one_keeps_order(pool, "text COLLATE \"C\"", "text COLLATE \"en-x-icu\"").await
 }
 
 async fn arrays(pool: Pool<Postgres>) -> Outcome {
-    create::<Native>(&pool, "native").await?;
-    create::<Short>(&pool, "short").await?;
+    Columns::create::<Native>(&pool, "native").await?;
+    Columns::create::<Short>(&pool, "short").await?;
     let native: Vec<(usize, Native)> = (0..5).map(|i| (i, Native::generate())).collect();
     let short: Vec<(usize, Short)> = (0..5).map(|i| (i, Short::generate())).collect();
-    insert(&pool, "native", &native).await?;
-    insert(&pool, "short", &short).await?;
+    Columns::insert(&pool, "native", &native).await?;
+    Columns::insert(&pool, "short", &short).await?;
 
     let wanted = vec![native[1].1, native[3].1];
     let found: Vec<Native> = query_scalar("SELECT id FROM native WHERE id = ANY($1) ORDER BY id")
@@ -227,9 +208,7 @@ async fn arrays(pool: Pool<Postgres>) -> Outcome {
         .fetch_all(&pool)
         .await?;
     assert_eq!(found, wanted);
-    let gathered: Vec<Native> = query_scalar("SELECT array_agg(id ORDER BY id) FROM native")
-        .fetch_one(&pool)
-        .await?;
+    let gathered: Vec<Native> = one(&pool, "SELECT array_agg(id ORDER BY id) FROM native").await?;
     assert_eq!(
         gathered,
         native.iter().map(|(_, key)| *key).collect::<Vec<_>>()
@@ -257,11 +236,16 @@ async fn arrays(pool: Pool<Postgres>) -> Outcome {
 }
 
 /// As a parameter and as a result, in the binary and in the text protocol.
-async fn array_of<K: Key + PgHasArrayType>(pool: &Pool<Postgres>) -> Outcome {
+async fn array_of<K>(pool: &Pool<Postgres>) -> Outcome
+where
+    K: Key<Postgres, Dialect> + PgHasArrayType + Type<Postgres>,
+    K: for<'q> Encode<'q, Postgres> + for<'r> Decode<'r, Postgres>,
+    K: Unpin,
+{
     let table = format!("array_{}", K::NAME).to_lowercase();
-    create::<K>(pool, &table).await?;
+    Columns::create::<K>(pool, &table).await?;
     let rows: Vec<(usize, K)> = K::rising(5).into_iter().enumerate().collect();
-    insert(pool, &table, &rows).await?;
+    Columns::insert(pool, &table, &rows).await?;
     let wanted = vec![rows[1].1, rows[3].1];
     let sql = format!("SELECT id FROM {table} WHERE id = ANY($1) ORDER BY position");
     let found: Vec<K> = query_scalar(AssertSqlSafe(sql))
@@ -282,7 +266,7 @@ async fn array_of<K: Key + PgHasArrayType>(pool: &Pool<Postgres>) -> Outcome {
 
 async fn wrappers(pool: Pool<Postgres>) -> Outcome {
     type Key = Stored<Uuid, column::Char22>;
-    create::<Short>(&pool, "wrapped").await?;
+    Columns::create::<Short>(&pool, "wrapped").await?;
     let keys: Vec<Key> = (0..3).map(|_| Uuid::generate().into()).collect();
     for (position, key) in keys.iter().enumerate() {
         query("INSERT INTO wrapped (id, position) VALUES ($1, $2)")
@@ -296,9 +280,7 @@ async fn wrappers(pool: Pool<Postgres>) -> Outcome {
         .fetch_all(&pool)
         .await?;
     assert_eq!(read, keys);
-    let absent: Option<Key> = query_scalar("SELECT other FROM wrapped LIMIT 1")
-        .fetch_one(&pool)
-        .await?;
+    let absent: Option<Key> = one(&pool, "SELECT other FROM wrapped LIMIT 1").await?;
     assert_eq!(absent, None);
 
     // Without order, and of another raw key.
@@ -322,8 +304,8 @@ async fn wrappers(pool: Pool<Postgres>) -> Outcome {
 /// keys are declared `text`, not `char(22)`.
 async fn text_uses_its_index(pool: Pool<Postgres>) -> Outcome {
     let rows: Vec<(usize, Short)> = (0..5_000).map(|i| (i, Short::generate())).collect();
-    create::<Short>(&pool, "indexed").await?;
-    execute(
+    Columns::create::<Short>(&pool, "indexed").await?;
+    Columns::execute(
         &pool,
         "CREATE TABLE padded (id char(22) COLLATE \"C\" PRIMARY KEY, position integer NOT NULL)",
     )
@@ -332,8 +314,8 @@ async fn text_uses_its_index(pool: Pool<Postgres>) -> Outcome {
         ("indexed", "Index Scan using indexed_pkey"),
         ("padded", "Seq Scan on padded"),
     ] {
-        insert(&pool, table, &rows).await?;
-        execute(&pool, &format!("ANALYZE {table}")).await?;
+        Columns::insert(&pool, table, &rows).await?;
+        Columns::execute(&pool, &format!("ANALYZE {table}")).await?;
         let sql = format!("EXPLAIN SELECT position FROM {table} WHERE id = $1");
         let plan: Vec<String> = query_scalar(AssertSqlSafe(sql))
             .bind(rows[7].1)
@@ -346,7 +328,7 @@ async fn text_uses_its_index(pool: Pool<Postgres>) -> Outcome {
 
 async fn lost_connection(pool: Pool<Postgres>) -> Outcome {
     use crate::flush::customer;
-    execute(
+    Columns::execute(
         &pool,
         "CREATE TABLE customers (id uuid PRIMARY KEY, name text, credit bigint)",
     )
@@ -409,7 +391,7 @@ struct Hostile {
 }
 
 async fn schemas(pool: Pool<Postgres>) -> Outcome {
-    execute(
+    Columns::execute(
         &pool,
         "CREATE SCHEMA \"my \"\"shop\"\"\"; CREATE TABLE \"my \"\"shop\"\"\".\"select\" \
          (\"the key\" uuid PRIMARY KEY, \"1\"\"; DROP TABLE x; --\" integer)",
@@ -437,7 +419,7 @@ struct Guarded {
 
 /// The server says of a row that a trigger keeps as it was what it says of one that is not there.
 async fn passed_over(pool: Pool<Postgres>) -> Outcome {
-    execute(
+    Columns::execute(
         &pool,
         "CREATE TABLE guarded (id uuid PRIMARY KEY, value integer NOT NULL); \
          CREATE FUNCTION keeps() RETURNS trigger LANGUAGE plpgsql AS \
@@ -459,9 +441,7 @@ async fn passed_over(pool: Pool<Postgres>) -> Outcome {
     let error = work.flush_in(&mut pool.begin().await?).await.unwrap_err();
     assert!(error.is_missing_row(), "{error}");
     assert_eq!(error.key(), Some(&*ids[2].to_string()));
-    let sum: i64 = query_scalar("SELECT SUM(value) FROM guarded")
-        .fetch_one(&pool)
-        .await?;
+    let sum: i64 = one(&pool, "SELECT SUM(value) FROM guarded").await?;
     assert_eq!(sum, 5 + 6 + 7 + 8 + 9);
     Ok(())
 }

@@ -3,31 +3,21 @@
 use libtest_mimic::Trial;
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_sqlx::UnitOfWork;
-use sqlx::{
-    Pool, Sqlite, query, query_scalar,
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions},
-};
+use ordid_tests::trials::{over_sqlite, sqlite_file};
+use sqlx::{Pool, Sqlite, query, query_scalar};
 
-use self::columns::*;
 use crate::{
     Outcome,
-    changes::{
-        self, deferred::deferred_circles_wait_for_commit, finds::keys_find_their_rows,
-        twins::an_update_leaves_what_an_insert_would,
-    },
-    engine::{columns, finds},
-    flush,
+    changes::{finds::keys_find_their_rows, twins::an_update_leaves_what_an_insert_would},
+    engine::{columns, finds, of_work},
     keys::{
-        Base32, Long, Native, NoOrder, Number, Object, ObjectText, PACES, Push, PushBytes,
-        PushText, Short, Wide, WideChar, WideText, short_texts,
+        Base32, Long, Native, NoOrder, Number, Object, ObjectText, Push, PushBytes, PushText,
+        Short, Wide, WideChar, WideText,
     },
-    own::rows_of_themselves,
     run,
 };
 
-mod columns {
-    crate::engine::engine!(Sqlite, ordid::storage::dialect::Sqlite);
-}
+type Columns = crate::engine::Columns<Sqlite, ordid::storage::dialect::Sqlite>;
 
 mod twins {
     use ordid::uuid::Uuid as AnyUuid;
@@ -86,29 +76,24 @@ pub fn trials(trials: &mut Vec<Trial>) {
         Number = "integer", "CAST(id AS TEXT)";
     }
     add(trials, "unordered_comes_back", |pool| {
-        round_trip::<NoOrder>(pool, "hex(id)")
+        Columns::round_trip::<NoOrder>(pool, "hex(id)")
     });
-    add(trials, "integers_compare_with_their_sign", signed_order);
+    add(
+        trials,
+        "integers_compare_with_their_sign",
+        Columns::signed_order,
+    );
     add(trials, "char22_under_nocase_loses_order", wrong_collation);
     add(trials, "a_wrong_column_is_named", wrong_column);
-    for (name, test) in flush::tests() {
-        add(trials, name, test);
+    for (name, test) in of_work() {
+        add(trials, &name, test);
     }
     add(trials, "unordered_keys_go_in_stored_order", stored_order);
-    add(trials, "rows_of_themselves", rows_of_themselves);
     add(
         trials,
         "changes_an_update_leaves_what_an_insert_would",
         an_update_leaves_what_an_insert_would,
     );
-    add(
-        trials,
-        "changes_deferred_circles_wait_for_commit",
-        deferred_circles_wait_for_commit,
-    );
-    for (name, test) in changes::tests() {
-        add(trials, &format!("changes_{name}"), test);
-    }
     finds!(
         add; Native, Long, Short, Base32, Number, Object, Push, Wide, NoOrder
     );
@@ -121,39 +106,19 @@ pub fn add<F: Future<Output = Outcome>>(
 ) {
     trials.push(Trial::test(format!("sqlite::{name}"), move || {
         run(async || {
-            let folder = tempfile::tempdir()?;
-            let options = SqliteConnectOptions::new()
-                .filename(folder.path().join("test.sqlite"))
-                .create_if_missing(true)
-                .journal_mode(SqliteJournalMode::Wal)
-                .foreign_keys(true);
-            let pool = SqlitePoolOptions::new()
-                .max_connections(2)
-                .connect_with(options)
-                .await?;
-            let outcome = test(pool.clone()).await;
-            pool.close().await;
-            outcome
+            let (_folder, options) = sqlite_file()?;
+            over_sqlite(options, 2, test).await
         })
     }));
 }
 
 async fn wrong_collation(pool: Pool<Sqlite>) -> Outcome {
-    for micros in PACES {
-        let keys = short_texts(micros);
-        let table = format!("good_{micros}");
-        let kept = inversions(&pool, &table, "TEXT COLLATE BINARY", &keys).await?;
-        assert_eq!(kept, 0);
-        let table = format!("bad_{micros}");
-        let lost = inversions(&pool, &table, "TEXT COLLATE NOCASE", &keys).await?;
-        assert!(lost > 100, "{lost} of keys each {micros} µs");
-    }
-    Ok(())
+    Columns::only_one_keeps_order(pool, "TEXT COLLATE BINARY", "TEXT COLLATE NOCASE").await
 }
 
 async fn wrong_column(pool: Pool<Sqlite>) -> Outcome {
-    create::<Native>(&pool, "keys").await?;
-    insert(&pool, "keys", &[(0, Native::generate())]).await?;
+    Columns::create::<Native>(&pool, "keys").await?;
+    Columns::insert(&pool, "keys", &[(0, Native::generate())]).await?;
     let error = query_scalar::<_, Long>("SELECT id FROM keys")
         .fetch_one(&pool)
         .await
@@ -190,7 +155,7 @@ struct Comb {
 /// An insert appends to the index of an unordered column as well: the rows' own numbers tell in which
 /// order they came.
 async fn stored_order(pool: Pool<Sqlite>) -> Outcome {
-    execute(&pool, "CREATE TABLE combs (id BLOB NOT NULL PRIMARY KEY)").await?;
+    Columns::execute(&pool, "CREATE TABLE combs (id BLOB NOT NULL PRIMARY KEY)").await?;
     let mut work = UnitOfWork::new();
     for _ in 0..2_500 {
         work.add(Comb {

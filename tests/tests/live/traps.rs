@@ -10,6 +10,12 @@ mod sqlite;
 
 use libtest_mimic::Trial;
 use ordid_tests::servers::Servers;
+use sqlx::Pool;
+
+use crate::{
+    Outcome,
+    database::{Binds, Live, Question, one},
+};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     mariadb::trials(servers, trials);
@@ -17,39 +23,30 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     sqlite::trials(trials);
 }
 
-/// Defines `one`, which reads one value, and `refused`, which returns an error's code and text.
-macro_rules! ask {
-    ($database:ident) => {
-        async fn one<T>(pool: &sqlx::Pool<sqlx::$database>, sql: &str) -> Result<T, sqlx::Error>
-        where
-            T: for<'r> sqlx::Decode<'r, sqlx::$database>
-                + sqlx::Type<sqlx::$database>
-                + Send
-                + Unpin,
-        {
-            sqlx::query_scalar(sqlx::AssertSqlSafe(sql))
-                .fetch_one(pool)
-                .await
-        }
-
-        async fn run(pool: &sqlx::Pool<sqlx::$database>, sql: &str) -> Result<(), sqlx::Error> {
-            sqlx::raw_sql(sqlx::AssertSqlSafe(sql))
-                .execute(pool)
-                .await
-                .map(drop)
-        }
-
-        /// Returns the error of a statement that must not succeed.
-        async fn refused(
-            pool: &sqlx::Pool<sqlx::$database>,
-            sql: &str,
-        ) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
-            match run(pool, sql).await {
-                Ok(()) => Err(format!("not refused: {sql}").into()),
-                Err(error) => Ok(error.to_string()),
-            }
-        }
-    };
+async fn run<DB: Live>(pool: &Pool<DB>, sql: &str) -> Result<(), sqlx::Error> {
+    DB::script(pool, sql).await
 }
 
-use ask;
+/// Asserts what a statement counts.
+async fn is<DB: Live>(pool: &Pool<DB>, sql: &str, expected: i64) -> Result<(), sqlx::Error> {
+    assert_eq!(one::<i64>(pool, sql).await?, expected, "{sql}");
+    Ok(())
+}
+
+/// Binds a value to an `INSERT`.
+async fn put<DB: Live + Binds<T>, T>(
+    pool: &Pool<DB>,
+    sql: &str,
+    value: T,
+) -> Result<(), sqlx::Error> {
+    let insert = Question::<DB>::new(sql.to_owned()).bind(value);
+    insert.ask(pool).await.map(drop)
+}
+
+/// Returns the error of a statement that must not succeed.
+async fn refused<DB: Live>(pool: &Pool<DB>, sql: &str) -> Outcome<String> {
+    match run(pool, sql).await {
+        Ok(()) => Err(format!("not refused: {sql}").into()),
+        Err(error) => Ok(error.to_string()),
+    }
+}

@@ -22,14 +22,10 @@ use ordid_tests::{
 
 use crate::{
     Outcome,
-    keys::{
-        DocumentId, DotNetId, LongId, NetworkId, SignedId, UnsignedId, edges, generated, signed,
-        unsigned,
-    },
+    keys::{DotNetId, NetworkId, each_column_keeps_order, edges},
     server_trial,
 };
 
-const KEYS: usize = 100_000;
 /// More in one statement takes H2 longer for each.
 const ROWS_PER_STATEMENT: usize = 50;
 
@@ -38,24 +34,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         let name = format!("h2_emulates_oracle::{name}");
         server_trial(trials, servers, "h2", &name, test);
     };
-    add("raw16_keeps_order", |url| {
-        order::<NetworkId>(url, &generated(KEYS))
-    });
-    add("raw16_dotnet_keeps_order", |url| {
-        order::<DotNetId>(url, &generated(KEYS))
-    });
-    add("raw12_keeps_order", |url| {
-        order::<DocumentId>(url, &generated(KEYS))
-    });
-    add("raw24_keeps_order", |url| {
-        order::<LongId>(url, &generated(KEYS))
-    });
-    add("number19_keeps_order", |url| {
-        order::<SignedId>(url, &signed(KEYS))
-    });
-    add("number20_keeps_order", |url| {
-        order::<UnsignedId>(url, &unsigned(KEYS))
-    });
+    each_column_keeps_order! { add, order }
     add("a_key_is_there_once", duplicates);
     add("a_dotnet_table_of_raw16_goes_on", goes_on);
 }
@@ -67,7 +46,7 @@ pub fn run(url: &str, script: &str) -> Result<Vec<String>, ordid_harness::Error>
 
 /// `ORDER BY` of generated keys is their order and that of their sort keys, however they were
 /// inserted; so it is of the values at the column's edges; and what is read is what was stored.
-fn order<K>(url: &str, keys: &[K]) -> Outcome
+fn order<K>(url: &str, keys: Vec<K>) -> Outcome
 where
     K: StoredAs,
 {

@@ -58,6 +58,29 @@ pub fn unsigned(count: usize) -> Vec<UnsignedId> {
     (0..count).map(|_| key()).collect()
 }
 
+/// How many keys of each column are sorted.
+pub const KEYS: usize = 100_000;
+
+/// Adds the test of each column's order: `order::<K>(server, keys)`, with keys in the order in which they were made.
+macro_rules! each_column_keeps_order {
+    ($add:ident, $order:ident) => {
+        $crate::keys::each_column_keeps_order! { $add, $order,
+            "raw16_keeps_order": NetworkId, generated;
+            "raw16_dotnet_keeps_order": DotNetId, generated;
+            "raw12_keeps_order": DocumentId, generated;
+            "raw24_keeps_order": LongId, generated;
+            "number19_keeps_order": SignedId, signed;
+            "number20_keeps_order": UnsignedId, unsigned;
+        }
+    };
+    ($add:ident, $order:ident, $($name:literal: $key:ident, $keys:ident;)+) => {
+        $($add($name, |server| {
+            $order::<$crate::keys::$key>(server, $crate::keys::$keys($crate::keys::KEYS))
+        });)+
+    };
+}
+pub(crate) use each_column_keeps_order;
+
 /// All zeros, all ones, and each byte alone at and around its highest bit: what a comparison of
 /// signed bytes, of another byte order or of text would put elsewhere.
 pub fn edges<R: RawKey>() -> Vec<R> {

@@ -4,20 +4,19 @@
 //! H2 does not know the block that makes the table, nor `CONNECT BY` in it, `SYS_EXTRACT_UTC` and `TO_NUMBER`; and
 //! it multiplies integers of 32 bits. What stands for them here is below, in `emulated`.
 
-use std::{
-    pin::pin,
-    task::{Context, Poll, Waker},
-};
+use std::time::Duration;
 
 use ordid::{
     clock::{Clock as _, SystemClock, Timestamp},
-    coordination::{CoordinationFailure, Grant, LeaseTerms},
-    entropy::ThreadEntropy,
+    coordination::{AsyncNodeAllocator as _, CoordinationFailure, Grant, LeaseTerms},
     storage::dialect::Oracle,
 };
-use ordid_sql::leases::{
-    nodes::LeasedNodes,
-    numbers::{Answer, LeaseDialect as _, NumberStore, Statement},
+use ordid_sql::{
+    leases::{
+        Remedy, SqlLease, StoreDriver, Unanswered,
+        numbers::{Answer, LeaseDialect as _, Statement, Value},
+    },
+    spi::blocking as done,
 };
 use ordid_tests::servers::Servers;
 
@@ -46,22 +45,40 @@ fn emulated(sql: &str) -> String {
 const TO_NUMBER: &str =
     "CREATE ALIAS IF NOT EXISTS TO_NUMBER FOR \"java.lang.Long.valueOf(java.lang.String)\";\n";
 
-/// H2, as the database that leases are asked of.
-struct H2<'u>(&'u str);
+/// H2, as the database that leases are asked of, by its URL.
+struct H2;
 
-impl NumberStore for H2<'_> {
-    async fn ask(&self, statement: &Statement, values: &[i64]) -> Result<Answer, ordid::Error> {
+impl StoreDriver for H2 {
+    type Dialect = Oracle;
+    type Options = String;
+    type Connection = String;
+
+    const SURVIVES_FORKS: bool = true;
+
+    async fn connect(url: &String, _: Duration) -> Result<String, ordid::Error> {
+        Ok(url.clone())
+    }
+
+    async fn ask(
+        url: &mut String,
+        statement: &Statement,
+        values: &[Value<'_>],
+    ) -> Result<Answer, Unanswered> {
         // Five at most, so that none is the beginning of another.
         let mut sql = emulated(statement.sql());
         for (number, value) in (1..).zip(values) {
+            let Value::Number(value) = value else {
+                panic!("no node is named: {value:?}");
+            };
             sql = sql.replace(&format!(":{number}"), &value.to_string());
         }
         // Of a change, how many rows it leaves behind.
         if statement.is_change() {
             sql = format!("SELECT COUNT(*) FROM FINAL TABLE ({sql})");
         }
-        let read = run(self.0, &format!("{TO_NUMBER}{sql};")).map_err(|error| {
-            ordid::Error::coordination(CoordinationFailure::Unavailable, error.to_string())
+        let read = run(url, &format!("{TO_NUMBER}{sql};")).map_err(|error| Unanswered {
+            error: ordid::Error::coordination(CoordinationFailure::Unavailable, error.to_string()),
+            remedy: Remedy::None,
         })?;
         let number = |word: &str| word.parse().expect("a number");
         let row = |row: &String| row.split(' ').map(number).collect::<Vec<i64>>();
@@ -78,13 +95,16 @@ impl NumberStore for H2<'_> {
             ..Answer::default()
         })
     }
+
+    async fn run(url: &mut String, _: String) -> Result<(), ordid::Error> {
+        unreachable!("{url} has no PL/SQL");
+    }
 }
 
-fn done<T>(future: impl Future<Output = T>) -> T {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => value,
-        Poll::Pending => panic!("nothing here waits"),
-    }
+fn leases(url: &str, terms: LeaseTerms, table: &str) -> Result<SqlLease<H2>, ordid::Error> {
+    SqlLease::new(url.to_owned(), terms)
+        .with_timeout(Duration::from_mins(1))
+        .with_table(table)
 }
 
 fn now() -> Timestamp {
@@ -110,7 +130,7 @@ fn clock(url: &str) -> Outcome {
 }
 
 /// The statements inside of the block, of which the second makes rows.
-fn made(nodes: &LeasedNodes<Oracle>) -> Result<String, ordid::Error> {
+fn made(nodes: &SqlLease<H2>) -> Result<String, ordid::Error> {
     let block = nodes.create_sql()?;
     let quoted = block.split('\'').skip(1).step_by(2);
     let statements: Vec<&str> = quoted.collect();
@@ -127,9 +147,7 @@ fn made(nodes: &LeasedNodes<Oracle>) -> Result<String, ordid::Error> {
 
 /// Making it again takes nothing away, and adds what is new.
 fn table(url: &str) -> Outcome {
-    let nodes = |nodes| -> Result<_, ordid::Error> {
-        LeasedNodes::<Oracle>::new(LeaseTerms::new(nodes)?).with_table("h2_made_nodes")
-    };
+    let nodes = |nodes| leases(url, LeaseTerms::new(nodes)?, "h2_made_nodes");
     let select = "SELECT node, epoch, ceiling, expires FROM \"h2_made_nodes\" ORDER BY node;";
     let made_once = format!("{}{select}", made(&nodes(5..8)?)?);
     assert_eq!(run(url, &made_once)?, ["5 0 0 0", "6 0 0 0", "7 0 0 0"]);
@@ -152,11 +170,10 @@ fn failure<T: std::fmt::Debug>(result: Result<T, ordid::Error>) -> Option<Coordi
 
 fn life(url: &str) -> Outcome {
     let terms = LeaseTerms::new(0..2)?;
-    let nodes = LeasedNodes::<Oracle>::new(terms).with_table("h2_nodes")?;
-    let store = H2(url);
+    let nodes = leases(url, terms, "h2_nodes")?;
     run(url, &made(&nodes)?)?;
-    let acquire = || done(nodes.acquire(&store, &ThreadEntropy, now(), None));
-    let renew = |grant: &Grant| done(nodes.renew(&store, grant, now()));
+    let acquire = || done(nodes.acquire(now(), None));
+    let renew = |grant: &Grant| done(nodes.renew(grant, now()));
 
     let first = acquire()?;
     let second = acquire()?;
@@ -168,14 +185,14 @@ fn life(url: &str) -> Outcome {
     assert!(renewed.ceiling() > first.ceiling());
     // A copy of it has lost.
     assert_eq!(failure(renew(&first)), Some(CoordinationFailure::Fenced));
-    let given_back = done(nodes.release(&store, &first, None));
+    let given_back = done(nodes.release(&first, None));
     assert_eq!(failure(given_back), Some(CoordinationFailure::Fenced));
 
     // What is given back begins above the newest key, under the next grant.
     let last = Timestamp::from_unix_millis(renewed.floor().as_unix_millis() + 7)?;
-    done(nodes.release(&store, &renewed, Some(last)))?;
+    done(nodes.release(&renewed, Some(last)))?;
     let behind = Timestamp::from_unix_millis(renewed.floor().as_unix_millis() - 1_000)?;
-    let next = done(nodes.acquire(&store, &ThreadEntropy, behind, None))?;
+    let next = done(nodes.acquire(behind, None))?;
     assert_eq!((next.node(), next.epoch()), (first.node(), 2));
     assert_eq!(next.floor().as_unix_millis(), last.as_unix_millis() + 1);
 

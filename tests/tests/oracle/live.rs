@@ -17,14 +17,9 @@ use ordid_tests::{login, servers::Servers};
 
 use crate::{
     Outcome,
-    keys::{
-        DocumentId, DotNetId, LongId, NetworkId, SignedId, UnsignedId, edges, generated, signed,
-        unsigned,
-    },
+    keys::{each_column_keeps_order, edges},
     server_trial,
 };
-
-const KEYS: usize = 100_000;
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let mut add = |name: &str, test: fn(&Connection) -> Outcome| {
@@ -33,24 +28,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             test(&login::oracle(url)??)
         });
     };
-    add("raw16_keeps_order", |connection| {
-        order::<NetworkId>(connection, generated(KEYS))
-    });
-    add("raw16_dotnet_keeps_order", |connection| {
-        order::<DotNetId>(connection, generated(KEYS))
-    });
-    add("raw12_keeps_order", |connection| {
-        order::<DocumentId>(connection, generated(KEYS))
-    });
-    add("raw24_keeps_order", |connection| {
-        order::<LongId>(connection, generated(KEYS))
-    });
-    add("number19_keeps_order", |connection| {
-        order::<SignedId>(connection, signed(KEYS))
-    });
-    add("number20_keeps_order", |connection| {
-        order::<UnsignedId>(connection, unsigned(KEYS))
-    });
+    each_column_keeps_order! { add, order }
     add("raw16_is_what_uuid_to_raw_returns", uuid_to_raw);
     add("parents_first_in_chunks", flush::parents_first_in_chunks);
     add("failure_names_the_row", flush::failure_names_the_row);

@@ -4,9 +4,8 @@
 use ordid::{KeyType, OrderedKey};
 use ordid_sqlx::UnitOfWork;
 
-#[derive(KeyType, sqlx::Type)]
-#[sqlx(transparent)]
-#[ordid(scheme = snowflake)]
+#[derive(KeyType)]
+#[ordid(scheme = snowflake, sqlx)]
 struct OrderId(i64);
 
 /// Its key may be missing.

@@ -10,32 +10,17 @@ use ordid_tests::{
     stores::{Adder, a_count_ends, failure, numbers_come_once, own_name, says},
     trials::Outcome,
 };
-use redis::{Client, RedisResult, aio::MultiplexedConnection, cmd};
+use redis::cmd;
 
-/// How long an answer may take on a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::redis_connection::{PATIENCE, connect};
 
 pub(crate) fn add(servers: &Servers, trials: &mut Vec<Trial>) {
-    let mut shared = Adder {
-        trials,
-        servers,
-        server: "redis",
-    };
+    let mut shared = Adder::new(trials, servers, "redis");
     shared.on("a_count_that_was_not_created_is_lost", not_created);
     shared.on("numbers_under_a_lock_come_once", locked_numbers);
     shared.on("a_count_ends", count_ends);
     shared.on("a_lock_that_expired_writes_nothing", expired_lock);
     shared.on("a_lock_in_the_way_is_waited_for", waits);
-}
-
-async fn connect(url: &str) -> RedisResult<MultiplexedConnection> {
-    let config = redis::AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(PATIENCE))
-        .set_response_timeout(Some(PATIENCE));
-    let client = Client::open(url)?;
-    client
-        .get_multiplexed_async_connection_with_config(&config)
-        .await
 }
 
 async fn not_created(url: String) -> Outcome {

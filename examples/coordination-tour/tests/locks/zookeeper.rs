@@ -1,58 +1,23 @@
 //! A lock for each id on ZooKeeper.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use coordination_tour::zookeeper_lock::ZooKeeperLockIds;
 use libtest_mimic::Trial;
 use ordid_core::coordination::{AsyncSegmentSource, CoordinationFailure};
 use ordid_tests::{
     servers::Servers,
-    stores::{Adder, ENDLESS, a_count_ends, failure, numbers_come_once, own_name, says},
+    stores::{Adder, ENDLESS, a_count_ends, failure, numbers_come_once, says},
     trials::Outcome,
 };
-use ordid_zookeeper::Session;
-use zookeeper_client::{Client, Connector};
 
-/// How long a session outlives its connection, on a machine that has other things to do.
-const SESSION: Duration = Duration::from_secs(20);
+use crate::zookeeper_session::{expire, own_path, session};
 
 pub(crate) fn add(servers: &Servers, trials: &mut Vec<Trial>) {
-    let mut shared = Adder {
-        trials,
-        servers,
-        server: "zookeeper",
-    };
+    let mut shared = Adder::new(trials, servers, "zookeeper");
     shared.on("numbers_under_a_lock_come_once", locked_numbers);
     shared.on("a_count_ends", count_ends);
     shared.on("a_lock_that_was_lost_writes_nothing", lost_lock);
-}
-
-fn connector(session: Duration) -> Connector {
-    Client::connector().with_session_timeout(session)
-}
-
-fn session(url: &str) -> Session {
-    Session::new(connector(SESSION), url)
-}
-
-/// A path that no other test has.
-fn own_path(test: &str) -> String {
-    format!("/ordid/{}", own_name(test))
-}
-
-/// Ends a session as a server does: who connects with it, and leaves.
-async fn expire(url: &str, session: &Session) -> Outcome {
-    let client = session.client().await?;
-    let start = Instant::now();
-    while !client.state().is_terminated() {
-        assert!(start.elapsed() < ENDLESS, "the session does not end");
-        let thief = connector(SESSION).with_session(client.session().clone());
-        // The client connects anew when it is thrown out, and may throw out the thief before it has left.
-        let connected = tokio::time::timeout(Duration::from_secs(1), thief.connect(url)).await;
-        drop(connected);
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    Ok(())
 }
 
 async fn locked_numbers(url: String) -> Outcome {

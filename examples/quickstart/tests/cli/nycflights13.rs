@@ -16,28 +16,14 @@ use crate::{
 const FOLDER: &str = "ORDID_TEST_NYCFLIGHTS13";
 
 /// The columns that are numbers.
-const TABLES: [(&str, &[&str]); 4] = [
-    ("airlines", &[]),
-    ("airports", &["alt", "tz"]),
-    ("planes", &["year", "engines", "seats", "speed"]),
+const TABLES: [(&str, &str); 4] = [
+    ("airlines", ""),
+    ("airports", "alt tz"),
+    ("planes", "year engines seats speed"),
     (
         "flights",
-        &[
-            "year",
-            "month",
-            "day",
-            "dep_time",
-            "sched_dep_time",
-            "dep_delay",
-            "arr_time",
-            "sched_arr_time",
-            "arr_delay",
-            "flight",
-            "air_time",
-            "distance",
-            "hour",
-            "minute",
-        ],
+        "year month day dep_time sched_dep_time dep_delay arr_time sched_arr_time arr_delay \
+         flight air_time distance hour minute",
     ),
 ];
 
@@ -130,7 +116,7 @@ pub(crate) fn agrees(
         let file = Lines::read(folder, table)?;
         let count = i64::try_from(file.lines.len())?;
         assert_eq!(query(&format!("SELECT COUNT(*) FROM {table}"))?, [count]);
-        for column in columns {
+        for column in columns.split_whitespace() {
             let numbers: Vec<i64> = file.numbers(column)?.into_iter().flatten().collect();
             let expected = [numbers.iter().sum(), i64::try_from(numbers.len())?];
             let sum = query(&format!(

@@ -151,7 +151,7 @@ fn failure<T: std::fmt::Debug>(result: Result<T, Error>) -> CoordinationFailure 
 }
 
 #[test]
-fn a_node_is_granted_renewed_released_and_granted_again_above_its_ceiling() {
+fn a_released_node_is_granted_again_above_its_old_ceiling() {
     let store = Steps::new(1);
     let first = done(acquire(&store, at(0), None)).unwrap();
     assert_eq!((first.node(), first.epoch()), (0, 1));
@@ -175,7 +175,7 @@ fn a_node_is_granted_renewed_released_and_granted_again_above_its_ceiling() {
 }
 
 #[test]
-fn the_free_node_with_the_lowest_ceiling_comes_first() {
+fn acquire_takes_the_free_node_with_the_lowest_ceiling() {
     let store = Steps::new(4);
     for (node, ceiling, is_held) in [(0, 5_000, false), (1, 1_000, true), (2, 3_000, false)] {
         store.kept().set(node, 1, at(ceiling), is_held);
@@ -194,7 +194,7 @@ fn the_free_node_with_the_lowest_ceiling_comes_first() {
 }
 
 #[test]
-fn whoever_loses_a_race_takes_another_node_and_leaves_nothing_behind() {
+fn acquire_takes_another_node_after_a_lost_race_and_leaves_no_record() {
     // Between read and swap another takes node 0.
     let store = Steps::new(2);
     store.kept().before_swap = Some(Box::new(|kept| kept.set(0, 1, at(3_000), true)));
@@ -218,7 +218,7 @@ fn whoever_loses_a_race_takes_another_node_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_grant_that_would_reach_too_far_ahead_is_abandoned() {
+fn a_grant_too_far_ahead_of_the_clock_is_abandoned() {
     let store = Steps::new(1);
     store.kept().store_now = Some(at(0));
     let acquired = done(acquire(&store, at(60_000), None));

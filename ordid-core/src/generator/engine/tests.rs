@@ -143,18 +143,6 @@ fn rollback_beyond_the_bound_is_followed_under_a_new_secret() {
 }
 
 #[test]
-fn a_clock_that_reads_2100_once_does_not_poison() {
-    let script = Script::new(Policy::DEFAULT);
-    assert_eq!(script.take(1), (0, 0));
-    let year_2100 = 4_102_444_800_000 - i64::try_from(START).unwrap();
-    script.set(year_2100);
-    assert_eq!(script.take(1), (year_2100, 0));
-    script.set(5);
-    assert_eq!([script.take(1), script.take(1)], [(5, 0), (5, 1)]);
-    assert_eq!(script.engine.events().clock_followed, 1);
-}
-
-#[test]
 fn a_full_millisecond_carries_into_the_next_one() {
     let script = Script::new(Policy::DEFAULT);
     script.clock.freeze();
@@ -219,7 +207,7 @@ fn overflow_advance_ends_at_the_bound() {
 }
 
 #[test]
-fn a_held_clock_and_a_wait_policy_go_together() {
+fn a_held_rollback_works_with_the_wait_policy() {
     let script = Script::new(hold_then_error(Overflow::Wait));
     script.take(1);
     script.set(-5);
@@ -245,7 +233,7 @@ fn a_rollback_is_waited_for_up_to_the_bound() {
 }
 
 #[test]
-fn a_rollback_beyond_the_bound_is_not_waited_for() {
+fn a_rollback_beyond_the_bound_fails_without_a_wait() {
     for back in [10_001, 8 * 3_600_000, 365 * 86_400_000] {
         let script = Script::new(wait_then_error(Duration::from_secs(10)));
         script.take(1);
@@ -259,7 +247,7 @@ fn a_rollback_beyond_the_bound_is_not_waited_for() {
 }
 
 #[test]
-fn a_clock_that_stands_still_is_waited_for_only_so_long() {
+fn waiting_for_a_stopped_clock_ends_with_an_error() {
     let script = Script::new(wait_then_error(Duration::from_millis(50)));
     script.take(1);
     script.set(-20);
@@ -306,7 +294,7 @@ fn the_counter_advances_up_to_its_own_bound() {
 }
 
 #[test]
-fn a_clock_that_once_read_2100_does_not_poison_what_follows() {
+fn after_a_clock_that_read_2100_keys_follow_the_corrected_clock() {
     const TO_2100: i64 = 4_102_444_800_000 - 1_645_557_742_000;
     let script = Script::new(Policy::DEFAULT);
     script.take(1);
@@ -398,7 +386,7 @@ fn a_fork_renews_the_secret_and_keeps_the_order() {
 }
 
 #[test]
-fn a_renewal_that_the_fork_cut_off_is_taken_over() {
+fn a_child_finishes_a_renewal_that_the_fork_interrupted() {
     let script = Script::new(Policy::DEFAULT);
     script.take(1);
     // The parent's thread is inside `renew` when another thread forks: the child finds it busy.
@@ -414,7 +402,7 @@ fn a_renewal_that_the_fork_cut_off_is_taken_over() {
 }
 
 #[test]
-fn the_end_of_time_is_an_error_or_a_new_start() {
+fn at_the_end_of_time_the_policy_decides_between_an_error_and_a_restart() {
     let end = (LAYOUT.max_time() + 1) << LAYOUT.index_bits;
     let script = Script::new(hold_then_error(ADVANCE));
     script
@@ -496,7 +484,7 @@ impl Clock for Jumping {
 /// While the clock jumps back by more than the bound, again and again under three threads, no slot
 /// is given out twice under one secret.
 #[test]
-fn no_slot_comes_twice_while_the_clock_is_followed() {
+fn no_slot_repeats_while_the_clock_is_followed() {
     let engine = Engine::new();
     let entropy = SeededEntropy::new(4);
     let clock = Jumping(AtomicU64::new(0));
@@ -529,7 +517,7 @@ fn no_slot_comes_twice_while_the_clock_is_followed() {
 }
 
 #[test]
-fn a_slot_is_ahead_beyond_the_clocks_unit_of_time() {
+fn a_slot_counts_as_ahead_only_after_the_clocks_unit_of_time() {
     let fine = &SlotLayout {
         index_bits: 20,
         fraction_bits: 12,

@@ -55,7 +55,7 @@ fn assert_expired<T: fmt::Debug>(result: Result<T, Error>) {
 }
 
 #[test]
-fn keys_end_at_the_ceiling_and_go_on_after_the_renewal() {
+fn keys_stop_at_the_ceiling_and_continue_after_the_renewal() {
     let keys = scripted(grant(7, 1, 0, 100), 0);
     let mut last = -1;
     for millis in 0..100 {
@@ -78,7 +78,7 @@ fn keys_end_at_the_ceiling_and_go_on_after_the_renewal() {
 }
 
 #[test]
-fn a_floor_ahead_of_the_clock_is_where_keys_begin() {
+fn keys_begin_at_a_floor_that_is_ahead_of_the_clock() {
     let keys = scripted(grant(7, 1, 2_500, 5_500), 0);
     assert_eq!(parts(key(&keys).unwrap()), (7, 2_500));
     let too_far = <Scripted>::new(
@@ -92,7 +92,7 @@ fn a_floor_ahead_of_the_clock_is_where_keys_begin() {
 }
 
 #[test]
-fn another_node_goes_on_above() {
+fn keys_of_another_node_are_above_the_earlier_ones() {
     let keys = scripted(grant(900, 1, 0, 100), 50);
     let before = key(&keys).unwrap();
     let newest = keys.newest().unwrap();
@@ -110,7 +110,7 @@ fn another_node_goes_on_above() {
 }
 
 #[test]
-fn a_lower_node_goes_on_above_what_was_made_while_it_was_asked_for() {
+fn keys_of_a_lower_node_are_above_those_made_during_the_acquire() {
     let keys = scripted(grant(900, 1, 0, 100), 50);
     key(&keys).unwrap();
     let newest = keys.newest().unwrap();
@@ -139,7 +139,7 @@ fn a_lower_node_goes_on_above_what_was_made_while_it_was_asked_for() {
 }
 
 #[test]
-fn a_full_last_millisecond_does_not_run_over_the_ceiling() {
+fn a_full_last_millisecond_does_not_pass_the_ceiling() {
     let keys = scripted(grant(7, 1, 0, 2), 1);
     keys.clock().freeze();
     let made = (0..10_000).map_while(|_| key(&keys).ok()).count();
@@ -152,7 +152,7 @@ fn a_full_last_millisecond_does_not_run_over_the_ceiling() {
 }
 
 #[test]
-fn what_does_not_fit_the_range_is_not_claimed() {
+fn a_batch_that_does_not_fit_the_range_claims_nothing() {
     let keys = scripted(grant(7, 1, 0, 10), 0);
     let error = keys.reserve(40_961).unwrap_err();
     assert!(error.is_overflow(), "{error}");
@@ -183,7 +183,7 @@ fn reserved_keys_stay_good_when_the_grant_is_over() {
 
 /// An epoch may rise where no process was forked: a thread was not let run while others came first.
 #[test]
-fn only_a_fork_makes_reserved_keys_anothers() {
+fn reserved_keys_are_refused_only_after_a_real_fork() {
     let keys = scripted(grant(7, 1, 0, 10), 5);
     let mut reserved = keys.reserve(2).unwrap();
     keys.keys.entropy().fork();
@@ -193,7 +193,7 @@ fn only_a_fork_makes_reserved_keys_anothers() {
 }
 
 #[test]
-fn a_closed_generator_takes_no_grant_but_to_give_it_back() {
+fn a_closed_generator_refuses_a_new_grant_but_releases_it() {
     let keys = scripted(grant(7, 1, 0, 10), 5);
     keys.close();
     let error = keys.renew(grant(7, 1, 0, 20)).unwrap_err();
@@ -206,7 +206,7 @@ fn a_closed_generator_takes_no_grant_but_to_give_it_back() {
 }
 
 #[test]
-fn only_more_time_of_the_same_grant_is_taken() {
+fn renew_refuses_a_lower_ceiling_and_an_unknown_node() {
     let keys = scripted(grant(7, 1, 0, 100), 50);
     let error = keys.renew(grant(7, 1, 0, 99)).unwrap_err();
     assert_eq!(
@@ -222,7 +222,7 @@ fn only_more_time_of_the_same_grant_is_taken() {
 }
 
 #[test]
-fn a_wait_ends_with_the_renewal_or_with_the_error() {
+fn waiting_at_the_ceiling_ends_with_the_renewal_or_an_error() {
     let keys = <Scripted>::new(
         grant(7, 1, 0, 100),
         ManualClock::at_unix_millis(START + 100),
@@ -242,7 +242,7 @@ fn a_wait_ends_with_the_renewal_or_with_the_error() {
 }
 
 #[test]
-fn an_error_says_why_it_was_not_renewed() {
+fn the_error_of_an_expired_grant_says_why_it_was_not_renewed() {
     let keys = scripted(grant(7, 3, 0, 100), 100);
     let error = key(&keys).unwrap_err();
     assert_eq!(
@@ -314,7 +314,7 @@ impl Clock for Interrupted {
 
 /// The time in the key decides, not what was checked before.
 #[test]
-fn what_happens_in_the_midst_of_a_key_counts() {
+fn a_grant_that_changes_while_a_key_is_made_is_noticed() {
     type Keys = GrantedGenerator<Snowflake, Interrupted, SeededEntropy>;
     let new = || {
         let clock = Interrupted {
@@ -420,7 +420,7 @@ fn threads_and_changing_grants_make_no_key_twice() {
 
 /// As often as it takes: closed while threads make keys, none of them is above what is given back.
 #[test]
-fn no_key_is_above_what_is_given_back() {
+fn no_key_is_above_the_last_time_that_a_release_reports() {
     for _ in 0..100 {
         let keys = GrantedGenerator::<Snowflake, _, _>::new(
             grant(1, 1, 0, 1_000),
@@ -500,7 +500,7 @@ fn a_keeper_renews_before_a_third_and_a_tenth_of_the_window() {
 
 /// A paused process: its node was given to another, whose keys begin above all of its own.
 #[test]
-fn a_holder_that_was_silent_too_long_gets_another_node() {
+fn a_holder_that_renews_too_late_gets_another_node() {
     let clock = ManualClock::at_unix_millis(START);
     let nodes = MemoryNodes::new(LeaseTerms::new(0..2).unwrap(), &clock);
     let mut first = keeper(&nodes, &clock);
@@ -543,7 +543,7 @@ fn a_holder_that_was_silent_too_long_gets_another_node() {
 }
 
 #[test]
-fn a_store_that_went_back_is_not_asked_again() {
+fn a_keeper_stops_asking_a_store_whose_ceiling_went_back() {
     let clock = ManualClock::at_unix_millis(START);
     let terms = LeaseTerms::new(0..1).unwrap();
     let nodes = MemoryNodes::new(terms.clone(), &clock);
@@ -569,7 +569,7 @@ fn a_store_that_went_back_is_not_asked_again() {
 }
 
 #[test]
-fn a_thread_renews_and_gives_the_node_back() {
+fn a_lease_thread_renews_the_node_and_releases_it() {
     let terms = LeaseTerms::new(0..1)
         .unwrap()
         .with_window(Duration::from_millis(30))

@@ -54,7 +54,7 @@ fn blocks_share_no_key_and_each_rises() {
 }
 
 #[test]
-fn a_block_is_given_up_when_its_millisecond_is_over() {
+fn a_block_is_dropped_when_its_millisecond_ends() {
     let generator = scripted(Policy::DEFAULT);
     let block = generator.local_block();
     assert_eq!(millis(next(&block)), START);
@@ -63,7 +63,7 @@ fn a_block_is_given_up_when_its_millisecond_is_over() {
 }
 
 #[test]
-fn a_step_back_is_held_in_the_block_and_a_wider_one_followed() {
+fn a_block_holds_a_small_step_back_and_follows_a_large_one() {
     let generator = scripted(Policy::DEFAULT);
     let block = generator.local_block();
     let first = next(&block);
@@ -138,7 +138,7 @@ fn batches_are_above_the_block_and_the_next_key_above_them() {
 }
 
 #[test]
-fn every_scheme_has_leases() {
+fn every_scheme_has_local_blocks() {
     fn rises<S: Slotted<Raw = uuid::Uuid, Node = ()>>() {
         let clock = ManualClock::at_unix_millis(START);
         let generator = OrderedGenerator::<S, _, _>::new(clock, ThreadEntropy, Policy::DEFAULT);

@@ -57,7 +57,7 @@ impl SegmentSource for Noted {
 }
 
 #[test]
-fn numbers_come_one_by_one_over_all_threads() {
+fn threads_get_consecutive_numbers_without_repeats() {
     let (keys, feeder) = SegmentGenerator::<Ordered>::fed(Steps::fixed(count(100)), WAIT);
     feeder.start(MemoryCounter::starting_at(1)).unwrap();
     let made: Vec<Vec<i64>> = thread::scope(|scope| {
@@ -82,7 +82,7 @@ fn numbers_come_one_by_one_over_all_threads() {
 }
 
 #[test]
-fn half_a_segment_ahead_the_next_one_is_there() {
+fn the_next_segment_is_fetched_when_half_of_one_is_left() {
     let source = Noted::new();
     let (keys, feeder) = SegmentGenerator::fed(Steps::fixed(count(10)), WAIT);
     feeder.start(Arc::clone(&source)).unwrap();
@@ -98,7 +98,7 @@ fn half_a_segment_ahead_the_next_one_is_there() {
 }
 
 #[test]
-fn steps_double_while_they_do_not_last_and_a_batch_is_one_round_trip() {
+fn the_step_doubles_while_segments_run_out_early_and_a_batch_is_one_round_trip() {
     let source = Noted::new();
     let steps = Steps {
         min: count(10),
@@ -135,7 +135,7 @@ fn steps_double_while_they_do_not_last_and_a_batch_is_one_round_trip() {
 
 /// The numbers of two servers are in no order: a batch does not reach over two segments.
 #[test]
-fn a_batch_of_tickets_is_of_one_segment() {
+fn a_batch_of_tickets_comes_from_one_segment() {
     struct TwoServers(AtomicU32);
 
     impl SegmentSource for TwoServers {
@@ -168,7 +168,7 @@ fn a_batch_of_tickets_is_of_one_segment() {
 }
 
 #[test]
-fn a_source_that_comes_back_is_waited_for_and_one_that_does_not_is_an_error() {
+fn a_generator_waits_for_a_source_that_recovers_and_fails_if_it_does_not() {
     let source = Noted::new();
     source.failing.store(3, Ordering::SeqCst);
     let (keys, feeder) = SegmentGenerator::fed(Steps::fixed(count(10)), WAIT);
@@ -194,7 +194,7 @@ fn a_source_that_comes_back_is_waited_for_and_one_that_does_not_is_an_error() {
 }
 
 #[test]
-fn a_counter_at_its_end_gives_what_is_left_and_then_its_error() {
+fn an_exhausted_counter_gives_its_last_numbers_and_then_an_error() {
     let (keys, feeder) = SegmentGenerator::fed(Steps::fixed(count(10)), WAIT);
     let source = MemoryCounter::starting_at(i64::MAX - 15);
     feeder.start(source).unwrap();
@@ -224,7 +224,7 @@ fn a_feeder_ends_with_its_generator() {
 }
 
 #[test]
-fn one_segment_is_all_there_is() {
+fn one_segment_gives_all_its_numbers_and_no_more() {
     let keys = SegmentGenerator::of(Segment::<Ordered>::new(5, 3, 1).unwrap());
     assert!(keys.reserve(4).is_err());
     assert!(
@@ -244,7 +244,7 @@ fn one_segment_is_all_there_is() {
 
 /// An epoch may rise where no process was forked: a thread was not let run while others came first.
 #[test]
-fn only_a_fork_makes_the_numbers_anothers() {
+fn numbers_are_refused_only_after_a_real_fork() {
     let mut keys = SegmentGenerator::of(Segment::<Ordered>::new(5, 4, 1).unwrap());
     keys.owner.epoch += 1;
     assert_eq!(keys.try_generate().unwrap().into_raw(), 5);

@@ -67,7 +67,7 @@ fn a_restart_with_an_older_clock_stays_above() {
 }
 
 #[test]
-fn the_mark_is_raised_in_leaps() {
+fn the_mark_is_raised_in_large_steps() {
     let mark = Memory::default();
     let keys = WithHighWaterMark::new(scripted(START, Policy::DEFAULT), &mark, LEAD).unwrap();
     for millis in 0..10_000 {
@@ -78,7 +78,7 @@ fn the_mark_is_raised_in_leaps() {
 }
 
 #[test]
-fn a_key_that_the_mark_cannot_cover_is_not_given_out() {
+fn a_key_above_a_mark_that_cannot_be_raised_is_not_given_out() {
     let mark = Memory::default();
     mark.broken.store(true, Ordering::SeqCst);
     let keys = WithHighWaterMark::new(scripted(START, Policy::DEFAULT), &mark, LEAD).unwrap();
@@ -121,7 +121,7 @@ fn a_forked_child_cannot_raise_the_parents_mark() {
 }
 
 #[test]
-fn batches_are_covered_too() {
+fn batches_raise_the_mark_too() {
     let mark = Memory::default();
     let keys = WithHighWaterMark::new(scripted(START, Policy::DEFAULT), &mark, LEAD).unwrap();
     keys.generator.clock().freeze();

@@ -62,7 +62,7 @@ fn a_hash_spreads_evenly() {
 }
 
 #[test]
-fn reversed_bits_take_turns() {
+fn reversed_bits_visit_all_buckets_in_turn() {
     let integers: Vec<u64> = (1_000..1_000 + 4_096).collect();
     let counts = counts(Scatter::by_reversed_bits(64, 0), &integers);
     assert!(counts.iter().all(|&count| count == 64), "{counts:?}");
@@ -212,7 +212,7 @@ fn other_texts_and_bytes_are_refused() {
 }
 
 #[test]
-fn a_range_is_one_in_each_bucket() {
+fn a_range_of_keys_is_one_range_in_each_bucket() {
     let scatter = Scatter::by_hash(5);
     let uuids = keys(400);
     let (lowest, highest) = (uuids[100], uuids[199]);

@@ -21,7 +21,7 @@ fn type_id(prefix: &str, raw: Uuid) -> String {
 
 /// Key types check their prefix at compile time; whoever calls the trait may pass any.
 #[test]
-fn a_prefix_that_is_too_long_is_no_panic() {
+fn a_prefix_that_is_too_long_does_not_panic() {
     let prefix = "p".repeat(1_000);
     let text = type_id(&prefix, Uuid::max());
     assert_eq!(text.len(), 1_000 + 1 + 26);
@@ -146,7 +146,7 @@ fn a_megabyte_of_text_is_refused_with_a_short_message() {
 
 /// Published samples of the 22-character form, by its author.
 #[test]
-fn ordered_text_meets_the_published_sample() {
+fn ordered_text_matches_the_published_sample() {
     let raw = Uuid::from_u128(0x0176_a457_2508_c7f3_3a17_98b9_2987_7e79);
     assert_eq!(&encode_ordered22::<Tilde>(raw), b"0NQ_LnK8m~Cv5uYuAOTzUG");
     assert_eq!(

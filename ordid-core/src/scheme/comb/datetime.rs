@@ -38,7 +38,7 @@ use core::cmp::Ordering;
 
 use uuid::Uuid;
 
-use super::{AT_END, EXPECTED, MADE_AT_END};
+use super::{AT_END, MADE_AT_END};
 use crate::{
     clock::{Moment, TimeScale, Timestamp},
     error::Error,
@@ -46,8 +46,8 @@ use crate::{
     key::{RisesInMariaDbUuid, RisesInSqlServer, Scheme},
     layout::{Comparison, Orders},
     scheme::{
-        anatomy::{Certainty, Inspection, Layout, TimeOrdered, not_of, out_of_time, with_version},
-        guid::{self, INDEX_BITS, SEED_BITS, generator},
+        anatomy::{Certainty, Inspection, Layout, TimeOrdered, check, out_of_time},
+        guid::{self, INDEX_BITS, SEED_BITS},
     },
 };
 
@@ -240,19 +240,7 @@ macro_rules! comb {
         pub enum $scheme {}
 
         impl Scheme for $scheme {
-            type Raw = Uuid;
-
-            const NAME: &'static str = $name;
-            const ORDERS: Orders = Orders::SQL_SERVER.and(Comparison::MariaDbUuid);
-            const EXPECTED: &'static str = EXPECTED;
-
-            fn check(raw: &Uuid) -> bool {
-                guid::is_rfc(raw, 4)
-            }
-
-            fn coerce(raw: Uuid) -> Uuid {
-                with_version(raw, 4)
-            }
+            rfc_9562!($name, version 4, Orders::SQL_SERVER.and(Comparison::MariaDbUuid));
 
             fn timestamp(raw: &Uuid) -> Option<Timestamp> {
                 Self::check(raw)
@@ -292,9 +280,7 @@ macro_rules! comb {
             }
 
             fn unpack(raw: &Uuid) -> Result<DateTimeParts, Error> {
-                if !Self::check(raw) {
-                    return Err(not_of::<Self>(raw));
-                }
+                check::<Self>(raw)?;
                 Ok(DateTimeParts::unpack(raw))
             }
 

@@ -35,8 +35,8 @@ use crate::{
         along::{Along, Fixed},
     },
     scheme::{
-        anatomy::{Inspection, Layout, TimeOrdered, fits, not_of},
-        guid::{self, generator},
+        anatomy::{Inspection, Layout, TimeOrdered, check, fits},
+        guid,
     },
 };
 
@@ -160,9 +160,7 @@ impl Layout for CombEfCore {
     }
 
     fn unpack(raw: &Uuid) -> Result<EfCoreParts, Error> {
-        if !Self::check(raw) {
-            return Err(not_of::<Self>(raw));
-        }
+        check::<Self>(raw)?;
         Ok(EfCoreParts::of(raw))
     }
 

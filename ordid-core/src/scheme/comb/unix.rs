@@ -27,7 +27,7 @@ use core::cmp::Ordering;
 
 use uuid::Uuid;
 
-use super::{AT_END, EXPECTED, MADE_AT_END};
+use super::{AT_END, MADE_AT_END};
 use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
@@ -38,8 +38,8 @@ use crate::{
         along::{Along, Fixed},
     },
     scheme::{
-        anatomy::{Inspection, Layout, TimeOrdered, fits, not_of, with_version},
-        guid::{self, COUNT_BITS, INDEX_BITS, SEED_BITS, generator},
+        anatomy::{Inspection, Layout, TimeOrdered, check, fits},
+        guid::{self, COUNT_BITS, INDEX_BITS, SEED_BITS},
     },
 };
 
@@ -117,19 +117,7 @@ macro_rules! comb {
         pub enum $scheme {}
 
         impl Scheme for $scheme {
-            type Raw = Uuid;
-
-            const NAME: &'static str = $name;
-            const ORDERS: Orders = $orders;
-            const EXPECTED: &'static str = EXPECTED;
-
-            fn check(raw: &Uuid) -> bool {
-                guid::is_rfc(raw, 4)
-            }
-
-            fn coerce(raw: Uuid) -> Uuid {
-                with_version(raw, 4)
-            }
+            rfc_9562!($name, version 4, $orders);
 
             fn timestamp(raw: &Uuid) -> Option<Timestamp> {
                 Self::check(raw).then(|| {
@@ -166,9 +154,7 @@ macro_rules! comb {
             }
 
             fn unpack(raw: &Uuid) -> Result<UnixParts, Error> {
-                if !Self::check(raw) {
-                    return Err(not_of::<Self>(raw));
-                }
+                check::<Self>(raw)?;
                 Ok(UnixParts::unpack(raw, $place))
             }
 

@@ -1,11 +1,9 @@
-use proptest::prelude::*;
-
 use super::*;
-use crate::scheme::guid::tests::{Vector, descents, meets, vectors};
+use crate::scheme::testing::*;
 
 #[test]
 fn keys_are_those_of_the_original() {
-    for vector in vectors("medo_v7_mssql", 13) {
+    for vector in vectors_of_kind("medo_v7_mssql", 13) {
         let Vector { unix_millis, .. } = vector;
         let [c0, c1, c2] = vector.random(8);
         let parts = Parts {
@@ -34,13 +32,7 @@ fn keys_rise_in_sql_server_with_time_and_counter() {
             keys.push(Medo::pack(parts).unwrap());
         }
     }
-    for rule in Comparison::ALL {
-        assert_eq!(
-            descents(rule, &keys) == 0,
-            Medo::ORDERS.contains(rule),
-            "{rule:?}"
-        );
-    }
+    assert_eq!(rules_that_hold(&keys), declared::<Medo>());
 }
 
 #[test]
@@ -50,10 +42,10 @@ fn fields_that_do_not_fit_are_named() {
         counter,
         unix_ts_ms,
     };
-    let error = Medo::pack(parts(1 << 26, 0)).unwrap_err();
-    assert!(error.to_string().starts_with("counter 67108864"), "{error}");
-    let error = Medo::pack(parts(0, 1 << 48)).unwrap_err();
-    assert!(error.to_string().starts_with("unix_ts_ms"), "{error}");
+    does_not_fit::<Medo, _>([
+        (parts(1 << 26, 0), "counter 67108864", 26),
+        (parts(0, 1 << 48), "unix_ts_ms 281474976710656", 48),
+    ]);
 }
 
 #[test]
@@ -65,16 +57,4 @@ fn the_version_is_not_where_the_text_has_it() {
     assert_eq!(at, 1_516_715_400_000);
     let (lowest, highest) = Medo::bounds_at(Medo::timestamp(&key).unwrap()).unwrap();
     assert!(Medo::cmp(&lowest, &key).is_lt() && Medo::cmp(&key, &highest).is_lt());
-}
-
-proptest! {
-    #[test]
-    fn decoding_is_total(bits in any::<u128>()) {
-        let raw = Uuid::from_u128(bits);
-        prop_assert_eq!(Medo::unpack(&raw).is_ok(), Medo::check(&raw));
-        let of_it = Uuid::from_u128(bits & !(0xf << 68 | 0b11 << 62) | 7 << 68 | 0b10 << 62);
-        let parts = Medo::unpack(&of_it).unwrap();
-        prop_assert_eq!(Medo::pack(parts).unwrap(), of_it);
-        prop_assert!(Medo::inspect(&of_it).is_ok());
-    }
 }

@@ -1,21 +1,13 @@
 use std::collections::HashSet;
 
-use proptest::prelude::*;
-
 use super::*;
-use crate::{
-    generator::Generator,
-    scheme::guid::tests::{
-        DOTNET_TICKS_AT_1970, START, Vector, descents, many, meets, next,
-        rises_exactly_where_declared, scripted_at, vectors,
-    },
-};
+use crate::{generator::Generator, scheme::testing::*};
 
 const WORKER: [u8; 6] = [0x02, 0x42, 0xac, 0x11, 0x00, 0x02];
 
 #[test]
 fn keys_are_those_of_the_original() {
-    for vector in vectors("newid_nextguid", 13) {
+    for vector in vectors_of_kind("newid_nextguid", 13) {
         let Vector { dotnet_ticks, .. } = vector;
         let parts = Parts {
             ticks: dotnet_ticks,
@@ -24,11 +16,6 @@ fn keys_are_those_of_the_original() {
         };
         meets::<NewId>(&vector, parts);
     }
-}
-
-#[test]
-fn keys_rise_exactly_where_declared() {
-    rises_exactly_where_declared::<NewId>(WORKER);
 }
 
 #[test]
@@ -80,15 +67,4 @@ fn a_key_for_a_given_time_is_refused() {
     let generator = scripted_at::<NewId>(WORKER, START);
     let at = Timestamp::from_unix_millis(START).unwrap();
     assert!(generator.generate_at(at).unwrap_err().is_unsupported());
-}
-
-proptest! {
-    #[test]
-    fn decoding_is_total(bits in any::<u128>()) {
-        let raw = Uuid::from_u128(bits);
-        let parts = NewId::unpack(&raw).unwrap();
-        prop_assert_eq!(NewId::pack(parts).unwrap(), raw);
-        let moment = NewId::inspect(&raw).unwrap().moment.unwrap();
-        prop_assert_eq!(moment.timestamp(), NewId::timestamp(&raw));
-    }
 }

@@ -143,21 +143,15 @@ generator_alias! {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
-    use crate::{
-        clock::ManualClock,
-        entropy::SeededEntropy,
-        generator::{Generator as _, Policy},
-    };
+    use crate::scheme::testing::{next, scripted_at};
 
     #[test]
     fn keys_carry_the_hash_of_the_host_and_the_process() {
         // `printf localhost | md5sum` begins with 421aa9.
         let node = HostAndProcess::of("localhost", 0x1_e9c4);
         assert_eq!(node, HostAndProcess::new(0x42_1aa9, 0xe9c4).unwrap());
-        let clock = ManualClock::at_unix_millis(1_457_650_802_000);
-        let keys =
-            ObjectIdLegacyGenerator::with_node(node, clock, SeededEntropy::new(1), Policy::DEFAULT);
-        let [first, second] = [(); 2].map(|()| keys.try_generate().unwrap().into_raw());
+        let keys = scripted_at::<ObjectIdLegacy>(node, 1_457_650_802_000);
+        let [first, second] = [(); 2].map(|()| next(&keys));
         let parts = LegacyParts::of(&first);
         assert_eq!(parts.seconds, 1_457_650_802);
         assert_eq!((parts.machine, parts.process), (0x42_1aa9, 0xe9c4));

@@ -4,20 +4,14 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    clock::{Clock as _, ManualClock, SystemClock},
-    entropy::SeededEntropy,
-    generator::{Generator, Overflow, Policy, Rollback},
+    clock::{Clock as _, SystemClock},
+    generator::{Generator, Policy, Rollback},
     key::StaticScheme as _,
+    scheme::testing::*,
 };
 
-const START: u64 = 1_645_557_742_000;
-
-fn scripted() -> UuidV7Generator<ManualClock, SeededEntropy> {
-    UuidV7Generator::new(
-        ManualClock::at_unix_millis(START),
-        SeededEntropy::new(42),
-        Policy::DEFAULT,
-    )
+fn scripted() -> Scripted<UuidV7> {
+    scripted_at((), START)
 }
 
 /// Time, 42-bit counter, random bits.
@@ -28,13 +22,11 @@ fn parts(raw: Uuid) -> (u64, u64, u64) {
 }
 
 #[test]
-fn parts_meet_the_vector_of_the_rfc() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/rfc9562.json");
-    let json: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+fn parts_match_the_vector_of_the_rfc() {
+    let json = vectors("rfc9562");
     let vector = &json["v7"][0];
-    let hex = |name: &str| u64::from_str_radix(vector[name].as_str().unwrap(), 16).unwrap();
-    let expected: Uuid = vector["uuid"].as_str().unwrap().parse().unwrap();
+    let hex = |name: &str| hex(&vector[name]);
+    let expected = uuid(&vector["uuid"]);
     let time = Timestamp::from_unix_millis(hex("unix_ts_ms")).unwrap();
     let parts = Parts {
         unix_ts_ms: hex("unix_ts_ms"),
@@ -70,30 +62,12 @@ fn the_counter_starts_below_a_zero_bit_and_rises_by_one() {
 }
 
 #[test]
-fn one_seed_gives_the_same_keys_on_every_machine() {
-    let generator = scripted();
-    let keys: Vec<_> = (0..2)
-        .map(|_| generator.try_generate().unwrap().into_raw().to_string())
-        .collect();
-    assert_eq!(keys, FIXED);
-    let again = scripted();
-    again.try_generate().unwrap();
-    let mut filled = Vec::new();
-    again
-        .try_fill_with(1, |key| filled.push(key.into_raw().to_string()))
-        .unwrap();
-    assert_eq!(
-        filled,
-        FIXED[1..],
-        "a fill makes the keys that single calls make"
-    );
+fn a_fill_makes_the_keys_that_single_calls_make() {
+    let [singly, filled] = [scripted(), scripted()];
+    let keys = [(); 2].map(|()| next(&singly));
+    assert_eq!(next(&filled), keys[0]);
+    assert_eq!(many(&filled, 1), keys[1..]);
 }
-
-/// Computed by this code once; it pins the PRF, the draw order and the layout.
-const FIXED: [&str; 2] = [
-    "017f22e2-79b0-7016-a47a-8d74395d5ba1",
-    "017f22e2-79b0-7016-a47a-8d756d71b708",
-];
 
 #[test]
 fn keys_of_one_fill_rise_across_milliseconds_and_batches() {
@@ -202,13 +176,9 @@ fn only_version_7_of_the_rfc_variant_is_accepted() {
 fn the_random_bits_are_balanced() {
     // 100,000 keys: each of the 32 fresh bits is one in half of them, give or take six standard
     // deviations (158 each).
-    let mut ones = [0_u32; 32];
-    UuidV7::fill_with(100_000, |key| {
-        let random = parts(key.into_raw()).2;
-        for (bit, count) in ones.iter_mut().enumerate() {
-            *count += u32::from(random >> bit & 1 == 1);
-        }
-    });
+    let mut keys = Vec::new();
+    UuidV7::fill_with(100_000, |key| keys.push(key.into_raw()));
+    let ones = ones::<32>(keys.iter().map(|key| parts(*key).2.into()));
     assert!(
         ones.iter().all(|count| count.abs_diff(50_000) < 950),
         "{ones:?}"
@@ -230,16 +200,11 @@ fn process_wide_keys_rise_over_all_ways_to_make_them() {
 
 #[test]
 fn a_policy_of_errors_is_an_error_not_a_panic() {
-    let generator = UuidV7Generator::new(
-        ManualClock::at_unix_millis(START),
-        SeededEntropy::new(1),
-        Policy {
-            rollback: Rollback::HoldThenError {
-                max: std::time::Duration::from_secs(1),
-            },
-            overflow: Overflow::Error,
-        },
-    );
+    let rollback = Rollback::HoldThenError {
+        max: std::time::Duration::from_secs(1),
+    };
+    let policy = Policy { rollback, ..STRICT };
+    let generator = scripted_with::<UuidV7>((), START, 1, policy);
     generator.clock().freeze();
     let mut made = 0;
     let error = generator
@@ -288,12 +253,5 @@ fn parts_that_do_not_fit_are_named() {
         rand_a: 0x1000,
         rand_b: 0,
     };
-    let error = UuidV7::pack(parts).unwrap_err();
-    assert!(error.is_layout());
-    assert_eq!(
-        error.to_string(),
-        "rand_a 4096 does not fit: scheme uuid_v7 has 12 bits for it"
-    );
-    let error = UuidV7::unpack(&Uuid::nil()).unwrap_err();
-    assert!(error.is_layout());
+    does_not_fit::<UuidV7, _>([(parts, "rand_a 4096", 12)]);
 }

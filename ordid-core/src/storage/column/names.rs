@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_leads_to_the_column_of_that_name() {
+    fn a_name_resolves_to_the_column_of_that_name() {
         names! { are_named }
         engines_name! {
             postgres Postgres: uuid bytea text char32 char26 char22 char20 bigint;

@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn texts_are_the_keys_own(object_id: [u8; 12], push_id: [u8; 15], key: [u8; 24]) {
+    fn text_columns_store_the_keys_own_text(object_id: [u8; 12], push_id: [u8; 15], key: [u8; 24]) {
         fn same<C: Stores<R>, R: RawKey + core::fmt::Display>(raw: R) {
             let text = alloc::format!("{raw}");
             assert_eq!(C::encode(raw).found(), Found::from(&*text));
@@ -152,7 +152,7 @@ proptest! {
 }
 
 #[test]
-fn integers_at_their_ends() {
+fn the_smallest_and_largest_integers_are_stored() {
     let rising = [i64::MIN, -1, 0, 1, i64::MAX];
     for pair in rising.windows(2) {
         for_all!(compares_as_keys: BigInt, Integer, Number19; (pair[0], pair[1]));
@@ -318,7 +318,7 @@ fn declarations_spell_out_the_collation_and_the_key() {
 }
 
 #[test]
-fn literals_are_the_stored_values() {
+fn literals_match_the_stored_values() {
     fn literal<C: ColumnOn<D> + Stores<R>, D: Dialect, R: RawKey>(raw: R) -> String {
         <C as ColumnOn<D>>::literal(raw)
     }

@@ -107,55 +107,50 @@ stores_text!(
         text::encode_hyphenated, text::parse_hyphenated
 );
 
-column! {
+/// A column of so many characters with a binary collation, and what it stores.
+macro_rules! char_column {
+    (
+        $(#[$doc:meta])*
+        $type:ident = $name:literal, $ddl:literal;
+        $raw:ty = $length:literal, $expected:literal, $encode:expr, $parse:expr
+    ) => {
+        column! {
+            $(#[$doc])*
+            $type = $name, Bytes;
+            Postgres: "text COLLATE \"C\"", STRING, POSTGRES;
+            MySql: $ddl, STRING, MYSQL;
+            MariaDb: $ddl, STRING, MARIADB;
+            Sqlite: "TEXT COLLATE BINARY", STRING, SQLITE;
+        }
+        stores_text!($type: $raw = $length, $expected, $encode, $parse);
+    };
+}
+
+char_column! {
     /// The ordered text of 192 bits: 32 characters, with a binary collation, as
     /// [`Char22`] says.
-    Char32 = "char32", Bytes;
-    Postgres: "text COLLATE \"C\"", STRING, POSTGRES;
-    MySql: "CHAR(32) CHARACTER SET ascii COLLATE ascii_bin", STRING, MYSQL;
-    MariaDb: "CHAR(32) CHARACTER SET ascii COLLATE ascii_bin", STRING, MARIADB;
-    Sqlite: "TEXT COLLATE BINARY", STRING, SQLITE;
+    Char32 = "char32", "CHAR(32) CHARACTER SET ascii COLLATE ascii_bin";
+    Key192 = 32, "32 characters of ordered text", encode_ordered32, parse_ordered32
 }
-stores_text!(
-    Char32: Key192 = 32, "32 characters of ordered text", encode_ordered32, parse_ordered32
-);
 
-column! {
+char_column! {
     /// 128 bits as a ULID: 26 characters of upper-case base 32, with a binary collation.
-    Char26 = "char26", Bytes;
-    Postgres: "text COLLATE \"C\"", STRING, POSTGRES;
-    MySql: "CHAR(26) CHARACTER SET ascii COLLATE ascii_bin", STRING, MYSQL;
-    MariaDb: "CHAR(26) CHARACTER SET ascii COLLATE ascii_bin", STRING, MARIADB;
-    Sqlite: "TEXT COLLATE BINARY", STRING, SQLITE;
+    Char26 = "char26", "CHAR(26) CHARACTER SET ascii COLLATE ascii_bin";
+    uuid::Uuid = 26, "a ULID as 26 characters", text::ulid, text::parse_ulid
 }
-stores_text!(
-    Char26: uuid::Uuid = 26, "a ULID as 26 characters", text::ulid, text::parse_ulid
-);
 
-column! {
+char_column! {
     /// The ordered text of 22 characters, with a binary collation.
     ///
     /// Under any other collation, also a case-sensitive one, it loses its order; under a
     /// case-insensitive one, two keys become one.
-    Char22 = "char22", Bytes;
-    Postgres: "text COLLATE \"C\"", STRING, POSTGRES;
-    MySql: "CHAR(22) CHARACTER SET ascii COLLATE ascii_bin", STRING, MYSQL;
-    MariaDb: "CHAR(22) CHARACTER SET ascii COLLATE ascii_bin", STRING, MARIADB;
-    Sqlite: "TEXT COLLATE BINARY", STRING, SQLITE;
-}
-stores_text!(
-    Char22: uuid::Uuid = 22, "22 characters of ordered text",
+    Char22 = "char22", "CHAR(22) CHARACTER SET ascii COLLATE ascii_bin";
+    uuid::Uuid = 22, "22 characters of ordered text",
         text::encode_ordered22::<text::Tilde>, text::parse_ordered22::<text::Tilde>
-);
-
-column! {
-    /// A push id: 20 characters, with a binary collation, as [`Char22`] says.
-    Char20 = "char20", Bytes;
-    Postgres: "text COLLATE \"C\"", STRING, POSTGRES;
-    MySql: "CHAR(20) CHARACTER SET ascii COLLATE ascii_bin", STRING, MYSQL;
-    MariaDb: "CHAR(20) CHARACTER SET ascii COLLATE ascii_bin", STRING, MARIADB;
-    Sqlite: "TEXT COLLATE BINARY", STRING, SQLITE;
 }
-stores_text!(
-    Char20: PushId = 20, "a push id as 20 characters", encode_push_id, parse_push_id
-);
+
+char_column! {
+    /// A push id: 20 characters, with a binary collation, as [`Char22`] says.
+    Char20 = "char20", "CHAR(20) CHARACTER SET ascii COLLATE ascii_bin";
+    PushId = 20, "a push id as 20 characters", encode_push_id, parse_push_id
+}

@@ -2,138 +2,103 @@
 
 use std::{format, string::String};
 
-use super::{Rows, millis, time};
-use crate::leases::numbers::{CounterDialect, NumberStore, Statement, checked_name, unsigned};
 use ordid_core::{
     Error,
     clock::Timestamp,
     coordination::{CoordinationFailure, Grant, LeaseTerms},
 };
 
-/// Nodes that a table counts: the steps of an [`AsyncNodeAllocator`](ordid_core::coordination::AsyncNodeAllocator), and
-/// the statements that they take.
+use super::{
+    CounterDialect, NodeKind, Nodes, Number, Statement, StoreDriver, millis, time, unsigned,
+};
+
+/// Gives each start a node that nobody had and nobody will have: the next number of a table.
+///
+/// The database counts from 1, so the range of the terms begins with 0 or 1.
+///
+/// Nothing waits for a lease to end, and a process that died leaves nothing behind; for that the numbers
+/// are used up, one with each start. A layout with 22 bits for the node has 4,194,304, enough for a
+/// thousand starts a day over 11 years. When they are used up there is an error
+/// ([`NoFreeNode`](CoordinationFailure::NoFreeNode)), no second round.
+///
+/// A grant ends and is renewed as one of [`SqlLease`](super::SqlLease): so a copy of a running process is
+/// found out when it renews. A node that is given back is nobody's: the row stays for ever, as it is what tells
+/// that the number is used.
+pub type SqlDisposableNode<S> = Nodes<S, Disposable>;
+
+/// Nodes that are [used once](SqlDisposableNode).
 #[derive(Debug)]
-pub struct DisposableNodes<D> {
-    rows: Rows<D>,
+pub struct Disposable {
     now: Statement,
     pub(super) insert: Statement,
 }
 
-impl<D: CounterDialect> DisposableNodes<D> {
-    /// The name of the table unless said otherwise.
-    pub const TABLE: &'static str = "ordid_disposable_nodes";
+impl<D: CounterDialect> NodeKind<D> for Disposable {
+    const NAME: &'static str = "SqlDisposableNode";
+    const TABLE: &'static str = "ordid_disposable_nodes";
 
-    /// Takes the terms.
-    pub fn new(terms: LeaseTerms) -> Self {
-        Self::of(terms, Self::TABLE)
-    }
-
-    /// Takes a table of another name.
-    ///
-    /// # Errors
-    ///
-    /// As [`checked_name`].
-    pub fn with_table(self, table: &str) -> Result<Self, Error> {
-        Ok(Self::of(self.rows.terms, checked_name(table)?))
-    }
-
-    fn of(terms: LeaseTerms, table: &str) -> Self {
+    fn new(table: &str) -> Self {
         let insert = "INSERT INTO {t} (epoch, ceiling, expires) VALUES (1, ?, {now} + ?)";
         let insert = format!("{insert}{}", D::returning("node"));
         Self {
             now: Statement::reads::<D>(table, "SELECT {now}"),
             insert: Statement::changes::<D>(table, &insert),
-            rows: Rows::of(terms, table),
         }
     }
 
-    /// Returns the table's name.
-    pub fn table(&self) -> &str {
-        &self.rows.table
+    fn create_sql(table: &str, _terms: &LeaseTerms) -> Result<String, Error> {
+        Ok(create_sql::<D>(table))
     }
 
-    /// Returns the terms.
-    pub fn terms(&self) -> &LeaseTerms {
-        &self.rows.terms
-    }
-
-    /// Returns the statement that makes the table.
-    pub fn create_sql(&self) -> String {
-        format!(
-            "CREATE TABLE IF NOT EXISTS {} (node {}, epoch BIGINT NOT NULL, ceiling BIGINT NOT NULL, \
-             expires BIGINT NOT NULL){};",
-            D::quote(&self.rows.table),
-            D::COUNTED_KEY,
-            D::TABLE_OPTIONS,
-        )
-    }
-
-    /// Takes the next node.
-    ///
-    /// # Errors
-    ///
-    /// As [`NodeAllocator::acquire`](ordid_core::coordination::NodeAllocator::acquire).
-    pub async fn acquire(
-        &self,
-        store: &impl NumberStore,
+    async fn acquire<S: StoreDriver<Dialect = D>>(
+        nodes: &Nodes<S, Self>,
         now: Timestamp,
         last: Option<Timestamp>,
     ) -> Result<Grant, Error> {
-        let nodes = self.rows.terms.nodes();
-        let answer = store.ask(&self.now, &[]).await?;
+        let range = nodes.terms.nodes();
+        let answer = nodes.store.ask(&nodes.kind.now, &[]).await?;
         let store_now = answer.row().map(|[now]| time(now));
-        let (floor, ceiling) = self.rows.terms.range(None, now, last, store_now)?;
-        let values = [millis(ceiling), self.rows.ttl()];
-        let inserted = store.ask(&self.insert, &values).await?;
+        let (floor, ceiling) = nodes.terms.range(None, now, last, store_now)?;
+        let values = [millis(ceiling), nodes.ttl()].map(Number);
+        let inserted = nodes.store.ask(&nodes.kind.insert, &values).await?;
         let node = inserted.returned().map(unsigned).ok_or_else(|| {
             let problem = "has not said which number it gave";
-            self.rows.error(CoordinationFailure::Unavailable, problem)
+            nodes.error(CoordinationFailure::Unavailable, problem)
         })?;
-        if node >= nodes.end {
-            return Err(self.rows.error(
+        if node >= range.end {
+            return Err(nodes.error(
                 CoordinationFailure::NoFreeNode,
                 &format!(
                     "is at number {node}, and the layout ends below {}: all are used up",
-                    nodes.end
+                    range.end
                 ),
             ));
         }
-        if node < nodes.start {
-            return Err(self.rows.error(
+        if node < range.start {
+            return Err(nodes.error(
                 CoordinationFailure::Mismatch,
                 &format!(
-                    "gave number {node}, below the first of {nodes:?}: begin the range with 0"
+                    "gave number {node}, below the first of {range:?}: begin the range with 0"
                 ),
             ));
         }
         Grant::new(node, 1, floor, ceiling)
     }
+}
 
-    /// Moves the ceiling of a grant on.
-    ///
-    /// # Errors
-    ///
-    /// As [`NodeAllocator::renew`](ordid_core::coordination::NodeAllocator::renew).
-    pub async fn renew(
-        &self,
-        store: &impl NumberStore,
-        grant: &Grant,
-        now: Timestamp,
-    ) -> Result<Grant, Error> {
-        self.rows.renew(store, grant, now).await
+impl<S: StoreDriver<Dialect: CounterDialect>> SqlDisposableNode<S> {
+    /// Returns the statement that makes the table. Run it once, as a migration; never delete rows.
+    pub fn create_sql(&self) -> String {
+        create_sql::<S::Dialect>(&self.table)
     }
+}
 
-    /// Gives a node back, which nobody will have.
-    ///
-    /// # Errors
-    ///
-    /// As [`NodeAllocator::release`](ordid_core::coordination::NodeAllocator::release).
-    pub async fn release(
-        &self,
-        store: &impl NumberStore,
-        grant: &Grant,
-        last: Option<Timestamp>,
-    ) -> Result<(), Error> {
-        self.rows.release(store, grant, last).await
-    }
+fn create_sql<D: CounterDialect>(table: &str) -> String {
+    format!(
+        "CREATE TABLE IF NOT EXISTS {} (node {}, epoch BIGINT NOT NULL, ceiling BIGINT NOT NULL, \
+         expires BIGINT NOT NULL){};",
+        D::quote(table),
+        D::COUNTED_KEY,
+        D::TABLE_OPTIONS,
+    )
 }

@@ -1,16 +1,91 @@
 use std::{
-    pin::pin,
-    sync::Mutex,
-    task::{Context, Poll, Waker},
+    marker::PhantomData,
+    ops::Range,
+    sync::{Arc, Mutex},
 };
-use std::{sync::Arc, vec};
 
 use super::*;
-use crate::leases::numbers::CounterDialect;
-use ordid_core::{
-    entropy::ThreadEntropy,
-    storage::dialect::{Babelfish, MySql, Oracle, Postgres, SqlServer, Sqlite},
+use crate::{
+    leases::{
+        Unanswered,
+        numbers::{Answer, Value},
+    },
+    spi::blocking as ready,
 };
+use ordid_core::storage::dialect::{Babelfish, MySql, Oracle, Postgres, SqlServer, Sqlite};
+
+/// Says what it is told, and writes down what it is asked.
+#[derive(Default)]
+struct Script {
+    answers: Mutex<Vec<Result<Answer, Error>>>,
+    asked: Mutex<Vec<(Arc<str>, Vec<i64>)>>,
+}
+
+impl Script {
+    fn new(answers: Vec<Result<Answer, Error>>) -> Arc<Self> {
+        Arc::new(Self {
+            answers: Mutex::new(answers),
+            ..Self::default()
+        })
+    }
+
+    /// What was asked since the last call: the first word, and the parameters.
+    fn asked(&self) -> Vec<(String, Vec<i64>)> {
+        let asked = core::mem::take(&mut *self.asked.lock().unwrap());
+        let word = |sql: &str| sql.split(' ').next().unwrap_or_default().to_string();
+        asked
+            .into_iter()
+            .map(|(sql, it)| (word(&sql), it))
+            .collect()
+    }
+}
+
+/// A database of this dialect, over a script.
+struct Scripted<D>(PhantomData<fn() -> D>);
+
+impl<D: LeaseDialect> StoreDriver for Scripted<D> {
+    type Dialect = D;
+    type Options = Arc<Script>;
+    type Connection = Arc<Script>;
+
+    const SURVIVES_FORKS: bool = true;
+
+    async fn connect(script: &Arc<Script>, _: Duration) -> Result<Arc<Script>, Error> {
+        Ok(Arc::clone(script))
+    }
+
+    async fn ask(
+        script: &mut Arc<Script>,
+        statement: &Statement,
+        values: &[Value<'_>],
+    ) -> Result<Answer, Unanswered> {
+        let values = values.iter().map(|value| match value {
+            Number(number) => *number,
+            Value::Text(text) => panic!("no node is named by {text}"),
+        });
+        let asked = (Arc::clone(statement.sql()), values.collect());
+        script.asked.lock().unwrap().push(asked);
+        let answer = script.answers.lock().unwrap().remove(0);
+        answer.map_err(|error| Unanswered {
+            error,
+            remedy: crate::leases::Remedy::None,
+        })
+    }
+
+    async fn run(_: &mut Arc<Script>, _: String) -> Result<(), Error> {
+        unreachable!("no test makes a table");
+    }
+}
+
+/// Leases of these nodes.
+fn leases<D: LeaseDialect>(script: &Arc<Script>, nodes: Range<u64>) -> SqlLease<Scripted<D>> {
+    SqlLease::new(Arc::clone(script), terms(nodes))
+}
+
+/// Four nodes of a database with this script.
+fn four(script: &Arc<Script>) -> SqlLease<Scripted<Oracle>> {
+    leases(script, 0..4)
+}
 
 fn terms(nodes: Range<u64>) -> LeaseTerms {
     LeaseTerms::new(nodes).unwrap()
@@ -18,15 +93,15 @@ fn terms(nodes: Range<u64>) -> LeaseTerms {
 
 /// The texts of all statements: free, take, count, read, renew, release, write back.
 fn texts<D: LeaseDialect>() -> [Arc<str>; 7] {
-    let nodes = LeasedNodes::<D>::new(terms(0..2));
+    let nodes = leases::<D>(&Arc::default(), 0..2);
     let statements = [
-        &nodes.free,
-        &nodes.take,
-        &nodes.count,
-        &nodes.rows.read,
-        &nodes.rows.renew,
-        &nodes.rows.release,
-        &nodes.rows.write_back,
+        &nodes.kind.free,
+        &nodes.kind.take,
+        &nodes.kind.count,
+        &nodes.read,
+        &nodes.renew,
+        &nodes.release,
+        &nodes.write_back,
     ];
     let kinds = statements.map(|statement| (statement.is_change(), statement.may_repeat()));
     let (reads, changes) = ((false, true), (true, false));
@@ -142,7 +217,7 @@ fn the_statements_of_oracle() {
 }
 
 fn create<D: LeaseDialect>() -> String {
-    let nodes = LeasedNodes::<D>::new(terms(5..8)).with_table("my_nodes");
+    let nodes = leases::<D>(&Arc::default(), 5..8).with_table("my_nodes");
     nodes.unwrap().create_sql().unwrap()
 }
 
@@ -189,49 +264,15 @@ fn the_table_of_each_dialect() {
 }
 
 #[test]
-fn tables_of_too_many_rows_and_of_other_names_are_refused() {
+fn tables_with_too_many_rows_or_wrong_names_are_refused() {
     let mismatch = Some(CoordinationFailure::Mismatch);
-    let nodes = LeasedNodes::<SqlServer>::new(terms(3..3 + (1 << 16)));
+    let nodes = leases::<SqlServer>(&Arc::default(), 3..3 + (1 << 16));
     assert!(nodes.create_sql().is_ok());
-    let nodes = LeasedNodes::<SqlServer>::new(terms(3..4 + (1 << 16)));
+    let nodes = leases::<SqlServer>(&Arc::default(), 3..4 + (1 << 16));
     let error = nodes.create_sql().unwrap_err();
     assert_eq!(error.coordination_failure(), mismatch);
     let error = nodes.with_table("a'b").unwrap_err();
     assert_eq!(error.coordination_failure(), mismatch);
-}
-
-/// Says what it is told, and writes down what it is asked.
-#[derive(Default)]
-struct Script {
-    answers: Mutex<Vec<Result<Answer, Error>>>,
-    asked: Mutex<Vec<(Arc<str>, Vec<i64>)>>,
-}
-
-impl Script {
-    fn new(answers: Vec<Result<Answer, Error>>) -> Self {
-        Self {
-            answers: Mutex::new(answers),
-            ..Self::default()
-        }
-    }
-
-    /// What was asked since the last call: the first word, and the parameters.
-    fn asked(&self) -> Vec<(String, Vec<i64>)> {
-        let asked = core::mem::take(&mut *self.asked.lock().unwrap());
-        let word = |sql: &str| sql.split(' ').next().unwrap_or_default().to_string();
-        asked
-            .into_iter()
-            .map(|(sql, it)| (word(&sql), it))
-            .collect()
-    }
-}
-
-impl NumberStore for Script {
-    async fn ask(&self, statement: &Statement, values: &[i64]) -> Result<Answer, Error> {
-        let asked = (Arc::clone(statement.sql()), values.to_vec());
-        self.asked.lock().unwrap().push(asked);
-        self.answers.lock().unwrap().remove(0)
-    }
 }
 
 fn rows(rows: Vec<Vec<i64>>) -> Result<Answer, Error> {
@@ -248,13 +289,6 @@ fn changed(changed: u64) -> Result<Answer, Error> {
     })
 }
 
-fn ready<T>(future: impl Future<Output = T>) -> T {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => value,
-        Poll::Pending => panic!("nothing here waits"),
-    }
-}
-
 const NOW: i64 = 1_800_000_000_000;
 
 fn at(millis: i64) -> Timestamp {
@@ -267,7 +301,6 @@ fn word(word: &str, values: &[i64]) -> (String, Vec<i64>) {
 
 #[test]
 fn a_free_node_is_taken_as_it_was_read() {
-    let nodes = LeasedNodes::<Oracle>::new(terms(0..4));
     let script = Script::new(vec![
         // The ceiling of one that is further than the clock, so that there is no choice.
         rows(vec![vec![2, 6, NOW + 500, NOW], vec![3, 1, NOW + 900, NOW]]),
@@ -275,7 +308,7 @@ fn a_free_node_is_taken_as_it_was_read() {
         changed(0),
         changed(1),
     ]);
-    let grant = ready(nodes.acquire(&script, &ThreadEntropy, at(0), None));
+    let grant = ready(four(&script).acquire(at(0), None));
     let expected = Grant::new(3, 2, at(900), at(3_900)).unwrap();
     assert_eq!(grant, Ok(expected));
     assert_eq!(
@@ -289,13 +322,12 @@ fn a_free_node_is_taken_as_it_was_read() {
 }
 
 #[test]
-fn those_that_start_together_do_not_all_begin_with_the_first() {
-    let nodes = LeasedNodes::<Oracle>::new(terms(0..4));
+fn processes_that_start_together_begin_with_different_nodes() {
     let mut first = [0; 4];
     for _ in 0..200 {
         let free = (0..4).map(|node| vec![node, 0, 0, NOW]).collect();
         let script = Script::new(vec![rows(free), changed(1)]);
-        let grant = ready(nodes.acquire(&script, &ThreadEntropy, at(0), None));
+        let grant = ready(four(&script).acquire(at(0), None));
         let node = usize::try_from(grant.unwrap().node()).unwrap();
         first[node] += 1;
     }
@@ -303,8 +335,7 @@ fn those_that_start_together_do_not_all_begin_with_the_first() {
 }
 
 #[test]
-fn where_nothing_is_free_it_is_said_why() {
-    let nodes = LeasedNodes::<SqlServer>::new(terms(0..4));
+fn acquire_says_why_no_node_is_free() {
     for (there, failure, said) in [
         (
             4,
@@ -320,19 +351,18 @@ fn where_nothing_is_free_it_is_said_why() {
         ),
     ] {
         let script = Script::new(vec![rows(vec![]), rows(vec![vec![there, 70]])]);
-        let error = ready(nodes.acquire(&script, &ThreadEntropy, at(0), None)).unwrap_err();
+        let error = ready(leases::<SqlServer>(&script, 0..4).acquire(at(0), None)).unwrap_err();
         assert_eq!(error.coordination_failure(), Some(failure));
         assert_eq!(error.to_string(), said);
     }
 }
 
 #[test]
-fn a_renewal_names_what_was_read_and_what_others_changed_is_read_again() {
-    let nodes = LeasedNodes::<Oracle>::new(terms(0..4));
+fn a_renewal_compares_what_was_read_and_reads_again_after_a_change() {
     let grant = Grant::new(2, 7, at(0), at(3_000)).unwrap();
     let stored = || rows(vec![vec![7, NOW + 3_000, NOW]]);
     let script = Script::new(vec![stored(), changed(1)]);
-    let renewed = ready(nodes.renew(&script, &grant, at(1_000)));
+    let renewed = ready(four(&script).renew(&grant, at(1_000)));
     assert_eq!(renewed, Grant::new(2, 7, at(0), at(4_000)));
     let read = word("SELECT", &[2]);
     let update = word("UPDATE", &[NOW + 4_000, 10_000, 2, 7, NOW + 3_000]);
@@ -340,7 +370,7 @@ fn a_renewal_names_what_was_read_and_what_others_changed_is_read_again() {
 
     let others = rows(vec![vec![8, NOW + 9_000, NOW]]);
     let script = Script::new(vec![stored(), changed(0), others]);
-    let error = ready(nodes.renew(&script, &grant, at(1_000))).unwrap_err();
+    let error = ready(four(&script).renew(&grant, at(1_000))).unwrap_err();
     assert!(
         error.to_string().contains("was granted to another"),
         "{error}"
@@ -349,20 +379,19 @@ fn a_renewal_names_what_was_read_and_what_others_changed_is_read_again() {
 
     // It is as before, and yet nothing was changed.
     let script = Script::new(vec![stored(), changed(0), stored()]);
-    let error = ready(nodes.renew(&script, &grant, at(1_000))).unwrap_err();
+    let error = ready(four(&script).renew(&grant, at(1_000))).unwrap_err();
     let fenced = Some(CoordinationFailure::Fenced);
     assert_eq!(error.coordination_failure(), fenced, "{error}");
 
     // A row that is gone.
     let script = Script::new(vec![rows(vec![])]);
-    let error = ready(nodes.renew(&script, &grant, at(1_000))).unwrap_err();
+    let error = ready(four(&script).renew(&grant, at(1_000))).unwrap_err();
     let lost = Some(CoordinationFailure::StateLost);
     assert_eq!(error.coordination_failure(), lost, "{error}");
 }
 
 #[test]
 fn a_ceiling_that_went_back_is_written_back() {
-    let nodes = LeasedNodes::<Oracle>::new(terms(0..4));
     let grant = Grant::new(2, 7, at(0), at(3_000)).unwrap();
     let regressed = Some(CoordinationFailure::CeilingRegressed);
     let unavailable = Error::coordination(CoordinationFailure::Unavailable, "");
@@ -370,8 +399,8 @@ fn a_ceiling_that_went_back_is_written_back() {
     for written in [changed(1), Err(unavailable)] {
         let old = || rows(vec![vec![6, NOW, NOW]]);
         let script = Script::new(vec![old(), written.clone(), old(), written]);
-        let renewed = ready(nodes.renew(&script, &grant, at(0))).unwrap_err();
-        let released = ready(nodes.release(&script, &grant, None)).unwrap_err();
+        let renewed = ready(four(&script).renew(&grant, at(0))).unwrap_err();
+        let released = ready(four(&script).release(&grant, None)).unwrap_err();
         assert_eq!(renewed.coordination_failure(), regressed);
         assert_eq!(released.coordination_failure(), regressed);
         let back = word("UPDATE", &[7, 7, NOW + 3_000, NOW + 3_000, 2]);
@@ -382,12 +411,11 @@ fn a_ceiling_that_went_back_is_written_back() {
 
 #[test]
 fn a_release_keeps_what_was_used() {
-    let nodes = LeasedNodes::<Oracle>::new(terms(0..4));
     let grant = Grant::new(2, 7, at(0), at(3_000)).unwrap();
     let stored = || rows(vec![vec![7, NOW + 3_000, NOW]]);
     let script = Script::new(vec![stored(), changed(1), stored(), changed(0)]);
-    assert_eq!(ready(nodes.release(&script, &grant, Some(at(41)))), Ok(()));
-    let error = ready(nodes.release(&script, &grant, Some(at(41)))).unwrap_err();
+    assert_eq!(ready(four(&script).release(&grant, Some(at(41)))), Ok(()));
+    let error = ready(four(&script).release(&grant, Some(at(41)))).unwrap_err();
     assert!(
         error.to_string().contains("was changed by others"),
         "{error}"
@@ -398,8 +426,8 @@ fn a_release_keeps_what_was_used() {
 }
 
 fn disposable<D: CounterDialect>() -> (String, Arc<str>) {
-    let nodes = DisposableNodes::<D>::new(terms(0..4));
-    (nodes.create_sql(), Arc::clone(nodes.insert.sql()))
+    let nodes = SqlDisposableNode::<Scripted<D>>::new(Arc::default(), terms(0..4));
+    (nodes.create_sql(), Arc::clone(nodes.kind.insert.sql()))
 }
 
 #[test]
@@ -423,11 +451,11 @@ fn the_statements_of_nodes_that_are_used_once() {
 }
 
 #[test]
-fn numbers_that_are_used_up_and_those_below_the_first_are_told() {
+fn exhausted_numbers_and_numbers_below_the_first_are_errors() {
     let grant = |nodes: Range<u64>, returned: i64| {
-        let nodes = DisposableNodes::<Sqlite>::new(terms(nodes));
         let script = Script::new(vec![rows(vec![vec![NOW]]), rows(vec![vec![returned]])]);
-        ready(nodes.acquire(&script, at(0), None))
+        let nodes = SqlDisposableNode::<Scripted<Sqlite>>::new(script, terms(nodes));
+        ready(nodes.acquire(at(0), None))
     };
     assert_eq!(grant(0..4, 3), Grant::new(3, 1, at(0), at(3_000)));
     let failure = |grant: Result<Grant, Error>| grant.unwrap_err().coordination_failure();

@@ -2,7 +2,7 @@ use super::*;
 use ordid_core::storage::dialect::{Babelfish, MySql, Oracle, Postgres, SqlServer, Sqlite};
 
 #[test]
-fn a_statement_is_in_the_words_of_its_dialect() {
+fn each_dialect_writes_its_own_statement() {
     fn of<D: LeaseDialect>() -> String {
         statement::<D>("x", "UPDATE {t} SET a = ? WHERE b = ?")
     }
@@ -19,13 +19,13 @@ fn a_statement_is_in_the_words_of_its_dialect() {
 }
 
 #[test]
-fn what_is_in_a_name_is_not_taken_for_a_parameter() {
+fn a_name_is_never_read_as_a_parameter() {
     let sql = statement::<Oracle>("a?{now}{t}", "SELECT ? FROM {t}");
     assert_eq!(sql, r#"SELECT :1 FROM "a?{now}{t}""#);
 }
 
 #[test]
-fn the_first_rows_are_asked_for_where_the_dialect_wants_it_said() {
+fn the_first_rows_are_limited_in_the_words_of_the_dialect() {
     fn of<D: LeaseDialect>() -> Statement {
         Statement::reads_first::<D>("x", 7, "a FROM {t} ORDER BY a")
     }
@@ -45,7 +45,7 @@ fn the_first_rows_are_asked_for_where_the_dialect_wants_it_said() {
 
 /// With `SET NOCOUNT ON` the protocol's own count is not there.
 #[test]
-fn a_change_is_counted_by_a_row_where_the_dialect_says_so() {
+fn a_change_is_counted_by_a_returned_row_if_the_dialect_has_it() {
     let change = Statement::changes::<SqlServer>("x", "DELETE FROM {t}");
     assert_eq!(&**change.sql(), "DELETE FROM [x]; SELECT @@ROWCOUNT");
     assert!(change.is_change() && !change.may_repeat());
@@ -63,7 +63,7 @@ fn a_change_is_counted_by_a_row_where_the_dialect_says_so() {
 }
 
 #[test]
-fn names_are_of_few_characters() {
+fn names_allow_few_characters() {
     for name in ["ordid_nodes", "Tickets64", "_", &"a".repeat(63)] {
         assert_eq!(checked_name(name), Ok(name));
     }

@@ -24,9 +24,9 @@ use ordid_core::{
     scheme::Snowflake,
 };
 use ordid_file::FileLease;
+use ordid_recorders::tds::{Answer, Column, Recorder, Type};
 use ordid_redis::{RedisCounter, RedisLease};
 use ordid_sqlx::{Backend, ConnectOptions, SqlCounter, SqlLease};
-use ordid_tds::{Answer, Column, Recorder, Type};
 use ordid_tests::{
     login,
     process::{Child, fork},
@@ -66,11 +66,7 @@ pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let name = "no_oracle::forks::a_child_does_not_try_to_connect";
     trials.push(Trial::test(name, || run(no_nodes_of_oracle)));
     trials.push(in_file("forks::a_child_has_no_numbers", numbers_of_a_file));
-    let mut redis = Adder {
-        trials,
-        servers,
-        server: "redis",
-    };
+    let mut redis = Adder::new(trials, servers, "redis");
     redis.on("forks::a_child_has_nodes_of_its_own", nodes_of_redis);
     redis.on("forks::a_child_has_numbers_of_its_own", numbers_of_redis);
     redis.on("forks::a_child_has_no_runtime", nodes_of_a_runtime);
@@ -385,6 +381,7 @@ async fn nodes_over_tds() -> Outcome {
         let url = url.clone();
         async move { login::tds(&url).await }
     };
+    let connect = ordid_tiberius::Connect::new(connect);
     let lease = ordid_tiberius::SqlLease::new(connect, long(2));
     let grant = lease.acquire(now(), None).await?;
 
@@ -415,10 +412,9 @@ async fn nodes_over_tds() -> Outcome {
 
 /// On no server: the parent is refused by whatever it is, its child before that.
 async fn no_nodes_of_oracle() -> Outcome {
-    let lease = ordid_oracle::SqlLease::new(
-        || ordid_oracle::connect("a", "b", "//127.0.0.1:1/c"),
-        long(2),
-    );
+    let connect = || ordid_oracle::connect("a", "b", "//127.0.0.1:1/c");
+    let connect = ordid_oracle::Connect::new(connect);
+    let lease = ordid_oracle::SqlLease::new(connect, long(2));
     let unavailable = CoordinationFailure::Unavailable;
     let refused = "Oracle was used by process";
     let error = lease.acquire(now(), None).expect_err("there is no Oracle");

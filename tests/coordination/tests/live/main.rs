@@ -26,12 +26,16 @@ mod forks;
 mod instagram;
 mod mapping;
 mod redis;
+#[path = "../shared/redis.rs"]
+mod redis_connection;
 mod segments;
 mod sql;
 mod sql_leases;
 
 mod tickets;
 mod zookeeper;
+#[path = "../shared/zookeeper.rs"]
+mod zookeeper_session;
 
 use ordid_tests::{
     stores,

@@ -4,19 +4,16 @@ mod damage;
 mod original;
 mod together;
 
-use std::future::Future;
+use std::{future::Future, time::Duration};
 
 use libtest_mimic::Trial;
 use ordid::{KeyType, uuid::Uuid};
 use ordid_sqlx::{Mapping, MappingBackend, MappingTable, Over, Retry};
 use ordid_tests::{
     servers::{Options, Servers},
-    trials::{Outcome, on_scratch, run},
+    trials::{Outcome, on_scratch, over_sqlite, run, sqlite_file},
 };
-use sqlx::{
-    AssertSqlSafe, Connection, MySql, Pool, Postgres, Sqlite, pool::PoolOptions, raw_sql,
-    sqlite::SqliteConnectOptions,
-};
+use sqlx::{AssertSqlSafe, Connection, MySql, Pool, Postgres, Sqlite, pool::PoolOptions, raw_sql};
 
 /// What SQLx can do with concrete databases only.
 pub trait Engine:
@@ -89,19 +86,8 @@ async fn pool_of<E: Engine>(pool: &Pool<E>, connections: u32) -> Result<Pool<E>,
 
 /// A file of its own.
 async fn in_file<F: Future<Output = Outcome>>(test: impl FnOnce(Pool<Sqlite>) -> F) -> Outcome {
-    let folder = tempfile::tempdir()?;
-    let options = SqliteConnectOptions::new()
-        .filename(folder.path().join("mapping.sqlite"))
-        .create_if_missing(true)
-        .journal_mode(sqlx::sqlite::SqliteJournalMode::Wal)
-        .busy_timeout(std::time::Duration::from_mins(1));
-    let pool = PoolOptions::new()
-        .max_connections(4)
-        .connect_with(options)
-        .await?;
-    let outcome = test(pool.clone()).await;
-    pool.close().await;
-    outcome
+    let (_folder, options) = sqlite_file()?;
+    over_sqlite(options.busy_timeout(Duration::from_mins(1)), 4, test).await
 }
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {

@@ -7,10 +7,11 @@ use std::{
 
 use libtest_mimic::Trial;
 use ordid_core::{
+    Error,
     clock::Timestamp,
     coordination::{
-        AsyncNodeAllocator, AsyncSegmentSource, CoordinationFailure, Grant, NodeAllocator,
-        SegmentSource,
+        AsyncNodeAllocator, AsyncSegmentSource, CoordinationFailure, Grant, LeaseTerms,
+        NodeAllocator, SegmentSource,
     },
 };
 use ordid_harness::Server;
@@ -26,27 +27,17 @@ use redis::{
     cmd,
 };
 
+use crate::redis_connection::PATIENCE;
+pub(crate) use crate::redis_connection::connect;
 use crate::stores::{
-    Adder, ENDLESS, Holder, Threads, a_count_ends, a_killed_holder_leaves_a_gap,
-    a_paused_holder_is_fenced, acquire_when_free, clocks_cannot_bring_a_time_back, earlier,
-    failure, hold, keys_end_at_the_ceiling, later, long, nodes_run_out, now, numbers_come_once,
-    own_name, says, seconds, short, starters_get_distinct_nodes, the_first_copy_to_renew_goes_on,
+    Adder, ENDLESS, Store, Threads, acquire_when_free, earlier, failure, hold,
+    keys_end_at_the_ceiling, later, long, now, own_name, says, seconds, short,
+    the_first_copy_to_renew_goes_on,
 };
 
-/// How long an answer may take on a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(20);
-
 pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
-    let mut shared = Adder {
-        trials,
-        servers,
-        server: "redis",
-    };
-    shared.on("starters_get_distinct_nodes", starters);
-    shared.on("nodes_run_out", run_out);
-    shared.on("clocks_cannot_bring_a_time_back", clocks);
-    shared.on("a_paused_holder_is_fenced", paused);
-    shared.on("a_killed_holder_leaves_a_gap", killed);
+    let mut shared = Adder::new(trials, servers, "redis");
+    shared.on_any_store::<Redis>();
     shared.on("what_was_not_created_is_lost", not_created);
     shared.on("a_record_that_went_back_is_noticed", went_back);
     shared.on("what_somebody_else_wrote_is_refused", damaged);
@@ -54,8 +45,6 @@ pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     shared.on("a_lost_renewal_is_fenced", lost_renewal);
     shared.on("a_lost_grant_is_a_gap", lost_grant);
     shared.on("the_first_copy_to_renew_goes_on", copies);
-    shared.on("numbers_come_once", numbers);
-    shared.on("a_count_ends", count_ends);
     shared.on("a_blocking_connection_does_it_all", blocking);
     shared.on_own("a_server_that_is_away_ends_nothing", away);
     shared.on_own("keys_end_at_the_ceiling", keys_end);
@@ -63,14 +52,31 @@ pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     shared.on_own("a_copy_that_lags_behind_is_noticed", lagging);
 }
 
-pub async fn connect(url: &str) -> RedisResult<MultiplexedConnection> {
-    let config = redis::AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(PATIENCE))
-        .set_response_timeout(Some(PATIENCE));
-    let client = Client::open(url)?;
-    client
-        .get_multiplexed_async_connection_with_config(&config)
-        .await
+/// Redis, as a store.
+enum Redis {}
+
+impl Store for Redis {
+    const SERVER: &'static str = "redis";
+    const NUMBERS: u32 = 50;
+
+    type Lease = RedisLease<MultiplexedConnection>;
+    type Counter = RedisCounter<MultiplexedConnection>;
+
+    async fn lease(url: &str, key: &str, terms: LeaseTerms) -> Self::Lease {
+        RedisLease::new(connect(url).await.expect("Redis"), key, terms)
+    }
+
+    async fn create(lease: &Self::Lease, floor: Timestamp) -> Result<bool, Error> {
+        lease.create(floor).await
+    }
+
+    async fn counter(url: &str, key: &str) -> Self::Counter {
+        RedisCounter::new(connect(url).await.expect("Redis"), key)
+    }
+
+    async fn create_counter(counter: &Self::Counter, first: i64) -> Result<bool, Error> {
+        counter.create(first).await
+    }
 }
 
 async fn field(
@@ -96,59 +102,9 @@ pub fn threads(url: &str) -> Blocking {
     Blocking::new(Client::open(url).expect("a URL"), PATIENCE)
 }
 
-async fn starters(url: String) -> Outcome {
-    let key = own_name("starters");
-    starters_get_distinct_nodes(move || {
-        let (url, key) = (url.clone(), key.clone());
-        async move {
-            let lease = RedisLease::new(connect(&url).await.expect("Redis"), key, long(16));
-            lease.create(Timestamp::MIN).await.expect("made");
-            lease
-        }
-    })
-    .await;
-    Ok(())
-}
-
-async fn run_out(url: String) -> Outcome {
-    let key = own_name("run-out");
-    let connection = connect(&url).await?;
-    let leases = [(); 4].map(|()| RedisLease::new(connection.clone(), &key, long(3)));
-    assert!(leases[0].create(Timestamp::MIN).await?);
-    assert!(!leases[1].create(now()).await?, "it is there");
-    nodes_run_out(&leases).await
-}
-
-async fn clocks(url: String) -> Outcome {
-    let lease = RedisLease::new(connect(&url).await?, own_name("clocks"), long(1));
-    lease.create(Timestamp::MIN).await?;
-    clocks_cannot_bring_a_time_back(&lease).await
-}
-
-/// A process that holds the only node, through a connection for threads.
-async fn holder(url: &str, test: &str) -> RedisResult<(Holder, RedisLease<MultiplexedConnection>)> {
-    let key = own_name(test);
-    let lease = RedisLease::new(connect(url).await?, &key, short(1));
-    lease.create(Timestamp::MIN).await.expect("made");
-    let holder = Holder::start("redis", url, &key)?;
-    Ok((holder, lease))
-}
-
 /// What that process does.
 pub async fn hold_node(url: &str, key: &str) -> Outcome {
     hold(&Threads(RedisLease::new(threads(url), key, short(1)))).await
-}
-
-async fn paused(url: String) -> Outcome {
-    let (holder, lease) = holder(&url, "paused").await?;
-    a_paused_holder_is_fenced(holder, &lease).await;
-    Ok(())
-}
-
-async fn killed(url: String) -> Outcome {
-    let (holder, lease) = holder(&url, "killed").await?;
-    a_killed_holder_leaves_a_gap(holder, &lease).await;
-    Ok(())
 }
 
 /// F13, and F1: nothing begins by itself.
@@ -377,22 +333,6 @@ async fn copies(url: String) -> Outcome {
     one.create(Timestamp::MIN).await?;
     let other = RedisLease::new(connect(&url).await?, &key, long(4));
     the_first_copy_to_renew_goes_on(&one, &other).await
-}
-
-async fn numbers(url: String) -> Outcome {
-    let key = own_name("numbers");
-    let counter = RedisCounter::new(connect(&url).await?, &key);
-    assert!(counter.create(7).await?);
-    assert!(!counter.create(1).await?, "it is there");
-    let make = async || RedisCounter::new(connect(&url).await.expect("Redis"), &key);
-    numbers_come_once(make, 7, 50, &[1, 1_000, 3]).await
-}
-
-async fn count_ends(url: String) -> Outcome {
-    let connection = connect(&url).await?;
-    let counter = RedisCounter::new(connection, own_name("ends"));
-    counter.create(i64::MAX - 5).await?;
-    a_count_ends(&counter).await
 }
 
 async fn blocking(url: String) -> Outcome {

@@ -1,18 +1,16 @@
 //! What the tests of SQL stores share.
 
-use std::{future::Future, net::SocketAddr};
+use std::{future::Future, net::SocketAddr, time::Duration};
 
 use libtest_mimic::Trial;
 use ordid_sqlx::{Backend, ConnectOptions};
 use ordid_tests::{
     proxy::Proxy,
-    trials::{Outcome, run},
+    trials::{Outcome, run, sqlite_file},
 };
 use sqlx::{
-    AssertSqlSafe, Connection as _, MySql, Postgres, SqlSafeStr as _,
-    mysql::MySqlConnectOptions,
-    postgres::PgConnectOptions,
-    sqlite::{SqliteConnectOptions, SqliteJournalMode},
+    AssertSqlSafe, Connection as _, MySql, Postgres, SqlSafeStr as _, mysql::MySqlConnectOptions,
+    postgres::PgConnectOptions, sqlite::SqliteConnectOptions,
 };
 
 /// Adds tests of a module that are generic over the database: on each server, with a database of their own.
@@ -56,13 +54,8 @@ pub(crate) fn in_file<F: Future<Output = Outcome>>(
 ) -> Trial {
     Trial::test(format!("sqlite::{name}"), move || {
         run(async || {
-            let folder = tempfile::tempdir()?;
-            let options = SqliteConnectOptions::new()
-                .filename(folder.path().join("leases.sqlite"))
-                .create_if_missing(true)
-                .journal_mode(SqliteJournalMode::Wal)
-                .busy_timeout(std::time::Duration::from_secs(30));
-            test(options).await
+            let (_folder, options) = sqlite_file()?;
+            test(options.busy_timeout(Duration::from_secs(30))).await
         })
     })
 }

@@ -8,6 +8,7 @@ use std::{
 
 use libtest_mimic::Trial;
 use ordid_core::{
+    Error,
     clock::Timestamp,
     coordination::{AsyncNodeAllocator, AsyncSegmentSource, CoordinationFailure, LeaseTerms},
 };
@@ -19,33 +20,23 @@ use ordid_tests::{
 };
 use ordid_zookeeper::{SequentialNode, Session, ZooKeeperCounter, ZooKeeperLease};
 use tokio::task::JoinSet;
-use zookeeper_client::{Client, Connector};
 
 use crate::stores::{
-    Adder, ENDLESS, Holder, a_count_ends, a_killed_holder_leaves_a_gap, a_paused_holder_is_fenced,
-    acquire_when_free, clocks_cannot_bring_a_time_back, earlier, fails, failure, hold,
-    keys_end_at_the_ceiling, later, long, nodes_run_out, now, numbers_come_once, on_own_servers,
-    own_name, says, seconds, short, starters_get_distinct_nodes, the_first_copy_to_renew_goes_on,
+    Adder, ENDLESS, Store, acquire_when_free, earlier, fails, failure, hold,
+    keys_end_at_the_ceiling, later, long, now, on_own_servers, says, seconds, short,
+    the_first_copy_to_renew_goes_on,
 };
+use crate::zookeeper_session::{SESSION, connector, expire};
+pub(crate) use crate::zookeeper_session::{own_path, session};
 
 mod ensemble;
 
-/// How long a session outlives its connection, on a machine that has other things to do.
-const SESSION: Duration = Duration::from_secs(20);
-/// The same of one that is to end.
+/// How long a session that is to end outlives its connection.
 const SHORT_SESSION: Duration = Duration::from_secs(2);
 
 pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
-    let mut shared = Adder {
-        trials,
-        servers,
-        server: "zookeeper",
-    };
-    shared.on("starters_get_distinct_nodes", starters);
-    shared.on("nodes_run_out", run_out);
-    shared.on("clocks_cannot_bring_a_time_back", clocks);
-    shared.on("a_paused_holder_is_fenced", paused);
-    shared.on("a_killed_holder_leaves_a_gap", killed);
+    let mut shared = Adder::new(trials, servers, "zookeeper");
+    shared.on_any_store::<ZooKeeper>();
     shared.on("a_session_that_expired_is_fenced", expired);
     shared.on("what_was_not_created_is_lost", not_created);
     shared.on("a_record_that_went_back_is_noticed", went_back);
@@ -55,9 +46,7 @@ pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     shared.on("a_lost_grant_is_a_gap", lost_grant);
     shared.on("the_first_copy_to_renew_goes_on", copies);
     shared.on("a_lease_that_was_revoked_is_fenced", revoked);
-    shared.on("numbers_come_once", numbers);
     shared.on("sequential_nodes_come_once", sequential_nodes);
-    shared.on("a_count_ends", count_ends);
     shared.on_own("a_server_that_is_away_ends_nothing", away);
     shared.on_own("keys_end_at_the_ceiling", keys_end);
     shared.on_own("a_server_without_its_data_is_an_error", without_data);
@@ -71,90 +60,45 @@ pub fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     );
 }
 
-fn connector(session: Duration) -> Connector {
-    Client::connector().with_session_timeout(session)
-}
-
-pub fn session(url: &str) -> Session {
-    Session::new(connector(SESSION), url)
-}
-
-/// A path that no other test has.
-pub fn own_path(test: &str) -> String {
-    format!("/ordid/{}", own_name(test))
-}
-
 pub fn lease_of(session: Session, path: &str, terms: LeaseTerms) -> ZooKeeperLease {
     ZooKeeperLease::new(session, path, terms).expect("a path")
 }
 
-async fn starters(url: String) -> Outcome {
-    let path = own_path("starters");
-    starters_get_distinct_nodes(move || {
-        let lease = lease_of(session(&url), &path, long(16));
-        async move {
-            lease.create(Timestamp::MIN).await.expect("made");
-            lease
-        }
-    })
-    .await;
-    Ok(())
-}
+/// ZooKeeper, as a store.
+enum ZooKeeper {}
 
-async fn run_out(url: String) -> Outcome {
-    let path = own_path("run-out");
-    let leases = [(); 4].map(|()| lease_of(session(&url), &path, long(3)));
-    assert!(leases[0].create(Timestamp::MIN).await?);
-    assert!(!leases[1].create(now()).await?, "it is there");
-    nodes_run_out(&leases).await
-}
+impl Store for ZooKeeper {
+    const SERVER: &'static str = "zookeeper";
+    const NUMBERS: u32 = 20;
 
-async fn clocks(url: String) -> Outcome {
-    let lease = lease_of(session(&url), &own_path("clocks"), long(1));
-    lease.create(Timestamp::MIN).await?;
-    clocks_cannot_bring_a_time_back(&lease).await
-}
+    type Lease = ZooKeeperLease;
+    type Counter = ZooKeeperCounter;
 
-/// A process that holds the only node.
-async fn holder(url: &str, test: &str) -> Outcome<(Holder, ZooKeeperLease)> {
-    let path = own_path(test);
-    let lease = lease_of(session(url), &path, short(1));
-    lease.create(Timestamp::MIN).await?;
-    let holder = Holder::start("zookeeper", url, &path)?;
-    Ok((holder, lease))
+    fn place(test: &str) -> String {
+        own_path(test)
+    }
+
+    async fn lease(url: &str, path: &str, terms: LeaseTerms) -> ZooKeeperLease {
+        lease_of(session(url), path, terms)
+    }
+
+    async fn create(lease: &ZooKeeperLease, floor: Timestamp) -> Result<bool, Error> {
+        lease.create(floor).await
+    }
+
+    async fn counter(url: &str, path: &str) -> ZooKeeperCounter {
+        ZooKeeperCounter::new(session(url), path).expect("a path")
+    }
+
+    async fn create_counter(counter: &ZooKeeperCounter, first: i64) -> Result<bool, Error> {
+        counter.create(first).await
+    }
 }
 
 /// What that process does.
 pub async fn hold_node(url: &str, path: &str) -> Outcome {
     let session = Session::new(connector(SHORT_SESSION), url);
     hold(&lease_of(session, path, short(1))).await
-}
-
-async fn paused(url: String) -> Outcome {
-    let (holder, lease) = holder(&url, "paused").await?;
-    a_paused_holder_is_fenced(holder, &lease).await;
-    Ok(())
-}
-
-async fn killed(url: String) -> Outcome {
-    let (holder, lease) = holder(&url, "killed").await?;
-    a_killed_holder_leaves_a_gap(holder, &lease).await;
-    Ok(())
-}
-
-/// Ends a session as a server does: who connects with it, and leaves.
-async fn expire(url: &str, session: &Session) -> Outcome {
-    let client = session.client().await?;
-    let start = Instant::now();
-    while !client.state().is_terminated() {
-        assert!(start.elapsed() < ENDLESS, "the session does not end");
-        let thief = connector(SESSION).with_session(client.session().clone());
-        // The client connects anew when it is thrown out, and may throw out the thief before it has left.
-        let connected = tokio::time::timeout(Duration::from_secs(1), thief.connect(url)).await;
-        drop(connected);
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    Ok(())
 }
 
 /// F12: the holder's session is over, and so is its lease, whether or not another has the node.
@@ -382,15 +326,6 @@ async fn lost_answer(url: String) -> Outcome {
     Ok(())
 }
 
-async fn numbers(url: String) -> Outcome {
-    let path = own_path("numbers");
-    let counter = ZooKeeperCounter::new(session(&url), &path)?;
-    assert!(counter.create(7).await?);
-    assert!(!counter.create(1).await?, "it is there");
-    let make = async || ZooKeeperCounter::new(session(&url), &path).expect("a path");
-    numbers_come_once(make, 7, 20, &[1, 1_000, 3]).await
-}
-
 async fn sequential_nodes(url: String) -> Outcome {
     let path = own_path("nodes");
     let ids = SequentialNode::new(session(&url), &path)?;
@@ -422,12 +357,6 @@ async fn sequential_nodes(url: String) -> Outcome {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     Ok(())
-}
-
-async fn count_ends(url: String) -> Outcome {
-    let counter = ZooKeeperCounter::new(session(&url), own_path("ends"))?;
-    counter.create(i64::MAX - 5).await?;
-    a_count_ends(&counter).await
 }
 
 /// F2 and F12: gone while a node is held, and back with what it had, sessions included.

@@ -1,6 +1,12 @@
 //! The column tests of one engine, written once and expanded for each key type there: `table!` makes
 //! types.
 
+use libtest_mimic::Trial;
+use ordid::storage::Dialect as _;
+use ordid_tests::trials::ignored;
+
+use crate::{Test, async_work, retries, tables::Tables, work};
+
 /// Defines a module with the tests of a key type's column.
 macro_rules! column {
     ($module:ident, $key:ident, $sql_type:ty, $connection:ty, $backend:ty, $dialect:ty) => {
@@ -151,7 +157,7 @@ macro_rules! column {
                     .load(connection)?;
                 assert_eq!(joined[0].1, rows[1]);
 
-                let mut literals: Vec<$key> = $key::ends();
+                let mut literals: Vec<$key> = $key::wild(2);
                 let extra: Vec<Row> = literals
                     .iter()
                     .zip(10..)
@@ -222,7 +228,7 @@ macro_rules! column {
                 create(connection)?;
                 let mut keys = $key::rising(20_000);
                 assert!(keys.is_sorted_by(|left, right| left < right));
-                keys.extend($key::ends());
+                keys.extend($key::wild(2));
                 keys.sort_unstable();
                 keys.dedup();
                 let mut rows: Vec<Row> = keys
@@ -260,38 +266,111 @@ macro_rules! columns {
     ($connection:ty, $backend:ty, $dialect:ty; $($module:ident: $key:ident, $sql_type:ty;)+) => {
         $(crate::engine::column!($module, $key, $sql_type, $connection, $backend, $dialect);)+
 
-        fn columns(mut add: impl FnMut(&str, crate::Test)) {
-            use diesel::Connection as _;
-
-            $(
-                add(concat!(stringify!($module), "_come_back"), |url| {
-                    $module::round_trip(&mut <$connection>::establish(url)?)
-                });
-                add(concat!(stringify!($module), "_are_printed_as_they_are"), |url| {
-                    $module::printed(&mut <$connection>::establish(url)?)
-                });
-                add(concat!(stringify!($module), "_keep_their_order"), |url| {
-                    $module::order(&mut <$connection>::establish(url)?)
-                });
-            )+
-        }
-
-        /// What the command `diesel` prints: ignored, with the reason, where it is not installed.
-        fn commands(mut add: impl FnMut(&str, Result<crate::Test, String>)) {
-            use diesel::Connection as _;
-
+        fn columns(tests: &mut crate::engine::Tests) {
+            // Ignored, with the reason, where the command `diesel` is not installed.
             let found = crate::print_schema::command();
             $(
-                let test: crate::Test = |url| {
-                    $module::printed_by_command(&mut <$connection>::establish(url)?, url)
+                let mut add = |name: &str, test: Result<crate::Test, String>| {
+                    tests.push((format!("{}_{name}", stringify!($module)), test));
                 };
+                add("come_back", Ok(|url| $module::round_trip(&mut crate::establish(url)?)));
                 add(
-                    concat!(stringify!($module), "_are_printed_so_by_the_command"),
-                    found.clone().map(|()| test),
+                    "are_printed_as_they_are",
+                    Ok(|url| $module::printed(&mut crate::establish(url)?)),
                 );
+                add("keep_their_order", Ok(|url| $module::order(&mut crate::establish(url)?)));
+                let test: crate::Test =
+                    |url| $module::printed_by_command(&mut crate::establish(url)?, url);
+                add("are_printed_so_by_the_command", found.clone().map(|()| test));
             )+
         }
     };
 }
 
-pub(crate) use {column, columns};
+/// Defines the tests of a backend whose native key column has this type: of columns that every backend has and of
+/// its own, of statements that insert or update, of migrations, and of the unit of work.
+macro_rules! engine {
+    (
+        $connection:ty, $backend:ty, $dialect:ty, $native:ty, $upserts:ident, $index:literal;
+        $($module:ident: $key:ident, $sql_type:ty;)*
+    ) => {
+        crate::engine::columns! {
+            $connection, $backend, $dialect;
+            native: Native, $native;
+            no_order: NoOrder, $native;
+            long: Long, diesel::sql_types::Text;
+            short: Short, diesel::sql_types::Text;
+            base32: Base32, diesel::sql_types::Text;
+            number: Number, diesel::sql_types::BigInt;
+            object: Object, diesel::sql_types::Binary;
+            push: Push, diesel::sql_types::Text;
+            wide: Wide, diesel::sql_types::Binary;
+            wide_text: WideText, diesel::sql_types::Text;
+            $($module: $key, $sql_type;)*
+        }
+
+        crate::upserts::$upserts! {
+            $connection, $backend, $dialect;
+            native_tags: Native, $native;
+            short_tags: Short, diesel::sql_types::Text;
+        }
+
+        crate::migrations::migrations!($connection, $backend, $dialect, plan, $index);
+
+        /// What the database says of a column's type.
+        fn declared(
+            connection: &mut $connection,
+            table: &str,
+            column: &str,
+        ) -> diesel::QueryResult<String> {
+            use diesel::{RunQueryDsl as _, sql_types::Text};
+
+            let declared = diesel::sql_query(DECLARED)
+                .bind::<Text, _>(table)
+                .bind::<Text, _>(column)
+                .get_result::<crate::print_schema::Declared>(connection)?;
+            Ok(declared.declared)
+        }
+
+        fn tests() -> crate::engine::Tests {
+            let mut tests = crate::engine::of_work::<$backend>();
+            columns(&mut tests);
+            upserts(&mut tests);
+            let migrated = "migrations_have_the_columns_of_keys".to_owned();
+            tests.push((migrated, Ok(migrations)));
+            tests
+        }
+    };
+}
+
+pub(crate) use {column, columns, engine};
+
+/// Tests by their names, or why they cannot run.
+pub type Tests = Vec<(String, Result<Test, String>)>;
+
+/// The tests of the unit of work, over both kinds of connections.
+pub fn of_work<DB: Tables>() -> Tests {
+    let mut tests = Vec::from(work::tests::<DB>());
+    if DB::Dialect::DEFERS {
+        tests.push(("circles_are_checked_at_commit", work::deferred::<DB>));
+    }
+    tests.extend(retries::tests::<DB>());
+    tests.extend(async_work::tests::<DB>());
+    let named = |(name, test): (&str, Test)| (name.to_owned(), Ok(test));
+    tests.into_iter().map(named).collect()
+}
+
+/// Adds the tests of a server or of files.
+pub fn add_all(
+    trials: &mut Vec<Trial>,
+    server: &str,
+    tests: Tests,
+    add: impl Fn(&mut Vec<Trial>, &str, Test),
+) {
+    for (name, test) in tests {
+        match test {
+            Ok(test) => add(trials, &name, test),
+            Err(reason) => trials.push(ignored(format!("{server}::{name}"), reason)),
+        }
+    }
+}

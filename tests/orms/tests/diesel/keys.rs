@@ -1,46 +1,14 @@
 //! Key types as users write them: one per column form.
 
 use ordid::{
-    KeyType, RawKey, Scheme,
-    clock::SystemClock,
-    entropy::ThreadEntropy,
-    generator::{Generator, Policy},
+    KeyType,
     key::{Key192, ObjectId, PushId},
-    scheme::{
-        snowflake::{SnowflakeGenerator, SnowflakeNode},
-        uuid_short::UuidShortGenerator,
-    },
     uuid::Uuid,
 };
+pub use ordid_tests::keys::Keys;
+use ordid_tests::keys::{snowflakes, uuid_shorts};
 
-/// Keys for a test.
-pub trait Keys: KeyType {
-    /// Makes keys that rise.
-    fn rising(count: usize) -> Vec<Self>;
-
-    /// The least and the greatest that the scheme lets be.
-    fn ends() -> Vec<Self> {
-        let end = |byte: u8| {
-            let mut bytes = <Self::Raw as RawKey>::Bytes::default();
-            bytes.as_mut().fill(byte);
-            let raw = Self::Scheme::coerce(<Self::Raw as RawKey>::from_bytes(bytes));
-            Self::from_raw(raw).ok()
-        };
-        [0, 0xff].into_iter().filter_map(end).collect()
-    }
-}
-
-macro_rules! process_wide {
-    ($($key:ident),+) => {
-        $(impl Keys for $key {
-            fn rising(count: usize) -> Vec<Self> {
-                (0..count).map(|_| Self::generate()).collect()
-            }
-        })+
-    };
-}
-
-process_wide!(
+ordid_tests::process_wide!(
     Native, Long, Short, Base32, InBytes, Maria, Swapped, Object, Push, Wide, WideText
 );
 
@@ -93,11 +61,7 @@ pub struct Number(i64);
 
 impl Keys for Number {
     fn rising(count: usize) -> Vec<Self> {
-        let node = SnowflakeNode::new(7).unwrap();
-        let keys = SnowflakeGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
-        (0..count)
-            .map(|_| keys.try_generate_key().unwrap())
-            .collect()
+        snowflakes(count)
     }
 }
 
@@ -107,11 +71,7 @@ pub struct Unsigned(u64);
 
 impl Keys for Unsigned {
     fn rising(count: usize) -> Vec<Self> {
-        // The server's number is in front: these keys are above all that a sign leaves room for.
-        let keys = UuidShortGenerator::with_node(200, SystemClock, ThreadEntropy, Policy::DEFAULT);
-        (0..count)
-            .map(|_| keys.try_generate_key().unwrap())
-            .collect()
+        uuid_shorts(count)
     }
 }
 

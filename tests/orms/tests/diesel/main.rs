@@ -22,6 +22,11 @@ mod work;
 
 use ordid_tests::trials::{Outcome, run_all};
 
+/// Connects as a test expects it.
+fn establish<C: diesel::Connection>(url: &str) -> diesel::ConnectionResult<C> {
+    C::establish(url)
+}
+
 /// A test on an empty database, whose address it gets.
 type Test = fn(&str) -> Outcome;
 

@@ -2,39 +2,18 @@
 
 use diesel::{prelude::*, sql_types::Text};
 use libtest_mimic::Trial;
-use ordid_tests::trials::ignored;
 
 use crate::{
-    async_work,
-    engine::columns,
+    engine::{add_all, engine},
     keys::Long,
-    migrations::migrations,
-    print_schema::{Declared, sqlite as printed},
-    retries,
+    print_schema::sqlite as printed,
     scratch::in_file,
     tables::tables,
-    upserts::on_conflict,
-    work,
 };
 
-columns! {
-    diesel::SqliteConnection, diesel::sqlite::Sqlite, ordid::storage::dialect::Sqlite;
-    native: Native, diesel::sql_types::Binary;
-    long: Long, diesel::sql_types::Text;
-    short: Short, diesel::sql_types::Text;
-    base32: Base32, diesel::sql_types::Text;
-    no_order: NoOrder, diesel::sql_types::Binary;
-    number: Number, diesel::sql_types::BigInt;
-    object: Object, diesel::sql_types::Binary;
-    push: Push, diesel::sql_types::Text;
-    wide: Wide, diesel::sql_types::Binary;
-    wide_text: WideText, diesel::sql_types::Text;
-}
-
-on_conflict! {
-    diesel::SqliteConnection, diesel::sqlite::Sqlite, ordid::storage::dialect::Sqlite;
-    native_tags: Native, diesel::sql_types::Binary;
-    short_tags: Short, diesel::sql_types::Text;
+engine! {
+    diesel::SqliteConnection, diesel::sqlite::Sqlite, ordid::storage::dialect::Sqlite,
+    diesel::sql_types::Binary, on_conflict, "USING COVERING INDEX";
 }
 
 tables! {
@@ -43,27 +22,10 @@ tables! {
     const IS_FILE: bool = true;
     const WAIT: &'static str = "PRAGMA busy_timeout = 0";
     const SESSION: &'static str = "0";
-
-    /// There is no session.
-    fn kill(_: &mut SqliteConnection, _: i64) {}
+    const KILL: &'static str = "SELECT 'there is no session {session}'";
 }
 
-migrations!(
-    diesel::SqliteConnection,
-    diesel::sqlite::Sqlite,
-    ordid::storage::dialect::Sqlite,
-    plan,
-    "USING COVERING INDEX"
-);
-
-/// What the database says of a column's type.
-fn declared(connection: &mut SqliteConnection, table: &str, column: &str) -> QueryResult<String> {
-    diesel::sql_query("SELECT type AS declared FROM pragma_table_info(?) WHERE name = ?")
-        .bind::<Text, _>(table)
-        .bind::<Text, _>(column)
-        .get_result::<Declared>(connection)
-        .map(|it| it.declared)
-}
+const DECLARED: &str = "SELECT type AS declared FROM pragma_table_info(?) WHERE name = ?";
 
 #[derive(QueryableByName)]
 struct Line {
@@ -80,21 +42,5 @@ fn plan(connection: &mut SqliteConnection, key: Long) -> QueryResult<String> {
 }
 
 pub fn trials(trials: &mut Vec<Trial>) {
-    let mut add = |name: &str, test| in_file(trials, name, test);
-    columns(&mut add);
-    upserts(&mut add);
-    add("migrations_have_the_columns_of_keys", migrations);
-    add(
-        "circles_are_checked_at_commit",
-        work::deferred::<diesel::sqlite::Sqlite>,
-    );
-    let tests = work::tests::<diesel::sqlite::Sqlite>().into_iter();
-    let tests = tests.chain(retries::tests::<diesel::sqlite::Sqlite>());
-    for (name, test) in tests.chain(async_work::tests::<diesel::sqlite::Sqlite>()) {
-        add(name, test);
-    }
-    commands(|name, test| match test {
-        Ok(test) => in_file(trials, name, test),
-        Err(reason) => trials.push(ignored(format!("sqlite::{name}"), reason)),
-    });
+    add_all(trials, "sqlite", tests(), in_file);
 }

@@ -100,8 +100,14 @@ pub trait Tables:
     /// The number of a connection's session, to end it by.
     const SESSION: &'static str;
 
+    /// Ends a session by its number, in the place of `{session}`.
+    const KILL: &'static str;
+
     /// Ends a session over another connection.
-    fn kill(killer: &mut Self::Connection, session: i64);
+    fn kill(killer: &mut Self::Connection, session: i64) {
+        let kill = Self::KILL.replace("{session}", &session.to_string());
+        killer.batch_execute(&kill).unwrap();
+    }
 
     /// Returns the number of a connection's session.
     fn session(connection: &mut Self::Connection) -> QueryResult<i64>;

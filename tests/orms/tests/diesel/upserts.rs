@@ -56,6 +56,11 @@ macro_rules! tags {
             ))
         }
 
+        fn new(uses: i32) -> NewTag {
+            let name = "ada";
+            NewTag { id: None, name, uses }
+        }
+
         /// Rows of which each but the first is below the one before.
         fn chain(length: i32) -> Vec<Tag> {
             let keys = $key::rising(usize::try_from(length).unwrap());
@@ -91,11 +96,7 @@ macro_rules! on_conflict {
             /// the row that has another unique value; `RETURNING` has typed keys.
             pub fn upserts(connection: &mut $connection) -> Outcome {
                 create(connection)?;
-                let mut ada = NewTag {
-                    id: None,
-                    name: "ada",
-                    uses: 1,
-                };
+                let mut ada = new(1);
                 let inserted = diesel::insert_into(tags::table)
                     .values(assign(&mut ada))
                     .returning(Tag::as_returning())
@@ -112,11 +113,7 @@ macro_rules! on_conflict {
                     .get_result(connection)?;
                 assert_eq!(updated, (inserted.id, 5));
 
-                let mut twin = NewTag {
-                    id: None,
-                    name: "ada",
-                    uses: 7,
-                };
+                let mut twin = new(7);
                 let kept: $key = diesel::insert_into(tags::table)
                     .values(assign(&mut twin))
                     .on_conflict(tags::name)
@@ -180,15 +177,14 @@ macro_rules! on_conflict {
             }
         })+
 
-        fn upserts(mut add: impl FnMut(&str, crate::Test)) {
-            use diesel::Connection as _;
-
+        fn upserts(tests: &mut crate::engine::Tests) {
+            let mut add = |name: &str, test: crate::Test| tests.push((name.to_owned(), Ok(test)));
             $(
                 add(concat!(stringify!($module), "_are_inserted_or_updated"), |url| {
-                    $module::upserts(&mut <$connection>::establish(url)?)
+                    $module::upserts(&mut crate::establish(url)?)
                 });
                 add(concat!(stringify!($module), "_come_back_from_updates_and_deletes"), |url| {
-                    $module::returning(&mut <$connection>::establish(url)?)
+                    $module::returning(&mut crate::establish(url)?)
                 });
             )+
         }
@@ -207,11 +203,7 @@ macro_rules! on_duplicate_key {
             /// another unique value; a replacement puts its own key there.
             pub fn upserts(connection: &mut $connection) -> Outcome {
                 create(connection)?;
-                let mut ada = NewTag {
-                    id: None,
-                    name: "ada",
-                    uses: 1,
-                };
+                let mut ada = new(1);
                 for uses in [5, 6] {
                     diesel::insert_into(tags::table)
                         .values(assign(&mut ada))
@@ -223,11 +215,7 @@ macro_rules! on_duplicate_key {
                 let found = all(connection)?;
                 assert_eq!((Some(found[0].id), found[0].uses, found.len()), (ada.id, 6, 1));
 
-                let mut twin = NewTag {
-                    id: None,
-                    name: "ada",
-                    uses: 7,
-                };
+                let mut twin = new(7);
                 diesel::insert_into(tags::table)
                     .values(assign(&mut twin))
                     .on_conflict(DuplicatedKeys)
@@ -264,12 +252,11 @@ macro_rules! on_duplicate_key {
             }
         })+
 
-        fn upserts(mut add: impl FnMut(&str, crate::Test)) {
-            use diesel::Connection as _;
-
+        fn upserts(tests: &mut crate::engine::Tests) {
+            let mut add = |name: &str, test: crate::Test| tests.push((name.to_owned(), Ok(test)));
             $(
                 add(concat!(stringify!($module), "_are_inserted_or_updated"), |url| {
-                    $module::upserts(&mut <$connection>::establish(url)?)
+                    $module::upserts(&mut crate::establish(url)?)
                 });
             )+
         }

@@ -1,5 +1,24 @@
 //! The entities of each column: one struct for `SQLx` and Diesel, `SeaORM`'s model beside it.
 
+/// Converts two structs with the same fields into each other.
+macro_rules! alike {
+    ($one:ident, $module:ident::$other:ident { $($field:ident),+ }) => {
+        impl From<$module::$other> for $one {
+            fn from($module::$other { $($field),+ }: $module::$other) -> Self {
+                Self { $($field),+ }
+            }
+        }
+
+        impl From<$one> for $module::$other {
+            fn from($one { $($field),+ }: $one) -> Self {
+                Self { $($field),+ }
+            }
+        }
+    };
+}
+
+use alike;
+
 /// Defines key types that are stored in a column, and the entities that have them.
 macro_rules! column {
     (
@@ -156,33 +175,8 @@ macro_rules! column {
                 impl ActiveModelBehavior for ActiveModel {}
             }
 
-            impl From<person::Model> for Person {
-                fn from(model: person::Model) -> Self {
-                    let person::Model { id, mentor, name, note, position } = model;
-                    Self { id, mentor, name, note, position }
-                }
-            }
-
-            impl From<Person> for person::Model {
-                fn from(person: Person) -> Self {
-                    let Person { id, mentor, name, note, position } = person;
-                    Self { id, mentor, name, note, position }
-                }
-            }
-
-            impl From<book::Model> for Book {
-                fn from(model: book::Model) -> Self {
-                    let book::Model { title, id, author, editor, position } = model;
-                    Self { title, id, author, editor, position }
-                }
-            }
-
-            impl From<Book> for book::Model {
-                fn from(book: Book) -> Self {
-                    let Book { title, id, author, editor, position } = book;
-                    Self { title, id, author, editor, position }
-                }
-            }
+            crate::column::alike!(Person, person::Model { id, mentor, name, note, position });
+            crate::column::alike!(Book, book::Model { title, id, author, editor, position });
 
             #[derive(Clone, Debug, PartialEq)]
             pub struct Of;

@@ -173,6 +173,25 @@ macro_rules! engine {
                 }
             }
 
+            macro_rules! by_author {
+                ($author:expr) => {
+                    books::table
+                        .inner_join(people::table)
+                        .filter(people::id.eq($author))
+                        .order(books::id)
+                        .select(Book::as_select())
+                };
+            }
+
+            macro_rules! by_mentor {
+                ($mentor:expr) => {
+                    people::table
+                        .filter(people::mentor.eq($mentor))
+                        .order(people::id)
+                        .select(Person::as_select())
+                };
+            }
+
             /// Over a connection for each question.
             struct Diesel(String);
 
@@ -219,21 +238,14 @@ macro_rules! engine {
 
                 fn of_author(&self, author: PersonId) -> Answer<'_, Vec<Book>> {
                     Box::pin(async move {
-                        let joined = books::table.inner_join(people::table);
-                        let found = joined
-                            .filter(people::id.eq(author))
-                            .order(books::id)
-                            .select(Book::as_select());
+                        let found = by_author!(author);
                         Ok(found.load(&mut self.connect()?)?)
                     })
                 }
 
                 fn of_mentor(&self, mentor: PersonId) -> Answer<'_, Vec<Person>> {
                     Box::pin(async move {
-                        let found = people::table
-                            .filter(people::mentor.eq(mentor))
-                            .order(people::id)
-                            .select(Person::as_select());
+                        let found = by_mentor!(mentor);
                         Ok(found.load(&mut self.connect()?)?)
                     })
                 }
@@ -290,11 +302,7 @@ macro_rules! engine {
 
                 fn of_author(&self, author: PersonId) -> Answer<'_, Vec<Book>> {
                     Box::pin(async move {
-                        let joined = books::table.inner_join(people::table);
-                        let found = joined
-                            .filter(people::id.eq(author))
-                            .order(books::id)
-                            .select(Book::as_select());
+                        let found = by_author!(author);
                         let connection = &mut self.connect().await?;
                         Ok(diesel_async::RunQueryDsl::load(found, connection).await?)
                     })
@@ -302,10 +310,7 @@ macro_rules! engine {
 
                 fn of_mentor(&self, mentor: PersonId) -> Answer<'_, Vec<Person>> {
                     Box::pin(async move {
-                        let found = people::table
-                            .filter(people::mentor.eq(mentor))
-                            .order(people::id)
-                            .select(Person::as_select());
+                        let found = by_mentor!(mentor);
                         let connection = &mut self.connect().await?;
                         Ok(diesel_async::RunQueryDsl::load(found, connection).await?)
                     })

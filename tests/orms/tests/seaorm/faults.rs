@@ -6,17 +6,14 @@ use libtest_mimic::Trial;
 use ordid_seaorm::{Retry, UnitOfWork, flushes_table};
 use ordid_tests::{
     proxy::{At, Fault, Proxy, Traffic},
-    servers::Servers,
+    servers::{Options, Servers},
     trials::Outcome,
 };
 use sea_orm::{
     ConnectionTrait as _, DatabaseConnection, DbBackend, EntityTrait as _, SqlxMySqlConnector,
     SqlxPostgresConnector,
 };
-use sqlx::{
-    mysql::{MySqlPoolOptions, MySqlSslMode},
-    postgres::{PgPoolOptions, PgSslMode},
-};
+use sqlx::{Pool, mysql::MySqlSslMode, pool::PoolOptions, postgres::PgSslMode};
 
 use crate::{
     create,
@@ -57,29 +54,27 @@ async fn proxy(db: &DatabaseConnection) -> Outcome<Proxy> {
     Ok(Proxy::start(found.next().ok_or("the server has no address")?).await?)
 }
 
+fn lazy<DB: sqlx::Database>(options: Options<DB>) -> Pool<DB> {
+    let pools = PoolOptions::new()
+        .max_connections(2)
+        .acquire_timeout(Duration::from_secs(5));
+    pools.test_before_acquire(false).connect_lazy_with(options)
+}
+
 /// The same database through the proxy, over nothing but the connections that the flush makes.
 fn through(db: &DatabaseConnection, proxy: &Proxy) -> DatabaseConnection {
-    let wait = Duration::from_secs(5);
     match db.get_database_backend() {
         DbBackend::Postgres => {
             let options = db.get_postgres_connection_pool().connect_options();
             let options = options.as_ref().clone().host("127.0.0.1");
             let options = options.port(proxy.port()).ssl_mode(PgSslMode::Disable);
-            let pools = PgPoolOptions::new()
-                .max_connections(2)
-                .acquire_timeout(wait);
-            let pool = pools.test_before_acquire(false).connect_lazy_with(options);
-            SqlxPostgresConnector::from_sqlx_postgres_pool(pool)
+            SqlxPostgresConnector::from_sqlx_postgres_pool(lazy(options))
         }
         _ => {
             let options = db.get_mysql_connection_pool().connect_options();
             let options = options.as_ref().clone().host("127.0.0.1");
             let options = options.port(proxy.port()).ssl_mode(MySqlSslMode::Disabled);
-            let pools = MySqlPoolOptions::new()
-                .max_connections(2)
-                .acquire_timeout(wait);
-            let pool = pools.test_before_acquire(false).connect_lazy_with(options);
-            SqlxMySqlConnector::from_sqlx_mysql_pool(pool)
+            SqlxMySqlConnector::from_sqlx_mysql_pool(lazy(options))
         }
     }
 }

@@ -30,13 +30,10 @@ use std::future::Future;
 use libtest_mimic::Trial;
 use ordid_tests::{
     servers::{Scratch, Servers},
-    trials::{Outcome, on_scratch, run, run_all},
+    trials::{Outcome, on_scratch, over_sqlite, run, run_all, sqlite_file},
 };
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, EntityTrait};
-use sqlx::{
-    MySql, Postgres, Sqlite,
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions},
-};
+use sqlx::{MySql, Postgres, Sqlite};
 
 use crate::connect::Connect;
 
@@ -82,19 +79,8 @@ fn on_sqlite<F>(
 {
     trials.push(Trial::test(format!("sqlite::{name}"), || {
         run(async || {
-            let folder = tempfile::tempdir()?;
-            let options = SqliteConnectOptions::new()
-                .filename(folder.path().join("test.db"))
-                .create_if_missing(true)
-                .journal_mode(SqliteJournalMode::Wal)
-                .foreign_keys(true);
-            let pool = SqlitePoolOptions::new()
-                .max_connections(4)
-                .connect_with(options)
-                .await?;
-            let outcome = test(Sqlite::connect(pool.clone())).await;
-            pool.close().await;
-            outcome
+            let (_folder, options) = sqlite_file()?;
+            over_sqlite(options, 4, |pool| test(Sqlite::connect(pool))).await
         })
     }));
 }

@@ -1,13 +1,16 @@
 //! What an update leaves, and what an insert of the same entity leaves.
 
 use ordid::{KeyType as _, OrderedKey};
-use ordid_sqlx::{Entity, UnitOfWork};
+use ordid_sqlx::{Entity, StoredAs, UnitOfWork};
 use sqlx::Pool;
 
 use crate::{Outcome, database::Live, keys::Native};
 
 /// A database with columns of many types, which two tables have: they differ in nothing but their names.
-pub trait Twins: Live {
+pub trait Twins: Live
+where
+    Native: StoredAs<Self>,
+{
     type Wanted: Entity<Self> + OrderedKey<Field = Native>;
     type Changed: Entity<Self> + OrderedKey<Field = Native>;
 
@@ -67,7 +70,10 @@ macro_rules! twins {
 pub(crate) use twins;
 
 /// Where an `INSERT` of the same rows and an `UPDATE` to them differ, over all columns.
-async fn differences<DB: Twins>(pool: &Pool<DB>) -> Result<i64, sqlx::Error> {
+async fn differences<DB: Twins>(pool: &Pool<DB>) -> Result<i64, sqlx::Error>
+where
+    Native: StoredAs<DB>,
+{
     let mut differences = 0;
     for (column, _) in DB::COLUMNS {
         let differs = DB::DIFFERS.replace('?', column);
@@ -79,7 +85,10 @@ async fn differences<DB: Twins>(pool: &Pool<DB>) -> Result<i64, sqlx::Error> {
 
 /// All types, with and without NULL, also where the column's type is another: what an update
 /// leaves is what an insert of the same entity leaves.
-pub async fn an_update_leaves_what_an_insert_would<DB: Twins>(pool: Pool<DB>) -> Outcome {
+pub async fn an_update_leaves_what_an_insert_would<DB: Twins>(pool: Pool<DB>) -> Outcome
+where
+    Native: StoredAs<DB>,
+{
     const ROWS: usize = 5_000;
     for table in ["wanted", "changed"] {
         let columns: String = DB::COLUMNS

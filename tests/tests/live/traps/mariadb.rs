@@ -14,11 +14,12 @@ use sqlx::{MySql, Pool, query, query_scalar};
 
 use crate::{
     Outcome,
+    database::one,
     keys::{Long, Native, PACES, at_pace},
     on_scratch,
 };
 
-super::ask!(MySql);
+use super::{is, put, refused, run};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     macro_rules! add {
@@ -142,16 +143,10 @@ async fn two_cases(pool: Pool<MySql>) -> Outcome {
     )
     .await?;
     let key = Long::generate();
-    query("INSERT INTO cases VALUES (?)")
-        .bind(key)
-        .execute(&pool)
-        .await?;
+    put(&pool, "INSERT INTO cases VALUES (?)", key).await?;
     let upper = key.to_raw().to_string().to_uppercase();
-    query("INSERT INTO cases VALUES (?)")
-        .bind(&upper)
-        .execute(&pool)
-        .await?;
-    assert_eq!(one::<i64>(&pool, "SELECT COUNT(*) FROM cases").await?, 2);
+    put(&pool, "INSERT INTO cases VALUES (?)", upper.clone()).await?;
+    is(&pool, "SELECT COUNT(*) FROM cases", 2).await?;
     let read = query_scalar::<_, Long>("SELECT id FROM cases")
         .fetch_all(&pool)
         .await;
@@ -169,10 +164,7 @@ async fn padded(pool: Pool<MySql>) -> Outcome {
         "CREATE TABLE p (id BINARY(16) PRIMARY KEY); INSERT INTO p VALUES (x'0102')",
     )
     .await?;
-    assert_eq!(
-        one::<i64>(&pool, "SELECT COUNT(*) FROM p WHERE id = x'0102'").await?,
-        0
-    );
+    is(&pool, "SELECT COUNT(*) FROM p WHERE id = x'0102'", 0).await?;
     let message = refused(&pool, "INSERT INTO p VALUES (x'010200')").await?;
     assert!(message.contains("Duplicate entry"), "{message}");
     // What ordid stores has 16 bytes, whatever they are.
@@ -186,10 +178,7 @@ async fn padded(pool: Pool<MySql>) -> Outcome {
 async fn text_in_binary(pool: Pool<MySql>) -> Outcome {
     run(&pool, "CREATE TABLE t (id BINARY(16) PRIMARY KEY)").await?;
     let key = Native::generate();
-    query("INSERT INTO t VALUES (?)")
-        .bind(key)
-        .execute(&pool)
-        .await?;
+    put(&pool, "INSERT INTO t VALUES (?)", key).await?;
     let found = |sql: &'static str| query_scalar::<_, i64>(sql);
     let by_text = found("SELECT COUNT(*) FROM t WHERE id = ?").bind(key.to_raw().to_string());
     assert_eq!(
@@ -220,9 +209,9 @@ async fn text_in_binary(pool: Pool<MySql>) -> Outcome {
 
 async fn trailing_blanks(pool: Pool<MySql>) -> Outcome {
     let equal = "SELECT 'a' = 'a ' COLLATE utf8mb4_bin";
-    assert_eq!(one::<i64>(&pool, equal).await?, 1);
+    is(&pool, equal, 1).await?;
     let equal = "SELECT CAST('a' AS BINARY) = CAST('a ' AS BINARY)";
-    assert_eq!(one::<i64>(&pool, equal).await?, 0);
+    is(&pool, equal, 0).await?;
     // No text of a key ends in a blank, and one that does is not read.
     let error = <column::Char22 as Stores<Uuid>>::decode(b"0NQ_LnK8m~Cv5uYuAOTzU ").unwrap_err();
     assert!(error.is_parse(), "{error}");
@@ -239,10 +228,7 @@ async fn number_finds_text(pool: Pool<MySql>) -> Outcome {
         ),
     )
     .await?;
-    assert_eq!(
-        one::<i64>(&pool, "SELECT COUNT(*) FROM n WHERE id = 1000").await?,
-        1
-    );
+    is(&pool, "SELECT COUNT(*) FROM n WHERE id = 1000", 1).await?;
     // A key is bound as text, and finds what it is.
     let other: Long = "1e3abcde-0000-7000-8000-000000000002"
         .parse::<Uuid>()?

@@ -12,11 +12,12 @@ use sqlx::{Pool, Postgres, pool::PoolOptions, query_scalar};
 
 use crate::{
     Outcome,
+    database::one,
     keys::{Native, PACES, Short, at_pace, short_texts},
     on_scratch,
 };
 
-super::ask!(Postgres);
+use super::{is, refused, run};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     macro_rules! add {
@@ -225,14 +226,8 @@ async fn trailing_blanks(pool: Pool<Postgres>) -> Outcome {
         "CREATE TABLE c (id char(22)); INSERT INTO c VALUES ('abc')",
     )
     .await?;
-    assert_eq!(
-        one::<i64>(&pool, "SELECT COUNT(*) FROM c WHERE id = 'abc '").await?,
-        1
-    );
-    assert_eq!(
-        one::<i64>(&pool, "SELECT COUNT(*) FROM c WHERE id = 'abc '::text").await?,
-        0
-    );
+    is(&pool, "SELECT COUNT(*) FROM c WHERE id = 'abc '", 1).await?;
+    is(&pool, "SELECT COUNT(*) FROM c WHERE id = 'abc '::text", 0).await?;
     let declared = <column::Char22 as ColumnOn<Dialect>>::TYPE;
     assert!(
         declared.starts_with("text "),

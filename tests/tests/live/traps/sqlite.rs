@@ -6,15 +6,16 @@ use ordid::{
     storage::{ColumnOn, Stores, column, dialect::Sqlite as Dialect},
     uuid::Uuid,
 };
-use sqlx::{Pool, Sqlite, query, query_scalar};
+use sqlx::{Pool, Sqlite, query_scalar};
 
 use crate::{
     Outcome,
+    database::one,
     keys::{Long, Native},
     sqlite::add,
 };
 
-super::ask!(Sqlite);
+use super::{is, put, refused, run};
 
 pub fn trials(trials: &mut Vec<Trial>) {
     add(
@@ -105,10 +106,7 @@ async fn null_keys(pool: Pool<Sqlite>) -> Outcome {
          CREATE TABLE w (id BLOB NOT NULL PRIMARY KEY) WITHOUT ROWID",
     )
     .await?;
-    assert_eq!(
-        one::<i64>(&pool, "SELECT COUNT(*) FROM r WHERE id IS NULL").await?,
-        2
-    );
+    is(&pool, "SELECT COUNT(*) FROM r WHERE id IS NULL", 2).await?;
     let message = refused(&pool, "INSERT INTO w VALUES (NULL)").await?;
     assert!(message.contains("NOT NULL"), "{message}");
     Ok(())
@@ -121,14 +119,11 @@ async fn bigint(pool: Pool<Sqlite>) -> Outcome {
          CREATE TABLE i (id INTEGER PRIMARY KEY); INSERT INTO i VALUES (NULL)",
     )
     .await?;
-    assert_eq!(
-        one::<i64>(&pool, "SELECT COUNT(*) FROM b WHERE id IS NULL").await?,
-        1
-    );
-    assert_eq!(one::<i64>(&pool, "SELECT id FROM i").await?, 1, "the rowid");
+    is(&pool, "SELECT COUNT(*) FROM b WHERE id IS NULL", 1).await?;
+    is(&pool, "SELECT id FROM i", 1).await?; // the rowid
     let indexes = "SELECT COUNT(*) FROM sqlite_schema WHERE type = 'index' AND tbl_name = ";
-    assert_eq!(one::<i64>(&pool, &format!("{indexes}'b'")).await?, 1);
-    assert_eq!(one::<i64>(&pool, &format!("{indexes}'i'")).await?, 0);
+    is(&pool, &format!("{indexes}'b'"), 1).await?;
+    is(&pool, &format!("{indexes}'i'"), 0).await?;
     Ok(())
 }
 
@@ -139,10 +134,7 @@ async fn blob_and_text(pool: Pool<Sqlite>) -> Outcome {
     )
     .await?;
     let key = Native::generate();
-    query("INSERT INTO k VALUES (?)")
-        .bind(key)
-        .execute(&pool)
-        .await?;
+    put(&pool, "INSERT INTO k VALUES (?)", key).await?;
     let count = || query_scalar::<_, i64>("SELECT COUNT(*) FROM k WHERE id = ?");
     assert_eq!(
         count()
@@ -164,15 +156,9 @@ async fn two_forms(pool: Pool<Sqlite>) -> Outcome {
     .await?;
     let key = Long::generate();
     let raw = key.to_raw();
-    query("INSERT INTO f VALUES (?)")
-        .bind(key)
-        .execute(&pool)
-        .await?;
+    put(&pool, "INSERT INTO f VALUES (?)", key).await?;
     for text in [raw.simple().to_string(), raw.to_string().to_uppercase()] {
-        query("INSERT INTO f VALUES (?)")
-            .bind(&text)
-            .execute(&pool)
-            .await?;
+        put(&pool, "INSERT INTO f VALUES (?)", text.clone()).await?;
         let read = query_scalar::<_, Long>("SELECT id FROM f WHERE id = ?").bind(&text);
         let message = read.fetch_one(&pool).await.unwrap_err().to_string();
         assert!(
@@ -180,11 +166,7 @@ async fn two_forms(pool: Pool<Sqlite>) -> Outcome {
             "{message}"
         );
     }
-    assert_eq!(
-        one::<i64>(&pool, "SELECT COUNT(*) FROM f").await?,
-        3,
-        "three rows of one key"
-    );
+    is(&pool, "SELECT COUNT(*) FROM f", 3).await?; // three rows of one key
     let stored = <column::Text as Stores<Uuid>>::encode(raw);
     assert_eq!(&stored[..], raw.to_string().as_bytes());
     Ok(())

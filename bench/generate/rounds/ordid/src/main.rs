@@ -60,13 +60,14 @@ fn coarse_clock_draw_and_addition() -> u128 {
 
 fn main() -> ExitCode {
     let mut makers = vec![
-        Maker::unordered("floor-coarse", |it| *it, || coarse_clock),
-        Maker::unordered("floor-coarse-draw", |it| *it, || coarse_clock_and_draw),
-        Maker::unordered(
+        Maker::new("floor-coarse", |it| *it, || coarse_clock).unordered(),
+        Maker::new("floor-coarse-draw", |it| *it, || coarse_clock_and_draw).unordered(),
+        Maker::new(
             "floor-coarse-draw-addition",
             |it| *it,
             || coarse_clock_draw_and_addition,
-        ),
+        )
+        .unordered(),
         // The process-wide generator, as key types use it.
         Maker::filling(
             "strict-system",

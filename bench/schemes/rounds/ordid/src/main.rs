@@ -241,9 +241,10 @@ where
         })
         .expect("the clock runs");
     };
+    let maker = Maker::filling(name, Number::number, next, fill);
     if G::Scheme::ORDERS.contains(Comparison::Bytes) {
-        Maker::filling(name, Number::number, next, fill)
+        maker
     } else {
-        Maker::unordered_filling(name, Number::number, next, fill)
+        maker.unordered()
     }
 }

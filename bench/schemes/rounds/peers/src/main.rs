@@ -34,10 +34,26 @@ mod layout {
     );
 }
 
+/// A maker of this type's own: a static cannot be generic.
+macro_rules! ferroid_atomic {
+    ($name:literal, $id:ty) => {
+        Maker::new(
+            $name,
+            |key: &$id| key.to_raw().into(),
+            || {
+                static KEYS: LazyLock<AtomicSnowflakeGenerator<$id, MonotonicClock>> =
+                    LazyLock::new(|| AtomicSnowflakeGenerator::new(5, MonotonicClock::default()));
+                let keys = &*KEYS;
+                move || keys.next_id(|_| thread::yield_now())
+            },
+        )
+    };
+}
+
 fn main() -> ExitCode {
     round::run(&[
         // Its counter wraps, so its keys may fall.
-        Maker::unordered("bson", object_id, || ObjectId::new),
+        Maker::new("bson", object_id, || ObjectId::new).unordered(),
         Maker::new("ulid-in-mutex", |key: &Ulid| key.0, ulid_in_mutex),
         Maker::new("ferroid-lock-mono-ulid", ULID::to_raw, || {
             // Made on first use: its clock is a thread that the other makers do not have.
@@ -51,38 +67,9 @@ fn main() -> ExitCode {
                 key.expect("no thread panics with the lock")
             }
         }),
-        Maker::new(
-            "ferroid-atomic-wide",
-            |key: &Wide| key.to_raw().into(),
-            || {
-                static KEYS: LazyLock<AtomicSnowflakeGenerator<Wide, MonotonicClock>> =
-                    LazyLock::new(|| AtomicSnowflakeGenerator::new(5, MonotonicClock::default()));
-                let keys = &*KEYS;
-                move || keys.next_id(|_| thread::yield_now())
-            },
-        ),
-        Maker::new(
-            "ferroid-atomic",
-            |key: &SnowflakeTwitterId| key.to_raw().into(),
-            || {
-                static KEYS: LazyLock<
-                    AtomicSnowflakeGenerator<SnowflakeTwitterId, MonotonicClock>,
-                > = LazyLock::new(|| AtomicSnowflakeGenerator::new(5, MonotonicClock::default()));
-                let keys = &*KEYS;
-                move || keys.next_id(|_| thread::yield_now())
-            },
-        ),
-        Maker::new(
-            "ferroid-atomic-instagram",
-            |key: &SnowflakeInstagramId| key.to_raw().into(),
-            || {
-                static KEYS: LazyLock<
-                    AtomicSnowflakeGenerator<SnowflakeInstagramId, MonotonicClock>,
-                > = LazyLock::new(|| AtomicSnowflakeGenerator::new(5, MonotonicClock::default()));
-                let keys = &*KEYS;
-                move || keys.next_id(|_| thread::yield_now())
-            },
-        ),
+        ferroid_atomic!("ferroid-atomic-wide", Wide),
+        ferroid_atomic!("ferroid-atomic", SnowflakeTwitterId),
+        ferroid_atomic!("ferroid-atomic-instagram", SnowflakeInstagramId),
         Maker::new(
             "idgenerator",
             |key: &i64| u128::from(key.cast_unsigned()),

@@ -1,13 +1,5 @@
-use proptest::prelude::*;
-
 use super::*;
-use crate::{
-    generator::Generator,
-    scheme::guid::tests::{
-        DOTNET_TICKS_AT_1970, START, Vector, descents, many, meets, next,
-        rises_exactly_where_declared, scripted, scripted_at, vectors,
-    },
-};
+use crate::{generator::Generator, scheme::testing::*};
 
 fn counter(key: &Uuid) -> u64 {
     CombEfCore::unpack(key).unwrap().counter
@@ -15,7 +7,7 @@ fn counter(key: &Uuid) -> u64 {
 
 #[test]
 fn keys_are_those_of_the_original() {
-    for vector in vectors("efcore_sequential", 14) {
+    for vector in vectors_of_kind("efcore_sequential", 14) {
         let Vector { dotnet_ticks, .. } = vector;
         let parts = EfCoreParts {
             counter: dotnet_ticks,
@@ -23,11 +15,6 @@ fn keys_are_those_of_the_original() {
         };
         meets::<CombEfCore>(&vector, parts);
     }
-}
-
-#[test]
-fn keys_rise_exactly_where_declared() {
-    rises_exactly_where_declared::<CombEfCore>(());
 }
 
 #[test]
@@ -116,13 +103,6 @@ fn counters_of_any_time_are_packed_and_read() {
     assert_eq!(counter(&highest) - counter(&lowest), 9_999);
 }
 
-#[test]
-fn one_seed_gives_the_same_keys_on_every_machine() {
-    let generator = scripted::<CombEfCore>();
-    let keys = [(); 2].map(|()| next(&generator).to_string());
-    assert_eq!(keys, FIXED);
-}
-
 /// A random version 4 is a key by its version, but of no time.
 #[test]
 fn nothing_goes_on_above_a_key_of_no_time() {
@@ -141,21 +121,4 @@ fn nothing_goes_on_above_a_key_of_no_time() {
         .start_above(&version_7)
         .unwrap_err();
     assert!(error.to_string().contains("expects version 4"), "{error}");
-}
-
-const FIXED: [&str; 2] = [
-    "335586b2-3b74-4d23-eb00-08d9f638a666",
-    "7bbba03b-aee3-4309-eb01-08d9f638a666",
-];
-
-proptest! {
-    #[test]
-    fn decoding_is_total(bits in any::<u128>()) {
-        let raw = Uuid::from_u128(bits);
-        prop_assert_eq!(CombEfCore::unpack(&raw).is_ok(), CombEfCore::check(&raw));
-        let v4 = Uuid::from_u128(bits & !(0xf << 76) | 4 << 76);
-        let parts = CombEfCore::unpack(&v4).unwrap();
-        prop_assert_eq!(CombEfCore::pack(parts).unwrap(), v4);
-        prop_assert!(CombEfCore::inspect(&v4).is_ok());
-    }
 }

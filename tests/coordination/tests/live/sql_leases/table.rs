@@ -98,7 +98,7 @@ macro_rules! tds {
                     let database = database.clone();
                     async move { database.connect().await }
                 };
-                ordid_tiberius::SqlLease::$new(connect, terms)
+                ordid_tiberius::SqlLease::new(ordid_tiberius::Connect::$new(connect), terms)
             }
 
             fn with_table(leases: Self::Leases, table: &str) -> Result<Self::Leases, Error> {
@@ -186,7 +186,7 @@ impl Table for OfOracle {
 
     fn leases(&self, terms: LeaseTerms) -> Self::Leases {
         let url = self.url.clone();
-        let connect = move || login::oracle(&url).expect("a URL");
+        let connect = ordid_oracle::Connect::new(move || login::oracle(&url).expect("a URL"));
         let leases = ordid_oracle::SqlLease::new(connect, terms);
         Threads(leases.with_table(&self.name).expect("a name of ours"))
     }

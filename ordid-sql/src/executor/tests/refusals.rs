@@ -1,0 +1,64 @@
+//! What a profile may say, and what a replay may name.
+
+use super::*;
+
+#[test]
+fn a_profile_with_another_way_of_binding_is_refused_before_anything_is_sent() {
+    let server = Server::default();
+    let mut work = inserts::<false>(1);
+    work.set_engine(EngineProfile::ORACLE);
+    let error = flush(&mut work, Source::new(&server)).unwrap_err();
+    assert!(!error.is_commit_unknown());
+    assert_eq!(
+        error.to_string(),
+        "cannot plan the flush, nothing was sent: the profile of Oracle that `with_engine` gave is not for this library, which binds \
+         its parameters as PostgreSQL takes them"
+    );
+    assert!(work.plan(EngineProfile::POSTGRES).is_err());
+    assert!(work.planned_rows(EngineProfile::POSTGRES).is_err());
+    assert_eq!((server.log().len(), work.rows.len()), (0, 1));
+}
+
+#[test]
+fn a_profile_that_allows_no_rows_sends_one_by_one() {
+    let server = Server::default();
+    let mut work = inserts::<false>(2);
+    let mut engine = EngineProfile::POSTGRES;
+    engine.max_rows = 0;
+    work.set_engine(engine);
+    flush(&mut work, Source::new(&server)).unwrap();
+    assert_log(
+        &server,
+        "1 begin; 1 insert items 1:a; 1 insert items 2:b; 1 commit",
+    );
+}
+
+/// A bulk command that fails may have failed for any of its chunks. If the replay fails before them, that is another
+/// failure, and its row is not the one that is sought.
+#[test]
+fn a_replay_names_no_row_of_a_chunk_that_had_not_failed() {
+    let server = Server::default();
+    server.once("109:x", Answer::RefusesARow);
+    server.times(2, "insert items 5:x", Answer::RefusesARow);
+    let mut source = Source::<false>::bulk(&server, 9);
+    source.engine.max_rows = 1;
+    let mut work = empty();
+    let ids = 1..=u128::try_from(MAX_CHUNKS + 50).unwrap();
+    work.rows.rows_mut().extend(ids.map(|id| item(id, "x")));
+    let error = flush(&mut work, source).unwrap_err();
+    assert_eq!(error.key(), None);
+    assert!(log_after(&server, "1 rollback").ends_with("1 insert items 5:x; 1 rollback"));
+}
+
+#[test]
+fn a_replay_is_rolled_back_also_where_the_connection_counts_as_lost() {
+    let server = Server::default();
+    server.once("4:d", Answer::RefusesARow);
+    server.once("4:d", Answer::Fails(Failure::Lost));
+    let error = flush(&mut inserts::<false>(6), Source::new(&server)).unwrap_err();
+    assert_eq!(error.key(), None);
+    assert_eq!(
+        log_after(&server, "1 rollback"),
+        "1 begin; 1 insert items 1:a 2:b; 1 insert items 3:c; 1 insert items 4:d; 1 rollback"
+    );
+}

@@ -1,0 +1,130 @@
+//! A sequence of PostgreSQL whose increment is a block.
+
+use std::{fmt, num::NonZeroU32, time::Duration};
+
+use ordid_core::{
+    Error,
+    coordination::{AsyncSegmentSource, CoordinationFailure, Ordered, Segment},
+    storage::{Dialect as _, dialect::Postgres},
+};
+
+use super::Seen;
+use crate::leases::{
+    StoreDriver,
+    numbers::{Statement, checked_name},
+    store::Store,
+};
+
+/// A sequence of PostgreSQL with `INCREMENT BY n`: each `nextval` reserves the `n` numbers that begin with
+/// it.
+///
+/// The increment is compared with what the catalogue has at each call, in the same statement: a sequence
+/// that somebody has altered is refused, and so is one that has `CYCLE` or a `CACHE` (whose numbers do not
+/// rise over sessions).
+///
+/// A reservation is of one block, all of it or the beginning: ask for as many numbers as the increment.
+pub struct PgSequence<S: StoreDriver> {
+    store: Store<S>,
+    name: String,
+    increment: NonZeroU32,
+    next: Statement,
+    seen: Seen,
+}
+
+impl<S: StoreDriver<Dialect = Postgres>> PgSequence<S> {
+    /// Takes the database, the sequence's name, and its increment. It connects when it is first asked for
+    /// something.
+    ///
+    /// # Errors
+    ///
+    /// If the name has other characters than letters, digits and underscores, or more than 63. The error is
+    /// a [`Mismatch`](CoordinationFailure::Mismatch).
+    pub fn new(database: S::Options, name: &str, increment: NonZeroU32) -> Result<Self, Error> {
+        let name = checked_name(name)?.to_owned();
+        let next = "SELECT nextval('{t}'::regclass), seqincrement, seqcache, \
+                    CAST(CAST(seqcycle AS int) AS bigint) \
+                    FROM pg_catalog.pg_sequence WHERE seqrelid = '{t}'::regclass";
+        Ok(Self {
+            // Twice: the first numbers are then nobody's.
+            next: Statement::changes::<Postgres>(&name, next).repeatable(),
+            store: Store::new(database),
+            name,
+            increment,
+            seen: Seen::default(),
+        })
+    }
+
+    /// Says how long the database may take for an answer, connecting included: 5 s otherwise.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.store.set_timeout(timeout);
+        self
+    }
+
+    /// Returns the statement that makes the sequence, if there is none of its name: it begins with 1.
+    pub fn create_sql(&self) -> String {
+        format!(
+            "CREATE SEQUENCE IF NOT EXISTS {} AS bigint INCREMENT BY {} MINVALUE 1 START WITH 1 CACHE 1 \
+             NO CYCLE",
+            Postgres::quote(&self.name),
+            self.increment
+        )
+    }
+
+    /// Makes the sequence: as [`create_sql`](Self::create_sql).
+    ///
+    /// # Errors
+    ///
+    /// What the database says.
+    pub async fn create(&self) -> Result<(), Error> {
+        self.store.run(self.create_sql()).await
+    }
+
+    fn error(&self, failure: CoordinationFailure, problem: &str) -> Error {
+        Error::coordination(failure, format!("the sequence {} {problem}", self.name))
+    }
+}
+
+impl<S: StoreDriver<Dialect = Postgres>> AsyncSegmentSource for PgSequence<S> {
+    type Order = Ordered;
+
+    async fn reserve(&self, count: NonZeroU32) -> Result<Segment, Error> {
+        let increment = i64::from(self.increment.get());
+        if count > self.increment {
+            return Err(self.error(
+                CoordinationFailure::Mismatch,
+                &format!("gives {increment} numbers at once, and not {count}: raise its increment"),
+            ));
+        }
+        let before = self.seen.before();
+        let answer = self.store.ask(&self.next, &[]).await?;
+        let Some([first, found, cache, cycles]) = answer.row() else {
+            return Err(self.error(CoordinationFailure::StateLost, "is not in the catalogue"));
+        };
+        if (found, cache, cycles) != (increment, 1, 0) {
+            return Err(self.error(
+                CoordinationFailure::Mismatch,
+                &format!(
+                    "has INCREMENT BY {found} CACHE {cache}{}, expected INCREMENT BY {increment} CACHE 1 NO \
+                     CYCLE",
+                    if cycles == 0 { "" } else { " CYCLE" }
+                ),
+            ));
+        }
+        let segment = Segment::new(first, count.get(), 1)?;
+        let what = format!("the sequence {}", self.name);
+        self.seen
+            .check(before, first, first.saturating_add(increment - 1), &what)?;
+        Ok(segment)
+    }
+}
+
+impl<S: StoreDriver> fmt::Debug for PgSequence<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PgSequence")
+            .field("store", &self.store)
+            .field("name", &self.name)
+            .field("increment", &self.increment)
+            .finish_non_exhaustive()
+    }
+}

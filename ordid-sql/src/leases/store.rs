@@ -1,0 +1,312 @@
+//! A database that is asked for nodes and numbers, and the connections that are kept for the next question: over
+//! forks, failures and silence.
+
+use std::{
+    fmt,
+    process::id as process,
+    sync::{
+        Mutex, MutexGuard, PoisonError, TryLockError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use ordid_core::{Error, clock::Delay, coordination::CoordinationFailure, storage::Dialect};
+
+use super::numbers::{Answer, LeaseDialect, Statement, Value};
+
+/// How long the store may take for an answer, unless said otherwise.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Connections that are kept for the next question.
+const IDLE: usize = 4;
+/// How often a question that the database has undone is asked again: of deadlocks there may be many.
+const ATTEMPTS: u32 = 50;
+/// How many milliseconds it waits before that at most; at first, one.
+const PAUSE: u32 = 10;
+
+/// A library and an engine in whose tables nodes and numbers are kept: what an adapter implements. It translates,
+/// and sends each statement once; [`SqlLease`](super::SqlLease) and the others have the rest.
+///
+/// A library whose calls block answers with futures that are ready.
+pub trait StoreDriver: Send + Sync + 'static {
+    /// The engine's words.
+    type Dialect: LeaseDialect;
+    /// How to connect.
+    type Options: Send + Sync + 'static;
+    /// The library's connection.
+    type Connection: Send;
+
+    /// Whether the child of a fork may connect where its parent has.
+    const SURVIVES_FORKS: bool;
+
+    /// Connects; an answer may take no longer than `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// What the library or the database says; it is not tried again.
+    fn connect(
+        options: &Self::Options,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<Self::Connection, Error>> + Send;
+
+    /// Sends a statement with these parameters. What it changes is committed, and durable, when it is answered.
+    ///
+    /// # Errors
+    ///
+    /// What the library or the database says, and what may be done about it:
+    /// [`StateLost`](CoordinationFailure::StateLost) where there is no such table, and otherwise
+    /// [`Unavailable`](CoordinationFailure::Unavailable), after which a change was made or not.
+    fn ask(
+        connection: &mut Self::Connection,
+        statement: &Statement,
+        values: &[Value<'_>],
+    ) -> impl Future<Output = Result<Answer, Unanswered>> + Send;
+
+    /// Runs a script: several statements, without parameters.
+    ///
+    /// # Errors
+    ///
+    /// What the library or the database says.
+    fn run(
+        connection: &mut Self::Connection,
+        script: String,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Waits before a statement is sent again.
+    fn pause(pause: Duration) -> impl Future<Output = ()> + Send {
+        Delay::new(pause)
+    }
+}
+
+/// What may be done about a question that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Remedy {
+    /// Nothing: it would fail again.
+    None,
+    /// To ask again: the database has undone it, and the connection is good.
+    Repeat,
+    /// To ask over another connection, if it may be done twice: of this one nobody knows.
+    Replace,
+}
+
+/// Why a question has no answer.
+#[derive(Debug)]
+pub struct Unanswered {
+    /// What to tell whoever asked.
+    pub error: Error,
+    /// What may be done before that.
+    pub remedy: Remedy,
+}
+
+/// What each new connection is asked before anything else, and what is said to the answer.
+type Check = (
+    Statement,
+    Box<dyn Fn(&Answer) -> Result<(), Error> + Send + Sync>,
+);
+
+/// A database, and the connections to it that nobody uses, of the process that made them.
+///
+/// A connection is only used again after it has answered: one whose future was dropped, or that failed, is
+/// closed, so that no answer is ever taken for that of another question. The child of a fork leaves those of
+/// its parent alone, and makes others.
+pub(super) struct Store<S: StoreDriver> {
+    options: S::Options,
+    /// Whose they are.
+    process: AtomicU32,
+    idle: Mutex<Vec<S::Connection>>,
+    timeout: Duration,
+    check: Option<Check>,
+}
+
+impl<S: StoreDriver> Store<S> {
+    const DATABASE: &'static str = <S::Dialect as Dialect>::NAME;
+
+    /// Takes the database, to which there are no connections yet; an answer may take 5 s.
+    pub(super) fn new(options: S::Options) -> Self {
+        Self {
+            options,
+            process: AtomicU32::new(process()),
+            idle: Mutex::default(),
+            timeout: TIMEOUT,
+            check: None,
+        }
+    }
+
+    /// Says how long an answer may take, connecting included.
+    pub(super) fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
+    /// Has each new connection asked this first.
+    pub(super) fn set_check(
+        &mut self,
+        statement: Statement,
+        check: impl Fn(&Answer) -> Result<(), Error> + Send + Sync + 'static,
+    ) {
+        self.check = Some((statement, Box::new(check)));
+    }
+
+    /// Sends a statement over a connection that is idle, or a new one, and keeps it for the next one.
+    ///
+    /// What the database says that it has undone is sent again, whatever it is. What [may be](Statement::may_repeat)
+    /// carried out twice is also sent over another connection if that was closed while it was idle.
+    ///
+    /// # Errors
+    ///
+    /// What the last attempt failed with; [`Unavailable`](CoordinationFailure::Unavailable) where it takes too long.
+    pub(super) async fn ask(
+        &self,
+        statement: &Statement,
+        values: &[Value<'_>],
+    ) -> Result<Answer, Error> {
+        self.within(self.send(statement, values)).await
+    }
+
+    /// Runs a script.
+    ///
+    /// # Errors
+    ///
+    /// As [`ask`](Self::ask).
+    pub(super) async fn run(&self, script: String) -> Result<(), Error> {
+        self.within(async {
+            let mut connection = S::connect(&self.options, self.timeout).await?;
+            S::run(&mut connection, script).await
+        })
+        .await
+    }
+
+    /// This ends with the last answer: see [`within`](Self::within).
+    async fn send(&self, statement: &Statement, values: &[Value<'_>]) -> Result<Answer, Error> {
+        let start = Instant::now();
+        let mut attempts = 1;
+        loop {
+            let used = self.idle().and_then(|mut idle| idle.pop());
+            let is_used = used.is_some();
+            let mut connection = match used {
+                Some(connection) => connection,
+                None => self.connect().await?,
+            };
+            let failed = match S::ask(&mut connection, statement, values).await {
+                Ok(answer) => {
+                    self.keep(connection);
+                    return Ok(answer);
+                }
+                Err(failed) => failed,
+            };
+            // A library that waits by itself is not waited for twice.
+            let is_late = start.elapsed() >= self.timeout;
+            match failed.remedy {
+                Remedy::Repeat if attempts < ATTEMPTS && !is_late => {
+                    self.keep(connection);
+                    let pause = Duration::from_millis(attempts.min(PAUSE).into());
+                    S::pause(pause).await;
+                    attempts += 1;
+                }
+                // All that were idle are as old as this one.
+                Remedy::Replace if statement.may_repeat() && is_used && !is_late => {
+                    if let Some(mut idle) = self.idle() {
+                        idle.clear();
+                    }
+                }
+                _ => return Err(failed.error),
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<S::Connection, Error> {
+        let mut connection = S::connect(&self.options, self.timeout).await?;
+        if let Some((statement, check)) = &self.check {
+            let answer = S::ask(&mut connection, statement, &[]).await;
+            check(&answer.map_err(|failed| failed.error)?)?;
+        }
+        Ok(connection)
+    }
+
+    /// Waits for an answer, and no longer than it may take.
+    async fn within<T>(
+        &self,
+        work: impl Future<Output = Result<T, Error>> + Send,
+    ) -> Result<T, Error> {
+        if !S::SURVIVES_FORKS {
+            self.refuse_forks()?;
+        }
+        let outcome = Delay::within(self.timeout, work).await;
+        outcome.unwrap_or_else(|| {
+            let (database, timeout) = (Self::DATABASE, self.timeout);
+            Err(Error::coordination(
+                CoordinationFailure::Unavailable,
+                format!("{database} gave no answer within {timeout:?}"),
+            ))
+        })
+    }
+
+    /// Refuses the child of a fork, for a library that cannot be used on both sides of one.
+    fn refuse_forks(&self) -> Result<(), Error> {
+        let (owner, process) = (self.process.load(Ordering::Acquire), process());
+        if owner == process {
+            return Ok(());
+        }
+        Err(Error::coordination(
+            CoordinationFailure::Unavailable,
+            format!(
+                "{} was used by process {owner}, and this is its fork {process}, where it must not \
+                 be used: fork first, or start the child as a program of its own",
+                Self::DATABASE
+            ),
+        ))
+    }
+
+    fn keep(&self, connection: S::Connection) {
+        if let Some(mut idle) = self.idle()
+            && idle.len() < IDLE
+        {
+            idle.push(connection);
+        }
+    }
+
+    /// The idle connections of this process. `None` in the child of a fork that was made while somebody
+    /// had the lock: nobody there gives it back.
+    fn idle(&self) -> Option<MutexGuard<'_, Vec<S::Connection>>> {
+        let process = process();
+        if self.process.load(Ordering::Acquire) == process {
+            // A panic leaves no connection half in it.
+            return Some(self.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        let mut idle = match self.idle.try_lock() {
+            Ok(idle) => idle,
+            Err(TryLockError::Poisoned(idle)) => idle.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        if self.process.swap(process, Ordering::AcqRel) != process {
+            leave_to_parent(&mut idle);
+        }
+        Some(idle)
+    }
+}
+
+/// What a forked child does with connections: the parent goes on using them, and to drop them would tell the
+/// parent's reactor, or its server.
+fn leave_to_parent<C>(connections: &mut Vec<C>) {
+    std::mem::forget(std::mem::take(connections));
+}
+
+impl<S: StoreDriver> Drop for Store<S> {
+    fn drop(&mut self) {
+        if *self.process.get_mut() != process() {
+            leave_to_parent(self.idle.get_mut().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+impl<S: StoreDriver> fmt::Debug for Store<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the options: they have a password.
+        f.debug_struct("Store")
+            .field("database", &Self::DATABASE)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,284 @@
+//! Updates, deletes, circles and deferred constraints.
+
+use super::*;
+
+pub(super) const RECORD: &str = "INSERT INTO ordid_flushes (id) VALUES (:1)";
+pub(super) const UPDATE_CUSTOMERS: &str =
+    r#"UPDATE "SHOP"."CUSTOMERS" SET "FULL_NAME" = :1, "CREDIT" = :2 WHERE "ID" = :3"#;
+const DELETE_CUSTOMERS: &str = r#"DELETE FROM "SHOP"."CUSTOMERS" WHERE "ID" = :1"#;
+const DELETE_ORDER: &str = r#"DELETE FROM "order" WHERE "id" = :1"#;
+
+fn order(customer: CustomerId) -> Order {
+    Order {
+        id: OrderId::generate(),
+        customer,
+    }
+}
+
+#[test]
+fn all_in_one_transaction_behind_the_row_that_records_it() {
+    let recorder = Recorder::new("");
+    let mut work = UnitOfWork::new();
+    let new = work.add(customer(Some("new"), 1));
+    let changed: Vec<_> = (0..2).map(|credit| customer(Some("Ä"), credit)).collect();
+    let ids: Vec<_> = changed.iter().map(|it| it.id).collect();
+    for customer in changed.into_iter().rev() {
+        work.update(customer);
+    }
+    let (parent, child) = (customer(None, 0), order(ids[0]));
+    work.delete(&parent);
+    work.delete(&child);
+    let flushed = work.flush(&recorder.connection).expect("flushed");
+    assert!(work.is_empty());
+    assert_eq!(
+        (flushed.rows(), flushed.updated(), flushed.deleted()),
+        (1, 2, 2)
+    );
+    assert_eq!(
+        recorder.statements(),
+        [
+            RECORD,
+            INTO_CUSTOMERS,
+            UPDATE_CUSTOMERS,
+            DELETE_ORDER,
+            DELETE_CUSTOMERS,
+            "COMMIT"
+        ]
+    );
+    let rows = recorder.rows();
+    assert_eq!(rows.len(), 6);
+    assert_eq!(rows[0].len(), 1);
+    assert_eq!(
+        rows[0][0].len(),
+        raw([0; 16]).len(),
+        "16 bytes of the flush"
+    );
+    assert_eq!(rows[1][0], raw(new.to_raw().as_bytes()));
+    for (row, (id, credit)) in rows[2..4].iter().zip(ids.iter().zip(0..)) {
+        assert_eq!(row[0], format!("1:{}", hex("Ä".as_bytes())));
+        assert_eq!(number(&row[1]), credit);
+        assert_eq!(row[2], raw(id.to_raw().as_bytes()), "the key comes last");
+    }
+    assert_eq!(rows[4], [raw(child.id.to_raw().to_bytes_le())]);
+    assert_eq!(rows[5], [raw(parent.id.to_raw().as_bytes())]);
+}
+
+#[test]
+fn a_missing_row_is_named_and_nothing_is_written() {
+    let mut keys: Vec<_> = (0..1_200).map(|_| CustomerId::generate()).collect();
+    keys.sort();
+    let script = [1_007, 1_100].map(|row: usize| {
+        let key = hex(keys[row].to_raw().as_bytes());
+        format!("missing {key} 1\n")
+    });
+    let recorder = Recorder::new(&script.concat());
+    let mut work = UnitOfWork::new();
+    for id in &keys {
+        work.update(Customer {
+            id: *id,
+            ..customer(None, 0)
+        });
+    }
+    let error = work.flush(&recorder.connection).unwrap_err();
+    assert!(error.is_missing_row() && !error.is_transient());
+    assert_eq!(error.action(), Some(ordid_oracle::Action::Update));
+    assert_eq!((error.chunk(), error.rows()), (Some(1), Some(1_000..1_200)));
+    assert_eq!(error.key(), Some(&*keys[1_007].to_string()));
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "cannot update CUSTOMERS, chunk 1 (rows 1000 to 1199), key {}, nothing was written: \
+             there is no such row (and 1 more rows of the chunk)",
+            keys[1_007]
+        )
+    );
+    assert_eq!(
+        recorder.statements(),
+        [RECORD, UPDATE_CUSTOMERS, UPDATE_CUSTOMERS, "ROLLBACK"]
+    );
+    assert_eq!(work.len(), 1_200, "nothing is lost");
+
+    // Deletes likewise, in the user's transaction, which goes on.
+    let mut work = UnitOfWork::new();
+    let gone = Customer {
+        id: keys[1_007],
+        ..customer(None, 0)
+    };
+    work.delete(&gone);
+    let error = work.flush_in(&recorder.connection).unwrap_err();
+    assert!(error.is_missing_row());
+    assert!(
+        error
+            .to_string()
+            .starts_with("cannot delete from CUSTOMERS, chunk 0 (rows 0 to 0)")
+    );
+    assert_eq!(
+        recorder.statements()[4..],
+        [
+            "SAVEPOINT ordid_flush",
+            DELETE_CUSTOMERS,
+            "ROLLBACK TO SAVEPOINT ordid_flush"
+        ],
+        "what the user commits needs no record"
+    );
+}
+
+#[test]
+fn a_key_that_is_no_key_is_told() {
+    let twice = customer(None, 0);
+    let key = twice.id;
+    let recorder = Recorder::new(&format!("twice {} 1\n", hex(key.to_raw().as_bytes())));
+    let mut work = UnitOfWork::new();
+    work.update(twice);
+    let error = work.flush(&recorder.connection).unwrap_err();
+    assert!(!error.is_missing_row());
+    assert!(
+        error.to_string().ends_with(": 2 rows have this key"),
+        "{error}"
+    );
+    assert_eq!(
+        recorder.statements().last().map(String::as_str),
+        Some("ROLLBACK")
+    );
+}
+
+/// The database refuses a row of an update, before any count is looked at.
+#[test]
+fn a_refused_update_is_named() {
+    let (refused, missing) = (customer(None, 0), customer(None, 0));
+    let key = refused.id;
+    let recorder = Recorder::new(&format!(
+        "refuse {} 2290\nmissing {} 1\n",
+        hex(key.to_raw().as_bytes()),
+        hex(missing.id.to_raw().as_bytes())
+    ));
+    let mut work = UnitOfWork::new();
+    work.update(missing);
+    work.update(refused);
+    let error = work.flush(&recorder.connection).unwrap_err();
+    assert_eq!(error.key(), Some(&*key.to_string()));
+    assert!(!error.is_missing_row());
+    assert!(error.to_string().contains(": ORA-02290: "), "{error}");
+}
+
+#[test]
+fn without_the_table_of_flushes_nothing_is_sent() {
+    let recorder = Recorder::new("statement 942 INSERT INTO ordid_flushes\n");
+    let mut work = UnitOfWork::new();
+    work.add(customer(None, 0));
+    work.delete(&order(CustomerId::generate()));
+    let error = work.flush(&recorder.connection).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot record the flush, nothing was written: updates, deletes and `with_record` need \
+         the table `ordid_flushes`, which `ordid_oracle::flushes_table` declares: OCI Error: ORA-00942: as \
+         the test asked for"
+    );
+    assert_eq!(recorder.statements(), [RECORD, "ROLLBACK"]);
+}
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7, oracle)]
+struct NodeId(Uuid);
+
+/// The key stands before the column that a circle leaves open.
+#[derive(OrderedKey)]
+#[ordid(table = "NODES", rename_all = "SCREAMING_SNAKE_CASE")]
+struct Node {
+    id: NodeId,
+    #[ordid(parent)]
+    up: Option<NodeId>,
+}
+
+fn circle() -> [Node; 2] {
+    let mut ids: [NodeId; 2] = std::array::from_fn(|_| NodeId::generate());
+    ids.sort();
+    let [first, second] = ids;
+    [(first, second), (second, first)].map(|(id, up)| Node { id, up: Some(up) })
+}
+
+/// Oracle binds by the place of a parameter in the text: the foreign key first, the key last.
+#[test]
+fn a_circle_is_set_and_unset_by_its_key() {
+    let recorder = Recorder::new("");
+    let mut work = UnitOfWork::new();
+    let nodes = circle();
+    let [first, second] = nodes
+        .each_ref()
+        .map(|node| raw(node.id.to_raw().as_bytes()));
+    for node in &nodes {
+        work.delete(node);
+    }
+    work.flush_in(&recorder.connection).expect("flushed");
+    work.clear();
+    for node in nodes {
+        work.add(node);
+    }
+    let flushed = work.flush_in(&recorder.connection).expect("flushed");
+    assert_eq!((flushed.rows(), flushed.tables[0].statements), (2, 2));
+    const SAVEPOINT: &str = "SAVEPOINT ordid_flush";
+    const DELETE: &str = r#"DELETE FROM "NODES" WHERE "ID" = :1"#;
+    assert_eq!(
+        recorder.statements(),
+        [
+            SAVEPOINT,
+            r#"UPDATE "NODES" SET "UP" = NULL WHERE "ID" = :1"#,
+            DELETE,
+            DELETE,
+            SAVEPOINT,
+            r#"INSERT INTO "NODES" ("ID", "UP") VALUES (:1, :2)"#,
+            r#"UPDATE "NODES" SET "UP" = :1 WHERE "ID" = :2"#,
+        ]
+    );
+    let rows = recorder.rows();
+    let [unlinked, one, other] = [0, 1, 2].map(|row| rows[row][0].clone());
+    assert!([&first, &second].contains(&&unlinked));
+    // What referred to the other no longer does, so it is the parent of the other.
+    let child = if unlinked == first { &second } else { &first };
+    assert_eq!([&one, &other], [child, &unlinked]);
+    let null = "23:NULL".to_owned();
+    let [inserted, of_other] = [&rows[3], &rows[4]];
+    assert_eq!(*inserted, [first.clone(), null]);
+    assert_eq!(*of_other, [second.clone(), first.clone()]);
+    assert_eq!(rows[5], [second, first], "its parent, then itself");
+}
+
+#[derive(OrderedKey)]
+#[ordid(table = "PAIRS", rename_all = "SCREAMING_SNAKE_CASE")]
+struct Pair {
+    id: NodeId,
+    #[ordid(parent = Pair, deferrable)]
+    other: NodeId,
+}
+
+#[test]
+fn what_is_declared_deferrable_is_deferred() {
+    const DEFER: &str = "SET CONSTRAINTS ALL DEFERRED";
+    const INTO_PAIRS: &str = r#"INSERT INTO "PAIRS" ("ID", "OTHER") VALUES (:1, :2)"#;
+    let recorder = Recorder::new("");
+    let mut work = UnitOfWork::new();
+    for Node { id, up } in circle() {
+        let other = up.expect("a circle");
+        work.add(Pair { id, other });
+    }
+    work.flush_in(&recorder.connection).expect("flushed");
+    recorder.connection.rollback().expect("rolled back");
+    work.flush(&recorder.connection).expect("flushed");
+    assert_eq!(
+        recorder.statements(),
+        [
+            "SAVEPOINT ordid_flush",
+            DEFER,
+            INTO_PAIRS,
+            "ROLLBACK",
+            DEFER,
+            INTO_PAIRS,
+            "COMMIT"
+        ]
+    );
+    // Where no row needs it, all is checked at once.
+    let id = NodeId::generate();
+    work.add(Pair { id, other: id });
+    work.flush(&recorder.connection).expect("flushed");
+    assert_eq!(recorder.statements()[7..], [INTO_PAIRS, "COMMIT"]);
+}

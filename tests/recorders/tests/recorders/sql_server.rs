@@ -1,0 +1,17 @@
+//! What a real tiberius sends to SQL Server and Babelfish, and what `ordid-tiberius` makes of the answers. The peer is a
+//! recorder, no SQL engine: it keeps no row, and says what the test told it to.
+
+mod changes;
+mod entities;
+mod errors;
+mod flush;
+mod keys;
+mod leases;
+mod reconnect;
+mod shards;
+mod wire;
+
+/// What each flush asks first.
+const ASK: &str = "SELECT @@TRANCOUNT, @@VERSION";
+/// The marker row of a flush.
+const RECORD: &str = "INSERT INTO ordid_flushes (id) VALUES (@P1)";

@@ -1,0 +1,582 @@
+//! Updates, deletes and circles over the wire: the text of the statements, their parameters, and what
+//! becomes of what the server says that it changed. The peer is a recorder, no SQL engine: it says what it
+//! was told to.
+
+use super::{
+    ASK, RECORD,
+    entities::{
+        Customer, CustomerId, Order, OrderId, Tree, TreeId, connect, orders, readings, sent_in,
+        texts,
+    },
+};
+use ordid::{KeyType, OrderedKey};
+use ordid_core::layout::guid;
+use ordid_recorders::tds::{Answer, BABELFISH, Recorder, Request};
+use ordid_sql::Action;
+use ordid_tiberius::{Entity, Flavour, Retry, UnitOfWork};
+
+const COUNT: &str = "; SELECT @@ROWCOUNT";
+
+fn update(values: &str) -> String {
+    format!(
+        "UPDATE ordid_target SET [customer] = ordid_rows.[customer], [total] = ordid_rows.[total] \
+         FROM [shop].[my]]orders] AS ordid_target JOIN (VALUES {values}) AS ordid_rows \
+         ([id], [customer], [total]) ON ordid_target.[id] = ordid_rows.[id]{COUNT}"
+    )
+}
+
+fn delete(keys: &str) -> String {
+    let keys = match keys.contains(',') {
+        true => format!("IN ({keys})"),
+        false => format!("= {keys}"),
+    };
+    format!("DELETE FROM [shop].[my]]orders] WHERE [id] {keys}{COUNT}")
+}
+
+/// An order's key as it is stored, on the wire.
+fn stored(key: OrderId) -> Vec<u8> {
+    guid::swap(&guid::from_sql_server_sort_key(&key.to_raw().into_bytes())).to_vec()
+}
+
+#[tokio::test]
+async fn changes_come_behind_inserts_and_the_flush_is_recorded() {
+    let recorder = Recorder::start().unwrap();
+    recorder.always("UPDATE", Answer::changed(2));
+    recorder.always("DELETE", Answer::changed(1));
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::new();
+    let customer = CustomerId::generate();
+    let mut changed = [Order::of(customer, 1250), Order::of(customer, 990)];
+    changed.reverse();
+    let [last, first] = [changed[0].id, changed[1].id];
+    assert!(first < last);
+    let gone = Order::of(customer, 0);
+    work.delete(&gone);
+    for order in changed {
+        work.update(order);
+    }
+    work.add(Customer {
+        id: customer,
+        name: "Ada".to_owned(),
+        note: None,
+    });
+    assert_eq!(work.len(), 4);
+    let flushed = work.flush(&mut client).await.unwrap();
+    assert_eq!(
+        (flushed.rows(), flushed.updated(), flushed.deleted()),
+        (1, 2, 1)
+    );
+    assert_eq!(flushed.tables[1].statements, 2);
+    assert!(work.is_empty());
+
+    let log = recorder.take();
+    let expected = [
+        ASK,
+        "BEGIN",
+        RECORD,
+        "INSERT INTO [customers] ([id], [name], [note]) VALUES (@P1, @P2, @P3)",
+        &update("(@P1, @P2, @P3), (@P4, @P5, @P6)"),
+        &delete("@P1"),
+        "COMMIT",
+    ];
+    assert_eq!(texts(&log), expected);
+    assert_eq!(sent_in(&log), [0, 0, 1, 1, 1, 1, 1]);
+
+    // The record: a version 7 as bytes, in a `binary(16)`.
+    let id = log[2].request.arguments()[0].value.clone().unwrap();
+    let id = ordid::uuid::Uuid::from_slice(&id).unwrap();
+    assert_eq!(id.get_version_num(), 7);
+    let declared = log[2].request.declaration();
+    assert_eq!(declared.as_deref(), Some("@P1 varbinary(8000)"));
+    // Updates go in the order of the stored keys, whatever the order of adding.
+    let rows = log[4].request.arguments();
+    assert_eq!(rows[0].value, Some(stored(first)));
+    assert_eq!(rows[3].value, Some(stored(last)));
+    assert_eq!(
+        rows[1].value.as_deref(),
+        Some(&customer.to_raw().to_bytes_le()[..])
+    );
+    assert_eq!(rows[2].value.as_deref(), Some(&1250_i64.to_le_bytes()[..]));
+    assert_eq!(
+        log[4].request.declaration().as_deref(),
+        Some(
+            "@P1 uniqueidentifier,@P2 uniqueidentifier,@P3 bigint,@P4 uniqueidentifier,@P5 \
+             uniqueidentifier,@P6 bigint"
+        )
+    );
+    assert_eq!(
+        log[5].request.arguments()[0].value,
+        Some(stored(gone.id)),
+        "the key alone"
+    );
+}
+
+/// A plan says beforehand what the recorder then sees.
+#[tokio::test]
+async fn what_is_planned_is_sent() {
+    let recorder = Recorder::start().unwrap();
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::new();
+    let customer = CustomerId::generate();
+    for total in 0..1_500 {
+        work.add(Order::of(customer, total));
+    }
+    for total in 0..800 {
+        work.update(Order::of(customer, total));
+    }
+    for _ in 0..1_001 {
+        work.delete(&Order::of(customer, 0));
+    }
+    let plan = work.plan().unwrap();
+    let actions: Vec<_> = plan
+        .tables
+        .iter()
+        .map(|table| (table.table, table.action, table.rows))
+        .collect();
+    assert_eq!(
+        actions,
+        [
+            ("my]orders", Action::Insert, 1_500),
+            ("my]orders", Action::Update, 800),
+            ("my]orders", Action::Delete, 1_001),
+        ]
+    );
+    assert_eq!((plan.rows(), plan.defers), (1_500, None));
+    let planned = plan.tables.iter().flat_map(|table| &table.statements);
+    let planned: Vec<_> = planned.collect();
+    for statement in &planned {
+        let rows = statement.rows.len();
+        recorder.once(
+            &format!("{}$", statement.sql),
+            Answer::changed(i32::try_from(rows).unwrap()),
+        );
+    }
+    work.flush(&mut client).await.unwrap();
+    let log = recorder.take();
+    let sent: Vec<_> = log
+        .iter()
+        .map(|received| (received.request.text(), received.request.arguments().len()))
+        .filter(|(text, parameters)| *parameters > 0 && text != RECORD)
+        .collect();
+    let texts: Vec<_> = planned.iter().map(|it| it.sql.to_string()).collect();
+    assert_eq!(
+        sent.iter().map(|it| it.0.clone()).collect::<Vec<_>>(),
+        texts
+    );
+    // 2,098 parameters are 699 rows of three columns; a thousand keys are the most of one `IN`.
+    let parameters: Vec<_> = sent.iter().map(|it| it.1).collect();
+    assert_eq!(parameters, [2_097, 2_097, 306, 2_097, 303, 1_000, 1]);
+    let rows: Vec<_> = planned.iter().map(|it| it.rows.clone()).collect();
+    assert_eq!(
+        rows,
+        [
+            0..699,
+            699..1_398,
+            1_398..1_500,
+            0..699,
+            699..800,
+            0..1_000,
+            1_000..1_001
+        ]
+    );
+}
+
+/// The server found one row less, in the midst of a chunk: nothing is written, and the key is told.
+#[tokio::test]
+async fn a_row_that_is_not_there_is_found_and_nothing_is_written() {
+    for deletes in [false, true] {
+        let recorder = Recorder::start().unwrap();
+        let mut client = connect(&recorder).await;
+        let mut work = UnitOfWork::new();
+        let customer = CustomerId::generate();
+        let mut keys = Vec::new();
+        for total in 0..3 {
+            let order = Order::of(customer, total);
+            keys.push(order.id);
+            match deletes {
+                true => work.delete(&order),
+                false => work.update(order),
+            }
+        }
+        let (whole, single, action) = match deletes {
+            true => (delete("@P1, @P2, @P3"), delete("@P1"), Action::Delete),
+            false => (
+                update("(@P1, @P2, @P3), (@P4, @P5, @P6), (@P7, @P8, @P9)"),
+                update("(@P1, @P2, @P3)"),
+                Action::Update,
+            ),
+        };
+        recorder.once(&format!("{whole}$"), Answer::changed(2));
+        recorder.once(&format!("{single}$"), Answer::changed(1));
+        recorder.once(&format!("{single}$"), Answer::changed(0));
+        let error = work.flush(&mut client).await.unwrap_err();
+        assert!(error.is_missing_row(), "{error}");
+        assert!(!error.is_transient() && !error.is_connection_lost());
+        assert_eq!(error.action(), Some(action));
+        assert_eq!(error.table(), Some("my]orders"));
+        assert_eq!((error.chunk(), error.rows()), (Some(0), Some(0..3)));
+        assert_eq!(error.key(), Some(&keys[1].to_string()[..]));
+        assert_eq!(error.code(), None);
+        let cannot = if deletes { "delete from" } else { "update" };
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "cannot {cannot} my]orders, chunk 0 (rows 0 to 2), key {}, nothing was written: there \
+                 is no such row",
+                keys[1]
+            )
+        );
+        let log = recorder.take();
+        assert_eq!(
+            texts(&log),
+            [
+                ASK, "BEGIN", RECORD, &whole, "ROLLBACK", "BEGIN", &single, &single, "ROLLBACK"
+            ]
+        );
+        // Nothing is lost, and the next time all are there.
+        assert_eq!(work.len(), 3);
+        recorder.once(&format!("{whole}$"), Answer::changed(3));
+        work.flush(&mut client).await.unwrap();
+        assert_eq!(
+            texts(&recorder.take()),
+            [ASK, "BEGIN", RECORD, &whole, "COMMIT"]
+        );
+    }
+}
+
+/// More rows than keys: the key's column is not unique.
+#[tokio::test]
+async fn too_many_rows_are_refused() {
+    let recorder = Recorder::start().unwrap();
+    recorder.always("DELETE", Answer::changed(2));
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::new();
+    work.delete(&Order::of(CustomerId::generate(), 1));
+    let error = work.flush(&mut client).await.unwrap_err();
+    assert!(!error.is_missing_row());
+    assert!(
+        error.to_string().ends_with(": 2 rows have this key"),
+        "{error}"
+    );
+    assert!(!texts(&recorder.take()).contains(&"COMMIT".to_owned()));
+}
+
+/// A trigger's statements have counts and answers of their own, and `SET NOCOUNT ON` leaves out all
+/// counts: what holds is the last answer, that to `@@ROWCOUNT`.
+#[tokio::test]
+async fn triggers_and_nocount_do_not_change_the_count() {
+    let noisy = Answer::Several(vec![
+        Answer::Done(7),
+        Answer::int(42),
+        Answer::Done(1),
+        Answer::int(1),
+    ]);
+    let silent = Answer::Several(vec![Answer::Uncounted, Answer::int(1)]);
+    for (answer, missing) in [
+        (noisy, false),
+        (silent, false),
+        // The trigger changed a row, and the statement none.
+        (
+            Answer::Several(vec![Answer::Done(1), Answer::Done(0), Answer::int(0)]),
+            true,
+        ),
+    ] {
+        let recorder = Recorder::start().unwrap();
+        recorder.always("UPDATE", answer.clone());
+        let mut client = connect(&recorder).await;
+        let mut work = UnitOfWork::new();
+        work.update(Order::of(CustomerId::generate(), 1));
+        let outcome = work.flush(&mut client).await;
+        assert_eq!(
+            outcome.err().is_some_and(|error| error.is_missing_row()),
+            missing,
+            "{answer:?}"
+        );
+    }
+}
+
+/// A statement that fails does not end the batch: `@@ROWCOUNT` is answered all the same, behind the error.
+#[tokio::test]
+async fn an_error_is_not_taken_for_a_missing_row() {
+    let recorder = Recorder::start().unwrap();
+    let refused = Answer::failure(
+        547,
+        "The DELETE statement conflicted with the REFERENCE constraint \"fk\".",
+    );
+    recorder.always("DELETE", Answer::Several(vec![refused, Answer::int(0)]));
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::new();
+    let order = Order::of(CustomerId::generate(), 1);
+    work.delete(&order);
+    let error = work.flush(&mut client).await.unwrap_err();
+    assert!(error.is_foreign_key_violation() && !error.is_missing_row());
+    assert_eq!(error.code(), Some(547));
+    assert_eq!(error.key(), Some(&order.id.to_string()[..]));
+}
+
+#[tokio::test]
+async fn without_the_table_of_flushes_nothing_else_is_sent() {
+    let recorder = Recorder::start().unwrap();
+    recorder.once(
+        "ordid_flushes",
+        Answer::failure(208, "Invalid object name 'ordid_flushes'."),
+    );
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::new();
+    work.update(Order::of(CustomerId::generate(), 1));
+    let error = work.flush(&mut client).await.unwrap_err();
+    assert_eq!((error.code(), error.table()), (Some(208), None));
+    let text = "cannot record the flush, nothing was written: updates, deletes and `with_record` need \
+                the table `ordid_flushes`, which `ordid_tiberius::flushes_table` declares: ";
+    assert!(error.to_string().starts_with(text), "{error}");
+    assert_eq!(texts(&recorder.take()), [ASK, "BEGIN", RECORD, "ROLLBACK"]);
+}
+
+/// In the user's transaction there is no commit to be in doubt of.
+#[tokio::test]
+async fn inside_a_transaction_nothing_is_recorded() {
+    let recorder = Recorder::start().unwrap();
+    recorder.always("DELETE", Answer::changed(1));
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::new();
+    work.delete(&Order::of(CustomerId::generate(), 1));
+    client.begin_transaction().await.unwrap();
+    assert_eq!(work.flush_in(&mut client).await.unwrap().deleted(), 1);
+    client.commit_transaction().await.unwrap();
+    assert_eq!(
+        texts(&recorder.take()),
+        [
+            "BEGIN",
+            ASK,
+            "SAVE TRANSACTION [ordid_flush]",
+            &delete("@P1"),
+            "COMMIT"
+        ]
+    );
+}
+
+/// Each attempt has the same record, so that a probe finds whichever was committed.
+#[tokio::test]
+async fn attempts_share_their_record() {
+    let recorder = Recorder::start().unwrap();
+    recorder.once("DELETE", Answer::fatal(1205, "Transaction was deadlocked"));
+    recorder.always("DELETE", Answer::changed(1));
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::new();
+    work.delete(&Order::of(CustomerId::generate(), 1));
+    assert_eq!(work.flush(&mut client).await.unwrap().retries, 1);
+    let log = recorder.take();
+    let ids: Vec<_> = log
+        .iter()
+        .filter(|received| received.request.text() == RECORD)
+        .map(|received| received.request.arguments()[0].value.clone())
+        .collect();
+    assert_eq!(ids.len(), 2);
+    assert_eq!(ids[0], ids[1]);
+    // The next flush is another one.
+    work.delete(&Order::of(CustomerId::generate(), 1));
+    work.flush(&mut client).await.unwrap();
+    assert_ne!(recorder.take()[2].request.arguments()[0].value, ids[0]);
+}
+
+/// Two trees that are each other's parents: one is cut off before both go, the deepest of others first.
+#[tokio::test]
+async fn circles_are_fixed_up_and_unlinked() {
+    const FIX_UP: &str = "UPDATE ordid_target SET [parent] = ordid_rows.[parent] FROM [trees] AS \
+                          ordid_target JOIN (VALUES (@P1, @P2)) AS ordid_rows ([id], [parent]) ON \
+                          ordid_target.[id] = ordid_rows.[id]; SELECT @@ROWCOUNT";
+    const UNLINK: &str = "UPDATE [trees] SET [parent] = NULL WHERE [id] = @P1; SELECT @@ROWCOUNT";
+    const INSERT: &str = "INSERT INTO [trees] ([id], [parent]) VALUES (@P1, @P2), (@P3, @P4)";
+    const DELETE: &str = "DELETE FROM [trees] WHERE [id] = @P1; SELECT @@ROWCOUNT";
+
+    let recorder = Recorder::start().unwrap();
+    recorder.always("@@ROWCOUNT", Answer::changed(1));
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::new();
+    let circle = || {
+        let [one, other] = [TreeId::generate(), TreeId::generate()];
+        [(one, other), (other, one)].map(|(id, parent)| Tree {
+            id,
+            parent: Some(parent),
+        })
+    };
+    for tree in circle() {
+        work.add(tree);
+    }
+    let flushed = work.flush(&mut client).await.unwrap();
+    assert_eq!((flushed.rows(), flushed.updated()), (2, 0));
+    let log = recorder.take();
+    assert_eq!(texts(&log), [ASK, "BEGIN", INSERT, FIX_UP, "COMMIT"]);
+    let inserted = log[2].request.arguments();
+    let fixed = log[3].request.arguments();
+    let null = [&inserted[1], &inserted[3]]
+        .into_iter()
+        .position(|parent| parent.value.is_none())
+        .expect("one is inserted with NULL");
+    assert_eq!(fixed[0].value, inserted[2 * null].value, "its key");
+    assert_eq!(fixed[1].value, inserted[2 * (1 - null)].value, "its parent");
+
+    for tree in circle() {
+        work.delete(&tree);
+    }
+    let flushed = work.flush(&mut client).await.unwrap();
+    assert_eq!((flushed.deleted(), flushed.updated()), (2, 0));
+    assert_eq!(
+        texts(&recorder.take()),
+        [ASK, "BEGIN", RECORD, UNLINK, DELETE, DELETE, "COMMIT"]
+    );
+}
+
+/// The rows that are new may go by bulk load, those that change never do.
+#[tokio::test]
+async fn a_load_and_changes_go_together() {
+    let recorder = Recorder::start().unwrap();
+    recorder.table("[shop].[my]]orders]", orders());
+    recorder.always("DELETE", Answer::changed(1));
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::new();
+    let customer = CustomerId::generate();
+    for total in 0..3_000 {
+        work.add(Order::of(customer, total));
+    }
+    work.delete(&Order::of(customer, 1));
+    let flushed = work.flush(&mut client).await.unwrap();
+    let table = &flushed.tables[0];
+    assert_eq!((table.bulk, table.deleted, table.statements), (3_000, 1, 2));
+    let log = recorder.take();
+    let texts = texts(&log);
+    assert_eq!(texts[2..4], ["BEGIN", RECORD]);
+    assert!(texts[5].starts_with("INSERT BULK"));
+    assert!(matches!(log[6].request, Request::Bulk(_)));
+    assert_eq!(texts[7..], [delete("@P1"), "COMMIT".to_owned()]);
+}
+
+/// What has no key, and what is done twice with one row, is told before anything is sent.
+#[tokio::test]
+async fn a_row_of_two_minds_is_not_sent() {
+    let recorder = Recorder::start().unwrap();
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::new();
+    let order = Order::of(CustomerId::generate(), 1);
+    work.delete(&order);
+    work.update(order);
+    let error = work.flush(&mut client).await.unwrap_err();
+    assert!(error.is_plan());
+    assert!(recorder.take().is_empty());
+}
+
+#[tokio::test]
+async fn babelfish_takes_the_same_statements() {
+    let recorder = Recorder::start_as(BABELFISH).unwrap();
+    recorder.always("@@ROWCOUNT", Answer::changed(1));
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::for_babelfish();
+    let [changed, gone] = [TreeId::generate(), TreeId::generate()];
+    work.update(Tree {
+        id: changed,
+        parent: None,
+    });
+    work.delete(&Tree {
+        id: gone,
+        parent: None,
+    });
+    work.flush(&mut client).await.unwrap();
+    let log = recorder.take();
+    assert_eq!(
+        texts(&log)[2..],
+        [
+            RECORD,
+            "UPDATE ordid_target SET [parent] = ordid_rows.[parent] FROM [trees] AS ordid_target JOIN \
+             (VALUES (@P1, @P2)) AS ordid_rows ([id], [parent]) ON ordid_target.[id] = ordid_rows.[id]; \
+             SELECT @@ROWCOUNT",
+            "DELETE FROM [trees] WHERE [id] = @P1; SELECT @@ROWCOUNT",
+            "COMMIT",
+        ]
+    );
+    // As they are, not permuted; NULL has its column's type.
+    let updated = log[3].request.arguments();
+    assert_eq!(
+        updated[0].value.as_deref(),
+        Some(&changed.to_raw().to_bytes_le()[..])
+    );
+    assert_eq!(updated[1].value, None);
+    assert_eq!(
+        log[3].request.declaration().as_deref(),
+        Some("@P1 uniqueidentifier,@P2 uniqueidentifier")
+    );
+}
+
+#[derive(OrderedKey)]
+#[ordid(table = "amounts")]
+struct Amount {
+    #[ordid(key)]
+    id: TreeId,
+    amount: Option<tiberius::numeric::Decimal>,
+}
+
+/// Returns how the values of two rows are declared where they are inserted, and where they are updated.
+async fn declared<D: Flavour>(mut work: UnitOfWork<D>, version: &str) -> [String; 2]
+where
+    Amount: Entity<D>,
+{
+    let amounts = || {
+        let amounts = [Some(tiberius::numeric::Decimal::new(15, 28)), None];
+        amounts.map(|amount| Amount {
+            id: TreeId::generate(),
+            amount,
+        })
+    };
+    for amount in amounts() {
+        work.add(amount);
+    }
+    for amount in amounts() {
+        work.update(amount);
+    }
+    let recorder = Recorder::start_as(version).expect("a free port");
+    recorder.always("UPDATE", Answer::changed(2));
+    let mut client = connect(&recorder).await;
+    work.flush(&mut client).await.expect("it takes all rows");
+    let log = recorder.take();
+    [&log[3], &log[4]].map(|sent| {
+        assert_eq!(sent.request.arguments()[3].value, None);
+        sent.request.declaration().expect("a call of sp_executesql")
+    })
+}
+
+/// Beside a NULL of 18 digits before the point, SQL Server's `VALUES` would round 28 behind it.
+#[tokio::test]
+async fn a_decimal_that_is_null_takes_no_digits_from_the_others() {
+    let declaration =
+        |null| format!("@P1 uniqueidentifier,@P2 numeric(29,28),@P3 uniqueidentifier,@P4 {null}");
+    let of_sql_server = declared(UnitOfWork::new(), ordid_recorders::tds::SQL_SERVER).await;
+    assert_eq!(of_sql_server, [declaration("bit"), declaration("bit")]);
+    // PostgreSQL's `numeric` has no such bounds.
+    let of_babelfish = declared(UnitOfWork::for_babelfish(), BABELFISH).await;
+    assert_eq!(
+        of_babelfish,
+        [declaration("numeric"), declaration("numeric")]
+    );
+}
+
+/// What another time may succeed is tried again, also of an update, and given up in the end.
+#[tokio::test]
+async fn a_busy_update_is_given_up_with_its_place() {
+    let recorder = Recorder::start().unwrap();
+    recorder.table("[readings]", readings());
+    recorder.always(
+        "UPDATE",
+        Answer::failure(1222, "Lock request time out period exceeded."),
+    );
+    let mut client = connect(&recorder).await;
+    let delay = std::time::Duration::from_millis(1);
+    let retry = Retry::DEFAULT.with_attempts(2).with_delays(delay, delay);
+    let mut work = UnitOfWork::new().with_retry(retry);
+    work.update(super::entities::Reading::new(1));
+    let error = work.flush(&mut client).await.unwrap_err();
+    assert!(error.is_transient());
+    assert_eq!((error.retries(), error.table()), (1, Some("readings")));
+    assert_eq!((error.action(), error.key()), (Some(Action::Update), None));
+    let updates = texts(&recorder.take());
+    let updates = updates.iter().filter(|text| text.starts_with("UPDATE"));
+    assert_eq!(updates.count(), 2);
+}
