@@ -135,6 +135,7 @@ impl<DB: Backend> FlushConnection for SqlxConnection<'_, DB> {
         Self: 't;
 
     const ADAPTER: &'static str = "ordid_sqlx";
+    const MIN_BULK_ROWS_AGAIN: usize = ordid_sql::copy::MIN_ROWS;
 
     /// MySQL and MariaDB would commit a transaction that is open by the BEGIN of the flush.
     async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope, Error> {
