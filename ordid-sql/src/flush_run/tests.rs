@@ -67,12 +67,25 @@ fn wait(run: &mut Run) {
     run.succeeded();
 }
 
-#[test]
-fn a_committed_flush_reports_its_rows_and_leaves_nothing_unresolved() {
+/// A flush whose COMMIT is under way.
+fn committing() -> (Run, Option<UnresolvedCommit>) {
     let mut unresolved = None;
     let mut run = inserts(RETRY, None);
     send_all(&mut run);
     run.commits(&mut unresolved);
+    (run, unresolved)
+}
+
+fn next_chunk(run: &Run) -> Chunk {
+    match run.step() {
+        Step::Send(chunk) => chunk,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_committed_flush_reports_its_rows_and_leaves_nothing_unresolved() {
+    let (mut run, mut unresolved) = committing();
     assert!(unresolved.is_some(), "whoever drops it here does not know");
     run.committed(Ok(()), &mut unresolved);
     let flushed = end(run, &mut unresolved).unwrap();
@@ -83,11 +96,8 @@ fn a_committed_flush_reports_its_rows_and_leaves_nothing_unresolved() {
 
 #[test]
 fn the_next_flush_probes_a_dropped_one() {
-    let mut unresolved = None;
-    let mut run = inserts(RETRY, None);
+    let (run, mut unresolved) = committing();
     let id = run.id();
-    send_all(&mut run);
-    run.commits(&mut unresolved);
     drop(run);
 
     let mut run = inserts(RETRY, unresolved.as_ref());
@@ -101,10 +111,7 @@ fn the_next_flush_probes_a_dropped_one() {
 
 #[test]
 fn a_refused_commit_leaves_nothing_unresolved() {
-    let mut unresolved = None;
-    let mut run = inserts(RETRY, None);
-    send_all(&mut run);
-    run.commits(&mut unresolved);
+    let (mut run, mut unresolved) = committing();
     let refused = FlushError::commit(driver("deferred constraint", Failure::Refused));
     run.committed(Err(refused), &mut unresolved);
     assert!(unresolved.is_none());
@@ -120,10 +127,7 @@ fn a_refused_commit_leaves_nothing_unresolved() {
 
 #[test]
 fn an_unknown_commit_reports_the_loss_that_caused_it() {
-    let mut unresolved = None;
-    let mut run = inserts(RETRY, None);
-    send_all(&mut run);
-    run.commits(&mut unresolved);
+    let (mut run, mut unresolved) = committing();
     run.committed(Err(lost()), &mut unresolved);
     assert!(run.has_lost_connection());
     wait(&mut run);
@@ -142,10 +146,7 @@ fn an_unknown_commit_reports_the_loss_that_caused_it() {
 
 #[test]
 fn a_commit_is_resolved_once_its_rows_are_refused_and_missing() {
-    let mut unresolved = None;
-    let mut run = inserts(RETRY, None);
-    send_all(&mut run);
-    run.commits(&mut unresolved);
+    let (mut run, mut unresolved) = committing();
     run.committed(Err(lost()), &mut unresolved);
     wait(&mut run);
     run.probes();
@@ -153,9 +154,7 @@ fn a_commit_is_resolved_once_its_rows_are_refused_and_missing() {
     assert_eq!(run.step(), Step::Begin);
     run.restart();
     run.succeeded();
-    let Step::Send(chunk) = run.step() else {
-        panic!("{:?}", run.step());
-    };
+    let chunk = next_chunk(&run);
     run.failed(duplicate(&chunk), Some(chunk.clone()));
     assert_eq!(run.step(), Step::Rollback);
     run.succeeded();
@@ -184,9 +183,7 @@ fn a_refusal_is_reported_rather_than_the_failed_probe() {
     run.probed(Ok(false));
     run.restart();
     run.succeeded();
-    let Step::Send(chunk) = run.step() else {
-        panic!("{:?}", run.step());
-    };
+    let chunk = next_chunk(&run);
     run.failed(duplicate(&chunk), Some(chunk));
     run.succeeded();
     run.probes();
@@ -288,10 +285,7 @@ fn an_attempt_without_a_connection_fails() {
     assert!(error.is_connection_lost() && !error.is_commit_unknown());
     assert_eq!(error.retries(), 1);
     // What is to be asked for stays unknown.
-    let mut unresolved = None;
-    let mut run = inserts(RETRY, None);
-    send_all(&mut run);
-    run.commits(&mut unresolved);
+    let (run, mut unresolved) = committing();
     drop(run);
     let mut run = inserts(Retry::NONE, unresolved.as_ref());
     assert_eq!(run.step(), Step::Probe);
