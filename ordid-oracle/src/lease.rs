@@ -19,6 +19,7 @@ use crate::classify::{classify, has_one_of};
 const NO_SUCH_TABLE: i64 = 942;
 
 /// Leases nodes from a table of Oracle: a [`NodeAllocator`](ordid_core::coordination::NodeAllocator).
+/// [`leases::SqlLease`] says what it promises.
 ///
 /// Statements run on connections that [`Connect`] makes, or a pool lends. A change is committed by the call that makes
 /// it, so no lock outlives that. A new connection that has a transaction open is refused

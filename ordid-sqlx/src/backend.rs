@@ -104,90 +104,61 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
 /// The rows of a table on their way into an engine's bulk command: encodes them into a piece, and sends piece
 /// after piece.
 ///
-/// An engine without such a command takes [`Infallible`]: there is no value of it.
+/// An engine without such a command takes [`Infallible`], of which there is no value: what is here is for that.
 #[doc(hidden)]
-pub trait Bulk<DB: Backend>: Sized + Debug + Send + Sync {
+pub trait Bulk<DB: Backend>: Sized + Debug + Send + Sync + 'static {
     /// With fewer rows of a table the command costs more than it saves.
-    const MIN_ROWS: usize;
+    const MIN_ROWS: usize = usize::MAX;
 
     /// How to open a transaction in which the command may be used.
-    const BEGIN: Option<&'static str>;
+    const BEGIN: Option<&'static str> = None;
 
     /// What has to be set in a transaction that was opened otherwise.
-    const SETTING: Option<&'static str>;
+    const SETTING: Option<&'static str> = None;
 
     /// Asks the database whether the command does with these columns of the table, whose name is quoted, what an
     /// `INSERT` does. `None` where it does not, or where this cannot be known.
     fn prepare<'a>(
-        connection: &'a mut DB::Connection,
-        table: &'a str,
-        columns: &'static [&'static str],
-    ) -> BoxFuture<'a, Option<Self>>;
-
-    /// Begins a row.
-    fn begin_row(&mut self);
-
-    /// Encodes the value of the row's next column.
-    fn put<T>(&mut self, value: &T) -> Result<(), BoxDynError>
-    where
-        T: for<'q> Encode<'q, DB> + Type<DB>;
-
-    /// Ends a row. `false` if one of its values is not for this command: the row is taken out of the piece again.
-    fn end_row(&mut self) -> bool;
-
-    /// Returns whether the piece is large enough to be sent.
-    fn is_full(&self) -> bool;
-
-    /// Sends one command with the rows that the binder is fed.
-    fn send<'a>(
-        binder: &'a mut Binder<DB>,
-        connection: &'a mut DB::Connection,
-        state: &'a ProtocolState,
-        rows: &'a mut BulkRows<'_, Binder<DB>, sqlx::Error>,
-    ) -> BoxFuture<'a, Result<(), BulkFailure<sqlx::Error>>>;
-}
-
-impl<DB: Backend> Bulk<DB> for Infallible {
-    const MIN_ROWS: usize = usize::MAX;
-    const BEGIN: Option<&'static str> = None;
-    const SETTING: Option<&'static str> = None;
-
-    fn prepare<'a>(
-        _: &'a mut DB::Connection,
-        _: &'a str,
-        _: &'static [&'static str],
+        _connection: &'a mut DB::Connection,
+        _table: &'a str,
+        _columns: &'static [&'static str],
     ) -> BoxFuture<'a, Option<Self>> {
         Box::pin(std::future::ready(None))
     }
 
-    fn begin_row(&mut self) {
-        match *self {}
-    }
+    /// Begins a row.
+    fn begin_row(&mut self) {}
 
-    fn put<T>(&mut self, _: &T) -> Result<(), BoxDynError>
+    /// Encodes the value of the row's next column.
+    fn put<T>(&mut self, _value: &T) -> Result<(), BoxDynError>
     where
         T: for<'q> Encode<'q, DB> + Type<DB>,
     {
-        match *self {}
+        Ok(())
     }
 
+    /// Ends a row. `false` if one of its values is not for this command: the row is taken out of the piece again.
     fn end_row(&mut self) -> bool {
-        match *self {}
+        false
     }
 
+    /// Returns whether the piece is large enough to be sent.
     fn is_full(&self) -> bool {
-        match *self {}
+        false
     }
 
+    /// Sends one command with the rows that the binder is fed.
     fn send<'a>(
-        _: &'a mut Binder<DB>,
-        _: &'a mut DB::Connection,
-        _: &'a ProtocolState,
-        _: &'a mut BulkRows<'_, Binder<DB>, sqlx::Error>,
+        _binder: &'a mut Binder<DB>,
+        _connection: &'a mut DB::Connection,
+        _state: &'a ProtocolState,
+        _rows: &'a mut BulkRows<'_, Binder<DB>, sqlx::Error>,
     ) -> BoxFuture<'a, Result<(), BulkFailure<sqlx::Error>>> {
         Box::pin(std::future::ready(Ok(())))
     }
 }
+
+impl<DB: Backend> Bulk<DB> for Infallible {}
 
 /// Implements [`Backend`] for an engine: the executor's bounds hold for concrete connections only.
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]

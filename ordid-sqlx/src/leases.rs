@@ -17,7 +17,7 @@ use crate::{
 /// How to connect to a database: `PgConnectOptions`, `MySqlConnectOptions`, `SqliteConnectOptions`.
 pub type ConnectOptions<DB> = <<DB as sqlx::Database>::Connection as Connection>::Options;
 
-/// Leases nodes from a table of PostgreSQL, MySQL, MariaDB or SQLite.
+/// Leases nodes from a table of PostgreSQL, MySQL, MariaDB or SQLite: [`leases::SqlLease`] says what it promises.
 ///
 /// For a ceiling that is durable, PostgreSQL's `synchronous_commit`, InnoDB's
 /// `innodb_flush_log_at_trx_commit` and SQLite's `PRAGMA synchronous` have to be at their defaults or above
@@ -49,7 +49,8 @@ pub type ConnectOptions<DB> = <<DB as sqlx::Database>::Connection as Connection>
 /// ```
 pub type SqlLease<DB> = leases::SqlLease<Sqlx<DB>>;
 
-/// Gives each start a node that nobody had and nobody will have, of PostgreSQL, MySQL, MariaDB or SQLite.
+/// Gives each start a node that nobody had and nobody will have, from a table of PostgreSQL, MySQL, MariaDB or SQLite:
+/// [`leases::SqlDisposableNode`] says for how long they last.
 ///
 /// # Example
 ///
@@ -75,7 +76,7 @@ pub type SqlLease<DB> = leases::SqlLease<Sqlx<DB>>;
 /// ```
 pub type SqlDisposableNode<DB> = leases::SqlDisposableNode<Sqlx<DB>>;
 
-/// A counter in a row of a table of PostgreSQL, MySQL, MariaDB or SQLite.
+/// A counter in a row of a table of PostgreSQL, MySQL, MariaDB or SQLite: [`leases::SqlCounter`].
 ///
 /// # Example
 ///
@@ -101,7 +102,7 @@ pub type SqlDisposableNode<DB> = leases::SqlDisposableNode<Sqlx<DB>>;
 /// ```
 pub type SqlCounter<DB> = leases::SqlCounter<Sqlx<DB>>;
 
-/// A sequence of PostgreSQL whose increment is a block.
+/// A sequence of PostgreSQL whose increment is a block: [`leases::PgSequence`] says which are refused.
 ///
 /// # Example
 ///
@@ -123,6 +124,7 @@ pub type SqlCounter<DB> = leases::SqlCounter<Sqlx<DB>>;
 pub type PgSequence = leases::PgSequence<Sqlx<sqlx::Postgres>>;
 
 /// Numbers from several MySQL or MariaDB servers that do not know of each other: any of them can fail.
+/// [`leases::Tickets64`] says how they are configured, and how a server is added.
 ///
 /// # Example
 ///

@@ -16,7 +16,8 @@ use crate::{
 };
 
 /// A table of PostgreSQL, MySQL, MariaDB or SQLite that gives each UUID an integer, and keeps it. A call takes `&Pool`,
-/// `&mut Connection`, or `&mut Transaction` ([`Over`](crate::Over)).
+/// `&mut Connection`, or `&mut Transaction` ([`Over`](crate::Over)). [`mapping::MappingTable`] says what happens where
+/// many insert at once, and where ids are lost.
 ///
 /// # Example
 ///
@@ -49,6 +50,24 @@ use crate::{
 /// assert_eq!(customers.key(&pool, id).await?, None);
 /// # Ok(())
 /// # }
+/// ```
+///
+/// # Example: the table, for a migration
+///
+#[cfg_attr(feature = "mysql", doc = "```")]
+#[cfg_attr(not(feature = "mysql"), doc = "```ignore")]
+/// let table = ordid_sqlx::MappingTable::<sqlx::MySql>::new("order_ids")?;
+/// assert_eq!(
+///     table.create_sql(),
+///     "CREATE TABLE IF NOT EXISTS `order_ids` (
+///     id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
+///     `uuid` BINARY(16) NOT NULL,
+///     uuid_hash INT UNSIGNED NOT NULL,
+///     UNIQUE KEY (uuid_hash, `uuid`),
+///     CHECK (uuid_hash = CRC32(`uuid`))
+/// ) ENGINE=InnoDB"
+/// );
+/// # Ok::<(), ordid::Error>(())
 /// ```
 pub type MappingTable<DB, K = Uuid> = mapping::MappingTable<Sqlx<DB>, K>;
 

@@ -27,7 +27,7 @@ pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-/// Leases nodes from a table of SQL Server or Babelfish.
+/// Leases nodes from a table of SQL Server or Babelfish: [`leases::SqlLease`] says what it promises.
 ///
 /// A new connection that has a transaction open is refused
 /// ([`Mismatch`](CoordinationFailure::Mismatch)), and so is a server of the other flavour.
