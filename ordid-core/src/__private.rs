@@ -19,7 +19,7 @@ pub use core::{
 };
 
 pub use crate::{
-    __engine_off as engine_off, __engine_on as engine_on, __is_there as is_there,
+    __engines_by_feature as engines_by_feature, __is_there as is_there,
     __keeps_order as keeps_order, __key_type_interop as key_type_interop,
     __native_columns as native_columns, __no_column as no_column,
     __unknown_engine as unknown_engine, Error,

@@ -243,6 +243,7 @@ impl<K: Calls<C>, C: Send + 'static> FlushConnection for Connection<'_, K, C> {
         Self: 't;
 
     const ADAPTER: &'static str = "ordid_diesel";
+    const MIN_BULK_ROWS_AGAIN: usize = ordid_sql::copy::MIN_ROWS;
 
     /// An open transaction that does not break the connection for a pool is a test's, and taken for none.
     async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope, Error> {

@@ -200,21 +200,11 @@ pub use crate::__entity as entity;
 
 #[doc(hidden)]
 pub mod __private {
+    ordid_core::__private::engines_by_feature! {}
+
     pub use diesel;
     // What Diesel's own derives write for expressions of a value.
     pub use diesel::internal::derives::as_expression::Bound;
-    #[cfg(not(feature = "mysql"))]
-    pub use ordid_core::__private::engine_off as on_mysql;
-    #[cfg(not(feature = "postgres"))]
-    pub use ordid_core::__private::engine_off as on_postgres;
-    #[cfg(not(feature = "sqlite"))]
-    pub use ordid_core::__private::engine_off as on_sqlite;
-    #[cfg(feature = "mysql")]
-    pub use ordid_core::__private::engine_on as on_mysql;
-    #[cfg(feature = "postgres")]
-    pub use ordid_core::__private::engine_on as on_postgres;
-    #[cfg(feature = "sqlite")]
-    pub use ordid_core::__private::engine_on as on_sqlite;
     pub use ordid_core::__private::{NamedColumn, native_columns, unknown_engine};
     pub use std::{default::Default, primitive::str, result::Result};
 

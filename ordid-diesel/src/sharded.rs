@@ -10,37 +10,12 @@ use crate::{
 #[doc = ordid_sql::documentation!(sharded)]
 /// # Example: orders live where their customer lives
 ///
+/// The entities are those of the [crate's example](crate#example-a-graph-of-rows-in-one-transaction).
+///
 #[cfg_attr(feature = "sqlite", doc = "```")]
 #[cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
-/// # use libsqlite3_sys as _;
-/// use diesel::{connection::SimpleConnection, prelude::*};
-/// use ordid::{KeyType, OrderedKey, uuid::Uuid};
+#[doc = include_str!("example_entities.md")]
 /// use ordid_diesel::{ShardedUnitOfWork, Sharding};
-///
-/// #[derive(KeyType)]
-/// #[ordid(scheme = uuid_v7, diesel)]
-/// struct CustomerId(Uuid);
-///
-/// #[derive(KeyType)]
-/// #[ordid(scheme = uuid_v7, diesel)]
-/// struct OrderId(Uuid);
-///
-/// diesel::table! {
-///     customers (id) { id -> Binary, name -> Text, }
-/// }
-/// diesel::table! {
-///     orders (id) { id -> Binary, customer -> Binary, total -> BigInt, }
-/// }
-///
-/// #[derive(OrderedKey)]
-/// #[diesel(table_name = customers)]
-/// #[ordid(diesel)]
-/// struct Customer { id: CustomerId, name: String }
-///
-/// #[derive(OrderedKey)]
-/// #[diesel(table_name = orders)]
-/// #[ordid(diesel)]
-/// struct Order { id: OrderId, #[ordid(parent)] customer: CustomerId, total: i64 }
 ///
 /// let mut shards = [
 ///     SqliteConnection::establish(":memory:")?,

@@ -37,41 +37,17 @@ use crate::{
 ///
 /// # Example: what a flush would send
 ///
-#[cfg_attr(feature = "postgres", doc = "```")]
-#[cfg_attr(not(feature = "postgres"), doc = "```ignore")]
-/// use diesel::pg::Pg;
-/// use ordid::{KeyType, OrderedKey};
+/// The entities are those of the [crate's example](crate#example-a-graph-of-rows-in-one-transaction).
+///
+#[cfg_attr(feature = "sqlite", doc = "```")]
+#[cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
+#[doc = include_str!("example_entities.md")]
 /// use ordid_diesel::UnitOfWork;
 ///
-/// #[derive(KeyType)]
-/// #[ordid(diesel)]
-/// struct CustomerId(uuid::Uuid);
-///
-/// #[derive(KeyType)]
-/// #[ordid(diesel)]
-/// struct OrderId(uuid::Uuid);
-///
-/// diesel::table! {
-///     customers (id) { id -> Uuid, name -> Text, }
-/// }
-/// diesel::table! {
-///     orders (id) { id -> Uuid, customer -> Uuid, }
-/// }
-///
-/// #[derive(OrderedKey)]
-/// #[diesel(table_name = customers)]
-/// #[ordid(diesel)]
-/// struct Customer { id: CustomerId, name: String }
-///
-/// #[derive(OrderedKey)]
-/// #[diesel(table_name = orders)]
-/// #[ordid(diesel)]
-/// struct Order { id: OrderId, #[ordid(parent)] customer: CustomerId }
-///
-/// let mut work = UnitOfWork::<Pg>::new();
+/// let mut work = UnitOfWork::<diesel::sqlite::Sqlite>::new();
 /// let customer = CustomerId::generate();
-/// for _ in 0..2 {
-///     work.add(Order { id: OrderId::generate(), customer });
+/// for total in [1250, 990] {
+///     work.add(Order { id: OrderId::generate(), customer, total });
 /// }
 /// work.add(Customer { id: customer, name: "Ada".into() });
 ///
@@ -80,8 +56,8 @@ use crate::{
 /// assert_eq!(
 ///     sent,
 ///     [
-///         r#"INSERT INTO "customers" ("id", "name") VALUES ($1, $2)"#,
-///         r#"INSERT INTO "orders" ("id", "customer") VALUES ($1, $2), ($3, $4)"#,
+///         "INSERT INTO `customers` (`id`, `name`) VALUES (?, ?)",
+///         "INSERT INTO `orders` (`id`, `customer`, `total`) VALUES (?, ?, ?), (?, ?, ?)",
 ///     ]
 /// );
 /// assert_eq!(plan.tables[1].rows, 2);

@@ -63,6 +63,7 @@ where
 #[doc = include_str!("example_models.md")]
 /// use sea_orm::{ActiveValue::{NotSet, Set}, EntityTrait};
 ///
+/// # fn main() {
 /// let mut authors = ["Ada", "Grace"].map(|name| author::ActiveModel {
 ///     id: NotSet,
 ///     name: Set(name.to_owned()),
@@ -71,6 +72,7 @@ where
 /// assert!(keys[0] < keys[1]);
 /// assert_eq!(authors[1].id, Set(keys[1]));
 /// let insert = author::Entity::insert_many(authors);
+/// # }
 /// ```
 ///
 /// # Panics

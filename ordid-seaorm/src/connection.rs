@@ -237,13 +237,17 @@ impl Open {
         to: impl FnOnce(DatabaseTransaction) -> BoxFuture<'static, Back<T>>,
     ) -> Result<T, DbErr> {
         let under_way = to(self.transaction.take().ok_or_else(gone)?);
-        // A savepoint goes with the user's transaction, which panics if it is dropped while in use.
-        let (transaction, done) = match self.is_own {
-            true => kept(under_way).await,
-            false => under_way.await,
-        };
+        let (transaction, done) = self.settled(under_way).await;
         self.transaction = Some(transaction);
         done
+    }
+
+    /// A savepoint goes with the user's transaction, which panics if it is dropped while in use.
+    async fn settled<T: Send + 'static>(&self, under_way: BoxFuture<'static, T>) -> T {
+        match self.is_own {
+            true => kept(under_way).await,
+            false => under_way.await,
+        }
     }
 
     async fn end(
@@ -251,10 +255,7 @@ impl Open {
         end: impl FnOnce(DatabaseTransaction) -> BoxFuture<'static, Result<(), DbErr>>,
     ) -> Result<(), DbErr> {
         let ending = end(self.transaction.take().ok_or_else(gone)?);
-        match self.is_own {
-            true => kept(ending).await,
-            false => ending.await,
-        }
+        self.settled(ending).await
     }
 }
 

@@ -39,10 +39,11 @@ pub(crate) fn backend_of(engine: &EngineProfile) -> Option<DbBackend> {
     }
 }
 
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+ordid_sql::sqlx_errors! { sqlx }
+
 /// Takes an error with what it means: of COMMIT, that it was carried out or not, unless the database says that
 /// it was not.
-///
-/// A pool that made or found no connection in the time that it is given has tried again itself.
 pub(crate) fn classify(backend: DbBackend, error: DbErr, is_commit: bool) -> DriverError<DbErr> {
     let failure = match &error {
         #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
@@ -55,13 +56,7 @@ pub(crate) fn classify(backend: DbBackend, error: DbErr, is_commit: bool) -> Dri
                 }
                 Failure::Refused
             }
-            _ if is_commit => Failure::Lost,
-            sqlx::Error::Io(_)
-            | sqlx::Error::Tls(_)
-            | sqlx::Error::Protocol(_)
-            | sqlx::Error::WorkerCrashed
-            | sqlx::Error::BeginFailed => Failure::Lost,
-            _ => Failure::Refused,
+            inner => own(inner, is_commit),
         },
         DbErr::ConnectionAcquire(ConnAcquireErr::Timeout | ConnAcquireErr::ConnectionClosed) => {
             Failure::Refused
@@ -86,13 +81,10 @@ fn of_database(
     is_commit: bool,
 ) -> Classified {
     let code = told.code();
-    let kind = match (error.sql_err(), told.kind()) {
+    let kind = match error.sql_err() {
         // SeaORM knows more of MySQL's numbers.
-        (Some(SqlErr::ForeignKeyConstraintViolation(_)), _)
-        | (_, sqlx::error::ErrorKind::ForeignKeyViolation) => Some(ErrorKind::ForeignKey),
-        (_, sqlx::error::ErrorKind::UniqueViolation) => Some(ErrorKind::Unique),
-        (_, sqlx::error::ErrorKind::Other) => None,
-        _ => Some(ErrorKind::Constraint),
+        Some(SqlErr::ForeignKeyConstraintViolation(_)) => Some(ErrorKind::ForeignKey),
+        _ => kind(told.kind()),
     };
     #[cfg(feature = "mysql")]
     let number = told

@@ -109,7 +109,7 @@
 //! | `ActiveModel::insert`, `save`, and of nested models | yes | [`assign`] in `before_save`, or [`assign_before_save!`] |
 //! | `Entity::insert`, `Entity::insert_many` | no | [`assign_keys`] |
 //! | junction rows of nested models | yes | the same, where they have a key of their own |
-//! | [`insert_all`], [`insert_or_skip`], [`UnitOfWork`] | no | they assign |
+//! | [`insert_all`], [`insert_or_skip`], [`UnitOfWork`], [`ShardedUnitOfWork`] | no | they assign |
 //!
 //! Leave the key of a new model `NotSet` for `save`: it takes one that is set for a row that is in the
 //! database, and updates it. A model that nobody gives a key is refused by the database; but SQLite makes

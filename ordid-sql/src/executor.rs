@@ -189,12 +189,14 @@ impl<B: RowBinder> Work<B> {
         if scope == TransactionScope::Transaction && writer.engine.bulk {
             bulks = connection.bulk(&self.rows, run.plan()).await;
         }
-        let mut by_bulk: Vec<bool> = bulks.iter().map(Option::is_some).collect();
+        // From how many rows on each table goes by the bulk command.
+        let least = |bulk: &Option<_>| bulk.as_ref().map(|_| 0);
+        let mut by_bulk: Vec<Option<usize>> = bulks.iter().map(least).collect();
         let begin = Begin {
             scope,
             statement: writer.engine.begin,
             defer: writer.engine.defer.filter(|_| run.plan().defers()),
-            uses_bulk: by_bulk.contains(&true),
+            uses_bulk: by_bulk.iter().any(Option::is_some),
         };
         let mut transaction = match connection.begin(begin).await {
             Ok(transaction) => {
@@ -219,12 +221,11 @@ impl<B: RowBinder> Work<B> {
                     run.done(written.map(drop).map_err(failed), None);
                 }
                 (Step::Send(chunk), Some(open)) => {
-                    let bulk = bulks.get_mut(chunk.table);
-                    let bulk = bulk.filter(|_| chunk.action == Action::Insert);
-                    if let Some(mut bulk) = bulk.and_then(Option::take) {
-                        by_bulk[chunk.table] = false;
-                        self.send_bulk::<C>(open, &mut bulk, &mut statements, run)
-                            .await;
+                    let is_for_bulk = goes_by_bulk(&by_bulk, &chunk, || run.rows_together(0));
+                    let bulk = bulks.get_mut(chunk.table).filter(|_| is_for_bulk);
+                    if let Some(bulk) = bulk.and_then(Option::as_mut) {
+                        let took_all = self.send_bulk::<C>(open, bulk, &mut statements, run).await;
+                        by_bulk[chunk.table] = took_all.then_some(C::MIN_BULK_ROWS_AGAIN);
                         continue;
                     }
                     let started = Instant::now();
@@ -235,10 +236,8 @@ impl<B: RowBinder> Work<B> {
                     // While the database works on this chunk, the next one is bound.
                     let sent = send(&self.rows, open, now, || {
                         let next = run.upcoming();
-                        let next = next.filter(|next| {
-                            let by_bulk = by_bulk.get(next.table).copied().unwrap_or_default();
-                            next.action != Action::Insert || !by_bulk
-                        });
+                        let next = next
+                            .filter(|next| !goes_by_bulk(&by_bulk, next, || run.rows_together(1)));
                         bound = next.map(|next| bind(&self.rows, &next, &mut statements));
                     });
                     let sent = sent.await;
@@ -276,18 +275,19 @@ impl<B: RowBinder> Work<B> {
     }
 
     /// Sends the rows of the current table by the bulk command, until they end or one is not for the command.
-    /// Statements take over from there.
+    /// Statements take over from there. Returns whether the command took them all.
     async fn send_bulk<C>(
         &mut self,
         open: &mut C::Transaction<'_>,
         bulk: &mut C::Bulk,
         statements: &mut Statements<'_>,
         run: &mut Run<C>,
-    ) where
+    ) -> bool
+    where
         C: FlushConnection<Binder = B>,
     {
         let Step::Send(Chunk { table, .. }) = run.step() else {
-            return;
+            return false;
         };
         while bulk::is_at(run, table)
             && let Step::Send(chunk) = run.step()
@@ -303,10 +303,13 @@ impl<B: RowBinder> Work<B> {
             let rest = match command.ended(outcome) {
                 Ok(BulkEnd::Done) => continue,
                 Ok(BulkEnd::Rest(rest)) => rest,
-                Err((error, rows)) => return run.failed(error, rows),
+                Err((error, rows)) => {
+                    run.failed(error, rows);
+                    return false;
+                }
             };
             let Step::Send(whole) = run.step() else {
-                return;
+                return false;
             };
             if rest.rows.start > whole.rows.start {
                 // The chunk began in the command, and is ended by a statement.
@@ -322,9 +325,21 @@ impl<B: RowBinder> Work<B> {
                     Err(error) => run.failed(error, Some(rest)),
                 }
             }
-            return;
+            return false;
         }
+        true
     }
+}
+
+/// Returns whether a chunk goes by the bulk command, from its table's least number of rows and those that follow each
+/// other from it on.
+fn goes_by_bulk(
+    by_bulk: &[Option<usize>],
+    chunk: &Chunk,
+    rows_together: impl FnOnce() -> usize,
+) -> bool {
+    let least = by_bulk.get(chunk.table).copied().flatten();
+    chunk.action == Action::Insert && least.is_some_and(|least| rows_together() >= least)
 }
 
 /// Finds out whether a COMMIT was carried out.

@@ -305,6 +305,14 @@ impl Flush {
         }
     }
 
+    /// Returns how many rows that are sent now, or after so many chunks, follow each other in one table.
+    pub(crate) fn rows_together(&self, ahead: usize) -> usize {
+        match self.state {
+            State::Sending(position) => self.plan.rows_together(position + ahead),
+            _ => 0,
+        }
+    }
+
     /// Returns whether [`Step::Record`] is among the steps.
     pub const fn records(&self) -> bool {
         self.records

@@ -160,6 +160,11 @@ impl<D> FlushRun<D> {
         self.flush.upcoming()
     }
 
+    /// Returns how many rows that are sent now, or after so many chunks, follow each other in one table.
+    pub(crate) fn rows_together(&self, ahead: usize) -> usize {
+        self.flush.rows_together(ahead)
+    }
+
     /// Returns whether the last step of this attempt that failed did so as the connection was lost.
     pub fn has_lost_connection(&self) -> bool {
         self.cause == Some(Failure::Lost)

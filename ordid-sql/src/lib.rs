@@ -58,6 +58,7 @@ mod sharded;
 mod sharding;
 mod source;
 pub mod spi;
+mod sqlx_errors;
 pub mod stored;
 mod stored_macro;
 mod table;

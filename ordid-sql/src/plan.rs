@@ -273,11 +273,28 @@ impl Plan {
 
     /// Returns the chunk at a position.
     pub(crate) fn chunk(&self, position: usize) -> Option<Chunk> {
-        // Chunks are many: no list of them is kept.
-        let after = self.stretches.partition_point(|it| it.position <= position);
-        let stretch = &self.stretches[after.checked_sub(1)?];
+        let stretch = self.stretches_from(position).first()?;
         let number = position - stretch.position;
         (number < stretch.chunks()).then(|| stretch.chunk(number))
+    }
+
+    /// Returns the stretch that has a position, and those after it.
+    fn stretches_from(&self, position: usize) -> &[Stretch] {
+        // Chunks are many: no list of them is kept.
+        let after = self.stretches.partition_point(|it| it.position <= position);
+        &self.stretches[after.saturating_sub(1)..]
+    }
+
+    /// Returns how many rows from the chunk at a position on are of its action and table, with no others in between.
+    pub(crate) fn rows_together(&self, position: usize) -> usize {
+        let Some(first) = self.chunk(position) else {
+            return 0;
+        };
+        let stretches = self.stretches_from(position).iter();
+        let together =
+            stretches.take_while(|it| (it.action, it.table) == (first.action, first.table));
+        let end = together.last().map_or(first.rows.end, |it| it.rows.end);
+        end - first.rows.start
     }
 }
 

@@ -249,6 +249,10 @@ pub trait FlushConnection: Send {
     /// The most chunks that one bulk command takes.
     const MAX_BULK_CHUNKS: usize = copy::MAX_CHUNKS;
 
+    /// From how many rows on a table goes by the bulk command again, after rows of another table came in between: those
+    /// of tables that refer to each other in a circle do.
+    const MIN_BULK_ROWS_AGAIN: usize = usize::MAX;
+
     /// Checks that a flush can begin on this connection, before anything is sent, and returns the scope that it
     /// begins in: a library whose tests run in a transaction takes a savepoint of that.
     ///

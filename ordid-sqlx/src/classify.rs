@@ -1,10 +1,7 @@
 //! What SQLx's errors mean for a flush. What the database's own mean is found in `ordid-sql`.
 
-use ordid_sql::{
-    DriverError, EngineProfile, Failure,
-    classify::{ErrorKind, Report},
-};
-use sqlx::error::{DatabaseError, ErrorKind as Kind};
+use ordid_sql::{DriverError, EngineProfile, classify::Report};
+use sqlx::error::DatabaseError;
 
 use crate::Error;
 
@@ -27,7 +24,7 @@ fn of(error: sqlx::Error, is_commit: bool) -> DriverError<sqlx::Error> {
             let report = Report {
                 sqlstate: code.as_deref(),
                 number,
-                kind: kind(&**found),
+                kind: kind(found.kind()),
                 message: found.message(),
                 is_commit,
                 ..Report::default()
@@ -66,29 +63,7 @@ fn engine(
     (EngineProfile::POSTGRES, None)
 }
 
-fn kind(error: &(dyn DatabaseError + 'static)) -> Option<ErrorKind> {
-    match error.kind() {
-        Kind::Other => None,
-        Kind::UniqueViolation => Some(ErrorKind::Unique),
-        Kind::ForeignKeyViolation => Some(ErrorKind::ForeignKey),
-        _ => Some(ErrorKind::Constraint),
-    }
-}
-
-/// Returns what an error of SQLx itself means.
-///
-/// A pool that made or found no connection in the time that it is given has tried again itself.
-fn own(error: &sqlx::Error, is_commit: bool) -> Failure {
-    match error {
-        _ if is_commit => Failure::Lost,
-        sqlx::Error::Io(_)
-        | sqlx::Error::Tls(_)
-        | sqlx::Error::Protocol(_)
-        | sqlx::Error::WorkerCrashed
-        | sqlx::Error::BeginFailed => Failure::Lost,
-        _ => Failure::Refused,
-    }
-}
+ordid_sql::sqlx_errors! { sqlx }
 
 /// Says why no transaction could be begun.
 pub(crate) fn not_begun(error: sqlx::Error) -> Error {
@@ -102,7 +77,7 @@ pub(crate) fn not_begun(error: sqlx::Error) -> Error {
 
 #[cfg(all(test, feature = "sqlite"))]
 mod tests {
-    use Failure::{Lost, Refused};
+    use ordid_sql::Failure::{Lost, Refused};
 
     use super::*;
 

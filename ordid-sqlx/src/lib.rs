@@ -135,12 +135,13 @@ pub use leases::PgSequence;
 #[cfg(feature = "mysql")]
 pub use leases::Tickets64;
 pub use leases::{ConnectOptions, SqlCounter, SqlDisposableNode, SqlLease, Sqlx};
-pub use mapping::{Mapping, MappingBackend, MappingError, MappingTable};
+pub use mapping::{MappingError, MappingTable};
 pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
 #[cfg(feature = "mysql")]
 pub use ordid_sql::leases::{TicketChoice, TicketForm};
+pub use ordid_sql::mapping::Mapping;
 pub use ordid_sql::{
     Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
     PlannedTable, Progress, Retry, Sharding,
@@ -168,18 +169,8 @@ pub mod engine {
 
 #[doc(hidden)]
 pub mod __private {
-    #[cfg(not(feature = "mysql"))]
-    pub use ordid_core::__private::engine_off as on_mysql;
-    #[cfg(not(feature = "postgres"))]
-    pub use ordid_core::__private::engine_off as on_postgres;
-    #[cfg(not(feature = "sqlite"))]
-    pub use ordid_core::__private::engine_off as on_sqlite;
-    #[cfg(feature = "mysql")]
-    pub use ordid_core::__private::engine_on as on_mysql;
-    #[cfg(feature = "postgres")]
-    pub use ordid_core::__private::engine_on as on_postgres;
-    #[cfg(feature = "sqlite")]
-    pub use ordid_core::__private::engine_on as on_sqlite;
+    ordid_core::__private::engines_by_feature! {}
+
     pub use ordid_core::__private::{NamedColumn, native_columns, unknown_engine};
     pub use sqlx;
 

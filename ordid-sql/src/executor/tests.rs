@@ -8,7 +8,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use self::library::{Answer, Binder, Item, Part, Server, Source, item, part};
+use self::library::{Answer, Binder, Item, Part, Server, Source, Tie, Tied, item, part, tie, tied};
 use crate::{
     EngineProfile, Failure, FlushError, Flushed, Registration, Retry, Updates, Work,
     copy::MAX_CHUNKS, spi::Changed, spi::TransactionScope,
@@ -561,6 +561,61 @@ fn one_bulk_command_takes_several_chunks_of_a_table() {
     assert_eq!((items.rows, items.bulk, items.statements), (5, 5, 1));
     assert_eq!((parts.rows, parts.bulk, parts.statements), (1, 0, 1));
     assert_eq!(server.items().len(), 5);
+}
+
+/// Items 3 to 5 refer to a part, and item 6 to a part that refers to one of these.
+#[test]
+fn a_table_in_a_circle_goes_by_the_bulk_command_again_with_enough_rows() {
+    let mut work = empty();
+    for (id, parent) in [
+        (1, None),
+        (2, None),
+        (3, Some(11)),
+        (4, Some(11)),
+        (5, Some(11)),
+        (6, Some(12)),
+    ] {
+        work.rows.rows_mut::<Tied>().push(tied(id, parent));
+    }
+    for (id, item) in [(11, 1), (12, 3)] {
+        work.rows.rows_mut::<Tie>().push(tie(id, item));
+    }
+    let server = Server::default();
+    let flushed = flush::<false>(&mut work, Source::bulk(&server, 3)).unwrap();
+    assert_log(
+        &server,
+        &[
+            "1 begin",
+            "1 bulk",
+            "1 piece 1:0 2:0",
+            "1 insert parts 1:11",
+            "1 bulk",
+            "1 piece 3:11 4:11",
+            "1 piece 5:11",
+            "1 insert parts 3:12",
+            "1 insert items 6:12",
+            "1 commit",
+        ],
+    );
+    let items = &flushed.tables[0];
+    assert_eq!((items.rows, items.bulk, items.statements), (6, 5, 3));
+    assert_eq!(server.items().len(), 6);
+}
+
+/// What the command did not take goes by statements, and so does all that follows of the table.
+#[test]
+fn a_table_in_a_circle_goes_by_statements_once_a_row_was_not_for_the_bulk_command() {
+    let mut work = empty();
+    for (id, parent) in [(1, None), (2, None), (3, Some(11)), (4, Some(11))] {
+        work.rows.rows_mut::<Tied>().push(tied(id, parent));
+    }
+    work.rows.rows_mut::<Tie>().push(tie(11, 1));
+    let server = Server::default();
+    server.once("piece 1:0", Answer::EndsEarly);
+    let flushed = flush::<false>(&mut work, Source::bulk(&server, 1)).unwrap();
+    assert_eq!(flushed.tables[0].bulk, 1);
+    let commands = server.log().iter().filter(|it| *it == "1 bulk").count();
+    assert_eq!(commands, 1);
 }
 
 #[test]

@@ -50,6 +50,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         a_flush_cut_off_at_any_poll_leaves_a_working_pool,
         a_flush_cut_off_at_any_time_leaves_a_working_pool,
         many_rows_take_several_commands,
+        tables_in_a_circle_are_copied_again,
     );
 }
 
@@ -654,5 +655,55 @@ async fn many_rows_take_several_commands(pool: Pool<Postgres>) -> Outcome {
     assert_eq!(flushed.tables[0].statements, 3);
     let right = "SELECT count(*) = 250000 AND max(number) = 249999 FROM small";
     assert!(one::<bool>(&pool, right).await?);
+    Ok(())
+}
+
+#[derive(OrderedKey)]
+#[ordid(table = "teams")]
+struct Team {
+    #[ordid(key)]
+    id: Native,
+    #[ordid(parent = Person)]
+    lead: Option<Native>,
+}
+
+#[derive(OrderedKey)]
+#[ordid(table = "people")]
+struct Person {
+    #[ordid(key)]
+    id: Native,
+    #[ordid(parent = Team)]
+    team: Native,
+}
+
+/// Teams without a lead, their people, and teams that these lead.
+async fn tables_in_a_circle_are_copied_again(pool: Pool<Postgres>) -> Outcome {
+    execute(
+        &pool,
+        "CREATE TABLE teams (id uuid PRIMARY KEY, lead uuid);
+         CREATE TABLE people (id uuid PRIMARY KEY, team uuid NOT NULL REFERENCES teams);
+         ALTER TABLE teams ADD FOREIGN KEY (lead) REFERENCES people",
+    )
+    .await?;
+    let mut work = UnitOfWork::<Postgres>::new();
+    let team = |lead| Team {
+        id: Native::generate(),
+        lead,
+    };
+    for _ in 0..1_500 {
+        let first = work.add(team(None));
+        let lead = work.add(Person {
+            id: Native::generate(),
+            team: first,
+        });
+        work.add(team(Some(lead)));
+    }
+    let flushed = work.flush(&pool).await?;
+    for table in &flushed.tables {
+        assert_eq!(table.bulk, table.rows, "{flushed:?}");
+    }
+    assert_eq!(flushed.rows(), 4_500);
+    let right = "SELECT count(lead) = 1500 AND count(*) = 3000 FROM teams";
+    assert!(scalar::<bool>(&pool, right).await?);
     Ok(())
 }

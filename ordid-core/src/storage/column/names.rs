@@ -188,10 +188,29 @@ macro_rules! __keeps_order {
     };
 }
 
+/// Gives [`__engine_on`] or [`__engine_off`] a name for each engine, by the features of the adapter whose module it is
+/// called in. Which of them is meant has to be known then: a `cfg` in the body of what derived code calls would ask for
+/// the features of the user's crate.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __engines_by_feature {
+    () => {
+        #[cfg(not(feature = "mysql"))]
+        pub use $crate::__engine_off as on_mysql;
+        #[cfg(not(feature = "postgres"))]
+        pub use $crate::__engine_off as on_postgres;
+        #[cfg(not(feature = "sqlite"))]
+        pub use $crate::__engine_off as on_sqlite;
+        #[cfg(feature = "mysql")]
+        pub use $crate::__engine_on as on_mysql;
+        #[cfg(feature = "postgres")]
+        pub use $crate::__engine_on as on_postgres;
+        #[cfg(feature = "sqlite")]
+        pub use $crate::__engine_on as on_sqlite;
+    };
+}
+
 /// Where an adapter's feature for an engine is on: checks the order, and writes the impls.
-///
-/// An adapter gives this macro or [`__engine_off`] a name for each engine, by its features: a `cfg` inside a macro's
-/// body would ask for the features of the user's crate.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine_on {

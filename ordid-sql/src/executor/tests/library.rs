@@ -50,6 +50,31 @@ pub(super) fn part(id: u128, item: u128) -> Part {
     }
 }
 
+/// An item that may refer to a tie, which refers to an item: their tables are a circle.
+pub(super) struct Tied {
+    id: Uuid,
+    tie: Option<Uuid>,
+}
+
+pub(super) struct Tie {
+    item: Uuid,
+    id: Uuid,
+}
+
+pub(super) fn tied(id: u128, tie: Option<u128>) -> Tied {
+    Tied {
+        id: Uuid::from_u128(id),
+        tie: tie.map(Uuid::from_u128),
+    }
+}
+
+pub(super) fn tie(id: u128, item: u128) -> Tie {
+    Tie {
+        item: Uuid::from_u128(item),
+        id: Uuid::from_u128(id),
+    }
+}
+
 macro_rules! entity {
     ($entity:ident, $table:literal, $columns:expr, $parents:expr, |$row:ident, $visit:ident| $body:expr) => {
         impl OrderedKey for $entity {
@@ -84,6 +109,45 @@ entity!(
     &[Parent::by_entity::<Uuid, Item>("item")],
     |row, visit| visit(0, KeyBytes::of(row.item))
 );
+
+entity!(
+    Tied,
+    "items",
+    &["id", "tie"],
+    &[Parent::by_entity::<Option<Uuid>, Tie>("tie")],
+    |row, visit| if let Some(tie) = row.tie {
+        visit(0, KeyBytes::of(tie));
+    }
+);
+entity!(
+    Tie,
+    "parts",
+    &["item", "id"],
+    &[Parent::by_entity::<Uuid, Tied>("item")],
+    |row, visit| visit(0, KeyBytes::of(row.item))
+);
+
+impl<S: Sink<Uuid>> Fields<S> for Tied {
+    fn write(&self, sink: &mut S) {
+        sink.put(&self.id);
+        sink.put(&self.tie.unwrap_or_default());
+    }
+
+    fn write_key(key: Uuid, sink: &mut S) {
+        sink.put(&key);
+    }
+}
+
+impl<S: Sink<Uuid>> Fields<S> for Tie {
+    fn write(&self, sink: &mut S) {
+        sink.put(&self.item);
+        sink.put(&self.id);
+    }
+
+    fn write_key(key: Uuid, sink: &mut S) {
+        sink.put(&key);
+    }
+}
 
 impl<S: Sink<Uuid> + Sink<&'static str>> Fields<S> for Item {
     fn write(&self, sink: &mut S) {
@@ -377,6 +441,7 @@ impl<const RUNS: bool> FlushConnection for Connection<RUNS> {
     type Transaction<'c> = Open<'c, RUNS>;
 
     const ADAPTER: &'static str = "ordid_test";
+    const MIN_BULK_ROWS_AGAIN: usize = 2;
 
     async fn check(
         &mut self,

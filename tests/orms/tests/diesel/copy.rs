@@ -46,6 +46,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         a_missing_parent_is_named_among_many,
         a_row_that_cannot_be_encoded_is_named,
         many_rows_take_several_commands,
+        tables_in_a_circle_are_copied_again,
         a_pool_s_connections_copy,
     );
 }
@@ -409,6 +410,70 @@ fn many_rows_take_several_commands(connection: &mut PgConnection, _: &str) -> Ou
     assert_eq!(copied(&flushed), (150_000, 150_000));
     assert_eq!(flushed.tables[0].statements, 2);
     assert!(is_so(connection, "(SELECT count(*) FROM small) = 150000")?);
+    Ok(())
+}
+
+diesel::table! {
+    teams (id) { id -> Uuid, lead -> Nullable<Uuid>, }
+}
+
+diesel::table! {
+    people (id) { id -> Uuid, team -> Uuid, }
+}
+
+#[derive(OrderedKey)]
+#[diesel(table_name = teams)]
+#[ordid(diesel)]
+struct Team {
+    id: Native,
+    #[ordid(parent = Person)]
+    lead: Option<Native>,
+}
+
+#[derive(OrderedKey)]
+#[diesel(table_name = people)]
+#[ordid(diesel)]
+struct Person {
+    id: Native,
+    #[ordid(parent = Team)]
+    team: Native,
+}
+
+/// Teams without a lead, their people, teams that these lead, and two people there: too few for a command.
+fn tables_in_a_circle_are_copied_again(connection: &mut PgConnection, _: &str) -> Outcome {
+    connection.batch_execute(
+        "CREATE TABLE teams (id uuid PRIMARY KEY, lead uuid);
+         CREATE TABLE people (id uuid PRIMARY KEY, team uuid NOT NULL REFERENCES teams);
+         ALTER TABLE teams ADD FOREIGN KEY (lead) REFERENCES people",
+    )?;
+    let mut work = UnitOfWork::<Pg>::new();
+    let team = |lead| Team {
+        id: Native::generate(),
+        lead,
+    };
+    let person = |team| Person {
+        id: Native::generate(),
+        team,
+    };
+    for number in 0..1_500 {
+        let first = work.add(team(None));
+        let lead = work.add(person(first));
+        let second = work.add(team(Some(lead)));
+        if number < 2 {
+            work.add(person(second));
+        }
+    }
+    let flushed = work.flush(connection)?;
+    let counts = flushed.tables.iter();
+    let mut counts: Vec<_> = counts.map(|it| (it.table, it.rows, it.bulk)).collect();
+    counts.sort_unstable();
+    assert_eq!(
+        counts,
+        [("people", 1_502, 1_500), ("teams", 3_000, 3_000)],
+        "{flushed:?}"
+    );
+    let right = "(SELECT count(lead) = 1500 AND count(*) = 3000 FROM teams)";
+    assert!(is_so(connection, right)?);
     Ok(())
 }
 

@@ -1,0 +1,32 @@
+//! What the errors of SQLx mean, for the adapters of libraries that are built on it. This crate does not know SQLx, so
+//! each of them writes these functions by a macro.
+
+/// Writes `own` and `kind`, with the path of SQLx in the adapter.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! sqlx_errors {
+    ($($sqlx:ident)::+) => {
+        /// Returns what an error of SQLx itself means.
+        ///
+        /// A pool that made or found no connection in the time that it is given has tried again itself.
+        fn own(error: &$($sqlx)::+::Error, is_commit: bool) -> $crate::Failure {
+            use $($sqlx)::+::Error::{BeginFailed, Io, Protocol, Tls, WorkerCrashed};
+            match error {
+                _ if is_commit => $crate::Failure::Lost,
+                Io(_) | Tls(_) | Protocol(_) | WorkerCrashed | BeginFailed => $crate::Failure::Lost,
+                _ => $crate::Failure::Refused,
+            }
+        }
+
+        /// Returns which kind of error SQLx takes one of a database for.
+        fn kind(kind: $($sqlx)::+::error::ErrorKind) -> Option<$crate::classify::ErrorKind> {
+            use $($sqlx)::+::error::ErrorKind::{ForeignKeyViolation, Other, UniqueViolation};
+            match kind {
+                Other => None,
+                UniqueViolation => Some($crate::classify::ErrorKind::Unique),
+                ForeignKeyViolation => Some($crate::classify::ErrorKind::ForeignKey),
+                _ => Some($crate::classify::ErrorKind::Constraint),
+            }
+        }
+    };
+}
