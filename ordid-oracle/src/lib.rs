@@ -60,9 +60,9 @@
 //!
 //! [`UnitOfWork::flush_with`] takes connections from a pool or a function, and goes on over another one if one is lost.
 //!
-#![doc = ordid_sql::docs!(watching)]
+#![doc = ordid_sql::documentation!(watching)]
 //!
-#![doc = ordid_sql::docs!(leases)]
+#![doc = ordid_sql::documentation!(leases)]
 //!
 //! # What was proven on what
 //!

@@ -13,13 +13,16 @@ use crate::{
     error::Error,
 };
 
-#[doc = ordid_sql::docs!(unit_of_work)]
+#[doc = ordid_sql::documentation!(unit_of_work)]
 /// Up to 1,000 rows go in one round trip, by array binds.
 ///
-#[doc = ordid_sql::docs!(circles)]
+/// An entity is any struct with `#[derive(OrderedKey)]` whose key type names a column; each type's rows are kept in one
+/// `Vec`.
+///
+#[doc = ordid_sql::documentation!(circles)]
 /// With a foreign key that is declared `#[ordid(parent, deferrable)]` this is not necessary: it is checked at COMMIT.
 ///
-#[doc = ordid_sql::docs!(changes)]
+#[doc = ordid_sql::documentation!(updates)]
 /// Two rows cannot exchange unique values, since each is an `UPDATE` of its own to Oracle, of which it takes 1,000 at
 /// once.
 ///
@@ -44,9 +47,9 @@ impl UnitOfWork {
         Self::default()
     }
 
-    #[doc = ordid_sql::docs!(flush)]
+    #[doc = ordid_sql::documentation!(flush)]
     ///
-    #[doc = ordid_sql::docs!(retries)]
+    #[doc = ordid_sql::documentation!(retries)]
     /// Between two attempts this thread sleeps.
     ///
     /// # Errors
@@ -62,7 +65,7 @@ impl UnitOfWork {
     /// As [`flush`](Self::flush), over a connection that this function makes, or a pool lends. It is called once, and
     /// again after a connection was lost.
     ///
-    #[doc = ordid_sql::docs!(flush_with)]
+    #[doc = ordid_sql::documentation!(flush_with)]
     ///
     /// # Errors
     ///
@@ -96,12 +99,13 @@ impl UnitOfWork {
         )?)
     }
 
-    #[doc = ordid_sql::docs!(flush_in)]
+    #[doc = ordid_sql::documentation!(flush_in)]
+    /// The savepoint is called `ordid_flush`.
     ///
-    /// # The savepoint
+    /// # Errors
     ///
-    /// It is called `ordid_flush`. Constraints that the database checks at COMMIT fail in your commit, not here. If the
-    /// flush had to defer them, all that can be deferred stay so until then.
+    /// As [`flush`](Self::flush), but for the open transaction, and never one that
+    /// [`is_commit_unknown`](crate::FlushError::is_commit_unknown): that question belongs to your commit.
     pub fn flush_in(&mut self, connection: &Connection) -> Result<Flushed, Error> {
         self.flush_within(connection, TransactionScope::Savepoint)
     }
@@ -115,14 +119,18 @@ impl UnitOfWork {
     }
 }
 
-#[doc = ordid_sql::docs!(journaled)]
+#[doc = ordid_sql::documentation!(journaled)]
 #[cfg(feature = "journal")]
 pub struct Journaled(ordid_sql::Journaled<Binder>);
 
 #[cfg(feature = "journal")]
 ordid_sql::work_journal! { impl[] UnitOfWork, Journaled, Entity, Error }
 
-#[doc = ordid_sql::docs!(sharded)]
+#[doc = ordid_sql::documentation!(sharded_parts)]
+///
+/// There is no two-phase commit: what must be written together belongs to one shard.
+///
+#[doc = ordid_sql::documentation!(sharded_parents)]
 pub struct ShardedUnitOfWork(Sharded<UnitOfWork>);
 
 ordid_sql::sharded_unit_of_work! {
@@ -130,9 +138,9 @@ ordid_sql::sharded_unit_of_work! {
 }
 
 impl ShardedUnitOfWork {
-    #[doc = ordid_sql::docs!(sharded_flush)]
-    ///
-    /// The shards are flushed one after the other.
+    /// Flushes each shard into its own database, the first over the first connection, one after the other: as
+    /// [`UnitOfWork::flush`]. Returns what each of them wrote. A shard without entities sends nothing.
+    #[doc = ordid_sql::documentation!(sharded_errors)]
     pub fn flush(&mut self, connections: &[Connection]) -> Result<Vec<Flushed>, Error> {
         let shards = connections.len();
         let flush = self.0.flush(EngineProfile::ORACLE, shards, |work, shard| {
@@ -143,7 +151,7 @@ impl ShardedUnitOfWork {
     }
 }
 
-#[doc = ordid_sql::docs!(flushes_table)]
+#[doc = ordid_sql::documentation!(flushes_table)]
 /// Oracle knows `IF NOT EXISTS` only from 23ai on, so it is not in it: run it once.
 pub const fn flushes_table() -> &'static str {
     Oracle::FLUSHES_TABLE

@@ -1,7 +1,8 @@
 //! What the documentation of every adapter says alike, as texts for `#[doc = ..]`.
 //!
-//! An adapter adds what is its own. The links are those of the item that has the documentation: its module has `Error`
-//! and `UnitOfWork` in scope.
+//! An adapter adds what is its own. The links are those of the item that has the documentation: its module has
+//! `UnitOfWork` in scope, and its crate has `FlushError` at the root. A text that ends without a new line takes a sentence
+//! of the adapter's own.
 
 /// Returns a piece of the documentation that all adapters have.
 ///
@@ -17,24 +18,61 @@ macro_rules! documentation {
 Entities, collected to be inserted, updated and deleted in one transaction: parents before children,
 deletes the other way round, many rows a statement, each table in the order of its stored keys."
     };
-    (changes) => {
-        "
+    (circles) => {
+        "\
 # Rows that refer to each other
 
 Tables may refer to each other, and rows to rows of their own table. If rows refer to each other in a
 circle, one of them is inserted with NULL in a foreign key that can be NULL, and an `UPDATE` sets it after
-all inserts; before they are deleted it is set to NULL. With a foreign key that is declared
-`#[ordid(parent, deferrable)]` this is not necessary on PostgreSQL and SQLite, which then check it at
-COMMIT. A circle without such a foreign key is an error that names it, before anything is sent.
-
+all inserts; before they are deleted it is set to NULL. A circle without such a foreign key is an error that
+names it, before anything is sent."
+    };
+    (updates) => {
+        "\
 # Updates and deletes
 
-Each row has to be there: if one is not, nothing is written ([`Error::is_missing_row`]). Rows are updated
-after all inserts and deleted after that, so a unique value is not free for a new row before the next
-flush. PostgreSQL and SQLite (from 3.33 on) take many rows an `UPDATE`, and a value arrives as by an
-`INSERT`; MySQL and MariaDB are sent one for each row, which takes as many round trips. Two rows cannot
-exchange unique values, since these are checked row by row.
-"
+Each row has to be there: if one is not, nothing is written
+([`Error::is_missing_row`](crate::FlushError::is_missing_row)). Rows are updated after all inserts and
+deleted after that, so a unique value is not free for a new row before the next flush."
+    };
+    (changes) => {
+        concat!(
+            "\n",
+            $crate::documentation!(circles),
+            " With a foreign key that is declared `#[ordid(parent, deferrable)]` this is not necessary on \
+             PostgreSQL and SQLite, which then check it at COMMIT.\n\n",
+            $crate::documentation!(updates),
+            " PostgreSQL and SQLite (from 3.33 on) take many rows an `UPDATE`, and a value arrives as by an \
+             `INSERT`; MySQL and MariaDB are sent one for each row, which takes as many round trips. Two rows \
+             cannot exchange unique values, since these are checked row by row.\n"
+        )
+    };
+    (flush) => {
+        "\
+Writes everything in one transaction of its own, and is empty afterwards. If it fails, nothing is written and
+nothing is lost: the same entities with the same keys are there to be flushed again."
+    };
+    (retries) => {
+        "\
+# Retries
+
+A failure that may pass on the same connection ([`is_transient`](crate::FlushError::is_transient)), such as a deadlock or
+a serialization failure, is rolled back and tried again, with the same keys, as often as
+[`with_retry`](Self::with_retry) says. A lost connection ([`is_connection_lost`](crate::FlushError::is_connection_lost))
+ends the flush: connect anew, and flush again, or use [`flush_with`](Self::flush_with), which does that itself.
+
+If the answer to COMMIT is lost ([`is_commit_unknown`](crate::FlushError::is_commit_unknown)), the rows may be there.
+So the next flush begins by asking the database, unless entities were added, and sends the rows again only if they are
+not there. It looks for one of them by its key, as they are there all or none. A flush with updates or deletes looks for
+its marker row instead, in the table that [`flushes_table`](crate::flushes_table) declares, as does any flush
+[`with_record`](Self::with_record)."
+    };
+    (flush_with) => {
+        "\
+A lost connection does not end this flush: what was not committed is sent again over another one, with the
+same keys. If the answer to COMMIT is lost, the flush first asks the database, over another connection, whether the rows
+are there. Each connection that is lost and each that cannot be made counts as an attempt of
+[`with_retry`](Self::with_retry)."
     };
     (flush_in) => {
         "\
@@ -50,6 +88,15 @@ them ([`FlushPlan::defers`](ordid_sql::FlushPlan::defers)), all that can be defe
 "
     };
     (sharded) => {
+        concat!(
+            $crate::documentation!(sharded_parts),
+            "\n\nThere is no two-phase commit. PostgreSQL has it switched off (`max_prepared_transactions` is 0) \
+             and SQLite not at all; where it is on, a program that dies between the two phases leaves locks that \
+             nobody takes away. What must be written together belongs to one shard: route it by one key.\n\n",
+            $crate::documentation!(sharded_parents),
+        )
+    };
+    (sharded_parts) => {
         "\
 New entities of which each goes to one of several databases, split by key: a [`UnitOfWork`] for each shard
 of a [`Sharding`](ordid_sql::Sharding).
@@ -63,12 +110,10 @@ of a [`Sharding`](ordid_sql::Sharding).
 - **What failed stays**, with the same keys, and what was committed is taken out. So flushing again sends
   what is left, and when that succeeds, every row is there exactly once. A part whose COMMIT had no answer,
   and of which the database could not be asked, stays, too, and is asked for then:
-  [`Error::is_commit_unknown`] of its error says so.
-
-There is no two-phase commit. PostgreSQL has it switched off (`max_prepared_transactions` is 0) and SQLite
-not at all; where it is on, a program that dies between the two phases leaves locks that nobody takes away.
-What must be written together belongs to one shard: route it by one key.
-
+  [`Error::is_commit_unknown`](crate::FlushError::is_commit_unknown) of its error says so."
+    };
+    (sharded_parents) => {
+        "\
 # What the databases cannot check
 
 A foreign key ends at its database, so a row's parents have to be on its shard; the database refuses a row
@@ -85,7 +130,7 @@ until flushing again succeeds.
 # Errors
 
 What [`plan`](Self::plan) finds, and another number of databases than of shards: then nothing was sent to
-any of them. Otherwise [`Error::shards`] says what became of each: the parts of the shards that succeeded
+any of them. Otherwise [`Error::shards`](crate::FlushError::shards) says what became of each: the parts of the shards that succeeded
 are committed, and those of the others are there to be flushed again.
 "
     };
@@ -107,5 +152,21 @@ flush that only inserts does so only [on request](crate::UnitOfWork::with_record
 Run it once, as a migration. A marker row is looked for only while its flush is under way: rows older than a
 day can be deleted at any time, by `flushed_at`.
 "
+    };
+    (watching) => {
+        "\
+# Watching flushes
+
+With the feature `tracing`, a flush is a span `ordid.flush` of the target `ordid`, at INFO, with its `tables`, `rows`
+and `retries`. It says at WARN why it is tried again. With `metrics`, the histogram `ordid_flush_rows` has the rows of
+each committed flush, and the counter `ordid_flush_retries_total` the retries by their `cause`, `transient` or `lost`.
+Neither contains keys or values."
+    };
+    (leases) => {
+        "\
+# Nodes that nobody else has
+
+[`SqlLease`] leases nodes from a table, for schemes with a node in their keys. It uses connections of its own, outside
+of the program's transactions: see [`ordid_core::coordination`] for what leases promise."
     };
 }

@@ -29,7 +29,6 @@ mod bulk;
 pub mod classify;
 mod columns;
 pub mod copy;
-mod docs_macro;
 mod documentation;
 mod entities;
 mod error_macro;

@@ -1,49 +1,39 @@
 //! tiberius' errors as the executor reads them.
 
-use ordid_sql::{
-    DriverError, EngineProfile, Failure,
-    classify::{Classified, Report},
-};
-use tiberius::error::{Error, TokenError};
+use ordid_sql::{DriverError, EngineProfile, Failure, classify::Report};
+use tiberius::error::Error;
 
 /// Takes an error of anything but a commit with what it means.
 pub(crate) fn classify(error: Error) -> DriverError<Error> {
-    let own = failure(&error);
-    match &error {
-        Error::Server(token) => meaning(token, false).of(error),
-        _ => DriverError::new(error, own),
-    }
+    of(error, false)
 }
 
 /// Takes an error of a commit with what it means: it was carried out or not, unless the server says that it was
 /// not.
 pub(crate) fn classify_commit(error: Error) -> DriverError<Error> {
-    match &error {
-        Error::Server(token) => meaning(token, true).of(error),
-        _ => DriverError::new(error, Failure::Lost),
-    }
+    of(error, true)
 }
 
-/// Returns what an error of anything but a commit means.
-pub(crate) fn failure(error: &Error) -> Failure {
-    match error {
-        Error::Server(token) => meaning(token, false).failure,
+fn of(error: Error, is_commit: bool) -> DriverError<Error> {
+    let failure = match &error {
+        Error::Server(token) => {
+            let report = Report {
+                number: Some(token.code().into()),
+                severity: token.class(),
+                message: token.message(),
+                is_commit,
+                ..Report::default()
+            };
+            // Babelfish sends SQL Server's numbers.
+            return EngineProfile::SQL_SERVER.classify(&report).of(error);
+        }
         Error::Io { .. } | Error::Protocol(_) | Error::Routing { .. } | Error::Tls(_) => {
             Failure::Lost
         }
+        _ if is_commit => Failure::Lost,
         _ => Failure::Refused,
-    }
-}
-
-/// Returns what the server's own error means. Babelfish sends SQL Server's numbers.
-fn meaning(token: &TokenError, is_commit: bool) -> Classified {
-    EngineProfile::SQL_SERVER.classify(&Report {
-        number: Some(token.code().into()),
-        severity: token.class(),
-        message: token.message(),
-        is_commit,
-        ..Report::default()
-    })
+    };
+    DriverError::new(error, failure)
 }
 
 #[cfg(test)]
@@ -65,8 +55,8 @@ mod tests {
             ]
         };
         for (error, expected) in errors() {
-            assert_eq!(failure(&error), expected, "{error}");
-            assert_eq!(classify(error).failure, expected);
+            let text = error.to_string();
+            assert_eq!(classify(error).failure, expected, "{text}");
         }
         for (error, _) in errors() {
             assert_eq!(classify_commit(error).failure, Lost);

@@ -1,9 +1,10 @@
 //! Which server it is: SQL Server, or Babelfish, which speaks its language and sorts as PostgreSQL.
 
-use futures_util::io::{AsyncRead, AsyncWrite};
 use ordid_core::storage::dialect::{Babelfish, SqlServer};
 use ordid_sql::FlushDialect;
 use tiberius::{Client, ColumnData};
+
+use crate::lease::Stream;
 
 mod sealed {
     pub trait Sealed {}
@@ -55,11 +56,9 @@ impl Flavour for Babelfish {
 /// # Errors
 ///
 /// As [`Client::simple_query`].
-pub async fn is_babelfish<S>(client: &mut Client<S>) -> tiberius::Result<bool>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send,
-{
-    Ok(Babelfish::is(&Session::ask(client).await?.version))
+pub async fn is_babelfish<S: Stream>(client: &mut Client<S>) -> tiberius::Result<bool> {
+    let session = Session::ask(client, Session::QUESTION).await?;
+    Ok(Babelfish::is(&session.version))
 }
 
 /// What a flush must know before it begins.
@@ -71,28 +70,18 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) async fn ask<S>(client: &mut Client<S>) -> tiberius::Result<Self>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send,
-    {
-        Self::said(client, "SELECT @@TRANCOUNT, @@VERSION").await
-    }
+    pub(crate) const QUESTION: &'static str = "SELECT @@TRANCOUNT, @@VERSION";
 
-    /// As [`ask`](Self::ask), of a connection whose every statement shall be a transaction of its own: a server
-    /// may be configured otherwise for all its logins.
-    pub(crate) async fn of_statements<S>(client: &mut Client<S>) -> tiberius::Result<Self>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send,
-    {
-        let sql = "SET IMPLICIT_TRANSACTIONS OFF; SELECT @@TRANCOUNT, @@VERSION";
-        Self::said(client, sql).await
-    }
+    /// The same, of a connection whose every statement shall be a transaction of its own: a server may be
+    /// configured otherwise for all its logins.
+    pub(crate) const QUESTION_OF_STATEMENTS: &'static str =
+        "SET IMPLICIT_TRANSACTIONS OFF; SELECT @@TRANCOUNT, @@VERSION";
 
-    async fn said<S>(client: &mut Client<S>, sql: &'static str) -> tiberius::Result<Self>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send,
-    {
-        let row = client.simple_query(sql).await?.into_row().await?;
+    pub(crate) async fn ask<S: Stream>(
+        client: &mut Client<S>,
+        question: &'static str,
+    ) -> tiberius::Result<Self> {
+        let row = client.simple_query(question).await?.into_row().await?;
         let answer = row.as_ref().and_then(|row| {
             let transactions = row.try_get(0).ok()??;
             let version: &str = row.try_get(1).ok()??;

@@ -134,7 +134,7 @@ impl<S: Stream + 'static, D: Flavour> StoreDriver for Tiberius<S, D> {
     async fn connect(connect: &Connect<S, D>, _: Duration) -> Result<Client<S>, Error> {
         let connected = (connect.connect)().await;
         let mut client = connected.map_err(|error| said::<D>(&error))?;
-        let session = Session::of_statements(&mut client).await;
+        let session = Session::ask(&mut client, Session::QUESTION_OF_STATEMENTS).await;
         let session = session.map_err(|error| said::<D>(&error))?;
         let problem = if !D::is(&session.version) {
             let found = session.version.lines().next().unwrap_or_default();

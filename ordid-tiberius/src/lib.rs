@@ -78,7 +78,7 @@
 //! With the feature `journal`, `UnitOfWork::with_journal` keeps what is flushed, so that a process that was killed
 //! can go on. [`ShardedUnitOfWork`] spreads rows over several databases.
 //!
-#![doc = ordid_sql::docs!(watching)]
+#![doc = ordid_sql::documentation!(watching)]
 //!
 //! # Babelfish
 //!
@@ -88,7 +88,7 @@
 //! tiberius' own traits cannot tell the two apart; a key type has them for SQL Server, and on
 //! Babelfish a parameter is `Stored::<_, column::BabelfishUniqueIdentifier>::new(key)`.
 //!
-#![doc = ordid_sql::docs!(leases)]
+#![doc = ordid_sql::documentation!(leases)]
 //!
 //! # What was proven on what
 //!

@@ -9,8 +9,11 @@ use crate::{
     unit_of_work::{Connect, Connecting},
 };
 
-#[doc = ordid_sql::docs!(sharded)]
+#[doc = ordid_sql::documentation!(sharded_parts)]
 ///
+/// There is no two-phase commit: what must be written together belongs to one shard.
+///
+#[doc = ordid_sql::documentation!(sharded_parents)]
 /// # Example: orders live where their customer lives
 ///
 /// ```no_run
@@ -44,9 +47,10 @@ ordid_sql::sharded_unit_of_work! {
 }
 
 impl<D: Flavour> ShardedUnitOfWork<D> {
-    #[doc = ordid_sql::docs!(sharded_flush)]
-    ///
-    /// All shards are flushed at the same time.
+    /// Flushes each shard into its own database, the first over the first client, each in a transaction of its own
+    /// and all at the same time: as [`UnitOfWork::flush`]. Returns what each of them wrote. A shard without entities
+    /// sends nothing.
+    #[doc = ordid_sql::documentation!(sharded_errors)]
     pub async fn flush<S: Stream>(
         &mut self,
         clients: &mut [Client<S>],

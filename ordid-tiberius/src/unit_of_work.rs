@@ -17,15 +17,16 @@ use crate::{
     lease::Stream,
 };
 
-#[doc = ordid_sql::docs!(unit_of_work)]
+#[doc = ordid_sql::documentation!(unit_of_work)]
 ///
-/// `D` is [`SqlServer`] ([`new`](UnitOfWork::new)) or [`Babelfish`] ([`for_babelfish`](UnitOfWork::for_babelfish)):
+/// An entity is any struct with `#[derive(OrderedKey)]` whose key type names a column; each type's rows are kept in one
+/// `Vec`. `D` is [`SqlServer`] ([`new`](UnitOfWork::new)) or [`Babelfish`] ([`for_babelfish`](UnitOfWork::for_babelfish)):
 /// the type of the client does not tell, and the two sort in different orders. A flush asks the server, and refuses the
 /// wrong one.
 ///
-#[doc = ordid_sql::docs!(circles)]
+#[doc = ordid_sql::documentation!(circles)]
 ///
-#[doc = ordid_sql::docs!(changes)]
+#[doc = ordid_sql::documentation!(updates)]
 /// A value arrives as by an `INSERT`, many rows an `UPDATE`. On Babelfish two rows cannot exchange unique values, since
 /// PostgreSQL checks these row by row.
 ///
@@ -114,7 +115,7 @@ ordid_sql::work_settings! { impl[D: Flavour] UnitOfWork<D>, Binder<D> }
 ordid_sql::work_entities! { impl[D: Flavour] UnitOfWork<D>, Entity<D> }
 ordid_sql::work_plan! { impl[D: Flavour] UnitOfWork<D>, D::PROFILE, Error }
 
-#[doc = ordid_sql::docs!(journaled)]
+#[doc = ordid_sql::documentation!(journaled)]
 #[cfg(feature = "journal")]
 pub struct Journaled<D: Flavour = SqlServer>(ordid_sql::Journaled<Binder<D>>);
 
@@ -122,14 +123,14 @@ pub struct Journaled<D: Flavour = SqlServer>(ordid_sql::Journaled<Binder<D>>);
 ordid_sql::work_journal! { impl[D: Flavour] UnitOfWork<D>, Journaled<D>, Entity<D>, Error }
 
 impl<D: Flavour> UnitOfWork<D> {
-    #[doc = ordid_sql::docs!(flush)]
+    #[doc = ordid_sql::documentation!(flush)]
     ///
     /// If the future is dropped, or the error
     /// [`is_connection_lost`](crate::FlushError::is_connection_lost), drop the client, which rolls back: tiberius
     /// cannot use it again, and its transaction is still open. A flush that is dropped while it waits for the answer to
     /// COMMIT is like one whose answer is lost.
     ///
-    #[doc = ordid_sql::docs!(retries)]
+    #[doc = ordid_sql::documentation!(retries)]
     ///
     /// # Bulk load on SQL Server
     ///
@@ -165,7 +166,7 @@ impl<D: Flavour> UnitOfWork<D> {
     /// As [`flush`](Self::flush), and goes on over another connection if one is lost: `connect` makes it, and it takes
     /// the place of the client.
     ///
-    #[doc = ordid_sql::docs!(flush_with)]
+    #[doc = ordid_sql::documentation!(flush_with)]
     /// The first connection is the client as it is: if it was idle for long, so that its connection is gone, that costs
     /// an attempt, too.
     ///
@@ -218,15 +219,17 @@ impl<D: Flavour> UnitOfWork<D> {
         Ok(self.flush_over(client, Some(connect)).await?)
     }
 
-    #[doc = ordid_sql::docs!(flush_in)]
-    /// It is an error if no transaction is open.
-    ///
-    /// # What SQL Server does
-    ///
-    /// It never gets a bulk load here: asking for the columns may fail, and with it your transaction.
+    #[doc = ordid_sql::documentation!(flush_in)]
+    /// It never sends a bulk load: asking for the columns may fail, and with it your transaction.
     ///
     /// SQL Server itself ends the transaction at a deadlock ([`Error::is_deadlock`]), and at any error under
     /// `SET XACT_ABORT ON`. The savepoint is gone then, too: look at `@@TRANCOUNT` before you go on.
+    ///
+    /// # Errors
+    ///
+    /// As [`flush`](Self::flush), but never one that
+    /// [`is_commit_unknown`](crate::FlushError::is_commit_unknown): that question belongs to your commit. That no
+    /// transaction is open is an error.
     pub async fn flush_in<S: Stream>(&mut self, client: &mut Client<S>) -> Result<Flushed, Error> {
         let source = Source::new(client, None);
         Ok(self.0.flush(source, TransactionScope::Savepoint).await?)
@@ -243,7 +246,7 @@ impl<D: Flavour> UnitOfWork<D> {
     }
 }
 
-#[doc = ordid_sql::docs!(flushes_table)]
+#[doc = ordid_sql::documentation!(flushes_table)]
 /// It does nothing if the table exists; the time is UTC.
 ///
 /// # Example

@@ -20,6 +20,8 @@ use crate::{
     lease::Stream,
 };
 
+type Result<T, E = FlushError<Error>> = std::result::Result<T, E>;
+
 /// The client of a flush.
 pub(super) struct Connection<'c, S: Stream, D> {
     client: &'c mut Client<S>,
@@ -65,10 +67,7 @@ impl<'c, S: Stream, D: Flavour> ConnectionSource for Source<'c, S, D> {
         D::PROFILE
     }
 
-    async fn get(
-        &mut self,
-        after_loss: bool,
-    ) -> Result<(&mut Connection<'c, S, D>, bool), FlushError<Error>> {
+    async fn get(&mut self, after_loss: bool) -> Result<(&mut Connection<'c, S, D>, bool)> {
         let is_new = after_loss || self.connection.is_lost;
         if is_new {
             self.connection.is_lost = true;
@@ -105,11 +104,9 @@ impl<'c, S: Stream, D: Flavour> FlushConnection for Connection<'c, S, D> {
     /// The whole table: each command costs four round trips.
     const MAX_BULK_CHUNKS: usize = usize::MAX;
 
-    async fn check(
-        &mut self,
-        wanted: TransactionScope,
-    ) -> Result<TransactionScope, FlushError<Error>> {
-        let session = Session::ask(self.client).await.map_err(begin_failed)?;
+    async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope> {
+        let session = Session::ask(self.client, Session::QUESTION).await;
+        let session = session.map_err(begin_failed)?;
         if !D::is(&session.version) {
             return Err(wrong_flavour(D::NAME, &session.version));
         }
@@ -124,10 +121,7 @@ impl<'c, S: Stream, D: Flavour> FlushConnection for Connection<'c, S, D> {
         load::prepare(self.client, rows, plan).await
     }
 
-    async fn begin(
-        &mut self,
-        begin: Begin,
-    ) -> Result<Transaction<'_, 'c, S, D>, FlushError<Error>> {
+    async fn begin(&mut self, begin: Begin) -> Result<Transaction<'_, 'c, S, D>> {
         let client = &mut *self.client;
         let begun = match (begin.scope, begin.statement) {
             (TransactionScope::Transaction, None) => client.begin_transaction().await,

@@ -43,12 +43,11 @@ async fn amounts(client: &mut Tcp) -> tiberius::Result<Vec<(String, Option<Strin
 }
 
 /// Updates, deletes, a circle, a row that is not there, a table with a trigger, and `SET NOCOUNT ON`.
-pub(crate) async fn changes(
-    Scratch {
+pub(crate) async fn changes(scratch: Scratch) -> Outcome {
+    let Scratch {
         mut client,
         database,
-    }: Scratch,
-) -> Outcome {
+    } = scratch;
     if database.is_babelfish() {
         changed(&mut client, UnitOfWork::for_babelfish).await
     } else {

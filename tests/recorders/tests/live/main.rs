@@ -12,12 +12,12 @@ mod entities;
 
 use std::{future::Future, panic::AssertUnwindSafe};
 
-use entities::{CustomerId, Order, OrderId, Reading, Tcp, Tree, TreeId};
+use entities::{CustomerId, Order, OrderId, Reading, Tcp, Tree, TreeId, orders_of};
 use libtest_mimic::{Arguments, Failed, Trial};
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_harness::Access;
 use ordid_tests::login::{TdsDatabase, batch, tds};
-use ordid_tiberius::{Stored, UnitOfWork, column, is_babelfish};
+use ordid_tiberius::{Flavour, Stored, UnitOfWork, column, is_babelfish};
 
 type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
@@ -181,12 +181,11 @@ struct Plain {
 }
 
 /// What the columns' `sort_key` says is what the server does.
-async fn sorted(
-    Scratch {
+async fn sorted(scratch: Scratch) -> Outcome {
+    let Scratch {
         mut client,
         database,
-    }: Scratch,
-) -> Outcome {
+    } = scratch;
     for table in ["risen", "permuted", "plain"] {
         let sql = format!("CREATE TABLE {table} (id uniqueidentifier NOT NULL PRIMARY KEY)");
         batch(&mut client, &sql).await?;
@@ -295,21 +294,12 @@ async fn tables(client: &mut Tcp) -> tiberius::Result<()> {
     .await
 }
 
-fn orders(customer: CustomerId, number: i64) -> UnitOfWork {
-    let mut work = UnitOfWork::new();
-    for total in 0..number {
-        work.add(Order::of(customer, total));
-    }
-    work
-}
-
 /// Parents first; duplicates, missing parents and failed checks leave nothing, by load or statement.
-async fn graph(
-    Scratch {
+async fn graph(scratch: Scratch) -> Outcome {
+    let Scratch {
         mut client,
         database,
-    }: Scratch,
-) -> Outcome {
+    } = scratch;
     if database.is_babelfish() {
         return trees_on_babelfish(client).await;
     }
@@ -320,7 +310,7 @@ async fn graph(
             name: "Ada".to_owned(),
             note: None,
         };
-        let mut work = orders(customer.id, number);
+        let mut work = orders_of(customer.id, number);
         let error = work
             .flush(&mut client)
             .await
@@ -437,12 +427,11 @@ async fn load_is_insert(Scratch { mut client, .. }: Scratch) -> Outcome {
     Ok(())
 }
 
-async fn savepoint(
-    Scratch {
+async fn savepoint(scratch: Scratch) -> Outcome {
+    let Scratch {
         mut client,
         database,
-    }: Scratch,
-) -> Outcome {
+    } = scratch;
     if database.is_babelfish() {
         batch(
             &mut client,
@@ -453,15 +442,7 @@ async fn savepoint(
         let id = work.add(Plain {
             id: Uuid::generate(),
         });
-        client.begin_transaction().await?;
-        work.flush_in(&mut client).await?;
-        let error = work
-            .flush_in(&mut client)
-            .await
-            .err()
-            .ok_or("a key twice")?;
-        assert_eq!(error.key(), Some(&id.to_string()[..]), "{error}");
-        client.commit_transaction().await?;
+        twice_in_a_transaction(&mut client, work, id.to_string()).await?;
         assert_eq!(count(&mut client, "plain").await?, Some(1));
         return Ok(());
     }
@@ -472,16 +453,22 @@ async fn savepoint(
         name: "Ada".to_owned(),
         note: Some("ä".to_owned()),
     });
-    client.begin_transaction().await?;
-    work.flush_in(&mut client).await?;
-    let error = work
-        .flush_in(&mut client)
-        .await
-        .err()
-        .ok_or("a key twice")?;
+    let error = twice_in_a_transaction(&mut client, work, id.to_string()).await?;
     assert!(error.is_unique_violation(), "{error}");
-    assert_eq!(error.key(), Some(&id.to_string()[..]), "{error}");
-    client.commit_transaction().await?;
     assert_eq!(count(&mut client, "customers").await?, Some(1));
     Ok(())
+}
+
+/// Flushes a row twice in one transaction: the second time it is refused, and the first one is committed.
+async fn twice_in_a_transaction<D: Flavour>(
+    client: &mut Tcp,
+    mut work: UnitOfWork<D>,
+    key: String,
+) -> Result<ordid_tiberius::Error, Box<dyn std::error::Error + Send + Sync>> {
+    client.begin_transaction().await?;
+    work.flush_in(client).await?;
+    let error = work.flush_in(client).await.err().ok_or("a key twice")?;
+    assert_eq!(error.key(), Some(&key[..]), "{error}");
+    client.commit_transaction().await?;
+    Ok(error)
 }

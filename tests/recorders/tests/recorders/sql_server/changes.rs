@@ -5,8 +5,8 @@
 use super::{
     ASK, RECORD,
     entities::{
-        Customer, CustomerId, Order, OrderId, Tree, TreeId, connect, orders, readings, sent_in,
-        texts,
+        Customer, CustomerId, Order, OrderId, Tree, TreeId, connect, orders, orders_of, readings,
+        sent_in, texts,
     },
 };
 use ordid::{KeyType, OrderedKey};
@@ -116,11 +116,8 @@ async fn changes_come_behind_inserts_and_the_flush_is_recorded() {
 async fn what_is_planned_is_sent() {
     let recorder = Recorder::start().unwrap();
     let mut client = connect(&recorder).await;
-    let mut work = UnitOfWork::new();
     let customer = CustomerId::generate();
-    for total in 0..1_500 {
-        work.add(Order::of(customer, total));
-    }
+    let mut work = orders_of(customer, 1_500);
     for total in 0..800 {
         work.update(Order::of(customer, total));
     }
@@ -434,11 +431,8 @@ async fn a_load_and_changes_go_together() {
     recorder.table("[shop].[my]]orders]", orders());
     recorder.always("DELETE", Answer::changed(1));
     let mut client = connect(&recorder).await;
-    let mut work = UnitOfWork::new();
     let customer = CustomerId::generate();
-    for total in 0..3_000 {
-        work.add(Order::of(customer, total));
-    }
+    let mut work = orders_of(customer, 3_000);
     work.delete(&Order::of(customer, 1));
     let flushed = work.flush(&mut client).await.unwrap();
     let table = &flushed.tables[0];

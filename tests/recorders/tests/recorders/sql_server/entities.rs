@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_recorders::tds::{Answer, Column, Failure, Received, Recorder, Type};
+use ordid_tiberius::UnitOfWork;
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel};
 use tokio::net::TcpStream;
 use tokio_util::compat::{Compat, TokioAsyncWriteCompatExt};
@@ -134,6 +135,15 @@ impl Reading {
             when: time::PrimitiveDateTime::new(day, time::Time::MIDNIGHT),
         }
     }
+}
+
+/// As many orders of a customer, of rising totals.
+pub(crate) fn orders_of(customer: CustomerId, number: i64) -> UnitOfWork {
+    let mut work = UnitOfWork::new();
+    for total in 0..number {
+        work.add(Order::of(customer, total));
+    }
+    work
 }
 
 pub(crate) fn orders() -> Vec<Column> {

@@ -4,7 +4,8 @@
 use super::{
     ASK,
     entities::{
-        Customer, CustomerId, Order, OrderId, connect, log_is_not_available, orders, texts,
+        Customer, CustomerId, Order, OrderId, connect, log_is_not_available, orders, orders_of,
+        texts,
     },
 };
 use ordid::KeyType;
@@ -263,11 +264,8 @@ async fn a_load_is_tried_again_as_often_as_it_is_allowed() {
     let mut client = connect(&recorder).await;
     let delay = std::time::Duration::from_millis(1);
     let retry = Retry::DEFAULT.with_attempts(3).with_delays(delay, delay);
-    let mut work = UnitOfWork::new().with_retry(retry);
     let customer = CustomerId::generate();
-    for total in 0..3_000 {
-        work.add(Order::of(customer, total));
-    }
+    let mut work = orders_of(customer, 3_000).with_retry(retry);
     let busy = Answer::failure(1222, "Lock request time out period exceeded.");
     for _ in 0..3 {
         recorder.once("BULK$", busy.clone());
@@ -363,10 +361,7 @@ async fn a_load_that_is_cut_off_is_a_lost_connection() {
         let recorder = Recorder::start().unwrap();
         recorder.table("[shop].[my]]orders]", orders());
         let mut client = connect(&recorder).await;
-        let mut work = UnitOfWork::new();
-        for total in 0..3_000 {
-            work.add(Order::of(CustomerId::generate(), total));
-        }
+        let mut work = orders_of(CustomerId::generate(), 3_000);
         recorder.once(at, Answer::HangUp);
         let error = work.flush(&mut client).await.unwrap_err();
         assert!(error.is_connection_lost(), "{error}");

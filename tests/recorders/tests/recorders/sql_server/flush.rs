@@ -5,7 +5,7 @@ use super::{
     ASK,
     entities::{
         Customer, CustomerId, Event, Order, OrderId, Tree, TreeId, connect, customers, orders,
-        readings, sent_in, texts,
+        orders_of, readings, sent_in, texts,
     },
 };
 use std::sync::{Arc, Mutex};
@@ -178,11 +178,8 @@ async fn keys_without_order_are_sent_in_the_servers() {
 async fn statements_keep_to_the_limits() {
     let recorder = Recorder::start().unwrap();
     let mut client = connect(&recorder).await;
-    let mut work = UnitOfWork::new();
     let customer = CustomerId::generate();
-    for total in 0..1_500 {
-        work.add(Order::of(customer, total));
-    }
+    let mut work = orders_of(customer, 1_500);
     for _ in 0..2_100 {
         work.add(Event {
             id: TreeId::generate(),
@@ -319,11 +316,8 @@ async fn what_is_not_its_columns_own_type_goes_by_statements() {
         let recorder = Recorder::start().unwrap();
         recorder.always("SELECT TOP 0", columns.clone());
         let mut client = connect(&recorder).await;
-        let mut work = UnitOfWork::new();
         let customer = CustomerId::generate();
-        for total in 0..3_000 {
-            work.add(Order::of(customer, total));
-        }
+        let mut work = orders_of(customer, 3_000);
         let flushed = work.flush(&mut client).await.unwrap();
         let table = &flushed.tables[0];
         assert_eq!(
@@ -400,10 +394,7 @@ async fn in_the_users_transaction_a_flush_is_a_savepoint() {
     let recorder = Recorder::start().unwrap();
     recorder.table("[shop].[my]]orders]", orders());
     let mut client = connect(&recorder).await;
-    let mut work = UnitOfWork::new();
-    for total in 0..3_000 {
-        work.add(Order::of(CustomerId::generate(), total));
-    }
+    let mut work = orders_of(CustomerId::generate(), 3_000);
     client.begin_transaction().await.unwrap();
     let flushed = work.flush_in(&mut client).await.unwrap();
     assert_eq!((flushed.rows(), flushed.tables[0].bulk), (3_000, 0));
