@@ -59,16 +59,12 @@ fn at<T>(status: StatusCode, path: String, made: T) -> Created<T> {
     (status, [(header::LOCATION, path)], Json(made))
 }
 
-async fn add_product(
-    State(store): State<Store>,
-    Body(new): Body<NewProduct>,
-) -> Result<Created<Product>, Failure> {
+type Made<T> = Result<Created<T>, Failure>;
+
+async fn add_product(State(store): State<Store>, Body(new): Body<NewProduct>) -> Made<Product> {
     let made = store.ask(|shop| shop.add_product(new)).await?;
-    Ok(at(
-        StatusCode::CREATED,
-        format!("/products/{}", made.id),
-        made,
-    ))
+    let path = format!("/products/{}", made.id);
+    Ok(at(StatusCode::CREATED, path, made))
 }
 
 async fn product(State(store): State<Store>, Path(id): Path<ProductId>) -> Answer<Product> {
@@ -86,26 +82,17 @@ async fn products(
     Ok(Json(listing.await?))
 }
 
-async fn add_customer(
-    State(store): State<Store>,
-    Body(new): Body<NewCustomer>,
-) -> Result<Created<Customer>, Failure> {
+async fn add_customer(State(store): State<Store>, Body(new): Body<NewCustomer>) -> Made<Customer> {
     let made = store.ask(|shop| shop.add_customer(new)).await?;
-    Ok(at(
-        StatusCode::CREATED,
-        format!("/customers/{}", made.id),
-        made,
-    ))
+    let path = format!("/customers/{}", made.id);
+    Ok(at(StatusCode::CREATED, path, made))
 }
 
 async fn customer(State(store): State<Store>, Path(id): Path<CustomerId>) -> Answer<Customer> {
     Ok(Json(store.ask(move |shop| shop.customer(id)).await?))
 }
 
-async fn place(
-    State(store): State<Store>,
-    Body(cart): Body<Cart>,
-) -> Result<Created<Order>, Failure> {
+async fn place(State(store): State<Store>, Body(cart): Body<Cart>) -> Made<Order> {
     let (order, new) = store.ask(move |shop| shop.place(&cart)).await?;
     let status = if new {
         StatusCode::CREATED

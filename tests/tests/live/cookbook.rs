@@ -8,9 +8,13 @@ use ordid::{
     uuid::Uuid,
 };
 use ordid_tests::servers::Servers;
-use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, Sqlite, query, query_scalar, raw_sql};
+use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, query, query_scalar, raw_sql};
 
-use crate::{Outcome, on_scratch, sqlite};
+use crate::{
+    Outcome,
+    database::{Live, Reads, read},
+    on_scratch, sqlite,
+};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let name = "cookbook::bigserial_becomes_uuid";
@@ -18,52 +22,41 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let name = "cookbook::bigserial_goes_on_with_snowflakes";
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, bigserial_goes_on);
     let name = "cookbook::v4_then_v7";
-    on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, async |pool| {
-        let (keys, sql) = v4_then_v7("uuid", |key| format!("'{key}'"));
-        raw_sql(AssertSqlSafe(sql)).execute(&pool).await?;
-        let sorted: Vec<Uuid> = query_scalar("SELECT id FROM mixed ORDER BY id")
-            .fetch_all(&pool)
-            .await?;
-        follow::<column::Uuid>(&keys, &sorted);
-        Ok(())
-    });
-    sqlite::add(trials, name, async |pool: Pool<Sqlite>| {
-        let (keys, sql) = v4_then_v7("BLOB", |key| format!("x'{}'", key.simple()));
-        raw_sql(AssertSqlSafe(sql)).execute(&pool).await?;
-        let sorted: Vec<Uuid> = query_scalar("SELECT id FROM mixed ORDER BY id")
-            .fetch_all(&pool)
-            .await?;
-        follow::<column::Blob>(&keys, &sorted);
-        Ok(())
-    });
-    for server in ["mariadb", "mysql"] {
-        on_scratch::<MySql, _, _>(trials, servers, server, name, async |pool| {
-            let (keys, sql) = v4_then_v7("BINARY(16)", |key| format!("x'{}'", key.simple()));
-            raw_sql(AssertSqlSafe(sql)).execute(&pool).await?;
-            let sorted: Vec<Uuid> = query_scalar("SELECT id FROM mixed ORDER BY id")
-                .fetch_all(&pool)
-                .await?;
-            follow::<column::Binary16>(&keys, &sorted);
-            Ok(())
-        });
-    }
-    on_scratch::<MySql, _, _>(
+    on_scratch::<Postgres, _, _>(
         trials,
         servers,
-        "mariadb",
-        "cookbook::v4_then_v7_in_uuid",
-        async |pool| {
-            let (keys, sql) = v4_then_v7("UUID", |key| format!("'{key}'"));
-            raw_sql(AssertSqlSafe(sql)).execute(&pool).await?;
-            let sorted: Vec<String> =
-                query_scalar("SELECT CAST(id AS CHAR) FROM mixed ORDER BY id")
-                    .fetch_all(&pool)
-                    .await?;
-            let sorted: Result<Vec<Uuid>, _> = sorted.iter().map(|it| it.parse()).collect();
-            follow::<column::MariaDbUuid>(&keys, &sorted?);
-            Ok(())
-        },
+        "postgres",
+        name,
+        v4_goes_on_with_v7::<_, column::Uuid>,
     );
+    sqlite::add(trials, name, v4_goes_on_with_v7::<_, column::Blob>);
+    for server in ["mariadb", "mysql"] {
+        on_scratch::<MySql, _, _>(
+            trials,
+            servers,
+            server,
+            name,
+            v4_goes_on_with_v7::<_, column::Binary16>,
+        );
+    }
+    let name = "cookbook::v4_then_v7_in_uuid";
+    on_scratch::<MySql, _, _>(trials, servers, "mariadb", name, async |pool| {
+        let (keys, sql) = v4_then_v7("UUID", |key| format!("'{key}'"));
+        MySql::script(&pool, &sql).await?;
+        let sorted = MySql::texts(&pool, "SELECT CAST(id AS CHAR) FROM mixed ORDER BY id").await?;
+        let sorted: Result<Vec<Uuid>, _> = sorted.iter().map(|it| it.parse()).collect();
+        follow::<column::MariaDbUuid>(&keys, &sorted?);
+        Ok(())
+    });
+}
+
+async fn v4_goes_on_with_v7<DB: Live + Reads<(Uuid,)>, C: Stores<Uuid>>(pool: Pool<DB>) -> Outcome {
+    let (keys, sql) = v4_then_v7(DB::KEY, |key| DB::literal(*key));
+    DB::script(&pool, &sql).await?;
+    let sorted: Vec<(Uuid,)> = read(&pool, "SELECT id FROM mixed ORDER BY id").await?;
+    let sorted: Vec<Uuid> = sorted.into_iter().map(|row| row.0).collect();
+    follow::<C>(&keys, &sorted);
+    Ok(())
 }
 
 /// 4,000 keys of version 4, then as many of version 7, in the order in which they were made; and a

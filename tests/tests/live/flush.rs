@@ -276,13 +276,7 @@ async fn failure_names_the_row_and_leaves_nothing<DB: Flushes>(pool: Pool<DB>) -
          written: "
     );
     assert!(message.starts_with(&start), "{message}");
-    assert_eq!(
-        (
-            count(&pool, "customers").await?,
-            count(&pool, "order").await?
-        ),
-        (1, 1)
-    );
+    assert_eq!(counts(&pool).await?, (1, 1));
 
     assert_eq!(work.len(), 2_501, "nothing is lost");
     DB::script(
@@ -291,14 +285,13 @@ async fn failure_names_the_row_and_leaves_nothing<DB: Flushes>(pool: Pool<DB>) -
     )
     .await?;
     work.flush(&pool).await?;
-    assert_eq!(
-        (
-            count(&pool, "customers").await?,
-            count(&pool, "order").await?
-        ),
-        (2, 2_500)
-    );
+    assert_eq!(counts(&pool).await?, (2, 2_500));
     Ok(())
+}
+
+/// Counts customers and orders.
+async fn counts<DB: Live>(pool: &Pool<DB>) -> Result<(i64, i64), sqlx::Error> {
+    Ok((count(pool, "customers").await?, count(pool, "order").await?))
 }
 
 async fn a_missing_parent_and_a_failed_check_are_told<DB: Flushes>(pool: Pool<DB>) -> Outcome {
@@ -317,13 +310,7 @@ async fn a_missing_parent_and_a_failed_check_are_told<DB: Flushes>(pool: Pool<DB
     work.add(order(parent, 14));
     let error = work.flush(&pool).await.unwrap_err();
     assert_eq!(error.key(), Some(&*unlucky.to_string()), "{error}");
-    assert_eq!(
-        (
-            count(&pool, "customers").await?,
-            count(&pool, "order").await?
-        ),
-        (0, 0)
-    );
+    assert_eq!(counts(&pool).await?, (0, 0));
     Ok(())
 }
 

@@ -126,16 +126,24 @@ fn tests<DB: Shards>() -> [(&'static str, Test<DB>); 10] {
 
 async fn create<DB: Live>(pools: &Pools<DB>) -> Result<(), sqlx::Error> {
     let key = DB::KEY;
-    for pool in pools {
-        let sql = format!(
+    create_by(
+        pools,
+        &format!(
             "CREATE TABLE tenants (id {key} NOT NULL PRIMARY KEY, name TEXT NOT NULL);
              CREATE TABLE orders (id {key} NOT NULL PRIMARY KEY,
                 tenant {key} NOT NULL REFERENCES tenants (id), total BIGINT NOT NULL);
              CREATE TABLE lines (id {key} NOT NULL PRIMARY KEY,
                 tenant {key} NOT NULL REFERENCES tenants (id),
                 order_id {key} NOT NULL REFERENCES orders (id))"
-        );
-        DB::script(pool, &sql).await?;
+        ),
+    )
+    .await
+}
+
+/// Makes these tables, and that of flushes, in each shard.
+async fn create_by<DB: Live>(pools: &Pools<DB>, sql: &str) -> Result<(), sqlx::Error> {
+    for pool in pools {
+        DB::script(pool, sql).await?;
         DB::create_flushes(pool).await?;
     }
     Ok(())

@@ -30,7 +30,7 @@ use redis::{
 use crate::redis_connection::PATIENCE;
 pub(crate) use crate::redis_connection::connect;
 use crate::stores::{
-    Adder, ENDLESS, Store, Threads, acquire_when_free, earlier, failure, hold,
+    Adder, ENDLESS, Store, Threads, acquire_when_free, earlier, fails, failure, hold,
     keys_end_at_the_ceiling, later, long, now, own_name, says, seconds, short,
     the_first_copy_to_renew_goes_on,
 };
@@ -181,15 +181,9 @@ async fn damaged(url: String) -> Outcome {
     let reserved = counter.reserve(1.try_into()?).await;
     assert_eq!(failure(reserved), CoordinationFailure::Mismatch);
     set_field(&mut connection, &key, 0, "1 2").await?;
-    let error = AsyncNodeAllocator::acquire(&lease, now(), None)
-        .await
-        .unwrap_err();
-    assert_eq!(
-        error.coordination_failure(),
-        Some(CoordinationFailure::Mismatch)
-    );
-    says(
-        &error,
+    fails(
+        AsyncNodeAllocator::acquire(&lease, now(), None).await,
+        CoordinationFailure::Mismatch,
         "field 0 is `1 2`, which is not what ordid-redis writes",
     );
     cmd("DEL").arg(&key).exec_async(&mut connection).await?;

@@ -109,12 +109,11 @@ async fn expired(url: String) -> Outcome {
     lease.create(Timestamp::MIN).await?;
     let grant = lease.acquire(now(), None).await?;
     expire(&url, &own).await?;
-    let error = lease.renew(&grant, now()).await.unwrap_err();
-    assert_eq!(
-        error.coordination_failure(),
-        Some(CoordinationFailure::Fenced)
+    fails(
+        lease.renew(&grant, now()).await,
+        CoordinationFailure::Fenced,
+        "its session has expired",
     );
-    says(&error, "its session has expired");
     let released = lease.release(&grant, None).await;
     assert_eq!(failure(released), CoordinationFailure::Fenced);
     let other = lease_of(session(&url), &path, long(1));

@@ -4,7 +4,7 @@ use ordid::{KeyType as _, OrderedKey, uuid::Uuid};
 use ordid_sqlx::{Flushed, Sharding};
 use sqlx::Pool;
 
-use super::{Pools, Shards, create, fill, routed, tenants};
+use super::{Pools, Shards, create, create_by, fill, routed, tenants};
 use crate::{
     Outcome,
     database::{Live, begin_sharded, read},
@@ -29,16 +29,12 @@ pub struct Flight {
 
 async fn create_airlines<DB: Live>(pools: &Pools<DB>) -> Result<(), sqlx::Error> {
     let key = DB::KEY;
-    for pool in pools {
-        let sql = format!(
-            "CREATE TABLE airlines (id {key} NOT NULL PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-             CREATE TABLE flights (id {key} NOT NULL PRIMARY KEY,
-                airline {key} NOT NULL REFERENCES airlines (id))"
-        );
-        DB::script(pool, &sql).await?;
-        DB::create_flushes(pool).await?;
-    }
-    Ok(())
+    let sql = format!(
+        "CREATE TABLE airlines (id {key} NOT NULL PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+         CREATE TABLE flights (id {key} NOT NULL PRIMARY KEY,
+            airline {key} NOT NULL REFERENCES airlines (id))"
+    );
+    create_by(pools, &sql).await
 }
 
 async fn airlines<DB: Shards>(pool: &Pool<DB>) -> Result<Vec<Airline>, sqlx::Error> {
