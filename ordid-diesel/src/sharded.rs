@@ -7,7 +7,8 @@ use crate::{
     Error, backend::Backend, connection::engine, entity::Entity, unit_of_work::UnitOfWork,
 };
 
-#[doc = ordid_sql::documentation!(sharded)]
+#[doc = ordid_sql::docs!(sharded)]
+///
 /// # Example: orders live where their customer lives
 ///
 /// The entities are those of the [crate's example](crate#example-a-graph-of-rows-in-one-transaction).
@@ -56,7 +57,7 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
     /// of its own: as [`UnitOfWork::flush`], one after the other. Returns what each of them wrote. A shard
     /// without entities sends nothing.
     ///
-    #[doc = ordid_sql::documentation!(sharded_errors)]
+    #[doc = ordid_sql::docs!(sharded_errors)]
     pub fn flush<C>(&mut self, connections: &mut [C]) -> Result<Vec<Flushed>, Error>
     where
         C: LoadConnection<Backend = DB> + 'static,

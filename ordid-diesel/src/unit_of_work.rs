@@ -18,13 +18,18 @@ use crate::{
     entity::{Binder, Entity},
 };
 
-#[doc = ordid_sql::documentation!(unit_of_work)]
+#[doc = ordid_sql::docs!(unit_of_work)]
 ///
 /// The backend is inferred from the connection that it is flushed over: any `Connection` of Diesel's,
 /// also one of a pool. An entity is any struct with `#[derive(OrderedKey)]` and `#[ordid(diesel)]`
 /// beside its `#[diesel(table_name = ...)]`; each type's rows are kept in one `Vec`.
 ///
-#[doc = ordid_sql::documentation!(changes)]
+#[doc = ordid_sql::docs!(circles)]
+#[doc = ordid_sql::docs!(deferrable)]
+///
+#[doc = ordid_sql::docs!(changes)]
+#[doc = ordid_sql::docs!(many_updates)]
+///
 /// # Example: something without a key does not get in
 ///
 /// ```compile_fail
@@ -69,7 +74,8 @@ ordid_sql::work_settings! { impl[DB: Backend] UnitOfWork<DB>, Binder<DB> }
 ordid_sql::work_entities! { impl[DB: Backend] UnitOfWork<DB>, Entity<DB> }
 ordid_sql::work_plan! { impl[DB: Backend] UnitOfWork<DB>, engine::<DB>(), Error }
 
-#[doc = ordid_sql::documentation!(journaled)]
+#[doc = ordid_sql::docs!(journaled)]
+///
 /// # Example: a run that did not come to its end
 ///
 #[cfg_attr(feature = "sqlite", doc = "```")]
@@ -194,7 +200,10 @@ impl<DB: Backend> UnitOfWork<DB> {
         blocking(self.0.flush(source, TransactionScope::Transaction))
     }
 
-    #[doc = ordid_sql::documentation!(flush_in)]
+    #[doc = ordid_sql::docs!(flush_in)]
+    ///
+    #[doc = ordid_sql::docs!(deferred)]
+    ///
     /// # Errors
     ///
     /// As [`flush`](Self::flush), but never one that
@@ -208,7 +217,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     }
 }
 
-#[doc = ordid_sql::documentation!(flushes_table)]
+#[doc = ordid_sql::docs!(flushes_table)]
 pub const fn flushes_table<DB: Backend>() -> &'static str {
     <DB::Dialect as ordid_sql::FlushDialect>::FLUSHES_TABLE
 }

@@ -14,6 +14,8 @@ use crate::{
 };
 
 #[doc = ordid_sql::docs!(unit_of_work)]
+///
+#[doc = ordid_sql::docs!(entities)]
 /// Up to 1,000 rows go in one round trip, by array binds.
 ///
 #[doc = ordid_sql::docs!(circles)]
@@ -98,6 +100,8 @@ impl UnitOfWork {
 
     #[doc = ordid_sql::docs!(flush_in)]
     ///
+    #[doc = ordid_sql::docs!(flush_in_errors)]
+    ///
     /// # The savepoint
     ///
     /// It is called `ordid_flush`. Constraints that the database checks at COMMIT fail in your commit, not here. If the
@@ -131,8 +135,9 @@ ordid_sql::sharded_unit_of_work! {
 
 impl ShardedUnitOfWork {
     #[doc = ordid_sql::docs!(sharded_flush)]
-    ///
     /// The shards are flushed one after the other.
+    ///
+    #[doc = ordid_sql::docs!(sharded_errors)]
     pub fn flush(&mut self, connections: &[Connection]) -> Result<Vec<Flushed>, Error> {
         let shards = connections.len();
         let flush = self.0.flush(EngineProfile::ORACLE, shards, |work, shard| {

@@ -2,7 +2,8 @@
 
 use sea_orm::sea_query::{Alias, ColumnDef, Expr, Table, TableCreateStatement};
 
-#[doc = ordid_sql::documentation!(flushes_table)]
+#[doc = ordid_sql::docs!(flushes_table)]
+///
 /// # Example
 ///
 #[cfg_attr(feature = "sqlite", doc = "```")]

@@ -10,7 +10,8 @@ use crate::{
     unit_of_work::UnitOfWork,
 };
 
-#[doc = ordid_sql::documentation!(sharded)]
+#[doc = ordid_sql::docs!(sharded)]
+///
 /// # Example: books live where their author lives
 ///
 #[cfg_attr(feature = "sqlite", doc = "```")]
@@ -60,7 +61,7 @@ impl ShardedUnitOfWork {
     /// Dropping the future rolls back what is not committed yet, as [`UnitOfWork::flush`] says. What is committed
     /// stays, and is taken out of the unit of work.
     ///
-    #[doc = ordid_sql::documentation!(sharded_errors)]
+    #[doc = ordid_sql::docs!(sharded_errors)]
     pub async fn flush(&mut self, databases: &[DatabaseConnection]) -> Result<Vec<Flushed>, Error> {
         let engines = databases.iter().map(|db| engine(db.get_database_backend()));
         let engines = engines.collect::<Result<_, _>>()?;

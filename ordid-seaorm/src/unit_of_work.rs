@@ -10,13 +10,18 @@ use crate::{
     failure::engine,
 };
 
-#[doc = ordid_sql::documentation!(unit_of_work)]
+#[doc = ordid_sql::docs!(unit_of_work)]
 ///
 /// It takes `Model`s and `ActiveModel`s of every entity whose `Model` has `#[derive(OrderedKey)]`. A
 /// column of an `ActiveModel` that is `NotSet` is not written, so that the database's default holds.
 /// Hooks of `ActiveModelBehavior` are not called, as `Entity::insert_many` calls none.
 ///
-#[doc = ordid_sql::documentation!(changes)]
+#[doc = ordid_sql::docs!(circles)]
+#[doc = ordid_sql::docs!(deferrable)]
+///
+#[doc = ordid_sql::docs!(changes)]
+#[doc = ordid_sql::docs!(many_updates)]
+///
 /// An update sets all columns of a `Model`, and of an `ActiveModel` those that are `Set`. One `UPDATE` takes the rows
 /// that follow each other and set the same columns.
 ///
@@ -104,7 +109,10 @@ impl UnitOfWork {
         self.flush_on(db).await
     }
 
-    #[doc = ordid_sql::documentation!(flush_in)]
+    #[doc = ordid_sql::docs!(flush_in)]
+    ///
+    #[doc = ordid_sql::docs!(deferred)]
+    ///
     /// If this future is dropped before its end, the transaction is spoilt: drop that, too. SeaORM lends no
     /// connection that could be closed: on MySQL and MariaDB let a flush in your transaction come to its end.
     ///

@@ -24,9 +24,10 @@ of the program's transactions: see [`ordid_core::coordination`] for what leases 
     };
     (unit_of_work) => {
         "Collects entities and inserts, updates and deletes them in one transaction: parents before children, deletes
-the other way round, many rows a round trip, each table in the order in which the server sorts the stored keys.
-
-An entity is any struct with `#[derive(OrderedKey)]` whose key type names a column; the rows of each type are kept in
+the other way round, many rows a round trip, each table in the order in which the server sorts the stored keys."
+    };
+    (entities) => {
+        "An entity is any struct with `#[derive(OrderedKey)]` whose key type names a column; the rows of each type are kept in
 one `Vec`."
     };
     (circles) => {
@@ -43,10 +44,25 @@ Each row has to be there: if one is not, nothing is written
 ([`is_missing_row`](crate::FlushError::is_missing_row)). Rows are updated after all inserts and deleted after that, so
 a unique value is not free for a new row before the next flush."
     };
+    (deferrable) => {
+        "On PostgreSQL and SQLite a foreign key that is declared `#[ordid(parent, deferrable)]` is checked at COMMIT
+instead, so that a circle with one needs neither the NULL nor the `UPDATE`."
+    };
+    (many_updates) => {
+        "PostgreSQL and SQLite (from 3.33 on) take many rows an `UPDATE`, and a value arrives as by an `INSERT`; MySQL and
+MariaDB are sent one for each row, which takes as many round trips. Two rows cannot exchange unique values, since these
+are checked row by row."
+    };
+    (deferred) => {
+        "Constraints that the database checks at COMMIT fail in your commit, not here. If the flush had to defer them
+([`FlushPlan::defers`](crate::FlushPlan::defers)), all that can be deferred stay so until then."
+    };
     (journaled) => {
         "A [`Journal`](ordid_sql::Journal) for [`UnitOfWork::with_journal`], and the entity types whose rows it keeps:
-types with serde's `Serialize` and `Deserialize`. What serde leaves out or writes with less precision is found before
-anything is sent."
+types with serde's `Serialize` and `Deserialize`.
+
+Rows go through serde, so what serde leaves out or writes with less precision is lost with the process. That is found
+before anything is sent: each row is read back, its columns are compared, and a column that differs is an error."
     };
     (flush) => {
         "Writes everything in one transaction of its own, and is empty afterwards. If it fails, nothing is written and
@@ -77,40 +93,59 @@ are there. Each connection that is lost and each that cannot be made counts as a
 transaction is as before. Nothing is committed, and the entities stay until [`clear`](Self::clear), since only the
 caller knows when the transaction is committed.
 
-It is never tried again, since what came before it in the transaction would have to be repeated, too.
-
-# Errors
+It is never tried again, since what came before it in the transaction would have to be repeated, too: most databases
+end the whole transaction at a deadlock."
+    };
+    (flush_in_errors) => {
+        "# Errors
 
 As [`flush`](Self::flush), but never one that [`is_commit_unknown`](crate::FlushError::is_commit_unknown): that question
 belongs to your commit."
     };
     (sharded) => {
-        "As [`UnitOfWork`], over as many databases as a [`Sharding`](ordid_sql::Sharding) has: each row goes to its
-shard, by its key.
+        "New entities of which each goes to one of several databases, split by key: a [`UnitOfWork`] for each shard of a
+[`Sharding`](ordid_sql::Sharding).
 
-The rows of one shard are one transaction of that database, all of them or none. The whole is not: each shard is
-committed by itself, and if one fails, the others are committed all the same. Those that failed keep their rows, with
-the same keys, and those that succeeded are empty, so flushing again sends what is left. There is no two-phase commit:
-what must be written together belongs to one shard.
+# What is atomic
 
-A foreign key ends at its database, so a row's parents have to be on its shard. Rows to which those of all shards refer
-are [everywhere](ordid_sql::Sharding::everywhere)."
+- **One shard's part is**: its rows are one transaction of that database, all of them or none.
+- **The whole is not.** Each part is committed by itself, in no order. If one fails, the others are committed all the
+  same; whoever reads meanwhile may find the rows of one shard and not yet those of another.
+- **What failed stays**, with the same keys, and what was committed is taken out. So flushing again sends what is left,
+  and when that succeeds, every row is there exactly once. A part whose COMMIT had no answer, and of which the database
+  could not be asked, stays, too, and is asked for then:
+  [`is_commit_unknown`](crate::FlushError::is_commit_unknown) of its error says so.
+
+There is no two-phase commit. PostgreSQL has it switched off (`max_prepared_transactions` is 0) and SQLite not at all;
+where it is on, a program that dies between the two phases leaves locks that nobody takes away. What must be written
+together belongs to one shard: route it by one key.
+
+# What the databases cannot check
+
+A foreign key ends at its database, so a row's parents have to be on its shard; the database refuses a row whose parent
+is elsewhere.
+
+Rows to which those of all shards refer, such as airlines or countries, are on each of them: of a type that the sharding
+has [everywhere](ordid_sql::Sharding::everywhere), each shard gets a copy of what is added, updated or deleted, under
+the same key. As the whole is not atomic, the copies differ where a part failed, until flushing again succeeds."
     };
     (sharded_flush) => {
         "Flushes each shard into its own database, the first over the first connection, each in a transaction of its
-own: as [`UnitOfWork::flush`]. Returns what each of them wrote. A shard without entities sends nothing.
+own: as [`UnitOfWork::flush`]. Returns what each of them wrote. A shard without entities sends nothing."
+    };
+    (sharded_errors) => {
+        "# Errors
 
-# Errors
-
-What [`plan`](Self::plan) finds, and another number of connections than of shards: then nothing was sent to any of
-them. Otherwise [`shards`](crate::FlushError::shards) says what became of each."
+What [`plan`](Self::plan) finds, and another number of databases than of shards: then nothing was sent to any of them.
+Otherwise [`shards`](crate::FlushError::shards) says what became of each: the parts of the shards that succeeded are
+committed, and those of the others are there to be flushed again."
     };
     (flushes_table) => {
-        "Returns the `CREATE TABLE` of `ordid_flushes`, to which a flush with updates or deletes writes a marker row in
-its own transaction: if the answer to a COMMIT is lost, that row tells whether it was carried out. A flush that only
-inserts writes none, unless it is [asked to](UnitOfWork::with_record).
+        "Returns the `CREATE TABLE` of `ordid_flushes`. A flush with updates or deletes writes a marker row to it, in its
+own transaction: if the answer to COMMIT is lost, that row shows whether the flush was committed. A flush that only
+inserts does so only [on request](crate::UnitOfWork::with_record).
 
-Make it a migration. Rows are only looked for while their flush is under way: delete those of more than a day at any
-time, by `flushed_at`."
+Run it once, as a migration. A marker row is looked for only while its flush is under way: rows older than a day can be
+deleted at any time, by `flushed_at`."
     };
 }

@@ -30,7 +30,6 @@ pub mod classify;
 mod columns;
 pub mod copy;
 mod docs_macro;
-mod documentation;
 mod entities;
 mod error_macro;
 mod executor;

@@ -9,7 +9,8 @@ use crate::{
     unit_of_work::UnitOfWork,
 };
 
-#[doc = ordid_sql::documentation!(sharded)]
+#[doc = ordid_sql::docs!(sharded)]
+///
 /// # Example: orders live where their customer lives
 ///
 #[cfg_attr(feature = "sqlite", doc = "```")]
@@ -84,7 +85,7 @@ impl<DB: Backend> ShardedUnitOfWork<DB> {
     /// Dropping the future rolls back what is not committed yet. What is committed stays, and is taken
     /// out of the unit of work.
     ///
-    #[doc = ordid_sql::documentation!(sharded_errors)]
+    #[doc = ordid_sql::docs!(sharded_errors)]
     pub async fn flush(&mut self, pools: &[Pool<DB>]) -> Result<Vec<Flushed>, Error> {
         let flush = self.0.flush(DB::PROFILE, pools.len(), |work, shard| {
             Box::pin(work.flush(&pools[shard]))

@@ -9,12 +9,17 @@ use crate::{
     connection::{FromPool, OnConnection},
 };
 
-#[doc = ordid_sql::documentation!(unit_of_work)]
+#[doc = ordid_sql::docs!(unit_of_work)]
 ///
 /// The database is inferred from what it is flushed to. An entity is any struct with
 /// `#[derive(OrderedKey)]`; each type's rows are kept in one `Vec`.
 ///
-#[doc = ordid_sql::documentation!(changes)]
+#[doc = ordid_sql::docs!(circles)]
+#[doc = ordid_sql::docs!(deferrable)]
+///
+#[doc = ordid_sql::docs!(changes)]
+#[doc = ordid_sql::docs!(many_updates)]
+///
 /// # Example: something without a key does not get in
 ///
 /// ```compile_fail
@@ -133,7 +138,10 @@ impl<DB: Backend> UnitOfWork<DB> {
         self.0.flush(source, TransactionScope::Transaction).await
     }
 
-    #[doc = ordid_sql::documentation!(flush_in)]
+    #[doc = ordid_sql::docs!(flush_in)]
+    ///
+    #[doc = ordid_sql::docs!(deferred)]
+    ///
     /// It never sends `COPY`: dropped in the midst of it, your connection could not be used again.
     ///
     /// Dropped before its end, it spoils the transaction: drop that too, and close the connection. Where a
@@ -156,7 +164,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     }
 }
 
-#[doc = ordid_sql::documentation!(journaled)]
+#[doc = ordid_sql::docs!(journaled)]
+///
 /// # Example: a run that did not come to its end
 ///
 #[cfg_attr(feature = "sqlite", doc = "```")]
@@ -205,7 +214,8 @@ pub struct Journaled<DB: Backend>(ordid_sql::Journaled<Binder<DB>>);
 #[cfg(feature = "journal")]
 ordid_sql::work_journal! { impl[DB: Backend] UnitOfWork<DB>, Journaled<DB>, Entity<DB>, Error }
 
-#[doc = ordid_sql::documentation!(flushes_table)]
+#[doc = ordid_sql::docs!(flushes_table)]
+///
 /// # Example
 ///
 #[cfg_attr(feature = "sqlite", doc = "```")]

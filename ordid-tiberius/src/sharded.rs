@@ -45,8 +45,9 @@ ordid_sql::sharded_unit_of_work! {
 
 impl<D: Flavour> ShardedUnitOfWork<D> {
     #[doc = ordid_sql::docs!(sharded_flush)]
-    ///
     /// All shards are flushed at the same time.
+    ///
+    #[doc = ordid_sql::docs!(sharded_errors)]
     pub async fn flush<S: Stream>(
         &mut self,
         clients: &mut [Client<S>],

@@ -19,6 +19,8 @@ use crate::{
 
 #[doc = ordid_sql::docs!(unit_of_work)]
 ///
+#[doc = ordid_sql::docs!(entities)]
+///
 /// `D` is [`SqlServer`] ([`new`](UnitOfWork::new)) or [`Babelfish`] ([`for_babelfish`](UnitOfWork::for_babelfish)):
 /// the type of the client does not tell, and the two sort in different orders. A flush asks the server, and refuses the
 /// wrong one.
@@ -219,6 +221,8 @@ impl<D: Flavour> UnitOfWork<D> {
     }
 
     #[doc = ordid_sql::docs!(flush_in)]
+    ///
+    #[doc = ordid_sql::docs!(flush_in_errors)]
     /// It is an error if no transaction is open.
     ///
     /// # What SQL Server does

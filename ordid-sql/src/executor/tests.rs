@@ -584,18 +584,8 @@ fn a_table_in_a_circle_goes_by_the_bulk_command_again_with_enough_rows() {
     let flushed = flush::<false>(&mut work, Source::bulk(&server, 3)).unwrap();
     assert_log(
         &server,
-        &[
-            "1 begin",
-            "1 bulk",
-            "1 piece 1:0 2:0",
-            "1 insert parts 1:11",
-            "1 bulk",
-            "1 piece 3:11 4:11",
-            "1 piece 5:11",
-            "1 insert parts 3:12",
-            "1 insert items 6:12",
-            "1 commit",
-        ],
+        "1 begin; 1 bulk; 1 piece 1:0 2:0; 1 insert parts 1:11; 1 bulk; 1 piece 3:11 4:11; \
+         1 piece 5:11; 1 insert parts 3:12; 1 insert items 6:12; 1 commit",
     );
     let items = &flushed.tables[0];
     assert_eq!((items.rows, items.bulk, items.statements), (6, 5, 3));
