@@ -15,6 +15,36 @@ use crate::{
     layout::Orders,
 };
 
+/// The bytes of a raw key that is nothing but these.
+macro_rules! as_bytes {
+    ($length:literal) => {
+        /// Takes the bytes, most significant first.
+        pub const fn from_bytes(bytes: [u8; $length]) -> Self {
+            Self(bytes)
+        }
+
+        /// Returns the bytes, most significant first.
+        pub const fn as_bytes(&self) -> &[u8; $length] {
+            &self.0
+        }
+    };
+}
+
+/// The same for [`RawKey`].
+macro_rules! raw_bytes {
+    ($length:literal) => {
+        type Bytes = [u8; $length];
+
+        fn to_bytes(self) -> [u8; $length] {
+            self.0
+        }
+
+        fn from_bytes(bytes: [u8; $length]) -> Self {
+            Self(bytes)
+        }
+    };
+}
+
 /// `Display`, `Debug` and `FromStr` of a raw key by its own text.
 macro_rules! own_text {
     ($key:ident) => {

@@ -71,6 +71,27 @@ macro_rules! rfc_9562 {
     };
 }
 
+/// As [`rfc_9562`], of any variant.
+macro_rules! version_of_any_variant {
+    ($name:literal, version $version:literal: $expected:literal, $orders:expr) => {
+        type Raw = uuid::Uuid;
+
+        const NAME: &'static str = $name;
+        const ORDERS: crate::layout::Orders = $orders;
+        const EXPECTED: &'static str = $expected;
+
+        fn check(raw: &uuid::Uuid) -> bool {
+            raw.get_version_num() == $version
+        }
+
+        fn coerce(raw: uuid::Uuid) -> uuid::Uuid {
+            let mut bytes = raw.into_bytes();
+            bytes[6] = $version << 4 | bytes[6] & 0x0f;
+            uuid::Uuid::from_bytes(bytes)
+        }
+    };
+}
+
 /// The begin of [`Scheme`](crate::key::Scheme) for a scheme that any value may be a key of: its layout
 /// has no bit that is the same in all keys.
 macro_rules! any_value {
@@ -85,6 +106,19 @@ macro_rules! any_value {
         fn check(_: &$raw) -> bool {
             true
         }
+    };
+}
+
+/// The bits of slots without a node: keys of a unit of time as a power of two, unpredictable bits
+/// that the counter starts with, random bits of each key. The counter has one bit more, which begins
+/// as zero.
+macro_rules! counter_bits {
+    (index: $index:expr, seed: $seed:expr, random: $random:expr) => {
+        type Node = ();
+
+        const INDEX_BITS: u32 = $index;
+        const SEED_BITS: u32 = $seed;
+        const RANDOM_BITS: u32 = $random;
     };
 }
 

@@ -2,7 +2,7 @@
 
 mod snapshot;
 
-use self::snapshot::{Derive, assert_snapshot, expanded};
+use self::snapshot::{Derive, KEY_TYPE, KEY_TYPE_OPTIONS, assert_snapshot, expanded};
 use crate::expand;
 
 /// Returns the messages of all `compile_error!`s in the expansion.
@@ -38,20 +38,12 @@ fn errors(derive: Derive, input: &str) -> Vec<String> {
 
 #[test]
 fn key_type_without_options() {
-    assert_snapshot("key_type", expand::key_type, "pub struct OrderId(Uuid);");
+    KEY_TYPE.assert_snapshot();
 }
 
 #[test]
 fn key_type_with_every_option() {
-    assert_snapshot(
-        "key_type_options",
-        expand::key_type,
-        r#"
-        #[ordid(scheme = uuid_v7, prefix = "ord", crate = keys)]
-        #[ordid(sqlx(postgres = uuid, mysql = binary16, sqlite = blob))]
-        struct OrderId(uuid::Uuid);
-        "#,
-    );
+    KEY_TYPE_OPTIONS.assert_snapshot();
 }
 
 #[test]

@@ -1,12 +1,13 @@
-//! The journal of a unit of work: what outlives the process that flushes it.
+//! The journal of a unit of work, which outlives the process that flushes it.
 //!
 //! A process can be killed at any moment of a flush, and then nobody knows whether its rows are in
-//! the database. With the keys they can be looked for; so the rows with their keys are written down,
-//! durably, before the flush begins, and forgotten once its COMMIT is known. The next process reads
-//! them, looks whether they are there, and sends them if not: each row is there exactly once.
+//! the database. Their keys can be looked up. So the rows and their keys are written to the journal,
+//! durably, before the flush begins, and removed once the outcome of its COMMIT is known. The next
+//! process reads the journal, probes for the rows, and sends them if they are missing: each row is
+//! written exactly once.
 //!
-//! Core says what a keeper of records has to promise, [`Journal`], and with the feature `journal`
-//! what the records are (`Journaled`). `ordid-file` keeps them in a file.
+//! [`Journal`] says what a store of records has to guarantee. The feature `journal` adds the records
+//! themselves (`Journaled`). `ordid-file` stores them in a file.
 
 #[cfg(feature = "journal")]
 mod columns;
@@ -23,11 +24,12 @@ pub use self::{
     journaled::{JournalRow, Journaled},
 };
 
-/// Keeps records over the end of the process, in their order.
+/// Stores records in order, beyond the end of the process.
 ///
-/// A record is bytes that mean nothing to the keeper. It belongs to one unit of work at a time.
+/// A record is bytes that the journal does not interpret. A journal belongs to one unit of work at a
+/// time.
 ///
-/// # Example: a keeper for tests
+/// # Example: a journal for tests
 ///
 /// ```
 /// use ordid_core::Error;
@@ -70,8 +72,8 @@ pub trait Journal: Send {
     ///
     /// # Errors
     ///
-    /// If it cannot be written; then it is not there, or not whole and never read. Make the error
-    /// with [`Error::journal`].
+    /// If the record cannot be written. It is then missing, or incomplete and never read. Make the
+    /// error with [`Error::journal`].
     fn append(&mut self, record: &[u8]) -> Result<(), Error>;
 
     /// Makes all records durable: when this returns, a crash of process or machine does not undo
@@ -84,28 +86,29 @@ pub trait Journal: Send {
 
     /// Shows all records in the order in which they were appended, those of earlier runs too.
     ///
-    /// A record that was appended and not made durable may be missing after a crash, and then all
-    /// after it are.
+    /// After a crash, a record that was appended but not made durable may be missing. All records
+    /// after it are missing then, too.
     ///
     /// # Errors
     ///
-    /// If they cannot be read or are damaged, and the first error of `visit`, which ends it.
+    /// If the records cannot be read or are damaged. The first error of `visit` ends the reading and
+    /// is returned.
     fn read(&mut self, visit: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error>;
 
-    /// Forgets all records, durably.
+    /// Removes all records, durably.
     ///
     /// # Errors
     ///
-    /// If they cannot be forgotten; then they are there, or are not.
+    /// If they cannot be removed. They may or may not be there then.
     fn clear(&mut self) -> Result<(), Error>;
 }
 
-/// A flush that may begin now, since its rows are in the journal.
+/// A flush that may begin now because its rows are in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt {
-    /// What the unit of work is known by, in this run and those that resume it: a UUID v7.
+    /// The id of the unit of work, in this run and in those that resume it: a UUID v7.
     pub id: Uuid,
-    /// Whether the rows may be in the database already, by an earlier attempt whose outcome nobody
-    /// knows.
+    /// Whether the rows may be in the database already, because the outcome of an earlier attempt is
+    /// unknown.
     pub in_doubt: bool,
 }

@@ -1,9 +1,11 @@
-//! Nodes and numbers in tables: leases, counters, sequences and tickets, once for all libraries. An adapter
-//! implements [`StoreDriver`], and has them under its own names.
+//! Nodes and numbers in tables: leases, counters, sequences and tickets, written once for all libraries. An
+//! adapter implements [`StoreDriver`] and re-exports them under its own names.
 
 pub mod blocking;
 mod nodes;
 pub mod numbers;
+#[cfg(test)]
+mod scripted;
 mod segments;
 mod store;
 

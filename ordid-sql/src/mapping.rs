@@ -1,4 +1,5 @@
-//! What a table that maps UUIDs to integers is asked, and in which order. For adapters, which send it.
+//! Tables that map UUIDs to integers: the queries, and their order. An adapter implements [`MappingDriver`]
+//! and re-exports [`MappingTable`] under its own name.
 //!
 //! ```text
 //! id         an integer that the database counts: the primary key
@@ -7,19 +8,29 @@
 //!            UNIQUE (uuid_hash, uuid)
 //! ```
 //!
-//! The hash is that of zlib and of MySQL's `CRC32()`, over the bytes in network order, and computed here:
-//! not every engine has the function. It leads the index, so that rows of one UUID are found by four bytes
-//! whatever the UUID's version; being of 32 bits, it is shared by some UUIDs, so that the UUID is in the
-//! index, too.
+//! The hash is that of zlib and of MySQL's `CRC32()`, over the bytes in network order. It is computed
+//! here because not every engine has the function. It is the first column of the index, so that a row is
+//! found by four bytes, whatever the UUID's version. Some UUIDs share a hash of 32 bits, so the UUID is in
+//! the index, too.
 //!
-//! Rows are asked for and inserted in the order of that index. Those who insert the same UUIDs at the same
-//! time then wait for each other in one direction, and never in a circle.
+//! Rows are read and inserted in the order of that index. Transactions that insert the same UUIDs at the
+//! same time then wait for each other in one direction, and never in a circle.
 
 use std::ops::Range;
 
 use ordid_core::uuid::Uuid;
 
 use ordid_core::{Error, spi::excerpt, storage::Dialect};
+
+mod dialects;
+mod driver;
+mod error;
+mod job;
+mod table;
+
+pub use driver::{BoxFuture, MappingDialect, MappingDriver, MappingRow, Values};
+pub use error::MappingError;
+pub use table::{Mapping, MappingTable};
 
 /// Returns the hash of a UUID: the CRC-32 of its bytes in network order, as zlib's and MySQL's `CRC32()`.
 ///
@@ -61,11 +72,11 @@ impl Entry {
     }
 }
 
-/// UUIDs to be mapped: each once, in the order of the table's index, and what has become known of them.
+/// The UUIDs to map, each once, in the order of the table's index, with the ids that are known so far.
 #[derive(Debug)]
 pub struct Batch {
     entries: Vec<Entry>,
-    /// Of each UUID in the order in which they were given, which entry it is.
+    /// The index of each UUID's entry, in the caller's order.
     places: Vec<usize>,
     ids: Vec<Option<i64>>,
     /// Whether this batch inserted the entry.
@@ -73,7 +84,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Takes the UUIDs in the caller's order; some may be the same.
+    /// Takes the UUIDs in the caller's order. It may contain duplicates.
     pub fn new(uuids: impl IntoIterator<Item = Uuid>) -> Self {
         let given = uuids.into_iter().enumerate();
         let mut given: Vec<_> = given.map(|(at, uuid)| (Entry::new(uuid), at)).collect();
@@ -118,8 +129,8 @@ impl Batch {
     ///
     /// # Errors
     ///
-    /// A row that was not asked for, and a second id for a UUID, which a table without its unique index has,
-    /// give errors that [`is_parse`](Error::is_parse).
+    /// If the row was not asked for, or is a second id for a UUID, which only a table without its unique
+    /// index can have. The error [`is_parse`](Error::is_parse).
     pub fn set(&mut self, uuid: Uuid, id: i64, is_new: bool) -> Result<(), Error> {
         let Ok(at) = self.entries.binary_search(&Entry::new(uuid)) else {
             let what = format!("row {id} has the UUID {uuid}, which was not asked for");
@@ -166,24 +177,36 @@ impl Batch {
 /// NULL, bytes of another length, and a hash that is not theirs, by which the row cannot be found, give
 /// errors that [`is_parse`](Error::is_parse).
 pub fn uuid_of_row(id: i64, uuid: Option<&[u8]>, hash: Option<i64>) -> Result<Uuid, Error> {
-    let refused = |what: String| Err(Error::parse(format!("row {id} has {what}")));
-    let Some(bytes) = uuid else {
-        return refused("no UUID: declare the column NOT NULL".into());
-    };
-    let Ok(uuid) = Uuid::from_slice(bytes) else {
-        let (length, found) = (bytes.len(), excerpt(bytes));
-        return refused(format!(
-            "a UUID of {length} bytes, {found}, not of 16: declare BINARY(16), uuid or BLOB"
-        ));
-    };
+    let uuid = uuid_of_bytes(id, uuid)?;
     let expected = uuid_hash(uuid);
     match hash {
         Some(hash) if hash == i64::from(expected) => Ok(uuid),
-        Some(hash) => refused(format!(
-            "the uuid_hash {hash}, but the CRC-32 of its UUID {uuid} is {expected}"
-        )),
-        None => refused("no uuid_hash: declare the column NOT NULL".into()),
+        Some(hash) => refused(
+            id,
+            &format!("the uuid_hash {hash}, but the CRC-32 of its UUID {uuid} is {expected}"),
+        ),
+        None => refused(id, "no uuid_hash: declare the column NOT NULL"),
     }
+}
+
+fn uuid_of_bytes(id: i64, uuid: Option<&[u8]>) -> Result<Uuid, Error> {
+    let Some(bytes) = uuid else {
+        return refused(id, "no UUID: declare the column NOT NULL");
+    };
+    let Ok(uuid) = Uuid::from_slice(bytes) else {
+        let (length, found) = (bytes.len(), excerpt(bytes));
+        return refused(
+            id,
+            &format!(
+                "a UUID of {length} bytes, {found}, not of 16: declare BINARY(16), uuid or BLOB"
+            ),
+        );
+    };
+    Ok(uuid)
+}
+
+fn refused(id: i64, what: &str) -> Result<Uuid, Error> {
+    Err(Error::parse(format!("row {id} has {what}")))
 }
 
 /// Returns the quoted name of a mapping table, behind its schema where there is one.
@@ -249,7 +272,7 @@ mod tests {
         assert_eq!(ranges, [0..2, 2..3]);
         batch.set(uuids[1], 10, true).unwrap();
         batch.set(uuids[3], 20, false).unwrap();
-        // Told again, nothing changes.
+        // The same row a second time changes nothing.
         batch.set(uuids[1], 10, false).unwrap();
         assert_eq!(batch.missing(0..3), [Entry::new(uuids[0])]);
         assert_eq!(

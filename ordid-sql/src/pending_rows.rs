@@ -24,15 +24,15 @@ use ordid_core::{
 /// Takes whole rows: what an adapter's row binder implements beside
 /// [`Sink`](ordid_core::entity::Sink), so that it sees where a row begins and ends.
 pub trait RowSink {
-    /// What an adapter knows of an entity type beside its rows, such as the names of its columns in
-    /// the library's own terms; `()` where there is nothing.
+    /// What an adapter knows about an entity type besides its rows, such as the names of its columns
+    /// in the library's own terms. `()` if there is nothing.
     type Entity: Copy + Send + Sync + 'static;
 
-    /// A row begins, and the values of its columns follow: those of which it takes `columns`. A
-    /// [`ColumnMask`](crate::ColumnMask) keeps count of them.
+    /// Begins a row. The values of its columns follow, and the sink keeps those that are in `columns`,
+    /// which a [`ColumnMask`](crate::ColumnMask) counts.
     fn begin_row(&mut self, columns: Columns<'_>);
 
-    /// The row has handed over its values. What failed in between is kept by the sink.
+    /// Ends a row. The sink remembers whether one of its values failed.
     fn end_row(&mut self) -> RowEnd;
 }
 
@@ -134,7 +134,7 @@ pub struct PendingRows<S: RowSink> {
     positions: Positions,
 }
 
-/// What is said of an entity type when it comes in first.
+/// How an entity type is registered with its first row.
 pub struct Registration<S: RowSink, R> {
     /// The order in which its rows are sent, by their raw keys; zero for equal ones only. By law 1 it is
     /// the order of the keys; for a column that does not keep it, give
@@ -283,15 +283,15 @@ impl<S: RowSink + 'static> PendingRows<S> {
         self.len() == 0
     }
 
-    /// Forgets all rows and all types.
+    /// Removes all rows and all types.
     pub fn clear(&mut self) {
         self.rows.clear();
         self.entities.clear();
         self.positions = Positions::default();
     }
 
-    /// Finds which rows are sent by which statements, in which order. To be called after the last
-    /// row is added and before the first is written.
+    /// Decides which rows are sent by which statements, in which order. Call it after the last row is
+    /// added and before the first is written.
     ///
     /// # Errors
     ///
@@ -426,7 +426,7 @@ pub(crate) fn vec_mut<E: 'static>(rows: &mut dyn Any) -> &mut Vec<E> {
     }
 }
 
-/// That the rows of an entity type are not of it.
+/// The panic message for a box whose rows are not of its entity type.
 #[cold]
 fn not_of_type() -> ! {
     unreachable!("positions lead to the rows of their type");

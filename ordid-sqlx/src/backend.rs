@@ -7,6 +7,7 @@ use ordid_core::{Fields, KeyField, KeyOf, OrderedKey, RawKeyOf, Sink, uuid::Uuid
 use ordid_sql::{
     ColumnMask, Columns, EngineProfile, FlushDialect, Registration, RowEnd, RowSink, Take,
     leases::numbers::CounterDialect,
+    mapping::MappingDialect,
     spi::{BoxedError, BulkFailure, BulkRows, RowBinder},
 };
 use sqlx::{Arguments, Encode, SqlStr, Type, encode::IsNull, error::BoxDynError};
@@ -16,7 +17,10 @@ use crate::{
     stored::{ColumnOf, StoredAs},
 };
 
-pub(crate) use ordid_sql::leases::numbers::{Answer, Value};
+pub(crate) use ordid_sql::{
+    leases::numbers::{Answer, Value},
+    mapping::{MappingRow, Values},
+};
 
 pub(crate) mod sealed {
     pub trait Sealed {}
@@ -28,7 +32,7 @@ pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// each with its feature.
 pub trait Backend: sqlx::Database + sealed::Sealed {
     /// Names, quoting and limits.
-    type Dialect: CounterDialect + FlushDialect;
+    type Dialect: CounterDialect + FlushDialect + MappingDialect;
 
     /// How the engine behaves.
     #[doc(hidden)]
@@ -80,6 +84,14 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
     /// Reads a row of integers.
     #[doc(hidden)]
     fn integers(row: &Self::Row) -> Result<Vec<i64>, sqlx::Error>;
+
+    /// Binds what a mapping table is asked.
+    #[doc(hidden)]
+    fn bind_mapped(values: Values<'_>) -> Result<Self::Arguments, BoxDynError>;
+
+    /// Reads a row of a mapping table.
+    #[doc(hidden)]
+    fn mapped(row: &Self::Row) -> Result<MappingRow, sqlx::Error>;
 
     /// Runs a script: several statements, without parameters.
     #[doc(hidden)]
@@ -187,7 +199,8 @@ macro_rules! backend {
         has_transaction: $has_transaction:expr,
         abandon: $abandon:expr,
         survives_forks: $survives_forks:literal,
-        last_id: $last_id:expr
+        last_id: $last_id:expr,
+        bind_mapped: $bind_mapped:expr
     ) => {
         impl $crate::backend::sealed::Sealed for $database {}
 
@@ -264,6 +277,26 @@ macro_rules! backend {
                 columns.map(|at| sqlx::Row::try_get(row, at)).collect()
             }
 
+            fn bind_mapped(
+                values: $crate::backend::Values<'_>,
+            ) -> Result<Self::Arguments, sqlx::error::BoxDynError> {
+                let mut arguments = Self::Arguments::default();
+                $bind_mapped(&mut arguments, values)?;
+                Ok(arguments)
+            }
+
+            fn mapped(row: &Self::Row) -> Result<$crate::backend::MappingRow, sqlx::Error> {
+                let hash = match sqlx::Row::len(row) {
+                    2 => None,
+                    _ => sqlx::Row::try_get(row, 2)?,
+                };
+                Ok((
+                    sqlx::Row::try_get(row, 0)?,
+                    sqlx::Row::try_get(row, 1)?,
+                    hash,
+                ))
+            }
+
             fn run_script(
                 connection: &mut Self::Connection,
                 sql: sqlx::SqlStr,
@@ -276,6 +309,28 @@ macro_rules! backend {
 
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 pub(crate) use backend;
+
+/// Binds each id, or the hash and the UUID of each entry, as parameters of their own; a hash as an `H`.
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
+pub(crate) fn bind_each<DB, H>(
+    arguments: &mut DB::Arguments,
+    values: Values<'_>,
+) -> Result<(), BoxDynError>
+where
+    DB: sqlx::Database,
+    i64: for<'q> Encode<'q, DB> + Type<DB>,
+    H: From<u32> + for<'q> Encode<'q, DB> + Type<DB>,
+    Uuid: for<'q> Encode<'q, DB> + Type<DB>,
+{
+    match values {
+        Values::None => Ok(()),
+        Values::Ids(ids) => ids.iter().try_for_each(|id| arguments.add(*id)),
+        Values::Entries(entries) => entries.iter().try_for_each(|entry| {
+            arguments.add(H::from(entry.hash()))?;
+            arguments.add(entry.uuid())
+        }),
+    }
+}
 
 /// An entity that a database can take: every type with `#[derive(OrderedKey)]` whose key type has a
 /// [column](StoredAs) there, and whose other fields have column types of SQLx.

@@ -1,6 +1,9 @@
 //! Connections of SQLx, and where they come from.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    fmt,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use ordid_sql::{
     DriverError, EngineProfile, PendingRows, Plan,
@@ -52,7 +55,7 @@ impl ProtocolState {
 }
 
 /// A connection of SQLx, for the length of a flush or of a call.
-pub(crate) struct SqlxConnection<'c, DB: Backend> {
+pub struct SqlxConnection<'c, DB: Backend> {
     held: Held<'c, DB>,
     state: ProtocolState,
 }
@@ -73,14 +76,14 @@ impl<'c, DB: Backend> SqlxConnection<'c, DB> {
     }
 
     /// Takes a connection from the pool.
-    pub(crate) async fn from_pool(pool: &Pool<DB>) -> Result<Self, sqlx::Error> {
+    async fn from_pool(pool: &Pool<DB>) -> Result<Self, sqlx::Error> {
         let acquire: BoxFuture<'_, _> = Box::pin(pool.acquire());
         Ok(Self::new(Held::Pooled(acquire.await?)))
     }
 
     /// As [`from_pool`](Self::from_pool), after another connection was lost: closes those that do not answer,
     /// which perhaps went with it.
-    pub(crate) async fn from_pool_after_loss(pool: &Pool<DB>) -> Result<Self, sqlx::Error> {
+    async fn from_pool_after_loss(pool: &Pool<DB>) -> Result<Self, sqlx::Error> {
         for _ in 0..pool.options().get_max_connections() {
             let mut open = Self::from_pool(pool).await?;
             let ping: BoxFuture<'_, _> = Box::pin(open.connection().0.ping());
@@ -99,11 +102,6 @@ impl<'c, DB: Backend> SqlxConnection<'c, DB> {
             Held::Borrowed(connection) => &mut **connection,
         };
         (connection, &self.state)
-    }
-
-    /// The connection failed: it is closed.
-    pub(crate) fn lose(&self) {
-        self.state.lose();
     }
 }
 
@@ -232,7 +230,7 @@ impl<DB: Backend> FlushConnection for SqlxConnection<'_, DB> {
 }
 
 /// A transaction or a savepoint of SQLx.
-pub(crate) struct SqlxTransaction<'t, DB: Backend> {
+pub struct SqlxTransaction<'t, DB: Backend> {
     transaction: Transaction<'t, DB>,
     state: &'t ProtocolState,
     scope: TransactionScope,
@@ -301,14 +299,72 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
     }
 }
 
-/// A pool: another connection after each that is lost.
-pub(crate) struct FromPool<'p, DB: Backend> {
-    pub(crate) pool: &'p Pool<DB>,
-    pub(crate) open: Option<SqlxConnection<'p, DB>>,
+/// A pool, of which there is another connection after each that is lost, or the one connection that there is.
+#[doc(hidden)]
+pub struct Source<'c, DB: Backend> {
+    pool: Option<&'c Pool<DB>>,
+    open: Option<SqlxConnection<'c, DB>>,
+    /// Whether the last connection of the pool was lost.
+    was_lost: bool,
 }
 
-impl<'p, DB: Backend> ConnectionSource for FromPool<'p, DB> {
-    type Connection = SqlxConnection<'p, DB>;
+impl<'c, DB: Backend> Source<'c, DB> {
+    pub(crate) fn of(pool: &'c Pool<DB>) -> Self {
+        Self {
+            pool: Some(pool),
+            open: None,
+            was_lost: false,
+        }
+    }
+
+    pub(crate) fn on(connection: &'c mut DB::Connection) -> Self {
+        Self {
+            pool: None,
+            open: Some(SqlxConnection::new(Held::Borrowed(connection))),
+            was_lost: false,
+        }
+    }
+
+    pub(crate) fn is_pool(&self) -> bool {
+        self.pool.is_some()
+    }
+
+    async fn open(&mut self, after_loss: bool) -> Result<&mut SqlxConnection<'c, DB>, sqlx::Error> {
+        if let (None, Some(pool)) = (&self.open, self.pool) {
+            self.open = Some(match after_loss {
+                true => SqlxConnection::from_pool_after_loss(pool).await?,
+                false => SqlxConnection::from_pool(pool).await?,
+            });
+        }
+        Ok(self.open.as_mut().expect("of a pool it was opened"))
+    }
+
+    /// Returns the connection, or another of the pool where the last one was given back.
+    pub(crate) async fn open_again(&mut self) -> Result<&mut SqlxConnection<'c, DB>, sqlx::Error> {
+        self.open(self.was_lost).await
+    }
+
+    /// Returns SQLx's connection.
+    #[cfg(feature = "postgres")]
+    pub(crate) async fn connection(&mut self) -> Result<&mut DB::Connection, sqlx::Error> {
+        Ok(self.open(false).await?.connection().0)
+    }
+
+    /// Gives a pool's connection back, or closes it.
+    pub(crate) fn give_back(&mut self, is_lost: bool) {
+        if self.is_pool() {
+            self.was_lost = is_lost;
+            if let Some(open) = self.open.take()
+                && is_lost
+            {
+                open.state.lose();
+            }
+        }
+    }
+}
+
+impl<'c, DB: Backend> ConnectionSource for Source<'c, DB> {
+    type Connection = SqlxConnection<'c, DB>;
 
     fn engine(&self) -> EngineProfile {
         DB::PROFILE
@@ -317,55 +373,30 @@ impl<'p, DB: Backend> ConnectionSource for FromPool<'p, DB> {
     async fn get(
         &mut self,
         after_loss: bool,
-    ) -> Result<(&mut SqlxConnection<'p, DB>, bool), Error> {
+    ) -> Result<(&mut SqlxConnection<'c, DB>, bool), Error> {
         let is_new = self.open.is_none();
-        if is_new {
-            let open = match after_loss {
-                true => SqlxConnection::from_pool_after_loss(self.pool).await,
-                false => SqlxConnection::from_pool(self.pool).await,
-            };
-            self.open = Some(open.map_err(|error| Error::begin(classify(error)))?);
-        }
-        let open = self.open.as_mut();
-        Ok((open.expect("it was opened"), is_new))
+        let open = self.open(after_loss).await;
+        let open = open.map_err(|error| Error::begin(classify(error)))?;
+        Ok((open, is_new))
     }
 
     fn release(&mut self) {
-        self.open = None;
+        self.give_back(false);
     }
 
     fn discard(&mut self) {
-        if let Some(open) = self.open.take() {
-            open.lose();
-        }
+        self.give_back(true);
     }
 
     fn may_reconnect(&self) -> bool {
-        true
+        self.is_pool()
     }
 }
 
-/// The one connection that there is.
-pub(crate) struct OnConnection<'c, DB: Backend>(SqlxConnection<'c, DB>);
-
-impl<'c, DB: Backend> OnConnection<'c, DB> {
-    pub(crate) fn new(connection: &'c mut DB::Connection) -> Self {
-        Self(SqlxConnection::new(Held::Borrowed(connection)))
-    }
-}
-
-impl<'c, DB: Backend> ConnectionSource for OnConnection<'c, DB> {
-    type Connection = SqlxConnection<'c, DB>;
-
-    fn engine(&self) -> EngineProfile {
-        DB::PROFILE
-    }
-
-    async fn get(&mut self, _: bool) -> Result<(&mut SqlxConnection<'c, DB>, bool), Error> {
-        Ok((&mut self.0, false))
-    }
-
-    fn may_reconnect(&self) -> bool {
-        false
+impl<DB: Backend> fmt::Debug for Source<'_, DB> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_pool = self.is_pool();
+        let mut debug = f.debug_struct("Source");
+        debug.field("is_pool", &is_pool).finish_non_exhaustive()
     }
 }

@@ -35,12 +35,9 @@ use ordid_core::{
         instagram::{Shard, Shards},
     },
 };
-use sqlx::{AssertSqlSafe, PgConnection, Postgres, query_scalar, raw_sql};
+use sqlx::{AssertSqlSafe, Postgres, query_scalar, raw_sql};
 
-use crate::{
-    connection::SqlxConnection,
-    over::{Lane, Over},
-};
+use crate::over::Over;
 
 /// Creates the schemas, sequences and functions of shards, in one transaction. What is there stays, and
 /// the sequences with it: run it again at any time, and with more shards.
@@ -52,19 +49,11 @@ pub async fn create_shards(
     over: impl Over<'_, Postgres>,
     shards: &Shards,
 ) -> Result<(), sqlx::Error> {
-    async fn create(connection: &mut PgConnection, sql: String) -> Result<(), sqlx::Error> {
-        // Without parameters all of it is sent at once, and is one transaction.
-        raw_sql(AssertSqlSafe(sql)).execute(connection).await?;
-        Ok(())
-    }
-
-    let sql = shards.create_sql();
-    match over.lane() {
-        Lane::Pool(pool) => {
-            create(SqlxConnection::from_pool(pool).await?.connection().0, sql).await
-        }
-        Lane::Connection(connection) => create(connection, sql).await,
-    }
+    let mut source = over.into();
+    let connection = source.connection().await?;
+    // Without parameters all of it is sent at once, and is one transaction.
+    let created = raw_sql(AssertSqlSafe(shards.create_sql())).execute(connection);
+    created.await.map(drop)
 }
 
 /// Makes a shard's next key.
@@ -94,31 +83,14 @@ pub async fn next_ids<K: KeyType<Raw = i64, Scheme = Instagram>>(
     shard: Shard,
     count: u32,
 ) -> Result<Vec<K>, sqlx::Error> {
-    async fn call(
-        connection: &mut PgConnection,
-        sql: String,
-        count: u32,
-    ) -> Result<Vec<i64>, sqlx::Error> {
-        query_scalar(AssertSqlSafe(sql))
-            .bind(i64::from(count))
-            .fetch_all(connection)
-            .await
-    }
-
     let refused = |error: ordid_core::Error| sqlx::Error::Encode(error.into());
     let next_id = shards.next_id_sql(shard).map_err(refused)?;
     let sql = format!("SELECT {next_id} FROM generate_series(1, $1)");
-    let ids = match over.lane() {
-        Lane::Pool(pool) => {
-            call(
-                SqlxConnection::from_pool(pool).await?.connection().0,
-                sql,
-                count,
-            )
-            .await
-        }
-        Lane::Connection(connection) => call(connection, sql, count).await,
-    }?;
+    let mut source = over.into();
+    let ids: Vec<i64> = query_scalar(AssertSqlSafe(sql))
+        .bind(i64::from(count))
+        .fetch_all(source.connection().await?)
+        .await?;
     let keys = ids.into_iter().map(K::from_raw);
     let keys: Result<_, _> = keys.collect();
     keys.map_err(|error: ordid_core::Error| sqlx::Error::Decode(error.into()))

@@ -135,12 +135,13 @@ pub use leases::PgSequence;
 #[cfg(feature = "mysql")]
 pub use leases::Tickets64;
 pub use leases::{ConnectOptions, SqlCounter, SqlDisposableNode, SqlLease, Sqlx};
-pub use mapping::{Mapping, MappingBackend, MappingError, MappingTable};
+pub use mapping::{MappingError, MappingTable};
 pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
 #[cfg(feature = "mysql")]
 pub use ordid_sql::leases::{TicketChoice, TicketForm};
+pub use ordid_sql::mapping::Mapping;
 pub use ordid_sql::{
     Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
     PlannedTable, Progress, Retry, Sharding,

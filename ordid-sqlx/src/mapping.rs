@@ -1,70 +1,22 @@
-//! Tables that map UUIDs to integers.
+//! Tables that map UUIDs to integers: those of [`ordid_sql::mapping`], over connections of SQLx.
 
-mod backend;
-mod error;
-mod job;
-#[cfg(feature = "mysql")]
-mod mysql;
-#[cfg(feature = "postgres")]
-mod postgres;
-#[cfg(feature = "sqlite")]
-mod sqlite;
-
-use std::{fmt, marker::PhantomData};
-
-use ordid_core::{KeyType, uuid::Uuid};
+use ordid_core::uuid::Uuid;
 use ordid_sql::{
-    Retry,
-    mapping::{Batch, quoted_table},
+    DriverError,
+    leases::numbers::Answer,
+    mapping::{self, MappingDriver, MappingRow, Values},
 };
 use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 
-pub use self::{backend::MappingBackend, error::MappingError};
-use self::{
-    error::Failed,
-    job::{Job, Mapper, Reader, Task, run},
-};
 use crate::{
     backend::{Backend, BoxFuture},
-    over::Over,
+    classify::classify,
+    connection::Source,
+    leases::Sqlx,
 };
 
-/// A table that gives each UUID an integer, and keeps it: for foreign keys and indexes of 8 bytes in the
-/// place of 16, behind an interface that knows UUIDs alone.
-///
-/// ```text
-/// id         bigint that counts by itself    the primary key
-/// uuid       uuid, BINARY(16), BLOB
-/// uuid_hash  its CRC-32, 0 to 4294967295     UNIQUE (uuid_hash, uuid)
-/// ```
-///
-/// The hash is MySQL's `CRC32()` of the 16 bytes, computed by the client. Two UUIDs of one hash are two rows.
-///
-/// `K` is the key type that goes in and comes out, any over a [`Uuid`]. A call takes `&Pool`,
-/// `&mut Connection`, or `&mut Transaction` ([`Over`]). UUIDs may come in any order and more than once;
-/// what is returned is in the order of what was given.
-///
-/// # Many at once
-///
-/// No lock is taken but those of the rows that a statement inserts: the unique index decides whose row it
-/// is, and the others find that. Statements have up to 1,000 rows (10,000 on PostgreSQL and SQLite), in the
-/// order of the index, so that two calls with the same UUIDs wait for each other and do not deadlock; on
-/// MySQL and MariaDB, where a duplicate locks the gap before it, they do so now and then.
-/// Outside of a transaction of yours each statement commits by itself: a call that fails half-way, or is
-/// dropped, leaves rows that the next one finds.
-///
-/// Over a pool, what another time may succeed is tried again ([`with_retry`](Self::with_retry)), from the
-/// statement on that failed. Over a connection or in a transaction it is not, since what came before would
-/// have to be done again, too. Dropped there before its end, MySQL's and MariaDB's connection must not be
-/// used again, as [`flush_on`](crate::UnitOfWork::flush_on) says.
-///
-/// # Gaps in the ids
-///
-/// An id that was given to a row which then turns out to be there, or is rolled back, is given to no other:
-/// all three engines count so. So UUIDs are looked for first, and ids are lost only where another connection
-/// inserts the same UUIDs at the same moment. [`insert`](Self::insert) alone does not look first. On MySQL and
-/// MariaDB [`insert_many`](Self::insert_many), which must know whose row it is, sends statements of which all
-/// rows are new or none is, and loses the ids of one that is refused.
+/// A table of PostgreSQL, MySQL, MariaDB or SQLite that gives each UUID an integer, and keeps it. A call takes `&Pool`,
+/// `&mut Connection`, or `&mut Transaction` ([`Over`](crate::Over)).
 ///
 /// # Example
 ///
@@ -98,278 +50,41 @@ use crate::{
 /// # Ok(())
 /// # }
 /// ```
-pub struct MappingTable<DB: MappingBackend, K = Uuid> {
-    /// Quoted.
-    table: String,
-    retry: Retry,
-    _types: PhantomData<fn(K) -> (DB, K)>,
-}
+pub type MappingTable<DB, K = Uuid> = mapping::MappingTable<Sqlx<DB>, K>;
 
-/// What [`MappingTable::insert`] returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct Mapping {
-    /// The integer.
-    pub id: i64,
-    /// Whether this call inserted it: `false` where it was there, or is given a second time in the call.
-    pub is_new: bool,
-}
+/// Why a [`MappingTable`] was not read or written; its [`driver`](MappingError::driver) is SQLx's error.
+pub type MappingError = mapping::MappingError<sqlx::Error>;
 
-impl<DB: MappingBackend, K: KeyType<Raw = Uuid>> MappingTable<DB, K> {
-    /// Names a table, as it is: capital letters, blanks and quotes are part of the name.
-    ///
-    /// # Errors
-    ///
-    /// A name that is empty, longer than 63 bytes, or has a NUL gives an error that
-    /// [`is_parse`](ordid_core::Error::is_parse).
-    pub fn new(table: &str) -> Result<Self, ordid_core::Error> {
-        Self::named(None, table)
-    }
+impl<DB: Backend> MappingDriver for Sqlx<DB> {
+    type Dialect = DB::Dialect;
+    type Error = sqlx::Error;
+    type Source<'c> = Source<'c, DB>;
 
-    /// Names a table in a schema, which MySQL and MariaDB call a database.
-    ///
-    /// # Errors
-    ///
-    /// As [`new`](Self::new).
-    pub fn in_schema(schema: &str, table: &str) -> Result<Self, ordid_core::Error> {
-        Self::named(Some(schema), table)
-    }
-
-    fn named(schema: Option<&str>, table: &str) -> Result<Self, ordid_core::Error> {
-        Ok(Self {
-            table: quoted_table::<DB::Dialect>(schema, table)?,
-            retry: Retry::DEFAULT,
-            _types: PhantomData,
-        })
-    }
-
-    /// Says how often a statement over a pool is tried; [`Retry::DEFAULT`] unless this is called.
-    #[must_use]
-    pub fn with_retry(mut self, retry: Retry) -> Self {
-        self.retry = retry;
-        self
-    }
-
-    /// Returns the `CREATE TABLE IF NOT EXISTS`, for migrations.
-    ///
-    /// # Example
-    ///
-    #[cfg_attr(feature = "mysql", doc = "```")]
-    #[cfg_attr(not(feature = "mysql"), doc = "```ignore")]
-    /// let table = ordid_sqlx::MappingTable::<sqlx::MySql>::new("order_ids")?;
-    /// assert_eq!(
-    ///     table.create_sql(),
-    ///     "CREATE TABLE IF NOT EXISTS `order_ids` (
-    ///     id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
-    ///     `uuid` BINARY(16) NOT NULL,
-    ///     uuid_hash INT UNSIGNED NOT NULL,
-    ///     UNIQUE KEY (uuid_hash, `uuid`),
-    ///     CHECK (uuid_hash = CRC32(`uuid`))
-    /// ) ENGINE=InnoDB"
-    /// );
-    /// # Ok::<(), ordid::Error>(())
-    /// ```
-    pub fn create_sql(&self) -> String {
-        format!(
-            "CREATE TABLE IF NOT EXISTS {} {}",
-            self.table,
-            DB::DEFINITION
-        )
-    }
-
-    /// Creates the table if it is not there. MySQL and MariaDB commit an open transaction by it.
-    ///
-    /// # Errors
-    ///
-    /// What the database says.
-    pub async fn create(&self, over: impl Over<'_, DB>) -> Result<(), MappingError> {
-        let mut job = Create(self.create_sql());
-        run(over.lane(), &self.table, self.retry, &mut job).await
-    }
-
-    /// Returns the integer of a UUID, where it has one.
-    ///
-    /// # Errors
-    ///
-    /// What the database says, and [`is_unexpected_row`](MappingError::is_unexpected_row).
-    pub async fn get(&self, over: impl Over<'_, DB>, key: K) -> Result<Option<i64>, MappingError> {
-        let batch = self.map(over, Task::Find, &[key]).await?;
-        Ok(batch.into_ids().next().flatten())
-    }
-
-    /// Returns the integers of UUIDs, where they have one.
-    ///
-    /// # Errors
-    ///
-    /// As [`get`](Self::get).
-    pub async fn get_many(
-        &self,
-        over: impl Over<'_, DB>,
-        keys: &[K],
-    ) -> Result<Vec<Option<i64>>, MappingError> {
-        let batch = self.map(over, Task::Find, keys).await?;
-        Ok(batch.into_ids().collect())
-    }
-
-    /// Returns the integer of a UUID, which it is given if it has none: one round trip where it has, two
-    /// where it has not.
-    ///
-    /// # Errors
-    ///
-    /// As [`get`](Self::get); and that the ids are used up.
-    pub async fn insert_or_get(
-        &self,
-        over: impl Over<'_, DB>,
-        key: K,
-    ) -> Result<i64, MappingError> {
-        let batch = self.map(over, Task::INSERT_OR_GET, &[key]).await?;
-        let mut ids = batch.into_ids().flatten();
-        ids.next().ok_or_else(|| self.elusive(&[key]))
-    }
-
-    /// Returns the integers of UUIDs, which they are given where they have none.
-    ///
-    /// # Errors
-    ///
-    /// As [`insert_or_get`](Self::insert_or_get).
-    pub async fn insert_or_get_many(
-        &self,
-        over: impl Over<'_, DB>,
-        keys: &[K],
-    ) -> Result<Vec<i64>, MappingError> {
-        let batch = self.map(over, Task::INSERT_OR_GET, keys).await?;
-        let ids: Option<_> = batch.into_ids().collect();
-        ids.ok_or_else(|| self.elusive(keys))
-    }
-
-    /// Gives an integer to a UUID that is taken to be new: one round trip where it is, two where it is not,
-    /// and then an id is lost.
-    ///
-    /// # Errors
-    ///
-    /// As [`insert_or_get`](Self::insert_or_get). A UUID that was there is none: [`Mapping::is_new`]. Where
-    /// the answer is lost, it is not asked for again, as a row that was inserted would pass for an old one.
-    pub async fn insert(&self, over: impl Over<'_, DB>, key: K) -> Result<Mapping, MappingError> {
-        let task = Task::Insert {
-            looks_first: false,
-            exact: true,
-        };
-        let batch = self.map(over, task, &[key]).await?;
-        let mut mappings = self.mappings(batch, &[key])?.into_iter();
-        mappings.next().ok_or_else(|| self.elusive(&[key]))
-    }
-
-    /// As [`insert_or_get_many`](Self::insert_or_get_many), and tells which were there.
-    ///
-    /// # Errors
-    ///
-    /// As [`insert`](Self::insert).
-    pub async fn insert_many(
-        &self,
-        over: impl Over<'_, DB>,
-        keys: &[K],
-    ) -> Result<Vec<Mapping>, MappingError> {
-        let task = Task::Insert {
-            looks_first: true,
-            exact: true,
-        };
-        let batch = self.map(over, task, keys).await?;
-        self.mappings(batch, keys)
-    }
-
-    /// Returns the UUID of an integer, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// What the database says. A row with NULL, another length than 16 bytes, a hash that is not the UUID's,
-    /// or a UUID that is not of `K`'s scheme gives an error that
-    /// [`is_unexpected_row`](MappingError::is_unexpected_row).
-    pub async fn key(&self, over: impl Over<'_, DB>, id: i64) -> Result<Option<K>, MappingError> {
-        Ok(self.keys(over, &[id]).await?.pop().flatten())
-    }
-
-    /// Returns the UUIDs of integers, where there are.
-    ///
-    /// # Errors
-    ///
-    /// As [`key`](Self::key).
-    pub async fn keys(
-        &self,
-        over: impl Over<'_, DB>,
-        ids: &[i64],
-    ) -> Result<Vec<Option<K>>, MappingError> {
-        let mut job = Reader::new(ids);
-        run(over.lane(), &self.table, self.retry, &mut job).await?;
-        let keys = job
-            .into_uuids()
-            .map(|uuid| uuid.map(K::from_raw).transpose());
-        let keys: Result<_, _> = keys.collect();
-        keys.map_err(|error| Failed::from(error).of(&self.table, 0))
-    }
-
-    async fn map(
-        &self,
-        over: impl Over<'_, DB>,
-        task: Task,
-        keys: &[K],
-    ) -> Result<Batch, MappingError> {
-        let uuids = keys.iter().map(|key| key.to_raw());
-        let mut job = Mapper::new::<DB>(task, uuids);
-        run(over.lane(), &self.table, self.retry, &mut job).await?;
-        Ok(job.into_batch())
-    }
-
-    fn mappings(&self, batch: Batch, keys: &[K]) -> Result<Vec<Mapping>, MappingError> {
-        let mappings = batch.into_mappings();
-        let mappings = mappings.map(|(id, is_new)| Some(Mapping { id: id?, is_new }));
-        let mappings: Option<_> = mappings.collect();
-        mappings.ok_or_else(|| self.elusive(keys))
-    }
-
-    /// An insert ends with an id for each, or with an error.
-    fn elusive(&self, keys: &[K]) -> MappingError {
-        let key = keys.first().map(|key| key.to_raw()).unwrap_or_default();
-        Failed::elusive(key).of(&self.table, 0)
-    }
-}
-
-impl<DB: MappingBackend, K> Clone for MappingTable<DB, K> {
-    fn clone(&self) -> Self {
-        Self {
-            table: self.table.clone(),
-            retry: self.retry,
-            _types: PhantomData,
-        }
-    }
-}
-
-impl<DB: MappingBackend, K> fmt::Debug for MappingTable<DB, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MappingTable")
-            .field("table", &self.table)
-            .field("retry", &self.retry)
-            .finish()
-    }
-}
-
-/// A statement without parameters.
-struct Create(String);
-
-impl<DB: Backend> Job<DB> for Create {
-    fn go<'a>(
-        &'a mut self,
-        connection: &'a mut DB::Connection,
-        _table: &'a str,
-    ) -> BoxFuture<'a, Result<(), Failed>> {
+    fn ask<'a>(
+        source: &'a mut Self::Source<'_>,
+        sql: String,
+        values: Values<'a>,
+        is_kept: bool,
+    ) -> BoxFuture<'a, Result<Answer<MappingRow>, DriverError<sqlx::Error>>> {
+        // Of quoted names.
+        let sql = AssertSqlSafe(sql).into_sql_str();
         Box::pin(async move {
-            let sql = AssertSqlSafe(self.0.clone()).into_sql_str();
-            DB::ask(connection, sql, DB::bind(&[]), false, |_| Ok(())).await?;
-            Ok(())
+            let open = source.open_again().await.map_err(classify)?;
+            let (connection, state) = open.connection();
+            state.set_busy(true);
+            let arguments = DB::bind_mapped(values);
+            let answer = DB::ask(connection, sql, arguments, is_kept, DB::mapped).await;
+            state.set_busy(false);
+            answer.map_err(classify)
         })
     }
 
-    fn is_repeatable(&self) -> bool {
-        true
+    fn release(source: &mut Self::Source<'_>, is_lost: bool) {
+        source.give_back(is_lost);
+    }
+
+    fn may_reconnect(source: &Self::Source<'_>) -> bool {
+        source.is_pool()
     }
 }
 

@@ -14,7 +14,10 @@ use sqlx::{
     raw_sql,
 };
 
-use crate::{backend::backend, stored::SqlxColumn};
+use crate::{
+    backend::{backend, bind_each},
+    stored::SqlxColumn,
+};
 
 backend! {
     MySql, ordid_core::storage::dialect::MySql,
@@ -27,7 +30,8 @@ backend! {
     // Nothing is sent before BEGIN is answered.
     abandon: |_| (),
     survives_forks: true,
-    last_id: MySqlQueryResult::last_insert_id
+    last_id: MySqlQueryResult::last_insert_id,
+    bind_mapped: bind_each::<MySql, u32>
 }
 
 /// Outside of a transaction a savepoint is gone at once.

@@ -2,48 +2,32 @@
 
 use sqlx::{Pool, Transaction, pool::PoolConnection};
 
-use crate::backend::{Backend, sealed::Sealed};
+use crate::{backend::Backend, connection::Source};
 
 /// What the statements of a call are sent over: `&Pool`, `&mut` a connection of one, `&mut Connection`, or
 /// `&mut Transaction`, and then what they write is committed or rolled back with it.
 ///
 /// Code that is generic over the database has it of all but a `&mut DB::Connection` of which nothing else is
 /// known.
-pub trait Over<'c, DB: Backend>: Sealed + Send {
-    #[doc(hidden)]
-    fn lane(self) -> Lane<'c, DB>;
-}
+pub trait Over<'c, DB: Backend>: Into<Source<'c, DB>> + Send {}
 
-/// A pool can be asked for another connection; a connection may have a transaction open that only its
-/// owner knows of.
-#[doc(hidden)]
-#[derive(Debug)]
-pub enum Lane<'c, DB: Backend> {
-    Pool(&'c Pool<DB>),
-    Connection(&'c mut DB::Connection),
-}
+impl<'c, DB: Backend, T: Into<Source<'c, DB>> + Send> Over<'c, DB> for T {}
 
-impl<DB: Backend> Sealed for &Pool<DB> {}
-
-impl<'c, DB: Backend> Over<'c, DB> for &'c Pool<DB> {
-    fn lane(self) -> Lane<'c, DB> {
-        Lane::Pool(self)
+impl<'c, DB: Backend> From<&'c Pool<DB>> for Source<'c, DB> {
+    fn from(pool: &'c Pool<DB>) -> Self {
+        Self::of(pool)
     }
 }
 
-impl<DB: Backend> Sealed for &mut PoolConnection<DB> {}
-
-impl<'c, DB: Backend> Over<'c, DB> for &'c mut PoolConnection<DB> {
-    fn lane(self) -> Lane<'c, DB> {
-        Lane::Connection(&mut **self)
+impl<'c, DB: Backend> From<&'c mut PoolConnection<DB>> for Source<'c, DB> {
+    fn from(connection: &'c mut PoolConnection<DB>) -> Self {
+        Self::on(&mut **connection)
     }
 }
 
-impl<DB: Backend> Sealed for &mut Transaction<'_, DB> {}
-
-impl<'c, DB: Backend> Over<'c, DB> for &'c mut Transaction<'_, DB> {
-    fn lane(self) -> Lane<'c, DB> {
-        Lane::Connection(&mut **self)
+impl<'c, DB: Backend> From<&'c mut Transaction<'_, DB>> for Source<'c, DB> {
+    fn from(transaction: &'c mut Transaction<'_, DB>) -> Self {
+        Self::on(&mut **transaction)
     }
 }
 
@@ -51,11 +35,9 @@ impl<'c, DB: Backend> Over<'c, DB> for &'c mut Transaction<'_, DB> {
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 macro_rules! connection {
     ($database:ident, $connection:ident) => {
-        impl Sealed for &mut sqlx::$connection {}
-
-        impl<'c> Over<'c, sqlx::$database> for &'c mut sqlx::$connection {
-            fn lane(self) -> Lane<'c, sqlx::$database> {
-                Lane::Connection(self)
+        impl<'c> From<&'c mut sqlx::$connection> for Source<'c, sqlx::$database> {
+            fn from(connection: &'c mut sqlx::$connection) -> Self {
+                Self::on(connection)
             }
         }
     };

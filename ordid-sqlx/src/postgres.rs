@@ -12,11 +12,12 @@ use ordid_core::{
 };
 use ordid_sql::stored::bytes;
 use sqlx::{
-    Connection as _, Decode, Encode, Postgres, Row as _, Type,
+    Arguments as _, Connection as _, Decode, Encode, Postgres, Row as _, Type,
     encode::IsNull,
     error::BoxDynError,
     postgres::{
-        PgArgumentBuffer, PgConnection, PgHasArrayType, PgQueryResult, PgTypeInfo, PgValueRef,
+        PgArgumentBuffer, PgArguments, PgConnection, PgHasArrayType, PgQueryResult, PgTypeInfo,
+        PgValueRef,
     },
     raw_sql,
 };
@@ -24,7 +25,7 @@ use sqlx::{
 mod copy;
 
 use crate::{
-    backend::backend,
+    backend::{Values, backend},
     stored::{ColumnOf, RawOf, SqlxColumn, Stored, StoredAs},
 };
 
@@ -35,7 +36,27 @@ backend! {
     has_transaction: has_transaction,
     abandon: abandon,
     survives_forks: true,
-    last_id: |_: &PgQueryResult| 0
+    last_id: |_: &PgQueryResult| 0,
+    bind_mapped: bind_mapped
+}
+
+/// As arrays, in the place of many parameters.
+fn bind_mapped(arguments: &mut PgArguments, values: Values<'_>) -> Result<(), BoxDynError> {
+    match values {
+        Values::None => Ok(()),
+        Values::Ids(ids) => arguments.add(ids),
+        Values::Entries([entry]) => {
+            arguments.add(i64::from(entry.hash()))?;
+            arguments.add(entry.uuid())
+        }
+        Values::Entries(entries) => {
+            let pairs = entries.iter();
+            let pairs = pairs.map(|entry| (i64::from(entry.hash()), entry.uuid()));
+            let (hashes, uuids): (Vec<i64>, Vec<Uuid>) = pairs.unzip();
+            arguments.add(hashes)?;
+            arguments.add(uuids)
+        }
+    }
 }
 
 /// A transaction begins with its first statement, so another one has another time.

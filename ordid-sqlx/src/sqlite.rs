@@ -12,7 +12,10 @@ use sqlx::{
     sqlite::{SqliteArgumentsBuffer, SqliteQueryResult, SqliteTypeInfo, SqliteValueRef},
 };
 
-use crate::{backend::backend, stored::SqlxColumn};
+use crate::{
+    backend::{backend, bind_each},
+    stored::SqlxColumn,
+};
 
 backend! {
     Sqlite, ordid_core::storage::dialect::Sqlite,
@@ -23,7 +26,8 @@ backend! {
     abandon: |_| (),
     // It takes locks that are the process's, and goes on as if the child had those of its parent.
     survives_forks: false,
-    last_id: |_: &SqliteQueryResult| 0
+    last_id: |_: &SqliteQueryResult| 0,
+    bind_mapped: bind_each::<Sqlite, i64>
 }
 
 /// Bytes, text and integers alike, so that decoding can say which column to declare.

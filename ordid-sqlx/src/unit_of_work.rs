@@ -6,7 +6,7 @@ use sqlx::{Connection, Database, Pool, Transaction};
 use crate::{
     Error,
     backend::{Backend, Binder, Entity},
-    connection::{FromPool, OnConnection},
+    connection::Source,
 };
 
 #[doc = ordid_sql::docs!(unit_of_work)]
@@ -88,7 +88,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// Otherwise says what failed to be done, in which table, which chunk, and with which row's key. To
     /// find the row, what was sent is sent once more up to it, in a transaction that is rolled back.
     pub async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Error> {
-        let source = FromPool { pool, open: None };
+        let source = Source::of(pool);
         self.0.flush(source, TransactionScope::Transaction).await
     }
 
@@ -134,7 +134,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         C: Connection<Database = DB>,
         DB: Database<Connection = C>,
     {
-        let source = OnConnection::new(connection);
+        let source = Source::on(connection);
         self.0.flush(source, TransactionScope::Transaction).await
     }
 
@@ -159,7 +159,7 @@ impl<DB: Backend> UnitOfWork<DB> {
         &mut self,
         transaction: &mut Transaction<'_, DB>,
     ) -> Result<Flushed, Error> {
-        let source = OnConnection::<DB>::new(transaction);
+        let source = Source::<DB>::on(transaction);
         self.0.flush(source, TransactionScope::Savepoint).await
     }
 }

@@ -41,14 +41,13 @@ pub trait TiberiusColumn<R: RawKey>: Stores<R> {
     fn from_data(data: &ColumnData<'_>) -> Result<Option<R>, Error>;
 }
 
-/// A line a column: its raw key, the variant of its values, their type in messages, and how what is stored becomes
-/// such a value and is found in one.
-macro_rules! columns {
-    ($($column:ident: $raw:ty, $variant:ident, $form:literal, |$stored:ident| $data:expr, |$value:ident| $found:expr;)+) => {
-        $(impl TiberiusColumn<$raw> for column::$column {
+/// A column: its raw key, the variant of its values, their type in messages, and how what is stored becomes such a value
+/// and is found in one.
+macro_rules! column {
+    ($column:ident: $raw:ty, $variant:ident $form:literal, $data:expr, $found:expr) => {
+        impl TiberiusColumn<$raw> for column::$column {
             fn to_data(raw: $raw) -> ColumnData<'static> {
-                let $stored = Self::encode(raw);
-                ColumnData::$variant(Some($data))
+                ColumnData::$variant(Some($data(Self::encode(raw))))
             }
 
             fn null() -> ColumnData<'static> {
@@ -58,25 +57,27 @@ macro_rules! columns {
             fn from_data(data: &ColumnData<'_>) -> Result<Option<$raw>, Error> {
                 match data {
                     ColumnData::$variant(None) => Ok(None),
-                    ColumnData::$variant(Some($value)) => {
-                        Self::decode($found).map(Some).map_err(conversion)
+                    ColumnData::$variant(Some(value)) => {
+                        Self::decode($found(value)).map(Some).map_err(conversion)
                     }
                     other => Err(wrong_form::<Self>($form, other)),
                 }
             }
-        })+
+        }
     };
 }
 
-// tiberius turns a UUID into the wire's order and back.
-columns! {
-    UniqueIdentifier: Uuid, Guid, "uniqueidentifier", |it| Uuid::from_bytes(it), |it| it.as_bytes();
-    UniqueIdentifierPermuted: Uuid, Guid, "uniqueidentifier", |it| Uuid::from_bytes(it), |it| it.as_bytes();
-    BabelfishUniqueIdentifier: Uuid, Guid, "uniqueidentifier", |it| Uuid::from_bytes(it), |it| it.as_bytes();
-    Binary16: Uuid, Binary, "binary", |it| Cow::Owned(it.to_vec()), |it| &**it;
-    Binary12: ObjectId, Binary, "binary", |it| Cow::Owned(it.to_vec()), |it| &**it;
-    Binary24: Key192, Binary, "binary", |it| Cow::Owned(it.to_vec()), |it| &**it;
-    BigInt: i64, I64, "bigint", |it| it, |it| *it;
+// tiberius turns a UUID into the wire's order and back. One call a column: messages of the compiler show the call.
+column!(UniqueIdentifier: Uuid, Guid "uniqueidentifier", Uuid::from_bytes, Uuid::as_bytes);
+column!(UniqueIdentifierPermuted: Uuid, Guid "uniqueidentifier", Uuid::from_bytes, Uuid::as_bytes);
+column!(BabelfishUniqueIdentifier: Uuid, Guid "uniqueidentifier", Uuid::from_bytes, Uuid::as_bytes);
+column!(Binary16: Uuid, Binary "binary", owned, AsRef::as_ref);
+column!(Binary12: ObjectId, Binary "binary", owned, AsRef::as_ref);
+column!(Binary24: Key192, Binary "binary", owned, AsRef::as_ref);
+column!(BigInt: i64, I64 "bigint", i64::from, i64::clone);
+
+fn owned<const N: usize>(stored: [u8; N]) -> Cow<'static, [u8]> {
+    Cow::Owned(stored.to_vec())
 }
 
 impl<R: RawKey, C: TiberiusColumn<R>> TiberiusColumn<R> for Unordered<C> {

@@ -1,7 +1,7 @@
 //! The same cases on each engine, whose executors SQLx knows as concrete types only.
 
 use ordid::uuid::Uuid;
-use ordid_sqlx::{MappingBackend, MappingTable};
+use ordid_sqlx::{Backend, MappingTable};
 use sqlx::{Connection, MySql, Postgres, query_scalar, raw_sql};
 
 use crate::Result;
@@ -72,7 +72,7 @@ impl Case {
 const THEIRS: &str = "uuid_to_id";
 const OURS: &str = "ordid_ids";
 
-pub(crate) trait Engine: MappingBackend<Connection: Connection<Database = Self>> {
+pub(crate) trait Engine: Backend<Connection: Connection<Database = Self>> {
     /// Makes the tables and functions anew.
     async fn create(connection: &mut Self::Connection) -> Result<()>;
 

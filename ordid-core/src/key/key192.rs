@@ -20,15 +20,7 @@ use crate::error::Error;
 pub struct Key192([u8; 24]);
 
 impl Key192 {
-    /// Takes the 24 bytes, most significant first.
-    pub const fn from_bytes(bytes: [u8; 24]) -> Self {
-        Self(bytes)
-    }
-
-    /// Returns the 24 bytes, most significant first.
-    pub const fn as_bytes(&self) -> &[u8; 24] {
-        &self.0
-    }
+    as_bytes!(24);
 
     /// Writes it with an alphabet of the scheme's choice.
     #[inline]
@@ -63,17 +55,9 @@ impl Key192 {
 }
 
 impl RawKey for Key192 {
-    type Bytes = [u8; 24];
+    raw_bytes!(24);
 
     const TEXT: TextForm = TextForm::Pattern("[0-9A-Z_a-z~]{32}");
-
-    fn to_bytes(self) -> [u8; 24] {
-        self.0
-    }
-
-    fn from_bytes(bytes: [u8; 24]) -> Self {
-        Self(bytes)
-    }
 
     #[inline]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -35,15 +35,7 @@ const DIGITS: usize = 24;
 pub struct ObjectId([u8; 12]);
 
 impl ObjectId {
-    /// Makes a key of its bytes.
-    pub const fn from_bytes(bytes: [u8; 12]) -> Self {
-        Self(bytes)
-    }
-
-    /// Returns the bytes.
-    pub const fn as_bytes(&self) -> &[u8; 12] {
-        &self.0
-    }
+    as_bytes!(12);
 
     /// Returns the bytes.
     pub const fn to_bytes(self) -> [u8; 12] {
@@ -52,17 +44,9 @@ impl ObjectId {
 }
 
 impl RawKey for ObjectId {
-    type Bytes = [u8; 12];
+    raw_bytes!(12);
 
     const TEXT: TextForm = TextForm::Pattern("[0-9a-f]{24}");
-
-    fn to_bytes(self) -> [u8; 12] {
-        self.0
-    }
-
-    fn from_bytes(bytes: [u8; 12]) -> Self {
-        Self(bytes)
-    }
 
     #[inline]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -34,15 +34,7 @@ const RANDOM_BITS: u32 = 72;
 pub struct PushId([u8; 15]);
 
 impl PushId {
-    /// Takes the 15 bytes, most significant first.
-    pub const fn from_bytes(bytes: [u8; 15]) -> Self {
-        Self(bytes)
-    }
-
-    /// Returns the 15 bytes, most significant first.
-    pub const fn as_bytes(&self) -> &[u8; 15] {
-        &self.0
-    }
+    as_bytes!(15);
 
     /// Returns the time in the id.
     pub fn timestamp(self) -> Timestamp {
@@ -87,17 +79,9 @@ impl PushId {
 }
 
 impl RawKey for PushId {
-    type Bytes = [u8; 15];
+    raw_bytes!(15);
 
     const TEXT: TextForm = TextForm::Pattern("[-0-9A-Z_a-z]{20}");
-
-    fn to_bytes(self) -> [u8; 15] {
-        self.0
-    }
-
-    fn from_bytes(bytes: [u8; 15]) -> Self {
-        Self(bytes)
-    }
 
     #[inline]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {

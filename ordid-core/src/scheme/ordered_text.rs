@@ -159,11 +159,7 @@ impl<A: Alphabet> RisesAsBytes for Text22Time64<A> {}
 impl<A: Alphabet> RisesAsBytes for Text32<A> {}
 
 impl<A: Alphabet> Slotted for Text22<A> {
-    type Node = ();
-
-    const INDEX_BITS: u32 = INDEX_BITS;
-    const SEED_BITS: u32 = INDEX_BITS;
-    const RANDOM_BITS: u32 = 80 - COUNTER_BITS;
+    counter_bits!(index: INDEX_BITS, seed: INDEX_BITS, random: 80 - COUNTER_BITS);
 
     #[inline]
     fn encode(slot: Slot<()>) -> Uuid {
@@ -174,11 +170,7 @@ impl<A: Alphabet> Slotted for Text22<A> {
 }
 
 impl<A: Alphabet> Slotted for Text22Time64<A> {
-    type Node = ();
-
-    const INDEX_BITS: u32 = INDEX_BITS;
-    const SEED_BITS: u32 = INDEX_BITS;
-    const RANDOM_BITS: u32 = 64 - COUNTER_BITS;
+    counter_bits!(index: INDEX_BITS, seed: INDEX_BITS, random: 64 - COUNTER_BITS);
 
     #[inline]
     fn encode(slot: Slot<()>) -> Uuid {
@@ -187,11 +179,7 @@ impl<A: Alphabet> Slotted for Text22Time64<A> {
 }
 
 impl<A: Alphabet> Slotted for Text32<A> {
-    type Node = ();
-
-    const INDEX_BITS: u32 = INDEX_BITS;
-    const SEED_BITS: u32 = 63;
-    const RANDOM_BITS: u32 = 64;
+    counter_bits!(index: INDEX_BITS, seed: 63, random: 64);
 
     #[inline]
     fn encode(slot: Slot<()>) -> Key192 {

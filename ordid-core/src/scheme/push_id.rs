@@ -50,12 +50,7 @@ impl Scheme for FirebasePushId {
 impl RisesAsBytes for FirebasePushId {}
 
 impl Slotted for FirebasePushId {
-    type Node = ();
-
-    const INDEX_BITS: u32 = 17;
-    /// The counter has one more, which begins as zero.
-    const SEED_BITS: u32 = 17;
-    const RANDOM_BITS: u32 = 54;
+    counter_bits!(index: 17, seed: 17, random: 54);
 
     #[inline]
     fn encode(slot: Slot<()>) -> PushId {

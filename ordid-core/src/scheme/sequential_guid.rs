@@ -147,11 +147,7 @@ macro_rules! sequential_guid {
         }
 
         impl Slotted for $scheme {
-            type Node = ();
-
-            const INDEX_BITS: u32 = INDEX_BITS;
-            const SEED_BITS: u32 = SEED_BITS;
-            const RANDOM_BITS: u32 = $along.random_bits();
+            counter_bits!(index: INDEX_BITS, seed: SEED_BITS, random: $along.random_bits());
 
             #[inline]
             fn encode(slot: Slot<()>) -> Uuid {

@@ -151,12 +151,7 @@ impl Scheme for Ulid {
 impl RisesAsBytes for Ulid {}
 
 impl Slotted for Ulid {
-    type Node = ();
-
-    const INDEX_BITS: u32 = 17;
-    /// The counter has one more, which begins as zero.
-    const SEED_BITS: u32 = 17;
-    const RANDOM_BITS: u32 = 62;
+    counter_bits!(index: 17, seed: 17, random: 62);
 
     #[inline]
     fn encode(slot: Slot<()>) -> Uuid {

@@ -23,7 +23,7 @@
 //! Bytes are in network order; keys compare as their bytes do, in MariaDB's `UUID` too, which leaves
 //! version 6 unswapped. Ticks, clock sequence and node are made as in [`uuid_v6`](super::uuid_v6)
 //! (the article's nodes are random, MAC addresses, hashes of one, or of an account's id:
-//! [`UuidNode`]), and so is what an observer of one key learns of the next: all but the tick.
+//! [`UuidNode`](crate::scheme::UuidNode)), and so is what an observer of one key learns of the next: all but the tick.
 //!
 //! # References
 //!

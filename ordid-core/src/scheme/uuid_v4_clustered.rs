@@ -89,21 +89,11 @@ impl Scheme for UuidV4Clustered {
 pub enum UuidV4ClusteredCompat {}
 
 impl Scheme for UuidV4ClusteredCompat {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "uuid_v4_clustered_compat";
-    const ORDERS: Orders = Orders::NONE;
-    const EXPECTED: &'static str = "version 4 and any variant";
-
-    fn check(raw: &Uuid) -> bool {
-        raw.get_version_num() == 4
-    }
-
-    fn coerce(raw: Uuid) -> Uuid {
-        let mut bytes = raw.into_bytes();
-        bytes[6] = 0x40 | bytes[6] & 0x0f;
-        Uuid::from_bytes(bytes)
-    }
+    version_of_any_variant!(
+        "uuid_v4_clustered_compat",
+        version 4: "version 4 and any variant",
+        Orders::NONE
+    );
 
     fn timestamp(_: &Uuid) -> Option<Timestamp> {
         None

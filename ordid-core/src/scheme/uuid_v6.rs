@@ -23,7 +23,7 @@
 //! have them drawn for every key, and lets implementations keep them. So **whoever knows one key
 //! knows the next one but for its tick**; where that matters, take
 //! [`uuid_v7_unguessable`](super::uuid_v7_unguessable). The node is random unless a
-//! [`UuidNode`] is given.
+//! [`UuidNode`](crate::scheme::UuidNode) is given.
 //!
 //! # References
 //!

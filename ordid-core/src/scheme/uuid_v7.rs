@@ -58,12 +58,7 @@ impl RisesAsBytes for UuidV7 {}
 impl RisesInMariaDbUuid for UuidV7 {}
 
 impl Slotted for UuidV7 {
-    type Node = ();
-
-    const INDEX_BITS: u32 = 20;
-    /// The counter has one more, which begins as zero.
-    const SEED_BITS: u32 = 41;
-    const RANDOM_BITS: u32 = 32;
+    counter_bits!(index: 20, seed: 41, random: 32);
 
     #[inline]
     fn encode(slot: Slot<()>) -> Uuid {
@@ -182,7 +177,7 @@ generator! {
 
 generator_alias! {
     /// Makes UUIDs of version 7 for one thread at a time, which costs less: a
-    /// [`UuidV7Generator`] that was [`into_local`](OrderedGenerator::into_local).
+    /// [`UuidV7Generator`] that was [`into_local`](crate::generator::OrderedGenerator::into_local).
     UuidV7LocalGenerator<C, E> = LocalBlock<UuidV7Generator<C, E>>
 }
 

@@ -61,12 +61,7 @@ impl RisesAsBytes for UuidV7Unguessable {}
 impl RisesInMariaDbUuid for UuidV7Unguessable {}
 
 impl Slotted for UuidV7Unguessable {
-    type Node = ();
-
-    const INDEX_BITS: u32 = 17;
-    /// The counter has one more, which begins as zero.
-    const SEED_BITS: u32 = 17;
-    const RANDOM_BITS: u32 = 56;
+    counter_bits!(index: 17, seed: 17, random: 56);
 
     #[inline]
     fn encode(slot: Slot<()>) -> Uuid {

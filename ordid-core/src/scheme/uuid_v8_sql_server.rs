@@ -75,11 +75,7 @@ impl Scheme for UuidV8SqlServer {
 impl RisesInSqlServer for UuidV8SqlServer {}
 
 impl Slotted for UuidV8SqlServer {
-    type Node = ();
-
-    const INDEX_BITS: u32 = INDEX_BITS;
-    const SEED_BITS: u32 = SEED_BITS;
-    const RANDOM_BITS: u32 = ALONG.random_bits();
+    counter_bits!(index: INDEX_BITS, seed: SEED_BITS, random: ALONG.random_bits());
 
     #[inline]
     fn encode(slot: Slot<()>) -> Uuid {

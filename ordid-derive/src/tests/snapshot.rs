@@ -27,7 +27,7 @@ pub(super) fn expanded(derive: Derive, input: &str) -> String {
 
 /// A snapshot that others are stored as differences from.
 #[derive(Clone, Copy)]
-struct Base {
+pub(super) struct Base {
     name: &'static str,
     derive: Derive,
     input: &'static str,
@@ -41,11 +41,16 @@ impl Base {
             input,
         }
     }
+
+    pub(super) fn assert_snapshot(self) {
+        assert_snapshot(self.name, self.derive, self.input);
+    }
 }
 
-const KEY_TYPE: Base = Base::new("key_type", expand::key_type, "pub struct OrderId(Uuid);");
+pub(super) const KEY_TYPE: Base =
+    Base::new("key_type", expand::key_type, "pub struct OrderId(Uuid);");
 /// For `crate = keys`, which changes every path.
-const KEY_TYPE_OPTIONS: Base = Base::new(
+pub(super) const KEY_TYPE_OPTIONS: Base = Base::new(
     "key_type_options",
     expand::key_type,
     r#"

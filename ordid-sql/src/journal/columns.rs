@@ -1,4 +1,4 @@
-//! A row's columns as a journal would keep them, to be compared.
+//! A row's columns as a journal stores them, so that they can be compared.
 
 use rmpv::Value;
 use serde_core::Serialize;
@@ -6,8 +6,8 @@ use serde_core::Serialize;
 use super::record;
 use ordid_core::entity::Sink;
 
-/// Takes the columns of a row by serde: how [`Journaled`](super::Journaled) finds out that a row
-/// would come back as it was.
+/// Collects the columns of a row through serde. [`Journaled`](super::Journaled) uses it to check
+/// that a row would come back unchanged.
 #[derive(Debug, Default)]
 pub struct ColumnValues {
     bytes: Vec<u8>,
@@ -57,12 +57,12 @@ impl ColumnValues {
     }
 }
 
-/// Compares two values; maps may have another order, as hash maps do whenever they are made anew.
+/// Compares two values. Maps may be in different orders, as a hash map is each time it is built.
 fn same(left: &[u8], right: &[u8]) -> bool {
     let sorted = |mut bytes: &[u8]| {
         let mut value = rmpv::decode::read_value(&mut bytes).ok()?;
         sort_maps(&mut value);
-        // In bytes, since a NaN does not equal itself.
+        // As bytes, because a NaN does not equal itself.
         Some(to_bytes(&value))
     };
     left == right || sorted(left).is_some_and(|left| Some(left) == sorted(right))

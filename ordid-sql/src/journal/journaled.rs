@@ -52,9 +52,9 @@ impl<E: OrderedKey + Serialize + DeserializeOwned + Fields<ColumnValues>> Journa
 pub struct Journaled<S: RowSink> {
     journal: Box<dyn Journal>,
     types: Vec<RowType<S>>,
-    /// What the journal has of the unit of work at hand.
+    /// What the journal contains of the current unit of work.
     held: Option<Held>,
-    /// Whether what it has is committed, and could not be forgotten yet.
+    /// Whether the contents are committed but could not be removed yet.
     committed: bool,
 }
 
@@ -82,7 +82,7 @@ struct Held {
 }
 
 impl<S: RowSink + 'static> Journaled<S> {
-    /// Takes a journal, so far without types.
+    /// Wraps a journal, without any types yet.
     pub fn new(journal: impl Journal + 'static) -> Self {
         Self {
             journal: Box::new(journal),
@@ -92,8 +92,8 @@ impl<S: RowSink + 'static> Journaled<S> {
         }
     }
 
-    /// Takes rows of this type, too. A unit of work with rows of another type is not flushed. `register`
-    /// says of the type what [`PendingRows::rows_mut_as`] asks for.
+    /// Adds a type whose rows the journal stores. A unit of work with rows of other types is not flushed.
+    /// `register` describes the type as for [`PendingRows::rows_mut_as`].
     #[must_use]
     pub fn row_as<E: Row<S> + JournalRow>(
         mut self,
@@ -110,10 +110,10 @@ impl<S: RowSink + 'static> Journaled<S> {
         self
     }
 
-    /// Writes the rows down, if they are not yet, and that an attempt to send them begins. When this
-    /// returns, both are durable.
+    /// Writes the rows to the journal unless they are there, and records that an attempt to send them
+    /// begins. When this returns, both are durable.
     ///
-    /// Without rows there is nothing to do.
+    /// Without rows it does nothing.
     ///
     /// # Errors
     ///
@@ -144,7 +144,7 @@ impl<S: RowSink + 'static> Journaled<S> {
                 if held.is_none() {
                     self.make_room()?;
                 }
-                // Behind what was there: until this one is whole, that one stands.
+                // It goes behind the earlier unit, which is valid until this one is complete.
                 self.held = held;
                 let id = self.write(pending_rows)?;
                 Held {
@@ -165,10 +165,10 @@ impl<S: RowSink + 'static> Journaled<S> {
         begun.map(|()| attempt)
     }
 
-    /// Says how the attempt ended. What is committed is forgotten.
+    /// Records how the attempt ended. Committed rows are removed.
     ///
-    /// An attempt of which nothing is said, since its future was dropped or its process killed, stays
-    /// in doubt.
+    /// An attempt that never gets here, because its future was dropped or its process was killed, stays
+    /// unresolved.
     pub fn ended(&mut self, outcome: Outcome) {
         let Some(held) = &mut self.held else {
             return;
@@ -177,22 +177,22 @@ impl<S: RowSink + 'static> Journaled<S> {
             Outcome::Committed => {
                 self.held = None;
                 self.committed = true;
-                // It would be wrong to call this a failure: the rows are there. The next flush tries
-                // again, and a next run finds the rows.
+                // This is not a failure: the rows are in the database. The next flush tries again to
+                // remove them, and the next run finds the rows.
                 let _ = self.forget_committed();
             }
             Outcome::Nothing => {
                 held.in_doubt = false;
-                // Not durable, and where it is lost, a next run looks for rows in vain.
+                // This record is not made durable. If it is lost, the next run probes once too often.
                 let _ = self.journal.append(&SETTLED);
             }
             Outcome::Unknown => {}
         }
     }
 
-    /// Puts the rows that an earlier run left into an empty unit of work, with the keys that they had,
-    /// and returns their number: 0 where there are none. The next [`begin`](Self::begin) says whether
-    /// they may be in the database already.
+    /// Puts the rows that an earlier run left into an empty unit of work, with their keys, and returns
+    /// their number, which is 0 if there are none. The next [`begin`](Self::begin) says whether they may
+    /// be in the database already.
     ///
     /// # Errors
     ///
@@ -210,7 +210,7 @@ impl<S: RowSink + 'static> Journaled<S> {
         self.forget_committed()?;
         self.held = None;
         let Some(pending) = pending(&mut *self.journal)? else {
-            // What was not written to its end was not sent.
+            // A unit that was not written completely was not sent.
             self.journal.clear()?;
             return Ok(0);
         };
@@ -228,13 +228,13 @@ impl<S: RowSink + 'static> Journaled<S> {
         Ok(pending_rows.len())
     }
 
-    /// To be called when the unit of work was emptied: what the journal has stays there, to be resumed
+    /// Must be called when the unit of work was emptied. The contents of the journal stay, to be resumed
     /// or discarded.
     pub fn released(&mut self) {
         self.held = None;
     }
 
-    /// Forgets what the journal has: nobody will resume it.
+    /// Removes the contents of the journal, so that nobody can resume them.
     ///
     /// # Errors
     ///
@@ -254,7 +254,7 @@ impl<S: RowSink + 'static> Journaled<S> {
         Ok(())
     }
 
-    /// Empties the journal of what was never sent; what was is not to be lost.
+    /// Removes a unit that was never sent. One that was sent must not be lost.
     fn make_room(&mut self) -> Result<(), Error> {
         match pending(&mut *self.journal)? {
             None => self.journal.clear(),
@@ -291,7 +291,7 @@ impl<S: RowSink + 'static> Journaled<S> {
     fn type_of(&self, table: &Table) -> Result<usize, Error> {
         let registered = self.types.iter().position(|it| it.entity == table.entity);
         let position = registered.ok_or_else(|| not_registered(&UnitTable::of(table)))?;
-        // Nobody could say later whose rows they were.
+        // Later nobody could tell which type these rows belong to.
         let twice = self.types.iter().find(|other| {
             let unit_table = UnitTable::of(table);
             other.entity != table.entity
@@ -373,7 +373,7 @@ impl<S: RowSink> fmt::Debug for Journaled<S> {
     }
 }
 
-/// The unit of work that a journal has, if there was an attempt to send it.
+/// The unit of work in a journal, if there was an attempt to send it.
 struct Pending {
     unit: Unit,
     /// The number of its unit record, and of its first attempt.

@@ -1,4 +1,4 @@
-//! What the records of a journal are.
+//! The records of a journal.
 //!
 //! ```text
 //! 1  unit      MessagePack: version, [id, [[schema, table, [column, ..], [inserts, updates, deletes]], ..]]
@@ -7,14 +7,14 @@
 //! 4  settled   from here on they are known not to be, until the next attempt
 //! ```
 //!
-//! A unit of work is one unit record, its rows in records of some 64 KiB, and one attempt at least; it
-//! is pending from then on. What has no attempt was not sent, and is as if it had not been written. A
-//! second unit stands for the first. Lists are 0 for the rows to insert, 1 to update, 2 to delete.
+//! A unit of work is one unit record, its rows in records of about 64 KiB, and at least one attempt,
+//! from which on it is pending. A unit without an attempt was not sent and is ignored. A second unit
+//! replaces the first. Lists are 0 for the rows to insert, 1 to update, 2 to delete.
 //!
 //! A row is MessagePack as serde writes it, a struct with the names of its fields. It is what an
-//! entity was *and* how serde wrote it, so fields may be added and left out as serde allows. Among the
-//! forms that say themselves what they hold this one keeps the most: `null` in JSON, each bit of a NaN,
-//! 128-bit integers, bytes. Of a row to delete there is the key, as the raw key's bytes, and its foreign
+//! entity was *and* how serde wrote it, so fields may be added and left out as serde allows. Of the
+//! self-describing formats this one preserves the most: `null` in JSON, each bit of a NaN, 128-bit
+//! integers, bytes. For a row to delete the record has the key, as the raw key's bytes, and the foreign
 //! keys, each with its column.
 
 use serde_core::{Deserialize, Serialize, de::DeserializeOwned};
@@ -30,7 +30,7 @@ const ROWS: u8 = 2;
 pub(super) const ATTEMPT: [u8; 1] = [3];
 pub(super) const SETTLED: [u8; 1] = [4];
 
-/// From this many bytes on a record of rows takes no further one.
+/// A record of rows that has this many bytes takes no further row.
 const FULL: usize = 64 * 1024;
 
 /// Appends a value.
@@ -42,7 +42,7 @@ pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     rmp_serde::from_slice(bytes).map_err(|error| error.to_string())
 }
 
-/// What is to be done with a row.
+/// What a flush does with a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum List {
     Inserts = 0,
@@ -193,7 +193,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Something in the journal is not as this version writes it.
+/// The error for contents that this version does not write.
 pub(super) fn unknown(what: &str) -> Error {
     Error::journal(format!(
         "{what} in the journal has an unknown form: another version of ordid wrote it, or it is no \
@@ -266,7 +266,7 @@ impl<'a> RowRecords<'a> {
         Ok(&self.record[begin..])
     }
 
-    /// To be called after each row: hands over the record if it is full.
+    /// Must be called after each row: returns the record if it is full.
     pub(super) fn end_row(&mut self) -> Result<(), Error> {
         if self.record.len() >= FULL {
             self.hand_over()?;

@@ -1,4 +1,4 @@
-//! A table of nodes: what its rows are asked for leases, and in which order.
+//! A table of nodes: the statements for leases, and their order.
 //!
 //! ```text
 //! ordid_nodes   node | epoch | ceiling | expires
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Each step that changes a row is one `UPDATE` by primary key that names the epoch and the ceiling that
-//! were read: it moves both or nothing, under any isolation, without a lock that outlives it. So it does
-//! not matter how late it comes, nor whether its answer is heard: what nobody heard of is time that
-//! nobody uses.
+//! were read. It changes both or nothing, at any isolation level, and holds no lock afterwards. So it does
+//! not matter how late it arrives, nor whether its answer does: a grant whose answer was lost is time
+//! that nobody uses.
 
 use std::{fmt, format, string::String, time::Duration, vec::Vec};
 

@@ -1,7 +1,7 @@
-//! Short statements about integers: what leases and counters ask of a database. Written here for every
-//! dialect; adapters send them, and say what came back ([`StoreDriver`](super::StoreDriver)).
+//! Short statements about integers, which leases and counters send to a database. They are written here
+//! for every dialect. Adapters send them and return the result ([`StoreDriver`](super::StoreDriver)).
 //!
-//! Each is a transaction of its own, outside of any that the program has open.
+//! Each statement runs in a separate transaction, outside any that the program has open.
 
 use core::{fmt::Write as _, ops::Range};
 use std::{

@@ -1,5 +1,5 @@
-//! A database that is asked for nodes and numbers, and the connections that are kept for the next question: over
-//! forks, failures and silence.
+//! A database with tables of nodes and numbers, and the connections that are kept for the next statement, across
+//! forks, failures and timeouts.
 
 use std::{
     fmt,
@@ -146,10 +146,10 @@ impl<S: StoreDriver> Store<S> {
         self.check = Some((statement, Box::new(check)));
     }
 
-    /// Sends a statement over a connection that is idle, or a new one, and keeps it for the next one.
+    /// Sends a statement over an idle connection, or a new one, and keeps the connection for the next.
     ///
-    /// What the database says that it has undone is sent again, whatever it is. What [may be](Statement::may_repeat)
-    /// carried out twice is also sent over another connection if that was closed while it was idle.
+    /// Retries any statement that the database reports as rolled back. One that [may run
+    /// twice](Statement::may_repeat) is also sent over another connection if the idle one had been closed.
     ///
     /// # Errors
     ///
@@ -193,7 +193,7 @@ impl<S: StoreDriver> Store<S> {
                 }
                 Err(failed) => failed,
             };
-            // A library that waits by itself is not waited for twice.
+            // A library that has waited itself gets no second delay.
             let is_late = start.elapsed() >= self.timeout;
             match failed.remedy {
                 Remedy::Repeat if attempts < ATTEMPTS && !is_late => {

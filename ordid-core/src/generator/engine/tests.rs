@@ -441,19 +441,7 @@ fn threads_with_different_clocks_share_one_order() {
                 let (engine, entropy) = (&engine, &entropy);
                 scope.spawn(move || {
                     let slots: Vec<u64> = (0..20_000)
-                        .map(|_| {
-                            engine
-                                .reserve(
-                                    LAYOUT,
-                                    1,
-                                    entropy.epoch(),
-                                    clock,
-                                    entropy,
-                                    &Policy::DEFAULT,
-                                )
-                                .unwrap()
-                                .first
-                        })
+                        .map(|_| take(engine, clock, entropy).first)
                         .collect();
                     assert!(slots.is_sorted_by(|a, b| a < b));
                     slots
@@ -468,6 +456,13 @@ fn threads_with_different_clocks_share_one_order() {
     slots.sort_unstable();
     slots.dedup();
     assert_eq!(slots.len(), 80_000);
+}
+
+fn take(engine: &Engine, clock: &impl Clock, entropy: &SeededEntropy) -> Slots {
+    let epoch = entropy.epoch();
+    engine
+        .reserve(LAYOUT, 1, epoch, clock, entropy, &Policy::DEFAULT)
+        .unwrap()
 }
 
 /// A clock that jumps by a minute, forth and back, at every thousandth reading.
@@ -489,16 +484,7 @@ fn no_slot_repeats_while_the_clock_is_followed() {
     let entropy = SeededEntropy::new(4);
     let clock = Jumping(AtomicU64::new(0));
     let take = || {
-        let slots = engine
-            .reserve(
-                LAYOUT,
-                1,
-                entropy.epoch(),
-                &clock,
-                &entropy,
-                &Policy::DEFAULT,
-            )
-            .unwrap();
+        let slots = take(&engine, &clock, &entropy);
         (slots.secret, slots.first)
     };
     let mut slots: Vec<_> = std::thread::scope(|scope| {

@@ -257,13 +257,10 @@ macro_rules! comb {
         impl RisesInSqlServer for $scheme {}
 
         impl Slotted for $scheme {
-            type Node = ();
+            counter_bits!(index: INDEX_BITS, seed: SEED_BITS, random: MADE_AT_END.random_bits());
 
             const SCALE: TimeScale = SINCE_FIRST;
             const TICK_BITS: u32 = TICK_BITS;
-            const INDEX_BITS: u32 = INDEX_BITS;
-            const SEED_BITS: u32 = SEED_BITS;
-            const RANDOM_BITS: u32 = MADE_AT_END.random_bits();
 
             #[inline]
             fn encode(slot: Slot<()>) -> Uuid {

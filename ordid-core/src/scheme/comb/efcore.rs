@@ -50,21 +50,7 @@ const ALONG: Along = Along::new(Comparison::SqlServer, Fixed::version(4), 64, 0)
 pub enum CombEfCore {}
 
 impl Scheme for CombEfCore {
-    type Raw = Uuid;
-
-    const NAME: &'static str = "comb_efcore";
-    const ORDERS: Orders = Orders::SQL_SERVER;
-    const EXPECTED: &'static str = "version 4";
-
-    fn check(raw: &Uuid) -> bool {
-        raw.get_version_num() == 4
-    }
-
-    fn coerce(raw: Uuid) -> Uuid {
-        let mut bytes = raw.into_bytes();
-        bytes[6] = 0x40 | bytes[6] & 0x0f;
-        Uuid::from_bytes(bytes)
-    }
+    version_of_any_variant!("comb_efcore", version 4: "version 4", Orders::SQL_SERVER);
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
         Self::check(raw)

@@ -133,11 +133,7 @@ macro_rules! comb {
         }
 
         impl Slotted for $scheme {
-            type Node = ();
-
-            const INDEX_BITS: u32 = INDEX_BITS;
-            const SEED_BITS: u32 = SEED_BITS;
-            const RANDOM_BITS: u32 = $made.random_bits();
+            counter_bits!(index: INDEX_BITS, seed: SEED_BITS, random: $made.random_bits());
 
             #[inline]
             fn encode(slot: Slot<()>) -> Uuid {

@@ -4,6 +4,7 @@ use super::{
     binary::{MARIADB_BINARY, MYSQL_BINARY, ORACLE_RAW},
     *,
 };
+use crate::layout::{self, guid};
 
 const fn same(bytes: &[u8; 16]) -> [u8; 16] {
     *bytes
@@ -12,7 +13,7 @@ const fn same(bytes: &[u8; 16]) -> [u8; 16] {
 /// Stores a permutation of the bytes: how they are stored, how they are read back, and what the
 /// sort key is of the raw key's own bytes.
 macro_rules! stores_permuted {
-    ($type:ident, stored: $encode:path, read: $decode:path, compared: $rule:expr) => {
+    ($type:ident: $encode:path, $decode:path, $rule:ident) => {
         impl Stores<uuid::Uuid> for $type {
             type Stored = [u8; 16];
             type SortKey = [u8; 16];
@@ -35,12 +36,14 @@ macro_rules! stores_permuted {
 
             #[inline]
             fn sort_key(raw: uuid::Uuid) -> [u8; 16] {
-                $rule.sort_key(raw.as_bytes())
+                Comparison::$rule.sort_key(raw.as_bytes())
             }
 
             #[inline]
             fn from_sort_key(key: [u8; 16]) -> Result<uuid::Uuid, Error> {
-                Ok(uuid::Uuid::from_bytes($rule.from_sort_key(&key)))
+                Ok(uuid::Uuid::from_bytes(
+                    Comparison::$rule.from_sort_key(&key),
+                ))
             }
         }
     };
@@ -100,12 +103,7 @@ column! {
     MySql: "BINARY(16)", HEX_STRING, MYSQL_BINARY;
     MariaDb: "BINARY(16)", HEX_STRING, MARIADB_BINARY;
 }
-stores_permuted!(
-    Binary16Swapped,
-    stored: crate::layout::uuid_to_bin,
-    read: crate::layout::bin_to_uuid,
-    compared: Comparison::UuidToBin
-);
+stores_permuted!(Binary16Swapped: layout::uuid_to_bin, layout::bin_to_uuid, UuidToBin);
 
 column! {
     /// `BINARY(16)` that holds .NET's `Guid.ToByteArray`, for tables shared with .NET programs.
@@ -113,24 +111,14 @@ column! {
     MySql: "BINARY(16)", HEX_STRING, MYSQL_BINARY;
     MariaDb: "BINARY(16)", HEX_STRING, MARIADB_BINARY;
 }
-stores_permuted!(
-    Binary16DotNet,
-    stored: crate::layout::guid::swap,
-    read: crate::layout::guid::swap,
-    compared: Comparison::DotNetBytes
-);
+stores_permuted!(Binary16DotNet: guid::swap, guid::swap, DotNetBytes);
 
 column! {
     /// `RAW(16)` that holds .NET's `Guid.ToByteArray`, as ODP.NET, EF Core and NHibernate write it.
     Raw16DotNet = "raw16_dotnet", DotNetBytes;
     Oracle: "RAW(16)", HEXTORAW, ORACLE_RAW;
 }
-stores_permuted!(
-    Raw16DotNet,
-    stored: crate::layout::guid::swap,
-    read: crate::layout::guid::swap,
-    compared: Comparison::DotNetBytes
-);
+stores_permuted!(Raw16DotNet: guid::swap, guid::swap, DotNetBytes);
 
 column! {
     /// SQL Server's `uniqueidentifier`, for schemes that are ordered there by nature.
@@ -140,12 +128,7 @@ column! {
     UniqueIdentifier = "unique_identifier", SqlServer;
     SqlServer: "uniqueidentifier", GUID_LITERAL, SQL_GUID;
 }
-stores_permuted!(
-    UniqueIdentifier,
-    stored: same,
-    read: same,
-    compared: Comparison::SqlServer
-);
+stores_permuted!(UniqueIdentifier: same, same, SqlServer);
 
 column! {
     /// SQL Server's `uniqueidentifier` with the bytes permuted, so that versions 6 and 7, and all
@@ -156,12 +139,7 @@ column! {
     UniqueIdentifierPermuted = "unique_identifier_permuted", Bytes;
     SqlServer: "uniqueidentifier", GUID_LITERAL, SQL_GUID;
 }
-stores_permuted!(
-    UniqueIdentifierPermuted,
-    stored: crate::layout::guid::from_sql_server_sort_key,
-    read: crate::layout::guid::sql_server_sort_key,
-    compared: Comparison::Bytes
-);
+stores_permuted!(UniqueIdentifierPermuted: guid::from_sql_server_sort_key, guid::sql_server_sort_key, Bytes);
 
 column! {
     /// `uniqueidentifier` of Babelfish, which compares it as PostgreSQL's `uuid`, not as SQL Server.
@@ -169,9 +147,4 @@ column! {
     Babelfish: "uniqueidentifier", GUID_LITERAL,
         "Babelfish contrib/babelfishpg_common, uniqueidentifier's operators: PostgreSQL's uuid_lt";
 }
-stores_permuted!(
-    BabelfishUniqueIdentifier,
-    stored: same,
-    read: same,
-    compared: Comparison::Bytes
-);
+stores_permuted!(BabelfishUniqueIdentifier: same, same, Bytes);

@@ -1,81 +1,11 @@
-use std::{
-    marker::PhantomData,
-    ops::Range,
-    sync::{Arc, Mutex},
-};
+use std::{ops::Range, sync::Arc};
 
 use super::*;
 use crate::{
-    leases::{
-        Unanswered,
-        numbers::{Answer, Value},
-    },
+    leases::scripted::{Script, Scripted, changed, rows},
     spi::blocking as ready,
 };
 use ordid_core::storage::dialect::{Babelfish, MySql, Oracle, Postgres, SqlServer, Sqlite};
-
-/// Says what it is told, and writes down what it is asked.
-#[derive(Default)]
-struct Script {
-    answers: Mutex<Vec<Result<Answer, Error>>>,
-    asked: Mutex<Vec<(Arc<str>, Vec<i64>)>>,
-}
-
-impl Script {
-    fn new(answers: Vec<Result<Answer, Error>>) -> Arc<Self> {
-        Arc::new(Self {
-            answers: Mutex::new(answers),
-            ..Self::default()
-        })
-    }
-
-    /// What was asked since the last call: the first word, and the parameters.
-    fn asked(&self) -> Vec<(String, Vec<i64>)> {
-        let asked = core::mem::take(&mut *self.asked.lock().unwrap());
-        let word = |sql: &str| sql.split(' ').next().unwrap_or_default().to_string();
-        asked
-            .into_iter()
-            .map(|(sql, it)| (word(&sql), it))
-            .collect()
-    }
-}
-
-/// A database of this dialect, over a script.
-struct Scripted<D>(PhantomData<fn() -> D>);
-
-impl<D: LeaseDialect> StoreDriver for Scripted<D> {
-    type Dialect = D;
-    type Options = Arc<Script>;
-    type Connection = Arc<Script>;
-
-    const SURVIVES_FORKS: bool = true;
-
-    async fn connect(script: &Arc<Script>, _: Duration) -> Result<Arc<Script>, Error> {
-        Ok(Arc::clone(script))
-    }
-
-    async fn ask(
-        script: &mut Arc<Script>,
-        statement: &Statement,
-        values: &[Value<'_>],
-    ) -> Result<Answer, Unanswered> {
-        let values = values.iter().map(|value| match value {
-            Number(number) => *number,
-            Value::Text(text) => panic!("no node is named by {text}"),
-        });
-        let asked = (Arc::clone(statement.sql()), values.collect());
-        script.asked.lock().unwrap().push(asked);
-        let answer = script.answers.lock().unwrap().remove(0);
-        answer.map_err(|error| Unanswered {
-            error,
-            remedy: crate::leases::Remedy::None,
-        })
-    }
-
-    async fn run(_: &mut Arc<Script>, _: String) -> Result<(), Error> {
-        unreachable!("no test makes a table");
-    }
-}
 
 /// Leases of these nodes.
 fn leases<D: LeaseDialect>(script: &Arc<Script>, nodes: Range<u64>) -> SqlLease<Scripted<D>> {
@@ -275,28 +205,17 @@ fn tables_with_too_many_rows_or_wrong_names_are_refused() {
     assert_eq!(error.coordination_failure(), mismatch);
 }
 
-fn rows(rows: Vec<Vec<i64>>) -> Result<Answer, Error> {
-    Ok(Answer {
-        rows,
-        ..Answer::default()
-    })
-}
-
-fn changed(changed: u64) -> Result<Answer, Error> {
-    Ok(Answer {
-        changed,
-        ..Answer::default()
-    })
-}
-
 const NOW: i64 = 1_800_000_000_000;
 
 fn at(millis: i64) -> Timestamp {
     time(NOW + millis)
 }
 
-fn word(word: &str, values: &[i64]) -> (String, Vec<i64>) {
-    (word.to_string(), values.to_vec())
+fn word(word: &str, values: &[i64]) -> (String, Vec<String>) {
+    (
+        word.to_string(),
+        values.iter().map(i64::to_string).collect(),
+    )
 }
 
 #[test]

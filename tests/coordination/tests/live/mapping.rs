@@ -8,7 +8,7 @@ use std::{future::Future, time::Duration};
 
 use libtest_mimic::Trial;
 use ordid::{KeyType, uuid::Uuid};
-use ordid_sqlx::{Mapping, MappingBackend, MappingTable, Over, Retry};
+use ordid_sqlx::{Backend, Mapping, MappingTable, Over, Retry};
 use ordid_tests::{
     servers::{Options, Servers},
     trials::{Outcome, on_scratch, over_sqlite, run, sqlite_file},
@@ -16,9 +16,7 @@ use ordid_tests::{
 use sqlx::{AssertSqlSafe, Connection, MySql, Pool, Postgres, Sqlite, pool::PoolOptions, raw_sql};
 
 /// What SQLx can do with concrete databases only.
-pub trait Engine:
-    MappingBackend<Connection: Connection<Database = Self, Options: Clone + Sync>>
-{
+pub trait Engine: Backend<Connection: Connection<Database = Self, Options: Clone + Sync>> {
     /// A schema that is there already.
     const SCHEMA: &'static str;
     /// What is tried again where calls insert the same UUIDs: nothing, but for what InnoDB ends as a deadlock.

@@ -3,30 +3,21 @@
 use std::{collections::HashMap, ops::Range};
 
 use ordid_core::{clock::Delay, uuid::Uuid};
-use ordid_sql::{
-    Failure, Retry,
-    mapping::{Batch, Entry, uuid_of_row},
-};
 
 use super::{
-    backend::{IdAndUuid, Inserted, MappingBackend},
-    error::Failed,
+    Batch, BoxFuture, Entry, MappingDialect as _, MappingDriver, MappingError, MappingRow, Values,
+    error::Failed, uuid_of_bytes, uuid_of_row,
 };
-use crate::{
-    MappingError,
-    backend::{Backend, BoxFuture},
-    connection::SqlxConnection,
-    over::Lane,
-};
+use crate::{Failure, Retry};
 
 /// Statements of which each is done or not: there is no transaction around them but the user's.
-pub(super) trait Job<DB: Backend>: Send {
+pub(super) trait Job<S: MappingDriver>: Send {
     /// Sends what is not sent yet.
     fn go<'a>(
         &'a mut self,
-        connection: &'a mut DB::Connection,
+        source: &'a mut S::Source<'_>,
         table: &'a str,
-    ) -> BoxFuture<'a, Result<(), Failed>>;
+    ) -> BoxFuture<'a, Result<(), Failed<S::Error>>>;
 
     /// Whether a statement whose answer was lost can be sent once more.
     fn is_repeatable(&self) -> bool;
@@ -34,31 +25,24 @@ pub(super) trait Job<DB: Backend>: Send {
 
 /// Carries a job out. Over a pool it is tried again; over a connection it is not, as a transaction of the
 /// user's would be gone.
-pub(super) async fn run<DB: Backend>(
-    lane: Lane<'_, DB>,
+pub(super) async fn run<S: MappingDriver>(
+    mut source: S::Source<'_>,
     table: &str,
     retry: Retry,
-    job: &mut impl Job<DB>,
-) -> Result<(), MappingError> {
-    let pool = match lane {
-        Lane::Connection(connection) => {
-            let done = job.go(connection, table).await;
-            return done.map_err(|failed| failed.of(table, 0));
-        }
-        Lane::Pool(pool) => pool,
-    };
-    let (mut failures, mut was_lost) = (0, false);
+    job: &mut impl Job<S>,
+) -> Result<(), MappingError<S::Error>> {
+    let mut failures = 0;
     loop {
-        let done = over_pool(pool, table, was_lost, job).await;
-        let Err(failed) = done else {
+        let Err(failed) = job.go(&mut source, table).await else {
             return Ok(());
         };
-        was_lost = failed.failure() == Failure::Lost;
-        let goes_on = match failed.failure() {
+        let failure = failed.failure();
+        S::release(&mut source, failure == Failure::Lost);
+        let goes_on = match failure {
             Failure::Transient => true,
             Failure::Lost => job.is_repeatable(),
             Failure::Refused | Failure::Duplicate => false,
-        };
+        } && S::may_reconnect(&source);
         let delay = retry.delay(failures + 1).filter(|_| goes_on);
         let Some(delay) = delay else {
             return Err(failed.of(table, failures));
@@ -68,26 +52,24 @@ pub(super) async fn run<DB: Backend>(
     }
 }
 
-async fn over_pool<DB: Backend>(
-    pool: &sqlx::Pool<DB>,
-    table: &str,
-    was_lost: bool,
-    job: &mut impl Job<DB>,
-) -> Result<(), Failed> {
-    let mut open = match was_lost {
-        true => SqlxConnection::from_pool_after_loss(pool).await?,
-        false => SqlxConnection::from_pool(pool).await?,
-    };
-    let (connection, state) = open.connection();
-    state.set_busy(true);
-    let done = job.go(connection, table).await;
-    state.set_busy(false);
-    if let Err(failed) = &done
-        && failed.failure() == Failure::Lost
-    {
-        open.lose();
+/// A statement without parameters.
+pub(super) struct Create(pub(super) String);
+
+impl<S: MappingDriver> Job<S> for Create {
+    fn go<'a>(
+        &'a mut self,
+        source: &'a mut S::Source<'_>,
+        _: &'a str,
+    ) -> BoxFuture<'a, Result<(), Failed<S::Error>>> {
+        Box::pin(async move {
+            S::ask(source, self.0.clone(), Values::None, false).await?;
+            Ok(())
+        })
     }
-    done
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
 }
 
 /// What is done with UUIDs.
@@ -123,9 +105,9 @@ pub(super) struct Mapper {
 const FRUITLESS: u32 = 5;
 
 impl Mapper {
-    pub(super) fn new<DB: MappingBackend>(task: Task, uuids: impl Iterator<Item = Uuid>) -> Self {
+    pub(super) fn new<S: MappingDriver>(task: Task, uuids: impl Iterator<Item = Uuid>) -> Self {
         let batch = Batch::new(uuids);
-        let mut chunks: Vec<_> = batch.chunks(DB::INSERT_ROWS).collect();
+        let mut chunks: Vec<_> = batch.chunks(S::Dialect::INSERT_ROWS).collect();
         chunks.reverse();
         Self {
             task,
@@ -140,52 +122,51 @@ impl Mapper {
     }
 
     /// Takes rows in.
-    fn set(&mut self, rows: Vec<IdAndUuid>, is_new: bool) -> Result<(), Failed> {
-        for (id, bytes) in rows {
-            let uuid = Uuid::from_slice(&bytes);
-            // What was looked for has 16.
-            let uuid = uuid.map_err(|error| sqlx::Error::Decode(error.into()))?;
-            self.batch.set(uuid, id, is_new)?;
+    fn set<E>(&mut self, rows: Vec<MappingRow>, is_new: bool) -> Result<(), Failed<E>> {
+        for (id, bytes, _) in rows {
+            self.batch
+                .set(uuid_of_bytes(id, bytes.as_deref())?, id, is_new)?;
         }
         Ok(())
     }
 
-    async fn find<DB: MappingBackend>(
+    async fn find<S: MappingDriver>(
         &mut self,
-        connection: &mut DB::Connection,
+        source: &mut S::Source<'_>,
         table: &str,
         entries: &[Entry],
         found: Found,
-    ) -> Result<(), Failed> {
-        for entries in entries.chunks(DB::FIND_ROWS) {
-            let latest = found == Found::Latest;
-            let rows = DB::find(connection, table, entries, latest).await?;
-            self.set(rows, found == Found::New)?;
+    ) -> Result<(), Failed<S::Error>> {
+        for entries in entries.chunks(S::Dialect::FIND_ROWS) {
+            let (rows, latest) = (entries.len(), found == Found::Latest);
+            let sql = S::Dialect::find(table, rows, latest);
+            let is_kept = S::Dialect::repeats(rows);
+            let found_rows = S::ask(source, sql, Values::Entries(entries), is_kept).await?;
+            self.set(found_rows.rows, found == Found::New)?;
         }
         Ok(())
     }
 
     /// Looks for rows that this job inserted.
-    async fn read_unread<DB: MappingBackend>(
+    async fn read_unread<S: MappingDriver>(
         &mut self,
-        connection: &mut DB::Connection,
+        source: &mut S::Source<'_>,
         table: &str,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Failed<S::Error>> {
         let unread = self.unread.clone();
-        self.find::<DB>(connection, table, &unread, Found::New)
-            .await?;
+        self.find::<S>(source, table, &unread, Found::New).await?;
         self.unread.clear();
         Ok(())
     }
 
-    async fn insert<DB: MappingBackend>(
+    async fn insert<S: MappingDriver>(
         &mut self,
-        connection: &mut DB::Connection,
+        source: &mut S::Source<'_>,
         table: &str,
         range: Range<usize>,
         exact: bool,
-    ) -> Result<(), Failed> {
-        let mut most = DB::INSERT_ROWS;
+    ) -> Result<(), Failed<S::Error>> {
+        let mut most = S::Dialect::INSERT_ROWS;
         let mut fruitless = 0;
         loop {
             let missing = self.batch.missing(range.clone());
@@ -193,22 +174,20 @@ impl Mapper {
             let Some(first) = part.first() else {
                 return Ok(());
             };
-            match DB::insert(connection, table, part, exact).await? {
+            match inserted::<S>(source, table, part, exact).await? {
                 Inserted::These(rows) => {
                     let are_all = rows.len() == part.len();
                     self.set(rows, true)?;
                     if !are_all {
-                        self.find::<DB>(connection, table, part, Found::Latest)
-                            .await?;
+                        self.find::<S>(source, table, part, Found::Latest).await?;
                     }
                 }
                 Inserted::All => {
                     self.unread = part.to_vec();
-                    self.read_unread::<DB>(connection, table).await?;
+                    self.read_unread::<S>(source, table).await?;
                 }
                 Inserted::Unclear => {
-                    self.find::<DB>(connection, table, part, Found::Latest)
-                        .await?;
+                    self.find::<S>(source, table, part, Found::Latest).await?;
                     // Fewer are in another's way the next time.
                     most = part.len().div_ceil(2);
                 }
@@ -225,6 +204,45 @@ impl Mapper {
     }
 }
 
+/// What became of an insert.
+enum Inserted {
+    /// These are new; any others were there.
+    These(Vec<MappingRow>),
+    /// All are new.
+    All,
+    /// At least one was there, and which of the others are new is not known.
+    Unclear,
+}
+
+async fn inserted<S: MappingDriver>(
+    source: &mut S::Source<'_>,
+    table: &str,
+    entries: &[Entry],
+    exact: bool,
+) -> Result<Inserted, Failed<S::Error>> {
+    let rows = entries.len();
+    let sql = S::Dialect::insert(table, rows, exact);
+    let is_kept = S::Dialect::repeats(rows);
+    let answer = S::ask(source, sql, Values::Entries(entries), is_kept).await;
+    if S::Dialect::RETURNS_ROWS {
+        return Ok(Inserted::These(answer?.rows));
+    }
+    let answer = match answer {
+        Err(refused) if refused.failure == Failure::Duplicate => return Ok(Inserted::Unclear),
+        answer => answer?,
+    };
+    // 0 where the column does not count by itself.
+    let id = i64::try_from(answer.last_id).unwrap_or_default();
+    Ok(match entries {
+        [entry] if id > 0 => {
+            let bytes = entry.uuid().as_bytes().to_vec();
+            Inserted::These(vec![(id, Some(bytes), None)])
+        }
+        _ if usize::try_from(answer.changed) == Ok(rows) => Inserted::All,
+        _ => Inserted::Unclear,
+    })
+}
+
 /// Which rows a look-up is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
@@ -236,14 +254,14 @@ enum Found {
     New,
 }
 
-impl<DB: MappingBackend> Job<DB> for Mapper {
+impl<S: MappingDriver> Job<S> for Mapper {
     fn go<'a>(
         &'a mut self,
-        connection: &'a mut DB::Connection,
+        source: &'a mut S::Source<'_>,
         table: &'a str,
-    ) -> BoxFuture<'a, Result<(), Failed>> {
+    ) -> BoxFuture<'a, Result<(), Failed<S::Error>>> {
         Box::pin(async move {
-            self.read_unread::<DB>(connection, table).await?;
+            self.read_unread::<S>(source, table).await?;
             while let Some(range) = self.chunks.last().cloned() {
                 let looks = !matches!(
                     self.task,
@@ -254,11 +272,10 @@ impl<DB: MappingBackend> Job<DB> for Mapper {
                 );
                 if looks {
                     let missing = self.batch.missing(range.clone());
-                    self.find::<DB>(connection, table, &missing, Found::Old)
-                        .await?;
+                    self.find::<S>(source, table, &missing, Found::Old).await?;
                 }
                 if let Task::Insert { exact, .. } = self.task {
-                    self.insert::<DB>(connection, table, range, exact).await?;
+                    self.insert::<S>(source, table, range, exact).await?;
                 }
                 self.chunks.pop();
             }
@@ -291,15 +308,18 @@ impl<'i> Reader<'i> {
     }
 }
 
-impl<DB: MappingBackend> Job<DB> for Reader<'_> {
+impl<S: MappingDriver> Job<S> for Reader<'_> {
     fn go<'a>(
         &'a mut self,
-        connection: &'a mut DB::Connection,
+        source: &'a mut S::Source<'_>,
         table: &'a str,
-    ) -> BoxFuture<'a, Result<(), Failed>> {
+    ) -> BoxFuture<'a, Result<(), Failed<S::Error>>> {
         Box::pin(async move {
-            for ids in self.ids.chunks(DB::FIND_ROWS) {
-                for (id, uuid, hash) in DB::rows(connection, table, ids).await? {
+            for ids in self.ids.chunks(S::Dialect::FIND_ROWS) {
+                let sql = S::Dialect::rows(table, ids.len());
+                let is_kept = S::Dialect::repeats(ids.len());
+                let answer = S::ask(source, sql, Values::Ids(ids), is_kept).await?;
+                for (id, uuid, hash) in answer.rows {
                     let uuid = uuid_of_row(id, uuid.as_deref(), hash)?;
                     self.found.insert(id, uuid);
                 }

@@ -2,27 +2,26 @@
 
 use std::{error::Error as StdError, fmt};
 
-use ordid_sql::{DriverError, Failure};
+use crate::{DriverError, Failure};
 
-use crate::classify::classify;
-
-/// Why a [`MappingTable`](crate::MappingTable) was not read or written.
+/// Why a [`MappingTable`](super::MappingTable) was not read or written.
 ///
-/// It is opaque: ask it with the `is_` predicates, print it for people.
+/// It is opaque: ask it with the `is_` predicates, print it for people. `E` is the error of the database library that
+/// the adapter is for.
 #[derive(Debug)]
-pub struct MappingError(Box<Inner>);
+pub struct MappingError<E>(Box<Inner<E>>);
 
 #[derive(Debug)]
-struct Inner {
+struct Inner<E> {
     /// Quoted.
     table: String,
-    kind: Kind,
+    kind: Kind<E>,
     retries: u32,
 }
 
 #[derive(Debug)]
-enum Kind {
-    Driver(DriverError<sqlx::Error>),
+enum Kind<E> {
+    Driver(DriverError<E>),
     /// What is in the table is not what such a table has.
     Row(ordid_core::Error),
     /// A UUID that is there for an insert and not for a look-up.
@@ -33,21 +32,21 @@ enum Kind {
 
 /// The same before the table's name and the attempts are known.
 #[derive(Debug)]
-pub(super) struct Failed(Kind);
+pub(super) struct Failed<E>(Kind<E>);
 
-impl From<sqlx::Error> for Failed {
-    fn from(error: sqlx::Error) -> Self {
-        Self(Kind::Driver(classify(error)))
+impl<E> From<DriverError<E>> for Failed<E> {
+    fn from(error: DriverError<E>) -> Self {
+        Self(Kind::Driver(error))
     }
 }
 
-impl From<ordid_core::Error> for Failed {
+impl<E> From<ordid_core::Error> for Failed<E> {
     fn from(error: ordid_core::Error) -> Self {
         Self(Kind::Row(error))
     }
 }
 
-impl Failed {
+impl<E> Failed<E> {
     pub(super) fn elusive(uuid: impl fmt::Display) -> Self {
         let uuid = uuid.to_string();
         Self(Kind::Elusive { uuid })
@@ -60,7 +59,7 @@ impl Failed {
         }
     }
 
-    pub(super) fn of(self, table: &str, retries: u32) -> MappingError {
+    pub(super) fn of(self, table: &str, retries: u32) -> MappingError<E> {
         let (table, kind) = (table.to_owned(), self.0);
         MappingError(Box::new(Inner {
             table,
@@ -70,7 +69,7 @@ impl Failed {
     }
 }
 
-impl MappingError {
+impl<E> MappingError<E> {
     /// Returns whether the same call may succeed another time: a deadlock, a serialization failure, a lock
     /// that did not come in time, a busy database, a pool without a free connection.
     ///
@@ -93,8 +92,8 @@ impl MappingError {
         matches!(self.0.kind, Kind::Row(_))
     }
 
-    /// Returns SQLx's error, where it is one.
-    pub fn driver(&self) -> Option<&sqlx::Error> {
+    /// Returns the error of the database library, where it is one.
+    pub fn driver(&self) -> Option<&E> {
         match &self.0.kind {
             Kind::Driver(source) => Some(&source.error),
             Kind::Row(_) | Kind::Elusive { .. } => None,
@@ -102,7 +101,7 @@ impl MappingError {
     }
 }
 
-impl fmt::Display for MappingError {
+impl<E: fmt::Display> fmt::Display for MappingError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "mapping table {}: ", self.0.table)?;
         match &self.0.kind {
@@ -121,7 +120,7 @@ impl fmt::Display for MappingError {
     }
 }
 
-impl StdError for MappingError {
+impl<E: StdError + 'static> StdError for MappingError<E> {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         // Their own text is already this one's.
         match &self.0.kind {

@@ -1,0 +1,84 @@
+//! What a mapping table needs of a library and of a dialect.
+
+use std::{error::Error as StdError, pin::Pin};
+
+use ordid_core::storage::Dialect;
+
+use super::Entry;
+use crate::{DriverError, leases::numbers::Answer};
+
+/// Boxed: of a future that holds an unnamed one over a [`Source`](MappingDriver::Source), rustc cannot prove that it is
+/// `Send` (<https://github.com/rust-lang/rust/issues/100013>).
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A library and an engine that can have a [`MappingTable`](super::MappingTable): what an adapter implements. It
+/// translates, and sends each statement once.
+pub trait MappingDriver: 'static {
+    /// The engine's words.
+    type Dialect: MappingDialect;
+    /// The library's error.
+    type Error: StdError + Send + Sync + 'static;
+    /// What the statements of a call are sent over: a pool, a connection, a transaction.
+    type Source<'c>: Send;
+
+    /// Sends a statement, over a connection that is opened if there is none; `is_kept` if it is worth keeping.
+    ///
+    /// # Errors
+    ///
+    /// What the library or the database says, and what that means.
+    fn ask<'a>(
+        source: &'a mut Self::Source<'_>,
+        sql: String,
+        values: Values<'a>,
+        is_kept: bool,
+    ) -> BoxFuture<'a, Result<Answer<MappingRow>, DriverError<Self::Error>>>;
+
+    /// Gives a pool's connection back; closes it if it `is_lost`, and then perhaps others of the pool are, too.
+    fn release(source: &mut Self::Source<'_>, is_lost: bool);
+
+    /// Returns whether another connection can be had. Over one connection nothing is tried again, as a transaction
+    /// of the user's would be gone.
+    fn may_reconnect(source: &Self::Source<'_>) -> bool;
+}
+
+/// An id, the bytes of its UUID, and the hash where it was asked for: a table that somebody else made may hold
+/// anything.
+pub type MappingRow = (i64, Option<Vec<u8>>, Option<i64>);
+
+/// The parameters of a statement.
+#[derive(Debug, Clone, Copy)]
+pub enum Values<'a> {
+    /// No parameters.
+    None,
+    /// Ids: each is a parameter, or all are one array.
+    Ids(&'a [i64]),
+    /// The hash and the UUID of each, or an array of both; of one entry, always two parameters.
+    Entries(&'a [Entry]),
+}
+
+/// A dialect in whose tables UUIDs are mapped.
+pub trait MappingDialect: Dialect {
+    /// The columns and constraints.
+    const DEFINITION: &'static str;
+    /// How many rows one statement looks for.
+    const FIND_ROWS: usize;
+    /// How many rows one statement inserts.
+    const INSERT_ROWS: usize;
+    /// Whether an insert returns the rows that are new, and passes over those that are there. Otherwise it says how
+    /// many are new, and of one row the id; where it was to be `exact`, it is refused as a duplicate.
+    const RETURNS_ROWS: bool;
+
+    /// Whether a statement for so many rows is worth keeping: it is for one, or for as many as there can be.
+    fn repeats(rows: usize) -> bool {
+        rows == 1 || rows == Self::FIND_ROWS || rows == Self::INSERT_ROWS
+    }
+
+    /// Looks for so many UUIDs; `latest` if also for those that were committed after the snapshot of a transaction.
+    fn find(table: &str, rows: usize, latest: bool) -> String;
+
+    /// Inserts rows that are not there, as far as is known; `exact` if it matters which are new.
+    fn insert(table: &str, rows: usize, exact: bool) -> String;
+
+    /// Looks for so many ids.
+    fn rows(table: &str, ids: usize) -> String;
+}
