@@ -704,6 +704,6 @@ async fn tables_in_a_circle_are_copied_again(pool: Pool<Postgres>) -> Outcome {
     }
     assert_eq!(flushed.rows(), 4_500);
     let right = "SELECT count(lead) = 1500 AND count(*) = 3000 FROM teams";
-    assert!(scalar::<bool>(&pool, right).await?);
+    assert!(one::<bool>(&pool, right).await?);
     Ok(())
 }
