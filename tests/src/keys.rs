@@ -42,7 +42,7 @@ pub trait Keys: KeyType {
     }
 }
 
-/// Implements [`Keys`] for key types that the process makes by itself.
+/// Implements `keys::Keys` for key types that the process makes by itself.
 #[macro_export]
 macro_rules! process_wide {
     ($($key:ident),+ $(,)?) => {
