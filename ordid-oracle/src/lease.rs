@@ -54,7 +54,7 @@ const NO_SUCH_TABLE: i64 = 942;
 /// let key = kept.generator().try_generate()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub type SqlLease = leases::blocking::SqlLease<Oracle>;
+pub type SqlLease = leases::blocking::SqlLease<OracleDriver>;
 
 /// How to connect to Oracle.
 pub struct Connect(Box<dyn Fn() -> Result<Connection, crate::Error> + Send + Sync>);
@@ -76,9 +76,9 @@ impl fmt::Debug for Connect {
 
 /// Oracle's client library, as [`ordid_sql`] has it: leases are over it.
 #[derive(Debug)]
-pub struct Oracle(());
+pub struct OracleDriver(());
 
-impl StoreDriver for Oracle {
+impl StoreDriver for OracleDriver {
     type Dialect = dialect::Oracle;
     type Options = Connect;
     type Connection = Connection;

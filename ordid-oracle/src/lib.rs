@@ -100,7 +100,7 @@ mod unit_of_work;
 
 pub use binder::{Binder, Entity};
 pub use error::Error;
-pub use lease::{Connect, Oracle, SqlLease};
+pub use lease::{Connect, OracleDriver, SqlLease};
 pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
