@@ -25,10 +25,9 @@ use diesel::{
     sql_types::{HasSqlType, IntoNullable, Nullable, SqlType, is_nullable},
 };
 use ordid_core::{
-    Fields, KeyType, OrderedKey, RawKey, Scheme as _, Sink,
-    entity::{KeyOf, RawKeyOf, SchemeOf},
+    Fields, KeyType, OrderedKey, RawKey, Sink,
+    entity::{KeyOf, RawKeyOf},
     key::KeyField,
-    storage::Stores as _,
     uuid::Uuid,
 };
 use ordid_sql::{
@@ -73,16 +72,9 @@ where
         + Sync
         + 'static,
 {
-    /// Rows go in the order of their stored keys, so that an insert appends to the index even where the
-    /// column does not keep the keys' own order.
     fn __register() -> Registration<Binder<DB>, RawKeyOf<E>> {
-        Registration {
-            compare: match <ColumnOf<E::Field, DB> as ordid_core::storage::Column>::UNORDERED {
-                true => <KeyOf<E> as StoredAs<DB>>::Column::compare,
-                false => SchemeOf::<E>::cmp,
-            },
-            entity: const { &TableOf::entity::<E>() },
-        }
+        let entity = const { &TableOf::entity::<E>() };
+        Registration::in_column::<KeyOf<E>, ColumnOf<E::Field, DB>>(entity)
     }
 }
 

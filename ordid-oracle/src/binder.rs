@@ -7,10 +7,7 @@ use oracle::{
     sql_type::{OracleType, ToSql},
 };
 use ordid_core::{
-    KeyOf, OrderedKey, RawKeyOf, Sink,
-    key::KeyField,
-    storage::{Stores as _, column::Raw16},
-    uuid::Uuid,
+    KeyOf, OrderedKey, RawKeyOf, Sink, key::KeyField, storage::column::Raw16, uuid::Uuid,
 };
 use ordid_sql::{ColumnMask, Columns, Registration, Row, RowEnd, RowSink, Take, spi::RowBinder};
 
@@ -26,10 +23,7 @@ pub trait Entity: Row<Binder> + OrderedKey<Field: KeyField<Key: StoredAs>> {
 
 impl<E: Row<Binder> + OrderedKey<Field: KeyField<Key: StoredAs>>> Entity for E {
     fn __register() -> Registration<Binder, RawKeyOf<E>> {
-        Registration {
-            compare: <KeyOf<E> as StoredAs>::Column::compare,
-            entity: (),
-        }
+        Registration::in_column::<KeyOf<E>, <KeyOf<E> as StoredAs>::Column>(())
     }
 }
 

@@ -2,11 +2,7 @@
 
 use std::{borrow::Cow, fmt, marker::PhantomData, mem};
 
-use ordid_core::{
-    KeyOf, OrderedKey, RawKeyOf, Sink,
-    storage::{Stores, column},
-    uuid::Uuid,
-};
+use ordid_core::{KeyOf, OrderedKey, RawKeyOf, Sink, storage::column, uuid::Uuid};
 use ordid_sql::{
     ColumnMask, Columns, Registration, Row, RowEnd, RowSink, Take,
     spi::{RowBinder, Statement},
@@ -174,10 +170,7 @@ where
     KeyOf<E>: StoredAs<D>,
 {
     fn __register() -> Registration<Binder<D>, RawKeyOf<Self>> {
-        Registration {
-            compare: <KeyOf<E> as StoredAs<D>>::Column::compare,
-            entity: (),
-        }
+        Registration::in_column::<KeyOf<E>, <KeyOf<E> as StoredAs<D>>::Column>(())
     }
 }
 
