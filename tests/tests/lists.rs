@@ -1,5 +1,10 @@
 //! The lists that are made of the catalogue of schemes or of the list of columns are what they say.
 
+use ordid_core::{
+    key::{Key192, ObjectId, PushId, RawKey},
+    storage::{column, dialect},
+    uuid::Uuid,
+};
 use ordid_tests::lists::{lists, missing};
 
 #[test]
@@ -48,4 +53,37 @@ fn the_matrix_names_every_column() {
         missing.is_empty(),
         "run `cargo xtask conformance`: PLATFORM.md does not have the columns {missing:?}"
     );
+}
+
+/// A library that has columns for raw keys on a dialect; without an implementation, the test does not compile.
+struct Library<D>(std::marker::PhantomData<D>);
+
+trait Has<C, R> {}
+
+impl<C: ordid_sqlx::SqlxColumn<sqlx::Postgres, R>, R: RawKey> Has<C, R>
+    for Library<dialect::Postgres>
+{
+}
+impl<C: ordid_sqlx::SqlxColumn<sqlx::MySql, R>, R: RawKey> Has<C, R> for Library<dialect::MySql> {}
+impl<C: ordid_sqlx::SqlxColumn<sqlx::MySql, R>, R: RawKey> Has<C, R> for Library<dialect::MariaDb> {}
+impl<C: ordid_sqlx::SqlxColumn<sqlx::Sqlite, R>, R: RawKey> Has<C, R> for Library<dialect::Sqlite> {}
+impl<C: ordid_tiberius::TiberiusColumn<R>, R: RawKey> Has<C, R> for Library<dialect::SqlServer> {}
+impl<C: ordid_tiberius::TiberiusColumn<R>, R: RawKey> Has<C, R> for Library<dialect::Babelfish> {}
+impl<C: ordid_oracle::OracleColumn<R>, R: RawKey> Has<C, R> for Library<dialect::Oracle> {}
+
+macro_rules! implemented {
+    ($($name:ident $column:ident: $raws:tt $($dialect:ident)+;)+) => {
+        [$($((stringify!($name), implemented!(@ $dialect $column $raws))),+),+]
+    };
+    (@ $dialect:ident $column:ident [$($raw:ident)+]) => {
+        [$(has::<Library<dialect::$dialect>, column::$column, $raw>()),+].len()
+    };
+}
+
+fn has<L: Has<C, R>, C, R>() {}
+
+#[test]
+fn a_library_of_each_dialect_has_every_column_of_the_list() {
+    let columns = ordid_core::__for_each_column! { implemented };
+    assert!(columns.iter().all(|(_, raw_keys)| *raw_keys > 0));
 }

@@ -173,7 +173,8 @@ macro_rules! compares_bytes {
     ($($column:ident)+) => {
         $(impl ComparesBytes for column::$column {})+
         #[cfg(test)]
-        const COMPARE_BYTES: &[crate::layout::Comparison] = &[$(column::$column::COMPARISON),+];
+        const COMPARE_BYTES: &[(&str, crate::layout::Comparison)] =
+            &[$((column::$column::NAME, column::$column::COMPARISON)),+];
     };
 }
 
@@ -420,6 +421,19 @@ mod tests {
             crate::scheme::node::WithNode<UuidV1Rearranged, crate::scheme::node::Random>,
             crate::scheme::node::WithNode<UuidCreateSequential, crate::scheme::node::Random>,
         );
-        assert!(COMPARE_BYTES.iter().all(|it| *it == Comparison::Bytes));
+    }
+
+    #[test]
+    fn the_columns_that_compare_bytes_are_those_of_which_it_is_said() {
+        macro_rules! columns {
+            ($($name:ident $column:ident: $raws:tt $($dialect:ident)+;)+) => {
+                [$((column::$column::NAME, column::$column::COMPARISON)),+]
+            };
+        }
+        let columns = crate::__for_each_column! { columns };
+        for (name, comparison) in columns {
+            let is_said = COMPARE_BYTES.iter().any(|(said, _)| *said == name);
+            assert_eq!(is_said, comparison == Comparison::Bytes, "{name}");
+        }
     }
 }
