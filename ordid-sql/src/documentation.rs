@@ -6,7 +6,7 @@
 
 /// Returns a piece of the documentation that all adapters have.
 ///
-/// ```ignore
+/// ```text
 /// #[doc = ordid_sql::documentation!(unit_of_work)]
 /// pub struct UnitOfWork<DB: Backend>(Work<Binder<DB>>);
 /// ```

@@ -2,7 +2,7 @@
 
 /// Writes the settings of a unit of work: a struct around a [`Work`](crate::Work).
 ///
-/// ```ignore
+/// ```text
 /// ordid_sql::work_settings! { impl[DB: Backend] UnitOfWork<DB>, Binder<DB> }
 /// ```
 #[macro_export]
