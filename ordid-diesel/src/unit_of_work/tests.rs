@@ -205,3 +205,27 @@ fn what_cannot_be_sent_is_an_error_without_a_database() {
         )
     );
 }
+
+/// Asserts at compile time that a backend has a column for a raw key.
+fn has<DB: crate::backend::Backend, C: crate::DieselColumn<DB, R>, R: ordid_core::RawKey>() {}
+
+macro_rules! implemented {
+    ($($name:ident $column:ident: $raws:tt $($dialect:ident)+;)+) => {
+        $($(implemented!(@ $dialect $column $raws);)+)+
+    };
+    (@ Postgres $column:ident $raws:tt) => { implemented!(of Pg, $column $raws); };
+    (@ MySql $column:ident $raws:tt) => { implemented!(of Mysql, $column $raws); };
+    (@ MariaDb $column:ident $raws:tt) => { implemented!(of Mysql, $column $raws); };
+    (@ Sqlite $column:ident $raws:tt) => { implemented!(of Sqlite, $column $raws); };
+    (@ $other:ident $column:ident $raws:tt) => {};
+    (of $backend:ident, $column:ident [$($raw:ident)+]) => {
+        $(has::<$backend, ordid_core::storage::column::$column, $raw>();)+
+    };
+}
+
+#[test]
+fn diesel_has_every_column_of_the_list() {
+    use ordid_core::key::{Key192, ObjectId, PushId};
+
+    ordid_core::__for_each_column! { implemented }
+}
