@@ -1,4 +1,5 @@
-//! What most benches are asked for. Included by path: `bench-common` has no dependency.
+//! The command-line arguments that most benches share. The file is included by path, since `bench-common` has no
+//! dependency.
 
 /// The arguments of alternating rounds.
 #[derive(clap::Args)]

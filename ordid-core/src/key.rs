@@ -30,7 +30,7 @@ macro_rules! as_bytes {
     };
 }
 
-/// The same for [`RawKey`].
+/// Declares the same functions for a [`RawKey`].
 macro_rules! raw_bytes {
     ($length:literal) => {
         type Bytes = [u8; $length];

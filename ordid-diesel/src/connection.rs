@@ -10,8 +10,7 @@
 use std::{
     future::{Ready, ready},
     marker::PhantomData,
-    mem, thread,
-    time::Duration,
+    mem,
 };
 
 use diesel::{
@@ -22,7 +21,6 @@ use diesel::{
 };
 #[cfg(feature = "async")]
 use diesel_async::{AsyncConnection, TransactionManager as _};
-use ordid_core::clock::Delay;
 use ordid_sql::{
     DriverError, EngineProfile, FlushDialect,
     spi::{
@@ -243,6 +241,7 @@ impl<K: Calls<C>, C: Send + 'static> FlushConnection for Connection<'_, K, C> {
         Self: 't;
 
     const ADAPTER: &'static str = "ordid_diesel";
+    const BLOCKS: bool = K::BLOCK;
     const MIN_BULK_ROWS_AGAIN: usize = ordid_sql::copy::MIN_ROWS;
 
     /// An open transaction that does not break the connection for a pool is a test's, and taken for none.
@@ -512,16 +511,5 @@ where
 
     fn may_reconnect(&self) -> bool {
         matches!(self, Self::Made { .. })
-    }
-
-    fn pause(&self, delay: Duration) -> impl Future<Output = ()> + Send {
-        pause(delay, K::BLOCK)
-    }
-}
-
-async fn pause(delay: Duration, blocks: bool) {
-    match blocks {
-        true => thread::sleep(delay),
-        false => Delay::new(delay).await,
     }
 }

@@ -1,4 +1,4 @@
-//! Nodes leased from a table: [`ordid_sql::leases`], over connections of Oracle's client library.
+//! The driver of [`ordid_sql::leases`] for Oracle's client library.
 
 use std::{fmt, thread, time::Duration};
 
@@ -26,13 +26,13 @@ const NO_SUCH_TABLE: i64 = 942;
 /// ([`Mismatch`](CoordinationFailure::Mismatch)).
 ///
 /// The ceiling is as durable as a commit is: not with `COMMIT_WRITE` or `COMMIT_WAIT` at `NOWAIT`, which answers
-/// before the log is on the disk. A standby that lags is a copy that lags.
+/// before the log is on the disk. A standby that lags counts as a restored copy.
 ///
 /// Oracle's client library cannot be used on both sides of a fork: in the child all is refused
 /// ([`Unavailable`](CoordinationFailure::Unavailable)). Fork first.
 ///
-/// The client library is of 18.1 or later, which can end a call that takes too long. How long it may take to connect,
-/// the connect string says: `//host/service?connect_timeout=5`.
+/// The client library has to be 18.1 or later, since older ones cannot end a call that takes too long. The connect
+/// string limits the time to connect: `//host/service?connect_timeout=5`.
 ///
 /// # Example
 ///
@@ -74,7 +74,7 @@ impl fmt::Debug for Connect {
     }
 }
 
-/// Oracle's client library, as [`ordid_sql`] has it: leases are over it.
+/// The [`StoreDriver`] of Oracle's client library: the type parameter of [`SqlLease`].
 #[derive(Debug)]
 pub struct OracleDriver(());
 

@@ -1,6 +1,6 @@
-//! What the documentation of every adapter says alike, as texts for `#[doc = ..]`.
+//! Paragraphs that the documentation of every adapter contains, for `#[doc = ..]`.
 //!
-//! An adapter adds what is its own. The links are those of the item that has the documentation: its module has
+//! An adapter adds its own sentences. The links are resolved at the item that has the documentation: its module has
 //! `UnitOfWork` in scope, and its crate has `FlushError` at the root. A text that ends without a new line takes a sentence
 //! of the adapter's own.
 
@@ -130,8 +130,8 @@ until flushing again succeeds.
 # Errors
 
 What [`plan`](Self::plan) finds, and another number of databases than of shards: then nothing was sent to
-any of them. Otherwise [`Error::shards`](crate::FlushError::shards) says what became of each: the parts of the shards that succeeded
-are committed, and those of the others are there to be flushed again.
+any of them. Otherwise [`Error::shards`](crate::FlushError::shards) says what became of each: the parts of the
+shards that succeeded are committed, and those of the others are there to be flushed again.
 "
     };
     (journaled) => {
@@ -139,8 +139,8 @@ are committed, and those of the others are there to be flushed again.
 A [`Journal`](ordid_sql::Journal) for [`UnitOfWork::with_journal`], and the entity types whose rows it keeps.
 
 Rows go through serde, so what serde leaves out or writes with less precision is lost with the process.
-That is found before anything is sent: each row is read back, its columns are compared, and a column that
-differs is an error.
+Such a loss is found before anything is sent: each row is read back and its columns are compared, and a column
+that differs is an error.
 "
     };
     (flushes_table) => {

@@ -134,7 +134,7 @@ pub struct PendingRows<S: RowSink> {
     positions: Positions,
 }
 
-/// How an entity type is registered with its first row.
+/// Says how an entity type is registered with its first row.
 pub struct Registration<S: RowSink, R> {
     /// The order in which its rows are sent, by their raw keys; zero for equal ones only. By law 1 it is
     /// the order of the keys; for a column that does not keep it, give

@@ -1,9 +1,5 @@
 //! Sources of connections that more than one library has.
 
-use std::{thread, time::Duration};
-
-use ordid_core::clock::Delay;
-
 use crate::{
     EngineProfile, FlushError,
     spi::{Connected, ConnectionSource, ErrorOf, FlushConnection},
@@ -36,10 +32,6 @@ impl<C: FlushConnection> ConnectionSource for OneConnection<C> {
 
     fn may_reconnect(&self) -> bool {
         false
-    }
-
-    fn pause(&self, delay: Duration) -> impl Future<Output = ()> + Send {
-        pause(delay, C::BLOCKS)
     }
 }
 
@@ -92,16 +84,5 @@ where
 
     fn may_reconnect(&self) -> bool {
         true
-    }
-
-    fn pause(&self, delay: Duration) -> impl Future<Output = ()> + Send {
-        pause(delay, C::BLOCKS)
-    }
-}
-
-async fn pause(delay: Duration, blocks: bool) {
-    match blocks {
-        true => thread::sleep(delay),
-        false => Delay::new(delay).await,
     }
 }

@@ -95,6 +95,7 @@ use std::{
     error::Error as StdError,
     pin::pin,
     task::{Context, Poll, Waker},
+    thread,
     time::Duration,
 };
 
@@ -243,7 +244,8 @@ pub trait FlushConnection: Send {
     /// The adapter's crate, for messages.
     const ADAPTER: &'static str;
 
-    /// Whether its calls block. Then the thread sleeps between two attempts, so that no future has to wait.
+    /// Whether its calls block. If they do, the thread sleeps between two attempts, so that every future is ready when
+    /// it is first polled.
     const BLOCKS: bool = false;
 
     /// The most chunks that one bulk command takes.
@@ -399,9 +401,16 @@ pub trait ConnectionSource: Send {
     /// Returns whether another connection can be opened.
     fn may_reconnect(&self) -> bool;
 
-    /// Waits between two attempts.
+    /// Waits between two attempts: by a timer, or as a sleeping thread where the library's calls
+    /// [block](FlushConnection::BLOCKS).
     fn pause(&self, delay: Duration) -> impl Future<Output = ()> + Send {
-        Delay::new(delay)
+        async move {
+            if Self::Connection::BLOCKS {
+                thread::sleep(delay);
+            } else {
+                Delay::new(delay).await;
+            }
+        }
     }
 }
 

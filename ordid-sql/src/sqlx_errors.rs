@@ -1,4 +1,4 @@
-//! What the errors of SQLx mean, for the adapters of libraries that are built on it. This crate does not know SQLx, so
+//! Classifies the errors of SQLx, for adapters of libraries that are built on it. This crate does not know SQLx, so
 //! each of them writes these functions by a macro.
 
 /// Writes `own` and `kind`, with the path of SQLx in the adapter.

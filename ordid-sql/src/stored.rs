@@ -1,4 +1,4 @@
-//! What the columns of adapters have alike.
+//! Code that the columns of several adapters share.
 
 use ordid_core::storage::Found;
 

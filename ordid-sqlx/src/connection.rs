@@ -299,7 +299,7 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
     }
 }
 
-/// A pool, of which there is another connection after each that is lost, or the one connection that there is.
+/// A pool, which gives another connection after each that is lost, or the only connection.
 #[doc(hidden)]
 pub struct Source<'c, DB: Backend> {
     pool: Option<&'c Pool<DB>>,

@@ -166,7 +166,7 @@ impl<DB: Backend> StoreDriver for Sqlx<DB> {
         statement: &Statement,
         values: &[Value<'_>],
     ) -> Result<Answer, Unanswered> {
-        // Of checked names and numbers.
+        // The text contains only checked names and numbers.
         let sql = AssertSqlSafe(Arc::clone(statement.sql())).into_sql_str();
         let asked = DB::ask(connection, sql, DB::bind(values), true, DB::integers);
         asked.await.map_err(|error| Unanswered {
@@ -176,7 +176,7 @@ impl<DB: Backend> StoreDriver for Sqlx<DB> {
     }
 
     async fn run(connection: &mut DB::Connection, script: String) -> Result<(), Error> {
-        // Of checked names and numbers.
+        // The text contains only checked names and numbers.
         let script = AssertSqlSafe(script).into_sql_str();
         let done = DB::run_script(connection, script).await;
         done.map_err(|error| said::<DB>(&error))
@@ -188,7 +188,7 @@ fn said<DB: Backend>(error: &sqlx::Error) -> Error {
     let failure = match database.and_then(|error| error.code()).as_deref() {
         // No such table or sequence; the numbers of PostgreSQL and of MySQL.
         Some("42P01" | "42S02") => CoordinationFailure::StateLost,
-        // A sequence at its end.
+        // The sequence is at its end.
         Some("2200H") => CoordinationFailure::CounterExhausted,
         // `SQLITE_ERROR` has no finer code.
         Some("1") if database.is_some_and(|it| it.message().starts_with("no such table")) => {

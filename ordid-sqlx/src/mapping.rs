@@ -85,7 +85,7 @@ impl<DB: Backend> MappingDriver for Sqlx<DB> {
         values: Values<'a>,
         is_kept: bool,
     ) -> BoxFuture<'a, Result<Answer<MappingRow>, DriverError<sqlx::Error>>> {
-        // Of quoted names.
+        // All names in it are quoted.
         let sql = AssertSqlSafe(sql).into_sql_str();
         Box::pin(async move {
             let open = source.open_again().await.map_err(classify)?;

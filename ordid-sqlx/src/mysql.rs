@@ -134,7 +134,7 @@ macro_rules! integer {
 integer!(BigInt, i64);
 integer!(BigIntUnsigned, u64);
 
-/// As SQLx itself stores it.
+/// SQLx stores it in the same column.
 impl crate::StoredAs<MySql> for ordid_core::uuid::Uuid {
     type Column = column::Binary16;
 }

@@ -40,7 +40,7 @@ backend! {
     bind_mapped: bind_mapped
 }
 
-/// As arrays, in the place of many parameters.
+/// Arrays take the place of many parameters.
 fn bind_mapped(arguments: &mut PgArguments, values: Values<'_>) -> Result<(), BoxDynError> {
     match values {
         Values::None => Ok(()),
@@ -187,7 +187,7 @@ impl<K: KeepsOrder<C>, C: SqlxColumn<Postgres, K::Raw>> PgHasArrayType for Store
     }
 }
 
-/// As SQLx itself stores it.
+/// SQLx stores it in the same column.
 impl crate::StoredAs<Postgres> for ordid_core::uuid::Uuid {
     type Column = column::Uuid;
 }

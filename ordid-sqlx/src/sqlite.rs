@@ -92,7 +92,7 @@ impl SqlxColumn<Sqlite, i64> for column::Integer {
     }
 }
 
-/// As SQLx itself stores it.
+/// SQLx stores it in the same column.
 impl crate::StoredAs<Sqlite> for ordid_core::uuid::Uuid {
     type Column = column::Blob;
 }

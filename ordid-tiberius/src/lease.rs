@@ -1,4 +1,4 @@
-//! Nodes leased from a table: [`ordid_sql::leases`], over connections of tiberius.
+//! The driver of [`ordid_sql::leases`] for tiberius.
 
 use std::{fmt, marker::PhantomData, pin::Pin, time::Duration};
 
@@ -33,7 +33,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 /// ([`Mismatch`](CoordinationFailure::Mismatch)), and so is a server of the other flavour.
 ///
 /// The ceiling is as durable as a commit is: not in a database with `DELAYED_DURABILITY = FORCED`, which answers
-/// before its log is on the disk. A secondary that commits asynchronously is a copy that lags.
+/// before its log is on the disk. A secondary that commits asynchronously counts as a restored copy.
 ///
 /// SQL Server is 2016 or later, for `DATEDIFF_BIG`.
 ///

@@ -136,7 +136,7 @@ pub trait StoredAs<D: Flavour>: KeyType {
 #[doc(hidden)]
 pub type Read<K> = tiberius::Result<Option<K>>;
 
-// What derived code calls. It names no column but that of the key type: a wrong one is one error.
+// Functions that derived code calls. They name only the column of the key type, so a wrong column is one error.
 
 #[doc(hidden)]
 pub fn encode<D: Flavour, K: StoredAs<D>>(key: &K) -> ColumnData<'static> {

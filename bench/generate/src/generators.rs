@@ -92,7 +92,7 @@ const FILL: Target = Target::ByAes {
     without: 0.070,
 };
 
-/// A case without a target.
+/// Makes a case without a target.
 const fn shown(case: Case) -> (Case, Target) {
     (case, Target::None)
 }
@@ -121,7 +121,7 @@ const fn peer(
     generator("round-peers", names, cases, promise)
 }
 
-/// What a program makes, by its title and its maker, with the parts of its promise in order.
+/// Lists what a program makes: title and maker of each case, with the parts of its promise in order.
 const fn generator(
     program: &'static str,
     [title, maker]: [&'static str; 2],

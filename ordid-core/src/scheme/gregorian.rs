@@ -286,7 +286,7 @@ mod tests {
             let keys: HashSet<Uuid> = (0..10_000).map(|_| at(&generator)).collect();
             assert_eq!(keys.len(), 10_000);
             assert!(keys.iter().all(|key| S::timestamp(key) == Some(time)));
-            // A given node would leave but the 14 bits of the clock sequence.
+            // With a given node, only the 14 bits of the clock sequence would be left.
             let generator = scripted::<S>(UuidNode::danger_exact([1; 6]), 4);
             assert!(generator.generate_at(time).unwrap_err().is_unsupported());
         }
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn parts_match_the_vectors_of_the_rfc_and_of_the_uuid_crate() {
-        /// Of the places of the three fields of the time in the ticks.
+        /// Macro for the Gregorian layouts. They differ in where the ticks stand in the three fields of the time.
         fn meets<S: Rfc9562>(version: &str, [high, mid, low]: [u32; 3]) {
             let node = |vector: &serde_json::Value| {
                 let [_, _, node @ ..] = hex(&vector["node"]).to_be_bytes();

@@ -1,4 +1,4 @@
-//! What the tests of the schemes share.
+//! Helpers that the tests of the schemes share.
 
 use std::fmt;
 

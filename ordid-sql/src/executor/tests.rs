@@ -73,7 +73,7 @@ fn assert_log(server: &Server, expected: &str) {
     assert_eq!(log[2..].join("; "), expected);
 }
 
-/// What was asked of the server after the first of these.
+/// Returns the calls that the server received after the first such call.
 fn log_after(server: &Server, first: &str) -> String {
     let log = server.log();
     let begin = log.iter().position(|it| it == first).unwrap() + 1;
@@ -592,7 +592,7 @@ fn a_table_in_a_circle_goes_by_the_bulk_command_again_with_enough_rows() {
     assert_eq!(server.items().len(), 6);
 }
 
-/// What the command did not take goes by statements, and so does all that follows of the table.
+/// Rows that the command does not take are sent by statements, and so are all later rows of the table.
 #[test]
 fn a_table_in_a_circle_goes_by_statements_once_a_row_was_not_for_the_bulk_command() {
     let mut work = empty();

@@ -62,7 +62,7 @@ fn same(left: &[u8], right: &[u8]) -> bool {
     let sorted = |mut bytes: &[u8]| {
         let mut value = rmpv::decode::read_value(&mut bytes).ok()?;
         sort_maps(&mut value);
-        // As bytes, because a NaN does not equal itself.
+        // Compare bytes, because a NaN does not equal itself.
         Some(to_bytes(&value))
     };
     left == right || sorted(left).is_some_and(|left| Some(left) == sorted(right))

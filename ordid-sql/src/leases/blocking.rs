@@ -1,4 +1,4 @@
-//! The same for libraries whose calls block.
+//! [`SqlLease`](super::SqlLease) for libraries whose calls block.
 
 use std::time::Duration;
 

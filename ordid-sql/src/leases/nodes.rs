@@ -34,7 +34,7 @@ mod leased;
 pub use disposable::{Disposable, SqlDisposableNode};
 pub use leased::{Leased, SqlLease};
 
-/// Nodes in a table, over a library and an engine: of a kind that says how they are taken.
+/// Nodes in a table. `S` is the library and the engine, and the kind `K` decides how a node is taken.
 pub struct Nodes<S: StoreDriver, K> {
     store: Store<S>,
     terms: LeaseTerms,

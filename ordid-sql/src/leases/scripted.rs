@@ -1,4 +1,4 @@
-//! A database that says what a test tells it to.
+//! A scripted database for tests.
 
 use std::{
     marker::PhantomData,

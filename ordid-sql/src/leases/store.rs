@@ -98,13 +98,13 @@ pub struct Unanswered {
     pub remedy: Remedy,
 }
 
-/// What each new connection is asked before anything else, and what is said to the answer.
+/// A statement that each new connection is asked first, and a function that accepts or refuses the answer.
 type Check = (
     Statement,
     Box<dyn Fn(&Answer) -> Result<(), Error> + Send + Sync>,
 );
 
-/// A database, and the connections to it that nobody uses, of the process that made them.
+/// A database, and the idle connections to it, which belong to the process that made them.
 ///
 /// A connection is only used again after it has answered: one whose future was dropped, or that failed, is
 /// closed, so that no answer is ever taken for that of another question. The child of a fork leaves those of
@@ -193,7 +193,7 @@ impl<S: StoreDriver> Store<S> {
                 }
                 Err(failed) => failed,
             };
-            // A library that has waited itself gets no second delay.
+            // If the library has waited already, do not wait again.
             let is_late = start.elapsed() >= self.timeout;
             match failed.remedy {
                 Remedy::Repeat if attempts < ATTEMPTS && !is_late => {

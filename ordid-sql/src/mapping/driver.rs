@@ -1,4 +1,4 @@
-//! What a mapping table needs of a library and of a dialect.
+//! The traits that a library and a dialect implement for mapping tables.
 
 use std::{error::Error as StdError, pin::Pin};
 
@@ -18,7 +18,7 @@ pub trait MappingDriver: 'static {
     type Dialect: MappingDialect;
     /// The library's error.
     type Error: StdError + Send + Sync + 'static;
-    /// What the statements of a call are sent over: a pool, a connection, a transaction.
+    /// The pool, connection or transaction over which the statements of a call are sent.
     type Source<'c>: Send;
 
     /// Sends a statement, over a connection that is opened if there is none; `is_kept` if it is worth keeping.
@@ -56,7 +56,7 @@ pub enum Values<'a> {
     Entries(&'a [Entry]),
 }
 
-/// A dialect in whose tables UUIDs are mapped.
+/// A dialect that has mapping tables.
 pub trait MappingDialect: Dialect {
     /// The columns and constraints.
     const DEFINITION: &'static str;

@@ -1,4 +1,4 @@
-//! A table that maps UUIDs to integers, as it is used.
+//! The functions of a mapping table that users call.
 
 use std::{fmt, marker::PhantomData};
 

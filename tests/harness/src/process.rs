@@ -31,7 +31,7 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// Of a server that SIGTERM stops.
+    /// The identity of a server that SIGTERM stops.
     pub(crate) fn of(prepare: Vec<Vec<String>>, serve: Vec<String>) -> Self {
         let stop = "TERM";
         Self {

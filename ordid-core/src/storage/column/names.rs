@@ -210,7 +210,7 @@ macro_rules! __engines_by_feature {
     };
 }
 
-/// Where an adapter's feature for an engine is on: checks the order, and writes the impls.
+/// Checks the order and writes the impls, if the adapter's feature for the engine is on.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine_on {
@@ -220,7 +220,7 @@ macro_rules! __engine_on {
     };
 }
 
-/// Where an adapter's feature for an engine is off: checks the order only, and that the engine has the column.
+/// Checks only the order, and that the engine has the column, if the adapter's feature for the engine is off.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __engine_off {

@@ -1,4 +1,4 @@
-//! What a profile may say, and what a replay may name.
+//! Tests of profiles that are refused, and of the rows that a replay may name.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Nodes of which each is a row, and is free again when its holder gives it back or is silent.
+//! Leased nodes: each is a row, and is free again when its holder releases it or stops renewing it.
 
 use std::{format, ops::Range, string::String, vec::Vec};
 
@@ -17,7 +17,7 @@ use super::{
 const MAX_NODES: u64 = 1 << 16;
 /// Free nodes that are looked at together.
 const CANDIDATES: usize = 32;
-/// How often others may be faster.
+/// How often a node is tried again because another process was faster.
 const ROUNDS: u32 = 64;
 
 /// Leases nodes from a table: a [`NodeAllocator`](ordid_core::coordination::NodeAllocator) where the program has

@@ -9,7 +9,7 @@ use ordid_core::storage::dialect::Sqlite;
 use super::*;
 use crate::spi::blocking as ready;
 
-/// A database that says what it was told to, over connections that have numbers.
+/// A scripted database, whose connections are numbered.
 #[derive(Default)]
 struct Script {
     answers: Mutex<VecDeque<Result<(), Remedy>>>,
@@ -82,7 +82,7 @@ impl StoreDriver for Scripted {
     }
 }
 
-/// A store over a script, and what asks it once: what may be done twice, or not.
+/// A store over a script, with a statement that may be repeated and one that may not.
 fn store(script: &Arc<Script>) -> Store<Scripted> {
     Store::new(Arc::clone(script))
 }
@@ -153,13 +153,13 @@ fn an_idempotent_statement_is_repeated_if_an_idle_connection_was_closed() {
         ask(&used, true).unwrap();
     }
     assert_eq!(script.log(), [8, 8, 8, 0]);
-    // A new one that is lost is no accident of age.
+    // A new connection that is lost was not closed because it was idle.
     let script = Script::says([Err(Remedy::Replace)]);
     assert_eq!(ask(&store(&script), true), Err(error()));
     assert_eq!(script.log(), [0]);
 }
 
-/// A library that waits in its calls is asked no more once they have taken too long together.
+/// If a library waits in its calls, nothing is sent again once they have taken too long together.
 #[test]
 fn a_statement_that_timed_out_is_not_repeated() {
     for remedy in [Remedy::Repeat, Remedy::Replace] {
@@ -180,7 +180,7 @@ fn a_missing_answer_is_reported_as_a_timeout() {
         ready(store.run(String::new())).unwrap_err().to_string(),
         "the store is unavailable: SQLite gave no answer within 0ns"
     );
-    // One that is there is taken, whatever the time.
+    // An answer that is there counts, however late it is.
     let there = store.within(std::future::ready(Ok(7)));
     assert_eq!(ready(there), Ok(7));
 }
@@ -195,7 +195,7 @@ fn only_a_few_idle_connections_are_kept() {
     assert_eq!(kept, [0, 1, 2, 3]);
 }
 
-/// What a connection is asked first is asked of each, once, and one that does not answer well is not used.
+/// Each new connection is checked once, and is not used if its answer is refused.
 #[test]
 fn a_new_connection_is_checked() {
     let script = Script::says([Ok(()), Ok(()), Ok(()), Ok(()), Err(Remedy::Repeat)]);
@@ -213,7 +213,7 @@ fn a_new_connection_is_checked() {
     assert_eq!(ask(&store, false), Err(error()), "of the check itself");
 }
 
-/// What a fork leaves behind, without the fork: of another process.
+/// Makes the store look as a fork's child finds it: its connections belong to another process.
 #[test]
 fn connections_of_another_process_are_not_used() {
     let script = Script::says([]);
@@ -223,7 +223,7 @@ fn connections_of_another_process_are_not_used() {
         store.process.store(process() + 1, Ordering::Release);
         store
     };
-    // Those that are not closed know their script.
+    // A connection that is not closed still holds its script.
     let held = Arc::strong_count(&script);
     let first = parents();
     let refused = first.refuse_forks().unwrap_err();

@@ -25,7 +25,7 @@ pub(crate) fn own_path(test: &str) -> String {
     format!("/ordid/{}", own_name(test))
 }
 
-/// Ends a session as a server does: who connects with it, and leaves.
+/// Ends a session as a server does: connects with its id, and closes it.
 pub(crate) async fn expire(url: &str, session: &Session) -> Outcome {
     let client = session.client().await?;
     let start = Instant::now();

@@ -1,11 +1,11 @@
-//! A flush whose connection is lost, before COMMIT and in the midst of it, in the same words for both engines.
+//! Tests of flushes whose connection is lost before COMMIT or during it, the same for both engines.
 //!
 //! An engine implements [`Peer`]: how a connection fails there, and which statements a step is. The tests are written
 //! for it by `lost_commits!`.
 
 use ordid_sql::Flushed;
 
-/// What is flushed.
+/// The unit of work that is flushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Two rows are inserted.
@@ -16,7 +16,7 @@ pub(crate) enum Kind {
     Change,
 }
 
-/// What happens over a connection.
+/// The script of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     /// It is lost at the statement that writes.
@@ -35,7 +35,7 @@ pub(crate) enum Event {
     FindsLate,
 }
 
-/// What is sent, without what begins a connection.
+/// The statements that are sent, without those that open the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     Begin,

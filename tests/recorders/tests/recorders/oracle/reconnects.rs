@@ -134,7 +134,7 @@ fn inserts() -> (UnitOfWork, String) {
     (work, hex(keys[0].to_raw().as_bytes()))
 }
 
-/// What may succeed on the same connection is tried there.
+/// A failure that may pass is tried again on the same connection.
 #[test]
 fn a_deadlock_needs_no_other_connection() {
     let server = Server::new(["execute 60 1"]);
