@@ -299,19 +299,6 @@ impl<K: Calls<C>, C: Send + 'static> FlushConnection for Connection<'_, K, C> {
         }
         Ok(transaction)
     }
-
-    async fn exists(
-        &mut self,
-        query: &Statement,
-        values: Binder<K::DB>,
-    ) -> Result<bool, DriverError<DieselError>> {
-        let query = Query {
-            statement: query,
-            values: &values,
-        };
-        let found = K::exists(self.get(), query).await;
-        found.map_err(|error| classify::<K::DB>(error, false))
-    }
 }
 
 /// An open transaction or savepoint: see "Dropped futures".
@@ -384,6 +371,19 @@ impl<K: Calls<C>, C: Send + 'static> FlushTransaction for Transaction<'_, K, C> 
             Ok(changed) => Ok(Changed::Rows(changed.try_into().unwrap_or(u64::MAX))),
             Err(error) => Err(classify::<K::DB>(error, false).into()),
         }
+    }
+
+    async fn exists(
+        &mut self,
+        query: &Statement,
+        values: Binder<K::DB>,
+    ) -> Result<bool, DriverError<DieselError>> {
+        let query = Query {
+            statement: query,
+            values: &values,
+        };
+        let found = K::exists(self.connection, query).await;
+        found.map_err(|error| classify::<K::DB>(error, false))
     }
 
     #[cfg(feature = "copy")]

@@ -84,27 +84,6 @@ impl<C: Borrow<Connection> + Send> FlushConnection for OracleConnection<C> {
         Ok(open)
     }
 
-    async fn exists(
-        &mut self,
-        query: &Statement,
-        values: Binder,
-    ) -> Result<bool, DriverError<oracle::Error>> {
-        let connection = self.0.borrow();
-        let found = || {
-            let mut statement = connection
-                .statement(&query.sql)
-                .fetch_array_size(1)
-                .build()?;
-            let row = statement.query(&values.row(0))?.next();
-            Ok(row.transpose()?.is_some())
-        };
-        let found = found();
-        // In a serializable session the next attempt would otherwise see what this one saw.
-        let rolled_back = connection.rollback();
-        let found = found.and_then(|found| rolled_back.map(|()| found));
-        found.map_err(classify)
-    }
-
     /// A pool shall not lend it again. Any other connection refuses this, and is closed as it is dropped.
     fn close(self) {
         let _ = self.0.borrow().close_with_mode(CloseMode::Drop);
@@ -158,6 +137,23 @@ impl FlushTransaction for OracleTransaction<'_> {
             true => Changed::OfEach(batch.row_counts().map_err(refused)?),
             false => Changed::Rows(0),
         })
+    }
+
+    async fn exists(
+        &mut self,
+        query: &Statement,
+        values: Binder,
+    ) -> Result<bool, DriverError<oracle::Error>> {
+        let found = || {
+            let mut statement = self
+                .connection
+                .statement(&query.sql)
+                .fetch_array_size(1)
+                .build()?;
+            let row = statement.query(&values.row(0))?.next();
+            Ok(row.transpose()?.is_some())
+        };
+        found().map_err(classify)
     }
 
     async fn commit(mut self) -> Result<(), DriverError<oracle::Error>> {

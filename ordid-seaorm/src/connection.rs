@@ -145,23 +145,6 @@ impl<C: Begin> FlushConnection for Source<'_, C> {
             transaction: Some(transaction),
         })
     }
-
-    async fn exists(
-        &mut self,
-        query: &spi::Statement,
-        values: Binder,
-    ) -> Result<bool, DriverError<DbErr>> {
-        let query = statement(self.backend, query, values);
-        let found = match self.on.pool() {
-            Some(pool) => {
-                let pool = pool.clone();
-                kept(Box::pin(async move { pool.query_one_raw(query).await })).await
-            }
-            None => self.on.query_one_raw(query).await,
-        };
-        let found = found.map_err(|error| classify(self.backend, error, false))?;
-        Ok(found.is_some())
-    }
 }
 
 /// SeaORM sends no statement of ours to begin a transaction.
@@ -273,6 +256,18 @@ impl FlushTransaction for Open {
         match self.execute_raw(statement).await {
             Ok(done) => Ok(Changed::Rows(done.rows_affected())),
             Err(error) => Err(classify(self.backend, error, false).into()),
+        }
+    }
+
+    async fn exists(
+        &mut self,
+        query: &spi::Statement,
+        values: Binder,
+    ) -> Result<bool, DriverError<DbErr>> {
+        let query = statement(self.backend, query, values);
+        match self.query_all(query).await {
+            Ok(rows) => Ok(!rows.is_empty()),
+            Err(error) => Err(classify(self.backend, error, false)),
         }
     }
 

@@ -14,9 +14,10 @@ use crate::{
     PendingRows, Plan, Step, UnresolvedCommit, Work,
     bulk::{self, BulkEnd, BulkRows},
     observe::Span,
+    profile::Fact,
     spi::{
-        Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, StatementKind,
-        TransactionScope,
+        Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, Statement,
+        StatementKind, TransactionScope,
     },
     text::{Statements, Writer},
 };
@@ -127,10 +128,7 @@ impl<B: RowBinder> Work<B> {
                         }
                     };
                     let is_spoilt = match step {
-                        Step::Probe => {
-                            probe(&self.rows, connection, writer, &mut run).await;
-                            false
-                        }
+                        Step::Probe => probe(&self.rows, connection, writer, &mut run).await,
                         _ => self.attempt(connection, scope, writer, &mut run).await,
                     };
                     link.was_lost = run.has_lost_connection();
@@ -342,46 +340,105 @@ fn goes_by_bulk(
     chunk.action == Action::Insert && least.is_some_and(|least| rows_together() >= least)
 }
 
-/// Finds out whether a COMMIT was carried out.
+/// Finds out whether a COMMIT was carried out. Returns whether the connection must not be used again.
+///
+/// The question is a transaction of its own, so that it leaves none open where the server does not commit by itself,
+/// and sees what was committed before it.
 async fn probe<C: FlushConnection>(
     rows: &PendingRows<C::Binder>,
     connection: &mut C,
     writer: Writer<'_>,
     run: &mut Run<C>,
-) {
+) -> bool {
     run.probes();
-    let found = is_there(rows, connection, writer, run).await;
+    let begin = Begin {
+        scope: TransactionScope::Transaction,
+        statement: None,
+        defer: None,
+        uses_bulk: false,
+    };
+    let mut open = match connection.begin(begin).await {
+        Ok(open) => open,
+        Err(error) => {
+            run.probed(Err(error));
+            return false;
+        }
+    };
+    let found = is_there(rows, &mut open, writer, run).await;
     run.probed(found.map_err(FlushError::probe));
+    open.rollback(run.has_lost_connection()).await.is_err()
 }
 
-/// Looks for the marker row of a flush, and for the first of its rows where it only inserts.
+/// Looks for the marker row of a flush, and for the first of its rows where it only inserts. If neither is there, the
+/// run learns what it has to know of the server before it sends the rows again.
 ///
 /// For a flush with a marker row, either of the two is enough: an earlier run of the program may have written
 /// the rows without a marker row.
-async fn is_there<C: FlushConnection>(
-    rows: &PendingRows<C::Binder>,
-    connection: &mut C,
+async fn is_there<T: FlushTransaction>(
+    rows: &PendingRows<T::Binder>,
+    open: &mut T,
     writer: Writer<'_>,
-    run: &Run<C>,
-) -> std::result::Result<bool, DriverError<C::Error>> {
+    run: &mut FlushRun<T::Error>,
+) -> std::result::Result<bool, DriverError<T::Error>> {
     if run.records() {
         let marker = writer.marker(StatementKind::Exists);
-        if connection
-            .exists(&marker, C::Binder::of_marker(run.id()))
-            .await?
-        {
+        if open.exists(&marker, T::Binder::of_marker(run.id())).await? {
             return Ok(true);
         }
     }
-    let plan = run.plan();
-    let Some(first) = plan.chunks().next().filter(|_| plan.only_inserts()) else {
-        return Ok(false);
-    };
-    let entity = rows.entity(first.table);
-    let names = C::Binder::names(entity, &rows.table(first.table), writer.engine);
-    let mut key = C::Binder::with_room(entity, 1, 1);
-    rows.write_key(first.table, first.rows.start, &mut key);
-    connection.exists(&writer.exists(&names), key).await
+    if let Some(first) = run.plan().chunks().next()
+        && run.plan().only_inserts()
+    {
+        let entity = rows.entity(first.table);
+        let names = T::Binder::names(entity, &rows.table(first.table), writer.engine);
+        let mut key = T::Binder::with_room(entity, 1, 1);
+        rows.write_key(first.table, first.rows.start, &mut key);
+        if open.exists(&writer.exists(&names), key).await? {
+            return Ok(true);
+        }
+    }
+    if !run.knows_server() {
+        let has_local_locks = has_local_locks(rows, open, writer).await?;
+        let may_repeat = run.records() || has_unique_key(rows, open, writer).await?;
+        run.learn(has_local_locks, may_repeat);
+    }
+    Ok(false)
+}
+
+/// Returns whether a lock on one server does not hold on all that take writes.
+async fn has_local_locks<T: FlushTransaction>(
+    rows: &PendingRows<T::Binder>,
+    open: &mut T,
+    writer: Writer<'_>,
+) -> std::result::Result<bool, DriverError<T::Error>> {
+    match writer.engine.local_locks {
+        Fact::Known(fact) => Ok(fact),
+        Fact::Asked(query) => open.exists(&Statement::query(query), no_values(rows)).await,
+    }
+}
+
+/// Returns whether the database would refuse the rows that are inserted if it had them already: one unique key among
+/// them is enough, since they are one transaction.
+async fn has_unique_key<T: FlushTransaction>(
+    rows: &PendingRows<T::Binder>,
+    open: &mut T,
+    writer: Writer<'_>,
+) -> std::result::Result<bool, DriverError<T::Error>> {
+    for (number, table) in rows.tables().into_iter().enumerate() {
+        let names = T::Binder::names(rows.entity(number), &table, writer.engine);
+        let Some(query) = writer.has_unique_key(&names) else {
+            return Ok(true);
+        };
+        if table.rows() > 0 && open.exists(&query, no_values(rows)).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns the values of a query without parameters.
+fn no_values<B: RowBinder>(rows: &PendingRows<B>) -> B {
+    B::with_room(rows.entity(0), 0, 0)
 }
 
 /// Returns the statements of a flush of these rows, none of which is written yet.

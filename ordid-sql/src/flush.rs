@@ -9,20 +9,31 @@
 //!                            |   |
 //!            Begin <---------+   +--------> Probe                      unresolved
 //!                                           | found  -> Done(Committed)
-//!                                           | absent -> Begin, Done(Nothing) or Done(Unknown)
+//!                                           | absent -> Begin, Sleep or Done(Unknown)
 //! ```
 //!
 //! # Unresolved commits
 //!
-//! Once the answer to a COMMIT is lost, the flush is unresolved. The rows may be in the database, they may never
-//! come, or they may come later, as the server may not have read the COMMIT yet. So an empty probe is
-//! inconclusive. Sending the same rows again is conclusive. Their keys are unique, and the database makes this
-//! transaction wait for the end of another one that holds them. If it then takes all rows, the older transaction
-//! wrote nothing. If it refuses a duplicate, the older transaction has ended, and the next probe finds out how.
+//! Once the answer to a COMMIT is lost, the flush is unresolved: its rows are in the database, or they come later, as
+//! the server may not have read the COMMIT yet, or they never come. Three observations resolve it.
 //!
-//! Updates and deletes cannot be sent again in this way, as they need no free key. A flush that has some first
-//! inserts a marker row ([`Step::Record`]), whose key all its attempts share, and the probe looks for that row. A
-//! flush that only inserts writes one if [`Flush::with_record`] asks for it.
+//! - A probe finds the rows, or the marker row: they are committed. The executor makes sure that a probe reads
+//!   committed data only.
+//! - Another attempt sends the same rows and its COMMIT succeeds. Unique keys allow that once, so the older
+//!   transaction wrote nothing. A flush whose keys are not unique by themselves is not sent again, unless it writes a
+//!   marker row: see [`Flush::cannot_repeat`].
+//! - Another attempt inserts the marker row ([`Step::Record`]), whose key all attempts share. The database makes it wait
+//!   for the end of an older transaction that holds the key, so the older transaction wrote nothing. This needs locks
+//!   that all servers share: see [`Flush::locks_are_local`].
+//!
+//! Nothing else resolves it. An empty probe may have asked a replica that is behind, or may not be allowed to see the
+//! row. A duplicate may be a row of someone else. A COMMIT that the database refuses may have been refused because the
+//! older transaction was committed, as where keys are compared at COMMIT. The flush ends as
+//! [`Unknown`](Outcome::Unknown) then, and the next flush of the same rows asks again. `flush/model.rs` searches every
+//! order of such events for an outcome that is not true.
+//!
+//! Updates and deletes need no free key, so a flush that has some always writes a marker row. A flush that only inserts
+//! writes one if [`Flush::with_record`] asks for it.
 
 use std::time::Duration;
 
@@ -168,7 +179,10 @@ pub struct Flush {
     scope: Scope,
     records: bool,
     state: State,
-    earlier: EarlierCommit,
+    /// Whether the outcome of an earlier attempt's COMMIT is unknown.
+    is_unresolved: bool,
+    has_global_locks: bool,
+    may_repeat: bool,
     /// How many failures were met that another time may not be there.
     failures: u32,
     /// How many times it was begun anew.
@@ -186,18 +200,7 @@ enum Scope {
     Transaction,
 }
 
-/// What is known of the COMMIT of an earlier attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EarlierCommit {
-    /// There was none, or its outcome is known.
-    Settled,
-    /// Its outcome is not known, and the server may still carry it out.
-    Open,
-    /// Its transaction has ended, but its outcome is not known.
-    Ended,
-}
-
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum State {
     Beginning,
     Recording,
@@ -205,13 +208,25 @@ enum State {
     RollingBack(Failure),
     Sleeping {
         delay: Duration,
-        goes_on: bool,
+        /// What the probe is for that follows while a commit is unresolved.
+        if_absent: Absent,
     },
-    /// Whether it is begun anew if nothing is found.
     Probing {
-        goes_on: bool,
+        if_absent: Absent,
     },
     Over(Outcome),
+}
+
+/// What follows a probe that finds nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Absent {
+    /// The rows are sent again.
+    Repeat,
+    /// It is probed once more after a delay, and then the rows are sent again: a duplicate was in the way, which may
+    /// be the row that the probe could not see.
+    Wait,
+    /// The flush ends.
+    Stop,
 }
 
 impl Flush {
@@ -223,8 +238,11 @@ impl Flush {
     /// Resumes a flush whose outcome was [`Unknown`](Outcome::Unknown), or whose caller dropped it: first
     /// looks whether the rows are in the database.
     pub fn resumed(plan: Plan) -> Self {
-        let mut flush = Self::of(plan, Scope::Connections, State::Probing { goes_on: true });
-        flush.earlier = EarlierCommit::Open;
+        let state = State::Probing {
+            if_absent: Absent::Repeat,
+        };
+        let mut flush = Self::of(plan, Scope::Connections, state);
+        flush.is_unresolved = true;
         flush
     }
 
@@ -246,7 +264,9 @@ impl Flush {
             retry: Retry::NONE,
             scope,
             state,
-            earlier: EarlierCommit::Settled,
+            is_unresolved: false,
+            has_global_locks: true,
+            may_repeat: true,
             failures: 0,
             retries: 0,
         }
@@ -278,6 +298,18 @@ impl Flush {
     pub fn with_record(mut self) -> Self {
         self.records = self.scope != Scope::Transaction;
         self
+    }
+
+    /// Says that a lock on one server does not hold on the others that take writes, as in a Galera cluster. A marker
+    /// row that is inserted is then no sign that an older transaction has ended.
+    pub fn locks_are_local(&mut self) {
+        self.has_global_locks = false;
+    }
+
+    /// Says that the database would take the same rows twice, as no unique index holds a key of theirs alone. While a
+    /// commit is unresolved, a flush without a marker row then only probes.
+    pub fn cannot_repeat(&mut self) {
+        self.may_repeat = self.records;
     }
 
     /// Returns what to do now. It stays the same until the outcome is reported.
@@ -319,8 +351,8 @@ impl Flush {
     }
 
     /// Returns whether the outcome of a COMMIT is unknown so far.
-    pub fn is_unresolved(&self) -> bool {
-        self.earlier != EarlierCommit::Settled
+    pub const fn is_unresolved(&self) -> bool {
+        self.is_unresolved
     }
 
     /// Returns how many times the flush was begun anew.
@@ -334,19 +366,18 @@ impl Flush {
             State::Beginning if self.records => State::Recording,
             State::Beginning => State::Sending(0),
             State::Recording => {
-                // Its key was free: no older attempt holds it.
-                self.earlier = EarlierCommit::Settled;
+                if self.has_global_locks {
+                    // No older attempt holds its key.
+                    self.is_unresolved = false;
+                }
                 State::Sending(0)
             }
             State::Sending(position) if self.plan.chunk(position).is_some() => {
                 State::Sending(position + 1)
             }
-            State::Sending(_) => {
-                self.earlier = EarlierCommit::Settled;
-                State::Over(Outcome::Committed)
-            }
+            State::Sending(_) => self.over(Outcome::Committed),
             State::RollingBack(cause) => self.after(cause),
-            State::Sleeping { goes_on, .. } if self.is_unresolved() => State::Probing { goes_on },
+            State::Sleeping { if_absent, .. } if self.is_unresolved => State::Probing { if_absent },
             State::Sleeping { .. } => self.again(),
             State::Probing { .. } => return self.probed(false),
             over @ State::Over(_) => over,
@@ -363,22 +394,16 @@ impl Flush {
                 State::RollingBack(failure)
             }
             State::Sending(_) if self.scope != Scope::Transaction && failure == Failure::Lost => {
-                self.earlier = EarlierCommit::Open;
+                self.is_unresolved = true;
                 self.after_lost_commit()
             }
-            State::Sending(_) => {
-                // The database took all rows, so no older attempt holds their keys.
-                self.earlier = EarlierCommit::Settled;
-                State::RollingBack(failure)
-            }
+            // This transaction is not committed. An older one may be, and be the reason.
+            State::Sending(_) => State::RollingBack(failure),
             State::RollingBack(cause) => self.after(cause),
             State::Sleeping { .. } => return self.succeeded(),
-            State::Probing { goes_on } => match failure {
+            State::Probing { if_absent } => match failure {
                 Failure::Lost if self.scope == Scope::Connection => State::Over(Outcome::Unknown),
-                Failure::Transient | Failure::Lost => match self.next_delay() {
-                    Some(delay) => State::Sleeping { delay, goes_on },
-                    None => State::Over(Outcome::Unknown),
-                },
+                Failure::Transient | Failure::Lost => self.asked_later(if_absent),
                 Failure::Refused | Failure::Duplicate => State::Over(Outcome::Unknown),
             },
             over @ State::Over(_) => over,
@@ -388,20 +413,14 @@ impl Flush {
     /// Reports what a probe found. Reported of any other step, it is an error of the adapter and changes
     /// nothing.
     pub fn probed(&mut self, found: bool) {
-        let State::Probing { goes_on } = self.state else {
+        let State::Probing { if_absent } = self.state else {
             return;
         };
-        self.state = match (found, self.earlier) {
-            (true, _) => {
-                self.earlier = EarlierCommit::Settled;
-                State::Over(Outcome::Committed)
-            }
-            (false, _) if goes_on => self.again(),
-            (false, EarlierCommit::Open) => State::Over(Outcome::Unknown),
-            (false, EarlierCommit::Ended | EarlierCommit::Settled) => {
-                self.earlier = EarlierCommit::Settled;
-                State::Over(Outcome::Nothing)
-            }
+        self.state = match if_absent {
+            _ if found => self.over(Outcome::Committed),
+            Absent::Repeat if self.may_repeat => self.again(),
+            Absent::Repeat | Absent::Wait => self.asked_later(Absent::Repeat),
+            Absent::Stop => State::Over(Outcome::Unknown),
         };
     }
 
@@ -413,35 +432,48 @@ impl Flush {
             Failure::Refused | Failure::Duplicate => false,
         };
         if retriable && let Some(delay) = self.next_delay() {
-            return State::Sleeping {
-                delay,
-                goes_on: true,
-            };
+            let if_absent = Absent::Repeat;
+            return State::Sleeping { delay, if_absent };
         }
-        if self.earlier == EarlierCommit::Settled {
+        if !self.is_unresolved {
             return State::Over(Outcome::Nothing);
         }
         if cause == Failure::Lost && self.scope == Scope::Connection {
             return State::Over(Outcome::Unknown);
         }
-        if cause == Failure::Duplicate {
-            self.earlier = EarlierCommit::Ended;
+        State::Probing {
+            if_absent: match cause {
+                Failure::Duplicate => Absent::Wait,
+                _ => Absent::Stop,
+            },
         }
-        State::Probing { goes_on: false }
     }
 
     fn after_lost_commit(&mut self) -> State {
         if self.scope == Scope::Connection {
             return State::Over(Outcome::Unknown);
         }
+        let if_absent = Absent::Repeat;
         match self.next_delay() {
-            Some(delay) => State::Sleeping {
-                delay,
-                goes_on: true,
-            },
+            Some(delay) => State::Sleeping { delay, if_absent },
             // Asked once all the same: an attempt costs more.
-            None => State::Probing { goes_on: false },
+            None => State::Probing {
+                if_absent: Absent::Stop,
+            },
         }
+    }
+
+    /// What follows a probe that has to be asked again.
+    fn asked_later(&mut self, if_absent: Absent) -> State {
+        match self.next_delay() {
+            Some(delay) => State::Sleeping { delay, if_absent },
+            None => State::Over(Outcome::Unknown),
+        }
+    }
+
+    fn over(&mut self, outcome: Outcome) -> State {
+        self.is_unresolved = false;
+        State::Over(outcome)
     }
 
     fn next_delay(&mut self) -> Option<Duration> {
@@ -455,5 +487,7 @@ impl Flush {
     }
 }
 
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod tests;

@@ -329,6 +329,15 @@ impl<D> FlushError<D> {
         }
     }
 
+    /// Whether the database refused to take or to commit the rows, over a connection that works.
+    pub(crate) fn refuses_the_rows(&self) -> bool {
+        let sent = matches!(
+            self.0.kind,
+            Kind::Record { .. } | Kind::Bind | Kind::Statement | Kind::Count { .. } | Kind::Commit
+        );
+        sent && self.failure() != Failure::Lost
+    }
+
     /// Whether the connection's state or the database is what stands in the way, so that another attempt would
     /// meet the same.
     pub(crate) fn is_final(&self) -> bool {

@@ -57,6 +57,7 @@ pub struct FlushRun<D> {
     cause: Option<Failure>,
     /// What COMMIT failed with where that leaves its outcome open.
     lost_commit: Option<FlushError<D>>,
+    knows_server: bool,
 }
 
 /// Why a flush wrote nothing, or perhaps nothing.
@@ -102,6 +103,7 @@ impl<D> FlushRun<D> {
             error: None,
             cause: None,
             lost_commit: None,
+            knows_server: false,
         }
     }
 
@@ -227,6 +229,23 @@ impl<D> FlushRun<D> {
         }
     }
 
+    /// Returns whether [`learn`](Self::learn) was called.
+    pub const fn knows_server(&self) -> bool {
+        self.knows_server
+    }
+
+    /// Takes what the server says of itself, which has to be known before rows are sent again: as
+    /// [`Flush::locks_are_local`] and [`Flush::cannot_repeat`].
+    pub fn learn(&mut self, has_local_locks: bool, may_repeat: bool) {
+        self.knows_server = true;
+        if has_local_locks {
+            self.flush.locks_are_local();
+        }
+        if !may_repeat {
+            self.flush.cannot_repeat();
+        }
+    }
+
     fn note(&mut self, error: &FlushError<D>) {
         let cause = error.failure();
         self.flush.failed(cause);
@@ -300,9 +319,9 @@ impl<D> FlushRun<D> {
         if !self.is_own {
             return;
         }
-        if self.flush.is_unresolved() {
+        if self.has_lost_connection() {
             self.lost_commit = self.error.take().map(|(error, _)| error);
-        } else {
+        } else if !self.flush.is_unresolved() {
             *unresolved = None;
         }
     }
@@ -340,9 +359,16 @@ impl<D> FlushRun<D> {
             Outcome::Nothing => {}
         }
         let unsaid = || (FlushError::unsaid(), None);
-        let (mut error, rows) = match (outcome, self.lost_commit) {
-            (Outcome::Unknown, Some(lost)) => (lost.into_unknown(), None),
-            (Outcome::Unknown, None) => (self.error.unwrap_or_else(unsaid).0.into_unknown(), None),
+        let (mut error, rows) = match outcome {
+            // Why the rows were refused when they were sent again says more than the loss.
+            Outcome::Unknown => {
+                let error = match (self.error, self.lost_commit) {
+                    (Some((error, _)), Some(lost)) if !error.refuses_the_rows() => lost,
+                    (Some((error, _)), _) => error,
+                    (None, lost) => lost.unwrap_or_else(FlushError::unsaid),
+                };
+                (error.into_unknown(), None)
+            }
             _ => self.error.unwrap_or_else(unsaid),
         };
         error.set_retries(retries);

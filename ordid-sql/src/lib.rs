@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 mod bulk;
+mod catalog;
 pub mod classify;
 mod columns;
 pub mod copy;
@@ -77,7 +78,7 @@ pub use journal::{ColumnValues, JournalRow, Journaled};
 pub(crate) use marker::MARKER_TABLE;
 pub use pending_rows::{PendingRows, Registration, Row, RowEnd, RowSink};
 pub use plan::{Action, Chunk, MAX_ROWS, Plan};
-pub use profile::{EngineProfile, FlushDialect, Updates};
+pub use profile::{EngineProfile, Fact, FlushDialect, Updates};
 pub use report::{Flushed, FlushedTable, Progress, Tally};
 pub use retry::Retry;
 pub use sharded::{ShardFlush, Sharded, WrapsWork};

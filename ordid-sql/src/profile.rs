@@ -9,9 +9,10 @@ use ordid_core::storage::{
 };
 
 use crate::{
-    MAX_ROWS,
+    MAX_ROWS, catalog,
     classify::{self, Classify},
     leases::numbers::LeaseDialect,
+    text::TableNames,
 };
 
 /// What an engine can do, and how it behaves: limits of a statement, transactions, how rows are updated and
@@ -51,10 +52,24 @@ pub struct EngineProfile {
     pub deletes_rows_of_themselves: bool,
     /// How rows are updated by their keys.
     pub updates: Updates,
+    /// Whether a lock that one server gives does not hold on all others that take writes, as in a Galera cluster: then
+    /// a marker row that could be inserted does not resolve an unresolved COMMIT. It is asked only after the answer to a
+    /// COMMIT was lost.
+    pub local_locks: Fact,
     /// The words of the engine's dialect.
     pub(crate) words: Words,
     /// What the engine's errors mean.
     pub(crate) classify: Classify,
+}
+
+/// What the server alone may know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fact {
+    /// It is known.
+    Known(bool),
+    /// This query has a row if it is so. The row has one column, of integers.
+    Asked(&'static str),
 }
 
 /// How an engine updates many rows, each with values of its own.
@@ -86,6 +101,12 @@ pub(crate) struct Words {
     /// What stands behind a change so that the server answers with the number of rows; empty where the
     /// protocol counts them.
     pub(crate) counted: &'static str,
+    /// What stands behind a table's name and at the end of a query, so that it reads committed rows only whatever the
+    /// isolation level is: no uncommitted ones.
+    pub(crate) reads_committed: [&'static str; 2],
+    /// Writes the query that has a row if a unique index holds the key alone, and no trigger can replace the key. Where
+    /// there is none, keys are taken to be unique.
+    pub(crate) has_unique_key: Option<fn(&TableNames) -> String>,
 }
 
 /// A dialect that units of work are flushed to.
@@ -104,13 +125,16 @@ impl EngineProfile {
         defer: Some("SET CONSTRAINTS ALL DEFERRED"),
         updates: Updates::FromValues,
         ..Self::of::<Postgres>(classify::postgres::classify)
-    };
+    }
+    .with_words(["", ""], Some(catalog::postgres));
 
     /// MySQL and MariaDB.
     pub const MYSQL: Self = Self {
         updates: Updates::RowByRow,
+        local_locks: Fact::Asked(catalog::MYSQL_CLUSTER),
         ..Self::of::<MySql>(classify::mysql::classify)
-    };
+    }
+    .with_words(["", " LOCK IN SHARE MODE"], Some(catalog::mysql));
 
     /// SQLite.
     pub const SQLITE: Self = Self {
@@ -127,7 +151,8 @@ impl EngineProfile {
         bulk: true,
         updates: Updates::JoinValues,
         ..Self::of::<SqlServer>(classify::sql_server::classify)
-    };
+    }
+    .with_words([" WITH (READCOMMITTEDLOCK)", ""], None);
 
     /// Babelfish. The options that make a bulk load an `INSERT` were not tried there, so it gets none.
     pub const BABELFISH: Self = Self {
@@ -152,15 +177,28 @@ impl EngineProfile {
             defer: None,
             deletes_rows_of_themselves: D::DELETES_ROWS_OF_THEMSELVES,
             updates: Updates::RowByRow,
+            local_locks: Fact::Known(false),
             words: Words {
                 dialect: D::NAME,
                 quote: <D as Dialect>::quote,
                 quote_table: <D as Dialect>::quote_table,
                 placeholder: D::push_placeholder,
                 counted: D::COUNTED,
+                reads_committed: ["", ""],
+                has_unique_key: None,
             },
             classify,
         }
+    }
+
+    const fn with_words(
+        mut self,
+        reads_committed: [&'static str; 2],
+        has_unique_key: Option<fn(&TableNames) -> String>,
+    ) -> Self {
+        self.words.reads_committed = reads_committed;
+        self.words.has_unique_key = has_unique_key;
+        self
     }
 
     /// Returns whether a parameter takes the values of all rows of a statement, and not one value.

@@ -290,17 +290,6 @@ pub trait FlushConnection: Send {
         begin: Begin,
     ) -> impl Future<Output = Result<Self::Transaction<'_>, FlushError<Self::Error>>> + Send;
 
-    /// Returns whether a query has a row. No transaction is open.
-    ///
-    /// # Errors
-    ///
-    /// The library's error.
-    fn exists(
-        &mut self,
-        query: &Statement,
-        values: Self::Binder,
-    ) -> impl Future<Output = Result<bool, DriverError<Self::Error>>> + Send;
-
     /// Returns whether the protocol state of the connection is known, so that it can be used again.
     fn is_usable(&self) -> bool {
         true
@@ -335,6 +324,17 @@ pub trait FlushTransaction: Send + Sized {
         statement: &Statement,
         values: Self::Binder,
     ) -> impl Future<Output = Result<Changed, StatementFailure<Self::Error>>> + Send;
+
+    /// Returns whether a query has a row.
+    ///
+    /// # Errors
+    ///
+    /// The library's error.
+    fn exists(
+        &mut self,
+        query: &Statement,
+        values: Self::Binder,
+    ) -> impl Future<Output = Result<bool, DriverError<Self::Error>>> + Send;
 
     /// Sends rows by the bulk command, as long as there are rows to be [fed](BulkRows::feed). Rows that it does
     /// not ask for go by statements.

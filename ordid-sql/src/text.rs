@@ -45,6 +45,17 @@ pub struct Statement {
 }
 
 impl Statement {
+    /// A query without parameters, which is asked once.
+    pub(crate) fn query(sql: impl Into<Arc<str>>) -> Self {
+        Self {
+            kind: StatementKind::Exists,
+            sql: sql.into(),
+            columns: [].into(),
+            rows: 0,
+            repeats: false,
+        }
+    }
+
     /// Writes the `INSERT` of so many rows, each with values for these columns: for what an adapter offers
     /// beside a unit of work.
     pub fn insert(
@@ -184,10 +195,18 @@ impl Writer<'_> {
         }
     }
 
+    /// Asks whether a unique index holds the key alone; `None` where the engine is not asked.
+    pub(crate) fn has_unique_key(self, names: &TableNames) -> Option<Statement> {
+        let query = self.engine.words.has_unique_key?;
+        Some(Statement::query(query(names)))
+    }
+
     /// Asks for a row by its key.
     pub(crate) fn exists(self, names: &TableNames) -> Statement {
-        let mut sql = format!("SELECT 1 FROM {}", names.table);
+        let [before, behind] = self.engine.words.reads_committed;
+        let mut sql = format!("SELECT 1 FROM {}{before}", names.table);
         self.where_key(&mut sql, names, 1);
+        sql.push_str(behind);
         Statement {
             kind: StatementKind::Exists,
             sql: sql.into(),
@@ -199,14 +218,16 @@ impl Writer<'_> {
 
     /// Inserts a marker row, or asks for it.
     pub(crate) fn marker(self, kind: StatementKind) -> Statement {
-        let mut sql = match kind {
-            StatementKind::Insert => format!("INSERT INTO {MARKER_TABLE} (id) VALUES ("),
-            _ => format!("SELECT 1 FROM {MARKER_TABLE} WHERE id = "),
+        let [before, behind] = self.engine.words.reads_committed;
+        let (mut sql, behind) = match kind {
+            StatementKind::Insert => (format!("INSERT INTO {MARKER_TABLE} (id) VALUES ("), ")"),
+            _ => (
+                format!("SELECT 1 FROM {MARKER_TABLE}{before} WHERE id = "),
+                behind,
+            ),
         };
         self.placeholder(&mut sql, 1);
-        if kind == StatementKind::Insert {
-            sql.push(')');
-        }
+        sql.push_str(behind);
         Statement {
             kind,
             sql: sql.into(),

@@ -211,19 +211,6 @@ impl<DB: Backend> FlushConnection for SqlxConnection<'_, DB> {
         })
     }
 
-    async fn exists(
-        &mut self,
-        query: &Statement,
-        values: Binder<DB>,
-    ) -> Result<bool, DriverError<sqlx::Error>> {
-        let (connection, state) = self.connection();
-        state.set_busy(true);
-        let sql = sql_of(query);
-        let found = DB::ask(connection, sql, values.into_arguments(), true, |_| Ok(())).await;
-        state.set_busy(false);
-        Ok(!found.map_err(classify)?.rows.is_empty())
-    }
-
     fn is_usable(&self) -> bool {
         !self.state.lost.load(Ordering::Relaxed)
     }
@@ -268,6 +255,18 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
             Ok(answer) => Ok(Changed::Rows(answer.changed)),
             Err(error) => Err(classify(error).into()),
         }
+    }
+
+    async fn exists(
+        &mut self,
+        query: &Statement,
+        values: Binder<DB>,
+    ) -> Result<bool, DriverError<sqlx::Error>> {
+        let (sql, arguments) = (sql_of(query), values.into_arguments());
+        let found = DB::ask(&mut self.transaction, sql, arguments, query.repeats, |_| {
+            Ok(())
+        });
+        Ok(!found.await.map_err(classify)?.rows.is_empty())
     }
 
     async fn send_bulk(

@@ -216,7 +216,7 @@ fn a_lost_commit_that_was_carried_out_is_found() {
     assert_log(
         &server,
         "1 begin; 1 insert items 1:a 2:b; 1 commit; discard; release; pause; \
-         connect after a loss; 2 check; 2 probe items 1",
+         connect after a loss; 2 check; 2 begin; 2 probe items 1; 2 rollback",
     );
     assert_eq!((flushed.rows(), flushed.retries), (2, 0));
     assert!(work.rows.is_empty() && work.unresolved.is_none());
@@ -229,7 +229,7 @@ fn a_lost_commit_that_is_not_found_is_sent_again() {
     let flushed = flush::<false>(&mut inserts(2), Source::new(&server)).unwrap();
     assert_eq!(
         log_after(&server, "2 probe items 1"),
-        "2 begin; 2 insert items 1:a 2:b; 2 commit"
+        "2 is the key unique; 2 rollback; 2 begin; 2 insert items 1:a 2:b; 2 commit"
     );
     assert_eq!((flushed.rows(), flushed.retries), (2, 1));
     assert_eq!(server.items(), ["1:a", "2:b"]);
@@ -240,14 +240,72 @@ fn a_lost_commit_that_is_not_found_is_sent_again() {
 fn a_commit_that_comes_late_is_found_by_the_second_probe() {
     let server = Server::default();
     server.once("commit", Answer::Fails(Failure::Lost));
-    server.once("2 begin", Answer::Meanwhile("items 1:a"));
+    server.once("2 rollback", Answer::Meanwhile("items 1:a"));
     let flushed = flush::<false>(&mut inserts(1), Source::new(&server)).unwrap();
     assert_eq!(flushed.rows(), 1);
     assert_eq!(server.items(), ["1:a"]);
     assert_eq!(
         log_after(&server, "2 check"),
-        "2 probe items 1; 2 begin; 2 insert items 1:a; 2 rollback; 2 probe items 1"
+        "2 begin; 2 probe items 1; 2 is the key unique; 2 rollback; 2 begin; 2 insert items 1:a; 2 rollback; \
+         2 begin; 2 probe items 1; 2 rollback"
     );
+}
+
+/// The keys of a table that is partitioned by time are not unique by themselves.
+#[test]
+fn rows_whose_keys_are_not_unique_are_not_sent_again() {
+    let server = Server::default();
+    server.once("commit", Answer::Fails(Failure::Lost));
+    server.once("unique", Answer::Says(false));
+    let mut work = inserts(1);
+    let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
+    assert!(error.is_commit_unknown(), "{error}");
+    assert_eq!(
+        log_after(&server, "2 check"),
+        "2 begin; 2 probe items 1; 2 is the key unique; 2 rollback; release; pause; 2 begin; 2 probe items 1; \
+         2 rollback"
+    );
+    // The row came late, and is found.
+    server.once("probe", Answer::Meanwhile("items 1:a"));
+    let flushed = flush::<false>(&mut work, Source::new(&server)).unwrap();
+    assert_eq!((flushed.rows(), server.items().len()), (1, 1));
+}
+
+#[test]
+fn a_marker_row_makes_rows_unique_whose_keys_are_not() {
+    let server = Server::default();
+    server.once("commit", Answer::Fails(Failure::Lost));
+    let mut work = inserts(1);
+    work.set_record();
+    flush::<false>(&mut work, Source::new(&server)).unwrap();
+    assert_eq!(count(&server, "unique"), 0);
+    assert_eq!(server.items(), ["1:a"]);
+}
+
+/// On other servers than MySQL's, nobody is asked.
+#[test]
+fn a_cluster_with_local_locks_leaves_the_outcome_unknown_if_rows_are_refused() {
+    for (is_cluster, is_unknown) in [(true, true), (false, false)] {
+        let server = Server::default();
+        server.once("commit", Answer::Fails(Failure::Lost));
+        server.once("local", Answer::Says(is_cluster));
+        server.once("2 update items", Answer::Fails(Failure::Refused));
+        let mut source = Source::<false>::new(&server);
+        source.engine.local_locks = EngineProfile::MYSQL.local_locks;
+        let error = flush(&mut updates(1), source).unwrap_err();
+        assert_eq!(error.is_commit_unknown(), is_unknown, "{error}");
+        assert_eq!(count(&server, "local"), 1);
+    }
+}
+
+#[test]
+fn a_question_that_fails_is_asked_again_before_rows_are_sent_again() {
+    let server = Server::default();
+    server.once("commit", Answer::Fails(Failure::Lost));
+    server.once("unique", Answer::Fails(Failure::Transient));
+    let flushed = flush::<false>(&mut inserts(1), Source::new(&server)).unwrap();
+    assert_eq!(flushed.rows(), 1);
+    assert_eq!(count(&server, "unique"), 2);
 }
 
 #[test]
@@ -257,7 +315,7 @@ fn a_flush_with_updates_is_probed_by_its_marker_row() {
     let flushed = flush::<false>(&mut updates(2), Source::new(&server)).unwrap();
     let log = server.log();
     assert_eq!(log[2..5], ["1 begin", "1 marker", "1 update items 1:a 2:b"]);
-    assert_eq!(log.last().unwrap(), "2 probe marker");
+    assert_eq!(log[log.len() - 2..], ["2 probe marker", "2 rollback"]);
     assert_eq!(flushed.updated(), 2);
 }
 
@@ -344,7 +402,10 @@ fn the_next_flush_probes_a_commit_that_was_lost_on_the_only_connection() {
     assert_log(&server, "1 begin; 1 insert items 1:a; 1 commit; discard");
     assert!(error.is_commit_unknown());
     let flushed = flush::<false>(&mut work, Source::only(&server)).unwrap();
-    assert_eq!(server.log(), ["connect", "2 check", "2 probe items 1"]);
+    assert_eq!(
+        log_after(&server, "2 check"),
+        "2 begin; 2 probe items 1; 2 rollback"
+    );
     assert_eq!(flushed.rows(), 1);
 }
 

@@ -209,9 +209,12 @@ fn a_duplicate_after_an_unknown_commit_is_probed() {
         let begun = format!("B s s C z P B {sent} R P");
         let found = with(&[(at, Failed(Duplicate)), (at + 2, Probed(true))]);
         assert_eq!(run(flush(), &found), format!("{begun} committed"));
-        // Someone else's row: the older COMMIT has ended, and did not bring ours.
-        let absent = with(&[(at, Failed(Duplicate)), (at + 2, Probed(false))]);
-        assert_eq!(run(flush(), &absent), format!("{begun} nothing"));
+        // Nothing found contradicts the duplicate, and is asked again.
+        let absent = with(&[(at, Failed(Duplicate)), (at + 4, Probed(true))]);
+        assert_eq!(run(flush(), &absent), format!("{begun} z P committed"));
+        let twice = with(&[(at, Failed(Duplicate)), (2 * at - 1, Failed(Duplicate))]);
+        let ended = format!("{begun} z P B {sent} R P unknown");
+        assert_eq!(run(flush(), &twice), ended);
         // What proves nothing of the older COMMIT leaves it open.
         let absent = with(&[(at, Failed(Refused)), (at + 2, Probed(false))]);
         assert_eq!(run(flush(), &absent), format!("{begun} unknown"));
@@ -219,11 +222,18 @@ fn a_duplicate_after_an_unknown_commit_is_probed() {
         assert_eq!(run(flush(), &found), format!("{begun} committed"));
         // A probe that fails is tried again, but nothing else.
         let again = with(&[(at, Failed(Duplicate)), (at + 2, Failed(Lost))]);
-        assert_eq!(run(flush(), &again), format!("{begun} z P nothing"));
+        assert_eq!(run(flush(), &again), format!("{begun} z P unknown"));
     }
-    // The database took all rows once more, and then refused to commit them.
+    // The database took all rows once more, and then refused to commit them: the older COMMIT may be why.
     let refused = with(&[(9, Failed(Refused))]);
-    assert_eq!(run(flush(), &refused), "B s s C z P B s s C R nothing");
+    assert_eq!(run(flush(), &refused), "B s s C z P B s s C R P unknown");
+    let found = [&refused[..], &[(11, Probed(true))]].concat();
+    assert_eq!(run(flush(), &found), "B s s C z P B s s C R P committed");
+    let conflict = with(&[(9, Failed(Transient)), (12, Probed(true))]);
+    assert_eq!(
+        run(flush(), &conflict),
+        "B s s C z P B s s C R z P committed"
+    );
 }
 
 #[test]
@@ -236,6 +246,45 @@ fn a_flush_with_an_unresolved_commit_begins_with_a_probe() {
     let reports = [(2, Failed(Refused)), (4, Probed(false))];
     assert_eq!(run(flush(), &reports), "P B s R P unknown");
     assert_eq!(run(flush(), &[(0, Failed(Refused))]), "P unknown");
+}
+
+#[test]
+fn a_flush_that_may_not_be_sent_twice_only_probes() {
+    let flush = || {
+        let mut flush = Flush::new(plan(1)).with_retry(RETRY);
+        flush.cannot_repeat();
+        flush
+    };
+    assert_eq!(
+        run(flush(), &[(1, Failed(Transient))]),
+        "B s R z B s C committed"
+    );
+    let lost = (2, Failed(Lost));
+    assert_eq!(run(flush(), &[lost]), "B s C z P z P unknown");
+    assert_eq!(
+        run(flush(), &[lost, (6, Probed(true))]),
+        "B s C z P z P committed"
+    );
+    // The marker row cannot be inserted twice.
+    let mut recorded = Flush::new(plan(1)).with_retry(RETRY).with_record();
+    recorded.cannot_repeat();
+    assert_eq!(
+        run(recorded, &[(3, Failed(Lost))]),
+        "B I s C z P B I s C committed"
+    );
+}
+
+#[test]
+fn a_marker_row_resolves_nothing_where_locks_are_local() {
+    let mut flush = Flush::new(updates(1)).with_retry(RETRY);
+    flush.locks_are_local();
+    let reports = [(3, Failed(Lost)), (8, Failed(Refused))];
+    assert_eq!(
+        run(flush.clone(), &reports),
+        "B I s C z P B I s R P unknown"
+    );
+    let reports = [(3, Failed(Lost)), (9, Failed(Refused)), (11, Probed(true))];
+    assert_eq!(run(flush, &reports), "B I s C z P B I s C R P committed");
 }
 
 /// Updates are known by a row of the flush's own, which comes first.

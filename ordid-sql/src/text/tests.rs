@@ -350,7 +350,10 @@ fn a_library_may_have_its_own_placeholder() {
         "INSERT INTO [orders] ([id], [parent], [total]) VALUES (\u{1}, \u{1}, \u{1})"
     );
     let marker = writer.marker(StatementKind::Exists);
-    assert_eq!(&*marker.sql, "SELECT 1 FROM ordid_flushes WHERE id = \u{1}");
+    assert_eq!(
+        &*marker.sql,
+        "SELECT 1 FROM ordid_flushes WITH (READCOMMITTEDLOCK) WHERE id = \u{1}"
+    );
 }
 
 #[test]
@@ -386,14 +389,14 @@ fn marker_rows_and_probes_use_the_same_columns() {
         (
             EngineProfile::MYSQL,
             "INSERT INTO ordid_flushes (id) VALUES (?)",
-            "SELECT 1 FROM ordid_flushes WHERE id = ?",
-            "SELECT 1 FROM `orders` WHERE `id` = ?",
+            "SELECT 1 FROM ordid_flushes WHERE id = ? LOCK IN SHARE MODE",
+            "SELECT 1 FROM `orders` WHERE `id` = ? LOCK IN SHARE MODE",
         ),
         (
             EngineProfile::SQL_SERVER,
             "INSERT INTO ordid_flushes (id) VALUES (@P1)",
-            "SELECT 1 FROM ordid_flushes WHERE id = @P1",
-            "SELECT 1 FROM [orders] WHERE [id] = @P1",
+            "SELECT 1 FROM ordid_flushes WITH (READCOMMITTEDLOCK) WHERE id = @P1",
+            "SELECT 1 FROM [orders] WITH (READCOMMITTEDLOCK) WHERE [id] = @P1",
         ),
         (
             EngineProfile::ORACLE,

@@ -139,18 +139,6 @@ impl<'c, S: Stream, D: Flavour> FlushConnection for Connection<'c, S, D> {
         })
     }
 
-    async fn exists(
-        &mut self,
-        query: &Statement,
-        values: Binder<D>,
-    ) -> Result<bool, DriverError<Error>> {
-        let found = async {
-            let answer = values.query(query).query(self.client).await?;
-            Ok(answer.into_row().await?.is_some())
-        };
-        found.await.map_err(classify)
-    }
-
     fn is_usable(&self) -> bool {
         !self.is_lost
     }
@@ -173,6 +161,18 @@ impl<S: Stream, D: Flavour> FlushTransaction for Transaction<'_, '_, S, D> {
             _ => changed(query, client).await,
         };
         Ok(Changed::Rows(changed.map_err(classify)?))
+    }
+
+    async fn exists(
+        &mut self,
+        query: &Statement,
+        values: Binder<D>,
+    ) -> Result<bool, DriverError<Error>> {
+        let found = async {
+            let answer = values.query(query).query(self.connection.client).await?;
+            Ok(answer.into_row().await?.is_some())
+        };
+        found.await.map_err(classify)
     }
 
     async fn send_bulk(

@@ -172,10 +172,6 @@ impl FlushConnection for Store {
     async fn begin(&mut self, _: Begin) -> Result<Transaction, FlushError> {
         Ok(Store::begin(self))
     }
-
-    async fn exists(&mut self, _: &Statement, key: Binder) -> Result<bool, DriverError<io::Error>> {
-        self.has_row(key.entity.table, &key.values[0])
-    }
 }
 
 impl FlushTransaction for Transaction {
@@ -189,6 +185,10 @@ impl FlushTransaction for Transaction {
         values: Binder,
     ) -> Result<Changed, StatementFailure<io::Error>> {
         Ok(Changed::Rows(self.store.execute(statement, values)?))
+    }
+
+    async fn exists(&mut self, _: &Statement, key: Binder) -> Result<bool, DriverError<io::Error>> {
+        self.store.has_row(key.entity.table, &key.values[0])
     }
 
     async fn commit(self) -> Result<(), DriverError<io::Error>> {

@@ -298,6 +298,8 @@ pub(super) enum Answer {
     Changed(Changed),
     /// The connection is in a state in which nothing can be sent.
     WrongState,
+    /// A question to the server is answered.
+    Says(bool),
     /// A savepoint is what there can be.
     Savepoint,
     /// The bulk command ends before it has asked for all rows.
@@ -478,32 +480,6 @@ impl<const RUNS: bool> FlushConnection for Connection<RUNS> {
             }
         }
     }
-
-    async fn exists(
-        &mut self,
-        query: &Statement,
-        values: Binder<RUNS>,
-    ) -> Result<bool, DriverError<io::Error>> {
-        assert_eq!(query.kind, StatementKind::Exists);
-        assert!(!self.server.state().open, "a probe is in no transaction");
-        let table = table_of(&query.sql);
-        let [key] = &values.rows[..] else {
-            panic!("one key");
-        };
-        let answer = match table {
-            "ordid_flushes" => self.call("probe marker").await,
-            _ => self.call(format!("probe {table} {key}")).await,
-        };
-        match answer {
-            Some(Answer::Fails(failure)) => Err(driver(failure)),
-            _ => {
-                let state = self.server.state();
-                let found = [format!("{table} {key}"), format!("{table} {key}:")];
-                let mut committed = state.committed.iter();
-                Ok(committed.any(|it| *it == found[0] || it.starts_with(&found[1])))
-            }
-        }
-    }
 }
 
 /// An open transaction or savepoint.
@@ -579,6 +555,40 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
                 ..driver(Failure::Refused).into()
             }),
             Some(other) => panic!("{other:?}"),
+        }
+    }
+
+    async fn exists(
+        &mut self,
+        query: &Statement,
+        values: Binder<RUNS>,
+    ) -> Result<bool, DriverError<io::Error>> {
+        assert_eq!(query.kind, StatementKind::Exists);
+        let [key] = &values.rows[..] else {
+            let is_cluster = query.sql.contains("wsrep_on");
+            let fact = match is_cluster {
+                true => "are locks local",
+                false => "is the key unique",
+            };
+            return match self.connection.call(fact).await {
+                Some(Answer::Says(fact)) => Ok(fact),
+                Some(Answer::Fails(failure)) => Err(driver(failure)),
+                _ => Ok(!is_cluster),
+            };
+        };
+        let table = table_of(&query.sql);
+        let answer = match table {
+            "ordid_flushes" => self.connection.call("probe marker").await,
+            _ => self.connection.call(format!("probe {table} {key}")).await,
+        };
+        match answer {
+            Some(Answer::Fails(failure)) => Err(driver(failure)),
+            _ => {
+                let state = self.connection.server.state();
+                let found = [format!("{table} {key}"), format!("{table} {key}:")];
+                let mut committed = state.committed.iter();
+                Ok(committed.any(|it| *it == found[0] || it.starts_with(&found[1])))
+            }
         }
     }
 

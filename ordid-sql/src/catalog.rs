@@ -1,0 +1,101 @@
+//! Questions to an engine's catalog, which a flush asks while a COMMIT is unresolved.
+
+use std::fmt::Write as _;
+
+use crate::text::TableNames;
+
+/// Has a row in a Galera cluster and in a replication group, whose members know their own locks only.
+///
+/// MariaDB runs what stands in `/*M! */`, MySQL what stands in `/*!50700 */`: each has the variables in another schema.
+/// Sources: "Comment Syntax" of both manuals.
+pub(crate) const MYSQL_CLUSTER: &str = "SELECT 1 FROM \
+    /*M! information_schema *//*!50700 performance_schema */.global_variables \
+    WHERE (variable_name = 'wsrep_on' AND variable_value = 'ON') \
+    OR (variable_name = 'group_replication_group_name' AND variable_value <> '') LIMIT 1";
+
+/// Has a row if a unique index of PostgreSQL holds the key alone, and no trigger can replace the key before the row is
+/// inserted.
+///
+/// `tgtype` has a bit for each of `ROW`, `BEFORE` and `INSERT`, the lowest three: `src/include/catalog/pg_trigger.h`.
+pub(crate) fn postgres(names: &TableNames) -> String {
+    let table = format!(
+        "to_regclass(convert_from(decode('{}', 'hex'), 'UTF8'))",
+        hex(&names.table)
+    );
+    let column = hex(&unquoted(&names.columns[names.key], '"'));
+    format!(
+        "SELECT 1 FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_attribute AS a \
+         ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] \
+         WHERE i.indrelid = {table} AND i.indisunique AND i.indisvalid AND i.indpred IS NULL \
+         AND i.indnkeyatts = 1 AND a.attname = convert_from(decode('{column}', 'hex'), 'UTF8') \
+         AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_trigger AS t WHERE t.tgrelid = i.indrelid \
+         AND t.tgtype & 7 = 7 AND t.tgenabled <> 'D') LIMIT 1"
+    )
+}
+
+/// As [`postgres`], for MySQL and MariaDB, which show triggers only to users with the privilege `TRIGGER`.
+pub(crate) fn mysql(names: &TableNames) -> String {
+    let (schema, table) = match split(&names.table, '`') {
+        (Some(schema), table) => (text(&schema), text(&table)),
+        (None, table) => ("DATABASE()".to_owned(), text(&table)),
+    };
+    let column = text(&unquoted(&names.columns[names.key], '`'));
+    format!(
+        "SELECT 1 FROM information_schema.statistics AS i \
+         WHERE i.table_schema = {schema} AND i.table_name = {table} AND i.non_unique = 0 \
+         AND NOT EXISTS (SELECT 1 FROM information_schema.triggers AS t \
+         WHERE t.event_object_schema = i.table_schema AND t.event_object_table = i.table_name \
+         AND t.action_timing = 'BEFORE' AND t.event_manipulation = 'INSERT') \
+         GROUP BY i.index_name HAVING COUNT(*) = 1 AND MAX(i.column_name) = {column} LIMIT 1"
+    )
+}
+
+/// A string of MySQL that no setting reads in another way, as `NO_BACKSLASH_ESCAPES` does.
+fn text(name: &str) -> String {
+    format!("CONVERT(0x{} USING utf8mb4)", hex(name))
+}
+
+fn hex(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+/// Returns the schema, if there is one, and the name of a quoted table.
+fn split(name: &str, quote: char) -> (Option<String>, String) {
+    let between = format!("{quote}.{quote}");
+    match name.split_once(&between) {
+        Some((schema, table)) => (
+            Some(unquoted(&format!("{schema}{quote}"), quote)),
+            unquoted(&format!("{quote}{table}"), quote),
+        ),
+        None => (None, unquoted(name, quote)),
+    }
+}
+
+/// Returns a name without its quotes.
+fn unquoted(name: &str, quote: char) -> String {
+    let inner = name
+        .strip_prefix(quote)
+        .and_then(|it| it.strip_suffix(quote));
+    let twice = format!("{quote}{quote}");
+    inner.map_or_else(
+        || name.to_owned(),
+        |inner| inner.replace(&twice, &quote.to_string()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_their_quotes() {
+        assert_eq!(unquoted("`a``b`", '`'), "a`b");
+        assert_eq!(unquoted("plain", '`'), "plain");
+        assert_eq!(split("`s`.`t``u`", '`'), (Some("s".into()), "t`u".into()));
+        assert_eq!(split("`t.u`", '`'), (None, "t.u".into()));
+        assert_eq!(hex("aß"), "61c39f");
+    }
+}
