@@ -9,9 +9,8 @@ use ordid_core::storage::{
 };
 
 use crate::{
-    MAX_ROWS,
+    MAX_ROWS, StatementDialect,
     classify::{self, Classify},
-    leases::numbers::LeaseDialect,
 };
 
 /// What an engine can do, and how it behaves: limits of a statement, transactions, how rows are updated and
@@ -89,7 +88,7 @@ pub(crate) struct Words {
 }
 
 /// A dialect that units of work are flushed to.
-pub trait FlushDialect: LeaseDialect {
+pub trait FlushDialect: StatementDialect {
     /// How its engine behaves.
     const PROFILE: EngineProfile;
 
@@ -142,7 +141,7 @@ impl EngineProfile {
         ..Self::of::<Oracle>(classify::oracle::classify)
     };
 
-    const fn of<D: LeaseDialect>(classify: Classify) -> Self {
+    const fn of<D: StatementDialect>(classify: Classify) -> Self {
         Self {
             name: D::NAME,
             max_rows: MAX_ROWS,
