@@ -72,6 +72,9 @@ impl<B: RowBinder> Work<B> {
     {
         let engine = self.engine_for(source.engine())?;
         let plan = self.rows.plan(&engine)?;
+        if wanted == TransactionScope::Transaction {
+            self.check_unchanged()?;
+        }
         // Before a connection is waited for: whatever ends the process meanwhile leaves the rows in the journal.
         let attempt = match wanted {
             TransactionScope::Transaction => self.keeper.begin(&self.rows)?,

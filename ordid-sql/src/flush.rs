@@ -37,7 +37,6 @@
 
 use std::time::Duration;
 
-use crate::leases::Remedy;
 use crate::{Chunk, Plan, Retry};
 
 /// The next thing to do.
@@ -105,17 +104,6 @@ impl Failure {
             Self::Duplicate => "duplicate",
             Self::Transient => "transient",
             Self::Lost => "lost",
-        }
-    }
-}
-
-/// Says what leases and counters may do about a failure.
-impl From<Failure> for Remedy {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Transient => Self::Repeat,
-            Failure::Lost => Self::Replace,
-            Failure::Refused | Failure::Duplicate => Self::None,
         }
     }
 }

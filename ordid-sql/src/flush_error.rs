@@ -407,8 +407,9 @@ impl<D> FlushError<D> {
     /// was not or could not be asked, in as many attempts as `with_retry` gave the flush: the rows are
     /// all there, or will be, or none is.
     ///
-    /// Flush again, over a connection that works: as long as nothing is added, the next flush begins with
-    /// the question whether they are there. A row is never written twice, since it carries the same key.
+    /// Flush again, over a connection that works, before you add, update or delete anything: the next flush begins
+    /// with the question whether the rows are there. A row is never written twice, since it carries the same key. A
+    /// flush after such a change fails, and sends nothing.
     ///
     /// An error of `flush_in` never has it: no COMMIT was sent, so what it wrote is gone with the
     /// connection, or with the savepoint. That question belongs to your own COMMIT after it.

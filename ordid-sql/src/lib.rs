@@ -25,6 +25,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(any(feature = "leases", feature = "mapping"))]
+mod answer;
 mod bulk;
 mod catalog;
 pub mod classify;
@@ -41,6 +43,7 @@ mod flush_run;
 mod generators;
 mod graph;
 mod journal;
+#[cfg(feature = "leases")]
 pub mod leases;
 mod list;
 #[cfg(feature = "mapping")]
@@ -63,6 +66,7 @@ pub mod stored;
 mod stored_macro;
 mod table;
 mod text;
+mod words;
 mod work;
 mod work_macros;
 
@@ -84,4 +88,5 @@ pub use retry::Retry;
 pub use sharded::{ShardFlush, Sharded, WrapsWork};
 pub use sharding::Sharding;
 pub use table::Table;
+pub use words::StatementDialect;
 pub use work::{Register, Work};

@@ -28,6 +28,7 @@ mod error;
 mod job;
 mod table;
 
+pub use crate::answer::Answer;
 pub use driver::{BoxFuture, MappingDialect, MappingDriver, MappingRow, Values};
 pub use error::MappingError;
 pub use table::{Mapping, MappingTable};

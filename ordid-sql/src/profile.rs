@@ -9,9 +9,8 @@ use ordid_core::storage::{
 };
 
 use crate::{
-    MAX_ROWS, catalog,
+    MAX_ROWS, StatementDialect, catalog,
     classify::{self, Classify},
-    leases::numbers::LeaseDialect,
     text::TableNames,
 };
 
@@ -110,7 +109,7 @@ pub(crate) struct Words {
 }
 
 /// A dialect that units of work are flushed to.
-pub trait FlushDialect: LeaseDialect {
+pub trait FlushDialect: StatementDialect {
     /// How its engine behaves.
     const PROFILE: EngineProfile;
 
@@ -167,7 +166,7 @@ impl EngineProfile {
         ..Self::of::<Oracle>(classify::oracle::classify)
     };
 
-    const fn of<D: LeaseDialect>(classify: Classify) -> Self {
+    const fn of<D: StatementDialect>(classify: Classify) -> Self {
         Self {
             name: D::NAME,
             max_rows: MAX_ROWS,

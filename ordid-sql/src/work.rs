@@ -23,6 +23,8 @@ pub struct Work<B: RowSink> {
     pub(crate) records: bool,
     /// The unresolved commit of an earlier flush.
     pub(crate) unresolved: Option<UnresolvedCommit>,
+    /// Whether the unit of work has changed since that commit.
+    has_changed: bool,
     pub(crate) keeper: Keeper<B>,
     pub(crate) engine: Option<EngineProfile>,
 }
@@ -138,9 +140,25 @@ impl<B: RowBinder> Work<B> {
         self.rows.rows_mut_as(register)
     }
 
-    /// Forgets the unresolved commit: a flush of other rows is another flush.
     fn changed(&mut self) {
-        self.unresolved = None;
+        self.has_changed = self.unresolved.is_some();
+    }
+
+    /// Refuses rows of which nobody can say whether a COMMIT has written them.
+    ///
+    /// # Errors
+    ///
+    /// If the unit of work has changed since a COMMIT whose outcome is unknown.
+    pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
+        match self.unresolved.is_some() && self.has_changed {
+            true => Err(Error::plan(
+                "the answer to the last COMMIT was lost, and the unit of work has changed since: the rows that it may \
+                 have written cannot be told from the others; after such an error, flush again before you add, update \
+                 or delete; now look for one of the keys in the database, `clear` the unit of work, and add what is \
+                 missing",
+            )),
+            false => Ok(()),
+        }
     }
 
     /// Returns the rows.
@@ -150,7 +168,7 @@ impl<B: RowBinder> Work<B> {
 
     /// Forgets all entities.
     pub fn clear(&mut self) {
-        self.changed();
+        self.unresolved = None;
         self.keeper.released();
         self.rows.clear();
     }
@@ -233,6 +251,7 @@ impl<B: RowSink> Default for Work<B> {
             retry: Retry::DEFAULT,
             records: false,
             unresolved: None,
+            has_changed: false,
             keeper: Keeper::default(),
             engine: None,
         }

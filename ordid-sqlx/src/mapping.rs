@@ -3,8 +3,7 @@
 use ordid_core::uuid::Uuid;
 use ordid_sql::{
     DriverError,
-    leases::numbers::Answer,
-    mapping::{self, MappingDriver, MappingRow, Values},
+    mapping::{self, Answer, MappingDriver, MappingRow, Values},
 };
 use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 

@@ -409,6 +409,39 @@ fn the_next_flush_probes_a_commit_that_was_lost_on_the_only_connection() {
     assert_eq!(flushed.rows(), 1);
 }
 
+/// The probe for one row would speak for the others.
+#[test]
+fn rows_added_after_an_unknown_commit_are_refused_until_the_unit_of_work_is_cleared() {
+    let unknown = |server: &Server| {
+        server.once("commit", Answer::FailsAfter(Failure::Lost));
+        let mut work = inserts(1);
+        let error = flush::<false>(&mut work, Source::only(server)).unwrap_err();
+        assert!(error.is_commit_unknown());
+        work
+    };
+    let changes: [fn(&mut Work<_>); 3] = [
+        |work| {
+            let register = Registration::in_key_order::<Item>;
+            work.try_add(item(2, "b"), register).unwrap();
+        },
+        |work| work.update(item(2, "b"), Registration::in_key_order::<Item>),
+        |work| work.delete(&item(2, "b"), Registration::in_key_order::<Item>),
+    ];
+    for change in changes {
+        let server = Server::default();
+        let mut work = unknown(&server);
+        server.log();
+        change(&mut work);
+        let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
+        assert!(error.is_plan(), "{error}");
+        assert!(error.to_string().contains("`clear`"), "{error}");
+        assert_eq!((server.log().len(), work.rows.len()), (0, 2));
+        work.clear();
+        change(&mut work);
+        let _ = flush::<false>(&mut work, Source::new(&server)).unwrap();
+    }
+}
+
 /// "Nothing was sent", which is true of the new connection, would be a lie about the flush.
 #[test]
 fn a_commit_stays_unknown_if_the_next_connection_is_in_a_wrong_state() {

@@ -8,28 +8,24 @@ use std::{
     format,
     string::{String, ToString as _},
     sync::Arc,
-    vec::Vec,
 };
 
-use ordid_core::{Error, coordination::CoordinationFailure, storage::Dialect};
+use ordid_core::{Error, coordination::CoordinationFailure};
+
+use crate::StatementDialect;
+pub use crate::answer::Answer;
 
 mod dialects;
 #[cfg(test)]
 mod tests;
 
 /// A dialect in whose tables nodes and numbers are kept: its words for that.
-pub trait LeaseDialect: Dialect {
+pub trait LeaseDialect: StatementDialect {
     /// The server's time in milliseconds since 1970 as an integer, whatever the session's time zone.
     const CLOCK: &'static str;
-    /// What is behind a change to have the database say how many rows it changed, where the count that the
-    /// protocol has can be switched off.
-    const COUNTED: &'static str = "";
     /// What is before and behind the columns, conditions and order of a query to have its first rows alone:
     /// `{n}` of them.
     const FIRST: [&'static str; 2];
-
-    /// Writes a parameter, which are counted from 1.
-    fn push_placeholder(sql: &mut String, number: usize);
 
     /// Returns a script that makes a table of nodes of this quoted name, and a row for each of these nodes
     /// that has none.
@@ -137,17 +133,6 @@ pub enum Value<'a> {
     Number(i64),
     /// A name.
     Text(&'a str),
-}
-
-/// What a statement has returned, in rows of integers unless said otherwise.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Answer<R = Vec<i64>> {
-    /// The rows of a query; of a change in a dialect that says how many rows that were, its one number.
-    pub rows: Vec<R>,
-    /// How many rows were changed.
-    pub changed: u64,
-    /// MySQL's `LAST_INSERT_ID`.
-    pub last_id: u64,
 }
 
 impl Answer {

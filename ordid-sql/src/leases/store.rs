@@ -14,6 +14,7 @@ use std::{
 use ordid_core::{Error, clock::Delay, coordination::CoordinationFailure, storage::Dialect};
 
 use super::numbers::{Answer, LeaseDialect, Statement, Value};
+use crate::Failure;
 
 /// How long the store may take for an answer, unless said otherwise.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -87,6 +88,16 @@ pub enum Remedy {
     Repeat,
     /// To ask over another connection, if it may be done twice: of this one nobody knows.
     Replace,
+}
+
+impl From<Failure> for Remedy {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Transient => Self::Repeat,
+            Failure::Lost => Self::Replace,
+            Failure::Refused | Failure::Duplicate => Self::None,
+        }
+    }
 }
 
 /// Why a question has no answer.

@@ -5,7 +5,7 @@ use std::{error::Error as StdError, pin::Pin};
 use ordid_core::storage::Dialect;
 
 use super::Entry;
-use crate::{DriverError, leases::numbers::Answer};
+use crate::{DriverError, answer::Answer};
 
 /// Boxed: of a future that holds an unnamed one over a [`Source`](MappingDriver::Source), rustc cannot prove that it is
 /// `Send` (<https://github.com/rust-lang/rust/issues/100013>).

@@ -6,7 +6,7 @@ use ordid::{
     storage::{ColumnOn, Dialect},
     uuid::Uuid,
 };
-use ordid_sql::leases::numbers::LeaseDialect as _;
+use ordid_sql::StatementDialect as _;
 use ordid_sqlx::{Backend, Entity, StoredAs};
 use sqlx::Pool;
 

@@ -1,11 +1,7 @@
 //! The words of each dialect.
 
 use core::ops::Range;
-use std::{
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
+use std::{format, string::String, vec::Vec};
 
 use super::{CounterDialect, LeaseDialect, rows_of};
 use ordid_core::storage::{
@@ -30,11 +26,6 @@ impl LeaseDialect for Postgres {
         "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)";
     const FIRST: [&'static str; 2] = ["", " LIMIT {n}"];
 
-    fn push_placeholder(sql: &mut String, number: usize) {
-        sql.push('$');
-        sql.push_str(&number.to_string());
-    }
-
     fn create_nodes(table: &str, nodes: Range<u64>) -> String {
         create_nodes::<Self>(table, nodes)
     }
@@ -58,10 +49,6 @@ impl LeaseDialect for MySql {
     const CLOCK: &'static str =
         "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)";
     const FIRST: [&'static str; 2] = ["", " LIMIT {n}"];
-
-    fn push_placeholder(sql: &mut String, _number: usize) {
-        sql.push('?');
-    }
 
     fn create_nodes(table: &str, nodes: Range<u64>) -> String {
         create_nodes::<Self>(table, nodes)
@@ -89,10 +76,6 @@ impl LeaseDialect for Sqlite {
         "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)";
     const FIRST: [&'static str; 2] = ["", " LIMIT {n}"];
 
-    fn push_placeholder(sql: &mut String, _number: usize) {
-        sql.push('?');
-    }
-
     fn create_nodes(table: &str, nodes: Range<u64>) -> String {
         create_nodes::<Self>(table, nodes)
     }
@@ -118,14 +101,7 @@ macro_rules! transact_sql {
         impl LeaseDialect for $dialect {
             const CLOCK: &'static str =
                 "DATEDIFF_BIG(millisecond, '1970-01-01', SYSUTCDATETIME())";
-            // A login or a server may have `SET NOCOUNT ON`.
-            const COUNTED: &'static str = "; SELECT @@ROWCOUNT";
             const FIRST: [&'static str; 2] = ["TOP ({n}) ", ""];
-
-            fn push_placeholder(sql: &mut String, number: usize) {
-                sql.push_str("@P");
-                sql.push_str(&number.to_string());
-            }
 
             /// `VALUES` takes 1,000 rows, so that the numbers are made of four hexadecimal digits.
             fn create_nodes(table: &str, nodes: Range<u64>) -> String {
@@ -160,11 +136,6 @@ impl LeaseDialect for Oracle {
          TIMESTAMP '1970-01-01 00:00:00')) * 86400000 + \
          TO_NUMBER(TO_CHAR(SYS_EXTRACT_UTC(SYSTIMESTAMP), 'SSSSSFF3')))";
     const FIRST: [&'static str; 2] = ["", " FETCH FIRST {n} ROWS ONLY"];
-
-    fn push_placeholder(sql: &mut String, number: usize) {
-        sql.push(':');
-        sql.push_str(&number.to_string());
-    }
 
     /// A block, since `IF NOT EXISTS` is of 23ai, and the table is not there when it is compiled.
     fn create_nodes(table: &str, nodes: Range<u64>) -> String {
