@@ -43,6 +43,9 @@ pub trait OrderedKey {
     const COLUMNS: &'static [&'static str];
     /// The foreign keys.
     const PARENTS: &'static [Parent];
+    /// Whether the database has to take each row that is inserted. It is `false` under `#[ordid(uncounted)]`, for what
+    /// inserts other rows, or none: a view, a rule, a trigger.
+    const COUNTS_INSERTS: bool = true;
 
     /// Returns the key, if it is assigned.
     fn key(&self) -> Option<KeyOf<Self>>;

@@ -218,6 +218,7 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// | `schema = "shop"` | the table's schema | none |
 /// | `rename_all = "camelCase"` | the case of all column names, by SQLx's names of cases | as written |
 /// | `crate = path` | where `ordid` is, if it was renamed or re-exported | `::ordid` |
+/// | `uncounted` | the database may take other rows than those that are inserted: a view, a rule, or a trigger that leaves rows out | a flush fails if a row was left out |
 /// | `diesel` | for a unit of work of `ordid-diesel`; `diesel(crate = path)` where that is | not for it |
 /// | `sea_orm(crate = path)` | of a SeaORM model: where `ordid-seaorm` is | `::ordid_seaorm` |
 ///

@@ -89,6 +89,7 @@ pub(crate) const ENTITY: Place = Place {
         opt("schema", "schema = \"shop\""),
         opt("sea_orm", "sea_orm(crate = path::to::ordid_seaorm)"),
         opt("table", "table = \"orders\""),
+        opt("uncounted", "uncounted"),
     ],
 };
 

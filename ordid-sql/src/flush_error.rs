@@ -438,7 +438,7 @@ impl<D> FlushError<D> {
     }
 
     /// Returns whether a row that was to be updated or deleted is not in the database, or a trigger, a
-    /// rule or row-level security passed it over. [`key`](Self::key) is its key.
+    /// rule, a view or row-level security passed a row over, also one that was inserted. [`key`](Self::key) is its key.
     pub fn is_missing_row(&self) -> bool {
         matches!(self.0.kind, Kind::Count { changed, rows }
             if u64::try_from(rows).is_ok_and(|rows| changed < rows))
@@ -515,6 +515,11 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
         }
         if let Kind::Count { changed, rows } = kind {
             match (self.is_missing_row(), self.key(), rows) {
+                _ if self.action() == Some(Action::Insert) => write!(
+                    f,
+                    ": the database took {changed} of {rows} rows; a trigger, a rule or a view leaves rows out, which \
+                     `#[ordid(uncounted)]` on the entity allows"
+                ),
                 (true, Some(_), _) => f.write_str(": there is no such row"),
                 (true, None, _) => write!(f, ": {changed} of {rows} rows were found"),
                 (false, _, 1) => write!(f, ": {changed} rows have this key"),

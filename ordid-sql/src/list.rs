@@ -103,6 +103,7 @@ pub(crate) struct TypeOf<S, R> {
     key_column: &'static str,
     columns: &'static [&'static str],
     pub(crate) parents: &'static [Parent],
+    counts_inserts: bool,
     prefix: Option<&'static str>,
     text: fn(R, Option<&str>) -> String,
 }
@@ -121,6 +122,7 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
             key_column: E::KEY_COLUMN,
             columns: E::COLUMNS,
             parents: E::PARENTS,
+            counts_inserts: E::COUNTS_INSERTS,
             prefix: KeyOf::<E>::PREFIX,
             text: text::<SchemeOf<E>>,
         }
@@ -141,6 +143,7 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
             key_column: self.key_column,
             columns: self.columns,
             parents: self.parents,
+            counts_inserts: self.counts_inserts,
             rows: 0,
             updates: 0,
             deletes: 0,

@@ -51,6 +51,9 @@ pub struct EngineProfile {
     pub deletes_rows_of_themselves: bool,
     /// How rows are updated by their keys.
     pub updates: Updates,
+    /// Whether the server says how many rows an `INSERT` took, so that a row that a trigger, a rule or a view left out
+    /// is seen. SQL Server's count has those of triggers in it, and Oracle's is not asked for.
+    pub counts_inserts: bool,
     /// Whether a lock that one server gives does not hold on all others that take writes, as in a Galera cluster: then
     /// a marker row that could be inserted does not resolve an unresolved COMMIT. It is asked only after the answer to a
     /// COMMIT was lost.
@@ -123,6 +126,7 @@ impl EngineProfile {
         bulk: true,
         defer: Some("SET CONSTRAINTS ALL DEFERRED"),
         updates: Updates::FromValues,
+        counts_inserts: true,
         ..Self::of::<Postgres>(classify::postgres::classify)
     }
     .with_words(["", ""], Some(catalog::postgres));
@@ -130,6 +134,7 @@ impl EngineProfile {
     /// MySQL and MariaDB.
     pub const MYSQL: Self = Self {
         updates: Updates::RowByRow,
+        counts_inserts: true,
         local_locks: Fact::Asked(catalog::MYSQL_CLUSTER),
         ..Self::of::<MySql>(classify::mysql::classify)
     }
@@ -142,6 +147,7 @@ impl EngineProfile {
         begin: Some("BEGIN IMMEDIATE"),
         defer: Some("PRAGMA defer_foreign_keys = ON"),
         updates: Updates::WithValues,
+        counts_inserts: true,
         ..Self::of::<Sqlite>(classify::sqlite::classify)
     };
 
@@ -176,6 +182,7 @@ impl EngineProfile {
             defer: None,
             deletes_rows_of_themselves: D::DELETES_ROWS_OF_THEMSELVES,
             updates: Updates::RowByRow,
+            counts_inserts: false,
             local_locks: Fact::Known(false),
             words: Words {
                 dialect: D::NAME,

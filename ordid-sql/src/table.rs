@@ -15,6 +15,8 @@ pub struct Table {
     pub(crate) key_column: &'static str,
     pub(crate) columns: &'static [&'static str],
     pub(crate) parents: &'static [Parent],
+    /// Whether the database has to take each row that is inserted.
+    pub(crate) counts_inserts: bool,
     pub(crate) rows: usize,
     pub(crate) updates: usize,
     pub(crate) deletes: usize,

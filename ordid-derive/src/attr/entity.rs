@@ -15,6 +15,7 @@ pub(crate) struct EntityAttrs {
     pub(crate) rename_all: Option<LitStr>,
     pub(crate) schema: Option<LitStr>,
     pub(crate) table: Option<LitStr>,
+    pub(crate) uncounted: Option<Ident>,
     /// Forwarded to Diesel's adapter.
     pub(crate) diesel: Option<EntityAdapter>,
     /// Diesel's own.
@@ -106,6 +107,9 @@ impl EntityAttrs {
                 reader.once(&mut read.sea_orm_crate, meta, path);
             } else if meta.is("table") {
                 reader.text(&mut read.table, meta);
+            } else if meta.is("uncounted") {
+                let flag = meta.is_alone().then(|| meta.name.clone());
+                reader.once(&mut read.uncounted, meta, flag);
             } else {
                 reader.unknown(&meta.name);
             }

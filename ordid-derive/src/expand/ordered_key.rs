@@ -97,6 +97,11 @@ fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>)
             #(#shown)*
         }
     };
+    let uncounted = model
+        .attrs
+        .uncounted
+        .is_some()
+        .then(|| quote!(const COUNTS_INSERTS: #private::bool = false;));
     let bound = key_bound(model, private, key_type);
     let where_clause = with_bounds(where_clause, bound.as_ref());
     quote! {
@@ -107,6 +112,7 @@ fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>)
 
             #names
             const PARENTS: &'static [#private::Parent] = &[#(#parents),*];
+            #uncounted
 
             #key_fns
 

@@ -15,6 +15,7 @@ pub(super) struct Bound<B> {
     place: Place,
     /// Whether each statement is for one row.
     is_for_each_row: bool,
+    counts_inserts: bool,
 }
 
 struct BoundStatement<B> {
@@ -30,6 +31,8 @@ pub(super) fn bind<B: RowBinder>(
 ) -> Bound<B> {
     let is_for_each_row = statements.writer().is_for_each_row(chunk.action);
     let place = Place::of(statements.table(chunk.table), chunk);
+    let counts_inserts =
+        statements.writer().engine.counts_inserts && statements.table(chunk.table).counts_inserts;
     let bound = match is_for_each_row {
         true => bind_each(rows, chunk, statements),
         false => bind_all(rows, chunk, statements),
@@ -39,6 +42,7 @@ pub(super) fn bind<B: RowBinder>(
         chunk: chunk.clone(),
         place,
         is_for_each_row,
+        counts_inserts,
     }
 }
 
@@ -115,12 +119,14 @@ pub(super) async fn send<T: FlushTransaction>(
         chunk,
         place,
         is_for_each_row,
+        counts_inserts,
     } = bound;
     let key = |row: usize| rows.key_text(&chunk, row);
     let statements = match statements {
         Ok(statements) => statements,
         Err((error, row)) => return Err(FlushError::bind(error, place.with_key(key(row)))),
     };
+    let is_counted = chunk.action != Action::Insert || counts_inserts;
     let count = statements.len();
     let mut meanwhile = Some(meanwhile);
     let mut start = chunk.rows.start;
@@ -142,8 +148,7 @@ pub(super) async fn send<T: FlushTransaction>(
             Ok(answer) => answer,
             Err(failure) => return Err(refused(failure, of_row(), |row| key(start + row))),
         };
-        // What an `INSERT` into a view or by a rule counts is the database's own affair.
-        if chunk.action != Action::Insert {
+        if is_counted {
             match answer {
                 Changed::OfEach(found) => {
                     if let Some((row, found, more)) = other_than_one(&found, statement.rows) {

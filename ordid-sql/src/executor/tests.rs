@@ -8,7 +8,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use self::library::{Answer, Binder, Item, Part, Server, Source, Tie, Tied, item, part, tie, tied};
+use self::library::{Answer, Binder, Item, Part, Server, Source, Tie, Tied, View, item, part, tie, tied};
 use crate::{
     EngineProfile, Failure, FlushError, Flushed, Registration, Retry, Updates, Work,
     copy::MAX_CHUNKS, spi::Changed, spi::TransactionScope,
@@ -557,6 +557,46 @@ fn a_missing_row_is_found_by_the_count_of_changed_rows() {
     let log = server.log().join("; ");
     let last = "; 1 begin; 1 update items 1:a; 1 update items 2:b; 1 rollback";
     assert!(log.ends_with(last), "{log}");
+}
+
+/// A trigger that returns NULL, a rule, a view.
+#[test]
+fn a_row_that_the_database_leaves_out_of_an_insert_is_found() {
+    let server = Server::default();
+    server.once("1:a 2:b", Answer::Changed(Changed::Rows(1)));
+    server.once("insert items 2:b", Answer::Changed(Changed::Rows(0)));
+    let error = flush::<false>(&mut inserts(2), Source::new(&server)).unwrap_err();
+    assert_eq!(error.key(), Some(&*key(2)));
+    assert!(error.is_missing_row() && !error.is_commit_unknown());
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "cannot insert into items, chunk 0 (rows 0 to 1), key {}, nothing was written: the database took 1 of 2 \
+             rows; a trigger, a rule or a view leaves rows out, which `#[ordid(uncounted)]` on the entity allows",
+            key(2)
+        )
+    );
+    assert!(server.items().is_empty());
+}
+
+#[test]
+fn rows_of_an_entity_that_is_not_counted_may_be_left_out() {
+    let mut work = empty();
+    work.rows.rows_mut::<Part>().push(part(7, 1));
+    for is_counted in [true, false] {
+        let server = Server::default();
+        server.once("parts", Answer::Changed(Changed::Rows(0)));
+        let mut source = Source::<false>::new(&server);
+        source.engine.counts_inserts = is_counted;
+        assert_eq!(flush(&mut work, source).is_err(), is_counted);
+    }
+    // The entity's own word.
+    let server = Server::default();
+    server.once("views", Answer::Changed(Changed::Rows(0)));
+    let mut work = empty();
+    work.rows.rows_mut::<View>().push(View::default());
+    let flushed = flush::<false>(&mut work, Source::new(&server)).unwrap();
+    assert_eq!(flushed.rows(), 1);
 }
 
 #[test]

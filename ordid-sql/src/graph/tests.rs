@@ -157,6 +157,7 @@ pub(crate) fn schema(links: &[Vec<Link>]) -> Vec<Given> {
                     key_column: "id",
                     columns: &COLUMNS[..=links.len()],
                     parents: parents.leak(),
+                    counts_inserts: true,
                     rows: 0,
                     updates: 0,
                     deletes: 0,

@@ -25,6 +25,7 @@ fn table(columns: &'static [&'static str]) -> Table {
         key_column: "id",
         columns,
         parents: if columns.len() > 1 { &PARENTS } else { &[] },
+        counts_inserts: true,
         rows: 0,
         updates: 0,
         deletes: 0,

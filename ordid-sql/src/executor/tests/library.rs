@@ -50,6 +50,42 @@ pub(super) fn part(id: u128, item: u128) -> Part {
     }
 }
 
+/// A row that the database may leave out.
+#[derive(Default)]
+pub(super) struct View {
+    id: Uuid,
+}
+
+impl OrderedKey for View {
+    type Field = Uuid;
+    const SCHEMA: Option<&'static str> = None;
+    const TABLE: &'static str = "views";
+    const KEY_COLUMN: &'static str = "id";
+    const COLUMNS: &'static [&'static str] = &["id"];
+    const PARENTS: &'static [Parent] = &[];
+    const COUNTS_INSERTS: bool = false;
+
+    fn key(&self) -> Option<Uuid> {
+        Some(self.id)
+    }
+
+    fn assign_key(&mut self, key: Uuid) {
+        self.id = key;
+    }
+
+    fn parents(&self, _: &mut dyn FnMut(usize, KeyBytes)) {}
+}
+
+impl<S: Sink<Uuid>> Fields<S> for View {
+    fn write(&self, sink: &mut S) {
+        sink.put(&self.id);
+    }
+
+    fn write_key(key: Uuid, sink: &mut S) {
+        sink.put(&key);
+    }
+}
+
 /// An item that may refer to a tie, which refers to an item: their tables are a circle.
 pub(super) struct Tied {
     id: Uuid,
@@ -429,7 +465,7 @@ impl<const RUNS: bool> Connection<RUNS> {
 }
 
 fn table_of(sql: &str) -> &'static str {
-    let tables = ["items", "parts", "ordid_flushes"];
+    let tables = ["items", "parts", "views", "ordid_flushes"];
     tables
         .into_iter()
         .find(|table| sql.contains(table))
