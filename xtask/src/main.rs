@@ -35,7 +35,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run every test of the workspace, with private PostgreSQL and MariaDB servers
+    /// Run every test of the workspace, with private servers
     Test {
         /// Passed on to `cargo test`
         #[arg(last = true, value_name = "ARGS")]

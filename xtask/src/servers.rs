@@ -38,7 +38,7 @@ impl Servers {
             let access = ordid_harness::access(name).map_err(text)?;
             match &access {
                 // Not the URL: it may hold a password.
-                Access::Url(_) => println!("{name}: the server of {}", variable(name)),
+                Access::Url(_) => println!("{name}: the server of {}", access.variable(name).0),
                 Access::Private(server) => {
                     println!(
                         "{name}: {}, private on port {}",
@@ -53,18 +53,13 @@ impl Servers {
         Ok(Self(servers))
     }
 
-    /// Tells a command where the servers are.
+    /// Tells a command where the servers are, and why it has none.
     pub(crate) fn export(&self, command: &mut Command) {
         for (name, access) in &self.0 {
-            if let Some(url) = access.url() {
-                command.env(variable(name), url);
-            }
+            let (variable, value) = access.variable(name);
+            command.env(variable, value);
         }
     }
-}
-
-fn variable(name: &str) -> String {
-    format!("ORDID_TEST_{}_URL", name.to_uppercase())
 }
 
 fn text(error: ordid_harness::Error) -> String {
@@ -76,7 +71,10 @@ fn missing(servers: &[&str]) -> Result<Vec<&'static str>> {
     let mut packages = packages::c_compiler().to_vec();
     packages.extend(packages::c_clients());
     for name in servers {
-        if let Err(error) = ordid_harness::installed(name) {
+        // The tests of a server that this machine cannot get are ignored.
+        if let Err(error) = ordid_harness::installed(name)
+            && !error.is_unavailable()
+        {
             let named = error.package().ok_or_else(|| error.to_string())?;
             packages.extend(named.split_ascii_whitespace());
         }

@@ -7,6 +7,8 @@ use std::fmt;
 pub struct Error {
     message: String,
     package: Option<&'static str>,
+    /// Whether this machine has no means to get the server.
+    is_unavailable: bool,
     source: Option<std::io::Error>,
 }
 
@@ -15,24 +17,39 @@ impl Error {
         Self {
             message: message.into(),
             package: None,
+            is_unavailable: false,
             source: None,
+        }
+    }
+
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self {
+            is_unavailable: true,
+            ..Self::new(message)
         }
     }
 
     pub(crate) fn io(what: impl Into<String>, source: std::io::Error) -> Self {
         Self {
-            message: what.into(),
-            package: None,
             source: Some(source),
+            ..Self::new(what)
         }
     }
 
     pub(crate) fn missing(binary: &str, package: &'static str) -> Self {
         Self {
-            message: format!("`{binary}` was not found: install the Debian package `{package}`"),
             package: Some(package),
-            source: None,
+            ..Self::new(format!(
+                "`{binary}` was not found: install the Debian package `{package}`"
+            ))
         }
+    }
+
+    /// Returns whether this machine has no means to get the server, although nothing is wrong with it: it is not
+    /// root's, it is no Debian, or the mirror does not answer. Tests of such a server are ignored.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        self.is_unavailable
     }
 
     /// Returns the Debian package to install, when the error is that a server's binary is missing;

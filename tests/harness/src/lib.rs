@@ -1,7 +1,7 @@
 //! Private database servers for the tests and benches of ordid.
 //!
-//! [`postgres`], [`mariadb`], [`h2`], [`redis`], [`zookeeper`] and [`etcd`] each start a fresh server from the
-//! binaries of the installed package: on a free port of 127.0.0.1, with its data in a new temporary folder, and with
+//! [`postgres`], [`mariadb`], [`mysql`], [`h2`], [`redis`], [`zookeeper`] and [`etcd`] each start a fresh server from the
+//! binaries of the installed package, [`mysql`] of an unpacked one: on a free port of 127.0.0.1, with its data in a new temporary folder, and with
 //! nothing shared with a server that the machine may already run. The [`Server`] they return
 //! stops the server and removes the folder when it is dropped.
 //!
@@ -27,12 +27,14 @@
 
 #![forbid(unsafe_code)]
 
+mod debian;
 mod error;
 mod etcd;
 mod find;
 mod h2;
 mod java;
 mod mariadb;
+mod mysql;
 mod policy;
 mod postgres;
 mod process;
@@ -78,6 +80,31 @@ pub fn mariadb() -> Result<Server, Error> {
 /// As [`mariadb`]; an option that the server does not know is in the log that the error quotes.
 pub fn mariadb_with(options: &[&str]) -> Result<Server, Error> {
     let found = mariadb::MariaDb::find()?;
+    Server::start(found.map(|recipe| recipe.with(options)))
+}
+
+/// Starts a private MySQL server, of the packages of Debian's next suite, which are unpacked into the folder
+/// `ordid-servers` of the build folder where an earlier run has not done so. Nothing is installed.
+///
+/// The URL names the user `root` and the database `mysql`, with no password. InnoDB has its default, durable
+/// settings; there is no binary log, as in MariaDB.
+///
+/// # Errors
+///
+/// When this machine cannot unpack MySQL ([`Error::is_unavailable`]), or MySQL does not start; the error quotes the
+/// end of the server's log.
+pub fn mysql() -> Result<Server, Error> {
+    mysql_with(&[])
+}
+
+/// Starts a private MySQL server as [`mysql`] does, with options of its own, such as `--lower-case-table-names=1`.
+/// Its data is made with them, and it keeps them when it is started again.
+///
+/// # Errors
+///
+/// As [`mysql`]; an option that the server does not know is in the log that the error quotes.
+pub fn mysql_with(options: &[&str]) -> Result<Server, Error> {
+    let found = mysql::MySql::find()?;
     Server::start(found.map(|recipe| recipe.with(options)))
 }
 
@@ -166,7 +193,7 @@ pub fn etcd() -> Result<Server, Error> {
     Server::start(etcd::Etcd::find()?)
 }
 
-/// Starts the private server of this name: `postgres`, `mariadb`, `h2`, `redis`, `zookeeper` or `etcd`, or
+/// Starts the private server of this name: `postgres`, `mariadb`, `mysql`, `h2`, `redis`, `zookeeper` or `etcd`, or
 /// `postgres_2` and `mariadb_2`, which are one more of each, for what takes two of them.
 ///
 /// # Errors
@@ -176,6 +203,7 @@ pub fn start(name: &str) -> Result<Server, Error> {
     match name {
         "postgres" | "postgres_2" => postgres(),
         "mariadb" | "mariadb_2" => mariadb(),
+        "mysql" => mysql(),
         "h2" => h2(),
         "redis" => redis(),
         "zookeeper" => zookeeper(),
@@ -184,15 +212,17 @@ pub fn start(name: &str) -> Result<Server, Error> {
     }
 }
 
-/// Returns the version text of the installed server of this name, without starting it.
+/// Returns the version text of the installed server of this name, without starting it. MySQL is unpacked for it.
 ///
 /// # Errors
 ///
-/// When the server is not installed; [`Error::package`] then names what to install.
+/// When the server is not installed; [`Error::package`] then names what to install. Where MySQL cannot be unpacked,
+/// [`Error::is_unavailable`].
 pub fn installed(name: &str) -> Result<String, Error> {
     match name {
         "postgres" | "postgres_2" => postgres::Postgres::find().map(|found| found.version),
         "mariadb" | "mariadb_2" => mariadb::MariaDb::find().map(|found| found.version),
+        "mysql" => mysql::MySql::find().map(|found| found.version),
         "h2" => h2::H2::find().map(|found| found.version),
         "redis" => redis::Redis::find().map(|found| found.version),
         "zookeeper" => zookeeper::ZooKeeper::find().map(|found| found.version),
@@ -204,6 +234,6 @@ pub fn installed(name: &str) -> Result<String, Error> {
 fn not_private(name: &str) -> Error {
     Error::new(format!(
         "no private server is called `{name}`: use `postgres`, `postgres_2`, `mariadb`, \
-         `mariadb_2`, `h2`, `redis`, `zookeeper` or `etcd`"
+         `mariadb_2`, `mysql`, `h2`, `redis`, `zookeeper` or `etcd`"
     ))
 }

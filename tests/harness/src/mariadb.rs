@@ -86,7 +86,7 @@ impl Recipe for MariaDb {
 }
 
 /// Tells whether the first packet on the port is a greeting of protocol version 10.
-fn greeted(port: u16) -> std::io::Result<bool> {
+pub(crate) fn greeted(port: u16) -> std::io::Result<bool> {
     let mut packet = [0; 5];
     connect(port)?.read_exact(&mut packet)?;
     Ok(packet[4] == 10)

@@ -14,7 +14,7 @@ const SERVERS: [(&str, &str, bool); 11] = [
     ("h2", "H2", true),
     ("redis", "Redis", true),
     ("zookeeper", "ZooKeeper", true),
-    ("mysql", "MySQL 8", false),
+    ("mysql", "MySQL", true),
     ("mssql", "SQL Server", false),
     ("oracle", "Oracle", false),
     ("etcd", "etcd", false),
@@ -29,8 +29,9 @@ const SKIP: &str = "ORDID_TEST_SKIP";
 /// | variable                        | outcome                                      |
 /// |---------------------------------|----------------------------------------------|
 /// | `ORDID_TEST_SKIP=mariadb,mysql` | the named servers are skipped                |
+/// | `ORDID_TEST_MYSQL_SKIP=reason`  | that server is skipped, for this reason      |
 /// | `ORDID_TEST_POSTGRES_URL=...`   | that server is used, nothing is started      |
-/// | neither                         | PostgreSQL, MariaDB, H2, Redis and ZooKeeper are started privately, other servers are skipped |
+/// | neither                         | PostgreSQL, MariaDB, MySQL, H2, Redis and ZooKeeper are started privately, other servers are skipped |
 ///
 /// A variable that is set to nothing counts as not set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +80,10 @@ pub fn policy_from(name: &str, get: impl Fn(&str) -> Option<String>) -> Result<P
     if skipped.contains(&name) {
         return Ok(Policy::Skip(format!("named in {SKIP}")));
     }
-    let variable = format!("ORDID_TEST_{}_URL", name.to_uppercase());
+    if let Some(reason) = get(&variable(name, "SKIP")) {
+        return Ok(Policy::Skip(reason));
+    }
+    let variable = variable(name, "URL");
     Ok(match get(&variable) {
         Some(url) => Policy::Use(url),
         None if *private => Policy::StartPrivate,
@@ -87,6 +91,10 @@ pub fn policy_from(name: &str, get: impl Fn(&str) -> Option<String>) -> Result<P
             "set {variable} to run: {title} is not started privately"
         )),
     })
+}
+
+fn variable(name: &str, what: &str) -> String {
+    format!("ORDID_TEST_{}_{what}", name.to_uppercase())
 }
 
 fn unknown(message: &str) -> Error {
@@ -106,6 +114,17 @@ pub enum Access {
 }
 
 impl Access {
+    /// Returns the variable that tells another process the same of the server of this name, and its value: so no
+    /// process tries again in vain to get a server.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> (String, String) {
+        match self {
+            Self::Url(url) => (variable(name, "URL"), url.clone()),
+            Self::Private(server) => (variable(name, "URL"), server.url()),
+            Self::Skip(reason) => (variable(name, "SKIP"), reason.clone()),
+        }
+    }
+
     /// Returns the administrator's URL, unless the server is skipped.
     #[must_use]
     pub fn url(&self) -> Option<String> {
@@ -117,7 +136,8 @@ impl Access {
     }
 }
 
-/// Follows the [`policy`] for the server of this name, starting a private one where it says so.
+/// Follows the [`policy`] for the server of this name, starting a private one where it says so. One that this
+/// machine cannot get is skipped.
 ///
 /// # Errors
 ///
@@ -125,7 +145,10 @@ impl Access {
 pub fn access(name: &str) -> Result<Access, Error> {
     Ok(match policy(name)? {
         Policy::Use(url) => Access::Url(url),
-        Policy::StartPrivate => Access::Private(crate::start(name)?),
+        Policy::StartPrivate => match crate::start(name) {
+            Err(error) if error.is_unavailable() => Access::Skip(error.to_string()),
+            started => Access::Private(started?),
+        },
         Policy::Skip(reason) => Access::Skip(reason),
     })
 }
@@ -145,7 +168,7 @@ mod tests {
     #[test]
     fn private_servers_are_started() {
         assert_eq!(decide("postgres", &[]), Ok(Policy::StartPrivate));
-        for name in ["h2", "redis", "zookeeper"] {
+        for name in ["mysql", "h2", "redis", "zookeeper"] {
             assert_eq!(decide(name, &[]), Ok(Policy::StartPrivate));
         }
         assert_eq!(
@@ -162,19 +185,29 @@ mod tests {
     #[test]
     fn other_servers_need_a_url() {
         assert_eq!(
-            decide("mysql", &[("ORDID_TEST_MARIADB_URL", "mysql://m/")]),
-            Ok(Policy::Skip(
-                "set ORDID_TEST_MYSQL_URL to run: MySQL 8 is not started privately".to_owned()
-            ))
-        );
-        assert_eq!(
-            decide("mssql", &[]),
+            decide("mssql", &[("ORDID_TEST_ORACLE_URL", "//o/")]),
             Ok(Policy::Skip(
                 "set ORDID_TEST_MSSQL_URL to run: SQL Server is not started privately".to_owned()
             ))
         );
         assert_eq!(
             decide("mysql", &[("ORDID_TEST_MYSQL_URL", "mysql://m/")]),
+            Ok(Policy::Use("mysql://m/".to_owned()))
+        );
+    }
+
+    #[test]
+    fn other_processes_skip_a_server_for_the_same_reason() {
+        let skipped = Access::Skip("no mirror".to_owned());
+        let (variable, value) = skipped.variable("mysql");
+        assert_eq!(variable, "ORDID_TEST_MYSQL_SKIP");
+        assert_eq!(
+            decide("mysql", &[(&variable, &value)]),
+            Ok(Policy::Skip("no mirror".to_owned()))
+        );
+        let (variable, value) = Access::Url("mysql://m/".to_owned()).variable("mysql");
+        assert_eq!(
+            decide("mysql", &[(&variable, &value)]),
             Ok(Policy::Use("mysql://m/".to_owned()))
         );
     }

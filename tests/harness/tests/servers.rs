@@ -21,13 +21,14 @@ type Version = fn(&str) -> bool;
 fn main() {
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
-    let servers: [(&str, Version, &str); 6] = [
+    let servers: [(&str, Version, &str); 7] = [
         (
             "postgres",
             |it| it.contains("PostgreSQL"),
             "postgres://postgres@",
         ),
         ("mariadb", |it| it.contains("MariaDB"), "mysql://root@"),
+        ("mysql", |it| it.starts_with("MySQL 9."), "mysql://root@"),
         ("h2", |it| it.starts_with("H2 (h2"), "jdbc:h2:tcp://"),
         ("redis", |it| it.starts_with("Redis server v="), "redis://"),
         (
@@ -48,11 +49,11 @@ fn main() {
             Ok(())
         }));
     }
-    for name in ["h2", "postgres", "mariadb", "redis", "zookeeper"] {
+    for name in ["h2", "postgres", "mariadb", "mysql", "redis", "zookeeper"] {
         let test = format!("{name}_goes_with_a_killed_owner");
         trials.push(trial(&test, name, || goes_with_a_killed_owner(name)));
     }
-    for name in ["postgres", "mariadb", "redis", "zookeeper"] {
+    for name in ["postgres", "mariadb", "mysql", "redis", "zookeeper"] {
         let test = format!("{name}_comes_back_after_a_kill");
         trials.push(trial(&test, name, || comes_back(name)));
     }
@@ -109,7 +110,10 @@ fn comes_back(name: &str) {
 fn trial(name: &str, server: &'static str, test: impl FnOnce() + Send + 'static) -> Trial {
     Trial::ignorable_test(name, move || {
         let reason = match ordid_harness::policy(server)? {
-            Policy::StartPrivate => None,
+            Policy::StartPrivate => ordid_harness::installed(server)
+                .err()
+                .filter(ordid_harness::Error::is_unavailable)
+                .map(|error| error.to_string()),
             Policy::Use(_) => ordid_harness::installed(server)
                 .err()
                 .map(|error| error.to_string()),

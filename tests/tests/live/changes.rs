@@ -110,11 +110,12 @@ all_of! {
 
 async fn create<DB: Live>(pool: &Pool<DB>) -> Result<(), sqlx::Error> {
     let (key, options) = (DB::KEY, DB::OPTIONS);
-    let group = DB::Dialect::quote("group");
+    // Reserved words: `lead` is one of MySQL's.
+    let (group, lead) = (DB::Dialect::quote("group"), DB::Dialect::quote("lead"));
     for sql in [
         format!(
             "CREATE TABLE team (id {key} NOT NULL PRIMARY KEY, name VARCHAR(100) NOT NULL \
-             UNIQUE, lead {key} {}) {options}",
+             UNIQUE, {lead} {key} {}) {options}",
             DB::forward("person")
         ),
         format!(
@@ -123,7 +124,7 @@ async fn create<DB: Live>(pool: &Pool<DB>) -> Result<(), sqlx::Error> {
              FOREIGN KEY ({group}) REFERENCES team (id), \
              FOREIGN KEY (mentor) REFERENCES person (id)) {options}"
         ),
-        DB::backward("team", "lead", "person"),
+        DB::backward("team", &lead, "person"),
         format!(
             "CREATE TABLE membership (id {key} NOT NULL PRIMARY KEY, team {key} NOT NULL, \
              person {key} NOT NULL, year INTEGER NOT NULL, number INTEGER NOT NULL, \

@@ -1,5 +1,5 @@
-//! Every claim about a database, on that database: PostgreSQL and MariaDB on private servers,
-//! SQLite in files, MySQL 8 where `ORDID_TEST_MYSQL_URL` names one.
+//! Every claim about a database, on that database: PostgreSQL, MariaDB and MySQL on private servers,
+//! SQLite in files.
 
 mod changes;
 mod coexistence;

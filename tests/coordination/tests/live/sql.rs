@@ -9,8 +9,10 @@ use ordid_tests::{
     trials::{Outcome, run, sqlite_file},
 };
 use sqlx::{
-    AssertSqlSafe, Connection as _, MySql, Postgres, SqlSafeStr as _, mysql::MySqlConnectOptions,
-    postgres::PgConnectOptions, sqlite::SqliteConnectOptions,
+    AssertSqlSafe, Connection as _, MySql, Postgres, SqlSafeStr as _,
+    mysql::{MySqlConnectOptions, MySqlSslMode},
+    postgres::{PgConnectOptions, PgSslMode},
+    sqlite::SqliteConnectOptions,
 };
 
 /// Adds tests of a module that are generic over the database: on each server, with a database of their own.
@@ -86,17 +88,18 @@ pub(crate) fn own_runtime<T>(work: impl Future<Output = T>) -> T {
         .block_on(work)
 }
 
-/// A server that is reached by a port.
+/// A server that is reached by a port, without TLS: what tests count on the way varies from connection to connection
+/// with it, and MySQL has it by default.
 pub(crate) trait Network: Backend {
     fn at(options: &ConnectOptions<Self>, port: u16) -> ConnectOptions<Self>;
     fn port(options: &ConnectOptions<Self>) -> u16;
 }
 
 macro_rules! network {
-    ($database:ty, $options:ty) => {
+    ($database:ty, $options:ty, $plain:expr) => {
         impl Network for $database {
             fn at(options: &$options, port: u16) -> $options {
-                options.clone().port(port)
+                options.clone().port(port).ssl_mode($plain)
             }
 
             fn port(options: &$options) -> u16 {
@@ -106,8 +109,8 @@ macro_rules! network {
     };
 }
 
-network!(Postgres, PgConnectOptions);
-network!(MySql, MySqlConnectOptions);
+network!(Postgres, PgConnectOptions, PgSslMode::Disable);
+network!(MySql, MySqlConnectOptions, MySqlSslMode::Disabled);
 
 pub(crate) async fn proxy_to<DB: Network>(options: &ConnectOptions<DB>) -> std::io::Result<Proxy> {
     Proxy::start(SocketAddr::from(([127, 0, 0, 1], DB::port(options)))).await

@@ -22,7 +22,7 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Box<dyn std::error::Error>> {
     let name = std::env::args()
         .nth(1)
-        .ok_or("name a server: postgres, mariadb, h2, redis, zookeeper or etcd")?;
+        .ok_or("name a server: postgres, mariadb, mysql, h2, redis, zookeeper or etcd")?;
     let server = ordid_harness::start(&name)?;
     let mut stdout = io::stdout();
     writeln!(stdout, "{}\n{}", server.url(), server.folder().display())?;
