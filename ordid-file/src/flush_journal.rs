@@ -92,11 +92,8 @@ impl FlushJournal {
     /// then it is left as it is. The error [`is_journal`](Error::is_journal) and names the path.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let mut options = File::options();
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = locked::open(path, "FlushJournal", &mut options)
-            .map_err(|problem| journal_error(path, &problem))?;
+        let file =
+            locked::open(path, "FlushJournal").map_err(|problem| journal_error(path, &problem))?;
         let mut journal = Self {
             path: path.to_owned(),
             process: std::process::id(),

@@ -3,7 +3,7 @@
 //! ```text
 //! folder/node-0.lease   locked by the process that has node 0
 //! folder/node-1.lease   two slots, of which the newest has
-//!                       number of writes | epoch | ceiling in ms | inode of the file
+//!                       number of writes | epoch | ceiling in ms | the file's inode | when it was made, in ns
 //! ```
 //!
 //! Who locks a node's file has the node. The lock is the system's: it is gone when the process is, however
@@ -13,9 +13,11 @@
 use std::{
     collections::HashMap,
     fmt,
-    fs::{self, File},
+    fs::{self, File, Metadata},
+    io,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
+    time::UNIX_EPOCH,
 };
 
 use ordid_core::{
@@ -37,9 +39,11 @@ use crate::{locked, record::Record, slots::Slots};
 /// - **Alone**: a node's file is locked while its grant is held, and until this is dropped or the process ends,
 ///   `kill -9` included: no time to live is waited for. Use in a forked child is an error; it has to open
 ///   another.
-/// - **Original**: a file that was copied, or restored from a copy, is refused on Unix, by its inode: what was
-///   used since is not in it. A snapshot of a whole machine cannot be told: do not run two of them with the
-///   same nodes.
+/// - **Original**: a file that was copied, or was deleted and restored from a copy, is refused, since it does not
+///   say what was used in between. It is known by its inode (on Unix) and by the time at which it was made (inodes
+///   are reused). Three things cannot be noticed: a snapshot of the whole disk or machine, an older content that is
+///   written into the file that is there (`cp` does so), and a copy whose file system has neither. Before you
+///   restore a folder, delete its lease files, and do not restore them.
 ///
 /// The machine's clock is the store's: a process whose clock is further ahead of it than
 /// [`max_ahead`](LeaseTerms::max_ahead) gets an error, and so does one whose machine's clock was set back
@@ -85,28 +89,37 @@ struct Lease {
     writes: u64,
     epoch: u64,
     ceiling: Timestamp,
+    file: Identity,
+}
+
+/// What tells a file from a copy of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Identity {
     /// 0 where files have none.
     inode: u64,
+    /// When the file was made, in nanoseconds since 1970. 0 where the file system does not keep it.
+    born: u64,
 }
 
 impl Record for Lease {
     const MAGIC: [u8; 8] = *b"ordidlse";
-    const NUMBERS: usize = 4;
+    const NUMBERS: usize = 5;
     const ADVICE: &'static str =
         "remove it a minute after the last process that had the node has ended";
 
     fn numbers(&self) -> impl Iterator<Item = u64> {
         let ceiling = self.ceiling.as_unix_millis();
-        [self.writes, self.epoch, ceiling, self.inode].into_iter()
+        let Identity { inode, born } = self.file;
+        [self.writes, self.epoch, ceiling, inode, born].into_iter()
     }
 
     fn of(numbers: &[u64]) -> Option<Self> {
-        let [writes, epoch, ceiling, inode] = <[u64; 4]>::try_from(numbers).ok()?;
+        let [writes, epoch, ceiling, inode, born] = <[u64; 5]>::try_from(numbers).ok()?;
         Some(Self {
             writes,
             epoch,
             ceiling: Timestamp::from_unix_millis(ceiling).ok()?,
-            inode,
+            file: Identity { inode, born },
         })
     }
 }
@@ -157,13 +170,13 @@ impl FileLease {
         let unavailable =
             |problem: String| self.error(CoordinationFailure::Unavailable, node, &problem);
         let path = self.path(node);
-        let Some(file) = locked::try_open(&path, &mut File::options()).map_err(unavailable)? else {
+        let Some(file) = locked::try_open(&path).map_err(unavailable)? else {
             return Ok(None);
         };
         let slots = Slots::<Lease>::read(file).map_err(|problem| damaged(&problem))?;
-        let inode = inode_of(&slots.file).map_err(|error| unavailable(error.to_string()))?;
+        let found = Identity::of(&slots.file).map_err(|error| unavailable(error.to_string()))?;
         if let Some(lease) = slots.newest
-            && lease.inode != inode
+            && lease.file != found
         {
             return Err(damaged(
                 "is a copy of the file that was written: what was used since is not in it. Remove it when no \
@@ -177,8 +190,8 @@ impl FileLease {
     /// Whether the file that is locked is the one that others would lock.
     fn check_in_place(&self, node: u64, file: &File) -> Result<(), Error> {
         let path = self.path(node);
-        let named = File::open(&path).and_then(|named| inode_of(&named));
-        match (named, inode_of(file)) {
+        let named = File::open(&path).and_then(|named| Identity::of(&named));
+        match (named, Identity::of(file)) {
             (Ok(named), Ok(locked)) if named == locked => Ok(()),
             _ => Err(self.error(
                 CoordinationFailure::StateLost,
@@ -243,14 +256,14 @@ impl NodeAllocator for FileLease {
                 }
                 Err(error) => return Err(error),
             };
-            let inode = inode_of(&slots.file).map_err(|error| {
+            let file = Identity::of(&slots.file).map_err(|error| {
                 self.error(CoordinationFailure::Unavailable, node, &error.to_string())
             })?;
             let lease = Lease {
                 writes: kept.map_or(0, |lease| lease.writes) + 1,
                 epoch: kept.map_or(0, |lease| lease.epoch) + 1,
                 ceiling,
-                inode,
+                file,
             };
             self.write(node, &mut slots, lease)?;
             held.insert(node, slots);
@@ -312,16 +325,28 @@ impl fmt::Debug for FileLease {
     }
 }
 
-#[cfg(unix)]
-fn inode_of(file: &File) -> std::io::Result<u64> {
-    file.metadata()
-        .map(|found| std::os::unix::fs::MetadataExt::ino(&found))
+impl Identity {
+    fn of(file: &File) -> io::Result<Self> {
+        let found = file.metadata()?;
+        let born = found.created().ok();
+        let born = born.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Ok(Self {
+            inode: inode_of(&found),
+            born: born.map_or(0, |since| {
+                u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+            }),
+        })
+    }
 }
 
-/// Elsewhere a copy cannot be told from its original.
+#[cfg(unix)]
+fn inode_of(found: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(found)
+}
+
 #[cfg(not(unix))]
-fn inode_of(file: &File) -> std::io::Result<u64> {
-    file.metadata().map(|_| 0)
+fn inode_of(_: &Metadata) -> u64 {
+    0
 }
 
 #[cfg(test)]

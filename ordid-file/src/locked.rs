@@ -1,17 +1,18 @@
 //! Files that one process has to itself.
 
 use std::{
-    fs::{File, OpenOptions, TryLockError},
+    fs::{File, TryLockError},
     io,
     path::Path,
 };
 
 /// Opens or makes the file, locks it as long as it is open, and makes what is in it durable, its
-/// name included. `owner` is the type that has it, for the message.
+/// name included. `owner` is the type that has it, for the message. On Unix, a new file is of its owner alone, whatever
+/// the process's umask: rows are nobody else's, and a lock that others can take stops the program.
 ///
 /// An error says what is wrong with the file, to be put behind its path.
-pub(crate) fn open(path: &Path, owner: &str, options: &mut OpenOptions) -> Result<File, String> {
-    try_open(path, options)?.ok_or_else(|| {
+pub(crate) fn open(path: &Path, owner: &str) -> Result<File, String> {
+    try_open(path)?.ok_or_else(|| {
         format!(
             "is in use: another {owner}, here or in another process, has it open; give each a file \
              of its own"
@@ -20,8 +21,11 @@ pub(crate) fn open(path: &Path, owner: &str, options: &mut OpenOptions) -> Resul
 }
 
 /// As [`open`]; `None` if another has it locked.
-pub(crate) fn try_open(path: &Path, options: &mut OpenOptions) -> Result<Option<File>, String> {
+pub(crate) fn try_open(path: &Path) -> Result<Option<File>, String> {
     let cannot = |what: &str, error: &io::Error| format!("cannot be {what}: {error}");
+    let mut options = File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options
         .read(true)
         .write(true)

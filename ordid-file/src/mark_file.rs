@@ -1,7 +1,6 @@
 //! The mark of a generator, in a file of [two slots](crate::slots).
 
 use std::{
-    fs::File,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -34,7 +33,7 @@ impl MarkFile {
     /// [`is_high_water`](Error::is_high_water) and names the path.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let state = locked::open(path, "MarkFile", &mut File::options())
+        let state = locked::open(path, "MarkFile")
             .and_then(Slots::read)
             .map_err(|problem| mark_error(path, &problem))?;
         Ok(Self {

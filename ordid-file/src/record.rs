@@ -1,7 +1,7 @@
 //! The record that a slot of a file holds.
 //!
 //! ```text
-//!  0           8           12             20 (marks), 44 (leases)
+//!  0           8           12             20 (marks), 52 (leases)
 //!  +-----------+-----------+--------------+-----------+
 //!  |   magic   |  version  |   numbers    |  CRC-32   |   numbers: little-endian
 //!  +-----------+-----------+--------------+-----------+

@@ -20,9 +20,11 @@ use crate::{
 /// An [`OrderedGenerator`] that stays above all keys of the process' earlier runs, even if the clock
 /// is older now: it keeps a [`HighWaterMark`] ahead of its keys.
 ///
-/// The mark is raised in leaps of `lead`, before the first key that needs it is given out; nearly
+/// The mark is raised to `lead` ahead of the clock, before the first key that needs it is given out; nearly
 /// all keys only compare with it. The next run starts above the mark, so up to `lead` ahead of the
-/// clock, which the policy must hold.
+/// clock, which the policy must hold. This does not add up, however often the process crashes. Keys that
+/// are further ahead of the clock than `lead` cost a write for each of their milliseconds, until the clock
+/// catches up.
 ///
 /// # Example
 ///
@@ -107,8 +109,11 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> WithHighWaterMark<S, C,
         }
         let _raising = self.raising.lock().unwrap_or_else(PoisonError::into_inner);
         if millis > self.raised.load(Ordering::Acquire) {
-            let mark =
-                Timestamp::saturating_from_unix_millis(millis.saturating_add(self.lead_millis));
+            // Ahead of the clock, and not of the key: a run that follows another begins ahead of the clock, and
+            // would leave its mark a lead further ahead, as often as the process crashes.
+            let now = self.generator.clock().now().as_unix_millis();
+            let mark = millis.max(now.saturating_add(self.lead_millis));
+            let mark = Timestamp::saturating_from_unix_millis(mark);
             self.mark.raise(mark)?;
             self.raised.store(mark.as_unix_millis(), Ordering::Release);
         }

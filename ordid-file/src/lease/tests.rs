@@ -124,6 +124,50 @@ fn a_copy_and_a_file_put_in_the_place_of_another_are_refused() {
 }
 
 #[test]
+fn a_record_names_its_file_by_the_inode_and_the_time_it_was_made() {
+    let file = Identity { inode: 7, born: 3 };
+    let lease = Lease {
+        writes: 1,
+        epoch: 2,
+        ceiling: now(0),
+        file,
+    };
+    let read = crate::record::decode::<Lease>(&crate::record::encode(lease));
+    assert_eq!(read, crate::record::Slot::Whole(lease));
+    // The same inode, given to a file that was made later, or on a file system that does not say when.
+    for born in [4, 0] {
+        assert_ne!(file, Identity { born, ..file });
+    }
+    let (_guard, folder) = folder();
+    fs::create_dir_all(&folder).unwrap();
+    let file = File::create(folder.join("a")).unwrap();
+    let same = File::open(folder.join("a")).unwrap();
+    assert_eq!(Identity::of(&file).unwrap(), Identity::of(&same).unwrap());
+}
+
+/// ext4 gives the next file the inode of the one that was deleted.
+#[test]
+fn a_file_that_was_deleted_and_restored_is_refused_whatever_its_inode() {
+    let (_guard, folder) = folder();
+    let path = folder.join("node-5.lease");
+    open(&folder, 5..6).acquire(now(0), None).unwrap();
+    let backup = fs::read(&path).unwrap();
+    for _ in 0..20 {
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, &backup).unwrap();
+        let restored = open(&folder, 5..6).acquire(now(0), None).unwrap_err();
+        assert_eq!(
+            restored.coordination_failure(),
+            Some(CoordinationFailure::Mismatch)
+        );
+        assert!(
+            restored.to_string().contains("node-5.lease is a copy"),
+            "{restored}"
+        );
+    }
+}
+
+#[test]
 fn a_clock_far_off_burns_no_time() {
     let (_guard, folder) = folder();
     let hour = 3_600_000;
@@ -170,7 +214,7 @@ fn a_spoilt_file_is_told_and_a_torn_write_leaves_what_was_acknowledged() {
     let second = leases.renew(&first, now(1_000)).unwrap();
     drop(leases);
     let whole = fs::read(&path).unwrap();
-    assert_eq!(whole.len(), 4_096 + 48);
+    assert_eq!(whole.len(), 4_096 + 56);
     // Each length of the second record but the whole.
     for length in 4_096..whole.len() {
         let file = File::options().write(true).open(&path).unwrap();

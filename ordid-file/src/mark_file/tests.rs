@@ -30,6 +30,24 @@ fn raised(path: &Path, marks: &[u64]) -> Vec<u8> {
     fs::read(path).unwrap()
 }
 
+#[test]
+#[cfg(unix)]
+fn a_new_mark_and_a_new_lease_are_files_of_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use ordid_core::coordination::{LeaseTerms, NodeAllocator as _};
+
+    let (folder, path) = folder();
+    MarkFile::open(&path).unwrap();
+    let terms = LeaseTerms::new(3..4).unwrap();
+    let leases = crate::FileLease::open(folder.path(), terms).unwrap();
+    leases.acquire(Timestamp::MIN, None).unwrap();
+    for path in [path, folder.path().join("node-3.lease")] {
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", path.display());
+    }
+}
+
 /// Opens a file of these bytes.
 fn load(path: &Path, bytes: &[u8]) -> Result<Option<u64>, Error> {
     fs::write(path, bytes).unwrap();

@@ -82,6 +82,8 @@ pub struct LeaseKeeper<S: Slotted, C, E> {
     /// The grant is another's.
     is_fenced: bool,
     has_failed: bool,
+    /// Acquired, and refused by the generator.
+    refused: Option<Grant>,
 }
 
 impl<S, C, E> LeaseKeeper<S, C, E>
@@ -94,7 +96,7 @@ where
     ///
     /// # Errors
     ///
-    /// As [`GrantedGenerator::new`].
+    /// As [`GrantedGenerator::new`]. The grant is then the caller's to [release](NodeAllocator::release).
     pub fn new(
         grant: Grant,
         terms: LeaseTerms,
@@ -110,10 +112,11 @@ where
             terms,
             is_fenced: false,
             has_failed: false,
+            refused: None,
         })
     }
 
-    /// Acquires a node, and makes a generator with it.
+    /// Acquires a node, and makes a generator with it. A node that the generator refuses is given back.
     ///
     /// # Errors
     ///
@@ -127,7 +130,11 @@ where
     ) -> Result<Self, Error> {
         let grant = allocator.acquire(clock.now(), None).await?;
         let terms = allocator.terms().clone();
-        Self::new(grant, terms, clock, entropy, policy, at_ceiling)
+        let kept = Self::new(grant, terms, clock, entropy, policy, at_ceiling);
+        if kept.is_err() {
+            given_back(&grant, allocator.release(&grant, None).await);
+        }
+        kept
     }
 
     /// As [`acquire`](Self::acquire), of a store that is asked synchronously.
@@ -144,7 +151,11 @@ where
     ) -> Result<Self, Error> {
         let grant = allocator.acquire(clock.now(), None)?;
         let terms = allocator.terms().clone();
-        Self::new(grant, terms, clock, entropy, policy, at_ceiling)
+        let kept = Self::new(grant, terms, clock, entropy, policy, at_ceiling);
+        if kept.is_err() {
+            given_back(&grant, allocator.release(&grant, None));
+        }
+        kept
     }
 
     /// Returns the generator.
@@ -190,7 +201,7 @@ where
         Ok(self.request())
     }
 
-    /// Takes what the allocator answered.
+    /// Takes what the allocator answered. Ask for [`refused`](Self::refused) then, whatever this returns.
     ///
     /// # Errors
     ///
@@ -199,7 +210,9 @@ where
     /// [`Mismatch`](CoordinationFailure::Mismatch), and what is no failure of coordination. The
     /// generator then goes on up to its ceiling.
     pub fn answer(&mut self, answer: Result<Grant, Error>) -> Result<(), Error> {
+        let mut granted = None;
         let renewed = answer.and_then(|grant| {
+            granted = Some(grant);
             self.generator.renew(grant)?;
             Ok(grant)
         });
@@ -218,6 +231,8 @@ where
                 Ok(())
             }
             Err(error) => {
+                // One that was renewed stays with the generator.
+                self.refused = granted.filter(|_| self.is_fenced);
                 observe::lease_not_renewed(&error);
                 self.generator.not_renewed(error.clone());
                 match error.coordination_failure() {
@@ -234,6 +249,13 @@ where
                 Ok(())
             }
         }
+    }
+
+    /// Returns a grant that was acquired and that the generator does not take, as its clock is too far behind:
+    /// [`NodeAllocator::release`] it. Otherwise its node is lost to all until its holder counts as silent. It is
+    /// returned once.
+    pub fn refused(&mut self) -> Option<Grant> {
+        self.refused.take()
     }
 }
 
@@ -271,7 +293,11 @@ where
                     self.answer(allocator.renew(&grant, now).await)?;
                 }
                 LeaseRequest::Acquire { now, last } => {
-                    self.answer(allocator.acquire(now, last).await)?;
+                    let answered = self.answer(allocator.acquire(now, last).await);
+                    if let Some(refused) = self.refused() {
+                        given_back(&refused, allocator.release(&refused, None).await);
+                    }
+                    answered?;
                 }
                 LeaseRequest::Release { grant, last } => {
                     allocator.release(&grant, last).await?;
@@ -290,7 +316,13 @@ where
             }
             match self.next_request()? {
                 LeaseRequest::Renew { grant, now } => self.answer(allocator.renew(&grant, now))?,
-                LeaseRequest::Acquire { now, last } => self.answer(allocator.acquire(now, last))?,
+                LeaseRequest::Acquire { now, last } => {
+                    let answered = self.answer(allocator.acquire(now, last));
+                    if let Some(refused) = self.refused() {
+                        given_back(&refused, allocator.release(&refused, None));
+                    }
+                    answered?;
+                }
                 LeaseRequest::Release { grant, last } => {
                     allocator.release(&grant, last)?;
                     observe::lease_released(&grant);
@@ -338,6 +370,14 @@ where
                 ))
             }
         }
+    }
+}
+
+/// Reports that a grant without a generator was given back. If that failed, its node is free when its holder counts as
+/// silent, and the error that matters is why the generator refused it.
+fn given_back(grant: &Grant, released: Result<(), Error>) {
+    if released.is_ok() {
+        observe::lease_released(grant);
     }
 }
 
@@ -429,3 +469,6 @@ where
         f.debug_struct("LeaseThread").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,6 +77,39 @@ fn the_mark_is_raised_in_large_steps() {
     assert_eq!(mark.raises.load(Ordering::SeqCst), 5);
 }
 
+/// A process that crashes as soon as it has made a key, again and again.
+#[test]
+fn runs_that_end_at_once_do_not_move_the_mark_away_from_the_clock() {
+    let mark = Memory::default();
+    let lead = u64::try_from(LEAD.as_millis()).unwrap();
+    for now in (START..START + 10_000).step_by(10) {
+        let keys = WithHighWaterMark::new(scripted(now, Policy::DEFAULT), &mark, LEAD).unwrap();
+        keys.try_generate().unwrap();
+        let mark = mark.millis.load(Ordering::SeqCst);
+        assert_eq!(mark - now, lead);
+    }
+}
+
+/// The clock catches up in the meantime.
+#[test]
+fn keys_further_ahead_of_the_clock_than_the_lead_raise_the_mark_to_themselves() {
+    let mark = Memory::default();
+    mark.raise(Timestamp::saturating_from_unix_millis(START + 5_000))
+        .unwrap();
+    let keys = WithHighWaterMark::new(scripted(START, Policy::DEFAULT), &mark, LEAD).unwrap();
+    let key = keys.try_generate().unwrap().into_raw();
+    // The first key of a run has a millisecond of its own.
+    assert_eq!(millis(key), START + 5_002);
+    assert_eq!(mark.millis.load(Ordering::SeqCst), START + 5_002);
+    // From here on the lead is ahead of the keys again.
+    keys.generator.clock().set_unix_millis(START + 3_500);
+    keys.try_generate().unwrap();
+    assert_eq!(mark.millis.load(Ordering::SeqCst), START + 5_002);
+    keys.generator.clock().set_unix_millis(START + 5_003);
+    keys.try_generate().unwrap();
+    assert_eq!(mark.millis.load(Ordering::SeqCst), START + 7_003);
+}
+
 #[test]
 fn a_key_above_a_mark_that_cannot_be_raised_is_not_given_out() {
     let mark = Memory::default();
