@@ -4,6 +4,14 @@ use std::fmt::Write as _;
 
 use crate::text::TableNames;
 
+/// Stands at the end of a query that reads committed rows only, also in a session that reads uncommitted ones. A row
+/// that a transaction has inserted and not committed is locked, and passed over: the query does not wait for that
+/// transaction, which may take long. MySQL's `FOR SHARE` needs no other privilege than `SELECT`, as `FOR UPDATE` would.
+///
+/// MariaDB before 10.6 waits. See [`MYSQL_CLUSTER`] for the comments.
+pub(crate) const MYSQL_COMMITTED: &str =
+    " /*M! LOCK IN SHARE MODE *//*M!100600 SKIP LOCKED *//*!80000 FOR SHARE SKIP LOCKED */";
+
 /// Has a row in a Galera cluster and in a replication group, whose members know their own locks only.
 ///
 /// MariaDB runs what stands in `/*M! */`, MySQL what stands in `/*!50700 */`: each has the variables in another schema.

@@ -138,7 +138,7 @@ impl EngineProfile {
         local_locks: Fact::Asked(catalog::MYSQL_CLUSTER),
         ..Self::of::<MySql>(classify::mysql::classify)
     }
-    .with_words(["", " LOCK IN SHARE MODE"], Some(catalog::mysql));
+    .with_words(["", catalog::MYSQL_COMMITTED], Some(catalog::mysql));
 
     /// SQLite.
     pub const SQLITE: Self = Self {

@@ -17,6 +17,7 @@ pub mod kill;
 pub mod refused;
 pub mod restart;
 mod trials;
+pub mod truth;
 
 use std::time::{Duration, Instant};
 

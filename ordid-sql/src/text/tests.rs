@@ -390,8 +390,8 @@ fn marker_rows_and_probes_use_the_same_columns() {
         (
             EngineProfile::MYSQL,
             "INSERT INTO ordid_flushes (id) VALUES (?)",
-            "SELECT 1 FROM ordid_flushes WHERE id = ? LOCK IN SHARE MODE",
-            "SELECT 1 FROM `orders` WHERE `id` = ? LOCK IN SHARE MODE",
+            "SELECT 1 FROM ordid_flushes WHERE id = ? /*M! LOCK IN SHARE MODE *//*M!100600 SKIP LOCKED *//*!80000 FOR SHARE SKIP LOCKED */",
+            "SELECT 1 FROM `orders` WHERE `id` = ? /*M! LOCK IN SHARE MODE *//*M!100600 SKIP LOCKED *//*!80000 FOR SHARE SKIP LOCKED */",
         ),
         (
             EngineProfile::SQL_SERVER,

@@ -17,10 +17,10 @@ use crate::{
 };
 
 /// How many sessions wait for a lock that another one holds.
-const POSTGRES_WAITS: &str = "SELECT count(*) FROM pg_stat_activity WHERE datname = \
+pub(super) const POSTGRES_WAITS: &str = "SELECT count(*) FROM pg_stat_activity WHERE datname = \
                               current_database() AND wait_event_type = 'Lock'";
 /// MariaDB's `innodb_trx` is not written anew for who asks for it again and again.
-const MARIADB_WAITS: &str = "SELECT COUNT(*) FROM information_schema.processlist, \
+pub(super) const MARIADB_WAITS: &str = "SELECT COUNT(*) FROM information_schema.processlist, \
                              information_schema.global_status WHERE db = DATABASE() AND info LIKE \
                              'INSERT%' AND time_ms > 200 AND variable_name = \
                              'Innodb_row_lock_current_waits' AND variable_value > 0";

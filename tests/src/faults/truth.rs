@@ -1,0 +1,296 @@
+//! Servers as people run them: settings, keys, triggers and policies under which a probe, a duplicate or a refused
+//! COMMIT says less than on a server that is made for tests.
+
+use std::time::Duration;
+
+use libtest_mimic::Trial;
+use ordid_harness::Server;
+use ordid_sqlx::{Flushed, Retry};
+use sqlx::Postgres;
+
+use super::{
+    Failed, Flusher, Found, Graph, Library, PATIENCE, Remote, Served, Shape, Site,
+    commit::{MARIADB_WAITS, POSTGRES_WAITS},
+    cut::{EAGER, through},
+    on_file, on_own_server, on_server,
+};
+use crate::{
+    proxy::{Fault, Proxy},
+    servers::Servers,
+    trials::Outcome,
+};
+
+/// Adds the tests of a library.
+pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
+    on_server::<L::Postgres, _, _>(
+        trials,
+        servers,
+        "postgres",
+        "truth::a_commit_that_finds_the_key_taken_is_no_sign_that_nothing_was_written",
+        async |site| {
+            postgres_keys(&site, "PRIMARY KEY (id) DEFERRABLE INITIALLY DEFERRED").await?;
+            taken_at_commit::<L::Postgres>(site).await
+        },
+    );
+    on_server::<L::Postgres, _, _>(
+        trials,
+        servers,
+        "postgres",
+        "truth::a_row_that_a_policy_hides_leaves_the_commit_unknown",
+        hidden::<L::Postgres>,
+    );
+    on_server::<L::Postgres, _, _>(
+        trials,
+        servers,
+        "postgres",
+        "truth::a_row_that_a_trigger_leaves_out_fails_the_flush",
+        async |site| {
+            site.execute(
+                "CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+            )
+            .await?;
+            let left_out = "CREATE TRIGGER leave_out BEFORE INSERT ON items FOR EACH ROW WHEN \
+                            (NEW.position = 3) EXECUTE FUNCTION leave_out()";
+            left_out_by::<L::Postgres>(site, left_out, "DROP TRIGGER leave_out ON items").await
+        },
+    );
+    on_file::<L::Sqlite, _, _>(
+        trials,
+        "truth::a_row_that_a_trigger_leaves_out_fails_the_flush",
+        async |site| {
+            let left_out = "CREATE TRIGGER leave_out BEFORE INSERT ON items WHEN NEW.position = 3 \
+                            BEGIN SELECT RAISE(IGNORE); END";
+            left_out_by::<L::Sqlite>(site, left_out, "DROP TRIGGER leave_out").await
+        },
+    );
+    const NOT_UNIQUE: &str = "truth::a_late_commit_of_keys_that_are_not_unique_is_no_second_copy";
+    on_server::<L::Postgres, _, _>(trials, servers, "postgres", NOT_UNIQUE, async |site| {
+        postgres_keys(&site, "PRIMARY KEY (id, unit)").await?;
+        not_sent_again::<L::Postgres>(site).await
+    });
+    on_server::<L::MySql, _, _>(trials, servers, "mariadb", NOT_UNIQUE, async |site| {
+        for table in ["items", "orders", "customers"] {
+            if table != "customers" {
+                site.execute(&format!(
+                    "ALTER TABLE {table} DROP FOREIGN KEY {table}_ibfk_1"
+                ))
+                .await?;
+            }
+            site.execute(&format!(
+                "ALTER TABLE {table} DROP PRIMARY KEY, ADD PRIMARY KEY (id, unit)"
+            ))
+            .await?;
+        }
+        site.execute("ALTER TABLE orders DROP INDEX label").await?;
+        not_sent_again::<L::MySql>(site).await
+    });
+    const TRIGGER: &str =
+        "truth::a_late_commit_of_keys_that_a_trigger_may_replace_is_no_second_copy";
+    on_server::<L::Postgres, _, _>(trials, servers, "postgres", TRIGGER, async |site| {
+        site.execute(
+            "CREATE FUNCTION as_it_is() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+        )
+        .await?;
+        for table in ["customers", "orders", "items"] {
+            site.execute(&format!(
+                "CREATE TRIGGER as_it_is BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION as_it_is()"
+            ))
+            .await?;
+        }
+        not_sent_again::<L::Postgres>(site).await
+    });
+    on_server::<L::MySql, _, _>(trials, servers, "mariadb", TRIGGER, async |site| {
+        for table in ["customers", "orders", "items"] {
+            site.execute(&format!(
+                "CREATE TRIGGER as_{table} BEFORE INSERT ON {table} FOR EACH ROW SET NEW.id = NEW.id"
+            ))
+            .await?;
+        }
+        not_sent_again::<L::MySql>(site).await
+    });
+    on_own_server::<L::MySql, _, _>(
+        trials,
+        servers,
+        "mariadb",
+        "truth::rows_that_are_not_committed_are_not_found",
+        uncommitted::<L::MySql>,
+    );
+    on_own_server::<L::MySql, _, _>(
+        trials,
+        servers,
+        "mariadb",
+        "truth::a_server_that_does_not_commit_by_itself_has_the_rows_once",
+        without_autocommit::<L::MySql>,
+    );
+}
+
+/// Replaces the primary keys, and drops every other constraint.
+async fn postgres_keys(site: &Site<Postgres>, key: &str) -> Outcome {
+    site.execute("ALTER TABLE items DROP CONSTRAINT items_order_id_fkey")
+        .await?;
+    site.execute(
+        "ALTER TABLE orders DROP CONSTRAINT orders_customer_fkey, DROP CONSTRAINT orders_label_key",
+    )
+    .await?;
+    for table in ["customers", "orders", "items"] {
+        site.execute(&format!(
+            "ALTER TABLE {table} DROP CONSTRAINT {table}_pkey, ADD {key}"
+        ))
+        .await?;
+    }
+    Ok(())
+}
+
+/// Flushes while the COMMIT of the first attempt is held back, and lets it through once another attempt waits for it.
+async fn released<W: Flusher<Database: Served>>(
+    work: &mut W,
+    watched: &Site<W::Database>,
+    through: &Site<W::Database>,
+    proxy: &Proxy,
+    waits: &str,
+) -> Outcome<Result<Flushed, Failed>> {
+    proxy.plan([Fault::HoldCommit]);
+    let landing = async {
+        while watched.numbers(waits).await? == [0] {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        proxy.release();
+        Outcome::Ok(())
+    };
+    let (outcome, landed) = tokio::join!(work.flush_to(through.options(), PATIENCE), landing);
+    landed?;
+    Ok(outcome)
+}
+
+async fn taken_at_commit<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
+    let proxy = Proxy::start(W::Database::address(site.options())?).await?;
+    let graph = Graph::new(1, Shape::SMALL);
+    let mut work = W::of(&graph, EAGER);
+    let through = through(&site, &proxy);
+    let outcome = released(&mut work, &site, &through, &proxy, POSTGRES_WAITS).await?;
+    assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::All);
+    outcome?;
+    Ok(())
+}
+
+/// The user may insert rows and not see them: the duplicate and the probe contradict each other.
+async fn hidden<W: Flusher<Database = Postgres>>(site: Site<Postgres>) -> Outcome {
+    let user = format!("app_{}", std::process::id());
+    let user = format!("{user}_{}", W::PREFIX.replace("::", ""));
+    site.execute(&format!("CREATE ROLE {user} LOGIN")).await?;
+    for table in ["customers", "orders", "items"] {
+        site.execute(&format!(
+            "ALTER TABLE {table} ENABLE ROW LEVEL SECURITY; GRANT SELECT, INSERT ON {table} TO {user}; \
+             CREATE POLICY inserts ON {table} FOR INSERT WITH CHECK (true); \
+             CREATE POLICY sees ON {table} FOR SELECT USING (false)"
+        ))
+        .await?;
+    }
+    let app = Site::<Postgres>::open(site.options().clone().username(&user));
+    let proxy = Proxy::start(Postgres::address(site.options())?).await?;
+    let graph = Graph::new(1, Shape::SMALL);
+    let mut work = W::of(&graph, EAGER);
+    let through = through(&app, &proxy);
+    let outcome = released(&mut work, &site, &through, &proxy, POSTGRES_WAITS).await?;
+    assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::All);
+    let error = outcome.expect_err("the rows cannot be seen");
+    assert!(
+        error.is_commit_unknown && error.is_unique_violation,
+        "{error}"
+    );
+    // Whoever sees the rows finds out.
+    site.flush_again(&graph, &mut work).await?;
+    drop(proxy);
+    site.settle().await?;
+    site.execute(&format!("DROP OWNED BY {user}; DROP ROLE {user}"))
+        .await?;
+    Ok(())
+}
+
+/// The rows are not sent again, as the database would take them twice; once the COMMIT has landed, they are found.
+async fn not_sent_again<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
+    let proxy = Proxy::start(W::Database::address(site.options())?).await?;
+    let graph = Graph::new(1, Shape::SMALL);
+    let mut work = W::of(&graph, EAGER);
+    let through = through(&site, &proxy);
+    proxy.plan([Fault::HoldCommit]);
+    let outcome = work.flush_to(through.options(), PATIENCE).await;
+    let error = outcome.expect_err("the COMMIT is held back");
+    assert!(error.is_commit_unknown, "{error}");
+    assert_eq!(site.look(&graph).await?, Found::None);
+    proxy.release();
+    site.settle().await?;
+    assert_eq!(site.look(&graph).await?, Found::All);
+    site.flush_again(&graph, &mut work).await
+}
+
+/// The trigger is there, and then it is not.
+async fn left_out_by<W: Flusher>(site: Site<W::Database>, trigger: &str, drop: &str) -> Outcome {
+    site.execute(trigger).await?;
+    let graph = Graph::new(1, Shape::SMALL);
+    let mut work = W::of(&graph, Retry::DEFAULT);
+    let outcome = work.flush_to(site.options(), PATIENCE).await;
+    assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::None);
+    let error = outcome.expect_err("one row is left out");
+    assert_eq!(error.table.as_deref(), Some("items"));
+    assert!(error.message.contains("uncounted"), "{error}");
+    assert!(
+        error.message.contains(&graph.items[3].id.to_string()),
+        "{error}"
+    );
+    site.execute(drop).await?;
+    site.flush_again(&graph, &mut work).await
+}
+
+/// The rows of an attempt that dies are seen by whoever reads what is not committed.
+async fn uncommitted<W: Flusher<Database: Served>>(server: Server) -> Outcome {
+    let site = Site::<W::Database>::create(server.url().parse()?).await?;
+    site.execute("SET GLOBAL TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+        .await?;
+    let proxy = Proxy::start(W::Database::address(site.options())?).await?;
+    let graph = Graph::new(1, Shape::SMALL);
+    let mut work = W::of(&graph, EAGER);
+    let through = through(&site, &proxy);
+    proxy.plan([Fault::HoldCommit]);
+    let killing = async {
+        // The session that waits for COMMIT, which will not come.
+        let idle = "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND \
+                    command = 'Sleep' AND id <> CONNECTION_ID() AND time_ms > 100";
+        let ids = loop {
+            match site.numbers(idle).await? {
+                ids if ids.is_empty() => tokio::time::sleep(Duration::from_millis(5)).await,
+                ids => break ids,
+            }
+        };
+        // Long enough for the probe of the next attempt.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        for id in ids {
+            site.execute(&format!("KILL {id}")).await?;
+        }
+        Outcome::Ok(())
+    };
+    let (outcome, killed) = tokio::join!(work.flush_to(through.options(), PATIENCE), killing);
+    killed?;
+    assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::All);
+    outcome?;
+    Ok(())
+}
+
+async fn without_autocommit<W: Flusher<Database: Served>>(server: Server) -> Outcome {
+    let site = Site::<W::Database>::create(server.url().parse()?).await?;
+    site.execute("SET GLOBAL autocommit = 0").await?;
+    let proxy = Proxy::start(W::Database::address(site.options())?).await?;
+    let through = through(&site, &proxy);
+    let graph = Graph::new(1, Shape::SMALL);
+    let mut work = W::of(&graph, EAGER);
+    let outcome = work.flush_to(site.options(), PATIENCE).await;
+    assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::All);
+    outcome?;
+    // With a COMMIT that is lost.
+    let graph = Graph::new(2, Shape::SMALL);
+    let mut work = W::of(&graph, EAGER);
+    let outcome = released(&mut work, &site, &through, &proxy, MARIADB_WAITS).await?;
+    assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::All);
+    outcome?;
+    Ok(())
+}
