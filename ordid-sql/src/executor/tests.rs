@@ -8,7 +8,9 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use self::library::{Answer, Binder, Item, Part, Server, Source, Tie, Tied, View, item, part, tie, tied};
+use self::library::{
+    Answer, Binder, Item, Part, Server, Source, Tie, Tied, View, item, part, tie, tied,
+};
 use crate::{
     EngineProfile, Failure, FlushError, Flushed, Registration, Retry, Updates, Work,
     copy::MAX_CHUNKS, spi::Changed, spi::TransactionScope,
