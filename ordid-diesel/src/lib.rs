@@ -127,6 +127,11 @@
 //! triggers, row-level security, generated columns, a value of another type than its column, a type that is
 //! no scalar of PostgreSQL's own.
 //!
+//! # Behind PgBouncer
+//!
+//! In its mode `transaction`, give [`EngineProfile::PGBOUNCER`] to `with_engine` of a [`UnitOfWork`], and call
+//! `set_prepared_statement_cache_size(CacheSize::Disabled)` of the connection for statements of your own.
+//!
 //! # C clients
 //!
 //! The features of databases name Diesel's backends, and not its connections: those are yours, by Diesel's

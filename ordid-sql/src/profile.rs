@@ -51,6 +51,9 @@ pub struct EngineProfile {
     pub deletes_rows_of_themselves: bool,
     /// How rows are updated by their keys.
     pub updates: Updates,
+    /// Whether a statement may be prepared by name and kept for the connection. A pooler that gives each transaction
+    /// another connection to the server knows nothing of such names, or has another statement under them.
+    pub prepares: bool,
     /// Whether the server says how many rows an `INSERT` took, so that a row that a trigger, a rule or a view left out
     /// is seen. SQL Server's count has those of triggers in it, and Oracle's is not asked for.
     pub counts_inserts: bool,
@@ -131,6 +134,15 @@ impl EngineProfile {
     }
     .with_words(["", ""], Some(catalog::postgres));
 
+    /// PostgreSQL behind a pooler that gives a connection to each transaction, as PgBouncer does in its mode
+    /// `transaction`. No statement is prepared by name. There is no `COPY`: it is asked before the transaction whether
+    /// `COPY` does what an `INSERT` would.
+    pub const PGBOUNCER: Self = Self {
+        bulk: false,
+        prepares: false,
+        ..Self::POSTGRES
+    };
+
     /// MySQL and MariaDB.
     pub const MYSQL: Self = Self {
         updates: Updates::RowByRow,
@@ -178,6 +190,7 @@ impl EngineProfile {
             max_rows: MAX_ROWS,
             max_parameters: D::MAX_PARAMETERS,
             bulk: false,
+            prepares: true,
             begin: None,
             defer: None,
             deletes_rows_of_themselves: D::DELETES_ROWS_OF_THEMSELVES,
@@ -264,6 +277,14 @@ flush_dialects! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn behind_a_pooler_of_transactions_nothing_is_prepared_by_name() {
+        let engine = EngineProfile::PGBOUNCER;
+        assert!(!engine.prepares && !engine.bulk);
+        assert_eq!(engine.name, EngineProfile::POSTGRES.name);
+        assert!(ALL.iter().all(|it| it.prepares));
+    }
 
     const ALL: [EngineProfile; 6] = [
         EngineProfile::POSTGRES,

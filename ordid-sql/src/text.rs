@@ -40,7 +40,8 @@ pub struct Statement {
     pub columns: Arc<[usize]>,
     /// The number of rows.
     pub rows: usize,
-    /// Whether the same text is sent more than once, so that it is worth keeping prepared.
+    /// Whether the same text is sent more than once, so that it is worth keeping prepared. Never where the engine
+    /// [does not prepare](EngineProfile::prepares) statements by name.
     pub repeats: bool,
 }
 
@@ -212,7 +213,7 @@ impl Writer<'_> {
             sql: sql.into(),
             columns: [names.key].into(),
             rows: 1,
-            repeats: true,
+            repeats: self.engine.prepares,
         }
     }
 
@@ -233,7 +234,7 @@ impl Writer<'_> {
             sql: sql.into(),
             columns: [0].into(),
             rows: 1,
-            repeats: true,
+            repeats: self.engine.prepares,
         }
     }
 
@@ -465,7 +466,8 @@ impl<'a> Statements<'a> {
         let mut statement = self.writer.statement(table, names, chunk.action, rows, set);
         // The last chunk may be shorter.
         let is_full = rows == 1 || chunk.rows.start == chunk.number * rows;
-        statement.repeats = set.is_none() && is_full && of_action >= 2 * rows;
+        let recurs = set.is_none() && is_full && of_action >= 2 * rows;
+        statement.repeats = recurs && self.writer.engine.prepares;
         *slot = Some(Written {
             action: chunk.action,
             set: set.map(<[_]>::to_vec),

@@ -226,8 +226,8 @@ pub struct SqlxTransaction<'t, DB: Backend> {
 impl<DB: Backend> SqlxTransaction<'_, DB> {
     async fn run_all(&mut self, statements: [Option<&'static str>; 2]) -> Result<(), sqlx::Error> {
         for sql in statements.into_iter().flatten() {
-            let sql = SqlStr::from_static(sql);
-            DB::ask(&mut self.transaction, sql, DB::bind(&[]), true, |_| Ok(())).await?;
+            // As a script it is not prepared, which a pooler of transactions would not allow.
+            DB::run_script(&mut self.transaction, SqlStr::from_static(sql)).await?;
         }
         Ok(())
     }
@@ -305,6 +305,8 @@ pub struct Source<'c, DB: Backend> {
     open: Option<SqlxConnection<'c, DB>>,
     /// Whether the last connection of the pool was lost.
     was_lost: bool,
+    /// Whether the statements of a mapping table are each in a transaction, and not prepared by name.
+    isolates: bool,
 }
 
 impl<'c, DB: Backend> Source<'c, DB> {
@@ -313,6 +315,7 @@ impl<'c, DB: Backend> Source<'c, DB> {
             pool: Some(pool),
             open: None,
             was_lost: false,
+            isolates: false,
         }
     }
 
@@ -321,7 +324,17 @@ impl<'c, DB: Backend> Source<'c, DB> {
             pool: None,
             open: Some(SqlxConnection::new(Held::Borrowed(connection))),
             was_lost: false,
+            isolates: false,
         }
+    }
+
+    /// Puts each statement of a mapping table into a transaction from now on, and prepares none by name.
+    pub(crate) fn isolate(&mut self) {
+        self.isolates = true;
+    }
+
+    pub(crate) fn isolates(&self) -> bool {
+        self.isolates
     }
 
     pub(crate) fn is_pool(&self) -> bool {

@@ -7,7 +7,7 @@ use ordid_sql::leases::{
     self, StoreDriver, Unanswered,
     numbers::{Answer, Statement, Value},
 };
-use sqlx::{AssertSqlSafe, Connection, SqlSafeStr as _};
+use sqlx::{AssertSqlSafe, Connection, SqlSafeStr as _, SqlStr, error::BoxDynError};
 
 use crate::{
     backend::{Backend, BoxFuture},
@@ -168,8 +168,13 @@ impl<DB: Backend> StoreDriver for Sqlx<DB> {
     ) -> Result<Answer, Unanswered> {
         // The text contains only checked names and numbers.
         let sql = AssertSqlSafe(Arc::clone(statement.sql())).into_sql_str();
-        let asked = DB::ask(connection, sql, DB::bind(values), true, DB::integers);
-        asked.await.map_err(|error| Unanswered {
+        let values = DB::bind(values);
+        let asked = if statement.is_prepared() {
+            DB::ask(connection, sql, values, true, DB::integers).await
+        } else {
+            ask_alone::<DB, _>(connection, sql, values, DB::integers).await
+        };
+        asked.map_err(|error| Unanswered {
             error: said::<DB>(&error),
             remedy: classify(error).failure.into(),
         })
@@ -181,6 +186,20 @@ impl<DB: Backend> StoreDriver for Sqlx<DB> {
         let done = DB::run_script(connection, script).await;
         done.map_err(|error| said::<DB>(&error))
     }
+}
+
+/// Sends a statement in a transaction of its own, and prepares nothing by name.
+pub(crate) async fn ask_alone<DB: Backend, R: Default + Send + 'static>(
+    connection: &mut DB::Connection,
+    sql: SqlStr,
+    values: Result<DB::Arguments, BoxDynError>,
+    read: fn(&DB::Row) -> Result<R, sqlx::Error>,
+) -> Result<Answer<R>, sqlx::Error> {
+    let begun: BoxFuture<'_, _> = Box::pin(connection.begin());
+    let mut transaction = begun.await?;
+    let answer = DB::ask(&mut transaction, sql, values, false, read).await?;
+    let committed: BoxFuture<'_, _> = Box::pin(transaction.commit());
+    committed.await.map(|()| answer)
 }
 
 fn said<DB: Backend>(error: &sqlx::Error) -> Error {

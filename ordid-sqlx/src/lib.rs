@@ -93,6 +93,14 @@
 //! [`SqlCounter`], `PgSequence` and `Tickets64` reserve blocks of numbers: see
 //! [`ordid_core::coordination`] for what they promise.
 //!
+//! # Behind PgBouncer
+//!
+//! SQLx prepares statements by name, which PgBouncer in its mode `transaction` does not follow. Give
+//! [`EngineProfile::PGBOUNCER`] to `with_engine` of units of work, leases, counters, sequences and mapping tables: then
+//! each statement is in a transaction and none is prepared by name. `statement_cache_capacity(0)` is no substitute,
+//! since SQLx still gives names. It also asks by named statements for types that PostgreSQL does not have itself, such
+//! as an `ENUM` of yours, when it first meets one over a connection.
+//!
 //! # Watching flushes
 //!
 //! With the feature `tracing`, a flush is a span `ordid.flush` of the target `ordid`, at INFO, with its

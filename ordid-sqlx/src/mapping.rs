@@ -5,13 +5,13 @@ use ordid_sql::{
     DriverError,
     mapping::{self, Answer, MappingDriver, MappingRow, Values},
 };
-use sqlx::{AssertSqlSafe, SqlSafeStr as _};
+use sqlx::{AssertSqlSafe, Connection as _, SqlSafeStr as _, SqlStr, error::BoxDynError};
 
 use crate::{
     backend::{Backend, BoxFuture},
     classify::classify,
     connection::Source,
-    leases::Sqlx,
+    leases::{Sqlx, ask_alone},
 };
 
 /// A table of PostgreSQL, MySQL, MariaDB or SQLite that gives each UUID an integer, and keeps it. A call takes `&Pool`,
@@ -87,14 +87,23 @@ impl<DB: Backend> MappingDriver for Sqlx<DB> {
         // All names in it are quoted.
         let sql = AssertSqlSafe(sql).into_sql_str();
         Box::pin(async move {
+            let isolates = source.isolates();
             let open = source.open_again().await.map_err(classify)?;
             let (connection, state) = open.connection();
             state.set_busy(true);
             let arguments = DB::bind_mapped(values);
-            let answer = DB::ask(connection, sql, arguments, is_kept, DB::mapped).await;
+            let answer = if isolates {
+                ask_in_transaction::<DB>(connection, sql, arguments).await
+            } else {
+                DB::ask(connection, sql, arguments, is_kept, DB::mapped).await
+            };
             state.set_busy(false);
             answer.map_err(classify)
         })
+    }
+
+    fn isolate(source: &mut Self::Source<'_>) {
+        source.isolate();
     }
 
     fn release(source: &mut Self::Source<'_>, is_lost: bool) {
@@ -103,6 +112,19 @@ impl<DB: Backend> MappingDriver for Sqlx<DB> {
 
     fn may_reconnect(source: &Self::Source<'_>) -> bool {
         source.is_pool()
+    }
+}
+
+/// Sends a statement in the transaction that is open, or in one of its own, and prepares nothing by name.
+async fn ask_in_transaction<DB: Backend>(
+    connection: &mut DB::Connection,
+    sql: SqlStr,
+    arguments: Result<DB::Arguments, BoxDynError>,
+) -> Result<Answer<MappingRow>, sqlx::Error> {
+    if connection.is_in_transaction() || DB::has_transaction(connection).await? {
+        DB::ask(connection, sql, arguments, false, DB::mapped).await
+    } else {
+        ask_alone::<DB, _>(connection, sql, arguments, DB::mapped).await
     }
 }
 

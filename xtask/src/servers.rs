@@ -8,8 +8,9 @@ use crate::packages;
 use crate::run::Result;
 
 /// The servers that this workspace's tests know, in the order in which they are reported.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "postgres",
+    "pgbouncer",
     "mariadb",
     "h2",
     "redis",

@@ -123,6 +123,15 @@ impl<S: StoreDriver, K: NodeKind<S::Dialect>> Nodes<S, K> {
         self
     }
 
+    /// Gives the profile of the engine. Only whether it [prepares](crate::EngineProfile::prepares) statements by name
+    /// matters: behind PgBouncer's mode `transaction`, give
+    /// [`PGBOUNCER`](crate::EngineProfile::PGBOUNCER). Then each statement has a transaction of its own.
+    #[must_use]
+    pub fn with_engine(mut self, engine: crate::EngineProfile) -> Self {
+        self.store.set_engine(engine);
+        self
+    }
+
     /// Makes the table: as `create_sql`.
     ///
     /// # Errors

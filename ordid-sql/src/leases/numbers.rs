@@ -74,6 +74,7 @@ pub struct Statement {
     sql: Arc<str>,
     changes: bool,
     may_repeat: bool,
+    is_prepared: bool,
 }
 
 impl Statement {
@@ -83,6 +84,7 @@ impl Statement {
             sql: statement::<D>(table, text).into(),
             changes: false,
             may_repeat: true,
+            is_prepared: true,
         }
     }
 
@@ -98,6 +100,7 @@ impl Statement {
             sql: statement::<D>(table, &format!("{text}{}", D::COUNTED)).into(),
             changes: true,
             may_repeat: false,
+            is_prepared: true,
         }
     }
 
@@ -105,6 +108,14 @@ impl Statement {
     pub(super) fn repeatable(self) -> Self {
         Self {
             may_repeat: true,
+            ..self
+        }
+    }
+
+    /// It is not prepared by name.
+    pub(super) fn unprepared(self) -> Self {
+        Self {
+            is_prepared: false,
             ..self
         }
     }
@@ -117,6 +128,12 @@ impl Statement {
     /// Returns whether it changes rows: then what it did has to be committed before it is answered.
     pub fn is_change(&self) -> bool {
         self.changes
+    }
+
+    /// Returns whether it may be prepared by name. Otherwise the next message may reach another connection of the
+    /// server, unless a transaction is open: it is sent in a transaction of its own.
+    pub fn is_prepared(&self) -> bool {
+        self.is_prepared
     }
 
     /// Returns whether it may be carried out twice, so that it may be sent again where nobody knows what became

@@ -14,7 +14,7 @@ use std::{
 use ordid_core::{Error, clock::Delay, coordination::CoordinationFailure, storage::Dialect};
 
 use super::numbers::{Answer, LeaseDialect, Statement, Value};
-use crate::Failure;
+use crate::{EngineProfile, Failure};
 
 /// How long the store may take for an answer, unless said otherwise.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -126,6 +126,8 @@ pub(super) struct Store<S: StoreDriver> {
     process: AtomicU32,
     idle: Mutex<Vec<S::Connection>>,
     timeout: Duration,
+    /// Whether statements may be prepared by name.
+    prepares: bool,
     check: Option<Check>,
 }
 
@@ -139,6 +141,7 @@ impl<S: StoreDriver> Store<S> {
             process: AtomicU32::new(process()),
             idle: Mutex::default(),
             timeout: TIMEOUT,
+            prepares: true,
             check: None,
         }
     }
@@ -146,6 +149,11 @@ impl<S: StoreDriver> Store<S> {
     /// Says how long an answer may take, connecting included.
     pub(super) fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = timeout;
+    }
+
+    /// Takes from the engine's profile whether statements may be prepared by name.
+    pub(super) fn set_engine(&mut self, engine: EngineProfile) {
+        self.prepares = engine.prepares;
     }
 
     /// Has each new connection asked this first.
@@ -170,7 +178,12 @@ impl<S: StoreDriver> Store<S> {
         statement: &Statement,
         values: &[Value<'_>],
     ) -> Result<Answer, Error> {
-        self.within(self.send(statement, values)).await
+        if self.prepares {
+            self.within(self.send(statement, values)).await
+        } else {
+            let statement = statement.clone().unprepared();
+            self.within(self.send(&statement, values)).await
+        }
     }
 
     /// Runs a script.

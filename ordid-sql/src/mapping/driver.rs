@@ -33,6 +33,10 @@ pub trait MappingDriver: 'static {
         is_kept: bool,
     ) -> BoxFuture<'a, Result<Answer<MappingRow>, DriverError<Self::Error>>>;
 
+    /// Says that from now on nothing is prepared by name, and that a statement outside of a transaction gets one of its
+    /// own: otherwise a pooler of transactions takes its parts to different connections of the server.
+    fn isolate(source: &mut Self::Source<'_>);
+
     /// Gives a pool's connection back; closes it if it `is_lost`, and then perhaps others of the pool are, too.
     fn release(source: &mut Self::Source<'_>, is_lost: bool);
 

@@ -29,8 +29,12 @@ pub(super) async fn run<S: MappingDriver>(
     mut source: S::Source<'_>,
     table: &str,
     retry: Retry,
+    prepares: bool,
     job: &mut impl Job<S>,
 ) -> Result<(), MappingError<S::Error>> {
+    if !prepares {
+        S::isolate(&mut source);
+    }
     let mut failures = 0;
     loop {
         let Err(failed) = job.go(&mut source, table).await else {

@@ -10,7 +10,7 @@ use super::{
     job::{Create, Mapper, Reader, Task, run},
     quoted_table,
 };
-use crate::Retry;
+use crate::{EngineProfile, Retry};
 
 /// A table that gives each UUID an integer, and keeps it: for foreign keys and indexes of 8 bytes in the
 /// place of 16, behind an interface that knows UUIDs alone.
@@ -52,6 +52,8 @@ pub struct MappingTable<S: MappingDriver, K = Uuid> {
     /// Quoted.
     table: String,
     retry: Retry,
+    /// Whether statements may be prepared by name.
+    prepares: bool,
     _types: PhantomData<fn(K) -> (S, K)>,
 }
 
@@ -89,6 +91,7 @@ impl<S: MappingDriver, K: KeyType<Raw = Uuid>> MappingTable<S, K> {
         Ok(Self {
             table: quoted_table::<S::Dialect>(schema, table)?,
             retry: Retry::DEFAULT,
+            prepares: true,
             _types: PhantomData,
         })
     }
@@ -97,6 +100,15 @@ impl<S: MappingDriver, K: KeyType<Raw = Uuid>> MappingTable<S, K> {
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
+        self
+    }
+
+    /// Gives the profile of the engine. Only whether it [prepares](EngineProfile::prepares) statements by name matters:
+    /// behind PgBouncer's mode `transaction`, give [`PGBOUNCER`](EngineProfile::PGBOUNCER). Then each statement outside of
+    /// a transaction of yours has one of its own.
+    #[must_use]
+    pub fn with_engine(mut self, engine: EngineProfile) -> Self {
+        self.prepares = engine.prepares;
         self
     }
 
@@ -119,7 +131,14 @@ impl<S: MappingDriver, K: KeyType<Raw = Uuid>> MappingTable<S, K> {
         over: impl Into<S::Source<'_>>,
     ) -> Result<(), MappingError<S::Error>> {
         let mut job = Create(self.create_sql());
-        run::<S>(over.into(), &self.table, self.retry, &mut job).await
+        run::<S>(
+            over.into(),
+            &self.table,
+            self.retry,
+            self.prepares,
+            &mut job,
+        )
+        .await
     }
 
     /// Returns the integer of a UUID, where it has one.
@@ -246,7 +265,14 @@ impl<S: MappingDriver, K: KeyType<Raw = Uuid>> MappingTable<S, K> {
         ids: &[i64],
     ) -> Result<Vec<Option<K>>, MappingError<S::Error>> {
         let mut job = Reader::new(ids);
-        run::<S>(over.into(), &self.table, self.retry, &mut job).await?;
+        run::<S>(
+            over.into(),
+            &self.table,
+            self.retry,
+            self.prepares,
+            &mut job,
+        )
+        .await?;
         let keys = job
             .into_uuids()
             .map(|uuid| uuid.map(K::from_raw).transpose());
@@ -262,7 +288,14 @@ impl<S: MappingDriver, K: KeyType<Raw = Uuid>> MappingTable<S, K> {
     ) -> Result<Batch, MappingError<S::Error>> {
         let uuids = keys.iter().map(|key| key.to_raw());
         let mut job = Mapper::new::<S>(task, uuids);
-        run::<S>(over.into(), &self.table, self.retry, &mut job).await?;
+        run::<S>(
+            over.into(),
+            &self.table,
+            self.retry,
+            self.prepares,
+            &mut job,
+        )
+        .await?;
         Ok(job.into_batch())
     }
 
@@ -285,6 +318,7 @@ impl<S: MappingDriver, K> Clone for MappingTable<S, K> {
         Self {
             table: self.table.clone(),
             retry: self.retry,
+            prepares: self.prepares,
             _types: PhantomData,
         }
     }

@@ -423,6 +423,29 @@ fn marker_rows_and_probes_use_the_same_columns() {
 }
 
 #[test]
+fn no_statement_is_kept_behind_a_pooler_of_transactions() {
+    let engine = EngineProfile::PGBOUNCER;
+    let mut orders = table(KEY_ALONE);
+    orders.rows = 25;
+    let names = TableNames::of(&orders, &engine);
+    let writer = Writer {
+        engine: &engine,
+        placeholder: None,
+    };
+    let marker = |kind| writer.marker(kind).repeats;
+    assert!(!marker(StatementKind::Insert) && !marker(StatementKind::Exists));
+    assert!(!writer.exists(&names).repeats);
+    let chunk = Chunk {
+        action: Action::Insert,
+        table: 0,
+        number: 0,
+        rows: 0..10,
+    };
+    let mut statements = Statements::new(writer, vec![(orders, names)]);
+    assert!(!statements.of(&chunk, 10, None).repeats);
+}
+
+#[test]
 fn only_statements_that_are_repeated_are_kept() {
     let engine = EngineProfile::POSTGRES;
     let mut orders = table(KEY_ALONE);

@@ -1,6 +1,6 @@
 //! Private database servers for the tests and benches of ordid.
 //!
-//! [`postgres`], [`mariadb`], [`mysql`], [`h2`], [`redis`], [`zookeeper`] and [`etcd`] each start a fresh server from the
+//! [`postgres`], [`mariadb`], [`mysql`], [`pgbouncer`], [`h2`], [`redis`], [`zookeeper`] and [`etcd`] each start a fresh server from the
 //! binaries of the installed package, [`mysql`] of an unpacked one: on a free port of 127.0.0.1, with its data in a new temporary folder, and with
 //! nothing shared with a server that the machine may already run. The [`Server`] they return
 //! stops the server and removes the folder when it is dropped.
@@ -35,6 +35,7 @@ mod h2;
 mod java;
 mod mariadb;
 mod mysql;
+mod pgbouncer;
 mod policy;
 mod postgres;
 mod process;
@@ -106,6 +107,19 @@ pub fn mysql() -> Result<Server, Error> {
 pub fn mysql_with(options: &[&str]) -> Result<Server, Error> {
     let found = mysql::MySql::find()?;
     Server::start(found.map(|recipe| recipe.with(options)))
+}
+
+/// Starts a private PgBouncer in its mode `transaction`, before a private PostgreSQL of its own: each transaction, and
+/// each statement outside of one, gets one of three connections to the server, whatever client it comes from.
+///
+/// The URL is that of [`postgres`], with PgBouncer's port. Its version is PgBouncer's.
+///
+/// # Errors
+///
+/// When PgBouncer or PostgreSQL is not installed ([`Error::package`] then names the package), or does not start; the
+/// error quotes the end of its log.
+pub fn pgbouncer() -> Result<Server, Error> {
+    Server::start(pgbouncer::PgBouncer::with_server()?)
 }
 
 /// Starts a private H2 server, which emulates other databases: append `;MODE=Oracle` to the URL.
@@ -193,7 +207,8 @@ pub fn etcd() -> Result<Server, Error> {
     Server::start(etcd::Etcd::find()?)
 }
 
-/// Starts the private server of this name: `postgres`, `mariadb`, `mysql`, `h2`, `redis`, `zookeeper` or `etcd`, or
+/// Starts the private server of this name: `postgres`, `mariadb`, `mysql`, `pgbouncer`, `h2`, `redis`, `zookeeper` or
+/// `etcd`, or
 /// `postgres_2` and `mariadb_2`, which are one more of each, for what takes two of them.
 ///
 /// # Errors
@@ -204,6 +219,7 @@ pub fn start(name: &str) -> Result<Server, Error> {
         "postgres" | "postgres_2" => postgres(),
         "mariadb" | "mariadb_2" => mariadb(),
         "mysql" => mysql(),
+        "pgbouncer" => pgbouncer(),
         "h2" => h2(),
         "redis" => redis(),
         "zookeeper" => zookeeper(),
@@ -223,6 +239,7 @@ pub fn installed(name: &str) -> Result<String, Error> {
         "postgres" | "postgres_2" => postgres::Postgres::find().map(|found| found.version),
         "mariadb" | "mariadb_2" => mariadb::MariaDb::find().map(|found| found.version),
         "mysql" => mysql::MySql::find().map(|found| found.version),
+        "pgbouncer" => pgbouncer::find().map(|found| found.version),
         "h2" => h2::H2::find().map(|found| found.version),
         "redis" => redis::Redis::find().map(|found| found.version),
         "zookeeper" => zookeeper::ZooKeeper::find().map(|found| found.version),
@@ -234,6 +251,6 @@ pub fn installed(name: &str) -> Result<String, Error> {
 fn not_private(name: &str) -> Error {
     Error::new(format!(
         "no private server is called `{name}`: use `postgres`, `postgres_2`, `mariadb`, \
-         `mariadb_2`, `mysql`, `h2`, `redis`, `zookeeper` or `etcd`"
+         `mariadb_2`, `mysql`, `pgbouncer`, `h2`, `redis`, `zookeeper` or `etcd`"
     ))
 }

@@ -6,11 +6,12 @@ use crate::{Error, Server};
 
 /// The servers that live tests know: the name, what it stands for, and whether this crate starts
 /// one itself.
-const SERVERS: [(&str, &str, bool); 11] = [
+const SERVERS: [(&str, &str, bool); 12] = [
     ("postgres", "PostgreSQL", true),
     ("postgres_2", "a second PostgreSQL", true),
     ("mariadb", "MariaDB", true),
     ("mariadb_2", "a second MariaDB", true),
+    ("pgbouncer", "PgBouncer", true),
     ("h2", "H2", true),
     ("redis", "Redis", true),
     ("zookeeper", "ZooKeeper", true),
@@ -31,7 +32,7 @@ const SKIP: &str = "ORDID_TEST_SKIP";
 /// | `ORDID_TEST_SKIP=mariadb,mysql` | the named servers are skipped                |
 /// | `ORDID_TEST_MYSQL_SKIP=reason`  | that server is skipped, for this reason      |
 /// | `ORDID_TEST_POSTGRES_URL=...`   | that server is used, nothing is started      |
-/// | neither                         | PostgreSQL, MariaDB, MySQL, H2, Redis and ZooKeeper are started privately, other servers are skipped |
+/// | neither                         | PostgreSQL, MariaDB, MySQL, PgBouncer, H2, Redis and ZooKeeper are started privately, other servers are skipped |
 ///
 /// A variable that is set to nothing counts as not set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,7 +169,7 @@ mod tests {
     #[test]
     fn private_servers_are_started() {
         assert_eq!(decide("postgres", &[]), Ok(Policy::StartPrivate));
-        for name in ["mysql", "h2", "redis", "zookeeper"] {
+        for name in ["mysql", "pgbouncer", "h2", "redis", "zookeeper"] {
             assert_eq!(decide(name, &[]), Ok(Policy::StartPrivate));
         }
         assert_eq!(
@@ -234,15 +235,15 @@ mod tests {
             decide("postgres", &[("ORDID_TEST_SKIP", "postgresql")]),
             Err(
                 "ORDID_TEST_SKIP names the unknown server `postgresql`: use one of postgres, \
-                 postgres_2, mariadb, mariadb_2, h2, redis, zookeeper, mysql, mssql, oracle, etcd"
+                 postgres_2, mariadb, mariadb_2, pgbouncer, h2, redis, zookeeper, mysql, mssql, oracle, etcd"
                     .to_owned()
             )
         );
         assert_eq!(
             decide("maria", &[]),
             Err(
-                "unknown server `maria`: use one of postgres, postgres_2, mariadb, mariadb_2, h2, redis, \
-                 zookeeper, mysql, mssql, oracle, etcd"
+                "unknown server `maria`: use one of postgres, postgres_2, mariadb, mariadb_2, pgbouncer, h2, \
+                 redis, zookeeper, mysql, mssql, oracle, etcd"
                     .to_owned()
             )
         );

@@ -106,7 +106,7 @@ impl Recipe for Postgres {
 }
 
 /// Sends a startup message and tells whether the answer is `AuthenticationOk`.
-fn authenticated(port: u16) -> std::io::Result<bool> {
+pub(crate) fn authenticated(port: u16) -> std::io::Result<bool> {
     let mut stream = connect(port)?;
     let parameters = b"user\0postgres\0database\0postgres\0\0";
     let length = u32::try_from(8 + parameters.len()).map_err(std::io::Error::other)?;

@@ -21,7 +21,7 @@ type Version = fn(&str) -> bool;
 fn main() {
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
-    let servers: [(&str, Version, &str); 7] = [
+    let servers: [(&str, Version, &str); 8] = [
         (
             "postgres",
             |it| it.contains("PostgreSQL"),
@@ -29,6 +29,11 @@ fn main() {
         ),
         ("mariadb", |it| it.contains("MariaDB"), "mysql://root@"),
         ("mysql", |it| it.starts_with("MySQL 9."), "mysql://root@"),
+        (
+            "pgbouncer",
+            |it| it.starts_with("PgBouncer 1."),
+            "postgres://postgres@",
+        ),
         ("h2", |it| it.starts_with("H2 (h2"), "jdbc:h2:tcp://"),
         ("redis", |it| it.starts_with("Redis server v="), "redis://"),
         (
@@ -49,7 +54,15 @@ fn main() {
             Ok(())
         }));
     }
-    for name in ["h2", "postgres", "mariadb", "mysql", "redis", "zookeeper"] {
+    for name in [
+        "h2",
+        "postgres",
+        "pgbouncer",
+        "mariadb",
+        "mysql",
+        "redis",
+        "zookeeper",
+    ] {
         let test = format!("{name}_goes_with_a_killed_owner");
         trials.push(trial(&test, name, || goes_with_a_killed_owner(name)));
     }

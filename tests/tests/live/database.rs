@@ -8,7 +8,7 @@ use std::{
 };
 
 use ordid::{EnsuredKey, KeyOf, OrderedKey};
-use ordid_sqlx::{Entity, Retry, ShardedUnitOfWork, UnitOfWork};
+use ordid_sqlx::{EngineProfile, Entity, Retry, ShardedUnitOfWork, UnitOfWork};
 use ordid_tests::graphs::Engine;
 use sqlx::{
     Arguments as _, AssertSqlSafe, Decode, Encode, FromRow, MySql, Pool, Postgres, Row as _,
@@ -362,6 +362,10 @@ pub fn begin<DB: Live>() -> Work<UnitOfWork<DB>> {
 impl<DB: Live> Work<UnitOfWork<DB>> {
     pub fn with_retry(self, retry: Retry) -> Self {
         Self(self.0.with_retry(retry))
+    }
+
+    pub fn with_engine(self, engine: EngineProfile) -> Self {
+        Self(self.0.with_engine(engine))
     }
 
     pub fn add<E: OrderedKey<Field: EnsuredKey>>(&mut self, entity: E) -> KeyOf<E>

@@ -14,6 +14,7 @@ mod keys;
 mod mariadb;
 mod mysql;
 mod own;
+mod pgbouncer;
 mod postgres;
 mod retry;
 mod shards;
@@ -29,22 +30,26 @@ use sqlx::{MySql, Postgres, Sqlite};
 
 fn main() {
     journal::run_if_told();
-    run_all(&["postgres", "mariadb", "mysql"], |servers, trials| {
-        sqlite::trials(trials);
-        postgres::trials(servers, trials);
-        copy::trials(servers, trials);
-        graphs::trials::<UnitOfWork<Sqlite>, UnitOfWork<Postgres>, UnitOfWork<MySql>>(
-            servers, trials,
-        );
-        graphs::trials_of_checks(servers, trials);
-        instagram::trials(servers, trials);
-        journal::trials(servers, trials);
-        mariadb::trials(servers, trials);
-        mysql::trials(servers, trials);
-        retry::trials(servers, trials);
-        coexistence::trials(servers, trials);
-        cookbook::trials(servers, trials);
-        traps::trials(servers, trials);
-        shards::trials(servers, trials);
-    });
+    run_all(
+        &["postgres", "pgbouncer", "mariadb", "mysql"],
+        |servers, trials| {
+            sqlite::trials(trials);
+            postgres::trials(servers, trials);
+            copy::trials(servers, trials);
+            graphs::trials::<UnitOfWork<Sqlite>, UnitOfWork<Postgres>, UnitOfWork<MySql>>(
+                servers, trials,
+            );
+            graphs::trials_of_checks(servers, trials);
+            instagram::trials(servers, trials);
+            journal::trials(servers, trials);
+            mariadb::trials(servers, trials);
+            mysql::trials(servers, trials);
+            pgbouncer::trials(servers, trials);
+            retry::trials(servers, trials);
+            coexistence::trials(servers, trials);
+            cookbook::trials(servers, trials);
+            traps::trials(servers, trials);
+            shards::trials(servers, trials);
+        },
+    );
 }

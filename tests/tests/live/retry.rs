@@ -32,32 +32,32 @@ use crate::{
 
 #[derive(OrderedKey, Clone)]
 #[ordid(table = "parents")]
-struct Parent {
+pub struct Parent {
     #[ordid(key)]
-    id: Native,
-    name: String,
+    pub id: Native,
+    pub name: String,
 }
 
 #[derive(OrderedKey, Clone)]
 #[ordid(table = "children")]
-struct Child {
+pub struct Child {
     #[ordid(key)]
-    id: Native,
+    pub id: Native,
     #[ordid(parent = Parent)]
-    parent: Native,
-    number: i32,
+    pub parent: Native,
+    pub number: i32,
 }
 
 const ROWS: i64 = 35;
 
 /// A database whose flushes are tried again.
-trait Retries: Live + Keeps<Parent> + Keeps<Child> {
+pub trait Retries: Live + Keeps<Parent> + Keeps<Child> {
     /// Returns the same database over connections that do not wait long for a lock.
     async fn impatient(pool: &Pool<Self>) -> Result<Pool<Self>, sqlx::Error>;
 }
 
 /// One on a server, which can be lost.
-trait Remote: Retries {
+pub trait Remote: Retries {
     /// What counts who waits for a lock.
     const WAITING: &'static str;
 
@@ -190,7 +190,7 @@ fn quick() -> Retry {
 }
 
 /// Five parents with six children each.
-fn family() -> (Vec<Parent>, Vec<Child>) {
+pub fn family() -> (Vec<Parent>, Vec<Child>) {
     let parents: Vec<_> = (0..5)
         .map(|name: i32| Parent {
             id: Native::generate(),
@@ -208,13 +208,13 @@ fn family() -> (Vec<Parent>, Vec<Child>) {
     (parents, children)
 }
 
-async fn count<DB: Retries>(pool: &Pool<DB>) -> Result<i64, sqlx::Error> {
+pub async fn count<DB: Retries>(pool: &Pool<DB>) -> Result<i64, sqlx::Error> {
     let family = "(SELECT id FROM parents UNION ALL SELECT id FROM children) AS family";
     // One statement: a COMMIT may land at any time.
     DB::count(pool, family).await
 }
 
-async fn create<DB: Retries>(pool: &Pool<DB>) -> Result<(), sqlx::Error> {
+pub async fn create<DB: Retries>(pool: &Pool<DB>) -> Result<(), sqlx::Error> {
     let (key, options) = (DB::KEY, DB::OPTIONS);
     for sql in [
         format!(
@@ -231,7 +231,7 @@ async fn create<DB: Retries>(pool: &Pool<DB>) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-async fn empty<DB: Retries>(pool: &Pool<DB>) -> Result<(), sqlx::Error> {
+pub async fn empty<DB: Retries>(pool: &Pool<DB>) -> Result<(), sqlx::Error> {
     DB::script(pool, "DELETE FROM children").await?;
     DB::script(pool, "DELETE FROM parents").await
 }
@@ -240,7 +240,9 @@ fn work<DB: Retries>() -> Work<UnitOfWork<DB>> {
     inserts(&family())
 }
 
-fn inserts<DB: Retries>((parents, children): &(Vec<Parent>, Vec<Child>)) -> Work<UnitOfWork<DB>> {
+pub fn inserts<DB: Retries>(
+    (parents, children): &(Vec<Parent>, Vec<Child>),
+) -> Work<UnitOfWork<DB>> {
     let mut work = begin::<DB>().with_retry(quick());
     for child in children.iter().cloned() {
         work.add(child);
@@ -252,7 +254,9 @@ fn inserts<DB: Retries>((parents, children): &(Vec<Parent>, Vec<Child>)) -> Work
 }
 
 /// All parents are renamed, three children go.
-fn changes<DB: Retries>((parents, children): &(Vec<Parent>, Vec<Child>)) -> Work<UnitOfWork<DB>> {
+pub fn changes<DB: Retries>(
+    (parents, children): &(Vec<Parent>, Vec<Child>),
+) -> Work<UnitOfWork<DB>> {
     let mut work = begin::<DB>().with_retry(quick());
     for parent in parents {
         let name = format!("{}x", parent.name);
@@ -266,7 +270,7 @@ fn changes<DB: Retries>((parents, children): &(Vec<Parent>, Vec<Child>)) -> Work
 
 /// How many parents were renamed, how many children are left, and how many flushes were
 /// recorded.
-async fn changed<DB: Retries>(pool: &Pool<DB>) -> Result<[i64; 3], sqlx::Error> {
+pub async fn changed<DB: Retries>(pool: &Pool<DB>) -> Result<[i64; 3], sqlx::Error> {
     Ok([
         DB::count(pool, "parents WHERE name LIKE '%x'").await?,
         DB::count(pool, "children").await?,
@@ -421,7 +425,7 @@ async fn a_lock_that_does_not_come_is_waited_for_again<DB: Retries>(pool: Pool<D
 /// than each 100 ms, and another test reads it, too.
 const PAUSE: Duration = Duration::from_millis(250);
 
-async fn proxy<DB: Remote>(
+pub async fn proxy<DB: Remote>(
     pool: &Pool<DB>,
 ) -> Result<Proxy, Box<dyn std::error::Error + Send + Sync>> {
     let (host, port) = DB::address(pool);
@@ -490,7 +494,7 @@ async fn a_commit_that_did_not_arrive_is_sent_again<DB: Remote>(pool: Pool<DB>) 
 }
 
 /// Lets what the proxy holds go on once somebody waits for it.
-async fn land<DB: Remote>(pool: &Pool<DB>, proxy: &Proxy) -> Result<(), sqlx::Error> {
+pub async fn land<DB: Remote>(pool: &Pool<DB>, proxy: &Proxy) -> Result<(), sqlx::Error> {
     while DB::count(pool, DB::WAITING).await? == 0 {
         tokio::time::sleep(PAUSE).await;
     }

@@ -81,6 +81,15 @@ impl<S: StoreDriver<Dialect: CounterDialect>> SqlCounter<S> {
         self
     }
 
+    /// Gives the profile of the engine. Only whether it [prepares](crate::EngineProfile::prepares) statements by name
+    /// matters: behind PgBouncer's mode `transaction`, give
+    /// [`PGBOUNCER`](crate::EngineProfile::PGBOUNCER). Then each statement has a transaction of its own.
+    #[must_use]
+    pub fn with_engine(mut self, engine: crate::EngineProfile) -> Self {
+        self.store.set_engine(engine);
+        self
+    }
+
     /// Returns the statements that make the table, and the counter if there is none of its name: its first
     /// number is `first`.
     ///

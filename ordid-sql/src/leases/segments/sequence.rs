@@ -61,6 +61,15 @@ impl<S: StoreDriver<Dialect = Postgres>> PgSequence<S> {
         self
     }
 
+    /// Gives the profile of the engine. Only whether it [prepares](crate::EngineProfile::prepares) statements by name
+    /// matters: behind PgBouncer's mode `transaction`, give
+    /// [`PGBOUNCER`](crate::EngineProfile::PGBOUNCER). Then each statement has a transaction of its own.
+    #[must_use]
+    pub fn with_engine(mut self, engine: crate::EngineProfile) -> Self {
+        self.store.set_engine(engine);
+        self
+    }
+
     /// Returns the statement that makes the sequence, if there is none of its name: it begins with 1.
     pub fn create_sql(&self) -> String {
         format!(

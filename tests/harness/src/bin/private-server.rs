@@ -20,9 +20,9 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let name = std::env::args()
-        .nth(1)
-        .ok_or("name a server: postgres, mariadb, mysql, h2, redis, zookeeper or etcd")?;
+    let name = std::env::args().nth(1).ok_or(
+        "name a server: postgres, mariadb, mysql, pgbouncer, h2, redis, zookeeper or etcd",
+    )?;
     let server = ordid_harness::start(&name)?;
     let mut stdout = io::stdout();
     writeln!(stdout, "{}\n{}", server.url(), server.folder().display())?;
