@@ -5,7 +5,7 @@ use ordid_sql::{
     DriverError,
     mapping::{self, Answer, MappingDriver, MappingRow, Values},
 };
-use sqlx::{AssertSqlSafe, SqlSafeStr as _};
+use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
 
 use crate::{
     backend::{Backend, BoxFuture},
@@ -92,6 +92,28 @@ impl<DB: Backend> MappingDriver for Sqlx<DB> {
             state.set_busy(true);
             let arguments = DB::bind_mapped(values);
             let answer = DB::ask(connection, sql, arguments, is_kept, DB::mapped).await;
+            state.set_busy(false);
+            answer.map_err(classify)
+        })
+    }
+
+    fn run<'a>(
+        source: &'a mut Self::Source<'_>,
+        script: String,
+    ) -> BoxFuture<'a, Result<Answer<MappingRow>, DriverError<sqlx::Error>>> {
+        // All names in it are quoted, and all values are numbers.
+        let script = AssertSqlSafe(script).into_sql_str();
+        Box::pin(async move {
+            let open = source.open_again().await.map_err(classify)?;
+            let (connection, state) = open.connection();
+            state.set_busy(true);
+            let answer = DB::ask_script(connection, script, DB::mapped).await;
+            if answer.is_err() {
+                let rollback = SqlStr::from_static("ROLLBACK");
+                if DB::run_script(connection, rollback).await.is_err() {
+                    state.lose();
+                }
+            }
             state.set_busy(false);
             answer.map_err(classify)
         })
