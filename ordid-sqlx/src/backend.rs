@@ -77,6 +77,14 @@ pub trait Backend: sqlx::Database + sealed::Sealed {
         read: fn(&Self::Row) -> Result<R, sqlx::Error>,
     ) -> BoxFuture<'_, Result<Answer<R>, sqlx::Error>>;
 
+    /// As [`ask`](Self::ask), of a script of several statements without parameters.
+    #[doc(hidden)]
+    fn ask_script<R: Default + Send + 'static>(
+        connection: &mut Self::Connection,
+        sql: SqlStr,
+        read: fn(&Self::Row) -> Result<R, sqlx::Error>,
+    ) -> BoxFuture<'_, Result<Answer<R>, sqlx::Error>>;
+
     /// Binds integers and names.
     #[doc(hidden)]
     fn bind(values: &[Value<'_>]) -> Result<Self::Arguments, BoxDynError>;
@@ -160,6 +168,43 @@ pub trait Bulk<DB: Backend>: Sized + Debug + Send + Sync + 'static {
 
 impl<DB: Backend> Bulk<DB> for Infallible {}
 
+/// Gathers what statements return; of each, `counts` has how many rows it changed and its last id.
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+pub(crate) async fn gathered<DB: sqlx::Database, R>(
+    mut parts: Parts<'_, DB>,
+    read: fn(&DB::Row) -> Result<R, sqlx::Error>,
+    counts: fn(&DB::QueryResult) -> (u64, u64),
+) -> Result<Answer<R>, sqlx::Error> {
+    let mut answer = Answer {
+        rows: Vec::new(),
+        changed: 0,
+        last_id: 0,
+    };
+    while let Some(part) = futures_util::TryStreamExt::try_next(&mut parts).await? {
+        match part {
+            sqlx::Either::Left(done) => {
+                let (changed, last_id) = counts(&done);
+                answer.changed += changed;
+                if last_id != 0 {
+                    answer.last_id = last_id;
+                }
+            }
+            sqlx::Either::Right(row) => answer.rows.push(read(&row)?),
+        }
+    }
+    Ok(answer)
+}
+
+/// What SQLx returns of statements.
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+type Parts<'a, DB> = futures_util::stream::BoxStream<
+    'a,
+    Result<
+        sqlx::Either<<DB as sqlx::Database>::QueryResult, <DB as sqlx::Database>::Row>,
+        sqlx::Error,
+    >,
+>;
+
 /// Implements [`Backend`] for an engine: the executor's bounds hold for concrete connections only.
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 macro_rules! backend {
@@ -213,18 +258,26 @@ macro_rules! backend {
                     let arguments = arguments.map_err(sqlx::Error::Encode)?;
                     let query = sqlx::query_with::<$database, _>(sql, arguments);
                     let query = query.persistent(persistent);
-                    let mut parts = sqlx::Executor::fetch_many(connection, query);
-                    let mut answer = $crate::backend::Answer::default();
-                    while let Some(part) = futures_util::TryStreamExt::try_next(&mut parts).await? {
-                        match part {
-                            sqlx::Either::Left(done) => {
-                                answer.changed += done.rows_affected();
-                                answer.last_id = $last_id(&done);
-                            }
-                            sqlx::Either::Right(row) => answer.rows.push(read(&row)?),
-                        }
-                    }
-                    Ok(answer)
+                    let parts = sqlx::Executor::fetch_many(connection, query);
+                    $crate::backend::gathered::<$database, R>(parts, read, |done| {
+                        (done.rows_affected(), $last_id(done))
+                    })
+                    .await
+                })
+            }
+
+            fn ask_script<R: Default + Send + 'static>(
+                connection: &mut Self::Connection,
+                sql: sqlx::SqlStr,
+                read: fn(&Self::Row) -> Result<R, sqlx::Error>,
+            ) -> $crate::backend::BoxFuture<'_, Result<$crate::backend::Answer<R>, sqlx::Error>>
+            {
+                Box::pin(async move {
+                    let parts = sqlx::raw_sql(sql).fetch_many(connection);
+                    $crate::backend::gathered::<$database, R>(parts, read, |done| {
+                        (done.rows_affected(), $last_id(done))
+                    })
+                    .await
                 })
             }
 

@@ -106,6 +106,28 @@ impl<DB: Backend> MappingDriver for Sqlx<DB> {
         source.isolate();
     }
 
+    fn run<'a>(
+        source: &'a mut Self::Source<'_>,
+        script: String,
+    ) -> BoxFuture<'a, Result<Answer<MappingRow>, DriverError<sqlx::Error>>> {
+        // All names in it are quoted, and all values are numbers.
+        let script = AssertSqlSafe(script).into_sql_str();
+        Box::pin(async move {
+            let open = source.open_again().await.map_err(classify)?;
+            let (connection, state) = open.connection();
+            state.set_busy(true);
+            let answer = DB::ask_script(connection, script, DB::mapped).await;
+            if answer.is_err() {
+                let rollback = SqlStr::from_static("ROLLBACK");
+                if DB::run_script(connection, rollback).await.is_err() {
+                    state.lose();
+                }
+            }
+            state.set_busy(false);
+            answer.map_err(classify)
+        })
+    }
+
     fn release(source: &mut Self::Source<'_>, is_lost: bool) {
         source.give_back(is_lost);
     }

@@ -23,6 +23,9 @@ mod tests;
 pub trait LeaseDialect: StatementDialect {
     /// The server's time in milliseconds since 1970 as an integer, whatever the session's time zone.
     const CLOCK: &'static str;
+    /// A script that each new connection runs first: what statements rely on, whatever the server's defaults are.
+    /// Empty where they rely on nothing.
+    const SESSION: &'static str = "";
     /// What is before and behind the columns, conditions and order of a query to have its first rows alone:
     /// `{n}` of them.
     const FIRST: [&'static str; 2];

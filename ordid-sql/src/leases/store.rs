@@ -193,7 +193,7 @@ impl<S: StoreDriver> Store<S> {
     /// As [`ask`](Self::ask).
     pub(super) async fn run(&self, script: String) -> Result<(), Error> {
         self.within(async {
-            let mut connection = S::connect(&self.options, self.timeout).await?;
+            let mut connection = self.open().await?;
             S::run(&mut connection, script).await
         })
         .await
@@ -237,8 +237,17 @@ impl<S: StoreDriver> Store<S> {
         }
     }
 
-    async fn connect(&self) -> Result<S::Connection, Error> {
+    /// Connects, and sets what the statements rely on.
+    async fn open(&self) -> Result<S::Connection, Error> {
         let mut connection = S::connect(&self.options, self.timeout).await?;
+        if !S::Dialect::SESSION.is_empty() {
+            S::run(&mut connection, S::Dialect::SESSION.to_owned()).await?;
+        }
+        Ok(connection)
+    }
+
+    async fn connect(&self) -> Result<S::Connection, Error> {
+        let mut connection = self.open().await?;
         if let Some((statement, check)) = &self.check {
             let answer = S::ask(&mut connection, statement, &[]).await;
             check(&answer.map_err(|failed| failed.error)?)?;

@@ -2,11 +2,28 @@
 
 use ordid_core::storage::dialect::{MySql, Postgres, Sqlite};
 
-use super::MappingDialect;
+use super::{Entry, MappingDialect, Values};
 
 /// Returns `(?, ?), (?, ?)`, which is how MySQL and SQLite write rows of two values.
 fn pairs(rows: usize) -> String {
     ["(?, ?)"].repeat(rows).join(", ")
+}
+
+/// Returns the values of parameters as MySQL writes them.
+fn literals(values: Values<'_>) -> Vec<String> {
+    match values {
+        Values::None => Vec::new(),
+        Values::Ids(ids) => ids.iter().map(i64::to_string).collect(),
+        Values::Entries(entries) => {
+            let pair = |entry: &Entry| {
+                [
+                    entry.hash().to_string(),
+                    format!("x'{}'", entry.uuid().simple()),
+                ]
+            };
+            entries.iter().flat_map(pair).collect()
+        }
+    }
 }
 
 /// `uuid`, and arrays in the place of many parameters.
@@ -80,6 +97,26 @@ impl MappingDialect for MySql {
     const FIND_ROWS: usize = 400;
     const INSERT_ROWS: usize = 1_000;
     const RETURNS_ROWS: bool = false;
+
+    /// With `autocommit = 0` nothing would be committed, and a look-up be of an old snapshot; under READ UNCOMMITTED it
+    /// would find rows that are rolled back later. The connection is the user's, so its settings stay. What a COMMIT
+    /// does next depends on a setting, too. All of it is one round trip.
+    fn script(write: &dyn Fn(&str) -> String, table: &str, values: Values<'_>) -> Option<String> {
+        let mut script = "COMMIT AND NO CHAIN NO RELEASE; \
+             SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; "
+            .to_owned();
+        let mut literals = literals(values).into_iter();
+        // No table has a NUL in its name, so each `?` is a parameter.
+        for character in write("\0").chars() {
+            match character {
+                '?' => script.push_str(&literals.next()?),
+                '\0' => script.push_str(table),
+                other => script.push(other),
+            }
+        }
+        script.push_str("; COMMIT AND NO CHAIN NO RELEASE");
+        Some(script)
+    }
 
     fn find(table: &str, rows: usize, latest: bool) -> String {
         // A locking read is one of the latest rows, also where the transaction has a snapshot.

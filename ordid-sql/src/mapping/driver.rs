@@ -37,6 +37,18 @@ pub trait MappingDriver: 'static {
     /// own: otherwise a pooler of transactions takes its parts to different connections of the server.
     fn isolate(source: &mut Self::Source<'_>);
 
+    /// Runs a script of several statements over a pool's connection, without parameters: as [`ask`](Self::ask), with
+    /// the rows of all of them, the sum of their counts, and the last id that is not 0. If one of them fails, rolls
+    /// back the transaction that it left open, or closes the connection.
+    ///
+    /// # Errors
+    ///
+    /// As [`ask`](Self::ask), of the first statement that failed.
+    fn run<'a>(
+        source: &'a mut Self::Source<'_>,
+        script: String,
+    ) -> BoxFuture<'a, Result<Answer<MappingRow>, DriverError<Self::Error>>>;
+
     /// Gives a pool's connection back; closes it if it `is_lost`, and then perhaps others of the pool are, too.
     fn release(source: &mut Self::Source<'_>, is_lost: bool);
 
@@ -71,6 +83,14 @@ pub trait MappingDialect: Dialect {
     /// Whether an insert returns the rows that are new, and passes over those that are there. Otherwise it says how
     /// many are new, and of one row the id; where it was to be `exact`, it is refused as a duplicate.
     const RETURNS_ROWS: bool;
+
+    /// Returns the script that sends a statement in a transaction of its own, where the settings of a connection could
+    /// keep it from being committed or have it read rows that are not. `write` writes the statement for a table that is
+    /// quoted, and the values are those of its parameters.
+    fn script(write: &dyn Fn(&str) -> String, table: &str, values: Values<'_>) -> Option<String> {
+        let _ = (write, table, values);
+        None
+    }
 
     /// Whether a statement for so many rows is worth keeping: it is for one, or for as many as there can be.
     fn repeats(rows: usize) -> bool {

@@ -5,10 +5,28 @@ use std::{collections::HashMap, ops::Range};
 use ordid_core::{clock::Delay, uuid::Uuid};
 
 use super::{
-    Batch, BoxFuture, Entry, MappingDialect as _, MappingDriver, MappingError, MappingRow, Values,
-    error::Failed, uuid_of_bytes, uuid_of_row,
+    Answer, Batch, BoxFuture, Entry, MappingDialect as _, MappingDriver, MappingError, MappingRow,
+    Values, error::Failed, uuid_of_bytes, uuid_of_row,
 };
-use crate::{Failure, Retry};
+use crate::{DriverError, Failure, Retry};
+
+/// Sends a statement, which `write` writes for a table: over a pool's connection in a transaction of its own, if the
+/// dialect wants one.
+async fn send<S: MappingDriver>(
+    source: &mut S::Source<'_>,
+    table: &str,
+    values: Values<'_>,
+    is_kept: bool,
+    write: &(dyn Fn(&str) -> String + Sync),
+) -> Result<Answer<MappingRow>, DriverError<S::Error>> {
+    let script = S::may_reconnect(source)
+        .then(|| S::Dialect::script(write, table, values))
+        .flatten();
+    match script {
+        Some(script) => S::run(source, script).await,
+        None => S::ask(source, write(table), values, is_kept).await,
+    }
+}
 
 /// Statements of which each is done or not: there is no transaction around them but the user's.
 pub(super) trait Job<S: MappingDriver>: Send {
@@ -143,9 +161,10 @@ impl Mapper {
     ) -> Result<(), Failed<S::Error>> {
         for entries in entries.chunks(S::Dialect::FIND_ROWS) {
             let (rows, latest) = (entries.len(), found == Found::Latest);
-            let sql = S::Dialect::find(table, rows, latest);
+            let write = |table: &str| S::Dialect::find(table, rows, latest);
             let is_kept = S::Dialect::repeats(rows);
-            let found_rows = S::ask(source, sql, Values::Entries(entries), is_kept).await?;
+            let values = Values::Entries(entries);
+            let found_rows = send::<S>(source, table, values, is_kept, &write).await?;
             self.set(found_rows.rows, found == Found::New)?;
         }
         Ok(())
@@ -225,9 +244,9 @@ async fn inserted<S: MappingDriver>(
     exact: bool,
 ) -> Result<Inserted, Failed<S::Error>> {
     let rows = entries.len();
-    let sql = S::Dialect::insert(table, rows, exact);
+    let write = |table: &str| S::Dialect::insert(table, rows, exact);
     let is_kept = S::Dialect::repeats(rows);
-    let answer = S::ask(source, sql, Values::Entries(entries), is_kept).await;
+    let answer = send::<S>(source, table, Values::Entries(entries), is_kept, &write).await;
     if S::Dialect::RETURNS_ROWS {
         return Ok(Inserted::These(answer?.rows));
     }
@@ -320,9 +339,9 @@ impl<S: MappingDriver> Job<S> for Reader<'_> {
     ) -> BoxFuture<'a, Result<(), Failed<S::Error>>> {
         Box::pin(async move {
             for ids in self.ids.chunks(S::Dialect::FIND_ROWS) {
-                let sql = S::Dialect::rows(table, ids.len());
+                let write = |table: &str| S::Dialect::rows(table, ids.len());
                 let is_kept = S::Dialect::repeats(ids.len());
-                let answer = S::ask(source, sql, Values::Ids(ids), is_kept).await?;
+                let answer = send::<S>(source, table, Values::Ids(ids), is_kept, &write).await?;
                 for (id, uuid, hash) in answer.rows {
                     let uuid = uuid_of_row(id, uuid.as_deref(), hash)?;
                     self.found.insert(id, uuid);

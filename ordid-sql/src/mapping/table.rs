@@ -36,6 +36,11 @@ use crate::{EngineProfile, Retry};
 /// Outside of a transaction of yours each statement commits by itself: a call that fails half-way, or is
 /// dropped, leaves rows that the next one finds.
 ///
+/// Over a pool of MySQL or MariaDB this holds whatever its connections' `autocommit` and isolation level are: each
+/// statement is a transaction that reads committed rows. Over a connection or in a transaction both are yours. With
+/// `autocommit = 0` nothing is there for others before you commit, and under READ UNCOMMITTED a look-up finds rows that
+/// may be rolled back.
+///
 /// Over a pool, what another time may succeed is tried again ([`with_retry`](Self::with_retry)), from the
 /// statement on that failed. Over a connection or in a transaction it is not, since what came before would
 /// have to be done again, too. Dropped there before its end, MySQL's and MariaDB's connection must not be

@@ -29,6 +29,7 @@ mod redis;
 #[path = "../shared/redis.rs"]
 mod redis_connection;
 mod segments;
+mod settings;
 mod sql;
 mod sql_leases;
 
@@ -67,6 +68,7 @@ fn main() {
             forks::trials(servers, trials);
             sql_leases::trials(servers, trials);
             segments::trials(servers, trials);
+            settings::trials(servers, trials);
             tickets::trials(servers, trials);
             redis::add(servers, trials);
             zookeeper::add(servers, trials);

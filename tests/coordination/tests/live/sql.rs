@@ -3,10 +3,12 @@
 use std::{future::Future, net::SocketAddr, time::Duration};
 
 use libtest_mimic::Trial;
+use ordid_harness::{Policy, Server};
 use ordid_sqlx::{Backend, ConnectOptions};
 use ordid_tests::{
     proxy::Proxy,
-    trials::{Outcome, run, sqlite_file},
+    servers::Servers,
+    trials::{Outcome, ignored, run, sqlite_file},
 };
 use sqlx::{
     AssertSqlSafe, Connection as _, MySql, Postgres, SqlSafeStr as _,
@@ -58,6 +60,42 @@ pub(crate) fn in_file<F: Future<Output = Outcome>>(
         run(async || {
             let (_folder, options) = sqlite_file()?;
             test(options.busy_timeout(Duration::from_secs(30))).await
+        })
+    })
+}
+
+/// A test on private MariaDB servers, one for each list of options.
+pub(crate) fn on_private_mariadb<F: Future<Output = Outcome>>(
+    servers: &Servers,
+    name: &str,
+    options: Vec<Vec<String>>,
+    test: impl FnOnce(Vec<Server>) -> F + Send + 'static,
+) -> Trial {
+    let name = format!("mariadb::{name}");
+    // Also where servers of the user's are named: these have to be started in their own way.
+    let skipped =
+        ["mariadb", "mariadb_2"].into_iter().find_map(|server| {
+            match ordid_harness::policy(server) {
+                Ok(Policy::Skip(reason)) => Some(reason),
+                Ok(_) => None,
+                Err(error) => Some(error.to_string()),
+            }
+        });
+    if let Some(reason) = servers.url("mariadb").err().or(skipped) {
+        return ignored(name, reason);
+    }
+    Trial::test(name, move || {
+        run(async || {
+            let started = tokio::task::spawn_blocking(move || {
+                let options = options.iter();
+                options
+                    .map(|options| {
+                        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+                        ordid_harness::mariadb_with(&options)
+                    })
+                    .collect::<Result<Vec<_>, _>>()
+            });
+            test(started.await??).await
         })
     })
 }

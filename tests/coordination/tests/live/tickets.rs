@@ -4,12 +4,9 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use libtest_mimic::Trial;
 use ordid_core::coordination::{AsyncSegmentSource as _, CoordinationFailure};
-use ordid_harness::{Policy, Server};
+use ordid_harness::Server;
 use ordid_sqlx::{TicketChoice, TicketForm, Tickets64};
-use ordid_tests::{
-    servers::Servers,
-    trials::{Outcome, ignored, run},
-};
+use ordid_tests::{servers::Servers, trials::Outcome};
 use sqlx::{
     Connection as _, MySql,
     mysql::{MySqlConnectOptions, MySqlConnection},
@@ -17,7 +14,7 @@ use sqlx::{
 
 use crate::{
     segments::{count, failure, reserved},
-    sql::sql,
+    sql::{on_private_mariadb, sql},
 };
 
 pub(crate) fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
@@ -47,33 +44,13 @@ fn on_servers<F: Future<Output = Outcome>>(
     number: u32,
     test: impl FnOnce(Vec<Server>) -> F + Send + 'static,
 ) -> Trial {
-    let name = format!("mariadb::{name}");
-    // Also where servers of the user's are named: these have to be started in their own way.
-    let skipped =
-        ["mariadb", "mariadb_2"].into_iter().find_map(|server| {
-            match ordid_harness::policy(server) {
-                Ok(Policy::Skip(reason)) => Some(reason),
-                Ok(_) => None,
-                Err(error) => Some(error.to_string()),
-            }
-        });
-    if let Some(reason) = servers.url("mariadb").err().or(skipped) {
-        return ignored(name, reason);
-    }
-    Trial::test(name, move || {
-        run(async || {
-            let started = tokio::task::spawn_blocking(move || {
-                let increment = format!("--auto-increment-increment={increment}");
-                (1..=number)
-                    .map(|offset| {
-                        let offset = format!("--auto-increment-offset={offset}");
-                        ordid_harness::mariadb_with(&[&increment, &offset])
-                    })
-                    .collect::<Result<Vec<_>, _>>()
-            });
-            test(started.await??).await
-        })
-    })
+    let of_one = |offset| {
+        vec![
+            format!("--auto-increment-increment={increment}"),
+            format!("--auto-increment-offset={offset}"),
+        ]
+    };
+    on_private_mariadb(servers, name, (1..=number).map(of_one).collect(), test)
 }
 
 fn options(servers: &[Server]) -> Outcome<Vec<MySqlConnectOptions>> {
