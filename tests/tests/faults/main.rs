@@ -16,7 +16,7 @@ use ordid_tests::{
 };
 
 fn main() {
-    run_all(&["postgres", "mariadb"], |servers, trials| {
+    run_all(&["postgres", "mariadb", "mysql"], |servers, trials| {
         cut::trials::<Sqlx>(servers, trials);
         commit::trials::<Sqlx>(servers, trials);
         connection::trials(servers, trials);

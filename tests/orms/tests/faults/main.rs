@@ -26,7 +26,7 @@ const FLUSH: &str = "ORDID_TEST_FLUSH";
 
 fn main() -> ExitCode {
     let Some(library) = std::env::var_os(FLUSH) else {
-        run_all(&["postgres", "mariadb"], |servers, trials| {
+        run_all(&["postgres", "mariadb", "mysql"], |servers, trials| {
             of::<diesel::Diesel>(servers, trials, || program("diesel"));
             of::<diesel::DieselAsync>(servers, trials, || program("diesel_async"));
             of::<seaorm::SeaOrm>(servers, trials, || program("seaorm"));
