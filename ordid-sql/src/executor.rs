@@ -267,8 +267,12 @@ impl<B: RowBinder> Work<B> {
                         Some(open) => open.rollback(is_lost).await,
                         None => Ok(()),
                     };
-                    run.succeeded();
-                    return rolled_back.is_err();
+                    let is_open = rolled_back.is_err();
+                    match is_open {
+                        true => run.not_rolled_back(),
+                        false => run.succeeded(),
+                    }
+                    return is_open;
                 }
                 _ => return false,
             }

@@ -387,6 +387,10 @@ impl Flush {
             }
             // This transaction is not committed. An older one may be, and be the reason.
             State::Sending(_) => State::RollingBack(failure),
+            // What is still open on the connection would be committed with the next attempt.
+            State::RollingBack(Failure::Transient) if failure == Failure::Lost => {
+                self.after(failure)
+            }
             State::RollingBack(cause) => self.after(cause),
             State::Sleeping { .. } => return self.succeeded(),
             State::Probing { if_absent } => match failure {

@@ -24,6 +24,7 @@ struct Inner<D> {
     place: Option<Place>,
     /// Whether it is not known what became of a COMMIT.
     is_unknown: bool,
+    rest: Rest,
     retries: u32,
 }
 
@@ -54,6 +55,17 @@ enum Kind<D> {
     Probe,
     /// What became of each shard, of which one failed at least.
     Shards(Vec<Result<Flushed, FlushError<D>>>),
+}
+
+/// What a failed rollback left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// It did not fail.
+    None,
+    /// The flush's own transaction is open.
+    Open,
+    /// The user's transaction has ended, and with it the savepoint.
+    Over,
 }
 
 /// What stands in the way, and what to do about it.
@@ -160,6 +172,7 @@ impl<D> FlushError<D> {
             source,
             place: None,
             is_unknown: false,
+            rest: Rest::None,
             retries: 0,
         }))
     }
@@ -283,6 +296,10 @@ impl<D> FlushError<D> {
         self.0.is_unknown = true;
         self.0.place = None;
         self
+    }
+
+    pub(crate) fn set_rest(&mut self, rest: Rest) {
+        self.0.rest = rest;
     }
 
     pub(crate) fn set_retries(&mut self, retries: u32) {
@@ -431,6 +448,14 @@ impl<D> FlushError<D> {
         self.failure() == Failure::Lost
     }
 
+    /// Returns whether the server has ended your transaction, which the flush was inside: with MySQL and MariaDB a
+    /// deadlock does, and under `innodb_rollback_on_timeout` a lock that did not come in time. Nothing of the
+    /// transaction is written, also not what you sent before the flush. The server would commit each statement that
+    /// you send now, so begin another transaction and do all of it again.
+    pub fn is_transaction_over(&self) -> bool {
+        self.0.rest == Rest::Over
+    }
+
     /// Returns how many times the flush was begun anew before it was given up: see `with_retry` of the
     /// unit of work.
     pub fn retries(&self) -> u32 {
@@ -536,6 +561,17 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
         }) = &self.0.place
         {
             write!(f, " (and {more} more rows of the chunk)")?;
+        }
+        match self.0.rest {
+            Rest::None => {}
+            Rest::Open => f.write_str(
+                "; and the transaction could not be rolled back: if this is your own connection, roll it back or close \
+                 it, as a COMMIT there would write a part of the rows",
+            )?,
+            Rest::Over => f.write_str(
+                "; and your transaction is over, as its savepoint is gone: the server has rolled it back, and would \
+                 commit each statement that you send now; begin another transaction, and do all of it again",
+            )?,
         }
         match self.0.retries {
             0 => Ok(()),

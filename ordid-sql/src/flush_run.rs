@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::{
     Attempt, Chunk, Failure, Flush, FlushError, Flushed, FlushedTable, Outcome, PendingRows, Plan,
     Progress, Retry, RowSink, Step, Table, Tally,
+    flush_error::Rest,
     observe::{self, Span},
 };
 use ordid_core::{key::KeyType as _, uuid::Uuid};
@@ -215,6 +216,17 @@ impl<D> FlushRun<D> {
     /// Reports that the step cannot be carried out.
     pub fn give_up(&mut self) {
         self.flush.failed(Failure::Refused);
+    }
+
+    /// Reports that the transaction or the savepoint could not be rolled back.
+    pub fn not_rolled_back(&mut self) {
+        self.flush.failed(Failure::Lost);
+        if let Some((error, _)) = &mut self.error {
+            error.set_rest(match self.is_own {
+                true => Rest::Open,
+                false => Rest::Over,
+            });
+        }
     }
 
     /// Reports the answer of a probe, or its failure. If the rows were refused before, that error is kept, as

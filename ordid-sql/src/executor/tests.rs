@@ -362,6 +362,44 @@ fn inside_the_users_transaction_a_flush_is_a_savepoint() {
     }
 }
 
+/// As after a deadlock of MariaDB, which ends the whole transaction.
+#[test]
+fn a_savepoint_that_is_gone_says_that_the_users_transaction_is_over() {
+    let server = Server::default();
+    server.once("1:a", Answer::Fails(Failure::Transient));
+    server.once("rollback", Answer::Fails(Failure::Refused));
+    let error = flush_in::<false>(&mut inserts(1), Source::only(&server)).unwrap_err();
+    assert!(error.is_transaction_over() && error.is_transient());
+    assert!(
+        error.to_string().contains("your transaction is over"),
+        "{error}"
+    );
+    assert_log(
+        &server,
+        "1 savepoint; 1 insert items 1:a; 1 rollback; discard",
+    );
+}
+
+/// The next attempt would commit what is open there.
+#[test]
+fn the_only_connection_is_not_used_again_if_it_could_not_be_rolled_back() {
+    let server = Server::default();
+    server.once("1:a", Answer::Fails(Failure::Transient));
+    server.once("rollback", Answer::Fails(Failure::Refused));
+    let error = flush::<false>(&mut inserts(1), Source::only(&server)).unwrap_err();
+    assert!(!error.is_transaction_over());
+    assert!(
+        error.to_string().contains("could not be rolled back"),
+        "{error}"
+    );
+    assert_log(&server, "1 begin; 1 insert items 1:a; 1 rollback; discard");
+    // A pool has others.
+    server.once("1:a", Answer::Fails(Failure::Transient));
+    server.once("rollback", Answer::Fails(Failure::Refused));
+    let flushed = flush::<false>(&mut inserts(1), Source::new(&server)).unwrap();
+    assert_eq!((flushed.rows(), flushed.retries), (1, 1));
+}
+
 #[test]
 fn the_search_for_a_row_runs_in_a_savepoint_of_the_users_transaction() {
     let server = Server::default();

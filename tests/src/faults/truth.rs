@@ -273,20 +273,18 @@ async fn uncommitted<W: Flusher<Database: Served>>(server: Server) -> Outcome {
     let through = through(&site, &proxy);
     proxy.plan([Fault::HoldCommit]);
     let killing = async {
-        // The session that waits for COMMIT, which will not come.
-        let idle = "SELECT CAST(trx_mysql_thread_id AS SIGNED) FROM information_schema.innodb_trx \
-                    WHERE trx_rows_modified > 0";
-        let ids = loop {
-            match site.numbers(idle).await? {
-                // The table is written anew where nobody has read it for 100 ms.
-                ids if ids.is_empty() => tokio::time::sleep(Duration::from_millis(150)).await,
-                ids => break ids,
-            }
-        };
+        while proxy.traffic().first().is_none_or(|it| it.commit.is_none()) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         // Long enough for the probe of the next attempt.
         tokio::time::sleep(Duration::from_millis(300)).await;
-        for id in ids {
-            site.execute(&format!("KILL {id}")).await?;
+        // The session that waits for COMMIT, which will not come.
+        // MySQL's `information_schema` fails on the bytes of the keys in the statements of others.
+        let idle = "SELECT CAST(id AS SIGNED) FROM /*M! information_schema *//*!50700 performance_schema */.processlist \
+                    WHERE db = DATABASE() AND command = 'Sleep' AND id <> CONNECTION_ID()";
+        for id in site.numbers(idle).await? {
+            // It may have ended by itself.
+            let _ = site.execute(&format!("KILL {id}")).await;
         }
         Outcome::Ok(())
     };
