@@ -129,6 +129,13 @@ impl<D: Flavour> RowSink for Binder<D> {
             },
         }
     }
+
+    fn sent((): (), columns: Columns<'_>, write: &mut dyn FnMut(&mut Self)) -> Option<String> {
+        let mut binder = Self::of(Rows::Statement, 1);
+        binder.begin_row(columns);
+        write(&mut binder);
+        Some(format!("{:?}", binder.values))
+    }
 }
 
 /// Returns a value that borrows nothing.
