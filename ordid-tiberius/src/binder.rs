@@ -203,6 +203,22 @@ mod tests {
     }
 
     #[test]
+    fn sent_values_differ_as_the_values_do() {
+        let sent = |columns, name: &str, number: Option<i64>| {
+            Binder::<SqlServer>::sent((), columns, &mut |binder| {
+                binder.put(&name.to_owned());
+                binder.put(&number);
+            })
+        };
+        let row = sent(Columns::All, "a", Some(1));
+        assert_eq!(sent(Columns::All, "a", Some(1)), row);
+        assert_ne!(sent(Columns::All, "[redacted]", Some(1)), row);
+        assert_ne!(sent(Columns::All, "a", None), row);
+        let number = Columns::Only(&[1]);
+        assert_eq!(sent(number, "a", Some(1)), sent(number, "b", Some(1)));
+    }
+
+    #[test]
     fn a_circle_is_inserted_with_null_and_set_by_key() {
         let ids: [NodeId; 3] = std::array::from_fn(|_| NodeId::generate());
         let mut rows = PendingRows::<Binder<SqlServer>>::new();
