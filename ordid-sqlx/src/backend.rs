@@ -195,7 +195,7 @@ pub(crate) async fn gathered<DB: sqlx::Database, R>(
     Ok(answer)
 }
 
-/// What SQLx returns of statements.
+/// The results of statements, as SQLx streams them.
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 type Parts<'a, DB> = futures_util::stream::BoxStream<
     'a,
@@ -509,7 +509,7 @@ impl<DB: Backend> RowSink for Binder<DB> {
 mod tests {
     use super::*;
 
-    /// What a journal compares: values that differ in a bit differ, and NULL is none of them.
+    /// A journal compares these texts. They differ if a value differs in a bit, or is NULL.
     fn sent_values_differ_as_the_values_do<DB: Backend>()
     where
         Binder<DB>: Sink<String> + Sink<Option<i64>> + Sink<f64> + Sink<Vec<u8>>,

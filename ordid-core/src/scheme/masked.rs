@@ -120,8 +120,8 @@ impl UuidMask {
     }
 }
 
-/// A key that is no longer used does not stay in memory. What of it was in registers, on the stack during a call, or where
-/// the mask was moved from may.
+/// The key does not stay in memory after use. Copies in registers, on the stack of a call, and where the mask was moved
+/// from are not overwritten.
 impl Drop for UuidMask {
     fn drop(&mut self) {
         self.wipe();

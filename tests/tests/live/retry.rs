@@ -325,7 +325,7 @@ async fn changes_are_recorded<DB: Retries>(pool: Pool<DB>) -> Outcome {
     Ok(())
 }
 
-/// Whatever the time zone of the session is. A `TIMESTAMP` would end in 2038.
+/// The time does not depend on the session's time zone. A `TIMESTAMP` would end in 2038.
 async fn marker_rows_have_the_time_of_utc(pool: Pool<MySql>) -> Outcome {
     MySql::script(&pool, ordid_sqlx::flushes_table::<MySql>()).await?;
     let mut connection = pool.acquire().await?;
