@@ -51,7 +51,7 @@ mod value;
 /// | `scheme = uuid_v7` | the algorithm that makes the keys: `uuid_v7`, `uuid_v6`, `ulid`, `comb_rt_sql`, `object_id`, ... (below) | `uuid_v7` |
 /// | `scheme = snowflake(layout = Sonyflake)` | the same, with parameters (below) | `layout = Twitter` |
 /// | `prefix = "ord"` | text form by TypeID, `ord_01h455vb4pex5vsknk084sn02q` | the raw key's text |
-/// | `mask = MASK` | a `static` `UuidMask` (or a `LazyLock` of one) that hides the time of keys of version 7 where they leave the house: `MaskedKey` | no `MaskedKey` |
+/// | `mask = MASK` | a `static` `UuidMask` (or a `LazyLock` of one, no `const`) that hides the time of keys of version 7 where they leave the house: `MaskedKey` | no `MaskedKey` |
 /// | `scatter(buckets = 16)` | a rule for a bucket in front, by a hash: `ScatteredKey` | no `ScatteredKey` |
 /// | `scatter(buckets = 16, lowest_bit = 80)` | the same, by the key's bits from that one up, reversed | |
 /// | `sqlx` | SQLx, each engine's native column for the raw key: `uuid`, `binary16`, `blob` | no SQLx |

@@ -28,7 +28,8 @@ pub fn flushes_table() -> TableCreateStatement {
         )
         .col(
             ColumnDef::new(Alias::new("flushed_at"))
-                .timestamp()
+                // MySQL's `TIMESTAMP` ends in 2038; elsewhere it is the same type.
+                .date_time()
                 .not_null()
                 .default(Expr::current_timestamp()),
         )

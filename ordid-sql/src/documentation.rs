@@ -140,7 +140,9 @@ A [`Journal`](ordid_sql::Journal) for [`UnitOfWork::with_journal`], and the enti
 
 Rows go through serde, so what serde leaves out or writes with less precision is lost with the process.
 Such a loss is found before anything is sent: each row is read back and its columns are compared, and a column
-that differs is an error.
+that differs is an error. SQLx and tiberius also tell what they would send of both, so that a type whose own
+`Serialize` hides something, as of a secret, is an error. Diesel and Oracle do not tell: with them, keep no rows
+of such types in a journal.
 "
     };
     (flushes_table) => {
@@ -150,7 +152,7 @@ its own transaction: if the answer to COMMIT is lost, that row shows whether the
 flush that only inserts does so only [on request](crate::UnitOfWork::with_record).
 
 Run it once, as a migration. A marker row is looked for only while its flush is under way: rows older than a
-day can be deleted at any time, by `flushed_at`.
+day can be deleted at any time, by `flushed_at`, which has the time of UTC on MySQL and SQL Server.
 "
     };
     (watching) => {

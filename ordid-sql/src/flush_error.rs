@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, fmt, ops::Range};
 
-use crate::{Action, Chunk, Failure, Flushed, Table};
+use crate::{Action, Chunk, Failure, Flushed, Table, classify::mysql};
 use ordid_core::Error;
 
 type BoxedError = Box<dyn StdError + Send + Sync>;
@@ -648,6 +648,14 @@ impl<D: fmt::Display> fmt::Display for Source<D> {
             Self::Driver(DriverError {
                 text: Some(text), ..
             }) => f.write_str(text),
+            Self::Driver(DriverError {
+                error,
+                violation: Some(Violation::Unique),
+                ..
+            }) => {
+                let text = error.to_string();
+                f.write_str(&mysql::without_value(&text).unwrap_or(text))
+            }
             Self::Driver(DriverError { error, .. }) => error.fmt(f),
             Self::Boxed(error) => error.fmt(f),
         }

@@ -34,6 +34,23 @@ pub trait RowSink {
 
     /// Ends a row. The sink remembers whether one of its values failed.
     fn end_row(&mut self) -> RowEnd;
+
+    /// Returns these columns of a row, which `write` hands over, as the library would send them: equal texts are equal
+    /// values. `None` if that is not known before a statement, or a value failed.
+    ///
+    /// A journal compares a row with what would come back of it, because serde may leave out of a value what the
+    /// database gets.
+    fn sent(
+        entity: Self::Entity,
+        columns: Columns<'_>,
+        write: &mut dyn FnMut(&mut Self),
+    ) -> Option<String>
+    where
+        Self: Sized,
+    {
+        let _ = (entity, columns, write);
+        None
+    }
 }
 
 /// What became of a row, and whether another may follow.
@@ -261,6 +278,12 @@ impl<S: RowSink + 'static> PendingRows<S> {
 
     fn position<E: 'static>(&self) -> Option<usize> {
         self.positions.get(TypeId::of::<E>())
+    }
+
+    /// Returns what the adapter knows of a type.
+    #[cfg(feature = "journal")]
+    pub(crate) fn entity_of<E: 'static>(&self) -> Option<S::Entity> {
+        self.entities.get(self.position::<E>()?).copied()
     }
 
     /// Returns the entities of a type, and of them the rows that are inserted and those that are updated.

@@ -263,8 +263,9 @@ const TRANSACT_SQL: &str = "\
 flush_dialects! {
     Postgres: POSTGRES, "CREATE TABLE IF NOT EXISTS ordid_flushes (id uuid NOT NULL PRIMARY KEY, \
         flushed_at timestamptz NOT NULL DEFAULT now())";
+    // A `TIMESTAMP` ends in 2038. The default is of MySQL 8.0.13 and MariaDB 10.2.
     MySql: MYSQL, "CREATE TABLE IF NOT EXISTS ordid_flushes (id BINARY(16) NOT NULL PRIMARY KEY, \
-        flushed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP) ENGINE=InnoDB";
+        flushed_at DATETIME(3) NOT NULL DEFAULT (UTC_TIMESTAMP(3))) ENGINE=InnoDB";
     Sqlite: SQLITE, "CREATE TABLE IF NOT EXISTS ordid_flushes (id BLOB NOT NULL PRIMARY KEY, \
         flushed_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID";
     SqlServer: SQL_SERVER, TRANSACT_SQL;

@@ -30,7 +30,7 @@ pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A database that a unit of work can flush to: `sqlx::Postgres`, `sqlx::MySql`, `sqlx::Sqlite`,
 /// each with its feature.
-pub trait Backend: sqlx::Database + sealed::Sealed {
+pub trait Backend: sqlx::Database<Arguments: Debug> + sealed::Sealed {
     /// Names, quoting and limits.
     type Dialect: CounterDialect + FlushDialect + MappingDialect;
 
@@ -195,7 +195,7 @@ pub(crate) async fn gathered<DB: sqlx::Database, R>(
     Ok(answer)
 }
 
-/// What SQLx returns of statements.
+/// The results of statements, as SQLx streams them.
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 type Parts<'a, DB> = futures_util::stream::BoxStream<
     'a,
@@ -493,5 +493,58 @@ impl<DB: Backend> RowSink for Binder<DB> {
                 (true, false) => RowEnd::Taken,
             },
         }
+    }
+
+    /// SQLx does not compare arguments; their debug text has what is sent.
+    fn sent((): (), columns: Columns<'_>, write: &mut dyn FnMut(&mut Self)) -> Option<String> {
+        let mut binder = Self::new(DB::Arguments::default(), None);
+        binder.begin_row(columns);
+        write(&mut binder);
+        let arguments = binder.into_arguments().ok()?;
+        Some(format!("{arguments:?}"))
+    }
+}
+
+#[cfg(all(test, any(feature = "postgres", feature = "mysql", feature = "sqlite")))]
+mod tests {
+    use super::*;
+
+    /// A journal compares these texts. They differ if a value differs in a bit, or is NULL.
+    fn sent_values_differ_as_the_values_do<DB: Backend>()
+    where
+        Binder<DB>: Sink<String> + Sink<Option<i64>> + Sink<f64> + Sink<Vec<u8>>,
+    {
+        let sent = |columns, name: &str, number, float: f64, bytes: &[u8]| {
+            Binder::<DB>::sent((), columns, &mut |binder| {
+                binder.put(&name.to_owned());
+                binder.put(&number);
+                binder.put(&float);
+                binder.put(&bytes.to_vec());
+            })
+            .expect("it can be told")
+        };
+        let row = sent(Columns::All, "a", Some(1_i64), 0.5, &[1, 2]);
+        assert_eq!(sent(Columns::All, "a", Some(1), 0.5, &[1, 2]), row);
+        for other in [
+            sent(Columns::All, "[redacted]", Some(1), 0.5, &[1, 2]),
+            sent(Columns::All, "a", None, 0.5, &[1, 2]),
+            sent(Columns::All, "a", Some(1), 0.500_000_000_000_000_1, &[1, 2]),
+            sent(Columns::All, "a", Some(1), 0.5, &[1, 3]),
+        ] {
+            assert_ne!(other, row);
+        }
+        let only = |name, bytes: &[u8]| sent(Columns::Only(&[3]), name, None, 1.0, bytes);
+        assert_eq!(only("a", &[1]), only("b", &[1]));
+        assert_ne!(only("a", &[1]), only("a", &[2]));
+    }
+
+    #[test]
+    fn sent_values_differ_on_each_engine() {
+        #[cfg(feature = "postgres")]
+        sent_values_differ_as_the_values_do::<sqlx::Postgres>();
+        #[cfg(feature = "mysql")]
+        sent_values_differ_as_the_values_do::<sqlx::MySql>();
+        #[cfg(feature = "sqlite")]
+        sent_values_differ_as_the_values_do::<sqlx::Sqlite>();
     }
 }

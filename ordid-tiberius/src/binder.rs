@@ -129,6 +129,13 @@ impl<D: Flavour> RowSink for Binder<D> {
             },
         }
     }
+
+    fn sent((): (), columns: Columns<'_>, write: &mut dyn FnMut(&mut Self)) -> Option<String> {
+        let mut binder = Self::of(Rows::Statement, 1);
+        binder.begin_row(columns);
+        write(&mut binder);
+        Some(format!("{:?}", binder.values))
+    }
 }
 
 /// Returns a value that borrows nothing.
@@ -193,6 +200,22 @@ mod tests {
         up: Option<NodeId>,
         id: NodeId,
         number: i32,
+    }
+
+    #[test]
+    fn sent_values_differ_as_the_values_do() {
+        let sent = |columns, name: &str, number: Option<i64>| {
+            Binder::<SqlServer>::sent((), columns, &mut |binder| {
+                binder.put(&name.to_owned());
+                binder.put(&number);
+            })
+        };
+        let row = sent(Columns::All, "a", Some(1));
+        assert_eq!(sent(Columns::All, "a", Some(1)), row);
+        assert_ne!(sent(Columns::All, "[redacted]", Some(1)), row);
+        assert_ne!(sent(Columns::All, "a", None), row);
+        let number = Columns::Only(&[1]);
+        assert_eq!(sent(number, "a", Some(1)), sent(number, "b", Some(1)));
     }
 
     #[test]

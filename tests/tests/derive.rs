@@ -725,7 +725,7 @@ fn any_scheme_can_have_a_bucket_in_front() {
 fn keys_of_version_7_leave_the_house_masked() {
     static MASK: LazyLock<UuidMask> =
         LazyLock::new(|| UuidMask::new(0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210));
-    const CONST: UuidMask = UuidMask::new(1, 2);
+    static CONST: UuidMask = UuidMask::new(1, 2);
 
     #[derive(KeyType)]
     #[ordid(mask = MASK, prefix = "ord")]

@@ -109,8 +109,8 @@ impl<S: Slotted, C: Clock, E: Entropy, M: HighWaterMark> WithHighWaterMark<S, C,
         }
         let _raising = self.raising.lock().unwrap_or_else(PoisonError::into_inner);
         if millis > self.raised.load(Ordering::Acquire) {
-            // Ahead of the clock, and not of the key: a run that follows another begins ahead of the clock, and
-            // would leave its mark a lead further ahead, as often as the process crashes.
+            // The lead is ahead of the clock, and not of the key: a run after a crash begins ahead of the clock, and
+            // would leave its mark another lead further ahead.
             let now = self.generator.clock().now().as_unix_millis();
             let mark = millis.max(now.saturating_add(self.lead_millis));
             let mark = Timestamp::saturating_from_unix_millis(mark);

@@ -48,7 +48,7 @@ use crate::{
 
 /// Masks the time of UUIDs of version 7, and reads it again.
 ///
-/// Its debug text hides the key.
+/// Its debug text hides the key, and dropping it overwrites the key.
 ///
 /// # Example
 ///
@@ -101,6 +101,11 @@ impl UuidMask {
         Ok(self.turn(outside, 7))
     }
 
+    fn wipe(&mut self) {
+        let Self { k0, k1 } = self;
+        (*k0, *k1) = (0, 0);
+    }
+
     fn turn(&self, raw: &Uuid, version: u64) -> Uuid {
         let mut hidden = [0; 10];
         hidden.copy_from_slice(&raw.as_bytes()[6..]);
@@ -112,6 +117,16 @@ impl UuidMask {
         let (high, low) = raw.as_u64_pair();
         let high = high ^ hasher.finish() << 16;
         Uuid::from_u64_pair(high & !0xf000 | version << 12, low)
+    }
+}
+
+/// The key does not stay in memory after use. Copies in registers, on the stack of a call, and where the mask was moved
+/// from are not overwritten.
+impl Drop for UuidMask {
+    fn drop(&mut self) {
+        self.wipe();
+        // Otherwise the compiler leaves out writes that nobody reads.
+        core::hint::black_box(self);
     }
 }
 
@@ -257,6 +272,14 @@ mod tests {
             left.as_u128() ^ right.as_u128(),
             "the XOR of the times"
         );
+    }
+
+    #[test]
+    fn dropping_a_mask_wipes_its_key() {
+        let mut mask = UuidMask::new(3, 4);
+        mask.wipe();
+        assert_eq!((mask.k0, mask.k1), (0, 0));
+        assert!(core::mem::needs_drop::<UuidMask>());
     }
 
     #[test]

@@ -27,6 +27,18 @@ pub fn classify(report: &Report<'_>) -> Classified {
     Classified::new(report, failure, is_about_a_row(report.sqlstate))
 }
 
+/// Returns the text of an error without the value that was refused: only MySQL and MariaDB put that of a duplicate into
+/// it, in front of the key's name. `None` where there is none.
+pub(crate) fn without_value(text: &str) -> Option<String> {
+    const BEFORE: &str = "Duplicate entry ";
+
+    let (start, _) = text.match_indices(BEFORE).next()?;
+    // The value may have these words in it, the key has none.
+    let end = text.rfind("' for key ")?;
+    let value = start + BEFORE.len();
+    (value < end).then(|| format!("{}{}", &text[..value], &text[end + 2..]))
+}
+
 fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
     match number {
         1317 // query interrupted, as when the connection is killed
@@ -125,6 +137,32 @@ mod tests {
         let message = "The MySQL server is running with the --read-only option so it cannot execute \
                        this statement";
         assert_eq!(by_number(1290, message, false), Lost);
+    }
+
+    #[test]
+    fn the_text_of_a_duplicate_loses_the_value_and_keeps_the_key() {
+        for (text, expected) in [
+            (
+                "error returned from database: 1062 (23000): Duplicate entry 'ada@example.org' for key \
+                 'customers.mail'",
+                Some(
+                    "error returned from database: 1062 (23000): Duplicate entry for key 'customers.mail'",
+                ),
+            ),
+            (
+                "Duplicate entry 'it' for key 'x' for key 'PRIMARY'",
+                Some("Duplicate entry for key 'PRIMARY'"),
+            ),
+            (
+                "Duplicate entry '' for key 2",
+                Some("Duplicate entry for key 2"),
+            ),
+            ("Duplicate key name 'a'", None),
+            ("Column 'a' cannot be null", None),
+            ("' for key 'a' Duplicate entry ", None),
+        ] {
+            assert_eq!(without_value(text).as_deref(), expected, "{text}");
+        }
     }
 
     #[test]

@@ -248,3 +248,25 @@ fn a_sharded_error_is_transient_if_every_failed_shard_is() {
         assert!(!error.is_unique_violation() && error.driver().is_none());
     }
 }
+
+/// A value may be a person's; the library's error still has it.
+#[test]
+fn a_duplicate_is_printed_without_the_refused_value() {
+    let told = "1062 (23000): Duplicate entry 'ada@example.org' for key 'mail'";
+    let error = Failed::statement(
+        DriverError {
+            violation: Some(Violation::Unique),
+            ..DriverError::new(io::Error::other(told), Failure::Duplicate)
+        },
+        place(None),
+    );
+    assert_eq!(
+        error.to_string(),
+        "cannot delete from orders, chunk 1 (rows 1000 to 1002), nothing was written: 1062 (23000): \
+         Duplicate entry for key 'mail'"
+    );
+    assert_eq!(
+        error.source().map(|it| it.to_string()).as_deref(),
+        Some(told)
+    );
+}

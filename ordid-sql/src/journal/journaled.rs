@@ -6,7 +6,7 @@ use serde_core::{Serialize, de::DeserializeOwned};
 
 use super::{
     super::{
-        Outcome, PendingRows, Registration, Row, RowSink, Table,
+        Columns, Outcome, PendingRows, Registration, Row, RowSink, Table,
         list::{TypeOf, key_of_raw},
     },
     Attempt, ColumnValues, Journal,
@@ -43,7 +43,8 @@ impl<E: OrderedKey + Serialize + DeserializeOwned + Fields<ColumnValues>> Journa
 /// A row comes back by serde, and is written to the database as it came back. So before it is taken,
 /// it is read back once and its columns are compared: a column that `#[serde(skip)]` leaves out, or
 /// that is written with less precision, is an error of [`begin`](Self::begin), not a row that changes
-/// on its way through a crash.
+/// on its way through a crash. So is a column that the library would send otherwise, as its own `Serialize` hides
+/// something, where the library tells before a statement ([`RowSink::sent`]).
 ///
 /// # One at a time
 ///
@@ -442,7 +443,8 @@ fn write_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
     list: List,
     append: Append<'_>,
 ) -> Result<(), Error> {
-    let Some((entities, [inserts, updates])) = pending_rows.find::<E>() else {
+    let found = pending_rows.find::<E>().zip(pending_rows.entity_of::<E>());
+    let Some(((entities, [inserts, updates]), entity)) = found else {
         return Ok(());
     };
     let mut records = RowRecords::new(table, list, append)?;
@@ -461,7 +463,7 @@ fn write_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
     };
     for row in written {
         let bytes = records.add(row);
-        check::<E>(row, bytes, &mut before, &mut after)
+        check::<S, E>(row, bytes, entity, &mut before, &mut after)
             .map_err(|problem| cannot(row.key(), &problem))?;
         records.end_row()?;
     }
@@ -480,10 +482,11 @@ fn write_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
     records.end()
 }
 
-/// Reads a row back and compares the columns.
-fn check<E: JournalRow>(
+/// Reads a row back and compares the columns, as serde writes them and as the library sends them.
+fn check<S: RowSink, E: Row<S> + JournalRow>(
     row: &E,
     written: Result<&[u8], String>,
+    entity: S::Entity,
     before: &mut ColumnValues,
     after: &mut ColumnValues,
 ) -> Result<(), String> {
@@ -491,19 +494,48 @@ fn check<E: JournalRow>(
         record::decode(written?).map_err(|error| format!("it cannot be read back: {error}"))?;
     before.clear();
     after.clear();
-    row.write(before);
-    read.write(after);
+    Fields::<ColumnValues>::write(row, before);
+    Fields::<ColumnValues>::write(&read, after);
     if let Some(error) = before.take_error().or_else(|| after.take_error()) {
         return Err(error);
     }
-    match before.first_difference(after) {
-        None => Ok(()),
-        Some(column) => Err(format!(
+    let name = |column: usize| E::COLUMNS.get(column).copied().unwrap_or("?");
+    if let Some(column) = before.first_difference(after) {
+        return Err(format!(
             "serde does not bring back its column {} as it was; is it skipped, or written with less \
              precision?",
-            E::COLUMNS.get(column).copied().unwrap_or("?")
+            name(column)
+        ));
+    }
+    match first_sent_otherwise::<S, E>(row, &read, entity) {
+        None => Ok(()),
+        Some(column) => Err(format!(
+            "the database would get another value of its column {}; does `Serialize` of its type leave \
+             something out?",
+            name(column)
         )),
     }
+}
+
+/// Returns the first column of which the library would send another value.
+fn first_sent_otherwise<S: RowSink, E: Row<S>>(
+    row: &E,
+    read: &E,
+    entity: S::Entity,
+) -> Option<usize> {
+    let sent = |row: &E, columns: Columns<'_>| {
+        S::sent(entity, columns, &mut |sink| Fields::<S>::write(row, sink))
+    };
+    if sent(row, Columns::All)? == sent(read, Columns::All)? {
+        return None;
+    }
+    // A map is sent in another order each time that it is built, so only what it is made of is compared.
+    let parts = |row: &E, column: usize| {
+        let mut bytes = sent(row, Columns::Only(&[column]))?.into_bytes();
+        bytes.sort_unstable();
+        Some(bytes)
+    };
+    (0..E::COLUMNS.len()).find(|&column| parts(row, column) != parts(read, column))
 }
 
 fn read_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(

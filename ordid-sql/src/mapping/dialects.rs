@@ -98,9 +98,9 @@ impl MappingDialect for MySql {
     const INSERT_ROWS: usize = 1_000;
     const RETURNS_ROWS: bool = false;
 
-    /// With `autocommit = 0` nothing would be committed, and a look-up be of an old snapshot; under READ UNCOMMITTED it
-    /// would find rows that are rolled back later. The connection is the user's, so its settings stay. What a COMMIT
-    /// does next depends on a setting, too. All of it is one round trip.
+    /// With `autocommit = 0` nothing would be committed, and a look-up would be of an old snapshot; under READ
+    /// UNCOMMITTED it would find rows that are rolled back later. The connection is the user's, so its settings stay as
+    /// they are. A plain COMMIT would begin another transaction under some of them. The script is one round trip.
     fn script(write: &dyn Fn(&str) -> String, table: &str, values: Values<'_>) -> Option<String> {
         let mut script = "COMMIT AND NO CHAIN NO RELEASE; \
              SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; "

@@ -179,6 +179,14 @@ fn on_server<DB: Remote + Scratch>(
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     on_server::<Postgres>(servers, "postgres", trials);
     on_server::<MySql>(servers, "mariadb", trials);
+    let name = "retry::marker_rows_have_the_time_of_utc_and_beyond_2038";
+    on_scratch(
+        trials,
+        servers,
+        "mariadb",
+        name,
+        marker_rows_have_the_time_of_utc,
+    );
     for (name, test) in tests() {
         sqlite::add(trials, &format!("retry::{name}"), test);
     }
@@ -311,9 +319,33 @@ async fn changes_are_recorded<DB: Retries>(pool: Pool<DB>) -> Outcome {
         (0, 5, 3)
     );
     assert_eq!(changed(&pool).await?, [5, 27, 1]);
-    let old = "DELETE FROM ordid_flushes WHERE flushed_at <= CURRENT_TIMESTAMP";
-    DB::script(&pool, old).await?;
+    let now = match DB::PROFILE.name {
+        "MySQL" => "UTC_TIMESTAMP(3)",
+        _ => "CURRENT_TIMESTAMP",
+    };
+    let old = format!("DELETE FROM ordid_flushes WHERE flushed_at <= {now}");
+    DB::script(&pool, &old).await?;
     assert_eq!(changed(&pool).await?, [5, 27, 0]);
+    Ok(())
+}
+
+/// The time does not depend on the session's time zone. A `TIMESTAMP` would end in 2038.
+async fn marker_rows_have_the_time_of_utc(pool: Pool<MySql>) -> Outcome {
+    MySql::script(&pool, ordid_sqlx::flushes_table::<MySql>()).await?;
+    let mut connection = pool.acquire().await?;
+    sqlx::raw_sql(
+        "SET time_zone = '+05:30'; INSERT INTO ordid_flushes (id) VALUES (REPEAT('a', 16)); \
+         INSERT INTO ordid_flushes VALUES (REPEAT('b', 16), '2100-01-01 00:00:00.123'), \
+         (REPEAT('c', 16), '1970-01-01')",
+    )
+    .execute(&mut *connection)
+    .await?;
+    let ages =
+        "SELECT TIMESTAMPDIFF(SECOND, flushed_at, UTC_TIMESTAMP()) FROM ordid_flushes ORDER BY id";
+    let ages: Vec<i64> = sqlx::query_scalar(ages).fetch_all(&mut *connection).await?;
+    connection.close().await?;
+    assert!(ages[0].abs() < 60, "{ages:?}");
+    assert!(ages[1] < 0 && ages[2] > 0, "{ages:?}");
     Ok(())
 }
 

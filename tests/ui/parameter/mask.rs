@@ -2,7 +2,7 @@
 
 use ordid::{KeyType, scheme::UuidMask, scheme::masked::MaskedKey, uuid::Uuid};
 
-const MASK: UuidMask = UuidMask::new(1, 2);
+static MASK: UuidMask = UuidMask::new(1, 2);
 
 #[derive(KeyType)]
 #[ordid(scheme = uuid_v4, mask = MASK)]

@@ -48,8 +48,8 @@ impl LeaseDialect for MySql {
     // `UNIX_TIMESTAMP` would read a local time, of which an hour comes twice a year.
     const CLOCK: &'static str =
         "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)";
-    // With `autocommit = 0` nothing would ever be committed, and a read be of the first snapshot. What is read has to
-    // be committed, and READ COMMITTED cannot write where the binary log has statements.
+    // With `autocommit = 0` nothing would ever be committed, and each read would be of the first snapshot. Reads have to
+    // be of committed rows, and READ COMMITTED cannot write where the binary log has statements.
     const SESSION: &'static str =
         "SET SESSION autocommit = 1; SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ";
     const FIRST: [&'static str; 2] = ["", " LIMIT {n}"];

@@ -99,7 +99,7 @@ async fn are_distinct(leases: &[impl AsyncNodeAllocator; 2]) -> Outcome {
     let first = one.acquire(now(), None).await?;
     let second = other.acquire(now(), None).await?;
     assert_ne!(first.node(), second.node());
-    // What the first has written the second sees, and what is given back is free.
+    // The second sees what the first has written, and a node that is given back is free.
     one.renew(&first, now()).await?;
     other.release(&second, None).await?;
     Ok(())

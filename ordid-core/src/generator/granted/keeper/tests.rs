@@ -119,7 +119,7 @@ fn done<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// As often as a service restarts whose clock is behind.
+/// A service whose clock is behind may restart many times.
 #[test]
 fn an_acquired_grant_that_the_generator_refuses_is_released() {
     for refused in [(1, HOUR), (5_000, 0)] {
