@@ -17,6 +17,7 @@ mod own;
 mod pgbouncer;
 mod postgres;
 mod retry;
+mod settings;
 mod shards;
 mod sqlite;
 mod traps;
@@ -46,6 +47,7 @@ fn main() {
             mysql::trials(servers, trials);
             pgbouncer::trials(servers, trials);
             retry::trials(servers, trials);
+            settings::trials(servers, trials);
             coexistence::trials(servers, trials);
             cookbook::trials(servers, trials);
             traps::trials(servers, trials);

@@ -8,6 +8,7 @@ mod keys;
 mod mariadb;
 mod migrations;
 mod observed;
+mod pgbouncer;
 mod postgres;
 mod print_schema;
 mod retries;
@@ -32,8 +33,9 @@ type Test = fn(&str) -> Outcome;
 
 fn main() {
     told::listen();
-    run_all(&["postgres", "mariadb"], |servers, trials| {
+    run_all(&["postgres", "pgbouncer", "mariadb"], |servers, trials| {
         postgres::trials(servers, trials);
+        pgbouncer::trials(servers, trials);
         copy::trials(servers, trials);
         mariadb::trials(servers, trials);
         sqlite::trials(trials);

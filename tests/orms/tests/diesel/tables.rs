@@ -9,7 +9,7 @@ use diesel::{
 };
 use diesel_async::AsyncConnection;
 use ordid::{KeyType, OrderedKey, storage::Dialect as _, uuid::Uuid};
-use ordid_diesel::{Backend, Flushed, Retry, UnitOfWork, flushes_table};
+use ordid_diesel::{Backend, EngineProfile, Flushed, Retry, UnitOfWork, flushes_table};
 
 use crate::Outcome;
 
@@ -451,6 +451,10 @@ impl<DB: Tables> Work<DB> {
 
     pub fn with_record(self) -> Self {
         Self(self.0.with_record())
+    }
+
+    pub fn with_engine(self, engine: EngineProfile) -> Self {
+        Self(self.0.with_engine(engine))
     }
 
     pub fn add<R>(&mut self, row: R) -> <DB as Keeps<R>>::Key

@@ -1,0 +1,569 @@
+//! Servers as people set them: what each operation comes to under each setting, and that no setting makes it lie.
+
+use std::{collections::BTreeSet, fmt, future::Future, time::Duration};
+
+use libtest_mimic::Trial;
+use ordid::{
+    KeyType as _, OrderedKey,
+    clock::{Clock as _, SystemClock},
+    coordination::{AsyncNodeAllocator as _, AsyncSegmentSource as _, LeaseTerms},
+    uuid::Uuid,
+};
+use ordid_harness::Server;
+use ordid_sqlx::{FlushError, Flushed, MappingTable, Retry, SqlCounter, SqlLease, UnitOfWork};
+use ordid_tests::{
+    proxy::Fault,
+    servers::{Options, Scratch, Servers},
+    trials::{ignored, run},
+};
+use sqlx::{MySql, Pool, Postgres, pool::PoolOptions};
+
+use crate::{
+    Outcome,
+    database::{Keeps, Live, Work, all_of, begin},
+    keys::Native,
+    on_scratch,
+    retry::{self, Remote},
+};
+
+/// What is done under a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    /// A flush that only inserts.
+    Insert,
+    /// A flush of updates and deletes, which writes a marker row.
+    Change,
+    /// An insert the answer to whose COMMIT is lost.
+    LostInsert,
+    /// The same of updates and deletes.
+    LostChange,
+    /// An insert whose COMMIT the server never gets. It ends the transaction a while later.
+    Dying,
+    /// An insert of a value that another transaction holds.
+    Locked,
+    /// An insert of 2 MB.
+    Wide,
+    /// A node is leased, renewed and given back.
+    Lease,
+    /// Numbers are reserved.
+    Counter,
+    /// UUIDs are mapped.
+    Mapping,
+}
+
+use Operation::*;
+
+/// What is right.
+#[derive(Debug, Clone, Copy)]
+enum Right {
+    /// It does what it does elsewhere.
+    Works,
+    /// Nothing is written, and the error has these words of the server's.
+    Refused(&'static str),
+}
+
+use Right::*;
+
+/// A setting, and what is right under it.
+struct Setting {
+    name: &'static str,
+    /// Sets it for sessions that begin later.
+    set: &'static str,
+    reset: &'static str,
+    cells: &'static [(Operation, Right)],
+}
+
+/// All operations that every setting has a cell for, with the same outcome.
+macro_rules! all {
+    ($right:expr $(, $more:ident: $other:expr)*) => {
+        &[
+            (Insert, $right), (Change, $right), (LostInsert, $right), (LostChange, $right),
+            (Lease, $right), (Counter, $right), (Mapping, $right), $(($more, $other),)*
+        ]
+    };
+}
+
+const MYSQL: &[Setting] = &[
+    Setting {
+        name: "autocommit=0",
+        set: "SET GLOBAL autocommit = 0",
+        reset: "SET GLOBAL autocommit = 1",
+        cells: all!(Works, Dying: Works),
+    },
+    Setting {
+        name: "transaction_isolation=READ-UNCOMMITTED",
+        set: "SET GLOBAL TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
+        reset: "SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+        cells: all!(Works, Dying: Works),
+    },
+    Setting {
+        name: "transaction_isolation=SERIALIZABLE",
+        set: "SET GLOBAL TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        reset: "SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+        cells: all!(Works, Dying: Works),
+    },
+    Setting {
+        name: "sql_mode without strict",
+        set: "SET GLOBAL sql_mode = ''",
+        reset: "SET GLOBAL sql_mode = DEFAULT",
+        cells: all!(Works, Dying: Works),
+    },
+    Setting {
+        name: "max_allowed_packet=1M",
+        set: "SET GLOBAL max_allowed_packet = 1048576",
+        reset: "SET GLOBAL max_allowed_packet = DEFAULT",
+        cells: all!(Works, Wide: Works),
+    },
+    Setting {
+        name: "innodb_lock_wait_timeout=1",
+        set: "SET GLOBAL innodb_lock_wait_timeout = 1",
+        reset: "SET GLOBAL innodb_lock_wait_timeout = 5",
+        cells: &[
+            (Insert, Works),
+            (Locked, Refused("Lock wait timeout exceeded")),
+        ],
+    },
+];
+
+/// A server that is started with `lower_case_table_names=1`.
+const LOWER_CASE: &[Setting] = &[Setting {
+    name: "lower_case_table_names=1",
+    set: "DO 0",
+    reset: "DO 0",
+    cells: all!(Works),
+}];
+
+/// Says something of the database that the connection is to.
+macro_rules! alter {
+    ($setting:literal) => {
+        concat!(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I ",
+            $setting,
+            "', current_database()); END $$"
+        )
+    };
+}
+
+const POSTGRES: &[Setting] = &[
+    Setting {
+        name: "default_transaction_isolation=serializable",
+        set: alter!("SET default_transaction_isolation = serializable"),
+        reset: alter!("RESET ALL"),
+        cells: all!(Works, Dying: Works),
+    },
+    Setting {
+        name: "default_transaction_read_only=on",
+        set: alter!("SET default_transaction_read_only = on"),
+        reset: alter!("RESET ALL"),
+        cells: &[
+            (Insert, READ_ONLY),
+            (Change, READ_ONLY),
+            (Lease, READ_ONLY),
+            (Counter, READ_ONLY),
+            (Mapping, READ_ONLY),
+        ],
+    },
+    Setting {
+        name: "statement_timeout=500ms",
+        set: alter!("SET statement_timeout = 500"),
+        reset: alter!("RESET ALL"),
+        cells: all!(Works, Locked: Refused("canceling statement due to statement timeout")),
+    },
+    Setting {
+        name: "idle_in_transaction_session_timeout=500ms",
+        set: alter!("SET idle_in_transaction_session_timeout = 500"),
+        reset: alter!("RESET ALL"),
+        cells: all!(Works, Dying: Works),
+    },
+    Setting {
+        name: "synchronous_commit=off",
+        set: alter!("SET synchronous_commit = off"),
+        reset: alter!("RESET ALL"),
+        cells: all!(Works, Dying: Works),
+    },
+];
+
+const READ_ONLY: Right = Refused("in a read-only transaction");
+
+/// A row of 5 kB.
+#[derive(OrderedKey, Clone)]
+#[ordid(table = "wide")]
+pub struct WideRow {
+    #[ordid(key)]
+    id: Native,
+    body: String,
+}
+
+all_of! {
+    /// A database whose server has settings.
+    pub trait Set: Remote + Scratch + Keeps<WideRow> + EndsIdle
+}
+
+/// A server that can be told to end sessions.
+pub trait EndsIdle: sqlx::Database {
+    /// Ends the sessions in which a transaction waits for its client.
+    async fn end_idle(pool: &Pool<Self>) -> Result<(), sqlx::Error>;
+}
+
+impl EndsIdle for Postgres {
+    async fn end_idle(pool: &Pool<Self>) -> Result<(), sqlx::Error> {
+        let sql = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity \
+                   WHERE datname = current_database() AND state = 'idle in transaction'";
+        Self::script(pool, sql).await
+    }
+}
+
+impl EndsIdle for MySql {
+    async fn end_idle(pool: &Pool<Self>) -> Result<(), sqlx::Error> {
+        // MySQL's `innodb_trx` is an error while somebody sends bytes that are no text. MariaDB has the other by request
+        // only. The server belongs to the test.
+        let sql =
+            if Self::count(pool, "(SELECT 1) AS it WHERE @@performance_schema = 1").await? == 0 {
+                "SELECT CONCAT('KILL ', trx_mysql_thread_id) FROM information_schema.innodb_trx \
+             WHERE trx_query IS NULL AND trx_mysql_thread_id <> CONNECTION_ID()"
+            } else {
+                "SELECT CONCAT('KILL ', processlist_id) FROM performance_schema.threads \
+             JOIN performance_schema.events_transactions_current USING (thread_id) \
+             WHERE state = 'ACTIVE' AND processlist_command = 'Sleep'"
+            };
+        for kill in Self::texts(pool, sql).await? {
+            Self::script(pool, &kill).await?;
+        }
+        Ok(())
+    }
+}
+
+pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    for setting in POSTGRES {
+        let name = format!("settings::{}", setting.name);
+        on_scratch::<Postgres, _, _>(trials, servers, "postgres", &name, async move |pool| {
+            broken(&Site::new(pool, setting).await?, setting).await
+        });
+    }
+    for (name, settings, options) in [
+        ("settings::of_sessions", MYSQL, None),
+        (
+            "settings::lower_case_table_names=1",
+            LOWER_CASE,
+            Some("--lower-case-table-names=1"),
+        ),
+    ] {
+        for server in ["mariadb", "mysql"] {
+            on_own_server(
+                trials,
+                servers,
+                server,
+                name,
+                options,
+                async move |server| {
+                    let mut outcomes = Vec::new();
+                    for setting in settings {
+                        let (pool, cleanup) = MySql::scratch(&server.url()).await?;
+                        let site = Site::<MySql>::new(pool, setting).await?;
+                        outcomes.extend(broken(&site, setting).await.err());
+                        MySql::script(&site.plain, setting.reset).await?;
+                        cleanup.await?;
+                    }
+                    let outcomes: Vec<String> = outcomes.iter().map(ToString::to_string).collect();
+                    if outcomes.is_empty() {
+                        Ok(())
+                    } else {
+                        Err(outcomes.join("\n").into())
+                    }
+                },
+            );
+        }
+    }
+}
+
+/// Adds a test with a server of its own, which is started with an option.
+fn on_own_server<F: Future<Output = Outcome>>(
+    trials: &mut Vec<Trial>,
+    servers: &Servers,
+    server: &'static str,
+    name: &str,
+    option: Option<&'static str>,
+    test: impl FnOnce(Server) -> F + Send + 'static,
+) {
+    let name = format!("{server}::{name}");
+    let unavailable = ordid_harness::installed(server).err();
+    let reason = servers.url(server).err();
+    let reason = reason.or_else(|| unavailable.map(|error| error.to_string()));
+    trials.push(match reason {
+        Some(reason) => ignored(name, reason),
+        None => Trial::test(name, move || {
+            run(async || {
+                // A lock that is never given back is no reason to wait for long.
+                let mut options = vec!["--innodb-lock-wait-timeout=5"];
+                options.extend(option);
+                let options = options.as_slice();
+                test(match server {
+                    "mysql" => ordid_harness::mysql_with(options)?,
+                    _ => ordid_harness::mariadb_with(options)?,
+                })
+                .await
+            })
+        }),
+    });
+}
+
+/// After this an operation is taken to wait for what will not come.
+const ENDLESS: Duration = Duration::from_secs(30);
+
+/// Carries out each operation of a setting, and says which did not do what is right.
+async fn broken<DB: Set>(site: &Site<DB>, setting: &Setting) -> Outcome {
+    let mut broken = Vec::new();
+    for &(operation, right) in setting.cells {
+        let cell = format!("{} x {operation:?}", setting.name);
+        let outcome = tokio::time::timeout(ENDLESS, site.carry_out(operation)).await;
+        let outcome =
+            outcome.unwrap_or_else(|_| Err(format!("still running after {ENDLESS:?}").into()));
+        match (&outcome, right) {
+            (Ok(Ok(())), Works) => {}
+            (Ok(Err(error)), Refused(words)) if error.contains(words) => {}
+            (Ok(Ok(())), Refused(_)) => broken.push(format!("{cell}: it works")),
+            (Ok(Err(error)), _) => broken.push(format!("{cell}: refused: {error}")),
+            (Err(error), _) => broken.push(format!("{cell}: {error}")),
+        }
+        site.empty().await?;
+    }
+    if broken.is_empty() {
+        Ok(())
+    } else {
+        Err(broken.join("\n").into())
+    }
+}
+
+/// A database whose new sessions have a setting.
+struct Site<DB: Set> {
+    /// Older sessions, which have not.
+    plain: Pool<DB>,
+    options: Options<DB>,
+}
+
+/// What an operation returns: an error that says that nothing was written, and why.
+type Done = Result<(), String>;
+
+impl<DB: Set> Site<DB> {
+    /// Makes the tables, and then the setting.
+    async fn new(plain: Pool<DB>, setting: &Setting) -> Outcome<Self> {
+        retry::create(&plain).await?;
+        DB::create_flushes(&plain).await?;
+        let (key, options) = (DB::KEY, DB::OPTIONS);
+        let wide = format!(
+            "CREATE TABLE wide (id {key} NOT NULL PRIMARY KEY, body TEXT NOT NULL) {options}"
+        );
+        DB::script(&plain, &wide).await?;
+        let site = Self {
+            options: (*plain.connect_options()).clone(),
+            plain,
+        };
+        site.leases()?.create().await?;
+        site.counter()?.create(1).await?;
+        site.mapping()?.create(&site.plain).await?;
+        // As many as are used at once: later ones would have the setting.
+        let (one, two) = tokio::join!(site.plain.acquire(), site.plain.acquire());
+        drop((one?, two?));
+        DB::script(&site.plain, setting.set).await?;
+        Ok(site)
+    }
+
+    fn leases(&self) -> Result<SqlLease<DB>, ordid::Error> {
+        Ok(SqlLease::new(self.options.clone(), LeaseTerms::new(0..4)?))
+    }
+
+    fn counter(&self) -> Result<SqlCounter<DB>, ordid::Error> {
+        SqlCounter::new(self.options.clone(), "orders")
+    }
+
+    fn mapping(&self) -> Result<MappingTable<DB>, ordid::Error> {
+        // Where the server does not know capital letters, this is a table, too.
+        MappingTable::new("Mapped_Ids")
+    }
+
+    async fn pool(&self) -> Result<Pool<DB>, sqlx::Error> {
+        let pool = PoolOptions::new().max_connections(2);
+        pool.connect_with(self.options.clone()).await
+    }
+
+    async fn empty(&self) -> Outcome {
+        retry::empty(&self.plain).await?;
+        DB::script(&self.plain, "DELETE FROM ordid_flushes").await?;
+        DB::script(&self.plain, "DELETE FROM wide").await?;
+        Ok(())
+    }
+
+    async fn carry_out(&self, operation: Operation) -> Outcome<Done> {
+        match operation {
+            Insert => self.insert(Fault::None).await,
+            Change => self.change(Fault::None).await,
+            LostInsert => {
+                let down = self.commit_of_inserts().await?;
+                self.insert(Fault::Swallow(down)).await
+            }
+            LostChange => {
+                let down = self.commit_of_changes().await?;
+                self.change(Fault::Swallow(down)).await
+            }
+            Dying => self.insert(Fault::HoldCommit).await,
+            Locked => self.locked().await,
+            Wide => self.wide().await,
+            Lease => self.lease().await,
+            Counter => self.count().await,
+            Mapping => self.map().await,
+        }
+    }
+
+    /// Flushes through a proxy, over connections that are closed then: what was not committed is gone.
+    async fn flush(
+        &self,
+        work: &mut Work<UnitOfWork<DB>>,
+        fault: Fault,
+    ) -> Outcome<Result<Flushed, FlushError<sqlx::Error>>> {
+        let proxy = retry::proxy(&self.plain).await?;
+        proxy.plan([fault]);
+        let behind = DB::through(&self.plain, &proxy).await?;
+        let ending = async {
+            if fault == Fault::HoldCommit {
+                // The flush may ask meanwhile, and must not believe what it sees.
+                tokio::time::sleep(Duration::from_millis(700)).await;
+                DB::end_idle(&self.plain).await?;
+            }
+            Ok::<_, sqlx::Error>(())
+        };
+        let (flushed, ended) = tokio::join!(work.flush(&behind), ending);
+        ended?;
+        behind.close().await;
+        Ok(flushed)
+    }
+
+    async fn insert(&self, fault: Fault) -> Outcome<Done> {
+        let mut work = retry::inserts::<DB>(&retry::family());
+        let flushed = self.flush(&mut work, fault).await?;
+        judged(flushed, retry::count(&self.plain).await?, 35, 0)
+    }
+
+    async fn change(&self, fault: Fault) -> Outcome<Done> {
+        let family = retry::family();
+        retry::inserts::<DB>(&family).flush(&self.plain).await?;
+        let mut work = retry::changes::<DB>(&family);
+        let flushed = self.flush(&mut work, fault).await?;
+        let found = retry::changed(&self.plain).await?;
+        judged(flushed, found, [5, 27, 1], [0, 30, 0])
+    }
+
+    /// Returns after how many bytes of answers the COMMIT of inserts is sent.
+    async fn commit_of_inserts(&self) -> Outcome<u64> {
+        self.commit_of(&mut retry::inserts::<DB>(&retry::family()))
+            .await
+    }
+
+    async fn commit_of_changes(&self) -> Outcome<u64> {
+        let family = retry::family();
+        retry::inserts::<DB>(&family).flush(&self.plain).await?;
+        self.commit_of(&mut retry::changes::<DB>(&family)).await
+    }
+
+    async fn commit_of(&self, work: &mut Work<UnitOfWork<DB>>) -> Outcome<u64> {
+        let proxy = retry::proxy(&self.plain).await?;
+        let behind = DB::through(&self.plain, &proxy).await?;
+        work.flush(&behind).await?;
+        let (_, down) = proxy.last_traffic().commit.ok_or("no COMMIT")?;
+        behind.close().await;
+        self.empty().await?;
+        Ok(down)
+    }
+
+    async fn locked(&self) -> Outcome<Done> {
+        let mut other = self.plain.begin().await?;
+        let id = DB::literal(Native::generate().to_raw());
+        let takes = format!("INSERT INTO parents (id, name) VALUES ({id}, '3')");
+        DB::execute_in(&mut other, &takes).await?;
+        let mut work = retry::inserts::<DB>(&retry::family()).with_retry(Retry::NONE);
+        let flushed = self.flush(&mut work, Fault::None).await?;
+        other.rollback().await?;
+        judged(flushed, retry::count(&self.plain).await?, 35, 0)
+    }
+
+    async fn wide(&self) -> Outcome<Done> {
+        let mut work = begin::<DB>();
+        for _ in 0..400 {
+            work.add(WideRow {
+                id: Native::generate(),
+                body: "x".repeat(5_000),
+            });
+        }
+        let flushed = self.flush(&mut work, Fault::None).await?;
+        judged(flushed, DB::count(&self.plain, "wide").await?, 400, 0)
+    }
+
+    async fn lease(&self) -> Outcome<Done> {
+        let (one, other) = (self.leases()?, self.leases()?);
+        let first = match one.acquire(SystemClock.now(), None).await {
+            Ok(first) => first,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let second = other.acquire(SystemClock.now(), None).await?;
+        if first.node() == second.node() {
+            return Err(format!("two holders of node {}", first.node()).into());
+        }
+        let renewed = one.renew(&first, SystemClock.now()).await?;
+        if other.renew(&first, SystemClock.now()).await.is_ok() {
+            return Err("another process does not see the renewal".into());
+        }
+        one.release(&renewed, None).await?;
+        other.release(&second, None).await?;
+        Ok(Ok(()))
+    }
+
+    async fn count(&self) -> Outcome<Done> {
+        let five = std::num::NonZeroU32::new(5).ok_or("zero")?;
+        let (one, other) = (self.counter()?, self.counter()?);
+        let first = match one.reserve(five).await {
+            Ok(first) => first,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let second = other.reserve(five).await?;
+        let numbers: BTreeSet<i64> = first.values().chain(second.values()).collect();
+        if numbers.len() != 10 {
+            return Err("numbers were given twice".into());
+        }
+        Ok(Ok(()))
+    }
+
+    async fn map(&self) -> Outcome<Done> {
+        let table = self.mapping()?;
+        let uuids: Vec<Uuid> = (0..50).map(|_| Uuid::generate()).collect();
+        let pool = self.pool().await?;
+        let ids = table.insert_or_get_many(&pool, &uuids).await;
+        pool.close().await;
+        let found = table.get_many(&self.plain, &uuids).await?;
+        match ids {
+            Ok(ids) if ids.iter().copied().map(Some).eq(found.iter().copied()) => Ok(Ok(())),
+            Ok(_) => Err("others find other ids".into()),
+            Err(_) if found.iter().any(Option::is_some) => Err("an error, and rows".into()),
+            Err(error) => Ok(Err(error.to_string())),
+        }
+    }
+}
+
+/// Holds what a flush says against what is there.
+fn judged<T: PartialEq + fmt::Debug>(
+    flushed: Result<Flushed, FlushError<sqlx::Error>>,
+    found: T,
+    all: T,
+    none: T,
+) -> Outcome<Done> {
+    match flushed {
+        Ok(_) if found == all => Ok(Ok(())),
+        Err(error) if found == none && !error.is_commit_unknown() => {
+            let text = error.to_string();
+            if text.contains("nothing was written") {
+                Ok(Err(text))
+            } else {
+                Err(format!("the error does not say what was written: {text}").into())
+            }
+        }
+        flushed => Err(format!("{found:?} is there, and the flush says {flushed:?}").into()),
+    }
+}
