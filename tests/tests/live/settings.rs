@@ -41,8 +41,6 @@ enum Operation {
     Dying,
     /// An insert of a value that another transaction holds.
     Locked,
-    /// An insert of 2 MB.
-    Wide,
     /// A node is leased, renewed and given back.
     Lease,
     /// Numbers are reserved.
@@ -112,7 +110,7 @@ const MYSQL: &[Setting] = &[
         name: "max_allowed_packet=1M",
         set: "SET GLOBAL max_allowed_packet = 1048576",
         reset: "SET GLOBAL max_allowed_packet = DEFAULT",
-        cells: all!(Works, Wide: Works),
+        cells: all!(Works),
     },
     Setting {
         name: "innodb_lock_wait_timeout=1",
@@ -185,18 +183,9 @@ const POSTGRES: &[Setting] = &[
 
 const READ_ONLY: Right = Refused("in a read-only transaction");
 
-/// A row of 5 kB.
-#[derive(OrderedKey, Clone)]
-#[ordid(table = "wide")]
-pub struct WideRow {
-    #[ordid(key)]
-    id: Native,
-    body: String,
-}
-
 all_of! {
     /// A database whose server has settings.
-    pub trait Set: Remote + Scratch + Keeps<WideRow> + EndsIdle
+    pub trait Set: Remote + Scratch + EndsIdle
 }
 
 /// A server that can be told to end sessions.
@@ -349,11 +338,6 @@ impl<DB: Set> Site<DB> {
     async fn new(plain: Pool<DB>, setting: &Setting) -> Outcome<Self> {
         retry::create(&plain).await?;
         DB::create_flushes(&plain).await?;
-        let (key, options) = (DB::KEY, DB::OPTIONS);
-        let wide = format!(
-            "CREATE TABLE wide (id {key} NOT NULL PRIMARY KEY, body TEXT NOT NULL) {options}"
-        );
-        DB::script(&plain, &wide).await?;
         let site = Self {
             options: (*plain.connect_options()).clone(),
             plain,
@@ -389,7 +373,6 @@ impl<DB: Set> Site<DB> {
     async fn empty(&self) -> Outcome {
         retry::empty(&self.plain).await?;
         DB::script(&self.plain, "DELETE FROM ordid_flushes").await?;
-        DB::script(&self.plain, "DELETE FROM wide").await?;
         Ok(())
     }
 
@@ -407,7 +390,6 @@ impl<DB: Set> Site<DB> {
             }
             Dying => self.insert(Fault::HoldCommit).await,
             Locked => self.locked().await,
-            Wide => self.wide().await,
             Lease => self.lease().await,
             Counter => self.count().await,
             Mapping => self.map().await,
@@ -483,18 +465,6 @@ impl<DB: Set> Site<DB> {
         let flushed = self.flush(&mut work, Fault::None).await?;
         other.rollback().await?;
         judged(flushed, retry::count(&self.plain).await?, 35, 0)
-    }
-
-    async fn wide(&self) -> Outcome<Done> {
-        let mut work = begin::<DB>();
-        for _ in 0..400 {
-            work.add(WideRow {
-                id: Native::generate(),
-                body: "x".repeat(5_000),
-            });
-        }
-        let flushed = self.flush(&mut work, Fault::None).await?;
-        judged(flushed, DB::count(&self.plain, "wide").await?, 400, 0)
     }
 
     async fn lease(&self) -> Outcome<Done> {
