@@ -209,6 +209,15 @@ impl<B: RowBinder> Work<B> {
                 return false;
             }
         };
+        if let (Some(open), Some(sql)) = (&mut transaction, writer.engine.bounds_waits)
+            && run.is_unresolved()
+        {
+            let values = no_values(&self.rows);
+            if let Err(failed) = open.execute(&Statement::query(sql), values).await {
+                // As a statement of the flush that failed: it is rolled back.
+                run.failed(FlushError::begin(failed.error), None);
+            }
+        }
         let mut statements = statements_of(&self.rows, writer);
         let mut bound = None;
         loop {

@@ -241,6 +241,11 @@ impl<D> FlushRun<D> {
         }
     }
 
+    /// Returns whether the outcome of a COMMIT is unknown so far.
+    pub const fn is_unresolved(&self) -> bool {
+        self.flush.is_unresolved()
+    }
+
     /// Returns whether [`learn`](Self::learn) was called.
     pub const fn knows_server(&self) -> bool {
         self.knows_server

@@ -54,6 +54,10 @@ pub struct EngineProfile {
     /// Whether a statement may be prepared by name and kept for the connection. A pooler that gives each transaction
     /// another connection to the server knows nothing of such names, or has another statement under them.
     pub prepares: bool,
+    /// The statement that bounds how long the statements of a transaction wait for locks, if the server would wait
+    /// without end. It is sent in each transaction while a COMMIT is unresolved: the older transaction may hold the keys
+    /// for hours, behind a network that drops packets.
+    pub bounds_waits: Option<&'static str>,
     /// Whether the server says how many rows an `INSERT` took, so that a row that a trigger, a rule or a view left out
     /// is seen. SQL Server's count has those of triggers in it, and Oracle's is not asked for.
     pub counts_inserts: bool,
@@ -129,6 +133,7 @@ impl EngineProfile {
         bulk: true,
         defer: Some("SET CONSTRAINTS ALL DEFERRED"),
         updates: Updates::FromValues,
+        bounds_waits: Some(catalog::POSTGRES_BOUNDS_WAITS),
         counts_inserts: true,
         ..Self::of::<Postgres>(classify::postgres::classify)
     }
@@ -195,6 +200,7 @@ impl EngineProfile {
             defer: None,
             deletes_rows_of_themselves: D::DELETES_ROWS_OF_THEMSELVES,
             updates: Updates::RowByRow,
+            bounds_waits: None,
             counts_inserts: false,
             local_locks: Fact::Known(false),
             words: Words {

@@ -22,7 +22,9 @@ macro_rules! work_settings {
             ///
             /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a
             /// row that somebody deleted meanwhile is inserted again. Use this where others delete rows that
-            /// are so new; it costs a statement a flush.
+            /// are so new, and where no unique index holds a key alone, as in tables that are partitioned by time:
+            /// such rows are not sent again without a marker row, and the outcome stays unknown. It costs a statement
+            /// a flush.
             #[must_use]
             pub fn with_record(mut self) -> Self {
                 self.0.set_record();

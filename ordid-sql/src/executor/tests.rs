@@ -231,7 +231,7 @@ fn a_lost_commit_that_is_not_found_is_sent_again() {
     let flushed = flush::<false>(&mut inserts(2), Source::new(&server)).unwrap();
     assert_eq!(
         log_after(&server, "2 probe items 1"),
-        "2 is the key unique; 2 rollback; 2 begin; 2 insert items 1:a 2:b; 2 commit"
+        "2 is the key unique; 2 rollback; 2 begin; 2 bound waits; 2 insert items 1:a 2:b; 2 commit"
     );
     assert_eq!((flushed.rows(), flushed.retries), (2, 1));
     assert_eq!(server.items(), ["1:a", "2:b"]);
@@ -248,7 +248,7 @@ fn a_commit_that_comes_late_is_found_by_the_second_probe() {
     assert_eq!(server.items(), ["1:a"]);
     assert_eq!(
         log_after(&server, "2 check"),
-        "2 begin; 2 probe items 1; 2 is the key unique; 2 rollback; 2 begin; 2 insert items 1:a; 2 rollback; \
+        "2 begin; 2 probe items 1; 2 is the key unique; 2 rollback; 2 begin; 2 bound waits; 2 insert items 1:a; 2 rollback; \
          2 begin; 2 probe items 1; 2 rollback"
     );
 }
@@ -298,6 +298,17 @@ fn a_cluster_with_local_locks_leaves_the_outcome_unknown_if_rows_are_refused() {
         assert_eq!(error.is_commit_unknown(), is_unknown, "{error}");
         assert_eq!(count(&server, "local"), 1);
     }
+}
+
+/// Without a bound, the older transaction could make the flush wait for hours.
+#[test]
+fn a_wait_that_cannot_be_bounded_rolls_the_attempt_back() {
+    let server = Server::default();
+    server.once("commit", Answer::Fails(Failure::Lost));
+    server.once("bound waits", Answer::Fails(Failure::Transient));
+    let flushed = flush::<false>(&mut inserts(1), Source::new(&server)).unwrap();
+    assert_eq!((flushed.rows(), flushed.retries), (1, 2));
+    assert_eq!(count(&server, "bound waits"), 2);
 }
 
 #[test]

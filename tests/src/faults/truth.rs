@@ -46,6 +46,13 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
         trials,
         servers,
         "postgres",
+        "truth::an_older_transaction_that_does_not_end_is_not_waited_for_without_end",
+        endless::<L::Postgres>,
+    );
+    on_server::<L::Postgres, _, _>(
+        trials,
+        servers,
+        "postgres",
         "truth::a_row_that_a_trigger_leaves_out_fails_the_flush",
         async |site| {
             site.execute(
@@ -191,6 +198,21 @@ async fn taken_at_commit<W: Flusher<Database: Served>>(site: Site<W::Database>) 
     assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::All);
     outcome?;
     Ok(())
+}
+
+/// The server does not notice that the client is gone, and holds the keys.
+async fn endless<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
+    let proxy = Proxy::start(W::Database::address(site.options())?).await?;
+    let graph = Graph::new(1, Shape::SMALL);
+    let mut work = W::of(&graph, EAGER.with_attempts(2));
+    let through = through(&site, &proxy);
+    proxy.plan([Fault::HoldCommit]);
+    let outcome = work.flush_to(through.options(), PATIENCE).await;
+    let error = outcome.expect_err("the keys are held");
+    assert!(error.is_commit_unknown, "{error}");
+    proxy.release();
+    site.settle().await?;
+    site.flush_again(&graph, &mut work).await
 }
 
 /// The user may insert rows and not see them: the duplicate and the probe contradict each other.

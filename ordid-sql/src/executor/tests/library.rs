@@ -560,6 +560,12 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
         statement: &Statement,
         values: Binder<RUNS>,
     ) -> Result<Changed, StatementFailure<io::Error>> {
+        if statement.sql.contains("lock_timeout") {
+            return match self.connection.call("bound waits").await {
+                Some(Answer::Fails(failure)) => Err(driver(failure).into()),
+                _ => Ok(Changed::Rows(1)),
+            };
+        }
         let table = table_of(&statement.sql);
         let what = match statement.kind {
             StatementKind::Insert => "insert",
