@@ -18,8 +18,10 @@ use crate::lost_commits::{Event, Kind, Peer, Step, lost_commits};
 
 const INSERT: &str = "INSERT INTO [customers] ([id], [name], [note]) VALUES (@P1, @P2, @P3), (@P4, @P5, \
                       @P6)";
-const PROBE: &str = "SELECT 1 FROM [customers] WHERE [id] = @P1";
-const PROBE_RECORD: &str = "SELECT 1 FROM ordid_flushes WHERE id = @P1";
+const PROBE: &str = "SELECT 1 FROM [customers] WITH (READCOMMITTEDLOCK) WHERE [id] = @P1";
+const PROBE_RECORD: &str = "SELECT 1 FROM ordid_flushes WITH (READCOMMITTEDLOCK) WHERE id = @P1";
+/// What a connection sends that finds the rows: a probe is a transaction of its own.
+const ASKED: [&str; 4] = [ASK, "BEGIN", PROBE, "ROLLBACK"];
 const DELETE: &str = "DELETE FROM [customers] WHERE [id] = @P1; SELECT @@ROWCOUNT";
 
 fn customer(name: &str) -> Customer {
@@ -72,7 +74,8 @@ impl Peer for Server {
     fn start(kind: Kind, events: &[Event], way: usize) -> Self {
         let recorder = Recorder::start().expect("a free port");
         recorder.always(DELETE, Answer::changed(1));
-        let [is_there, write] = [Step::Ask, Step::Write].map(|step| Self::texts(kind, step)[0]);
+        let texts = [Step::AskInVain, Step::Write].map(|step| Self::texts(kind, step));
+        let [is_there, write] = texts.map(|texts| *texts.last().expect("one"));
         let lost = || [Answer::HangUp, Answer::HalfAnswer][way].clone();
         for event in events {
             match event {
@@ -135,17 +138,20 @@ impl Peer for Server {
     }
 
     fn texts(kind: Kind, step: Step) -> Vec<&'static str> {
-        vec![match step {
-            Step::Begin => "BEGIN",
-            Step::Record => RECORD,
-            Step::Write if kind == Kind::Change => DELETE,
-            Step::Write => INSERT,
-            Step::Commit => "COMMIT",
-            Step::Rollback => "ROLLBACK",
-            // In no transaction.
-            Step::Ask | Step::AskInVain if kind == Kind::Inserts => PROBE,
-            Step::Ask | Step::AskInVain => PROBE_RECORD,
-        }]
+        let probe = match kind {
+            Kind::Inserts => PROBE,
+            Kind::Recorded | Kind::Change => PROBE_RECORD,
+        };
+        match step {
+            Step::Begin => vec!["BEGIN"],
+            Step::Record => vec![RECORD],
+            Step::Write if kind == Kind::Change => vec![DELETE],
+            Step::Write => vec![INSERT],
+            Step::Commit => vec!["COMMIT"],
+            Step::Rollback => vec!["ROLLBACK"],
+            Step::Ask => vec!["BEGIN", probe, "ROLLBACK"],
+            Step::AskInVain => vec!["BEGIN", probe],
+        }
     }
 
     fn sent(&self) -> Vec<String> {
@@ -231,9 +237,8 @@ async fn a_load_that_is_cut_off_is_begun_anew_on_another_connection() {
     assert_eq!((flushed.tables[0].bulk, flushed.retries), (3_000, 1));
 }
 
-/// The keys are somebody else's: the flush is refused, and the row told.
 #[tokio::test]
-async fn a_duplicate_that_is_not_its_own_is_refused() {
+async fn a_duplicate_of_rows_that_are_not_found_leaves_the_commit_unknown() {
     let recorder = Recorder::start().unwrap();
     recorder.once("COMMIT", Answer::HangUp);
     recorder.always(PROBE, Answer::rows([], []));
@@ -244,9 +249,9 @@ async fn a_duplicate_that_is_not_its_own_is_refused() {
     );
     let mut work = two();
     let error = flush(&mut work, &recorder).await.unwrap_err();
-    assert!(error.is_unique_violation() && !error.is_commit_unknown());
-    assert!(error.key().is_some());
-    assert_eq!((error.retries(), work.len()), (1, 2));
+    // Nobody knows whose it is, as long as no probe finds the rows.
+    assert!(error.is_unique_violation() && error.is_commit_unknown());
+    assert_eq!((error.retries(), work.len()), (3, 2));
 }
 
 /// A commit that the server answered, if by an error, is not asked for.
@@ -265,10 +270,7 @@ async fn a_refused_commit_is_not_in_doubt() {
     recorder.once("COMMIT", log_is_not_available());
     recorder.once(PROBE, Answer::int(1));
     flush(&mut work, &recorder).await.unwrap();
-    assert_eq!(
-        by_connection(&recorder.take())[1],
-        [ASK.to_owned(), PROBE.to_owned()]
-    );
+    assert_eq!(by_connection(&recorder.take())[1], ASKED);
 }
 
 /// No connection can be made: what is in doubt stays so, what is not wrote nothing.
@@ -297,9 +299,8 @@ async fn a_server_that_stays_away_ends_the_flush() {
         let flushed = flush(&mut work, &recorder).await.unwrap();
         assert_eq!(flushed.rows(), 2);
         let sent = by_connection(&recorder.take());
-        let asked = [ASK.to_owned(), PROBE.to_owned()];
         assert_eq!(sent.len(), 1);
-        assert_eq!(sent[0] == asked, unknown, "{sent:?}");
+        assert_eq!(sent[0] == ASKED, unknown, "{sent:?}");
     }
 }
 
@@ -324,8 +325,8 @@ async fn a_flush_over_one_client_leaves_the_question_to_the_next() {
         let flushed = work.flush(&mut connect(&recorder).await).await.unwrap();
         assert_eq!(flushed.rows(), 2);
         assert!(work.is_empty());
-        let again = [ASK, PROBE, "BEGIN", INSERT, "COMMIT"];
-        let sent = if found { &again[..2] } else { &again[..] };
+        let again = [&ASKED[..], &["BEGIN", INSERT, "COMMIT"]].concat();
+        let sent = if found { &ASKED[..] } else { &again[..] };
         assert_eq!(texts(&recorder.take()), sent);
         // It is over: the next flush asks for nothing.
         work.add(customer("Ada"));
@@ -346,8 +347,7 @@ async fn a_question_that_is_lost_is_asked_again() {
     let flushed = flush(&mut work, &recorder).await.unwrap();
     assert_eq!(flushed.rows(), 2);
     let sent = by_connection(&recorder.take());
-    let asked = [ASK.to_owned(), PROBE.to_owned()];
-    assert_eq!(sent[1..], [&asked, &asked]);
+    assert_eq!(sent[1..], [&ASKED[..3], &ASKED]);
 
     let mut work = two();
     for at in ["COMMIT", PROBE] {
@@ -384,7 +384,7 @@ async fn a_flush_dropped_at_its_commit_is_asked_for() {
     recorder.once(PROBE, Answer::int(1));
     let flushed = work.flush(&mut connect(&recorder).await).await.unwrap();
     assert_eq!(flushed.rows(), 2);
-    assert_eq!(texts(&recorder.take()), [ASK, PROBE]);
+    assert_eq!(texts(&recorder.take()), ASKED);
 }
 
 /// A transaction that is open on the client, or another server, ends no doubt.
@@ -402,12 +402,11 @@ async fn a_client_that_cannot_be_asked_leaves_the_doubt() {
     recorder.take();
     recorder.once(PROBE, Answer::int(1));
     work.flush(&mut client).await.unwrap();
-    assert_eq!(texts(&recorder.take()), [ASK, PROBE]);
+    assert_eq!(texts(&recorder.take()), ASKED);
 }
 
-/// With other rows it is another flush: the keys themselves see to it that none is there twice.
 #[tokio::test]
-async fn rows_that_are_added_end_the_question() {
+async fn rows_that_are_added_after_an_unknown_commit_are_refused() {
     let recorder = Recorder::start().unwrap();
     recorder.once("COMMIT", Answer::HangUp);
     let mut work = work();
@@ -415,6 +414,11 @@ async fn rows_that_are_added_end_the_question() {
     work.flush(&mut connect(&recorder).await).await.unwrap_err();
     work.add(customer("Grace"));
     recorder.take();
-    work.flush(&mut connect(&recorder).await).await.unwrap();
-    assert_eq!(texts(&recorder.take()), [ASK, "BEGIN", INSERT, "COMMIT"]);
+    let error = work.flush(&mut connect(&recorder).await).await.unwrap_err();
+    assert!(error.is_plan(), "{error}");
+    assert_eq!(
+        (recorder.take().len() <= 1, work.len()),
+        (true, 2),
+        "only the login"
+    );
 }
