@@ -245,6 +245,10 @@ pub struct Binder {
     /// Of one row after the other. A row has no value for a column that is `NotSet`, so that the database's
     /// default holds.
     values: Vec<Value>,
+    /// About how many bytes the values have.
+    bytes: usize,
+    /// From how many on there is no room for more rows.
+    limit: Option<usize>,
     runs: Vec<Run>,
     mask: ColumnMask,
     /// Whether it takes nothing but the key and what was changed.
@@ -291,10 +295,12 @@ impl Binder {
             }
         };
         self.columns.push(position);
-        self.values.push(match self.entity {
+        let value = match self.entity {
             Some(entity) => entity.saved(position, value),
             None => value,
-        });
+        };
+        self.bytes += bytes_of(&value);
+        self.values.push(value);
     }
 
     /// Takes a key alone.
@@ -340,7 +346,19 @@ impl RowSink for Binder {
                 columns: self.columns.clone(),
             }),
         }
-        RowEnd::Taken
+        match self.limit {
+            Some(limit) if self.bytes >= limit => RowEnd::TakenLast,
+            _ => RowEnd::Taken,
+        }
+    }
+}
+
+/// Returns about how many bytes a value has on its way to the server. JSON would have to be written to know.
+fn bytes_of(value: &Value) -> usize {
+    match value {
+        Value::String(Some(text)) => text.len(),
+        Value::Bytes(Some(bytes)) => bytes.len(),
+        _ => size_of::<i64>(),
     }
 }
 
@@ -358,6 +376,10 @@ impl RowBinder for Binder {
 
     fn begin_rows(&mut self, action: Action) {
         self.only_changes = action == Action::Update;
+    }
+
+    fn limit(&mut self, bytes: usize) {
+        self.limit = Some(bytes);
     }
 
     fn of_marker(id: Uuid) -> Self {

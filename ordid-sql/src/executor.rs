@@ -244,11 +244,11 @@ impl<B: RowBinder> Work<B> {
                         None => bind(&self.rows, &chunk, &mut statements),
                     };
                     // While the database works on this chunk, the next one is bound.
-                    let sent = send(&self.rows, open, now, || {
+                    let sent = send(&self.rows, open, now, &mut statements, |statements| {
                         let next = run.upcoming();
                         let next = next
                             .filter(|next| !goes_by_bulk(&by_bulk, next, || run.rows_together(1)));
-                        bound = next.map(|next| bind(&self.rows, &next, &mut statements));
+                        bound = next.map(|next| bind(&self.rows, &next, statements));
                     });
                     let sent = sent.await;
                     if let Ok(count) = sent {
@@ -329,7 +329,7 @@ impl<B: RowBinder> Work<B> {
                 // The chunk began in the command, and is ended by a statement.
                 let started = Instant::now();
                 let bound = bind(&self.rows, &rest, statements);
-                match send(&self.rows, open, bound, || ()).await {
+                match send(&self.rows, open, bound, statements, |_| ()).await {
                     Ok(_) => {
                         run.succeeded();
                         let name = self.rows.table(table).name();

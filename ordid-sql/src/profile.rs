@@ -39,6 +39,10 @@ pub struct EngineProfile {
     pub max_rows: usize,
     /// The most parameters of one statement.
     pub max_parameters: usize,
+    /// From how many bytes of values on a statement takes no more rows, where the library tells how large they are:
+    /// SQLx and SeaORM do, Diesel does not. The last row may be larger, so what the server takes has to be this and a
+    /// row. A chunk with more goes by several statements.
+    pub max_bytes: usize,
     /// Whether the command beside `INSERT` that takes rows in bulk may be used: `COPY`, `INSERT BULK`.
     pub bulk: bool,
     /// The statement that opens a transaction which will write, where the library's own is not it. Diesel,
@@ -150,6 +154,8 @@ impl EngineProfile {
 
     /// MySQL and MariaDB.
     pub const MYSQL: Self = Self {
+        // A server that takes packets of 1 MB, as MySQL's did by default before 5.6, then takes rows of 768 kB.
+        max_bytes: 1 << 18,
         updates: Updates::RowByRow,
         counts_inserts: true,
         local_locks: Fact::Asked(catalog::MYSQL_CLUSTER),
@@ -194,6 +200,7 @@ impl EngineProfile {
             name: D::NAME,
             max_rows: MAX_ROWS,
             max_parameters: D::MAX_PARAMETERS,
+            max_bytes: 1 << 20,
             bulk: false,
             prepares: true,
             begin: None,

@@ -136,6 +136,13 @@ pub trait RowBinder: RowSink + Send + Sized + 'static {
         let _ = action;
     }
 
+    /// Says after how many bytes of values a statement is large enough: the [`end_row`](RowSink::end_row) of the row that
+    /// reaches them returns [`RowEnd::TakenLast`](crate::RowEnd::TakenLast), and the rest of the rows goes into another
+    /// binder. A binder that cannot tell how large its values are ignores it.
+    fn limit(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
+
     /// Binds the key of a marker row.
     fn of_marker(id: Uuid) -> Self;
 

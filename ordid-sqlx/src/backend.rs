@@ -1,7 +1,7 @@
 //! What the unit of work needs of an engine, sealed, so that users' generic code asks for
 //! `DB: Backend, E: Entity<DB>` and no executor bounds.
 
-use std::{convert::Infallible, fmt::Debug, future::Future, pin::Pin};
+use std::{cell::Cell, convert::Infallible, fmt::Debug, future::Future, pin::Pin};
 
 use ordid_core::{Fields, KeyField, KeyOf, OrderedKey, RawKeyOf, Sink, uuid::Uuid};
 use ordid_sql::{
@@ -45,6 +45,10 @@ pub trait Backend: sqlx::Database<Arguments: Debug> + sealed::Sealed {
     /// The command beside `INSERT` that takes rows in bulk; `Infallible` where there is none.
     #[doc(hidden)]
     type Bulk: Bulk<Self>;
+
+    /// Returns how many bytes of values are in a buffer, where it tells.
+    #[doc(hidden)]
+    fn buffered(buffer: &Self::ArgumentBuffer) -> usize;
 
     /// Binds the key of a marker row.
     #[doc(hidden)]
@@ -216,6 +220,7 @@ macro_rules! backend {
         abandon: $abandon:expr,
         survives_forks: $survives_forks:literal,
         last_id: $last_id:expr,
+        buffered: $buffered:expr,
         bind_mapped: $bind_mapped:expr
     ) => {
         impl $crate::backend::sealed::Sealed for $database {}
@@ -226,6 +231,10 @@ macro_rules! backend {
             const SURVIVES_DROPS: bool = $survives_drops;
 
             type Bulk = $bulk;
+
+            fn buffered(buffer: &Self::ArgumentBuffer) -> usize {
+                $buffered(buffer)
+            }
 
             fn bind_marker(
                 arguments: &mut Self::Arguments,
@@ -380,6 +389,9 @@ where
 #[derive(Debug)]
 pub struct Binder<DB: Backend> {
     arguments: DB::Arguments,
+    /// The size of the arguments, and from which size on there is no room for more rows.
+    bytes: Cell<usize>,
+    limit: usize,
     bulk: Option<DB::Bulk>,
     mask: ColumnMask,
     error: Option<BoxDynError>,
@@ -389,6 +401,8 @@ impl<DB: Backend> Binder<DB> {
     fn new(arguments: DB::Arguments, bulk: Option<DB::Bulk>) -> Self {
         Self {
             arguments,
+            bytes: Cell::new(0),
+            limit: usize::MAX,
             bulk,
             mask: ColumnMask::default(),
             error: None,
@@ -419,6 +433,10 @@ impl<DB: Backend> RowBinder for Binder<DB> {
         Self::new(arguments, None)
     }
 
+    fn limit(&mut self, bytes: usize) {
+        self.limit = bytes;
+    }
+
     fn of_marker(id: Uuid) -> Self {
         let mut binder = Self::with_room((), 1, 1);
         binder.error = DB::bind_marker(&mut binder.arguments, id).err();
@@ -441,7 +459,7 @@ where
         }
         let taken = match (self.mask.take(), &mut self.bulk) {
             (Take::Value, Some(bulk)) => bulk.put(value),
-            (Take::Value, None) => self.arguments.add(value),
+            (Take::Value, None) => self.arguments.add(Measured(value, &self.bytes)),
             (Take::Null, Some(bulk)) => bulk.put(&Null(value)),
             (Take::Null, None) => self.arguments.add(Null(value)),
             (Take::Skip, _) => Ok(()),
@@ -449,6 +467,33 @@ where
         if let Err(error) = taken {
             self.error = Some(error);
         }
+    }
+}
+
+/// A value that adds its size to a sum as it is encoded: SQLx keeps the buffer of the arguments to itself.
+struct Measured<'a, T>(&'a T, &'a Cell<usize>);
+
+impl<'q, DB: Backend, T: Encode<'q, DB>> Encode<'q, DB> for Measured<'_, T> {
+    fn encode_by_ref(&self, buffer: &mut DB::ArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        let before = DB::buffered(buffer);
+        let encoded = self.0.encode_by_ref(buffer);
+        let bytes = DB::buffered(buffer).saturating_sub(before);
+        self.1.set(self.1.get() + bytes);
+        encoded
+    }
+
+    fn produces(&self) -> Option<DB::TypeInfo> {
+        self.0.produces()
+    }
+
+    fn size_hint(&self) -> usize {
+        self.0.size_hint()
+    }
+}
+
+impl<DB: Backend, T: Type<DB>> Type<DB> for Measured<'_, T> {
+    fn type_info() -> DB::TypeInfo {
+        T::type_info()
     }
 }
 
@@ -486,6 +531,7 @@ impl<DB: Backend> RowSink for Binder<DB> {
             return RowEnd::Refused;
         }
         match &mut self.bulk {
+            None if self.bytes.get() >= self.limit => RowEnd::TakenLast,
             None => RowEnd::Taken,
             Some(bulk) => match (bulk.end_row(), bulk.is_full()) {
                 (false, _) => RowEnd::Refused,

@@ -31,6 +31,7 @@ backend! {
     abandon: |_| (),
     survives_forks: true,
     last_id: MySqlQueryResult::last_insert_id,
+    buffered: Vec::len,
     bind_mapped: bind_each::<MySql, u32>
 }
 

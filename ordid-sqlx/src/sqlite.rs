@@ -27,6 +27,8 @@ backend! {
     // It takes locks that are the process's, and goes on as if the child had those of its parent.
     survives_forks: false,
     last_id: |_: &SqliteQueryResult| 0,
+    // SQLite takes statements of 1 GB.
+    buffered: |_| 0,
     bind_mapped: bind_each::<Sqlite, i64>
 }
 

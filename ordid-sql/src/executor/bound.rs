@@ -8,10 +8,12 @@ use crate::{
     text::{Statement, Statements},
 };
 
-/// A chunk as it is sent: its statements in order, or why a row could not be bound.
+/// Rows of a chunk as they are sent: their statements in order, or why a row could not be bound.
 pub(super) struct Bound<B> {
-    statements: Result<Vec<BoundStatement<B>>, (BoxedError, usize)>,
+    statements: BoundStatements<B>,
     chunk: Chunk,
+    /// The first row of the chunk that is in none of these statements.
+    end: usize,
     place: Place,
     /// Whether each statement is for one row.
     is_for_each_row: bool,
@@ -23,10 +25,20 @@ struct BoundStatement<B> {
     values: B,
 }
 
-/// Binds the rows of a chunk.
+/// Binds the rows of a chunk, or as many of them as are large enough for a statement.
 pub(super) fn bind<B: RowBinder>(
     rows: &PendingRows<B>,
     chunk: &Chunk,
+    statements: &mut Statements<'_>,
+) -> Bound<B> {
+    bind_from(rows, chunk, chunk.rows.start, statements)
+}
+
+/// As [`bind`], from this row of the chunk on.
+fn bind_from<B: RowBinder>(
+    rows: &PendingRows<B>,
+    chunk: &Chunk,
+    start: usize,
     statements: &mut Statements<'_>,
 ) -> Bound<B> {
     let is_for_each_row = statements.writer().is_for_each_row(chunk.action);
@@ -34,36 +46,50 @@ pub(super) fn bind<B: RowBinder>(
     let counts_inserts =
         statements.writer().engine.counts_inserts && statements.table(chunk.table).counts_inserts;
     let bound = match is_for_each_row {
-        true => bind_each(rows, chunk, statements),
-        false => bind_all(rows, chunk, statements),
+        true => bind_each(rows, chunk, statements).map(|bound| (bound, chunk.rows.end)),
+        false => bind_all(rows, chunk, start, statements),
+    };
+    let (bound, end) = match bound {
+        Ok((bound, end)) => (Ok(bound), end),
+        Err(error) => (Err(error), chunk.rows.end),
     };
     Bound {
         statements: bound,
         chunk: chunk.clone(),
+        end,
         place,
         is_for_each_row,
         counts_inserts,
     }
 }
 
-type BoundStatements<B> = Result<Vec<BoundStatement<B>>, (BoxedError, usize)>;
+/// Why a row could not be bound, and which.
+type Unbound = (BoxedError, usize);
+type BoundStatements<B> = Result<Vec<BoundStatement<B>>, Unbound>;
 
+/// Returns the statements, and the first row that is in none of them.
 fn bind_all<B: RowBinder>(
     rows: &PendingRows<B>,
     chunk: &Chunk,
+    start: usize,
     statements: &mut Statements<'_>,
-) -> BoundStatements<B> {
+) -> Result<(Vec<BoundStatement<B>>, usize), Unbound> {
     let entity = rows.entity(chunk.table);
     let columns = statements.table(chunk.table).columns_of(chunk.action).len();
-    let mut values = B::with_room(entity, chunk.rows.len(), columns);
+    let rest = start..chunk.rows.end;
+    let mut values = B::with_room(entity, rest.len(), columns);
+    values.limit(statements.writer().engine.max_bytes);
     values.begin_rows(chunk.action);
-    let row = rows.write(chunk, chunk.rows.clone(), &mut values);
+    let end = rows.write(chunk, rest, &mut values);
     if let Some(error) = values.take_error() {
-        return Err((error, row));
+        return Err((error, end));
     }
-    let runs = values.into_runs(chunk.rows.len()).into_iter();
+    if end == start {
+        return Err(("the library took no value of the row".into(), start));
+    }
+    let runs = values.into_runs(end - start).into_iter();
     let bound = runs.map(|run| of_run(run, chunk, statements));
-    Ok(bound.collect())
+    Ok((bound.collect(), end))
 }
 
 fn of_run<B>(
@@ -106,69 +132,77 @@ fn bind_each<B: RowBinder>(
     Ok(bound)
 }
 
-/// Sends a chunk, and calls `meanwhile` when its first statement is on its way. Returns how many statements it
-/// took.
+/// Sends a chunk, of which the first rows are bound, and calls `meanwhile` when its last rows are on their way. Returns
+/// how many statements it took.
 pub(super) async fn send<T: FlushTransaction>(
     rows: &PendingRows<T::Binder>,
     open: &mut T,
     bound: Bound<T::Binder>,
-    meanwhile: impl FnOnce() + Send,
+    texts: &mut Statements<'_>,
+    meanwhile: impl FnOnce(&mut Statements<'_>) + Send,
 ) -> Result<usize, FlushError<T::Error>> {
-    let Bound {
-        statements,
-        chunk,
-        place,
-        is_for_each_row,
-        counts_inserts,
-    } = bound;
+    let (chunk, place) = (bound.chunk.clone(), bound.place.clone());
     let key = |row: usize| rows.key_text(&chunk, row);
-    let statements = match statements {
-        Ok(statements) => statements,
-        Err((error, row)) => return Err(FlushError::bind(error, place.with_key(key(row)))),
-    };
-    let is_counted = chunk.action != Action::Insert || counts_inserts;
-    let count = statements.len();
+    let is_for_each_row = bound.is_for_each_row;
+    let is_counted = chunk.action != Action::Insert || bound.counts_inserts;
     let mut meanwhile = Some(meanwhile);
     let mut start = chunk.rows.start;
-    let mut changed = 0;
-    let mut expected = 0;
-    for BoundStatement { statement, values } in statements {
-        let sending = open.execute(&statement, values);
-        let answer = hand_over(sending, || {
-            if let Some(meanwhile) = meanwhile.take() {
-                meanwhile();
-            }
-        });
-        let of_row = || {
-            let mut place = place.clone();
-            place.row = is_for_each_row.then_some(start);
-            place
+    let (mut count, mut changed, mut expected) = (0, 0, 0);
+    let mut next = Some(bound);
+    while let Some(Bound {
+        statements, end, ..
+    }) = next.take()
+    {
+        let statements = match statements {
+            Ok(statements) => statements,
+            Err((error, row)) => return Err(FlushError::bind(error, place.with_key(key(row)))),
         };
-        let answer = match answer.await {
-            Ok(answer) => answer,
-            Err(failure) => return Err(refused(failure, of_row(), |row| key(start + row))),
-        };
-        if is_counted {
-            match answer {
-                Changed::OfEach(found) => {
-                    if let Some((row, found, more)) = other_than_one(&found, statement.rows) {
-                        let place = Place {
-                            more,
-                            ..of_row().with_key(key(start + row))
-                        };
-                        return Err(FlushError::count(found, 1, place));
+        count += statements.len();
+        let mut is_bound = false;
+        for BoundStatement { statement, values } in statements {
+            let sending = open.execute(&statement, values);
+            let answer = hand_over(sending, || {
+                if is_bound {
+                    return;
+                }
+                is_bound = true;
+                if end < chunk.rows.end {
+                    next = Some(bind_from(rows, &chunk, end, texts));
+                } else if let Some(meanwhile) = meanwhile.take() {
+                    meanwhile(texts);
+                }
+            });
+            let of_row = || {
+                let mut place = place.clone();
+                place.row = is_for_each_row.then_some(start);
+                place
+            };
+            let answer = match answer.await {
+                Ok(answer) => answer,
+                Err(failure) => return Err(refused(failure, of_row(), |row| key(start + row))),
+            };
+            if is_counted {
+                match answer {
+                    Changed::OfEach(found) => {
+                        if let Some((row, found, more)) = other_than_one(&found, statement.rows) {
+                            let place = Place {
+                                more,
+                                ..of_row().with_key(key(start + row))
+                            };
+                            return Err(FlushError::count(found, 1, place));
+                        }
+                    }
+                    Changed::Rows(found) if is_for_each_row && found != 1 => {
+                        return Err(FlushError::count(found, 1, of_row()));
+                    }
+                    Changed::Rows(found) => {
+                        changed += found;
+                        expected += statement.rows;
                     }
                 }
-                Changed::Rows(found) if is_for_each_row && found != 1 => {
-                    return Err(FlushError::count(found, 1, of_row()));
-                }
-                Changed::Rows(found) => {
-                    changed += found;
-                    expected += statement.rows;
-                }
             }
+            start += statement.rows;
         }
-        start += statement.rows;
     }
     match usize::try_from(changed) == Ok(expected) {
         true => Ok(count),

@@ -71,7 +71,7 @@ async fn replay<C: FlushConnection>(
     let mut failed = None;
     for chunk in chunks {
         let bound = bind(rows, chunk, &mut statements);
-        if let Err(error) = send(rows, &mut open, bound, || ()).await {
+        if let Err(error) = send(rows, &mut open, bound, &mut statements, |_| ()).await {
             failed = Some((chunk.clone(), error));
             break;
         }

@@ -713,6 +713,48 @@ fn rows_with_different_columns_are_sent_in_separate_statements() {
     assert_eq!((flushed.rows(), flushed.tables[0].statements), (5, 3));
 }
 
+/// Rows of three bytes, in chunks of nine rows.
+#[test]
+fn a_statement_takes_no_more_rows_once_it_is_large_enough() {
+    let server = Server::default();
+    let mut source = Source::<false>::new(&server);
+    source.engine.max_rows = 9;
+    source.engine.max_bytes = 6;
+    let mut work = inserts(5);
+    work.rows.rows_mut::<Part>().push(part(7, 1));
+    let flushed = flush(&mut work, source).unwrap();
+    assert_log(
+        &server,
+        "1 begin; 1 insert items 1:a 2:b; 1 insert items 3:c 4:d; 1 insert items 5:e; 1 insert parts 1:7; 1 commit",
+    );
+    let items = &flushed.tables[0];
+    assert_eq!((items.rows, items.statements), (5, 3));
+}
+
+#[test]
+fn a_row_of_a_later_statement_of_its_chunk_is_named() {
+    for (answer, times) in [
+        (Answer::RefusesARow, 2),
+        (Answer::Changed(Changed::Rows(0)), 2),
+    ] {
+        let server = Server::default();
+        server.times(times, "5:e", answer);
+        let mut source = Source::<false>::new(&server);
+        source.engine.max_rows = 9;
+        source.engine.max_bytes = 6;
+        let error = flush(&mut inserts(5), source).unwrap_err();
+        assert_eq!((error.key(), error.rows()), (Some(&*key(5)), Some(0..5)));
+    }
+    let server = Server::default();
+    let mut source = Source::<false>::new(&server);
+    source.engine.max_bytes = 3;
+    let mut work = inserts(1);
+    work.rows.rows_mut().push(item(2, "unbindable"));
+    let error = flush(&mut work, source).unwrap_err();
+    assert_eq!(error.key(), Some(&*key(2)));
+    assert_log(&server, "1 begin; 1 insert items 1:a; 1 rollback");
+}
+
 #[test]
 fn counts_of_several_statements_are_added() {
     let mut work = empty::<true>();

@@ -41,6 +41,8 @@ enum Operation {
     Dying,
     /// An insert of a value that another transaction holds.
     Locked,
+    /// An insert of more than 2 MB.
+    Wide,
     /// A node is leased, renewed and given back.
     Lease,
     /// Numbers are reserved.
@@ -110,7 +112,7 @@ const MYSQL: &[Setting] = &[
         name: "max_allowed_packet=1M",
         set: "SET GLOBAL max_allowed_packet = 1048576",
         reset: "SET GLOBAL max_allowed_packet = DEFAULT",
-        cells: all!(Works),
+        cells: all!(Works, Wide: Works),
     },
     Setting {
         name: "innodb_lock_wait_timeout=1",
@@ -183,9 +185,18 @@ const POSTGRES: &[Setting] = &[
 
 const READ_ONLY: Right = Refused("in a read-only transaction");
 
+/// A row of 5 kB.
+#[derive(OrderedKey, Clone)]
+#[ordid(table = "wide")]
+pub struct WideRow {
+    #[ordid(key)]
+    id: Native,
+    body: String,
+}
+
 all_of! {
     /// A database whose server has settings.
-    pub trait Set: Remote + Scratch + EndsIdle
+    pub trait Set: Remote + Scratch + Keeps<WideRow> + EndsIdle
 }
 
 /// A server that can be told to end sessions.
@@ -338,6 +349,11 @@ impl<DB: Set> Site<DB> {
     async fn new(plain: Pool<DB>, setting: &Setting) -> Outcome<Self> {
         retry::create(&plain).await?;
         DB::create_flushes(&plain).await?;
+        let (key, options) = (DB::KEY, DB::OPTIONS);
+        let wide = format!(
+            "CREATE TABLE wide (id {key} NOT NULL PRIMARY KEY, body TEXT NOT NULL) {options}"
+        );
+        DB::script(&plain, &wide).await?;
         let site = Self {
             options: (*plain.connect_options()).clone(),
             plain,
@@ -373,6 +389,7 @@ impl<DB: Set> Site<DB> {
     async fn empty(&self) -> Outcome {
         retry::empty(&self.plain).await?;
         DB::script(&self.plain, "DELETE FROM ordid_flushes").await?;
+        DB::script(&self.plain, "DELETE FROM wide").await?;
         Ok(())
     }
 
@@ -390,6 +407,7 @@ impl<DB: Set> Site<DB> {
             }
             Dying => self.insert(Fault::HoldCommit).await,
             Locked => self.locked().await,
+            Wide => self.wide().await,
             Lease => self.lease().await,
             Counter => self.count().await,
             Mapping => self.map().await,
@@ -465,6 +483,22 @@ impl<DB: Set> Site<DB> {
         let flushed = self.flush(&mut work, Fault::None).await?;
         other.rollback().await?;
         judged(flushed, retry::count(&self.plain).await?, 35, 0)
+    }
+
+    async fn wide(&self) -> Outcome<Done> {
+        let mut work = begin::<DB>();
+        let sizes = std::iter::repeat_n(5_000, 400).chain([60_000; 11]);
+        for size in sizes {
+            work.add(WideRow {
+                id: Native::generate(),
+                body: "x".repeat(size),
+            });
+        }
+        let flushed = self.flush(&mut work, Fault::None).await?;
+        if let Ok(flushed) = &flushed {
+            assert_eq!(flushed.retries, 0);
+        }
+        judged(flushed, DB::count(&self.plain, "wide").await?, 411, 0)
     }
 
     async fn lease(&self) -> Outcome<Done> {

@@ -216,6 +216,8 @@ pub(super) struct Binder<const RUNS: bool> {
     mask: ColumnMask,
     /// How many rows fit into a piece of a bulk command.
     room: Option<usize>,
+    /// From how many bytes on it takes no more rows.
+    limit: Option<usize>,
     is_refused: bool,
     error: Option<&'static str>,
 }
@@ -263,8 +265,10 @@ impl<const RUNS: bool> RowSink for Binder<RUNS> {
             return RowEnd::Refused;
         }
         self.rows.push(self.row.join(":"));
-        match self.room {
-            Some(room) if self.rows.len() >= room => RowEnd::TakenLast,
+        let bytes = self.rows.iter().map(String::len).sum::<usize>();
+        match (self.room, self.limit) {
+            (Some(room), _) if self.rows.len() >= room => RowEnd::TakenLast,
+            (None, Some(limit)) if bytes >= limit => RowEnd::TakenLast,
             _ => RowEnd::Taken,
         }
     }
@@ -276,6 +280,10 @@ impl<const RUNS: bool> RowBinder for Binder<RUNS> {
 
     fn with_room((): (), _: usize, _: usize) -> Self {
         Self::default()
+    }
+
+    fn limit(&mut self, bytes: usize) {
+        self.limit = Some(bytes);
     }
 
     fn of_marker(id: Uuid) -> Self {
