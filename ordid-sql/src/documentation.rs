@@ -62,10 +62,10 @@ a serialization failure, is rolled back and tried again, with the same keys, as 
 ends the flush: connect anew, and flush again, or use [`flush_with`](Self::flush_with), which does that itself.
 
 If the answer to COMMIT is lost ([`is_commit_unknown`](crate::FlushError::is_commit_unknown)), the rows may be there.
-So the next flush begins by asking the database, unless entities were added, and sends the rows again only if they are
-not there. It looks for one of them by its key, as they are there all or none. A flush with updates or deletes looks for
-its marker row instead, in the table that [`flushes_table`](crate::flushes_table) declares, as does any flush
-[`with_record`](Self::with_record)."
+So the next flush begins by asking the database, and sends the rows again only if they are not there. It looks for one
+of them by its key, as they are there all or none. A flush with updates or deletes looks for its marker row instead, in
+the table that [`flushes_table`](crate::flushes_table) declares, as does any flush [`with_record`](Self::with_record). If
+entities were added, updated or deleted in between, the flush fails and sends nothing: flush again before that."
     };
     (flush_with) => {
         "\
@@ -76,7 +76,8 @@ are there. Each connection that is lost and each that cannot be made counts as a
     };
     (flush_in) => {
         "\
-Writes everything inside an open transaction, in a savepoint: if it fails, the transaction is as before.
+Writes everything inside an open transaction, in a savepoint: if it fails, the transaction is as before,
+unless [`is_transaction_over`](crate::FlushError::is_transaction_over) says that the server has ended it.
 The entities stay until [`clear`](Self::clear), since only the caller knows when the transaction is
 committed.
 
