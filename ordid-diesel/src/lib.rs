@@ -176,7 +176,7 @@ pub use entity::{Binder, Columns, Entity};
 pub use ordid_core::storage::column;
 pub use ordid_sql::{
     Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
-    PlannedTable, Progress, Retry, Sharding,
+    PlannedTable, Progress, Retry, ServerFact, Sharding,
 };
 #[cfg(feature = "journal")]
 pub use ordid_sql::{Journal, JournalRow};

@@ -106,7 +106,7 @@ pub use ordid_core::storage::column;
 pub use ordid_sql::JournalRow;
 pub use ordid_sql::{
     Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
-    PlannedTable, Progress, Retry, Sharding,
+    PlannedTable, Progress, Retry, ServerFact, Sharding,
 };
 pub use stored::{OracleColumn, Stored, StoredAs};
 #[cfg(feature = "journal")]

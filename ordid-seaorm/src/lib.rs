@@ -142,7 +142,7 @@ pub use insert::{insert_all, insert_or_skip};
 pub use ordid_core::storage::column;
 pub use ordid_sql::{
     Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
-    PlannedTable, Progress, Retry, Sharding,
+    PlannedTable, Progress, Retry, ServerFact, Sharding,
 };
 pub use schema::create_table;
 pub use sharded::ShardedUnitOfWork;

@@ -14,7 +14,7 @@ use crate::{
     PendingRows, Plan, Step, UnresolvedCommit, Work,
     bulk::{self, BulkEnd, BulkRows},
     observe::Span,
-    profile::Fact,
+    profile::ServerFact,
     spi::{
         Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, Statement,
         StatementKind, TransactionScope,
@@ -428,8 +428,8 @@ async fn has_local_locks<T: FlushTransaction>(
     writer: Writer<'_>,
 ) -> std::result::Result<bool, DriverError<T::Error>> {
     match writer.engine.local_locks {
-        Fact::Known(fact) => Ok(fact),
-        Fact::Asked(query) => open.exists(&Statement::query(query), no_values(rows)).await,
+        ServerFact::Known(fact) => Ok(fact),
+        ServerFact::Asked(query) => open.exists(&Statement::query(query), no_values(rows)).await,
     }
 }
 

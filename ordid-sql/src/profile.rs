@@ -68,7 +68,7 @@ pub struct EngineProfile {
     /// Whether a lock that one server gives does not hold on all others that take writes, as in a Galera cluster: then
     /// a marker row that could be inserted does not resolve an unresolved COMMIT. It is asked only after the answer to a
     /// COMMIT was lost.
-    pub local_locks: Fact,
+    pub local_locks: ServerFact,
     /// The words of the engine's dialect.
     pub(crate) words: Words,
     /// What the engine's errors mean.
@@ -78,7 +78,7 @@ pub struct EngineProfile {
 /// What the server alone may know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Fact {
+pub enum ServerFact {
     /// It is known.
     Known(bool),
     /// This query has a row if it is so. The row has one column, of integers.
@@ -158,7 +158,7 @@ impl EngineProfile {
         max_bytes: 1 << 18,
         updates: Updates::RowByRow,
         counts_inserts: true,
-        local_locks: Fact::Asked(catalog::MYSQL_CLUSTER),
+        local_locks: ServerFact::Asked(catalog::MYSQL_CLUSTER),
         ..Self::of::<MySql>(classify::mysql::classify)
     }
     .with_words(["", catalog::MYSQL_COMMITTED], Some(catalog::mysql));
@@ -209,7 +209,7 @@ impl EngineProfile {
             updates: Updates::RowByRow,
             bounds_waits: None,
             counts_inserts: false,
-            local_locks: Fact::Known(false),
+            local_locks: ServerFact::Known(false),
             words: Words {
                 dialect: D::NAME,
                 quote: <D as Dialect>::quote,

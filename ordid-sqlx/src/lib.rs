@@ -152,7 +152,7 @@ pub use ordid_sql::leases::{TicketChoice, TicketForm};
 pub use ordid_sql::mapping::Mapping;
 pub use ordid_sql::{
     Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
-    PlannedTable, Progress, Retry, Sharding,
+    PlannedTable, Progress, Retry, ServerFact, Sharding,
 };
 pub use over::Over;
 pub use sharded::ShardedUnitOfWork;

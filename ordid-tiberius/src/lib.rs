@@ -127,7 +127,7 @@ pub use ordid_core::storage::{column, dialect};
 pub use ordid_sql::JournalRow;
 pub use ordid_sql::{
     Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
-    PlannedTable, Progress, Retry, Sharding,
+    PlannedTable, Progress, Retry, ServerFact, Sharding,
 };
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{Nullable, Stored, StoredAs, TiberiusColumn};

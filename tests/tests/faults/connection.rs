@@ -78,6 +78,15 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             Ok(())
         },
     );
+    for server in ["mariadb", "mysql"] {
+        on_server::<UnitOfWork<MySql>, _, _>(
+            trials,
+            servers,
+            server,
+            "connection::a_deadlock_in_the_users_transaction_says_that_it_is_over",
+            over,
+        );
+    }
     on_server::<UnitOfWork<MySql>, _, _>(
         trials,
         servers,
@@ -89,6 +98,44 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             refused(&site, &mut connection).await
         },
     );
+}
+
+/// The server ends the transaction that has changed fewer rows, and with it the savepoint of the flush.
+async fn over(site: Site<MySql>) -> Outcome {
+    site.execute("CREATE TABLE marks (n BIGINT NOT NULL PRIMARY KEY) ENGINE=InnoDB")
+        .await?;
+    site.execute("INSERT INTO marks VALUES (1)").await?;
+    let graph = Graph::new(0, Shape::SMALL);
+    let mut own = connect(&site).await?;
+    site.work(&graph, Retry::NONE).flush_on(&mut own).await?;
+    let mut transaction = own.begin().await?;
+    MySql::execute_sql(&mut transaction, "UPDATE marks SET n = 2").await?;
+    let mut other = connect(&site).await?;
+    MySql::execute_sql(&mut other, "BEGIN").await?;
+    MySql::execute_sql(&mut other, "UPDATE customers SET bucket = bucket + 1").await?;
+    let waiting =
+        tokio::spawn(async move { MySql::execute_sql(&mut other, "UPDATE marks SET n = 3").await });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let mut work = UnitOfWork::new();
+    MySql::change(&mut work, &graph);
+    let error = work
+        .flush_in(&mut transaction)
+        .await
+        .expect_err("a deadlock");
+    assert!(
+        error.is_transaction_over() && error.is_transient(),
+        "{error}"
+    );
+    assert!(
+        error.to_string().contains("your transaction is over"),
+        "{error}"
+    );
+    waiting.await??;
+    drop(transaction);
+    own.close().await?;
+    site.settle().await?;
+    assert_eq!(site.numbers("SELECT n FROM marks").await?, [1]);
+    Ok(())
 }
 
 async fn connect<DB: Engine>(site: &Site<DB>) -> Result<DB::Connection, sqlx::Error> {
