@@ -92,7 +92,7 @@ struct Lease {
     file: Identity,
 }
 
-/// What tells a file from a copy of it.
+/// Tells a file from a copy of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Identity {
     /// 0 where files have none.

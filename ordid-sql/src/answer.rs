@@ -1,6 +1,6 @@
-//! What a statement of leases, counters and mapping tables returns.
+//! The answer to a statement of leases, counters and mapping tables.
 
-/// What a statement has returned, in rows of integers unless said otherwise.
+/// The answer to a statement; its rows have integers unless another type is named.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Answer<R = Vec<i64>> {
     /// The rows of a query; of a change in a dialect that says how many rows that were, its one number.

@@ -214,7 +214,7 @@ impl<B: RowBinder> Work<B> {
         {
             let values = no_values(&self.rows);
             if let Err(failed) = open.execute(&Statement::query(sql), values).await {
-                // As a statement of the flush that failed: it is rolled back.
+                // The attempt is rolled back, as after a statement of the flush.
                 run.failed(FlushError::begin(failed.error), None);
             }
         }

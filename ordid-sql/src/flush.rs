@@ -196,7 +196,7 @@ enum State {
     RollingBack(Failure),
     Sleeping {
         delay: Duration,
-        /// What the probe is for that follows while a commit is unresolved.
+        /// This follows the probe that comes next, while a commit is unresolved.
         if_absent: Absent,
     },
     Probing {
@@ -205,7 +205,7 @@ enum State {
     Over(Outcome),
 }
 
-/// What follows a probe that finds nothing.
+/// The state after a probe that finds nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Absent {
     /// The rows are sent again.
@@ -387,7 +387,7 @@ impl Flush {
             }
             // This transaction is not committed. An older one may be, and be the reason.
             State::Sending(_) => State::RollingBack(failure),
-            // What is still open on the connection would be committed with the next attempt.
+            // The next attempt would commit the rows that are still in the open transaction.
             State::RollingBack(Failure::Transient) if failure == Failure::Lost => {
                 self.after(failure)
             }
@@ -455,7 +455,7 @@ impl Flush {
         }
     }
 
-    /// What follows a probe that has to be asked again.
+    /// Returns the state after a probe that has to be asked again.
     fn asked_later(&mut self, if_absent: Absent) -> State {
         match self.next_delay() {
             Some(delay) => State::Sleeping { delay, if_absent },

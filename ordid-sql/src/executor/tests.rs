@@ -1,4 +1,5 @@
 mod library;
+mod lost_commits;
 mod refusals;
 
 use std::{
@@ -210,143 +211,6 @@ fn a_flush_gives_up_after_its_last_attempt() {
 }
 
 #[test]
-fn a_lost_commit_that_was_carried_out_is_found() {
-    let server = Server::default();
-    server.once("commit", Answer::FailsAfter(Failure::Lost));
-    let mut work = inserts(2);
-    let flushed = flush::<false>(&mut work, Source::new(&server)).unwrap();
-    assert_log(
-        &server,
-        "1 begin; 1 insert items 1:a 2:b; 1 commit; discard; release; pause; \
-         connect after a loss; 2 check; 2 begin; 2 probe items 1; 2 rollback",
-    );
-    assert_eq!((flushed.rows(), flushed.retries), (2, 0));
-    assert!(work.rows.is_empty() && work.unresolved.is_none());
-}
-
-#[test]
-fn a_lost_commit_that_is_not_found_is_sent_again() {
-    let server = Server::default();
-    server.once("commit", Answer::Fails(Failure::Lost));
-    let flushed = flush::<false>(&mut inserts(2), Source::new(&server)).unwrap();
-    assert_eq!(
-        log_after(&server, "2 probe items 1"),
-        "2 is the key unique; 2 rollback; 2 begin; 2 bound waits; 2 insert items 1:a 2:b; 2 commit"
-    );
-    assert_eq!((flushed.rows(), flushed.retries), (2, 1));
-    assert_eq!(server.items(), ["1:a", "2:b"]);
-}
-
-/// The probe finds nothing at first, as the server has not read the COMMIT yet. Then the keys are taken.
-#[test]
-fn a_commit_that_comes_late_is_found_by_the_second_probe() {
-    let server = Server::default();
-    server.once("commit", Answer::Fails(Failure::Lost));
-    server.once("2 rollback", Answer::Meanwhile("items 1:a"));
-    let flushed = flush::<false>(&mut inserts(1), Source::new(&server)).unwrap();
-    assert_eq!(flushed.rows(), 1);
-    assert_eq!(server.items(), ["1:a"]);
-    assert_eq!(
-        log_after(&server, "2 check"),
-        "2 begin; 2 probe items 1; 2 is the key unique; 2 rollback; 2 begin; 2 bound waits; 2 insert items 1:a; 2 rollback; \
-         2 begin; 2 probe items 1; 2 rollback"
-    );
-}
-
-/// The keys of a table that is partitioned by time are not unique by themselves.
-#[test]
-fn rows_whose_keys_are_not_unique_are_not_sent_again() {
-    let server = Server::default();
-    server.once("commit", Answer::Fails(Failure::Lost));
-    server.once("unique", Answer::Says(false));
-    let mut work = inserts(1);
-    let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
-    assert!(error.is_commit_unknown(), "{error}");
-    assert_eq!(
-        log_after(&server, "2 check"),
-        "2 begin; 2 probe items 1; 2 is the key unique; 2 rollback; release; pause; 2 begin; 2 probe items 1; \
-         2 rollback"
-    );
-    // The row came late, and is found.
-    server.once("probe", Answer::Meanwhile("items 1:a"));
-    let flushed = flush::<false>(&mut work, Source::new(&server)).unwrap();
-    assert_eq!((flushed.rows(), server.items().len()), (1, 1));
-}
-
-#[test]
-fn a_marker_row_makes_rows_unique_whose_keys_are_not() {
-    let server = Server::default();
-    server.once("commit", Answer::Fails(Failure::Lost));
-    let mut work = inserts(1);
-    work.set_record();
-    flush::<false>(&mut work, Source::new(&server)).unwrap();
-    assert_eq!(count(&server, "unique"), 0);
-    assert_eq!(server.items(), ["1:a"]);
-}
-
-/// On other servers than MySQL's, nobody is asked.
-#[test]
-fn a_cluster_with_local_locks_leaves_the_outcome_unknown_if_rows_are_refused() {
-    for (is_cluster, is_unknown) in [(true, true), (false, false)] {
-        let server = Server::default();
-        server.once("commit", Answer::Fails(Failure::Lost));
-        server.once("local", Answer::Says(is_cluster));
-        server.once("2 update items", Answer::Fails(Failure::Refused));
-        let mut source = Source::<false>::new(&server);
-        source.engine.local_locks = EngineProfile::MYSQL.local_locks;
-        let error = flush(&mut updates(1), source).unwrap_err();
-        assert_eq!(error.is_commit_unknown(), is_unknown, "{error}");
-        assert_eq!(count(&server, "local"), 1);
-    }
-}
-
-/// Without a bound, the older transaction could make the flush wait for hours.
-#[test]
-fn a_wait_that_cannot_be_bounded_rolls_the_attempt_back() {
-    let server = Server::default();
-    server.once("commit", Answer::Fails(Failure::Lost));
-    server.once("bound waits", Answer::Fails(Failure::Transient));
-    let flushed = flush::<false>(&mut inserts(1), Source::new(&server)).unwrap();
-    assert_eq!((flushed.rows(), flushed.retries), (1, 2));
-    assert_eq!(count(&server, "bound waits"), 2);
-}
-
-#[test]
-fn a_question_that_fails_is_asked_again_before_rows_are_sent_again() {
-    let server = Server::default();
-    server.once("commit", Answer::Fails(Failure::Lost));
-    server.once("unique", Answer::Fails(Failure::Transient));
-    let flushed = flush::<false>(&mut inserts(1), Source::new(&server)).unwrap();
-    assert_eq!(flushed.rows(), 1);
-    assert_eq!(count(&server, "unique"), 2);
-}
-
-#[test]
-fn a_flush_with_updates_is_probed_by_its_marker_row() {
-    let server = Server::default();
-    server.once("commit", Answer::FailsAfter(Failure::Lost));
-    let flushed = flush::<false>(&mut updates(2), Source::new(&server)).unwrap();
-    let log = server.log();
-    assert_eq!(log[2..5], ["1 begin", "1 marker", "1 update items 1:a 2:b"]);
-    assert_eq!(log[log.len() - 2..], ["2 probe marker", "2 rollback"]);
-    assert_eq!(flushed.updated(), 2);
-}
-
-#[test]
-fn a_flush_of_inserts_writes_a_marker_row_on_request() {
-    let server = Server::default();
-    server.once("commit", Answer::Fails(Failure::Lost));
-    let mut work = inserts(1);
-    work.set_record();
-    flush::<false>(&mut work, Source::new(&server)).unwrap();
-    let log = server.log();
-    assert_eq!(log[2..4], ["1 begin", "1 marker"]);
-    let probes: Vec<_> = log.iter().filter(|it| it.contains("probe")).collect();
-    assert_eq!(probes, ["2 probe marker", "2 probe items 1"]);
-    assert_eq!(server.items(), ["1:a"]);
-}
-
-#[test]
 fn a_flush_fails_before_its_rows_if_the_table_of_marker_rows_is_missing() {
     let server = Server::default();
     server.once("marker", Answer::Fails(Failure::Refused));
@@ -373,7 +237,7 @@ fn inside_the_users_transaction_a_flush_is_a_savepoint() {
     }
 }
 
-/// As after a deadlock of MariaDB, which ends the whole transaction.
+/// A deadlock of MariaDB ends the whole transaction.
 #[test]
 fn a_savepoint_that_is_gone_says_that_the_users_transaction_is_over() {
     let server = Server::default();
@@ -442,68 +306,6 @@ fn the_only_connection_is_not_replaced() {
     let error = flush::<false>(&mut inserts(1), Source::only(&server)).unwrap_err();
     assert_log(&server, "1 begin; 1 insert items 1:a; 1 drop; discard");
     assert!(error.is_connection_lost() && !error.is_commit_unknown());
-}
-
-#[test]
-fn the_next_flush_probes_a_commit_that_was_lost_on_the_only_connection() {
-    let server = Server::default();
-    server.once("commit", Answer::FailsAfter(Failure::Lost));
-    let mut work = inserts(1);
-    let error = flush::<false>(&mut work, Source::only(&server)).unwrap_err();
-    assert_log(&server, "1 begin; 1 insert items 1:a; 1 commit; discard");
-    assert!(error.is_commit_unknown());
-    let flushed = flush::<false>(&mut work, Source::only(&server)).unwrap();
-    assert_eq!(
-        log_after(&server, "2 check"),
-        "2 begin; 2 probe items 1; 2 rollback"
-    );
-    assert_eq!(flushed.rows(), 1);
-}
-
-/// The probe for one row would speak for the others.
-#[test]
-fn rows_added_after_an_unknown_commit_are_refused_until_the_unit_of_work_is_cleared() {
-    let unknown = |server: &Server| {
-        server.once("commit", Answer::FailsAfter(Failure::Lost));
-        let mut work = inserts(1);
-        let error = flush::<false>(&mut work, Source::only(server)).unwrap_err();
-        assert!(error.is_commit_unknown());
-        work
-    };
-    let changes: [fn(&mut Work<_>); 3] = [
-        |work| {
-            let register = Registration::in_key_order::<Item>;
-            work.try_add(item(2, "b"), register).unwrap();
-        },
-        |work| work.update(item(2, "b"), Registration::in_key_order::<Item>),
-        |work| work.delete(&item(2, "b"), Registration::in_key_order::<Item>),
-    ];
-    for change in changes {
-        let server = Server::default();
-        let mut work = unknown(&server);
-        server.log();
-        change(&mut work);
-        let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
-        assert!(error.is_plan(), "{error}");
-        assert!(error.to_string().contains("`clear`"), "{error}");
-        assert_eq!((server.log().len(), work.rows.len()), (0, 2));
-        work.clear();
-        change(&mut work);
-        let _ = flush::<false>(&mut work, Source::new(&server)).unwrap();
-    }
-}
-
-/// "Nothing was sent", which is true of the new connection, would be a lie about the flush.
-#[test]
-fn a_commit_stays_unknown_if_the_next_connection_is_in_a_wrong_state() {
-    let server = Server::default();
-    server.once("commit", Answer::FailsAfter(Failure::Lost));
-    server.times(9, "2 check", Answer::WrongState);
-    let mut work = inserts(1);
-    let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
-    assert!(error.is_commit_unknown(), "{error}");
-    assert_eq!(server.log().last().unwrap(), "2 check");
-    assert!(work.unresolved.is_some() && work.rows.len() == 1);
 }
 
 #[test]
