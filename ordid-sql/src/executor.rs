@@ -72,14 +72,15 @@ impl<B: RowBinder> Work<B> {
     {
         let engine = self.engine_for(source.engine())?;
         let plan = self.rows.plan(&engine)?;
-        if wanted == TransactionScope::Transaction {
-            self.check_unchanged()?;
-        }
         // Before a connection is waited for: whatever ends the process meanwhile leaves the rows in the journal.
         let attempt = match wanted {
             TransactionScope::Transaction => self.keeper.begin(&self.rows)?,
             TransactionScope::Savepoint => None,
         };
+        // A journal has refused such rows by now, as it can bring the others back.
+        if wanted == TransactionScope::Transaction && attempt.is_none() {
+            self.check_unchanged()?;
+        }
         let was_in_doubt = attempt.as_ref().is_some_and(|it| it.in_doubt);
         let mut link = Link::default();
         let mut scope = wanted;

@@ -55,7 +55,7 @@ pub enum Step {
     /// Roll the transaction or the savepoint back. On a connection that is lost there is nothing to do:
     /// the server rolls back what was not committed.
     Rollback,
-    /// Look, in no transaction and on a connection that is not the lost one, whether the rows are
+    /// Look, in a transaction that is rolled back and on a connection that is not the lost one, whether the rows are
     /// there: by the row of [`Record`](Self::Record) where one is written, otherwise by the key of any
     /// row that is inserted. Report it by [`Flush::probed`].
     Probe,

@@ -57,7 +57,7 @@ enum Kind<D> {
     Shards(Vec<Result<Flushed, FlushError<D>>>),
 }
 
-/// What a failed rollback left.
+/// The state that a failed rollback left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rest {
     /// It did not fail.

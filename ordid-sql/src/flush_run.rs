@@ -18,6 +18,8 @@ pub struct UnresolvedCommit {
     id: Uuid,
     /// What the flush wrote if the COMMIT was carried out.
     flushed: Flushed,
+    /// Whether the unit of work has changed since.
+    pub(crate) has_changed: bool,
 }
 
 impl UnresolvedCommit {
@@ -37,6 +39,7 @@ impl UnresolvedCommit {
                 tables: tables.collect(),
                 ..Flushed::default()
             },
+            has_changed: false,
         }
     }
 }
@@ -319,6 +322,7 @@ impl<D> FlushRun<D> {
             *unresolved = Some(UnresolvedCommit {
                 id: self.id,
                 flushed: self.tally.flushed(),
+                has_changed: false,
             });
         }
     }

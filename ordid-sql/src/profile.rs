@@ -75,7 +75,7 @@ pub struct EngineProfile {
     pub(crate) classify: Classify,
 }
 
-/// What the server alone may know.
+/// A fact that perhaps only the server knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServerFact {
@@ -114,8 +114,8 @@ pub(crate) struct Words {
     /// What stands behind a change so that the server answers with the number of rows; empty where the
     /// protocol counts them.
     pub(crate) counted: &'static str,
-    /// What stands behind a table's name and at the end of a query, so that it reads committed rows only whatever the
-    /// isolation level is: no uncommitted ones.
+    /// Two texts that make a query read committed rows only, at any isolation level: one stands behind the table's name,
+    /// the other at the end.
     pub(crate) reads_committed: [&'static str; 2],
     /// Writes the query that has a row if a unique index holds the key alone, and no trigger can replace the key. Where
     /// there is none, keys are taken to be unique.

@@ -23,8 +23,6 @@ pub struct Work<B: RowSink> {
     pub(crate) records: bool,
     /// The unresolved commit of an earlier flush.
     pub(crate) unresolved: Option<UnresolvedCommit>,
-    /// Whether the unit of work has changed since that commit.
-    has_changed: bool,
     pub(crate) keeper: Keeper<B>,
     pub(crate) engine: Option<EngineProfile>,
 }
@@ -141,7 +139,9 @@ impl<B: RowBinder> Work<B> {
     }
 
     fn changed(&mut self) {
-        self.has_changed = self.unresolved.is_some();
+        if let Some(unresolved) = &mut self.unresolved {
+            unresolved.has_changed = true;
+        }
     }
 
     /// Refuses rows of which nobody can say whether a COMMIT has written them.
@@ -150,7 +150,7 @@ impl<B: RowBinder> Work<B> {
     ///
     /// If the unit of work has changed since a COMMIT whose outcome is unknown.
     pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
-        match self.unresolved.is_some() && self.has_changed {
+        match self.unresolved.as_ref().is_some_and(|it| it.has_changed) {
             true => Err(Error::plan(
                 "the answer to the last COMMIT was lost, and the unit of work has changed since: the rows that it may \
                  have written cannot be told from the others; after such an error, flush again before you add, update \
@@ -251,7 +251,6 @@ impl<B: RowSink> Default for Work<B> {
             retry: Retry::DEFAULT,
             records: false,
             unresolved: None,
-            has_changed: false,
             keeper: Keeper::default(),
             engine: None,
         }

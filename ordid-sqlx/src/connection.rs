@@ -226,7 +226,7 @@ pub struct SqlxTransaction<'t, DB: Backend> {
 impl<DB: Backend> SqlxTransaction<'_, DB> {
     async fn run_all(&mut self, statements: [Option<&'static str>; 2]) -> Result<(), sqlx::Error> {
         for sql in statements.into_iter().flatten() {
-            // As a script it is not prepared, which a pooler of transactions would not allow.
+            // A script is not prepared by name, which a pooler of transactions would not allow.
             DB::run_script(&mut self.transaction, SqlStr::from_static(sql)).await?;
         }
         Ok(())

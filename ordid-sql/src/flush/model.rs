@@ -35,7 +35,7 @@ struct Setting {
     is_hidden: bool,
     /// Whether the flush writes a marker row.
     records: bool,
-    /// What the flush is not told, to show why it has to know.
+    /// Whether the flush does not learn what it has to know of its server, to show why it has to.
     untold: bool,
     /// Whether a probe reads what is not committed.
     is_dirty: bool,
@@ -99,7 +99,7 @@ enum Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Transaction {
     status: Status,
-    /// Which of two servers it runs on.
+    /// The number of its server, of two.
     server: u8,
     /// Whether it has inserted the marker row, and rows.
     holds: [bool; 2],
@@ -132,7 +132,7 @@ enum Report {
 
 use Report::{Failed, Probed, Succeeded};
 
-/// What a statement of a transaction meets.
+/// The conflict that a statement of a transaction meets.
 enum Conflict {
     None,
     /// Another transaction has committed the key.
@@ -212,7 +212,7 @@ impl Search {
     /// Returns all states that may follow.
     fn next(&self, world: &World) -> Vec<World> {
         let mut next = Vec::new();
-        // What the server does by itself.
+        // The server ends transactions by itself.
         for (number, transaction) in world.transactions.iter().enumerate() {
             let mut ends = |status| {
                 let mut world = world.clone();
@@ -403,7 +403,7 @@ impl Search {
         }
     }
 
-    /// What one transaction meets of the keys of the others, on its own server or, at COMMIT, on all.
+    /// Returns the conflict of one transaction with the keys of the others, on its own server or, at COMMIT, on all.
     fn conflict(&self, world: &World, of: &Transaction, what: usize, only_there: bool) -> Conflict {
         let is_local = only_there && !self.setting.has_global_locks;
         let others = world.transactions.iter().filter(|other| {

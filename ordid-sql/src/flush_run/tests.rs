@@ -175,6 +175,7 @@ fn a_refusal_is_reported_rather_than_the_failed_probe() {
     let mut unresolved = Some(UnresolvedCommit {
         id: Uuid::generate(),
         flushed: Flushed::default(),
+        has_changed: false,
     });
     let mut run = inserts(Retry::NONE, unresolved.as_ref());
     run.probes();
@@ -198,6 +199,7 @@ fn inside_a_transaction_nothing_is_unresolved() {
     let mut unresolved = Some(UnresolvedCommit {
         id,
         flushed: Flushed::default(),
+        has_changed: false,
     });
     for outcome in [
         Ok(()),

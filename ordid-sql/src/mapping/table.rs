@@ -7,7 +7,7 @@ use ordid_core::{KeyType, uuid::Uuid};
 use super::{
     Batch, MappingDialect as _, MappingDriver, MappingError,
     error::Failed,
-    job::{Create, Mapper, Reader, Task, run},
+    job::{Create, Job, Mapper, Reader, Task, run},
     quoted_table,
 };
 use crate::{EngineProfile, Retry};
@@ -135,15 +135,7 @@ impl<S: MappingDriver, K: KeyType<Raw = Uuid>> MappingTable<S, K> {
         &self,
         over: impl Into<S::Source<'_>>,
     ) -> Result<(), MappingError<S::Error>> {
-        let mut job = Create(self.create_sql());
-        run::<S>(
-            over.into(),
-            &self.table,
-            self.retry,
-            self.prepares,
-            &mut job,
-        )
-        .await
+        self.run(over, &mut Create(self.create_sql())).await
     }
 
     /// Returns the integer of a UUID, where it has one.
@@ -270,14 +262,7 @@ impl<S: MappingDriver, K: KeyType<Raw = Uuid>> MappingTable<S, K> {
         ids: &[i64],
     ) -> Result<Vec<Option<K>>, MappingError<S::Error>> {
         let mut job = Reader::new(ids);
-        run::<S>(
-            over.into(),
-            &self.table,
-            self.retry,
-            self.prepares,
-            &mut job,
-        )
-        .await?;
+        self.run(over, &mut job).await?;
         let keys = job
             .into_uuids()
             .map(|uuid| uuid.map(K::from_raw).transpose());
@@ -293,15 +278,16 @@ impl<S: MappingDriver, K: KeyType<Raw = Uuid>> MappingTable<S, K> {
     ) -> Result<Batch, MappingError<S::Error>> {
         let uuids = keys.iter().map(|key| key.to_raw());
         let mut job = Mapper::new::<S>(task, uuids);
-        run::<S>(
-            over.into(),
-            &self.table,
-            self.retry,
-            self.prepares,
-            &mut job,
-        )
-        .await?;
+        self.run(over, &mut job).await?;
         Ok(job.into_batch())
+    }
+
+    async fn run(
+        &self,
+        over: impl Into<S::Source<'_>>,
+        job: &mut impl Job<S>,
+    ) -> Result<(), MappingError<S::Error>> {
+        run::<S>(over.into(), &self.table, self.retry, self.prepares, job).await
     }
 
     fn mappings(&self, batch: Batch, keys: &[K]) -> Result<Vec<Mapping>, MappingError<S::Error>> {

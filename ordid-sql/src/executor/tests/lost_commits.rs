@@ -93,7 +93,7 @@ fn a_cluster_with_local_locks_leaves_the_outcome_unknown_if_rows_are_refused() {
     }
 }
 
-/// Without a bound, the older transaction could make the flush wait for hours.
+/// The older transaction could make the flush wait for hours.
 #[test]
 fn a_wait_that_cannot_be_bounded_rolls_the_attempt_back() {
     let server = Server::default();
@@ -186,6 +186,22 @@ fn rows_added_after_an_unknown_commit_are_refused_until_the_unit_of_work_is_clea
         change(&mut work);
         let _ = flush::<false>(&mut work, Source::new(&server)).unwrap();
     }
+}
+
+/// A journal brings rows back without a change.
+#[test]
+fn a_cleared_unit_of_work_forgets_that_it_had_changed() {
+    let server = Server::default();
+    server.times(2, "commit", Answer::FailsAfter(Failure::Lost));
+    let mut work = inserts(1);
+    flush::<false>(&mut work, Source::only(&server)).unwrap_err();
+    work.update(item(2, "b"), Registration::in_key_order::<Item>);
+    work.clear();
+    work.rows.rows_mut().push(item(3, "c"));
+    let error = flush::<false>(&mut work, Source::only(&server)).unwrap_err();
+    assert!(error.is_commit_unknown(), "{error}");
+    let flushed = flush::<false>(&mut work, Source::new(&server)).unwrap();
+    assert_eq!((flushed.rows(), server.items().len()), (1, 2));
 }
 
 /// "Nothing was sent", which is true of the new connection, would be a lie about the flush.
