@@ -13,7 +13,7 @@
 //! So the values are kept until it was sent, column by column, in one `Vec` each: fields have to be
 //! `Clone`. Of keys the raw keys are kept, so that a program with many key types has few such `Vec`s.
 
-use std::{any::Any, fmt, marker::PhantomData};
+use std::{any::Any, borrow::Cow, fmt, marker::PhantomData};
 
 use diesel::{
     Expression,
@@ -402,6 +402,9 @@ pub struct Binder<DB: Backend> {
     /// The column that comes next in the row.
     next: usize,
     mask: ColumnMask,
+    /// About how many bytes the values have, and from how many on there is no room for more rows.
+    bytes: usize,
+    limit: usize,
     /// Where the rows go at once, in place of being kept.
     #[cfg(feature = "copy")]
     copy: Option<CopyBuffer>,
@@ -414,6 +417,8 @@ impl<DB: Backend> Binder<DB> {
             key,
             next: 0,
             mask: ColumnMask::default(),
+            bytes: 0,
+            limit: usize::MAX,
             #[cfg(feature = "copy")]
             copy: None,
         }
@@ -452,7 +457,31 @@ impl<DB: Backend> Binder<DB> {
             column.copy(value, copy);
             return;
         }
+        self.bytes += value.map_or(0, bytes_of);
         column.add(value);
+    }
+}
+
+/// Returns about how many bytes a value has on its way to the server. A type that is not known here counts by its size in
+/// memory: Diesel writes values when the statement is sent, and not before.
+fn bytes_of(value: &dyn Any) -> usize {
+    let in_memory = size_of_val(value);
+    // All of these have one size, and few other values do.
+    if in_memory != size_of::<String>() {
+        return in_memory;
+    }
+    if let Some(text) = value.downcast_ref::<String>() {
+        text.len()
+    } else if let Some(bytes) = value.downcast_ref::<Vec<u8>>() {
+        bytes.len()
+    } else if let Some(text) = value.downcast_ref::<Option<String>>() {
+        text.as_ref().map_or(0, String::len)
+    } else if let Some(bytes) = value.downcast_ref::<Option<Vec<u8>>>() {
+        bytes.as_ref().map_or(0, Vec::len)
+    } else if let Some(text) = value.downcast_ref::<Cow<'static, str>>() {
+        text.len()
+    } else {
+        in_memory
     }
 }
 
@@ -491,7 +520,10 @@ impl<DB: Backend> RowSink for Binder<DB> {
         if let Some(copy) = &self.copy {
             return copy.end_row();
         }
-        RowEnd::Taken
+        match self.bytes >= self.limit {
+            true => RowEnd::TakenLast,
+            false => RowEnd::Taken,
+        }
     }
 }
 
@@ -510,6 +542,14 @@ impl<DB: Backend> RowBinder for Binder<DB> {
             columns.collect(),
             key.expect("the key is one of the columns"),
         )
+    }
+
+    fn limit(&mut self, bytes: usize) {
+        self.limit = bytes;
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
     }
 
     fn of_marker(id: Uuid) -> Self {

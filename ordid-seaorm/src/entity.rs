@@ -192,9 +192,13 @@ impl EntityNames {
         }
     }
 
+    fn is_json(&self, position: usize) -> bool {
+        self.json.get(position) == Some(&true)
+    }
+
     /// Returns the value that SeaORM makes of one for the column at this position.
     fn saved(&self, position: usize, value: Value) -> Value {
-        if self.json.get(position) != Some(&true) {
+        if !self.is_json(position) {
             return value;
         }
         match self.columns[position].save_as(Expr::val(value.clone())) {
@@ -247,6 +251,8 @@ pub struct Binder {
     values: Vec<Value>,
     /// About how many bytes the values have.
     bytes: usize,
+    /// Whether JSON is among them, whose size is a guess that may be too high.
+    is_guess: bool,
     /// From how many on there is no room for more rows.
     limit: Option<usize>,
     runs: Vec<Run>,
@@ -299,7 +305,12 @@ impl Binder {
             Some(entity) => entity.saved(position, value),
             None => value,
         };
-        self.bytes += bytes_of(&value);
+        let is_json = self.entity.is_some_and(|it| it.is_json(position));
+        self.bytes += match is_json {
+            true => written(&value),
+            false => bytes_of(&value),
+        };
+        self.is_guess |= is_json;
         self.values.push(value);
     }
 
@@ -353,7 +364,24 @@ impl RowSink for Binder {
     }
 }
 
-/// Returns about how many bytes a value has on its way to the server. JSON would have to be written to know.
+/// Returns about how many bytes JSON has, and not fewer. Only features that are the user's choice name its type.
+fn written(value: &Value) -> usize {
+    struct Count(usize);
+
+    impl fmt::Write for Count {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 += text.len();
+            Ok(())
+        }
+    }
+
+    let mut count = Count(0);
+    // A counter takes everything.
+    let _ = fmt::write(&mut count, format_args!("{value:?}"));
+    count.0
+}
+
+/// Returns about how many bytes a value has on its way to the server.
 fn bytes_of(value: &Value) -> usize {
     match value {
         Value::String(Some(text)) => text.len(),
@@ -380,6 +408,13 @@ impl RowBinder for Binder {
 
     fn limit(&mut self, bytes: usize) {
         self.limit = Some(bytes);
+    }
+
+    fn bytes(&self) -> usize {
+        match self.is_guess {
+            true => 0,
+            false => self.bytes,
+        }
     }
 
     fn of_marker(id: Uuid) -> Self {

@@ -25,41 +25,51 @@ pub(crate) const MYSQL_CLUSTER: &str = "SELECT 1 FROM \
     WHERE (variable_name = 'wsrep_on' AND variable_value = 'ON') \
     OR (variable_name = 'group_replication_group_name' AND variable_value <> '') LIMIT 1";
 
-/// Has a row if a unique index of PostgreSQL holds the key alone, and no trigger can replace the key before the row is
-/// inserted.
+/// Has a row if a unique index of PostgreSQL would refuse the same row a second time, and no trigger can replace its
+/// values before it is inserted. The index holds columns that are sent, and no others: the key alone, or with columns
+/// that cannot be NULL, as in a table that is partitioned by time.
 ///
 /// `tgtype` has a bit for each of `ROW`, `BEFORE` and `INSERT`, the lowest three: `src/include/catalog/pg_trigger.h`.
-pub(crate) fn postgres(names: &TableNames) -> String {
-    let table = format!(
-        "to_regclass(convert_from(decode('{}', 'hex'), 'UTF8'))",
-        hex(&names.table)
-    );
-    let column = hex(&unquoted(&names.columns[names.key], '"'));
+pub(crate) fn postgres(names: &TableNames, sent: &[usize]) -> String {
+    let text = |name: &str| format!("convert_from(decode('{}', 'hex'), 'UTF8')", hex(name));
+    let table = text(&names.table);
+    let column = |at: &usize| text(&unquoted(&names.columns[*at], '"'));
+    let key = column(&names.key);
+    let sent = list(sent, column);
     format!(
-        "SELECT 1 FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_attribute AS a \
-         ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] \
-         WHERE i.indrelid = {table} AND i.indisunique AND i.indisvalid AND i.indpred IS NULL \
-         AND i.indnkeyatts = 1 AND a.attname = convert_from(decode('{column}', 'hex'), 'UTF8') \
+        "SELECT 1 FROM pg_catalog.pg_index AS i \
+         WHERE i.indrelid = to_regclass({table}) AND i.indisunique AND i.indisvalid AND i.indpred IS NULL \
+         AND i.indnkeyatts = (SELECT count(*) FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = i.indrelid \
+         AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1]) \
+         AND a.attname IN ({sent}) AND (a.attnotnull OR a.attname = {key})) \
          AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_trigger AS t WHERE t.tgrelid = i.indrelid \
          AND t.tgtype & 7 = 7 AND t.tgenabled <> 'D') LIMIT 1"
     )
 }
 
 /// As [`postgres`], for MySQL and MariaDB, which show triggers only to users with the privilege `TRIGGER`.
-pub(crate) fn mysql(names: &TableNames) -> String {
+pub(crate) fn mysql(names: &TableNames, sent: &[usize]) -> String {
     let (schema, table) = match split(&names.table, '`') {
         (Some(schema), table) => (text(&schema), text(&table)),
         (None, table) => ("DATABASE()".to_owned(), text(&table)),
     };
-    let column = text(&unquoted(&names.columns[names.key], '`'));
+    let column = |at: &usize| text(&unquoted(&names.columns[*at], '`'));
+    let key = column(&names.key);
+    let sent = list(sent, column);
     format!(
         "SELECT 1 FROM information_schema.statistics AS i \
          WHERE i.table_schema = {schema} AND i.table_name = {table} AND i.non_unique = 0 \
          AND NOT EXISTS (SELECT 1 FROM information_schema.triggers AS t \
          WHERE t.event_object_schema = i.table_schema AND t.event_object_table = i.table_name \
          AND t.action_timing = 'BEFORE' AND t.event_manipulation = 'INSERT') \
-         GROUP BY i.index_name HAVING COUNT(*) = 1 AND MAX(i.column_name) = {column} LIMIT 1"
+         GROUP BY i.index_name HAVING COUNT(*) = \
+         SUM(i.column_name IN ({sent}) AND (i.nullable = '' OR i.column_name = {key})) LIMIT 1"
     )
+}
+
+/// Writes a list of columns.
+fn list(columns: &[usize], text: impl FnMut(&usize) -> String) -> String {
+    columns.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
 /// A string of MySQL that no setting reads in another way, as `NO_BACKSLASH_ESCAPES` does.

@@ -1,12 +1,14 @@
 //! Carries a flush out, step by step, over any library.
 
 mod bound;
+mod deadline;
 mod locate;
 
 use std::time::Instant;
 
 use self::{
     bound::{bind, send},
+    deadline::Deadline,
     locate::locate,
 };
 use crate::{
@@ -85,17 +87,24 @@ impl<B: RowBinder> Work<B> {
         let mut link = Link::default();
         let mut scope = wanted;
         let mut unconnected = None;
+        let deadline = match wanted {
+            TransactionScope::Transaction => Deadline::new(self.deadline),
+            TransactionScope::Savepoint => Deadline::new(None),
+        };
         if !plan.is_empty() {
             // If there is no connection, that was the first attempt.
-            match connect(source, &mut scope, &mut link).await {
-                Ok(_) => {}
-                Err(error) if error.is_final() => {
+            let connected = deadline.bound(connect(source, &mut scope, &mut link)).await;
+            match connected.map(|it| it.map(drop)) {
+                Some(Ok(())) => {}
+                // The flush ends where it begins.
+                None => source.discard(),
+                Some(Err(error)) if error.is_final() => {
                     if !was_in_doubt {
                         self.keeper.ended(Outcome::Nothing);
                     }
                     return Err(error);
                 }
-                Err(error) => unconnected = Some(error),
+                Some(Err(error)) => unconnected = Some(error),
             }
         }
         let mut run = match scope {
@@ -114,30 +123,41 @@ impl<B: RowBinder> Work<B> {
             placeholder: B::PLACEHOLDER,
         };
         let outcome = loop {
+            deadline.check(&mut run);
             match run.step() {
                 Step::Done { outcome } => break outcome,
                 Step::Sleep(delay) => {
                     source.release();
                     run.waits(delay);
-                    source.pause(delay).await;
+                    source.pause(deadline.shorten(delay)).await;
                     run.succeeded();
                 }
                 step => {
-                    let connection = match connect(source, &mut scope, &mut link).await {
-                        Ok(connection) => connection,
-                        Err(error) => {
-                            link.was_lost |= error.is_connection_lost();
-                            run.unconnected(error);
-                            continue;
+                    let going = async {
+                        let connection = match connect(source, &mut scope, &mut link).await {
+                            Ok(connection) => connection,
+                            Err(error) => {
+                                link.was_lost |= error.is_connection_lost();
+                                run.unconnected(error);
+                                return;
+                            }
+                        };
+                        let is_spoilt = match step {
+                            Step::Probe => probe(&self.rows, connection, writer, &mut run).await,
+                            _ => {
+                                self.attempt(connection, scope, writer, deadline, &mut run)
+                                    .await
+                            }
+                        };
+                        link.was_lost = run.has_lost_connection();
+                        if link.was_lost || is_spoilt || !connection.is_usable() {
+                            source.discard();
                         }
                     };
-                    let is_spoilt = match step {
-                        Step::Probe => probe(&self.rows, connection, writer, &mut run).await,
-                        _ => self.attempt(connection, scope, writer, &mut run).await,
-                    };
-                    link.was_lost = run.has_lost_connection();
-                    if link.was_lost || is_spoilt || !connection.is_usable() {
+                    if deadline.bound(going).await.is_none() {
+                        // An answer is still under way there.
                         source.discard();
+                        deadline.end(&mut run);
                     }
                 }
             }
@@ -181,6 +201,7 @@ impl<B: RowBinder> Work<B> {
         connection: &mut C,
         scope: TransactionScope,
         writer: Writer<'_>,
+        deadline: Deadline,
         run: &mut Run<C>,
     ) -> bool
     where
@@ -222,6 +243,12 @@ impl<B: RowBinder> Work<B> {
         let mut statements = statements_of(&self.rows, writer);
         let mut bound = None;
         loop {
+            if matches!(run.step(), Step::Send(_)) && deadline.check(run) {
+                return match transaction {
+                    Some(open) => open.rollback(false).await.is_err(),
+                    None => false,
+                };
+            }
             match (run.step(), &mut transaction) {
                 (Step::Record, Some(open)) => {
                     let marker = writer.marker(StatementKind::Insert);
@@ -416,7 +443,7 @@ async fn is_there<T: FlushTransaction>(
     }
     if !run.knows_server() {
         let has_local_locks = has_local_locks(rows, open, writer).await?;
-        let may_repeat = run.records() || has_unique_key(rows, open, writer).await?;
+        let may_repeat = run.records() || has_unique_key(rows, open, writer, run.plan()).await?;
         run.learn(has_local_locks, may_repeat);
     }
     Ok(false)
@@ -434,23 +461,41 @@ async fn has_local_locks<T: FlushTransaction>(
     }
 }
 
-/// Returns whether the database would refuse the rows that are inserted if it had them already: one unique key among
-/// them is enough, since they are one transaction.
+/// Returns whether the database would refuse the rows that are inserted if it had them already: one row that it refuses
+/// is enough, since they are one transaction. The first row of each table stands for the others.
 async fn has_unique_key<T: FlushTransaction>(
     rows: &PendingRows<T::Binder>,
     open: &mut T,
     writer: Writer<'_>,
+    plan: &Plan,
 ) -> std::result::Result<bool, DriverError<T::Error>> {
-    for (number, table) in rows.tables().into_iter().enumerate() {
-        let names = T::Binder::names(rows.entity(number), &table, writer.engine);
-        let Some(query) = writer.has_unique_key(&names) else {
+    let tables = rows.tables();
+    for (number, table) in tables.iter().enumerate() {
+        let is_first = |it: &Chunk| it.table == number && it.action == Action::Insert;
+        let Some(first) = plan.chunks().find(is_first) else {
+            continue;
+        };
+        let names = T::Binder::names(rows.entity(number), table, writer.engine);
+        let sent = sent_columns(rows, &first, names.columns.len());
+        let Some(query) = writer.has_unique_key(&names, &sent) else {
             return Ok(true);
         };
-        if table.rows() > 0 && open.exists(&query, no_values(rows)).await? {
+        if open.exists(&query, no_values(rows)).await? {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// Returns the positions of the columns that are sent of the first row of a chunk.
+fn sent_columns<B: RowBinder>(rows: &PendingRows<B>, chunk: &Chunk, columns: usize) -> Vec<usize> {
+    let first = chunk.rows.start;
+    let mut values = B::with_room(rows.entity(chunk.table), 1, columns);
+    values.begin_rows(chunk.action);
+    rows.write(chunk, first..first + 1, &mut values);
+    let run = values.into_runs(1).into_iter().next();
+    run.and_then(|run| run.columns)
+        .unwrap_or_else(|| (0..columns).collect())
 }
 
 /// Returns the values of a query without parameters.

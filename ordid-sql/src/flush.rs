@@ -402,6 +402,20 @@ impl Flush {
         };
     }
 
+    /// Ends the flush where it is: its time is over, and nothing more is sent. A COMMIT that was under way is
+    /// unresolved.
+    pub fn time_is_over(&mut self) {
+        if matches!(self.step(), Step::Commit) && self.scope != Scope::Transaction {
+            self.is_unresolved = true;
+        }
+        if !matches!(self.state, State::Over(_)) {
+            self.state = State::Over(match self.is_unresolved {
+                true => Outcome::Unknown,
+                false => Outcome::Nothing,
+            });
+        }
+    }
+
     /// Reports what a probe found. Reported of any other step, it is an error of the adapter and changes
     /// nothing.
     pub fn probed(&mut self, found: bool) {

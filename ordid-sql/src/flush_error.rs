@@ -1,6 +1,6 @@
 //! Why a flush failed, in the same words for every adapter.
 
-use std::{error::Error as StdError, fmt, ops::Range};
+use std::{error::Error as StdError, fmt, ops::Range, time::Duration};
 
 use crate::{Action, Chunk, Failure, Flushed, Table, classify::mysql};
 use ordid_core::Error;
@@ -50,9 +50,16 @@ enum Kind<D> {
         changed: u64,
         rows: usize,
     },
+    /// A row is larger than a message to the server may be.
+    TooLarge {
+        bytes: usize,
+        limit: usize,
+        setting: Option<&'static str>,
+    },
     Commit,
     Release,
     Probe,
+    Timeout(Duration),
     /// What became of each shard, of which one failed at least.
     Shards(Vec<Result<Flushed, FlushError<D>>>),
 }
@@ -264,6 +271,33 @@ impl<D> FlushError<D> {
         Self::new(Kind::Count { changed, rows }, Source::None).at(place)
     }
 
+    /// A row's values have more bytes than the server takes.
+    pub(crate) fn too_large(
+        bytes: usize,
+        limit: usize,
+        setting: Option<&'static str>,
+        place: Place,
+    ) -> Self {
+        let kind = Kind::TooLarge {
+            bytes,
+            limit,
+            setting,
+        };
+        Self::new(kind, Source::None).at(place)
+    }
+
+    /// The time that the flush was given is over.
+    pub(crate) fn timeout(within: Duration) -> Self {
+        Self::new(Kind::Timeout(within), Source::None)
+    }
+
+    /// As [`timeout`](Self::timeout), after this failure.
+    pub(crate) fn into_timeout(mut self, within: Duration) -> Self {
+        self.0.kind = Kind::Timeout(within);
+        self.0.place = None;
+        self
+    }
+
     /// COMMIT failed.
     pub fn commit(source: DriverError<D>) -> Self {
         Self::new(Kind::Commit, Source::Driver(source))
@@ -350,7 +384,12 @@ impl<D> FlushError<D> {
     pub(crate) fn refuses_the_rows(&self) -> bool {
         let sent = matches!(
             self.0.kind,
-            Kind::Record { .. } | Kind::Bind | Kind::Statement | Kind::Count { .. } | Kind::Commit
+            Kind::Record { .. }
+                | Kind::Bind
+                | Kind::Statement
+                | Kind::Count { .. }
+                | Kind::TooLarge { .. }
+                | Kind::Commit
         );
         sent && self.failure() != Failure::Lost
     }
@@ -448,6 +487,17 @@ impl<D> FlushError<D> {
         self.failure() == Failure::Lost
     }
 
+    /// Returns whether the flush did not end within the time that `with_deadline` of the unit of work gave it.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self.0.kind, Kind::Timeout(_))
+    }
+
+    /// Returns whether a row is larger than what the server takes in one message, as MySQL's `max_allowed_packet`
+    /// says. [`key`](Self::key) is its key.
+    pub fn is_row_too_large(&self) -> bool {
+        matches!(self.0.kind, Kind::TooLarge { .. })
+    }
+
     /// Returns whether the server has ended your transaction, which the flush was inside: with MySQL and MariaDB a
     /// deadlock does, and under `innodb_rollback_on_timeout` a lock that did not come in time. Nothing of the
     /// transaction is written, also not what you sent before the flush. The server would commit each statement that
@@ -529,8 +579,10 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
                 "the answer to COMMIT was lost, so either all rows are written or none is; flush \
                  again over a connection that works to find out",
             )?;
-            if let Kind::State(Hindrance { what, remedy }) = kind {
-                write!(f, ": {what}: {remedy}")?;
+            match kind {
+                Kind::State(Hindrance { what, remedy }) => write!(f, ": {what}: {remedy}")?,
+                Kind::Timeout(within) => write!(f, ": it took longer than {within:?}")?,
+                _ => {}
             }
         } else {
             kind.fmt(f)?;
@@ -550,6 +602,20 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
                 (false, _, 1) => write!(f, ": {changed} rows have this key"),
                 (false, ..) => write!(f, ": {changed} rows have these {rows} keys"),
             }?;
+        }
+        if let Kind::TooLarge {
+            bytes,
+            limit,
+            setting,
+        } = kind
+        {
+            write!(
+                f,
+                ": the row has {bytes} bytes, and the server takes {limit}"
+            )?;
+            if let Some(setting) = setting {
+                write!(f, " (`{setting}`)")?;
+            }
         }
         match source {
             Source::None => Ok(()),
@@ -601,6 +667,12 @@ impl<D: fmt::Display> fmt::Display for Kind<D> {
                 f.write_str("cannot release the savepoint of the flush, nothing was written")
             }
             Self::Probe => f.write_str("cannot look for the rows"),
+            Self::Timeout(within) => {
+                write!(
+                    f,
+                    "the flush took longer than {within:?}, nothing was written"
+                )
+            }
             Self::Shards(outcomes) => {
                 write!(
                     f,
@@ -612,7 +684,11 @@ impl<D: fmt::Display> fmt::Display for Kind<D> {
                     .try_for_each(|(shard, error)| write!(f, "; shard {shard}: {error}"))
             }
             // The place says it, or there is nothing to add to the source.
-            Self::Bind | Self::Statement | Self::Count { .. } | Self::Other => Ok(()),
+            Self::Bind
+            | Self::Statement
+            | Self::Count { .. }
+            | Self::TooLarge { .. }
+            | Self::Other => Ok(()),
         }
     }
 }

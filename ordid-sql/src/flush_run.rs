@@ -221,6 +221,20 @@ impl<D> FlushRun<D> {
         self.flush.failed(Failure::Refused);
     }
 
+    /// Ends the run, as its time is over.
+    pub(crate) fn time_is_over(&mut self, within: Duration) {
+        self.flush.time_is_over();
+        if matches!(self.step(), Step::Done { outcome } if outcome != Outcome::Committed) {
+            let cause = self.error.take().map(|(error, _)| error);
+            let cause = cause.or_else(|| self.lost_commit.take());
+            let error = match cause {
+                Some(cause) => cause.into_timeout(within),
+                None => FlushError::timeout(within),
+            };
+            self.error = Some((error, None));
+        }
+    }
+
     /// Reports that the transaction or the savepoint could not be rolled back.
     pub fn not_rolled_back(&mut self) {
         self.flush.failed(Failure::Lost);
@@ -384,6 +398,7 @@ impl<D> FlushRun<D> {
             // Why the rows were refused when they were sent again says more than the loss.
             Outcome::Unknown => {
                 let error = match (self.error, self.lost_commit) {
+                    (Some((error, _)), _) if error.is_timeout() => error,
                     (Some((error, _)), Some(lost)) if !error.refuses_the_rows() => lost,
                     (Some((error, _)), _) => error,
                     (None, lost) => lost.unwrap_or_else(FlushError::unsaid),

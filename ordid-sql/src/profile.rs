@@ -40,9 +40,12 @@ pub struct EngineProfile {
     /// The most parameters of one statement.
     pub max_parameters: usize,
     /// From how many bytes of values on a statement takes no more rows, where the library tells how large they are:
-    /// SQLx and SeaORM do, Diesel does not. The last row may be larger, so what the server takes has to be this and a
-    /// row. A chunk with more goes by several statements.
+    /// SQLx, SeaORM and Diesel do. The last row may be larger, so what the server takes has to be this and a row. A
+    /// chunk with more goes by several statements.
     pub max_bytes: usize,
+    /// How large a message to the server may be. A row that has more bytes than [`max_bytes`](Self::max_bytes) is held
+    /// against it before it is sent, where the library tells its size.
+    pub max_message: MessageLimit,
     /// Whether the command beside `INSERT` that takes rows in bulk may be used: `COPY`, `INSERT BULK`.
     pub bulk: bool,
     /// The statement that opens a transaction which will write, where the library's own is not it. Diesel,
@@ -73,6 +76,18 @@ pub struct EngineProfile {
     pub(crate) words: Words,
     /// What the engine's errors mean.
     pub(crate) classify: Classify,
+}
+
+/// How large a message to a server may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MessageLimit {
+    /// Larger than any row.
+    None,
+    /// So many bytes.
+    Bytes(usize),
+    /// As many bytes as this system variable of the server says, which a query can name.
+    Setting(&'static str),
 }
 
 /// A fact that perhaps only the server knows.
@@ -117,9 +132,9 @@ pub(crate) struct Words {
     /// Two texts that make a query read committed rows only, at any isolation level: one stands behind the table's name,
     /// the other at the end.
     pub(crate) reads_committed: [&'static str; 2],
-    /// Writes the query that has a row if a unique index holds the key alone, and no trigger can replace the key. Where
-    /// there is none, keys are taken to be unique.
-    pub(crate) has_unique_key: Option<fn(&TableNames) -> String>,
+    /// Writes the query that has a row if a unique index would refuse the same row a second time. It takes the positions
+    /// of the columns that are sent. Where there is no such query, keys are taken to be unique.
+    pub(crate) has_unique_key: Option<fn(&TableNames, &[usize]) -> String>,
 }
 
 /// A dialect that units of work are flushed to.
@@ -135,6 +150,8 @@ impl EngineProfile {
     /// PostgreSQL.
     pub const POSTGRES: Self = Self {
         bulk: true,
+        // `PQ_LARGE_MESSAGE_LIMIT` of `src/include/libpq/libpq.h`, which is `MaxAllocSize`.
+        max_message: MessageLimit::Bytes(0x3fff_ffff),
         defer: Some("SET CONSTRAINTS ALL DEFERRED"),
         updates: Updates::FromValues,
         bounds_waits: Some(catalog::POSTGRES_BOUNDS_WAITS),
@@ -156,6 +173,7 @@ impl EngineProfile {
     pub const MYSQL: Self = Self {
         // A server that takes packets of 1 MB, as MySQL's did by default before 5.6, then takes rows of 768 kB.
         max_bytes: 1 << 18,
+        max_message: MessageLimit::Setting("@@max_allowed_packet"),
         updates: Updates::RowByRow,
         counts_inserts: true,
         local_locks: ServerFact::Asked(catalog::MYSQL_CLUSTER),
@@ -201,6 +219,7 @@ impl EngineProfile {
             max_rows: MAX_ROWS,
             max_parameters: D::MAX_PARAMETERS,
             max_bytes: 1 << 20,
+            max_message: MessageLimit::None,
             bulk: false,
             prepares: true,
             begin: None,
@@ -226,7 +245,7 @@ impl EngineProfile {
     const fn with_words(
         mut self,
         reads_committed: [&'static str; 2],
-        has_unique_key: Option<fn(&TableNames) -> String>,
+        has_unique_key: Option<fn(&TableNames, &[usize]) -> String>,
     ) -> Self {
         self.words.reads_committed = reads_committed;
         self.words.has_unique_key = has_unique_key;

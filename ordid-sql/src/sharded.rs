@@ -6,6 +6,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Poll,
+    time::Duration,
 };
 
 use ordid_core::{Error, KeyOf, KeyType, OrderedKey, generator::Generator};
@@ -84,6 +85,11 @@ impl<W: WrapsWork> Sharded<W> {
     /// Says how often each shard is tried.
     pub fn set_retry(&mut self, retry: Retry) {
         self.each(|work| work.set_retry(retry));
+    }
+
+    /// Says how long the flush of each shard may take.
+    pub fn set_deadline(&mut self, within: Duration) {
+        self.each(|work| work.set_deadline(within));
     }
 
     /// Makes the flush of every shard write a marker row.

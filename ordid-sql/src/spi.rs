@@ -143,6 +143,11 @@ pub trait RowBinder: RowSink + Send + Sized + 'static {
         let _ = bytes;
     }
 
+    /// Returns how many bytes the values have that it has taken; 0 if it cannot tell.
+    fn bytes(&self) -> usize {
+        0
+    }
+
     /// Binds the key of a marker row.
     fn of_marker(id: Uuid) -> Self;
 

@@ -196,10 +196,11 @@ impl Writer<'_> {
         }
     }
 
-    /// Asks whether a unique index holds the key alone; `None` where the engine is not asked.
-    pub(crate) fn has_unique_key(self, names: &TableNames) -> Option<Statement> {
+    /// Asks whether a unique index would refuse a second time the row whose columns of these positions are sent; `None`
+    /// where the engine is not asked.
+    pub(crate) fn has_unique_key(self, names: &TableNames, sent: &[usize]) -> Option<Statement> {
         let query = self.engine.words.has_unique_key?;
-        Some(Statement::query(query(names)))
+        Some(Statement::query(query(names, sent)))
     }
 
     /// Asks for a row by its key.

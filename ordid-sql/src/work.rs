@@ -1,6 +1,6 @@
 //! The collecting half of a unit of work.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use ordid_core::{
     EnsuredKey, Error, KeyOf, KeyType, RawKeyOf, entity::SchemeOf, generator::Generator,
@@ -19,6 +19,8 @@ pub struct Work<B: RowSink> {
     generators: Generators,
     pub(crate) observer: Option<Box<dyn FnMut(Progress) + Send>>,
     pub(crate) retry: Retry,
+    /// How long a flush may take.
+    pub(crate) deadline: Option<Duration>,
     /// Whether a flush that only inserts also writes a marker row.
     pub(crate) records: bool,
     /// The unresolved commit of an earlier flush.
@@ -39,6 +41,11 @@ impl<B: RowBinder> Work<B> {
     /// Says how often a flush is tried.
     pub fn set_retry(&mut self, retry: Retry) {
         self.retry = retry;
+    }
+
+    /// Says how long a flush may take.
+    pub fn set_deadline(&mut self, within: Duration) {
+        self.deadline = Some(within);
     }
 
     /// Makes every flush write a marker row.
@@ -249,6 +256,7 @@ impl<B: RowSink> Default for Work<B> {
             generators: Generators::new(),
             observer: None,
             retry: Retry::DEFAULT,
+            deadline: None,
             records: false,
             unresolved: None,
             keeper: Keeper::default(),

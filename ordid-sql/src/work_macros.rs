@@ -22,12 +22,27 @@ macro_rules! work_settings {
             ///
             /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a
             /// row that somebody deleted meanwhile is inserted again. Use this where others delete rows that
-            /// are so new, and where no unique index holds a key alone, as in tables that are partitioned by time:
-            /// such rows are not sent again without a marker row, and the outcome stays unknown. It costs a statement
-            /// a flush.
+            /// are so new, and where the database would take the same row twice: no unique index holds the key, alone
+            /// or with other columns of the row, or a trigger replaces the key. PostgreSQL, MySQL and MariaDB are asked
+            /// for such indexes after a lost COMMIT. Without one and without a marker row, the rows are not sent again,
+            /// and the outcome stays unknown until the rows are found. It costs a statement a flush.
             #[must_use]
             pub fn with_record(mut self) -> Self {
                 self.0.set_record();
+                self
+            }
+
+            /// Ends a flush after this time, all attempts and waits included; no limit unless this is called. Servers
+            /// and networks that do not answer would otherwise hold a flush for as long as their own time-outs, which
+            /// may be hours.
+            ///
+            /// A flush that is ended so fails with an error of which `is_timeout` is true. Nothing was written,
+            /// unless the error says that the COMMIT is unknown. The connection is closed if it is a pool's; use
+            /// your own only as after a flush that you drop. Where the library's calls block, as in synchronous
+            /// programs, the time is looked at between calls. `flush_in` has no limit, as the transaction is yours.
+            #[must_use]
+            pub fn with_deadline(mut self, within: std::time::Duration) -> Self {
+                self.0.set_deadline(within);
                 self
             }
 
@@ -361,6 +376,13 @@ macro_rules! sharded_unit_of_work {
             #[must_use]
             pub fn with_retry(mut self, retry: $crate::Retry) -> Self {
                 self.0.set_retry(retry);
+                self
+            }
+
+            /// Ends the flush of each shard after this time: as [`UnitOfWork::with_deadline`].
+            #[must_use]
+            pub fn with_deadline(mut self, within: std::time::Duration) -> Self {
+                self.0.set_deadline(within);
                 self
             }
 

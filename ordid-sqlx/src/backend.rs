@@ -437,6 +437,10 @@ impl<DB: Backend> RowBinder for Binder<DB> {
         self.limit = bytes;
     }
 
+    fn bytes(&self) -> usize {
+        self.bytes.get()
+    }
+
     fn of_marker(id: Uuid) -> Self {
         let mut binder = Self::with_room((), 1, 1);
         binder.error = DB::bind_marker(&mut binder.arguments, id).err();

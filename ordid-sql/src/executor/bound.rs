@@ -1,9 +1,10 @@
 //! Binds the rows of a chunk to statements, and sends them.
 
-use std::{future::poll_fn, pin::pin, task::Poll};
+use std::{future::poll_fn, ops::Range, pin::pin, task::Poll};
 
+use super::no_values;
 use crate::{
-    Action, Chunk, FlushError, PendingRows, Place,
+    Action, Chunk, DriverError, EngineProfile, FlushError, MessageLimit, PendingRows, Place,
     spi::{BoxedError, Changed, FlushTransaction, RowBinder, RunOfRows, StatementFailure},
     text::{Statement, Statements},
 };
@@ -23,6 +24,8 @@ pub(super) struct Bound<B> {
 struct BoundStatement<B> {
     statement: Statement,
     values: B,
+    /// How many bytes the values of one row have; 0 for a statement of more rows, each of which is small.
+    bytes: usize,
 }
 
 /// Binds the rows of a chunk, or as many of them as are large enough for a statement.
@@ -76,30 +79,44 @@ fn bind_all<B: RowBinder>(
 ) -> Result<(Vec<BoundStatement<B>>, usize), Unbound> {
     let entity = rows.entity(chunk.table);
     let columns = statements.table(chunk.table).columns_of(chunk.action).len();
-    let rest = start..chunk.rows.end;
-    let mut values = B::with_room(entity, rest.len(), columns);
-    values.limit(statements.writer().engine.max_bytes);
-    values.begin_rows(chunk.action);
-    let end = rows.write(chunk, rest, &mut values);
-    if let Some(error) = values.take_error() {
-        return Err((error, end));
-    }
+    let max_bytes = statements.writer().engine.max_bytes;
+    let write = |range: Range<usize>| {
+        let mut values = B::with_room(entity, range.len(), columns);
+        values.limit(max_bytes);
+        values.begin_rows(chunk.action);
+        let end = rows.write(chunk, range, &mut values);
+        match values.take_error() {
+            Some(error) => Err((error, end)),
+            None => Ok((values, end)),
+        }
+    };
+    let (mut values, mut end) = write(start..chunk.rows.end)?;
     if end == start {
         return Err(("the library took no value of the row".into(), start));
     }
+    if end - start > 1 && values.bytes() > 2 * max_bytes {
+        // The last row is large. It goes alone, so that the server need not take more than it.
+        (values, end) = write(start..end - 1)?;
+    }
+    let bytes = match end - start {
+        1 => values.bytes(),
+        _ => 0,
+    };
     let runs = values.into_runs(end - start).into_iter();
-    let bound = runs.map(|run| of_run(run, chunk, statements));
+    let bound = runs.map(|run| of_run(run, bytes, chunk, statements));
     Ok((bound.collect(), end))
 }
 
 fn of_run<B>(
     run: RunOfRows<B>,
+    bytes: usize,
     chunk: &Chunk,
     statements: &mut Statements<'_>,
 ) -> BoundStatement<B> {
     BoundStatement {
         statement: statements.of(chunk, run.rows, run.columns.as_deref()),
         values: run.values,
+        bytes,
     }
 }
 
@@ -126,8 +143,9 @@ fn bind_each<B: RowBinder>(
         if let Some(error) = values.take_error() {
             return Err((error, row));
         }
+        let bytes = values.bytes();
         let runs = values.into_runs(1).into_iter();
-        bound.extend(runs.map(|run| of_run(run, chunk, statements)));
+        bound.extend(runs.map(|run| of_run(run, bytes, chunk, statements)));
     }
     Ok(bound)
 }
@@ -145,6 +163,7 @@ pub(super) async fn send<T: FlushTransaction>(
     let key = |row: usize| rows.key_text(&chunk, row);
     let is_for_each_row = bound.is_for_each_row;
     let is_counted = chunk.action != Action::Insert || bound.counts_inserts;
+    let engine = texts.writer().engine;
     let mut meanwhile = Some(meanwhile);
     let mut start = chunk.rows.start;
     let (mut count, mut changed, mut expected) = (0, 0, 0);
@@ -159,7 +178,19 @@ pub(super) async fn send<T: FlushTransaction>(
         };
         count += statements.len();
         let mut is_bound = false;
-        for BoundStatement { statement, values } in statements {
+        for BoundStatement {
+            statement,
+            values,
+            bytes,
+        } in statements
+        {
+            if bytes > engine.max_bytes {
+                let of_row = || Place {
+                    row: is_for_each_row.then_some(start),
+                    ..place.clone().with_key(key(start))
+                };
+                check_size(rows, open, engine, bytes, of_row).await?;
+            }
             let sending = open.execute(&statement, values);
             let answer = hand_over(sending, || {
                 if is_bound {
@@ -208,6 +239,54 @@ pub(super) async fn send<T: FlushTransaction>(
         true => Ok(count),
         false => Err(FlushError::count(changed, expected, place)),
     }
+}
+
+/// Refuses a row that is larger than a message to the server may be. Sent, it would end the connection, as if that had
+/// been lost.
+async fn check_size<T: FlushTransaction>(
+    rows: &PendingRows<T::Binder>,
+    open: &mut T,
+    engine: &EngineProfile,
+    bytes: usize,
+    place: impl FnOnce() -> Place,
+) -> Result<(), FlushError<T::Error>> {
+    let limit = match engine.max_message {
+        MessageLimit::None => return Ok(()),
+        MessageLimit::Bytes(limit) => Ok((limit, None)),
+        MessageLimit::Setting(name) => match limit_below(rows, open, name, bytes).await {
+            Ok(Some(limit)) => Ok((limit, Some(name))),
+            Ok(None) => return Ok(()),
+            Err(error) => Err(error),
+        },
+    };
+    match limit {
+        Ok((limit, _)) if bytes <= limit => Ok(()),
+        Ok((limit, setting)) => Err(FlushError::too_large(bytes, limit, setting, place())),
+        Err(error) => Err(FlushError::statement(error, place())),
+    }
+}
+
+/// Returns the value of a system variable, if it is less than this one.
+///
+/// A query can say no more than whether it has a row, so it takes some to find a value.
+async fn limit_below<T: FlushTransaction>(
+    rows: &PendingRows<T::Binder>,
+    open: &mut T,
+    name: &str,
+    bytes: usize,
+) -> Result<Option<usize>, DriverError<T::Error>> {
+    let (mut least, mut more) = (0, bytes);
+    let mut at = bytes;
+    while more - least > 1 || at == bytes {
+        let query = Statement::query(format!("SELECT 1 FROM DUAL WHERE {name} >= {at}"));
+        match open.exists(&query, no_values(rows)).await? {
+            true if at == bytes => return Ok(None),
+            true => least = at,
+            false => more = at,
+        }
+        at = least.midpoint(more);
+    }
+    Ok(Some(least))
 }
 
 /// Makes the error of a statement. `key` returns the key of a row, if the library names one.

@@ -1,4 +1,5 @@
 mod library;
+mod limits;
 mod lost_commits;
 mod refusals;
 

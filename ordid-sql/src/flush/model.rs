@@ -128,9 +128,11 @@ enum Report {
     Succeeded,
     Failed(Failure),
     Probed(bool),
+    /// The deadline has come.
+    TimeIsOver,
 }
 
-use Report::{Failed, Probed, Succeeded};
+use Report::{Failed, Probed, Succeeded, TimeIsOver};
 
 /// The conflict that a statement of a transaction meets.
 enum Conflict {
@@ -231,7 +233,20 @@ impl Search {
             }
         }
         let flush = world.flush(&self.template);
-        match flush.step() {
+        let step = flush.step();
+        if !matches!(step, Step::Done { .. }) {
+            next.push(self.after(world, TimeIsOver, |transactions| {
+                if let Some(newest) = transactions.last_mut()
+                    && newest.status == Status::Open
+                {
+                    newest.status = match step {
+                        Step::Commit => Status::Committing,
+                        _ => Status::Abandoned,
+                    };
+                }
+            }));
+        }
+        match step {
             Step::Begin => {
                 next.push(self.after(world, Failed(Lost), |_| ()));
                 let servers = if self.setting.has_global_locks { 1 } else { 2 };
@@ -276,6 +291,7 @@ impl Search {
         let mut flush = world.flush(&self.template);
         match report {
             Succeeded => flush.succeeded(),
+            TimeIsOver => flush.time_is_over(),
             Failed(failure) => {
                 let is_refused = flush.step() == Step::Commit && failure != Lost;
                 if is_refused && self.setting.rule == Some(Rule::RefusedCommit) {

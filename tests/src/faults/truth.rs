@@ -21,6 +21,8 @@ use crate::{
 };
 
 const NOT_UNIQUE: &str = "truth::a_late_commit_of_keys_that_are_not_unique_is_no_second_copy";
+const PARTITIONED: &str =
+    "truth::a_late_commit_to_a_table_that_is_partitioned_by_a_column_of_the_row_is_written_once";
 const TRIGGER: &str = "truth::a_late_commit_of_keys_that_a_trigger_may_replace_is_no_second_copy";
 
 /// Adds the tests of a library.
@@ -32,7 +34,7 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
         "truth::a_commit_that_finds_the_key_taken_is_no_sign_that_nothing_was_written",
         async |site| {
             postgres_keys(&site, "PRIMARY KEY (id) DEFERRABLE INITIALLY DEFERRED").await?;
-            taken_at_commit::<L::Postgres>(site).await
+            written_once::<L::Postgres>(site, POSTGRES_WAITS).await
         },
     );
     on_server::<L::Postgres, _, _>(
@@ -74,8 +76,27 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
         },
     );
     on_server::<L::Postgres, _, _>(trials, servers, "postgres", NOT_UNIQUE, async |site| {
-        postgres_keys(&site, "PRIMARY KEY (id, unit)").await?;
+        // The rows have no value for the other column.
+        for table in ["customers", "orders", "items"] {
+            site.execute(&format!(
+                "ALTER TABLE {table} ADD at timestamptz NOT NULL DEFAULT clock_timestamp()"
+            ))
+            .await?;
+        }
+        postgres_keys(&site, "PRIMARY KEY (id, at)").await?;
         not_sent_again::<L::Postgres>(site).await
+    });
+    on_server::<L::Postgres, _, _>(trials, servers, "postgres", PARTITIONED, async |site| {
+        for table in ["customers", "orders", "items"] {
+            site.execute(&format!(
+                "ALTER TABLE {table} RENAME TO old_{table}; \
+                 CREATE TABLE {table} (LIKE old_{table} INCLUDING DEFAULTS, PRIMARY KEY (unit, id)) \
+                 PARTITION BY HASH (unit); \
+                 CREATE TABLE part_of_{table} PARTITION OF {table} FOR VALUES WITH (MODULUS 1, REMAINDER 0)"
+            ))
+            .await?;
+        }
+        written_once::<L::Postgres>(site, POSTGRES_WAITS).await
     });
     on_server::<L::Postgres, _, _>(trials, servers, "postgres", TRIGGER, async |site| {
         site.execute(
@@ -111,20 +132,21 @@ fn mysql<L: Library>(
     waits: &'static str,
 ) {
     on_server::<L::MySql, _, _>(trials, servers, server, NOT_UNIQUE, async |site| {
+        // The rows have no value for the other column.
+        let at =
+            "ADD at DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6), ADD PRIMARY KEY (id, at)";
+        mysql_keys(&site, at).await?;
+        not_sent_again::<L::MySql>(site).await
+    });
+    on_server::<L::MySql, _, _>(trials, servers, server, PARTITIONED, async move |site| {
+        mysql_keys(&site, "ADD PRIMARY KEY (unit, id)").await?;
         for table in ["items", "orders", "customers"] {
-            if table != "customers" {
-                site.execute(&format!(
-                    "ALTER TABLE {table} DROP FOREIGN KEY {table}_ibfk_1"
-                ))
-                .await?;
-            }
             site.execute(&format!(
-                "ALTER TABLE {table} DROP PRIMARY KEY, ADD PRIMARY KEY (id, unit)"
+                "ALTER TABLE {table} PARTITION BY HASH (unit) PARTITIONS 2"
             ))
             .await?;
         }
-        site.execute("ALTER TABLE orders DROP INDEX label").await?;
-        not_sent_again::<L::MySql>(site).await
+        written_once::<L::MySql>(site, waits).await
     });
     on_server::<L::MySql, _, _>(trials, servers, server, TRIGGER, async |site| {
         for table in ["customers", "orders", "items"] {
@@ -168,6 +190,22 @@ async fn postgres_keys(site: &Site<Postgres>, key: &str) -> Outcome {
     Ok(())
 }
 
+/// As [`postgres_keys`]; `change` adds the primary key.
+async fn mysql_keys<D: Served>(site: &Site<D>, change: &str) -> Outcome {
+    for table in ["items", "orders", "customers"] {
+        if table != "customers" {
+            site.execute(&format!(
+                "ALTER TABLE {table} DROP FOREIGN KEY {table}_ibfk_1"
+            ))
+            .await?;
+        }
+        site.execute(&format!("ALTER TABLE {table} DROP PRIMARY KEY, {change}"))
+            .await?;
+    }
+    site.execute("ALTER TABLE orders DROP INDEX label").await?;
+    Ok(())
+}
+
 /// Flushes while the COMMIT of the first attempt is held back, and lets it through once another attempt waits for it.
 async fn released<W: Flusher<Database: Served>>(
     work: &mut W,
@@ -189,12 +227,15 @@ async fn released<W: Flusher<Database: Served>>(
     Ok(outcome)
 }
 
-async fn taken_at_commit<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
+async fn written_once<W: Flusher<Database: Served>>(
+    site: Site<W::Database>,
+    waits: &str,
+) -> Outcome {
     let proxy = Proxy::start(W::Database::address(site.options())?).await?;
     let graph = Graph::new(1, Shape::SMALL);
     let mut work = W::of(&graph, EAGER);
     let through = through(&site, &proxy);
-    let outcome = released(&mut work, &site, &through, &proxy, POSTGRES_WAITS).await?;
+    let outcome = released(&mut work, &site, &through, &proxy, waits).await?;
     assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::All);
     outcome?;
     Ok(())

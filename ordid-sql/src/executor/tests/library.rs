@@ -24,6 +24,9 @@ use crate::{
     },
 };
 
+/// What the server says where it is asked for `@@max_allowed_packet`.
+pub(super) const MAX_PACKET: usize = 20;
+
 /// A row whose key comes first.
 pub(super) struct Item {
     id: Uuid,
@@ -265,7 +268,7 @@ impl<const RUNS: bool> RowSink for Binder<RUNS> {
             return RowEnd::Refused;
         }
         self.rows.push(self.row.join(":"));
-        let bytes = self.rows.iter().map(String::len).sum::<usize>();
+        let bytes = self.bytes();
         match (self.room, self.limit) {
             (Some(room), _) if self.rows.len() >= room => RowEnd::TakenLast,
             (None, Some(limit)) if bytes >= limit => RowEnd::TakenLast,
@@ -284,6 +287,10 @@ impl<const RUNS: bool> RowBinder for Binder<RUNS> {
 
     fn limit(&mut self, bytes: usize) {
         self.limit = Some(bytes);
+    }
+
+    fn bytes(&self) -> usize {
+        self.rows.iter().map(String::len).sum()
     }
 
     fn of_marker(id: Uuid) -> Self {
@@ -330,6 +337,8 @@ pub(super) enum Answer {
     Meanwhile(&'static str),
     /// It fails in this way.
     Fails(Failure),
+    /// It is not carried out, and there is no answer.
+    Silence,
     /// It fails in this way, but was carried out.
     FailsAfter(Failure),
     /// A row of the statement is refused.
@@ -416,7 +425,7 @@ impl Server {
 
     async fn call(&self, line: String) -> Option<Answer> {
         let answer = self.take(line);
-        Answered { polls: 2 }.await;
+        Answered::of(&answer).await;
         answer
     }
 
@@ -428,6 +437,17 @@ impl Server {
 /// The answer is not there for so many polls.
 struct Answered {
     polls: u32,
+}
+
+impl Answered {
+    fn of(answer: &Option<Answer>) -> Self {
+        Self {
+            polls: match answer {
+                Some(Answer::Silence) => u32::MAX,
+                _ => 2,
+            },
+        }
+    }
 }
 
 impl Future for Answered {
@@ -615,6 +635,10 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
     ) -> Result<bool, DriverError<io::Error>> {
         assert_eq!(query.kind, StatementKind::Exists);
         let [key] = &values.rows[..] else {
+            if let Some((_, least)) = query.sql.split_once("@@max_allowed_packet >= ") {
+                self.connection.call("how large a message").await;
+                return Ok(least.parse::<usize>().unwrap() <= MAX_PACKET);
+            }
             let is_cluster = query.sql.contains("wsrep_on");
             let fact = match is_cluster {
                 true => "are locks local",
@@ -683,7 +707,7 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
         if matches!(answer, Some(Answer::Succeeds | Answer::FailsAfter(_))) {
             server.committed(&staged);
         }
-        Answered { polls: 2 }.await;
+        Answered::of(&answer).await;
         self.end();
         match answer {
             Some(Answer::Fails(failure) | Answer::FailsAfter(failure)) => Err(driver(failure)),
