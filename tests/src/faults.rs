@@ -14,6 +14,7 @@ mod engine;
 mod flusher;
 mod graph;
 pub mod kill;
+pub mod limits;
 pub mod refused;
 pub mod restart;
 mod trials;

@@ -55,7 +55,7 @@ fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
         | 3101 // group replication rolled back
         => Failure::Transient,
         1053 // shutting down
-        | 1152..=1161 // aborted, packets that cannot be read or written
+        | 1152 | 1154..=1161 // aborted, packets that cannot be read or written
         | 1184 // aborted
         | 1836 // read-only
         | 1927 // MariaDB: the connection was killed
@@ -127,8 +127,9 @@ mod tests {
                 Transient,
             ),
             (&[1053, 1158, 1160, 1184, 1836, 1927, 4031], Lost),
-            // Foreign key, unknown table, statement's time-out (MariaDB, MySQL), another option.
-            (&[1452, 1146, 1969, 3024, 1290], Refused),
+            // Foreign key, unknown table, statement's time-out (MariaDB, MySQL), another option, a packet that is too
+            // large and would be each time.
+            (&[1452, 1146, 1969, 3024, 1290, 1153], Refused),
         ] {
             for number in numbers {
                 assert_eq!(by_number(*number, "", false), expected, "{number}");

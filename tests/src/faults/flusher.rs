@@ -51,6 +51,9 @@ pub trait Flusher: Sized + Send + 'static {
     /// Calls a function after each chunk.
     fn tell(&mut self, observer: impl FnMut(Progress) + Send + 'static);
 
+    /// Bounds how long a flush may take.
+    fn within(&mut self, deadline: Duration);
+
     /// Flushes over connections of its own, which are closed then, and waits so long for a server that
     /// is not there, where the library can.
     fn flush_to(
@@ -84,6 +87,8 @@ pub struct Failed {
     pub is_connection_lost: bool,
     /// Another time may succeed.
     pub is_transient: bool,
+    /// It took longer than it was given.
+    pub is_timeout: bool,
     /// A value is taken.
     pub is_unique_violation: bool,
     /// How often it was begun anew.
@@ -121,6 +126,7 @@ where
             is_commit_unknown: error.is_commit_unknown(),
             is_connection_lost: error.is_connection_lost(),
             is_transient: error.is_transient(),
+            is_timeout: error.is_timeout(),
             is_unique_violation: error.is_unique_violation(),
             retries: error.retries(),
             table: error.table().map(str::to_owned),
@@ -164,6 +170,10 @@ impl<DB: Engine> Flusher for UnitOfWork<DB> {
 
     fn tell(&mut self, observer: impl FnMut(Progress) + Send + 'static) {
         self.observe(observer);
+    }
+
+    fn within(&mut self, deadline: Duration) {
+        *self = std::mem::take(self).with_deadline(deadline);
     }
 
     async fn flush_to(

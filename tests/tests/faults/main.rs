@@ -11,7 +11,7 @@ mod journal;
 use std::process::Command;
 
 use ordid_tests::{
-    faults::{Sqlx, commit, cut, deadlock, kill, refused, restart, truth},
+    faults::{Sqlx, commit, cut, deadlock, kill, limits, refused, restart, truth},
     trials::run_all,
 };
 
@@ -25,6 +25,7 @@ fn main() {
         journal::trials(servers, trials);
         deadlock::trials::<Sqlx>(servers, trials);
         refused::trials::<Sqlx>(servers, trials);
+        limits::trials::<Sqlx>(servers, trials);
         truth::trials::<Sqlx>(servers, trials);
         disk::trials(trials);
     });

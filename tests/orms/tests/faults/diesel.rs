@@ -218,6 +218,10 @@ where
         self.0.observe(observer);
     }
 
+    fn within(&mut self, deadline: Duration) {
+        self.0 = std::mem::take(&mut self.0).with_deadline(deadline);
+    }
+
     async fn flush_to(
         &mut self,
         options: &Options<Self::Database>,

@@ -16,7 +16,7 @@ mod seaorm;
 use std::process::{Command, ExitCode};
 
 use ordid_tests::{
-    faults::{Library, commit, cut, deadlock, kill, refused, restart, truth},
+    faults::{Library, commit, cut, deadlock, kill, limits, refused, restart, truth},
     servers::Servers,
     trials::{Outcome, run_all},
 };
@@ -57,6 +57,7 @@ fn of<L: Library>(
     kill::trials::<L>(servers, trials, program);
     deadlock::trials::<L>(servers, trials);
     refused::trials::<L>(servers, trials);
+    limits::trials::<L>(servers, trials);
     truth::trials::<L>(servers, trials);
 }
 

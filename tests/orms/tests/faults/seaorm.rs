@@ -162,6 +162,10 @@ impl<DB: Connect + Engine> Flusher for Work<DB> {
         self.work.observe(observer);
     }
 
+    fn within(&mut self, deadline: Duration) {
+        self.work = std::mem::take(&mut self.work).with_deadline(deadline);
+    }
+
     async fn flush_to(
         &mut self,
         options: &Options<DB>,
