@@ -18,8 +18,8 @@ pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 /// Runs the tests of a program on the servers of these names, and ends the process.
 pub fn run_all(names: &[&'static str], add: impl FnOnce(&Servers, &mut Vec<Trial>)) -> ! {
     let mut arguments = Arguments::from_args();
-    // Servers and tests share the machine; more at once only times out.
-    arguments.test_threads.get_or_insert(2);
+    // More than cores: most tests wait for a server, or for a lease to end.
+    arguments.test_threads.get_or_insert(6);
     let servers = match Servers::start(names, !arguments.list) {
         Ok(servers) => servers,
         Err(error) => {

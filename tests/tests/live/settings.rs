@@ -361,9 +361,12 @@ impl<DB: Set> Site<DB> {
         site.leases()?.create().await?;
         site.counter()?.create(1).await?;
         site.mapping()?.create(&site.plain).await?;
-        // As many as are used at once: later ones would have the setting.
-        let (one, two) = tokio::join!(site.plain.acquire(), site.plain.acquire());
-        drop((one?, two?));
+        // As many as the pool ever opens: later ones would have the setting.
+        let mut held = Vec::new();
+        for _ in 0..site.plain.options().get_max_connections() {
+            held.push(site.plain.acquire().await?);
+        }
+        drop(held);
         DB::script(&site.plain, setting.set).await?;
         Ok(site)
     }
