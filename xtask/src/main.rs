@@ -53,7 +53,11 @@ enum Task {
     },
     /// Let private databases sort every scheme's keys in every column, and write the matrix into
     /// PLATFORM.md
-    Conformance,
+    Conformance {
+        /// Instead, run each operation under each setting of a server, and write that table
+        #[arg(long)]
+        settings: bool,
+    },
     /// Write the lists that are made of the catalogue of schemes
     Lists,
     /// Run the long forms of the tests, optimised: ORDID_TEST_SOAK=1
@@ -71,7 +75,8 @@ fn main() -> ExitCode {
         Task::Test { extra } => test::test(&extra),
         Task::Check => check::check(),
         Task::Bench { name, extra } => bench::bench(name, &extra),
-        Task::Conformance => conformance::conformance(),
+        Task::Conformance { settings: false } => conformance::conformance(),
+        Task::Conformance { settings: true } => test::settings(),
         Task::Lists => lists::lists(),
         Task::Soak { extra } => test::soak(&extra),
     };

@@ -97,9 +97,27 @@ fn etcd(summary: &mut Summary) -> Result<Option<ExitStatus>> {
 pub(crate) fn soak(extra: &[String]) -> Result<ExitCode> {
     println!("soak: the long forms of the tests (ORDID_TEST_SOAK=1), in a release build");
     let mut summary = Summary::default();
-    let status = run_tests(
+    let mut status = run_tests(
         run::cargo(&["test", "--release"]).env("ORDID_TEST_SOAK", "1"),
         extra,
+        &mut summary,
+    )?;
+    if extra.is_empty() {
+        let models = count(models().env("ORDID_TEST_SOAK", "1"), &mut summary)?;
+        if status.success() {
+            status = models;
+        }
+    }
+    Ok(conclude(status, &summary))
+}
+
+/// Runs the tests of servers' settings, which then write their table into PLATFORM.md.
+pub(crate) fn settings() -> Result<ExitCode> {
+    let extra = ["-p", "ordid-tests", "--test", "live", "--", "settings::"].map(str::to_owned);
+    let mut summary = Summary::default();
+    let status = run_tests(
+        run::cargo(&["test"]).env("ORDID_WRITE_SETTINGS", "1"),
+        &extra,
         &mut summary,
     )?;
     Ok(conclude(status, &summary))

@@ -1,13 +1,13 @@
 //! The matrix as tables, one an engine.
 
-use std::{fs, io, path::Path};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use ordid::scheme::catalogue::CATALOGUE;
 
 use super::{Cell, Engine};
-
-const BEGIN: &str = "<!-- conformance: begin -->\n";
-const END: &str = "<!-- conformance: end -->";
 
 /// Returns the matrix in Markdown, in the catalogue's order: schemes that fare alike share a row.
 pub fn tables(cells: &[Cell], is_asked: impl Fn(Engine) -> bool) -> String {
@@ -56,30 +56,48 @@ pub fn tables(cells: &[Cell], is_asked: impl Fn(Engine) -> bool) -> String {
     text
 }
 
-/// Returns what stands between the marks of a document, and what is around it.
-fn parts(document: &str) -> Option<[&str; 3]> {
-    let (before, rest) = document.split_once(BEGIN)?;
-    let (table, after) = rest.split_once(END)?;
-    Some([before, table, after])
-}
-
-/// Writes the tables between the marks of a document, and returns whether that changed it.
+/// Writes tables into `PLATFORM.md`, between marks of this name, and returns whether that changed it.
 ///
 /// # Errors
 ///
-/// If the document cannot be read or written, or has no marks.
-pub fn write(document: &Path, tables: &str) -> io::Result<bool> {
-    let text = fs::read_to_string(document)?;
-    let Some([before, old, after]) = parts(&text) else {
+/// If the document cannot be read or written, or has no such marks.
+pub fn write(name: &str, tables: &str) -> io::Result<bool> {
+    let [begin, end] = [
+        format!("<!-- {name}: begin -->\n"),
+        format!("<!-- {name}: end -->"),
+    ];
+    let document = document();
+    let text = fs::read_to_string(&document)?;
+    let parts = text.split_once(&begin).and_then(|(before, rest)| {
+        let (old, after) = rest.split_once(&end)?;
+        Some((before, old, after))
+    });
+    let Some((before, old, after)) = parts else {
         let path = document.display();
-        return Err(io::Error::other(format!(
-            "{path} has no marks `{}`",
-            BEGIN.trim_end()
-        )));
+        return Err(io::Error::other(format!("{path} has no marks `{name}`")));
     };
     if old == tables {
         return Ok(false);
     }
-    fs::write(document, format!("{before}{BEGIN}{tables}{END}{after}"))?;
+    fs::write(&document, format!("{before}{begin}{tables}{end}{after}"))?;
     Ok(true)
+}
+
+/// Demands that `PLATFORM.md` has these tables; `remedy` is the command that writes them.
+///
+/// # Errors
+///
+/// If it has not, or cannot be read.
+pub fn is_written(tables: &str, remedy: &str) -> Result<(), String> {
+    let text = fs::read_to_string(document()).map_err(|error| error.to_string())?;
+    match text.contains(tables) {
+        true => Ok(()),
+        false => Err(format!(
+            "run `{remedy}`: PLATFORM.md does not have this:\n{tables}"
+        )),
+    }
+}
+
+fn document() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../PLATFORM.md")
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, future::Future, time::Duration};
 
-use libtest_mimic::Trial;
+use libtest_mimic::{Failed, Trial};
 use ordid::{
     KeyType as _, OrderedKey,
     clock::{Clock as _, SystemClock},
@@ -12,6 +12,7 @@ use ordid::{
 use ordid_harness::Server;
 use ordid_sqlx::{FlushError, Flushed, MappingTable, Retry, SqlCounter, SqlLease, UnitOfWork};
 use ordid_tests::{
+    conformance,
     proxy::Fault,
     servers::{Options, Scratch, Servers},
     trials::{ignored, run},
@@ -52,6 +53,24 @@ enum Operation {
 }
 
 use Operation::*;
+
+impl Operation {
+    /// The head of its column.
+    const fn name(self) -> &'static str {
+        match self {
+            Insert => "insert",
+            Change => "update, delete",
+            LostInsert => "insert, COMMIT's answer lost",
+            LostChange => "update, delete, COMMIT's answer lost",
+            Dying => "insert, COMMIT lost",
+            Locked => "insert, a value locked",
+            Wide => "insert of 2 MB",
+            Lease => "lease",
+            Counter => "counter",
+            Mapping => "mapping table",
+        }
+    }
+}
 
 /// What is right.
 #[derive(Debug, Clone, Copy)]
@@ -233,7 +252,53 @@ impl EndsIdle for MySql {
     }
 }
 
+/// Writes the cells of these settings as a table.
+fn table(title: &str, settings: &[&[Setting]]) -> String {
+    let operations = [
+        Insert, Change, LostInsert, LostChange, Dying, Locked, Wide, Lease, Counter, Mapping,
+    ];
+    let mut text = format!("\n| {title} |");
+    for operation in operations {
+        text += &format!(" {} |", operation.name());
+    }
+    text += &format!("\n|---|{}\n", "---|".repeat(operations.len()));
+    for setting in settings.iter().copied().flatten() {
+        text += &format!("| `{}` |", setting.name);
+        for operation in operations {
+            let cell = setting.cells.iter().find(|(it, _)| *it == operation);
+            text += &match cell {
+                None => " |".to_owned(),
+                Some((_, Works)) => " works |".to_owned(),
+                Some((_, Refused(words))) => format!(" refused: {words} |"),
+            };
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// `ORDID_WRITE_SETTINGS=1` writes what otherwise has to be there.
+fn document() -> Result<(), Failed> {
+    let tables = [
+        table("MariaDB 10.11, MySQL 9.7", &[MYSQL, LOWER_CASE]),
+        table("PostgreSQL 15", &[POSTGRES]),
+    ]
+    .concat();
+    if std::env::var_os("ORDID_WRITE_SETTINGS").is_some_and(|value| value == "1") {
+        println!("{tables}");
+        conformance::write("settings", &tables)?;
+    }
+    Ok(conformance::is_written(
+        &tables,
+        "cargo xtask conformance --settings",
+    )?)
+}
+
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    trials.push(Trial::test(
+        "settings::the_document_has_this_table",
+        document,
+    ));
     for setting in POSTGRES {
         let name = format!("settings::{}", setting.name);
         on_scratch::<Postgres, _, _>(trials, servers, "postgres", &name, async move |pool| {
