@@ -65,7 +65,9 @@ If the answer to COMMIT is lost ([`is_commit_unknown`](crate::FlushError::is_com
 So the next flush begins by asking the database, and sends the rows again only if they are not there. It looks for one
 of them by its key, as they are there all or none. A flush with updates or deletes looks for its marker row instead, in
 the table that [`flushes_table`](crate::flushes_table) declares, as does any flush [`with_record`](Self::with_record). If
-entities were added, updated or deleted in between, the flush fails and sends nothing: flush again before that."
+entities were added, updated or deleted in between, the flush fails and sends nothing: flush again before that.
+
+[`with_deadline`](Self::with_deadline) bounds all attempts and waits together."
     };
     (flush_with) => {
         "\
