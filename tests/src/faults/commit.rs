@@ -19,16 +19,17 @@ use crate::{
 /// How many sessions wait for a lock that another one holds.
 pub(super) const POSTGRES_WAITS: &str = "SELECT count(*) FROM pg_stat_activity WHERE datname = \
                               current_database() AND wait_event_type = 'Lock'";
-/// MariaDB's `innodb_trx` is not written anew for who asks for it again and again.
-pub(super) const MARIADB_WAITS: &str = "SELECT COUNT(*) FROM information_schema.processlist, \
-                             information_schema.global_status WHERE db = DATABASE() AND info LIKE \
-                             'INSERT%' AND time_ms > 200 AND variable_name = \
-                             'Innodb_row_lock_current_waits' AND variable_value > 0";
+/// MariaDB's `innodb_trx` is not written anew for who asks for it again and again. Each of MariaDB and MySQL runs what
+/// stands in the comments that are its own.
+pub(super) const MYSQL_WAITS: &str = "SELECT COUNT(*) FROM \
+    /*M! information_schema.processlist, information_schema.global_status WHERE db = DATABASE() \
+    AND info LIKE 'INSERT%' AND time_ms > 200 AND variable_name = 'Innodb_row_lock_current_waits' \
+    AND variable_value > 0 *//*!80000 performance_schema.data_lock_waits */";
 
 /// Adds the tests of a library.
 pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
     of::<L::Postgres>(servers, trials, "postgres", POSTGRES_WAITS);
-    of::<L::MySql>(servers, trials, "mariadb", MARIADB_WAITS);
+    of::<L::MySql>(servers, trials, "mariadb", MYSQL_WAITS);
 }
 
 fn of<W: Flusher<Database: Served>>(

@@ -32,7 +32,7 @@ const POSTGRES: &str = "\
 
 const MARIADB: &str = "\
     CREATE TABLE tallies (bucket BIGINT PRIMARY KEY, tally BIGINT NOT NULL) ENGINE=InnoDB; \
-    INSERT INTO tallies SELECT seq, 0 FROM seq_0_to_7; \
+    INSERT INTO tallies VALUES (0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0), (7, 0); \
     CREATE TRIGGER customers_tally AFTER INSERT ON customers FOR EACH ROW \
     UPDATE tallies SET tally = tally + 1 WHERE bucket = NEW.bucket; \
     CREATE TRIGGER orders_tally AFTER INSERT ON orders FOR EACH ROW \

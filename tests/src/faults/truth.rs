@@ -10,7 +10,7 @@ use sqlx::Postgres;
 
 use super::{
     Failed, Flusher, Found, Graph, Library, PATIENCE, Remote, Served, Shape, Site,
-    commit::{MARIADB_WAITS, POSTGRES_WAITS},
+    commit::{MYSQL_WAITS, POSTGRES_WAITS},
     cut::{EAGER, through},
     on_file, on_own_server, on_server,
 };
@@ -111,26 +111,13 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
         }
         not_sent_again::<L::Postgres>(site).await
     });
-    for (server, waits) in MYSQL_FAMILY {
-        mysql::<L>(trials, servers, server, waits);
+    // They share a dialect, and differ in what they take.
+    for server in ["mariadb", "mysql"] {
+        mysql::<L>(trials, servers, server);
     }
 }
 
-/// MariaDB and MySQL share a dialect, and differ in what they take.
-const MYSQL_FAMILY: [(&str, &str); 2] = [
-    ("mariadb", MARIADB_WAITS),
-    (
-        "mysql",
-        "SELECT COUNT(*) FROM performance_schema.data_lock_waits",
-    ),
-];
-
-fn mysql<L: Library>(
-    trials: &mut Vec<Trial>,
-    servers: &Servers,
-    server: &'static str,
-    waits: &'static str,
-) {
+fn mysql<L: Library>(trials: &mut Vec<Trial>, servers: &Servers, server: &'static str) {
     on_server::<L::MySql, _, _>(trials, servers, server, NOT_UNIQUE, async |site| {
         // The rows have no value for the other column.
         let at =
@@ -138,7 +125,7 @@ fn mysql<L: Library>(
         mysql_keys(&site, at).await?;
         not_sent_again::<L::MySql>(site).await
     });
-    on_server::<L::MySql, _, _>(trials, servers, server, PARTITIONED, async move |site| {
+    on_server::<L::MySql, _, _>(trials, servers, server, PARTITIONED, async |site| {
         mysql_keys(&site, "ADD PRIMARY KEY (unit, id)").await?;
         for table in ["items", "orders", "customers"] {
             site.execute(&format!(
@@ -146,7 +133,7 @@ fn mysql<L: Library>(
             ))
             .await?;
         }
-        written_once::<L::MySql>(site, waits).await
+        written_once::<L::MySql>(site, MYSQL_WAITS).await
     });
     on_server::<L::MySql, _, _>(trials, servers, server, TRIGGER, async |site| {
         for table in ["customers", "orders", "items"] {
@@ -169,7 +156,7 @@ fn mysql<L: Library>(
         servers,
         server,
         "truth::a_server_that_does_not_commit_by_itself_has_the_rows_once",
-        move |server| without_autocommit::<L::MySql>(server, waits),
+        without_autocommit::<L::MySql>,
     );
 }
 
@@ -358,7 +345,7 @@ async fn uncommitted<W: Flusher<Database: Served>>(server: Server) -> Outcome {
     Ok(())
 }
 
-async fn without_autocommit<W: Flusher<Database: Served>>(server: Server, waits: &str) -> Outcome {
+async fn without_autocommit<W: Flusher<Database: Served>>(server: Server) -> Outcome {
     let site = Site::<W::Database>::create(server.url().parse()?).await?;
     site.execute("SET GLOBAL autocommit = 0").await?;
     let proxy = Proxy::start(W::Database::address(site.options())?).await?;
@@ -371,7 +358,7 @@ async fn without_autocommit<W: Flusher<Database: Served>>(server: Server, waits:
     // With a COMMIT that is lost.
     let graph = Graph::new(2, Shape::SMALL);
     let mut work = W::of(&graph, EAGER);
-    let outcome = released(&mut work, &site, &through, &proxy, waits).await?;
+    let outcome = released(&mut work, &site, &through, &proxy, MYSQL_WAITS).await?;
     assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::All);
     outcome?;
     Ok(())
