@@ -120,6 +120,8 @@ pub(crate) struct Words {
     /// Writes the query that has a row if a unique index holds the key alone, and no trigger can replace the key. Where
     /// there is none, keys are taken to be unique.
     pub(crate) has_unique_key: Option<fn(&TableNames) -> String>,
+    /// The character that no name may have, even a quoted one.
+    pub(crate) never_in_names: Option<char>,
 }
 
 /// A dialect that units of work are flushed to.
@@ -182,18 +184,21 @@ impl EngineProfile {
     }
     .with_words([" WITH (READCOMMITTEDLOCK)", ""], None);
 
-    /// Babelfish. The options that make a bulk load an `INSERT` were not tried there, so it gets none.
+    /// Babelfish. The options that make a bulk load an `INSERT` were not tried there, so it gets none. It does not parse
+    /// a `]` that is doubled in a quoted name.
     pub const BABELFISH: Self = Self {
         updates: Updates::JoinValues,
         ..Self::of::<Babelfish>(classify::sql_server::classify)
-    };
+    }
+    .without_in_names(']');
 
     /// Oracle.
     pub const ORACLE: Self = Self {
         defer: Some("SET CONSTRAINTS ALL DEFERRED"),
         updates: Updates::Arrays,
         ..Self::of::<Oracle>(classify::oracle::classify)
-    };
+    }
+    .without_in_names('"');
 
     const fn of<D: StatementDialect>(classify: Classify) -> Self {
         Self {
@@ -218,6 +223,7 @@ impl EngineProfile {
                 counted: D::COUNTED,
                 reads_committed: ["", ""],
                 has_unique_key: None,
+                never_in_names: None,
             },
             classify,
         }
@@ -230,6 +236,11 @@ impl EngineProfile {
     ) -> Self {
         self.words.reads_committed = reads_committed;
         self.words.has_unique_key = has_unique_key;
+        self
+    }
+
+    const fn without_in_names(mut self, character: char) -> Self {
+        self.words.never_in_names = Some(character);
         self
     }
 
