@@ -63,7 +63,7 @@ pub struct EngineProfile {
     /// for hours, behind a network that drops packets.
     pub bounds_waits: Option<&'static str>,
     /// Whether the server says how many rows an `INSERT` took, so that a row that a trigger, a rule or a view left out
-    /// is seen. SQL Server's count has those of triggers in it, and Oracle's is not asked for.
+    /// is seen. SQL Server's count has those of triggers in it.
     pub counts_inserts: bool,
     /// Whether a lock that one server gives does not hold on all others that take writes, as in a Galera cluster: then
     /// a marker row that could be inserted does not resolve an unresolved COMMIT. It is asked only after the answer to a
@@ -196,6 +196,7 @@ impl EngineProfile {
     pub const ORACLE: Self = Self {
         defer: Some("SET CONSTRAINTS ALL DEFERRED"),
         updates: Updates::Arrays,
+        counts_inserts: true,
         ..Self::of::<Oracle>(classify::oracle::classify)
     }
     .without_in_names('"');
