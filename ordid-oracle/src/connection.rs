@@ -7,7 +7,7 @@ use ordid_sql::{
     DriverError, EngineProfile,
     spi::{
         Begin, Changed, ConnectionSource, FlushConnection, FlushTransaction, MadeConnections,
-        OneConnection, Statement, StatementFailure, StatementKind, TransactionScope,
+        OneConnection, Statement, StatementFailure, TransactionScope,
     },
 };
 
@@ -117,14 +117,10 @@ impl FlushTransaction for OracleTransaction<'_> {
         statement: &Statement,
         values: Binder,
     ) -> Result<Changed, StatementFailure<oracle::Error>> {
-        let changes = statement.kind != StatementKind::Insert;
         // Without batch errors the rest of the rows would not be tried, but neither would it be known which one
         // failed.
         let mut builder = self.connection.batch(&statement.sql, statement.rows);
-        builder.with_batch_errors();
-        if changes {
-            builder.with_row_counts();
-        }
+        builder.with_batch_errors().with_row_counts();
         let mut batch = builder.build().map_err(refused)?;
         let appended = values.append_to(&mut batch, &statement.columns);
         appended.map_err(|(row, error)| StatementFailure {
@@ -133,10 +129,7 @@ impl FlushTransaction for OracleTransaction<'_> {
             row: Some((row, 0)),
         })?;
         batch.execute().map_err(refused)?;
-        Ok(match changes {
-            true => Changed::OfEach(batch.row_counts().map_err(refused)?),
-            false => Changed::Rows(0),
-        })
+        Ok(Changed::OfEach(batch.row_counts().map_err(refused)?))
     }
 
     async fn exists(

@@ -103,6 +103,25 @@ impl Stretch {
     }
 }
 
+/// Refuses a name that the engine takes in no quotes.
+fn check_names(table: &Table, engine: &EngineProfile) -> Result<(), Error> {
+    let Some(character) = engine.words.never_in_names else {
+        return Ok(());
+    };
+    let mut names = table
+        .schema
+        .iter()
+        .chain([&table.name])
+        .chain(table.columns);
+    match names.find(|name| name.contains(character)) {
+        None => Ok(()),
+        Some(name) => Err(Error::plan(format!(
+            "`{name}`: {} takes no `{character}` in a name, even a quoted one",
+            engine.name
+        ))),
+    }
+}
+
 impl Plan {
     /// Plans rows that were sorted, and puts those of circles into the order of sending.
     pub(crate) fn of(
@@ -115,6 +134,9 @@ impl Plan {
             deletes_rows_of_themselves: engine.deletes_rows_of_themselves,
         };
         let tables: Vec<Table> = rows.iter().map(|rows| rows.table()).collect();
+        for table in &tables {
+            check_names(table, engine)?;
+        }
         // Not as they were added: so every flush of the same rows goes over the tables in one order.
         let mut by_name: Vec<usize> = (0..tables.len()).collect();
         by_name.sort_by_key(|table| {

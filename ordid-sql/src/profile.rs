@@ -66,7 +66,7 @@ pub struct EngineProfile {
     /// for hours, behind a network that drops packets.
     pub bounds_waits: Option<&'static str>,
     /// Whether the server says how many rows an `INSERT` took, so that a row that a trigger, a rule or a view left out
-    /// is seen. SQL Server's count has those of triggers in it, and Oracle's is not asked for.
+    /// is seen. SQL Server's count has those of triggers in it.
     pub counts_inserts: bool,
     /// Whether a lock that one server gives does not hold on all others that take writes, as in a Galera cluster: then
     /// a marker row that could be inserted does not resolve an unresolved COMMIT. It is asked only after the answer to a
@@ -135,6 +135,8 @@ pub(crate) struct Words {
     /// Writes the query that has a row if a unique index would refuse the same row a second time. It takes the positions
     /// of the columns that are sent. Where there is no such query, keys are taken to be unique.
     pub(crate) has_unique_key: Option<fn(&TableNames, &[usize]) -> String>,
+    /// The character that no name may have, even a quoted one.
+    pub(crate) never_in_names: Option<char>,
 }
 
 /// A dialect that units of work are flushed to.
@@ -200,18 +202,22 @@ impl EngineProfile {
     }
     .with_words([" WITH (READCOMMITTEDLOCK)", ""], None);
 
-    /// Babelfish. The options that make a bulk load an `INSERT` were not tried there, so it gets none.
+    /// Babelfish. The options that make a bulk load an `INSERT` were not tried there, so it gets none. It does not parse
+    /// a `]` that is doubled in a quoted name.
     pub const BABELFISH: Self = Self {
         updates: Updates::JoinValues,
         ..Self::of::<Babelfish>(classify::sql_server::classify)
-    };
+    }
+    .without_in_names(']');
 
     /// Oracle.
     pub const ORACLE: Self = Self {
         defer: Some("SET CONSTRAINTS ALL DEFERRED"),
         updates: Updates::Arrays,
+        counts_inserts: true,
         ..Self::of::<Oracle>(classify::oracle::classify)
-    };
+    }
+    .without_in_names('"');
 
     const fn of<D: StatementDialect>(classify: Classify) -> Self {
         Self {
@@ -237,6 +243,7 @@ impl EngineProfile {
                 counted: D::COUNTED,
                 reads_committed: ["", ""],
                 has_unique_key: None,
+                never_in_names: None,
             },
             classify,
         }
@@ -249,6 +256,11 @@ impl EngineProfile {
     ) -> Self {
         self.words.reads_committed = reads_committed;
         self.words.has_unique_key = has_unique_key;
+        self
+    }
+
+    const fn without_in_names(mut self, character: char) -> Self {
+        self.words.never_in_names = Some(character);
         self
     }
 

@@ -38,7 +38,9 @@ pub trait Backend: sqlx::Database<Arguments: Debug> + sealed::Sealed {
     #[doc(hidden)]
     const PROFILE: EngineProfile = <Self::Dialect as FlushDialect>::PROFILE;
 
-    /// Whether a connection can be used again after a future on it was dropped, wherever that was.
+    /// Whether a connection can be used again after a future on it was dropped, wherever that was. PostgreSQL's could be,
+    /// but it goes back to its pool only after the answer, which a silent network never brings: then each flush that
+    /// was dropped takes a connection from the pool for good.
     #[doc(hidden)]
     const SURVIVES_DROPS: bool;
 

@@ -30,7 +30,7 @@ pub struct ProtocolState {
     /// `COPY` waits for, so whoever uses the connection after a future was dropped there takes that answer for
     /// their own.
     lost: AtomicBool,
-    /// A call is under way. Dropped there, MySQL's connection does not survive.
+    /// A call is under way. Dropped there, only SQLite's connection can be used again.
     busy: AtomicBool,
     /// A transaction begins. Dropped there, the connection has a transaction open that SQLx 0.9 does not know of,
     /// and whoever uses it next writes into that.

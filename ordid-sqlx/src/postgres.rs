@@ -31,7 +31,7 @@ use crate::{
 
 backend! {
     Postgres, ordid_core::storage::dialect::Postgres,
-    survives_drops: true,
+    survives_drops: false,
     bulk: copy::CopyPiece,
     has_transaction: has_transaction,
     abandon: abandon,

@@ -55,9 +55,10 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// # Dropping the future
     ///
-    /// It leaves nothing behind: the transaction is rolled back, and the entities are still here. MySQL's
-    /// and MariaDB's connection is closed for it, as SQLx loses count of a transaction that is dropped
-    /// while it begins.
+    /// It leaves nothing behind: the transaction is rolled back, and the entities are still here. A
+    /// pool's connection to MySQL, MariaDB or PostgreSQL is closed: with the first two SQLx loses count of a transaction
+    /// that is dropped while it begins, and one to PostgreSQL would come back only after an answer, which a silent
+    /// network never brings.
     /// Dropped while it waits for the answer to COMMIT, it leaves all rows or none, like a lost answer;
     /// the next `flush` then begins by asking the database, unless entities were added.
     ///

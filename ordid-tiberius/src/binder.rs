@@ -13,6 +13,7 @@ use crate::{
     encode::Encode,
     fit::Fit,
     flavour::Flavour,
+    null,
     stored::{StoredAs, TiberiusColumn},
 };
 
@@ -71,8 +72,16 @@ impl<D> Binder<D> {
 impl<D: Flavour> Binder<D> {
     /// Returns a statement with the values.
     pub(crate) fn query(self, statement: &Statement) -> Query<'_> {
-        let mut query = Query::new(&*statement.sql);
-        query.bind_iter(self.values.into_iter().map(D::parameter));
+        let values: Vec<_> = self.values.into_iter().map(D::parameter).collect();
+        let types: Vec<_> = values.iter().map(D::null_in_text).collect();
+        if types.iter().all(Option::is_none) {
+            let mut query = Query::new(&*statement.sql);
+            query.bind_iter(values);
+            return query;
+        }
+        let mut query = Query::new(null::in_text(statement, &types));
+        let bound = values.into_iter().zip(types);
+        query.bind_iter(bound.filter_map(|(value, ty)| ty.is_none().then_some(value)));
         query
     }
 }

@@ -4,7 +4,7 @@ use ordid_core::storage::dialect::{Babelfish, SqlServer};
 use ordid_sql::{FlushDialect, leases::numbers::LeaseDialect};
 use tiberius::{Client, ColumnData};
 
-use crate::lease::Stream;
+use crate::{lease::Stream, null};
 
 mod sealed {
     pub trait Sealed {}
@@ -27,6 +27,13 @@ pub trait Flavour: FlushDialect + LeaseDialect + sealed::Sealed + Send + Sync {
     fn parameter(value: ColumnData<'_>) -> ColumnData<'_> {
         value
     }
+
+    /// The type of a value that has to be a NULL in the statement's text, as the server refuses it as a parameter.
+    #[doc(hidden)]
+    fn null_in_text(value: &ColumnData<'_>) -> Option<&'static str> {
+        let _ = value;
+        None
+    }
 }
 
 impl Flavour for SqlServer {
@@ -48,6 +55,12 @@ impl Flavour for SqlServer {
 impl Flavour for Babelfish {
     fn is(version: &str) -> bool {
         version.contains("Babelfish")
+    }
+
+    /// Error 8009. A NULL of another type would not do: beside a `bit`, Babelfish made 1.000 of 0.001 in the list of an
+    /// `UPDATE`.
+    fn null_in_text(value: &ColumnData<'_>) -> Option<&'static str> {
+        null::untyped(value)
     }
 }
 

@@ -10,6 +10,7 @@ use ordid_core::{
 };
 use ordid_sql::{
     FlushDialect,
+    classify::sql_server::is_missing_table,
     leases::{
         self, StoreDriver, Unanswered,
         numbers::{Answer, Statement, Value},
@@ -177,11 +178,12 @@ impl<S: Stream + 'static, D: Flavour> StoreDriver for Tiberius<S, D> {
 }
 
 fn said<D: FlushDialect>(error: &tiberius::error::Error) -> Error {
-    /// Invalid object name.
-    const NO_SUCH_TABLE: u32 = 208;
-
-    let failure = match error.code() {
-        Some(NO_SUCH_TABLE) => CoordinationFailure::StateLost,
+    let failure = match error {
+        tiberius::error::Error::Server(token)
+            if is_missing_table(token.code().into(), token.message()) =>
+        {
+            CoordinationFailure::StateLost
+        }
         _ => CoordinationFailure::Unavailable,
     };
     Error::coordination(failure, format!("{}: {error}", D::NAME))

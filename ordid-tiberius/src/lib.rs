@@ -88,6 +88,10 @@
 //! tiberius' own traits cannot tell the two apart; a key type has them for SQL Server, and on
 //! Babelfish a parameter is `Stored::<_, column::BabelfishUniqueIdentifier>::new(key)`.
 //!
+//! Babelfish refuses a `None` that tiberius sends without a type (text, bytes, `numeric`, `xml`, dates) with error 8009. A
+//! unit of work writes `NULL` in its place; your own statements have to do the same. A table or column with `]` in its
+//! name is refused before anything is sent, since Babelfish does not parse it.
+//!
 #![doc = ordid_sql::documentation!(leases)]
 //!
 //! # What was proven on what
@@ -113,6 +117,7 @@ mod failure;
 mod fit;
 mod flavour;
 mod lease;
+mod null;
 mod sharded;
 mod stored;
 mod unit_of_work;

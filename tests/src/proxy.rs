@@ -4,6 +4,7 @@
 //! client ──up──> proxy ──> server        Cut      both ends close
 //!        <─down─       <──               Swallow  no more answers, though the server hears all
 //!                                        Hold     the client is gone, and what it sent last comes late
+//!                                        Silence  nothing passes any more, and nobody is told
 //! ```
 //!
 //! Bytes are counted from the beginning of a connection, in each direction. A conversation that is
@@ -47,6 +48,8 @@ pub enum Fault {
     Hold(u64),
     /// The same of COMMIT and what follows, wherever that comes.
     HoldCommit,
+    /// From COMMIT on nothing passes in either direction, and nothing is closed, as where a network drops all packets.
+    SilenceAtCommit,
 }
 
 /// A place in a conversation.
@@ -276,6 +279,23 @@ impl Connection {
                     () = self.silence(bytes) => {}
                 }
                 Ok(())
+            }
+            Fault::SilenceAtCommit => {
+                let limit = Limit::Commit(0);
+                let up = self.pump(Direction::Up, &mut from_client, &mut to_server, limit);
+                let down = self.pump(
+                    Direction::Down,
+                    &mut from_server,
+                    &mut to_client,
+                    Limit::None,
+                );
+                tokio::select! {
+                    end = up => match end? {
+                        End::Reached(_) => std::future::pending().await,
+                        End::Closed => Ok(()),
+                    },
+                    end = down => end.map(drop),
+                }
             }
             Fault::Hold(_) | Fault::HoldCommit => {
                 let limit = match fault {

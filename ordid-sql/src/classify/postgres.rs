@@ -57,6 +57,9 @@ fn by_text(report: &Report<'_>) -> Failure {
         {
             Failure::Lost
         }
+        message if message.starts_with("canceling statement") => Failure::Refused,
+        // It may say in another language (`lc_messages`) that the server went down before it could tell how COMMIT ended.
+        _ if report.is_commit && report.kind.is_none() => Failure::Lost,
         _ => Failure::Refused,
     }
 }
@@ -109,6 +112,37 @@ mod tests {
             };
             assert_eq!(classify(&report).failure, expected, "{message}");
             assert!(!classify(&report).refuses_a_row);
+        }
+        // The message is in the server's language, and only an English one is known.
+        for (message, kind, expected) in [
+            (
+                "breche Verbindung ab aufgrund von Anweisung des Administrators",
+                None,
+                Lost,
+            ),
+            (
+                "canceling statement due to statement timeout",
+                None,
+                Refused,
+            ),
+            (
+                "doppelter Schlüsselwert",
+                Some(ErrorKind::Unique),
+                Duplicate,
+            ),
+            (
+                "Fremdschlüssel-Constraint",
+                Some(ErrorKind::ForeignKey),
+                Refused,
+            ),
+        ] {
+            let report = Report {
+                message,
+                kind,
+                is_commit: true,
+                ..Report::default()
+            };
+            assert_eq!(classify(&report).failure, expected, "{message}");
         }
         let too_long = Report {
             message: "value too long for type character varying(10)",

@@ -14,6 +14,12 @@ pub const DEADLOCK: i64 = 1205;
 /// A unique index; a primary or unique key.
 const DUPLICATE: &[i64] = &[2601, 2627];
 
+/// Invalid object name.
+const NO_SUCH_TABLE: i64 = 208;
+
+/// Babelfish's number for every error of PostgreSQL that has no number of SQL Server.
+const OTHER_OF_BABELFISH: i64 = 33_557_097;
+
 /// What another time may succeed, by number in `sys.messages`.
 const TRANSIENT: &[i64] = &[
     DEADLOCK, 1204, 1222, // no lock to give; a lock did not come in time
@@ -50,10 +56,26 @@ const ABOUT_A_ROW: &[i64] = &[
 /// Says what an error means.
 pub fn classify(report: &Report<'_>) -> Classified {
     let number = report.number.unwrap_or_default();
+    let failure = match number {
+        // It may be any error, also that of an interrupted COMMIT.
+        OTHER_OF_BABELFISH if report.is_commit => Failure::Lost,
+        _ => by_number(number, report.severity),
+    };
     Classified {
-        failure: by_number(number, report.severity),
+        failure,
         refuses_a_row: ABOUT_A_ROW.contains(&number),
         violation: violation(number, report.message),
+    }
+}
+
+/// Returns whether an error says that a table does not exist. Babelfish 4.3 tells it by the text alone.
+pub fn is_missing_table(number: i64, message: &str) -> bool {
+    match number {
+        NO_SUCH_TABLE => true,
+        OTHER_OF_BABELFISH => {
+            message.starts_with("relation \"") && message.ends_with("\" does not exist")
+        }
+        _ => false,
     }
 }
 
@@ -88,6 +110,32 @@ mod tests {
     use Failure::{Duplicate, Lost, Refused, Transient};
 
     use super::*;
+
+    #[test]
+    fn a_missing_table_of_babelfish_is_known_by_its_text() {
+        for (number, message, expected) in [
+            (208, "Nom d'objet 'leases' non valide.", true),
+            (33_557_097, "relation \"leases\" does not exist", true),
+            (33_557_097, "column \"leases\" does not exist", false),
+            (33_557_097, "syntax error", false),
+            (229, "relation \"leases\" does not exist", false),
+        ] {
+            assert_eq!(is_missing_table(number, message), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn any_error_of_babelfish_leaves_a_commit_unknown() {
+        for (is_commit, expected) in [(true, Lost), (false, Refused)] {
+            let report = Report {
+                number: Some(OTHER_OF_BABELFISH),
+                severity: 16,
+                is_commit,
+                ..Report::default()
+            };
+            assert_eq!(classify(&report).failure, expected);
+        }
+    }
 
     #[test]
     fn number_and_severity_say_whether_another_time_may_succeed() {

@@ -4,7 +4,8 @@
 //!
 //! It is no SQL engine. It understands no statement, keeps no row, checks no constraint and sorts
 //! nothing: what it proves are the bytes and the text that a client sends, and what a client makes
-//! of an answer. That SQL Server accepts the one and gives the other is for the live tests.
+//! of an answer. That SQL Server accepts the one and gives the other is for the live tests. As Babelfish,
+//! it refuses what Babelfish 4.3 was seen to refuse.
 //!
 //! ```text
 //! client ──TCP──> Recorder ──> log: Login, Batch, Rpc, Begin, Bulk, Commit ..
@@ -16,6 +17,7 @@
 //! [MS-TDS], sections 2.2.3 (packets), 2.2.5 (types), 2.2.6 (requests) and 2.2.7 (tokens).
 
 mod answer;
+pub mod babelfish;
 mod request;
 mod types;
 mod wire;
@@ -141,7 +143,14 @@ impl Shared {
     /// Writes a request down and finds its answer.
     fn receive(&mut self, received: Received) -> Option<Answer> {
         let text = format!("{}$", received.request.text());
+        let refused = match self.version.contains("Babelfish") {
+            true => babelfish::refuses(&received.request),
+            false => None,
+        };
         self.log.push(received);
+        if let Some(failure) = refused {
+            return Some(Answer::Failure(failure));
+        }
         if let Some(found) = self.once.iter().position(|(part, _)| text.contains(part)) {
             return self.once.remove(found).map(|(_, answer)| answer);
         }

@@ -21,7 +21,7 @@ use ordid_tests::{
         on_file, on_server,
     },
     proxy::{At, Fault, Proxy},
-    servers::Servers,
+    servers::{Scratch, Servers},
     trials::Outcome,
 };
 use sqlx::{Connection, MySql, Pool, Postgres, Sqlite, pool::PoolOptions};
@@ -61,6 +61,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "connection::a_connection_that_is_lost_is_told_and_another_goes_on": lost,
         "connection::rows_deleted_before_the_question_come_back_unless_recorded": deleted,
         "connection::a_recorded_flush_over_a_pool_does_not_bring_rows_back": deleted_in_a_pool,
+        "connection::flushes_that_are_dropped_in_silence_leave_the_pool_its_connections": silent,
     );
     on_server::<UnitOfWork<Postgres>, _, _>(
         trials,
@@ -98,6 +99,40 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             refused(&site, &mut connection).await
         },
     );
+}
+
+/// The network goes silent at COMMIT, and the caller gives up as often as the pool has connections.
+async fn silent<DB: Remote + Scratch>(site: Site<DB>) -> Outcome {
+    const CONNECTIONS: u32 = 4;
+    let proxy = Proxy::start(DB::address(site.options())?).await?;
+    proxy.always(Fault::SilenceAtCommit);
+    let pool = PoolOptions::<DB>::new()
+        .max_connections(CONNECTIONS)
+        .acquire_timeout(Duration::from_secs(20))
+        .connect_lazy_with(through(&site, &proxy).options().clone());
+    let started = std::time::Instant::now();
+    for number in 0..CONNECTIONS {
+        let graph = Graph::new(number, Shape::SMALL);
+        let mut work = site.work(&graph, Retry::NONE);
+        let flush = tokio::time::timeout(Duration::from_secs(1), work.flush(&pool));
+        assert!(flush.await.is_err(), "nobody answered");
+    }
+    let traffic = proxy.traffic();
+    assert_eq!(traffic.len(), 4, "each over a connection of its own");
+    assert!(traffic.iter().all(|it| it.commit.is_some() && !it.commits));
+    proxy.always(Fault::None);
+    let graph = Graph::new(CONNECTIONS, Shape::SMALL);
+    let mut work = site.work(&graph, Retry::NONE);
+    let flushed = tokio::time::timeout(Duration::from_secs(12), work.flush(&pool)).await;
+    let after = started.elapsed();
+    assert!(
+        flushed.is_ok(),
+        "the pool had no connection after {after:?}"
+    );
+    flushed??;
+    assert_eq!(site.look(&graph).await?, Found::All);
+    pool.close().await;
+    Ok(())
 }
 
 /// The server ends the transaction that has changed fewer rows, and with it the savepoint of the flush.

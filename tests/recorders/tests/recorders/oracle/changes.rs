@@ -123,6 +123,39 @@ fn a_missing_row_is_named_and_nothing_is_written() {
     );
 }
 
+#[derive(OrderedKey)]
+#[ordid(table = "ORDERS_SEEN", uncounted)]
+struct SeenOrder {
+    #[ordid(key)]
+    id: OrderId,
+}
+
+/// As by a trigger or a view: the database says that it is done, and has left a row out.
+#[test]
+fn a_row_that_is_left_out_fails_the_flush() {
+    let rows: Vec<_> = (0..3).map(|_| customer(None, 0)).collect();
+    let left_out = rows[1].id;
+    let seen = OrderId::generate();
+    let recorder = Recorder::new(&format!(
+        "missing {} 1\nmissing {} 1\n",
+        hex(left_out.to_raw().as_bytes()),
+        hex(&seen.to_raw().to_bytes_le())
+    ));
+    let mut work = UnitOfWork::new();
+    for row in rows {
+        work.add(row);
+    }
+    let error = work.flush(&recorder.connection).unwrap_err();
+    assert_eq!(error.key(), Some(&*left_out.to_string()));
+    assert!(error.to_string().contains("uncounted"), "{error}");
+    assert_eq!(recorder.statements(), [INTO_CUSTOMERS, "ROLLBACK"]);
+    assert_eq!(work.len(), 3, "nothing is lost");
+
+    let mut work = UnitOfWork::new();
+    work.add(SeenOrder { id: seen });
+    work.flush(&recorder.connection).expect("it is not counted");
+}
+
 #[test]
 fn a_key_that_is_no_key_is_told() {
     let twice = customer(None, 0);

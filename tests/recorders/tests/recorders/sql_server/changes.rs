@@ -531,10 +531,7 @@ where
     let mut client = connect(&recorder).await;
     work.flush(&mut client).await.expect("it takes all rows");
     let log = recorder.take();
-    [&log[3], &log[4]].map(|sent| {
-        assert_eq!(sent.request.arguments()[3].value, None);
-        sent.request.declaration().expect("a call of sp_executesql")
-    })
+    [&log[3], &log[4]].map(|sent| sent.request.declaration().expect("a call of sp_executesql"))
 }
 
 /// Beside a NULL of 18 digits before the point, SQL Server's `VALUES` would round 28 behind it.
@@ -544,12 +541,98 @@ async fn a_decimal_that_is_null_takes_no_digits_from_the_others() {
         |null| format!("@P1 uniqueidentifier,@P2 numeric(29,28),@P3 uniqueidentifier,@P4 {null}");
     let of_sql_server = declared(UnitOfWork::new(), ordid_recorders::tds::SQL_SERVER).await;
     assert_eq!(of_sql_server, [declaration("bit"), declaration("bit")]);
-    // PostgreSQL's `numeric` has no such bounds.
+    // Babelfish refuses a NULL without a type, so NULL stands in the text.
     let of_babelfish = declared(UnitOfWork::for_babelfish(), BABELFISH).await;
+    let declaration = "@P1 uniqueidentifier,@P2 numeric(29,28),@P3 uniqueidentifier";
+    assert_eq!(of_babelfish, [declaration, declaration]);
+}
+
+/// One field of each type whose NULL tiberius sends without a type.
+#[derive(OrderedKey)]
+#[ordid(table = "notes")]
+struct Note {
+    #[ordid(key)]
+    id: TreeId,
+    text: Option<String>,
+    bytes: Option<Vec<u8>>,
+    amount: Option<tiberius::numeric::Decimal>,
+    day: Option<chrono::NaiveDate>,
+    number: Option<i32>,
+}
+
+impl Note {
+    fn of(text: Option<&str>) -> Self {
+        Self {
+            id: TreeId::generate(),
+            text: text.map(str::to_owned),
+            bytes: None,
+            amount: None,
+            day: None,
+            number: None,
+        }
+    }
+}
+
+#[tokio::test]
+async fn babelfish_takes_a_null_of_each_type() {
+    let recorder = Recorder::start_as(BABELFISH).unwrap();
+    recorder.always("UPDATE", Answer::changed(2));
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::for_babelfish();
+    work.add(Note::of(None));
+    for text in [None, Some("@P9 [")] {
+        work.update(Note::of(text));
+    }
+    work.flush(&mut client).await.unwrap();
+    let log = recorder.take();
+    let (insert, update) = (&log[3].request, &log[4].request);
     assert_eq!(
-        of_babelfish,
-        [declaration("numeric"), declaration("numeric")]
+        insert.text(),
+        "INSERT INTO [notes] ([id], [text], [bytes], [amount], [day], [number]) \
+         VALUES (@P1, NULL, NULL, NULL, NULL, @P2)"
     );
+    assert_eq!(
+        insert.declaration().as_deref(),
+        Some("@P1 uniqueidentifier,@P2 int")
+    );
+    // A column of `VALUES` that is NULL in all rows would be of type `text`; elsewhere NULL takes the type of the others.
+    let nulls = "CAST(NULL AS varbinary(max)), CAST(NULL AS numeric(38, 10)), CAST(NULL AS date)";
+    let text = update.text();
+    let values = text.split_once("(VALUES ").unwrap().1;
+    let values = values.split_once(") AS ordid_rows").unwrap().0;
+    let either = [
+        format!("(@P1, NULL, {nulls}, @P2), (@P3, @P4, {nulls}, @P5)"),
+        format!("(@P1, @P2, {nulls}, @P3), (@P4, NULL, {nulls}, @P5)"),
+    ];
+    assert!(either.iter().any(|it| it == values), "{text}");
+    assert_eq!(update.arguments().len(), 5);
+}
+
+#[derive(OrderedKey)]
+#[ordid(table = "odd]name")]
+struct Odd {
+    #[ordid(key)]
+    id: TreeId,
+}
+
+/// Babelfish does not parse a doubled bracket.
+#[tokio::test]
+async fn a_bracket_in_a_name_is_refused_on_babelfish() {
+    let recorder = Recorder::start_as(BABELFISH).unwrap();
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::for_babelfish();
+    work.add(Odd {
+        id: TreeId::generate(),
+    });
+    let error = work.flush(&mut client).await.unwrap_err();
+    assert!(error.is_plan(), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("`odd]name`: Babelfish takes no `]` in a name, even a quoted one"),
+        "{error}"
+    );
+    assert!(recorder.take().is_empty());
 }
 
 /// What another time may succeed is tried again, also of an update, and given up in the end.

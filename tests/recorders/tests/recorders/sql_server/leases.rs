@@ -16,7 +16,9 @@ use ordid::{
     clock::Timestamp,
     coordination::{AsyncNodeAllocator as _, CoordinationFailure, Grant, LeaseTerms},
 };
-use ordid_recorders::tds::{Answer, BABELFISH, Column, Failure, Parameter, Recorder, Type};
+use ordid_recorders::tds::{
+    Answer, BABELFISH, Column, Failure, Parameter, Recorder, Type, babelfish,
+};
 use ordid_tiberius::{Connect, SqlLease};
 use tokio::net::TcpStream;
 use tokio_util::compat::Compat;
@@ -439,6 +441,18 @@ async fn a_server_of_the_other_flavour_is_refused() {
     recorder.once("SELECT TOP", row(&[3, 6, NOW + 400, NOW + 100]));
     recorder.once("UPDATE", Answer::changed(1));
     leases.acquire(at(0), None).await.unwrap();
+    // Its errors that have no number of SQL Server share one.
+    for (message, kind) in [
+        (
+            "relation \"ordid_leases\" does not exist",
+            CoordinationFailure::StateLost,
+        ),
+        ("permission denied", CoordinationFailure::Unavailable),
+    ] {
+        recorder.once("SELECT TOP", Answer::failure(babelfish::OTHER, message));
+        let acquired = leases.acquire(at(0), None).await;
+        assert_eq!(failure(acquired), kind, "{message}");
+    }
 }
 
 /// Many at once: each question has a connection to itself, and few of them are kept.
