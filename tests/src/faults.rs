@@ -12,6 +12,7 @@ pub mod cut;
 pub mod deadlock;
 mod engine;
 mod flusher;
+pub mod galera;
 mod graph;
 pub mod kill;
 pub mod limits;
@@ -30,6 +31,7 @@ pub use engine::{Engine, Remote};
 pub use flusher::{Failed, Flusher, Library, Served, Sqlx};
 use graph::CHANGED;
 pub use graph::{Customer, Graph, Item, Order, Shape};
+pub use kill::Changes;
 pub use trials::{on_file, on_own_server, on_server, times};
 
 /// How long a pool waits for a server: longer than one takes to come back.

@@ -97,7 +97,8 @@ pub struct Proxy {
 
 #[derive(Debug)]
 struct Shared {
-    server: SocketAddr,
+    /// Each connection goes to the next one.
+    servers: Vec<SocketAddr>,
     state: Mutex<State>,
 }
 
@@ -122,10 +123,20 @@ impl Proxy {
     ///
     /// If there is no such port.
     pub async fn start(server: SocketAddr) -> io::Result<Self> {
+        Self::over(vec![server]).await
+    }
+
+    /// Does the same for the nodes of a cluster: the first connection goes to the first of them, the second to the
+    /// second, and so on, from the first again after the last.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such port.
+    pub async fn over(servers: Vec<SocketAddr>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let port = listener.local_addr()?.port();
         let shared = Arc::new(Shared {
-            server,
+            servers,
             state: Mutex::default(),
         });
         let (released, release) = watch::channel(false);
@@ -237,7 +248,9 @@ struct Connection {
 
 impl Connection {
     async fn run(mut self, client: TcpStream, fault: Fault) -> io::Result<()> {
-        let server = TcpStream::connect(self.shared.server).await?;
+        let server =
+            TcpStream::connect(self.shared.servers[self.number % self.shared.servers.len()])
+                .await?;
         // Otherwise a small packet may wait for the answer to the one before it.
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;

@@ -32,6 +32,10 @@ impl Servers {
                 private.push(name);
             }
         }
+        // The programs that need a cluster start it: the others need not wait for it.
+        if ordid_harness::policy("galera").map_err(text)? == Policy::StartPrivate {
+            private.push("galera");
+        }
         packages::install(|| missing(&private))?;
 
         let mut servers = Vec::new();

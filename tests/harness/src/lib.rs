@@ -1,6 +1,6 @@
 //! Private database servers for the tests and benches of ordid.
 //!
-//! [`postgres`], [`mariadb`], [`mysql`], [`pgbouncer`], [`h2`], [`redis`], [`zookeeper`] and [`etcd`] each start a fresh server from the
+//! [`postgres`], [`mariadb`], [`galera`], [`mysql`], [`pgbouncer`], [`h2`], [`redis`], [`zookeeper`] and [`etcd`] each start a fresh server from the
 //! binaries of the installed package, [`mysql`] of an unpacked one: on a free port of 127.0.0.1, with its data in a new temporary folder, and with
 //! nothing shared with a server that the machine may already run. The [`Server`] they return
 //! stops the server and removes the folder when it is dropped.
@@ -31,6 +31,7 @@ mod debian;
 mod error;
 mod etcd;
 mod find;
+mod galera;
 mod h2;
 mod java;
 mod mariadb;
@@ -46,6 +47,8 @@ mod zookeeper;
 pub use error::Error;
 pub use policy::{Access, Policy, access, policy, policy_from};
 pub use server::Server;
+
+use server::Found;
 
 /// Starts a private PostgreSQL server.
 ///
@@ -82,6 +85,26 @@ pub fn mariadb() -> Result<Server, Error> {
 pub fn mariadb_with(options: &[&str]) -> Result<Server, Error> {
     let found = mariadb::MariaDb::find()?;
     Server::start(found.map(|recipe| recipe.with(options)))
+}
+
+/// Starts three private MariaDB servers that are one Galera cluster. They have no password and the user `root`, as
+/// that of [`mariadb`]. Each of them takes writes.
+///
+/// # Errors
+///
+/// When MariaDB, Galera or rsync is not installed ([`Error::package`] then names the packages), or a node does not
+/// start; the error quotes the end of its log.
+pub fn galera() -> Result<[Server; 3], Error> {
+    let free = server::free_ports::<9>()?;
+    let ports = free.as_chunks().0;
+    let start = |node| {
+        let found = galera::Galera::find()?;
+        let Found { recipe, version } = found;
+        let recipe = galera::Galera::node(recipe, node, ports);
+        Server::start(Found { recipe, version })
+    };
+    // One after the other: each gets a copy of what the first one has.
+    Ok([start(0)?, start(1)?, start(2)?])
 }
 
 /// Starts a private MySQL server, of the packages of Debian's next suite, which are unpacked into the folder
@@ -239,6 +262,7 @@ pub fn installed(name: &str) -> Result<String, Error> {
         "postgres" | "postgres_2" => postgres::Postgres::find().map(|found| found.version),
         "mariadb" | "mariadb_2" => mariadb::MariaDb::find().map(|found| found.version),
         "mysql" => mysql::MySql::find().map(|found| found.version),
+        "galera" => galera::Galera::find().map(|found| found.version),
         "pgbouncer" => pgbouncer::find().map(|found| found.version),
         "h2" => h2::H2::find().map(|found| found.version),
         "redis" => redis::Redis::find().map(|found| found.version),

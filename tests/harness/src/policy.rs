@@ -6,11 +6,12 @@ use crate::{Error, Server};
 
 /// The servers that live tests know: the name, what it stands for, and whether this crate starts
 /// one itself.
-const SERVERS: [(&str, &str, bool); 12] = [
+const SERVERS: [(&str, &str, bool); 13] = [
     ("postgres", "PostgreSQL", true),
     ("postgres_2", "a second PostgreSQL", true),
     ("mariadb", "MariaDB", true),
     ("mariadb_2", "a second MariaDB", true),
+    ("galera", "a Galera cluster", true),
     ("pgbouncer", "PgBouncer", true),
     ("h2", "H2", true),
     ("redis", "Redis", true),
@@ -32,7 +33,7 @@ const SKIP: &str = "ORDID_TEST_SKIP";
 /// | `ORDID_TEST_SKIP=mariadb,mysql` | the named servers are skipped                |
 /// | `ORDID_TEST_MYSQL_SKIP=reason`  | that server is skipped, for this reason      |
 /// | `ORDID_TEST_POSTGRES_URL=...`   | that server is used, nothing is started      |
-/// | neither                         | PostgreSQL, MariaDB, MySQL, PgBouncer, H2, Redis and ZooKeeper are started privately, other servers are skipped |
+/// | neither                         | PostgreSQL, MariaDB, Galera, MySQL, PgBouncer, H2, Redis and ZooKeeper are started privately, other servers are skipped |
 ///
 /// A variable that is set to nothing counts as not set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -235,14 +236,14 @@ mod tests {
             decide("postgres", &[("ORDID_TEST_SKIP", "postgresql")]),
             Err(
                 "ORDID_TEST_SKIP names the unknown server `postgresql`: use one of postgres, \
-                 postgres_2, mariadb, mariadb_2, pgbouncer, h2, redis, zookeeper, mysql, mssql, oracle, etcd"
+                 postgres_2, mariadb, mariadb_2, galera, pgbouncer, h2, redis, zookeeper, mysql, mssql, oracle, etcd"
                     .to_owned()
             )
         );
         assert_eq!(
             decide("maria", &[]),
             Err(
-                "unknown server `maria`: use one of postgres, postgres_2, mariadb, mariadb_2, pgbouncer, h2, \
+                "unknown server `maria`: use one of postgres, postgres_2, mariadb, mariadb_2, galera, pgbouncer, h2, \
                  redis, zookeeper, mysql, mssql, oracle, etcd"
                     .to_owned()
             )

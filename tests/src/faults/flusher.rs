@@ -39,6 +39,9 @@ pub trait Flusher: Sized + Send + 'static {
     /// Makes an empty one that is tried so often.
     fn begin(retry: Retry) -> Self;
 
+    /// Writes a marker row with every flush.
+    fn with_marker(self) -> Self;
+
     /// Adds the rows, children first.
     fn add_graph(&mut self, graph: &Graph);
 
@@ -154,6 +157,10 @@ impl<DB: Engine> Flusher for UnitOfWork<DB> {
 
     fn begin(retry: Retry) -> Self {
         Self::new().with_retry(retry)
+    }
+
+    fn with_marker(self) -> Self {
+        self.with_record()
     }
 
     fn add_graph(&mut self, graph: &Graph) {

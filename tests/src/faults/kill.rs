@@ -247,6 +247,18 @@ impl Changes {
         Ok(Self { old, new })
     }
 
+    /// Returns a unit of work that makes them.
+    pub fn work<W: Flusher>(&self, retry: Retry) -> W {
+        let mut work = W::of(&self.new, retry);
+        work.change_graph(&self.old);
+        work
+    }
+
+    /// Returns the number of the old rows' unit of work.
+    pub fn old_unit(&self) -> i64 {
+        self.old.unit
+    }
+
     /// Looks for them when all who could still change them are gone.
     ///
     /// # Errors
@@ -265,8 +277,7 @@ impl Changes {
     ///
     /// The law is broken.
     pub async fn make_anew<W: Flusher>(&self, site: &Site<W::Database>, found: Found) -> Outcome {
-        let mut work = W::of(&self.new, Retry::NONE);
-        work.change_graph(&self.old);
+        let mut work: W = self.work(Retry::NONE);
         let outcome = work.flush_to(site.options(), PATIENCE).await;
         match (&outcome, found) {
             (Ok(_), Found::None) => {}

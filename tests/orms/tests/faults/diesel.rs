@@ -202,6 +202,10 @@ where
         Self(UnitOfWork::new().with_retry(retry))
     }
 
+    fn with_marker(self) -> Self {
+        Self(self.0.with_record())
+    }
+
     fn add_graph(&mut self, graph: &Graph) {
         O::Backend::add(&mut self.0, graph);
     }

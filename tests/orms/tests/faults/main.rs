@@ -16,7 +16,7 @@ mod seaorm;
 use std::process::{Command, ExitCode};
 
 use ordid_tests::{
-    faults::{Library, commit, cut, deadlock, kill, limits, refused, restart, truth},
+    faults::{Library, commit, cut, deadlock, galera, kill, limits, refused, restart, truth},
     servers::Servers,
     trials::{Outcome, run_all},
 };
@@ -27,6 +27,10 @@ const FLUSH: &str = "ORDID_TEST_FLUSH";
 fn main() -> ExitCode {
     let Some(library) = std::env::var_os(FLUSH) else {
         run_all(&["postgres", "mariadb", "mysql"], |servers, trials| {
+            let cluster = galera::Cluster::find().expect("the names of servers are known");
+            galera::trials::<diesel::Diesel>(&cluster, trials);
+            galera::trials::<diesel::DieselAsync>(&cluster, trials);
+            galera::trials::<seaorm::SeaOrm>(&cluster, trials);
             of::<diesel::Diesel>(servers, trials, || program("diesel"));
             of::<diesel::DieselAsync>(servers, trials, || program("diesel_async"));
             of::<seaorm::SeaOrm>(servers, trials, || program("seaorm"));

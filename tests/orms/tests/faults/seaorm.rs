@@ -126,6 +126,11 @@ impl<DB: Connect + Engine> Flusher for Work<DB> {
         }
     }
 
+    fn with_marker(self) -> Self {
+        let work = self.work.with_record();
+        Self { work, ..self }
+    }
+
     fn add_graph(&mut self, graph: &Graph) {
         for it in &graph.items {
             self.work.add(item(it));

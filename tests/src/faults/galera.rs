@@ -1,0 +1,577 @@
+//! A Galera cluster, to whose nodes a flush goes in turn, as a pool over several hosts does. A COMMIT is agreed on by
+//! all nodes, but another node than the one that answered it may show it late, and knows only its own locks.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use libtest_mimic::Trial;
+use ordid_harness::{Policy, Server};
+use ordid_sqlx::{Flushed, Retry};
+use sqlx::{Connection as _, Executor as _, MySql, mysql::MySqlConnection};
+use tokio::sync::{Mutex, MutexGuard};
+
+use super::{
+    Changes, Failed, Flusher, Found, Graph, Library, PATIENCE, Remote as _, Shape, Site,
+    cut::EAGER, times,
+};
+use crate::{
+    proxy::{At, Fault, Proxy},
+    servers::Options,
+    soak,
+    trials::{Outcome, ignored, run},
+};
+
+/// All of the packet of a COMMIT: the server has it, and its answer does not arrive.
+const ANSWER: Fault = Fault::Cut(At::Commit(11));
+
+/// Adds the tests of a library, which share a cluster. The longer ones run over `SQLx` alone, but in the soak.
+pub fn trials<L: Library>(cluster: &Cluster, trials: &mut Vec<Trial>) {
+    let is_left_out = !L::MySql::PREFIX.is_empty() && !soak();
+    let mut add = |name: &str, is_long: bool, test: Test| {
+        let name = format!("galera::{}{name}", L::MySql::PREFIX);
+        let cluster = cluster.clone();
+        let long = || "long over this library: see cargo xtask soak".to_owned();
+        let skipped = cluster.skipped.clone();
+        trials.push(
+            match skipped.or_else(|| (is_long && is_left_out).then(long)) {
+                Some(reason) => ignored(name, reason),
+                None => Trial::test(name, move || run(async || test(cluster).await)),
+            },
+        );
+    };
+    macro_rules! add {
+        ($name:literal, $is_long:literal, $test:expr) => {
+            add($name, $is_long, |cluster| {
+                Box::pin(async move { $test(cluster.lock().await?).await })
+            });
+        };
+    }
+    add!(
+        "a_lost_commit_is_not_refused_by_a_node_that_is_behind",
+        false,
+        behind::<L::MySql>
+    );
+    add!(
+        "flushes_over_all_nodes_with_commits_that_are_cut_are_written_once_or_unknown",
+        true,
+        random::<L::MySql>
+    );
+    add!(
+        "a_transaction_that_another_node_aborts_is_no_success",
+        true,
+        aborted::<L::MySql>
+    );
+    add!(
+        "a_node_that_is_killed_leaves_all_rows_or_none",
+        true,
+        killed::<L::MySql>
+    );
+    add!(
+        "a_node_that_is_cut_off_leaves_all_rows_or_none",
+        true,
+        cut_off::<L::MySql>
+    );
+}
+
+type Test = fn(Cluster) -> std::pin::Pin<Box<dyn Future<Output = Outcome>>>;
+
+/// The cluster of a test program, which is started when a test first asks for it, and serves one test at a time.
+#[derive(Debug, Clone)]
+pub struct Cluster {
+    servers: Arc<Mutex<OnceLock<[Server; 3]>>>,
+    skipped: Option<String>,
+}
+
+impl Cluster {
+    /// Follows the policy for the server `galera`.
+    ///
+    /// # Errors
+    ///
+    /// If the environment names a server that is none.
+    pub fn find() -> Outcome<Self> {
+        let skipped = match ordid_harness::policy("galera")? {
+            Policy::StartPrivate => None,
+            Policy::Skip(reason) => Some(reason),
+            Policy::Use(_) => Some("only a private cluster is killed and cut off".to_owned()),
+        };
+        let servers = Arc::default();
+        Ok(Self { servers, skipped })
+    }
+
+    async fn lock(&self) -> Outcome<Nodes<'_>> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let mut servers = self.servers.lock().await;
+        if servers.get().is_none() {
+            let started = ordid_harness::galera()?;
+            *servers = OnceLock::from(started);
+        }
+        let ports = servers.get().into_iter().flatten().map(Server::port);
+        let url = servers
+            .get()
+            .map(|servers| servers[0].url())
+            .unwrap_or_default();
+        let base: Options<MySql> = url.parse()?;
+        let name = format!("ordid_{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        let admin = Site::<MySql>::open(base.clone());
+        admin.execute(&format!("CREATE DATABASE {name}")).await?;
+        let options = base.database(&name);
+        let sites: Vec<_> = ports
+            .map(|port| Site::<MySql>::open(options.clone().port(port)))
+            .collect();
+        Site::<MySql>::create(options.clone()).await?;
+        let nodes = Nodes { servers, sites };
+        nodes.agree().await?;
+        Ok(nodes)
+    }
+}
+
+/// The nodes, and a database that is empty.
+struct Nodes<'c> {
+    servers: MutexGuard<'c, OnceLock<[Server; 3]>>,
+    sites: Vec<Site<MySql>>,
+}
+
+impl Nodes<'_> {
+    fn address(&self, node: usize) -> Outcome<SocketAddr> {
+        MySql::address(self.sites[node].options())
+    }
+
+    /// A proxy whose connections go to these nodes in turn.
+    async fn proxy(&self, nodes: &[usize]) -> Outcome<Proxy> {
+        let addresses: Outcome<Vec<_>> = nodes.iter().map(|&node| self.address(node)).collect();
+        Ok(Proxy::over(addresses?).await?)
+    }
+
+    fn through(&self, proxy: &Proxy) -> Options<MySql> {
+        MySql::through(self.sites[0].options(), proxy.port())
+    }
+
+    async fn connect(&self, node: usize) -> Outcome<MySqlConnection> {
+        Ok(MySqlConnection::connect_with(self.sites[node].options()).await?)
+    }
+
+    /// Waits until each node has what all of them have agreed on.
+    async fn agree(&self) -> Outcome {
+        for node in 0..self.sites.len() {
+            let deadline = Instant::now() + PATIENCE;
+            while let Err(error) = self.agreed(node).await {
+                if Instant::now() > deadline {
+                    return Err(format!("node {node}: {error}").into());
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn agreed(&self, node: usize) -> Outcome {
+        let mut connection = self.connect(node).await?;
+        connection
+            .execute("SET SESSION wsrep_sync_wait = 7")
+            .await?;
+        connection
+            .execute("SELECT COUNT(*) FROM ordid_flushes")
+            .await?;
+        Ok(connection.close().await?)
+    }
+
+    /// Waits until nobody can still change anything, and holds the outcome against what is on each node.
+    async fn judge<W: Flusher<Database = MySql>>(
+        &self,
+        graph: &Graph,
+        work: &W,
+        outcome: &Result<Flushed, Failed>,
+    ) -> Outcome<Found> {
+        for site in &self.sites {
+            site.settle().await?;
+        }
+        self.agree().await?;
+        let mut found = Vec::new();
+        for site in &self.sites {
+            found.push(site.judge(graph, work, outcome).await?);
+        }
+        match found.iter().all(|it| *it == found[0]) {
+            true => Ok(found[0]),
+            false => Err(format!("the nodes differ: {found:?}, after {outcome:?}").into()),
+        }
+    }
+
+    /// Flushes what was not written to a node, without a fault.
+    async fn again<W: Flusher<Database = MySql>>(
+        &self,
+        node: usize,
+        graph: &Graph,
+        work: &mut W,
+    ) -> Outcome {
+        let outcome = work.flush_to(self.sites[node].options(), PATIENCE).await;
+        match self.judge(graph, work, &outcome).await? {
+            Found::All if outcome.is_ok() => Ok(()),
+            found => Err(format!("again: {found:?}, {outcome:?}").into()),
+        }
+    }
+
+    /// How many nodes are in the part of the cluster that this node is in; none where it does not serve.
+    async fn members(&self, node: usize) -> Outcome<i64> {
+        let size = "SELECT CAST(MAX(variable_value) AS SIGNED) FROM information_schema.global_status WHERE \
+                    variable_name = 'wsrep_cluster_size' AND EXISTS (SELECT 1 FROM \
+                    information_schema.global_status WHERE variable_name = 'wsrep_ready' AND \
+                    variable_value = 'ON')";
+        let mut connection = self.connect(node).await?;
+        connection
+            .execute("SET SESSION wsrep_sync_wait = 0")
+            .await?;
+        let found: Option<i64> = sqlx::query_scalar(size).fetch_one(&mut connection).await?;
+        connection.close().await?;
+        Ok(found.unwrap_or(0))
+    }
+
+    /// Waits until the node is in a part of so many.
+    async fn wait_for_members(&self, node: usize, members: i64) -> Outcome {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let found = self.members(node).await;
+            if matches!(found, Ok(found) if found == members) {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(format!("node {node} sees {found:?} nodes, not {members}").into());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// The node is no longer heard by the others, and does not hear them; or again.
+    async fn isolate(&self, node: usize, is_isolated: bool) -> Outcome {
+        let mut connection = self.connect(node).await?;
+        let isolate = format!(
+            "SET GLOBAL wsrep_provider_options = 'gmcast.isolate={}'",
+            u8::from(is_isolated)
+        );
+        connection.execute(sqlx::AssertSqlSafe(isolate)).await?;
+        Ok(())
+    }
+}
+
+fn work<W: Flusher>(graph: &Graph, retry: Retry, has_marker: bool) -> W {
+    let mut work = W::begin(retry);
+    if has_marker {
+        work = work.with_marker();
+    }
+    work.add_graph(graph);
+    work
+}
+
+/// The answer of one node is lost. The next attempt asks a node that has not taken the rows in, and sends them there.
+async fn behind<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
+    let waits = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE \
+                 'INSERT%' AND state LIKE 'Waiting for backup lock%'";
+    for unit in 0..times(6, 60) {
+        let has_marker = unit % 2 == 0;
+        let is_asked_only = unit % 3 == 0;
+        let graph = Graph::new(unit, Shape::SMALL);
+        let retry = if is_asked_only { Retry::NONE } else { EAGER };
+        let mut work: W = self::work(&graph, retry, has_marker);
+        // All connections but the first go to node 1, however many the library makes.
+        let proxy = nodes.proxy(&[0, 1, 1, 1, 1, 1, 1, 1]).await?;
+        proxy.plan([ANSWER]);
+        let mut holder = nodes.connect(1).await?;
+        // Node 1 applies nothing until the locks are gone.
+        holder.execute("FLUSH TABLES WITH READ LOCK").await?;
+        let is_over = AtomicBool::new(false);
+        let catching_up = async {
+            if !is_asked_only {
+                while !is_over.load(Ordering::Relaxed)
+                    && nodes.sites[1].numbers(waits).await? == [0]
+                {
+                    tokio::time::sleep(Duration::from_millis(2)).await;
+                }
+                holder.execute("UNLOCK TABLES").await?;
+            }
+            Outcome::Ok(())
+        };
+        let options = nodes.through(&proxy);
+        let flushing = async {
+            let outcome = work.flush_to(&options, PATIENCE).await;
+            is_over.store(true, Ordering::Relaxed);
+            outcome
+        };
+        let (outcome, caught_up) = tokio::join!(flushing, catching_up);
+        caught_up?;
+        // Its locks go with it.
+        holder.close().await?;
+        let what = |error| format!("unit {unit}: {error}");
+        let found = nodes.judge(&graph, &work, &outcome).await.map_err(what)?;
+        assert_eq!(found, Found::All, "the node had the COMMIT");
+        if let Err(error) = &outcome {
+            assert!(error.is_commit_unknown, "unit {unit}: {error}");
+            nodes.again(1, &graph, &mut work).await.map_err(what)?;
+        }
+        if is_asked_only {
+            assert!(
+                outcome.is_err(),
+                "unit {unit}: node 1 did not show the rows"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A number below this.
+fn below(seed: &mut u64, end: u64) -> u64 {
+    // Knuth's multiplier; the low bits are not used.
+    *seed = seed
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 33) % end
+}
+
+/// Each connection of each flush goes to a node by chance, and its COMMIT is cut off, held back or lost by chance.
+async fn random<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
+    let mut seed = 18;
+    let (mut ok, mut unknown, mut refused, mut met) = (0, 0, 0, 0);
+    let shape = Shape {
+        customers: 3,
+        orders: 5,
+        items: 4,
+    };
+    for unit in 0..times(25, 1_000) {
+        let graph = Graph::new(unit, shape);
+        let attempts = 1 + u32::try_from(below(&mut seed, 5))?;
+        let mut work: W = self::work(
+            &graph,
+            EAGER.with_attempts(attempts),
+            below(&mut seed, 2) == 0,
+        );
+        let mut order = Vec::new();
+        let mut faults = Vec::new();
+        for _ in 0..6 {
+            order.push(usize::try_from(below(&mut seed, 3))?);
+            faults.push(match below(&mut seed, 6) {
+                0 => Fault::None,
+                1 => Fault::HoldCommit,
+                2 => Fault::Cut(At::Commit(5)),
+                _ => ANSWER,
+            });
+        }
+        let proxy = nodes.proxy(&order).await?;
+        proxy.plan(faults.iter().copied());
+        let delay = Duration::from_millis(below(&mut seed, 60));
+        let releasing = async {
+            tokio::time::sleep(delay).await;
+            proxy.release();
+        };
+        let options = nodes.through(&proxy);
+        let (outcome, ()) = tokio::join!(work.flush_to(&options, PATIENCE), releasing);
+        let what = |error| format!("unit {unit}, {order:?}, {faults:?}: {error}");
+        let traffic = proxy.traffic();
+        let hit = traffic.iter().zip(&faults);
+        met += usize::from(
+            hit.into_iter()
+                .any(|(it, fault)| it.commit.is_some() && *fault != Fault::None),
+        );
+        nodes.judge(&graph, &work, &outcome).await.map_err(what)?;
+        match &outcome {
+            Ok(_) => ok += 1,
+            Err(error) if error.is_commit_unknown => unknown += 1,
+            Err(_) => refused += 1,
+        }
+        if outcome.is_err() {
+            nodes
+                .again(order[0], &graph, &mut work)
+                .await
+                .map_err(what)?;
+        }
+    }
+    eprintln!(
+        "{}: {ok} written, {unknown} unknown, {refused} refused",
+        std::any::type_name::<W>()
+    );
+    assert!(ok > 0 && met > 5, "no fault met a COMMIT");
+    Ok(())
+}
+
+/// After each chunk, another node commits an update of the same rows. The server aborts the transaction of the flush
+/// and says so at its next statement; a COMMIT after that would say that it was carried out.
+async fn aborted<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
+    let mut aborts = 0;
+    // Inserts of three tables, updates, deletes. The last two hold locks that are in the way of another node.
+    for chunk in if soak() { 1..=5 } else { 4..=5 } {
+        for retry in [Retry::NONE, EAGER] {
+            let number = 2 * chunk + u32::from(retry == EAGER);
+            let changes = Changes::prepare::<W>(&nodes.sites[0], number).await?;
+            nodes.agree().await?;
+            let mut work = changes.work::<W>(retry);
+            let [there, here] =
+                [&nodes.sites[1], &nodes.sites[0]].map(|site| site.options().clone());
+            let unit = changes.old_unit();
+            let mut left = chunk;
+            work.tell(move |_| {
+                left = left.saturating_sub(1);
+                if left != 0 {
+                    return;
+                }
+                left = u32::MAX;
+                let (there, here) = (there.clone(), here.clone());
+                let other = std::thread::spawn(move || conflict(&there, &here, unit));
+                other
+                    .join()
+                    .expect("not panicked")
+                    .expect("the update is committed");
+            });
+            let outcome = work.flush_to(nodes.sites[0].options(), PATIENCE).await;
+            nodes.agree().await?;
+            let found = changes.look(&nodes.sites[0]).await?;
+            let what = format!("after chunk {chunk}: {found:?}, {outcome:?}");
+            let before = aborts;
+            match &outcome {
+                Ok(flushed) => {
+                    assert_eq!(found, Found::All, "{what}");
+                    aborts += flushed.retries;
+                }
+                Err(error) => {
+                    assert!(error.is_transient && !error.is_commit_unknown, "{what}");
+                    assert_eq!(found, Found::None, "{what}");
+                    aborts += 1;
+                }
+            }
+            assert!(chunk < 4 || aborts > before, "nothing was aborted {what}");
+        }
+    }
+    Ok(())
+}
+
+/// Updates old rows on a node, and returns when another one has aborted who was in the way.
+fn conflict(there: &Options<MySql>, here: &Options<MySql>, unit: i64) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        for sql in [
+            format!("UPDATE customers SET position = position WHERE unit = {unit}"),
+            format!("UPDATE customers SET position = position + 0, bucket = bucket + 2 WHERE unit = {unit}"),
+            format!("UPDATE customers SET bucket = bucket - 2 WHERE unit = {unit}"),
+            format!("UPDATE items SET position = position + 1000 WHERE unit = {unit}"),
+            format!("UPDATE items SET position = position - 1000 WHERE unit = {unit}"),
+        ] {
+            Site::<MySql>::open(there.clone()).execute(&sql).await?;
+        }
+        let mut connection = MySqlConnection::connect_with(here).await?;
+        connection.execute("SET SESSION wsrep_sync_wait = 7").await?;
+        connection.execute("SELECT COUNT(*) FROM customers").await?;
+        Ok(connection.close().await?)
+    })
+}
+
+/// A node is killed after a chunk, or a little after the last one: at COMMIT. The flush goes on with another node.
+async fn killed<W: Flusher<Database = MySql>>(mut nodes: Nodes<'_>) -> Outcome {
+    for unit in 0..times(1, 30) {
+        let graph = Graph::new(unit, Shape::SMALL);
+        let retry = EAGER.with_attempts(20);
+        let mut work: W = self::work(&graph, retry, unit % 2 == 1);
+        let pid = nodes.servers.get().ok_or("it runs")?[2].pid()?;
+        let delay = Duration::from_micros(u64::from(unit) % 8 * 500);
+        let mut left = if unit % 4 == 0 { 2 } else { 3 };
+        work.tell(move |_| {
+            left -= i32::from(left > 0);
+            if left == 0 {
+                left = -1;
+                let kill = move || {
+                    std::thread::sleep(delay);
+                    let kill = std::process::Command::new("kill")
+                        .args(["-9", &pid.to_string()])
+                        .status();
+                    assert!(kill.is_ok_and(|it| it.success()), "the node runs");
+                };
+                let killing = std::thread::spawn(kill);
+                if delay.is_zero() {
+                    killing.join().expect("killed");
+                }
+            }
+        });
+        let proxy = nodes.proxy(&[2, 0, 1]).await?;
+        let outcome = work.flush_to(&nodes.through(&proxy), PATIENCE).await;
+        let what = |error| format!("unit {unit}: {error}");
+        nodes.wait_for_members(0, 2).await?;
+        if let Some([.., third]) = nodes.servers.get_mut() {
+            // It has ended by itself; `kill` also waits for that.
+            let _ = third.kill();
+            third.restart()?;
+        }
+        nodes.wait_for_members(2, 3).await?;
+        nodes.judge(&graph, &work, &outcome).await.map_err(what)?;
+        if let Err(error) = &outcome {
+            eprintln!("unit {unit}: {error}");
+            work.tell(|_| ());
+            nodes.again(2, &graph, &mut work).await.map_err(what)?;
+        }
+    }
+    Ok(())
+}
+
+/// A node hears the others no more in the midst of a flush, which is tried there, and on another node.
+async fn cut_off<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
+    let mut refused = 0;
+    for unit in 0..times(1, 40) {
+        let graph = Graph::new(unit, Shape::SMALL);
+        let stays = unit % 2 == 0;
+        let retry = if stays {
+            Retry::NONE
+        } else {
+            EAGER.with_attempts(8)
+        };
+        let mut work: W = self::work(&graph, retry, unit % 4 > 1);
+        let proxy = nodes.proxy(if stays { &[2] } else { &[2, 0, 1] }).await?;
+        let mut left = [3, 1][unit as usize / 2 % 2];
+        let there = nodes.sites[2].options().clone();
+        work.tell(move |_| {
+            left -= i32::from(left > 0);
+            if left == 0 {
+                left = -1;
+                let there = there.clone();
+                let other = std::thread::spawn(move || {
+                    let runtime = tokio::runtime::Builder::new_current_thread()
+                        .enable_all()
+                        .build()?;
+                    let isolate = "SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'";
+                    Outcome::Ok(runtime.block_on(Site::<MySql>::open(there).execute(isolate))?)
+                });
+                other
+                    .join()
+                    .expect("not panicked")
+                    .expect("the node answers");
+            }
+        });
+        let options = nodes.through(&proxy);
+        let outcome = work.flush_to(&options, PATIENCE).await;
+        let what = |error| format!("unit {unit}: {error}");
+        nodes.wait_for_members(0, 2).await?;
+        // The part without a majority takes nothing.
+        let late = Graph::new(10_000 + unit, Shape::SMALL);
+        let mut refusing: W = self::work(&late, Retry::NONE, false);
+        nodes.wait_for_members(2, 0).await?;
+        let error = refusing.flush_to(nodes.sites[2].options(), PATIENCE).await;
+        let error = error.expect_err("the node is not ready");
+        assert!(error.is_transient && !error.is_commit_unknown, "{error}");
+        nodes.isolate(2, false).await?;
+        nodes.wait_for_members(2, 3).await?;
+        nodes.judge(&graph, &work, &outcome).await.map_err(what)?;
+        if let Err(error) = &outcome {
+            eprintln!("unit {unit}: {error}");
+            refused += 1;
+            work.tell(|_| ());
+            nodes.again(2, &graph, &mut work).await.map_err(what)?;
+        }
+        nodes.again(1, &late, &mut refusing).await.map_err(what)?;
+    }
+    assert!(
+        refused > 0,
+        "each flush was over before the node was cut off"
+    );
+    Ok(())
+}
