@@ -21,7 +21,7 @@ use std::{collections::HashMap, ops::Range};
 
 use self::circles::{Circle, Edge, Graph, STUCK, number};
 use crate::{
-    Action, Table,
+    Action, Table, TreeDeletes,
     rows::{Cuts, List, TypelessRows},
 };
 use ordid_core::{Error, key::KeyBytes};
@@ -32,6 +32,7 @@ pub(crate) struct Rules {
     pub(crate) engine: &'static str,
     pub(crate) defers: bool,
     pub(crate) deletes_rows_of_themselves: bool,
+    pub(crate) tree_deletes: TreeDeletes,
 }
 
 /// Rows of a table that are sent one after the other, as positions in the order of sending.
@@ -58,6 +59,17 @@ enum State {
     Deferred,
     /// It is NULL at first, or before the end.
     Cut,
+}
+
+/// In which order rows go, and whether a statement may take a row and its parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// Rows of one depth go together.
+    Depth,
+    /// As [`Depth`](Self::Depth), and one statement takes rows of several depths.
+    AnyDepth,
+    /// By descending key, whatever their depths are.
+    Key,
 }
 
 /// Orders the rows of tables that refer to each other in a circle, or of one table, and tells the
@@ -117,7 +129,11 @@ pub(crate) fn order(
     if list == List::Deletes && !rules.deletes_rows_of_themselves {
         nodes.cut_own(tables, &mut states, rows, rules)?;
     }
-    Ok(nodes.arrange(&depths, &states, tables, rows, list))
+    let by = match list {
+        List::Inserts => By::Depth,
+        List::Deletes => nodes.deletes_by(&states, rules),
+    };
+    Ok(nodes.arrange(&depths, &states, tables, rows, list, by))
 }
 
 /// A column that holds a foreign key.
@@ -300,6 +316,22 @@ impl Nodes {
         Ok(())
     }
 
+    /// Returns in which order the rows are deleted.
+    fn deletes_by(&self, states: &[State], rules: Rules) -> By {
+        if self.tables.len() > 1 {
+            return By::Depth;
+        }
+        // Rows are numbered by their stored keys. What refers to itself is cut off from itself.
+        let rises = |(edge, state): (&Edge, &State)| {
+            edge.child == edge.parent || *state == State::Kept && edge.child > edge.parent
+        };
+        match rules.tree_deletes {
+            TreeDeletes::Any => By::AnyDepth,
+            TreeDeletes::ByKey if self.graph.edges.iter().zip(states).all(rises) => By::Key,
+            TreeDeletes::ByKey | TreeDeletes::OneDepth => By::Depth,
+        }
+    }
+
     /// Says which rows are in a circle, and what would break it.
     fn unbreakable(
         &self,
@@ -353,6 +385,7 @@ impl Nodes {
         tables: &[Table],
         rows: &mut [&mut dyn TypelessRows],
         list: List,
+        by: By,
     ) -> Order {
         // The deepest rows are deleted first.
         let turn = |depth: u32| match list {
@@ -370,7 +403,10 @@ impl Nodes {
             };
             let depths = &depths[start..start + length];
             let mut positions: Vec<usize> = (0..length).collect();
-            positions.sort_by_key(|row| turn(depths[*row]));
+            match by {
+                By::Key => positions.reverse(),
+                By::Depth | By::AnyDepth => positions.sort_by_key(|row| turn(depths[*row])),
+            }
             for (position, row) in positions.iter().enumerate() {
                 sent[start + row] = position;
             }
@@ -388,9 +424,10 @@ impl Nodes {
             }
             rows[table].arrange(list, &positions);
         }
-        match (list, &self.tables[..]) {
+        let goes_together = list == List::Inserts || by != By::Depth;
+        match &self.tables[..] {
             // Statements insert rows in their order.
-            (List::Inserts, [(table, _)]) => order.runs.push(Run {
+            [(table, _)] if goes_together => order.runs.push(Run {
                 table: *table,
                 rows: 0..depths.len(),
             }),

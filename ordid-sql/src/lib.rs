@@ -82,7 +82,7 @@ pub use journal::{ColumnValues, JournalRow, Journaled};
 pub(crate) use marker::MARKER_TABLE;
 pub use pending_rows::{PendingRows, Registration, Row, RowEnd, RowSink};
 pub use plan::{Action, Chunk, MAX_ROWS, Plan};
-pub use profile::{EngineProfile, FlushDialect, MessageLimit, ServerFact, Updates};
+pub use profile::{EngineProfile, FlushDialect, MessageLimit, ServerFact, TreeDeletes, Updates};
 pub use report::{Flushed, FlushedTable, Progress, Tally};
 pub use retry::Retry;
 pub use sharded::{ShardFlush, Sharded, WrapsWork};

@@ -132,6 +132,7 @@ impl Plan {
             engine: engine.name,
             defers: engine.defer.is_some(),
             deletes_rows_of_themselves: engine.deletes_rows_of_themselves,
+            tree_deletes: engine.tree_deletes,
         };
         let tables: Vec<Table> = rows.iter().map(|rows| rows.table()).collect();
         for table in &tables {

@@ -56,6 +56,8 @@ pub struct EngineProfile {
     pub defer: Option<&'static str>,
     /// Whether a row that refers to itself can be deleted as it is.
     pub deletes_rows_of_themselves: bool,
+    /// Which rows of a table that refers to itself one statement may delete.
+    pub tree_deletes: TreeDeletes,
     /// How rows are updated by their keys.
     pub updates: Updates,
     /// Whether a statement may be prepared by name and kept for the connection. A pooler that gives each transaction
@@ -119,6 +121,20 @@ pub enum Updates {
     Arrays,
 }
 
+/// Which rows of a table that refers to itself one statement may delete. The rows go children first in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TreeDeletes {
+    /// No row and its parent: the database may delete the parent first, and check it or delete its children at once.
+    OneDepth,
+    /// Any rows: the database checks foreign keys after the statement, or deletes the rows in the order in which they
+    /// are bound.
+    Any,
+    /// Any rows of which each has a greater key than its parent: the statement says `ORDER BY` key `DESC`, and the
+    /// database deletes and checks row by row. Where a row has not, a statement takes rows of one depth.
+    ByKey,
+}
+
 /// How a dialect writes names and parameters.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Words {
@@ -176,6 +192,7 @@ impl EngineProfile {
         // A server that takes packets of 1 MB, as MySQL's did by default before 5.6, then takes rows of 768 kB.
         max_bytes: 1 << 18,
         max_message: MessageLimit::Setting("@@max_allowed_packet"),
+        tree_deletes: TreeDeletes::ByKey,
         updates: Updates::RowByRow,
         counts_inserts: true,
         local_locks: ServerFact::Asked(catalog::MYSQL_CLUSTER),
@@ -189,6 +206,8 @@ impl EngineProfile {
         // however long the busy timeout; one that means to write says so.
         begin: Some("BEGIN IMMEDIATE"),
         defer: Some("PRAGMA defer_foreign_keys = ON"),
+        // `ON DELETE CASCADE` takes the children of a row at once, and the statement does not count them.
+        tree_deletes: TreeDeletes::OneDepth,
         updates: Updates::WithValues,
         counts_inserts: true,
         ..Self::of::<Sqlite>(classify::sqlite::classify)
@@ -231,6 +250,7 @@ impl EngineProfile {
             begin: None,
             defer: None,
             deletes_rows_of_themselves: D::DELETES_ROWS_OF_THEMSELVES,
+            tree_deletes: TreeDeletes::Any,
             updates: Updates::RowByRow,
             bounds_waits: None,
             counts_inserts: false,

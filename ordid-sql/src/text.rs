@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use crate::{Action, Chunk, EngineProfile, MARKER_TABLE, Table, Updates};
+use crate::{Action, Chunk, EngineProfile, MARKER_TABLE, Table, TreeDeletes, Updates};
 
 /// The name of the rows that an `UPDATE` takes its values from, and that of the table beside them. One
 /// of SQLite's `WITH` hides a table of its name, so they are names that no table has.
@@ -181,6 +181,10 @@ impl Writer<'_> {
             Action::Delete => {
                 let _ = write!(out, "DELETE FROM {}", names.table);
                 self.where_key(out, names, written);
+                let is_tree = table.refers_to(table) && written > 1;
+                if is_tree && self.engine.tree_deletes == TreeDeletes::ByKey {
+                    let _ = write!(out, " ORDER BY {} DESC", names.columns[names.key]);
+                }
                 (StatementKind::Delete, vec![names.key])
             }
         };

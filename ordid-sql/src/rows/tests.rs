@@ -210,10 +210,10 @@ fn updates_come_after_inserts_and_deletes_come_last() {
     }
     assert_eq!(
         sent(&mut pending_rows),
-        "insert - 1, update - b, 1 c, unlink 19, delete 17, delete 16, delete 15, 18, 19,"
+        "insert - 1, update - b, 1 c, unlink 19, delete 19, 18, 17, 16, 15,"
     );
     let plan = pending_rows.plan(&EngineProfile::POSTGRES).unwrap();
-    assert!(text(&pending_rows, &plan).ends_with("1 c, delete 17, delete 16, delete 15, 18, 19,"));
+    assert!(text(&pending_rows, &plan).ends_with("1 c, delete 17, 16, 15, 18, 19,"));
     assert_eq!(pending_rows.len(), 8);
 }
 

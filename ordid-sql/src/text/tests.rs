@@ -98,7 +98,7 @@ fn each_engine_has_its_statements() {
             update: "UPDATE `orders` SET `parent` = ?, `total` = ? WHERE `id` = ?",
             fix_up: "UPDATE `orders` SET `parent` = ? WHERE `id` = ?",
             unlink: "UPDATE `orders` SET `parent` = NULL WHERE `id` IN (?, ?)",
-            delete: "DELETE FROM `orders` WHERE `id` IN (?, ?)",
+            delete: "DELETE FROM `orders` WHERE `id` IN (?, ?) ORDER BY `id` DESC",
         },
         Texts {
             engine: EngineProfile::SQLITE,
