@@ -5,7 +5,9 @@ pub mod finds;
 pub mod twins;
 
 use ordid::{KeyType, OrderedKey, storage::Dialect as _, uuid::Uuid};
+use ordid_sql::{FlushDialect, TreeDeletes};
 use ordid_sqlx::{Error, UnitOfWork};
+use ordid_tests::soak;
 use sqlx::Pool;
 
 use crate::{
@@ -82,10 +84,11 @@ pub struct Fee {
 }
 
 /// The tests of a database.
-pub fn tests<DB: Changes>() -> [(&'static str, Test<DB>); 8] {
+pub fn tests<DB: Changes>() -> [(&'static str, Test<DB>); 9] {
     crate::database::tests![
         circles_are_fixed_up,
         a_deep_tree_goes_leaves_first,
+        a_long_chain_goes_in_few_statements,
         all_in_one_flush,
         a_missing_row_is_told,
         a_refused_change_is_told,
@@ -253,6 +256,43 @@ async fn a_deep_tree_goes_leaves_first<DB: Changes>(pool: Pool<DB>) -> Outcome {
     work.delete(&root);
     assert_eq!(work.flush(&pool).await?.deleted(), 2);
     assert_eq!(DB::count(&pool, "team").await?, 0);
+    Ok(())
+}
+
+/// Each row is the parent of the next. Only SQLite takes a statement for each.
+async fn a_long_chain_goes_in_few_statements<DB: Changes>(pool: Pool<DB>) -> Outcome {
+    create(&pool).await?;
+    // Without it, each row that is deleted is looked for in the whole table.
+    DB::script(&pool, "CREATE INDEX by_mentor ON person (mentor)").await?;
+    let length = if soak() { 100_000 } else { 5_000 };
+    let mut work = begin::<DB>();
+    let team = team(&mut work, "all");
+    let mut chain: Vec<Person> = Vec::new();
+    for _ in 0..length {
+        let mentor = chain.last().map(|last| last.id);
+        chain.push(person(team, mentor, 1));
+    }
+    for person in &chain {
+        work.add(person.clone());
+    }
+    work.flush(&pool).await?;
+    for person in &chain {
+        work.delete(person);
+    }
+    let flushed = work.flush(&pool).await?;
+    println!(
+        "{length} rows of a chain were deleted in {:?}",
+        flushed.elapsed
+    );
+    let people = flushed.tables.iter().find(|it| it.table == "person");
+    let people = people.ok_or("no people")?;
+    let engine = <DB::Dialect as FlushDialect>::PROFILE;
+    let statements = match engine.tree_deletes {
+        TreeDeletes::OneDepth => length,
+        _ => length / engine.max_rows,
+    };
+    assert_eq!((people.deleted, people.statements), (length, statements));
+    assert_eq!(DB::count(&pool, "person").await?, 0);
     Ok(())
 }
 
