@@ -257,7 +257,6 @@ fn a_circle_is_set_and_unset_by_its_key() {
             SAVEPOINT,
             r#"UPDATE "NODES" SET "UP" = NULL WHERE "ID" = :1"#,
             DELETE,
-            DELETE,
             SAVEPOINT,
             r#"INSERT INTO "NODES" ("ID", "UP") VALUES (:1, :2)"#,
             r#"UPDATE "NODES" SET "UP" = :1 WHERE "ID" = :2"#,
