@@ -244,10 +244,14 @@ impl<B: RowBinder> Work<B> {
         let mut bound = None;
         loop {
             if matches!(run.step(), Step::Send(_)) && deadline.check(run) {
-                return match transaction {
-                    Some(open) => open.rollback(false).await.is_err(),
-                    None => false,
+                let rolled_back = match transaction {
+                    Some(open) => open.rollback(false).await,
+                    None => Ok(()),
                 };
+                if rolled_back.is_err() {
+                    run.not_rolled_back();
+                }
+                return rolled_back.is_err();
             }
             match (run.step(), &mut transaction) {
                 (Step::Record, Some(open)) => {

@@ -1,9 +1,11 @@
 //! Why a flush failed, in the same words for every adapter.
 
-use std::{error::Error as StdError, fmt, ops::Range, time::Duration};
+use std::{error::Error as StdError, ops::Range, time::Duration};
 
-use crate::{Action, Chunk, Failure, Flushed, Table, classify::mysql};
+use crate::{Action, Chunk, Failure, Flushed, Table};
 use ordid_core::Error;
+
+mod text;
 
 type BoxedError = Box<dyn StdError + Send + Sync>;
 
@@ -568,173 +570,6 @@ impl<D> From<Error> for FlushError<D> {
             false => Kind::Plan,
         };
         Self::new(kind, Source::Core(error))
-    }
-}
-
-impl<D: fmt::Display> fmt::Display for FlushError<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { kind, source, .. } = &*self.0;
-        if self.0.is_unknown {
-            f.write_str(
-                "the answer to COMMIT was lost, so either all rows are written or none is; flush \
-                 again over a connection that works to find out",
-            )?;
-            match kind {
-                Kind::State(Hindrance { what, remedy }) => write!(f, ": {what}: {remedy}")?,
-                Kind::Timeout(within) => write!(f, ": it took longer than {within:?}")?,
-                _ => {}
-            }
-        } else {
-            kind.fmt(f)?;
-        }
-        if let Some(place) = &self.0.place {
-            place.fmt(f, matches!(kind, Kind::Bind))?;
-        }
-        if let Kind::Count { changed, rows } = kind {
-            match (self.is_missing_row(), self.key(), rows) {
-                _ if self.action() == Some(Action::Insert) => write!(
-                    f,
-                    ": the database took {changed} of {rows} rows; a trigger, a rule or a view leaves rows out, which \
-                     `#[ordid(uncounted)]` on the entity allows"
-                ),
-                (true, Some(_), _) => f.write_str(": there is no such row"),
-                (true, None, _) => write!(f, ": {changed} of {rows} rows were found"),
-                (false, _, 1) => write!(f, ": {changed} rows have this key"),
-                (false, ..) => write!(f, ": {changed} rows have these {rows} keys"),
-            }?;
-        }
-        if let Kind::TooLarge {
-            bytes,
-            limit,
-            setting,
-        } = kind
-        {
-            write!(
-                f,
-                ": the row has {bytes} bytes, and the server takes {limit}"
-            )?;
-            if let Some(setting) = setting {
-                write!(f, " (`{setting}`)")?;
-            }
-        }
-        match source {
-            Source::None => Ok(()),
-            source if matches!(kind, Kind::Other) => source.fmt(f),
-            source => write!(f, ": {source}"),
-        }?;
-        if let Some(Place {
-            more: more @ 1.., ..
-        }) = &self.0.place
-        {
-            write!(f, " (and {more} more rows of the chunk)")?;
-        }
-        match self.0.rest {
-            Rest::None => {}
-            Rest::Open => f.write_str(
-                "; and the transaction could not be rolled back: if this is your own connection, roll it back or close \
-                 it, as a COMMIT there would write a part of the rows",
-            )?,
-            Rest::Over => f.write_str(
-                "; and your transaction is over, as its savepoint is gone: the server has rolled it back, and would \
-                 commit each statement that you send now; begin another transaction, and do all of it again",
-            )?,
-        }
-        match self.0.retries {
-            0 => Ok(()),
-            retries => write!(f, " (tried {} times)", u64::from(retries) + 1),
-        }
-    }
-}
-
-impl<D: fmt::Display> fmt::Display for Kind<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Plan => f.write_str("cannot plan the flush, nothing was sent"),
-            Self::Journal => f.write_str("cannot use the journal, nothing was sent"),
-            Self::State(Hindrance { what, remedy })
-            | Self::Database(Hindrance { what, remedy }) => {
-                write!(f, "{what}, nothing was sent: {remedy}")
-            }
-            Self::Connect => f.write_str("cannot connect for the flush, nothing was written"),
-            Self::Begin => f.write_str("cannot begin the flush, nothing was written"),
-            Self::Record { adapter } => write!(
-                f,
-                "cannot record the flush, nothing was written: updates, deletes and `with_record` \
-                 need the table `ordid_flushes`, which `{adapter}::flushes_table` declares"
-            ),
-            Self::Commit => f.write_str("cannot commit, nothing was written"),
-            Self::Release => {
-                f.write_str("cannot release the savepoint of the flush, nothing was written")
-            }
-            Self::Probe => f.write_str("cannot look for the rows"),
-            Self::Timeout(within) => {
-                write!(
-                    f,
-                    "the flush took longer than {within:?}, nothing was written"
-                )
-            }
-            Self::Shards(outcomes) => {
-                write!(
-                    f,
-                    "{} of {} shards failed, and the rows of the others are written",
-                    failed(outcomes).count(),
-                    outcomes.len()
-                )?;
-                failed(outcomes)
-                    .try_for_each(|(shard, error)| write!(f, "; shard {shard}: {error}"))
-            }
-            // The place says it, or there is nothing to add to the source.
-            Self::Bind
-            | Self::Statement
-            | Self::Count { .. }
-            | Self::TooLarge { .. }
-            | Self::Other => Ok(()),
-        }
-    }
-}
-
-impl Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>, binds: bool) -> fmt::Result {
-        let cannot = match self.action {
-            _ if binds => "bind a row into",
-            Action::Insert => "insert into",
-            Action::Update | Action::FixUp { .. } | Action::Unlink { .. } => "update",
-            Action::Delete => "delete from",
-        };
-        write!(
-            f,
-            "cannot {cannot} {}, chunk {} (rows {} to {})",
-            self.table,
-            self.chunk,
-            self.rows.start,
-            self.rows.end.saturating_sub(1).max(self.rows.start)
-        )?;
-        if let Some(key) = &self.key {
-            write!(f, ", key {key}")?;
-        }
-        f.write_str(", nothing was written")
-    }
-}
-
-impl<D: fmt::Display> fmt::Display for Source<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => Ok(()),
-            Self::Core(error) => error.fmt(f),
-            Self::Driver(DriverError {
-                text: Some(text), ..
-            }) => f.write_str(text),
-            Self::Driver(DriverError {
-                error,
-                violation: Some(Violation::Unique),
-                ..
-            }) => {
-                let text = error.to_string();
-                f.write_str(&mysql::without_value(&text).unwrap_or(text))
-            }
-            Self::Driver(DriverError { error, .. }) => error.fmt(f),
-            Self::Boxed(error) => error.fmt(f),
-        }
     }
 }
 

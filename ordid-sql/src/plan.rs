@@ -116,7 +116,7 @@ fn check_names(table: &Table, engine: &EngineProfile) -> Result<(), Error> {
     match names.find(|name| name.contains(character)) {
         None => Ok(()),
         Some(name) => Err(Error::plan(format!(
-            "`{name}`: {} takes no `{character}` in a name, even a quoted one",
+            "`{name}`: {} takes no `{character}` in a name, even a quoted one: rename it",
             engine.name
         ))),
     }

@@ -40,8 +40,8 @@ pub struct EngineProfile {
     /// The most parameters of one statement.
     pub max_parameters: usize,
     /// From how many bytes of values on a statement takes no more rows, where the library tells how large they are:
-    /// SQLx, SeaORM and Diesel do. The last row may be larger, so what the server takes has to be this and a row. A
-    /// chunk with more goes by several statements.
+    /// SQLx, SeaORM and Diesel do. A row that would make it more than twice as large goes alone. A chunk with more
+    /// goes by several statements.
     pub max_bytes: usize,
     /// How large a message to the server may be. A row that has more bytes than [`max_bytes`](Self::max_bytes) is held
     /// against it before it is sent, where the library tells its size.
@@ -56,7 +56,7 @@ pub struct EngineProfile {
     pub defer: Option<&'static str>,
     /// Whether a row that refers to itself can be deleted as it is.
     pub deletes_rows_of_themselves: bool,
-    /// Which rows of a table that refers to itself one statement may delete.
+    /// How rows of a table that refers to itself are deleted.
     pub tree_deletes: TreeDeletes,
     /// How rows are updated by their keys.
     pub updates: Updates,
@@ -88,7 +88,7 @@ pub enum MessageLimit {
     None,
     /// So many bytes.
     Bytes(usize),
-    /// As many bytes as this system variable of the server says, which a query can name.
+    /// The limit is the value of this system variable of the server, which a query can name.
     Setting(&'static str),
 }
 
@@ -121,7 +121,7 @@ pub enum Updates {
     Arrays,
 }
 
-/// Which rows of a table that refers to itself one statement may delete. The rows go children first in any case.
+/// Says which rows of a table that refers to itself one statement may delete. They go children first in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TreeDeletes {
@@ -189,7 +189,8 @@ impl EngineProfile {
 
     /// MySQL and MariaDB.
     pub const MYSQL: Self = Self {
-        // A server that takes packets of 1 MB, as MySQL's did by default before 5.6, then takes rows of 768 kB.
+        // A statement then has 512 kB or one row, also where a server takes packets of 1 MB, as MySQL's did by default
+        // before 5.6.
         max_bytes: 1 << 18,
         max_message: MessageLimit::Setting("@@max_allowed_packet"),
         tree_deletes: TreeDeletes::ByKey,

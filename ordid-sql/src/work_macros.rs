@@ -37,8 +37,8 @@ macro_rules! work_settings {
             /// may be hours.
             ///
             /// A flush that is ended so fails with an error of which `is_timeout` is true. Nothing was written,
-            /// unless the error says that the COMMIT is unknown. The connection is closed if it is a pool's; use
-            /// your own only as after a flush that you drop. Where the library's calls block, as in synchronous
+            /// unless the error says that the COMMIT is unknown. Where an answer is still under way, a pool's connection is
+            /// closed, and your own is as after a flush that you drop. Where the library's calls block, as in synchronous
             /// programs, the time is looked at between calls. `flush_in` has no limit, as the transaction is yours.
             #[must_use]
             pub fn with_deadline(mut self, within: std::time::Duration) -> Self {

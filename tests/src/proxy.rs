@@ -293,24 +293,7 @@ impl Connection {
                 }
                 Ok(())
             }
-            Fault::SilenceAtCommit => {
-                let limit = Limit::Commit(0);
-                let up = self.pump(Direction::Up, &mut from_client, &mut to_server, limit);
-                let down = self.pump(
-                    Direction::Down,
-                    &mut from_server,
-                    &mut to_client,
-                    Limit::None,
-                );
-                tokio::select! {
-                    end = up => match end? {
-                        End::Reached(_) => std::future::pending().await,
-                        End::Closed => Ok(()),
-                    },
-                    end = down => end.map(drop),
-                }
-            }
-            Fault::Hold(_) | Fault::HoldCommit => {
+            Fault::Hold(_) | Fault::HoldCommit | Fault::SilenceAtCommit => {
                 let limit = match fault {
                     Fault::Hold(bytes) => Limit::Before(bytes),
                     _ => Limit::Commit(0),
@@ -329,6 +312,9 @@ impl Connection {
                     },
                     _ = down => return Ok(()),
                 };
+                if fault == Fault::SilenceAtCommit {
+                    return std::future::pending().await;
+                }
                 drop((from_client, to_client));
                 let released = self.release.wait_for(|released| *released).await;
                 released.map_err(io::Error::other)?;

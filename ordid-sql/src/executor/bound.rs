@@ -250,19 +250,18 @@ async fn check_size<T: FlushTransaction>(
     bytes: usize,
     place: impl FnOnce() -> Place,
 ) -> Result<(), FlushError<T::Error>> {
-    let limit = match engine.max_message {
+    let (limit, setting) = match engine.max_message {
         MessageLimit::None => return Ok(()),
-        MessageLimit::Bytes(limit) => Ok((limit, None)),
+        MessageLimit::Bytes(limit) => (limit, None),
         MessageLimit::Setting(name) => match limit_below(rows, open, name, bytes).await {
-            Ok(Some(limit)) => Ok((limit, Some(name))),
+            Ok(Some(limit)) => (limit, Some(name)),
             Ok(None) => return Ok(()),
-            Err(error) => Err(error),
+            Err(error) => return Err(FlushError::statement(error, place())),
         },
     };
-    match limit {
-        Ok((limit, _)) if bytes <= limit => Ok(()),
-        Ok((limit, setting)) => Err(FlushError::too_large(bytes, limit, setting, place())),
-        Err(error) => Err(FlushError::statement(error, place())),
+    match bytes <= limit {
+        true => Ok(()),
+        false => Err(FlushError::too_large(bytes, limit, setting, place())),
     }
 }
 
@@ -276,17 +275,27 @@ async fn limit_below<T: FlushTransaction>(
     bytes: usize,
 ) -> Result<Option<usize>, DriverError<T::Error>> {
     let (mut least, mut more) = (0, bytes);
-    let mut at = bytes;
-    while more - least > 1 || at == bytes {
-        let query = Statement::query(format!("SELECT 1 FROM DUAL WHERE {name} >= {at}"));
-        match open.exists(&query, no_values(rows)).await? {
-            true if at == bytes => return Ok(None),
-            true => least = at,
-            false => more = at,
+    if is_at_least(rows, open, name, bytes).await? {
+        return Ok(None);
+    }
+    while more - least > 1 {
+        let between = least.midpoint(more);
+        match is_at_least(rows, open, name, between).await? {
+            true => least = between,
+            false => more = between,
         }
-        at = least.midpoint(more);
     }
     Ok(Some(least))
+}
+
+async fn is_at_least<T: FlushTransaction>(
+    rows: &PendingRows<T::Binder>,
+    open: &mut T,
+    name: &str,
+    bytes: usize,
+) -> Result<bool, DriverError<T::Error>> {
+    let query = Statement::query(format!("SELECT 1 FROM DUAL WHERE {name} >= {bytes}"));
+    open.exists(&query, no_values(rows)).await
 }
 
 /// Makes the error of a statement. `key` returns the key of a row, if the library names one.

@@ -1,9 +1,9 @@
 //! Private database servers for the tests and benches of ordid.
 //!
-//! [`postgres`], [`mariadb`], [`galera`], [`mysql`], [`pgbouncer`], [`h2`], [`redis`], [`zookeeper`] and [`etcd`] each start a fresh server from the
-//! binaries of the installed package, [`mysql`] of an unpacked one: on a free port of 127.0.0.1, with its data in a new temporary folder, and with
-//! nothing shared with a server that the machine may already run. The [`Server`] they return
-//! stops the server and removes the folder when it is dropped.
+//! [`postgres`], [`mariadb`], [`galera`], [`mysql`], [`pgbouncer`], [`h2`], [`redis`], [`zookeeper`] and [`etcd`] each
+//! start a fresh server from the binaries of the installed package, [`mysql`] of an unpacked one: on a free port of
+//! 127.0.0.1, with its data in a new temporary folder, and with nothing shared with a server that the machine may
+//! already run. The [`Server`] they return stops the server and removes the folder when it is dropped.
 //!
 //! The server also goes when nothing gets dropped - a panic that aborts, Ctrl-C, `kill -9`:
 //!

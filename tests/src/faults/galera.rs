@@ -4,7 +4,7 @@
 use std::{
     net::SocketAddr,
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::{Duration, Instant},
@@ -84,7 +84,7 @@ type Test = fn(Cluster) -> std::pin::Pin<Box<dyn Future<Output = Outcome>>>;
 /// The cluster of a test program, which is started when a test first asks for it, and serves one test at a time.
 #[derive(Debug, Clone)]
 pub struct Cluster {
-    servers: Arc<Mutex<OnceLock<[Server; 3]>>>,
+    servers: Arc<Mutex<Option<[Server; 3]>>>,
     skipped: Option<String>,
 }
 
@@ -107,23 +107,17 @@ impl Cluster {
     async fn lock(&self) -> Outcome<Nodes<'_>> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let mut servers = self.servers.lock().await;
-        if servers.get().is_none() {
-            let started = ordid_harness::galera()?;
-            *servers = OnceLock::from(started);
-        }
-        let ports = servers.get().into_iter().flatten().map(Server::port);
-        let url = servers
-            .get()
-            .map(|servers| servers[0].url())
-            .unwrap_or_default();
-        let base: Options<MySql> = url.parse()?;
+        let started = match &mut *servers {
+            Some(started) => started,
+            none => none.insert(ordid_harness::galera()?),
+        };
+        let ports = started.each_ref().map(Server::port);
+        let base: Options<MySql> = started[0].url().parse()?;
         let name = format!("ordid_{}", COUNT.fetch_add(1, Ordering::Relaxed));
         let admin = Site::<MySql>::open(base.clone());
         admin.execute(&format!("CREATE DATABASE {name}")).await?;
         let options = base.database(&name);
-        let sites: Vec<_> = ports
-            .map(|port| Site::<MySql>::open(options.clone().port(port)))
-            .collect();
+        let sites = ports.map(|port| Site::<MySql>::open(options.clone().port(port)));
         Site::<MySql>::create(options.clone()).await?;
         let nodes = Nodes { servers, sites };
         nodes.agree().await?;
@@ -133,8 +127,8 @@ impl Cluster {
 
 /// The nodes, and a database that is empty.
 struct Nodes<'c> {
-    servers: MutexGuard<'c, OnceLock<[Server; 3]>>,
-    sites: Vec<Site<MySql>>,
+    servers: MutexGuard<'c, Option<[Server; 3]>>,
+    sites: [Site<MySql>; 3],
 }
 
 impl Nodes<'_> {
@@ -246,15 +240,10 @@ impl Nodes<'_> {
         }
     }
 
-    /// The node is no longer heard by the others, and does not hear them; or again.
-    async fn isolate(&self, node: usize, is_isolated: bool) -> Outcome {
-        let mut connection = self.connect(node).await?;
-        let isolate = format!(
-            "SET GLOBAL wsrep_provider_options = 'gmcast.isolate={}'",
-            u8::from(is_isolated)
-        );
-        connection.execute(sqlx::AssertSqlSafe(isolate)).await?;
-        Ok(())
+    /// The node, which was cut off, hears the others again, and they hear it.
+    async fn rejoin(&self, node: usize) -> Outcome {
+        let rejoin = "SET GLOBAL wsrep_provider_options = 'gmcast.isolate=0'";
+        Ok(self.sites[node].execute(rejoin).await?)
     }
 }
 
@@ -474,7 +463,7 @@ async fn killed<W: Flusher<Database = MySql>>(mut nodes: Nodes<'_>) -> Outcome {
         let graph = Graph::new(unit, Shape::SMALL);
         let retry = EAGER.with_attempts(20);
         let mut work: W = self::work(&graph, retry, unit % 2 == 1);
-        let pid = nodes.servers.get().ok_or("it runs")?[2].pid()?;
+        let pid = nodes.servers.as_ref().ok_or("it runs")?[2].pid()?;
         let delay = Duration::from_micros(u64::from(unit) % 8 * 500);
         let mut left = if unit % 4 == 0 { 2 } else { 3 };
         work.tell(move |_| {
@@ -498,7 +487,7 @@ async fn killed<W: Flusher<Database = MySql>>(mut nodes: Nodes<'_>) -> Outcome {
         let outcome = work.flush_to(&nodes.through(&proxy), PATIENCE).await;
         let what = |error| format!("unit {unit}: {error}");
         nodes.wait_for_members(0, 2).await?;
-        if let Some([.., third]) = nodes.servers.get_mut() {
+        if let Some([.., third]) = &mut *nodes.servers {
             // It has ended by itself; `kill` also waits for that.
             let _ = third.kill();
             third.restart()?;
@@ -558,7 +547,7 @@ async fn cut_off<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
         let error = refusing.flush_to(nodes.sites[2].options(), PATIENCE).await;
         let error = error.expect_err("the node is not ready");
         assert!(error.is_transient && !error.is_commit_unknown, "{error}");
-        nodes.isolate(2, false).await?;
+        nodes.rejoin(2).await?;
         nodes.wait_for_members(2, 3).await?;
         nodes.judge(&graph, &work, &outcome).await.map_err(what)?;
         if let Err(error) = &outcome {

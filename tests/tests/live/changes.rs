@@ -262,7 +262,7 @@ async fn a_deep_tree_goes_leaves_first<DB: Changes>(pool: Pool<DB>) -> Outcome {
 /// Each row is the parent of the next. Only SQLite takes a statement for each.
 async fn a_long_chain_goes_in_few_statements<DB: Changes>(pool: Pool<DB>) -> Outcome {
     create(&pool).await?;
-    // Without it, each row that is deleted is looked for in the whole table.
+    // Without the index, the server looks for each deleted row in the whole table.
     DB::script(&pool, "CREATE INDEX by_mentor ON person (mentor)").await?;
     let length = if soak() { 100_000 } else { 5_000 };
     let mut work = begin::<DB>();

@@ -426,7 +426,7 @@ impl<DB: Set> Site<DB> {
         site.leases()?.create().await?;
         site.counter()?.create(1).await?;
         site.mapping()?.create(&site.plain).await?;
-        // As many as the pool ever opens: later ones would have the setting.
+        // The pool never opens more: later ones would have the setting.
         let mut held = Vec::new();
         for _ in 0..site.plain.options().get_max_connections() {
             held.push(site.plain.acquire().await?);

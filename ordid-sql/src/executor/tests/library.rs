@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// What the server says where it is asked for `@@max_allowed_packet`.
+/// The server says this where it is asked for `@@max_allowed_packet`.
 pub(super) const MAX_PACKET: usize = 20;
 
 /// A row whose key comes first.
@@ -369,6 +369,8 @@ struct State {
     committed: BTreeSet<String>,
     connections: usize,
     open: bool,
+    /// Each answer is there at once, as where calls block.
+    blocks: bool,
 }
 
 /// The server and its script, and what was asked of it.
@@ -388,6 +390,11 @@ impl Server {
     pub(super) fn times(&self, times: usize, call: &str, answer: Answer) -> &Self {
         self.state().script.push((call.to_owned(), answer, times));
         self
+    }
+
+    /// Makes each answer be there at once, as where calls block.
+    pub(super) fn block(&self) {
+        self.state().blocks = true;
     }
 
     /// Returns what was asked since the last time.
@@ -425,8 +432,18 @@ impl Server {
 
     async fn call(&self, line: String) -> Option<Answer> {
         let answer = self.take(line);
-        Answered::of(&answer).await;
+        self.answered(&answer).await;
         answer
+    }
+
+    fn answered(&self, answer: &Option<Answer>) -> Answered {
+        Answered {
+            polls: match answer {
+                Some(Answer::Silence) => u32::MAX,
+                _ if self.state().blocks => 0,
+                _ => 2,
+            },
+        }
     }
 
     fn committed(&self, staged: &[String]) {
@@ -437,17 +454,6 @@ impl Server {
 /// The answer is not there for so many polls.
 struct Answered {
     polls: u32,
-}
-
-impl Answered {
-    fn of(answer: &Option<Answer>) -> Self {
-        Self {
-            polls: match answer {
-                Some(Answer::Silence) => u32::MAX,
-                _ => 2,
-            },
-        }
-    }
 }
 
 impl Future for Answered {
@@ -707,7 +713,7 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
         if matches!(answer, Some(Answer::Succeeds | Answer::FailsAfter(_))) {
             server.committed(&staged);
         }
-        Answered::of(&answer).await;
+        server.answered(&answer).await;
         self.end();
         match answer {
             Some(Answer::Fails(failure) | Answer::FailsAfter(failure)) => Err(driver(failure)),

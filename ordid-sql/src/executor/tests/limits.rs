@@ -69,6 +69,24 @@ fn attempts_end_at_the_deadline() {
     assert!(error.retries() > 0 && !error.is_commit_unknown());
 }
 
+/// Where calls block, the time is looked at between them.
+#[test]
+fn a_flush_whose_calls_block_is_rolled_back_after_its_deadline() {
+    for rollback in [Answer::Succeeds, Answer::Fails(Failure::Lost)] {
+        let server = Server::default();
+        server.block();
+        server.once("rollback", rollback.clone());
+        let mut work = inserts(3);
+        work.set_deadline(SOON);
+        work.set_observer(|_| std::thread::sleep(SOON));
+        let error = flush::<false>(&mut work, Source::only(&server)).unwrap_err();
+        assert!(error.is_timeout() && !error.is_commit_unknown(), "{error}");
+        let is_open = error.to_string().contains("could not be rolled back");
+        assert_eq!(is_open, matches!(rollback, Answer::Fails(_)), "{error}");
+        assert_eq!(count_in(&server.log(), "insert"), 1);
+    }
+}
+
 #[test]
 fn a_transaction_of_the_users_has_no_deadline() {
     let server = Server::default();

@@ -130,7 +130,7 @@ struct SeenOrder {
     id: OrderId,
 }
 
-/// As by a trigger or a view: the database says that it is done, and has left a row out.
+/// The database says that it is done, and has left a row out, as a trigger or a view may make it.
 #[test]
 fn a_row_that_is_left_out_fails_the_flush() {
     let rows: Vec<_> = (0..3).map(|_| customer(None, 0)).collect();
