@@ -88,8 +88,7 @@ fn a_plan_has_the_text_of_each_statement() {
             r#"2..3 UPDATE "shop"."staff" SET "boss" = $1 WHERE "id" = $2"#,
             r#"3..4 UPDATE "shop"."staff" SET "id" = "id" WHERE "id" = $1"#,
             r#"0..1 UPDATE "shop"."staff" SET "boss" = NULL WHERE "id" = $1"#,
-            r#"0..1 DELETE FROM "shop"."staff" WHERE "id" = $1"#,
-            r#"1..2 DELETE FROM "shop"."staff" WHERE "id" = $1"#,
+            r#"0..2 DELETE FROM "shop"."staff" WHERE "id" IN ($1, $2)"#,
         ]
     );
     let actions: Vec<_> = plan.tables.iter().map(|it| it.action).collect();
