@@ -68,7 +68,8 @@ pub struct EngineProfile {
     /// for hours, behind a network that drops packets.
     pub bounds_waits: Option<&'static str>,
     /// Whether the server says how many rows an `INSERT` took, so that a row that a trigger, a rule or a view left out
-    /// is seen. SQL Server's count has those of triggers in it.
+    /// is seen. On SQL Server it is seen that an index with `IGNORE_DUP_KEY` left a row out; what an `INSTEAD OF` trigger
+    /// left out is in the count all the same.
     pub counts_inserts: bool,
     /// Whether a lock that one server gives does not hold on all others that take writes, as in a Galera cluster: then
     /// a marker row that could be inserted does not resolve an unresolved COMMIT. It is asked only after the answer to a
@@ -173,7 +174,6 @@ impl EngineProfile {
         defer: Some("SET CONSTRAINTS ALL DEFERRED"),
         updates: Updates::FromValues,
         bounds_waits: Some(catalog::POSTGRES_BOUNDS_WAITS),
-        counts_inserts: true,
         ..Self::of::<Postgres>(classify::postgres::classify)
     }
     .with_words(["", ""], Some(catalog::postgres));
@@ -195,7 +195,6 @@ impl EngineProfile {
         max_message: MessageLimit::Setting("@@max_allowed_packet"),
         tree_deletes: TreeDeletes::ByKey,
         updates: Updates::RowByRow,
-        counts_inserts: true,
         local_locks: ServerFact::Asked(catalog::MYSQL_CLUSTER),
         ..Self::of::<MySql>(classify::mysql::classify)
     }
@@ -210,7 +209,6 @@ impl EngineProfile {
         // `ON DELETE CASCADE` takes the children of a row at once, and the statement does not count them.
         tree_deletes: TreeDeletes::OneDepth,
         updates: Updates::WithValues,
-        counts_inserts: true,
         ..Self::of::<Sqlite>(classify::sqlite::classify)
     };
 
@@ -234,7 +232,6 @@ impl EngineProfile {
     pub const ORACLE: Self = Self {
         defer: Some("SET CONSTRAINTS ALL DEFERRED"),
         updates: Updates::Arrays,
-        counts_inserts: true,
         ..Self::of::<Oracle>(classify::oracle::classify)
     }
     .without_in_names('"');
@@ -254,7 +251,7 @@ impl EngineProfile {
             tree_deletes: TreeDeletes::Any,
             updates: Updates::RowByRow,
             bounds_waits: None,
-            counts_inserts: false,
+            counts_inserts: true,
             local_locks: ServerFact::Known(false),
             words: Words {
                 dialect: D::NAME,

@@ -71,6 +71,7 @@ impl Statement {
         };
         let mut sql = String::new();
         writer.insert(&mut sql, names, columns, rows);
+        sql.push_str(engine.words.counted);
         Self {
             kind: StatementKind::Insert,
             sql: sql.into(),
@@ -188,9 +189,7 @@ impl Writer<'_> {
                 (StatementKind::Delete, vec![names.key])
             }
         };
-        if kind != StatementKind::Insert {
-            sql.push_str(self.engine.words.counted);
-        }
+        sql.push_str(self.engine.words.counted);
         Statement {
             kind,
             sql: sql.into(),
@@ -225,15 +224,17 @@ impl Writer<'_> {
     /// Inserts a marker row, or asks for it.
     pub(crate) fn marker(self, kind: StatementKind) -> Statement {
         let [before, behind] = self.engine.words.reads_committed;
-        let (mut sql, behind) = match kind {
-            StatementKind::Insert => (format!("INSERT INTO {MARKER_TABLE} (id) VALUES ("), ")"),
-            _ => (
-                format!("SELECT 1 FROM {MARKER_TABLE}{before} WHERE id = "),
-                behind,
-            ),
-        };
-        self.placeholder(&mut sql, 1);
-        sql.push_str(behind);
+        let mut sql;
+        if kind == StatementKind::Insert {
+            sql = format!("INSERT INTO {MARKER_TABLE} (id) VALUES (");
+            self.placeholder(&mut sql, 1);
+            sql.push(')');
+            sql.push_str(self.engine.words.counted);
+        } else {
+            sql = format!("SELECT 1 FROM {MARKER_TABLE}{before} WHERE id = ");
+            self.placeholder(&mut sql, 1);
+            sql.push_str(behind);
+        }
         Statement {
             kind,
             sql: sql.into(),

@@ -116,7 +116,7 @@ fn each_engine_has_its_statements() {
         Texts {
             engine: EngineProfile::SQL_SERVER,
             insert: "INSERT INTO [orders] ([parent], [id], [total]) \
-                VALUES (@P1, @P2, @P3), (@P4, @P5, @P6)",
+                VALUES (@P1, @P2, @P3), (@P4, @P5, @P6); SELECT @@ROWCOUNT",
             update: "UPDATE ordid_target SET [parent] = ordid_rows.[parent], \
                 [total] = ordid_rows.[total] FROM [orders] AS ordid_target \
                 JOIN (VALUES (@P1, @P2, @P3), (@P4, @P5, @P6)) AS ordid_rows ([parent], [id], [total]) \
@@ -348,7 +348,7 @@ fn a_library_may_have_its_own_placeholder() {
     let insert = writer.statement(&table, &names, Action::Insert, 1, None);
     assert_eq!(
         &*insert.sql,
-        "INSERT INTO [orders] ([id], [parent], [total]) VALUES (\u{1}, \u{1}, \u{1})"
+        "INSERT INTO [orders] ([id], [parent], [total]) VALUES (\u{1}, \u{1}, \u{1}); SELECT @@ROWCOUNT"
     );
     let marker = writer.marker(StatementKind::Exists);
     assert_eq!(
@@ -395,7 +395,7 @@ fn marker_rows_and_probes_use_the_same_columns() {
         ),
         (
             EngineProfile::SQL_SERVER,
-            "INSERT INTO ordid_flushes (id) VALUES (@P1)",
+            "INSERT INTO ordid_flushes (id) VALUES (@P1); SELECT @@ROWCOUNT",
             "SELECT 1 FROM ordid_flushes WITH (READCOMMITTEDLOCK) WHERE id = @P1",
             "SELECT 1 FROM [orders] WITH (READCOMMITTEDLOCK) WHERE [id] = @P1",
         ),

@@ -156,10 +156,7 @@ impl<S: Stream, D: Flavour> FlushTransaction for Transaction<'_, '_, S, D> {
     ) -> Result<Changed, StatementFailure<Error>> {
         let query = values.query(statement);
         let client = &mut *self.connection.client;
-        let changed = match statement.kind {
-            StatementKind::Insert => query.execute(client).await.map(|counted| counted.total()),
-            _ => changed(query, client).await,
-        };
+        let changed = changed(query, client).await;
         Ok(Changed::Rows(changed.map_err(classify)?))
     }
 

@@ -2,7 +2,7 @@
 //! batches, RPC calls, transactions and bulk loads from a real client, writes down what it was
 //! sent, and answers what it was told to.
 //!
-//! It is no SQL engine. It understands no statement, keeps no row, checks no constraint and sorts
+//! It is no SQL engine. It understands no statement (but counts the rows of an `INSERT`), keeps no row, checks no constraint and sorts
 //! nothing: what it proves are the bytes and the text that a client sends, and what a client makes
 //! of an answer. That SQL Server accepts the one and gives the other is for the live tests. As Babelfish,
 //! it refuses what Babelfish 4.3 was seen to refuse.
@@ -151,6 +151,19 @@ impl Shared {
         if let Some(failure) = refused {
             return Some(Answer::Failure(failure));
         }
+        let told = self.told(&text);
+        if !text.contains(COUNTED) {
+            return told;
+        }
+        match told {
+            Some(Answer::Done(rows)) => Some(Answer::changed(rows)),
+            None if text.starts_with("INSERT ") => Some(Answer::changed(rows_of(&text))),
+            told => told,
+        }
+    }
+
+    /// Finds what the test has told it to answer.
+    fn told(&mut self, text: &str) -> Option<Answer> {
         if let Some(found) = self.once.iter().position(|(part, _)| text.contains(part)) {
             return self.once.remove(found).map(|(_, answer)| answer);
         }
@@ -159,4 +172,13 @@ impl Shared {
             .find(|(part, _)| text.contains(part))
             .map(|(_, answer)| answer.clone())
     }
+}
+
+/// Asks how many rows the statement before it changed.
+const COUNTED: &str = "SELECT @@ROWCOUNT";
+
+/// Returns how many rows stand in the `VALUES` of an `INSERT` without casts.
+fn rows_of(insert: &str) -> u64 {
+    let rows = insert.split_once(" VALUES ").map(|(_, rows)| rows);
+    rows.map_or(0, |rows| rows.matches('(').count() as u64)
 }

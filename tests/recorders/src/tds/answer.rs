@@ -5,7 +5,7 @@ use super::types::Type;
 /// An answer to a request.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// It is done, with so many rows.
+    /// It is done, with so many rows; they are also the answer to a `SELECT @@ROWCOUNT` behind the statement.
     Done(u64),
     /// It is done, and how many rows it were is not said, as under `SET NOCOUNT ON`.
     Uncounted,
@@ -84,9 +84,9 @@ impl Answer {
     }
 
     /// An answer to `UPDATE ..; SELECT @@ROWCOUNT`, where so many rows were changed.
-    pub fn changed(rows: i32) -> Self {
-        let count = Self::Done(u64::try_from(rows).unwrap_or_default());
-        Self::Several(vec![count, Self::int(rows)])
+    pub(crate) fn changed(rows: u64) -> Self {
+        let count = i32::try_from(rows).expect("few rows");
+        Self::Several(vec![Self::Done(rows), Self::int(count)])
     }
 
     /// A row with one `int`.

@@ -55,7 +55,7 @@ pub(crate) async fn changes(scratch: Scratch) -> Outcome {
         batch(&mut client, "SET NOCOUNT ON").await?;
         batch(
             &mut client,
-            "CREATE TRIGGER noisy ON amounts AFTER UPDATE, DELETE AS INSERT INTO noise VALUES (1), (2), (3)",
+            "CREATE TRIGGER noisy ON amounts AFTER INSERT, UPDATE, DELETE AS INSERT INTO noise VALUES (1), (2), (3)",
         )
         .await?;
         changed(&mut client, UnitOfWork::new).await

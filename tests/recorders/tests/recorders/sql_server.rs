@@ -14,4 +14,4 @@ mod wire;
 /// What each flush asks first.
 const ASK: &str = "SELECT @@TRANCOUNT, @@VERSION";
 /// The marker row of a flush.
-const RECORD: &str = "INSERT INTO ordid_flushes (id) VALUES (@P1)";
+const RECORD: &str = "INSERT INTO ordid_flushes (id) VALUES (@P1); SELECT @@ROWCOUNT";

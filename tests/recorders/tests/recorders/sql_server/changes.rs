@@ -41,8 +41,8 @@ fn stored(key: OrderId) -> Vec<u8> {
 #[tokio::test]
 async fn changes_come_behind_inserts_and_the_flush_is_recorded() {
     let recorder = Recorder::start().unwrap();
-    recorder.always("UPDATE", Answer::changed(2));
-    recorder.always("DELETE", Answer::changed(1));
+    recorder.always("UPDATE", Answer::Done(2));
+    recorder.always("DELETE", Answer::Done(1));
     let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     let customer = CustomerId::generate();
@@ -74,7 +74,7 @@ async fn changes_come_behind_inserts_and_the_flush_is_recorded() {
         ASK,
         "BEGIN",
         RECORD,
-        "INSERT INTO [customers] ([id], [name], [note]) VALUES (@P1, @P2, @P3)",
+        "INSERT INTO [customers] ([id], [name], [note]) VALUES (@P1, @P2, @P3); SELECT @@ROWCOUNT",
         &update("(@P1, @P2, @P3), (@P4, @P5, @P6)"),
         &delete("@P1"),
         "COMMIT",
@@ -143,10 +143,7 @@ async fn what_is_planned_is_sent() {
     let planned: Vec<_> = planned.collect();
     for statement in &planned {
         let rows = statement.rows.len();
-        recorder.once(
-            &format!("{}$", statement.sql),
-            Answer::changed(i32::try_from(rows).unwrap()),
-        );
+        recorder.once(&format!("{}$", statement.sql), Answer::Done(rows as u64));
     }
     work.flush(&mut client).await.unwrap();
     let log = recorder.take();
@@ -203,9 +200,9 @@ async fn a_row_that_is_not_there_is_found_and_nothing_is_written() {
                 Action::Update,
             ),
         };
-        recorder.once(&format!("{whole}$"), Answer::changed(2));
-        recorder.once(&format!("{single}$"), Answer::changed(1));
-        recorder.once(&format!("{single}$"), Answer::changed(0));
+        recorder.once(&format!("{whole}$"), Answer::Done(2));
+        recorder.once(&format!("{single}$"), Answer::Done(1));
+        recorder.once(&format!("{single}$"), Answer::Done(0));
         let error = work.flush(&mut client).await.unwrap_err();
         assert!(error.is_missing_row(), "{error}");
         assert!(!error.is_transient() && !error.is_connection_lost());
@@ -232,7 +229,7 @@ async fn a_row_that_is_not_there_is_found_and_nothing_is_written() {
         );
         // Nothing is lost, and the next time all are there.
         assert_eq!(work.len(), 3);
-        recorder.once(&format!("{whole}$"), Answer::changed(3));
+        recorder.once(&format!("{whole}$"), Answer::Done(3));
         work.flush(&mut client).await.unwrap();
         assert_eq!(
             texts(&recorder.take()),
@@ -245,7 +242,7 @@ async fn a_row_that_is_not_there_is_found_and_nothing_is_written() {
 #[tokio::test]
 async fn too_many_rows_are_refused() {
     let recorder = Recorder::start().unwrap();
-    recorder.always("DELETE", Answer::changed(2));
+    recorder.always("DELETE", Answer::Done(2));
     let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     work.delete(&Order::of(CustomerId::generate(), 1));
@@ -256,6 +253,40 @@ async fn too_many_rows_are_refused() {
         "{error}"
     );
     assert!(!texts(&recorder.take()).contains(&"COMMIT".to_owned()));
+}
+
+/// As an index with `IGNORE_DUP_KEY` leaves out a row that is there already, with a warning and no error.
+#[tokio::test]
+async fn a_row_that_is_left_out_fails_the_flush() {
+    #[derive(OrderedKey)]
+    #[ordid(table = "seen", uncounted)]
+    struct Seen {
+        #[ordid(key)]
+        id: CustomerId,
+    }
+
+    let recorder = Recorder::start().unwrap();
+    recorder.always("INSERT INTO [customers]", Answer::Done(1));
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::new();
+    for name in ["Ada", "Grace"] {
+        work.add(Customer {
+            id: CustomerId::generate(),
+            name: name.to_owned(),
+            note: None,
+        });
+    }
+    let error = work.flush(&mut client).await.unwrap_err();
+    assert!(error.is_missing_row() && !error.is_commit_unknown());
+    assert!(error.to_string().contains("uncounted"), "{error}");
+    assert!(!texts(&recorder.take()).contains(&"COMMIT".to_owned()));
+
+    recorder.always("INSERT INTO [seen]", Answer::Done(0));
+    let mut work = UnitOfWork::new();
+    work.add(Seen {
+        id: CustomerId::generate(),
+    });
+    work.flush(&mut client).await.unwrap();
 }
 
 /// A trigger's statements have counts and answers of their own, and `SET NOCOUNT ON` leaves out all
@@ -333,7 +364,7 @@ async fn without_the_table_of_flushes_nothing_else_is_sent() {
 #[tokio::test]
 async fn inside_a_transaction_nothing_is_recorded() {
     let recorder = Recorder::start().unwrap();
-    recorder.always("DELETE", Answer::changed(1));
+    recorder.always("DELETE", Answer::Done(1));
     let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     work.delete(&Order::of(CustomerId::generate(), 1));
@@ -357,7 +388,7 @@ async fn inside_a_transaction_nothing_is_recorded() {
 async fn attempts_share_their_record() {
     let recorder = Recorder::start().unwrap();
     recorder.once("DELETE", Answer::fatal(1205, "Transaction was deadlocked"));
-    recorder.always("DELETE", Answer::changed(1));
+    recorder.always("DELETE", Answer::Done(1));
     let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     work.delete(&Order::of(CustomerId::generate(), 1));
@@ -383,12 +414,13 @@ async fn circles_are_fixed_up_and_unlinked() {
                           ordid_target JOIN (VALUES (@P1, @P2)) AS ordid_rows ([id], [parent]) ON \
                           ordid_target.[id] = ordid_rows.[id]; SELECT @@ROWCOUNT";
     const UNLINK: &str = "UPDATE [trees] SET [parent] = NULL WHERE [id] = @P1; SELECT @@ROWCOUNT";
-    const INSERT: &str = "INSERT INTO [trees] ([id], [parent]) VALUES (@P1, @P2), (@P3, @P4)";
+    const INSERT: &str =
+        "INSERT INTO [trees] ([id], [parent]) VALUES (@P1, @P2), (@P3, @P4); SELECT @@ROWCOUNT";
     const DELETE: &str = "DELETE FROM [trees] WHERE [id] IN (@P1, @P2); SELECT @@ROWCOUNT";
 
     let recorder = Recorder::start().unwrap();
-    recorder.always("DELETE", Answer::changed(2));
-    recorder.always("@@ROWCOUNT", Answer::changed(1));
+    recorder.always("DELETE", Answer::Done(2));
+    recorder.always("UPDATE", Answer::Done(1));
     let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     let circle = || {
@@ -430,7 +462,7 @@ async fn circles_are_fixed_up_and_unlinked() {
 async fn a_load_and_changes_go_together() {
     let recorder = Recorder::start().unwrap();
     recorder.table("[shop].[my]]orders]", orders());
-    recorder.always("DELETE", Answer::changed(1));
+    recorder.always("DELETE", Answer::Done(1));
     let mut client = connect(&recorder).await;
     let customer = CustomerId::generate();
     let mut work = orders_of(customer, 3_000);
@@ -463,7 +495,7 @@ async fn a_row_of_two_minds_is_not_sent() {
 #[tokio::test]
 async fn babelfish_takes_the_same_statements() {
     let recorder = Recorder::start_as(BABELFISH).unwrap();
-    recorder.always("@@ROWCOUNT", Answer::changed(1));
+    recorder.always("@@ROWCOUNT", Answer::Done(1));
     let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::for_babelfish();
     let [changed, gone] = [TreeId::generate(), TreeId::generate()];
@@ -528,7 +560,7 @@ where
         work.update(amount);
     }
     let recorder = Recorder::start_as(version).expect("a free port");
-    recorder.always("UPDATE", Answer::changed(2));
+    recorder.always("UPDATE", Answer::Done(2));
     let mut client = connect(&recorder).await;
     work.flush(&mut client).await.expect("it takes all rows");
     let log = recorder.take();
@@ -577,7 +609,7 @@ impl Note {
 #[tokio::test]
 async fn babelfish_takes_a_null_of_each_type() {
     let recorder = Recorder::start_as(BABELFISH).unwrap();
-    recorder.always("UPDATE", Answer::changed(2));
+    recorder.always("UPDATE", Answer::Done(2));
     let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::for_babelfish();
     work.add(Note::of(None));
@@ -590,7 +622,7 @@ async fn babelfish_takes_a_null_of_each_type() {
     assert_eq!(
         insert.text(),
         "INSERT INTO [notes] ([id], [text], [bytes], [amount], [day], [number]) \
-         VALUES (@P1, NULL, NULL, NULL, NULL, @P2)"
+         VALUES (@P1, NULL, NULL, NULL, NULL, @P2); SELECT @@ROWCOUNT"
     );
     assert_eq!(
         insert.declaration().as_deref(),

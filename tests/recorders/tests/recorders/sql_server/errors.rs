@@ -37,7 +37,7 @@ fn rows(number: usize) -> String {
 
 fn singly(number: usize) -> String {
     format!(
-        "INSERT INTO [shop].[my]]orders] ([id], [customer], [total]) VALUES {}",
+        "INSERT INTO [shop].[my]]orders] ([id], [customer], [total]) VALUES {}; SELECT @@ROWCOUNT",
         rows(number)
     )
 }
@@ -168,11 +168,11 @@ async fn a_refused_row_is_found_where_other_tables_follow() {
         work.add(Order::of(customers[0], total));
     }
     let whole = format!(
-        "INSERT INTO [customers] ([id], [name], [note]) VALUES {}$",
+        "INSERT INTO [customers] ([id], [name], [note]) VALUES {}; SELECT @@ROWCOUNT$",
         rows(11)
     );
     let one = format!(
-        "INSERT INTO [customers] ([id], [name], [note]) VALUES {}$",
+        "INSERT INTO [customers] ([id], [name], [note]) VALUES {}; SELECT @@ROWCOUNT$",
         rows(1)
     );
     recorder.once(&whole, Answer::failure(2627, DUPLICATE));

@@ -44,9 +44,9 @@ async fn a_graph_goes_parents_first_in_one_transaction() {
         [
             ASK,
             "BEGIN",
-            "INSERT INTO [customers] ([id], [name], [note]) VALUES (@P1, @P2, @P3)",
+            "INSERT INTO [customers] ([id], [name], [note]) VALUES (@P1, @P2, @P3); SELECT @@ROWCOUNT",
             "INSERT INTO [shop].[my]]orders] ([id], [customer], [total]) \
-             VALUES (@P1, @P2, @P3), (@P4, @P5, @P6)",
+             VALUES (@P1, @P2, @P3), (@P4, @P5, @P6); SELECT @@ROWCOUNT",
             "COMMIT",
         ]
     );

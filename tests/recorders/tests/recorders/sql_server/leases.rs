@@ -99,7 +99,7 @@ impl Table {
         let table = Self::new();
         let recorder = &table.recorder;
         recorder.always("SELECT epoch", row(&[7, NOW + 3_000, NOW + 100]));
-        recorder.always("UPDATE", Answer::changed(1));
+        recorder.always("UPDATE", Answer::Done(1));
         table
     }
 
@@ -165,7 +165,7 @@ async fn each_step_is_a_statement_without_a_transaction() {
     let table = Table::new();
     let (recorder, leases) = (&table.recorder, &table.leases);
     recorder.once("SELECT TOP", row(&[3, 6, NOW + 400, NOW + 100]));
-    recorder.always("UPDATE", Answer::changed(1));
+    recorder.always("UPDATE", Answer::Done(1));
     let grant = leases.acquire(at(0), None).await.unwrap();
     assert_eq!(Ok(grant), Grant::new(3, 7, at(400), at(3_400)));
     let (sent, values) = table.log();
@@ -247,7 +247,7 @@ async fn a_ceiling_that_went_back_is_written_back() {
     table
         .recorder
         .once("SELECT epoch", row(&[6, NOW, NOW + 100]));
-    table.recorder.once("UPDATE", Answer::changed(1));
+    table.recorder.once("UPDATE", Answer::Done(1));
     let renewed = table.leases.renew(&grant(), at(0)).await;
     assert_eq!(failure(renewed), CoordinationFailure::CeilingRegressed);
     let (sent, values) = table.log();
@@ -439,7 +439,7 @@ async fn a_server_of_the_other_flavour_is_refused() {
     assert_eq!(failure(acquired), CoordinationFailure::Mismatch);
     let leases = SqlLease::new(Connect::for_babelfish(move || connect_to(address)), terms());
     recorder.once("SELECT TOP", row(&[3, 6, NOW + 400, NOW + 100]));
-    recorder.once("UPDATE", Answer::changed(1));
+    recorder.once("UPDATE", Answer::Done(1));
     leases.acquire(at(0), None).await.unwrap();
     // Its errors that have no number of SQL Server share one.
     for (message, kind) in [
