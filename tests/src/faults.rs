@@ -16,6 +16,7 @@ pub mod galera;
 mod graph;
 pub mod kill;
 pub mod limits;
+pub mod memory;
 pub mod refused;
 pub mod restart;
 mod trials;

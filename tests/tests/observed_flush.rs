@@ -256,7 +256,7 @@ async fn tds() -> Result<Flushed, ordid_tiberius::Error> {
     let recorder = TdsRecorder::start().unwrap();
     recorder.once("INSERT", Answer::failure(1222, "Lock request time out"));
     recorder.once("DELETE", Answer::HangUp);
-    recorder.always("DELETE", Answer::changed(1));
+    recorder.always("DELETE", Answer::Done(1));
     let mut work = ordid_tiberius::UnitOfWork::new().with_retry(retry());
     for _ in 0..2 {
         work.add(Town {

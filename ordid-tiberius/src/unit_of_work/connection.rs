@@ -7,7 +7,7 @@ use ordid_sql::{
     DriverError, FlushError, PendingRows, Plan,
     spi::{
         Begin, BulkFailure, BulkRows, Changed, ConnectionSource, FlushConnection, FlushTransaction,
-        Statement, StatementFailure, StatementKind, TransactionScope,
+        Statement, StatementFailure, TransactionScope,
     },
 };
 use tiberius::{Client, Query, error::Error};

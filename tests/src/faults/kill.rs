@@ -13,8 +13,8 @@ use ordid_sqlx::{Flushed, Retry};
 use sqlx::ConnectOptions as _;
 
 use super::{
-    Engine, Failed, Flusher, Found, Graph, Library, PATIENCE, Shape, Site, on_file, on_server,
-    times,
+    Engine, Failed, Flusher, Found, Graph, Library, PATIENCE, Shape, Site, memory, on_file,
+    on_server, times,
 };
 use crate::{
     servers::{Options, Servers},
@@ -54,6 +54,7 @@ pub type Program = fn() -> Command;
 /// ```text
 /// URL new UNIT     inserts a graph
 /// URL change OLD   inserts the graph after OLD, updates OLD's customers and deletes its items
+/// URL large        inserts large rows, and says how much memory it took
 /// ```
 ///
 /// # Errors
@@ -64,6 +65,9 @@ where
     Options<W::Database>: FromStr<Err = sqlx::Error>,
 {
     let options = url.parse()?;
+    if what == ["large"] {
+        return memory::run::<W>(&options).await;
+    }
     let mut work = W::begin(Retry::NONE);
     match what {
         ["new", unit] => work.add_graph(&Graph::new(unit.parse()?, Shape::CHUNKS)),

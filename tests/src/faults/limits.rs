@@ -67,7 +67,7 @@ async fn locked<W: Flusher<Database: Served>>(site: Site<W::Database>, lock: &st
 
 /// Flushes orders whose labels have these sizes, at one attempt.
 async fn large<W: Flusher>(site: &Site<W::Database>, labels: &[usize]) -> Outcome {
-    let graph = with_labels(labels);
+    let graph = with_labels(1, labels);
     let mut work = W::of(&graph, Retry::NONE);
     let outcome = work.flush_to(site.options(), PATIENCE).await;
     assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::All);
@@ -78,13 +78,14 @@ async fn large<W: Flusher>(site: &Site<W::Database>, labels: &[usize]) -> Outcom
     Ok(())
 }
 
-fn with_labels(labels: &[usize]) -> Graph {
+/// Makes orders whose labels have these sizes.
+pub(super) fn with_labels(unit: u32, labels: &[usize]) -> Graph {
     let shape = Shape {
         customers: 1,
         orders: u32::try_from(labels.len()).expect("few labels"),
         items: 1,
     };
-    let mut graph = Graph::new(1, shape);
+    let mut graph = Graph::new(unit, shape);
     for (order, size) in graph.orders.iter_mut().zip(labels) {
         order.label = "x".repeat(*size);
     }
@@ -122,7 +123,7 @@ async fn packets<W: Flusher<Database: Served>>(server: Server) -> Outcome {
 
 async fn too_large<W: Flusher<Database: Served>>(server: Server) -> Outcome {
     let site = site_with::<W::Database>(&server, MB).await?;
-    let graph = with_labels(&[10, 2 * MB, 10]);
+    let graph = with_labels(1, &[10, 2 * MB, 10]);
     let mut work = W::of(&graph, Retry::DEFAULT);
     let outcome = work.flush_to(site.options(), PATIENCE).await;
     assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::None);

@@ -11,7 +11,7 @@ mod journal;
 use std::process::Command;
 
 use ordid_tests::{
-    faults::{Sqlx, commit, cut, deadlock, galera, kill, limits, refused, restart, truth},
+    faults::{Sqlx, commit, cut, deadlock, galera, kill, limits, memory, refused, restart, truth},
     trials::run_all,
 };
 
@@ -26,6 +26,7 @@ fn main() {
         deadlock::trials::<Sqlx>(servers, trials);
         refused::trials::<Sqlx>(servers, trials);
         limits::trials::<Sqlx>(servers, trials);
+        memory::trials::<Sqlx>(servers, trials, program);
         truth::trials::<Sqlx>(servers, trials);
         let cluster = galera::Cluster::find().expect("the names of servers are known");
         galera::trials::<Sqlx>(&cluster, trials);

@@ -16,7 +16,9 @@ mod seaorm;
 use std::process::{Command, ExitCode};
 
 use ordid_tests::{
-    faults::{Library, commit, cut, deadlock, galera, kill, limits, refused, restart, truth},
+    faults::{
+        Library, commit, cut, deadlock, galera, kill, limits, memory, refused, restart, truth,
+    },
     servers::Servers,
     trials::{Outcome, run_all},
 };
@@ -62,6 +64,7 @@ fn of<L: Library>(
     deadlock::trials::<L>(servers, trials);
     refused::trials::<L>(servers, trials);
     limits::trials::<L>(servers, trials);
+    memory::trials::<L>(servers, trials, program);
     truth::trials::<L>(servers, trials);
 }
 
