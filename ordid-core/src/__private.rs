@@ -23,7 +23,7 @@ pub use crate::{
     __keeps_order as keeps_order, __key_type_interop as key_type_interop,
     __native_columns as native_columns, __no_column as no_column,
     __unknown_engine as unknown_engine, Error,
-    entity::{Fields, KeyOf, OrderedKey, Parent, Sink},
+    entity::{ColumnOf, Fields, KeyOf, OrderedKey, Parent, Sink},
     key::{
         Generated, Key192, KeyBytes, KeyField, KeyType, ObjectId, PushId, RawKey, Scheme, TypedKey,
         scatter::{Scatter, ScatteredKey},

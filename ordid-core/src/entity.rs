@@ -3,7 +3,8 @@
 //! `#[derive(OrderedKey)]` implements these traits for a struct; it knows no database library.
 //! [`Fields`] hands the columns to whatever [`Sink`] takes them, so one entity serves every engine.
 
-use core::{any::TypeId, fmt};
+use alloc::vec::Vec;
+use core::{any::TypeId, fmt, marker::PhantomData};
 
 use crate::{
     error::Error,
@@ -232,6 +233,140 @@ impl fmt::Debug for Parent {
             .finish()
     }
 }
+
+/// A column of an entity, by the name of its field: `Issue::title`, where `#[ordid(columns)]` stands at the struct.
+///
+/// # Example
+///
+/// ```
+/// use ordid_core::entity::{ColumnList, ColumnOf};
+/// # use ordid_core::{KeyOf, OrderedKey, entity::Parent, key::KeyBytes, uuid::Uuid};
+/// # struct Issue { id: Uuid, title: String }
+/// # #[allow(non_upper_case_globals)]
+/// # impl Issue {
+/// #     const id: ColumnOf<Self> = ColumnOf::at(0);
+/// #     const title: ColumnOf<Self> = ColumnOf::at(1);
+/// # }
+/// # impl OrderedKey for Issue {
+/// #     type Field = Uuid;
+/// #     const SCHEMA: Option<&'static str> = None;
+/// #     const TABLE: &'static str = "issues";
+/// #     const KEY_COLUMN: &'static str = "id";
+/// #     const COLUMNS: &'static [&'static str] = &["id", "title"];
+/// #     const PARENTS: &'static [Parent] = &[];
+/// #     fn key(&self) -> Option<KeyOf<Self>> { Some(self.id) }
+/// #     fn assign_key(&mut self, key: KeyOf<Self>) { self.id = key; }
+/// #     fn parents(&self, _: &mut dyn FnMut(usize, KeyBytes)) {}
+/// # }
+///
+/// // #[derive(OrderedKey)]
+/// // #[ordid(table = "issues", columns)]
+/// // struct Issue { #[ordid(key)] id: IssueId, title: String }
+/// assert_eq!(Issue::title.name(), "title");
+/// assert_eq!((Issue::title, Issue::id).positions(), [1, 0]);
+/// ```
+pub struct ColumnOf<E: ?Sized> {
+    position: usize,
+    entity: PhantomData<fn(&E)>,
+}
+
+impl<E: ?Sized> ColumnOf<E> {
+    /// The column at a position of [`OrderedKey::COLUMNS`]. Derived code calls it.
+    #[doc(hidden)]
+    pub const fn at(position: usize) -> Self {
+        Self {
+            position,
+            entity: PhantomData,
+        }
+    }
+
+    /// Returns the position in [`OrderedKey::COLUMNS`].
+    pub const fn position(self) -> usize {
+        self.position
+    }
+}
+
+impl<E: OrderedKey + ?Sized> ColumnOf<E> {
+    /// Returns the column's name, unquoted.
+    pub fn name(self) -> &'static str {
+        E::COLUMNS[self.position]
+    }
+}
+
+impl<E: ?Sized> Clone for ColumnOf<E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E: ?Sized> Copy for ColumnOf<E> {}
+
+impl<E: ?Sized> PartialEq for ColumnOf<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.position == other.position
+    }
+}
+
+impl<E: ?Sized> Eq for ColumnOf<E> {}
+
+impl<E: OrderedKey + ?Sized> fmt::Debug for ColumnOf<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ColumnOf({}.{})", E::TABLE, self.name())
+    }
+}
+
+/// Some columns of an entity: one, a tuple of up to eight, an array or a slice.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` names no columns of `{E}`",
+    label = "not columns of this entity",
+    note = "with `#[ordid(columns)]` at the struct, `(Issue::title, Issue::state)` are columns of `Issue`"
+)]
+pub trait ColumnList<E: ?Sized> {
+    /// Returns the positions of the columns in [`OrderedKey::COLUMNS`].
+    fn positions(&self) -> Vec<usize>;
+}
+
+impl<E: ?Sized> ColumnList<E> for ColumnOf<E> {
+    fn positions(&self) -> Vec<usize> {
+        Vec::from([self.position])
+    }
+}
+
+impl<E: ?Sized> ColumnList<E> for [ColumnOf<E>] {
+    fn positions(&self) -> Vec<usize> {
+        self.iter().map(|column| column.position).collect()
+    }
+}
+
+impl<E: ?Sized, const N: usize> ColumnList<E> for [ColumnOf<E>; N] {
+    fn positions(&self) -> Vec<usize> {
+        self.as_slice().positions()
+    }
+}
+
+impl<E: ?Sized, L: ColumnList<E> + ?Sized> ColumnList<E> for &L {
+    fn positions(&self) -> Vec<usize> {
+        (**self).positions()
+    }
+}
+
+macro_rules! tuples_of_columns {
+    ($column:ident $($others:ident)*) => {
+        impl<E: ?Sized> ColumnList<E> for (ColumnOf<E>, $(tuples_of_columns!(@ $others E),)*) {
+            fn positions(&self) -> Vec<usize> {
+                #[allow(non_snake_case)]
+                let ($column, $($others,)*) = self;
+                Vec::from([$column.position, $($others.position),*])
+            }
+        }
+
+        tuples_of_columns!($($others)*);
+    };
+    (@ $other:ident $entity:ident) => { ColumnOf<$entity> };
+    () => {};
+}
+
+tuples_of_columns!(a b c d e f g h);
 
 /// An entity that can hand its columns to a sink.
 ///

@@ -57,7 +57,7 @@ pub mod layout;
 pub mod scheme;
 pub mod storage;
 
-pub use entity::{EnsuredKey, Fields, KeyOf, OrderedKey, RawKeyOf, Sink};
+pub use entity::{ColumnList, ColumnOf, EnsuredKey, Fields, KeyOf, OrderedKey, RawKeyOf, Sink};
 pub use error::Error;
 pub use key::{KeyField, KeyType, RawKey, Scheme, StaticScheme, TypedKey};
 pub use uuid;

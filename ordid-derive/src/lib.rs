@@ -217,6 +217,7 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// | `table = "orders"` | the table's name | the struct's name in snake_case: `order` |
 /// | `schema = "shop"` | the table's schema | none |
 /// | `rename_all = "camelCase"` | the case of all column names, by SQLx's names of cases | as written |
+/// | `columns` | a constant for each column, `Order::total`, for `update_columns` of a unit of work; no method of the struct may have the name of a field | no constants |
 /// | `crate = path` | where `ordid` is, if it was renamed or re-exported | `::ordid` |
 /// | `uncounted` | the database may take other rows than those that are inserted: a view, a rule, or a trigger that leaves rows out | a flush fails if a row was left out |
 /// | `diesel` | for a unit of work of `ordid-diesel`; `diesel(crate = path)` where that is | not for it |

@@ -80,6 +80,7 @@ pub(crate) const ENTITY: Place = Place {
     name: "an entity's struct (`#[derive(OrderedKey)]`)",
     example: "#[ordid(table = \"orders\")]",
     options: &[
+        opt("columns", "columns"),
         CRATE,
         opt(
             "diesel",

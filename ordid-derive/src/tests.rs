@@ -338,7 +338,7 @@ fn entity_with_every_option_of_the_struct() {
         "entity_options",
         expand::ordered_key,
         r#"
-        #[ordid(table = "orders", schema = "shop", rename_all = "camelCase", crate = ordid_core, uncounted)]
+        #[ordid(table = "orders", schema = "shop", rename_all = "camelCase", crate = ordid_core, columns, uncounted)]
         struct Order { order_id: Uuid, #[ordid(key)] row_id: Option<OrderId> }
         "#,
     );

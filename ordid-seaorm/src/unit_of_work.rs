@@ -17,7 +17,8 @@ use crate::{
 /// Hooks of `ActiveModelBehavior` are not called, as `Entity::insert_many` calls none.
 ///
 #[doc = ordid_sql::documentation!(changes)]
-/// An update sets all columns of a `Model`, and of an `ActiveModel` those that are `Set`. One `UPDATE` takes the rows
+/// An update sets all columns of a `Model`, and of an `ActiveModel` those that are `Set`. The columns of
+/// `update_columns` are `issue::Model::title`, with `#[ordid(columns)]` at the `Model`. One `UPDATE` takes the rows
 /// that follow each other and set the same columns.
 ///
 /// # Parents

@@ -33,7 +33,11 @@ names it, before anything is sent."
 
 Each row has to be there: if one is not, nothing is written
 ([`Error::is_missing_row`](crate::FlushError::is_missing_row)). Rows are updated after all inserts and
-deleted after that, so a unique value is not free for a new row before the next flush."
+deleted after that, so a unique value is not free for a new row before the next flush.
+
+`update` writes all columns of a row, also those that somebody else has changed since it was read. `update_columns`
+writes those that it names and leaves the others: `work.update_columns(order, (Order::total, Order::note))`, with
+`#[ordid(columns)]` at the struct."
     };
     (changes) => {
         concat!(

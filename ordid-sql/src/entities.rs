@@ -7,7 +7,7 @@
 use std::{any::Any, cmp::Ordering, ops::Range};
 
 use crate::{
-    RowSink, Table,
+    ColumnSet, RowSink, Table,
     list::{AnyRow, List, TypeOf},
 };
 use ordid_core::key::{KeyBytes, RawKey};
@@ -92,12 +92,39 @@ trait Keyed<R> {
 pub(crate) struct EntitiesOf<S: 'static, R: 'static> {
     inserts: Box<dyn List<S, R>>,
     updates: Box<dyn List<S, R>>,
+    column_sets: ColumnSets,
     of: &'static TypeOf<S, R>,
     deletes: Vec<R>,
     links: Links,
     /// Whether a row that has no key was to be deleted.
     keyless: bool,
     compare: Compare<R>,
+}
+
+/// Which columns of the rows are updated.
+#[derive(Debug, Default)]
+struct ColumnSets {
+    sets: Vec<ColumnSet>,
+    /// For each row the number of its set, counted from 1, or 0 where all columns are updated, as of those behind.
+    of_rows: Vec<usize>,
+}
+
+impl ColumnSets {
+    fn number(&self, place: usize) -> usize {
+        self.of_rows.get(place).copied().unwrap_or_default()
+    }
+
+    /// Says of a row that only these columns are updated.
+    fn only(&mut self, place: usize, columns: Vec<usize>) {
+        let number = self.sets.iter().position(|it| it.columns == columns);
+        let number = number.unwrap_or_else(|| {
+            self.sets.push(ColumnSet { columns, rows: 0 });
+            self.sets.len() - 1
+        });
+        self.sets[number].rows += 1;
+        self.of_rows.resize(place, 0);
+        self.of_rows.push(number + 1);
+    }
 }
 
 /// The foreign keys of rows that will be deleted, of which nothing else is kept but the key.
@@ -132,12 +159,31 @@ impl<S: 'static, R: RawKey> EntitiesOf<S, R> {
         Self {
             inserts: of.list(),
             updates: of.list(),
+            column_sets: ColumnSets::default(),
             of,
             deletes: Vec::new(),
             links: Links::default(),
             keyless: false,
             compare,
         }
+    }
+
+    /// Says that of the row that was added last to those that are updated, only these columns are, in any order and
+    /// however often; the key is none that is written.
+    pub(crate) fn update_only(&mut self, mut columns: Vec<usize>) {
+        let table = self.of.table();
+        let key = table.position_of(table.key_column());
+        columns.retain(|column| *column != key);
+        columns.sort_unstable();
+        columns.dedup();
+        self.column_sets.only(self.updates.len() - 1, columns);
+    }
+
+    /// Returns the columns of a row that are updated, if they are not all.
+    #[cfg(feature = "journal")]
+    pub(crate) fn updated_columns(&self, place: usize) -> Option<&[usize]> {
+        let set = self.column_sets.number(place).checked_sub(1)?;
+        Some(&self.column_sets.sets[set].columns)
     }
 
     /// Takes a row that will be deleted, of which the key and the foreign keys are kept.
@@ -219,6 +265,7 @@ impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
         Table {
             rows: self.inserts.len(),
             updates: self.updates.len(),
+            column_sets: self.column_sets.sets.clone(),
             deletes: self.deletes.len(),
             ..self.of.table()
         }
@@ -228,7 +275,14 @@ impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
         if self.keyless {
             return Err(Conflict::Keyless);
         }
-        sorted(self, self.compare)
+        let mut orders = sorted(self, self.compare)?;
+        if !self.column_sets.sets.is_empty() {
+            // Those of a set together, each in the order of the keys.
+            let [_, updates, _] = &mut orders;
+            let order = updates.get_or_insert_with(|| (0..self.updates.len()).collect());
+            order.sort_by_key(|place| self.column_sets.number(*place));
+        }
+        Ok(orders)
     }
 
     fn are_parents_first(&self, order: Option<&[usize]>, own: &[bool]) -> bool {

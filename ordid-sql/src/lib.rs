@@ -87,6 +87,6 @@ pub use report::{Flushed, FlushedTable, Progress, Tally};
 pub use retry::Retry;
 pub use sharded::{ShardFlush, Sharded, WrapsWork};
 pub use sharding::Sharding;
-pub use table::Table;
+pub use table::{ColumnSet, Table};
 pub use words::StatementDialect;
 pub use work::{Register, Work};

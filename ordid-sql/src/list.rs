@@ -146,6 +146,7 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
             counts_inserts: self.counts_inserts,
             rows: 0,
             updates: 0,
+            column_sets: Vec::new(),
             deletes: 0,
         }
     }

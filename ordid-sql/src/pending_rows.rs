@@ -219,6 +219,18 @@ impl<S: RowSink + 'static> PendingRows<S> {
         vec_mut(updates).push(row);
     }
 
+    /// As [`update`](Self::update), of these columns alone: positions in
+    /// [`OrderedKey::COLUMNS`](ordid_core::OrderedKey::COLUMNS), in any order.
+    pub fn update_columns<E: Row<S>>(
+        &mut self,
+        row: E,
+        columns: Vec<usize>,
+        register: impl FnOnce() -> Registration<S, RawKeyOf<E>>,
+    ) {
+        self.update(row, register);
+        self.of_type::<E>().update_only(columns);
+    }
+
     /// Adds a row to those that will be deleted, of which the key and the foreign keys are kept.
     pub fn delete<E: Row<S>>(
         &mut self,

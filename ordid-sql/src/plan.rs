@@ -27,6 +27,11 @@ pub enum Action {
     },
     /// It updates all columns of the rows with these keys.
     Update,
+    /// It updates some columns of the rows with these keys.
+    UpdateColumns {
+        /// Which: the position in [`Table::column_sets`].
+        set: usize,
+    },
     /// It sets a foreign key of rows that will be deleted to NULL, since the parent is deleted
     /// before them.
     Unlink {
@@ -162,8 +167,12 @@ impl Plan {
         }
         for position in 0..plan.tables.len() {
             let table = plan.tables[position];
-            let rows = 0..tables[table].updates;
-            plan.push(&tables, engine, Action::Update, table, rows)?;
+            let sets = 0..tables[table].column_sets.len();
+            let partial = sets.map(|set| Action::UpdateColumns { set });
+            for action in [Action::Update].into_iter().chain(partial) {
+                let rows = tables[table].rows_of(action).unwrap_or_default();
+                plan.push(&tables, engine, action, table, 0..rows)?;
+            }
         }
         let mut deletes = Vec::new();
         let mut unlinks = Vec::new();

@@ -123,7 +123,7 @@ impl Tally {
         let table = &mut self.flushed.tables[position];
         match chunk.action {
             Action::Insert => table.rows += rows,
-            Action::Update => table.updated += rows,
+            Action::Update | Action::UpdateColumns { .. } => table.updated += rows,
             Action::Delete => table.deleted += rows,
             // Rows that are counted as inserted or deleted.
             Action::FixUp { .. } | Action::Unlink { .. } => {}

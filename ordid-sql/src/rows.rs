@@ -63,6 +63,8 @@ pub(crate) struct Rows<S> {
     null_rows: Vec<usize>,
     null_columns: Vec<usize>,
     updates: Order,
+    /// Where the rows of each column set begin among the updates.
+    column_sets: Vec<usize>,
     deletes: Order,
     unlinks: Cuts,
 }
@@ -76,6 +78,7 @@ impl<S: RowSink + 'static> Rows<S> {
             null_rows: Vec::new(),
             null_columns: Vec::new(),
             updates: None,
+            column_sets: Vec::new(),
             deletes: None,
             unlinks: Cuts::new(),
         }
@@ -117,6 +120,10 @@ impl<S: RowSink + 'static> Rows<S> {
                 (Kept::Inserts, self.place(List::Inserts, row))
             }
             Action::Update => (Kept::Updates, place(self.updates.as_deref(), row)),
+            Action::UpdateColumns { set } => {
+                let row = self.column_sets[set] + row;
+                (Kept::Updates, place(self.updates.as_deref(), row))
+            }
             Action::Unlink { parent } => {
                 let row = self.unlinks[&parent][row];
                 (Kept::Deletes, self.place(List::Deletes, row))
@@ -150,13 +157,15 @@ impl<S: RowSink + 'static> Rows<S> {
     /// taken.
     pub(crate) fn write(&self, action: Action, rows: Range<usize>, sink: &mut S) -> usize {
         let columns = match action {
-            Action::FixUp { .. } => self.entities.table().columns_of(action),
+            Action::FixUp { .. } | Action::UpdateColumns { .. } => {
+                self.entities.table().columns_of(action)
+            }
             _ => Vec::new(),
         };
         for row in rows.clone() {
             sink.begin_row(match action {
                 Action::Insert => self.nulls(row),
-                Action::FixUp { .. } => Columns::Only(&columns),
+                Action::FixUp { .. } | Action::UpdateColumns { .. } => Columns::Only(&columns),
                 Action::Update => Columns::All,
                 Action::Unlink { .. } | Action::Delete => Columns::Key,
             });
@@ -196,6 +205,9 @@ impl<S: RowSink + 'static> TypelessRows for Rows<S> {
             })
         })?;
         [self.inserts, self.updates, self.deletes] = orders;
+        let table = self.entities.table();
+        let sets = 0..table.column_sets.len();
+        self.column_sets = sets.map(|set| table.first_of_set(set)).collect();
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use ordid_core::{Error, KeyOf, KeyType, OrderedKey, generator::Generator};
+use ordid_core::{ColumnList, Error, KeyOf, KeyType, OrderedKey, generator::Generator};
 
 use crate::{
     EngineProfile, FlushError, FlushPlan, Flushed, Generators, Progress, Retry, Row, Sharding,
@@ -166,6 +166,23 @@ impl<W: WrapsWork> Sharded<W> {
     ) -> Result<(), Error> {
         self.place(entity, |work, entity| {
             work.update(entity, register);
+            Ok(())
+        })
+    }
+
+    /// As [`update`](Self::update), of these columns alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sharding::shard_of`].
+    pub fn update_columns<E: Row<W::Binder>>(
+        &mut self,
+        entity: E,
+        columns: &impl ColumnList<E>,
+        register: Register<W::Binder, E>,
+    ) -> Result<(), Error> {
+        self.place(entity, |work, entity| {
+            work.update_columns(entity, columns, register);
             Ok(())
         })
     }

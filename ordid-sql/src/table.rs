@@ -19,7 +19,19 @@ pub struct Table {
     pub(crate) counts_inserts: bool,
     pub(crate) rows: usize,
     pub(crate) updates: usize,
+    /// The last of them.
+    pub(crate) column_sets: Vec<ColumnSet>,
     pub(crate) deletes: usize,
+}
+
+/// Rows of which the same columns are updated, and no others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ColumnSet {
+    /// The columns, without the key: positions in [`Table::columns`] that rise.
+    pub columns: Vec<usize>,
+    /// How many rows there are.
+    pub rows: usize,
 }
 
 impl Table {
@@ -53,9 +65,31 @@ impl Table {
         self.rows
     }
 
-    /// Returns the number of rows to update.
+    /// Returns the number of rows to update, all columns of them or some.
     pub const fn updates(&self) -> usize {
         self.updates
+    }
+
+    /// Returns of which columns some of the [`updates`](Self::updates) are.
+    pub fn column_sets(&self) -> &[ColumnSet] {
+        &self.column_sets
+    }
+
+    /// Returns the number of rows of an action; `None` for those that are some of another action's.
+    pub(crate) fn rows_of(&self, action: Action) -> Option<usize> {
+        match action {
+            Action::Insert => Some(self.rows),
+            Action::Update => Some(self.first_of_set(0)),
+            Action::UpdateColumns { set } => Some(self.column_sets[set].rows),
+            Action::Delete => Some(self.deletes),
+            Action::FixUp { .. } | Action::Unlink { .. } => None,
+        }
+    }
+
+    /// Returns where the rows of a column set begin among those to update: behind those of which all columns are.
+    pub(crate) fn first_of_set(&self, set: usize) -> usize {
+        let behind: usize = self.column_sets[set..].iter().map(|it| it.rows).sum();
+        self.updates - behind
     }
 
     /// Returns the number of rows to delete.
@@ -74,6 +108,11 @@ impl Table {
         let position = |name: &str| self.columns.iter().position(|column| *column == name);
         let mut columns: Vec<usize> = match action {
             Action::Insert | Action::Update => (0..self.columns.len()).collect(),
+            Action::UpdateColumns { set } => {
+                let mut columns = self.column_sets[set].columns.clone();
+                columns.extend(position(self.key_column));
+                columns
+            }
             Action::FixUp { parent } => [self.key_column, self.parents[parent].column()]
                 .into_iter()
                 .filter_map(position)

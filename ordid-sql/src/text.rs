@@ -129,7 +129,9 @@ impl Writer<'_> {
     /// Returns whether an action takes a statement for each of its rows.
     pub(crate) fn is_for_each_row(self, action: Action) -> bool {
         match action {
-            Action::Update | Action::FixUp { .. } => self.engine.updates == Updates::RowByRow,
+            Action::Update | Action::UpdateColumns { .. } | Action::FixUp { .. } => {
+                self.engine.updates == Updates::RowByRow
+            }
             Action::Insert | Action::Unlink { .. } | Action::Delete => false,
         }
     }
@@ -160,7 +162,7 @@ impl Writer<'_> {
                 self.insert(out, names, &columns, written);
                 (StatementKind::Insert, columns)
             }
-            Action::Update | Action::FixUp { .. } => {
+            Action::Update | Action::UpdateColumns { .. } | Action::FixUp { .. } => {
                 let columns = match self.engine.updates {
                     Updates::RowByRow | Updates::Arrays => self.update_row(out, names, columns),
                     // As one row needs no list.
@@ -462,13 +464,8 @@ impl<'a> Statements<'a> {
         {
             return last.statement.clone();
         }
-        let of_action = match chunk.action {
-            Action::Insert => table.rows(),
-            Action::Update => table.updates(),
-            Action::Delete => table.deletes(),
-            // Circles are small.
-            Action::FixUp { .. } | Action::Unlink { .. } => chunk.rows.end,
-        };
+        // Circles are small.
+        let of_action = table.rows_of(chunk.action).unwrap_or(chunk.rows.end);
         let mut statement = self.writer.statement(table, names, chunk.action, rows, set);
         // The last chunk may be shorter.
         let is_full = rows == 1 || chunk.rows.start == chunk.number * rows;

@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use ordid_core::{
-    EnsuredKey, Error, KeyOf, KeyType, RawKeyOf, entity::SchemeOf, generator::Generator,
+    ColumnList, EnsuredKey, Error, KeyOf, KeyType, RawKeyOf, entity::SchemeOf, generator::Generator,
 };
 
 use crate::{
@@ -127,6 +127,18 @@ impl<B: RowBinder> Work<B> {
     pub fn update<E: Row<B>>(&mut self, entity: E, register: Register<B, E>) {
         self.changed();
         self.rows.update(entity, register);
+    }
+
+    /// Adds an entity of whose row these columns will be updated, and no others.
+    pub fn update_columns<E: Row<B>>(
+        &mut self,
+        entity: E,
+        columns: &impl ColumnList<E>,
+        register: Register<B, E>,
+    ) {
+        self.changed();
+        self.rows
+            .update_columns(entity, columns.positions(), register);
     }
 
     /// Adds an entity whose row will be deleted.

@@ -217,6 +217,20 @@ macro_rules! work_entities {
                 self.0.update($changed(entity), <E as $entity>::__register);
             }
 
+            /// Adds an entity of whose row these columns will be updated, and no others: what somebody else wrote to
+            /// the other columns meanwhile stays. Otherwise it is as [`update`](Self::update).
+            ///
+            /// `columns` is one column, or a tuple or an array of them, as `(Issue::title, Issue::state)` with
+            /// `#[ordid(columns)]` at the struct of `Issue`. The key is none of those that are written. Rows of which
+            /// the same columns are updated share statements.
+            pub fn update_columns<E: $entity>(
+                &mut self,
+                entity: $taken,
+                columns: impl ordid_core::ColumnList<E>,
+            ) {
+                self.0.update_columns($changed(entity), &columns, <E as $entity>::__register);
+            }
+
             /// Adds an entity whose row will be deleted, by its key. That row must be there, otherwise
             /// nothing is written: see [`is_missing_row`](ordid_sql::FlushError::is_missing_row).
             ///
@@ -472,6 +486,20 @@ macro_rules! sharded_unit_of_work {
             /// As [`Sharding::shard_of`](ordid_sql::Sharding::shard_of).
             pub fn update<E: $entity>(&mut self, entity: $taken) -> Result<(), ordid_core::Error> {
                 self.0.update($changed(entity), <E as $entity>::__register)
+            }
+
+            /// Adds an entity of whose row these columns will be updated: as [`UnitOfWork::update_columns`], on the
+            /// shard that the entity belongs to now, or on [all](ordid_sql::Sharding::everywhere).
+            ///
+            /// # Errors
+            ///
+            /// As [`Sharding::shard_of`](ordid_sql::Sharding::shard_of).
+            pub fn update_columns<E: $entity>(
+                &mut self,
+                entity: $taken,
+                columns: impl ordid_core::ColumnList<E>,
+            ) -> Result<(), ordid_core::Error> {
+                self.0.update_columns($changed(entity), &columns, <E as $entity>::__register)
             }
 
             /// Adds an entity whose row will be deleted: as [`UnitOfWork::delete`], on the shard that the

@@ -15,6 +15,45 @@ use crate::{
 /// `#[derive(OrderedKey)]`; each type's rows are kept in one `Vec`.
 ///
 #[doc = ordid_sql::documentation!(changes)]
+/// # Example: what two people write to different columns stays
+///
+#[cfg_attr(feature = "sqlite", doc = "```")]
+#[cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use ordid::{KeyType, OrderedKey, uuid::Uuid};
+/// use ordid_sqlx::UnitOfWork;
+///
+/// #[derive(KeyType)]
+/// #[ordid(scheme = uuid_v7, sqlx)]
+/// struct IssueId(Uuid);
+///
+/// #[derive(OrderedKey, Clone, sqlx::FromRow)]
+/// #[ordid(table = "issues", columns)]
+/// struct Issue { #[ordid(key)] id: IssueId, title: String, state: String, votes: i64 }
+///
+/// # let pool = sqlx::SqlitePool::connect("sqlite::memory:").await?;
+/// # sqlx::raw_sql("CREATE TABLE issues (id BLOB PRIMARY KEY, title TEXT, state TEXT, votes INTEGER)")
+/// #     .execute(&pool).await?;
+/// # sqlx::raw_sql(ordid_sqlx::flushes_table::<sqlx::Sqlite>()).execute(&pool).await?;
+/// let mut work = UnitOfWork::new();
+/// let id = IssueId::generate();
+/// let issue = Issue { id, title: "Slow".into(), state: "open".into(), votes: 1 };
+/// work.add(issue.clone());
+/// work.flush(&pool).await?;
+///
+/// // Somebody votes, while somebody else has the issue open in a form.
+/// sqlx::query("UPDATE issues SET votes = votes + 1").execute(&pool).await?;
+/// let edited = Issue { title: "Slow start".into(), state: "closed".into(), ..issue };
+/// work.update_columns(edited, (Issue::title, Issue::state));
+/// work.flush(&pool).await?;
+///
+/// let found: Issue = sqlx::query_as("SELECT * FROM issues").fetch_one(&pool).await?;
+/// assert_eq!((&*found.title, &*found.state, found.votes), ("Slow start", "closed", 2));
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Example: something without a key does not get in
 ///
 /// ```compile_fail

@@ -162,9 +162,9 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 
 pub use ordid_core::{
-    EnsuredKey, Error, Fields, KeyField, KeyOf, KeyType, OrderedKey, RawKey, Scheme, Sink,
-    StaticScheme, TypedKey, clock, coordination, entity, entropy, generator, high_water, key,
-    layout, scheme, storage, uuid,
+    ColumnList, ColumnOf, EnsuredKey, Error, Fields, KeyField, KeyOf, KeyType, OrderedKey, RawKey,
+    Scheme, Sink, StaticScheme, TypedKey, clock, coordination, entity, entropy, generator,
+    high_water, key, layout, scheme, storage, uuid,
 };
 #[cfg(feature = "derive")]
 pub use ordid_derive::{KeyType, OrderedKey};

@@ -16,6 +16,8 @@ pub(crate) struct EntityAttrs {
     pub(crate) schema: Option<LitStr>,
     pub(crate) table: Option<LitStr>,
     pub(crate) uncounted: Option<Ident>,
+    /// A constant for each column is wanted.
+    pub(crate) columns: Option<Ident>,
     /// Forwarded to Diesel's adapter.
     pub(crate) diesel: Option<EntityAdapter>,
     /// Diesel's own.
@@ -88,7 +90,10 @@ impl EntityAttrs {
         let reader = Reader { cx, place: &ENTITY };
         let mut read = Self::default();
         for meta in &ordid(cx, attrs, reader.place) {
-            if meta.is("crate") {
+            if meta.is("columns") {
+                let flag = meta.is_alone().then(|| meta.name.clone());
+                reader.once(&mut read.columns, meta, flag);
+            } else if meta.is("crate") {
                 reader.once(&mut read.krate, meta, meta.path().cloned());
             } else if meta.is("diesel") {
                 reader.once(&mut read.diesel, meta, EntityAdapter::read(meta));

@@ -20,10 +20,12 @@ pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
     let private = &Private(model.attrs.krate.as_ref());
     let ordered_key = ordered_key(model, key, private);
     let fields = fields(model, key, private);
+    let columns = columns(model, private, &quote!(Self));
     let forwards = forward(model);
     quote! {
         #ordered_key
         #fields
+        #columns
         #forwards
     }
 }
@@ -139,6 +141,32 @@ pub(super) fn names(model: &Entity<'_>, private: &Private<'_>) -> TokenStream {
         const KEY_COLUMN: &'static #private::str = #key;
         const COLUMNS: &'static [&'static #private::str] = &[#(#columns),*];
     }
+}
+
+/// Writes a constant for each column, under the name of its field, where they are wanted.
+pub(super) fn columns(
+    model: &Entity<'_>,
+    private: &Private<'_>,
+    entity: &TokenStream,
+) -> Option<TokenStream> {
+    model.attrs.columns.as_ref()?;
+    let ident = &model.input.ident;
+    let (impl_generics, type_generics, where_clause) = model.input.generics.split_for_impl();
+    let constants = model.columns().enumerate().map(|(position, field)| {
+        let (name, vis) = (field.ident, &field.field.vis);
+        let doc = format!("The column `{}`.", field.column);
+        quote! {
+            #[doc = #doc]
+            #vis const #name: #private::ColumnOf<#entity> = #private::ColumnOf::at(#position);
+        }
+    });
+    Some(quote! {
+        #[allow(dead_code, non_upper_case_globals)]
+        #[automatically_derived]
+        impl #impl_generics #ident #type_generics #where_clause {
+            #(#constants)*
+        }
+    })
 }
 
 /// Demands that the key field can hold a key. Where it cannot, that is said here and nowhere else:

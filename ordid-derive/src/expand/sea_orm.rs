@@ -6,7 +6,7 @@ use quote::quote;
 
 use super::{
     Private,
-    ordered_key::{names, parent_field},
+    ordered_key::{columns, names, parent_field},
 };
 use crate::{
     attr::adapter_path,
@@ -33,11 +33,13 @@ pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
             };
             quote!(#position #ident { #parent } { #made })
         });
+    let columns = columns(model, private, &quote!(ActiveModel));
     quote! {
         #krate::engine::entity! {
             { #names }
             #key: #key_type;
             #(#parents)*
         }
+        #columns
     }
 }

@@ -135,7 +135,10 @@ impl Place {
         let cannot = match self.action {
             _ if binds => "bind a row into",
             Action::Insert => "insert into",
-            Action::Update | Action::FixUp { .. } | Action::Unlink { .. } => "update",
+            Action::Update
+            | Action::UpdateColumns { .. }
+            | Action::FixUp { .. }
+            | Action::Unlink { .. } => "update",
             Action::Delete => "delete from",
         };
         write!(

@@ -160,6 +160,7 @@ pub(crate) fn schema(links: &[Vec<Link>]) -> Vec<Given> {
                     counts_inserts: true,
                     rows: 0,
                     updates: 0,
+                    column_sets: Vec::new(),
                     deletes: 0,
                 },
                 inserts: Vec::new(),

@@ -280,7 +280,7 @@ impl<S: RowSink + 'static> Journaled<S> {
         self.journal.append(&unit.to_record()?)?;
         let journal = &mut self.journal;
         for (number, position) in types.into_iter().enumerate() {
-            for list in [List::Inserts, List::Updates, List::Deletes] {
+            for list in List::ALL {
                 let append = &mut |record: &[u8]| journal.append(record);
                 (self.types[position].write)(pending_rows, number, list, append)?;
             }
@@ -458,12 +458,25 @@ fn write_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
     let (mut before, mut after) = (ColumnValues::default(), ColumnValues::default());
     let written = match list {
         List::Inserts => inserts,
-        List::Updates => updates,
+        List::Updates | List::Columns => updates,
         List::Deletes => &[],
     };
-    for row in written {
-        let bytes = records.add(row);
-        check::<S, E>(row, bytes, entity, &mut before, &mut after)
+    for (place, row) in written.iter().enumerate() {
+        let columns = match list {
+            List::Inserts | List::Deletes => None,
+            List::Updates | List::Columns => entities.updated_columns(place),
+        };
+        let read = match columns {
+            None if list == List::Columns => continue,
+            Some(_) if list == List::Updates => continue,
+            None => records.add(row).and_then(|bytes| read_back::<E>(bytes)),
+            Some(columns) => {
+                let names: Vec<&str> = columns.iter().map(|it| E::COLUMNS[*it]).collect();
+                let bytes = records.add(&(names, row));
+                bytes.and_then(|bytes| read_back::<OfColumns<E>>(bytes).map(|(_, row)| row))
+            }
+        };
+        check::<S, E>(row, read, entity, &mut before, &mut after)
             .map_err(|problem| cannot(row.key(), &problem))?;
         records.end_row()?;
     }
@@ -482,16 +495,22 @@ fn write_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
     records.end()
 }
 
-/// Reads a row back and compares the columns, as serde writes them and as the library sends them.
+fn read_back<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    record::decode(bytes).map_err(|error| format!("it cannot be read back: {error}"))
+}
+
+/// A row to update in some columns: their names, and the row.
+type OfColumns<E> = (Vec<String>, E);
+
+/// Compares the columns of a row with those that were read back, as serde writes them and as the library sends them.
 fn check<S: RowSink, E: Row<S> + JournalRow>(
     row: &E,
-    written: Result<&[u8], String>,
+    read: Result<E, String>,
     entity: S::Entity,
     before: &mut ColumnValues,
     after: &mut ColumnValues,
 ) -> Result<(), String> {
-    let read: E =
-        record::decode(written?).map_err(|error| format!("it cannot be read back: {error}"))?;
+    let read = read?;
     before.clear();
     after.clear();
     Fields::<ColumnValues>::write(row, before);
@@ -561,6 +580,15 @@ fn read_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
             List::Updates => {
                 let row: E = record::decode(row).map_err(cannot)?;
                 pending_rows.update(row, register);
+            }
+            List::Columns => {
+                let (names, row): OfColumns<E> = record::decode(row).map_err(cannot)?;
+                let position = |name: &String| {
+                    let position = E::COLUMNS.iter().position(|it| it == name);
+                    position.ok_or_else(|| cannot(format!("{name} is no column any more")))
+                };
+                let columns = names.iter().map(position).collect::<Result<Vec<_>, _>>()?;
+                pending_rows.update_columns(row, columns, register);
             }
             List::Deletes => {
                 let (key, links): Deleted = record::decode(row).map_err(cannot)?;

@@ -9,13 +9,13 @@
 //!
 //! A unit of work is one unit record, its rows in records of about 64 KiB, and at least one attempt,
 //! from which on it is pending. A unit without an attempt was not sent and is ignored. A second unit
-//! replaces the first. Lists are 0 for the rows to insert, 1 to update, 2 to delete.
+//! replaces the first. Lists are 0 for the rows to insert, 1 to update, 2 to delete, 3 to update in some columns.
 //!
 //! A row is MessagePack as serde writes it, a struct with the names of its fields. It is what an
 //! entity was *and* how serde wrote it, so fields may be added and left out as serde allows. Of the
 //! self-describing formats this one preserves the most: `null` in JSON, each bit of a NaN, 128-bit
 //! integers, bytes. For a row to delete the record has the key, as the raw key's bytes, and the foreign
-//! keys, each with its column.
+//! keys, each with its column. A row to update in some columns stands behind an array of their names.
 
 use serde_core::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -48,6 +48,12 @@ pub(super) enum List {
     Inserts = 0,
     Updates = 1,
     Deletes = 2,
+    /// Those of the updates that are of some columns.
+    Columns = 3,
+}
+
+impl List {
+    pub(super) const ALL: [Self; 4] = [Self::Inserts, Self::Updates, Self::Deletes, Self::Columns];
 }
 
 /// A row to delete: its key, and its foreign keys by their columns.
@@ -156,12 +162,7 @@ impl<'a> Record<'a> {
             [ROWS, rows @ ..] => rows.split_first_chunk().and_then(|(table, rows)| {
                 let table = usize::try_from(u32::from_le_bytes(*table)).ok()?;
                 let (list, rows) = rows.split_first()?;
-                let list = match list {
-                    0 => List::Inserts,
-                    1 => List::Updates,
-                    2 => List::Deletes,
-                    _ => return None,
-                };
+                let list = List::ALL.into_iter().find(|it| *it as u8 == *list)?;
                 Some(Self::Rows(table, list, Rows(rows)))
             }),
             _ if record == ATTEMPT => Some(Self::Attempt),

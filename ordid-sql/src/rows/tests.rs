@@ -105,6 +105,7 @@ fn text(pending_rows: &PendingRows<Text>, plan: &Plan) -> String {
             Action::Insert => "insert",
             Action::FixUp { .. } => "fix up",
             Action::Update => "update",
+            Action::UpdateColumns { .. } => "update columns",
             Action::Unlink { .. } => "unlink",
             Action::Delete => "delete",
         };
@@ -215,6 +216,41 @@ fn updates_come_after_inserts_and_deletes_come_last() {
     let plan = pending_rows.plan(&EngineProfile::POSTGRES).unwrap();
     assert!(text(&pending_rows, &plan).ends_with("1 c, delete 17, 16, 15, 18, 19,"));
     assert_eq!(pending_rows.len(), 8);
+}
+
+#[test]
+fn rows_of_which_the_same_columns_are_updated_go_together() {
+    let mut pending_rows = PendingRows::new();
+    let register = Registration::in_key_order::<Node>;
+    let (parent, id) = (0, 1);
+    pending_rows.update_columns(node(5, 1), vec![parent], register);
+    pending_rows.update(node(4, 2), register);
+    pending_rows.update_columns(node(3, 3), vec![], register);
+    pending_rows.update_columns(node(2, 4), vec![id, parent, parent], register);
+    pending_rows.update(node(1, 5), register);
+    assert_eq!(
+        sent(&mut pending_rows),
+        "update 5 1, 2 4, update columns 4 2, 1 5, update columns 3,"
+    );
+    let table = &pending_rows.tables()[0];
+    let sets: Vec<_> = table
+        .column_sets()
+        .iter()
+        .map(|it| (&*it.columns, it.rows))
+        .collect();
+    assert_eq!(
+        (table.updates(), sets),
+        (5, vec![(&[0][..], 2), (&[][..], 1)])
+    );
+    let plan = pending_rows.plan(&EngineProfile::MYSQL).unwrap();
+    let rows: Vec<_> = plan.chunks().map(|chunk| chunk.rows).collect();
+    assert_eq!(rows, [0..2, 0..2, 0..1], "each action counts from 0");
+    let keys = plan.chunks().map(|chunk| pending_rows.key_text(&chunk, 0));
+    let keys: String = keys.map(|key| key[35..].to_owned()).collect();
+    assert_eq!(keys, "123");
+
+    pending_rows.update(node(2, 1), register);
+    assert!(refused(&mut pending_rows).contains("two updates of nodes"));
 }
 
 #[test]

@@ -3,6 +3,7 @@ use std::any::TypeId;
 use ordid_core::{entity::Parent, uuid::Uuid};
 
 use super::*;
+use crate::ColumnSet;
 
 struct Order;
 
@@ -28,6 +29,7 @@ fn table(columns: &'static [&'static str]) -> Table {
         counts_inserts: true,
         rows: 0,
         updates: 0,
+        column_sets: Vec::new(),
         deletes: 0,
     }
 }
@@ -205,6 +207,44 @@ fn parameters_follow_the_order_of_columns_in_the_statement() {
             assert_eq!(of(FIX_UP), fix_up, "{} {columns:?}", engine.name);
         }
     }
+}
+
+/// As a fix-up of the same column, whatever the engine's way of updating.
+#[test]
+fn some_columns_are_updated_and_no_others() {
+    let of = |engine: &EngineProfile, columns: Vec<usize>, rows| {
+        let mut table = table(KEY_IN_BETWEEN);
+        table.column_sets = vec![ColumnSet { columns, rows }];
+        let names = TableNames::of(&table, engine);
+        let writer = Writer {
+            engine,
+            placeholder: None,
+        };
+        let action = Action::UpdateColumns { set: 0 };
+        writer.statement(&table, &names, action, rows, None).sql
+    };
+    for engine in [
+        EngineProfile::POSTGRES,
+        EngineProfile::MYSQL,
+        EngineProfile::SQLITE,
+        EngineProfile::SQL_SERVER,
+        EngineProfile::ORACLE,
+    ] {
+        assert_eq!(
+            *of(&engine, vec![0], 2),
+            text(&engine, KEY_IN_BETWEEN, FIX_UP, 2)
+        );
+    }
+    assert_eq!(
+        &*of(&EngineProfile::POSTGRES, vec![0, 2], 1),
+        "UPDATE \"orders\" AS ordid_target SET \"parent\" = ordid_rows.\"parent\", \
+         \"total\" = ordid_rows.\"total\" FROM (VALUES ($1, $2, $3)) AS ordid_rows (\"parent\", \"id\", \"total\") \
+         WHERE ordid_target.\"id\" = ordid_rows.\"id\""
+    );
+    assert_eq!(
+        &*of(&EngineProfile::MYSQL, vec![], 1),
+        "UPDATE `orders` SET `id` = `id` WHERE `id` = ?"
+    );
 }
 
 /// The row has to be there all the same.

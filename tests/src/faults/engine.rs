@@ -122,7 +122,10 @@ macro_rules! engine {
                     work.delete(item);
                 }
                 for customer in &graph.customers {
-                    work.update(customer.changed());
+                    match customer.changed() {
+                        (customer, true) => work.update_columns(customer, Customer::bucket),
+                        (customer, false) => work.update(customer),
+                    }
                 }
             }
 

@@ -30,7 +30,7 @@ pub struct ItemId(Uuid);
 
 /// A row without a parent.
 #[derive(OrderedKey, Serialize, Deserialize, Clone, Debug)]
-#[ordid(table = "customers")]
+#[ordid(table = "customers", columns)]
 pub struct Customer {
     #[ordid(key)]
     pub id: CustomerId,
@@ -41,12 +41,17 @@ pub struct Customer {
 }
 
 impl Customer {
-    /// Returns the same customer in the bucket of those that were changed.
-    pub fn changed(&self) -> Self {
-        Self {
+    /// Returns the same customer in the bucket of those that were changed, and whether only its bucket is to be
+    /// updated: then its other columns are those of nobody.
+    pub fn changed(&self) -> (Self, bool) {
+        let is_only_bucket = self.position % 2 == 1;
+        let unit = if is_only_bucket { -1 } else { self.unit };
+        let changed = Self {
             bucket: CHANGED,
+            unit,
             ..self.clone()
-        }
+        };
+        (changed, is_only_bucket)
     }
 }
 

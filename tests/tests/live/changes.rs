@@ -36,7 +36,7 @@ pub struct Team {
 
 /// The key is neither first nor last, and a name has to be quoted.
 #[derive(OrderedKey, Clone, Debug, PartialEq, sqlx::FromRow)]
-#[ordid(table = "person")]
+#[ordid(table = "person", columns)]
 pub struct Person {
     #[ordid(parent)]
     #[sqlx(rename = "group")]
@@ -84,12 +84,13 @@ pub struct Fee {
 }
 
 /// The tests of a database.
-pub fn tests<DB: Changes>() -> [(&'static str, Test<DB>); 9] {
+pub fn tests<DB: Changes>() -> [(&'static str, Test<DB>); 10] {
     crate::database::tests![
         circles_are_fixed_up,
         a_deep_tree_goes_leaves_first,
         a_long_chain_goes_in_few_statements,
         all_in_one_flush,
+        some_columns_are_updated,
         a_missing_row_is_told,
         a_refused_change_is_told,
         many_to_many_and_natural_keys,
@@ -408,6 +409,57 @@ async fn a_missing_row_is_told<DB: Changes>(pool: Pool<DB>) -> Outcome {
             .starts_with("cannot delete from person, chunk 0 (rows 0 to 2), ")
     );
     assert_eq!(DB::count(&pool, "person").await?, 2_499);
+    Ok(())
+}
+
+/// What somebody else writes to the other columns stays.
+async fn some_columns_are_updated<DB: Changes>(pool: Pool<DB>) -> Outcome {
+    let mut people = filled(&pool).await?;
+    let mut work = begin::<DB>();
+    for (number, person) in people.iter_mut().enumerate() {
+        let changed = Person {
+            age: 99,
+            mentor: Some(person.id),
+            ..person.clone()
+        };
+        person.age = 50;
+        match number % 4 {
+            0 => work.update_columns(changed.clone(), Person::age),
+            1 => work.update_columns(changed.clone(), (Person::mentor, Person::id, Person::age)),
+            2 => work.update_columns(changed.clone(), [Person::mentor]),
+            _ => continue,
+        }
+        if number % 4 < 2 {
+            person.age = 99;
+        }
+        if number % 4 > 0 {
+            person.mentor = Some(person.id);
+        }
+    }
+    DB::script(&pool, "UPDATE person SET age = 50").await?;
+    let planned = work.plan()?;
+    let flushed = work.flush(&pool).await?;
+    assert_eq!(flushed.updated(), 1_875);
+    let planned: usize = planned.tables.iter().map(|it| it.statements.len()).sum();
+    assert_eq!(flushed.tables[0].statements, planned);
+    assert_eq!(self::people(&pool).await?, people);
+
+    let nobody = person(people[0].team, None, 1);
+    work.update_columns(nobody.clone(), Person::age);
+    work.update_columns(
+        Person {
+            age: 7,
+            ..people[3].clone()
+        },
+        Person::age,
+    );
+    let error = work.flush(&pool).await.unwrap_err();
+    assert!(
+        error.is_missing_row() && !error.is_commit_unknown(),
+        "{error}"
+    );
+    assert_eq!(error.key(), Some(&*nobody.id.to_string()));
+    assert_eq!(self::people(&pool).await?, people, "nothing is written");
     Ok(())
 }
 

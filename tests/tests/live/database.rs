@@ -7,7 +7,7 @@ use std::{
     pin::Pin,
 };
 
-use ordid::{EnsuredKey, KeyOf, OrderedKey};
+use ordid::{ColumnList, EnsuredKey, KeyOf, OrderedKey};
 use ordid_sqlx::{EngineProfile, Entity, Retry, ShardedUnitOfWork, UnitOfWork};
 use ordid_tests::graphs::Engine;
 use sqlx::{
@@ -221,6 +221,8 @@ pub trait Keeps<E: OrderedKey<Field: EnsuredKey>>: Engine {
     fn add(work: &mut UnitOfWork<Self>, entity: E) -> KeyOf<E>;
     /// As [`UnitOfWork::update`].
     fn update(work: &mut UnitOfWork<Self>, entity: E);
+    /// As [`UnitOfWork::update_columns`].
+    fn update_columns(work: &mut UnitOfWork<Self>, entity: E, columns: impl ColumnList<E>);
     /// As [`UnitOfWork::delete`].
     fn delete(work: &mut UnitOfWork<Self>, entity: &E);
     /// As [`UnitOfWork::get`].
@@ -229,6 +231,12 @@ pub trait Keeps<E: OrderedKey<Field: EnsuredKey>>: Engine {
     fn place(work: &mut ShardedUnitOfWork<Self>, entity: E) -> Result<KeyOf<E>, ordid::Error>;
     /// As [`ShardedUnitOfWork::update`].
     fn update_placed(work: &mut ShardedUnitOfWork<Self>, entity: E) -> Result<(), ordid::Error>;
+    /// As [`ShardedUnitOfWork::update_columns`].
+    fn update_columns_placed(
+        work: &mut ShardedUnitOfWork<Self>,
+        entity: E,
+        columns: impl ColumnList<E>,
+    ) -> Result<(), ordid::Error>;
     /// As [`ShardedUnitOfWork::delete`].
     fn delete_placed(work: &mut ShardedUnitOfWork<Self>, entity: &E) -> Result<(), ordid::Error>;
 }
@@ -302,6 +310,14 @@ macro_rules! database {
                 work.update(entity);
             }
 
+            fn update_columns(
+                work: &mut UnitOfWork<Self>,
+                entity: E,
+                columns: impl ColumnList<E>,
+            ) {
+                work.update_columns(entity, columns);
+            }
+
             fn delete(work: &mut UnitOfWork<Self>, entity: &E) {
                 work.delete(entity);
             }
@@ -322,6 +338,14 @@ macro_rules! database {
                 entity: E,
             ) -> Result<(), ordid::Error> {
                 work.update(entity)
+            }
+
+            fn update_columns_placed(
+                work: &mut ShardedUnitOfWork<Self>,
+                entity: E,
+                columns: impl ColumnList<E>,
+            ) -> Result<(), ordid::Error> {
+                work.update_columns(entity, columns)
             }
 
             fn delete_placed(
@@ -382,6 +406,16 @@ impl<DB: Live> Work<UnitOfWork<DB>> {
         DB::update(&mut self.0, entity);
     }
 
+    pub fn update_columns<E: OrderedKey<Field: EnsuredKey>>(
+        &mut self,
+        entity: E,
+        columns: impl ColumnList<E>,
+    ) where
+        DB: Keeps<E>,
+    {
+        DB::update_columns(&mut self.0, entity, columns);
+    }
+
     pub fn delete<E: OrderedKey<Field: EnsuredKey>>(&mut self, entity: &E)
     where
         DB: Keeps<E>,
@@ -421,6 +455,17 @@ impl<DB: Live> Work<ShardedUnitOfWork<DB>> {
         DB: Keeps<E>,
     {
         DB::update_placed(&mut self.0, entity)
+    }
+
+    pub fn update_columns<E: OrderedKey<Field: EnsuredKey>>(
+        &mut self,
+        entity: E,
+        columns: impl ColumnList<E>,
+    ) -> Result<(), ordid::Error>
+    where
+        DB: Keeps<E>,
+    {
+        DB::update_columns_placed(&mut self.0, entity, columns)
     }
 
     pub fn delete<E: OrderedKey<Field: EnsuredKey>>(

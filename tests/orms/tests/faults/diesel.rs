@@ -97,7 +97,7 @@ macro_rules! database {
 
             #[derive(OrderedKey)]
             #[diesel(table_name = customers)]
-            #[ordid(diesel)]
+            #[ordid(diesel, columns)]
             struct Customer {
                 id: CustomerId,
                 unit: i64,
@@ -174,7 +174,10 @@ macro_rules! database {
                         work.delete(&item(it));
                     }
                     for it in &graph.customers {
-                        work.update(customer(&it.changed()));
+                        match it.changed() {
+                            (it, true) => work.update_columns(customer(&it), Customer::bucket),
+                            (it, false) => work.update(customer(&it)),
+                        }
                     }
                 }
             }

@@ -28,6 +28,7 @@ mod customer {
 
     #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
     #[sea_orm(table_name = "customers")]
+    #[ordid(columns)]
     pub struct Model {
         #[sea_orm(primary_key, auto_increment = false)]
         pub id: CustomerId,
@@ -155,7 +156,12 @@ impl<DB: Connect + Engine> Flusher for Work<DB> {
             self.work.delete(item(it));
         }
         for it in &graph.customers {
-            self.work.update(customer(&it.changed()));
+            match it.changed() {
+                (it, true) => self
+                    .work
+                    .update_columns(customer(&it), customer::Model::bucket),
+                (it, false) => self.work.update(customer(&it)),
+            }
         }
     }
 

@@ -166,7 +166,8 @@ struct OrderId(Uuid);
 #[ordid(
     schema = "SHOP",
     table = "CUSTOMERS",
-    rename_all = "SCREAMING_SNAKE_CASE"
+    rename_all = "SCREAMING_SNAKE_CASE",
+    columns
 )]
 struct Customer {
     #[ordid(key)]

@@ -63,6 +63,32 @@ fn all_in_one_transaction_behind_the_row_that_records_it() {
     assert_eq!(rows[5], [raw(parent.id.to_raw().as_bytes())]);
 }
 
+/// Rows of the same columns share a statement, behind those of which all columns are updated.
+#[test]
+fn some_columns_are_updated() {
+    let recorder = Recorder::new("");
+    let mut work = UnitOfWork::new();
+    for credit in 1..=3 {
+        work.update_columns(customer(Some("not sent"), credit), Customer::credit);
+    }
+    work.update(customer(Some("sent"), 4));
+    work.flush(&recorder.connection).expect("flushed");
+    assert_eq!(
+        recorder.statements(),
+        [
+            RECORD,
+            UPDATE_CUSTOMERS,
+            r#"UPDATE "SHOP"."CUSTOMERS" SET "CREDIT" = :1 WHERE "ID" = :2"#,
+            "COMMIT"
+        ]
+    );
+    let rows = recorder.rows();
+    let columns: Vec<_> = rows.iter().map(Vec::len).collect();
+    assert_eq!(columns, [1, 3, 2, 2, 2]);
+    let credits: Vec<_> = rows[2..].iter().map(|row| number(&row[0])).collect();
+    assert_eq!(credits, [1, 2, 3]);
+}
+
 #[test]
 fn a_missing_row_is_named_and_nothing_is_written() {
     let mut keys: Vec<_> = (0..1_200).map(|_| CustomerId::generate()).collect();

@@ -255,6 +255,27 @@ async fn too_many_rows_are_refused() {
     assert!(!texts(&recorder.take()).contains(&"COMMIT".to_owned()));
 }
 
+#[tokio::test]
+async fn some_columns_are_updated() {
+    let recorder = Recorder::start().unwrap();
+    recorder.always("UPDATE", Answer::Done(2));
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::new();
+    let customer = CustomerId::generate();
+    for total in [1250, 990] {
+        work.update_columns(Order::of(customer, total), Order::total);
+    }
+    work.flush(&mut client).await.unwrap();
+    let log = recorder.take();
+    assert_eq!(
+        texts(&log)[3],
+        "UPDATE ordid_target SET [total] = ordid_rows.[total] FROM [shop].[my]]orders] AS ordid_target \
+         JOIN (VALUES (@P1, @P2), (@P3, @P4)) AS ordid_rows ([id], [total]) ON ordid_target.[id] = \
+         ordid_rows.[id]; SELECT @@ROWCOUNT"
+    );
+    assert_eq!(log[3].request.arguments().len(), 4);
+}
+
 /// As an index with `IGNORE_DUP_KEY` leaves out a row that is there already, with a warning and no error.
 #[tokio::test]
 async fn a_row_that_is_left_out_fails_the_flush() {

@@ -41,7 +41,7 @@ pub(crate) struct Customer {
 }
 
 #[derive(OrderedKey)]
-#[ordid(schema = "shop", table = "my]orders")]
+#[ordid(schema = "shop", table = "my]orders", columns)]
 pub(crate) struct Order {
     #[ordid(key)]
     pub(crate) id: OrderId,
