@@ -1,15 +1,28 @@
-//! A private PostgreSQL server.
+//! A private PostgreSQL server: of the installed package, or the newer one of Debian's next suite.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::Error;
+use crate::debian::{Packages, broken};
 use crate::find;
+use crate::policy::newer_servers;
 use crate::process::Launch;
 use crate::server::{Found, Identity, Recipe, connect};
 
 /// Debian's layout: the server's binaries are not in `PATH`, and several versions may be there.
 const DEBIAN: &str = "/usr/lib/postgresql";
+
+const NEWER: Packages = Packages {
+    name: "postgres-18",
+    suite: "sid",
+    packages: &["postgresql-18"],
+    programs: &[
+        "usr/lib/postgresql/18/bin/initdb",
+        "usr/lib/postgresql/18/bin/postgres",
+    ],
+    user: Postgres::IDENTITY.user,
+};
 
 /// The binaries of PostgreSQL.
 pub(crate) struct Postgres {
@@ -17,8 +30,22 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// Finds the newest version in Debian's folder, else the one in `PATH`.
+    /// Finds what is installed, and unpacks the newer version where that is asked for.
     pub(crate) fn find() -> Result<Found<Self>, Error> {
+        // Also then: the package makes the account.
+        let installed = Self::installed()?;
+        if !newer_servers() {
+            return Ok(installed);
+        }
+        let folder = PathBuf::from(NEWER.unpack()?.path("usr/lib/postgresql/18/bin"));
+        let version = find::version(&folder.join("postgres"))
+            .ok_or_else(|| broken(&folder.join("postgres")))?;
+        let recipe = Self { folder };
+        Ok(Found { recipe, version })
+    }
+
+    /// Finds the newest version in Debian's folder, else the one in `PATH`.
+    fn installed() -> Result<Found<Self>, Error> {
         let mut versions: Vec<(Vec<u32>, PathBuf)> = std::fs::read_dir(DEBIAN)
             .into_iter()
             .flatten()
