@@ -119,7 +119,14 @@ pub(crate) fn soak(extra: &[String]) -> Result<ExitCode> {
 fn on_newer_servers() -> Command {
     let mut command = run::cargo(&["test", "--release", "--locked", "--no-fail-fast"]);
     command.args(["-p", "ordid-tests", "-p", "ordid-coordination-tests"]);
-    command.args(["--test", "live", "--test", "faults", "--test", "coordination"]);
+    command.args([
+        "--test",
+        "live",
+        "--test",
+        "faults",
+        "--test",
+        "coordination",
+    ]);
     command.env("ORDID_TEST_NEWER_SERVERS", "1");
     command
 }
