@@ -18,6 +18,7 @@ pub mod kill;
 pub mod limits;
 pub mod refused;
 pub mod restart;
+pub mod standby;
 mod trials;
 pub mod truth;
 

@@ -63,6 +63,17 @@ pub fn postgres() -> Result<Server, Error> {
     Server::start(postgres::Postgres::find()?)
 }
 
+/// Starts a private PostgreSQL server that is a standby of a private one: it has what that has, repeats what is
+/// committed there, and refuses to write. `pg_wal_replay_pause()` makes it lag.
+///
+/// # Errors
+///
+/// As [`postgres`], and if the other server does not let itself be copied.
+pub fn postgres_standby(of: &Server) -> Result<Server, Error> {
+    let found = postgres::Postgres::find()?;
+    Server::start(found.map(|recipe| recipe.standby_of(of.port())))
+}
+
 /// Starts a private MariaDB server.
 ///
 /// The URL names the user `root` and the database `mysql`, with no password. InnoDB has its

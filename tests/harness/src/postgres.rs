@@ -19,6 +19,7 @@ const NEWER: Packages = Packages {
     packages: &["postgresql-18"],
     programs: &[
         "usr/lib/postgresql/18/bin/initdb",
+        "usr/lib/postgresql/18/bin/pg_basebackup",
         "usr/lib/postgresql/18/bin/postgres",
     ],
     user: Postgres::IDENTITY.user,
@@ -27,6 +28,8 @@ const NEWER: Packages = Packages {
 /// The binaries of PostgreSQL.
 pub(crate) struct Postgres {
     folder: PathBuf,
+    /// The port of the server that this one repeats.
+    primary: Option<u16>,
 }
 
 impl Postgres {
@@ -40,7 +43,7 @@ impl Postgres {
         let folder = PathBuf::from(NEWER.unpack()?.path("usr/lib/postgresql/18/bin"));
         let version = find::version(&folder.join("postgres"))
             .ok_or_else(|| broken(&folder.join("postgres")))?;
-        let recipe = Self { folder };
+        let recipe = Self::of(folder);
         Ok(Found { recipe, version })
     }
 
@@ -64,11 +67,22 @@ impl Postgres {
                 continue;
             }
             if let Some(version) = find::version(&server) {
-                let recipe = Self { folder };
+                let recipe = Self::of(folder);
                 return Ok(Found { recipe, version });
             }
         }
         Err(Error::missing("initdb` with `postgres", "postgresql"))
+    }
+
+    fn of(folder: PathBuf) -> Self {
+        let primary = None;
+        Self { folder, primary }
+    }
+
+    /// Makes it a standby of the private server on this port.
+    pub(crate) fn standby_of(self, primary: u16) -> Self {
+        let primary = Some(primary);
+        Self { primary, ..self }
     }
 
     fn path(&self, binary: &str) -> String {
@@ -87,17 +101,30 @@ impl Recipe for Postgres {
 
     fn launch(&self, folder: &str, port: u16) -> Launch {
         let data = format!("{folder}/data");
-        let initdb = vec![
+        let mut create = vec![
             self.path("initdb"),
             format!("--pgdata={data}"),
             "--username=postgres".to_owned(),
-            "--auth=trust".to_owned(),
-            "--encoding=UTF8".to_owned(),
-            "--locale=C.UTF-8".to_owned(),
-            // Of `initdb` only: the server itself keeps `fsync` on.
+            // Of the command only: the server itself keeps `fsync` on.
             "--no-sync".to_owned(),
-            "--no-instructions".to_owned(),
         ];
+        let more: &[&str] = if let Some(primary) = self.primary {
+            create[0] = self.path("pg_basebackup");
+            create.push(format!("--port={primary}"));
+            &[
+                "--host=127.0.0.1",
+                "--checkpoint=fast",
+                "--write-recovery-conf",
+            ]
+        } else {
+            &[
+                "--auth=trust",
+                "--encoding=UTF8",
+                "--locale=C.UTF-8",
+                "--no-instructions",
+            ]
+        };
+        create.extend(more.iter().map(|&option| option.to_owned()));
         let mut serve = vec![
             self.path("postgres"),
             "-D".to_owned(),
@@ -115,7 +142,7 @@ impl Recipe for Postgres {
             serve.extend(["-c".to_owned(), setting]);
         }
         // SIGINT is the "fast" shutdown: it does not wait for clients to leave.
-        let launch = Launch::of(vec![initdb], serve);
+        let launch = Launch::of(vec![create], serve);
         launch.stopped_by("INT")
     }
 

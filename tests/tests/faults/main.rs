@@ -11,7 +11,7 @@ mod journal;
 use std::process::Command;
 
 use ordid_tests::{
-    faults::{Sqlx, commit, cut, deadlock, galera, kill, limits, refused, restart, truth},
+    faults::{Sqlx, commit, cut, deadlock, galera, kill, limits, refused, restart, standby, truth},
     trials::run_all,
 };
 
@@ -27,6 +27,7 @@ fn main() {
         refused::trials::<Sqlx>(servers, trials);
         limits::trials::<Sqlx>(servers, trials);
         truth::trials::<Sqlx>(servers, trials);
+        standby::trials::<Sqlx>(servers, trials);
         let cluster = galera::Cluster::find().expect("the names of servers are known");
         galera::trials::<Sqlx>(&cluster, trials);
         disk::trials(trials);

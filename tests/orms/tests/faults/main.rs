@@ -16,7 +16,9 @@ mod seaorm;
 use std::process::{Command, ExitCode};
 
 use ordid_tests::{
-    faults::{Library, commit, cut, deadlock, galera, kill, limits, refused, restart, truth},
+    faults::{
+        Library, commit, cut, deadlock, galera, kill, limits, refused, restart, standby, truth,
+    },
     servers::Servers,
     trials::{Outcome, run_all},
 };
@@ -63,6 +65,7 @@ fn of<L: Library>(
     refused::trials::<L>(servers, trials);
     limits::trials::<L>(servers, trials);
     truth::trials::<L>(servers, trials);
+    standby::trials::<L>(servers, trials);
 }
 
 /// This program, to be killed.
