@@ -56,14 +56,17 @@ impl Packages {
                 "packages of another suite are unpacked for root on Debian only",
             ));
         }
-        let folder = once(&cache, self.name, |folder| self.unpack_into(folder))?;
-        if self.user != "root" && is_root() && !is_open(&folder) {
-            let (folder, user) = (folder.display(), self.user);
-            return Err(Error::unavailable(format!(
-                "the account `{user}` has no access to {folder}: have the build folder elsewhere"
-            )));
+        if self.user != "root" && is_root() {
+            fs::create_dir_all(&cache).map_err(|error| cannot(&cache, error))?;
+            if !is_open(&cache) {
+                return Err(Error::unavailable(format!(
+                    "the account `{}` has no access to {}: have the build folder elsewhere",
+                    self.user,
+                    cache.display()
+                )));
+            }
         }
-        Ok(Unpacked(folder))
+        once(&cache, self.name, |folder| self.unpack_into(folder)).map(Unpacked)
     }
 
     fn unpack_into(&self, folder: &Path) -> Result<(), Error> {
@@ -337,6 +340,31 @@ mod tests {
         assert!(error.is_unavailable());
         assert!(!cache.path().join("thing").exists());
         once(cache.path(), "thing", |_| Ok(())).expect("made");
+    }
+
+    #[test]
+    fn a_wrapped_program_runs_by_the_loader_wherever_its_folder_is() {
+        let cache = tempfile::tempdir().expect("a folder");
+        let made = cache.path().join("partial");
+        for folder in ["usr/bin", "usr/lib/some-linux-gnu"] {
+            fs::create_dir_all(made.join(folder)).expect("made");
+        }
+        let loader = made.join("usr/lib/some-linux-gnu/ld-linux-some.so.2");
+        std::os::unix::fs::symlink("/bin/echo", loader).expect("made");
+        fs::write(made.join("usr/bin/thing"), "a program").expect("written");
+        wrap(&made, "usr/bin/thing").expect("wrapped");
+        let folder = cache.path().join("usr");
+        fs::rename(&made, &folder).expect("renamed");
+        // Not by itself: a file that was just written may be busy while other tests start programs.
+        let mut thing = Command::new("sh");
+        thing.arg(folder.join("usr/bin/thing")).args(["one", "two"]);
+        let said = find::output(&mut thing);
+        let (usr, elf) = (folder.join("usr"), "bin/thing.elf one two");
+        let usr = usr.display();
+        assert_eq!(
+            said.expect("it runs"),
+            format!("--library-path {usr}/lib/some-linux-gnu --argv0 {usr}/bin/thing {usr}/{elf}")
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! [`postgres`], [`mariadb`], [`galera`], [`mysql`], [`pgbouncer`], [`h2`], [`redis`], [`zookeeper`] and [`etcd`] each
 //! start a fresh server from the binaries of the installed package, [`mysql`] of an unpacked one: on a free port of
 //! 127.0.0.1, with its data in a new temporary folder, and with nothing shared with a server that the machine may
-//! already run. The [`Server`] they return stops the server and removes the folder when it is dropped.
+//! already run. `ORDID_TEST_NEWER_SERVERS=1` makes PostgreSQL and MariaDB newer, unpacked ones (see [`Policy`]). The [`Server`] they return stops the server and removes the folder when it is dropped.
 //!
 //! The server also goes when nothing gets dropped - a panic that aborts, Ctrl-C, `kill -9`:
 //!
@@ -57,8 +57,8 @@ use server::Found;
 ///
 /// # Errors
 ///
-/// When PostgreSQL is not installed ([`Error::package`] then names the package), or does not
-/// start; the error quotes the end of the server's log.
+/// When PostgreSQL is not installed ([`Error::package`] then names the package), the newer one cannot be unpacked
+/// ([`Error::is_unavailable`]), or it does not start; the error quotes the end of the server's log.
 pub fn postgres() -> Result<Server, Error> {
     Server::start(postgres::Postgres::find()?)
 }
@@ -81,8 +81,8 @@ pub fn postgres_standby(of: &Server) -> Result<Server, Error> {
 ///
 /// # Errors
 ///
-/// When MariaDB is not installed ([`Error::package`] then names the package), or does not start;
-/// the error quotes the end of the server's log.
+/// When MariaDB is not installed ([`Error::package`] then names the package), the newer one cannot be unpacked
+/// ([`Error::is_unavailable`]), or it does not start; the error quotes the end of the server's log.
 pub fn mariadb() -> Result<Server, Error> {
     mariadb_with(&[])
 }
@@ -262,11 +262,12 @@ pub fn start(name: &str) -> Result<Server, Error> {
     }
 }
 
-/// Returns the version text of the installed server of this name, without starting it. MySQL is unpacked for it.
+/// Returns the version text of the installed server of this name, without starting it. MySQL is unpacked for it, and so
+/// are newer servers that are asked for.
 ///
 /// # Errors
 ///
-/// When the server is not installed; [`Error::package`] then names what to install. Where MySQL cannot be unpacked,
+/// When the server is not installed; [`Error::package`] then names what to install. Where one cannot be unpacked,
 /// [`Error::is_unavailable`].
 pub fn installed(name: &str) -> Result<String, Error> {
     match name {
