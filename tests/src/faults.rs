@@ -19,6 +19,8 @@ pub mod limits;
 pub mod memory;
 pub mod refused;
 pub mod restart;
+pub mod standby;
+mod tally;
 mod trials;
 pub mod truth;
 
@@ -33,6 +35,7 @@ pub use flusher::{Failed, Flusher, Library, Served, Sqlx};
 use graph::CHANGED;
 pub use graph::{Customer, Graph, Item, Order, Shape};
 pub use kill::Changes;
+pub use tally::Tally;
 pub use trials::{on_file, on_own_server, on_server, times};
 
 /// How long a pool waits for a server: longer than one takes to come back.

@@ -104,11 +104,31 @@ pub(crate) fn soak(extra: &[String]) -> Result<ExitCode> {
     )?;
     if extra.is_empty() {
         let models = count(models().env("ORDID_TEST_SOAK", "1"), &mut summary)?;
-        if status.success() {
-            status = models;
+        println!("soak: the tests of live servers again, on newer PostgreSQL and MariaDB");
+        let newer = count(&mut on_newer_servers(), &mut summary)?;
+        for other in [models, newer] {
+            if status.success() {
+                status = other;
+            }
         }
     }
     Ok(conclude(status, &summary))
+}
+
+/// The short forms of the live tests, the faults and the coordination, whose programs then start newer servers.
+fn on_newer_servers() -> Command {
+    let mut command = run::cargo(&["test", "--release", "--locked", "--no-fail-fast"]);
+    command.args(["-p", "ordid-tests", "-p", "ordid-coordination-tests"]);
+    command.args([
+        "--test",
+        "live",
+        "--test",
+        "faults",
+        "--test",
+        "coordination",
+    ]);
+    command.env("ORDID_TEST_NEWER_SERVERS", "1");
+    command
 }
 
 /// Runs the tests of servers' settings, which then write their table into PLATFORM.md.

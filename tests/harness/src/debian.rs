@@ -2,7 +2,8 @@
 //!
 //! `apt-get` gets a root of its own, with an empty list of installed packages, so that it downloads all that the
 //! packages depend on. It uses the machine's mirror, proxy and keyring. The programs are newer than the system's
-//! C library, so they run by the loader of their own folder.
+//! C library, so they run by the loader of their own folder. Programs that start one another know nothing of the
+//! loader: a script that calls it takes the name of each, `postgres`, and the program becomes `postgres.elf`.
 //!
 //! ```text
 //!   target/ordid-servers/
@@ -12,11 +13,13 @@
 //! ```
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use crate::Error;
 use crate::find;
+use crate::process::is_open;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// The folders that newer suites have merged into `usr`.
@@ -29,6 +32,10 @@ pub(crate) struct Packages {
     /// A suite that the mirrors have, such as `sid`.
     pub(crate) suite: &'static str,
     pub(crate) packages: &'static [&'static str],
+    /// Those of their programs that others start by their names.
+    pub(crate) programs: &'static [&'static str],
+    /// The account that runs them when this process belongs to root.
+    pub(crate) user: &'static str,
 }
 
 /// A folder with the packages and all that they depend on.
@@ -40,7 +47,7 @@ impl Packages {
     /// # Errors
     ///
     /// When this machine cannot get them ([`Error::is_unavailable`]): it is no Debian, this process does not belong
-    /// to root, or the mirror does not answer.
+    /// to root, the mirror does not answer, or the account that runs them has no access to the cache.
     pub(crate) fn unpack(&self) -> Result<Unpacked, Error> {
         let cache = cache();
         let is_root = || find::output(Command::new("id").arg("-u")).is_some_and(|id| id == "0");
@@ -48,6 +55,16 @@ impl Packages {
             return Err(Error::unavailable(
                 "packages of another suite are unpacked for root on Debian only",
             ));
+        }
+        if self.user != "root" && is_root() {
+            fs::create_dir_all(&cache).map_err(|error| cannot(&cache, error))?;
+            if !is_open(&cache) {
+                return Err(Error::unavailable(format!(
+                    "the account `{}` has no access to {}: have the build folder elsewhere",
+                    self.user,
+                    cache.display()
+                )));
+            }
         }
         once(&cache, self.name, |folder| self.unpack_into(folder)).map(Unpacked)
     }
@@ -82,6 +99,9 @@ impl Packages {
                 extract(&archive, folder)?;
             }
         }
+        for program in self.programs {
+            wrap(folder, program)?;
+        }
         fs::remove_dir_all(&apt).map_err(|error| cannot(folder, error))
     }
 }
@@ -98,16 +118,7 @@ impl Unpacked {
     ///
     /// When the folder has no loader.
     pub(crate) fn command(&self, program: &str) -> Result<Vec<String>, Error> {
-        // Debian names the folder after the architecture, and the loader in it, too.
-        let libraries = entry(&self.0.join("usr/lib"), |name| name.ends_with("-linux-gnu"));
-        let is_loader = |name: &str| name.starts_with("ld-linux");
-        let loader = libraries.and_then(|folder| Some((entry(&folder, is_loader)?, folder)));
-        let Some((loader, libraries)) = loader else {
-            let folder = self.0.display();
-            return Err(Error::new(format!(
-                "{folder} has no loader: remove the folder, and the next run unpacks it again"
-            )));
-        };
+        let (loader, libraries) = loader(&self.0)?;
         Ok(vec![
             loader.to_string_lossy().into_owned(),
             "--library-path".to_owned(),
@@ -115,6 +126,49 @@ impl Unpacked {
             self.path(program),
         ])
     }
+}
+
+/// Returns a folder's loader, and the libraries beside it.
+fn loader(folder: &Path) -> Result<(PathBuf, PathBuf), Error> {
+    // Debian names the folder after the architecture, and the loader in it, too.
+    let libraries = entry(&folder.join("usr/lib"), |name| name.ends_with("-linux-gnu"));
+    let is_loader = |name: &str| name.starts_with("ld-linux");
+    let loader = libraries.and_then(|folder| Some((entry(&folder, is_loader)?, folder)));
+    loader.ok_or_else(|| {
+        let folder = folder.display();
+        Error::new(format!(
+            "{folder} has no loader: remove the folder, and the next run unpacks it again"
+        ))
+    })
+}
+
+/// The error of an unpacked program that cannot say its version.
+pub(crate) fn broken(program: &Path) -> Error {
+    let program = program.display();
+    Error::new(format!(
+        "`{program} --version` fails: remove the folder, and the next run unpacks it again"
+    ))
+}
+
+/// Has a script run a program by the folder's loader, under the program's name, by which it finds its files.
+fn wrap(folder: &Path, program: &str) -> Result<(), Error> {
+    let (loader, libraries) = loader(folder)?;
+    // The folder is going to be renamed.
+    let inside = |path: PathBuf| {
+        let path = path.strip_prefix(folder).map(Path::to_path_buf);
+        path.map(|path| format!("\"${{0%/usr/*}}/{}\"", path.display()))
+    };
+    let (Ok(loader), Ok(libraries)) = (inside(loader), inside(libraries)) else {
+        return Err(Error::new("the loader is elsewhere".to_owned()));
+    };
+    let script = format!(
+        "#!/bin/sh\nexec {loader} --library-path {libraries} --argv0 \"$0\" \"$0.elf\" \"$@\"\n"
+    );
+    let path = folder.join(program);
+    fs::rename(&path, folder.join(format!("{program}.elf")))
+        .and_then(|()| fs::write(&path, script))
+        .and_then(|()| fs::set_permissions(&path, PermissionsExt::from_mode(0o755)))
+        .map_err(|error| cannot(&path, error))
 }
 
 /// The first entry of a folder with such a name.
@@ -286,6 +340,31 @@ mod tests {
         assert!(error.is_unavailable());
         assert!(!cache.path().join("thing").exists());
         once(cache.path(), "thing", |_| Ok(())).expect("made");
+    }
+
+    #[test]
+    fn a_wrapped_program_runs_by_the_loader_wherever_its_folder_is() {
+        let cache = tempfile::tempdir().expect("a folder");
+        let made = cache.path().join("partial");
+        for folder in ["usr/bin", "usr/lib/some-linux-gnu"] {
+            fs::create_dir_all(made.join(folder)).expect("made");
+        }
+        let loader = made.join("usr/lib/some-linux-gnu/ld-linux-some.so.2");
+        std::os::unix::fs::symlink("/bin/echo", loader).expect("made");
+        fs::write(made.join("usr/bin/thing"), "a program").expect("written");
+        wrap(&made, "usr/bin/thing").expect("wrapped");
+        let folder = cache.path().join("usr");
+        fs::rename(&made, &folder).expect("renamed");
+        // Not by itself: a file that was just written may be busy while other tests start programs.
+        let mut thing = Command::new("sh");
+        thing.arg(folder.join("usr/bin/thing")).args(["one", "two"]);
+        let said = find::output(&mut thing);
+        let (usr, elf) = (folder.join("usr"), "bin/thing.elf one two");
+        let usr = usr.display();
+        assert_eq!(
+            said.expect("it runs"),
+            format!("--library-path {usr}/lib/some-linux-gnu --argv0 {usr}/bin/thing {usr}/{elf}")
+        );
     }
 
     #[test]

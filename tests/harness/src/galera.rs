@@ -22,9 +22,9 @@ pub(crate) struct Galera {
 }
 
 impl Galera {
-    /// Finds the provider, MariaDB, and what copies the data to a node.
+    /// Finds the provider, the installed MariaDB that it is made for, and what copies the data to a node.
     pub(crate) fn find() -> Result<Found<MariaDb>, Error> {
-        let found = MariaDb::find()?;
+        let found = MariaDb::installed()?;
         if !PathBuf::from(PROVIDER).is_file() || find::binary(&["rsync"]).is_none() {
             return Err(Error::missing(
                 "libgalera_smm.so` with `rsync",

@@ -3,7 +3,7 @@
 //! [`postgres`], [`mariadb`], [`galera`], [`mysql`], [`pgbouncer`], [`h2`], [`redis`], [`zookeeper`] and [`etcd`] each
 //! start a fresh server from the binaries of the installed package, [`mysql`] of an unpacked one: on a free port of
 //! 127.0.0.1, with its data in a new temporary folder, and with nothing shared with a server that the machine may
-//! already run. The [`Server`] they return stops the server and removes the folder when it is dropped.
+//! already run. `ORDID_TEST_NEWER_SERVERS=1` makes PostgreSQL and MariaDB newer, unpacked ones (see [`Policy`]). The [`Server`] they return stops the server and removes the folder when it is dropped.
 //!
 //! The server also goes when nothing gets dropped - a panic that aborts, Ctrl-C, `kill -9`:
 //!
@@ -57,10 +57,21 @@ use server::Found;
 ///
 /// # Errors
 ///
-/// When PostgreSQL is not installed ([`Error::package`] then names the package), or does not
-/// start; the error quotes the end of the server's log.
+/// When PostgreSQL is not installed ([`Error::package`] then names the package), the newer one cannot be unpacked
+/// ([`Error::is_unavailable`]), or it does not start; the error quotes the end of the server's log.
 pub fn postgres() -> Result<Server, Error> {
     Server::start(postgres::Postgres::find()?)
+}
+
+/// Starts a private PostgreSQL server that is a standby of a private one: it has what that has, repeats what is
+/// committed there, and refuses to write. `pg_wal_replay_pause()` makes it lag.
+///
+/// # Errors
+///
+/// As [`postgres`], and if the other server does not let itself be copied.
+pub fn postgres_standby(of: &Server) -> Result<Server, Error> {
+    let found = postgres::Postgres::find()?;
+    Server::start(found.map(|recipe| recipe.standby_of(of.port())))
 }
 
 /// Starts a private MariaDB server.
@@ -70,8 +81,8 @@ pub fn postgres() -> Result<Server, Error> {
 ///
 /// # Errors
 ///
-/// When MariaDB is not installed ([`Error::package`] then names the package), or does not start;
-/// the error quotes the end of the server's log.
+/// When MariaDB is not installed ([`Error::package`] then names the package), the newer one cannot be unpacked
+/// ([`Error::is_unavailable`]), or it does not start; the error quotes the end of the server's log.
 pub fn mariadb() -> Result<Server, Error> {
     mariadb_with(&[])
 }
@@ -251,11 +262,12 @@ pub fn start(name: &str) -> Result<Server, Error> {
     }
 }
 
-/// Returns the version text of the installed server of this name, without starting it. MySQL is unpacked for it.
+/// Returns the version text of the installed server of this name, without starting it. MySQL is unpacked for it, and so
+/// are newer servers that are asked for.
 ///
 /// # Errors
 ///
-/// When the server is not installed; [`Error::package`] then names what to install. Where MySQL cannot be unpacked,
+/// When the server is not installed; [`Error::package`] then names what to install. Where one cannot be unpacked,
 /// [`Error::is_unavailable`].
 pub fn installed(name: &str) -> Result<String, Error> {
     match name {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::Error;
-use crate::debian::{Packages, Unpacked};
+use crate::debian::{Packages, Unpacked, broken};
 use crate::find;
 use crate::mariadb::greeted;
 use crate::process::Launch;
@@ -17,6 +17,9 @@ const PACKAGES: Packages = Packages {
     name: "mysql",
     suite: "sid",
     packages: &["mysql-server-core", "mysql-client-core"],
+    programs: &[],
+    // Only root unpacks, and root alone is sure to have access to the cache.
+    user: "root",
 };
 
 /// The binaries of MySQL.
@@ -40,12 +43,8 @@ impl MySql {
         let unpacked = PACKAGES.unpack()?;
         let server = unpacked.command("usr/sbin/mysqld")?;
         let version = find::output(Command::new(&server[0]).args(&server[1..]).arg("--version"));
-        let version = version.ok_or_else(|| {
-            let path = unpacked.path("usr/sbin/mysqld");
-            Error::new(format!(
-                "`{path} --version` fails: remove the folder, and the next run unpacks it again"
-            ))
-        })?;
+        let version =
+            version.ok_or_else(|| broken(Path::new(&unpacked.path("usr/sbin/mysqld"))))?;
         // It quotes the path before the version.
         let version = version
             .split_once("Ver ")
@@ -60,8 +59,7 @@ impl MySql {
 }
 
 impl Recipe for MySql {
-    // Only root unpacks, and root alone is sure to have access to the cache.
-    const IDENTITY: Identity = Identity::of("mysql", "root", "mysql-server-core");
+    const IDENTITY: Identity = Identity::of("mysql", PACKAGES.user, "mysql-server-core");
     const URL: &'static str = "mysql://root@127.0.0.1:{port}/mysql";
 
     fn launch(&self, folder: &str, port: u16) -> Launch {

@@ -35,7 +35,8 @@ const SKIP: &str = "ORDID_TEST_SKIP";
 /// | `ORDID_TEST_POSTGRES_URL=...`   | that server is used, nothing is started      |
 /// | neither                         | PostgreSQL, MariaDB, Galera, MySQL, PgBouncer, H2, Redis and ZooKeeper are started privately, other servers are skipped |
 ///
-/// A variable that is set to nothing counts as not set.
+/// A variable that is set to nothing counts as not set. `ORDID_TEST_NEWER_SERVERS=1` makes private servers of
+/// PostgreSQL and MariaDB, also the one behind PgBouncer, of packages of newer Debian suites: 18 and 11.8.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// Use the server at this URL.
@@ -44,6 +45,13 @@ pub enum Policy {
     StartPrivate,
     /// Leave out the tests of this server, for this reason.
     Skip(String),
+}
+
+/// Tells whether private servers of PostgreSQL and MariaDB are to be newer ones than the system's: version 18 and 11.8.
+///
+/// `ORDID_TEST_NEWER_SERVERS=1` asks for them.
+pub(crate) fn newer_servers() -> bool {
+    env::var("ORDID_TEST_NEWER_SERVERS").is_ok_and(|value| value.trim() == "1")
 }
 
 /// Returns the policy for the server of this name, from the environment of this process.

@@ -1,24 +1,54 @@
-//! A private PostgreSQL server.
+//! A private PostgreSQL server: of the installed package, or the newer one of Debian's next suite.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::Error;
+use crate::debian::{Packages, broken};
 use crate::find;
+use crate::policy::newer_servers;
 use crate::process::Launch;
 use crate::server::{Found, Identity, Recipe, connect};
 
 /// Debian's layout: the server's binaries are not in `PATH`, and several versions may be there.
 const DEBIAN: &str = "/usr/lib/postgresql";
 
+const NEWER: Packages = Packages {
+    name: "postgres-18",
+    suite: "sid",
+    packages: &["postgresql-18"],
+    programs: &[
+        "usr/lib/postgresql/18/bin/initdb",
+        "usr/lib/postgresql/18/bin/pg_basebackup",
+        "usr/lib/postgresql/18/bin/postgres",
+    ],
+    user: Postgres::IDENTITY.user,
+};
+
 /// The binaries of PostgreSQL.
 pub(crate) struct Postgres {
     folder: PathBuf,
+    /// The port of the server that this one repeats.
+    primary: Option<u16>,
 }
 
 impl Postgres {
-    /// Finds the newest version in Debian's folder, else the one in `PATH`.
+    /// Finds what is installed, and unpacks the newer version where that is asked for.
     pub(crate) fn find() -> Result<Found<Self>, Error> {
+        // Also then: the package makes the account.
+        let installed = Self::installed()?;
+        if !newer_servers() {
+            return Ok(installed);
+        }
+        let folder = PathBuf::from(NEWER.unpack()?.path("usr/lib/postgresql/18/bin"));
+        let version = find::version(&folder.join("postgres"))
+            .ok_or_else(|| broken(&folder.join("postgres")))?;
+        let recipe = Self::of(folder);
+        Ok(Found { recipe, version })
+    }
+
+    /// Finds the newest version in Debian's folder, else the one in `PATH`.
+    fn installed() -> Result<Found<Self>, Error> {
         let mut versions: Vec<(Vec<u32>, PathBuf)> = std::fs::read_dir(DEBIAN)
             .into_iter()
             .flatten()
@@ -37,11 +67,22 @@ impl Postgres {
                 continue;
             }
             if let Some(version) = find::version(&server) {
-                let recipe = Self { folder };
+                let recipe = Self::of(folder);
                 return Ok(Found { recipe, version });
             }
         }
         Err(Error::missing("initdb` with `postgres", "postgresql"))
+    }
+
+    fn of(folder: PathBuf) -> Self {
+        let primary = None;
+        Self { folder, primary }
+    }
+
+    /// Makes it a standby of the private server on this port.
+    pub(crate) fn standby_of(self, primary: u16) -> Self {
+        let primary = Some(primary);
+        Self { primary, ..self }
     }
 
     fn path(&self, binary: &str) -> String {
@@ -60,17 +101,30 @@ impl Recipe for Postgres {
 
     fn launch(&self, folder: &str, port: u16) -> Launch {
         let data = format!("{folder}/data");
-        let initdb = vec![
+        let mut create = vec![
             self.path("initdb"),
             format!("--pgdata={data}"),
             "--username=postgres".to_owned(),
-            "--auth=trust".to_owned(),
-            "--encoding=UTF8".to_owned(),
-            "--locale=C.UTF-8".to_owned(),
-            // Of `initdb` only: the server itself keeps `fsync` on.
+            // Of the command only: the server itself keeps `fsync` on.
             "--no-sync".to_owned(),
-            "--no-instructions".to_owned(),
         ];
+        let more: &[&str] = if let Some(primary) = self.primary {
+            create[0] = self.path("pg_basebackup");
+            create.push(format!("--port={primary}"));
+            &[
+                "--host=127.0.0.1",
+                "--checkpoint=fast",
+                "--write-recovery-conf",
+            ]
+        } else {
+            &[
+                "--auth=trust",
+                "--encoding=UTF8",
+                "--locale=C.UTF-8",
+                "--no-instructions",
+            ]
+        };
+        create.extend(more.iter().map(|&option| option.to_owned()));
         let mut serve = vec![
             self.path("postgres"),
             "-D".to_owned(),
@@ -88,7 +142,7 @@ impl Recipe for Postgres {
             serve.extend(["-c".to_owned(), setting]);
         }
         // SIGINT is the "fast" shutdown: it does not wait for clients to leave.
-        let launch = Launch::of(vec![initdb], serve);
+        let launch = Launch::of(vec![create], serve);
         launch.stopped_by("INT")
     }
 

@@ -112,14 +112,18 @@ impl Folder {
 fn base(shared: bool) -> PathBuf {
     let base = std::env::temp_dir();
     let short = base.to_str().is_some_and(|text| text.len() <= LONGEST_BASE);
-    let open = |folder: &Path| {
-        std::fs::metadata(folder).is_ok_and(|meta| meta.permissions().mode() & 0o001 != 0)
-    };
-    if base.is_absolute() && short && (!shared || base.ancestors().all(open)) {
+    if base.is_absolute() && short && (!shared || is_open(&base)) {
         base
     } else {
         PathBuf::from("/tmp")
     }
+}
+
+/// Whether every account may go into a folder.
+pub(crate) fn is_open(folder: &Path) -> bool {
+    folder.ancestors().all(|folder| {
+        std::fs::metadata(folder).is_ok_and(|meta| meta.permissions().mode() & 0o001 != 0)
+    })
 }
 
 fn account(user: &'static str, package: &'static str) -> Result<Account, Error> {

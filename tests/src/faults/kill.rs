@@ -13,7 +13,7 @@ use ordid_sqlx::{Flushed, Retry};
 use sqlx::ConnectOptions as _;
 
 use super::{
-    Engine, Failed, Flusher, Found, Graph, Library, PATIENCE, Shape, Site, memory, on_file,
+    Engine, Failed, Flusher, Found, Graph, Library, PATIENCE, Shape, Site, Tally, memory, on_file,
     on_server, times,
 };
 use crate::{
@@ -173,11 +173,16 @@ impl Drop for Process {
 ///
 /// The system's.
 pub fn kill_at_random(process: &mut Process, usual: Duration) -> Outcome<String> {
-    let delay = usual.mul_f64(0.1 + 1.2 * random());
+    let delay = at_random(usual);
     process.go()?;
     std::thread::sleep(delay);
     process.kill()?;
     process.hear()
+}
+
+/// A random time of what usually takes so long, or soon after it.
+pub(super) fn at_random(usual: Duration) -> Duration {
+    usual.mul_f64(0.1 + 1.2 * random())
 }
 
 /// A number from 0 to 1.
@@ -204,6 +209,7 @@ async fn killed<W: Flusher>(site: Site<W::Database>, program: Program) -> Outcom
     let usual = times_taken[1];
 
     let (mut none, mut all, mut said) = (0, 0, 0);
+    let mut tally = Tally::NONE;
     let runs = times(10, 300);
     for unit in 3..3 + runs {
         let graph = Graph::new(unit, Shape::CHUNKS);
@@ -218,6 +224,7 @@ async fn killed<W: Flusher>(site: Site<W::Database>, program: Program) -> Outcom
             ("committed", Found::All) => said += 1,
             _ => return Err(format!("unit {unit}: {last:?}, {found:?}").into()),
         }
+        tally.client(&last, found);
         // As a program does that finds the unit of work in its journal: with the same keys.
         site.flush_anew::<W>(&graph, found).await?;
     }
@@ -227,7 +234,9 @@ async fn killed<W: Flusher>(site: Site<W::Database>, program: Program) -> Outcom
         std::any::type_name::<W>()
     );
     assert!(none >= runs / 10, "the kills came too late");
-    Ok(())
+    tally.flushed(3 + runs);
+    let rows = Graph::new(0, Shape::CHUNKS).len();
+    tally.close(&site, rows * usize::try_from(3 + runs)?).await
 }
 
 /// Rows to be changed, and those that are inserted by the same unit of work.
@@ -261,6 +270,11 @@ impl Changes {
     /// Returns the number of the old rows' unit of work.
     pub fn old_unit(&self) -> i64 {
         self.old.unit
+    }
+
+    /// Returns how many rows are left once they are made.
+    pub fn rows(&self) -> usize {
+        self.old.len() - self.old.items.len() + self.new.len()
     }
 
     /// Looks for them when all who could still change them are gone.
@@ -328,6 +342,8 @@ async fn killed_changing<W: Flusher>(site: Site<W::Database>, program: Program) 
     let start = |old: u32| Process::start(program(), &[&url, "change", &old.to_string()]);
     let usual = usual::<W>(&site, start).await?;
     let (mut none, mut all, mut said) = (0, 0, 0);
+    let mut tally = Tally::NONE;
+    let mut rows = 0;
     let runs = times(8, 300);
     for number in 3..3 + runs {
         let changes = Changes::prepare::<W>(&site, number).await?;
@@ -339,7 +355,9 @@ async fn killed_changing<W: Flusher>(site: Site<W::Database>, program: Program) 
             ("committed", Found::All) => said += 1,
             _ => return Err(format!("changes {number}: {last:?}, {found:?}").into()),
         }
+        tally.client(&last, found);
         changes.make_anew::<W>(&site, found).await?;
+        rows = changes.rows() * usize::try_from(number + 1)?;
     }
     eprintln!(
         "{} killed {runs} times in {usual:?} of changes: {none} before and {all} after the commit, \
@@ -347,5 +365,7 @@ async fn killed_changing<W: Flusher>(site: Site<W::Database>, program: Program) 
         std::any::type_name::<W>()
     );
     assert!(none >= runs / 10, "the kills came too late");
-    Ok(())
+    // The old rows, and what went on.
+    tally.flushed(2 * (3 + runs));
+    tally.close(&site, rows).await
 }

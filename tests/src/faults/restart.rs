@@ -2,7 +2,7 @@
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use libtest_mimic::Trial;
@@ -10,7 +10,10 @@ use ordid_harness::Server;
 use ordid_sqlx::Retry;
 use sqlx::Postgres;
 
-use super::{Flusher, Found, Graph, Library, PATIENCE, Served, Shape, Site, on_own_server, times};
+use super::{
+    Flusher, Found, Graph, Library, PATIENCE, Served, Shape, Site, Tally, kill::at_random,
+    on_own_server, times,
+};
 use crate::{servers::Servers, trials::Outcome};
 
 /// Adds the tests of a library.
@@ -33,6 +36,8 @@ fn of<W: Flusher<Database: Served>>(
 ) {
     const ONCE: &str = "a_server_that_falls_leaves_all_rows_or_none";
     const RETRYING: &str = "a_server_that_falls_is_waited_for";
+    const ANY_TIME: &str = "a_server_killed_at_any_time_leaves_all_rows_or_none";
+    on_own_server::<W, _, _>(trials, servers, server, ANY_TIME, at_any_time::<W>);
     on_own_server::<W, _, _>(trials, servers, server, ONCE, once::<W>);
     on_own_server::<W, _, _>(trials, servers, server, RETRYING, retrying::<W>);
 }
@@ -116,6 +121,46 @@ async fn once<W: Flusher<Database: Served>>(server: Server) -> Outcome {
         "the server fell before COMMIT and nobody noticed"
     );
     Ok(())
+}
+
+/// One attempt, and the server comes back at once, so that the flush can ask it about a lost COMMIT.
+async fn at_any_time<W: Flusher<Database: Served>>(server: Server) -> Outcome {
+    let site = Site::<W::Database>::create(server.url().parse()?).await?;
+    let own = Own(Arc::new(Mutex::new(server)));
+    let mut times_taken = Vec::new();
+    let mut tally = Tally::NONE;
+    let runs = times(4, 90);
+    for unit in 0..3 + runs {
+        let graph = Graph::new(unit, Shape::CHUNKS);
+        let mut work = W::of(&graph, Retry::NONE);
+        if unit < 3 {
+            // How long a flush takes that is left alone.
+            let started = Instant::now();
+            work.flush_to(site.options(), PATIENCE).await?;
+            times_taken.push(started.elapsed());
+            times_taken.sort();
+            continue;
+        }
+        let delay = at_random(times_taken[1]);
+        let killed = own.clone();
+        let killing = std::thread::spawn(move || {
+            std::thread::sleep(delay);
+            killed.fall(Fall::Kill)?;
+            killed.with(Server::restart)
+        });
+        let outcome = work.flush_to(site.options(), PATIENCE).await;
+        killing.join().map_err(|_| "the kill panicked")??;
+        let what = |error| format!("unit {unit}, killed after {delay:?}: {error}");
+        let found = site.judge(&graph, &work, &outcome).await.map_err(what)?;
+        tally.server(&outcome, found);
+        if outcome.is_err() {
+            tally.flushed(1);
+            site.flush_again(&graph, &mut work).await.map_err(what)?;
+        }
+    }
+    tally.flushed(3);
+    let rows = Graph::new(0, Shape::CHUNKS).len();
+    tally.close(&site, rows * usize::try_from(3 + runs)?).await
 }
 
 /// The server comes back while the flush is tried again.

@@ -4,7 +4,7 @@ use libtest_mimic::Trial;
 use ordid_sqlx::UnitOfWork;
 use ordid_tests::{
     faults::{
-        Engine, Found, Site,
+        Engine, Found, Site, Tally,
         kill::{Changes, Process, kill_at_random, usual},
         on_file, on_server, times,
     },
@@ -32,11 +32,14 @@ async fn resumed<DB: Engine>(site: Site<DB>) -> Outcome {
     let resume = || Process::start(program(), &[&url, "resume", file]);
     let usual = usual::<UnitOfWork<DB>>(&site, change).await?;
     let (mut resumed, mut there, mut not_begun, mut killed_again) = (0, 0, 0, 0);
+    let mut tally = Tally::NONE;
+    let mut rows = 0;
     let runs = times(8, 300);
     for number in 3..3 + runs {
         let changes = Changes::prepare::<UnitOfWork<DB>>(&site, number).await?;
         let mut last = kill_at_random(&mut change(2 * number)?, usual)?;
         let mut found = changes.look(&site).await?;
+        tally.client(&last, found);
         if number % 3 == 0 && last.is_empty() {
             last = kill_at_random(&mut resume()?, usual)?;
             let then = changes.look(&site).await?;
@@ -44,6 +47,7 @@ async fn resumed<DB: Engine>(site: Site<DB>) -> Outcome {
                 return Err(format!("changes {number} were there, and are not").into());
             }
             found = then;
+            tally.client(&last, found);
             killed_again += 1;
         }
         let what = format!("changes {number}: {last:?}, {found:?}");
@@ -64,6 +68,7 @@ async fn resumed<DB: Engine>(site: Site<DB>) -> Outcome {
         drop(process);
         assert_eq!(std::fs::metadata(&journal)?.len(), 0, "{what}: pending");
         changes.make_anew::<UnitOfWork<DB>>(&site, after).await?;
+        rows = changes.rows() * usize::try_from(number + 1)?;
     }
     eprintln!(
         "{} killed {runs} times in {usual:?} of journaled changes, {killed_again} of them once more: \
@@ -71,5 +76,7 @@ async fn resumed<DB: Engine>(site: Site<DB>) -> Outcome {
         std::any::type_name::<DB>()
     );
     assert!(resumed >= runs / 10, "the kills came too early or too late");
-    Ok(())
+    // The old rows, what the next run resumed, and what went on.
+    tally.flushed(2 * (3 + runs) + resumed);
+    tally.close(&site, rows).await
 }

@@ -11,7 +11,9 @@ mod journal;
 use std::process::Command;
 
 use ordid_tests::{
-    faults::{Sqlx, commit, cut, deadlock, galera, kill, limits, memory, refused, restart, truth},
+    faults::{
+        Sqlx, commit, cut, deadlock, galera, kill, limits, memory, refused, restart, standby, truth,
+    },
     trials::run_all,
 };
 
@@ -28,6 +30,7 @@ fn main() {
         limits::trials::<Sqlx>(servers, trials);
         memory::trials::<Sqlx>(servers, trials, program);
         truth::trials::<Sqlx>(servers, trials);
+        standby::trials::<Sqlx>(servers, trials);
         let cluster = galera::Cluster::find().expect("the names of servers are known");
         galera::trials::<Sqlx>(&cluster, trials);
         disk::trials(trials);

@@ -13,6 +13,7 @@ mod journal;
 mod keys;
 mod mariadb;
 mod mysql;
+mod native;
 mod own;
 mod pgbouncer;
 mod postgres;
@@ -45,6 +46,7 @@ fn main() {
             journal::trials(servers, trials);
             mariadb::trials(servers, trials);
             mysql::trials(servers, trials);
+            native::trials(servers, trials);
             pgbouncer::trials(servers, trials);
             retry::trials(servers, trials);
             settings::trials(servers, trials);

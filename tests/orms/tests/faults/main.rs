@@ -17,7 +17,8 @@ use std::process::{Command, ExitCode};
 
 use ordid_tests::{
     faults::{
-        Library, commit, cut, deadlock, galera, kill, limits, memory, refused, restart, truth,
+        Library, commit, cut, deadlock, galera, kill, limits, memory, refused, restart, standby,
+        truth,
     },
     servers::Servers,
     trials::{Outcome, run_all},
@@ -66,6 +67,7 @@ fn of<L: Library>(
     limits::trials::<L>(servers, trials);
     memory::trials::<L>(servers, trials, program);
     truth::trials::<L>(servers, trials);
+    standby::trials::<L>(servers, trials);
 }
 
 /// This program, to be killed.
