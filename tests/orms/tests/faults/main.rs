@@ -12,6 +12,7 @@ mod keys;
 #[path = "../shared/over.rs"]
 mod over;
 mod seaorm;
+mod silence;
 
 use std::process::{Command, ExitCode};
 
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
             galera::trials::<diesel::Diesel>(&cluster, trials);
             galera::trials::<diesel::DieselAsync>(&cluster, trials);
             galera::trials::<seaorm::SeaOrm>(&cluster, trials);
+            silence::trials(servers, trials);
             of::<diesel::Diesel>(servers, trials, || program("diesel"));
             of::<diesel::DieselAsync>(servers, trials, || program("diesel_async"));
             of::<seaorm::SeaOrm>(servers, trials, || program("seaorm"));
