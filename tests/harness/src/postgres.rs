@@ -14,6 +14,8 @@ const DEBIAN: &str = "/usr/lib/postgresql";
 /// The binaries of PostgreSQL.
 pub(crate) struct Postgres {
     folder: PathBuf,
+    /// Of its messages; English if there is none.
+    language: Option<&'static str>,
 }
 
 impl Postgres {
@@ -37,11 +39,18 @@ impl Postgres {
                 continue;
             }
             if let Some(version) = find::version(&server) {
-                let recipe = Self { folder };
+                let language = None;
+                let recipe = Self { folder, language };
                 return Ok(Found { recipe, version });
             }
         }
         Err(Error::missing("initdb` with `postgres", "postgresql"))
+    }
+
+    /// Has the messages in a language, as far as they are installed.
+    pub(crate) fn speaking(self, language: &'static str) -> Self {
+        let language = Some(language);
+        Self { language, ..self }
     }
 
     fn path(&self, binary: &str) -> String {
@@ -71,13 +80,18 @@ impl Recipe for Postgres {
             "--no-sync".to_owned(),
             "--no-instructions".to_owned(),
         ];
-        let mut serve = vec![
+        let mut serve = Vec::new();
+        if let Some(language) = self.language {
+            // Of `C.UTF-8` gettext follows it, so that no other locale has to be there.
+            serve.extend(["env".to_owned(), format!("LANGUAGE={language}")]);
+        }
+        serve.extend([
             self.path("postgres"),
             "-D".to_owned(),
             data,
             "-p".to_owned(),
             port.to_string(),
-        ];
+        ]);
         for setting in [
             "listen_addresses=127.0.0.1".to_owned(),
             format!("unix_socket_directories={folder}"),

@@ -11,7 +11,9 @@ mod journal;
 use std::process::Command;
 
 use ordid_tests::{
-    faults::{Sqlx, commit, cut, deadlock, galera, kill, limits, refused, restart, truth},
+    faults::{
+        Sqlx, commit, cut, deadlock, galera, kill, language, limits, refused, restart, truth,
+    },
     trials::run_all,
 };
 
@@ -25,6 +27,7 @@ fn main() {
         journal::trials(servers, trials);
         deadlock::trials::<Sqlx>(servers, trials);
         refused::trials::<Sqlx>(servers, trials);
+        language::trials::<Sqlx>(servers, trials);
         limits::trials::<Sqlx>(servers, trials);
         truth::trials::<Sqlx>(servers, trials);
         let cluster = galera::Cluster::find().expect("the names of servers are known");

@@ -17,7 +17,9 @@ mod silence;
 use std::process::{Command, ExitCode};
 
 use ordid_tests::{
-    faults::{Library, commit, cut, deadlock, galera, kill, limits, refused, restart, truth},
+    faults::{
+        Library, commit, cut, deadlock, galera, kill, language, limits, refused, restart, truth,
+    },
     servers::Servers,
     trials::{Outcome, run_all},
 };
@@ -63,6 +65,7 @@ fn of<L: Library>(
     kill::trials::<L>(servers, trials, program);
     deadlock::trials::<L>(servers, trials);
     refused::trials::<L>(servers, trials);
+    language::trials::<L>(servers, trials);
     limits::trials::<L>(servers, trials);
     truth::trials::<L>(servers, trials);
 }

@@ -17,6 +17,7 @@ pub trait Over: 'static {
     const PREFIX: &'static str;
 
     /// Whether their calls block.
+    #[allow(dead_code, reason = "what only the tests of faults need")]
     const BLOCKS: bool;
 
     /// Flushes over connections to this address, each of which is told this first.
