@@ -46,6 +46,17 @@ pub trait Backend:
         None
     }
 
+    /// Returns what would be sent for a value, where Diesel says it: equal texts are equal values.
+    #[cfg(feature = "journal")]
+    #[doc(hidden)]
+    fn sent<N>(value: &dyn diesel::serialize::ToSql<N, Self>) -> Option<String>
+    where
+        Self: diesel::sql_types::HasSqlType<N>,
+    {
+        let _ = value;
+        None
+    }
+
     /// Writes a value, or NULL in its place, into the bulk command.
     #[cfg(feature = "copy")]
     #[doc(hidden)]
@@ -108,3 +119,26 @@ macro_rules! backend {
 
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 pub(crate) use backend;
+
+/// Implements [`Backend::sent`] for an engine whose values are bytes; `$lookup` finds the numbers of its types.
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+macro_rules! sent_bytes {
+    ($lookup:expr) => {
+        #[cfg(feature = "journal")]
+        fn sent<N>(value: &dyn diesel::serialize::ToSql<N, Self>) -> Option<String>
+        where
+            Self: diesel::sql_types::HasSqlType<N>,
+        {
+            use diesel::query_builder::{
+                BindCollector as _, bind_collector::RawBytesBindCollector,
+            };
+
+            let mut values = RawBytesBindCollector::<Self>::new();
+            values.push_bound_value::<N, _>(value, $lookup).ok()?;
+            Some(format!("{:?}", values.binds))
+        }
+    };
+}
+
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub(crate) use sent_bytes;

@@ -219,6 +219,10 @@ pub trait Values<DB: Backend>: Send + Sync {
     #[cfg(feature = "copy")]
     fn type_number(&self) -> Option<u32>;
 
+    /// Returns what would be sent for all of them, where Diesel says it: equal texts are equal values.
+    #[cfg(feature = "journal")]
+    fn sent(&self) -> Option<String>;
+
     /// Writes a value of the column, or NULL in its place, into the bulk command.
     #[cfg(feature = "copy")]
     fn copy(&self, value: Option<&dyn Any>, copy: &mut CopyBuffer);
@@ -286,6 +290,19 @@ where
             None => &Null,
         };
         out.push_bind_param::<N, _>(value)
+    }
+
+    #[cfg(feature = "journal")]
+    fn sent(&self) -> Option<String> {
+        let mut text = String::new();
+        for value in &self.values {
+            let value: &dyn ToSql<N, DB> = match value {
+                Some(value) => value,
+                None => &Null,
+            };
+            text.push_str(&DB::sent::<N>(value)?);
+        }
+        Some(text)
     }
 
     #[cfg(feature = "copy")]
@@ -359,6 +376,11 @@ where
 
     fn push<'b>(&'b self, row: usize, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()> {
         self.keys.push(row, out)
+    }
+
+    #[cfg(feature = "journal")]
+    fn sent(&self) -> Option<String> {
+        self.keys.sent()
     }
 
     #[cfg(feature = "copy")]
@@ -525,6 +547,19 @@ impl<DB: Backend> RowSink for Binder<DB> {
             false => RowEnd::Taken,
         }
     }
+
+    #[cfg(feature = "journal")]
+    fn sent(
+        entity: &'static TableOf<DB>,
+        columns: Taken<'_>,
+        write: &mut dyn FnMut(&mut Self),
+    ) -> Option<String> {
+        let mut binder = Self::with_room(entity, 1, 1);
+        binder.begin_row(columns);
+        write(&mut binder);
+        // Of columns that are left out there is no value.
+        binder.columns.iter().map(|column| column.sent()).collect()
+    }
 }
 
 impl<DB: Backend> RowBinder for Binder<DB> {
@@ -614,4 +649,44 @@ macro_rules! __entity {
             ];
         }
     };
+}
+
+#[cfg(all(test, feature = "journal", feature = "postgres", feature = "mysql"))]
+mod tests {
+    use diesel::{mysql::Mysql, pg::Pg, sql_types::Text};
+
+    use super::*;
+
+    /// A journal compares these texts. They differ if a value differs in a byte, or is NULL.
+    fn sent_values_differ_as_the_values_do<DB>()
+    where
+        DB: Backend + HasSqlType<Nullable<Text>>,
+        String: ToSql<Nullable<Text>, DB>,
+    {
+        let sent = |values: &[Option<&str>]| {
+            let values = values.iter().map(|it| it.map(str::to_owned)).collect();
+            let typed = Typed::<Nullable<Text>, String> {
+                values,
+                sql_type: PhantomData,
+            };
+            Values::<DB>::sent(&typed).expect("it is known")
+        };
+        let text = sent(&[Some("ada")]);
+        assert_eq!(text, sent(&[Some("ada")]));
+        for other in [
+            &[Some("adb")][..],
+            &[Some("")],
+            &[None],
+            &[],
+            &[Some("ada"), None],
+        ] {
+            assert_ne!(text, sent(other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn sent_values_differ_on_each_engine() {
+        sent_values_differ_as_the_values_do::<Pg>();
+        sent_values_differ_as_the_values_do::<Mysql>();
+    }
 }

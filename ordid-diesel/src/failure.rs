@@ -2,8 +2,8 @@
 //!
 //! Diesel sorts the errors of databases into kinds, and keeps SQLSTATEs and numbers to itself. Where a kind
 //! says too little, [`ordid_sql::classify`] knows errors by their texts, which are English unless the server
-//! has other `lc_messages`: then a deadlock on PostgreSQL, and a lock wait time-out on MySQL and MariaDB,
-//! are refused and not tried again.
+//! has other `lc_messages`: then a lock time-out, and where a language has its own word a deadlock, are refused and not
+//! tried again.
 
 use diesel::result::{DatabaseErrorKind as Kind, Error};
 use ordid_sql::{

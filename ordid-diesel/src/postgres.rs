@@ -28,6 +28,8 @@ backend! {
     Pg, ordid_core::storage::dialect::Postgres,
     flush_id: |id| Box::new(Typed::<sql_types::Nullable<sql_types::Uuid>, FlushId>::of(FlushId(id))),
     also: {
+        crate::backend::sent_bytes!(&mut NoLookup);
+
         #[cfg(feature = "copy")]
         fn send_rows<E: crate::Columns<Self>>() -> Option<copy::SendRows> {
             Some(copy::send::<E>)
@@ -48,6 +50,17 @@ backend! {
         {
             copy.put::<N, T>(value);
         }
+    }
+}
+
+/// Finds no number of a type, which the bytes of a value do not depend on.
+#[cfg(any(feature = "copy", feature = "journal"))]
+struct NoLookup;
+
+#[cfg(any(feature = "copy", feature = "journal"))]
+impl diesel::pg::PgMetadataLookup for NoLookup {
+    fn lookup_type(&mut self, _: &str, _: Option<&str>) -> diesel::pg::PgTypeMetadata {
+        diesel::pg::PgTypeMetadata::new(0, 0)
     }
 }
 

@@ -140,6 +140,9 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// over another connection. If it was the answer to COMMIT that was lost
     /// ([`Error::is_commit_unknown`]), that flush first asks the database whether the rows are there.
     ///
+    /// Diesel keeps most codes of errors to itself, so some are known by their English texts. Where the server has
+    /// other `lc_messages`, a lock time-out is not tried again; a COMMIT that fails is then unknown rather than refused.
+    ///
     /// # In an open transaction
     ///
     /// The flush is refused, since it would be neither alone in the transaction nor committed: call

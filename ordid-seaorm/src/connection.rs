@@ -3,7 +3,8 @@
 //! SQLx 0.9 loses count of a transaction that is dropped while it begins, on PostgreSQL, MySQL and MariaDB,
 //! and on the latter two of what is dropped while it is prepared: whoever gets that connection next writes
 //! into a transaction that nobody ends. SeaORM lends no connection that could be closed instead. So what
-//! is under way when a flush is dropped is carried to its end by the runtime, where that is known.
+//! is under way when a flush is dropped is carried to its end by the runtime, where that is known. If nobody answers for
+//! a while, the connection is closed, as the pool would miss it for good.
 
 use std::{
     convert::Infallible,
@@ -11,6 +12,8 @@ use std::{
     task::{Context, Poll},
 };
 
+#[cfg(feature = "runtime-tokio")]
+use ordid_core::clock::Delay;
 use ordid_sql::{
     DriverError, EngineProfile,
     spi::{
@@ -130,10 +133,8 @@ impl<C: Begin> FlushConnection for Source<'_, C> {
         let begun = match self.on.pool() {
             Some(pool) => {
                 let pool = pool.clone();
-                kept(Box::pin(
-                    async move { begun(&pool, options, begin.defer).await },
-                ))
-                .await
+                let begun = async move { begun(&pool, options, begin.defer).await };
+                kept(Box::pin(begun), self.backend).await
             }
             None => begun(self.on, options, begin.defer).await,
         };
@@ -228,7 +229,7 @@ impl Open {
     /// A savepoint goes with the user's transaction, which panics if it is dropped while in use.
     async fn settled<T: Send + 'static>(&self, under_way: BoxFuture<'static, T>) -> T {
         match self.is_own {
-            true => kept(under_way).await,
+            true => kept(under_way, self.backend).await,
             false => under_way.await,
         }
     }
@@ -294,22 +295,29 @@ fn gone() -> DbErr {
 }
 
 /// Something under way that is carried to its end also when it is dropped.
-struct Kept<T: Send + 'static>(Option<BoxFuture<'static, T>>);
+struct Kept<T: Send + 'static> {
+    under_way: Option<BoxFuture<'static, T>>,
+    /// Whether there is a network, which may be silent.
+    is_remote: bool,
+}
 
-fn kept<T: Send + 'static>(under_way: BoxFuture<'static, T>) -> Kept<T> {
-    Kept(Some(under_way))
+fn kept<T: Send + 'static>(under_way: BoxFuture<'static, T>, backend: DbBackend) -> Kept<T> {
+    Kept {
+        under_way: Some(under_way),
+        is_remote: backend != DbBackend::Sqlite,
+    }
 }
 
 impl<T: Send + 'static> Future for Kept<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        let Some(under_way) = &mut self.0 else {
+        let Some(under_way) = &mut self.under_way else {
             return Poll::Pending;
         };
         let outcome = under_way.as_mut().poll(context);
         if outcome.is_ready() {
-            self.0 = None;
+            self.under_way = None;
         }
         outcome
     }
@@ -317,15 +325,36 @@ impl<T: Send + 'static> Future for Kept<T> {
 
 impl<T: Send + 'static> Drop for Kept<T> {
     fn drop(&mut self) {
-        let under_way = self.0.take();
+        let under_way = self.under_way.take();
         #[cfg(feature = "runtime-tokio")]
         if let Some(under_way) = under_way
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             // What it returns is dropped with it: a transaction is rolled back.
-            runtime.spawn(under_way);
+            match self.is_remote {
+                true => runtime.spawn(ended_or_closed(under_way)),
+                false => runtime.spawn(async { drop(under_way.await) }),
+            };
         }
         #[cfg(not(feature = "runtime-tokio"))]
+        drop((under_way, self.is_remote));
+    }
+}
+
+/// Waits for the end for a while, and closes the connection if it does not come.
+#[cfg(feature = "runtime-tokio")]
+async fn ended_or_closed<T>(mut under_way: BoxFuture<'static, T>) {
+    const SILENCE: std::time::Duration = std::time::Duration::from_secs(5);
+
+    if Delay::within(SILENCE, &mut under_way).await.is_some() {
+        return;
+    }
+    // SQLx gives a connection back to its pool by a task, which first waits for an answer for ever. Where the task is
+    // dropped, the connection is closed, and the pool may open another.
+    if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() {
+        let entered = runtime.enter();
         drop(under_way);
+        drop(entered);
+        runtime.shutdown_background();
     }
 }

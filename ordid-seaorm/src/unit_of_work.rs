@@ -90,7 +90,8 @@ impl UnitOfWork {
     /// asking the database, unless models were added.
     ///
     /// **This takes the feature `runtime-tokio`**: Tokio carries the statement that is under way to its end, and
-    /// then rolls back. SQLx 0.9 loses count of a transaction that is dropped while it begins, on PostgreSQL,
+    /// then rolls back. If the server does not answer for five seconds, the connection is closed, so that the pool can
+    /// open another. SQLx 0.9 loses count of a transaction that is dropped while it begins, on PostgreSQL,
     /// MySQL and MariaDB, and of a statement that is dropped while it is prepared, on the latter two; what the
     /// pool's next user writes over that connection is then not committed. SeaORM's own `begin` has the same
     /// gap.

@@ -24,8 +24,8 @@ pub struct Report<'a> {
     pub severity: u8,
     /// What kind of error the library takes it for.
     pub kind: Option<ErrorKind>,
-    /// The text. An engine knows errors by it where the library keeps their codes to itself; then they have to be
-    /// in English (`lc_messages`).
+    /// The text. An engine knows errors by it where the library keeps their codes to itself; then all but deadlocks have
+    /// to be in English (`lc_messages`), or count as refused, and at COMMIT as lost.
     pub message: &'a str,
     /// Whether it is the answer to COMMIT.
     pub is_commit: bool,
@@ -58,6 +58,8 @@ pub struct Classified {
     pub refuses_a_row: bool,
     /// Which constraint was violated, where that is one that users ask for.
     pub violation: Option<Violation>,
+    /// Whether its text begins with the value that was refused, as that of a duplicate on MySQL and MariaDB.
+    pub shows_value: bool,
 }
 
 impl Classified {
@@ -66,6 +68,7 @@ impl Classified {
         DriverError {
             refuses_a_row: self.refuses_a_row,
             violation: self.violation,
+            shows_value: self.shows_value,
             ..DriverError::new(error, self.failure)
         }
     }
@@ -89,12 +92,19 @@ impl Classified {
                 Some(ErrorKind::ForeignKey) => Some(Violation::ForeignKey),
                 _ => None,
             },
+            shows_value: false,
         }
     }
 }
 
 /// Classifies the errors of an engine.
 pub type Classify = fn(&Report<'_>) -> Classified;
+
+/// Returns whether a text is that of a deadlock, for which many languages have the English word. One that has it by
+/// chance is tried again for nothing.
+fn names_a_deadlock(text: &str) -> bool {
+    text.to_lowercase().contains("deadlock")
+}
 
 /// Returns whether a SQLSTATE is of class 22 (data exception) or 23 (integrity constraint violation).
 fn is_about_a_row(sqlstate: Option<&str>) -> bool {

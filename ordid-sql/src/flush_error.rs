@@ -106,6 +106,8 @@ pub struct DriverError<D> {
     pub refuses_a_row: bool,
     /// Which constraint it says was violated, where that is one that is asked for.
     pub violation: Option<Violation>,
+    /// Whether its text has the value that was refused in front of the key's name, as MySQL's and MariaDB's have.
+    pub shows_value: bool,
     /// What to print in place of the error's own text.
     pub text: Option<String>,
 }
@@ -128,6 +130,7 @@ impl<D> DriverError<D> {
             has_waited: false,
             refuses_a_row: false,
             violation: None,
+            shows_value: false,
             text: None,
         }
     }

@@ -49,3 +49,16 @@ macro_rules! unnumbered {
 }
 
 unnumbered!(MySql, Sqlite);
+
+/// Returns `INSERT` or `REPLACE` for MySQL and MariaDB, into a table whose `AUTO_INCREMENT` counts by these steps,
+/// whatever the server's `auto_increment_increment` is.
+///
+/// It is one text for both: MariaDB takes the hint for a comment, and MySQL the rest. `SET SESSION` would not do, as
+/// Galera sets both variables before each statement (`wsrep_auto_increment_control`).
+#[cfg(any(feature = "leases", feature = "mapping"))]
+pub(crate) fn mysql_by_steps(verb: &str, increment: u32, offset: u32) -> String {
+    format!(
+        "/*M!100102 SET STATEMENT auto_increment_increment = {increment}, auto_increment_offset = {offset} FOR */ \
+         {verb} /*+ SET_VAR(auto_increment_increment = {increment}) SET_VAR(auto_increment_offset = {offset}) */"
+    )
+}

@@ -39,7 +39,9 @@ macro_rules! work_settings {
             /// A flush that is ended so fails with an error of which `is_timeout` is true. Nothing was written,
             /// unless the error says that the COMMIT is unknown. Where an answer is still under way, a pool's connection is
             /// closed, and your own is as after a flush that you drop. Where the library's calls block, as in synchronous
-            /// programs, the time is looked at between calls. `flush_in` has no limit, as the transaction is yours.
+            /// programs, the time is looked at between calls: a call that nobody answers takes as long as its connection
+            /// lasts, which libpq's `tcp_user_timeout` and `keepalives_idle` bound. `flush_in` has no limit, as the
+            /// transaction is yours.
             #[must_use]
             pub fn with_deadline(mut self, within: std::time::Duration) -> Self {
                 self.0.set_deadline(within);

@@ -15,6 +15,7 @@ mod flusher;
 pub mod galera;
 mod graph;
 pub mod kill;
+pub mod language;
 pub mod limits;
 pub mod memory;
 pub mod refused;

@@ -50,6 +50,8 @@ pub enum Fault {
     HoldCommit,
     /// From COMMIT on nothing passes in either direction, and nothing is closed, as where a network drops all packets.
     SilenceAtCommit,
+    /// The same, but the server gets the COMMIT.
+    SilenceAfterCommit,
 }
 
 /// A place in a conversation.
@@ -293,7 +295,10 @@ impl Connection {
                 }
                 Ok(())
             }
-            Fault::Hold(_) | Fault::HoldCommit | Fault::SilenceAtCommit => {
+            Fault::Hold(_)
+            | Fault::HoldCommit
+            | Fault::SilenceAtCommit
+            | Fault::SilenceAfterCommit => {
                 let limit = match fault {
                     Fault::Hold(bytes) => Limit::Before(bytes),
                     _ => Limit::Commit(0),
@@ -312,7 +317,10 @@ impl Connection {
                     },
                     _ = down => return Ok(()),
                 };
-                if fault == Fault::SilenceAtCommit {
+                if fault == Fault::SilenceAfterCommit {
+                    to_server.write_all(&held).await?;
+                }
+                if matches!(fault, Fault::SilenceAtCommit | Fault::SilenceAfterCommit) {
                     return std::future::pending().await;
                 }
                 drop((from_client, to_client));

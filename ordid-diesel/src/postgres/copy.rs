@@ -12,7 +12,7 @@ use std::{
 
 use diesel::{
     PgConnection, QueryResult, QueryableByName, RunQueryDsl,
-    pg::{CopyFormat, CopyTarget, Pg, PgMetadataLookup, PgTypeMetadata},
+    pg::{CopyFormat, CopyTarget, Pg},
     prelude::ExecuteCopyFromDsl,
     query_builder::{AstPass, BindCollector, bind_collector::RawBytesBindCollector},
     result::{DatabaseErrorKind, Error},
@@ -25,6 +25,7 @@ use ordid_sql::{
     spi::{BulkFailure, BulkRows, Fed, RowBinder as _},
 };
 
+use super::NoLookup;
 use crate::{
     backend::Backend,
     entity::{Binder, Columns, TableOf, text},
@@ -252,15 +253,6 @@ fn not_sent(error: &io::Error) -> Error {
         DatabaseErrorKind::UnableToSendCommand,
         Box::new(error.to_string()),
     )
-}
-
-/// Types that are known by their names alone are not copied, so none is looked up.
-struct NoLookup;
-
-impl PgMetadataLookup for NoLookup {
-    fn lookup_type(&mut self, _: &str, _: Option<&str>) -> PgTypeMetadata {
-        PgTypeMetadata::new(0, 0)
-    }
 }
 
 /// Returns the number of a type that PostgreSQL itself has.

@@ -139,8 +139,11 @@ fn a_plan_has_the_text_of_each_statement() {
                 0..1,
                 r#"UPDATE "staff" SET "boss" = NULL WHERE "id" = $1"#
             ),
-            (Delete, 0..1, r#"DELETE FROM "staff" WHERE "id" = $1"#),
-            (Delete, 1..2, r#"DELETE FROM "staff" WHERE "id" = $1"#),
+            (
+                Delete,
+                0..2,
+                r#"DELETE FROM "staff" WHERE "id" IN ($1, $2)"#
+            ),
         ]
     );
     assert_eq!((plan.rows(), plan.defers), (2, None));

@@ -5,7 +5,7 @@
 //! - [MySQL's numbers](https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html)
 //! - [MariaDB's numbers](https://mariadb.com/docs/server/reference/error-codes/mariadb-error-code-reference)
 
-use super::{Classified, ErrorKind, Report, is_about_a_row};
+use super::{Classified, ErrorKind, Report, is_about_a_row, names_a_deadlock};
 use crate::Failure;
 
 /// How the texts begin of errors about a row, where there is no number. The first is that of MariaDB's check
@@ -19,24 +19,37 @@ const ABOUT_A_ROW: [&str; 4] = [
 
 /// Says what an error means.
 pub fn classify(report: &Report<'_>) -> Classified {
-    let Some(number) = report.number else {
-        let is_about_a_row = ABOUT_A_ROW.iter().any(|it| report.message.starts_with(it));
-        return Classified::new(report, by_text(report), is_about_a_row);
+    let classified = match report.number {
+        Some(number) => {
+            let failure = by_number(number, report.message, report.is_commit);
+            Classified::new(report, failure, is_about_a_row(report.sqlstate))
+        }
+        None => {
+            let is_about_a_row = ABOUT_A_ROW.iter().any(|it| report.message.starts_with(it));
+            Classified::new(report, by_text(report), is_about_a_row)
+        }
     };
-    let failure = by_number(number, report.message, report.is_commit);
-    Classified::new(report, failure, is_about_a_row(report.sqlstate))
+    Classified {
+        shows_value: classified.failure == Failure::Duplicate,
+        ..classified
+    }
 }
 
-/// Returns the text of an error without the value that was refused: only MySQL and MariaDB put that of a duplicate into
-/// it, in front of the key's name. `None` where there is none.
+/// Returns the text of a duplicate without the value that was refused: only MySQL and MariaDB put that into it, in front
+/// of the key's name, each in quotes. The words are in the server's language (`lc_messages`). `None` where there is no
+/// value.
 pub(crate) fn without_value(text: &str) -> Option<String> {
-    const BEFORE: &str = "Duplicate entry ";
-
-    let (start, _) = text.match_indices(BEFORE).next()?;
-    // The value may have these words in it, the key has none.
-    let end = text.rfind("' for key ")?;
-    let value = start + BEFORE.len();
-    (value < end).then(|| format!("{}{}", &text[..value], &text[end + 2..]))
+    // The value may have quotes in it, the key has none. An old server gives the key's number alone.
+    let start = text.find('\'')?;
+    let last = text.rfind('\'').filter(|&last| last > start)?;
+    let key = text[..last].rfind('\'').filter(|&key| key > start);
+    let end = key.and_then(|key| text[start + 1..key].rfind('\''));
+    let behind = end.map_or(last, |end| start + 1 + end);
+    Some(format!(
+        "{}{}",
+        &text[..start],
+        text[behind + 1..].trim_start()
+    ))
 }
 
 fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
@@ -100,7 +113,10 @@ fn by_text(report: &Report<'_>) -> Failure {
             false => Failure::Lost,
         };
     }
-    if report.kind == Some(ErrorKind::Serialization) || is_one_of(&TRANSIENT) {
+    if report.kind == Some(ErrorKind::Serialization)
+        || is_one_of(&TRANSIENT)
+        || names_a_deadlock(message)
+    {
         Failure::Transient
     } else if is_one_of(&LOST)
         || message.contains("--read-only")
@@ -158,9 +174,15 @@ mod tests {
                 "Duplicate entry '' for key 2",
                 Some("Duplicate entry for key 2"),
             ),
-            ("Duplicate key name 'a'", None),
-            ("Column 'a' cannot be null", None),
-            ("' for key 'a' Duplicate entry ", None),
+            (
+                "Doppelter Eintrag 'it's' für Schlüssel 'orders.label'",
+                Some("Doppelter Eintrag für Schlüssel 'orders.label'"),
+            ),
+            (
+                "'ada' は索引 'mail' で重複しています。",
+                Some("は索引 'mail' で重複しています。"),
+            ),
+            ("Verweis ohne Wert", None),
         ] {
             assert_eq!(without_value(text).as_deref(), expected, "{text}");
         }
@@ -180,6 +202,11 @@ mod tests {
         for (message, expected) in [
             (
                 "Lock wait timeout exceeded; try restarting transaction",
+                Transient,
+            ),
+            (
+                "Beim Versuch, eine Sperre anzufordern, ist ein Deadlock aufgetreten. Versuchen Sie, die \
+                 Transaktion neu zu starten",
                 Transient,
             ),
             ("Lost connection to MySQL server during query", Lost),

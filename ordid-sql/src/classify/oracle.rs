@@ -81,6 +81,7 @@ pub fn classify(report: &Report<'_>) -> Classified {
         // It says itself which rows it refused.
         refuses_a_row: false,
         violation,
+        shows_value: false,
     }
 }
 

@@ -4,7 +4,7 @@
 //!
 //! - [SQLSTATEs](https://www.postgresql.org/docs/current/errcodes-appendix.html)
 
-use super::{Classified, ErrorKind, Report, is_about_a_row};
+use super::{Classified, ErrorKind, Report, is_about_a_row, names_a_deadlock};
 use crate::Failure;
 
 /// How the texts begin of errors about a row, where there is no SQLSTATE.
@@ -60,6 +60,7 @@ fn by_text(report: &Report<'_>) -> Failure {
         message if message.starts_with("canceling statement") => Failure::Refused,
         // It may say in another language (`lc_messages`) that the server went down before it could tell how COMMIT ended.
         _ if report.is_commit && report.kind.is_none() => Failure::Lost,
+        message if names_a_deadlock(message) => Failure::Transient,
         _ => Failure::Refused,
     }
 }
@@ -101,6 +102,7 @@ mod tests {
     fn texts_say_what_kinds_do_not() {
         for (message, expected) in [
             ("deadlock detected", Transient),
+            ("Verklemmung (Deadlock) entdeckt", Transient),
             ("canceling statement due to lock timeout", Transient),
             ("terminating connection due to administrator command", Lost),
             ("canceling statement due to statement timeout", Refused),

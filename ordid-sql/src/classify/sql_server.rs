@@ -65,6 +65,7 @@ pub fn classify(report: &Report<'_>) -> Classified {
         failure,
         refuses_a_row: ABOUT_A_ROW.contains(&number),
         violation: violation(number, report.message),
+        shows_value: false,
     }
 }
 

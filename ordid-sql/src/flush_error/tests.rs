@@ -255,7 +255,7 @@ fn a_duplicate_is_printed_without_the_refused_value() {
     let told = "1062 (23000): Duplicate entry 'ada@example.org' for key 'mail'";
     let error = Failed::statement(
         DriverError {
-            violation: Some(Violation::Unique),
+            shows_value: true,
             ..DriverError::new(io::Error::other(told), Failure::Duplicate)
         },
         place(None),

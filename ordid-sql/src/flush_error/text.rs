@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use super::{
-    DriverError, FlushError, Hindrance, Inner, Kind, Place, Rest, Source, Violation, failed,
-};
+use super::{DriverError, FlushError, Hindrance, Inner, Kind, Place, Rest, Source, failed};
 use crate::{Action, classify::mysql};
 
 impl<D: fmt::Display> fmt::Display for FlushError<D> {
@@ -166,7 +164,7 @@ impl<D: fmt::Display> fmt::Display for Source<D> {
             }) => f.write_str(text),
             Self::Driver(DriverError {
                 error,
-                violation: Some(Violation::Unique),
+                shows_value: true,
                 ..
             }) => {
                 let text = error.to_string();

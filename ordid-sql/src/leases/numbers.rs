@@ -49,6 +49,11 @@ pub trait CounterDialect: LeaseDialect {
     /// Returns what is behind an INSERT to leave alone the rows that are there; it may name a column.
     fn keep(column: &str) -> String;
 
+    /// Returns `INSERT` into a table with a [`COUNTED_KEY`](Self::COUNTED_KEY), which counts by one.
+    fn counted_insert() -> String {
+        "INSERT".into()
+    }
+
     /// Returns what is behind a statement to return a column, where [`Answer::last_id`] does not.
     fn returning(column: &str) -> String;
 }

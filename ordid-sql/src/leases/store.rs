@@ -93,9 +93,11 @@ pub enum Remedy {
 impl From<Failure> for Remedy {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Transient => Self::Repeat,
+            // The only key that an insert can repeat is one that the engine counts, and another server of its cluster
+            // has counted, too. The next one is another.
+            Failure::Transient | Failure::Duplicate => Self::Repeat,
             Failure::Lost => Self::Replace,
-            Failure::Refused | Failure::Duplicate => Self::None,
+            Failure::Refused => Self::None,
         }
     }
 }

@@ -3,6 +3,7 @@
 use ordid_core::storage::dialect::{MySql, Postgres, Sqlite};
 
 use super::{Entry, MappingDialect, Values};
+use crate::words::mysql_by_steps;
 
 /// Returns `(?, ?), (?, ?)`, which is how MySQL and SQLite write rows of two values.
 fn pairs(rows: usize) -> String {
@@ -59,7 +60,7 @@ impl MappingDialect for Postgres {
     }
 
     /// Arrays are read in their order, and so the rows are inserted.
-    fn insert(table: &str, rows: usize, _exact: bool) -> String {
+    fn insert(table: &str, rows: usize, _exact: bool, _by_one: bool) -> String {
         let rows = match rows {
             1 => "VALUES ($1, $2)",
             _ => {
@@ -129,10 +130,14 @@ impl MappingDialect for MySql {
         format!("SELECT CAST(id AS SIGNED), `uuid` FROM {table} WHERE {wanted}{lock}")
     }
 
-    fn insert(table: &str, rows: usize, exact: bool) -> String {
+    fn insert(table: &str, rows: usize, exact: bool, by_one: bool) -> String {
+        let insert = match by_one {
+            true => mysql_by_steps("INSERT", 1, 1),
+            false => "INSERT".into(),
+        };
         let ignore = if exact || rows == 1 { "" } else { "IGNORE " };
         let rows = pairs(rows);
-        format!("INSERT {ignore}INTO {table} (uuid_hash, `uuid`) VALUES {rows}")
+        format!("{insert} {ignore}INTO {table} (uuid_hash, `uuid`) VALUES {rows}")
     }
 
     fn rows(table: &str, ids: usize) -> String {
@@ -162,7 +167,7 @@ impl MappingDialect for Sqlite {
         format!("SELECT id, uuid FROM {table} WHERE (uuid_hash, uuid) IN (VALUES {rows})")
     }
 
-    fn insert(table: &str, rows: usize, _exact: bool) -> String {
+    fn insert(table: &str, rows: usize, _exact: bool, _by_one: bool) -> String {
         let rows = pairs(rows);
         format!(
             "INSERT INTO {table} (uuid_hash, uuid) VALUES {rows} \

@@ -100,8 +100,10 @@ pub trait MappingDialect: Dialect {
     /// Looks for so many UUIDs; `latest` if also for those that were committed after the snapshot of a transaction.
     fn find(table: &str, rows: usize, latest: bool) -> String;
 
-    /// Inserts rows that are not there, as far as is known; `exact` if it matters which are new.
-    fn insert(table: &str, rows: usize, exact: bool) -> String;
+    /// Inserts rows that are not there, as far as is known; `exact` if it matters which are new. `by_one` if ids are
+    /// counted by one also where the servers of a cluster have steps so as not to count the same: then one of them may
+    /// be refused.
+    fn insert(table: &str, rows: usize, exact: bool, by_one: bool) -> String;
 
     /// Looks for so many ids.
     fn rows(table: &str, ids: usize) -> String;

@@ -30,11 +30,12 @@ async fn send<S: MappingDriver>(
 
 /// Statements of which each is done or not: there is no transaction around them but the user's.
 pub(super) trait Job<S: MappingDriver>: Send {
-    /// Sends what is not sent yet.
+    /// Sends what is not sent yet, after so many failures.
     fn go<'a>(
         &'a mut self,
         source: &'a mut S::Source<'_>,
         table: &'a str,
+        failures: u32,
     ) -> BoxFuture<'a, Result<(), Failed<S::Error>>>;
 
     /// Whether a statement whose answer was lost can be sent once more.
@@ -55,7 +56,7 @@ pub(super) async fn run<S: MappingDriver>(
     }
     let mut failures = 0;
     loop {
-        let Err(failed) = job.go(&mut source, table).await else {
+        let Err(failed) = job.go(&mut source, table, failures).await else {
             return Ok(());
         };
         let failure = failed.failure();
@@ -82,6 +83,7 @@ impl<S: MappingDriver> Job<S> for Create {
         &'a mut self,
         source: &'a mut S::Source<'_>,
         _: &'a str,
+        _: u32,
     ) -> BoxFuture<'a, Result<(), Failed<S::Error>>> {
         Box::pin(async move {
             S::ask(source, self.0.clone(), Values::None, false).await?;
@@ -188,6 +190,7 @@ impl Mapper {
         table: &str,
         range: Range<usize>,
         exact: bool,
+        by_one: bool,
     ) -> Result<(), Failed<S::Error>> {
         let mut most = S::Dialect::INSERT_ROWS;
         let mut fruitless = 0;
@@ -197,7 +200,7 @@ impl Mapper {
             let Some(first) = part.first() else {
                 return Ok(());
             };
-            match inserted::<S>(source, table, part, exact).await? {
+            match inserted::<S>(source, table, part, exact, by_one).await? {
                 Inserted::These(rows) => {
                     let are_all = rows.len() == part.len();
                     self.set(rows, true)?;
@@ -242,9 +245,10 @@ async fn inserted<S: MappingDriver>(
     table: &str,
     entries: &[Entry],
     exact: bool,
+    by_one: bool,
 ) -> Result<Inserted, Failed<S::Error>> {
     let rows = entries.len();
-    let write = |table: &str| S::Dialect::insert(table, rows, exact);
+    let write = |table: &str| S::Dialect::insert(table, rows, exact, by_one);
     let is_kept = S::Dialect::repeats(rows);
     let answer = send::<S>(source, table, Values::Entries(entries), is_kept, &write).await;
     if S::Dialect::RETURNS_ROWS {
@@ -282,8 +286,11 @@ impl<S: MappingDriver> Job<S> for Mapper {
         &'a mut self,
         source: &'a mut S::Source<'_>,
         table: &'a str,
+        failures: u32,
     ) -> BoxFuture<'a, Result<(), Failed<S::Error>>> {
         Box::pin(async move {
+            // Where two servers of a cluster counted the same, this one goes on with the steps that keep them apart.
+            let by_one = failures == 0 && S::may_reconnect(source);
             self.read_unread::<S>(source, table).await?;
             while let Some(range) = self.chunks.last().cloned() {
                 let looks = !matches!(
@@ -298,7 +305,8 @@ impl<S: MappingDriver> Job<S> for Mapper {
                     self.find::<S>(source, table, &missing, Found::Old).await?;
                 }
                 if let Task::Insert { exact, .. } = self.task {
-                    self.insert::<S>(source, table, range, exact).await?;
+                    self.insert::<S>(source, table, range, exact, by_one)
+                        .await?;
                 }
                 self.chunks.pop();
             }
@@ -336,6 +344,7 @@ impl<S: MappingDriver> Job<S> for Reader<'_> {
         &'a mut self,
         source: &'a mut S::Source<'_>,
         table: &'a str,
+        _: u32,
     ) -> BoxFuture<'a, Result<(), Failed<S::Error>>> {
         Box::pin(async move {
             for ids in self.ids.chunks(S::Dialect::FIND_ROWS) {

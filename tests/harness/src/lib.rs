@@ -98,6 +98,25 @@ pub fn mariadb_with(options: &[&str]) -> Result<Server, Error> {
     Server::start(found.map(|recipe| recipe.with(options)))
 }
 
+/// Starts a private server of this name whose messages are German: `postgres`, as far as its messages are installed,
+/// `mariadb` or `mysql`.
+///
+/// # Errors
+///
+/// As [`postgres`], [`mariadb`] and [`mysql`].
+pub fn german(name: &str) -> Result<Server, Error> {
+    const OPTIONS: &[&str] = &["--lc-messages=de_DE"];
+
+    match name {
+        "mariadb" => mariadb_with(OPTIONS),
+        "mysql" => mysql_with(OPTIONS),
+        _ => {
+            let found = postgres::Postgres::find()?;
+            Server::start(found.map(|recipe| recipe.speaking("de")))
+        }
+    }
+}
+
 /// Starts three private MariaDB servers that are one Galera cluster. They have no password and the user `root`, as
 /// that of [`mariadb`]. Each of them takes writes.
 ///

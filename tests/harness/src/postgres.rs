@@ -30,6 +30,8 @@ pub(crate) struct Postgres {
     folder: PathBuf,
     /// The port of the server that this one repeats.
     primary: Option<u16>,
+    /// Of its messages; English if there is none.
+    language: Option<&'static str>,
 }
 
 impl Postgres {
@@ -75,14 +77,23 @@ impl Postgres {
     }
 
     fn of(folder: PathBuf) -> Self {
-        let primary = None;
-        Self { folder, primary }
+        Self {
+            folder,
+            primary: None,
+            language: None,
+        }
     }
 
     /// Makes it a standby of the private server on this port.
     pub(crate) fn standby_of(self, primary: u16) -> Self {
         let primary = Some(primary);
         Self { primary, ..self }
+    }
+
+    /// Has the messages in a language, as far as they are installed.
+    pub(crate) fn speaking(self, language: &'static str) -> Self {
+        let language = Some(language);
+        Self { language, ..self }
     }
 
     fn path(&self, binary: &str) -> String {
@@ -125,13 +136,18 @@ impl Recipe for Postgres {
             ]
         };
         create.extend(more.iter().map(|&option| option.to_owned()));
-        let mut serve = vec![
+        let mut serve = Vec::new();
+        if let Some(language) = self.language {
+            // Of `C.UTF-8` gettext follows it, so that no other locale has to be there.
+            serve.extend(["env".to_owned(), format!("LANGUAGE={language}")]);
+        }
+        serve.extend([
             self.path("postgres"),
             "-D".to_owned(),
             data,
             "-p".to_owned(),
             port.to_string(),
-        ];
+        ]);
         for setting in [
             "listen_addresses=127.0.0.1".to_owned(),
             format!("unix_socket_directories={folder}"),

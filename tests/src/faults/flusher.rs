@@ -36,6 +36,9 @@ pub trait Flusher: Sized + Send + 'static {
     /// that is held against what a flush tells.
     const BULK: Option<[usize; 3]>;
 
+    /// Whether its calls block, so that none of them can be given up.
+    const BLOCKS: bool = false;
+
     /// Makes an empty one that is tried so often.
     fn begin(retry: Retry) -> Self;
 

@@ -20,6 +20,8 @@ use super::{
     Changes, Failed, Flusher, Found, Graph, Library, PATIENCE, Remote as _, Shape, Site,
     cut::EAGER, times,
 };
+mod counted;
+
 use crate::{
     proxy::{At, Fault, Proxy},
     servers::Options,
@@ -77,6 +79,25 @@ pub fn trials<L: Library>(cluster: &Cluster, trials: &mut Vec<Trial>) {
         true,
         cut_off::<L::MySql>
     );
+    if L::MySql::PREFIX.is_empty() {
+        // These know no library but SQLx.
+        add!(
+            "disposable_nodes_are_unique_and_one_apart",
+            false,
+            counted::disposable_nodes
+        );
+        add!(
+            "ids_of_mappings_are_unique_and_one_apart",
+            false,
+            counted::mappings
+        );
+        add!("numbers_of_counters_are_unique", false, counted::counters);
+        add!(
+            "tickets_are_unique_while_nodes_join_and_leave",
+            false,
+            counted::tickets
+        );
+    }
 }
 
 type Test = fn(Cluster) -> std::pin::Pin<Box<dyn Future<Output = Outcome>>>;

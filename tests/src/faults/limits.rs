@@ -8,11 +8,17 @@ use ordid_sqlx::Retry;
 use sqlx::{Connection as _, Database};
 
 use super::{
-    Flusher, Found, Graph, Library, PATIENCE, Served, Shape, Site, on_own_server, on_server,
+    Flusher, Found, Graph, Library, PATIENCE, Remote as _, Served, Shape, Site, cut::through,
+    on_own_server, on_server,
 };
-use crate::{servers::Servers, trials::Outcome};
+use crate::{
+    proxy::{Fault, Proxy},
+    servers::Servers,
+    trials::Outcome,
+};
 
 const LOCKED: &str = "limits::a_lock_that_does_not_come_ends_the_flush_at_its_deadline";
+const UNANSWERED: &str = "limits::a_commit_that_nobody_answers_is_unknown_at_the_deadline";
 const LARGE: &str = "limits::rows_that_are_large_together_or_alone_are_written";
 const TOO_LARGE: &str = "limits::a_row_that_is_larger_than_the_server_takes_is_named";
 
@@ -23,6 +29,20 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
     on_server::<L::Postgres, _, _>(trials, servers, "postgres", LOCKED, async |site| {
         locked::<L::Postgres>(site, "BEGIN; LOCK TABLE customers IN SHARE MODE").await
     });
+    on_server::<L::Postgres, _, _>(
+        trials,
+        servers,
+        "postgres",
+        UNANSWERED,
+        unanswered::<L::Postgres>,
+    );
+    on_server::<L::MySql, _, _>(
+        trials,
+        servers,
+        "mariadb",
+        UNANSWERED,
+        unanswered::<L::MySql>,
+    );
     on_server::<L::Postgres, _, _>(trials, servers, "postgres", LARGE, async |site| {
         site.execute("ALTER TABLE orders DROP CONSTRAINT orders_label_key, ALTER label TYPE text")
             .await?;
@@ -63,6 +83,41 @@ async fn locked<W: Flusher<Database: Served>>(site: Site<W::Database>, lock: &st
     released.join().expect("it only sleeps");
     work.within(PATIENCE);
     site.flush_again(&graph, &mut work).await
+}
+
+/// The network goes silent at COMMIT. A call that blocks is not given up: the flush ends when the connection breaks.
+async fn unanswered<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
+    let cases = [
+        (Fault::SilenceAtCommit, Found::None),
+        (Fault::SilenceAfterCommit, Found::All),
+    ];
+    for (unit, (fault, found)) in (1..).zip(cases) {
+        let proxy = Proxy::start(W::Database::address(site.options())?).await?;
+        proxy.always(fault);
+        let graph = Graph::new(unit, Shape::SMALL);
+        let mut work = W::of(&graph, Retry::DEFAULT);
+        work.within(Duration::from_secs(1));
+        let silent = through(&site, &proxy);
+        let mut flush = Box::pin(work.flush_to(silent.options(), PATIENCE));
+        let patience = Duration::from_secs(if W::BLOCKS { 2 } else { 20 });
+        let ended = tokio::time::timeout(patience, &mut flush).await;
+        assert_eq!(ended.is_err(), W::BLOCKS, "{ended:?}");
+        assert!(proxy.traffic().iter().any(|it| it.commit.is_some()));
+        // Client and server hear that the other is gone.
+        drop(proxy);
+        let outcome = match ended {
+            Ok(outcome) => outcome,
+            Err(_) => flush.as_mut().await,
+        };
+        drop(flush);
+        site.settle().await?;
+        assert_eq!(site.judge(&graph, &work, &outcome).await?, found);
+        let error = outcome.expect_err("nobody answered");
+        assert!(error.is_timeout && error.is_commit_unknown, "{error}");
+        work.within(PATIENCE);
+        site.flush_again(&graph, &mut work).await?;
+    }
+    Ok(())
 }
 
 /// Flushes orders whose labels have these sizes, at one attempt.

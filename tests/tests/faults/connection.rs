@@ -16,7 +16,7 @@ use libtest_mimic::Trial;
 use ordid_sqlx::{Error, Flushed, Retry, UnitOfWork};
 use ordid_tests::{
     faults::{
-        Engine, Flusher as _, Found, Graph, PATIENCE, Remote, Shape, Site,
+        Engine, Found, Graph, Remote, Shape, Site,
         cut::{Conversation, EAGER, through},
         on_file, on_server,
     },
@@ -62,7 +62,6 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "connection::rows_deleted_before_the_question_come_back_unless_recorded": deleted,
         "connection::a_recorded_flush_over_a_pool_does_not_bring_rows_back": deleted_in_a_pool,
         "connection::flushes_that_are_dropped_in_silence_leave_the_pool_its_connections": silent,
-        "connection::a_commit_that_nobody_answers_is_unknown_at_the_deadline": unanswered,
     );
     on_server::<UnitOfWork<Postgres>, _, _>(
         trials,
@@ -134,25 +133,6 @@ async fn silent<DB: Remote + Scratch>(site: Site<DB>) -> Outcome {
     assert_eq!(site.look(&graph).await?, Found::All);
     pool.close().await;
     Ok(())
-}
-
-/// The network goes silent at COMMIT, and the time of the flush is over.
-async fn unanswered<DB: Remote + Scratch>(site: Site<DB>) -> Outcome {
-    let proxy = Proxy::start(DB::address(site.options())?).await?;
-    proxy.always(Fault::SilenceAtCommit);
-    let graph = Graph::new(1, Shape::SMALL);
-    let mut work = site.work(&graph, Retry::DEFAULT);
-    work.within(Duration::from_secs(1));
-    let silent = through(&site, &proxy);
-    let outcome = work.flush_to(silent.options(), PATIENCE).await;
-    assert!(proxy.traffic().iter().any(|it| it.commit.is_some()));
-    let error = outcome.expect_err("nobody answered");
-    assert!(error.is_timeout && error.is_commit_unknown, "{error}");
-    // The server hears that the client is gone.
-    drop(proxy);
-    site.settle().await?;
-    work.within(PATIENCE);
-    site.flush_again(&graph, &mut work).await
 }
 
 /// The server ends the transaction that has changed fewer rows, and with it the savepoint of the flush.

@@ -12,7 +12,8 @@ use std::process::Command;
 
 use ordid_tests::{
     faults::{
-        Sqlx, commit, cut, deadlock, galera, kill, limits, memory, refused, restart, standby, truth,
+        Sqlx, commit, cut, deadlock, galera, kill, language, limits, memory, refused, restart,
+        standby, truth,
     },
     trials::run_all,
 };
@@ -27,6 +28,7 @@ fn main() {
         journal::trials(servers, trials);
         deadlock::trials::<Sqlx>(servers, trials);
         refused::trials::<Sqlx>(servers, trials);
+        language::trials::<Sqlx>(servers, trials);
         limits::trials::<Sqlx>(servers, trials);
         memory::trials::<Sqlx>(servers, trials, program);
         truth::trials::<Sqlx>(servers, trials);

@@ -16,6 +16,9 @@ use super::{
 ///
 /// The database counts from 1, so the range of the terms begins with 0 or 1.
 ///
+/// On MySQL and MariaDB it counts by one also where the servers of a cluster have an `auto_increment_increment` above 1,
+/// as in a Galera cluster. Where two of them give the same number, one is refused, and gives the next.
+///
 /// Nothing waits for a lease to end, and a process that died leaves nothing behind; for that the numbers
 /// are used up, one with each start. A layout with 22 bits for the node has 4,194,304, enough for a
 /// thousand starts a day over 11 years. When they are used up there is an error
@@ -38,8 +41,11 @@ impl<D: CounterDialect> NodeKind<D> for Disposable {
     const TABLE: &'static str = "ordid_disposable_nodes";
 
     fn new(table: &str) -> Self {
-        let insert = "INSERT INTO {t} (epoch, ceiling, expires) VALUES (1, ?, {now} + ?)";
-        let insert = format!("{insert}{}", D::returning("node"));
+        let insert = format!(
+            "{} INTO {{t}} (epoch, ceiling, expires) VALUES (1, ?, {{now}} + ?){}",
+            D::counted_insert(),
+            D::returning("node")
+        );
         Self {
             now: Statement::reads::<D>(table, "SELECT {now}"),
             insert: Statement::changes::<D>(table, &insert),

@@ -4,6 +4,7 @@ use core::ops::Range;
 use std::{format, string::String, vec::Vec};
 
 use super::{CounterDialect, LeaseDialect, rows_of};
+use crate::words::mysql_by_steps;
 use ordid_core::storage::{
     Dialect,
     dialect::{Babelfish, MySql, Oracle, Postgres, SqlServer, Sqlite},
@@ -67,6 +68,12 @@ impl CounterDialect for MySql {
 
     fn keep(column: &str) -> String {
         format!(" ON DUPLICATE KEY UPDATE {column} = {column}")
+    }
+
+    /// Galera and group replication have steps so that no two servers count the same. Where two do, the second is
+    /// refused.
+    fn counted_insert() -> String {
+        mysql_by_steps("INSERT", 1, 1)
     }
 
     /// MySQL has no RETURNING: by `LAST_INSERT_ID`.

@@ -31,6 +31,7 @@ use crate::leases::{
     numbers::{Statement, Value::Number, checked_name},
     store::Store,
 };
+use crate::words::mysql_by_steps;
 
 /// For how long a server that did not answer is asked last.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -301,7 +302,9 @@ impl<S: StoreDriver<Dialect = MySql>> Tickets64<S> {
             }
             TicketForm::Replace => {
                 let stubs = vec!["('a')"; usize::try_from(number).unwrap_or(usize::MAX)].join(", ");
-                let sql = format!("REPLACE INTO {{t}} (stub) VALUES {stubs}");
+                // The session's steps may be others since they were compared: Galera's follow the number of nodes.
+                let replace = mysql_by_steps("REPLACE", self.increment, server.offset);
+                let sql = format!("{replace} INTO {{t}} (stub) VALUES {stubs}");
                 let answer = server.store.ask(&self.sql(&sql), &[]).await?;
                 answer.returned().ok_or_else(|| {
                     self.error(

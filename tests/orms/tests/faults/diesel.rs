@@ -190,7 +190,7 @@ database!(mysql: diesel::mysql::Mysql, Binary, "");
 database!(sqlite: diesel::sqlite::Sqlite, Binary, "PRAGMA foreign_keys = ON");
 
 /// The unit of work, flushed over connections of a kind.
-pub struct Work<O: Over>(UnitOfWork<O::Backend>);
+pub struct Work<O: Over>(pub UnitOfWork<O::Backend>);
 
 impl<O> Flusher for Work<O>
 where
@@ -200,6 +200,7 @@ where
 
     const PREFIX: &'static str = O::PREFIX;
     const BULK: Option<[usize; 3]> = None;
+    const BLOCKS: bool = O::BLOCKS;
 
     fn begin(retry: Retry) -> Self {
         Self(UnitOfWork::new().with_retry(retry))

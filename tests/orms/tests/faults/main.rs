@@ -12,13 +12,14 @@ mod keys;
 #[path = "../shared/over.rs"]
 mod over;
 mod seaorm;
+mod silence;
 
 use std::process::{Command, ExitCode};
 
 use ordid_tests::{
     faults::{
-        Library, commit, cut, deadlock, galera, kill, limits, memory, refused, restart, standby,
-        truth,
+        Library, commit, cut, deadlock, galera, kill, language, limits, memory, refused, restart,
+        standby, truth,
     },
     servers::Servers,
     trials::{Outcome, run_all},
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
             galera::trials::<diesel::Diesel>(&cluster, trials);
             galera::trials::<diesel::DieselAsync>(&cluster, trials);
             galera::trials::<seaorm::SeaOrm>(&cluster, trials);
+            silence::trials(servers, trials);
             of::<diesel::Diesel>(servers, trials, || program("diesel"));
             of::<diesel::DieselAsync>(servers, trials, || program("diesel_async"));
             of::<seaorm::SeaOrm>(servers, trials, || program("seaorm"));
@@ -64,6 +66,7 @@ fn of<L: Library>(
     kill::trials::<L>(servers, trials, program);
     deadlock::trials::<L>(servers, trials);
     refused::trials::<L>(servers, trials);
+    language::trials::<L>(servers, trials);
     limits::trials::<L>(servers, trials);
     memory::trials::<L>(servers, trials, program);
     truth::trials::<L>(servers, trials);

@@ -7,6 +7,7 @@ use ordid_tests::{
     faults::{Engine, Failed, Flusher, Graph, Library, pool},
     servers::Options,
 };
+use sea_orm::DatabaseConnection;
 use sqlx::{MySql, Postgres, Sqlite};
 
 use crate::{connect::Connect, keys::key};
@@ -184,8 +185,19 @@ impl<DB: Connect + Engine> Flusher for Work<DB> {
     ) -> Result<Flushed, Failed> {
         let pool = pool::<DB>(options.clone(), patience);
         let connection = DB::connect(pool.clone());
-        let outcome = self.work.flush(&connection).await;
-        pool.close().await;
+        let outcome = self.flush_over(&connection).await;
+        // Where the server is silent, the pool gives its connection up after some seconds.
+        if !matches!(&outcome, Err(error) if error.is_timeout) {
+            pool.close().await;
+        }
+        outcome
+    }
+}
+
+impl<DB> Work<DB> {
+    /// Flushes over connections of the user's pool.
+    pub async fn flush_over(&mut self, over: &DatabaseConnection) -> Result<Flushed, Failed> {
+        let outcome = self.work.flush(over).await;
         outcome.map_err(|error| Failed::from(&error))
     }
 }

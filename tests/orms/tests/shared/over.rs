@@ -16,6 +16,10 @@ pub trait Over: 'static {
     /// What the names of their tests begin with.
     const PREFIX: &'static str;
 
+    /// Whether their calls block.
+    #[allow(dead_code, reason = "what only the tests of faults need")]
+    const BLOCKS: bool;
+
     /// Flushes over connections to this address, each of which is told this first.
     fn flush(
         work: &mut UnitOfWork<Self::Backend>,
@@ -31,6 +35,7 @@ impl<C: LoadConnection<Backend: Known> + 'static> Over for Blocking<C> {
     type Backend = C::Backend;
 
     const PREFIX: &'static str = "diesel::";
+    const BLOCKS: bool = true;
 
     async fn flush(
         work: &mut UnitOfWork<C::Backend>,
@@ -56,6 +61,7 @@ impl<C: AsyncConnection<Backend: Known> + 'static> Over for Awaited<C> {
     type Backend = C::Backend;
 
     const PREFIX: &'static str = "diesel_async::";
+    const BLOCKS: bool = false;
 
     async fn flush(
         work: &mut UnitOfWork<C::Backend>,
