@@ -2,6 +2,7 @@
 //!
 //! Generators take a [`Clock`], so that every rule about time is tested with a scripted one.
 
+use alloc::format;
 use core::{fmt, time::Duration};
 #[cfg(feature = "std")]
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -95,6 +96,44 @@ impl TryFrom<SystemTime> for Timestamp {
 impl fmt::Debug for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Timestamp({} ms)", self.0)
+    }
+}
+
+/// RFC 3339 in UTC, with milliseconds: `2026-11-23T18:02:05.123Z`. Years beyond 9999, which it has no form for, are
+/// written with a sign, `+10889-08-02T05:31:50.655Z`, as ISO 8601 has them.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DAY: u64 = 24 * 60 * 60 * 1_000;
+        let (year, month, day) = civil(self.0 / DAY);
+        let of_day = self.0 % DAY;
+        let (seconds, millis) = (of_day / 1_000, of_day % 1_000);
+        let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+        let sign = if year > 9_999 { "+" } else { "" };
+        f.pad(&format!(
+            "{sign}{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z"
+        ))
+    }
+}
+
+/// Returns year, month and day of a day since 1970-01-01.
+///
+/// Years begin on March 1st, so that a leap day is their last, and are counted in eras of 400. Source: Howard Hinnant,
+/// "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
+const fn civil(days: u64) -> (u64, u64, u64) {
+    const ERA: u64 = 146_097;
+    // Since 0000-03-01.
+    let days = days + 719_468;
+    let (era, day) = (days / ERA, days % ERA);
+    let year = (day - day / 1_460 + day / 36_524 - day / (ERA - 1)) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    // From March, 0, to February, 11; five months have 153 days.
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let year = era * 400 + year;
+    if month < 10 {
+        (year, month + 3, day)
+    } else {
+        (year + 1, month - 9, day)
     }
 }
 
@@ -239,6 +278,26 @@ mod tests {
             Timestamp::saturating_from_unix_millis(u64::MAX),
             Timestamp::MAX
         );
+    }
+
+    #[test]
+    fn a_timestamp_is_printed_as_rfc_3339() {
+        let text = |millis| Timestamp::saturating_from_unix_millis(millis).to_string();
+        assert_eq!(text(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(text(951_782_400_001), "2000-02-29T00:00:00.001Z");
+        assert_eq!(text(4_107_542_399_999), "2100-02-28T23:59:59.999Z");
+        assert_eq!(text(u64::MAX), "+10889-08-02T05:31:50.655Z");
+        let padded = format!("{:>26}|{:.10}", Timestamp::MIN, Timestamp::MIN);
+        assert_eq!(padded, "  1970-01-01T00:00:00.000Z|1970-01-01");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn days_are_those_of_another_library(millis in 0_u64..253_402_300_800_000) {
+            let time = jiff::Timestamp::from_millisecond(millis.cast_signed()).unwrap();
+            let expected = time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+            proptest::prop_assert_eq!(Timestamp(millis).to_string(), expected);
+        }
     }
 
     #[test]

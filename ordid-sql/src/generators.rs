@@ -7,7 +7,7 @@ use std::{
 };
 
 use ordid_core::{
-    Error,
+    EnsuredKey, Error,
     entity::{KeyOf, OrderedKey},
     generator::Generator,
     key::{KeyType, Scheme},
@@ -50,8 +50,7 @@ impl Generators {
         if let Some(key) = entity.key() {
             return Ok(key);
         }
-        let given = self.0.get(&TypeId::of::<KeyOf<E>>());
-        let Some(make) = given.and_then(|make| make.downcast_ref::<Make<KeyOf<E>>>()) else {
+        let Some(make) = self.given::<KeyOf<E>>() else {
             let name = KeyOf::<E>::NAME;
             return Err(Error::plan(format!(
                 "a row of {} has no key, and no generator was given for `{name}` (scheme {}); give \
@@ -63,6 +62,29 @@ impl Generators {
         let key = make()?;
         entity.assign_key(key);
         Ok(key)
+    }
+
+    /// As [`ensure_key`](Self::ensure_key); where no generator was given, the process's makes the key.
+    ///
+    /// # Errors
+    ///
+    /// As [`Generator::try_generate`], of a generator that was given.
+    ///
+    /// # Panics
+    ///
+    /// As [`KeyType::generate`], where none was given.
+    pub fn ensure_key_or_generate<E>(&self, entity: &mut E) -> Result<KeyOf<E>, Error>
+    where
+        E: OrderedKey<Field: EnsuredKey>,
+    {
+        match entity.key() {
+            None if self.given::<KeyOf<E>>().is_some() => self.ensure_key(entity),
+            _ => Ok(entity.ensure_key()),
+        }
+    }
+
+    fn given<K: KeyType>(&self) -> Option<&Make<K>> {
+        self.0.get(&TypeId::of::<K>())?.downcast_ref()
     }
 }
 

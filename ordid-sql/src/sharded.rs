@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use ordid_core::{ColumnList, Error, KeyOf, KeyType, OrderedKey, generator::Generator};
+use ordid_core::{ColumnList, EnsuredKey, Error, KeyOf, KeyType, OrderedKey, generator::Generator};
 
 use crate::{
     EngineProfile, FlushError, FlushPlan, Flushed, Generators, Progress, Retry, Row, Sharding,
@@ -119,6 +119,24 @@ impl<W: WrapsWork> Sharded<W> {
             work.work_mut().set_observer(report);
         }
         self.watch = Some(watch);
+    }
+
+    /// As [`try_add`](Self::try_add); where no generator was given, the process's makes the key.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_add`](Self::try_add).
+    ///
+    /// # Panics
+    ///
+    /// As [`KeyType::generate`], where no generator was given.
+    pub fn add<E: Row<W::Binder> + OrderedKey<Field: EnsuredKey>>(
+        &mut self,
+        mut entity: E,
+        register: Register<W::Binder, E>,
+    ) -> Result<KeyOf<E>, Error> {
+        self.generators.ensure_key_or_generate(&mut entity)?;
+        self.try_add(entity, register)
     }
 
     /// Adds an entity to its shard or, where its type is everywhere, to all; a missing key is made by the

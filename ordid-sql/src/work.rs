@@ -77,13 +77,21 @@ impl<B: RowBinder> Work<B> {
         self.keeper.journaled = Some(journaled);
     }
 
-    /// Adds a new entity, after assigning its key if it has none.
+    /// Adds a new entity, after assigning its key if it has none: by the generator that was given for its type, else by
+    /// the process's.
+    ///
+    /// # Panics
+    ///
+    /// If the generator that was given fails, and as [`KeyType::generate`].
     pub fn add<E>(&mut self, mut entity: E, register: Register<B, E>) -> KeyOf<E>
     where
         E: Row<B>,
         E::Field: EnsuredKey,
     {
-        let key = entity.ensure_key();
+        let key = match self.generators.ensure_key_or_generate(&mut entity) {
+            Ok(key) => key,
+            Err(error) => no_key(E::TABLE, &error),
+        };
         self.rows_mut(register).push(entity);
         key
     }
@@ -281,6 +289,12 @@ impl<B: RowBinder> fmt::Debug for Work<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.rows.fmt(f)
     }
+}
+
+/// Not in a function that is compiled for each entity type.
+#[cold]
+fn no_key(table: &str, error: &Error) -> ! {
+    panic!("no key for a row of {table}: {error}; `try_add` returns the error")
 }
 
 /// The journal of a unit of work, if it has one.

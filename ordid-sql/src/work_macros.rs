@@ -56,7 +56,7 @@ macro_rules! work_settings {
                 self
             }
 
-            /// Gives a generator for the keys of a type, which [`try_add`](Self::try_add) asks from now on:
+            /// Gives a generator for the keys of a type, which `add` and [`try_add`](Self::try_add) ask from now on:
             /// for schemes that take a node of your own, and for tests with a clock of their own. It stays
             /// over flushes. To share it, give an [`Arc`](std::sync::Arc) or a `&'static` of it.
             ///
@@ -161,13 +161,15 @@ macro_rules! work_entities {
             /// Adds a new entity, assigns its key if it has none, and returns the key: children can refer
             /// to it at once. The order of adding does not matter.
             ///
-            /// An entity whose key field is no `Option` has its key already. Where it is one, the key is
-            /// made by the process's generator, and for schemes that have none this does not compile: see
-            /// [`add_with`](Self::add_with) and [`try_add`](Self::try_add).
+            /// An entity whose key field is no `Option` has its key already. Where it is one, the key is made by the
+            /// generator that [`with_generator`](Self::with_generator) gave for its type, else by the process's. For
+            /// schemes that have none this does not compile: see [`add_with`](Self::add_with) and
+            /// [`try_add`](Self::try_add).
             ///
             /// # Panics
             ///
-            /// As [`KeyType::generate`](ordid_core::KeyType::generate), for a key that is not assigned yet.
+            /// For a key that is not assigned yet: as [`KeyType::generate`](ordid_core::KeyType::generate), and if the
+            /// generator that was given fails, which [`try_add`](Self::try_add) returns as an error.
             pub fn add<E>(&mut self, entity: $taken) -> ordid_core::KeyOf<E>
             where
                 E: $entity,
@@ -440,9 +442,7 @@ macro_rules! sharded_unit_of_work {
                 E: $entity,
                 <E as ordid_core::OrderedKey>::Field: ordid_core::EnsuredKey,
             {
-                let mut entity = $into(entity);
-                ordid_core::OrderedKey::ensure_key(&mut entity);
-                self.0.try_add(entity, <E as $entity>::__register)
+                self.0.add($into(entity), <E as $entity>::__register)
             }
 
             /// As [`add`](Self::add); a missing key is made by this generator.

@@ -5,7 +5,7 @@ use ordid_core::uuid::Uuid;
 use super::*;
 use ordid_core::{
     __private,
-    clock::ManualClock,
+    clock::{ManualClock, Timestamp},
     entity::{EnsuredKey, Parent},
     entropy::SeededEntropy,
     generator::Policy,
@@ -184,6 +184,16 @@ fn a_generator_goes_before_the_one_of_the_process() {
     ));
     let key = given.ensure_key(&mut Row::<Option<Uuid>>(None)).unwrap();
     assert_eq!(UuidV7::timestamp(&key).unwrap().as_unix_millis(), 1_000);
+    // Also where one of the process could make the key.
+    let ensure = |given: &Generators, mut row: Row<Option<Uuid>>| {
+        let key = given.ensure_key_or_generate(&mut row).unwrap();
+        assert_eq!(row.key(), Some(key));
+        UuidV7::timestamp(&key).unwrap().as_unix_millis()
+    };
+    assert_eq!(ensure(&given, Row(None)), 1_000);
+    assert!(ensure(&Generators::new(), Row(None)) > 1_000);
+    let there = Uuid::generate_at(Timestamp::saturating_from_unix_millis(7)).unwrap();
+    assert_eq!(ensure(&given, Row(Some(there))), 7);
 }
 
 #[test]
