@@ -25,7 +25,7 @@ const LABELS: [usize; 20] = [20_000; 20];
 /// A chunk ends behind the row that makes it longer than 1 MB.
 const TWO_CHUNKS: u64 = 4 * MB;
 
-/// Adds the tests of a library, whose program does as [`run`] does.
+/// Adds the tests of a library, whose program does as [`kill::run`](super::kill::run) does.
 pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>, program: Program) {
     if !cfg!(target_os = "linux") {
         let reason = "how much memory a process had is asked of Linux only".to_owned();
