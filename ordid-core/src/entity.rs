@@ -393,8 +393,9 @@ pub trait Fields<S: ?Sized> {
 #[diagnostic::on_unimplemented(
     message = "a field of type `{T}` cannot be written to this database",
     label = "`{T}` has no column type here",
-    note = "for a key type, name its column: `#[ordid(sqlx(postgres = uuid, mysql = binary16, \
-            sqlite = blob))]`; for other types see the database library's list"
+    note = "for a key type, name its column, `#[ordid(sqlx(postgres = uuid, mysql = binary16, \
+            sqlite = blob))]`, and turn on the database's feature of the adapter, such as `sqlite` of \
+            ordid-sqlx; for other types see the database library's list"
 )]
 pub trait Sink<T: ?Sized> {
     /// Takes the value of the next column.

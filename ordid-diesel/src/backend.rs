@@ -12,6 +12,28 @@ pub(crate) mod sealed {
 
 /// A database that a unit of work can flush to: `diesel::pg::Pg`, `diesel::mysql::Mysql`,
 /// `diesel::sqlite::Sqlite`, each with its feature.
+#[diagnostic::on_unimplemented(
+    message = "ordid-diesel has no unit of work for the database `{Self}`",
+    label = "not a database that ordid-diesel is built for"
+)]
+#[cfg_attr(
+    not(feature = "postgres"),
+    diagnostic::on_unimplemented(
+        note = "for PostgreSQL, turn on a feature: `cargo add ordid-diesel --features postgres`"
+    )
+)]
+#[cfg_attr(
+    not(feature = "mysql"),
+    diagnostic::on_unimplemented(
+        note = "for MySQL and MariaDB, turn on a feature: `cargo add ordid-diesel --features mysql`"
+    )
+)]
+#[cfg_attr(
+    not(feature = "sqlite"),
+    diagnostic::on_unimplemented(
+        note = "for SQLite, turn on a feature: `cargo add ordid-diesel --features sqlite`"
+    )
+)]
 pub trait Backend:
     DieselBackend<QueryBuilder: Default> + Default + sealed::Sealed + 'static
 {

@@ -1,5 +1,11 @@
 //! Ordered keys in PostgreSQL, MySQL, MariaDB and SQLite through [Diesel](diesel).
 //!
+//! ```text
+//! $ cargo add ordid
+//! $ cargo add ordid-diesel --features postgres # or mysql, sqlite
+//! $ cargo add diesel --features postgres
+//! ```
+//!
 //! | key type's `diesel(...)` | raw key | column type | in `table!` | order kept |
 //! |---|---|---|---|---|
 //! | `postgres = uuid` | 128 bits | `uuid` | `Uuid` | as bytes |

@@ -103,9 +103,32 @@ impl<ST: KeySqlType> KeySqlType for Nullable<ST> where
 /// `#[ordid(diesel(engine = column))]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no column for this database",
-    label = "no column declared",
-    note = "add the engine to the key type: `#[ordid(diesel(postgres = uuid, mysql = binary16, \
+    label = "no column declared"
+)]
+#[cfg_attr(
+    any(feature = "postgres", feature = "mysql", feature = "sqlite"),
+    diagnostic::on_unimplemented(
+        note = "add the engine to the key type: `#[ordid(diesel(postgres = uuid, mysql = binary16, \
             sqlite = blob))]`"
+    )
+)]
+#[cfg_attr(
+    not(feature = "postgres"),
+    diagnostic::on_unimplemented(
+        note = "for PostgreSQL, turn on a feature: `cargo add ordid-diesel --features postgres`"
+    )
+)]
+#[cfg_attr(
+    not(feature = "mysql"),
+    diagnostic::on_unimplemented(
+        note = "for MySQL and MariaDB, turn on a feature: `cargo add ordid-diesel --features mysql`"
+    )
+)]
+#[cfg_attr(
+    not(feature = "sqlite"),
+    diagnostic::on_unimplemented(
+        note = "for SQLite, turn on a feature: `cargo add ordid-diesel --features sqlite`"
+    )
 )]
 pub trait StoredAs<DB: Backend>: KeyType {
     /// The column.

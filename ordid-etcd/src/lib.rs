@@ -1,5 +1,9 @@
 //! Coordinated ids on etcd.
 //!
+//! ```text
+//! $ cargo add ordid ordid-etcd
+//! ```
+//!
 //! - [`EtcdLease`]: a node that nobody else has, for as long as it is renewed.
 //! - [`EtcdCounter`]: blocks of a count.
 //!

@@ -1,5 +1,9 @@
 //! What ordid keeps over restarts, in files.
 //!
+//! ```text
+//! $ cargo add ordid ordid-file
+//! ```
+//!
 //! - [`MarkFile`]: the high-water mark of a generator, which is the newest time that keys may carry, so
 //!   that keys rise although the clock stepped back in between.
 //! - [`FileLease`]: the nodes of the processes of one machine, and the time in their keys that is used up.

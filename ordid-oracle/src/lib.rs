@@ -1,5 +1,9 @@
 //! Ordered keys in Oracle through the [`oracle`] crate.
 //!
+//! ```text
+//! $ cargo add ordid ordid-oracle oracle
+//! ```
+//!
 //! | key type's `oracle(...)` | column type | stored as | order kept |
 //! |---|---|---|---|
 //! | `oracle = raw16` | `RAW(16)` | 16 bytes in network order | yes |

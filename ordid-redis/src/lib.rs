@@ -1,5 +1,9 @@
 //! Coordinated ids on Redis.
 //!
+//! ```text
+//! $ cargo add ordid ordid-redis
+//! ```
+//!
 //! - [`RedisLease`]: a node that nobody else has, for as long as it is renewed.
 //! - [`RedisCounter`]: blocks of a count.
 //! - [`Blocking`]: for threads, a connection that connects anew.

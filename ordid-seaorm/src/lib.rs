@@ -1,5 +1,11 @@
 //! Ordered keys in PostgreSQL, MySQL, MariaDB and SQLite through [SeaORM](sea_orm) 2.
 //!
+//! ```text
+//! $ cargo add ordid
+//! $ cargo add ordid-seaorm --features postgres,runtime-tokio # or mysql, sqlite
+//! $ cargo add sea-orm --features sqlx-postgres,runtime-tokio
+//! ```
+//!
 //! SeaORM turns a key into a value without knowing the database, so a key type has one column for all of
 //! them:
 //!

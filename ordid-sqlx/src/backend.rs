@@ -30,6 +30,28 @@ pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A database that a unit of work can flush to: `sqlx::Postgres`, `sqlx::MySql`, `sqlx::Sqlite`,
 /// each with its feature.
+#[diagnostic::on_unimplemented(
+    message = "ordid-sqlx has no unit of work for the database `{Self}`",
+    label = "not a database that ordid-sqlx is built for"
+)]
+#[cfg_attr(
+    not(feature = "postgres"),
+    diagnostic::on_unimplemented(
+        note = "for PostgreSQL, turn on a feature: `cargo add ordid-sqlx --features postgres`"
+    )
+)]
+#[cfg_attr(
+    not(feature = "mysql"),
+    diagnostic::on_unimplemented(
+        note = "for MySQL and MariaDB, turn on a feature: `cargo add ordid-sqlx --features mysql`"
+    )
+)]
+#[cfg_attr(
+    not(feature = "sqlite"),
+    diagnostic::on_unimplemented(
+        note = "for SQLite, turn on a feature: `cargo add ordid-sqlx --features sqlite`"
+    )
+)]
 pub trait Backend: sqlx::Database<Arguments: Debug> + sealed::Sealed {
     /// Names, quoting and limits.
     type Dialect: CounterDialect + FlushDialect + MappingDialect;

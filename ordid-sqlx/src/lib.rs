@@ -1,5 +1,11 @@
 //! Ordered keys in PostgreSQL, MySQL, MariaDB and SQLite through [SQLx](sqlx).
 //!
+//! ```text
+//! $ cargo add ordid
+//! $ cargo add ordid-sqlx --features sqlite     # or postgres, mysql
+//! $ cargo add sqlx --features runtime-tokio,sqlite
+//! ```
+//!
 //! | key type's `sqlx(...)` | raw key | column type | stored as | order kept |
 //! |---|---|---|---|---|
 //! | `postgres = uuid` | 128 bits | `uuid` | 16 bytes | as bytes |

@@ -79,9 +79,32 @@ impl<DB: Database, R: RawKey, C: SqlxColumn<DB, R>> SqlxColumn<DB, R> for Unorde
 /// `#[ordid(sqlx(engine = column))]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no column for this database",
-    label = "no column declared",
-    note = "add the engine to the key type: `#[ordid(sqlx(postgres = uuid, mysql = binary16, \
+    label = "no column declared"
+)]
+#[cfg_attr(
+    any(feature = "postgres", feature = "mysql", feature = "sqlite"),
+    diagnostic::on_unimplemented(
+        note = "add the engine to the key type: `#[ordid(sqlx(postgres = uuid, mysql = binary16, \
             sqlite = blob))]`"
+    )
+)]
+#[cfg_attr(
+    not(feature = "postgres"),
+    diagnostic::on_unimplemented(
+        note = "for PostgreSQL, turn on a feature: `cargo add ordid-sqlx --features postgres`"
+    )
+)]
+#[cfg_attr(
+    not(feature = "mysql"),
+    diagnostic::on_unimplemented(
+        note = "for MySQL and MariaDB, turn on a feature: `cargo add ordid-sqlx --features mysql`"
+    )
+)]
+#[cfg_attr(
+    not(feature = "sqlite"),
+    diagnostic::on_unimplemented(
+        note = "for SQLite, turn on a feature: `cargo add ordid-sqlx --features sqlite`"
+    )
 )]
 pub trait StoredAs<DB: Database>: KeyType {
     /// The column.

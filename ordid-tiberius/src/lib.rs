@@ -1,5 +1,10 @@
 //! Ordered keys in SQL Server and Babelfish through [tiberius].
 //!
+//! ```text
+//! $ cargo add ordid
+//! $ cargo add ordid-tiberius --features rustls # or native-tls, or none
+//! ```
+//!
 //! | key type's `tiberius(...)` | column type | stored as | order kept |
 //! |---|---|---|---|
 //! | `sql_server = unique_identifier` | `uniqueidentifier` | the value | for schemes that rise there, such as `uuid_v8_sql_server` and the COMBs |

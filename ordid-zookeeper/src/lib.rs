@@ -1,5 +1,9 @@
 //! Coordinated ids on ZooKeeper.
 //!
+//! ```text
+//! $ cargo add ordid ordid-zookeeper
+//! ```
+//!
 //! - [`ZooKeeperLease`]: a node that nobody else has, for as long as it is renewed.
 //! - [`ZooKeeperCounter`]: blocks of a count.
 //! - [`SequentialNode`]: a node of the tree for each id.

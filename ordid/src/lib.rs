@@ -1,6 +1,11 @@
 //! One generator, one key, every database's sort order: primary keys made by the program, before
 //! the insert, that rise in time and sort so in PostgreSQL, MySQL, MariaDB and SQLite.
 //!
+//! ```text
+//! $ cargo add ordid
+//! $ cargo add ordid-sqlx --features sqlite     # or postgres, mysql; or another adapter, see below
+//! ```
+//!
 //! - A *key type* is a newtype over a raw key, one per entity, so that ids do not mix:
 //!   [`#[derive(KeyType)]`](trait@KeyType). [`uuid::Uuid`] itself is a key type too, so that
 //!   existing structs work unchanged.

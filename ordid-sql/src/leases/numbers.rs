@@ -49,8 +49,14 @@ pub trait CounterDialect: LeaseDialect {
     /// Returns what is behind an INSERT to leave alone the rows that are there; it may name a column.
     fn keep(column: &str) -> String;
 
+    /// Returns a number that the server computes: above 0 if it is one of several that compare before a COMMIT what each
+    /// has counted, so that all may count by one.
+    fn compares_counts() -> String {
+        "CAST(0 AS bigint)".into()
+    }
+
     /// Returns `INSERT` into a table with a [`COUNTED_KEY`](Self::COUNTED_KEY), which counts by one.
-    fn counted_insert() -> String {
+    fn insert_by_one() -> String {
         "INSERT".into()
     }
 

@@ -3,7 +3,7 @@
 use ordid_core::storage::dialect::{MySql, Postgres, Sqlite};
 
 use super::{Entry, MappingDialect, Values};
-use crate::words::mysql_by_steps;
+use crate::{catalog::MYSQL_CLUSTER, words::mysql_by_steps};
 
 /// Returns `(?, ?), (?, ?)`, which is how MySQL and SQLite write rows of two values.
 fn pairs(rows: usize) -> String {
@@ -128,6 +128,11 @@ impl MappingDialect for MySql {
             rows => format!("(uuid_hash, `uuid`) IN ({})", pairs(rows)),
         };
         format!("SELECT CAST(id AS SIGNED), `uuid` FROM {table} WHERE {wanted}{lock}")
+    }
+
+    fn compares_ids() -> Option<String> {
+        let cluster = format!("({MYSQL_CLUSTER}) AS cluster");
+        Some(format!("SELECT CAST(1 AS SIGNED), NULL FROM {cluster}"))
     }
 
     fn insert(table: &str, rows: usize, exact: bool, by_one: bool) -> String {

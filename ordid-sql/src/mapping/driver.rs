@@ -97,12 +97,17 @@ pub trait MappingDialect: Dialect {
         rows == 1 || rows == Self::FIND_ROWS || rows == Self::INSERT_ROWS
     }
 
+    /// Returns the query that has a row if the servers of a cluster compare before a COMMIT which ids each has given, so
+    /// that all may count by one. `None` where nobody counts otherwise.
+    fn compares_ids() -> Option<String> {
+        None
+    }
+
     /// Looks for so many UUIDs; `latest` if also for those that were committed after the snapshot of a transaction.
     fn find(table: &str, rows: usize, latest: bool) -> String;
 
     /// Inserts rows that are not there, as far as is known; `exact` if it matters which are new. `by_one` if ids are
-    /// counted by one also where the servers of a cluster have steps so as not to count the same: then one of them may
-    /// be refused.
+    /// counted by one, and not by the server's steps.
     fn insert(table: &str, rows: usize, exact: bool, by_one: bool) -> String;
 
     /// Looks for so many ids.

@@ -1,6 +1,10 @@
 //! What a call sends, statement by statement, so that it goes on where it failed.
 
-use std::{collections::HashMap, ops::Range};
+use std::{
+    collections::HashMap,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use ordid_core::{clock::Delay, uuid::Uuid};
 
@@ -123,13 +127,19 @@ pub(super) struct Mapper {
     chunks: Vec<Range<usize>>,
     /// Inserted, and not read back.
     unread: Vec<Entry>,
+    /// Whether the servers compare which ids each has given, once one was asked.
+    compares: Arc<OnceLock<bool>>,
 }
 
 /// How often in a row an insert may come to nothing: another deletes what it was to be in the way of.
 const FRUITLESS: u32 = 5;
 
 impl Mapper {
-    pub(super) fn new<S: MappingDriver>(task: Task, uuids: impl Iterator<Item = Uuid>) -> Self {
+    pub(super) fn new<S: MappingDriver>(
+        task: Task,
+        uuids: impl Iterator<Item = Uuid>,
+        compares: Arc<OnceLock<bool>>,
+    ) -> Self {
         let batch = Batch::new(uuids);
         let mut chunks: Vec<_> = batch.chunks(S::Dialect::INSERT_ROWS).collect();
         chunks.reverse();
@@ -138,6 +148,7 @@ impl Mapper {
             batch,
             chunks,
             unread: Vec::new(),
+            compares,
         }
     }
 
@@ -184,14 +195,33 @@ impl Mapper {
         Ok(())
     }
 
+    /// Asks whether the servers compare which ids each has given, where nobody has asked before.
+    async fn compares<S: MappingDriver>(
+        &self,
+        source: &mut S::Source<'_>,
+    ) -> Result<bool, Failed<S::Error>> {
+        let known = self.compares.get().copied();
+        let (None, Some(query)) = (known, S::Dialect::compares_ids()) else {
+            return Ok(known.unwrap_or_default());
+        };
+        let answer = S::ask(source, query, Values::None, false).await?;
+        Ok(*self.compares.get_or_init(|| !answer.rows.is_empty()))
+    }
+
     async fn insert<S: MappingDriver>(
         &mut self,
         source: &mut S::Source<'_>,
         table: &str,
         range: Range<usize>,
         exact: bool,
-        by_one: bool,
+        failures: u32,
     ) -> Result<(), Failed<S::Error>> {
+        if self.batch.missing(range.clone()).is_empty() {
+            return Ok(());
+        }
+        // Where two servers have given the same id, this one goes on with the steps that keep them apart.
+        let may_count = failures == 0 && S::may_reconnect(source);
+        let by_one = may_count && self.compares::<S>(source).await?;
         let mut most = S::Dialect::INSERT_ROWS;
         let mut fruitless = 0;
         loop {
@@ -289,8 +319,6 @@ impl<S: MappingDriver> Job<S> for Mapper {
         failures: u32,
     ) -> BoxFuture<'a, Result<(), Failed<S::Error>>> {
         Box::pin(async move {
-            // Where two servers of a cluster counted the same, this one goes on with the steps that keep them apart.
-            let by_one = failures == 0 && S::may_reconnect(source);
             self.read_unread::<S>(source, table).await?;
             while let Some(range) = self.chunks.last().cloned() {
                 let looks = !matches!(
@@ -305,7 +333,7 @@ impl<S: MappingDriver> Job<S> for Mapper {
                     self.find::<S>(source, table, &missing, Found::Old).await?;
                 }
                 if let Task::Insert { exact, .. } = self.task {
-                    self.insert::<S>(source, table, range, exact, by_one)
+                    self.insert::<S>(source, table, range, exact, failures)
                         .await?;
                 }
                 self.chunks.pop();

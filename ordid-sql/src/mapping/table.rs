@@ -1,6 +1,10 @@
 //! The functions of a mapping table that users call.
 
-use std::{fmt, marker::PhantomData};
+use std::{
+    fmt,
+    marker::PhantomData,
+    sync::{Arc, OnceLock},
+};
 
 use ordid_core::{KeyType, uuid::Uuid};
 
@@ -65,6 +69,8 @@ pub struct MappingTable<S: MappingDriver, K = Uuid> {
     retry: Retry,
     /// Whether statements may be prepared by name.
     prepares: bool,
+    /// Whether the servers of a cluster compare ids, once one was asked.
+    compares: Arc<OnceLock<bool>>,
     _types: PhantomData<fn(K) -> (S, K)>,
 }
 
@@ -103,6 +109,7 @@ impl<S: MappingDriver, K: KeyType<Raw = Uuid>> MappingTable<S, K> {
             table: quoted_table::<S::Dialect>(schema, table)?,
             retry: Retry::DEFAULT,
             prepares: true,
+            compares: Arc::default(),
             _types: PhantomData,
         })
     }
@@ -283,7 +290,7 @@ impl<S: MappingDriver, K: KeyType<Raw = Uuid>> MappingTable<S, K> {
         keys: &[K],
     ) -> Result<Batch, MappingError<S::Error>> {
         let uuids = keys.iter().map(|key| key.to_raw());
-        let mut job = Mapper::new::<S>(task, uuids);
+        let mut job = Mapper::new::<S>(task, uuids, Arc::clone(&self.compares));
         self.run(over, &mut job).await?;
         Ok(job.into_batch())
     }
@@ -316,6 +323,7 @@ impl<S: MappingDriver, K> Clone for MappingTable<S, K> {
             table: self.table.clone(),
             retry: self.retry,
             prepares: self.prepares,
+            compares: Arc::clone(&self.compares),
             _types: PhantomData,
         }
     }

@@ -10,7 +10,9 @@ use ordid::{
     uuid::Uuid,
 };
 use ordid_harness::Server;
-use ordid_sqlx::{FlushError, Flushed, MappingTable, Retry, SqlCounter, SqlLease, UnitOfWork};
+use ordid_sqlx::{
+    FlushError, Flushed, MappingTable, Retry, SqlCounter, SqlDisposableNode, SqlLease, UnitOfWork,
+};
 use ordid_tests::{
     conformance,
     proxy::Fault,
@@ -305,6 +307,10 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             broken(&Site::new(pool, setting).await?, setting).await
         });
     }
+    for server in ["mariadb", "mysql"] {
+        let name = "settings::numbers_have_the_steps_of_servers_that_compare_nothing";
+        on_own_server(trials, servers, server, name, None, counts_by_steps);
+    }
     for (name, settings, options) in [
         ("settings::of_sessions", MYSQL, None),
         (
@@ -339,6 +345,37 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             );
         }
     }
+}
+
+/// Two servers that replicate to each other compare nothing before a COMMIT: only their steps keep what they count apart.
+async fn counts_by_steps(server: Server) -> Outcome {
+    let (pool, cleanup) = MySql::scratch(&server.url()).await?;
+    let set = "SET GLOBAL auto_increment_increment = 2, GLOBAL auto_increment_offset = 2";
+    MySql::script(&pool, set).await?;
+    let options = pool.connect_options();
+    let later = PoolOptions::<MySql>::new()
+        .max_connections(2)
+        .connect_with((*options).clone())
+        .await?;
+    let terms = LeaseTerms::new(0..1 << 16)?;
+    let nodes = SqlDisposableNode::<MySql>::new((*options).clone(), terms);
+    nodes.create().await?;
+    let mut given = Vec::new();
+    for _ in 0..3 {
+        let grant = nodes.acquire(SystemClock.now(), None).await?;
+        given.push(grant.node());
+    }
+    assert_eq!(given, [2, 4, 6]);
+
+    let table = MappingTable::<MySql>::new("ids")?;
+    table.create(&later).await?;
+    let uuids = [Uuid::now_v7(), Uuid::now_v7(), Uuid::now_v7()];
+    let mut ids = table.insert_or_get_many(&later, &uuids).await?;
+    ids.sort_unstable();
+    assert_eq!(ids, [2, 4, 6]);
+    assert_eq!(table.insert_or_get(&later, Uuid::now_v7()).await?, 8);
+    later.close().await;
+    Ok(cleanup.await?)
 }
 
 /// Adds a test with a server of its own, which is started with an option.

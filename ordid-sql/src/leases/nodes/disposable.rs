@@ -16,8 +16,9 @@ use super::{
 ///
 /// The database counts from 1, so the range of the terms begins with 0 or 1.
 ///
-/// On MySQL and MariaDB it counts by one also where the servers of a cluster have an `auto_increment_increment` above 1,
-/// as in a Galera cluster. Where two of them give the same number, one is refused, and gives the next.
+/// MySQL and MariaDB count by the server's `auto_increment_increment`, which keeps apart what several servers count. In a
+/// Galera cluster and a replication group, which compare it before a COMMIT, they count by one: where two of them give
+/// the same number, one is refused, and gives the next.
 ///
 /// Nothing waits for a lease to end, and a process that died leaves nothing behind; for that the numbers
 /// are used up, one with each start. A layout with 22 bits for the node has 4,194,304, enough for a
@@ -34,6 +35,8 @@ pub type SqlDisposableNode<S> = Nodes<S, Disposable>;
 pub struct Disposable {
     now: Statement,
     pub(super) insert: Statement,
+    /// For servers that compare what each has counted.
+    insert_by_one: Statement,
 }
 
 impl<D: CounterDialect> NodeKind<D> for Disposable {
@@ -41,14 +44,16 @@ impl<D: CounterDialect> NodeKind<D> for Disposable {
     const TABLE: &'static str = "ordid_disposable_nodes";
 
     fn new(table: &str) -> Self {
-        let insert = format!(
-            "{} INTO {{t}} (epoch, ceiling, expires) VALUES (1, ?, {{now}} + ?){}",
-            D::counted_insert(),
-            D::returning("node")
-        );
+        let insert = |insert: &str| {
+            let returning = D::returning("node");
+            let values = "(epoch, ceiling, expires) VALUES (1, ?, {now} + ?)";
+            Statement::changes::<D>(table, &format!("{insert} INTO {{t}} {values}{returning}"))
+        };
+        let now = format!("SELECT {{now}}, {}", D::compares_counts());
         Self {
-            now: Statement::reads::<D>(table, "SELECT {now}"),
-            insert: Statement::changes::<D>(table, &insert),
+            now: Statement::reads::<D>(table, &now),
+            insert: insert("INSERT"),
+            insert_by_one: insert(&D::insert_by_one()),
         }
     }
 
@@ -63,10 +68,17 @@ impl<D: CounterDialect> NodeKind<D> for Disposable {
     ) -> Result<Grant, Error> {
         let range = nodes.terms.nodes();
         let answer = nodes.store.ask(&nodes.kind.now, &[]).await?;
-        let store_now = answer.row().map(|[now]| time(now));
+        let (store_now, compares) = match answer.row() {
+            Some([now, compares]) => (Some(time(now)), compares > 0),
+            None => (None, false),
+        };
         let (floor, ceiling) = nodes.terms.range(None, now, last, store_now)?;
         let values = [millis(ceiling), nodes.ttl()].map(Number);
-        let inserted = nodes.store.ask(&nodes.kind.insert, &values).await?;
+        let insert = match compares {
+            true => &nodes.kind.insert_by_one,
+            false => &nodes.kind.insert,
+        };
+        let inserted = nodes.store.ask(insert, &values).await?;
         let node = inserted.returned().map(unsigned).ok_or_else(|| {
             let problem = "has not said which number it gave";
             nodes.error(CoordinationFailure::Unavailable, problem)

@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::{format, string::String, vec::Vec};
 
 use super::{CounterDialect, LeaseDialect, rows_of};
-use crate::words::mysql_by_steps;
+use crate::{catalog::MYSQL_CLUSTER, words::mysql_by_steps};
 use ordid_core::storage::{
     Dialect,
     dialect::{Babelfish, MySql, Oracle, Postgres, SqlServer, Sqlite},
@@ -70,9 +70,11 @@ impl CounterDialect for MySql {
         format!(" ON DUPLICATE KEY UPDATE {column} = {column}")
     }
 
-    /// Galera and group replication have steps so that no two servers count the same. Where two do, the second is
-    /// refused.
-    fn counted_insert() -> String {
+    fn compares_counts() -> String {
+        format!("EXISTS ({MYSQL_CLUSTER})")
+    }
+
+    fn insert_by_one() -> String {
         mysql_by_steps("INSERT", 1, 1)
     }
 
