@@ -113,21 +113,9 @@ impl<ST: KeySqlType> KeySqlType for Nullable<ST> where
     )
 )]
 #[cfg_attr(
-    not(feature = "postgres"),
+    not(all(feature = "postgres", feature = "mysql", feature = "sqlite")),
     diagnostic::on_unimplemented(
-        note = "for PostgreSQL, turn on a feature: `cargo add ordid-diesel --features postgres`"
-    )
-)]
-#[cfg_attr(
-    not(feature = "mysql"),
-    diagnostic::on_unimplemented(
-        note = "for MySQL and MariaDB, turn on a feature: `cargo add ordid-diesel --features mysql`"
-    )
-)]
-#[cfg_attr(
-    not(feature = "sqlite"),
-    diagnostic::on_unimplemented(
-        note = "for SQLite, turn on a feature: `cargo add ordid-diesel --features sqlite`"
+        note = "turn on the feature of the database: `cargo add ordid-diesel --features sqlite`, or `postgres`, `mysql`"
     )
 )]
 pub trait StoredAs<DB: Backend>: KeyType {

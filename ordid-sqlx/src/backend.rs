@@ -35,21 +35,9 @@ pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
     label = "not a database that ordid-sqlx is built for"
 )]
 #[cfg_attr(
-    not(feature = "postgres"),
+    not(all(feature = "postgres", feature = "mysql", feature = "sqlite")),
     diagnostic::on_unimplemented(
-        note = "for PostgreSQL, turn on a feature: `cargo add ordid-sqlx --features postgres`"
-    )
-)]
-#[cfg_attr(
-    not(feature = "mysql"),
-    diagnostic::on_unimplemented(
-        note = "for MySQL and MariaDB, turn on a feature: `cargo add ordid-sqlx --features mysql`"
-    )
-)]
-#[cfg_attr(
-    not(feature = "sqlite"),
-    diagnostic::on_unimplemented(
-        note = "for SQLite, turn on a feature: `cargo add ordid-sqlx --features sqlite`"
+        note = "turn on the feature of the database: `cargo add ordid-sqlx --features sqlite`, or `postgres`, `mysql`"
     )
 )]
 pub trait Backend: sqlx::Database<Arguments: Debug> + sealed::Sealed {

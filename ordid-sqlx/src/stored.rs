@@ -89,21 +89,9 @@ impl<DB: Database, R: RawKey, C: SqlxColumn<DB, R>> SqlxColumn<DB, R> for Unorde
     )
 )]
 #[cfg_attr(
-    not(feature = "postgres"),
+    not(all(feature = "postgres", feature = "mysql", feature = "sqlite")),
     diagnostic::on_unimplemented(
-        note = "for PostgreSQL, turn on a feature: `cargo add ordid-sqlx --features postgres`"
-    )
-)]
-#[cfg_attr(
-    not(feature = "mysql"),
-    diagnostic::on_unimplemented(
-        note = "for MySQL and MariaDB, turn on a feature: `cargo add ordid-sqlx --features mysql`"
-    )
-)]
-#[cfg_attr(
-    not(feature = "sqlite"),
-    diagnostic::on_unimplemented(
-        note = "for SQLite, turn on a feature: `cargo add ordid-sqlx --features sqlite`"
+        note = "turn on the feature of the database: `cargo add ordid-sqlx --features sqlite`, or `postgres`, `mysql`"
     )
 )]
 pub trait StoredAs<DB: Database>: KeyType {
