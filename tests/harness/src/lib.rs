@@ -3,7 +3,8 @@
 //! [`postgres`], [`mariadb`], [`galera`], [`mysql`], [`pgbouncer`], [`h2`], [`redis`], [`zookeeper`] and [`etcd`] each
 //! start a fresh server from the binaries of the installed package, [`mysql`] of an unpacked one: on a free port of
 //! 127.0.0.1, with its data in a new temporary folder, and with nothing shared with a server that the machine may
-//! already run. `ORDID_TEST_NEWER_SERVERS=1` makes PostgreSQL and MariaDB newer, unpacked ones (see [`Policy`]). The [`Server`] they return stops the server and removes the folder when it is dropped.
+//! already run. The [`Server`] they return stops the server and removes the folder when it is dropped.
+//! `ORDID_TEST_NEWER_SERVERS=1` makes PostgreSQL and MariaDB newer, unpacked ones (see [`Policy`]).
 //!
 //! The server also goes when nothing gets dropped - a panic that aborts, Ctrl-C, `kill -9`:
 //!
