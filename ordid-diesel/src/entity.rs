@@ -557,7 +557,7 @@ impl<DB: Backend> RowSink for Binder<DB> {
         let mut binder = Self::with_room(entity, 1, 1);
         binder.begin_row(columns);
         write(&mut binder);
-        // Of columns that are left out there is no value.
+        // Columns that are left out have no value.
         binder.columns.iter().map(|column| column.sent()).collect()
     }
 }

@@ -12,18 +12,34 @@ pub(crate) const POSTGRES_BOUNDS_WAITS: &str = "SELECT pg_catalog.set_config('lo
 /// that a transaction has inserted and not committed is locked, and passed over: the query does not wait for that
 /// transaction, which may take long. MySQL's `FOR SHARE` needs no other privilege than `SELECT`, as `FOR UPDATE` would.
 ///
-/// MariaDB before 10.6 waits. See [`MYSQL_CLUSTER`] for the comments.
+/// MariaDB before 10.6 waits. See `if_variable!` for the comments.
 pub(crate) const MYSQL_COMMITTED: &str =
     " /*M! LOCK IN SHARE MODE *//*M!100600 SKIP LOCKED *//*!80000 FOR SHARE SKIP LOCKED */";
 
-/// Has a row in a Galera cluster and in a replication group, whose members know their own locks only.
+/// The query that has a row if a variable of MySQL or MariaDB is so.
 ///
 /// MariaDB runs what stands in `/*M! */`, MySQL what stands in `/*!50700 */`: each has the variables in another schema.
 /// Sources: "Comment Syntax" of both manuals.
-pub(crate) const MYSQL_CLUSTER: &str = "SELECT 1 FROM \
-    /*M! information_schema *//*!50700 performance_schema */.global_variables \
-    WHERE (variable_name = 'wsrep_on' AND variable_value = 'ON') \
-    OR (variable_name = 'group_replication_group_name' AND variable_value <> '') LIMIT 1";
+macro_rules! if_variable {
+    ($is_so:literal) => {
+        concat!(
+            "SELECT 1 FROM /*M! information_schema *//*!50700 performance_schema */.global_variables WHERE ",
+            $is_so,
+            " LIMIT 1"
+        )
+    };
+}
+
+/// Has a row in a Galera cluster and in a replication group, whose members know their own locks only.
+pub(crate) const MYSQL_CLUSTER: &str = if_variable!(
+    "(variable_name = 'wsrep_on' AND variable_value = 'ON') \
+     OR (variable_name = 'group_replication_group_name' AND variable_value <> '')"
+);
+
+/// Has a row in a Galera cluster, whose members compare before a COMMIT what each of them has written.
+#[cfg(any(feature = "leases", feature = "mapping"))]
+pub(crate) const MYSQL_GALERA: &str =
+    if_variable!("variable_name = 'wsrep_on' AND variable_value = 'ON'");
 
 /// Has a row if a unique index of PostgreSQL would refuse the same row a second time, and no trigger can replace its
 /// values before it is inserted. The index holds columns that are sent, and no others: the key alone, or with columns

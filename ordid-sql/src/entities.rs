@@ -101,7 +101,7 @@ pub(crate) struct EntitiesOf<S: 'static, R: 'static> {
     compare: Compare<R>,
 }
 
-/// Which columns of the rows are updated.
+/// Says which columns of each row are updated.
 #[derive(Debug, Default)]
 struct ColumnSets {
     sets: Vec<ColumnSet>,

@@ -220,7 +220,8 @@ impl<S: RowSink + 'static> PendingRows<S> {
     }
 
     /// As [`update`](Self::update), of these columns alone: positions in
-    /// [`OrderedKey::COLUMNS`](ordid_core::OrderedKey::COLUMNS), in any order.
+    /// [`OrderedKey::COLUMNS`](ordid_core::OrderedKey::COLUMNS), in any order. If there is no such column,
+    /// [`plan`](Self::plan) or what follows it panics.
     pub fn update_columns<E: Row<S>>(
         &mut self,
         row: E,

@@ -58,8 +58,9 @@ use crate::{EngineProfile, Retry};
 /// MariaDB [`insert_many`](Self::insert_many), which must know whose row it is, sends statements of which all
 /// rows are new or none is, and loses the ids of one that is refused.
 ///
-/// The servers of a Galera cluster or of a replication group count by an `auto_increment_increment` above 1, so that no
-/// two of them count the same. Over a pool ids are one apart there, too. Where two servers then give the same id at
+/// Where several servers take writes, each counts by an `auto_increment_increment` above 1, so that no two of them count
+/// the same. In a Galera cluster, which compares ids before a COMMIT, they are one apart over a pool all the same; do not
+/// let two such clusters replicate the table to each other. Where two servers then give the same id at
 /// the same moment, one of them is refused; it is tried again, and the rest of that call counts by the server's steps.
 /// Over a connection or in a transaction ids have the server's steps, since nothing is tried again there; but a
 /// transaction may be refused at its COMMIT, as by a deadlock, because of an id that another server gave over a pool.

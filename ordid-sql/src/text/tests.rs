@@ -209,7 +209,7 @@ fn parameters_follow_the_order_of_columns_in_the_statement() {
     }
 }
 
-/// As a fix-up of the same column, whatever the engine's way of updating.
+/// The statement is that of a fix-up of the same column, whatever the engine's way of updating.
 #[test]
 fn some_columns_are_updated_and_no_others() {
     let of = |engine: &EngineProfile, columns: Vec<usize>, rows| {

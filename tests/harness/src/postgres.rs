@@ -30,7 +30,7 @@ pub(crate) struct Postgres {
     folder: PathBuf,
     /// The port of the server that this one repeats.
     primary: Option<u16>,
-    /// Of its messages; English if there is none.
+    /// The language of its messages; they are in English if there is none.
     language: Option<&'static str>,
 }
 
@@ -116,7 +116,7 @@ impl Recipe for Postgres {
             self.path("initdb"),
             format!("--pgdata={data}"),
             "--username=postgres".to_owned(),
-            // Of the command only: the server itself keeps `fsync` on.
+            // This is for the command only: the server itself keeps `fsync` on.
             "--no-sync".to_owned(),
         ];
         let more: &[&str] = if let Some(primary) = self.primary {

@@ -1,4 +1,4 @@
-//! What the kills of a program's tests added up to.
+//! Adds up what the kills of a program's tests came to.
 
 use std::{
     fmt,

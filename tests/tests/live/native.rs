@@ -108,7 +108,7 @@ async fn uuidv7_is_read_by_our_scheme(pool: Pool<Postgres>) -> Outcome {
 async fn uuid_extract_timestamp_reads_our_keys(pool: Pool<Postgres>) -> Outcome {
     let sql = "SELECT (extract(epoch FROM uuid_extract_timestamp($1)) * 1000)::int8, \
                uuid_extract_version($1)::int8";
-    // Of now, and of any time that a key may have.
+    // Some are of now, the others of any time that a key may have.
     let mut keys: Vec<Native> = (0..100).map(|_| Native::generate()).collect();
     keys.extend(Native::wild(200));
     for key in keys {

@@ -159,7 +159,7 @@ pub(super) async fn tickets(nodes: Nodes<'_>) -> Outcome {
     }
     are_unique(all);
 
-    // Of the form `LastInsertId` the one row is of one share.
+    // The form `LastInsertId` has one row, which belongs to one share.
     let tickets = Tickets64::new(servers.clone(), TicketForm::LastInsertId, 3)?;
     tickets.create().await?;
     nodes.agree().await?;

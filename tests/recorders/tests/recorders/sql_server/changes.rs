@@ -276,7 +276,7 @@ async fn some_columns_are_updated() {
     assert_eq!(log[3].request.arguments().len(), 4);
 }
 
-/// As an index with `IGNORE_DUP_KEY` leaves out a row that is there already, with a warning and no error.
+/// An index with `IGNORE_DUP_KEY` leaves out a row that is there already, with a warning and no error.
 #[tokio::test]
 async fn a_row_that_is_left_out_fails_the_flush() {
     #[derive(OrderedKey)]
