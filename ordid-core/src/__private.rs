@@ -2,7 +2,7 @@
 
 use core::{fmt, marker::PhantomData};
 
-pub use alloc::borrow::Cow;
+pub use alloc::{borrow::Cow, string::String};
 pub use core::{
     clone::Clone,
     cmp::{Eq, Ord, Ordering, PartialEq, PartialOrd},
@@ -13,7 +13,7 @@ pub use core::{
     module_path,
     ops::FnMut,
     option::Option::{self, None, Some},
-    primitive::{bool, i64, str, u64, usize},
+    primitive::{bool, i64, i128, str, u64, usize},
     result::Result::{self, Err, Ok},
     str::FromStr,
 };
@@ -23,9 +23,10 @@ pub use crate::{
     __keeps_order as keeps_order, __key_type_interop as key_type_interop,
     __native_columns as native_columns, __no_column as no_column,
     __unknown_engine as unknown_engine, Error,
-    entity::{ColumnOf, Fields, KeyOf, OrderedKey, Parent, Sink},
+    entity::{ColumnOf, Fields, KeyOf, OrderedKey, Parent, Sink, Version},
     key::{
-        Generated, Key192, KeyBytes, KeyField, KeyType, ObjectId, PushId, RawKey, Scheme, TypedKey,
+        Generated, Key192, KeyBytes, KeyField, KeyFields, KeyType, LeadingField, ObjectId,
+        PartField, PushId, RawKey, Scheme, TypedKey,
         scatter::{Scatter, ScatteredKey},
         text::check_prefix,
     },
@@ -203,7 +204,7 @@ pub fn fmt_display<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         }
         prefix => prefix,
     };
-    K::Scheme::write_text(key.to_raw(), prefix, f)
+    K::Scheme::write_text(key.to_outside(), prefix, f)
 }
 
 /// What the texts of a key type begin with: one piece to write instead of two.
@@ -236,7 +237,7 @@ impl<K: KeyType> Lead<K> {
     }
 }
 
-/// Body of a key type's `Debug`: `OrderId(ord_01h455vb4pex5vsknk084sn02q)`.
+/// Body of a key type's `Debug`: `OrderId(ord_01h455vb4pex5vsknk084sn02q)`, or the masked text and `masked`.
 ///
 /// # Errors
 ///
@@ -244,10 +245,10 @@ impl<K: KeyType> Lead<K> {
 pub fn fmt_debug<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     // Of the scheme's text: what writes it is then not compiled for each key type.
     SchemeText::<K::Scheme> {
-        raw: key.to_raw(),
+        raw: key.to_outside(),
         prefix: K::PREFIX,
     }
-    .fmt_named(K::NAME, f)
+    .fmt_named(K::NAME, K::IS_MASKED, f)
 }
 
 /// Body of a key type's `FromStr`.
@@ -258,7 +259,7 @@ pub fn fmt_debug<K: KeyType>(key: K, f: &mut fmt::Formatter<'_>) -> fmt::Result 
 #[inline]
 pub fn parse<K: KeyType>(text: &str) -> Result<K, Error> {
     match K::Scheme::read_text(K::PREFIX, text) {
-        Some(raw) => K::from_raw(raw),
+        Some(raw) => K::from_outside(raw),
         None => parse_with_reason(text),
     }
 }
@@ -266,7 +267,7 @@ pub fn parse<K: KeyType>(text: &str) -> Result<K, Error> {
 #[cold]
 fn parse_with_reason<K: KeyType>(text: &str) -> Result<K, Error> {
     match K::Scheme::parse_text(K::PREFIX, text) {
-        Ok(raw) => K::from_raw(raw),
+        Ok(raw) => K::from_outside(raw),
         Err(error) => Err(error),
     }
 }
@@ -288,12 +289,12 @@ impl<F: KeyField<Key: TypedKey>> TellsParent for F {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not hold the key of the parent `{P}`",
     label = "not the parent's key",
-    note = "write the type of the key field of `{P}`, or an `Option` of it"
+    note = "write the type of the key field of `{P}`, or an `Option` of it; of a key of several columns, that of the first"
 )]
-pub trait HoldsKeyOf<P: OrderedKey>: KeyField<Key = KeyOf<P>> {}
+pub trait HoldsKeyOf<P: OrderedKey>: KeyField<Key = <P::Field as KeyField>::Leading> {}
 
 #[diagnostic::do_not_recommend]
-impl<F: KeyField<Key = KeyOf<P>>, P: OrderedKey> HoldsKeyOf<P> for F {}
+impl<F: KeyField<Key = <P::Field as KeyField>::Leading>, P: OrderedKey> HoldsKeyOf<P> for F {}
 
 /// A parent field: its foreign key, and how a row shows it.
 ///

@@ -74,6 +74,35 @@ impl Timestamp {
 }
 
 #[cfg(feature = "std")]
+impl Timestamp {
+    /// Rounds down to the millisecond.
+    #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
+    pub(crate) fn from_unix_nanos(nanos: i128) -> Result<Self, Error> {
+        match u128::try_from(nanos) {
+            Ok(nanos) => {
+                Self::from_unix_millis(u64::try_from(nanos / 1_000_000).unwrap_or(u64::MAX))
+            }
+            Err(_) => Err(Error::new(ErrorKind::BeforeEpoch)),
+        }
+    }
+
+    /// The error of a time that another crate's type has no room for.
+    #[cfg(any(feature = "jiff", feature = "time"))]
+    pub(crate) fn too_late_for(self, name: &str) -> Error {
+        Error::conversion(format!(
+            "timestamp {self} does not fit {name}, whose last year is 9999"
+        ))
+    }
+}
+
+#[cfg(feature = "std")]
+impl From<Timestamp> for SystemTime {
+    fn from(timestamp: Timestamp) -> Self {
+        timestamp.to_system_time()
+    }
+}
+
+#[cfg(feature = "std")]
 impl TryFrom<SystemTime> for Timestamp {
     type Error = Error;
 
@@ -309,6 +338,7 @@ mod tests {
             timestamp.to_system_time(),
             UNIX_EPOCH + Duration::from_millis(1_645_557_742_000)
         );
+        assert_eq!(SystemTime::from(timestamp), timestamp.to_system_time());
         assert!(Timestamp::try_from(UNIX_EPOCH - Duration::from_secs(1)).is_err());
     }
 }

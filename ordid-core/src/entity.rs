@@ -3,14 +3,21 @@
 //! `#[derive(OrderedKey)]` implements these traits for a struct; it knows no database library.
 //! [`Fields`] hands the columns to whatever [`Sink`] takes them, so one entity serves every engine.
 
-use alloc::vec::Vec;
+use alloc::{
+    string::{String, ToString as _},
+    vec::Vec,
+};
 use core::{any::TypeId, fmt, marker::PhantomData};
 
 use crate::{
     error::Error,
     generator::Generator,
-    key::{KeyBytes, KeyField, KeyType, StaticScheme},
+    key::{EnsuredFields, KeyBytes, KeyField, KeyFields, KeyType, StaticScheme},
 };
+
+mod version;
+
+pub use version::Version;
 
 /// The key type of an entity.
 pub type KeyOf<E> = <<E as OrderedKey>::Field as KeyField>::Key;
@@ -38,8 +45,10 @@ pub trait OrderedKey {
     const SCHEMA: Option<&'static str>;
     /// The table's name, unquoted.
     const TABLE: &'static str;
-    /// The key column's name, unquoted.
+    /// The key column's name, unquoted; that of the first one, where the key has several columns.
     const KEY_COLUMN: &'static str;
+    /// The names of the key's columns, unquoted, in the order of [`COLUMNS`](Self::COLUMNS).
+    const KEY_COLUMNS: &'static [&'static str] = &[Self::KEY_COLUMN];
     /// All columns in the order in which [`Fields`] hands over their values, unquoted.
     const COLUMNS: &'static [&'static str];
     /// The foreign keys.
@@ -47,6 +56,8 @@ pub trait OrderedKey {
     /// Whether the database has to take each row that is inserted. It is `false` under `#[ordid(uncounted)]`, for what
     /// inserts other rows, or none: a view, a rule, a trigger.
     const COUNTS_INSERTS: bool = true;
+    /// The position in [`COLUMNS`](Self::COLUMNS) of the row's [`Version`], if it has one.
+    const VERSION: Option<usize> = None;
 
     /// Returns the key, if it is assigned.
     fn key(&self) -> Option<KeyOf<Self>>;
@@ -54,9 +65,28 @@ pub trait OrderedKey {
     /// Assigns the key, over what was there.
     fn assign_key(&mut self, key: KeyOf<Self>);
 
+    /// Returns the fields of a key of several columns.
+    #[doc(hidden)]
+    fn key_fields(&self) -> Option<Self::Field>
+    where
+        Self::Field: Sized,
+    {
+        None
+    }
+
     /// Shows each foreign key of the row that is set, in the order of [`PARENTS`](Self::PARENTS): its
     /// position there, and the parent's key.
     fn parents(&self, visit: &mut dyn FnMut(usize, KeyBytes));
+
+    /// Returns the number of the version that the row was read with ([`Version::to_number`]); `None` where it has none.
+    fn version(&self) -> Option<i128> {
+        None
+    }
+
+    /// Returns the version of a number as text, for messages.
+    fn version_text(number: i128) -> String {
+        number.to_string()
+    }
 
     /// Returns the key, after assigning a new one where there was none. Calling it again changes
     /// nothing: a retry carries the same key.
@@ -124,6 +154,11 @@ impl<K: KeyType> EnsuredKey for K {
     }
 }
 
+#[cold]
+fn no_part(table: &str) -> ! {
+    panic!("a row of {table} has no value in a column of its key, and nothing makes one")
+}
+
 /// Not in a function that is compiled for each key type.
 #[cold]
 fn no_key() -> ! {
@@ -138,6 +173,30 @@ impl<K: KeyType<Scheme: StaticScheme>> EnsuredKey for Option<K> {
             entity.assign_key(key);
             key
         })
+    }
+}
+
+/// Each field without a value gets a new one.
+///
+/// # Panics
+///
+/// If one of them is an integer, which nothing makes: an `ActiveModel` of SeaORM can leave it out.
+#[diagnostic::do_not_recommend]
+impl<F> EnsuredKey for KeyFields<F>
+where
+    Self: EnsuredFields,
+{
+    fn ensure<E: OrderedKey<Field = Self>>(entity: &mut E) -> Self::Key {
+        if let Some(key) = entity.key() {
+            return key;
+        }
+        match entity.key_fields().and_then(|it| it.ensured()) {
+            Some(key) => {
+                entity.assign_key(key);
+                key
+            }
+            None => no_part(E::TABLE),
+        }
     }
 }
 
@@ -387,6 +446,15 @@ pub trait Fields<S: ?Sized> {
     fn write_key(key: KeyOf<Self>, sink: &mut S)
     where
         Self: OrderedKey;
+
+    /// Hands over what an update takes: as [`write`](Self::write), but the next [`Version`] in the version's column,
+    /// and behind all columns the version that the row was read with. The same as `write` where there is no version.
+    fn write_update(&self, sink: &mut S) {
+        self.write(sink);
+    }
+
+    /// Hands over the version of a number, and nothing else: for a row that is not at hand any more.
+    fn write_version(_number: i128, _sink: &mut S) {}
 }
 
 /// Takes values of one type: a database library's row binder, implemented by its adapter.

@@ -1,4 +1,4 @@
-//! Traits of other crates, for key types that `#[derive(KeyType)]` makes.
+//! Traits of other crates, for key types that `#[derive(KeyType)]` makes, and conversions of times.
 //!
 //! Only the user's crate may implement them for its type, so derived code calls
 //! [`key_type_interop!`](crate::__private::key_type_interop), which calls one macro per library. Each
@@ -7,6 +7,10 @@
 
 #[cfg(feature = "arbitrary")]
 pub(crate) mod arbitrary;
+#[cfg(feature = "chrono")]
+mod chrono;
+#[cfg(feature = "jiff")]
+mod jiff;
 #[cfg(feature = "proptest")]
 pub(crate) mod proptest;
 #[cfg(any(feature = "schemars", feature = "utoipa"))]
@@ -15,6 +19,8 @@ pub(crate) mod schema;
 pub(crate) mod schemars;
 #[cfg(feature = "serde")]
 pub(crate) mod serde;
+#[cfg(feature = "time")]
+mod time;
 #[cfg(feature = "utoipa")]
 pub(crate) mod utoipa;
 

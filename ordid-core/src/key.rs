@@ -5,7 +5,7 @@
 //! which comparison rules they rise.
 
 use alloc::{format, string::String};
-use core::{cmp::Ordering, fmt, hash::Hash, str::FromStr};
+use core::{cmp::Ordering, fmt, hash::Hash, ops::Range, str::FromStr};
 
 use uuid::{Uuid, Variant, fmt::Hyphenated};
 
@@ -13,6 +13,7 @@ use crate::{
     clock::Timestamp,
     error::{Error, ErrorKind},
     layout::Orders,
+    scheme::{FromName, TimeOrdered},
 };
 
 /// The bytes of a raw key that is nothing but these.
@@ -78,6 +79,7 @@ macro_rules! own_text {
 }
 
 mod bytes;
+mod composite;
 mod form;
 mod integer;
 mod key192;
@@ -87,6 +89,10 @@ pub mod scatter;
 pub mod text;
 
 pub use bytes::KeyBytes;
+pub use composite::{
+    CompositeBytes, CompositeKey, CompositeRaw, CompositeScheme, EnsuredFields, EnsuredPart,
+    KeyFields, KeyPart, KeyParts, LeadingField, PartField,
+};
 pub use form::{BinaryForm, TextForm};
 pub use key192::Key192;
 pub use object_id::ObjectId;
@@ -302,7 +308,9 @@ pub trait RisesAsUuidToBin: Scheme {}
     label = "no generator for the process",
     note = "if a node of your own tells its keys apart, make a generator with it, `let generator = \
             OrderedGenerator::with_node(...)`, and ask it: `generator.try_generate_key::<OrderId>()?` \
-            for a key, `order.ensure_key_with(&generator)?` for an entity's"
+            for a key, `order.ensure_key_with(&generator)?` for an entity's",
+    note = "keys of `uuid_v5` and `uuid_v8_sha256` are made of names: `OrderId::named(namespace, [name])`, with \
+            the feature `named` of `ordid`"
 )]
 pub trait StaticScheme: Scheme {
     /// What [`reserve`](Self::reserve) returns.
@@ -424,9 +432,19 @@ pub(crate) struct SchemeText<'p, S: Scheme> {
 }
 
 impl<S: Scheme> SchemeText<'_, S> {
-    /// Writes the text in parentheses, after the key type's name.
-    pub(crate) fn fmt_named(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple(name).field(self).finish()
+    /// Writes the text in parentheses, after the key type's name, and whether it is masked.
+    pub(crate) fn fmt_named(
+        &self,
+        name: &str,
+        is_masked: bool,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        let mut tuple = f.debug_tuple(name);
+        tuple.field(self);
+        if is_masked {
+            tuple.field(&format_args!("masked"));
+        }
+        tuple.finish()
     }
 }
 
@@ -481,6 +499,26 @@ pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
     ///
     /// A value of another version or variant gives an error that [`is_layout`](Error::is_layout).
     fn from_raw(raw: Self::Raw) -> Result<Self, Error>;
+
+    /// Whether the texts of the keys are masked: `#[ordid(mask = MASK)]`.
+    const IS_MASKED: bool = false;
+
+    /// Returns the raw value that texts and serde carry: the key's own, or the
+    /// [masked](crate::scheme::masked::MaskedKey) one where the key type has a mask.
+    #[inline]
+    fn to_outside(self) -> Self::Raw {
+        self.to_raw()
+    }
+
+    /// Takes what [`to_outside`](Self::to_outside) returned.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_raw`](Self::from_raw); where the key type has a mask, also for an unmasked value.
+    #[inline]
+    fn from_outside(outside: Self::Raw) -> Result<Self, Error> {
+        Self::from_raw(outside)
+    }
 
     /// Makes the next key, above all keys of the scheme that this process made before, over all
     /// threads.
@@ -543,6 +581,96 @@ pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
         Ok(Self::Scheme::reserve(count)?.map(Self::from_generated as fn(_) -> _))
     }
 
+    /// Returns the keys of some time: from the smallest key that the scheme can make at its start up to, and
+    /// without, the smallest at its end. The ends are no keys of rows.
+    ///
+    /// [`Timestamp`] takes the times of `std`, and behind features of these names those of `chrono`, `jiff`
+    /// and `time`. Ranges that meet in time meet in keys, without overlap. Where the scheme's steps are
+    /// longer than a millisecond (a second for `object_id`), each end is rounded down to its step. It is the
+    /// time in the key, and so the clock of who made the key. For a scheme whose keys are not ordered by a
+    /// time it does not compile.
+    ///
+    /// # Errors
+    ///
+    /// If an end does not fit the layout; the error [`is_clock`](Error::is_clock).
+    ///
+    /// # Example: the keys of a day
+    ///
+    /// ```
+    /// use ordid_core::{KeyType, clock::Timestamp, uuid::Uuid};
+    ///
+    /// let from = Timestamp::from_unix_millis(1_704_067_200_000)?; // 2024-01-01T00:00:00Z
+    /// let to = Timestamp::from_unix_millis(1_704_153_600_000)?;
+    /// let day = Uuid::range(from..to)?; // WHERE id >= day.start AND id < day.end
+    /// assert!(day.contains(&Uuid::generate_at(from)?));
+    /// assert!(!day.contains(&Uuid::generate_at(to)?));
+    /// # Ok::<(), ordid_core::Error>(())
+    /// ```
+    fn range(times: Range<Timestamp>) -> Result<Range<Self>, Error>
+    where
+        Self::Scheme: TimeOrdered,
+    {
+        let lowest_at = |time| {
+            let bounds = Self::Scheme::bounds_at(time);
+            bounds.map(|(lowest, _)| Self::from_generated(Generated::new(lowest)))
+        };
+        Ok(lowest_at(times.start)?..lowest_at(times.end)?)
+    }
+
+    /// Makes the key of a name: the same namespace and parts give the same key, in each program and on
+    /// each day.
+    ///
+    /// One part makes the key that RFC 9562 makes of these bytes. If there are several, each part is a name in
+    /// the namespace that the parts before it make, so `["ab", "c"]` and `["a", "bc"]` are two keys. A
+    /// namespace is a UUID that you choose once for each key type, or another key, such as an order's
+    /// for its lines. [`scheme::named`](crate::scheme::named) says what named keys are not: they have no
+    /// order, no time, and are no secret.
+    ///
+    /// It does not compile for an array without parts. The schemes that make keys of names need the
+    /// feature `named`.
+    ///
+    /// # Example: an import that runs twice
+    ///
+    #[cfg_attr(feature = "named", doc = "```")]
+    #[cfg_attr(not(feature = "named"), doc = "```ignore")]
+    /// use ordid_core::{KeyType, uuid::{Uuid, uuid}};
+    ///
+    /// # #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    /// # struct OrderId(Uuid);
+    /// # impl std::fmt::Display for OrderId {
+    /// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { self.0.fmt(f) }
+    /// # }
+    /// # impl KeyType for OrderId {
+    /// #     type Raw = Uuid;
+    /// #     type Scheme = ordid_core::scheme::UuidV5;
+    /// #     const NAME: &'static str = "OrderId";
+    /// #     const PREFIX: Option<&'static str> = None;
+    /// #     fn from_generated(key: ordid_core::key::Generated<Self::Scheme>) -> Self { Self(key.into_raw()) }
+    /// #     fn to_raw(self) -> Uuid { self.0 }
+    /// #     fn from_raw(raw: Uuid) -> Result<Self, ordid_core::Error> {
+    /// #         ordid_core::key::Generated::check(raw, "OrderId").map(Self::from_generated)
+    /// #     }
+    /// # }
+    /// // #[derive(KeyType)]
+    /// // #[ordid(scheme = uuid_v5)]
+    /// // struct OrderId(Uuid);
+    /// const ORDERS: Uuid = uuid!("5d3a1f0e-52a5-4a6b-9a0c-0d2f6d1c7f11"); // random, and never changed
+    ///
+    /// let key = OrderId::named(ORDERS, ["shop 7", "4711"]);
+    /// assert_eq!(key, OrderId::named(ORDERS, ["shop 7", "4711"]));
+    /// assert_ne!(key, OrderId::named(ORDERS, ["shop 74", "711"]));
+    /// ```
+    fn named<P: AsRef<[u8]>, const N: usize>(namespace: impl Into<Uuid>, parts: [P; N]) -> Self
+    where
+        Self::Scheme: FromName,
+    {
+        const { assert!(N > 0, "a name has one part at least") };
+        let key = parts.iter().fold(namespace.into(), |namespace, part| {
+            Self::Scheme::from_name(&namespace, part.as_ref())
+        });
+        Self::from_generated(Generated::new(key))
+    }
+
     /// Returns the time in the key, if its scheme embeds one.
     fn timestamp(self) -> Option<Timestamp> {
         Self::Scheme::timestamp(&self.to_raw())
@@ -570,6 +698,8 @@ pub trait TypedKey: KeyType {}
 pub trait KeyField: 'static {
     /// The key type inside.
     type Key: KeyType;
+    /// The key type of the first column, in whose order a database keeps rows: the same where there is one column.
+    type Leading: KeyType;
     /// Whether the field can be without a key.
     const OPTIONAL: bool;
 
@@ -583,11 +713,16 @@ pub trait KeyField: 'static {
     fn with(key: Self::Key) -> Self
     where
         Self: Sized;
+
+    /// Returns the raw key of the first column.
+    #[doc(hidden)]
+    fn leading(raw: <Self::Key as KeyType>::Raw) -> <Self::Leading as KeyType>::Raw;
 }
 
 #[diagnostic::do_not_recommend]
 impl<K: KeyType> KeyField for K {
     type Key = K;
+    type Leading = K;
     const OPTIONAL: bool = false;
 
     fn get(&self) -> Option<K> {
@@ -601,11 +736,16 @@ impl<K: KeyType> KeyField for K {
     fn with(key: K) -> Self {
         key
     }
+
+    fn leading(raw: K::Raw) -> K::Raw {
+        raw
+    }
 }
 
 #[diagnostic::do_not_recommend]
 impl<K: KeyType> KeyField for Option<K> {
     type Key = K;
+    type Leading = K;
     const OPTIONAL: bool = true;
 
     fn get(&self) -> Option<K> {
@@ -618,5 +758,9 @@ impl<K: KeyType> KeyField for Option<K> {
 
     fn with(key: K) -> Self {
         Some(key)
+    }
+
+    fn leading(raw: K::Raw) -> K::Raw {
+        raw
     }
 }

@@ -1,7 +1,7 @@
 //! Ordered primary keys, without a driver and without async: raw keys and key types
 //! ([`key`]), time and randomness ([`clock`], [`entropy`]), schemes and generators ([`scheme`],
 //! [`generator`]), what a generator remembers over restarts ([`high_water`]), columns of each
-//! database ([`storage`]) and rows with keys ([`entity`]). What is said to a database is in
+//! database ([`storage`]), rows with keys ([`entity`]) and pages of lists ([`page`]). What is said to a database is in
 //! `ordid-sql`.
 //!
 //! Users depend on the facade `ordid`; adapters of database libraries depend on this crate. Rooms
@@ -25,9 +25,12 @@
 //! - `std` (on by default): the system's clocks and entropy, and the process-wide generators. Without
 //!   it: `alloc`, 64-bit atomics, and a clock and entropy of your own.
 //! - `catalogue`: every scheme by its name, for tools.
+//! - `named`: keys of version 5 and 8 that are made of names ([`KeyType::named`]).
 //! - `tsc`: a clock that reads the processor's time-stamp counter.
 //! - `tracing`, `metrics`: an event, a counter, where a generator's policy acts.
 //! - `test-util`: a clock and an entropy source for tests.
+//! - `testing`: the same keys in every run of a test, also in code that calls `generate()`.
+//! - `chrono`, `jiff`, `time`: the times of these crates, to and from [`clock::Timestamp`].
 //! - `serde`, `schemars`, `utoipa`, `arbitrary`, `proptest`: the traits of these crates for key types
 //!   that `#[derive(KeyType)]` makes, and for no others. What such a library has to know of a raw key or a
 //!   scheme is said without it: [`RawKey::to_bytes`], [`Scheme::TEXT`], [`Scheme::coerce`].
@@ -54,10 +57,15 @@ pub mod generator;
 pub mod high_water;
 pub mod key;
 pub mod layout;
+pub mod page;
 pub mod scheme;
 pub mod storage;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
-pub use entity::{ColumnList, ColumnOf, EnsuredKey, Fields, KeyOf, OrderedKey, RawKeyOf, Sink};
+pub use entity::{
+    ColumnList, ColumnOf, EnsuredKey, Fields, KeyOf, OrderedKey, RawKeyOf, Sink, Version,
+};
 pub use error::Error;
 pub use key::{KeyField, KeyType, RawKey, Scheme, StaticScheme, TypedKey};
 pub use uuid;

@@ -29,7 +29,7 @@ macro_rules! process_wide {
                         $scheme,
                         crate::clock::SystemClock,
                         crate::entropy::ThreadEntropy,
-                    > = crate::generator::OrderedGenerator::new(
+                    > = crate::generator::OrderedGenerator::of_process(
                         crate::clock::SystemClock,
                         crate::entropy::ThreadEntropy,
                         crate::generator::Policy::DEFAULT,
@@ -267,6 +267,7 @@ pub mod instagram;
 mod laws;
 pub mod masked;
 pub mod medo;
+pub mod named;
 pub mod newid;
 pub mod node;
 pub mod object_id;
@@ -286,10 +287,12 @@ pub mod uuid_v1;
 pub mod uuid_v1_rearranged;
 pub mod uuid_v4;
 pub mod uuid_v4_clustered;
+pub mod uuid_v5;
 pub mod uuid_v6;
 pub mod uuid_v7;
 pub mod uuid_v7_sub_millis;
 pub mod uuid_v7_unguessable;
+pub mod uuid_v8_sha256;
 pub mod uuid_v8_sql_server;
 
 pub use anatomy::{Certainty, Inspection, Layout, TimeOrdered};
@@ -301,6 +304,7 @@ pub use counted::{Sequence, Tickets};
 pub use instagram::Instagram;
 pub use masked::UuidMask;
 pub use medo::Medo;
+pub use named::FromName;
 pub use newid::NewId;
 pub use node::UuidNode;
 pub use object_id::ObjectIdScheme;
@@ -320,8 +324,10 @@ pub use uuid_v1::UuidV1;
 pub use uuid_v1_rearranged::UuidV1Rearranged;
 pub use uuid_v4::UuidV4;
 pub use uuid_v4_clustered::{UuidV4Clustered, UuidV4ClusteredCompat};
+pub use uuid_v5::UuidV5;
 pub use uuid_v6::UuidV6;
 pub use uuid_v7::UuidV7;
 pub use uuid_v7_sub_millis::UuidV7SubMillis;
 pub use uuid_v7_unguessable::UuidV7Unguessable;
+pub use uuid_v8_sha256::UuidV8Sha256;
 pub use uuid_v8_sql_server::UuidV8SqlServer;

@@ -258,6 +258,8 @@ impl Reader<'_> {
 /// The options of a key type.
 #[derive(Default)]
 pub(crate) struct KeyTypeAttrs {
+    /// `any_version`: the only word.
+    pub(crate) accept: Option<Ident>,
     pub(crate) krate: Option<Path>,
     pub(crate) scheme: Option<SchemeAttr>,
     /// A static `UuidMask`.
@@ -514,6 +516,9 @@ impl KeyTypeAttrs {
                     Some(adapter) => read.adapter(cx, adapter),
                     None => reader.wrong(meta),
                 }
+            } else if meta.is("accept") {
+                let word = meta.ident().filter(|word| *word == "any_version");
+                reader.once(&mut read.accept, meta, word.cloned());
             } else if meta.is("crate") {
                 reader.once(&mut read.krate, meta, meta.path().cloned());
             } else if meta.is("mask") {
@@ -620,4 +625,11 @@ fn foreign(name: &str, attrs: &[Attribute]) -> Vec<Meta> {
         })
         .flatten()
         .collect()
+}
+
+/// Returns the names of the options by which SQLx's derives store or read a value in another form than its own.
+pub(crate) fn sqlx_forms(attrs: &[Attribute]) -> Vec<Ident> {
+    let metas = foreign("sqlx", attrs).into_iter();
+    let forms = metas.filter(|meta| ["json", "try_from", "flatten"].iter().any(|it| meta.is(it)));
+    forms.map(|meta| meta.name).collect()
 }

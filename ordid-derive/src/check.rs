@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use quote::ToTokens;
-use syn::{Data, DeriveInput, Fields, GenericParam, Type};
+use syn::{Data, DeriveInput, Fields, GenericParam, Ident, Type};
 
 use crate::{
     attr::{Argument, ArgumentValue, SchemeAttr},
     case::Case,
     ctxt::Ctxt,
-    model::{Entity, KeyType, is_no_parameter},
+    model::{Entity, EntityField, KeyType, is_no_parameter},
     options::{DEFAULT_SCHEME, Kind, Made, NOT_RAW, Parameter, SCHEMES, SNOWFLAKE_WAYS, Scheme},
     suggest, value,
 };
@@ -183,6 +183,31 @@ fn mask(cx: &Ctxt, model: &KeyType<'_>) {
     }
 }
 
+/// Checks that there are versions to accept, and that the mask keeps them apart.
+fn accept(cx: &Ctxt, model: &KeyType<'_>) {
+    let Some(accept) = &model.attrs.accept else {
+        return;
+    };
+    if let Some(scheme) = model.known_scheme()
+        && scheme.raw_name != "Uuid"
+    {
+        cx.error(
+            accept,
+            format!(
+                "keys of scheme `{}` have no version: take `accept` off",
+                scheme.name
+            ),
+        );
+    }
+    if let Some(mask) = &model.attrs.mask {
+        cx.error(
+            mask,
+            "a masked key is of version 4, and so may be a key that is accepted: take `mask` or \
+             `accept` off",
+        );
+    }
+}
+
 /// Checks that the bits that a key is spread by are the key's.
 fn scatter(cx: &Ctxt, model: &KeyType<'_>) {
     let Some(scatter) = &model.attrs.scatter else {
@@ -220,8 +245,15 @@ pub(crate) fn key_type(cx: &Ctxt, model: &KeyType<'_>) {
         self::scheme(cx, scheme);
     }
     mask(cx, model);
+    accept(cx, model);
     scatter(cx, model);
     let input = model.input;
+    for name in &model.sqlx_forms {
+        cx.error(
+            name,
+            format!("a key type is stored in the column that `#[ordid(sqlx)]` gives it: take `{name}` off"),
+        );
+    }
     let raw = model.scheme().raw;
     let fix = format!("write `struct {}({raw});`", input.ident);
     for param in &input.generics.params {
@@ -378,15 +410,15 @@ pub(crate) fn entity(cx: &Ctxt, model: &Entity<'_>) {
         self::sea_orm(cx, model);
     }
     keys(cx, model);
+    version(cx, model);
     diesel(cx, model);
     fields(cx, model);
     columns(cx, model);
 }
 
-/// Checks that SeaORM's primary key is one column, made by the client, and the ordered key.
+/// Checks that SeaORM's primary key is the ordered key, and made by the client.
 fn sea_orm(cx: &Ctxt, model: &Entity<'_>) {
-    let mut keys = model.primary_keys();
-    let Some((key, primary)) = keys.next() else {
+    if model.primary_keys().next().is_none() {
         if !model.is_damaged {
             cx.error(
                 &model.input.ident,
@@ -394,32 +426,29 @@ fn sea_orm(cx: &Ctxt, model: &Entity<'_>) {
             );
         }
         return;
-    };
-    let mut is_one = true;
-    for (_, other) in keys {
-        is_one = false;
-        cx.error(
-            other,
-            "a primary key of several columns is no ordered key: give the table a key column of its \
-             own, and these a unique index",
-        );
     }
-    if !is_one {
-        return;
-    }
+    let keys: Vec<_> = model.primary_keys().map(|(field, _)| field.ident).collect();
     for field in &model.fields {
         if let Some(marked) = &field.attrs.key
-            && !std::ptr::eq(field, key)
+            && !keys.contains(&field.ident)
         {
             cx.error(
                 marked,
                 format!(
                     "the ordered key is `{}`, but SeaORM's primary key is `{}`: mark one and the same",
-                    field.ident, key.ident
+                    field.ident,
+                    list(&keys)
                 ),
             );
         }
     }
+    for (key, primary) in model.primary_keys() {
+        sea_orm_key(cx, key, primary);
+    }
+}
+
+/// Checks that a column of SeaORM's primary key is made by the client.
+fn sea_orm_key(cx: &Ctxt, key: &EntityField<'_>, primary: &Ident) {
     let ty = compact(key.ty()).replace(' ', "");
     match &key.attrs.sea_orm_auto_increment {
         Some(value) if !value.value => {}
@@ -487,48 +516,67 @@ fn diesel(cx: &Ctxt, model: &Entity<'_>) {
 }
 
 fn keys(cx: &Ctxt, model: &Entity<'_>) {
-    let mut marked = model
-        .fields
-        .iter()
-        .filter_map(|field| field.attrs.key.as_ref());
-    let first = marked.next();
-    let mut second = false;
-    for key in marked {
-        second = true;
-        cx.error(
-            key,
-            "more than one field is marked `#[ordid(key)]`: an entity has one key",
-        );
-    }
-    if second {
-        cx.error(first, "the first field that is marked `#[ordid(key)]`");
+    let keys = model.keys();
+    if let Some(key) = keys.get(MAX_KEYS) {
+        cx.error(key.ident, "a key has four columns at most");
     }
     let primary_key = &model.attrs.diesel_primary_key;
-    match model.key() {
+    match &keys[..] {
         // Of a model of SeaORM this was said already.
-        None if model.is_damaged || model.sea_orm().is_some() => {}
-        None if primary_key.len() > 1 => cx.error(
-            &primary_key[0],
-            "an entity has one key: mark its field with `#[ordid(key)]`",
-        ),
-        None => cx.error(
+        [] if model.is_damaged || model.sea_orm().is_some() => {}
+        [] => cx.error(
             &model.input.ident,
             "no key field: mark one with `#[ordid(key)]` or name it `id`",
         ),
-        Some(key)
-            if !primary_key.is_empty()
-                && !primary_key.iter().any(|it| it == key.diesel_column()) =>
-        {
-            cx.error(
-                key.attrs.key.as_ref(),
-                format!(
-                    "the ordered key is `{}`, but Diesel's primary key is `{}`",
-                    key.diesel_column(),
-                    primary_key[0]
-                ),
-            );
+        keys => {
+            let own: Vec<_> = keys.iter().map(|key| key.diesel_column()).collect();
+            let theirs: Vec<_> = primary_key.iter().collect();
+            let is_same = own.len() == theirs.len() && own.iter().all(|it| theirs.contains(it));
+            if !theirs.is_empty() && !is_same {
+                cx.error(
+                    keys[0].attrs.key.as_ref(),
+                    format!(
+                        "the ordered key is `{}`, but Diesel's primary key is `{}`",
+                        list(&own),
+                        list(&theirs)
+                    ),
+                );
+            }
         }
-        Some(_) => {}
+    }
+}
+
+/// The most columns of a key.
+const MAX_KEYS: usize = 4;
+
+fn list(names: &[&Ident]) -> String {
+    let names = names.iter().map(ToString::to_string);
+    names.collect::<Vec<_>>().join("`, `")
+}
+
+/// Checks that one column at most is the version, and nothing else.
+fn version(cx: &Ctxt, model: &Entity<'_>) {
+    let marked = |field: &EntityField<'_>| field.attrs.version.clone();
+    let mut versions = model.fields.iter().filter_map(marked);
+    let first = versions.next();
+    for other in versions {
+        cx.error(other, "a row has one version");
+        cx.error(&first, "the first field that is marked `#[ordid(version)]`");
+    }
+    for field in &model.fields {
+        let Some(version) = &field.attrs.version else {
+            continue;
+        };
+        if model.is_key(field) {
+            cx.error(
+                version,
+                "the key cannot be the version: it stays the same while the row changes",
+            );
+        } else if let Some(skip) = field.skip() {
+            cx.error(skip, "the version has to be a column: take `skip` off");
+        } else if field.attrs.parent.is_some() {
+            cx.error(version, "a foreign key cannot be the version");
+        }
     }
 }
 
@@ -547,8 +595,10 @@ fn fields(cx: &Ctxt, model: &Entity<'_>) {
             if let Some(skip) = field.skip() {
                 cx.error(skip, "the key has to be a column: take `skip` off");
             }
+            // In a key of several columns, one may be another entity's key.
             if let Some(parent) = &attrs.parent
                 && parent.entity.is_none()
+                && model.keys().len() == 1
             {
                 cx.error(
                     &parent.name,
@@ -566,7 +616,20 @@ fn fields(cx: &Ctxt, model: &Entity<'_>) {
                 cx.error(tokens, format!("a field with `{skip}` has no column"));
             }
         }
-        if let Some(flatten) = attrs.sqlx_flatten.as_ref().or(attrs.diesel_embed.as_ref())
+        if let Some(other) = &attrs.sqlx_other_type
+            && field.skip().is_none()
+            && (model.is_key(field) || attrs.parent.is_some())
+        {
+            cx.error(
+                other,
+                format!("a key is read as its key type writes it: take `{other}` off"),
+            );
+        }
+        if let Some(flatten) = &attrs.sqlx_flatten
+            && model.is_key(field)
+        {
+            cx.error(flatten, "the key has to be a column: take `flatten` off");
+        } else if let Some(flatten) = attrs.sqlx_flatten.as_ref().or(attrs.diesel_embed.as_ref())
             && field.skip().is_none()
         {
             cx.error(

@@ -51,7 +51,8 @@ mod value;
 /// | `scheme = uuid_v7` | the algorithm that makes the keys: `uuid_v7`, `uuid_v6`, `ulid`, `comb_rt_sql`, `object_id`, ... (below) | `uuid_v7` |
 /// | `scheme = snowflake(layout = Sonyflake)` | the same, with parameters (below) | `layout = Twitter` |
 /// | `prefix = "ord"` | text form by TypeID, `ord_01h455vb4pex5vsknk084sn02q` | the raw key's text |
-/// | `mask = MASK` | a `static` `UuidMask` (or a `LazyLock` of one, no `const`) that hides the time of keys of version 7 where they leave the house: `MaskedKey` | no `MaskedKey` |
+/// | `mask = MASK` | a `static` `UuidMask` (or a `LazyLock` of one, no `const`) that hides the time of keys of version 7 where they leave the house: `Display`, `FromStr`, `Debug` and serde have the masked form alone, `MaskedKey` the key inside | no mask |
+/// | `accept = any_version` | what is read may be any UUID, such as those of version 4 that a table began with; new keys are the scheme's (below) | keys of the scheme alone |
 /// | `scatter(buckets = 16)` | a rule for a bucket in front, by a hash: `ScatteredKey` | no `ScatteredKey` |
 /// | `scatter(buckets = 16, lowest_bit = 80)` | the same, by the key's bits from that one up, reversed | |
 /// | `sqlx` | SQLx, each engine's native column for the raw key: `uuid`, `binary16`, `blob` | no SQLx |
@@ -72,7 +73,8 @@ mod value;
 #[doc = include_str!("schemes.md")]
 ///
 /// \* A node of your own tells these keys apart, or a store counts them, so there is no `generate()`:
-/// make a generator with the node, or over the store, and ask it for keys.
+/// make a generator with the node, or over the store, and ask it for keys. Keys of `uuid_v5` and
+/// `uuid_v8_sha256` are made of names: `OrderId::named(namespace, [name])`, with the feature `named`.
 ///
 /// # Parameters of schemes
 ///
@@ -149,6 +151,30 @@ mod value;
 /// names are those of `ordid::storage::column::names`, which the module re-exports, or aliases of `Named<Column, Dialect>`
 /// for columns of the adapter's own.
 ///
+/// # Tables that began with other keys
+///
+/// With `accept = any_version`, texts, raw keys and columns may have any UUID, whatever its version and variant. So a
+/// table of version 4 gets typed ids, and new keys that rise. The order of time begins with the first new key: those
+/// before are anywhere among and behind them. Columns that compare bytes sort all of them as `Ord` does for `uuid_v7`;
+/// MariaDB's `UUID` sorts old keys of version 4 in another order than `Ord`. An old key has no `timestamp`. There is no
+/// mask for such a key type, since a masked key is of version 4 itself.
+///
+/// ```
+/// use ordid::{KeyType, uuid::Uuid};
+///
+/// #[derive(KeyType)]
+/// #[ordid(prefix = "iss", accept = any_version)]
+/// pub struct IssueId(Uuid);
+///
+/// let old: Uuid = "919108f7-52d1-4320-9bac-f847db4148a8".parse()?; // version 4
+/// let id = IssueId::try_from(old)?;
+/// assert_eq!(id.to_string(), "iss_4hj44femph8cg9qb7r8zdm2j58");
+/// assert_eq!(id.to_string().parse::<IssueId>()?, id);
+/// assert_eq!(id.timestamp(), None);
+/// assert!(IssueId::generate() < IssueId::generate());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Keys that leave the house
 ///
 /// ```
@@ -164,10 +190,13 @@ mod value;
 /// pub struct OrderId(Uuid);
 ///
 /// let id = OrderId::generate();
-/// let outside = id.masked();
-/// assert_eq!(outside.get_version_num(), 4);
-/// assert_eq!(OrderId::from_masked(&outside)?, id);
-/// # Ok::<(), ordid::Error>(())
+/// let outside: Uuid = id.to_string().parse()?;
+/// assert_eq!((id.to_raw().get_version_num(), outside.get_version_num()), (7, 4));
+/// assert_eq!(id.to_string().parse::<OrderId>()?, id);
+/// // The key inside, by an explicit call.
+/// assert_eq!(id.unmasked().to_string(), id.to_raw().to_string());
+/// assert!(id.unmasked().to_string().parse::<OrderId>().is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
@@ -227,16 +256,18 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 ///
 /// | option | meaning | default |
 /// |---|---|---|
-/// | `key` | the key: a key type `K`, or `Option<K>` where it may be unassigned | the field `id` |
+/// | `key` | the key: a key type `K`, or `Option<K>` where it may be unassigned; on two to four fields, the columns of one key | the field `id` |
 /// | `parent` | a foreign key; its key type tells the entity | no parent |
 /// | `parent = Customer` | a foreign key to this entity | |
 /// | `deferrable` | beside them: the constraint was declared `DEFERRABLE` | checked at once |
 /// | `column = "total_cents"` | the column's name | the field's name |
 /// | `skip` | no column | |
+/// | `version` | an integer or a timestamp that tells whether the row has changed since it was read: a unit of work updates and deletes it only if it has not, and writes the next version | no version |
 ///
 /// Beside `sqlx::FromRow`, its `#[sqlx(rename = "...")]`, `#[sqlx(rename_all = "...")]` and
 /// `#[sqlx(skip)]` hold too, so that a row is written as it is read; an option of `#[ordid(...)]`
-/// goes before. A `#[sqlx(flatten)]` field is refused, since it has no column.
+/// goes before. A `#[sqlx(flatten)]` field is refused, since it has no column, and so are `#[sqlx(json)]` and
+/// `#[sqlx(try_from = "...")]` on a key or a foreign key, which would read it in another form than it is written in.
 ///
 /// So do Diesel's `#[diesel(table_name = orders)]`, `#[diesel(primary_key(number))]`,
 /// `#[diesel(column_name = kind)]` and `#[diesel(skip_insertion)]`, beside its derives or without them.
@@ -246,12 +277,50 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// # SeaORM's models
 ///
 /// Of a `Model` with `#[sea_orm(table_name = "...")]` it is the `ActiveModel` beside it that becomes the
-/// entity. The names of `#[sea_orm(...)]` hold, and the key is SeaORM's primary key: one column, that is
+/// entity. The names of `#[sea_orm(...)]` hold, and the key is SeaORM's primary key: columns that are
 /// not nullable, with `auto_increment = false`. Stand below `#[sea_orm::model]`.
+///
+/// # Keys of several columns
+///
+/// `#[ordid(key)]` stands on each of them, or `#[diesel(primary_key(order, number))]` names them. The first has a key
+/// type, in the order of whose column rows are sent; the others have key types or are integers. Together they have at
+/// most 48 bytes, as three UUIDs. `key` returns a `CompositeKey` with a tuple of them; an unassigned key type is made,
+/// an integer is not.
+///
+/// ```
+/// # use ordid::{KeyType, OrderedKey, key::CompositeKey, uuid::Uuid};
+/// # #[derive(KeyType)]
+/// # struct TenantId(Uuid);
+/// # #[derive(KeyType)]
+/// # struct IssueId(Uuid);
+/// #[derive(OrderedKey)]
+/// struct Issue { #[ordid(key)] tenant: TenantId, #[ordid(key)] id: Option<IssueId>, title: String }
+///
+/// #[derive(OrderedKey)]
+/// struct Comment {
+///     #[ordid(key, parent = Issue)]
+///     tenant: TenantId,
+///     #[ordid(key)]
+///     issue: IssueId,
+///     #[ordid(key)]
+///     number: i32,
+/// }
+///
+/// let mut issue = Issue { tenant: TenantId::generate(), id: None, title: "Slow".into() };
+/// let CompositeKey((tenant, id)) = issue.ensure_key();
+/// assert_eq!((tenant, Some(id)), (issue.tenant, issue.id));
+/// assert_eq!(Issue::KEY_COLUMNS, ["tenant", "id"]);
+/// let comment = Comment { tenant, issue: id, number: 1 };
+/// assert_eq!(comment.key(), Some(CompositeKey((tenant, id, 1))));
+/// ```
+///
+/// A foreign key of several columns is said of the first, `parent = Issue`. Its table then goes behind the parent's. Rows of
+/// one table that refer to each other by such a key are not put in order: insert them by one flush after another, or
+/// declare the constraint deferrable.
 ///
 /// # Errors
 ///
-/// At compile time, at the token that has to change: no key or two, a parent field that does not
+/// At compile time, at the token that has to change: no key, a parent field that does not
 /// tell its entity, two columns of one name, an unknown option, and anything but a struct with
 /// named fields.
 #[proc_macro_derive(OrderedKey, attributes(ordid, diesel))]

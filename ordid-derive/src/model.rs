@@ -5,7 +5,7 @@ use quote::ToTokens;
 use syn::{Data, DeriveInput, Field, Fields, Ident, LitStr, Type, ext::IdentExt};
 
 use crate::{
-    attr::{EntityAttrs, FieldAttrs, KeyTypeAttrs, ParentAttr, SeaOrmModel},
+    attr::{self, EntityAttrs, FieldAttrs, KeyTypeAttrs, ParentAttr, SeaOrmModel},
     case::Case,
     ctxt::Ctxt,
     options::{DEFAULT_SCHEME, Kind, NOT_RAW, Parameter, SCHEMES, Scheme},
@@ -15,13 +15,21 @@ use crate::{
 pub(crate) struct KeyType<'a> {
     pub(crate) input: &'a DeriveInput,
     pub(crate) attrs: KeyTypeAttrs,
+    /// The options by which SQLx would store it in another form.
+    pub(crate) sqlx_forms: Vec<Ident>,
 }
 
 impl<'a> KeyType<'a> {
     pub(crate) fn new(cx: &Ctxt, input: &'a DeriveInput) -> Self {
+        let mut sqlx_forms = attr::sqlx_forms(&input.attrs);
+        if let Data::Struct(data) = &input.data {
+            let of_fields = data.fields.iter();
+            sqlx_forms.extend(of_fields.flat_map(|field| attr::sqlx_forms(&field.attrs)));
+        }
         Self {
             input,
             attrs: KeyTypeAttrs::read(cx, &input.attrs),
+            sqlx_forms,
         }
     }
 
@@ -136,22 +144,29 @@ impl<'a> Entity<'a> {
         }
     }
 
-    /// Returns the key field: the first that is marked, or else the primary key of SeaORM or Diesel where
-    /// one is written, or else the one named `id`.
+    /// Returns the first key field.
     pub(crate) fn key(&self) -> Option<&EntityField<'a>> {
-        let marked = self.fields.iter().find(|field| field.attrs.key.is_some());
-        let primary = || self.sea_orm().and_then(|_| self.primary_keys().next());
-        let by_sea_orm = || primary().map(|(field, _)| field);
-        marked
-            .or_else(by_sea_orm)
-            .or_else(|| match &self.attrs.diesel_primary_key[..] {
-                [] => self.fields.iter().find(|field| field.ident == "id"),
-                [key] => self
-                    .fields
-                    .iter()
-                    .find(|field| field.diesel_column() == key),
-                _ => None,
-            })
+        self.keys().into_iter().next()
+    }
+
+    /// Returns the key fields: those that are marked, or else the primary key of SeaORM or Diesel where one is written,
+    /// or else the one named `id`.
+    pub(crate) fn keys(&self) -> Vec<&EntityField<'a>> {
+        let of = |is_key: &dyn Fn(&EntityField<'a>) -> bool| -> Vec<_> {
+            self.fields.iter().filter(|field| is_key(field)).collect()
+        };
+        let marked = of(&|field| field.attrs.key.is_some());
+        if !marked.is_empty() {
+            return marked;
+        }
+        let primary = of(&|field| field.attrs.sea_orm_primary_key.is_some());
+        if self.sea_orm().is_some() && !primary.is_empty() {
+            return primary;
+        }
+        match &self.attrs.diesel_primary_key[..] {
+            [] => of(&|field| field.ident == "id"),
+            keys => of(&|field| keys.contains(field.diesel_column())),
+        }
     }
 
     /// Returns what SeaORM knows, where the struct is one of its models.
@@ -174,9 +189,9 @@ impl<'a> Entity<'a> {
         }
     }
 
-    /// Returns whether a field is the key field.
+    /// Returns whether a field is a key field.
     pub(crate) fn is_key(&self, field: &EntityField<'a>) -> bool {
-        self.key().is_some_and(|key| std::ptr::eq(key, field))
+        self.keys().into_iter().any(|key| std::ptr::eq(key, field))
     }
 
     /// Returns the fields that are columns.
@@ -188,6 +203,12 @@ impl<'a> Entity<'a> {
     pub(crate) fn parents(&self) -> impl Iterator<Item = (&EntityField<'a>, &ParentAttr)> {
         self.columns()
             .filter_map(|field| Some((field, field.attrs.parent.as_ref()?)))
+    }
+
+    /// Returns the column with the row's version, and its position.
+    pub(crate) fn version(&self) -> Option<(usize, &EntityField<'a>)> {
+        let mut columns = self.columns().enumerate();
+        columns.find(|(_, field)| field.attrs.version.is_some())
     }
 
     /// Returns the table's schema.

@@ -55,6 +55,7 @@ pub(crate) const KEY_TYPE: Place = Place {
     name: "a key type (`#[derive(KeyType)]`)",
     example: "#[ordid(prefix = \"ord\")]",
     options: &[
+        opt("accept", "accept = any_version"),
         opt(
             "adapter",
             "adapter = my_crate`, `adapter = my_crate(column)` or `adapter = my_crate(engine = column)",
@@ -104,6 +105,7 @@ pub(crate) const FIELD: Place = Place {
         opt("key", "key"),
         opt("parent", "parent` or `parent = Customer"),
         opt("skip", "skip"),
+        opt("version", "version"),
     ],
 };
 

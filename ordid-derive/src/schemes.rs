@@ -37,10 +37,12 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     uuid("uuid_v4", "UuidV4"),
     clustered("uuid_v4_clustered", "UuidV4Clustered"),
     clustered("uuid_v4_clustered_compat", "UuidV4ClusteredCompat"),
+    uuid("uuid_v5", "UuidV5"),
     uuid_of_node("uuid_v6", "UuidV6"),
     uuid("uuid_v7", "UuidV7"),
     uuid("uuid_v7_sub_millis", "UuidV7SubMillis"),
     uuid("uuid_v7_unguessable", "UuidV7Unguessable"),
+    uuid("uuid_v8_sha256", "UuidV8Sha256"),
     uuid("uuid_v8_sql_server", "UuidV8SqlServer"),
 ];
 

@@ -244,6 +244,28 @@ fn key_type_with_a_mask() {
 }
 
 #[test]
+fn key_type_that_accepts_any_version() {
+    assert_snapshot(
+        "key_type_accept",
+        expand::key_type,
+        "#[ordid(accept = any_version)] struct OrderId(Uuid);",
+    );
+    let of = |options: &str| {
+        errors(
+            expand::key_type,
+            &format!("#[ordid({options})] struct OrderId(Uuid);"),
+        )
+    };
+    for wrong in ["accept = version_4", "accept", "accept = \"any_version\""] {
+        assert_eq!(of(wrong), ["expected `accept = any_version`"]);
+    }
+    assert_eq!(
+        of("accept = any_version, accept = any_version"),
+        ["duplicate option `accept`"]
+    );
+}
+
+#[test]
 fn every_mistake_in_parameters_is_reported_at_once() {
     let of = |options: &str| {
         errors(
@@ -368,6 +390,24 @@ fn entity_with_every_option_of_a_field() {
 }
 
 #[test]
+fn entity_with_a_key_of_several_columns() {
+    assert_snapshot(
+        "entity_composite",
+        expand::ordered_key,
+        "struct OrderLine { #[ordid(key, parent)] order: OrderId, note: String, #[ordid(key)] number: Option<i32> }",
+    );
+}
+
+#[test]
+fn entity_with_a_version() {
+    assert_snapshot(
+        "entity_version",
+        expand::ordered_key,
+        "struct OrderLine { id: OrderLineId, #[ordid(version)] changes: i64, note: String }",
+    );
+}
+
+#[test]
 fn entity_with_generics() {
     assert_snapshot(
         "entity_generics",
@@ -481,12 +521,14 @@ fn what_diesel_s_attributes_contradict_is_reported() {
     );
     let found = errors(
         expand::ordered_key,
-        "#[diesel(primary_key(order, line))] struct Line { order: OrderId, line: i32 }",
+        "#[diesel(primary_key(order, line))] struct Line { order: OrderId, line: i32, #[ordid(key)] id: LineId }",
     );
     assert_eq!(
         found,
-        ["an entity has one key: mark its field with `#[ordid(key)]`"]
+        ["the ordered key is `id`, but Diesel's primary key is `order`, `line`"]
     );
+    let of_two = "#[diesel(primary_key(line, order))] struct Line { order: OrderId, line: i32 }";
+    assert_eq!(errors(expand::ordered_key, of_two), [""; 0]);
 }
 
 #[test]
@@ -514,6 +556,34 @@ fn entity_of_seaorm() {
     // The copy that `#[sea_orm::model]` makes.
     let copy = r#"#[sea_orm(table_name = "order")] struct ModelEx { id: OrderId }"#;
     assert_eq!(expanded(expand::ordered_key, copy), "");
+}
+
+#[test]
+fn mistakes_in_a_version_are_reported() {
+    let of = |fields: &str| errors(expand::ordered_key, &format!("struct Order {{ {fields} }}"));
+    assert_eq!(
+        of("id: OrderId, #[ordid(version)] a: i32, #[ordid(version)] b: i32"),
+        [
+            "a row has one version",
+            "the first field that is marked `#[ordid(version)]`"
+        ]
+    );
+    assert_eq!(
+        of("#[ordid(version)] id: OrderId"),
+        ["the key cannot be the version: it stays the same while the row changes"]
+    );
+    assert_eq!(
+        of("id: OrderId, #[ordid(version, skip)] a: i32"),
+        ["the version has to be a column: take `skip` off"]
+    );
+    assert_eq!(
+        of("id: OrderId, #[ordid(version, parent)] a: CustomerId"),
+        ["a foreign key cannot be the version"]
+    );
+    assert_eq!(
+        of("id: OrderId, #[ordid(version = 1)] a: i32"),
+        ["expected `version`"]
+    );
 }
 
 #[test]
@@ -552,15 +622,13 @@ fn every_mistake_in_a_model_of_seaorm_is_reported_at_once() {
         of("", "id: OrderId"),
         ["no primary key: mark the key `#[sea_orm(primary_key, auto_increment = false)]`"]
     );
-    let several = "a primary key of several columns is no ordered key: give the table a key column of \
-                   its own, and these a unique index";
     assert_eq!(
         of(
             "",
             "#[sea_orm(primary_key, auto_increment = false)] id: OrderId, \
              #[sea_orm(primary_key, auto_increment = false)] year: i32"
         ),
-        [several]
+        [""; 0]
     );
     assert_eq!(
         of("#[sea_orm::model]", "#[sea_orm(primary_key)] id: OrderId"),
@@ -644,5 +712,52 @@ fn every_mistake_is_reported_at_once() {
              UPPERCASE, SCREAMING_SNAKE_CASE, kebab-case, camelCase, PascalCase)",
             "a field with `skip` has no column",
         ]
+    );
+}
+
+/// `FromRow` would read another form than `ordid` writes. A field that is no key is the user's.
+#[test]
+fn forms_of_sqlx_are_refused_on_keys() {
+    let found = errors(
+        expand::ordered_key,
+        r#"
+        struct Order {
+            #[ordid(key)]
+            #[sqlx(rename = "number", json)]
+            id: OrderId,
+            #[ordid(parent)]
+            #[sqlx(try_from = "Uuid")]
+            customer: CustomerId,
+            #[sqlx(try_from = "i32")]
+            rate: Rate,
+            #[sqlx(json(nullable))]
+            extra: Option<Extra>,
+            #[ordid(parent, skip)]
+            #[sqlx(json)]
+            cache: CustomerId,
+        }
+        "#,
+    );
+    let refused = |name| format!("a key is read as its key type writes it: take `{name}` off");
+    assert_eq!(found[..2], [refused("json"), refused("try_from")]);
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert_eq!(
+        errors(
+            expand::ordered_key,
+            "struct Order { #[sqlx(flatten)] id: OrderId }"
+        ),
+        ["the key has to be a column: take `flatten` off"]
+    );
+    let refused = |name| {
+        format!(
+            "a key type is stored in the column that `#[ordid(sqlx)]` gives it: take `{name}` off"
+        )
+    };
+    assert_eq!(
+        errors(
+            expand::key_type,
+            r#"#[ordid(sqlx)] #[sqlx(transparent, flatten)] struct OrderId(#[sqlx(try_from = "String")] Uuid);"#
+        ),
+        [refused("flatten"), refused("try_from")]
     );
 }

@@ -4,7 +4,10 @@ use diesel::{backend::Backend as DieselBackend, connection::LoadConnection, resu
 use ordid_core::uuid::Uuid;
 use ordid_sql::FlushDialect;
 
-use crate::{connection::Query, entity::Values};
+use crate::{
+    connection::{Query, TextQuery},
+    entity::Values,
+};
 
 pub(crate) mod sealed {
     pub trait Sealed {}
@@ -38,6 +41,13 @@ pub trait Backend:
         connection: &mut C,
         query: Query<'_, Self>,
     ) -> QueryResult<bool>;
+
+    /// Returns the first column of a query's first row, which is text.
+    #[doc(hidden)]
+    fn text<C: LoadConnection<Backend = Self>>(
+        connection: &mut C,
+        query: TextQuery<'_, Self>,
+    ) -> QueryResult<Option<String>>;
 
     /// How an entity's rows go by the engine's bulk command, where it has one.
     #[cfg(feature = "copy")]
@@ -86,6 +96,14 @@ pub trait Backend:
         connection: &mut C,
         query: Query<'_, Self>,
     ) -> impl Future<Output = QueryResult<bool>> + Send;
+
+    /// As [`text`](Self::text).
+    #[cfg(feature = "async")]
+    #[doc(hidden)]
+    fn text_async<C: diesel_async::AsyncConnection<Backend = Self> + 'static>(
+        connection: &mut C,
+        query: TextQuery<'_, Self>,
+    ) -> impl Future<Output = QueryResult<Option<String>>> + Send;
 }
 
 /// Implements [`Backend`] for an engine: what can be loaded is known of concrete backends only.
@@ -122,6 +140,24 @@ macro_rules! backend {
             ) -> diesel::QueryResult<bool> {
                 let found = diesel_async::RunQueryDsl::load::<i32>(query, connection).await?;
                 Ok(!found.is_empty())
+            }
+
+            fn text<C: diesel::connection::LoadConnection<Backend = Self>>(
+                connection: &mut C,
+                query: $crate::connection::TextQuery<'_, Self>,
+            ) -> diesel::QueryResult<Option<String>> {
+                let found = diesel::RunQueryDsl::load::<Option<String>>(query, connection)?;
+                Ok(found.into_iter().next().map(Option::unwrap_or_default))
+            }
+
+            #[cfg(feature = "async")]
+            async fn text_async<C: diesel_async::AsyncConnection<Backend = Self> + 'static>(
+                connection: &mut C,
+                query: $crate::connection::TextQuery<'_, Self>,
+            ) -> diesel::QueryResult<Option<String>> {
+                let found = diesel_async::RunQueryDsl::load::<Option<String>>(query, connection);
+                let found = found.await?;
+                Ok(found.into_iter().next().map(Option::unwrap_or_default))
             }
         }
     };

@@ -17,7 +17,7 @@ use diesel::{
     connection::{LoadConnection, TransactionManager as _, TransactionManagerStatus},
     query_builder::{AstPass, Query as DieselQuery, QueryFragment, QueryId},
     result::{Error as DieselError, QueryResult},
-    sql_types::Integer,
+    sql_types::{Integer, Nullable, Text},
 };
 #[cfg(feature = "async")]
 use diesel_async::{AsyncConnection, TransactionManager as _};
@@ -30,7 +30,7 @@ use ordid_sql::{
 };
 #[cfg(feature = "copy")]
 use ordid_sql::{
-    PendingRows, Plan,
+    NotBulk, PendingRows,
     spi::{BulkFailure, BulkRows},
 };
 
@@ -87,6 +87,29 @@ impl<DB: Backend> DieselQuery for Query<'_, DB> {
 
 impl<DB: Backend, C> diesel::RunQueryDsl<C> for Query<'_, DB> {}
 
+/// A query whose rows are one text each.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct TextQuery<'q, DB: Backend>(Query<'q, DB>);
+
+impl<DB: Backend> QueryFragment<DB> for TextQuery<'_, DB> {
+    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        self.0.walk_ast(out)
+    }
+}
+
+impl<DB: Backend> QueryId for TextQuery<'_, DB> {
+    type QueryId = ();
+
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<DB: Backend> DieselQuery for TextQuery<'_, DB> {
+    type SqlType = Nullable<Text>;
+}
+
+impl<DB: Backend, C> diesel::RunQueryDsl<C> for TextQuery<'_, DB> {}
+
 /// What is sent beside rows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Control {
@@ -129,6 +152,12 @@ pub(crate) trait Calls<C>: 'static {
         query: Query<'_, Self::DB>,
     ) -> impl Future<Output = QueryResult<bool>> + Send;
 
+    /// Returns the first column of a query's first row, which is text.
+    fn text(
+        connection: &mut C,
+        query: TextQuery<'_, Self::DB>,
+    ) -> impl Future<Output = QueryResult<Option<String>>> + Send;
+
     /// Returns the connection of libpq, where it is one.
     #[cfg(feature = "copy")]
     fn libpq(_: &mut C) -> Option<&mut diesel::PgConnection> {
@@ -150,7 +179,7 @@ pub(crate) enum Awaited {}
 macro_rules! calls {
     (
         $kind:ident of $library:ident with $manager:ident;
-        blocks: $blocks:literal, query: [$($lend:tt)?], call: [$($wait:tt)*], exists: $exists:ident;
+        blocks: $blocks:literal, query: [$($lend:tt)?], call: [$($wait:tt)*], exists: $exists:ident, text: $text:ident;
         $($libpq:tt)*
     ) => {
         impl<C: $library<Backend: Backend> + 'static> Calls<C> for $kind {
@@ -186,6 +215,13 @@ macro_rules! calls {
                 C::Backend::$exists(connection, query)$($wait)*
             }
 
+            async fn text(
+                connection: &mut C,
+                query: TextQuery<'_, C::Backend>,
+            ) -> QueryResult<Option<String>> {
+                C::Backend::$text(connection, query)$($wait)*
+            }
+
             $($libpq)*
         }
     };
@@ -197,7 +233,7 @@ type AsyncManager<C> = <C as AsyncConnection>::TransactionManager;
 
 calls! {
     Blocking of LoadConnection with Manager;
-    blocks: true, query: [&], call: [], exists: exists;
+    blocks: true, query: [&], call: [], exists: exists, text: text;
 
     #[cfg(feature = "copy")]
     fn libpq(connection: &mut C) -> Option<&mut diesel::PgConnection> {
@@ -208,7 +244,7 @@ calls! {
 #[cfg(feature = "async")]
 calls! {
     Awaited of AsyncConnection with AsyncManager;
-    blocks: false, query: [], call: [.await], exists: exists_async;
+    blocks: false, query: [], call: [.await], exists: exists_async, text: text_async;
 }
 
 /// A connection of kind `K`, for the length of a flush.
@@ -267,16 +303,10 @@ impl<K: Calls<C>, C: Send + 'static> FlushConnection for Connection<'_, K, C> {
     async fn bulk(
         &mut self,
         rows: &PendingRows<Binder<K::DB>>,
-        _: &Plan,
-    ) -> Vec<Option<CopyCommand<K::DB>>> {
-        let Some(connection) = K::libpq(self.get()) else {
-            return Vec::new();
-        };
-        let tables = rows.tables().into_iter().enumerate();
-        let commands = tables.map(|(number, table)| {
-            CopyCommand::prepare(connection, rows.entity(number), table.rows())
-        });
-        commands.collect()
+        table: usize,
+    ) -> Result<CopyCommand<K::DB>, NotBulk> {
+        let connection = K::libpq(self.get()).ok_or(NotBulk::NoCommand)?;
+        CopyCommand::prepare(connection, rows.entity(table))
     }
 
     /// Diesel's transaction manager counts the transactions that it has begun, so it begins this one, too.
@@ -383,6 +413,19 @@ impl<K: Calls<C>, C: Send + 'static> FlushTransaction for Transaction<'_, K, C> 
             values: &values,
         };
         let found = K::exists(self.connection, query).await;
+        found.map_err(|error| classify::<K::DB>(error, false))
+    }
+
+    async fn text(
+        &mut self,
+        query: &Statement,
+        values: Binder<K::DB>,
+    ) -> Result<Option<String>, DriverError<DieselError>> {
+        let query = Query {
+            statement: query,
+            values: &values,
+        };
+        let found = K::text(self.connection, TextQuery(query)).await;
         found.map_err(|error| classify::<K::DB>(error, false))
     }
 

@@ -25,10 +25,7 @@ use diesel::{
     sql_types::{HasSqlType, IntoNullable, Nullable, SqlType, is_nullable},
 };
 use ordid_core::{
-    Fields, KeyType, OrderedKey, RawKey, Sink,
-    entity::{KeyOf, RawKeyOf},
-    key::KeyField,
-    uuid::Uuid,
+    Fields, KeyType, OrderedKey, RawKey, Sink, entity::RawKeyOf, key::KeyField, uuid::Uuid,
 };
 use ordid_sql::{
     ColumnMask, Columns as Taken, EngineProfile, Registration, RowEnd, RowSink, Table, Take,
@@ -51,7 +48,7 @@ use crate::{
             `#[ordid(diesel)]`, and its key type a column of this database"
 )]
 pub trait Entity<DB: Backend>:
-    OrderedKey<Field: KeyField<Key: StoredAs<DB>>>
+    OrderedKey<Field: KeyField<Leading: StoredAs<DB>>>
     + Columns<DB>
     + Fields<Binder<DB>>
     + Send
@@ -65,7 +62,7 @@ pub trait Entity<DB: Backend>:
 
 impl<DB: Backend, E> Entity<DB> for E
 where
-    E: OrderedKey<Field: KeyField<Key: StoredAs<DB>>>
+    E: OrderedKey<Field: KeyField<Leading: StoredAs<DB>>>
         + Columns<DB>
         + Fields<Binder<DB>>
         + Send
@@ -74,7 +71,7 @@ where
 {
     fn __register() -> Registration<Binder<DB>, RawKeyOf<E>> {
         let entity = const { &TableOf::entity::<E>() };
-        Registration::in_column::<KeyOf<E>, ColumnOf<E::Field, DB>>(entity)
+        Registration::in_column::<E::Field, LeadingColumn<E::Field, DB>>(entity)
     }
 }
 
@@ -84,8 +81,7 @@ where
 pub struct TableOf<DB: Backend> {
     pub(crate) name: fn(&mut DB::QueryBuilder) -> QueryResult<()>,
     pub(crate) names: &'static [&'static str],
-    columns: &'static [&'static str],
-    key_column: &'static str,
+    version: Option<usize>,
     values: &'static [MakeValues<DB>],
     #[cfg(feature = "copy")]
     pub(crate) send: fn() -> Option<SendRows>,
@@ -96,8 +92,7 @@ impl<DB: Backend> TableOf<DB> {
         Self {
             name: E::table,
             names: E::NAMES,
-            columns: E::COLUMNS,
-            key_column: E::KEY_COLUMN,
+            version: E::VERSION,
             values: E::VALUES,
             #[cfg(feature = "copy")]
             send: DB::send_rows::<E>,
@@ -200,6 +195,8 @@ where
 }
 
 type RawOf<F> = <<F as KeyField>::Key as KeyType>::Raw;
+/// The column of the first column of a key.
+type LeadingColumn<F, DB> = <<F as KeyField>::Leading as StoredAs<DB>>::Column;
 type ColumnOf<F, DB> = <<F as KeyField>::Key as StoredAs<DB>>::Column;
 
 /// Makes room for the values of a column.
@@ -419,9 +416,9 @@ where
 /// Takes the fields of entities, as parameters of one statement.
 pub struct Binder<DB: Backend> {
     columns: Vec<Box<dyn Values<DB>>>,
-    /// Which of them is the key's.
-    key: usize,
-    /// The column that comes next in the row.
+    /// The columns of the row, where it is not all of them.
+    given: Vec<usize>,
+    /// The column that comes next in the row, or in these.
     next: usize,
     mask: ColumnMask,
     /// About how many bytes the values have, and from how many on there is no room for more rows.
@@ -433,10 +430,10 @@ pub struct Binder<DB: Backend> {
 }
 
 impl<DB: Backend> Binder<DB> {
-    fn new(columns: Vec<Box<dyn Values<DB>>>, key: usize) -> Self {
+    fn new(columns: Vec<Box<dyn Values<DB>>>) -> Self {
         Self {
             columns,
-            key,
+            given: Vec::new(),
             next: 0,
             mask: ColumnMask::default(),
             bytes: 0,
@@ -472,7 +469,8 @@ impl<DB: Backend> Binder<DB> {
                 return;
             }
         };
-        let column = &mut self.columns[self.next];
+        let column = self.given.get(self.next).copied();
+        let column = &mut self.columns[column.unwrap_or(self.next)];
         self.next += 1;
         #[cfg(feature = "copy")]
         if let Some(copy) = &mut self.copy {
@@ -526,10 +524,11 @@ impl<DB: Backend> RowSink for Binder<DB> {
     type Entity = &'static TableOf<DB>;
 
     fn begin_row(&mut self, columns: Taken<'_>) {
-        self.next = match columns {
-            Taken::Key => self.key,
-            Taken::All | Taken::Without(_) | Taken::Only(_) => 0,
-        };
+        self.next = 0;
+        self.given.clear();
+        if let Taken::Given(given) = columns {
+            self.given.extend_from_slice(given);
+        }
         self.mask.begin(columns);
         #[cfg(feature = "copy")]
         if let Some(copy) = &mut self.copy {
@@ -568,15 +567,10 @@ impl<DB: Backend> RowBinder for Binder<DB> {
     const BY_COLUMN: bool = true;
 
     fn with_room(entity: &'static TableOf<DB>, _: usize, _: usize) -> Self {
-        let columns = entity.values.iter().map(|make| make());
-        let key = entity
-            .columns
-            .iter()
-            .position(|it| *it == entity.key_column);
-        Self::new(
-            columns.collect(),
-            key.expect("the key is one of the columns"),
-        )
+        // Behind all columns, the version that a row was read with.
+        let version = entity.version.map(|version| &entity.values[version]);
+        let columns = entity.values.iter().chain(version).map(|make| make());
+        Self::new(columns.collect())
     }
 
     fn limit(&mut self, bytes: usize) {
@@ -587,8 +581,16 @@ impl<DB: Backend> RowBinder for Binder<DB> {
         self.bytes
     }
 
+    #[cfg(feature = "copy")]
+    fn offers_bulk(rows: usize, _: usize) -> Result<(), ordid_sql::NotBulk> {
+        match crate::connection::engine::<DB>().bulk {
+            true => ordid_sql::copy::offers(rows),
+            false => Err(ordid_sql::NotBulk::NoCommand),
+        }
+    }
+
     fn of_marker(id: Uuid) -> Self {
-        Self::new(vec![DB::flush_id(id)], 0)
+        Self::new(vec![DB::flush_id(id)])
     }
 
     #[cfg(feature = "copy")]

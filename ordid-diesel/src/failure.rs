@@ -18,6 +18,8 @@ pub(crate) fn classify<DB: Backend>(error: Error, is_commit: bool) -> DriverErro
     let classified = match &error {
         Error::DatabaseError(kind, information) => engine::<DB>().classify(&Report {
             kind: kind_of(*kind),
+            constraint: information.constraint_name(),
+            column: information.column_name(),
             message: information.message(),
             is_commit,
             ..Report::default()
@@ -37,10 +39,9 @@ const fn kind_of(kind: Kind) -> Option<ErrorKind> {
     match kind {
         Kind::UniqueViolation => Some(ErrorKind::Unique),
         Kind::ForeignKeyViolation => Some(ErrorKind::ForeignKey),
-        Kind::RestrictViolation
-        | Kind::NotNullViolation
-        | Kind::CheckViolation
-        | Kind::ExclusionViolation => Some(ErrorKind::Constraint),
+        Kind::NotNullViolation => Some(ErrorKind::NotNull),
+        Kind::CheckViolation => Some(ErrorKind::Check),
+        Kind::RestrictViolation | Kind::ExclusionViolation => Some(ErrorKind::Constraint),
         Kind::SerializationFailure => Some(ErrorKind::Serialization),
         Kind::ReadOnlyTransaction => Some(ErrorKind::ReadOnly),
         Kind::ClosedConnection | Kind::UnableToSendCommand => Some(ErrorKind::Closed),

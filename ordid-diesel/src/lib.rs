@@ -166,6 +166,7 @@ mod connection;
 mod engine_macros;
 mod entity;
 mod failure;
+mod flushes_table;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(feature = "postgres")]
@@ -179,9 +180,12 @@ mod unit_of_work;
 pub use assign::{assign, assign_all};
 pub use backend::Backend;
 pub use entity::{Binder, Columns, Entity};
+pub use flushes_table::{create_flushes_table, flushes_table, remove_old_markers};
+#[cfg(feature = "async")]
+pub use flushes_table::{create_flushes_table_async, remove_old_markers_async};
 pub use ordid_core::storage::column;
 pub use ordid_sql::{
-    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
+    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, PlannedStatement,
     PlannedTable, Progress, Retry, ServerFact, Sharding,
 };
 #[cfg(feature = "journal")]
@@ -190,7 +194,7 @@ pub use sharded::ShardedUnitOfWork;
 pub use stored::{DieselColumn, KeySqlType, StoredAs};
 #[cfg(feature = "journal")]
 pub use unit_of_work::Journaled;
-pub use unit_of_work::{UnitOfWork, flushes_table};
+pub use unit_of_work::UnitOfWork;
 
 /// Why a unit of work was not flushed; its [`driver`](FlushError::driver) is Diesel's error.
 pub type Error = FlushError<diesel::result::Error>;

@@ -6,26 +6,27 @@ use oracle::{
     Batch, Connection, SqlValue,
     sql_type::{OracleType, ToSql},
 };
-use ordid_core::{
-    KeyOf, OrderedKey, RawKeyOf, Sink, key::KeyField, storage::column::Raw16, uuid::Uuid,
-};
+use ordid_core::{OrderedKey, RawKeyOf, Sink, key::KeyField, storage::column::Raw16, uuid::Uuid};
 use ordid_sql::{ColumnMask, Columns, Registration, Row, RowEnd, RowSink, Take, spi::RowBinder};
 
 use crate::stored::{Stored, StoredAs};
 
 /// An entity that Oracle can take: every type with `#[derive(OrderedKey)]` whose key type has a
 /// column there, and whose fields the `oracle` crate can bind.
-pub trait Entity: Row<Binder> + OrderedKey<Field: KeyField<Key: StoredAs>> {
+pub trait Entity: Row<Binder> + OrderedKey<Field: KeyField<Leading: StoredAs>> {
     /// Says in which order Oracle keeps the stored keys: rows are sent in that.
     #[doc(hidden)]
     fn __register() -> Registration<Binder, RawKeyOf<Self>>;
 }
 
-impl<E: Row<Binder> + OrderedKey<Field: KeyField<Key: StoredAs>>> Entity for E {
+impl<E: Row<Binder> + OrderedKey<Field: KeyField<Leading: StoredAs>>> Entity for E {
     fn __register() -> Registration<Binder, RawKeyOf<E>> {
-        Registration::in_column::<KeyOf<E>, <KeyOf<E> as StoredAs>::Column>(())
+        Registration::in_column::<E::Field, <Leading<E> as StoredAs>::Column>(())
     }
 }
+
+/// The key type of an entity's first key column.
+type Leading<E> = <<E as OrderedKey>::Field as KeyField>::Leading;
 
 /// Takes the fields of entities: one array per column, to be bound to one statement.
 #[derive(Default)]

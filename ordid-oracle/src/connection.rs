@@ -149,6 +149,20 @@ impl FlushTransaction for OracleTransaction<'_> {
         found().map_err(classify)
     }
 
+    async fn text(
+        &mut self,
+        query: &Statement,
+        values: Binder,
+    ) -> Result<Option<String>, DriverError<oracle::Error>> {
+        let found = || {
+            let mut statement = self.connection.statement(&query.sql).build()?;
+            let row = statement.query(&values.row(0))?.next().transpose()?;
+            let text = row.map(|row| row.get::<_, Option<String>>(0)).transpose()?;
+            Ok(text.map(Option::unwrap_or_default))
+        };
+        found().map_err(classify)
+    }
+
     async fn commit(mut self) -> Result<(), DriverError<oracle::Error>> {
         if self.scope == TransactionScope::Transaction {
             self.connection.commit().map_err(classify_commit)?;

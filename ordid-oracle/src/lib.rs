@@ -109,13 +109,15 @@ pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
 pub use ordid_sql::{
-    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
+    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, PlannedStatement,
     PlannedTable, Progress, Retry, ServerFact, Sharding,
 };
 pub use stored::{OracleColumn, Stored, StoredAs};
 #[cfg(feature = "journal")]
 pub use unit_of_work::Journaled;
-pub use unit_of_work::{ShardedUnitOfWork, UnitOfWork, flushes_table};
+pub use unit_of_work::{
+    ShardedUnitOfWork, UnitOfWork, create_flushes_table, flushes_table, remove_old_markers,
+};
 
 /// Connects, as [`oracle::Connection::connect`] does, with an error that says what to do where
 /// Oracle's client library is missing.

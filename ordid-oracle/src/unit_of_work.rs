@@ -152,7 +152,32 @@ impl ShardedUnitOfWork {
 }
 
 #[doc = ordid_sql::documentation!(flushes_table)]
-/// Oracle knows `IF NOT EXISTS` only from 23ai on, so it is not in it: run it once.
+/// Oracle knows `IF NOT EXISTS` only from 23ai on, so it is not in it.
 pub const fn flushes_table() -> &'static str {
     Oracle::FLUSHES_TABLE
+}
+
+#[doc = ordid_sql::documentation!(create_flushes_table)]
+/// Oracle commits the transaction that is open on this connection.
+///
+/// # Errors
+///
+/// The library's, such as a privilege that is missing.
+pub fn create_flushes_table(connection: &Connection) -> oracle::Result<()> {
+    /// ORA-00955: name is already used by an existing object.
+    const EXISTS: i32 = 955;
+    match connection.execute(flushes_table(), &[]) {
+        Err(error) if error.db_error().is_none_or(|it| it.code() != EXISTS) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[doc = ordid_sql::documentation!(remove_old_markers)]
+/// # Errors
+///
+/// The library's, a table that [is missing](crate::FlushError::is_flushes_table_missing), and a transaction that is
+/// open.
+pub fn remove_old_markers(connection: &Connection) -> Result<u64, Error> {
+    let source = on_connection(connection);
+    Ok(blocking(ordid_sql::remove_old_markers(source))?)
 }

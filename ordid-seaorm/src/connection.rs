@@ -272,6 +272,19 @@ impl FlushTransaction for Open {
         }
     }
 
+    async fn text(
+        &mut self,
+        query: &spi::Statement,
+        values: Binder,
+    ) -> Result<Option<String>, DriverError<DbErr>> {
+        let query = statement(self.backend, query, values);
+        let text = self.query_all(query).await.and_then(|rows| {
+            let text = rows.first().map(|row| row.try_get_by_index(0));
+            text.transpose()
+        });
+        text.map_err(|error| classify(self.backend, error, false))
+    }
+
     async fn commit(self) -> Result<(), DriverError<DbErr>> {
         let (backend, is_commit) = (self.backend, self.is_own);
         let committed = self.end(|open| Box::pin(open.commit())).await;

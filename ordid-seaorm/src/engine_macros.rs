@@ -135,28 +135,94 @@ macro_rules! __arrays {
 macro_rules! __engine_entity {
     (
         { $($names:tt)* }
+        { $($version:tt)* }
+        keys $($key:ident: $key_type:ty = $column:literal at $place:tt),+;
+        $($rest:tt)*
+    ) => {
+        $crate::__engine_entity! {
+            @
+            {
+                type Field = $crate::__private::KeyFields<
+                    ($($crate::__private::Option<$key_type>),+)
+                >;
+
+                $($names)*
+                const KEY_COLUMNS: &'static [&'static $crate::__private::str] = &[$($column),+];
+
+                fn key(&self) -> $crate::__private::Option<$crate::__private::KeyOf<Self>> {
+                    $crate::__private::KeyField::get(&$crate::__private::KeyFields(
+                        ($($crate::__private::sea_orm::ActiveValue::try_as_ref(&self.$key).copied()),+)
+                    ))
+                }
+
+                fn assign_key(&mut self, key: $crate::__private::KeyOf<Self>) {
+                    $(self.$key = $crate::__private::sea_orm::ActiveValue::Set(key.0.$place);)+
+                }
+
+                fn key_fields(&self) -> $crate::__private::Option<Self::Field> {
+                    $crate::__private::Option::Some($crate::__private::KeyFields(
+                        ($($crate::__private::sea_orm::ActiveValue::try_as_ref(&self.$key).copied()),+)
+                    ))
+                }
+
+                $($version)*
+            }
+            {
+                fn write_key(key: $crate::__private::KeyOf<Self>, binder: &mut $crate::Binder) {
+                    $(binder.put_part(key.0.$place);)+
+                }
+            }
+            $($rest)*
+        }
+    };
+    (
+        { $($names:tt)* }
+        { $($version:tt)* }
         $key:ident: $key_type:ty;
-        $($position:literal $field:ident { $parent:expr } { $made:expr })*
+        $($rest:tt)*
     ) => {
         #[automatically_derived]
         impl $crate::__private::KeyedModel for ActiveModel {
             type Key = $key_type;
         }
 
+        $crate::__engine_entity! {
+            @
+            {
+                type Field = $crate::__private::Option<$key_type>;
+
+                $($names)*
+
+                fn key(&self) -> $crate::__private::Option<$crate::__private::KeyOf<Self>> {
+                    $crate::__private::sea_orm::ActiveValue::try_as_ref(&self.$key).copied()
+                }
+
+                fn assign_key(&mut self, key: $crate::__private::KeyOf<Self>) {
+                    self.$key = $crate::__private::sea_orm::ActiveValue::Set(key);
+                }
+
+                $($version)*
+            }
+            {
+                fn write_key(key: $key_type, binder: &mut $crate::Binder) {
+                    binder.put_key::<Self>(key);
+                }
+            }
+            $($rest)*
+        }
+    };
+    (
+        @
+        { $($key:tt)* }
+        { $($write_key:tt)* }
+        $(version $at:literal $version_field:ident: $version_type:ty;)?
+        $($position:literal $field:ident { $parent:expr } { $made:expr })*
+    ) => {
         #[automatically_derived]
         impl $crate::__private::OrderedKey for ActiveModel {
-            type Field = $crate::__private::Option<$key_type>;
+            $($key)*
 
-            $($names)*
             const PARENTS: &'static [$crate::__private::Parent] = &[$($parent),*];
-
-            fn key(&self) -> $crate::__private::Option<$crate::__private::KeyOf<Self>> {
-                $crate::__private::sea_orm::ActiveValue::try_as_ref(&self.$key).copied()
-            }
-
-            fn assign_key(&mut self, key: $crate::__private::KeyOf<Self>) {
-                self.$key = $crate::__private::sea_orm::ActiveValue::Set(key);
-            }
 
             #[allow(unused_variables)]
             fn parents(
@@ -182,9 +248,20 @@ macro_rules! __engine_entity {
                 binder.put_all(self);
             }
 
-            fn write_key(key: $key_type, binder: &mut $crate::Binder) {
-                binder.put_key::<Self>(key);
-            }
+            $($write_key)*
+
+            $(
+                fn write_update(&self, binder: &mut $crate::Binder) {
+                    binder.put_update::<Self, $version_type>(self, $at, &self.$version_field);
+                }
+
+                fn write_version(
+                    number: $crate::__private::i128,
+                    binder: &mut $crate::Binder,
+                ) {
+                    binder.put_version::<$version_type>(number);
+                }
+            )?
         }
     };
 }

@@ -7,7 +7,9 @@ use std::{
     sync::{Mutex, OnceLock, PoisonError},
 };
 
-use ordid_core::{Fields, KeyOf, OrderedKey, RawKeyOf, Scheme, entity::SchemeOf, uuid::Uuid};
+use ordid_core::{
+    Fields, KeyOf, OrderedKey, RawKeyOf, Scheme, Version, entity::SchemeOf, uuid::Uuid,
+};
 use ordid_sql::{
     Action, ColumnMask, Columns, EngineProfile, Registration, RowEnd, RowSink, Table, Take,
     spi::{RowBinder, RunOfRows, TableNames},
@@ -56,6 +58,12 @@ pub(crate) fn changed<A: Entity>(model: impl IntoActiveModel<A>) -> A {
         true => model.reset_all(),
         false => model,
     }
+}
+
+/// Returns the number of the version that a model was read with, if it has one.
+#[doc(hidden)]
+pub fn version_number<V: Version + Into<Value>>(version: &ActiveValue<V>) -> Option<i128> {
+    version.try_as_ref().map(Version::to_number)
 }
 
 /// A key type that SeaORM takes for that of the primary key. An entity that is written by hand says it a
@@ -117,8 +125,9 @@ impl<C: ColumnTrait> AnyColumn for C {
 pub struct EntityNames {
     schema: Option<String>,
     table: &'static str,
-    /// The key's position among the columns.
-    key: usize,
+    /// The positions of the key's columns.
+    keys: Vec<usize>,
+    version: Option<usize>,
     columns: Vec<Box<dyn AnyColumn>>,
     /// Which columns are JSON: there SeaORM makes another value of an array. It looks a column's definition up
     /// for each value.
@@ -146,7 +155,8 @@ impl EntityNames {
                 schema,
                 entity.table_name(),
                 columns,
-                A::KEY_COLUMN,
+                A::KEY_COLUMNS,
+                A::VERSION,
             )))
         })
     }
@@ -155,13 +165,15 @@ impl EntityNames {
         schema: Option<String>,
         table: &'static str,
         columns: Vec<Box<dyn AnyColumn>>,
-        key: &str,
+        keys: &[&str],
+        version: Option<usize>,
     ) -> Self {
-        let key = columns.iter().position(|it| it.name() == key);
+        let keys = (0..columns.len()).filter(|it| keys.contains(&columns[*it].name()));
         Self {
             schema,
             table,
-            key: key.unwrap_or_default(),
+            keys: keys.collect(),
+            version,
             json: columns.iter().map(|it| is_json(&**it)).collect(),
             columns,
             names: Default::default(),
@@ -187,7 +199,8 @@ impl EntityNames {
         TableNames {
             table: engine.quote_table(self.schema.as_deref(), self.table),
             columns: columns.clone().map(|it| engine.quote(it.name())).collect(),
-            key: self.key,
+            keys: self.keys.clone(),
+            version: self.version,
             around: columns.map(|it| around(&**it)).collect(),
         }
     }
@@ -263,6 +276,8 @@ pub struct Binder {
     next: usize,
     /// The columns that the row has values for; none of a row that is its key alone.
     columns: Vec<usize>,
+    /// How many values a row of its key alone has: that, and perhaps a version.
+    given: usize,
 }
 
 /// Rows that follow each other and have values for the same columns.
@@ -270,11 +285,13 @@ pub struct Binder {
 struct Run {
     rows: usize,
     columns: Vec<usize>,
+    /// How many values each row has.
+    values: usize,
 }
 
 impl Run {
     fn values(&self) -> usize {
-        self.rows * self.columns.len().max(1)
+        self.rows * self.values
     }
 }
 
@@ -287,14 +304,47 @@ impl Binder {
         }
     }
 
+    /// Takes the columns of a model that is updated, but another version, and then the version that it was read with.
+    #[doc(hidden)]
+    pub fn put_update<A, V>(&mut self, model: &A, at: usize, version: &ActiveValue<V>)
+    where
+        A: ActiveModelTrait,
+        V: Version + Into<Value> + Clone,
+    {
+        let read = version.try_as_ref();
+        let set = |version: Option<V>| match version {
+            Some(version) => ActiveValue::Set(version.into()),
+            None => ActiveValue::NotSet,
+        };
+        for (position, column) in <A::Entity as EntityTrait>::Column::iter().enumerate() {
+            match position == at {
+                true => self.take(set(read.map(Version::next))),
+                false => self.take(model.get(column)),
+            }
+        }
+        self.take(set(read.cloned()));
+    }
+
+    /// Takes a column of a key that has several.
+    #[doc(hidden)]
+    pub fn put_part<V: Into<Value>>(&mut self, part: V) {
+        self.values.push(part.into());
+    }
+
+    /// Takes the version of a row that is deleted.
+    #[doc(hidden)]
+    pub fn put_version<V: Version + Into<Value>>(&mut self, number: i128) {
+        self.values.push(V::from_number(number).into());
+    }
+
     /// Takes what a model has in its next column.
     fn take(&mut self, value: ActiveValue<Value>) {
         let position = self.next;
         self.next += 1;
-        let key = self.entity.map(|entity| entity.key);
+        let is_key = self.entity.is_some_and(|it| it.keys.contains(&position));
         let value = match (self.mask.take(), value) {
             (Take::Skip, _) | (_, ActiveValue::NotSet) => return,
-            (_, ActiveValue::Unchanged(_)) if self.only_changes && key != Some(position) => return,
+            (_, ActiveValue::Unchanged(_)) if self.only_changes && !is_key => return,
             (Take::Value, ActiveValue::Set(value) | ActiveValue::Unchanged(value)) => value,
             (Take::Null, ActiveValue::Set(value) | ActiveValue::Unchanged(value)) => {
                 value.as_null()
@@ -325,16 +375,18 @@ impl Binder {
     }
 
     /// Returns the values of one run in the order in which a statement has their columns.
-    pub(crate) fn into_values(mut self, columns: &[usize]) -> Vec<Value> {
+    pub(crate) fn into_values(self, columns: &[usize]) -> Vec<Value> {
         if let [run] = &self.runs[..]
+            && !run.columns.is_empty()
             && *run.columns != *columns
-            && let Some(key) = columns.last()
-            && let Some(key) = run.columns.iter().position(|it| it == key)
         {
-            // The `UPDATE` of one row has the key last.
-            for row in self.values.chunks_mut(columns.len()) {
-                row[key..].rotate_left(1);
-            }
+            // The `UPDATE` of one row has the key behind the others.
+            let place = |column: &usize| run.columns.iter().position(|it| it == column);
+            let places: Vec<usize> = columns.iter().filter_map(place).collect();
+            let rows = self.values.chunks(run.columns.len());
+            return rows
+                .flat_map(|row| places.iter().map(|place| row[*place].clone()))
+                .collect();
         }
         self.values
     }
@@ -347,6 +399,10 @@ impl RowSink for Binder {
         self.mask.begin(columns);
         self.next = 0;
         self.columns.clear();
+        self.given = match columns {
+            Columns::Given(given) => given.len(),
+            Columns::All | Columns::Without(_) | Columns::Only(_) => 0,
+        };
     }
 
     fn end_row(&mut self) -> RowEnd {
@@ -355,6 +411,7 @@ impl RowSink for Binder {
             _ => self.runs.push(Run {
                 rows: 1,
                 columns: self.columns.clone(),
+                values: self.columns.len().max(self.given),
             }),
         }
         match self.limit {
@@ -522,6 +579,68 @@ mod tests {
         );
         let json: Vec<_> = names.json.iter().map(|it| u8::from(*it)).collect();
         assert_eq!(json, [0, 0, 1, 0, 0, 0]);
+    }
+
+    mod page {
+        use sea_orm::entity::prelude::*;
+
+        use super::NoteId;
+
+        #[derive(Clone, Debug, PartialEq, DeriveEntityModel, ordid::OrderedKey)]
+        #[sea_orm(table_name = "pages")]
+        pub(super) struct Model {
+            #[sea_orm(primary_key, auto_increment = false)]
+            pub(super) id: NoteId,
+            #[sea_orm(primary_key, auto_increment = false)]
+            pub(super) number: i32,
+            #[ordid(version)]
+            pub(super) version: i64,
+        }
+
+        #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+        pub(super) enum Relation {}
+
+        impl ActiveModelBehavior for ActiveModel {}
+    }
+
+    /// What is `NotSet` is known no sooner.
+    #[test]
+    fn a_row_without_its_version_or_a_part_of_its_key_is_refused() {
+        let set = page::ActiveModel {
+            id: ActiveValue::Set(NoteId::generate()),
+            number: ActiveValue::Set(1),
+            version: ActiveValue::Set(1),
+        };
+        let versionless = page::ActiveModel {
+            version: ActiveValue::NotSet,
+            ..set.clone()
+        };
+        let numberless = page::ActiveModel {
+            number: ActiveValue::NotSet,
+            ..set.clone()
+        };
+        let refused = |change: &dyn Fn(&mut crate::UnitOfWork)| {
+            let mut work = crate::UnitOfWork::new();
+            change(&mut work);
+            let error = work.plan(DbBackend::Sqlite).err();
+            error.map(|error| error.to_string()).unwrap_or_default()
+        };
+        for text in [
+            refused(&|work| work.update(versionless.clone())),
+            refused(&|work| work.delete(versionless.clone())),
+        ] {
+            assert!(text.contains("has no version"), "{text}");
+        }
+        for text in [
+            refused(&|work| work.update(numberless.clone())),
+            refused(&|work| work.delete(numberless.clone())),
+        ] {
+            assert!(text.contains("has no key"), "{text}");
+        }
+        assert_eq!(refused(&|work| work.update(set.clone())), "");
+        let error = crate::UnitOfWork::new().try_add(numberless).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("the columns id, number of its key"), "{text}");
     }
 
     #[test]

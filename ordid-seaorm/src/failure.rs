@@ -97,6 +97,8 @@ fn of_database(
         // SQLite's code is a number.
         number: number.or_else(|| code.as_deref()?.parse().ok()),
         kind,
+        constraint: told.constraint(),
+        column: column(told),
         message: told.message(),
         is_commit,
         ..Report::default()

@@ -187,7 +187,7 @@ impl<A: Entity> Inserts<A> {
     where
         KeyOf<A>: TryGetable,
     {
-        let key = &self.names.columns[self.names.key];
+        let key = &self.names.columns[self.names.keys[0]];
         let end = format!(" ON CONFLICT DO NOTHING RETURNING {key}");
         let mut inserted = HashSet::new();
         for (_, insert) in self.bind(models, &end) {

@@ -143,11 +143,11 @@ mod unit_of_work;
 pub use assign::{assign, assign_keys};
 pub use connection::Begin;
 pub use entity::{Binder, Entity};
-pub use flushes_table::flushes_table;
+pub use flushes_table::{create_flushes_table, flushes_table, remove_old_markers};
 pub use insert::{insert_all, insert_or_skip};
 pub use ordid_core::storage::column;
 pub use ordid_sql::{
-    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
+    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, PlannedStatement,
     PlannedTable, Progress, Retry, ServerFact, Sharding,
 };
 pub use schema::create_table;
@@ -166,14 +166,16 @@ pub use crate::__engine as engine;
 /// `#[derive(KeyType)]` gives them to the macro of this name, which checks the order and implements the library's
 /// traits for the key type.
 pub mod engine {
-    pub use crate::__engine_entity as entity;
+    pub use crate::{__engine_entity as entity, entity::version_number};
     pub use ordid_core::storage::column::names::any;
 }
 
 #[doc(hidden)]
 pub mod __private {
     pub use ordid_core::{
-        __private::{KeyBytes, KeyOf, NamedColumn, Native, Parent, keeps_order},
+        __private::{
+            KeyBytes, KeyField, KeyFields, KeyOf, NamedColumn, Native, Parent, keeps_order, str,
+        },
         Fields, KeyType, OrderedKey,
         storage::dialect,
     };
@@ -189,7 +191,7 @@ pub mod __private {
         convert::From,
         ops::FnMut,
         option::Option,
-        primitive::{u64, usize},
+        primitive::{i128, u64, usize},
         result::Result,
         string::String,
         vec::Vec,

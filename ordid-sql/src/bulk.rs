@@ -3,7 +3,8 @@
 use std::{fmt, time::Instant};
 
 use crate::{
-    Action, Chunk, DriverError, FlushError, FlushRun, PendingRows, Place, Progress, RowSink, Step,
+    Action, Chunk, DriverError, FlushError, FlushRun, NotBulk, PendingRows, Place, Progress,
+    RowSink, Step,
     spi::{BoxedError, RowBinder},
 };
 
@@ -47,6 +48,8 @@ pub struct BulkRows<'f, B: RowSink, D> {
     /// The rows that the command has taken so far, of all its chunks.
     sent: Chunk,
     ended: bool,
+    /// The column whose value is not for the command.
+    misfit: Option<usize>,
     error: Option<FlushError<D>>,
     started: Instant,
 }
@@ -56,7 +59,7 @@ pub(crate) enum BulkEnd {
     /// The flush is at the next chunk.
     Done,
     /// The rest of this chunk, and those of its table that follow, go by statements.
-    Rest(Chunk),
+    Rest(Chunk, NotBulk),
 }
 
 impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
@@ -80,6 +83,7 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
             chunks_left: max_chunks.saturating_sub(1),
             sent,
             ended: false,
+            misfit: None,
             error: None,
             started: Instant::now(),
         }
@@ -117,6 +121,12 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
                 return Ok(Fed::More);
             }
         }
+    }
+
+    /// Says that the value of this column, by its position in the table, is why a row was not taken: see
+    /// [`NotBulk::Value`](crate::NotBulk::Value).
+    pub fn misfit(&mut self, column: usize) {
+        self.misfit = Some(column);
     }
 
     /// Returns whether no row was fed.
@@ -184,7 +194,9 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
         if self.sent.rows.end < self.chunk.rows.end {
             let mut rest = self.chunk;
             rest.rows.start = self.sent.rows.end;
-            return Ok(BulkEnd::Rest(rest));
+            let columns = self.rows.table(rest.table).columns();
+            let column = self.misfit.and_then(|column| columns.get(column));
+            return Ok(BulkEnd::Rest(rest, NotBulk::Value(column.copied())));
         }
         self.run.succeeded();
         self.run.report(self.name, &self.chunk, self.observer);
@@ -262,7 +274,8 @@ mod tests {
         // A command of one chunk, and one of all.
         for (max_chunks, commands) in [(1, 2), (usize::MAX, 1)] {
             let plan = rows.plan(&engine).unwrap();
-            let mut run = FlushRun::<io::Error>::new(plan, Retry::NONE, None);
+            let mut run =
+                FlushRun::<io::Error>::new(plan, Retry::NONE, crate::Markers::Changes, None);
             run.succeeded();
             let mut fed = 0;
             let mut sent = 0;
@@ -278,7 +291,8 @@ mod tests {
         }
         for (row, chunk) in [(0, 0), (1, 0), (2, 1), (3, 1)] {
             let plan = rows.plan(&engine).unwrap();
-            let mut run = FlushRun::<io::Error>::new(plan, Retry::NONE, None);
+            let mut run =
+                FlushRun::<io::Error>::new(plan, Retry::NONE, crate::Markers::Changes, None);
             run.succeeded();
             let Step::Send(first) = run.step() else {
                 panic!("rows are sent");

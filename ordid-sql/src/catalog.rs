@@ -50,14 +50,14 @@ pub(crate) fn postgres(names: &TableNames, sent: &[usize]) -> String {
     let text = |name: &str| format!("convert_from(decode('{}', 'hex'), 'UTF8')", hex(name));
     let table = text(&names.table);
     let column = |at: &usize| text(&unquoted(&names.columns[*at], '"'));
-    let key = column(&names.key);
+    let key = list(&names.keys, column);
     let sent = list(sent, column);
     format!(
         "SELECT 1 FROM pg_catalog.pg_index AS i \
          WHERE i.indrelid = to_regclass({table}) AND i.indisunique AND i.indisvalid AND i.indpred IS NULL \
          AND i.indnkeyatts = (SELECT count(*) FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = i.indrelid \
          AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1]) \
-         AND a.attname IN ({sent}) AND (a.attnotnull OR a.attname = {key})) \
+         AND a.attname IN ({sent}) AND (a.attnotnull OR a.attname IN ({key}))) \
          AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_trigger AS t WHERE t.tgrelid = i.indrelid \
          AND t.tgtype & 7 = 7 AND t.tgenabled <> 'D') LIMIT 1"
     )
@@ -70,7 +70,7 @@ pub(crate) fn mysql(names: &TableNames, sent: &[usize]) -> String {
         (None, table) => ("DATABASE()".to_owned(), text(&table)),
     };
     let column = |at: &usize| text(&unquoted(&names.columns[*at], '`'));
-    let key = column(&names.key);
+    let key = list(&names.keys, column);
     let sent = list(sent, column);
     format!(
         "SELECT 1 FROM information_schema.statistics AS i \
@@ -79,7 +79,7 @@ pub(crate) fn mysql(names: &TableNames, sent: &[usize]) -> String {
          WHERE t.event_object_schema = i.table_schema AND t.event_object_table = i.table_name \
          AND t.action_timing = 'BEFORE' AND t.event_manipulation = 'INSERT') \
          GROUP BY i.index_name HAVING COUNT(*) = \
-         SUM(i.column_name IN ({sent}) AND (i.nullable = '' OR i.column_name = {key})) LIMIT 1"
+         SUM(i.column_name IN ({sent}) AND (i.nullable = '' OR i.column_name IN ({key}))) LIMIT 1"
     )
 }
 

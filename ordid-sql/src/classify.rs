@@ -24,6 +24,11 @@ pub struct Report<'a> {
     pub severity: u8,
     /// What kind of error the library takes it for.
     pub kind: Option<ErrorKind>,
+    /// The constraint that was violated, where the library has it in a field: PostgreSQL sends it so. The other engines
+    /// have it in their text.
+    pub constraint: Option<&'a str>,
+    /// The column that the error is about, likewise.
+    pub column: Option<&'a str>,
     /// The text. An engine knows errors by it where the library keeps their codes to itself; then all but deadlocks have
     /// to be in English (`lc_messages`), or count as refused, and at COMMIT as lost.
     pub message: &'a str,
@@ -39,6 +44,10 @@ pub enum ErrorKind {
     Unique,
     /// A row's parent does not exist, or a deleted row still has children.
     ForeignKey,
+    /// A column takes no NULL.
+    NotNull,
+    /// A check constraint.
+    Check,
     /// Another constraint.
     Constraint,
     /// Another transaction was first.
@@ -49,8 +58,34 @@ pub enum ErrorKind {
     Closed,
 }
 
+/// The names that an error of the database tells.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Names {
+    /// The constraint that was violated, or the unique index.
+    pub constraint: Option<String>,
+    /// The column that the error is about.
+    pub column: Option<String>,
+}
+
+impl Names {
+    fn of_constraint(constraint: Option<impl Into<String>>) -> Self {
+        Self {
+            constraint: constraint.map(Into::into),
+            column: None,
+        }
+    }
+
+    fn of_column(column: Option<impl Into<String>>) -> Self {
+        Self {
+            constraint: None,
+            column: column.map(Into::into),
+        }
+    }
+}
+
 /// What an error means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Classified {
     /// What it means for the flush.
     pub failure: Failure,
@@ -60,6 +95,10 @@ pub struct Classified {
     pub violation: Option<Violation>,
     /// Whether its text begins with the value that was refused, as that of a duplicate on MySQL and MariaDB.
     pub shows_value: bool,
+    /// The names that it tells.
+    pub names: Names,
+    /// Whether it says that a table does not exist.
+    pub is_missing_table: bool,
 }
 
 impl Classified {
@@ -69,6 +108,8 @@ impl Classified {
             refuses_a_row: self.refuses_a_row,
             violation: self.violation,
             shows_value: self.shows_value,
+            names: self.names,
+            is_missing_table: self.is_missing_table,
             ..DriverError::new(error, self.failure)
         }
     }
@@ -82,7 +123,13 @@ impl Classified {
         };
         let is_of_constraint = matches!(
             report.kind,
-            Some(ErrorKind::Unique | ErrorKind::ForeignKey | ErrorKind::Constraint)
+            Some(
+                ErrorKind::Unique
+                    | ErrorKind::ForeignKey
+                    | ErrorKind::NotNull
+                    | ErrorKind::Check
+                    | ErrorKind::Constraint
+            )
         );
         Self {
             failure,
@@ -93,6 +140,8 @@ impl Classified {
                 _ => None,
             },
             shows_value: false,
+            names: Names::default(),
+            is_missing_table: false,
         }
     }
 }
@@ -104,6 +153,28 @@ pub type Classify = fn(&Report<'_>) -> Classified;
 /// chance is tried again for nothing.
 fn names_a_deadlock(text: &str) -> bool {
     text.to_lowercase().contains("deadlock")
+}
+
+/// Returns the first name in quotes of this kind in a text, in which two quotes stand for one.
+fn quoted(text: &str, quote: char) -> Option<String> {
+    let mut rest = text.split_once(quote)?.1;
+    let mut name = String::new();
+    loop {
+        let (part, behind) = rest.split_once(quote)?;
+        name.push_str(part);
+        match behind.strip_prefix(quote) {
+            Some(behind) => {
+                name.push(quote);
+                rest = behind;
+            }
+            None => return Some(name),
+        }
+    }
+}
+
+/// Returns a name without the schema or the table in front of it.
+fn last_part(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(_, last)| last)
 }
 
 /// Returns whether a SQLSTATE is of class 22 (data exception) or 23 (integrity constraint violation).

@@ -10,8 +10,9 @@ pub enum Columns<'a> {
     Without(&'a [usize]),
     /// These, and the others are skipped.
     Only(&'a [usize]),
-    /// The key, which is the one value that is handed over.
-    Key,
+    /// These, whose values alone are handed over, in this order: the key, and perhaps the version that the row was read
+    /// with, whose position is behind all columns.
+    Given(&'a [usize]),
 }
 
 /// What a sink does with a value.
@@ -53,7 +54,7 @@ impl ColumnMask {
     pub fn begin(&mut self, columns: Columns<'_>) {
         self.column = 0;
         let (listed, takes) = match columns {
-            Columns::All | Columns::Key => {
+            Columns::All | Columns::Given(_) => {
                 self.takes = None;
                 return;
             }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! It is not an `INSERT`, though: it applies no casts, no rules and no row-level security, and it
-//! fills columns that an `INSERT` may not touch. [`COLUMN_TYPES`] asks the catalog whether any of
+//! fills columns that an `INSERT` may not touch. [`COLUMNS`] asks the catalog whether any of
 //! this makes a difference. What is left is the same on both ways: a value goes through its type's
 //! receive function and is fitted to `varchar(n)`, `char(n)`, `numeric(p, s)` or `timestamp(p)`;
 //! defaults are filled in, constraints and foreign keys checked.
@@ -18,8 +18,10 @@
 //! - [COPY](https://www.postgresql.org/docs/current/sql-copy.html), "Binary Format"
 //! - [The protocol's COPY operations](https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY)
 
-/// Returns the type of each column of a table, in order; fewer rows than columns where `COPY` is
-/// not what an `INSERT` would be. Its parameters are the table's name, quoted, and the columns' names.
+use crate::NotBulk;
+
+/// Returns for each column of a table, in order, why `COPY` is not what an `INSERT` would be, or an empty text, and its
+/// type; no row if there is no such table. Its parameters are the table's name, quoted, and the columns' names.
 ///
 /// - `to_regclass` finds the table as the `INSERT` does, over the search path.
 /// - Rules rewrite an `INSERT` only. Row-level security refuses `COPY`.
@@ -28,39 +30,49 @@
 /// - A domain may be `NOT NULL`, which `COPY` does not check where the column is left out.
 /// - Triggers are fired by both, but may tell notices while rows are sent, and a client that does not
 ///   read meanwhile waits for ever. A partition has its own.
-pub const COLUMN_TYPES: &str = "\
-WITH target AS (
-    SELECT class.oid, class.relkind = 'p' AS partitioned
-    FROM pg_catalog.pg_class class
-    WHERE class.oid = pg_catalog.to_regclass($1)
-    AND class.relkind IN ('r', 'p')
-    AND NOT class.relhasrules
-    AND NOT pg_catalog.row_security_active(class.oid)
-)
-SELECT attribute.atttypid
-FROM target
+pub const COLUMNS: &str = "\
+SELECT CASE
+    WHEN class.relkind NOT IN ('r', 'p') THEN 'table'
+    WHEN class.relhasrules THEN 'rule'
+    WHEN pg_catalog.row_security_active(class.oid) THEN 'row security'
+    WHEN EXISTS (
+        SELECT FROM pg_catalog.pg_trigger
+        WHERE NOT tgisinternal AND tgtype & 4 <> 0
+        AND (tgrelid = class.oid OR class.relkind = 'p'
+            AND tgrelid IN (SELECT relid FROM pg_catalog.pg_partition_tree(class.oid)))
+    ) THEN 'trigger'
+    WHEN EXISTS (
+        SELECT FROM pg_catalog.pg_attribute of_table
+        JOIN pg_catalog.pg_type ON pg_type.oid = of_table.atttypid
+        WHERE of_table.attrelid = class.oid AND of_table.attnum > 0 AND NOT of_table.attisdropped
+        AND pg_type.typtype = 'd'
+    ) THEN 'domain'
+    WHEN attribute.attname IS NULL OR attribute.attgenerated <> '' OR attribute.attidentity = 'a' THEN 'column'
+    ELSE ''
+    END AS reason, coalesce(attribute.atttypid, 0) AS type
+FROM pg_catalog.pg_class class
 CROSS JOIN pg_catalog.unnest($2::text[]) WITH ORDINALITY AS wanted (name, position)
-JOIN pg_catalog.pg_attribute attribute
-    ON attribute.attrelid = target.oid AND attribute.attname::text = wanted.name
-WHERE attribute.attnum > 0 AND NOT attribute.attisdropped
-AND attribute.attgenerated = '' AND attribute.attidentity <> 'a'
-AND NOT EXISTS (
-    SELECT FROM pg_catalog.pg_trigger
-    WHERE NOT tgisinternal AND tgtype & 4 <> 0
-    AND (tgrelid = target.oid OR target.partitioned
-        AND tgrelid IN (SELECT relid FROM pg_catalog.pg_partition_tree(target.oid)))
-)
-AND NOT EXISTS (
-    SELECT FROM pg_catalog.pg_attribute left_out
-    JOIN pg_catalog.pg_type ON pg_type.oid = left_out.atttypid
-    WHERE left_out.attrelid = target.oid AND left_out.attnum > 0 AND NOT left_out.attisdropped
-    AND pg_type.typtype = 'd'
-)
+LEFT JOIN pg_catalog.pg_attribute attribute
+    ON attribute.attrelid = class.oid AND attribute.attname::text = wanted.name
+    AND attribute.attnum > 0 AND NOT attribute.attisdropped
+WHERE class.oid = pg_catalog.to_regclass($1)
 ORDER BY wanted.position";
 
 /// From so many rows of a table on it was faster on a fresh connection, which has the question to
 /// prepare as well.
 pub const MIN_ROWS: usize = 1000;
+
+/// Says whether so many rows of a table are offered to `COPY`.
+///
+/// # Errors
+///
+/// If they are too few.
+pub fn offers(rows: usize) -> Result<(), NotBulk> {
+    match rows < MIN_ROWS {
+        true => Err(NotBulk::FewRows),
+        false => Ok(()),
+    }
+}
 
 /// The most chunks of one command. The server checks the foreign keys of a command at its end, and
 /// until then keeps a note for each of them and for each row.
@@ -74,30 +86,42 @@ const TEXT: u32 = 25;
 const BPCHAR: u32 = 1042;
 const VARCHAR: u32 = 1043;
 
-/// The types whose values drivers encode to the end by themselves. Others may hold the number of
+/// The types whose values drivers encode to the end by themselves, and their names. Others may hold the number of
 /// another type, which is only known of a statement.
-const SCALARS: [u32; 23] = [
-    TEXT, BPCHAR, VARCHAR, 16,   // bool
-    17,   // bytea
-    20,   // int8
-    21,   // int2
-    23,   // int4
-    650,  // cidr
-    700,  // float4
-    701,  // float8
-    790,  // money
-    829,  // macaddr
-    869,  // inet
-    1082, // date
-    1083, // time
-    1114, // timestamp
-    1184, // timestamptz
-    1186, // interval
-    1266, // timetz
-    1700, // numeric
-    2950, // uuid
-    3802, // jsonb
+const SCALARS: [(u32, &str); 23] = [
+    (TEXT, "text"),
+    (BPCHAR, "bpchar"),
+    (VARCHAR, "varchar"),
+    (16, "bool"),
+    (17, "bytea"),
+    (20, "int8"),
+    (21, "int2"),
+    (23, "int4"),
+    (650, "cidr"),
+    (700, "float4"),
+    (701, "float8"),
+    (790, "money"),
+    (829, "macaddr"),
+    (869, "inet"),
+    (1082, "date"),
+    (1083, "time"),
+    (1114, "timestamp"),
+    (1184, "timestamptz"),
+    (1186, "interval"),
+    (1266, "timetz"),
+    (1700, "numeric"),
+    (2950, "uuid"),
+    (3802, "jsonb"),
 ];
+
+/// Returns the number of a type of PostgreSQL's own by its name, for values whose library knows only that: an enum of
+/// Rust that is stored as `text`.
+pub fn type_number(name: &str) -> Option<u32> {
+    let found = SCALARS
+        .iter()
+        .find(|(_, of)| of.eq_ignore_ascii_case(name))?;
+    Some(found.0)
+}
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
@@ -110,16 +134,31 @@ pub struct Target {
 }
 
 impl Target {
-    /// Takes what [`COLUMN_TYPES`] answered for so many columns. `None` where the rows have to be
-    /// inserted.
-    pub fn new(columns: usize, types: Vec<u32>) -> Option<Self> {
-        let known = types.iter().all(|it| SCALARS.contains(it));
-        if types.len() != columns || !known {
-            return None;
+    /// Takes what [`COLUMNS`] answered for these columns.
+    ///
+    /// # Errors
+    ///
+    /// Why the rows have to be inserted.
+    pub fn new(columns: &[&'static str], answer: Vec<(String, u32)>) -> Result<Self, NotBulk> {
+        let count = i16::try_from(columns.len()).map_err(|_| NotBulk::NoTable)?;
+        if answer.len() != columns.len() {
+            return Err(NotBulk::NoTable);
         }
-        Some(Self {
-            count: i16::try_from(columns).ok()?,
-            types,
+        for (column, (reason, number)) in columns.iter().zip(&answer) {
+            return Err(match reason.as_str() {
+                "" if SCALARS.iter().any(|(of, _)| of == number) => continue,
+                "" => NotBulk::ColumnType(column),
+                "rule" => NotBulk::Rule,
+                "row security" => NotBulk::RowSecurity,
+                "trigger" => NotBulk::Trigger,
+                "domain" => NotBulk::Domain,
+                "column" => NotBulk::ServerColumn(column),
+                _ => NotBulk::NoTable,
+            });
+        }
+        Ok(Self {
+            count,
+            types: answer.into_iter().map(|(_, number)| number).collect(),
         })
     }
 
@@ -189,16 +228,37 @@ impl std::error::Error for TooLarge {}
 mod tests {
     use super::*;
 
+    fn target(types: &[u32]) -> Target {
+        let columns = ["a", "b", "c"];
+        let answer = types.iter().map(|number| (String::new(), *number));
+        Target::new(&columns[..types.len()], answer.collect()).unwrap()
+    }
+
     #[test]
     fn only_columns_of_known_types_are_copied() {
-        assert!(Target::new(2, vec![2950, 25]).is_some());
-        assert_eq!(Target::new(3, vec![2950, 25]), None, "one was left out");
-        assert_eq!(Target::new(1, vec![3904]), None, "a range");
+        let new = |columns, answer: &[(&str, u32)]| {
+            let answer = answer
+                .iter()
+                .map(|(text, number)| ((*text).to_owned(), *number));
+            Target::new(columns, answer.collect()).map(drop)
+        };
+        assert_eq!(new(&["id", "name"], &[("", 2950), ("", 25)]), Ok(()));
+        assert_eq!(new(&["id"], &[]), Err(NotBulk::NoTable));
+        let range = &[("", 2950), ("", 3904)];
+        assert_eq!(new(&["id", "at"], range), Err(NotBulk::ColumnType("at")));
+        let generated = &[("", 2950), ("column", 23)];
+        assert_eq!(
+            new(&["id", "n"], generated),
+            Err(NotBulk::ServerColumn("n"))
+        );
+        assert_eq!(new(&["id"], &[("trigger", 2950)]), Err(NotBulk::Trigger));
+        assert_eq!(new(&["id"], &[("table", 2950)]), Err(NotBulk::NoTable));
+        assert_eq!((type_number("TEXT"), type_number("mood")), (Some(25), None));
     }
 
     #[test]
     fn text_goes_where_nothing_is_converted() {
-        let target = Target::new(3, vec![TEXT, BPCHAR, 23]).unwrap();
+        let target = target(&[TEXT, BPCHAR, 23]);
         assert!(target.takes(0, TEXT) && target.takes(0, VARCHAR));
         assert!(target.takes(1, TEXT) && target.takes(1, BPCHAR));
         assert!(!target.takes(0, BPCHAR), "its blanks would be lost");
@@ -209,7 +269,7 @@ mod tests {
     /// The bytes of PostgreSQL's manual: two columns, a number and NULL.
     #[test]
     fn rows_are_framed_as_the_server_reads_them() {
-        let target = Target::new(2, vec![23, TEXT]).unwrap();
+        let target = target(&[23, TEXT]);
         let mut piece = Vec::new();
         begin(&mut piece);
         target.begin_row(&mut piece);

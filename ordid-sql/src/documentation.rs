@@ -37,7 +37,12 @@ deleted after that, so a unique value is not free for a new row before the next 
 
 `update` writes all columns of a row, also those that somebody else has changed since it was read. `update_columns`
 writes those that it names and leaves the others: `work.update_columns(order, (Order::total, Order::note))`, with
-`#[ordid(columns)]` at the struct."
+`#[ordid(columns)]` at the struct.
+
+A field that is `#[ordid(version)]`, an integer or a timestamp, tells whether somebody else has changed the row since it
+was read. An update or a delete finds the row only with the version that it was read with, and an update writes the next
+one. Otherwise nothing is written, [`Error::is_stale`](crate::FlushError::is_stale), and the error has the key and both
+versions."
     };
     (changes) => {
         concat!(
@@ -158,8 +163,31 @@ Returns the `CREATE TABLE` of `ordid_flushes`. A flush with updates or deletes w
 its own transaction: if the answer to COMMIT is lost, that row shows whether the flush was committed. A
 flush that only inserts does so only [on request](crate::UnitOfWork::with_record).
 
-Run it once, as a migration. A marker row is looked for only while its flush is under way: rows older than a
-day can be deleted at any time, by `flushed_at`, which has the time of UTC on MySQL and SQL Server.
+Run it once, as a migration or by [`create_flushes_table`](crate::create_flushes_table), and call
+[`remove_old_markers`](crate::remove_old_markers) once in a while. `flushed_at` is for people; it has the time of UTC on
+MySQL and SQL Server. Where no table can be made, there is [`without_record`](crate::UnitOfWork::without_record).
+"
+    };
+    (create_flushes_table) => {
+        "\
+Creates the table `ordid_flushes` if there is none: [`flushes_table`](crate::flushes_table), without a migration. Call
+it when a program is deployed or starts; several may do so at the same time, on SQLite with a busy timeout. It needs the privilege to create a table,
+and no flush calls it.
+"
+    };
+    (remove_old_markers) => {
+        "\
+Deletes the rows of `ordid_flushes` that are more than a day old, in a transaction of its own, and returns how many
+there were.
+
+Call it once a day or so, from one program or several. A marker row is looked for by the flush that wrote it, and by the
+next flush of the same unit of work if a COMMIT is unknown: a matter of seconds or minutes. So a day is safe, unless a
+unit of work with an unknown COMMIT or the journal of a killed process is kept for longer. Flush those first: without
+its marker row, such a flush would be carried out a second time.
+
+A row's age is that of its key, a UUID of version 7 which the flushing program made by its clock, by the clock of this
+program. The primary key has the old rows next to each other, so the statement reads no others, and flushes do not wait
+for it: their rows come behind.
 "
     };
     (watching) => {

@@ -39,6 +39,8 @@ pub(crate) fn place(order: Option<&[usize]>, position: usize) -> usize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Conflict {
     Keyless,
+    /// A row that is to be changed or deleted has no version, where its type has one.
+    Versionless,
     /// Two of a list have one key.
     Twice(Kept, usize),
     /// One has the key of a row in another list.
@@ -76,6 +78,12 @@ pub(crate) trait Entities<S>: Any + Send + Sync {
 
     /// Hands over a row's key, if it has one.
     fn write_key(&self, list: Kept, place: usize, sink: &mut S);
+
+    /// Hands over the version that a row which is deleted was read with, where its type has one.
+    fn write_deleted_version(&self, place: usize, sink: &mut S);
+
+    /// Returns the version that a row which is updated or deleted was read with, as text, where its type has one.
+    fn version_text(&self, list: Kept, place: usize) -> Option<String>;
 }
 
 /// Entities as they are sorted: by raw keys.
@@ -95,9 +103,11 @@ pub(crate) struct EntitiesOf<S: 'static, R: 'static> {
     column_sets: ColumnSets,
     of: &'static TypeOf<S, R>,
     deletes: Vec<R>,
+    /// The versions that they were read with; empty where the type has none.
+    deleted_versions: Vec<i128>,
     links: Links,
-    /// Whether a row that has no key was to be deleted.
-    keyless: bool,
+    /// Why a row that was to be deleted cannot be.
+    undeletable: Option<Conflict>,
     compare: Compare<R>,
 }
 
@@ -162,18 +172,19 @@ impl<S: 'static, R: RawKey> EntitiesOf<S, R> {
             column_sets: ColumnSets::default(),
             of,
             deletes: Vec::new(),
+            deleted_versions: Vec::new(),
             links: Links::default(),
-            keyless: false,
+            undeletable: None,
             compare,
         }
     }
 
     /// Says that of the row that was added last to those that are updated, only these columns are, in any order and
-    /// however often; the key is none that is written.
+    /// however often; the key is none that is written, and the version always is.
     pub(crate) fn update_only(&mut self, mut columns: Vec<usize>) {
         let table = self.of.table();
-        let key = table.position_of(table.key_column());
-        columns.retain(|column| *column != key);
+        let keys = table.key_positions();
+        columns.retain(|column| !keys.contains(column) && Some(*column) != table.version());
         columns.sort_unstable();
         columns.dedup();
         self.column_sets.only(self.updates.len() - 1, columns);
@@ -189,9 +200,18 @@ impl<S: 'static, R: RawKey> EntitiesOf<S, R> {
     /// Takes a row that will be deleted, of which the key and the foreign keys are kept.
     pub(crate) fn delete(&mut self, row: &dyn AnyRow<S, R>) {
         let Some(key) = row.raw_key() else {
-            self.keyless = true;
+            self.undeletable = Some(Conflict::Keyless);
             return;
         };
+        if self.of.version.is_some() {
+            match row.version() {
+                Some(version) => self.deleted_versions.push(version),
+                None => {
+                    self.undeletable = Some(Conflict::Versionless);
+                    return;
+                }
+            }
+        }
         self.deletes.push(key);
         if !self.of.parents.is_empty() {
             let links = &mut self.links;
@@ -200,18 +220,30 @@ impl<S: 'static, R: RawKey> EntitiesOf<S, R> {
         }
     }
 
-    /// Returns the keys of the rows that will be deleted, in the order in which they were added, with
-    /// the foreign keys that are set.
+    /// Returns the keys of the rows that will be deleted, in the order in which they were added, each with its
+    /// version, and with the foreign keys that are set.
     #[cfg(feature = "journal")]
-    pub(crate) fn deletes(&self) -> impl Iterator<Item = (R, &[(u16, KeyBytes)])> {
+    pub(crate) fn deletes(&self) -> impl Iterator<Item = (R, Option<i128>, &[(u16, KeyBytes)])> {
         let keys = self.deletes.iter().copied().enumerate();
-        keys.map(|(row, key)| (key, self.links.of(row)))
+        keys.map(|(row, key)| {
+            let version = self.deleted_versions.get(row).copied();
+            (key, version, self.links.of(row))
+        })
     }
 
     /// As [`delete`](Self::delete), of what [`deletes`](Self::deletes) returned of a row.
     #[cfg(feature = "journal")]
-    pub(crate) fn delete_again(&mut self, key: R, links: &[(u16, KeyBytes)]) {
+    pub(crate) fn delete_again(
+        &mut self,
+        key: R,
+        version: Option<i128>,
+        links: &[(u16, KeyBytes)],
+    ) {
+        if self.of.version.is_some() != version.is_some() {
+            self.undeletable = Some(Conflict::Versionless);
+        }
         self.deletes.push(key);
+        self.deleted_versions.extend(version);
         if !self.of.parents.is_empty() {
             self.links.links.extend(links);
             self.links.end_row();
@@ -272,8 +304,13 @@ impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
     }
 
     fn sorted(&self) -> Result<[Order; 3], Conflict> {
-        if self.keyless {
-            return Err(Conflict::Keyless);
+        if let Some(conflict) = self.undeletable {
+            return Err(conflict);
+        }
+        let mut updates = 0..self.updates.len();
+        let has_none = |place| self.updates.row(place).version().is_none();
+        if self.of.version.is_some() && updates.any(has_none) {
+            return Err(Conflict::Versionless);
         }
         let mut orders = sorted(self, self.compare)?;
         if !self.column_sets.sets.is_empty() {
@@ -316,7 +353,7 @@ impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
     fn write(&self, list: Kept, place: usize, sink: &mut S) {
         match list {
             Kept::Inserts => self.inserts.row(place).write(sink),
-            Kept::Updates => self.updates.row(place).write(sink),
+            Kept::Updates => self.updates.row(place).write_update(sink),
             Kept::Deletes => self.inserts.write_key(self.deletes[place], sink),
         }
     }
@@ -325,6 +362,21 @@ impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
         if let Some(key) = self.raw_key(list, place) {
             self.inserts.write_key(key, sink);
         }
+    }
+
+    fn write_deleted_version(&self, place: usize, sink: &mut S) {
+        if let Some(version) = self.deleted_versions.get(place) {
+            self.inserts.write_version(*version, sink);
+        }
+    }
+
+    fn version_text(&self, list: Kept, place: usize) -> Option<String> {
+        let version = match list {
+            Kept::Inserts => None,
+            Kept::Updates => self.updates.row(place).version(),
+            Kept::Deletes => self.deleted_versions.get(place).copied(),
+        };
+        version.map(self.of.version_text)
     }
 }
 

@@ -3,6 +3,7 @@
 mod bound;
 mod deadline;
 mod locate;
+mod stale;
 
 use std::time::Instant;
 
@@ -10,11 +11,13 @@ use self::{
     bound::{bind, send},
     deadline::Deadline,
     locate::locate,
+    stale::found_version,
 };
 use crate::{
-    Action, Attempt, Chunk, DriverError, FlushError, FlushFailure, FlushRun, Flushed, Outcome,
-    PendingRows, Plan, Step, UnresolvedCommit, Work,
+    Action, Attempt, Chunk, DriverError, EngineProfile, FlushError, FlushFailure, FlushRun,
+    Flushed, Markers, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit, Work,
     bulk::{self, BulkEnd, BulkRows},
+    not_bulk::{Ways, offered},
     observe::Span,
     profile::ServerFact,
     spi::{
@@ -74,6 +77,9 @@ impl<B: RowBinder> Work<B> {
     {
         let engine = self.engine_for(source.engine())?;
         let plan = self.rows.plan(&engine)?;
+        if wanted == TransactionScope::Transaction && self.markers == Markers::None {
+            self.keeper.check_markers(&plan)?;
+        }
         // Before a connection is waited for: whatever ends the process meanwhile leaves the rows in the journal.
         let attempt = match wanted {
             TransactionScope::Transaction => self.keeper.begin(&self.rows)?,
@@ -187,8 +193,7 @@ impl<B: RowBinder> Work<B> {
             self.unresolved
                 .get_or_insert_with(|| UnresolvedCommit::of_earlier_run(attempt, &tables));
         }
-        let run =
-            FlushRun::new(plan, self.retry, self.unresolved.as_ref()).with_record(self.records);
+        let run = FlushRun::new(plan, self.retry, self.markers, self.unresolved.as_ref());
         match attempt {
             Some(attempt) => run.with_attempt(attempt),
             None => run,
@@ -208,18 +213,13 @@ impl<B: RowBinder> Work<B> {
         C: FlushConnection<Binder = B>,
     {
         run.restart();
-        let mut bulks = Vec::new();
-        if scope == TransactionScope::Transaction && writer.engine.bulk {
-            bulks = connection.bulk(&self.rows, run.plan()).await;
-        }
-        // From how many rows on each table goes by the bulk command.
-        let least = |bulk: &Option<_>| bulk.as_ref().map(|_| 0);
-        let mut by_bulk: Vec<Option<usize>> = bulks.iter().map(least).collect();
+        let (mut bulks, mut ways) =
+            bulks(&self.rows, connection, scope, writer.engine, run.plan()).await;
         let begin = Begin {
             scope,
             statement: writer.engine.begin,
             defer: writer.engine.defer.filter(|_| run.plan().defers()),
-            uses_bulk: by_bulk.iter().any(Option::is_some),
+            uses_bulk: ways.uses_bulk(),
         };
         let mut transaction = match connection.begin(begin).await {
             Ok(transaction) => {
@@ -258,16 +258,17 @@ impl<B: RowBinder> Work<B> {
                     let marker = writer.marker(StatementKind::Insert);
                     let written = open.execute(&marker, B::of_marker(run.id())).await;
                     let failed = |failed: crate::spi::StatementFailure<_>| {
-                        FlushError::record(C::ADAPTER, failed.error)
+                        FlushError::record(C::ADAPTER, writer.engine, failed.error)
                     };
                     run.done(written.map(drop).map_err(failed), None);
                 }
                 (Step::Send(chunk), Some(open)) => {
-                    let is_for_bulk = goes_by_bulk(&by_bulk, &chunk, || run.rows_together(0));
-                    let bulk = bulks.get_mut(chunk.table).filter(|_| is_for_bulk);
-                    if let Some(bulk) = bulk.and_then(Option::as_mut) {
-                        let took_all = self.send_bulk::<C>(open, bulk, &mut statements, run).await;
-                        by_bulk[chunk.table] = took_all.then_some(C::MIN_BULK_ROWS_AGAIN);
+                    let not_bulk =
+                        ways.not_bulk(chunk.table, chunk.action, || run.rows_together(0));
+                    let bulk = bulks.get_mut(chunk.table).and_then(Option::as_mut);
+                    if let (None, Some(bulk)) = (not_bulk, bulk) {
+                        let sent = self.send_bulk::<C>(open, bulk, &mut statements, run).await;
+                        ways.0[chunk.table] = sent.map(|()| C::MIN_BULK_ROWS_AGAIN);
                         continue;
                     }
                     let started = Instant::now();
@@ -278,14 +279,19 @@ impl<B: RowBinder> Work<B> {
                     // While the database works on this chunk, the next one is bound.
                     let sent = send(&self.rows, open, now, &mut statements, |statements| {
                         let next = run.upcoming();
-                        let next = next
-                            .filter(|next| !goes_by_bulk(&by_bulk, next, || run.rows_together(1)));
+                        let next = next.filter(|next| {
+                            let together = || run.rows_together(1);
+                            ways.not_bulk(next.table, next.action, together).is_some()
+                        });
                         bound = next.map(|next| bind(&self.rows, &next, statements));
                     });
                     let sent = sent.await;
                     if let Ok(count) = sent {
                         let name = self.rows.table(chunk.table).name();
                         run.count_all(name, &chunk, count, started.elapsed());
+                        if let Some(reason) = not_bulk {
+                            run.not_bulk(&chunk, reason);
+                        }
                         run.report(name, &chunk, &mut self.observer);
                     }
                     run.done(sent.map(drop), Some(chunk));
@@ -321,19 +327,24 @@ impl<B: RowBinder> Work<B> {
     }
 
     /// Sends the rows of the current table by the bulk command, until they end or one is not for the command.
-    /// Statements take over from there. Returns whether the command took them all.
+    /// Statements take over from there.
+    ///
+    /// # Errors
+    ///
+    /// Why the command did not take them all. What failed is reported to the run.
     async fn send_bulk<C>(
         &mut self,
         open: &mut C::Transaction<'_>,
         bulk: &mut C::Bulk,
         statements: &mut Statements<'_>,
         run: &mut Run<C>,
-    ) -> bool
+    ) -> std::result::Result<(), NotBulk>
     where
         C: FlushConnection<Binder = B>,
     {
+        let failed = Err(NotBulk::Value(None));
         let Step::Send(Chunk { table, .. }) = run.step() else {
-            return false;
+            return failed;
         };
         while bulk::is_at(run, table)
             && let Step::Send(chunk) = run.step()
@@ -346,16 +357,16 @@ impl<B: RowBinder> Work<B> {
                 C::MAX_BULK_CHUNKS,
             );
             let outcome = open.send_bulk(bulk, &mut command).await;
-            let rest = match command.ended(outcome) {
+            let (rest, reason) = match command.ended(outcome) {
                 Ok(BulkEnd::Done) => continue,
-                Ok(BulkEnd::Rest(rest)) => rest,
+                Ok(BulkEnd::Rest(rest, reason)) => (rest, reason),
                 Err((error, rows)) => {
                     run.failed(error, rows);
-                    return false;
+                    return failed;
                 }
             };
             let Step::Send(whole) = run.step() else {
-                return false;
+                return failed;
             };
             if rest.rows.start > whole.rows.start {
                 // The chunk began in the command, and is ended by a statement.
@@ -366,26 +377,38 @@ impl<B: RowBinder> Work<B> {
                         run.succeeded();
                         let name = self.rows.table(table).name();
                         run.count(name, &whole, rest.rows.len(), 0, started.elapsed());
+                        run.not_bulk(&whole, reason);
                         run.report(name, &whole, &mut self.observer);
                     }
                     Err(error) => run.failed(error, Some(rest)),
                 }
             }
-            return false;
+            return Err(reason);
         }
-        true
+        Ok(())
     }
 }
 
-/// Returns whether a chunk goes by the bulk command, from its table's least number of rows and those that follow each
-/// other from it on.
-fn goes_by_bulk(
-    by_bulk: &[Option<usize>],
-    chunk: &Chunk,
-    rows_together: impl FnOnce() -> usize,
-) -> bool {
-    let least = by_bulk.get(chunk.table).copied().flatten();
-    chunk.action == Action::Insert && least.is_some_and(|least| rows_together() >= least)
+/// Finds out which tables' rows go by the bulk command, and what it needs to know of them.
+async fn bulks<C: FlushConnection>(
+    rows: &PendingRows<C::Binder>,
+    connection: &mut C,
+    scope: TransactionScope,
+    engine: &EngineProfile,
+    plan: &Plan,
+) -> (Vec<Option<C::Bulk>>, Ways) {
+    let mut ways = Vec::new();
+    let mut bulks = Vec::new();
+    let offered = offered::<C::Binder>(plan, &rows.tables(), engine, scope);
+    for (table, offered) in offered.into_iter().enumerate() {
+        let bulk = match offered {
+            Ok(()) => connection.bulk(rows, table).await,
+            Err(reason) => Err(reason),
+        };
+        ways.push(bulk.as_ref().map(|_| 0).map_err(|reason| *reason));
+        bulks.push(bulk.ok());
+    }
+    (bulks, Ways(ways))
 }
 
 /// Finds out whether a COMMIT was carried out. Returns whether the connection must not be used again.
@@ -480,7 +503,7 @@ async fn has_unique_key<T: FlushTransaction>(
             continue;
         };
         let names = T::Binder::names(rows.entity(number), table, writer.engine);
-        let sent = sent_columns(rows, &first, names.columns.len());
+        let sent = sent_columns(rows, &first, table.columns().len());
         let Some(query) = writer.has_unique_key(&names, &sent) else {
             return Ok(true);
         };
@@ -533,17 +556,25 @@ where
     B: RowBinder,
     S: ConnectionSource<Connection: FlushConnection<Binder = B>>,
 {
-    let Some(failed) = failure.failed_rows(rows) else {
-        return failure.error;
-    };
-    if link.was_lost && !source.may_reconnect() {
+    let failed = failure.failed_rows(rows);
+    let is_known = failure.stale_row(rows).is_none() && failed.is_none();
+    if is_known || (link.was_lost && !source.may_reconnect()) {
         return failure.error;
     }
     let Ok(connection) = connect(source, &mut scope, link).await else {
         return failure.error;
     };
-    let found = locate(rows, connection, scope, writer, &failure.plan, &failed).await;
-    failure.with_row(found)
+    if let Some(failed) = failed {
+        let found = locate(rows, connection, scope, writer, &failure.plan, &failed).await;
+        if let Some((chunk, row)) = found {
+            failure.set_row(rows, chunk, row);
+        }
+    }
+    if let Some((chunk, row)) = failure.stale_row(rows) {
+        let version = found_version(rows, connection, scope, writer, &chunk, row).await;
+        failure.error.set_found_version(version);
+    }
+    failure.error
 }
 
 /// Returns a connection on which the flush can begin.

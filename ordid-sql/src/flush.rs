@@ -32,8 +32,10 @@
 //! [`Unknown`](Outcome::Unknown) then, and the next flush of the same rows asks again. `flush/model.rs` searches every
 //! order of such events for an outcome that is not true.
 //!
-//! Updates and deletes need no free key, so a flush that has some always writes a marker row. A flush that only inserts
-//! writes one if [`Flush::with_record`] asks for it.
+//! Updates and deletes need no free key, so a flush that has some writes a marker row, unless
+//! [`Flush::without_record`] says that it cannot: then nothing resolves its COMMIT, and it ends as
+//! [`Unknown`](Outcome::Unknown) as soon as the answer is lost. A flush that only inserts writes a marker row if
+//! [`Flush::with_record`] asks for it.
 
 use std::time::Duration;
 
@@ -166,6 +168,8 @@ pub struct Flush {
     retry: Retry,
     scope: Scope,
     records: bool,
+    /// Whether a probe can find out what became of a COMMIT.
+    can_probe: bool,
     state: State,
     /// Whether the outcome of an earlier attempt's COMMIT is unknown.
     is_unresolved: bool,
@@ -224,7 +228,7 @@ impl Flush {
     }
 
     /// Resumes a flush whose outcome was [`Unknown`](Outcome::Unknown), or whose caller dropped it: first
-    /// looks whether the rows are in the database.
+    /// looks whether the rows are in the database. It is to be resumed with the marker row that it had, or without one.
     pub fn resumed(plan: Plan) -> Self {
         let state = State::Probing {
             if_absent: Absent::Repeat,
@@ -248,6 +252,7 @@ impl Flush {
         };
         Self {
             records: scope != Scope::Transaction && !plan.only_inserts(),
+            can_probe: true,
             plan,
             retry: Retry::NONE,
             scope,
@@ -285,6 +290,20 @@ impl Flush {
     #[must_use]
     pub fn with_record(mut self) -> Self {
         self.records = self.scope != Scope::Transaction;
+        self
+    }
+
+    /// Writes no marker row, also with updates and deletes, for databases without a table for it. If the answer to the
+    /// COMMIT of such a flush is lost, nothing can find out what became of it: the flush ends as
+    /// [`Unknown`](Outcome::Unknown), and sends nothing if it is [resumed](Self::resumed). A flush that only inserts is
+    /// probed by a key as always.
+    #[must_use]
+    pub fn without_record(mut self) -> Self {
+        self.records = false;
+        self.can_probe = self.plan.only_inserts();
+        if !self.can_probe && matches!(self.state, State::Probing { .. }) {
+            self.state = State::Over(Outcome::Unknown);
+        }
         self
     }
 
@@ -336,6 +355,11 @@ impl Flush {
     /// Returns whether [`Step::Record`] is among the steps.
     pub const fn records(&self) -> bool {
         self.records
+    }
+
+    /// Returns whether a probe can find out what became of a COMMIT.
+    pub const fn can_probe(&self) -> bool {
+        self.can_probe
     }
 
     /// Returns whether the outcome of a COMMIT is unknown so far.
@@ -456,7 +480,7 @@ impl Flush {
     }
 
     fn after_lost_commit(&mut self) -> State {
-        if self.scope == Scope::Connection {
+        if self.scope == Scope::Connection || !self.can_probe {
             return State::Over(Outcome::Unknown);
         }
         let if_absent = Absent::Repeat;

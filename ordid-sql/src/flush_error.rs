@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, ops::Range, time::Duration};
 
-use crate::{Action, Chunk, Failure, Flushed, Table};
+use crate::{Action, Chunk, EngineProfile, Failure, Flushed, Table, classify::Names};
 use ordid_core::Error;
 
 mod text;
@@ -26,6 +26,10 @@ struct Inner<D> {
     place: Option<Place>,
     /// Whether it is not known what became of a COMMIT.
     is_unknown: bool,
+    /// The versions of rows that were not found.
+    stale: Option<Stale>,
+    /// Whether a flush cannot find it out.
+    stays_unknown: bool,
     rest: Rest,
     retries: u32,
 }
@@ -45,6 +49,8 @@ enum Kind<D> {
     Begin,
     Record {
         adapter: &'static str,
+        /// What creates the table, if it is missing.
+        missing: Option<&'static str>,
     },
     Bind,
     Statement,
@@ -64,6 +70,24 @@ enum Kind<D> {
     Timeout(Duration),
     /// What became of each shard, of which one failed at least.
     Shards(Vec<Result<Flushed, FlushError<D>>>),
+}
+
+/// The version that a row was read with, if it is known which row, and the one that it has.
+#[derive(Debug)]
+struct Stale {
+    read: Option<String>,
+    found: FoundVersion,
+}
+
+/// What the database has in the place of a row that was not found with its version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FoundVersion {
+    /// It could not be asked.
+    Unknown,
+    /// There is no row with this key.
+    NoRow,
+    /// The row has this version.
+    Found(String),
 }
 
 /// The state that a failed rollback left.
@@ -108,6 +132,10 @@ pub struct DriverError<D> {
     pub violation: Option<Violation>,
     /// Whether its text has the value that was refused in front of the key's name, as MySQL's and MariaDB's have.
     pub shows_value: bool,
+    /// The names that the database tells.
+    pub names: Names,
+    /// Whether it says that a table does not exist.
+    pub is_missing_table: bool,
     /// What to print in place of the error's own text.
     pub text: Option<String>,
 }
@@ -123,7 +151,7 @@ pub enum Violation {
 
 impl<D> DriverError<D> {
     /// Takes an error that is about nothing in a row.
-    pub const fn new(error: D, failure: Failure) -> Self {
+    pub fn new(error: D, failure: Failure) -> Self {
         Self {
             error,
             failure,
@@ -131,6 +159,8 @@ impl<D> DriverError<D> {
             refuses_a_row: false,
             violation: None,
             shows_value: false,
+            names: Names::default(),
+            is_missing_table: false,
             text: None,
         }
     }
@@ -184,6 +214,8 @@ impl<D> FlushError<D> {
             source,
             place: None,
             is_unknown: false,
+            stale: None,
+            stays_unknown: false,
             rest: Rest::None,
             retries: 0,
         }))
@@ -252,8 +284,9 @@ impl<D> FlushError<D> {
     }
 
     /// The flush's own row could not be written; `adapter` is the crate that declares its table.
-    pub fn record(adapter: &'static str, source: DriverError<D>) -> Self {
-        Self::new(Kind::Record { adapter }, Source::Driver(source))
+    pub fn record(adapter: &'static str, engine: &EngineProfile, source: DriverError<D>) -> Self {
+        let missing = source.is_missing_table.then(|| engine.flushes_table());
+        Self::new(Kind::Record { adapter, missing }, Source::Driver(source))
     }
 
     /// A value could not be bound, by its own fault.
@@ -337,6 +370,13 @@ impl<D> FlushError<D> {
         self
     }
 
+    /// No flush can find it out either.
+    #[must_use]
+    pub(crate) fn without_probe(mut self) -> Self {
+        self.0.stays_unknown = true;
+        self
+    }
+
     pub(crate) fn set_rest(&mut self, rest: Rest) {
         self.0.rest = rest;
     }
@@ -346,15 +386,34 @@ impl<D> FlushError<D> {
     }
 
     /// Narrows the place down to a row's chunk and its key.
-    pub fn set_row(&mut self, chunk: Chunk, key: String) {
+    pub fn set_row(&mut self, chunk: &Chunk, row: usize, key: String) {
         if let Some(place) = &mut self.0.place {
             place.chunk = chunk.number;
-            place.rows = chunk.rows;
+            place.rows = chunk.rows.clone();
+            place.row = Some(row);
             place.key = Some(key);
         }
     }
 
-    /// Returns which row it was, where a statement was for that alone.
+    /// Says that rows have other versions than they were read with, or are gone, and with which one this row was read.
+    pub(crate) fn set_stale(&mut self, read: Option<String>) {
+        self.0.stale = Some(Stale {
+            read,
+            found: FoundVersion::Unknown,
+        });
+    }
+
+    /// Says which version the row has. If it is the one that it was read with, something else has left the row out.
+    pub(crate) fn set_found_version(&mut self, found: FoundVersion) {
+        if let Some(stale) = &mut self.0.stale {
+            stale.found = found;
+            if stale.read.is_some() && stale.read.as_deref() == stale.found.version() {
+                self.0.stale = None;
+            }
+        }
+    }
+
+    /// Returns which row it was, if that is known.
     pub(crate) fn row(&self) -> Option<usize> {
         self.0.place.as_ref()?.row
     }
@@ -409,6 +468,15 @@ impl<D> FlushError<D> {
         match &self.0.source {
             Source::Driver(source) => Some(source),
             Source::None | Source::Core(_) | Source::Boxed(_) => None,
+        }
+    }
+}
+
+impl FoundVersion {
+    fn version(&self) -> Option<&str> {
+        match self {
+            Self::Found(version) => Some(version),
+            Self::Unknown | Self::NoRow => None,
         }
     }
 }
@@ -472,10 +540,28 @@ impl<D> FlushError<D> {
     /// with the question whether the rows are there. A row is never written twice, since it carries the same key. A
     /// flush after such a change fails, and sends nothing.
     ///
+    /// A flush with updates or deletes `without_record` cannot ask: look for its changes yourself, and `clear` the unit of
+    /// work.
+    ///
     /// An error of `flush_in` never has it: no COMMIT was sent, so what it wrote is gone with the
     /// connection, or with the savepoint. That question belongs to your own COMMIT after it.
     pub fn is_commit_unknown(&self) -> bool {
         self.0.is_unknown
+    }
+
+    /// Returns whether the database has no table `ordid_flushes`, which updates, deletes and `with_record` need; nothing
+    /// was written. The text has the statement that creates it.
+    ///
+    /// Diesel keeps the codes of PostgreSQL and MySQL to itself: there, the server has to speak English (`lc_messages`).
+    /// Otherwise the text only says that the marker row could not be written, and where the table is declared.
+    pub fn is_flushes_table_missing(&self) -> bool {
+        matches!(
+            self.0.kind,
+            Kind::Record {
+                missing: Some(_),
+                ..
+            }
+        )
     }
 
     /// Returns whether the same flush may succeed another time: a deadlock, a serialization failure, a
@@ -520,8 +606,31 @@ impl<D> FlushError<D> {
     /// Returns whether a row that was to be updated or deleted is not in the database, or a trigger, a
     /// rule, a view or row-level security passed a row over, also one that was inserted. [`key`](Self::key) is its key.
     pub fn is_missing_row(&self) -> bool {
-        matches!(self.0.kind, Kind::Count { changed, rows }
+        self.found_version().is_none()
+            && matches!(self.0.kind, Kind::Count { changed, rows }
             if u64::try_from(rows).is_ok_and(|rows| changed < rows))
+    }
+
+    /// Returns whether a row that was to be updated or deleted has another version than it was read with, or is gone:
+    /// somebody else has written it since. Nothing was written. [`key`](Self::key) is its key,
+    /// [`read_version`](Self::read_version) and [`found_version`](Self::found_version) are the two versions. Read the
+    /// row again, and decide what becomes of the change.
+    ///
+    /// It is asked of entities with a field that is `#[ordid(version)]`.
+    pub fn is_stale(&self) -> bool {
+        self.0.stale.is_some()
+    }
+
+    /// Returns the version that the row was read with, as text, if the flush [is stale](Self::is_stale) and the row is
+    /// known.
+    pub fn read_version(&self) -> Option<&str> {
+        self.0.stale.as_ref()?.read.as_deref()
+    }
+
+    /// Returns the version that the row has, as text, if the flush [is stale](Self::is_stale), the row is there, and
+    /// the database could be asked.
+    pub fn found_version(&self) -> Option<&str> {
+        self.0.stale.as_ref()?.found.version()
     }
 
     /// Returns whether a primary or unique key was already taken.
@@ -532,6 +641,47 @@ impl<D> FlushError<D> {
     /// Returns whether a row's parent does not exist, or a deleted row still has children.
     pub fn is_foreign_key_violation(&self) -> bool {
         self.violates(Violation::ForeignKey)
+    }
+
+    /// Returns the name of the constraint that was violated, or of the unique index, where the database tells it:
+    /// without the schema or table in front of it. It is for programs that say to people what is wrong, as "this mail
+    /// address is taken".
+    ///
+    /// | | unique | foreign key | check | not null |
+    /// |---|---|---|---|---|
+    /// | PostgreSQL | yes | yes | yes | no |
+    /// | MySQL, MariaDB | yes, `PRIMARY` of a primary key | yes | yes | no |
+    /// | SQLite | only of an index over expressions | no | yes; the expression if it has no name | no |
+    /// | SQL Server, Babelfish | yes | yes | yes | no |
+    /// | Oracle | yes | yes | yes | no |
+    ///
+    /// It is the name that the database has: some cut long names off, and MariaDB names a check that belongs to a column
+    /// after the column. [`column`](Self::column) is there where no name is.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use ordid_sql::FlushError;
+    ///
+    /// fn text_for_people<D>(error: &FlushError<D>) -> &'static str {
+    ///     match error.constraint() {
+    ///         Some("customers_mail_key") => "this mail address is taken",
+    ///         Some("orders_customer_fkey") => "there is no such customer",
+    ///         _ => "the order could not be saved",
+    ///     }
+    /// }
+    /// ```
+    pub fn constraint(&self) -> Option<&str> {
+        self.driver_error()?.names.constraint.as_deref()
+    }
+
+    /// Returns the name of the column that the error is about, where the database tells one.
+    ///
+    /// Every engine tells the column that takes no NULL. MySQL, MariaDB and Oracle also tell the one whose value is too
+    /// long; MySQL and MariaDB the one whose value is out of range; SQLite the one of a unique key that has no other
+    /// column; SQL Server the one that a check is about, if it is about one.
+    pub fn column(&self) -> Option<&str> {
+        self.driver_error()?.names.column.as_deref()
     }
 
     fn violates(&self, violation: Violation) -> bool {

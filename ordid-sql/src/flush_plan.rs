@@ -2,7 +2,12 @@
 
 use std::{ops::Range, sync::Arc};
 
-use crate::{Action, Chunk, EngineProfile, PendingRows, Plan, spi::RowBinder, text::Statements};
+use crate::{
+    Action, Chunk, EngineProfile, NotBulk, PendingRows, Plan,
+    not_bulk::offered,
+    spi::{RowBinder, TransactionScope},
+    text::Statements,
+};
 
 /// What a flush would send: what an adapter's `UnitOfWork::plan` returns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,8 +29,12 @@ pub struct PlannedTable {
     pub action: Action,
     /// How many rows there are.
     pub rows: usize,
-    /// The statements, in order.
+    /// The statements, in order. Rows that go by the engine's bulk command are sent without them.
     pub statements: Vec<PlannedStatement>,
+    /// Why `flush` will send the rows by these statements. `None` if it offers them to the bulk command, `COPY` or a bulk
+    /// load: whether that takes them depends on the table and the values, which
+    /// [`FlushedTable::not_bulk`](crate::FlushedTable::not_bulk) tells afterwards. `flush_in` always sends statements.
+    pub not_bulk: Option<NotBulk>,
 }
 
 /// One statement of a flush.
@@ -53,6 +62,8 @@ impl FlushPlan {
         engine: &EngineProfile,
         statements: &mut Statements<'_>,
     ) -> Self {
+        let scope = TransactionScope::Transaction;
+        let offered = offered::<B>(plan, &rows.tables(), engine, scope);
         let mut planned = Vec::<PlannedTable>::new();
         let mut current = None;
         for chunk in plan.chunks() {
@@ -63,6 +74,10 @@ impl FlushPlan {
                     action: chunk.action,
                     rows: 0,
                     statements: Vec::new(),
+                    not_bulk: match chunk.action {
+                        Action::Insert => offered[chunk.table].err(),
+                        _ => Some(NotBulk::NotInserted),
+                    },
                 });
             }
             let Some(table) = planned.last_mut() else {

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use crate::{
-    Attempt, Chunk, Failure, Flush, FlushError, Flushed, FlushedTable, Outcome, PendingRows, Plan,
-    Progress, Retry, RowSink, Step, Table, Tally,
+    Attempt, Chunk, Failure, Flush, FlushError, Flushed, FlushedTable, Markers, NotBulk, Outcome,
+    PendingRows, Plan, Progress, Retry, RowSink, Step, Table, Tally,
     flush_error::Rest,
     observe::{self, Span},
 };
@@ -18,6 +18,8 @@ pub struct UnresolvedCommit {
     id: Uuid,
     /// What the flush wrote if the COMMIT was carried out.
     flushed: Flushed,
+    /// Which flushes wrote a marker row then.
+    markers: Markers,
     /// Whether the unit of work has changed since.
     pub(crate) has_changed: bool,
 }
@@ -39,6 +41,8 @@ impl UnresolvedCommit {
                 tables: tables.collect(),
                 ..Flushed::default()
             },
+            // A journal takes no changes without one.
+            markers: Markers::Changes,
             has_changed: false,
         }
     }
@@ -55,6 +59,7 @@ pub struct FlushRun<D> {
     is_own: bool,
     /// The key of the marker row, the same over all attempts.
     id: Uuid,
+    markers: Markers,
     /// Why the last step failed that did, and for which rows.
     error: Option<(FlushError<D>, Option<Chunk>)>,
     /// What that means; of this attempt only, while one is under way.
@@ -83,12 +88,22 @@ fn new_id() -> Uuid {
 impl<D> FlushRun<D> {
     /// Begins a flush in its own transaction. If an earlier flush left an unresolved commit, this one first
     /// probes for it.
-    pub fn new(plan: Plan, retry: Retry, unresolved: Option<&UnresolvedCommit>) -> Self {
+    pub fn new(
+        plan: Plan,
+        retry: Retry,
+        markers: Markers,
+        unresolved: Option<&UnresolvedCommit>,
+    ) -> Self {
         let (flush, id) = match unresolved {
             Some(unresolved) => (Flush::resumed(plan.clone()), unresolved.id),
             None => (Flush::new(plan.clone()), new_id()),
         };
-        Self::of(plan, flush.with_retry(retry), id, true)
+        let run = Self::of(plan, flush.with_retry(retry), id, true);
+        let now = match unresolved {
+            Some(unresolved) => unresolved.markers.resumed_by(markers),
+            None => markers,
+        };
+        run.with_markers(now)
     }
 
     /// Begins a flush inside the user's transaction. It is never retried and never unresolved.
@@ -104,6 +119,7 @@ impl<D> FlushRun<D> {
             flush,
             is_own,
             id,
+            markers: Markers::default(),
             error: None,
             cause: None,
             lost_commit: None,
@@ -120,12 +136,14 @@ impl<D> FlushRun<D> {
         self
     }
 
-    /// As [`Flush::with_record`], if it is asked for.
-    #[must_use]
-    pub fn with_record(mut self, records: bool) -> Self {
-        if records {
-            self.flush = self.flush.with_record();
-        }
+    /// As [`Flush::with_record`] or [`Flush::without_record`].
+    fn with_markers(mut self, markers: Markers) -> Self {
+        self.markers = markers;
+        self.flush = match markers {
+            Markers::None => self.flush.without_record(),
+            Markers::Changes => self.flush,
+            Markers::All => self.flush.with_record(),
+        };
         self
     }
 
@@ -316,6 +334,11 @@ impl<D> FlushRun<D> {
             .add_statements(chunk, statements.saturating_sub(1));
     }
 
+    /// Says why rows of a chunk that was counted went by a statement: as [`Tally::not_bulk`].
+    pub fn not_bulk(&mut self, chunk: &Chunk, reason: NotBulk) {
+        self.tally.not_bulk(chunk, reason);
+    }
+
     /// Tells the observer that a whole chunk was sent.
     pub fn report(
         &mut self,
@@ -336,6 +359,7 @@ impl<D> FlushRun<D> {
             *unresolved = Some(UnresolvedCommit {
                 id: self.id,
                 flushed: self.tally.flushed(),
+                markers: self.markers,
                 has_changed: false,
             });
         }
@@ -403,7 +427,11 @@ impl<D> FlushRun<D> {
                     (Some((error, _)), _) => error,
                     (None, lost) => lost.unwrap_or_else(FlushError::unsaid),
                 };
-                (error.into_unknown(), None)
+                let error = error.into_unknown();
+                match self.flush.can_probe() {
+                    true => (error, None),
+                    false => (error.without_probe(), None),
+                }
             }
             _ => self.error.unwrap_or_else(unsaid),
         };
@@ -423,27 +451,45 @@ impl<D> FlushFailure<D> {
         &mut self,
         pending_rows: &PendingRows<S>,
     ) -> Option<Chunk> {
-        let rows = self.rows.take()?;
+        let rows = self.rows.clone()?;
         if self.error.key().is_some() {
             return None;
         }
         match self.error.row() {
             Some(row) => {
-                let key = pending_rows.key_text(&rows, row);
-                self.error.set_row(rows, key);
+                self.set_row(pending_rows, rows, row);
                 None
             }
             None => Some(rows),
         }
     }
 
-    /// Names the row that was found.
-    #[must_use]
-    pub fn with_row(mut self, found: Option<(Chunk, String)>) -> FlushError<D> {
-        if let Some((chunk, key)) = found {
-            self.error.set_row(chunk, key);
+    /// Names the row that was found, by its chunk and its position.
+    pub fn set_row<S: RowSink + 'static>(
+        &mut self,
+        pending_rows: &PendingRows<S>,
+        chunk: Chunk,
+        row: usize,
+    ) {
+        let key = pending_rows.key_text(&chunk, row);
+        self.error.set_row(&chunk, row, key);
+        self.rows = Some(chunk);
+    }
+
+    /// Says so if what was not found are rows with a version. Returns the row, if it is known.
+    pub(crate) fn stale_row<S: RowSink + 'static>(
+        &mut self,
+        pending_rows: &PendingRows<S>,
+    ) -> Option<(Chunk, usize)> {
+        let chunk = self.rows.clone()?;
+        let table = pending_rows.table(chunk.table);
+        if !self.error.is_missing_row() || !table.checks_version(chunk.action) {
+            return None;
         }
-        self.error
+        let row = self.error.row();
+        let read = row.and_then(|row| pending_rows.version_text(&chunk, row));
+        self.error.set_stale(read);
+        Some((chunk, row?))
     }
 }
 

@@ -50,6 +50,13 @@ impl Generators {
         if let Some(key) = entity.key() {
             return Ok(key);
         }
+        if let [_, _, ..] = E::KEY_COLUMNS {
+            return Err(Error::plan(format!(
+                "a row of {} has no value in one of the columns {} of its key: assign it before the row is added",
+                E::TABLE,
+                E::KEY_COLUMNS.join(", ")
+            )));
+        }
         let Some(make) = self.given::<KeyOf<E>>() else {
             let name = KeyOf::<E>::NAME;
             return Err(Error::plan(format!(

@@ -49,6 +49,7 @@ mod list;
 #[cfg(feature = "mapping")]
 pub mod mapping;
 mod marker;
+mod not_bulk;
 #[doc(hidden)]
 pub mod observe;
 mod pending_rows;
@@ -80,6 +81,9 @@ pub use journal::{Attempt, Journal};
 #[cfg(feature = "journal")]
 pub use journal::{ColumnValues, JournalRow, Journaled};
 pub(crate) use marker::MARKER_TABLE;
+#[doc(hidden)]
+pub use marker::{Markers, remove_old_markers};
+pub use not_bulk::NotBulk;
 pub use pending_rows::{PendingRows, Registration, Row, RowEnd, RowSink};
 pub use plan::{Action, Chunk, MAX_ROWS, Plan};
 pub use profile::{EngineProfile, FlushDialect, MessageLimit, ServerFact, TreeDeletes, Updates};

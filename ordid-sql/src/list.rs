@@ -24,6 +24,12 @@ pub(crate) trait AnyRow<S, R> {
 
     /// Hands over all values.
     fn write(&self, sink: &mut S);
+
+    /// Hands over what an update takes.
+    fn write_update(&self, sink: &mut S);
+
+    /// Returns the number of the version.
+    fn version(&self) -> Option<i128>;
 }
 
 impl<S, E: Row<S>> AnyRow<S, RawKeyOf<E>> for E {
@@ -45,6 +51,14 @@ impl<S, E: Row<S>> AnyRow<S, RawKeyOf<E>> for E {
     fn write(&self, sink: &mut S) {
         Fields::write(self, sink);
     }
+
+    fn write_update(&self, sink: &mut S) {
+        Fields::write_update(self, sink);
+    }
+
+    fn version(&self) -> Option<i128> {
+        OrderedKey::version(self)
+    }
 }
 
 /// Rows of one type: a `Vec` of them.
@@ -58,6 +72,9 @@ pub(crate) trait List<S, R>: Any + Send + Sync {
 
     /// Hands over a key of the type.
     fn write_key(&self, raw: R, sink: &mut S);
+
+    /// Hands over a version of the type, of which this is the number.
+    fn write_version(&self, number: i128, sink: &mut S);
 }
 
 impl<S, E: Row<S>> List<S, RawKeyOf<E>> for Vec<E> {
@@ -85,6 +102,10 @@ impl<S, E: Row<S>> List<S, RawKeyOf<E>> for Vec<E> {
     fn write_key(&self, raw: RawKeyOf<E>, sink: &mut S) {
         E::write_key(key_of_raw::<E>(raw), sink);
     }
+
+    fn write_version(&self, number: i128, sink: &mut S) {
+        E::write_version(number, sink);
+    }
 }
 
 /// Returns the key of which this is the raw key: it was one, and need not be checked.
@@ -100,11 +121,15 @@ pub(crate) struct TypeOf<S, R> {
     key: fn() -> TypeId,
     schema: Option<&'static str>,
     name: &'static str,
-    key_column: &'static str,
+    key_columns: &'static [&'static str],
     columns: &'static [&'static str],
     pub(crate) parents: &'static [Parent],
+    pub(crate) version: Option<usize>,
+    pub(crate) version_text: fn(i128) -> String,
     counts_inserts: bool,
     prefix: Option<&'static str>,
+    /// Makes the raw key that may be shown of one with a mask.
+    outside: Option<fn(R) -> R>,
     text: fn(R, Option<&str>) -> String,
 }
 
@@ -119,11 +144,17 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
             key: TypeId::of::<KeyOf<E>>,
             schema: E::SCHEMA,
             name: E::TABLE,
-            key_column: E::KEY_COLUMN,
+            key_columns: E::KEY_COLUMNS,
             columns: E::COLUMNS,
             parents: E::PARENTS,
+            version: E::VERSION,
+            version_text: E::version_text,
             counts_inserts: E::COUNTS_INSERTS,
             prefix: KeyOf::<E>::PREFIX,
+            outside: match KeyOf::<E>::IS_MASKED {
+                true => Some(outside::<KeyOf<E>>),
+                false => None,
+            },
             text: text::<SchemeOf<E>>,
         }
     }
@@ -140,9 +171,10 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
             key: (self.key)(),
             schema: self.schema,
             name: self.name,
-            key_column: self.key_column,
+            key_columns: self.key_columns,
             columns: self.columns,
             parents: self.parents,
+            version: self.version,
             counts_inserts: self.counts_inserts,
             rows: 0,
             updates: 0,
@@ -153,8 +185,13 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
 
     /// Returns a key's text: that of its scheme, of which a program has fewer than key types.
     pub(crate) fn text(&self, raw: R) -> String {
+        let raw = self.outside.map_or(raw, |outside| outside(raw));
         (self.text)(raw, self.prefix)
     }
+}
+
+fn outside<K: KeyType>(raw: K::Raw) -> K::Raw {
+    K::from_generated(Generated::new(raw)).to_outside()
 }
 
 fn list<S: 'static, E: Row<S>>() -> Box<dyn List<S, RawKeyOf<E>>> {

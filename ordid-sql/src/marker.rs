@@ -4,5 +4,123 @@
 //! its attempts. If that row is there, the flush was committed. A flush that only inserts does without, as each
 //! of its rows has a key that tells the same, unless it is asked to write one.
 
+use std::time::Duration;
+
+use ordid_core::{
+    clock::{Clock, SystemClock, Timestamp},
+    scheme::{TimeOrdered as _, UuidV7},
+    uuid::Uuid,
+};
+
+use crate::{
+    FlushError,
+    spi::{
+        Begin, Changed, ConnectionSource, ErrorOf, FlushConnection, FlushTransaction, RowBinder,
+        TransactionScope,
+    },
+    text::Writer,
+};
+
 /// The table of marker rows.
 pub(crate) const MARKER_TABLE: &str = "ordid_flushes";
+
+/// The flushes that write a marker row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Markers {
+    /// No flush: the database has no table for them.
+    None,
+    /// Those with updates or deletes.
+    #[default]
+    Changes,
+    /// All.
+    All,
+}
+
+impl Markers {
+    /// Returns what a flush writes that resumes another one: whatever was written then is looked for, and what was not
+    /// cannot be.
+    pub(crate) const fn resumed_by(self, now: Self) -> Self {
+        match (self, now) {
+            (Self::None, _) => Self::None,
+            (Self::All, _) | (_, Self::All) => Self::All,
+            (Self::Changes, _) => Self::Changes,
+        }
+    }
+}
+
+/// How old a marker row has to be before it is deleted.
+const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Deletes the marker rows that are more than a day old, and returns how many there were. For adapters.
+///
+/// # Errors
+///
+/// The library's, in the place where it occurred.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "it is found to be `Send` here, for any source, as a flush is"
+)]
+pub fn remove_old_markers<S: ConnectionSource>(
+    mut source: S,
+) -> impl Future<Output = Result<u64, FlushError<ErrorOf<S::Connection>>>> + Send + use<S> {
+    async move {
+        let engine = source.engine();
+        let writer = Writer {
+            engine: &engine,
+            placeholder: <Binder<S> as RowBinder>::PLACEHOLDER,
+        };
+        let statement = writer.old_markers();
+        let (connection, _) = source.get(false).await?;
+        let scope = connection.check(TransactionScope::Transaction).await?;
+        let begin = Begin {
+            scope,
+            statement: engine.begin,
+            defer: None,
+            uses_bulk: false,
+        };
+        let mut open = connection.begin(begin).await?;
+        let values = Binder::<S>::of_marker(first_kept(SystemClock.now()));
+        let changed = open.execute(&statement, values).await;
+        let changed = changed
+            .map_err(|failed| FlushError::record(S::Connection::ADAPTER, &engine, failed.error))?;
+        open.commit().await.map_err(FlushError::commit)?;
+        Ok(match changed {
+            Changed::Rows(rows) => rows,
+            Changed::OfEach(rows) => rows.into_iter().sum(),
+        })
+    }
+}
+
+type Binder<S> = <<S as ConnectionSource>::Connection as FlushConnection>::Binder;
+
+/// Returns the lowest key of a marker row that is kept. The program that made the key read its own clock.
+fn first_kept(now: Timestamp) -> Uuid {
+    let kept = u64::try_from(KEPT.as_millis()).unwrap_or(u64::MAX);
+    let millis = now.as_unix_millis().saturating_sub(kept);
+    let since = Timestamp::saturating_from_unix_millis(millis);
+    UuidV7::bounds_at(since).map_or(Uuid::nil(), |(first, _)| first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each age in milliseconds, and whether the row is kept.
+    #[test]
+    fn marker_rows_are_kept_for_a_day() {
+        const DAY: u64 = 24 * 60 * 60 * 1_000;
+        const NOW: u64 = 1_763_000_000_000;
+        let first = first_kept(Timestamp::saturating_from_unix_millis(NOW));
+        for (age, is_kept) in [(0, true), (DAY, true), (DAY + 1, false), (30 * DAY, false)] {
+            let made = Timestamp::saturating_from_unix_millis(NOW - age);
+            let (lowest, highest) = UuidV7::bounds_at(made).unwrap();
+            assert_eq!(
+                [lowest >= first, highest >= first],
+                [is_kept; 2],
+                "{age} ms"
+            );
+        }
+        let of_1970 = Timestamp::saturating_from_unix_millis(0);
+        assert_eq!(first_kept(of_1970), UuidV7::bounds_at(of_1970).unwrap().0);
+    }
+}

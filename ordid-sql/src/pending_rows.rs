@@ -17,7 +17,7 @@ use crate::{
 use ordid_core::{
     Error,
     entity::{Fields, OrderedKey, RawKeyOf, SchemeOf},
-    key::{KeyType, RawKey, Scheme},
+    key::{KeyField, KeyType, RawKey, Scheme},
     storage::Stores,
 };
 
@@ -163,24 +163,36 @@ pub struct Registration<S: RowSink, R> {
 }
 
 impl<S: RowSink, R: RawKey> Registration<S, R> {
-    /// Registers an entity whose keys of type `K` are stored in the column `C`: its rows are sent in the order in
-    /// which the database keeps the stored keys.
-    pub fn in_column<K, C>(entity: S::Entity) -> Self
+    /// Registers an entity with a key field `F` whose keys, or the first column of them, are stored in the column `C`:
+    /// its rows are sent in the order in which the database keeps the stored keys.
+    pub fn in_column<F, C>(entity: S::Entity) -> Self
     where
-        K: KeyType<Raw = R>,
-        C: Stores<R>,
+        F: KeyField<Key: KeyType<Raw = R>>,
+        C: Stores<<F::Leading as KeyType>::Raw>,
     {
         Self {
             // Where the column keeps the keys' order, comparing the keys themselves is cheaper.
             compare: if C::UNORDERED {
-                C::compare
+                as_stored::<F, C>
             } else {
-                K::Scheme::cmp
+                <F::Key as KeyType>::Scheme::cmp
             },
             entity,
         }
     }
 }
+
+/// Compares keys as their first column is stored, and what is equal there by the others.
+fn as_stored<F, C>(left: &RawOf<F>, right: &RawOf<F>) -> Ordering
+where
+    F: KeyField,
+    C: Stores<<F::Leading as KeyType>::Raw>,
+{
+    C::compare(&F::leading(*left), &F::leading(*right)).then_with(|| left.cmp(right))
+}
+
+/// The raw key of a key field.
+type RawOf<F> = <<F as KeyField>::Key as KeyType>::Raw;
 
 impl<S: RowSink + 'static> PendingRows<S> {
     /// Makes an empty collection.
@@ -391,6 +403,16 @@ impl<S: RowSink + 'static> PendingRows<S> {
     /// If there is no such table or row.
     pub fn write_key(&self, table: usize, row: usize, sink: &mut S) {
         self.rows[table].write_key(row, sink);
+    }
+
+    /// As [`write_key`](Self::write_key), of a row of a chunk's action and table.
+    pub(crate) fn write_key_of(&self, chunk: &Chunk, row: usize, sink: &mut S) {
+        self.rows[chunk.table].write_key_of(chunk.action, row, sink);
+    }
+
+    /// Returns the version that a row of a chunk's action and table was read with, as text, if it has one.
+    pub(crate) fn version_text(&self, chunk: &Chunk, row: usize) -> Option<String> {
+        self.rows[chunk.table].version_text(chunk.action, row)
     }
 
     /// Returns the key of a row of a chunk's action and table as text, for messages; the row is a

@@ -149,11 +149,15 @@ pub(crate) struct Words {
     /// Two texts that make a query read committed rows only, at any isolation level: one stands behind the table's name,
     /// the other at the end.
     pub(crate) reads_committed: [&'static str; 2],
+    /// What stands before and behind a column to make text of it.
+    pub(crate) as_text: [&'static str; 2],
     /// Writes the query that has a row if a unique index would refuse the same row a second time. It takes the positions
     /// of the columns that are sent. Where there is no such query, keys are taken to be unique.
     pub(crate) has_unique_key: Option<fn(&TableNames, &[usize]) -> String>,
     /// The character that no name may have, even a quoted one.
     pub(crate) never_in_names: Option<char>,
+    /// Creates the table of marker rows.
+    pub(crate) flushes_table: &'static str,
 }
 
 /// A dialect that units of work are flushed to.
@@ -236,7 +240,7 @@ impl EngineProfile {
     }
     .without_in_names('"');
 
-    const fn of<D: StatementDialect>(classify: Classify) -> Self {
+    const fn of<D: FlushDialect>(classify: Classify) -> Self {
         Self {
             name: D::NAME,
             max_rows: MAX_ROWS,
@@ -260,8 +264,10 @@ impl EngineProfile {
                 placeholder: D::push_placeholder,
                 counted: D::COUNTED,
                 reads_committed: ["", ""],
+                as_text: D::AS_TEXT,
                 has_unique_key: None,
                 never_in_names: None,
+                flushes_table: D::FLUSHES_TABLE,
             },
             classify,
         }
@@ -295,6 +301,11 @@ impl EngineProfile {
     /// Returns the [name](Dialect::NAME) of the dialect that the engine's statements are written in.
     pub const fn dialect(&self) -> &'static str {
         self.words.dialect
+    }
+
+    /// Returns the statement that creates the table of marker rows.
+    pub(crate) const fn flushes_table(&self) -> &'static str {
+        self.words.flushes_table
     }
 
     /// Returns a name as the engine's dialect quotes it.

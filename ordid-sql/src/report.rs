@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{Action, Chunk, Plan};
+use crate::{Action, Chunk, NotBulk, Plan};
 
 /// What a flush wrote.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,6 +32,9 @@ pub struct FlushedTable {
     /// How many of the inserted rows went by the engine's bulk command, `COPY` or a bulk load: the
     /// adapter's `flush` says when.
     pub bulk: usize,
+    /// Why the other inserted rows did not: the first reason, if there are several. `None` if all went in bulk, and if
+    /// none were inserted.
+    pub not_bulk: Option<NotBulk>,
     /// The statements that it took, and commands that took many rows.
     pub statements: usize,
     /// The time spent on them, binding included.
@@ -131,6 +134,17 @@ impl Tally {
         table.bulk += bulk;
         table.statements += 1;
         table.elapsed += elapsed;
+    }
+
+    /// Says why rows of a chunk that was counted went by a statement, and not in bulk.
+    pub fn not_bulk(&mut self, chunk: &Chunk, reason: NotBulk) {
+        let position = self.tables.iter().position(|it| *it == chunk.table);
+        if let Some(position) = position
+            && chunk.action == Action::Insert
+        {
+            let table = &mut self.flushed.tables[position];
+            table.not_bulk.get_or_insert(reason);
+        }
     }
 
     /// Counts more statements for a chunk that [`count`](Self::count) was told of: it went row by row.

@@ -147,30 +147,24 @@ impl<S: RowSink + 'static> Rows<S> {
 
     /// Writes the key of a row that will be inserted.
     pub(crate) fn write_key(&self, row: usize, sink: &mut S) {
-        sink.begin_row(Columns::Key);
-        let place = self.place(List::Inserts, row);
-        self.entities.write_key(Kept::Inserts, place, sink);
-        sink.end_row();
+        self.write_key_at(Kept::Inserts, self.place(List::Inserts, row), sink);
     }
 
     /// Writes rows of an action's list one by one, and returns the position after the last that was
     /// taken.
     pub(crate) fn write(&self, action: Action, rows: Range<usize>, sink: &mut S) -> usize {
         let columns = match action {
-            Action::FixUp { .. } | Action::UpdateColumns { .. } => {
-                self.entities.table().columns_of(action)
-            }
-            _ => Vec::new(),
+            Action::Insert | Action::Update => Vec::new(),
+            _ => self.entities.table().columns_of(action),
         };
         for row in rows.clone() {
             sink.begin_row(match action {
                 Action::Insert => self.nulls(row),
                 Action::FixUp { .. } | Action::UpdateColumns { .. } => Columns::Only(&columns),
                 Action::Update => Columns::All,
-                Action::Unlink { .. } | Action::Delete => Columns::Key,
+                Action::Unlink { .. } | Action::Delete => Columns::Given(&columns),
             });
-            let (list, place) = self.row(action, row);
-            self.entities.write(list, place, sink);
+            self.write_row(action, row, sink);
             match sink.end_row() {
                 RowEnd::Taken => {}
                 RowEnd::TakenLast => return row + 1,
@@ -183,8 +177,34 @@ impl<S: RowSink + 'static> Rows<S> {
     /// Writes a row of an action's list, and of its columns these alone.
     pub(crate) fn write_only(&self, action: Action, row: usize, columns: &[usize], sink: &mut S) {
         sink.begin_row(Columns::Only(columns));
+        self.write_row(action, row, sink);
+        sink.end_row();
+    }
+
+    /// Hands over the values of a row: all columns, or what it is deleted by.
+    fn write_row(&self, action: Action, row: usize, sink: &mut S) {
         let (list, place) = self.row(action, row);
         self.entities.write(list, place, sink);
+        if action == Action::Delete {
+            self.entities.write_deleted_version(place, sink);
+        }
+    }
+
+    /// Returns the version that a row was read with, as text, if there is one.
+    pub(crate) fn version_text(&self, action: Action, row: usize) -> Option<String> {
+        let (list, place) = self.row(action, row);
+        self.entities.version_text(list, place)
+    }
+
+    /// Writes the key of a row of an action's list.
+    pub(crate) fn write_key_of(&self, action: Action, row: usize, sink: &mut S) {
+        let (list, place) = self.row(action, row);
+        self.write_key_at(list, place, sink);
+    }
+
+    fn write_key_at(&self, list: Kept, place: usize, sink: &mut S) {
+        sink.begin_row(Columns::Given(&self.entities.table().key_positions()));
+        self.entities.write_key(list, place, sink);
         sink.end_row();
     }
 }
@@ -278,6 +298,10 @@ fn nulls(table: &Table, cuts: &Cuts) -> (Vec<usize>, Vec<usize>) {
 fn refused(table: &str, conflict: Conflict, key_text: &dyn Fn(Kept, usize) -> String) -> Error {
     Error::plan(match conflict {
         Conflict::Keyless => format!("a row of {table} has no key"),
+        Conflict::Versionless => format!(
+            "a row of {table} that is to be changed or deleted has no version: read it with its version, which tells \
+             whether somebody else has changed it since"
+        ),
         Conflict::Twice(list, place) => {
             let what = match list {
                 Kept::Inserts => "rows",

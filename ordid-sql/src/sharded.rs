@@ -12,8 +12,8 @@ use std::{
 use ordid_core::{ColumnList, EnsuredKey, Error, KeyOf, KeyType, OrderedKey, generator::Generator};
 
 use crate::{
-    EngineProfile, FlushError, FlushPlan, Flushed, Generators, Progress, Retry, Row, Sharding,
-    Work, spi::RowBinder, work::Register,
+    EngineProfile, FlushError, FlushPlan, Flushed, Generators, Markers, Progress, Retry, Row,
+    Sharding, Work, spi::RowBinder, work::Register,
 };
 
 /// A library's unit of work, which wraps a [`Work`].
@@ -92,9 +92,9 @@ impl<W: WrapsWork> Sharded<W> {
         self.each(|work| work.set_deadline(within));
     }
 
-    /// Makes the flush of every shard write a marker row.
-    pub fn set_record(&mut self) {
-        self.each(Work::set_record);
+    /// Says in which flushes each shard writes a marker row.
+    pub fn set_markers(&mut self, markers: Markers) {
+        self.each(|work| work.set_markers(markers));
     }
 
     /// Takes a profile in the place of the library's own, for all shards.

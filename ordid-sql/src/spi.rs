@@ -52,6 +52,9 @@
 //!   [`Registration`](crate::Registration) that a function `__register` of the adapter's own entity trait returns.
 //! - The registration also says in which order rows are sent. The order of the index is
 //!   [`Stores::compare`](ordid_core::storage::Stores::compare) of the key's column, also under `unordered(..)`.
+//! - If the entity has a version ([`Table::version`]), an update and a delete have one value more, at the position behind
+//!   all columns: the version that the row was read with. The text compares it, and takes a row only if it is the same. A
+//!   binder that keeps values by column needs room for it.
 //! - A [`Statement`] has its text, but not its table. A library that does not send the text takes the table from
 //!   `Entity`. If the kind is [`SetNull`](StatementKind::SetNull), only the keys are bound: the column is that of the
 //!   [`Action::Unlink`] which [`RowBinder::begin_rows`] announced.
@@ -102,7 +105,7 @@ use std::{
 use ordid_core::{clock::Delay, uuid::Uuid};
 
 use crate::{
-    Action, DriverError, EngineProfile, FlushError, PendingRows, Plan, RowSink, Table, copy,
+    Action, DriverError, EngineProfile, FlushError, NotBulk, PendingRows, RowSink, Table, copy,
 };
 pub use crate::{
     bulk::{BulkFailure, BulkRows, Fed},
@@ -146,6 +149,17 @@ pub trait RowBinder: RowSink + Send + Sized + 'static {
     /// Returns how many bytes the values have that it has taken; 0 if it cannot tell.
     fn bytes(&self) -> usize {
         0
+    }
+
+    /// Says whether a table's rows are offered to the engine's bulk command, by the number of rows that are inserted and
+    /// of the statements that they would take otherwise. The server is asked only about tables that are.
+    ///
+    /// # Errors
+    ///
+    /// [`NotBulk::NoCommand`], unless this is written anew, or [`NotBulk::FewRows`].
+    fn offers_bulk(rows: usize, statements: usize) -> Result<(), NotBulk> {
+        let _ = (rows, statements);
+        Err(NotBulk::NoCommand)
     }
 
     /// Binds the key of a marker row.
@@ -281,15 +295,20 @@ pub trait FlushConnection: Send {
         async move { Ok(wanted) }
     }
 
-    /// Finds the tables whose rows go by the bulk command. It is called before the flush's own transaction
-    /// begins, as a query that the server refuses would spoil that.
+    /// Finds out whether the rows of a table, given by its position, go by the bulk command. It is called for each table
+    /// that [`RowBinder::offers_bulk`] offers, before the flush's own transaction begins, as a query that the server
+    /// refuses would spoil that.
+    ///
+    /// # Errors
+    ///
+    /// Why they go by statements.
     fn bulk(
         &mut self,
         rows: &PendingRows<Self::Binder>,
-        plan: &Plan,
-    ) -> impl Future<Output = Vec<Option<Self::Bulk>>> + Send {
-        let _ = (rows, plan);
-        async { Vec::new() }
+        table: usize,
+    ) -> impl Future<Output = Result<Self::Bulk, NotBulk>> + Send {
+        let _ = (rows, table);
+        async { Err(NotBulk::NoCommand) }
     }
 
     /// Begins a transaction, or a savepoint in the one that is open.
@@ -347,6 +366,17 @@ pub trait FlushTransaction: Send + Sized {
         query: &Statement,
         values: Self::Binder,
     ) -> impl Future<Output = Result<bool, DriverError<Self::Error>>> + Send;
+
+    /// Returns the first column of a query's first row, which is text; `None` if the query has no row.
+    ///
+    /// # Errors
+    ///
+    /// The library's error.
+    fn text(
+        &mut self,
+        query: &Statement,
+        values: Self::Binder,
+    ) -> impl Future<Output = Result<Option<String>, DriverError<Self::Error>>> + Send;
 
     /// Sends rows by the bulk command, as long as there are rows to be [fed](BulkRows::feed). Rows that it does
     /// not ask for go by statements.

@@ -1,7 +1,7 @@
 //! Classifies the errors of SQLx, for adapters of libraries that are built on it. This crate does not know SQLx, so
 //! each of them writes these functions by a macro.
 
-/// Writes `own` and `kind`, with the path of SQLx in the adapter.
+/// Writes `own`, `kind` and `column`, with the path of SQLx in the adapter.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sqlx_errors {
@@ -20,13 +20,30 @@ macro_rules! sqlx_errors {
 
         /// Returns which kind of error SQLx takes one of a database for.
         fn kind(kind: $($sqlx)::+::error::ErrorKind) -> Option<$crate::classify::ErrorKind> {
-            use $($sqlx)::+::error::ErrorKind::{ForeignKeyViolation, Other, UniqueViolation};
+            use $($sqlx)::+::error::ErrorKind::{
+                CheckViolation, ForeignKeyViolation, NotNullViolation, Other, UniqueViolation,
+            };
             match kind {
                 Other => None,
                 UniqueViolation => Some($crate::classify::ErrorKind::Unique),
                 ForeignKeyViolation => Some($crate::classify::ErrorKind::ForeignKey),
+                NotNullViolation => Some($crate::classify::ErrorKind::NotNull),
+                CheckViolation => Some($crate::classify::ErrorKind::Check),
                 _ => Some($crate::classify::ErrorKind::Constraint),
             }
+        }
+
+        /// Returns the column that PostgreSQL says an error is about.
+        #[cfg(feature = "postgres")]
+        fn column<'e>(error: &'e (dyn $($sqlx)::+::error::DatabaseError + 'static)) -> Option<&'e str> {
+            error
+                .try_downcast_ref::<$($sqlx)::+::postgres::PgDatabaseError>()?
+                .column()
+        }
+
+        #[cfg(not(feature = "postgres"))]
+        fn column<'e>(_: &'e (dyn $($sqlx)::+::error::DatabaseError + 'static)) -> Option<&'e str> {
+            None
         }
     };
 }

@@ -12,9 +12,11 @@ pub struct Table {
     pub(crate) key: TypeId,
     pub(crate) schema: Option<&'static str>,
     pub(crate) name: &'static str,
-    pub(crate) key_column: &'static str,
+    pub(crate) key_columns: &'static [&'static str],
     pub(crate) columns: &'static [&'static str],
     pub(crate) parents: &'static [Parent],
+    /// The position of the version's column.
+    pub(crate) version: Option<usize>,
     /// Whether the database has to take each row that is inserted.
     pub(crate) counts_inserts: bool,
     pub(crate) rows: usize,
@@ -45,9 +47,9 @@ impl Table {
         self.name
     }
 
-    /// Returns the key's column, unquoted.
-    pub const fn key_column(&self) -> &'static str {
-        self.key_column
+    /// Returns the key's columns, unquoted, in the order of [`columns`](Self::columns).
+    pub const fn key_columns(&self) -> &'static [&'static str] {
+        self.key_columns
     }
 
     /// Returns the columns in the order in which a row's values are written, unquoted.
@@ -58,6 +60,21 @@ impl Table {
     /// Returns the foreign keys.
     pub const fn parents(&self) -> &'static [Parent] {
         self.parents
+    }
+
+    /// Returns the position in [`columns`](Self::columns) of the version's column, if the rows have a version.
+    pub const fn version(&self) -> Option<usize> {
+        self.version
+    }
+
+    /// Returns whether an action finds rows only if they still have the version that they were read with. The others are
+    /// done with rows that this flush inserts, or that it deletes behind them.
+    pub(crate) fn checks_version(&self, action: Action) -> bool {
+        let is_checked = match action {
+            Action::Update | Action::UpdateColumns { .. } | Action::Delete => true,
+            Action::Insert | Action::FixUp { .. } | Action::Unlink { .. } => false,
+        };
+        is_checked && self.version.is_some()
     }
 
     /// Returns the number of rows to insert.
@@ -103,26 +120,34 @@ impl Table {
     }
 
     /// Returns which columns the rows of an action hand over: positions in
-    /// [`columns`](Self::columns), rising.
+    /// [`columns`](Self::columns), rising. Behind them all is the version that a row was read with.
     pub fn columns_of(&self, action: Action) -> Vec<usize> {
-        let position = |name: &str| self.columns.iter().position(|column| *column == name);
         let mut columns: Vec<usize> = match action {
             Action::Insert | Action::Update => (0..self.columns.len()).collect(),
             Action::UpdateColumns { set } => {
                 let mut columns = self.column_sets[set].columns.clone();
-                columns.extend(position(self.key_column));
+                columns.extend(self.key_positions());
+                columns.extend(self.version);
                 columns
             }
-            Action::FixUp { parent } => [self.key_column, self.parents[parent].column()]
-                .into_iter()
-                .filter_map(position)
-                .collect(),
-            Action::Unlink { .. } | Action::Delete => {
-                position(self.key_column).into_iter().collect()
+            Action::FixUp { parent } => {
+                let mut columns = self.key_positions();
+                columns.push(self.position_of(self.parents[parent].column()));
+                columns
             }
+            Action::Unlink { .. } | Action::Delete => self.key_positions(),
         };
+        if self.checks_version(action) {
+            columns.push(self.columns.len());
+        }
         columns.sort_unstable();
         columns
+    }
+
+    /// Returns the positions of the key's columns.
+    pub fn key_positions(&self) -> Vec<usize> {
+        let positions = self.key_columns.iter().map(|it| self.position_of(it));
+        positions.collect()
     }
 
     /// Returns the position of a column in [`columns`](Self::columns), or 0 of one that is not there, which
@@ -142,6 +167,6 @@ impl Table {
     /// cannot, even where its field is an `Option`.
     pub(crate) fn can_be_null(&self, parent: usize) -> bool {
         let parent = &self.parents[parent];
-        parent.is_nullable() && parent.column() != self.key_column
+        parent.is_nullable() && !self.key_columns.contains(&parent.column())
     }
 }

@@ -8,6 +8,8 @@ use crate::{Action, Chunk, EngineProfile, MARKER_TABLE, Table, TreeDeletes, Upda
 /// of SQLite's `WITH` hides a table of its name, so they are names that no table has.
 const ROWS: &str = "ordid_rows";
 const TARGET: &str = "ordid_target";
+/// The name, among [`ROWS`], of the version that a row was read with.
+const READ_VERSION: &str = "ordid_version";
 
 /// What a statement does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,8 +91,10 @@ pub struct TableNames {
     pub table: String,
     /// Its columns, quoted, in the order of [`Table::columns`].
     pub columns: Vec<String>,
-    /// The position of the key's column.
-    pub key: usize,
+    /// The positions of the key's columns.
+    pub keys: Vec<usize>,
+    /// The position of the version's column, if the rows have a version.
+    pub version: Option<usize>,
     /// The text before and behind a value of each column, such as a cast. Most columns have none.
     pub around: Vec<Option<[String; 2]>>,
 }
@@ -111,9 +115,33 @@ impl TableNames {
         Self {
             table: table_name,
             columns,
-            key: table.position_of(table.key_column()),
+            keys: table.key_positions(),
+            version: table.version(),
             around: Vec::new(),
         }
+    }
+
+    /// Returns the name of the column at a position; behind the last one there is the version that a row was read with.
+    fn column(&self, position: usize) -> &str {
+        match self.columns.get(position) {
+            Some(column) => column,
+            None => READ_VERSION,
+        }
+    }
+
+    /// Returns those of these columns that an update sets.
+    fn set_of<'a>(&'a self, columns: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
+        let is_set = |it: &usize| !self.keys.contains(it) && *it < self.columns.len();
+        columns.iter().copied().filter(is_set)
+    }
+
+    /// Returns the columns by which rows are found, each with the position of what it has to be: the key's, and the
+    /// version's where that `is_checked`.
+    fn found_by(&self, is_checked: bool) -> Vec<(usize, usize)> {
+        let version = self.version.filter(|_| is_checked);
+        let version = version.map(|version| (version, self.columns.len()));
+        let keys = self.keys.iter().map(|key| (*key, *key));
+        keys.chain(version).collect()
     }
 }
 
@@ -163,12 +191,17 @@ impl Writer<'_> {
                 (StatementKind::Insert, columns)
             }
             Action::Update | Action::UpdateColumns { .. } | Action::FixUp { .. } => {
+                let found_by = names.found_by(table.checks_version(action));
                 let columns = match self.engine.updates {
-                    Updates::RowByRow | Updates::Arrays => self.update_row(out, names, columns),
+                    Updates::RowByRow | Updates::Arrays => {
+                        self.update_row(out, names, columns, &found_by)
+                    }
                     // As one row needs no list.
-                    _ if rows == 1 && set.is_some() => self.update_row(out, names, columns),
+                    _ if rows == 1 && set.is_some() => {
+                        self.update_row(out, names, columns, &found_by)
+                    }
                     updates => {
-                        self.update(out, names, &columns, written, updates);
+                        self.update(out, names, &columns, &found_by, written, updates);
                         columns
                     }
                 };
@@ -177,18 +210,32 @@ impl Writer<'_> {
             Action::Unlink { parent } => {
                 let parent = table.position_of(table.parents()[parent].column());
                 let parent = &names.columns[parent];
-                let _ = write!(out, "UPDATE {} SET {parent} = NULL", names.table);
-                self.where_key(out, names, written);
-                (StatementKind::SetNull, vec![names.key])
+                let found_by = names.found_by(false);
+                self.with_found(out, names, &found_by, written);
+                if self.joins(&found_by, written) {
+                    let _ = write!(out, "UPDATE {TARGET} SET {parent} = NULL");
+                } else {
+                    let _ = write!(out, "UPDATE {} SET {parent} = NULL", names.table);
+                }
+                self.where_found(out, names, &found_by, written);
+                (StatementKind::SetNull, positions(&found_by))
             }
             Action::Delete => {
-                let _ = write!(out, "DELETE FROM {}", names.table);
-                self.where_key(out, names, written);
+                let found_by = names.found_by(true);
+                self.with_found(out, names, &found_by, written);
+                if self.joins(&found_by, written) {
+                    let _ = write!(out, "DELETE {TARGET}");
+                } else {
+                    let _ = write!(out, "DELETE FROM {}", names.table);
+                }
+                self.where_found(out, names, &found_by, written);
                 let is_tree = table.refers_to(table) && written > 1;
                 if is_tree && self.engine.tree_deletes == TreeDeletes::ByKey {
-                    let _ = write!(out, " ORDER BY {} DESC", names.columns[names.key]);
+                    let keys = names.keys.iter().map(|key| &names.columns[*key]);
+                    let keys: Vec<_> = keys.map(|key| format!("{key} DESC")).collect();
+                    let _ = write!(out, " ORDER BY {}", keys.join(", "));
                 }
-                (StatementKind::Delete, vec![names.key])
+                (StatementKind::Delete, positions(&found_by))
             }
         };
         sql.push_str(self.engine.words.counted);
@@ -212,15 +259,35 @@ impl Writer<'_> {
     pub(crate) fn exists(self, names: &TableNames) -> Statement {
         let [before, behind] = self.engine.words.reads_committed;
         let mut sql = format!("SELECT 1 FROM {}{before}", names.table);
-        self.where_key(&mut sql, names, 1);
+        self.where_found(&mut sql, names, &names.found_by(false), 1);
         sql.push_str(behind);
         Statement {
             kind: StatementKind::Exists,
             sql: sql.into(),
-            columns: [names.key].into(),
+            columns: names.keys.as_slice().into(),
             rows: 1,
             repeats: self.engine.prepares,
         }
+    }
+
+    /// Asks for a row's version as text, by its key.
+    pub(crate) fn version(self, names: &TableNames) -> Option<Statement> {
+        let version = &names.columns[names.version?];
+        let [cast, cast_behind] = self.engine.words.as_text;
+        let [before, behind] = self.engine.words.reads_committed;
+        let mut sql = format!(
+            "SELECT {cast}{version}{cast_behind} FROM {}{before}",
+            names.table
+        );
+        self.where_found(&mut sql, names, &names.found_by(false), 1);
+        sql.push_str(behind);
+        Some(Statement {
+            kind: StatementKind::Exists,
+            sql: sql.into(),
+            columns: names.keys.as_slice().into(),
+            rows: 1,
+            repeats: false,
+        })
     }
 
     /// Inserts a marker row, or asks for it.
@@ -243,6 +310,20 @@ impl Writer<'_> {
             columns: [0].into(),
             rows: 1,
             repeats: self.engine.prepares,
+        }
+    }
+
+    /// Deletes the marker rows below a key.
+    pub(crate) fn old_markers(self) -> Statement {
+        let mut sql = format!("DELETE FROM {MARKER_TABLE} WHERE id < ");
+        self.placeholder(&mut sql, 1);
+        sql.push_str(self.engine.words.counted);
+        Statement {
+            kind: StatementKind::Delete,
+            sql: sql.into(),
+            columns: [0].into(),
+            rows: 1,
+            repeats: false,
         }
     }
 
@@ -276,16 +357,12 @@ impl Writer<'_> {
         out: &mut String,
         names: &TableNames,
         columns: &[usize],
+        found_by: &[(usize, usize)],
         rows: usize,
         updates: Updates,
     ) {
-        let key = &names.columns[names.key];
         if updates == Updates::WithValues {
-            let _ = write!(out, "WITH {ROWS} (");
-            list(out, names, columns);
-            out.push_str(") AS (VALUES ");
-            self.values(out, names, columns, rows);
-            out.push_str(") ");
+            self.with_values(out, names, columns, rows);
         }
         match updates {
             Updates::JoinValues => {
@@ -296,13 +373,14 @@ impl Writer<'_> {
             }
         }
         let mut separator = "";
-        for column in columns.iter().filter(|it| **it != names.key) {
-            let column = &names.columns[*column];
+        for column in names.set_of(columns) {
+            let column = &names.columns[column];
             let _ = write!(out, "{separator}{column} = {ROWS}.{column}");
             separator = ", ";
         }
         if separator.is_empty() {
             // The row has to be there all the same.
+            let key = &names.columns[names.keys[0]];
             let _ = write!(out, "{key} = {TARGET}.{key}");
         }
         match updates {
@@ -320,7 +398,16 @@ impl Writer<'_> {
                 out.push_str(" WHERE ");
             }
         }
-        let _ = write!(out, "{TARGET}.{key} = {ROWS}.{key}");
+        joined(out, names, found_by);
+    }
+
+    /// `WITH ordid_rows ("id", "total") AS (VALUES (?, ?), (?, ?)) `
+    fn with_values(self, out: &mut String, names: &TableNames, columns: &[usize], rows: usize) {
+        let _ = write!(out, "WITH {ROWS} (");
+        list(out, names, columns);
+        out.push_str(") AS (VALUES ");
+        self.values(out, names, columns, rows);
+        out.push_str(") ");
     }
 
     /// `(VALUES ($1, $2), ($3, $4)) AS ordid_rows ("id", "total")`
@@ -333,11 +420,15 @@ impl Writer<'_> {
     }
 
     /// ``UPDATE `orders` SET `total` = ? WHERE `id` = ?``: returns the columns in the order of their
-    /// parameters, the key last.
-    fn update_row(self, out: &mut String, names: &TableNames, columns: Vec<usize>) -> Vec<usize> {
-        let (keys, mut columns): (Vec<_>, Vec<_>) =
-            columns.into_iter().partition(|it| *it == names.key);
-        let key = &names.columns[names.key];
+    /// parameters, the key last, and behind it the version that the row was read with.
+    fn update_row(
+        self,
+        out: &mut String,
+        names: &TableNames,
+        columns: Vec<usize>,
+        found_by: &[(usize, usize)],
+    ) -> Vec<usize> {
+        let mut columns: Vec<_> = names.set_of(&columns).collect();
         let _ = write!(out, "UPDATE {} SET ", names.table);
         for (number, column) in columns.iter().enumerate() {
             let separator = if number > 0 { ", " } else { "" };
@@ -346,29 +437,110 @@ impl Writer<'_> {
         }
         if columns.is_empty() {
             // The row has to be there all the same.
+            let key = &names.columns[names.keys[0]];
             let _ = write!(out, "{key} = {key}");
         }
-        let _ = write!(out, " WHERE {key} = ");
-        self.value(out, names, names.key, columns.len() + 1);
-        columns.extend(keys);
+        out.push_str(" WHERE ");
+        self.all_of(out, names, found_by, columns.len() + 1);
+        columns.extend(positions(found_by));
         columns
     }
 
-    /// ` WHERE "id" IN ($1, $2)`, or of one row ` WHERE "id" = $1`.
-    fn where_key(self, out: &mut String, names: &TableNames, rows: usize) {
-        let key = &names.columns[names.key];
-        if rows == 1 {
-            let _ = write!(out, " WHERE {key} = ");
-            return self.value(out, names, names.key, 1);
+    /// Returns whether rows are found by a join with a list of their values.
+    fn joins(self, found_by: &[(usize, usize)], rows: usize) -> bool {
+        rows > 1 && found_by.len() > 1 && self.engine.updates == Updates::JoinValues
+    }
+
+    /// Names the rows that are looked for in front of the statement, where [`where_found`](Self::where_found) needs that.
+    fn with_found(
+        self,
+        out: &mut String,
+        names: &TableNames,
+        found_by: &[(usize, usize)],
+        rows: usize,
+    ) {
+        if rows > 1 && found_by.len() > 1 && self.engine.updates == Updates::WithValues {
+            self.with_values(out, names, &positions(found_by), rows);
         }
-        let _ = write!(out, " WHERE {key} IN (");
-        for number in 1..=rows {
-            if number > 1 {
-                out.push_str(", ");
+    }
+
+    /// ```text
+    /// one row, or arrays   WHERE "id" = $1 AND "version" = $2
+    /// one column           WHERE "id" IN ($1, $2)
+    /// PostgreSQL           WHERE ("id", "version") IN (VALUES ($1, $2), ($3, $4))
+    /// SQLite               WHERE ("id", "version") IN (SELECT "id", ordid_version FROM ordid_rows)
+    /// MySQL                WHERE `id` = ? AND `version` = ? OR `id` = ? AND `version` = ?
+    /// SQL Server           FROM [orders] AS ordid_target JOIN (VALUES (@P1, @P2), (@P3, @P4)) AS ordid_rows
+    ///                      ([id], ordid_version) ON ordid_target.[id] = ordid_rows.[id] AND ..
+    /// ```
+    ///
+    /// Each is what the engine uses the index of the key for. SQLite reads the whole table for a list of values, and
+    /// takes no expression of a thousand rows; SQL Server has no rows of values.
+    fn where_found(
+        self,
+        out: &mut String,
+        names: &TableNames,
+        found_by: &[(usize, usize)],
+        rows: usize,
+    ) {
+        let columns = positions(found_by);
+        if self.joins(found_by, rows) {
+            let _ = write!(out, " FROM {} AS {TARGET} JOIN ", names.table);
+            self.named_values(out, names, &columns, rows);
+            out.push_str(" ON ");
+            return joined(out, names, found_by);
+        }
+        out.push_str(" WHERE ");
+        match (found_by, self.engine.updates) {
+            _ if rows == 1 => self.all_of(out, names, found_by, 1),
+            ([(column, _)], _) => {
+                let _ = write!(out, "{} IN (", names.columns[*column]);
+                for number in 1..=rows {
+                    if number > 1 {
+                        out.push_str(", ");
+                    }
+                    self.value(out, names, *column, number);
+                }
+                out.push(')');
             }
-            self.value(out, names, names.key, number);
+            (_, Updates::RowByRow) => {
+                for row in 0..rows {
+                    if row > 0 {
+                        out.push_str(" OR ");
+                    }
+                    self.all_of(out, names, found_by, row * found_by.len() + 1);
+                }
+            }
+            _ => {
+                let found: Vec<_> = found_by.iter().map(|(column, _)| *column).collect();
+                out.push('(');
+                list(out, names, &found);
+                if self.engine.updates == Updates::WithValues {
+                    out.push_str(") IN (SELECT ");
+                    list(out, names, &columns);
+                    let _ = write!(out, " FROM {ROWS})");
+                } else {
+                    out.push_str(") IN (VALUES ");
+                    self.values(out, names, &columns, rows);
+                    out.push(')');
+                }
+            }
         }
-        out.push(')');
+    }
+
+    /// `"id" = $1 AND "version" = $2`, with parameters from this number on.
+    fn all_of(
+        self,
+        out: &mut String,
+        names: &TableNames,
+        found_by: &[(usize, usize)],
+        number: usize,
+    ) {
+        for (place, (column, value)) in found_by.iter().enumerate() {
+            let separator = if place > 0 { " AND " } else { "" };
+            let _ = write!(out, "{separator}{} = ", names.columns[*column]);
+            self.value(out, names, *value, number + place);
+        }
     }
 
     /// `($1, $2), ($3, $4)`
@@ -388,6 +560,11 @@ impl Writer<'_> {
     }
 
     fn value(self, out: &mut String, names: &TableNames, column: usize, number: usize) {
+        // The version that a row was read with is like the one that is written.
+        let column = match names.version {
+            Some(version) if column == names.columns.len() => version,
+            _ => column,
+        };
         match names.around.get(column) {
             Some(Some([before, behind])) => {
                 out.push_str(before);
@@ -412,8 +589,22 @@ fn list(out: &mut String, names: &TableNames, columns: &[usize]) {
         if number > 0 {
             out.push_str(", ");
         }
-        out.push_str(&names.columns[*column]);
+        out.push_str(names.column(*column));
     }
+}
+
+/// `ordid_target."id" = ordid_rows."id" AND ordid_target."version" = ordid_rows.ordid_version`
+fn joined(out: &mut String, names: &TableNames, found_by: &[(usize, usize)]) {
+    for (place, (column, value)) in found_by.iter().enumerate() {
+        let separator = if place > 0 { " AND " } else { "" };
+        let (column, value) = (names.column(*column), names.column(*value));
+        let _ = write!(out, "{separator}{TARGET}.{column} = {ROWS}.{value}");
+    }
+}
+
+/// Returns the positions of the values that rows are found by.
+fn positions(found_by: &[(usize, usize)]) -> Vec<usize> {
+    found_by.iter().map(|(_, value)| *value).collect()
 }
 
 /// The statements of a flush, each written once: all chunks but an action's last have the same text.

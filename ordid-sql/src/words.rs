@@ -10,6 +10,8 @@ pub trait StatementDialect: Dialect {
     /// The text behind a change with which the database says how many rows it changed. Empty where the protocol
     /// has a count that cannot be switched off.
     const COUNTED: &'static str = "";
+    /// What stands before and behind a value to make text of it.
+    const AS_TEXT: [&'static str; 2];
 
     /// Writes a parameter; they are counted from 1.
     fn push_placeholder(sql: &mut String, number: usize);
@@ -17,9 +19,10 @@ pub trait StatementDialect: Dialect {
 
 /// Dialects that number their parameters behind a prefix.
 macro_rules! numbered {
-    ($($dialect:ty: $prefix:literal $(, counted: $counted:literal)?;)+) => {
+    ($($dialect:ty: $prefix:literal, as_text: $as_text:expr $(, counted: $counted:literal)?;)+) => {
         $(impl StatementDialect for $dialect {
             $(const COUNTED: &'static str = $counted;)?
+            const AS_TEXT: [&'static str; 2] = $as_text;
 
             fn push_placeholder(sql: &mut String, number: usize) {
                 sql.push_str($prefix);
@@ -30,17 +33,19 @@ macro_rules! numbered {
 }
 
 numbered! {
-    Postgres: "$";
-    Oracle: ":";
-    // A login or a server may have `SET NOCOUNT ON`.
-    SqlServer: "@P", counted: "; SELECT @@ROWCOUNT";
-    Babelfish: "@P", counted: "; SELECT @@ROWCOUNT";
+    Postgres: "$", as_text: ["CAST(", " AS TEXT)"];
+    Oracle: ":", as_text: ["TO_CHAR(", ")"];
+    // A login or a server may have `SET NOCOUNT ON`. Times are written as in ISO 8601.
+    SqlServer: "@P", as_text: ["CONVERT(nvarchar(64), ", ", 121)"], counted: "; SELECT @@ROWCOUNT";
+    Babelfish: "@P", as_text: ["CONVERT(nvarchar(64), ", ", 121)"], counted: "; SELECT @@ROWCOUNT";
 }
 
 /// Dialects that do not number their parameters.
 macro_rules! unnumbered {
-    ($($dialect:ty),+) => {
+    ($($dialect:ty: $as_text:expr;)+) => {
         $(impl StatementDialect for $dialect {
+            const AS_TEXT: [&'static str; 2] = $as_text;
+
             fn push_placeholder(sql: &mut String, _number: usize) {
                 sql.push('?');
             }
@@ -48,7 +53,10 @@ macro_rules! unnumbered {
     };
 }
 
-unnumbered!(MySql, Sqlite);
+unnumbered! {
+    MySql: ["CAST(", " AS CHAR)"];
+    Sqlite: ["CAST(", " AS TEXT)"];
+}
 
 /// Returns `INSERT` or `REPLACE` for MySQL and MariaDB, into a table whose `AUTO_INCREMENT` counts by these steps,
 /// whatever the server's `auto_increment_increment` is.

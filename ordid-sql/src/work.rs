@@ -7,8 +7,9 @@ use ordid_core::{
 };
 
 use crate::{
-    Attempt, EngineProfile, FlushPlan, Generators, Outcome, PendingRows, Progress, Registration,
-    Retry, Row, RowSink, UnresolvedCommit, executor::statements_of, spi::RowBinder, text::Writer,
+    Attempt, EngineProfile, FlushPlan, Generators, Markers, Outcome, PendingRows, Plan, Progress,
+    Registration, Retry, Row, RowSink, UnresolvedCommit, executor::statements_of, spi::RowBinder,
+    text::Writer,
 };
 
 /// What every library's unit of work keeps: rows, generators, settings, and what an earlier flush left
@@ -21,8 +22,8 @@ pub struct Work<B: RowSink> {
     pub(crate) retry: Retry,
     /// How long a flush may take.
     pub(crate) deadline: Option<Duration>,
-    /// Whether a flush that only inserts also writes a marker row.
-    pub(crate) records: bool,
+    /// Which flushes write a marker row.
+    pub(crate) markers: Markers,
     /// The unresolved commit of an earlier flush.
     pub(crate) unresolved: Option<UnresolvedCommit>,
     pub(crate) keeper: Keeper<B>,
@@ -48,9 +49,9 @@ impl<B: RowBinder> Work<B> {
         self.deadline = Some(within);
     }
 
-    /// Makes every flush write a marker row.
-    pub fn set_record(&mut self) {
-        self.records = true;
+    /// Says which flushes write a marker row.
+    pub fn set_markers(&mut self, markers: Markers) {
+        self.markers = markers;
     }
 
     /// Takes a profile in the place of the library's own.
@@ -277,7 +278,7 @@ impl<B: RowSink> Default for Work<B> {
             observer: None,
             retry: Retry::DEFAULT,
             deadline: None,
-            records: false,
+            markers: Markers::default(),
             unresolved: None,
             keeper: Keeper::default(),
             engine: None,
@@ -324,6 +325,21 @@ impl<B: RowBinder> Keeper<B> {
         attempt.transpose()
     }
 
+    /// Refuses changes that nobody could find again after a process was killed at their COMMIT.
+    ///
+    /// # Errors
+    ///
+    /// If there is a journal, and updates or deletes.
+    pub(crate) fn check_markers(&self, plan: &Plan) -> Result<(), Error> {
+        match self.journaled.is_some() && !plan.only_inserts() {
+            true => Err(Error::journal(
+                "a flush `without_record` has updates or deletes: if the process is killed, the next one cannot find out \
+                 whether they were committed; leave `without_record` out, or the journal",
+            )),
+            false => Ok(()),
+        }
+    }
+
     pub(crate) fn ended(&mut self, outcome: Outcome) {
         if let Some(journaled) = &mut self.journaled {
             journaled.ended(outcome);
@@ -341,6 +357,10 @@ impl<B: RowBinder> Keeper<B> {
 impl<B: RowBinder> Keeper<B> {
     pub(crate) fn begin(&mut self, _: &PendingRows<B>) -> Result<Option<Attempt>, Error> {
         Ok(None)
+    }
+
+    pub(crate) fn check_markers(&self, _: &Plan) -> Result<(), Error> {
+        Ok(())
     }
 
     pub(crate) fn ended(&mut self, _: Outcome) {}

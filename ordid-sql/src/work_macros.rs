@@ -28,7 +28,23 @@ macro_rules! work_settings {
             /// and the outcome stays unknown until the rows are found. It costs a statement a flush.
             #[must_use]
             pub fn with_record(mut self) -> Self {
-                self.0.set_record();
+                self.0.set_markers($crate::Markers::All);
+                self
+            }
+
+            /// Writes no marker row, also with updates and deletes: for databases in which the table that
+            /// [`flushes_table`](crate::flushes_table) declares cannot be made.
+            ///
+            /// Nothing then says whether updates and deletes were committed, if the answer to COMMIT is lost. Such a
+            /// flush ends at once with an error that [`is_commit_unknown`](crate::FlushError::is_commit_unknown): it is
+            /// not tried again, since somebody else may have changed the rows meanwhile. Flushing again sends nothing and returns that error. Look for the changes in
+            /// the database, then [`clear`](Self::clear) the unit of work and, if they are not there, add them again.
+            ///
+            /// What fails before COMMIT is tried again as always, and so is a flush that only inserts: its rows are found
+            /// by their keys. A unit of work with a journal refuses updates and deletes without a marker row.
+            #[must_use]
+            pub fn without_record(mut self) -> Self {
+                self.0.set_markers($crate::Markers::None);
                 self
             }
 
@@ -407,7 +423,14 @@ macro_rules! sharded_unit_of_work {
             /// Makes the flush of every shard write a marker row: as [`UnitOfWork::with_record`].
             #[must_use]
             pub fn with_record(mut self) -> Self {
-                self.0.set_record();
+                self.0.set_markers($crate::Markers::All);
+                self
+            }
+
+            /// Writes no marker row in any shard: as [`UnitOfWork::without_record`].
+            #[must_use]
+            pub fn without_record(mut self) -> Self {
+                self.0.set_markers($crate::Markers::None);
                 self
             }
 

@@ -3,9 +3,9 @@
 
 use std::{cell::Cell, convert::Infallible, fmt::Debug, future::Future, pin::Pin};
 
-use ordid_core::{Fields, KeyField, KeyOf, OrderedKey, RawKeyOf, Sink, uuid::Uuid};
+use ordid_core::{Fields, KeyField, OrderedKey, RawKeyOf, Sink, uuid::Uuid};
 use ordid_sql::{
-    ColumnMask, Columns, EngineProfile, FlushDialect, Registration, RowEnd, RowSink, Take,
+    ColumnMask, Columns, EngineProfile, FlushDialect, NotBulk, Registration, RowEnd, RowSink, Take,
     leases::numbers::CounterDialect,
     mapping::MappingDialect,
     spi::{BoxedError, BulkFailure, BulkRows, RowBinder},
@@ -105,6 +105,10 @@ pub trait Backend: sqlx::Database<Arguments: Debug> + sealed::Sealed {
     #[doc(hidden)]
     fn bind(values: &[Value<'_>]) -> Result<Self::Arguments, BoxDynError>;
 
+    /// Reads a text, the first column of a row; an empty one of NULL.
+    #[doc(hidden)]
+    fn text(row: &Self::Row) -> Result<String, sqlx::Error>;
+
     /// Reads a row of integers.
     #[doc(hidden)]
     fn integers(row: &Self::Row) -> Result<Vec<i64>, sqlx::Error>;
@@ -131,8 +135,10 @@ pub trait Backend: sqlx::Database<Arguments: Debug> + sealed::Sealed {
 /// An engine without such a command takes [`Infallible`], of which there is no value: what is here is for that.
 #[doc(hidden)]
 pub trait Bulk<DB: Backend>: Sized + Debug + Send + Sync + 'static {
-    /// With fewer rows of a table the command costs more than it saves.
-    const MIN_ROWS: usize = usize::MAX;
+    /// Says whether so many rows of a table are offered to the command.
+    fn offers(_rows: usize) -> Result<(), NotBulk> {
+        Err(NotBulk::NoCommand)
+    }
 
     /// How to open a transaction in which the command may be used.
     const BEGIN: Option<&'static str> = None;
@@ -141,13 +147,13 @@ pub trait Bulk<DB: Backend>: Sized + Debug + Send + Sync + 'static {
     const SETTING: Option<&'static str> = None;
 
     /// Asks the database whether the command does with these columns of the table, whose name is quoted, what an
-    /// `INSERT` does. `None` where it does not, or where this cannot be known.
+    /// `INSERT` does. An error says why it does not, or that this cannot be known.
     fn prepare<'a>(
         _connection: &'a mut DB::Connection,
         _table: &'a str,
         _columns: &'static [&'static str],
-    ) -> BoxFuture<'a, Option<Self>> {
-        Box::pin(std::future::ready(None))
+    ) -> BoxFuture<'a, Result<Self, NotBulk>> {
+        Box::pin(std::future::ready(Err(NotBulk::NoCommand)))
     }
 
     /// Begins a row.
@@ -317,6 +323,11 @@ macro_rules! backend {
                 Ok(arguments)
             }
 
+            fn text(row: &Self::Row) -> Result<String, sqlx::Error> {
+                let text: Option<String> = sqlx::Row::try_get(row, 0)?;
+                Ok(text.unwrap_or_default())
+            }
+
             fn integers(row: &Self::Row) -> Result<Vec<i64>, sqlx::Error> {
                 let columns = 0..sqlx::Row::len(row);
                 columns.map(|at| sqlx::Row::try_get(row, at)).collect()
@@ -380,7 +391,7 @@ where
 /// An entity that a database can take: every type with `#[derive(OrderedKey)]` whose key type has a
 /// [column](StoredAs) there, and whose other fields have column types of SQLx.
 pub trait Entity<DB: Backend>:
-    OrderedKey<Field: KeyField<Key: StoredAs<DB>>> + Fields<Binder<DB>> + Send + Sync + 'static
+    OrderedKey<Field: KeyField<Leading: StoredAs<DB>>> + Fields<Binder<DB>> + Send + Sync + 'static
 {
     /// Says in which order the database keeps the stored keys: rows are sent in that, so that an insert appends
     /// to the index even where the column does not keep the keys' own order.
@@ -390,10 +401,14 @@ pub trait Entity<DB: Backend>:
 
 impl<DB: Backend, E> Entity<DB> for E
 where
-    E: OrderedKey<Field: KeyField<Key: StoredAs<DB>>> + Fields<Binder<DB>> + Send + Sync + 'static,
+    E: OrderedKey<Field: KeyField<Leading: StoredAs<DB>>>
+        + Fields<Binder<DB>>
+        + Send
+        + Sync
+        + 'static,
 {
     fn __register() -> Registration<Binder<DB>, RawKeyOf<Self>> {
-        Registration::in_column::<KeyOf<E>, ColumnOf<DB, KeyOf<E>>>(())
+        Registration::in_column::<E::Field, ColumnOf<DB, <E::Field as KeyField>::Leading>>(())
     }
 }
 
@@ -451,6 +466,10 @@ impl<DB: Backend> RowBinder for Binder<DB> {
 
     fn bytes(&self) -> usize {
         self.bytes.get()
+    }
+
+    fn offers_bulk(rows: usize, _: usize) -> Result<(), NotBulk> {
+        DB::Bulk::offers(rows)
     }
 
     fn of_marker(id: Uuid) -> Self {

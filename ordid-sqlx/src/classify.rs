@@ -25,6 +25,8 @@ fn of(error: sqlx::Error, is_commit: bool) -> DriverError<sqlx::Error> {
                 sqlstate: code.as_deref(),
                 number,
                 kind: kind(found.kind()),
+                constraint: found.constraint(),
+                column: column(&**found),
                 message: found.message(),
                 is_commit,
                 ..Report::default()

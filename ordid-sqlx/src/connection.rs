@@ -6,7 +6,7 @@ use std::{
 };
 
 use ordid_sql::{
-    DriverError, EngineProfile, PendingRows, Plan,
+    DriverError, EngineProfile, NotBulk, PendingRows,
     spi::{
         Begin, BulkFailure, BulkRows, Changed, ConnectionSource, FlushConnection, FlushTransaction,
         Statement, StatementFailure, TransactionScope,
@@ -154,23 +154,20 @@ impl<DB: Backend> FlushConnection for SqlxConnection<'_, DB> {
     }
 
     /// Only a pool's connection can be closed if a flush is dropped in the midst of a `COPY`.
-    async fn bulk(&mut self, rows: &PendingRows<Binder<DB>>, _: &Plan) -> Vec<Option<Binder<DB>>> {
+    async fn bulk(
+        &mut self,
+        rows: &PendingRows<Binder<DB>>,
+        table: usize,
+    ) -> Result<Binder<DB>, NotBulk> {
         let Held::Pooled(connection) = &mut self.held else {
-            return Vec::new();
+            return Err(NotBulk::BorrowedConnection);
         };
         self.state.set_busy(true);
-        let mut bulks = Vec::new();
-        for table in rows.tables() {
-            bulks.push(if table.rows() < DB::Bulk::MIN_ROWS {
-                None
-            } else {
-                let name = DB::PROFILE.quote_table(table.schema(), table.name());
-                let bulk = DB::Bulk::prepare(connection, &name, table.columns()).await;
-                bulk.map(Binder::with_bulk)
-            });
-        }
+        let table = rows.table(table);
+        let name = DB::PROFILE.quote_table(table.schema(), table.name());
+        let bulk = DB::Bulk::prepare(connection, &name, table.columns()).await;
         self.state.set_busy(false);
-        bulks
+        bulk.map(Binder::with_bulk)
     }
 
     async fn begin(&mut self, begin: Begin) -> Result<SqlxTransaction<'_, DB>, Error> {
@@ -267,6 +264,22 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
             Ok(())
         });
         Ok(!found.await.map_err(classify)?.rows.is_empty())
+    }
+
+    async fn text(
+        &mut self,
+        query: &Statement,
+        values: Binder<DB>,
+    ) -> Result<Option<String>, DriverError<sqlx::Error>> {
+        let (sql, arguments) = (sql_of(query), values.into_arguments());
+        let found = DB::ask(
+            &mut self.transaction,
+            sql,
+            arguments,
+            query.repeats,
+            DB::text,
+        );
+        Ok(found.await.map_err(classify)?.rows.into_iter().next())
     }
 
     async fn send_bulk(

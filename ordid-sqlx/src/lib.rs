@@ -128,6 +128,7 @@ mod backend;
 mod classify;
 mod connection;
 mod engine_macros;
+mod flushes_table;
 #[cfg(feature = "postgres")]
 pub mod instagram;
 mod leases;
@@ -144,6 +145,7 @@ mod stored;
 mod unit_of_work;
 
 pub use backend::{Backend, Binder, Entity};
+pub use flushes_table::{create_flushes_table, flushes_table, remove_old_markers};
 #[cfg(feature = "postgres")]
 pub use leases::PgSequence;
 #[cfg(feature = "mysql")]
@@ -157,7 +159,7 @@ pub use ordid_sql::JournalRow;
 pub use ordid_sql::leases::{TicketChoice, TicketForm};
 pub use ordid_sql::mapping::Mapping;
 pub use ordid_sql::{
-    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
+    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, PlannedStatement,
     PlannedTable, Progress, Retry, ServerFact, Sharding,
 };
 pub use over::Over;
@@ -165,7 +167,7 @@ pub use sharded::ShardedUnitOfWork;
 pub use stored::{SqlxColumn, Stored, StoredAs};
 #[cfg(feature = "journal")]
 pub use unit_of_work::Journaled;
-pub use unit_of_work::{UnitOfWork, flushes_table};
+pub use unit_of_work::UnitOfWork;
 
 /// Why a unit of work was not flushed; its [`driver`](FlushError::driver) is SQLx's error.
 pub type Error = FlushError<sqlx::Error>;

@@ -1,6 +1,6 @@
 //! The unit of work: entities of many types, inserted, updated and deleted together.
 
-use ordid_sql::{FlushDialect as _, Flushed, Work, spi::TransactionScope};
+use ordid_sql::{Flushed, Work, spi::TransactionScope};
 use sqlx::{Connection, Database, Pool, Transaction};
 
 use crate::{
@@ -105,7 +105,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// A table with 1,000 rows or more is sent by `COPY` in binary form, which takes the server less
     /// than multi-row statements. The rows are the same, and so are the errors. What `COPY` would do
-    /// in another way than `INSERT` is inserted: [`FlushedTable::bulk`](crate::FlushedTable::bulk) tells.
+    /// in another way than `INSERT` is inserted: [`FlushedTable::bulk`](crate::FlushedTable::bulk) has the rows that were
+    /// copied, and [`not_bulk`](crate::FlushedTable::not_bulk) says why the others were not.
     ///
     /// - Copied are values of built-in types that are the column's own. A value that has to be
     ///   cast, as `i32` in a `bigint` column, an array, an enum or a domain ends the copying.
@@ -244,22 +245,6 @@ pub struct Journaled<DB: Backend>(ordid_sql::Journaled<Binder<DB>>);
 
 #[cfg(feature = "journal")]
 ordid_sql::work_journal! { impl[DB: Backend] UnitOfWork<DB>, Journaled<DB>, Entity<DB>, Error }
-
-#[doc = ordid_sql::documentation!(flushes_table)]
-/// # Example
-///
-#[cfg_attr(feature = "sqlite", doc = "```")]
-#[cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sqlx::Error> {
-/// let pool = sqlx::SqlitePool::connect("sqlite::memory:").await?;
-/// sqlx::raw_sql(ordid_sqlx::flushes_table::<sqlx::Sqlite>()).execute(&pool).await?;
-/// # Ok(())
-/// # }
-/// ```
-pub const fn flushes_table<DB: Backend>() -> &'static str {
-    DB::Dialect::FLUSHES_TABLE
-}
 
 #[cfg(all(test, feature = "sqlite"))]
 mod tests {

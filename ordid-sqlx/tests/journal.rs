@@ -45,6 +45,13 @@ const TABLES: &str = "CREATE TABLE users (id BLOB PRIMARY KEY, name TEXT, passwo
                       CREATE TABLE notes (id BLOB PRIMARY KEY, words TEXT)";
 
 async fn flushed(fill: impl FnOnce(&mut UnitOfWork<Sqlite>)) -> Result<usize, ordid_sqlx::Error> {
+    flushed_as(|work| work, fill).await
+}
+
+async fn flushed_as(
+    set: impl FnOnce(UnitOfWork<Sqlite>) -> UnitOfWork<Sqlite>,
+    fill: impl FnOnce(&mut UnitOfWork<Sqlite>),
+) -> Result<usize, ordid_sqlx::Error> {
     let folder = tempfile::tempdir().expect("a folder");
     let journal = FlushJournal::open(folder.path().join("journal")).expect("a journal");
     let pool = SqlitePool::connect("sqlite::memory:")
@@ -52,7 +59,7 @@ async fn flushed(fill: impl FnOnce(&mut UnitOfWork<Sqlite>)) -> Result<usize, or
         .expect("a database");
     sqlx::raw_sql(TABLES).execute(&pool).await.expect("tables");
     let journaled = Journaled::new(journal).row::<User>().row::<Note>();
-    let mut work = UnitOfWork::new().with_journal(journaled);
+    let mut work = set(UnitOfWork::new().with_journal(journaled));
     fill(&mut work);
     let flushed = work.flush(&pool).await;
     flushed.map(|flushed| flushed.rows())
@@ -98,4 +105,25 @@ async fn a_secret_that_is_what_serialize_writes_comes_back_and_so_does_a_map_in_
         }
     });
     assert_eq!(rows.await.expect("all come back"), 21);
+}
+
+/// After a kill at COMMIT, the next run could not tell whether an update was carried out.
+#[tokio::test]
+async fn changes_without_a_marker_row_are_refused_before_anything_is_sent() {
+    let user = || User {
+        id: UserId::generate(),
+        name: "Ada".to_owned(),
+        password: Secret("[redacted]".to_owned()),
+    };
+    let error = flushed_as(UnitOfWork::without_record, |work| work.update(user())).await;
+    let error = error.expect_err("it has an update");
+    assert!(error.is_journal(), "{error}");
+    assert!(
+        error.to_string().contains("leave `without_record` out"),
+        "{error}"
+    );
+    let rows = flushed_as(UnitOfWork::without_record, |work| {
+        work.add(user());
+    });
+    assert_eq!(rows.await.expect("rows are found by their keys"), 1);
 }

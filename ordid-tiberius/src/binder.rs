@@ -2,9 +2,9 @@
 
 use std::{borrow::Cow, fmt, marker::PhantomData, mem};
 
-use ordid_core::{KeyOf, OrderedKey, RawKeyOf, Sink, storage::column, uuid::Uuid};
+use ordid_core::{KeyField, OrderedKey, RawKeyOf, Sink, storage::column, uuid::Uuid};
 use ordid_sql::{
-    ColumnMask, Columns, Registration, Row, RowEnd, RowSink, Take,
+    ColumnMask, Columns, NotBulk, Registration, Row, RowEnd, RowSink, Take,
     spi::{RowBinder, Statement},
 };
 use tiberius::{ColumnData, Query, TokenRow};
@@ -15,6 +15,7 @@ use crate::{
     flavour::Flavour,
     null,
     stored::{StoredAs, TiberiusColumn},
+    unit_of_work::load_offers,
 };
 
 /// Takes the fields of entities as values of tiberius.
@@ -91,6 +92,10 @@ impl<D: Flavour> RowBinder for Binder<D> {
         Self::of(Rows::Statement, values)
     }
 
+    fn offers_bulk(_: usize, statements: usize) -> Result<(), NotBulk> {
+        load_offers(statements)
+    }
+
     fn of_marker(id: Uuid) -> Self {
         let mut binder = Self::of(Rows::Statement, 1);
         binder.values.push(column::Binary16::to_data(id));
@@ -165,6 +170,9 @@ fn into_owned(value: ColumnData<'_>) -> ColumnData<'static> {
     }
 }
 
+/// The key type of an entity's first key column.
+type Leading<E> = <<E as OrderedKey>::Field as KeyField>::Leading;
+
 /// An entity that a flavour of server can take: every type with `#[derive(OrderedKey)]` whose key
 /// type names a column there, and whose fields it can store.
 #[diagnostic::on_unimplemented(
@@ -182,11 +190,10 @@ pub trait Entity<D: Flavour>: Row<Binder<D>> {
 impl<D, E> Entity<D> for E
 where
     D: Flavour,
-    E: Row<Binder<D>> + OrderedKey,
-    KeyOf<E>: StoredAs<D>,
+    E: Row<Binder<D>> + OrderedKey<Field: KeyField<Leading: StoredAs<D>>>,
 {
     fn __register() -> Registration<Binder<D>, RawKeyOf<Self>> {
-        Registration::in_column::<KeyOf<E>, <KeyOf<E> as StoredAs<D>>::Column>(())
+        Registration::in_column::<E::Field, <Leading<E> as StoredAs<D>>::Column>(())
     }
 }
 

@@ -6,6 +6,7 @@
 use std::mem;
 
 use ordid_core::layout::guid;
+use ordid_sql::NotBulk;
 use tiberius::{ColumnData, FixedLenType, MetaDataColumn, TypeInfo, VarLenType, numeric::Numeric};
 
 /// The columns that rows must fit, and whether the rows rise.
@@ -18,6 +19,8 @@ pub(crate) struct Fit {
     /// How many values of this row were looked at, and whether they fit.
     taken: usize,
     fits: bool,
+    /// The column of the first value that did not fit.
+    misfit: Option<usize>,
 }
 
 /// The longest key.
@@ -33,39 +36,49 @@ enum SortKey {
 }
 
 impl Fit {
-    /// Returns what rows must fit; `None` where no row does: other columns, or such as the server
+    /// Returns what rows must fit. An error says why no row does: other columns, or such as the server
     /// fills by itself.
     pub(crate) fn new(
         columns: &[MetaDataColumn<'_>],
-        names: &[&str],
+        names: &[&'static str],
         key_column: &str,
-    ) -> Option<Self> {
+    ) -> Result<Self, NotBulk> {
         // As they were asked for; a view may call them otherwise.
-        let same = columns.len() == names.len();
-        let writable = columns.iter().all(|column| {
+        if columns.len() != names.len() {
+            return Err(NotBulk::NoTable);
+        }
+        let is_writable = |column: &MetaDataColumn<'_>| {
             let base = column.base();
             base.is_updateable() && !base.is_identity()
-        });
-        if !same || !writable {
-            return None;
+        };
+        let mut of_server = columns.iter().zip(names).filter(|(it, _)| !is_writable(it));
+        if let Some((_, name)) = of_server.next() {
+            return Err(NotBulk::ServerColumn(name));
         }
-        Some(Self {
+        Ok(Self {
             columns: columns
                 .iter()
                 .map(|column| (column.base().ty().clone(), column.base().is_nullable()))
                 .collect(),
-            key: names.iter().position(|name| *name == key_column)?,
+            key: names
+                .iter()
+                .position(|name| *name == key_column)
+                .ok_or(NotBulk::NoTable)?,
             last: None,
             rises: true,
             taken: 0,
             fits: true,
+            misfit: None,
         })
     }
 
     /// Looks at the next value of a row.
     pub(crate) fn take(&mut self, value: &ColumnData<'_>) {
         let column = self.columns.get(self.taken);
-        self.fits &= column.is_some_and(|(ty, nullable)| fits(value, ty, *nullable));
+        if !column.is_some_and(|(ty, nullable)| fits(value, ty, *nullable)) {
+            self.fits = false;
+            self.misfit.get_or_insert(self.taken);
+        }
         if self.taken == self.key {
             let key = SortKey::of(value);
             self.rises &= key.is_some() && self.last < key;
@@ -78,6 +91,11 @@ impl Fit {
     pub(crate) fn ends_row(&mut self) -> bool {
         let taken = mem::take(&mut self.taken);
         mem::replace(&mut self.fits, true) && taken == self.columns.len()
+    }
+
+    /// Returns the column of the first value that did not fit.
+    pub(crate) const fn misfit(&self) -> Option<usize> {
+        self.misfit
     }
 
     /// Returns whether the keys of the rows taken so far rise strictly as the server compares them.

@@ -136,14 +136,14 @@ pub use ordid_core::storage::{column, dialect};
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
 pub use ordid_sql::{
-    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, PlannedStatement,
+    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, PlannedStatement,
     PlannedTable, Progress, Retry, ServerFact, Sharding,
 };
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{Nullable, Stored, StoredAs, TiberiusColumn};
 #[cfg(feature = "journal")]
 pub use unit_of_work::Journaled;
-pub use unit_of_work::{UnitOfWork, flushes_table};
+pub use unit_of_work::{UnitOfWork, create_flushes_table, flushes_table, remove_old_markers};
 
 #[doc(hidden)]
 pub use crate::__engine as engine;

@@ -79,7 +79,8 @@ mod tests {
             &ordid_sql::spi::TableNames {
                 table: "[t]".to_owned(),
                 columns: vec!["[a]".to_owned(); columns.len()],
-                key: 0,
+                keys: vec![0],
+                version: None,
                 around: Vec::new(),
             },
             columns,

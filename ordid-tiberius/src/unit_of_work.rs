@@ -10,6 +10,7 @@ use tiberius::Client;
 pub(crate) use self::connection::{Connect, Connecting};
 
 use self::connection::Source;
+pub(crate) use self::load::offers as load_offers;
 use crate::{
     binder::{Binder, Entity},
     error::Error,
@@ -257,6 +258,32 @@ impl<D: Flavour> UnitOfWork<D> {
 /// ```
 pub const fn flushes_table() -> &'static str {
     SqlServer::FLUSHES_TABLE
+}
+
+#[doc = ordid_sql::documentation!(create_flushes_table)]
+/// # Errors
+///
+/// tiberius', such as a privilege that is missing.
+pub async fn create_flushes_table<S: Stream>(client: &mut Client<S>) -> tiberius::Result<()> {
+    match create(client).await {
+        Ok(()) => Ok(()),
+        // Another session may have created it after this one had looked.
+        Err(error) => create(client).await.map_err(|_| error),
+    }
+}
+
+async fn create<S: Stream>(client: &mut Client<S>) -> tiberius::Result<()> {
+    let created = client.simple_query(flushes_table()).await?;
+    created.into_results().await.map(drop)
+}
+
+#[doc = ordid_sql::documentation!(remove_old_markers)]
+/// # Errors
+///
+/// tiberius', a table that [is missing](crate::FlushError::is_flushes_table_missing), and a transaction that is open.
+pub async fn remove_old_markers<S: Stream>(client: &mut Client<S>) -> Result<u64, Error> {
+    let source = Source::<S, SqlServer>::new(client, None);
+    Ok(ordid_sql::remove_old_markers(source).await?)
 }
 
 #[cfg(test)]

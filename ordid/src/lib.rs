@@ -150,10 +150,16 @@
 //!   64-bit atomics, and a clock and entropy of your own.
 //! - `derive` (on by default): the two derives; costs syn at build time.
 //! - `catalogue`: `scheme::catalogue`, every scheme by its name, for tools.
+//! - `named`: `OrderId::named(namespace, ["shop 7", "4711"])`, keys of version 5 and 8 that are made of
+//!   names, such as those of an import that may run twice.
 //! - `tsc`: a clock that reads the processor's time-stamp counter.
 //! - `tracing`, `metrics`: an event, a counter, where a generator's policy acts.
 //! - `test-util`: a clock and an entropy source for tests, so that keys are the same on every
 //!   machine.
+//! - `testing`: `testing::with_keys(seed, || ..)`, in which also code that calls `generate()` makes the same
+//!   keys in each run of a test.
+//! - `chrono`, `jiff`, `time`: the times of these crates (chrono 0.4, jiff 0.2, time 0.3) to and from
+//!   `clock::Timestamp`; those of `chrono` and `time` are versions of rows, too.
 //! - `serde`, `schemars`, `utoipa`, `arbitrary`, `proptest`: the traits of these crates (schemars 1,
 //!   utoipa 6, arbitrary 1, proptest 1) for every key type that is derived. With serde a key is its
 //!   canonical text in formats for people, and its bytes in others. Do not implement or derive these
@@ -168,11 +174,14 @@
 
 pub use ordid_core::{
     ColumnList, ColumnOf, EnsuredKey, Error, Fields, KeyField, KeyOf, KeyType, OrderedKey, RawKey,
-    Scheme, Sink, StaticScheme, TypedKey, clock, coordination, entity, entropy, generator,
-    high_water, key, layout, scheme, storage, uuid,
+    Scheme, Sink, StaticScheme, TypedKey, Version, clock, coordination, entity, entropy, generator,
+    high_water, key, layout, page, scheme, storage, uuid,
 };
 #[cfg(feature = "derive")]
 pub use ordid_derive::{KeyType, OrderedKey};
+
+#[cfg(feature = "testing")]
+pub use ordid_core::testing;
 
 #[doc(hidden)]
 pub use ordid_core::__private;

@@ -17,6 +17,7 @@ mod graph;
 pub mod kill;
 pub mod language;
 pub mod limits;
+pub mod markers;
 pub mod memory;
 pub mod refused;
 pub mod restart;
@@ -32,7 +33,7 @@ use sqlx::{Connection, Database, Pool, pool::PoolOptions};
 
 use crate::{servers::Options, trials::Outcome};
 pub use engine::{Engine, Remote};
-pub use flusher::{Failed, Flusher, Library, Served, Sqlx};
+pub use flusher::{Failed, FailedRow, Flusher, Library, Served, Sqlx};
 use graph::CHANGED;
 pub use graph::{Customer, Graph, Item, Order, Shape};
 pub use kill::Changes;

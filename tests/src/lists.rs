@@ -53,9 +53,12 @@ impl Line {
         }
     }
 
-    /// Whether its generators need something of the user's: a node, or a store.
+    /// Whether its keys need something of the user's: a name, a node, or a store.
     fn needs_more(&self) -> bool {
-        matches!(self.kind(), "snowflake_node" | "node" | "reserved")
+        matches!(
+            self.kind(),
+            "named" | "snowflake_node" | "node" | "reserved"
+        )
     }
 }
 

@@ -10,7 +10,7 @@ use ordid::{
     generator::{Generator, OrderedGenerator, Policy, SegmentGenerator, Slotted},
     key::{Key192, ObjectId, PushId, Scheme},
     scheme::{
-        Compact, Instagram, Snowflake,
+        Compact, FromName, Instagram, Snowflake, TimeOrdered,
         compact::{CompactNeed, Need},
         counted::Counted,
         snowflake::{Discord, SnowflakeLayout, SnowflakeNode, Sonyflake, Twitter},
@@ -52,13 +52,14 @@ macro_rules! schemes {
             }
         }
     };
-    (@run [counted]) => { rises::<Key>() };
-    (@run [random_node]) => { rises::<Key>() };
+    (@run [counted]) => { has_ranges(rises::<Key>()) };
+    (@run [random_node]) => { has_ranges(rises::<Key>()) };
     (@run [random_node_first]) => { drop(rises_in_one_generator::<Key>()) };
     (@run [snowflake_node]) => { rises_with_a_node::<Key>(&with_node(last())) };
     (@run [node($example:expr, $last:expr)]) => { rises_with_a_node::<Key>(&with_node($last)) };
     (@run [drawn($bits:literal)]) => { is_random::<Key>() };
     (@run [by_period($bits:literal)]) => { is_random::<Key>() };
+    (@run [named]) => { is_of_its_name::<Key>() };
     (@run [reserved]) => { counts::<Key, _>() };
 }
 
@@ -122,7 +123,7 @@ fn made<K: Derived<Scheme: StaticScheme>>() -> Vec<K> {
 }
 
 /// A scheme with a generator for the process, whose keys rise.
-fn rises<K: Derived<Scheme: StaticScheme>>() {
+fn rises<K: Derived<Scheme: StaticScheme>>() -> Vec<K> {
     let keys = rises_in_one_generator::<K>();
 
     let millis = 1_645_557_742_000;
@@ -131,6 +132,34 @@ fn rises<K: Derived<Scheme: StaticScheme>>() {
     assert!(older < keys[0]);
     let found = older.timestamp().expect("a time").as_unix_millis();
     assert!(found.abs_diff(millis) <= 3, "{found}");
+    keys
+}
+
+/// The keys were made just now: they are in the range of this minute and in no other, and the ranges of
+/// minutes meet.
+fn has_ranges<K: Derived<Scheme: TimeOrdered>>(keys: Vec<K>) {
+    const MINUTE: u64 = 60_000;
+    let now = now().as_unix_millis();
+    // Not the last minute alone, in case that a new one has begun.
+    let at = |minutes: u64| {
+        let millis = now - now % MINUTE - 2 * MINUTE + minutes * MINUTE;
+        Timestamp::from_unix_millis(millis).expect("about now")
+    };
+    let range = |from, to| K::range(at(from)..at(to)).expect("a time that the scheme has");
+    let all = range(0, 4);
+    assert!(keys.iter().all(|key| all.contains(key)));
+    let minutes: Vec<_> = (0..4).map(|minute| range(minute, minute + 1)).collect();
+    assert!(minutes.windows(2).all(|pair| pair[0].end == pair[1].start));
+    assert_eq!((minutes[0].start, minutes[3].end), (all.start, all.end));
+    for key in &keys {
+        assert_eq!(
+            minutes.iter().filter(|range| range.contains(key)).count(),
+            1
+        );
+    }
+    assert!(range(2, 2).is_empty());
+    let late = K::range(at(0)..Timestamp::MAX).map(|range| range.contains(&keys[0]));
+    assert!(late.unwrap_or_else(|error| error.is_clock()));
 }
 
 /// As [`rises`], where the node comes before the time: keys of another node are anywhere.
@@ -147,6 +176,74 @@ fn is_random<K: Derived<Scheme: StaticScheme>>() {
     let keys = made::<K>();
     assert!(!keys.is_sorted());
     assert!(keys.iter().all(|key| key.timestamp().is_none()));
+}
+
+/// Computed by Python: `reduce(uuid.uuid5, parts, namespace)`, and the same with SHA-256 of `hashlib`.
+#[test]
+fn named_keys_are_those_of_another_program() {
+    type V5 = uuid_v5::Key;
+    type V8 = uuid_v8_sha256::Key;
+    let namespace: Uuid = "5d3a1f0e-52a5-4a6b-9a0c-0d2f6d1c7f11".parse().unwrap();
+    let one = ["shop 7"];
+    assert_eq!(
+        [
+            V5::named(namespace, one).to_string(),
+            V8::named(namespace, one).to_string()
+        ],
+        [
+            "2f2d651f-ac35-51d8-a453-b8ea34464838",
+            "91451b52-d678-82f1-aa5b-4b50188a4f82"
+        ]
+    );
+    for (parts, v5, v8) in [
+        (
+            ["shop 7", "4711"],
+            "769a76cb-63ed-5c38-aabf-0780e7adfd7f",
+            "9cc4a8d0-9856-8a39-8f60-21c34348b1b1",
+        ),
+        (
+            ["shop 74", "711"],
+            "010fe908-085b-52a2-bc75-2dcab473ff47",
+            "0eed72ae-a6e4-8b02-97f0-0a87316382f1",
+        ),
+        (
+            ["é", ""],
+            "9120a23e-9b04-5e37-b200-2b90f00dfbd7",
+            "0ff4786c-443e-8d55-930e-d12e80828570",
+        ),
+    ] {
+        assert_eq!(V5::named(namespace, parts).to_string(), v5);
+        assert_eq!(V8::named(namespace, parts).to_string(), v8);
+    }
+}
+
+/// A scheme that makes keys of names, in no order.
+fn is_of_its_name<K: Derived<Raw = Uuid, Scheme: FromName>>() {
+    let named = |number: i32| K::named(Uuid::NAMESPACE_OID, [number.to_string()]);
+    let keys: Vec<K> = (0..1_000).map(named).collect();
+    assert!(keys.iter().copied().eq((0..1_000).map(named)));
+    assert!(!keys.is_sorted());
+    assert!(keys.iter().all(|key| key.timestamp().is_none()));
+    holds_of_all(&keys);
+    // A key is a namespace, too.
+    let of = |parts: &[&str]| {
+        let of = |namespace: Uuid, part: &&str| K::named(namespace, [part]).to_raw();
+        parts.iter().fold(Uuid::NAMESPACE_OID, of)
+    };
+    assert_eq!(
+        K::named(Uuid::NAMESPACE_OID, ["ab", "c"]).to_raw(),
+        of(&["ab", "c"])
+    );
+    let mut parts = [
+        of(&["abc"]),
+        of(&["ab", "c"]),
+        of(&["a", "bc"]),
+        of(&["", "abc"]),
+        of(&["abc", ""]),
+        of(&["a", "b", "c"]),
+    ];
+    parts.sort_unstable();
+    assert!(parts.is_sorted_by(|a, b| a < b), "none twice: {parts:?}");
 }
 
 fn with_node<S: Slotted>(node: S::Node) -> OrderedGenerator<S, SystemClock, ThreadEntropy> {
@@ -215,6 +312,21 @@ where
 #[derive(KeyType)]
 #[ordid(scheme = snowflake(layout = Sonyflake))]
 struct SonyflakeId(i64);
+
+/// Steps of 10 milliseconds: each end is that of its step, so no key is in two ranges or in none.
+#[test]
+fn ranges_of_coarse_times_are_of_whole_steps() {
+    let at = |millis: u64| Timestamp::from_unix_millis(1_645_557_742_000 + millis).unwrap();
+    let range = |from, to| SonyflakeId::range(at(from)..at(to)).unwrap();
+    assert_eq!(range(3, 17), range(0, 10));
+    assert!(range(3, 9).is_empty());
+    let [first, second] = [range(0, 10), range(10, 20)];
+    assert_eq!(first.end, second.start);
+    let keys = u64::try_from(i64::from(second.start) - i64::from(first.start));
+    assert_eq!(keys, Ok(1 << 24), "8 bits of sequence, 16 of node");
+    let error = SonyflakeId::range(Timestamp::MIN..at(0)).unwrap_err();
+    assert!(error.is_clock(), "{error}");
+}
 
 #[derive(KeyType)]
 #[ordid(scheme = snowflake(layout = Twitter), prefix = "tweet")]

@@ -720,6 +720,32 @@ fn any_scheme_can_have_a_bucket_in_front() {
     assert!(MillisId::parse_scattered(&other).is_err_and(|error| error.is_layout()));
 }
 
+/// What an error names a row by may be logged, and shown.
+#[test]
+fn errors_of_a_flush_name_the_masked_key() {
+    static MASK: UuidMask = UuidMask::new(7, 11);
+
+    #[derive(KeyType)]
+    #[ordid(mask = MASK, prefix = "ord", sqlx)]
+    struct MaskedId(Uuid);
+
+    #[derive(OrderedKey, Clone)]
+    struct Parcel {
+        id: MaskedId,
+    }
+
+    let parcel = Parcel {
+        id: MaskedId::generate(),
+    };
+    let mut work = ordid_sqlx::UnitOfWork::<sqlx::Sqlite>::new();
+    work.add(parcel.clone());
+    work.add(parcel.clone());
+    let error = work.plan().unwrap_err().to_string();
+    assert!(error.contains(&parcel.id.to_string()), "{error}");
+    let inside = parcel.id.unmasked().to_string();
+    assert!(!error.contains(&inside), "{error}");
+}
+
 /// The pair is of the project uuidv47, with its key: see `scheme::masked`.
 #[test]
 fn keys_of_version_7_leave_the_house_masked() {
@@ -744,12 +770,78 @@ fn keys_of_version_7_leave_the_house_masked() {
         "ff86d1d8-79db-4cc3-98c4-dc0c0c07398f"
     );
     assert_eq!(MaskedId::from_masked(&id.masked()), Ok(id));
-    let error = MaskedId::from_masked(&raw).expect_err("never masked");
+
+    // What is written is masked, and what is read has to be.
+    let text = "ord_7zgv8xgyev9k1shh6w1g60eecf";
+    assert_eq!(id.to_string(), text);
+    assert_eq!(format!("{id:>31}"), format!(" {text}"));
+    assert_eq!(format!("{id:?}"), format!("MaskedId({text}, masked)"));
+    assert_eq!(text.parse(), Ok(id));
+    let unmasked = id.unmasked().to_string();
+    assert_eq!(unmasked, "ord_01fwhe4ydgfk1shh6w1g60eecf");
+    assert_eq!(MaskedId::parse_unmasked(&unmasked), Ok(id));
+    assert!(MaskedId::parse_unmasked(text).is_err_and(|error| error.is_layout()));
+    let error = unmasked.parse::<MaskedId>().expect_err("never masked");
     assert!(error.is_layout());
+    assert_eq!(
+        error.to_string(),
+        "not a `MaskedId`: scheme uuid_v7 expects a masked key, of version 4 and variant RFC 9562, \
+         found an unmasked key, version 7 and variant RFC 9562 in \
+         017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
+    );
+    let error = MaskedId::from_masked(&Uuid::nil()).expect_err("neither");
+    assert!(!error.to_string().contains("unmasked"), "{error}");
+    // The key itself is inside, and orders.
+    assert_eq!((id.to_raw(), Uuid::from(id)), (raw, raw));
+    let rising = [(); 100].map(|()| MaskedId::generate());
+    assert!(rising.is_sorted());
+    assert!(!rising.map(|id| id.to_string()).is_sorted());
+
     let other = OtherId::generate();
     assert_eq!(OtherId::from_masked(&other.masked()), Ok(other));
     assert_ne!(
         MaskedId::from_masked(&other.masked()).map(Uuid::from),
         Ok(other.to_raw())
     );
+}
+
+/// A table that began with version 4 has typed ids, and gets new keys of version 7.
+#[test]
+fn keys_of_any_version_are_accepted_where_it_is_said() {
+    #[derive(KeyType)]
+    #[ordid(prefix = "iss", accept = any_version)]
+    struct IssueId(Uuid);
+
+    #[derive(KeyType)]
+    #[ordid(scheme = uuid_v8_sql_server, accept = any_version)]
+    struct GuidId(Uuid);
+
+    #[derive(KeyType)]
+    #[ordid(prefix = "iss")]
+    struct StrictId(Uuid);
+
+    for raw in [
+        "919108f7-52d1-4320-9bac-f847db4148a8",
+        "c232ab00-9414-11ec-b3c8-9f6bdeced846",
+        "017f22e2-79b0-7cc3-98c4-dc0c0c07398f",
+        "00000000-0000-0000-0000-000000000000",
+        "ffffffff-ffff-ffff-ffff-ffffffffffff",
+    ] {
+        let raw: Uuid = raw.parse().expect("a UUID");
+        let id = IssueId::try_from(raw).expect("any version");
+        assert_eq!(Uuid::from(id), raw);
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert!(id.to_string().starts_with("iss_"));
+        assert_eq!(id.timestamp().is_some(), raw.get_version_num() == 7);
+        let json = serde_json::to_string(&id).expect("a text");
+        assert_eq!(serde_json::from_str::<IssueId>(&json).expect("it"), id);
+        let strict = id.to_string().parse::<StrictId>();
+        assert_eq!(strict.is_ok(), raw.get_version_num() == 7);
+        assert_eq!(GuidId::from_raw(raw).map(KeyType::to_raw), Ok(raw));
+    }
+    let new = [(); 100].map(|()| IssueId::generate());
+    assert!(new.is_sorted_by(|left, right| left < right));
+    assert!(new.iter().all(|id| id.to_raw().get_version_num() == 7));
+    let new = [(); 100].map(|()| GuidId::generate());
+    assert!(new.is_sorted_by(|left, right| left < right));
 }

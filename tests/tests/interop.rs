@@ -3,7 +3,12 @@
 use std::{collections::BTreeMap, fmt::Debug};
 
 use arbitrary::{Arbitrary as _, Unstructured};
-use ordid::{KeyType, Scheme};
+use ordid::{
+    Error, KeyType, Scheme,
+    clock::Timestamp,
+    page::{Connection, Cursor, ListOrder, Page},
+    scheme::UuidMask,
+};
 use proptest::{
     prelude::any,
     strategy::{Strategy, ValueTree},
@@ -73,6 +78,66 @@ fn json_error<T: DeserializeOwned + Debug>(value: Value) -> String {
     serde_json::from_value::<T>(value)
         .expect_err("not a key")
         .to_string()
+}
+
+/// With the key of the project uuidv47: see `scheme::masked`.
+static MASK: UuidMask = UuidMask::new(0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210);
+
+#[derive(KeyType)]
+#[ordid(mask = MASK)]
+struct MaskedId(Uuid);
+
+#[derive(KeyType)]
+#[ordid(mask = MASK, prefix = "inv")]
+struct MaskedInvoiceId(Uuid);
+
+#[test]
+fn keys_with_a_mask_are_masked_in_every_format() {
+    const INSIDE: &str = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f";
+    const OUTSIDE: &str = "ff86d1d8-79db-4cc3-98c4-dc0c0c07398f";
+    let id = MaskedId::from_raw(INSIDE.parse().expect("a UUID")).expect("version 7");
+    assert_eq!(json!(id), OUTSIDE);
+    assert_eq!(
+        serde_json::from_value::<MaskedId>(json!(OUTSIDE)).expect("it"),
+        id
+    );
+    let error = json_error::<MaskedId>(json!(INSIDE));
+    assert!(
+        error.contains("expects a masked key") && error.contains("found an unmasked key"),
+        "{error}"
+    );
+    let outside: Uuid = OUTSIDE.parse().expect("a UUID");
+    let cbor = to_cbor(id);
+    assert!(cbor.ends_with(outside.as_bytes()), "{cbor:?}");
+    assert_eq!(of_cbor::<MaskedId>(&cbor), Ok(id));
+    let inside: PlainId = key_of(id.to_raw());
+    let error = of_cbor::<MaskedId>(&to_cbor(inside)).expect_err("not masked");
+    assert!(error.contains("found an unmasked key"), "{error}");
+    // As keys of a map.
+    let map = BTreeMap::from([(id, 1)]);
+    let text = serde_json::to_string(&map).expect("a map");
+    assert_eq!(text, format!("{{\"{OUTSIDE}\":1}}"));
+    assert_eq!(
+        serde_json::from_str::<BTreeMap<MaskedId, i32>>(&text).expect("it"),
+        map
+    );
+
+    // The schemas are those of the masked text, which looks alike.
+    let schema = schema_for!(MaskedId);
+    assert_eq!(schema.get("format"), Some(&json!("uuid")));
+    let invoice: MaskedInvoiceId = key_of(id.to_raw());
+    assert_eq!(json!(invoice), "inv_7zgv8xgyev9k1shh6w1g60eecf");
+    let schema = schema_for!(MaskedInvoiceId);
+    assert_eq!(
+        schema.get("pattern"),
+        Some(&json!("^inv_[0-7][0-9a-hjkmnp-tv-z]{25}$"))
+    );
+    let openapi = serde_json::to_value(MaskedInvoiceId::schema()).expect("a schema");
+    assert_eq!(openapi["pattern"], "^inv_[0-7][0-9a-hjkmnp-tv-z]{25}$");
+}
+
+fn key_of<K: KeyType<Raw = Uuid>>(raw: Uuid) -> K {
+    K::from_raw(raw).expect("version 7")
 }
 
 #[test]
@@ -420,4 +485,131 @@ fn proptest_s_keys_are_valid_and_shrink_to_the_least() {
     };
     assert_eq!(least.to_raw().as_u64_pair().1, 1 << 63);
     assert!(millis(least) >= bound);
+}
+
+/// Compares with each crate what a time is and which are refused: the same millisecond and the one
+/// before 1970, with a fraction.
+#[test]
+fn times_of_other_crates_are_the_same_instants() {
+    use chrono::{DateTime, Utc};
+    use time::OffsetDateTime;
+
+    for nanos in [
+        0_i64,
+        999_999,
+        1_645_557_742_123_456_789,
+        253_402_200_000_000_000,
+    ] {
+        let millis = nanos.cast_unsigned() / 1_000_000;
+        let expected = Timestamp::saturating_from_unix_millis(millis);
+        let of_jiff = jiff::Timestamp::from_nanosecond(nanos.into()).unwrap();
+        let of_chrono = DateTime::from_timestamp_nanos(nanos);
+        let of_time = OffsetDateTime::from_unix_timestamp_nanos(nanos.into()).unwrap();
+        assert_eq!(Timestamp::try_from(of_jiff), Ok(expected));
+        assert_eq!(Timestamp::try_from(of_chrono), Ok(expected));
+        assert_eq!(Timestamp::try_from(of_time), Ok(expected));
+        let offset = time::UtcOffset::from_hms(5, 30, 0).unwrap();
+        assert_eq!(Timestamp::try_from(of_time.to_offset(offset)), Ok(expected));
+
+        let millis = millis.cast_signed();
+        let back = jiff::Timestamp::try_from(expected).unwrap();
+        assert_eq!(back.as_millisecond(), millis);
+        assert_eq!(DateTime::<Utc>::from(expected).timestamp_millis(), millis);
+        let back = OffsetDateTime::try_from(expected).unwrap();
+        assert_eq!(back.unix_timestamp_nanos(), i128::from(millis) * 1_000_000);
+    }
+    for nanos in [-1_i64, -1_000_000_000] {
+        let refused = [
+            Timestamp::try_from(jiff::Timestamp::from_nanosecond(nanos.into()).unwrap()),
+            Timestamp::try_from(DateTime::from_timestamp_nanos(nanos)),
+            Timestamp::try_from(OffsetDateTime::from_unix_timestamp_nanos(nanos.into()).unwrap()),
+        ];
+        assert!(
+            refused
+                .iter()
+                .all(|it| it.as_ref().is_err_and(Error::is_clock))
+        );
+    }
+    // Only chrono goes on for so long, and further.
+    let error = jiff::Timestamp::try_from(Timestamp::MAX).unwrap_err();
+    assert!(error.is_conversion());
+    assert_eq!(
+        error.to_string(),
+        "timestamp +10889-08-02T05:31:50.655Z does not fit jiff::Timestamp, whose last year is \
+         9999"
+    );
+    assert!(
+        OffsetDateTime::try_from(Timestamp::MAX)
+            .unwrap_err()
+            .is_conversion()
+    );
+    let last = DateTime::<Utc>::from(Timestamp::MAX);
+    assert_eq!(Timestamp::try_from(last), Ok(Timestamp::MAX));
+    assert!(
+        Timestamp::try_from(DateTime::<Utc>::MAX_UTC)
+            .unwrap_err()
+            .is_clock()
+    );
+}
+
+#[derive(Deserialize)]
+struct Search {
+    state: String,
+    #[serde(flatten)]
+    page: Page<OrderId>,
+}
+
+#[test]
+fn pages_are_read_and_written_as_relay_has_them() {
+    let id: OrderId = key();
+    let cursor = Cursor::new(id).to_string();
+    assert_eq!(cursor, "b3JkXzAxaDQ1NXZiNHBleDV2c2tuazA4NHNuMDJx");
+    let page: Page<OrderId> = serde_json::from_value(
+        json!({ "first": 10, "after": cursor, "last": null, "state": "open" }),
+    )
+    .expect("a page");
+    assert_eq!(page, Page::first(10).after(Cursor::new(id)));
+    let page: Page<OrderId> = serde_json::from_value(json!({})).expect("a page");
+    assert_eq!(page, Page::ALL);
+    // A number that was text in a query, behind serde's buffer.
+    let search: Search =
+        serde_json::from_value(json!({ "state": "open", "last": "3", "before": cursor }))
+            .expect("a page");
+    assert_eq!(search.page, Page::last(3).before(Cursor::new(id)));
+    assert_eq!(search.state, "open");
+    for wrong in [
+        json!({ "first": -1 }),
+        json!({ "first": "ten" }),
+        json!({ "first": 4_294_967_296_u64 }),
+        json!({ "after": "ord_01h455vb4pex5vsknk084sn02q" }),
+        json!({ "after": Cursor::new(key::<CustomerId>()).to_string() }),
+    ] {
+        json_error::<Page<OrderId>>(wrong);
+    }
+
+    let slice = Page::first(1).after(Cursor::new(id));
+    let slice = slice.slice(ListOrder::Ascending, 100).expect("a page");
+    let rows = [json!({ "id": id }), json!({ "id": id })];
+    assert_eq!(
+        json!(Connection::new(&slice, rows, |_| id)),
+        json!({
+            "edges": [{ "cursor": cursor, "node": { "id": id } }],
+            "pageInfo": {
+                "hasNextPage": true,
+                "hasPreviousPage": true,
+                "startCursor": cursor,
+                "endCursor": cursor,
+            },
+        })
+    );
+    let none = Connection::new(&slice, Vec::<Value>::new(), |_| id);
+    assert_eq!(
+        json!(none.page_info),
+        json!({
+            "hasNextPage": false,
+            "hasPreviousPage": true,
+            "startCursor": null,
+            "endCursor": null,
+        })
+    );
 }

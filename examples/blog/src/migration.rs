@@ -9,7 +9,7 @@ pub(crate) struct Migrator;
 
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(Blog)]
+        vec![Box::new(Blog), Box::new(Flushes)]
     }
 }
 
@@ -101,5 +101,64 @@ impl MigrationTrait for Blog {
                 .await?;
         }
         Ok(())
+    }
+}
+
+/// The table by which updates and deletes of a unit of work are known, if the answer to COMMIT is lost.
+struct Flushes;
+
+impl MigrationName for Flushes {
+    fn name(&self) -> &'static str {
+        "m20261101_000001_ordid_flushes"
+    }
+}
+
+#[async_trait::async_trait]
+#[allow(
+    elided_lifetimes_in_paths,
+    reason = "the trait writes it so, and is matched to the letter"
+)]
+impl MigrationTrait for Flushes {
+    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        manager.create_table(ordid_seaorm::flushes_table()).await
+    }
+
+    async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        let table = Table::drop().table("ordid_flushes").take();
+        manager.drop_table(table).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ordid::KeyType as _;
+    use ordid_seaorm::UnitOfWork;
+    use sea_orm_migration::sea_orm::Database;
+
+    use super::*;
+    use crate::entity::tag;
+
+    #[tokio::test]
+    async fn after_the_migrations_a_unit_of_work_updates_and_deletes() {
+        let db = Database::connect("sqlite::memory:").await.unwrap();
+        Migrator::up(&db, None).await.unwrap();
+        let tags = ["order", "keys"].map(|name| tag::Model {
+            id: TagId::generate(),
+            name: name.to_owned(),
+        });
+        let mut work = UnitOfWork::new();
+        work.add(tags[0].clone());
+        work.add(tags[1].clone());
+        work.flush(&db).await.unwrap();
+        let [mut renamed, gone] = tags;
+        renamed.name = "orders".to_owned();
+        work.update(renamed);
+        work.delete(gone);
+        let flushed = work.flush(&db).await.unwrap();
+        assert_eq!((flushed.updated(), flushed.deleted()), (1, 1));
+        assert_eq!(ordid_seaorm::remove_old_markers(&db).await.unwrap(), 0);
+        Migrator::down(&db, Some(1)).await.unwrap();
+        let missing = ordid_seaorm::remove_old_markers(&db).await.unwrap_err();
+        assert!(missing.is_flushes_table_missing(), "{missing}");
     }
 }

@@ -6,8 +6,8 @@ use ordid_core::{
     key::{Key192, ObjectId, PushId},
     scheme::{
         comb, medo, newid, object_id, ordered_text, percona_64, push_id, sequential_guid,
-        snowflake, ulid, uuid_short, uuid_v1, uuid_v4, uuid_v4_clustered, uuid_v7,
-        uuid_v7_sub_millis, uuid_v7_unguessable, uuid_v8_sql_server,
+        snowflake, ulid, uuid_short, uuid_v1, uuid_v4, uuid_v4_clustered, uuid_v5, uuid_v7,
+        uuid_v7_sub_millis, uuid_v7_unguessable, uuid_v8_sha256, uuid_v8_sql_server,
     },
     uuid::Uuid,
 };
@@ -45,7 +45,7 @@ impl FromStart for Uuid {
         let mut rearranged = with_version(raw, 6).into_bytes();
         rearranged[8] |= 0xe0;
         let mut keys = vec![raw, Self::from_bytes(rearranged)];
-        keys.extend([1, 4, 6, 7, 8].map(|version| with_version(raw, version)));
+        keys.extend([1, 4, 5, 6, 7, 8].map(|version| with_version(raw, version)));
         keys
     }
 }
@@ -128,8 +128,10 @@ draw_fields! {
     uuid_v1::Parts { ticks, clock_seq, node }
     uuid_v4::Parts { random_a, random_b, random_c }
     uuid_v4_clustered::Parts { prefix, random_a, random_b, random_c }
+    uuid_v5::Parts { sha1_high, sha1_mid, sha1_low }
     uuid_v7::Parts { unix_ts_ms, rand_a, rand_b }
     uuid_v7_sub_millis::Parts { unix_ts_ms, fraction, counter, random }
     uuid_v7_unguessable::Parts { unix_ts_ms, counter, random }
+    uuid_v8_sha256::Parts { custom_a, custom_b, custom_c }
     uuid_v8_sql_server::Parts { custom_a, custom_b, sequence, unix_ts_ms }
 }

@@ -3,6 +3,7 @@
 use ordid_core::{
     Error, RawKey, Scheme,
     key::{Generated, Key192, ObjectId, PushId},
+    page::Cursor,
     scheme::Ulid,
     uuid::Uuid,
 };
@@ -38,6 +39,11 @@ pub fn text(data: &[u8]) {
     same_of::<PushId>(text);
     same_of::<i64>(text);
     same_of::<u64>(text);
+
+    match text.parse::<Cursor<Uuid>>() {
+        Ok(cursor) => assert_eq!(cursor.to_string(), text),
+        Err(error) => refused(&error),
+    }
 
     match Ulid::parse_lenient(text) {
         Ok(key) => {

@@ -1,5 +1,5 @@
 //! `serde`: the canonical text in formats for people, such as JSON, and the raw key's bytes or its
-//! integer in others, such as CBOR.
+//! integer in others, such as CBOR. Both are masked where the key type has a mask.
 
 use alloc::format;
 use core::{fmt, marker::PhantomData};
@@ -23,7 +23,7 @@ pub fn serialize<K: KeyType, S: Serializer>(key: K, serializer: S) -> Result<S::
     if serializer.is_human_readable() {
         return serializer.collect_str(&key);
     }
-    let bytes = key.to_raw().to_bytes();
+    let bytes = key.to_outside().to_bytes();
     let integer = || <[u8; 8]>::try_from(bytes.as_ref());
     match (K::Raw::BINARY, integer()) {
         (BinaryForm::I64, Ok(bytes)) => serializer.serialize_i64(i64::from_be_bytes(bytes)),
@@ -60,7 +60,7 @@ impl<K: KeyType> Visitor<'_> for Text<K> {
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<K, E> {
         match K::Scheme::parse_text(K::PREFIX, text) {
-            Ok(raw) => K::from_raw(raw).map_err(E::custom),
+            Ok(raw) => K::from_outside(raw).map_err(E::custom),
             Err(error) => Err(not_a::<K, E>(&error)),
         }
     }
@@ -149,7 +149,7 @@ fn of_bytes<K: KeyType, E: de::Error>(found: &[u8]) -> Result<K, E> {
         return Err(not_a::<K, E>(&error));
     }
     bytes.as_mut().copy_from_slice(found);
-    K::from_raw(K::Raw::from_bytes(bytes)).map_err(E::custom)
+    K::from_outside(K::Raw::from_bytes(bytes)).map_err(E::custom)
 }
 
 /// An error of a form, which does not name the key type as one of a scheme does.

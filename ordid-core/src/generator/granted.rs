@@ -6,7 +6,7 @@ use std::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering, fence},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use super::{
@@ -16,11 +16,11 @@ use super::{
     ordered::{PIECE, key_with, slot_layout_of},
 };
 use crate::{
-    clock::{Clock, Timestamp},
+    clock::{Clock, Delay, Timestamp},
     coordination::{CoordinationFailure, Grant},
     entropy::Entropy,
     error::{Error, ErrorKind},
-    key::Generated,
+    key::{Generated, KeyType},
 };
 
 mod keeper;
@@ -37,9 +37,7 @@ pub enum AtCeiling {
     ///
     /// It blocks the calling thread: making a key is no future. So it is not for the threads of an async
     /// runtime, where the keeper may need the very thread that waits, and the renewal never comes. There
-    /// take [`Error`](Self::Error); where a key then fails with an
-    /// [`Expired`](CoordinationFailure::Expired), let the runtime sleep for some milliseconds (as
-    /// `tokio::time::sleep`) and ask again.
+    /// take [`Error`](Self::Error) and [`generate_within`](GrantedGenerator::generate_within).
     Wait {
         /// The longest wait; rounded down to milliseconds.
         max: Duration,
@@ -359,6 +357,51 @@ where
         Ok(())
     }
 
+    /// Makes the next key. Where the grant has no time left for it, it waits for more, at most so long, and lets other
+    /// tasks run meanwhile: for async code, with [`AtCeiling::Error`].
+    ///
+    /// # Errors
+    ///
+    /// As [`try_generate`](Generator::try_generate), after this time at the latest.
+    ///
+    /// # Example
+    ///
+    /// ```no_run
+    /// # use ordid_core::{clock::SystemClock, entropy::ThreadEntropy, generator::GrantedGenerator, scheme::Snowflake};
+    /// # async fn example(keys: GrantedGenerator<Snowflake, SystemClock, ThreadEntropy>) -> Result<(), ordid_core::Error> {
+    /// use std::time::Duration;
+    ///
+    /// let key = keys.generate_within(Duration::from_secs(2)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn generate_within(&self, max: Duration) -> Result<Generated<S>, Error> {
+        let began = Instant::now();
+        loop {
+            match self.try_generate() {
+                Err(error) if is_over(&error) && self.closed().is_none() => {
+                    if began.elapsed() >= max {
+                        return Err(error);
+                    }
+                    Delay::new(Duration::from_millis(1)).await;
+                }
+                made => return made,
+            }
+        }
+    }
+
+    /// As [`generate_within`](Self::generate_within), as a key type.
+    ///
+    /// # Errors
+    ///
+    /// As [`generate_within`](Self::generate_within).
+    pub async fn generate_key_within<K>(&self, max: Duration) -> Result<K, Error>
+    where
+        K: KeyType<Scheme = S, Raw = S::Raw>,
+    {
+        self.generate_within(max).await.map(K::from_generated)
+    }
+
     /// Makes no key any more, and returns the grant with the newest time in its keys: what
     /// [`NodeAllocator::release`](crate::coordination::NodeAllocator::release) takes.
     pub fn close(&self) -> (Grant, Option<Timestamp>) {
@@ -465,7 +508,11 @@ where
                 }
                 if pauses == 0 {
                     observe::lease_expired(&held.grant);
-                    return Err(expired(&held.grant, held.failure.as_ref()));
+                    let ran_ahead = (now < end && held.failure.is_none()).then(|| {
+                        let millis = |unit| layout.timestamp(unit).as_unix_millis();
+                        (layout.slots(), millis(first + 1) - millis(first))
+                    });
+                    return Err(expired(&held.grant, held.failure.as_ref(), ran_ahead));
                 }
             }
             pauses -= 1;
@@ -529,12 +576,23 @@ fn node_of<S: Slotted<Node: TryFrom<u64>>>(number: u64) -> Result<S::Node, Error
     S::Node::try_from(number).map_err(|_| refused(S::NAME, number))
 }
 
-fn expired(grant: &Grant, failure: Option<&Error>) -> Error {
-    let why = match failure {
-        Some(failure) => format!("it was not renewed: {failure}"),
-        None => "it was not renewed in time".to_owned(),
+/// Says why there is no time left: the renewal failed, or the keys came to the end before the clock, at this rate of
+/// keys and milliseconds.
+fn expired(grant: &Grant, failure: Option<&Error>, ran_ahead: Option<(u64, u64)>) -> Error {
+    let why = match (failure, ran_ahead) {
+        (Some(failure), _) => format!("it was not renewed: {failure}"),
+        (None, Some((keys, millis))) => format!(
+            "its keys have come to the end of this time before the clock, as the layout has {keys} keys a node in \
+             {millis} ms and more were made; wait, as `generate_within` does, make them more slowly, or take a layout \
+             with a longer sequence"
+        ),
+        (None, None) => "it was not renewed in time".to_owned(),
     };
     Error::coordination(CoordinationFailure::Expired, format!("{grant}: {why}"))
+}
+
+fn is_over(error: &Error) -> bool {
+    error.coordination_failure() == Some(CoordinationFailure::Expired)
 }
 
 impl<S, C, E> Generator for GrantedGenerator<S, C, E>

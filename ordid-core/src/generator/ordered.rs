@@ -55,6 +55,9 @@ pub struct OrderedGenerator<S: Slotted, C, E> {
     node: S::Node,
     /// The process that the node is of; 0 for schemes that may be used in any.
     process: u32,
+    /// Whether it is the generator of the process, in whose place a test may put another.
+    #[cfg(any(test, feature = "testing"))]
+    is_of_process: bool,
 }
 
 impl<S: Slotted<Node: DefaultNode>, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
@@ -69,7 +72,23 @@ impl<S: Slotted<Node: DefaultNode>, C: Clock, E: Entropy> OrderedGenerator<S, C,
                 policy,
                 node: DefaultNode::DEFAULT,
                 process: 0,
+                #[cfg(any(test, feature = "testing"))]
+                is_of_process: false,
             }
+        }
+    }
+
+    #[cfg(feature = "std")]
+    const_unless_loom! {
+        /// As [`new`](Self::new), for the generator of the process.
+        #[cfg_attr(not(any(test, feature = "testing")), expect(unused_mut))]
+        pub(crate) fn of_process(clock: C, entropy: E, policy: Policy) -> Self {
+            let mut generator = Self::new(clock, entropy, policy);
+            #[cfg(any(test, feature = "testing"))]
+            {
+                generator.is_of_process = true;
+            }
+            generator
         }
     }
 }
@@ -94,12 +113,24 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
             policy: Policy { rollback, ..policy },
             node,
             process: if S::RENEWS { 0 } else { process() },
+            #[cfg(any(test, feature = "testing"))]
+            is_of_process: false,
         }
     }
 
     /// Returns the generator's node.
     pub fn node(&self) -> S::Node {
         self.node
+    }
+
+    /// Returns the generator of a test that stands in the place of this one, in a test's scope.
+    #[cfg(any(test, feature = "testing"))]
+    #[inline]
+    pub(super) fn in_test(&self) -> Option<alloc::sync::Arc<crate::testing::Scripted<S>>> {
+        if !self.is_of_process {
+            return None;
+        }
+        crate::testing::ordered(self.node)
     }
 
     /// Refuses to go on where the node is another process's.
@@ -161,6 +192,10 @@ impl<S: Slotted, C: Clock, E: Entropy> OrderedGenerator<S, C, E> {
     ///
     /// As [`start_above`](Self::start_above).
     pub fn start_after(&self, newest: Timestamp) -> Result<(), Error> {
+        #[cfg(any(test, feature = "testing"))]
+        if let Some(keys) = self.in_test() {
+            return keys.start_after(newest);
+        }
         let layout = slot_layout_of::<S>();
         let behind_millis = newest
             .as_unix_millis()
@@ -448,11 +483,19 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
 
     #[inline]
     fn try_generate(&self) -> Result<Generated<S>, Error> {
+        #[cfg(any(test, feature = "testing"))]
+        if let Some(keys) = self.in_test() {
+            return keys.try_generate();
+        }
         let (slot, begin, random) = self.next_slot()?;
         Ok(self.key(slot, begin, random))
     }
 
     fn generate_at(&self, timestamp: Timestamp) -> Result<Generated<S>, Error> {
+        #[cfg(any(test, feature = "testing"))]
+        if let Some(keys) = self.in_test() {
+            return keys.generate_at(timestamp);
+        }
         if !S::is_drawn(self.node) {
             return Err(Error::unsupported(alloc::format!(
                 "this {} generator makes no key for a given time: little or nothing is drawn that \
@@ -496,6 +539,10 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
     }
 
     fn try_fill_with(&self, count: usize, mut put: impl FnMut(Generated<S>)) -> Result<(), Error> {
+        #[cfg(any(test, feature = "testing"))]
+        if let Some(keys) = self.in_test() {
+            return keys.try_fill_with(count, put);
+        }
         // Claimed piece by piece, so that the keys of a long fill keep to the clock.
         let mut left = count;
         while left > 0 {
@@ -507,17 +554,28 @@ impl<S: Slotted, C: Clock, E: Entropy> Generator for OrderedGenerator<S, C, E> {
     }
 
     fn reserve(&self, count: usize) -> Result<Reserved<'_, S, C, E>, Error> {
-        if count == 0 {
+        #[cfg(any(test, feature = "testing"))]
+        if let Some(keys) = self.in_test() {
+            let keys = keys
+                .reserve(count)?
+                .collect::<Result<alloc::vec::Vec<_>, _>>()?;
             return Ok(Reserved {
                 generator: self,
                 slots: None,
-                left: 0,
+                left: count,
+                in_test: keys.into_iter(),
             });
         }
+        let slots = match count {
+            0 => None,
+            count => Some(self.claim(count as u64)?),
+        };
         Ok(Reserved {
             generator: self,
-            slots: Some(self.claim(count as u64)?),
+            slots,
             left: count,
+            #[cfg(any(test, feature = "testing"))]
+            in_test: alloc::vec::Vec::new().into_iter(),
         })
     }
 

@@ -26,8 +26,8 @@ pub struct KeyBytes {
 }
 
 impl KeyBytes {
-    /// The most bytes that a raw key has: those of 192 bits.
-    pub const MAX: usize = 24;
+    /// The most bytes that a raw key has: those of several columns.
+    pub const MAX: usize = 48;
 
     /// Returns the bytes of a key. A raw key of more than [`MAX`](Self::MAX) bytes does not compile.
     #[inline]
@@ -41,7 +41,7 @@ impl KeyBytes {
         const {
             assert!(
                 size_of::<R::Bytes>() <= Self::MAX,
-                "a raw key has at most 24 bytes"
+                "a raw key has at most 48 bytes"
             );
         }
         let raw = raw.to_bytes();
@@ -50,7 +50,7 @@ impl KeyBytes {
         bytes[..raw.len()].copy_from_slice(raw);
         Self {
             bytes,
-            // At most 24.
+            // At most 48.
             length: u8::try_from(raw.len()).unwrap_or(u8::MAX),
         }
     }
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn it_is_small() {
-        assert_eq!(size_of::<KeyBytes>(), 25);
-        assert_eq!(size_of::<Option<(u16, KeyBytes)>>(), 30);
+        assert_eq!(size_of::<KeyBytes>(), 49);
+        assert_eq!(size_of::<Option<(u16, KeyBytes)>>(), 54);
     }
 }

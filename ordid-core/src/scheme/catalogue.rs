@@ -15,7 +15,7 @@ use super::*;
 #[cfg(all(feature = "std", not(loom)))]
 use crate::{
     clock::SystemClock,
-    entropy::ThreadEntropy,
+    entropy::{Entropy as _, ThreadEntropy},
     error::Error,
     generator::{Generator, OrderedGenerator, Policy, Slotted},
     key::{Generated, StaticScheme},
@@ -90,6 +90,13 @@ fn drawn<S: StaticScheme + Layout>() -> Result<Specimen, Error> {
     Ok(specimen(S::generate()))
 }
 
+/// A key of no known name: a hash looks like random bits.
+#[cfg(all(feature = "std", not(loom)))]
+fn nameless<S: Layout<Raw = Uuid>>() -> Result<Specimen, Error> {
+    let bits = Uuid::from_u128(ThreadEntropy.next_u128()?);
+    Ok(specimen(Generated::<S>::new(S::coerce(bits))))
+}
+
 /// The number 1, of a count that nobody keeps.
 #[cfg(all(feature = "std", not(loom)))]
 fn first<S: Layout<Raw = i64>>() -> Result<Specimen, Error> {
@@ -129,6 +136,7 @@ fn read<S: Layout>(unknown: Unknown<'_>) -> Option<Inspection> {
 /// | `[node(example, last)]` | the same, with another node |
 /// | `[drawn(bits)]` | randomness, so many bits of it |
 /// | `[by_period(bits)]` | the same, in periods of time |
+/// | `[named]` | a name |
 /// | `[reserved]` | a store that counts |
 /// | `[read_only]` | others: it is only read |
 #[doc(hidden)]
@@ -158,6 +166,10 @@ macro_rules! __for_each_scheme {
             uuid_v4_clustered_compat: [by_period(108)] Uuid, UuidV4ClusteredCompat,
                 "Percona, variant random", "nothing; keys of a week share their first 16 bits",
                 "the next week's hash is anywhere; libraries that check the variant";
+            uuid_v5: [named] Uuid, UuidV5, "RFC 9562 version 5", "nothing: SHA-1 of a name",
+                "it has no order: each insert hits another page";
+            uuid_v8_sha256: [named] Uuid, UuidV8Sha256, "RFC 9562 version 8, appendix B.2",
+                "nothing: SHA-256 of a name", "it has no order: each insert hits another page";
             comb_nhibernate: [counted] Uuid, CombNHibernate, "NHibernate guid.comb",
                 "1/300 second in the last six bytes, count",
                 "bytes compared from the first; ends 2079-06-06";
@@ -264,6 +276,7 @@ macro_rules! entries {
     (@orders $raw:ident $scheme:ty) => { None };
     (@unknown [drawn($bits:literal)] $scheme:ty) => { $bits };
     (@unknown [by_period($bits:literal)] $scheme:ty) => { $bits };
+    (@unknown [named] $scheme:ty) => { 0 };
     (@unknown [reserved] $scheme:ty) => { 0 };
     (@unknown [read_only] $scheme:ty) => { 0 };
     // The random bits of a scheme that counts: the count itself goes on by one.
@@ -280,6 +293,7 @@ macro_rules! entries {
     (@make [node($node:expr, $last:expr)] $scheme:ty) => { Some(|| fresh::<$scheme>($node)) };
     (@make [drawn($bits:literal)] $scheme:ty) => { Some(drawn::<$scheme>) };
     (@make [by_period($bits:literal)] $scheme:ty) => { Some(drawn::<$scheme>) };
+    (@make [named] $scheme:ty) => { Some(nameless::<$scheme>) };
     (@make [reserved] $scheme:ty) => { Some(first::<$scheme>) };
     (@make [read_only] $scheme:ty) => { None };
 }
@@ -397,7 +411,6 @@ fn foreign(unknown: Unknown<'_>) -> Option<Inspection> {
         match (uuid.get_variant(), uuid.get_version_num()) {
             (Variant::RFC4122, 2) => ("uuid_v2", Certainty::Stated),
             (Variant::RFC4122, 3) => ("uuid_v3", Certainty::Stated),
-            (Variant::RFC4122, 5) => ("uuid_v5", Certainty::Stated),
             (Variant::RFC4122, 8) => ("uuid_v8", Certainty::Stated),
             (Variant::NCS, _) => ("ncs", Certainty::Possible),
             (Variant::Microsoft, _) => ("microsoft_guid", Certainty::Possible),

@@ -39,6 +39,7 @@ macro_rules! laws {
     };
     (@test $name:ident [drawn($bits:literal)] $scheme:ty) => {};
     (@test $name:ident [by_period($bits:literal)] $scheme:ty) => {};
+    (@test $name:ident [named] $scheme:ty) => {};
     (@test $name:ident [reserved] $scheme:ty) => {};
     (@test $name:ident [read_only] $scheme:ty) => {};
     (@obeys $name:ident $scheme:ty, [$($node:expr),+]) => {
@@ -96,6 +97,7 @@ fn schemes_that_count_have_ranges_by_time_unless_the_node_is_first() {
         };
         (@one [drawn($bits:literal)] $scheme:ty) => {};
         (@one [by_period($bits:literal)] $scheme:ty) => {};
+        (@one [named] $scheme:ty) => {};
         (@one [reserved] $scheme:ty) => {};
         (@one [read_only] $scheme:ty) => {};
         (@one [$($kind:tt)+] $scheme:ty) => {

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The database keeps the ordered key; what leaves the house, in links and in answers, has its time
-//! masked by the lower 48 bits of SipHash-2-4 over the 74 other bits, under a key of 128 bits. The
+//! masked. A key type with a mask writes the masked form alone: `Display`, `Debug`, `FromStr` and serde have
+//! no other, and the key inside is had by [`MaskedKey::unmasked`]. The time is masked by the lower 48 bits of SipHash-2-4 over the 74 other bits, under a key of 128 bits. The
 //! way back is the same. The form and its bytes are those of the project uuidv47.
 //!
 //! # What it does not do
@@ -35,6 +36,7 @@
 //! `stateless-me/uuidv47`, `uuidv47.h` and README; J.-P. Aumasson and D. J. Bernstein, "SipHash: a
 //! fast short-input PRF" (2012).
 
+use alloc::format;
 use core::{fmt, hash::Hasher as _};
 
 use siphasher::sip::SipHasher24;
@@ -42,8 +44,8 @@ use uuid::Uuid;
 
 use super::{UuidV4, UuidV7, UuidV7SubMillis, UuidV7Unguessable, anatomy::check};
 use crate::{
-    error::Error,
-    key::{KeyType, Scheme},
+    error::{Error, ErrorKind},
+    key::{KeyType, RawKey as _, Scheme, SchemeText},
 };
 
 /// Masks the time of UUIDs of version 7, and reads it again.
@@ -151,6 +153,12 @@ impl Maskable for UuidV7Unguessable {}
 
 /// A key type whose keys are masked where they leave the house: `#[ordid(mask = MASK)]`.
 ///
+/// The derive makes `Display`, `FromStr`, `Debug` and serde take the masked form, so that nobody has to think
+/// of it; columns of databases keep the key inside, and so do [`to_raw`](KeyType::to_raw) and the conversions
+/// to and from `Uuid`. Keep the mask as long as masked ids are in circulation. These are links and clients'
+/// data, and also whatever the program itself keeps by serde, such as JSON in a column or the journal of a
+/// flush: with another mask, they are read as other keys.
+///
 /// # Example: what the derive writes
 ///
 /// ```
@@ -203,10 +211,47 @@ pub trait MaskedKey: KeyType<Raw = Uuid, Scheme: Maskable> {
     ///
     /// # Errors
     ///
-    /// As [`UuidMask::unmask`].
+    /// A UUID of another version than 4, or of another variant, is refused; the error
+    /// [`is_layout`](Error::is_layout), and says so if it is a key that was not masked.
     fn from_masked(outside: &Uuid) -> Result<Self, Error> {
-        Self::from_raw(Self::uuid_mask().unmask(outside)?)
+        if !UuidV4::check(outside) {
+            return Err(not_masked::<Self>(outside));
+        }
+        Self::from_raw(Self::uuid_mask().turn(outside, 7))
     }
+
+    /// Returns the text of the key inside, prefix and all: for people and programs that may know its time.
+    fn unmasked(self) -> impl fmt::Display {
+        SchemeText::<Self::Scheme> {
+            raw: self.to_raw(),
+            prefix: Self::PREFIX,
+        }
+    }
+
+    /// Reads the text of [`unmasked`](Self::unmasked).
+    ///
+    /// # Errors
+    ///
+    /// Another text gives an error that [`is_parse`](Error::is_parse), and a masked one an error that
+    /// [`is_layout`](Error::is_layout).
+    fn parse_unmasked(text: &str) -> Result<Self, Error> {
+        Self::from_raw(Self::Scheme::parse_text(Self::PREFIX, text)?)
+    }
+}
+
+#[cold]
+fn not_masked<K: MaskedKey>(found: &Uuid) -> Error {
+    let what = if K::Scheme::check(found) {
+        "an unmasked key, "
+    } else {
+        ""
+    };
+    Error::new(ErrorKind::Layout {
+        key_type: K::NAME,
+        scheme: K::Scheme::NAME,
+        expected: "a masked key, of version 4 and variant RFC 9562",
+        found: format!("{what}{}", found.describe()),
+    })
 }
 
 #[cfg(test)]

@@ -289,7 +289,7 @@ impl<S: Slotted<Node = UuidNode>, P: NodeSource> Slotted for WithNode<S, P> {
 #[cfg(all(feature = "std", not(loom)))]
 impl<S: Slotted<Node = UuidNode>, P: NodeSource> ProcessWide for WithNode<S, P> {
     fn process_wide() -> &'static OrderedGenerator<Self, SystemClock, ThreadEntropy> {
-        per_type(|| OrderedGenerator::new(SystemClock, ThreadEntropy, Policy::DEFAULT))
+        per_type(|| OrderedGenerator::of_process(SystemClock, ThreadEntropy, Policy::DEFAULT))
     }
 }
 

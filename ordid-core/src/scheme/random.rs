@@ -144,6 +144,13 @@ pub(super) fn draw_all(
     Ok(())
 }
 
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use crate::testing::{ProcessClock, ProcessEntropy};
+#[cfg(all(feature = "std", not(any(test, feature = "testing"))))]
+pub(crate) use crate::{
+    clock::SystemClock as ProcessClock, entropy::ThreadEntropy as ProcessEntropy,
+};
+
 /// The static scheme of a generator that fails only for want of entropy.
 #[cfg(feature = "std")]
 macro_rules! process_wide_without_order {

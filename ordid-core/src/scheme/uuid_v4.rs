@@ -34,8 +34,6 @@
 
 use uuid::Uuid;
 
-#[cfg(feature = "std")]
-use crate::entropy::ThreadEntropy;
 use crate::{
     clock::Timestamp,
     error::Error,
@@ -46,6 +44,8 @@ use crate::{
         random::{Random, RandomGenerator},
     },
 };
+#[cfg(feature = "std")]
+use crate::{entropy::ThreadEntropy, scheme::random::ProcessEntropy};
 
 /// The scheme `uuid_v4`.
 #[derive(Debug)]
@@ -135,7 +135,7 @@ pub type UuidV4Generator<E> = RandomGenerator<UuidV4, E>;
 #[cfg(feature = "std")]
 super::random::process_wide_without_order!(
     UuidV4,
-    UuidV4Generator = UuidV4Generator::new(ThreadEntropy)
+    UuidV4Generator<ProcessEntropy> = UuidV4Generator::new(ProcessEntropy)
 );
 
 #[cfg(test)]
@@ -149,7 +149,7 @@ mod tests {
         generator::{Events, Generator},
         key::{Generated, StaticScheme},
         scheme::{
-            UuidV1, UuidV6, UuidV7,
+            UuidV1, UuidV5, UuidV6, UuidV7, UuidV8Sha256,
             testing::{declared, does_not_fit, ones, rules_that_hold, uuid, vectors},
         },
     };
@@ -171,11 +171,13 @@ mod tests {
     fn each_scheme_takes_its_own_of_the_rfcs_vectors_and_no_other() {
         let json = vectors("rfc9562");
         type Takes = fn(&Uuid) -> bool;
-        let schemes: [(u64, Takes); 4] = [
+        let schemes: [(u64, Takes); 6] = [
             (1, UuidV1::check),
             (4, UuidV4::check),
+            (5, UuidV5::check),
             (6, UuidV6::check),
             (7, UuidV7::check),
+            (8, UuidV8Sha256::check),
         ];
         let mut seen = 0;
         for version in [1, 3, 4, 5, 6, 7, 8] {

@@ -53,7 +53,7 @@ use core::{
 use uuid::Uuid;
 
 #[cfg(feature = "std")]
-use crate::{clock::SystemClock, entropy::ThreadEntropy};
+use crate::scheme::random::{ProcessClock, ProcessEntropy};
 use crate::{
     clock::{Clock, Timestamp},
     entropy::Entropy,
@@ -435,14 +435,14 @@ generator_alias! {
 #[cfg(feature = "std")]
 super::random::process_wide_without_order!(
     UuidV4Clustered,
-    UuidV4ClusteredGenerator =
-        UuidV4ClusteredGenerator::new(SystemClock, ThreadEntropy, Clusters::DEFAULT)
+    UuidV4ClusteredGenerator<ProcessClock, ProcessEntropy> =
+        UuidV4ClusteredGenerator::new(ProcessClock, ProcessEntropy, Clusters::DEFAULT)
 );
 #[cfg(feature = "std")]
 super::random::process_wide_without_order!(
     UuidV4ClusteredCompat,
-    UuidV4ClusteredCompatGenerator =
-        UuidV4ClusteredCompatGenerator::new(SystemClock, ThreadEntropy, Clusters::DEFAULT)
+    UuidV4ClusteredCompatGenerator<ProcessClock, ProcessEntropy> =
+        UuidV4ClusteredCompatGenerator::new(ProcessClock, ProcessEntropy, Clusters::DEFAULT)
 );
 
 #[cfg(test)]

@@ -152,8 +152,11 @@ pub(crate) struct FieldAttrs {
     pub(crate) parent: Option<ParentAttr>,
     pub(crate) skip: Option<Ident>,
     pub(crate) sqlx_flatten: Option<Ident>,
+    /// `json` or `try_from`: the field is read as another type than its own.
+    pub(crate) sqlx_other_type: Option<Ident>,
     pub(crate) sqlx_rename: Option<LitStr>,
     pub(crate) sqlx_skip: Option<Ident>,
+    pub(crate) version: Option<Ident>,
     pub(crate) sea_orm_auto_increment: Option<LitBool>,
     pub(crate) sea_orm_column: Option<LitStr>,
     pub(crate) sea_orm_primary_key: Option<Ident>,
@@ -182,6 +185,8 @@ impl FieldAttrs {
                 reader.once(&mut read.key, meta, flag());
             } else if meta.is("skip") {
                 reader.once(&mut read.skip, meta, flag());
+            } else if meta.is("version") {
+                reader.once(&mut read.version, meta, flag());
             } else if meta.is("parent") {
                 read.parent(&reader, meta);
             } else {
@@ -221,6 +226,8 @@ impl FieldAttrs {
                 read.sqlx_skip = Some(meta.name);
             } else if meta.is("flatten") {
                 read.sqlx_flatten = Some(meta.name);
+            } else if meta.is("json") || meta.is("try_from") {
+                read.sqlx_other_type = Some(meta.name);
             }
         }
         read

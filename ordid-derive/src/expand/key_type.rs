@@ -262,9 +262,14 @@ fn key_type(
     // The raw key is named by the scheme and the field is converted, so that a field of another
     // type is one error and not five.
     let raw_of = raw_of(model, private, raw, scheme);
+    let outside = outside(model, scheme);
     // At one place with the scheme, so that what its type lacks is told there.
     let span = scheme_span(model);
     let private = private.at(span);
+    let of_any_raw = match model.attrs.accept {
+        None => quote_spanned!(span=> #private::from_raw(__raw)),
+        Some(_) => quote_spanned!(span=> #private::Ok(Self(#raw_of::from_raw(__raw)))),
+    };
     // The impl itself is derived code: the compiler is not to offer a change of it.
     let impl_ = quote!(impl);
     quote_spanned! {span=>
@@ -290,13 +295,38 @@ fn key_type(
             fn from_raw(
                 __raw: <#scheme as #private::Scheme>::Raw,
             ) -> #private::Result<Self, #private::Error> {
-                #private::from_raw(__raw)
+                #of_any_raw
             }
+
+            #outside
         }
 
         #[automatically_derived]
         #impl_ #private::TypedKey for #ident {}
     }
+}
+
+/// What a mask changes of `KeyType`.
+fn outside(model: &KeyType<'_>, scheme: &TokenStream) -> Option<TokenStream> {
+    let mask = model.attrs.mask.as_ref()?;
+    // As of the impl of `MaskedKey`.
+    let span = mask.span();
+    let private = Private(model.attrs.krate.as_ref()).at(span);
+    Some(quote_spanned! {span=>
+        const IS_MASKED: #private::bool = true;
+
+        #[inline]
+        fn to_outside(self) -> <#scheme as #private::Scheme>::Raw {
+            #private::MaskedKey::masked(self)
+        }
+
+        #[inline]
+        fn from_outside(
+            __outside: <#scheme as #private::Scheme>::Raw,
+        ) -> #private::Result<Self, #private::Error> {
+            #private::MaskedKey::from_masked(&__outside)
+        }
+    })
 }
 
 /// Returns `<Raw as RawOf<Scheme>>`, located at the field's type.

@@ -18,6 +18,7 @@ use crate::{
 /// Expands a model without mistakes.
 pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
     let private = &Private(model.attrs.krate.as_ref());
+    let key = &Key::of(model, key, private);
     let ordered_key = ordered_key(model, key, private);
     let fields = fields(model, key, private);
     let columns = columns(model, private, &quote!(Self));
@@ -48,7 +49,9 @@ pub(super) fn forward(model: &Entity<'_>) -> Option<TokenStream> {
         let table = located(table, span);
         // Of a key type that somebody else's parent shares, nothing is known.
         let tells = |parent: &ParentAttr| parent.entity.is_none();
-        let how = match model.is_key(field) || field.attrs.parent.as_ref().is_some_and(tells) {
+        // What the columns of a key that has several are, is not known either.
+        let is_key = model.is_key(field) && model.keys().len() == 1;
+        let how = match is_key || field.attrs.parent.as_ref().is_some_and(tells) {
             true => quote_spanned!(span=> AsKey),
             false => quote_spanned!(span=> AsValue),
         };
@@ -57,11 +60,114 @@ pub(super) fn forward(model: &Entity<'_>) -> Option<TokenStream> {
     Some(quote_spanned!(span=> #krate::entity! { #ident, #table::table #(, #columns)* }))
 }
 
-fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>) -> TokenStream {
+/// The key of an entity: one field, or several as one.
+pub(super) struct Key {
+    /// What the key is one of, such as `OrderId`.
+    ty: TokenStream,
+    /// The functions of `OrderedKey` that are about it.
+    functions: TokenStream,
+    /// The function of `Fields` that writes it.
+    write: TokenStream,
+    /// What is demanded of the fields' types.
+    bounds: Vec<TokenStream>,
+}
+
+/// What is demanded of the type of a key field.
+#[derive(Clone, Copy)]
+enum Demand {
+    Key,
+    Part,
+    /// That of the first part, in the order of whose column rows are.
+    LeadingPart,
+}
+
+impl Key {
+    fn of(model: &Entity<'_>, first: &EntityField<'_>, private: &Private<'_>) -> Self {
+        let keys = model.keys();
+        match &keys[..] {
+            [_, _, ..] => Self::of_several(model, &keys, private),
+            _ => Self::of_one(model, first, private),
+        }
+    }
+
+    fn of_one(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>) -> Self {
+        let (ident, ty) = (key.ident, key.ty());
+        let span = ty.span().resolved_at(Span::call_site());
+        let at_key = &private.at(span);
+        Self {
+            ty: ty.to_token_stream(),
+            functions: quote_spanned! {span=>
+                fn key(&self) -> #at_key::Option<#at_key::KeyOf<Self>> {
+                    #at_key::KeyField::get(&self.#ident)
+                }
+
+                fn assign_key(&mut self, __key: #at_key::KeyOf<Self>) {
+                    #at_key::KeyField::set(&mut self.#ident, __key);
+                }
+            },
+            write: quote_spanned! {span=>
+                fn write_key(__key: #at_key::KeyOf<Self>, __sink: &mut __S) {
+                    #at_key::Sink::<#ty>::put(__sink, &#at_key::KeyField::with(__key));
+                }
+            },
+            bounds: key_bound(model, private, ty, Demand::Key)
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    fn of_several(model: &Entity<'_>, keys: &[&EntityField<'_>], private: &Private<'_>) -> Self {
+        let idents: Vec<_> = keys.iter().map(|key| key.ident).collect();
+        let types: Vec<_> = keys.iter().map(|key| key.ty()).collect();
+        let places: Vec<_> = (0..keys.len()).map(syn::Index::from).collect();
+        let names = keys.iter().map(|key| &key.column);
+        let bounds = types.iter().enumerate().filter_map(|(place, ty)| {
+            let demand = match place {
+                0 => Demand::LeadingPart,
+                _ => Demand::Part,
+            };
+            key_bound(model, private, ty, demand)
+        });
+        Self {
+            ty: quote!(#private::KeyFields<(#(#types),*)>),
+            functions: quote! {
+                const KEY_COLUMNS: &'static [&'static #private::str] = &[#(#names),*];
+
+                fn key(&self) -> #private::Option<#private::KeyOf<Self>> {
+                    #private::KeyField::get(&#private::KeyFields((#(self.#idents),*)))
+                }
+
+                fn assign_key(&mut self, __key: #private::KeyOf<Self>) {
+                    let __fields = <Self::Field as #private::KeyField>::with(__key);
+                    #(self.#idents = __fields.0.#places;)*
+                }
+
+                fn key_fields(&self) -> #private::Option<Self::Field> {
+                    #private::Some(#private::KeyFields((#(self.#idents),*)))
+                }
+            },
+            write: quote! {
+                fn write_key(__key: #private::KeyOf<Self>, __sink: &mut __S) {
+                    let __fields: <Self as #private::OrderedKey>::Field =
+                        #private::KeyField::with(__key);
+                    #(#private::Sink::<#types>::put(__sink, &__fields.0.#places);)*
+                }
+            },
+            bounds: bounds.collect(),
+        }
+    }
+}
+
+fn ordered_key(model: &Entity<'_>, key: &Key, private: &Private<'_>) -> TokenStream {
     let ident = &model.input.ident;
     let (impl_generics, type_generics, where_clause) = model.input.generics.split_for_impl();
     let names = names(model, private);
-    let (key_ident, key_type) = (key.ident, key.ty());
+    let Key {
+        ty: key_type,
+        functions: key_fns,
+        bounds,
+        ..
+    } = key;
     let parents = model.parents().map(|(field, parent)| {
         let made = parent_field(private, field, parent);
         match &field.attrs.deferrable {
@@ -83,17 +189,6 @@ fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>)
     } else {
         quote!(__visit)
     };
-    let span = key_type.span().resolved_at(Span::call_site());
-    let at_key = &private.at(span);
-    let key_fns = quote_spanned! {span=>
-        fn key(&self) -> #at_key::Option<#at_key::KeyOf<Self>> {
-            #at_key::KeyField::get(&self.#key_ident)
-        }
-
-        fn assign_key(&mut self, __key: #at_key::KeyOf<Self>) {
-            #at_key::KeyField::set(&mut self.#key_ident, __key);
-        }
-    };
     let parents_fn = quote! {
         fn parents(&self, #visit: &mut dyn #private::FnMut(#private::usize, #private::KeyBytes)) {
             #(#shown)*
@@ -104,8 +199,12 @@ fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>)
         .uncounted
         .is_some()
         .then(|| quote!(const COUNTS_INSERTS: #private::bool = false;));
-    let bound = key_bound(model, private, key_type);
-    let where_clause = with_bounds(where_clause, bound.as_ref());
+    let version = version(
+        model,
+        private,
+        |ident, ty| quote!(#private::Some(<#ty as #private::Version>::to_number(&self.#ident))),
+    );
+    let where_clause = with_bounds(where_clause, bounds);
     quote! {
         #[allow(trivial_bounds)]
         #[automatically_derived]
@@ -119,8 +218,65 @@ fn ordered_key(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>)
             #key_fns
 
             #parents_fn
+
+            #version
         }
     }
+}
+
+/// Writes what [`OrderedKey`] has of the row's version, where it has one. `number` writes what returns its number.
+pub(super) fn version(
+    model: &Entity<'_>,
+    private: &Private<'_>,
+    number: impl FnOnce(&Ident, &Type) -> TokenStream,
+) -> Option<TokenStream> {
+    let (position, field) = model.version()?;
+    let ty = field.ty();
+    let number = number(field.ident, ty);
+    let span = ty.span().resolved_at(Span::call_site());
+    let private = private.at(span);
+    Some(quote_spanned! {span=>
+        const VERSION: #private::Option<#private::usize> = #private::Some(#position);
+
+        fn version(&self) -> #private::Option<#private::i128> {
+            #number
+        }
+
+        fn version_text(__number: #private::i128) -> #private::String {
+            <#ty as #private::Version>::to_text(&<#ty as #private::Version>::from_number(__number))
+        }
+    })
+}
+
+/// Writes what [`Fields`] has of the row's version, where it has one.
+fn versioned_fields(model: &Entity<'_>, private: &Private<'_>) -> Option<TokenStream> {
+    let (_, version) = model.version()?;
+    let (version_ident, version_type) = (version.ident, version.ty());
+    let puts = model.columns().map(|field| {
+        let (ident, ty) = (field.ident, field.ty());
+        match field.attrs.version {
+            Some(_) => quote! {
+                #private::Sink::<#ty>::put(__sink, &#private::Version::next(&self.#ident));
+            },
+            None => quote!(#private::Sink::<#ty>::put(__sink, &self.#ident);),
+        }
+    });
+    let span = version_type.span().resolved_at(Span::call_site());
+    let at_version = private.at(span);
+    let write_version = quote_spanned! {span=>
+        fn write_version(__number: #at_version::i128, __sink: &mut __S) {
+            let __version = <#version_type as #at_version::Version>::from_number(__number);
+            #at_version::Sink::<#version_type>::put(__sink, &__version);
+        }
+    };
+    Some(quote! {
+        fn write_update(&self, __sink: &mut __S) {
+            #(#puts)*
+            #private::Sink::<#version_type>::put(__sink, &self.#version_ident);
+        }
+
+        #write_version
+    })
 }
 
 /// The names of the table, the key and the columns.
@@ -173,7 +329,12 @@ pub(super) fn columns(
 /// inside, it is taken for granted.
 ///
 /// Not of a type that a parameter is part of: of it the compiler would then know no more than this.
-fn key_bound(model: &Entity<'_>, private: &Private<'_>, ty: &Type) -> Option<TokenStream> {
+fn key_bound(
+    model: &Entity<'_>,
+    private: &Private<'_>,
+    ty: &Type,
+    demand: Demand,
+) -> Option<TokenStream> {
     let parameters = model
         .input
         .generics
@@ -190,7 +351,11 @@ fn key_bound(model: &Entity<'_>, private: &Private<'_>, ty: &Type) -> Option<Tok
     }
     let span = ty.span();
     let private = private.at(span);
-    Some(quote_spanned!(span=> #ty: #private::KeyField))
+    Some(match demand {
+        Demand::Key => quote_spanned!(span=> #ty: #private::KeyField),
+        Demand::Part => quote_spanned!(span=> #ty: #private::PartField),
+        Demand::LeadingPart => quote_spanned!(span=> #ty: #private::LeadingField),
+    })
 }
 
 /// Returns whether one of these names is among the tokens.
@@ -217,7 +382,7 @@ pub(super) fn parent_field(
     }
 }
 
-fn fields(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>) -> TokenStream {
+fn fields(model: &Entity<'_>, key: &Key, private: &Private<'_>) -> TokenStream {
     let mut seen = HashSet::new();
     let bounds: Punctuated<TokenStream, syn::Token![+]> = model
         .columns()
@@ -229,21 +394,13 @@ fn fields(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>) -> T
         let (ident, ty) = (field.ident, field.ty());
         quote!(#private::Sink::<#ty>::put(__sink, &self.#ident);)
     });
-    let key_type = key.ty();
-    // Located as the functions of the key are.
-    let span = key_type.span().resolved_at(Span::call_site());
-    let at_key = private.at(span);
-    let write_key = quote_spanned! {span=>
-        fn write_key(__key: #at_key::KeyOf<Self>, __sink: &mut __S) {
-            #at_key::Sink::<#key_type>::put(__sink, &#at_key::KeyField::with(__key));
-        }
-    };
+    let write_key = &key.write;
     let ident = &model.input.ident;
     let (_, type_generics, where_clause) = model.input.generics.split_for_impl();
     let generics = with_sink(&model.input.generics, private);
     let sink = quote!(__S: #bounds);
-    let bound = key_bound(model, private, key_type);
-    let where_clause = with_bounds(where_clause, bound.iter().chain([&sink]));
+    let versioned = versioned_fields(model, private);
+    let where_clause = with_bounds(where_clause, key.bounds.iter().chain([&sink]));
     quote! {
         // The bounds are located at the fields' types: to Clippy, the user wrote them.
         #[allow(clippy::absolute_paths, trivial_bounds)]
@@ -254,6 +411,8 @@ fn fields(model: &Entity<'_>, key: &EntityField<'_>, private: &Private<'_>) -> T
             }
 
             #write_key
+
+            #versioned
         }
     }
 }

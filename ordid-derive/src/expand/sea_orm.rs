@@ -6,7 +6,7 @@ use quote::quote;
 
 use super::{
     Private,
-    ordered_key::{columns, names, parent_field},
+    ordered_key::{columns, names, parent_field, version},
 };
 use crate::{
     attr::adapter_path,
@@ -19,7 +19,20 @@ pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
     let word = quote::format_ident!("sea_orm");
     let given = model.attrs.sea_orm_crate.clone();
     let krate = given.or_else(|| adapter_path(&word));
-    let (key, key_type) = (key.ident, key.ty());
+    let keys = model.keys();
+    let keys = match &keys[..] {
+        [_, _, ..] => {
+            let idents = keys.iter().map(|key| key.ident);
+            let types = keys.iter().map(|key| key.ty());
+            let names = keys.iter().map(|key| &key.column);
+            let places = (0..keys.len()).map(syn::Index::from);
+            quote!(keys #(#idents: #types = #names at #places),*;)
+        }
+        _ => {
+            let (key, key_type) = (key.ident, key.ty());
+            quote!(#key: #key_type;)
+        }
+    };
     let names = names(model, private);
     let parents = model
         .parents()
@@ -34,10 +47,21 @@ pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
             quote!(#position #ident { #parent } { #made })
         });
     let columns = columns(model, private, &quote!(ActiveModel));
+    let known = version(
+        model,
+        private,
+        |ident, _| quote!(#krate::engine::version_number(&self.#ident)),
+    );
+    let versioned = model.version().map(|(position, field)| {
+        let (ident, ty) = (field.ident, field.ty());
+        quote!(version #position #ident: #ty;)
+    });
     quote! {
         #krate::engine::entity! {
             { #names }
-            #key: #key_type;
+            { #known }
+            #keys
+            #versioned
             #(#parents)*
         }
         #columns

@@ -20,8 +20,7 @@ use diesel::{
     sql_types::{Array, HasSqlType, Oid, Text},
 };
 use ordid_sql::{
-    RowEnd,
-    copy::{self, MIN_ROWS},
+    NotBulk, RowEnd, copy,
     spi::{BulkFailure, BulkRows, Fed, RowBinder as _},
 };
 
@@ -40,21 +39,23 @@ pub(crate) struct CopyCommand<DB: Backend> {
 }
 
 impl<DB: Backend> CopyCommand<DB> {
-    /// Returns whether and how so many rows of a table are copied.
+    /// Returns how the rows of a table are copied, or why they are not.
     pub(crate) fn prepare(
         connection: &mut PgConnection,
         entity: &'static TableOf<DB>,
-        rows: usize,
-    ) -> Option<Self> {
-        let send = (entity.send)().filter(|_| rows >= MIN_ROWS)?;
+    ) -> Result<Self, NotBulk> {
+        let send = (entity.send)().ok_or(NotBulk::NoCommand)?;
         let target = target(connection, &text::<DB>(entity.name), entity.names)?;
         let binder = Binder::with_room(entity, 0, 0);
         let mut types = binder.columns().iter().map(|it| it.type_number());
-        let fits = |column: usize| {
+        let mut fits = |column: usize| {
             let number = types.next().flatten();
             number.is_some_and(|number| target.takes(column, number))
         };
-        (0..target.columns()).all(fits).then_some(Self {
+        if let Some(column) = (0..target.columns()).find(|column| !fits(*column)) {
+            return Err(NotBulk::Value(entity.names.get(column).copied()));
+        }
+        Ok(Self {
             entity,
             send,
             target,
@@ -105,20 +106,26 @@ pub(crate) type SendRows = fn(&mut PgConnection, Feed<'_>) -> QueryResult<usize>
 type Feed<'a> = &'a dyn Fn(&mut dyn Write) -> QueryResult<()>;
 
 /// Asks the database whether a `COPY` into these columns does what an `INSERT` does.
-fn target(connection: &mut PgConnection, table: &str, names: &[&str]) -> Option<copy::Target> {
+fn target(
+    connection: &mut PgConnection,
+    table: &str,
+    names: &[&'static str],
+) -> Result<copy::Target, NotBulk> {
     #[derive(QueryableByName)]
-    struct ColumnType {
-        #[diesel(sql_type = Oid)]
-        atttypid: u32,
+    struct Column {
+        #[diesel(sql_type = Text)]
+        reason: String,
+        #[diesel(sql_type = Oid, column_name = "type")]
+        number: u32,
     }
-    let columns = diesel::sql_query(copy::COLUMN_TYPES)
+    let columns = diesel::sql_query(copy::COLUMNS)
         .bind::<Text, _>(table)
         .bind::<Array<Text>, _>(names)
-        .load::<ColumnType>(connection)
+        .load::<Column>(connection)
         // A server before 12, or one that is only like PostgreSQL.
-        .ok()?;
-    let columns = columns.into_iter().map(|it| it.atttypid).collect();
-    copy::Target::new(names.len(), columns)
+        .map_err(|_| NotBulk::Unanswered)?;
+    let columns = columns.into_iter().map(|it| (it.reason, it.number));
+    copy::Target::new(names, columns.collect())
 }
 
 /// The connection of libpq, where it is one, or one of a pool.

@@ -90,6 +90,7 @@ fn the_first_row_of_a_batch_tells() {
         "cannot insert into ORDERS, chunk 2 (rows 2000 to 2999), key ord_234, nothing was \
          written: ORA-00001: unique constraint (A.PK) violated (and 2 more rows of the chunk)"
     );
+    assert_eq!((error.constraint(), error.column()), (Some("PK"), None));
     assert!(matches!(error.driver(), Some(oracle::Error::BatchErrors(rows)) if rows.len() == 3));
 }
 

@@ -5,7 +5,9 @@
 //! - [MySQL's numbers](https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html)
 //! - [MariaDB's numbers](https://mariadb.com/docs/server/reference/error-codes/mariadb-error-code-reference)
 
-use super::{Classified, ErrorKind, Report, is_about_a_row, names_a_deadlock};
+use super::{
+    Classified, ErrorKind, Names, Report, is_about_a_row, last_part, names_a_deadlock, quoted,
+};
 use crate::Failure;
 
 /// How the texts begin of errors about a row, where there is no number. The first is that of MariaDB's check
@@ -31,25 +33,80 @@ pub fn classify(report: &Report<'_>) -> Classified {
     };
     Classified {
         shows_value: classified.failure == Failure::Duplicate,
+        names: names(report),
+        is_missing_table: match report.number {
+            Some(number) => number == 1146,
+            None => {
+                report.message.starts_with("Table '") && report.message.ends_with("' doesn't exist")
+            }
+        },
         ..classified
     }
+}
+
+/// Returns the names in a text. It is in the server's language (`lc_messages`), in which the quotes are the same; what
+/// stands in backticks is SQL.
+fn names(report: &Report<'_>) -> Names {
+    let message = report.message;
+    // A text without a number or a kind: Diesel has no kind for MariaDB's check, nor for a value that does not fit.
+    let begins = |with: &str| report.number.is_none() && message.starts_with(with);
+    match (report.number, report.kind) {
+        (Some(1062 | 1586 | 1859), _) | (None, Some(ErrorKind::Unique)) => {
+            Names::of_constraint(key_of(message).map(last_part))
+        }
+        // The text has the constraint as InnoDB would declare it.
+        (Some(1451 | 1452), _) | (None, Some(ErrorKind::ForeignKey)) => {
+            let declared = message.split_once(", CONSTRAINT ").map(|(_, it)| it);
+            Names::of_constraint(declared.and_then(|it| quoted(it, '`')))
+        }
+        // NULL, no default value, too long, cut off, out of range.
+        (Some(1048 | 1364 | 1406 | 1265 | 1264), _) | (None, Some(ErrorKind::NotNull)) => {
+            Names::of_column(quoted(message, '\''))
+        }
+        // MySQL's check; MariaDB's, where one that belongs to a column is called `table.column`.
+        (Some(3819), _) | (None, Some(ErrorKind::Check)) => {
+            Names::of_constraint(quoted(message, '\''))
+        }
+        (Some(4025), _) => of_backticks(message),
+        _ if begins(ABOUT_A_ROW[0]) => of_backticks(message),
+        _ if begins(ABOUT_A_ROW[1]) || begins(ABOUT_A_ROW[2]) => {
+            Names::of_column(quoted(message, '\''))
+        }
+        _ => Names::default(),
+    }
+}
+
+fn of_backticks(message: &str) -> Names {
+    Names::of_constraint(quoted(message, '`').as_deref().map(last_part))
 }
 
 /// Returns the text of a duplicate without the value that was refused: only MySQL and MariaDB put that into it, in front
 /// of the key's name, each in quotes. The words are in the server's language (`lc_messages`). `None` where there is no
 /// value.
 pub(crate) fn without_value(text: &str) -> Option<String> {
-    // The value may have quotes in it, the key has none. An old server gives the key's number alone.
     let start = text.find('\'')?;
     let last = text.rfind('\'').filter(|&last| last > start)?;
-    let key = text[..last].rfind('\'').filter(|&key| key > start);
-    let end = key.and_then(|key| text[start + 1..key].rfind('\''));
-    let behind = end.map_or(last, |end| start + 1 + end);
+    let behind = key_in(text).map_or(last, |(behind, _)| behind);
     Some(format!(
         "{}{}",
         &text[..start],
         text[behind + 1..].trim_start()
     ))
+}
+
+/// Returns the key that the text of a duplicate names.
+fn key_of(text: &str) -> Option<&str> {
+    key_in(text).map(|(_, key)| key)
+}
+
+/// Returns where the value of a duplicate ends, and the key behind it. The value may have quotes in it, the key has none.
+/// An old server gives the key's number alone.
+fn key_in(text: &str) -> Option<(usize, &str)> {
+    let start = text.find('\'')?;
+    let last = text.rfind('\'')?;
+    let key = text[..last].rfind('\'').filter(|&key| key > start)?;
+    let end = text[start + 1..key].rfind('\'')?;
+    Some((start + 1 + end, &text[key + 1..last]))
 }
 
 fn by_number(number: i64, message: &str, is_commit: bool) -> Failure {
@@ -185,6 +242,134 @@ mod tests {
             ("Verweis ohne Wert", None),
         ] {
             assert_eq!(without_value(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_name_constraints_and_columns() {
+        use ErrorKind::{Check, ForeignKey, NotNull, Unique};
+        for (number, kind, message, constraint, column) in [
+            (
+                1062,
+                Some(Unique),
+                "Duplicate entry 'ada's' for key 'customers.mail'",
+                Some("mail"),
+                None,
+            ),
+            (
+                1062,
+                Some(Unique),
+                "Doppelter Eintrag 'ada' für Schlüssel 'PRIMARY'",
+                Some("PRIMARY"),
+                None,
+            ),
+            (
+                1062,
+                Some(Unique),
+                "Duplicate entry '' for key 2",
+                None,
+                None,
+            ),
+            (
+                1452,
+                Some(ForeignKey),
+                "Cannot add or update a child row: a foreign key constraint fails (`shop`.`orders`, CONSTRAINT \
+                 `the ``customer``` FOREIGN KEY (`customer`) REFERENCES `customers` (`id`))",
+                Some("the `customer`"),
+                None,
+            ),
+            (
+                1451,
+                Some(ForeignKey),
+                "Kann Eltern-Zeile nicht löschen oder aktualisieren: eine Fremdschlüsselbedingung schlägt fehl \
+                 (`shop`.`orders`, CONSTRAINT `orders_customer` FOREIGN KEY (`customer`) REFERENCES `customers` (`id`))",
+                Some("orders_customer"),
+                None,
+            ),
+            // To a user who may not see the other table.
+            (
+                1216,
+                Some(ForeignKey),
+                "Cannot add or update a child row: a foreign key constraint fails",
+                None,
+                None,
+            ),
+            (
+                1048,
+                Some(NotNull),
+                "Column 'total' cannot be null",
+                None,
+                Some("total"),
+            ),
+            (
+                1364,
+                Some(NotNull),
+                "Field 'total' doesn't have a default value",
+                None,
+                Some("total"),
+            ),
+            (
+                3819,
+                Some(Check),
+                "Check constraint 'positive' is violated.",
+                Some("positive"),
+                None,
+            ),
+            (
+                4025,
+                None,
+                "CONSTRAINT `positive` failed for `shop`.`orders`",
+                Some("positive"),
+                None,
+            ),
+            (
+                4025,
+                None,
+                "CONSTRAINT `orders.total` failed for `shop`.`orders`",
+                Some("total"),
+                None,
+            ),
+            (
+                1406,
+                None,
+                "Data too long for column 'label' at row 3",
+                None,
+                Some("label"),
+            ),
+            (
+                1264,
+                None,
+                "Out of range value for column 'total' at row 1",
+                None,
+                Some("total"),
+            ),
+            // Its first quotes are around a value.
+            (
+                1366,
+                None,
+                "Incorrect integer value: 'x' for column 'total' at row 1",
+                None,
+                None,
+            ),
+            (1146, None, "Table 'shop.orders' doesn't exist", None, None),
+        ] {
+            // Diesel has no number.
+            for number in [Some(number), None] {
+                let report = Report {
+                    number,
+                    kind,
+                    message,
+                    ..Report::default()
+                };
+                let Classified {
+                    names,
+                    is_missing_table,
+                    ..
+                } = classify(&report);
+                assert_eq!(is_missing_table, message.starts_with("Table"), "{message}");
+                assert_eq!(names.constraint.as_deref(), constraint, "{message}");
+                assert_eq!(names.column.as_deref(), column, "{message}");
+            }
         }
     }
 

@@ -5,7 +5,7 @@
 //! - [Error messages](https://docs.oracle.com/en/error-help/db/)
 //! - ODPI-C's `dpiError.c`: the codes after which it holds a session for dead, all of which are here.
 
-use super::{Classified, Report};
+use super::{Classified, Names, Report, last_part};
 use crate::{Failure, Violation};
 
 /// ORA-00001: unique constraint violated.
@@ -14,6 +14,12 @@ const UNIQUE: i64 = 1;
 pub const DEADLOCK: i64 = 60;
 /// ORA-02291, ORA-02292: integrity constraint violated - parent key not found, child record found.
 const FOREIGN_KEY: &[i64] = &[2291, 2292];
+/// ORA-02290: check constraint violated.
+const CHECK: i64 = 2290;
+/// ORA-01400, ORA-01407, ORA-12899: NULL into a column by an insert and by an update, value too large for a column.
+const ABOUT_A_COLUMN: &[i64] = &[1400, 1407, 12899];
+/// ORA-00942: table or view does not exist. Of a table that the user may not see, it says the same.
+const NO_SUCH_TABLE: i64 = 942;
 /// ORA-02091: transaction rolled back, by a deferred constraint for one.
 const ROLLED_BACK: i64 = 2091;
 
@@ -82,7 +88,27 @@ pub fn classify(report: &Report<'_>) -> Classified {
         refuses_a_row: false,
         violation,
         shows_value: false,
+        names: names(report.message),
+        is_missing_table: report.number == Some(NO_SUCH_TABLE),
     }
+}
+
+/// Returns the names in a text, in every language: a constraint stands in parentheses as `(OWNER.NAME)`, a column as
+/// `"OWNER"."TABLE"."COLUMN"`.
+fn names(message: &str) -> Names {
+    let found = lines(message).find_map(|(number, text)| {
+        if number == UNIQUE || number == CHECK || FOREIGN_KEY.contains(&number) {
+            let (name, _) = text.split_once('(')?.1.split_once(')')?;
+            Some(Names::of_constraint(Some(last_part(name))))
+        } else if ABOUT_A_COLUMN.contains(&number) {
+            // No name of Oracle's has a double quote in it.
+            let column = text.split("\".\"").nth(2)?.split_once('"')?.0;
+            Some(Names::of_column(Some(column)))
+        } else {
+            None
+        }
+    });
+    found.unwrap_or_default()
 }
 
 /// Returns whether the database said one of these, also behind an error of its own.
@@ -93,9 +119,14 @@ pub fn has_one_of(report: &Report<'_>, wanted: &[i64]) -> bool {
 
 /// Returns the numbers of a message: one error may stand behind another, each on a line of its own.
 fn numbers(message: &str) -> impl Iterator<Item = i64> + '_ {
+    lines(message).map(|(number, _)| number)
+}
+
+/// Returns the lines of a message that have a number, without it.
+fn lines(message: &str) -> impl Iterator<Item = (i64, &str)> {
     message.lines().filter_map(|line| {
-        let (number, _) = line.strip_prefix("ORA-")?.split_once(':')?;
-        number.parse().ok()
+        let (number, text) = line.strip_prefix("ORA-")?.split_once(':')?;
+        Some((number.parse().ok()?, text))
     })
 }
 
@@ -130,6 +161,54 @@ mod tests {
             for number in numbers {
                 assert_eq!(said(*number, "", false), expected, "{number}");
             }
+        }
+    }
+
+    #[test]
+    fn texts_name_constraints_and_columns() {
+        for (message, constraint, column) in [
+            (
+                "ORA-00001: unique constraint (SHOP.CUSTOMERS_MAIL) violated",
+                Some("CUSTOMERS_MAIL"),
+                None,
+            ),
+            // Oracle 23.
+            (
+                "ORA-00001: unique constraint (SHOP.PK_ORDERS) violated on table SHOP.ORDERS columns (ID)",
+                Some("PK_ORDERS"),
+                None,
+            ),
+            (
+                "ORA-00001: Unique Constraint (SHOP.CUSTOMERS_MAIL) verletzt",
+                Some("CUSTOMERS_MAIL"),
+                None,
+            ),
+            (
+                "ORA-02291: integrity constraint (SHOP.ORDERS_CUSTOMER) violated - parent key not found",
+                Some("ORDERS_CUSTOMER"),
+                None,
+            ),
+            (
+                "ORA-04088: error during execution of trigger 'SHOP.T'\nORA-02290: check constraint (SHOP.POSITIVE) \
+                 violated",
+                Some("POSITIVE"),
+                None,
+            ),
+            (
+                "ORA-01400: cannot insert NULL into (\"SHOP\".\"ORDERS\".\"TOTAL\")",
+                None,
+                Some("TOTAL"),
+            ),
+            (
+                "ORA-12899: value too large for column \"SHOP\".\"ORDERS\".\"the (text)\" (actual: 20, maximum: 10)",
+                None,
+                Some("the (text)"),
+            ),
+            ("ORA-00942: table or view does not exist", None, None),
+        ] {
+            let names = names(message);
+            assert_eq!(names.constraint.as_deref(), constraint, "{message}");
+            assert_eq!(names.column.as_deref(), column, "{message}");
         }
     }
 

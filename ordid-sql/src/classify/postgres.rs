@@ -4,23 +4,41 @@
 //!
 //! - [SQLSTATEs](https://www.postgresql.org/docs/current/errcodes-appendix.html)
 
-use super::{Classified, ErrorKind, Report, is_about_a_row, names_a_deadlock};
+use super::{Classified, ErrorKind, Names, Report, is_about_a_row, names_a_deadlock};
 use crate::Failure;
+
+/// undefined_table
+const UNDEFINED_TABLE: &str = "42P01";
 
 /// How the texts begin of errors about a row, where there is no SQLSTATE.
 const ABOUT_A_ROW: [&str; 2] = ["value too long for type", "numeric field overflow"];
 
 /// Says what an error means.
 pub fn classify(report: &Report<'_>) -> Classified {
-    let Some(sqlstate) = report.sqlstate else {
-        let is_about_a_row = ABOUT_A_ROW.iter().any(|it| report.message.starts_with(it));
-        return Classified::new(report, by_text(report), is_about_a_row);
+    let (failure, is_about_a_row) = match report.sqlstate {
+        Some(sqlstate) => (by_sqlstate(sqlstate), is_about_a_row(Some(sqlstate))),
+        None => {
+            let is_about_a_row = ABOUT_A_ROW.iter().any(|it| report.message.starts_with(it));
+            (by_text(report), is_about_a_row)
+        }
     };
-    Classified::new(
-        report,
-        by_sqlstate(sqlstate),
-        is_about_a_row(Some(sqlstate)),
-    )
+    Classified {
+        // Every library has the fields of the protocol.
+        names: Names {
+            constraint: report.constraint.map(str::to_owned),
+            column: report.column.map(str::to_owned),
+        },
+        is_missing_table: match report.sqlstate {
+            Some(sqlstate) => sqlstate == UNDEFINED_TABLE,
+            None => is_missing_table(report.message),
+        },
+        ..Classified::new(report, failure, is_about_a_row)
+    }
+}
+
+/// Returns whether an English text says that a table does not exist.
+pub(super) fn is_missing_table(message: &str) -> bool {
+    message.starts_with("relation \"") && message.ends_with("\" does not exist")
 }
 
 fn by_sqlstate(sqlstate: &str) -> Failure {
@@ -95,6 +113,36 @@ mod tests {
             for code in codes {
                 assert_eq!(by_sqlstate(code), expected, "{code}");
             }
+        }
+    }
+
+    #[test]
+    fn a_missing_table_is_known_by_its_code_or_an_english_text() {
+        for (sqlstate, message, expected) in [
+            (
+                Some("42P01"),
+                "Relation »ordid_flushes« existiert nicht",
+                true,
+            ),
+            (
+                Some("42501"),
+                "permission denied for table ordid_flushes",
+                false,
+            ),
+            (None, "relation \"ordid_flushes\" does not exist", true),
+            (
+                None,
+                "column \"id\" of relation \"ordid_flushes\" does not exist",
+                false,
+            ),
+            (None, "Relation »ordid_flushes« existiert nicht", false),
+        ] {
+            let report = Report {
+                sqlstate,
+                message,
+                ..Report::default()
+            };
+            assert_eq!(classify(&report).is_missing_table, expected, "{message}");
         }
     }
 

@@ -5,7 +5,7 @@
 //! - [Database Engine events and errors](https://learn.microsoft.com/sql/relational-databases/errors-events/database-engine-events-and-errors)
 //! - [Transient errors of Azure SQL](https://learn.microsoft.com/azure/azure-sql/database/troubleshoot-common-errors-issues)
 
-use super::{Classified, Report};
+use super::{Classified, Names, Report};
 use crate::{Failure, Violation};
 
 /// Chosen as the victim of a deadlock.
@@ -66,16 +66,63 @@ pub fn classify(report: &Report<'_>) -> Classified {
         refuses_a_row: ABOUT_A_ROW.contains(&number),
         violation: violation(number, report.message),
         shows_value: false,
+        names: names(number, report.message),
+        is_missing_table: is_missing_table(number, report.message),
     }
+}
+
+/// Returns the names in a text. Their quotes and their order depend on the language; a table has its schema in front of
+/// it, and a name with a dot in it is passed over.
+fn names(number: i64, message: &str) -> Names {
+    match number {
+        // Babelfish names the table in front of the constraint.
+        547 | 2601 | 2627 if let Some((_, name)) = message.split_once("constraint \"") => Names {
+            constraint: name.split_once('"').map(|(name, _)| name.to_owned()),
+            column: checked_column(number, message),
+        },
+        547 | 2601 | 2627 => Names {
+            constraint: simple_names(message).next().map(str::to_owned),
+            column: checked_column(number, message),
+        },
+        515 => Names::of_column(simple_names(message).next()),
+        _ => Names::default(),
+    }
+}
+
+/// Returns the column that a `CHECK` constraint is about, which stands behind constraint and database if there is one. Of
+/// a foreign key, the column is the parent's.
+fn checked_column(number: i64, message: &str) -> Option<String> {
+    let is_check = number == 547 && message.contains("CHECK");
+    let column = simple_names(message).nth(2).filter(|_| is_check);
+    column.map(str::to_owned)
+}
+
+/// Returns the names in quotes that have no schema in front of them.
+fn simple_names(message: &str) -> impl Iterator<Item = &str> {
+    let mut rest = message;
+    let names = std::iter::from_fn(move || {
+        let start = rest.find(['\'', '"', '«', '“', '„'])?;
+        let open = rest[start..].chars().next()?;
+        let behind = &rest[start + open.len_utf8()..];
+        let close: &[char] = match open {
+            '«' => &['»'],
+            '“' | '„' => &['”', '“'],
+            '"' => &['"'],
+            _ => &['\''],
+        };
+        let end = behind.find(close)?;
+        let closing = behind[end..].chars().next()?;
+        rest = &behind[end + closing.len_utf8()..];
+        Some(behind[..end].trim())
+    });
+    names.filter(|name| !name.contains('.'))
 }
 
 /// Returns whether an error says that a table does not exist. Babelfish 4.3 tells it by the text alone.
 pub fn is_missing_table(number: i64, message: &str) -> bool {
     match number {
         NO_SUCH_TABLE => true,
-        OTHER_OF_BABELFISH => {
-            message.starts_with("relation \"") && message.ends_with("\" does not exist")
-        }
+        OTHER_OF_BABELFISH => super::postgres::is_missing_table(message),
         _ => false,
     }
 }
@@ -122,6 +169,98 @@ mod tests {
             (229, "relation \"leases\" does not exist", false),
         ] {
             assert_eq!(is_missing_table(number, message), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn texts_name_constraints_and_columns() {
+        for (number, message, constraint, column) in [
+            (
+                2627,
+                "Violation of UNIQUE KEY constraint 'customers_mail'. Cannot insert duplicate key in object \
+                 'dbo.customers'. The duplicate key value is (ada's).",
+                Some("customers_mail"),
+                None,
+            ),
+            (
+                2601,
+                "Cannot insert duplicate key row in object 'dbo.customers' with unique index 'ix_mail'. The duplicate \
+                 key value is (ada's).",
+                Some("ix_mail"),
+                None,
+            ),
+            (
+                547,
+                "The INSERT statement conflicted with the FOREIGN KEY constraint \"orders_customer\". The conflict \
+                 occurred in database \"shop\", table \"dbo.customers\", column 'id'.",
+                Some("orders_customer"),
+                None,
+            ),
+            (
+                547,
+                "The INSERT statement conflicted with the CHECK constraint \"positive\". The conflict occurred in \
+                 database \"shop\", table \"dbo.orders\", column 'total'.",
+                Some("positive"),
+                Some("total"),
+            ),
+            (
+                547,
+                "The INSERT statement conflicted with the CHECK constraint \"in_order\". The conflict occurred in \
+                 database \"shop\", table \"dbo.orders\".",
+                Some("in_order"),
+                None,
+            ),
+            (
+                515,
+                "Cannot insert the value NULL into column 'total', table 'shop.dbo.orders'; column does not allow \
+                 nulls. INSERT fails.",
+                None,
+                Some("total"),
+            ),
+            (
+                515,
+                "テーブル 'shop.dbo.orders' の列 'total' に値 NULL を挿入できません。この列では NULL 値が許可されていません。\
+                 INSERT は失敗します。",
+                None,
+                Some("total"),
+            ),
+            (
+                2627,
+                "Violation de la contrainte UNIQUE KEY « customers_mail ». Impossible d'insérer une clé en double dans \
+                 l'objet « dbo.customers ».",
+                Some("customers_mail"),
+                None,
+            ),
+            // Babelfish sends PostgreSQL's texts under SQL Server's numbers.
+            (
+                2627,
+                "duplicate key value violates unique constraint \"customers_mail\"",
+                Some("customers_mail"),
+                None,
+            ),
+            (
+                547,
+                "insert or update on table \"orders\" violates foreign key constraint \"orders_customer\"",
+                Some("orders_customer"),
+                None,
+            ),
+            (
+                547,
+                "new row for relation \"orders\" violates check constraint \"positive\"",
+                Some("positive"),
+                None,
+            ),
+            (
+                515,
+                "null value in column \"total\" of relation \"orders\" violates not-null constraint",
+                None,
+                Some("total"),
+            ),
+            (208, "Invalid object name 'orders'.", None, None),
+        ] {
+            let names = names(number, message);
+            assert_eq!(names.constraint.as_deref(), constraint, "{message}");
+            assert_eq!(names.column.as_deref(), column, "{message}");
         }
     }
 

@@ -4,7 +4,7 @@
 //!
 //! - [Result codes](https://www.sqlite.org/rescode.html)
 
-use super::{Classified, Report};
+use super::{Classified, Names, Report, last_part};
 use crate::Failure;
 
 /// How the text begins of an error about a row, where there is no code: that of a `STRICT` table.
@@ -17,7 +17,35 @@ pub fn classify(report: &Report<'_>) -> Classified {
         Some(code) => by_code(code, report.is_commit),
         None => by_text(report),
     };
-    Classified::new(report, failure, report.message.starts_with(ABOUT_A_ROW))
+    Classified {
+        names: names(report.message),
+        // It has no code for this.
+        is_missing_table: report.message.starts_with("no such table: "),
+        ..Classified::new(report, failure, report.message.starts_with(ABOUT_A_ROW))
+    }
+}
+
+/// Returns the names in a text. A unique key is told by its columns, and an index over expressions by its name, in
+/// quotes that are not doubled inside of it: `sqlite3UniqueConstraint` of SQLite's `insert.c`.
+fn names(message: &str) -> Names {
+    let Some((what, of)) = message.split_once(" constraint failed: ") else {
+        let column = message.strip_prefix(ABOUT_A_ROW);
+        return Names::of_column(
+            column.and_then(|it| Some(last_part(it.rsplit_once(" column ")?.1))),
+        );
+    };
+    match what {
+        "UNIQUE" => match of
+            .strip_prefix("index '")
+            .and_then(|it| it.strip_suffix('\''))
+        {
+            Some(index) => Names::of_constraint(Some(index)),
+            None => Names::of_column(Some(last_part(of)).filter(|_| !of.contains(", "))),
+        },
+        "NOT NULL" => Names::of_column(Some(last_part(of))),
+        "CHECK" => Names::of_constraint(Some(of)),
+        _ => Names::default(),
+    }
 }
 
 fn by_code(code: i32, is_commit: bool) -> Failure {
@@ -84,6 +112,60 @@ mod tests {
         );
         assert_eq!(by_code(778, true), Refused);
         assert_eq!(by_code(5, true), Transient);
+    }
+
+    #[test]
+    fn texts_name_constraints_and_columns() {
+        for (message, constraint, column) in [
+            (
+                "UNIQUE constraint failed: customers.mail",
+                None,
+                Some("mail"),
+            ),
+            (
+                "UNIQUE constraint failed: orders.shop, orders.number",
+                None,
+                None,
+            ),
+            (
+                "UNIQUE constraint failed: index 'customers_lower_mail'",
+                Some("customers_lower_mail"),
+                None,
+            ),
+            (
+                "NOT NULL constraint failed: orders.total",
+                None,
+                Some("total"),
+            ),
+            ("CHECK constraint failed: positive", Some("positive"), None),
+            (
+                "CHECK constraint failed: total > 0",
+                Some("total > 0"),
+                None,
+            ),
+            ("FOREIGN KEY constraint failed", None, None),
+            (
+                "cannot store TEXT value in INTEGER column orders.total",
+                None,
+                Some("total"),
+            ),
+            ("database is locked", None, None),
+        ] {
+            let names = names(message);
+            assert_eq!(names.constraint.as_deref(), constraint, "{message}");
+            assert_eq!(names.column.as_deref(), column, "{message}");
+        }
+        for (message, expected) in [
+            ("no such table: ordid_flushes", true),
+            ("no such column: id", false),
+        ] {
+            let report = Report {
+                number: Some(1),
+                message,
+                ..Report::default()
+            };
+            assert_eq!(classify(&report).is_missing_table, expected, "{message}");
+        }
     }
 
     #[test]

@@ -127,8 +127,10 @@ fn bind_each<B: RowBinder>(
 ) -> BoundStatements<B> {
     let entity = rows.entity(chunk.table);
     let columns = statements.table(chunk.table).columns_of(chunk.action);
-    let key = statements.names(chunk.table).key;
-    let others: Vec<_> = columns.iter().copied().filter(|it| *it != key).collect();
+    // The key comes last in the text, and behind it the version that the row was read with.
+    let names = statements.names(chunk.table);
+    let is_last = |it: &usize| names.keys.contains(it) || *it == names.columns.len();
+    let (last, others): (Vec<usize>, Vec<usize>) = columns.iter().partition(|it| is_last(it));
     let mut bound = Vec::with_capacity(chunk.rows.len());
     for row in chunk.rows.clone() {
         let mut values = B::with_room(entity, 1, columns.len());
@@ -136,9 +138,8 @@ fn bind_each<B: RowBinder>(
         if B::BY_COLUMN {
             rows.write(chunk, row..row + 1, &mut values);
         } else {
-            // The key comes last in the text.
             rows.write_only(chunk, row, &others, &mut values);
-            rows.write_only(chunk, row, &[key], &mut values);
+            rows.write_only(chunk, row, &last, &mut values);
         }
         if let Some(error) = values.take_error() {
             return Err((error, row));
@@ -218,6 +219,7 @@ pub(super) async fn send<T: FlushTransaction>(
                         if let Some((row, found, more)) = other_than_one(&found, statement.rows) {
                             let place = Place {
                                 more,
+                                row: Some(start + row),
                                 ..of_row().with_key(key(start + row))
                             };
                             return Err(FlushError::count(found, 1, place));
@@ -253,7 +255,7 @@ async fn check_size<T: FlushTransaction>(
     let (limit, setting) = match engine.max_message {
         MessageLimit::None => return Ok(()),
         MessageLimit::Bytes(limit) => (limit, None),
-        MessageLimit::Setting(name) => match limit_below(rows, open, name, bytes).await {
+        MessageLimit::Setting(name) => match setting(rows, open, engine, name).await {
             Ok(Some(limit)) => (limit, Some(name)),
             Ok(None) => return Ok(()),
             Err(error) => return Err(FlushError::statement(error, place())),
@@ -265,37 +267,17 @@ async fn check_size<T: FlushTransaction>(
     }
 }
 
-/// Returns the value of a system variable, if it is less than this one.
-///
-/// A query can say no more than whether it has a row, so it takes some to find a value.
-async fn limit_below<T: FlushTransaction>(
+/// Returns the value of a system variable that is a number.
+async fn setting<T: FlushTransaction>(
     rows: &PendingRows<T::Binder>,
     open: &mut T,
+    engine: &EngineProfile,
     name: &str,
-    bytes: usize,
 ) -> Result<Option<usize>, DriverError<T::Error>> {
-    let (mut least, mut more) = (0, bytes);
-    if is_at_least(rows, open, name, bytes).await? {
-        return Ok(None);
-    }
-    while more - least > 1 {
-        let between = least.midpoint(more);
-        match is_at_least(rows, open, name, between).await? {
-            true => least = between,
-            false => more = between,
-        }
-    }
-    Ok(Some(least))
-}
-
-async fn is_at_least<T: FlushTransaction>(
-    rows: &PendingRows<T::Binder>,
-    open: &mut T,
-    name: &str,
-    bytes: usize,
-) -> Result<bool, DriverError<T::Error>> {
-    let query = Statement::query(format!("SELECT 1 FROM DUAL WHERE {name} >= {bytes}"));
-    open.exists(&query, no_values(rows)).await
+    let [before, behind] = engine.words.as_text;
+    let query = Statement::query(format!("SELECT {before}{name}{behind}"));
+    let value = open.text(&query, no_values(rows)).await?;
+    Ok(value.and_then(|value| value.parse().ok()))
 }
 
 /// Makes the error of a statement. `key` returns the key of a row, if the library names one.

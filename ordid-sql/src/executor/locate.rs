@@ -26,7 +26,7 @@ pub(super) async fn locate<C: FlushConnection>(
     writer: Writer<'_>,
     plan: &Plan,
     failed: &Chunk,
-) -> Option<(Chunk, String)> {
+) -> Option<(Chunk, usize)> {
     let begin = Begin {
         scope,
         statement: writer.engine.begin,
@@ -54,8 +54,7 @@ pub(super) async fn locate<C: FlushConnection>(
     if before[..known].contains(&row) || !error.refuses_a_row() {
         return None;
     }
-    let key = rows.key_text(&chunk, row.rows.start);
-    Some((chunk, key))
+    Some((chunk, row.rows.start))
 }
 
 /// Sends chunks up to the first that fails, which it returns, and rolls back.

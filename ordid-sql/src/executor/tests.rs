@@ -14,8 +14,8 @@ use self::library::{
     Answer, Binder, Item, Part, Server, Source, Tie, Tied, View, item, part, tie, tied,
 };
 use crate::{
-    EngineProfile, Failure, FlushError, Flushed, Registration, Retry, Updates, Work,
-    copy::MAX_CHUNKS, spi::Changed, spi::TransactionScope,
+    EngineProfile, Failure, FlushError, Flushed, Markers, NotBulk, Registration, Retry, Updates,
+    Work, copy::MAX_CHUNKS, spi::Changed, spi::TransactionScope,
 };
 
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
@@ -590,6 +590,10 @@ fn one_bulk_command_takes_several_chunks_of_a_table() {
     };
     assert_eq!((items.rows, items.bulk, items.statements), (5, 5, 1));
     assert_eq!((parts.rows, parts.bulk, parts.statements), (1, 0, 1));
+    assert_eq!(
+        (items.not_bulk, parts.not_bulk),
+        (None, Some(NotBulk::Trigger))
+    );
     assert_eq!(server.items().len(), 5);
 }
 
@@ -619,6 +623,7 @@ fn a_table_in_a_circle_goes_by_the_bulk_command_again_with_enough_rows() {
     );
     let items = &flushed.tables[0];
     assert_eq!((items.rows, items.bulk, items.statements), (6, 5, 3));
+    assert_eq!(items.not_bulk, Some(NotBulk::FewRows));
     assert_eq!(server.items().len(), 6);
 }
 
@@ -651,13 +656,33 @@ fn a_piece_of_the_bulk_command_may_be_smaller_than_a_chunk() {
 #[test]
 fn inside_the_users_transaction_there_is_no_bulk_command() {
     let server = Server::default();
-    flush_in::<false>(&mut inserts(1), Source::bulk(&server, 3)).unwrap();
+    let flushed = flush_in::<false>(&mut inserts(1), Source::bulk(&server, 3)).unwrap();
     assert_log(&server, "1 savepoint; 1 insert items 1:a; 1 commit");
+    assert_eq!(flushed.tables[0].not_bulk, Some(NotBulk::Savepoint));
     let server = Server::default();
     let mut source = Source::<false>::bulk(&server, 3);
     source.engine.bulk = false;
-    flush(&mut inserts(1), source).unwrap();
+    let flushed = flush(&mut inserts(1), source).unwrap();
     assert_log(&server, "1 begin; 1 insert items 1:a; 1 commit");
+    assert_eq!(flushed.tables[0].not_bulk, Some(NotBulk::SwitchedOff));
+}
+
+/// Without a server it is known what is not offered to the command.
+#[test]
+fn a_plan_says_which_rows_are_not_for_the_bulk_command() {
+    let not_bulk = |work: &mut Work<Binder<false>>, bulk| {
+        let mut engine = EngineProfile::POSTGRES;
+        engine.bulk = bulk;
+        let plan = work.plan(engine).unwrap();
+        plan.tables.iter().map(|it| it.not_bulk).collect::<Vec<_>>()
+    };
+    assert_eq!(not_bulk(&mut inserts(2), true), [None]);
+    let off = Some(NotBulk::SwitchedOff);
+    assert_eq!(not_bulk(&mut inserts(2), false), [off]);
+    let updated = Some(NotBulk::NotInserted);
+    assert_eq!(not_bulk(&mut updates(2), true), [updated]);
+    let flushed = flush(&mut updates(2), Source::<false>::new(&Server::default())).unwrap();
+    assert_eq!(flushed.tables[0].not_bulk, None, "nothing was inserted");
 }
 
 /// Several chunks went by the command: the one with the row is found first.
@@ -712,6 +737,7 @@ fn statements_send_the_rest_of_a_chunk_that_the_bulk_command_left() {
     );
     let items = &flushed.tables[0];
     assert_eq!((items.rows, items.bulk, items.statements), (5, 3, 3));
+    assert_eq!(items.not_bulk, Some(NotBulk::Value(None)));
     assert_eq!(server.items().len(), 5);
 }
 

@@ -35,6 +35,8 @@ struct Setting {
     is_hidden: bool,
     /// Whether the flush writes a marker row.
     records: bool,
+    /// Whether the flush updates rows and writes no marker row, so that nothing refuses them a second time.
+    is_unmarked: bool,
     /// Whether the flush does not learn what it has to know of its server, to show why it has to.
     untold: bool,
     /// Whether a probe reads what is not committed.
@@ -50,6 +52,8 @@ enum Rule {
     RefusedCommit,
     /// A duplicate, and then a probe that finds nothing, say that nothing was written.
     DuplicateAndNothingFound,
+    /// Updates without a marker row are sent again where a probe finds nothing.
+    UnmarkedChangesAreRepeated,
 }
 
 impl Setting {
@@ -59,6 +63,7 @@ impl Setting {
         is_stale: false,
         is_hidden: false,
         records: false,
+        is_unmarked: false,
         untold: false,
         is_dirty: false,
         rule: None,
@@ -163,11 +168,19 @@ impl Search {
     }
 
     fn with(setting: Setting, change: impl Fn(&mut Flush)) -> Found {
-        let plan = Plan::of_rows(&[(Action::Insert, 0, 1)], 1);
+        let action = match setting.is_unmarked {
+            true => Action::Update,
+            false => Action::Insert,
+        };
+        let plan = Plan::of_rows(&[(action, 0, 1)], 1);
         let retry = Retry::DEFAULT.with_attempts(4).with_jitter(false);
         let mut template = Flush::new(plan).with_retry(retry);
         if setting.records {
             template = template.with_record();
+        }
+        if setting.is_unmarked {
+            template = template.without_record();
+            template.can_probe = setting.rule == Some(Rule::UnmarkedChangesAreRepeated);
         }
         change(&mut template);
         let search = Self { setting, template };
@@ -270,7 +283,10 @@ impl Search {
             Step::Probe => self.probes(world, &mut next),
             Step::Done { outcome } => {
                 if outcome == Outcome::Unknown && !world.resumed {
-                    let resumed = Flush::resumed(self.template.plan.clone());
+                    let mut resumed = Flush::resumed(self.template.plan.clone());
+                    if self.setting.is_unmarked && self.setting.rule.is_none() {
+                        resumed = resumed.without_record();
+                    }
                     let mut again = World::of(&resumed);
                     again.transactions.clone_from(&world.transactions);
                     again.resumed = true;
@@ -504,6 +520,32 @@ fn no_order_of_events_makes_a_flush_lie() {
         states += found.seen.len();
     }
     println!("{states} states");
+}
+
+/// Nobody can ask what became of its COMMIT, so it is carried out once at most.
+#[test]
+fn a_flush_without_a_marker_row_does_not_lie() {
+    for has_global_locks in [true, false] {
+        let setting = Setting {
+            keys: Compared::Never,
+            has_global_locks,
+            is_unmarked: true,
+            ..Setting::PLAIN
+        };
+        let found = Search::run(setting);
+        assert_eq!(found.lie, None);
+        assert_eq!(found.outcomes.len(), 3, "each end is reached");
+        let found = Search::with(setting, |flush| flush.scope = Scope::Connection);
+        assert_eq!(found.lie, None);
+    }
+    let found = Search::run(Setting {
+        keys: Compared::Never,
+        is_unmarked: true,
+        untold: true,
+        rule: Some(Rule::UnmarkedChangesAreRepeated),
+        ..Setting::PLAIN
+    });
+    assert!(found.lie.is_some());
 }
 
 #[test]

@@ -323,6 +323,32 @@ fn a_flush_with_updates_writes_a_marker_row() {
     assert_eq!(run(inside, &[]), "B s s C committed");
 }
 
+/// Nothing can be asked for, so nothing is sent again.
+#[test]
+fn a_flush_of_updates_without_a_marker_row_ends_where_its_commit_is_lost() {
+    let flush = || Flush::new(updates(1)).with_retry(RETRY).without_record();
+    assert!(!flush().records() && !flush().can_probe());
+    assert_eq!(run(flush(), &[]), "B s C committed");
+    assert_eq!(run(flush(), &[(2, Failed(Lost))]), "B s C unknown");
+    // Before that, and where the database says that it has rolled back, it is as any.
+    for (step, failure) in [(1, Transient), (2, Transient)] {
+        assert!(run(flush(), &[(step, Failed(failure))]).ends_with("R z B s C committed"));
+    }
+    assert_eq!(
+        run(flush(), &[(1, Failed(Lost))]),
+        "B s R z B s C committed"
+    );
+    let resumed = Flush::resumed(updates(1))
+        .with_retry(RETRY)
+        .without_record();
+    assert_eq!(run(resumed, &[]), "unknown");
+    // A key of its own rows tells of a flush that only inserts.
+    let inserts = Flush::new(plan(1)).with_retry(RETRY).without_record();
+    assert!(inserts.can_probe());
+    let lost = [(2, Failed(Lost)), (4, Probed(true))];
+    assert_eq!(run(inserts, &lost), "B s C z P committed");
+}
+
 /// What is left of an earlier flush is asked for over the one connection that there is, and over no other.
 #[test]
 fn an_unknown_commit_ends_the_flush_if_the_connection_cannot_be_replaced() {

@@ -64,9 +64,23 @@ fn each_kind_of_error_has_its_message() {
             "cannot begin the flush, nothing was written: no such thing",
         ),
         (
-            Failed::record("ordid_x", driver()),
+            Failed::record("ordid_x", &EngineProfile::SQLITE, driver()),
             "cannot record the flush, nothing was written: updates, deletes and `with_record` need \
              the table `ordid_flushes`, which `ordid_x::flushes_table` declares: no such thing",
+        ),
+        (
+            Failed::record(
+                "ordid_x",
+                &EngineProfile::SQLITE,
+                DriverError {
+                    is_missing_table: true,
+                    ..driver()
+                },
+            ),
+            "cannot record the flush, nothing was written: the table `ordid_flushes` is missing, which updates, deletes \
+             and `with_record` need; create it once, by a migration or the program, with the statement that \
+             `ordid_x::flushes_table` returns: CREATE TABLE IF NOT EXISTS ordid_flushes (id BLOB NOT NULL PRIMARY KEY, \
+             flushed_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID; or flush `without_record`: no such thing",
         ),
         (
             Failed::bind("too large", place(Some("7"))),
@@ -94,6 +108,10 @@ fn each_kind_of_error_has_its_message() {
         assert_eq!(error.to_string(), text);
         assert_eq!(error.failure() == Failure::Lost, text.contains("connect"));
         assert!(!error.is_commit_unknown() && !error.is_transient());
+        assert_eq!(
+            error.is_flushes_table_missing(),
+            text.contains("CREATE TABLE")
+        );
         assert_eq!(error.is_plan(), text.starts_with("cannot plan"));
         assert_eq!(error.is_journal(), text.contains("journal"));
         assert_eq!(error.is_connection_state(), text.contains("open on"));
@@ -160,7 +178,7 @@ fn the_message_names_the_row_that_was_found() {
         number: 2,
         rows: 2_000..2_001,
     };
-    error.set_row(chunk, "7".to_owned());
+    error.set_row(&chunk, 0, "7".to_owned());
     assert_eq!(
         error.to_string(),
         "cannot delete from orders, chunk 2 (rows 2000 to 2000), key 7, nothing was written: no \

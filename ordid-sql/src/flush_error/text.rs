@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::{DriverError, FlushError, Hindrance, Inner, Kind, Place, Rest, Source, failed};
+use super::{
+    DriverError, FlushError, FoundVersion, Hindrance, Inner, Kind, Place, Rest, Source, Stale,
+    failed,
+};
 use crate::{Action, classify::mysql};
 
 impl<D: fmt::Display> fmt::Display for FlushError<D> {
@@ -10,9 +13,15 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
         let Inner { kind, source, .. } = &*self.0;
         if self.0.is_unknown {
             f.write_str(
-                "the answer to COMMIT was lost, so either all rows are written or none is; flush \
-                 again over a connection that works to find out",
+                "the answer to COMMIT was lost, so either all rows are written or none is; ",
             )?;
+            f.write_str(match self.0.stays_unknown {
+                false => "flush again over a connection that works to find out",
+                true => {
+                    "a flush `without_record` cannot find out: look for its updates and deletes in the database, then \
+                     `clear` the unit of work"
+                }
+            })?;
             match kind {
                 Kind::State(Hindrance { what, remedy }) => write!(f, ": {what}: {remedy}")?,
                 Kind::Timeout(within) => write!(f, ": it took longer than {within:?}")?,
@@ -31,6 +40,7 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
                     ": the database took {changed} of {rows} rows; a trigger, a rule or a view leaves rows out, which \
                      `#[ordid(uncounted)]` on the entity allows"
                 ),
+                _ if self.is_stale() => self.fmt_stale(f, *changed, *rows),
                 (true, Some(_), _) => f.write_str(": there is no such row"),
                 (true, None, _) => write!(f, ": {changed} of {rows} rows were found"),
                 (false, _, 1) => write!(f, ": {changed} rows have this key"),
@@ -81,6 +91,35 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
     }
 }
 
+impl<D> FlushError<D> {
+    /// Says which versions a row was read with and has.
+    fn fmt_stale(&self, f: &mut fmt::Formatter<'_>, changed: u64, rows: usize) -> fmt::Result {
+        let Some(Stale { read, found }) = &self.0.stale else {
+            return Ok(());
+        };
+        match (read, found) {
+            (Some(read), FoundVersion::Found(found)) => write!(
+                f,
+                ": the row was read with version {read} and has version {found}: somebody has changed it since; read \
+                 it again"
+            ),
+            (Some(read), FoundVersion::NoRow) => write!(
+                f,
+                ": there is no such row any more, which was read with version {read}"
+            ),
+            (Some(read), FoundVersion::Unknown) => write!(
+                f,
+                ": the row was read with version {read}, and has changed since or is gone"
+            ),
+            (None, _) => write!(
+                f,
+                ": {changed} of {rows} rows have the versions that they were read with; the others have changed since \
+                 or are gone"
+            ),
+        }
+    }
+}
+
 impl<D: fmt::Display> fmt::Display for Kind<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -92,7 +131,19 @@ impl<D: fmt::Display> fmt::Display for Kind<D> {
             }
             Self::Connect => f.write_str("cannot connect for the flush, nothing was written"),
             Self::Begin => f.write_str("cannot begin the flush, nothing was written"),
-            Self::Record { adapter } => write!(
+            Self::Record {
+                adapter,
+                missing: Some(statement),
+            } => write!(
+                f,
+                "cannot record the flush, nothing was written: the table `ordid_flushes` is missing, which updates, \
+                 deletes and `with_record` need; create it once, by a migration or the program, with the statement that \
+                 `{adapter}::flushes_table` returns: {statement}; or flush `without_record`"
+            ),
+            Self::Record {
+                adapter,
+                missing: None,
+            } => write!(
                 f,
                 "cannot record the flush, nothing was written: updates, deletes and `with_record` \
                  need the table `ordid_flushes`, which `{adapter}::flushes_table` declares"

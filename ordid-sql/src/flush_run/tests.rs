@@ -12,7 +12,7 @@ fn plan(action: Action) -> Plan {
 }
 
 fn inserts(retry: Retry, unresolved: Option<&UnresolvedCommit>) -> Run {
-    Run::new(plan(Action::Insert), retry, unresolved)
+    Run::new(plan(Action::Insert), retry, Markers::Changes, unresolved)
 }
 
 fn driver(text: &'static str, failure: Failure) -> DriverError<io::Error> {
@@ -175,6 +175,7 @@ fn a_refusal_is_reported_rather_than_the_failed_probe() {
     let mut unresolved = Some(UnresolvedCommit {
         id: Uuid::generate(),
         flushed: Flushed::default(),
+        markers: Markers::Changes,
         has_changed: false,
     });
     let mut run = inserts(Retry::NONE, unresolved.as_ref());
@@ -199,6 +200,7 @@ fn inside_a_transaction_nothing_is_unresolved() {
     let mut unresolved = Some(UnresolvedCommit {
         id,
         flushed: Flushed::default(),
+        markers: Markers::Changes,
         has_changed: false,
     });
     for outcome in [
@@ -245,10 +247,14 @@ fn a_flush_with_a_journal_uses_its_attempt_id() {
 
 #[test]
 fn a_requested_marker_row_is_written() {
-    assert!(!inserts(RETRY, None).with_record(false).records());
-    assert!(inserts(RETRY, None).with_record(true).records());
-    let updates = Run::new(plan(Action::Update), RETRY, None);
-    assert!(updates.with_record(false).records());
+    for (action, expected) in [
+        (Action::Insert, [false, false, true]),
+        (Action::Update, [false, true, true]),
+    ] {
+        let markers = [Markers::None, Markers::Changes, Markers::All];
+        let records = markers.map(|it| Run::new(plan(action), RETRY, it, None).records());
+        assert_eq!(records, expected, "{action:?}");
+    }
 }
 
 #[test]
@@ -293,7 +299,7 @@ fn an_attempt_without_a_connection_fails() {
     let error = end(run, &mut unresolved).unwrap_err().error;
     assert!(error.is_commit_unknown() && unresolved.is_some());
     // Nothing to write needs none.
-    let mut run = Run::new(Plan::default(), Retry::NONE, None);
+    let mut run = Run::new(Plan::default(), Retry::NONE, Markers::Changes, None);
     run.unconnected(refused());
     assert_eq!(end(run, &mut None).unwrap().rows(), 0);
 }

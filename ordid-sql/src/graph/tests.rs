@@ -154,9 +154,10 @@ pub(crate) fn schema(links: &[Vec<Link>]) -> Vec<Given> {
                     key: TypeId::of::<Uuid>(),
                     schema: None,
                     name: format!("t{number}").leak(),
-                    key_column: "id",
+                    key_columns: &["id"],
                     columns: &COLUMNS[..=links.len()],
                     parents: parents.leak(),
+                    version: None,
                     counts_inserts: true,
                     rows: 0,
                     updates: 0,
@@ -440,12 +441,12 @@ fn rows_are_deleted_children_first_and_on_sqlite_one_depth_a_statement() {
 #[test]
 fn a_key_in_an_option_is_no_foreign_key_that_can_be_null() {
     let mut given = schema(&[vec![to(1)], vec![to(0)]]);
-    given[0].table.key_column = "a";
+    given[0].table.key_columns = &["a"];
     given[0].inserts = vec![row(1, &[1])];
     given[1].inserts = vec![row(1, &[1])];
     let plan = planned::<MySql>(&mut given).unwrap();
     assert_eq!(sent(&plan)[2], (fix_up(0), 1, 0..1));
-    given[1].table.key_column = "a";
+    given[1].table.key_columns = &["a"];
     assert!(planned::<MySql>(&mut given).unwrap_err().is_plan());
 }
 

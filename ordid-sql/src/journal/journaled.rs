@@ -481,12 +481,13 @@ fn write_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
         records.end_row()?;
     }
     if list == List::Deletes {
-        for (raw, links) in entities.deletes() {
+        for (raw, version, links) in entities.deletes() {
             let links = links.iter().map(|(parent, bytes)| {
                 let column = E::PARENTS[usize::from(*parent)].column();
                 (column.to_owned(), bytes.as_bytes().to_vec())
             });
-            let deleted: Deleted = (KeyBytes::of_raw(raw).as_bytes().to_vec(), links.collect());
+            let key = KeyBytes::of_raw(raw).as_bytes().to_vec();
+            let deleted: Deleted = (key, links.collect(), version);
             let added = records.add(&deleted).map(drop);
             added.map_err(|problem| cannot(Some(key_of_raw::<E>(raw)), &problem))?;
             records.end_row()?;
@@ -591,7 +592,7 @@ fn read_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
                 pending_rows.update_columns(row, columns, register);
             }
             List::Deletes => {
-                let (key, links): Deleted = record::decode(row).map_err(cannot)?;
+                let (key, links, version): Deleted = record::decode(row).map_err(cannot)?;
                 let key = record::key_bytes(&key)?.to_key::<KeyOf<E>>();
                 let key = key.ok_or_else(|| cannot("it has no key of its type".to_owned()))?;
                 let links = links
@@ -607,7 +608,7 @@ fn read_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
                     .collect::<Result<Vec<_>, Error>>()?;
                 pending_rows
                     .of_type::<E>()
-                    .delete_again(key.to_raw(), &links);
+                    .delete_again(key.to_raw(), version, &links);
             }
         }
     }

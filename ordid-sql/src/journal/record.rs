@@ -14,8 +14,8 @@
 //! A row is MessagePack as serde writes it, a struct with the names of its fields. It is what an
 //! entity was *and* how serde wrote it, so fields may be added and left out as serde allows. Of the
 //! self-describing formats this one preserves the most: `null` in JSON, each bit of a NaN, 128-bit
-//! integers, bytes. For a row to delete the record has the key, as the raw key's bytes, and the foreign
-//! keys, each with its column. A row to update in some columns stands behind an array of their names.
+//! integers, bytes. For a row to delete the record has the key, as the raw key's bytes, the foreign
+//! keys, each with its column, and the number of its version, if it has one. A row to update in some columns stands behind an array of their names.
 
 use serde_core::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -56,8 +56,8 @@ impl List {
     pub(super) const ALL: [Self; 4] = [Self::Inserts, Self::Updates, Self::Deletes, Self::Columns];
 }
 
-/// A row to delete: its key, and its foreign keys by their columns.
-pub(super) type Deleted = (Vec<u8>, Vec<(String, Vec<u8>)>);
+/// A row to delete: its key, its foreign keys by their columns, and its version.
+pub(super) type Deleted = (Vec<u8>, Vec<(String, Vec<u8>)>, Option<i128>);
 
 pub(super) fn key_bytes(bytes: &[u8]) -> Result<KeyBytes, Error> {
     KeyBytes::from_slice(bytes).ok_or_else(|| unknown("a key"))

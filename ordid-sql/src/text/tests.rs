@@ -23,9 +23,10 @@ fn table(columns: &'static [&'static str]) -> Table {
         key: TypeId::of::<Uuid>(),
         schema: None,
         name: "orders",
-        key_column: "id",
+        key_columns: &["id"],
         columns,
         parents: if columns.len() > 1 { &PARENTS } else { &[] },
+        version: None,
         counts_inserts: true,
         rows: 0,
         updates: 0,
@@ -247,6 +248,152 @@ fn some_columns_are_updated_and_no_others() {
     );
 }
 
+#[test]
+fn rows_with_a_key_of_two_columns_are_found_by_both() {
+    let of = |engine: &EngineProfile, action, rows| {
+        let mut table = table(KEY_IN_BETWEEN);
+        table.key_columns = &["id", "total"];
+        table.parents = &PARENTS;
+        let names = TableNames::of(&table, engine);
+        let writer = Writer {
+            engine,
+            placeholder: None,
+        };
+        let exists = writer.exists(&names);
+        assert_eq!(*exists.columns, [1, 2]);
+        let statement = writer.statement(&table, &names, action, rows, None);
+        let asked = exists.sql.to_string();
+        (statement.sql.to_string(), statement.columns.to_vec(), asked)
+    };
+    let (update, columns, asked) = of(&EngineProfile::POSTGRES, Action::Update, 2);
+    assert_eq!(
+        update,
+        "UPDATE \"orders\" AS ordid_target SET \"parent\" = ordid_rows.\"parent\" \
+         FROM (VALUES ($1, $2, $3), ($4, $5, $6)) AS ordid_rows (\"parent\", \"id\", \"total\") \
+         WHERE ordid_target.\"id\" = ordid_rows.\"id\" AND ordid_target.\"total\" = ordid_rows.\"total\""
+    );
+    assert_eq!(columns, [0, 1, 2]);
+    assert_eq!(
+        asked,
+        r#"SELECT 1 FROM "orders" WHERE "id" = $1 AND "total" = $2"#
+    );
+    let (update, columns, _) = of(&EngineProfile::MYSQL, FIX_UP, 1);
+    assert_eq!(
+        update,
+        "UPDATE `orders` SET `parent` = ? WHERE `id` = ? AND `total` = ?"
+    );
+    assert_eq!(columns, [0, 1, 2]);
+    for (engine, unlink) in [
+        (
+            EngineProfile::SQLITE,
+            "WITH ordid_rows (\"id\", \"total\") AS (VALUES (?, ?), (?, ?)) UPDATE \"orders\" SET \"parent\" = NULL \
+             WHERE (\"id\", \"total\") IN (SELECT \"id\", \"total\" FROM ordid_rows)",
+        ),
+        (
+            EngineProfile::MYSQL,
+            "UPDATE `orders` SET `parent` = NULL WHERE `id` = ? AND `total` = ? OR `id` = ? AND `total` = ?",
+        ),
+        (
+            EngineProfile::SQL_SERVER,
+            "UPDATE ordid_target SET [parent] = NULL FROM [orders] AS ordid_target \
+             JOIN (VALUES (@P1, @P2), (@P3, @P4)) AS ordid_rows ([id], [total]) \
+             ON ordid_target.[id] = ordid_rows.[id] AND ordid_target.[total] = ordid_rows.[total]; \
+             SELECT @@ROWCOUNT",
+        ),
+        (
+            EngineProfile::ORACLE,
+            r#"UPDATE "orders" SET "parent" = NULL WHERE "id" = :1 AND "total" = :2"#,
+        ),
+    ] {
+        let (text, columns, _) = of(&engine, UNLINK, 2);
+        assert_eq!((&*text, &*columns), (unlink, &[1, 2][..]));
+    }
+    let (delete, ..) = of(&EngineProfile::MYSQL, Action::Delete, 2);
+    assert!(
+        delete.ends_with(" ORDER BY `id` DESC, `total` DESC"),
+        "{delete}"
+    );
+}
+
+/// A row is found by its key and by the version that it was read with, whose value comes last.
+#[test]
+fn rows_with_a_version_are_found_by_it() {
+    const COLUMNS: &[&str] = &["version", "id", "total"];
+    let of = |engine: &EngineProfile, action, rows| {
+        let mut table = table(COLUMNS);
+        table.parents = &[];
+        table.version = Some(0);
+        let names = TableNames::of(&table, engine);
+        let writer = Writer {
+            engine,
+            placeholder: None,
+        };
+        let statement = writer.statement(&table, &names, action, rows, None);
+        (statement.sql.to_string(), statement.columns.to_vec())
+    };
+    for (engine, update, delete, delete_one) in [
+        (
+            EngineProfile::POSTGRES,
+            "UPDATE \"orders\" AS ordid_target SET \"version\" = ordid_rows.\"version\", \
+             \"total\" = ordid_rows.\"total\" FROM (VALUES ($1, $2, $3, $4), ($5, $6, $7, $8)) AS ordid_rows \
+             (\"version\", \"id\", \"total\", ordid_version) WHERE ordid_target.\"id\" = ordid_rows.\"id\" \
+             AND ordid_target.\"version\" = ordid_rows.ordid_version",
+            r#"DELETE FROM "orders" WHERE ("id", "version") IN (VALUES ($1, $2), ($3, $4))"#,
+            r#"DELETE FROM "orders" WHERE "id" = $1 AND "version" = $2"#,
+        ),
+        (
+            EngineProfile::SQLITE,
+            "WITH ordid_rows (\"version\", \"id\", \"total\", ordid_version) AS (VALUES (?, ?, ?, ?), \
+             (?, ?, ?, ?)) UPDATE \"orders\" AS ordid_target SET \"version\" = ordid_rows.\"version\", \
+             \"total\" = ordid_rows.\"total\" FROM ordid_rows WHERE ordid_target.\"id\" = ordid_rows.\"id\" \
+             AND ordid_target.\"version\" = ordid_rows.ordid_version",
+            "WITH ordid_rows (\"id\", ordid_version) AS (VALUES (?, ?), (?, ?)) DELETE FROM \"orders\" \
+             WHERE (\"id\", \"version\") IN (SELECT \"id\", ordid_version FROM ordid_rows)",
+            r#"DELETE FROM "orders" WHERE "id" = ? AND "version" = ?"#,
+        ),
+        (
+            EngineProfile::MYSQL,
+            "UPDATE `orders` SET `version` = ?, `total` = ? WHERE `id` = ? AND `version` = ?",
+            "DELETE FROM `orders` WHERE `id` = ? AND `version` = ? OR `id` = ? AND `version` = ?",
+            "DELETE FROM `orders` WHERE `id` = ? AND `version` = ?",
+        ),
+        (
+            EngineProfile::SQL_SERVER,
+            "UPDATE ordid_target SET [version] = ordid_rows.[version], [total] = ordid_rows.[total] \
+             FROM [orders] AS ordid_target JOIN (VALUES (@P1, @P2, @P3, @P4), (@P5, @P6, @P7, @P8)) AS ordid_rows \
+             ([version], [id], [total], ordid_version) ON ordid_target.[id] = ordid_rows.[id] \
+             AND ordid_target.[version] = ordid_rows.ordid_version; SELECT @@ROWCOUNT",
+            "DELETE ordid_target FROM [orders] AS ordid_target JOIN (VALUES (@P1, @P2), (@P3, @P4)) AS ordid_rows \
+             ([id], ordid_version) ON ordid_target.[id] = ordid_rows.[id] \
+             AND ordid_target.[version] = ordid_rows.ordid_version; SELECT @@ROWCOUNT",
+            "DELETE FROM [orders] WHERE [id] = @P1 AND [version] = @P2; SELECT @@ROWCOUNT",
+        ),
+        (
+            EngineProfile::ORACLE,
+            r#"UPDATE "orders" SET "version" = :1, "total" = :2 WHERE "id" = :3 AND "version" = :4"#,
+            r#"DELETE FROM "orders" WHERE "id" = :1 AND "version" = :2"#,
+            r#"DELETE FROM "orders" WHERE "id" = :1 AND "version" = :2"#,
+        ),
+    ] {
+        let is_by_row = matches!(engine.updates, Updates::RowByRow | Updates::Arrays);
+        let update_columns = match is_by_row {
+            true => vec![0, 2, 1, 3],
+            false => vec![0, 1, 2, 3],
+        };
+        assert_eq!(
+            of(&engine, Action::Update, 2),
+            (update.to_owned(), update_columns)
+        );
+        assert_eq!(
+            of(&engine, Action::Delete, 2),
+            (delete.to_owned(), vec![1, 3])
+        );
+        assert_eq!(of(&engine, Action::Delete, 1).0, delete_one);
+        // What is inserted has no other version yet.
+        assert_eq!(of(&engine, Action::Insert, 2).1, [0, 1, 2]);
+    }
+}
+
 /// The row has to be there all the same.
 #[test]
 fn a_row_with_nothing_but_its_key_is_updated() {
@@ -414,7 +561,7 @@ fn names_are_quoted_and_may_be_given() {
     let delete = writer.statement(&odd, &given, Action::Delete, 1, None);
     assert_eq!(&*delete.sql, "DELETE FROM elsewhere WHERE x = $1");
     let key_last = TableNames::of(&table(KEY_LAST), &engine);
-    assert_eq!(key_last.key, 2);
+    assert_eq!(key_last.keys, [2]);
     assert!(key_last.around.is_empty());
 }
 

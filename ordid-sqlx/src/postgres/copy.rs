@@ -11,11 +11,11 @@
 use std::mem;
 
 use ordid_sql::{
-    copy,
+    NotBulk, copy,
     spi::{BulkFailure, BulkRows, Fed},
 };
 use sqlx::{
-    Encode, PgConnection, Postgres, Type,
+    Encode, PgConnection, Postgres, Type, TypeInfo as _,
     encode::IsNull,
     error::BoxDynError,
     postgres::{PgArgumentBuffer, PgTypeInfo, types::Oid},
@@ -44,16 +44,21 @@ pub struct CopyPiece {
 }
 
 impl CopyPiece {
-    fn new(table: &str, columns: &[&str], types: Vec<Oid>) -> Option<Self> {
-        let types = types.into_iter().map(|Oid(number)| number).collect();
-        let target = copy::Target::new(columns.len(), types)?;
+    fn new(
+        table: &str,
+        columns: &[&'static str],
+        answer: Vec<(String, Oid)>,
+    ) -> Result<Self, NotBulk> {
+        let answer = answer.into_iter();
+        let answer = answer.map(|(reason, Oid(number))| (reason, number));
+        let target = copy::Target::new(columns, answer.collect())?;
         let names: Vec<_> = columns
             .iter()
             .map(|column| <Postgres as Backend>::PROFILE.quote(column))
             .collect();
         let mut piece = PgArgumentBuffer::default();
         copy::begin(&mut piece);
-        Some(Self {
+        Ok(Self {
             sql: format!(
                 "COPY {table} ({}) FROM STDIN (FORMAT binary)",
                 names.join(", ")
@@ -67,10 +72,14 @@ impl CopyPiece {
         })
     }
 
-    /// Whether values of this type go into the next column.
+    /// Whether values of this type go into the next column. A type that is given by its name, as by `type_name = "text"`
+    /// of a derive, has no number.
     fn takes(&self, ty: &PgTypeInfo) -> bool {
-        ty.oid()
-            .is_some_and(|Oid(number)| self.target.takes(self.column, number))
+        let number = match ty.oid() {
+            Some(Oid(number)) => Some(number),
+            None => copy::type_number(ty.name()),
+        };
+        number.is_some_and(|number| self.target.takes(self.column, number))
     }
 
     /// Empties the piece. The buffer is a new one around the old memory, since
@@ -86,7 +95,9 @@ impl CopyPiece {
 }
 
 impl Bulk<Postgres> for CopyPiece {
-    const MIN_ROWS: usize = copy::MIN_ROWS;
+    fn offers(rows: usize) -> Result<(), NotBulk> {
+        copy::offers(rows)
+    }
 
     /// See "Triggers" above.
     const BEGIN: Option<&'static str> = Some("BEGIN; SET LOCAL client_min_messages TO error");
@@ -96,16 +107,16 @@ impl Bulk<Postgres> for CopyPiece {
         connection: &'a mut PgConnection,
         table: &'a str,
         columns: &'static [&'static str],
-    ) -> BoxFuture<'a, Option<Self>> {
+    ) -> BoxFuture<'a, Result<Self, NotBulk>> {
         Box::pin(async move {
-            let types: Vec<Oid> = sqlx::query_scalar(copy::COLUMN_TYPES)
+            let answer: Result<Vec<(String, Oid)>, _> = sqlx::query_as(copy::COLUMNS)
                 .bind(table)
                 .bind(columns)
                 .fetch_all(connection)
-                .await
-                // A server before 12, or one that is only like PostgreSQL.
-                .ok()?;
-            Self::new(table, columns, types)
+                .await;
+            // A server before 12, or one that is only like PostgreSQL.
+            let answer = answer.map_err(|_| NotBulk::Unanswered)?;
+            Self::new(table, columns, answer)
         })
     }
 
@@ -176,6 +187,7 @@ impl Bulk<Postgres> for CopyPiece {
         Box::pin(async move {
             // The first piece is encoded before the command begins: perhaps no row is for it.
             let mut fed = rows.feed(binder)?;
+            report_misfit(binder, rows);
             let Some(piece) = binder.bulk_mut().filter(|_| !rows.is_empty()) else {
                 return Ok(());
             };
@@ -192,7 +204,10 @@ impl Bulk<Postgres> for CopyPiece {
                     break;
                 }
                 fed = match rows.feed(binder) {
-                    Ok(fed) => fed,
+                    Ok(fed) => {
+                        report_misfit(binder, rows);
+                        fed
+                    }
                     Err(error) => {
                         // Should the server have refused a row meanwhile, its answer is half read.
                         if stream.abort("a row could not be encoded").await.is_ok() {
@@ -210,5 +225,17 @@ impl Bulk<Postgres> for CopyPiece {
             }
             Ok(())
         })
+    }
+}
+
+/// Says which column's value ended the command, if one did.
+fn report_misfit(
+    binder: &mut Binder<Postgres>,
+    rows: &mut BulkRows<'_, Binder<Postgres>, sqlx::Error>,
+) {
+    if let Some(piece) = binder.bulk_mut()
+        && piece.misfit
+    {
+        rows.misfit(piece.column);
     }
 }

@@ -4,7 +4,7 @@ use std::{io, marker::PhantomData};
 
 use futures_util::future::BoxFuture;
 use ordid_sql::{
-    DriverError, FlushError, PendingRows, Plan,
+    DriverError, FlushError, NotBulk, PendingRows,
     spi::{
         Begin, BulkFailure, BulkRows, Changed, ConnectionSource, FlushConnection, FlushTransaction,
         Statement, StatementFailure, TransactionScope,
@@ -117,8 +117,12 @@ impl<'c, S: Stream, D: Flavour> FlushConnection for Connection<'c, S, D> {
         }
     }
 
-    async fn bulk(&mut self, rows: &PendingRows<Binder<D>>, plan: &Plan) -> Vec<Option<Load>> {
-        load::prepare(self.client, rows, plan).await
+    async fn bulk(
+        &mut self,
+        rows: &PendingRows<Binder<D>>,
+        table: usize,
+    ) -> std::result::Result<Load, NotBulk> {
+        load::prepare(self.client, rows, table).await
     }
 
     async fn begin(&mut self, begin: Begin) -> Result<Transaction<'_, 'c, S, D>> {
@@ -168,6 +172,22 @@ impl<S: Stream, D: Flavour> FlushTransaction for Transaction<'_, '_, S, D> {
         let found = async {
             let answer = values.query(query).query(self.connection.client).await?;
             Ok(answer.into_row().await?.is_some())
+        };
+        found.await.map_err(classify)
+    }
+
+    async fn text(
+        &mut self,
+        query: &Statement,
+        values: Binder<D>,
+    ) -> Result<Option<String>, DriverError<Error>> {
+        let found = async {
+            let answer = values.query(query).query(self.connection.client).await?;
+            let Some(row) = answer.into_row().await? else {
+                return Ok(None);
+            };
+            let text: Option<&str> = row.try_get(0)?;
+            Ok(Some(text.unwrap_or_default().to_owned()))
         };
         found.await.map_err(classify)
     }

@@ -1,7 +1,7 @@
 //! Rows by `INSERT BULK`.
 
 use ordid_sql::{
-    Action, Chunk, PendingRows, Plan,
+    Action, Chunk, NotBulk, PendingRows,
     spi::{BulkFailure, BulkRows, Fed},
 };
 use tiberius::{Client, SortOrder, SqlBulkCopyOption, SqlBulkCopyOptions, error::Error};
@@ -23,51 +23,48 @@ pub(super) struct Load {
     rises_by: Option<String>,
 }
 
-/// Returns for each table how to load its rows, where that is the way.
+/// Says whether rows that would take so many statements are offered to a load.
+pub(crate) fn offers(statements: usize) -> Result<(), NotBulk> {
+    match statements <= STATEMENTS {
+        true => Err(NotBulk::FewRows),
+        false => Ok(()),
+    }
+}
+
+/// Returns how to load the rows of a table, or why they go by statements.
 ///
 /// It is called before the transaction begins, which a question that fails could spoil.
 pub(super) async fn prepare<D: Flavour, S: Stream>(
     client: &mut Client<S>,
     pending: &PendingRows<Binder<D>>,
-    plan: &Plan,
-) -> Vec<Option<Load>> {
-    let tables = pending.tables();
-    let mut statements = vec![0; tables.len()];
-    for chunk in plan.chunks() {
-        statements[chunk.table] += usize::from(chunk.action == Action::Insert);
+    position: usize,
+) -> Result<Load, NotBulk> {
+    let table = pending.table(position);
+    let name = D::quote_table(table.schema(), table.name());
+    let columns: Vec<_> = table.columns().iter().map(|name| D::quote(name)).collect();
+    let quoted: Vec<_> = columns.iter().map(String::as_str).collect();
+    // It fails for names that tiberius refuses, and for tables that may not be read.
+    let described = client.column_metadata(&name, &quoted).await;
+    let described = described.map_err(|_| NotBulk::Unanswered)?;
+    let fit = Fit::new(&described, table.columns(), table.key_columns()[0])?;
+    let mut binder = Binder::looking(fit);
+    let all = Chunk {
+        action: Action::Insert,
+        table: position,
+        number: 0,
+        rows: 0..table.rows(),
+    };
+    let end = pending.write(&all, all.rows.clone(), &mut binder);
+    let fit = binder.into_fit().ok_or(NotBulk::Value(None))?;
+    if end != table.rows() {
+        let column = fit.misfit().and_then(|column| table.columns().get(column));
+        return Err(NotBulk::Value(column.copied()));
     }
-    let mut loads = Vec::with_capacity(tables.len());
-    for (position, table) in tables.iter().enumerate() {
-        if statements[position] <= STATEMENTS {
-            loads.push(None);
-            continue;
-        }
-        let name = D::quote_table(table.schema(), table.name());
-        let columns: Vec<_> = table.columns().iter().map(|name| D::quote(name)).collect();
-        let quoted: Vec<_> = columns.iter().map(String::as_str).collect();
-        // It fails for names that tiberius refuses, and for tables that may not be read.
-        let described = client.column_metadata(&name, &quoted).await;
-        let fit = described
-            .ok()
-            .and_then(|found| Fit::new(&found, table.columns(), table.key_column()))
-            .and_then(|fit| {
-                let mut binder = Binder::looking(fit);
-                let all = Chunk {
-                    action: Action::Insert,
-                    table: position,
-                    number: 0,
-                    rows: 0..table.rows(),
-                };
-                let end = pending.write(&all, all.rows.clone(), &mut binder);
-                binder.into_fit().filter(|_| end == table.rows())
-            });
-        loads.push(fit.map(|fit| Load {
-            table: name,
-            rises_by: fit.rises().then(|| D::quote(table.key_column())),
-            columns,
-        }));
-    }
-    loads
+    Ok(Load {
+        table: name,
+        rises_by: fit.rises().then(|| D::quote(table.key_columns()[0])),
+        columns,
+    })
 }
 
 impl Load {

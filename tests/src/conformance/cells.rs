@@ -151,6 +151,15 @@ fn drawn<S: StaticScheme>() -> Keys<S::Raw> {
     Box::new(|| S::generate().into_raw())
 }
 
+/// The keys of a scheme that makes them of names, here of numbers.
+fn named<S: FromName>() -> Keys<S::Raw> {
+    let mut names = 0_u32..;
+    Box::new(move || {
+        let name = names.next().expect("few keys").to_string();
+        S::from_name(&uuid::Uuid::NAMESPACE_OID, name.as_bytes())
+    })
+}
+
 /// The keys of a layout of `snowflake`, or of Instagram's.
 fn numbered<S, L>() -> Keys<S::Raw>
 where
@@ -248,6 +257,7 @@ macro_rules! push_schemes {
     (@keys [layout] $scheme:ty) => { numbered::<$scheme, _>() };
     (@keys [node($example:expr, $last:expr)] $scheme:ty) => { counted::<$scheme>($last) };
     (@keys [drawn($bits:literal)] $scheme:ty) => { drawn::<$scheme>() };
+    (@keys [named] $scheme:ty) => { named::<$scheme>() };
     (@keys [by_period($bits:literal)] $scheme:ty) => { drawn::<$scheme>() };
 }
 

@@ -74,8 +74,8 @@ pub trait Engine: Backend + Client {
                  {options}"
             ),
             format!(
-                "CREATE TABLE items (id {key} NOT NULL PRIMARY KEY, order_id {key} NOT NULL, unit \
-                 BIGINT NOT NULL, position BIGINT NOT NULL, FOREIGN KEY (order_id) REFERENCES \
+                "CREATE TABLE items (id {key} NOT NULL, order_id {key} NOT NULL, unit BIGINT NOT NULL, \
+                 position BIGINT NOT NULL, PRIMARY KEY (id, order_id), FOREIGN KEY (order_id) REFERENCES \
                  orders (id)) {options}"
             ),
             flushes_table::<Self>().to_owned(),

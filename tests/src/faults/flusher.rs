@@ -6,8 +6,11 @@ use ordid_sql::FlushError;
 use ordid_sqlx::{Flushed, Progress, Retry, UnitOfWork};
 use sqlx::{MySql, Postgres, Sqlite};
 
-use super::{Engine, Graph, Remote, pool};
-use crate::servers::{Options, Scratch};
+use super::{Engine, Graph, PATIENCE, Remote, pool};
+use crate::{
+    servers::{Options, Scratch},
+    trials::Outcome,
+};
 
 /// A library, by its units of work for each database.
 pub trait Library: 'static {
@@ -44,6 +47,17 @@ pub trait Flusher: Sized + Send + 'static {
 
     /// Writes a marker row with every flush.
     fn with_marker(self) -> Self;
+
+    /// Writes no marker row with any flush.
+    fn without_marker(self) -> Self;
+
+    /// Creates the table of marker rows, as the library does.
+    fn create_flushes_table(options: &Options<Self::Database>) -> impl Future<Output = Outcome>;
+
+    /// Deletes the marker rows that are more than a day old, as the library does.
+    fn remove_old_markers(
+        options: &Options<Self::Database>,
+    ) -> impl Future<Output = Result<u64, Failed>>;
 
     /// Adds the rows, children first.
     fn add_graph(&mut self, graph: &Graph);
@@ -93,10 +107,20 @@ pub struct Failed {
     pub is_connection_lost: bool,
     /// Another time may succeed.
     pub is_transient: bool,
+    /// There is no table of marker rows.
+    pub is_flushes_table_missing: bool,
     /// It took longer than it was given.
     pub is_timeout: bool,
     /// A value is taken.
     pub is_unique_violation: bool,
+    /// A row is not there.
+    pub is_missing_row: bool,
+    /// A row has changed since it was read.
+    pub is_stale: bool,
+    /// Which row it was.
+    pub row: Box<FailedRow>,
+    /// Which constraint was violated, and which column it is about.
+    pub names: Box<[Option<String>; 2]>,
     /// How often it was begun anew.
     pub retries: u32,
     /// Where it happened.
@@ -105,6 +129,17 @@ pub struct Failed {
     pub chunk: Option<usize>,
     /// Which rows are in it.
     pub rows: Option<Range<usize>>,
+}
+
+/// What a flush's error says of a row.
+#[derive(Debug, Clone)]
+pub struct FailedRow {
+    /// Its key.
+    pub key: Option<String>,
+    /// With which version it was read.
+    pub read_version: Option<String>,
+    /// Which version it has.
+    pub found_version: Option<String>,
 }
 
 impl fmt::Display for Failed {
@@ -132,8 +167,17 @@ where
             is_commit_unknown: error.is_commit_unknown(),
             is_connection_lost: error.is_connection_lost(),
             is_transient: error.is_transient(),
+            is_flushes_table_missing: error.is_flushes_table_missing(),
             is_timeout: error.is_timeout(),
             is_unique_violation: error.is_unique_violation(),
+            is_missing_row: error.is_missing_row(),
+            is_stale: error.is_stale(),
+            row: Box::new(FailedRow {
+                key: error.key().map(str::to_owned),
+                read_version: error.read_version().map(str::to_owned),
+                found_version: error.found_version().map(str::to_owned),
+            }),
+            names: Box::new([error.constraint(), error.column()].map(|it| it.map(str::to_owned))),
             retries: error.retries(),
             table: error.table().map(str::to_owned),
             chunk: error.chunk(),
@@ -164,6 +208,24 @@ impl<DB: Engine> Flusher for UnitOfWork<DB> {
 
     fn with_marker(self) -> Self {
         self.with_record()
+    }
+
+    fn without_marker(self) -> Self {
+        self.without_record()
+    }
+
+    async fn create_flushes_table(options: &Options<DB>) -> Outcome {
+        let pool = pool::<DB>(options.clone(), PATIENCE);
+        let outcome = ordid_sqlx::create_flushes_table(&pool).await;
+        pool.close().await;
+        Ok(outcome?)
+    }
+
+    async fn remove_old_markers(options: &Options<DB>) -> Result<u64, Failed> {
+        let pool = pool::<DB>(options.clone(), PATIENCE);
+        let outcome = ordid_sqlx::remove_old_markers(&pool).await;
+        pool.close().await;
+        outcome.map_err(|error| Failed::from(&error))
     }
 
     fn add_graph(&mut self, graph: &Graph) {

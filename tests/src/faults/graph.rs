@@ -71,14 +71,14 @@ pub struct Order {
     pub label: String,
 }
 
-/// A grandchild. The position is shorter than its column, so PostgreSQL's `COPY` does not take it:
+/// A grandchild, whose key has two columns. The position is shorter than its column, so PostgreSQL's `COPY` does not take it:
 /// these rows go by statements everywhere.
 #[derive(OrderedKey, Serialize, Deserialize, Clone, Debug)]
 #[ordid(table = "items")]
 pub struct Item {
     #[ordid(key)]
     pub id: ItemId,
-    #[ordid(parent)]
+    #[ordid(key, parent)]
     pub order_id: OrderId,
     pub unit: i64,
     pub position: i32,

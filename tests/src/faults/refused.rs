@@ -1,9 +1,9 @@
-//! What a database refuses in the midst of a flush: a value that is taken.
+//! What a database refuses in the midst of a flush: a value that is taken, and what else a constraint is for.
 
 use libtest_mimic::Trial;
 use ordid_sqlx::Retry;
 
-use super::{Failed, Flusher, Graph, Library, PATIENCE, Shape, Site, on_file, on_server};
+use super::{Engine, Failed, Flusher, Graph, Library, PATIENCE, Shape, Site, on_file, on_server};
 use crate::{servers::Servers, trials::Outcome};
 
 /// Adds the tests of a library.
@@ -38,6 +38,93 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
             taken_at_commit::<L::Postgres>(site).await
         },
     );
+    const NAMES: &str = "an_error_names_its_constraint_or_column";
+    on_server::<L::Postgres, _, _>(trials, servers, "postgres", NAMES, async |site| {
+        let unique = [Some("orders_pkey"), None, Some("orders_label"), None];
+        named::<L::Postgres>(site, unique, Some("orders_customer")).await
+    });
+    for server in ["mariadb", "mysql"] {
+        on_server::<L::MySql, _, _>(trials, servers, server, NAMES, async |site| {
+            let unique = [Some("PRIMARY"), None, Some("orders_label"), None];
+            named::<L::MySql>(site, unique, Some("orders_customer")).await
+        });
+    }
+    on_file::<L::Sqlite, _, _>(trials, NAMES, async |site| {
+        let unique = [None, Some("id"), None, Some("label")];
+        named::<L::Sqlite>(site, unique, None).await
+    });
+}
+
+/// A primary key and a unique key that are taken, each as constraint and column; a missing parent; a check; and a column
+/// that nobody writes.
+async fn named<W: Flusher>(
+    site: Site<W::Database>,
+    [key, key_column, label, label_column]: [Option<&str>; 4],
+    customer: Option<&str>,
+) -> Outcome {
+    let mut unit = 0;
+    let mut refused = async |with: &str, spoil: fn(&mut Graph, &Graph)| -> Outcome<Failed> {
+        create_orders(&site, with).await?;
+        let shape = Shape {
+            items: 0,
+            ..Shape::SMALL
+        };
+        let (earlier, mut graph) = (Graph::new(unit, shape), Graph::new(unit + 1, shape));
+        unit += 2;
+        if with.is_empty() {
+            W::of(&earlier, Retry::NONE)
+                .flush_to(site.options(), PATIENCE)
+                .await?;
+        }
+        spoil(&mut graph, &earlier);
+        let mut work = W::of(&graph, Retry::NONE);
+        let outcome = work.flush_to(site.options(), PATIENCE).await;
+        Ok(outcome.expect_err("a row is refused"))
+    };
+    let taken_key = refused("", |graph, earlier| {
+        graph.orders[7].id = earlier.orders[0].id
+    })
+    .await?;
+    let taken_label = refused("", |graph, earlier| {
+        graph.orders[7].label.clone_from(&earlier.orders[0].label);
+    });
+    let taken_label = taken_label.await?;
+    let no_parent = refused("", |graph, _| {
+        graph.orders[7].customer = Graph::new(u32::MAX, Shape::SMALL).customers[0].id;
+    });
+    let no_parent = no_parent.await?;
+    let check = refused("", |graph, _| graph.orders[7].bucket = -1).await?;
+    let null = refused("extra BIGINT NOT NULL,", |_, _| ()).await?;
+    for (error, constraint, column) in [
+        (taken_key, key, key_column),
+        (taken_label, label, label_column),
+        (no_parent, customer, None),
+        (check, Some("orders_bucket"), None),
+        (null, None, Some("extra")),
+    ] {
+        let [found, of_column] = &*error.names;
+        assert_eq!(found.as_deref(), constraint, "{error}");
+        assert_eq!(of_column.as_deref(), column, "{error}");
+    }
+    Ok(())
+}
+
+/// Makes the table of orders anew, with constraints that have names.
+async fn create_orders<DB: Engine>(site: &Site<DB>, columns: &str) -> Outcome {
+    let (key, options) = (DB::KEY, DB::TABLE_OPTIONS);
+    for sql in [
+        "DROP TABLE IF EXISTS items",
+        "DROP TABLE orders",
+        &format!(
+            "CREATE TABLE orders (id {key} NOT NULL PRIMARY KEY, customer {key} NOT NULL, {columns} unit \
+             BIGINT NOT NULL, position BIGINT NOT NULL, bucket BIGINT NOT NULL, label VARCHAR(40) NOT NULL, \
+             CONSTRAINT orders_label UNIQUE (label), CONSTRAINT orders_bucket CHECK (bucket >= 0), \
+             CONSTRAINT orders_customer FOREIGN KEY (customer) REFERENCES customers (id)) {options}"
+        ),
+    ] {
+        site.execute(sql).await?;
+    }
+    Ok(())
 }
 
 /// Refused where it is sent.

@@ -39,6 +39,18 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
             v4_goes_on_with_v7::<_, column::Binary16>,
         );
     }
+    let name = "cookbook::marker_rows_by_migration";
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, |pool| {
+        marker_rows_by_migration(pool, "postgres")
+    });
+    for server in ["mariadb", "mysql"] {
+        on_scratch::<MySql, _, _>(trials, servers, server, name, |pool| {
+            marker_rows_by_migration(pool, "mysql")
+        });
+    }
+    sqlite::add(trials, name, |pool| {
+        marker_rows_by_migration(pool, "sqlite")
+    });
     let name = "cookbook::v4_then_v7_in_uuid";
     on_scratch::<MySql, _, _>(trials, servers, "mariadb", name, async |pool| {
         let (keys, sql) = v4_then_v7("UUID", |key| format!("'{key}'"));
@@ -118,6 +130,33 @@ fn script(title: &str) -> &'static str {
     rest.split_once("```").expect("its end").0
 }
 
+/// The table is the one that ordid declares, and its functions find it.
+async fn marker_rows_by_migration<DB: Live>(pool: Pool<DB>, engine: &str) -> Outcome {
+    let words = |sql: &str| {
+        let sql = sql.replace('(', "( ").replace(')', " )").replace(';', "");
+        let words: Vec<_> = sql.split_whitespace().map(str::to_owned).collect();
+        words
+    };
+    let up = script(&format!("ordid_flushes: {engine}"));
+    assert_eq!(words(up), words(ordid_sqlx::flushes_table::<DB>()));
+    for _ in 0..2 {
+        DB::script(&pool, up).await?;
+    }
+    ordid_sqlx::create_flushes_table(&pool).await?;
+    let key = DB::literal(KeyType::generate());
+    DB::script(
+        &pool,
+        &format!("INSERT INTO ordid_flushes (id) VALUES ({key})"),
+    )
+    .await?;
+    assert_eq!(ordid_sqlx::remove_old_markers(&pool).await?, 0);
+    assert_eq!(DB::count(&pool, "ordid_flushes").await?, 1);
+    DB::script(&pool, "DROP TABLE ordid_flushes").await?;
+    let missing = ordid_sqlx::remove_old_markers(&pool).await.unwrap_err();
+    assert!(missing.is_flushes_table_missing(), "{missing}");
+    Ok(())
+}
+
 const TABLES: &str = "
     CREATE TABLE orders (id bigserial PRIMARY KEY, created_at timestamptz NOT NULL);
     CREATE TABLE order_lines (
@@ -125,9 +164,10 @@ const TABLES: &str = "
         order_id bigint NOT NULL REFERENCES orders,
         quantity integer NOT NULL
     );
-    -- Their ids are not in the order of time, and five share each millisecond.
+    -- Their ids are not in the order of time, five share each millisecond, and a rounded time would be the next one.
     INSERT INTO orders (created_at)
-        SELECT to_timestamp(1600000000 + ((number * 7919) % 10000) / 5) FROM generate_series(1, 10000) number;
+        SELECT to_timestamp(1600000000 + ((number * 7919) % 10000) / 5) + interval '600 microseconds'
+        FROM generate_series(1, 10000) number;
     INSERT INTO order_lines (order_id, quantity) SELECT id, id % 7 FROM orders;
     INSERT INTO order_lines (order_id, quantity) SELECT id, 8 FROM orders";
 
@@ -140,14 +180,10 @@ async fn bigserial_becomes_uuid(pool: Pool<Postgres>) -> Outcome {
     .fetch_all(&pool)
     .await?;
 
-    raw_sql(script("from-bigserial: before"))
-        .execute(&pool)
+    run_each(&pool, "from-bigserial: columns").await?;
+    let rows: Vec<(i64, i64)> = sqlx::query_as(script("from-bigserial: times"))
+        .fetch_all(&pool)
         .await?;
-    let rows: Vec<(i64, i64)> = sqlx::query_as(
-        "SELECT id, (extract(epoch FROM created_at) * 1000)::bigint FROM orders ORDER BY created_at, id",
-    )
-    .fetch_all(&pool)
-    .await?;
     let mut keys = Vec::new();
     for (_, millis) in &rows {
         let made = Timestamp::from_unix_millis(u64::try_from(*millis)?)?;
@@ -165,9 +201,27 @@ async fn bigserial_becomes_uuid(pool: Pool<Postgres>) -> Outcome {
         .execute(&pool)
         .await?;
     }
-    raw_sql(script("from-bigserial: after"))
+    for step in ["children", "indexes"] {
+        run_each(&pool, &format!("from-bigserial: {step}")).await?;
+    }
+    // One transaction, over one connection.
+    raw_sql(script("from-bigserial: switch"))
         .execute(&pool)
         .await?;
+    run_each(&pool, "from-bigserial: end").await?;
+    indexes_are_used(&pool, keys[4_711]).await?;
+
+    // A key has the time of its row, cut off to the millisecond.
+    let times: Vec<(OrderKey, i64)> = sqlx::query_as(
+        "SELECT key, (extract(epoch FROM date_trunc('milliseconds', created_at)) * 1000)::bigint FROM orders",
+    )
+    .fetch_all(&pool)
+    .await?;
+    assert_eq!(times.len(), 10_000);
+    for (key, millis) in times {
+        let time = key.timestamp().ok_or("a key without a time")?;
+        assert_eq!(i64::try_from(time.as_unix_millis())?, millis);
+    }
 
     // In the order of time, then of the old id, and in front of what is new.
     let new = OrderKey::generate();
@@ -200,6 +254,65 @@ async fn bigserial_becomes_uuid(pool: Pool<Postgres>) -> Outcome {
             .as_database_error()
             .is_some_and(|it| it.is_foreign_key_violation())
     );
+    Ok(())
+}
+
+/// Runs the statements of a script one by one, each in a transaction of its own, where it needs one.
+async fn run_each(pool: &Pool<Postgres>, title: &str) -> Result<(), sqlx::Error> {
+    let lines = script(title).lines();
+    let lines = lines.map(|line| line.split_once("--").map_or(line, |(sql, _)| sql));
+    let sql = lines.collect::<Vec<_>>().join("\n");
+    for statement in sql.split(';').filter(|it| !it.trim().is_empty()) {
+        raw_sql(AssertSqlSafe(statement.to_owned()))
+            .execute(pool)
+            .await?;
+    }
+    Ok(())
+}
+
+/// There is one index for each purpose, all are valid, and a row is found by its key and by its parent's.
+async fn indexes_are_used(pool: &Pool<Postgres>, key: OrderKey) -> Outcome {
+    let indexes = Postgres::texts(
+        pool,
+        "SELECT indexname || ' ' || substring(indexdef FROM '\\(.*\\)') FROM pg_indexes \
+         WHERE schemaname = 'public' ORDER BY indexname",
+    );
+    assert_eq!(
+        indexes.await?,
+        [
+            "order_lines_by_order_key (order_key)",
+            "order_lines_pkey (id)",
+            "orders_id_key (id)",
+            "orders_pkey (key)",
+        ]
+    );
+    let invalid = "pg_index WHERE NOT indisvalid AND indrelid::regclass::text LIKE 'order%'";
+    assert_eq!(Postgres::count(pool, invalid).await?, 0);
+    let unchecked = "pg_constraint WHERE NOT convalidated";
+    assert_eq!(Postgres::count(pool, unchecked).await?, 0);
+    let key = key.to_raw();
+    for (query, index) in [
+        (
+            format!("SELECT * FROM orders WHERE key = '{key}'"),
+            "orders_pkey",
+        ),
+        (
+            format!("SELECT * FROM order_lines WHERE order_key = '{key}'"),
+            "order_lines_by_order_key",
+        ),
+        (
+            "SELECT * FROM orders WHERE id = 7".to_owned(),
+            "orders_id_key",
+        ),
+        (
+            "SELECT * FROM orders ORDER BY key DESC LIMIT 10".to_owned(),
+            "orders_pkey",
+        ),
+    ] {
+        let plan = Postgres::texts(pool, &format!("EXPLAIN {query}")).await?;
+        let plan = plan.join("\n");
+        assert!(plan.contains(index) && !plan.contains("Seq Scan"), "{plan}");
+    }
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
 use libtest_mimic::Trial;
 use ordid::{KeyType as _, OrderedKey};
-use ordid_sqlx::{Entity, Flushed, UnitOfWork};
+use ordid_sqlx::{EngineProfile, Entity, Flushed, NotBulk, UnitOfWork};
 use ordid_tests::{
     copy::{DROP, SMALL, setups, with_tenant},
     servers::Servers,
@@ -37,6 +37,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     add!(
         rows_are_what_an_insert_writes,
         few_rows_and_open_transactions_are_inserted,
+        an_enum_that_is_stored_as_text_is_copied,
         what_a_copy_would_do_otherwise_is_inserted,
         row_level_security_is_kept,
         triggers_run_and_may_talk,
@@ -264,22 +265,98 @@ fn small(rows: i32) -> impl Iterator<Item = Small> {
 
 async fn few_rows_and_open_transactions_are_inserted(pool: Pool<Postgres>) -> Outcome {
     execute(&pool, SMALL).await?;
-    assert_eq!(copied(&work(small(999)).flush(&pool).await?), (999, 0));
-    assert_eq!(
-        copied(&work(small(5_000)).flush(&pool).await?),
-        (5_000, 5_000)
-    );
+    let not_bulk = |flushed: &Flushed| flushed.tables[0].not_bulk;
+    let mut few = work(small(999));
+    let few_rows = Some(NotBulk::FewRows);
+    assert_eq!(few.plan()?.tables[0].not_bulk, few_rows);
+    let flushed = few.flush(&pool).await?;
+    assert_eq!((copied(&flushed), not_bulk(&flushed)), ((999, 0), few_rows));
+    let mut many = work(small(5_000));
+    assert_eq!(many.plan()?.tables[0].not_bulk, None);
+    let flushed = many.flush(&pool).await?;
+    assert_eq!(copied(&flushed), (5_000, 5_000));
+    assert_eq!(not_bulk(&flushed), None);
     let mut transaction = pool.begin().await?;
     let flushed = work(small(5_000)).flush_in(&mut transaction).await?;
     assert_eq!(copied(&flushed), (5_000, 0));
+    assert_eq!(not_bulk(&flushed), Some(NotBulk::Savepoint));
+    transaction.rollback().await?;
+    let mut connection = pool.acquire().await?;
+    let flushed = work(small(1_000)).flush_on(&mut connection).await?;
+    assert_eq!(not_bulk(&flushed), Some(NotBulk::BorrowedConnection));
+    let mut pooled = work(small(1_000)).with_engine(EngineProfile::PGBOUNCER);
+    let flushed = pooled.flush(&pool).await?;
+    assert_eq!(not_bulk(&flushed), Some(NotBulk::SwitchedOff));
+    Ok(())
+}
+
+/// An enum of Rust, whose column is a text.
+#[derive(Clone, Copy, Type)]
+#[sqlx(type_name = "text", rename_all = "lowercase")]
+enum Mood {
+    Calm,
+    Merry,
+}
+
+/// An enum of the database.
+#[derive(Clone, Copy, Type)]
+#[sqlx(type_name = "mood", rename_all = "lowercase")]
+enum OwnMood {
+    Calm,
+}
+
+#[derive(OrderedKey)]
+#[ordid(table = "moods")]
+struct Mooded<M> {
+    #[ordid(key)]
+    id: Native,
+    mood: M,
+    other: Option<M>,
+}
+
+async fn an_enum_that_is_stored_as_text_is_copied(pool: Pool<Postgres>) -> Outcome {
+    execute(
+        &pool,
+        "CREATE TABLE moods (id uuid PRIMARY KEY, mood text NOT NULL, other varchar(9))",
+    )
+    .await?;
+    let rows = (0..1_200).map(|n| Mooded {
+        id: Native::generate(),
+        mood: if n % 3 == 0 { Mood::Merry } else { Mood::Calm },
+        other: (n % 2 == 0).then_some(Mood::Calm),
+    });
+    let flushed = work(rows).flush(&pool).await?;
+    assert_eq!(copied(&flushed), (1_200, 1_200), "{flushed:?}");
+    let merry = "SELECT count(*) FROM moods WHERE mood = 'merry'";
+    assert_eq!(one::<i64>(&pool, merry).await?, 400);
+    let calm = "SELECT count(other) FROM moods WHERE other = 'calm'";
+    assert_eq!(one::<i64>(&pool, calm).await?, 600);
+
+    execute(
+        &pool,
+        "DROP TABLE moods; CREATE TYPE mood AS ENUM ('calm'); \
+         CREATE TABLE moods (id uuid PRIMARY KEY, mood mood NOT NULL, other mood)",
+    )
+    .await?;
+    let rows = (0..1_200).map(|_| Mooded {
+        id: Native::generate(),
+        mood: OwnMood::Calm,
+        other: None,
+    });
+    let flushed = work(rows).flush(&pool).await?;
+    assert_eq!(copied(&flushed), (1_200, 0));
+    let reason = Some(NotBulk::ColumnType("mood"));
+    assert_eq!(flushed.tables[0].not_bulk, reason);
     Ok(())
 }
 
 async fn what_a_copy_would_do_otherwise_is_inserted(pool: Pool<Postgres>) -> Outcome {
-    for (setup, expected, is_so) in setups() {
+    for (setup, not_bulk, is_so) in setups() {
         execute(&pool, &setup).await?;
         let flushed = work(small(1_200)).flush(&pool).await?;
+        let expected = if not_bulk.is_some() { 0 } else { 1_200 };
         assert_eq!(copied(&flushed), (1_200, expected), "{setup}");
+        assert_eq!(flushed.tables[0].not_bulk, not_bulk, "{setup}");
         let is_so = format!("SELECT {is_so}");
         assert!(one::<bool>(&pool, &is_so).await?, "{setup}");
         execute(&pool, DROP).await?;
@@ -299,6 +376,7 @@ async fn row_level_security_is_kept(pool: Pool<Postgres>) -> Outcome {
     execute(&pool, &format!("DROP OWNED BY {role}; DROP ROLE {role}")).await?;
 
     assert_eq!(copied(&flushed), (1_200, 0));
+    assert_eq!(flushed.tables[0].not_bulk, Some(NotBulk::RowSecurity));
     let message = refused.unwrap_err().to_string();
     assert!(message.contains("row-level security policy"), "{message}");
     assert_eq!(
@@ -333,6 +411,7 @@ async fn triggers_run_and_may_talk(pool: Pool<Postgres>) -> Outcome {
     let mut work = work(large());
     let flushed = tokio::time::timeout(PATIENCE, work.flush(&pool)).await??;
     assert_eq!(copied(&flushed), (20_000, 0));
+    assert_eq!(flushed.tables[0].not_bulk, Some(NotBulk::Trigger));
     assert_eq!(
         one::<i32>(&pool, "SELECT max(number) FROM small").await?,
         20_000
@@ -489,6 +568,8 @@ async fn a_row_that_needs_a_cast_ends_the_copy(pool: Pool<Postgres>) -> Outcome 
             (table.rows, table.bulk, table.statements),
             (3_000, rows, statements)
         );
+        let number = Some(NotBulk::Value(Some("number")));
+        assert_eq!(table.not_bulk, if rows == 3_000 { None } else { number });
         let sum: bool = one(
             &pool,
             "WITH gone AS (DELETE FROM numbers RETURNING number) \

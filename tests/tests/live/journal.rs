@@ -21,7 +21,7 @@ use libtest_mimic::Trial;
 use ordid::{Error, KeyType, OrderedKey, uuid::Uuid};
 use ordid_file::FlushJournal;
 use ordid_sql::Journal;
-use ordid_sqlx::{Backend, Entity, Journaled, UnitOfWork};
+use ordid_sqlx::{Backend, Entity, Journaled, UnitOfWork, flushes_table};
 use ordid_tests::{servers::Servers, soak};
 use serde::{Deserialize, Serialize};
 use sqlx::{ConnectOptions as _, Pool, Postgres, Sqlite, query_scalar, raw_sql};
@@ -136,6 +136,11 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         trials,
         "rows_are_in_the_journal_before_a_connection_is_waited_for",
         journaled_before_connecting,
+    );
+    sqlite::add(
+        trials,
+        "rows_come_back_with_the_versions_that_they_were_read_with",
+        versions_come_back,
     );
 }
 
@@ -545,5 +550,63 @@ async fn journaled_before_connecting(pool: Pool<Sqlite>) -> Outcome {
 
     let mut next = UnitOfWork::<Sqlite>::new().with_journal(journaled()?);
     assert_eq!(next.resume()?, keys.len());
+    Ok(())
+}
+
+/// What was changed and deleted before a kill is stale in the next run, if somebody was faster.
+async fn versions_come_back(pool: Pool<Sqlite>) -> Outcome {
+    #[derive(OrderedKey, Serialize, Deserialize, Clone)]
+    #[ordid(table = "label", columns)]
+    struct Label {
+        #[ordid(key)]
+        id: ParcelId,
+        #[ordid(version)]
+        version: i64,
+    }
+
+    let (table, flushes) = (
+        "CREATE TABLE label (id BLOB PRIMARY KEY, version INTEGER NOT NULL)",
+        flushes_table::<Sqlite>(),
+    );
+    Sqlite::execute_all(&pool, &format!("{table}; {flushes}")).await?;
+    let labels = [(); 3].map(|()| Label {
+        id: ParcelId::generate(),
+        version: 3,
+    });
+    let mut work = UnitOfWork::<Sqlite>::new();
+    for label in &labels {
+        work.add(label.clone());
+    }
+    work.flush(&pool).await?;
+
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("journal");
+    let journaled = || Ok::<_, Error>(Journaled::new(FlushJournal::open(&file)?).row::<Label>());
+    let mut work = UnitOfWork::new().with_journal(journaled()?);
+    let [changed, also_changed, deleted] = &labels;
+    work.update(changed.clone());
+    work.update_columns(also_changed.clone(), [Label::version; 0]);
+    work.delete(deleted);
+    // A lock makes the flush wait, and it is given up, as by a kill.
+    let mut lock = pool.acquire().await?;
+    raw_sql("BEGIN IMMEDIATE").execute(&mut *lock).await?;
+    let waiting = tokio::time::timeout(Duration::from_millis(200), work.flush(&pool)).await;
+    assert!(waiting.is_err(), "the database is locked");
+    drop(work);
+    let theirs = "UPDATE label SET version = 4 WHERE id = (SELECT MAX(id) FROM label); COMMIT";
+    raw_sql(theirs).execute(&mut *lock).await?;
+    drop(lock);
+
+    let mut next = UnitOfWork::<Sqlite>::new().with_journal(journaled()?);
+    assert_eq!(next.resume()?, 3);
+    let error = next.flush(&pool).await.unwrap_err();
+    assert!(error.is_stale(), "{error}");
+    assert_eq!(error.key(), Some(&*deleted.id.to_string()));
+    Sqlite::execute_all(&pool, "UPDATE label SET version = 3").await?;
+    next.flush(&pool).await?;
+    let left: Vec<i64> = query_scalar("SELECT version FROM label")
+        .fetch_all(&pool)
+        .await?;
+    assert_eq!(left, [4, 4]);
     Ok(())
 }

@@ -298,11 +298,13 @@ async fn changes_are_recorded<DB: Retries>(pool: Pool<DB>) -> Outcome {
     let text = error.to_string();
     assert!(
         text.starts_with(
-            "cannot record the flush, nothing was written: updates, deletes and `with_record` need the \
-             table `ordid_flushes`, which `ordid_sqlx::flushes_table` declares: "
+            "cannot record the flush, nothing was written: the table `ordid_flushes` is missing, which updates, \
+             deletes and `with_record` need; create it once, by a migration or the program, with the statement that \
+             `ordid_sqlx::flushes_table` returns: CREATE TABLE "
         ),
         "{text}"
     );
+    assert!(error.is_flushes_table_missing(), "{text}");
     assert!(hears.try_recv().is_err(), "nothing was sent");
     assert!(!error.is_commit_unknown() && error.retries() == 0);
     // In the user's transaction nobody looks for it.

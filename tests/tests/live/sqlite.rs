@@ -91,6 +91,11 @@ pub fn trials(trials: &mut Vec<Trial>) {
     add(trials, "unordered_keys_go_in_stored_order", stored_order);
     add(
         trials,
+        "rows_are_found_by_the_index_of_their_key",
+        found_by_index,
+    );
+    add(
+        trials,
         "changes_an_update_leaves_what_an_insert_would",
         an_update_leaves_what_an_insert_would,
     );
@@ -110,6 +115,63 @@ pub fn add<F: Future<Output = Outcome>>(
             over_sqlite(options, 2, test).await
         })
     }));
+}
+
+/// Also where a version or a second column is compared.
+async fn found_by_index(pool: Pool<Sqlite>) -> Outcome {
+    #[derive(OrderedKey, Clone)]
+    #[ordid(table = "notes")]
+    struct Note {
+        id: Native,
+        #[ordid(version)]
+        version: i64,
+    }
+
+    #[derive(OrderedKey, Clone)]
+    #[ordid(table = "marks")]
+    struct Mark {
+        #[ordid(key)]
+        note: Native,
+        #[ordid(key)]
+        number: i32,
+        stars: i64,
+    }
+
+    for table in [
+        "CREATE TABLE notes (id BLOB PRIMARY KEY, version INTEGER NOT NULL)",
+        "CREATE TABLE marks (note BLOB, number INTEGER, stars INTEGER, PRIMARY KEY (note, number))",
+    ] {
+        query(table).execute(&pool).await?;
+    }
+    let note = || Note {
+        id: Native::generate(),
+        version: 1,
+    };
+    let mark = || Mark {
+        note: Native::generate(),
+        number: 1,
+        stars: 1,
+    };
+    let mut work = UnitOfWork::<Sqlite>::new();
+    for _ in 0..3 {
+        work.update(note());
+        work.delete(&note());
+        work.update(mark());
+        work.delete(&mark());
+    }
+    let mut seen = 0;
+    for planned in work.plan()?.tables.iter().flat_map(|it| &it.statements) {
+        let sql = format!("EXPLAIN QUERY PLAN {}", planned.sql);
+        let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(sqlx::AssertSqlSafe(sql))
+            .fetch_all(&pool)
+            .await?;
+        let is_searched = |step: &str| step.starts_with("SEARCH") && step.contains("INDEX");
+        let searches = steps.iter().filter(|step| is_searched(&step.3));
+        assert_eq!(searches.count(), 1, "{}: {steps:?}", planned.sql);
+        seen += 1;
+    }
+    assert_eq!(seen, 4);
+    Ok(())
 }
 
 async fn wrong_collation(pool: Pool<Sqlite>) -> Outcome {

@@ -49,6 +49,12 @@ impl<K: KeyColumn> ToValue for K {
     }
 }
 
+impl ToValue for i64 {
+    fn to_value(&self) -> Value {
+        Value::Integer(*self)
+    }
+}
+
 impl ToValue for String {
     fn to_value(&self) -> Value {
         Value::Text(self.clone())
@@ -79,6 +85,7 @@ where
             entity: Described {
                 table: E::TABLE,
                 columns: E::COLUMNS,
+                version: E::VERSION,
                 parents: E::PARENTS,
             },
         }
@@ -90,7 +97,16 @@ where
 pub struct Described {
     pub(crate) table: &'static str,
     columns: &'static [&'static str],
+    version: Option<usize>,
     parents: &'static [Parent],
+}
+
+impl Described {
+    /// Returns the column that has to have a value, if this is the position of such a value: that of the version which a
+    /// row was read with is behind all columns.
+    pub(crate) fn checked(&self, position: usize) -> Option<usize> {
+        self.version.filter(|_| position == self.columns.len())
+    }
 }
 
 /// Binds the fields of entities.
@@ -146,6 +162,7 @@ impl RowBinder for Binder {
         let entity = Described {
             table: MARKERS,
             columns: &["id"],
+            version: None,
             parents: &[],
         };
         let mut binder = Self::with_room(entity, 1, 1);
@@ -189,6 +206,22 @@ impl FlushTransaction for Transaction {
 
     async fn exists(&mut self, _: &Statement, key: Binder) -> Result<bool, DriverError<io::Error>> {
         self.store.has_row(key.entity.table, &key.values[0])
+    }
+
+    /// What is asked for as text is a row's version.
+    async fn text(
+        &mut self,
+        _: &Statement,
+        key: Binder,
+    ) -> Result<Option<String>, DriverError<io::Error>> {
+        let version = key.entity.version.expect("nothing else is asked for");
+        let found = self
+            .store
+            .value(key.entity.table, &key.values[0], version)?;
+        Ok(found.map(|version| match version {
+            Value::Integer(version) => version.to_string(),
+            other => format!("{other:?}"),
+        }))
     }
 
     async fn commit(self) -> Result<(), DriverError<io::Error>> {

@@ -111,6 +111,17 @@ impl Store {
         Ok(rows.contains_key(key))
     }
 
+    pub(crate) fn value(
+        &self,
+        table: &str,
+        key: &Value,
+        column: usize,
+    ) -> Result<Option<Value>, DriverError<io::Error>> {
+        let state = self.state();
+        let (_, rows) = state.tables.get(table).ok_or_else(no_table)?;
+        Ok(rows.get(key).map(|row| row[column].clone()))
+    }
+
     /// Carries a statement out, and returns how many rows it changed.
     pub(crate) fn execute(
         &self,
@@ -128,6 +139,18 @@ impl Store {
             let table = state.tables.get_mut(bound.entity.table);
             let (_, table) = table.ok_or_else(no_table)?;
             let (key, values) = (row[key].clone(), columns.iter().copied().zip(row));
+            let (checked, values): (Vec<_>, Vec<_>) =
+                values.partition(|(column, _)| bound.entity.checked(*column).is_some());
+            let is_stale = |row: &Vec<Value>| {
+                checked.iter().any(|(column, value)| {
+                    let column = bound.entity.checked(*column);
+                    column.is_some_and(|column| row[column] != *value)
+                })
+            };
+            if table.get(&key).is_some_and(is_stale) {
+                continue;
+            }
+            let values = values.into_iter();
             match (statement.kind, table.get_mut(&key)) {
                 (StatementKind::Insert, Some(_)) => {
                     return Err(of_row(Failure::Duplicate, Violation::Unique));

@@ -48,8 +48,18 @@ struct Comb {
     id: CombId,
 }
 
+#[derive(OrderedKey, Clone)]
+#[ordid(table = "notes")]
+struct Note {
+    #[ordid(key)]
+    id: NodeId,
+    #[ordid(version)]
+    version: i64,
+}
+
 fn store() -> Store {
     let store = Store::default();
+    store.create_table("notes", &[]);
     store.create_table("nodes", &[(1, "nodes")]);
     store.create_table("leaves", &[(1, "nodes")]);
     store.create_table("combs", &[]);
@@ -202,6 +212,34 @@ fn updates_and_deletes_are_counted() {
     assert!(error.is_missing_row(), "{error}");
     assert_eq!(error.key(), Some(&*second.id.to_string()));
     assert_eq!(store.rows("ordid_flushes").len(), 1);
+}
+
+#[test]
+fn a_row_that_has_changed_since_it_was_read_is_not_written() {
+    let store = store();
+    let note = Note {
+        id: NodeId::generate(),
+        version: 7,
+    };
+    let mut work = UnitOfWork::default();
+    work.add(note.clone());
+    work.flush(&store).unwrap();
+    work.update(note.clone());
+    work.flush(&store).unwrap();
+    assert_eq!(store.rows("notes"), [[note.id.to_value(), 8.to_value()]]);
+
+    work.update(note.clone());
+    let error = failed(work.flush(&store));
+    assert!(error.is_stale(), "{error}");
+    let versions = [error.read_version(), error.found_version()];
+    assert_eq!(versions, [Some("7"), Some("8")]);
+    let mut work = UnitOfWork::default();
+    work.delete(&note);
+    assert!(failed(work.flush(&store)).is_stale());
+    let mut work = UnitOfWork::default();
+    work.delete(&Note { version: 8, ..note });
+    work.flush(&store).unwrap();
+    assert!(store.rows("notes").is_empty());
 }
 
 /// If a flush only inserts, one of its rows is looked for, otherwise the marker row.

@@ -10,4 +10,8 @@ struct OrderId(Uuid);
 #[ordid(scheme = comb_nhibernate, sqlx(postgres = uuid, mysql = mariadb_uuid))]
 struct CustomerId(Uuid);
 
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v8_sha256, sqlx(sqlite = blob))]
+struct ImportId(Uuid);
+
 fn main() {}

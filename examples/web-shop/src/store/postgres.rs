@@ -15,6 +15,9 @@ type Key = diesel::sql_types::Uuid;
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/postgres");
 #[cfg(test)]
 const UP: &str = include_str!("../../migrations/postgres/2026-11-01-000000_shop/up.sql");
+#[cfg(test)]
+const UP_FLUSHES: &str =
+    include_str!("../../migrations/postgres/2026-11-01-000001_ordid_flushes/up.sql");
 
 /// What each connection is told: nobody waits for a lock for ever.
 const SETTINGS: &str = "SET lock_timeout = '5s'";

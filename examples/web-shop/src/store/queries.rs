@@ -302,7 +302,10 @@ mod tests {
     use ordid::storage::ColumnOn;
     use ordid_diesel::{Backend, StoredAs};
 
-    use super::{super::UP, Connection, OrderId};
+    use super::{
+        super::{UP, UP_FLUSHES},
+        Connection, OrderId,
+    };
 
     type Db = <Connection as diesel::Connection>::Backend;
     type Column = <OrderId as StoredAs<Db>>::Column;
@@ -319,5 +322,16 @@ mod tests {
         );
         assert_eq!(UP.matches(&reference).count(), 3, "{reference}");
         assert_eq!(UP.matches(" REFERENCES ").count(), 3);
+    }
+
+    #[test]
+    fn the_migration_of_marker_rows_is_ordids() {
+        let words = |sql: &str| {
+            let sql = sql.replace('(', "( ").replace(')', " )").replace(';', "");
+            let words: Vec<_> = sql.split_whitespace().collect();
+            words.join(" ")
+        };
+        let (_, statement) = UP_FLUSHES.split_once('\n').expect("a comment");
+        assert_eq!(words(statement), words(ordid_diesel::flushes_table::<Db>()));
     }
 }

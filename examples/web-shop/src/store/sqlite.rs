@@ -15,6 +15,9 @@ type Key = diesel::sql_types::Binary;
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/sqlite");
 #[cfg(test)]
 const UP: &str = include_str!("../../migrations/sqlite/2026-11-01-000000_shop/up.sql");
+#[cfg(test)]
+const UP_FLUSHES: &str =
+    include_str!("../../migrations/sqlite/2026-11-01-000001_ordid_flushes/up.sql");
 
 /// What each connection has to be told: foreign keys are not looked at otherwise, and who finds the
 /// file locked is to wait.

@@ -262,6 +262,57 @@ fn the_error_of_an_expired_grant_says_why_it_was_not_renewed() {
     );
 }
 
+#[test]
+fn the_error_of_keys_that_ran_ahead_says_how_many_a_node_has() {
+    let keys = scripted(grant(7, 3, 0, 100), 98);
+    keys.clock().freeze();
+    let error = loop {
+        if let Err(error) = key(&keys) {
+            break error;
+        }
+    };
+    assert_eq!(
+        error.coordination_failure(),
+        Some(CoordinationFailure::Expired)
+    );
+    let text = error.to_string();
+    assert!(
+        text.contains("its keys have come to the end of this time before the clock")
+            && text.contains("4096 keys a node in 1 ms"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_task_waits_for_the_renewal_and_lets_others_run() {
+    use std::{
+        pin::pin,
+        task::{Context, Poll, Waker},
+    };
+
+    let keys = scripted(grant(7, 1, 0, 100), 100);
+    let mut context = Context::from_waker(Waker::noop());
+    let mut waiting = pin!(keys.generate_within(Duration::from_secs(60)));
+    assert!(waiting.as_mut().poll(&mut context).is_pending());
+    keys.renew(grant(7, 1, 0, 200)).unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    let Poll::Ready(made) = waiting.as_mut().poll(&mut context) else {
+        panic!("there is time again");
+    };
+    assert_eq!(parts(made.unwrap().into_raw()), (7, 100));
+
+    // No longer than it may, and not at all for a generator that was closed.
+    keys.clock().set_unix_millis(START + 200);
+    let mut waiting = pin!(keys.generate_within(Duration::from_millis(5)));
+    assert!(waiting.as_mut().poll(&mut context).is_pending());
+    std::thread::sleep(Duration::from_millis(20));
+    let over = waiting.as_mut().poll(&mut context);
+    assert!(matches!(over, Poll::Ready(Err(_))));
+    keys.close();
+    let mut closed = pin!(keys.generate_within(Duration::from_secs(60)));
+    assert!(closed.as_mut().poll(&mut context).is_ready());
+}
+
 /// A tick that two grants share is neither's.
 #[test]
 fn ticks_of_ten_milliseconds_lie_wholly_in_the_range() {

@@ -14,6 +14,9 @@ pub struct Reserved<'g, S: Slotted, C, E> {
     pub(super) generator: &'g OrderedGenerator<S, C, E>,
     pub(super) slots: Option<Slots>,
     pub(super) left: usize,
+    /// The keys themselves, where a test's generator made them.
+    #[cfg(any(test, feature = "testing"))]
+    pub(super) in_test: alloc::vec::IntoIter<Generated<S>>,
 }
 
 #[cfg(feature = "std")]
@@ -28,6 +31,11 @@ impl<S: Slotted, C: Clock, E: Entropy> Iterator for Reserved<'_, S, C, E> {
     type Item = Result<Generated<S>, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        #[cfg(any(test, feature = "testing"))]
+        if let Some(key) = self.in_test.next() {
+            self.left -= 1;
+            return Some(Ok(key));
+        }
         let mut slots = self.slots?;
         if self.left == 0 {
             return None;

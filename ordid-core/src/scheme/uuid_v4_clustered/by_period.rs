@@ -5,12 +5,14 @@ use core::num::NonZeroU32;
 use super::{Clustered, Clusters, Period, sealed::Sealed};
 #[cfg(all(feature = "std", not(loom)))]
 use crate::{
-    clock::{SystemClock, Timestamp},
-    entropy::ThreadEntropy,
+    clock::Timestamp,
     error::Error,
     generator::{Generator as _, ordered::no_key, per_type::per_type},
     key::{Generated, StaticScheme},
-    scheme::uuid_v4_clustered::ClusteredGenerator,
+    scheme::{
+        random::{ProcessClock, ProcessEntropy},
+        uuid_v4_clustered::ClusteredGenerator,
+    },
 };
 
 /// Which keys of a key type share a prefix: `#[ordid(scheme = uuid_v4_clustered(period = Minute))]`.
@@ -102,8 +104,8 @@ impl<S: Clustered, P: Clustering> Sealed for ByPeriod<S, P> {
 
 #[cfg(all(feature = "std", not(loom)))]
 impl<S: Clustered, P: Clustering> ByPeriod<S, P> {
-    fn process_wide() -> &'static ClusteredGenerator<Self, SystemClock, ThreadEntropy> {
-        per_type(|| ClusteredGenerator::new(SystemClock, ThreadEntropy, P::CLUSTERS))
+    fn process_wide() -> &'static ClusteredGenerator<Self, ProcessClock, ProcessEntropy> {
+        per_type(|| ClusteredGenerator::new(ProcessClock, ProcessEntropy, P::CLUSTERS))
     }
 }
 

@@ -15,7 +15,7 @@ use ordid_core::{
 };
 
 use crate::{
-    ColumnMask, Columns, DriverError, EngineProfile, Failure, FlushError, PendingRows, Plan,
+    ColumnMask, Columns, DriverError, EngineProfile, Failure, FlushError, NotBulk, PendingRows,
     RowEnd, RowSink, Take,
     spi::{
         Begin, BoxedError, BulkFailure, BulkRows, Changed, ConnectionSource, Fed, FlushConnection,
@@ -281,6 +281,13 @@ impl<const RUNS: bool> RowBinder for Binder<RUNS> {
     const BY_COLUMN: bool = RUNS;
     const HAS_RUNS: bool = RUNS;
 
+    fn offers_bulk(rows: usize, _: usize) -> Result<(), NotBulk> {
+        match rows {
+            0 => Err(NotBulk::FewRows),
+            _ => Ok(()),
+        }
+    }
+
     fn with_room((): (), _: usize, _: usize) -> Self {
         Self::default()
     }
@@ -526,11 +533,15 @@ impl<const RUNS: bool> FlushConnection for Connection<RUNS> {
         }
     }
 
-    async fn bulk(&mut self, rows: &PendingRows<Binder<RUNS>>, _: &Plan) -> Vec<Option<usize>> {
-        let is_item = |name: &str| name == "items";
-        let tables = rows.tables().into_iter();
-        let pieces = tables.map(|table| self.piece.filter(|_| is_item(table.name())));
-        pieces.collect()
+    async fn bulk(
+        &mut self,
+        rows: &PendingRows<Binder<RUNS>>,
+        table: usize,
+    ) -> Result<usize, NotBulk> {
+        match rows.table(table).name() {
+            "items" => self.piece.ok_or(NotBulk::NoCommand),
+            _ => Err(NotBulk::Trigger),
+        }
     }
 
     async fn begin(&mut self, begin: Begin) -> Result<Open<'_, RUNS>, FlushError<io::Error>> {
@@ -634,6 +645,16 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
         }
     }
 
+    async fn text(
+        &mut self,
+        query: &Statement,
+        _: Binder<RUNS>,
+    ) -> Result<Option<String>, DriverError<io::Error>> {
+        assert!(query.sql.contains("@@max_allowed_packet"), "{}", query.sql);
+        self.connection.call("how large a message").await;
+        Ok(Some(MAX_PACKET.to_string()))
+    }
+
     async fn exists(
         &mut self,
         query: &Statement,
@@ -641,10 +662,6 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
     ) -> Result<bool, DriverError<io::Error>> {
         assert_eq!(query.kind, StatementKind::Exists);
         let [key] = &values.rows[..] else {
-            if let Some((_, least)) = query.sql.split_once("@@max_allowed_packet >= ") {
-                self.connection.call("how large a message").await;
-                return Ok(least.parse::<usize>().unwrap() <= MAX_PACKET);
-            }
             let is_cluster = query.sql.contains("wsrep_on");
             let fact = match is_cluster {
                 true => "are locks local",

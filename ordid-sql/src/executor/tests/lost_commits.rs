@@ -71,7 +71,7 @@ fn a_marker_row_makes_rows_unique_whose_keys_are_not() {
     let server = Server::default();
     server.once("commit", Answer::Fails(Failure::Lost));
     let mut work = inserts(1);
-    work.set_record();
+    work.set_markers(Markers::All);
     flush::<false>(&mut work, Source::new(&server)).unwrap();
     assert_eq!(count(&server, "unique"), 0);
     assert_eq!(server.items(), ["1:a"]);
@@ -130,13 +130,79 @@ fn a_flush_of_inserts_writes_a_marker_row_on_request() {
     let server = Server::default();
     server.once("commit", Answer::Fails(Failure::Lost));
     let mut work = inserts(1);
-    work.set_record();
+    work.set_markers(Markers::All);
     flush::<false>(&mut work, Source::new(&server)).unwrap();
     let log = server.log();
     assert_eq!(log[2..4], ["1 begin", "1 marker"]);
     let probes: Vec<_> = log.iter().filter(|it| it.contains("probe")).collect();
     assert_eq!(probes, ["2 probe marker", "2 probe items 1"]);
     assert_eq!(server.items(), ["1:a"]);
+}
+
+/// What the next flush may do is what the first one has left to look for, whatever is asked of it now.
+#[test]
+fn a_flush_without_a_marker_row_is_not_sent_again_after_a_lost_commit() {
+    for markers in [Markers::None, Markers::Changes, Markers::All] {
+        let server = Server::default();
+        server.once("commit", Answer::FailsAfter(Failure::Lost));
+        let mut work = updates(1);
+        work.set_markers(Markers::None);
+        let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
+        assert!(error.is_commit_unknown() && error.retries() == 0);
+        assert_log(&server, "1 begin; 1 update items 1:a; 1 commit; discard");
+        work.set_markers(markers);
+        let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
+        assert!(error.is_commit_unknown(), "{error}");
+        assert!(
+            error.to_string().contains(
+                "a flush `without_record` cannot find out: look for its updates and deletes in the database, then \
+                 `clear` the unit of work"
+            ),
+            "{error}"
+        );
+        assert_eq!(log_after(&server, "2 check"), "");
+        work.clear();
+        work.update(item(2, "b"), Registration::in_key_order::<Item>);
+        flush::<false>(&mut work, Source::new(&server)).unwrap();
+    }
+}
+
+#[test]
+fn a_marker_row_is_looked_for_although_none_is_written_any_more() {
+    let server = Server::default();
+    server.once("commit", Answer::FailsAfter(Failure::Lost));
+    let mut work = updates(1);
+    flush::<false>(&mut work, Source::only(&server)).unwrap_err();
+    work.set_markers(Markers::None);
+    let flushed = flush::<false>(&mut work, Source::only(&server)).unwrap();
+    assert_eq!(flushed.updated(), 1);
+    assert_eq!(
+        log_after(&server, "2 check"),
+        "2 begin; 2 probe marker; 2 rollback"
+    );
+}
+
+#[test]
+fn inserts_and_failures_before_commit_need_no_marker_row() {
+    let server = Server::default();
+    server.once("commit", Answer::FailsAfter(Failure::Lost));
+    let mut work = inserts(1);
+    work.set_markers(Markers::None);
+    flush::<false>(&mut work, Source::new(&server)).unwrap();
+    assert_eq!(
+        log_after(&server, "2 check"),
+        "2 begin; 2 probe items 1; 2 rollback"
+    );
+    let server = Server::default();
+    server.once("update items", Answer::Fails(Failure::Lost));
+    let mut work = updates(1);
+    work.set_markers(Markers::None);
+    let flushed = flush::<false>(&mut work, Source::new(&server)).unwrap();
+    assert_eq!((flushed.updated(), flushed.retries), (1, 1));
+    assert_eq!(
+        log_after(&server, "2 check"),
+        "2 begin; 2 update items 1:a; 2 commit"
+    );
 }
 
 #[test]

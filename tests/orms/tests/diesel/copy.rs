@@ -234,10 +234,12 @@ fn few_rows_and_open_transactions_are_inserted(connection: &mut PgConnection, _:
 }
 
 fn what_a_copy_would_do_otherwise_is_inserted(connection: &mut PgConnection, _: &str) -> Outcome {
-    for (setup, expected, found) in setups() {
+    for (setup, not_bulk, found) in setups() {
         connection.batch_execute(&setup)?;
         let flushed = work(small(1_200)).flush(connection)?;
+        let expected = if not_bulk.is_some() { 0 } else { 1_200 };
         assert_eq!(copied(&flushed), (1_200, expected), "{setup}");
+        assert_eq!(flushed.tables[0].not_bulk, not_bulk, "{setup}");
         assert!(is_so(connection, found)?, "{setup}");
         connection.batch_execute(DROP)?;
     }

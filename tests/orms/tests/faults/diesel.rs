@@ -11,6 +11,7 @@ use ordid_diesel::{Flushed, Progress, Retry, UnitOfWork};
 use ordid_tests::{
     faults::{Engine, Failed, Flusher, Graph, Library},
     servers::{Client as _, Options},
+    trials::Outcome,
 };
 
 use crate::{
@@ -87,7 +88,7 @@ macro_rules! database {
                 use diesel::sql_types::BigInt;
                 use super::Key;
 
-                items (id) {
+                items (id, order_id) {
                     id -> Key,
                     order_id -> Key,
                     unit -> BigInt,
@@ -122,8 +123,9 @@ macro_rules! database {
             #[diesel(table_name = items)]
             #[ordid(diesel)]
             struct Item {
+                #[ordid(key)]
                 id: ItemId,
-                #[ordid(parent)]
+                #[ordid(key, parent)]
                 order_id: OrderId,
                 unit: i64,
                 position: i64,
@@ -208,6 +210,21 @@ where
 
     fn with_marker(self) -> Self {
         Self(self.0.with_record())
+    }
+
+    fn without_marker(self) -> Self {
+        Self(self.0.without_record())
+    }
+
+    async fn create_flushes_table(options: &Options<Self::Database>) -> Outcome {
+        let url = Self::Database::client_url(options);
+        O::create_flushes_table(url, O::Backend::SETUP).await
+    }
+
+    async fn remove_old_markers(options: &Options<Self::Database>) -> Result<u64, Failed> {
+        let url = Self::Database::client_url(options);
+        let outcome = O::remove_old_markers(url, O::Backend::SETUP).await;
+        outcome.map_err(|error| Failed::from(&error))
     }
 
     fn add_graph(&mut self, graph: &Graph) {

@@ -18,8 +18,8 @@ use std::process::{Command, ExitCode};
 
 use ordid_tests::{
     faults::{
-        Library, commit, cut, deadlock, galera, kill, language, limits, memory, refused, restart,
-        standby, truth,
+        Library, commit, cut, deadlock, galera, kill, language, limits, markers, memory, refused,
+        restart, standby, truth,
     },
     servers::Servers,
     trials::{Outcome, run_all},
@@ -65,6 +65,7 @@ fn of<L: Library>(
     restart::trials::<L>(servers, trials);
     kill::trials::<L>(servers, trials, program);
     deadlock::trials::<L>(servers, trials);
+    markers::trials::<L>(servers, trials);
     refused::trials::<L>(servers, trials);
     language::trials::<L>(servers, trials);
     limits::trials::<L>(servers, trials);

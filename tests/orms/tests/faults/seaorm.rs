@@ -4,8 +4,9 @@ use std::{marker::PhantomData, time::Duration};
 
 use ordid_seaorm::{Flushed, Progress, Retry, UnitOfWork};
 use ordid_tests::{
-    faults::{Engine, Failed, Flusher, Graph, Library, pool},
+    faults::{Engine, Failed, Flusher, Graph, Library, PATIENCE, pool},
     servers::Options,
+    trials::Outcome,
 };
 use sea_orm::DatabaseConnection;
 use sqlx::{MySql, Postgres, Sqlite};
@@ -80,6 +81,7 @@ mod item {
     pub struct Model {
         #[sea_orm(primary_key, auto_increment = false)]
         pub id: ItemId,
+        #[sea_orm(primary_key, auto_increment = false)]
         #[ordid(parent)]
         pub order_id: OrderId,
         pub unit: i64,
@@ -131,6 +133,25 @@ impl<DB: Connect + Engine> Flusher for Work<DB> {
     fn with_marker(self) -> Self {
         let work = self.work.with_record();
         Self { work, ..self }
+    }
+
+    fn without_marker(self) -> Self {
+        let work = self.work.without_record();
+        Self { work, ..self }
+    }
+
+    async fn create_flushes_table(options: &Options<DB>) -> Outcome {
+        let pool = pool::<DB>(options.clone(), PATIENCE);
+        let outcome = ordid_seaorm::create_flushes_table(&DB::connect(pool.clone())).await;
+        pool.close().await;
+        Ok(outcome?)
+    }
+
+    async fn remove_old_markers(options: &Options<DB>) -> Result<u64, Failed> {
+        let pool = pool::<DB>(options.clone(), PATIENCE);
+        let outcome = ordid_seaorm::remove_old_markers(&DB::connect(pool.clone())).await;
+        pool.close().await;
+        outcome.map_err(|error| Failed::from(&error))
     }
 
     fn add_graph(&mut self, graph: &Graph) {

@@ -5,6 +5,7 @@ use std::{future::Future, marker::PhantomData, mem};
 use diesel::connection::LoadConnection;
 use diesel_async::AsyncConnection;
 use ordid_diesel::{Error, Flushed, UnitOfWork};
+use ordid_tests::trials::Outcome;
 
 use crate::establish::{Known, connect, connect_async};
 
@@ -26,6 +27,17 @@ pub trait Over: 'static {
         url: String,
         setup: &'static str,
     ) -> impl Future<Output = Result<Flushed, Error>>;
+
+    /// Creates the table of marker rows, over such a connection.
+    #[allow(dead_code, reason = "what only the tests of faults need")]
+    fn create_flushes_table(url: String, setup: &'static str) -> impl Future<Output = Outcome>;
+
+    /// Deletes the marker rows that are more than a day old, over such a connection.
+    #[allow(dead_code, reason = "what only the tests of faults need")]
+    fn remove_old_markers(
+        url: String,
+        setup: &'static str,
+    ) -> impl Future<Output = Result<u64, Error>>;
 }
 
 /// Diesel's own, which block.
@@ -52,6 +64,20 @@ impl<C: LoadConnection<Backend: Known> + 'static> Over for Blocking<C> {
         *work = own;
         outcome
     }
+
+    async fn create_flushes_table(url: String, setup: &'static str) -> Outcome {
+        let create = tokio::task::spawn_blocking(move || -> Outcome {
+            Ok(ordid_diesel::create_flushes_table(&mut connect::<C>(
+                &url, setup,
+            )?)?)
+        });
+        create.await?
+    }
+
+    async fn remove_old_markers(url: String, setup: &'static str) -> Result<u64, Error> {
+        let mut connection = connect::<C>(&url, setup).expect("the server is there");
+        ordid_diesel::remove_old_markers(&mut connection)
+    }
 }
 
 /// Those of diesel-async.
@@ -70,5 +96,16 @@ impl<C: AsyncConnection<Backend: Known> + 'static> Over for Awaited<C> {
     ) -> Result<Flushed, Error> {
         let connect = || connect_async::<C>(&url, setup);
         work.flush_with_async(connect).await
+    }
+
+    async fn create_flushes_table(url: String, setup: &'static str) -> Outcome {
+        let mut connection = connect_async::<C>(&url, setup).await?;
+        Ok(ordid_diesel::create_flushes_table_async(&mut connection).await?)
+    }
+
+    async fn remove_old_markers(url: String, setup: &'static str) -> Result<u64, Error> {
+        let connection = connect_async::<C>(&url, setup).await;
+        let mut connection = connection.expect("the server is there");
+        ordid_diesel::remove_old_markers_async(&mut connection).await
     }
 }

@@ -1,4 +1,4 @@
-//! The primary key has two columns.
+//! The primary key has two columns, one of which SeaORM would have the database make.
 //!
 //! Imports, the key type and the relation, which several cases have in common, stand in
 //! `shared/author.rs`.
@@ -10,7 +10,7 @@ include!("shared/author.rs");
 pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub id: AuthorId,
-    #[sea_orm(primary_key, auto_increment = false)]
+    #[sea_orm(primary_key)]
     pub year: i32,
 }
 

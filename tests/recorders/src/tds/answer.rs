@@ -95,6 +95,13 @@ impl Answer {
         Self::rows([Column::new("", Type::int(4))], [vec![Some(value)]])
     }
 
+    /// A row with one `nvarchar`.
+    pub fn text(value: &str) -> Self {
+        let value = value.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let column = Column::new("", Type::nvarchar(64));
+        Self::rows([column], [vec![Some(value)]])
+    }
+
     /// An error of severity 14 that leaves the transaction as it is, as constraints do.
     pub fn failure(number: u32, message: &str) -> Self {
         Self::Failure(Failure {

@@ -89,6 +89,63 @@ fn some_columns_are_updated() {
     assert_eq!(credits, [1, 2, 3]);
 }
 
+/// The version that a row was read with is the last value.
+#[test]
+fn a_row_with_a_version_is_found_by_it() {
+    #[derive(OrderedKey)]
+    #[ordid(table = "notes", columns)]
+    struct Note {
+        id: CustomerId,
+        #[ordid(version)]
+        version: i32,
+        stars: i64,
+    }
+
+    let mut ids = [(); 3].map(|()| CustomerId::generate());
+    ids.sort();
+    let note = |number: usize| Note {
+        id: ids[number],
+        version: 7,
+        stars: 5,
+    };
+    let recorder = Recorder::new("");
+    let mut work = UnitOfWork::new();
+    work.update(note(0));
+    work.update_columns(note(1), Note::stars);
+    work.delete(&note(2));
+    work.flush(&recorder.connection).expect("flushed");
+    assert_eq!(
+        recorder.statements()[1..4],
+        [
+            r#"UPDATE "notes" SET "version" = :1, "stars" = :2 WHERE "id" = :3 AND "version" = :4"#,
+            r#"UPDATE "notes" SET "version" = :1, "stars" = :2 WHERE "id" = :3 AND "version" = :4"#,
+            r#"DELETE FROM "notes" WHERE "id" = :1 AND "version" = :2"#,
+        ]
+    );
+    let rows = recorder.rows();
+    for (row, id) in rows[1..3].iter().zip(ids) {
+        let numbers = [0, 1, 3].map(|column| number(&row[column]));
+        assert_eq!(numbers, [8, 5, 7]);
+        assert_eq!(row[2], raw(id.to_raw().as_bytes()));
+    }
+    assert_eq!(rows[3][0], raw(ids[2].to_raw().as_bytes()));
+    assert_eq!(number(&rows[3][1]), 7);
+
+    let script = format!("missing {} 1\n", hex(ids[0].to_raw().as_bytes()));
+    let recorder = Recorder::new(&script);
+    let mut work = UnitOfWork::new();
+    work.update(note(0));
+    let error = work.flush(&recorder.connection).unwrap_err();
+    assert!(error.is_stale() && !error.is_commit_unknown(), "{error}");
+    assert_eq!(error.read_version(), Some("7"));
+    let asked = r#"SELECT TO_CHAR("version") FROM "notes" WHERE "id" = :1"#;
+    assert!(
+        recorder.statements().iter().any(|it| it == asked),
+        "{:?}",
+        recorder.statements()
+    );
+}
+
 #[test]
 fn a_missing_row_is_named_and_nothing_is_written() {
     let mut keys: Vec<_> = (0..1_200).map(|_| CustomerId::generate()).collect();
@@ -227,13 +284,25 @@ fn without_the_table_of_flushes_nothing_is_sent() {
     work.add(customer(None, 0));
     work.delete(&order(CustomerId::generate()));
     let error = work.flush(&recorder.connection).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "cannot record the flush, nothing was written: updates, deletes and `with_record` need \
-         the table `ordid_flushes`, which `ordid_oracle::flushes_table` declares: OCI Error: ORA-00942: as \
-         the test asked for"
+    assert!(error.is_flushes_table_missing(), "{error}");
+    let text = error.to_string();
+    assert!(text.contains(ordid_oracle::flushes_table()), "{text}");
+    assert!(
+        text.ends_with(": OCI Error: ORA-00942: as the test asked for"),
+        "{text}"
     );
     assert_eq!(recorder.statements(), [RECORD, "ROLLBACK"]);
+}
+
+#[test]
+fn the_table_of_flushes_is_made_and_cleaned() {
+    let recorder = Recorder::new("statement 955 CREATE TABLE ordid_flushes\n");
+    ordid_oracle::create_flushes_table(&recorder.connection).unwrap();
+    assert_eq!(recorder.statements(), [ordid_oracle::flushes_table()]);
+    let recorder = Recorder::new("");
+    ordid_oracle::remove_old_markers(&recorder.connection).unwrap();
+    let delete = "DELETE FROM ordid_flushes WHERE id < :1";
+    assert_eq!(recorder.statements(), [delete, "COMMIT"]);
 }
 
 #[derive(KeyType)]

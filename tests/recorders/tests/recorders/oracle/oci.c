@@ -319,6 +319,8 @@ int OCIStmtExecute(void *service, void *statement, void *error, uint32_t rows, u
     for (uint32_t row = 0; row < rows; row++) {
         char *end = line;
         int known_by = h->kind == INSERT ? 0 : h->bind_count - 1;
+        /* Behind the key there may be a version, which is a number. */
+        if (known_by && h->binds[known_by].type == 6 && h->binds[known_by - 1].type != 6) known_by--;
         end += sprintf(end, " ");
         for (int column = 0; column < h->bind_count; column++) {
             Bind *b = &h->binds[column];

@@ -276,6 +276,64 @@ async fn some_columns_are_updated() {
     assert_eq!(log[3].request.arguments().len(), 4);
 }
 
+/// The version that a row was read with is the last value of its row, and the server is asked for the one that it has.
+#[tokio::test]
+async fn a_row_with_a_version_is_found_by_it() {
+    #[derive(OrderedKey)]
+    #[ordid(table = "notes")]
+    struct Note {
+        id: CustomerId,
+        #[ordid(version)]
+        version: i64,
+        stars: i32,
+    }
+
+    let note = || Note {
+        id: CustomerId::generate(),
+        version: 7,
+        stars: 5,
+    };
+    let recorder = Recorder::start().unwrap();
+    recorder.always("UPDATE", Answer::Done(2));
+    recorder.always("DELETE", Answer::Done(2));
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::new();
+    for note in [note(), note()] {
+        work.update(note);
+    }
+    for note in [note(), note()] {
+        work.delete(&note);
+    }
+    work.flush(&mut client).await.unwrap();
+    let log = recorder.take();
+    assert_eq!(
+        texts(&log)[3..5],
+        [
+            "UPDATE ordid_target SET [version] = ordid_rows.[version], [stars] = ordid_rows.[stars] \
+             FROM [notes] AS ordid_target JOIN (VALUES (@P1, @P2, @P3, @P4), (@P5, @P6, @P7, @P8)) \
+             AS ordid_rows ([id], [version], [stars], ordid_version) ON ordid_target.[id] = ordid_rows.[id] \
+             AND ordid_target.[version] = ordid_rows.ordid_version; SELECT @@ROWCOUNT",
+            "DELETE ordid_target FROM [notes] AS ordid_target JOIN (VALUES (@P1, @P2), (@P3, @P4)) \
+             AS ordid_rows ([id], ordid_version) ON ordid_target.[id] = ordid_rows.[id] \
+             AND ordid_target.[version] = ordid_rows.ordid_version; SELECT @@ROWCOUNT",
+        ]
+    );
+    assert_eq!(log[3].request.arguments().len(), 8);
+
+    let recorder = Recorder::start().unwrap();
+    recorder.always("UPDATE", Answer::Done(0));
+    recorder.always("SELECT CONVERT", Answer::text("9"));
+    let mut client = connect(&recorder).await;
+    let mut work = UnitOfWork::new();
+    work.update(note());
+    let error = work.flush(&mut client).await.unwrap_err();
+    assert!(error.is_stale() && !error.is_missing_row(), "{error}");
+    let versions = [error.read_version(), error.found_version()];
+    assert_eq!(versions, [Some("7"), Some("9")], "{error}");
+    let asked = "SELECT CONVERT(nvarchar(64), [version], 121) FROM [notes] WITH (READCOMMITTEDLOCK) WHERE [id] = @P1";
+    assert!(texts(&recorder.take()).iter().any(|it| it == asked));
+}
+
 /// An index with `IGNORE_DUP_KEY` leaves out a row that is there already, with a warning and no error.
 #[tokio::test]
 async fn a_row_that_is_left_out_fails_the_flush() {
@@ -375,10 +433,33 @@ async fn without_the_table_of_flushes_nothing_else_is_sent() {
     work.update(Order::of(CustomerId::generate(), 1));
     let error = work.flush(&mut client).await.unwrap_err();
     assert_eq!((error.code(), error.table()), (Some(208), None));
-    let text = "cannot record the flush, nothing was written: updates, deletes and `with_record` need \
-                the table `ordid_flushes`, which `ordid_tiberius::flushes_table` declares: ";
-    assert!(error.to_string().starts_with(text), "{error}");
+    assert!(error.is_flushes_table_missing(), "{error}");
+    let text = error.to_string();
+    assert!(text.contains(ordid_tiberius::flushes_table()), "{text}");
     assert_eq!(texts(&recorder.take()), [ASK, "BEGIN", RECORD, "ROLLBACK"]);
+}
+
+#[tokio::test]
+async fn the_table_of_flushes_is_made_and_cleaned() {
+    let recorder = Recorder::start().unwrap();
+    let mut client = connect(&recorder).await;
+    // Another session was faster.
+    let exists = "There is already an object named 'ordid_flushes' in the database.";
+    recorder.once("CREATE TABLE", Answer::failure(2714, exists));
+    ordid_tiberius::create_flushes_table(&mut client)
+        .await
+        .unwrap();
+    let create = ordid_tiberius::flushes_table();
+    assert_eq!(texts(&recorder.take()), [create, create]);
+    recorder.once("DELETE", Answer::Done(3));
+    assert_eq!(
+        ordid_tiberius::remove_old_markers(&mut client)
+            .await
+            .unwrap(),
+        3
+    );
+    let delete = "DELETE FROM ordid_flushes WHERE id < @P1; SELECT @@ROWCOUNT";
+    assert_eq!(texts(&recorder.take()), [ASK, "BEGIN", delete, "COMMIT"]);
 }
 
 /// In the user's transaction there is no commit to be in doubt of.

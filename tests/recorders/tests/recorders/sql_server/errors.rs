@@ -57,6 +57,7 @@ async fn a_refused_row_is_found() {
     assert!(!error.is_foreign_key_violation());
     assert!(!error.is_connection_lost() && !error.is_commit_unknown() && !error.is_deadlock());
     assert_eq!(error.code(), Some(2627));
+    assert_eq!((error.constraint(), error.column()), (Some("pk"), None));
     assert_eq!(error.table(), Some("my]orders"));
     assert_eq!((error.chunk(), error.rows()), (Some(0), Some(0..3)));
     assert_eq!(error.key(), Some(&keys[1].to_string()[..]));

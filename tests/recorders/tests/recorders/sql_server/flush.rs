@@ -325,6 +325,14 @@ async fn what_is_not_its_columns_own_type_goes_by_statements() {
             (3_000, 0, 5),
             "{columns:?}"
         );
+        let reason = table.not_bulk.expect("a reason").to_string();
+        assert!(
+            match columns {
+                Answer::Rows { .. } => reason.contains("column"),
+                _ => reason.starts_with("the server did not say"),
+            },
+            "{reason}"
+        );
     }
 
     // One text of 3,000 is longer than its column.
@@ -343,7 +351,10 @@ async fn what_is_not_its_columns_own_type_goes_by_statements() {
             note: None,
         });
     }
-    assert_eq!(work.flush(&mut client).await.unwrap().tables[0].bulk, 0);
+    let flushed = work.flush(&mut client).await.unwrap();
+    assert_eq!(flushed.tables[0].bulk, 0);
+    let reason = Some(ordid_tiberius::NotBulk::Value(Some("name")));
+    assert_eq!(flushed.tables[0].not_bulk, reason);
 }
 
 #[tokio::test]

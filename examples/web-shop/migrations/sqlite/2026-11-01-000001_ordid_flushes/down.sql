@@ -1,0 +1,1 @@
+DROP TABLE ordid_flushes;

@@ -1,0 +1,5 @@
+-- Updates and deletes of a unit of work are known by a row of this table, if the answer to COMMIT is lost.
+CREATE TABLE IF NOT EXISTS ordid_flushes (
+    id BLOB NOT NULL PRIMARY KEY,
+    flushed_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
+) WITHOUT ROWID;

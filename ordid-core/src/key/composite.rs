@@ -1,0 +1,485 @@
+//! Keys of several columns, such as those of a table between two others.
+
+use alloc::{format, string::String};
+use core::{fmt, hash::Hash, marker::PhantomData};
+
+use super::{Generated, KeyField, KeyType, RawKey, Scheme, StaticScheme, TextForm};
+use crate::{clock::Timestamp, error::Error, layout::Orders};
+
+/// The most bytes that the columns of a key have together: those of three UUIDs.
+const MAX: usize = 48;
+
+/// A column of a key of several columns: a key type, or an integer.
+pub trait KeyPart: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync + 'static {
+    /// The number of bytes that it has.
+    const BYTES: usize;
+
+    /// Writes as many bytes.
+    #[doc(hidden)]
+    fn write(self, bytes: &mut [u8]);
+
+    /// Reads what [`write`](Self::write) wrote.
+    #[doc(hidden)]
+    fn read(bytes: &[u8]) -> Result<Self, Error>;
+}
+
+impl<K: KeyType> KeyPart for K {
+    const BYTES: usize = size_of::<<K::Raw as RawKey>::Bytes>();
+
+    fn write(self, bytes: &mut [u8]) {
+        bytes.copy_from_slice(self.to_raw().to_bytes().as_ref());
+    }
+
+    fn read(bytes: &[u8]) -> Result<Self, Error> {
+        let mut raw = <K::Raw as RawKey>::Bytes::default();
+        raw.as_mut().copy_from_slice(bytes);
+        K::from_raw(K::Raw::from_bytes(raw))
+    }
+}
+
+macro_rules! integers {
+    ($($integer:ty: $flip:expr;)+) => {
+        $(impl KeyPart for $integer {
+            const BYTES: usize = size_of::<Self>();
+
+            // Flipped, so that the bytes have the order of the numbers.
+            fn write(self, bytes: &mut [u8]) {
+                let flipped = self ^ $flip;
+                bytes.copy_from_slice(&flipped.to_be_bytes());
+            }
+
+            fn read(bytes: &[u8]) -> Result<Self, Error> {
+                let mut number = [0; size_of::<Self>()];
+                number.copy_from_slice(bytes);
+                Ok(Self::from_be_bytes(number) ^ $flip)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl EnsuredPart for Option<$integer> {
+            fn ensured(&self) -> Option<$integer> {
+                *self
+            }
+        })+
+    };
+}
+
+integers! {
+    i16: Self::MIN;
+    i32: Self::MIN;
+    i64: Self::MIN;
+    u16: 0;
+    u32: 0;
+    u64: 0;
+}
+
+/// The raw key of several columns: their bytes one behind the other, and zeros.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CompositeRaw(CompositeBytes);
+
+/// The bytes of a [`CompositeRaw`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CompositeBytes([u8; MAX]);
+
+impl Default for CompositeBytes {
+    fn default() -> Self {
+        Self([0; MAX])
+    }
+}
+
+impl AsRef<[u8]> for CompositeBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl AsMut<[u8]> for CompositeBytes {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+}
+
+impl fmt::Debug for CompositeBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl RawKey for CompositeRaw {
+    type Bytes = CompositeBytes;
+
+    const TEXT: TextForm = TextForm::Pattern("[0-9a-f]{96}");
+
+    fn to_bytes(self) -> CompositeBytes {
+        self.0
+    }
+
+    fn from_bytes(bytes: CompositeBytes) -> Self {
+        Self(bytes)
+    }
+
+    fn write_text(self, _prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+
+    fn parse_text(_prefix: Option<&str>, _text: &str) -> Result<Self, Error> {
+        Err(Error::parse(
+            "a key of several columns is not read from one text",
+        ))
+    }
+
+    fn describe(self) -> String {
+        format!("the columns {:?}", self.0)
+    }
+}
+
+/// The values of a key's columns: a tuple of two to four [`KeyPart`]s.
+pub trait KeyParts: Copy + Ord + Hash + fmt::Debug + Send + Sync + 'static {
+    #[doc(hidden)]
+    fn write(self, bytes: &mut CompositeBytes);
+
+    #[doc(hidden)]
+    fn read(bytes: &CompositeBytes) -> Result<Self, Error>;
+
+    #[doc(hidden)]
+    fn write_text(self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+/// The key of an entity whose key has several columns: a tuple of their values.
+///
+/// Its text is for messages: `(order_01j5a7fhyze1br93g3fp8y9vr0, 3)`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CompositeKey<P>(pub P);
+
+impl<P: KeyParts> fmt::Display for CompositeKey<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.write_text(f)
+    }
+}
+
+/// The scheme of a [`CompositeKey`]. It has no generator: those of its parts make the parts.
+#[derive(Debug)]
+pub struct CompositeScheme<P>(PhantomData<fn() -> P>);
+
+impl<P: KeyParts> Scheme for CompositeScheme<P> {
+    type Raw = CompositeRaw;
+
+    const NAME: &'static str = "composite";
+    const ORDERS: Orders = Orders::NONE;
+    const EXPECTED: &'static str = "the values of all columns of the key";
+
+    fn check(raw: &CompositeRaw) -> bool {
+        P::read(&raw.0).is_ok()
+    }
+
+    fn timestamp(_raw: &CompositeRaw) -> Option<Timestamp> {
+        None
+    }
+
+    fn write_text(
+        raw: CompositeRaw,
+        _prefix: Option<&str>,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        match P::read(&raw.0) {
+            Ok(parts) => parts.write_text(f),
+            Err(_) => raw.write_text(None, f),
+        }
+    }
+}
+
+impl<P: KeyParts> KeyType for CompositeKey<P> {
+    type Raw = CompositeRaw;
+    type Scheme = CompositeScheme<P>;
+
+    const NAME: &'static str = "a key of several columns";
+    const PREFIX: Option<&'static str> = None;
+
+    fn from_generated(generated: Generated<CompositeScheme<P>>) -> Self {
+        match P::read(&generated.into_raw().0) {
+            Ok(parts) => Self(parts),
+            Err(_) => unreachable!("a raw key is checked before it is taken for one of the scheme"),
+        }
+    }
+
+    fn to_raw(self) -> CompositeRaw {
+        let mut bytes = CompositeBytes::default();
+        self.0.write(&mut bytes);
+        CompositeRaw(bytes)
+    }
+
+    fn from_raw(raw: CompositeRaw) -> Result<Self, Error> {
+        P::read(&raw.0).map(Self)
+    }
+}
+
+/// A field of a key of several columns: a [`KeyPart`], or an `Option` of one where it may be unassigned.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a part of a key of several columns",
+    label = "not a part of a key",
+    note = "the parts are key types and integers (`i16` to `i64`, `u16` to `u64`); for other columns give the table a key \
+            of its own, and these a unique index"
+)]
+pub trait PartField: Copy + 'static {
+    /// The part inside.
+    type Part: KeyPart;
+    /// Whether the field can be without a value.
+    const OPTIONAL: bool;
+
+    /// Returns the value, if there is one.
+    fn part(&self) -> Option<Self::Part>;
+
+    /// Makes a field with this value.
+    fn of_part(part: Self::Part) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: KeyPart> PartField for P {
+    type Part = P;
+    const OPTIONAL: bool = false;
+
+    fn part(&self) -> Option<P> {
+        Some(*self)
+    }
+
+    fn of_part(part: P) -> Self {
+        part
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: KeyPart> PartField for Option<P> {
+    type Part = P;
+    const OPTIONAL: bool = true;
+
+    fn part(&self) -> Option<P> {
+        *self
+    }
+
+    fn of_part(part: P) -> Self {
+        Some(part)
+    }
+}
+
+/// The first field of a key of several columns: a key type, or an `Option` of one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the first part of a key of several columns",
+    label = "not a key type",
+    note = "rows are sent in the order of the first part, which has a key type: put a field with one before it"
+)]
+pub trait LeadingField: PartField<Part = Self::Key> {
+    /// The key type inside.
+    type Key: KeyType;
+}
+
+#[diagnostic::do_not_recommend]
+impl<K: KeyType> LeadingField for K {
+    type Key = K;
+}
+
+#[diagnostic::do_not_recommend]
+impl<K: KeyType> LeadingField for Option<K> {
+    type Key = K;
+}
+
+/// A field of a key of several columns that gets a value where it has none: an `Option<K>` of a key type with a
+/// generator for the process. Integers are not made.
+#[diagnostic::on_unimplemented(
+    message = "nothing makes the part `{Self}` of a key: it has no generator for the process",
+    label = "assign it before the row is added",
+    note = "`issue.id = Some(generator.try_generate_key()?)`, then `work.try_add(issue)?`"
+)]
+pub trait EnsuredPart: PartField {
+    /// Returns the value, or a new one if it can be made.
+    #[doc(hidden)]
+    fn ensured(&self) -> Option<Self::Part>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: KeyPart> EnsuredPart for P {
+    fn ensured(&self) -> Option<P> {
+        Some(*self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<K: KeyType<Scheme: StaticScheme>> EnsuredPart for Option<K> {
+    fn ensured(&self) -> Option<K> {
+        Some(self.unwrap_or_else(K::generate))
+    }
+}
+
+/// The fields of a key of several columns: a tuple of a [`LeadingField`] and one to three [`PartField`]s.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyFields<F>(pub F);
+
+macro_rules! tuples {
+    ($($first:ident $first_position:tt $(, $part:ident $position:tt)+;)+) => {
+        $(
+            impl<$first: KeyPart $(, $part: KeyPart)+> KeyParts for ($first, $($part),+) {
+                fn write(self, bytes: &mut CompositeBytes) {
+                    const {
+                        assert!(
+                            $first::BYTES $(+ $part::BYTES)+ <= MAX,
+                            "the columns of a key have at most 48 bytes together"
+                        );
+                    }
+                    let (first, mut rest) = bytes.0.split_at_mut($first::BYTES);
+                    self.$first_position.write(first);
+                    $(
+                        let (part, behind) = rest.split_at_mut($part::BYTES);
+                        self.$position.write(part);
+                        rest = behind;
+                    )+
+                    rest.fill(0);
+                }
+
+                fn read(bytes: &CompositeBytes) -> Result<Self, Error> {
+                    let mut rest = &bytes.0[..];
+                    let mut next = |length| {
+                        let (part, behind) = rest.split_at(length);
+                        rest = behind;
+                        part
+                    };
+                    let parts = (
+                        $first::read(next($first::BYTES))?,
+                        $($part::read(next($part::BYTES))?),+
+                    );
+                    match rest.iter().all(|byte| *byte == 0) {
+                        true => Ok(parts),
+                        false => Err(Error::parse("there are bytes behind the columns of the key")),
+                    }
+                }
+
+                fn write_text(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    write!(f, "({}", self.$first_position)?;
+                    $(write!(f, ", {}", self.$position)?;)+
+                    f.write_str(")")
+                }
+            }
+
+            #[diagnostic::do_not_recommend]
+            impl<$first, $($part),+> KeyField for KeyFields<($first, $($part),+)>
+            where
+                $first: LeadingField,
+                $($part: PartField,)+
+            {
+                type Key = CompositeKey<($first::Key, $($part::Part),+)>;
+                type Leading = $first::Key;
+
+                const OPTIONAL: bool = $first::OPTIONAL $(|| $part::OPTIONAL)+;
+
+                fn get(&self) -> Option<Self::Key> {
+                    Some(CompositeKey((
+                        self.0.$first_position.part()?,
+                        $(self.0.$position.part()?),+
+                    )))
+                }
+
+                fn set(&mut self, key: Self::Key) {
+                    *self = Self::with(key);
+                }
+
+                fn with(key: Self::Key) -> Self {
+                    Self((
+                        $first::of_part(key.0.$first_position),
+                        $($part::of_part(key.0.$position)),+
+                    ))
+                }
+
+                fn leading(raw: CompositeRaw) -> <$first::Key as KeyType>::Raw {
+                    let mut bytes = <<$first::Key as KeyType>::Raw as RawKey>::Bytes::default();
+                    bytes.as_mut().copy_from_slice(&raw.0.0[..$first::Key::BYTES]);
+                    RawKey::from_bytes(bytes)
+                }
+            }
+
+            impl<$first, $($part),+> EnsuredFields for KeyFields<($first, $($part),+)>
+            where
+                $first: LeadingField + EnsuredPart,
+                $($part: EnsuredPart,)+
+            {
+                fn ensured(&self) -> Option<Self::Key> {
+                    Some(CompositeKey((
+                        self.0.$first_position.ensured()?,
+                        $(self.0.$position.ensured()?),+
+                    )))
+                }
+            }
+        )+
+    };
+}
+
+/// The fields of a key of which none is left without a value.
+pub trait EnsuredFields: KeyField {
+    /// Returns the key, with new values where there were none; `None` if one cannot be made.
+    #[doc(hidden)]
+    fn ensured(&self) -> Option<Self::Key>;
+}
+
+tuples! {
+    A 0, B 1;
+    A 0, B 1, C 2;
+    A 0, B 1, C 2, D 3;
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString as _;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::key::KeyBytes;
+
+    type Line = CompositeKey<(Uuid, i32)>;
+
+    fn line(id: u128, number: i32) -> Line {
+        CompositeKey((Uuid::from_u128(id), number))
+    }
+
+    #[test]
+    fn raw_keys_have_the_order_of_their_columns() {
+        let lines = [
+            line(1, i32::MIN),
+            line(1, -1),
+            line(1, 0),
+            line(1, 1),
+            line(1, i32::MAX),
+            line(2, -5),
+        ];
+        assert!(lines.is_sorted());
+        assert!(lines.map(KeyType::to_raw).is_sorted());
+        for line in lines {
+            let raw = line.to_raw();
+            assert_eq!(Line::from_raw(raw).ok(), Some(line));
+            assert_eq!(KeyBytes::of(line).to_key(), Some(line));
+            let leading = KeyFields::<(Uuid, i32)>::leading(raw);
+            assert_eq!(leading, line.0.0);
+        }
+        assert_eq!(
+            line(1, -7).to_string(),
+            format!("({}, -7)", Uuid::from_u128(1))
+        );
+    }
+
+    #[test]
+    fn bytes_of_another_key_are_refused() {
+        let wide = CompositeKey((Uuid::from_u128(1), 1_i32, 2_u16)).to_raw();
+        assert!(Line::from_raw(wide).is_err());
+        assert!(!CompositeScheme::<(Uuid, i32)>::check(&wide));
+        assert_eq!(KeyBytes::of(Uuid::from_u128(1)).to_key::<Line>(), None);
+    }
+
+    #[test]
+    fn a_field_without_a_value_gets_one_and_the_others_keep_theirs() {
+        let fields = KeyFields((Uuid::from_u128(1), None::<Uuid>, 7_u64));
+        assert_eq!(fields.get(), None);
+        let key = fields.ensured().expect("it can be made");
+        assert_eq!((key.0.0, key.0.2), (Uuid::from_u128(1), 7));
+        assert!(!key.0.1.is_nil());
+        let fields = KeyFields::<(Uuid, Option<Uuid>, u64)>::with(key);
+        assert_eq!((fields.get(), fields.ensured()), (Some(key), Some(key)));
+        let numberless = KeyFields((Uuid::from_u128(1), None::<i32>));
+        assert_eq!(numberless.ensured(), None);
+    }
+}

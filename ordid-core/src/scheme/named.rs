@@ -1,0 +1,44 @@
+//! Keys that are made of names: the same name in the same namespace gives the same key, in each
+//! program and on each day.
+//!
+//! An import that runs twice makes the same keys twice, and so does a request that is sent again. The
+//! database then refuses what is already there, where a generated key would be stored a second time.
+//!
+//! ```text
+//! key of (namespace, [a])       = hash(namespace || a)
+//! key of (namespace, [a, b])    = hash(hash(namespace || a) || b)
+//! ```
+//!
+//! A key of one part is that of RFC 9562. Of several parts, each is a name in the namespace that the
+//! parts before it make. So parts do not run into each other: `["ab", "c"]`, `["a", "bc"]`, `["abc"]`
+//! and `["abc", ""]` are four keys. Every library and database with version 5 can make them, one call
+//! for each part: `uuid_generate_v5(uuid_generate_v5(namespace, 'ab'), 'c')` in PostgreSQL.
+//!
+//! # What it does not do
+//!
+//! - **FromName keys have no order and no time.** A hash is anywhere, so each insert hits another page, as
+//!   with [`uuid_v4`](super::uuid_v4), and columns take them as `unordered(..)` only.
+//! - **They are no secret.** Who knows or guesses the name knows the key.
+//! - A key has 122 bits of the hash. Two names of one key do not happen by chance; somebody who may
+//!   choose both names needs about 2^61 attempts.
+//! - The key type is not part of the name: give each key type a namespace.
+//!
+//! # References
+//!
+//! RFC 9562 sections 5.5 and 6.5, appendix B.2.
+
+use uuid::Uuid;
+
+use crate::key::Scheme;
+
+/// A scheme whose keys are made of names: what [`KeyType::named`](crate::KeyType::named) asks.
+#[diagnostic::on_unimplemented(
+    message = "keys of scheme `{Self}` are not made of names",
+    label = "not made of names",
+    note = "choose a scheme that is, `#[ordid(scheme = uuid_v5)]` or `#[ordid(scheme = uuid_v8_sha256)]`, \
+            and turn on the feature `named` of `ordid`"
+)]
+pub trait FromName: Scheme<Raw = Uuid> {
+    /// Makes the key of a name in a namespace, as RFC 9562 section 6.5 has it.
+    fn from_name(namespace: &Uuid, name: &[u8]) -> Uuid;
+}

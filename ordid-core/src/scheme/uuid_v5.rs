@@ -1,0 +1,145 @@
+//! UUID version 5: 122 bits of SHA-1 of a namespace and a name, in no order.
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +---------------------------------------------------------------+
+//! |                   sha1_high (upper 32 bits)                   |
+//! +-------------------------------+-------+-----------------------+
+//! |  sha1_high (lower 16 bits)    | ver 5 |     sha1_mid (12)     |
+//! +---+---------------------------+-------+-----------------------+
+//! |var|                  sha1_low (upper 30 bits)                 |
+//! +---+-----------------------------------------------------------+
+//! |                      sha1_low (lower 32 bits)                 |
+//! +---------------------------------------------------------------+
+//! ```
+//!
+//! It is for keys that other programs make of names as well; [`named`](super::named) says what such
+//! keys are for, and what they are not. Where nobody else makes them, take
+//! [`uuid_v8_sha256`](super::uuid_v8_sha256): names with one SHA-1 can be computed.
+//!
+//! # Example: the RFC's own vector
+//!
+//! ```
+//! # #[cfg(feature = "named")] {
+//! use ordid_core::{scheme::{FromName, UuidV5}, uuid::Uuid};
+//!
+//! let key = UuidV5::from_name(&Uuid::NAMESPACE_DNS, b"www.example.com");
+//! assert_eq!(key.to_string(), "2ed6657d-e927-568b-95e1-2665a8aea6a2");
+//! # }
+//! ```
+//!
+//! # References
+//!
+//! RFC 9562 sections 5.5 (layout), 6.5 (names), appendix A.4 (vector).
+
+use uuid::Uuid;
+
+#[cfg(any(test, feature = "named"))]
+use crate::scheme::named::FromName;
+use crate::{
+    clock::Timestamp,
+    error::Error,
+    key::Scheme,
+    layout::Orders,
+    scheme::anatomy::{Certainty, Inspection, Layout, beside_version, fields_around_version},
+};
+
+/// The scheme `uuid_v5`.
+#[derive(Debug)]
+pub enum UuidV5 {}
+
+impl Scheme for UuidV5 {
+    rfc_9562!("uuid_v5", version 5, Orders::NONE);
+
+    fn timestamp(_: &Uuid) -> Option<Timestamp> {
+        None
+    }
+}
+
+#[cfg(any(test, feature = "named"))]
+impl FromName for UuidV5 {
+    fn from_name(namespace: &Uuid, name: &[u8]) -> Uuid {
+        Uuid::new_v5(namespace, name)
+    }
+}
+
+/// The fields of a UUID of version 5, as RFC 9562 names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// The hash's first 48 bits.
+    pub sha1_high: u64,
+    /// 12 bits.
+    pub sha1_mid: u16,
+    /// 62 bits.
+    pub sha1_low: u64,
+}
+
+impl Layout for UuidV5 {
+    type Parts = Parts;
+
+    fn pack(parts: Parts) -> Result<Uuid, Error> {
+        fields_around_version::<Self>(
+            5,
+            [
+                ("sha1_high", parts.sha1_high),
+                ("sha1_mid", parts.sha1_mid.into()),
+                ("sha1_low", parts.sha1_low),
+            ],
+        )
+    }
+
+    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
+        let (sha1_high, sha1_mid, sha1_low) = beside_version::<Self>(raw)?;
+        Ok(Parts {
+            sha1_high,
+            sha1_mid,
+            sha1_low,
+        })
+    }
+
+    fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
+        Self::unpack(raw)?;
+        Ok(Inspection {
+            version: Some(5),
+            ..Inspection::of::<Self>(Certainty::Stated)
+        })
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::scheme::testing::{declared, does_not_fit, uuid, vectors};
+
+    #[test]
+    fn a_name_of_the_rfc_makes_its_key() {
+        let vector = &vectors("rfc9562")["v5"][0];
+        let key = UuidV5::from_name(
+            &uuid(&vector["namespace"]),
+            vector["name"].as_str().unwrap().as_bytes(),
+        );
+        assert_eq!(key, uuid(&vector["uuid"]));
+        let sha1 = u128::from_str_radix(&vector["sha1"].as_str().unwrap()[..32], 16).unwrap();
+        let parts = UuidV5::unpack(&key).unwrap();
+        assert_eq!(u128::from(parts.sha1_high), sha1 >> 80);
+        assert_eq!(u128::from(parts.sha1_mid), sha1 >> 64 & 0xfff);
+        assert_eq!(u128::from(parts.sha1_low), sha1 & ((1 << 62) - 1));
+    }
+
+    #[test]
+    fn no_rule_orders_keys() {
+        assert_eq!(declared::<UuidV5>(), []);
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_named() {
+        let parts = Parts {
+            sha1_high: 0,
+            sha1_mid: 1 << 12,
+            sha1_low: 0,
+        };
+        does_not_fit::<UuidV5, _>([(parts, "sha1_mid 4096", 12)]);
+    }
+}

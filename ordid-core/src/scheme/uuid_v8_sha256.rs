@@ -1,0 +1,154 @@
+//! UUID version 8 of a name: 122 bits of SHA-256 of a namespace and a name, in no order.
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +---------------------------------------------------------------+
+//! |            custom_a: the hash's bits from 0 to 31             |
+//! +-------------------------------+-------+-----------------------+
+//! |   custom_a: bits 32 to 47     | ver 8 | custom_b: 52 to 63    |
+//! +---+---------------------------+-------+-----------------------+
+//! |var|            custom_c: the hash's bits from 66 to 95        |
+//! +---+-----------------------------------------------------------+
+//! |                custom_c: bits 96 to 127                       |
+//! +---------------------------------------------------------------+
+//! ```
+//!
+//! It is the form of RFC 9562's appendix B.2, with a better hash than [`uuid_v5`](super::uuid_v5) has.
+//! [`named`](super::named) says what such keys are for, and what they are not. Version 8 is anybody's
+//! own: the value does not say that it is of a name.
+//!
+//! # Example: the RFC's own vector
+//!
+//! ```
+//! # #[cfg(feature = "named")] {
+//! use ordid_core::{scheme::{FromName, UuidV8Sha256}, uuid::Uuid};
+//!
+//! let key = UuidV8Sha256::from_name(&Uuid::NAMESPACE_DNS, b"www.example.com");
+//! assert_eq!(key.to_string(), "5c146b14-3c52-8afd-938a-375d0df1fbf6");
+//! # }
+//! ```
+//!
+//! # References
+//!
+//! RFC 9562 sections 5.8 (layout), 6.5 (names), appendix B.2 (vector).
+
+use uuid::Uuid;
+
+#[cfg(any(test, feature = "named"))]
+use crate::scheme::{anatomy::with_version, named::FromName};
+use crate::{
+    clock::Timestamp,
+    error::Error,
+    key::Scheme,
+    layout::Orders,
+    scheme::anatomy::{Certainty, Inspection, Layout, beside_version, fields_around_version},
+};
+
+/// The scheme `uuid_v8_sha256`.
+#[derive(Debug)]
+pub enum UuidV8Sha256 {}
+
+impl Scheme for UuidV8Sha256 {
+    rfc_9562!("uuid_v8_sha256", version 8, Orders::NONE);
+
+    fn timestamp(_: &Uuid) -> Option<Timestamp> {
+        None
+    }
+}
+
+#[cfg(any(test, feature = "named"))]
+impl FromName for UuidV8Sha256 {
+    fn from_name(namespace: &Uuid, name: &[u8]) -> Uuid {
+        use sha2::Digest as _;
+
+        let hash = sha2::Sha256::new()
+            .chain_update(namespace.as_bytes())
+            .chain_update(name)
+            .finalize();
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&hash[..16]);
+        with_version(Uuid::from_bytes(bytes), 8)
+    }
+}
+
+/// The fields of a UUID of version 8, as RFC 9562 names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// The hash's first 48 bits.
+    pub custom_a: u64,
+    /// 12 bits.
+    pub custom_b: u16,
+    /// 62 bits.
+    pub custom_c: u64,
+}
+
+impl Layout for UuidV8Sha256 {
+    type Parts = Parts;
+
+    fn pack(parts: Parts) -> Result<Uuid, Error> {
+        fields_around_version::<Self>(
+            8,
+            [
+                ("custom_a", parts.custom_a),
+                ("custom_b", parts.custom_b.into()),
+                ("custom_c", parts.custom_c),
+            ],
+        )
+    }
+
+    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
+        let (custom_a, custom_b, custom_c) = beside_version::<Self>(raw)?;
+        Ok(Parts {
+            custom_a,
+            custom_b,
+            custom_c,
+        })
+    }
+
+    fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
+        Self::unpack(raw)?;
+        Ok(Inspection {
+            version: Some(8),
+            ..Inspection::of::<Self>(Certainty::Possible)
+        })
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::scheme::testing::{declared, does_not_fit, uuid, vectors};
+
+    #[test]
+    fn a_name_of_the_rfc_makes_its_key() {
+        let json = vectors("rfc9562");
+        let vector = &json["v8"][1];
+        let key = UuidV8Sha256::from_name(
+            &uuid(&vector["namespace"]),
+            vector["name"].as_str().unwrap().as_bytes(),
+        );
+        assert_eq!(key, uuid(&vector["uuid"]));
+        let sha256 = u128::from_str_radix(&vector["sha256"].as_str().unwrap()[..32], 16).unwrap();
+        let parts = UuidV8Sha256::unpack(&key).unwrap();
+        assert_eq!(u128::from(parts.custom_a), sha256 >> 80);
+        assert_eq!(u128::from(parts.custom_b), sha256 >> 64 & 0xfff);
+        assert_eq!(u128::from(parts.custom_c), sha256 & ((1 << 62) - 1));
+    }
+
+    #[test]
+    fn no_rule_orders_keys() {
+        assert_eq!(declared::<UuidV8Sha256>(), []);
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_named() {
+        let parts = Parts {
+            custom_a: 0,
+            custom_b: 0,
+            custom_c: 1 << 62,
+        };
+        does_not_fit::<UuidV8Sha256, _>([(parts, "custom_c 4611686018427387904", 62)]);
+    }
+}

@@ -1,0 +1,44 @@
+//! Finds the version that a row has, after it was not found with the one that it was read with.
+
+use crate::{
+    Chunk, PendingRows,
+    flush_error::FoundVersion,
+    spi::{Begin, FlushConnection, FlushTransaction, RowBinder, TransactionScope},
+    text::Writer,
+};
+
+/// Returns what the database has in the place of a row, as it is committed now. The question is a transaction of its
+/// own, or a savepoint of the user's.
+pub(super) async fn found_version<C: FlushConnection>(
+    rows: &PendingRows<C::Binder>,
+    connection: &mut C,
+    scope: TransactionScope,
+    writer: Writer<'_>,
+    chunk: &Chunk,
+    row: usize,
+) -> FoundVersion {
+    let entity = rows.entity(chunk.table);
+    let names = C::Binder::names(entity, &rows.table(chunk.table), writer.engine);
+    let Some(query) = writer.version(&names) else {
+        return FoundVersion::Unknown;
+    };
+    let begin = Begin {
+        scope,
+        statement: None,
+        defer: None,
+        uses_bulk: false,
+    };
+    let Ok(mut open) = connection.begin(begin).await else {
+        return FoundVersion::Unknown;
+    };
+    let mut key = C::Binder::with_room(entity, 1, names.keys.len());
+    rows.write_key_of(chunk, row, &mut key);
+    let found = open.text(&query, key).await;
+    // The next flush begins on a connection that has a transaction open no more, or is closed.
+    let _ = open.rollback(false).await;
+    match found {
+        Ok(Some(version)) => FoundVersion::Found(version),
+        Ok(None) => FoundVersion::NoRow,
+        Err(_) => FoundVersion::Unknown,
+    }
+}

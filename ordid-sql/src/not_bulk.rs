@@ -1,0 +1,138 @@
+//! Why rows go by statements, and not by the engine's bulk command.
+
+use std::fmt;
+
+use crate::{
+    Action, EngineProfile, Plan, Table,
+    spi::{RowBinder, TransactionScope},
+};
+
+/// Why rows of a table go by statements, and not by the engine's bulk command: `COPY` on PostgreSQL, a bulk load on
+/// SQL Server. Its text is for people.
+///
+/// # Example
+///
+/// ```
+/// use ordid_sql::NotBulk;
+///
+/// let reason = NotBulk::ColumnType("price");
+/// assert_eq!(reason.to_string(), "the type of the column price is not one that is sent in bulk");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NotBulk {
+    /// The rows are updated or deleted.
+    NotInserted,
+    /// The engine has no such command, or the library, or this kind of connection, cannot send it.
+    NoCommand,
+    /// The profile of the engine has it switched off: [`EngineProfile::bulk`].
+    SwitchedOff,
+    /// The flush is in a savepoint of your transaction, which a command that is cut off would spoil.
+    Savepoint,
+    /// The flush is over a connection of yours, which could not be closed if the flush is dropped in the midst of the
+    /// command.
+    BorrowedConnection,
+    /// There are so few rows that statements are faster.
+    FewRows,
+    /// The server did not say what the table is: it is too old, it is another server that speaks the same protocol, or
+    /// the table may not be read.
+    Unanswered,
+    /// It is no table, as a view or a foreign table, or it is not there.
+    NoTable,
+    /// The table has rules, which rewrite an `INSERT` alone.
+    Rule,
+    /// Row-level security is active for this user.
+    RowSecurity,
+    /// The table, or a partition of it, has a trigger.
+    Trigger,
+    /// The table has a column of a domain.
+    Domain,
+    /// An `INSERT` cannot set this column: the server does, or it is not there.
+    ServerColumn(&'static str),
+    /// The type of this column is not one that is sent in bulk.
+    ColumnType(&'static str),
+    /// A value is not of its column's own type, so that an `INSERT` would convert it; with the column, where it is
+    /// known. The rows before it may have gone in bulk.
+    Value(Option<&'static str>),
+}
+
+impl fmt::Display for NotBulk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotInserted => "the rows are not inserted",
+            Self::NoCommand => "there is no bulk command for this engine, library and connection",
+            Self::SwitchedOff => "the profile of the engine has `bulk` switched off",
+            Self::Savepoint => "the flush is inside your transaction",
+            Self::BorrowedConnection => "the flush is over a connection of yours, and not over a pool",
+            Self::FewRows => "there are so few rows that statements are faster",
+            Self::Unanswered => {
+                "the server did not say what the table is: it is too old or another one, or the table may not be read"
+            }
+            Self::NoTable => "it is a view or a foreign table, or it is not there",
+            Self::Rule => "the table has a rule",
+            Self::RowSecurity => "row-level security is active",
+            Self::Trigger => "the table or a partition has a trigger",
+            Self::Domain => "the table has a column of a domain",
+            Self::Value(None) => "a value is not of its column's own type",
+            Self::ServerColumn(column) => {
+                return write!(f, "an `INSERT` cannot set the column {column}");
+            }
+            Self::ColumnType(column) => {
+                return write!(f, "the type of the column {column} is not one that is sent in bulk");
+            }
+            Self::Value(Some(column)) => {
+                return write!(f, "a value of the column {column} is not of the column's own type");
+            }
+        })
+    }
+}
+
+/// Returns for each table whether its rows are offered to the bulk command, as far as that is known without a server.
+pub(crate) fn offered<B: RowBinder>(
+    plan: &Plan,
+    tables: &[Table],
+    engine: &EngineProfile,
+    scope: TransactionScope,
+) -> Vec<Result<(), NotBulk>> {
+    let mut statements = vec![0; tables.len()];
+    for chunk in plan.chunks() {
+        statements[chunk.table] += usize::from(chunk.action == Action::Insert);
+    }
+    let offered = tables.iter().zip(statements).map(|(table, statements)| {
+        match B::offers_bulk(table.rows(), statements) {
+            Err(NotBulk::NoCommand) => Err(NotBulk::NoCommand),
+            _ if !engine.bulk => Err(NotBulk::SwitchedOff),
+            _ if scope == TransactionScope::Savepoint => Err(NotBulk::Savepoint),
+            offered => offered,
+        }
+    });
+    offered.collect()
+}
+
+/// How the inserted rows of each table go in an attempt: by the bulk command, from so many rows that follow each other
+/// on, or by statements.
+#[derive(Debug)]
+pub(crate) struct Ways(pub(crate) Vec<Result<usize, NotBulk>>);
+
+impl Ways {
+    /// Returns whether rows of any table go by the command.
+    pub(crate) fn uses_bulk(&self) -> bool {
+        self.0.iter().any(Result::is_ok)
+    }
+
+    /// Returns why rows of a table go by statements, of which so many follow each other from here on; `None` if they go
+    /// by the command.
+    pub(crate) fn not_bulk(
+        &self,
+        table: usize,
+        action: Action,
+        rows_together: impl FnOnce() -> usize,
+    ) -> Option<NotBulk> {
+        match self.0.get(table) {
+            _ if action != Action::Insert => Some(NotBulk::NotInserted),
+            None => Some(NotBulk::NoCommand),
+            Some(Err(reason)) => Some(*reason),
+            Some(Ok(least)) => (rows_together() < *least).then_some(NotBulk::FewRows),
+        }
+    }
+}

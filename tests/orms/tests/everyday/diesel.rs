@@ -1,0 +1,145 @@
+//! Diesel and diesel-async.
+
+use ::sqlx::Pool;
+use ordid::{KeyType as _, OrderedKey};
+use ordid_diesel::{Flushed, UnitOfWork};
+use ordid_tests::{
+    everyday::{Change, Engine, EverydayWork, Mark, Note},
+    faults::Failed,
+    servers::Client as _,
+};
+
+use crate::{NoteId, establish::Known, over::Over};
+
+/// A database that has the entities.
+pub trait Rows: Known<Database: Engine> {
+    /// Adds a change of a note.
+    fn note(work: &mut UnitOfWork<Self>, change: Change, note: &Note);
+
+    /// Adds a change of a mark.
+    fn mark(work: &mut UnitOfWork<Self>, change: Change, mark: &Mark);
+}
+
+/// Defines the entities for a database, whose key columns have this type in `table!`.
+macro_rules! database {
+    ($module:ident: $backend:ty, $key:ident) => {
+        mod $module {
+            use super::*;
+
+            type Key = diesel::sql_types::$key;
+
+            diesel::table! {
+                use diesel::sql_types::{BigInt, Text};
+                use super::Key;
+
+                notes (id) {
+                    id -> Key,
+                    title -> Text,
+                    version -> BigInt,
+                    stars -> BigInt,
+                }
+            }
+
+            diesel::table! {
+                use diesel::sql_types::{BigInt, Integer, Text};
+                use super::Key;
+
+                marks (note, number) {
+                    note -> Key,
+                    number -> Integer,
+                    title -> Text,
+                    stars -> BigInt,
+                }
+            }
+
+            #[derive(OrderedKey)]
+            #[diesel(table_name = marks, primary_key(note, number))]
+            #[ordid(diesel, columns)]
+            struct MarkRow {
+                #[ordid(parent)]
+                note: NoteId,
+                number: i32,
+                title: String,
+                stars: i64,
+            }
+
+            #[derive(OrderedKey)]
+            #[diesel(table_name = notes)]
+            #[ordid(diesel, columns)]
+            struct Row {
+                id: NoteId,
+                title: String,
+                #[ordid(version)]
+                version: i64,
+                stars: i64,
+            }
+
+            impl Rows for $backend {
+                fn note(work: &mut UnitOfWork<Self>, change: Change, note: &Note) {
+                    let row = Row {
+                        id: NoteId::from_raw(note.id).expect("it is of the scheme"),
+                        title: note.title.clone(),
+                        version: note.version,
+                        stars: note.stars,
+                    };
+                    match change {
+                        Change::Add => {
+                            work.add(row);
+                        }
+                        Change::Update => work.update(row),
+                        Change::UpdateStars => work.update_columns(row, Row::stars),
+                        Change::Delete => work.delete(&row),
+                    }
+                }
+
+                fn mark(work: &mut UnitOfWork<Self>, change: Change, mark: &Mark) {
+                    let row = MarkRow {
+                        note: NoteId::from_raw(mark.note).expect("it is of the scheme"),
+                        number: mark.number,
+                        title: mark.title.clone(),
+                        stars: mark.stars,
+                    };
+                    match change {
+                        Change::Add => {
+                            work.add(row);
+                        }
+                        Change::Update => work.update(row),
+                        Change::UpdateStars => work.update_columns(row, MarkRow::stars),
+                        Change::Delete => work.delete(&row),
+                    }
+                }
+            }
+        }
+    };
+}
+
+database!(postgres: diesel::pg::Pg, Uuid);
+database!(mysql: diesel::mysql::Mysql, Binary);
+database!(sqlite: diesel::sqlite::Sqlite, Binary);
+
+/// The unit of work, flushed over connections of a kind.
+pub struct Work<O: Over>(UnitOfWork<O::Backend>);
+
+impl<O: Over<Backend: Rows>> EverydayWork for Work<O> {
+    type Database = <O::Backend as Known>::Database;
+
+    const PREFIX: &'static str = O::PREFIX;
+
+    fn begin() -> Self {
+        Self(UnitOfWork::new())
+    }
+
+    fn note(&mut self, change: Change, note: &Note) {
+        O::Backend::note(&mut self.0, change, note);
+    }
+
+    fn mark(&mut self, change: Change, mark: &Mark) {
+        O::Backend::mark(&mut self.0, change, mark);
+    }
+
+    async fn flush(&mut self, pool: &Pool<Self::Database>) -> Result<Flushed, Failed> {
+        let url = Self::Database::client_url(&pool.connect_options());
+        let outcome = O::flush(&mut self.0, url, "").await;
+        outcome.map_err(|error| Failed::from(&error))
+    }
+}

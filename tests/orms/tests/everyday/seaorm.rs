@@ -1,0 +1,121 @@
+//! `SeaORM`.
+
+use std::marker::PhantomData;
+
+use ::sqlx::Pool;
+use ordid::KeyType as _;
+use ordid_seaorm::{Flushed, UnitOfWork};
+use ordid_tests::{
+    everyday::{Change, Engine, EverydayWork, Mark, Note},
+    faults::Failed,
+};
+use sea_orm::IntoActiveModel as _;
+
+use crate::{NoteId, connect::Connect};
+
+mod note {
+    use ordid::OrderedKey;
+    use sea_orm::entity::prelude::*;
+
+    use crate::NoteId;
+
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+    #[sea_orm(table_name = "notes")]
+    #[ordid(columns)]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: NoteId,
+        pub title: String,
+        #[ordid(version)]
+        pub version: i64,
+        pub stars: i64,
+    }
+
+    #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+    pub enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
+mod mark {
+    use ordid::OrderedKey;
+    use sea_orm::entity::prelude::*;
+
+    use crate::NoteId;
+
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+    #[sea_orm(table_name = "marks")]
+    #[ordid(columns)]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        #[ordid(parent)]
+        pub note: NoteId,
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub number: i32,
+        pub title: String,
+        pub stars: i64,
+    }
+
+    #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+    pub enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
+/// The unit of work, for a database.
+pub struct Work<DB> {
+    work: UnitOfWork,
+    database: PhantomData<fn() -> DB>,
+}
+
+impl<DB: Connect + Engine> EverydayWork for Work<DB> {
+    type Database = DB;
+
+    const PREFIX: &'static str = "seaorm::";
+
+    fn begin() -> Self {
+        Self {
+            work: UnitOfWork::new(),
+            database: PhantomData,
+        }
+    }
+
+    fn note(&mut self, change: Change, note: &Note) {
+        let row = note::Model {
+            id: NoteId::from_raw(note.id).expect("it is of the scheme"),
+            title: note.title.clone(),
+            version: note.version,
+            stars: note.stars,
+        };
+        match change {
+            Change::Add => {
+                self.work.add(row.into_active_model());
+            }
+            Change::Update => self.work.update(row),
+            Change::UpdateStars => self.work.update_columns(row, note::Model::stars),
+            Change::Delete => self.work.delete(row),
+        }
+    }
+
+    fn mark(&mut self, change: Change, mark: &Mark) {
+        let row = mark::Model {
+            note: NoteId::from_raw(mark.note).expect("it is of the scheme"),
+            number: mark.number,
+            title: mark.title.clone(),
+            stars: mark.stars,
+        };
+        match change {
+            Change::Add => {
+                self.work.add(row.into_active_model());
+            }
+            Change::Update => self.work.update(row),
+            Change::UpdateStars => self.work.update_columns(row, mark::Model::stars),
+            Change::Delete => self.work.delete(row),
+        }
+    }
+
+    async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Failed> {
+        let outcome = self.work.flush(&DB::connect(pool.clone())).await;
+        outcome.map_err(|error| Failed::from(&error))
+    }
+}

@@ -1,0 +1,88 @@
+//! `SQLx`.
+
+use ::sqlx::Pool;
+use ordid::{KeyType as _, OrderedKey};
+use ordid_sqlx::{Entity, Flushed, UnitOfWork};
+use ordid_tests::{
+    everyday::{Change, Engine, EverydayWork, Mark, Note},
+    faults::Failed,
+};
+
+use crate::NoteId;
+
+#[derive(OrderedKey)]
+#[ordid(table = "notes", columns)]
+struct Row {
+    id: NoteId,
+    title: String,
+    #[ordid(version)]
+    version: i64,
+    stars: i64,
+}
+
+#[derive(OrderedKey)]
+#[ordid(table = "marks", columns)]
+struct MarkRow {
+    #[ordid(key, parent)]
+    note: NoteId,
+    #[ordid(key)]
+    number: i32,
+    title: String,
+    stars: i64,
+}
+
+/// The unit of work.
+pub struct Work<DB: Engine>(UnitOfWork<DB>);
+
+impl<DB: Engine> EverydayWork for Work<DB>
+where
+    Row: Entity<DB>,
+    MarkRow: Entity<DB>,
+{
+    type Database = DB;
+
+    const PREFIX: &'static str = "";
+
+    fn begin() -> Self {
+        Self(UnitOfWork::new())
+    }
+
+    fn note(&mut self, change: Change, note: &Note) {
+        let row = Row {
+            id: NoteId::from_raw(note.id).expect("it is of the scheme"),
+            title: note.title.clone(),
+            version: note.version,
+            stars: note.stars,
+        };
+        match change {
+            Change::Add => {
+                self.0.add(row);
+            }
+            Change::Update => self.0.update(row),
+            Change::UpdateStars => self.0.update_columns(row, Row::stars),
+            Change::Delete => self.0.delete(&row),
+        }
+    }
+
+    fn mark(&mut self, change: Change, mark: &Mark) {
+        let row = MarkRow {
+            note: NoteId::from_raw(mark.note).expect("it is of the scheme"),
+            number: mark.number,
+            title: mark.title.clone(),
+            stars: mark.stars,
+        };
+        match change {
+            Change::Add => {
+                self.0.add(row);
+            }
+            Change::Update => self.0.update(row),
+            Change::UpdateStars => self.0.update_columns(row, MarkRow::stars),
+            Change::Delete => self.0.delete(&row),
+        }
+    }
+
+    async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Failed> {
+        let outcome = self.0.flush(pool).await;
+        outcome.map_err(|error| Failed::from(&error))
+    }
+}
