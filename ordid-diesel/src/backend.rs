@@ -42,12 +42,12 @@ pub trait Backend:
         query: Query<'_, Self>,
     ) -> QueryResult<bool>;
 
-    /// Returns the first column of a query's first row, which is text.
+    /// Returns the first column of a query's rows, which is text; an empty one of NULL.
     #[doc(hidden)]
-    fn text<C: LoadConnection<Backend = Self>>(
+    fn texts<C: LoadConnection<Backend = Self>>(
         connection: &mut C,
         query: TextQuery<'_, Self>,
-    ) -> QueryResult<Option<String>>;
+    ) -> QueryResult<Vec<String>>;
 
     /// How an entity's rows go by the engine's bulk command, where it has one.
     #[cfg(feature = "copy")]
@@ -100,10 +100,10 @@ pub trait Backend:
     /// As [`text`](Self::text).
     #[cfg(feature = "async")]
     #[doc(hidden)]
-    fn text_async<C: diesel_async::AsyncConnection<Backend = Self> + 'static>(
+    fn texts_async<C: diesel_async::AsyncConnection<Backend = Self> + 'static>(
         connection: &mut C,
         query: TextQuery<'_, Self>,
-    ) -> impl Future<Output = QueryResult<Option<String>>> + Send;
+    ) -> impl Future<Output = QueryResult<Vec<String>>> + Send;
 }
 
 /// Implements [`Backend`] for an engine: what can be loaded is known of concrete backends only.
@@ -142,22 +142,22 @@ macro_rules! backend {
                 Ok(!found.is_empty())
             }
 
-            fn text<C: diesel::connection::LoadConnection<Backend = Self>>(
+            fn texts<C: diesel::connection::LoadConnection<Backend = Self>>(
                 connection: &mut C,
                 query: $crate::connection::TextQuery<'_, Self>,
-            ) -> diesel::QueryResult<Option<String>> {
+            ) -> diesel::QueryResult<Vec<String>> {
                 let found = diesel::RunQueryDsl::load::<Option<String>>(query, connection)?;
-                Ok(found.into_iter().next().map(Option::unwrap_or_default))
+                Ok(found.into_iter().map(Option::unwrap_or_default).collect())
             }
 
             #[cfg(feature = "async")]
-            async fn text_async<C: diesel_async::AsyncConnection<Backend = Self> + 'static>(
+            async fn texts_async<C: diesel_async::AsyncConnection<Backend = Self> + 'static>(
                 connection: &mut C,
                 query: $crate::connection::TextQuery<'_, Self>,
-            ) -> diesel::QueryResult<Option<String>> {
+            ) -> diesel::QueryResult<Vec<String>> {
                 let found = diesel_async::RunQueryDsl::load::<Option<String>>(query, connection);
                 let found = found.await?;
-                Ok(found.into_iter().next().map(Option::unwrap_or_default))
+                Ok(found.into_iter().map(Option::unwrap_or_default).collect())
             }
         }
     };

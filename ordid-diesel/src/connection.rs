@@ -152,11 +152,11 @@ pub(crate) trait Calls<C>: 'static {
         query: Query<'_, Self::DB>,
     ) -> impl Future<Output = QueryResult<bool>> + Send;
 
-    /// Returns the first column of a query's first row, which is text.
-    fn text(
+    /// Returns the first column of a query's rows, which is text; an empty one of NULL.
+    fn texts(
         connection: &mut C,
         query: TextQuery<'_, Self::DB>,
-    ) -> impl Future<Output = QueryResult<Option<String>>> + Send;
+    ) -> impl Future<Output = QueryResult<Vec<String>>> + Send;
 
     /// Returns the connection of libpq, where it is one.
     #[cfg(feature = "copy")]
@@ -179,7 +179,7 @@ pub(crate) enum Awaited {}
 macro_rules! calls {
     (
         $kind:ident of $library:ident with $manager:ident;
-        blocks: $blocks:literal, query: [$($lend:tt)?], call: [$($wait:tt)*], exists: $exists:ident, text: $text:ident;
+        blocks: $blocks:literal, query: [$($lend:tt)?], call: [$($wait:tt)*], exists: $exists:ident, texts: $texts:ident;
         $($libpq:tt)*
     ) => {
         impl<C: $library<Backend: Backend> + 'static> Calls<C> for $kind {
@@ -215,11 +215,11 @@ macro_rules! calls {
                 C::Backend::$exists(connection, query)$($wait)*
             }
 
-            async fn text(
+            async fn texts(
                 connection: &mut C,
                 query: TextQuery<'_, C::Backend>,
-            ) -> QueryResult<Option<String>> {
-                C::Backend::$text(connection, query)$($wait)*
+            ) -> QueryResult<Vec<String>> {
+                C::Backend::$texts(connection, query)$($wait)*
             }
 
             $($libpq)*
@@ -233,7 +233,7 @@ type AsyncManager<C> = <C as AsyncConnection>::TransactionManager;
 
 calls! {
     Blocking of LoadConnection with Manager;
-    blocks: true, query: [&], call: [], exists: exists, text: text;
+    blocks: true, query: [&], call: [], exists: exists, texts: texts;
 
     #[cfg(feature = "copy")]
     fn libpq(connection: &mut C) -> Option<&mut diesel::PgConnection> {
@@ -244,7 +244,7 @@ calls! {
 #[cfg(feature = "async")]
 calls! {
     Awaited of AsyncConnection with AsyncManager;
-    blocks: false, query: [], call: [.await], exists: exists_async, text: text_async;
+    blocks: false, query: [], call: [.await], exists: exists_async, texts: texts_async;
 }
 
 /// A connection of kind `K`, for the length of a flush.
@@ -416,16 +416,16 @@ impl<K: Calls<C>, C: Send + 'static> FlushTransaction for Transaction<'_, K, C> 
         found.map_err(|error| classify::<K::DB>(error, false))
     }
 
-    async fn text(
+    async fn texts(
         &mut self,
         query: &Statement,
         values: Binder<K::DB>,
-    ) -> Result<Option<String>, DriverError<DieselError>> {
+    ) -> Result<Vec<String>, DriverError<DieselError>> {
         let query = Query {
             statement: query,
             values: &values,
         };
-        let found = K::text(self.connection, TextQuery(query)).await;
+        let found = K::texts(self.connection, TextQuery(query)).await;
         found.map_err(|error| classify::<K::DB>(error, false))
     }
 

@@ -185,8 +185,8 @@ pub use flushes_table::{create_flushes_table, flushes_table, remove_old_markers}
 pub use flushes_table::{create_flushes_table_async, remove_old_markers_async};
 pub use ordid_core::storage::column;
 pub use ordid_sql::{
-    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, PlannedStatement,
-    PlannedTable, Progress, Retry, ServerFact, Sharding,
+    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
+    PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep, Upserted,
 };
 #[cfg(feature = "journal")]
 pub use ordid_sql::{Journal, JournalRow};

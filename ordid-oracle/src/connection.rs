@@ -149,16 +149,17 @@ impl FlushTransaction for OracleTransaction<'_> {
         found().map_err(classify)
     }
 
-    async fn text(
+    async fn texts(
         &mut self,
         query: &Statement,
         values: Binder,
-    ) -> Result<Option<String>, DriverError<oracle::Error>> {
-        let found = || {
+    ) -> Result<Vec<String>, DriverError<oracle::Error>> {
+        let found = || -> Result<_, oracle::Error> {
             let mut statement = self.connection.statement(&query.sql).build()?;
-            let row = statement.query(&values.row(0))?.next().transpose()?;
-            let text = row.map(|row| row.get::<_, Option<String>>(0)).transpose()?;
-            Ok(text.map(Option::unwrap_or_default))
+            let rows = statement.query(&values.row(0))?;
+            let texts = rows.map(|row| row?.get::<_, Option<String>>(0));
+            let texts = texts.map(|text| Ok::<_, oracle::Error>(text?.unwrap_or_default()));
+            texts.collect::<Result<Vec<_>, _>>()
         };
         found().map_err(classify)
     }

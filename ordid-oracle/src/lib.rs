@@ -109,8 +109,8 @@ pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
 pub use ordid_sql::{
-    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, PlannedStatement,
-    PlannedTable, Progress, Retry, ServerFact, Sharding,
+    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
+    PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep, Upserted,
 };
 pub use stored::{OracleColumn, Stored, StoredAs};
 #[cfg(feature = "journal")]

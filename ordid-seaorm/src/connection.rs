@@ -272,17 +272,19 @@ impl FlushTransaction for Open {
         }
     }
 
-    async fn text(
+    async fn texts(
         &mut self,
         query: &spi::Statement,
         values: Binder,
-    ) -> Result<Option<String>, DriverError<DbErr>> {
+    ) -> Result<Vec<String>, DriverError<DbErr>> {
         let query = statement(self.backend, query, values);
-        let text = self.query_all(query).await.and_then(|rows| {
-            let text = rows.first().map(|row| row.try_get_by_index(0));
-            text.transpose()
+        let texts = self.query_all(query).await.and_then(|rows| {
+            let texts = rows
+                .iter()
+                .map(|row| row.try_get_by_index::<Option<String>>(0));
+            texts.map(|text| Ok(text?.unwrap_or_default())).collect()
         });
-        text.map_err(|error| classify(self.backend, error, false))
+        texts.map_err(|error| classify(self.backend, error, false))
     }
 
     async fn commit(self) -> Result<(), DriverError<DbErr>> {

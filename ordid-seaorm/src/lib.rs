@@ -147,8 +147,8 @@ pub use flushes_table::{create_flushes_table, flushes_table, remove_old_markers}
 pub use insert::{insert_all, insert_or_skip};
 pub use ordid_core::storage::column;
 pub use ordid_sql::{
-    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, PlannedStatement,
-    PlannedTable, Progress, Retry, ServerFact, Sharding,
+    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
+    PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep, Upserted,
 };
 pub use schema::create_table;
 pub use sharded::ShardedUnitOfWork;

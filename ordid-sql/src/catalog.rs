@@ -16,6 +16,9 @@ pub(crate) const POSTGRES_BOUNDS_WAITS: &str = "SELECT pg_catalog.set_config('lo
 pub(crate) const MYSQL_COMMITTED: &str =
     " /*M! LOCK IN SHARE MODE *//*M!100600 SKIP LOCKED *//*!80000 FOR SHARE SKIP LOCKED */";
 
+/// As [`MYSQL_COMMITTED`], but waits for rows that another transaction has locked.
+pub(crate) const MYSQL_WAITS: &str = " /*M! LOCK IN SHARE MODE *//*!80000 FOR SHARE */";
+
 /// The query that has a row if a variable of MySQL or MariaDB is so.
 ///
 /// MariaDB runs what stands in `/*M! */`, MySQL what stands in `/*!50700 */`: each has the variables in another schema.

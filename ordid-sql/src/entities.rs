@@ -7,7 +7,7 @@
 use std::{any::Any, cmp::Ordering, ops::Range};
 
 use crate::{
-    ColumnSet, RowSink, Table,
+    ColumnSet, RowSink, Table, Upsert,
     list::{AnyRow, List, TypeOf},
 };
 use ordid_core::key::{KeyBytes, RawKey};
@@ -41,6 +41,8 @@ pub(crate) enum Conflict {
     Keyless,
     /// A row that is to be changed or deleted has no version, where its type has one.
     Versionless,
+    /// A row that is to be upserted would write over a version that nobody has read.
+    VersionUnread,
     /// Two of a list have one key.
     Twice(Kept, usize),
     /// One has the key of a row in another list.
@@ -75,6 +77,9 @@ pub(crate) trait Entities<S>: Any + Send + Sync {
 
     /// Hands over all values of a row; of one that is deleted, the key.
     fn write(&self, list: Kept, place: usize, sink: &mut S);
+
+    /// Hands over all values of a row that is upserted, as an insert takes them.
+    fn write_upsert(&self, place: usize, sink: &mut S);
 
     /// Hands over a row's key, if it has one.
     fn write_key(&self, list: Kept, place: usize, sink: &mut S);
@@ -124,11 +129,16 @@ impl ColumnSets {
         self.of_rows.get(place).copied().unwrap_or_default()
     }
 
-    /// Says of a row that only these columns are updated.
-    fn only(&mut self, place: usize, columns: Vec<usize>) {
-        let number = self.sets.iter().position(|it| it.columns == columns);
+    /// Says of a row that only these columns are updated, or that it is upserted.
+    fn only(&mut self, place: usize, columns: Vec<usize>, found_by: Option<Vec<usize>>) {
+        let is_same = |it: &ColumnSet| it.columns == columns && it.found_by == found_by;
+        let number = self.sets.iter().position(is_same);
         let number = number.unwrap_or_else(|| {
-            self.sets.push(ColumnSet { columns, rows: 0 });
+            self.sets.push(ColumnSet {
+                columns,
+                found_by,
+                rows: 0,
+            });
             self.sets.len() - 1
         });
         self.sets[number].rows += 1;
@@ -187,14 +197,40 @@ impl<S: 'static, R: RawKey> EntitiesOf<S, R> {
         columns.retain(|column| !keys.contains(column) && Some(*column) != table.version());
         columns.sort_unstable();
         columns.dedup();
-        self.column_sets.only(self.updates.len() - 1, columns);
+        self.column_sets.only(self.updates.len() - 1, columns, None);
+    }
+
+    /// Says that the row that was added last to those that are updated is upserted.
+    pub(crate) fn upsert(&mut self, upsert: Upsert) {
+        let table = self.of.table();
+        let sorted = |mut columns: Vec<usize>| {
+            columns.sort_unstable();
+            columns.dedup();
+            columns
+        };
+        let keys = table.key_positions();
+        let found_by = sorted(upsert.found_by.unwrap_or_else(|| keys.clone()));
+        let columns = upsert
+            .set
+            .unwrap_or_else(|| (0..table.columns.len()).collect());
+        let is_written = |it: &usize| !keys.contains(it) && !found_by.contains(it);
+        let columns = sorted(columns).into_iter().filter(is_written).collect();
+        let place = self.updates.len() - 1;
+        self.column_sets.only(place, columns, Some(found_by));
     }
 
     /// Returns the columns of a row that are updated, if they are not all.
     #[cfg(feature = "journal")]
-    pub(crate) fn updated_columns(&self, place: usize) -> Option<&[usize]> {
+    pub(crate) fn updated_columns(&self, place: usize) -> Option<&ColumnSet> {
         let set = self.column_sets.number(place).checked_sub(1)?;
-        Some(&self.column_sets.sets[set].columns)
+        Some(&self.column_sets.sets[set])
+    }
+
+    /// Returns whether a row of the updates is upserted, and if so which columns are written where it is there.
+    fn upserted(&self, place: usize) -> Option<&[usize]> {
+        let set = self.column_sets.number(place).checked_sub(1)?;
+        let set = &self.column_sets.sets[set];
+        set.found_by.is_some().then_some(&set.columns)
     }
 
     /// Takes a row that will be deleted, of which the key and the foreign keys are kept.
@@ -308,9 +344,16 @@ impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
             return Err(conflict);
         }
         let mut updates = 0..self.updates.len();
-        let has_none = |place| self.updates.row(place).version().is_none();
-        if self.of.version.is_some() && updates.any(has_none) {
-            return Err(Conflict::Versionless);
+        if self.of.version.is_some() {
+            let conflict = updates.find_map(|place| match self.upserted(place) {
+                Some([]) => None,
+                Some(_) => Some(Conflict::VersionUnread),
+                None => match self.updates.row(place).version() {
+                    None => Some(Conflict::Versionless),
+                    Some(_) => None,
+                },
+            });
+            conflict.map_or(Ok(()), Err)?;
         }
         let mut orders = sorted(self, self.compare)?;
         if !self.column_sets.sets.is_empty() {
@@ -356,6 +399,10 @@ impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
             Kept::Updates => self.updates.row(place).write_update(sink),
             Kept::Deletes => self.inserts.write_key(self.deletes[place], sink),
         }
+    }
+
+    fn write_upsert(&self, place: usize, sink: &mut S) {
+        self.updates.row(place).write(sink);
     }
 
     fn write_key(&self, list: Kept, place: usize, sink: &mut S) {

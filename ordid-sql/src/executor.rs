@@ -4,14 +4,17 @@ mod bound;
 mod deadline;
 mod locate;
 mod stale;
+mod upsert;
 
 use std::time::Instant;
 
+pub(crate) use self::upsert::Sent;
 use self::{
     bound::{bind, send},
     deadline::Deadline,
     locate::locate,
     stale::found_version,
+    upsert::upsert,
 };
 use crate::{
     Action, Attempt, Chunk, DriverError, EngineProfile, FlushError, FlushFailure, FlushRun,
@@ -181,7 +184,7 @@ impl<B: RowBinder> Work<B> {
             }
             Err(failure) => failure,
         };
-        Err(located(&self.rows, source, scope, writer, &mut link, failure).await)
+        Err(located(&mut self.rows, source, scope, writer, &mut link, failure).await)
     }
 
     /// Begins a flush in a transaction of its own, or resumes one whose COMMIT is unresolved.
@@ -272,6 +275,19 @@ impl<B: RowBinder> Work<B> {
                         continue;
                     }
                     let started = Instant::now();
+                    if let Action::Upsert { .. } = chunk.action {
+                        bound = None;
+                        match upsert(&mut self.rows, open, &chunk, &mut statements).await {
+                            Ok(sent) => {
+                                run.upserted(&self.rows, &chunk, sent, started.elapsed());
+                                let name = self.rows.table(chunk.table).name();
+                                run.report(name, &chunk, &mut self.observer);
+                                run.succeeded();
+                            }
+                            Err((error, found)) => run.upsert_failed(error, found, chunk),
+                        }
+                        continue;
+                    }
                     let now = match bound.take() {
                         Some(bound) => bound,
                         None => bind(&self.rows, &chunk, &mut statements),
@@ -280,6 +296,9 @@ impl<B: RowBinder> Work<B> {
                     let sent = send(&self.rows, open, now, &mut statements, |statements| {
                         let next = run.upcoming();
                         let next = next.filter(|next| {
+                            if let Action::Upsert { .. } = next.action {
+                                return false;
+                            }
                             let together = || run.rows_together(1);
                             ways.not_bulk(next.table, next.action, together).is_some()
                         });
@@ -545,7 +564,7 @@ pub(crate) fn statements_of<'a, B: RowBinder>(
 
 /// Finds the row that an error is about.
 async fn located<B, S>(
-    rows: &PendingRows<B>,
+    rows: &mut PendingRows<B>,
     source: &mut S,
     mut scope: TransactionScope,
     writer: Writer<'_>,

@@ -30,6 +30,8 @@ struct Inner<D> {
     stale: Option<Stale>,
     /// Whether a flush cannot find it out.
     stays_unknown: bool,
+    /// Whether another transaction may be the cause, so that it may succeed another time.
+    is_race: bool,
     rest: Rest,
     retries: u32,
 }
@@ -216,6 +218,7 @@ impl<D> FlushError<D> {
             is_unknown: false,
             stale: None,
             stays_unknown: false,
+            is_race: false,
             rest: Rest::None,
             retries: 0,
         }))
@@ -418,8 +421,19 @@ impl<D> FlushError<D> {
         self.0.place.as_ref()?.row
     }
 
+    /// Another transaction may have inserted or deleted a row between the question for it and the change.
+    #[must_use]
+    pub(crate) fn into_race(mut self) -> Self {
+        self.0.is_race =
+            matches!(self.0.kind, Kind::Count { .. }) || self.failure() == Failure::Duplicate;
+        self
+    }
+
     /// What it means for the flush.
     pub fn failure(&self) -> Failure {
+        if self.0.is_race {
+            return Failure::Transient;
+        }
         match (&self.0.source, &self.0.kind) {
             (Source::Driver(source), _) => source.failure,
             (_, Kind::Connect) => Failure::Lost,

@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use crate::{
-    Action, Chunk, EngineProfile, NotBulk, PendingRows, Plan,
+    Action, Chunk, EngineProfile, NotBulk, PendingRows, Plan, UpsertStep,
     not_bulk::offered,
     spi::{RowBinder, TransactionScope},
     text::Statements,
@@ -29,7 +29,8 @@ pub struct PlannedTable {
     pub action: Action,
     /// How many rows there are.
     pub rows: usize,
-    /// The statements, in order. Rows that go by the engine's bulk command are sent without them.
+    /// The statements, in order. Rows that go by the engine's bulk command are sent without them. Those of an upsert are
+    /// the question which rows are there, and an insert and an update of all rows: each row goes by one of the two.
     pub statements: Vec<PlannedStatement>,
     /// Why `flush` will send the rows by these statements. `None` if it offers them to the bulk command, `COPY` or a bulk
     /// load: whether that takes them depends on the table and the values, which
@@ -84,12 +85,14 @@ impl FlushPlan {
                 continue;
             };
             table.rows += chunk.rows.len();
-            let mut start = chunk.rows.start;
-            for (count, columns) in runs(rows, &chunk, statements) {
-                let sql = statements.of(&chunk, count, columns.as_deref()).sql;
-                let rows = start..start + count;
-                start = rows.end;
-                table.statements.push(PlannedStatement { rows, sql });
+            for part in parts(&chunk, statements) {
+                let mut start = part.rows.start;
+                for (count, columns) in runs(rows, &part, statements) {
+                    let sql = statements.of(&part, count, columns.as_deref()).sql;
+                    let rows = start..start + count;
+                    start = rows.end;
+                    table.statements.push(PlannedStatement { rows, sql });
+                }
             }
         }
         Self {
@@ -97,6 +100,28 @@ impl FlushPlan {
             tables: planned,
         }
     }
+}
+
+/// What may be sent of a chunk.
+fn parts(chunk: &Chunk, statements: &Statements<'_>) -> Vec<Chunk> {
+    let Action::Upsert { set, .. } = chunk.action else {
+        return vec![chunk.clone()];
+    };
+    let is_ignored = statements.table(chunk.table).column_sets()[set]
+        .columns
+        .is_empty();
+    let last = match statements.writer().engine.words.confirms {
+        _ if !is_ignored => Some(UpsertStep::Update),
+        confirms => confirms.map(|_| UpsertStep::Confirm),
+    };
+    let steps = [UpsertStep::Find, UpsertStep::Insert]
+        .into_iter()
+        .chain(last);
+    let parts = steps.map(|step| Chunk {
+        action: Action::Upsert { set, step },
+        ..chunk.clone()
+    });
+    parts.collect()
 }
 
 /// How many rows of a chunk go by a statement, and the columns that they have values for, where those are not all.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::{
     Attempt, Chunk, Failure, Flush, FlushError, Flushed, FlushedTable, Markers, NotBulk, Outcome,
-    PendingRows, Plan, Progress, Retry, RowSink, Step, Table, Tally,
+    PendingRows, Plan, Progress, Retry, RowSink, Step, Table, Tally, Upserted,
+    executor::Sent,
     flush_error::Rest,
     observe::{self, Span},
 };
@@ -31,7 +32,7 @@ impl UnresolvedCommit {
         let tables = tables.iter().map(|table| FlushedTable {
             table: table.name(),
             rows: table.rows(),
-            updated: table.updates(),
+            updated: table.updates() - table.upserts().map(|(_, rows)| rows).sum::<usize>(),
             deleted: table.deletes(),
             ..FlushedTable::default()
         });
@@ -67,6 +68,8 @@ pub struct FlushRun<D> {
     /// What COMMIT failed with where that leaves its outcome open.
     lost_commit: Option<FlushError<D>>,
     knows_server: bool,
+    /// Which rows of a chunk were there when an upsert of it failed the last time.
+    found: Option<(Chunk, Vec<bool>)>,
 }
 
 /// Why a flush wrote nothing, or perhaps nothing.
@@ -124,6 +127,7 @@ impl<D> FlushRun<D> {
             cause: None,
             lost_commit: None,
             knows_server: false,
+            found: None,
         }
     }
 
@@ -332,6 +336,46 @@ impl<D> FlushRun<D> {
         self.count(table, chunk, chunk.rows.len(), 0, elapsed);
         self.tally
             .add_statements(chunk, statements.saturating_sub(1));
+    }
+
+    /// Counts the rows of a chunk of upserts.
+    pub(crate) fn upserted<S: RowSink + 'static>(
+        &mut self,
+        rows: &PendingRows<S>,
+        chunk: &Chunk,
+        sent: Sent,
+        elapsed: Duration,
+    ) {
+        let name = rows.table(chunk.table).name();
+        let parts = [
+            (&sent.inserted, Upserted::Inserted),
+            (&sent.others, sent.outcome),
+        ];
+        for (part, outcome) in parts {
+            let keys = part.rows.clone().map(|row| rows.key_of(part, row));
+            self.tally.upserted(name, chunk, outcome, keys);
+        }
+        self.tally.count(name, chunk, 0, 0, elapsed);
+        self.tally
+            .add_statements(chunk, sent.statements.saturating_sub(1));
+    }
+
+    /// Reports that an upsert failed, after these rows of the chunk were found. If another transaction may have inserted or
+    /// deleted a row since, the flush is begun anew. It was none if the same rows were found the last time, too.
+    pub(crate) fn upsert_failed(
+        &mut self,
+        error: FlushError<D>,
+        found: Option<Vec<bool>>,
+        chunk: Chunk,
+    ) {
+        let found = found.map(|found| (chunk.clone(), found));
+        let may_be_race = self.is_own && found.is_some() && found != self.found;
+        self.found = found;
+        let error = match may_be_race {
+            true => error.into_race(),
+            false => error,
+        };
+        self.failed(error, Some(chunk));
     }
 
     /// Says why rows of a chunk that was counted went by a statement: as [`Tally::not_bulk`].

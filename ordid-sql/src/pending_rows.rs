@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    Chunk, Columns, EngineProfile, Plan, Table,
+    Action, Chunk, Columns, EngineProfile, Plan, Table, Upsert,
     entities::EntitiesOf,
     list::TypeOf,
     rows::{Rows, TypelessRows},
@@ -17,7 +17,7 @@ use crate::{
 use ordid_core::{
     Error,
     entity::{Fields, OrderedKey, RawKeyOf, SchemeOf},
-    key::{KeyField, KeyType, RawKey, Scheme},
+    key::{KeyBytes, KeyField, KeyType, RawKey, Scheme},
     storage::Stores,
 };
 
@@ -244,6 +244,17 @@ impl<S: RowSink + 'static> PendingRows<S> {
         self.of_type::<E>().update_only(columns);
     }
 
+    /// Adds a row that will be inserted, unless it is there.
+    pub(crate) fn upsert<E: Row<S>>(
+        &mut self,
+        row: E,
+        upsert: Upsert,
+        register: impl FnOnce() -> Registration<S, RawKeyOf<E>>,
+    ) {
+        self.update(row, register);
+        self.of_type::<E>().upsert(upsert);
+    }
+
     /// Adds a row to those that will be deleted, of which the key and the foreign keys are kept.
     pub fn delete<E: Row<S>>(
         &mut self,
@@ -408,6 +419,22 @@ impl<S: RowSink + 'static> PendingRows<S> {
     /// As [`write_key`](Self::write_key), of a row of a chunk's action and table.
     pub(crate) fn write_key_of(&self, chunk: &Chunk, row: usize, sink: &mut S) {
         self.rows[chunk.table].write_key_of(chunk.action, row, sink);
+    }
+
+    /// Puts the rows of an upsert's chunk that were not found before the others, and returns the first position of these.
+    pub(crate) fn put_new_first(&mut self, chunk: &Chunk, found: &[bool]) -> usize {
+        match chunk.action {
+            Action::Upsert { set, .. } => {
+                self.rows[chunk.table].put_new_first(set, chunk.rows.clone(), found)
+            }
+            _ => chunk.rows.end,
+        }
+    }
+
+    /// Returns the key of a row of a chunk's action and table, with its entity type.
+    pub(crate) fn key_of(&self, chunk: &Chunk, row: usize) -> (TypeId, KeyBytes) {
+        let rows = &self.rows[chunk.table];
+        (rows.table().entity, rows.key(chunk.action, row))
     }
 
     /// Returns the version that a row of a chunk's action and table was read with, as text, if it has one.

@@ -25,6 +25,13 @@ pub enum Action {
         /// Its position in [`Table::parents`].
         parent: usize,
     },
+    /// It inserts those of the rows that are not there yet, and updates the others or leaves them alone.
+    Upsert {
+        /// Which: the position in [`Table::column_sets`].
+        set: usize,
+        /// What is sent of it. A plan has [`Find`](UpsertStep::Find), which the others follow.
+        step: UpsertStep,
+    },
     /// It updates all columns of the rows with these keys.
     Update,
     /// It updates some columns of the rows with these keys.
@@ -40,6 +47,32 @@ pub enum Action {
     },
     /// It deletes the rows with these keys.
     Delete,
+}
+
+/// What is sent of an upsert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UpsertStep {
+    /// The question which rows are there.
+    Find,
+    /// The question whether the rows that are left alone are committed, where the first may have seen others.
+    Confirm,
+    /// The rows that are not.
+    Insert,
+    /// The columns of the others that are written.
+    Update,
+}
+
+impl Action {
+    /// Whether it is a step of an upsert.
+    pub(crate) fn upserts(self) -> bool {
+        matches!(self, Self::Upsert { .. })
+    }
+
+    /// Whether it sends rows that the database has to insert.
+    pub(crate) fn inserts(self) -> bool {
+        let step = UpsertStep::Insert;
+        self == Self::Insert || matches!(self, Self::Upsert { step: it, .. } if it == step)
+    }
 }
 
 /// One statement's worth of rows of one table.
@@ -154,21 +187,35 @@ impl Plan {
             ..Self::default()
         };
         let mut fix_ups = Vec::new();
-        for component in components(&tables, &by_name, |table| table.rows > 0) {
+        let is_new = |table: &Table| table.rows > 0 || table.upserts().next().is_some();
+        for component in components(&tables, &by_name, is_new) {
             let order = graph::order(&component, &tables, rows, List::Inserts, rules)?;
             plan.defers |= order.defers;
             for Run { table, rows } in order.runs {
                 plan.push(&tables, engine, Action::Insert, table, rows)?;
             }
             fix_ups.extend(order.cuts);
+            for table in component {
+                for (set, rows) in tables[table].upserts() {
+                    let step = UpsertStep::Find;
+                    plan.push(
+                        &tables,
+                        engine,
+                        Action::Upsert { set, step },
+                        table,
+                        0..rows,
+                    )?;
+                }
+            }
         }
         for (table, parent, rows) in fix_ups {
             plan.push(&tables, engine, Action::FixUp { parent }, table, 0..rows)?;
         }
         for position in 0..plan.tables.len() {
             let table = plan.tables[position];
-            let sets = 0..tables[table].column_sets.len();
-            let partial = sets.map(|set| Action::UpdateColumns { set });
+            let sets = tables[table].column_sets.iter().enumerate();
+            let sets = sets.filter(|(_, it)| it.found_by.is_none());
+            let partial = sets.map(|(set, _)| Action::UpdateColumns { set });
             for action in [Action::Update].into_iter().chain(partial) {
                 let rows = tables[table].rows_of(action).unwrap_or_default();
                 plan.push(&tables, engine, action, table, 0..rows)?;
@@ -203,7 +250,11 @@ impl Plan {
         if rows.is_empty() {
             return Ok(());
         }
-        let columns = tables[table].columns_of(action).len();
+        let columns = match action {
+            // Rows that are not there are sent whole.
+            Action::Upsert { .. } => tables[table].columns.len(),
+            _ => tables[table].columns_of(action).len(),
+        };
         let rows_per_chunk = match engine.max_parameters.checked_div(columns) {
             // Each parameter takes the values of all rows.
             _ if engine.binds_arrays() => engine.max_rows.max(1),

@@ -149,6 +149,9 @@ pub(crate) struct Words {
     /// Two texts that make a query read committed rows only, at any isolation level: one stands behind the table's name,
     /// the other at the end.
     pub(crate) reads_committed: [&'static str; 2],
+    /// What makes a query wait until the rows that it finds are committed or gone, where a query without it may find others
+    /// and one with it would also lock the places of rows that it does not find.
+    pub(crate) confirms: Option<&'static str>,
     /// What stands before and behind a column to make text of it.
     pub(crate) as_text: [&'static str; 2],
     /// Writes the query that has a row if a unique index would refuse the same row a second time. It takes the positions
@@ -202,7 +205,8 @@ impl EngineProfile {
         local_locks: ServerFact::Asked(catalog::MYSQL_CLUSTER),
         ..Self::of::<MySql>(classify::mysql::classify)
     }
-    .with_words(["", catalog::MYSQL_COMMITTED], Some(catalog::mysql));
+    .with_words(["", catalog::MYSQL_COMMITTED], Some(catalog::mysql))
+    .which_confirms(catalog::MYSQL_WAITS);
 
     /// SQLite.
     pub const SQLITE: Self = Self {
@@ -264,6 +268,7 @@ impl EngineProfile {
                 placeholder: D::push_placeholder,
                 counted: D::COUNTED,
                 reads_committed: ["", ""],
+                confirms: None,
                 as_text: D::AS_TEXT,
                 has_unique_key: None,
                 never_in_names: None,
@@ -280,6 +285,11 @@ impl EngineProfile {
     ) -> Self {
         self.words.reads_committed = reads_committed;
         self.words.has_unique_key = has_unique_key;
+        self
+    }
+
+    const fn which_confirms(mut self, waits: &'static str) -> Self {
+        self.words.confirms = Some(waits);
         self
     }
 

@@ -1,8 +1,16 @@
 //! What was written, in the same words for every adapter.
 
-use std::time::{Duration, Instant};
+use std::{
+    any::TypeId,
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
-use crate::{Action, Chunk, NotBulk, Plan};
+use crate::{Action, Chunk, NotBulk, Plan, Upserted};
+use ordid_core::{
+    entity::{KeyOf, OrderedKey},
+    key::KeyBytes,
+};
 
 /// What a flush wrote.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,6 +23,8 @@ pub struct Flushed {
     pub retries: u32,
     /// The time of the whole flush: retries, delays and COMMIT included.
     pub elapsed: Duration,
+    /// What became of each row that was upserted, by its type and the key that it was given.
+    pub(crate) upserted: HashMap<(TypeId, KeyBytes), Upserted>,
 }
 
 /// What a flush wrote into one table.
@@ -29,6 +39,8 @@ pub struct FlushedTable {
     pub updated: usize,
     /// The rows deleted.
     pub deleted: usize,
+    /// The rows that were there already, and were to be left alone then.
+    pub left_alone: usize,
     /// How many of the inserted rows went by the engine's bulk command, `COPY` or a bulk load: the
     /// adapter's `flush` says when.
     pub bulk: usize,
@@ -71,6 +83,18 @@ impl Flushed {
     pub fn deleted(&self) -> usize {
         self.tables.iter().map(|table| table.deleted).sum()
     }
+
+    /// Returns the number of rows that were there and were left alone, over all tables.
+    pub fn left_alone(&self) -> usize {
+        self.tables.iter().map(|table| table.left_alone).sum()
+    }
+
+    /// Returns what became of a row that was upserted, by the key that it was given. `None` if there was none, and if an
+    /// earlier run of the program wrote it, of which a journal knows no more than that it is written.
+    pub fn upserted<E: OrderedKey + 'static>(&self, key: KeyOf<E>) -> Option<Upserted> {
+        let row = (TypeId::of::<E>(), KeyBytes::of(key));
+        self.upserted.get(&row).copied()
+    }
 }
 
 /// Counts what an attempt sends. For adapters.
@@ -100,6 +124,7 @@ impl Tally {
     /// Forgets what was sent: an attempt begins.
     pub fn restart(&mut self) {
         self.flushed.tables.clear();
+        self.flushed.upserted.clear();
         self.tables.clear();
         self.done = 0;
     }
@@ -114,6 +139,39 @@ impl Tally {
         bulk: usize,
         elapsed: Duration,
     ) {
+        let table = self.table(name, chunk);
+        match chunk.action {
+            Action::Insert => table.rows += rows,
+            Action::Update | Action::UpdateColumns { .. } => table.updated += rows,
+            Action::Delete => table.deleted += rows,
+            // Rows that are counted as inserted or deleted, or by `upserted`.
+            Action::FixUp { .. } | Action::Unlink { .. } | Action::Upsert { .. } => {}
+        }
+        table.bulk += bulk;
+        table.statements += 1;
+        table.elapsed += elapsed;
+    }
+
+    /// Counts rows of an upsert, of which the same has become.
+    pub(crate) fn upserted(
+        &mut self,
+        name: &'static str,
+        chunk: &Chunk,
+        outcome: Upserted,
+        keys: impl ExactSizeIterator<Item = (TypeId, KeyBytes)>,
+    ) {
+        let table = self.table(name, chunk);
+        *match outcome {
+            Upserted::Inserted => &mut table.rows,
+            Upserted::Updated => &mut table.updated,
+            Upserted::LeftAlone => &mut table.left_alone,
+        } += keys.len();
+        let keys = keys.map(|key| (key, outcome));
+        self.flushed.upserted.extend(keys);
+    }
+
+    /// Returns what was counted for a chunk's table.
+    fn table(&mut self, name: &'static str, chunk: &Chunk) -> &mut FlushedTable {
         let position = self.tables.iter().position(|it| *it == chunk.table);
         let position = position.unwrap_or_else(|| {
             self.tables.push(chunk.table);
@@ -123,17 +181,7 @@ impl Tally {
             });
             self.tables.len() - 1
         });
-        let table = &mut self.flushed.tables[position];
-        match chunk.action {
-            Action::Insert => table.rows += rows,
-            Action::Update | Action::UpdateColumns { .. } => table.updated += rows,
-            Action::Delete => table.deleted += rows,
-            // Rows that are counted as inserted or deleted.
-            Action::FixUp { .. } | Action::Unlink { .. } => {}
-        }
-        table.bulk += bulk;
-        table.statements += 1;
-        table.elapsed += elapsed;
+        &mut self.flushed.tables[position]
     }
 
     /// Says why rows of a chunk that was counted went by a statement, and not in bulk.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, ops::Range};
 
 use crate::{
-    Action, Columns, RowEnd, RowSink, Table,
+    Action, Columns, RowEnd, RowSink, Table, UpsertStep,
     entities::{Conflict, Entities, Kept, Order, place},
 };
 use ordid_core::{Error, key::KeyBytes};
@@ -120,7 +120,7 @@ impl<S: RowSink + 'static> Rows<S> {
                 (Kept::Inserts, self.place(List::Inserts, row))
             }
             Action::Update => (Kept::Updates, place(self.updates.as_deref(), row)),
-            Action::UpdateColumns { set } => {
+            Action::UpdateColumns { set } | Action::Upsert { set, .. } => {
                 let row = self.column_sets[set] + row;
                 (Kept::Updates, place(self.updates.as_deref(), row))
             }
@@ -160,8 +160,14 @@ impl<S: RowSink + 'static> Rows<S> {
         for row in rows.clone() {
             sink.begin_row(match action {
                 Action::Insert => self.nulls(row),
-                Action::FixUp { .. } | Action::UpdateColumns { .. } => Columns::Only(&columns),
-                Action::Update => Columns::All,
+                Action::Update
+                | Action::Upsert {
+                    step: UpsertStep::Insert,
+                    ..
+                } => Columns::All,
+                Action::FixUp { .. } | Action::UpdateColumns { .. } | Action::Upsert { .. } => {
+                    Columns::Only(&columns)
+                }
                 Action::Unlink { .. } | Action::Delete => Columns::Given(&columns),
             });
             self.write_row(action, row, sink);
@@ -174,6 +180,28 @@ impl<S: RowSink + 'static> Rows<S> {
         rows.end
     }
 
+    /// Puts those of the rows of an upsert that were not found before the others, otherwise in the order that they had.
+    /// Returns the first position of the others.
+    pub(crate) fn put_new_first(
+        &mut self,
+        set: usize,
+        rows: Range<usize>,
+        found: &[bool],
+    ) -> usize {
+        let new = found.iter().filter(|it| !**it).count();
+        let first = self.column_sets[set];
+        let all = self.entities.table().updates;
+        let order = self.updates.get_or_insert_with(|| (0..all).collect());
+        let places = &mut order[first + rows.start..first + rows.end];
+        let of = |wanted: bool| {
+            let kept = places.iter().zip(found);
+            kept.filter_map(move |(place, found)| (*found == wanted).then_some(*place))
+        };
+        let sorted: Vec<usize> = of(false).chain(of(true)).collect();
+        places.copy_from_slice(&sorted);
+        rows.start + new
+    }
+
     /// Writes a row of an action's list, and of its columns these alone.
     pub(crate) fn write_only(&self, action: Action, row: usize, columns: &[usize], sink: &mut S) {
         sink.begin_row(Columns::Only(columns));
@@ -184,6 +212,9 @@ impl<S: RowSink + 'static> Rows<S> {
     /// Hands over the values of a row: all columns, or what it is deleted by.
     fn write_row(&self, action: Action, row: usize, sink: &mut S) {
         let (list, place) = self.row(action, row);
+        if let Action::Upsert { .. } = action {
+            return self.entities.write_upsert(place, sink);
+        }
         self.entities.write(list, place, sink);
         if action == Action::Delete {
             self.entities.write_deleted_version(place, sink);
@@ -200,6 +231,12 @@ impl<S: RowSink + 'static> Rows<S> {
     pub(crate) fn write_key_of(&self, action: Action, row: usize, sink: &mut S) {
         let (list, place) = self.row(action, row);
         self.write_key_at(list, place, sink);
+    }
+
+    /// Returns the key of a row of an action's list.
+    pub(crate) fn key(&self, action: Action, row: usize) -> KeyBytes {
+        let (list, place) = self.row(action, row);
+        self.entities.key(list, place)
     }
 
     fn write_key_at(&self, list: Kept, place: usize, sink: &mut S) {
@@ -301,6 +338,10 @@ fn refused(table: &str, conflict: Conflict, key_text: &dyn Fn(Kept, usize) -> St
         Conflict::Versionless => format!(
             "a row of {table} that is to be changed or deleted has no version: read it with its version, which tells \
              whether somebody else has changed it since"
+        ),
+        Conflict::VersionUnread => format!(
+            "a row of {table} is to be upserted, which has a version: an upsert would write over a change that nobody has \
+             read; read the row and update it, or use `insert_or_ignore`"
         ),
         Conflict::Twice(list, place) => {
             let what = match list {

@@ -12,8 +12,8 @@ use std::{
 use ordid_core::{ColumnList, EnsuredKey, Error, KeyOf, KeyType, OrderedKey, generator::Generator};
 
 use crate::{
-    EngineProfile, FlushError, FlushPlan, Flushed, Generators, Markers, Progress, Retry, Row,
-    Sharding, Work, spi::RowBinder, work::Register,
+    EngineProfile, FlushError, FlushPlan, Flushed, Generators, Markers, OnConflict, Progress,
+    Retry, Row, Sharding, Work, spi::RowBinder, work::Register,
 };
 
 /// A library's unit of work, which wraps a [`Work`].
@@ -203,6 +203,25 @@ impl<W: WrapsWork> Sharded<W> {
             work.update_columns(entity, columns, register);
             Ok(())
         })
+    }
+
+    /// Adds an entity whose row will be inserted, unless it is there, as [`try_add`](Self::try_add) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_add`](Self::try_add).
+    pub fn try_upsert<E: Row<W::Binder>>(
+        &mut self,
+        mut entity: E,
+        on_conflict: OnConflict<E>,
+        register: Register<W::Binder, E>,
+    ) -> Result<KeyOf<E>, Error> {
+        let key = self.generators.ensure_key(&mut entity)?;
+        self.place(entity, |work, entity| {
+            work.try_upsert(entity, on_conflict.clone(), register)
+                .map(drop)
+        })?;
+        Ok(key)
     }
 
     /// Adds an entity whose row will be deleted, on the shard that it belongs to or on all.

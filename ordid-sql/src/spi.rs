@@ -367,16 +367,16 @@ pub trait FlushTransaction: Send + Sized {
         values: Self::Binder,
     ) -> impl Future<Output = Result<bool, DriverError<Self::Error>>> + Send;
 
-    /// Returns the first column of a query's first row, which is text; `None` if the query has no row.
+    /// Returns the first column of a query's rows, which is text; an empty one of NULL.
     ///
     /// # Errors
     ///
     /// The library's error.
-    fn text(
+    fn texts(
         &mut self,
         query: &Statement,
         values: Self::Binder,
-    ) -> impl Future<Output = Result<Option<String>, DriverError<Self::Error>>> + Send;
+    ) -> impl Future<Output = Result<Vec<String>, DriverError<Self::Error>>> + Send;
 
     /// Sends rows by the bulk command, as long as there are rows to be [fed](BulkRows::feed). Rows that it does
     /// not ask for go by statements.

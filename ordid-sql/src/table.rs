@@ -2,7 +2,7 @@
 
 use std::any::TypeId;
 
-use crate::Action;
+use crate::{Action, UpsertStep};
 use ordid_core::entity::Parent;
 
 /// A table, and how many of its rows a unit of work writes.
@@ -30,8 +30,11 @@ pub struct Table {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ColumnSet {
-    /// The columns, without the key: positions in [`Table::columns`] that rise.
+    /// The columns, without the key: positions in [`Table::columns`] that rise. Rows that are upserted are left alone if
+    /// there are none.
     pub columns: Vec<usize>,
+    /// If the rows are upserted, the columns by which it is found out whether they are there: positions that rise.
+    pub found_by: Option<Vec<usize>>,
     /// How many rows there are.
     pub rows: usize,
 }
@@ -72,7 +75,10 @@ impl Table {
     pub(crate) fn checks_version(&self, action: Action) -> bool {
         let is_checked = match action {
             Action::Update | Action::UpdateColumns { .. } | Action::Delete => true,
-            Action::Insert | Action::FixUp { .. } | Action::Unlink { .. } => false,
+            Action::Insert
+            | Action::Upsert { .. }
+            | Action::FixUp { .. }
+            | Action::Unlink { .. } => false,
         };
         is_checked && self.version.is_some()
     }
@@ -82,14 +88,21 @@ impl Table {
         self.rows
     }
 
-    /// Returns the number of rows to update, all columns of them or some.
+    /// Returns the number of rows to update, all columns of them or some, or to upsert.
     pub const fn updates(&self) -> usize {
         self.updates
     }
 
-    /// Returns of which columns some of the [`updates`](Self::updates) are.
+    /// Returns of which columns some of the [`updates`](Self::updates) are, and which of them are upserts.
     pub fn column_sets(&self) -> &[ColumnSet] {
         &self.column_sets
+    }
+
+    /// Returns which column sets are upserted, each with its number of rows.
+    pub(crate) fn upserts(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let sets = self.column_sets.iter().enumerate();
+        sets.filter(|(_, it)| it.found_by.is_some())
+            .map(|(set, it)| (set, it.rows))
     }
 
     /// Returns the number of rows of an action; `None` for those that are some of another action's.
@@ -97,7 +110,9 @@ impl Table {
         match action {
             Action::Insert => Some(self.rows),
             Action::Update => Some(self.first_of_set(0)),
-            Action::UpdateColumns { set } => Some(self.column_sets[set].rows),
+            Action::UpdateColumns { set } | Action::Upsert { set, .. } => {
+                Some(self.column_sets[set].rows)
+            }
             Action::Delete => Some(self.deletes),
             Action::FixUp { .. } | Action::Unlink { .. } => None,
         }
@@ -123,7 +138,24 @@ impl Table {
     /// [`columns`](Self::columns), rising. Behind them all is the version that a row was read with.
     pub fn columns_of(&self, action: Action) -> Vec<usize> {
         let mut columns: Vec<usize> = match action {
-            Action::Insert | Action::Update => (0..self.columns.len()).collect(),
+            Action::Insert
+            | Action::Update
+            | Action::Upsert {
+                step: UpsertStep::Insert,
+                ..
+            } => (0..self.columns.len()).collect(),
+            Action::Upsert {
+                set,
+                step: UpsertStep::Find | UpsertStep::Confirm,
+            } => self.upserted_by(set).to_vec(),
+            Action::Upsert {
+                set,
+                step: UpsertStep::Update,
+            } => {
+                let mut columns = self.column_sets[set].columns.clone();
+                columns.extend(self.upserted_by(set));
+                columns
+            }
             Action::UpdateColumns { set } => {
                 let mut columns = self.column_sets[set].columns.clone();
                 columns.extend(self.key_positions());
@@ -142,6 +174,14 @@ impl Table {
         }
         columns.sort_unstable();
         columns
+    }
+
+    /// Returns the columns by which it is found out whether rows of a set are there; none if they are not upserted.
+    pub(crate) fn upserted_by(&self, set: usize) -> &[usize] {
+        self.column_sets[set]
+            .found_by
+            .as_deref()
+            .unwrap_or_default()
     }
 
     /// Returns the positions of the key's columns.

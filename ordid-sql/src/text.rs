@@ -2,12 +2,14 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use crate::{Action, Chunk, EngineProfile, MARKER_TABLE, Table, TreeDeletes, Updates};
+use crate::{Action, Chunk, EngineProfile, MARKER_TABLE, Table, TreeDeletes, Updates, UpsertStep};
 
 /// The name of the rows that an `UPDATE` takes its values from, and that of the table beside them. One
 /// of SQLite's `WITH` hides a table of its name, so they are names that no table has.
 const ROWS: &str = "ordid_rows";
 const TARGET: &str = "ordid_target";
+/// The name, among [`ROWS`], of the number of a row.
+const NUMBER: &str = "ordid_number";
 /// The name, among [`ROWS`], of the version that a row was read with.
 const READ_VERSION: &str = "ordid_version";
 
@@ -25,6 +27,9 @@ pub enum StatementKind {
     Delete,
     /// It asks whether a row is there.
     Exists,
+    /// It asks which of many rows are there, by some of their columns: the answer has the number of each that is, counted
+    /// from 0, as text.
+    Find,
 }
 
 /// A statement of a flush, without its values. An adapter's connection sends it.
@@ -129,19 +134,31 @@ impl TableNames {
         }
     }
 
-    /// Returns those of these columns that an update sets.
-    fn set_of<'a>(&'a self, columns: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
-        let is_set = |it: &usize| !self.keys.contains(it) && *it < self.columns.len();
+    /// Returns those of these columns that an update sets, which finds its rows by these.
+    fn set_of<'a>(
+        &'a self,
+        columns: &'a [usize],
+        found_by: &'a [(usize, usize)],
+    ) -> impl Iterator<Item = usize> + 'a {
+        let is_found_by = |it: usize| found_by.iter().any(|(_, value)| *value == it);
+        let is_set = move |it: &usize| !self.keys.contains(it) && !is_found_by(*it);
         columns.iter().copied().filter(is_set)
     }
 
-    /// Returns the columns by which rows are found, each with the position of what it has to be: the key's, and the
-    /// version's where that `is_checked`.
-    fn found_by(&self, is_checked: bool) -> Vec<(usize, usize)> {
-        let version = self.version.filter(|_| is_checked);
+    /// Returns the columns by which an action finds rows, each with the position of what it has to be: the key's, and the
+    /// version's where that is checked.
+    fn found_by(&self, table: &Table, action: Action) -> Vec<(usize, usize)> {
+        if let Action::Upsert { set, .. } = action {
+            return table.upserted_by(set).iter().map(|it| (*it, *it)).collect();
+        }
+        let version = self.version.filter(|_| table.checks_version(action));
         let version = version.map(|version| (version, self.columns.len()));
-        let keys = self.keys.iter().map(|key| (*key, *key));
-        keys.chain(version).collect()
+        self.key().into_iter().chain(version).collect()
+    }
+
+    /// As [`found_by`](Self::found_by), of the key alone.
+    fn key(&self) -> Vec<(usize, usize)> {
+        self.keys.iter().map(|key| (*key, *key)).collect()
     }
 }
 
@@ -157,11 +174,22 @@ impl Writer<'_> {
     /// Returns whether an action takes a statement for each of its rows.
     pub(crate) fn is_for_each_row(self, action: Action) -> bool {
         match action {
-            Action::Update | Action::UpdateColumns { .. } | Action::FixUp { .. } => {
-                self.engine.updates == Updates::RowByRow
+            Action::Update
+            | Action::UpdateColumns { .. }
+            | Action::Upsert {
+                step: UpsertStep::Update,
+                ..
             }
-            Action::Insert | Action::Unlink { .. } | Action::Delete => false,
+            | Action::FixUp { .. } => self.engine.updates == Updates::RowByRow,
+            Action::Insert | Action::Upsert { .. } | Action::Unlink { .. } | Action::Delete => {
+                false
+            }
         }
+    }
+
+    /// Returns which of the values of an action stand last in the text of an update of one row: those that it is found by.
+    pub(crate) fn last_of(self, table: &Table, names: &TableNames, action: Action) -> Vec<usize> {
+        positions(&names.found_by(table, action))
     }
 
     /// Writes the statement that does something with so many rows of a table. `set` names the columns
@@ -186,12 +214,35 @@ impl Writer<'_> {
         let mut sql = String::with_capacity(96 + written * (columns.len() * 7 + 4));
         let out = &mut sql;
         let (kind, columns) = match action {
-            Action::Insert => {
+            Action::Insert
+            | Action::Upsert {
+                step: UpsertStep::Insert,
+                ..
+            } => {
                 self.insert(out, names, &columns, written);
                 (StatementKind::Insert, columns)
             }
-            Action::Update | Action::UpdateColumns { .. } | Action::FixUp { .. } => {
-                let found_by = names.found_by(table.checks_version(action));
+            Action::Upsert {
+                step: step @ (UpsertStep::Find | UpsertStep::Confirm),
+                ..
+            } => {
+                self.find(out, names, &columns, written, step);
+                return Statement {
+                    kind: StatementKind::Find,
+                    sql: sql.into(),
+                    columns: columns.into(),
+                    rows,
+                    repeats: false,
+                };
+            }
+            Action::Update
+            | Action::UpdateColumns { .. }
+            | Action::Upsert {
+                step: UpsertStep::Update,
+                ..
+            }
+            | Action::FixUp { .. } => {
+                let found_by = names.found_by(table, action);
                 let columns = match self.engine.updates {
                     Updates::RowByRow | Updates::Arrays => {
                         self.update_row(out, names, columns, &found_by)
@@ -210,7 +261,7 @@ impl Writer<'_> {
             Action::Unlink { parent } => {
                 let parent = table.position_of(table.parents()[parent].column());
                 let parent = &names.columns[parent];
-                let found_by = names.found_by(false);
+                let found_by = names.key();
                 self.with_found(out, names, &found_by, written);
                 if self.joins(&found_by, written) {
                     let _ = write!(out, "UPDATE {TARGET} SET {parent} = NULL");
@@ -221,7 +272,7 @@ impl Writer<'_> {
                 (StatementKind::SetNull, positions(&found_by))
             }
             Action::Delete => {
-                let found_by = names.found_by(true);
+                let found_by = names.found_by(table, action);
                 self.with_found(out, names, &found_by, written);
                 if self.joins(&found_by, written) {
                     let _ = write!(out, "DELETE {TARGET}");
@@ -259,7 +310,7 @@ impl Writer<'_> {
     pub(crate) fn exists(self, names: &TableNames) -> Statement {
         let [before, behind] = self.engine.words.reads_committed;
         let mut sql = format!("SELECT 1 FROM {}{before}", names.table);
-        self.where_found(&mut sql, names, &names.found_by(false), 1);
+        self.where_found(&mut sql, names, &names.key(), 1);
         sql.push_str(behind);
         Statement {
             kind: StatementKind::Exists,
@@ -279,7 +330,7 @@ impl Writer<'_> {
             "SELECT {cast}{version}{cast_behind} FROM {}{before}",
             names.table
         );
-        self.where_found(&mut sql, names, &names.found_by(false), 1);
+        self.where_found(&mut sql, names, &names.key(), 1);
         sql.push_str(behind);
         Some(Statement {
             kind: StatementKind::Exists,
@@ -373,7 +424,7 @@ impl Writer<'_> {
             }
         }
         let mut separator = "";
-        for column in names.set_of(columns) {
+        for column in names.set_of(columns, found_by) {
             let column = &names.columns[column];
             let _ = write!(out, "{separator}{column} = {ROWS}.{column}");
             separator = ", ";
@@ -428,7 +479,7 @@ impl Writer<'_> {
         columns: Vec<usize>,
         found_by: &[(usize, usize)],
     ) -> Vec<usize> {
-        let mut columns: Vec<_> = names.set_of(&columns).collect();
+        let mut columns: Vec<_> = names.set_of(&columns, found_by).collect();
         let _ = write!(out, "UPDATE {} SET ", names.table);
         for (number, column) in columns.iter().enumerate() {
             let separator = if number > 0 { ", " } else { "" };
@@ -543,6 +594,86 @@ impl Writer<'_> {
         }
     }
 
+    /// ```text
+    /// PostgreSQL,   SELECT ordid_number FROM (VALUES ($1, '0'), ($2, '1')) AS ordid_rows ("mail", ordid_number)
+    /// SQL Server    WHERE EXISTS (SELECT 1 FROM "people" AS ordid_target WHERE ordid_target."mail" = ordid_rows."mail")
+    /// SQLite        WITH ordid_rows ("mail", ordid_number) AS (VALUES (?, '0'), (?, '1'))
+    ///               SELECT ordid_number FROM ordid_rows WHERE EXISTS (..)
+    /// MySQL         (SELECT '0' FROM `people` WHERE `mail` = ?) UNION ALL (SELECT '1' FROM `people` WHERE `mail` = ?)
+    /// Oracle        SELECT '0' FROM "people" WHERE "mail" = :1
+    /// ```
+    ///
+    /// MySQL would compare a text in a list of rows by the collation of the connection, or refuse to. It would lock the gaps
+    /// in which rows are missing, so that two flushes would wait for each other's inserts: the lock is asked for by a
+    /// second question, about the rows that are there.
+    fn find(
+        self,
+        out: &mut String,
+        names: &TableNames,
+        columns: &[usize],
+        rows: usize,
+        step: UpsertStep,
+    ) {
+        let found_by: Vec<_> = columns.iter().map(|it| (*it, *it)).collect();
+        let [before, behind] = match (step, self.engine.words.confirms) {
+            (UpsertStep::Find, Some(_)) => ["", ""],
+            (_, Some(waits)) => ["", waits],
+            (_, None) => self.engine.words.reads_committed,
+        };
+        let updates = self.engine.updates;
+        if matches!(updates, Updates::RowByRow | Updates::Arrays) {
+            for row in 0..rows {
+                let [open, close] = match (row, rows) {
+                    (_, 1) => ["", ""],
+                    (0, _) => ["(", ")"],
+                    _ => [" UNION ALL (", ")"],
+                };
+                let _ = write!(
+                    out,
+                    "{open}SELECT '{row}' FROM {}{before} WHERE ",
+                    names.table
+                );
+                self.all_of(out, names, &found_by, row * columns.len() + 1);
+                let _ = write!(out, "{behind}{close}");
+            }
+            return;
+        }
+        if updates == Updates::WithValues {
+            let _ = write!(out, "WITH {ROWS} (");
+            list(out, names, columns);
+            let _ = write!(out, ", {NUMBER}) AS (VALUES ");
+            self.numbered_values(out, names, columns, rows);
+            let _ = write!(out, ") SELECT {NUMBER} FROM {ROWS}");
+        } else {
+            let _ = write!(out, "SELECT {NUMBER} FROM (VALUES ");
+            self.numbered_values(out, names, columns, rows);
+            let _ = write!(out, ") AS {ROWS} (");
+            list(out, names, columns);
+            let _ = write!(out, ", {NUMBER})");
+        }
+        let _ = write!(
+            out,
+            " WHERE EXISTS (SELECT 1 FROM {} AS {TARGET}{before} WHERE ",
+            names.table
+        );
+        joined(out, names, &found_by);
+        let _ = write!(out, "){behind}");
+    }
+
+    /// `($1, '0'), ($2, '1')`
+    fn numbered_values(self, out: &mut String, names: &TableNames, columns: &[usize], rows: usize) {
+        let mut number = 0;
+        for row in 0..rows {
+            out.push_str(if row == 0 { "(" } else { ", (" });
+            for column in columns {
+                number += 1;
+                self.value(out, names, *column, number);
+                out.push_str(", ");
+            }
+            let _ = write!(out, "'{row}')");
+        }
+    }
+
     /// `($1, $2), ($3, $4)`
     fn values(self, out: &mut String, names: &TableNames, columns: &[usize], rows: usize) {
         let mut number = 0;
@@ -612,8 +743,8 @@ fn positions(found_by: &[(usize, usize)]) -> Vec<usize> {
 pub(crate) struct Statements<'a> {
     writer: Writer<'a>,
     tables: Vec<(Table, TableNames)>,
-    /// The last statement of each table.
-    last: Vec<Option<Written>>,
+    /// The last statement of each table; of upserts, that of each step.
+    last: Vec<[Option<Written>; 4]>,
 }
 
 /// A statement, and what it was written for.
@@ -628,7 +759,7 @@ impl<'a> Statements<'a> {
     pub(crate) fn new(writer: Writer<'a>, tables: Vec<(Table, TableNames)>) -> Self {
         Self {
             writer,
-            last: tables.iter().map(|_| None).collect(),
+            last: tables.iter().map(|_| [const { None }; 4]).collect(),
             tables,
         }
     }
@@ -649,7 +780,11 @@ impl<'a> Statements<'a> {
     /// where those are not all.
     pub(crate) fn of(&mut self, chunk: &Chunk, rows: usize, set: Option<&[usize]>) -> Statement {
         let (table, names) = &self.tables[chunk.table];
-        let slot = &mut self.last[chunk.table];
+        let slot = match chunk.action {
+            Action::Upsert { step, .. } => step as usize,
+            _ => 0,
+        };
+        let slot = &mut self.last[chunk.table][slot];
         if let Some(last) = slot
             && (last.action, last.set.as_deref(), last.statement.rows) == (chunk.action, set, rows)
         {

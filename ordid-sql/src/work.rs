@@ -7,9 +7,9 @@ use ordid_core::{
 };
 
 use crate::{
-    Attempt, EngineProfile, FlushPlan, Generators, Markers, Outcome, PendingRows, Plan, Progress,
-    Registration, Retry, Row, RowSink, UnresolvedCommit, executor::statements_of, spi::RowBinder,
-    text::Writer,
+    Attempt, EngineProfile, FlushPlan, Generators, Markers, OnConflict, Outcome, PendingRows, Plan,
+    Progress, Registration, Retry, Row, RowSink, UnresolvedCommit, executor::statements_of,
+    spi::RowBinder, text::Writer,
 };
 
 /// What every library's unit of work keeps: rows, generators, settings, and what an earlier flush left
@@ -148,6 +148,49 @@ impl<B: RowBinder> Work<B> {
         self.changed();
         self.rows
             .update_columns(entity, columns.positions(), register);
+    }
+
+    /// Adds an entity whose row will be inserted, unless it is there, after assigning its key as [`add`](Self::add) does.
+    ///
+    /// # Panics
+    ///
+    /// As [`add`](Self::add).
+    pub fn upsert<E>(
+        &mut self,
+        mut entity: E,
+        on_conflict: OnConflict<E>,
+        register: Register<B, E>,
+    ) -> KeyOf<E>
+    where
+        E: Row<B>,
+        E::Field: EnsuredKey,
+    {
+        let key = match self.generators.ensure_key_or_generate(&mut entity) {
+            Ok(key) => key,
+            Err(error) => no_key(E::TABLE, &error),
+        };
+        self.changed();
+        self.rows
+            .upsert(entity, on_conflict.into_upsert(), register);
+        key
+    }
+
+    /// As [`upsert`](Self::upsert); a missing key is made by the generator that was given for its type.
+    ///
+    /// # Errors
+    ///
+    /// As [`Generators::ensure_key`]; the entity is not added.
+    pub fn try_upsert<E: Row<B>>(
+        &mut self,
+        mut entity: E,
+        on_conflict: OnConflict<E>,
+        register: Register<B, E>,
+    ) -> Result<KeyOf<E>, Error> {
+        let key = self.generators.ensure_key(&mut entity)?;
+        self.changed();
+        self.rows
+            .upsert(entity, on_conflict.into_upsert(), register);
+        Ok(key)
     }
 
     /// Adds an entity whose row will be deleted.

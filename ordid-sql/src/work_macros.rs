@@ -251,6 +251,75 @@ macro_rules! work_entities {
                 self.0.update_columns($changed(entity), &columns, <E as $entity>::__register);
             }
 
+            /// Adds an entity whose row is inserted, or updated if there is a row with its key: all its columns. Returns
+            /// the key, which is assigned as by [`add`](Self::add).
+            ///
+            /// Rows are upserted behind the inserts of their table and before those of its children. The flush asks the
+            /// database which rows are there, then inserts and updates; if another transaction inserts or deletes one
+            /// of them meanwhile, the flush begins anew. [`Flushed::upserted`](ordid_sql::Flushed::upserted) says what
+            /// became of each row. As with updates, the flush writes a marker row: see `with_record`. `flush_in` does
+            /// not begin anew, so there a race is an error.
+            ///
+            /// The flush fails if the entity has a version, since an upsert would write over what nobody has read, and
+            /// if another pending change has the same key.
+            ///
+            /// # Panics
+            ///
+            /// As [`add`](Self::add).
+            pub fn upsert<E>(&mut self, entity: $taken) -> ordid_core::KeyOf<E>
+            where
+                E: $entity,
+                <E as ordid_core::OrderedKey>::Field: ordid_core::EnsuredKey,
+            {
+                self.upsert_with(entity, $crate::OnConflict::key())
+            }
+
+            /// Adds an entity whose row is inserted, unless there is a row with its key, which is left alone. Otherwise
+            /// it is as [`upsert`](Self::upsert); an entity may have a version.
+            ///
+            /// # Panics
+            ///
+            /// As [`add`](Self::add).
+            pub fn insert_or_ignore<E>(&mut self, entity: $taken) -> ordid_core::KeyOf<E>
+            where
+                E: $entity,
+                <E as ordid_core::OrderedKey>::Field: ordid_core::EnsuredKey,
+            {
+                self.upsert_with(entity, $crate::OnConflict::key().ignore())
+            }
+
+            /// As [`upsert`](Self::upsert), with other columns by which rows are found, and those that are updated: as
+            /// `OnConflict::of(Person::mail).set(Person::name)`, with `#[ordid(columns)]` at the struct of `Person`.
+            ///
+            /// # Panics
+            ///
+            /// As [`add`](Self::add).
+            pub fn upsert_with<E>(
+                &mut self,
+                entity: $taken,
+                on_conflict: $crate::OnConflict<E>,
+            ) -> ordid_core::KeyOf<E>
+            where
+                E: $entity,
+                <E as ordid_core::OrderedKey>::Field: ordid_core::EnsuredKey,
+            {
+                self.0.upsert($into(entity), on_conflict, <E as $entity>::__register)
+            }
+
+            /// As [`upsert_with`](Self::upsert_with); a missing key is made by the generator that
+            /// [`with_generator`](Self::with_generator) gave for its type.
+            ///
+            /// # Errors
+            ///
+            /// As [`try_add`](Self::try_add); the entity is not added.
+            pub fn try_upsert<E: $entity>(
+                &mut self,
+                entity: $taken,
+                on_conflict: $crate::OnConflict<E>,
+            ) -> Result<ordid_core::KeyOf<E>, ordid_core::Error> {
+                self.0.try_upsert($into(entity), on_conflict, <E as $entity>::__register)
+            }
+
             /// Adds an entity whose row will be deleted, by its key. That row must be there, otherwise
             /// nothing is written: see [`is_missing_row`](ordid_sql::FlushError::is_missing_row).
             ///
@@ -525,6 +594,21 @@ macro_rules! sharded_unit_of_work {
                 columns: impl ordid_core::ColumnList<E>,
             ) -> Result<(), ordid_core::Error> {
                 self.0.update_columns($changed(entity), &columns, <E as $entity>::__register)
+            }
+
+            /// Adds an entity whose row is inserted, or updated or left alone if it is there: as
+            /// [`UnitOfWork::try_upsert`], on the shard that the entity belongs to, or on
+            /// [all](ordid_sql::Sharding::everywhere). A row on another shard is not found.
+            ///
+            /// # Errors
+            ///
+            /// As [`add`](Self::add) and [`UnitOfWork::try_add`].
+            pub fn try_upsert<E: $entity>(
+                &mut self,
+                entity: $taken,
+                on_conflict: $crate::OnConflict<E>,
+            ) -> Result<ordid_core::KeyOf<E>, ordid_core::Error> {
+                self.0.try_upsert($into(entity), on_conflict, <E as $entity>::__register)
             }
 
             /// Adds an entity whose row will be deleted: as [`UnitOfWork::delete`], on the shard that the

@@ -266,11 +266,11 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
         Ok(!found.await.map_err(classify)?.rows.is_empty())
     }
 
-    async fn text(
+    async fn texts(
         &mut self,
         query: &Statement,
         values: Binder<DB>,
-    ) -> Result<Option<String>, DriverError<sqlx::Error>> {
+    ) -> Result<Vec<String>, DriverError<sqlx::Error>> {
         let (sql, arguments) = (sql_of(query), values.into_arguments());
         let found = DB::ask(
             &mut self.transaction,
@@ -279,7 +279,7 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
             query.repeats,
             DB::text,
         );
-        Ok(found.await.map_err(classify)?.rows.into_iter().next())
+        Ok(found.await.map_err(classify)?.rows)
     }
 
     async fn send_bulk(

@@ -159,8 +159,8 @@ pub use ordid_sql::JournalRow;
 pub use ordid_sql::leases::{TicketChoice, TicketForm};
 pub use ordid_sql::mapping::Mapping;
 pub use ordid_sql::{
-    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, PlannedStatement,
-    PlannedTable, Progress, Retry, ServerFact, Sharding,
+    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
+    PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep, Upserted,
 };
 pub use over::Over;
 pub use sharded::ShardedUnitOfWork;

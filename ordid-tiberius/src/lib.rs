@@ -136,8 +136,8 @@ pub use ordid_core::storage::{column, dialect};
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
 pub use ordid_sql::{
-    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, PlannedStatement,
-    PlannedTable, Progress, Retry, ServerFact, Sharding,
+    Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
+    PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep, Upserted,
 };
 pub use sharded::ShardedUnitOfWork;
 pub use stored::{Nullable, Stored, StoredAs, TiberiusColumn};

@@ -1,11 +1,13 @@
 //! What applications do every day beside inserts, over every library and database: rows that have changed since they
-//! were read, and keys of several columns.
+//! were read, keys of several columns, and rows that may be there already.
+
+mod upserts;
 
 use std::future::Future;
 
 use libtest_mimic::Trial;
 use ordid::{KeyType as _, uuid::Uuid};
-use ordid_sqlx::{Backend, Flushed, flushes_table};
+use ordid_sqlx::{Backend, Flushed, Upserted, flushes_table};
 use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, Sqlite, query_as, raw_sql};
 
 use crate::{
@@ -40,6 +42,32 @@ pub struct Mark {
     pub stars: i64,
 }
 
+/// A row that may be there already, by its key or by its mail address.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct Person {
+    /// The key.
+    pub id: Uuid,
+    /// The mail address, of which each is there once.
+    pub mail: Option<String>,
+    /// The name.
+    pub name: String,
+    /// A number.
+    pub visits: i64,
+}
+
+/// What is done with a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Take {
+    /// The person is inserted, or all columns are written where the key is there.
+    Upsert,
+    /// The person is inserted, or left alone where the key is there.
+    Ignore,
+    /// The person is inserted, or the name is written where the mail address is there.
+    NameByMail,
+    /// The person is inserted, or left alone where the mail address is there.
+    IgnoreByMail,
+}
+
 /// What is done with a row.
 #[derive(Debug, Clone, Copy)]
 pub enum Change {
@@ -51,6 +79,10 @@ pub enum Change {
     UpdateStars,
     /// It is deleted.
     Delete,
+    /// It is inserted, or updated if it is there.
+    Upsert,
+    /// It is inserted, or left alone if it is there.
+    Ignore,
 }
 
 /// A database that the rows are in.
@@ -66,6 +98,9 @@ pub trait Engine: Backend + Client + Sized {
 
     /// Reads all notes.
     fn notes(pool: &Pool<Self>) -> impl Future<Output = Outcome<Vec<Note>>> + Send;
+
+    /// Reads all people.
+    fn people(pool: &Pool<Self>) -> impl Future<Output = Outcome<Vec<Person>>> + Send;
 
     /// Reads all marks.
     fn marks(pool: &Pool<Self>) -> impl Future<Output = Outcome<Vec<Mark>>> + Send;
@@ -88,6 +123,11 @@ macro_rules! engine {
             async fn notes(pool: &Pool<Self>) -> Outcome<Vec<Note>> {
                 let notes = query_as("SELECT id, title, version, stars FROM notes ORDER BY id");
                 Ok(notes.fetch_all(pool).await?)
+            }
+
+            async fn people(pool: &Pool<Self>) -> Outcome<Vec<Person>> {
+                let people = query_as("SELECT id, mail, name, visits FROM people ORDER BY id");
+                Ok(people.fetch_all(pool).await?)
             }
 
             async fn marks(pool: &Pool<Self>) -> Outcome<Vec<Mark>> {
@@ -120,6 +160,12 @@ pub trait EverydayWork: Sized + 'static {
     /// Adds a change of a mark.
     fn mark(&mut self, change: Change, mark: &Mark);
 
+    /// Adds a person.
+    fn person(&mut self, take: Take, person: &Person);
+
+    /// Returns what became of a person, by the key that it was given.
+    fn became(flushed: &Flushed, person: Uuid) -> Option<Upserted>;
+
     /// Flushes to the database that this pool is of.
     fn flush(
         &mut self,
@@ -134,6 +180,19 @@ pub trait EverydayWork: Sized + 'static {
         let mut work = Self::begin();
         for (change, note) in changes {
             work.note(change, note);
+        }
+        async move { work.flush(pool).await }
+    }
+
+    /// Flushes people.
+    fn taken<'p>(
+        take: Take,
+        people: impl IntoIterator<Item = &'p Person>,
+        pool: &Pool<Self::Database>,
+    ) -> impl Future<Output = Result<Flushed, Failed>> {
+        let mut work = Self::begin();
+        for person in people {
+            work.person(take, person);
         }
         async move { work.flush(pool).await }
     }
@@ -177,6 +236,8 @@ where
             )+
         };
     }
+    use upserts::*;
+
     each! {
         an_update_writes_the_next_version
         a_change_of_a_stale_row_writes_nothing
@@ -184,6 +245,11 @@ where
         no_update_is_lost
         rows_of_a_key_of_two_columns_are_written
         a_row_of_a_key_of_two_columns_is_named
+        rows_are_inserted_updated_or_left_alone
+        rows_are_found_by_unique_columns
+        rows_of_all_shapes_are_upserted
+        a_refused_upsert_writes_nothing
+        each_row_is_inserted_by_one_of_many
     }
 }
 
@@ -212,6 +278,8 @@ async fn create<DB: Engine>(pool: &Pool<DB>) -> Outcome {
          stars BIGINT NOT NULL CHECK (stars >= 0)); \
          CREATE TABLE marks (note {key} NOT NULL REFERENCES notes (id), number INTEGER NOT NULL, \
          title VARCHAR(40) NOT NULL, stars BIGINT NOT NULL CHECK (stars >= 0), PRIMARY KEY (note, number)); \
+         CREATE TABLE people (id {key} PRIMARY KEY, mail VARCHAR(40) UNIQUE, name VARCHAR(40) NOT NULL, \
+         visits BIGINT NOT NULL CHECK (visits >= 0)); \
          {flushes}"
     );
     DB::execute_sql(pool, sql).await
@@ -271,7 +339,7 @@ async fn an_update_writes_the_next_version<W: EverydayWork>(pool: Pool<W::Databa
         .zip(&notes)
         .filter_map(|((change, mut note), before)| {
             match change {
-                Change::Add | Change::Delete => return None,
+                Change::Add | Change::Upsert | Change::Ignore | Change::Delete => return None,
                 Change::Update => {}
                 Change::UpdateStars => note.title.clone_from(&before.title),
             }

@@ -35,7 +35,7 @@ use crate::{servers::Options, trials::Outcome};
 pub use engine::{Engine, Remote};
 pub use flusher::{Failed, FailedRow, Flusher, Library, Served, Sqlx};
 use graph::CHANGED;
-pub use graph::{Customer, Graph, Item, Order, Shape};
+pub use graph::{Customer, Graph, HowChanged, Item, Order, Shape};
 pub use kill::Changes;
 pub use tally::Tally;
 pub use trials::{on_file, on_own_server, on_server, times};

@@ -4,7 +4,7 @@ use std::{future::poll_fn, ops::Range, pin::pin, task::Poll};
 
 use super::no_values;
 use crate::{
-    Action, Chunk, DriverError, EngineProfile, FlushError, MessageLimit, PendingRows, Place,
+    Chunk, DriverError, EngineProfile, FlushError, MessageLimit, PendingRows, Place,
     spi::{BoxedError, Changed, FlushTransaction, RowBinder, RunOfRows, StatementFailure},
     text::{Statement, Statements},
 };
@@ -127,10 +127,14 @@ fn bind_each<B: RowBinder>(
 ) -> BoundStatements<B> {
     let entity = rows.entity(chunk.table);
     let columns = statements.table(chunk.table).columns_of(chunk.action);
-    // The key comes last in the text, and behind it the version that the row was read with.
-    let names = statements.names(chunk.table);
-    let is_last = |it: &usize| names.keys.contains(it) || *it == names.columns.len();
-    let (last, others): (Vec<usize>, Vec<usize>) = columns.iter().partition(|it| is_last(it));
+    // What a row is found by comes last in the text.
+    let (table, names) = (statements.table(chunk.table), statements.names(chunk.table));
+    let last = statements.writer().last_of(table, names, chunk.action);
+    let others: Vec<usize> = columns
+        .iter()
+        .copied()
+        .filter(|it| !last.contains(it))
+        .collect();
     let mut bound = Vec::with_capacity(chunk.rows.len());
     for row in chunk.rows.clone() {
         let mut values = B::with_room(entity, 1, columns.len());
@@ -163,7 +167,7 @@ pub(super) async fn send<T: FlushTransaction>(
     let (chunk, place) = (bound.chunk.clone(), bound.place.clone());
     let key = |row: usize| rows.key_text(&chunk, row);
     let is_for_each_row = bound.is_for_each_row;
-    let is_counted = chunk.action != Action::Insert || bound.counts_inserts;
+    let is_counted = !chunk.action.inserts() || bound.counts_inserts;
     let engine = texts.writer().engine;
     let mut meanwhile = Some(meanwhile);
     let mut start = chunk.rows.start;
@@ -243,6 +247,61 @@ pub(super) async fn send<T: FlushTransaction>(
     }
 }
 
+/// Asks which rows of an upsert's chunk are there. Returns that of each row, and how many statements it took.
+pub(super) async fn found<T: FlushTransaction>(
+    rows: &PendingRows<T::Binder>,
+    open: &mut T,
+    chunk: &Chunk,
+    statements: &mut Statements<'_>,
+) -> Result<(Vec<bool>, usize), FlushError<T::Error>> {
+    let first = chunk.rows.start;
+    let mut found = vec![false; chunk.rows.len()];
+    let mut count = 0;
+    let questions = match statements.writer().engine.binds_arrays() {
+        // An array is no list of rows that a query could be asked about.
+        true => chunk.singly().collect(),
+        false => vec![chunk.clone()],
+    };
+    for question in questions {
+        let mut start = question.rows.start;
+        while start < question.rows.end {
+            let bound = bind_from(rows, &question, start, statements);
+            let place = bound.place;
+            let keyed = |row: usize| place.clone().with_key(rows.key_text(chunk, row));
+            let asked = match bound.statements {
+                Ok(statements) => statements,
+                Err((error, row)) => return Err(FlushError::bind(error, keyed(row))),
+            };
+            let looked_for = statements.table(chunk.table).columns_of(chunk.action).len();
+            for BoundStatement {
+                statement, values, ..
+            } in asked
+            {
+                if statement.columns.len() < looked_for {
+                    let error = "it has no value for a column by which rows are looked for";
+                    return Err(FlushError::bind(error, keyed(start)));
+                }
+                let answer = open.texts(&statement, values).await;
+                let answer = answer.map_err(|it| FlushError::statement(it, place.clone()))?;
+                for text in answer {
+                    match text.parse::<usize>() {
+                        Ok(row) if row < statement.rows => found[start - first + row] = true,
+                        _ => {
+                            let error = format!(
+                                "the database answers {text:?} in place of the number of a row"
+                            );
+                            return Err(FlushError::bind(error, place));
+                        }
+                    }
+                }
+                count += 1;
+                start += statement.rows;
+            }
+        }
+    }
+    Ok((found, count))
+}
+
 /// Refuses a row that is larger than a message to the server may be. Sent, it would end the connection, as if that had
 /// been lost.
 async fn check_size<T: FlushTransaction>(
@@ -276,8 +335,8 @@ async fn setting<T: FlushTransaction>(
 ) -> Result<Option<usize>, DriverError<T::Error>> {
     let [before, behind] = engine.words.as_text;
     let query = Statement::query(format!("SELECT {before}{name}{behind}"));
-    let value = open.text(&query, no_values(rows)).await?;
-    Ok(value.and_then(|value| value.parse().ok()))
+    let values = open.texts(&query, no_values(rows)).await?;
+    Ok(values.first().and_then(|value| value.parse().ok()))
 }
 
 /// Makes the error of a statement. `key` returns the key of a row, if the library names one.

@@ -6,9 +6,10 @@
 use super::{
     bound::{bind, send},
     statements_of,
+    upsert::upsert,
 };
 use crate::{
-    Chunk, FlushError, PendingRows, Plan,
+    Action, Chunk, FlushError, PendingRows, Plan,
     spi::{Begin, FlushConnection, FlushTransaction, TransactionScope},
     text::Writer,
 };
@@ -20,7 +21,7 @@ use crate::{
 /// failure ends a transaction each time: some servers end it by themselves, and what was sent next would
 /// stay.
 pub(super) async fn locate<C: FlushConnection>(
-    rows: &PendingRows<C::Binder>,
+    rows: &mut PendingRows<C::Binder>,
     connection: &mut C,
     scope: TransactionScope,
     writer: Writer<'_>,
@@ -59,7 +60,7 @@ pub(super) async fn locate<C: FlushConnection>(
 
 /// Sends chunks up to the first that fails, which it returns, and rolls back.
 async fn replay<C: FlushConnection>(
-    rows: &PendingRows<C::Binder>,
+    rows: &mut PendingRows<C::Binder>,
     connection: &mut C,
     begin: Begin,
     writer: Writer<'_>,
@@ -69,8 +70,18 @@ async fn replay<C: FlushConnection>(
     let mut statements = statements_of(rows, writer);
     let mut failed = None;
     for chunk in chunks {
-        let bound = bind(rows, chunk, &mut statements);
-        if let Err(error) = send(rows, &mut open, bound, &mut statements, |_| ()).await {
+        let sent = match chunk.action {
+            Action::Upsert { .. } => {
+                let sent = upsert(rows, &mut open, chunk, &mut statements).await;
+                sent.map(drop).map_err(|(error, _)| error)
+            }
+            _ => {
+                let bound = bind(rows, chunk, &mut statements);
+                let sent = send(rows, &mut open, bound, &mut statements, |_| ()).await;
+                sent.map(drop)
+            }
+        };
+        if let Err(error) = sent {
             failed = Some((chunk.clone(), error));
             break;
         }

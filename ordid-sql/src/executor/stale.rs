@@ -33,7 +33,10 @@ pub(super) async fn found_version<C: FlushConnection>(
     };
     let mut key = C::Binder::with_room(entity, 1, names.keys.len());
     rows.write_key_of(chunk, row, &mut key);
-    let found = open.text(&query, key).await;
+    let found = open
+        .texts(&query, key)
+        .await
+        .map(|texts| texts.into_iter().next());
     // The next flush begins on a connection that has a transaction open no more, or is closed.
     let _ = open.rollback(false).await;
     match found {

@@ -2,6 +2,7 @@ mod library;
 mod limits;
 mod lost_commits;
 mod refusals;
+mod upserts;
 
 use std::{
     io,

@@ -35,10 +35,15 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
         }
         if let Kind::Count { changed, rows } = kind {
             match (self.is_missing_row(), self.key(), rows) {
-                _ if self.action() == Some(Action::Insert) => write!(
+                _ if self.action().is_some_and(Action::inserts) => write!(
                     f,
                     ": the database took {changed} of {rows} rows; a trigger, a rule or a view leaves rows out, which \
                      `#[ordid(uncounted)]` on the entity allows"
+                ),
+                _ if self.action().is_some_and(Action::upserts) => write!(
+                    f,
+                    ": {changed} rows were changed by {rows} that are there: another transaction inserts or deletes some, \
+                     or the columns by which rows are found are not unique"
                 ),
                 _ if self.is_stale() => self.fmt_stale(f, *changed, *rows),
                 (true, Some(_), _) => f.write_str(": there is no such row"),
@@ -184,6 +189,7 @@ impl Place {
         let cannot = match self.action {
             _ if binds => "bind a row into",
             Action::Insert => "insert into",
+            Action::Upsert { .. } => "upsert into",
             Action::Update
             | Action::UpdateColumns { .. }
             | Action::FixUp { .. }

@@ -6,7 +6,7 @@ use serde_core::{Serialize, de::DeserializeOwned};
 
 use super::{
     super::{
-        Columns, Outcome, PendingRows, Registration, Row, RowSink, Table,
+        ColumnSet, Columns, Outcome, PendingRows, Registration, Row, RowSink, Table, Upsert,
         list::{TypeOf, key_of_raw},
     },
     Attempt, ColumnValues, Journal,
@@ -458,22 +458,44 @@ fn write_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
     let (mut before, mut after) = (ColumnValues::default(), ColumnValues::default());
     let written = match list {
         List::Inserts => inserts,
-        List::Updates | List::Columns => updates,
+        List::Updates | List::Columns | List::Upserts => updates,
         List::Deletes => &[],
     };
     for (place, row) in written.iter().enumerate() {
         let columns = match list {
             List::Inserts | List::Deletes => None,
-            List::Updates | List::Columns => entities.updated_columns(place),
+            List::Updates | List::Columns | List::Upserts => entities.updated_columns(place),
         };
+        let its_list = match columns {
+            Some(ColumnSet {
+                found_by: Some(_), ..
+            }) => List::Upserts,
+            Some(_) => List::Columns,
+            None if list == List::Inserts => list,
+            None => List::Updates,
+        };
+        if list != its_list {
+            continue;
+        }
+        let names =
+            |columns: &[usize]| -> Vec<&str> { columns.iter().map(|it| E::COLUMNS[*it]).collect() };
         let read = match columns {
-            None if list == List::Columns => continue,
-            Some(_) if list == List::Updates => continue,
             None => records.add(row).and_then(|bytes| read_back::<E>(bytes)),
-            Some(columns) => {
-                let names: Vec<&str> = columns.iter().map(|it| E::COLUMNS[*it]).collect();
-                let bytes = records.add(&(names, row));
+            Some(ColumnSet {
+                columns,
+                found_by: None,
+                ..
+            }) => {
+                let bytes = records.add(&(names(columns), row));
                 bytes.and_then(|bytes| read_back::<OfColumns<E>>(bytes).map(|(_, row)| row))
+            }
+            Some(ColumnSet {
+                columns,
+                found_by: Some(found_by),
+                ..
+            }) => {
+                let bytes = records.add(&(names(found_by), names(columns), row));
+                bytes.and_then(|bytes| read_back::<Upserted<E>>(bytes).map(|(_, _, row)| row))
             }
         };
         check::<S, E>(row, read, entity, &mut before, &mut after)
@@ -502,6 +524,9 @@ fn read_back<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 
 /// A row to update in some columns: their names, and the row.
 type OfColumns<E> = (Vec<String>, E);
+
+/// A row to upsert: the columns by which it is found, those that are written, and the row.
+type Upserted<E> = (Vec<String>, Vec<String>, E);
 
 /// Compares the columns of a row with those that were read back, as serde writes them and as the library sends them.
 fn check<S: RowSink, E: Row<S> + JournalRow>(
@@ -570,6 +595,13 @@ fn read_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
             E::TABLE
         ))
     };
+    let positions = |names: &[String]| {
+        let position = |name: &String| {
+            let position = E::COLUMNS.iter().position(|it| it == name);
+            position.ok_or_else(|| cannot(format!("{name} is no column any more")))
+        };
+        names.iter().map(position).collect::<Result<Vec<_>, _>>()
+    };
     pending_rows.rows_of::<E>(register);
     for row in bytes {
         let row = row?;
@@ -584,12 +616,15 @@ fn read_rows<S: RowSink + 'static, E: Row<S> + JournalRow>(
             }
             List::Columns => {
                 let (names, row): OfColumns<E> = record::decode(row).map_err(cannot)?;
-                let position = |name: &String| {
-                    let position = E::COLUMNS.iter().position(|it| it == name);
-                    position.ok_or_else(|| cannot(format!("{name} is no column any more")))
+                pending_rows.update_columns(row, positions(&names)?, register);
+            }
+            List::Upserts => {
+                let (found_by, set, row): Upserted<E> = record::decode(row).map_err(cannot)?;
+                let upsert = Upsert {
+                    found_by: Some(positions(&found_by)?),
+                    set: Some(positions(&set)?),
                 };
-                let columns = names.iter().map(position).collect::<Result<Vec<_>, _>>()?;
-                pending_rows.update_columns(row, columns, register);
+                pending_rows.upsert(row, upsert, register);
             }
             List::Deletes => {
                 let (key, links, version): Deleted = record::decode(row).map_err(cannot)?;

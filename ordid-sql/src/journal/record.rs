@@ -9,13 +9,16 @@
 //!
 //! A unit of work is one unit record, its rows in records of about 64 KiB, and at least one attempt,
 //! from which on it is pending. A unit without an attempt was not sent and is ignored. A second unit
-//! replaces the first. Lists are 0 for the rows to insert, 1 to update, 2 to delete, 3 to update in some columns.
+//! replaces the first. Lists are 0 for the rows to insert, 1 to update, 2 to delete, 3 to update in some columns, 4 to
+//! upsert.
 //!
 //! A row is MessagePack as serde writes it, a struct with the names of its fields. It is what an
 //! entity was *and* how serde wrote it, so fields may be added and left out as serde allows. Of the
 //! self-describing formats this one preserves the most: `null` in JSON, each bit of a NaN, 128-bit
 //! integers, bytes. For a row to delete the record has the key, as the raw key's bytes, the foreign
-//! keys, each with its column, and the number of its version, if it has one. A row to update in some columns stands behind an array of their names.
+//! keys, each with its column, and the number of its version, if it has one. A row to update in some
+//! columns stands behind an array of their names. One to upsert stands behind the names of the columns
+//! by which it is found, and of those that are written where it is.
 
 use serde_core::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -50,10 +53,18 @@ pub(super) enum List {
     Deletes = 2,
     /// Those of the updates that are of some columns.
     Columns = 3,
+    /// Those of the updates that are upserts.
+    Upserts = 4,
 }
 
 impl List {
-    pub(super) const ALL: [Self; 4] = [Self::Inserts, Self::Updates, Self::Deletes, Self::Columns];
+    pub(super) const ALL: [Self; 5] = [
+        Self::Inserts,
+        Self::Updates,
+        Self::Deletes,
+        Self::Columns,
+        Self::Upserts,
+    ];
 }
 
 /// A row to delete: its key, its foreign keys by their columns, and its version.

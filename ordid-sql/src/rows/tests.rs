@@ -106,6 +106,7 @@ fn text(pending_rows: &PendingRows<Text>, plan: &Plan) -> String {
             Action::FixUp { .. } => "fix up",
             Action::Update => "update",
             Action::UpdateColumns { .. } => "update columns",
+            Action::Upsert { .. } => "upsert",
             Action::Unlink { .. } => "unlink",
             Action::Delete => "delete",
         };

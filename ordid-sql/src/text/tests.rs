@@ -1,3 +1,5 @@
+mod upserts;
+
 use std::any::TypeId;
 
 use ordid_core::{entity::Parent, uuid::Uuid};
@@ -215,7 +217,11 @@ fn parameters_follow_the_order_of_columns_in_the_statement() {
 fn some_columns_are_updated_and_no_others() {
     let of = |engine: &EngineProfile, columns: Vec<usize>, rows| {
         let mut table = table(KEY_IN_BETWEEN);
-        table.column_sets = vec![ColumnSet { columns, rows }];
+        table.column_sets = vec![ColumnSet {
+            columns,
+            found_by: None,
+            rows,
+        }];
         let names = TableNames::of(&table, engine);
         let writer = Writer {
             engine,

@@ -176,18 +176,17 @@ impl<S: Stream, D: Flavour> FlushTransaction for Transaction<'_, '_, S, D> {
         found.await.map_err(classify)
     }
 
-    async fn text(
+    async fn texts(
         &mut self,
         query: &Statement,
         values: Binder<D>,
-    ) -> Result<Option<String>, DriverError<Error>> {
+    ) -> Result<Vec<String>, DriverError<Error>> {
         let found = async {
             let answer = values.query(query).query(self.connection.client).await?;
-            let Some(row) = answer.into_row().await? else {
-                return Ok(None);
-            };
-            let text: Option<&str> = row.try_get(0)?;
-            Ok(Some(text.unwrap_or_default().to_owned()))
+            let rows = answer.into_first_result().await?;
+            let texts = rows.iter().map(|row| row.try_get::<&str, _>(0));
+            let texts = texts.map(|text| Ok::<_, Error>(text?.unwrap_or_default().to_owned()));
+            texts.collect::<Result<Vec<_>, _>>()
         };
         found.await.map_err(classify)
     }

@@ -16,7 +16,7 @@ use sqlx::{
     query_scalar, raw_sql,
 };
 
-use super::{Customer, Graph, Item, Order, Outcome};
+use super::{Customer, Graph, HowChanged, Item, Order, Outcome};
 use crate::servers::{Client, Options};
 
 /// A database that fault tests know.
@@ -123,8 +123,13 @@ macro_rules! engine {
                 }
                 for customer in &graph.customers {
                     match customer.changed() {
-                        (customer, true) => work.update_columns(customer, Customer::bucket),
-                        (customer, false) => work.update(customer),
+                        (customer, HowChanged::OnlyBucket) => {
+                            work.update_columns(customer, Customer::bucket);
+                        }
+                        (customer, HowChanged::Whole) => work.update(customer),
+                        (customer, HowChanged::Upserted) => {
+                            work.upsert(customer);
+                        }
                     }
                 }
             }

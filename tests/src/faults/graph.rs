@@ -41,18 +41,37 @@ pub struct Customer {
 }
 
 impl Customer {
-    /// Returns the same customer in the bucket of those that were changed, and whether only its bucket is to be
-    /// updated: then its other columns are those of nobody.
-    pub fn changed(&self) -> (Self, bool) {
-        let is_only_bucket = self.position % 2 == 1;
-        let unit = if is_only_bucket { -1 } else { self.unit };
+    /// Returns the same customer in the bucket of those that were changed, and how it is changed. Where only the bucket is
+    /// updated, its other columns are those of nobody.
+    pub fn changed(&self) -> (Self, HowChanged) {
+        let how = match self.position % 3 {
+            0 => HowChanged::Whole,
+            1 => HowChanged::OnlyBucket,
+            _ => HowChanged::Upserted,
+        };
+        let unit = if how == HowChanged::OnlyBucket {
+            -1
+        } else {
+            self.unit
+        };
         let changed = Self {
             bucket: CHANGED,
             unit,
             ..self.clone()
         };
-        (changed, is_only_bucket)
+        (changed, how)
     }
+}
+
+/// How a customer is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HowChanged {
+    /// All columns are updated.
+    Whole,
+    /// One column is updated.
+    OnlyBucket,
+    /// It is upserted.
+    Upserted,
 }
 
 /// A child.

@@ -13,7 +13,7 @@ use ordid_sql::{
     RowSink, Take,
     spi::{
         Begin, Changed, Connected, ConnectionSource, FlushConnection, FlushTransaction, RowBinder,
-        Statement, StatementFailure, TransactionScope,
+        Statement, StatementFailure, StatementKind, TransactionScope,
     },
 };
 
@@ -208,20 +208,34 @@ impl FlushTransaction for Transaction {
         self.store.has_row(key.entity.table, &key.values[0])
     }
 
-    /// What is asked for as text is a row's version.
-    async fn text(
+    /// What is asked for as text is a row's version, or which rows are there.
+    async fn texts(
         &mut self,
-        _: &Statement,
+        query: &Statement,
         key: Binder,
-    ) -> Result<Option<String>, DriverError<io::Error>> {
+    ) -> Result<Vec<String>, DriverError<io::Error>> {
+        if query.kind == StatementKind::Find {
+            if *query.columns != [0] {
+                let error = io::Error::other("rows are found by their key alone");
+                return Err(DriverError::new(error, Failure::Refused));
+            }
+            let mut found = Vec::new();
+            for (row, value) in key.values.iter().enumerate() {
+                if self.store.has_row(key.entity.table, value)? {
+                    found.push(row.to_string());
+                }
+            }
+            return Ok(found);
+        }
         let version = key.entity.version.expect("nothing else is asked for");
         let found = self
             .store
             .value(key.entity.table, &key.values[0], version)?;
-        Ok(found.map(|version| match version {
+        let text = found.map(|version| match version {
             Value::Integer(version) => version.to_string(),
             other => format!("{other:?}"),
-        }))
+        });
+        Ok(text.into_iter().collect())
     }
 
     async fn commit(self) -> Result<(), DriverError<io::Error>> {

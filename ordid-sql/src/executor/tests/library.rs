@@ -409,6 +409,13 @@ impl Server {
         std::mem::take(&mut self.state().log)
     }
 
+    /// Has this row from the beginning.
+    pub(super) fn with(row: &str) -> Self {
+        let server = Self::default();
+        server.state().committed.insert(row.to_owned());
+        server
+    }
+
     /// Returns the items that are committed.
     pub(super) fn items(&self) -> Vec<String> {
         let state = self.state();
@@ -617,7 +624,7 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
             StatementKind::Update => "update",
             StatementKind::SetNull => "unlink",
             StatementKind::Delete => "delete",
-            StatementKind::Exists => panic!("not in a transaction"),
+            StatementKind::Exists | StatementKind::Find => panic!("not a change"),
         };
         let line = match table {
             "ordid_flushes" => "marker".to_owned(),
@@ -645,14 +652,31 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
         }
     }
 
-    async fn text(
+    async fn texts(
         &mut self,
         query: &Statement,
-        _: Binder<RUNS>,
-    ) -> Result<Option<String>, DriverError<io::Error>> {
+        values: Binder<RUNS>,
+    ) -> Result<Vec<String>, DriverError<io::Error>> {
+        if query.kind == StatementKind::Find {
+            let table = table_of(&query.sql);
+            let line = format!("find {table} {}", values.rows.join(" "));
+            if let Some(Answer::Fails(failure)) = self.connection.call(line).await {
+                return Err(driver(failure));
+            }
+            let state = self.connection.server.state();
+            let is_there = |row: &String| {
+                let key = row.split(':').next().unwrap_or_default();
+                let [alone, before] = [format!("{table} {key}"), format!("{table} {key}:")];
+                let mut rows = state.committed.iter().chain(&self.staged);
+                rows.any(|it| *it == alone || it.starts_with(&before))
+            };
+            let rows = values.rows.iter().enumerate();
+            let rows = rows.filter(|(_, row)| is_there(row));
+            return Ok(rows.map(|(number, _)| number.to_string()).collect());
+        }
         assert!(query.sql.contains("@@max_allowed_packet"), "{}", query.sql);
         self.connection.call("how large a message").await;
-        Ok(Some(MAX_PACKET.to_string()))
+        Ok(vec![MAX_PACKET.to_string()])
     }
 
     async fn exists(

@@ -87,7 +87,9 @@ impl Database {
                         self.check(table, key, defers);
                     }
                 }
-                Action::UpdateColumns { .. } => unreachable!("these rows are updated whole"),
+                Action::UpdateColumns { .. } | Action::Upsert { .. } => {
+                    unreachable!("these rows are updated whole")
+                }
                 Action::Update => {
                     for row in &of.updates[chunk.rows] {
                         assert!(self.rows[table].contains_key(&row.key));

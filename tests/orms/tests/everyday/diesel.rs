@@ -1,10 +1,10 @@
 //! Diesel and diesel-async.
 
 use ::sqlx::Pool;
-use ordid::{KeyType as _, OrderedKey};
-use ordid_diesel::{Flushed, UnitOfWork};
+use ordid::{KeyType as _, OrderedKey, uuid::Uuid};
+use ordid_diesel::{Flushed, OnConflict, UnitOfWork, Upserted};
 use ordid_tests::{
-    everyday::{Change, Engine, EverydayWork, Mark, Note},
+    everyday::{Change, Engine, EverydayWork, Mark, Note, Person, Take},
     faults::Failed,
     servers::Client as _,
 };
@@ -18,6 +18,12 @@ pub trait Rows: Known<Database: Engine> {
 
     /// Adds a change of a mark.
     fn mark(work: &mut UnitOfWork<Self>, change: Change, mark: &Mark);
+
+    /// Adds a person.
+    fn person(work: &mut UnitOfWork<Self>, take: Take, person: &Person);
+
+    /// Returns what became of a person.
+    fn became(flushed: &Flushed, person: Uuid) -> Option<Upserted>;
 }
 
 /// Defines the entities for a database, whose key columns have this type in `table!`.
@@ -50,6 +56,28 @@ macro_rules! database {
                     title -> Text,
                     stars -> BigInt,
                 }
+            }
+
+            diesel::table! {
+                use diesel::sql_types::{BigInt, Nullable, Text};
+                use super::Key;
+
+                people (id) {
+                    id -> Key,
+                    mail -> Nullable<Text>,
+                    name -> Text,
+                    visits -> BigInt,
+                }
+            }
+
+            #[derive(OrderedKey)]
+            #[diesel(table_name = people)]
+            #[ordid(diesel, columns)]
+            struct PersonRow {
+                id: NoteId,
+                mail: Option<String>,
+                name: String,
+                visits: i64,
             }
 
             #[derive(OrderedKey)]
@@ -89,7 +117,38 @@ macro_rules! database {
                         Change::Update => work.update(row),
                         Change::UpdateStars => work.update_columns(row, Row::stars),
                         Change::Delete => work.delete(&row),
+                        Change::Upsert => {
+                            work.upsert(row);
+                        }
+                        Change::Ignore => {
+                            work.insert_or_ignore(row);
+                        }
                     }
+                }
+
+                fn person(work: &mut UnitOfWork<Self>, take: Take, person: &Person) {
+                    let row = PersonRow {
+                        id: NoteId::from_raw(person.id).expect("it is of the scheme"),
+                        mail: person.mail.clone(),
+                        name: person.name.clone(),
+                        visits: person.visits,
+                    };
+                    match take {
+                        Take::Upsert => work.upsert(row),
+                        Take::Ignore => work.insert_or_ignore(row),
+                        Take::NameByMail => {
+                            let by_mail = OnConflict::of(PersonRow::mail).set(PersonRow::name);
+                            work.upsert_with(row, by_mail)
+                        }
+                        Take::IgnoreByMail => {
+                            work.upsert_with(row, OnConflict::of(PersonRow::mail).ignore())
+                        }
+                    };
+                }
+
+                fn became(flushed: &Flushed, person: Uuid) -> Option<Upserted> {
+                    let key = NoteId::from_raw(person).expect("it is of the scheme");
+                    flushed.upserted::<PersonRow>(key)
                 }
 
                 fn mark(work: &mut UnitOfWork<Self>, change: Change, mark: &Mark) {
@@ -106,6 +165,12 @@ macro_rules! database {
                         Change::Update => work.update(row),
                         Change::UpdateStars => work.update_columns(row, MarkRow::stars),
                         Change::Delete => work.delete(&row),
+                        Change::Upsert => {
+                            work.upsert(row);
+                        }
+                        Change::Ignore => {
+                            work.insert_or_ignore(row);
+                        }
                     }
                 }
             }
@@ -135,6 +200,14 @@ impl<O: Over<Backend: Rows>> EverydayWork for Work<O> {
 
     fn mark(&mut self, change: Change, mark: &Mark) {
         O::Backend::mark(&mut self.0, change, mark);
+    }
+
+    fn person(&mut self, take: Take, person: &Person) {
+        O::Backend::person(&mut self.0, take, person);
+    }
+
+    fn became(flushed: &Flushed, person: Uuid) -> Option<Upserted> {
+        O::Backend::became(flushed, person)
     }
 
     async fn flush(&mut self, pool: &Pool<Self::Database>) -> Result<Flushed, Failed> {

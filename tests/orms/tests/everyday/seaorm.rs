@@ -3,10 +3,10 @@
 use std::marker::PhantomData;
 
 use ::sqlx::Pool;
-use ordid::KeyType as _;
-use ordid_seaorm::{Flushed, UnitOfWork};
+use ordid::{KeyType as _, uuid::Uuid};
+use ordid_seaorm::{Flushed, OnConflict, UnitOfWork, Upserted};
 use ordid_tests::{
-    everyday::{Change, Engine, EverydayWork, Mark, Note},
+    everyday::{Change, Engine, EverydayWork, Mark, Note, Person, Take},
     faults::Failed,
 };
 use sea_orm::IntoActiveModel as _;
@@ -62,6 +62,29 @@ mod mark {
     impl ActiveModelBehavior for ActiveModel {}
 }
 
+mod person {
+    use ordid::OrderedKey;
+    use sea_orm::entity::prelude::*;
+
+    use crate::NoteId;
+
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+    #[sea_orm(table_name = "people")]
+    #[ordid(columns)]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: NoteId,
+        pub mail: Option<String>,
+        pub name: String,
+        pub visits: i64,
+    }
+
+    #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+    pub enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
 /// The unit of work, for a database.
 pub struct Work<DB> {
     work: UnitOfWork,
@@ -94,6 +117,12 @@ impl<DB: Connect + Engine> EverydayWork for Work<DB> {
             Change::Update => self.work.update(row),
             Change::UpdateStars => self.work.update_columns(row, note::Model::stars),
             Change::Delete => self.work.delete(row),
+            Change::Upsert => {
+                self.work.upsert(row);
+            }
+            Change::Ignore => {
+                self.work.insert_or_ignore(row);
+            }
         }
     }
 
@@ -111,7 +140,39 @@ impl<DB: Connect + Engine> EverydayWork for Work<DB> {
             Change::Update => self.work.update(row),
             Change::UpdateStars => self.work.update_columns(row, mark::Model::stars),
             Change::Delete => self.work.delete(row),
+            Change::Upsert => {
+                self.work.upsert(row);
+            }
+            Change::Ignore => {
+                self.work.insert_or_ignore(row);
+            }
         }
+    }
+
+    fn person(&mut self, take: Take, person: &Person) {
+        let row = person::Model {
+            id: NoteId::from_raw(person.id).expect("it is of the scheme"),
+            mail: person.mail.clone(),
+            name: person.name.clone(),
+            visits: person.visits,
+        };
+        match take {
+            Take::Upsert => self.work.upsert(row),
+            Take::Ignore => self.work.insert_or_ignore(row),
+            Take::NameByMail => {
+                let by_mail = OnConflict::of(person::Model::mail).set(person::Model::name);
+                self.work.upsert_with(row, by_mail)
+            }
+            Take::IgnoreByMail => {
+                let by_mail = OnConflict::of(person::Model::mail).ignore();
+                self.work.upsert_with(row, by_mail)
+            }
+        };
+    }
+
+    fn became(flushed: &Flushed, person: Uuid) -> Option<Upserted> {
+        let key = NoteId::from_raw(person).expect("it is of the scheme");
+        flushed.upserted::<person::ActiveModel>(key)
     }
 
     async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Failed> {

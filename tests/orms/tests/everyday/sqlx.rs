@@ -1,10 +1,10 @@
 //! `SQLx`.
 
 use ::sqlx::Pool;
-use ordid::{KeyType as _, OrderedKey};
-use ordid_sqlx::{Entity, Flushed, UnitOfWork};
+use ordid::{KeyType as _, OrderedKey, uuid::Uuid};
+use ordid_sqlx::{Entity, Flushed, OnConflict, UnitOfWork, Upserted};
 use ordid_tests::{
-    everyday::{Change, Engine, EverydayWork, Mark, Note},
+    everyday::{Change, Engine, EverydayWork, Mark, Note, Person, Take},
     faults::Failed,
 };
 
@@ -31,6 +31,15 @@ struct MarkRow {
     stars: i64,
 }
 
+#[derive(OrderedKey)]
+#[ordid(table = "people", columns)]
+struct PersonRow {
+    id: NoteId,
+    mail: Option<String>,
+    name: String,
+    visits: i64,
+}
+
 /// The unit of work.
 pub struct Work<DB: Engine>(UnitOfWork<DB>);
 
@@ -38,6 +47,7 @@ impl<DB: Engine> EverydayWork for Work<DB>
 where
     Row: Entity<DB>,
     MarkRow: Entity<DB>,
+    PersonRow: Entity<DB>,
 {
     type Database = DB;
 
@@ -61,6 +71,12 @@ where
             Change::Update => self.0.update(row),
             Change::UpdateStars => self.0.update_columns(row, Row::stars),
             Change::Delete => self.0.delete(&row),
+            Change::Upsert => {
+                self.0.upsert(row);
+            }
+            Change::Ignore => {
+                self.0.insert_or_ignore(row);
+            }
         }
     }
 
@@ -78,7 +94,38 @@ where
             Change::Update => self.0.update(row),
             Change::UpdateStars => self.0.update_columns(row, MarkRow::stars),
             Change::Delete => self.0.delete(&row),
+            Change::Upsert => {
+                self.0.upsert(row);
+            }
+            Change::Ignore => {
+                self.0.insert_or_ignore(row);
+            }
         }
+    }
+
+    fn person(&mut self, take: Take, person: &Person) {
+        let row = PersonRow {
+            id: NoteId::from_raw(person.id).expect("it is of the scheme"),
+            mail: person.mail.clone(),
+            name: person.name.clone(),
+            visits: person.visits,
+        };
+        match take {
+            Take::Upsert => self.0.upsert(row),
+            Take::Ignore => self.0.insert_or_ignore(row),
+            Take::NameByMail => {
+                let by_mail = OnConflict::of(PersonRow::mail).set(PersonRow::name);
+                self.0.upsert_with(row, by_mail)
+            }
+            Take::IgnoreByMail => {
+                let by_mail = OnConflict::of(PersonRow::mail).ignore();
+                self.0.upsert_with(row, by_mail)
+            }
+        };
+    }
+
+    fn became(flushed: &Flushed, person: Uuid) -> Option<Upserted> {
+        flushed.upserted::<PersonRow>(NoteId::from_raw(person).expect("it is of the scheme"))
     }
 
     async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Failed> {

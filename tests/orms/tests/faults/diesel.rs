@@ -9,7 +9,7 @@ use diesel_async::{
 use ordid::OrderedKey;
 use ordid_diesel::{Flushed, Progress, Retry, UnitOfWork};
 use ordid_tests::{
-    faults::{Engine, Failed, Flusher, Graph, Library},
+    faults::{Engine, Failed, Flusher, Graph, HowChanged, Library},
     servers::{Client as _, Options},
     trials::Outcome,
 };
@@ -177,8 +177,13 @@ macro_rules! database {
                     }
                     for it in &graph.customers {
                         match it.changed() {
-                            (it, true) => work.update_columns(customer(&it), Customer::bucket),
-                            (it, false) => work.update(customer(&it)),
+                            (it, HowChanged::OnlyBucket) => {
+                                work.update_columns(customer(&it), Customer::bucket);
+                            }
+                            (it, HowChanged::Whole) => work.update(customer(&it)),
+                            (it, HowChanged::Upserted) => {
+                                work.upsert(customer(&it));
+                            }
                         }
                     }
                 }

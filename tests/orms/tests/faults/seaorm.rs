@@ -4,7 +4,7 @@ use std::{marker::PhantomData, time::Duration};
 
 use ordid_seaorm::{Flushed, Progress, Retry, UnitOfWork};
 use ordid_tests::{
-    faults::{Engine, Failed, Flusher, Graph, Library, PATIENCE, pool},
+    faults::{Engine, Failed, Flusher, Graph, HowChanged, Library, PATIENCE, pool},
     servers::Options,
     trials::Outcome,
 };
@@ -179,10 +179,13 @@ impl<DB: Connect + Engine> Flusher for Work<DB> {
         }
         for it in &graph.customers {
             match it.changed() {
-                (it, true) => self
+                (it, HowChanged::OnlyBucket) => self
                     .work
                     .update_columns(customer(&it), customer::Model::bucket),
-                (it, false) => self.work.update(customer(&it)),
+                (it, HowChanged::Whole) => self.work.update(customer(&it)),
+                (it, HowChanged::Upserted) => {
+                    self.work.upsert(customer(&it));
+                }
             }
         }
     }

@@ -1,0 +1,100 @@
+//! Writes rows that may be there already.
+//!
+//! The database is asked which of them are there. Those that are not are inserted, the others are updated or left alone.
+//! What the engines offer in one statement would not say which row was inserted, or would take any unique index for the
+//! one that was meant.
+//!
+//! Another transaction may insert or delete a row between the question and the change. Then the key is taken, or a row is
+//! missing, and the flush is begun anew, which finds the row as it is now.
+
+use super::bound::{bind, found, send};
+use crate::{
+    Action, Chunk, FlushError, PendingRows, Place, UpsertStep, Upserted, spi::FlushTransaction,
+    text::Statements,
+};
+
+/// What was sent of a chunk.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub(crate) statements: usize,
+    /// The rows that were inserted.
+    pub(crate) inserted: Chunk,
+    /// The others, and what became of them.
+    pub(crate) others: Chunk,
+    pub(crate) outcome: Upserted,
+}
+
+/// Writes the rows of a chunk of upserts, which it puts into another order.
+///
+/// # Errors
+///
+/// Why it failed. Where another transaction may be the cause, also which rows were there.
+pub(super) async fn upsert<T: FlushTransaction>(
+    rows: &mut PendingRows<T::Binder>,
+    open: &mut T,
+    chunk: &Chunk,
+    statements: &mut Statements<'_>,
+) -> Result<Sent, (FlushError<T::Error>, Option<Vec<bool>>)> {
+    let Action::Upsert { set, .. } = chunk.action else {
+        unreachable!("it is an upsert");
+    };
+    let part = |step, rows| Chunk {
+        action: Action::Upsert { set, step },
+        rows,
+        ..chunk.clone()
+    };
+    let columns = &statements.table(chunk.table).column_sets()[set].columns;
+    let is_ignored = columns.is_empty();
+    let (found, mut count) = found(rows, open, chunk, statements)
+        .await
+        .map_err(|error| (error, None))?;
+    let middle = rows.put_new_first(chunk, &found);
+    let inserted = part(UpsertStep::Insert, chunk.rows.start..middle);
+    let others = match is_ignored {
+        false => part(UpsertStep::Update, middle..chunk.rows.end),
+        true => part(UpsertStep::Confirm, middle..chunk.rows.end),
+    };
+    for part in [&inserted, &others] {
+        let sent = match part.action {
+            _ if part.rows.is_empty() => Ok(0),
+            Action::Upsert {
+                step: UpsertStep::Confirm,
+                ..
+            } => confirm(rows, open, part, statements).await,
+            _ => {
+                let bound = bind(rows, part, statements);
+                send(rows, open, bound, statements, |_| ()).await
+            }
+        };
+        count += sent.map_err(|error| (error, Some(found.clone())))?;
+    }
+    Ok(Sent {
+        statements: count,
+        inserted,
+        others,
+        outcome: match is_ignored {
+            true => Upserted::LeftAlone,
+            false => Upserted::Updated,
+        },
+    })
+}
+
+/// Makes sure that rows which are left alone are committed, where the question which of them are there may have read
+/// others.
+async fn confirm<T: FlushTransaction>(
+    rows: &PendingRows<T::Binder>,
+    open: &mut T,
+    others: &Chunk,
+    statements: &mut Statements<'_>,
+) -> Result<usize, FlushError<T::Error>> {
+    if statements.writer().engine.words.confirms.is_none() {
+        return Ok(0);
+    }
+    let (found, count) = found(rows, open, others, statements).await?;
+    let there = found.iter().filter(|it| **it).count();
+    if there < found.len() {
+        let place = Place::of(statements.table(others.table), others);
+        return Err(FlushError::count(there as u64, found.len(), place));
+    }
+    Ok(count)
+}

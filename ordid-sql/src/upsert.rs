@@ -1,0 +1,101 @@
+//! Rows that are inserted unless they are there.
+
+use std::marker::PhantomData;
+
+use ordid_core::ColumnList;
+
+/// What is done with a row that may be there already: what `upsert_with` of a unit of work takes.
+///
+/// # Example
+///
+/// ```
+/// use ordid_core::{ColumnOf, OrderedKey};
+/// use ordid_sql::OnConflict;
+///
+/// /// One row for each mail address: its name is written anew, and its key stays.
+/// fn by_mail<E: OrderedKey>(mail: ColumnOf<E>, name: ColumnOf<E>) -> OnConflict<E> {
+///     OnConflict::of(mail).set(name)
+/// }
+/// ```
+#[derive(Debug)]
+pub struct OnConflict<E> {
+    upsert: Upsert,
+    entity: PhantomData<fn(E)>,
+}
+
+/// As [`OnConflict`], of any type.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Upsert {
+    /// The columns by which rows are found; `None` for the key's.
+    pub(crate) found_by: Option<Vec<usize>>,
+    /// The columns that are written; `None` for all others.
+    pub(crate) set: Option<Vec<usize>>,
+}
+
+/// What became of a row that was upserted: what [`Flushed::upserted`](crate::Flushed::upserted) returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Upserted {
+    /// It was not there, and was inserted.
+    Inserted,
+    /// It was there, and columns of it were written. They may have had the same values.
+    Updated,
+    /// It was there, and was left as it is.
+    LeftAlone,
+}
+
+impl<E> OnConflict<E> {
+    /// A row is there if its key is.
+    pub fn key() -> Self {
+        Self::new(None)
+    }
+
+    /// A row is there if another one has the same values in these columns: one column, or a tuple or an array of them. A
+    /// row with NULL in one of them is never there.
+    ///
+    /// The columns have to be those of a unique index. Without one, the database takes the same values twice where two
+    /// flushes write them at the same time, and a flush fails that finds them twice.
+    ///
+    /// The row in the database keeps its key: rows that refer to the new key are refused.
+    pub fn of(columns: impl ColumnList<E>) -> Self {
+        Self::new(Some(columns.positions()))
+    }
+
+    fn new(found_by: Option<Vec<usize>>) -> Self {
+        Self {
+            upsert: Upsert {
+                found_by,
+                set: None,
+            },
+            entity: PhantomData,
+        }
+    }
+
+    /// Writes these columns alone where the row is there. Without this call, all are written but the key and those by
+    /// which it was found.
+    #[must_use]
+    pub fn set(mut self, columns: impl ColumnList<E>) -> Self {
+        self.upsert.set = Some(columns.positions());
+        self
+    }
+
+    /// Leaves a row alone that is there.
+    #[must_use]
+    pub fn ignore(mut self) -> Self {
+        self.upsert.set = Some(Vec::new());
+        self
+    }
+
+    pub(crate) fn into_upsert(self) -> Upsert {
+        self.upsert
+    }
+}
+
+/// Where there are several copies of a row, as in shards.
+impl<E> Clone for OnConflict<E> {
+    fn clone(&self) -> Self {
+        Self {
+            upsert: self.upsert.clone(),
+            entity: PhantomData,
+        }
+    }
+}
