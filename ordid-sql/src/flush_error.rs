@@ -563,8 +563,8 @@ impl<D> FlushError<D> {
         self.0.is_unknown
     }
 
-    /// Returns whether the database has no table `ordid_flushes`, which updates, deletes and `with_record` need; nothing
-    /// was written. The text has the statement that creates it.
+    /// Returns whether the database has no table `ordid_flushes`, which updates, upserts, deletes and `with_record` need;
+    /// nothing was written. The text has the statement that creates it.
     ///
     /// Diesel keeps the codes of PostgreSQL and MySQL to itself: there, the server has to speak English (`lc_messages`).
     /// Otherwise the text only says that the marker row could not be written, and where the table is declared.

@@ -65,7 +65,7 @@ fn each_kind_of_error_has_its_message() {
         ),
         (
             Failed::record("ordid_x", &EngineProfile::SQLITE, driver()),
-            "cannot record the flush, nothing was written: updates, deletes and `with_record` need \
+            "cannot record the flush, nothing was written: updates, upserts, deletes and `with_record` need \
              the table `ordid_flushes`, which `ordid_x::flushes_table` declares: no such thing",
         ),
         (

@@ -142,7 +142,7 @@ impl<D: fmt::Display> fmt::Display for Kind<D> {
             } => write!(
                 f,
                 "cannot record the flush, nothing was written: the table `ordid_flushes` is missing, which updates, \
-                 deletes and `with_record` need; create it once, by a migration or the program, with the statement that \
+                 upserts, deletes and `with_record` need; create it once, by a migration or the program, with the statement that \
                  `{adapter}::flushes_table` returns: {statement}; or flush `without_record`"
             ),
             Self::Record {
@@ -150,7 +150,7 @@ impl<D: fmt::Display> fmt::Display for Kind<D> {
                 missing: None,
             } => write!(
                 f,
-                "cannot record the flush, nothing was written: updates, deletes and `with_record` \
+                "cannot record the flush, nothing was written: updates, upserts, deletes and `with_record` \
                  need the table `ordid_flushes`, which `{adapter}::flushes_table` declares"
             ),
             Self::Commit => f.write_str("cannot commit, nothing was written"),

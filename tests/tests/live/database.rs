@@ -8,7 +8,7 @@ use std::{
 };
 
 use ordid::{ColumnList, EnsuredKey, KeyOf, OrderedKey};
-use ordid_sqlx::{EngineProfile, Entity, Retry, ShardedUnitOfWork, UnitOfWork};
+use ordid_sqlx::{EngineProfile, Entity, OnConflict, Retry, ShardedUnitOfWork, UnitOfWork};
 use ordid_tests::graphs::Engine;
 use sqlx::{
     Arguments as _, AssertSqlSafe, Decode, Encode, FromRow, MySql, Pool, Postgres, Row as _,
@@ -237,6 +237,11 @@ pub trait Keeps<E: OrderedKey<Field: EnsuredKey>>: Engine {
         entity: E,
         columns: impl ColumnList<E>,
     ) -> Result<(), ordid::Error>;
+    /// As [`ShardedUnitOfWork::try_upsert`], by the key, for all columns.
+    fn upsert_placed(
+        work: &mut ShardedUnitOfWork<Self>,
+        entity: E,
+    ) -> Result<KeyOf<E>, ordid::Error>;
     /// As [`ShardedUnitOfWork::delete`].
     fn delete_placed(work: &mut ShardedUnitOfWork<Self>, entity: &E) -> Result<(), ordid::Error>;
 }
@@ -346,6 +351,13 @@ macro_rules! database {
                 columns: impl ColumnList<E>,
             ) -> Result<(), ordid::Error> {
                 work.update_columns(entity, columns)
+            }
+
+            fn upsert_placed(
+                work: &mut ShardedUnitOfWork<Self>,
+                entity: E,
+            ) -> Result<KeyOf<E>, ordid::Error> {
+                work.try_upsert(entity, OnConflict::key())
             }
 
             fn delete_placed(
@@ -466,6 +478,16 @@ impl<DB: Live> Work<ShardedUnitOfWork<DB>> {
         DB: Keeps<E>,
     {
         DB::update_columns_placed(&mut self.0, entity, columns)
+    }
+
+    pub fn upsert<E: OrderedKey<Field: EnsuredKey>>(
+        &mut self,
+        entity: E,
+    ) -> Result<KeyOf<E>, ordid::Error>
+    where
+        DB: Keeps<E>,
+    {
+        DB::upsert_placed(&mut self.0, entity)
     }
 
     pub fn delete<E: OrderedKey<Field: EnsuredKey>>(

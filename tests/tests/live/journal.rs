@@ -21,7 +21,7 @@ use libtest_mimic::Trial;
 use ordid::{Error, KeyType, OrderedKey, uuid::Uuid};
 use ordid_file::FlushJournal;
 use ordid_sql::Journal;
-use ordid_sqlx::{Backend, Entity, Journaled, UnitOfWork, flushes_table};
+use ordid_sqlx::{Backend, Entity, Journaled, OnConflict, UnitOfWork, flushes_table};
 use ordid_tests::{servers::Servers, soak};
 use serde::{Deserialize, Serialize};
 use sqlx::{ConnectOptions as _, Pool, Postgres, Sqlite, query_scalar, raw_sql};
@@ -141,6 +141,11 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         trials,
         "rows_come_back_with_the_versions_that_they_were_read_with",
         versions_come_back,
+    );
+    sqlite::add(
+        trials,
+        "upserts_come_back_with_what_they_write",
+        upserts_come_back,
     );
 }
 
@@ -608,5 +613,72 @@ async fn versions_come_back(pool: Pool<Sqlite>) -> Outcome {
         .fetch_all(&pool)
         .await?;
     assert_eq!(left, [4, 4]);
+    Ok(())
+}
+
+/// By what a row is found, and what is written of it, are the same after a kill.
+async fn upserts_come_back(pool: Pool<Sqlite>) -> Outcome {
+    #[derive(OrderedKey, Serialize, Deserialize, Clone)]
+    #[ordid(table = "stock", columns)]
+    struct Stock {
+        #[ordid(key)]
+        id: ParcelId,
+        code: String,
+        name: String,
+        pieces: i64,
+    }
+
+    let (table, flushes) = (
+        "CREATE TABLE stock (id BLOB PRIMARY KEY, code TEXT UNIQUE, name TEXT NOT NULL, pieces INTEGER NOT NULL)",
+        flushes_table::<Sqlite>(),
+    );
+    Sqlite::execute_all(&pool, &format!("{table}; {flushes}")).await?;
+    let stock = |code: &str, name: &str, pieces| Stock {
+        id: ParcelId::generate(),
+        code: code.to_owned(),
+        name: name.to_owned(),
+        pieces,
+    };
+    let (a, b, c) = (stock("a", "A", 1), stock("b", "B", 1), stock("c", "C", 1));
+    let mut work = UnitOfWork::<Sqlite>::new();
+    for row in [&a, &b, &c] {
+        work.add(row.clone());
+    }
+    work.flush(&pool).await?;
+
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("journal");
+    let journaled = || Ok::<_, Error>(Journaled::new(FlushJournal::open(&file)?).row::<Stock>());
+    let mut work = UnitOfWork::new().with_journal(journaled()?);
+    work.upsert(Stock { pieces: 2, ..a });
+    work.insert_or_ignore(Stock { pieces: 2, ..b });
+    let by_code = OnConflict::of(Stock::code).set(Stock::pieces);
+    work.upsert_with(stock("c", "not written", 2), by_code.clone());
+    work.upsert_with(stock("d", "D", 2), by_code);
+    // A lock makes the flush wait, and it is given up, as by a kill.
+    let mut lock = pool.acquire().await?;
+    raw_sql("BEGIN IMMEDIATE").execute(&mut *lock).await?;
+    let waiting = tokio::time::timeout(Duration::from_millis(200), work.flush(&pool)).await;
+    assert!(waiting.is_err(), "the database is locked");
+    drop(work);
+    raw_sql("ROLLBACK").execute(&mut *lock).await?;
+    drop(lock);
+
+    let mut next = UnitOfWork::<Sqlite>::new().with_journal(journaled()?);
+    assert_eq!(next.resume()?, 4);
+    let flushed = next.flush(&pool).await?;
+    assert_eq!(
+        [flushed.rows(), flushed.updated(), flushed.left_alone()],
+        [1, 2, 1]
+    );
+    let rows: Vec<(String, String, i64)> =
+        sqlx::query_as("SELECT code, name, pieces FROM stock ORDER BY code")
+            .fetch_all(&pool)
+            .await?;
+    let expected = [("a", "A", 2), ("b", "B", 1), ("c", "C", 2), ("d", "D", 2)];
+    assert_eq!(
+        rows,
+        expected.map(|(code, name, pieces)| (code.to_owned(), name.to_owned(), pieces))
+    );
     Ok(())
 }

@@ -447,9 +447,12 @@ async fn updates_and_deletes_go_to_their_shard<DB: Shards>(pools: Pools<DB>) -> 
     let (gone, kept) = added.split_at_mut(10);
     for (number, tenant) in kept.iter_mut().enumerate() {
         tenant.name.push_str(" renamed");
-        match number % 2 {
+        match number % 3 {
             0 => work.update(tenant.clone())?,
-            _ => work.update_columns(tenant.clone(), Tenant::name)?,
+            1 => work.update_columns(tenant.clone(), Tenant::name)?,
+            _ => {
+                work.upsert(tenant.clone())?;
+            }
         }
     }
     let is_gone = |id| gone.iter().any(|tenant| tenant.id == id);

@@ -4,7 +4,7 @@
 //! error, none is there, unless the error says that this cannot be known, and flushing again finds it out.
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
-use ordid_sql::Action;
+use ordid_sql::{Action, Upserted};
 use recorder::{
     Fault, FlushError, Retry, ShardedUnitOfWork, Sharding, Store, ToValue, UnitOfWork, Value,
 };
@@ -212,6 +212,26 @@ fn updates_and_deletes_are_counted() {
     assert!(error.is_missing_row(), "{error}");
     assert_eq!(error.key(), Some(&*second.id.to_string()));
     assert_eq!(store.rows("ordid_flushes").len(), 1);
+}
+
+#[test]
+fn rows_are_inserted_updated_or_left_alone() {
+    let (store, mut there, new) = (store(), node("there", None), node("new", None));
+    work(std::slice::from_ref(&there)).flush(&store).unwrap();
+    let before = there.clone();
+    there.name = "changed".into();
+    let mut work = UnitOfWork::default();
+    work.insert_or_ignore(there.clone());
+    work.insert_or_ignore(new.clone());
+    let flushed = work.flush(&store).unwrap();
+    assert_eq!((flushed.rows(), flushed.left_alone()), (1, 1));
+    assert_eq!(store.rows("nodes"), [row(&before), row(&new)]);
+
+    work.upsert(there.clone());
+    let flushed = work.flush(&store).unwrap();
+    let became = flushed.upserted::<Node>(there.id);
+    assert_eq!(became, Some(Upserted::Updated));
+    assert_eq!(store.rows("nodes"), [row(&there), row(&new)]);
 }
 
 #[test]

@@ -251,7 +251,7 @@ pub fn refused<DB: Tables>(url: &str) -> Outcome {
     assert!(
         error
             .to_string()
-            .contains("updates, deletes and `with_record`"),
+            .contains("updates, upserts, deletes and `with_record`"),
         "{error}"
     );
     work.clear();

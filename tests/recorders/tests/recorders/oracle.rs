@@ -23,7 +23,7 @@ use ordid::{
     scheme::snowflake::SnowflakeNode,
     uuid::Uuid,
 };
-use ordid_oracle::{Error, Retry, Stored, UnitOfWork, column};
+use ordid_oracle::{Error, Retry, Stored, UnitOfWork, Upserted, column};
 use tempfile::TempDir;
 
 /// The recorder, compiled and loaded once.

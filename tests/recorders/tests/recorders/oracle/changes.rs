@@ -89,6 +89,25 @@ fn some_columns_are_updated() {
     assert_eq!(credits, [1, 2, 3]);
 }
 
+/// Each row is asked for by itself, as an array is no list that a query could have.
+#[test]
+fn rows_that_may_be_there_are_asked_for() {
+    let recorder = Recorder::new("");
+    let mut work = UnitOfWork::new();
+    let keys = [1, 2].map(|credit| work.upsert(customer(Some("new"), credit)));
+    let flushed = work.flush(&recorder.connection).expect("flushed");
+    let asked = r#"SELECT '0' FROM "SHOP"."CUSTOMERS" WHERE "ID" = :1"#;
+    assert_eq!(
+        recorder.statements(),
+        [RECORD, asked, asked, INTO_CUSTOMERS, "COMMIT"]
+    );
+    let became = keys.map(|key| flushed.upserted::<Customer>(key));
+    assert_eq!(became, [Some(Upserted::Inserted); 2]);
+    let rows = recorder.rows();
+    let key = |row: usize| raw(keys[row].to_raw().as_bytes());
+    assert_eq!([&rows[1][0], &rows[2][0]], [&key(0), &key(1)]);
+}
+
 /// The version that a row was read with is the last value.
 #[test]
 fn a_row_with_a_version_is_found_by_it() {

@@ -13,7 +13,7 @@ use ordid::{KeyType, OrderedKey};
 use ordid_core::layout::guid;
 use ordid_recorders::tds::{Answer, BABELFISH, Recorder, Request};
 use ordid_sql::Action;
-use ordid_tiberius::{Entity, Flavour, Retry, UnitOfWork};
+use ordid_tiberius::{Entity, Flavour, OnConflict, Retry, UnitOfWork, Upserted};
 
 const COUNT: &str = "; SELECT @@ROWCOUNT";
 
@@ -332,6 +332,47 @@ async fn a_row_with_a_version_is_found_by_it() {
     assert_eq!(versions, [Some("7"), Some("9")], "{error}");
     let asked = "SELECT CONVERT(nvarchar(64), [version], 121) FROM [notes] WITH (READCOMMITTEDLOCK) WHERE [id] = @P1";
     assert!(texts(&recorder.take()).iter().any(|it| it == asked));
+}
+
+/// The server says which rows are there: those are updated, and the others inserted.
+#[tokio::test]
+async fn rows_that_may_be_there_are_asked_for() {
+    let recorder = Recorder::start().unwrap();
+    recorder.always("SELECT ordid_number", Answer::text("1"));
+    recorder.always("INSERT INTO [shop]", Answer::Done(2));
+    recorder.always("UPDATE", Answer::Done(1));
+    let mut client = connect(&recorder).await;
+    let customer = CustomerId::generate();
+    let mut orders = [7, 8, 9].map(|total| Order::of(customer, total));
+    orders.sort_by_key(|it| it.id);
+    let keys = [0, 1, 2].map(|row: usize| orders[row].id);
+    let mut work = UnitOfWork::new();
+    for order in orders {
+        work.upsert_with(order, OnConflict::key().set(Order::total));
+    }
+    let flushed = work.flush(&mut client).await.unwrap();
+    let became = keys.map(|key| flushed.upserted::<Order>(key).unwrap());
+    assert_eq!(
+        became,
+        [Upserted::Inserted, Upserted::Updated, Upserted::Inserted]
+    );
+    let log = recorder.take();
+    assert_eq!(
+        texts(&log)[3..],
+        [
+            "SELECT ordid_number FROM (VALUES (@P1, '0'), (@P2, '1'), (@P3, '2')) AS ordid_rows ([id], ordid_number) \
+             WHERE EXISTS (SELECT 1 FROM [shop].[my]]orders] AS ordid_target WITH (READCOMMITTEDLOCK) WHERE \
+             ordid_target.[id] = ordid_rows.[id])",
+            "INSERT INTO [shop].[my]]orders] ([id], [customer], [total]) VALUES (@P1, @P2, @P3), (@P4, @P5, @P6); \
+             SELECT @@ROWCOUNT",
+            "UPDATE ordid_target SET [total] = ordid_rows.[total] FROM [shop].[my]]orders] AS ordid_target JOIN \
+             (VALUES (@P1, @P2)) AS ordid_rows ([id], [total]) ON ordid_target.[id] = ordid_rows.[id]; \
+             SELECT @@ROWCOUNT",
+            "COMMIT",
+        ]
+    );
+    let updated = log[5].request.arguments();
+    assert_eq!(updated[0].value, Some(stored(keys[1])));
 }
 
 /// An index with `IGNORE_DUP_KEY` leaves out a row that is there already, with a warning and no error.
