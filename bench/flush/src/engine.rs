@@ -4,9 +4,12 @@
 use std::error::Error;
 
 use ordid_sqlx::Backend;
-use sqlx::{Pool, SqlStr};
+use sqlx::{Pool, SqlStr, error::BoxDynError};
 
-use crate::form::{FormOn, Summary, Types};
+use crate::{
+    form::{FormOn, Summary, Types},
+    handwritten::Bound,
+};
 
 mod mariadb;
 mod postgres;
@@ -64,6 +67,18 @@ pub(crate) trait Engine: Backend {
         connection: &mut Self::Connection,
         sql: SqlStr,
         rows: &[R],
+    ) -> std::result::Result<(), sqlx::Error> {
+        let values = R::COLUMNS.len();
+        Self::bound(connection, sql, rows, values, |row, bound| row.bind(bound)).await
+    }
+
+    /// Executes a statement that has placeholders for so many values of each row.
+    async fn bound<R>(
+        connection: &mut Self::Connection,
+        sql: SqlStr,
+        rows: &[R],
+        values: usize,
+        bind: fn(&R, &mut Bound<Self>) -> std::result::Result<(), BoxDynError>,
     ) -> std::result::Result<(), sqlx::Error>;
 
     async fn execute_raw(
@@ -96,18 +111,23 @@ macro_rules! through_sqlx {
             query.build().execute(connection).await.map(drop)
         }
 
-        async fn insert<R: crate::form::FormOn<Self>>(
+        async fn bound<R>(
             connection: &mut Self::Connection,
             sql: sqlx::SqlStr,
             rows: &[R],
+            values: usize,
+            bind: fn(
+                &R,
+                &mut crate::handwritten::Bound<Self>,
+            ) -> Result<(), sqlx::error::BoxDynError>,
         ) -> Result<(), sqlx::Error> {
             use sqlx::Arguments as _;
             let mut arguments = <Self as sqlx::Database>::Arguments::default();
-            let values = rows.len() * R::COLUMNS.len();
+            let values = rows.len() * values;
             arguments.reserve(values, values * 10);
             let mut arguments = crate::handwritten::Bound::<Self>(arguments);
             for row in rows {
-                row.bind(&mut arguments).map_err(sqlx::Error::Encode)?;
+                bind(row, &mut arguments).map_err(sqlx::Error::Encode)?;
             }
             let query = sqlx::query_with::<Self, _>(sql, arguments.0);
             query.execute(connection).await.map(drop)

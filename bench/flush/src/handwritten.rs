@@ -172,16 +172,22 @@ async fn prebuilt<DB: Engine, R: FormOn<DB>>(
 }
 
 fn statement<DB: Engine, R: FormOn<DB>>(rows: usize) -> SqlStr {
-    let mut sql = insert::<R>() + "VALUES ";
+    let sql = insert::<R>() + "VALUES " + &placeholders::<DB>(rows, R::COLUMNS.len());
+    AssertSqlSafe(sql).into_sql_str()
+}
+
+/// Returns `($1, $2), ($3, $4)`.
+pub(crate) fn placeholders<DB: Engine>(rows: usize, values: usize) -> String {
+    let mut sql = String::new();
     for row in 0..rows {
         sql += if row == 0 { "(" } else { ", (" };
-        for column in 0..R::COLUMNS.len() {
+        for column in 0..values {
             if column > 0 {
                 sql += ", ";
             }
-            sql += &DB::placeholder(row * R::COLUMNS.len() + column + 1);
+            sql += &DB::placeholder(row * values + column + 1);
         }
         sql += ")";
     }
-    AssertSqlSafe(sql).into_sql_str()
+    sql
 }

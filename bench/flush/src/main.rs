@@ -29,6 +29,7 @@ mod engine;
 mod form;
 mod handwritten;
 mod sql_server;
+mod writes;
 
 /// Time the inserting of rows, as ratios to hand-written code of the same library.
 #[derive(Parser)]
@@ -56,6 +57,10 @@ struct Arguments {
     /// The tables: orders of six columns, flights of 24
     #[arg(long, value_delimiter = ',', default_value = "orders,flights")]
     table: Vec<Table>,
+    /// What is written: new rows, rows of which every second one is there, or one column of rows that are there. The
+    /// last two are of orders alone
+    #[arg(long, value_delimiter = ',', default_value = "insert,upsert,column")]
+    write: Vec<Write>,
     /// The engines; of SQL Server it is the wire alone, and only orders
     #[arg(
         long,
@@ -69,6 +74,13 @@ struct Arguments {
 enum Table {
     Orders,
     Flights,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
+enum Write {
+    Insert,
+    Upsert,
+    Column,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -119,12 +131,18 @@ fn bench(arguments: &Arguments) -> Result<()> {
     };
     let runtime = runtime.enable_all().build()?;
     for table in &arguments.table {
+        if !arguments.write.contains(&Write::Insert) {
+            break;
+        }
         runtime.block_on(async {
             match table {
                 Table::Orders => engines::<Order>(arguments).await,
                 Table::Flights => engines::<Flight>(arguments).await,
             }
         })?;
+    }
+    for write in arguments.write.iter().filter(|it| **it != Write::Insert) {
+        runtime.block_on(writes::engines(arguments, *write))?;
     }
     Ok(())
 }

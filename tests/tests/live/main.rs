@@ -22,6 +22,7 @@ mod settings;
 mod shards;
 mod sqlite;
 mod traps;
+mod upserts;
 
 use ordid_sqlx::UnitOfWork;
 use ordid_tests::{
@@ -53,6 +54,7 @@ fn main() {
             coexistence::trials(servers, trials);
             cookbook::trials(servers, trials);
             traps::trials(servers, trials);
+            upserts::trials(servers, trials);
             shards::trials(servers, trials);
         },
     );

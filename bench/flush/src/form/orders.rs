@@ -21,7 +21,7 @@ pub(crate) struct Customer {
 }
 
 #[derive(Clone, OrderedKey)]
-#[ordid(table = "orders")]
+#[ordid(table = "orders", columns)]
 pub(crate) struct Order {
     #[ordid(key)]
     pub(crate) id: OrderId,

@@ -1,0 +1,83 @@
+//! Rows that may be there already, where sessions read what is not committed.
+
+use std::time::Duration;
+
+use libtest_mimic::Trial;
+use ordid::{KeyType, OrderedKey, uuid::Uuid};
+use ordid_sqlx::{OnConflict, UnitOfWork, Upserted, flushes_table};
+use ordid_tests::servers::Servers;
+use sqlx::{AssertSqlSafe, MySql, Pool, pool::PoolOptions, query, query_as, raw_sql};
+
+use crate::{Outcome, on_scratch};
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7, sqlx)]
+struct GuestId(Uuid);
+
+#[derive(OrderedKey)]
+#[ordid(table = "guests", columns)]
+struct Guest {
+    id: GuestId,
+    mail: String,
+    name: String,
+}
+
+pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    let name = "a_row_that_is_never_committed_is_not_left_alone";
+    for server in ["mariadb", "mysql"] {
+        on_scratch::<MySql, _, _>(trials, servers, server, name, never_committed);
+    }
+}
+
+/// Somebody else has inserted the row, which the question sees, and rolls back.
+async fn never_committed(pool: Pool<MySql>) -> Outcome {
+    let flushes = flushes_table::<MySql>();
+    let tables = format!(
+        "CREATE TABLE guests (id BINARY(16) PRIMARY KEY, mail VARCHAR(40) UNIQUE, name VARCHAR(40)); {flushes}"
+    );
+    raw_sql(AssertSqlSafe(tables)).execute(&pool).await?;
+    let dirty = PoolOptions::<MySql>::new()
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                let sql = "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED";
+                raw_sql(sql).execute(connection).await.map(drop)
+            })
+        })
+        .connect_with((*pool.connect_options()).clone())
+        .await?;
+    for on_conflict in [
+        OnConflict::key().ignore(),
+        OnConflict::of(Guest::mail).ignore(),
+        OnConflict::of(Guest::mail).set(Guest::name),
+    ] {
+        let id = GuestId::generate();
+        let mut theirs = pool.begin().await?;
+        query("INSERT INTO guests VALUES (?, 'ada@example.org', 'theirs')")
+            .bind(id)
+            .execute(&mut *theirs)
+            .await?;
+        let seen = query("SELECT 1 FROM guests").fetch_all(&dirty).await?;
+        assert_eq!(seen.len(), 1, "the session reads what is not committed");
+        let mut work = UnitOfWork::new();
+        let guest = Guest {
+            id,
+            mail: "ada@example.org".to_owned(),
+            name: "ours".to_owned(),
+        };
+        work.upsert_with(guest, on_conflict);
+        let rolls_back = async {
+            // Until the flush waits for the row; if it does not wait, it is done by now.
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            theirs.rollback().await
+        };
+        let (flushed, rolled_back) = tokio::join!(work.flush(&dirty), rolls_back);
+        rolled_back?;
+        let became = flushed?.upserted::<Guest>(id);
+        assert_eq!(became, Some(Upserted::Inserted));
+        let names: Vec<(String,)> = query_as("SELECT name FROM guests").fetch_all(&pool).await?;
+        assert_eq!(names, [("ours".to_owned(),)]);
+        raw_sql("DELETE FROM guests").execute(&pool).await?;
+    }
+    dirty.close().await;
+    Ok(())
+}
