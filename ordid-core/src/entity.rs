@@ -15,8 +15,10 @@ use crate::{
     key::{EnsuredFields, KeyBytes, KeyField, KeyFields, KeyType, StaticScheme},
 };
 
+mod tracked;
 mod version;
 
+pub use tracked::{Tracked, Values};
 pub use version::Version;
 
 /// The key type of an entity.

@@ -64,7 +64,7 @@ pub mod storage;
 pub mod testing;
 
 pub use entity::{
-    ColumnList, ColumnOf, EnsuredKey, Fields, KeyOf, OrderedKey, RawKeyOf, Sink, Version,
+    ColumnList, ColumnOf, EnsuredKey, Fields, KeyOf, OrderedKey, RawKeyOf, Sink, Tracked, Version,
 };
 pub use error::Error;
 pub use key::{KeyField, KeyType, RawKey, Scheme, StaticScheme, TypedKey};

@@ -3,7 +3,9 @@
 use std::{fmt, time::Duration};
 
 use ordid_core::{
-    ColumnList, EnsuredKey, Error, KeyOf, KeyType, RawKeyOf, entity::SchemeOf, generator::Generator,
+    ColumnList, EnsuredKey, Error, Fields, KeyOf, KeyType, RawKeyOf, Tracked,
+    entity::{SchemeOf, Values},
+    generator::Generator,
 };
 
 use crate::{
@@ -148,6 +150,25 @@ impl<B: RowBinder> Work<B> {
         self.changed();
         self.rows
             .update_columns(entity, columns.positions(), register);
+    }
+
+    /// Adds a row of which the columns that have changed will be updated, and returns whether there are some.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tracked::into_changed`]; the row is not added.
+    pub fn update_changed<E: Row<B> + Fields<Values>>(
+        &mut self,
+        row: Tracked<E>,
+        register: Register<B, E>,
+    ) -> Result<bool, Error> {
+        let (row, changed) = Tracked::into_changed(row)?;
+        if changed.is_empty() {
+            return Ok(false);
+        }
+        self.changed();
+        self.rows.update_columns(row, changed, register);
+        Ok(true)
     }
 
     /// Adds an entity whose row will be inserted, unless it is there, after assigning its key as [`add`](Self::add) does.

@@ -251,6 +251,22 @@ macro_rules! work_entities {
                 self.0.update_columns($changed(entity), &columns, <E as $entity>::__register);
             }
 
+            /// Adds a row of which those columns will be updated that have changed since it was read, and returns
+            /// whether there are some. Otherwise it is as [`update_columns`](Self::update_columns).
+            ///
+            /// # Errors
+            ///
+            /// One that [`is_plan`](ordid_core::Error::is_plan) if the key has changed; the row is not added.
+            pub fn update_changed<E>(
+                &mut self,
+                row: ordid_core::Tracked<E>,
+            ) -> Result<bool, ordid_core::Error>
+            where
+                E: $entity + ordid_core::Fields<ordid_core::entity::Values>,
+            {
+                self.0.update_changed(row, <E as $entity>::__register)
+            }
+
             /// Adds an entity whose row is inserted, or updated if there is a row with its key: all its columns. Returns
             /// the key, which is assigned as by [`add`](Self::add).
             ///

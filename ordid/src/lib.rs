@@ -174,8 +174,8 @@
 
 pub use ordid_core::{
     ColumnList, ColumnOf, EnsuredKey, Error, Fields, KeyField, KeyOf, KeyType, OrderedKey, RawKey,
-    Scheme, Sink, StaticScheme, TypedKey, Version, clock, coordination, entity, entropy, generator,
-    high_water, key, layout, page, scheme, storage, uuid,
+    Scheme, Sink, StaticScheme, Tracked, TypedKey, Version, clock, coordination, entity, entropy,
+    generator, high_water, key, layout, page, scheme, storage, uuid,
 };
 #[cfg(feature = "derive")]
 pub use ordid_derive::{KeyType, OrderedKey};

@@ -77,6 +77,8 @@ pub enum Change {
     Update,
     /// Its stars are updated.
     UpdateStars,
+    /// It was read with one star less, and what has changed since is updated.
+    UpdateChanged,
     /// It is deleted.
     Delete,
     /// It is inserted, or updated if it is there.
@@ -240,6 +242,7 @@ where
 
     each! {
         an_update_writes_the_next_version
+        what_has_changed_is_written
         a_change_of_a_stale_row_writes_nothing
         a_change_of_a_row_that_is_gone_is_stale
         no_update_is_lost
@@ -341,7 +344,9 @@ async fn an_update_writes_the_next_version<W: EverydayWork>(pool: Pool<W::Databa
             match change {
                 Change::Add | Change::Upsert | Change::Ignore | Change::Delete => return None,
                 Change::Update => {}
-                Change::UpdateStars => note.title.clone_from(&before.title),
+                Change::UpdateStars | Change::UpdateChanged => {
+                    note.title.clone_from(&before.title);
+                }
             }
             note.version += 1;
             Some(note)
@@ -350,6 +355,32 @@ async fn an_update_writes_the_next_version<W: EverydayWork>(pool: Pool<W::Databa
         W::Database::notes(&pool).await?,
         expected.collect::<Vec<_>>()
     );
+    Ok(())
+}
+
+/// What somebody else has written to other columns stays.
+async fn what_has_changed_is_written<W: EverydayWork>(pool: Pool<W::Database>) -> Outcome {
+    let mut notes = notes(1_200);
+    let mut marks = marks(&notes[..2], 2);
+    W::flushed(notes.iter().map(|it| (Change::Add, it)), &pool).await?;
+    W::marked(marks.iter().map(|it| (Change::Add, it)), &pool).await?;
+    let theirs = "UPDATE notes SET title = 'theirs'; UPDATE marks SET title = 'theirs'".to_owned();
+    W::Database::execute_sql(&pool, theirs).await?;
+    let mut work = W::begin();
+    for note in &mut notes {
+        note.stars += 1;
+        work.note(Change::UpdateChanged, note);
+        (note.title, note.version) = ("theirs".to_owned(), 2);
+    }
+    for mark in &mut marks {
+        mark.stars += 1;
+        work.mark(Change::UpdateChanged, mark);
+        mark.title = "theirs".to_owned();
+    }
+    let flushed = work.flush(&pool).await?;
+    assert_eq!(flushed.updated(), 1_204);
+    assert_eq!(W::Database::notes(&pool).await?, notes);
+    assert_eq!(W::Database::marks(&pool).await?, marks);
     Ok(())
 }
 

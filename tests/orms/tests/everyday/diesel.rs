@@ -1,7 +1,7 @@
 //! Diesel and diesel-async.
 
 use ::sqlx::Pool;
-use ordid::{KeyType as _, OrderedKey, uuid::Uuid};
+use ordid::{KeyType as _, OrderedKey, Tracked, uuid::Uuid};
 use ordid_diesel::{Flushed, OnConflict, UnitOfWork, Upserted};
 use ordid_tests::{
     everyday::{Change, Engine, EverydayWork, Mark, Note, Person, Take},
@@ -116,6 +116,14 @@ macro_rules! database {
                         }
                         Change::Update => work.update(row),
                         Change::UpdateStars => work.update_columns(row, Row::stars),
+                        Change::UpdateChanged => {
+                            let mut row = Tracked::new(Row {
+                                stars: row.stars - 1,
+                                ..row
+                            });
+                            row.stars += 1;
+                            assert!(work.update_changed(row).expect("the key is the same"));
+                        }
                         Change::Delete => work.delete(&row),
                         Change::Upsert => {
                             work.upsert(row);
@@ -164,6 +172,14 @@ macro_rules! database {
                         }
                         Change::Update => work.update(row),
                         Change::UpdateStars => work.update_columns(row, MarkRow::stars),
+                        Change::UpdateChanged => {
+                            let mut row = Tracked::new(MarkRow {
+                                stars: row.stars - 1,
+                                ..row
+                            });
+                            row.stars += 1;
+                            assert!(work.update_changed(row).expect("the key is the same"));
+                        }
                         Change::Delete => work.delete(&row),
                         Change::Upsert => {
                             work.upsert(row);

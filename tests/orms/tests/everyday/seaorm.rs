@@ -9,7 +9,7 @@ use ordid_tests::{
     everyday::{Change, Engine, EverydayWork, Mark, Note, Person, Take},
     faults::Failed,
 };
-use sea_orm::IntoActiveModel as _;
+use sea_orm::{ActiveValue::Set, IntoActiveModel as _};
 
 use crate::{NoteId, connect::Connect};
 
@@ -116,6 +116,12 @@ impl<DB: Connect + Engine> EverydayWork for Work<DB> {
             }
             Change::Update => self.work.update(row),
             Change::UpdateStars => self.work.update_columns(row, note::Model::stars),
+            Change::UpdateChanged => {
+                let stars = Set(row.stars);
+                let mut row = row.into_active_model();
+                row.stars = stars;
+                self.work.update(row);
+            }
             Change::Delete => self.work.delete(row),
             Change::Upsert => {
                 self.work.upsert(row);
@@ -139,6 +145,12 @@ impl<DB: Connect + Engine> EverydayWork for Work<DB> {
             }
             Change::Update => self.work.update(row),
             Change::UpdateStars => self.work.update_columns(row, mark::Model::stars),
+            Change::UpdateChanged => {
+                let stars = Set(row.stars);
+                let mut row = row.into_active_model();
+                row.stars = stars;
+                self.work.update(row);
+            }
             Change::Delete => self.work.delete(row),
             Change::Upsert => {
                 self.work.upsert(row);

@@ -1,7 +1,7 @@
 //! `SQLx`.
 
 use ::sqlx::Pool;
-use ordid::{KeyType as _, OrderedKey, uuid::Uuid};
+use ordid::{KeyType as _, OrderedKey, Tracked, uuid::Uuid};
 use ordid_sqlx::{Entity, Flushed, OnConflict, UnitOfWork, Upserted};
 use ordid_tests::{
     everyday::{Change, Engine, EverydayWork, Mark, Note, Person, Take},
@@ -70,6 +70,14 @@ where
             }
             Change::Update => self.0.update(row),
             Change::UpdateStars => self.0.update_columns(row, Row::stars),
+            Change::UpdateChanged => {
+                let mut row = Tracked::new(Row {
+                    stars: row.stars - 1,
+                    ..row
+                });
+                row.stars += 1;
+                assert!(self.0.update_changed(row).expect("the key is the same"));
+            }
             Change::Delete => self.0.delete(&row),
             Change::Upsert => {
                 self.0.upsert(row);
@@ -93,6 +101,14 @@ where
             }
             Change::Update => self.0.update(row),
             Change::UpdateStars => self.0.update_columns(row, MarkRow::stars),
+            Change::UpdateChanged => {
+                let mut row = Tracked::new(MarkRow {
+                    stars: row.stars - 1,
+                    ..row
+                });
+                row.stars += 1;
+                assert!(self.0.update_changed(row).expect("the key is the same"));
+            }
             Change::Delete => self.0.delete(&row),
             Change::Upsert => {
                 self.0.upsert(row);
