@@ -77,6 +77,7 @@ impl FlushPlan {
                     statements: Vec::new(),
                     not_bulk: match chunk.action {
                         Action::Insert => offered[chunk.table].err(),
+                        Action::Upsert { .. } => Some(NotBulk::Upserted),
                         _ => Some(NotBulk::NotInserted),
                     },
                 });

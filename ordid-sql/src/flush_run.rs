@@ -356,20 +356,27 @@ impl<D> FlushRun<D> {
             self.tally.upserted(name, chunk, outcome, keys);
         }
         self.tally.count(name, chunk, 0, 0, elapsed);
+        if !sent.inserted.rows.is_empty() {
+            self.tally.not_bulk(&sent.inserted, NotBulk::Upserted);
+        }
         self.tally
             .add_statements(chunk, sent.statements.saturating_sub(1));
     }
 
     /// Reports that an upsert failed, after these rows of the chunk were found. If another transaction may have inserted or
-    /// deleted a row since, the flush is begun anew. It was none if the same rows were found the last time, too.
+    /// deleted a row since, the flush is begun anew. It was none if the same rows were found the last time, too. From then
+    /// on, rows that were not found come first.
     pub(crate) fn upsert_failed(
         &mut self,
         error: FlushError<D>,
         found: Option<Vec<bool>>,
         chunk: Chunk,
     ) {
-        let found = found.map(|found| (chunk.clone(), found));
+        let mut found = found.map(|found| (chunk.clone(), found));
         let may_be_race = self.is_own && found.is_some() && found != self.found;
+        if let Some((_, found)) = &mut found {
+            found.sort_unstable();
+        }
         self.found = found;
         let error = match may_be_race {
             true => error.into_race(),

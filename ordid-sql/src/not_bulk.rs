@@ -23,6 +23,8 @@ use crate::{
 pub enum NotBulk {
     /// The rows are updated or deleted.
     NotInserted,
+    /// The rows are upserted: the database is asked first which of them are there.
+    Upserted,
     /// The engine has no such command, or the library, or this kind of connection, cannot send it.
     NoCommand,
     /// The profile of the engine has it switched off: [`EngineProfile::bulk`].
@@ -60,6 +62,7 @@ impl fmt::Display for NotBulk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotInserted => "the rows are not inserted",
+            Self::Upserted => "the rows may be there already",
             Self::NoCommand => "there is no bulk command for this engine, library and connection",
             Self::SwitchedOff => "the profile of the engine has `bulk` switched off",
             Self::Savepoint => "the flush is inside your transaction",

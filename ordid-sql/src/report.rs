@@ -188,7 +188,7 @@ impl Tally {
     pub fn not_bulk(&mut self, chunk: &Chunk, reason: NotBulk) {
         let position = self.tables.iter().position(|it| *it == chunk.table);
         if let Some(position) = position
-            && chunk.action == Action::Insert
+            && chunk.action.inserts()
         {
             let table = &mut self.flushed.tables[position];
             table.not_bulk.get_or_insert(reason);

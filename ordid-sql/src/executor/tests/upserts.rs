@@ -51,6 +51,7 @@ fn rows_are_asked_for_then_inserted_or_updated() {
         [2, 1, 0]
     );
     assert_eq!(flushed.tables[0].statements, 5);
+    assert_eq!(flushed.tables[0].not_bulk, Some(NotBulk::Upserted));
     assert!(work.rows.is_empty());
 }
 
@@ -104,12 +105,19 @@ fn a_row_that_goes_meanwhile_is_asked_for_again() {
 /// The key is free, and what is refused is another unique column.
 #[test]
 fn what_is_refused_twice_is_no_race() {
-    let server = with_an_item();
-    server.times(9, "insert items 1:a", Answer::Fails(Failure::Duplicate));
-    let error = flush(&mut upserts(2, &OnConflict::key()), Source::new(&server)).unwrap_err();
-    assert_eq!((error.retries(), error.is_transient()), (1, false));
-    assert!(!error.is_commit_unknown());
-    assert_eq!(server.items(), ["2:old"]);
+    // A row that is there before the others, and behind them: the next attempt has it behind them.
+    for there in ["items 1:old", "items 2:old"] {
+        let server = Server::with(there);
+        server.times(9, "insert items", Answer::Fails(Failure::Duplicate));
+        let error = flush(&mut upserts(2, &OnConflict::key()), Source::new(&server)).unwrap_err();
+        assert_eq!(
+            (error.retries(), error.is_transient()),
+            (1, false),
+            "{error}"
+        );
+        assert!(!error.is_commit_unknown());
+        assert_eq!(server.items().len(), 1);
+    }
 }
 
 #[test]
