@@ -40,7 +40,7 @@ pub use crate::{
 pub use uuid::Uuid;
 
 use crate::key::{
-    SchemeText,
+    BinaryForm, SchemeText,
     text::{PREFIX_MAX, is_shaped},
 };
 
@@ -156,6 +156,17 @@ pub const fn check_need(from_unix_millis: i64, years: u32, ids_per_second: u32, 
         ids_per_second,
         nodes,
     });
+}
+
+/// Fails to compile unless all keys are integers below 2^53, where they are to be JSON numbers.
+pub const fn check_json_number<K: KeyType>() {
+    assert!(
+        !K::IS_JSON_NUMBER
+            || K::Scheme::INTEGER_BITS <= 53 && !matches!(K::Raw::BINARY, BinaryForm::Bytes),
+        "keys of this scheme may be 2^53 or more, and many readers of JSON round such numbers: take \
+         `json = number` off, or take a scheme of at most 53 bits, such as `snowflake(epoch = \
+         \"2026-01-01\", years = 20, ids_per_second = 1_000)`"
+    );
 }
 
 /// Body of a key type's `from_raw`.

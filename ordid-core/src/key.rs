@@ -225,6 +225,9 @@ pub trait Scheme: Sized + 'static {
     /// What it writes after a prefix and its `_`, and alone for an empty prefix.
     const SUFFIX: TextForm = <Self::Raw as RawKey>::SUFFIX;
 
+    /// How many bits a key has at most, where keys are integers: none is negative, or has a higher bit.
+    const INTEGER_BITS: u32 = 64;
+
     /// Returns whether the raw value can be of this scheme (version and variant).
     fn check(raw: &Self::Raw) -> bool;
 
@@ -502,6 +505,11 @@ pub trait KeyType: Copy + Ord + Hash + fmt::Debug + fmt::Display + Send + Sync +
 
     /// Whether the texts of the keys are masked: `#[ordid(mask = MASK)]`.
     const IS_MASKED: bool = false;
+
+    /// Whether JSON and other formats for people carry keys as numbers: `#[ordid(json = number)]`.
+    ///
+    /// With a scheme whose keys may have more than 53 bits, it does not compile once a key is written or read.
+    const IS_JSON_NUMBER: bool = false;
 
     /// Returns the raw value that texts and serde carry: the key's own, or the
     /// [masked](crate::scheme::masked::MaskedKey) one where the key type has a mask.

@@ -260,6 +260,8 @@ impl Reader<'_> {
 pub(crate) struct KeyTypeAttrs {
     /// `any_version`: the only word.
     pub(crate) accept: Option<Ident>,
+    /// `number`: the only word.
+    pub(crate) json: Option<Ident>,
     pub(crate) krate: Option<Path>,
     pub(crate) scheme: Option<SchemeAttr>,
     /// A static `UuidMask`.
@@ -521,6 +523,9 @@ impl KeyTypeAttrs {
                 reader.once(&mut read.accept, meta, word.cloned());
             } else if meta.is("crate") {
                 reader.once(&mut read.krate, meta, meta.path().cloned());
+            } else if meta.is("json") {
+                let word = meta.ident().filter(|word| *word == "number");
+                reader.once(&mut read.json, meta, word.cloned());
             } else if meta.is("mask") {
                 reader.once(&mut read.mask, meta, meta.path().cloned());
             } else if meta.is("prefix") {

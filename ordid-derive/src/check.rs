@@ -208,6 +208,35 @@ fn accept(cx: &Ctxt, model: &KeyType<'_>) {
     }
 }
 
+/// Checks that keys can be numbers, as far as the scheme's name tells; the compiler counts the bits.
+fn json(cx: &Ctxt, model: &KeyType<'_>) {
+    let Some(json) = &model.attrs.json else {
+        return;
+    };
+    if let Some(scheme) = model.known_scheme()
+        && !matches!(scheme.made, Made::Snowflake)
+    {
+        let what = match scheme.raw_name {
+            "i64" | "u64" => "may be 2^53 or more, and many readers of JSON round such numbers",
+            _ => "are not numbers",
+        };
+        cx.error(
+            json,
+            format!(
+                "keys of scheme `{}` {what}: take `json` off, or take a `snowflake` of at most 53 \
+                 bits, such as `snowflake(epoch = \"2026-01-01\", years = 20, ids_per_second = 1_000)`",
+                scheme.name
+            ),
+        );
+    }
+    if let Some(prefix) = &model.attrs.prefix {
+        cx.error(
+            prefix,
+            "a number has no prefix: take `prefix` or `json` off",
+        );
+    }
+}
+
 /// Checks that the bits that a key is spread by are the key's.
 fn scatter(cx: &Ctxt, model: &KeyType<'_>) {
     let Some(scatter) = &model.attrs.scatter else {
@@ -246,6 +275,7 @@ pub(crate) fn key_type(cx: &Ctxt, model: &KeyType<'_>) {
     }
     mask(cx, model);
     accept(cx, model);
+    json(cx, model);
     scatter(cx, model);
     let input = model.input;
     for name in &model.sqlx_forms {

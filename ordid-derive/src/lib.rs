@@ -53,6 +53,7 @@ mod value;
 /// | `prefix = "ord"` | text form by TypeID, `ord_01h455vb4pex5vsknk084sn02q` | the raw key's text |
 /// | `mask = MASK` | a `static` `UuidMask` (or a `LazyLock` of one, no `const`) that hides the time of keys of version 7 where they leave the house: `Display`, `FromStr`, `Debug` and serde have the masked form alone, `MaskedKey` the key inside | no mask |
 /// | `accept = any_version` | what is read may be any UUID, such as those of version 4 that a table began with; new keys are the scheme's (below) | keys of the scheme alone |
+/// | `json = number` | serde writes keys to JSON as numbers, and reads no text; a scheme whose keys may be 2^53 or more does not compile | text |
 /// | `scatter(buckets = 16)` | a rule for a bucket in front, by a hash: `ScatteredKey` | no `ScatteredKey` |
 /// | `scatter(buckets = 16, lowest_bit = 80)` | the same, by the key's bits from that one up, reversed | |
 /// | `sqlx` | SQLx, each engine's native column for the raw key: `uuid`, `binary16`, `blob` | no SQLx |

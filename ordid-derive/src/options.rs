@@ -62,6 +62,7 @@ pub(crate) const KEY_TYPE: Place = Place {
         ),
         CRATE,
         adapter!("diesel" = "ordid_diesel"),
+        opt("json", "json = number"),
         opt("mask", "mask = MASK"),
         adapter!("oracle" = "ordid_oracle"),
         opt("prefix", "prefix = \"ord\""),

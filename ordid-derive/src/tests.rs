@@ -266,6 +266,42 @@ fn key_type_that_accepts_any_version() {
 }
 
 #[test]
+fn key_type_that_is_a_number_in_json() {
+    assert_snapshot(
+        "key_type_json",
+        expand::key_type,
+        "#[ordid(scheme = snowflake(epoch = \"2026-01-01\", years = 20, ids_per_second = 1_000), \
+         json = number)] struct OrderId(i64);",
+    );
+    let of = |options: &str, raw: &str| {
+        errors(
+            expand::key_type,
+            &format!("#[ordid({options})] struct OrderId({raw});"),
+        )
+    };
+    for wrong in ["json = text", "json", "json = \"number\""] {
+        let options = format!("scheme = snowflake, {wrong}");
+        assert_eq!(of(&options, "i64"), ["expected `json = number`"]);
+    }
+    assert_eq!(
+        of("json = number, prefix = \"ord\"", "Uuid"),
+        [
+            "keys of scheme `uuid_v7` are not numbers: take `json` off, or take a `snowflake` of at most \
+             53 bits, such as `snowflake(epoch = \"2026-01-01\", years = 20, ids_per_second = 1_000)`",
+            "a number has no prefix: take `prefix` or `json` off",
+        ]
+    );
+    assert_eq!(
+        of("json = number, scheme = sequence", "i64"),
+        [
+            "keys of scheme `sequence` may be 2^53 or more, and many readers of JSON round such numbers: \
+          take `json` off, or take a `snowflake` of at most 53 bits, such as `snowflake(epoch = \
+          \"2026-01-01\", years = 20, ids_per_second = 1_000)`"
+        ]
+    );
+}
+
+#[test]
 fn every_mistake_in_parameters_is_reported_at_once() {
     let of = |options: &str| {
         errors(

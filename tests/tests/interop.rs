@@ -136,6 +136,88 @@ fn keys_with_a_mask_are_masked_in_every_format() {
     assert_eq!(openapi["pattern"], "^inv_[0-7][0-9a-hjkmnp-tv-z]{25}$");
 }
 
+/// 53 bits: the most that may be numbers.
+#[derive(KeyType)]
+#[ordid(scheme = snowflake(epoch = "2026-01-01", time = 40, node = 1, sequence = 12), json = number)]
+struct InvoiceNumber(i64);
+
+#[test]
+fn numbers_below_2_pow_53_are_json_numbers_on_request() {
+    #[derive(Serialize, Deserialize, Debug, PartialEq)]
+    struct Invoice {
+        id: InvoiceNumber,
+        #[serde(flatten)]
+        rest: Rest,
+    }
+    #[derive(Serialize, Deserialize, Debug, PartialEq)]
+    struct Rest {
+        corrects: Option<InvoiceNumber>,
+    }
+
+    let number = |raw| InvoiceNumber::from_raw(raw).expect("53 bits");
+    const LARGEST: i64 = (1 << 53) - 1;
+    for raw in [0, 1, 1 << 40, LARGEST] {
+        let text = serde_json::to_string(&number(raw)).expect("a number");
+        assert_eq!(text, raw.to_string());
+        assert_eq!(
+            serde_json::from_str::<InvoiceNumber>(&text).expect("it"),
+            number(raw)
+        );
+        assert_eq!(of_cbor(&to_cbor(raw)), Ok(number(raw)));
+        assert_eq!(to_cbor(number(raw)), to_cbor(raw));
+        // Texts of keys are texts as before.
+        assert_eq!(raw.to_string().parse(), Ok(number(raw)));
+        assert_eq!(number(raw).to_string(), raw.to_string());
+    }
+    let invoice = Invoice {
+        id: number(7),
+        rest: Rest {
+            corrects: Some(number(LARGEST)),
+        },
+    };
+    let text = serde_json::to_string(&invoice).expect("JSON");
+    assert_eq!(text, r#"{"id":7,"corrects":9007199254740991}"#);
+    assert_eq!(serde_json::from_str::<Invoice>(&text).expect("it"), invoice);
+    // As keys of a map, which JSON has as text.
+    let map = BTreeMap::from([(number(7), 1)]);
+    let text = serde_json::to_string(&map).expect("a map");
+    assert_eq!(text, r#"{"7":1}"#);
+    assert_eq!(
+        serde_json::from_str::<BTreeMap<InvoiceNumber, i32>>(&text).expect("it"),
+        map
+    );
+
+    for wrong in ["\"7\"", "7.0", "7e0", "null", "[7]", "18446744073709551616"] {
+        let error = serde_json::from_str::<InvoiceNumber>(wrong).expect_err(wrong);
+        let error = error.to_string();
+        assert!(
+            error.contains("expected the signed integer of a `InvoiceNumber`"),
+            "{wrong}: {error}"
+        );
+    }
+    for wrong in [json!(-1), json!(LARGEST + 1), json!(i64::MAX)] {
+        let error = json_error::<InvoiceNumber>(wrong);
+        assert!(
+            error.contains("`InvoiceNumber`")
+                && error.contains("no bits above those of the layout"),
+            "{error}"
+        );
+    }
+
+    let of_number = json!({
+        "type": "integer",
+        "title": "InvoiceNumber",
+        "format": "int64",
+        "minimum": 0,
+        "maximum": LARGEST,
+    });
+    let mut schema = schema_for!(InvoiceNumber);
+    schema.remove("$schema");
+    assert_eq!(schema.as_value(), &of_number);
+    let openapi = serde_json::to_value(InvoiceNumber::schema()).expect("a schema");
+    assert_eq!(openapi, of_number);
+}
+
 fn key_of<K: KeyType<Raw = Uuid>>(raw: Uuid) -> K {
     K::from_raw(raw).expect("version 7")
 }

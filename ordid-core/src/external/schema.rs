@@ -1,8 +1,15 @@
-//! What JSON Schema and OpenAPI say alike: a key is a string in the key type's canonical form.
+//! What JSON Schema and OpenAPI say alike: a key is a string in the key type's canonical form, or an
+//! integer where the key type has `json = number`.
 
 use alloc::{borrow::Cow, format, string::String};
 
-use crate::{KeyType, Scheme, key::TextForm};
+use crate::{__private::check_json_number, KeyType, Scheme, key::TextForm};
+
+/// Returns the largest key where keys are numbers.
+pub(super) fn largest_number<K: KeyType>() -> Option<u64> {
+    const { check_json_number::<K>() };
+    K::IS_JSON_NUMBER.then(|| (1 << K::Scheme::INTEGER_BITS) - 1)
+}
 
 /// The string's form: one of the two.
 pub(super) struct StringForm {

@@ -4,7 +4,7 @@ use alloc::{borrow::Cow, format};
 
 use schemars::{Schema, json_schema};
 
-use super::schema::StringForm;
+use super::schema::{StringForm, largest_number};
 use crate::KeyType;
 
 /// Body of a key type's `schema_id`: two modules may have key types of one name.
@@ -14,6 +14,15 @@ pub fn schema_id<K: KeyType>(module: &str) -> Cow<'static, str> {
 
 /// Body of a key type's `json_schema`.
 pub fn json_schema<K: KeyType>() -> Schema {
+    if let Some(largest) = largest_number::<K>() {
+        return json_schema!({
+            "type": "integer",
+            "title": K::NAME,
+            "format": "int64",
+            "minimum": 0,
+            "maximum": largest,
+        });
+    }
     let form = StringForm::of::<K>();
     let mut schema = json_schema!({ "type": "string", "title": K::NAME });
     if let Some(format) = form.format {

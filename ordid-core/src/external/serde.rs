@@ -1,5 +1,6 @@
 //! `serde`: the canonical text in formats for people, such as JSON, and the raw key's bytes or its
-//! integer in others, such as CBOR. Both are masked where the key type has a mask.
+//! integer in others, such as CBOR. Both are masked where the key type has a mask. A key type with
+//! `json = number` is an integer everywhere.
 
 use alloc::format;
 use core::{fmt, marker::PhantomData};
@@ -10,6 +11,7 @@ use serde_core::{
 };
 
 use crate::{
+    __private::check_json_number,
     Error, KeyType, RawKey, Scheme,
     key::{BinaryForm, text},
 };
@@ -20,7 +22,8 @@ use crate::{
 ///
 /// Only what the serializer returns.
 pub fn serialize<K: KeyType, S: Serializer>(key: K, serializer: S) -> Result<S::Ok, S::Error> {
-    if serializer.is_human_readable() {
+    const { check_json_number::<K>() };
+    if serializer.is_human_readable() && !K::IS_JSON_NUMBER {
         return serializer.collect_str(&key);
     }
     let bytes = key.to_outside().to_bytes();
@@ -38,7 +41,8 @@ pub fn serialize<K: KeyType, S: Serializer>(key: K, serializer: S) -> Result<S::
 ///
 /// What is not of the form that [`serialize`] writes, and keys of another scheme.
 pub fn deserialize<'de, K: KeyType, D: Deserializer<'de>>(deserializer: D) -> Result<K, D::Error> {
-    if deserializer.is_human_readable() {
+    const { check_json_number::<K>() };
+    if deserializer.is_human_readable() && !K::IS_JSON_NUMBER {
         return deserializer.deserialize_str(Text(PhantomData));
     }
     match K::Raw::BINARY {

@@ -3,15 +3,24 @@
 use alloc::string::ToString as _;
 
 use utoipa::openapi::{
-    ObjectBuilder, RefOr, Schema, SchemaFormat,
+    KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat,
     schema::{SchemaType, Type},
 };
 
-use super::schema::StringForm;
+use super::schema::{StringForm, largest_number};
 use crate::KeyType;
 
 /// Body of a key type's `schema`.
 pub fn open_api_schema<K: KeyType>() -> RefOr<Schema> {
+    if let Some(largest) = largest_number::<K>() {
+        return ObjectBuilder::new()
+            .schema_type(SchemaType::Type(Type::Integer))
+            .title(Some(K::NAME))
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+            .minimum(Some(0_u64))
+            .maximum(Some(largest))
+            .into();
+    }
     let form = StringForm::of::<K>();
     let format = form
         .format

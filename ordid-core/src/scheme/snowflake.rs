@@ -225,6 +225,7 @@ impl<L: SnowflakeLayout> Scheme for Snowflake<L> {
     /// Most significant byte first, as every database compares integers.
     const ORDERS: Orders = Orders::BYTES;
     const EXPECTED: &'static str = "no sign, and no bits above those of the layout";
+    const INTEGER_BITS: u32 = Self::BITS;
 
     fn check(raw: &i64) -> bool {
         raw.cast_unsigned() >> Self::BITS == 0

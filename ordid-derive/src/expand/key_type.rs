@@ -20,6 +20,10 @@ pub(super) fn expand(model: &KeyType<'_>, raw: &Type) -> TokenStream {
         let private = private.at(prefix.span());
         quote_spanned!(prefix.span()=> const _: () = #private::check_prefix(#prefix);)
     });
+    let json_check = model.attrs.json.as_ref().map(|json| {
+        let private = private.at(json.span());
+        quote_spanned!(json.span()=> const _: () = #private::check_json_number::<#ident>();)
+    });
     let key_type = key_type(model, private, raw, &scheme);
     let scattered = scattered(model, private);
     let masked = masked(model);
@@ -28,6 +32,7 @@ pub(super) fn expand(model: &KeyType<'_>, raw: &Type) -> TokenStream {
     quote! {
         #prefix_check
         #scheme_check
+        #json_check
         #key_type
         #std_impls
         #scattered
@@ -263,6 +268,11 @@ fn key_type(
     // type is one error and not five.
     let raw_of = raw_of(model, private, raw, scheme);
     let outside = outside(model, scheme);
+    let json = model
+        .attrs
+        .json
+        .as_ref()
+        .map(|_| quote!(const IS_JSON_NUMBER: #private::bool = true;));
     // At one place with the scheme, so that what its type lacks is told there.
     let span = scheme_span(model);
     let private = private.at(span);
@@ -298,6 +308,7 @@ fn key_type(
                 #of_any_raw
             }
 
+            #json
             #outside
         }
 
