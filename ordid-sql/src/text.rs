@@ -392,7 +392,7 @@ impl Writer<'_> {
     ///              WHERE ordid_target."id" = ordid_rows."id"
     /// SQLite       WITH ordid_rows ("id", "total") AS (VALUES (?, ?), (?, ?))
     ///              UPDATE "orders" AS ordid_target SET "total" = ordid_rows."total"
-    ///              FROM ordid_rows WHERE ordid_target."id" = ordid_rows."id"
+    ///              FROM ordid_rows WHERE ordid_target."id" = +ordid_rows."id"
     /// SQL Server   UPDATE ordid_target SET [total] = ordid_rows.[total] FROM [orders] AS ordid_target
     ///              JOIN (VALUES (@P1, @P2), (@P3, @P4)) AS ordid_rows ([id], [total])
     ///              ON ordid_target.[id] = ordid_rows.[id]
@@ -401,7 +401,8 @@ impl Writer<'_> {
     /// A value arrives in its column as by an `INSERT`. In PostgreSQL a parameter has the type that the
     /// library gives it, also where it is NULL, a column of `VALUES` has the type of its parameters, and
     /// an assignment casts from there. In SQLite a column of `VALUES` has no affinity, and so changes
-    /// nothing. In SQL Server, `VALUES` takes its types as that of an `INSERT` of many rows does: from the
+    /// nothing; the `+` keeps it from reading the whole table and looking for each row in the list, as it does with some
+    /// hundred rows. In SQL Server, `VALUES` takes its types as that of an `INSERT` of many rows does: from the
     /// parameters, which are declared, also where they are NULL.
     fn update(
         self,
@@ -449,7 +450,16 @@ impl Writer<'_> {
                 out.push_str(" WHERE ");
             }
         }
-        joined(out, names, found_by);
+        joined(
+            out,
+            names,
+            found_by,
+            if updates == Updates::WithValues {
+                "+"
+            } else {
+                ""
+            },
+        );
     }
 
     /// `WITH ordid_rows ("id", "total") AS (VALUES (?, ?), (?, ?)) `
@@ -539,7 +549,7 @@ impl Writer<'_> {
             let _ = write!(out, " FROM {} AS {TARGET} JOIN ", names.table);
             self.named_values(out, names, &columns, rows);
             out.push_str(" ON ");
-            return joined(out, names, found_by);
+            return joined(out, names, found_by, "");
         }
         out.push_str(" WHERE ");
         match (found_by, self.engine.updates) {
@@ -656,7 +666,7 @@ impl Writer<'_> {
             " WHERE EXISTS (SELECT 1 FROM {} AS {TARGET}{before} WHERE ",
             names.table
         );
-        joined(out, names, &found_by);
+        joined(out, names, &found_by, "");
         let _ = write!(out, "){behind}");
     }
 
@@ -724,12 +734,13 @@ fn list(out: &mut String, names: &TableNames, columns: &[usize]) {
     }
 }
 
-/// `ordid_target."id" = ordid_rows."id" AND ordid_target."version" = ordid_rows.ordid_version`
-fn joined(out: &mut String, names: &TableNames, found_by: &[(usize, usize)]) {
+/// `ordid_target."id" = ordid_rows."id" AND ordid_target."version" = ordid_rows.ordid_version`, with this text before each
+/// value of the list.
+fn joined(out: &mut String, names: &TableNames, found_by: &[(usize, usize)], before: &str) {
     for (place, (column, value)) in found_by.iter().enumerate() {
         let separator = if place > 0 { " AND " } else { "" };
         let (column, value) = (names.column(*column), names.column(*value));
-        let _ = write!(out, "{separator}{TARGET}.{column} = {ROWS}.{value}");
+        let _ = write!(out, "{separator}{TARGET}.{column} = {before}{ROWS}.{value}");
     }
 }
 

@@ -174,7 +174,7 @@ fn updates_go_row_by_row_on_mysql_alone() {
             0..2,
             "WITH ordid_rows (`name`, `boss`, `id`) AS (VALUES (?, ?, ?), (?, ?, ?)) UPDATE \
              `staff` AS ordid_target SET `name` = ordid_rows.`name`, `boss` = \
-             ordid_rows.`boss` FROM ordid_rows WHERE ordid_target.`id` = ordid_rows.`id`"
+             ordid_rows.`boss` FROM ordid_rows WHERE ordid_target.`id` = +ordid_rows.`id`"
                 .to_owned()
         )
     );

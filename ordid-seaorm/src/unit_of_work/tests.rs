@@ -131,7 +131,7 @@ fn updates_go_row_by_row_on_mysql_alone() {
     assert_eq!(sqlite.len(), 3);
     assert_eq!(
         &*sqlite[0].sql,
-        r#"WITH ordid_rows ("mood", "id", "boss") AS (VALUES (?, ?, ?), (?, ?, ?)) UPDATE "shop"."staff" AS ordid_target SET "mood" = ordid_rows."mood", "boss" = ordid_rows."boss" FROM ordid_rows WHERE ordid_target."id" = ordid_rows."id""#
+        r#"WITH ordid_rows ("mood", "id", "boss") AS (VALUES (?, ?, ?), (?, ?, ?)) UPDATE "shop"."staff" AS ordid_target SET "mood" = ordid_rows."mood", "boss" = ordid_rows."boss" FROM ordid_rows WHERE ordid_target."id" = +ordid_rows."id""#
     );
 }
 

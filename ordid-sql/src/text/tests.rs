@@ -111,10 +111,10 @@ fn each_engine_has_its_statements() {
             update: "WITH ordid_rows (\"parent\", \"id\", \"total\") AS \
                 (VALUES (?, ?, ?), (?, ?, ?)) UPDATE \"orders\" AS ordid_target \
                 SET \"parent\" = ordid_rows.\"parent\", \"total\" = ordid_rows.\"total\" \
-                FROM ordid_rows WHERE ordid_target.\"id\" = ordid_rows.\"id\"",
+                FROM ordid_rows WHERE ordid_target.\"id\" = +ordid_rows.\"id\"",
             fix_up: "WITH ordid_rows (\"parent\", \"id\") AS (VALUES (?, ?), (?, ?)) \
                 UPDATE \"orders\" AS ordid_target SET \"parent\" = ordid_rows.\"parent\" \
-                FROM ordid_rows WHERE ordid_target.\"id\" = ordid_rows.\"id\"",
+                FROM ordid_rows WHERE ordid_target.\"id\" = +ordid_rows.\"id\"",
             unlink: r#"UPDATE "orders" SET "parent" = NULL WHERE "id" IN (?, ?)"#,
             delete: r#"DELETE FROM "orders" WHERE "id" IN (?, ?)"#,
         },
@@ -351,8 +351,8 @@ fn rows_with_a_version_are_found_by_it() {
             EngineProfile::SQLITE,
             "WITH ordid_rows (\"version\", \"id\", \"total\", ordid_version) AS (VALUES (?, ?, ?, ?), \
              (?, ?, ?, ?)) UPDATE \"orders\" AS ordid_target SET \"version\" = ordid_rows.\"version\", \
-             \"total\" = ordid_rows.\"total\" FROM ordid_rows WHERE ordid_target.\"id\" = ordid_rows.\"id\" \
-             AND ordid_target.\"version\" = ordid_rows.ordid_version",
+             \"total\" = ordid_rows.\"total\" FROM ordid_rows WHERE ordid_target.\"id\" = +ordid_rows.\"id\" \
+             AND ordid_target.\"version\" = +ordid_rows.ordid_version",
             "WITH ordid_rows (\"id\", ordid_version) AS (VALUES (?, ?), (?, ?)) DELETE FROM \"orders\" \
              WHERE (\"id\", \"version\") IN (SELECT \"id\", ordid_version FROM ordid_rows)",
             r#"DELETE FROM "orders" WHERE "id" = ? AND "version" = ?"#,
@@ -412,7 +412,7 @@ fn a_row_with_nothing_but_its_key_is_updated() {
     assert_eq!(
         of(&EngineProfile::SQLITE),
         "WITH ordid_rows (\"id\") AS (VALUES (?), (?)) UPDATE \"orders\" AS ordid_target \
-         SET \"id\" = ordid_target.\"id\" FROM ordid_rows WHERE ordid_target.\"id\" = ordid_rows.\"id\""
+         SET \"id\" = ordid_target.\"id\" FROM ordid_rows WHERE ordid_target.\"id\" = +ordid_rows.\"id\""
     );
     assert_eq!(
         of(&EngineProfile::SQL_SERVER),
