@@ -77,8 +77,8 @@ fn each_kind_of_error_has_its_message() {
                     ..driver()
                 },
             ),
-            "cannot record the flush, nothing was written: the table `ordid_flushes` is missing, which updates, deletes \
-             and `with_record` need; create it once, by a migration or the program, with the statement that \
+            "cannot record the flush, nothing was written: the table `ordid_flushes` is missing, which updates, upserts, \
+             deletes and `with_record` need; create it once, by a migration or the program, with the statement that \
              `ordid_x::flushes_table` returns: CREATE TABLE IF NOT EXISTS ordid_flushes (id BLOB NOT NULL PRIMARY KEY, \
              flushed_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID; or flush `without_record`: no such thing",
         ),

@@ -142,8 +142,8 @@ impl<D: fmt::Display> fmt::Display for Kind<D> {
             } => write!(
                 f,
                 "cannot record the flush, nothing was written: the table `ordid_flushes` is missing, which updates, \
-                 upserts, deletes and `with_record` need; create it once, by a migration or the program, with the statement that \
-                 `{adapter}::flushes_table` returns: {statement}; or flush `without_record`"
+                 upserts, deletes and `with_record` need; create it once, by a migration or the program, with the \
+                 statement that `{adapter}::flushes_table` returns: {statement}; or flush `without_record`"
             ),
             Self::Record {
                 adapter,
