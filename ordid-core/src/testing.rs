@@ -174,7 +174,7 @@ impl Keys {
     }
 }
 
-/// Without the seed's generators.
+/// Leaves the seed's generators out.
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keys")

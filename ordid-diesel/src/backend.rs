@@ -97,7 +97,7 @@ pub trait Backend:
         query: Query<'_, Self>,
     ) -> impl Future<Output = QueryResult<bool>> + Send;
 
-    /// As [`text`](Self::text).
+    /// As [`texts`](Self::texts).
     #[cfg(feature = "async")]
     #[doc(hidden)]
     fn texts_async<C: diesel_async::AsyncConnection<Backend = Self> + 'static>(

@@ -72,7 +72,7 @@ ends the flush: connect anew, and flush again, or use [`flush_with`](Self::flush
 
 If the answer to COMMIT is lost ([`is_commit_unknown`](crate::FlushError::is_commit_unknown)), the rows may be there.
 So the next flush begins by asking the database, and sends the rows again only if they are not there. It looks for one
-of them by its key, as they are there all or none. A flush with updates or deletes looks for its marker row instead, in
+of them by its key, as they are there all or none. A flush with other changes looks for its marker row instead, in
 the table that [`flushes_table`](crate::flushes_table) declares, as does any flush [`with_record`](Self::with_record). If
 entities were added, updated or deleted in between, the flush fails and sends nothing: flush again before that.
 
@@ -159,7 +159,7 @@ not tell: with them, keep no rows of such types in a journal.
     };
     (flushes_table) => {
         "\
-Returns the `CREATE TABLE` of `ordid_flushes`. A flush with updates or deletes writes a marker row to it, in
+Returns the `CREATE TABLE` of `ordid_flushes`. A flush with updates, upserts or deletes writes a marker row to it, in
 its own transaction: if the answer to COMMIT is lost, that row shows whether the flush was committed. A
 flush that only inserts does so only [on request](crate::UnitOfWork::with_record).
 

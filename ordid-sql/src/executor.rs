@@ -276,7 +276,6 @@ impl<B: RowBinder> Work<B> {
                     }
                     let started = Instant::now();
                     if let Action::Upsert { .. } = chunk.action {
-                        bound = None;
                         match upsert(&mut self.rows, open, &chunk, &mut statements).await {
                             Ok(sent) => {
                                 run.upserted(&self.rows, &chunk, sent, started.elapsed());

@@ -293,7 +293,7 @@ impl Flush {
         self
     }
 
-    /// Writes no marker row, also with updates and deletes, for databases without a table for it. If the answer to the
+    /// Writes no marker row, also where rows are not only inserted, for databases without a table for it. If the answer to the
     /// COMMIT of such a flush is lost, nothing can find out what became of it: the flush ends as
     /// [`Unknown`](Outcome::Unknown), and sends nothing if it is [resumed](Self::resumed). A flush that only inserts is
     /// probed by a key as always.

@@ -554,7 +554,7 @@ impl<D> FlushError<D> {
     /// with the question whether the rows are there. A row is never written twice, since it carries the same key. A
     /// flush after such a change fails, and sends nothing.
     ///
-    /// A flush with updates or deletes `without_record` cannot ask: look for its changes yourself, and `clear` the unit of
+    /// A flush with updates, upserts or deletes `without_record` cannot ask: look for its changes yourself, and `clear` the unit of
     /// work.
     ///
     /// An error of `flush_in` never has it: no COMMIT was sent, so what it wrote is gone with the

@@ -9,7 +9,10 @@ use std::{
     time::Duration,
 };
 
-use ordid_core::{ColumnList, EnsuredKey, Error, KeyOf, KeyType, OrderedKey, generator::Generator};
+use ordid_core::{
+    ColumnList, EnsuredKey, Error, Fields, KeyOf, KeyType, OrderedKey, Tracked, entity::Values,
+    generator::Generator,
+};
 
 use crate::{
     EngineProfile, FlushError, FlushPlan, Flushed, Generators, Markers, OnConflict, Progress,
@@ -203,6 +206,24 @@ impl<W: WrapsWork> Sharded<W> {
             work.update_columns(entity, columns, register);
             Ok(())
         })
+    }
+
+    /// As [`update`](Self::update), of the columns that have changed since the row was read; returns whether there are some.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sharding::shard_of`] and [`Tracked::into_changed`]; the row is not added.
+    pub fn update_changed<E: Row<W::Binder> + Fields<Values>>(
+        &mut self,
+        row: Tracked<E>,
+        register: Register<W::Binder, E>,
+    ) -> Result<bool, Error> {
+        let (row, changed) = Tracked::into_changed(row)?;
+        if changed.is_empty() {
+            return Ok(false);
+        }
+        self.update_columns(row, &changed.as_slice(), register)?;
+        Ok(true)
     }
 
     /// Adds an entity whose row will be inserted, unless it is there, as [`try_add`](Self::try_add) does.

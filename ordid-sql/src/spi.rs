@@ -58,6 +58,8 @@
 //! - A [`Statement`] has its text, but not its table. A library that does not send the text takes the table from
 //!   `Entity`. If the kind is [`SetNull`](StatementKind::SetNull), only the keys are bound: the column is that of the
 //!   [`Action::Unlink`] which [`RowBinder::begin_rows`] announced.
+//! - A statement of the kind [`Find`](StatementKind::Find) has values for some columns of each row, and asks which of these
+//!   rows are there. [`FlushTransaction::texts`] answers with the number of each that is, counted from 0.
 //! - [`RowBinder::of_marker`] has no entity. The table of marker rows is `ordid_flushes`, whose one parameter is `id`;
 //!   [`FlushDialect::FLUSHES_TABLE`](crate::FlushDialect::FLUSHES_TABLE) declares it.
 //!

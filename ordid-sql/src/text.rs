@@ -1,8 +1,14 @@
 //! The SQL text of a flush's statements. All names are quoted.
 
+mod names;
+mod statements;
+
 use std::{fmt::Write as _, sync::Arc};
 
-use crate::{Action, Chunk, EngineProfile, MARKER_TABLE, Table, TreeDeletes, Updates, UpsertStep};
+use crate::{Action, EngineProfile, MARKER_TABLE, Table, TreeDeletes, Updates, UpsertStep};
+
+pub use self::names::TableNames;
+pub(crate) use self::statements::Statements;
 
 /// The name of the rows that an `UPDATE` takes its values from, and that of the table beside them. One
 /// of SQLite's `WITH` hides a table of its name, so they are names that no table has.
@@ -86,79 +92,6 @@ impl Statement {
             rows,
             repeats: false,
         }
-    }
-}
-
-/// A table as statements name it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableNames {
-    /// The table, quoted, behind its schema where there is one.
-    pub table: String,
-    /// Its columns, quoted, in the order of [`Table::columns`].
-    pub columns: Vec<String>,
-    /// The positions of the key's columns.
-    pub keys: Vec<usize>,
-    /// The position of the version's column, if the rows have a version.
-    pub version: Option<usize>,
-    /// The text before and behind a value of each column, such as a cast. Most columns have none.
-    pub around: Vec<Option<[String; 2]>>,
-}
-
-impl TableNames {
-    /// Takes the names that the entity has.
-    pub fn of(table: &Table, engine: &EngineProfile) -> Self {
-        let columns = table.columns().iter().map(|it| engine.quote(it));
-        Self::new(
-            engine.quote_table(table.schema(), table.name()),
-            columns.collect(),
-            table,
-        )
-    }
-
-    /// Takes names that are quoted already.
-    pub fn new(table_name: String, columns: Vec<String>, table: &Table) -> Self {
-        Self {
-            table: table_name,
-            columns,
-            keys: table.key_positions(),
-            version: table.version(),
-            around: Vec::new(),
-        }
-    }
-
-    /// Returns the name of the column at a position; behind the last one there is the version that a row was read with.
-    fn column(&self, position: usize) -> &str {
-        match self.columns.get(position) {
-            Some(column) => column,
-            None => READ_VERSION,
-        }
-    }
-
-    /// Returns those of these columns that an update sets, which finds its rows by these.
-    fn set_of<'a>(
-        &'a self,
-        columns: &'a [usize],
-        found_by: &'a [(usize, usize)],
-    ) -> impl Iterator<Item = usize> + 'a {
-        let is_found_by = |it: usize| found_by.iter().any(|(_, value)| *value == it);
-        let is_set = move |it: &usize| !self.keys.contains(it) && !is_found_by(*it);
-        columns.iter().copied().filter(is_set)
-    }
-
-    /// Returns the columns by which an action finds rows, each with the position of what it has to be: the key's, and the
-    /// version's where that is checked.
-    fn found_by(&self, table: &Table, action: Action) -> Vec<(usize, usize)> {
-        if let Action::Upsert { set, .. } = action {
-            return table.upserted_by(set).iter().map(|it| (*it, *it)).collect();
-        }
-        let version = self.version.filter(|_| table.checks_version(action));
-        let version = version.map(|version| (version, self.columns.len()));
-        self.key().into_iter().chain(version).collect()
-    }
-
-    /// As [`found_by`](Self::found_by), of the key alone.
-    fn key(&self) -> Vec<(usize, usize)> {
-        self.keys.iter().map(|key| (*key, *key)).collect()
     }
 }
 
@@ -747,74 +680,6 @@ fn joined(out: &mut String, names: &TableNames, found_by: &[(usize, usize)], bef
 /// Returns the positions of the values that rows are found by.
 fn positions(found_by: &[(usize, usize)]) -> Vec<usize> {
     found_by.iter().map(|(_, value)| *value).collect()
-}
-
-/// The statements of a flush, each written once: all chunks but an action's last have the same text.
-#[derive(Debug)]
-pub(crate) struct Statements<'a> {
-    writer: Writer<'a>,
-    tables: Vec<(Table, TableNames)>,
-    /// The last statement of each table; of upserts, that of each step.
-    last: Vec<[Option<Written>; 4]>,
-}
-
-/// A statement, and what it was written for.
-#[derive(Debug)]
-struct Written {
-    action: Action,
-    set: Option<Vec<usize>>,
-    statement: Statement,
-}
-
-impl<'a> Statements<'a> {
-    pub(crate) fn new(writer: Writer<'a>, tables: Vec<(Table, TableNames)>) -> Self {
-        Self {
-            writer,
-            last: tables.iter().map(|_| [const { None }; 4]).collect(),
-            tables,
-        }
-    }
-
-    pub(crate) const fn writer(&self) -> Writer<'a> {
-        self.writer
-    }
-
-    pub(crate) fn table(&self, table: usize) -> &Table {
-        &self.tables[table].0
-    }
-
-    pub(crate) fn names(&self, table: usize) -> &TableNames {
-        &self.tables[table].1
-    }
-
-    /// Returns the statement for so many rows of a chunk, which have values for the columns of `set`
-    /// where those are not all.
-    pub(crate) fn of(&mut self, chunk: &Chunk, rows: usize, set: Option<&[usize]>) -> Statement {
-        let (table, names) = &self.tables[chunk.table];
-        let slot = match chunk.action {
-            Action::Upsert { step, .. } => step as usize,
-            _ => 0,
-        };
-        let slot = &mut self.last[chunk.table][slot];
-        if let Some(last) = slot
-            && (last.action, last.set.as_deref(), last.statement.rows) == (chunk.action, set, rows)
-        {
-            return last.statement.clone();
-        }
-        // Circles are small.
-        let of_action = table.rows_of(chunk.action).unwrap_or(chunk.rows.end);
-        let mut statement = self.writer.statement(table, names, chunk.action, rows, set);
-        // The last chunk may be shorter.
-        let is_full = rows == 1 || chunk.rows.start == chunk.number * rows;
-        let recurs = set.is_none() && is_full && of_action >= 2 * rows;
-        statement.repeats = recurs && self.writer.engine.prepares;
-        *slot = Some(Written {
-            action: chunk.action,
-            set: set.map(<[_]>::to_vec),
-            statement: statement.clone(),
-        });
-        statement
-    }
 }
 
 #[cfg(test)]

@@ -166,8 +166,7 @@ impl<B: RowBinder> Work<B> {
         if changed.is_empty() {
             return Ok(false);
         }
-        self.changed();
-        self.rows.update_columns(row, changed, register);
+        self.update_columns(row, &changed.as_slice(), register);
         Ok(true)
     }
 
@@ -393,11 +392,11 @@ impl<B: RowBinder> Keeper<B> {
     ///
     /// # Errors
     ///
-    /// If there is a journal, and updates or deletes.
+    /// If there is a journal, and a row that is not only inserted.
     pub(crate) fn check_markers(&self, plan: &Plan) -> Result<(), Error> {
         match self.journaled.is_some() && !plan.only_inserts() {
             true => Err(Error::journal(
-                "a flush `without_record` has updates or deletes: if the process is killed, the next one cannot find out \
+                "a flush `without_record` has updates, upserts or deletes: if the process is killed, the next one cannot find out \
                  whether they were committed; leave `without_record` out, or the journal",
             )),
             false => Ok(()),

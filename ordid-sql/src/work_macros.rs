@@ -32,16 +32,16 @@ macro_rules! work_settings {
                 self
             }
 
-            /// Writes no marker row, also with updates and deletes: for databases in which the table that
+            /// Writes no marker row, also with updates, upserts and deletes: for databases in which the table that
             /// [`flushes_table`](crate::flushes_table) declares cannot be made.
             ///
-            /// Nothing then says whether updates and deletes were committed, if the answer to COMMIT is lost. Such a
+            /// Nothing then says whether they were committed, if the answer to COMMIT is lost. Such a
             /// flush ends at once with an error that [`is_commit_unknown`](crate::FlushError::is_commit_unknown): it is
             /// not tried again, since somebody else may have changed the rows meanwhile. Flushing again sends nothing and returns that error. Look for the changes in
             /// the database, then [`clear`](Self::clear) the unit of work and, if they are not there, add them again.
             ///
             /// What fails before COMMIT is tried again as always, and so is a flush that only inserts: its rows are found
-            /// by their keys. A unit of work with a journal refuses updates and deletes without a marker row.
+            /// by their keys. A unit of work with a journal refuses all others without a marker row.
             #[must_use]
             pub fn without_record(mut self) -> Self {
                 self.0.set_markers($crate::Markers::None);
@@ -161,12 +161,31 @@ macro_rules! work_settings {
 /// `__register() -> Registration<$binder, RawKeyOf<Self>>`.
 ///
 /// Most libraries take entities as they are. One that takes what can be made into an entity `E` names the type that it
-/// takes and the functions that make the entity: one for new and deleted rows, one for updated rows.
+/// takes and the functions that make the entity: one for new and deleted rows, one for updated rows. Its entities know
+/// which of their columns have changed, so it has no `update_changed`.
 #[macro_export]
 macro_rules! work_entities {
     (impl[$($generics:tt)*] $work:ty, $entity:path) => {
         $crate::work_entities! {
             impl[$($generics)*] $work, $entity, E, &E, std::convert::identity, std::convert::identity
+        }
+
+        impl<$($generics)*> $work {
+            /// Adds a row of which those columns will be updated that have changed since it was read, and returns
+            /// whether there are some. Otherwise it is as [`update_columns`](Self::update_columns).
+            ///
+            /// # Errors
+            ///
+            /// One that [`is_plan`](ordid_core::Error::is_plan) if the key has changed; the row is not added.
+            pub fn update_changed<E>(
+                &mut self,
+                row: ordid_core::Tracked<E>,
+            ) -> Result<bool, ordid_core::Error>
+            where
+                E: $entity + ordid_core::Fields<ordid_core::entity::Values>,
+            {
+                self.0.update_changed(row, <E as $entity>::__register)
+            }
         }
     };
     (
@@ -249,22 +268,6 @@ macro_rules! work_entities {
                 columns: impl ordid_core::ColumnList<E>,
             ) {
                 self.0.update_columns($changed(entity), &columns, <E as $entity>::__register);
-            }
-
-            /// Adds a row of which those columns will be updated that have changed since it was read, and returns
-            /// whether there are some. Otherwise it is as [`update_columns`](Self::update_columns).
-            ///
-            /// # Errors
-            ///
-            /// One that [`is_plan`](ordid_core::Error::is_plan) if the key has changed; the row is not added.
-            pub fn update_changed<E>(
-                &mut self,
-                row: ordid_core::Tracked<E>,
-            ) -> Result<bool, ordid_core::Error>
-            where
-                E: $entity + ordid_core::Fields<ordid_core::entity::Values>,
-            {
-                self.0.update_changed(row, <E as $entity>::__register)
             }
 
             /// Adds an entity whose row is inserted, or updated if there is a row with its key: all its columns. Returns
@@ -684,6 +687,25 @@ macro_rules! sharded_unit_of_work {
         $crate::sharded_unit_of_work! {
             impl[$($generics)*] $sharded, $work, $entity, [] $engine, $error,
             E, &E, std::convert::identity, std::convert::identity
+        }
+
+        impl<$($generics)*> $sharded {
+            /// Adds a row of which those columns will be updated that have changed since it was read: as
+            /// [`UnitOfWork::update_changed`], on the shard that the row belongs to now, or on
+            /// [all](ordid_sql::Sharding::everywhere).
+            ///
+            /// # Errors
+            ///
+            /// As [`Sharding::shard_of`](ordid_sql::Sharding::shard_of) and [`UnitOfWork::update_changed`].
+            pub fn update_changed<E>(
+                &mut self,
+                row: ordid_core::Tracked<E>,
+            ) -> Result<bool, ordid_core::Error>
+            where
+                E: $entity + ordid_core::Fields<ordid_core::entity::Values>,
+            {
+                self.0.update_changed(row, <E as $entity>::__register)
+            }
         }
     };
 }

@@ -10,7 +10,16 @@ pub(crate) struct Summary {
     skipped: u64,
     /// The ignored tests, each with its reason if the line had one.
     ignored: Vec<(String, Option<String>)>,
+    /// What the failed tests printed, which is far up by the end of the run.
+    failures: Vec<String>,
+    /// Whether the last line was among what failed tests printed.
+    in_failures: bool,
+    /// The lines of the failed test that is printed now.
+    lines: usize,
 }
+
+/// A compiler that was run may print thousands of lines; the reason stands in the first ones.
+const LINES_OF_A_FAILURE: usize = 80;
 
 impl Summary {
     pub(crate) fn failed(&self) -> u64 {
@@ -28,6 +37,7 @@ impl Summary {
     pub(crate) fn line(&mut self, line: &str) {
         let line = plain(line);
         let line = line.trim_end();
+        self.failure(line);
         if let Some(result) = line.strip_prefix("test result: ") {
             self.passed += number(result, " passed");
             self.failed += number(result, " failed");
@@ -36,6 +46,22 @@ impl Summary {
             && let Some((name, outcome)) = test.rsplit_once(" ... ignored")
         {
             self.ignored.push((name.trim().to_owned(), reason(outcome)));
+        }
+    }
+
+    /// Keeps the line if a failed test printed it. A harness writes `failures:` before what they printed, and again
+    /// before their names.
+    fn failure(&mut self, line: &str) {
+        if line == "failures:" {
+            self.in_failures = !self.in_failures;
+        } else if line.starts_with("test result: ") {
+            self.in_failures = false;
+        } else if self.in_failures && !line.is_empty() {
+            let begins = line.starts_with("---- ") && line.ends_with(" ----");
+            self.lines = if begins { 0 } else { self.lines + 1 };
+            if self.lines < LINES_OF_A_FAILURE {
+                self.failures.push(line.to_owned());
+            }
         }
     }
 }
@@ -84,6 +110,13 @@ impl fmt::Display for Summary {
             }
             writeln!(f)?;
         }
+        if !self.failures.is_empty() {
+            writeln!(f, "failed:")?;
+            for line in &self.failures {
+                writeln!(f, "    {line}")?;
+            }
+            writeln!(f)?;
+        }
         writeln!(
             f,
             "{} passed, {} failed, {} skipped",
@@ -115,6 +148,51 @@ running 20 tests
 test result: ok. 20 passed; 0 failed; 0 ignored; 0 measured; 7 filtered out
 ";
         assert_eq!(summary(output), "21 passed, 1 failed, 0 skipped\n");
+    }
+
+    #[test]
+    fn what_failed_tests_printed_is_repeated() {
+        let long = "a line\n".repeat(1_000);
+        let output = format!(
+            "\
+running 3 tests
+test a ... FAILED
+test b ... FAILED
+test c ... ok
+
+failures:
+
+---- a stdout ----
+
+thread 'a' panicked at src/lib.rs:1:2:
+assertion failed
+
+---- b stdout ----
+{long}
+
+failures:
+    a
+    b
+
+test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out
+   Doc-tests ordid
+test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out
+"
+        );
+        let kept = "    a line\n".repeat(LINES_OF_A_FAILURE - 1);
+        assert_eq!(
+            summary(&output),
+            format!(
+                "failed:
+    ---- a stdout ----
+    thread 'a' panicked at src/lib.rs:1:2:
+    assertion failed
+    ---- b stdout ----
+{kept}
+2 passed, 2 failed, 0 skipped
+"
+            )
+        );
     }
 
     #[test]

@@ -57,8 +57,8 @@ struct Arguments {
     /// The tables: orders of six columns, flights of 24
     #[arg(long, value_delimiter = ',', default_value = "orders,flights")]
     table: Vec<Table>,
-    /// What is written: new rows, rows of which every second one is there, or one column of rows that are there. The
-    /// last two are of orders alone
+    /// The writes: new rows, upserts of rows of which every second one is there, or updates of one column. The last two
+    /// write orders alone
     #[arg(long, value_delimiter = ',', default_value = "insert,upsert,column")]
     write: Vec<Write>,
     /// The engines; of SQL Server it is the wire alone, and only orders

@@ -17,7 +17,7 @@ use crate::{
 
 /// The SQL of an engine that one would write.
 trait ByHand: Engine {
-    /// What stands behind an `INSERT` of orders.
+    /// The clause that makes an `INSERT` of orders an upsert.
     const ON_CONFLICT: &'static str;
     /// The text before and behind the placeholders of `(id, total)` that sets the totals of many rows; `None` where one
     /// writes a statement for each.
@@ -176,7 +176,7 @@ where
     Order::add_parents(data, &mut parents);
     parents.flush(pool).await?;
     let rows = Order::rows(data);
-    // What is there has other totals.
+    // The rows that are there have other totals.
     let there = rows
         .iter()
         .step_by(if write == Write::Upsert { 2 } else { 1 });

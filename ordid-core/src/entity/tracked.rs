@@ -7,7 +7,7 @@ use core::{
     ops::{Deref, DerefMut},
 };
 
-use super::{Fields, OrderedKey, Sink};
+use super::{ColumnOf, Fields, OrderedKey, Sink};
 use crate::error::Error;
 
 /// A row that was read, with a copy of each value: it knows which columns have changed since. `update_changed` of a unit
@@ -103,11 +103,11 @@ impl<E: OrderedKey + Fields<Values>> Tracked<E> {
 
     /// Returns the names of the columns that have changed.
     pub fn changed(this: &Self) -> Vec<&'static str> {
-        let positions = this.positions().into_iter();
-        positions.map(|position| E::COLUMNS[position]).collect()
+        let columns = this.columns().into_iter();
+        columns.map(ColumnOf::name).collect()
     }
 
-    fn positions(&self) -> Vec<usize> {
+    fn columns(&self) -> Vec<ColumnOf<E>> {
         let mut values = Values {
             copies: Vec::new(),
             compared: Some(Compared {
@@ -117,19 +117,19 @@ impl<E: OrderedKey + Fields<Values>> Tracked<E> {
             }),
         };
         self.row.write(&mut values);
-        let compared = values.compared.map(|it| it.changed);
-        compared.unwrap_or_default()
+        let changed = values.compared.map(|it| it.changed).unwrap_or_default();
+        changed.into_iter().map(ColumnOf::at).collect()
     }
 
-    /// Returns the row, and the positions of the columns that have changed.
+    /// Returns the row, and the columns that have changed.
     ///
     /// # Errors
     ///
     /// One that [`is_plan`](Error::is_plan) if the key has changed: no row with this key was read.
-    pub fn into_changed(this: Self) -> Result<(E, Vec<usize>), Error> {
-        let changed = this.positions();
-        let mut columns = changed.iter().map(|position| E::COLUMNS[*position]);
-        match columns.find(|column| E::KEY_COLUMNS.contains(column)) {
+    pub fn into_changed(this: Self) -> Result<(E, Vec<ColumnOf<E>>), Error> {
+        let changed = this.columns();
+        let mut names = changed.iter().map(|column| column.name());
+        match names.find(|name| E::KEY_COLUMNS.contains(name)) {
             None => Ok((this.row, changed)),
             Some(column) => Err(Error::plan(format!(
                 "the column {column} of a row of {} has changed, which is of its key: a row keeps its key; delete the \
@@ -228,8 +228,8 @@ mod tests {
         assert_eq!(Tracked::changed(&part), ["name", "weight"]);
         part.name.pop();
         assert_eq!(Tracked::changed(&part), ["weight"]);
-        let (row, positions) = Tracked::into_changed(part).unwrap();
-        assert_eq!((row.weight, positions), (Some(0.5), [2].into()));
+        let (row, changed) = Tracked::into_changed(part).unwrap();
+        assert_eq!((row.weight, changed), (Some(0.5), [ColumnOf::at(2)].into()));
     }
 
     #[test]

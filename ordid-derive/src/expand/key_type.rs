@@ -317,10 +317,10 @@ fn key_type(
     }
 }
 
-/// What a mask changes of `KeyType`.
+/// Writes the items of `KeyType` that a mask changes.
 fn outside(model: &KeyType<'_>, scheme: &TokenStream) -> Option<TokenStream> {
     let mask = model.attrs.mask.as_ref()?;
-    // As of the impl of `MaskedKey`.
+    // The impl of `MaskedKey` has the same span.
     let span = mask.span();
     let private = Private(model.attrs.krate.as_ref()).at(span);
     Some(quote_spanned! {span=>

@@ -49,7 +49,7 @@ pub(super) fn forward(model: &Entity<'_>) -> Option<TokenStream> {
         let table = located(table, span);
         // Of a key type that somebody else's parent shares, nothing is known.
         let tells = |parent: &ParentAttr| parent.entity.is_none();
-        // What the columns of a key that has several are, is not known either.
+        // The derive does not know the column types of a key that has several columns either.
         let is_key = model.is_key(field) && model.keys().len() == 1;
         let how = match is_key || field.attrs.parent.as_ref().is_some_and(tells) {
             true => quote_spanned!(span=> AsKey),
@@ -62,17 +62,17 @@ pub(super) fn forward(model: &Entity<'_>) -> Option<TokenStream> {
 
 /// The key of an entity: one field, or several as one.
 pub(super) struct Key {
-    /// What the key is one of, such as `OrderId`.
+    /// The type of the key field, such as `OrderId`.
     ty: TokenStream,
     /// The functions of `OrderedKey` that are about it.
     functions: TokenStream,
     /// The function of `Fields` that writes it.
     write: TokenStream,
-    /// What is demanded of the fields' types.
+    /// The bounds that the fields' types have to meet.
     bounds: Vec<TokenStream>,
 }
 
-/// What is demanded of the type of a key field.
+/// The bound that the type of a key field has to meet.
 #[derive(Clone, Copy)]
 enum Demand {
     Key,

@@ -284,15 +284,12 @@ pub(super) async fn found<T: FlushTransaction>(
                 let answer = open.texts(&statement, values).await;
                 let answer = answer.map_err(|it| FlushError::statement(it, place.clone()))?;
                 for text in answer {
-                    match text.parse::<usize>() {
-                        Ok(row) if row < statement.rows => found[start - first + row] = true,
-                        _ => {
-                            let error = format!(
-                                "the database answers {text:?} in place of the number of a row"
-                            );
-                            return Err(FlushError::bind(error, place));
-                        }
-                    }
+                    let row = text.parse::<usize>().ok();
+                    let row = row.filter(|row| *row < statement.rows);
+                    let unknown =
+                        || format!("the database answers {text:?} in place of the number of a row");
+                    let row = row.ok_or_else(|| FlushError::bind(unknown(), place.clone()))?;
+                    found[start - first + row] = true;
                 }
                 count += 1;
                 start += statement.rows;

@@ -18,7 +18,7 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
             f.write_str(match self.0.stays_unknown {
                 false => "flush again over a connection that works to find out",
                 true => {
-                    "a flush `without_record` cannot find out: look for its updates and deletes in the database, then \
+                    "a flush `without_record` cannot find out: look for its changes in the database, then \
                      `clear` the unit of work"
                 }
             })?;

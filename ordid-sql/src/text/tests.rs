@@ -5,7 +5,7 @@ use std::any::TypeId;
 use ordid_core::{entity::Parent, uuid::Uuid};
 
 use super::*;
-use crate::ColumnSet;
+use crate::{Chunk, ColumnSet};
 
 struct Order;
 

@@ -155,7 +155,7 @@ fn a_flush_without_a_marker_row_is_not_sent_again_after_a_lost_commit() {
         assert!(error.is_commit_unknown(), "{error}");
         assert!(
             error.to_string().contains(
-                "a flush `without_record` cannot find out: look for its updates and deletes in the database, then \
+                "a flush `without_record` cannot find out: look for its changes in the database, then \
                  `clear` the unit of work"
             ),
             "{error}"

@@ -110,28 +110,7 @@ macro_rules! database {
                         version: note.version,
                         stars: note.stars,
                     };
-                    match change {
-                        Change::Add => {
-                            work.add(row);
-                        }
-                        Change::Update => work.update(row),
-                        Change::UpdateStars => work.update_columns(row, Row::stars),
-                        Change::UpdateChanged => {
-                            let mut row = Tracked::new(Row {
-                                stars: row.stars - 1,
-                                ..row
-                            });
-                            row.stars += 1;
-                            assert!(work.update_changed(row).expect("the key is the same"));
-                        }
-                        Change::Delete => work.delete(&row),
-                        Change::Upsert => {
-                            work.upsert(row);
-                        }
-                        Change::Ignore => {
-                            work.insert_or_ignore(row);
-                        }
-                    }
+                    add_change!(work, change, row: Row)
                 }
 
                 fn person(work: &mut UnitOfWork<Self>, take: Take, person: &Person) {
@@ -166,28 +145,7 @@ macro_rules! database {
                         title: mark.title.clone(),
                         stars: mark.stars,
                     };
-                    match change {
-                        Change::Add => {
-                            work.add(row);
-                        }
-                        Change::Update => work.update(row),
-                        Change::UpdateStars => work.update_columns(row, MarkRow::stars),
-                        Change::UpdateChanged => {
-                            let mut row = Tracked::new(MarkRow {
-                                stars: row.stars - 1,
-                                ..row
-                            });
-                            row.stars += 1;
-                            assert!(work.update_changed(row).expect("the key is the same"));
-                        }
-                        Change::Delete => work.delete(&row),
-                        Change::Upsert => {
-                            work.upsert(row);
-                        }
-                        Change::Ignore => {
-                            work.insert_or_ignore(row);
-                        }
-                    }
+                    add_change!(work, change, row: MarkRow)
                 }
             }
         }

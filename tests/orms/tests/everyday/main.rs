@@ -1,6 +1,45 @@
 //! What applications do every day beside inserts, over `SQLx`, Diesel, diesel-async and `SeaORM`: see
 //! [`ordid_tests::everyday`].
 
+/// Adds a change of a row to a unit of work: their functions have the same names in every library.
+macro_rules! add_change {
+    ($work:expr, $change:expr, $row:ident, $columns:expr, $changed:expr, $deleted:expr) => {
+        match $change {
+            Change::Add => {
+                $work.add($row);
+            }
+            Change::Update => $work.update($row),
+            Change::UpdateStars => $work.update_columns($row, $columns),
+            Change::UpdateChanged => $changed,
+            Change::Delete => $work.delete($deleted),
+            Change::Upsert => {
+                $work.upsert($row);
+            }
+            Change::Ignore => {
+                $work.insert_or_ignore($row);
+            }
+        }
+    };
+    // A row whose stars have changed since it was read.
+    ($work:expr, $change:expr, $row:ident: $entity:ident) => {
+        add_change!(
+            $work,
+            $change,
+            $row,
+            $entity::stars,
+            {
+                let mut row = Tracked::new($entity {
+                    stars: $row.stars - 1,
+                    ..$row
+                });
+                row.stars += 1;
+                assert!($work.update_changed(row).expect("the key is the same"));
+            },
+            &$row
+        )
+    };
+}
+
 #[path = "../shared/connect.rs"]
 mod connect;
 mod diesel;

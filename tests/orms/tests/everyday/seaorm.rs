@@ -13,6 +13,25 @@ use sea_orm::{ActiveValue::Set, IntoActiveModel as _};
 
 use crate::{NoteId, connect::Connect};
 
+/// As `add_change!`: an `ActiveModel` knows by itself which of its columns have changed.
+macro_rules! add_model_change {
+    ($work:expr, $change:expr, $row:ident: $columns:expr) => {
+        add_change!(
+            $work,
+            $change,
+            $row,
+            $columns,
+            {
+                let stars = Set($row.stars);
+                let mut row = $row.into_active_model();
+                row.stars = stars;
+                $work.update(row);
+            },
+            $row
+        )
+    };
+}
+
 mod note {
     use ordid::OrderedKey;
     use sea_orm::entity::prelude::*;
@@ -110,26 +129,7 @@ impl<DB: Connect + Engine> EverydayWork for Work<DB> {
             version: note.version,
             stars: note.stars,
         };
-        match change {
-            Change::Add => {
-                self.work.add(row.into_active_model());
-            }
-            Change::Update => self.work.update(row),
-            Change::UpdateStars => self.work.update_columns(row, note::Model::stars),
-            Change::UpdateChanged => {
-                let stars = Set(row.stars);
-                let mut row = row.into_active_model();
-                row.stars = stars;
-                self.work.update(row);
-            }
-            Change::Delete => self.work.delete(row),
-            Change::Upsert => {
-                self.work.upsert(row);
-            }
-            Change::Ignore => {
-                self.work.insert_or_ignore(row);
-            }
-        }
+        add_model_change!(self.work, change, row: note::Model::stars)
     }
 
     fn mark(&mut self, change: Change, mark: &Mark) {
@@ -139,26 +139,7 @@ impl<DB: Connect + Engine> EverydayWork for Work<DB> {
             title: mark.title.clone(),
             stars: mark.stars,
         };
-        match change {
-            Change::Add => {
-                self.work.add(row.into_active_model());
-            }
-            Change::Update => self.work.update(row),
-            Change::UpdateStars => self.work.update_columns(row, mark::Model::stars),
-            Change::UpdateChanged => {
-                let stars = Set(row.stars);
-                let mut row = row.into_active_model();
-                row.stars = stars;
-                self.work.update(row);
-            }
-            Change::Delete => self.work.delete(row),
-            Change::Upsert => {
-                self.work.upsert(row);
-            }
-            Change::Ignore => {
-                self.work.insert_or_ignore(row);
-            }
-        }
+        add_model_change!(self.work, change, row: mark::Model::stars)
     }
 
     fn person(&mut self, take: Take, person: &Person) {

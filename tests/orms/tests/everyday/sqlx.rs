@@ -64,28 +64,7 @@ where
             version: note.version,
             stars: note.stars,
         };
-        match change {
-            Change::Add => {
-                self.0.add(row);
-            }
-            Change::Update => self.0.update(row),
-            Change::UpdateStars => self.0.update_columns(row, Row::stars),
-            Change::UpdateChanged => {
-                let mut row = Tracked::new(Row {
-                    stars: row.stars - 1,
-                    ..row
-                });
-                row.stars += 1;
-                assert!(self.0.update_changed(row).expect("the key is the same"));
-            }
-            Change::Delete => self.0.delete(&row),
-            Change::Upsert => {
-                self.0.upsert(row);
-            }
-            Change::Ignore => {
-                self.0.insert_or_ignore(row);
-            }
-        }
+        add_change!(self.0, change, row: Row)
     }
 
     fn mark(&mut self, change: Change, mark: &Mark) {
@@ -95,28 +74,7 @@ where
             title: mark.title.clone(),
             stars: mark.stars,
         };
-        match change {
-            Change::Add => {
-                self.0.add(row);
-            }
-            Change::Update => self.0.update(row),
-            Change::UpdateStars => self.0.update_columns(row, MarkRow::stars),
-            Change::UpdateChanged => {
-                let mut row = Tracked::new(MarkRow {
-                    stars: row.stars - 1,
-                    ..row
-                });
-                row.stars += 1;
-                assert!(self.0.update_changed(row).expect("the key is the same"));
-            }
-            Change::Delete => self.0.delete(&row),
-            Change::Upsert => {
-                self.0.upsert(row);
-            }
-            Change::Ignore => {
-                self.0.insert_or_ignore(row);
-            }
-        }
+        add_change!(self.0, change, row: MarkRow)
     }
 
     fn person(&mut self, take: Take, person: &Person) {

@@ -1,0 +1,77 @@
+//! How statements name a table and its columns.
+
+use super::READ_VERSION;
+use crate::{Action, EngineProfile, Table};
+
+/// A table as statements name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableNames {
+    /// The table, quoted, behind its schema where there is one.
+    pub table: String,
+    /// Its columns, quoted, in the order of [`Table::columns`].
+    pub columns: Vec<String>,
+    /// The positions of the key's columns.
+    pub keys: Vec<usize>,
+    /// The position of the version's column, if the rows have a version.
+    pub version: Option<usize>,
+    /// The text before and behind a value of each column, such as a cast. Most columns have none.
+    pub around: Vec<Option<[String; 2]>>,
+}
+
+impl TableNames {
+    /// Takes the names that the entity has.
+    pub fn of(table: &Table, engine: &EngineProfile) -> Self {
+        let columns = table.columns().iter().map(|it| engine.quote(it));
+        Self::new(
+            engine.quote_table(table.schema(), table.name()),
+            columns.collect(),
+            table,
+        )
+    }
+
+    /// Takes names that are quoted already.
+    pub fn new(table_name: String, columns: Vec<String>, table: &Table) -> Self {
+        Self {
+            table: table_name,
+            columns,
+            keys: table.key_positions(),
+            version: table.version(),
+            around: Vec::new(),
+        }
+    }
+
+    /// Returns the name of the column at a position; behind the last one there is the version that a row was read with.
+    pub(super) fn column(&self, position: usize) -> &str {
+        match self.columns.get(position) {
+            Some(column) => column,
+            None => READ_VERSION,
+        }
+    }
+
+    /// Returns those of these columns that an update sets, which finds its rows by these.
+    pub(super) fn set_of<'a>(
+        &'a self,
+        columns: &'a [usize],
+        found_by: &'a [(usize, usize)],
+    ) -> impl Iterator<Item = usize> + 'a {
+        let is_found_by = |it: usize| found_by.iter().any(|(_, value)| *value == it);
+        let is_set = move |it: &usize| !self.keys.contains(it) && !is_found_by(*it);
+        columns.iter().copied().filter(is_set)
+    }
+
+    /// Returns the columns by which an action finds rows, each with the position of what it has to be: the key's, and the
+    /// version's where that is checked.
+    pub(super) fn found_by(&self, table: &Table, action: Action) -> Vec<(usize, usize)> {
+        if let Action::Upsert { set, .. } = action {
+            return table.upserted_by(set).iter().map(|it| (*it, *it)).collect();
+        }
+        let version = self.version.filter(|_| table.checks_version(action));
+        let version = version.map(|version| (version, self.columns.len()));
+        self.key().into_iter().chain(version).collect()
+    }
+
+    /// As [`found_by`](Self::found_by), of the key alone.
+    pub(super) fn key(&self) -> Vec<(usize, usize)> {
+        self.keys.iter().map(|key| (*key, *key)).collect()
+    }
+}

@@ -1,0 +1,72 @@
+//! The texts of one flush.
+
+use super::{Statement, TableNames, Writer};
+use crate::{Action, Chunk, Table};
+
+/// The statements of a flush, each written once: all chunks but an action's last have the same text.
+#[derive(Debug)]
+pub(crate) struct Statements<'a> {
+    writer: Writer<'a>,
+    tables: Vec<(Table, TableNames)>,
+    /// The last statement of each table; of upserts, that of each step.
+    last: Vec<[Option<Written>; 4]>,
+}
+
+/// A statement, and what it was written for.
+#[derive(Debug)]
+struct Written {
+    action: Action,
+    set: Option<Vec<usize>>,
+    statement: Statement,
+}
+
+impl<'a> Statements<'a> {
+    pub(crate) fn new(writer: Writer<'a>, tables: Vec<(Table, TableNames)>) -> Self {
+        Self {
+            writer,
+            last: tables.iter().map(|_| [const { None }; 4]).collect(),
+            tables,
+        }
+    }
+
+    pub(crate) const fn writer(&self) -> Writer<'a> {
+        self.writer
+    }
+
+    pub(crate) fn table(&self, table: usize) -> &Table {
+        &self.tables[table].0
+    }
+
+    pub(crate) fn names(&self, table: usize) -> &TableNames {
+        &self.tables[table].1
+    }
+
+    /// Returns the statement for so many rows of a chunk, which have values for the columns of `set`
+    /// where those are not all.
+    pub(crate) fn of(&mut self, chunk: &Chunk, rows: usize, set: Option<&[usize]>) -> Statement {
+        let (table, names) = &self.tables[chunk.table];
+        let slot = match chunk.action {
+            Action::Upsert { step, .. } => step as usize,
+            _ => 0,
+        };
+        let slot = &mut self.last[chunk.table][slot];
+        if let Some(last) = slot
+            && (last.action, last.set.as_deref(), last.statement.rows) == (chunk.action, set, rows)
+        {
+            return last.statement.clone();
+        }
+        // Circles are small.
+        let of_action = table.rows_of(chunk.action).unwrap_or(chunk.rows.end);
+        let mut statement = self.writer.statement(table, names, chunk.action, rows, set);
+        // The last chunk may be shorter.
+        let is_full = rows == 1 || chunk.rows.start == chunk.number * rows;
+        let recurs = set.is_none() && is_full && of_action >= 2 * rows;
+        statement.repeats = recurs && self.writer.engine.prepares;
+        *slot = Some(Written {
+            action: chunk.action,
+            set: set.map(<[_]>::to_vec),
+            statement: statement.clone(),
+        });
+        statement
+    }
+}
