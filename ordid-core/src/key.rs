@@ -169,7 +169,7 @@ impl RawKey for Uuid {
                 self.hyphenated().encode_lower(&mut [0; Hyphenated::LENGTH]),
                 f,
             ),
-            Some(_) => text::write_prefixed(prefix, text::encode_suffix(self, &mut [0; 32]), f),
+            Some(_) => text::write_prefixed(prefix, &text::suffix(self), f),
         }
     }
 

@@ -91,7 +91,7 @@ macro_rules! integer {
                 if is_shaped(f) || f.sign_plus() {
                     let mut digits = Digits::new();
                     digits.push(self)?;
-                    return write_prefixed(prefix, digits.as_str(), f);
+                    return write_prefixed(prefix, digits.as_bytes(), f);
                 }
                 if let Some(prefix) = prefix
                     && !prefix.is_empty()
@@ -160,8 +160,8 @@ impl Digits {
         fmt::Write::write_fmt(self, format_args!("{integer}"))
     }
 
-    fn as_str(&self) -> &str {
-        core::str::from_utf8(&self.bytes[..self.length]).unwrap_or("")
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
     }
 }
 

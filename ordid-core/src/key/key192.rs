@@ -29,9 +29,7 @@ impl Key192 {
         prefix: Option<&str>,
         f: &mut fmt::Formatter<'_>,
     ) -> fmt::Result {
-        let mut room = [0; ORDERED_32];
-        let text = text::encode_ordered::<A, 24, ORDERED_32>(&self.0, &mut room);
-        text::write_prefixed(prefix, text, f)
+        text::write_prefixed(prefix, &text::ordered::<A, 24, ORDERED_32>(&self.0), f)
     }
 
     /// Reads what [`write_text_in`](Self::write_text_in) wrote.

@@ -51,7 +51,8 @@ impl RawKey for ObjectId {
     #[inline]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut room = [0; DIGITS];
-        write_prefixed(prefix, HEX.encode_mut_str(&self.0, &mut room), f)
+        HEX.encode_mut(&self.0, &mut room);
+        write_prefixed(prefix, &room, f)
     }
 
     /// Lower case only: another case would be a second text for the same key.

@@ -85,9 +85,7 @@ impl RawKey for PushId {
 
     #[inline]
     fn write_text(self, prefix: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut room = [0; PUSH_ID];
-        let text = text::encode_ordered::<Push, 15, PUSH_ID>(&self.0, &mut room);
-        text::write_prefixed(prefix, text, f)
+        text::write_prefixed(prefix, &text::ordered::<Push, 15, PUSH_ID>(&self.0), f)
     }
 
     fn parse_text(prefix: Option<&str>, text: &str) -> Result<Self, Error> {

@@ -21,20 +21,20 @@
 use alloc::{format, string::String};
 use core::fmt;
 
-use data_encoding::Encoding;
-use data_encoding_macro::new_encoding;
 use uuid::Uuid;
 
 use super::TextForm;
 use crate::error::Error;
 
+mod digits;
 mod hyphenated;
 
+use digits::Digits;
 pub(crate) use hyphenated::{encode_hyphenated, parse_hyphenated, read_hyphenated};
 
 /// Length of a TypeID's suffix, and of a ULID.
 const SUFFIX: usize = 26;
-/// Digits that the codec puts in front of a suffix.
+/// Digits of the first group that are not a suffix's: its 26 digits are the last of 32.
 const ZEROS: usize = 6;
 /// Length of the longest prefix.
 pub(crate) const PREFIX_MAX: usize = 63;
@@ -47,9 +47,10 @@ pub(crate) const ORDERED_32: usize = 32;
 /// Length of a push id.
 pub(crate) const PUSH_ID: usize = 20;
 
-static BASE32: Encoding = new_encoding! { symbols: "0123456789abcdefghjkmnpqrstvwxyz", };
+// Statics, and not constants, which would be copied with each use.
+static BASE32: Digits<5> = Digits::new(b"0123456789abcdefghjkmnpqrstvwxyz");
 
-static BASE32_UPPER: Encoding = new_encoding! { symbols: "0123456789ABCDEFGHJKMNPQRSTVWXYZ", };
+static BASE32_UPPER: Digits<5> = Digits::new(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ");
 
 /// An alphabet of 64 characters in the order of ASCII, so that text sorts as the bytes it stands
 /// for.
@@ -91,7 +92,7 @@ pub(crate) mod sealed {
     /// What only this crate knows of an alphabet.
     pub trait Codec {
         #[doc(hidden)]
-        fn encoding() -> &'static Encoding;
+        fn digits() -> &'static Digits<6>;
         /// The names of the schemes `ordered_text_22`, `.._time64` and `ordered_text_32` with it.
         #[doc(hidden)]
         const SCHEMES: [&'static str; 3];
@@ -99,11 +100,10 @@ pub(crate) mod sealed {
 
     impl Codec for Tilde {
         #[inline]
-        fn encoding() -> &'static Encoding {
-            static ENCODING: Encoding = new_encoding! {
-                symbols: "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~",
-            };
-            &ENCODING
+        fn digits() -> &'static Digits<6> {
+            static DIGITS: Digits<6> =
+                Digits::new(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~");
+            &DIGITS
         }
 
         const SCHEMES: [&'static str; 3] = [
@@ -115,11 +115,10 @@ pub(crate) mod sealed {
 
     impl Codec for Push {
         #[inline]
-        fn encoding() -> &'static Encoding {
-            static ENCODING: Encoding = new_encoding! {
-                symbols: "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz",
-            };
-            &ENCODING
+        fn digits() -> &'static Digits<6> {
+            static DIGITS: Digits<6> =
+                Digits::new(b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz");
+            &DIGITS
         }
 
         const SCHEMES: [&'static str; 3] = [
@@ -172,60 +171,53 @@ pub const fn check_prefix(prefix: &str) {
     );
 }
 
-/// Room for 26 digits and for the zeros that the codec puts in front of them.
-pub(crate) type Digits = [u8; 32];
-
-/// Writes the 26 characters that follow a TypeID's prefix.
+/// Returns the 26 characters that follow a TypeID's prefix.
 #[inline]
-pub(crate) fn encode_suffix(raw: Uuid, room: &mut Digits) -> &str {
-    encode_base32(&BASE32, raw, room)
+pub(crate) fn suffix(raw: Uuid) -> [u8; SUFFIX] {
+    encode_base32(&BASE32, raw)
 }
 
 /// Writes 128 bits as 26 digits: 130 bits with two zero bits in front.
 #[inline]
-fn encode_base32<'r>(encoding: &Encoding, raw: Uuid, room: &'r mut Digits) -> &'r str {
-    &encoding.encode_mut_str(&widened(raw), room)[ZEROS..]
-}
-
-/// The codec wants whole groups of 40 bits, so 32 zero bits go in front, of which 30 come out as six
-/// leading '0'.
-#[inline]
-fn widened(raw: Uuid) -> [u8; 20] {
-    let mut wide = [0; 20];
-    wide[4..].copy_from_slice(raw.as_bytes());
-    wide
-}
-
-/// Reads 26 digits, with the 32 bits above them; returns whether they are digits.
-#[inline]
-fn widen(encoding: &Encoding, text: &[u8; SUFFIX], wide: &mut [u8; 20]) -> bool {
-    let mut digits = *b"00000000000000000000000000000000";
-    digits[ZEROS..].copy_from_slice(text);
-    // The codec itself sees to it that all of the array is written.
-    encoding.decode_mut(&digits, wide).is_ok()
+fn encode_base32(digits: &Digits<5>, raw: Uuid) -> [u8; SUFFIX] {
+    let (high, low) = raw.as_u64_pair();
+    let groups = [high >> 56, high >> 16, high << 24 | low >> 40, low].map(|it| digits.write(it));
+    let mut text = [0; SUFFIX];
+    text.copy_from_slice(&groups.as_flattened()[ZEROS..]);
+    text
 }
 
 /// Reads 26 digits of 128 bits.
 #[inline]
-fn decode_base32(encoding: &Encoding, text: &[u8]) -> Option<Uuid> {
-    let mut wide = [0; 20];
-    if !widen(encoding, text.try_into().ok()?, &mut wide) {
+fn decode_base32(digits: &Digits<5>, text: &[u8]) -> Option<Uuid> {
+    let text: &[u8; SUFFIX] = text.try_into().ok()?;
+    let (number, above) = read_base32(digits, text)?;
+    (above == 0).then(|| Uuid::from_u128(number))
+}
+
+/// Reads 26 digits: 128 bits, and the two above them.
+#[inline]
+fn read_base32(digits: &Digits<5>, text: &[u8; SUFFIX]) -> Option<(u128, u64)> {
+    let mut groups = [[b'0'; 8]; 4];
+    groups.as_flattened_mut()[ZEROS..].copy_from_slice(text);
+    let mut wrong = 0;
+    let [first, second, third, fourth] = groups.map(|group| digits.read(group, &mut wrong));
+    if Digits::<5>::is_wrong(wrong) {
         return None;
     }
-    let (above, bytes) = (wide.first_chunk()?, wide.last_chunk()?);
-    (u32::from_ne_bytes(*above) == 0).then(|| Uuid::from_bytes(*bytes))
+    let number = u128::from(first) << 120 | u128::from(second) << 80 | u128::from(third) << 40;
+    Some((number | u128::from(fourth), first >> 8))
 }
 
 /// Says why [`decode_base32`] read nothing.
 #[cold]
-fn why_not_base32(encoding: &Encoding, text: &[u8]) -> String {
+fn why_not_base32(digits: &Digits<5>, text: &[u8]) -> String {
     let Ok(text) = text.try_into() else {
         return format!("{} characters", text.len());
     };
-    if widen(encoding, text, &mut [0; 20]) {
-        "more than 128 bits: the first character is at most 7".into()
-    } else {
-        "a character outside the alphabet".into()
+    match read_base32(digits, text) {
+        Some(_) => "more than 128 bits: the first character is at most 7".into(),
+        None => "a character outside the alphabet".into(),
     }
 }
 
@@ -274,23 +266,13 @@ fn not_a_type_id(prefix: &str, text: &str) -> Error {
     ))
 }
 
-/// Writes the 26 characters of a ULID.
-#[inline]
-pub(crate) fn encode_ulid(raw: Uuid, room: &mut Digits) -> &str {
-    encode_base32(&BASE32_UPPER, raw, room)
-}
-
 /// Returns the 26 characters of a ULID.
 #[inline]
 pub(crate) fn ulid(raw: Uuid) -> [u8; SUFFIX] {
-    let mut digits = Digits::default();
-    BASE32_UPPER.encode_mut(&widened(raw), &mut digits);
-    let mut text = [0; SUFFIX];
-    text.copy_from_slice(&digits[ZEROS..]);
-    text
+    encode_base32(&BASE32_UPPER, raw)
 }
 
-/// Reads a ULID as [`encode_ulid`] writes it: in upper case, without the letters that Crockford
+/// Reads a ULID as [`ulid`] writes it: in upper case, without the letters that Crockford
 /// reads as digits.
 #[inline]
 pub(crate) fn read_ulid(text: &[u8]) -> Option<Uuid> {
@@ -342,36 +324,21 @@ fn not_a_ulid(text: &[u8], why: &str, fix: &str) -> Error {
     ))
 }
 
-/// Writes `BYTES` bytes as `LENGTH` characters, which are the fewest that hold them.
-#[inline]
-pub(crate) fn encode_ordered<'r, A: Alphabet, const BYTES: usize, const LENGTH: usize>(
-    bytes: &[u8; BYTES],
-    room: &'r mut [u8; LENGTH],
-) -> &'r str {
-    const { assert!(LENGTH == (BYTES * 8).div_ceil(6)) };
-    A::encoding().encode_mut_str(bytes, room)
-}
-
-/// Returns what [`encode_ordered`] writes.
+/// Returns `BYTES` bytes as `LENGTH` characters, which are the fewest that hold them.
 #[inline]
 pub(crate) fn ordered<A: Alphabet, const BYTES: usize, const LENGTH: usize>(
     bytes: &[u8; BYTES],
 ) -> [u8; LENGTH] {
-    const { assert!(LENGTH == (BYTES * 8).div_ceil(6)) };
-    let mut text = [0; LENGTH];
-    A::encoding().encode_mut(bytes, &mut text);
-    text
+    A::digits().encode(bytes)
 }
 
-/// Reads what [`encode_ordered`] wrote. Where the last character carries fewer than six bits, one
+/// Reads what [`ordered`] wrote. Where the last character carries fewer than six bits, one
 /// that carries more would be a second text for the same key, and is refused.
 #[inline]
 pub(crate) fn read_ordered<A: Alphabet, const BYTES: usize, const LENGTH: usize>(
     text: &[u8],
 ) -> Option<[u8; BYTES]> {
-    let mut bytes = [0; BYTES];
-    let read = text.len() == LENGTH && A::encoding().decode_mut(text, &mut bytes).is_ok();
-    read.then_some(bytes)
+    A::digits().decode::<BYTES, LENGTH>(text.try_into().ok()?)
 }
 
 /// As [`read_ordered`], or says why not.
@@ -408,23 +375,35 @@ pub(crate) fn parse_ordered22<A: Alphabet>(text: &[u8]) -> Result<Uuid, Error> {
     parse_ordered::<A, 16, ORDERED_22>(text).map(Uuid::from_bytes)
 }
 
-/// Writes prefix, `_` and text.
+/// Returns digits, and the prefix where they have one, as text.
+#[inline]
+pub(crate) fn as_text(digits: &[u8]) -> &str {
+    str::from_utf8(digits).expect("a prefix is text, and digits are ASCII")
+}
+
+/// Room for a prefix, `_` and a text.
+const PREFIXED_MAX: usize = PREFIX_MAX + 1 + ORDERED_32;
+
+/// Writes prefix, `_` and text, at once: a string that takes them then needs one allocation.
 #[inline]
 pub(crate) fn write_prefixed(
     prefix: Option<&str>,
-    text: &str,
+    text: &[u8],
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
-    match prefix {
-        None | Some("") => pad(text, f),
-        // Only a width or a precision needs the whole text at once.
-        Some(prefix) if is_shaped(f) => f.pad(&format!("{prefix}_{text}")),
-        Some(prefix) => {
-            f.write_str(prefix)?;
-            f.write_str("_")?;
-            f.write_str(text)
-        }
-    }
+    let prefix = match prefix {
+        None | Some("") => return pad(as_text(text), f),
+        Some(prefix) => prefix,
+    };
+    let length = prefix.len() + 1 + text.len();
+    let mut room = [0; PREFIXED_MAX];
+    let Some(whole) = room.get_mut(..length) else {
+        return f.pad(&format!("{prefix}_{}", as_text(text)));
+    };
+    whole[..prefix.len()].copy_from_slice(prefix.as_bytes());
+    whole[prefix.len()] = b'_';
+    whole[prefix.len() + 1..].copy_from_slice(text);
+    pad(as_text(whole), f)
 }
 
 /// As `f.pad(text)`, without the call where no width and no precision ask for it.

@@ -90,11 +90,7 @@ pub type OrderedText32Push = Text32<Push>;
 /// Writes 22 characters.
 #[inline]
 fn write_22<A: Alphabet>(raw: Uuid, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let mut room = [0; text::ORDERED_22];
-    text::pad(
-        text::encode_ordered::<A, 16, _>(raw.as_bytes(), &mut room),
-        f,
-    )
+    text::pad(text::as_text(&text::encode_ordered22::<A>(raw)), f)
 }
 
 impl<A: Alphabet> Scheme for Text22<A> {

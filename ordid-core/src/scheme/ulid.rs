@@ -105,7 +105,7 @@ impl Ulid {
             return Err(Error::new(ErrorKind::NoSuccessor(format!(
                 "{} has no successor in its millisecond: its random part is used up; make a ULID \
                  of the next millisecond",
-                text::encode_ulid(raw, &mut [0; 32])
+                text::as_text(&text::ulid(raw))
             ))));
         }
         Ok(Uuid::from_u128(raw.as_u128() + 1))
@@ -126,7 +126,7 @@ impl Ulid {
         Err(Error::conversion(format!(
             "{} is no UUID of version 7: it has random bits in the place of version and variant, \
              which would be lost; store its bytes as they are, or make a new key for its time",
-            text::encode_ulid(raw, &mut [0; 32])
+            text::as_text(&text::ulid(raw))
         )))
     }
 }
@@ -142,7 +142,7 @@ impl Scheme for Ulid {
     }
 
     own_text_without_prefix! {
-        write: |raw, f| text::pad(text::encode_ulid(raw, &mut [0; 32]), f),
+        write: |raw, f| text::pad(text::as_text(&text::ulid(raw)), f),
         parse: text::parse_ulid,
         read: text::read_ulid
     }
