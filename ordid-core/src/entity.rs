@@ -465,7 +465,8 @@ pub trait Fields<S: ?Sized> {
     label = "`{T}` has no column type here",
     note = "for a key type, name its column, `#[ordid(sqlx(postgres = uuid, mysql = binary16, \
             sqlite = blob))]`, and turn on the database's feature of the adapter, such as `sqlite` of \
-            ordid-sqlx; for other types see the database library's list"
+            ordid-sqlx; for a type of another crate, turn on the database library's feature for it, such as \
+            `chrono` of sqlx"
 )]
 pub trait Sink<T: ?Sized> {
     /// Takes the value of the next column.
