@@ -12,7 +12,7 @@ use core::{any::TypeId, fmt, marker::PhantomData};
 use crate::{
     error::Error,
     generator::Generator,
-    key::{EnsuredFields, KeyBytes, KeyField, KeyFields, KeyType, StaticScheme},
+    key::{EnsuredFields, KeyBytes, KeyField, KeyFields, KeyType, PartField, StaticScheme},
 };
 
 mod tracked;
@@ -239,6 +239,20 @@ impl Parent {
 
     /// The parent is this entity.
     pub const fn by_entity<F: KeyField, P: 'static>(column: &'static str) -> Self {
+        Self {
+            column,
+            target: Target::Entity {
+                type_id: TypeId::of::<P>,
+                name: core::any::type_name::<P>,
+            },
+            nullable: F::OPTIONAL,
+            deferrable: false,
+        }
+    }
+
+    /// The parent is this entity, and the column is one of several that hold its key.
+    #[doc(hidden)]
+    pub const fn by_part<F: PartField, P: 'static>(column: &'static str) -> Self {
         Self {
             column,
             target: Target::Entity {
