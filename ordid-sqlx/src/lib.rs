@@ -128,7 +128,6 @@ mod backend;
 mod classify;
 mod connection;
 mod engine_macros;
-mod flushed_to;
 mod flushes_table;
 #[cfg(feature = "postgres")]
 pub mod instagram;
@@ -146,7 +145,6 @@ mod stored;
 mod unit_of_work;
 
 pub use backend::{Backend, Binder, Entity};
-pub use flushed_to::FlushedTo;
 pub use flushes_table::{create_flushes_table, flushes_table, remove_old_markers};
 #[cfg(feature = "postgres")]
 pub use leases::PgSequence;

@@ -4,7 +4,7 @@ use ordid_sql::{Flushed, Work, spi::TransactionScope};
 use sqlx::{Connection, Database, Pool, Transaction};
 
 use crate::{
-    Error, FlushedTo,
+    Error,
     backend::{Backend, Binder, Entity},
     connection::Source,
 };
@@ -123,8 +123,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// What [`plan`](Self::plan) finds, before anything is sent: among it a key that was added twice.
     /// Otherwise says what failed to be done, in which table, which chunk, and with which row's key. To
     /// find the row, what was sent is sent once more up to it, in a transaction that is rolled back.
-    pub async fn flush<P: FlushedTo<DB>>(&mut self, pool: &Pool<P>) -> Result<Flushed, Error> {
-        let source = Source::of(P::pool(pool));
+    pub async fn flush(&mut self, pool: &Pool<DB>) -> Result<Flushed, Error> {
+        let source = Source::of(pool);
         self.0.flush(source, TransactionScope::Transaction).await
     }
 
@@ -188,11 +188,11 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// [`is_commit_unknown`](Error::is_commit_unknown): that question belongs to your commit, whose error
     /// leaves the outcome open where it is none of the database's
     /// ([`as_database_error`](sqlx::Error::as_database_error)).
-    pub async fn flush_in<P: FlushedTo<DB>>(
+    pub async fn flush_in(
         &mut self,
-        transaction: &mut Transaction<'_, P>,
+        transaction: &mut Transaction<'_, DB>,
     ) -> Result<Flushed, Error> {
-        let source = Source::<DB>::on(P::connection(transaction));
+        let source = Source::<DB>::on(transaction);
         self.0.flush(source, TransactionScope::Savepoint).await
     }
 }
