@@ -345,6 +345,24 @@ pub const fn by_entity<F: HoldsKeyOf<P>, P: OrderedKey + 'static>(
     ParentField::new(Parent::by_entity::<F, P>(column))
 }
 
+/// The fields that together hold the key of a parent, which has several columns.
+#[diagnostic::on_unimplemented(
+    message = "these fields do not hold the key of the parent `{P}`",
+    label = "not the parent's key",
+    note = "name as many fields as the key of `{P}` has, in its order and of its types, or `Option`s of them"
+)]
+pub trait HoldKeyOf<P: OrderedKey>: KeyField<Key = <P::Field as KeyField>::Key> {}
+
+#[diagnostic::do_not_recommend]
+impl<F: KeyField<Key = <P::Field as KeyField>::Key>, P: OrderedKey> HoldKeyOf<P> for F {}
+
+/// Of `#[ordid(parent = P(one, other))]` at the field of type `F`, which is one of them.
+pub const fn by_fields<F: PartField, K: HoldKeyOf<P>, P: OrderedKey + 'static>(
+    column: &'static str,
+) -> ParentField<K> {
+    ParentField::new(Parent::by_part::<F, P>(column))
+}
+
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {

@@ -30,7 +30,10 @@ mod segment;
 pub mod swap;
 
 pub use grant::{AsyncNodeAllocator, Grant, LeaseTerms, NodeAllocator};
-#[cfg(any(test, feature = "test-util"))]
+// Twice, so that the compiler names the feature where it is missing.
+#[cfg(feature = "test-util")]
+pub use memory::{MemoryCounter, MemoryNodes};
+#[cfg(all(test, not(feature = "test-util")))]
 pub use memory::{MemoryCounter, MemoryNodes};
 #[cfg(feature = "std")]
 pub use node::choose_node;

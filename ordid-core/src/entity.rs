@@ -12,7 +12,7 @@ use core::{any::TypeId, fmt, marker::PhantomData};
 use crate::{
     error::Error,
     generator::Generator,
-    key::{EnsuredFields, KeyBytes, KeyField, KeyFields, KeyType, StaticScheme},
+    key::{EnsuredFields, KeyBytes, KeyField, KeyFields, KeyType, PartField, StaticScheme},
 };
 
 mod tracked;
@@ -250,6 +250,20 @@ impl Parent {
         }
     }
 
+    /// The parent is this entity, and the column is one of several that hold its key.
+    #[doc(hidden)]
+    pub const fn by_part<F: PartField, P: 'static>(column: &'static str) -> Self {
+        Self {
+            column,
+            target: Target::Entity {
+                type_id: TypeId::of::<P>,
+                name: core::any::type_name::<P>,
+            },
+            nullable: F::OPTIONAL,
+            deferrable: false,
+        }
+    }
+
     /// The constraint was declared `DEFERRABLE`, so that the database can be told to check it at
     /// COMMIT.
     #[must_use]
@@ -465,7 +479,8 @@ pub trait Fields<S: ?Sized> {
     label = "`{T}` has no column type here",
     note = "for a key type, name its column, `#[ordid(sqlx(postgres = uuid, mysql = binary16, \
             sqlite = blob))]`, and turn on the database's feature of the adapter, such as `sqlite` of \
-            ordid-sqlx; for other types see the database library's list"
+            ordid-sqlx; for a type of another crate, turn on the database library's feature for it, such as \
+            `chrono` of sqlx"
 )]
 pub trait Sink<T: ?Sized> {
     /// Takes the value of the next column.

@@ -28,7 +28,10 @@ mod seeded;
 #[cfg(feature = "std")]
 mod thread;
 
-#[cfg(any(test, feature = "test-util"))]
+// Twice, so that the compiler names the feature where it is missing.
+#[cfg(feature = "test-util")]
+pub use seeded::SeededEntropy;
+#[cfg(all(test, not(feature = "test-util")))]
 pub use seeded::SeededEntropy;
 #[cfg(feature = "std")]
 pub use thread::{RESEED_WORDS, ThreadEntropy};

@@ -253,7 +253,10 @@ macro_rules! settled {
 }
 
 mod anatomy;
-#[cfg(any(feature = "catalogue", test))]
+// Twice, so that the compiler names the feature where it is missing.
+#[cfg(feature = "catalogue")]
+pub mod catalogue;
+#[cfg(all(test, not(feature = "catalogue")))]
 pub mod catalogue;
 pub mod comb;
 pub mod compact;

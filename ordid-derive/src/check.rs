@@ -6,7 +6,7 @@ use quote::ToTokens;
 use syn::{Data, DeriveInput, Fields, GenericParam, Ident, Type};
 
 use crate::{
-    attr::{Argument, ArgumentValue, SchemeAttr},
+    attr::{Argument, ArgumentValue, ParentAttr, SchemeAttr},
     case::Case,
     ctxt::Ctxt,
     model::{Entity, EntityField, KeyType, is_no_parameter},
@@ -646,6 +646,9 @@ fn fields(cx: &Ctxt, model: &Entity<'_>) {
                 cx.error(tokens, format!("a field with `{skip}` has no column"));
             }
         }
+        if let Some(parent) = &attrs.parent {
+            parent_fields(cx, model, field, parent);
+        }
         if let Some(other) = &attrs.sqlx_other_type
             && field.skip().is_none()
             && (model.is_key(field) || attrs.parent.is_some())
@@ -668,6 +671,34 @@ fn fields(cx: &Ctxt, model: &Entity<'_>) {
                  add `#[ordid(skip)]`",
             );
         }
+    }
+}
+
+/// Checks the fields of `parent = Issue(tenant, issue)`.
+fn parent_fields(cx: &Ctxt, model: &Entity<'_>, field: &EntityField<'_>, parent: &ParentAttr) {
+    for name in &parent.fields {
+        if !model.columns().any(|column| column.ident == name) {
+            cx.error(name, format!("no column is of a field `{name}`"));
+        }
+    }
+    if parent.fields.is_empty() {
+        return;
+    }
+    if !parent.fields.contains(field.ident) {
+        cx.error(
+            &parent.name,
+            format!(
+                "the field `{}` is no part of the parent's key here: write this at one of the fields that are",
+                field.ident
+            ),
+        );
+    }
+    if model.sea_orm().is_some() {
+        cx.error(
+            &parent.name,
+            "a model of SeaORM does not take the fields of a parent's key: name the parent alone, at the first of them, \
+             and flush parents before",
+        );
     }
 }
 

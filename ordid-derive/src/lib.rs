@@ -260,6 +260,7 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// | `key` | the key: a key type `K`, or `Option<K>` where it may be unassigned; on two to four fields, the columns of one key | the field `id` |
 /// | `parent` | a foreign key; its key type tells the entity | no parent |
 /// | `parent = Customer` | a foreign key to this entity | |
+/// | `parent = Issue(tenant, issue)` | a foreign key of these fields to an entity whose key has several columns | |
 /// | `deferrable` | beside them: the constraint was declared `DEFERRABLE` | checked at once |
 /// | `column = "total_cents"` | the column's name | the field's name |
 /// | `skip` | no column | |
@@ -299,9 +300,9 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 ///
 /// #[derive(OrderedKey)]
 /// struct Comment {
-///     #[ordid(key, parent = Issue)]
-///     tenant: TenantId,
 ///     #[ordid(key)]
+///     tenant: TenantId,
+///     #[ordid(key, parent = Issue(tenant, issue))]
 ///     issue: IssueId,
 ///     #[ordid(key)]
 ///     number: i32,
@@ -315,9 +316,11 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// assert_eq!(comment.key(), Some(CompositeKey((tenant, id, 1))));
 /// ```
 ///
-/// A foreign key of several columns is said of the first, `parent = Issue`. Its table then goes behind the parent's. Rows of
-/// one table that refer to each other by such a key are not put in order: insert them by one flush after another, or
-/// declare the constraint deferrable.
+/// A foreign key of several columns stands at one of their fields and names all of them, in the order of the parent's
+/// key: `parent = Issue(tenant, issue)`. The row has a parent if all of them have a value. If rows refer to each other in
+/// a circle, the column of the field where it stands is the one that is NULL at first. SeaORM's models take the short
+/// form alone, `parent = Issue` at the first field: then the table goes behind the parent's, but rows of one table that
+/// refer to each other are not put in order.
 ///
 /// # Errors
 ///

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "async")]
 mod awaited;
+#[cfg(not(feature = "async"))]
+mod not_awaited;
 #[cfg(all(test, feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod tests;
 

@@ -47,6 +47,8 @@ pub struct BulkRows<'f, B: RowSink, D> {
     last: Chunk,
     /// The rows that the command has taken so far, of all its chunks.
     sent: Chunk,
+    /// The chunks whose rows are all in `sent`. The database has accepted none of them before the command ends.
+    taken: Vec<Chunk>,
     ended: bool,
     /// The column whose value is not for the command.
     misfit: Option<usize>,
@@ -82,6 +84,7 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
             chunk,
             chunks_left: max_chunks.saturating_sub(1),
             sent,
+            taken: Vec::new(),
             ended: false,
             misfit: None,
             error: None,
@@ -141,8 +144,7 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
                     && self.chunks_left > 0 =>
             {
                 self.run.succeeded();
-                self.run.report(self.name, &self.chunk, self.observer);
-                self.chunk = next;
+                self.taken.push(std::mem::replace(&mut self.chunk, next));
                 self.chunks_left -= 1;
             }
             _ => self.ended = true,
@@ -184,6 +186,9 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
                 return Err((FlushError::statement(error, place), Some(sent)));
             }
         }
+        for chunk in &self.taken {
+            self.run.report(self.name, chunk, self.observer);
+        }
         let count = self.sent.rows.len();
         if count > 0 {
             let elapsed = self.started.elapsed();
@@ -220,7 +225,7 @@ pub(crate) fn is_at<D>(run: &FlushRun<D>, table: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
+    use std::{io, sync::mpsc};
 
     use ordid::{KeyType, OrderedKey, Sink, uuid::Uuid};
 
@@ -259,6 +264,41 @@ mod tests {
         fn of_marker(_: Uuid) -> Self {
             Self
         }
+    }
+
+    /// Returns the reports of a command that is fed all rows, once it has ended in this way.
+    fn reports(outcome: Result<(), BulkFailure<io::Error>>) -> Vec<(usize, usize)> {
+        let mut rows = PendingRows::<OneRow>::new();
+        rows.rows_mut().extend((0..5).map(|_| City {
+            id: Uuid::generate(),
+        }));
+        let mut engine = EngineProfile::POSTGRES;
+        engine.max_rows = 2;
+        let plan = rows.plan(&engine).unwrap();
+        let mut run = FlushRun::<io::Error>::new(plan, Retry::NONE, crate::Markers::Changes, None);
+        run.succeeded();
+        let Step::Send(first) = run.step() else {
+            panic!("rows are sent");
+        };
+        let (tell, told) = mpsc::channel();
+        let report = move |progress: Progress| tell.send((progress.rows, progress.done)).unwrap();
+        let mut observer: Option<Box<dyn FnMut(Progress) + Send>> = Some(Box::new(report));
+        let mut command = BulkRows::new(&rows, &mut run, &mut observer, first, usize::MAX);
+        while command.feed(&mut OneRow).unwrap() == Fed::More {}
+        assert_eq!(
+            told.try_iter().count(),
+            0,
+            "the database has accepted no row yet"
+        );
+        _ = command.ended(outcome);
+        told.try_iter().collect()
+    }
+
+    #[test]
+    fn rows_are_reported_when_the_command_has_succeeded() {
+        assert_eq!(reports(Ok(())), [(2, 2), (2, 4), (1, 5)]);
+        let refused = DriverError::new(io::Error::other("no"), Failure::Refused);
+        assert_eq!(reports(Err(BulkFailure::Driver(refused))), []);
     }
 
     #[test]

@@ -53,7 +53,10 @@ pub struct FlushedTable {
     pub elapsed: Duration,
 }
 
-/// A chunk was sent; nothing is committed yet.
+/// The database has accepted the rows of a chunk; nothing is committed yet.
+///
+/// It accepts the rows of a bulk command, such as `COPY`, all at once when the command ends. So the chunks of a command
+/// are reported one after the other then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -61,7 +64,7 @@ pub struct Progress {
     pub table: &'static str,
     /// The rows of this chunk.
     pub rows: usize,
-    /// The rows sent so far, over all tables. A flush that is begun anew begins at 0 again.
+    /// The rows accepted so far, over all tables. A flush that is begun anew begins at 0 again.
     pub done: usize,
     /// The rows to send. A row that is inserted with NULL and completed by an update counts twice, as
     /// does one whose foreign key is set to NULL before it is deleted.

@@ -108,8 +108,9 @@ macro_rules! work_settings {
                 self
             }
 
-            /// Calls a function after each chunk of a flush, as for a progress bar. A flush that is tried
-            /// again reports its rows anew.
+            /// Calls a function for each chunk of rows that the database has accepted, as for a progress bar. The chunks of
+            /// a bulk command, such as `COPY`, are accepted and reported when it ends. A flush that is tried again reports
+            /// its rows anew.
             pub fn observe(&mut self, observer: impl FnMut($crate::Progress) + Send + 'static) {
                 self.0.set_observer(observer);
             }
@@ -529,9 +530,9 @@ macro_rules! sharded_unit_of_work {
                 self
             }
 
-            /// Calls a function after each chunk of a flush, as for a progress bar: with the shard's number,
-            /// the chunk's table and rows, and the rows sent so far and to send over all shards. A shard that
-            /// is tried again reports its rows anew.
+            /// Calls a function for each chunk of rows that a database has accepted, as for a progress bar: with
+            /// the shard's number, the chunk's table and rows, and the rows accepted so far and to send over all
+            /// shards. A shard that is tried again reports its rows anew.
             pub fn observe(&mut self, observer: impl FnMut(usize, $crate::Progress) + Send + 'static) {
                 self.0.set_observer(observer);
             }

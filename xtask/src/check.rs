@@ -15,6 +15,8 @@ pub(crate) const BENCH: &str = "bench/Cargo.toml";
 const NO_STD: &str = "tests/no-std/Cargo.toml";
 /// And the adapter that ordid does not know.
 const THIRD_PARTY: &str = "tests/third-party/Cargo.toml";
+/// And the packages that lack a feature, which do not compile.
+const FEATURES: &str = "tests/features/Cargo.toml";
 /// And the fuzz targets.
 const FUZZ: &str = "fuzz/Cargo.toml";
 
@@ -77,6 +79,8 @@ pub(crate) fn check() -> Result<ExitCode> {
             step(&format!("lints of {name}"), &mut lints)?;
         }
     }
+    let format = ["fmt", "--all", "--check", "--manifest-path", FEATURES];
+    step("format of features", &mut run::cargo(&format))?;
     etcd()?;
     package()?;
     println!("\nevery check passed");

@@ -1,6 +1,6 @@
 //! The options of entities and their fields.
 
-use syn::{Attribute, Ident, Lit, LitBool, LitStr, Path, Type};
+use syn::{Attribute, Ident, Lit, LitBool, LitStr, Path, Type, TypePath};
 
 use super::{Meta, Reader, Value, adapter_path, foreign, ordid};
 use crate::{
@@ -163,12 +163,14 @@ pub(crate) struct FieldAttrs {
     pub(crate) sea_orm_ignore: Option<Ident>,
 }
 
-/// `parent`, or `parent = Customer`.
+/// `parent`, `parent = Customer`, or `parent = Issue(tenant, issue)`.
 #[derive(Clone)]
 pub(crate) struct ParentAttr {
     pub(crate) name: Ident,
     /// `None` if the key type tells the entity.
     pub(crate) entity: Option<Type>,
+    /// The fields that together hold the parent's key, where it has several columns and they are named.
+    pub(crate) fields: Vec<Ident>,
 }
 
 impl FieldAttrs {
@@ -240,14 +242,21 @@ impl FieldAttrs {
     }
 
     fn parent(&mut self, reader: &Reader<'_>, meta: &Meta) {
+        let mut fields = Vec::new();
         let entity = match &meta.value {
             Value::None => Some(None),
             Value::Type(Type::Path(path)) => Some(Some(Type::Path(path.clone()))),
+            Value::Call(path, _, metas) if metas.iter().all(Meta::is_alone) => {
+                fields.extend(metas.iter().map(|meta| meta.name.clone()));
+                let (qself, path) = (None, path.clone());
+                (fields.len() > 1).then_some(Some(Type::Path(TypePath { qself, path })))
+            }
             _ => None,
         };
         let parent = entity.map(|entity| ParentAttr {
             name: meta.name.clone(),
             entity,
+            fields,
         });
         reader.once(&mut self.parent, meta, parent);
     }

@@ -169,7 +169,7 @@ fn ordered_key(model: &Entity<'_>, key: &Key, private: &Private<'_>) -> TokenStr
         ..
     } = key;
     let parents = model.parents().map(|(field, parent)| {
-        let made = parent_field(private, field, parent);
+        let made = parent_field(model, private, field, parent);
         match &field.attrs.deferrable {
             Some(_) => quote!(#made.parent.deferrable()),
             None => quote!(#made.parent),
@@ -179,9 +179,15 @@ fn ordered_key(model: &Entity<'_>, key: &Key, private: &Private<'_>) -> TokenStr
         .parents()
         .enumerate()
         .map(|(position, (field, parent))| {
-            let ident = field.ident;
-            let made = parent_field(private, field, parent);
-            quote!((#made.show)(&self.#ident, #position, __visit);)
+            let made = parent_field(model, private, field, parent);
+            let shown = match &parent.fields[..] {
+                [] => {
+                    let ident = field.ident;
+                    quote!(self.#ident)
+                }
+                fields => quote!(#private::KeyFields((#(self.#fields),*))),
+            };
+            quote!((#made.show)(&#shown, #position, __visit);)
         })
         .collect();
     let visit = if shown.is_empty() {
@@ -369,6 +375,7 @@ fn mentions(tokens: TokenStream, names: &HashSet<&Ident>) -> bool {
 
 /// Returns what a parent field is, located at its type, which has to tell the parent.
 pub(super) fn parent_field(
+    model: &Entity<'_>,
     private: &Private<'_>,
     field: &EntityField<'_>,
     parent: &ParentAttr,
@@ -378,6 +385,13 @@ pub(super) fn parent_field(
     let private = private.at(span);
     match &parent.entity {
         None => quote_spanned!(span=> #private::by_key::<#ty>(#column)),
+        Some(entity) if !parent.fields.is_empty() => {
+            let named = |name| model.columns().find(|column| column.ident == name);
+            let types = parent.fields.iter().filter_map(named).map(EntityField::ty);
+            quote_spanned! {span=>
+                #private::by_fields::<#ty, #private::KeyFields<(#(#types),*,)>, #entity>(#column)
+            }
+        }
         Some(entity) => quote_spanned!(span=> #private::by_entity::<#ty, #entity>(#column)),
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
         .enumerate()
         .map(|(position, (field, parent))| {
             let ident = field.ident;
-            let made = parent_field(private, field, parent);
+            let made = parent_field(model, private, field, parent);
             let parent = match &field.attrs.deferrable {
                 Some(_) => quote!(#made.parent.deferrable()),
                 None => quote!(#made.parent),

@@ -1,0 +1,40 @@
+//! The functions for diesel-async where the feature `async` is off: nobody can call them, and the compiler says why.
+
+use std::future::{Pending, pending};
+
+use ordid_sql::Flushed;
+
+use super::UnitOfWork;
+use crate::{Error, ShardedUnitOfWork, backend::Backend};
+
+/// What is flushed to with the feature `async`. Nothing is, without it.
+#[diagnostic::on_unimplemented(
+    message = "ordid-diesel is built without the feature `async`",
+    label = "takes the feature `async` of ordid-diesel",
+    note = "turn it on: `cargo add ordid-diesel --features async`"
+)]
+pub trait Awaited {}
+
+macro_rules! not_awaited {
+    ($($work:ident: $flushed:ty { $($name:ident($connection:ident: $type:ty);)+ })+) => {$(
+        impl<DB: Backend> $work<DB> {$(
+            #[doc(hidden)]
+            pub fn $name<C: Awaited>(&mut self, $connection: $type) -> Pending<Result<$flushed, Error>> {
+                let _ = $connection;
+                pending()
+            }
+        )+}
+    )+};
+}
+
+not_awaited! {
+    UnitOfWork: Flushed {
+        flush_async(connection: &mut C);
+        flush_in_async(connection: &mut C);
+        flush_with_async(connect: C);
+    }
+    ShardedUnitOfWork: Vec<Flushed> {
+        flush_async(connections: &mut [C]);
+        flush_with_async(connect: C);
+    }
+}

@@ -1,0 +1,14 @@
+//! A time of `chrono` as a version, and `ordid` does not have the feature.
+
+use ordid::{KeyType, OrderedKey, uuid::Uuid};
+
+#[derive(KeyType)]
+pub struct IssueId(Uuid);
+
+#[derive(OrderedKey)]
+#[ordid(table = "issues")]
+pub struct Issue {
+    id: IssueId,
+    #[ordid(version)]
+    saved: chrono::DateTime<chrono::Utc>,
+}

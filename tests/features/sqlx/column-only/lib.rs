@@ -1,0 +1,15 @@
+//! A key is bound to a query, and `ordid-sqlx` has no feature.
+
+use ordid::{KeyType, uuid::Uuid};
+
+#[derive(KeyType)]
+#[ordid(sqlx)]
+pub struct OrderId(Uuid);
+
+pub async fn delete(pool: &sqlx::SqlitePool, id: OrderId) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM orders WHERE id = ?")
+        .bind(id)
+        .execute(pool)
+        .await?;
+    Ok(())
+}

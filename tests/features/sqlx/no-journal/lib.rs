@@ -1,0 +1,20 @@
+//! A journal, and `ordid-sqlx` does not have its feature.
+
+use ordid::{KeyType, OrderedKey, uuid::Uuid};
+use ordid_file::FlushJournal;
+use ordid_sqlx::{Journaled, UnitOfWork};
+
+#[derive(KeyType)]
+#[ordid(sqlx)]
+pub struct OrderId(Uuid);
+
+#[derive(OrderedKey, serde::Serialize, serde::Deserialize)]
+#[ordid(table = "orders")]
+pub struct Order {
+    id: OrderId,
+    total: i64,
+}
+
+pub fn journaled(journal: FlushJournal) -> UnitOfWork<sqlx::Sqlite> {
+    UnitOfWork::new().with_journal(Journaled::new(journal).row::<Order>())
+}
