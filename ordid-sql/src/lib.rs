@@ -40,6 +40,8 @@ mod flush;
 mod flush_error;
 mod flush_plan;
 mod flush_run;
+#[cfg(feature = "followers")]
+pub mod follower;
 mod generators;
 mod graph;
 mod journal;

@@ -255,7 +255,7 @@ async fn bigserial_becomes_uuid(pool: Pool<Postgres>) -> Outcome {
 }
 
 /// Returns the statements of a script, without their comments.
-fn statements(title: &str) -> Vec<String> {
+pub fn statements(title: &str) -> Vec<String> {
     let lines = script(title).lines();
     let lines = lines.map(|line| line.split_once("--").map_or(line, |(sql, _)| sql).trim());
     let sql = lines.collect::<Vec<_>>().join(" ");
@@ -263,7 +263,15 @@ fn statements(title: &str) -> Vec<String> {
     statements.map(str::to_owned).collect()
 }
 
-/// Runs the statements of a script one by one; the lock that a comment names is the strongest that a statement takes on these tables. Where a
+/// Runs the statements of a script one by one, each in a transaction of its own, where it needs one.
+pub async fn run_each(pool: &Pool<Postgres>, title: &str) -> Result<(), sqlx::Error> {
+    for statement in statements(title) {
+        raw_sql(AssertSqlSafe(statement)).execute(pool).await?;
+    }
+    Ok(())
+}
+
+/// As [`run_each`]; the lock that a comment names is the strongest that the statement takes on these tables. Where a
 /// statement is refused in a transaction, its locks cannot be looked at, and it is only run.
 async fn run_under_locks(pool: &Pool<Postgres>, title: &str) -> Outcome {
     let comments = script(title)

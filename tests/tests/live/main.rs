@@ -8,6 +8,7 @@ mod copy;
 mod database;
 mod engine;
 mod flush;
+mod follower;
 mod instagram;
 mod journal;
 mod keys;
@@ -43,6 +44,7 @@ fn main() {
                 servers, trials,
             );
             graphs::trials_of_checks(servers, trials);
+            follower::trials(servers, trials);
             instagram::trials(servers, trials);
             journal::trials(servers, trials);
             mariadb::trials(servers, trials);
