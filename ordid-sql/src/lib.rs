@@ -54,6 +54,8 @@ mod marker;
 mod not_bulk;
 #[doc(hidden)]
 pub mod observe;
+#[cfg(feature = "partitions")]
+pub mod partitions;
 mod pending_rows;
 mod plan;
 mod profile;

@@ -99,10 +99,10 @@
 //! [`SqlCounter`], `PgSequence` and `Tickets64` reserve blocks of numbers: see
 //! [`ordid_core::coordination`] for what they promise.
 //!
-//! # Following a table
+//! # Following a table, and partitions by time
 //!
 //! [`Follower`] reads the rows that were inserted since the last call, each once, also those of transactions that were
-//! committed late.
+//! committed late. `partitions` creates the partitions of a table of PostgreSQL by the time in its keys.
 //!
 //! # Behind PgBouncer
 //!
@@ -142,6 +142,8 @@ mod mapping;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod over;
+#[cfg(feature = "postgres")]
+pub mod partitions;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod sharded;

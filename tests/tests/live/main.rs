@@ -16,6 +16,7 @@ mod mariadb;
 mod mysql;
 mod native;
 mod own;
+mod partitions;
 mod pgbouncer;
 mod postgres;
 mod retry;
@@ -50,6 +51,7 @@ fn main() {
             mariadb::trials(servers, trials);
             mysql::trials(servers, trials);
             native::trials(servers, trials);
+            partitions::trials(servers, trials);
             pgbouncer::trials(servers, trials);
             retry::trials(servers, trials);
             settings::trials(servers, trials);
