@@ -40,6 +40,8 @@ mod flush;
 mod flush_error;
 mod flush_plan;
 mod flush_run;
+#[cfg(feature = "followers")]
+pub mod follower;
 mod generators;
 mod graph;
 mod journal;
@@ -52,6 +54,8 @@ mod marker;
 mod not_bulk;
 #[doc(hidden)]
 pub mod observe;
+#[cfg(feature = "partitions")]
+pub mod partitions;
 mod pending_rows;
 mod plan;
 mod profile;

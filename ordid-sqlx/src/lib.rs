@@ -99,11 +99,16 @@
 //! [`SqlCounter`], `PgSequence` and `Tickets64` reserve blocks of numbers: see
 //! [`ordid_core::coordination`] for what they promise.
 //!
+//! # Following a table, and partitions by time
+//!
+//! [`Follower`] reads the rows that were inserted since the last call, each once, also those of transactions that were
+//! committed late. `partitions` creates the partitions of a table of PostgreSQL by the time in its keys.
+//!
 //! # Behind PgBouncer
 //!
 //! SQLx prepares statements by name, which PgBouncer in its mode `transaction` does not follow. Give
-//! [`EngineProfile::PGBOUNCER`] to `with_engine` of units of work, leases, counters, sequences and mapping tables: then
-//! each statement is in a transaction and none is prepared by name. `statement_cache_capacity(0)` is no substitute,
+//! [`EngineProfile::PGBOUNCER`] to `with_engine` of units of work, leases, counters, sequences, followers and mapping
+//! tables: then each statement is in a transaction and none is prepared by name. `statement_cache_capacity(0)` is no substitute,
 //! since SQLx still gives names. It also asks by named statements for types that PostgreSQL does not have itself, such
 //! as an `ENUM` of yours, when it first meets one over a connection.
 //!
@@ -129,6 +134,7 @@ mod classify;
 mod connection;
 mod engine_macros;
 mod flushes_table;
+mod follower;
 #[cfg(feature = "postgres")]
 pub mod instagram;
 mod leases;
@@ -136,6 +142,8 @@ mod mapping;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod over;
+#[cfg(feature = "postgres")]
+pub mod partitions;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod sharded;
@@ -146,6 +154,7 @@ mod unit_of_work;
 
 pub use backend::{Backend, Binder, Entity};
 pub use flushes_table::{create_flushes_table, flushes_table, remove_old_markers};
+pub use follower::{FollowError, Follower};
 #[cfg(feature = "postgres")]
 pub use leases::PgSequence;
 #[cfg(feature = "mysql")]
@@ -155,6 +164,7 @@ pub use mapping::{MappingError, MappingTable};
 pub use ordid_core::storage::column;
 #[cfg(feature = "journal")]
 pub use ordid_sql::JournalRow;
+pub use ordid_sql::follower::{Batch, Position};
 #[cfg(feature = "mysql")]
 pub use ordid_sql::leases::{TicketChoice, TicketForm};
 pub use ordid_sql::mapping::Mapping;

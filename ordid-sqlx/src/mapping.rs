@@ -5,13 +5,14 @@ use ordid_sql::{
     DriverError,
     mapping::{self, Answer, MappingDriver, MappingRow, Values},
 };
-use sqlx::{AssertSqlSafe, Connection as _, SqlSafeStr as _, SqlStr, error::BoxDynError};
+use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
 
 use crate::{
     backend::{Backend, BoxFuture},
     classify::classify,
     connection::Source,
-    leases::{Sqlx, ask_alone},
+    follower::ask_in_transaction,
+    leases::Sqlx,
 };
 
 /// A table of PostgreSQL, MySQL, MariaDB or SQLite that gives each UUID an integer, and keeps it. A call takes `&Pool`,
@@ -93,7 +94,7 @@ impl<DB: Backend> MappingDriver for Sqlx<DB> {
             state.set_busy(true);
             let arguments = DB::bind_mapped(values);
             let answer = if isolates {
-                ask_in_transaction::<DB>(connection, sql, arguments).await
+                ask_in_transaction::<DB, _>(connection, sql, arguments, DB::mapped).await
             } else {
                 DB::ask(connection, sql, arguments, is_kept, DB::mapped).await
             };
@@ -134,19 +135,6 @@ impl<DB: Backend> MappingDriver for Sqlx<DB> {
 
     fn may_reconnect(source: &Self::Source<'_>) -> bool {
         source.is_pool()
-    }
-}
-
-/// Sends a statement in the transaction that is open, or in one of its own, and prepares nothing by name.
-async fn ask_in_transaction<DB: Backend>(
-    connection: &mut DB::Connection,
-    sql: SqlStr,
-    arguments: Result<DB::Arguments, BoxDynError>,
-) -> Result<Answer<MappingRow>, sqlx::Error> {
-    if connection.is_in_transaction() || DB::has_transaction(connection).await? {
-        DB::ask(connection, sql, arguments, false, DB::mapped).await
-    } else {
-        ask_alone::<DB, _>(connection, sql, arguments, DB::mapped).await
     }
 }
 

@@ -180,7 +180,7 @@ async fn bigserial_becomes_uuid(pool: Pool<Postgres>) -> Outcome {
     .fetch_all(&pool)
     .await?;
 
-    run_each(&pool, "from-bigserial: columns").await?;
+    run_under_locks(&pool, "from-bigserial: columns").await?;
     let rows: Vec<(i64, i64)> = sqlx::query_as(script("from-bigserial: times"))
         .fetch_all(&pool)
         .await?;
@@ -202,13 +202,10 @@ async fn bigserial_becomes_uuid(pool: Pool<Postgres>) -> Outcome {
         .await?;
     }
     for step in ["children", "indexes"] {
-        run_each(&pool, &format!("from-bigserial: {step}")).await?;
+        run_under_locks(&pool, &format!("from-bigserial: {step}")).await?;
     }
-    // One transaction, over one connection.
-    raw_sql(script("from-bigserial: switch"))
-        .execute(&pool)
-        .await?;
-    run_each(&pool, "from-bigserial: end").await?;
+    switch_under_locks(&pool).await?;
+    run_under_locks(&pool, "from-bigserial: end").await?;
     indexes_are_used(&pool, keys[4_711]).await?;
 
     // A key has the time of its row, cut off to the millisecond.
@@ -257,17 +254,94 @@ async fn bigserial_becomes_uuid(pool: Pool<Postgres>) -> Outcome {
     Ok(())
 }
 
-/// Runs the statements of a script one by one, each in a transaction of its own, where it needs one.
-async fn run_each(pool: &Pool<Postgres>, title: &str) -> Result<(), sqlx::Error> {
+/// Returns the statements of a script, without their comments.
+pub fn statements(title: &str) -> Vec<String> {
     let lines = script(title).lines();
-    let lines = lines.map(|line| line.split_once("--").map_or(line, |(sql, _)| sql));
-    let sql = lines.collect::<Vec<_>>().join("\n");
-    for statement in sql.split(';').filter(|it| !it.trim().is_empty()) {
-        raw_sql(AssertSqlSafe(statement.to_owned()))
-            .execute(pool)
-            .await?;
+    let lines = lines.map(|line| line.split_once("--").map_or(line, |(sql, _)| sql).trim());
+    let sql = lines.collect::<Vec<_>>().join(" ");
+    let statements = sql.split(';').map(str::trim).filter(|it| !it.is_empty());
+    statements.map(str::to_owned).collect()
+}
+
+/// Runs the statements of a script one by one, each in a transaction of its own, where it needs one.
+pub async fn run_each(pool: &Pool<Postgres>, title: &str) -> Result<(), sqlx::Error> {
+    for statement in statements(title) {
+        raw_sql(AssertSqlSafe(statement)).execute(pool).await?;
     }
     Ok(())
+}
+
+/// As [`run_each`]; the lock that a comment names is the strongest that the statement takes on these tables. Where a
+/// statement is refused in a transaction, its locks cannot be looked at, and it is only run.
+async fn run_under_locks(pool: &Pool<Postgres>, title: &str) -> Outcome {
+    let comments = script(title)
+        .lines()
+        .filter_map(|line| line.split_once("--"));
+    let comments: Vec<&str> = comments.map(|(_, comment)| comment.trim()).collect();
+    let statements = statements(title);
+    assert_eq!(statements.len(), comments.len(), "each has a comment");
+    for (statement, comment) in statements.into_iter().zip(comments) {
+        if statement.contains("CONCURRENTLY") || statement.starts_with("VACUUM") {
+            raw_sql(AssertSqlSafe(statement)).execute(pool).await?;
+            continue;
+        }
+        let mut transaction = pool.begin().await?;
+        raw_sql(AssertSqlSafe(statement.clone()))
+            .execute(&mut *transaction)
+            .await?;
+        let locks = locks(&mut transaction).await?;
+        let (strongest, _) = locks.first().ok_or("no lock")?;
+        let words = comment.split(',').next().unwrap_or_default();
+        assert_eq!(*words, **strongest, "{statement}");
+        transaction.commit().await?;
+    }
+    Ok(())
+}
+
+/// One transaction, over one connection, which locks both tables.
+async fn switch_under_locks(pool: &Pool<Postgres>) -> Outcome {
+    let mut statements = statements("from-bigserial: switch");
+    assert_eq!(statements.remove(0), "BEGIN");
+    assert_eq!(statements.pop().as_deref(), Some("COMMIT"));
+    let mut transaction = pool.begin().await?;
+    for statement in statements {
+        raw_sql(AssertSqlSafe(statement))
+            .execute(&mut *transaction)
+            .await?;
+    }
+    let locks = locks(&mut transaction).await?;
+    for table in ["orders", "order_lines"] {
+        let is_table = |lock: &(&str, String)| *lock == ("ACCESS EXCLUSIVE", table.to_owned());
+        assert!(locks.iter().any(is_table), "{locks:?}");
+    }
+    transaction.commit().await?;
+    Ok(())
+}
+
+/// Returns the locks that a transaction has on the tables, the strongest first.
+async fn locks(connection: &mut sqlx::PgConnection) -> Outcome<Vec<(&'static str, String)>> {
+    const MODES: [(&str, &str); 8] = [
+        ("AccessExclusiveLock", "ACCESS EXCLUSIVE"),
+        ("ExclusiveLock", "EXCLUSIVE"),
+        ("ShareRowExclusiveLock", "SHARE ROW EXCLUSIVE"),
+        ("ShareLock", "SHARE"),
+        ("ShareUpdateExclusiveLock", "SHARE UPDATE EXCLUSIVE"),
+        ("RowExclusiveLock", "ROW EXCLUSIVE"),
+        ("RowShareLock", "ROW SHARE"),
+        ("AccessShareLock", "ACCESS SHARE"),
+    ];
+    let found: Vec<(String, String)> = sqlx::query_as(
+        "SELECT mode, relation::regclass::text FROM pg_locks WHERE pid = pg_backend_pid() \
+         AND relation IN ('orders'::regclass, 'order_lines'::regclass)",
+    )
+    .fetch_all(connection)
+    .await?;
+    let of = |(name, words): (&str, &'static str)| {
+        let tables = found.iter().filter(move |(mode, _)| mode == name);
+        let locks: Vec<_> = tables.map(|(_, table)| (words, table.clone())).collect();
+        locks
+    };
+    Ok(MODES.into_iter().flat_map(of).collect())
 }
 
 /// There is one index for each purpose, all are valid, and a row is found by its key and by its parent's.

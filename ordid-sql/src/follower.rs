@@ -1,0 +1,407 @@
+//! Readers that follow a table by its keys, and deliver each row once: the decisions and the statements. An adapter
+//! implements [`FollowerDriver`] and re-exports [`Follower`] under its own name.
+//!
+//! A key is made before its row is committed, so rows do not appear in the order of their keys: a reader that asks for
+//! rows above the highest key that it has seen never sees the row of a transaction that took longer. There are two ways
+//! to read such a row, too:
+//!
+//! | | [`by_transaction`](Follower::by_transaction) | [`settled_after`](Follower::settled_after) |
+//! |---|---|---|
+//! | databases | PostgreSQL 13 or later, the primary | all |
+//! | the table needs | a column with the transaction that inserted the row | nothing |
+//! | a row is delivered | at the first call after its COMMIT | when its key is older than the bound |
+//! | is missed | no row | what is committed later than the bound |
+//! | keys may be made | at any time | shortly before the COMMIT |
+//!
+//! # Why not by PostgreSQL's `xmin`?
+//!
+//! The system column `xmin` has the transaction that wrote the *version* of a row. An update changes it, so a row that
+//! was delivered would look new. Within a savepoint it is the number of the subtransaction, which no snapshot lists. And
+//! it has 32 bits, which count around.
+//!
+//! # Why not by InnoDB's list of open transactions?
+//!
+//! `information_schema.innodb_trx` is a copy that is at least a tenth of a second old, and older where others read it
+//! more often than that; it does not have the transactions of the other servers of a cluster, and tells when a
+//! transaction began, where a key may be older. A transaction that is not in it may still be open.
+
+use std::{fmt, marker::PhantomData, time::Duration};
+
+use ordid_core::{
+    Error, KeyOf, KeyType, OrderedKey,
+    clock::{Clock as _, SystemClock, Timestamp},
+    key::KeyField,
+    scheme::TimeOrdered,
+    storage::dialect::Postgres,
+};
+
+mod driver;
+mod error;
+mod position;
+mod text;
+
+pub use driver::{BoxFuture, FollowDialect, FollowerDriver};
+pub use error::FollowError;
+pub use position::{Position, Snapshot};
+
+use crate::{EngineProfile, Failure};
+use error::Kind;
+use position::State;
+
+/// The column in which [`Follower::by_transaction`] looks for the transaction that inserted a row.
+const COLUMN: &str = "inserted_in";
+
+/// Reads the rows of an entity's table that were inserted since the last call, each once.
+///
+/// It keeps nothing itself: a call takes the [`Position`] that the last one returned. Store that, as text, in the
+/// transaction that does the work with the rows; then a program that crashes goes on where it was, and each row is
+/// worked on exactly once. Two readers with one position both get its rows, so lock the row that stores it.
+///
+/// A follower is about rows that are inserted. An update of a row, before or after it was delivered, does not deliver it
+/// again, and a row that is deleted before it was read is not delivered.
+///
+/// `D` is the library and the database; adapters have an alias for it.
+pub struct Follower<D, E: OrderedKey> {
+    rule: Rule<KeyOf<E>>,
+    /// Whether statements may be prepared by name.
+    prepares: bool,
+    _types: PhantomData<fn(E) -> (D, E)>,
+}
+
+/// How a follower knows what is new.
+enum Rule<K> {
+    Transactions {
+        /// Unquoted.
+        column: String,
+    },
+    Settled {
+        longest: Duration,
+        /// Returns the lowest key of a time.
+        lowest: fn(Timestamp) -> Result<K, Error>,
+    },
+}
+
+/// Rows in the order of their keys, and the position behind them.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Batch<E: OrderedKey> {
+    /// The rows.
+    pub rows: Vec<E>,
+    /// What the next call takes. If there are no rows it need not be stored.
+    pub position: Position<KeyOf<E>>,
+    /// Whether these are all rows that could be delivered when the call began. If not, call again at once.
+    pub is_complete: bool,
+}
+
+impl<D, E> Follower<D, E>
+where
+    D: FollowerDriver<E, Dialect = Postgres>,
+    E: OrderedKey<Field: KeyField<Leading = KeyOf<E>>>,
+{
+    /// Follows a table of PostgreSQL 13 or later by the transactions that inserted its rows, in the column `inserted_in`
+    /// ([`create_sql`](Self::create_sql) adds it).
+    ///
+    /// A call asks which transactions are open (`pg_current_snapshot()`), and delivers the rows of those that have
+    /// ended since the last call. So it misses no row and delivers none twice, whatever the rows' keys are and however
+    /// long a transaction takes; an open transaction does not hold up the rows of others. A savepoint counts as its
+    /// transaction, and a prepared transaction is open until `COMMIT PREPARED`. Rows that the caller's own transaction
+    /// has inserted are delivered after its COMMIT.
+    ///
+    /// It reads from the primary: a standby does not tell which transactions are open, and is refused. Numbers of
+    /// transactions belong to one cluster, and survive `pg_upgrade`. In a copy that was made by `pg_dump` or by logical
+    /// replication, the column has the numbers of another cluster: set it anew
+    /// (`UPDATE orders SET inserted_in = DEFAULT`), and begin at [`now`](Self::now). After a failover to a standby that
+    /// had not yet received the last transactions, the position may name transactions that never were; while the
+    /// numbers are higher than the new primary's, this is [an error](FollowError::is_position_ahead).
+    pub fn by_transaction() -> Self {
+        Self::new(Rule::Transactions {
+            column: COLUMN.to_owned(),
+        })
+    }
+
+    /// Names the column in which the transaction is, unquoted.
+    #[must_use]
+    pub fn in_column(mut self, column: &str) -> Self {
+        if let Rule::Transactions { column: name } = &mut self.rule {
+            column.clone_into(name);
+        }
+        self
+    }
+
+    /// Returns the statements that add the column and its index, for migrations: `ALTER TABLE`, which takes an ACCESS
+    /// EXCLUSIVE lock for a moment and does not write the rows anew, and `CREATE INDEX CONCURRENTLY`, which has to be
+    /// run outside of a transaction. Rows that are there count as inserted by the first one.
+    ///
+    /// It is empty for a follower by [`settled_after`](Self::settled_after).
+    pub fn create_sql(&self) -> Vec<String> {
+        match &self.rule {
+            Rule::Transactions { column } => text::create::<E>(column),
+            Rule::Settled { .. } => Vec::new(),
+        }
+    }
+}
+
+impl<D, E> Follower<D, E>
+where
+    D: FollowerDriver<E>,
+    E: OrderedKey<Field: KeyField<Leading = KeyOf<E>>>,
+{
+    /// Follows a table by the time in its keys: delivers a row when its key is older than this.
+    ///
+    /// `longest` has to cover the longest time from when a key is made until its row can be read: the rest of the
+    /// longest transaction, the retries of a flush, the time that rows wait in a unit of work, and by how much the
+    /// clock of a writer is behind the reader's. **A row that takes longer is missed, and nothing tells.** In a
+    /// transaction that keeps a snapshot, such as REPEATABLE READ, which is the default of MySQL and MariaDB, it also
+    /// has to cover the time since the snapshot: make the call the first query of such a transaction. On a replica it
+    /// has to cover the lag.
+    ///
+    /// The keys have to be of a scheme that is ordered by time, in a column that keeps the order; otherwise it does not
+    /// compile.
+    pub fn settled_after(longest: Duration) -> Self
+    where
+        KeyOf<E>: KeyType<Scheme: TimeOrdered>,
+    {
+        const {
+            assert!(
+                D::KEEPS_ORDER,
+                "the key's column is `unordered`: rows can be followed by time only in a column that keeps the order"
+            );
+        }
+        Self::new(Rule::Settled {
+            longest,
+            lowest: |time| Ok(KeyOf::<E>::range(time..time)?.start),
+        })
+    }
+
+    fn new(rule: Rule<KeyOf<E>>) -> Self {
+        Self {
+            rule,
+            prepares: true,
+            _types: PhantomData,
+        }
+    }
+
+    /// Gives the profile of the engine. Only whether it [prepares](EngineProfile::prepares) statements by name matters:
+    /// behind PgBouncer's mode `transaction`, give [`PGBOUNCER`](EngineProfile::PGBOUNCER).
+    #[must_use]
+    pub fn with_engine(mut self, engine: EngineProfile) -> Self {
+        self.prepares = engine.prepares;
+        self
+    }
+
+    /// Returns the position behind all rows that could be delivered now, for a reader that is not interested in what
+    /// is there.
+    ///
+    /// # Errors
+    ///
+    /// As [`next`](Self::next).
+    pub async fn now(
+        &self,
+        over: impl Into<D::Source<'_>>,
+    ) -> Result<Position<KeyOf<E>>, FollowError<D::Error>> {
+        match &self.rule {
+            Rule::Transactions { .. } => {
+                let mut source = self.open(over);
+                let snapshot = self.snapshot(&mut source).await;
+                self.close(source, snapshot).map(Position::seen)
+            }
+            Rule::Settled { longest, lowest } => match lowest(bound(*longest)) {
+                Ok(key) => Ok(Position::above(key)),
+                Err(error) => Err(self.failed(Kind::Core(error))),
+            },
+        }
+    }
+
+    /// Returns the next rows in the order of their keys, `most` at most; 0 counts as 1.
+    ///
+    /// Rows of one call are in order. Those of the next one may have lower keys, since they were committed later.
+    ///
+    /// It only reads, so the same call may be made again after any error.
+    ///
+    /// # Errors
+    ///
+    /// What the database says, as that there is no such column; a position [that is
+    /// ahead](FollowError::is_position_ahead) of the database, or that [another kind of
+    /// follower](FollowError::is_other_position) returned; a [standby](FollowError::is_standby).
+    pub async fn next(
+        &self,
+        over: impl Into<D::Source<'_>>,
+        position: &Position<KeyOf<E>>,
+        most: u32,
+    ) -> Result<Batch<E>, FollowError<D::Error>> {
+        let most = most.max(1);
+        let mut source = self.open(over);
+        let batch = match &self.rule {
+            Rule::Transactions { column } => {
+                self.next_committed(&mut source, column, position, most)
+                    .await
+            }
+            Rule::Settled { longest, lowest } => match lowest(bound(*longest)) {
+                Ok(below) => self.next_settled(&mut source, below, position, most).await,
+                Err(error) => Err(Kind::Core(error)),
+            },
+        };
+        self.close(source, batch)
+    }
+
+    async fn next_committed(
+        &self,
+        source: &mut D::Source<'_>,
+        column: &str,
+        position: &Position<KeyOf<E>>,
+        most: u32,
+    ) -> Result<Batch<E>, Kind<D::Error>> {
+        let (seen, window) = match &position.0 {
+            State::Start => (Snapshot::NOTHING, None),
+            State::Seen { seen, window } => (seen.clone(), window.clone()),
+            State::Above(_) => return Err(Kind::OtherPosition { wants: "seen .." }),
+        };
+        let now = self.snapshot(source).await?;
+        // A snapshot that is older than the window would not show all of its rows, and the window would be closed.
+        let newest = window.as_ref().map_or(&seen, |window| &window.until);
+        if !now.covers(newest) {
+            return Err(Kind::Ahead {
+                position: newest.to_string(),
+                database: now.to_string(),
+            });
+        }
+        let is_new = window.is_none();
+        let (until, above) = window.map_or((now, None), |it| (it.until, it.above));
+        if until == seen {
+            return Ok(Batch {
+                rows: Vec::new(),
+                position: position.clone(),
+                is_complete: true,
+            });
+        }
+        let sql = text::committed::<E>(column, &seen, &until, above.is_some(), most);
+        let rows = D::rows(source, sql, above.into_iter().collect()).await?;
+        let is_full = is_full(&rows, most);
+        let position = match last_key(&rows) {
+            _ if !is_full => Position::seen(until),
+            Some(key) => Position::within(seen, until, Some(key)),
+            None if rows.is_empty() => Position::within(seen, until, above),
+            None => return Err(Kind::NoKey),
+        };
+        Ok(Batch {
+            rows,
+            position,
+            is_complete: is_new && !is_full,
+        })
+    }
+
+    async fn next_settled(
+        &self,
+        source: &mut D::Source<'_>,
+        below: KeyOf<E>,
+        position: &Position<KeyOf<E>>,
+        most: u32,
+    ) -> Result<Batch<E>, Kind<D::Error>> {
+        let above = match &position.0 {
+            State::Start => None,
+            State::Above(key) => Some(*key),
+            State::Seen { .. } => return Err(Kind::OtherPosition { wants: "above .." }),
+        };
+        let sql = text::settled::<D::Dialect, E>(above.is_some(), most);
+        let rows = D::rows(source, sql, above.into_iter().chain([below]).collect()).await?;
+        let is_complete = !is_full(&rows, most);
+        // Not up to `below`: a row that comes too late is still delivered, if none above it was.
+        let position = match last_key(&rows) {
+            Some(key) => Position::above(key),
+            None if rows.is_empty() => position.clone(),
+            None => return Err(Kind::NoKey),
+        };
+        Ok(Batch {
+            rows,
+            position,
+            is_complete,
+        })
+    }
+
+    /// Asks which transactions are open; the caller's own one is among them.
+    async fn snapshot(&self, source: &mut D::Source<'_>) -> Result<Snapshot, Kind<D::Error>> {
+        let answer = D::text(source, text::SNAPSHOT).await?;
+        let mut words = answer.split(' ');
+        let (snapshot, own, standby) = (words.next(), words.next(), words.next());
+        if standby == Some("true") {
+            return Err(Kind::Standby);
+        }
+        let snapshot: Snapshot = snapshot.unwrap_or_default().parse()?;
+        Ok(match own.unwrap_or_default().parse() {
+            Ok(own) => snapshot.with_open(own),
+            // It has no number yet; the one that it may get is above all that the snapshot has seen.
+            Err(_) => snapshot,
+        })
+    }
+
+    fn open<'c>(&self, over: impl Into<D::Source<'c>>) -> D::Source<'c> {
+        let mut source = over.into();
+        if !self.prepares {
+            D::isolate(&mut source);
+        }
+        source
+    }
+
+    fn close<T>(
+        &self,
+        mut source: D::Source<'_>,
+        outcome: Result<T, Kind<D::Error>>,
+    ) -> Result<T, FollowError<D::Error>> {
+        let is_lost = matches!(&outcome, Err(Kind::Driver(it)) if it.failure == Failure::Lost);
+        D::release(&mut source, is_lost);
+        outcome.map_err(|kind| self.failed(kind))
+    }
+
+    fn failed(&self, kind: Kind<D::Error>) -> FollowError<D::Error> {
+        FollowError::new(text::table::<D::Dialect, E>(), kind)
+    }
+}
+
+/// The time before which keys are settled.
+fn bound(longest: Duration) -> Timestamp {
+    let longest = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
+    let now = SystemClock.now().as_unix_millis();
+    Timestamp::saturating_from_unix_millis(now.saturating_sub(longest))
+}
+
+fn is_full<E>(rows: &[E], most: u32) -> bool {
+    u32::try_from(rows.len()).map_or(true, |rows| rows >= most)
+}
+
+fn last_key<E: OrderedKey>(rows: &[E]) -> Option<KeyOf<E>> {
+    rows.last().and_then(OrderedKey::key)
+}
+
+impl<D, E: OrderedKey> Clone for Follower<D, E> {
+    fn clone(&self) -> Self {
+        let rule = match &self.rule {
+            Rule::Transactions { column } => Rule::Transactions {
+                column: column.clone(),
+            },
+            Rule::Settled { longest, lowest } => Rule::Settled {
+                longest: *longest,
+                lowest: *lowest,
+            },
+        };
+        Self {
+            rule,
+            prepares: self.prepares,
+            _types: PhantomData,
+        }
+    }
+}
+
+impl<D, E: OrderedKey> fmt::Debug for Follower<D, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Follower");
+        debug.field("table", &E::TABLE);
+        match &self.rule {
+            Rule::Transactions { column } => debug.field("by_transaction", column),
+            Rule::Settled { longest, .. } => debug.field("settled_after", longest),
+        };
+        debug.finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

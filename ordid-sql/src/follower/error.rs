@@ -1,0 +1,124 @@
+//! Why a table was not followed.
+
+use std::{error::Error as StdError, fmt};
+
+use crate::{DriverError, Failure};
+
+/// Why a [`Follower`](super::Follower) has no rows to deliver.
+///
+/// It is opaque: ask it with the `is_` predicates, print it for people. `E` is the error of the database library that
+/// the adapter is for.
+#[derive(Debug)]
+pub struct FollowError<E>(Box<Inner<E>>);
+
+#[derive(Debug)]
+struct Inner<E> {
+    /// Quoted.
+    table: String,
+    kind: Kind<E>,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind<E> {
+    Driver(DriverError<E>),
+    /// A time that is none of the scheme's, a snapshot that is none.
+    Core(ordid_core::Error),
+    Ahead {
+        position: String,
+        database: String,
+    },
+    OtherPosition {
+        wants: &'static str,
+    },
+    Standby,
+    NoKey,
+}
+
+impl<E> From<DriverError<E>> for Kind<E> {
+    fn from(error: DriverError<E>) -> Self {
+        Self::Driver(error)
+    }
+}
+
+impl<E> From<ordid_core::Error> for Kind<E> {
+    fn from(error: ordid_core::Error) -> Self {
+        Self::Core(error)
+    }
+}
+
+impl<E> FollowError<E> {
+    pub(super) fn new(table: String, kind: Kind<E>) -> Self {
+        Self(Box::new(Inner { table, kind }))
+    }
+
+    /// Returns whether the same call may succeed another time: a lock that did not come in time, a busy database, a
+    /// pool without a free connection.
+    pub fn is_transient(&self) -> bool {
+        matches!(&self.0.kind, Kind::Driver(source)
+            if source.failure == Failure::Transient || source.has_waited)
+    }
+
+    /// Returns whether the connection was lost or could not be made.
+    pub fn is_connection_lost(&self) -> bool {
+        matches!(&self.0.kind, Kind::Driver(source) if source.failure == Failure::Lost)
+    }
+
+    /// Returns whether the position has seen transactions that the database does not know: it is of another database,
+    /// or of a later time than the backup or the standby that the database was made of. Or the call was made in a
+    /// transaction whose snapshot is older than the position: then another transaction succeeds.
+    pub fn is_position_ahead(&self) -> bool {
+        matches!(self.0.kind, Kind::Ahead { .. })
+    }
+
+    /// Returns whether the position was returned by a follower that goes by another rule.
+    pub fn is_other_position(&self) -> bool {
+        matches!(self.0.kind, Kind::OtherPosition { .. })
+    }
+
+    /// Returns whether the database is a standby, which does not tell the transactions that are open.
+    pub fn is_standby(&self) -> bool {
+        matches!(self.0.kind, Kind::Standby)
+    }
+
+    /// Returns the error of the database library, where it is one.
+    pub fn driver(&self) -> Option<&E> {
+        match &self.0.kind {
+            Kind::Driver(source) => Some(&source.error),
+            _ => None,
+        }
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for FollowError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "follower of {}: ", self.0.table)?;
+        match &self.0.kind {
+            Kind::Driver(source) => source.error.fmt(f),
+            Kind::Core(error) => error.fmt(f),
+            Kind::Ahead { position, database } => write!(
+                f,
+                "the position has seen {position}, but the database is at {database}: it is another database or was \
+                 made of an older one, or the snapshot of this transaction is older than the position"
+            ),
+            Kind::OtherPosition { wants } => write!(
+                f,
+                "the position is of a follower by another rule, expected `{wants}` or `start`"
+            ),
+            Kind::Standby => f.write_str(
+                "a standby does not tell which transactions are open: follow on the primary, or by `settled_after`",
+            ),
+            Kind::NoKey => f.write_str("a row was read without its key"),
+        }
+    }
+}
+
+impl<E: StdError + 'static> StdError for FollowError<E> {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        // Their own text is already this one's.
+        match &self.0.kind {
+            Kind::Driver(source) => source.error.source(),
+            Kind::Core(error) => error.source(),
+            _ => None,
+        }
+    }
+}

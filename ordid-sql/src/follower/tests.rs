@@ -1,0 +1,159 @@
+use ordid_core::{
+    entity::Parent,
+    key::KeyBytes,
+    storage::dialect::{MySql, Postgres, Sqlite},
+    uuid::Uuid,
+};
+
+use super::*;
+
+struct Order(Uuid);
+
+impl OrderedKey for Order {
+    type Field = Uuid;
+
+    const SCHEMA: Option<&'static str> = Some("shop");
+    const TABLE: &'static str = "orders";
+    const KEY_COLUMN: &'static str = "id";
+    const COLUMNS: &'static [&'static str] = &["id", "total"];
+    const PARENTS: &'static [Parent] = &[];
+
+    fn key(&self) -> Option<Uuid> {
+        Some(self.0)
+    }
+
+    fn assign_key(&mut self, key: Uuid) {
+        self.0 = key;
+    }
+
+    fn parents(&self, _: &mut dyn FnMut(usize, KeyBytes)) {}
+}
+
+fn snapshot(text: &str) -> Snapshot {
+    text.parse().unwrap()
+}
+
+#[test]
+fn a_snapshot_knows_what_has_ended() {
+    let seen = snapshot("10:20:10,14");
+    let ended: Vec<u64> = (8..22).filter(|it| seen.has_ended(*it)).collect();
+    assert_eq!(ended, [8, 9, 11, 12, 13, 15, 16, 17, 18, 19]);
+    assert_eq!(seen.to_string(), "10:20:10,14");
+    assert!((0..100).all(|it| it == 0 || !Snapshot::NOTHING.has_ended(it)));
+}
+
+#[test]
+fn the_own_transaction_is_open() {
+    let own = |number| snapshot("10:20:10,14").with_open(number).to_string();
+    assert_eq!(own(12), "10:20:10,12,14");
+    assert_eq!(own(14), "10:20:10,14");
+    assert_eq!(own(19), "10:20:10,14,19");
+    assert_eq!(own(20), "10:20:10,14", "not seen anyway");
+    assert_eq!(own(7), "7:20:7,10,14");
+}
+
+#[test]
+fn a_snapshot_covers_older_ones_alone() {
+    let seen = snapshot("10:20:10,14");
+    for newer in ["10:20:10,14", "10:20:14", "20:20:", "14:30:14,25", "30:30:"] {
+        assert!(snapshot(newer).covers(&seen), "{newer}");
+    }
+    // Less had begun, or a transaction is open again.
+    for older in ["10:19:10,14", "9:9:", "10:25:10,11,14"] {
+        assert!(!snapshot(older).covers(&seen), "{older}");
+    }
+    assert!(seen.covers(&Snapshot::NOTHING));
+}
+
+#[test]
+fn what_is_no_snapshot_is_refused() {
+    for text in [
+        "",
+        "1",
+        "1:2",
+        "1:2:3:4",
+        "0:5:",
+        "5:4:",
+        "1:9:9",
+        "2:9:1",
+        "1:9:4,4",
+        "1:9:5,4",
+        "1:9:,",
+        "+1:9:",
+        "01:9:",
+        "1:99999999999999999999:",
+    ] {
+        let error = text.parse::<Snapshot>().unwrap_err();
+        assert!(error.is_parse(), "{text}");
+    }
+    assert_eq!(
+        "9:5:".parse::<Snapshot>().unwrap_err().to_string(),
+        "expected a snapshot such as 10:20:10,14, found \"9:5:\""
+    );
+}
+
+#[test]
+fn a_position_is_its_text() {
+    let key = "019ac000-0000-7000-8000-000000000001";
+    for text in [
+        "start".to_owned(),
+        format!("above {key}"),
+        "seen 10:20:14".to_owned(),
+        "seen 10:20:14 until 30:30:".to_owned(),
+        format!("seen 10:20:14 until 30:30: above {key}"),
+    ] {
+        let position: Position<Uuid> = text.parse().unwrap();
+        assert_eq!(position.to_string(), text);
+    }
+    for text in [
+        "",
+        "start ",
+        "above",
+        "above x",
+        "seen",
+        "seen 9:5:",
+        "until 1:1:",
+    ] {
+        assert!(text.parse::<Position<Uuid>>().is_err(), "{text}");
+    }
+    assert_eq!(
+        "Start".parse::<Position<Uuid>>().unwrap_err().to_string(),
+        "expected the position of a follower, such as `start` or `above KEY`, found \"Start\""
+    );
+}
+
+#[test]
+fn statements_of_each_rule() {
+    assert_eq!(
+        text::committed::<Order>(
+            "inserted_in",
+            &snapshot("10:20:14"),
+            &snapshot("30:31:"),
+            true,
+            7
+        ),
+        "SELECT \"id\", \"total\" FROM \"shop\".\"orders\" WHERE \"inserted_in\" >= '10'::xid8 AND \
+         \"inserted_in\" < '31'::xid8 AND NOT pg_visible_in_snapshot(\"inserted_in\", '10:20:14'::pg_snapshot) \
+         AND pg_visible_in_snapshot(\"inserted_in\", '30:31:'::pg_snapshot) AND \"id\" > $1 \
+         ORDER BY \"id\" LIMIT 7"
+    );
+    assert_eq!(
+        text::settled::<Postgres, Order>(true, 7),
+        "SELECT \"id\", \"total\" FROM \"shop\".\"orders\" WHERE \"id\" > $1 AND \"id\" < $2 ORDER BY \"id\" LIMIT 7"
+    );
+    assert_eq!(
+        text::settled::<Sqlite, Order>(false, 7),
+        "SELECT \"id\", \"total\" FROM \"shop\".\"orders\" WHERE \"id\" < ? ORDER BY \"id\" LIMIT 7"
+    );
+    assert_eq!(
+        text::settled::<MySql, Order>(true, 1),
+        "SELECT `id`, `total` FROM `shop`.`orders` WHERE `id` > ? AND `id` < ? ORDER BY `id` LIMIT 1"
+    );
+    assert_eq!(
+        text::create::<Order>("inserted_in"),
+        [
+            "ALTER TABLE \"shop\".\"orders\" ADD COLUMN \"inserted_in\" xid8 NOT NULL DEFAULT pg_current_xact_id()",
+            "CREATE INDEX CONCURRENTLY \"orders_inserted_in_idx\" ON \"shop\".\"orders\" (\"inserted_in\")"
+        ]
+    );
+}

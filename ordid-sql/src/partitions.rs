@@ -1,0 +1,279 @@
+//! Partitions of PostgreSQL by the time in the key: their bounds and statements. An adapter implements
+//! [`PartitionDriver`] and re-exports [`Partitions`] under its own name.
+//!
+//! A table that is partitioned by the range of its key has one partition for each day, week or month. The key alone is
+//! its primary key, since it is the partition key, too; so flushes, foreign keys and look-ups by key are as ever. A
+//! query for a time, `WHERE id >= $1 AND id < $2` with the ends of [`KeyType::range`], reads the partitions of that
+//! time alone, and old rows go with their partition, without a `DELETE`.
+//!
+//! ```text
+//! orders                    PARTITION BY RANGE (id)
+//!   orders_20261124         FROM (lowest key of the 24th) TO (lowest key of the 25th)
+//!   orders_20261125         FROM (lowest key of the 25th) TO (lowest key of the 26th)
+//! ```
+
+use std::{fmt, marker::PhantomData, time::Duration};
+
+use ordid_core::{
+    Error, KeyOf, KeyType, OrderedKey, RawKeyOf,
+    clock::{Clock as _, SystemClock, Timestamp},
+    key::KeyField,
+    scheme::TimeOrdered,
+    storage::{Column, ColumnOn, dialect::Postgres},
+};
+
+mod driver;
+mod error;
+mod period;
+mod text;
+
+pub use driver::{BoxFuture, PartitionDriver};
+pub use error::PartitionError;
+pub use period::Period;
+
+use crate::Failure;
+use error::Kind;
+
+/// The partitions of an entity's table by the time in its keys, on PostgreSQL 12 or later.
+///
+/// Times are UTC. A partition begins at the lowest key of its first millisecond, whatever the column of the key is:
+/// `uuid`, `bytea`, `text` or `bigint`. The scheme has to be ordered by time, in a column that keeps the order;
+/// otherwise it does not compile.
+///
+/// `D` is the library; adapters have an alias for it.
+pub struct Partitions<D, E: OrderedKey> {
+    period: Period,
+    /// Returns the lowest key of a time.
+    lowest: fn(Timestamp) -> Result<KeyOf<E>, Error>,
+    _types: PhantomData<fn() -> (D, E)>,
+}
+
+/// One partition of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Partition {
+    /// Its schema, unquoted.
+    pub schema: String,
+    /// Its name, unquoted.
+    pub name: String,
+    /// The time of its lowest key; `None` if it has no lower bound, or is the default partition.
+    pub from: Option<Timestamp>,
+    /// The time of the lowest key behind it; `None` if it has no upper bound, or is the default partition.
+    pub to: Option<Timestamp>,
+}
+
+impl<D, E> Partitions<D, E>
+where
+    D: PartitionDriver<E>,
+    E: OrderedKey<Field: KeyField<Leading = KeyOf<E>>>,
+    KeyOf<E>: KeyType<Scheme: TimeOrdered>,
+{
+    /// Says how long the partitions are that are created.
+    pub fn new(period: Period) -> Self {
+        const {
+            assert!(
+                !<D::Column as Column>::UNORDERED,
+                "the key's column is `unordered`: a table can be partitioned by time only by a column that keeps the order"
+            );
+        }
+        Self {
+            period,
+            lowest: |time| Ok(KeyOf::<E>::range(time..time)?.start),
+            _types: PhantomData,
+        }
+    }
+
+    /// Returns what stands behind the columns in the `CREATE TABLE` of the whole table: `PARTITION BY RANGE ("id")`.
+    pub fn partition_by_sql(&self) -> String {
+        text::partition_by::<E>()
+    }
+
+    /// Returns the script that creates the partition of a time, for migrations. If it is there, the script does
+    /// nothing; two that run at the same time wait for each other.
+    ///
+    /// The partition is created as a table and then attached, which takes a SHARE UPDATE EXCLUSIVE lock on the whole
+    /// table: queries, inserts and updates go on. A default partition is locked, and read for rows that belong into the
+    /// new one, so a table is better off without it. Foreign keys of the table lock the tables that they refer to
+    /// against writes for that moment.
+    ///
+    /// # Errors
+    ///
+    /// If the time does not fit the scheme's layout, the error [`is_clock`](Error::is_clock).
+    pub fn create_sql(&self, time: Timestamp) -> Result<String, Error> {
+        let (from, to) = self.period.around(time);
+        let [from_key, to_key] = [(self.lowest)(from)?, (self.lowest)(to)?]
+            .map(|key| <D::Column as ColumnOn<Postgres>>::literal(key.to_raw()));
+        let name = format!("{}_{}", E::TABLE, self.period.name(from));
+        Ok(text::create::<E>(&name, &from_key, &to_key))
+    }
+
+    /// Creates the partition of this time and the next `count` ones, where they are missing, and returns those that
+    /// were.
+    ///
+    /// Call it more often than a partition is long: a row for which there is no partition is refused. Keys are ahead of
+    /// the clock by ten seconds at most, unless the policy says more.
+    ///
+    /// # Errors
+    ///
+    /// What the database says: that the table is not partitioned, that partitions of another period overlap, a
+    /// privilege that is missing.
+    pub async fn create_next(
+        &self,
+        over: impl Into<D::Source<'_>>,
+        count: u32,
+    ) -> Result<Vec<Partition>, PartitionError<D::Error>> {
+        let mut source = over.into();
+        let created = self.create_missing(&mut source, count).await;
+        Self::close(source, created)
+    }
+
+    async fn create_missing(
+        &self,
+        source: &mut D::Source<'_>,
+        count: u32,
+    ) -> Result<Vec<Partition>, Kind<D::Error>> {
+        let there = Self::read(source).await?;
+        let mut missing = Vec::new();
+        let mut time = SystemClock.now();
+        for _ in 0..=count {
+            let (from, to) = self.period.around(time);
+            if !there.iter().any(|it| it.covers(from, to)) {
+                D::run(source, self.create_sql(from)?).await?;
+                missing.push((from, to));
+            }
+            time = to;
+        }
+        if missing.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut there = Self::read(source).await?;
+        there.retain(|it| missing.iter().any(|(from, to)| it.covers(*from, *to)));
+        Ok(there)
+    }
+
+    /// Returns the partitions in the order of their bounds, those of other periods too; the default partition is the
+    /// last.
+    ///
+    /// # Errors
+    ///
+    /// What the database says, and [`is_unexpected_bound`](PartitionError::is_unexpected_bound).
+    pub async fn list(
+        &self,
+        over: impl Into<D::Source<'_>>,
+    ) -> Result<Vec<Partition>, PartitionError<D::Error>> {
+        let mut source = over.into();
+        let list = Self::read(&mut source).await;
+        Self::close(source, list)
+    }
+
+    /// Returns the partitions whose newest possible key is older than this, the oldest first: those to
+    /// [detach](Partition::detach_sql).
+    ///
+    /// # Errors
+    ///
+    /// As [`list`](Self::list).
+    pub async fn older_than(
+        &self,
+        over: impl Into<D::Source<'_>>,
+        age: Duration,
+    ) -> Result<Vec<Partition>, PartitionError<D::Error>> {
+        let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+        let now = SystemClock.now().as_unix_millis();
+        let bound = Timestamp::saturating_from_unix_millis(now.saturating_sub(age));
+        let mut list = self.list(over).await?;
+        list.retain(|it| it.to.is_some_and(|to| to <= bound));
+        Ok(list)
+    }
+
+    /// Returns the statement that takes a partition out of the table, after which it is a table of its own to dump, or
+    /// to drop. PostgreSQL 14 or later, outside of a transaction: it takes a SHARE UPDATE EXCLUSIVE lock on the whole
+    /// table, and waits for the queries that read it.
+    pub fn detach_sql(&self, partition: &Partition) -> String {
+        text::detach::<E>(&partition.schema, &partition.name)
+    }
+
+    async fn read(source: &mut D::Source<'_>) -> Result<Vec<Partition>, Kind<D::Error>> {
+        let rows = D::texts(source, text::list::<E>()).await?;
+        let mut list = Vec::with_capacity(rows.len());
+        for row in rows {
+            list.push(read_partition::<D, E>(&row)?);
+        }
+        list.sort_by_key(|it| (it.is_default(), it.from, it.to));
+        Ok(list)
+    }
+
+    fn close<T>(
+        mut source: D::Source<'_>,
+        outcome: Result<T, Kind<D::Error>>,
+    ) -> Result<T, PartitionError<D::Error>> {
+        let is_lost = matches!(&outcome, Err(Kind::Driver(it)) if it.failure == Failure::Lost);
+        D::release(&mut source, is_lost);
+        outcome.map_err(|kind| PartitionError::new(text::table::<E>(), kind))
+    }
+}
+
+impl Partition {
+    fn covers(&self, from: Timestamp, to: Timestamp) -> bool {
+        let is_open = self.from.is_none() && self.to.is_none();
+        !is_open && self.from.is_none_or(|it| it <= from) && self.to.is_none_or(|it| to <= it)
+    }
+
+    /// Returns whether it takes the rows for which there is no other partition, or is the only one and takes all.
+    fn is_default(&self) -> bool {
+        self.from.is_none() && self.to.is_none()
+    }
+}
+
+/// Reads a line of [`text::list`]: the schema, the name and the bounds, each on a line of its own.
+fn read_partition<D, E>(row: &str) -> Result<Partition, Error>
+where
+    D: PartitionDriver<E>,
+    E: OrderedKey,
+{
+    let mut lines = row.splitn(3, '\n');
+    let [schema, name, bounds] = [(); 3].map(|()| lines.next().unwrap_or_default());
+    let unexpected = || {
+        Error::parse(format!(
+            "the partition {name} has the bounds {bounds}, expected FROM ('..') TO ('..') with keys"
+        ))
+    };
+    let [from, to] = match text::bounds(bounds).ok_or_else(unexpected)? {
+        None => [None, None],
+        Some(bounds) => {
+            let mut times = [None, None];
+            for (time, bound) in times.iter_mut().zip(bounds) {
+                if let text::Bound::At(literal) = bound {
+                    let raw = text::stored::<D::Column, RawKeyOf<E>>(literal)
+                        .map_err(|_| unexpected())?;
+                    let key = KeyOf::<E>::from_raw(raw).map_err(|_| unexpected())?;
+                    *time = Some(key.timestamp().ok_or_else(unexpected)?);
+                }
+            }
+            times
+        }
+    };
+    Ok(Partition {
+        schema: schema.to_owned(),
+        name: name.to_owned(),
+        from,
+        to,
+    })
+}
+
+impl<D, E: OrderedKey> Clone for Partitions<D, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<D, E: OrderedKey> Copy for Partitions<D, E> {}
+
+impl<D, E: OrderedKey> fmt::Debug for Partitions<D, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Partitions");
+        debug
+            .field("table", &E::TABLE)
+            .field("period", &self.period);
+        debug.finish_non_exhaustive()
+    }
+}

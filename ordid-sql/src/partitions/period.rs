@@ -1,0 +1,115 @@
+//! Days, weeks and months in UTC.
+
+use ordid_core::clock::Timestamp;
+
+const DAY: u64 = 86_400_000;
+
+/// How long a partition is, in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Period {
+    /// From midnight to midnight: `orders_20261125`.
+    Day,
+    /// From Monday to Monday, named after the Monday: `orders_20261123`.
+    Week,
+    /// From the first day of a month to that of the next: `orders_202611`.
+    Month,
+}
+
+impl Period {
+    /// Returns the beginning and the end of the period that a time is in. The last one ends where timestamps end.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use ordid_core::clock::Timestamp;
+    /// use ordid_sql::partitions::Period;
+    ///
+    /// let time = Timestamp::from_unix_millis(1_795_577_122_000)?; // 2026-11-25T03:25:22Z, a Wednesday
+    /// let texts = |period: Period| {
+    ///     let (from, to) = period.around(time);
+    ///     [from, to].map(|it| it.to_string()[..10].to_owned())
+    /// };
+    /// assert_eq!(texts(Period::Day), ["2026-11-25", "2026-11-26"]);
+    /// assert_eq!(texts(Period::Week), ["2026-11-23", "2026-11-30"]);
+    /// assert_eq!(texts(Period::Month), ["2026-11-01", "2026-12-01"]);
+    /// # Ok::<(), ordid_core::Error>(())
+    /// ```
+    pub fn around(self, time: Timestamp) -> (Timestamp, Timestamp) {
+        let day = time.as_unix_millis() / DAY;
+        let (from, to) = match self {
+            Self::Day => (day, day + 1),
+            Self::Week => {
+                // 1970-01-01 was a Thursday.
+                let of_week = (day + 3) % 7;
+                (day.saturating_sub(of_week), day + 7 - of_week)
+            }
+            Self::Month => {
+                let from = first_of_month(day);
+                (from, first_of_month(from + 31))
+            }
+        };
+        (at(from), at(to))
+    }
+
+    /// Returns what stands in the name of the partition that begins at this time.
+    pub(super) fn name(self, from: Timestamp) -> String {
+        let text = from.to_string();
+        let date = text.split('T').next().unwrap_or_default();
+        let digits: String = date.chars().filter(char::is_ascii_digit).collect();
+        match self {
+            Self::Day | Self::Week => digits,
+            // Without its day, of two digits.
+            Self::Month => digits[..digits.len() - 2].to_owned(),
+        }
+    }
+}
+
+fn at(day: u64) -> Timestamp {
+    Timestamp::saturating_from_unix_millis(day * DAY)
+}
+
+/// By the text of a timestamp, which has the only arithmetic of calendars.
+fn first_of_month(day: u64) -> u64 {
+    let text = at(day).to_string();
+    let date = text.split('T').next().unwrap_or_default();
+    let of_month = date.rsplit('-').next().and_then(|it| it.parse().ok());
+    day - of_month.map_or(0, |of_month: u64| of_month - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_meet_and_begin_where_they_are_named() {
+        for (period, count) in [
+            (Period::Day, 50_000),
+            (Period::Week, 7_100),
+            (Period::Month, 1_640),
+        ] {
+            let mut time = Timestamp::MIN;
+            // Until the year 2106.
+            for _ in 0..count {
+                let (from, to) = period.around(time);
+                assert_eq!(from, time);
+                let text = from.to_string();
+                assert!(text.ends_with("T00:00:00.000Z"), "{text}");
+                let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+                assert!(digits.starts_with(&period.name(from)), "{text}");
+                if period == Period::Month {
+                    assert_eq!(&text[8..10], "01");
+                }
+                let last = Timestamp::from_unix_millis(to.as_unix_millis() - 1).unwrap();
+                assert_eq!(period.around(last), (from, to));
+                time = to;
+            }
+            assert!(time.to_string().starts_with("210"), "{time}");
+        }
+        let (from, to) = Period::Month.around(Timestamp::MAX);
+        assert!(from < Timestamp::MAX && to == Timestamp::MAX);
+        let monday = Timestamp::from_unix_millis(1_795_392_000_000).unwrap();
+        assert_eq!(monday.to_string().get(..10), Some("2026-11-23"));
+        assert_eq!(Period::Week.around(monday).0, monday);
+    }
+}

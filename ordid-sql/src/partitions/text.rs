@@ -1,0 +1,171 @@
+//! The statements about partitions.
+
+use std::any::TypeId;
+
+use ordid_core::{
+    Error, OrderedKey, RawKey,
+    spi::excerpt,
+    storage::{ColumnOn, Dialect as _, Stores, Written, dialect::Postgres},
+    uuid::Uuid,
+};
+
+pub(super) fn table<E: OrderedKey>() -> String {
+    Postgres::quote_table(E::SCHEMA, E::TABLE)
+}
+
+pub(super) fn partition_by<E: OrderedKey>() -> String {
+    format!("PARTITION BY RANGE ({})", Postgres::quote(E::KEY_COLUMN))
+}
+
+/// A text of SQL, as an expression.
+fn text(value: &str) -> String {
+    format!("'{}'", value.replace('\'', "''"))
+}
+
+/// One statement, so that it is one transaction. The lock is the one that ATTACH takes, and conflicts with itself:
+/// who waits for it finds the partition when it has it. `CREATE TABLE .. PARTITION OF` would lock out everybody.
+pub(super) fn create<E: OrderedKey>(name: &str, from: &str, to: &str) -> String {
+    let table = table::<E>();
+    let partition = Postgres::quote_table(E::SCHEMA, name);
+    let (table_text, partition_text) = (text(&table), text(&partition));
+    format!(
+        "DO $ordid$ BEGIN
+    LOCK TABLE ONLY {table} IN SHARE UPDATE EXCLUSIVE MODE;
+    IF NOT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass({partition_text})
+        AND inhparent = {table_text}::regclass) THEN
+        CREATE TABLE {partition}
+            (LIKE {table} INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING STORAGE INCLUDING CONSTRAINTS);
+        ALTER TABLE {table} ATTACH PARTITION {partition} FOR VALUES FROM ({from}) TO ({to});
+    END IF;
+END $ordid$"
+    )
+}
+
+pub(super) fn detach<E: OrderedKey>(schema: &str, name: &str) -> String {
+    let partition = Postgres::quote_table(Some(schema), name);
+    format!(
+        "ALTER TABLE {} DETACH PARTITION {partition} CONCURRENTLY",
+        table::<E>()
+    )
+}
+
+/// The schema, the name and the bounds of each partition, in one text. One that is being detached is none any more.
+pub(super) fn list<E: OrderedKey>() -> String {
+    let table = text(&table::<E>());
+    format!(
+        "SELECT n.nspname || E'\\n' || c.relname || E'\\n' || pg_get_expr(c.relpartbound, c.oid) \
+         FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+         WHERE i.inhparent = {table}::regclass AND c.relpartbound IS NOT NULL"
+    )
+}
+
+/// One end of a partition.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Bound<'a> {
+    Open,
+    /// What stands between the quotes.
+    At(&'a str),
+}
+
+/// Reads what `pg_get_expr` writes of bounds; `Some(None)` of the default partition, `None` of what is none.
+pub(super) fn bounds(text: &str) -> Option<Option<[Bound<'_>; 2]>> {
+    if text == "DEFAULT" {
+        return Some(None);
+    }
+    let text = text.strip_prefix("FOR VALUES FROM (")?.strip_suffix(')')?;
+    let (from, to) = text.split_once(") TO (")?;
+    Some(Some([bound(from)?, bound(to)?]))
+}
+
+fn bound(text: &str) -> Option<Bound<'_>> {
+    match text {
+        "MINVALUE" | "MAXVALUE" => Some(Bound::Open),
+        _ => {
+            let literal = text.strip_prefix('\'')?.strip_suffix('\'')?;
+            // No key's text has one.
+            (!literal.contains('\'')).then_some(Bound::At(literal))
+        }
+    }
+}
+
+/// Reads the text that PostgreSQL has of a stored key.
+pub(super) fn stored<C: ColumnOn<Postgres> + Stores<R>, R: RawKey>(text: &str) -> Result<R, Error> {
+    let is_number = TypeId::of::<C::Stored>() == TypeId::of::<i64>();
+    let refused = || {
+        let (column, found) = (C::NAME, excerpt(text.as_bytes()));
+        Error::parse(format!(
+            "expected a key in a column {column}, found {found}"
+        ))
+    };
+    match <C as ColumnOn<Postgres>>::LITERAL.written {
+        Written::Plain if is_number => {
+            let number: i64 = text.parse().map_err(|_| refused())?;
+            C::decode(number)
+        }
+        Written::Hyphenated => {
+            let uuid = Uuid::try_parse(text).map_err(|_| refused())?;
+            C::decode(uuid.as_bytes())
+        }
+        Written::Hex => {
+            let bytes = hex(text).ok_or_else(refused)?;
+            C::decode(&*bytes)
+        }
+        _ => C::decode(text),
+    }
+}
+
+/// Reads the text of a `bytea`.
+fn hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.strip_prefix("\\x")?.as_bytes();
+    let pairs = digits.chunks(2).map(|pair| {
+        let [high, low] = *pair else { return None };
+        let digit = |character: u8| char::from(character).to_digit(16);
+        u8::try_from(digit(high)? << 4 | digit(low)?).ok()
+    });
+    pairs.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ordid_core::storage::column::{BigInt, Bytea, Char22, Text, Uuid as UuidColumn};
+
+    use super::*;
+
+    fn round<C: ColumnOn<Postgres> + Stores<R>, R: RawKey>(raw: R, text: &str) {
+        assert_eq!(stored::<C, R>(text).unwrap(), raw);
+        assert!(stored::<C, R>("\\x0").is_err() && stored::<C, R>("").is_err());
+    }
+
+    #[test]
+    fn keys_are_read_as_the_server_writes_them() {
+        let key = Uuid::from_u128(0x019a_c000_0000_7000_8000_0000_0000_00ff);
+        round::<UuidColumn, _>(key, "019ac000-0000-7000-8000-0000000000ff");
+        round::<Bytea, _>(key, "\\x019ac0000000700080000000000000ff");
+        round::<Text, _>(key, "019ac000-0000-7000-8000-0000000000ff");
+        round::<BigInt, _>(-7_i64, "-7");
+        let text = <Char22 as ColumnOn<Postgres>>::literal(key);
+        round::<Char22, _>(key, text.trim_matches('\''));
+    }
+
+    #[test]
+    fn bounds_are_read_as_the_server_writes_them() {
+        assert_eq!(
+            bounds("FOR VALUES FROM ('0192') TO ('\\x0193')"),
+            Some(Some([Bound::At("0192"), Bound::At("\\x0193")]))
+        );
+        assert_eq!(
+            bounds("FOR VALUES FROM (MINVALUE) TO (MAXVALUE)"),
+            Some(Some([Bound::Open, Bound::Open]))
+        );
+        assert_eq!(bounds("DEFAULT"), Some(None));
+        for other in [
+            "",
+            "FOR VALUES IN ('a')",
+            "FOR VALUES WITH (modulus 2, remainder 0)",
+            "FOR VALUES FROM ('a', 'b') TO ('c', 'd')",
+            "FOR VALUES FROM (1) TO (2)",
+        ] {
+            assert_eq!(bounds(other), None, "{other}");
+        }
+    }
+}

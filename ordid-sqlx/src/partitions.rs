@@ -1,0 +1,96 @@
+//! Partitions of PostgreSQL by the time in the key: those of [`ordid_sql::partitions`], over connections of SQLx.
+
+use ordid_core::{
+    KeyField, OrderedKey,
+    storage::{ColumnOn, dialect},
+};
+use ordid_sql::{
+    DriverError,
+    partitions::{self, PartitionDriver},
+};
+use sqlx::{AssertSqlSafe, Postgres, SqlSafeStr as _};
+
+pub use ordid_sql::partitions::{Partition, Period};
+
+use crate::{
+    backend::{Backend, BoxFuture},
+    classify::classify,
+    connection::Source,
+    leases::Sqlx,
+    stored::{ColumnOf, StoredAs},
+};
+
+/// The partitions of an entity's table: lists them, creates the next ones, and says which are old.
+/// [`partitions::Partitions`] says what is locked. A call takes `&Pool`, `&mut Connection`, or `&mut Transaction`
+/// ([`Over`](crate::Over)).
+///
+/// # Example
+///
+/// ```
+/// use ordid::{KeyType, OrderedKey, uuid::Uuid};
+/// use ordid_sqlx::partitions::{Partitions, Period};
+///
+/// #[derive(KeyType)]
+/// #[ordid(sqlx)]
+/// struct EventId(Uuid);
+///
+/// #[derive(OrderedKey)]
+/// #[ordid(table = "events")]
+/// struct Event { id: EventId, text: String }
+///
+/// let events = Partitions::<Event>::new(Period::Day);
+/// assert_eq!(events.partition_by_sql(), r#"PARTITION BY RANGE ("id")"#);
+/// let time = std::time::UNIX_EPOCH + std::time::Duration::from_hours(500_000);
+/// let sql = events.create_sql(time.try_into()?)?;
+/// assert!(sql.contains(r#"CREATE TABLE "events_20270115""#), "{sql}");
+/// # Ok::<(), ordid::Error>(())
+/// ```
+pub type Partitions<E> = partitions::Partitions<Sqlx<Postgres>, E>;
+
+/// Why partitions were not listed or created; its [`driver`](PartitionError::driver) is SQLx's error.
+pub type PartitionError = partitions::PartitionError<sqlx::Error>;
+
+impl<E> PartitionDriver<E> for Sqlx<Postgres>
+where
+    E: OrderedKey<Field: KeyField<Key: StoredAs<Postgres, Column: ColumnOn<dialect::Postgres>>>>,
+{
+    type Error = sqlx::Error;
+    type Source<'c> = Source<'c, Postgres>;
+    type Column = ColumnOf<Postgres, ordid_core::KeyOf<E>>;
+
+    fn texts<'a>(
+        source: &'a mut Self::Source<'_>,
+        sql: String,
+    ) -> BoxFuture<'a, Result<Vec<String>, DriverError<sqlx::Error>>> {
+        // All names in it are quoted.
+        let sql = AssertSqlSafe(sql).into_sql_str();
+        Box::pin(async move {
+            let open = source.open_again().await.map_err(classify)?;
+            let (connection, state) = open.connection();
+            state.set_busy(true);
+            let answer = Postgres::ask_script(connection, sql, Postgres::text).await;
+            state.set_busy(false);
+            Ok(answer.map_err(classify)?.rows)
+        })
+    }
+
+    fn run<'a>(
+        source: &'a mut Self::Source<'_>,
+        sql: String,
+    ) -> BoxFuture<'a, Result<(), DriverError<sqlx::Error>>> {
+        // All names in it are quoted, and all values are keys.
+        let sql = AssertSqlSafe(sql).into_sql_str();
+        Box::pin(async move {
+            let open = source.open_again().await.map_err(classify)?;
+            let (connection, state) = open.connection();
+            state.set_busy(true);
+            let done = Postgres::run_script(connection, sql).await;
+            state.set_busy(false);
+            done.map_err(classify)
+        })
+    }
+
+    fn release(source: &mut Self::Source<'_>, is_lost: bool) {
+        source.give_back(is_lost);
+    }
+}
