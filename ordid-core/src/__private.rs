@@ -18,10 +18,12 @@ pub use core::{
     str::FromStr,
 };
 
+#[cfg(feature = "sqids04")]
+pub use crate::key::short::{ShortKey, Sqids};
 pub use crate::{
     __engines_by_feature as engines_by_feature, __is_there as is_there,
     __keeps_order as keeps_order, __key_type_interop as key_type_interop,
-    __native_columns as native_columns, __no_column as no_column,
+    __native_columns as native_columns, __no_column as no_column, __short_key as short_key,
     __unknown_engine as unknown_engine, Error,
     entity::{ColumnOf, Fields, KeyOf, OrderedKey, Parent, Sink, Version},
     key::{
@@ -48,6 +50,8 @@ use crate::key::{
 pub mod external {
     #[cfg(feature = "arbitrary")]
     pub use arbitrary::{Arbitrary, Result as ArbitraryResult, Unstructured};
+    #[cfg(feature = "async-graphql7")]
+    pub use async_graphql::scalar as graphql_scalar;
     #[cfg(feature = "proptest")]
     pub use proptest::arbitrary::Arbitrary as ArbitraryStrategy;
     #[cfg(feature = "schemars")]

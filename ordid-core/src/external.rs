@@ -30,6 +30,7 @@ pub(crate) mod utoipa;
 macro_rules! __key_type_interop {
     ($key:ty) => {
         $crate::__interop_arbitrary! { $key }
+        $crate::__interop_async_graphql! { $key }
         $crate::__interop_proptest! { $key }
         $crate::__interop_schemars! { $key }
         $crate::__interop_serde! { $key }
@@ -66,6 +67,24 @@ macro_rules! __interop_arbitrary {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __interop_arbitrary {
+    ($key:ty) => {};
+}
+
+// The scalar is what serde writes and reads. async-graphql's own macro implements it, since its feature `boxed-trait` changes
+// the trait for all crates of the program. juniper has no such macro: a scalar has a dozen traits there.
+#[cfg(feature = "async-graphql7")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __interop_async_graphql {
+    ($key:ty) => {
+        $crate::__private::external::graphql_scalar! { $key }
+    };
+}
+
+#[cfg(not(feature = "async-graphql7"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __interop_async_graphql {
     ($key:ty) => {};
 }
 
@@ -184,6 +203,30 @@ macro_rules! __interop_utoipa {
 #[macro_export]
 macro_rules! __interop_utoipa {
     ($key:ty) => {};
+}
+
+/// `#[ordid(short = SHORT)]`.
+#[cfg(feature = "sqids04")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __short_key {
+    ($key:ty, $sqids:path) => {
+        #[automatically_derived]
+        impl $crate::__private::ShortKey for $key {
+            fn sqids() -> &'static $crate::__private::Sqids {
+                &$sqids
+            }
+        }
+    };
+}
+
+#[cfg(not(feature = "sqids04"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __short_key {
+    ($key:ty, $sqids:path) => {
+        ::core::compile_error!("`short` needs the feature `sqids04` of `ordid`");
+    };
 }
 
 /// Makes a key of arbitrary bytes; `None` only where a scheme refuses what its

@@ -86,6 +86,8 @@ mod key192;
 mod object_id;
 mod push_id;
 pub mod scatter;
+#[cfg(feature = "sqids04")]
+pub mod short;
 pub mod text;
 
 pub use bytes::KeyBytes;

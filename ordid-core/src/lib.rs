@@ -26,12 +26,13 @@
 //!   it: `alloc`, 64-bit atomics, and a clock and entropy of your own.
 //! - `catalogue`: every scheme by its name, for tools.
 //! - `named`: keys of version 5 and 8 that are made of names ([`KeyType::named`]).
+//! - `sqids04`: short public ids of integer keys (the module `key::short`).
 //! - `tsc`: a clock that reads the processor's time-stamp counter.
 //! - `tracing`, `metrics`: an event, a counter, where a generator's policy acts.
 //! - `test-util`: a clock and an entropy source for tests.
 //! - `testing`: the same keys in every run of a test, also in code that calls `generate()`.
 //! - `chrono`, `jiff`, `time`: the times of these crates, to and from [`clock::Timestamp`].
-//! - `serde`, `schemars`, `utoipa`, `arbitrary`, `proptest`: the traits of these crates for key types
+//! - `serde`, `schemars`, `utoipa`, `async-graphql7`, `arbitrary`, `proptest`: the traits of these crates for key types
 //!   that `#[derive(KeyType)]` makes, and for no others. What such a library has to know of a raw key or a
 //!   scheme is said without it: [`RawKey::to_bytes`], [`Scheme::TEXT`], [`Scheme::coerce`].
 //!

@@ -268,6 +268,8 @@ pub(crate) struct KeyTypeAttrs {
     pub(crate) mask: Option<Path>,
     pub(crate) prefix: Option<LitStr>,
     pub(crate) scatter: Option<ScatterAttr>,
+    /// A static `Sqids`.
+    pub(crate) short: Option<Path>,
     pub(crate) adapters: Vec<Adapter>,
 }
 
@@ -533,6 +535,8 @@ impl KeyTypeAttrs {
                 reader.once(&mut read.prefix, meta, meta.text().cloned());
             } else if meta.is("scatter") {
                 reader.once(&mut read.scatter, meta, ScatterAttr::read(cx, meta));
+            } else if meta.is("short") {
+                reader.once(&mut read.short, meta, meta.path().cloned());
             } else if meta.is("scheme") {
                 reader.once(&mut read.scheme, meta, SchemeAttr::read(cx, meta));
             } else {

@@ -237,6 +237,23 @@ fn json(cx: &Ctxt, model: &KeyType<'_>) {
     }
 }
 
+/// Checks that keys with short ids are integers.
+fn short(cx: &Ctxt, model: &KeyType<'_>) {
+    if let Some(short) = &model.attrs.short
+        && let Some(scheme) = model.known_scheme()
+        && !scheme.is_integer()
+    {
+        cx.error(
+            short,
+            format!(
+                "keys of scheme `{}` are not integers and have no short ids: take `short` off, or take a scheme of \
+                 integers, such as `snowflake` or `sequence`",
+                scheme.name
+            ),
+        );
+    }
+}
+
 /// Checks that the bits that a key is spread by are the key's.
 fn scatter(cx: &Ctxt, model: &KeyType<'_>) {
     let Some(scatter) = &model.attrs.scatter else {
@@ -276,6 +293,7 @@ pub(crate) fn key_type(cx: &Ctxt, model: &KeyType<'_>) {
     mask(cx, model);
     accept(cx, model);
     json(cx, model);
+    short(cx, model);
     scatter(cx, model);
     let input = model.input;
     for name in &model.sqlx_forms {

@@ -40,7 +40,7 @@ mod value;
 /// Implements `KeyType` and `TypedKey`, and with them `Clone`, `Copy`, `PartialEq`, `Eq`,
 /// `PartialOrd`, `Ord` (the scheme's order), `Hash`, `Debug`, `Display`, `FromStr`, `TryFrom` of
 /// the raw key (checking version and variant) and `From<OrderId>` for the raw key. Do not derive
-/// these beside it. With `ordid`'s features `serde`, `schemars`, `utoipa`, `arbitrary` and `proptest` it
+/// these beside it. With `ordid`'s features `serde`, `schemars`, `utoipa`, `async-graphql7`, `arbitrary` and `proptest` it
 /// implements the traits of these crates as well; do not derive them beside it either, since another
 /// crate of the program may turn a feature on.
 ///
@@ -54,6 +54,7 @@ mod value;
 /// | `mask = MASK` | a `static` `UuidMask` (or a `LazyLock` of one, no `const`) that hides the time of keys of version 7 where they leave the house: `Display`, `FromStr`, `Debug` and serde have the masked form alone, `MaskedKey` the key inside | no mask |
 /// | `accept = any_version` | what is read may be any UUID, such as those of version 4 that a table began with; new keys are the scheme's (below) | keys of the scheme alone |
 /// | `json = number` | serde writes keys to JSON as numbers, and reads no text; a scheme whose keys may be 2^53 or more does not compile | text |
+/// | `short = SHORT` | short public ids of integer keys, by a static `Sqids`: `ShortKey`, with `ordid`'s feature `sqids04` | no short ids |
 /// | `scatter(buckets = 16)` | a rule for a bucket in front, by a hash: `ScatteredKey` | no `ScatteredKey` |
 /// | `scatter(buckets = 16, lowest_bit = 80)` | the same, by the key's bits from that one up, reversed | |
 /// | `sqlx` | SQLx, each engine's native column for the raw key: `uuid`, `binary16`, `blob` | no SQLx |

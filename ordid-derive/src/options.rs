@@ -72,6 +72,7 @@ pub(crate) const KEY_TYPE: Place = Place {
         ),
         opt("scheme", "scheme = uuid_v7"),
         adapter!("sea_orm" = "ordid_seaorm"),
+        opt("short", "short = SHORT"),
         adapter!("sqlx" = "ordid_sqlx"),
         adapter!("tiberius" = "ordid_tiberius"),
     ],
@@ -130,6 +131,11 @@ impl Scheme {
     /// Returns whether its keys are of version 7.
     pub(crate) fn is_maskable(&self) -> bool {
         self.name.starts_with("uuid_v7")
+    }
+
+    /// Returns whether its keys are integers.
+    pub(crate) fn is_integer(&self) -> bool {
+        matches!(self.raw_name, "i64" | "u64")
     }
 }
 

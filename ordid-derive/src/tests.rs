@@ -302,6 +302,33 @@ fn key_type_that_is_a_number_in_json() {
 }
 
 #[test]
+fn key_type_with_short_ids() {
+    assert_snapshot(
+        "key_type_short",
+        expand::key_type,
+        "#[ordid(scheme = sequence, short = settings::SHORT)] struct OrderId(i64);",
+    );
+    let of = |options: &str, raw: &str| {
+        errors(
+            expand::key_type,
+            &format!("#[ordid({options})] struct OrderId({raw});"),
+        )
+    };
+    for wrong in ["short", "short = \"abc\"", "short(SHORT)"] {
+        let options = format!("scheme = sequence, {wrong}");
+        assert_eq!(of(&options, "i64"), ["expected `short = SHORT`"]);
+    }
+    assert_eq!(
+        of("short = SHORT, short = SHORT", "Uuid"),
+        [
+            "duplicate option `short`",
+            "keys of scheme `uuid_v7` are not integers and have no short ids: take `short` off, or take a scheme of \
+             integers, such as `snowflake` or `sequence`",
+        ]
+    );
+}
+
+#[test]
 fn every_mistake_in_parameters_is_reported_at_once() {
     let of = |options: &str| {
         errors(

@@ -121,6 +121,26 @@
 //! fn order() {}
 //! ```
 //!
+//! # Example: keys in GraphQL
+#![cfg_attr(all(feature = "derive", feature = "async-graphql7"), doc = "```")]
+#![cfg_attr(
+    not(all(feature = "derive", feature = "async-graphql7")),
+    doc = "```ignore"
+)]
+//! # use ordid::{KeyType, uuid::Uuid};
+//! # #[derive(KeyType)]
+//! # #[ordid(prefix = "ord")]
+//! # struct OrderId(Uuid);
+//! struct Query;
+//!
+//! #[async_graphql::Object]
+//! impl Query {
+//!     async fn order(&self, id: OrderId) -> OrderId { // scalar OrderId
+//!         id
+//!     }
+//! }
+//! ```
+//!
 //! # Example: keys from a fuzzer, and in property tests
 #![cfg_attr(
     all(feature = "derive", feature = "arbitrary", feature = "proptest"),
@@ -160,11 +180,12 @@
 //!   keys in each run of a test.
 //! - `chrono`, `jiff`, `time`: the times of these crates (chrono 0.4, jiff 0.2, time 0.3) to and from
 //!   `clock::Timestamp`; those of `chrono` and `time` are versions of rows, too.
-//! - `serde`, `schemars`, `utoipa`, `arbitrary`, `proptest`: the traits of these crates (schemars 1,
+//! - `sqids04`: `#[ordid(short = SHORT)]`, short public ids of integer keys (module `key::short`, sqids 0.4).
+//! - `serde`, `schemars`, `utoipa`, `async-graphql7`, `arbitrary`, `proptest`: the traits of these crates (schemars 1,
 //!   utoipa 6, arbitrary 1, proptest 1) for every key type that is derived. With serde a key is its
 //!   canonical text in formats for people, and its bytes in others. Do not implement or derive these
 //!   traits for a key type yourself, not even with the feature off: another crate of the program may
-//!   turn it on. [`uuid::Uuid`] has the impls that its own crate's features give it.
+//!   turn it on. (With `async-graphql7`, crates with `#![no_std]` cannot derive key types.) [`uuid::Uuid`] has the impls that its own crate's features give it.
 //!
 //! # Minimum supported Rust version
 //!

@@ -1,4 +1,9 @@
-//! Key types in serde, schemars, utoipa, arbitrary and proptest.
+//! Key types in serde, schemars, utoipa, async-graphql, sqids, arbitrary and proptest.
+
+#[path = "interop/graphql.rs"]
+mod graphql;
+#[path = "interop/short.rs"]
+mod short;
 
 use std::{collections::BTreeMap, fmt::Debug};
 

@@ -112,6 +112,24 @@ pub(crate) fn protoc() -> &'static [&'static str] {
     }
 }
 
+/// Chromium and its driver, if they are missing and can be installed here: without them, the tests of the tracker's page
+/// are ignored.
+pub(crate) fn browser() -> Vec<&'static str> {
+    let is_unwanted =
+        env::var("ORDID_TEST_CHROMIUM_SKIP").is_ok_and(|reason| !reason.trim().is_empty());
+    if is_unwanted || !Path::new(APT_GET).exists() || !is_root() {
+        return Vec::new();
+    }
+    let programs = [
+        ("chromium", "chromium"),
+        ("chromedriver", "chromium-driver"),
+    ];
+    let missing = programs
+        .iter()
+        .filter(|(program, _)| !works(program, &["--version"]));
+    missing.map(|(_, package)| *package).collect()
+}
+
 fn apt_get(arguments: &[&str]) -> Result<()> {
     let mut command = Command::new("apt-get");
     command

@@ -37,6 +37,10 @@ impl Servers {
             private.push("galera");
         }
         packages::install(|| missing(&private))?;
+        // A system that resembles Debian may not have these packages.
+        if let Err(error) = packages::install(|| Ok(packages::browser())) {
+            println!("chromium: {error}");
+        }
 
         let mut servers = Vec::new();
         for name in NAMES {

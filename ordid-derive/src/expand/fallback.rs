@@ -7,7 +7,7 @@ use syn::{Data, Type};
 
 use super::{
     Private,
-    key_type::{forwards, scattered, scheme, std_impls_by_raw},
+    key_type::{forwards, scattered, scheme, short, std_impls_by_raw},
     ordered_key::{forward as forward_entity, names, with_sink},
 };
 use crate::model::{Entity, KeyType};
@@ -35,6 +35,7 @@ pub(super) fn key_type(model: &KeyType<'_>) -> TokenStream {
             }
         }
     });
+    let short = model.scheme().is_integer().then(|| short(model));
     let forwards = forwards(model, private, &scheme);
     quote! {
         impl #private::KeyType for #ident {
@@ -64,6 +65,8 @@ pub(super) fn key_type(model: &KeyType<'_>) -> TokenStream {
         #scattered
 
         #masked
+
+        #short
 
         impl #private::TryFrom<#raw> for #ident {
             type Error = #private::Error;

@@ -27,6 +27,7 @@ pub(super) fn expand(model: &KeyType<'_>, raw: &Type) -> TokenStream {
     let key_type = key_type(model, private, raw, &scheme);
     let scattered = scattered(model, private);
     let masked = masked(model);
+    let short = short(model);
     let std_impls = std_impls(model, private, raw, &scheme);
     let forwards = forwards(model, private, &scheme);
     quote! {
@@ -37,6 +38,7 @@ pub(super) fn expand(model: &KeyType<'_>, raw: &Type) -> TokenStream {
         #std_impls
         #scattered
         #masked
+        #short
         #private::key_type_interop! { #ident }
         #forwards
     }
@@ -250,6 +252,16 @@ fn masked(model: &KeyType<'_>) -> Option<TokenStream> {
             }
         }
     })
+}
+
+/// The short ids of integer keys.
+pub(super) fn short(model: &KeyType<'_>) -> Option<TokenStream> {
+    let sqids = model.attrs.short.as_ref()?;
+    let ident = &model.input.ident;
+    // Located at the settings, as of the mask.
+    let span = sqids.span();
+    let private = Private(model.attrs.krate.as_ref()).at(span);
+    Some(quote_spanned!(span=> #private::short_key! { #ident, #sqids }))
 }
 
 fn key_type(

@@ -1,0 +1,109 @@
+//! Why the tracker did not do what it was asked for.
+
+use std::fmt;
+
+use crate::model::Issue;
+
+/// Whose fault it is, and what to do.
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    /// The request cannot be read.
+    Unreadable,
+    /// There is no such thing.
+    NotFound,
+    /// Something else has this unique value.
+    Taken,
+    /// The issue has changed since it was read.
+    Stale(Box<Stale>),
+    /// It was understood, and is against the rules.
+    Refused,
+    /// Another time it may work.
+    Busy,
+    /// The tracker's own fault.
+    Failed,
+}
+
+/// An edit that came too late.
+#[derive(Debug, Clone)]
+pub(crate) struct Stale {
+    pub(crate) read_version: i64,
+    /// The issue as it is now.
+    pub(crate) issue: Issue,
+}
+
+/// What went wrong, as the client or the operator sees it.
+#[derive(Debug)]
+pub struct Error {
+    kind: Kind,
+    message: String,
+}
+
+impl Error {
+    pub(crate) fn new(kind: Kind, message: impl fmt::Display) -> Self {
+        Self {
+            kind,
+            message: message.to_string(),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    pub(crate) fn not_found(what: impl fmt::Display) -> Self {
+        Self::new(Kind::NotFound, format_args!("no {what} here"))
+    }
+
+    pub(crate) fn refused(why: impl fmt::Display) -> Self {
+        Self::new(Kind::Refused, why)
+    }
+
+    /// Puts in front what was being done.
+    #[must_use]
+    pub fn context(mut self, what: impl fmt::Display) -> Self {
+        self.message = format!("{what}: {}", self.message);
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        let kind = match &error {
+            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => Kind::Busy,
+            _ => Kind::Failed,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// A flush says by itself which row of which table it was.
+impl From<ordid_sqlx::Error> for Error {
+    fn from(error: ordid_sqlx::Error) -> Self {
+        let is_busy = error.is_transient()
+            || error.is_connection_lost()
+            || error.is_commit_unknown()
+            || error.is_timeout();
+        let kind = match () {
+            () if is_busy => Kind::Busy,
+            () if error.is_unique_violation() => Kind::Taken,
+            () if error.is_missing_row() => Kind::NotFound,
+            () if error.is_foreign_key_violation() => Kind::Refused,
+            () => Kind::Failed,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<ordid::Error> for Error {
+    fn from(error: ordid::Error) -> Self {
+        Self::new(Kind::Unreadable, error)
+    }
+}

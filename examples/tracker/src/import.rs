@@ -1,0 +1,307 @@
+//! Many issues at once: what a file says, and how far its import is.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use ordid::KeyType as _;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::{
+    error::Error,
+    model::{ImportId, Place},
+    store::Store,
+};
+
+/// Called with the rows that are sent, and with those to send.
+pub(crate) type Observer = Box<dyn Fn(usize, usize) + Send>;
+
+/// So many imports are remembered.
+const REMEMBERED: usize = 100;
+/// So many issues an import may have.
+pub(crate) const LINES: usize = 100_000;
+
+/// An issue of a file.
+#[derive(Deserialize, ToSchema, Debug, Clone, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Line {
+    /// What the issue is called where it comes from.
+    pub(crate) name: String,
+    /// The name of the issue above it, in this file or in one that was imported before.
+    pub(crate) parent: Option<String>,
+    pub(crate) title: String,
+    #[serde(default)]
+    pub(crate) body: String,
+    #[serde(default)]
+    pub(crate) labels: Vec<String>,
+}
+
+/// A row of CSV: labels are in one column, with spaces between them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CsvLine {
+    name: String,
+    #[serde(default)]
+    parent: Option<String>,
+    title: String,
+    #[serde(default)]
+    body: String,
+    #[serde(default)]
+    labels: String,
+}
+
+impl From<CsvLine> for Line {
+    fn from(line: CsvLine) -> Self {
+        Self {
+            name: line.name,
+            parent: line.parent.filter(|name| !name.is_empty()),
+            title: line.title,
+            body: line.body,
+            labels: line.labels.split_whitespace().map(str::to_owned).collect(),
+        }
+    }
+}
+
+/// Reads a CSV file with a line of headers.
+pub(crate) fn read_csv(bytes: &[u8]) -> Result<Vec<Line>, csv::Error> {
+    let mut reader = csv::Reader::from_reader(bytes);
+    let lines = reader.deserialize::<CsvLine>();
+    lines.map(|line| line.map(Line::from)).collect()
+}
+
+/// Checks what is known without the database.
+pub(crate) fn check(lines: &mut [Line]) -> Result<(), Error> {
+    let refused =
+        |line: &Line, why: &str| Err(Error::refused(format_args!("{:?}: {why}", line.name)));
+    if lines.len() > LINES {
+        return Err(Error::refused(format_args!(
+            "an import has {LINES} issues at most"
+        )));
+    }
+    let mut parents: HashMap<String, Option<String>> = HashMap::new();
+    for line in &mut *lines {
+        if line.name.is_empty() || line.name.len() > 200 {
+            return refused(line, "a name has from 1 to 200 bytes");
+        }
+        if line.title.trim().is_empty() || line.title.chars().count() > 200 {
+            return refused(line, "a title has from 1 to 200 characters");
+        }
+        let texts = [&line.title, &line.body].into_iter().chain(&line.labels);
+        if texts.into_iter().any(|text| text.contains('\0')) || line.body.len() > 80_000 {
+            return refused(line, "a text has a NUL, or is too long");
+        }
+        if line
+            .labels
+            .iter()
+            .any(|name| name.trim().is_empty() || name.chars().count() > 100)
+        {
+            return refused(line, "a label has from 1 to 100 characters");
+        }
+        let labels: BTreeSet<_> = line.labels.drain(..).collect();
+        line.labels.extend(labels);
+        if parents
+            .insert(line.name.clone(), line.parent.clone())
+            .is_some()
+        {
+            return refused(line, "two lines have this name");
+        }
+    }
+    // The database would take a circle, since its foreign keys hold.
+    let mut is_rooted: HashMap<&str, bool> = HashMap::new();
+    for line in &*lines {
+        let mut path = Vec::new();
+        let mut next = Some(&*line.name);
+        while let Some(name) = next {
+            match is_rooted.insert(name, false) {
+                None => path.push(name),
+                Some(true) => {
+                    is_rooted.insert(name, true);
+                    break;
+                }
+                Some(false) => return refused(line, "it is its own ancestor"),
+            }
+            next = parents.get(name).and_then(Option::as_deref);
+        }
+        is_rooted.extend(path.into_iter().map(|name| (name, true)));
+    }
+    Ok(())
+}
+
+/// What became of an import.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Imported {
+    pub(crate) added: usize,
+    /// Lines that had been imported before.
+    pub(crate) known: usize,
+}
+
+/// How far an import is.
+#[derive(Serialize, ToSchema, Debug, Clone)]
+pub(crate) struct ImportStatus {
+    pub(crate) id: ImportId,
+    pub(crate) state: ImportState,
+    /// Rows that were sent: issues, labels, and labels of issues.
+    pub(crate) rows_sent: usize,
+    /// Rows to send; 0 until the first are sent.
+    pub(crate) rows_to_send: usize,
+    pub(crate) added: Option<usize>,
+    /// Issues that had been imported before.
+    pub(crate) known: Option<usize>,
+    pub(crate) error: Option<String>,
+}
+
+#[derive(Serialize, ToSchema, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ImportState {
+    Running,
+    Done,
+    Failed,
+}
+
+/// The imports of this process, the oldest of which are forgotten.
+#[derive(Clone, Default)]
+pub(crate) struct Imports(Arc<Mutex<Vec<Arc<Import>>>>);
+
+struct Import {
+    id: ImportId,
+    place: Place,
+    sent: AtomicUsize,
+    to_send: AtomicUsize,
+    outcome: Mutex<Option<Result<Imported, String>>>,
+}
+
+impl Imports {
+    /// Begins an import, which goes on by itself.
+    pub(crate) fn begin(&self, store: Store, place: Place, lines: Vec<Line>) -> ImportStatus {
+        let import = Arc::new(Import {
+            id: ImportId::generate(),
+            place,
+            sent: AtomicUsize::new(0),
+            to_send: AtomicUsize::new(0),
+            outcome: Mutex::new(None),
+        });
+        {
+            let mut imports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            imports.push(Arc::clone(&import));
+            let surplus = imports.len().saturating_sub(REMEMBERED);
+            imports.drain(..surplus);
+        }
+        let status = import.status();
+        tokio::spawn(async move {
+            let observed = Arc::clone(&import);
+            let observer = move |sent, to_send| {
+                observed.to_send.store(to_send, Ordering::Relaxed);
+                observed.sent.store(sent, Ordering::Relaxed);
+            };
+            let outcome = store.import(place, lines, Box::new(observer)).await;
+            let outcome = outcome.map_err(|error| error.to_string());
+            *import
+                .outcome
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        });
+        status
+    }
+
+    pub(crate) fn status(&self, place: Place, id: ImportId) -> Result<ImportStatus, Error> {
+        let imports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |it: &&Arc<Import>| {
+            it.id == id && it.place.tenant == place.tenant && it.place.project == place.project
+        };
+        let found = imports.iter().find(is_it);
+        found
+            .map(|import| import.status())
+            .ok_or_else(|| Error::not_found(id))
+    }
+}
+
+impl Import {
+    fn status(&self) -> ImportStatus {
+        let outcome = self
+            .outcome
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let imported = outcome.as_ref().and_then(|outcome| outcome.as_ref().ok());
+        ImportStatus {
+            id: self.id,
+            state: match outcome {
+                None => ImportState::Running,
+                Some(Ok(_)) => ImportState::Done,
+                Some(Err(_)) => ImportState::Failed,
+            },
+            rows_sent: self.sent.load(Ordering::Relaxed),
+            rows_to_send: self.to_send.load(Ordering::Relaxed),
+            added: imported.map(|it| it.added),
+            known: imported.map(|it| it.known),
+            error: outcome.and_then(Result::err),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(name: &str, parent: Option<&str>) -> Line {
+        Line {
+            name: name.into(),
+            parent: parent.map(str::to_owned),
+            title: "Slow".into(),
+            body: String::new(),
+            labels: vec!["ui".into(), "bug".into(), "ui".into()],
+        }
+    }
+
+    #[test]
+    fn a_file_is_json_or_csv() {
+        let csv = "name,parent,title,labels\n1,,Slow,bug ui\n2,1,\"Slow, too\",\n";
+        let lines = read_csv(csv.as_bytes()).expect("two lines");
+        assert_eq!(lines[0].labels, ["bug", "ui"]);
+        assert_eq!(
+            (lines[0].parent.as_deref(), lines[1].parent.as_deref()),
+            (None, Some("1"))
+        );
+        assert_eq!(lines[1].title, "Slow, too");
+        let json = r#"[{"name":"1","title":"Slow","labels":["bug","ui"]},{"name":"2","parent":"1","title":"Slow, too"}]"#;
+        assert_eq!(
+            serde_json::from_str::<Vec<Line>>(json).expect("two lines"),
+            lines
+        );
+        for wrong in [
+            "name\n1\n",
+            "name,title,sprint\n1,2,3\n",
+            "name,title\n1\n",
+            "name,title\n\u{fffd},\n1,2,3",
+        ] {
+            assert!(read_csv(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_tree_may_stand_in_any_order_but_in_no_circle() {
+        let mut lines = [
+            line("c", Some("b")),
+            line("a", None),
+            line("b", Some("a")),
+            line("d", Some("b")),
+        ];
+        check(&mut lines).expect("a tree");
+        assert_eq!(lines[0].labels, ["bug", "ui"]);
+        for parents in [&["a"][..], &["b", "a"], &["b", "c", "a"], &["b", "c", "b"]] {
+            let names = ["a", "b", "c"].into_iter().zip(parents);
+            let mut lines: Vec<_> = names
+                .map(|(name, parent)| line(name, Some(parent)))
+                .collect();
+            let error = check(&mut lines).expect_err("a circle").to_string();
+            assert!(error.ends_with("it is its own ancestor"), "{error}");
+        }
+        let error = check(&mut [line("a", None), line("a", None)]).expect_err("twice");
+        assert!(error.to_string().contains("two lines have this name"));
+    }
+}

@@ -1,0 +1,266 @@
+//! What the tracker talks about: rows as the database has them, and what JSON looks like.
+
+use std::sync::LazyLock;
+
+use async_graphql::SimpleObject;
+use ordid::{KeyType, OrderedKey, scheme::UuidMask};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::{Uuid, uuid};
+
+/// The mask of tenants' ids: see [`mask_of`].
+pub(crate) static MASK: LazyLock<UuidMask> = LazyLock::new(|| {
+    let given = std::env::var("TRACKER_MASK").ok();
+    // `main` refuses a mask that cannot be read; without one it is this, which is no secret.
+    let (k0, k1) = given.and_then(|text| mask_of(&text)).unwrap_or((1, 2));
+    UuidMask::new(k0, k1)
+});
+
+/// Reads a mask: 32 hexadecimal digits.
+pub(crate) fn mask_of(text: &str) -> Option<(u64, u64)> {
+    let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let number = u128::from_str_radix(text, 16).ok().filter(|_| is_hex)?;
+    Some(Uuid::from_u128(number).as_u64_pair())
+}
+
+/// `ten_...`. Masked: when a customer came is nobody's business.
+#[derive(KeyType)]
+#[ordid(prefix = "ten", mask = MASK, sqlx)]
+pub(crate) struct TenantId(Uuid);
+
+/// `prj_...`
+#[derive(KeyType)]
+#[ordid(prefix = "prj", sqlx)]
+pub(crate) struct ProjectId(Uuid);
+
+/// `iss_...`
+#[derive(KeyType)]
+#[ordid(prefix = "iss", sqlx)]
+pub(crate) struct IssueId(Uuid);
+
+/// `lbl_...`
+#[derive(KeyType)]
+#[ordid(prefix = "lbl", sqlx)]
+pub(crate) struct LabelId(Uuid);
+
+/// `cmt_...`
+#[derive(KeyType)]
+#[ordid(prefix = "cmt", sqlx)]
+pub(crate) struct CommentId(Uuid);
+
+/// `imp_...`, in no table.
+#[derive(KeyType)]
+#[ordid(prefix = "imp")]
+pub(crate) struct ImportId(Uuid);
+
+/// What a request or the row of an import is known by: a key that is made of a name, in no order.
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v8_sha256, sqlx(postgres = unordered(uuid), sqlite = unordered(blob)))]
+pub(crate) struct RequestId(Uuid);
+
+/// Namespaces of named keys: random, and never changed.
+const REQUESTS: Uuid = uuid!("b2c1ff83-3e1e-4b25-9a7e-5b9f0f5c1c11");
+const IMPORTED: Uuid = uuid!("6a0f7c4e-8f3b-4b0c-8e77-1f0f4b6e2d5a");
+const CONTENTS: Uuid = uuid!("f7e0b9d2-61a5-4c3d-8d7f-2a9c6b1e4f03");
+
+impl RequestId {
+    /// Of the header `Idempotency-Key`.
+    pub(crate) fn of_header(project: ProjectId, key: &str) -> Self {
+        Self::named(REQUESTS, [&*project.to_string(), key])
+    }
+
+    /// Of the name that a row of an import has at its source.
+    pub(crate) fn of_import(project: ProjectId, name: &str) -> Self {
+        Self::named(IMPORTED, [&*project.to_string(), name])
+    }
+
+    /// Of what a request asks for.
+    pub(crate) fn of_contents(new: &NewIssue) -> Self {
+        let parent = new.parent.map_or_else(String::new, |id| id.to_string());
+        Self::named(CONTENTS, [&*parent, &*new.title, &*new.body])
+    }
+}
+
+#[derive(OrderedKey, sqlx::FromRow, Serialize, ToSchema)]
+#[ordid(table = "tenants")]
+pub(crate) struct Tenant {
+    pub(crate) id: TenantId,
+    pub(crate) name: String,
+}
+
+#[derive(OrderedKey, sqlx::FromRow, Serialize, ToSchema)]
+#[ordid(table = "projects")]
+pub(crate) struct Project {
+    pub(crate) id: ProjectId,
+    #[ordid(parent)]
+    pub(crate) tenant: TenantId,
+    pub(crate) name: String,
+}
+
+#[derive(OrderedKey, sqlx::FromRow, Serialize, ToSchema, SimpleObject, Clone)]
+#[ordid(table = "labels")]
+pub(crate) struct Label {
+    pub(crate) id: LabelId,
+    #[serde(skip)]
+    #[graphql(skip)]
+    #[ordid(parent)]
+    pub(crate) tenant: TenantId,
+    pub(crate) name: String,
+}
+
+/// A row of `issues`.
+#[derive(OrderedKey, sqlx::FromRow, Clone)]
+#[ordid(table = "issues", columns)]
+pub(crate) struct IssueRow {
+    pub(crate) id: IssueId,
+    #[ordid(parent)]
+    pub(crate) project: ProjectId,
+    /// The issue above it in the tree.
+    #[ordid(parent)]
+    pub(crate) parent: Option<IssueId>,
+    pub(crate) title: String,
+    pub(crate) body: String,
+    pub(crate) is_closed: bool,
+    #[ordid(version)]
+    pub(crate) version: i64,
+    /// The request that has opened it, if that had a key.
+    pub(crate) request: Option<RequestId>,
+    /// What that asked for: the issue may have been edited since.
+    pub(crate) contents: Option<RequestId>,
+}
+
+/// The table between issues and labels, whose key is both.
+#[derive(OrderedKey)]
+#[ordid(table = "issue_labels")]
+pub(crate) struct IssueLabel {
+    #[ordid(key, parent)]
+    pub(crate) issue: IssueId,
+    #[ordid(key, parent)]
+    pub(crate) label: LabelId,
+}
+
+#[derive(OrderedKey, sqlx::FromRow, Serialize, ToSchema, Clone)]
+#[ordid(table = "comments")]
+pub(crate) struct Comment {
+    pub(crate) id: CommentId,
+    #[ordid(parent)]
+    pub(crate) issue: IssueId,
+    pub(crate) author: String,
+    pub(crate) body: String,
+}
+
+/// An issue as clients see it.
+#[derive(Serialize, ToSchema, SimpleObject, Clone, Debug)]
+pub(crate) struct Issue {
+    pub(crate) id: IssueId,
+    pub(crate) project: ProjectId,
+    pub(crate) parent: Option<IssueId>,
+    pub(crate) title: String,
+    pub(crate) body: String,
+    pub(crate) is_closed: bool,
+    /// To be sent with an edit.
+    pub(crate) version: i64,
+    /// The time in the key: there is no column for it.
+    pub(crate) created_at: Option<String>,
+    /// The names of its labels.
+    pub(crate) labels: Vec<String>,
+}
+
+impl From<IssueRow> for Issue {
+    fn from(row: IssueRow) -> Self {
+        Self {
+            id: row.id,
+            project: row.project,
+            parent: row.parent,
+            title: row.title,
+            body: row.body,
+            is_closed: row.is_closed,
+            version: row.version,
+            created_at: row.id.timestamp().map(|time| time.to_string()),
+            labels: Vec::new(),
+        }
+    }
+}
+
+/// A tenant, or a label.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewIssue {
+    pub(crate) title: String,
+    #[serde(default)]
+    pub(crate) body: String,
+    pub(crate) parent: Option<IssueId>,
+}
+
+/// The version that was read, and what is to change.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EditedIssue {
+    pub(crate) version: i64,
+    pub(crate) title: Option<String>,
+    pub(crate) body: Option<String>,
+    pub(crate) is_closed: Option<bool>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewComment {
+    pub(crate) author: String,
+    pub(crate) body: String,
+}
+
+/// Where issues are.
+#[derive(Deserialize, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) tenant: TenantId,
+    pub(crate) project: ProjectId,
+}
+
+/// Which issues of a project.
+#[derive(Default, Clone, Copy)]
+pub(crate) struct Filter {
+    pub(crate) is_closed: Option<bool>,
+    pub(crate) parent: Option<IssueId>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_has_32_hexadecimal_digits() {
+        assert_eq!(mask_of("00000000000000010000000000000002"), Some((1, 2)));
+        for wrong in [
+            "",
+            "1",
+            "+0000000000000010000000000000002",
+            &"g".repeat(32),
+            &"0".repeat(33),
+        ] {
+            assert_eq!(mask_of(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn requests_of_two_projects_are_two_requests() {
+        let [one, two] = [ProjectId::generate(), ProjectId::generate()];
+        assert_eq!(
+            RequestId::of_header(one, "a"),
+            RequestId::of_header(one, "a")
+        );
+        assert_ne!(
+            RequestId::of_header(one, "a"),
+            RequestId::of_header(two, "a")
+        );
+        assert_ne!(
+            RequestId::of_header(one, "a"),
+            RequestId::of_import(one, "a")
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! The database behind the tracker: PostgreSQL or SQLite, by what the address says.
+//!
+//! SQLx's queries are typed by the database, so those of `store/queries.rs` are compiled once for each.
+
+mod postgres;
+mod sqlite;
+
+use ordid::page::Slice;
+
+use crate::{
+    error::Error,
+    import::{Imported, Line, Observer},
+    model::{
+        Comment, CommentId, EditedIssue, Filter, Issue, IssueId, Label, LabelId, Named, NewComment,
+        NewIssue, Place, Project, RequestId, Tenant, TenantId,
+    },
+};
+
+/// The tracker's database, with its tables; to be cloned.
+#[derive(Clone, Debug)]
+pub struct Store(Inner);
+
+#[derive(Clone, Debug)]
+enum Inner {
+    Postgres(postgres::Database),
+    Sqlite(sqlite::Database),
+}
+
+impl Store {
+    /// Connects, and makes the tables that are not there: on PostgreSQL if the address begins with `postgres://`, else in
+    /// the SQLite file of this name.
+    ///
+    /// # Errors
+    ///
+    /// If there is no connection, or the tables cannot be made.
+    pub async fn open(address: &str) -> Result<Self, Error> {
+        let server = ["postgres://", "postgresql://"];
+        Ok(Self(
+            if server.iter().any(|scheme| address.starts_with(scheme)) {
+                Inner::Postgres(postgres::open(address).await?)
+            } else {
+                let file = address.strip_prefix("sqlite:").unwrap_or(address);
+                Inner::Sqlite(sqlite::open(file).await?)
+            },
+        ))
+    }
+
+    /// Closes all connections.
+    pub async fn close(&self) {
+        match &self.0 {
+            Inner::Postgres(database) => database.pool.close().await,
+            Inner::Sqlite(database) => database.pool.close().await,
+        }
+    }
+}
+
+macro_rules! ask {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
+        impl Store {
+            $(
+                pub(crate) async fn $name(&self $(, $argument: $type)*) -> Result<$answer, Error> {
+                    match &self.0 {
+                        Inner::Postgres(database) => database.$name($($argument),*).await,
+                        Inner::Sqlite(database) => database.$name($($argument),*).await,
+                    }
+                }
+            )*
+        }
+    };
+}
+
+ask! {
+    add_tenant(new: Named) -> Tenant;
+    tenant(id: TenantId) -> Tenant;
+    add_project(tenant: TenantId, new: Named) -> Project;
+    project(place: Place) -> Project;
+    projects(tenant: TenantId) -> Vec<Project>;
+    add_label(tenant: TenantId, new: Named) -> Label;
+    labels(tenant: TenantId) -> Vec<Label>;
+    issues(place: Place, slice: Slice<IssueId>, only: Filter) -> Vec<Issue>;
+    issue(place: Place, id: IssueId) -> Issue;
+    open_issue(place: Place, new: NewIssue, request: Option<RequestId>) -> (Issue, bool);
+    edit_issue(place: Place, id: IssueId, edited: EditedIssue) -> Issue;
+    put_label(place: Place, id: IssueId, label: LabelId) -> Issue;
+    take_label(place: Place, id: IssueId, label: LabelId) -> Issue;
+    comments(place: Place, id: IssueId, slice: Slice<CommentId>) -> Vec<Comment>;
+    add_comment(place: Place, id: IssueId, new: NewComment) -> Comment;
+    import(place: Place, lines: Vec<Line>, observer: Observer) -> Imported;
+}
+
+/// Checks a text of a client's.
+fn checked(what: &str, text: String, most: usize) -> Result<String, Error> {
+    match text.trim().is_empty() {
+        true => Err(Error::refused(format_args!("{what} is empty"))),
+        false if text.chars().count() > most => Err(Error::refused(format_args!(
+            "{what} has more than {most} characters"
+        ))),
+        // PostgreSQL has no such text.
+        false if text.contains('\0') => Err(Error::refused(format_args!("{what} has a NUL"))),
+        false => Ok(text),
+    }
+}
+
+/// As [`checked`], of a text that may be empty.
+fn checked_body(text: String) -> Result<String, Error> {
+    if text.is_empty() {
+        Ok(text)
+    } else {
+        checked("the body", text, 20_000)
+    }
+}

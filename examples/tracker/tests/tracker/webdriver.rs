@@ -1,0 +1,312 @@
+//! A browser without a window, driven over WebDriver: HTTP with JSON, by the standard library alone.
+//!
+//! `chromedriver` and all that it starts carry the path of a folder in their environment. A watchdog kills what carries it,
+//! and removes the folder, as soon as its pipe is closed: when the test ends, in whatever way.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::Result;
+
+/// How long a page may take to do what was asked for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The key of an element's id: W3C WebDriver, section 12.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+
+const WATCHDOG: &str = r#"
+trap '' INT TERM HUP
+TRACKER_BROWSER="$1" HOME="$1" TMPDIR="$1" XDG_CONFIG_HOME="$1" XDG_CACHE_HOME="$1" "$2" --port=0 </dev/null &
+cat >/dev/null
+tries=0
+while [ $tries -lt 200 ]; do
+    # Each by one process: a machine may have thousands. The pattern does not find itself.
+    alive=$(
+        grep -lzsxF "TRACKER_BROWSER=$1" /proc/[0-9]*/environ
+        grep -lzs -e "[-]-user-data-dir=$1/" /proc/[0-9]*/cmdline
+    )
+    [ -z "$alive" ] && break
+    for file in $alive; do
+        process=${file#/proc/}
+        kill -KILL "${process%%/*}" 2>/dev/null
+    done
+    sleep 0.05
+    tries=$((tries + 1))
+done
+wait
+rm -rf "$1"
+"#;
+
+/// Chromium and its driver, as they are installed.
+pub(crate) struct Installed {
+    browser: PathBuf,
+    driver: PathBuf,
+}
+
+/// Finds them, or says why the tests of the page are ignored.
+pub(crate) fn installed() -> std::result::Result<Installed, String> {
+    if let Ok(reason) = std::env::var("ORDID_TEST_CHROMIUM_SKIP")
+        && !reason.trim().is_empty()
+    {
+        return Err(reason);
+    }
+    if !cfg!(target_os = "linux") {
+        return Err("processes of a browser are watched on Linux alone".to_owned());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let find = |name: &str| {
+        let mut files = std::env::split_paths(&path).map(|folder| folder.join(name));
+        files.find(|file| file.is_file())
+    };
+    match (find("chromium"), find("chromedriver")) {
+        (Some(browser), Some(driver)) => Ok(Installed { browser, driver }),
+        _ => Err(
+            "chromium and chromedriver are not installed: apt-get install chromium chromium-driver"
+                .to_owned(),
+        ),
+    }
+}
+
+/// An open browser with one page.
+pub(crate) struct Browser {
+    address: String,
+    session: String,
+    folder: PathBuf,
+    watchdog: Child,
+    pipe: Option<ChildStdin>,
+}
+
+impl Browser {
+    pub(crate) fn open(installed: &Installed, (width, height): (u32, u32)) -> Result<Self> {
+        use std::os::unix::process::CommandExt as _;
+
+        let folder = tempfile::tempdir()?.keep();
+        let mut watchdog = Command::new("sh")
+            .args(["-c", WATCHDOG, "watchdog"])
+            .args([&folder, &installed.driver])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            // What a terminal sends to the tests is not for it.
+            .process_group(0)
+            .spawn()?;
+        let pipe = watchdog.stdin.take();
+        let stdout = watchdog.stdout.take().ok_or("no stdout")?;
+        // From here on it ends with this value.
+        let mut browser = Self {
+            address: String::new(),
+            session: String::new(),
+            folder,
+            watchdog,
+            pipe,
+        };
+        let mut lines = BufReader::new(stdout).lines();
+        let port = lines.find_map(|line| {
+            let line = line.ok()?;
+            line.split_once("started successfully on port ")
+                .map(|(_, port)| port.trim_end_matches('.').to_owned())
+        });
+        browser.address = format!("127.0.0.1:{}", port.ok_or("chromedriver names no port")?);
+        // It may say more, and is not to wait for a reader.
+        std::thread::spawn(move || lines.for_each(drop));
+        let profile = browser.folder.join("profile");
+        let capabilities = json!({ "capabilities": { "alwaysMatch": {
+            "goog:loggingPrefs": { "browser": "ALL" },
+            "goog:chromeOptions": { "binary": installed.browser, "args": [
+                "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+                "--disable-background-networking", "--disable-component-update", "--disable-sync",
+                "--disable-dev-shm-usage", format!("--window-size={width},{height}"),
+                format!("--user-data-dir={}", profile.display()),
+            ] },
+        } } });
+        let mut begun = browser.send("POST", "/session", &capabilities)?;
+        browser.session = begun["sessionId"]
+            .take()
+            .as_str()
+            .ok_or("no session")?
+            .to_owned();
+        Ok(browser)
+    }
+
+    /// Sends a command over a connection of its own.
+    fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
+        let body = if method == "GET" {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        let mut stream = TcpStream::connect(&self.address)?;
+        stream.set_read_timeout(Some(PATIENCE * 2))?;
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+             Connection: close\r\n\r\n{body}",
+            self.address,
+            body.len()
+        )?;
+        let mut answer = BufReader::new(stream);
+        let mut length = None;
+        loop {
+            let mut line = String::new();
+            answer.read_line(&mut line)?;
+            match line.trim_end().split_once(':') {
+                Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                    length = Some(value.trim().parse::<usize>()?);
+                }
+                None if line.trim_end().is_empty() => break,
+                _ => (),
+            }
+        }
+        let mut text = vec![0; length.ok_or("an answer of no length")?];
+        answer.read_exact(&mut text)?;
+        let mut answer: Value = serde_json::from_slice(&text)?;
+        let value = answer["value"].take();
+        match value["error"].as_str() {
+            Some(error) => Err(format!("{method} {path}: {error}: {}", value["message"]).into()),
+            None => Ok(value),
+        }
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
+        self.send(method, &format!("/session/{}/{path}", self.session), body)
+    }
+
+    pub(crate) fn go_to(&self, url: &str) -> Result {
+        self.ask("POST", "url", &json!({ "url": url })).map(drop)
+    }
+
+    pub(crate) fn url(&self) -> Result<String> {
+        let url = self.ask("GET", "url", &Value::Null)?;
+        Ok(url.as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Runs a function's body in the page, and returns what it returns.
+    pub(crate) fn run(&self, script: &str, arguments: &Value) -> Result<Value> {
+        self.ask(
+            "POST",
+            "execute/sync",
+            &json!({ "script": script, "args": arguments }),
+        )
+    }
+
+    fn element(&self, selector: &str) -> Result<String> {
+        let found = self.ask(
+            "POST",
+            "element",
+            &json!({ "using": "css selector", "value": selector }),
+        )?;
+        Ok(found[ELEMENT].as_str().ok_or("no element")?.to_owned())
+    }
+
+    pub(crate) fn click(&self, selector: &str) -> Result {
+        let element = self.element(selector)?;
+        self.ask("POST", &format!("element/{element}/click"), &json!({}))
+            .map(drop)
+    }
+
+    /// Types in the place of what a field has.
+    pub(crate) fn fill(&self, selector: &str, text: &str) -> Result {
+        let element = self.element(selector)?;
+        self.ask("POST", &format!("element/{element}/clear"), &json!({}))?;
+        self.type_in(selector, text)
+    }
+
+    pub(crate) fn type_in(&self, selector: &str, text: &str) -> Result {
+        let element = self.element(selector)?;
+        self.ask(
+            "POST",
+            &format!("element/{element}/value"),
+            &json!({ "text": text }),
+        )
+        .map(drop)
+    }
+
+    /// Returns the text that is seen of an element: none of what is hidden.
+    pub(crate) fn text(&self, selector: &str) -> Result<String> {
+        let element = self.element(selector)?;
+        let text = self.ask("GET", &format!("element/{element}/text"), &Value::Null)?;
+        Ok(text.as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Waits until the text that is seen of an element has this in it.
+    pub(crate) fn wait_for(&self, selector: &str, expected: &str) -> Result<String> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let text = self.text(selector).unwrap_or_default();
+            if text.contains(expected) {
+                return Ok(text);
+            }
+            if Instant::now() > end {
+                let page = self.text("body")?;
+                return Err(format!(
+                    "{expected:?} is not in {selector}, {text:?}, of the page {page:?}"
+                )
+                .into());
+            }
+            sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Waits until an element is seen, or is not.
+    pub(crate) fn wait_seen(&self, selector: &str, is_seen: bool) -> Result {
+        let script = "const it = document.querySelector(arguments[0]); return Boolean(it && it.checkVisibility());";
+        let end = Instant::now() + PATIENCE;
+        while self.run(script, &json!([selector]))? != is_seen {
+            if Instant::now() > end {
+                let not = if is_seen { "not " } else { "" };
+                return Err(format!("{selector} is {not}seen in {:?}", self.text("body")?).into());
+            }
+            sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    /// Returns what went wrong in the page, as its console has it.
+    pub(crate) fn errors(&self) -> Result<Vec<String>> {
+        let log = self.ask("POST", "se/log", &json!({ "type": "browser" }))?;
+        let entries = log.as_array().ok_or("no log")?.iter();
+        let severe = entries.filter(|entry| entry["level"] == "SEVERE");
+        Ok(severe.map(|entry| entry["message"].to_string()).collect())
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        drop(self.pipe.take());
+        // It ends once all others have.
+        let _ = self.watchdog.wait();
+    }
+}
+
+/// Returns the processes that a browser with this folder has left.
+pub(crate) fn processes_of(folder: &Path) -> Result<Vec<String>> {
+    let folder = folder.to_string_lossy();
+    let mut found = Vec::new();
+    for process in std::fs::read_dir("/proc")? {
+        let process = process?.path();
+        // What has ended meanwhile has no such files, and what is not ours cannot be read.
+        let [environment, command] = ["environ", "cmdline"]
+            .map(|name| std::fs::read(process.join(name)).unwrap_or_default());
+        let has = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(&*folder);
+        if has(&environment) || has(&command) {
+            found.push(format!(
+                "{}: {}",
+                process.display(),
+                String::from_utf8_lossy(&command)
+            ));
+        }
+    }
+    Ok(found)
+}
