@@ -11,7 +11,7 @@ use ordid::{KeyType, OrderedKey, Sink, uuid::Uuid};
 use ordid_core::Error;
 use ordid_file::FlushJournal;
 use ordid_sql::{
-    Action, Attempt, Columns, EngineProfile, Journal, Journaled, Outcome, PendingRows,
+    Action, Attempt, Columns, EngineProfile, Journal, Journaled, Marks, Outcome, PendingRows,
     Registration, RowEnd, RowSink,
 };
 use serde::{Deserialize, Serialize};
@@ -385,6 +385,55 @@ fn rows_added_in_doubt_are_refused_and_others_are_written_anew() {
     assert_eq!(journaled.begin(&pending_rows).unwrap(), again);
     journaled.ended(Outcome::Committed);
     assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+}
+
+/// Each record of an attempt, and what the next run takes from it.
+#[test]
+fn the_next_run_knows_whether_a_marker_row_was_written() {
+    for (marks, decided, expected) in [
+        (Marks::No, None, [true, false]),
+        (Marks::Yes, None, [true, true]),
+        // Nothing was sent, so nothing is in doubt.
+        (Marks::NotKnownYet, None, [false, false]),
+        (Marks::NotKnownYet, Some(false), [true, false]),
+        (Marks::NotKnownYet, Some(true), [true, true]),
+    ] {
+        let (_folder, path) = folder();
+        let mut pending_rows = PendingRows::new();
+        pending_rows.rows_mut().push(customer("Ada"));
+        let mut journaled = open(&path);
+        let first = journaled.begin_with(&pending_rows, marks).unwrap();
+        assert!(!first.in_doubt && !first.is_marked);
+        if let Some(decided) = decided {
+            journaled.decided(decided).unwrap();
+        }
+        drop(journaled);
+        let (mut journaled, back) = resumed(&path).unwrap();
+        assert_eq!(back.get::<Customer>(), pending_rows.get::<Customer>());
+        // Whatever this one would do, it does what the attempt in doubt has done.
+        let marks = if expected[0] {
+            Marks::Yes
+        } else {
+            Marks::NotKnownYet
+        };
+        let again = journaled.begin_with(&back, marks).unwrap();
+        assert_eq!(
+            [again.in_doubt, again.is_marked],
+            expected,
+            "{marks:?} {decided:?}"
+        );
+        drop(journaled);
+        let (mut journaled, back) = resumed(&path).unwrap();
+        let again = journaled.begin(&back).unwrap();
+        assert_eq!([again.in_doubt, again.is_marked], expected);
+        // Nothing of it is left after an end that is known.
+        journaled.ended(Outcome::Nothing);
+        let next = journaled.begin_with(&back, Marks::Yes).unwrap();
+        assert!(!next.in_doubt && !next.is_marked);
+        journaled.ended(Outcome::Unknown);
+        let next = journaled.begin(&back).unwrap();
+        assert!(next.in_doubt && next.is_marked);
+    }
 }
 
 #[test]

@@ -3,12 +3,12 @@
 mod bound;
 mod deadline;
 mod locate;
+mod protected;
 mod stale;
 mod upsert;
 
 use std::time::Instant;
 
-pub(crate) use self::upsert::Sent;
 use self::{
     bound::{bind, send},
     deadline::Deadline,
@@ -16,9 +16,13 @@ use self::{
     stale::found_version,
     upsert::upsert,
 };
+pub(crate) use self::{
+    protected::{OF_PROCESS, ProtectedTables},
+    upsert::Sent,
+};
 use crate::{
     Action, Attempt, Chunk, DriverError, EngineProfile, FlushError, FlushFailure, FlushRun,
-    Flushed, Markers, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit, Work,
+    Flushed, Markers, Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit, Work,
     bulk::{self, BulkEnd, BulkRows},
     not_bulk::{Ways, offered},
     observe::Span,
@@ -83,9 +87,17 @@ impl<B: RowBinder> Work<B> {
         if wanted == TransactionScope::Transaction && self.markers == Markers::None {
             self.keeper.check_markers(&plan)?;
         }
+        let writer = Writer {
+            engine: &engine,
+            placeholder: B::PLACEHOLDER,
+        };
+        let marks = match wanted {
+            TransactionScope::Transaction => self.marks(writer, &plan),
+            TransactionScope::Savepoint => Marks::No,
+        };
         // Before a connection is waited for: whatever ends the process meanwhile leaves the rows in the journal.
         let attempt = match wanted {
-            TransactionScope::Transaction => self.keeper.begin(&self.rows)?,
+            TransactionScope::Transaction => self.keeper.begin(&self.rows, marks)?,
             TransactionScope::Savepoint => None,
         };
         // A journal has refused such rows by now, as it can bring the others back.
@@ -117,7 +129,13 @@ impl<B: RowBinder> Work<B> {
             }
         }
         let mut run = match scope {
-            TransactionScope::Transaction => self.begun::<S::Connection>(plan, attempt.as_ref()),
+            TransactionScope::Transaction => {
+                let run = self.begun::<S::Connection>(plan, attempt.as_ref());
+                match marks {
+                    Marks::NotKnownYet => run.which_asks(),
+                    Marks::No | Marks::Yes => run,
+                }
+            }
             TransactionScope::Savepoint => FlushRun::inside(plan),
         };
         if !source.may_reconnect() {
@@ -127,10 +145,6 @@ impl<B: RowBinder> Work<B> {
             link.was_lost = error.is_connection_lost();
             run.unconnected(error);
         }
-        let writer = Writer {
-            engine: &engine,
-            placeholder: B::PLACEHOLDER,
-        };
         let outcome = loop {
             deadline.check(&mut run);
             match run.step() {
@@ -152,7 +166,10 @@ impl<B: RowBinder> Work<B> {
                             }
                         };
                         let is_spoilt = match step {
-                            Step::Probe => probe(&self.rows, connection, writer, &mut run).await,
+                            Step::Probe => {
+                                probe(&self.rows, self.protected, connection, writer, &mut run)
+                                    .await
+                            }
                             _ => {
                                 self.attempt(connection, scope, writer, deadline, &mut run)
                                     .await
@@ -187,6 +204,19 @@ impl<B: RowBinder> Work<B> {
         Err(located(&mut self.rows, source, scope, writer, &mut link, failure).await)
     }
 
+    /// Returns whether a flush in a transaction of its own writes a marker row.
+    fn marks(&self, writer: Writer<'_>, plan: &Plan) -> Marks {
+        match self.markers {
+            Markers::None => Marks::No,
+            Markers::All => Marks::Yes,
+            Markers::Changes if !plan.only_inserts() => Marks::Yes,
+            Markers::Changes if self.protected.has_to_ask(&self.rows, writer, plan) => {
+                Marks::NotKnownYet
+            }
+            Markers::Changes => Marks::No,
+        }
+    }
+
     /// Begins a flush in a transaction of its own, or resumes one whose COMMIT is unresolved.
     fn begun<C: FlushConnection>(&mut self, plan: Plan, attempt: Option<&Attempt>) -> Run<C> {
         if let Some(attempt) = attempt
@@ -216,6 +246,23 @@ impl<B: RowBinder> Work<B> {
         C: FlushConnection<Binder = B>,
     {
         run.restart();
+        if run.has_to_ask() {
+            let asked = self.protected;
+            let answer = asked.ask(&self.rows, connection, writer, run.plan()).await;
+            match answer {
+                Ok(is_protected) => {
+                    if let Err(error) = self.keeper.decided(!is_protected) {
+                        run.failed(error.into(), None);
+                        return false;
+                    }
+                    run.answered(is_protected, &self.rows);
+                }
+                Err((error, is_spoilt)) => {
+                    run.failed(error, None);
+                    return is_spoilt;
+                }
+            }
+        }
         let (mut bulks, mut ways) =
             bulks(&self.rows, connection, scope, writer.engine, run.plan()).await;
         let begin = Begin {
@@ -260,8 +307,10 @@ impl<B: RowBinder> Work<B> {
                 (Step::Record, Some(open)) => {
                     let marker = writer.marker(StatementKind::Insert);
                     let written = open.execute(&marker, B::of_marker(run.id())).await;
+                    let unprotected = run.unprotected();
                     let failed = |failed: crate::spi::StatementFailure<_>| {
                         FlushError::record(C::ADAPTER, writer.engine, failed.error)
+                            .needed_by(unprotected)
                     };
                     run.done(written.map(drop).map_err(failed), None);
                 }
@@ -435,6 +484,7 @@ async fn bulks<C: FlushConnection>(
 /// and sees what was committed before it.
 async fn probe<C: FlushConnection>(
     rows: &PendingRows<C::Binder>,
+    protected: &ProtectedTables,
     connection: &mut C,
     writer: Writer<'_>,
     run: &mut Run<C>,
@@ -453,18 +503,19 @@ async fn probe<C: FlushConnection>(
             return false;
         }
     };
-    let found = is_there(rows, &mut open, writer, run).await;
+    let found = is_there(rows, protected, &mut open, writer, run).await;
     run.probed(found.map_err(FlushError::probe));
     open.rollback(run.has_lost_connection()).await.is_err()
 }
 
-/// Looks for the marker row of a flush, and for the first of its rows where it only inserts. If neither is there, the
-/// run learns what it has to know of the server before it sends the rows again.
+/// Looks for the marker row of a flush, and for one of its rows where it only inserts: the first of a table that is
+/// protected, as a trigger may have replaced the keys of others. If neither is there, the run learns what it has to know
+/// of the server before it sends the rows again.
 ///
-/// For a flush with a marker row, either of the two is enough: an earlier run of the program may have written
-/// the rows without a marker row.
+/// For a flush with a marker row, either of the two is enough: the marker row may be so old that it was removed.
 async fn is_there<T: FlushTransaction>(
     rows: &PendingRows<T::Binder>,
+    protected: &ProtectedTables,
     open: &mut T,
     writer: Writer<'_>,
     run: &mut FlushRun<T::Error>,
@@ -475,8 +526,12 @@ async fn is_there<T: FlushTransaction>(
             return Ok(true);
         }
     }
-    if let Some(first) = run.plan().chunks().next()
-        && run.plan().only_inserts()
+    let first = || {
+        let first = protected.first(rows, writer, run.plan());
+        first.or_else(|| run.plan().chunks().next())
+    };
+    if run.plan().only_inserts()
+        && let Some(first) = first()
     {
         let entity = rows.entity(first.table);
         let names = T::Binder::names(entity, &rows.table(first.table), writer.engine);
@@ -488,7 +543,7 @@ async fn is_there<T: FlushTransaction>(
     }
     if !run.knows_server() {
         let has_local_locks = has_local_locks(rows, open, writer).await?;
-        let may_repeat = run.records() || has_unique_key(rows, open, writer, run.plan()).await?;
+        let may_repeat = run.records() || protected.is_one(rows, open, writer, run.plan()).await?;
         run.learn(has_local_locks, may_repeat);
     }
     Ok(false)
@@ -504,43 +559,6 @@ async fn has_local_locks<T: FlushTransaction>(
         ServerFact::Known(fact) => Ok(fact),
         ServerFact::Asked(query) => open.exists(&Statement::query(query), no_values(rows)).await,
     }
-}
-
-/// Returns whether the database would refuse the rows that are inserted if it had them already: one row that it refuses
-/// is enough, since they are one transaction. The first row of each table stands for the others.
-async fn has_unique_key<T: FlushTransaction>(
-    rows: &PendingRows<T::Binder>,
-    open: &mut T,
-    writer: Writer<'_>,
-    plan: &Plan,
-) -> std::result::Result<bool, DriverError<T::Error>> {
-    let tables = rows.tables();
-    for (number, table) in tables.iter().enumerate() {
-        let is_first = |it: &Chunk| it.table == number && it.action == Action::Insert;
-        let Some(first) = plan.chunks().find(is_first) else {
-            continue;
-        };
-        let names = T::Binder::names(rows.entity(number), table, writer.engine);
-        let sent = sent_columns(rows, &first, table.columns().len());
-        let Some(query) = writer.has_unique_key(&names, &sent) else {
-            return Ok(true);
-        };
-        if open.exists(&query, no_values(rows)).await? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Returns the positions of the columns that are sent of the first row of a chunk.
-fn sent_columns<B: RowBinder>(rows: &PendingRows<B>, chunk: &Chunk, columns: usize) -> Vec<usize> {
-    let first = chunk.rows.start;
-    let mut values = B::with_room(rows.entity(chunk.table), 1, columns);
-    values.begin_rows(chunk.action);
-    rows.write(chunk, first..first + 1, &mut values);
-    let run = values.into_runs(1).into_iter().next();
-    run.and_then(|run| run.columns)
-        .unwrap_or_else(|| (0..columns).collect())
 }
 
 /// Returns the values of a query without parameters.

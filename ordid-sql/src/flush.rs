@@ -35,7 +35,8 @@
 //! Updates and deletes need no free key, so a flush that has some writes a marker row, unless
 //! [`Flush::without_record`] says that it cannot: then nothing resolves its COMMIT, and it ends as
 //! [`Unknown`](Outcome::Unknown) as soon as the answer is lost. A flush that only inserts writes a marker row if
-//! [`Flush::with_record`] asks for it.
+//! [`Flush::with_record`] asks for it. It has to be written from the first attempt on: one that is written later says
+//! nothing of an older transaction without one.
 
 use std::time::Duration;
 
@@ -289,8 +290,13 @@ impl Flush {
     /// again. A flush in the user's transaction writes none, as nothing probes for it.
     #[must_use]
     pub fn with_record(mut self) -> Self {
-        self.records = self.scope != Scope::Transaction;
+        self.records_too();
         self
+    }
+
+    /// As [`with_record`](Self::with_record), of a flush that has not begun its first attempt.
+    pub(crate) fn records_too(&mut self) {
+        self.records = self.scope != Scope::Transaction;
     }
 
     /// Writes no marker row, also where rows are not only inserted, for databases without a table for it. If the answer to the

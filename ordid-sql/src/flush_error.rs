@@ -53,6 +53,8 @@ enum Kind<D> {
         adapter: &'static str,
         /// What creates the table, if it is missing.
         missing: Option<&'static str>,
+        /// The table whose rows the database would take twice, where the flush writes a marker row because of it.
+        unprotected: Option<&'static str>,
     },
     Bind,
     Statement,
@@ -289,7 +291,20 @@ impl<D> FlushError<D> {
     /// The flush's own row could not be written; `adapter` is the crate that declares its table.
     pub fn record(adapter: &'static str, engine: &EngineProfile, source: DriverError<D>) -> Self {
         let missing = source.is_missing_table.then(|| engine.flushes_table());
-        Self::new(Kind::Record { adapter, missing }, Source::Driver(source))
+        let kind = Kind::Record {
+            adapter,
+            missing,
+            unprotected: None,
+        };
+        Self::new(kind, Source::Driver(source))
+    }
+
+    /// Says of [`record`](Self::record) that the rows of this table need it.
+    pub(crate) fn needed_by(mut self, table: Option<&'static str>) -> Self {
+        if let Kind::Record { unprotected, .. } = &mut self.0.kind {
+            *unprotected = table;
+        }
+        self
     }
 
     /// A value could not be bound, by its own fault.
@@ -555,7 +570,8 @@ impl<D> FlushError<D> {
     /// flush after such a change fails, and sends nothing.
     ///
     /// A flush with updates, upserts or deletes `without_record` cannot ask: look for its changes yourself, and `clear` the unit of
-    /// work.
+    /// work. Neither does a flush end it by itself whose rows the database would take twice, and which wrote no marker row:
+    /// see `with_record`.
     ///
     /// An error of `flush_in` never has it: no COMMIT was sent, so what it wrote is gone with the
     /// connection, or with the savepoint. That question belongs to your own COMMIT after it.
@@ -563,8 +579,8 @@ impl<D> FlushError<D> {
         self.0.is_unknown
     }
 
-    /// Returns whether the database has no table `ordid_flushes`, which updates, upserts, deletes and `with_record` need;
-    /// nothing was written. The text has the statement that creates it.
+    /// Returns whether the database has no table `ordid_flushes`, which updates, upserts, deletes and `with_record` need,
+    /// and rows that the database would take twice; nothing was written. The text has the statement that creates it.
     ///
     /// Diesel keeps the codes of PostgreSQL and MySQL to itself: there, the server has to speak English (`lc_messages`).
     /// Otherwise the text only says that the marker row could not be written, and where the table is declared.

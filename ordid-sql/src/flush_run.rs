@@ -43,7 +43,10 @@ impl UnresolvedCommit {
                 ..Flushed::default()
             },
             // A journal takes no changes without one.
-            markers: Markers::Changes,
+            markers: match attempt.is_marked {
+                true => Markers::All,
+                false => Markers::Changes,
+            },
             has_changed: false,
         }
     }
@@ -68,6 +71,10 @@ pub struct FlushRun<D> {
     /// What COMMIT failed with where that leaves its outcome open.
     lost_commit: Option<FlushError<D>>,
     knows_server: bool,
+    /// Whether the catalog has to be asked before the next attempt.
+    asks: bool,
+    /// The table because of which a flush that only inserts writes a marker row.
+    unprotected: Option<&'static str>,
     /// Which rows of a chunk were there when an upsert of it failed the last time.
     found: Option<(Chunk, Vec<bool>)>,
 }
@@ -102,11 +109,8 @@ impl<D> FlushRun<D> {
             None => (Flush::new(plan.clone()), new_id()),
         };
         let run = Self::of(plan, flush.with_retry(retry), id, true);
-        let now = match unresolved {
-            Some(unresolved) => unresolved.markers.resumed_by(markers),
-            None => markers,
-        };
-        run.with_markers(now)
+        // What was written is looked for. A marker row that was not written then would resolve nothing now.
+        run.with_markers(unresolved.map_or(markers, |it| it.markers))
     }
 
     /// Begins a flush inside the user's transaction. It is never retried and never unresolved.
@@ -127,6 +131,8 @@ impl<D> FlushRun<D> {
             cause: None,
             lost_commit: None,
             knows_server: false,
+            asks: false,
+            unprotected: None,
             found: None,
         }
     }
@@ -149,6 +155,39 @@ impl<D> FlushRun<D> {
             Markers::All => self.flush.with_record(),
         };
         self
+    }
+
+    /// Says that the catalog has to be asked whether the flush needs a marker row.
+    #[must_use]
+    pub(crate) fn which_asks(mut self) -> Self {
+        self.asks = true;
+        self
+    }
+
+    /// Returns whether the catalog has to be asked now. While a commit is unresolved it is too late: the marker row of
+    /// the next attempt would say nothing of the older one.
+    pub(crate) fn has_to_ask(&self) -> bool {
+        self.asks && !self.flush.is_unresolved()
+    }
+
+    /// Takes the catalog's answer. If no table is protected, the flush writes a marker row.
+    pub(crate) fn answered<S: RowSink + 'static>(
+        &mut self,
+        is_protected: bool,
+        rows: &PendingRows<S>,
+    ) {
+        self.asks = false;
+        if !is_protected {
+            self.markers = Markers::All;
+            self.flush.records_too();
+            let first = self.plan.chunks().next();
+            self.unprotected = first.map(|it| rows.table(it.table).name());
+        }
+    }
+
+    /// Returns the table because of which a flush that only inserts writes a marker row.
+    pub(crate) const fn unprotected(&self) -> Option<&'static str> {
+        self.unprotected
     }
 
     /// As [`Flush::on_one_connection`].

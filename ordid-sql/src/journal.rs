@@ -111,4 +111,17 @@ pub struct Attempt {
     /// Whether the rows may be in the database already, because the outcome of an earlier attempt is
     /// unknown.
     pub in_doubt: bool,
+    /// Whether such an attempt wrote a marker row beside the rows that it only inserted.
+    pub is_marked: bool,
+}
+
+/// Whether an attempt writes a marker row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Marks {
+    /// It writes none.
+    No,
+    /// It writes one.
+    Yes,
+    /// The database is asked first, and nothing is sent before.
+    NotKnownYet,
 }

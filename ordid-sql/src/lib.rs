@@ -82,7 +82,7 @@ pub use flush_error::{DriverError, FlushError, Place, Violation};
 pub use flush_plan::{FlushPlan, PlannedStatement, PlannedTable};
 pub use flush_run::{FlushFailure, FlushRun, UnresolvedCommit};
 pub use generators::Generators;
-pub use journal::{Attempt, Journal};
+pub use journal::{Attempt, Journal, Marks};
 #[cfg(feature = "journal")]
 pub use journal::{ColumnValues, JournalRow, Journaled};
 pub(crate) use marker::MARKER_TABLE;

@@ -2,7 +2,8 @@
 //!
 //! A flush that does not only insert first writes a row of its own into `ordid_flushes`, under one key for all
 //! its attempts. If that row is there, the flush was committed. A flush that only inserts does without, as each
-//! of its rows has a key that tells the same, unless it is asked to write one.
+//! of its rows has a key that tells the same, unless it is asked to write one, or the database would take the same rows
+//! twice (`executor/protected.rs`).
 
 use std::time::Duration;
 
@@ -29,23 +30,12 @@ pub(crate) const MARKER_TABLE: &str = "ordid_flushes";
 pub enum Markers {
     /// No flush: the database has no table for them.
     None,
-    /// Those that do not only insert: with updates, upserts or deletes.
+    /// Those that do not only insert: with updates, upserts or deletes. And those whose rows the database would take
+    /// twice.
     #[default]
     Changes,
     /// All.
     All,
-}
-
-impl Markers {
-    /// Returns what a flush writes that resumes another one: whatever was written then is looked for, and what was not
-    /// cannot be.
-    pub(crate) const fn resumed_by(self, now: Self) -> Self {
-        match (self, now) {
-            (Self::None, _) => Self::None,
-            (Self::All, _) | (_, Self::All) => Self::All,
-            (Self::Changes, _) => Self::Changes,
-        }
-    }
 }
 
 /// How old a marker row has to be before it is deleted.

@@ -154,9 +154,10 @@ pub(crate) struct Words {
     pub(crate) confirms: Option<&'static str>,
     /// What stands before and behind a column to make text of it.
     pub(crate) as_text: [&'static str; 2],
-    /// Writes the query that has a row if a unique index would refuse the same row a second time. It takes the positions
-    /// of the columns that are sent. Where there is no such query, keys are taken to be unique.
-    pub(crate) has_unique_key: Option<fn(&TableNames, &[usize]) -> String>,
+    /// Writes the `FROM` and what follows of a query that has a row if a unique index would refuse the same row a second
+    /// time. It takes the positions of the columns that are sent. Where there is no such query, keys are taken to be
+    /// unique.
+    pub(crate) is_protected: Option<fn(&TableNames, &[usize]) -> String>,
     /// The character that no name may have, even a quoted one.
     pub(crate) never_in_names: Option<char>,
     /// Creates the table of marker rows.
@@ -270,7 +271,7 @@ impl EngineProfile {
                 reads_committed: ["", ""],
                 confirms: None,
                 as_text: D::AS_TEXT,
-                has_unique_key: None,
+                is_protected: None,
                 never_in_names: None,
                 flushes_table: D::FLUSHES_TABLE,
             },
@@ -281,10 +282,10 @@ impl EngineProfile {
     const fn with_words(
         mut self,
         reads_committed: [&'static str; 2],
-        has_unique_key: Option<fn(&TableNames, &[usize]) -> String>,
+        is_protected: Option<fn(&TableNames, &[usize]) -> String>,
     ) -> Self {
         self.words.reads_committed = reads_committed;
-        self.words.has_unique_key = has_unique_key;
+        self.words.is_protected = is_protected;
         self
     }
 

@@ -232,11 +232,20 @@ impl Writer<'_> {
         }
     }
 
-    /// Asks whether a unique index would refuse a second time the row whose columns of these positions are sent; `None`
-    /// where the engine is not asked.
-    pub(crate) fn has_unique_key(self, names: &TableNames, sent: &[usize]) -> Option<Statement> {
-        let query = self.engine.words.has_unique_key?;
-        Some(Statement::query(query(names, sent)))
+    /// Asks which of these tables have a unique index that would refuse a second time the row whose columns of these
+    /// positions are sent: the answer has their numbers. `None` where the engine is not asked.
+    pub(crate) fn are_protected<'t>(
+        self,
+        tables: impl Iterator<Item = (&'t TableNames, &'t [usize])>,
+    ) -> Option<Statement> {
+        let question = self.engine.words.is_protected?;
+        let [cast, cast_behind] = self.engine.words.as_text;
+        let questions = tables.enumerate().map(|(number, (names, sent))| {
+            let from = question(names, sent);
+            format!("(SELECT {cast}{number}{cast_behind} {from})")
+        });
+        let questions: Vec<_> = questions.collect();
+        Some(Statement::query(questions.join(" UNION ALL ")))
     }
 
     /// Asks for a row by its key.

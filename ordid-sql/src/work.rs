@@ -9,9 +9,11 @@ use ordid_core::{
 };
 
 use crate::{
-    Attempt, EngineProfile, FlushPlan, Generators, Markers, OnConflict, Outcome, PendingRows, Plan,
-    Progress, Registration, Retry, Row, RowSink, UnresolvedCommit, executor::statements_of,
-    spi::RowBinder, text::Writer,
+    Attempt, EngineProfile, FlushPlan, Generators, Markers, Marks, OnConflict, Outcome,
+    PendingRows, Plan, Progress, Registration, Retry, Row, RowSink, UnresolvedCommit,
+    executor::{OF_PROCESS, ProtectedTables, statements_of},
+    spi::RowBinder,
+    text::Writer,
 };
 
 /// What every library's unit of work keeps: rows, generators, settings, and what an earlier flush left
@@ -30,6 +32,8 @@ pub struct Work<B: RowSink> {
     pub(crate) unresolved: Option<UnresolvedCommit>,
     pub(crate) keeper: Keeper<B>,
     pub(crate) engine: Option<EngineProfile>,
+    /// What is known of the tables.
+    pub(crate) protected: &'static ProtectedTables,
 }
 
 /// Says of an entity type what [`PendingRows::rows_mut_as`] asks for.
@@ -54,6 +58,12 @@ impl<B: RowBinder> Work<B> {
     /// Says which flushes write a marker row.
     pub fn set_markers(&mut self, markers: Markers) {
         self.markers = markers;
+    }
+
+    /// Begins with an empty memory of tables, which is not freed: for tests.
+    #[doc(hidden)]
+    pub fn forget_tables(&mut self) {
+        self.protected = Box::leak(Box::default());
     }
 
     /// Takes a profile in the place of the library's own.
@@ -345,6 +355,7 @@ impl<B: RowSink> Default for Work<B> {
             unresolved: None,
             keeper: Keeper::default(),
             engine: None,
+            protected: &OF_PROCESS,
         }
     }
 }
@@ -383,9 +394,21 @@ impl<B: RowSink> Default for Keeper<B> {
 #[cfg(feature = "journal")]
 impl<B: RowBinder> Keeper<B> {
     /// Makes the rows durable.
-    pub(crate) fn begin(&mut self, rows: &PendingRows<B>) -> Result<Option<Attempt>, Error> {
-        let attempt = self.journaled.as_mut().map(|it| it.begin(rows));
+    pub(crate) fn begin(
+        &mut self,
+        rows: &PendingRows<B>,
+        marks: Marks,
+    ) -> Result<Option<Attempt>, Error> {
+        let attempt = self.journaled.as_mut().map(|it| it.begin_with(rows, marks));
         attempt.transpose()
+    }
+
+    /// Makes durable whether the attempt writes a marker row, which was not known when it began.
+    pub(crate) fn decided(&mut self, marks: bool) -> Result<(), Error> {
+        match &mut self.journaled {
+            Some(journaled) => journaled.decided(marks),
+            None => Ok(()),
+        }
     }
 
     /// Refuses changes that nobody could find again after a process was killed at their COMMIT.
@@ -418,8 +441,12 @@ impl<B: RowBinder> Keeper<B> {
 
 #[cfg(not(feature = "journal"))]
 impl<B: RowBinder> Keeper<B> {
-    pub(crate) fn begin(&mut self, _: &PendingRows<B>) -> Result<Option<Attempt>, Error> {
+    pub(crate) fn begin(&mut self, _: &PendingRows<B>, _: Marks) -> Result<Option<Attempt>, Error> {
         Ok(None)
+    }
+
+    pub(crate) fn decided(&mut self, _: bool) -> Result<(), Error> {
+        Ok(())
     }
 
     pub(crate) fn check_markers(&self, _: &Plan) -> Result<(), Error> {

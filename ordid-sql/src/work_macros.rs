@@ -22,10 +22,22 @@ macro_rules! work_settings {
             ///
             /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a
             /// row that somebody deleted meanwhile is inserted again. Use this where others delete rows that
-            /// are so new, and where the database would take the same row twice: no unique index holds the key, alone
-            /// or with other columns of the row, or a trigger replaces the key. PostgreSQL, MySQL and MariaDB are asked
-            /// for such indexes after a lost COMMIT. Without one and without a marker row, the rows are not sent again,
-            /// and the outcome stays unknown until the rows are found. It costs a statement a flush.
+            /// are so new. It costs a statement a flush.
+            ///
+            /// # Rows that the database would take twice
+            ///
+            /// A flush that only inserts writes a marker row by itself if none of its tables would refuse the same row a
+            /// second time: each of them has no unique index over the key, alone or with other columns that are sent, or
+            /// has a `BEFORE INSERT` trigger, which may replace the key. So have a table that is partitioned by a time
+            /// that the database fills in, and a view, also one that is `#[ordid(uncounted)]`. PostgreSQL, MySQL and
+            /// MariaDB are asked for such tables, in a transaction of its own before the first flush into a table, and
+            /// before each flush while the answer is that no table is protected. Without the table of marker rows, such
+            /// a flush fails before a row is sent, and the error has the statement that makes it.
+            ///
+            /// Where the catalog cannot be read, no marker row is written. After a lost COMMIT the rows are looked for
+            /// all the same, but are not sent again without a unique index: the outcome stays unknown until they are
+            /// found. MySQL and MariaDB hide triggers from users without the privilege `TRIGGER`, and other engines are
+            /// not asked: for tables there whose keys are not unique, call this.
             #[must_use]
             pub fn with_record(mut self) -> Self {
                 self.0.set_markers($crate::Markers::All);
@@ -41,10 +53,20 @@ macro_rules! work_settings {
             /// the database, then [`clear`](Self::clear) the unit of work and, if they are not there, add them again.
             ///
             /// What fails before COMMIT is tried again as always, and so is a flush that only inserts: its rows are found
-            /// by their keys. A unit of work with a journal refuses all others without a marker row.
+            /// by their keys. Rows that [the database would take twice](Self::with_record) are looked for, but not sent
+            /// again. A unit of work with a journal refuses all others without a marker row.
             #[must_use]
             pub fn without_record(mut self) -> Self {
                 self.0.set_markers($crate::Markers::None);
+                self
+            }
+
+            /// Forgets which tables this process has asked the catalog for: in tests, many databases have tables of the
+            /// same names.
+            #[doc(hidden)]
+            #[must_use]
+            pub fn with_new_memory(mut self) -> Self {
+                self.0.forget_tables();
                 self
             }
 

@@ -90,7 +90,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// connection, and the rows are sent once more only if they are not there: by the key of one of
     /// them, as they are there all or none. A flush with other changes has a row of its own for
     /// this, in the table that [`flushes_table`](crate::flushes_table) declares, as has any with
-    /// [`with_record`](Self::with_record).
+    /// [`with_record`](Self::with_record), which also says what becomes of rows that the database would take twice.
     ///
     /// # Dropping the future
     ///

@@ -1,6 +1,7 @@
 mod library;
 mod limits;
 mod lost_commits;
+mod marked;
 mod refusals;
 mod upserts;
 
@@ -14,6 +15,7 @@ use std::{
 use self::library::{
     Answer, Binder, Item, Part, Server, Source, Tie, Tied, View, item, part, tie, tied,
 };
+use super::ProtectedTables;
 use crate::{
     EngineProfile, Failure, FlushError, Flushed, Markers, NotBulk, Registration, Retry, Updates,
     Work, copy::MAX_CHUNKS, spi::Changed, spi::TransactionScope,
@@ -43,6 +45,7 @@ fn updates<const RUNS: bool>(items: usize) -> Work<Binder<RUNS>> {
 fn empty<const RUNS: bool>() -> Work<Binder<RUNS>> {
     let mut work = Work::new();
     work.set_retry(Retry::DEFAULT.with_attempts(3).with_jitter(false));
+    work.protected = ProtectedTables::of_all();
     work
 }
 

@@ -54,6 +54,8 @@ enum Rule {
     DuplicateAndNothingFound,
     /// Updates without a marker row are sent again where a probe finds nothing.
     UnmarkedChangesAreRepeated,
+    /// The flush after an unknown outcome writes a marker row although the first one wrote none.
+    MarkedLater,
 }
 
 impl Setting {
@@ -120,6 +122,7 @@ const ATTEMPTS: usize = 3;
 struct World {
     transactions: Vec<Transaction>,
     state: State,
+    records: bool,
     is_unresolved: bool,
     has_global_locks: bool,
     may_repeat: bool,
@@ -286,6 +289,9 @@ impl Search {
                     let mut resumed = Flush::resumed(self.template.plan.clone());
                     if self.setting.is_unmarked && self.setting.rule.is_none() {
                         resumed = resumed.without_record();
+                    }
+                    if world.records || self.setting.rule == Some(Rule::MarkedLater) {
+                        resumed = resumed.with_record();
                     }
                     let mut again = World::of(&resumed);
                     again.transactions.clone_from(&world.transactions);
@@ -485,6 +491,7 @@ impl World {
         Self {
             transactions: Vec::new(),
             state: flush.state,
+            records: flush.records,
             is_unresolved: flush.is_unresolved,
             has_global_locks: flush.has_global_locks,
             may_repeat: flush.may_repeat,
@@ -496,6 +503,7 @@ impl World {
     fn flush(&self, template: &Flush) -> Flush {
         Flush {
             state: self.state,
+            records: self.records,
             is_unresolved: self.is_unresolved,
             has_global_locks: self.has_global_locks,
             may_repeat: self.may_repeat,
@@ -597,6 +605,7 @@ fn the_search_finds_the_lies_of_earlier_rules() {
     lies(rule, |it| it.is_hidden = true);
     // The duplicate may be another value than the key.
     lies(rule, |_| ());
+    lies(Rule::MarkedLater, |it| it.keys = Compared::Never);
 }
 
 #[test]

@@ -138,21 +138,9 @@ impl<D: fmt::Display> fmt::Display for Kind<D> {
             Self::Begin => f.write_str("cannot begin the flush, nothing was written"),
             Self::Record {
                 adapter,
-                missing: Some(statement),
-            } => write!(
-                f,
-                "cannot record the flush, nothing was written: the table `ordid_flushes` is missing, which updates, \
-                 upserts, deletes and `with_record` need; create it once, by a migration or the program, with the \
-                 statement that `{adapter}::flushes_table` returns: {statement}; or flush `without_record`"
-            ),
-            Self::Record {
-                adapter,
-                missing: None,
-            } => write!(
-                f,
-                "cannot record the flush, nothing was written: updates, upserts, deletes and `with_record` \
-                 need the table `ordid_flushes`, which `{adapter}::flushes_table` declares"
-            ),
+                missing,
+                unprotected,
+            } => fmt_record(f, adapter, *missing, *unprotected),
             Self::Commit => f.write_str("cannot commit, nothing was written"),
             Self::Release => {
                 f.write_str("cannot release the savepoint of the flush, nothing was written")
@@ -182,6 +170,47 @@ impl<D: fmt::Display> fmt::Display for Kind<D> {
             | Self::Other => Ok(()),
         }
     }
+}
+
+/// Says why there is no marker row.
+fn fmt_record(
+    f: &mut fmt::Formatter<'_>,
+    adapter: &str,
+    missing: Option<&str>,
+    unprotected: Option<&str>,
+) -> fmt::Result {
+    f.write_str("cannot record the flush, nothing was written: ")?;
+    let needed_by = match unprotected {
+        None => "updates, upserts, deletes and `with_record` need".to_owned(),
+        Some(table) => format!("the rows of {table} need"),
+    };
+    match missing {
+        Some(_) => write!(f, "the table `ordid_flushes` is missing, which {needed_by}"),
+        None => write!(
+            f,
+            "{needed_by} the table `ordid_flushes`, which `{adapter}::flushes_table` declares"
+        ),
+    }?;
+    if unprotected.is_some() {
+        f.write_str(
+            ": the database would take them twice after a lost answer to COMMIT, as no unique index has only columns \
+             that are sent, or a `BEFORE INSERT` trigger may replace their values",
+        )?;
+    }
+    if let Some(statement) = missing {
+        write!(
+            f,
+            "; create it once, by a migration or the program, with the statement that `{adapter}::flushes_table` \
+             returns: {statement}"
+        )?;
+    }
+    if missing.or(unprotected).is_some() {
+        f.write_str("; or flush `without_record`")?;
+    }
+    if unprotected.is_some() {
+        f.write_str(", which leaves the outcome unknown after such a loss")?;
+    }
+    Ok(())
 }
 
 impl Place {

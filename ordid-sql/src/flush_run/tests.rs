@@ -233,6 +233,7 @@ fn a_flush_with_a_journal_uses_its_attempt_id() {
     let attempt = Attempt {
         id: Uuid::generate(),
         in_doubt: false,
+        is_marked: false,
     };
     let run = inserts(RETRY, None).with_attempt(&attempt);
     assert_eq!(run.id(), attempt.id);
@@ -240,6 +241,7 @@ fn a_flush_with_a_journal_uses_its_attempt_id() {
     let later = Attempt {
         id: Uuid::generate(),
         in_doubt: true,
+        is_marked: false,
     };
     let run = inserts(RETRY, Some(&earlier)).with_attempt(&later);
     assert_eq!(run.id(), earlier.id, "the older one is asked for");

@@ -9,8 +9,11 @@ use super::{
         ColumnSet, Columns, Outcome, PendingRows, Registration, Row, RowSink, Table, Upsert,
         list::{TypeOf, key_of_raw},
     },
-    Attempt, ColumnValues, Journal,
-    record::{self, ATTEMPT, Deleted, List, Record, RowRecords, SETTLED, Unit, UnitTable, rows_of},
+    Attempt, ColumnValues, Journal, Marks,
+    record::{
+        self, ASKING, ATTEMPT, Deleted, List, MARKED, Record, RowRecords, SETTLED, Unit, UnitTable,
+        rows_of,
+    },
 };
 use ordid_core::{
     Error,
@@ -80,6 +83,8 @@ struct Held {
     /// same rows.
     rows: Vec<(TypeId, [usize; 3])>,
     in_doubt: bool,
+    /// Whether an attempt in doubt wrote a marker row.
+    is_marked: bool,
 }
 
 impl<S: RowSink + 'static> Journaled<S> {
@@ -123,10 +128,26 @@ impl<S: RowSink + 'static> Journaled<S> {
     /// a unit of work of an earlier run, which was neither resumed nor discarded; rows that were added
     /// to one whose outcome is not known.
     pub fn begin(&mut self, pending_rows: &PendingRows<S>) -> Result<Attempt, Error> {
+        self.begin_with(pending_rows, Marks::No)
+    }
+
+    /// As [`begin`](Self::begin), of a flush that may write a marker row. If that is
+    /// [not known yet](Marks::NotKnownYet), nothing may be sent before [`decided`](Self::decided), unless the attempt is in
+    /// doubt already.
+    ///
+    /// # Errors
+    ///
+    /// As [`begin`](Self::begin).
+    pub fn begin_with(
+        &mut self,
+        pending_rows: &PendingRows<S>,
+        marks: Marks,
+    ) -> Result<Attempt, Error> {
         if pending_rows.is_empty() {
             return Ok(Attempt {
                 id: Uuid::generate(),
                 in_doubt: false,
+                is_marked: false,
             });
         }
         self.forget_committed()?;
@@ -152,18 +173,38 @@ impl<S: RowSink + 'static> Journaled<S> {
                     id,
                     rows,
                     in_doubt: false,
+                    is_marked: false,
                 }
             }
         };
         let attempt = Attempt {
             id: held.id,
             in_doubt: held.in_doubt,
+            is_marked: held.is_marked,
         };
-        let begun = self.journal.append(&ATTEMPT);
-        let begun = begun.and_then(|()| self.journal.sync());
-        held.in_doubt |= begun.is_ok();
+        let record = match marks {
+            // It writes what the first one has written.
+            _ if held.in_doubt => ATTEMPT,
+            Marks::No => ATTEMPT,
+            Marks::Yes => MARKED,
+            Marks::NotKnownYet => ASKING,
+        };
+        let begun = held.begins(&mut *self.journal, record);
         self.held = Some(held);
         begun.map(|()| attempt)
+    }
+
+    /// Records whether the attempt writes a marker row. When this returns, that is durable, and rows may be sent.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be written; then nothing may be sent.
+    pub fn decided(&mut self, marks: bool) -> Result<(), Error> {
+        let record = if marks { MARKED } else { ATTEMPT };
+        match &mut self.held {
+            Some(held) => held.begins(&mut *self.journal, record),
+            None => Ok(()),
+        }
     }
 
     /// Records how the attempt ended. Committed rows are removed.
@@ -183,7 +224,7 @@ impl<S: RowSink + 'static> Journaled<S> {
                 let _ = self.forget_committed();
             }
             Outcome::Nothing => {
-                held.in_doubt = false;
+                (held.in_doubt, held.is_marked) = (false, false);
                 // This record is not made durable. If it is lost, the next run probes once too often.
                 let _ = self.journal.append(&SETTLED);
             }
@@ -225,6 +266,7 @@ impl<S: RowSink + 'static> Journaled<S> {
             id: Uuid::from_u128(pending.unit.id),
             rows: numbers(pending_rows),
             in_doubt: pending.in_doubt,
+            is_marked: pending.is_marked,
         });
         Ok(pending_rows.len())
     }
@@ -381,6 +423,18 @@ struct Pending {
     first: usize,
     end: usize,
     in_doubt: bool,
+    is_marked: bool,
+}
+
+impl Held {
+    /// Makes durable that an attempt begins.
+    fn begins(&mut self, journal: &mut dyn Journal, record: [u8; 1]) -> Result<(), Error> {
+        journal.append(&record)?;
+        journal.sync()?;
+        self.in_doubt |= record != ASKING;
+        self.is_marked |= record == MARKED;
+        Ok(())
+    }
 }
 
 fn pending(journal: &mut dyn Journal) -> Result<Option<Pending>, Error> {
@@ -391,22 +445,24 @@ fn pending(journal: &mut dyn Journal) -> Result<Option<Pending>, Error> {
         match Record::parse(record)? {
             Record::Unit(unit) => written = Some((unit, number)),
             Record::Rows(..) => {}
-            Record::Attempt => {
+            begun @ (Record::Attempt | Record::Asking | Record::Marked) => {
                 if let Some((unit, first)) = written.take() {
                     pending = Some(Pending {
                         unit,
                         first,
                         end: number,
-                        in_doubt: true,
+                        in_doubt: false,
+                        is_marked: false,
                     });
                 }
                 if let Some(pending) = &mut pending {
-                    pending.in_doubt = true;
+                    pending.in_doubt |= begun != Record::Asking;
+                    pending.is_marked |= begun == Record::Marked;
                 }
             }
             Record::Settled => {
                 if let Some(pending) = &mut pending {
-                    pending.in_doubt = false;
+                    (pending.in_doubt, pending.is_marked) = (false, false);
                 }
             }
         }

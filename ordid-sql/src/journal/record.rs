@@ -5,9 +5,11 @@
 //! 2  rows      table: u32 | list: u8 | length: u32 | row | length | row ..  numbers: little-endian
 //! 3  attempt   from here on the rows may be in the database
 //! 4  settled   from here on they are known not to be, until the next attempt
+//! 5  asking    an attempt that has sent nothing yet: one of the others comes behind it
+//! 6  marked    as an attempt, which also writes a marker row
 //! ```
 //!
-//! A unit of work is one unit record, its rows in records of about 64 KiB, and at least one attempt,
+//! A unit of work is one unit record, its rows in records of about 64 KiB, and at least one attempt (3, 5 or 6),
 //! from which on it is pending. A unit without an attempt was not sent and is ignored. A second unit
 //! replaces the first. Lists are 0 for the rows to insert, 1 to update, 2 to delete, 3 to update in some columns, 4 to
 //! upsert.
@@ -32,6 +34,8 @@ const UNIT: u8 = 1;
 const ROWS: u8 = 2;
 pub(super) const ATTEMPT: [u8; 1] = [3];
 pub(super) const SETTLED: [u8; 1] = [4];
+pub(super) const ASKING: [u8; 1] = [5];
+pub(super) const MARKED: [u8; 1] = [6];
 
 /// A record of rows that has this many bytes takes no further row.
 const FULL: usize = 64 * 1024;
@@ -164,6 +168,8 @@ pub(super) enum Record<'a> {
     Rows(usize, List, Rows<'a>),
     Attempt,
     Settled,
+    Asking,
+    Marked,
 }
 
 impl<'a> Record<'a> {
@@ -178,6 +184,8 @@ impl<'a> Record<'a> {
             }),
             _ if record == ATTEMPT => Some(Self::Attempt),
             _ if record == SETTLED => Some(Self::Settled),
+            _ if record == ASKING => Some(Self::Asking),
+            _ if record == MARKED => Some(Self::Marked),
             _ => None,
         };
         parsed.ok_or_else(|| unknown("a record"))

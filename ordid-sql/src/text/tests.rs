@@ -571,6 +571,42 @@ fn names_are_quoted_and_may_be_given() {
     assert!(key_last.around.is_empty());
 }
 
+/// One round trip for all tables; each answers with its number.
+#[test]
+fn the_catalog_is_asked_for_all_tables_at_once() {
+    for (engine, first, second) in [
+        (
+            EngineProfile::POSTGRES,
+            "(SELECT CAST(0 AS TEXT) FROM pg_catalog.pg_index AS i WHERE i.indrelid = to_regclass(",
+            " LIMIT 1) UNION ALL (SELECT CAST(1 AS TEXT) FROM pg_catalog.pg_index AS i WHERE i.indrelid = to_regclass(",
+        ),
+        (
+            EngineProfile::MYSQL,
+            "(SELECT CAST(0 AS CHAR) FROM information_schema.statistics AS i WHERE i.table_schema = DATABASE() AND ",
+            " LIMIT 1) UNION ALL (SELECT CAST(1 AS CHAR) FROM information_schema.statistics AS i WHERE ",
+        ),
+    ] {
+        let writer = Writer {
+            engine: &engine,
+            placeholder: None,
+        };
+        let names = TableNames::of(&table(KEY_IN_BETWEEN), &engine);
+        let tables = [(&names, &[0, 1][..]), (&names, &[1])];
+        let asked = writer.are_protected(tables.into_iter()).unwrap().sql;
+        assert!(asked.starts_with(first), "{asked}");
+        assert!(
+            asked.contains(second) && asked.ends_with(" LIMIT 1)"),
+            "{asked}"
+        );
+    }
+    let sqlite = EngineProfile::SQLITE;
+    let writer = Writer {
+        engine: &sqlite,
+        placeholder: None,
+    };
+    assert!(writer.are_protected(std::iter::empty()).is_none());
+}
+
 #[test]
 fn marker_rows_and_probes_use_the_same_columns() {
     for (engine, insert, exists, probe) in [

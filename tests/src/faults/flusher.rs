@@ -51,6 +51,9 @@ pub trait Flusher: Sized + Send + 'static {
     /// Writes no marker row with any flush.
     fn without_marker(self) -> Self;
 
+    /// Asks the catalog for its tables, whatever the process has learned of tables of these names in other databases.
+    fn with_new_memory(self) -> Self;
+
     /// Creates the table of marker rows, as the library does.
     fn create_flushes_table(options: &Options<Self::Database>) -> impl Future<Output = Outcome>;
 
@@ -212,6 +215,10 @@ impl<DB: Engine> Flusher for UnitOfWork<DB> {
 
     fn without_marker(self) -> Self {
         self.without_record()
+    }
+
+    fn with_new_memory(self) -> Self {
+        self.with_new_memory()
     }
 
     async fn create_flushes_table(options: &Options<DB>) -> Outcome {

@@ -20,10 +20,14 @@ use crate::{
     trials::Outcome,
 };
 
-const NOT_UNIQUE: &str = "truth::a_late_commit_of_keys_that_are_not_unique_is_no_second_copy";
+const NOT_UNIQUE: &str = "truth::a_late_commit_of_keys_that_are_not_unique_is_written_once";
+const NOT_ASKED_FOR: &str =
+    "truth::a_late_commit_of_keys_that_are_not_unique_is_no_second_copy_without_a_marker_row";
 const PARTITIONED: &str =
     "truth::a_late_commit_to_a_table_that_is_partitioned_by_a_column_of_the_row_is_written_once";
-const TRIGGER: &str = "truth::a_late_commit_of_keys_that_a_trigger_may_replace_is_no_second_copy";
+const TRIGGER: &str = "truth::a_late_commit_of_keys_that_a_trigger_replaces_is_written_once";
+const NO_MARKER_TABLE: &str =
+    "truth::rows_that_the_database_would_take_twice_are_refused_without_a_table_of_marker_rows";
 
 /// Adds the tests of a library.
 pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
@@ -76,15 +80,16 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
         },
     );
     on_server::<L::Postgres, _, _>(trials, servers, "postgres", NOT_UNIQUE, async |site| {
-        // The rows have no value for the other column.
-        for table in ["customers", "orders", "items"] {
-            site.execute(&format!(
-                "ALTER TABLE {table} ADD at timestamptz NOT NULL DEFAULT clock_timestamp()"
-            ))
-            .await?;
-        }
-        postgres_keys(&site, "PRIMARY KEY (id, at)").await?;
+        postgres_not_unique(&site).await?;
+        written_once::<L::Postgres>(site, POSTGRES_WAITS).await
+    });
+    on_server::<L::Postgres, _, _>(trials, servers, "postgres", NOT_ASKED_FOR, async |site| {
+        postgres_not_unique(&site).await?;
         not_sent_again::<L::Postgres>(site).await
+    });
+    on_server::<L::Postgres, _, _>(trials, servers, "postgres", NO_MARKER_TABLE, async |site| {
+        postgres_not_unique(&site).await?;
+        refused::<L::Postgres>(site).await
     });
     on_server::<L::Postgres, _, _>(trials, servers, "postgres", PARTITIONED, async |site| {
         for table in ["customers", "orders", "items"] {
@@ -99,17 +104,19 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
         written_once::<L::Postgres>(site, POSTGRES_WAITS).await
     });
     on_server::<L::Postgres, _, _>(trials, servers, "postgres", TRIGGER, async |site| {
+        postgres_keys(&site, "PRIMARY KEY (id)").await?;
         site.execute(
-            "CREATE FUNCTION as_it_is() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+            "CREATE FUNCTION another() RETURNS trigger LANGUAGE plpgsql AS \
+             'BEGIN NEW.id := gen_random_uuid(); RETURN NEW; END'",
         )
         .await?;
         for table in ["customers", "orders", "items"] {
             site.execute(&format!(
-                "CREATE TRIGGER as_it_is BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION as_it_is()"
+                "CREATE TRIGGER another BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION another()"
             ))
             .await?;
         }
-        not_sent_again::<L::Postgres>(site).await
+        written_once_under_other_keys::<L::Postgres>(site).await
     });
     // They share a dialect, and differ in what they take.
     for server in ["mariadb", "mysql"] {
@@ -119,11 +126,16 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
 
 fn mysql<L: Library>(trials: &mut Vec<Trial>, servers: &Servers, server: &'static str) {
     on_server::<L::MySql, _, _>(trials, servers, server, NOT_UNIQUE, async |site| {
-        // The rows have no value for the other column.
-        let at =
-            "ADD at DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6), ADD PRIMARY KEY (id, at)";
-        mysql_keys(&site, at).await?;
+        mysql_keys(&site, MYSQL_NOT_UNIQUE).await?;
+        written_once::<L::MySql>(site, MYSQL_WAITS).await
+    });
+    on_server::<L::MySql, _, _>(trials, servers, server, NOT_ASKED_FOR, async |site| {
+        mysql_keys(&site, MYSQL_NOT_UNIQUE).await?;
         not_sent_again::<L::MySql>(site).await
+    });
+    on_server::<L::MySql, _, _>(trials, servers, server, NO_MARKER_TABLE, async |site| {
+        mysql_keys(&site, MYSQL_NOT_UNIQUE).await?;
+        refused::<L::MySql>(site).await
     });
     on_server::<L::MySql, _, _>(trials, servers, server, PARTITIONED, async |site| {
         mysql_keys(&site, "ADD PRIMARY KEY (unit, id)").await?;
@@ -136,13 +148,15 @@ fn mysql<L: Library>(trials: &mut Vec<Trial>, servers: &Servers, server: &'stati
         written_once::<L::MySql>(site, MYSQL_WAITS).await
     });
     on_server::<L::MySql, _, _>(trials, servers, server, TRIGGER, async |site| {
+        mysql_keys(&site, "ADD PRIMARY KEY (id)").await?;
         for table in ["customers", "orders", "items"] {
             site.execute(&format!(
-                "CREATE TRIGGER as_{table} BEFORE INSERT ON {table} FOR EACH ROW SET NEW.id = NEW.id"
+                "CREATE TRIGGER of_{table} BEFORE INSERT ON {table} FOR EACH ROW \
+                 SET NEW.id = UNHEX(REPLACE(UUID(), '-', ''))"
             ))
             .await?;
         }
-        not_sent_again::<L::MySql>(site).await
+        written_once_under_other_keys::<L::MySql>(site).await
     });
     on_own_server::<L::MySql, _, _>(
         trials,
@@ -176,6 +190,25 @@ async fn postgres_keys(site: &Site<Postgres>, key: &str) -> Outcome {
     }
     Ok(())
 }
+
+/// Makes the keys those of a table that is partitioned by time: the rows have no value for the other column.
+///
+/// # Errors
+///
+/// What the database says.
+pub async fn postgres_not_unique(site: &Site<Postgres>) -> Outcome {
+    for table in ["customers", "orders", "items"] {
+        site.execute(&format!(
+            "ALTER TABLE {table} ADD at timestamptz NOT NULL DEFAULT clock_timestamp()"
+        ))
+        .await?;
+    }
+    postgres_keys(site, "PRIMARY KEY (id, at)").await
+}
+
+/// As [`postgres_not_unique`].
+const MYSQL_NOT_UNIQUE: &str =
+    "ADD at DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6), ADD PRIMARY KEY (id, at)";
 
 /// As [`postgres_keys`]; `change` adds the primary key.
 async fn mysql_keys<D: Served>(site: &Site<D>, change: &str) -> Outcome {
@@ -220,7 +253,7 @@ async fn written_once<W: Flusher<Database: Served>>(
 ) -> Outcome {
     let proxy = Proxy::start(W::Database::address(site.options())?).await?;
     let graph = Graph::new(1, Shape::SMALL);
-    let mut work = W::of(&graph, EAGER);
+    let mut work = W::of(&graph, EAGER).with_new_memory();
     let through = through(&site, &proxy);
     let outcome = released(&mut work, &site, &through, &proxy, waits).await?;
     assert_eq!(site.judge(&graph, &work, &outcome).await?, Found::All);
@@ -277,11 +310,80 @@ async fn hidden<W: Flusher<Database = Postgres>>(site: Site<Postgres>) -> Outcom
     Ok(())
 }
 
+/// The COMMIT lands while another attempt waits for it, or at once: the keys are others, and only the marker row tells.
+async fn written_once_under_other_keys<W: Flusher<Database: Served>>(
+    site: Site<W::Database>,
+) -> Outcome {
+    let count = async || {
+        let count = "SELECT COUNT(*) FROM customers UNION ALL SELECT COUNT(*) FROM orders UNION ALL SELECT COUNT(*) \
+                     FROM items UNION ALL SELECT COUNT(*) FROM ordid_flushes";
+        Outcome::Ok(site.numbers(count).await?)
+    };
+    let graph = Graph::new(1, Shape::SMALL);
+    let rows = [graph.customers.len(), graph.orders.len(), graph.items.len()];
+    let [customers, orders, items] = rows.map(|it| i64::try_from(it).unwrap_or_default());
+    for (flushes, delay) in (1..).zip([300, 0]) {
+        let proxy = Proxy::start(W::Database::address(site.options())?).await?;
+        let mut work = W::of(&graph, EAGER).with_new_memory();
+        let through = through(&site, &proxy);
+        proxy.plan([Fault::HoldCommit]);
+        let landing = async {
+            while proxy.traffic().first().is_none_or(|it| it.commit.is_none()) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            tokio::time::sleep(Duration::from_millis(delay)).await;
+            proxy.release();
+        };
+        let (outcome, ()) = tokio::join!(work.flush_to(through.options(), PATIENCE), landing);
+        drop(proxy);
+        site.settle().await?;
+        outcome?;
+        let times = |rows: i64| flushes * rows;
+        assert_eq!(
+            count().await?,
+            [times(customers), times(orders), times(items), flushes],
+            "after {delay} ms"
+        );
+    }
+    Ok(())
+}
+
+/// Before a row is sent, with the statement that makes the table.
+async fn refused<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
+    site.execute("DROP TABLE ordid_flushes").await?;
+    let graph = Graph::new(1, Shape::SMALL);
+    let mut work = W::of(&graph, EAGER).with_new_memory();
+    for _ in 0..2 {
+        let error = work.flush_to(site.options(), PATIENCE).await;
+        let error = error.expect_err("there is no table of marker rows");
+        assert!(
+            error.is_flushes_table_missing && error.retries == 0,
+            "{error}"
+        );
+        assert!(
+            !error.is_commit_unknown && error.message.contains("the rows of "),
+            "{error}"
+        );
+        assert!(
+            error.message.contains("; or flush `without_record`"),
+            "{error}"
+        );
+        assert_eq!(site.look(&graph).await?, Found::None);
+    }
+    W::create_flushes_table(site.options()).await?;
+    site.flush_again(&graph, &mut work).await?;
+    // Or without it.
+    site.execute("DROP TABLE ordid_flushes").await?;
+    let graph = Graph::new(2, Shape::SMALL);
+    let mut work = W::of(&graph, EAGER).without_marker();
+    site.flush_again(&graph, &mut work).await
+}
+
 /// The rows are not sent again, as the database would take them twice; once the COMMIT has landed, they are found.
 async fn not_sent_again<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
     let proxy = Proxy::start(W::Database::address(site.options())?).await?;
     let graph = Graph::new(1, Shape::SMALL);
-    let mut work = W::of(&graph, EAGER);
+    let mut work = W::of(&graph, EAGER).without_marker();
     let through = through(&site, &proxy);
     proxy.plan([Fault::HoldCommit]);
     let outcome = work.flush_to(through.options(), PATIENCE).await;

@@ -1,13 +1,17 @@
 //! A client that is killed at a random time of a flush with a journal, and its next run.
 
+use std::time::Duration;
+
 use libtest_mimic::Trial;
-use ordid_sqlx::UnitOfWork;
+use ordid_sqlx::{Retry, UnitOfWork};
 use ordid_tests::{
     faults::{
-        Engine, Found, Site, Tally,
+        Engine, Flusher as _, Found, Graph, PATIENCE, Remote as _, Shape, Site, Tally,
+        cut::{EAGER, through},
         kill::{Changes, Process, kill_at_random, usual},
-        on_file, on_server, times,
+        on_file, on_server, times, truth,
     },
+    proxy::{Fault, Proxy},
     servers::Servers,
     trials::Outcome,
 };
@@ -20,6 +24,57 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     on_server::<UnitOfWork<Postgres>, _, _>(trials, servers, "postgres", NAME, resumed);
     on_server::<UnitOfWork<MySql>, _, _>(trials, servers, "mariadb", NAME, resumed);
     on_file::<UnitOfWork<Sqlite>, _, _>(trials, NAME, resumed);
+    const MARKED: &str =
+        "the_next_run_looks_for_the_marker_row_of_rows_that_the_database_would_take_twice";
+    on_server::<UnitOfWork<Postgres>, _, _>(trials, servers, "postgres", MARKED, marked);
+}
+
+/// The COMMIT of a run that has ended lands while the next one waits for it, or never.
+async fn marked(site: Site<Postgres>) -> Outcome {
+    truth::postgres_not_unique(&site).await?;
+    let folder = tempfile::tempdir()?;
+    let journal = folder.path().join("rows.journal");
+    for (unit, lands) in [(1, true), (2, false)] {
+        let graph = Graph::new(unit, Shape::SMALL);
+        let begin = |retry| {
+            let journaled = Postgres::journaled(&journal)?;
+            let work = UnitOfWork::<Postgres>::begin(retry).with_new_memory();
+            Outcome::Ok(work.with_journal(journaled))
+        };
+        let mut first = begin(Retry::NONE)?;
+        first.add_graph(&graph);
+        let proxy = Proxy::start(Postgres::address(site.options())?).await?;
+        proxy.plan([Fault::HoldCommit]);
+        let through = through(&site, &proxy);
+        let error = first.flush_to(through.options(), PATIENCE).await;
+        let error = error.expect_err("the COMMIT is held back");
+        assert!(error.is_commit_unknown, "{error}");
+        drop(first);
+        let mut next = begin(EAGER)?;
+        assert_eq!(
+            next.resume()?,
+            graph.customers.len() + graph.orders.len() + graph.items.len()
+        );
+        let proxy = lands.then_some(proxy);
+        let landing = async {
+            if let Some(proxy) = &proxy {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                proxy.release();
+            }
+        };
+        let (outcome, ()) = tokio::join!(next.flush_to(site.options(), PATIENCE), landing);
+        assert_eq!(
+            site.judge(&graph, &next, &outcome).await?,
+            Found::All,
+            "{lands}"
+        );
+        outcome?;
+        assert_eq!(
+            site.numbers("SELECT count(*) FROM ordid_flushes").await?,
+            [i64::from(unit)]
+        );
+    }
+    Ok(())
 }
 
 /// Changes with a journal: the next run of the program goes on, and is killed now and then, too.

@@ -348,6 +348,8 @@ pub(super) enum Answer {
     Silence,
     /// It fails in this way, but was carried out.
     FailsAfter(Failure),
+    /// The table is not there.
+    MissingTable,
     /// A row of the statement is refused.
     RefusesARow,
     /// This row of the statement is refused, and so many others.
@@ -358,8 +360,10 @@ pub(super) enum Answer {
     Changed(Changed),
     /// The connection is in a state in which nothing can be sent.
     WrongState,
-    /// A question to the server is answered.
+    /// A question to the server is answered; to that for the tables which are protected, of all of them.
     Says(bool),
+    /// Of the tables that are asked for, this one is protected.
+    IsProtected(usize),
     /// A savepoint is what there can be.
     Savepoint,
     /// The bulk command ends before it has asked for all rows.
@@ -631,7 +635,8 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
             _ => format!("{what} {table} {}", values.rows.join(" ")),
         };
         let answer = self.connection.call(line).await;
-        if statement.kind == StatementKind::Insert && !matches!(answer, Some(Answer::Fails(_))) {
+        let fails = matches!(answer, Some(Answer::Fails(_) | Answer::MissingTable));
+        if statement.kind == StatementKind::Insert && !fails {
             self.take(table, &values.rows)?;
         }
         let rows = u64::try_from(statement.rows).unwrap();
@@ -639,6 +644,11 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
             None | Some(Answer::Succeeds) => Ok(Changed::Rows(rows)),
             Some(Answer::Changed(changed)) => Ok(changed),
             Some(Answer::Fails(failure)) => Err(driver(failure).into()),
+            Some(Answer::MissingTable) => Err(DriverError {
+                is_missing_table: true,
+                ..driver(Failure::Refused)
+            }
+            .into()),
             Some(Answer::RefusesARow) => Err(refuses_a_row().into()),
             Some(Answer::RefusesRow(row, more)) => Err(StatementFailure {
                 row: Some((row, more)),
@@ -674,6 +684,20 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
             let rows = rows.filter(|(_, row)| is_there(row));
             return Ok(rows.map(|(number, _)| number.to_string()).collect());
         }
+        let tables = query.sql.matches("FROM pg_catalog.pg_index").count();
+        if tables > 0 {
+            let line = match tables {
+                1 => "is the key unique".to_owned(),
+                _ => format!("are {tables} keys unique"),
+            };
+            let protected = match self.connection.call(line).await {
+                Some(Answer::Fails(failure)) => return Err(driver(failure)),
+                Some(Answer::Says(false)) => 0..0,
+                Some(Answer::IsProtected(table)) => table..table + 1,
+                _ => 0..tables,
+            };
+            return Ok(protected.map(|number| number.to_string()).collect());
+        }
         assert!(query.sql.contains("@@max_allowed_packet"), "{}", query.sql);
         self.connection.call("how large a message").await;
         Ok(vec![MAX_PACKET.to_string()])
@@ -686,15 +710,11 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
     ) -> Result<bool, DriverError<io::Error>> {
         assert_eq!(query.kind, StatementKind::Exists);
         let [key] = &values.rows[..] else {
-            let is_cluster = query.sql.contains("wsrep_on");
-            let fact = match is_cluster {
-                true => "are locks local",
-                false => "is the key unique",
-            };
-            return match self.connection.call(fact).await {
+            assert!(query.sql.contains("wsrep_on"), "{}", query.sql);
+            return match self.connection.call("are locks local").await {
                 Some(Answer::Says(fact)) => Ok(fact),
                 Some(Answer::Fails(failure)) => Err(driver(failure)),
-                _ => Ok(!is_cluster),
+                _ => Ok(false),
             };
         };
         let table = table_of(&query.sql);

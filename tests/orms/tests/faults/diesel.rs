@@ -221,6 +221,10 @@ where
         Self(self.0.without_record())
     }
 
+    fn with_new_memory(self) -> Self {
+        Self(self.0.with_new_memory())
+    }
+
     async fn create_flushes_table(options: &Options<Self::Database>) -> Outcome {
         let url = Self::Database::client_url(options);
         O::create_flushes_table(url, O::Backend::SETUP).await

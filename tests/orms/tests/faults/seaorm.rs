@@ -140,6 +140,11 @@ impl<DB: Connect + Engine> Flusher for Work<DB> {
         Self { work, ..self }
     }
 
+    fn with_new_memory(self) -> Self {
+        let work = self.work.with_new_memory();
+        Self { work, ..self }
+    }
+
     async fn create_flushes_table(options: &Options<DB>) -> Outcome {
         let pool = pool::<DB>(options.clone(), PATIENCE);
         let outcome = ordid_seaorm::create_flushes_table(&DB::connect(pool.clone())).await;

@@ -1,0 +1,273 @@
+//! Finds out whether the database would take the same rows twice.
+//!
+//! A table is protected if a unique index refuses its rows a second time, and no trigger replaces their values. One row of
+//! such a table makes a flush that only inserts safe to be sent again, as its rows are one transaction; and its key tells
+//! whether the flush was committed. Without one, a flush needs a marker row, which has to be written beside the rows. So
+//! the catalog is asked before the first attempt.
+
+use std::{
+    collections::BTreeSet,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use super::no_values;
+use crate::{
+    Action, Chunk, DriverError, Failure, FlushError, PendingRows, Plan,
+    spi::{Begin, FlushConnection, FlushTransaction, RowBinder, TransactionScope},
+    text::{TableNames, Writer},
+};
+
+/// The tables that the catalog has called protected, so that not every flush has to ask.
+///
+/// It is a hint. The table may have changed since, or be another one of the same name in another database. So after a lost
+/// COMMIT the catalog is asked again, and the outcome stays unknown if no table is protected.
+#[derive(Debug, Default)]
+pub(crate) struct ProtectedTables {
+    known: Mutex<BTreeSet<u64>>,
+    /// Whether every table counts as known, as in a program that has flushed each of them before.
+    #[cfg(test)]
+    knows_all: bool,
+}
+
+/// The tables that this process knows.
+pub(crate) static OF_PROCESS: ProtectedTables = ProtectedTables {
+    known: Mutex::new(BTreeSet::new()),
+    #[cfg(test)]
+    knows_all: false,
+};
+
+/// How many tables are remembered. A program that makes up names of tables must not fill the memory.
+const MAX_KNOWN: usize = 4_096;
+
+impl ProtectedTables {
+    #[cfg(test)]
+    pub(super) fn of_all() -> &'static Self {
+        static ALL: ProtectedTables = ProtectedTables {
+            known: Mutex::new(BTreeSet::new()),
+            knows_all: true,
+        };
+        &ALL
+    }
+
+    /// Returns the first chunk whose table is known.
+    pub(super) fn first<B: RowBinder>(
+        &self,
+        rows: &PendingRows<B>,
+        writer: Writer<'_>,
+        plan: &Plan,
+    ) -> Option<Chunk> {
+        let found = inserted(rows, writer, plan).find(|it| self.knows(it.id()))?;
+        Some(found.first)
+    }
+
+    /// Returns whether a flush that only inserts has to ask the catalog first.
+    pub(super) fn has_to_ask<B: RowBinder>(
+        &self,
+        rows: &PendingRows<B>,
+        writer: Writer<'_>,
+        plan: &Plan,
+    ) -> bool {
+        writer.engine.words.is_protected.is_some() && self.first(rows, writer, plan).is_none()
+    }
+
+    /// Asks the catalog whether one of the tables is protected, in a transaction of its own, as a question that the server
+    /// refuses would spoil that of the flush. A catalog that cannot be asked counts as one that says yes: the flush is as
+    /// safe without a marker row, but may end as unknown.
+    ///
+    /// # Errors
+    ///
+    /// If the connection cannot be used, or the flush may succeed another time. Also whether the connection must not be
+    /// used again.
+    pub(super) async fn ask<C: FlushConnection>(
+        &self,
+        rows: &PendingRows<C::Binder>,
+        connection: &mut C,
+        writer: Writer<'_>,
+        plan: &Plan,
+    ) -> Result<bool, (FlushError<C::Error>, bool)> {
+        let begin = Begin {
+            scope: TransactionScope::Transaction,
+            statement: None,
+            defer: None,
+            uses_bulk: false,
+        };
+        let mut open = connection
+            .begin(begin)
+            .await
+            .map_err(|error| (error, false))?;
+        let answer = self.is_one(rows, &mut open, writer, plan).await;
+        let is_lost = matches!(&answer, Err(error) if error.failure == Failure::Lost);
+        let rolled_back = open.rollback(is_lost).await;
+        match (answer, rolled_back) {
+            (Err(error), rolled_back)
+                if matches!(error.failure, Failure::Transient | Failure::Lost) =>
+            {
+                Err((FlushError::begin(error), rolled_back.is_err()))
+            }
+            (_, Err(error)) => Err((FlushError::begin(error), true)),
+            (answer, Ok(())) => Ok(answer.unwrap_or(true)),
+        }
+    }
+
+    /// Returns whether the catalog says that one of the tables is protected; true where it is not asked. The first row of
+    /// each table stands for the others.
+    pub(super) async fn is_one<T: FlushTransaction>(
+        &self,
+        rows: &PendingRows<T::Binder>,
+        open: &mut T,
+        writer: Writer<'_>,
+        plan: &Plan,
+    ) -> Result<bool, DriverError<T::Error>> {
+        let tables: Vec<_> = inserted(rows, writer, plan).collect();
+        let asked = tables.iter().map(|it| (&it.names, &*it.sent));
+        let Some(query) = writer.are_protected(asked) else {
+            return Ok(true);
+        };
+        if tables.is_empty() {
+            return Ok(false);
+        }
+        let answer = open.texts(&query, no_values(rows)).await?;
+        let is_protected = |number: usize| answer.iter().any(|it| it.parse() == Ok(number));
+        let mut known = self.known();
+        let mut is_one = false;
+        for (number, table) in tables.iter().enumerate() {
+            if !is_protected(number) {
+                known.remove(&table.id());
+                continue;
+            }
+            is_one = true;
+            remember(&mut known, table.id());
+        }
+        Ok(is_one)
+    }
+
+    fn knows(&self, id: u64) -> bool {
+        #[cfg(test)]
+        if self.knows_all {
+            return true;
+        }
+        self.known().contains(&id)
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn remember(known: &mut BTreeSet<u64>, id: u64) {
+    if known.len() >= MAX_KNOWN {
+        known.clear();
+    }
+    known.insert(id);
+}
+
+/// A table that rows are inserted into.
+struct Inserted<'a> {
+    dialect: &'a str,
+    /// The chunk of its first row.
+    first: Chunk,
+    names: TableNames,
+    /// The positions of the columns that are sent of the first row.
+    sent: Vec<usize>,
+}
+
+impl Inserted<'_> {
+    /// What the answer depends on. Two tables with the same number would be a wrong hint.
+    fn id(&self) -> u64 {
+        let names = |columns: &[usize], hasher: &mut DefaultHasher| {
+            columns.len().hash(hasher);
+            for column in columns {
+                self.names.columns[*column].hash(hasher);
+            }
+        };
+        let mut hasher = DefaultHasher::new();
+        (self.dialect, &self.names.table).hash(&mut hasher);
+        names(&self.names.keys, &mut hasher);
+        names(&self.sent, &mut hasher);
+        hasher.finish()
+    }
+}
+
+/// Returns the tables that rows are inserted into, in the order in which that is done.
+fn inserted<'a, B: RowBinder>(
+    rows: &'a PendingRows<B>,
+    writer: Writer<'a>,
+    plan: &'a Plan,
+) -> impl Iterator<Item = Inserted<'a>> {
+    let mut seen = BTreeSet::new();
+    let firsts = plan
+        .chunks()
+        .filter(move |it| it.action == Action::Insert && seen.insert(it.table));
+    firsts.map(move |first| {
+        let table = rows.table(first.table);
+        Inserted {
+            dialect: writer.engine.dialect(),
+            names: B::names(rows.entity(first.table), &table, writer.engine),
+            sent: sent_columns(rows, &first, table.columns().len()),
+            first,
+        }
+    })
+}
+
+/// Returns the positions of the columns that are sent of the first row of a chunk.
+fn sent_columns<B: RowBinder>(rows: &PendingRows<B>, chunk: &Chunk, columns: usize) -> Vec<usize> {
+    if !B::HAS_RUNS {
+        return (0..columns).collect();
+    }
+    let first = chunk.rows.start;
+    let mut values = B::with_room(rows.entity(chunk.table), 1, columns);
+    values.begin_rows(chunk.action);
+    rows.write(chunk, first..first + 1, &mut values);
+    let run = values.into_runs(1).into_iter().next();
+    run.and_then(|run| run.columns)
+        .unwrap_or_else(|| (0..columns).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names that a program makes up do not fill the memory.
+    #[test]
+    fn a_process_remembers_so_many_tables() {
+        let tables = ProtectedTables::default();
+        let table = |number: usize| Inserted {
+            dialect: "",
+            first: Chunk {
+                action: Action::Insert,
+                table: 0,
+                number: 0,
+                rows: 0..1,
+            },
+            names: TableNames {
+                table: number.to_string(),
+                columns: vec!["id".to_owned(), "at".to_owned()],
+                keys: vec![0],
+                version: None,
+                around: Vec::new(),
+            },
+            sent: vec![0],
+        };
+        for number in 0..3 * MAX_KNOWN {
+            remember(&mut tables.known(), table(number).id());
+        }
+        let len = tables.known().len();
+        assert!((1..=MAX_KNOWN).contains(&len), "{len}");
+        assert!(tables.knows(table(3 * MAX_KNOWN - 1).id()));
+        // What else the answer depends on.
+        let last = table(0);
+        let others = [
+            Inserted {
+                sent: vec![0, 1],
+                ..table(0)
+            },
+            Inserted {
+                dialect: "x",
+                ..table(0)
+            },
+        ];
+        assert!(others.iter().all(|it| it.id() != last.id()));
+        assert_eq!(table(0).id(), last.id());
+    }
+}
