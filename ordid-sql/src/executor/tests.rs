@@ -1,6 +1,7 @@
 mod library;
 mod limits;
 mod lost_commits;
+mod read;
 mod refusals;
 mod upserts;
 
