@@ -62,17 +62,15 @@ pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
         private,
         |ident, _| quote!(#krate::engine::cell(&self.#ident)),
     );
-    let read = model.returning().map(|field| {
-        let (ident, ty) = (field.ident, field.ty());
-        quote!(returning #ident: #ty;)
-    });
+    let types: Vec<_> = model.returning().map(EntityField::ty).collect();
+    let read = (!types.is_empty()).then(|| quote!(returning #(#types),*;));
     quote! {
         #krate::engine::entity! {
             { #names }
             { #known #cells }
             #keys
             #versioned
-            #(#read)*
+            #read
             #(#parents)*
         }
         #columns
