@@ -25,7 +25,9 @@ pub use crate::{
     __keeps_order as keeps_order, __key_type_interop as key_type_interop,
     __native_columns as native_columns, __no_column as no_column, __short_key as short_key,
     __unknown_engine as unknown_engine, Error,
-    entity::{ColumnOf, Fields, KeyOf, OrderedKey, Parent, Sink, Version},
+    entity::{
+        AssignedField, Cell, ColumnOf, Fields, KeyOf, OrderedKey, Parent, Reads, Sink, Version,
+    },
     key::{
         Generated, Key192, KeyBytes, KeyField, KeyFields, KeyType, LeadingField, ObjectId,
         PartField, PushId, RawKey, Scheme, TypedKey,

@@ -15,9 +15,13 @@ use crate::{
     key::{EnsuredFields, KeyBytes, KeyField, KeyFields, KeyType, PartField, StaticScheme},
 };
 
+mod assigned;
 mod tracked;
 mod version;
 
+#[cfg(feature = "std")]
+pub use assigned::Assigned;
+pub use assigned::{AnyValue, AssignedField, Cell, Filling, Reads};
 pub use tracked::{Tracked, Values};
 pub use version::Version;
 
@@ -60,6 +64,9 @@ pub trait OrderedKey {
     const COUNTS_INSERTS: bool = true;
     /// The position in [`COLUMNS`](Self::COLUMNS) of the row's [`Version`], if it has one.
     const VERSION: Option<usize> = None;
+    /// The columns under `#[ordid(returning)]`, which the database fills, unquoted. A derived entity has them besides
+    /// [`COLUMNS`](Self::COLUMNS); a model of SeaORM has them in both.
+    const RETURNING: &'static [&'static str] = &[];
 
     /// Returns the key, if it is assigned.
     fn key(&self) -> Option<KeyOf<Self>>;
@@ -89,6 +96,9 @@ pub trait OrderedKey {
     fn version_text(number: i128) -> String {
         number.to_string()
     }
+
+    /// Shows what takes the values of [`RETURNING`](Self::RETURNING), each with its position there.
+    fn returned(&self, _visit: &mut dyn FnMut(usize, &dyn Cell)) {}
 
     /// Returns the key, after assigning a new one where there was none. Calling it again changes
     /// nothing: a retry carries the same key.
@@ -471,6 +481,9 @@ pub trait Fields<S: ?Sized> {
 
     /// Hands over the version of a number, and nothing else: for a row that is not at hand any more.
     fn write_version(_number: i128, _sink: &mut S) {}
+
+    /// Says of which types the values of [`OrderedKey::RETURNING`] are, in that order.
+    fn expect_returned(_sink: &mut S) {}
 }
 
 /// Takes values of one type: a database library's row binder, implemented by its adapter.

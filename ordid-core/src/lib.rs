@@ -64,8 +64,11 @@ pub mod storage;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+#[cfg(feature = "std")]
+pub use entity::Assigned;
 pub use entity::{
-    ColumnList, ColumnOf, EnsuredKey, Fields, KeyOf, OrderedKey, RawKeyOf, Sink, Tracked, Version,
+    ColumnList, ColumnOf, EnsuredKey, Fields, KeyOf, OrderedKey, RawKeyOf, Reads, Sink, Tracked,
+    Version,
 };
 pub use error::Error;
 pub use key::{KeyField, KeyType, RawKey, Scheme, StaticScheme, TypedKey};

@@ -459,6 +459,7 @@ pub(crate) fn entity(cx: &Ctxt, model: &Entity<'_>) {
     }
     keys(cx, model);
     version(cx, model);
+    returning(cx, model);
     diesel(cx, model);
     fields(cx, model);
     columns(cx, model);
@@ -628,6 +629,39 @@ fn version(cx: &Ctxt, model: &Entity<'_>) {
     }
 }
 
+/// Checks that what the database fills is a column, and none that the unit of work has to know before.
+fn returning(cx: &Ctxt, model: &Entity<'_>) {
+    for field in &model.fields {
+        let attrs = &field.attrs;
+        let Some(returning) = &attrs.returning else {
+            continue;
+        };
+        if model.is_key(field) {
+            cx.error(
+                returning,
+                "the key is made by the client, and the row is found by it: take `returning` off",
+            );
+        } else if attrs.parent.is_some() {
+            cx.error(
+                returning,
+                "a foreign key is written by the program, as rows are ordered by it: take `returning` off",
+            );
+        } else if attrs.version.is_some() {
+            cx.error(
+                returning,
+                "the version is written by the unit of work, which knows it: take `returning` off",
+            );
+        } else if let Some(skip) = attrs.skip.as_ref().or(attrs.sea_orm_ignore.as_ref()) {
+            cx.error(
+                skip,
+                format!(
+                    "a field with `returning` is a column that a flush reads: take `{skip}` off"
+                ),
+            );
+        }
+    }
+}
+
 fn fields(cx: &Ctxt, model: &Entity<'_>) {
     for field in &model.fields {
         let attrs = &field.attrs;
@@ -654,7 +688,9 @@ fn fields(cx: &Ctxt, model: &Entity<'_>) {
                      `parent = Customer`",
                 );
             }
-        } else if let Some(skip) = field.skip() {
+        } else if let Some(skip) = field.skip()
+            && attrs.returning.is_none()
+        {
             let column = attrs.column.as_ref().map(ToTokens::to_token_stream);
             let parent = attrs
                 .parent
@@ -722,8 +758,10 @@ fn parent_fields(cx: &Ctxt, model: &Entity<'_>, field: &EntityField<'_>, parent:
 
 fn columns(cx: &Ctxt, model: &Entity<'_>) {
     let mut seen = HashMap::new();
-    for field in model
-        .columns()
+    let is_column =
+        |field: &&EntityField<'_>| field.attrs.returning.is_some() || field.skip().is_none();
+    let fields = model.fields.iter().filter(is_column);
+    for field in fields
         .filter(|field| field.attrs.sqlx_flatten.is_none() && field.attrs.diesel_embed.is_none())
     {
         if let Some(first) = seen.insert(field.column.as_str(), field.ident) {

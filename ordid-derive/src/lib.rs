@@ -264,6 +264,7 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// | `parent = Issue(tenant, issue)` | a foreign key of these fields to an entity whose key has several columns | |
 /// | `deferrable` | beside them: the constraint was declared `DEFERRABLE` | checked at once |
 /// | `column = "total_cents"` | the column's name | the field's name |
+/// | `returning` | an `Assigned<T>` whose column the database fills: it is not written, and a flush reads its value | |
 /// | `skip` | no column | |
 /// | `version` | an integer or a timestamp that tells whether the row has changed since it was read: a unit of work updates and deletes it only if it has not, and writes the next version | no version |
 ///
@@ -282,6 +283,32 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 /// Of a `Model` with `#[sea_orm(table_name = "...")]` it is the `ActiveModel` beside it that becomes the
 /// entity. The names of `#[sea_orm(...)]` hold, and the key is SeaORM's primary key: columns that are
 /// not nullable, with `auto_increment = false`. Stand below `#[sea_orm::model]`.
+///
+/// # Columns that the database fills
+///
+/// A column under `#[ordid(returning)]`, such as a time with `DEFAULT now()` or a generated column, is in no `INSERT` and
+/// no `UPDATE`, and not among `COLUMNS`. A flush reads it before its COMMIT, and fills the field after it: see
+/// `ordid::Assigned`. It can be neither the key, nor a foreign key, nor the version.
+///
+/// `sqlx::FromRow` reads the field under `#[sqlx(try_from = "T")]`, and Diesel's `Queryable` under
+/// `#[diesel(deserialize_as = T)]`, with the type `T` of `Assigned<T>`. A model of SeaORM takes `ordid_seaorm::Assigned<T>`.
+///
+/// ```
+/// use ordid::{Assigned, KeyType, OrderedKey, uuid::Uuid};
+///
+/// #[derive(KeyType)]
+/// struct OrderId(Uuid);
+///
+/// #[derive(OrderedKey)]
+/// struct Order {
+///     id: OrderId,
+///     total: i64,
+///     #[ordid(returning)]
+///     number: Assigned<i64>,
+/// }
+///
+/// assert_eq!((Order::COLUMNS, Order::RETURNING), (&["id", "total"][..], &["number"][..]));
+/// ```
 ///
 /// # Keys of several columns
 ///

@@ -194,9 +194,20 @@ impl<'a> Entity<'a> {
         self.keys().into_iter().any(|key| std::ptr::eq(key, field))
     }
 
-    /// Returns the fields that are columns.
+    /// Returns the fields that are columns which the program writes. Those that the database fills are among them in a
+    /// model of SeaORM, whose columns are counted as SeaORM counts them.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &EntityField<'a>> {
-        self.fields.iter().filter(|field| field.skip().is_none())
+        let is_counted = |field: &&EntityField<'a>| match field.attrs.returning {
+            Some(_) => self.sea_orm().is_some(),
+            None => field.skip().is_none(),
+        };
+        self.fields.iter().filter(is_counted)
+    }
+
+    /// Returns the fields that are columns which the database fills.
+    pub(crate) fn returning(&self) -> impl Iterator<Item = &EntityField<'a>> {
+        let fields = self.fields.iter();
+        fields.filter(|field| field.attrs.returning.is_some())
     }
 
     /// Returns the columns that are foreign keys.

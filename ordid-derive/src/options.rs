@@ -106,6 +106,7 @@ pub(crate) const FIELD: Place = Place {
         opt("deferrable", "deferrable"),
         opt("key", "key"),
         opt("parent", "parent` or `parent = Customer"),
+        opt("returning", "returning"),
         opt("skip", "skip"),
         opt("version", "version"),
     ],

@@ -471,6 +471,51 @@ fn entity_with_a_version() {
 }
 
 #[test]
+fn entity_with_columns_that_the_database_fills() {
+    assert_snapshot(
+        "entity_returning",
+        expand::ordered_key,
+        r#"
+        #[ordid(columns)]
+        struct OrderLine {
+            id: OrderLineId,
+            #[sqlx(try_from = "i64")]
+            #[ordid(returning, column = "line_number")]
+            number: Assigned<i64>,
+            note: String,
+            #[ordid(returning)]
+            #[diesel(skip_insertion)]
+            position: Assigned<i64>,
+        }
+        "#,
+    );
+    assert_snapshot(
+        "entity_returning_diesel",
+        expand::ordered_key,
+        r"
+        #[diesel(table_name = order_line)]
+        #[ordid(diesel)]
+        struct OrderLine { id: OrderLineId, #[ordid(returning)] number: Assigned<i64>, note: String }
+        ",
+    );
+    assert_snapshot(
+        "entity_returning_sea_orm",
+        expand::ordered_key,
+        r#"
+        #[sea_orm(table_name = "order_line")]
+        #[ordid(columns)]
+        struct Model {
+            #[sea_orm(primary_key, auto_increment = false)]
+            id: OrderLineId,
+            #[ordid(returning)]
+            number: Assigned<i64>,
+            note: String,
+        }
+        "#,
+    );
+}
+
+#[test]
 fn entity_with_generics() {
     assert_snapshot(
         "entity_generics",
@@ -619,6 +664,41 @@ fn entity_of_seaorm() {
     // The copy that `#[sea_orm::model]` makes.
     let copy = r#"#[sea_orm(table_name = "order")] struct ModelEx { id: OrderId }"#;
     assert_eq!(expanded(expand::ordered_key, copy), "");
+}
+
+#[test]
+fn mistakes_in_a_column_that_the_database_fills_are_reported() {
+    let of = |fields: &str| errors(expand::ordered_key, &format!("struct Order {{ {fields} }}"));
+    assert_eq!(
+        of("#[ordid(key, returning)] id: OrderId"),
+        ["the key is made by the client, and the row is found by it: take `returning` off"]
+    );
+    assert_eq!(
+        of("id: OrderId, #[ordid(parent, returning)] a: CustomerId"),
+        [
+            "a foreign key is written by the program, as rows are ordered by it: take `returning` off"
+        ]
+    );
+    assert_eq!(
+        of("id: OrderId, #[ordid(version, returning)] a: i64"),
+        ["the version is written by the unit of work, which knows it: take `returning` off"]
+    );
+    assert_eq!(
+        of("id: OrderId, #[ordid(skip, returning)] a: Assigned<i64>"),
+        ["a field with `returning` is a column that a flush reads: take `skip` off"]
+    );
+    assert_eq!(
+        of("id: OrderId, #[ordid(returning)] #[sea_orm(ignore)] a: Assigned<i64>"),
+        ["a field with `returning` is a column that a flush reads: take `ignore` off"]
+    );
+    assert_eq!(
+        of(r#"id: OrderId, a: i64, #[ordid(returning, column = "a")] b: Assigned<i64>"#),
+        ["column `a` is the field `a` already"]
+    );
+    assert_eq!(
+        of("id: OrderId, #[ordid(returning = now)] a: Assigned<i64>"),
+        ["expected `returning`"]
+    );
 }
 
 #[test]

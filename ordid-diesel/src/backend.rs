@@ -42,6 +42,10 @@ pub trait Backend:
         query: Query<'_, Self>,
     ) -> QueryResult<bool>;
 
+    /// Reads a text.
+    #[doc(hidden)]
+    fn text(value: Option<Self::RawValue<'_>>) -> diesel::deserialize::Result<String>;
+
     /// Returns the first column of a query's rows, which is text; an empty one of NULL.
     #[doc(hidden)]
     fn texts<C: LoadConnection<Backend = Self>>(
@@ -140,6 +144,10 @@ macro_rules! backend {
             ) -> diesel::QueryResult<bool> {
                 let found = diesel_async::RunQueryDsl::load::<i32>(query, connection).await?;
                 Ok(!found.is_empty())
+            }
+
+            fn text(value: Option<Self::RawValue<'_>>) -> diesel::deserialize::Result<String> {
+                <String as diesel::deserialize::FromSql<diesel::sql_types::Text, Self>>::from_nullable_sql(value)
             }
 
             fn texts<C: diesel::connection::LoadConnection<Backend = Self>>(

@@ -17,14 +17,16 @@ use diesel::{
     connection::{LoadConnection, TransactionManager as _, TransactionManagerStatus},
     query_builder::{AstPass, Query as DieselQuery, QueryFragment, QueryId},
     result::{Error as DieselError, QueryResult},
-    sql_types::{Integer, Nullable, Text},
+    sql_types::{Integer, Nullable, Text, Untyped},
 };
 #[cfg(feature = "async")]
 use diesel_async::{AsyncConnection, TransactionManager as _};
+#[cfg(feature = "async")]
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use ordid_sql::{
     DriverError, EngineProfile, FlushDialect,
     spi::{
-        Begin, Changed, ConnectionSource, FlushConnection, FlushTransaction, Statement,
+        Begin, Changed, ConnectionSource, FlushConnection, FlushTransaction, ReadRow, Statement,
         StatementFailure, TransactionScope, blocking,
     },
 };
@@ -36,7 +38,13 @@ use ordid_sql::{
 
 #[cfg(feature = "copy")]
 use crate::postgres::copy::CopyCommand;
-use crate::{Error, backend::Backend, entity::Binder, failure::classify};
+use crate::{
+    Error,
+    backend::Backend,
+    entity::Binder,
+    failure::classify,
+    returned::{ReadValue, read_row},
+};
 
 /// Returns how the engine of a backend behaves.
 pub(crate) const fn engine<DB: Backend>() -> EngineProfile {
@@ -110,6 +118,26 @@ impl<DB: Backend> DieselQuery for TextQuery<'_, DB> {
 
 impl<DB: Backend, C> diesel::RunQueryDsl<C> for TextQuery<'_, DB> {}
 
+/// A query whose rows are read column by column.
+#[derive(Debug)]
+pub(crate) struct ReadQuery<'q, DB: Backend>(Query<'q, DB>);
+
+impl<DB: Backend> QueryFragment<DB> for ReadQuery<'_, DB> {
+    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        self.0.walk_ast(out)
+    }
+}
+
+impl<DB: Backend> QueryId for ReadQuery<'_, DB> {
+    type QueryId = ();
+
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<DB: Backend> DieselQuery for ReadQuery<'_, DB> {
+    type SqlType = Untyped;
+}
+
 /// What is sent beside rows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Control {
@@ -157,6 +185,13 @@ pub(crate) trait Calls<C>: 'static {
         connection: &mut C,
         query: TextQuery<'_, Self::DB>,
     ) -> impl Future<Output = QueryResult<Vec<String>>> + Send;
+
+    /// Returns the rows of a query.
+    fn read(
+        connection: &mut C,
+        query: ReadQuery<'_, Self::DB>,
+        readers: &'static [ReadValue<Self::DB>],
+    ) -> impl Future<Output = QueryResult<Vec<ReadRow>>> + Send;
 
     /// Returns the connection of libpq, where it is one.
     #[cfg(feature = "copy")]
@@ -235,6 +270,15 @@ calls! {
     Blocking of LoadConnection with Manager;
     blocks: true, query: [&], call: [], exists: exists, texts: texts;
 
+    async fn read(
+        connection: &mut C,
+        query: ReadQuery<'_, C::Backend>,
+        readers: &'static [ReadValue<C::Backend>],
+    ) -> QueryResult<Vec<ReadRow>> {
+        let rows = connection.load(query)?;
+        rows.map(|row| read_row(&row?, readers)).collect()
+    }
+
     #[cfg(feature = "copy")]
     fn libpq(connection: &mut C) -> Option<&mut diesel::PgConnection> {
         crate::postgres::copy::connection(connection)
@@ -245,6 +289,16 @@ calls! {
 calls! {
     Awaited of AsyncConnection with AsyncManager;
     blocks: false, query: [], call: [.await], exists: exists_async, texts: texts_async;
+
+    async fn read(
+        connection: &mut C,
+        query: ReadQuery<'_, C::Backend>,
+        readers: &'static [ReadValue<C::Backend>],
+    ) -> QueryResult<Vec<ReadRow>> {
+        let rows = connection.load(query).await?;
+        let rows = rows.map(|row| read_row(&row?, readers));
+        rows.try_collect().await
+    }
 }
 
 /// A connection of kind `K`, for the length of a flush.
@@ -427,6 +481,19 @@ impl<K: Calls<C>, C: Send + 'static> FlushTransaction for Transaction<'_, K, C> 
         };
         let found = K::texts(self.connection, TextQuery(query)).await;
         found.map_err(|error| classify::<K::DB>(error, false))
+    }
+
+    async fn read(
+        &mut self,
+        query: &Statement,
+        values: Binder<K::DB>,
+    ) -> Result<Vec<ReadRow>, DriverError<DieselError>> {
+        let query = Query {
+            statement: query,
+            values: &values,
+        };
+        let rows = K::read(self.connection, ReadQuery(query), values.readers()).await;
+        rows.map_err(|error| classify::<K::DB>(error, false))
     }
 
     #[cfg(feature = "copy")]

@@ -36,6 +36,7 @@ use ordid_sql::{
 use crate::postgres::copy::{CopyBuffer, SendRows};
 use crate::{
     backend::Backend,
+    returned::ReadValue,
     stored::{InColumn, StoredAs},
 };
 
@@ -83,6 +84,9 @@ pub struct TableOf<DB: Backend> {
     pub(crate) names: &'static [&'static str],
     version: Option<usize>,
     values: &'static [MakeValues<DB>],
+    /// The names of the columns that the database fills, and what reads them.
+    returning: &'static [&'static str],
+    readers: &'static [ReadValue<DB>],
     #[cfg(feature = "copy")]
     pub(crate) send: fn() -> Option<SendRows>,
 }
@@ -94,6 +98,8 @@ impl<DB: Backend> TableOf<DB> {
             names: E::NAMES,
             version: E::VERSION,
             values: E::VALUES,
+            returning: E::RETURNING_NAMES,
+            readers: E::READERS,
             #[cfg(feature = "copy")]
             send: DB::send_rows::<E>,
         }
@@ -143,6 +149,14 @@ pub trait Columns<DB: Backend> {
     /// What makes room for their values, in the same order.
     #[doc(hidden)]
     const VALUES: &'static [MakeValues<DB>];
+
+    /// The names of the columns that the database fills, in the order of [`OrderedKey::RETURNING`].
+    #[doc(hidden)]
+    const RETURNING_NAMES: &'static [&'static str] = &[];
+
+    /// What reads them, in the same order.
+    #[doc(hidden)]
+    const READERS: &'static [ReadValue<DB>] = &[];
 }
 
 /// A column of `table!` that takes values of a type in a database, each as `H` says: [`AsValue`], or
@@ -415,6 +429,8 @@ where
 
 /// Takes the fields of entities, as parameters of one statement.
 pub struct Binder<DB: Backend> {
+    /// What reads the columns of the table that the database fills.
+    readers: &'static [ReadValue<DB>],
     columns: Vec<Box<dyn Values<DB>>>,
     /// The columns of the row, where it is not all of them.
     given: Vec<usize>,
@@ -432,6 +448,7 @@ pub struct Binder<DB: Backend> {
 impl<DB: Backend> Binder<DB> {
     fn new(columns: Vec<Box<dyn Values<DB>>>) -> Self {
         Self {
+            readers: &[],
             columns,
             given: Vec::new(),
             next: 0,
@@ -453,6 +470,10 @@ impl<DB: Backend> Binder<DB> {
     #[cfg(feature = "copy")]
     pub(crate) fn copy_mut(&mut self) -> Option<&mut CopyBuffer> {
         self.copy.as_mut()
+    }
+
+    pub(crate) const fn readers(&self) -> &'static [ReadValue<DB>] {
+        self.readers
     }
 
     pub(crate) fn columns(&self) -> &[Box<dyn Values<DB>>] {
@@ -570,7 +591,10 @@ impl<DB: Backend> RowBinder for Binder<DB> {
         // Behind all columns, the version that a row was read with.
         let version = entity.version.map(|version| &entity.values[version]);
         let columns = entity.values.iter().chain(version).map(|make| make());
-        Self::new(columns.collect())
+        Self {
+            readers: entity.readers,
+            ..Self::new(columns.collect())
+        }
     }
 
     fn limit(&mut self, bytes: usize) {
@@ -600,9 +624,14 @@ impl<DB: Backend> RowBinder for Binder<DB> {
 
     /// Diesel's own, which a `table!` may give other names than the entity has.
     fn names(entity: &'static TableOf<DB>, table: &Table, _: &EngineProfile) -> TableNames {
-        let columns = entity.names.iter();
-        let columns = columns.map(|name| text::<DB>(|out| out.push_identifier(name)));
-        TableNames::new(text::<DB>(entity.name), columns.collect(), table)
+        let quoted = |names: &[&str]| {
+            let names = names.iter();
+            names
+                .map(|name| text::<DB>(|out| out.push_identifier(name)))
+                .collect()
+        };
+        TableNames::new(text::<DB>(entity.name), quoted(entity.names), table)
+            .returning(quoted(entity.returning))
     }
 }
 
@@ -616,11 +645,14 @@ pub(crate) fn text<DB: Backend>(
 }
 
 /// What `#[derive(OrderedKey)]` calls where the struct says `#[ordid(diesel)]`: the entity, its table,
-/// and its columns with the fields' types, each [`AsKey`] or [`AsValue`].
+/// and its columns with the fields' types, each [`AsKey`] or [`AsValue`]; behind them the columns that the database fills.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __entity {
-    ($entity:ty, $table:ty $(, $column:ty: $how:ident $field:ty)+ $(,)?) => {
+    (
+        $entity:ty, $table:ty $(, $column:ty: $how:ident $field:ty)+ $(,)?
+        $(; $returned:ty: $assigned:ty)*
+    ) => {
         #[automatically_derived]
         impl<__DB> $crate::Columns<__DB> for $entity
         where
@@ -628,6 +660,11 @@ macro_rules! __entity {
             <$table as $crate::__private::diesel::query_source::QuerySource>::FromClause:
                 $crate::__private::diesel::query_builder::QueryFragment<__DB>,
             $($column: $crate::__private::Takes<$field, __DB, $crate::__private::$how>,)+
+            $(
+                $returned: $crate::__private::ReadAs<
+                    <$assigned as $crate::__private::AssignedField>::Value, __DB,
+                >,
+            )*
         {
             const NAMES: &'static [&'static $crate::__private::str] = &[
                 $(<$column as $crate::__private::diesel::query_source::Column>::NAME),+
@@ -648,6 +685,18 @@ macro_rules! __entity {
                 $(
                     <$column as $crate::__private::Takes<$field, __DB, $crate::__private::$how>>::VALUES
                 ),+
+            ];
+
+            const RETURNING_NAMES: &'static [&'static $crate::__private::str] = &[
+                $(<$returned as $crate::__private::diesel::query_source::Column>::NAME),*
+            ];
+
+            const READERS: &'static [$crate::__private::ReadValue<__DB>] = &[
+                $(
+                    <$returned as $crate::__private::ReadAs<
+                        <$assigned as $crate::__private::AssignedField>::Value, __DB,
+                    >>::READ
+                ),*
             ];
         }
     };

@@ -118,6 +118,51 @@
 //! `#[diesel(treat_none_as_default_value = false)]` goes by one statement, and its key is no `Option`. A
 //! [`UnitOfWork`] sends many rows a statement on every backend, whatever the struct says.
 //!
+//! # Columns that the database fills
+//!
+//! A field under `#[ordid(returning)]` is an `ordid::Assigned<T>`, of a `T` that Diesel reads from the column of `table!`. A
+//! flush does not write the column, and fills the field after its COMMIT. `Queryable` reads it by `deserialize_as`:
+//!
+#![cfg_attr(feature = "sqlite", doc = "```")]
+#![cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
+//! use diesel::{connection::SimpleConnection, prelude::*};
+//! use ordid::{Assigned, KeyType, OrderedKey, uuid::Uuid};
+//! use ordid_diesel::UnitOfWork;
+//!
+//! #[derive(KeyType)]
+//! #[ordid(diesel)]
+//! struct OrderId(Uuid);
+//!
+//! diesel::table! {
+//!     orders (id) { id -> Binary, total -> BigInt, tax -> BigInt, }
+//! }
+//!
+//! #[derive(OrderedKey, Queryable, Selectable)]
+//! #[diesel(table_name = orders)]
+//! #[ordid(diesel)]
+//! struct Order {
+//!     id: OrderId,
+//!     total: i64,
+//!     #[ordid(returning)]
+//!     #[diesel(deserialize_as = i64)]
+//!     tax: Assigned<i64>,
+//! }
+//!
+//! let mut connection = SqliteConnection::establish(":memory:")?;
+//! connection.batch_execute(
+//!     "CREATE TABLE orders (id BLOB PRIMARY KEY, total INTEGER NOT NULL, tax INTEGER AS (total / 5))",
+//! )?;
+//! let tax = Assigned::new();
+//! let mut work = UnitOfWork::new();
+//! work.add(Order { id: OrderId::generate(), total: 50, tax: tax.clone() });
+//! work.flush(&mut connection)?;
+//! assert_eq!(tax.get(), Some(10));
+//!
+//! let read = orders::table.select(Order::as_select()).first(&mut connection)?;
+//! assert_eq!(read.tax.get(), Some(10));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Async
 //!
 //! With the feature `async`, `UnitOfWork::flush_async` and its like take connections of
@@ -171,6 +216,7 @@ mod flushes_table;
 mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod returned;
 mod sharded;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -220,11 +266,12 @@ pub mod __private {
     pub use diesel;
     // What Diesel's own derives write for expressions of a value.
     pub use diesel::internal::derives::as_expression::Bound;
-    pub use ordid_core::__private::{NamedColumn, native_columns, unknown_engine};
+    pub use ordid_core::__private::{AssignedField, NamedColumn, native_columns, unknown_engine};
     pub use std::{default::Default, primitive::str, result::Result};
 
     pub use crate::{
         entity::{AsKey, AsValue, MakeValues, Takes},
+        returned::{ReadAs, ReadValue},
         stored::{SqlTypeOf, StoredAs, from_sql, to_sql},
     };
 }

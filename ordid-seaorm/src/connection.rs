@@ -287,6 +287,20 @@ impl FlushTransaction for Open {
         texts.map_err(|error| classify(self.backend, error, false))
     }
 
+    async fn read(
+        &mut self,
+        query: &spi::Statement,
+        mut values: Binder,
+    ) -> Result<Vec<spi::ReadRow>, DriverError<DbErr>> {
+        let readers = values.take_readers();
+        let query = statement(self.backend, query, values);
+        let rows = self.query_all(query).await.and_then(|rows| {
+            let rows = rows.iter().map(|row| Binder::read_row(&readers, row));
+            rows.collect()
+        });
+        rows.map_err(|error| classify(self.backend, error, false))
+    }
+
     async fn commit(self) -> Result<(), DriverError<DbErr>> {
         let (backend, is_commit) = (self.backend, self.is_own);
         let committed = self.end(|open| Box::pin(open.commit())).await;

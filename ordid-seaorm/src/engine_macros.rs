@@ -216,6 +216,7 @@ macro_rules! __engine_entity {
         { $($key:tt)* }
         { $($write_key:tt)* }
         $(version $at:literal $version_field:ident: $version_type:ty;)?
+        $(returning $($returned:ty),+;)?
         $($position:literal $field:ident { $parent:expr } { $made:expr })*
     ) => {
         #[automatically_derived]
@@ -260,6 +261,16 @@ macro_rules! __engine_entity {
                     binder: &mut $crate::Binder,
                 ) {
                     binder.put_version::<$version_type>(number);
+                }
+            )?
+
+            $(
+                fn expect_returned(binder: &mut $crate::Binder) {
+                    $(
+                        $crate::__private::Reads::<
+                            <$returned as $crate::__private::AssignedField>::Value,
+                        >::expect(binder);
+                    )+
                 }
             )?
         }

@@ -8,15 +8,18 @@ use std::{
 };
 
 use ordid_core::{
-    Fields, KeyOf, OrderedKey, RawKeyOf, Scheme, Version, entity::SchemeOf, uuid::Uuid,
+    Fields, KeyOf, OrderedKey, RawKeyOf, Reads, Scheme, Version,
+    entity::{AnyValue, SchemeOf},
+    uuid::Uuid,
 };
 use ordid_sql::{
     Action, ColumnMask, Columns, EngineProfile, Registration, RowEnd, RowSink, Table, Take,
-    spi::{RowBinder, RunOfRows, TableNames},
+    spi::{ReadRow, RowBinder, RunOfRows, TableNames},
 };
 use sea_orm::{
-    ActiveModelTrait, ActiveValue, ColumnDef, ColumnTrait, ColumnType, DbBackend, EntityName as _,
-    EntityTrait, IntoActiveModel, Iterable as _, PrimaryKeyTrait, Value,
+    ActiveModelTrait, ActiveValue, ColumnDef, ColumnTrait, ColumnType, DbBackend, DbErr,
+    EntityName as _, EntityTrait, IntoActiveModel, Iterable as _, PrimaryKeyTrait, QueryResult,
+    TryGetable, Value,
     sea_query::{Expr, Query, SimpleExpr},
 };
 
@@ -105,6 +108,7 @@ trait AnyColumn: Send + Sync {
     fn name(&self) -> &'static str;
     fn definition(&self) -> ColumnDef;
     fn save_as(&self, value: SimpleExpr) -> SimpleExpr;
+    fn select_as(&self, column: SimpleExpr) -> SimpleExpr;
 }
 
 impl<C: ColumnTrait> AnyColumn for C {
@@ -119,6 +123,10 @@ impl<C: ColumnTrait> AnyColumn for C {
     fn save_as(&self, value: SimpleExpr) -> SimpleExpr {
         ColumnTrait::save_as(self, value)
     }
+
+    fn select_as(&self, column: SimpleExpr) -> SimpleExpr {
+        ColumnTrait::select_as(self, column)
+    }
 }
 
 /// SeaORM's names of a table.
@@ -128,6 +136,8 @@ pub struct EntityNames {
     /// The positions of the key's columns.
     keys: Vec<usize>,
     version: Option<usize>,
+    /// The positions of the columns that the database fills.
+    returning: Vec<usize>,
     columns: Vec<Box<dyn AnyColumn>>,
     /// Which columns are JSON: there SeaORM makes another value of an array. It looks a column's definition up
     /// for each value.
@@ -157,6 +167,7 @@ impl EntityNames {
                 columns,
                 A::KEY_COLUMNS,
                 A::VERSION,
+                A::RETURNING,
             )))
         })
     }
@@ -167,13 +178,17 @@ impl EntityNames {
         columns: Vec<Box<dyn AnyColumn>>,
         keys: &[&str],
         version: Option<usize>,
+        returning: &[&str],
     ) -> Self {
+        let position = |name: &&str| columns.iter().position(|it| it.name() == *name);
+        let returning = returning.iter().filter_map(position).collect();
         let keys = (0..columns.len()).filter(|it| keys.contains(&columns[*it].name()));
         Self {
             schema,
             table,
             keys: keys.collect(),
             version,
+            returning,
             json: columns.iter().map(|it| is_json(&**it)).collect(),
             columns,
             names: Default::default(),
@@ -202,6 +217,11 @@ impl EntityNames {
             keys: self.keys.clone(),
             version: self.version,
             around: columns.map(|it| around(&**it)).collect(),
+            returning: self
+                .returning
+                .iter()
+                .map(|position| read_as(&*self.columns[*position], backend, engine))
+                .collect(),
         }
     }
 
@@ -255,6 +275,21 @@ fn around(
     (!is_bare).then(|| [before.to_owned(), behind.to_owned()])
 }
 
+/// Returns what SeaORM selects to read a column: its name, or a cast of it.
+fn read_as(column: &dyn AnyColumn, backend: Option<DbBackend>, engine: &EngineProfile) -> String {
+    let read = backend.and_then(|backend| {
+        let select = Query::select()
+            .expr(column.select_as(Expr::col(column.name())))
+            .to_owned();
+        let text = backend.build(&select).to_string();
+        text.strip_prefix("SELECT ").map(str::to_owned)
+    });
+    read.unwrap_or_else(|| engine.quote(column.name()))
+}
+
+/// Reads the value of a column.
+type ReadValue = fn(&QueryResult, usize) -> Result<AnyValue, DbErr>;
+
 /// Collects the rows of a statement.
 #[derive(Debug, Default)]
 pub struct Binder {
@@ -278,6 +313,8 @@ pub struct Binder {
     columns: Vec<usize>,
     /// How many values a row of its key alone has: that, and perhaps a version.
     given: usize,
+    /// What reads the columns that the database fills.
+    readers: Vec<ReadValue>,
 }
 
 /// Rows that follow each other and have values for the same columns.
@@ -342,8 +379,13 @@ impl Binder {
         let position = self.next;
         self.next += 1;
         let is_key = self.entity.is_some_and(|it| it.keys.contains(&position));
+        let is_returned = self
+            .entity
+            .is_some_and(|it| it.returning.contains(&position));
         let value = match (self.mask.take(), value) {
             (Take::Skip, _) | (_, ActiveValue::NotSet) => return,
+            // What the program has there is the cell.
+            _ if is_returned => return,
             (_, ActiveValue::Unchanged(_)) if self.only_changes && !is_key => return,
             (Take::Value, ActiveValue::Set(value) | ActiveValue::Unchanged(value)) => value,
             (Take::Null, ActiveValue::Set(value) | ActiveValue::Unchanged(value)) => {
@@ -374,6 +416,23 @@ impl Binder {
         self.values.push(key.into());
     }
 
+    /// Reads a row: behind its number, the columns that the database fills.
+    pub(crate) fn read_row(readers: &[ReadValue], row: &QueryResult) -> Result<ReadRow, DbErr> {
+        let mut values = Vec::with_capacity(readers.len());
+        for (position, read) in readers.iter().enumerate() {
+            values.push(read(row, position + 1)?);
+        }
+        Ok(ReadRow {
+            number: row.try_get_by_index(0)?,
+            values,
+        })
+    }
+
+    /// Takes what reads the columns that the database fills.
+    pub(crate) fn take_readers(&mut self) -> Vec<ReadValue> {
+        std::mem::take(&mut self.readers)
+    }
+
     /// Returns the values of one run in the order in which a statement has their columns.
     pub(crate) fn into_values(self, columns: &[usize]) -> Vec<Value> {
         if let [run] = &self.runs[..]
@@ -389,6 +448,14 @@ impl Binder {
                 .collect();
         }
         self.values
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: TryGetable + Send + Sync + 'static> Reads<T> for Binder {
+    fn expect(&mut self) {
+        self.readers
+            .push(|row, at| Ok(Box::new(row.try_get_by_index::<T>(at)?)));
     }
 }
 

@@ -129,6 +129,7 @@
 extern crate self as ordid_seaorm;
 
 mod assign;
+mod assigned;
 mod connection;
 mod engine_macros;
 mod entity;
@@ -141,6 +142,7 @@ mod stored;
 mod unit_of_work;
 
 pub use assign::{assign, assign_keys};
+pub use assigned::Assigned;
 pub use connection::Begin;
 pub use entity::{Binder, Entity};
 pub use flushes_table::{create_flushes_table, flushes_table, remove_old_markers};
@@ -166,7 +168,7 @@ pub use crate::__engine as engine;
 /// `#[derive(KeyType)]` gives them to the macro of this name, which checks the order and implements the library's
 /// traits for the key type.
 pub mod engine {
-    pub use crate::{__engine_entity as entity, entity::version_number};
+    pub use crate::{__engine_entity as entity, assigned::cell, entity::version_number};
     pub use ordid_core::storage::column::names::any;
 }
 
@@ -174,7 +176,8 @@ pub mod engine {
 pub mod __private {
     pub use ordid_core::{
         __private::{
-            KeyBytes, KeyField, KeyFields, KeyOf, NamedColumn, Native, Parent, keeps_order, str,
+            AssignedField, KeyBytes, KeyField, KeyFields, KeyOf, NamedColumn, Native, Parent,
+            Reads, keeps_order, str,
         },
         Fields, KeyType, OrderedKey,
         storage::dialect,

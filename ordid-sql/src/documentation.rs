@@ -92,6 +92,8 @@ unless [`is_transaction_over`](crate::FlushError::is_transaction_over) says that
 The entities stay until [`clear`](Self::clear), since only the caller knows when the transaction is
 committed.
 
+Fields under `#[ordid(returning)]` are not filled, for the same reason.
+
 It is never tried again, since what came before it in the transaction would have to be repeated, too:
 most databases end the whole transaction at a deadlock.
 

@@ -10,7 +10,10 @@ use crate::{
     ColumnSet, RowSink, Table, Upsert,
     list::{AnyRow, List, TypeOf},
 };
-use ordid_core::key::{KeyBytes, RawKey};
+use ordid_core::{
+    entity::Cell,
+    key::{KeyBytes, RawKey},
+};
 
 /// What is done with rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +92,12 @@ pub(crate) trait Entities<S>: Any + Send + Sync {
 
     /// Returns the version that a row which is updated or deleted was read with, as text, where its type has one.
     fn version_text(&self, list: Kept, place: usize) -> Option<String>;
+
+    /// Says of which types the columns are that the database fills.
+    fn expect(&self, sink: &mut S);
+
+    /// Shows what takes the values of these columns of a row that is inserted or updated.
+    fn cells(&self, list: Kept, place: usize, visit: &mut dyn FnMut(usize, &dyn Cell));
 }
 
 /// Entities as they are sorted: by raw keys.
@@ -424,6 +433,23 @@ impl<S: RowSink + 'static, R: RawKey> Entities<S> for EntitiesOf<S, R> {
             Kept::Deletes => self.deleted_versions.get(place).copied(),
         };
         version.map(self.of.version_text)
+    }
+
+    fn expect(&self, sink: &mut S) {
+        if let Some(returned) = &self.of.returned {
+            (returned.expect)(sink);
+        }
+    }
+
+    fn cells(&self, list: Kept, place: usize, visit: &mut dyn FnMut(usize, &dyn Cell)) {
+        let rows: &dyn Any = match list {
+            Kept::Inserts => &*self.inserts,
+            Kept::Updates => &*self.updates,
+            Kept::Deletes => return,
+        };
+        if let Some(returned) = &self.of.returned {
+            (returned.cells)(rows, place, visit);
+        }
     }
 }
 

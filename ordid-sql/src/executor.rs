@@ -4,6 +4,7 @@ mod bound;
 mod deadline;
 mod locate;
 mod protected;
+mod read;
 mod stale;
 mod upsert;
 
@@ -13,6 +14,7 @@ use self::{
     bound::{bind, send},
     deadline::Deadline,
     locate::locate,
+    read::{Read, read, read_committed, reads},
     stale::found_version,
     upsert::upsert,
 };
@@ -31,7 +33,7 @@ use crate::{
         Begin, ConnectionSource, FlushConnection, FlushTransaction, RowBinder, Statement,
         StatementKind, TransactionScope,
     },
-    text::{Statements, Writer},
+    text::{Sees, Statements, Writer},
 };
 
 type Run<C> = FlushRun<<C as FlushConnection>::Error>;
@@ -138,6 +140,10 @@ impl<B: RowBinder> Work<B> {
             }
             TransactionScope::Savepoint => FlushRun::inside(plan),
         };
+        // Inside the user's transaction nobody here learns whether it is committed.
+        if wanted == TransactionScope::Transaction && reads(&self.rows, run.plan()) {
+            run = run.with_reading();
+        }
         if !source.may_reconnect() {
             run = run.on_one_connection();
         }
@@ -292,6 +298,7 @@ impl<B: RowBinder> Work<B> {
         }
         let mut statements = statements_of(&self.rows, writer);
         let mut bound = None;
+        let mut values = Read::default();
         loop {
             if matches!(run.step(), Step::Send(_)) && deadline.check(run) {
                 let rolled_back = match transaction {
@@ -363,6 +370,16 @@ impl<B: RowBinder> Work<B> {
                     }
                     run.done(sent.map(drop), Some(chunk));
                 }
+                (Step::Read, Some(open)) => {
+                    match read(&self.rows, open, run.plan(), &statements, Sees::Own).await {
+                        Ok(read) => {
+                            values = read;
+                            values.count(run);
+                            run.succeeded();
+                        }
+                        Err(error) => run.failed(error, None),
+                    }
+                }
                 (Step::Commit, open) => match open.take() {
                     Some(open) => {
                         run.commits(&mut self.unresolved);
@@ -370,6 +387,10 @@ impl<B: RowBinder> Work<B> {
                             true => FlushError::commit(error),
                             false => FlushError::release(error),
                         });
+                        if committed.is_ok() {
+                            values.fill();
+                            values = Read::default();
+                        }
                         run.committed(committed, &mut self.unresolved);
                     }
                     None => run.give_up(),
@@ -504,7 +525,18 @@ async fn probe<C: FlushConnection>(
         }
     };
     let found = is_there(rows, protected, &mut open, writer, run).await;
-    run.probed(found.map_err(FlushError::probe));
+    let mut found = found.map_err(FlushError::probe);
+    if let Ok(true) = found
+        && run.reads()
+    {
+        // Whether what an attempt has read is what was committed, is not known: several may have got as far as COMMIT.
+        let statements = statements_of(rows, writer);
+        match read_committed(rows, &mut open, run.plan(), &statements).await {
+            Ok(read) => read.fill(),
+            Err(error) => found = Err(error),
+        }
+    }
+    run.probed(found);
     open.rollback(run.has_lost_connection()).await.is_err()
 }
 

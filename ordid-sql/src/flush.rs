@@ -1,15 +1,15 @@
 //! What to do next: the flush as a state machine.
 //!
 //! ```text
-//! Begin -> Record? -> Send* -> Commit -> Done(Committed)
-//!   |         |         |        |
-//!   |         +--- failed -------+--> Rollback --> Done(Nothing)       refused
-//!   |                            |        |
-//!   +-- failed ----------> Sleep <--------+                            transient, or lost
-//!                            |   |
-//!            Begin <---------+   +--------> Probe                      unresolved
-//!                                           | found  -> Done(Committed)
-//!                                           | absent -> Begin, Sleep or Done(Unknown)
+//! Begin -> Record? -> Send* -> Read? -> Commit -> Done(Committed)
+//!   |         |         |         |       |
+//!   |         +------ failed -----+-------+--> Rollback --> Done(Nothing)       refused
+//!   |                                     |        |
+//!   +-- failed -------------------> Sleep <--------+                            transient, or lost
+//!                                     |   |
+//!            Begin <------------------+   +--------> Probe                      unresolved
+//!                                                    | found  -> Done(Committed)
+//!                                                    | absent -> Begin, Sleep or Done(Unknown)
 //! ```
 //!
 //! # Unresolved commits
@@ -53,6 +53,8 @@ pub enum Step {
     Record,
     /// Send these rows by one statement.
     Send(Chunk),
+    /// Read the columns that the database has filled in the rows that were sent.
+    Read,
     /// Commit the transaction; release the savepoint.
     Commit,
     /// Roll the transaction or the savepoint back. On a connection that is lost there is nothing to do:
@@ -169,6 +171,8 @@ pub struct Flush {
     retry: Retry,
     scope: Scope,
     records: bool,
+    /// Whether rows are read before they are committed.
+    reads: bool,
     /// Whether a probe can find out what became of a COMMIT.
     can_probe: bool,
     state: State,
@@ -198,6 +202,8 @@ enum State {
     Beginning,
     Recording,
     Sending(usize),
+    /// All these chunks were sent.
+    Reading(usize),
     RollingBack(Failure),
     Sleeping {
         delay: Duration,
@@ -253,6 +259,7 @@ impl Flush {
         };
         Self {
             records: scope != Scope::Transaction && !plan.only_inserts(),
+            reads: false,
             can_probe: true,
             plan,
             retry: Retry::NONE,
@@ -313,6 +320,13 @@ impl Flush {
         self
     }
 
+    /// Reads the columns that the database fills, between the last row and the COMMIT.
+    #[must_use]
+    pub fn with_reading(mut self) -> Self {
+        self.reads = true;
+        self
+    }
+
     /// Says that a lock on one server does not hold on the others that take writes, as in a Galera cluster. A marker
     /// row that is inserted is then no sign that an older transaction has ended.
     pub fn locks_are_local(&mut self) {
@@ -334,6 +348,7 @@ impl Flush {
                 Some(chunk) => Step::Send(chunk),
                 None => Step::Commit,
             },
+            State::Reading(_) => Step::Read,
             State::RollingBack(_) => Step::Rollback,
             State::Sleeping { delay, .. } => Step::Sleep(delay),
             State::Probing { .. } => Step::Probe,
@@ -361,6 +376,11 @@ impl Flush {
     /// Returns whether [`Step::Record`] is among the steps.
     pub const fn records(&self) -> bool {
         self.records
+    }
+
+    /// Returns whether [`Step::Read`] is among the steps.
+    pub const fn reads(&self) -> bool {
+        self.reads
     }
 
     /// Returns whether a probe can find out what became of a COMMIT.
@@ -391,8 +411,12 @@ impl Flush {
                 State::Sending(0)
             }
             State::Sending(position) if self.plan.chunk(position).is_some() => {
-                State::Sending(position + 1)
+                match self.reads && self.plan.chunk(position + 1).is_none() {
+                    true => State::Reading(position + 1),
+                    false => State::Sending(position + 1),
+                }
             }
+            State::Reading(position) => State::Sending(position),
             State::Sending(_) => self.over(Outcome::Committed),
             State::RollingBack(cause) => self.after(cause),
             State::Sleeping { if_absent, .. } if self.is_unresolved => State::Probing { if_absent },
@@ -407,7 +431,7 @@ impl Flush {
         self.state = match self.state {
             // No transaction is open, or the server will drop it with the connection.
             State::Beginning => self.after(failure),
-            State::Recording => State::RollingBack(failure),
+            State::Recording | State::Reading(_) => State::RollingBack(failure),
             State::Sending(position) if self.plan.chunk(position).is_some() => {
                 State::RollingBack(failure)
             }

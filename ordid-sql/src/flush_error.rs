@@ -57,6 +57,8 @@ enum Kind<D> {
         unprotected: Option<&'static str>,
     },
     Bind,
+    /// What the database fills could not be read.
+    Read,
     Statement,
     Count {
         changed: u64,
@@ -317,6 +319,16 @@ impl<D> FlushError<D> {
         Self::new(Kind::Bind, Source::Driver(source)).at(place)
     }
 
+    /// What the database fills could not be read.
+    pub fn read(source: DriverError<D>, place: Place) -> Self {
+        Self::new(Kind::Read, Source::Driver(source)).at(place)
+    }
+
+    /// What was read is not what was asked for.
+    pub(crate) fn misread(source: impl Into<BoxedError>, place: Place) -> Self {
+        Self::new(Kind::Read, Source::Boxed(source.into())).at(place)
+    }
+
     /// A statement failed.
     pub fn statement(source: DriverError<D>, place: Place) -> Self {
         Self::new(Kind::Statement, Source::Driver(source)).at(place)
@@ -479,6 +491,7 @@ impl<D> FlushError<D> {
             self.0.kind,
             Kind::Record { .. }
                 | Kind::Bind
+                | Kind::Read
                 | Kind::Statement
                 | Kind::Count { .. }
                 | Kind::TooLarge { .. }

@@ -190,6 +190,13 @@ impl<D> FlushRun<D> {
         self.unprotected
     }
 
+    /// As [`Flush::with_reading`].
+    #[must_use]
+    pub fn with_reading(mut self) -> Self {
+        self.flush = self.flush.with_reading();
+        self
+    }
+
     /// As [`Flush::on_one_connection`].
     #[must_use]
     pub fn on_one_connection(mut self) -> Self {
@@ -210,6 +217,11 @@ impl<D> FlushRun<D> {
     /// Returns whether the flush writes a marker row.
     pub const fn records(&self) -> bool {
         self.flush.records()
+    }
+
+    /// Returns whether rows are read before they are committed.
+    pub const fn reads(&self) -> bool {
+        self.flush.reads()
     }
 
     /// Returns whether the transaction is the flush's own, not the user's.
@@ -375,6 +387,11 @@ impl<D> FlushRun<D> {
         self.count(table, chunk, chunk.rows.len(), 0, elapsed);
         self.tally
             .add_statements(chunk, statements.saturating_sub(1));
+    }
+
+    /// Counts the statements that read rows of a chunk.
+    pub(crate) fn count_reads(&mut self, chunk: &Chunk, statements: usize) {
+        self.tally.add_statements(chunk, statements);
     }
 
     /// Counts the rows of a chunk of upserts.

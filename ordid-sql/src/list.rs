@@ -9,9 +9,12 @@ use std::{
     ops::Range,
 };
 
-use crate::{Table, pending_rows::Row};
+use crate::{
+    Table,
+    pending_rows::{Row, vec},
+};
 use ordid_core::{
-    entity::{Fields, KeyOf, OrderedKey, Parent, RawKeyOf, SchemeOf},
+    entity::{Cell, Fields, KeyOf, OrderedKey, Parent, RawKeyOf, SchemeOf},
     key::{Generated, KeyBytes, KeyField, KeyType, RawKey, Scheme},
 };
 
@@ -126,6 +129,9 @@ pub(crate) struct TypeOf<S, R> {
     pub(crate) parents: &'static [Parent],
     pub(crate) version: Option<usize>,
     pub(crate) version_text: fn(i128) -> String,
+    pub(crate) returning: &'static [&'static str],
+    /// What is known of the columns that the database fills, if there are some: so nothing is compiled for the others.
+    pub(crate) returned: Option<Returned<S>>,
     counts_inserts: bool,
     prefix: Option<&'static str>,
     /// Makes the raw key that may be shown of one with a mask.
@@ -149,6 +155,14 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
             parents: E::PARENTS,
             version: E::VERSION,
             version_text: E::version_text,
+            returning: E::RETURNING,
+            returned: match E::RETURNING {
+                [] => None,
+                _ => Some(Returned {
+                    expect: E::expect_returned,
+                    cells: cells::<E>,
+                }),
+            },
             counts_inserts: E::COUNTS_INSERTS,
             prefix: KeyOf::<E>::PREFIX,
             outside: match KeyOf::<E>::IS_MASKED {
@@ -175,6 +189,7 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
             columns: self.columns,
             parents: self.parents,
             version: self.version,
+            returning: self.returning,
             counts_inserts: self.counts_inserts,
             rows: 0,
             updates: 0,
@@ -188,6 +203,25 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
         let raw = self.outside.map_or(raw, |outside| outside(raw));
         (self.text)(raw, self.prefix)
     }
+}
+
+/// What is known of the columns of an entity type that the database fills.
+pub(crate) struct Returned<S> {
+    /// Says of which types their values are.
+    pub(crate) expect: fn(&mut S),
+    /// Shows what takes the values of a row.
+    pub(crate) cells: ShowCells,
+}
+
+/// Shows the cells of the row at a place of a list, which is a `Vec` of its type.
+type ShowCells = fn(&dyn Any, usize, &mut dyn FnMut(usize, &dyn Cell));
+
+fn cells<E: OrderedKey + 'static>(
+    list: &dyn Any,
+    place: usize,
+    visit: &mut dyn FnMut(usize, &dyn Cell),
+) {
+    vec::<E>(list)[place].returned(visit);
 }
 
 fn outside<K: KeyType>(raw: K::Raw) -> K::Raw {

@@ -16,7 +16,7 @@ use crate::{
 };
 use ordid_core::{
     Error,
-    entity::{Fields, OrderedKey, RawKeyOf, SchemeOf},
+    entity::{Cell, Fields, OrderedKey, RawKeyOf, SchemeOf},
     key::{KeyBytes, KeyField, KeyType, RawKey, Scheme},
     storage::Stores,
 };
@@ -431,6 +431,16 @@ impl<S: RowSink + 'static> PendingRows<S> {
         }
     }
 
+    /// Says of which types the columns of a table are that the database fills.
+    pub(crate) fn expect(&self, table: usize, sink: &mut S) {
+        self.rows[table].entities().expect(sink);
+    }
+
+    /// Shows what takes the values of these columns of a row of a chunk's action and table.
+    pub(crate) fn cells(&self, chunk: &Chunk, row: usize, visit: &mut dyn FnMut(usize, &dyn Cell)) {
+        self.rows[chunk.table].cells(chunk.action, row, visit);
+    }
+
     /// Returns the key of a row of a chunk's action and table, with its entity type.
     pub(crate) fn key_of(&self, chunk: &Chunk, row: usize) -> (TypeId, KeyBytes) {
         let rows = &self.rows[chunk.table];
@@ -496,7 +506,7 @@ impl Positions {
 type Found<'b, S, E> = (&'b EntitiesOf<S, RawKeyOf<E>>, [&'b [E]; 2]);
 
 /// Rows of this type, of which nothing else is known.
-fn vec<E: 'static>(rows: &dyn Any) -> &Vec<E> {
+pub(crate) fn vec<E: 'static>(rows: &dyn Any) -> &Vec<E> {
     match rows.downcast_ref() {
         Some(rows) => rows,
         None => not_of_type(),

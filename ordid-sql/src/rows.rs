@@ -6,7 +6,7 @@ use crate::{
     Action, Columns, RowEnd, RowSink, Table, UpsertStep,
     entities::{Conflict, Entities, Kept, Order, place},
 };
-use ordid_core::{Error, key::KeyBytes};
+use ordid_core::{Error, entity::Cell, key::KeyBytes};
 
 /// The lists of rows whose order depends on foreign keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -225,6 +225,17 @@ impl<S: RowSink + 'static> Rows<S> {
     pub(crate) fn version_text(&self, action: Action, row: usize) -> Option<String> {
         let (list, place) = self.row(action, row);
         self.entities.version_text(list, place)
+    }
+
+    /// Shows what takes the values of the columns that the database fills in a row of an action's list.
+    pub(crate) fn cells(
+        &self,
+        action: Action,
+        row: usize,
+        visit: &mut dyn FnMut(usize, &dyn Cell),
+    ) {
+        let (list, place) = self.row(action, row);
+        self.entities.cells(list, place, visit);
     }
 
     /// Writes the key of a row of an action's list.

@@ -60,6 +60,9 @@
 //!   [`Action::Unlink`] which [`RowBinder::begin_rows`] announced.
 //! - A statement of the kind [`Find`](StatementKind::Find) has values for some columns of each row, and asks which of these
 //!   rows are there. [`FlushTransaction::texts`] answers with the number of each that is, counted from 0.
+//! - A library that can read columns under `#[ordid(returning)]` implements [`Reads<T>`](ordid_core::Reads) for its
+//!   binder, for each type `T` that it reads, and [`FlushTransaction::read`]. Otherwise an entity with such a column does
+//!   not compile.
 //! - [`RowBinder::of_marker`] has no entity. The table of marker rows is `ordid_flushes`, whose one parameter is `id`;
 //!   [`FlushDialect::FLUSHES_TABLE`](crate::FlushDialect::FLUSHES_TABLE) declares it.
 //!
@@ -104,7 +107,7 @@ use std::{
     time::Duration,
 };
 
-use ordid_core::{clock::Delay, uuid::Uuid};
+use ordid_core::{clock::Delay, entity::AnyValue, uuid::Uuid};
 
 use crate::{
     Action, DriverError, EngineProfile, FlushError, NotBulk, PendingRows, RowSink, Table, copy,
@@ -229,6 +232,14 @@ pub enum Changed {
     Rows(u64),
     /// A number for each row whose values were bound.
     OfEach(Vec<u64>),
+}
+
+/// A row that a query of the kind [`Read`](StatementKind::Read) has found.
+pub struct ReadRow {
+    /// The first column, which is text.
+    pub number: String,
+    /// The values of the other columns: of the types that [`Reads::expect`](ordid_core::Reads::expect) said, in its order.
+    pub values: Vec<AnyValue>,
 }
 
 /// Why a statement failed.
@@ -379,6 +390,23 @@ pub trait FlushTransaction: Send + Sized {
         query: &Statement,
         values: Self::Binder,
     ) -> impl Future<Output = Result<Vec<String>, DriverError<Self::Error>>> + Send;
+
+    /// Returns the rows of a query that reads what the database fills. `values` has the parameters, and was told by
+    /// [`Reads::expect`](ordid_core::Reads::expect) of which types the columns behind the first are.
+    ///
+    /// It is not called if the binder reads no types: there is no entity then with such a column.
+    ///
+    /// # Errors
+    ///
+    /// The library's error, also for a value of another type.
+    fn read(
+        &mut self,
+        query: &Statement,
+        values: Self::Binder,
+    ) -> impl Future<Output = Result<Vec<ReadRow>, DriverError<Self::Error>>> + Send {
+        let _ = (query, values);
+        async { Ok(Vec::new()) }
+    }
 
     /// Sends rows by the bulk command, as long as there are rows to be [fed](BulkRows::feed). Rows that it does
     /// not ask for go by statements.

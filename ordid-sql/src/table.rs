@@ -17,6 +17,8 @@ pub struct Table {
     pub(crate) parents: &'static [Parent],
     /// The position of the version's column.
     pub(crate) version: Option<usize>,
+    /// The columns that the database fills.
+    pub(crate) returning: &'static [&'static str],
     /// Whether the database has to take each row that is inserted.
     pub(crate) counts_inserts: bool,
     pub(crate) rows: usize,
@@ -68,6 +70,27 @@ impl Table {
     /// Returns the position in [`columns`](Self::columns) of the version's column, if the rows have a version.
     pub const fn version(&self) -> Option<usize> {
         self.version
+    }
+
+    /// Returns the columns that the database fills and a flush reads, unquoted.
+    pub const fn returning(&self) -> &'static [&'static str] {
+        self.returning
+    }
+
+    /// Returns the columns by which the rows of an action are read back, or `None` if they are not: no column is filled by
+    /// the database, or the rows are gone, or others of the plan's chunks are of the same rows.
+    pub(crate) fn read_by(&self, action: Action) -> Option<Vec<usize>> {
+        if self.returning.is_empty() {
+            return None;
+        }
+        match action {
+            Action::Insert | Action::Update | Action::UpdateColumns { .. } => {
+                Some(self.key_positions())
+            }
+            // The row that is there may have another key.
+            Action::Upsert { set, .. } => Some(self.upserted_by(set).to_vec()),
+            Action::FixUp { .. } | Action::Unlink { .. } | Action::Delete => None,
+        }
     }
 
     /// Returns whether an action finds rows only if they still have the version that they were read with. The others are

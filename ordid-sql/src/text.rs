@@ -1,6 +1,7 @@
 //! The SQL text of a flush's statements. All names are quoted.
 
 mod names;
+mod read;
 mod statements;
 
 use std::{fmt::Write as _, sync::Arc};
@@ -8,6 +9,7 @@ use std::{fmt::Write as _, sync::Arc};
 use crate::{Action, EngineProfile, MARKER_TABLE, Table, TreeDeletes, Updates, UpsertStep};
 
 pub use self::names::TableNames;
+pub(crate) use self::read::Sees;
 pub(crate) use self::statements::Statements;
 
 /// The name of the rows that an `UPDATE` takes its values from, and that of the table beside them. One
@@ -36,6 +38,9 @@ pub enum StatementKind {
     /// It asks which of many rows are there, by some of their columns: the answer has the number of each that is, counted
     /// from 0, as text.
     Find,
+    /// It reads columns of many rows, which are found by others: behind the number of each row that is there, counted
+    /// from 0, as text.
+    Read,
 }
 
 /// A statement of a flush, without its values. An adapter's connection sends it.

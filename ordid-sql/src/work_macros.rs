@@ -561,7 +561,7 @@ macro_rules! sharded_unit_of_work {
 
             /// Adds a new entity to its shard, after assigning its key if it has none, and returns the key: as
             /// [`UnitOfWork::add`]. One that belongs [everywhere](ordid_sql::Sharding::everywhere) is added to
-            /// each shard.
+            /// each shard; fields under `#[ordid(returning)]` then have the values of the shard that was committed last.
             ///
             /// # Errors
             ///

@@ -3,14 +3,16 @@
 
 use std::{cell::Cell, convert::Infallible, fmt::Debug, future::Future, pin::Pin};
 
-use ordid_core::{Fields, KeyField, OrderedKey, RawKeyOf, Sink, uuid::Uuid};
+use ordid_core::{
+    Fields, KeyField, OrderedKey, RawKeyOf, Reads, Sink, entity::AnyValue, uuid::Uuid,
+};
 use ordid_sql::{
     ColumnMask, Columns, EngineProfile, FlushDialect, NotBulk, Registration, RowEnd, RowSink, Take,
     leases::numbers::CounterDialect,
     mapping::MappingDialect,
-    spi::{BoxedError, BulkFailure, BulkRows, RowBinder},
+    spi::{BoxedError, BulkFailure, BulkRows, ReadRow, RowBinder},
 };
-use sqlx::{Arguments, Encode, SqlStr, Type, encode::IsNull, error::BoxDynError};
+use sqlx::{Arguments, Decode, Encode, SqlStr, Type, encode::IsNull, error::BoxDynError};
 
 use crate::{
     connection::ProtocolState,
@@ -100,6 +102,21 @@ pub trait Backend: sqlx::Database<Arguments: Debug> + sealed::Sealed {
         sql: SqlStr,
         read: fn(&Self::Row) -> Result<R, sqlx::Error>,
     ) -> BoxFuture<'_, Result<Answer<R>, sqlx::Error>>;
+
+    /// Sends a query, and returns its rows.
+    #[doc(hidden)]
+    fn fetch(
+        connection: &mut Self::Connection,
+        sql: SqlStr,
+        arguments: Result<Self::Arguments, BoxDynError>,
+        persistent: bool,
+    ) -> BoxFuture<'_, Result<Vec<Self::Row>, sqlx::Error>>;
+
+    /// Reads a value of a row.
+    #[doc(hidden)]
+    fn get<T>(row: &Self::Row, at: usize) -> Result<T, sqlx::Error>
+    where
+        T: for<'r> Decode<'r, Self> + Type<Self>;
 
     /// Binds integers and names.
     #[doc(hidden)]
@@ -308,6 +325,26 @@ macro_rules! backend {
                 })
             }
 
+            fn fetch(
+                connection: &mut Self::Connection,
+                sql: sqlx::SqlStr,
+                arguments: Result<Self::Arguments, sqlx::error::BoxDynError>,
+                persistent: bool,
+            ) -> $crate::backend::BoxFuture<'_, Result<Vec<Self::Row>, sqlx::Error>> {
+                Box::pin(async move {
+                    let arguments = arguments.map_err(sqlx::Error::Encode)?;
+                    let query = sqlx::query_with::<$database, _>(sql, arguments);
+                    query.persistent(persistent).fetch_all(connection).await
+                })
+            }
+
+            fn get<T>(row: &Self::Row, at: usize) -> Result<T, sqlx::Error>
+            where
+                T: for<'r> sqlx::Decode<'r, Self> + sqlx::Type<Self>,
+            {
+                sqlx::Row::try_get(row, at)
+            }
+
             fn bind(
                 values: &[$crate::backend::Value<'_>],
             ) -> Result<Self::Arguments, sqlx::error::BoxDynError> {
@@ -421,8 +458,13 @@ pub struct Binder<DB: Backend> {
     limit: usize,
     bulk: Option<DB::Bulk>,
     mask: ColumnMask,
+    /// What reads the columns that the database fills.
+    readers: Vec<ReadValue<DB>>,
     error: Option<BoxDynError>,
 }
+
+/// Reads the value of a column.
+type ReadValue<DB> = fn(&<DB as sqlx::Database>::Row, usize) -> Result<AnyValue, sqlx::Error>;
 
 impl<DB: Backend> Binder<DB> {
     fn new(arguments: DB::Arguments, bulk: Option<DB::Bulk>) -> Self {
@@ -432,6 +474,7 @@ impl<DB: Backend> Binder<DB> {
             limit: usize::MAX,
             bulk,
             mask: ColumnMask::default(),
+            readers: Vec::new(),
             error: None,
         }
     }
@@ -443,6 +486,11 @@ impl<DB: Backend> Binder<DB> {
     #[cfg(feature = "postgres")]
     pub(crate) fn bulk_mut(&mut self) -> Option<&mut DB::Bulk> {
         self.bulk.as_mut()
+    }
+
+    /// Takes what reads the columns that the database fills.
+    pub(crate) fn take_readers(&mut self) -> Readers<DB> {
+        Readers(std::mem::take(&mut self.readers))
     }
 
     pub(crate) fn into_arguments(self) -> Result<DB::Arguments, BoxDynError> {
@@ -502,6 +550,32 @@ where
         if let Err(error) = taken {
             self.error = Some(error);
         }
+    }
+}
+
+/// What reads the columns that the database fills.
+pub(crate) struct Readers<DB: Backend>(Vec<ReadValue<DB>>);
+
+impl<DB: Backend> Readers<DB> {
+    /// Reads a row, behind its number.
+    pub(crate) fn read(&self, row: &DB::Row) -> Result<ReadRow, sqlx::Error> {
+        let readers = self.0.iter().enumerate();
+        let values = readers.map(|(position, read)| read(row, position + 1));
+        Ok(ReadRow {
+            number: DB::text(row)?,
+            values: values.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<DB: Backend, T> Reads<T> for Binder<DB>
+where
+    T: for<'r> Decode<'r, DB> + Type<DB> + Send + Sync + 'static,
+{
+    fn expect(&mut self) {
+        self.readers
+            .push(|row, at| Ok(Box::new(DB::get::<T>(row, at)?)));
     }
 }
 

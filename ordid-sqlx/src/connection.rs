@@ -9,7 +9,7 @@ use ordid_sql::{
     DriverError, EngineProfile, NotBulk, PendingRows,
     spi::{
         Begin, BulkFailure, BulkRows, Changed, ConnectionSource, FlushConnection, FlushTransaction,
-        Statement, StatementFailure, TransactionScope,
+        ReadRow, Statement, StatementFailure, TransactionScope,
     },
 };
 use sqlx::{
@@ -280,6 +280,19 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
             DB::text,
         );
         Ok(found.await.map_err(classify)?.rows)
+    }
+
+    async fn read(
+        &mut self,
+        query: &Statement,
+        mut values: Binder<DB>,
+    ) -> Result<Vec<ReadRow>, DriverError<sqlx::Error>> {
+        let readers = values.take_readers();
+        let (sql, arguments) = (sql_of(query), values.into_arguments());
+        let rows = DB::fetch(&mut self.transaction, sql, arguments, query.repeats);
+        let rows = rows.await.map_err(classify)?;
+        let rows = rows.iter().map(|row| readers.read(row));
+        rows.collect::<Result<_, _>>().map_err(classify)
     }
 
     async fn send_bulk(

@@ -93,6 +93,12 @@
 //! On PostgreSQL, tables with many rows go by `COPY` where it does what an `INSERT` would:
 //! [`UnitOfWork::flush`] says when.
 //!
+//! # Columns that the database fills
+//!
+//! A field under `#[ordid(returning)]` is an [`Assigned<T>`](ordid_core::Assigned), of a `T` that SQLx decodes from the
+//! column. A flush does not write the column, and fills the field after its COMMIT. `sqlx::FromRow` reads the field under
+//! `#[sqlx(try_from = "T")]`.
+//!
 //! # Nodes and numbers that nobody else has
 //!
 //! [`SqlLease`] leases nodes from a table, [`SqlDisposableNode`] gives each start one of its own, and

@@ -193,10 +193,12 @@
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
+#[cfg(feature = "std")]
+pub use ordid_core::Assigned;
 pub use ordid_core::{
     ColumnList, ColumnOf, EnsuredKey, Error, Fields, KeyField, KeyOf, KeyType, OrderedKey, RawKey,
-    Scheme, Sink, StaticScheme, Tracked, TypedKey, Version, clock, coordination, entity, entropy,
-    generator, high_water, key, layout, page, scheme, storage, uuid,
+    Reads, Scheme, Sink, StaticScheme, Tracked, TypedKey, Version, clock, coordination, entity,
+    entropy, generator, high_water, key, layout, page, scheme, storage, uuid,
 };
 #[cfg(feature = "derive")]
 pub use ordid_derive::{KeyType, OrderedKey};

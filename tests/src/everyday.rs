@@ -1,12 +1,13 @@
 //! What applications do every day beside inserts, over every library and database: rows that have changed since they
 //! were read, keys of several columns, and rows that may be there already.
 
+mod returned;
 mod upserts;
 
 use std::future::Future;
 
 use libtest_mimic::Trial;
-use ordid::{KeyType as _, uuid::Uuid};
+use ordid::{Assigned, KeyType as _, uuid::Uuid};
 use ordid_sqlx::{Backend, Flushed, Upserted, flushes_table};
 use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, Sqlite, query_as, raw_sql};
 
@@ -55,6 +56,32 @@ pub struct Person {
     pub visits: i64,
 }
 
+/// A row with columns that the database fills.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct Receipt {
+    /// The key.
+    pub id: Uuid,
+    /// A number.
+    pub stars: i64,
+    /// A number that the database chooses.
+    pub luck: i64,
+    /// Twice the stars.
+    pub doubled: i64,
+    /// Something about many stars.
+    pub remark: Option<String>,
+}
+
+/// What a flush fills of a receipt.
+#[derive(Debug, Clone)]
+pub struct Filled {
+    /// A number that the database chooses.
+    pub luck: Assigned<i64>,
+    /// Twice the stars.
+    pub doubled: Assigned<i64>,
+    /// Something about many stars.
+    pub remark: Assigned<Option<String>>,
+}
+
 /// What is done with a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Take {
@@ -98,6 +125,12 @@ pub trait Engine: Backend + Client + Sized {
     /// Executes SQL without parameters.
     fn execute_sql(pool: &Pool<Self>, sql: String) -> impl Future<Output = Outcome> + Send;
 
+    /// A default that is another number for each row.
+    const RANDOM: &'static str;
+
+    /// Reads all receipts.
+    fn receipts(pool: &Pool<Self>) -> impl Future<Output = Outcome<Vec<Receipt>>> + Send;
+
     /// Reads all notes.
     fn notes(pool: &Pool<Self>) -> impl Future<Output = Outcome<Vec<Note>>> + Send;
 
@@ -109,9 +142,10 @@ pub trait Engine: Backend + Client + Sized {
 }
 
 macro_rules! engine {
-    ($database:ty, $key:literal, $before:literal, $behind:literal) => {
+    ($database:ty, $key:literal, $before:literal, $behind:literal, $random:literal) => {
         impl Engine for $database {
             const KEY: &'static str = $key;
+            const RANDOM: &'static str = $random;
 
             fn literal(key: Uuid) -> String {
                 format!(concat!($before, "{}", $behind), key.simple())
@@ -120,6 +154,12 @@ macro_rules! engine {
             async fn execute_sql(pool: &Pool<Self>, sql: String) -> Outcome {
                 raw_sql(AssertSqlSafe(sql)).execute(pool).await?;
                 Ok(())
+            }
+
+            async fn receipts(pool: &Pool<Self>) -> Outcome<Vec<Receipt>> {
+                let receipts =
+                    query_as("SELECT id, stars, luck, doubled, remark FROM receipts ORDER BY id");
+                Ok(receipts.fetch_all(pool).await?)
             }
 
             async fn notes(pool: &Pool<Self>) -> Outcome<Vec<Note>> {
@@ -141,9 +181,21 @@ macro_rules! engine {
     };
 }
 
-engine!(Postgres, "UUID", "'", "'");
-engine!(MySql, "BINARY(16)", "X'", "'");
-engine!(Sqlite, "BLOB", "X'", "'");
+engine!(
+    Postgres,
+    "UUID",
+    "'",
+    "'",
+    "(floor(random() * 1000000000)::bigint)"
+);
+engine!(
+    MySql,
+    "BINARY(16)",
+    "X'",
+    "'",
+    "(FLOOR(RAND() * 1000000000))"
+);
+engine!(Sqlite, "BLOB", "X'", "'", "(abs(random()) % 1000000000)");
 
 /// A library's unit of work.
 pub trait EverydayWork: Sized + 'static {
@@ -161,6 +213,9 @@ pub trait EverydayWork: Sized + 'static {
 
     /// Adds a change of a mark.
     fn mark(&mut self, change: Change, mark: &Mark);
+
+    /// Adds a change of a receipt, and returns what the flush will fill.
+    fn receipt(&mut self, change: Change, id: Uuid, stars: i64) -> Filled;
 
     /// Adds a person.
     fn person(&mut self, take: Take, person: &Person);
@@ -238,6 +293,7 @@ where
             )+
         };
     }
+    use returned::*;
     use upserts::*;
 
     each! {
@@ -253,6 +309,10 @@ where
         rows_of_all_shapes_are_upserted
         a_refused_upsert_writes_nothing
         each_row_is_inserted_by_one_of_many
+        what_the_database_fills_is_known_after_the_flush
+        what_the_database_fills_in_many_rows_is_known
+        what_the_database_fills_is_known_of_rows_that_are_there
+        a_refused_flush_fills_nothing
     }
 }
 
@@ -283,7 +343,11 @@ async fn create<DB: Engine>(pool: &Pool<DB>) -> Outcome {
          title VARCHAR(40) NOT NULL, stars BIGINT NOT NULL CHECK (stars >= 0), PRIMARY KEY (note, number)); \
          CREATE TABLE people (id {key} PRIMARY KEY, mail VARCHAR(40) UNIQUE, name VARCHAR(40) NOT NULL, \
          visits BIGINT NOT NULL CHECK (visits >= 0)); \
-         {flushes}"
+         CREATE TABLE receipts (id {key} PRIMARY KEY, stars BIGINT NOT NULL CHECK (stars >= 0), \
+         luck BIGINT NOT NULL DEFAULT {random}, doubled BIGINT GENERATED ALWAYS AS (stars * 2) STORED, \
+         remark VARCHAR(40) GENERATED ALWAYS AS (CASE WHEN stars > 5 THEN 'many' END) STORED); \
+         {flushes}",
+        random = DB::RANDOM,
     );
     DB::execute_sql(pool, sql).await
 }

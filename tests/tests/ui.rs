@@ -12,6 +12,7 @@ fn every_mistake_is_underlined_and_nothing_cascades() {
         "option",
         "key",
         "parent",
+        "returning",
         "shape",
         "scheme",
         "parameter",

@@ -7,7 +7,7 @@ use core::{
     ops::{Deref, DerefMut},
 };
 
-use super::{ColumnOf, Fields, OrderedKey, Sink};
+use super::{ColumnOf, Fields, OrderedKey, Reads, Sink};
 use crate::error::Error;
 
 /// A row that was read, with a copy of each value: it knows which columns have changed since. `update_changed` of a unit
@@ -87,6 +87,11 @@ impl<T: Clone + PartialEq + Send + Sync + 'static> Sink<T> for Values {
         }
         compared.position += 1;
     }
+}
+
+/// What the database fills has not been changed by the program.
+impl<T> Reads<T> for Values {
+    fn expect(&mut self) {}
 }
 
 /// These are no methods, so that they hide none of the row's.

@@ -150,6 +150,8 @@ pub(crate) struct FieldAttrs {
     pub(crate) diesel_skip: Option<Ident>,
     pub(crate) key: Option<Ident>,
     pub(crate) parent: Option<ParentAttr>,
+    /// The database fills the column, and a flush reads it.
+    pub(crate) returning: Option<Ident>,
     pub(crate) skip: Option<Ident>,
     pub(crate) sqlx_flatten: Option<Ident>,
     /// `json` or `try_from`: the field is read as another type than its own.
@@ -185,6 +187,8 @@ impl FieldAttrs {
                 reader.once(&mut read.deferrable, meta, flag());
             } else if meta.is("key") {
                 reader.once(&mut read.key, meta, flag());
+            } else if meta.is("returning") {
+                reader.once(&mut read.returning, meta, flag());
             } else if meta.is("skip") {
                 reader.once(&mut read.skip, meta, flag());
             } else if meta.is("version") {

@@ -18,7 +18,9 @@ use crate::{
 /// Expands a model without mistakes.
 pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
     let private = &Private(model.attrs.krate.as_ref());
-    let key = &Key::of(model, key, private);
+    let mut key = Key::of(model, key, private);
+    key.bounds.extend(assigned_bounds(model, private));
+    let key = &key;
     let ordered_key = ordered_key(model, key, private);
     let fields = fields(model, key, private);
     let columns = columns(model, private, &quote!(Self));
@@ -57,7 +59,16 @@ pub(super) fn forward(model: &Entity<'_>) -> Option<TokenStream> {
         };
         quote_spanned!(span=> #table::#column: #how #ty)
     });
-    Some(quote_spanned!(span=> #krate::entity! { #ident, #table::table #(, #columns)* }))
+    let returned = model.returning().map(|field| {
+        let (ty, mut column) = (field.ty(), field.diesel_column().clone());
+        let span = ty.span();
+        column.set_span(span.resolved_at(column.span()));
+        let table = located(table, span);
+        quote_spanned!(span=> #table::#column: #ty)
+    });
+    Some(quote_spanned! {span=>
+        #krate::entity! { #ident, #table::table #(, #columns)* #(; #returned)* }
+    })
 }
 
 /// The key of an entity: one field, or several as one.
@@ -210,6 +221,11 @@ fn ordered_key(model: &Entity<'_>, key: &Key, private: &Private<'_>) -> TokenStr
         private,
         |ident, ty| quote!(#private::Some(<#ty as #private::Version>::to_number(&self.#ident))),
     );
+    let returned = returned(
+        model,
+        private,
+        |ident, _| quote!(#private::AssignedField::cell(&self.#ident)),
+    );
     let where_clause = with_bounds(where_clause, bounds);
     quote! {
         #[allow(trivial_bounds)]
@@ -226,8 +242,46 @@ fn ordered_key(model: &Entity<'_>, key: &Key, private: &Private<'_>) -> TokenStr
             #parents_fn
 
             #version
+
+            #returned
         }
     }
+}
+
+/// Demands that a field which the database fills can take a value, as [`key_bound`] does of the key.
+fn assigned_bounds(model: &Entity<'_>, private: &Private<'_>) -> Vec<TokenStream> {
+    let bounds = model.returning().map(|field| {
+        let ty = field.ty();
+        let span = ty.span();
+        let private = private.at(span);
+        quote_spanned!(span=> #ty: #private::AssignedField)
+    });
+    bounds.collect()
+}
+
+/// Writes what [`OrderedKey`] has of the columns that the database fills, if there are some. `cell` writes what returns
+/// the cell of one.
+pub(super) fn returned(
+    model: &Entity<'_>,
+    private: &Private<'_>,
+    cell: impl Fn(&Ident, &Type) -> TokenStream,
+) -> Option<TokenStream> {
+    model.returning().next()?;
+    let names = model.returning().map(|field| &field.column);
+    let visits = model.returning().enumerate().map(|(position, field)| {
+        let cell = cell(field.ident, field.ty());
+        quote!(__visit(#position, #cell);)
+    });
+    Some(quote! {
+        const RETURNING: &'static [&'static #private::str] = &[#(#names),*];
+
+        fn returned(
+            &self,
+            __visit: &mut dyn #private::FnMut(#private::usize, &dyn #private::Cell),
+        ) {
+            #(#visits)*
+        }
+    })
 }
 
 /// Writes what [`OrderedKey`] has of the row's version, where it has one. `number` writes what returns its number.
@@ -314,7 +368,9 @@ pub(super) fn columns(
     model.attrs.columns.as_ref()?;
     let ident = &model.input.ident;
     let (impl_generics, type_generics, where_clause) = model.input.generics.split_for_impl();
-    let constants = model.columns().enumerate().map(|(position, field)| {
+    let written = model.columns().enumerate();
+    let written = written.filter(|(_, field)| field.attrs.returning.is_none());
+    let constants = written.map(|(position, field)| {
         let (name, vis) = (field.ident, &field.field.vis);
         let doc = format!("The column `{}`.", field.column);
         quote! {
@@ -404,6 +460,25 @@ fn fields(model: &Entity<'_>, key: &Key, private: &Private<'_>) -> TokenStream {
         .filter(|ty| seen.insert(ty.to_token_stream().to_string()))
         .map(|ty| sink_of(private, ty))
         .collect();
+    let mut seen = HashSet::new();
+    let mut reads = Vec::new();
+    let mut expects = Vec::new();
+    for ty in model.returning().map(EntityField::ty) {
+        let span = ty.span();
+        let private = private.at(span);
+        let value = quote_spanned!(span=> <#ty as #private::AssignedField>::Value);
+        if seen.insert(ty.to_token_stream().to_string()) {
+            reads.push(quote_spanned!(span=> __S: #private::Reads<#value>));
+        }
+        expects.push(quote!(#private::Reads::<#value>::expect(__sink);));
+    }
+    let returned = (!expects.is_empty()).then(|| {
+        quote! {
+            fn expect_returned(__sink: &mut __S) {
+                #(#expects)*
+            }
+        }
+    });
     let puts = model.columns().map(|field| {
         let (ident, ty) = (field.ident, field.ty());
         quote!(#private::Sink::<#ty>::put(__sink, &self.#ident);)
@@ -414,7 +489,7 @@ fn fields(model: &Entity<'_>, key: &Key, private: &Private<'_>) -> TokenStream {
     let generics = with_sink(&model.input.generics, private);
     let sink = quote!(__S: #bounds);
     let versioned = versioned_fields(model, private);
-    let where_clause = with_bounds(where_clause, key.bounds.iter().chain([&sink]));
+    let where_clause = with_bounds(where_clause, key.bounds.iter().chain([&sink]).chain(&reads));
     quote! {
         // The bounds are located at the fields' types: to Clippy, the user wrote them.
         #[allow(clippy::absolute_paths, trivial_bounds)]
@@ -427,6 +502,8 @@ fn fields(model: &Entity<'_>, key: &Key, private: &Private<'_>) -> TokenStream {
             #write_key
 
             #versioned
+
+            #returned
         }
     }
 }

@@ -6,7 +6,7 @@ use quote::quote;
 
 use super::{
     Private,
-    ordered_key::{columns, names, parent_field, version},
+    ordered_key::{columns, names, parent_field, returned, version},
 };
 use crate::{
     attr::adapter_path,
@@ -56,12 +56,21 @@ pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
         let (ident, ty) = (field.ident, field.ty());
         quote!(version #position #ident: #ty;)
     });
+    // A column of an `ActiveModel` that is `NotSet` has no cell.
+    let cells = returned(
+        model,
+        private,
+        |ident, _| quote!(#krate::engine::cell(&self.#ident)),
+    );
+    let types: Vec<_> = model.returning().map(EntityField::ty).collect();
+    let read = (!types.is_empty()).then(|| quote!(returning #(#types),*;));
     quote! {
         #krate::engine::entity! {
             { #names }
-            { #known }
+            { #known #cells }
             #keys
             #versioned
+            #read
             #(#parents)*
         }
         #columns

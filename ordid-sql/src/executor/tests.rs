@@ -2,6 +2,7 @@ mod library;
 mod limits;
 mod lost_commits;
 mod marked;
+mod read;
 mod refusals;
 mod upserts;
 

@@ -35,6 +35,8 @@ struct Setting {
     is_hidden: bool,
     /// Whether the flush writes a marker row.
     records: bool,
+    /// Whether it reads rows before its COMMIT.
+    reads: bool,
     /// Whether the flush updates rows and writes no marker row, so that nothing refuses them a second time.
     is_unmarked: bool,
     /// Whether the flush does not learn what it has to know of its server, to show why it has to.
@@ -65,6 +67,7 @@ impl Setting {
         is_stale: false,
         is_hidden: false,
         records: false,
+        reads: false,
         is_unmarked: false,
         untold: false,
         is_dirty: false,
@@ -75,7 +78,12 @@ impl Setting {
     fn all() -> Vec<Self> {
         let mut all = Vec::new();
         for keys in [Compared::AtOnce, Compared::AtCommit, Compared::Never] {
-            for bits in 0..16_u8 {
+            // What fails while rows are read fails alike under all of these.
+            let all_bits = match keys {
+                Compared::AtOnce => 32,
+                Compared::AtCommit | Compared::Never => 16,
+            };
+            for bits in 0..all_bits {
                 let bit = |number: u8| bits & (1 << number) != 0;
                 all.push(Self {
                     keys,
@@ -83,6 +91,7 @@ impl Setting {
                     is_stale: bit(1),
                     is_hidden: bit(2),
                     records: bit(3),
+                    reads: bit(4),
                     ..Self::PLAIN
                 });
             }
@@ -180,6 +189,9 @@ impl Search {
         let mut template = Flush::new(plan).with_retry(retry);
         if setting.records {
             template = template.with_record();
+        }
+        if setting.reads {
+            template = template.with_reading();
         }
         if setting.is_unmarked {
             template = template.without_record();
@@ -280,6 +292,7 @@ impl Search {
             }
             Step::Record => self.inserts(world, MARKER, &mut next),
             Step::Send(_) => self.inserts(world, ROWS, &mut next),
+            Step::Read => self.reads(world, &mut next),
             Step::Commit => self.commits(world, &mut next),
             Step::Rollback => next.push(self.ends(world, Succeeded, Status::RolledBack)),
             Step::Sleep(_) => next.push(self.after(world, Succeeded, |_| ())),
@@ -397,6 +410,14 @@ impl Search {
                 next.push(self.after(world, Failed(Duplicate), |_| ()));
             }
         }
+    }
+
+    fn reads(&self, world: &World, next: &mut Vec<World>) {
+        next.push(self.ends(world, Failed(Lost), Status::Abandoned));
+        for failure in [Transient, Refused] {
+            next.push(self.after(world, Failed(failure), |_| ()));
+        }
+        next.push(self.after(world, Succeeded, |_| ()));
     }
 
     fn commits(&self, world: &World, next: &mut Vec<World>) {

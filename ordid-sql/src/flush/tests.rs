@@ -47,6 +47,7 @@ fn letter(step: &Step) -> &'static str {
         Step::Begin => "B",
         Step::Record => "I",
         Step::Send(_) => "s",
+        Step::Read => "r",
         Step::Commit => "C",
         Step::Rollback => "R",
         Step::Probe => "P",
@@ -101,6 +102,23 @@ fn the_machine_walks_all_chunks_and_commits() {
 fn without_rows_there_is_nothing_to_do() {
     assert_eq!(run(Flush::new(plan(0)), &[]), "committed");
     assert_eq!(run(Flush::resumed(plan(0)), &[]), "committed");
+}
+
+#[test]
+fn rows_are_read_between_the_last_of_them_and_the_commit() {
+    for (failure, expected) in [
+        (None, "B s s r C committed"),
+        (Some(Refused), "B s s r R nothing"),
+        (Some(Transient), "B s s r R z B s s r C committed"),
+        (Some(Lost), "B s s r R z B s s r C committed"),
+    ] {
+        let flush = Flush::new(plan(2)).with_reading().with_retry(RETRY);
+        let failed = failure.map(|it| (3, Failed(it)));
+        let reports: Vec<_> = failed.into_iter().collect();
+        assert_eq!(run(flush, &reports), expected);
+    }
+    let flush = Flush::in_transaction(plan(1)).with_reading();
+    assert_eq!(run(flush, &[]), "B s r C committed");
 }
 
 /// Each failure at each step of a flush of two chunks.
@@ -465,7 +483,8 @@ impl World {
             Step::Probe if fails => Failed(failure),
             Step::Probe => Probed(self.rows),
             Step::Rollback if fails => Failed(failure),
-            Step::Rollback | Step::Sleep(_) => Succeeded,
+            Step::Read if fails => Failed(failure),
+            Step::Read | Step::Rollback | Step::Sleep(_) => Succeeded,
             Step::Done { .. } => unreachable!("it is over"),
         }
     }
@@ -485,6 +504,7 @@ proptest! {
         changes: bool,
         asked: bool,
         one_connection: bool,
+        reads: bool,
     ) {
         let plan = if changes { updates } else { plan };
         let retry = RETRY.with_attempts(attempts);
@@ -508,6 +528,9 @@ proptest! {
         }
         if one_connection {
             flush = flush.on_one_connection();
+        }
+        if reads {
+            flush = flush.with_reading();
         }
         let records = flush.records();
         let mut script = script.into_iter().chain(std::iter::repeat(0));

@@ -31,7 +31,7 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
             kind.fmt(f)?;
         }
         if let Some(place) = &self.0.place {
-            place.fmt(f, matches!(kind, Kind::Bind))?;
+            place.fmt(f, kind)?;
         }
         if let Kind::Count { changed, rows } = kind {
             match (self.is_missing_row(), self.key(), rows) {
@@ -164,6 +164,7 @@ impl<D: fmt::Display> fmt::Display for Kind<D> {
             }
             // The place says it, or there is nothing to add to the source.
             Self::Bind
+            | Self::Read
             | Self::Statement
             | Self::Count { .. }
             | Self::TooLarge { .. }
@@ -214,9 +215,10 @@ fn fmt_record(
 }
 
 impl Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>, binds: bool) -> fmt::Result {
+    fn fmt<D>(&self, f: &mut fmt::Formatter<'_>, kind: &Kind<D>) -> fmt::Result {
         let cannot = match self.action {
-            _ if binds => "bind a row into",
+            _ if matches!(kind, Kind::Bind) => "bind a row into",
+            _ if matches!(kind, Kind::Read) => "read back what the database fills in rows of",
             Action::Insert => "insert into",
             Action::Upsert { .. } => "upsert into",
             Action::Update

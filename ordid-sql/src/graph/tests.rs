@@ -158,6 +158,7 @@ pub(crate) fn schema(links: &[Vec<Link>]) -> Vec<Given> {
                     columns: &COLUMNS[..=links.len()],
                     parents: parents.leak(),
                     version: None,
+                    returning: &[],
                     counts_inserts: true,
                     rows: 0,
                     updates: 0,

@@ -4,7 +4,7 @@ use rmpv::Value;
 use serde_core::Serialize;
 
 use super::record;
-use ordid_core::entity::Sink;
+use ordid_core::entity::{Reads, Sink};
 
 /// Collects the columns of a row through serde. [`Journaled`](super::Journaled) uses it to check
 /// that a row would come back unchanged.
@@ -23,6 +23,12 @@ impl<T: Serialize + ?Sized> Sink<T> for ColumnValues {
         }
         self.ends.push(self.bytes.len());
     }
+}
+
+/// A journal keeps what is written.
+#[diagnostic::do_not_recommend]
+impl<T> Reads<T> for ColumnValues {
+    fn expect(&mut self) {}
 }
 
 impl ColumnValues {

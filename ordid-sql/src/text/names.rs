@@ -16,17 +16,27 @@ pub struct TableNames {
     pub version: Option<usize>,
     /// The text before and behind a value of each column, such as a cast. Most columns have none.
     pub around: Vec<Option<[String; 2]>>,
+    /// What is selected to read the columns that the database fills: their names, or casts of them.
+    pub returning: Vec<String>,
 }
 
 impl TableNames {
     /// Takes the names that the entity has.
     pub fn of(table: &Table, engine: &EngineProfile) -> Self {
         let columns = table.columns().iter().map(|it| engine.quote(it));
-        Self::new(
+        let names = Self::new(
             engine.quote_table(table.schema(), table.name()),
             columns.collect(),
             table,
-        )
+        );
+        let returning = table.returning().iter().map(|it| engine.quote(it));
+        names.returning(returning.collect())
+    }
+
+    /// Takes what is selected to read the columns that the database fills.
+    #[must_use]
+    pub fn returning(self, returning: Vec<String>) -> Self {
+        Self { returning, ..self }
     }
 
     /// Takes names that are quoted already.
@@ -37,6 +47,7 @@ impl TableNames {
             keys: table.key_positions(),
             version: table.version(),
             around: Vec::new(),
+            returning: Vec::new(),
         }
     }
 

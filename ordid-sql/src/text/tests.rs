@@ -1,3 +1,4 @@
+mod read;
 mod upserts;
 
 use std::any::TypeId;
@@ -29,6 +30,7 @@ fn table(columns: &'static [&'static str]) -> Table {
         columns,
         parents: if columns.len() > 1 { &PARENTS } else { &[] },
         version: None,
+        returning: &[],
         counts_inserts: true,
         rows: 0,
         updates: 0,

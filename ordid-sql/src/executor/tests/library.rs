@@ -9,7 +9,7 @@ use std::{
 };
 
 use ordid_core::{
-    entity::{Fields, OrderedKey, Parent, Sink},
+    entity::{AnyValue, Fields, OrderedKey, Parent, Reads, Sink},
     key::KeyBytes,
     uuid::Uuid,
 };
@@ -19,8 +19,8 @@ use crate::{
     RowEnd, RowSink, Take,
     spi::{
         Begin, BoxedError, BulkFailure, BulkRows, Changed, ConnectionSource, Fed, FlushConnection,
-        FlushTransaction, RowBinder, RunOfRows, Statement, StatementFailure, StatementKind,
-        TransactionScope,
+        FlushTransaction, ReadRow, RowBinder, RunOfRows, Statement, StatementFailure,
+        StatementKind, TransactionScope,
     },
 };
 
@@ -223,6 +223,8 @@ pub(super) struct Binder<const RUNS: bool> {
     limit: Option<usize>,
     is_refused: bool,
     error: Option<&'static str>,
+    /// How many columns of a row are read.
+    reads: usize,
 }
 
 impl<const RUNS: bool> Binder<RUNS> {
@@ -251,6 +253,12 @@ impl<const RUNS: bool> Sink<&'static str> for Binder<RUNS> {
             return;
         }
         self.take(value);
+    }
+}
+
+impl<const RUNS: bool> Reads<i64> for Binder<RUNS> {
+    fn expect(&mut self) {
+        self.reads += 1;
     }
 }
 
@@ -380,6 +388,8 @@ struct State {
     committed: BTreeSet<String>,
     connections: usize,
     open: bool,
+    /// How often rows were read.
+    reads: i64,
     /// Each answer is there at once, as where calls block.
     blocks: bool,
 }
@@ -517,7 +527,7 @@ impl<const RUNS: bool> Connection<RUNS> {
 }
 
 fn table_of(sql: &str) -> &'static str {
-    let tables = ["items", "parts", "views", "ordid_flushes"];
+    let tables = ["items", "parts", "views", "stamps", "ordid_flushes"];
     tables
         .into_iter()
         .find(|table| sql.contains(table))
@@ -628,7 +638,9 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
             StatementKind::Update => "update",
             StatementKind::SetNull => "unlink",
             StatementKind::Delete => "delete",
-            StatementKind::Exists | StatementKind::Find => panic!("not a change"),
+            StatementKind::Exists | StatementKind::Find | StatementKind::Read => {
+                panic!("not a change")
+            }
         };
         let line = match table {
             "ordid_flushes" => "marker".to_owned(),
@@ -701,6 +713,45 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
         assert!(query.sql.contains("@@max_allowed_packet"), "{}", query.sql);
         self.connection.call("how large a message").await;
         Ok(vec![MAX_PACKET.to_string()])
+    }
+
+    /// The last row comes first. A value has the number of the query, of the row and of the column.
+    async fn read(
+        &mut self,
+        query: &Statement,
+        values: Binder<RUNS>,
+    ) -> Result<Vec<ReadRow>, DriverError<io::Error>> {
+        assert_eq!(
+            (query.kind, query.rows),
+            (StatementKind::Read, values.rows.len())
+        );
+        let line = format!("read {} {}", table_of(&query.sql), values.rows.join(" "));
+        let answer = self.connection.call(line).await;
+        let mut state = self.connection.server.state();
+        state.reads += 1;
+        let first = state.reads * 100;
+        let numbers = match answer {
+            Some(Answer::Fails(failure)) => return Err(driver(failure)),
+            Some(Answer::RefusesRow(row, _)) => vec![row],
+            Some(Answer::Changed(Changed::OfEach(ref rows))) => rows
+                .iter()
+                .map(|it| usize::try_from(*it).unwrap())
+                .collect(),
+            _ => (0..values.rows.len()).collect(),
+        };
+        let is_other_type = matches!(answer, Some(Answer::CannotBind));
+        let rows = numbers.into_iter().rev().map(|number| ReadRow {
+            number: number.to_string(),
+            values: (0..values.reads)
+                .map(|column| -> AnyValue {
+                    match is_other_type {
+                        true => Box::new("text"),
+                        false => Box::new(first + i64::try_from(number * 10 + column).unwrap()),
+                    }
+                })
+                .collect(),
+        });
+        Ok(rows.collect())
     }
 
     async fn exists(

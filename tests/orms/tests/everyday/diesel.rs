@@ -1,10 +1,10 @@
 //! Diesel and diesel-async.
 
 use ::sqlx::Pool;
-use ordid::{KeyType as _, OrderedKey, Tracked, uuid::Uuid};
+use ordid::{Assigned, KeyType as _, OrderedKey, Tracked, uuid::Uuid};
 use ordid_diesel::{Flushed, OnConflict, UnitOfWork, Upserted};
 use ordid_tests::{
-    everyday::{Change, Engine, EverydayWork, Mark, Note, Person, Take},
+    everyday::{Change, Engine, EverydayWork, Filled, Mark, Note, Person, Take},
     faults::Failed,
     servers::Client as _,
 };
@@ -18,6 +18,9 @@ pub trait Rows: Known<Database: Engine> {
 
     /// Adds a change of a mark.
     fn mark(work: &mut UnitOfWork<Self>, change: Change, mark: &Mark);
+
+    /// Adds a change of a receipt.
+    fn receipt(work: &mut UnitOfWork<Self>, change: Change, id: Uuid, stars: i64) -> Filled;
 
     /// Adds a person.
     fn person(work: &mut UnitOfWork<Self>, take: Take, person: &Person);
@@ -70,6 +73,34 @@ macro_rules! database {
                 }
             }
 
+            diesel::table! {
+                use diesel::sql_types::{BigInt, Nullable, Text};
+                use super::Key;
+
+                receipts (id) {
+                    id -> Key,
+                    stars -> BigInt,
+                    luck -> BigInt,
+                    #[sql_name = "doubled"]
+                    twice -> BigInt,
+                    remark -> Nullable<Text>,
+                }
+            }
+
+            #[derive(OrderedKey)]
+            #[diesel(table_name = receipts)]
+            #[ordid(diesel, columns)]
+            struct ReceiptRow {
+                id: NoteId,
+                #[ordid(returning)]
+                luck: Assigned<i64>,
+                stars: i64,
+                #[ordid(returning, column = "doubled")]
+                twice: Assigned<i64>,
+                #[ordid(returning)]
+                remark: Assigned<Option<String>>,
+            }
+
             #[derive(OrderedKey)]
             #[diesel(table_name = people)]
             #[ordid(diesel, columns)]
@@ -111,6 +142,28 @@ macro_rules! database {
                         stars: note.stars,
                     };
                     add_change!(work, change, row: Row)
+                }
+
+                fn receipt(
+                    work: &mut UnitOfWork<Self>,
+                    change: Change,
+                    id: Uuid,
+                    stars: i64,
+                ) -> Filled {
+                    let row = ReceiptRow {
+                        id: NoteId::from_raw(id).expect("it is of the scheme"),
+                        luck: Assigned::new(),
+                        stars,
+                        twice: Assigned::new(),
+                        remark: Assigned::new(),
+                    };
+                    let filled = Filled {
+                        luck: row.luck.clone(),
+                        doubled: row.twice.clone(),
+                        remark: row.remark.clone(),
+                    };
+                    add_change!(work, change, row: ReceiptRow);
+                    filled
                 }
 
                 fn person(work: &mut UnitOfWork<Self>, take: Take, person: &Person) {
@@ -174,6 +227,10 @@ impl<O: Over<Backend: Rows>> EverydayWork for Work<O> {
 
     fn mark(&mut self, change: Change, mark: &Mark) {
         O::Backend::mark(&mut self.0, change, mark);
+    }
+
+    fn receipt(&mut self, change: Change, id: Uuid, stars: i64) -> Filled {
+        O::Backend::receipt(&mut self.0, change, id, stars)
     }
 
     fn person(&mut self, take: Take, person: &Person) {

@@ -4,9 +4,9 @@ use std::marker::PhantomData;
 
 use ::sqlx::Pool;
 use ordid::{KeyType as _, uuid::Uuid};
-use ordid_seaorm::{Flushed, OnConflict, UnitOfWork, Upserted};
+use ordid_seaorm::{Assigned, Flushed, OnConflict, UnitOfWork, Upserted};
 use ordid_tests::{
-    everyday::{Change, Engine, EverydayWork, Mark, Note, Person, Take},
+    everyday::{Change, Engine, EverydayWork, Filled, Mark, Note, Person, Take},
     faults::Failed,
 };
 use sea_orm::{ActiveValue::Set, IntoActiveModel as _};
@@ -104,6 +104,35 @@ mod person {
     impl ActiveModelBehavior for ActiveModel {}
 }
 
+mod receipt {
+    use ordid::OrderedKey;
+    use ordid_seaorm::Assigned;
+    use sea_orm::entity::prelude::*;
+
+    use crate::NoteId;
+
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel, OrderedKey)]
+    #[sea_orm(table_name = "receipts")]
+    #[ordid(columns)]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: NoteId,
+        #[ordid(returning)]
+        pub luck: Assigned<i64>,
+        pub stars: i64,
+        #[ordid(returning)]
+        #[sea_orm(column_name = "doubled")]
+        pub twice: Assigned<i64>,
+        #[ordid(returning)]
+        pub remark: Assigned<Option<String>>,
+    }
+
+    #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+    pub enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
 /// The unit of work, for a database.
 pub struct Work<DB> {
     work: UnitOfWork,
@@ -140,6 +169,24 @@ impl<DB: Connect + Engine> EverydayWork for Work<DB> {
             stars: mark.stars,
         };
         add_model_change!(self.work, change, row: mark::Model::stars)
+    }
+
+    fn receipt(&mut self, change: Change, id: Uuid, stars: i64) -> Filled {
+        let row = receipt::Model {
+            id: NoteId::from_raw(id).expect("it is of the scheme"),
+            luck: Assigned::new(),
+            stars,
+            twice: Assigned::new(),
+            remark: Assigned::new(),
+        };
+        // Those of `ordid`, which they dereference to.
+        let filled = Filled {
+            luck: (*row.luck).clone(),
+            doubled: (*row.twice).clone(),
+            remark: (*row.remark).clone(),
+        };
+        add_model_change!(self.work, change, row: receipt::Model::stars);
+        filled
     }
 
     fn person(&mut self, take: Take, person: &Person) {

@@ -1,10 +1,10 @@
 //! `SQLx`.
 
 use ::sqlx::Pool;
-use ordid::{KeyType as _, OrderedKey, Tracked, uuid::Uuid};
+use ordid::{Assigned, KeyType as _, OrderedKey, Tracked, uuid::Uuid};
 use ordid_sqlx::{Entity, Flushed, OnConflict, UnitOfWork, Upserted};
 use ordid_tests::{
-    everyday::{Change, Engine, EverydayWork, Mark, Note, Person, Take},
+    everyday::{Change, Engine, EverydayWork, Filled, Mark, Note, Person, Take},
     faults::Failed,
 };
 
@@ -40,6 +40,19 @@ struct PersonRow {
     visits: i64,
 }
 
+#[derive(OrderedKey)]
+#[ordid(table = "receipts", columns)]
+struct ReceiptRow {
+    id: NoteId,
+    #[ordid(returning)]
+    luck: Assigned<i64>,
+    stars: i64,
+    #[ordid(returning, column = "doubled")]
+    twice: Assigned<i64>,
+    #[ordid(returning)]
+    remark: Assigned<Option<String>>,
+}
+
 /// The unit of work.
 pub struct Work<DB: Engine>(UnitOfWork<DB>);
 
@@ -48,6 +61,7 @@ where
     Row: Entity<DB>,
     MarkRow: Entity<DB>,
     PersonRow: Entity<DB>,
+    ReceiptRow: Entity<DB>,
 {
     type Database = DB;
 
@@ -75,6 +89,23 @@ where
             stars: mark.stars,
         };
         add_change!(self.0, change, row: MarkRow)
+    }
+
+    fn receipt(&mut self, change: Change, id: Uuid, stars: i64) -> Filled {
+        let row = ReceiptRow {
+            id: NoteId::from_raw(id).expect("it is of the scheme"),
+            luck: Assigned::new(),
+            stars,
+            twice: Assigned::new(),
+            remark: Assigned::new(),
+        };
+        let filled = Filled {
+            luck: row.luck.clone(),
+            doubled: row.twice.clone(),
+            remark: row.remark.clone(),
+        };
+        add_change!(self.0, change, row: ReceiptRow);
+        filled
     }
 
     fn person(&mut self, take: Take, person: &Person) {
