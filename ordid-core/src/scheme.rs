@@ -109,6 +109,46 @@ macro_rules! any_value {
     };
 }
 
+/// The begin of [`Layout`](crate::scheme::Layout) for keys that are their fields: each with its bits,
+/// the first on top.
+macro_rules! fields {
+    ($parts:ident: $($field:ident = $bits:expr),+) => {
+        type Parts = $parts;
+
+        fn pack(parts: $parts) -> Result<Self::Raw, crate::error::Error> {
+            crate::scheme::anatomy::pack::<Self, _>([
+                $((stringify!($field), parts.$field.into(), $bits)),+
+            ])
+        }
+
+        fn unpack(raw: &Self::Raw) -> Result<$parts, crate::error::Error> {
+            let [$($field),+] = crate::scheme::anatomy::unpack::<Self, _>(raw, [$($bits),+])?;
+            Ok($parts { $($field: crate::scheme::anatomy::narrowed($field)),+ })
+        }
+    };
+}
+
+/// As [`fields`], for UUIDs of one version of RFC 9562: their fields go around version and variant.
+macro_rules! fields_around_version {
+    ($version:literal: $($field:ident = $bits:expr),+) => {
+        type Parts = Parts;
+
+        fn pack(parts: Parts) -> Result<uuid::Uuid, crate::error::Error> {
+            const { assert!(0 $(+ $bits)+ == 122, "all but version and variant") };
+            crate::scheme::anatomy::pack_around_version::<Self, _>(
+                $version,
+                [$((stringify!($field), parts.$field.into(), $bits)),+],
+            )
+        }
+
+        fn unpack(raw: &uuid::Uuid) -> Result<Parts, crate::error::Error> {
+            let [$($field),+] =
+                crate::scheme::anatomy::unpack_around_version::<Self, _>(raw, [$($bits),+])?;
+            Ok(Parts { $($field: crate::scheme::anatomy::narrowed($field)),+ })
+        }
+    };
+}
+
 /// The bits of slots without a node: keys of a unit of time as a power of two, unpredictable bits
 /// that the counter starts with, random bits of each key. The counter has one bit more, which begins
 /// as zero.

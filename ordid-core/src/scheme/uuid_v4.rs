@@ -40,7 +40,7 @@ use crate::{
     key::Scheme,
     layout::Orders,
     scheme::{
-        anatomy::{Certainty, Inspection, Layout, beside_version, fields_around_version},
+        anatomy::{Certainty, Inspection, Layout},
         random::{Random, RandomGenerator},
     },
 };
@@ -93,34 +93,10 @@ pub struct Parts {
 /// # Ok::<(), ordid_core::Error>(())
 /// ```
 impl Layout for UuidV4 {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<Uuid, Error> {
-        fields_around_version::<Self>(
-            4,
-            [
-                ("random_a", parts.random_a),
-                ("random_b", parts.random_b.into()),
-                ("random_c", parts.random_c),
-            ],
-        )
-    }
-
-    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        let (random_a, random_b, random_c) = beside_version::<Self>(raw)?;
-        Ok(Parts {
-            random_a,
-            random_b,
-            random_c,
-        })
-    }
+    fields_around_version!(4: random_a = 48, random_b = 12, random_c = 62);
 
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
-        Self::unpack(raw)?;
-        Ok(Inspection {
-            version: Some(4),
-            ..Inspection::of::<Self>(Certainty::Stated)
-        })
+        Inspection::of_version::<Self>(raw, 4, Certainty::Stated)
     }
 }
 

@@ -42,7 +42,7 @@ use crate::{
     error::Error,
     key::Scheme,
     layout::Orders,
-    scheme::anatomy::{Certainty, Inspection, Layout, beside_version, fields_around_version},
+    scheme::anatomy::{Certainty, Inspection, Layout},
 };
 
 /// The scheme `uuid_v5`.
@@ -76,34 +76,10 @@ pub struct Parts {
 }
 
 impl Layout for UuidV5 {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<Uuid, Error> {
-        fields_around_version::<Self>(
-            5,
-            [
-                ("sha1_high", parts.sha1_high),
-                ("sha1_mid", parts.sha1_mid.into()),
-                ("sha1_low", parts.sha1_low),
-            ],
-        )
-    }
-
-    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        let (sha1_high, sha1_mid, sha1_low) = beside_version::<Self>(raw)?;
-        Ok(Parts {
-            sha1_high,
-            sha1_mid,
-            sha1_low,
-        })
-    }
+    fields_around_version!(5: sha1_high = 48, sha1_mid = 12, sha1_low = 62);
 
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
-        Self::unpack(raw)?;
-        Ok(Inspection {
-            version: Some(5),
-            ..Inspection::of::<Self>(Certainty::Stated)
-        })
+        Inspection::of_version::<Self>(raw, 5, Certainty::Stated)
     }
 }
 

@@ -31,9 +31,7 @@ use crate::{
     generator::{LocalBlock, Slot, Slotted},
     key::{Generated, KeyType, RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::{Comparison, Orders},
-    scheme::anatomy::{
-        Certainty, Inspection, Layout, TimeOrdered, beside_version, fields_around_version,
-    },
+    scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered},
 };
 
 /// Lower bits of the counter, beside the variant.
@@ -95,27 +93,7 @@ pub struct Parts {
 /// # Ok::<(), ordid_core::Error>(())
 /// ```
 impl Layout for UuidV7 {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<Uuid, Error> {
-        fields_around_version::<Self>(
-            7,
-            [
-                ("unix_ts_ms", parts.unix_ts_ms),
-                ("rand_a", parts.rand_a.into()),
-                ("rand_b", parts.rand_b),
-            ],
-        )
-    }
-
-    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        let (unix_ts_ms, rand_a, rand_b) = beside_version::<Self>(raw)?;
-        Ok(Parts {
-            unix_ts_ms,
-            rand_a,
-            rand_b,
-        })
-    }
+    fields_around_version!(7: unix_ts_ms = 48, rand_a = 12, rand_b = 62);
 
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
         let parts = Self::unpack(raw)?;

@@ -42,7 +42,7 @@ use crate::{
     error::Error,
     key::Scheme,
     layout::Orders,
-    scheme::anatomy::{Certainty, Inspection, Layout, beside_version, fields_around_version},
+    scheme::anatomy::{Certainty, Inspection, Layout},
 };
 
 /// The scheme `uuid_v8_sha256`.
@@ -84,34 +84,10 @@ pub struct Parts {
 }
 
 impl Layout for UuidV8Sha256 {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<Uuid, Error> {
-        fields_around_version::<Self>(
-            8,
-            [
-                ("custom_a", parts.custom_a),
-                ("custom_b", parts.custom_b.into()),
-                ("custom_c", parts.custom_c),
-            ],
-        )
-    }
-
-    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        let (custom_a, custom_b, custom_c) = beside_version::<Self>(raw)?;
-        Ok(Parts {
-            custom_a,
-            custom_b,
-            custom_c,
-        })
-    }
+    fields_around_version!(8: custom_a = 48, custom_b = 12, custom_c = 62);
 
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
-        Self::unpack(raw)?;
-        Ok(Inspection {
-            version: Some(8),
-            ..Inspection::of::<Self>(Certainty::Possible)
-        })
+        Inspection::of_version::<Self>(raw, 8, Certainty::Possible)
     }
 }
 
