@@ -71,6 +71,18 @@ macro_rules! rfc_9562 {
     };
 }
 
+/// [`Scheme`](crate::key::Scheme) of UUIDs of one version that have neither order nor time, of this
+/// variant.
+macro_rules! without_order {
+    ($variant:ident!($name:literal, version $($version:tt)+)) => {
+        $variant!($name, version $($version)+, crate::layout::Orders::NONE);
+
+        fn timestamp(_: &uuid::Uuid) -> Option<crate::clock::Timestamp> {
+            None
+        }
+    };
+}
+
 /// As [`rfc_9562`], of any variant.
 macro_rules! version_of_any_variant {
     ($name:literal, version $version:literal: $expected:literal, $orders:expr) => {
@@ -206,6 +218,34 @@ macro_rules! own_text_without_prefix {
             match prefix {
                 None => $read(text.as_bytes()),
                 Some(_) => <uuid::Uuid as $crate::key::RawKey>::read_text(prefix, text),
+            }
+        }
+    };
+}
+
+/// A raw key that is a key type itself, of one scheme.
+macro_rules! own_key_type {
+    ($(#[$docs:meta])* $raw:ident: $scheme:ident) => {
+        $(#[$docs])*
+        impl crate::key::KeyType for $raw {
+            type Raw = $raw;
+            type Scheme = $scheme;
+
+            const NAME: &'static str = stringify!($raw);
+            const PREFIX: Option<&'static str> = None;
+
+            #[inline]
+            fn from_generated(generated: crate::key::Generated<$scheme>) -> Self {
+                generated.into_raw()
+            }
+
+            #[inline]
+            fn to_raw(self) -> $raw {
+                self
+            }
+
+            fn from_raw(raw: $raw) -> Result<Self, crate::error::Error> {
+                Ok(raw)
             }
         }
     };

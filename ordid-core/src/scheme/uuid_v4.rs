@@ -34,29 +34,23 @@
 
 use uuid::Uuid;
 
+#[cfg(feature = "std")]
+use crate::{entropy::ThreadEntropy, scheme::random::ProcessEntropy};
 use crate::{
-    clock::Timestamp,
     error::Error,
     key::Scheme,
-    layout::Orders,
     scheme::{
         anatomy::{Certainty, Inspection, Layout},
         random::{Random, RandomGenerator},
     },
 };
-#[cfg(feature = "std")]
-use crate::{entropy::ThreadEntropy, scheme::random::ProcessEntropy};
 
 /// The scheme `uuid_v4`.
 #[derive(Debug)]
 pub enum UuidV4 {}
 
 impl Scheme for UuidV4 {
-    rfc_9562!("uuid_v4", version 4, Orders::NONE);
-
-    fn timestamp(_: &Uuid) -> Option<Timestamp> {
-        None
-    }
+    without_order!(rfc_9562!("uuid_v4", version 4));
 }
 
 impl Random for UuidV4 {
@@ -121,6 +115,7 @@ mod tests {
 
     use super::*;
     use crate::{
+        clock::Timestamp,
         entropy::SeededEntropy,
         generator::{Events, Generator},
         key::{Generated, StaticScheme},

@@ -60,7 +60,6 @@ use crate::{
     error::Error,
     generator::{Events, Generator},
     key::{Generated, Scheme},
-    layout::Orders,
     scheme::{
         UuidV4,
         anatomy::{Certainty, Inspection, Layout, narrowed, pack, unpack},
@@ -77,11 +76,7 @@ pub use by_period::{ByPeriod, Clustering, Minute, Seconds, Week};
 pub enum UuidV4Clustered {}
 
 impl Scheme for UuidV4Clustered {
-    rfc_9562!("uuid_v4_clustered", version 4, Orders::NONE);
-
-    fn timestamp(_: &Uuid) -> Option<Timestamp> {
-        None
-    }
+    without_order!(rfc_9562!("uuid_v4_clustered", version 4));
 }
 
 /// The scheme `uuid_v4_clustered_compat`: with a random variant, as the original.
@@ -89,15 +84,10 @@ impl Scheme for UuidV4Clustered {
 pub enum UuidV4ClusteredCompat {}
 
 impl Scheme for UuidV4ClusteredCompat {
-    version_of_any_variant!(
+    without_order!(version_of_any_variant!(
         "uuid_v4_clustered_compat",
-        version 4: "version 4 and any variant",
-        Orders::NONE
-    );
-
-    fn timestamp(_: &Uuid) -> Option<Timestamp> {
-        None
-    }
+        version 4: "version 4 and any variant"
+    ));
 }
 
 /// The schemes that a [`ClusteredGenerator`] makes keys of: [`UuidV4Clustered`],

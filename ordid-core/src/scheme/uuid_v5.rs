@@ -38,10 +38,8 @@ use uuid::Uuid;
 #[cfg(any(test, feature = "named"))]
 use crate::scheme::named::FromName;
 use crate::{
-    clock::Timestamp,
     error::Error,
     key::Scheme,
-    layout::Orders,
     scheme::anatomy::{Certainty, Inspection, Layout},
 };
 
@@ -50,11 +48,7 @@ use crate::{
 pub enum UuidV5 {}
 
 impl Scheme for UuidV5 {
-    rfc_9562!("uuid_v5", version 5, Orders::NONE);
-
-    fn timestamp(_: &Uuid) -> Option<Timestamp> {
-        None
-    }
+    without_order!(rfc_9562!("uuid_v5", version 5));
 }
 
 #[cfg(any(test, feature = "named"))]

@@ -29,7 +29,7 @@ use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
     generator::{LocalBlock, Slot, Slotted},
-    key::{Generated, KeyType, RisesAsBytes, RisesInMariaDbUuid, Scheme},
+    key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::{Comparison, Orders},
     scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered},
 };
@@ -122,7 +122,7 @@ impl TimeOrdered for UuidV7 {
 generator! {
     /// Makes UUIDs of version 7, strictly rising over all threads that share it.
     ///
-    /// The process-wide one stands behind [`KeyType::generate`]; make your own for a policy, a clock or
+    /// The process-wide one stands behind [`KeyType::generate`](crate::KeyType::generate); make your own for a policy, a clock or
     /// an entropy source of your own.
     ///
     /// # Example: a clock that steps back
@@ -159,27 +159,9 @@ generator_alias! {
     UuidV7LocalGenerator<C, E> = LocalBlock<UuidV7Generator<C, E>>
 }
 
-/// `Uuid` itself is a key type: it makes version 7, and holds any version.
-impl KeyType for Uuid {
-    type Raw = Uuid;
-    type Scheme = UuidV7;
-
-    const NAME: &'static str = "Uuid";
-    const PREFIX: Option<&'static str> = None;
-
-    #[inline]
-    fn from_generated(generated: Generated<UuidV7>) -> Self {
-        generated.into_raw()
-    }
-
-    #[inline]
-    fn to_raw(self) -> Uuid {
-        self
-    }
-
-    fn from_raw(raw: Uuid) -> Result<Self, Error> {
-        Ok(raw)
-    }
+own_key_type! {
+    /// `Uuid` itself is a key type: it makes version 7, and holds any version.
+    Uuid: UuidV7
 }
 
 #[cfg(test)]

@@ -38,10 +38,8 @@ use uuid::Uuid;
 #[cfg(any(test, feature = "named"))]
 use crate::scheme::{anatomy::with_version, named::FromName};
 use crate::{
-    clock::Timestamp,
     error::Error,
     key::Scheme,
-    layout::Orders,
     scheme::anatomy::{Certainty, Inspection, Layout},
 };
 
@@ -50,11 +48,7 @@ use crate::{
 pub enum UuidV8Sha256 {}
 
 impl Scheme for UuidV8Sha256 {
-    rfc_9562!("uuid_v8_sha256", version 8, Orders::NONE);
-
-    fn timestamp(_: &Uuid) -> Option<Timestamp> {
-        None
-    }
+    without_order!(rfc_9562!("uuid_v8_sha256", version 8));
 }
 
 #[cfg(any(test, feature = "named"))]
