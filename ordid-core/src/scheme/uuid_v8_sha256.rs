@@ -89,22 +89,17 @@ impl Layout for UuidV8Sha256 {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
-    use crate::scheme::testing::{declared, does_not_fit, uuid, vectors};
+    use crate::scheme::testing::{declared, does_not_fit, name_of_the_rfc, vectors};
 
     #[test]
     fn a_name_of_the_rfc_makes_its_key() {
-        let json = vectors("rfc9562");
-        let vector = &json["v8"][1];
-        let key = UuidV8Sha256::from_name(
-            &uuid(&vector["namespace"]),
-            vector["name"].as_str().unwrap().as_bytes(),
-        );
-        assert_eq!(key, uuid(&vector["uuid"]));
-        let sha256 = u128::from_str_radix(&vector["sha256"].as_str().unwrap()[..32], 16).unwrap();
-        let parts = UuidV8Sha256::unpack(&key).unwrap();
-        assert_eq!(u128::from(parts.custom_a), sha256 >> 80);
-        assert_eq!(u128::from(parts.custom_b), sha256 >> 64 & 0xfff);
-        assert_eq!(u128::from(parts.custom_c), sha256 & ((1 << 62) - 1));
+        name_of_the_rfc::<UuidV8Sha256>(&vectors("rfc9562")["v8"][1], "sha256", |parts| {
+            [
+                parts.custom_a.into(),
+                parts.custom_b.into(),
+                parts.custom_c.into(),
+            ]
+        });
     }
 
     #[test]
