@@ -71,6 +71,18 @@ macro_rules! rfc_9562 {
     };
 }
 
+/// [`Scheme`](crate::key::Scheme) of UUIDs of one version that have neither order nor time, of this
+/// variant.
+macro_rules! without_order {
+    ($variant:ident!($name:literal, version $($version:tt)+)) => {
+        $variant!($name, version $($version)+, crate::layout::Orders::NONE);
+
+        fn timestamp(_: &uuid::Uuid) -> Option<crate::clock::Timestamp> {
+            None
+        }
+    };
+}
+
 /// As [`rfc_9562`], of any variant.
 macro_rules! version_of_any_variant {
     ($name:literal, version $version:literal: $expected:literal, $orders:expr) => {
@@ -105,6 +117,46 @@ macro_rules! any_value {
         /// Always.
         fn check(_: &$raw) -> bool {
             true
+        }
+    };
+}
+
+/// The begin of [`Layout`](crate::scheme::Layout) for keys that are their fields: each with its bits,
+/// the first on top.
+macro_rules! fields {
+    ($parts:ident: $($field:ident = $bits:expr),+) => {
+        type Parts = $parts;
+
+        fn pack(parts: $parts) -> Result<Self::Raw, crate::error::Error> {
+            crate::scheme::anatomy::pack::<Self, _>([
+                $((stringify!($field), parts.$field.into(), $bits)),+
+            ])
+        }
+
+        fn unpack(raw: &Self::Raw) -> Result<$parts, crate::error::Error> {
+            let [$($field),+] = crate::scheme::anatomy::unpack::<Self, _>(raw, [$($bits),+])?;
+            Ok($parts { $($field: crate::scheme::anatomy::narrowed($field)),+ })
+        }
+    };
+}
+
+/// As [`fields`], for UUIDs of one version of RFC 9562: their fields go around version and variant.
+macro_rules! fields_around_version {
+    ($version:literal: $($field:ident = $bits:expr),+) => {
+        type Parts = Parts;
+
+        fn pack(parts: Parts) -> Result<uuid::Uuid, crate::error::Error> {
+            const { assert!(0 $(+ $bits)+ == 122, "all but version and variant") };
+            crate::scheme::anatomy::pack_around_version::<Self, _>(
+                $version,
+                [$((stringify!($field), parts.$field.into(), $bits)),+],
+            )
+        }
+
+        fn unpack(raw: &uuid::Uuid) -> Result<Parts, crate::error::Error> {
+            let [$($field),+] =
+                crate::scheme::anatomy::unpack_around_version::<Self, _>(raw, [$($bits),+])?;
+            Ok(Parts { $($field: crate::scheme::anatomy::narrowed($field)),+ })
         }
     };
 }
@@ -166,6 +218,34 @@ macro_rules! own_text_without_prefix {
             match prefix {
                 None => $read(text.as_bytes()),
                 Some(_) => <uuid::Uuid as $crate::key::RawKey>::read_text(prefix, text),
+            }
+        }
+    };
+}
+
+/// A raw key that is a key type itself, of one scheme.
+macro_rules! own_key_type {
+    ($(#[$docs:meta])* $raw:ident: $scheme:ident) => {
+        $(#[$docs])*
+        impl crate::key::KeyType for $raw {
+            type Raw = $raw;
+            type Scheme = $scheme;
+
+            const NAME: &'static str = stringify!($raw);
+            const PREFIX: Option<&'static str> = None;
+
+            #[inline]
+            fn from_generated(generated: crate::key::Generated<$scheme>) -> Self {
+                generated.into_raw()
+            }
+
+            #[inline]
+            fn to_raw(self) -> $raw {
+                self
+            }
+
+            fn from_raw(raw: $raw) -> Result<Self, crate::error::Error> {
+                Ok(raw)
             }
         }
     };

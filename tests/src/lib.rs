@@ -8,6 +8,7 @@ pub mod copy;
 pub mod dotnet;
 pub mod everyday;
 pub mod faults;
+pub mod flushed;
 pub mod graphs;
 pub mod keys;
 pub mod lists;
@@ -17,6 +18,7 @@ pub mod process;
 pub mod proxy;
 pub mod servers;
 pub mod stores;
+pub mod told;
 pub mod trials;
 
 /// Returns whether the long forms of the tests are asked for, as `cargo xtask soak` does.

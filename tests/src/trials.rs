@@ -126,3 +126,17 @@ pub fn on_scratch<DB, T, F>(
         }),
     });
 }
+
+/// Adds functions as tests with a database of their own on a server, under their names behind this beginning.
+#[macro_export]
+macro_rules! scratch_tests {
+    ($trials:ident, $servers:ident, $database:ty: $server:expr, $begin:literal; $($test:ident),+ $(,)?) => {$(
+        $crate::trials::on_scratch::<$database, _, _>(
+            $trials,
+            $servers,
+            $server,
+            concat!($begin, stringify!($test)),
+            $test,
+        );
+    )+};
+}

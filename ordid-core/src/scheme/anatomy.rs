@@ -8,7 +8,7 @@ use uuid::{Uuid, Variant};
 use crate::{
     clock::{Moment, TimeScale, Timestamp},
     error::{Error, ErrorKind},
-    key::{RawKey as _, Scheme},
+    key::{RawKey, Scheme},
 };
 
 /// A scheme whose keys can be put together from their parts, and taken apart again.
@@ -88,6 +88,23 @@ impl Inspection {
             certainty,
         }
     }
+
+    /// Says of a UUID its version, and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// As [`Layout::unpack`].
+    pub(crate) fn of_version<S: Layout>(
+        raw: &S::Raw,
+        version: u8,
+        certainty: Certainty,
+    ) -> Result<Self, Error> {
+        S::unpack(raw)?;
+        Ok(Self {
+            version: Some(version),
+            ..Self::of::<S>(certainty)
+        })
+    }
 }
 
 /// How surely a value is of a scheme, rising.
@@ -139,31 +156,73 @@ pub(crate) fn has_version(raw: &Uuid, version: usize) -> bool {
     raw.get_version_num() == version && raw.get_variant() == Variant::RFC4122
 }
 
-/// Puts the 48, 12 and 62 bits before, between and behind a UUID's version and variant.
-pub(crate) const fn around_version(version: u64, [first, middle, last]: [u64; 3]) -> Uuid {
-    Uuid::from_u64_pair(first << 16 | version << 12 | middle, 0b10 << 62 | last)
-}
-
-/// As [`around_version`], of the fields that have these bits, with their names.
-pub(crate) fn fields_around_version<S: Scheme>(
-    version: u64,
-    fields: [(&'static str, u64); 3],
-) -> Result<Uuid, Error> {
-    for ((field, value), bits) in fields.into_iter().zip([48, 12, 62]) {
+/// Puts fields one after the other, the first on top, each with its name and its bits.
+fn join<S: Scheme, const N: usize>(fields: [(&'static str, u128, u32); N]) -> Result<u128, Error> {
+    let mut joined = 0;
+    for (field, value, bits) in fields {
         fits::<S>(field, value, bits)?;
+        joined = joined << bits | value;
     }
-    Ok(around_version(version, fields.map(|(_, value)| value)))
+    Ok(joined)
 }
 
-/// Returns the 48, 12 and 62 bits before, between and behind the version and the variant.
-///
-/// # Errors
-///
-/// As [`Layout::unpack`].
-pub(crate) fn beside_version<S: Scheme<Raw = Uuid>>(raw: &Uuid) -> Result<(u64, u16, u64), Error> {
+/// The inverse of [`join`].
+fn split<const N: usize>(mut joined: u128, bits: [u32; N]) -> [u128; N] {
+    let mut fields = [0; N];
+    for (field, bits) in fields.iter_mut().zip(bits).rev() {
+        *field = joined & ((1 << bits) - 1);
+        joined >>= bits;
+    }
+    fields
+}
+
+/// A field as the type that has room for its bits.
+pub(crate) fn narrowed<T: TryFrom<u128, Error: fmt::Debug>>(field: u128) -> T {
+    T::try_from(field).expect("the type has the bits of the field")
+}
+
+/// [`Layout::pack`] of keys that are their fields.
+pub(crate) fn pack<S: Scheme, const N: usize>(
+    fields: [(&'static str, u128, u32); N],
+) -> Result<S::Raw, Error> {
+    let joined = join::<S, N>(fields)?.to_be_bytes();
+    let mut bytes = <S::Raw as RawKey>::Bytes::default();
+    let own = bytes.as_mut();
+    own.copy_from_slice(&joined[joined.len() - own.len()..]);
+    Ok(S::Raw::from_bytes(bytes))
+}
+
+/// [`Layout::unpack`] of keys that are their fields.
+pub(crate) fn unpack<S: Scheme, const N: usize>(
+    raw: &S::Raw,
+    bits: [u32; N],
+) -> Result<[u128; N], Error> {
     check::<S>(raw)?;
-    let (high, low) = raw.as_u64_pair();
-    Ok((high >> 16, (high & 0xfff) as u16, low & !(0b11 << 62)))
+    let mut joined = [0; 16];
+    let own = raw.to_bytes();
+    joined[16 - own.as_ref().len()..].copy_from_slice(own.as_ref());
+    Ok(split(u128::from_be_bytes(joined), bits))
+}
+
+/// [`Layout::pack`] of UUIDs whose fields go around version and variant: 48, 12 and 62 bits before,
+/// between and behind them.
+pub(crate) fn pack_around_version<S: Scheme, const N: usize>(
+    version: u8,
+    fields: [(&'static str, u128, u32); N],
+) -> Result<Uuid, Error> {
+    let [first, middle, last] = split(join::<S, N>(fields)?, [48, 12, 62]);
+    let raw = first << 80 | middle << 64 | last;
+    Ok(with_version(Uuid::from_u128(raw), version))
+}
+
+/// [`Layout::unpack`] of UUIDs whose fields go around version and variant.
+pub(crate) fn unpack_around_version<S: Scheme<Raw = Uuid>, const N: usize>(
+    raw: &Uuid,
+    bits: [u32; N],
+) -> Result<[u128; N], Error> {
+    check::<S>(raw)?;
+    let [first, _, middle, _, last] = split(raw.as_u128(), [48, 4, 12, 2, 62]);
+    Ok(split(first << 74 | middle << 62 | last, bits))
 }
 
 /// [`Scheme::coerce`] of UUIDs: sets the version, and the variant of RFC 9562.

@@ -211,6 +211,14 @@ mod tests {
 
     impl<S: Slotted<Node = UuidNode, Raw = Uuid> + Layout<Parts = Parts>> Gregorian for S {}
 
+    macro_rules! each_layout {
+        ($test:ident) => {{
+            $test::<UuidV1>();
+            $test::<UuidV1Rearranged>();
+            $test::<UuidV6>();
+        }};
+    }
+
     #[test]
     fn keys_hold_the_clocks_tick_and_count_on_within_it() {
         fn holds<S: Gregorian>() {
@@ -229,9 +237,7 @@ mod tests {
             generator.clock().set_nanos(999_999);
             assert_eq!(ticks(), S::SCALE.ticks_at(end, 999_900).unwrap());
         }
-        holds::<UuidV1>();
-        holds::<UuidV1Rearranged>();
-        holds::<UuidV6>();
+        each_layout!(holds);
     }
 
     #[test]
@@ -255,9 +261,7 @@ mod tests {
             assert_ne!(followed.0, child.0);
             assert_ne!(followed.1, child.1);
         }
-        holds::<UuidV1>();
-        holds::<UuidV1Rearranged>();
-        holds::<UuidV6>();
+        each_layout!(holds);
     }
 
     #[test]
@@ -272,9 +276,7 @@ mod tests {
             assert_ne!(first.clock_seq, child.clock_seq);
             assert_eq!(generator.node(), UuidNode::danger_exact(given));
         }
-        holds::<UuidV1>();
-        holds::<UuidV1Rearranged>();
-        holds::<UuidV6>();
+        each_layout!(holds);
     }
 
     #[test]
@@ -290,9 +292,7 @@ mod tests {
             let generator = scripted::<S>(UuidNode::danger_exact([1; 6]), 4);
             assert!(generator.generate_at(time).unwrap_err().is_unsupported());
         }
-        holds::<UuidV1>();
-        holds::<UuidV1Rearranged>();
-        holds::<UuidV6>();
+        each_layout!(holds);
     }
 
     /// The two layouts of the RFC.

@@ -55,6 +55,11 @@ impl SnowflakeLayout for InstagramLayout {
     const SEQUENCE_BITS: u32 = 10;
 }
 
+const EPOCH: i64 = InstagramLayout::EPOCH_UNIX_MILLIS;
+const TIME_BITS: u32 = InstagramLayout::TIME_BITS;
+const NODE_SHIFT: u32 = InstagramLayout::SEQUENCE_BITS;
+const TIME_SHIFT: u32 = InstagramLayout::NODE_BITS + NODE_SHIFT;
+
 /// The scheme `instagram`.
 ///
 /// # Example: a key that was observed
@@ -104,34 +109,29 @@ generator_alias! {
 pub fn create_function_sql(schema: &str, sequence: &str, shard: Shard) -> Result<String, Error> {
     let schema = quoted("schema", schema)?;
     let sequence = quoted("sequence", sequence)?;
-    // The name once more, as text inside a text.
-    let regclass = format!("{schema}.{sequence}").replace('\'', "''");
-    let epoch = InstagramLayout::EPOCH_UNIX_MILLIS;
-    let time_bits = InstagramLayout::TIME_BITS;
-    let time_shift = InstagramLayout::NODE_BITS + InstagramLayout::SEQUENCE_BITS;
-    let node_shift = InstagramLayout::SEQUENCE_BITS;
-    let sequences = 1 << InstagramLayout::SEQUENCE_BITS;
+    let regclass = regclass(&schema, &sequence);
+    let sequences = 1 << NODE_SHIFT;
     let shard = shard.get();
-    Ok(format!(
-        "CREATE OR REPLACE FUNCTION {schema}.next_id(OUT result bigint) AS $ordid$
-DECLARE
-    our_epoch bigint := {epoch};
+    Ok(function(
+        &schema,
+        &format!(
+            "DECLARE
+    our_epoch bigint := {EPOCH};
     seq_id bigint;
     now_millis bigint;
     shard_id int := {shard};
 BEGIN
     SELECT nextval('{regclass}') % {sequences} INTO seq_id;
     SELECT FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) INTO now_millis;
-    IF (now_millis - our_epoch) >> {time_bits} <> 0 THEN
-        RAISE EXCEPTION 'time % does not fit: the layout has {time_bits} bits of milliseconds \
+    IF (now_millis - our_epoch) >> {TIME_BITS} <> 0 THEN
+        RAISE EXCEPTION 'time % does not fit: the layout has {TIME_BITS} bits of milliseconds \
          since %', now_millis, our_epoch;
     END IF;
-    result := (now_millis - our_epoch) << {time_shift};
-    result := result | (shard_id << {node_shift});
+    result := (now_millis - our_epoch) << {TIME_SHIFT};
+    result := result | (shard_id << {NODE_SHIFT});
     result := result | (seq_id);
-END;
-$ordid$ LANGUAGE plpgsql;
 "
+        ),
     ))
 }
 
@@ -166,20 +166,17 @@ pub fn create_rising_function_sql(
 ) -> Result<String, Error> {
     let schema = quoted("schema", schema)?;
     let sequence = quoted("sequence", sequence)?;
-    let regclass = format!("{schema}.{sequence}").replace('\'', "''");
-    let epoch = InstagramLayout::EPOCH_UNIX_MILLIS;
-    let time_bits = InstagramLayout::TIME_BITS;
-    let time_shift = InstagramLayout::NODE_BITS + InstagramLayout::SEQUENCE_BITS;
-    let node_shift = InstagramLayout::SEQUENCE_BITS;
-    let slot_bits = time_bits + node_shift;
-    let last_sequence = (1 << node_shift) - 1;
+    let regclass = regclass(&schema, &sequence);
+    let slot_bits = TIME_BITS + NODE_SHIFT;
+    let last_sequence = (1 << NODE_SHIFT) - 1;
     let shard = shard.get();
     // A handler for everything, and for `query_canceled`, which `OTHERS` leaves out: a session's
     // advisory lock outlives the error, and every other session would wait.
-    Ok(format!(
-        "CREATE OR REPLACE FUNCTION {schema}.next_id(OUT result bigint) AS $ordid$
-DECLARE
-    our_epoch CONSTANT bigint := {epoch};
+    Ok(function(
+        &schema,
+        &format!(
+            "DECLARE
+    our_epoch CONSTANT bigint := {EPOCH};
     shard_id CONSTANT bigint := {shard};
     newest CONSTANT regclass := '{regclass}';
     now_millis bigint;
@@ -188,10 +185,10 @@ BEGIN
     PERFORM pg_advisory_lock('pg_class'::regclass::oid::int, newest::oid::int);
     BEGIN
         now_millis := FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000);
-        SELECT GREATEST(last_value + 1, (now_millis - our_epoch) << {node_shift})
+        SELECT GREATEST(last_value + 1, (now_millis - our_epoch) << {NODE_SHIFT})
             FROM {schema}.{sequence} INTO slot;
         IF slot >> {slot_bits} <> 0 THEN
-            RAISE EXCEPTION 'time % does not fit: the layout has {time_bits} bits of milliseconds \
+            RAISE EXCEPTION 'time % does not fit: the layout has {TIME_BITS} bits of milliseconds \
          since %', now_millis, our_epoch;
         END IF;
         PERFORM setval(newest, slot);
@@ -200,12 +197,26 @@ BEGIN
         RAISE;
     END;
     PERFORM pg_advisory_unlock('pg_class'::regclass::oid::int, newest::oid::int);
-    result := ((slot >> {node_shift}) << {time_shift}) | (shard_id << {node_shift}) \
+    result := ((slot >> {NODE_SHIFT}) << {TIME_SHIFT}) | (shard_id << {NODE_SHIFT}) \
          | (slot & {last_sequence});
-END;
+"
+        ),
+    ))
+}
+
+/// Writes a function around its variables and what it does.
+fn function(schema: &str, body: &str) -> String {
+    format!(
+        "CREATE OR REPLACE FUNCTION {schema}.next_id(OUT result bigint) AS $ordid$
+{body}END;
 $ordid$ LANGUAGE plpgsql;
 "
-    ))
+    )
+}
+
+/// The sequence's name once more, as text inside a text.
+fn regclass(schema: &str, sequence: &str) -> String {
+    format!("{schema}.{sequence}").replace('\'', "''")
 }
 
 /// Returns a name in double quotes.
@@ -238,6 +249,7 @@ mod tests {
         scheme::{Layout as _, snowflake::Parts, testing::*},
     };
 
+    /// As a literal: the vectors are of it.
     const EPOCH: u64 = 1_314_220_021_721;
 
     #[test]
@@ -287,13 +299,19 @@ mod tests {
         assert!(Instagram::unpack(&-1).unwrap_err().is_layout());
     }
 
+    /// A function in the schema `insta5`.
+    fn is_function(sql: &str, body: &str) {
+        let begin = "CREATE OR REPLACE FUNCTION \"insta5\".next_id(OUT result bigint) AS $ordid$\n";
+        let end = "END;\n$ordid$ LANGUAGE plpgsql;\n";
+        assert_eq!(sql, [begin, body, end].concat());
+    }
+
     #[test]
     fn the_function_is_the_one_of_the_article() {
         let sql = create_function_sql("insta5", "table_id_seq", Shard::new(5).unwrap()).unwrap();
-        assert_eq!(
-            sql,
-            r#"CREATE OR REPLACE FUNCTION "insta5".next_id(OUT result bigint) AS $ordid$
-DECLARE
+        is_function(
+            &sql,
+            r#"DECLARE
     our_epoch bigint := 1314220021721;
     seq_id bigint;
     now_millis bigint;
@@ -307,9 +325,7 @@ BEGIN
     result := (now_millis - our_epoch) << 23;
     result := result | (shard_id << 10);
     result := result | (seq_id);
-END;
-$ordid$ LANGUAGE plpgsql;
-"#
+"#,
         );
     }
 
@@ -317,10 +333,9 @@ $ordid$ LANGUAGE plpgsql;
     fn the_rising_function_keeps_the_newest_slot_in_its_sequence() {
         let shard = Shard::new(5).unwrap();
         let sql = create_rising_function_sql("insta5", "it's", shard).unwrap();
-        assert_eq!(
-            sql,
-            r#"CREATE OR REPLACE FUNCTION "insta5".next_id(OUT result bigint) AS $ordid$
-DECLARE
+        is_function(
+            &sql,
+            r#"DECLARE
     our_epoch CONSTANT bigint := 1314220021721;
     shard_id CONSTANT bigint := 5;
     newest CONSTANT regclass := '"insta5"."it''s"';
@@ -342,9 +357,7 @@ BEGIN
     END;
     PERFORM pg_advisory_unlock('pg_class'::regclass::oid::int, newest::oid::int);
     result := ((slot >> 10) << 23) | (shard_id << 10) | (slot & 1023);
-END;
-$ordid$ LANGUAGE plpgsql;
-"#
+"#,
         );
     }
 

@@ -53,10 +53,8 @@ impl Scheme for Medo {
     }
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
-        Self::check(raw).then(|| {
-            let (_, low) = raw.as_u64_pair();
-            Timestamp::saturating_from_unix_millis(low & ((1 << 48) - 1))
-        })
+        let millis = guid::millis_at_end(raw);
+        Self::check(raw).then(|| Timestamp::saturating_from_unix_millis(millis))
     }
 
     fn cmp(left: &Uuid, right: &Uuid) -> Ordering {
@@ -94,43 +92,27 @@ impl Layout for Medo {
     fn pack(parts: Parts) -> Result<Uuid, Error> {
         fits::<Self>("counter", parts.counter, 26)?;
         fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
-        let [r0, r1, r2, r3, r4, r5] = parts.random;
-        let [_, _, t0, t1, t2, t3, t4, t5] = parts.unix_ts_ms.to_be_bytes();
         // 6 bits beside the variant and 8 after it, 4 beside the version and 8 after it.
         let [_, _, c0, c1] = (parts.counter >> 12).to_be_bytes();
         let [_, _, c2, c3] = (parts.counter & 0xfff).to_be_bytes();
-        Ok(Uuid::from_bytes_le([
-            r0,
-            r1,
-            r2,
-            r3,
-            r4,
-            r5,
-            0x70 | c2,
-            c3,
-            0x80 | c0,
-            c1,
-            t0,
-            t1,
-            t2,
-            t3,
-            t4,
-            t5,
-        ]))
+        let [_, _, time @ ..] = parts.unix_ts_ms.to_be_bytes();
+        let mut wire = [0; 16];
+        wire[..6].copy_from_slice(&parts.random);
+        wire[6..10].copy_from_slice(&[0x70 | c2, c3, 0x80 | c0, c1]);
+        wire[10..].copy_from_slice(&time);
+        Ok(Uuid::from_bytes_le(wire))
     }
 
     fn unpack(raw: &Uuid) -> Result<Parts, Error> {
         check::<Self>(raw)?;
-        let wire = raw.to_bytes_le();
-        let [r0, r1, r2, r3, r4, r5, v, c3, n, c1, ..] = wire;
-        let (_, low) = raw.as_u64_pair();
+        let [r0, r1, r2, r3, r4, r5, v, c3, n, c1, ..] = raw.to_bytes_le();
         Ok(Parts {
             random: [r0, r1, r2, r3, r4, r5],
             counter: u32::from(n & 0x3f) << 20
                 | u32::from(c1) << 12
                 | u32::from(v & 0xf) << 8
                 | u32::from(c3),
-            unix_ts_ms: low & ((1 << 48) - 1),
+            unix_ts_ms: guid::millis_at_end(raw),
         })
     }
 

@@ -33,7 +33,7 @@ use crate::{
     key::{RisesInSqlServer, Scheme},
     layout::{Comparison, Orders},
     scheme::{
-        anatomy::{Inspection, Layout, TimeOrdered, fits},
+        anatomy::{Inspection, Layout, TimeOrdered},
         guid,
     },
 };
@@ -105,26 +105,10 @@ impl Parts {
     }
 
     fn of(raw: &Uuid) -> Self {
-        let [
-            s0,
-            s1,
-            n1,
-            n0,
-            n5,
-            n4,
-            n3,
-            n2,
-            t6,
-            t7,
-            t0,
-            t1,
-            t2,
-            t3,
-            t4,
-            t5,
-        ] = raw.to_bytes_le();
+        // The low two bytes of the ticks come first.
+        let [s0, s1, n1, n0, n5, n4, n3, n2, ticks @ ..] = raw.to_bytes_le();
         Self {
-            ticks: u64::from_be_bytes([t0, t1, t2, t3, t4, t5, t6, t7]),
+            ticks: u64::from_be_bytes(ticks).rotate_left(16),
             worker: [n0, n1, n2, n3, n4, n5],
             sequence: u16::from_be_bytes([s0, s1]),
         }
@@ -173,13 +157,8 @@ impl Layout for NewId {
 impl TimeOrdered for NewId {
     fn bounds_at(timestamp: Timestamp) -> Result<(Uuid, Uuid), Error> {
         let parts = |nanos, worker, sequence| {
-            let millis = timestamp.as_unix_millis();
-            let ticks = TimeScale::DOTNET_TICKS.ticks_at(millis, nanos);
-            // Timestamps end in the year 10889, 64 bits of ticks after it.
-            let ticks = ticks.unwrap_or(u64::MAX);
-            fits::<Self>("ticks", ticks, 63)?;
             Self::pack(Parts {
-                ticks,
+                ticks: guid::dotnet_ticks::<Self>("ticks", timestamp, nanos)?,
                 worker,
                 sequence,
             })

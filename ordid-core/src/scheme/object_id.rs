@@ -39,7 +39,7 @@ use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
     generator::{Slot, Slotted},
-    key::{Generated, KeyType, ObjectId, RisesAsBytes, Scheme},
+    key::{ObjectId, RisesAsBytes, Scheme},
     layout::Orders,
     scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits, tick_at},
 };
@@ -210,27 +210,9 @@ generator! {
     ObjectIdGenerator: ObjectIdScheme
 }
 
-/// `ObjectId` itself is a key type.
-impl KeyType for ObjectId {
-    type Raw = ObjectId;
-    type Scheme = ObjectIdScheme;
-
-    const NAME: &'static str = "ObjectId";
-    const PREFIX: Option<&'static str> = None;
-
-    #[inline]
-    fn from_generated(generated: Generated<ObjectIdScheme>) -> Self {
-        generated.into_raw()
-    }
-
-    #[inline]
-    fn to_raw(self) -> ObjectId {
-        self
-    }
-
-    fn from_raw(raw: ObjectId) -> Result<Self, Error> {
-        Ok(raw)
-    }
+own_key_type! {
+    /// `ObjectId` itself is a key type.
+    ObjectId: ObjectIdScheme
 }
 
 #[cfg(test)]
@@ -241,6 +223,7 @@ mod tests {
     use super::*;
     use crate::{
         generator::{Generator, Policy},
+        key::KeyType as _,
         scheme::testing::*,
     };
 

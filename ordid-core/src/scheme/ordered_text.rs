@@ -54,7 +54,7 @@ use crate::{
         text::{self, Alphabet, Push, Tilde},
     },
     layout::Orders,
-    scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits},
+    scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered},
 };
 
 /// Of all: keys of a millisecond, as a power of two.
@@ -249,22 +249,7 @@ fn inspection_of<S: Scheme>(unix_millis: u64) -> Inspection {
 /// # Ok::<(), ordid_core::Error>(())
 /// ```
 impl<A: Alphabet> Layout for Text22<A> {
-    type Parts = Parts22;
-
-    fn pack(parts: Parts22) -> Result<Uuid, Error> {
-        fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
-        fits::<Self>("random", parts.random, 80)?;
-        let time = u128::from(parts.unix_ts_ms) << 80;
-        Ok(Uuid::from_u128(time | parts.random))
-    }
-
-    fn unpack(raw: &Uuid) -> Result<Parts22, Error> {
-        let (high, _) = raw.as_u64_pair();
-        Ok(Parts22 {
-            unix_ts_ms: high >> 16,
-            random: raw.as_u128() & ((1 << 80) - 1),
-        })
-    }
+    fields!(Parts22: unix_ts_ms = 48, random = 80);
 
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
         Ok(inspection_of::<Self>(Self::unpack(raw)?.unix_ts_ms))
@@ -272,19 +257,7 @@ impl<A: Alphabet> Layout for Text22<A> {
 }
 
 impl<A: Alphabet> Layout for Text22Time64<A> {
-    type Parts = Parts22Time64;
-
-    fn pack(parts: Parts22Time64) -> Result<Uuid, Error> {
-        Ok(Uuid::from_u64_pair(parts.unix_time_ms, parts.random))
-    }
-
-    fn unpack(raw: &Uuid) -> Result<Parts22Time64, Error> {
-        let (unix_time_ms, random) = raw.as_u64_pair();
-        Ok(Parts22Time64 {
-            unix_time_ms,
-            random,
-        })
-    }
+    fields!(Parts22Time64: unix_time_ms = 64, random = 64);
 
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
         Ok(inspection_of::<Self>(Self::unpack(raw)?.unix_time_ms))

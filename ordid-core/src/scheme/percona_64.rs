@@ -50,7 +50,7 @@ impl Scheme for Percona64 {
     any_value!("percona_64", u64: "64 bits", Orders::BYTES);
 
     fn timestamp(raw: &u64) -> Option<Timestamp> {
-        Some(SCALE.timestamp_at(u64::from(apart(*raw).seconds)))
+        Some(SCALE.timestamp_at(*raw >> 32))
     }
 }
 
@@ -86,19 +86,6 @@ pub struct Parts {
     pub counter: u16,
 }
 
-const fn place(parts: Parts) -> u64 {
-    (parts.seconds as u64) << 32 | (parts.node as u64) << 16 | parts.counter as u64
-}
-
-const fn apart(raw: u64) -> Parts {
-    let [s0, s1, s2, s3, n0, n1, c0, c1] = raw.to_be_bytes();
-    Parts {
-        seconds: u32::from_be_bytes([s0, s1, s2, s3]),
-        node: u16::from_be_bytes([n0, n1]),
-        counter: u16::from_be_bytes([c0, c1]),
-    }
-}
-
 /// # Example
 ///
 /// ```
@@ -109,18 +96,10 @@ const fn apart(raw: u64) -> Parts {
 /// # Ok::<(), ordid_core::Error>(())
 /// ```
 impl Layout for Percona64 {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<u64, Error> {
-        Ok(place(parts))
-    }
-
-    fn unpack(raw: &u64) -> Result<Parts, Error> {
-        Ok(apart(*raw))
-    }
+    fields!(Parts: seconds = 32, node = 16, counter = 16);
 
     fn inspect(raw: &u64) -> Result<Inspection, Error> {
-        let parts = apart(*raw);
+        let parts = Self::unpack(raw)?;
         Ok(Inspection {
             moment: Some(SCALE.moment_at(u64::from(parts.seconds))),
             node: Some(u64::from(parts.node)),
@@ -151,6 +130,10 @@ mod tests {
         generator::{Generator, Policy},
         scheme::testing::*,
     };
+
+    fn apart(raw: u64) -> Parts {
+        Percona64::unpack(&raw).unwrap()
+    }
 
     fn scripted(seed: u64, policy: Policy) -> Scripted<Percona64> {
         scripted_with(0x361f, START, seed, policy)

@@ -29,7 +29,7 @@ use crate::{
     generator::{Slot, Slotted},
     key::{PushId, RisesAsBytes, Scheme},
     layout::Orders,
-    scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits},
+    scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered},
 };
 
 /// Bits below the time.
@@ -69,18 +69,7 @@ pub struct Parts {
 }
 
 impl Layout for FirebasePushId {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<PushId, Error> {
-        fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
-        fits::<Self>("random", parts.random, RANDOM_PART)?;
-        Ok(PushId::from_fields(parts.unix_ts_ms, parts.random))
-    }
-
-    fn unpack(raw: &PushId) -> Result<Parts, Error> {
-        let (unix_ts_ms, random) = raw.to_fields();
-        Ok(Parts { unix_ts_ms, random })
-    }
+    fields!(Parts: unix_ts_ms = 48, random = RANDOM_PART);
 
     fn inspect(raw: &PushId) -> Result<Inspection, Error> {
         let (unix_ts_ms, _) = raw.to_fields();

@@ -45,7 +45,7 @@ use crate::{
     },
     scheme::{
         anatomy::{Inspection, Layout, TimeOrdered, fits, out_of_time},
-        guid::{self, COUNT_BITS, INDEX_BITS, SEED_BITS},
+        guid::{self, COUNT_BITS, INDEX_BITS, SEED_BITS, TimeAt},
     },
 };
 
@@ -71,58 +71,15 @@ pub struct Parts {
     pub random: [u8; 10],
 }
 
-/// Where the six bytes of the time are.
-#[derive(Clone, Copy)]
-enum Place {
-    String,
-    Binary,
-    End,
-}
-
 impl Parts {
-    fn pack(self, place: Place) -> Uuid {
-        let [_, _, time @ ..] = self.millis.to_be_bytes();
-        let mut wire = [0; 16];
-        match place {
-            Place::String | Place::Binary => {
-                wire[..6].copy_from_slice(&time);
-                wire[6..].copy_from_slice(&self.random);
-            }
-            Place::End => {
-                wire[..10].copy_from_slice(&self.random);
-                wire[10..].copy_from_slice(&time);
-            }
-        }
-        if matches!(place, Place::String) {
-            reverse_groups(&mut wire);
-        }
-        Uuid::from_bytes_le(wire)
-    }
-
-    fn unpack(raw: &Uuid, place: Place) -> Self {
-        let mut wire = raw.to_bytes_le();
-        match place {
-            Place::String => reverse_groups(&mut wire),
-            Place::Binary => {}
-            Place::End => wire.rotate_right(6),
-        }
-        let [t0, t1, t2, t3, t4, t5, random @ ..] = wire;
-        Self {
-            millis: u64::from_be_bytes([0, 0, t0, t1, t2, t3, t4, t5]),
-            random,
-        }
+    fn unpack(raw: &Uuid, at: TimeAt) -> Self {
+        let (millis, random) = at.unpack(raw);
+        Self { millis, random }
     }
 
     fn moment(self) -> Moment {
         TimeScale::DOTNET_MILLIS.moment_at(self.millis)
     }
-}
-
-/// Reverses the first two groups of the text, and not the third, as the original does: its two
-/// random bytes stay where .NET has them.
-fn reverse_groups(wire: &mut [u8; 16]) {
-    wire[..4].reverse();
-    wire[4..6].reverse();
 }
 
 macro_rules! sequential_guid {
@@ -160,7 +117,7 @@ macro_rules! sequential_guid {
 
             fn pack(parts: Parts) -> Result<Uuid, Error> {
                 fits::<Self>("millis", parts.millis, 48)?;
-                Ok(parts.pack($place))
+                Ok($place.pack(parts.millis, parts.random))
             }
 
             fn unpack(raw: &Uuid) -> Result<Parts, Error> {
@@ -183,8 +140,7 @@ macro_rules! sequential_guid {
                     let last = Timestamp::saturating_from_unix_millis(LAST);
                     return Err(out_of_time(timestamp, last));
                 }
-                let (lowest, highest) = $along.ends(EPOCH + millis, EPOCH + millis);
-                Ok((Uuid::from_bytes(lowest), Uuid::from_bytes(highest)))
+                Ok($along.ends(EPOCH + millis, EPOCH + millis))
             }
         }
 
@@ -210,7 +166,7 @@ sequential_guid! {
     /// assert_eq!(SequentialGuidAsString::pack(parts)?, key);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    SequentialGuidAsString, "sequential_guid_as_string", Place::String,
+    SequentialGuidAsString, "sequential_guid_as_string", TimeAt::FirstInText,
     Orders::BYTES,
     compared by Comparison::Bytes, along AS_STRING, SequentialGuidAsStringGenerator
 }
@@ -219,7 +175,7 @@ impl RisesAsBytes for SequentialGuidAsString {}
 
 sequential_guid! {
     /// The scheme `sequential_guid_as_binary`: `SequentialAsBinary`, whose `Guid.ToByteArray` rises.
-    SequentialGuidAsBinary, "sequential_guid_as_binary", Place::Binary,
+    SequentialGuidAsBinary, "sequential_guid_as_binary", TimeAt::FirstOnWire,
     Orders::NONE.and(Comparison::DotNetBytes),
     compared by Comparison::DotNetBytes, along AS_BINARY, SequentialGuidAsBinaryGenerator
 }
@@ -228,7 +184,7 @@ impl RisesAsDotNetBytes for SequentialGuidAsBinary {}
 
 sequential_guid! {
     /// The scheme `sequential_guid_at_end`: `SequentialAtEnd`, which rises in SQL Server.
-    SequentialGuidAtEnd, "sequential_guid_at_end", Place::End,
+    SequentialGuidAtEnd, "sequential_guid_at_end", TimeAt::End,
     Orders::SQL_SERVER,
     compared by Comparison::SqlServer, along AT_END, SequentialGuidAtEndGenerator
 }

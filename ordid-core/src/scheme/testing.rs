@@ -11,7 +11,7 @@ use crate::{
     generator::{Generator, OrderedGenerator, Overflow, Policy, Rollback, Slotted},
     key::Scheme,
     layout::Comparison,
-    scheme::{Layout, UuidNode},
+    scheme::{FromName, Layout, UuidNode},
 };
 
 /// 2022-02-22T19:22:22Z
@@ -94,6 +94,20 @@ pub(crate) fn does_not_fit<S: Layout, const N: usize>(wrong: [(S::Parts, &str, u
         );
         assert_eq!(error.to_string(), expected);
     }
+}
+
+/// The scheme makes the RFC's key of the RFC's name, whose parts are bits of the hash.
+pub(crate) fn name_of_the_rfc<S: FromName + Layout>(
+    vector: &serde_json::Value,
+    hash: &str,
+    fields: impl FnOnce(S::Parts) -> [u128; 3],
+) {
+    let name = vector["name"].as_str().unwrap();
+    let key = S::from_name(&uuid(&vector["namespace"]), name.as_bytes());
+    assert_eq!(key, uuid(&vector["uuid"]));
+    let hash = u128::from_str_radix(&vector[hash].as_str().unwrap()[..32], 16).unwrap();
+    let expected = [hash >> 80, hash >> 64 & 0xfff, hash & ((1 << 62) - 1)];
+    assert_eq!(fields(S::unpack(&key).unwrap()), expected);
 }
 
 /// The last key is made in the millisecond `last`; after it there is an error.

@@ -46,7 +46,7 @@ use crate::{
     layout::Orders,
     scheme::{
         UuidV7,
-        anatomy::{Certainty, Inspection, Layout, TimeOrdered, fits},
+        anatomy::{Certainty, Inspection, Layout, TimeOrdered},
     },
 };
 
@@ -171,22 +171,7 @@ pub struct Parts {
 }
 
 impl Layout for Ulid {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<Uuid, Error> {
-        fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
-        fits::<Self>("random", parts.random, RANDOM_PART)?;
-        let time = u128::from(parts.unix_ts_ms) << RANDOM_PART;
-        Ok(Uuid::from_u128(time | parts.random))
-    }
-
-    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        let (high, _) = raw.as_u64_pair();
-        Ok(Parts {
-            unix_ts_ms: high >> 16,
-            random: raw.as_u128() & RANDOM_MASK,
-        })
-    }
+    fields!(Parts: unix_ts_ms = 48, random = RANDOM_PART);
 
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
         let parts = Self::unpack(raw)?;

@@ -95,7 +95,7 @@ impl Scheme for UuidShort {
     any_value!("uuid_short", u64: "64 bits", Orders::BYTES);
 
     fn timestamp(raw: &u64) -> Option<Timestamp> {
-        Some(SCALE.timestamp_at(u64::from(apart(*raw).seconds)))
+        Some(SCALE.timestamp_at(*raw >> COUNTER_BITS & u64::from(u32::MAX)))
     }
 }
 
@@ -135,33 +135,11 @@ const fn place(seconds: u64, server_id: u8, counter: u64) -> u64 {
     (server_id as u64) << NUMBER_BITS | seconds << COUNTER_BITS | counter
 }
 
-const fn apart(raw: u64) -> Parts {
-    let [server_id, s0, s1, s2, s3, c0, c1, c2] = raw.to_be_bytes();
-    Parts {
-        server_id,
-        seconds: u32::from_be_bytes([s0, s1, s2, s3]),
-        counter: u32::from_be_bytes([0, c0, c1, c2]),
-    }
-}
-
 impl Layout for UuidShort {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<u64, Error> {
-        fits::<Self>("counter", parts.counter, COUNTER_BITS)?;
-        Ok(place(
-            u64::from(parts.seconds),
-            parts.server_id,
-            u64::from(parts.counter),
-        ))
-    }
-
-    fn unpack(raw: &u64) -> Result<Parts, Error> {
-        Ok(apart(*raw))
-    }
+    fields!(Parts: server_id = 8, seconds = NUMBER_BITS - COUNTER_BITS, counter = COUNTER_BITS);
 
     fn inspect(raw: &u64) -> Result<Inspection, Error> {
-        let parts = apart(*raw);
+        let parts = Self::unpack(raw)?;
         Ok(Inspection {
             moment: Some(SCALE.moment_at(u64::from(parts.seconds))),
             node: Some(u64::from(parts.server_id)),
@@ -202,7 +180,10 @@ mod tests {
             assert_eq!(nth(0), number("id"));
             // One number: no wrap at 24 bits.
             assert_eq!(nth((1 << 24) - 1) + 1, nth(1 << 24));
-            assert_eq!(apart(nth(1 << 24)).seconds, parts.seconds + 1);
+            assert_eq!(
+                UuidShort::unpack(&nth(1 << 24)).unwrap().seconds,
+                parts.seconds + 1
+            );
         }
     }
 
@@ -241,7 +222,7 @@ mod tests {
         let generator = scripted(7);
         let last = u64::from(u32::MAX) * 1_000 + 999;
         generator.clock().set_unix_millis(last);
-        assert_eq!(apart(next(&generator)).server_id, 7);
+        assert_eq!(UuidShort::unpack(&next(&generator)).unwrap().server_id, 7);
         let _ = generator.reserve((1 << 24) - 2).unwrap();
         let highest = next(&generator);
         assert_eq!(highest, place(u64::from(u32::MAX), 7, 0xff_ffff));

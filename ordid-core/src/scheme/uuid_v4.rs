@@ -34,29 +34,23 @@
 
 use uuid::Uuid;
 
+#[cfg(feature = "std")]
+use crate::{entropy::ThreadEntropy, scheme::random::ProcessEntropy};
 use crate::{
-    clock::Timestamp,
     error::Error,
     key::Scheme,
-    layout::Orders,
     scheme::{
-        anatomy::{Certainty, Inspection, Layout, beside_version, fields_around_version},
+        anatomy::{Certainty, Inspection, Layout},
         random::{Random, RandomGenerator},
     },
 };
-#[cfg(feature = "std")]
-use crate::{entropy::ThreadEntropy, scheme::random::ProcessEntropy};
 
 /// The scheme `uuid_v4`.
 #[derive(Debug)]
 pub enum UuidV4 {}
 
 impl Scheme for UuidV4 {
-    rfc_9562!("uuid_v4", version 4, Orders::NONE);
-
-    fn timestamp(_: &Uuid) -> Option<Timestamp> {
-        None
-    }
+    without_order!(rfc_9562!("uuid_v4", version 4));
 }
 
 impl Random for UuidV4 {
@@ -93,34 +87,10 @@ pub struct Parts {
 /// # Ok::<(), ordid_core::Error>(())
 /// ```
 impl Layout for UuidV4 {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<Uuid, Error> {
-        fields_around_version::<Self>(
-            4,
-            [
-                ("random_a", parts.random_a),
-                ("random_b", parts.random_b.into()),
-                ("random_c", parts.random_c),
-            ],
-        )
-    }
-
-    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        let (random_a, random_b, random_c) = beside_version::<Self>(raw)?;
-        Ok(Parts {
-            random_a,
-            random_b,
-            random_c,
-        })
-    }
+    fields_around_version!(4: random_a = 48, random_b = 12, random_c = 62);
 
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
-        Self::unpack(raw)?;
-        Ok(Inspection {
-            version: Some(4),
-            ..Inspection::of::<Self>(Certainty::Stated)
-        })
+        Inspection::of_version::<Self>(raw, 4, Certainty::Stated)
     }
 }
 
@@ -145,6 +115,7 @@ mod tests {
 
     use super::*;
     use crate::{
+        clock::Timestamp,
         entropy::SeededEntropy,
         generator::{Events, Generator},
         key::{Generated, StaticScheme},

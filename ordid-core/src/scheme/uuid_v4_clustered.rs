@@ -60,10 +60,9 @@ use crate::{
     error::Error,
     generator::{Events, Generator},
     key::{Generated, Scheme},
-    layout::Orders,
     scheme::{
         UuidV4,
-        anatomy::{Certainty, Inspection, Layout, check, fits},
+        anatomy::{Certainty, Inspection, Layout, narrowed, pack, unpack},
         random::{Drawn, Random, draw_all},
     },
 };
@@ -77,11 +76,7 @@ pub use by_period::{ByPeriod, Clustering, Minute, Seconds, Week};
 pub enum UuidV4Clustered {}
 
 impl Scheme for UuidV4Clustered {
-    rfc_9562!("uuid_v4_clustered", version 4, Orders::NONE);
-
-    fn timestamp(_: &Uuid) -> Option<Timestamp> {
-        None
-    }
+    without_order!(rfc_9562!("uuid_v4_clustered", version 4));
 }
 
 /// The scheme `uuid_v4_clustered_compat`: with a random variant, as the original.
@@ -89,15 +84,10 @@ impl Scheme for UuidV4Clustered {
 pub enum UuidV4ClusteredCompat {}
 
 impl Scheme for UuidV4ClusteredCompat {
-    version_of_any_variant!(
+    without_order!(version_of_any_variant!(
         "uuid_v4_clustered_compat",
-        version 4: "version 4 and any variant",
-        Orders::NONE
-    );
-
-    fn timestamp(_: &Uuid) -> Option<Timestamp> {
-        None
-    }
+        version 4: "version 4 and any variant"
+    ));
 }
 
 /// The schemes that a [`ClusteredGenerator`] makes keys of: [`UuidV4Clustered`],
@@ -141,42 +131,11 @@ pub struct Parts {
     pub random_c: u64,
 }
 
-impl Parts {
-    fn high<S: Scheme>(self) -> Result<u64, Error> {
-        fits::<S>("random_b", self.random_b, 12)?;
-        let prefix = u64::from(self.prefix) << 48;
-        Ok(prefix | u64::from(self.random_a) << 16 | 0x4000 | u64::from(self.random_b))
-    }
-
-    const fn of(raw: &Uuid, random_c: u64) -> Self {
-        let [p, q, a, b, c, d, e, f, ..] = *raw.as_bytes();
-        Self {
-            prefix: u16::from_be_bytes([p, q]),
-            random_a: u32::from_be_bytes([a, b, c, d]),
-            random_b: u16::from_be_bytes([e & 0x0f, f]),
-            random_c,
-        }
-    }
-}
-
 impl Layout for UuidV4Clustered {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<Uuid, Error> {
-        fits::<Self>("random_c", parts.random_c, 62)?;
-        let high = parts.high::<Self>()?;
-        Ok(Uuid::from_u64_pair(high, 0b10 << 62 | parts.random_c))
-    }
-
-    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        check::<Self>(raw)?;
-        let (_, low) = raw.as_u64_pair();
-        Ok(Parts::of(raw, low & !(0b11 << 62)))
-    }
+    fields_around_version!(4: prefix = 16, random_a = 32, random_b = 12, random_c = 62);
 
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
-        Self::unpack(raw)?;
-        Ok(inspection::<Self>())
+        Inspection::of_version::<Self>(raw, 4, Certainty::Possible)
     }
 }
 
@@ -184,26 +143,28 @@ impl Layout for UuidV4ClusteredCompat {
     type Parts = Parts;
 
     fn pack(parts: Parts) -> Result<Uuid, Error> {
-        let high = parts.high::<Self>()?;
-        Ok(Uuid::from_u64_pair(high, parts.random_c))
+        pack::<Self, _>([
+            ("prefix", parts.prefix.into(), 16),
+            ("random_a", parts.random_a.into(), 32),
+            ("version", 4, 4),
+            ("random_b", parts.random_b.into(), 12),
+            ("random_c", parts.random_c.into(), 64),
+        ])
     }
 
     fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        check::<Self>(raw)?;
-        let (_, low) = raw.as_u64_pair();
-        Ok(Parts::of(raw, low))
+        let [prefix, random_a, _, random_b, random_c] =
+            unpack::<Self, _>(raw, [16, 32, 4, 12, 64])?;
+        Ok(Parts {
+            prefix: narrowed(prefix),
+            random_a: narrowed(random_a),
+            random_b: narrowed(random_b),
+            random_c: narrowed(random_c),
+        })
     }
 
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
-        Self::unpack(raw)?;
-        Ok(inspection::<Self>())
-    }
-}
-
-fn inspection<S: Scheme>() -> Inspection {
-    Inspection {
-        version: Some(4),
-        ..Inspection::of::<S>(Certainty::Possible)
+        Inspection::of_version::<Self>(raw, 4, Certainty::Possible)
     }
 }
 

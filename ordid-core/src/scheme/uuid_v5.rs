@@ -38,11 +38,9 @@ use uuid::Uuid;
 #[cfg(any(test, feature = "named"))]
 use crate::scheme::named::FromName;
 use crate::{
-    clock::Timestamp,
     error::Error,
     key::Scheme,
-    layout::Orders,
-    scheme::anatomy::{Certainty, Inspection, Layout, beside_version, fields_around_version},
+    scheme::anatomy::{Certainty, Inspection, Layout},
 };
 
 /// The scheme `uuid_v5`.
@@ -50,11 +48,7 @@ use crate::{
 pub enum UuidV5 {}
 
 impl Scheme for UuidV5 {
-    rfc_9562!("uuid_v5", version 5, Orders::NONE);
-
-    fn timestamp(_: &Uuid) -> Option<Timestamp> {
-        None
-    }
+    without_order!(rfc_9562!("uuid_v5", version 5));
 }
 
 #[cfg(any(test, feature = "named"))]
@@ -76,34 +70,10 @@ pub struct Parts {
 }
 
 impl Layout for UuidV5 {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<Uuid, Error> {
-        fields_around_version::<Self>(
-            5,
-            [
-                ("sha1_high", parts.sha1_high),
-                ("sha1_mid", parts.sha1_mid.into()),
-                ("sha1_low", parts.sha1_low),
-            ],
-        )
-    }
-
-    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        let (sha1_high, sha1_mid, sha1_low) = beside_version::<Self>(raw)?;
-        Ok(Parts {
-            sha1_high,
-            sha1_mid,
-            sha1_low,
-        })
-    }
+    fields_around_version!(5: sha1_high = 48, sha1_mid = 12, sha1_low = 62);
 
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
-        Self::unpack(raw)?;
-        Ok(Inspection {
-            version: Some(5),
-            ..Inspection::of::<Self>(Certainty::Stated)
-        })
+        Inspection::of_version::<Self>(raw, 5, Certainty::Stated)
     }
 }
 
@@ -111,21 +81,17 @@ impl Layout for UuidV5 {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
-    use crate::scheme::testing::{declared, does_not_fit, uuid, vectors};
+    use crate::scheme::testing::{declared, does_not_fit, name_of_the_rfc, vectors};
 
     #[test]
     fn a_name_of_the_rfc_makes_its_key() {
-        let vector = &vectors("rfc9562")["v5"][0];
-        let key = UuidV5::from_name(
-            &uuid(&vector["namespace"]),
-            vector["name"].as_str().unwrap().as_bytes(),
-        );
-        assert_eq!(key, uuid(&vector["uuid"]));
-        let sha1 = u128::from_str_radix(&vector["sha1"].as_str().unwrap()[..32], 16).unwrap();
-        let parts = UuidV5::unpack(&key).unwrap();
-        assert_eq!(u128::from(parts.sha1_high), sha1 >> 80);
-        assert_eq!(u128::from(parts.sha1_mid), sha1 >> 64 & 0xfff);
-        assert_eq!(u128::from(parts.sha1_low), sha1 & ((1 << 62) - 1));
+        name_of_the_rfc::<UuidV5>(&vectors("rfc9562")["v5"][0], "sha1", |parts| {
+            [
+                parts.sha1_high.into(),
+                parts.sha1_mid.into(),
+                parts.sha1_low.into(),
+            ]
+        });
     }
 
     #[test]

@@ -29,11 +29,9 @@ use crate::{
     clock::{TimeScale, Timestamp},
     error::Error,
     generator::{LocalBlock, Slot, Slotted},
-    key::{Generated, KeyType, RisesAsBytes, RisesInMariaDbUuid, Scheme},
+    key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
     layout::{Comparison, Orders},
-    scheme::anatomy::{
-        Certainty, Inspection, Layout, TimeOrdered, beside_version, fields_around_version,
-    },
+    scheme::anatomy::{Certainty, Inspection, Layout, TimeOrdered},
 };
 
 /// Lower bits of the counter, beside the variant.
@@ -95,27 +93,7 @@ pub struct Parts {
 /// # Ok::<(), ordid_core::Error>(())
 /// ```
 impl Layout for UuidV7 {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<Uuid, Error> {
-        fields_around_version::<Self>(
-            7,
-            [
-                ("unix_ts_ms", parts.unix_ts_ms),
-                ("rand_a", parts.rand_a.into()),
-                ("rand_b", parts.rand_b),
-            ],
-        )
-    }
-
-    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        let (unix_ts_ms, rand_a, rand_b) = beside_version::<Self>(raw)?;
-        Ok(Parts {
-            unix_ts_ms,
-            rand_a,
-            rand_b,
-        })
-    }
+    fields_around_version!(7: unix_ts_ms = 48, rand_a = 12, rand_b = 62);
 
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
         let parts = Self::unpack(raw)?;
@@ -144,7 +122,7 @@ impl TimeOrdered for UuidV7 {
 generator! {
     /// Makes UUIDs of version 7, strictly rising over all threads that share it.
     ///
-    /// The process-wide one stands behind [`KeyType::generate`]; make your own for a policy, a clock or
+    /// The process-wide one stands behind [`KeyType::generate`](crate::KeyType::generate); make your own for a policy, a clock or
     /// an entropy source of your own.
     ///
     /// # Example: a clock that steps back
@@ -181,27 +159,9 @@ generator_alias! {
     UuidV7LocalGenerator<C, E> = LocalBlock<UuidV7Generator<C, E>>
 }
 
-/// `Uuid` itself is a key type: it makes version 7, and holds any version.
-impl KeyType for Uuid {
-    type Raw = Uuid;
-    type Scheme = UuidV7;
-
-    const NAME: &'static str = "Uuid";
-    const PREFIX: Option<&'static str> = None;
-
-    #[inline]
-    fn from_generated(generated: Generated<UuidV7>) -> Self {
-        generated.into_raw()
-    }
-
-    #[inline]
-    fn to_raw(self) -> Uuid {
-        self
-    }
-
-    fn from_raw(raw: Uuid) -> Result<Self, Error> {
-        Ok(raw)
-    }
+own_key_type! {
+    /// `Uuid` itself is a key type: it makes version 7, and holds any version.
+    Uuid: UuidV7
 }
 
 #[cfg(test)]

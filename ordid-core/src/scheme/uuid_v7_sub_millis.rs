@@ -38,9 +38,7 @@ use crate::{
     key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
     scheme::{
         UuidV7,
-        anatomy::{
-            Certainty, Inspection, Layout, TimeOrdered, around_version, beside_version, fits,
-        },
+        anatomy::{Certainty, Inspection, Layout, TimeOrdered},
     },
 };
 
@@ -109,28 +107,7 @@ pub struct Parts {
 /// # Ok::<(), ordid_core::Error>(())
 /// ```
 impl Layout for UuidV7SubMillis {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<Uuid, Error> {
-        fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
-        fits::<Self>("fraction", parts.fraction, 12)?;
-        fits::<Self>("random", parts.random, 54)?;
-        let last = u64::from(parts.counter) << 54 | parts.random;
-        Ok(around_version(
-            7,
-            [parts.unix_ts_ms, parts.fraction.into(), last],
-        ))
-    }
-
-    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        let (unix_ts_ms, fraction, last) = beside_version::<Self>(raw)?;
-        Ok(Parts {
-            unix_ts_ms,
-            fraction,
-            counter: (last >> 54 & 0xff) as u8,
-            random: last & ((1 << 54) - 1),
-        })
-    }
+    fields_around_version!(7: unix_ts_ms = 48, fraction = 12, counter = 8, random = 54);
 
     /// Takes any UUID of version 7: which of them have fractions is not written in them.
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {

@@ -36,9 +36,7 @@ use crate::{
     key::{RisesAsBytes, RisesInMariaDbUuid, Scheme},
     scheme::{
         UuidV7,
-        anatomy::{
-            Certainty, Inspection, Layout, TimeOrdered, around_version, beside_version, fits,
-        },
+        anatomy::{Certainty, Inspection, Layout, TimeOrdered},
     },
 };
 
@@ -83,28 +81,7 @@ pub struct Parts {
 }
 
 impl Layout for UuidV7Unguessable {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<Uuid, Error> {
-        fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
-        fits::<Self>("counter", parts.counter, 18)?;
-        fits::<Self>("random", parts.random, 56)?;
-        let counter = u64::from(parts.counter);
-        let last = (counter & 0x3f) << 56 | parts.random;
-        Ok(around_version(
-            7,
-            [parts.unix_ts_ms, counter >> COUNTER_LOW_BITS, last],
-        ))
-    }
-
-    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        let (unix_ts_ms, counter_high, last) = beside_version::<Self>(raw)?;
-        Ok(Parts {
-            unix_ts_ms,
-            counter: u32::from(counter_high) << COUNTER_LOW_BITS | (last >> 56) as u32,
-            random: last & ((1 << 56) - 1),
-        })
-    }
+    fields_around_version!(7: unix_ts_ms = 48, counter = 18, random = 56);
 
     /// Takes any UUID of version 7: which of them are unguessable is not written in them.
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {

@@ -38,11 +38,9 @@ use uuid::Uuid;
 #[cfg(any(test, feature = "named"))]
 use crate::scheme::{anatomy::with_version, named::FromName};
 use crate::{
-    clock::Timestamp,
     error::Error,
     key::Scheme,
-    layout::Orders,
-    scheme::anatomy::{Certainty, Inspection, Layout, beside_version, fields_around_version},
+    scheme::anatomy::{Certainty, Inspection, Layout},
 };
 
 /// The scheme `uuid_v8_sha256`.
@@ -50,11 +48,7 @@ use crate::{
 pub enum UuidV8Sha256 {}
 
 impl Scheme for UuidV8Sha256 {
-    rfc_9562!("uuid_v8_sha256", version 8, Orders::NONE);
-
-    fn timestamp(_: &Uuid) -> Option<Timestamp> {
-        None
-    }
+    without_order!(rfc_9562!("uuid_v8_sha256", version 8));
 }
 
 #[cfg(any(test, feature = "named"))]
@@ -84,34 +78,10 @@ pub struct Parts {
 }
 
 impl Layout for UuidV8Sha256 {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<Uuid, Error> {
-        fields_around_version::<Self>(
-            8,
-            [
-                ("custom_a", parts.custom_a),
-                ("custom_b", parts.custom_b.into()),
-                ("custom_c", parts.custom_c),
-            ],
-        )
-    }
-
-    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        let (custom_a, custom_b, custom_c) = beside_version::<Self>(raw)?;
-        Ok(Parts {
-            custom_a,
-            custom_b,
-            custom_c,
-        })
-    }
+    fields_around_version!(8: custom_a = 48, custom_b = 12, custom_c = 62);
 
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
-        Self::unpack(raw)?;
-        Ok(Inspection {
-            version: Some(8),
-            ..Inspection::of::<Self>(Certainty::Possible)
-        })
+        Inspection::of_version::<Self>(raw, 8, Certainty::Possible)
     }
 }
 
@@ -119,22 +89,17 @@ impl Layout for UuidV8Sha256 {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
-    use crate::scheme::testing::{declared, does_not_fit, uuid, vectors};
+    use crate::scheme::testing::{declared, does_not_fit, name_of_the_rfc, vectors};
 
     #[test]
     fn a_name_of_the_rfc_makes_its_key() {
-        let json = vectors("rfc9562");
-        let vector = &json["v8"][1];
-        let key = UuidV8Sha256::from_name(
-            &uuid(&vector["namespace"]),
-            vector["name"].as_str().unwrap().as_bytes(),
-        );
-        assert_eq!(key, uuid(&vector["uuid"]));
-        let sha256 = u128::from_str_radix(&vector["sha256"].as_str().unwrap()[..32], 16).unwrap();
-        let parts = UuidV8Sha256::unpack(&key).unwrap();
-        assert_eq!(u128::from(parts.custom_a), sha256 >> 80);
-        assert_eq!(u128::from(parts.custom_b), sha256 >> 64 & 0xfff);
-        assert_eq!(u128::from(parts.custom_c), sha256 & ((1 << 62) - 1));
+        name_of_the_rfc::<UuidV8Sha256>(&vectors("rfc9562")["v8"][1], "sha256", |parts| {
+            [
+                parts.custom_a.into(),
+                parts.custom_b.into(),
+                parts.custom_c.into(),
+            ]
+        });
     }
 
     #[test]

@@ -46,7 +46,7 @@ use crate::{
         along::{Along, Fixed},
     },
     scheme::{
-        anatomy::{Inspection, Layout, TimeOrdered, around_version, beside_version, fits},
+        anatomy::{Inspection, Layout, TimeOrdered},
         guid::{self, COUNT_BITS, INDEX_BITS, SEED_BITS},
     },
 };
@@ -61,10 +61,8 @@ impl Scheme for UuidV8SqlServer {
     rfc_9562!("uuid_v8_sql_server", version 8, Orders::SQL_SERVER);
 
     fn timestamp(raw: &Uuid) -> Option<Timestamp> {
-        Self::check(raw).then(|| {
-            let (_, low) = raw.as_u64_pair();
-            Timestamp::saturating_from_unix_millis(low & ((1 << 48) - 1))
-        })
+        let millis = guid::millis_at_end(raw);
+        Self::check(raw).then(|| Timestamp::saturating_from_unix_millis(millis))
     }
 
     fn cmp(left: &Uuid, right: &Uuid) -> Ordering {
@@ -113,29 +111,7 @@ pub struct Parts {
 /// # Ok::<(), ordid_core::Error>(())
 /// ```
 impl Layout for UuidV8SqlServer {
-    type Parts = Parts;
-
-    fn pack(parts: Parts) -> Result<Uuid, Error> {
-        fits::<Self>("custom_a", parts.custom_a, 48)?;
-        fits::<Self>("custom_b", parts.custom_b, 12)?;
-        fits::<Self>("sequence", parts.sequence, 14)?;
-        fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
-        let last = u64::from(parts.sequence) << 48 | parts.unix_ts_ms;
-        Ok(around_version(
-            8,
-            [parts.custom_a, parts.custom_b.into(), last],
-        ))
-    }
-
-    fn unpack(raw: &Uuid) -> Result<Parts, Error> {
-        let (custom_a, custom_b, last) = beside_version::<Self>(raw)?;
-        Ok(Parts {
-            custom_a,
-            custom_b,
-            sequence: (last >> 48) as u16,
-            unix_ts_ms: last & ((1 << 48) - 1),
-        })
-    }
+    fields_around_version!(8: custom_a = 48, custom_b = 12, sequence = 14, unix_ts_ms = 48);
 
     /// The counter is the 14 bits that all such keys have.
     fn inspect(raw: &Uuid) -> Result<Inspection, Error> {
@@ -153,8 +129,7 @@ impl Layout for UuidV8SqlServer {
 impl TimeOrdered for UuidV8SqlServer {
     fn bounds_at(timestamp: Timestamp) -> Result<(Uuid, Uuid), Error> {
         let millis = timestamp.as_unix_millis();
-        let (lowest, highest) = ALONG.ends(millis, millis);
-        Ok((Uuid::from_bytes(lowest), Uuid::from_bytes(highest)))
+        Ok(ALONG.ends(millis, millis))
     }
 }
 

@@ -15,7 +15,7 @@ macro_rules! column {
     (
         $(#[$doc:meta])*
         $type:ident = $name:literal, $comparison:ident $(, $compares:expr)?;
-        $($dialect:ident: $ddl:literal, $literal:expr, $source:expr;)+
+        $($dialect:ident: $ddl:expr, $literal:expr, $source:expr;)+
     ) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy)]

@@ -20,8 +20,12 @@ fn now(by: i64) -> Timestamp {
     Timestamp::from_unix_millis(now.checked_add_signed(by).unwrap()).unwrap()
 }
 
-fn failure<T: fmt::Debug>(result: Result<T, Error>) -> Option<CoordinationFailure> {
-    result.unwrap_err().coordination_failure()
+/// It fails so, and says these words.
+#[track_caller]
+fn fails<T: fmt::Debug>(result: Result<T, Error>, failure: CoordinationFailure, words: &str) {
+    let error = result.unwrap_err();
+    assert_eq!(error.coordination_failure(), Some(failure), "{error}");
+    assert!(error.to_string().contains(words), "{error}");
 }
 
 #[test]
@@ -53,13 +57,15 @@ fn what_was_used_is_kept_by_a_release_and_the_rest_is_not_lost() {
     leases.release(&grant, Some(last)).unwrap();
     let next = leases.acquire(now(-1_000), None).unwrap();
     assert_eq!(next.floor().as_unix_millis(), last.as_unix_millis() + 1);
-    assert_eq!(
-        failure(leases.renew(&grant, now(0))),
-        Some(CoordinationFailure::Fenced)
+    fails(
+        leases.renew(&grant, now(0)),
+        CoordinationFailure::Fenced,
+        "",
     );
-    assert_eq!(
-        failure(leases.release(&grant, None)),
-        Some(CoordinationFailure::Fenced)
+    fails(
+        leases.release(&grant, None),
+        CoordinationFailure::Fenced,
+        "",
     );
 }
 
@@ -101,25 +107,23 @@ fn a_copy_and_a_file_put_in_the_place_of_another_are_refused() {
     let other = folder.with_file_name("copy");
     fs::create_dir_all(&other).unwrap();
     fs::copy(folder.join("node-5.lease"), other.join("node-5.lease")).unwrap();
-    let copy = open(&other, 5..6).acquire(now(0), None).unwrap_err();
-    assert_eq!(
-        copy.coordination_failure(),
-        Some(CoordinationFailure::Mismatch)
-    );
-    assert!(
-        copy.to_string().contains("node-5.lease is a copy"),
-        "{copy}"
+    fails(
+        open(&other, 5..6).acquire(now(0), None),
+        CoordinationFailure::Mismatch,
+        "node-5.lease is a copy",
     );
 
     fs::rename(other.join("node-5.lease"), folder.join("node-5.lease")).unwrap();
-    assert_eq!(
-        failure(leases.renew(&grant, now(0))),
-        Some(CoordinationFailure::StateLost)
+    fails(
+        leases.renew(&grant, now(0)),
+        CoordinationFailure::StateLost,
+        "",
     );
     fs::remove_file(folder.join("node-5.lease")).unwrap();
-    assert_eq!(
-        failure(leases.renew(&grant, now(0))),
-        Some(CoordinationFailure::StateLost)
+    fails(
+        leases.renew(&grant, now(0)),
+        CoordinationFailure::StateLost,
+        "",
     );
 }
 
@@ -155,14 +159,10 @@ fn a_file_that_was_deleted_and_restored_is_refused_whatever_its_inode() {
     for _ in 0..20 {
         fs::remove_file(&path).unwrap();
         fs::write(&path, &backup).unwrap();
-        let restored = open(&folder, 5..6).acquire(now(0), None).unwrap_err();
-        assert_eq!(
-            restored.coordination_failure(),
-            Some(CoordinationFailure::Mismatch)
-        );
-        assert!(
-            restored.to_string().contains("node-5.lease is a copy"),
-            "{restored}"
+        fails(
+            open(&folder, 5..6).acquire(now(0), None),
+            CoordinationFailure::Mismatch,
+            "node-5.lease is a copy",
         );
     }
 }
@@ -172,15 +172,17 @@ fn a_clock_far_off_burns_no_time() {
     let (_guard, folder) = folder();
     let hour = 3_600_000;
     let leases = open(&folder, 0..2);
-    assert_eq!(
-        failure(leases.acquire(now(hour), None)),
-        Some(CoordinationFailure::TooFarAhead)
+    fails(
+        leases.acquire(now(hour), None),
+        CoordinationFailure::TooFarAhead,
+        "",
     );
     let grant = leases.acquire(now(0), None).unwrap();
     assert!(grant.floor() <= now(0));
-    assert_eq!(
-        failure(leases.renew(&grant, now(hour))),
-        Some(CoordinationFailure::TooFarAhead)
+    fails(
+        leases.renew(&grant, now(hour)),
+        CoordinationFailure::TooFarAhead,
+        "",
     );
     // A clock that went back takes nothing back.
     assert_eq!(leases.renew(&grant, now(-8 * hour)).unwrap(), grant);
@@ -199,9 +201,10 @@ fn a_node_whose_ceiling_is_far_ahead_is_passed_over() {
     drop(ahead);
     let leases = FileLease::open(&folder, terms).unwrap();
     assert_eq!(leases.acquire(now(0), None).unwrap().node(), 1);
-    assert_eq!(
-        failure(leases.acquire(now(0), None)),
-        Some(CoordinationFailure::TooFarAhead)
+    fails(
+        leases.acquire(now(0), None),
+        CoordinationFailure::TooFarAhead,
+        "",
     );
 }
 
@@ -235,14 +238,10 @@ fn a_spoilt_file_is_told_and_a_torn_write_leaves_what_was_acknowledged() {
     drop(leases);
 
     fs::write(&path, b"something else").unwrap();
-    let error = open(&folder, 0..1).acquire(now(0), None).unwrap_err();
-    assert_eq!(
-        error.coordination_failure(),
-        Some(CoordinationFailure::Mismatch)
-    );
-    assert!(
-        error.to_string().contains("node-0.lease is damaged"),
-        "{error}"
+    fails(
+        open(&folder, 0..1).acquire(now(0), None),
+        CoordinationFailure::Mismatch,
+        "node-0.lease is damaged",
     );
 }
 
@@ -251,5 +250,5 @@ fn a_folder_that_cannot_be_made_is_unavailable() {
     let (_guard, folder) = folder();
     fs::write(&folder, b"a file").unwrap();
     let opened = FileLease::open(&folder, LeaseTerms::new(0..1).unwrap());
-    assert_eq!(failure(opened), Some(CoordinationFailure::Unavailable));
+    fails(opened, CoordinationFailure::Unavailable, "");
 }

@@ -49,6 +49,8 @@ pub use error::Error;
 pub use policy::{Access, Policy, access, policy, policy_from};
 pub use server::Server;
 
+use std::io::Write as _;
+
 use server::Found;
 
 /// Starts a private PostgreSQL server.
@@ -309,4 +311,15 @@ fn not_private(name: &str) -> Error {
         "no private server is called `{name}`: use `postgres`, `postgres_2`, `mariadb`, \
          `mariadb_2`, `mysql`, `pgbouncer`, `h2`, `redis`, `zookeeper` or `etcd`"
     ))
+}
+
+/// What the `main` of a program here returns: an error is written to standard error.
+pub fn conclude(outcome: Result<(), impl std::fmt::Display>) -> std::process::ExitCode {
+    match outcome {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {error}");
+            std::process::ExitCode::FAILURE
+        }
+    }
 }

@@ -8,13 +8,7 @@
 //! flush_unit URL resume JOURNAL       what is in the journal
 //! ```
 
-use std::{
-    error::Error,
-    io::{self, Write},
-    path::Path,
-    process::ExitCode,
-    str::FromStr,
-};
+use std::{error::Error, io, path::Path, process::ExitCode, str::FromStr};
 
 use ordid_sqlx::{Retry, UnitOfWork};
 use ordid_tests::{
@@ -29,13 +23,7 @@ use sqlx::{MySql, Postgres, Sqlite};
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    ordid_harness::conclude(run())
 }
 
 fn run() -> Outcome {

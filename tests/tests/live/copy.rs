@@ -8,6 +8,7 @@ use ordid::{KeyType as _, OrderedKey};
 use ordid_sqlx::{EngineProfile, Entity, Flushed, NotBulk, UnitOfWork};
 use ordid_tests::{
     copy::{DROP, SMALL, setups, with_tenant},
+    flushed::copied,
     servers::Servers,
 };
 use sqlx::{
@@ -81,11 +82,6 @@ where
         work.add(row);
     }
     work
-}
-
-/// The only table's rows, and how many of them were copied.
-fn copied(flushed: &Flushed) -> (usize, usize) {
-    (flushed.tables[0].rows, flushed.tables[0].bulk)
 }
 
 /// A value in PostgreSQL's own encoding, under the number of its type.
@@ -229,11 +225,8 @@ async fn rows_are_what_an_insert_writes(pool: Pool<Postgres>) -> Outcome {
 
     let flushed = work(rows.clone()).flush(&pool).await?;
     assert_eq!(copied(&flushed), (1_200, 1_200));
-    execute(
-        &pool,
-        "CREATE TABLE copied AS SELECT wide::text AS row FROM wide; TRUNCATE wide",
-    )
-    .await?;
+    let sql = "CREATE TABLE copied AS SELECT wide::text AS row FROM wide; TRUNCATE wide";
+    execute(&pool, sql).await?;
 
     let mut transaction = pool.begin().await?;
     let flushed = work(rows).flush_in(&mut transaction).await?;
@@ -315,11 +308,8 @@ struct Mooded<M> {
 }
 
 async fn an_enum_that_is_stored_as_text_is_copied(pool: Pool<Postgres>) -> Outcome {
-    execute(
-        &pool,
-        "CREATE TABLE moods (id uuid PRIMARY KEY, mood text NOT NULL, other varchar(9))",
-    )
-    .await?;
+    let sql = "CREATE TABLE moods (id uuid PRIMARY KEY, mood text NOT NULL, other varchar(9))";
+    execute(&pool, sql).await?;
     let rows = (0..1_200).map(|n| Mooded {
         id: Native::generate(),
         mood: if n % 3 == 0 { Mood::Merry } else { Mood::Calm },
@@ -599,11 +589,8 @@ async fn a_row_that_cannot_be_encoded_is_named(pool: Pool<Postgres>) -> Outcome 
 }
 
 async fn a_value_too_long_is_named(pool: Pool<Postgres>) -> Outcome {
-    execute(
-        &pool,
-        "CREATE TABLE small (id uuid PRIMARY KEY, number integer, word varchar(3))",
-    )
-    .await?;
+    let sql = "CREATE TABLE small (id uuid PRIMARY KEY, number integer, word varchar(3))";
+    execute(&pool, sql).await?;
     for word in ["abcd", "a\0"] {
         let mut rows: Vec<Small> = small(2_500).collect();
         rows[2_222].word = Some(word.to_owned());

@@ -7,7 +7,7 @@ use std::{
     pin::Pin,
 };
 
-use ordid::{ColumnList, EnsuredKey, KeyOf, OrderedKey};
+use ordid::{ColumnList, EnsuredKey, Error, KeyOf, OrderedKey};
 use ordid_sqlx::{EngineProfile, Entity, OnConflict, Retry, ShardedUnitOfWork, UnitOfWork};
 use ordid_tests::graphs::Engine;
 use sqlx::{
@@ -228,22 +228,19 @@ pub trait Keeps<E: OrderedKey<Field: EnsuredKey>>: Engine {
     /// As [`UnitOfWork::get`].
     fn get(work: &UnitOfWork<Self>) -> &[E];
     /// As [`ShardedUnitOfWork::add`].
-    fn place(work: &mut ShardedUnitOfWork<Self>, entity: E) -> Result<KeyOf<E>, ordid::Error>;
+    fn place(work: &mut ShardedUnitOfWork<Self>, entity: E) -> Result<KeyOf<E>, Error>;
     /// As [`ShardedUnitOfWork::update`].
-    fn update_placed(work: &mut ShardedUnitOfWork<Self>, entity: E) -> Result<(), ordid::Error>;
+    fn update_placed(work: &mut ShardedUnitOfWork<Self>, entity: E) -> Result<(), Error>;
     /// As [`ShardedUnitOfWork::update_columns`].
     fn update_columns_placed(
         work: &mut ShardedUnitOfWork<Self>,
         entity: E,
         columns: impl ColumnList<E>,
-    ) -> Result<(), ordid::Error>;
+    ) -> Result<(), Error>;
     /// As [`ShardedUnitOfWork::try_upsert`], by the key, for all columns.
-    fn upsert_placed(
-        work: &mut ShardedUnitOfWork<Self>,
-        entity: E,
-    ) -> Result<KeyOf<E>, ordid::Error>;
+    fn upsert_placed(work: &mut ShardedUnitOfWork<Self>, entity: E) -> Result<KeyOf<E>, Error>;
     /// As [`ShardedUnitOfWork::delete`].
-    fn delete_placed(work: &mut ShardedUnitOfWork<Self>, entity: &E) -> Result<(), ordid::Error>;
+    fn delete_placed(work: &mut ShardedUnitOfWork<Self>, entity: &E) -> Result<(), Error>;
 }
 
 macro_rules! database {
@@ -334,14 +331,14 @@ macro_rules! database {
             fn place(
                 work: &mut ShardedUnitOfWork<Self>,
                 entity: E,
-            ) -> Result<KeyOf<E>, ordid::Error> {
+            ) -> Result<KeyOf<E>, Error> {
                 work.add(entity)
             }
 
             fn update_placed(
                 work: &mut ShardedUnitOfWork<Self>,
                 entity: E,
-            ) -> Result<(), ordid::Error> {
+            ) -> Result<(), Error> {
                 work.update(entity)
             }
 
@@ -349,21 +346,21 @@ macro_rules! database {
                 work: &mut ShardedUnitOfWork<Self>,
                 entity: E,
                 columns: impl ColumnList<E>,
-            ) -> Result<(), ordid::Error> {
+            ) -> Result<(), Error> {
                 work.update_columns(entity, columns)
             }
 
             fn upsert_placed(
                 work: &mut ShardedUnitOfWork<Self>,
                 entity: E,
-            ) -> Result<KeyOf<E>, ordid::Error> {
+            ) -> Result<KeyOf<E>, Error> {
                 work.try_upsert(entity, OnConflict::key())
             }
 
             fn delete_placed(
                 work: &mut ShardedUnitOfWork<Self>,
                 entity: &E,
-            ) -> Result<(), ordid::Error> {
+            ) -> Result<(), Error> {
                 work.delete(entity)
             }
         }
@@ -449,20 +446,14 @@ pub fn begin_sharded<DB: Live>(sharding: ordid_sqlx::Sharding) -> Work<ShardedUn
 }
 
 impl<DB: Live> Work<ShardedUnitOfWork<DB>> {
-    pub fn add<E: OrderedKey<Field: EnsuredKey>>(
-        &mut self,
-        entity: E,
-    ) -> Result<KeyOf<E>, ordid::Error>
+    pub fn add<E: OrderedKey<Field: EnsuredKey>>(&mut self, entity: E) -> Result<KeyOf<E>, Error>
     where
         DB: Keeps<E>,
     {
         DB::place(&mut self.0, entity)
     }
 
-    pub fn update<E: OrderedKey<Field: EnsuredKey>>(
-        &mut self,
-        entity: E,
-    ) -> Result<(), ordid::Error>
+    pub fn update<E: OrderedKey<Field: EnsuredKey>>(&mut self, entity: E) -> Result<(), Error>
     where
         DB: Keeps<E>,
     {
@@ -473,27 +464,21 @@ impl<DB: Live> Work<ShardedUnitOfWork<DB>> {
         &mut self,
         entity: E,
         columns: impl ColumnList<E>,
-    ) -> Result<(), ordid::Error>
+    ) -> Result<(), Error>
     where
         DB: Keeps<E>,
     {
         DB::update_columns_placed(&mut self.0, entity, columns)
     }
 
-    pub fn upsert<E: OrderedKey<Field: EnsuredKey>>(
-        &mut self,
-        entity: E,
-    ) -> Result<KeyOf<E>, ordid::Error>
+    pub fn upsert<E: OrderedKey<Field: EnsuredKey>>(&mut self, entity: E) -> Result<KeyOf<E>, Error>
     where
         DB: Keeps<E>,
     {
         DB::upsert_placed(&mut self.0, entity)
     }
 
-    pub fn delete<E: OrderedKey<Field: EnsuredKey>>(
-        &mut self,
-        entity: &E,
-    ) -> Result<(), ordid::Error>
+    pub fn delete<E: OrderedKey<Field: EnsuredKey>>(&mut self, entity: &E) -> Result<(), Error>
     where
         DB: Keeps<E>,
     {

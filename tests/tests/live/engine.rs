@@ -269,6 +269,19 @@ macro_rules! columns {
     )+};
 }
 
+/// Adds those of texts of so many characters, which are the same on each engine.
+macro_rules! char_columns {
+    ($add:ident) => {
+        columns! {
+            $add;
+            WideChar = "char32", "id";
+            Base32 = "char26", "id";
+            Short = "char22", "id";
+            Push = "char20", "id";
+        }
+    };
+}
+
 /// Adds the tests of rows that are found by keys of these types.
 macro_rules! finds {
     ($add:ident; $($key:ident),+ $(,)?) => {$(
@@ -278,4 +291,4 @@ macro_rules! finds {
     )+};
 }
 
-pub(crate) use {columns, finds};
+pub(crate) use {char_columns, columns, finds};

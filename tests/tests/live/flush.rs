@@ -1,6 +1,11 @@
 //! The unit of work on a live database: the same tests on each engine.
 
-use std::sync::Arc;
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    sync::{Arc, mpsc::Receiver},
+    task::Poll,
+};
 
 use ordid::{
     KeyType, OrderedKey,
@@ -279,11 +284,8 @@ async fn failure_names_the_row_and_leaves_nothing<DB: Flushes>(pool: Pool<DB>) -
     assert_eq!(counts(&pool).await?, (1, 1));
 
     assert_eq!(work.len(), 2_501, "nothing is lost");
-    DB::script(
-        &pool,
-        &format!("DELETE FROM {}", DB::Dialect::quote("order")),
-    )
-    .await?;
+    let sql = format!("DELETE FROM {}", DB::Dialect::quote("order"));
+    DB::script(&pool, &sql).await?;
     work.flush(&pool).await?;
     assert_eq!(counts(&pool).await?, (2, 2_500));
     Ok(())
@@ -373,11 +375,8 @@ where
     Reading: Entity<DB>,
     KeyedReading: Entity<DB>,
 {
-    DB::script(
-        &pool,
-        "CREATE TABLE reading (id BIGINT NOT NULL PRIMARY KEY, position BIGINT NOT NULL)",
-    )
-    .await?;
+    let sql = "CREATE TABLE reading (id BIGINT NOT NULL PRIMARY KEY, position BIGINT NOT NULL)";
+    DB::script(&pool, sql).await?;
     let generator = readings();
     let mut work = UnitOfWork::<DB>::new().with_generator::<ReadingId>(generator.clone());
     let mut other = UnitOfWork::<DB>::new();
@@ -442,6 +441,18 @@ async fn a_tree_in_one_table_goes_in_root_first<DB: Flushes>(pool: Pool<DB>) -> 
     Ok(())
 }
 
+/// Polls a flush, which does not end before that, until something is sent.
+pub async fn until_sent<T>(mut flush: Pin<&mut impl Future>, sent: &Receiver<T>) {
+    poll_fn(|context| {
+        assert!(flush.as_mut().poll(context).is_pending());
+        match sent.try_recv() {
+            Ok(_) => Poll::Ready(()),
+            Err(_) => Poll::Pending,
+        }
+    })
+    .await;
+}
+
 /// A dropped future, as after a timeout, leaves nothing.
 async fn a_cancelled_flush_leaves_nothing<DB: Flushes>(pool: Pool<DB>) -> Outcome {
     create(&pool).await?;
@@ -454,14 +465,7 @@ async fn a_cancelled_flush_leaves_nothing<DB: Flushes>(pool: Pool<DB>) -> Outcom
     {
         let flush = work.flush(&pool);
         tokio::pin!(flush);
-        std::future::poll_fn(|context| {
-            assert!(flush.as_mut().poll(context).is_pending());
-            match sent.try_recv() {
-                Ok(_) => std::task::Poll::Ready(()),
-                Err(_) => std::task::Poll::Pending,
-            }
-        })
-        .await;
+        until_sent(flush, &sent).await;
     }
     assert_eq!(count(&pool, "customers").await?, 0);
     assert_eq!(work.len(), 5_000);

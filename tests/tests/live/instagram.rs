@@ -9,22 +9,16 @@ use ordid::{
         snowflake::Parts,
     },
 };
-use ordid_tests::servers::Servers;
+use ordid_tests::{scratch_tests, servers::Servers};
 use sqlx::{AssertSqlSafe, PgConnection, Pool, Postgres, query_scalar};
 
-use crate::{Outcome, on_scratch};
+use crate::Outcome;
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    macro_rules! add {
-        ($name:literal, $test:expr) => {
-            on_scratch::<Postgres, _, _>(trials, servers, "postgres", $name, $test);
-        };
-    }
-    add!("instagram_original_is_read", original);
-    add!("instagram_rising_rises", rising);
-    add!(
-        "instagram_rising_ends_in_errors",
-        rising_gives_its_lock_back
+    scratch_tests!(trials, servers, Postgres: "postgres", "";
+        instagram_original_is_read,
+        instagram_rising_rises,
+        instagram_rising_ends_in_errors,
     );
 }
 
@@ -98,7 +92,7 @@ fn now_millis() -> u64 {
     SystemClock.now().as_unix_millis()
 }
 
-async fn original(pool: Pool<Postgres>) -> Outcome {
+async fn instagram_original_is_read(pool: Pool<Postgres>) -> Outcome {
     let mut session = pool.acquire().await?;
     install(&mut session, create_function_sql).await?;
     let since = now_millis();
@@ -128,7 +122,7 @@ async fn original(pool: Pool<Postgres>) -> Outcome {
     Ok(())
 }
 
-async fn rising(pool: Pool<Postgres>) -> Outcome {
+async fn instagram_rising_rises(pool: Pool<Postgres>) -> Outcome {
     install(&mut *pool.acquire().await?, create_rising_function_sql).await?;
     let since = now_millis();
     let alone = made(&mut *pool.acquire().await?, KEYS).await?;
@@ -183,7 +177,7 @@ async fn rising(pool: Pool<Postgres>) -> Outcome {
 }
 
 /// An advisory lock of a session outlives an error, unless it is given back.
-async fn rising_gives_its_lock_back(pool: Pool<Postgres>) -> Outcome {
+async fn instagram_rising_ends_in_errors(pool: Pool<Postgres>) -> Outcome {
     let mut first = pool.acquire().await?;
     install(&mut first, create_rising_function_sql).await?;
     let end = (1_i64 << 50) - 1;

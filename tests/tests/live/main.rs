@@ -1,6 +1,13 @@
 //! Every claim about a database, on that database: PostgreSQL, MariaDB and MySQL on private servers,
 //! SQLite in files.
 
+/// Adds functions as tests on SQLite, under their own names.
+macro_rules! sqlite_tests {
+    ($trials:ident; $($name:ident),+ $(,)?) => {$(
+        crate::sqlite::add($trials, stringify!($name), $name);
+    )+};
+}
+
 mod changes;
 mod coexistence;
 mod cookbook;

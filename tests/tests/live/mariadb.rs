@@ -8,13 +8,14 @@ use ordid::{
     uuid::{NoContext, Timestamp, Uuid},
 };
 use ordid_sqlx::{Stored, column};
-use ordid_tests::servers::Servers;
+use ordid_tests::{scratch_tests, servers::Servers};
 use sqlx::{MySql, Pool, mysql::MySqlDatabaseError, query, query_scalar};
 
 use crate::{
     Outcome,
     changes::finds::keys_find_their_rows,
     database::one,
+    engine::{columns, finds},
     keys::{Comb, Long, Maria, Native, PACES, Short, short_texts},
     mysql, on_scratch,
 };
@@ -24,42 +25,24 @@ type Columns = crate::engine::Columns<MySql, ordid::storage::dialect::MariaDb>;
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     mysql::common(servers, "mariadb", trials);
     macro_rules! add {
-        ($name:literal, $test:expr) => {
+        ($name:expr, $test:expr) => {
             on_scratch::<MySql, _, _>(trials, servers, "mariadb", $name, $test);
         };
     }
-    add!("uuid_comes_back", |pool| Columns::round_trip::<Maria>(
-        pool,
-        "CAST(id AS CHAR)"
-    ));
-    add!("uuid_keeps_order", Columns::order::<Maria>);
+    columns! { add; Maria = "uuid", "CAST(id AS CHAR)"; }
     add!("uuid_keeps_the_order_of_combs", Columns::order::<Comb>);
-    add!("uuid_sorts_as_its_sort_key", uuid_sort_key);
-    add!("uuid_refuses_what_it_could_not_tell_apart", uuid_refuses);
-    add!(
-        "char22_under_other_collations_loses_keys_and_order",
-        wrong_collation
+    scratch_tests!(trials, servers, MySql: "mariadb", "";
+        uuid_sorts_as_its_sort_key,
+        uuid_refuses_what_it_could_not_tell_apart,
+        char22_under_other_collations_loses_keys_and_order,
+        a_wrong_column_is_named,
+        uuid_finds_its_index,
     );
-    add!("a_wrong_column_is_named", wrong_column);
-    add!("uuid_finds_its_index", uuid_uses_its_index);
-    add!("changes_find_keys_of_Maria", |pool| keys_find_their_rows::<
-        _,
-        Maria,
-    >(
-        pool,
-        Columns::create::<Maria>
-    ));
-    add!("changes_find_keys_of_Comb", |pool| keys_find_their_rows::<
-        _,
-        Comb,
-    >(
-        pool,
-        Columns::create::<Comb>
-    ));
+    finds!(add; Maria, Comb);
 }
 
 /// `sort_key` is the database's order, for each version, and for all of them in one column.
-async fn uuid_sort_key(pool: Pool<MySql>) -> Outcome {
+async fn uuid_sorts_as_its_sort_key(pool: Pool<MySql>) -> Outcome {
     Columns::execute(&pool, "CREATE TABLE native (id UUID PRIMARY KEY)").await?;
     let then = |i: u64| Timestamp::from_unix(NoContext, 1_700_000_000 + 97 * i, 7);
     let node = [1, 2, 3, 4, 5, 6];
@@ -109,7 +92,7 @@ async fn uuid_sort_key(pool: Pool<MySql>) -> Outcome {
 
 /// Two values that are valid elsewhere, the second of version 8, and the borders around them: they
 /// are refused as text, which is how keys are bound. As bytes another value would be stored.
-async fn uuid_refuses(pool: Pool<MySql>) -> Outcome {
+async fn uuid_refuses_what_it_could_not_tell_apart(pool: Pool<MySql>) -> Outcome {
     type Key = Stored<Uuid, column::Unordered<MariaDbUuid>>;
     Columns::execute(&pool, "CREATE TABLE picky (id UUID)").await?;
     for (text, is_refused) in [
@@ -156,7 +139,7 @@ const TWINS: [&str; 2] = ["0NQ_LnK8m~Cv5uYuAOTzUG", "0NQ_LnK8M~Cv5uYuAOTzUG"];
 
 /// Only binary collations keep the order, and one that does not see case takes two keys for one.
 /// A column that names no collation has the database's.
-async fn wrong_collation(pool: Pool<MySql>) -> Outcome {
+async fn char22_under_other_collations_loses_keys_and_order(pool: Pool<MySql>) -> Outcome {
     let declared = <column::Char22 as ColumnOn<MariaDb>>::TYPE;
     for (declared, keeps_order, keeps_keys) in [
         (declared, true, true),
@@ -216,11 +199,8 @@ async fn wrong_collation(pool: Pool<MySql>) -> Outcome {
                 "{declared}: {inversions} of keys each {micros} µs"
             );
         }
-        Columns::execute(
-            &pool,
-            &format!("CREATE OR REPLACE TABLE twins (id {declared} PRIMARY KEY)"),
-        )
-        .await?;
+        let sql = format!("CREATE OR REPLACE TABLE twins (id {declared} PRIMARY KEY)");
+        Columns::execute(&pool, &sql).await?;
         let twins = query("INSERT INTO twins VALUES (?), (?)");
         match twins.bind(TWINS[0]).bind(TWINS[1]).execute(&pool).await {
             Ok(_) => assert!(keeps_keys, "{declared}"),
@@ -233,7 +213,7 @@ async fn wrong_collation(pool: Pool<MySql>) -> Outcome {
     Ok(())
 }
 
-async fn wrong_column(pool: Pool<MySql>) -> Outcome {
+async fn a_wrong_column_is_named(pool: Pool<MySql>) -> Outcome {
     mysql::Columns::create::<Long>(&pool, "keys").await?;
     mysql::Columns::insert(&pool, "keys", &[(0, Long::generate())]).await?;
     let message = |error: sqlx::Error| error.to_string();
@@ -256,7 +236,7 @@ async fn wrong_column(pool: Pool<MySql>) -> Outcome {
     Ok(())
 }
 
-async fn uuid_uses_its_index(pool: Pool<MySql>) -> Outcome {
+async fn uuid_finds_its_index(pool: Pool<MySql>) -> Outcome {
     Columns::create::<Maria>(&pool, "indexed").await?;
     let rows: Vec<(usize, Maria)> = (0..2_000).map(|i| (i, Maria::generate())).collect();
     Columns::insert(&pool, "indexed", &rows).await?;

@@ -2,13 +2,13 @@
 
 use libtest_mimic::Trial;
 use ordid::storage::dialect::MySql as Dialect;
-use ordid_tests::servers::Servers;
+use ordid_tests::{scratch_tests, servers::Servers};
 use sqlx::{AssertSqlSafe, Encode, MySql, Pool, Row, Type, query};
 
 use crate::{
     Outcome,
     changes::{finds::keys_find_their_rows, twins::an_update_leaves_what_an_insert_would},
-    engine::{Key, columns, finds, of_work},
+    engine::{Key, char_columns, columns, finds, of_work},
     keys::{
         Base32, DotNet, Long, Native, NoOrder, Number, Object, Push, Short, Swapped, Unsigned,
         Wide, WideChar,
@@ -67,19 +67,16 @@ pub fn common(servers: &Servers, server: &'static str, trials: &mut Vec<Trial>) 
         DotNet = "binary16_dotnet", "HEX(id)";
         Swapped = "binary16_swapped", "HEX(id)";
         Long = "char36", "id";
-        WideChar = "char32", "id";
-        Base32 = "char26", "id";
-        Short = "char22", "id";
-        Push = "char20", "id";
         Number = "bigint", "CAST(id AS CHAR)";
         Unsigned = "bigint_unsigned", "CAST(id AS CHAR)";
     }
+    char_columns!(add);
     add!(
         "unordered_comes_back",
         |pool| Columns::round_trip::<NoOrder>(pool, "HEX(id)")
     );
     add!("bigint_compares_with_its_sign", Columns::signed_order);
-    add!("keys_find_their_index", keys_use_their_index);
+    scratch_tests!(trials, servers, MySql: server, ""; keys_find_their_index);
     for (name, test) in of_work() {
         add!(&name, test);
     }
@@ -97,7 +94,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
 }
 
 /// A parameter of another type or collation than the column's would be compared row by row.
-async fn keys_use_their_index(pool: Pool<MySql>) -> Outcome {
+async fn keys_find_their_index(pool: Pool<MySql>) -> Outcome {
     async fn check<K>(pool: &Pool<MySql>) -> Outcome
     where
         K: Key<MySql, Dialect> + Type<MySql> + for<'q> Encode<'q, MySql>,

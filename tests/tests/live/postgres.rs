@@ -3,7 +3,7 @@
 use libtest_mimic::Trial;
 use ordid::{KeyType, storage::dialect::Postgres as Dialect, uuid::Uuid};
 use ordid_sqlx::{Stored, column};
-use ordid_tests::servers::Servers;
+use ordid_tests::{scratch_tests, servers::Servers};
 use sqlx::{
     AssertSqlSafe, Decode, Encode, Pool, Postgres, Row as _, Type, postgres::PgHasArrayType, query,
     query_scalar, raw_sql,
@@ -13,7 +13,7 @@ use crate::{
     Outcome,
     changes::finds::keys_find_their_rows,
     database::one,
-    engine::{Key, columns, finds, of_work},
+    engine::{Key, char_columns, columns, finds, of_work},
     keys::{
         Base32, InBytes, Keys, Long, Native, NoOrder, Number, Object, ObjectText, Push, PushBytes,
         PushText, Short, Wide, WideChar, WideText,
@@ -154,47 +154,40 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         ObjectText = "text_of_object_ids", "id";
         PushText = "text_of_push_ids", "id";
         WideText = "text_of_192_bits", "id";
-        WideChar = "char32", "id";
-        Base32 = "char26", "id";
-        Short = "char22", "id";
-        Push = "char20", "id";
         Number = "bigint", "id::text";
     }
+    char_columns!(add);
     add!(
         "unordered_comes_back",
         |pool| Columns::round_trip::<NoOrder>(pool, "id::text")
     );
     add!("bigint_compares_with_its_sign", Columns::signed_order);
-    add!(
-        "char22_under_another_collation_loses_order",
-        wrong_collation
+    scratch_tests!(trials, servers, Postgres: "postgres", "";
+        char22_under_another_collation_loses_order,
+        arrays_are_bound_and_read,
+        wrappers_need_no_newtype,
+        a_text_key_finds_its_index,
+        a_lost_connection_is_told,
+        changes_a_row_that_a_trigger_passes_over_is_missing,
+        schemas_are_quoted,
     );
-    add!("arrays_are_bound_and_read", arrays);
-    add!("wrappers_need_no_newtype", wrappers);
-    add!("a_text_key_finds_its_index", text_uses_its_index);
     for (name, test) in of_work() {
         add!(&name, test);
     }
-    add!("a_lost_connection_is_told", lost_connection);
     add!(
         "changes_an_update_leaves_what_an_insert_would",
         twins::with_types
     );
-    add!(
-        "changes_a_row_that_a_trigger_passes_over_is_missing",
-        passed_over
-    );
     finds!(
         add; Native, InBytes, Long, Short, Base32, Number, Object, Push, Wide, NoOrder
     );
-    add!("schemas_are_quoted", schemas);
 }
 
-async fn wrong_collation(pool: Pool<Postgres>) -> Outcome {
+async fn char22_under_another_collation_loses_order(pool: Pool<Postgres>) -> Outcome {
     Columns::only_one_keeps_order(pool, "text COLLATE \"C\"", "text COLLATE \"en-x-icu\"").await
 }
 
-async fn arrays(pool: Pool<Postgres>) -> Outcome {
+async fn arrays_are_bound_and_read(pool: Pool<Postgres>) -> Outcome {
     Columns::create::<Native>(&pool, "native").await?;
     Columns::create::<Short>(&pool, "short").await?;
     let native: Vec<(usize, Native)> = (0..5).map(|i| (i, Native::generate())).collect();
@@ -264,7 +257,7 @@ where
     Ok(())
 }
 
-async fn wrappers(pool: Pool<Postgres>) -> Outcome {
+async fn wrappers_need_no_newtype(pool: Pool<Postgres>) -> Outcome {
     type Key = Stored<Uuid, column::Char22>;
     Columns::create::<Short>(&pool, "wrapped").await?;
     let keys: Vec<Key> = (0..3).map(|_| Uuid::generate().into()).collect();
@@ -302,7 +295,7 @@ async fn wrappers(pool: Pool<Postgres>) -> Outcome {
 
 /// A parameter of another type than the column's is compared without the index: why 22-character
 /// keys are declared `text`, not `char(22)`.
-async fn text_uses_its_index(pool: Pool<Postgres>) -> Outcome {
+async fn a_text_key_finds_its_index(pool: Pool<Postgres>) -> Outcome {
     let rows: Vec<(usize, Short)> = (0..5_000).map(|i| (i, Short::generate())).collect();
     Columns::create::<Short>(&pool, "indexed").await?;
     Columns::execute(
@@ -326,13 +319,10 @@ async fn text_uses_its_index(pool: Pool<Postgres>) -> Outcome {
     Ok(())
 }
 
-async fn lost_connection(pool: Pool<Postgres>) -> Outcome {
-    use crate::flush::customer;
-    Columns::execute(
-        &pool,
-        "CREATE TABLE customers (id uuid PRIMARY KEY, name text, credit bigint)",
-    )
-    .await?;
+async fn a_lost_connection_is_told(pool: Pool<Postgres>) -> Outcome {
+    use crate::flush::{customer, until_sent};
+    let sql = "CREATE TABLE customers (id uuid PRIMARY KEY, name text, credit bigint)";
+    Columns::execute(&pool, sql).await?;
     let mut work = ordid_sqlx::UnitOfWork::new().with_retry(ordid_sqlx::Retry::NONE);
     // More than sockets buffer: the rest cannot be on its way when the first chunk is reported.
     let name = "x".repeat(8_192);
@@ -347,14 +337,7 @@ async fn lost_connection(pool: Pool<Postgres>) -> Outcome {
         let _ = report.send(progress);
     });
     let mut flush = Box::pin(work.flush(&pool));
-    std::future::poll_fn(|context| {
-        assert!(flush.as_mut().poll(context).is_pending());
-        match first_sent.try_recv() {
-            Ok(_) => std::task::Poll::Ready(()),
-            Err(_) => std::task::Poll::Pending,
-        }
-    })
-    .await;
+    until_sent(flush.as_mut(), &first_sent).await;
     query(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
          WHERE datname = current_database() AND pid <> pg_backend_pid()",
@@ -390,7 +373,7 @@ struct Hostile {
     value: i32,
 }
 
-async fn schemas(pool: Pool<Postgres>) -> Outcome {
+async fn schemas_are_quoted(pool: Pool<Postgres>) -> Outcome {
     Columns::execute(
         &pool,
         "CREATE SCHEMA \"my \"\"shop\"\"\"; CREATE TABLE \"my \"\"shop\"\"\".\"select\" \
@@ -418,7 +401,7 @@ struct Guarded {
 }
 
 /// The server says of a row that a trigger keeps as it was what it says of one that is not there.
-async fn passed_over(pool: Pool<Postgres>) -> Outcome {
+async fn changes_a_row_that_a_trigger_passes_over_is_missing(pool: Pool<Postgres>) -> Outcome {
     Columns::execute(
         &pool,
         "CREATE TABLE guarded (id uuid PRIMARY KEY, value integer NOT NULL); \

@@ -9,7 +9,7 @@ use sqlx::{Pool, Sqlite, query, query_scalar};
 use crate::{
     Outcome,
     changes::{finds::keys_find_their_rows, twins::an_update_leaves_what_an_insert_would},
-    engine::{columns, finds, of_work},
+    engine::{char_columns, columns, finds, of_work},
     keys::{
         Base32, Long, Native, NoOrder, Number, Object, ObjectText, Push, PushBytes, PushText,
         Short, Wide, WideChar, WideText,
@@ -69,12 +69,9 @@ pub fn trials(trials: &mut Vec<Trial>) {
         ObjectText = "text_of_object_ids", "id";
         PushText = "text_of_push_ids", "id";
         WideText = "text_of_192_bits", "id";
-        WideChar = "char32", "id";
-        Base32 = "char26", "id";
-        Short = "char22", "id";
-        Push = "char20", "id";
         Number = "integer", "CAST(id AS TEXT)";
     }
+    char_columns!(add);
     add(trials, "unordered_comes_back", |pool| {
         Columns::round_trip::<NoOrder>(pool, "hex(id)")
     });
@@ -83,16 +80,16 @@ pub fn trials(trials: &mut Vec<Trial>) {
         "integers_compare_with_their_sign",
         Columns::signed_order,
     );
-    add(trials, "char22_under_nocase_loses_order", wrong_collation);
-    add(trials, "a_wrong_column_is_named", wrong_column);
+    sqlite_tests!(trials;
+        char22_under_nocase_loses_order,
+        a_wrong_column_is_named,
+    );
     for (name, test) in of_work() {
         add(trials, &name, test);
     }
-    add(trials, "unordered_keys_go_in_stored_order", stored_order);
-    add(
-        trials,
-        "rows_are_found_by_the_index_of_their_key",
-        found_by_index,
+    sqlite_tests!(trials;
+        unordered_keys_go_in_stored_order,
+        rows_are_found_by_the_index_of_their_key,
     );
     add(
         trials,
@@ -118,7 +115,7 @@ pub fn add<F: Future<Output = Outcome>>(
 }
 
 /// Also where a version or a second column is compared.
-async fn found_by_index(pool: Pool<Sqlite>) -> Outcome {
+async fn rows_are_found_by_the_index_of_their_key(pool: Pool<Sqlite>) -> Outcome {
     #[derive(OrderedKey, Clone)]
     #[ordid(table = "notes")]
     struct Note {
@@ -178,11 +175,11 @@ async fn found_by_index(pool: Pool<Sqlite>) -> Outcome {
     Ok(())
 }
 
-async fn wrong_collation(pool: Pool<Sqlite>) -> Outcome {
+async fn char22_under_nocase_loses_order(pool: Pool<Sqlite>) -> Outcome {
     Columns::only_one_keeps_order(pool, "TEXT COLLATE BINARY", "TEXT COLLATE NOCASE").await
 }
 
-async fn wrong_column(pool: Pool<Sqlite>) -> Outcome {
+async fn a_wrong_column_is_named(pool: Pool<Sqlite>) -> Outcome {
     Columns::create::<Native>(&pool, "keys").await?;
     Columns::insert(&pool, "keys", &[(0, Native::generate())]).await?;
     let error = query_scalar::<_, Long>("SELECT id FROM keys")
@@ -220,7 +217,7 @@ struct Comb {
 
 /// An insert appends to the index of an unordered column as well: the rows' own numbers tell in which
 /// order they came.
-async fn stored_order(pool: Pool<Sqlite>) -> Outcome {
+async fn unordered_keys_go_in_stored_order(pool: Pool<Sqlite>) -> Outcome {
     Columns::execute(&pool, "CREATE TABLE combs (id BLOB NOT NULL PRIMARY KEY)").await?;
     let mut work = UnitOfWork::new();
     for _ in 0..2_500 {

@@ -20,13 +20,10 @@ use ordid_sql::{
 };
 use ordid_tests::servers::Servers;
 
-use crate::{Outcome, h2::run, server_trial};
+use crate::{Outcome, h2::run, h2_trials};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<libtest_mimic::Trial>) {
-    let mut add = |name: &str, test: fn(&str) -> Outcome| {
-        let name = format!("h2_emulates_oracle::{name}");
-        server_trial(trials, servers, "h2", &name, test);
-    };
+    let mut add = h2_trials(trials, servers);
     add("the_clock_of_leases_is_that_of_the_server", clock);
     add("a_node_is_leased_renewed_given_back_and_written_back", life);
     add("a_table_of_nodes_is_made_and_kept", table);

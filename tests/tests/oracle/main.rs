@@ -23,6 +23,17 @@ fn main() {
     });
 }
 
+/// Adds tests for H2, in their module.
+fn h2_trials<'a>(
+    trials: &'a mut Vec<Trial>,
+    servers: &'a Servers,
+) -> impl FnMut(&str, fn(&str) -> Outcome) + 'a {
+    |name, test| {
+        let name = format!("h2_emulates_oracle::{name}");
+        server_trial(trials, servers, "h2", &name, test);
+    }
+}
+
 /// Adds a test for a server, which is given its URL: ignored, with the reason in its name, where
 /// there is no server.
 fn server_trial(

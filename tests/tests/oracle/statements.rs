@@ -15,16 +15,13 @@ use ordid_tests::servers::Servers;
 use crate::{
     Outcome,
     h2::run,
+    h2_trials,
     keys::{NetworkId, generated},
     live::shop::{Customer, Employee, customer, order_of},
-    server_trial,
 };
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    let mut add = |name: &str, test: fn(&str) -> Outcome| {
-        let name = format!("h2_emulates_oracle::{name}");
-        server_trial(trials, servers, "h2", &name, test);
-    };
+    let mut add = h2_trials(trials, servers);
     add("rows_are_inserted_updated_and_deleted", changes);
     add("a_circle_is_set_and_unset", circle);
     add("flushes_are_recorded_once", record);

@@ -284,13 +284,20 @@ fn a_clock_that_ticks_under_one_thread_keeps_the_order() {
                 worker.take(1);
                 worker.take(1);
             },
-            |worker| {
-                worker.take(1);
-                worker.take(1);
-            },
+            two,
         ],
         strictly_rising,
     );
+}
+
+fn two(worker: &Worker) {
+    worker.take(1);
+    worker.take(1);
+}
+
+fn two_in_a_later_epoch(worker: &Worker) {
+    worker.shared.epoch.store(2, Ordering::Relaxed);
+    two(worker);
 }
 
 #[test]
@@ -299,16 +306,7 @@ fn two_first_uses_agree_on_one_secret() {
         SWITCHES,
         Policy::DEFAULT,
         |_| {},
-        [
-            |worker| {
-                worker.take(1);
-                worker.take(1);
-            },
-            |worker| {
-                worker.take(1);
-                worker.take(1);
-            },
-        ],
+        [two, two],
         |calls| {
             strictly_rising(calls);
             let secrets: HashSet<_> = calls.iter().map(|call| call.slots.secret).collect();
@@ -331,11 +329,7 @@ fn a_renewal_beside_claims_starts_a_new_millisecond() {
                 worker.shared.clock.set(START + 1);
                 worker.take(1);
             },
-            |worker| {
-                worker.shared.epoch.store(2, Ordering::Relaxed);
-                worker.take(1);
-                worker.take(1);
-            },
+            two_in_a_later_epoch,
         ],
         strictly_rising,
     );
@@ -350,14 +344,7 @@ fn a_renewal_taken_over_alive_does_no_harm() {
         2,
         Policy::DEFAULT,
         |_| {},
-        [
-            |worker| worker.take(1),
-            |worker| {
-                worker.shared.epoch.store(2, Ordering::Relaxed);
-                worker.take(1);
-                worker.take(1);
-            },
-        ],
+        [|worker| worker.take(1), two_in_a_later_epoch],
         strictly_rising,
     );
 }
@@ -427,10 +414,7 @@ fn a_clock_followed_beside_claims_repeats_nothing() {
                 worker.shared.clock.set(START);
                 worker.take(1);
             },
-            |worker| {
-                worker.take(1);
-                worker.take(1);
-            },
+            two,
         ],
         |calls| {
             for thread in 1..=2 {

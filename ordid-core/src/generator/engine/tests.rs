@@ -434,28 +434,27 @@ fn threads_with_different_clocks_share_one_order() {
     let engine = Engine::new();
     let entropy = SeededEntropy::new(3);
     let clocks = [0, 1_000, 2_000, 500].map(|ahead| ManualClock::at_unix_millis(START + ahead));
-    let mut slots: Vec<u64> = std::thread::scope(|scope| {
-        let threads: Vec<_> = clocks
-            .iter()
-            .map(|clock| {
-                let (engine, entropy) = (&engine, &entropy);
-                scope.spawn(move || {
-                    let slots: Vec<u64> = (0..20_000)
-                        .map(|_| take(engine, clock, entropy).first)
-                        .collect();
-                    assert!(slots.is_sorted_by(|a, b| a < b));
-                    slots
-                })
-            })
-            .collect();
-        threads
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap())
-            .collect()
+    let slots = of_threads(&clocks, |clock| {
+        let next = |_| take(&engine, clock, &entropy).first;
+        let slots: Vec<u64> = (0..20_000).map(next).collect();
+        assert!(slots.is_sorted_by(|a, b| a < b));
+        slots
+    });
+    assert_eq!(slots.len(), 80_000);
+}
+
+/// What each worker's thread gets, sorted, and each slot once.
+fn of_threads<W: Sync, S: Ord + Send>(workers: &[W], work: impl Fn(&W) -> Vec<S> + Sync) -> Vec<S> {
+    let work = &work;
+    let mut slots: Vec<S> = std::thread::scope(|scope| {
+        let start = |worker| scope.spawn(move || work(worker));
+        let threads: Vec<_> = workers.iter().map(start).collect();
+        let slots = threads.into_iter().map(|thread| thread.join().unwrap());
+        slots.flatten().collect()
     });
     slots.sort_unstable();
     slots.dedup();
-    assert_eq!(slots.len(), 80_000);
+    slots
 }
 
 fn take(engine: &Engine, clock: &impl Clock, entropy: &SeededEntropy) -> Slots {
@@ -483,21 +482,11 @@ fn no_slot_repeats_while_the_clock_is_followed() {
     let engine = Engine::new();
     let entropy = SeededEntropy::new(4);
     let clock = Jumping(AtomicU64::new(0));
-    let take = || {
+    let take = |_| {
         let slots = take(&engine, &clock, &entropy);
         (slots.secret, slots.first)
     };
-    let mut slots: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..3)
-            .map(|_| scope.spawn(|| (0..50_000).map(|_| take()).collect::<Vec<_>>()))
-            .collect();
-        threads
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap())
-            .collect()
-    });
-    slots.sort_unstable();
-    slots.dedup();
+    let slots = of_threads(&[(); 3], |()| (0..50_000).map(take).collect());
     assert_eq!(slots.len(), 150_000);
     assert!(engine.events().clock_followed >= 50);
 }

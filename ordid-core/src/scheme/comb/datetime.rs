@@ -152,26 +152,9 @@ impl DateTimeParts {
     }
 
     fn unpack(raw: &Uuid) -> Self {
-        let [
-            w0,
-            w1,
-            w2,
-            w3,
-            w4,
-            w5,
-            w6,
-            w7,
-            w8,
-            w9,
-            d0,
-            d1,
-            u0,
-            u1,
-            u2,
-            u3,
-        ] = raw.to_bytes_le();
+        let [guid @ .., d0, d1, u0, u1, u2, u3] = raw.to_bytes_le();
         Self {
-            guid: [w0, w1, w2, w3, w4, w5, w6, w7, w8, w9],
+            guid,
             days: u16::from_be_bytes([d0, d1]),
             units: u32::from_be_bytes([u0, u1, u2, u3]),
         }
@@ -299,8 +282,7 @@ macro_rules! comb {
                     .filter(|&ticks| ticks < END)
                     .ok_or_else(|| out_of_time(timestamp, last()))?;
                 let time = days_and_units(since_1900);
-                let (lowest, highest) = AT_END.ends(time, time);
-                Ok((Uuid::from_bytes(lowest), Uuid::from_bytes(highest)))
+                Ok(AT_END.ends(time, time))
             }
         }
 

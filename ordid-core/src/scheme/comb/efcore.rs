@@ -35,7 +35,7 @@ use crate::{
         along::{Along, Fixed},
     },
     scheme::{
-        anatomy::{Inspection, Layout, TimeOrdered, check, fits},
+        anatomy::{Inspection, Layout, TimeOrdered, check},
         guid,
     },
 };
@@ -94,28 +94,9 @@ pub struct EfCoreParts {
 
 impl EfCoreParts {
     fn of(raw: &Uuid) -> Self {
-        let [
-            w0,
-            w1,
-            w2,
-            w3,
-            w4,
-            w5,
-            w6,
-            w7,
-            c1,
-            c0,
-            c7,
-            c6,
-            c5,
-            c4,
-            c3,
-            c2,
-        ] = raw.to_bytes_le();
-        Self {
-            counter: u64::from_be_bytes([c7, c6, c5, c4, c3, c2, c1, c0]),
-            guid: [w0, w1, w2, w3, w4, w5, w6, w7],
-        }
+        let [guid @ .., c1, c0, c7, c6, c5, c4, c3, c2] = raw.to_bytes_le();
+        let counter = u64::from_be_bytes([c7, c6, c5, c4, c3, c2, c1, c0]);
+        Self { counter, guid }
     }
 
     /// The counter as a time.
@@ -164,15 +145,8 @@ impl Layout for CombEfCore {
 
 impl TimeOrdered for CombEfCore {
     fn bounds_at(timestamp: Timestamp) -> Result<(Uuid, Uuid), Error> {
-        let ticks = |nanos| {
-            let millis = timestamp.as_unix_millis();
-            let ticks = TimeScale::DOTNET_TICKS.ticks_at(millis, nanos);
-            // Timestamps end in the year 10889, 64 bits of ticks after it.
-            let ticks = ticks.unwrap_or(u64::MAX);
-            fits::<Self>("counter", ticks, 63).map(|()| ticks)
-        };
-        let (lowest, highest) = ALONG.ends(ticks(0)?, ticks(999_999)?);
-        Ok((Uuid::from_bytes(lowest), Uuid::from_bytes(highest)))
+        let ticks = |nanos| guid::dotnet_ticks::<Self>("counter", timestamp, nanos);
+        Ok(ALONG.ends(ticks(0)?, ticks(999_999)?))
     }
 }
 

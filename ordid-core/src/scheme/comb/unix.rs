@@ -39,7 +39,7 @@ use crate::{
     },
     scheme::{
         anatomy::{Inspection, Layout, TimeOrdered, check, fits},
-        guid::{self, COUNT_BITS, INDEX_BITS, SEED_BITS},
+        guid::{self, COUNT_BITS, INDEX_BITS, SEED_BITS, TimeAt},
     },
 };
 
@@ -58,51 +58,10 @@ pub struct UnixParts {
     pub guid: [u8; 10],
 }
 
-/// Where the six bytes of the time are.
-#[derive(Clone, Copy)]
-enum Place {
-    End,
-    FirstInText,
-    FirstOnWire,
-}
-
 impl UnixParts {
-    fn pack(self, place: Place) -> Uuid {
-        let [_, _, time @ ..] = self.unix_ts_ms.to_be_bytes();
-        let mut bytes = [0; 16];
-        match place {
-            Place::End => {
-                bytes[..10].copy_from_slice(&self.guid);
-                bytes[10..].copy_from_slice(&time);
-                Uuid::from_bytes_le(bytes)
-            }
-            Place::FirstOnWire => {
-                bytes[..6].copy_from_slice(&time);
-                bytes[6..].copy_from_slice(&self.guid);
-                Uuid::from_bytes_le(bytes)
-            }
-            Place::FirstInText => {
-                bytes[..6].copy_from_slice(&time);
-                bytes[6..].copy_from_slice(&self.guid);
-                bytes.swap(6, 7);
-                Uuid::from_bytes(bytes)
-            }
-        }
-    }
-
-    fn unpack(raw: &Uuid, place: Place) -> Self {
-        let mut bytes = raw.to_bytes_le();
-        // The time first.
-        match place {
-            Place::End => bytes.rotate_right(6),
-            Place::FirstOnWire => {}
-            Place::FirstInText => bytes[..6].copy_from_slice(&raw.as_bytes()[..6]),
-        }
-        let [t0, t1, t2, t3, t4, t5, guid @ ..] = bytes;
-        Self {
-            unix_ts_ms: u64::from_be_bytes([0, 0, t0, t1, t2, t3, t4, t5]),
-            guid,
-        }
+    fn unpack(raw: &Uuid, at: TimeAt) -> Self {
+        let (unix_ts_ms, guid) = at.unpack(raw);
+        Self { unix_ts_ms, guid }
     }
 }
 
@@ -120,11 +79,8 @@ macro_rules! comb {
             rfc_9562!($name, version 4, $orders);
 
             fn timestamp(raw: &Uuid) -> Option<Timestamp> {
-                Self::check(raw).then(|| {
-                    Timestamp::saturating_from_unix_millis(
-                        UnixParts::unpack(raw, $place).unix_ts_ms,
-                    )
-                })
+                let (unix_ts_ms, _) = $place.unpack(raw);
+                Self::check(raw).then(|| Timestamp::saturating_from_unix_millis(unix_ts_ms))
             }
 
             fn cmp(left: &Uuid, right: &Uuid) -> Ordering {
@@ -146,7 +102,7 @@ macro_rules! comb {
 
             fn pack(parts: UnixParts) -> Result<Uuid, Error> {
                 fits::<Self>("unix_ts_ms", parts.unix_ts_ms, 48)?;
-                Ok(parts.pack($place))
+                Ok($place.pack(parts.unix_ts_ms, parts.guid))
             }
 
             fn unpack(raw: &Uuid) -> Result<UnixParts, Error> {
@@ -168,8 +124,7 @@ macro_rules! comb {
         impl TimeOrdered for $scheme {
             fn bounds_at(timestamp: Timestamp) -> Result<(Uuid, Uuid), Error> {
                 let millis = timestamp.as_unix_millis();
-                let (lowest, highest) = $all.ends(millis, millis);
-                Ok((Uuid::from_bytes(lowest), Uuid::from_bytes(highest)))
+                Ok($all.ends(millis, millis))
             }
         }
 
@@ -195,7 +150,7 @@ comb! {
     /// assert_eq!(highest.to_string(), "ffffffff-ffff-4fff-bfff-017f22e279b0");
     /// # Ok::<(), ordid_core::Error>(())
     /// ```
-    CombRtSql, "comb_rt_sql", Place::End,
+    CombRtSql, "comb_rt_sql", TimeAt::End,
     Orders::SQL_SERVER.and(Comparison::MariaDbUuid),
     compared by Comparison::SqlServer, made along MADE_AT_END, within AT_END,
     CombRtSqlGenerator
@@ -207,7 +162,7 @@ impl RisesInSqlServer for CombRtSql {}
 comb! {
     /// The scheme `comb_rt_postgresql`: RT.Comb's `Provider.PostgreSql`, for every column that
     /// compares the bytes of the text.
-    CombRtPostgreSql, "comb_rt_postgresql", Place::FirstInText,
+    CombRtPostgreSql, "comb_rt_postgresql", TimeAt::FirstInText,
     Orders::BYTES,
     compared by Comparison::Bytes, made along FIRST_IN_TEXT, within FIRST_IN_TEXT,
     CombRtPostgreSqlGenerator
@@ -218,7 +173,7 @@ impl RisesAsBytes for CombRtPostgreSql {}
 comb! {
     /// The scheme `comb_rt_binary`: RT.Comb's layout for columns that hold `Guid.ToByteArray`, such
     /// as .NET's in Oracle and SQLite.
-    CombRtBinary, "comb_rt_binary", Place::FirstOnWire,
+    CombRtBinary, "comb_rt_binary", TimeAt::FirstOnWire,
     Orders::NONE.and(Comparison::DotNetBytes),
     compared by Comparison::DotNetBytes, made along FIRST_ON_WIRE, within FIRST_ON_WIRE,
     CombRtBinaryGenerator

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     clock::{Clock as _, SystemClock},
     generator::{Generator, Policy, Rollback},
-    key::StaticScheme as _,
+    key::{Generated, KeyType as _, StaticScheme as _},
     scheme::testing::*,
 };
 

@@ -79,23 +79,29 @@ column! {
 }
 stores_bytes!(Binary16: uuid::Uuid = 16);
 
-column! {
-    /// `BINARY(12)`: an ObjectId.
-    Binary12 = "binary12", Bytes;
-    MySql: "BINARY(12)", HEX_STRING, MYSQL_BINARY;
-    MariaDb: "BINARY(12)", HEX_STRING, MARIADB_BINARY;
-    SqlServer: "binary(12)", BINARY_CONSTANT, SQL_SERVER_BINARY;
+/// `BINARY` of so many bytes.
+macro_rules! binary_column {
+    ($(#[$doc:meta])* $type:ident = $name:literal, $length:literal: $raw:ident) => {
+        column! {
+            $(#[$doc])*
+            $type = $name, Bytes;
+            MySql: concat!("BINARY(", $length, ")"), HEX_STRING, MYSQL_BINARY;
+            MariaDb: concat!("BINARY(", $length, ")"), HEX_STRING, MARIADB_BINARY;
+            SqlServer: concat!("binary(", $length, ")"), BINARY_CONSTANT, SQL_SERVER_BINARY;
+        }
+        stores_bytes!($type: $raw = $length);
+    };
 }
-stores_bytes!(Binary12: ObjectId = 12);
 
-column! {
-    /// `BINARY(24)`: a key of 192 bits.
-    Binary24 = "binary24", Bytes;
-    MySql: "BINARY(24)", HEX_STRING, MYSQL_BINARY;
-    MariaDb: "BINARY(24)", HEX_STRING, MARIADB_BINARY;
-    SqlServer: "binary(24)", BINARY_CONSTANT, SQL_SERVER_BINARY;
+binary_column! {
+    /// `BINARY(12)`: an ObjectId.
+    Binary12 = "binary12", 12: ObjectId
 }
-stores_bytes!(Binary24: Key192 = 24);
+
+binary_column! {
+    /// `BINARY(24)`: a key of 192 bits.
+    Binary24 = "binary24", 24: Key192
+}
 
 column! {
     /// `RAW(16)` of Oracle: 128 bits in network order, as Oracle's own `UUID_TO_RAW` has them.

@@ -3,77 +3,53 @@
 use super::*;
 
 const NUMBERS: &str = "compares the numbers";
-const EXPECTED_SIGNED: &str = "an integer of 64 bits with a sign";
-const EXPECTED_UNSIGNED: &str = "an integer of 64 bits without a sign";
 
-macro_rules! stores_signed {
-    ($type:ident) => {
-        impl Stores<i64> for $type {
-            type Stored = i64;
+/// Stores integers as they are. In the sort key some bits are turned round.
+macro_rules! stores_integers {
+    ($type:ident: $raw:ty, $expected:literal, $turned:expr) => {
+        impl Stores<$raw> for $type {
+            type Stored = $raw;
             type SortKey = [u8; 8];
 
             #[inline]
-            fn encode(raw: i64) -> i64 {
+            fn encode(raw: $raw) -> $raw {
                 raw
             }
 
             #[inline]
-            fn decode<'a>(found: impl Into<Found<'a>>) -> Result<i64, Error> {
+            fn decode<'a>(found: impl Into<Found<'a>>) -> Result<$raw, Error> {
                 let found = found.into();
                 let integer = match found {
-                    Found::Integer(integer) => Some(integer),
-                    Found::Unsigned(integer) => i64::try_from(integer).ok(),
+                    Found::Integer(integer) => <$raw>::try_from(integer).ok(),
+                    Found::Unsigned(integer) => <$raw>::try_from(integer).ok(),
                     Found::Bytes(_) => None,
                 };
-                integer.ok_or_else(|| wrong_form(Self::NAME, EXPECTED_SIGNED, found))
-            }
-
-            /// The sign turned round, so that negative numbers come first.
-            #[inline]
-            fn sort_key(raw: i64) -> [u8; 8] {
-                (raw ^ i64::MIN).to_be_bytes()
+                integer.ok_or_else(|| wrong_form(Self::NAME, $expected, found))
             }
 
             #[inline]
-            fn from_sort_key(key: [u8; 8]) -> Result<i64, Error> {
-                Ok(i64::from_be_bytes(key) ^ i64::MIN)
+            fn sort_key(raw: $raw) -> [u8; 8] {
+                (raw ^ $turned).to_be_bytes()
+            }
+
+            #[inline]
+            fn from_sort_key(key: [u8; 8]) -> Result<$raw, Error> {
+                Ok(<$raw>::from_be_bytes(key) ^ $turned)
             }
         }
     };
 }
 
+/// The sign is turned round, so that negative numbers come first.
+macro_rules! stores_signed {
+    ($type:ident) => {
+        stores_integers!($type: i64, "an integer of 64 bits with a sign", i64::MIN);
+    };
+}
+
 macro_rules! stores_unsigned {
     ($type:ident) => {
-        impl Stores<u64> for $type {
-            type Stored = u64;
-            type SortKey = [u8; 8];
-
-            #[inline]
-            fn encode(raw: u64) -> u64 {
-                raw
-            }
-
-            #[inline]
-            fn decode<'a>(found: impl Into<Found<'a>>) -> Result<u64, Error> {
-                let found = found.into();
-                let integer = match found {
-                    Found::Integer(integer) => u64::try_from(integer).ok(),
-                    Found::Unsigned(integer) => Some(integer),
-                    Found::Bytes(_) => None,
-                };
-                integer.ok_or_else(|| wrong_form(Self::NAME, EXPECTED_UNSIGNED, found))
-            }
-
-            #[inline]
-            fn sort_key(raw: u64) -> [u8; 8] {
-                raw.to_be_bytes()
-            }
-
-            #[inline]
-            fn from_sort_key(key: [u8; 8]) -> Result<u64, Error> {
-                Ok(u64::from_be_bytes(key))
-            }
-        }
+        stores_integers!($type: u64, "an integer of 64 bits without a sign", 0);
     };
 }
 

@@ -239,159 +239,69 @@ fn a_wrong_form_is_named_with_the_column_to_declare() {
 
 #[test]
 fn declarations_spell_out_the_collation_and_the_key() {
-    fn ddl<C: ColumnOn<D>, D: Dialect>() -> String {
-        C::primary_key("Id")
+    #[track_caller]
+    fn ddl<C: ColumnOn<D>, D: Dialect>(expected: &str) {
+        assert_eq!(C::primary_key("Id"), expected);
     }
-    for (declaration, expected) in [
-        (ddl::<Uuid, Postgres>(), "\"Id\" uuid NOT NULL PRIMARY KEY"),
-        (
-            ddl::<Bytea, Postgres>(),
-            "\"Id\" bytea NOT NULL PRIMARY KEY",
-        ),
-        (
-            ddl::<Text, Postgres>(),
-            "\"Id\" text COLLATE \"C\" NOT NULL PRIMARY KEY",
-        ),
-        (
-            ddl::<Char26, Postgres>(),
-            "\"Id\" text COLLATE \"C\" NOT NULL PRIMARY KEY",
-        ),
-        (
-            ddl::<BigInt, Postgres>(),
-            "\"Id\" bigint NOT NULL PRIMARY KEY",
-        ),
-        (
-            ddl::<Binary16Swapped, MySql>(),
-            "`Id` BINARY(16) NOT NULL PRIMARY KEY",
-        ),
-        (
-            ddl::<BigIntUnsigned, MySql>(),
-            "`Id` BIGINT UNSIGNED NOT NULL PRIMARY KEY",
-        ),
-        (
-            ddl::<Char36, MariaDb>(),
-            "`Id` CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY",
-        ),
-        (
-            ddl::<Char20, MySql>(),
-            "`Id` CHAR(20) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY",
-        ),
-        (
-            ddl::<MariaDbUuid, MariaDb>(),
-            "`Id` UUID NOT NULL PRIMARY KEY",
-        ),
-        (
-            ddl::<Text, Sqlite>(),
-            "\"Id\" TEXT COLLATE BINARY NOT NULL PRIMARY KEY",
-        ),
-        (
-            ddl::<Integer, Sqlite>(),
-            "\"Id\" INTEGER NOT NULL PRIMARY KEY",
-        ),
-        (
-            ddl::<UniqueIdentifierPermuted, SqlServer>(),
-            "[Id] uniqueidentifier NOT NULL PRIMARY KEY CLUSTERED",
-        ),
-        (
-            ddl::<Binary12, SqlServer>(),
-            "[Id] binary(12) NOT NULL PRIMARY KEY CLUSTERED",
-        ),
-        (
-            ddl::<BabelfishUniqueIdentifier, Babelfish>(),
-            "[Id] uniqueidentifier NOT NULL PRIMARY KEY",
-        ),
-        (
-            ddl::<Raw16DotNet, Oracle>(),
-            "\"Id\" RAW(16) NOT NULL PRIMARY KEY",
-        ),
-        (
-            ddl::<Number20, Oracle>(),
-            "\"Id\" NUMBER(20) NOT NULL PRIMARY KEY",
-        ),
-        (
-            ddl::<Unordered<Blob>, Sqlite>(),
-            "\"Id\" BLOB NOT NULL PRIMARY KEY",
-        ),
-    ] {
-        assert_eq!(declaration, expected);
-    }
+    ddl::<Uuid, Postgres>("\"Id\" uuid NOT NULL PRIMARY KEY");
+    ddl::<Bytea, Postgres>("\"Id\" bytea NOT NULL PRIMARY KEY");
+    ddl::<Text, Postgres>("\"Id\" text COLLATE \"C\" NOT NULL PRIMARY KEY");
+    ddl::<Char26, Postgres>("\"Id\" text COLLATE \"C\" NOT NULL PRIMARY KEY");
+    ddl::<BigInt, Postgres>("\"Id\" bigint NOT NULL PRIMARY KEY");
+    ddl::<Binary16Swapped, MySql>("`Id` BINARY(16) NOT NULL PRIMARY KEY");
+    ddl::<BigIntUnsigned, MySql>("`Id` BIGINT UNSIGNED NOT NULL PRIMARY KEY");
+    ddl::<Char36, MariaDb>(
+        "`Id` CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY",
+    );
+    ddl::<Char20, MySql>(
+        "`Id` CHAR(20) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY",
+    );
+    ddl::<MariaDbUuid, MariaDb>("`Id` UUID NOT NULL PRIMARY KEY");
+    ddl::<Text, Sqlite>("\"Id\" TEXT COLLATE BINARY NOT NULL PRIMARY KEY");
+    ddl::<Integer, Sqlite>("\"Id\" INTEGER NOT NULL PRIMARY KEY");
+    ddl::<UniqueIdentifierPermuted, SqlServer>(
+        "[Id] uniqueidentifier NOT NULL PRIMARY KEY CLUSTERED",
+    );
+    ddl::<Binary12, SqlServer>("[Id] binary(12) NOT NULL PRIMARY KEY CLUSTERED");
+    ddl::<BabelfishUniqueIdentifier, Babelfish>("[Id] uniqueidentifier NOT NULL PRIMARY KEY");
+    ddl::<Raw16DotNet, Oracle>("\"Id\" RAW(16) NOT NULL PRIMARY KEY");
+    ddl::<Number20, Oracle>("\"Id\" NUMBER(20) NOT NULL PRIMARY KEY");
+    ddl::<Unordered<Blob>, Sqlite>("\"Id\" BLOB NOT NULL PRIMARY KEY");
 }
 
 #[test]
 fn literals_match_the_stored_values() {
-    fn literal<C: ColumnOn<D> + Stores<R>, D: Dialect, R: RawKey>(raw: R) -> String {
-        <C as ColumnOn<D>>::literal(raw)
+    #[track_caller]
+    fn literal<C: ColumnOn<D> + Stores<R>, D: Dialect, R: RawKey>(raw: R, expected: &str) {
+        assert_eq!(<C as ColumnOn<D>>::literal(raw), expected);
     }
     let id: Raw = "00112233-4455-6677-8899-aabbccddeeff".parse().unwrap();
     let push_id: PushId = "-JhLeOlGIEjaIOFHR0xd".parse().unwrap();
-    for (sql, expected) in [
-        (
-            literal::<Uuid, Postgres, _>(id),
-            "'00112233-4455-6677-8899-aabbccddeeff'::uuid",
-        ),
-        (
-            literal::<Bytea, Postgres, _>(id),
-            "'\\x00112233445566778899AABBCCDDEEFF'::bytea",
-        ),
-        (
-            literal::<Text, Postgres, _>(id),
-            "'00112233-4455-6677-8899-aabbccddeeff'",
-        ),
-        (
-            literal::<BigInt, Postgres, _>(i64::MIN),
-            "'-9223372036854775808'::bigint",
-        ),
-        (
-            literal::<Binary16, MySql, _>(id),
-            "X'00112233445566778899AABBCCDDEEFF'",
-        ),
-        (
-            literal::<Binary16Swapped, MySql, _>(id),
-            "X'66774455001122338899AABBCCDDEEFF'",
-        ),
-        (
-            literal::<Binary16DotNet, MySql, _>(id),
-            "X'33221100554477668899AABBCCDDEEFF'",
-        ),
-        (
-            literal::<BigIntUnsigned, MySql, _>(u64::MAX),
-            "18446744073709551615",
-        ),
-        (
-            literal::<Char20, MySql, _>(push_id),
-            "'-JhLeOlGIEjaIOFHR0xd'",
-        ),
-        (
-            literal::<MariaDbUuid, MariaDb, _>(id),
-            "'00112233-4455-6677-8899-aabbccddeeff'",
-        ),
-        (literal::<Integer, Sqlite, _>(-7), "-7"),
-        (
-            literal::<Binary16, SqlServer, _>(id),
-            "0x00112233445566778899AABBCCDDEEFF",
-        ),
-        (
-            literal::<UniqueIdentifier, SqlServer, _>(id),
-            "CAST('00112233-4455-6677-8899-aabbccddeeff' AS uniqueidentifier)",
-        ),
-        (
-            // The inverse of the row of the weights: compared are 10 to 15, 8, 9, 6, 7, 4, 5, 0 to 3.
-            literal::<UniqueIdentifierPermuted, SqlServer, _>(id),
-            "CAST('ffeeddcc-bbaa-9988-6677-001122334455' AS uniqueidentifier)",
-        ),
-        (literal::<BigInt, SqlServer, _>(7), "CAST(7 AS bigint)"),
-        (
-            literal::<Raw16, Oracle, _>(id),
-            "HEXTORAW('00112233445566778899AABBCCDDEEFF')",
-        ),
-        (
-            literal::<Raw16DotNet, Oracle, _>(id),
-            "HEXTORAW('33221100554477668899AABBCCDDEEFF')",
-        ),
-        (literal::<Number19, Oracle, _>(7), "7"),
-    ] {
-        assert_eq!(sql, expected);
-    }
+    literal::<Uuid, Postgres, _>(id, "'00112233-4455-6677-8899-aabbccddeeff'::uuid");
+    literal::<Bytea, Postgres, _>(id, "'\\x00112233445566778899AABBCCDDEEFF'::bytea");
+    literal::<Text, Postgres, _>(id, "'00112233-4455-6677-8899-aabbccddeeff'");
+    literal::<BigInt, Postgres, _>(i64::MIN, "'-9223372036854775808'::bigint");
+    literal::<Binary16, MySql, _>(id, "X'00112233445566778899AABBCCDDEEFF'");
+    literal::<Binary16Swapped, MySql, _>(id, "X'66774455001122338899AABBCCDDEEFF'");
+    literal::<Binary16DotNet, MySql, _>(id, "X'33221100554477668899AABBCCDDEEFF'");
+    literal::<BigIntUnsigned, MySql, _>(u64::MAX, "18446744073709551615");
+    literal::<Char20, MySql, _>(push_id, "'-JhLeOlGIEjaIOFHR0xd'");
+    literal::<MariaDbUuid, MariaDb, _>(id, "'00112233-4455-6677-8899-aabbccddeeff'");
+    literal::<Integer, Sqlite, _>(-7, "-7");
+    literal::<Binary16, SqlServer, _>(id, "0x00112233445566778899AABBCCDDEEFF");
+    literal::<UniqueIdentifier, SqlServer, _>(
+        id,
+        "CAST('00112233-4455-6677-8899-aabbccddeeff' AS uniqueidentifier)",
+    );
+    // The inverse of the row of the weights: compared are 10 to 15, 8, 9, 6, 7, 4, 5, 0 to 3.
+    literal::<UniqueIdentifierPermuted, SqlServer, _>(
+        id,
+        "CAST('ffeeddcc-bbaa-9988-6677-001122334455' AS uniqueidentifier)",
+    );
+    literal::<BigInt, SqlServer, _>(7, "CAST(7 AS bigint)");
+    literal::<Raw16, Oracle, _>(id, "HEXTORAW('00112233445566778899AABBCCDDEEFF')");
+    literal::<Raw16DotNet, Oracle, _>(id, "HEXTORAW('33221100554477668899AABBCCDDEEFF')");
+    literal::<Number19, Oracle, _>(7, "7");
 }
 
 fn assert_named<N: crate::storage::column::names::NamedColumn>(name: &str) {

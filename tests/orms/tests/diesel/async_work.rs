@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use diesel::connection::{InstrumentationEvent, TransactionManagerStatus};
+use diesel::connection::TransactionManagerStatus;
 use diesel_async::{AsyncConnection, SimpleAsyncConnection as _, TransactionManager as _};
 use ordid::KeyType as _;
 use ordid_diesel::Retry;
@@ -25,8 +25,8 @@ use crate::{
     Outcome, Test,
     scratch::proxied,
     tables::{
-        Customer, CustomerId, Employee, EmployeeId, Keeps, Order, Tables, Work, connect, create,
-        customer, order,
+        Customer, CustomerId, Employee, EmployeeId, Keeps, Order, Tables, Work, beginnings, circle,
+        connect, create, customer, order,
     },
 };
 
@@ -97,16 +97,8 @@ pub fn graph<DB: Tables>(url: &str) -> Outcome {
     let mut sync = create::<DB>(url)?;
     finish(run(async || {
         let mut connection = open::<DB>(url).await?;
-        let statements = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&statements);
-        connection.set_instrumentation(move |event: InstrumentationEvent<'_>| {
-            if let InstrumentationEvent::StartQuery { query, .. } = event {
-                let text = query.to_string();
-                seen.lock()
-                    .unwrap()
-                    .push(text[..6.min(text.len())].to_owned());
-            }
-        });
+        let (statements, seen) = beginnings(6);
+        connection.set_instrumentation(seen);
         let mut work = filled::<DB>(2_500);
         let boss = Employee {
             id: EmployeeId::generate(),
@@ -150,12 +142,9 @@ pub fn changes<DB: Tables>(url: &str) -> Outcome {
         let dropped = order(ada, 2);
         work.add(kept.clone());
         work.add(dropped.clone());
-        let [first, second] = [EmployeeId::generate(), EmployeeId::generate()];
-        for (id, boss) in [(first, second), (second, first)] {
-            work.add(Employee {
-                id,
-                boss: Some(boss),
-            });
+        let circle = circle();
+        for employee in circle.clone() {
+            work.add(employee);
         }
         work.flush_async(&mut connection).await?;
         assert_eq!(DB::counts(&mut sync)?, [1, 2, 2]);
@@ -165,11 +154,8 @@ pub fn changes<DB: Tables>(url: &str) -> Outcome {
             ..kept.clone()
         });
         work.delete(&dropped);
-        for (id, boss) in [(first, second), (second, first)] {
-            work.delete(&Employee {
-                id,
-                boss: Some(boss),
-            });
+        for employee in &circle {
+            work.delete(employee);
         }
         let flushed = work.flush_async(&mut connection).await?;
         assert_eq!((flushed.updated(), flushed.deleted()), (1, 3));

@@ -14,9 +14,10 @@ use diesel::{
 };
 use libtest_mimic::Trial;
 use ordid::{KeyType as _, OrderedKey};
-use ordid_diesel::{Entity, Flushed, UnitOfWork};
+use ordid_diesel::{Entity, UnitOfWork};
 use ordid_tests::{
     copy::{DROP, SMALL, setups, with_tenant},
+    flushed::copied,
     servers::Servers,
 };
 
@@ -60,11 +61,6 @@ where
         work.add(row);
     }
     work
-}
-
-/// The only table's rows, and how many of them were copied.
-fn copied(flushed: &Flushed) -> (usize, usize) {
-    (flushed.tables[0].rows, flushed.tables[0].bulk)
 }
 
 fn is_so(connection: &mut PgConnection, sql: &str) -> QueryResult<bool> {

@@ -16,8 +16,6 @@ mod scratch;
 mod shards;
 mod sqlite;
 mod tables;
-#[path = "../shared/told.rs"]
-mod told;
 mod upserts;
 mod work;
 
@@ -32,7 +30,7 @@ fn establish<C: diesel::Connection>(url: &str) -> diesel::ConnectionResult<C> {
 type Test = fn(&str) -> Outcome;
 
 fn main() {
-    told::listen();
+    ordid_tests::told::listen();
     run_all(&["postgres", "pgbouncer", "mariadb"], |servers, trials| {
         postgres::trials(servers, trials);
         pgbouncer::trials(servers, trials);

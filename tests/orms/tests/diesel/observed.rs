@@ -7,13 +7,9 @@ use diesel_async::{AsyncConnection as _, sync_connection_wrapper::SyncConnection
 use libtest_mimic::Trial;
 use ordid::OrderedKey;
 use ordid_diesel::{Flushed, Retry, UnitOfWork};
+use ordid_tests::told::{Numbers, take_lines};
 
-use crate::{
-    Outcome,
-    keys::Native,
-    scratch::in_file,
-    told::{Numbers, take_lines},
-};
+use crate::{Outcome, keys::Native, scratch::in_file};
 
 diesel::table! {
     cities (id) { id -> Binary, name -> Text, }
@@ -55,13 +51,13 @@ fn observed(url: &str, flush: impl FnOnce(&mut Work, &mut (dyn FnMut() + Send)))
     assert_eq!(
         take_lines(),
         [
-            "ordid.flush tables=1 rows=2",
+            "INFO ordid.flush tables=1 rows=2",
             "WARN message=the flush failed and is tried again cause=\"transient\" delay_millis=7",
             "recorded retries=1",
         ]
     );
     let expected = [
-        "ordid_flush_retries_total transient 1",
+        "ordid_flush_retries_total cause=transient 1",
         "ordid_flush_rows 2",
     ];
     assert_eq!(numbers.take(), expected);

@@ -1,10 +1,13 @@
 //! The tables of the suites, for each backend: `table!` makes types, so what is said in Diesel's own query
 //! language stands in a macro, and the suites are generic over what it implements.
 
-use std::ops::{Deref, DerefMut};
+use std::{
+    ops::{Deref, DerefMut},
+    sync::{Arc, Mutex},
+};
 
 use diesel::{
-    connection::{LoadConnection, SimpleConnection as _},
+    connection::{InstrumentationEvent, LoadConnection, SimpleConnection as _},
     prelude::*,
 };
 use diesel_async::AsyncConnection;
@@ -493,6 +496,34 @@ pub fn order(customer: CustomerId, kind: i32) -> Order {
         customer,
         kind,
     }
+}
+
+/// The first bytes of the statements that a connection with this instrumentation sends.
+pub fn beginnings(
+    length: usize,
+) -> (
+    Arc<Mutex<Vec<String>>>,
+    impl FnMut(InstrumentationEvent<'_>) + Send + 'static,
+) {
+    let statements = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&statements);
+    let instrumentation = move |event: InstrumentationEvent<'_>| {
+        if let InstrumentationEvent::StartQuery { query, .. } = event {
+            let text = query.to_string();
+            let beginning = &text[..length.min(text.len())];
+            seen.lock().unwrap().push(beginning.to_owned());
+        }
+    };
+    (statements, instrumentation)
+}
+
+/// Two who are each other's boss.
+pub fn circle() -> [Employee; 2] {
+    let [first, second] = [EmployeeId::generate(), EmployeeId::generate()];
+    [(first, second), (second, first)].map(|(id, boss)| Employee {
+        id,
+        boss: Some(boss),
+    })
 }
 
 pub fn connect<DB: Tables>(url: &str) -> Result<DB::Connection, diesel::ConnectionError> {

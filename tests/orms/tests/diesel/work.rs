@@ -3,23 +3,20 @@
 use std::{
     error::Error as _,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
-use diesel::{
-    connection::{InstrumentationEvent, SimpleConnection as _},
-    prelude::*,
-};
+use diesel::{connection::SimpleConnection as _, prelude::*};
 use ordid::KeyType as _;
 use ordid_diesel::assign_all;
 
 use crate::{
     Outcome, Test,
     tables::{
-        Customer, CustomerId, Employee, EmployeeId, Order, Pair, PairId, Tables, Work, connect,
-        create, customer, order,
+        Customer, CustomerId, Employee, EmployeeId, Order, Pair, PairId, Tables, Work, beginnings,
+        circle, connect, create, customer, order,
     },
 };
 
@@ -41,16 +38,8 @@ pub fn tests<DB: Tables>() -> [(&'static str, Test); 6] {
 /// Parents first, a statement for 1,000 rows, one transaction; keys are assigned.
 pub fn graph<DB: Tables>(url: &str) -> Outcome {
     let mut connection = create::<DB>(url)?;
-    let statements = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&statements);
-    connection.set_instrumentation(move |event: InstrumentationEvent<'_>| {
-        if let InstrumentationEvent::StartQuery { query, .. } = event {
-            let text = query.to_string();
-            seen.lock()
-                .unwrap()
-                .push(text[..24.min(text.len())].to_owned());
-        }
-    });
+    let (statements, seen) = beginnings(24);
+    connection.set_instrumentation(seen);
     let mut work = Work::<DB>::new();
     let ada = CustomerId::generate();
     for kind in 100..2_600 {
@@ -119,19 +108,12 @@ pub fn changes<DB: Tables>(url: &str) -> Outcome {
     let dropped = order(gone, 2);
     work.add(kept.clone());
     work.add(dropped.clone());
-    let [first, second] = [EmployeeId::generate(), EmployeeId::generate()];
-    for (id, boss) in [(first, second), (second, first)] {
-        work.add(Employee {
-            id,
-            boss: Some(boss),
-        });
+    let circle = circle();
+    for employee in circle.clone() {
+        work.add(employee);
     }
     work.flush(&mut connection)?;
-    let bosses = DB::employees(&mut connection)?
-        .into_iter()
-        .map(|it| it.boss);
-    let bosses: Vec<_> = bosses.collect();
-    assert_eq!(bosses, [Some(second), Some(first)]);
+    assert_eq!(DB::employees(&mut connection)?, circle);
 
     let named = Customer {
         id: Some(ada),
@@ -148,11 +130,8 @@ pub fn changes<DB: Tables>(url: &str) -> Outcome {
         ..customer("Gone")
     });
     work.delete(&dropped);
-    for (id, boss) in [(first, second), (second, first)] {
-        work.delete(&Employee {
-            id,
-            boss: Some(boss),
-        });
+    for employee in &circle {
+        work.delete(employee);
     }
     let flushed = work.flush(&mut connection)?;
     assert_eq!(

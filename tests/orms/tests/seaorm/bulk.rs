@@ -1,21 +1,19 @@
 //! `insert_all` and `insert_or_skip`.
 
-use libtest_mimic::Trial;
 use ordid::{KeyType as _, OrderedKey as _};
-use ordid_tests::{servers::Servers, trials::Outcome};
+use ordid_tests::trials::Outcome;
 use sea_orm::{
     ActiveValue::{NotSet, Set},
     DatabaseConnection, EntityTrait as _, PaginatorTrait as _, TransactionTrait as _,
 };
 
 use crate::{
-    create, is_mysql,
+    Databases, create, is_mysql,
     models::{AuthorId, author, book},
-    on_all,
 };
 
-pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    all!(on_all(servers, trials), "bulk::";
+pub fn add(to: &mut Databases<'_>) {
+    all!(to.on_all, "bulk::";
         more_rows_than_a_statement_takes_are_inserted,
         duplicates_are_told_as_they_are,
         what_is_no_duplicate_is_an_error,

@@ -3,32 +3,24 @@
 
 use std::{future::poll_fn, pin::pin, task::Poll};
 
-use libtest_mimic::Trial;
 use ordid_seaorm::{Error, Flushed, Retry, UnitOfWork};
-use ordid_tests::{servers::Servers, trials::Outcome};
+use ordid_tests::trials::Outcome;
 use sea_orm::{
     ConnectionTrait as _, DatabaseConnection, DbBackend, SqlxMySqlConnector, SqlxPostgresConnector,
     SqlxSqliteConnector, Statement, TransactionTrait as _,
 };
-use sqlx::{Postgres, mysql::MySqlPoolOptions, postgres::PgPoolOptions, sqlite::SqlitePoolOptions};
+use sqlx::{mysql::MySqlPoolOptions, postgres::PgPoolOptions, sqlite::SqlitePoolOptions};
 
 use crate::{
-    create,
+    Databases, create,
     models::{author, book, count, empty, written},
-    on_all, on_server, on_sqlite,
 };
 
-pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    on_all(
-        servers,
-        trials,
-        "drops::a_dropped_flush_leaves_no_transaction_in_the_pool",
-        dropped,
-    );
+pub fn add(to: &mut Databases<'_>) {
+    all!(to.on_all, "drops::"; a_dropped_flush_leaves_no_transaction_in_the_pool);
     // Of MariaDB, SQLx 0.9 does not find its way back to the connection.
-    let inside = "drops::a_flush_that_is_dropped_in_a_transaction_goes_with_it";
-    on_server::<Postgres, _>(servers, trials, "postgres", inside, dropped_inside);
-    on_sqlite(trials, inside, dropped_inside);
+    all!(to.on_postgres, "drops::"; a_flush_that_is_dropped_in_a_transaction_goes_with_it);
+    all!(to.on_sqlite, "drops::"; a_flush_that_is_dropped_in_a_transaction_goes_with_it);
 }
 
 /// The same database, over one connection.
@@ -100,7 +92,7 @@ async fn library(db: &DatabaseConnection) -> Outcome {
 }
 
 /// Cut off at each poll, once over a connection that knows the statements and once over a new one.
-async fn dropped(db: DatabaseConnection) -> Outcome {
+async fn a_dropped_flush_leaves_no_transaction_in_the_pool(db: DatabaseConnection) -> Outcome {
     library(&db).await?;
     for is_new in [false, true] {
         let mut single_one = single(&db).await?;
@@ -138,7 +130,7 @@ async fn dropped(db: DatabaseConnection) -> Outcome {
 }
 
 /// Cut off at each poll inside the user's transaction, which is dropped then: nothing of it is left.
-async fn dropped_inside(db: DatabaseConnection) -> Outcome {
+async fn a_flush_that_is_dropped_in_a_transaction_goes_with_it(db: DatabaseConnection) -> Outcome {
     library(&db).await?;
     let mut work = work();
     for polls in 1.. {

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use libtest_mimic::Trial;
 use ordid_seaorm::{Retry, UnitOfWork, flushes_table};
 use ordid_tests::{
     proxy::{At, Fault, Proxy, Traffic},
-    servers::{Options, Servers},
+    servers::Options,
     trials::Outcome,
 };
 use sea_orm::{
@@ -16,13 +15,12 @@ use sea_orm::{
 use sqlx::{Pool, mysql::MySqlSslMode, pool::PoolOptions, postgres::PgSslMode};
 
 use crate::{
-    create,
+    Databases, create,
     models::{author, book, count, empty, written},
-    on_servers,
 };
 
-pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    all!(on_servers(servers, trials), "faults::";
+pub fn add(to: &mut Databases<'_>) {
+    all!(to.on_servers, "faults::";
         an_answer_to_commit_that_is_lost_is_found_out,
         a_commit_that_did_not_arrive_is_sent_again,
         a_commit_that_nobody_could_ask_for_is_unknown,
@@ -122,17 +120,27 @@ async fn a_commit_that_did_not_arrive_is_sent_again(db: DatabaseConnection) -> O
     Ok(())
 }
 
+/// Flushes where COMMIT is not answered, nor any question after it.
+async fn unknown(
+    mut work: UnitOfWork,
+    db: &DatabaseConnection,
+    proxy: &Proxy,
+    down: u64,
+) -> Outcome<UnitOfWork> {
+    let behind = through(db, proxy);
+    let cut = Fault::Cut(At::Up(1));
+    proxy.plan([Fault::Swallow(down)].into_iter().chain([cut; 50]));
+    let error = work.flush(&behind).await.unwrap_err();
+    assert!(error.is_commit_unknown(), "{error}");
+    behind.close().await?;
+    Ok(work)
+}
+
 async fn a_commit_that_nobody_could_ask_for_is_unknown(db: DatabaseConnection) -> Outcome {
     let proxy = proxy(&db).await?;
     let (_, down) = learn(&db, &proxy).await?.commit.ok_or("no COMMIT")?;
-    let behind = through(&db, &proxy);
-    let cut = Fault::Cut(At::Up(1));
-    proxy.plan([Fault::Swallow(down)].into_iter().chain([cut; 50]));
-    let mut work = work();
-    let error = work.flush(&behind).await.unwrap_err();
-    assert!(error.is_commit_unknown(), "{error}");
+    let mut work = unknown(work(), &db, &proxy, down).await?;
     assert_eq!(work.len(), 35);
-    behind.close().await?;
     // The next one asks first.
     let flushed = work.flush(&db).await?;
     assert_eq!((flushed.rows(), flushed.retries), (35, 0));
@@ -198,13 +206,7 @@ async fn a_recorded_flush_does_not_bring_rows_back(db: DatabaseConnection) -> Ou
         behind.close().await?;
         empty(&db).await?;
 
-        let behind = through(&db, &proxy);
-        let cut = Fault::Cut(At::Up(1));
-        proxy.plan([Fault::Swallow(down)].into_iter().chain([cut; 50]));
-        let mut work = work();
-        let error = work.flush(&behind).await.unwrap_err();
-        assert!(error.is_commit_unknown(), "{error}");
-        behind.close().await?;
+        let mut work = unknown(work(), &db, &proxy, down).await?;
         proxy.plan([]);
         assert_eq!(count(&db).await?, ROWS);
         empty(&db).await?;

@@ -1,6 +1,5 @@
 //! Key types as columns: what is bound comes back, finds its row, and sorts as the keys do.
 
-use libtest_mimic::Trial;
 use ordid::{
     KeyType, Scheme as _,
     clock::SystemClock,
@@ -10,15 +9,14 @@ use ordid::{
     scheme::snowflake::SnowflakeNode,
     uuid::Uuid,
 };
-use ordid_tests::{servers::Servers, trials::Outcome};
+use ordid_tests::trials::Outcome;
 use sea_orm::{
     ActiveModelTrait as _, ActiveValue::Set, ColumnTrait as _, ConnectionTrait as _,
     DatabaseConnection, EntityTrait as _, QueryFilter as _, QueryOrder as _, Statement, Value,
     sea_query::ValueType,
 };
-use sqlx::{MySql, Postgres};
 
-use crate::{create, is_mysql, on_all, on_server};
+use crate::{Databases, create, is_mysql};
 
 /// Makes a key type, an entity of it, and the test of both.
 macro_rules! column {
@@ -121,71 +119,36 @@ fn generated<K: KeyType<Scheme: ordid::StaticScheme>>() -> Vec<K> {
     (0..2_000).map(|_| K::generate()).collect()
 }
 
-pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    macro_rules! all {
-        ($($module:ident),+) => {$(
-            on_all(
-                servers,
-                trials,
-                concat!("keys::", stringify!($module), "_comes_back_in_order"),
-                |db| $module::comes_back(db, generated()),
-            );
+pub fn add(to: &mut Databases<'_>) {
+    macro_rules! generated {
+        ($on:ident: $($module:ident),+) => {$(
+            let name = concat!("keys::", stringify!($module), "_comes_back_in_order");
+            to.$on(name, |db| $module::comes_back(db, generated()));
         )+};
     }
-    all!(
-        uuid, bytes, text, char22, char26, object, push, wide, wide_text
-    );
-    on_all(
-        servers,
-        trials,
-        "keys::number_comes_back_in_order",
-        |db| async {
-            let node = SnowflakeNode::new(7)?;
-            let keys =
-                OrderedGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
-            let rising = (0..2_000).map(|_| keys.try_generate_key());
-            number::comes_back(db, rising.collect::<Result<_, _>>()?).await
-        },
-    );
-    on_server::<MySql, _>(
-        servers,
-        trials,
-        "mariadb",
-        "keys::unsigned_comes_back_in_order",
-        |db| async {
-            // In the upper half, which a signed column would take for negative.
-            let numbers = (0..2_000_u64).map(|number| u64::MAX - 5_000 + number);
-            let rising =
-                numbers.map(|raw| unsigned::Id::from_raw(ordid::scheme::UuidShort::coerce(raw)));
-            unsigned::comes_back(db, rising.collect::<Result<_, _>>()?).await
-        },
-    );
-    on_server::<MySql, _>(
-        servers,
-        trials,
-        "mariadb",
-        "keys::native_comes_back_in_order",
-        |db| native::comes_back(db, generated()),
-    );
-    on_server::<Postgres, _>(
-        servers,
-        trials,
-        "postgres",
-        "keys::arrays_come_back",
-        arrays,
-    );
-    on_server::<Postgres, _>(
-        servers,
-        trials,
-        "postgres",
-        "keys::columns_of_other_databases_are_refused",
-        other_databases,
-    );
-    on_all(servers, trials, "keys::another_form_is_named", another_form);
+    generated!(on_all: uuid, bytes, text, char22, char26, object, push, wide, wide_text);
+    generated!(on_mariadb: native);
+    all!(to.on_all, "keys::"; number_comes_back_in_order, another_form_is_named);
+    all!(to.on_mariadb, "keys::"; unsigned_comes_back_in_order);
+    all!(to.on_postgres, "keys::"; arrays_come_back, columns_of_other_databases_are_refused);
+}
+
+async fn number_comes_back_in_order(db: DatabaseConnection) -> Outcome {
+    let node = SnowflakeNode::new(7)?;
+    let keys = OrderedGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
+    let rising = (0..2_000).map(|_| keys.try_generate_key());
+    number::comes_back(db, rising.collect::<Result<_, _>>()?).await
+}
+
+/// In the upper half, which a signed column would take for negative.
+async fn unsigned_comes_back_in_order(db: DatabaseConnection) -> Outcome {
+    let numbers = (0..2_000_u64).map(|number| u64::MAX - 5_000 + number);
+    let rising = numbers.map(|raw| unsigned::Id::from_raw(ordid::scheme::UuidShort::coerce(raw)));
+    unsigned::comes_back(db, rising.collect::<Result<_, _>>()?).await
 }
 
 /// `= ANY($1)` and an array column, of bytes and of text.
-async fn arrays(db: DatabaseConnection) -> Outcome {
+async fn arrays_come_back(db: DatabaseConnection) -> Outcome {
     async fn one<K>(db: &DatabaseConnection, ty: &str) -> Outcome
     where
         K: KeyType<Scheme: ordid::StaticScheme> + sea_orm::TryGetableArray,
@@ -206,7 +169,7 @@ async fn arrays(db: DatabaseConnection) -> Outcome {
 }
 
 /// PostgreSQL makes no table for numbers without a sign, and takes no text for a `uuid`.
-async fn other_databases(db: DatabaseConnection) -> Outcome {
+async fn columns_of_other_databases_are_refused(db: DatabaseConnection) -> Outcome {
     let refused = create(&db, unsigned::entity::Entity).await.unwrap_err();
     assert!(refused.to_string().contains("UNSIGNED"), "{refused}");
     create(&db, native::entity::Entity).await?;
@@ -221,10 +184,10 @@ async fn other_databases(db: DatabaseConnection) -> Outcome {
 }
 
 /// A column of another form: the error says what it found, for which key type, and what to declare.
-async fn another_form(db: DatabaseConnection) -> Outcome {
+async fn another_form_is_named(db: DatabaseConnection) -> Outcome {
     let id = uuid::Id::generate();
     let select = |sql: &str| Statement::from_string(db.get_database_backend(), sql);
-    let message = async |sql: String| -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+    let message = async |sql: String| -> Outcome<String> {
         let row = db.query_one_raw(select(&sql)).await?.ok_or("no row")?;
         Ok(row.try_get::<uuid::Id>("", "id").unwrap_err().to_string())
     };

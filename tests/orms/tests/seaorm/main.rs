@@ -3,8 +3,8 @@
 
 /// Adds functions as tests, under their names behind this one.
 macro_rules! all {
-    ($add:ident($servers:expr, $trials:expr), $module:literal; $($name:ident),+ $(,)?) => {$(
-        $add($servers, $trials, concat!($module, stringify!($name)), $name);
+    ($to:ident.$add:ident, $module:literal; $($name:ident),+ $(,)?) => {$(
+        $to.$add(concat!($module, stringify!($name)), $name);
     )+};
 }
 
@@ -20,8 +20,6 @@ mod observed;
 mod saves;
 mod schema;
 mod shards;
-#[path = "../shared/told.rs"]
-mod told;
 mod updates;
 mod work;
 
@@ -38,77 +36,82 @@ use sqlx::{MySql, Postgres, Sqlite};
 use crate::connect::Connect;
 
 fn main() {
-    told::listen();
+    ordid_tests::told::listen();
     run_all(&["postgres", "mariadb"], |servers, trials| {
-        keys::trials(servers, trials);
-        saves::trials(servers, trials);
-        nested::trials(servers, trials);
-        bulk::trials(servers, trials);
-        work::trials(servers, trials);
-        updates::trials(servers, trials);
-        faults::trials(servers, trials);
-        drops::trials(servers, trials);
-        observed::trials(trials);
-        schema::trials(servers, trials);
-        shards::trials(servers, trials);
+        let mut databases = Databases { servers, trials };
+        for add in [
+            keys::add,
+            saves::add,
+            nested::add,
+            bulk::add,
+            work::add,
+            updates::add,
+            faults::add,
+            drops::add,
+            observed::add,
+            schema::add,
+            shards::add,
+        ] {
+            add(&mut databases);
+        }
     });
 }
 
-/// Adds a test for a private server.
-fn on_server<DB: Scratch + Connect, F>(
-    servers: &Servers,
-    trials: &mut Vec<Trial>,
-    server: &'static str,
-    name: &str,
-    test: impl FnOnce(DatabaseConnection) -> F + Send + 'static,
-) where
-    F: Future<Output = Outcome>,
-{
-    on_scratch::<DB, _, _>(trials, servers, server, name, |pool| {
-        test(DB::connect(pool))
-    });
+/// Where tests run.
+struct Databases<'a> {
+    servers: &'a Servers,
+    trials: &'a mut Vec<Trial>,
 }
 
-/// Adds a test for SQLite, in a file of its own.
-fn on_sqlite<F>(
-    trials: &mut Vec<Trial>,
-    name: &str,
-    test: impl FnOnce(DatabaseConnection) -> F + Send + 'static,
-) where
-    F: Future<Output = Outcome>,
-{
-    trials.push(Trial::test(format!("sqlite::{name}"), || {
-        run(async || {
-            let (_folder, options) = sqlite_file()?;
-            over_sqlite(options, 4, |pool| test(Sqlite::connect(pool))).await
-        })
-    }));
-}
+/// A test over a connection.
+trait Test<F>: FnOnce(DatabaseConnection) -> F + Copy + Send + 'static {}
 
-/// Adds a test for each server.
-fn on_servers<F>(
-    servers: &Servers,
-    trials: &mut Vec<Trial>,
-    name: &str,
-    test: impl FnOnce(DatabaseConnection) -> F + Copy + Send + 'static,
-) where
-    F: Future<Output = Outcome>,
-{
-    on_server::<Postgres, _>(servers, trials, "postgres", name, test);
-    on_server::<MySql, _>(servers, trials, "mariadb", name, test);
-}
+impl<F, T: FnOnce(DatabaseConnection) -> F + Copy + Send + 'static> Test<F> for T {}
 
-/// Adds a test for each database.
-fn on_all<F>(
-    servers: &Servers,
-    trials: &mut Vec<Trial>,
-    name: &str,
-    test: impl FnOnce(DatabaseConnection) -> F + Copy + Send + 'static,
-) where
-    F: Future<Output = Outcome>,
-{
-    on_servers(servers, trials, name, test);
-    on_sqlite(trials, name, test);
+impl Databases<'_> {
+    fn on_server<DB: Scratch + Connect, F: Future<Output = Outcome>>(
+        &mut self,
+        server: &'static str,
+        name: &str,
+        test: impl Test<F>,
+    ) {
+        on_scratch::<DB, _, _>(self.trials, self.servers, server, name, move |pool| {
+            test(DB::connect(pool))
+        });
+    }
+
+    /// Adds a test for a private PostgreSQL.
+    fn on_postgres<F: Future<Output = Outcome>>(&mut self, name: &str, test: impl Test<F>) {
+        self.on_server::<Postgres, F>("postgres", name, test);
+    }
+
+    /// Adds a test for a private MariaDB.
+    fn on_mariadb<F: Future<Output = Outcome>>(&mut self, name: &str, test: impl Test<F>) {
+        self.on_server::<MySql, F>("mariadb", name, test);
+    }
+
+    /// Adds a test for SQLite, in a file of its own.
+    fn on_sqlite<F: Future<Output = Outcome>>(&mut self, name: &str, test: impl Test<F>) {
+        self.trials
+            .push(Trial::test(format!("sqlite::{name}"), move || {
+                run(async || {
+                    let (_folder, options) = sqlite_file()?;
+                    over_sqlite(options, 4, |pool| test(Sqlite::connect(pool))).await
+                })
+            }));
+    }
+
+    /// Adds a test for each server.
+    fn on_servers<F: Future<Output = Outcome>>(&mut self, name: &str, test: impl Test<F>) {
+        self.on_postgres(name, test);
+        self.on_mariadb(name, test);
+    }
+
+    /// Adds a test for each database.
+    fn on_all<F: Future<Output = Outcome>>(&mut self, name: &str, test: impl Test<F>) {
+        self.on_servers(name, test);
+        self.on_sqlite(name, test);
+    }
 }
 
 /// Makes the table of an entity.

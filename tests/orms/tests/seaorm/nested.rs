@@ -1,16 +1,15 @@
 //! Nested models of SeaORM's entity-first form: parents, children and many-to-many rows in one `save`.
 
-use libtest_mimic::Trial;
 use ordid::{KeyType, OrderedKey as _, uuid::Uuid};
 use ordid_seaorm::UnitOfWork;
-use ordid_tests::{servers::Servers, trials::Outcome};
+use ordid_tests::trials::Outcome;
 use sea_orm::{
     ActiveValue::{NotSet, Set},
     ConnectionTrait as _, DatabaseConnection, EntityTrait as _, ModelTrait as _,
     PaginatorTrait as _, QueryOrder as _, Schema,
 };
 
-use crate::{create, models::album, models::song, on_all};
+use crate::{Databases, create, models::album, models::song};
 
 #[derive(KeyType)]
 #[ordid(sea_orm)]
@@ -128,8 +127,8 @@ mod post_topic {
     impl ActiveModelBehavior for ActiveModel {}
 }
 
-pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    all!(on_all(servers, trials), "nested::";
+pub fn add(to: &mut Databases<'_>) {
+    all!(to.on_all, "nested::";
         junction_rows_get_keys_of_their_own,
         junction_rows_whose_key_is_what_they_join,
         a_parent_is_written_before_the_child_that_names_it,

@@ -2,30 +2,26 @@
 
 use std::time::Duration;
 
-use libtest_mimic::Trial;
 use ordid::KeyType as _;
 use ordid_seaorm::{Retry, UnitOfWork};
-use ordid_tests::trials::Outcome;
+use ordid_tests::{
+    told::{Numbers, take_lines},
+    trials::Outcome,
+};
 use sea_orm::{
     DatabaseConnection, SqliteTransactionMode, TransactionOptions, TransactionTrait as _,
 };
 
 use crate::{
-    create,
+    Databases, create,
     models::{AuthorId, author},
-    on_sqlite,
-    told::{Numbers, take_lines},
 };
 
-pub fn trials(trials: &mut Vec<Trial>) {
-    on_sqlite(
-        trials,
-        "observed::a_flush_is_a_span_with_its_retries",
-        flush,
-    );
+pub fn add(to: &mut Databases<'_>) {
+    all!(to.on_sqlite, "observed::"; a_flush_is_a_span_with_its_retries);
 }
 
-async fn flush(db: DatabaseConnection) -> Outcome {
+async fn a_flush_is_a_span_with_its_retries(db: DatabaseConnection) -> Outcome {
     create(&db, author::Entity).await?;
     let pool = db.get_sqlite_connection_pool();
     let options = pool.connect_options().as_ref().clone();
@@ -63,20 +59,20 @@ async fn flush(db: DatabaseConnection) -> Outcome {
     assert_eq!(
         take_lines(),
         [
-            "ordid.flush tables=1 rows=3",
+            "INFO ordid.flush tables=1 rows=3",
             retried,
             retried,
             "recorded retries=2"
         ]
     );
-    let retried = "ordid_flush_retries_total transient 1";
+    let retried = "ordid_flush_retries_total cause=transient 1";
     assert_eq!(numbers.take(), [retried; 2]);
     other.rollback().await?;
     let flushed = work.flush(&impatient).await?;
     assert_eq!(flushed.rows(), 3);
     assert_eq!(
         take_lines(),
-        ["ordid.flush tables=1 rows=3", "recorded retries=0"]
+        ["INFO ordid.flush tables=1 rows=3", "recorded retries=0"]
     );
     // Of what was committed alone.
     assert_eq!(numbers.take(), ["ordid_flush_rows 3"]);

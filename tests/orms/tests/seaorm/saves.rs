@@ -1,8 +1,7 @@
 //! SeaORM's own ways to write: `insert`, `save`, `insert_many`, and nested models.
 
-use libtest_mimic::Trial;
 use ordid::{KeyType as _, OrderedKey as _};
-use ordid_tests::{servers::Servers, trials::Outcome};
+use ordid_tests::trials::Outcome;
 use sea_orm::{
     ActiveModelTrait as _,
     ActiveValue::{NotSet, Set},
@@ -11,14 +10,13 @@ use sea_orm::{
 };
 
 use crate::{
-    create,
+    Databases, create,
     models::{AuthorId, album, author, book, song, team},
-    on_all,
     schema::page,
 };
 
-pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    all!(on_all(servers, trials), "saves::";
+pub fn add(to: &mut Databases<'_>) {
+    all!(to.on_all, "saves::";
         a_new_model_is_saved_by_the_hook,
         a_key_that_is_set_is_an_update_to_save,
         insert_many_takes_assigned_keys,

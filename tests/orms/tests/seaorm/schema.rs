@@ -1,18 +1,16 @@
 //! What tables are made of: by `create_table`, and by SeaORM itself.
 
-use libtest_mimic::Trial;
 use ordid::{KeyType, uuid::Uuid};
 use ordid_seaorm::UnitOfWork;
-use ordid_tests::{servers::Servers, trials::Outcome};
+use ordid_tests::trials::Outcome;
 use sea_orm::{
     ConnectionTrait as _, DatabaseConnection, DbBackend, EntityTrait as _, QueryOrder as _, Schema,
     Statement,
 };
 
 use crate::{
-    create,
+    Databases, create,
     models::{BookId, author, book, person, team},
-    on_all,
 };
 
 #[derive(KeyType)]
@@ -83,33 +81,16 @@ pub mod note {
     ordid_seaorm::assign_before_save!(ActiveModel);
 }
 
-pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    on_all(
-        servers,
-        trials,
-        "schema::key_columns_compare_as_bytes",
-        columns,
-    );
-    on_all(
-        servers,
-        trials,
-        "schema::seaorm_s_own_tables_keep_order",
-        own_tables,
-    );
-    on_all(
-        servers,
-        trials,
-        "schema::sync_makes_the_same_columns_and_leaves_them",
-        sync,
+pub fn add(to: &mut Databases<'_>) {
+    all!(to.on_all, "schema::";
+        key_columns_compare_as_bytes,
+        seaorm_s_own_tables_keep_order,
+        sync_makes_the_same_columns_and_leaves_them,
     );
 }
 
 /// Returns type and collation of a column as the database tells them.
-async fn column(
-    db: &DatabaseConnection,
-    table: &str,
-    column: &str,
-) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+async fn column(db: &DatabaseConnection, table: &str, column: &str) -> Outcome<String> {
     let sql = match db.get_database_backend() {
         DbBackend::Postgres => format!(
             "SELECT data_type || ' ' || coalesce(collation_name, '') AS it \
@@ -164,7 +145,7 @@ async fn check_columns(db: &DatabaseConnection) -> Outcome {
     Ok(())
 }
 
-async fn columns(db: DatabaseConnection) -> Outcome {
+async fn key_columns_compare_as_bytes(db: DatabaseConnection) -> Outcome {
     create(&db, author::Entity).await?;
     create(&db, book::Entity).await?;
     create(&db, team::Entity).await?;
@@ -223,7 +204,7 @@ async fn check_order(db: &DatabaseConnection) -> Outcome {
     Ok(())
 }
 
-async fn own_tables(db: DatabaseConnection) -> Outcome {
+async fn seaorm_s_own_tables_keep_order(db: DatabaseConnection) -> Outcome {
     let schema = Schema::new(db.get_database_backend());
     db.execute(&schema.create_table_from_entity(page::Entity))
         .await?;
@@ -233,7 +214,7 @@ async fn own_tables(db: DatabaseConnection) -> Outcome {
 }
 
 /// SeaORM's `schema-sync`: the tables of all kinds of keys, then a column more, then nothing.
-async fn sync(db: DatabaseConnection) -> Outcome {
+async fn sync_makes_the_same_columns_and_leaves_them(db: DatabaseConnection) -> Outcome {
     let before = db.get_schema_builder().register(page_before::Entity);
     before.sync(&db).await?;
     for _ in 0..3 {

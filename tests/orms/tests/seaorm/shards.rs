@@ -1,9 +1,8 @@
 //! One unit of work over two databases, of which the second is always a file of SQLite.
 
-use libtest_mimic::Trial;
 use ordid::KeyType as _;
 use ordid_seaorm::{Flushed, Retry, ShardedUnitOfWork, Sharding};
-use ordid_tests::{servers::Servers, trials::Outcome};
+use ordid_tests::{flushed::assert_first_alone, trials::Outcome};
 use sea_orm::{
     ActiveValue::{NotSet, Set, Unchanged},
     ConnectionTrait as _, DatabaseConnection, DbBackend, EntityTrait, IntoActiveModel as _,
@@ -12,58 +11,34 @@ use sea_orm::{
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 
 use crate::{
-    create,
+    Databases, create,
     models::{AuthorId, author, book},
-    on_all, on_sqlite,
 };
 
 const AUTHORS: i32 = 40;
 
-pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    on_all(
-        servers,
-        trials,
-        "shards::a_part_that_fails_stays",
-        |db| async {
-            let folder = tempfile::tempdir()?;
-            parts([db, other(&folder).await?]).await
-        },
+pub fn add(to: &mut Databases<'_>) {
+    all!(to.on_all, "shards::";
+        a_part_that_fails_stays,
+        nothing_is_sent_where_a_shard_cannot_be_planned,
     );
-    on_sqlite(
-        trials,
-        "shards::rows_are_changed_on_their_shard",
-        |db| async {
-            let folder = tempfile::tempdir()?;
-            changes([db, other(&folder).await?]).await
-        },
-    );
-    on_sqlite(
-        trials,
-        "shards::a_row_that_is_everywhere_is_on_each_shard",
-        |db| async {
-            let folder = tempfile::tempdir()?;
-            everywhere([db, other(&folder).await?]).await
-        },
-    );
-    on_all(
-        servers,
-        trials,
-        "shards::nothing_is_sent_where_a_shard_cannot_be_planned",
-        |db| async {
-            let folder = tempfile::tempdir()?;
-            planned([db, other(&folder).await?]).await
-        },
+    all!(to.on_sqlite, "shards::";
+        rows_are_changed_on_their_shard,
+        a_row_that_is_everywhere_is_on_each_shard,
     );
 }
 
-async fn other(folder: &tempfile::TempDir) -> Outcome<DatabaseConnection> {
+/// A database and another one, which is there as long as the folder.
+async fn both(db: DatabaseConnection) -> Outcome<(tempfile::TempDir, [DatabaseConnection; 2])> {
+    let folder = tempfile::tempdir()?;
     let options = SqliteConnectOptions::new()
         .filename(folder.path().join("other.db"))
         .create_if_missing(true)
         .foreign_keys(true);
     let pools = SqlitePoolOptions::new().max_connections(1);
     let pool = pools.connect_with(options).await?;
-    Ok(SqlxSqliteConnector::from_sqlx_sqlite_pool(pool))
+    let other = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
+    Ok((folder, [db, other]))
 }
 
 fn author(position: i32) -> author::ActiveModel {
@@ -91,7 +66,8 @@ async fn positions(db: &DatabaseConnection) -> Outcome<Vec<i32>> {
 }
 
 /// A shard that fails leaves the other one's rows committed, and its own to be flushed again.
-async fn parts(databases: [DatabaseConnection; 2]) -> Outcome {
+async fn a_part_that_fails_stays(db: DatabaseConnection) -> Outcome {
+    let (_folder, databases) = both(db).await?;
     create(&databases[0], author::Entity).await?;
     let mut work = ShardedUnitOfWork::new(sharding()?).with_retry(Retry::NONE);
     for position in 0..AUTHORS {
@@ -106,10 +82,7 @@ async fn parts(databases: [DatabaseConnection; 2]) -> Outcome {
 
     let error = work.flush(&databases).await.unwrap_err();
     let outcomes = error.shards().expect("one of them failed");
-    let first = outcomes[0].as_ref().map(Flushed::rows);
-    assert_eq!(first.ok(), Some(lengths[0]));
-    let second = outcomes[1].as_ref().unwrap_err().to_string();
-    assert!(second.contains("no such table"), "{second}");
+    assert_first_alone(outcomes, lengths[0]);
     assert_eq!(work.len(), lengths[1]);
 
     create(&databases[1], author::Entity).await?;
@@ -130,7 +103,8 @@ async fn parts(databases: [DatabaseConnection; 2]) -> Outcome {
 }
 
 /// A new author for each shard, with a book; then one is updated and one is deleted.
-async fn changes(databases: [DatabaseConnection; 2]) -> Outcome {
+async fn rows_are_changed_on_their_shard(db: DatabaseConnection) -> Outcome {
+    let (_folder, databases) = both(db).await?;
     for db in &databases {
         create(db, author::Entity).await?;
         create(db, book::Entity).await?;
@@ -184,7 +158,8 @@ async fn changes(databases: [DatabaseConnection; 2]) -> Outcome {
     Ok(())
 }
 
-async fn everywhere(databases: [DatabaseConnection; 2]) -> Outcome {
+async fn a_row_that_is_everywhere_is_on_each_shard(db: DatabaseConnection) -> Outcome {
+    let (_folder, databases) = both(db).await?;
     for db in &databases {
         create(db, author::Entity).await?;
     }
@@ -205,7 +180,8 @@ async fn everywhere(databases: [DatabaseConnection; 2]) -> Outcome {
 }
 
 /// A key that one shard has twice is found before anything is sent to the other.
-async fn planned(databases: [DatabaseConnection; 2]) -> Outcome {
+async fn nothing_is_sent_where_a_shard_cannot_be_planned(db: DatabaseConnection) -> Outcome {
+    let (_folder, databases) = both(db).await?;
     create(&databases[0], author::Entity).await?;
     let mut work = ShardedUnitOfWork::new(sharding()?);
     let mut keys = std::iter::repeat_with(AuthorId::generate);

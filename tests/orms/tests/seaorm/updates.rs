@@ -1,15 +1,14 @@
 //! Rows that are updated together: by one statement where the database takes that, and as one by one.
 
-use libtest_mimic::Trial;
 use ordid::{KeyType, uuid::Uuid};
 use ordid_seaorm::{UnitOfWork, flushes_table};
-use ordid_tests::{servers::Servers, trials::Outcome};
+use ordid_tests::trials::Outcome;
 use sea_orm::{
     ActiveValue::{NotSet, Set},
     ConnectionTrait as _, DatabaseConnection, DbBackend, EntityTrait as _, QueryOrder as _, Schema,
 };
 
-use crate::{create, is_mysql, on_all};
+use crate::{Databases, create, is_mysql};
 
 #[derive(KeyType)]
 #[ordid(sea_orm(char22))]
@@ -52,8 +51,8 @@ mod mouse {
 
 use mouse::Mood;
 
-pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    all!(on_all(servers, trials), "updates::";
+pub fn add(to: &mut Databases<'_>) {
+    all!(to.on_all, "updates::";
         many_rows_are_updated_at_once,
         each_row_sets_what_was_changed_in_it,
         a_row_that_is_not_there_is_named_among_many,

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use libtest_mimic::Trial;
 use ordid::{
     KeyType as _,
     clock::SystemClock,
@@ -12,7 +11,7 @@ use ordid::{
     uuid::Uuid,
 };
 use ordid_seaorm::{Retry, UnitOfWork, flushes_table};
-use ordid_tests::{servers::Servers, trials::Outcome};
+use ordid_tests::{flushed::tables, trials::Outcome};
 use sea_orm::{
     ActiveValue::{NotSet, Set},
     ConnectionTrait as _, DatabaseConnection, DbBackend, EntityTrait as _, PaginatorTrait as _,
@@ -22,13 +21,12 @@ use sea_orm::{
 use sqlx::{mysql::MySqlPoolOptions, postgres::PgPoolOptions, sqlite::SqlitePoolOptions};
 
 use crate::{
-    create,
+    Databases, create,
     models::{AuthorId, BookId, PersonId, TeamId, album, author, book, person, song, team},
-    on_all,
 };
 
-pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    all!(on_all(servers, trials), "work::";
+pub fn add(to: &mut Databases<'_>) {
+    all!(to.on_all, "work::";
         a_graph_is_written_parents_first,
         what_is_not_set_is_the_database_s,
         a_circle_is_cut_and_mended,
@@ -95,12 +93,7 @@ async fn a_graph_is_written_parents_first(db: DatabaseConnection) -> Outcome {
     assert_eq!((flushed.rows(), flushed.retries, work.len()), (3_100, 0, 0));
     let told: Vec<_> = receiver.try_iter().collect();
     assert_eq!(told.last(), Some(&("book", 1_000, 3_100)));
-    let tables: Vec<_> = flushed
-        .tables
-        .iter()
-        .map(|it| (it.table, it.statements))
-        .collect();
-    assert_eq!(tables, [("author", 1), ("book", 3)]);
+    assert_eq!(tables(&flushed), [("author", 100, 1), ("book", 3_000, 3)]);
     let stored = author::Entity::find()
         .order_by_asc(author::Column::Id)
         .all(&db)

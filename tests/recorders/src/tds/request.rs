@@ -129,6 +129,12 @@ impl Request {
         }
     }
 
+    /// Returns their values.
+    pub fn values(&self) -> Vec<Option<Vec<u8>>> {
+        let arguments = self.arguments().iter();
+        arguments.map(|it| it.value.clone()).collect()
+    }
+
     fn text_parameter(&self, position: usize) -> Option<String> {
         match self {
             Self::Rpc {

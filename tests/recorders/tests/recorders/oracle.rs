@@ -54,7 +54,7 @@ struct Log {
 impl Log {
     fn new() -> Self {
         LazyLock::force(&LIBRARY);
-        observed::listen();
+        ordid_tests::told::listen_to_entries();
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log");
         std::fs::write(&path, "").expect("written");
@@ -211,12 +211,10 @@ fn a_flush_sends_arrays_in_one_transaction() {
     let parent = work.add(parent);
     let flushed = work.flush(&recorder.connection).expect("flushed");
     assert!(work.is_empty());
-    let tables: Vec<_> = flushed
-        .tables
-        .iter()
-        .map(|it| (it.table, it.rows, it.statements))
-        .collect();
-    assert_eq!(tables, [("CUSTOMERS", 2, 1), ("order", 1, 1)]);
+    assert_eq!(
+        ordid_tests::flushed::tables(&flushed),
+        [("CUSTOMERS", 2, 1), ("order", 1, 1)]
+    );
     assert_eq!(
         recorder.statements(),
         [INTO_CUSTOMERS, INTO_ORDER, "COMMIT"],

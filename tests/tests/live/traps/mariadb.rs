@@ -9,56 +9,39 @@ use ordid::{
     storage::{ColumnOn, Stores, column, dialect::MariaDb},
     uuid::{NoContext, Timestamp, Uuid},
 };
-use ordid_tests::servers::Servers;
+use ordid_tests::{scratch_tests, servers::Servers};
 use sqlx::{MySql, Pool, query, query_scalar};
 
 use crate::{
     Outcome,
     database::one,
     keys::{Long, Native, PACES, at_pace},
-    on_scratch,
 };
 
 use super::{is, put, refused, run};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    macro_rules! add {
-        ($name:literal, $test:expr) => {
-            on_scratch::<MySql, _, _>(trials, servers, "mariadb", $name, $test);
-        };
-    }
-    add!(
-        "trap_m3_sequential_guids_as_string_lose_order_in_uuid",
-        sequential_guids_as_string
+    scratch_tests!(trials, servers, MySql: "mariadb", "";
+        trap_m3_sequential_guids_as_string_lose_order_in_uuid,
+        trap_m4_random_nodes_of_version_1_have_no_order,
+        trap_m5_version_1_as_bytes_wraps,
+        trap_m8_one_uuid_in_two_cases_is_two_keys,
+        trap_m9_short_values_are_padded_when_stored,
+        trap_m10_m11_text_in_binary16,
+        trap_m12_trailing_blanks_are_equal,
+        trap_m13_a_number_finds_texts,
+        trap_m14_what_an_index_entry_takes,
+        trap_m15_columns_of_a_foreign_key_must_agree,
+        trap_m17_functions_of_other_databases,
+        trap_m18_seconds_shifted_by_32_leave_bigint,
+        trap_m19_an_explicit_id_moves_auto_increment,
     );
-    add!(
-        "trap_m4_random_nodes_of_version_1_have_no_order",
-        random_nodes
-    );
-    add!("trap_m5_version_1_as_bytes_wraps", version_1_wraps);
-    add!("trap_m8_one_uuid_in_two_cases_is_two_keys", two_cases);
-    add!("trap_m9_short_values_are_padded_when_stored", padded);
-    add!("trap_m10_m11_text_in_binary16", text_in_binary);
-    add!("trap_m12_trailing_blanks_are_equal", trailing_blanks);
-    add!("trap_m13_a_number_finds_texts", number_finds_text);
-    add!("trap_m14_what_an_index_entry_takes", key_lengths);
-    add!("trap_m15_columns_of_a_foreign_key_must_agree", foreign_keys);
-    add!("trap_m17_functions_of_other_databases", missing_functions);
-    add!("trap_m18_seconds_shifted_by_32_leave_bigint", past_bigint);
-    add!("trap_m19_an_explicit_id_moves_auto_increment", explicit_id);
 }
 
 /// How many adjacent rows of `v (id, position)` are out of order.
-async fn inversions(
-    pool: &Pool<MySql>,
-    declared: &str,
-    keys: &[Uuid],
-) -> Result<usize, sqlx::Error> {
-    run(
-        pool,
-        &format!("CREATE OR REPLACE TABLE v (id {declared} PRIMARY KEY, position INT)"),
-    )
-    .await?;
+async fn inversions(pool: &Pool<MySql>, declared: &str, keys: &[Uuid]) -> Outcome<usize> {
+    let sql = format!("CREATE OR REPLACE TABLE v (id {declared} PRIMARY KEY, position INT)");
+    run(pool, &sql).await?;
     let mut builder = sqlx::QueryBuilder::<MySql>::new("INSERT INTO v (id, position) ");
     builder.push_values(keys.iter().zip(0_i32..), |mut row, (key, position)| {
         row.push_bind(&key.as_bytes()[..]).push_bind(position);
@@ -90,7 +73,7 @@ fn version_1(node: impl Fn() -> [u8; 6]) -> Vec<Uuid> {
 /// What .NET's SequentialGuid makes as AsString, six bytes of milliseconds and ten random ones, rises
 /// as text and as bytes. `UUID` takes any byte for a version: it refuses a quarter of the keys, and
 /// sorts the others by two rules.
-async fn sequential_guids_as_string(pool: Pool<MySql>) -> Outcome {
+async fn trap_m3_sequential_guids_as_string_lose_order_in_uuid(pool: Pool<MySql>) -> Outcome {
     let entropy = SeededEntropy::new(1);
     // No two keys of a millisecond, whose order is chance.
     for micros in PACES.into_iter().filter(|micros| *micros >= 1_000) {
@@ -117,14 +100,14 @@ async fn sequential_guids_as_string(pool: Pool<MySql>) -> Outcome {
 }
 
 /// The node is what MariaDB's `UUID` compares first.
-async fn random_nodes(pool: Pool<MySql>) -> Outcome {
+async fn trap_m4_random_nodes_of_version_1_have_no_order(pool: Pool<MySql>) -> Outcome {
     let random = || Uuid::new_v4().as_bytes()[10..].try_into().unwrap();
     assert!(inversions(&pool, "UUID", &version_1(random)).await? > 500);
     assert_eq!(inversions(&pool, "UUID", &version_1(|| [1; 6])).await?, 0);
     Ok(())
 }
 
-async fn version_1_wraps(pool: Pool<MySql>) -> Outcome {
+async fn trap_m5_version_1_as_bytes_wraps(pool: Pool<MySql>) -> Outcome {
     let keys = version_1(|| [1; 6]);
     assert!(inversions(&pool, "BINARY(16)", &keys).await? > 1);
     for micros in PACES {
@@ -135,13 +118,10 @@ async fn version_1_wraps(pool: Pool<MySql>) -> Outcome {
 }
 
 /// ordid writes lower case, and refuses to read what is not.
-async fn two_cases(pool: Pool<MySql>) -> Outcome {
+async fn trap_m8_one_uuid_in_two_cases_is_two_keys(pool: Pool<MySql>) -> Outcome {
     let declared = <column::Char36 as ColumnOn<MariaDb>>::TYPE;
-    run(
-        &pool,
-        &format!("CREATE TABLE cases (id {declared} PRIMARY KEY)"),
-    )
-    .await?;
+    let sql = format!("CREATE TABLE cases (id {declared} PRIMARY KEY)");
+    run(&pool, &sql).await?;
     let key = Long::generate();
     put(&pool, "INSERT INTO cases VALUES (?)", key).await?;
     let upper = key.to_raw().to_string().to_uppercase();
@@ -158,12 +138,9 @@ async fn two_cases(pool: Pool<MySql>) -> Outcome {
     Ok(())
 }
 
-async fn padded(pool: Pool<MySql>) -> Outcome {
-    run(
-        &pool,
-        "CREATE TABLE p (id BINARY(16) PRIMARY KEY); INSERT INTO p VALUES (x'0102')",
-    )
-    .await?;
+async fn trap_m9_short_values_are_padded_when_stored(pool: Pool<MySql>) -> Outcome {
+    let sql = "CREATE TABLE p (id BINARY(16) PRIMARY KEY); INSERT INTO p VALUES (x'0102')";
+    run(&pool, sql).await?;
     is(&pool, "SELECT COUNT(*) FROM p WHERE id = x'0102'", 0).await?;
     let message = refused(&pool, "INSERT INTO p VALUES (x'010200')").await?;
     assert!(message.contains("Duplicate entry"), "{message}");
@@ -175,7 +152,7 @@ async fn padded(pool: Pool<MySql>) -> Outcome {
     Ok(())
 }
 
-async fn text_in_binary(pool: Pool<MySql>) -> Outcome {
+async fn trap_m10_m11_text_in_binary16(pool: Pool<MySql>) -> Outcome {
     run(&pool, "CREATE TABLE t (id BINARY(16) PRIMARY KEY)").await?;
     let key = Native::generate();
     put(&pool, "INSERT INTO t VALUES (?)", key).await?;
@@ -207,7 +184,7 @@ async fn text_in_binary(pool: Pool<MySql>) -> Outcome {
     Ok(())
 }
 
-async fn trailing_blanks(pool: Pool<MySql>) -> Outcome {
+async fn trap_m12_trailing_blanks_are_equal(pool: Pool<MySql>) -> Outcome {
     let equal = "SELECT 'a' = 'a ' COLLATE utf8mb4_bin";
     is(&pool, equal, 1).await?;
     let equal = "SELECT CAST('a' AS BINARY) = CAST('a ' AS BINARY)";
@@ -218,7 +195,7 @@ async fn trailing_blanks(pool: Pool<MySql>) -> Outcome {
     Ok(())
 }
 
-async fn number_finds_text(pool: Pool<MySql>) -> Outcome {
+async fn trap_m13_a_number_finds_texts(pool: Pool<MySql>) -> Outcome {
     let declared = <column::Char36 as ColumnOn<MariaDb>>::TYPE;
     run(
         &pool,
@@ -238,7 +215,7 @@ async fn number_finds_text(pool: Pool<MySql>) -> Outcome {
     Ok(())
 }
 
-async fn key_lengths(pool: Pool<MySql>) -> Outcome {
+async fn trap_m14_what_an_index_entry_takes(pool: Pool<MySql>) -> Outcome {
     for (declared, value, length) in [
         (
             <column::Binary16 as ColumnOn<MariaDb>>::TYPE,
@@ -277,7 +254,7 @@ async fn key_lengths(pool: Pool<MySql>) -> Outcome {
     Ok(())
 }
 
-async fn foreign_keys(pool: Pool<MySql>) -> Outcome {
+async fn trap_m15_columns_of_a_foreign_key_must_agree(pool: Pool<MySql>) -> Outcome {
     let char36 = <column::Char36 as ColumnOn<MariaDb>>::TYPE;
     run(
         &pool,
@@ -298,7 +275,7 @@ async fn foreign_keys(pool: Pool<MySql>) -> Outcome {
     Ok(())
 }
 
-async fn missing_functions(pool: Pool<MySql>) -> Outcome {
+async fn trap_m17_functions_of_other_databases(pool: Pool<MySql>) -> Outcome {
     // MariaDB has the first from version 11.7.
     let is_older = "SELECT VERSION() REGEXP '^(10|11[.][0-6])[.]'";
     let is_older = one::<i64>(&pool, is_older).await? == 1;
@@ -310,7 +287,7 @@ async fn missing_functions(pool: Pool<MySql>) -> Outcome {
     Ok(())
 }
 
-async fn past_bigint(pool: Pool<MySql>) -> Outcome {
+async fn trap_m18_seconds_shifted_by_32_leave_bigint(pool: Pool<MySql>) -> Outcome {
     // 2038-01-19T03:14:08Z in the upper half.
     let past = one::<i64>(&pool, "SELECT (2147483648 << 32) > 9223372036854775807").await?;
     assert_eq!(past, 1);
@@ -320,7 +297,7 @@ async fn past_bigint(pool: Pool<MySql>) -> Outcome {
     Ok(())
 }
 
-async fn explicit_id(pool: Pool<MySql>) -> Outcome {
+async fn trap_m19_an_explicit_id_moves_auto_increment(pool: Pool<MySql>) -> Outcome {
     run(
         &pool,
         "CREATE TABLE a (id BIGINT AUTO_INCREMENT PRIMARY KEY, k INT); \

@@ -7,43 +7,32 @@ use ordid::{
     storage::{ColumnOn, Stores, column, dialect::Postgres as Dialect},
     uuid::Uuid,
 };
-use ordid_tests::servers::Servers;
+use ordid_tests::{scratch_tests, servers::Servers};
 use sqlx::{Pool, Postgres, pool::PoolOptions, query_scalar};
 
 use crate::{
     Outcome,
     database::one,
     keys::{Native, PACES, Short, at_pace, short_texts},
-    on_scratch,
 };
 
 use super::{is, refused, run};
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-    macro_rules! add {
-        ($name:literal, $test:expr) => {
-            on_scratch::<Postgres, _, _>(trials, servers, "postgres", $name, $test);
-        };
-    }
-    add!(
-        "trap_p1_the_databases_own_collation_loses_order",
-        own_collation
+    scratch_tests!(trials, servers, Postgres: "postgres", "";
+        trap_p1_the_databases_own_collation_loses_order,
+        trap_p2_base64url_is_out_of_order,
+        trap_p3_which_texts_no_collation_hurts,
+        trap_p4_a_collation_costs_space,
+        trap_p5_a_prefix_finds_its_index,
+        trap_p6_char_ignores_trailing_blanks,
+        trap_p7_what_uuid_cannot_do,
+        trap_p8_numbers_past_bigint,
     );
-    add!("trap_p2_base64url_is_out_of_order", base64url);
-    add!("trap_p3_which_texts_no_collation_hurts", safe_texts);
-    add!("trap_p4_a_collation_costs_space", space);
-    add!("trap_p5_a_prefix_finds_its_index", prefix);
-    add!("trap_p6_char_ignores_trailing_blanks", trailing_blanks);
-    add!("trap_p7_what_uuid_cannot_do", uuid_gaps);
-    add!("trap_p8_numbers_past_bigint", past_bigint);
 }
 
 /// How many adjacent texts are out of order under a collation.
-async fn inversions(
-    pool: &Pool<Postgres>,
-    collation: &str,
-    texts: &[String],
-) -> Result<usize, sqlx::Error> {
+async fn inversions(pool: &Pool<Postgres>, collation: &str, texts: &[String]) -> Outcome<usize> {
     let sql = format!(
         "SELECT position FROM UNNEST($1::text[]) WITH ORDINALITY AS t (id, position) \
          ORDER BY id COLLATE \"{collation}\""
@@ -70,7 +59,7 @@ fn keys() -> Vec<Uuid> {
 
 /// A column that names no collation has the database's, which most installations take from a
 /// language.
-async fn own_collation(pool: Pool<Postgres>) -> Outcome {
+async fn trap_p1_the_databases_own_collation_loses_order(pool: Pool<Postgres>) -> Outcome {
     let name: String = one(&pool, "SELECT current_database() || '_own'").await?;
     run(
         &pool,
@@ -117,7 +106,7 @@ async fn own_collation_in(pool: &Pool<Postgres>) -> Outcome {
 }
 
 /// The alphabet of RFC 4648 is not in the order of ASCII; ordid's is.
-async fn base64url(pool: Pool<Postgres>) -> Outcome {
+async fn trap_p2_base64url_is_out_of_order(pool: Pool<Postgres>) -> Outcome {
     use data_encoding::BASE64URL_NOPAD;
     let keys = keys();
     let standard: Vec<String> = keys
@@ -135,7 +124,7 @@ async fn base64url(pool: Pool<Postgres>) -> Outcome {
 }
 
 /// Digits before letters, one case: every collation agrees.
-async fn safe_texts(pool: Pool<Postgres>) -> Outcome {
+async fn trap_p3_which_texts_no_collation_hurts(pool: Pool<Postgres>) -> Outcome {
     use data_encoding::{BASE32HEX_NOPAD, HEXLOWER};
     let keys = keys();
     let forms: [Vec<String>; 3] = [
@@ -162,7 +151,7 @@ async fn safe_texts(pool: Pool<Postgres>) -> Outcome {
 
 /// Pages are counted, of the same keys on any machine. How many more a wrong collation takes is a
 /// matter of the characters that go through the alphabet, and so of the pace.
-async fn space(pool: Pool<Postgres>) -> Outcome {
+async fn trap_p4_a_collation_costs_space(pool: Pool<Postgres>) -> Outcome {
     let declared = <column::Char22 as ColumnOn<Dialect>>::TYPE;
     let mut all = [0, 0];
     for micros in PACES {
@@ -175,11 +164,8 @@ async fn space(pool: Pool<Postgres>) -> Outcome {
             .into_iter()
             .zip(&mut pages)
         {
-            run(
-                &pool,
-                &format!("DROP TABLE IF EXISTS s; CREATE TABLE s (id {declared} PRIMARY KEY)"),
-            )
-            .await?;
+            let sql = format!("DROP TABLE IF EXISTS s; CREATE TABLE s (id {declared} PRIMARY KEY)");
+            run(&pool, &sql).await?;
             for keys in keys.chunks(1_000) {
                 sqlx::query("INSERT INTO s SELECT * FROM UNNEST($1)")
                     .bind(keys)
@@ -198,7 +184,7 @@ async fn space(pool: Pool<Postgres>) -> Outcome {
     Ok(())
 }
 
-async fn prefix(pool: Pool<Postgres>) -> Outcome {
+async fn trap_p5_a_prefix_finds_its_index(pool: Pool<Postgres>) -> Outcome {
     let declared = <column::Char22 as ColumnOn<Dialect>>::TYPE;
     for (declared, expected) in [
         (declared, "Index"),
@@ -220,12 +206,9 @@ async fn prefix(pool: Pool<Postgres>) -> Outcome {
     Ok(())
 }
 
-async fn trailing_blanks(pool: Pool<Postgres>) -> Outcome {
-    run(
-        &pool,
-        "CREATE TABLE c (id char(22)); INSERT INTO c VALUES ('abc')",
-    )
-    .await?;
+async fn trap_p6_char_ignores_trailing_blanks(pool: Pool<Postgres>) -> Outcome {
+    let sql = "CREATE TABLE c (id char(22)); INSERT INTO c VALUES ('abc')";
+    run(&pool, sql).await?;
     is(&pool, "SELECT COUNT(*) FROM c WHERE id = 'abc '", 1).await?;
     is(&pool, "SELECT COUNT(*) FROM c WHERE id = 'abc '::text", 0).await?;
     let declared = <column::Char22 as ColumnOn<Dialect>>::TYPE;
@@ -236,7 +219,7 @@ async fn trailing_blanks(pool: Pool<Postgres>) -> Outcome {
     Ok(())
 }
 
-async fn uuid_gaps(pool: Pool<Postgres>) -> Outcome {
+async fn trap_p7_what_uuid_cannot_do(pool: Pool<Postgres>) -> Outcome {
     run(&pool, "CREATE TABLE u (id uuid PRIMARY KEY)").await?;
     for sql in [
         "SELECT * FROM u WHERE id = '019ac000-0000-7000-8000-000000000001'::text",
@@ -257,7 +240,7 @@ async fn uuid_gaps(pool: Pool<Postgres>) -> Outcome {
     Ok(())
 }
 
-async fn past_bigint(pool: Pool<Postgres>) -> Outcome {
+async fn trap_p8_numbers_past_bigint(pool: Pool<Postgres>) -> Outcome {
     let message = refused(&pool, "SELECT 18446744073709551615::bigint").await?;
     assert!(message.contains("out of range"), "{message}");
     // And a shift goes below zero without a word.

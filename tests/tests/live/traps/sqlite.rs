@@ -12,31 +12,24 @@ use crate::{
     Outcome,
     database::one,
     keys::{Long, Native},
-    sqlite::add,
 };
 
 use super::{is, put, refused, run};
 
 pub fn trials(trials: &mut Vec<Trial>) {
-    add(
-        trials,
-        "trap_s1_declared_types_turn_text_into_numbers",
-        numeric_affinity,
+    sqlite_tests!(trials;
+        trap_s1_declared_types_turn_text_into_numbers,
+        trap_s2_a_primary_key_takes_null,
+        trap_s3_bigint_is_not_the_rowid,
+        trap_s4_blob_and_text_are_never_equal,
+        trap_s5_two_forms_in_a_column,
+        trap_s7_after_the_highest_id,
     );
-    add(trials, "trap_s2_a_primary_key_takes_null", null_keys);
-    add(trials, "trap_s3_bigint_is_not_the_rowid", bigint);
-    add(
-        trials,
-        "trap_s4_blob_and_text_are_never_equal",
-        blob_and_text,
-    );
-    add(trials, "trap_s5_two_forms_in_a_column", two_forms);
-    add(trials, "trap_s7_after_the_highest_id", highest_id);
 }
 
 /// A type whose name has none of `CHAR`, `CLOB`, `TEXT` and `BLOB` makes numbers of texts that look
 /// like one, as hex without hyphens does if it has no letter, or an `e` alone.
-async fn numeric_affinity(pool: Pool<Sqlite>) -> Outcome {
+async fn trap_s1_declared_types_turn_text_into_numbers(pool: Pool<Sqlite>) -> Outcome {
     const LOOK_ALIKE: [[&str; 2]; 2] = [
         [
             "12345678901234567890123456789012",
@@ -82,11 +75,8 @@ async fn numeric_affinity(pool: Pool<Sqlite>) -> Outcome {
         "",
     ] {
         for keys in LOOK_ALIKE {
-            run(
-                &pool,
-                &format!("DROP TABLE IF EXISTS trap; CREATE TABLE trap (id {declared})"),
-            )
-            .await?;
+            let sql = format!("DROP TABLE IF EXISTS trap; CREATE TABLE trap (id {declared})");
+            run(&pool, &sql).await?;
             for key in keys {
                 run(&pool, &format!("INSERT INTO trap VALUES ('{key}')")).await?;
             }
@@ -99,7 +89,7 @@ async fn numeric_affinity(pool: Pool<Sqlite>) -> Outcome {
     Ok(())
 }
 
-async fn null_keys(pool: Pool<Sqlite>) -> Outcome {
+async fn trap_s2_a_primary_key_takes_null(pool: Pool<Sqlite>) -> Outcome {
     run(
         &pool,
         "CREATE TABLE r (id BLOB PRIMARY KEY); INSERT INTO r VALUES (NULL), (NULL); \
@@ -112,7 +102,7 @@ async fn null_keys(pool: Pool<Sqlite>) -> Outcome {
     Ok(())
 }
 
-async fn bigint(pool: Pool<Sqlite>) -> Outcome {
+async fn trap_s3_bigint_is_not_the_rowid(pool: Pool<Sqlite>) -> Outcome {
     run(
         &pool,
         "CREATE TABLE b (id BIGINT PRIMARY KEY); INSERT INTO b VALUES (NULL); \
@@ -127,12 +117,9 @@ async fn bigint(pool: Pool<Sqlite>) -> Outcome {
     Ok(())
 }
 
-async fn blob_and_text(pool: Pool<Sqlite>) -> Outcome {
-    run(
-        &pool,
-        "CREATE TABLE k (id BLOB NOT NULL PRIMARY KEY) WITHOUT ROWID",
-    )
-    .await?;
+async fn trap_s4_blob_and_text_are_never_equal(pool: Pool<Sqlite>) -> Outcome {
+    let sql = "CREATE TABLE k (id BLOB NOT NULL PRIMARY KEY) WITHOUT ROWID";
+    run(&pool, sql).await?;
     let key = Native::generate();
     put(&pool, "INSERT INTO k VALUES (?)", key).await?;
     let count = || query_scalar::<_, i64>("SELECT COUNT(*) FROM k WHERE id = ?");
@@ -148,12 +135,9 @@ async fn blob_and_text(pool: Pool<Sqlite>) -> Outcome {
 }
 
 /// ordid writes one form, and refuses to read another.
-async fn two_forms(pool: Pool<Sqlite>) -> Outcome {
-    run(
-        &pool,
-        "CREATE TABLE f (id TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID",
-    )
-    .await?;
+async fn trap_s5_two_forms_in_a_column(pool: Pool<Sqlite>) -> Outcome {
+    let sql = "CREATE TABLE f (id TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID";
+    run(&pool, sql).await?;
     let key = Long::generate();
     let raw = key.to_raw();
     put(&pool, "INSERT INTO f VALUES (?)", key).await?;
@@ -172,7 +156,7 @@ async fn two_forms(pool: Pool<Sqlite>) -> Outcome {
     Ok(())
 }
 
-async fn highest_id(pool: Pool<Sqlite>) -> Outcome {
+async fn trap_s7_after_the_highest_id(pool: Pool<Sqlite>) -> Outcome {
     run(
         &pool,
         "CREATE TABLE h (id INTEGER PRIMARY KEY); INSERT INTO h VALUES (9223372036854775807); \

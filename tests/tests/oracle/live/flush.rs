@@ -23,13 +23,8 @@ pub fn parents_first_in_chunks(connection: &Connection) -> Outcome {
     }
     let flushed = work.flush(connection)?;
     assert!(work.is_empty());
-    let tables: Vec<_> = flushed
-        .tables
-        .iter()
-        .map(|it| (it.table, it.rows, it.statements))
-        .collect();
     assert_eq!(
-        tables,
+        ordid_tests::flushed::tables(&flushed),
         ["ordid customers", "ordid order"].map(|table| (table, 1_500, 2))
     );
     let select = "SELECT \"id\", \"name\", \"credit\" FROM \"ordid customers\" ORDER BY \"id\"";

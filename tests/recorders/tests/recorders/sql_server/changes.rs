@@ -6,7 +6,7 @@ use super::{
     ASK, RECORD,
     entities::{
         Customer, CustomerId, Order, OrderId, Tree, TreeId, connect, orders, orders_of, readings,
-        sent_in, texts,
+        recorded, sent_in, texts,
     },
 };
 use ordid::{KeyType, OrderedKey};
@@ -40,10 +40,9 @@ fn stored(key: OrderId) -> Vec<u8> {
 
 #[tokio::test]
 async fn changes_come_behind_inserts_and_the_flush_is_recorded() {
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.always("UPDATE", Answer::Done(2));
     recorder.always("DELETE", Answer::Done(1));
-    let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     let customer = CustomerId::generate();
     let mut changed = [Order::of(customer, 1250), Order::of(customer, 990)];
@@ -114,8 +113,7 @@ async fn changes_come_behind_inserts_and_the_flush_is_recorded() {
 /// A plan says beforehand what the recorder then sees.
 #[tokio::test]
 async fn what_is_planned_is_sent() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let customer = CustomerId::generate();
     let mut work = orders_of(customer, 1_500);
     for total in 0..800 {
@@ -179,8 +177,7 @@ async fn what_is_planned_is_sent() {
 #[tokio::test]
 async fn a_row_that_is_not_there_is_found_and_nothing_is_written() {
     for deletes in [false, true] {
-        let recorder = Recorder::start().unwrap();
-        let mut client = connect(&recorder).await;
+        let (recorder, mut client) = recorded().await;
         let mut work = UnitOfWork::new();
         let customer = CustomerId::generate();
         let mut keys = Vec::new();
@@ -241,9 +238,8 @@ async fn a_row_that_is_not_there_is_found_and_nothing_is_written() {
 /// More rows than keys: the key's column is not unique.
 #[tokio::test]
 async fn too_many_rows_are_refused() {
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.always("DELETE", Answer::Done(2));
-    let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     work.delete(&Order::of(CustomerId::generate(), 1));
     let error = work.flush(&mut client).await.unwrap_err();
@@ -257,9 +253,8 @@ async fn too_many_rows_are_refused() {
 
 #[tokio::test]
 async fn some_columns_are_updated() {
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.always("UPDATE", Answer::Done(2));
-    let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     let customer = CustomerId::generate();
     for total in [1250, 990] {
@@ -293,10 +288,9 @@ async fn a_row_with_a_version_is_found_by_it() {
         version: 7,
         stars: 5,
     };
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.always("UPDATE", Answer::Done(2));
     recorder.always("DELETE", Answer::Done(2));
-    let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     for note in [note(), note()] {
         work.update(note);
@@ -320,10 +314,9 @@ async fn a_row_with_a_version_is_found_by_it() {
     );
     assert_eq!(log[3].request.arguments().len(), 8);
 
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.always("UPDATE", Answer::Done(0));
     recorder.always("SELECT CONVERT", Answer::text("9"));
-    let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     work.update(note());
     let error = work.flush(&mut client).await.unwrap_err();
@@ -337,11 +330,10 @@ async fn a_row_with_a_version_is_found_by_it() {
 /// The server says which rows are there: those are updated, and the others inserted.
 #[tokio::test]
 async fn rows_that_may_be_there_are_asked_for() {
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.always("SELECT ordid_number", Answer::text("1"));
     recorder.always("INSERT INTO [shop]", Answer::Done(2));
     recorder.always("UPDATE", Answer::Done(1));
-    let mut client = connect(&recorder).await;
     let customer = CustomerId::generate();
     let mut orders = [7, 8, 9].map(|total| Order::of(customer, total));
     orders.sort_by_key(|it| it.id);
@@ -385,9 +377,8 @@ async fn a_row_that_is_left_out_fails_the_flush() {
         id: CustomerId,
     }
 
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.always("INSERT INTO [customers]", Answer::Done(1));
-    let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     for name in ["Ada", "Grace"] {
         work.add(Customer {
@@ -429,9 +420,8 @@ async fn triggers_and_nocount_do_not_change_the_count() {
             true,
         ),
     ] {
-        let recorder = Recorder::start().unwrap();
+        let (recorder, mut client) = recorded().await;
         recorder.always("UPDATE", answer.clone());
-        let mut client = connect(&recorder).await;
         let mut work = UnitOfWork::new();
         work.update(Order::of(CustomerId::generate(), 1));
         let outcome = work.flush(&mut client).await;
@@ -464,12 +454,11 @@ async fn an_error_is_not_taken_for_a_missing_row() {
 
 #[tokio::test]
 async fn without_the_table_of_flushes_nothing_else_is_sent() {
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.once(
         "ordid_flushes",
         Answer::failure(208, "Invalid object name 'ordid_flushes'."),
     );
-    let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     work.update(Order::of(CustomerId::generate(), 1));
     let error = work.flush(&mut client).await.unwrap_err();
@@ -482,8 +471,7 @@ async fn without_the_table_of_flushes_nothing_else_is_sent() {
 
 #[tokio::test]
 async fn the_table_of_flushes_is_made_and_cleaned() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     // Another session was faster.
     let exists = "There is already an object named 'ordid_flushes' in the database.";
     recorder.once("CREATE TABLE", Answer::failure(2714, exists));
@@ -506,9 +494,8 @@ async fn the_table_of_flushes_is_made_and_cleaned() {
 /// In the user's transaction there is no commit to be in doubt of.
 #[tokio::test]
 async fn inside_a_transaction_nothing_is_recorded() {
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.always("DELETE", Answer::Done(1));
-    let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     work.delete(&Order::of(CustomerId::generate(), 1));
     client.begin_transaction().await.unwrap();
@@ -529,10 +516,9 @@ async fn inside_a_transaction_nothing_is_recorded() {
 /// Each attempt has the same record, so that a probe finds whichever was committed.
 #[tokio::test]
 async fn attempts_share_their_record() {
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.once("DELETE", Answer::fatal(1205, "Transaction was deadlocked"));
     recorder.always("DELETE", Answer::Done(1));
-    let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     work.delete(&Order::of(CustomerId::generate(), 1));
     assert_eq!(work.flush(&mut client).await.unwrap().retries, 1);
@@ -561,10 +547,9 @@ async fn circles_are_fixed_up_and_unlinked() {
         "INSERT INTO [trees] ([id], [parent]) VALUES (@P1, @P2), (@P3, @P4); SELECT @@ROWCOUNT";
     const DELETE: &str = "DELETE FROM [trees] WHERE [id] IN (@P1, @P2); SELECT @@ROWCOUNT";
 
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.always("DELETE", Answer::Done(2));
     recorder.always("UPDATE", Answer::Done(1));
-    let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     let circle = || {
         let [one, other] = [TreeId::generate(), TreeId::generate()];
@@ -603,10 +588,9 @@ async fn circles_are_fixed_up_and_unlinked() {
 /// The rows that are new may go by bulk load, those that change never do.
 #[tokio::test]
 async fn a_load_and_changes_go_together() {
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.table("[shop].[my]]orders]", orders());
     recorder.always("DELETE", Answer::Done(1));
-    let mut client = connect(&recorder).await;
     let customer = CustomerId::generate();
     let mut work = orders_of(customer, 3_000);
     work.delete(&Order::of(customer, 1));
@@ -624,8 +608,7 @@ async fn a_load_and_changes_go_together() {
 /// What has no key, and what is done twice with one row, is told before anything is sent.
 #[tokio::test]
 async fn a_row_of_two_minds_is_not_sent() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let mut work = UnitOfWork::new();
     let order = Order::of(CustomerId::generate(), 1);
     work.delete(&order);
@@ -814,13 +797,12 @@ async fn a_bracket_in_a_name_is_refused_on_babelfish() {
 /// What another time may succeed is tried again, also of an update, and given up in the end.
 #[tokio::test]
 async fn a_busy_update_is_given_up_with_its_place() {
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.table("[readings]", readings());
     recorder.always(
         "UPDATE",
         Answer::failure(1222, "Lock request time out period exceeded."),
     );
-    let mut client = connect(&recorder).await;
     let delay = std::time::Duration::from_millis(1);
     let retry = Retry::DEFAULT.with_attempts(2).with_delays(delay, delay);
     let mut work = UnitOfWork::new().with_retry(retry);

@@ -190,6 +190,13 @@ pub(crate) async fn connect(recorder: &Recorder) -> Tcp {
     client.expect("the recorder listens, and takes every login")
 }
 
+/// A recorder, and a client of it.
+pub(crate) async fn recorded() -> (Recorder, Tcp) {
+    let recorder = Recorder::start().expect("a port for the recorder");
+    let client = connect(&recorder).await;
+    (recorder, client)
+}
+
 /// Connects to a recorder that has this address.
 pub(crate) async fn connect_to(address: SocketAddr) -> tiberius::Result<Tcp> {
     let mut config = Config::new();

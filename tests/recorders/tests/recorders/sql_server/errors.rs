@@ -4,12 +4,12 @@
 use super::{
     ASK,
     entities::{
-        Customer, CustomerId, Order, OrderId, connect, log_is_not_available, orders, orders_of,
+        Customer, CustomerId, Order, OrderId, log_is_not_available, orders, orders_of, recorded,
         texts,
     },
 };
 use ordid::KeyType;
-use ordid_recorders::tds::{Answer, Recorder};
+use ordid_recorders::tds::Answer;
 use ordid_tiberius::{Retry, UnitOfWork};
 
 const DUPLICATE: &str = "Violation of PRIMARY KEY constraint 'pk'. Cannot insert duplicate key in \
@@ -44,8 +44,7 @@ fn singly(number: usize) -> String {
 
 #[tokio::test]
 async fn a_refused_row_is_found() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let (mut work, keys) = three_orders();
     recorder.once(&singly(3), Answer::failure(2627, DUPLICATE));
     // Row by row, the first goes through and the second is refused.
@@ -105,7 +104,7 @@ async fn a_refused_row_is_found() {
 
 #[tokio::test]
 async fn a_refused_row_of_a_load_is_found_in_its_chunk() {
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.table("[shop].[my]]orders]", orders());
     recorder.once(
         "BULK$",
@@ -114,7 +113,6 @@ async fn a_refused_row_of_a_load_is_found_in_its_chunk() {
             "The INSERT statement conflicted with the FOREIGN KEY constraint \"fk\".",
         ),
     );
-    let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     let customer = CustomerId::generate();
     let mut keys: Vec<_> = (0..3_000)
@@ -153,8 +151,7 @@ async fn a_refused_row_of_a_load_is_found_in_its_chunk() {
 /// the row.
 #[tokio::test]
 async fn a_refused_row_is_found_where_other_tables_follow() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let mut work = UnitOfWork::new();
     let customers = (0..11).map(|number| {
         work.add(Customer {
@@ -195,8 +192,7 @@ async fn a_refused_row_is_found_where_other_tables_follow() {
 
 #[tokio::test]
 async fn a_check_constraint_is_no_foreign_key() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let (mut work, _) = three_orders();
     recorder.always(
         "INSERT",
@@ -214,8 +210,7 @@ async fn a_check_constraint_is_no_foreign_key() {
 /// A deadlock is about no row, and the server has rolled back by itself.
 #[tokio::test]
 async fn a_deadlock_is_not_looked_into() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let (work, _) = three_orders();
     let mut work = work.with_retry(Retry::NONE);
     recorder.once("INSERT", Answer::fatal(1205, "Transaction was deadlocked"));
@@ -232,8 +227,7 @@ async fn a_deadlock_is_not_looked_into() {
 /// Once more, on the same connection and with the same keys, to the byte.
 #[tokio::test]
 async fn a_deadlock_is_tried_again() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let (mut work, keys) = three_orders();
     recorder.once("INSERT", Answer::fatal(1205, "Transaction was deadlocked"));
     let flushed = work.flush(&mut client).await.unwrap();
@@ -260,9 +254,8 @@ async fn a_deadlock_is_tried_again() {
 /// A load is begun anew, too, and what stays in the way is given up.
 #[tokio::test]
 async fn a_load_is_tried_again_as_often_as_it_is_allowed() {
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.table("[shop].[my]]orders]", orders());
-    let mut client = connect(&recorder).await;
     let delay = std::time::Duration::from_millis(1);
     let retry = Retry::DEFAULT.with_attempts(3).with_delays(delay, delay);
     let customer = CustomerId::generate();
@@ -283,8 +276,7 @@ async fn a_load_is_tried_again_as_often_as_it_is_allowed() {
 /// Where the server ends the transaction at every error, nothing is sent outside of one.
 #[tokio::test]
 async fn under_xact_abort_no_row_is_sent_outside_a_transaction() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let (mut work, keys) = three_orders();
     recorder.always("INSERT", Answer::fatal(2627, DUPLICATE));
     let error = work.flush(&mut client).await.unwrap_err();
@@ -302,8 +294,7 @@ async fn under_xact_abort_no_row_is_sent_outside_a_transaction() {
 
 #[tokio::test]
 async fn in_the_users_transaction_a_failure_goes_back_to_the_savepoint() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let (mut work, keys) = three_orders();
     recorder.always("INSERT", Answer::failure(2627, DUPLICATE));
     client.begin_transaction().await.unwrap();
@@ -337,8 +328,7 @@ async fn a_lost_connection_is_told_apart_by_when_it_was_lost() {
         ("COMMIT", true),
     ] {
         for answer in [Answer::HangUp, Answer::HalfAnswer] {
-            let recorder = Recorder::start().unwrap();
-            let mut client = connect(&recorder).await;
+            let (recorder, mut client) = recorded().await;
             let (mut work, _) = three_orders();
             recorder.once(at, answer);
             let error = work.flush(&mut client).await.unwrap_err();
@@ -359,9 +349,8 @@ async fn a_lost_connection_is_told_apart_by_when_it_was_lost() {
 #[tokio::test]
 async fn a_load_that_is_cut_off_is_a_lost_connection() {
     for at in ["INSERT BULK", "BULK$"] {
-        let recorder = Recorder::start().unwrap();
+        let (recorder, mut client) = recorded().await;
         recorder.table("[shop].[my]]orders]", orders());
-        let mut client = connect(&recorder).await;
         let mut work = orders_of(CustomerId::generate(), 3_000);
         recorder.once(at, Answer::HangUp);
         let error = work.flush(&mut client).await.unwrap_err();
@@ -373,8 +362,7 @@ async fn a_load_that_is_cut_off_is_a_lost_connection() {
 
 #[tokio::test]
 async fn a_commit_that_the_server_refuses_wrote_nothing() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let (mut work, _) = three_orders();
     recorder.once(
         "COMMIT",
@@ -390,8 +378,7 @@ async fn a_commit_that_the_server_refuses_wrote_nothing() {
     assert_eq!(work.len(), 3);
 
     // An error after which the server hangs up leaves it open.
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     recorder.once("COMMIT", log_is_not_available());
     let error = work.flush(&mut client).await.unwrap_err();
     assert!(error.is_commit_unknown() && error.is_connection_lost());
@@ -399,8 +386,7 @@ async fn a_commit_that_the_server_refuses_wrote_nothing() {
 
 #[tokio::test]
 async fn what_cannot_be_planned_is_not_sent() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let mut work = UnitOfWork::new();
     let id = CustomerId::generate();
     for name in ["Ada", "Ada again"] {

@@ -5,7 +5,7 @@ use super::{
     ASK,
     entities::{
         Customer, CustomerId, Event, Order, OrderId, Tree, TreeId, connect, customers, orders,
-        orders_of, readings, sent_in, texts,
+        orders_of, readings, recorded, sent_in, texts,
     },
 };
 use std::sync::{Arc, Mutex};
@@ -17,8 +17,7 @@ use ordid_tiberius::UnitOfWork;
 
 #[tokio::test]
 async fn a_graph_goes_parents_first_in_one_transaction() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let mut work = UnitOfWork::new();
     let customer = CustomerId::generate();
     let first = work.add(Order::of(customer, 1250));
@@ -80,8 +79,7 @@ async fn a_graph_goes_parents_first_in_one_transaction() {
 
 #[tokio::test]
 async fn rows_are_sent_in_the_order_of_the_stored_keys() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let mut work = UnitOfWork::new();
     let mut keys: Vec<_> = (0..500).map(|_| CustomerId::generate()).collect();
     // Any order of adding.
@@ -125,12 +123,11 @@ struct Scattered {
 /// so that the hint holds and each load goes through the index once.
 #[tokio::test]
 async fn keys_without_order_are_sent_in_the_servers() {
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.table(
         "[scattered]",
         vec![Column::new("id", Type::uniqueidentifier())],
     );
-    let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     // Of version 7: what the server compares first falls while the time rises.
     let key = |number: u128| {
@@ -176,8 +173,7 @@ async fn keys_without_order_are_sent_in_the_servers() {
 /// 2,098 parameters are 699 rows of three columns, and 1,000 rows are the most of one `VALUES`.
 #[tokio::test]
 async fn statements_keep_to_the_limits() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let customer = CustomerId::generate();
     let mut work = orders_of(customer, 1_500);
     for _ in 0..2_100 {
@@ -199,9 +195,8 @@ async fn statements_keep_to_the_limits() {
 
 #[tokio::test]
 async fn a_large_table_is_loaded_in_the_order_of_its_key() {
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.table("[shop].[my]]orders]", orders());
-    let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     let customer = CustomerId::generate();
     let mut keys: Vec<_> = (0..3_000)
@@ -259,7 +254,7 @@ async fn a_large_table_is_loaded_in_the_order_of_its_key() {
 
 #[tokio::test]
 async fn a_table_that_refers_to_itself_gets_no_hint_where_parents_break_the_order() {
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.table(
         "[trees]",
         vec![
@@ -267,7 +262,6 @@ async fn a_table_that_refers_to_itself_gets_no_hint_where_parents_break_the_orde
             Column::new("parent", Type::uniqueidentifier()),
         ],
     );
-    let mut client = connect(&recorder).await;
     for (parent_above, hint) in [
         (
             false,
@@ -313,9 +307,8 @@ async fn what_is_not_its_columns_own_type_goes_by_statements() {
         identity,
         Answer::failure(229, "The SELECT permission was denied"),
     ] {
-        let recorder = Recorder::start().unwrap();
+        let (recorder, mut client) = recorded().await;
         recorder.always("SELECT TOP 0", columns.clone());
-        let mut client = connect(&recorder).await;
         let customer = CustomerId::generate();
         let mut work = orders_of(customer, 3_000);
         let flushed = work.flush(&mut client).await.unwrap();
@@ -336,9 +329,8 @@ async fn what_is_not_its_columns_own_type_goes_by_statements() {
     }
 
     // One text of 3,000 is longer than its column.
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.table("[customers]", customers());
-    let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     for row in 0..3_000 {
         work.add(Customer {
@@ -359,9 +351,8 @@ async fn what_is_not_its_columns_own_type_goes_by_statements() {
 
 #[tokio::test]
 async fn values_of_all_types_are_loaded_as_they_are_bound() {
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.table("[readings]", readings());
-    let mut client = connect(&recorder).await;
     let mut work = UnitOfWork::new();
     for number in 0..2_000 {
         work.add(super::entities::Reading::new(
@@ -382,12 +373,7 @@ async fn values_of_all_types_are_loaded_as_they_are_bound() {
     work.add(super::entities::Reading::new(7));
     work.flush(&mut client).await.unwrap();
     let log = recorder.take();
-    let bound: Vec<_> = log[2]
-        .request
-        .arguments()
-        .iter()
-        .map(|it| it.value.clone())
-        .collect();
+    let bound = log[2].request.values();
     assert_eq!(bound.len(), 18);
     // All but the key, which is another one, and the decimal, which a load widens to its column.
     for (column, (loaded, bound)) in loaded.iter().zip(&bound).enumerate().skip(1) {
@@ -402,9 +388,8 @@ async fn values_of_all_types_are_loaded_as_they_are_bound() {
 
 #[tokio::test]
 async fn in_the_users_transaction_a_flush_is_a_savepoint() {
-    let recorder = Recorder::start().unwrap();
+    let (recorder, mut client) = recorded().await;
     recorder.table("[shop].[my]]orders]", orders());
-    let mut client = connect(&recorder).await;
     let mut work = orders_of(CustomerId::generate(), 3_000);
     client.begin_transaction().await.unwrap();
     let flushed = work.flush_in(&mut client).await.unwrap();
@@ -426,8 +411,7 @@ async fn in_the_users_transaction_a_flush_is_a_savepoint() {
 
 #[tokio::test]
 async fn a_flush_and_an_open_transaction_do_not_mix() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let mut work = UnitOfWork::new();
     work.add(Order::of(CustomerId::generate(), 1));
     let error = work.flush_in(&mut client).await.unwrap_err();
@@ -494,8 +478,7 @@ async fn babelfish_is_a_flavour_of_its_own() {
     assert_eq!(sent, keys);
     assert!(keys.is_sorted());
 
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (_recorder, mut client) = recorded().await;
     assert!(!ordid_tiberius::is_babelfish(&mut client).await.unwrap());
     work.add(Tree {
         id: TreeId::generate(),

@@ -1,7 +1,7 @@
 //! Key types as parameters and in rows of tiberius: exact bytes of every column, and what is said of
 //! other forms.
 
-use super::entities::{OrderId, TreeId, connect};
+use super::entities::{OrderId, TreeId, connect, recorded};
 use ordid::{
     KeyType, OrderedKey,
     clock::SystemClock,
@@ -36,8 +36,7 @@ const V7: Uuid = Uuid::from_u128(0x0190_0000_1234_7abc_8def_0123_4567_89ab);
 
 #[tokio::test]
 async fn parameters_are_the_columns_bytes() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let order = OrderId::from_raw(V7).unwrap();
     let binary = BinaryId::from_raw(V7).unwrap();
     let stored =
@@ -88,8 +87,7 @@ async fn parameters_are_the_columns_bytes() {
 
 #[tokio::test]
 async fn rows_give_the_keys_back() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let columns = [
         Column::new("guid", Type::uniqueidentifier()),
         Column::new("bytes", Type::binary(16)),
@@ -200,8 +198,7 @@ async fn keys_of_a_node_come_from_a_generator_and_go_into_a_bigint() {
     let node = SnowflakeNode::new(7).unwrap();
     let generator = OrderedGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT);
     let generator: &'static _ = Box::leak(Box::new(generator));
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let mut work = UnitOfWork::new();
     assert!(work.try_add(Event { id: None }).unwrap_err().is_plan());
     let mut work = work.with_generator::<EventId>(generator);
@@ -234,8 +231,7 @@ struct Document {
 
 #[tokio::test]
 async fn keys_of_other_columns_are_fields() {
-    let recorder = Recorder::start().unwrap();
-    let mut client = connect(&recorder).await;
+    let (recorder, mut client) = recorded().await;
     let mut work = UnitOfWork::new();
     let id = work.add(Document {
         id: DocumentId::generate(),
@@ -245,12 +241,7 @@ async fn keys_of_other_columns_are_fields() {
     });
     work.flush(&mut client).await.unwrap();
     let log = recorder.take();
-    let sent: Vec<_> = log[2]
-        .request
-        .arguments()
-        .iter()
-        .map(|it| it.value.clone())
-        .collect();
+    let sent = log[2].request.values();
     let permuted = guid::swap(&guid::from_sql_server_sort_key(V7.as_bytes()));
     assert_eq!(
         sent,

@@ -4,7 +4,7 @@ use std::{
     cell::RefCell,
     fmt::Debug,
     mem,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, Once},
 };
 
 use metrics::{
@@ -22,9 +22,22 @@ thread_local! {
 }
 
 /// Listens for the whole process, before any test flushes: `tracing` remembers of each place in the code
-/// whether anybody listens there, and takes the word of the thread that comes first.
+/// whether anybody listens there, and takes the word of the thread that comes first. A listener of one
+/// test alone would hear nothing where another test came first.
 pub fn listen() {
-    tracing::subscriber::set_global_default(Listener).expect("the only one");
+    start(Listener { entries: false });
+}
+
+/// As [`listen`], and when a span is entered and left, which an async one is at each poll.
+pub fn listen_to_entries() {
+    start(Listener { entries: true });
+}
+
+fn start(listener: Listener) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        tracing::subscriber::set_global_default(listener).expect("the only one");
+    });
 }
 
 /// Returns what this thread's flushes told since it was asked for last, a line each.
@@ -32,7 +45,9 @@ pub fn take_lines() -> Vec<String> {
     LINES.take()
 }
 
-struct Listener;
+struct Listener {
+    entries: bool,
+}
 
 #[derive(Default)]
 struct Fields(String);
@@ -55,7 +70,9 @@ impl Subscriber for Listener {
     }
 
     fn new_span(&self, span: &span::Attributes<'_>) -> span::Id {
-        told(span.metadata().name(), |fields| span.record(fields));
+        let metadata = span.metadata();
+        let what = format!("{} {}", metadata.level(), metadata.name());
+        told(&what, |fields| span.record(fields));
         span::Id::from_u64(1)
     }
 
@@ -70,8 +87,18 @@ impl Subscriber for Listener {
     }
 
     fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-    fn enter(&self, _: &span::Id) {}
-    fn exit(&self, _: &span::Id) {}
+
+    fn enter(&self, _: &span::Id) {
+        if self.entries {
+            told("entered", |_| ());
+        }
+    }
+
+    fn exit(&self, _: &span::Id) {
+        if self.entries {
+            told("left", |_| ());
+        }
+    }
 }
 
 /// What of flushes was counted since it was asked for last, a line each.
@@ -88,7 +115,9 @@ struct Number(String, Numbers);
 
 impl Number {
     fn of(key: &Key, numbers: &Numbers) -> Arc<Self> {
-        let labels = key.labels().map(|it| format!(" {}", it.value()));
+        let labels = key
+            .labels()
+            .map(|it| format!(" {}={}", it.key(), it.value()));
         let name = key.name().to_owned() + &labels.collect::<String>();
         Arc::new(Self(name, numbers.clone()))
     }
