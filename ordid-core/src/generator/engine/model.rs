@@ -284,20 +284,13 @@ fn a_clock_that_ticks_under_one_thread_keeps_the_order() {
                 worker.take(1);
                 worker.take(1);
             },
-            two,
+            |worker| {
+                worker.take(1);
+                worker.take(1);
+            },
         ],
         strictly_rising,
     );
-}
-
-fn two(worker: &Worker) {
-    worker.take(1);
-    worker.take(1);
-}
-
-fn two_in_a_later_epoch(worker: &Worker) {
-    worker.shared.epoch.store(2, Ordering::Relaxed);
-    two(worker);
 }
 
 #[test]
@@ -306,7 +299,16 @@ fn two_first_uses_agree_on_one_secret() {
         SWITCHES,
         Policy::DEFAULT,
         |_| {},
-        [two, two],
+        [
+            |worker| {
+                worker.take(1);
+                worker.take(1);
+            },
+            |worker| {
+                worker.take(1);
+                worker.take(1);
+            },
+        ],
         |calls| {
             strictly_rising(calls);
             let secrets: HashSet<_> = calls.iter().map(|call| call.slots.secret).collect();
@@ -329,7 +331,11 @@ fn a_renewal_beside_claims_starts_a_new_millisecond() {
                 worker.shared.clock.set(START + 1);
                 worker.take(1);
             },
-            two_in_a_later_epoch,
+            |worker| {
+                worker.shared.epoch.store(2, Ordering::Relaxed);
+                worker.take(1);
+                worker.take(1);
+            },
         ],
         strictly_rising,
     );
@@ -344,7 +350,14 @@ fn a_renewal_taken_over_alive_does_no_harm() {
         2,
         Policy::DEFAULT,
         |_| {},
-        [|worker| worker.take(1), two_in_a_later_epoch],
+        [
+            |worker| worker.take(1),
+            |worker| {
+                worker.shared.epoch.store(2, Ordering::Relaxed);
+                worker.take(1);
+                worker.take(1);
+            },
+        ],
         strictly_rising,
     );
 }
@@ -414,7 +427,10 @@ fn a_clock_followed_beside_claims_repeats_nothing() {
                 worker.shared.clock.set(START);
                 worker.take(1);
             },
-            two,
+            |worker| {
+                worker.take(1);
+                worker.take(1);
+            },
         ],
         |calls| {
             for thread in 1..=2 {
