@@ -21,6 +21,8 @@ use super::{
     cut::EAGER, times,
 };
 mod counted;
+mod cut_off;
+mod leased;
 
 use crate::{
     proxy::{At, Fault, Proxy},
@@ -31,6 +33,8 @@ use crate::{
 
 /// All of the packet of a COMMIT: the server has it, and its answer does not arrive.
 const ANSWER: Fault = Fault::Cut(At::Commit(11));
+
+const ISOLATE: &str = "SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'";
 
 /// Adds the tests of a library, which share a cluster. The longer ones run over `SQLx` alone, but in the soak.
 pub fn trials<L: Library>(cluster: &Cluster, trials: &mut Vec<Trial>) {
@@ -77,7 +81,12 @@ pub fn trials<L: Library>(cluster: &Cluster, trials: &mut Vec<Trial>) {
     add!(
         "a_node_that_is_cut_off_leaves_all_rows_or_none",
         true,
-        cut_off::<L::MySql>
+        cut_off::in_its_midst::<L::MySql>
+    );
+    add!(
+        "a_node_that_is_cut_off_at_commit_leaves_all_rows_or_none",
+        true,
+        cut_off::at_commit::<L::MySql>
     );
     if L::MySql::PREFIX.is_empty() {
         // These know no library but SQLx.
@@ -96,6 +105,11 @@ pub fn trials<L: Library>(cluster: &Cluster, trials: &mut Vec<Trial>) {
             "tickets_are_unique_while_nodes_join_and_leave",
             false,
             counted::tickets
+        );
+        add!(
+            "leased_nodes_have_one_holder_while_nodes_are_killed_and_cut_off",
+            false,
+            leased::leases
         );
     }
 }
@@ -259,6 +273,11 @@ impl Nodes<'_> {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    /// The node hears the others no more.
+    async fn cut_off(&self, node: usize) -> Outcome {
+        Ok(self.sites[node].execute(ISOLATE).await?)
     }
 
     /// The node, which was cut off, hears the others again, and they hear it.
@@ -491,14 +510,10 @@ async fn killed<W: Flusher<Database = MySql>>(mut nodes: Nodes<'_>) -> Outcome {
             left -= i32::from(left > 0);
             if left == 0 {
                 left = -1;
-                let kill = move || {
+                let killing = std::thread::spawn(move || {
                     std::thread::sleep(delay);
-                    let kill = std::process::Command::new("kill")
-                        .args(["-9", &pid.to_string()])
-                        .status();
-                    assert!(kill.is_ok_and(|it| it.success()), "the node runs");
-                };
-                let killing = std::thread::spawn(kill);
+                    kill_at_once(pid).expect("the node runs");
+                });
                 if delay.is_zero() {
                     killing.join().expect("killed");
                 }
@@ -524,64 +539,13 @@ async fn killed<W: Flusher<Database = MySql>>(mut nodes: Nodes<'_>) -> Outcome {
     Ok(())
 }
 
-/// A node hears the others no more in the midst of a flush, which is tried there, and on another node.
-async fn cut_off<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
-    let mut refused = 0;
-    for unit in 0..times(1, 40) {
-        let graph = Graph::new(unit, Shape::SMALL);
-        let stays = unit % 2 == 0;
-        let retry = if stays {
-            Retry::NONE
-        } else {
-            EAGER.with_attempts(8)
-        };
-        let mut work: W = self::work(&graph, retry, unit % 4 > 1);
-        let proxy = nodes.proxy(if stays { &[2] } else { &[2, 0, 1] }).await?;
-        let mut left = [3, 1][unit as usize / 2 % 2];
-        let there = nodes.sites[2].options().clone();
-        work.tell(move |_| {
-            left -= i32::from(left > 0);
-            if left == 0 {
-                left = -1;
-                let there = there.clone();
-                let other = std::thread::spawn(move || {
-                    let runtime = tokio::runtime::Builder::new_current_thread()
-                        .enable_all()
-                        .build()?;
-                    let isolate = "SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'";
-                    Outcome::Ok(runtime.block_on(Site::<MySql>::open(there).execute(isolate))?)
-                });
-                other
-                    .join()
-                    .expect("not panicked")
-                    .expect("the node answers");
-            }
-        });
-        let options = nodes.through(&proxy);
-        let outcome = work.flush_to(&options, PATIENCE).await;
-        let what = |error| format!("unit {unit}: {error}");
-        nodes.wait_for_members(0, 2).await?;
-        // The part without a majority takes nothing.
-        let late = Graph::new(10_000 + unit, Shape::SMALL);
-        let mut refusing: W = self::work(&late, Retry::NONE, false);
-        nodes.wait_for_members(2, 0).await?;
-        let error = refusing.flush_to(nodes.sites[2].options(), PATIENCE).await;
-        let error = error.expect_err("the node is not ready");
-        assert!(error.is_transient && !error.is_commit_unknown, "{error}");
-        nodes.rejoin(2).await?;
-        nodes.wait_for_members(2, 3).await?;
-        nodes.judge(&graph, &work, &outcome).await.map_err(what)?;
-        if let Err(error) = &outcome {
-            eprintln!("unit {unit}: {error}");
-            refused += 1;
-            work.tell(|_| ());
-            nodes.again(2, &graph, &mut work).await.map_err(what)?;
-        }
-        nodes.again(1, &late, &mut refusing).await.map_err(what)?;
+/// Ends a node's process (`kill -9`), and does not wait.
+fn kill_at_once(pid: u32) -> Outcome {
+    let kill = std::process::Command::new("kill")
+        .args(["-9", &pid.to_string()])
+        .status()?;
+    match kill.success() {
+        true => Ok(()),
+        false => Err("there is no such process".into()),
     }
-    assert!(
-        refused > 0,
-        "each flush was over before the node was cut off"
-    );
-    Ok(())
 }

@@ -9,7 +9,7 @@ use ordid_tests::{
     trials::Outcome,
 };
 use sea_orm::DatabaseConnection;
-use sqlx::{MySql, Postgres, Sqlite};
+use sqlx::{MySql, Postgres, Sqlite, pool::PoolOptions};
 
 use crate::{connect::Connect, keys::key};
 
@@ -212,7 +212,11 @@ impl<DB: Connect + Engine> Flusher for Work<DB> {
         options: &Options<DB>,
         patience: Duration,
     ) -> Result<Flushed, Failed> {
-        let pool = pool::<DB>(options.clone(), patience);
+        // SeaORM takes one from the pool for each transaction, and the scripts of faults count connections.
+        let pool = PoolOptions::<DB>::new()
+            .max_connections(1)
+            .acquire_timeout(patience)
+            .connect_lazy_with(options.clone());
         let connection = DB::connect(pool.clone());
         let outcome = self.flush_over(&connection).await;
         // Where the server is silent, the pool gives its connection up after some seconds.

@@ -1,0 +1,113 @@
+//! A node that is cut off from the others: it takes nothing once it knows.
+
+use std::time::Duration;
+
+use ordid_sqlx::Retry;
+use sqlx::MySql;
+
+use super::{
+    EAGER, Fault, Flusher, Found, Graph, ISOLATE, Nodes, Outcome, PATIENCE, Shape, Site, times,
+};
+
+/// A node hears the others no more in the midst of a flush, which is tried there, and on another node.
+pub(super) async fn in_its_midst<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
+    let mut refused = 0;
+    for unit in 0..times(1, 40) {
+        let graph = Graph::new(unit, Shape::SMALL);
+        let stays = unit % 2 == 0;
+        let retry = if stays {
+            Retry::NONE
+        } else {
+            EAGER.with_attempts(8)
+        };
+        let mut work: W = super::work(&graph, retry, unit % 4 > 1);
+        let proxy = nodes.proxy(if stays { &[2] } else { &[2, 0, 1] }).await?;
+        let mut left = [3, 1][unit as usize / 2 % 2];
+        let there = nodes.sites[2].options().clone();
+        work.tell(move |_| {
+            left -= i32::from(left > 0);
+            if left == 0 {
+                left = -1;
+                let there = there.clone();
+                let other = std::thread::spawn(move || {
+                    let runtime = tokio::runtime::Builder::new_current_thread()
+                        .enable_all()
+                        .build()?;
+                    Outcome::Ok(runtime.block_on(Site::<MySql>::open(there).execute(ISOLATE))?)
+                });
+                other
+                    .join()
+                    .expect("not panicked")
+                    .expect("the node answers");
+            }
+        });
+        let options = nodes.through(&proxy);
+        let outcome = work.flush_to(&options, PATIENCE).await;
+        let what = |error| format!("unit {unit}: {error}");
+        nodes.wait_for_members(0, 2).await?;
+        // The part without a majority takes nothing.
+        let late = Graph::new(10_000 + unit, Shape::SMALL);
+        let mut refusing: W = super::work(&late, Retry::NONE, false);
+        nodes.wait_for_members(2, 0).await?;
+        let error = refusing.flush_to(nodes.sites[2].options(), PATIENCE).await;
+        let error = error.expect_err("the node is not ready");
+        assert!(error.is_transient && !error.is_commit_unknown, "{error}");
+        nodes.rejoin(2).await?;
+        nodes.wait_for_members(2, 3).await?;
+        nodes.judge(&graph, &work, &outcome).await.map_err(what)?;
+        if let Err(error) = &outcome {
+            eprintln!("unit {unit}: {error}");
+            refused += 1;
+            work.tell(|_| ());
+            nodes.again(2, &graph, &mut work).await.map_err(what)?;
+        }
+        nodes.again(1, &late, &mut refusing).await.map_err(what)?;
+    }
+    assert!(
+        refused > 0,
+        "each flush was over before the node was cut off"
+    );
+    Ok(())
+}
+
+/// A node gets a COMMIT when it hears the others no more, and does not know it yet; or the two come at the same time. The
+/// flush goes on with another node.
+pub(super) async fn at_commit<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
+    let (mut met, mut there) = (0, 0);
+    for unit in 0..times(4, 40) {
+        let graph = Graph::new(unit, Shape::SMALL);
+        let retry = EAGER.with_attempts(20);
+        let mut work: W = super::work(&graph, retry, unit % 2 == 1);
+        let proxy = nodes.proxy(&[2, 0, 1, 0, 1, 0, 1, 0, 1]).await?;
+        proxy.plan([Fault::HoldCommit]);
+        let isolating = async {
+            while proxy.traffic().first().is_none_or(|it| it.commit.is_none()) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            let is_before = unit / 2 % 2 == 0;
+            if !is_before {
+                proxy.release();
+            }
+            nodes.cut_off(2).await?;
+            proxy.release();
+            Outcome::Ok(())
+        };
+        let options = nodes.through(&proxy);
+        let (outcome, isolated) = tokio::join!(work.flush_to(&options, PATIENCE), isolating);
+        isolated?;
+        let what = |error| format!("unit {unit}: {error}");
+        nodes.wait_for_members(0, 2).await?;
+        nodes.wait_for_members(2, 0).await?;
+        nodes.rejoin(2).await?;
+        nodes.wait_for_members(2, 3).await?;
+        let found = nodes.judge(&graph, &work, &outcome).await.map_err(what)?;
+        met += 1;
+        there += u32::from(found == Found::All);
+        if let Err(error) = &outcome {
+            eprintln!("unit {unit}: {found:?}, {error}");
+            nodes.again(2, &graph, &mut work).await.map_err(what)?;
+        }
+    }
+    eprintln!("{there} of {met} flushes were written before the node was back");
+    Ok(())
+}
