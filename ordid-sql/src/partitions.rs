@@ -167,7 +167,7 @@ where
     }
 
     /// Returns the partitions whose newest possible key is older than this, the oldest first: those to
-    /// [detach](Partition::detach_sql).
+    /// [detach](Self::detach_sql).
     ///
     /// # Errors
     ///

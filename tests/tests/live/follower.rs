@@ -5,7 +5,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use libtest_mimic::Trial;
@@ -610,8 +610,10 @@ async fn under_load(pool: Pool<Postgres>) -> Outcome {
 
     // One transaction is still open, and holds up nobody.
     let committed = Postgres::count(&pool, "events").await?;
+    let deadline = Instant::now() + Duration::from_mins(if soak() { 20 } else { 3 });
     while Postgres::count(&pool, "delivered").await? < committed {
         assert!(!reader.is_finished(), "{:?}", reader.await);
+        assert!(Instant::now() < deadline, "rows that are not delivered");
         sleep(Duration::from_millis(20)).await;
     }
     insert(&mut *longest, &long[50..]).await?;
