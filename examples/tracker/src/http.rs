@@ -39,7 +39,7 @@ pub(crate) struct App {
     schema: graphql::TrackerSchema,
 }
 
-/// Returns the tracker's routes: the page at `/`, what is below `/api` by [`openapi`], and `/graphql`.
+/// Returns the tracker's routes: the page at `/`, what `/api/openapi.json` describes, and `/graphql`.
 ///
 /// What goes wrong is `{"error": ..}`: 400 where the request cannot be read, 404, 409 where an issue has changed since it was
 /// read (with both versions and the issue as it is) or something else has a unique value, 422 where the tracker refuses it,
