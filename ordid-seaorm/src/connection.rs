@@ -30,7 +30,7 @@ use sea_orm::{
 use crate::{
     Error,
     entity::Binder,
-    failure::{classify, engine},
+    failure::{classify, engine, is_built_for},
 };
 
 pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -76,6 +76,7 @@ impl<'c, C: Begin> Source<'c, C> {
     pub(crate) fn of(on: &'c C) -> Result<Self, Error> {
         let backend = on.get_database_backend();
         let engine = engine(backend)?;
+        is_built_for(backend)?;
         Ok(Self {
             on,
             backend,

@@ -29,6 +29,23 @@ pub(crate) fn engine(backend: DbBackend) -> Result<EngineProfile, Error> {
     }
 }
 
+/// Refuses a database whose feature is off: nobody would know what its errors mean, so nothing would be tried again.
+pub(crate) fn is_built_for(backend: DbBackend) -> Result<(), Error> {
+    let (name, feature, is_on) = match backend {
+        DbBackend::Postgres => ("PostgreSQL", "postgres", cfg!(feature = "postgres")),
+        DbBackend::MySql => ("MySQL or MariaDB", "mysql", cfg!(feature = "mysql")),
+        DbBackend::Sqlite => ("SQLite", "sqlite", cfg!(feature = "sqlite")),
+        _ => return Ok(()),
+    };
+    if is_on {
+        return Ok(());
+    }
+    Err(Error::database(
+        format!("SeaORM is connected to {name}, which ordid-seaorm is not built for"),
+        format!("turn on its feature: `cargo add ordid-seaorm --features {feature}`"),
+    ))
+}
+
 /// Returns the database whose statements an engine is sent.
 pub(crate) fn backend_of(engine: &EngineProfile) -> Option<DbBackend> {
     match engine.dialect() {
@@ -138,6 +155,28 @@ mod tests {
                 assert_eq!(classified.failure, expected, "{error}");
                 assert_eq!(classified.has_waited, has_waited, "{error}");
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod feature_tests {
+    use super::*;
+
+    #[test]
+    fn a_database_whose_feature_is_off_is_refused_by_its_name() {
+        for (backend, feature, is_on) in [
+            (DbBackend::Postgres, "postgres", cfg!(feature = "postgres")),
+            (DbBackend::MySql, "mysql", cfg!(feature = "mysql")),
+            (DbBackend::Sqlite, "sqlite", cfg!(feature = "sqlite")),
+        ] {
+            let text = is_built_for(backend).map_err(|error| error.to_string());
+            let names = format!("`cargo add ordid-seaorm --features {feature}`");
+            assert_eq!(text.is_ok(), is_on, "{feature}");
+            assert!(
+                text.err().is_none_or(|text| text.contains(&names)),
+                "{feature}"
+            );
         }
     }
 }

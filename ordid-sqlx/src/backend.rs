@@ -114,7 +114,7 @@ pub trait Backend: sqlx::Database<Arguments: Debug> + sealed::Sealed {
 
     /// Reads a value of a row.
     #[doc(hidden)]
-    fn get<T>(row: &Self::Row, at: usize) -> Result<T, sqlx::Error>
+    fn value<T>(row: &Self::Row, at: usize) -> Result<T, sqlx::Error>
     where
         T: for<'r> Decode<'r, Self> + Type<Self>;
 
@@ -338,7 +338,7 @@ macro_rules! backend {
                 })
             }
 
-            fn get<T>(row: &Self::Row, at: usize) -> Result<T, sqlx::Error>
+            fn value<T>(row: &Self::Row, at: usize) -> Result<T, sqlx::Error>
             where
                 T: for<'r> sqlx::Decode<'r, Self> + sqlx::Type<Self>,
             {
@@ -575,7 +575,7 @@ where
 {
     fn expect(&mut self) {
         self.readers
-            .push(|row, at| Ok(Box::new(DB::get::<T>(row, at)?)));
+            .push(|row, at| Ok(Box::new(DB::value::<T>(row, at)?)));
     }
 }
 

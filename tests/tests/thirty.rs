@@ -300,27 +300,6 @@ async fn a_row_that_is_marked_as_deleted_stays() -> Outcome {
     Ok(())
 }
 
-/// A column that the entity does not have is the database's; one `SELECT` by key has its value.
-#[tokio::test]
-async fn defaults_of_the_database_are_read_by_key() -> Outcome {
-    let pool = database(
-        "CREATE TABLE orders (id BLOB PRIMARY KEY, total INTEGER NOT NULL, state TEXT NOT NULL DEFAULT 'open')",
-    )
-    .await?;
-    let mut work = UnitOfWork::new();
-    let key = work.add(Order {
-        id: OrderId::generate(),
-        total: 1250,
-    });
-    work.flush(&pool).await?;
-    let state: String = sqlx::query_scalar("SELECT state FROM orders WHERE id = ?")
-        .bind(key)
-        .fetch_one(&pool)
-        .await?;
-    assert_eq!(state, "open");
-    Ok(())
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, sqlx::Type)]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 enum State {
