@@ -82,6 +82,7 @@ mod tests {
                 keys: vec![0],
                 version: None,
                 around: Vec::new(),
+                returning: Vec::new(),
             },
             columns,
             rows,

@@ -246,6 +246,7 @@ mod tests {
                 keys: vec![0],
                 version: None,
                 around: Vec::new(),
+                returning: Vec::new(),
             },
             sent: vec![0],
         };
