@@ -54,6 +54,8 @@ pub mod external {
     pub use arbitrary::{Arbitrary, Result as ArbitraryResult, Unstructured};
     #[cfg(feature = "async-graphql7")]
     pub use async_graphql::scalar as graphql_scalar;
+    #[cfg(feature = "juniper018")]
+    pub use juniper;
     #[cfg(feature = "proptest")]
     pub use proptest::arbitrary::Arbitrary as ArbitraryStrategy;
     #[cfg(feature = "schemars")]
@@ -68,6 +70,11 @@ pub mod external {
 
     #[cfg(feature = "arbitrary")]
     pub use crate::external::arbitrary::{arbitrary, size_hint};
+    #[cfg(feature = "juniper018")]
+    pub use crate::external::juniper::{
+        of_input_value, of_scalar, resolve, resolve_async, scalar_meta, scalar_name,
+        scalar_of_token, to_input_value, to_scalar,
+    };
     #[cfg(feature = "proptest")]
     pub use crate::external::proptest::{KeyStrategy, strategy};
     #[cfg(any(feature = "schemars", feature = "utoipa"))]

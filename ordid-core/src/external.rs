@@ -11,6 +11,8 @@ pub(crate) mod arbitrary;
 mod chrono;
 #[cfg(feature = "jiff")]
 mod jiff;
+#[cfg(feature = "juniper018")]
+pub(crate) mod juniper;
 #[cfg(feature = "proptest")]
 pub(crate) mod proptest;
 #[cfg(any(feature = "schemars", feature = "utoipa"))]
@@ -31,6 +33,7 @@ macro_rules! __key_type_interop {
     ($key:ty) => {
         $crate::__interop_arbitrary! { $key }
         $crate::__interop_async_graphql! { $key }
+        $crate::__interop_juniper! { $key }
         $crate::__interop_proptest! { $key }
         $crate::__interop_schemars! { $key }
         $crate::__interop_serde! { $key }
@@ -71,7 +74,7 @@ macro_rules! __interop_arbitrary {
 }
 
 // The scalar is what serde writes and reads. async-graphql's own macro implements it, since its feature `boxed-trait` changes
-// the trait for all crates of the program. juniper has no such macro: a scalar has a dozen traits there.
+// the trait for all crates of the program.
 #[cfg(feature = "async-graphql7")]
 #[doc(hidden)]
 #[macro_export]
@@ -85,6 +88,176 @@ macro_rules! __interop_async_graphql {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __interop_async_graphql {
+    ($key:ty) => {};
+}
+
+// juniper's own macro names `::juniper`, which the user's crate may not depend on. The impls are those of its
+// `#[derive(GraphQLScalar)]`.
+#[cfg(feature = "juniper018")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __interop_juniper {
+    ($key:ty) => {
+        #[automatically_derived]
+        impl<__S: $crate::__private::external::juniper::ScalarValue>
+            $crate::__private::external::juniper::marker::IsInputType<__S> for $key
+        {
+        }
+
+        #[automatically_derived]
+        impl<__S: $crate::__private::external::juniper::ScalarValue>
+            $crate::__private::external::juniper::marker::IsOutputType<__S> for $key
+        {
+        }
+
+        #[automatically_derived]
+        impl<__S: $crate::__private::external::juniper::ScalarValue>
+            $crate::__private::external::juniper::GraphQLType<__S> for $key
+        {
+            fn name(
+                _: &(),
+            ) -> $crate::__private::Option<$crate::__private::external::juniper::ArcStr> {
+                $crate::__private::external::scalar_name::<Self>()
+            }
+
+            fn meta(
+                _: &(),
+                registry: &mut $crate::__private::external::juniper::Registry<__S>,
+            ) -> $crate::__private::external::juniper::meta::MetaType<__S> {
+                $crate::__private::external::scalar_meta::<Self, __S>(registry)
+            }
+        }
+
+        #[automatically_derived]
+        impl<__S: $crate::__private::external::juniper::ScalarValue>
+            $crate::__private::external::juniper::GraphQLValue<__S> for $key
+        {
+            type Context = ();
+            type TypeInfo = ();
+
+            fn type_name(
+                &self,
+                info: &(),
+            ) -> $crate::__private::Option<$crate::__private::external::juniper::ArcStr> {
+                <Self as $crate::__private::external::juniper::GraphQLType<__S>>::name(info)
+            }
+
+            fn resolve(
+                &self,
+                _: &(),
+                _: $crate::__private::Option<
+                    &[$crate::__private::external::juniper::Selection<'_, __S>],
+                >,
+                _: &$crate::__private::external::juniper::Executor<'_, '_, (), __S>,
+            ) -> $crate::__private::external::juniper::ExecutionResult<__S> {
+                $crate::__private::external::resolve(*self)
+            }
+        }
+
+        #[automatically_derived]
+        impl<
+            __S: $crate::__private::external::juniper::ScalarValue
+                + ::core::marker::Send
+                + ::core::marker::Sync,
+        > $crate::__private::external::juniper::GraphQLValueAsync<__S> for $key
+        {
+            fn resolve_async<'a>(
+                &'a self,
+                _: &'a (),
+                _: $crate::__private::Option<
+                    &'a [$crate::__private::external::juniper::Selection<'_, __S>],
+                >,
+                _: &'a $crate::__private::external::juniper::Executor<'_, '_, (), __S>,
+            ) -> $crate::__private::external::juniper::BoxFuture<
+                'a,
+                $crate::__private::external::juniper::ExecutionResult<__S>,
+            > {
+                $crate::__private::external::resolve_async(*self)
+            }
+        }
+
+        #[automatically_derived]
+        impl<__S: $crate::__private::external::juniper::ScalarValue>
+            $crate::__private::external::juniper::ToScalarValue<__S> for $key
+        {
+            fn to_scalar_value(&self) -> __S {
+                $crate::__private::external::to_scalar(*self)
+            }
+        }
+
+        #[automatically_derived]
+        impl<__S: $crate::__private::external::juniper::ScalarValue>
+            $crate::__private::external::juniper::ToInputValue<__S> for $key
+        {
+            fn to_input_value(&self) -> $crate::__private::external::juniper::InputValue<__S> {
+                $crate::__private::external::to_input_value(*self)
+            }
+        }
+
+        #[automatically_derived]
+        impl<'s, __S: $crate::__private::external::juniper::ScalarValue>
+            $crate::__private::external::juniper::FromScalarValue<'s, __S> for $key
+        {
+            type Error = $crate::__private::external::juniper::FieldError<__S>;
+
+            fn from_scalar_value(scalar: &'s __S) -> $crate::__private::Result<Self, Self::Error> {
+                $crate::__private::external::of_scalar(scalar)
+            }
+        }
+
+        #[automatically_derived]
+        impl<__S: $crate::__private::external::juniper::ScalarValue>
+            $crate::__private::external::juniper::FromInputValue<__S> for $key
+        {
+            type Error = $crate::__private::external::juniper::FieldError<__S>;
+
+            fn from_input_value(
+                value: &$crate::__private::external::juniper::InputValue<__S>,
+            ) -> $crate::__private::Result<Self, Self::Error> {
+                $crate::__private::external::of_input_value(value)
+            }
+        }
+
+        #[automatically_derived]
+        impl<__S: $crate::__private::external::juniper::ScalarValue>
+            $crate::__private::external::juniper::ParseScalarValue<__S> for $key
+        {
+            fn from_str(
+                token: $crate::__private::external::juniper::ScalarToken<'_>,
+            ) -> $crate::__private::external::juniper::ParseScalarResult<__S> {
+                $crate::__private::external::scalar_of_token(token)
+            }
+        }
+
+        #[automatically_derived]
+        impl<__S: $crate::__private::external::juniper::ScalarValue>
+            $crate::__private::external::juniper::macros::reflect::BaseType<__S> for $key
+        {
+            const NAME: $crate::__private::external::juniper::macros::reflect::Type =
+                <$key as $crate::__private::KeyType>::NAME;
+        }
+
+        #[automatically_derived]
+        impl<__S: $crate::__private::external::juniper::ScalarValue>
+            $crate::__private::external::juniper::macros::reflect::BaseSubTypes<__S> for $key
+        {
+            const NAMES: $crate::__private::external::juniper::macros::reflect::Types =
+                &[<$key as $crate::__private::KeyType>::NAME];
+        }
+
+        #[automatically_derived]
+        impl<__S: $crate::__private::external::juniper::ScalarValue>
+            $crate::__private::external::juniper::macros::reflect::WrappedType<__S> for $key
+        {
+            const VALUE: $crate::__private::external::juniper::macros::reflect::WrappedValue = 1;
+        }
+    };
+}
+
+#[cfg(not(feature = "juniper018"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __interop_juniper {
     ($key:ty) => {};
 }
 

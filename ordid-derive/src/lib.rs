@@ -40,8 +40,8 @@ mod value;
 /// Implements `KeyType` and `TypedKey`, and with them `Clone`, `Copy`, `PartialEq`, `Eq`,
 /// `PartialOrd`, `Ord` (the scheme's order), `Hash`, `Debug`, `Display`, `FromStr`, `TryFrom` of
 /// the raw key (checking version and variant) and `From<OrderId>` for the raw key. Do not derive
-/// these beside it. With `ordid`'s features `serde`, `schemars`, `utoipa`, `async-graphql7`, `arbitrary` and `proptest` it
-/// implements the traits of these crates as well; do not derive them beside it either, since another
+/// these beside it. With `ordid`'s features `serde`, `schemars`, `utoipa`, `async-graphql7`, `juniper018`, `arbitrary` and
+/// `proptest` it implements the traits of these crates as well; do not derive them beside it either, since another
 /// crate of the program may turn a feature on.
 ///
 /// # Options of the struct
