@@ -26,6 +26,7 @@ use crate::{
     Action, Attempt, Chunk, DriverError, EngineProfile, FlushError, FlushFailure, FlushRun,
     Flushed, Markers, Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit, Work,
     bulk::{self, BulkEnd, BulkRows},
+    marker,
     not_bulk::{Ways, offered},
     observe::Span,
     profile::ServerFact,
@@ -544,7 +545,8 @@ async fn probe<C: FlushConnection>(
 /// protected, as a trigger may have replaced the keys of others. If neither is there, the run learns what it has to know
 /// of the server before it sends the rows again.
 ///
-/// For a flush with a marker row, either of the two is enough: the marker row may be so old that it was removed.
+/// A flush that wrote a marker row is told by that row alone, as somebody else may have written a row with one of its keys.
+/// Only where the marker row is so old that it may have been removed, a row tells, too.
 async fn is_there<T: FlushTransaction>(
     rows: &PendingRows<T::Binder>,
     protected: &ProtectedTables,
@@ -558,11 +560,14 @@ async fn is_there<T: FlushTransaction>(
             return Ok(true);
         }
     }
+    // Without its marker row the flush is not committed, whoever wrote a row with one of its keys.
+    let may_be_told_by_a_key = !run.records() || marker::may_be_removed(run.id());
     let first = || {
         let first = protected.first(rows, writer, run.plan());
         first.or_else(|| run.plan().chunks().next())
     };
     if run.plan().only_inserts()
+        && may_be_told_by_a_key
         && let Some(first) = first()
     {
         let entity = rows.entity(first.table);

@@ -91,9 +91,22 @@ fn first_kept(now: Timestamp) -> Uuid {
     UuidV7::bounds_at(since).map_or(Uuid::nil(), |(first, _)| first)
 }
 
+/// Returns whether the marker row of a flush is so old that somebody may have deleted it.
+pub(crate) fn may_be_removed(id: Uuid) -> bool {
+    id < first_kept(SystemClock.now())
+}
+
 #[cfg(test)]
 mod tests {
+    use ordid_core::KeyType as _;
+
     use super::*;
+
+    #[test]
+    fn a_marker_row_of_today_is_not_removed() {
+        assert!(!may_be_removed(Uuid::generate()));
+        assert!(may_be_removed(Uuid::nil()));
+    }
 
     /// Each age in milliseconds, and whether the row is kept.
     #[test]

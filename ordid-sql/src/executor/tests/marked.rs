@@ -81,7 +81,7 @@ fn after_a_lost_commit_rows_that_the_database_would_take_twice_are_there_once() 
             match was_carried_out {
                 true => "2 begin; 2 probe marker; 2 rollback",
                 false =>
-                    "2 begin; 2 probe marker; 2 probe items 1; 2 rollback; 2 begin; 2 bound waits; 2 marker; 2 insert \
+                    "2 begin; 2 probe marker; 2 rollback; 2 begin; 2 bound waits; 2 marker; 2 insert \
                      items 1:a 2:b; 2 commit",
             }
         );
