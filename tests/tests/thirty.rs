@@ -340,3 +340,36 @@ async fn enums_and_json_are_columns() -> Outcome {
     assert_eq!(states, [State::Closed, State::Open]);
     Ok(())
 }
+
+#[derive(OrderedKey)]
+#[ordid(table = "receipts")]
+struct Receipt {
+    id: OrderId,
+    #[ordid(returning)]
+    tax: ordid::Assigned<String>,
+}
+
+/// SQLite takes a quoted name that no table has for a text, so a column that a migration forgot would be its own name.
+#[tokio::test]
+async fn a_column_that_the_database_should_fill_and_does_not_have_is_an_error() -> Outcome {
+    let receipt = || Receipt {
+        id: OrderId::generate(),
+        tax: ordid::Assigned::new(),
+    };
+    let pool = database("CREATE TABLE receipts (id BLOB PRIMARY KEY)").await?;
+    let (mut work, row) = (UnitOfWork::new(), receipt());
+    let tax = row.tax.clone();
+    work.add(row);
+    let error = work
+        .flush(&pool)
+        .await
+        .expect_err("there is no such column");
+    assert!(error.to_string().contains("tax"), "{error}");
+    assert!(tax.is_empty());
+
+    let pool =
+        database("CREATE TABLE receipts (id BLOB PRIMARY KEY, tax TEXT DEFAULT 'none')").await?;
+    work.flush(&pool).await?;
+    assert_eq!(tax.get().as_deref(), Some("none"));
+    Ok(())
+}

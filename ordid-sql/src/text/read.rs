@@ -20,7 +20,7 @@ impl Writer<'_> {
     /// PostgreSQL,   SELECT ordid_number, "created_at" FROM (VALUES ($1, '0'), ($2, '1')) AS ordid_rows ("id", ordid_number)
     /// SQL Server    JOIN "orders" AS ordid_target ON ordid_target."id" = ordid_rows."id"
     /// SQLite        WITH ordid_rows ("id", ordid_number) AS (VALUES (?, '0'), (?, '1'))
-    ///               SELECT ordid_number, "created_at" FROM ordid_rows
+    ///               SELECT ordid_number, ordid_target."created_at" FROM ordid_rows
     ///               JOIN "orders" AS ordid_target ON ordid_target."id" = +ordid_rows."id"
     /// MySQL         (SELECT '0', `created_at` FROM `orders` WHERE `id` = ?)
     ///               UNION ALL (SELECT '1', `created_at` FROM `orders` WHERE `id` = ?)
@@ -28,7 +28,7 @@ impl Writer<'_> {
     /// ```
     ///
     /// The numbers say which row a value is of. The rows of the list have no column of a name that is read, so that name
-    /// needs no table before it. MySQL is asked so, and SQLite with a `+`, for the reasons that [`find`](Self::find) and
+    /// needs no table before it. It has one on SQLite, which takes a quoted name that no table has for a text. MySQL is asked so, and SQLite with a `+`, for the reasons that [`find`](Self::find) and
     /// [`update`](Self::update) give.
     pub(crate) fn read(
         self,
@@ -43,7 +43,7 @@ impl Writer<'_> {
             (Sees::Others, Some(waits)) => ["", waits],
             (Sees::Others, None) => self.engine.words.reads_committed,
         };
-        let selected = names.returning.join(", ");
+        let mut selected = names.returning.join(", ");
         let mut sql = String::with_capacity(96 + rows * (found_by.len() * 7 + 8));
         let out = &mut sql;
         let updates = self.engine.updates;
@@ -67,6 +67,7 @@ impl Writer<'_> {
             _ => {
                 let is_with = updates == Updates::WithValues;
                 if is_with {
+                    selected = of_target(&names.returning);
                     let _ = write!(out, "WITH {ROWS} (");
                     list(out, names, found_by);
                     let _ = write!(out, ", {NUMBER}) AS (VALUES ");
@@ -92,4 +93,17 @@ impl Writer<'_> {
             repeats: false,
         }
     }
+}
+
+/// Returns what is selected, with the table before each name. A cast stays as it is.
+fn of_target(selected: &[String]) -> String {
+    let of_target = |name: &String| match name.starts_with('"') {
+        true => format!("{TARGET}.{name}"),
+        false => name.clone(),
+    };
+    selected
+        .iter()
+        .map(of_target)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -28,7 +28,7 @@ fn each_engine_reads_rows_by_their_keys() {
         ),
         (
             EngineProfile::SQLITE,
-            r#"WITH ordid_rows ("id", ordid_number) AS (VALUES (?, '0'), (?, '1')) SELECT ordid_number, "created_at", "number" FROM ordid_rows JOIN "orders" AS ordid_target ON ordid_target."id" = +ordid_rows."id""#,
+            r#"WITH ordid_rows ("id", ordid_number) AS (VALUES (?, '0'), (?, '1')) SELECT ordid_number, ordid_target."created_at", ordid_target."number" FROM ordid_rows JOIN "orders" AS ordid_target ON ordid_target."id" = +ordid_rows."id""#,
         ),
         (
             EngineProfile::SQL_SERVER,
