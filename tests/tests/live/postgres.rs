@@ -323,13 +323,21 @@ async fn a_lost_connection_is_told(pool: Pool<Postgres>) -> Outcome {
     use crate::flush::{customer, until_sent};
     let sql = "CREATE TABLE customers (id uuid PRIMARY KEY, name text, credit bigint)";
     Columns::execute(&pool, sql).await?;
-    let mut work = ordid_sqlx::UnitOfWork::new().with_retry(ordid_sqlx::Retry::NONE);
-    // More than sockets buffer: the rest cannot be on its way when the first chunk is reported.
+    // A `COPY` takes 100 chunks, and reports them when it has ended: of 10 rows each, the first of three does.
+    const ENGINE: ordid_sqlx::EngineProfile = {
+        let mut engine = ordid_sqlx::EngineProfile::POSTGRES;
+        engine.max_rows = 10;
+        engine
+    };
+    let mut work = ordid_sqlx::UnitOfWork::new()
+        .with_retry(ordid_sqlx::Retry::NONE)
+        .with_engine(ENGINE);
+    // More than sockets buffer: the rest cannot be on its way when the first rows are reported.
     let name = "x".repeat(8_192);
     for _ in 0..3_000 {
         work.add(customer(&name));
     }
-    // The server ends every other connection to this database when the first chunk is in.
+    // The server ends every other connection to this database when the first rows are in.
     let killer = pool.clone();
     let mut spare = killer.acquire().await?;
     let (report, first_sent) = std::sync::mpsc::channel();
