@@ -107,8 +107,8 @@
 //!
 //! # Following a table, and partitions by time
 //!
-//! [`Follower`] reads the rows that were inserted since the last call, each once, also those of transactions that were
-//! committed late. `partitions` creates the partitions of a table of PostgreSQL by the time in its keys.
+//! [`Follower`] reads the rows that were inserted since the last call: on PostgreSQL each exactly once, elsewhere those
+//! that are committed within a bound that you give. `partitions` creates the partitions of a table of PostgreSQL by the time in its keys.
 //!
 //! # Behind PgBouncer
 //!
