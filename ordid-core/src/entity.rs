@@ -249,27 +249,23 @@ impl Parent {
 
     /// The parent is this entity.
     pub const fn by_entity<F: KeyField, P: 'static>(column: &'static str) -> Self {
-        Self {
-            column,
-            target: Target::Entity {
-                type_id: TypeId::of::<P>,
-                name: core::any::type_name::<P>,
-            },
-            nullable: F::OPTIONAL,
-            deferrable: false,
-        }
+        Self::of_entity::<P>(column, F::OPTIONAL)
     }
 
     /// The parent is this entity, and the column is one of several that hold its key.
     #[doc(hidden)]
     pub const fn by_part<F: PartField, P: 'static>(column: &'static str) -> Self {
+        Self::of_entity::<P>(column, F::OPTIONAL)
+    }
+
+    const fn of_entity<P: 'static>(column: &'static str, nullable: bool) -> Self {
         Self {
             column,
             target: Target::Entity {
                 type_id: TypeId::of::<P>,
                 name: core::any::type_name::<P>,
             },
-            nullable: F::OPTIONAL,
+            nullable,
             deferrable: false,
         }
     }

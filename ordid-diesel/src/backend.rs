@@ -1,13 +1,10 @@
 //! What the unit of work needs of a backend, sealed.
 
-use diesel::{backend::Backend as DieselBackend, connection::LoadConnection, result::QueryResult};
+use diesel::backend::Backend as DieselBackend;
 use ordid_core::uuid::Uuid;
 use ordid_sql::FlushDialect;
 
-use crate::{
-    connection::{Query, TextQuery},
-    entity::Values,
-};
+use crate::entity::Values;
 
 pub(crate) mod sealed {
     pub trait Sealed {}
@@ -35,23 +32,9 @@ pub trait Backend:
     #[doc(hidden)]
     fn flush_id(id: Uuid) -> Box<dyn Values<Self>>;
 
-    /// Returns whether a query has a row.
-    #[doc(hidden)]
-    fn exists<C: LoadConnection<Backend = Self>>(
-        connection: &mut C,
-        query: Query<'_, Self>,
-    ) -> QueryResult<bool>;
-
     /// Reads a text.
     #[doc(hidden)]
     fn text(value: Option<Self::RawValue<'_>>) -> diesel::deserialize::Result<String>;
-
-    /// Returns the first column of a query's rows, which is text; an empty one of NULL.
-    #[doc(hidden)]
-    fn texts<C: LoadConnection<Backend = Self>>(
-        connection: &mut C,
-        query: TextQuery<'_, Self>,
-    ) -> QueryResult<Vec<String>>;
 
     /// How an entity's rows go by the engine's bulk command, where it has one.
     #[cfg(feature = "copy")]
@@ -92,22 +75,6 @@ pub trait Backend:
     {
         let _ = (value, copy);
     }
-
-    /// As [`exists`](Self::exists).
-    #[cfg(feature = "async")]
-    #[doc(hidden)]
-    fn exists_async<C: diesel_async::AsyncConnection<Backend = Self> + 'static>(
-        connection: &mut C,
-        query: Query<'_, Self>,
-    ) -> impl Future<Output = QueryResult<bool>> + Send;
-
-    /// As [`texts`](Self::texts).
-    #[cfg(feature = "async")]
-    #[doc(hidden)]
-    fn texts_async<C: diesel_async::AsyncConnection<Backend = Self> + 'static>(
-        connection: &mut C,
-        query: TextQuery<'_, Self>,
-    ) -> impl Future<Output = QueryResult<Vec<String>>> + Send;
 }
 
 /// Implements [`Backend`] for an engine: what can be loaded is known of concrete backends only.
@@ -129,43 +96,8 @@ macro_rules! backend {
                 $flush_id
             }
 
-            fn exists<C: diesel::connection::LoadConnection<Backend = Self>>(
-                connection: &mut C,
-                query: $crate::connection::Query<'_, Self>,
-            ) -> diesel::QueryResult<bool> {
-                let found = diesel::RunQueryDsl::load::<i32>(query, connection)?;
-                Ok(!found.is_empty())
-            }
-
-            #[cfg(feature = "async")]
-            async fn exists_async<C: diesel_async::AsyncConnection<Backend = Self> + 'static>(
-                connection: &mut C,
-                query: $crate::connection::Query<'_, Self>,
-            ) -> diesel::QueryResult<bool> {
-                let found = diesel_async::RunQueryDsl::load::<i32>(query, connection).await?;
-                Ok(!found.is_empty())
-            }
-
             fn text(value: Option<Self::RawValue<'_>>) -> diesel::deserialize::Result<String> {
                 <String as diesel::deserialize::FromSql<diesel::sql_types::Text, Self>>::from_nullable_sql(value)
-            }
-
-            fn texts<C: diesel::connection::LoadConnection<Backend = Self>>(
-                connection: &mut C,
-                query: $crate::connection::TextQuery<'_, Self>,
-            ) -> diesel::QueryResult<Vec<String>> {
-                let found = diesel::RunQueryDsl::load::<Option<String>>(query, connection)?;
-                Ok(found.into_iter().map(Option::unwrap_or_default).collect())
-            }
-
-            #[cfg(feature = "async")]
-            async fn texts_async<C: diesel_async::AsyncConnection<Backend = Self> + 'static>(
-                connection: &mut C,
-                query: $crate::connection::TextQuery<'_, Self>,
-            ) -> diesel::QueryResult<Vec<String>> {
-                let found = diesel_async::RunQueryDsl::load::<Option<String>>(query, connection);
-                let found = found.await?;
-                Ok(found.into_iter().map(Option::unwrap_or_default).collect())
             }
         }
     };

@@ -17,7 +17,7 @@ use diesel::{
     connection::{LoadConnection, TransactionManager as _, TransactionManagerStatus},
     query_builder::{AstPass, Query as DieselQuery, QueryFragment, QueryId},
     result::{Error as DieselError, QueryResult},
-    sql_types::{Integer, Nullable, Text, Untyped},
+    sql_types::Untyped,
 };
 #[cfg(feature = "async")]
 use diesel_async::{AsyncConnection, TransactionManager as _};
@@ -27,7 +27,7 @@ use ordid_sql::{
     DriverError, EngineProfile, FlushDialect,
     spi::{
         Begin, Changed, ConnectionSource, FlushConnection, FlushTransaction, ReadRow, Statement,
-        StatementFailure, TransactionScope, blocking,
+        StatementFailure, StatementKind, TransactionScope, blocking,
     },
 };
 #[cfg(feature = "copy")]
@@ -52,9 +52,8 @@ pub(crate) const fn engine<DB: Backend>() -> EngineProfile {
 }
 
 /// A statement with its parameters, as a query of Diesel's.
-#[doc(hidden)]
 #[derive(Debug)]
-pub struct Query<'q, DB: Backend> {
+pub(crate) struct Query<'q, DB: Backend> {
     statement: &'q Statement,
     values: &'q Binder<DB>,
 }
@@ -88,53 +87,8 @@ impl<DB: Backend> QueryId for Query<'_, DB> {
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
-/// The one that asks whether a row is there.
-impl<DB: Backend> DieselQuery for Query<'_, DB> {
-    type SqlType = Integer;
-}
-
-impl<DB: Backend, C> diesel::RunQueryDsl<C> for Query<'_, DB> {}
-
-/// A query whose rows are one text each.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct TextQuery<'q, DB: Backend>(Query<'q, DB>);
-
-impl<DB: Backend> QueryFragment<DB> for TextQuery<'_, DB> {
-    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
-        self.0.walk_ast(out)
-    }
-}
-
-impl<DB: Backend> QueryId for TextQuery<'_, DB> {
-    type QueryId = ();
-
-    const HAS_STATIC_QUERY_ID: bool = false;
-}
-
-impl<DB: Backend> DieselQuery for TextQuery<'_, DB> {
-    type SqlType = Nullable<Text>;
-}
-
-impl<DB: Backend, C> diesel::RunQueryDsl<C> for TextQuery<'_, DB> {}
-
 /// A query whose rows are read column by column.
-#[derive(Debug)]
-pub(crate) struct ReadQuery<'q, DB: Backend>(Query<'q, DB>);
-
-impl<DB: Backend> QueryFragment<DB> for ReadQuery<'_, DB> {
-    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
-        self.0.walk_ast(out)
-    }
-}
-
-impl<DB: Backend> QueryId for ReadQuery<'_, DB> {
-    type QueryId = ();
-
-    const HAS_STATIC_QUERY_ID: bool = false;
-}
-
-impl<DB: Backend> DieselQuery for ReadQuery<'_, DB> {
+impl<DB: Backend> DieselQuery for Query<'_, DB> {
     type SqlType = Untyped;
 }
 
@@ -180,16 +134,10 @@ pub(crate) trait Calls<C>: 'static {
         query: Query<'_, Self::DB>,
     ) -> impl Future<Output = QueryResult<bool>> + Send;
 
-    /// Returns the first column of a query's rows, which is text; an empty one of NULL.
-    fn texts(
-        connection: &mut C,
-        query: TextQuery<'_, Self::DB>,
-    ) -> impl Future<Output = QueryResult<Vec<String>>> + Send;
-
     /// Returns the rows of a query.
     fn read(
         connection: &mut C,
-        query: ReadQuery<'_, Self::DB>,
+        query: Query<'_, Self::DB>,
         readers: &'static [ReadValue<Self::DB>],
     ) -> impl Future<Output = QueryResult<Vec<ReadRow>>> + Send;
 
@@ -214,7 +162,7 @@ pub(crate) enum Awaited {}
 macro_rules! calls {
     (
         $kind:ident of $library:ident with $manager:ident;
-        blocks: $blocks:literal, query: [$($lend:tt)?], call: [$($wait:tt)*], exists: $exists:ident, texts: $texts:ident;
+        blocks: $blocks:literal, query: [$($lend:tt)?], call: [$($wait:tt)*];
         $($libpq:tt)*
     ) => {
         impl<C: $library<Backend: Backend> + 'static> Calls<C> for $kind {
@@ -246,17 +194,6 @@ macro_rules! calls {
                 connection.execute_returning_count($($lend)? query)$($wait)*
             }
 
-            async fn exists(connection: &mut C, query: Query<'_, C::Backend>) -> QueryResult<bool> {
-                C::Backend::$exists(connection, query)$($wait)*
-            }
-
-            async fn texts(
-                connection: &mut C,
-                query: TextQuery<'_, C::Backend>,
-            ) -> QueryResult<Vec<String>> {
-                C::Backend::$texts(connection, query)$($wait)*
-            }
-
             $($libpq)*
         }
     };
@@ -268,11 +205,20 @@ type AsyncManager<C> = <C as AsyncConnection>::TransactionManager;
 
 calls! {
     Blocking of LoadConnection with Manager;
-    blocks: true, query: [&], call: [], exists: exists, texts: texts;
+    blocks: true, query: [&], call: [];
+
+    async fn exists(connection: &mut C, query: Query<'_, C::Backend>) -> QueryResult<bool> {
+        let mut exists = false;
+        for row in connection.load(query)? {
+            row?;
+            exists = true;
+        }
+        Ok(exists)
+    }
 
     async fn read(
         connection: &mut C,
-        query: ReadQuery<'_, C::Backend>,
+        query: Query<'_, C::Backend>,
         readers: &'static [ReadValue<C::Backend>],
     ) -> QueryResult<Vec<ReadRow>> {
         let rows = connection.load(query)?;
@@ -288,11 +234,17 @@ calls! {
 #[cfg(feature = "async")]
 calls! {
     Awaited of AsyncConnection with AsyncManager;
-    blocks: false, query: [], call: [.await], exists: exists_async, texts: texts_async;
+    blocks: false, query: [], call: [.await];
+
+    async fn exists(connection: &mut C, query: Query<'_, C::Backend>) -> QueryResult<bool> {
+        let rows = connection.load(query).await?;
+        let rows: Vec<()> = rows.map_ok(drop).try_collect().await?;
+        Ok(!rows.is_empty())
+    }
 
     async fn read(
         connection: &mut C,
-        query: ReadQuery<'_, C::Backend>,
+        query: Query<'_, C::Backend>,
         readers: &'static [ReadValue<C::Backend>],
     ) -> QueryResult<Vec<ReadRow>> {
         let rows = connection.load(query).await?;
@@ -470,29 +422,20 @@ impl<K: Calls<C>, C: Send + 'static> FlushTransaction for Transaction<'_, K, C> 
         found.map_err(|error| classify::<K::DB>(error, false))
     }
 
-    async fn texts(
-        &mut self,
-        query: &Statement,
-        values: Binder<K::DB>,
-    ) -> Result<Vec<String>, DriverError<DieselError>> {
-        let query = Query {
-            statement: query,
-            values: &values,
-        };
-        let found = K::texts(self.connection, TextQuery(query)).await;
-        found.map_err(|error| classify::<K::DB>(error, false))
-    }
-
     async fn read(
         &mut self,
         query: &Statement,
         values: Binder<K::DB>,
     ) -> Result<Vec<ReadRow>, DriverError<DieselError>> {
+        let readers = match query.kind {
+            StatementKind::Read => values.readers(),
+            _ => &[],
+        };
         let query = Query {
             statement: query,
             values: &values,
         };
-        let rows = K::read(self.connection, ReadQuery(query), values.readers()).await;
+        let rows = K::read(self.connection, query, readers).await;
         rows.map_err(|error| classify::<K::DB>(error, false))
     }
 

@@ -50,7 +50,7 @@ where
     Ok(Box::new(T::from_nullable_sql(value)?))
 }
 
-/// Reads a row: behind its number, the columns of a table that the database fills.
+/// Reads a row: behind its text, the columns of a table that the database fills.
 pub(crate) fn read_row<'r, DB: Backend>(
     row: &impl Row<'r, DB>,
     readers: &[ReadValue<DB>],
@@ -66,10 +66,11 @@ pub(crate) fn read_row<'r, DB: Backend>(
     for (position, read) in readers.iter().enumerate() {
         values.push(read(field(position + 1)?.value()).map_err(failed)?);
     }
-    Ok(ReadRow {
-        number: DB::text(field(0)?.value()).map_err(failed)?,
-        values,
-    })
+    let text = match field(0)?.value() {
+        None => String::new(),
+        text => DB::text(text).map_err(failed)?,
+    };
+    Ok(ReadRow { text, values })
 }
 
 /// The types are those of the columns, which the table names.

@@ -7,7 +7,7 @@ use ordid_sql::{
     DriverError, EngineProfile,
     spi::{
         Begin, Changed, ConnectionSource, FlushConnection, FlushTransaction, MadeConnections,
-        OneConnection, Statement, StatementFailure, TransactionScope,
+        OneConnection, ReadRow, Statement, StatementFailure, TransactionScope,
     },
 };
 
@@ -149,17 +149,18 @@ impl FlushTransaction for OracleTransaction<'_> {
         found().map_err(classify)
     }
 
-    async fn texts(
+    async fn read(
         &mut self,
         query: &Statement,
         values: Binder,
-    ) -> Result<Vec<String>, DriverError<oracle::Error>> {
+    ) -> Result<Vec<ReadRow>, DriverError<oracle::Error>> {
         let found = || -> Result<_, oracle::Error> {
             let mut statement = self.connection.statement(&query.sql).build()?;
             let rows = statement.query(&values.row(0))?;
             let texts = rows.map(|row| row?.get::<_, Option<String>>(0));
-            let texts = texts.map(|text| Ok::<_, oracle::Error>(text?.unwrap_or_default()));
-            texts.collect::<Result<Vec<_>, _>>()
+            texts
+                .map(|text| Ok(text?.unwrap_or_default().into()))
+                .collect()
         };
         found().map_err(classify)
     }

@@ -273,21 +273,6 @@ impl FlushTransaction for Open {
         }
     }
 
-    async fn texts(
-        &mut self,
-        query: &spi::Statement,
-        values: Binder,
-    ) -> Result<Vec<String>, DriverError<DbErr>> {
-        let query = statement(self.backend, query, values);
-        let texts = self.query_all(query).await.and_then(|rows| {
-            let texts = rows
-                .iter()
-                .map(|row| row.try_get_by_index::<Option<String>>(0));
-            texts.map(|text| Ok(text?.unwrap_or_default())).collect()
-        });
-        texts.map_err(|error| classify(self.backend, error, false))
-    }
-
     async fn read(
         &mut self,
         query: &spi::Statement,

@@ -416,14 +416,16 @@ impl Binder {
         self.values.push(key.into());
     }
 
-    /// Reads a row: behind its number, the columns that the database fills.
+    /// Reads a row: behind its text, the columns that the database fills.
     pub(crate) fn read_row(readers: &[ReadValue], row: &QueryResult) -> Result<ReadRow, DbErr> {
         let mut values = Vec::with_capacity(readers.len());
         for (position, read) in readers.iter().enumerate() {
             values.push(read(row, position + 1)?);
         }
         Ok(ReadRow {
-            number: row.try_get_by_index(0)?,
+            text: row
+                .try_get_by_index::<Option<String>>(0)?
+                .unwrap_or_default(),
             values,
         })
     }

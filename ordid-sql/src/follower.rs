@@ -44,7 +44,7 @@ pub use driver::{BoxFuture, FollowDialect, FollowerDriver};
 pub use error::FollowError;
 pub use position::{Position, Snapshot};
 
-use crate::{EngineProfile, Failure};
+use crate::EngineProfile;
 use error::Kind;
 use position::State;
 
@@ -207,7 +207,7 @@ where
             }
             Rule::Settled { longest, lowest } => match lowest(bound(*longest)) {
                 Ok(key) => Ok(Position::above(key)),
-                Err(error) => Err(self.failed(Kind::Core(error))),
+                Err(error) => Err(self.failed(error.into())),
             },
         }
     }
@@ -238,7 +238,7 @@ where
             }
             Rule::Settled { longest, lowest } => match lowest(bound(*longest)) {
                 Ok(below) => self.next_settled(&mut source, below, position, most).await,
-                Err(error) => Err(Kind::Core(error)),
+                Err(error) => Err(error.into()),
             },
         };
         self.close(source, batch)
@@ -347,7 +347,7 @@ where
         mut source: D::Source<'_>,
         outcome: Result<T, Kind<D::Error>>,
     ) -> Result<T, FollowError<D::Error>> {
-        let is_lost = matches!(&outcome, Err(Kind::Driver(it)) if it.failure == Failure::Lost);
+        let is_lost = outcome.as_ref().is_err_and(Kind::is_lost);
         D::release(&mut source, is_lost);
         outcome.map_err(|kind| self.failed(kind))
     }

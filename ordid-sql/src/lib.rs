@@ -29,6 +29,8 @@
 mod answer;
 mod bulk;
 mod catalog;
+#[cfg(any(feature = "followers", feature = "mapping", feature = "partitions"))]
+mod cause;
 pub mod classify;
 mod columns;
 pub mod copy;

@@ -31,8 +31,7 @@ pub use driver::{BoxFuture, PartitionDriver};
 pub use error::PartitionError;
 pub use period::Period;
 
-use crate::Failure;
-use error::Kind;
+use crate::cause::Cause;
 
 /// The partitions of an entity's table by the time in its keys, on PostgreSQL 12 or later.
 ///
@@ -131,7 +130,7 @@ where
         &self,
         source: &mut D::Source<'_>,
         count: u32,
-    ) -> Result<Vec<Partition>, Kind<D::Error>> {
+    ) -> Result<Vec<Partition>, Cause<D::Error>> {
         let there = Self::read(source).await?;
         let mut missing = Vec::new();
         let mut time = SystemClock.now();
@@ -192,7 +191,7 @@ where
         text::detach::<E>(&partition.schema, &partition.name)
     }
 
-    async fn read(source: &mut D::Source<'_>) -> Result<Vec<Partition>, Kind<D::Error>> {
+    async fn read(source: &mut D::Source<'_>) -> Result<Vec<Partition>, Cause<D::Error>> {
         let rows = D::texts(source, text::list::<E>()).await?;
         let mut list = Vec::with_capacity(rows.len());
         for row in rows {
@@ -204,11 +203,11 @@ where
 
     fn close<T>(
         mut source: D::Source<'_>,
-        outcome: Result<T, Kind<D::Error>>,
+        outcome: Result<T, Cause<D::Error>>,
     ) -> Result<T, PartitionError<D::Error>> {
-        let is_lost = matches!(&outcome, Err(Kind::Driver(it)) if it.failure == Failure::Lost);
+        let is_lost = outcome.as_ref().is_err_and(Cause::is_lost);
         D::release(&mut source, is_lost);
-        outcome.map_err(|kind| PartitionError::new(text::table::<E>(), kind))
+        outcome.map_err(|cause| PartitionError::new(text::table::<E>(), cause))
     }
 }
 

@@ -59,10 +59,10 @@
 //!   `Entity`. If the kind is [`SetNull`](StatementKind::SetNull), only the keys are bound: the column is that of the
 //!   [`Action::Unlink`] which [`RowBinder::begin_rows`] announced.
 //! - A statement of the kind [`Find`](StatementKind::Find) has values for some columns of each row, and asks which of these
-//!   rows are there. [`FlushTransaction::texts`] answers with the number of each that is, counted from 0.
+//!   rows are there. [`FlushTransaction::read`] answers with the number of each that is, counted from 0.
 //! - A library that can read columns under `#[ordid(returning)]` implements [`Reads<T>`](ordid_core::Reads) for its
-//!   binder, for each type `T` that it reads, and [`FlushTransaction::read`]. Otherwise an entity with such a column does
-//!   not compile.
+//!   binder, for each type `T` that it reads. Otherwise an entity with such a column does not compile, and
+//!   [`FlushTransaction::read`] is asked for texts alone.
 //! - [`RowBinder::of_marker`] has no entity. The table of marker rows is `ordid_flushes`, whose one parameter is `id`;
 //!   [`FlushDialect::FLUSHES_TABLE`](crate::FlushDialect::FLUSHES_TABLE) declares it.
 //!
@@ -234,12 +234,22 @@ pub enum Changed {
     OfEach(Vec<u64>),
 }
 
-/// A row that a query of the kind [`Read`](StatementKind::Read) has found.
+/// A row that a query has found.
 pub struct ReadRow {
-    /// The first column, which is text.
-    pub number: String,
+    /// The first column, which is text; empty if it is NULL.
+    pub text: String,
     /// The values of the other columns: of the types that [`Reads::expect`](ordid_core::Reads::expect) said, in its order.
     pub values: Vec<AnyValue>,
+}
+
+/// Makes a row that has no other column.
+impl From<String> for ReadRow {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            values: Vec::new(),
+        }
+    }
 }
 
 /// Why a statement failed.
@@ -380,21 +390,9 @@ pub trait FlushTransaction: Send + Sized {
         values: Self::Binder,
     ) -> impl Future<Output = Result<bool, DriverError<Self::Error>>> + Send;
 
-    /// Returns the first column of a query's rows, which is text; an empty one of NULL.
-    ///
-    /// # Errors
-    ///
-    /// The library's error.
-    fn texts(
-        &mut self,
-        query: &Statement,
-        values: Self::Binder,
-    ) -> impl Future<Output = Result<Vec<String>, DriverError<Self::Error>>> + Send;
-
-    /// Returns the rows of a query that reads what the database fills. `values` has the parameters, and was told by
-    /// [`Reads::expect`](ordid_core::Reads::expect) of which types the columns behind the first are.
-    ///
-    /// It is not called if the binder reads no types: there is no entity then with such a column.
+    /// Returns the rows of a query. `values` has the parameters. If the query is of the kind
+    /// [`Read`](StatementKind::Read), [`Reads::expect`](ordid_core::Reads::expect) has said to `values` which types the
+    /// columns behind the first have. A query of any other kind has one column.
     ///
     /// # Errors
     ///
@@ -403,10 +401,7 @@ pub trait FlushTransaction: Send + Sized {
         &mut self,
         query: &Statement,
         values: Self::Binder,
-    ) -> impl Future<Output = Result<Vec<ReadRow>, DriverError<Self::Error>>> + Send {
-        let _ = (query, values);
-        async { Ok(Vec::new()) }
-    }
+    ) -> impl Future<Output = Result<Vec<ReadRow>, DriverError<Self::Error>>> + Send;
 
     /// Sends rows by the bulk command, as long as there are rows to be [fed](BulkRows::feed). Rows that it does
     /// not ask for go by statements.

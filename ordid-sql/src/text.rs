@@ -1,5 +1,6 @@
 //! The SQL text of a flush's statements. All names are quoted.
 
+mod find;
 mod names;
 mod read;
 mod statements;
@@ -548,86 +549,6 @@ impl Writer<'_> {
             let separator = if place > 0 { " AND " } else { "" };
             let _ = write!(out, "{separator}{} = ", names.columns[*column]);
             self.value(out, names, *value, number + place);
-        }
-    }
-
-    /// ```text
-    /// PostgreSQL,   SELECT ordid_number FROM (VALUES ($1, '0'), ($2, '1')) AS ordid_rows ("mail", ordid_number)
-    /// SQL Server    WHERE EXISTS (SELECT 1 FROM "people" AS ordid_target WHERE ordid_target."mail" = ordid_rows."mail")
-    /// SQLite        WITH ordid_rows ("mail", ordid_number) AS (VALUES (?, '0'), (?, '1'))
-    ///               SELECT ordid_number FROM ordid_rows WHERE EXISTS (..)
-    /// MySQL         (SELECT '0' FROM `people` WHERE `mail` = ?) UNION ALL (SELECT '1' FROM `people` WHERE `mail` = ?)
-    /// Oracle        SELECT '0' FROM "people" WHERE "mail" = :1
-    /// ```
-    ///
-    /// MySQL would compare a text in a list of rows by the collation of the connection, or refuse to. It would lock the gaps
-    /// in which rows are missing, so that two flushes would wait for each other's inserts: the lock is asked for by a
-    /// second question, about the rows that are there.
-    fn find(
-        self,
-        out: &mut String,
-        names: &TableNames,
-        columns: &[usize],
-        rows: usize,
-        step: UpsertStep,
-    ) {
-        let found_by: Vec<_> = columns.iter().map(|it| (*it, *it)).collect();
-        let [before, behind] = match (step, self.engine.words.confirms) {
-            (UpsertStep::Find, Some(_)) => ["", ""],
-            (_, Some(waits)) => ["", waits],
-            (_, None) => self.engine.words.reads_committed,
-        };
-        let updates = self.engine.updates;
-        if matches!(updates, Updates::RowByRow | Updates::Arrays) {
-            for row in 0..rows {
-                let [open, close] = match (row, rows) {
-                    (_, 1) => ["", ""],
-                    (0, _) => ["(", ")"],
-                    _ => [" UNION ALL (", ")"],
-                };
-                let _ = write!(
-                    out,
-                    "{open}SELECT '{row}' FROM {}{before} WHERE ",
-                    names.table
-                );
-                self.all_of(out, names, &found_by, row * columns.len() + 1);
-                let _ = write!(out, "{behind}{close}");
-            }
-            return;
-        }
-        if updates == Updates::WithValues {
-            let _ = write!(out, "WITH {ROWS} (");
-            list(out, names, columns);
-            let _ = write!(out, ", {NUMBER}) AS (VALUES ");
-            self.numbered_values(out, names, columns, rows);
-            let _ = write!(out, ") SELECT {NUMBER} FROM {ROWS}");
-        } else {
-            let _ = write!(out, "SELECT {NUMBER} FROM (VALUES ");
-            self.numbered_values(out, names, columns, rows);
-            let _ = write!(out, ") AS {ROWS} (");
-            list(out, names, columns);
-            let _ = write!(out, ", {NUMBER})");
-        }
-        let _ = write!(
-            out,
-            " WHERE EXISTS (SELECT 1 FROM {} AS {TARGET}{before} WHERE ",
-            names.table
-        );
-        joined(out, names, &found_by, "");
-        let _ = write!(out, "){behind}");
-    }
-
-    /// `($1, '0'), ($2, '1')`
-    fn numbered_values(self, out: &mut String, names: &TableNames, columns: &[usize], rows: usize) {
-        let mut number = 0;
-        for row in 0..rows {
-            out.push_str(if row == 0 { "(" } else { ", (" });
-            for column in columns {
-                number += 1;
-                self.value(out, names, *column, number);
-                out.push_str(", ");
-            }
-            let _ = write!(out, "'{row}')");
         }
     }
 

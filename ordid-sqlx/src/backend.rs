@@ -557,12 +557,12 @@ where
 pub(crate) struct Readers<DB: Backend>(Vec<ReadValue<DB>>);
 
 impl<DB: Backend> Readers<DB> {
-    /// Reads a row, behind its number.
+    /// Reads a row: behind its text, these columns.
     pub(crate) fn read(&self, row: &DB::Row) -> Result<ReadRow, sqlx::Error> {
         let readers = self.0.iter().enumerate();
         let values = readers.map(|(position, read)| read(row, position + 1));
         Ok(ReadRow {
-            number: DB::text(row)?,
+            text: DB::text(row)?,
             values: values.collect::<Result<_, _>>()?,
         })
     }

@@ -266,22 +266,6 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
         Ok(!found.await.map_err(classify)?.rows.is_empty())
     }
 
-    async fn texts(
-        &mut self,
-        query: &Statement,
-        values: Binder<DB>,
-    ) -> Result<Vec<String>, DriverError<sqlx::Error>> {
-        let (sql, arguments) = (sql_of(query), values.into_arguments());
-        let found = DB::ask(
-            &mut self.transaction,
-            sql,
-            arguments,
-            query.repeats,
-            DB::text,
-        );
-        Ok(found.await.map_err(classify)?.rows)
-    }
-
     async fn read(
         &mut self,
         query: &Statement,

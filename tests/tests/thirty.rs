@@ -1,13 +1,13 @@
 //! What users try, as the last table of COOKBOOK.md lists it: that its links lead somewhere, and what no other test has.
 
-use std::{collections::HashSet, fs, path::Path};
+use std::{collections::HashSet, fs, path::Path, time::Duration};
 
 use ordid::{
     KeyType, OrderedKey,
     page::{Connection, Cursor, ListOrder, Page},
     uuid::Uuid,
 };
-use ordid_sqlx::{Entity, UnitOfWork};
+use ordid_sqlx::{Entity, Follower, Position, UnitOfWork};
 use sqlx::{Sqlite, SqlitePool, pool::PoolOptions};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -341,11 +341,12 @@ async fn enums_and_json_are_columns() -> Outcome {
     Ok(())
 }
 
-#[derive(OrderedKey)]
+#[derive(OrderedKey, sqlx::FromRow)]
 #[ordid(table = "receipts")]
 struct Receipt {
     id: OrderId,
     #[ordid(returning)]
+    #[sqlx(try_from = "String")]
     tax: ordid::Assigned<String>,
 }
 
@@ -371,5 +372,24 @@ async fn a_column_that_the_database_should_fill_and_does_not_have_is_an_error() 
         database("CREATE TABLE receipts (id BLOB PRIMARY KEY, tax TEXT DEFAULT 'none')").await?;
     work.flush(&pool).await?;
     assert_eq!(tax.get().as_deref(), Some("none"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_followed_row_has_what_the_database_has_filled() -> Outcome {
+    let pool =
+        database("CREATE TABLE receipts (id BLOB PRIMARY KEY, tax TEXT DEFAULT 'none')").await?;
+    let mut work = UnitOfWork::new();
+    work.add(Receipt {
+        id: OrderId::generate(),
+        tax: ordid::Assigned::new(),
+    });
+    work.flush(&pool).await?;
+    let bound = Duration::from_millis(1);
+    tokio::time::sleep(20 * bound).await;
+    let follower = Follower::<Sqlite, Receipt>::settled_after(bound);
+    let batch = follower.next(&pool, &Position::START, 10).await?;
+    let taxes: Vec<_> = batch.rows.iter().map(|row| row.tax.get()).collect();
+    assert_eq!(taxes, [Some("none".to_owned())]);
     Ok(())
 }

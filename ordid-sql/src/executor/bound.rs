@@ -5,7 +5,7 @@ use std::{future::poll_fn, ops::Range, pin::pin, task::Poll};
 use super::no_values;
 use crate::{
     Chunk, DriverError, EngineProfile, FlushError, MessageLimit, PendingRows, Place,
-    spi::{BoxedError, Changed, FlushTransaction, RowBinder, RunOfRows, StatementFailure},
+    spi::{BoxedError, Changed, FlushTransaction, ReadRow, RowBinder, RunOfRows, StatementFailure},
     text::{Statement, Statements},
 };
 
@@ -281,14 +281,11 @@ pub(super) async fn found<T: FlushTransaction>(
                     let error = "it has no value for a column by which rows are looked for";
                     return Err(FlushError::bind(error, keyed(start)));
                 }
-                let answer = open.texts(&statement, values).await;
+                let answer = open.read(&statement, values).await;
                 let answer = answer.map_err(|it| FlushError::statement(it, place.clone()))?;
-                for text in answer {
-                    let row = text.parse::<usize>().ok();
-                    let row = row.filter(|row| *row < statement.rows);
-                    let unknown =
-                        || format!("the database answers {text:?} in place of the number of a row");
-                    let row = row.ok_or_else(|| FlushError::bind(unknown(), place.clone()))?;
+                for row in answer {
+                    let row = number_of(&row, statement.rows);
+                    let row = row.map_err(|error| FlushError::bind(error, place.clone()))?;
                     found[start - first + row] = true;
                 }
                 count += 1;
@@ -323,6 +320,12 @@ async fn check_size<T: FlushTransaction>(
     }
 }
 
+/// Returns which of so many rows that a query asked about this one is.
+pub(super) fn number_of(ReadRow { text, .. }: &ReadRow, rows: usize) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number < rows);
+    number.ok_or_else(|| format!("the database answers {text:?} in place of the number of a row"))
+}
+
 /// Returns the value of a system variable that is a number.
 async fn setting<T: FlushTransaction>(
     rows: &PendingRows<T::Binder>,
@@ -332,8 +335,8 @@ async fn setting<T: FlushTransaction>(
 ) -> Result<Option<usize>, DriverError<T::Error>> {
     let [before, behind] = engine.words.as_text;
     let query = Statement::query(format!("SELECT {before}{name}{behind}"));
-    let values = open.texts(&query, no_values(rows)).await?;
-    Ok(values.first().and_then(|value| value.parse().ok()))
+    let values = open.read(&query, no_values(rows)).await?;
+    Ok(values.first().and_then(|value| value.text.parse().ok()))
 }
 
 /// Makes the error of a statement. `key` returns the key of a row, if the library names one.

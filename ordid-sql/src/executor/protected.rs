@@ -127,8 +127,8 @@ impl ProtectedTables {
         if tables.is_empty() {
             return Ok(false);
         }
-        let answer = open.texts(&query, no_values(rows)).await?;
-        let is_protected = |number: usize| answer.iter().any(|it| it.parse() == Ok(number));
+        let answer = open.read(&query, no_values(rows)).await?;
+        let is_protected = |number: usize| answer.iter().any(|it| it.text.parse() == Ok(number));
         let mut known = self.known();
         let mut is_one = false;
         for (number, table) in tables.iter().enumerate() {

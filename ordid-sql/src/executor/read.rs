@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use ordid_core::entity::{AnyValue, Filling};
 
+use super::bound::number_of;
 use crate::{
     Action, Chunk, Failure, FlushError, FlushRun, PendingRows, Place, Plan,
     spi::{BoxedError, FlushTransaction, ReadRow, RowBinder, RunOfRows},
@@ -121,17 +122,10 @@ fn fillings<B: RowBinder>(
     rows: &PendingRows<B>,
     chunk: &Chunk,
     asked: Range<usize>,
-    ReadRow { number, values }: ReadRow,
+    read: ReadRow,
 ) -> Result<Vec<Filling>, BoxedError> {
-    let row = number.parse().ok().and_then(|it: usize| {
-        let row = asked.start.checked_add(it)?;
-        asked.contains(&row).then_some(row)
-    });
-    let Some(row) = row else {
-        let text = format!("the database answers {number:?} in place of the number of a row");
-        return Err(text.into());
-    };
-    let mut values: Vec<Option<AnyValue>> = values.into_iter().map(Some).collect();
+    let row = asked.start + number_of(&read, asked.len())?;
+    let mut values: Vec<Option<AnyValue>> = read.values.into_iter().map(Some).collect();
     let mut fillings = Vec::with_capacity(values.len());
     let mut has_others = false;
     rows.cells(chunk, row, &mut |position, cell| {

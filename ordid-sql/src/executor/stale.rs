@@ -33,15 +33,14 @@ pub(super) async fn found_version<C: FlushConnection>(
     };
     let mut key = C::Binder::with_room(entity, 1, names.keys.len());
     rows.write_key_of(chunk, row, &mut key);
-    let found = open
-        .texts(&query, key)
-        .await
-        .map(|texts| texts.into_iter().next());
+    let found = open.read(&query, key).await;
     // The next flush begins on a connection that has a transaction open no more, or is closed.
     let _ = open.rollback(false).await;
     match found {
-        Ok(Some(version)) => FoundVersion::Found(version),
-        Ok(None) => FoundVersion::NoRow,
+        Ok(rows) => match rows.into_iter().next() {
+            Some(row) => FoundVersion::Found(row.text),
+            None => FoundVersion::NoRow,
+        },
         Err(_) => FoundVersion::Unknown,
     }
 }

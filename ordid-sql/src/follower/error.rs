@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, fmt};
 
-use crate::{DriverError, Failure};
+use crate::{DriverError, cause::Cause};
 
 /// Why a [`Follower`](super::Follower) has no rows to deliver.
 ///
@@ -20,9 +20,8 @@ struct Inner<E> {
 
 #[derive(Debug)]
 pub(super) enum Kind<E> {
-    Driver(DriverError<E>),
-    /// A time that is none of the scheme's, a snapshot that is none.
-    Core(ordid_core::Error),
+    /// An error of core says that a time is none of the scheme's, or that a snapshot cannot be read.
+    Cause(Cause<E>),
     Ahead {
         position: String,
         database: String,
@@ -36,13 +35,19 @@ pub(super) enum Kind<E> {
 
 impl<E> From<DriverError<E>> for Kind<E> {
     fn from(error: DriverError<E>) -> Self {
-        Self::Driver(error)
+        Self::Cause(error.into())
     }
 }
 
 impl<E> From<ordid_core::Error> for Kind<E> {
     fn from(error: ordid_core::Error) -> Self {
-        Self::Core(error)
+        Self::Cause(error.into())
+    }
+}
+
+impl<E> Kind<E> {
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self, Self::Cause(cause) if cause.is_lost())
     }
 }
 
@@ -54,13 +59,12 @@ impl<E> FollowError<E> {
     /// Returns whether the same call may succeed another time: a lock that did not come in time, a busy database, a
     /// pool without a free connection.
     pub fn is_transient(&self) -> bool {
-        matches!(&self.0.kind, Kind::Driver(source)
-            if source.failure == Failure::Transient || source.has_waited)
+        matches!(&self.0.kind, Kind::Cause(cause) if cause.is_transient())
     }
 
     /// Returns whether the connection was lost or could not be made.
     pub fn is_connection_lost(&self) -> bool {
-        matches!(&self.0.kind, Kind::Driver(source) if source.failure == Failure::Lost)
+        self.0.kind.is_lost()
     }
 
     /// Returns whether the position has seen transactions that the database does not know: it is of another database,
@@ -83,7 +87,7 @@ impl<E> FollowError<E> {
     /// Returns the error of the database library, where it is one.
     pub fn driver(&self) -> Option<&E> {
         match &self.0.kind {
-            Kind::Driver(source) => Some(&source.error),
+            Kind::Cause(cause) => cause.driver(),
             _ => None,
         }
     }
@@ -93,8 +97,7 @@ impl<E: fmt::Display> fmt::Display for FollowError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "follower of {}: ", self.0.table)?;
         match &self.0.kind {
-            Kind::Driver(source) => source.error.fmt(f),
-            Kind::Core(error) => error.fmt(f),
+            Kind::Cause(cause) => cause.fmt(f),
             Kind::Ahead { position, database } => write!(
                 f,
                 "the position has seen {position}, but the database is at {database}: it is another database or was \
@@ -114,10 +117,8 @@ impl<E: fmt::Display> fmt::Display for FollowError<E> {
 
 impl<E: StdError + 'static> StdError for FollowError<E> {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        // Their own text is already this one's.
         match &self.0.kind {
-            Kind::Driver(source) => source.error.source(),
-            Kind::Core(error) => error.source(),
+            Kind::Cause(cause) => cause.source(),
             _ => None,
         }
     }

@@ -17,6 +17,8 @@ impl OrderedKey for Order {
     const KEY_COLUMN: &'static str = "id";
     const COLUMNS: &'static [&'static str] = &["id", "total"];
     const PARENTS: &'static [Parent] = &[];
+    // The first as in a derived entity, the second as in one of SeaORM.
+    const RETURNING: &'static [&'static str] = &["tax", "total"];
 
     fn key(&self) -> Option<Uuid> {
         Some(self.0)
@@ -132,22 +134,22 @@ fn statements_of_each_rule() {
             true,
             7
         ),
-        "SELECT \"id\", \"total\" FROM \"shop\".\"orders\" WHERE \"inserted_in\" >= '10'::xid8 AND \
+        "SELECT \"id\", \"total\", \"tax\" FROM \"shop\".\"orders\" WHERE \"inserted_in\" >= '10'::xid8 AND \
          \"inserted_in\" < '31'::xid8 AND NOT pg_visible_in_snapshot(\"inserted_in\", '10:20:14'::pg_snapshot) \
          AND pg_visible_in_snapshot(\"inserted_in\", '30:31:'::pg_snapshot) AND \"id\" > $1 \
          ORDER BY \"id\" LIMIT 7"
     );
     assert_eq!(
         text::settled::<Postgres, Order>(true, 7),
-        "SELECT \"id\", \"total\" FROM \"shop\".\"orders\" WHERE \"id\" > $1 AND \"id\" < $2 ORDER BY \"id\" LIMIT 7"
+        "SELECT \"id\", \"total\", \"tax\" FROM \"shop\".\"orders\" WHERE \"id\" > $1 AND \"id\" < $2 ORDER BY \"id\" LIMIT 7"
     );
     assert_eq!(
         text::settled::<Sqlite, Order>(false, 7),
-        "SELECT \"id\", \"total\" FROM \"shop\".\"orders\" WHERE \"id\" < ? ORDER BY \"id\" LIMIT 7"
+        "SELECT \"id\", \"total\", \"tax\" FROM \"shop\".\"orders\" WHERE \"id\" < ? ORDER BY \"id\" LIMIT 7"
     );
     assert_eq!(
         text::settled::<MySql, Order>(true, 1),
-        "SELECT `id`, `total` FROM `shop`.`orders` WHERE `id` > ? AND `id` < ? ORDER BY `id` LIMIT 1"
+        "SELECT `id`, `total`, `tax` FROM `shop`.`orders` WHERE `id` > ? AND `id` < ? ORDER BY `id` LIMIT 1"
     );
     assert_eq!(
         text::create::<Order>("inserted_in"),

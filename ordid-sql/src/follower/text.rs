@@ -76,7 +76,13 @@ pub(super) fn settled<D: FollowDialect, E: OrderedKey>(is_above: bool, most: u32
 }
 
 fn select<D: FollowDialect, E: OrderedKey>() -> String {
-    let columns: Vec<_> = E::COLUMNS.iter().map(|column| D::quote(column)).collect();
+    // A derived entity has the columns that the database fills only there, one of SeaORM in both lists.
+    let filled = E::RETURNING.iter().filter(|it| !E::COLUMNS.contains(it));
+    let columns: Vec<_> = E::COLUMNS
+        .iter()
+        .chain(filled)
+        .map(|column| D::quote(column))
+        .collect();
     format!("SELECT {} FROM {}", columns.join(", "), table::<D, E>())
 }
 

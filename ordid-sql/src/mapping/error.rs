@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, fmt};
 
-use crate::{DriverError, Failure};
+use crate::{DriverError, Failure, cause::Cause};
 
 /// Why a [`MappingTable`](super::MappingTable) was not read or written.
 ///
@@ -21,13 +21,10 @@ struct Inner<E> {
 
 #[derive(Debug)]
 enum Kind<E> {
-    Driver(DriverError<E>),
-    /// What is in the table is not what such a table has.
-    Row(ordid_core::Error),
+    /// An error of core says that a row is not one of such a table.
+    Cause(Cause<E>),
     /// A UUID that is there for an insert and not for a look-up.
-    Elusive {
-        uuid: String,
-    },
+    Elusive { uuid: String },
 }
 
 /// The same before the table's name and the attempts are known.
@@ -36,13 +33,13 @@ pub(super) struct Failed<E>(Kind<E>);
 
 impl<E> From<DriverError<E>> for Failed<E> {
     fn from(error: DriverError<E>) -> Self {
-        Self(Kind::Driver(error))
+        Self(Kind::Cause(error.into()))
     }
 }
 
 impl<E> From<ordid_core::Error> for Failed<E> {
     fn from(error: ordid_core::Error) -> Self {
-        Self(Kind::Row(error))
+        Self(Kind::Cause(error.into()))
     }
 }
 
@@ -54,8 +51,8 @@ impl<E> Failed<E> {
 
     pub(super) fn failure(&self) -> Failure {
         match &self.0 {
-            Kind::Driver(source) => source.failure,
-            Kind::Row(_) | Kind::Elusive { .. } => Failure::Refused,
+            Kind::Cause(Cause::Driver(source)) => source.failure,
+            Kind::Cause(Cause::Core(_)) | Kind::Elusive { .. } => Failure::Refused,
         }
     }
 
@@ -75,28 +72,27 @@ impl<E> MappingError<E> {
     ///
     /// In a transaction of yours, most databases have ended that: begin it anew.
     pub fn is_transient(&self) -> bool {
-        matches!(&self.0.kind, Kind::Driver(source)
-            if source.failure == Failure::Transient || source.has_waited)
+        matches!(&self.0.kind, Kind::Cause(cause) if cause.is_transient())
     }
 
     /// Returns whether the connection was lost or could not be made, or the server went read-only. What was
     /// being inserted may be there: outside of a transaction of yours, the same call over another
     /// connection finds it.
     pub fn is_connection_lost(&self) -> bool {
-        matches!(&self.0.kind, Kind::Driver(source) if source.failure == Failure::Lost)
+        matches!(&self.0.kind, Kind::Cause(cause) if cause.is_lost())
     }
 
     /// Returns whether the table has a row that a mapping table cannot have: NULL, another length than 16
     /// bytes, another hash, a UUID twice, a key of another scheme. The text says which and why.
     pub fn is_unexpected_row(&self) -> bool {
-        matches!(self.0.kind, Kind::Row(_))
+        matches!(self.0.kind, Kind::Cause(Cause::Core(_)))
     }
 
     /// Returns the error of the database library, where it is one.
     pub fn driver(&self) -> Option<&E> {
         match &self.0.kind {
-            Kind::Driver(source) => Some(&source.error),
-            Kind::Row(_) | Kind::Elusive { .. } => None,
+            Kind::Cause(cause) => cause.driver(),
+            Kind::Elusive { .. } => None,
         }
     }
 }
@@ -105,8 +101,7 @@ impl<E: fmt::Display> fmt::Display for MappingError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "mapping table {}: ", self.0.table)?;
         match &self.0.kind {
-            Kind::Driver(source) => source.error.fmt(f),
-            Kind::Row(error) => error.fmt(f),
+            Kind::Cause(cause) => cause.fmt(f),
             Kind::Elusive { uuid } => write!(
                 f,
                 "the UUID {uuid} was refused by an insert and is not found: a CHECK or a trigger \
@@ -122,10 +117,8 @@ impl<E: fmt::Display> fmt::Display for MappingError<E> {
 
 impl<E: StdError + 'static> StdError for MappingError<E> {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        // Their own text is already this one's.
         match &self.0.kind {
-            Kind::Driver(source) => source.error.source(),
-            Kind::Row(error) => error.source(),
+            Kind::Cause(cause) => cause.source(),
             Kind::Elusive { .. } => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, fmt};
 
-use crate::{DriverError, Failure};
+use crate::cause::Cause;
 
 /// Why [`Partitions`](super::Partitions) were not listed or created.
 ///
@@ -15,75 +15,45 @@ pub struct PartitionError<E>(Box<Inner<E>>);
 struct Inner<E> {
     /// Quoted.
     table: String,
-    kind: Kind<E>,
-}
-
-#[derive(Debug)]
-pub(super) enum Kind<E> {
-    Driver(DriverError<E>),
-    /// A bound that is no key, a time that is none of the scheme's.
-    Core(ordid_core::Error),
-}
-
-impl<E> From<DriverError<E>> for Kind<E> {
-    fn from(error: DriverError<E>) -> Self {
-        Self::Driver(error)
-    }
-}
-
-impl<E> From<ordid_core::Error> for Kind<E> {
-    fn from(error: ordid_core::Error) -> Self {
-        Self::Core(error)
-    }
+    /// An error of core says that a bound is no key, or that a time is none of the scheme's.
+    cause: Cause<E>,
 }
 
 impl<E> PartitionError<E> {
-    pub(super) fn new(table: String, kind: Kind<E>) -> Self {
-        Self(Box::new(Inner { table, kind }))
+    pub(super) fn new(table: String, cause: Cause<E>) -> Self {
+        Self(Box::new(Inner { table, cause }))
     }
 
     /// Returns whether the same call may succeed another time: a deadlock, a lock that did not come in time, a pool
     /// without a free connection.
     pub fn is_transient(&self) -> bool {
-        matches!(&self.0.kind, Kind::Driver(source)
-            if source.failure == Failure::Transient || source.has_waited)
+        self.0.cause.is_transient()
     }
 
     /// Returns whether the connection was lost or could not be made. The same call finds what was created.
     pub fn is_connection_lost(&self) -> bool {
-        matches!(&self.0.kind, Kind::Driver(source) if source.failure == Failure::Lost)
+        self.0.cause.is_lost()
     }
 
     /// Returns whether a partition has bounds that are not keys of the key type.
     pub fn is_unexpected_bound(&self) -> bool {
-        matches!(&self.0.kind, Kind::Core(error) if error.is_parse())
+        matches!(&self.0.cause, Cause::Core(error) if error.is_parse())
     }
 
     /// Returns the error of the database library, where it is one.
     pub fn driver(&self) -> Option<&E> {
-        match &self.0.kind {
-            Kind::Driver(source) => Some(&source.error),
-            Kind::Core(_) => None,
-        }
+        self.0.cause.driver()
     }
 }
 
 impl<E: fmt::Display> fmt::Display for PartitionError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "partitions of {}: ", self.0.table)?;
-        match &self.0.kind {
-            Kind::Driver(source) => source.error.fmt(f),
-            Kind::Core(error) => error.fmt(f),
-        }
+        write!(f, "partitions of {}: {}", self.0.table, self.0.cause)
     }
 }
 
 impl<E: StdError + 'static> StdError for PartitionError<E> {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        // Their own text is already this one's.
-        match &self.0.kind {
-            Kind::Driver(source) => source.error.source(),
-            Kind::Core(error) => error.source(),
-        }
+        self.0.cause.source()
     }
 }

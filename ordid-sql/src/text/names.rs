@@ -74,7 +74,7 @@ impl TableNames {
     /// version's where that is checked.
     pub(super) fn found_by(&self, table: &Table, action: Action) -> Vec<(usize, usize)> {
         if let Action::Upsert { set, .. } = action {
-            return table.upserted_by(set).iter().map(|it| (*it, *it)).collect();
+            return pairs(table.upserted_by(set));
         }
         let version = self.version.filter(|_| table.checks_version(action));
         let version = version.map(|version| (version, self.columns.len()));
@@ -83,6 +83,11 @@ impl TableNames {
 
     /// As [`found_by`](Self::found_by), of the key alone.
     pub(super) fn key(&self) -> Vec<(usize, usize)> {
-        self.keys.iter().map(|key| (*key, *key)).collect()
+        pairs(&self.keys)
     }
+}
+
+/// Returns columns, each as the value by which it is found.
+pub(super) fn pairs(columns: &[usize]) -> Vec<(usize, usize)> {
+    columns.iter().map(|column| (*column, *column)).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{NUMBER, ROWS, Statement, StatementKind, TARGET, TableNames, Writer, joined, list};
+use super::{Statement, StatementKind, TARGET, TableNames, Writer, joined, names::pairs};
 use crate::Updates;
 
 /// Who is seen by the query, beside the transaction itself.
@@ -37,53 +37,30 @@ impl Writer<'_> {
         rows: usize,
         sees: Sees,
     ) -> Statement {
-        let pairs: Vec<_> = found_by.iter().map(|it| (*it, *it)).collect();
-        let [before, behind] = match (sees, self.engine.words.confirms) {
-            (Sees::Own, _) => ["", ""],
-            (Sees::Others, Some(waits)) => ["", waits],
-            (Sees::Others, None) => self.engine.words.reads_committed,
+        let locks = match sees {
+            Sees::Own => ["", ""],
+            Sees::Others => self.waits_for_committed(),
         };
-        let mut selected = names.returning.join(", ");
+        let is_with = self.engine.updates == Updates::WithValues;
+        let mut selected = String::new();
+        for name in &names.returning {
+            let _ = match is_with && name.starts_with('"') {
+                true => write!(selected, ", {TARGET}.{name}"),
+                // It is a cast, or needs no table before it.
+                false => write!(selected, ", {name}"),
+            };
+        }
         let mut sql = String::with_capacity(96 + rows * (found_by.len() * 7 + 8));
-        let out = &mut sql;
-        let updates = self.engine.updates;
-        match updates {
-            Updates::RowByRow | Updates::Arrays => {
-                for row in 0..rows {
-                    let [open, close] = match (row, rows) {
-                        (_, 1) => ["", ""],
-                        (0, _) => ["(", ")"],
-                        _ => [" UNION ALL (", ")"],
-                    };
-                    let _ = write!(
-                        out,
-                        "{open}SELECT '{row}', {selected} FROM {}{before} WHERE ",
-                        names.table
-                    );
-                    self.all_of(out, names, &pairs, row * found_by.len() + 1);
-                    let _ = write!(out, "{behind}{close}");
-                }
-            }
-            _ => {
-                let is_with = updates == Updates::WithValues;
-                if is_with {
-                    selected = of_target(&names.returning);
-                    let _ = write!(out, "WITH {ROWS} (");
-                    list(out, names, found_by);
-                    let _ = write!(out, ", {NUMBER}) AS (VALUES ");
-                    self.numbered_values(out, names, found_by, rows);
-                    let _ = write!(out, ") SELECT {NUMBER}, {selected} FROM {ROWS}");
-                } else {
-                    let _ = write!(out, "SELECT {NUMBER}, {selected} FROM (VALUES ");
-                    self.numbered_values(out, names, found_by, rows);
-                    let _ = write!(out, ") AS {ROWS} (");
-                    list(out, names, found_by);
-                    let _ = write!(out, ", {NUMBER})");
-                }
-                let _ = write!(out, " JOIN {} AS {TARGET}{before} ON ", names.table);
-                joined(out, names, &pairs, if is_with { "+" } else { "" });
-                out.push_str(behind);
-            }
+        if !self.numbered_rows(&mut sql, names, found_by, rows, &selected, locks) {
+            let [before, behind] = locks;
+            let _ = write!(sql, " JOIN {} AS {TARGET}{before} ON ", names.table);
+            joined(
+                &mut sql,
+                names,
+                &pairs(found_by),
+                if is_with { "+" } else { "" },
+            );
+            sql.push_str(behind);
         }
         Statement {
             kind: StatementKind::Read,
@@ -93,17 +70,4 @@ impl Writer<'_> {
             repeats: false,
         }
     }
-}
-
-/// Returns what is selected, with the table before each name. A cast stays as it is.
-fn of_target(selected: &[String]) -> String {
-    let of_target = |name: &String| match name.starts_with('"') {
-        true => format!("{TARGET}.{name}"),
-        false => name.clone(),
-    };
-    selected
-        .iter()
-        .map(of_target)
-        .collect::<Vec<_>>()
-        .join(", ")
 }

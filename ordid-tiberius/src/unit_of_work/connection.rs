@@ -7,7 +7,7 @@ use ordid_sql::{
     DriverError, FlushError, NotBulk, PendingRows,
     spi::{
         Begin, BulkFailure, BulkRows, Changed, ConnectionSource, FlushConnection, FlushTransaction,
-        Statement, StatementFailure, TransactionScope,
+        ReadRow, Statement, StatementFailure, TransactionScope,
     },
 };
 use tiberius::{Client, Query, error::Error};
@@ -176,17 +176,19 @@ impl<S: Stream, D: Flavour> FlushTransaction for Transaction<'_, '_, S, D> {
         found.await.map_err(classify)
     }
 
-    async fn texts(
+    async fn read(
         &mut self,
         query: &Statement,
         values: Binder<D>,
-    ) -> Result<Vec<String>, DriverError<Error>> {
+    ) -> Result<Vec<ReadRow>, DriverError<Error>> {
         let found = async {
             let answer = values.query(query).query(self.connection.client).await?;
             let rows = answer.into_first_result().await?;
             let texts = rows.iter().map(|row| row.try_get::<&str, _>(0));
             let texts = texts.map(|text| Ok::<_, Error>(text?.unwrap_or_default().to_owned()));
-            texts.collect::<Result<Vec<_>, _>>()
+            texts
+                .map(|text| text.map(ReadRow::from))
+                .collect::<Result<Vec<_>, _>>()
         };
         found.await.map_err(classify)
     }

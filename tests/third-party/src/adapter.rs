@@ -12,7 +12,7 @@ use ordid_sql::{
     Action, ColumnMask, Columns, DriverError, EngineProfile, Failure, Registration, RowEnd,
     RowSink, Take,
     spi::{
-        Begin, Changed, Connected, ConnectionSource, FlushConnection, FlushTransaction, RowBinder,
+        Begin, Changed, Connected, ConnectionSource, FlushConnection, FlushTransaction, ReadRow, RowBinder,
         Statement, StatementFailure, StatementKind, TransactionScope,
     },
 };
@@ -208,21 +208,21 @@ impl FlushTransaction for Transaction {
         self.store.has_row(key.entity.table, &key.values[0])
     }
 
-    /// What is asked for as text is a row's version, or which rows are there.
-    async fn texts(
+    /// A query asks for a row's version, or which rows are there.
+    async fn read(
         &mut self,
         query: &Statement,
         key: Binder,
-    ) -> Result<Vec<String>, DriverError<io::Error>> {
+    ) -> Result<Vec<ReadRow>, DriverError<io::Error>> {
         if query.kind == StatementKind::Find {
             if *query.columns != [0] {
                 let error = io::Error::other("rows are found by their key alone");
                 return Err(DriverError::new(error, Failure::Refused));
             }
             let mut found = Vec::new();
-            for (row, value) in key.values.iter().enumerate() {
+            for (number, value) in key.values.iter().enumerate() {
                 if self.store.has_row(key.entity.table, value)? {
-                    found.push(row.to_string());
+                    found.push(number.to_string().into());
                 }
             }
             return Ok(found);
@@ -235,7 +235,7 @@ impl FlushTransaction for Transaction {
             Value::Integer(version) => version.to_string(),
             other => format!("{other:?}"),
         });
-        Ok(text.into_iter().collect())
+        Ok(text.into_iter().map(ReadRow::from).collect())
     }
 
     async fn commit(self) -> Result<(), DriverError<io::Error>> {

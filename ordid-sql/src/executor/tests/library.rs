@@ -616,6 +616,50 @@ impl<const RUNS: bool> Open<'_, RUNS> {
     }
 }
 
+impl<const RUNS: bool> Open<'_, RUNS> {
+    /// What is asked for as text.
+    async fn texts(
+        &mut self,
+        query: &Statement,
+        values: Binder<RUNS>,
+    ) -> Result<Vec<String>, DriverError<io::Error>> {
+        if query.kind == StatementKind::Find {
+            let table = table_of(&query.sql);
+            let line = format!("find {table} {}", values.rows.join(" "));
+            if let Some(Answer::Fails(failure)) = self.connection.call(line).await {
+                return Err(driver(failure));
+            }
+            let state = self.connection.server.state();
+            let is_there = |row: &String| {
+                let key = row.split(':').next().unwrap_or_default();
+                let [alone, before] = [format!("{table} {key}"), format!("{table} {key}:")];
+                let mut rows = state.committed.iter().chain(&self.staged);
+                rows.any(|it| *it == alone || it.starts_with(&before))
+            };
+            let rows = values.rows.iter().enumerate();
+            let rows = rows.filter(|(_, row)| is_there(row));
+            return Ok(rows.map(|(number, _)| number.to_string()).collect());
+        }
+        let tables = query.sql.matches("FROM pg_catalog.pg_index").count();
+        if tables > 0 {
+            let line = match tables {
+                1 => "is the key unique".to_owned(),
+                _ => format!("are {tables} keys unique"),
+            };
+            let protected = match self.connection.call(line).await {
+                Some(Answer::Fails(failure)) => return Err(driver(failure)),
+                Some(Answer::Says(false)) => 0..0,
+                Some(Answer::IsProtected(table)) => table..table + 1,
+                _ => 0..tables,
+            };
+            return Ok(protected.map(|number| number.to_string()).collect());
+        }
+        assert!(query.sql.contains("@@max_allowed_packet"), "{}", query.sql);
+        self.connection.call("how large a message").await;
+        Ok(vec![MAX_PACKET.to_string()])
+    }
+}
+
 impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
     type Error = io::Error;
     type Binder = Binder<RUNS>;
@@ -674,57 +718,17 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
         }
     }
 
-    async fn texts(
-        &mut self,
-        query: &Statement,
-        values: Binder<RUNS>,
-    ) -> Result<Vec<String>, DriverError<io::Error>> {
-        if query.kind == StatementKind::Find {
-            let table = table_of(&query.sql);
-            let line = format!("find {table} {}", values.rows.join(" "));
-            if let Some(Answer::Fails(failure)) = self.connection.call(line).await {
-                return Err(driver(failure));
-            }
-            let state = self.connection.server.state();
-            let is_there = |row: &String| {
-                let key = row.split(':').next().unwrap_or_default();
-                let [alone, before] = [format!("{table} {key}"), format!("{table} {key}:")];
-                let mut rows = state.committed.iter().chain(&self.staged);
-                rows.any(|it| *it == alone || it.starts_with(&before))
-            };
-            let rows = values.rows.iter().enumerate();
-            let rows = rows.filter(|(_, row)| is_there(row));
-            return Ok(rows.map(|(number, _)| number.to_string()).collect());
-        }
-        let tables = query.sql.matches("FROM pg_catalog.pg_index").count();
-        if tables > 0 {
-            let line = match tables {
-                1 => "is the key unique".to_owned(),
-                _ => format!("are {tables} keys unique"),
-            };
-            let protected = match self.connection.call(line).await {
-                Some(Answer::Fails(failure)) => return Err(driver(failure)),
-                Some(Answer::Says(false)) => 0..0,
-                Some(Answer::IsProtected(table)) => table..table + 1,
-                _ => 0..tables,
-            };
-            return Ok(protected.map(|number| number.to_string()).collect());
-        }
-        assert!(query.sql.contains("@@max_allowed_packet"), "{}", query.sql);
-        self.connection.call("how large a message").await;
-        Ok(vec![MAX_PACKET.to_string()])
-    }
-
     /// The last row comes first. A value has the number of the query, of the row and of the column.
     async fn read(
         &mut self,
         query: &Statement,
         values: Binder<RUNS>,
     ) -> Result<Vec<ReadRow>, DriverError<io::Error>> {
-        assert_eq!(
-            (query.kind, query.rows),
-            (StatementKind::Read, values.rows.len())
-        );
+        if query.kind != StatementKind::Read {
+            let texts = self.texts(query, values).await?;
+            return Ok(texts.into_iter().map(ReadRow::from).collect());
+        }
+        assert_eq!(query.rows, values.rows.len());
         let line = format!("read {} {}", table_of(&query.sql), values.rows.join(" "));
         let answer = self.connection.call(line).await;
         let mut state = self.connection.server.state();
@@ -741,7 +745,7 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
         };
         let is_other_type = matches!(answer, Some(Answer::CannotBind));
         let rows = numbers.into_iter().rev().map(|number| ReadRow {
-            number: number.to_string(),
+            text: number.to_string(),
             values: (0..values.reads)
                 .map(|column| -> AnyValue {
                     match is_other_type {

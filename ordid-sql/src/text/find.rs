@@ -1,0 +1,114 @@
+//! The text of the queries about many rows, each of which has a number.
+
+use std::fmt::Write as _;
+
+use super::{NUMBER, ROWS, TARGET, TableNames, Writer, joined, list, names::pairs};
+use crate::{Updates, UpsertStep};
+
+impl Writer<'_> {
+    /// ```text
+    /// PostgreSQL,   SELECT ordid_number FROM (VALUES ($1, '0'), ($2, '1')) AS ordid_rows ("mail", ordid_number)
+    /// SQL Server    WHERE EXISTS (SELECT 1 FROM "people" AS ordid_target WHERE ordid_target."mail" = ordid_rows."mail")
+    /// SQLite        WITH ordid_rows ("mail", ordid_number) AS (VALUES (?, '0'), (?, '1'))
+    ///               SELECT ordid_number FROM ordid_rows WHERE EXISTS (..)
+    /// MySQL         (SELECT '0' FROM `people` WHERE `mail` = ?) UNION ALL (SELECT '1' FROM `people` WHERE `mail` = ?)
+    /// Oracle        SELECT '0' FROM "people" WHERE "mail" = :1
+    /// ```
+    ///
+    /// MySQL would compare a text in a list of rows by the collation of the connection, or refuse to. It would lock the gaps
+    /// in which rows are missing, so that two flushes would wait for each other's inserts: the lock is asked for by a
+    /// second question, about the rows that are there.
+    pub(super) fn find(
+        self,
+        out: &mut String,
+        names: &TableNames,
+        columns: &[usize],
+        rows: usize,
+        step: UpsertStep,
+    ) {
+        let locks = match (step, self.engine.words.confirms) {
+            (UpsertStep::Find, Some(_)) => ["", ""],
+            _ => self.waits_for_committed(),
+        };
+        if self.numbered_rows(out, names, columns, rows, "", locks) {
+            return;
+        }
+        let ([before, behind], found_by) = (locks, pairs(columns));
+        let _ = write!(
+            out,
+            " WHERE EXISTS (SELECT 1 FROM {} AS {TARGET}{before} WHERE ",
+            names.table
+        );
+        joined(out, names, &found_by, "");
+        let _ = write!(out, "){behind}");
+    }
+
+    /// Returns the words before and behind a `WHERE`, with which a query waits for what other transactions commit.
+    pub(super) fn waits_for_committed(self) -> [&'static str; 2] {
+        match self.engine.words.confirms {
+            Some(waits) => ["", waits],
+            None => self.engine.words.reads_committed,
+        }
+    }
+
+    /// Begins a query about rows, which selects their numbers and, behind a comma, what `selected` says.
+    ///
+    /// Returns whether that is the whole query, as each row has one of its own. Otherwise it has selected from the list of
+    /// rows, and what joins the table with it follows.
+    pub(super) fn numbered_rows(
+        self,
+        out: &mut String,
+        names: &TableNames,
+        columns: &[usize],
+        rows: usize,
+        selected: &str,
+        [before, behind]: [&str; 2],
+    ) -> bool {
+        let updates = self.engine.updates;
+        if matches!(updates, Updates::RowByRow | Updates::Arrays) {
+            let (found_by, table) = (pairs(columns), &names.table);
+            for row in 0..rows {
+                let [open, close] = match (row, rows) {
+                    (_, 1) => ["", ""],
+                    (0, _) => ["(", ")"],
+                    _ => [" UNION ALL (", ")"],
+                };
+                let _ = write!(
+                    out,
+                    "{open}SELECT '{row}'{selected} FROM {table}{before} WHERE "
+                );
+                self.all_of(out, names, &found_by, row * columns.len() + 1);
+                let _ = write!(out, "{behind}{close}");
+            }
+            return true;
+        }
+        if updates == Updates::WithValues {
+            let _ = write!(out, "WITH {ROWS} (");
+            list(out, names, columns);
+            let _ = write!(out, ", {NUMBER}) AS (VALUES ");
+            self.numbered_values(out, names, columns, rows);
+            let _ = write!(out, ") SELECT {NUMBER}{selected} FROM {ROWS}");
+        } else {
+            let _ = write!(out, "SELECT {NUMBER}{selected} FROM (VALUES ");
+            self.numbered_values(out, names, columns, rows);
+            let _ = write!(out, ") AS {ROWS} (");
+            list(out, names, columns);
+            let _ = write!(out, ", {NUMBER})");
+        }
+        false
+    }
+
+    /// `($1, '0'), ($2, '1')`
+    fn numbered_values(self, out: &mut String, names: &TableNames, columns: &[usize], rows: usize) {
+        let mut number = 0;
+        for row in 0..rows {
+            out.push_str(if row == 0 { "(" } else { ", (" });
+            for column in columns {
+                number += 1;
+                self.value(out, names, *column, number);
+                out.push_str(", ");
+            }
+            let _ = write!(out, "'{row}')");
+        }
+    }
+}
