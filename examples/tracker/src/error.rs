@@ -1,6 +1,9 @@
 //! Why the tracker did not do what it was asked for.
 
-use std::fmt;
+use std::{
+    fmt,
+    io::{self, Write as _},
+};
 
 use crate::model::Issue;
 
@@ -48,6 +51,18 @@ impl Error {
 
     pub(crate) fn kind(&self) -> &Kind {
         &self.kind
+    }
+
+    /// Returns the text that a client may read. An internal error is written to standard error instead, for the operator,
+    /// as it may have the database's text.
+    pub(crate) fn for_client(&self) -> String {
+        match self.kind {
+            Kind::Failed => {
+                let _ = writeln!(io::stderr(), "tracker: {self}");
+                "internal error".to_owned()
+            }
+            _ => self.to_string(),
+        }
     }
 
     pub(crate) fn not_found(what: impl fmt::Display) -> Self {

@@ -79,14 +79,15 @@ fn store<'c>(context: &Context<'c>) -> Result<&'c Store> {
 
 /// An error with the code that HTTP would have.
 fn of_tracker(error: Error) -> async_graphql::Error {
-    let (code, message) = match error.kind() {
-        Kind::Unreadable | Kind::Refused => ("BAD_REQUEST", error.to_string()),
-        Kind::NotFound => ("NOT_FOUND", error.to_string()),
-        Kind::Taken | Kind::Stale(_) => ("CONFLICT", error.to_string()),
-        Kind::Busy => ("BUSY", error.to_string()),
-        Kind::Failed => ("INTERNAL", "internal error".to_owned()),
+    let code = match error.kind() {
+        Kind::Unreadable | Kind::Refused => "BAD_REQUEST",
+        Kind::NotFound => "NOT_FOUND",
+        Kind::Taken | Kind::Stale(_) => "CONFLICT",
+        Kind::Busy => "BUSY",
+        Kind::Failed => "INTERNAL",
     };
-    async_graphql::Error::new(message).extend_with(|_, extensions| extensions.set("code", code))
+    async_graphql::Error::new(error.for_client())
+        .extend_with(|_, extensions| extensions.set("code", code))
 }
 
 /// A page, as Relay has it.

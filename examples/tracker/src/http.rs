@@ -1,7 +1,5 @@
 //! The routes, and what their answers look like.
 
-use std::io::{self, Write as _};
-
 use axum::{
     Json, Router,
     body::Bytes,
@@ -409,7 +407,7 @@ impl IntoResponse for Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let mut failure = Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
+        let mut failure = Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.for_client());
         failure.status = match error.kind() {
             Kind::Unreadable => StatusCode::BAD_REQUEST,
             Kind::NotFound => StatusCode::NOT_FOUND,
@@ -422,12 +420,7 @@ impl From<Error> for Failure {
             }
             Kind::Refused => StatusCode::UNPROCESSABLE_ENTITY,
             Kind::Busy => StatusCode::SERVICE_UNAVAILABLE,
-            Kind::Failed => {
-                // For the operator; the client is not told what the database says.
-                let _ = writeln!(io::stderr(), "tracker: {error}");
-                "internal error".clone_into(&mut failure.body.error);
-                StatusCode::INTERNAL_SERVER_ERROR
-            }
+            Kind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
         };
         failure
     }

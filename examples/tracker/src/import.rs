@@ -199,7 +199,7 @@ impl Imports {
                 observed.sent.store(sent, Ordering::Relaxed);
             };
             let outcome = store.import(place, lines, Box::new(observer)).await;
-            let outcome = outcome.map_err(|error| error.to_string());
+            let outcome = outcome.map_err(|error| error.for_client());
             *import
                 .outcome
                 .lock()

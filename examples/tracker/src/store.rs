@@ -39,7 +39,10 @@ impl Store {
             if server.iter().any(|scheme| address.starts_with(scheme)) {
                 Inner::Postgres(postgres::open(address).await?)
             } else {
-                let file = address.strip_prefix("sqlite:").unwrap_or(address);
+                let file = ["sqlite://", "sqlite:"]
+                    .iter()
+                    .find_map(|scheme| address.strip_prefix(scheme));
+                let file = file.unwrap_or(address);
                 Inner::Sqlite(sqlite::open(file).await?)
             },
         ))

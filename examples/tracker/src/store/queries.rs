@@ -193,10 +193,11 @@ impl Database {
             parent: new.parent,
         };
         if let Some(parent) = new.parent {
-            let outside = |_| {
-                Error::refused(format_args!(
+            let outside = |error: Error| match error.kind() {
+                Kind::NotFound => Error::refused(format_args!(
                     "the parent {parent} is no issue of this project"
-                ))
+                )),
+                _ => error,
             };
             self.row(place, parent).await.map_err(outside)?;
         }
@@ -289,12 +290,10 @@ impl Database {
         id: IssueId,
         label: LabelId,
     ) -> Result<Issue> {
-        self.row(place, id).await?;
-        self.check_label(place, label).await?;
-        let mut work = UnitOfWork::new();
-        work.insert_or_ignore(IssueLabel { issue: id, label });
-        work.flush(&self.pool).await?;
-        self.issue(place, id).await
+        self.change_label(place, id, label, |work, row| {
+            work.insert_or_ignore(row);
+        })
+        .await
     }
 
     pub(crate) async fn take_label(
@@ -303,10 +302,21 @@ impl Database {
         id: IssueId,
         label: LabelId,
     ) -> Result<Issue> {
+        self.change_label(place, id, label, |work, row| work.delete(&row))
+            .await
+    }
+
+    async fn change_label(
+        &self,
+        place: Place,
+        id: IssueId,
+        label: LabelId,
+        change: fn(&mut UnitOfWork<Db>, IssueLabel),
+    ) -> Result<Issue> {
         self.row(place, id).await?;
         self.check_label(place, label).await?;
         let mut work = UnitOfWork::new();
-        work.delete(&IssueLabel { issue: id, label });
+        change(&mut work, IssueLabel { issue: id, label });
         work.flush(&self.pool).await?;
         self.issue(place, id).await
     }

@@ -103,11 +103,20 @@ fn answers() -> Result {
 
     // What was made is in the file, which another run opens without making the tables again.
     assert!(folder.path().join("tracker.sqlite").exists());
-    let tracker = Running::start(&mut command(folder.path()))?;
-    let found = tracker.ask("GET", &format!("/api/tenants/{id}"), "")?;
-    assert!(found.starts_with("HTTP/1.1 200 OK\r\n"), "{found}");
-    assert!(found.contains("\"name\":\"Engines\""), "{found}");
-    tracker.end()
+    for database in [
+        "tracker.sqlite",
+        "sqlite:tracker.sqlite",
+        "sqlite://tracker.sqlite",
+    ] {
+        let mut command = command(folder.path());
+        command.args(["--database", database]);
+        let tracker = Running::start(command.current_dir(&folder))?;
+        let found = tracker.ask("GET", &format!("/api/tenants/{id}"), "")?;
+        assert!(found.starts_with("HTTP/1.1 200 OK\r\n"), "{found}");
+        assert!(found.contains("\"name\":\"Engines\""), "{found}");
+        tracker.end()?;
+    }
+    Ok(())
 }
 
 fn masked() -> Result {
