@@ -1,24 +1,8 @@
 //! Flushes over connections of diesel-async, and `ordid-diesel` does not have the feature.
 
 use diesel::sqlite::Sqlite;
-use ordid::{KeyType, OrderedKey, uuid::Uuid};
-use ordid_diesel::UnitOfWork;
 
-#[derive(KeyType)]
-#[ordid(diesel)]
-pub struct OrderId(Uuid);
-
-diesel::table! {
-    orders (id) { id -> Binary, total -> BigInt, }
-}
-
-#[derive(OrderedKey)]
-#[diesel(table_name = orders)]
-#[ordid(diesel)]
-pub struct Order {
-    id: OrderId,
-    total: i64,
-}
+include!("../order.rs");
 
 pub async fn save<C>(connection: &mut C, order: Order) -> Result<(), ordid_diesel::Error>
 where

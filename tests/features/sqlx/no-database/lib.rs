@@ -1,44 +1,5 @@
 //! The program of README.md, and `ordid-sqlx` without a feature.
 
-use ordid::{KeyType, OrderedKey, uuid::Uuid};
-use ordid_sqlx::UnitOfWork;
+type Pool = sqlx::SqlitePool;
 
-#[derive(KeyType)]
-#[ordid(sqlx)]
-pub struct CustomerId(Uuid);
-
-#[derive(KeyType)]
-#[ordid(prefix = "ord", sqlx)]
-pub struct OrderId(Uuid);
-
-#[derive(OrderedKey)]
-#[ordid(table = "customers")]
-pub struct Customer {
-    id: CustomerId,
-    name: String,
-}
-
-#[derive(OrderedKey)]
-#[ordid(table = "orders")]
-pub struct Order {
-    #[ordid(key)]
-    id: OrderId,
-    #[ordid(parent)]
-    customer: CustomerId,
-    total: i64,
-}
-
-pub async fn sell(pool: &sqlx::SqlitePool) -> Result<(), ordid_sqlx::Error> {
-    let mut work = UnitOfWork::new();
-    let customer = work.add(Customer {
-        id: CustomerId::generate(),
-        name: "Ada".into(),
-    });
-    work.add(Order {
-        id: OrderId::generate(),
-        customer,
-        total: 1250,
-    });
-    work.flush(pool).await?;
-    Ok(())
-}
+include!("../sell.rs");
