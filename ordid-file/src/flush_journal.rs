@@ -15,7 +15,6 @@
 
 use std::{
     fmt,
-    fs::File,
     io::{self, BufReader, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
@@ -23,7 +22,7 @@ use std::{
 use ordid_core::Error;
 use ordid_sql::Journal;
 
-use crate::locked;
+use crate::locked::{self, LockedFile};
 
 const MAGIC: [u8; 8] = *b"ordidfjl";
 /// The form described above.
@@ -44,8 +43,8 @@ const END: u8 = b'\n';
 /// be read by its owner only.
 ///
 /// The file is locked while this lives: a second one on the same file, in this process or another, is
-/// an error. So is the use of this one in a forked child; as long as such a child lives, it holds on
-/// to the lock. A journal takes one unit of work at a time: give each that flushes at the same time a
+/// an error. So is the use of this one in a forked child. If this process is killed, such a child holds on
+/// to the lock as long as it lives. A journal takes one unit of work at a time: give each that flushes at the same time a
 /// file of its own. Do not move or delete the file while it is open.
 ///
 /// # Example: over a restart
@@ -71,8 +70,7 @@ const END: u8 = b'\n';
 /// ```
 pub struct FlushJournal {
     path: PathBuf,
-    process: u32,
-    file: File,
+    file: LockedFile,
     /// Where the next record goes; 0 before the first.
     end: u64,
     /// Whether the file may be longer than that.
@@ -96,7 +94,6 @@ impl FlushJournal {
             locked::open(path, "FlushJournal").map_err(|problem| journal_error(path, &problem))?;
         let mut journal = Self {
             path: path.to_owned(),
-            process: std::process::id(),
             file,
             end: 0,
             torn: false,
@@ -128,7 +125,7 @@ impl FlushJournal {
         self.file.seek(SeekFrom::Start(0)).map_err(cannot)?;
         let mut records = Records {
             // No further than it was long: nobody else writes, and a device has no end.
-            file: BufReader::new((&mut self.file).take(length)),
+            file: BufReader::new((&mut *self.file).take(length)),
             position: 0,
             length,
         };
@@ -169,7 +166,9 @@ impl FlushJournal {
     }
 
     fn check(&self) -> Result<(), Error> {
-        locked::check_process(self.process).map_err(|problem| self.error(&problem))?;
+        self.file
+            .check_process()
+            .map_err(|problem| self.error(&problem))?;
         if self.lost {
             return Err(self.error(
                 "may have lost what was to be made durable; open it anew to see what is there",

@@ -306,7 +306,7 @@ impl NodeAllocator for FileLease {
             ..lease
         };
         self.write(grant.node(), slots, lease)?;
-        // Closes and so unlocks it.
+        // Unlocks it.
         held.remove(&grant.node());
         Ok(())
     }

@@ -3,15 +3,56 @@
 use std::{
     fs::{File, TryLockError},
     io,
+    ops::{Deref, DerefMut},
     path::Path,
 };
 
-/// Opens or makes the file, locks it as long as it is open, and makes what is in it durable, its
+/// An open file that is locked until this is dropped.
+#[derive(Debug)]
+pub(crate) struct LockedFile {
+    file: File,
+    process: u32,
+}
+
+impl LockedFile {
+    /// Refuses the use of the file in a fork of the process that opened it, as [`check_process`] does.
+    pub(crate) fn check_process(&self) -> Result<(), String> {
+        check_process(self.process)
+    }
+}
+
+impl Deref for LockedFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.file
+    }
+}
+
+impl DerefMut for LockedFile {
+    fn deref_mut(&mut self) -> &mut File {
+        &mut self.file
+    }
+}
+
+impl Drop for LockedFile {
+    /// Unlocks the file. To close it would not be enough: a child has it open as well from its fork to its `exec`, so
+    /// a program that starts another one would find the file locked for a moment. A fork must not unlock
+    /// what its parent goes on using.
+    fn drop(&mut self) {
+        if self.check_process().is_ok() {
+            // The lock also ends when the last one who has the file open closes it.
+            let _ = self.file.unlock();
+        }
+    }
+}
+
+/// Opens or makes the file, locks it, and makes what is in it durable, its
 /// name included. `owner` is the type that has it, for the message. On Unix, a new file is of its owner alone, whatever
 /// the process's umask: rows are nobody else's, and a lock that others can take stops the program.
 ///
 /// An error says what is wrong with the file, to be put behind its path.
-pub(crate) fn open(path: &Path, owner: &str) -> Result<File, String> {
+pub(crate) fn open(path: &Path, owner: &str) -> Result<LockedFile, String> {
     try_open(path)?.ok_or_else(|| {
         format!(
             "is in use: another {owner}, here or in another process, has it open; give each a file \
@@ -20,8 +61,8 @@ pub(crate) fn open(path: &Path, owner: &str) -> Result<File, String> {
     })
 }
 
-/// As [`open`]; `None` if another has it locked.
-pub(crate) fn try_open(path: &Path) -> Result<Option<File>, String> {
+/// Does the same as [`open`], and returns `None` if another has it locked.
+pub(crate) fn try_open(path: &Path) -> Result<Option<LockedFile>, String> {
     let cannot = |what: &str, error: &io::Error| format!("cannot be {what}: {error}");
     let mut options = File::options();
     #[cfg(unix)]
@@ -38,6 +79,10 @@ pub(crate) fn try_open(path: &Path) -> Result<Option<File>, String> {
         Err(TryLockError::WouldBlock) => return Ok(None),
         Err(TryLockError::Error(error)) => return Err(cannot("locked", &error)),
     }
+    let file = LockedFile {
+        file,
+        process: std::process::id(),
+    };
     // A run that was killed may have left what is read here and yet not on the disk; to go on from
     // it would put at risk what is.
     file.sync_data()

@@ -13,12 +13,12 @@
 //! very first write can leave a file without a valid record. That is an error like any other damage,
 //! since the two cannot be told apart.
 
-use std::{
-    fs::File,
-    io::{self, Read, Seek, SeekFrom, Write},
-};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
-use crate::record::{self, Record, Slot};
+use crate::{
+    locked::LockedFile,
+    record::{self, Record, Slot},
+};
 
 /// Bytes from slot to slot: a page.
 pub(crate) const SLOT_BYTES: u16 = 4096;
@@ -26,7 +26,7 @@ pub(crate) const SLOT_BYTES: u16 = 4096;
 /// An open file, and what it keeps.
 #[derive(Debug)]
 pub(crate) struct Slots<R> {
-    pub(crate) file: File,
+    pub(crate) file: LockedFile,
     pub(crate) newest: Option<R>,
     /// The slot that does not hold it.
     next: u16,
@@ -36,10 +36,10 @@ impl<R: Record> Slots<R> {
     /// Reads what the file keeps.
     ///
     /// An error says what is wrong with the file, to be put behind its path.
-    pub(crate) fn read(mut file: File) -> Result<Self, String> {
+    pub(crate) fn read(mut file: LockedFile) -> Result<Self, String> {
         let mut bytes = Vec::new();
         // No further than the slots: it may be the wrong file, and large.
-        (&mut file)
+        (&mut *file)
             .take(u64::from(SLOT_BYTES) * 2)
             .read_to_end(&mut bytes)
             .map_err(|error| format!("cannot be read: {error}"))?;

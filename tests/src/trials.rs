@@ -1,7 +1,7 @@
 //! What test programs with their own `main` share (libtest-mimic): servers that are started for them,
 //! tests that are ignored with a reason, async tests.
 
-use std::{future::Future, panic::AssertUnwindSafe, time::Duration};
+use std::{future::Future, time::Duration};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use sqlx::{
@@ -46,11 +46,11 @@ fn endless() -> Duration {
     Duration::from_mins(if crate::soak() { 120 } else { 15 })
 }
 
-/// Runs an async test on a runtime of its own; a panic is a failure of this test alone.
+/// Runs an async test on a runtime of its own.
 ///
 /// # Errors
 ///
-/// What the test returns, that it panicked or does not end, or that there is no runtime.
+/// What the test returns, that it does not end, or that there is no runtime.
 pub fn run<F: Future<Output = Outcome>>(test: impl FnOnce() -> F) -> Result<(), Failed> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -59,11 +59,10 @@ pub fn run<F: Future<Output = Outcome>>(test: impl FnOnce() -> F) -> Result<(), 
         .map_err(|error| Failed::from(error.to_string()))?;
     let endless = endless();
     let limited = async { tokio::time::timeout(endless, test()).await };
-    match std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(limited))) {
-        Ok(Ok(Ok(()))) => Ok(()),
-        Ok(Ok(Err(error))) => Err(Failed::from(error.to_string())),
-        Ok(Err(_)) => Err(Failed::from(format!("still running after {endless:?}"))),
-        Err(_) => Err(Failed::from("panicked, see above")),
+    match runtime.block_on(limited) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(Failed::from(error.to_string())),
+        Err(_) => Err(Failed::from(format!("still running after {endless:?}"))),
     }
 }
 

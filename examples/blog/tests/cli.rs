@@ -6,7 +6,7 @@
 
 use std::{
     fs,
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     process::{Command, Output},
 };
 
@@ -286,7 +286,7 @@ fn on_server(name: &'static str) -> Trial {
         execute(&admin, &format!("DROP DATABASE {database}"))?;
         match outcome {
             Ok(outcome) => outcome.map(|()| Completion::Completed),
-            Err(_) => Err("panicked, see above".into()),
+            Err(panic) => resume_unwind(panic),
         }
     };
     Trial::ignorable_test(format!("{name}::a_blog_is_seeded_read_and_tagged"), test)

@@ -16,7 +16,7 @@ mod program;
 mod webdriver;
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     process::ExitCode,
     sync::{
         Arc,
@@ -133,7 +133,7 @@ fn on_postgres(access: &Access, test: impl AsyncFnOnce(Client) -> Result) -> Res
     admin(format!("DROP DATABASE {name} WITH (FORCE)"))?;
     match outcome {
         Ok(outcome) => outcome.map(|()| Completion::Completed),
-        Err(_) => Err("panicked, see above".into()),
+        Err(panic) => resume_unwind(panic),
     }
 }
 

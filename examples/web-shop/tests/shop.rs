@@ -8,7 +8,7 @@
 mod program;
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     process::ExitCode,
     sync::{
         Arc,
@@ -101,7 +101,7 @@ fn on_postgres(
     admin.batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)"))?;
     match outcome {
         Ok(outcome) => outcome.map(|()| libtest_mimic::Completion::Completed),
-        Err(_) => Err("panicked, see above".into()),
+        Err(panic) => resume_unwind(panic),
     }
 }
 

@@ -237,6 +237,8 @@ fn a_second_open_is_refused_until_the_first_is_dropped() {
             path.display()
         )
     );
+    // A program that another thread starts has it open for a moment.
+    let _started = first.file.try_clone().unwrap();
     drop(first);
     FlushJournal::open(&path).unwrap();
 }
@@ -264,13 +266,13 @@ fn what_cannot_be_written_is_told() {
     let (_folder, path) = folder();
     let mut journal = FlushJournal::open(&path).unwrap();
     journal.append(b"before").unwrap();
-    let file = File::options().read(true).write(true).open("/dev/full");
-    let file = std::mem::replace(&mut journal.file, file.unwrap());
+    let file = fs::File::options().read(true).write(true).open("/dev/full");
+    let file = std::mem::replace(&mut *journal.file, file.unwrap());
     let error = journal.append(b"lost").unwrap_err();
     assert!(error.is_journal());
     assert!(error.to_string().contains("cannot be written: "), "{error}");
     // With room again it goes on, over what the failed write may have left.
-    journal.file = file;
+    *journal.file = file;
     journal.file.seek(SeekFrom::End(0)).unwrap();
     journal.file.write_all(b"half a record").unwrap();
     journal.append(b"after").unwrap();

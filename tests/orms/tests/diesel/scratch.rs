@@ -2,12 +2,12 @@
 
 use std::{
     net::ToSocketAddrs as _,
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::atomic::{AtomicU32, Ordering},
 };
 
 use diesel::Connection;
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Trial;
 use ordid_tests::{proxy::Proxy, servers::Servers, trials::ignored};
 use tokio::runtime::{self, Runtime};
 
@@ -34,9 +34,10 @@ pub fn on_server<C: Connection>(
             let mut admin = C::establish(&url)?;
             admin.batch_execute(&format!("CREATE DATABASE {database}"))?;
             let (server, _) = url.rsplit_once('/').expect("an address names a database");
-            let outcome = caught(|| test(&format!("{server}/{database}")));
+            let place = format!("{server}/{database}");
+            let outcome = catch_unwind(AssertUnwindSafe(|| test(&place)));
             admin.batch_execute(&format!("DROP DATABASE {database}{drop}"))?;
-            outcome
+            Ok(outcome.unwrap_or_else(|panic| resume_unwind(panic))?)
         }),
     });
 }
@@ -46,16 +47,8 @@ pub fn in_file(trials: &mut Vec<Trial>, name: &str, test: fn(&str) -> Outcome) {
     trials.push(Trial::test(format!("sqlite::{name}"), move || {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("ordid.db");
-        caught(|| test(&file.to_string_lossy()))
+        Ok(test(&file.to_string_lossy())?)
     }));
-}
-
-/// A panic is a failure of its test alone.
-fn caught(test: impl FnOnce() -> Outcome) -> Result<(), Failed> {
-    match catch_unwind(AssertUnwindSafe(test)) {
-        Ok(outcome) => outcome.map_err(|error| Failed::from(error.to_string())),
-        Err(_) => Err(Failed::from("panicked, see above")),
-    }
 }
 
 /// A proxy in front of the server, and the address through it.

@@ -139,7 +139,7 @@ fn run<F: Future<Output = Outcome>>(url: &str, test: fn(Scratch) -> F) -> Result
     match outcome {
         Ok(Ok(())) => dropped.map_err(|error| Failed::from(error.to_string())),
         Ok(Err(error)) => Err(Failed::from(error.to_string())),
-        Err(_) => Err(Failed::from("panicked, see above")),
+        Err(panic) => std::panic::resume_unwind(panic),
     }
 }
 
