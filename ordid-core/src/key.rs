@@ -230,6 +230,9 @@ pub trait Scheme: Sized + 'static {
     /// How many bits a key has at most, where keys are integers: none is negative, or has a higher bit.
     const INTEGER_BITS: u32 = 64;
 
+    /// Whether keys are made of names. Whoever knows a name makes the same key of it.
+    const IS_NAMED: bool = false;
+
     /// Returns whether the raw value can be of this scheme (version and variant).
     fn check(raw: &Self::Raw) -> bool;
 

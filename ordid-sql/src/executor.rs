@@ -14,6 +14,7 @@ use self::{
     bound::{bind, send},
     deadline::Deadline,
     locate::locate,
+    protected::can_tell,
     read::{Read, read, read_committed, reads},
     stale::found_version,
     upsert::upsert,
@@ -87,13 +88,14 @@ impl<B: RowBinder> Work<B> {
     {
         let engine = self.engine_for(source.engine())?;
         let plan = self.rows.plan(&engine)?;
-        if wanted == TransactionScope::Transaction && self.markers == Markers::None {
-            self.keeper.check_markers(&plan)?;
-        }
         let writer = Writer {
             engine: &engine,
             placeholder: B::PLACEHOLDER,
         };
+        if wanted == TransactionScope::Transaction && self.markers == Markers::None {
+            self.keeper
+                .check_markers(needs_marker(&self.rows, writer, &plan))?;
+        }
         let marks = match wanted {
             TransactionScope::Transaction => self.marks(writer, &plan),
             TransactionScope::Savepoint => Marks::No,
@@ -136,7 +138,8 @@ impl<B: RowBinder> Work<B> {
                 let run = self.begun::<S::Connection>(plan, attempt.as_ref());
                 match marks {
                     Marks::NotKnownYet => run.which_asks(),
-                    Marks::No | Marks::Yes => run,
+                    Marks::Yes => run.which_marks(&self.rows),
+                    Marks::No => run,
                 }
             }
             TransactionScope::Savepoint => FlushRun::inside(plan),
@@ -155,7 +158,7 @@ impl<B: RowBinder> Work<B> {
         let outcome = loop {
             deadline.check(&mut run);
             match run.step() {
-                Step::Done { outcome } => break outcome,
+                Step::Done { outcome } => break run.outcome(outcome),
                 Step::Sleep(delay) => {
                     source.release();
                     run.waits(delay);
@@ -216,7 +219,7 @@ impl<B: RowBinder> Work<B> {
         match self.markers {
             Markers::None => Marks::No,
             Markers::All => Marks::Yes,
-            Markers::Changes if !plan.only_inserts() => Marks::Yes,
+            Markers::Changes if needs_marker(&self.rows, writer, plan) => Marks::Yes,
             Markers::Changes if self.protected.has_to_ask(&self.rows, writer, plan) => {
                 Marks::NotKnownYet
             }
@@ -315,10 +318,10 @@ impl<B: RowBinder> Work<B> {
                 (Step::Record, Some(open)) => {
                     let marker = writer.marker(StatementKind::Insert);
                     let written = open.execute(&marker, B::of_marker(run.id())).await;
-                    let unprotected = run.unprotected();
+                    let marked_for = run.marked_for();
                     let failed = |failed: crate::spi::StatementFailure<_>| {
                         FlushError::record(C::ADAPTER, writer.engine, failed.error)
-                            .needed_by(unprotected)
+                            .needed_by(marked_for)
                     };
                     run.done(written.map(drop).map_err(failed), None);
                 }
@@ -530,6 +533,7 @@ async fn probe<C: FlushConnection>(
     if let Ok(true) = found
         && run.reads()
     {
+        run.found();
         // Whether what an attempt has read is what was committed, is not known: several may have got as far as COMMIT.
         let statements = statements_of(rows, writer);
         match read_committed(rows, &mut open, run.plan(), &statements).await {
@@ -541,8 +545,8 @@ async fn probe<C: FlushConnection>(
     open.rollback(run.has_lost_connection()).await.is_err()
 }
 
-/// Looks for the marker row of a flush, and for one of its rows where it only inserts: the first of a table that is
-/// protected, as a trigger may have replaced the keys of others. If neither is there, the run learns what it has to know
+/// Looks for the marker row of a flush, and for one of its rows where it only inserts: one whose key nobody else writes.
+/// If neither is there, the run learns what it has to know
 /// of the server before it sends the rows again.
 ///
 /// A flush that wrote a marker row is told by that row alone, as somebody else may have written a row with one of its keys.
@@ -554,6 +558,9 @@ async fn is_there<T: FlushTransaction>(
     writer: Writer<'_>,
     run: &mut FlushRun<T::Error>,
 ) -> std::result::Result<bool, DriverError<T::Error>> {
+    if run.is_found() {
+        return Ok(true);
+    }
     if run.records() {
         let marker = writer.marker(StatementKind::Exists);
         if open.exists(&marker, T::Binder::of_marker(run.id())).await? {
@@ -562,13 +569,9 @@ async fn is_there<T: FlushTransaction>(
     }
     // Without its marker row the flush is not committed, whoever wrote a row with one of its keys.
     let may_be_told_by_a_key = !run.records() || marker::may_be_removed(run.id());
-    let first = || {
-        let first = protected.first(rows, writer, run.plan());
-        first.or_else(|| run.plan().chunks().next())
-    };
     if run.plan().only_inserts()
         && may_be_told_by_a_key
-        && let Some(first) = first()
+        && let Some(first) = protected.telling(rows, writer, run.plan())
     {
         let entity = rows.entity(first.table);
         let names = T::Binder::names(entity, &rows.table(first.table), writer.engine);
@@ -584,6 +587,11 @@ async fn is_there<T: FlushTransaction>(
         run.learn(has_local_locks, may_repeat);
     }
     Ok(false)
+}
+
+/// Returns whether only a marker row can tell that a flush was committed.
+fn needs_marker<B: RowBinder>(rows: &PendingRows<B>, writer: Writer<'_>, plan: &Plan) -> bool {
+    !plan.only_inserts() || !(plan.is_empty() || can_tell(rows, writer, plan))
 }
 
 /// Returns whether a lock on one server does not hold on all that take writes.

@@ -2,7 +2,9 @@
 
 use std::{error::Error as StdError, ops::Range, time::Duration};
 
-use crate::{Action, Chunk, EngineProfile, Failure, Flushed, Table, classify::Names};
+use crate::{
+    Action, Chunk, EngineProfile, Failure, Flushed, Table, classify::Names, flush_run::MarkedFor,
+};
 use ordid_core::Error;
 
 mod text;
@@ -53,8 +55,8 @@ enum Kind<D> {
         adapter: &'static str,
         /// What creates the table, if it is missing.
         missing: Option<&'static str>,
-        /// The table whose rows the database would take twice, where the flush writes a marker row because of it.
-        unprotected: Option<&'static str>,
+        /// Why a flush that only inserts writes a marker row.
+        marked_for: Option<MarkedFor>,
     },
     Bind,
     /// What the database fills could not be read.
@@ -296,15 +298,15 @@ impl<D> FlushError<D> {
         let kind = Kind::Record {
             adapter,
             missing,
-            unprotected: None,
+            marked_for: None,
         };
         Self::new(kind, Source::Driver(source))
     }
 
-    /// Says of [`record`](Self::record) that the rows of this table need it.
-    pub(crate) fn needed_by(mut self, table: Option<&'static str>) -> Self {
-        if let Kind::Record { unprotected, .. } = &mut self.0.kind {
-            *unprotected = table;
+    /// Says of [`record`](Self::record) why a flush that only inserts needs it.
+    pub(crate) fn needed_by(mut self, reason: Option<MarkedFor>) -> Self {
+        if let Kind::Record { marked_for, .. } = &mut self.0.kind {
+            *marked_for = reason;
         }
         self
     }

@@ -71,12 +71,23 @@ pub struct FlushRun<D> {
     /// What COMMIT failed with where that leaves its outcome open.
     lost_commit: Option<FlushError<D>>,
     knows_server: bool,
+    /// Whether a probe has found the rows, of which some are still to be read.
+    is_found: bool,
     /// Whether the catalog has to be asked before the next attempt.
     asks: bool,
-    /// The table because of which a flush that only inserts writes a marker row.
-    unprotected: Option<&'static str>,
+    /// Why a flush that only inserts writes a marker row by itself.
+    marked_for: Option<MarkedFor>,
     /// Which rows of a chunk were there when an upsert of it failed the last time.
     found: Option<(Chunk, Vec<bool>)>,
+}
+
+/// Why a flush that only inserts writes a marker row by itself, with the table whose rows need it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MarkedFor {
+    /// The database would take the rows twice.
+    RowsTakenTwice(&'static str),
+    /// Somebody else may write rows with the same keys.
+    SharedKeys(&'static str),
 }
 
 /// Why a flush wrote nothing, or perhaps nothing.
@@ -131,8 +142,9 @@ impl<D> FlushRun<D> {
             cause: None,
             lost_commit: None,
             knows_server: false,
+            is_found: false,
             asks: false,
-            unprotected: None,
+            marked_for: None,
             found: None,
         }
     }
@@ -178,16 +190,34 @@ impl<D> FlushRun<D> {
     ) {
         self.asks = false;
         if !is_protected {
-            self.markers = Markers::All;
-            self.flush.records_too();
-            let first = self.plan.chunks().next();
-            self.unprotected = first.map(|it| rows.table(it.table).name());
+            self.marks(rows, MarkedFor::RowsTakenTwice);
         }
     }
 
-    /// Returns the table because of which a flush that only inserts writes a marker row.
-    pub(crate) const fn unprotected(&self) -> Option<&'static str> {
-        self.unprotected
+    /// Says that a flush needs a marker row. While a commit is unresolved it is too late, as for
+    /// [`has_to_ask`](Self::has_to_ask).
+    #[must_use]
+    pub(crate) fn which_marks<S: RowSink + 'static>(mut self, rows: &PendingRows<S>) -> Self {
+        if !self.flush.records() && !self.flush.is_unresolved() {
+            self.marks(rows, MarkedFor::SharedKeys);
+        }
+        self
+    }
+
+    fn marks<S: RowSink + 'static>(
+        &mut self,
+        rows: &PendingRows<S>,
+        reason: fn(&'static str) -> MarkedFor,
+    ) {
+        self.markers = Markers::All;
+        self.flush.records_too();
+        let first = self.plan.chunks().next();
+        self.marked_for = first.map(|it| reason(rows.table(it.table).name()));
+    }
+
+    /// Returns why a flush that only inserts writes a marker row by itself.
+    pub(crate) const fn marked_for(&self) -> Option<MarkedFor> {
+        self.marked_for
     }
 
     /// As [`Flush::with_reading`].
@@ -328,6 +358,24 @@ impl<D> FlushRun<D> {
                 self.note(&error);
                 self.error.get_or_insert((error, None));
             }
+        }
+    }
+
+    /// Says that a probe has found the rows, whether or not what the database has filled can be read.
+    pub(crate) fn found(&mut self) {
+        self.is_found = true;
+    }
+
+    /// Returns whether a probe has found the rows.
+    pub(crate) const fn is_found(&self) -> bool {
+        self.is_found
+    }
+
+    /// Returns the outcome: rows that a probe has found are committed, also if they could not be read.
+    pub(crate) const fn outcome(&self, outcome: Outcome) -> Outcome {
+        match (outcome, self.is_found) {
+            (Outcome::Unknown, true) => Outcome::Committed,
+            (outcome, _) => outcome,
         }
     }
 

@@ -133,6 +133,7 @@ pub(crate) struct TypeOf<S, R> {
     /// What is known of the columns that the database fills, if there are some: so nothing is compiled for the others.
     pub(crate) returned: Option<Returned<S>>,
     counts_inserts: bool,
+    is_named: bool,
     prefix: Option<&'static str>,
     /// Makes the raw key that may be shown of one with a mask.
     outside: Option<fn(R) -> R>,
@@ -164,6 +165,7 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
                 }),
             },
             counts_inserts: E::COUNTS_INSERTS,
+            is_named: SchemeOf::<E>::IS_NAMED,
             prefix: KeyOf::<E>::PREFIX,
             outside: match KeyOf::<E>::IS_MASKED {
                 true => Some(outside::<KeyOf<E>>),
@@ -191,6 +193,7 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
             version: self.version,
             returning: self.returning,
             counts_inserts: self.counts_inserts,
+            is_named: self.is_named,
             rows: 0,
             updates: 0,
             column_sets: Vec::new(),

@@ -21,6 +21,8 @@ pub struct Table {
     pub(crate) returning: &'static [&'static str],
     /// Whether the database has to take each row that is inserted.
     pub(crate) counts_inserts: bool,
+    /// Whether the keys are made of names.
+    pub(crate) is_named: bool,
     pub(crate) rows: usize,
     pub(crate) updates: usize,
     /// The last of them.
@@ -75,6 +77,20 @@ impl Table {
     /// Returns the columns that the database fills and a flush reads, unquoted.
     pub const fn returning(&self) -> &'static [&'static str] {
         self.returning
+    }
+
+    /// Returns whether a row that is there with one of the keys can only be a row of the flush that inserts it. Somebody
+    /// else may write the same key if it has several columns, or is a foreign key, or is made of a name. If inserts are
+    /// not counted, the row may have been there before.
+    pub(crate) fn has_own_keys(&self) -> bool {
+        match self.key_columns {
+            [key] => {
+                self.counts_inserts
+                    && !self.is_named
+                    && !self.parents.iter().any(|it| it.column() == *key)
+            }
+            _ => false,
+        }
     }
 
     /// Returns the columns by which the rows of an action are read back, or `None` if they are not: no column is filled by

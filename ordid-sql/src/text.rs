@@ -7,7 +7,9 @@ mod statements;
 
 use std::{fmt::Write as _, sync::Arc};
 
-use crate::{Action, EngineProfile, MARKER_TABLE, Table, TreeDeletes, Updates, UpsertStep};
+use crate::{
+    Action, EngineProfile, MARKER_TABLE, Table, TreeDeletes, Updates, UpsertStep, catalog,
+};
 
 pub use self::names::TableNames;
 pub(crate) use self::read::Sees;
@@ -256,7 +258,17 @@ impl Writer<'_> {
 
     /// Asks for a row by its key.
     pub(crate) fn exists(self, names: &TableNames) -> Statement {
-        let [before, behind] = self.engine.words.reads_committed;
+        self.exists_with(names, self.engine.words.reads_committed)
+    }
+
+    /// Asks for a row by its key, whether or not another transaction has locked it. `None` where no query passes over
+    /// locked rows.
+    pub(crate) fn exists_or_is_locked(self, names: &TableNames) -> Option<Statement> {
+        let [_, behind] = self.engine.words.reads_committed;
+        (behind == catalog::MYSQL_COMMITTED).then(|| self.exists_with(names, ["", ""]))
+    }
+
+    fn exists_with(self, names: &TableNames, [before, behind]: [&str; 2]) -> Statement {
         let mut sql = format!("SELECT 1 FROM {}{before}", names.table);
         self.where_found(&mut sql, names, &names.key(), 1);
         sql.push_str(behind);

@@ -10,7 +10,7 @@ use ordid_core::{
 
 use crate::{
     Attempt, EngineProfile, FlushPlan, Generators, Markers, Marks, OnConflict, Outcome,
-    PendingRows, Plan, Progress, Registration, Retry, Row, RowSink, UnresolvedCommit,
+    PendingRows, Progress, Registration, Retry, Row, RowSink, UnresolvedCommit,
     executor::{OF_PROCESS, ProtectedTables, statements_of},
     spi::RowBinder,
     text::Writer,
@@ -415,12 +415,13 @@ impl<B: RowBinder> Keeper<B> {
     ///
     /// # Errors
     ///
-    /// If there is a journal, and a row that is not only inserted.
-    pub(crate) fn check_markers(&self, plan: &Plan) -> Result<(), Error> {
-        match self.journaled.is_some() && !plan.only_inserts() {
+    /// If there is a journal, and a flush whose outcome only a marker row can tell.
+    pub(crate) fn check_markers(&self, needs_marker: bool) -> Result<(), Error> {
+        match self.journaled.is_some() && needs_marker {
             true => Err(Error::journal(
-                "a flush `without_record` has updates, upserts or deletes: if the process is killed, the next one cannot find out \
-                 whether they were committed; leave `without_record` out, or the journal",
+                "a flush `without_record` has updates, upserts or deletes, or only rows whose keys others may write: if the \
+                 process is killed, the next one cannot find out whether they were committed; leave `without_record` out, \
+                 or the journal",
             )),
             false => Ok(()),
         }
@@ -449,7 +450,7 @@ impl<B: RowBinder> Keeper<B> {
         Ok(())
     }
 
-    pub(crate) fn check_markers(&self, _: &Plan) -> Result<(), Error> {
+    pub(crate) fn check_markers(&self, _: bool) -> Result<(), Error> {
         Ok(())
     }
 

@@ -49,6 +49,8 @@ pub enum UuidV5 {}
 
 impl Scheme for UuidV5 {
     without_order!(rfc_9562!("uuid_v5", version 5));
+
+    const IS_NAMED: bool = true;
 }
 
 #[cfg(any(test, feature = "named"))]

@@ -49,6 +49,8 @@ pub enum UuidV8Sha256 {}
 
 impl Scheme for UuidV8Sha256 {
     without_order!(rfc_9562!("uuid_v8_sha256", version 8));
+
+    const IS_NAMED: bool = true;
 }
 
 #[cfg(any(test, feature = "named"))]

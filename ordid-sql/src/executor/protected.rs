@@ -1,9 +1,9 @@
-//! Finds out whether the database would take the same rows twice.
+//! Finds out whether a flush that only inserts can do without a marker row.
 //!
 //! A table is protected if a unique index refuses its rows a second time, and no trigger replaces their values. One row of
-//! such a table makes a flush that only inserts safe to be sent again, as its rows are one transaction; and its key tells
-//! whether the flush was committed. Without one, a flush needs a marker row, which has to be written beside the rows. So
-//! the catalog is asked before the first attempt.
+//! such a table makes a flush that only inserts safe to be sent again, as its rows are one transaction. If nobody else
+//! writes rows with keys of that table, the row also tells whether the flush was committed. Without such a row, a flush
+//! needs a marker row, which has to be written beside the rows. So the catalog is asked before the first attempt.
 
 use std::{
     collections::BTreeSet,
@@ -50,18 +50,30 @@ impl ProtectedTables {
         &ALL
     }
 
-    /// Returns the first chunk whose table is known.
-    pub(super) fn first<B: RowBinder>(
+    /// Returns the first chunk of a table that is known and has keys which nobody else writes.
+    fn first<B: RowBinder>(
         &self,
         rows: &PendingRows<B>,
         writer: Writer<'_>,
         plan: &Plan,
     ) -> Option<Chunk> {
-        let found = inserted(rows, writer, plan).find(|it| self.knows(it.id()))?;
-        Some(found.first)
+        with_own_keys(rows, writer, plan).find(|it| self.knows(inserted(rows, writer, it).id()))
     }
 
-    /// Returns whether a flush that only inserts has to ask the catalog first.
+    /// Returns the chunk whose first row tells by its key that the flush was committed, if there is one. A table that is
+    /// known goes first, as a trigger may have replaced the keys of others.
+    pub(super) fn telling<B: RowBinder>(
+        &self,
+        rows: &PendingRows<B>,
+        writer: Writer<'_>,
+        plan: &Plan,
+    ) -> Option<Chunk> {
+        let known = self.first(rows, writer, plan);
+        known.or_else(|| with_own_keys(rows, writer, plan).next())
+    }
+
+    /// Returns whether a flush that only inserts, and has [keys that nobody else writes](can_tell), has to ask the catalog
+    /// first.
     pub(super) fn has_to_ask<B: RowBinder>(
         &self,
         rows: &PendingRows<B>,
@@ -71,8 +83,8 @@ impl ProtectedTables {
         writer.engine.words.is_protected.is_some() && self.first(rows, writer, plan).is_none()
     }
 
-    /// Asks the catalog whether one of the tables is protected, in a transaction of its own, as a question that the server
-    /// refuses would spoil that of the flush. A catalog that cannot be asked counts as one that says yes: the flush is as
+    /// Asks the catalog whether a table is protected whose keys nobody else writes. It is asked in a separate transaction,
+    /// as a question that the server refuses would spoil that of the flush. A catalog that cannot be asked counts as one that says yes: the flush is as
     /// safe without a marker row, but may end as unknown.
     ///
     /// # Errors
@@ -106,7 +118,8 @@ impl ProtectedTables {
                 Err((FlushError::begin(error), rolled_back.is_err()))
             }
             (_, Err(error)) => Err((FlushError::begin(error), true)),
-            (answer, Ok(())) => Ok(answer.unwrap_or(true)),
+            (Err(_), Ok(())) => Ok(true),
+            (Ok(_), Ok(())) => Ok(self.first(rows, writer, plan).is_some()),
         }
     }
 
@@ -119,7 +132,7 @@ impl ProtectedTables {
         writer: Writer<'_>,
         plan: &Plan,
     ) -> Result<bool, DriverError<T::Error>> {
-        let tables: Vec<_> = inserted(rows, writer, plan).collect();
+        let tables: Vec<_> = firsts(plan).map(|it| inserted(rows, writer, &it)).collect();
         let asked = tables.iter().map(|it| (&it.names, &*it.sent));
         let Some(query) = writer.are_protected(asked) else {
             return Ok(true);
@@ -165,8 +178,6 @@ fn remember(known: &mut BTreeSet<u64>, id: u64) {
 /// A table that rows are inserted into.
 struct Inserted<'a> {
     dialect: &'a str,
-    /// The chunk of its first row.
-    first: Chunk,
     names: TableNames,
     /// The positions of the columns that are sent of the first row.
     sent: Vec<usize>,
@@ -189,25 +200,44 @@ impl Inserted<'_> {
     }
 }
 
-/// Returns the tables that rows are inserted into, in the order in which that is done.
-fn inserted<'a, B: RowBinder>(
+/// Returns whether a row that is inserted tells by its key that the flush was committed.
+pub(super) fn can_tell<B: RowBinder>(
+    rows: &PendingRows<B>,
+    writer: Writer<'_>,
+    plan: &Plan,
+) -> bool {
+    with_own_keys(rows, writer, plan).next().is_some()
+}
+
+/// Returns the chunks with the first rows of the tables whose keys nobody else writes.
+fn with_own_keys<'a, B: RowBinder>(
     rows: &'a PendingRows<B>,
     writer: Writer<'a>,
     plan: &'a Plan,
-) -> impl Iterator<Item = Inserted<'a>> {
+) -> impl Iterator<Item = Chunk> {
+    let counts = writer.engine.counts_inserts;
+    firsts(plan).filter(move |it| counts && rows.table(it.table).has_own_keys())
+}
+
+/// Returns the chunk with the first row of each table that rows are inserted into, in the order in which that is done.
+fn firsts(plan: &Plan) -> impl Iterator<Item = Chunk> {
     let mut seen = BTreeSet::new();
-    let firsts = plan
-        .chunks()
-        .filter(move |it| it.action == Action::Insert && seen.insert(it.table));
-    firsts.map(move |first| {
-        let table = rows.table(first.table);
-        Inserted {
-            dialect: writer.engine.dialect(),
-            names: B::names(rows.entity(first.table), &table, writer.engine),
-            sent: sent_columns(rows, &first, table.columns().len()),
-            first,
-        }
-    })
+    plan.chunks()
+        .filter(move |it| it.action == Action::Insert && seen.insert(it.table))
+}
+
+/// Describes the table of which this chunk has the first row.
+fn inserted<'a, B: RowBinder>(
+    rows: &PendingRows<B>,
+    writer: Writer<'a>,
+    first: &Chunk,
+) -> Inserted<'a> {
+    let table = rows.table(first.table);
+    Inserted {
+        dialect: writer.engine.dialect(),
+        names: B::names(rows.entity(first.table), &table, writer.engine),
+        sent: sent_columns(rows, first, table.columns().len()),
+    }
 }
 
 /// Returns the positions of the columns that are sent of the first row of a chunk.
@@ -234,12 +264,6 @@ mod tests {
         let tables = ProtectedTables::default();
         let table = |number: usize| Inserted {
             dialect: "",
-            first: Chunk {
-                action: Action::Insert,
-                table: 0,
-                number: 0,
-                rows: 0..1,
-            },
             names: TableNames {
                 table: number.to_string(),
                 columns: vec!["id".to_owned(), "at".to_owned()],

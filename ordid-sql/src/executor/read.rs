@@ -62,35 +62,95 @@ pub(super) async fn read<T: FlushTransaction>(
             (Sees::Own, Action::Upsert { .. }) => Sees::Others,
             _ => sees,
         };
-        let mut count = 0;
-        let mut start = chunk.rows.start;
-        while start < chunk.rows.end {
-            let (runs, end) = bind(rows, &chunk, start, &found_by, statements)?;
-            for run in runs {
-                let place = || Place::of(table, &chunk);
-                let writer = statements.writer();
-                let query = writer.read(statements.names(chunk.table), &found_by, run.rows, sees);
-                let answer = open.read(&query, run.values).await;
-                for row in answer.map_err(|error| FlushError::read(error, place()))? {
-                    let fillings = fillings(rows, &chunk, start..start + run.rows, row);
-                    let fillings = fillings.map_err(|error| FlushError::misread(error, place()))?;
-                    read.fillings.extend(fillings);
-                }
-                count += 1;
-                start += run.rows;
+        let mut reading = Reading {
+            rows,
+            chunk: &chunk,
+            statements,
+            sees,
+            read: &mut read,
+            missing: vec![true; chunk.rows.len()],
+            count: 0,
+        };
+        reading.read(open, chunk.rows.clone(), &found_by).await?;
+        // An upserted row with NULL where it is looked for was inserted, with its key.
+        let key = table.key_positions();
+        if found_by != key {
+            for missing in reading.missing() {
+                reading.read(open, missing, &key).await?;
             }
-            start = end;
         }
+        let count = reading.count;
         read.statements.push((chunk, count));
     }
     Ok(read)
 }
 
-/// Binds what rows of a chunk are found by, from this row on. Returns the first row that is not among them.
+/// The rows of a chunk, while they are read.
+struct Reading<'a, B: RowBinder> {
+    rows: &'a PendingRows<B>,
+    chunk: &'a Chunk,
+    statements: &'a Statements<'a>,
+    sees: Sees,
+    read: &'a mut Read,
+    /// Whether each row has not been read.
+    missing: Vec<bool>,
+    /// How many statements were sent.
+    count: usize,
+}
+
+impl<B: RowBinder> Reading<'_, B> {
+    /// Reads rows that are found by these columns.
+    async fn read<T: FlushTransaction<Binder = B>>(
+        &mut self,
+        open: &mut T,
+        asked: Range<usize>,
+        found_by: &[usize],
+    ) -> Result<(), FlushError<T::Error>> {
+        let (chunk, statements) = (self.chunk, self.statements);
+        let table = statements.table(chunk.table);
+        let place = || Place::of(table, chunk);
+        let mut start = asked.start;
+        while start < asked.end {
+            let (runs, end) = bind(self.rows, chunk, start..asked.end, found_by, statements)?;
+            for run in runs {
+                let writer = statements.writer();
+                let names = statements.names(chunk.table);
+                let query = writer.read(names, found_by, run.rows, self.sees);
+                let answer = open.read(&query, run.values).await;
+                for row in answer.map_err(|error| FlushError::read(error, place()))? {
+                    let filled = fillings(self.rows, chunk, start..start + run.rows, row);
+                    let (row, fillings) =
+                        filled.map_err(|error| FlushError::misread(error, place()))?;
+                    self.missing[row - chunk.rows.start] = false;
+                    self.read.fillings.extend(fillings);
+                }
+                self.count += 1;
+                start += run.rows;
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// Returns the rows that have not been read, those together that follow each other.
+    fn missing(&self) -> Vec<Range<usize>> {
+        let mut end = self.chunk.rows.start;
+        let runs = self.missing.chunk_by(|left, right| left == right);
+        let runs = runs.filter_map(|run| {
+            let start = end;
+            end += run.len();
+            run[0].then_some(start..end)
+        });
+        runs.collect()
+    }
+}
+
+/// Binds what rows of a chunk are found by, as many of those asked for as one statement takes. Returns the first row that
+/// is not among them.
 fn bind<B: RowBinder, D>(
     rows: &PendingRows<B>,
     chunk: &Chunk,
-    start: usize,
+    asked: Range<usize>,
     found_by: &[usize],
     statements: &Statements<'_>,
 ) -> Result<(Vec<RunOfRows<B>>, usize), FlushError<D>> {
@@ -98,8 +158,9 @@ fn bind<B: RowBinder, D>(
     let most = match engine.binds_arrays() {
         // An array is no list of rows that a query could be asked about.
         true => 1,
-        false => chunk.rows.end - start,
+        false => asked.len(),
     };
+    let start = asked.start;
     let mut values = B::with_room(rows.entity(chunk.table), most, found_by.len());
     let mut end = start;
     while end < start + most && (end == start || values.bytes() < engine.max_bytes) {
@@ -117,13 +178,13 @@ fn bind<B: RowBinder, D>(
     Ok((runs, end))
 }
 
-/// Returns the values of a row, each beside its cell. `asked` are the rows that were asked for.
+/// Returns a row that was read, and its values, each beside its cell. `asked` are the rows that were asked for.
 fn fillings<B: RowBinder>(
     rows: &PendingRows<B>,
     chunk: &Chunk,
     asked: Range<usize>,
     read: ReadRow,
-) -> Result<Vec<Filling>, BoxedError> {
+) -> Result<(usize, Vec<Filling>), BoxedError> {
     let row = asked.start + number_of(&read, asked.len())?;
     let mut values: Vec<Option<AnyValue>> = read.values.into_iter().map(Some).collect();
     let mut fillings = Vec::with_capacity(values.len());
@@ -137,7 +198,7 @@ fn fillings<B: RowBinder>(
     });
     match has_others {
         true => Err("the library returns other values than it was asked for".into()),
-        false => Ok(fillings),
+        false => Ok((row, fillings)),
     }
 }
 

@@ -33,14 +33,21 @@ pub(super) async fn found_version<C: FlushConnection>(
     };
     let mut key = C::Binder::with_room(entity, 1, names.keys.len());
     rows.write_key_of(chunk, row, &mut key);
-    let found = open.read(&query, key).await;
-    // The next flush begins on a connection that has a transaction open no more, or is closed.
-    let _ = open.rollback(false).await;
-    match found {
+    let mut found = match open.read(&query, key).await {
         Ok(rows) => match rows.into_iter().next() {
             Some(row) => FoundVersion::Found(row.text),
             None => FoundVersion::NoRow,
         },
         Err(_) => FoundVersion::Unknown,
+    };
+    if let (FoundVersion::NoRow, Some(query)) = (&found, writer.exists_or_is_locked(&names)) {
+        let mut key = C::Binder::with_room(entity, 1, names.keys.len());
+        rows.write_key_of(chunk, row, &mut key);
+        if !matches!(open.exists(&query, key).await, Ok(false)) {
+            found = FoundVersion::Unknown;
+        }
     }
+    // The next flush begins on a connection that has a transaction open no more, or is closed.
+    let _ = open.rollback(false).await;
+    found
 }

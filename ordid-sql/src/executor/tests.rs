@@ -14,7 +14,8 @@ use std::{
 };
 
 use self::library::{
-    Answer, Binder, Item, Part, Server, Source, Tie, Tied, View, item, part, tie, tied,
+    Answer, Binder, Detail, Item, Part, Server, Source, Tie, Tied, View, detail, item, part, tie,
+    tied,
 };
 use super::ProtectedTables;
 use crate::{

@@ -1,6 +1,7 @@
 use std::{error::Error as _, io};
 
 use super::*;
+use crate::flush_run::MarkedFor;
 
 /// What stands for a driver's error.
 fn driver(failure: Failure) -> DriverError<io::Error> {
@@ -83,7 +84,8 @@ fn each_kind_of_error_has_its_message() {
              flushed_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID; or flush `without_record`: no such thing",
         ),
         (
-            Failed::record("ordid_x", &EngineProfile::MYSQL, driver()).needed_by(Some("events")),
+            Failed::record("ordid_x", &EngineProfile::MYSQL, driver())
+                .needed_by(Some(MarkedFor::RowsTakenTwice("events"))),
             "cannot record the flush, nothing was written: the rows of events need the table `ordid_flushes`, which \
              `ordid_x::flushes_table` declares: the database would take them twice after a lost answer to COMMIT, as no \
              unique index has only columns that are sent, or a `BEFORE INSERT` trigger may replace their values; or flush \
@@ -98,13 +100,21 @@ fn each_kind_of_error_has_its_message() {
                     ..driver()
                 },
             )
-            .needed_by(Some("events")),
+            .needed_by(Some(MarkedFor::RowsTakenTwice("events"))),
             "cannot record the flush, nothing was written: the table `ordid_flushes` is missing, which the rows of events \
              need: the database would take them twice after a lost answer to COMMIT, as no unique index has only columns \
              that are sent, or a `BEFORE INSERT` trigger may replace their values; create it once, by a migration or the \
              program, with the statement that `ordid_x::flushes_table` returns: CREATE TABLE IF NOT EXISTS ordid_flushes \
              (id uuid NOT NULL PRIMARY KEY, flushed_at timestamptz NOT NULL DEFAULT now()); or flush `without_record`, \
              which leaves the outcome unknown after such a loss: no such thing",
+        ),
+        (
+            Failed::record("ordid_x", &EngineProfile::SQLITE, driver())
+                .needed_by(Some(MarkedFor::SharedKeys("post_tags"))),
+            "cannot record the flush, nothing was written: the rows of post_tags need the table `ordid_flushes`, which \
+             `ordid_x::flushes_table` declares: their keys do not tell who wrote them after a lost answer to COMMIT, as \
+             others may write the same keys; or flush `without_record`, which leaves the outcome unknown after such a loss: \
+             no such thing",
         ),
         (
             Failed::bind("too large", place(Some("7"))),

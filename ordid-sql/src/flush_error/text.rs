@@ -6,7 +6,7 @@ use super::{
     DriverError, FlushError, FoundVersion, Hindrance, Inner, Kind, Place, Rest, Source, Stale,
     failed,
 };
-use crate::{Action, classify::mysql};
+use crate::{Action, classify::mysql, flush_run::MarkedFor};
 
 impl<D: fmt::Display> fmt::Display for FlushError<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,8 +139,8 @@ impl<D: fmt::Display> fmt::Display for Kind<D> {
             Self::Record {
                 adapter,
                 missing,
-                unprotected,
-            } => fmt_record(f, adapter, *missing, *unprotected),
+                marked_for,
+            } => fmt_record(f, adapter, *missing, *marked_for),
             Self::Commit => f.write_str("cannot commit, nothing was written"),
             Self::Release => {
                 f.write_str("cannot release the savepoint of the flush, nothing was written")
@@ -178,12 +178,14 @@ fn fmt_record(
     f: &mut fmt::Formatter<'_>,
     adapter: &str,
     missing: Option<&str>,
-    unprotected: Option<&str>,
+    marked_for: Option<MarkedFor>,
 ) -> fmt::Result {
     f.write_str("cannot record the flush, nothing was written: ")?;
-    let needed_by = match unprotected {
+    let needed_by = match marked_for {
         None => "updates, upserts, deletes and `with_record` need".to_owned(),
-        Some(table) => format!("the rows of {table} need"),
+        Some(MarkedFor::RowsTakenTwice(table) | MarkedFor::SharedKeys(table)) => {
+            format!("the rows of {table} need")
+        }
     };
     match missing {
         Some(_) => write!(f, "the table `ordid_flushes` is missing, which {needed_by}"),
@@ -192,11 +194,15 @@ fn fmt_record(
             "{needed_by} the table `ordid_flushes`, which `{adapter}::flushes_table` declares"
         ),
     }?;
-    if unprotected.is_some() {
-        f.write_str(
+    match marked_for {
+        None => {}
+        Some(MarkedFor::RowsTakenTwice(_)) => f.write_str(
             ": the database would take them twice after a lost answer to COMMIT, as no unique index has only columns \
              that are sent, or a `BEFORE INSERT` trigger may replace their values",
-        )?;
+        )?,
+        Some(MarkedFor::SharedKeys(_)) => f.write_str(
+            ": their keys do not tell who wrote them after a lost answer to COMMIT, as others may write the same keys",
+        )?,
     }
     if let Some(statement) = missing {
         write!(
@@ -205,10 +211,10 @@ fn fmt_record(
              returns: {statement}"
         )?;
     }
-    if missing.or(unprotected).is_some() {
+    if missing.is_some() || marked_for.is_some() {
         f.write_str("; or flush `without_record`")?;
     }
-    if unprotected.is_some() {
+    if marked_for.is_some() {
         f.write_str(", which leaves the outcome unknown after such a loss")?;
     }
     Ok(())

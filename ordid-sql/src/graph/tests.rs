@@ -160,6 +160,7 @@ pub(crate) fn schema(links: &[Vec<Link>]) -> Vec<Given> {
                     version: None,
                     returning: &[],
                     counts_inserts: true,
+                    is_named: false,
                     rows: 0,
                     updates: 0,
                     column_sets: Vec::new(),

@@ -32,6 +32,7 @@ fn table(columns: &'static [&'static str]) -> Table {
         version: None,
         returning: &[],
         counts_inserts: true,
+        is_named: false,
         rows: 0,
         updates: 0,
         column_sets: Vec::new(),

@@ -1,14 +1,17 @@
-//! Rows that may be there already, where sessions read what is not committed.
+//! Rows that may be there already: where sessions read what is not committed, and with NULL where they are looked for.
 
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use ordid::{KeyType, OrderedKey, uuid::Uuid};
-use ordid_sqlx::{OnConflict, UnitOfWork, Upserted, flushes_table};
+use ordid::{Assigned, KeyType, OrderedKey, uuid::Uuid};
+use ordid_sqlx::{Backend, Entity, OnConflict, UnitOfWork, Upserted, flushes_table};
 use ordid_tests::servers::Servers;
-use sqlx::{AssertSqlSafe, MySql, Pool, pool::PoolOptions, query, query_as, raw_sql};
+use sqlx::{
+    AssertSqlSafe, MySql, Pool, Postgres, SqlSafeStr as _, Sqlite, pool::PoolOptions, query,
+    query_as, raw_sql,
+};
 
-use crate::{Outcome, on_scratch};
+use crate::{Outcome, on_scratch, sqlite};
 
 #[derive(KeyType)]
 #[ordid(scheme = uuid_v7, sqlx)]
@@ -22,11 +25,66 @@ struct Guest {
     name: String,
 }
 
+#[derive(OrderedKey)]
+#[ordid(table = "visitors", columns)]
+struct Visitor {
+    id: GuestId,
+    mail: Option<String>,
+    #[ordid(returning)]
+    visits: Assigned<i64>,
+}
+
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let name = "a_row_that_is_never_committed_is_not_left_alone";
+    let null = "rows_with_null_where_they_are_looked_for_are_read_by_their_keys";
     for server in ["mariadb", "mysql"] {
         on_scratch::<MySql, _, _>(trials, servers, server, name, never_committed);
+        on_scratch::<MySql, _, _>(trials, servers, server, null, |pool| {
+            with_null(pool, "BINARY(16)")
+        });
     }
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", null, |pool| {
+        with_null(pool, "uuid")
+    });
+    sqlite::add(trials, null, |pool: Pool<Sqlite>| with_null(pool, "BLOB"));
+}
+
+/// What the database fills comes back of each row, whether it was found by its mail or not.
+async fn with_null<DB: Backend>(pool: Pool<DB>, key: &str) -> Outcome
+where
+    Visitor: Entity<DB>,
+{
+    let tables = format!(
+        "CREATE TABLE visitors (id {key} PRIMARY KEY, mail VARCHAR(40) UNIQUE, visits BIGINT NOT NULL DEFAULT 7); {}",
+        flushes_table::<DB>()
+    );
+    let mut connection = pool.acquire().await?;
+    DB::run_script(&mut connection, AssertSqlSafe(tables).into_sql_str()).await?;
+    drop(connection);
+    let mut work = UnitOfWork::new();
+    let mut visits = Vec::new();
+    for mail in [
+        None,
+        Some("ada@example.org"),
+        None,
+        None,
+        Some("ada@example.org"),
+    ] {
+        let visitor = Visitor {
+            id: GuestId::generate(),
+            mail: mail.map(str::to_owned),
+            visits: Assigned::new(),
+        };
+        visits.push(visitor.visits.clone());
+        work.upsert_with(visitor, OnConflict::of(Visitor::mail).ignore());
+        if visits.len() == 4 {
+            work.flush(&pool).await?;
+        }
+    }
+    work.flush(&pool).await?;
+    let visits: Vec<_> = visits.iter().map(Assigned::get).collect();
+    assert_eq!(visits, [Some(7); 5]);
+    Ok(())
 }
 
 /// Somebody else has inserted the row, which the question sees, and rolls back.

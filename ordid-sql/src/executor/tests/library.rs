@@ -89,6 +89,48 @@ impl<S: Sink<Uuid>> Fields<S> for View {
     }
 }
 
+/// What there is once for an item, whose key it has.
+pub(super) struct Detail {
+    item: Uuid,
+}
+
+pub(super) fn detail(item: u128) -> Detail {
+    Detail {
+        item: Uuid::from_u128(item),
+    }
+}
+
+impl OrderedKey for Detail {
+    type Field = Uuid;
+    const SCHEMA: Option<&'static str> = None;
+    const TABLE: &'static str = "details";
+    const KEY_COLUMN: &'static str = "item";
+    const COLUMNS: &'static [&'static str] = &["item"];
+    const PARENTS: &'static [Parent] = &[Parent::by_entity::<Uuid, Item>("item")];
+
+    fn key(&self) -> Option<Uuid> {
+        Some(self.item)
+    }
+
+    fn assign_key(&mut self, key: Uuid) {
+        self.item = key;
+    }
+
+    fn parents(&self, visit: &mut dyn FnMut(usize, KeyBytes)) {
+        visit(0, KeyBytes::of(self.item));
+    }
+}
+
+impl<S: Sink<Uuid>> Fields<S> for Detail {
+    fn write(&self, sink: &mut S) {
+        sink.put(&self.item);
+    }
+
+    fn write_key(key: Uuid, sink: &mut S) {
+        sink.put(&key);
+    }
+}
+
 /// An item that may refer to a tie, which refers to an item: their tables are a circle.
 pub(super) struct Tied {
     id: Uuid,
@@ -527,7 +569,14 @@ impl<const RUNS: bool> Connection<RUNS> {
 }
 
 fn table_of(sql: &str) -> &'static str {
-    let tables = ["items", "parts", "views", "stamps", "ordid_flushes"];
+    let tables = [
+        "items",
+        "parts",
+        "views",
+        "details",
+        "stamps",
+        "ordid_flushes",
+    ];
     tables
         .into_iter()
         .find(|table| sql.contains(table))

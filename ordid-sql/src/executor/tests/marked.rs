@@ -246,6 +246,77 @@ fn a_question_that_cannot_be_rolled_back_ends_the_connection() {
     );
 }
 
+/// The COMMIT was not carried out, and somebody else has written a row with the same key. On every engine.
+#[test]
+fn rows_whose_keys_others_may_write_get_a_marker_row() {
+    let works = [
+        |work: &mut Work<Binder<false>>| work.rows.rows_mut::<View>().push(View::default()),
+        |work: &mut Work<Binder<false>>| work.rows.rows_mut::<Detail>().push(detail(0)),
+    ];
+    for (work_on, table) in works.into_iter().zip(["views", "details"]) {
+        for engine in [EngineProfile::POSTGRES, EngineProfile::SQLITE] {
+            let server = Server::default();
+            server.once("commit", Answer::Fails(Failure::Lost));
+            server.once(
+                "2 check",
+                Answer::Meanwhile(if table == "views" {
+                    "views 0"
+                } else {
+                    "details 0"
+                }),
+            );
+            let mut work = empty();
+            work_on(&mut work);
+            let mut source = Source::<false>::new(&server);
+            source.engine = engine;
+            let error = flush(&mut work, source).unwrap_err();
+            assert!(!error.is_commit_unknown(), "{error}");
+            let begin = format!("1 begin; 1 marker; 1 insert {table} 0; 1 commit; ");
+            let log = server.log()[2..].join("; ");
+            assert!(
+                log.starts_with(&begin) && log.contains("2 probe marker"),
+                "{log}"
+            );
+            assert!(!log.contains("unique"), "{log}");
+        }
+    }
+}
+
+/// A unit of work `without_record` knows only that nobody can know.
+#[test]
+fn without_a_marker_row_keys_that_others_may_write_tell_nothing() {
+    for engine in [EngineProfile::POSTGRES, EngineProfile::SQLITE] {
+        let server = Server::default();
+        server.once("commit", Answer::Fails(Failure::Lost));
+        server.once("2 check", Answer::Meanwhile("details 0"));
+        let mut work = empty();
+        work.rows.rows_mut().push(detail(0));
+        work.set_markers(Markers::None);
+        let mut source = Source::<false>::new(&server);
+        source.engine = engine;
+        let error = flush(&mut work, source).unwrap_err();
+        assert!(error.is_commit_unknown(), "{error}");
+        assert_eq!(count(&server, "probe details 0"), 0);
+    }
+}
+
+/// The key of its row tells.
+#[test]
+fn one_table_whose_keys_nobody_else_writes_is_enough() {
+    let server = Server::default();
+    server.once("commit", Answer::FailsAfter(Failure::Lost));
+    let mut work = empty::<false>();
+    work.rows.rows_mut().push(item(0, "a"));
+    work.rows.rows_mut().push(detail(0));
+    let flushed = flush(&mut work, Source::new(&server)).unwrap();
+    assert_eq!(flushed.rows(), 2);
+    let log = server.log()[2..].join("; ");
+    assert!(
+        log.contains("2 probe items 0") && !log.contains("marker"),
+        "{log}"
+    );
+}
+
 /// It needs none, or writes one in any case.
 #[test]
 fn other_flushes_ask_nothing() {

@@ -1,5 +1,7 @@
 //! Tests of columns that the database fills.
 
+use std::time::Duration;
+
 use ordid_core::{
     Assigned,
     entity::{AssignedField as _, Cell, Fields, OrderedKey, Parent, Reads, Sink},
@@ -220,6 +222,33 @@ fn a_probe_that_cannot_read_the_rows_again_asks_again_or_leaves_the_values() {
         assert_eq!(flushed.rows(), 1);
         assert_eq!(numbers(&stamps), [expected]);
         assert_eq!(count(&server, "2 read stamps 1"), reads);
+    }
+}
+
+/// The attempts or the time end while the rows are read: that they are committed is known all the same, and nothing is sent
+/// again, whatever a later probe would see.
+#[test]
+fn rows_that_a_probe_has_found_are_committed_if_they_cannot_be_read() {
+    for (answer, deadline) in [
+        (Answer::Fails(Failure::Transient), None),
+        (Answer::Fails(Failure::Lost), None),
+        (Answer::Silence, Some(Duration::from_millis(50))),
+    ] {
+        let server = Server::default();
+        server.once("commit", Answer::FailsAfter(Failure::Lost));
+        for connection in 2..9 {
+            server.times(9, &format!("{connection} read"), answer.clone());
+        }
+        let (mut work, stamps) = stamps::<1>();
+        if let Some(deadline) = deadline {
+            work.set_deadline(deadline);
+        }
+        let flushed = flush(&mut work, Source::new(&server)).unwrap();
+        assert_eq!((flushed.rows(), numbers(&stamps)), (1, vec![[None, None]]));
+        assert!(work.rows.is_empty() && work.unresolved.is_none());
+        let log = server.log();
+        let count = |end| log.iter().filter(|it| it.ends_with(end)).count();
+        assert_eq!((count("1:a"), count("probe stamps 1")), (1, 1), "{log:?}");
     }
 }
 
