@@ -77,8 +77,8 @@ impl Table {
         self.returning
     }
 
-    /// Returns the columns by which the rows of an action are read back, or `None` if they are not: no column is filled by
-    /// the database, or the rows are gone, or others of the plan's chunks are of the same rows.
+    /// Returns the columns by which the rows of an action are read back. Returns `None` if they are not read back: the
+    /// database fills no column, the rows are deleted, or other chunks of the plan have the same rows.
     pub(crate) fn read_by(&self, action: Action) -> Option<Vec<usize>> {
         if self.returning.is_empty() {
             return None;
@@ -87,7 +87,7 @@ impl Table {
             Action::Insert | Action::Update | Action::UpdateColumns { .. } => {
                 Some(self.key_positions())
             }
-            // The row that is there may have another key.
+            // The existing row may have another key.
             Action::Upsert { set, .. } => Some(self.upserted_by(set).to_vec()),
             Action::FixUp { .. } | Action::Unlink { .. } | Action::Delete => None,
         }
