@@ -86,7 +86,8 @@ mod shared {
     /// - Only a flush whose COMMIT is known to have succeeded fills it. It stays as it was if the flush failed, and in a
     ///   flush inside the user's own transaction, which the user commits.
     /// - A flush that updates the row replaces the value by the new one.
-    /// - If the row was not there any more when it was read, as where a trigger deleted it, the value stays as it was.
+    /// - If the row did not exist any more when it was read, for example because a trigger deleted it, the value stays
+    ///   as it was.
     ///
     /// - With serde it is an `Option` of the value.
     ///
@@ -201,7 +202,7 @@ mod shared {
         }
     }
 
-    /// As an `Option` of the value.
+    /// Writes the value as an `Option`.
     #[cfg(feature = "serde")]
     impl<T: serde_core::Serialize> serde_core::Serialize for Assigned<T> {
         fn serialize<S: serde_core::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,8 +1,8 @@
 //! Short public ids of integer keys: `ord_Uk3fWq` for `ord_281474976`, by [Sqids](https://sqids.org).
 //!
 //! The database and all other texts keep the number. A short id hides nothing: whoever has the alphabet
-//! reads the number, and one who does not can find it out from a few ids. The alphabet, the minimum length
-//! and the words that are left out stay the same as long as such ids are out there.
+//! reads the number, and anybody else can find it out from a few ids. The alphabet, the minimum length
+//! and the words that are left out must not change as long as such ids are in use.
 //!
 //! Sqids decodes many texts to the same numbers. [`ShortKey::from_short`] encodes what it has read once more and refuses
 //! any text but that one, so that a key has one short id.
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::error::Error;
 
-/// The largest length of a short id. Sqids allows a minimum length of 255 characters.
+/// The largest length of a short id without its prefix. Sqids allows a minimum length of 255 characters.
 const LENGTH_MAX: usize = 255;
 
 mod sealed {

@@ -133,7 +133,7 @@ mod tests {
     static FIVE: Digits<5> = Digits::new(BASE32.as_bytes());
     static SIX: Digits<6> = Digits::new(BASE64.as_bytes());
 
-    /// The same codec of another author.
+    /// Returns the same codec by another author.
     fn peer(symbols: &str) -> Encoding {
         let mut specification = Specification::new();
         specification.symbols.push_str(symbols);
