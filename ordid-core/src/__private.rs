@@ -369,7 +369,7 @@ pub trait HoldKeyOf<P: OrderedKey>: KeyField<Key = <P::Field as KeyField>::Key> 
 #[diagnostic::do_not_recommend]
 impl<F: KeyField<Key = <P::Field as KeyField>::Key>, P: OrderedKey> HoldKeyOf<P> for F {}
 
-/// Of `#[ordid(parent = P(one, other))]` at the field of type `F`, which is one of them.
+/// Returns the parent for `#[ordid(parent = P(one, other))]` at the field of type `F`, which is one of those fields.
 pub const fn by_fields<F: PartField, K: HoldKeyOf<P>, P: OrderedKey + 'static>(
     column: &'static str,
 ) -> ParentField<K> {

@@ -21,7 +21,8 @@ mod tsc;
 
 #[cfg(feature = "std")]
 pub use delay::Delay;
-// Twice: the compiler names a feature that is missing, if an item is gated behind it alone.
+// This is exported twice, so that the compiler names the feature if it is missing: it does so only for an item that is
+// gated behind the feature alone.
 #[cfg(feature = "test-util")]
 pub use manual::ManualClock;
 #[cfg(all(test, not(feature = "test-util")))]

@@ -30,7 +30,7 @@ mod segment;
 pub mod swap;
 
 pub use grant::{AsyncNodeAllocator, Grant, LeaseTerms, NodeAllocator};
-// Twice, so that the compiler names the feature where it is missing.
+// These are exported twice, so that the compiler names the feature if it is missing.
 #[cfg(feature = "test-util")]
 pub use memory::{MemoryCounter, MemoryNodes};
 #[cfg(all(test, not(feature = "test-util")))]

@@ -97,7 +97,7 @@ pub trait OrderedKey {
         number.to_string()
     }
 
-    /// Shows what takes the values of [`RETURNING`](Self::RETURNING), each with its position there.
+    /// Visits the cells that take the values of [`RETURNING`](Self::RETURNING), each with its position there.
     fn returned(&self, _visit: &mut dyn FnMut(usize, &dyn Cell)) {}
 
     /// Returns the key, after assigning a new one where there was none. Calling it again changes
@@ -478,7 +478,7 @@ pub trait Fields<S: ?Sized> {
     /// Hands over the version of a number, and nothing else: for a row that is not at hand any more.
     fn write_version(_number: i128, _sink: &mut S) {}
 
-    /// Says of which types the values of [`OrderedKey::RETURNING`] are, in that order.
+    /// Tells the sink the types of the values of [`OrderedKey::RETURNING`], in that order.
     fn expect_returned(_sink: &mut S) {}
 }
 

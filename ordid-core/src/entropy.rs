@@ -28,7 +28,7 @@ mod seeded;
 #[cfg(feature = "std")]
 mod thread;
 
-// Twice, so that the compiler names the feature where it is missing.
+// This is exported twice, so that the compiler names the feature if it is missing.
 #[cfg(feature = "test-util")]
 pub use seeded::SeededEntropy;
 #[cfg(all(test, not(feature = "test-util")))]

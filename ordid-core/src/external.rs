@@ -378,7 +378,7 @@ macro_rules! __interop_utoipa {
     ($key:ty) => {};
 }
 
-/// `#[ordid(short = SHORT)]`.
+/// Implements `ShortKey` for `#[ordid(short = SHORT)]`.
 #[cfg(feature = "sqids04")]
 #[doc(hidden)]
 #[macro_export]

@@ -140,7 +140,7 @@ macro_rules! fields {
     };
 }
 
-/// As [`fields`], for UUIDs of one version of RFC 9562: their fields go around version and variant.
+/// Does the same as [`fields`] for UUIDs of one version of RFC 9562, whose fields go around version and variant.
 macro_rules! fields_around_version {
     ($version:literal: $($field:ident = $bits:expr),+) => {
         type Parts = Parts;
@@ -333,7 +333,7 @@ macro_rules! settled {
 }
 
 mod anatomy;
-// Twice, so that the compiler names the feature where it is missing.
+// The module is declared twice, so that the compiler names the feature if it is missing.
 #[cfg(feature = "catalogue")]
 pub mod catalogue;
 #[cfg(all(test, not(feature = "catalogue")))]

@@ -629,7 +629,7 @@ fn version(cx: &Ctxt, model: &Entity<'_>) {
     }
 }
 
-/// Checks that what the database fills is a column, and none that the unit of work has to know before.
+/// Checks that a field which the database fills is a column, and not one that the unit of work has to know before.
 fn returning(cx: &Ctxt, model: &Entity<'_>) {
     for field in &model.fields {
         let attrs = &field.attrs;

@@ -47,7 +47,7 @@ pub struct BulkRows<'f, B: RowSink, D> {
     last: Chunk,
     /// The rows that the command has taken so far, of all its chunks.
     sent: Chunk,
-    /// The chunks whose rows are all in `sent`. The database has accepted none of them before the command ends.
+    /// The chunks whose rows are all in `sent`. The database accepts none of them until the command ends.
     taken: Vec<Chunk>,
     ended: bool,
     /// The column whose value is not for the command.
@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    /// Returns the reports of a command that is fed all rows, once it has ended in this way.
+    /// Feeds all rows to a command that ends with `outcome`, and returns the reports.
     fn reports(outcome: Result<(), BulkFailure<io::Error>>) -> Vec<(usize, usize)> {
         let mut rows = PendingRows::<OneRow>::new();
         rows.rows_mut().extend((0..5).map(|_| City {

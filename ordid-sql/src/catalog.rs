@@ -7,7 +7,8 @@ use crate::text::TableNames;
 
 /// Bounds the waits for locks of this transaction, unless the session has a bound.
 ///
-/// MySQL and MariaDB have one: `innodb_lock_wait_timeout`, 50 s by default. It cannot be shortened for a transaction, and
+/// MySQL and MariaDB have a bound: `innodb_lock_wait_timeout`, 50 s by default. It cannot be shortened for a
+/// transaction, and
 /// `SET SESSION` would stay with a pooled connection whose flush is dropped. MySQL 9.7 ignores it in the hint `SET_VAR`;
 /// MariaDB alone has `SET STATEMENT .. FOR`. `with_deadline` bounds the flush there.
 pub(crate) const POSTGRES_BOUNDS_WAITS: &str = "SELECT pg_catalog.set_config('lock_timeout', '10s', true) \
@@ -49,9 +50,10 @@ pub(crate) const MYSQL_CLUSTER: &str = if_variable!(
 pub(crate) const MYSQL_GALERA: &str =
     if_variable!("variable_name = 'wsrep_on' AND variable_value = 'ON'");
 
-/// Has a row, behind what is selected, if a unique index of PostgreSQL would refuse the same row a second time, and no trigger can replace its
-/// values before it is inserted. The index holds columns that are sent, and no others: the key alone, or with columns
-/// that cannot be NULL, as in a table that is partitioned by time.
+/// Returns the text that follows the select list of a query on PostgreSQL. The query returns a row if a unique index
+/// would refuse the same row a second time, and no trigger can replace its values before it is inserted. The index
+/// holds only columns that are sent: the key alone, or the key and columns that cannot be NULL, which is usual in a
+/// table that is partitioned by time.
 ///
 /// `tgtype` has a bit for each of `ROW`, `BEFORE` and `INSERT`, the lowest three: `src/include/catalog/pg_trigger.h`.
 pub(crate) fn postgres(names: &TableNames, sent: &[usize]) -> String {
@@ -71,8 +73,8 @@ pub(crate) fn postgres(names: &TableNames, sent: &[usize]) -> String {
     )
 }
 
-/// As [`postgres`], for MySQL and MariaDB, which show triggers only to users with the privilege `TRIGGER`. The names stand
-/// as constants in both queries, as MariaDB would otherwise open all tables of the server.
+/// Does the same as [`postgres`] for MySQL and MariaDB, which show triggers only to users with the privilege `TRIGGER`.
+/// Both queries have the names as constants, since MariaDB would otherwise open all tables of the server.
 pub(crate) fn mysql(names: &TableNames, sent: &[usize]) -> String {
     let (schema, table) = match split(&names.table, '`') {
         (Some(schema), table) => (text(&schema), text(&table)),

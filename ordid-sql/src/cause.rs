@@ -1,10 +1,10 @@
-//! The cause of an error of a table that is read or written outside of a flush.
+//! The cause of an error that occurs when a table is read or written outside of a flush.
 
 use std::{error::Error as StdError, fmt};
 
 use crate::{DriverError, Failure};
 
-/// An error of the database library, or one of core about what the database answered.
+/// An error of the database library, or an error of core about the database's answer.
 #[derive(Debug)]
 pub(crate) enum Cause<E> {
     Driver(DriverError<E>),
@@ -31,7 +31,7 @@ impl<E> Cause<E> {
 }
 
 impl<E: StdError + 'static> Cause<E> {
-    /// Returns the source of the error, whose own text is that of the error around this.
+    /// Returns the source of the error. The text of the error itself is part of the text of the error around it.
     pub(crate) fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
             Self::Driver(source) => source.error.source(),

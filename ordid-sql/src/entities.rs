@@ -93,10 +93,10 @@ pub(crate) trait Entities<S>: Any + Send + Sync {
     /// Returns the version that a row which is updated or deleted was read with, as text, where its type has one.
     fn version_text(&self, list: Kept, place: usize) -> Option<String>;
 
-    /// Says of which types the columns are that the database fills.
+    /// Tells the sink the types of the columns that the database fills.
     fn expect(&self, sink: &mut S);
 
-    /// Shows what takes the values of these columns of a row that is inserted or updated.
+    /// Visits the cells that take the values of these columns, for a row that is inserted or updated.
     fn cells(&self, list: Kept, place: usize, visit: &mut dyn FnMut(usize, &dyn Cell));
 }
 

@@ -144,7 +144,7 @@ impl<B: RowBinder> Work<B> {
             }
             TransactionScope::Savepoint => FlushRun::inside(plan),
         };
-        // Inside the user's transaction nobody here learns whether it is committed.
+        // The flush does not learn whether the user's transaction is committed, so it reads nothing inside it.
         if wanted == TransactionScope::Transaction && reads(&self.rows, run.plan()) {
             run = run.with_reading();
         }
@@ -214,7 +214,7 @@ impl<B: RowBinder> Work<B> {
         Err(located(&mut self.rows, source, scope, writer, &mut link, failure).await)
     }
 
-    /// Returns whether a flush in a transaction of its own writes a marker row.
+    /// Returns whether a flush writes a marker row if it begins its transaction itself.
     fn marks(&self, writer: Writer<'_>, plan: &Plan) -> Marks {
         match self.markers {
             Markers::None => Marks::No,
@@ -534,7 +534,8 @@ async fn probe<C: FlushConnection>(
         && run.reads()
     {
         run.found();
-        // Whether what an attempt has read is what was committed, is not known: several may have got as far as COMMIT.
+        // The values that an attempt has read may differ from those that were committed, since several attempts may
+        // have sent their COMMIT.
         let statements = statements_of(rows, writer);
         match read_committed(rows, &mut open, run.plan(), &statements).await {
             Ok(read) => read.fill(),
@@ -545,12 +546,12 @@ async fn probe<C: FlushConnection>(
     open.rollback(run.has_lost_connection()).await.is_err()
 }
 
-/// Looks for the marker row of a flush, and for one of its rows where it only inserts: one whose key nobody else writes.
-/// If neither is there, the run learns what it has to know
-/// of the server before it sends the rows again.
+/// Looks for the marker row of a flush and, if the flush only inserts, for one of its rows whose key nobody else writes.
+/// If neither is found, the run asks what it has to know about the server before it sends the rows again.
 ///
-/// A flush that wrote a marker row is told by that row alone, as somebody else may have written a row with one of its keys.
-/// Only where the marker row is so old that it may have been removed, a row tells, too.
+/// If the flush wrote a marker row, only that row shows that it was committed, since somebody else may have written a
+/// row with one of its keys. One of its rows is looked for only if the marker row is so old that it may have been
+/// removed.
 async fn is_there<T: FlushTransaction>(
     rows: &PendingRows<T::Binder>,
     protected: &ProtectedTables,
@@ -567,7 +568,7 @@ async fn is_there<T: FlushTransaction>(
             return Ok(true);
         }
     }
-    // Without its marker row the flush is not committed, whoever wrote a row with one of its keys.
+    // If its marker row is missing, the flush is not committed, even if there is a row with one of its keys.
     let may_be_told_by_a_key = !run.records() || marker::may_be_removed(run.id());
     if run.plan().only_inserts()
         && may_be_told_by_a_key

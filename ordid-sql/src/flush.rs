@@ -35,8 +35,8 @@
 //! Updates and deletes need no free key, so a flush that has some writes a marker row, unless
 //! [`Flush::without_record`] says that it cannot: then nothing resolves its COMMIT, and it ends as
 //! [`Unknown`](Outcome::Unknown) as soon as the answer is lost. A flush that only inserts writes a marker row if
-//! [`Flush::with_record`] asks for it. It has to be written from the first attempt on: one that is written later says
-//! nothing of an older transaction without one.
+//! [`Flush::with_record`] asks for it. Every attempt has to write it, from the first one on: a later marker row says
+//! nothing about an older transaction that has none.
 
 use std::time::Duration;
 
@@ -202,7 +202,7 @@ enum State {
     Beginning,
     Recording,
     Sending(usize),
-    /// All these chunks were sent.
+    /// All chunks were sent. This is their number.
     Reading(usize),
     RollingBack(Failure),
     Sleeping {
@@ -301,15 +301,16 @@ impl Flush {
         self
     }
 
-    /// As [`with_record`](Self::with_record), of a flush that has not begun its first attempt.
+    /// Does the same as [`with_record`](Self::with_record) to a flush that was made already, but has not begun its
+    /// first attempt.
     pub(crate) fn records_too(&mut self) {
         self.records = self.scope != Scope::Transaction;
     }
 
-    /// Writes no marker row, also where rows are not only inserted, for databases without a table for it. If the answer to the
-    /// COMMIT of such a flush is lost, nothing can find out what became of it: the flush ends as
+    /// Writes no marker row, even if rows are updated or deleted, for databases that do not have the table. If the
+    /// answer to the COMMIT of such a flush is lost, nothing can find out what became of it: the flush ends as
     /// [`Unknown`](Outcome::Unknown), and sends nothing if it is [resumed](Self::resumed). A flush that only inserts is
-    /// probed by a key as always.
+    /// probed by a key as usual.
     #[must_use]
     pub fn without_record(mut self) -> Self {
         self.records = false;

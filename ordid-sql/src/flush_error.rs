@@ -59,7 +59,7 @@ enum Kind<D> {
         marked_for: Option<MarkedFor>,
     },
     Bind,
-    /// What the database fills could not be read.
+    /// The columns that the database fills could not be read.
     Read,
     Statement,
     Count {
@@ -321,12 +321,12 @@ impl<D> FlushError<D> {
         Self::new(Kind::Bind, Source::Driver(source)).at(place)
     }
 
-    /// What the database fills could not be read.
+    /// Makes the error for columns that the database fills and that could not be read.
     pub fn read(source: DriverError<D>, place: Place) -> Self {
         Self::new(Kind::Read, Source::Driver(source)).at(place)
     }
 
-    /// What was read is not what was asked for.
+    /// Makes the error for an answer that does not fit the query.
     pub(crate) fn misread(source: impl Into<BoxedError>, place: Place) -> Self {
         Self::new(Kind::Read, Source::Boxed(source.into())).at(place)
     }
@@ -584,9 +584,9 @@ impl<D> FlushError<D> {
     /// with the question whether the rows are there. A row is never written twice, since it carries the same key. A
     /// flush after such a change fails, and sends nothing.
     ///
-    /// A flush with updates, upserts or deletes `without_record` cannot ask: look for its changes yourself, and `clear` the unit of
-    /// work. Neither does a flush end it by itself whose rows the database would take twice, and which wrote no marker row:
-    /// see `with_record`.
+    /// A flush with updates, upserts or deletes `without_record` cannot ask: look for its changes yourself, and `clear`
+    /// the unit of work. If the database would take the rows of a flush twice, and the flush wrote no marker row,
+    /// flushing again resolves the outcome only if the rows are found: see `with_record`.
     ///
     /// An error of `flush_in` never has it: no COMMIT was sent, so what it wrote is gone with the
     /// connection, or with the savepoint. That question belongs to your own COMMIT after it.
@@ -594,8 +594,9 @@ impl<D> FlushError<D> {
         self.0.is_unknown
     }
 
-    /// Returns whether the database has no table `ordid_flushes`, which updates, upserts, deletes and `with_record` need,
-    /// and rows that the database would take twice; nothing was written. The text has the statement that creates it.
+    /// Returns whether the database has no table `ordid_flushes`; nothing was written. Updates, upserts, deletes and
+    /// `with_record` need the table, and so do rows that the database would take twice. The text has the statement that
+    /// creates it.
     ///
     /// Diesel keeps the codes of PostgreSQL and MySQL to itself: there, the server has to speak English (`lc_messages`).
     /// Otherwise the text only says that the marker row could not be written, and where the table is declared.

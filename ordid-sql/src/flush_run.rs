@@ -120,7 +120,8 @@ impl<D> FlushRun<D> {
             None => (Flush::new(plan.clone()), new_id()),
         };
         let run = Self::of(plan, flush.with_retry(retry), id, true);
-        // What was written is looked for. A marker row that was not written then would resolve nothing now.
+        // A resumed flush writes marker rows as the older one did. If the older one wrote none, a marker row would
+        // resolve nothing now.
         run.with_markers(unresolved.map_or(markers, |it| it.markers))
     }
 
@@ -169,20 +170,20 @@ impl<D> FlushRun<D> {
         self
     }
 
-    /// Says that the catalog has to be asked whether the flush needs a marker row.
+    /// Makes the run ask the catalog whether the flush needs a marker row.
     #[must_use]
     pub(crate) fn which_asks(mut self) -> Self {
         self.asks = true;
         self
     }
 
-    /// Returns whether the catalog has to be asked now. While a commit is unresolved it is too late: the marker row of
-    /// the next attempt would say nothing of the older one.
+    /// Returns whether the catalog has to be asked now. It is too late to ask while a COMMIT is unresolved: the marker
+    /// row of the next attempt would say nothing about the older attempt.
     pub(crate) fn has_to_ask(&self) -> bool {
         self.asks && !self.flush.is_unresolved()
     }
 
-    /// Takes the catalog's answer. If no table is protected, the flush writes a marker row.
+    /// Accepts the catalog's answer. If no table is protected, the flush writes a marker row.
     pub(crate) fn answered<S: RowSink + 'static>(
         &mut self,
         is_protected: bool,
@@ -220,7 +221,7 @@ impl<D> FlushRun<D> {
         self.marked_for
     }
 
-    /// As [`Flush::with_reading`].
+    /// Does the same as [`Flush::with_reading`] for the flush of this run.
     #[must_use]
     pub fn with_reading(mut self) -> Self {
         self.flush = self.flush.with_reading();
@@ -437,7 +438,7 @@ impl<D> FlushRun<D> {
             .add_statements(chunk, statements.saturating_sub(1));
     }
 
-    /// Counts the statements that read rows of a chunk.
+    /// Adds the statements that read rows of a chunk to the counts.
     pub(crate) fn count_reads(&mut self, chunk: &Chunk, statements: usize) {
         self.tally.add_statements(chunk, statements);
     }

@@ -1,29 +1,29 @@
-//! Readers that follow a table by its keys, and deliver each row once: the decisions and the statements. An adapter
-//! implements [`FollowerDriver`] and re-exports [`Follower`] under its own name.
+//! Readers that follow a table and deliver each of its rows once. This module has the decisions and the statements; an
+//! adapter implements [`FollowerDriver`] and re-exports [`Follower`] under its own name.
 //!
-//! A key is made before its row is committed, so rows do not appear in the order of their keys: a reader that asks for
-//! rows above the highest key that it has seen never sees the row of a transaction that took longer. There are two ways
-//! to read such a row, too:
+//! A key is made before its row is committed, so rows do not appear in the order of their keys. If a transaction takes
+//! longer than others, a reader that asks only for rows above the highest key that it has seen never sees its rows.
+//! There are two ways to read such rows, too:
 //!
 //! | | [`by_transaction`](Follower::by_transaction) | [`settled_after`](Follower::settled_after) |
 //! |---|---|---|
 //! | databases | PostgreSQL 13 or later, the primary | all |
 //! | the table needs | a column with the transaction that inserted the row | nothing |
 //! | a row is delivered | at the first call after its COMMIT | when its key is older than the bound |
-//! | is missed | no row | what is committed later than the bound |
+//! | is missed | no row | a row that is committed later than the bound |
 //! | keys may be made | at any time | shortly before the COMMIT |
 //!
 //! # Why not by PostgreSQL's `xmin`?
 //!
 //! The system column `xmin` has the transaction that wrote the *version* of a row. An update changes it, so a row that
-//! was delivered would look new. Within a savepoint it is the number of the subtransaction, which no snapshot lists. And
-//! it has 32 bits, which count around.
+//! was delivered would look new. Within a savepoint it is the number of the subtransaction, which no snapshot lists. It
+//! has only 32 bits, so its numbers wrap around.
 //!
 //! # Why not by InnoDB's list of open transactions?
 //!
-//! `information_schema.innodb_trx` is a copy that is at least a tenth of a second old, and older where others read it
-//! more often than that; it does not have the transactions of the other servers of a cluster, and tells when a
-//! transaction began, where a key may be older. A transaction that is not in it may still be open.
+//! `information_schema.innodb_trx` is a copy that is at least a tenth of a second old, and it is older if others read
+//! it more often than that. It does not list the transactions of the other servers of a cluster. It says when a
+//! transaction began, but the keys of its rows may be older. A transaction that is not listed may still be open.
 
 use std::{fmt, marker::PhantomData, time::Duration};
 
@@ -48,17 +48,18 @@ use crate::EngineProfile;
 use error::Kind;
 use position::State;
 
-/// The column in which [`Follower::by_transaction`] looks for the transaction that inserted a row.
+/// The name of the column that has the transaction which inserted a row, for [`Follower::by_transaction`].
 const COLUMN: &str = "inserted_in";
 
 /// Reads the rows of an entity's table that were inserted since the last call, each once.
 ///
-/// It keeps nothing itself: a call takes the [`Position`] that the last one returned. Store that, as text, in the
-/// transaction that does the work with the rows; then a program that crashes goes on where it was, and each row is
-/// worked on exactly once. Two readers with one position both get its rows, so lock the row that stores it.
+/// A follower has no state: each call takes the [`Position`] that the last one returned. Store the position, as text,
+/// in the transaction that processes the rows. Then a program that crashes continues where it was, and each row is
+/// processed exactly once. Two readers with the same position get the same rows, so lock the row that stores the
+/// position.
 ///
-/// A follower is about rows that are inserted. An update of a row, before or after it was delivered, does not deliver it
-/// again, and a row that is deleted before it was read is not delivered.
+/// A follower delivers rows that are inserted. If a row is updated, before or after it was delivered, it is not
+/// delivered again. A row that is deleted before it was read is not delivered.
 ///
 /// `D` is the library and the database; adapters have an alias for it.
 pub struct Follower<D, E: OrderedKey> {
@@ -81,13 +82,13 @@ enum Rule<K> {
     },
 }
 
-/// Rows in the order of their keys, and the position behind them.
+/// Rows in the order of their keys, and the position after them.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Batch<E: OrderedKey> {
     /// The rows.
     pub rows: Vec<E>,
-    /// What the next call takes. If there are no rows it need not be stored.
+    /// The position for the next call. It need not be stored if there are no rows.
     pub position: Position<KeyOf<E>>,
     /// Whether these are all rows that could be delivered when the call began. If not, call again at once.
     pub is_complete: bool,
@@ -103,23 +104,23 @@ where
     ///
     /// A call asks which transactions are open (`pg_current_snapshot()`), and delivers the rows of those that have
     /// ended since the last call. So it misses no row and delivers none twice, whatever the rows' keys are and however
-    /// long a transaction takes; an open transaction does not hold up the rows of others. A savepoint counts as its
-    /// transaction, and a prepared transaction is open until `COMMIT PREPARED`. Rows that the caller's own transaction
-    /// has inserted are delivered after its COMMIT.
+    /// long a transaction takes. An open transaction does not delay the rows of others. A savepoint counts as part of
+    /// its transaction, and a prepared transaction is open until `COMMIT PREPARED`. Rows that the caller's own
+    /// transaction has inserted are delivered after its COMMIT.
     ///
-    /// It reads from the primary: a standby does not tell which transactions are open, and is refused. Numbers of
-    /// transactions belong to one cluster, and survive `pg_upgrade`. In a copy that was made by `pg_dump` or by logical
-    /// replication, the column has the numbers of another cluster: set it anew
-    /// (`UPDATE orders SET inserted_in = DEFAULT`), and begin at [`now`](Self::now). After a failover to a standby that
-    /// had not yet received the last transactions, the position may name transactions that never were; while the
-    /// numbers are higher than the new primary's, this is [an error](FollowError::is_position_ahead).
+    /// Read from the primary: a standby does not show which transactions are open, so a call on one fails. Transaction
+    /// numbers belong to one cluster, and survive `pg_upgrade`. In a copy that was made by `pg_dump` or by logical
+    /// replication, the column has the numbers of another cluster: reset it (`UPDATE orders SET inserted_in =
+    /// DEFAULT`), and begin at [`now`](Self::now). After a failover to a standby that had not yet received the last
+    /// transactions, the position may name transactions that do not exist there. As long as its numbers are higher than
+    /// the new primary's, a call returns [an error](FollowError::is_position_ahead).
     pub fn by_transaction() -> Self {
         Self::new(Rule::Transactions {
             column: COLUMN.to_owned(),
         })
     }
 
-    /// Names the column in which the transaction is, unquoted.
+    /// Sets the name of the column that has the transaction, unquoted.
     #[must_use]
     pub fn in_column(mut self, column: &str) -> Self {
         if let Rule::Transactions { column: name } = &mut self.rule {
@@ -128,11 +129,12 @@ where
         self
     }
 
-    /// Returns the statements that add the column and its index, for migrations: `ALTER TABLE`, which takes an ACCESS
-    /// EXCLUSIVE lock for a moment and does not write the rows anew, and `CREATE INDEX CONCURRENTLY`, which has to be
-    /// run outside of a transaction. Rows that are there count as inserted by the first one.
+    /// Returns the statements that add the column and its index, for migrations. The first is an `ALTER TABLE`, which
+    /// takes an ACCESS EXCLUSIVE lock for a moment and does not rewrite the rows. The second is a `CREATE INDEX
+    /// CONCURRENTLY`, which has to be run outside of a transaction. Existing rows count as inserted by the transaction
+    /// of the `ALTER TABLE`.
     ///
-    /// It is empty for a follower by [`settled_after`](Self::settled_after).
+    /// A follower by [`settled_after`](Self::settled_after) needs no statements, so the list is empty.
     pub fn create_sql(&self) -> Vec<String> {
         match &self.rule {
             Rule::Transactions { column } => text::create::<E>(column),
@@ -146,17 +148,16 @@ where
     D: FollowerDriver<E>,
     E: OrderedKey<Field: KeyField<Leading = KeyOf<E>>>,
 {
-    /// Follows a table by the time in its keys: delivers a row when its key is older than this.
+    /// Follows a table by the time in its keys, and delivers a row when its key is older than `longest`.
     ///
-    /// `longest` has to cover the longest time from when a key is made until its row can be read: the rest of the
-    /// longest transaction, the retries of a flush, the time that rows wait in a unit of work, and by how much the
-    /// clock of a writer is behind the reader's. **A row that takes longer is missed, and nothing tells.** In a
-    /// transaction that keeps a snapshot, such as REPEATABLE READ, which is the default of MySQL and MariaDB, it also
-    /// has to cover the time since the snapshot: make the call the first query of such a transaction. On a replica it
-    /// has to cover the lag.
+    /// `longest` has to cover the longest time between the moment when a key is made and the moment when its row can be
+    /// read. This includes the rest of the longest transaction, the retries of a flush, the time that rows wait in a
+    /// unit of work, and the difference by which a writer's clock is behind the reader's. **A row that takes longer is
+    /// missed without an error.** In a transaction that keeps a snapshot, such as REPEATABLE READ, which is the default
+    /// of MySQL and MariaDB, it also has to cover the time since the snapshot: make the call the first query of such a
+    /// transaction. On a replica it has to cover the lag.
     ///
-    /// The keys have to be of a scheme that is ordered by time, in a column that keeps the order; otherwise it does not
-    /// compile.
+    /// This compiles only if the keys' scheme is ordered by time, and their column keeps the order.
     pub fn settled_after(longest: Duration) -> Self
     where
         KeyOf<E>: KeyType<Scheme: TimeOrdered>,
@@ -181,20 +182,19 @@ where
         }
     }
 
-    /// Gives the profile of the engine. Only whether it [prepares](EngineProfile::prepares) statements by name matters:
-    /// behind PgBouncer's mode `transaction`, give [`PGBOUNCER`](EngineProfile::PGBOUNCER).
+    /// Sets the profile of the engine. A follower only uses whether it [prepares](EngineProfile::prepares) statements
+    /// by name: behind PgBouncer's mode `transaction`, pass [`PGBOUNCER`](EngineProfile::PGBOUNCER).
     #[must_use]
     pub fn with_engine(mut self, engine: EngineProfile) -> Self {
         self.prepares = engine.prepares;
         self
     }
 
-    /// Returns the position behind all rows that could be delivered now, for a reader that is not interested in what
-    /// is there.
+    /// Returns the position after all rows that could be delivered now, for a reader that does not want existing rows.
     ///
     /// # Errors
     ///
-    /// As [`next`](Self::next).
+    /// Returns the same errors as [`next`](Self::next).
     pub async fn now(
         &self,
         over: impl Into<D::Source<'_>>,
@@ -212,17 +212,18 @@ where
         }
     }
 
-    /// Returns the next rows in the order of their keys, `most` at most; 0 counts as 1.
+    /// Returns at most `most` of the next rows, in the order of their keys. If `most` is 0, it counts as 1.
     ///
-    /// Rows of one call are in order. Those of the next one may have lower keys, since they were committed later.
+    /// The rows of one call are in order. The rows of the next call may have lower keys, since they were committed
+    /// later.
     ///
-    /// It only reads, so the same call may be made again after any error.
+    /// This only reads, so the same call may be made again after any error.
     ///
     /// # Errors
     ///
-    /// What the database says, as that there is no such column; a position [that is
-    /// ahead](FollowError::is_position_ahead) of the database, or that [another kind of
-    /// follower](FollowError::is_other_position) returned; a [standby](FollowError::is_standby).
+    /// Returns an error if the database refuses the query, for example because the column does not exist; if the
+    /// position [is ahead](FollowError::is_position_ahead) of the database, or was returned by [another kind of
+    /// follower](FollowError::is_other_position); or if the database is a [standby](FollowError::is_standby).
     pub async fn next(
         &self,
         over: impl Into<D::Source<'_>>,
@@ -257,7 +258,7 @@ where
             State::Above(_) => return Err(Kind::OtherPosition { wants: "seen .." }),
         };
         let now = self.snapshot(source).await?;
-        // A snapshot that is older than the window would not show all of its rows, and the window would be closed.
+        // A snapshot that is older than the window would not show all of its rows, but the window would be closed.
         let newest = window.as_ref().map_or(&seen, |window| &window.until);
         if !now.covers(newest) {
             return Err(Kind::Ahead {
@@ -305,7 +306,8 @@ where
         let sql = text::settled::<D::Dialect, E>(above.is_some(), most);
         let rows = D::rows(source, sql, above.into_iter().chain([below]).collect()).await?;
         let is_complete = !is_full(&rows, most);
-        // Not up to `below`: a row that comes too late is still delivered, if none above it was.
+        // The position is not moved up to `below`, so that a row which is committed too late is still delivered if no
+        // row above it was.
         let position = match last_key(&rows) {
             Some(key) => Position::above(key),
             None if rows.is_empty() => position.clone(),
@@ -329,7 +331,7 @@ where
         let snapshot: Snapshot = snapshot.unwrap_or_default().parse()?;
         Ok(match own.unwrap_or_default().parse() {
             Ok(own) => snapshot.with_open(own),
-            // It has no number yet; the one that it may get is above all that the snapshot has seen.
+            // The transaction has no number yet. If it gets one, that is above all numbers in the snapshot.
             Err(_) => snapshot,
         })
     }
@@ -357,7 +359,7 @@ where
     }
 }
 
-/// The time before which keys are settled.
+/// Returns the time before which keys are settled.
 fn bound(longest: Duration) -> Timestamp {
     let longest = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
     let now = SystemClock.now().as_unix_millis();

@@ -111,17 +111,17 @@ pub struct Attempt {
     /// Whether the rows may be in the database already, because the outcome of an earlier attempt is
     /// unknown.
     pub in_doubt: bool,
-    /// Whether such an attempt wrote a marker row beside the rows that it only inserted.
+    /// Whether such an attempt only inserted rows, but wrote a marker row, too.
     pub is_marked: bool,
 }
 
 /// Whether an attempt writes a marker row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marks {
-    /// It writes none.
+    /// The attempt writes none.
     No,
-    /// It writes one.
+    /// The attempt writes one.
     Yes,
-    /// The database is asked first, and nothing is sent before.
+    /// The database is asked first, and no rows are sent before its answer.
     NotKnownYet,
 }

@@ -130,7 +130,8 @@ pub(crate) struct TypeOf<S, R> {
     pub(crate) version: Option<usize>,
     pub(crate) version_text: fn(i128) -> String,
     pub(crate) returning: &'static [&'static str],
-    /// What is known of the columns that the database fills, if there are some: so nothing is compiled for the others.
+    /// The functions for the columns that the database fills, if there are some. Nothing is compiled for types without
+    /// such columns.
     pub(crate) returned: Option<Returned<S>>,
     counts_inserts: bool,
     is_named: bool,
@@ -208,15 +209,15 @@ impl<S: 'static, R: RawKey> TypeOf<S, R> {
     }
 }
 
-/// What is known of the columns of an entity type that the database fills.
+/// The functions for the columns of an entity type that the database fills.
 pub(crate) struct Returned<S> {
-    /// Says of which types their values are.
+    /// Tells the sink the types of their values.
     pub(crate) expect: fn(&mut S),
-    /// Shows what takes the values of a row.
+    /// Visits the cells that take the values of a row.
     pub(crate) cells: ShowCells,
 }
 
-/// Shows the cells of the row at a place of a list, which is a `Vec` of its type.
+/// Visits the cells of the row at one place of a list, which is a `Vec` of the entity type.
 type ShowCells = fn(&dyn Any, usize, &mut dyn FnMut(usize, &dyn Cell));
 
 fn cells<E: OrderedKey + 'static>(

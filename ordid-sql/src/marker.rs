@@ -1,9 +1,9 @@
 //! The row that a flush is known by after the answer to its COMMIT was lost.
 //!
-//! A flush that does not only insert first writes a row of its own into `ordid_flushes`, under one key for all
-//! its attempts. If that row is there, the flush was committed. A flush that only inserts does without, as each
-//! of its rows has a key that tells the same, unless it is asked to write one, or the database would take the same rows
-//! twice (`executor/protected.rs`).
+//! A flush that does not only insert first writes a marker row into `ordid_flushes`, under one key for all its
+//! attempts. If that row is there, the flush was committed. A flush that only inserts needs no marker row, since the
+//! key of each of its rows shows the same. It writes one only if it is asked to, or if the database would take the same
+//! rows twice (`executor/protected.rs`).
 
 use std::time::Duration;
 
@@ -30,8 +30,7 @@ pub(crate) const MARKER_TABLE: &str = "ordid_flushes";
 pub enum Markers {
     /// No flush: the database has no table for them.
     None,
-    /// Those that do not only insert: with updates, upserts or deletes. And those whose rows the database would take
-    /// twice.
+    /// Flushes with updates, upserts or deletes write one, and so do flushes whose rows the database would take twice.
     #[default]
     Changes,
     /// All.

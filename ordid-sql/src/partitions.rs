@@ -1,10 +1,10 @@
-//! Partitions of PostgreSQL by the time in the key: their bounds and statements. An adapter implements
+//! The bounds and statements of PostgreSQL's partitions by the time in the key. An adapter implements
 //! [`PartitionDriver`] and re-exports [`Partitions`] under its own name.
 //!
 //! A table that is partitioned by the range of its key has one partition for each day, week or month. The key alone is
-//! its primary key, since it is the partition key, too; so flushes, foreign keys and look-ups by key are as ever. A
-//! query for a time, `WHERE id >= $1 AND id < $2` with the ends of [`KeyType::range`], reads the partitions of that
-//! time alone, and old rows go with their partition, without a `DELETE`.
+//! its primary key, since it is the partition key, too. So flushes, foreign keys and look-ups by key work as usual. A
+//! query for a time, `WHERE id >= $1 AND id < $2` with the ends of [`KeyType::range`], reads only the partitions of
+//! that time. Old rows are removed with their partition, without a `DELETE`.
 //!
 //! ```text
 //! orders                    PARTITION BY RANGE (id)
@@ -35,11 +35,11 @@ use crate::cause::Cause;
 
 /// The partitions of an entity's table by the time in its keys, on PostgreSQL 12 or later.
 ///
-/// Times are UTC. A partition begins at the lowest key of its first millisecond, whatever the column of the key is:
-/// `uuid`, `bytea`, `text` or `bigint`. The scheme has to be ordered by time, in a column that keeps the order;
-/// otherwise it does not compile.
+/// Times are in UTC. A partition begins at the lowest key of its first millisecond. The column of the key may be
+/// `uuid`, `bytea`, `text` or `bigint`. This compiles only if the scheme is ordered by time, and the column keeps the
+/// order.
 ///
-/// `D` is the library; adapters have an alias for it.
+/// `D` is the library. Adapters have an alias for it.
 pub struct Partitions<D, E: OrderedKey> {
     period: Period,
     /// Returns the lowest key of a time.
@@ -57,7 +57,7 @@ pub struct Partition {
     pub name: String,
     /// The time of its lowest key; `None` if it has no lower bound, or is the default partition.
     pub from: Option<Timestamp>,
-    /// The time of the lowest key behind it; `None` if it has no upper bound, or is the default partition.
+    /// The time of the lowest key after it; `None` if it has no upper bound, or is the default partition.
     pub to: Option<Timestamp>,
 }
 
@@ -67,7 +67,7 @@ where
     E: OrderedKey<Field: KeyField<Leading = KeyOf<E>>>,
     KeyOf<E>: KeyType<Scheme: TimeOrdered>,
 {
-    /// Says how long the partitions are that are created.
+    /// Sets the period of the partitions that are created.
     pub fn new(period: Period) -> Self {
         const {
             assert!(
@@ -82,22 +82,23 @@ where
         }
     }
 
-    /// Returns what stands behind the columns in the `CREATE TABLE` of the whole table: `PARTITION BY RANGE ("id")`.
+    /// Returns the clause that follows the columns in the `CREATE TABLE` of the whole table: `PARTITION BY RANGE
+    /// ("id")`.
     pub fn partition_by_sql(&self) -> String {
         text::partition_by::<E>()
     }
 
-    /// Returns the script that creates the partition of a time, for migrations. If it is there, the script does
-    /// nothing; two that run at the same time wait for each other.
+    /// Returns the script that creates the partition for a time, for migrations. If the partition exists, the script
+    /// does nothing. If two scripts run at the same time, one waits for the other.
     ///
-    /// The partition is created as a table and then attached, which takes a SHARE UPDATE EXCLUSIVE lock on the whole
-    /// table: queries, inserts and updates go on. A default partition is locked, and read for rows that belong into the
-    /// new one, so a table is better off without it. Foreign keys of the table lock the tables that they refer to
-    /// against writes for that moment.
+    /// The partition is created as a table and then attached. This takes a SHARE UPDATE EXCLUSIVE lock on the whole
+    /// table, which does not block queries, inserts and updates. A default partition is locked, and searched for rows
+    /// that belong to the new partition, so a table should have none. If the table has foreign keys, the tables that
+    /// they refer to are locked against writes for that moment.
     ///
     /// # Errors
     ///
-    /// If the time does not fit the scheme's layout, the error [`is_clock`](Error::is_clock).
+    /// Returns an error that [`is_clock`](Error::is_clock) if the time does not fit the scheme's layout.
     pub fn create_sql(&self, time: Timestamp) -> Result<String, Error> {
         let (from, to) = self.period.around(time);
         let [from_key, to_key] = [(self.lowest)(from)?, (self.lowest)(to)?]
@@ -106,16 +107,16 @@ where
         Ok(text::create::<E>(&name, &from_key, &to_key))
     }
 
-    /// Creates the partition of this time and the next `count` ones, where they are missing, and returns those that
-    /// were.
+    /// Creates the partition for the current time and the next `count` partitions if they are missing, and returns
+    /// those that were missing.
     ///
-    /// Call it more often than a partition is long: a row for which there is no partition is refused. Keys are ahead of
-    /// the clock by ten seconds at most, unless the policy says more.
+    /// Call it at shorter intervals than the period of a partition, since a row for which there is no partition is
+    /// refused. Keys are at most ten seconds ahead of the clock, unless the policy allows more.
     ///
     /// # Errors
     ///
-    /// What the database says: that the table is not partitioned, that partitions of another period overlap, a
-    /// privilege that is missing.
+    /// Returns the error of the database. For example, the table is not partitioned, partitions of another period
+    /// overlap, or a privilege is missing.
     pub async fn create_next(
         &self,
         over: impl Into<D::Source<'_>>,
@@ -150,12 +151,13 @@ where
         Ok(there)
     }
 
-    /// Returns the partitions in the order of their bounds, those of other periods too; the default partition is the
-    /// last.
+    /// Returns the partitions in the order of their bounds, including those of other periods. The default partition is
+    /// the last.
     ///
     /// # Errors
     ///
-    /// What the database says, and [`is_unexpected_bound`](PartitionError::is_unexpected_bound).
+    /// Returns the error of the database, or an error that
+    /// [`is_unexpected_bound`](PartitionError::is_unexpected_bound).
     pub async fn list(
         &self,
         over: impl Into<D::Source<'_>>,
@@ -165,12 +167,12 @@ where
         Self::close(source, list)
     }
 
-    /// Returns the partitions whose newest possible key is older than this, the oldest first: those to
-    /// [detach](Self::detach_sql).
+    /// Returns the partitions whose newest possible key is older than this time, beginning with the oldest. These are
+    /// the partitions to [detach](Self::detach_sql).
     ///
     /// # Errors
     ///
-    /// As [`list`](Self::list).
+    /// Returns the same errors as [`list`](Self::list).
     pub async fn older_than(
         &self,
         over: impl Into<D::Source<'_>>,
@@ -184,9 +186,9 @@ where
         Ok(list)
     }
 
-    /// Returns the statement that takes a partition out of the table, after which it is a table of its own to dump, or
-    /// to drop. PostgreSQL 14 or later, outside of a transaction: it takes a SHARE UPDATE EXCLUSIVE lock on the whole
-    /// table, and waits for the queries that read it.
+    /// Returns the statement that detaches a partition from the table. The partition is a separate table afterwards,
+    /// which can be dumped or dropped. The statement needs PostgreSQL 14 or later, and has to be run outside of a
+    /// transaction. It takes a SHARE UPDATE EXCLUSIVE lock on the whole table, and waits for the queries that read it.
     pub fn detach_sql(&self, partition: &Partition) -> String {
         text::detach::<E>(&partition.schema, &partition.name)
     }
@@ -217,13 +219,13 @@ impl Partition {
         !is_open && self.from.is_none_or(|it| it <= from) && self.to.is_none_or(|it| to <= it)
     }
 
-    /// Returns whether it takes the rows for which there is no other partition, or is the only one and takes all.
+    /// Returns whether it is the default partition, or the only partition, which takes all rows.
     fn is_default(&self) -> bool {
         self.from.is_none() && self.to.is_none()
     }
 }
 
-/// Reads a line of [`text::list`]: the schema, the name and the bounds, each on a line of its own.
+/// Reads a row of [`text::list`], which has the schema, the name and the bounds on separate lines.
 fn read_partition<D, E>(row: &str) -> Result<Partition, Error>
 where
     D: PartitionDriver<E>,

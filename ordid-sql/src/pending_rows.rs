@@ -431,12 +431,12 @@ impl<S: RowSink + 'static> PendingRows<S> {
         }
     }
 
-    /// Says of which types the columns of a table are that the database fills.
+    /// Tells the sink the types of the columns of a table that the database fills.
     pub(crate) fn expect(&self, table: usize, sink: &mut S) {
         self.rows[table].entities().expect(sink);
     }
 
-    /// Shows what takes the values of these columns of a row of a chunk's action and table.
+    /// Visits the cells that take the values of these columns, for a row of a chunk's action and table.
     pub(crate) fn cells(&self, chunk: &Chunk, row: usize, visit: &mut dyn FnMut(usize, &dyn Cell)) {
         self.rows[chunk.table].cells(chunk.action, row, visit);
     }

@@ -154,9 +154,9 @@ pub(crate) struct Words {
     pub(crate) confirms: Option<&'static str>,
     /// What stands before and behind a column to make text of it.
     pub(crate) as_text: [&'static str; 2],
-    /// Writes the `FROM` and what follows of a query that has a row if a unique index would refuse the same row a second
-    /// time. It takes the positions of the columns that are sent. Where there is no such query, keys are taken to be
-    /// unique.
+    /// Returns the text that follows the select list of a query. The query returns a row if a unique index would refuse
+    /// the same row a second time. The function takes the positions of the columns that are sent. If an engine has no
+    /// such query, its keys are assumed to be unique.
     pub(crate) is_protected: Option<fn(&TableNames, &[usize]) -> String>,
     /// The character that no name may have, even a quoted one.
     pub(crate) never_in_names: Option<char>,

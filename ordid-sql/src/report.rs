@@ -55,8 +55,8 @@ pub struct FlushedTable {
 
 /// The database has accepted the rows of a chunk; nothing is committed yet.
 ///
-/// It accepts the rows of a bulk command, such as `COPY`, all at once when the command ends. So the chunks of a command
-/// are reported one after the other then.
+/// The database accepts the rows of a bulk command, such as `COPY`, all at once when the command ends. The chunks of
+/// the command are reported one after the other then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -64,7 +64,7 @@ pub struct Progress {
     pub table: &'static str,
     /// The rows of this chunk.
     pub rows: usize,
-    /// The rows accepted so far, over all tables. A flush that is begun anew begins at 0 again.
+    /// The number of rows accepted so far, over all tables. It begins at 0 again if a flush is tried again.
     pub done: usize,
     /// The rows to send. A row that is inserted with NULL and completed by an update counts twice, as
     /// does one whose foreign key is set to NULL before it is deleted.

@@ -227,7 +227,7 @@ impl<S: RowSink + 'static> Rows<S> {
         self.entities.version_text(list, place)
     }
 
-    /// Shows what takes the values of the columns that the database fills in a row of an action's list.
+    /// Visits the cells that take the values of the columns that the database fills, for a row of an action's list.
     pub(crate) fn cells(
         &self,
         action: Action,

@@ -208,11 +208,12 @@ impl<W: WrapsWork> Sharded<W> {
         })
     }
 
-    /// As [`update`](Self::update), of the columns that have changed since the row was read; returns whether there are some.
+    /// Does the same as [`update`](Self::update), but only for the columns that have changed since the row was read.
+    /// Returns whether there are some.
     ///
     /// # Errors
     ///
-    /// As [`Sharding::shard_of`] and [`Tracked::into_changed`]; the row is not added.
+    /// Returns the errors of [`Sharding::shard_of`] and [`Tracked::into_changed`]; the row is not added then.
     pub fn update_changed<E: Row<W::Binder> + Fields<Values>>(
         &mut self,
         row: Tracked<E>,

@@ -58,11 +58,11 @@
 //! - A [`Statement`] has its text, but not its table. A library that does not send the text takes the table from
 //!   `Entity`. If the kind is [`SetNull`](StatementKind::SetNull), only the keys are bound: the column is that of the
 //!   [`Action::Unlink`] which [`RowBinder::begin_rows`] announced.
-//! - A statement of the kind [`Find`](StatementKind::Find) has values for some columns of each row, and asks which of these
-//!   rows are there. [`FlushTransaction::read`] answers with the number of each that is, counted from 0.
+//! - A statement of the kind [`Find`](StatementKind::Find) has values for some columns of each row, and asks which of
+//!   these rows exist. [`FlushTransaction::read`] returns the number of each row that exists, counted from 0.
 //! - A library that can read columns under `#[ordid(returning)]` implements [`Reads<T>`](ordid_core::Reads) for its
 //!   binder, for each type `T` that it reads. Otherwise an entity with such a column does not compile, and
-//!   [`FlushTransaction::read`] is asked for texts alone.
+//!   [`FlushTransaction::read`] only has to return text.
 //! - [`RowBinder::of_marker`] has no entity. The table of marker rows is `ordid_flushes`, whose one parameter is `id`;
 //!   [`FlushDialect::FLUSHES_TABLE`](crate::FlushDialect::FLUSHES_TABLE) declares it.
 //!
@@ -238,11 +238,12 @@ pub enum Changed {
 pub struct ReadRow {
     /// The first column, which is text; empty if it is NULL.
     pub text: String,
-    /// The values of the other columns: of the types that [`Reads::expect`](ordid_core::Reads::expect) said, in its order.
+    /// The values of the other columns. Their types and their order are those of the calls of
+    /// [`Reads::expect`](ordid_core::Reads::expect).
     pub values: Vec<AnyValue>,
 }
 
-/// Makes a row that has no other column.
+/// Makes a row whose only column is this text.
 impl From<String> for ReadRow {
     fn from(text: String) -> Self {
         Self {
@@ -391,12 +392,12 @@ pub trait FlushTransaction: Send + Sized {
     ) -> impl Future<Output = Result<bool, DriverError<Self::Error>>> + Send;
 
     /// Returns the rows of a query. `values` has the parameters. If the query is of the kind
-    /// [`Read`](StatementKind::Read), [`Reads::expect`](ordid_core::Reads::expect) has said to `values` which types the
-    /// columns behind the first have. A query of any other kind has one column.
+    /// [`Read`](StatementKind::Read), calls of [`Reads::expect`](ordid_core::Reads::expect) have told `values` the
+    /// types of the columns after the first. A query of any other kind has one column.
     ///
     /// # Errors
     ///
-    /// The library's error, also for a value of another type.
+    /// Returns the library's error, including its error if a value has another type.
     fn read(
         &mut self,
         query: &Statement,

@@ -103,7 +103,7 @@ impl Table {
             Action::Insert | Action::Update | Action::UpdateColumns { .. } => {
                 Some(self.key_positions())
             }
-            // The row that is there may have another key.
+            // The existing row may have another key.
             Action::Upsert { set, .. } => Some(self.upserted_by(set).to_vec()),
             Action::FixUp { .. } | Action::Unlink { .. } | Action::Delete => None,
         }

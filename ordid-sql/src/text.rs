@@ -41,8 +41,8 @@ pub enum StatementKind {
     /// It asks which of many rows are there, by some of their columns: the answer has the number of each that is, counted
     /// from 0, as text.
     Find,
-    /// It reads columns of many rows, which are found by others: behind the number of each row that is there, counted
-    /// from 0, as text.
+    /// It finds many rows by some columns, and reads other columns of them. Its first column has, as text, the number
+    /// of each row that exists, counted from 0.
     Read,
 }
 
@@ -240,8 +240,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Asks which of these tables have a unique index that would refuse a second time the row whose columns of these
-    /// positions are sent: the answer has their numbers. `None` where the engine is not asked.
+    /// Asks for the numbers of those tables that have a unique index which would refuse the same row a second time.
+    /// Each table comes with the positions of the columns that are sent. Returns `None` if the engine is not asked.
     pub(crate) fn are_protected<'t>(
         self,
         tables: impl Iterator<Item = (&'t TableNames, &'t [usize])>,

@@ -32,7 +32,7 @@ pub struct Work<B: RowSink> {
     pub(crate) unresolved: Option<UnresolvedCommit>,
     pub(crate) keeper: Keeper<B>,
     pub(crate) engine: Option<EngineProfile>,
-    /// What is known of the tables.
+    /// The tables that are known to be protected.
     pub(crate) protected: &'static ProtectedTables,
 }
 
@@ -60,7 +60,7 @@ impl<B: RowBinder> Work<B> {
         self.markers = markers;
     }
 
-    /// Begins with an empty memory of tables, which is not freed: for tests.
+    /// Begins with an empty memory of tables, for tests. The memory is never freed.
     #[doc(hidden)]
     pub fn forget_tables(&mut self) {
         self.protected = Box::leak(Box::default());
@@ -403,7 +403,7 @@ impl<B: RowBinder> Keeper<B> {
         attempt.transpose()
     }
 
-    /// Makes durable whether the attempt writes a marker row, which was not known when it began.
+    /// Records durably whether the attempt writes a marker row, if this was not known when the attempt began.
     pub(crate) fn decided(&mut self, marks: bool) -> Result<(), Error> {
         match &mut self.journaled {
             Some(journaled) => journaled.decided(marks),

@@ -22,47 +22,50 @@ macro_rules! work_settings {
             ///
             /// If the answer to COMMIT is lost, a flush that only inserts looks for one of its rows, and a
             /// row that somebody deleted meanwhile is inserted again. Use this where others delete rows that
-            /// are so new. It costs a statement a flush.
+            /// are so new. It costs one statement for each flush.
             ///
             /// # Rows that the database would take twice
             ///
-            /// A flush that only inserts writes a marker row by itself if none of its tables would refuse the same row a
-            /// second time: each of them has no unique index over the key, alone or with other columns that are sent, or
-            /// has a `BEFORE INSERT` trigger, which may replace the key. So have a table that is partitioned by a time
-            /// that the database fills in, and a view, also one that is `#[ordid(uncounted)]`. PostgreSQL, MySQL and
-            /// MariaDB are asked for such tables, in a transaction of its own before the first flush into a table, and
-            /// before each flush while the answer is that no table is protected. Without the table of marker rows, such
-            /// a flush fails before a row is sent, and the error has the statement that makes it.
+            /// A flush that only inserts writes a marker row automatically if none of its tables would refuse the same
+            /// row a second time. A table refuses it if it has a unique index over the key, alone or with other columns
+            /// that are sent, and has no `BEFORE INSERT` trigger, which may replace the key. A table that is
+            /// partitioned by a time that the database fills in does not refuse it, nor does a view, including one that
+            /// is `#[ordid(uncounted)]`. The catalogs of PostgreSQL, MySQL and MariaDB are asked for such tables. This
+            /// happens in a separate transaction before the first flush into a table, and before each flush as long as
+            /// the answer is that no table is protected. If the table of marker rows is missing, such a flush fails
+            /// before a row is sent, and the error has the statement that creates the table.
             ///
-            /// Where the catalog cannot be read, no marker row is written. After a lost COMMIT the rows are looked for
-            /// all the same, but are not sent again without a unique index: the outcome stays unknown until they are
+            /// If the catalog cannot be read, no marker row is written. The rows are still looked for after a lost
+            /// COMMIT, but they are not sent again without a unique index: the outcome stays unknown until they are
             /// found. MySQL and MariaDB hide triggers from users without the privilege `TRIGGER`, and other engines are
-            /// not asked: for tables there whose keys are not unique, call this.
+            /// not asked. If such a table has keys that are not unique, call this function.
             #[must_use]
             pub fn with_record(mut self) -> Self {
                 self.0.set_markers($crate::Markers::All);
                 self
             }
 
-            /// Writes no marker row, also with updates, upserts and deletes: for databases in which the table that
-            /// [`flushes_table`](crate::flushes_table) declares cannot be made.
+            /// Writes no marker row, even with updates, upserts and deletes. This is for databases in which the table
+            /// that [`flushes_table`](crate::flushes_table) declares cannot be created.
             ///
-            /// Nothing then says whether they were committed, if the answer to COMMIT is lost. Such a
-            /// flush ends at once with an error that [`is_commit_unknown`](crate::FlushError::is_commit_unknown): it is
-            /// not tried again, since somebody else may have changed the rows meanwhile. Flushing again sends nothing and returns that error. Look for the changes in
-            /// the database, then [`clear`](Self::clear) the unit of work and, if they are not there, add them again.
+            /// If the answer to COMMIT is lost, nothing shows whether such changes were committed. The flush ends at
+            /// once with an error that [`is_commit_unknown`](crate::FlushError::is_commit_unknown): it is not tried
+            /// again, since somebody else may have changed the rows meanwhile. Flushing again sends nothing and returns
+            /// that error. Look for the changes in the database, then [`clear`](Self::clear) the unit of work and, if
+            /// they are not there, add them again.
             ///
-            /// What fails before COMMIT is tried again as always, and so is a flush that only inserts: its rows are found
-            /// by their keys. Rows that [the database would take twice](Self::with_record) are looked for, but not sent
-            /// again. A unit of work with a journal refuses all others without a marker row.
+            /// A flush that fails before COMMIT is tried again as usual. So is a flush that only inserts, since its
+            /// rows are found by their keys. Rows that [the database would take twice](Self::with_record) are looked
+            /// for, but not sent again. A unit of work with a journal and without marker rows refuses updates, upserts
+            /// and deletes.
             #[must_use]
             pub fn without_record(mut self) -> Self {
                 self.0.set_markers($crate::Markers::None);
                 self
             }
 
-            /// Forgets which tables this process has asked the catalog for: in tests, many databases have tables of the
-            /// same names.
+            /// Forgets which tables are protected according to the catalog. This is for tests, in which many databases
+            /// have tables of the same names.
             #[doc(hidden)]
             #[must_use]
             pub fn with_new_memory(mut self) -> Self {
@@ -130,9 +133,9 @@ macro_rules! work_settings {
                 self
             }
 
-            /// Calls a function for each chunk of rows that the database has accepted, as for a progress bar. The chunks of
-            /// a bulk command, such as `COPY`, are accepted and reported when it ends. A flush that is tried again reports
-            /// its rows anew.
+            /// Calls a function for each chunk of rows that the database has accepted, for example to show a progress
+            /// bar. The chunks of a bulk command, such as `COPY`, are accepted and reported when it ends. A flush that
+            /// is tried again reports its rows again.
             pub fn observe(&mut self, observer: impl FnMut($crate::Progress) + Send + 'static) {
                 self.0.set_observer(observer);
             }
@@ -184,8 +187,8 @@ macro_rules! work_settings {
 /// `__register() -> Registration<$binder, RawKeyOf<Self>>`.
 ///
 /// Most libraries take entities as they are. One that takes what can be made into an entity `E` names the type that it
-/// takes and the functions that make the entity: one for new and deleted rows, one for updated rows. Its entities know
-/// which of their columns have changed, so it has no `update_changed`.
+/// takes and the functions that make the entity: one for new and deleted rows, one for updated rows. Such a library has
+/// no `update_changed`, since its entities know which of their columns have changed.
 #[macro_export]
 macro_rules! work_entities {
     (impl[$($generics:tt)*] $work:ty, $entity:path) => {
@@ -194,12 +197,13 @@ macro_rules! work_entities {
         }
 
         impl<$($generics)*> $work {
-            /// Adds a row of which those columns will be updated that have changed since it was read, and returns
-            /// whether there are some. Otherwise it is as [`update_columns`](Self::update_columns).
+            /// Adds a row to update in the columns that have changed since it was read, and returns whether there are
+            /// some. Apart from that, it does the same as [`update_columns`](Self::update_columns).
             ///
             /// # Errors
             ///
-            /// One that [`is_plan`](ordid_core::Error::is_plan) if the key has changed; the row is not added.
+            /// Returns an error that [`is_plan`](ordid_core::Error::is_plan) if the key has changed; the row is not
+            /// added then.
             pub fn update_changed<E>(
                 &mut self,
                 row: ordid_core::Tracked<E>,
@@ -552,9 +556,9 @@ macro_rules! sharded_unit_of_work {
                 self
             }
 
-            /// Calls a function for each chunk of rows that a database has accepted, as for a progress bar: with
-            /// the shard's number, the chunk's table and rows, and the rows accepted so far and to send over all
-            /// shards. A shard that is tried again reports its rows anew.
+            /// Calls a function for each chunk of rows that a database has accepted, for example to show a progress
+            /// bar. The function gets the shard's number, the chunk's table and rows, and the numbers of rows that all
+            /// shards have accepted so far and have to send. A shard that is tried again reports its rows again.
             pub fn observe(&mut self, observer: impl FnMut(usize, $crate::Progress) + Send + 'static) {
                 self.0.set_observer(observer);
             }
@@ -713,13 +717,14 @@ macro_rules! sharded_unit_of_work {
         }
 
         impl<$($generics)*> $sharded {
-            /// Adds a row of which those columns will be updated that have changed since it was read: as
-            /// [`UnitOfWork::update_changed`], on the shard that the row belongs to now, or on
-            /// [all](ordid_sql::Sharding::everywhere).
+            /// Adds a row to update in the columns that have changed since it was read. It does the same as
+            /// [`UnitOfWork::update_changed`] on the shard that the row belongs to now, or on
+            /// [all](ordid_sql::Sharding::everywhere) shards.
             ///
             /// # Errors
             ///
-            /// As [`Sharding::shard_of`](ordid_sql::Sharding::shard_of) and [`UnitOfWork::update_changed`].
+            /// Returns the errors of [`Sharding::shard_of`](ordid_sql::Sharding::shard_of) and
+            /// [`UnitOfWork::update_changed`].
             pub fn update_changed<E>(
                 &mut self,
                 row: ordid_core::Tracked<E>,

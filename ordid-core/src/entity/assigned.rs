@@ -1,4 +1,4 @@
-//! The values of columns that the database fills: what is read of them, and where it goes.
+//! The values of columns that the database fills, and the cells that take them.
 
 use alloc::boxed::Box;
 use core::{any::Any, fmt};
@@ -8,7 +8,7 @@ pub type AnyValue = Box<dyn Any + Send + Sync>;
 
 /// Takes the value of one column of one row.
 pub trait Cell {
-    /// Prepares to take a value, which has to be of the cell's type; `None` if it is not. The cell is as it was until
+    /// Prepares to take a value. Returns `None` if the value is not of the cell's type. The cell does not change until
     /// [`Filling::fill`] is called.
     fn prepare(&self, value: AnyValue) -> Option<Filling>;
 }
@@ -17,7 +17,7 @@ pub trait Cell {
 pub struct Filling(Box<dyn FnOnce() + Send + Sync>);
 
 impl Filling {
-    /// Makes one of what puts the value into its cell.
+    /// Makes one from the function that puts the value into its cell.
     pub fn new(fill: impl FnOnce() + Send + Sync + 'static) -> Self {
         Self(Box::new(fill))
     }
@@ -44,7 +44,7 @@ pub trait AssignedField {
     /// The type of the value.
     type Value: Send + Sync + 'static;
 
-    /// Returns what takes the value.
+    /// Returns the cell that takes the value.
     fn cell(&self) -> &dyn Cell;
 }
 
@@ -86,7 +86,8 @@ mod shared {
     /// - Only a flush whose COMMIT is known to have succeeded fills it. It stays as it was if the flush failed, and in a
     ///   flush inside the user's own transaction, which the user commits.
     /// - A flush that updates the row replaces the value by the new one.
-    /// - If the row was not there any more when it was read, as where a trigger deleted it, the value stays as it was.
+    /// - If the row did not exist any more when it was read, for example because a trigger deleted it, the value stays
+    ///   as it was.
     ///
     /// - With serde it is an `Option` of the value.
     ///
@@ -132,13 +133,13 @@ mod shared {
             self.value().is_none()
         }
 
-        /// A value is replaced as a whole, so a panic elsewhere cannot have left half of one.
+        /// Locks the value. A value is replaced as a whole, so a panic elsewhere cannot have left half of one.
         fn value(&self) -> MutexGuard<'_, Option<T>> {
             self.0.lock().unwrap_or_else(PoisonError::into_inner)
         }
     }
 
-    /// Makes one that has a value, as of a row that was read.
+    /// Makes one that has a value, for a row that was read.
     impl<T> From<T> for Assigned<T> {
         fn from(value: T) -> Self {
             Self(Arc::new(Mutex::new(Some(value))))
@@ -176,7 +177,8 @@ mod shared {
 
     impl<T: PartialEq> PartialEq for Assigned<T> {
         fn eq(&self, other: &Self) -> bool {
-            // Both locks at once would wait for themselves if the two share the value. They are taken in one order, since
+            // If the two share the value, locking both would wait forever. Otherwise they are locked in one order,
+            // since
             // another thread may compare the two the other way round.
             match Arc::as_ptr(&self.0).cmp(&Arc::as_ptr(&other.0)) {
                 Ordering::Equal => true,
@@ -200,7 +202,7 @@ mod shared {
         }
     }
 
-    /// As an `Option` of the value.
+    /// Writes the value as an `Option`.
     #[cfg(feature = "serde")]
     impl<T: serde_core::Serialize> serde_core::Serialize for Assigned<T> {
         fn serialize<S: serde_core::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

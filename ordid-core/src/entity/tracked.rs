@@ -89,7 +89,7 @@ impl<T: Clone + PartialEq + Send + Sync + 'static> Sink<T> for Values {
     }
 }
 
-/// What the database fills has not been changed by the program.
+/// Reads nothing, since the program does not change columns that the database fills.
 impl<T> Reads<T> for Values {
     fn expect(&mut self) {}
 }

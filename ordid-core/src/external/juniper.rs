@@ -36,7 +36,7 @@ where
 ///
 /// # Errors
 ///
-/// None.
+/// Returns no error.
 pub fn resolve<K: KeyType, S: ScalarValue>(key: K) -> ExecutionResult<S> {
     Ok(Value::Scalar(to_scalar(key)))
 }
@@ -65,7 +65,7 @@ pub fn to_input_value<K: KeyType, S: ScalarValue>(key: K) -> InputValue<S> {
 ///
 /// # Errors
 ///
-/// A scalar that is no string, text that is not canonical, and keys of another scheme.
+/// Returns an error if the scalar is not a string, its text is not canonical, or the key is one of another scheme.
 pub fn of_scalar<K: KeyType, S: ScalarValue>(scalar: &S) -> Result<K, FieldError<S>> {
     let Some(text) = scalar.try_as_str() else {
         return Err(no_text::<K, S>());
@@ -80,7 +80,7 @@ pub fn of_scalar<K: KeyType, S: ScalarValue>(scalar: &S) -> Result<K, FieldError
 ///
 /// # Errors
 ///
-/// Those of [`of_scalar`], and a value that is no scalar.
+/// Returns the errors of [`of_scalar`], and an error if the value is not a scalar.
 pub fn of_input_value<K: KeyType, S: ScalarValue>(
     value: &InputValue<S>,
 ) -> Result<K, FieldError<S>> {
@@ -97,7 +97,8 @@ fn no_text<K: KeyType, S>() -> FieldError<S> {
 ///
 /// # Errors
 ///
-/// The token of a number. juniper then reads it as the number that it is, which [`of_scalar`] refuses with the reason.
+/// Returns an error if the token is a number. juniper then reads it as a number, which [`of_scalar`] refuses with the
+/// reason.
 pub fn scalar_of_token<S: ScalarValue>(token: ScalarToken<'_>) -> ParseScalarResult<S> {
     <String as ParseScalarValue<S>>::from_str(token)
 }

@@ -1,8 +1,8 @@
 //! Short public ids of integer keys: `ord_Uk3fWq` for `ord_281474976`, by [Sqids](https://sqids.org).
 //!
 //! The database and all other texts keep the number. A short id hides nothing: whoever has the alphabet
-//! reads the number, and one who does not can find it out from a few ids. The alphabet, the minimum length
-//! and the words that are left out stay the same as long as such ids are out there.
+//! reads the number, and anybody else can find it out from a few ids. The alphabet, the minimum length
+//! and the words that are left out must not change as long as such ids are in use.
 //!
 //! Sqids decodes many texts to the same numbers. [`ShortKey::from_short`] encodes what it has read once more and refuses
 //! any text but that one, so that a key has one short id.
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::error::Error;
 
-/// Of one number, with a minimum length of 255 characters.
+/// The largest length of a short id without its prefix. Sqids allows a minimum length of 255 characters.
 const LENGTH_MAX: usize = 255;
 
 mod sealed {
@@ -90,8 +90,8 @@ pub trait ShortKey: KeyType<Raw: IntegerKey> {
     ///
     /// # Errors
     ///
-    /// If Sqids finds no text without a word that its settings leave out, or the number is negative, as no scheme makes
-    /// one; the error [`is_conversion`](Error::is_conversion).
+    /// Returns an error that [`is_conversion`](Error::is_conversion) if Sqids finds no text without the words that its
+    /// settings leave out, or if the number is negative, which no scheme makes.
     fn to_short(self) -> Result<String, Error> {
         let number = self.to_raw().try_into().map_err(|_| no_short_id(self))?;
         let short = Self::sqids().encode(&[number]);
@@ -106,10 +106,10 @@ pub trait ShortKey: KeyType<Raw: IntegerKey> {
     ///
     /// # Errors
     ///
-    /// Any other text, also one that Sqids would decode to the same number, gives an error that
-    /// [`is_parse`](Error::is_parse); a number that is no key of the scheme one that [`is_layout`](Error::is_layout).
+    /// Returns an error that [`is_parse`](Error::is_parse) for any other text, even if Sqids would decode it to the
+    /// same number. Returns an error that [`is_layout`](Error::is_layout) if the number is not a key of the scheme.
     fn from_short(text: &str) -> Result<Self, Error> {
-        // Sqids takes time with the square of the length.
+        // The time that Sqids needs grows with the square of the length.
         let fits = text.len() <= PREFIX_MAX + 1 + LENGTH_MAX;
         let digits = match Self::PREFIX {
             None | Some("") => Some(text),

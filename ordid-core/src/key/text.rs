@@ -47,7 +47,7 @@ pub(crate) const ORDERED_32: usize = 32;
 /// Length of a push id.
 pub(crate) const PUSH_ID: usize = 20;
 
-// Statics, and not constants, which would be copied with each use.
+// These are statics, since constants would be copied with each use.
 static BASE32: Digits<5> = Digits::new(b"0123456789abcdefghjkmnpqrstvwxyz");
 
 static BASE32_UPPER: Digits<5> = Digits::new(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ");

@@ -89,11 +89,11 @@ impl Inspection {
         }
     }
 
-    /// Says of a UUID its version, and nothing else.
+    /// Describes only the version of a UUID.
     ///
     /// # Errors
     ///
-    /// As [`Layout::unpack`].
+    /// Returns the same errors as [`Layout::unpack`].
     pub(crate) fn of_version<S: Layout>(
         raw: &S::Raw,
         version: u8,
@@ -181,7 +181,7 @@ pub(crate) fn narrowed<T: TryFrom<u128, Error: fmt::Debug>>(field: u128) -> T {
     T::try_from(field).expect("the type has the bits of the field")
 }
 
-/// [`Layout::pack`] of keys that are their fields.
+/// Does [`Layout::pack`] for keys that consist of their fields.
 pub(crate) fn pack<S: Scheme, const N: usize>(
     fields: [(&'static str, u128, u32); N],
 ) -> Result<S::Raw, Error> {
@@ -192,7 +192,7 @@ pub(crate) fn pack<S: Scheme, const N: usize>(
     Ok(S::Raw::from_bytes(bytes))
 }
 
-/// [`Layout::unpack`] of keys that are their fields.
+/// Does [`Layout::unpack`] for keys that consist of their fields.
 pub(crate) fn unpack<S: Scheme, const N: usize>(
     raw: &S::Raw,
     bits: [u32; N],

@@ -25,8 +25,8 @@ pub(super) fn cmp(rule: Comparison, left: &Uuid, right: &Uuid) -> Ordering {
         .cmp(&rule.sort_key(right.as_bytes()))
 }
 
-/// Where a GUID of a time and ten other bytes has the six bytes of the time. The other bytes are in
-/// wire order wherever it is.
+/// The place of the six bytes of the time in a GUID that has ten other bytes. The other bytes are in
+/// wire order in every case.
 #[derive(Clone, Copy)]
 pub(super) enum TimeAt {
     FirstInText,
@@ -69,7 +69,7 @@ fn reverse_groups(wire: &mut [u8; 16]) {
     wire[4..6].reverse();
 }
 
-/// The Unix milliseconds in the last six bytes.
+/// Returns the Unix milliseconds in the last six bytes.
 pub(super) fn millis_at_end(raw: &Uuid) -> u64 {
     let (_, low) = raw.as_u64_pair();
     low & ((1 << 48) - 1)

@@ -214,7 +214,7 @@ $ordid$ LANGUAGE plpgsql;
     )
 }
 
-/// The sequence's name once more, as text inside a text.
+/// Returns the sequence's name as text inside an SQL text.
 fn regclass(schema: &str, sequence: &str) -> String {
     format!("{schema}.{sequence}").replace('\'', "''")
 }
@@ -299,7 +299,7 @@ mod tests {
         assert!(Instagram::unpack(&-1).unwrap_err().is_layout());
     }
 
-    /// A function in the schema `insta5`.
+    /// Asserts that the SQL creates a function in the schema `insta5`.
     fn is_function(sql: &str, body: &str) {
         let begin = "CREATE OR REPLACE FUNCTION \"insta5\".next_id(OUT result bigint) AS $ordid$\n";
         let end = "END;\n$ordid$ LANGUAGE plpgsql;\n";

@@ -258,7 +258,7 @@ fn masked(model: &KeyType<'_>) -> Option<TokenStream> {
 pub(super) fn short(model: &KeyType<'_>) -> Option<TokenStream> {
     let sqids = model.attrs.short.as_ref()?;
     let ident = &model.input.ident;
-    // Located at the settings, as of the mask.
+    // Errors point at the settings, as those about a mask do.
     let span = sqids.span();
     let private = Private(model.attrs.krate.as_ref()).at(span);
     Some(quote_spanned!(span=> #private::short_key! { #ident, #sqids }))

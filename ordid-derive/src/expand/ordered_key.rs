@@ -259,8 +259,8 @@ fn assigned_bounds(model: &Entity<'_>, private: &Private<'_>) -> Vec<TokenStream
     bounds.collect()
 }
 
-/// Writes what [`OrderedKey`] has of the columns that the database fills, if there are some. `cell` writes what returns
-/// the cell of one.
+/// Writes the items of [`OrderedKey`] for the columns that the database fills, if there are some. `cell` writes the
+/// expression that returns the cell of one column.
 pub(super) fn returned(
     model: &Entity<'_>,
     private: &Private<'_>,

@@ -320,7 +320,7 @@ async fn check_size<T: FlushTransaction>(
     }
 }
 
-/// Returns which of so many rows that a query asked about this one is.
+/// Returns the number of a row among the `rows` rows that a query asked about.
 pub(super) fn number_of(ReadRow { text, .. }: &ReadRow, rows: usize) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number < rows);
     number.ok_or_else(|| format!("the database answers {text:?} in place of the number of a row"))

@@ -1,9 +1,10 @@
 //! Finds out whether a flush that only inserts can do without a marker row.
 //!
-//! A table is protected if a unique index refuses its rows a second time, and no trigger replaces their values. One row of
-//! such a table makes a flush that only inserts safe to be sent again, as its rows are one transaction. If nobody else
-//! writes rows with keys of that table, the row also tells whether the flush was committed. Without such a row, a flush
-//! needs a marker row, which has to be written beside the rows. So the catalog is asked before the first attempt.
+//! A table is protected if a unique index refuses its rows a second time, and no trigger replaces their values. If a
+//! flush only inserts, one row of a protected table is enough to send the flush again safely, since all rows are in one
+//! transaction. If nobody else writes keys of that table, the key of that row also shows whether the flush was committed.
+//! A flush without such a row needs a marker row, which has to be written in the same transaction. So the catalog is asked
+//! before the first attempt.
 
 use std::{
     collections::BTreeSet,
@@ -18,26 +19,26 @@ use crate::{
     text::{TableNames, Writer},
 };
 
-/// The tables that the catalog has called protected, so that not every flush has to ask.
+/// The tables that are protected according to the catalog. They are remembered so that not every flush has to ask.
 ///
-/// It is a hint. The table may have changed since, or be another one of the same name in another database. So after a lost
-/// COMMIT the catalog is asked again, and the outcome stays unknown if no table is protected.
+/// This is only a hint: a table may have changed since, or a table in another database may have the same name. So the
+/// catalog is asked again after a lost COMMIT, and the outcome stays unknown if no table is protected.
 #[derive(Debug, Default)]
 pub(crate) struct ProtectedTables {
     known: Mutex<BTreeSet<u64>>,
-    /// Whether every table counts as known, as in a program that has flushed each of them before.
+    /// Whether every table counts as known, as if the program had flushed each of them before.
     #[cfg(test)]
     knows_all: bool,
 }
 
-/// The tables that this process knows.
+/// The protected tables that this process knows.
 pub(crate) static OF_PROCESS: ProtectedTables = ProtectedTables {
     known: Mutex::new(BTreeSet::new()),
     #[cfg(test)]
     knows_all: false,
 };
 
-/// How many tables are remembered. A program that makes up names of tables must not fill the memory.
+/// The largest number of tables that are remembered. A program that makes up table names must not fill the memory.
 const MAX_KNOWN: usize = 4_096;
 
 impl ProtectedTables {
@@ -83,14 +84,15 @@ impl ProtectedTables {
         writer.engine.words.is_protected.is_some() && self.first(rows, writer, plan).is_none()
     }
 
-    /// Asks the catalog whether a table is protected whose keys nobody else writes. It is asked in a separate transaction,
-    /// as a question that the server refuses would spoil that of the flush. A catalog that cannot be asked counts as one that says yes: the flush is as
-    /// safe without a marker row, but may end as unknown.
+    /// Asks the catalog whether one of the tables whose keys nobody else writes is protected. It does so in a separate
+    /// transaction, since a query that the server refuses would make the flush's transaction unusable. If the catalog
+    /// cannot be asked, this returns true: the flush is just as safe without a marker row, but its outcome may stay
+    /// unknown.
     ///
     /// # Errors
     ///
-    /// If the connection cannot be used, or the flush may succeed another time. Also whether the connection must not be
-    /// used again.
+    /// Returns an error if the connection cannot be used, or if the flush may succeed another time. The second value
+    /// says whether the connection must not be used again.
     pub(super) async fn ask<C: FlushConnection>(
         &self,
         rows: &PendingRows<C::Binder>,
@@ -123,8 +125,8 @@ impl ProtectedTables {
         }
     }
 
-    /// Returns whether the catalog says that one of the tables is protected; true where it is not asked. The first row of
-    /// each table stands for the others.
+    /// Returns whether one of the tables is protected according to the catalog, or true if the engine's catalog is not
+    /// asked. The query looks only at the first row of each table.
     pub(super) async fn is_one<T: FlushTransaction>(
         &self,
         rows: &PendingRows<T::Binder>,
@@ -179,12 +181,13 @@ fn remember(known: &mut BTreeSet<u64>, id: u64) {
 struct Inserted<'a> {
     dialect: &'a str,
     names: TableNames,
-    /// The positions of the columns that are sent of the first row.
+    /// The positions of the columns of the first row that are sent.
     sent: Vec<usize>,
 }
 
 impl Inserted<'_> {
-    /// What the answer depends on. Two tables with the same number would be a wrong hint.
+    /// Returns a hash of everything that the catalog's answer depends on. If two tables have the same hash, the hint
+    /// may be wrong.
     fn id(&self) -> u64 {
         let names = |columns: &[usize], hasher: &mut DefaultHasher| {
             columns.len().hash(hasher);
@@ -200,7 +203,7 @@ impl Inserted<'_> {
     }
 }
 
-/// Returns whether a row that is inserted tells by its key that the flush was committed.
+/// Returns whether the key of an inserted row can show that the flush was committed.
 pub(super) fn can_tell<B: RowBinder>(
     rows: &PendingRows<B>,
     writer: Writer<'_>,
@@ -219,7 +222,7 @@ fn with_own_keys<'a, B: RowBinder>(
     firsts(plan).filter(move |it| counts && rows.table(it.table).has_own_keys())
 }
 
-/// Returns the chunk with the first row of each table that rows are inserted into, in the order in which that is done.
+/// Returns the chunk with the first row of each table that rows are inserted into, in the order in which they are written.
 fn firsts(plan: &Plan) -> impl Iterator<Item = Chunk> {
     let mut seen = BTreeSet::new();
     plan.chunks()
@@ -240,7 +243,7 @@ fn inserted<'a, B: RowBinder>(
     }
 }
 
-/// Returns the positions of the columns that are sent of the first row of a chunk.
+/// Returns the positions of the columns that are sent for the first row of a chunk.
 fn sent_columns<B: RowBinder>(rows: &PendingRows<B>, chunk: &Chunk, columns: usize) -> Vec<usize> {
     if !B::HAS_RUNS {
         return (0..columns).collect();
@@ -258,7 +261,7 @@ fn sent_columns<B: RowBinder>(rows: &PendingRows<B>, chunk: &Chunk, columns: usi
 mod tests {
     use super::*;
 
-    /// Names that a program makes up do not fill the memory.
+    /// A program that makes up table names does not fill the memory.
     #[test]
     fn a_process_remembers_so_many_tables() {
         let tables = ProtectedTables::default();
@@ -280,7 +283,7 @@ mod tests {
         let len = tables.known().len();
         assert!((1..=MAX_KNOWN).contains(&len), "{len}");
         assert!(tables.knows(table(3 * MAX_KNOWN - 1).id()));
-        // What else the answer depends on.
+        // The answer depends on these, too.
         let last = table(0);
         let others = [
             Inserted {

@@ -1,4 +1,4 @@
-//! Reads what the database fills in rows that were sent.
+//! Reads the values that the database has filled in rows that were sent.
 
 use std::ops::Range;
 
@@ -11,29 +11,30 @@ use crate::{
     text::{Sees, Statements},
 };
 
-/// Values that were read, until COMMIT is known to have succeeded: dropped, they are thrown away.
+/// Values that were read. They are kept until COMMIT is known to have succeeded; if this is dropped, they are
+/// discarded.
 #[derive(Debug, Default)]
 pub(super) struct Read {
     fillings: Vec<Filling>,
-    /// How many statements read rows of each chunk.
+    /// The number of statements that read rows of each chunk.
     statements: Vec<(Chunk, usize)>,
 }
 
 impl Read {
-    /// Counts the statements.
+    /// Adds the statements to the run's counts.
     pub(super) fn count<D>(&self, run: &mut FlushRun<D>) {
         for (chunk, statements) in &self.statements {
             run.count_reads(chunk, *statements);
         }
     }
 
-    /// Puts the values where the program finds them.
+    /// Puts the values into the fields of the program's rows.
     pub(super) fn fill(self) {
         self.fillings.into_iter().for_each(Filling::fill);
     }
 }
 
-/// Returns whether rows of a plan have columns that the database fills.
+/// Returns whether some rows of a plan have columns that are read back.
 pub(super) fn reads<B: RowBinder>(rows: &PendingRows<B>, plan: &Plan) -> bool {
     let tables = rows.tables();
     tables.iter().any(|table| !table.returning().is_empty())
@@ -42,8 +43,8 @@ pub(super) fn reads<B: RowBinder>(rows: &PendingRows<B>, plan: &Plan) -> bool {
             .any(|chunk| tables[chunk.table].read_by(chunk.action).is_some())
 }
 
-/// Reads the columns that the database fills, in all rows of a plan. It is done behind the last statement, since one may
-/// change a row that an earlier one wrote.
+/// Reads the columns that the database fills, in all rows of a plan. This comes after the last statement, since a
+/// statement may change a row that an earlier one wrote.
 pub(super) async fn read<T: FlushTransaction>(
     rows: &PendingRows<T::Binder>,
     open: &mut T,
@@ -72,7 +73,7 @@ pub(super) async fn read<T: FlushTransaction>(
             count: 0,
         };
         reading.read(open, chunk.rows.clone(), &found_by).await?;
-        // An upserted row with NULL where it is looked for was inserted, with its key.
+        // An upserted row with NULL in a column by which it is looked for was inserted with its own key.
         let key = table.key_positions();
         if found_by != key {
             for missing in reading.missing() {
@@ -132,7 +133,7 @@ impl<B: RowBinder> Reading<'_, B> {
         Ok(())
     }
 
-    /// Returns the rows that have not been read, those together that follow each other.
+    /// Returns the rows that have not been read, as ranges.
     fn missing(&self) -> Vec<Range<usize>> {
         let mut end = self.chunk.rows.start;
         let runs = self.missing.chunk_by(|left, right| left == right);
@@ -145,8 +146,8 @@ impl<B: RowBinder> Reading<'_, B> {
     }
 }
 
-/// Binds what rows of a chunk are found by, as many of those asked for as one statement takes. Returns the first row that
-/// is not among them.
+/// Binds the values by which rows of a chunk are found: as many of the rows that are asked for as one statement takes.
+/// Returns them with the number of the first row that is not among them.
 fn bind<B: RowBinder, D>(
     rows: &PendingRows<B>,
     chunk: &Chunk,
@@ -156,7 +157,7 @@ fn bind<B: RowBinder, D>(
 ) -> Result<(Vec<RunOfRows<B>>, usize), FlushError<D>> {
     let engine = statements.writer().engine;
     let most = match engine.binds_arrays() {
-        // An array is no list of rows that a query could be asked about.
+        // A binder of arrays cannot bind a list of rows for a query, so each row has its own.
         true => 1,
         false => asked.len(),
     };
@@ -178,7 +179,8 @@ fn bind<B: RowBinder, D>(
     Ok((runs, end))
 }
 
-/// Returns a row that was read, and its values, each beside its cell. `asked` are the rows that were asked for.
+/// Returns the number of a row that was read, and its values, each paired with its cell. The query asked for the rows
+/// `asked`.
 fn fillings<B: RowBinder>(
     rows: &PendingRows<B>,
     chunk: &Chunk,
@@ -202,12 +204,12 @@ fn fillings<B: RowBinder>(
     }
 }
 
-/// Reads rows that an earlier attempt has committed. If that fails, and would fail another time, the rows are committed all
-/// the same, and the program finds the values as they were.
+/// Reads rows that an earlier attempt has committed. If this fails, and would fail again, it returns no values: the
+/// rows are committed in any case, and the program's fields stay as they were.
 ///
 /// # Errors
 ///
-/// Those that another time may not be there.
+/// Returns the error if another try may succeed.
 pub(super) async fn read_committed<T: FlushTransaction>(
     rows: &PendingRows<T::Binder>,
     open: &mut T,

@@ -78,7 +78,7 @@ impl Setting {
     fn all() -> Vec<Self> {
         let mut all = Vec::new();
         for keys in [Compared::AtOnce, Compared::AtCommit, Compared::Never] {
-            // What fails while rows are read fails alike under all of these.
+            // A failure while rows are read has the same effect under all of these.
             let all_bits = match keys {
                 Compared::AtOnce => 32,
                 Compared::AtCommit | Compared::Never => 16,

@@ -1,4 +1,4 @@
-//! What an adapter implements for followers.
+//! The traits that an adapter implements for followers.
 
 use std::{error::Error as StdError, pin::Pin};
 
@@ -9,8 +9,9 @@ use ordid_core::{
 
 use crate::{DriverError, StatementDialect};
 
-/// Boxed, as those of mapping tables: of a future that holds an unnamed one over a [`Source`](FollowerDriver::Source),
-/// rustc cannot prove that it is `Send` (<https://github.com/rust-lang/rust/issues/100013>).
+/// A boxed future, as mapping tables have it, too. If a future holds an unnamed one over a
+/// [`Source`](FollowerDriver::Source), rustc cannot prove that it is `Send`
+/// (<https://github.com/rust-lang/rust/issues/100013>).
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A dialect whose queries end in `LIMIT`.
@@ -20,45 +21,45 @@ impl FollowDialect for Postgres {}
 impl FollowDialect for MySql {}
 impl FollowDialect for Sqlite {}
 
-/// A library and an engine in which the table of an entity can be followed: what an adapter implements. It translates,
-/// and sends each statement once.
+/// A library and an engine with which an entity's table can be followed. An adapter implements this trait; it
+/// translates, and sends each statement once.
 pub trait FollowerDriver<E: OrderedKey>: 'static {
-    /// The engine's words.
+    /// The dialect of the engine.
     type Dialect: FollowDialect;
     /// The library's error.
     type Error: StdError + Send + Sync + 'static;
     /// The pool, connection or transaction over which the statements of a call are sent.
     type Source<'c>: Send;
 
-    /// Whether the database sorts the stored keys as the keys are.
+    /// Whether the database sorts the stored keys in the order of the keys.
     const KEEPS_ORDER: bool;
 
-    /// Sends a query without parameters, and returns its one text.
+    /// Sends a query without parameters, which returns one text, and returns that.
     ///
     /// # Errors
     ///
-    /// What the library or the database says, and what that means.
+    /// Returns the error of the library or the database, together with its meaning.
     fn text<'a>(
         source: &'a mut Self::Source<'_>,
         sql: &'static str,
     ) -> BoxFuture<'a, Result<String, DriverError<Self::Error>>>;
 
-    /// Sends a query with these keys as its parameters, and returns its rows. Its text differs from call to call, so
-    /// it is not worth keeping.
+    /// Sends a query with these keys as its parameters, and returns its rows. The query's text differs from call to
+    /// call, so a prepared statement is not worth keeping.
     ///
     /// # Errors
     ///
-    /// As [`text`](Self::text), and that a row cannot be read as the entity.
+    /// Returns the same errors as [`text`](Self::text), and an error if a row cannot be read as the entity.
     fn rows<'a>(
         source: &'a mut Self::Source<'_>,
         sql: String,
         keys: Vec<KeyOf<E>>,
     ) -> BoxFuture<'a, Result<Vec<E>, DriverError<Self::Error>>>;
 
-    /// Says that from now on nothing is prepared by name, and that a statement outside of a transaction gets one of its
-    /// own: otherwise a pooler of transactions takes its parts to different connections of the server.
+    /// Makes the source prepare nothing by name from now on, and begin a transaction for each statement that is outside
+    /// of one. Otherwise a transaction pooler sends the parts of a statement over different connections to the server.
     fn isolate(source: &mut Self::Source<'_>);
 
-    /// Gives a pool's connection back; closes it if it `is_lost`.
+    /// Returns a connection to its pool, or closes it if it `is_lost`.
     fn release(source: &mut Self::Source<'_>, is_lost: bool);
 }

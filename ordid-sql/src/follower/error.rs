@@ -1,10 +1,10 @@
-//! Why a table was not followed.
+//! The error of a follower.
 
 use std::{error::Error as StdError, fmt};
 
 use crate::{DriverError, cause::Cause};
 
-/// Why a [`Follower`](super::Follower) has no rows to deliver.
+/// The reason why a [`Follower`](super::Follower) delivered no rows.
 ///
 /// It is opaque: ask it with the `is_` predicates, print it for people. `E` is the error of the database library that
 /// the adapter is for.
@@ -13,14 +13,14 @@ pub struct FollowError<E>(Box<Inner<E>>);
 
 #[derive(Debug)]
 struct Inner<E> {
-    /// Quoted.
+    /// The quoted name of the table.
     table: String,
     kind: Kind<E>,
 }
 
 #[derive(Debug)]
 pub(super) enum Kind<E> {
-    /// An error of core says that a time is none of the scheme's, or that a snapshot cannot be read.
+    /// An error of core says that the scheme cannot hold a time, or that a snapshot cannot be read.
     Cause(Cause<E>),
     Ahead {
         position: String,
@@ -56,8 +56,8 @@ impl<E> FollowError<E> {
         Self(Box::new(Inner { table, kind }))
     }
 
-    /// Returns whether the same call may succeed another time: a lock that did not come in time, a busy database, a
-    /// pool without a free connection.
+    /// Returns whether the same call may succeed another time. For example, a lock was not granted in time, the
+    /// database was busy, or the pool had no free connection.
     pub fn is_transient(&self) -> bool {
         matches!(&self.0.kind, Kind::Cause(cause) if cause.is_transient())
     }
@@ -67,24 +67,25 @@ impl<E> FollowError<E> {
         self.0.kind.is_lost()
     }
 
-    /// Returns whether the position has seen transactions that the database does not know: it is of another database,
-    /// or of a later time than the backup or the standby that the database was made of. Or the call was made in a
-    /// transaction whose snapshot is older than the position: then another transaction succeeds.
+    /// Returns whether the position has seen transactions that the database does not know. This is so if the position
+    /// belongs to another database, or is newer than the backup or the standby from which the database was made. It is
+    /// also so if the call was made in a transaction whose snapshot is older than the position; then a call in another
+    /// transaction succeeds.
     pub fn is_position_ahead(&self) -> bool {
         matches!(self.0.kind, Kind::Ahead { .. })
     }
 
-    /// Returns whether the position was returned by a follower that goes by another rule.
+    /// Returns whether the position was returned by a follower with another rule.
     pub fn is_other_position(&self) -> bool {
         matches!(self.0.kind, Kind::OtherPosition { .. })
     }
 
-    /// Returns whether the database is a standby, which does not tell the transactions that are open.
+    /// Returns whether the database is a standby, which does not show the transactions that are open.
     pub fn is_standby(&self) -> bool {
         matches!(self.0.kind, Kind::Standby)
     }
 
-    /// Returns the error of the database library, where it is one.
+    /// Returns the error of the database library, if this was caused by one.
     pub fn driver(&self) -> Option<&E> {
         match &self.0.kind {
             Kind::Cause(cause) => cause.driver(),

@@ -1,22 +1,22 @@
-//! Where a follower is, as text that its user keeps.
+//! The position of a follower, which its user stores as text.
 
 use std::{fmt, str::FromStr};
 
 use ordid_core::{Error, KeyType, RawKey, spi::excerpt};
 
-/// Which transactions had ended at some time: PostgreSQL's `pg_snapshot`.
+/// The transactions that had ended at some time: PostgreSQL's `pg_snapshot`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Snapshot {
-    /// All below have ended.
+    /// All transactions with a lower number had ended.
     xmin: u64,
-    /// All from here on had not begun, or were open.
+    /// All transactions with this number or a higher one had not begun, or were open.
     xmax: u64,
-    /// Those between that were open, rising.
+    /// The transactions between `xmin` and `xmax` that were open, in rising order.
     open: Vec<u64>,
 }
 
 impl Snapshot {
-    /// No transaction has ended. The numbers of transactions begin at 3.
+    /// A snapshot in which no transaction has ended. Transaction numbers begin at 3.
     pub(super) const NOTHING: Self = Self {
         xmin: 1,
         xmax: 1,
@@ -37,8 +37,8 @@ impl Snapshot {
             || (transaction < self.xmax && self.open.binary_search(&transaction).is_err())
     }
 
-    /// Adds a transaction that is open. A snapshot does not list the one that it was made in: of that, rows that are
-    /// inserted later would count as seen.
+    /// Adds a transaction that is open. A snapshot does not list the transaction that it was made in, so rows which
+    /// that transaction inserts later would count as seen.
     pub(super) fn with_open(mut self, transaction: u64) -> Self {
         if self.has_ended(transaction) {
             let at = self.open.partition_point(|open| *open < transaction);
@@ -55,7 +55,7 @@ impl Snapshot {
     }
 }
 
-/// As PostgreSQL writes it.
+/// Writes the snapshot in the same form as PostgreSQL.
 impl fmt::Display for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:", self.xmin, self.xmax)?;
@@ -99,17 +99,17 @@ impl Snapshot {
     }
 }
 
-/// A number that is written in one way only.
+/// Reads a number. Each number has only one valid text.
 fn number(text: &str) -> Option<u64> {
     let number: u64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }
 
-/// Up to where a follower has delivered rows.
+/// The position up to which a follower has delivered rows.
 ///
-/// Its text is short and stable, and holds no secret but keys as they are stored, without a mask: `start`, `above KEY`,
-/// `seen SNAPSHOT`, and `seen SNAPSHOT until SNAPSHOT above KEY` in the midst of many rows. It grows with the number of
-/// transactions that are open at one time.
+/// Its text is short and stable: `start`, `above KEY`, `seen SNAPSHOT`, and `seen SNAPSHOT until SNAPSHOT above KEY` in
+/// the middle of many rows. Its only secrets are keys as they are stored, without a mask. It grows with the number of
+/// transactions that are open at the same time.
 ///
 /// # Example
 ///
@@ -129,10 +129,10 @@ pub struct Position<K>(pub(super) State<K>);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum State<K> {
     Start,
-    /// All rows up to this key that were settled.
+    /// All settled rows up to this key were delivered.
     Above(K),
-    /// All rows of transactions that had ended, and of those that ended until the window was opened, the rows up to
-    /// its key.
+    /// All rows of the transactions that had ended in `seen` were delivered. Of the transactions that ended later, but
+    /// before the window was opened, the rows up to the window's key were delivered.
     Seen {
         seen: Snapshot,
         window: Option<Window<K>>,
@@ -146,7 +146,7 @@ pub(super) struct Window<K> {
 }
 
 impl<K> Position<K> {
-    /// Before the first row.
+    /// The position before the first row.
     pub const START: Self = Self(State::Start);
 
     pub(super) fn above(key: K) -> Self {
@@ -170,7 +170,7 @@ impl<K> Default for Position<K> {
     }
 }
 
-/// The raw key: a key type's own text may be masked.
+/// Writes the raw key, since a key type's own text may be masked.
 struct Raw<K>(K);
 
 impl<K: KeyType> fmt::Display for Raw<K> {
@@ -205,8 +205,8 @@ impl<K: KeyType> fmt::Display for Position<K> {
 
 /// # Errors
 ///
-/// A text that is no position, or whose key is not of the key type, gives an error that [`is_parse`](Error::is_parse) or
-/// [`is_layout`](Error::is_layout).
+/// Returns an error that [`is_parse`](Error::is_parse) or [`is_layout`](Error::is_layout) if the text is not a
+/// position, or if its key is not one of the key type.
 impl<K: KeyType> FromStr for Position<K> {
     type Err = Error;
 

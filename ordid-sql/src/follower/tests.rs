@@ -17,7 +17,7 @@ impl OrderedKey for Order {
     const KEY_COLUMN: &'static str = "id";
     const COLUMNS: &'static [&'static str] = &["id", "total"];
     const PARENTS: &'static [Parent] = &[];
-    // The first as in a derived entity, the second as in one of SeaORM.
+    // `tax` is listed as in a derived entity, and `total` as in an entity of SeaORM.
     const RETURNING: &'static [&'static str] = &["tax", "total"];
 
     fn key(&self) -> Option<Uuid> {
@@ -60,7 +60,7 @@ fn a_snapshot_covers_older_ones_alone() {
     for newer in ["10:20:10,14", "10:20:14", "20:20:", "14:30:14,25", "30:30:"] {
         assert!(snapshot(newer).covers(&seen), "{newer}");
     }
-    // Less had begun, or a transaction is open again.
+    // Fewer transactions had begun, or a transaction is open again.
     for older in ["10:19:10,14", "9:9:", "10:25:10,11,14"] {
         assert!(!snapshot(older).covers(&seen), "{older}");
     }

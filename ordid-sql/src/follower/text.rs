@@ -9,7 +9,8 @@ use ordid_core::{
 
 use super::{FollowDialect, Snapshot};
 
-/// The transactions that are open, the own one, if it has a number, and whether this is a standby.
+/// Asks for the transactions that are open, the number of the current transaction, if it has one, and whether this is a
+/// standby.
 pub(super) const SNAPSHOT: &str = "SELECT pg_current_snapshot()::text || ' ' || \
      coalesce(pg_current_xact_id_if_assigned()::text, '-') || ' ' || pg_is_in_recovery()::text";
 
@@ -17,10 +18,11 @@ pub(super) fn table<D: Dialect, E: OrderedKey>() -> String {
     D::quote_table(E::SCHEMA, E::TABLE)
 }
 
-/// The default is no function that has to be called for each row, so `ADD COLUMN` does not write the rows.
+/// Returns the statements that add the column and its index. The column's default does not have to be evaluated for
+/// each row, so `ADD COLUMN` does not rewrite the rows.
 pub(super) fn create<E: OrderedKey>(column: &str) -> Vec<String> {
     let (table, quoted) = (table::<Postgres, E>(), Postgres::quote(column));
-    // PostgreSQL would cut the name off.
+    // PostgreSQL would truncate the name.
     let name: String = format!("{}_{column}_idx", E::TABLE);
     let name = match name.len() {
         0..=63 => Postgres::quote(&name),
@@ -35,8 +37,8 @@ pub(super) fn create<E: OrderedKey>(column: &str) -> Vec<String> {
     ]
 }
 
-/// The rows of transactions that had ended in one snapshot, and not in the other. The numbers are no parameters: a plan
-/// that serves all of them would read the whole table.
+/// Returns the query for the rows of transactions that had ended in one snapshot, but not in the other. The numbers are
+/// written into the text, since a plan for parameters would read the whole table.
 pub(super) fn committed<E: OrderedKey>(
     column: &str,
     seen: &Snapshot,
@@ -62,7 +64,7 @@ pub(super) fn committed<E: OrderedKey>(
     sql
 }
 
-/// The rows below a key, and above another one where there is one.
+/// Returns the query for the rows below a key and, if `is_above`, above another key.
 pub(super) fn settled<D: FollowDialect, E: OrderedKey>(is_above: bool, most: u32) -> String {
     let mut sql = select::<D, E>();
     sql.push_str(" WHERE ");
@@ -76,7 +78,8 @@ pub(super) fn settled<D: FollowDialect, E: OrderedKey>(is_above: bool, most: u32
 }
 
 fn select<D: FollowDialect, E: OrderedKey>() -> String {
-    // A derived entity has the columns that the database fills only there, one of SeaORM in both lists.
+    // A derived entity has the columns that the database fills only in `RETURNING`, and an entity of SeaORM has them in
+    // both lists.
     let filled = E::RETURNING.iter().filter(|it| !E::COLUMNS.contains(it));
     let columns: Vec<_> = E::COLUMNS
         .iter()

@@ -25,7 +25,7 @@ impl<T: Serialize + ?Sized> Sink<T> for ColumnValues {
     }
 }
 
-/// A journal keeps what is written.
+/// Reads nothing, since a journal only keeps values that the program writes.
 #[diagnostic::do_not_recommend]
 impl<T> Reads<T> for ColumnValues {
     fn expect(&mut self) {}

@@ -131,13 +131,13 @@ impl<S: RowSink + 'static> Journaled<S> {
         self.begin_with(pending_rows, Marks::No)
     }
 
-    /// As [`begin`](Self::begin), of a flush that may write a marker row. If that is
-    /// [not known yet](Marks::NotKnownYet), nothing may be sent before [`decided`](Self::decided), unless the attempt is in
-    /// doubt already.
+    /// Does the same as [`begin`](Self::begin) for a flush that may write a marker row. If it is [not known
+    /// yet](Marks::NotKnownYet) whether it does, nothing may be sent before [`decided`](Self::decided), unless the
+    /// attempt is in doubt already.
     ///
     /// # Errors
     ///
-    /// As [`begin`](Self::begin).
+    /// Returns the same errors as [`begin`](Self::begin).
     pub fn begin_with(
         &mut self,
         pending_rows: &PendingRows<S>,
@@ -183,7 +183,7 @@ impl<S: RowSink + 'static> Journaled<S> {
             is_marked: held.is_marked,
         };
         let record = match marks {
-            // It writes what the first one has written.
+            // This attempt writes a marker row if the first one did.
             _ if held.in_doubt => ATTEMPT,
             Marks::No => ATTEMPT,
             Marks::Yes => MARKED,
@@ -194,11 +194,11 @@ impl<S: RowSink + 'static> Journaled<S> {
         begun.map(|()| attempt)
     }
 
-    /// Records whether the attempt writes a marker row. When this returns, that is durable, and rows may be sent.
+    /// Records whether the attempt writes a marker row. When this returns, the record is durable, and rows may be sent.
     ///
     /// # Errors
     ///
-    /// If the journal cannot be written; then nothing may be sent.
+    /// Returns an error if the journal cannot be written; then nothing may be sent.
     pub fn decided(&mut self, marks: bool) -> Result<(), Error> {
         let record = if marks { MARKED } else { ATTEMPT };
         match &mut self.held {
@@ -427,7 +427,7 @@ struct Pending {
 }
 
 impl Held {
-    /// Makes durable that an attempt begins.
+    /// Records durably that an attempt begins.
     fn begins(&mut self, journal: &mut dyn Journal, record: [u8; 1]) -> Result<(), Error> {
         journal.append(&record)?;
         journal.sync()?;

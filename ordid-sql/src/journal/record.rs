@@ -5,14 +5,13 @@
 //! 2  rows      table: u32 | list: u8 | length: u32 | row | length | row ..  numbers: little-endian
 //! 3  attempt   from here on the rows may be in the database
 //! 4  settled   from here on they are known not to be, until the next attempt
-//! 5  asking    an attempt that has sent nothing yet: one of the others comes behind it
-//! 6  marked    as an attempt, which also writes a marker row
+//! 5  asking    an attempt that has sent nothing yet: a record 3 or 6 follows before it sends rows
+//! 6  marked    the same as 3, for an attempt that also writes a marker row
 //! ```
 //!
-//! A unit of work is one unit record, its rows in records of about 64 KiB, and at least one attempt (3, 5 or 6),
-//! from which on it is pending. A unit without an attempt was not sent and is ignored. A second unit
-//! replaces the first. Lists are 0 for the rows to insert, 1 to update, 2 to delete, 3 to update in some columns, 4 to
-//! upsert.
+//! A unit of work is one unit record, its rows in records of about 64 KiB, and at least one attempt (3, 5 or 6). It is
+//! pending from the first attempt on. A unit without an attempt was not sent and is ignored. A second unit replaces the
+//! first. Lists are 0 for the rows to insert, 1 to update, 2 to delete, 3 to update in some columns, 4 to upsert.
 //!
 //! A row is MessagePack as serde writes it, a struct with the names of its fields. It is what an
 //! entity was *and* how serde wrote it, so fields may be added and left out as serde allows. Of the

@@ -21,7 +21,7 @@ struct Inner<E> {
 
 #[derive(Debug)]
 enum Kind<E> {
-    /// An error of core says that a row is not one of such a table.
+    /// An error of core says that a row cannot be one of such a table.
     Cause(Cause<E>),
     /// A UUID that is there for an insert and not for a look-up.
     Elusive { uuid: String },

@@ -1,4 +1,4 @@
-//! What an adapter implements for partitions.
+//! The trait that an adapter implements for partitions.
 
 use std::{error::Error as StdError, pin::Pin};
 
@@ -9,11 +9,11 @@ use ordid_core::{
 
 use crate::DriverError;
 
-/// Boxed, as those of mapping tables.
+/// A boxed future, as mapping tables have it, too.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A library over which the table of an entity can be partitioned: what an adapter implements. It translates, and sends
-/// each statement once.
+/// A library with which an entity's table can be partitioned. An adapter implements this trait; it translates, and
+/// sends each statement once.
 pub trait PartitionDriver<E: OrderedKey>: 'static {
     /// The library's error.
     type Error: StdError + Send + Sync + 'static;
@@ -27,7 +27,7 @@ pub trait PartitionDriver<E: OrderedKey>: 'static {
     ///
     /// # Errors
     ///
-    /// What the library or the database says, and what that means.
+    /// Returns the error of the library or the database, together with its meaning.
     fn texts<'a>(
         source: &'a mut Self::Source<'_>,
         sql: String,
@@ -37,12 +37,12 @@ pub trait PartitionDriver<E: OrderedKey>: 'static {
     ///
     /// # Errors
     ///
-    /// As [`texts`](Self::texts).
+    /// Returns the same errors as [`texts`](Self::texts).
     fn run<'a>(
         source: &'a mut Self::Source<'_>,
         sql: String,
     ) -> BoxFuture<'a, Result<(), DriverError<Self::Error>>>;
 
-    /// Gives a pool's connection back; closes it if it `is_lost`.
+    /// Returns a connection to its pool, or closes it if it `is_lost`.
     fn release(source: &mut Self::Source<'_>, is_lost: bool);
 }

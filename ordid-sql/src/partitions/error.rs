@@ -1,10 +1,10 @@
-//! Why partitions were not listed or created.
+//! The error of partitions.
 
 use std::{error::Error as StdError, fmt};
 
 use crate::cause::Cause;
 
-/// Why [`Partitions`](super::Partitions) were not listed or created.
+/// The reason why [`Partitions`](super::Partitions) were not listed or created.
 ///
 /// It is opaque: ask it with the `is_` predicates, print it for people. `E` is the error of the database library that
 /// the adapter is for.
@@ -13,9 +13,9 @@ pub struct PartitionError<E>(Box<Inner<E>>);
 
 #[derive(Debug)]
 struct Inner<E> {
-    /// Quoted.
+    /// The quoted name of the table.
     table: String,
-    /// An error of core says that a bound is no key, or that a time is none of the scheme's.
+    /// An error of core says that a bound is not a key, or that the scheme cannot hold a time.
     cause: Cause<E>,
 }
 
@@ -24,13 +24,14 @@ impl<E> PartitionError<E> {
         Self(Box::new(Inner { table, cause }))
     }
 
-    /// Returns whether the same call may succeed another time: a deadlock, a lock that did not come in time, a pool
-    /// without a free connection.
+    /// Returns whether the same call may succeed another time. For example, there was a deadlock, a lock was not
+    /// granted in time, or the pool had no free connection.
     pub fn is_transient(&self) -> bool {
         self.0.cause.is_transient()
     }
 
-    /// Returns whether the connection was lost or could not be made. The same call finds what was created.
+    /// Returns whether the connection was lost or could not be made. If the same call is made again, it finds the
+    /// partitions that were created.
     pub fn is_connection_lost(&self) -> bool {
         self.0.cause.is_lost()
     }
@@ -40,7 +41,7 @@ impl<E> PartitionError<E> {
         matches!(&self.0.cause, Cause::Core(error) if error.is_parse())
     }
 
-    /// Returns the error of the database library, where it is one.
+    /// Returns the error of the database library, if this was caused by one.
     pub fn driver(&self) -> Option<&E> {
         self.0.cause.driver()
     }

@@ -4,20 +4,21 @@ use ordid_core::clock::Timestamp;
 
 const DAY: u64 = 86_400_000;
 
-/// How long a partition is, in UTC.
+/// The period that a partition covers, in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Period {
-    /// From midnight to midnight: `orders_20261125`.
+    /// A day from midnight to midnight: `orders_20261125`.
     Day,
-    /// From Monday to Monday, named after the Monday: `orders_20261123`.
+    /// A week from Monday to Monday, named after the Monday on which it begins: `orders_20261123`.
     Week,
-    /// From the first day of a month to that of the next: `orders_202611`.
+    /// A month from its first day to the first day of the next month: `orders_202611`.
     Month,
 }
 
 impl Period {
-    /// Returns the beginning and the end of the period that a time is in. The last one ends where timestamps end.
+    /// Returns the beginning and the end of the period that contains a time. The last period ends with the last
+    /// timestamp.
     ///
     /// # Example
     ///
@@ -52,14 +53,14 @@ impl Period {
         (at(from), at(to))
     }
 
-    /// Returns what stands in the name of the partition that begins at this time.
+    /// Returns the date in the name of the partition that begins at this time.
     pub(super) fn name(self, from: Timestamp) -> String {
         let text = from.to_string();
         let date = text.split('T').next().unwrap_or_default();
         let digits: String = date.chars().filter(char::is_ascii_digit).collect();
         match self {
             Self::Day | Self::Week => digits,
-            // Without its day, of two digits.
+            // The day, which has two digits, is left out.
             Self::Month => digits[..digits.len() - 2].to_owned(),
         }
     }
@@ -69,7 +70,8 @@ fn at(day: u64) -> Timestamp {
     Timestamp::saturating_from_unix_millis(day * DAY)
 }
 
-/// By the text of a timestamp, which has the only arithmetic of calendars.
+/// Returns the first day of the month of a day. It reads the text of a timestamp, since that code has the only calendar
+/// arithmetic.
 fn first_of_month(day: u64) -> u64 {
     let text = at(day).to_string();
     let date = text.split('T').next().unwrap_or_default();
@@ -89,7 +91,7 @@ mod tests {
             (Period::Month, 1_640),
         ] {
             let mut time = Timestamp::MIN;
-            // Until the year 2106.
+            // The loop reaches the year 2106.
             for _ in 0..count {
                 let (from, to) = period.around(time);
                 assert_eq!(from, time);

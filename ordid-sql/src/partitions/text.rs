@@ -17,13 +17,14 @@ pub(super) fn partition_by<E: OrderedKey>() -> String {
     format!("PARTITION BY RANGE ({})", Postgres::quote(E::KEY_COLUMN))
 }
 
-/// A text of SQL, as an expression.
+/// Returns a text as an SQL literal.
 fn text(value: &str) -> String {
     format!("'{}'", value.replace('\'', "''"))
 }
 
-/// One statement, so that it is one transaction. The lock is the one that ATTACH takes, and conflicts with itself:
-/// who waits for it finds the partition when it has it. `CREATE TABLE .. PARTITION OF` would lock out everybody.
+/// Returns one statement, which therefore is one transaction. It takes the same lock as ATTACH, which conflicts with
+/// itself, so a session that has waited for the lock finds the partition. `CREATE TABLE .. PARTITION OF` would block
+/// everybody.
 pub(super) fn create<E: OrderedKey>(name: &str, from: &str, to: &str) -> String {
     let table = table::<E>();
     let partition = Postgres::quote_table(E::SCHEMA, name);
@@ -49,7 +50,8 @@ pub(super) fn detach<E: OrderedKey>(schema: &str, name: &str) -> String {
     )
 }
 
-/// The schema, the name and the bounds of each partition, in one text. One that is being detached is none any more.
+/// Returns the query for the schema, the name and the bounds of each partition, as one text. It leaves out a partition
+/// that is being detached.
 pub(super) fn list<E: OrderedKey>() -> String {
     let table = text(&table::<E>());
     format!(
@@ -63,11 +65,12 @@ pub(super) fn list<E: OrderedKey>() -> String {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Bound<'a> {
     Open,
-    /// What stands between the quotes.
+    /// The bound is the text between the quotes.
     At(&'a str),
 }
 
-/// Reads what `pg_get_expr` writes of bounds; `Some(None)` of the default partition, `None` of what is none.
+/// Reads the bounds that `pg_get_expr` has written. Returns `Some(None)` for the default partition, and `None` if the
+/// text is not one of bounds.
 pub(super) fn bounds(text: &str) -> Option<Option<[Bound<'_>; 2]>> {
     if text == "DEFAULT" {
         return Some(None);
@@ -82,13 +85,13 @@ fn bound(text: &str) -> Option<Bound<'_>> {
         "MINVALUE" | "MAXVALUE" => Some(Bound::Open),
         _ => {
             let literal = text.strip_prefix('\'')?.strip_suffix('\'')?;
-            // No key's text has one.
+            // No key's text has a quote.
             (!literal.contains('\'')).then_some(Bound::At(literal))
         }
     }
 }
 
-/// Reads the text that PostgreSQL has of a stored key.
+/// Reads a stored key from PostgreSQL's text of it.
 pub(super) fn stored<C: ColumnOn<Postgres> + Stores<R>, R: RawKey>(text: &str) -> Result<R, Error> {
     let is_number = TypeId::of::<C::Stored>() == TypeId::of::<i64>();
     let refused = || {

@@ -1,4 +1,4 @@
-//! The text of the queries about many rows, each of which has a number.
+//! The text of queries about many rows, each of which has a number.
 
 use std::fmt::Write as _;
 
@@ -15,9 +15,9 @@ impl Writer<'_> {
     /// Oracle        SELECT '0' FROM "people" WHERE "mail" = :1
     /// ```
     ///
-    /// MySQL would compare a text in a list of rows by the collation of the connection, or refuse to. It would lock the gaps
-    /// in which rows are missing, so that two flushes would wait for each other's inserts: the lock is asked for by a
-    /// second question, about the rows that are there.
+    /// MySQL is not asked with a list of rows, since it would compare a text in the list by the collation of the
+    /// connection, or refuse to compare it. It would also lock the gaps in which rows are missing, so that two flushes
+    /// would wait for each other's inserts. Therefore a second query, about the rows that exist, asks for the lock.
     pub(super) fn find(
         self,
         out: &mut String,
@@ -43,7 +43,8 @@ impl Writer<'_> {
         let _ = write!(out, "){behind}");
     }
 
-    /// Returns the words before and behind a `WHERE`, with which a query waits for what other transactions commit.
+    /// Returns the words before and after a `WHERE` that make a query wait for other transactions that have written its
+    /// rows.
     pub(super) fn waits_for_committed(self) -> [&'static str; 2] {
         match self.engine.words.confirms {
             Some(waits) => ["", waits],
@@ -51,10 +52,11 @@ impl Writer<'_> {
         }
     }
 
-    /// Begins a query about rows, which selects their numbers and, behind a comma, what `selected` says.
+    /// Begins a query about rows. It selects their numbers, followed by `selected`, which begins with a comma if it is
+    /// not empty.
     ///
-    /// Returns whether that is the whole query, as each row has one of its own. Otherwise it has selected from the list of
-    /// rows, and what joins the table with it follows.
+    /// Returns whether the query is complete, because it has a separate `SELECT` for each row. Otherwise the query
+    /// selects from the list of rows, and the caller adds the text that joins the table with it.
     pub(super) fn numbered_rows(
         self,
         out: &mut String,
@@ -98,7 +100,7 @@ impl Writer<'_> {
         false
     }
 
-    /// `($1, '0'), ($2, '1')`
+    /// Writes `($1, '0'), ($2, '1')`.
     fn numbered_values(self, out: &mut String, names: &TableNames, columns: &[usize], rows: usize) {
         let mut number = 0;
         for row in 0..rows {

@@ -1,27 +1,27 @@
-//! How statements name a table and its columns.
+//! The names that statements use for a table and its columns.
 
 use super::READ_VERSION;
 use crate::{Action, EngineProfile, Table};
 
-/// A table as statements name it.
+/// The names that statements use for a table and its columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableNames {
-    /// The table, quoted, behind its schema where there is one.
+    /// The quoted name of the table, after that of its schema if it has one.
     pub table: String,
-    /// Its columns, quoted, in the order of [`Table::columns`].
+    /// The quoted names of its columns, in the order of [`Table::columns`].
     pub columns: Vec<String>,
     /// The positions of the key's columns.
     pub keys: Vec<usize>,
     /// The position of the version's column, if the rows have a version.
     pub version: Option<usize>,
-    /// The text before and behind a value of each column, such as a cast. Most columns have none.
+    /// The text before and after a value of each column, such as a cast. Most columns have none.
     pub around: Vec<Option<[String; 2]>>,
-    /// What is selected to read the columns that the database fills: their names, or casts of them.
+    /// The expressions that read the columns that the database fills: their names, or casts of them.
     pub returning: Vec<String>,
 }
 
 impl TableNames {
-    /// Takes the names that the entity has.
+    /// Returns the names that the entity has.
     pub fn of(table: &Table, engine: &EngineProfile) -> Self {
         let columns = table.columns().iter().map(|it| engine.quote(it));
         let names = Self::new(
@@ -33,13 +33,13 @@ impl TableNames {
         names.returning(returning.collect())
     }
 
-    /// Takes what is selected to read the columns that the database fills.
+    /// Sets the expressions that read the columns that the database fills.
     #[must_use]
     pub fn returning(self, returning: Vec<String>) -> Self {
         Self { returning, ..self }
     }
 
-    /// Takes names that are quoted already.
+    /// Makes the names of a table from names that are quoted already.
     pub fn new(table_name: String, columns: Vec<String>, table: &Table) -> Self {
         Self {
             table: table_name,
@@ -51,7 +51,8 @@ impl TableNames {
         }
     }
 
-    /// Returns the name of the column at a position; behind the last one there is the version that a row was read with.
+    /// Returns the name of the column at a position. The position after the last column is that of the version with
+    /// which a row was read.
     pub(super) fn column(&self, position: usize) -> &str {
         match self.columns.get(position) {
             Some(column) => column,
@@ -59,7 +60,7 @@ impl TableNames {
         }
     }
 
-    /// Returns those of these columns that an update sets, which finds its rows by these.
+    /// Returns those of `columns` that an update sets if it finds its rows by `found_by`.
     pub(super) fn set_of<'a>(
         &'a self,
         columns: &'a [usize],
@@ -70,8 +71,8 @@ impl TableNames {
         columns.iter().copied().filter(is_set)
     }
 
-    /// Returns the columns by which an action finds rows, each with the position of what it has to be: the key's, and the
-    /// version's where that is checked.
+    /// Returns the columns by which an action finds rows, each with the position of the value that it has to have.
+    /// These are the columns of the key and, if it is checked, of the version; an upsert has its own.
     pub(super) fn found_by(&self, table: &Table, action: Action) -> Vec<(usize, usize)> {
         if let Action::Upsert { set, .. } = action {
             return pairs(table.upserted_by(set));
@@ -81,13 +82,13 @@ impl TableNames {
         self.key().into_iter().chain(version).collect()
     }
 
-    /// As [`found_by`](Self::found_by), of the key alone.
+    /// Does the same as [`found_by`](Self::found_by), but only for the key.
     pub(super) fn key(&self) -> Vec<(usize, usize)> {
         pairs(&self.keys)
     }
 }
 
-/// Returns columns, each as the value by which it is found.
+/// Returns columns, each with its own position as that of the value.
 pub(super) fn pairs(columns: &[usize]) -> Vec<(usize, usize)> {
     columns.iter().map(|column| (*column, *column)).collect()
 }

@@ -1,17 +1,17 @@
-//! The text of the query that reads what the database fills.
+//! The text of the query that reads the columns that the database fills.
 
 use std::fmt::Write as _;
 
 use super::{Statement, StatementKind, TARGET, TableNames, Writer, joined, names::pairs};
 use crate::Updates;
 
-/// Who is seen by the query, beside the transaction itself.
+/// The transactions whose rows the query has to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sees {
-    /// Rows that the transaction has written, which it sees as they are.
+    /// The transaction itself has written the rows, so it sees them as they are.
     Own,
-    /// Rows that another transaction may have written, of which it waits for what is committed. A row that somebody has
-    /// locked is not skipped, as it is by a probe for rows.
+    /// Another transaction may have written the rows, and the query waits until it ends. Other than a probe for rows,
+    /// it does not skip a row that somebody has locked.
     Others,
 }
 
@@ -27,9 +27,10 @@ impl Writer<'_> {
     /// Oracle        SELECT '0', "created_at" FROM "orders" WHERE "id" = :1
     /// ```
     ///
-    /// The numbers say which row a value is of. The rows of the list have no column of a name that is read, so that name
-    /// needs no table before it. It has one on SQLite, which takes a quoted name that no table has for a text. MySQL is asked so, and SQLite with a `+`, for the reasons that [`find`](Self::find) and
-    /// [`update`](Self::update) give.
+    /// The numbers show which row a value belongs to. No column of the list has the name of a column that is read, so
+    /// such a name needs no table before it. It has one on SQLite, which interprets a quoted name that no table has as
+    /// a text. [`find`](Self::find) gives the reason for the form on MySQL, and [`update`](Self::update) the reason for
+    /// the `+` on SQLite.
     pub(crate) fn read(
         self,
         names: &TableNames,
@@ -46,7 +47,7 @@ impl Writer<'_> {
         for name in &names.returning {
             let _ = match is_with && name.starts_with('"') {
                 true => write!(selected, ", {TARGET}.{name}"),
-                // It is a cast, or needs no table before it.
+                // The expression is a cast, or a name that needs no table before it.
                 false => write!(selected, ", {name}"),
             };
         }

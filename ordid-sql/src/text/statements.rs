@@ -3,16 +3,16 @@
 use super::{Statement, TableNames, Writer};
 use crate::{Action, Chunk, Table};
 
-/// The statements of a flush, each written once: all chunks but an action's last have the same text.
+/// The statements of a flush. Each is written once, since all chunks of an action but the last have the same text.
 #[derive(Debug)]
 pub(crate) struct Statements<'a> {
     writer: Writer<'a>,
     tables: Vec<(Table, TableNames)>,
-    /// The last statement of each table; of upserts, that of each step.
+    /// The last statement of each table. Upserts have one for each step.
     last: Vec<[Option<Written>; 4]>,
 }
 
-/// A statement, and what it was written for.
+/// A statement, with the action and the columns that it was written for.
 #[derive(Debug)]
 struct Written {
     action: Action,
@@ -41,8 +41,8 @@ impl<'a> Statements<'a> {
         &self.tables[table].1
     }
 
-    /// Returns the statement for so many rows of a chunk, which have values for the columns of `set`
-    /// where those are not all.
+    /// Returns the statement for this number of rows of a chunk. If the rows do not have values for all columns, they
+    /// have values for the columns of `set`.
     pub(crate) fn of(&mut self, chunk: &Chunk, rows: usize, set: Option<&[usize]>) -> Statement {
         let (table, names) = &self.tables[chunk.table];
         let slot = match chunk.action {
@@ -55,7 +55,7 @@ impl<'a> Statements<'a> {
         {
             return last.statement.clone();
         }
-        // Circles are small.
+        // The rows of a circle, for which a table has no number, are few.
         let of_action = table.rows_of(chunk.action).unwrap_or(chunk.rows.end);
         let mut statement = self.writer.statement(table, names, chunk.action, rows, set);
         // The last chunk may be shorter.

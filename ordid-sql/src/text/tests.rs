@@ -574,7 +574,7 @@ fn names_are_quoted_and_may_be_given() {
     assert!(key_last.around.is_empty());
 }
 
-/// One round trip for all tables; each answers with its number.
+/// One round trip asks for all tables. The answer has the number of each table that is protected.
 #[test]
 fn the_catalog_is_asked_for_all_tables_at_once() {
     for (engine, first, second) in [

@@ -18,7 +18,7 @@ pub struct Digits<const BITS: usize> {
     values: [u8; 256],
 }
 
-/// The value of what is no digit: more than six bits.
+/// The value of a character that is not a digit. It has more than six bits.
 const NONE: u8 = 0xff;
 /// Digits of a group.
 const GROUP: usize = 8;
@@ -30,7 +30,7 @@ impl<const BITS: usize> Digits<BITS> {
     ///
     /// # Panics
     ///
-    /// If it has another number of characters, or one twice; in a `const` this is a compile error.
+    /// Panics if the alphabet has another number of characters, or has one twice. In a `const` this is a compile error.
     pub(super) const fn new(alphabet: &[u8]) -> Self {
         assert!(
             BITS <= 6 && alphabet.len() == 1 << BITS,
@@ -77,7 +77,7 @@ impl<const BITS: usize> Digits<BITS> {
         })
     }
 
-    /// Whether one of the characters that were read is no digit.
+    /// Returns whether one of the characters that were read is not a digit.
     pub(super) const fn is_wrong(wrong: u8) -> bool {
         wrong >> BITS != 0
     }
@@ -133,7 +133,7 @@ mod tests {
     static FIVE: Digits<5> = Digits::new(BASE32.as_bytes());
     static SIX: Digits<6> = Digits::new(BASE64.as_bytes());
 
-    /// The same codec of another author.
+    /// Returns the same codec by another author.
     fn peer(symbols: &str) -> Encoding {
         let mut specification = Specification::new();
         specification.symbols.push_str(symbols);

@@ -265,7 +265,7 @@ pub(super) struct Binder<const RUNS: bool> {
     limit: Option<usize>,
     is_refused: bool,
     error: Option<&'static str>,
-    /// How many columns of a row are read.
+    /// The number of columns that are read from a row.
     reads: usize,
 }
 
@@ -410,9 +410,10 @@ pub(super) enum Answer {
     Changed(Changed),
     /// The connection is in a state in which nothing can be sent.
     WrongState,
-    /// A question to the server is answered; to that for the tables which are protected, of all of them.
+    /// The server answers a question in this way. If the question is which tables are protected, the answer is about
+    /// all of them.
     Says(bool),
-    /// Of the tables that are asked for, this one is protected.
+    /// Only this one of the tables that are asked for is protected.
     IsProtected(usize),
     /// A savepoint is what there can be.
     Savepoint,
@@ -430,7 +431,7 @@ struct State {
     committed: BTreeSet<String>,
     connections: usize,
     open: bool,
-    /// How often rows were read.
+    /// The number of times that rows were read.
     reads: i64,
     /// Each answer is there at once, as where calls block.
     blocks: bool,
@@ -666,7 +667,7 @@ impl<const RUNS: bool> Open<'_, RUNS> {
 }
 
 impl<const RUNS: bool> Open<'_, RUNS> {
-    /// What is asked for as text.
+    /// Answers a query whose only column is text.
     async fn texts(
         &mut self,
         query: &Statement,
@@ -767,7 +768,7 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
         }
     }
 
-    /// The last row comes first. A value has the number of the query, of the row and of the column.
+    /// Answers with the last row first. A value is made of the numbers of the query, of the row and of the column.
     async fn read(
         &mut self,
         query: &Statement,

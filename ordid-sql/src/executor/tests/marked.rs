@@ -1,16 +1,16 @@
-//! Tests of flushes that only insert, and write a marker row because the database would take their rows twice.
+//! Tests of flushes that only insert, but write a marker row because the database would take their rows twice.
 
 use super::*;
 use crate::spi::RowBinder;
 
 const ASKED: &str = "1 begin; 1 is the key unique; 1 rollback; ";
 
-/// A process that has flushed nothing before.
+/// Returns the memory of a process that has flushed nothing before.
 fn new_process() -> &'static ProtectedTables {
     Box::leak(Box::default())
 }
 
-/// As [`inserts`], in such a process.
+/// Does the same as [`inserts`] in a process that has flushed nothing before.
 fn first_inserts<const RUNS: bool>(
     items: usize,
     process: &'static ProtectedTables,
@@ -60,7 +60,7 @@ fn rows_that_the_database_would_take_twice_get_a_marker_row_each_time() {
     }
 }
 
-/// The COMMIT was carried out, or was not.
+/// This holds whether or not the server carried out the COMMIT.
 #[test]
 fn after_a_lost_commit_rows_that_the_database_would_take_twice_are_there_once() {
     for was_carried_out in [true, false] {
@@ -88,7 +88,7 @@ fn after_a_lost_commit_rows_that_the_database_would_take_twice_are_there_once() 
     }
 }
 
-/// A trigger has replaced the keys, and only the marker row tells.
+/// A trigger has replaced the keys, so only the marker row shows that the flush was committed.
 #[test]
 fn the_next_flush_looks_for_the_marker_row_that_was_written() {
     for markers in [Markers::Changes, Markers::None, Markers::All] {
@@ -107,7 +107,7 @@ fn the_next_flush_looks_for_the_marker_row_that_was_written() {
     }
 }
 
-/// A marker row of the second attempt would be no sign that the first one has ended.
+/// A marker row of the second attempt would not show that the first attempt has ended.
 #[test]
 fn a_marker_row_that_was_not_written_at_first_is_not_written_later() {
     let server = Server::default();
@@ -149,8 +149,8 @@ fn a_table_that_is_not_protected_any_more_is_asked_for_again() {
     assert_eq!(count(&server, "is the key unique"), 1);
 }
 
-/// Of several tables, one that is protected is enough. Its row is looked for, as a trigger may have replaced the keys of
-/// the others.
+/// One protected table among several is enough. The flush looks for a row of that table, since a trigger may have
+/// replaced the keys of the others.
 #[test]
 fn one_protected_table_protects_the_rows_of_all_and_is_looked_into() {
     let (server, process) = (Server::default(), new_process());
@@ -181,7 +181,7 @@ fn a_missing_table_of_marker_rows_is_an_error_before_a_row_is_sent() {
     for part in ["the rows of items", "CREATE TABLE", "`without_record`"] {
         assert!(text.contains(part), "{text}");
     }
-    // The way out.
+    // The user gets out of this by flushing without a marker row.
     work.set_markers(Markers::None);
     server.once("commit", Answer::Fails(Failure::Lost));
     server.times(9, "unique", Answer::Says(false));
@@ -194,7 +194,7 @@ fn a_missing_table_of_marker_rows_is_an_error_before_a_row_is_sent() {
     );
 }
 
-/// As on an engine without such a catalog.
+/// The flush goes on in the same way as on an engine without such a catalog.
 #[test]
 fn a_catalog_that_cannot_be_asked_leaves_the_marker_row_out() {
     let (server, process) = (Server::default(), new_process());
@@ -246,7 +246,7 @@ fn a_question_that_cannot_be_rolled_back_ends_the_connection() {
     );
 }
 
-/// The COMMIT was not carried out, and somebody else has written a row with the same key. On every engine.
+/// The COMMIT was not carried out, and somebody else has written a row with the same key. No engine is an exception.
 #[test]
 fn rows_whose_keys_others_may_write_get_a_marker_row() {
     let works = [
@@ -282,7 +282,7 @@ fn rows_whose_keys_others_may_write_get_a_marker_row() {
     }
 }
 
-/// A unit of work `without_record` knows only that nobody can know.
+/// With `without_record`, nothing tells whether the flush was committed.
 #[test]
 fn without_a_marker_row_keys_that_others_may_write_tell_nothing() {
     for engine in [EngineProfile::POSTGRES, EngineProfile::SQLITE] {
@@ -300,7 +300,7 @@ fn without_a_marker_row_keys_that_others_may_write_tell_nothing() {
     }
 }
 
-/// The key of its row tells.
+/// The row with such a key shows that the flush was committed.
 #[test]
 fn one_table_whose_keys_nobody_else_writes_is_enough() {
     let server = Server::default();
@@ -317,7 +317,7 @@ fn one_table_whose_keys_nobody_else_writes_is_enough() {
     );
 }
 
-/// It needs none, or writes one in any case.
+/// Such a flush needs no marker row, or writes one in any case.
 #[test]
 fn other_flushes_ask_nothing() {
     let server = Server::default();
@@ -338,14 +338,14 @@ fn other_flushes_ask_nothing() {
     work.rows.rows_mut().push(item(2, "b"));
     work.set_markers(Markers::None);
     ask_nothing(&mut work, "begin; 3 insert items 2:b; 3 commit");
-    // What is in the user's transaction is committed by the user.
+    // The user commits the user's own transaction.
     let mut work = empty::<false>();
     work.protected = new_process();
     work.rows.rows_mut().push(item(3, "c"));
     flush_in(&mut work, Source::new(&server)).unwrap();
     let log = server.log()[2..].join("; ");
     assert_eq!(log, "4 savepoint; 4 insert items 3:c; 4 commit");
-    // There is no such question for SQLite.
+    // SQLite's catalog is not asked.
     let mut source = Source::<false>::new(&server);
     source.engine = EngineProfile::SQLITE;
     let mut work = empty();

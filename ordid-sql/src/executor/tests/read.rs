@@ -74,7 +74,7 @@ fn stamp(id: u128) -> Stamp {
     }
 }
 
-/// A unit of work that inserts stamps, and the stamps.
+/// Returns a unit of work that inserts stamps, and the stamps.
 fn stamps<const N: usize>() -> (Work<Binder<false>>, [Stamp; N]) {
     let mut work = empty();
     let stamps = std::array::from_fn(|row| stamp(u128::try_from(row).unwrap() + 1));
@@ -98,7 +98,7 @@ fn columns_that_the_database_fills_are_read_before_the_commit_and_filled_after_i
         "1 begin; 1 insert items 9:i; 1 insert stamps 1:a 2:a; 1 insert stamps 3:a; 1 read stamps 1 2; \
          1 read stamps 3; 1 commit",
     );
-    // The rows of an answer are in no order.
+    // The rows of an answer are in no particular order.
     assert_eq!(
         numbers(&stamps),
         [
@@ -180,7 +180,8 @@ fn a_flush_that_fails_leaves_the_values_as_they_were() {
     }
 }
 
-/// What the lost attempt had read may not be what was committed, if others came between.
+/// The values that the lost attempt had read may differ from those that were committed, if there were other attempts
+/// after it.
 #[test]
 fn after_a_lost_commit_that_is_found_the_rows_are_read_again() {
     let server = Server::default();
@@ -207,7 +208,7 @@ fn after_a_lost_commit_that_is_not_found_the_next_attempt_fills_the_values() {
     assert_eq!(numbers(&stamps), [[Some(200), Some(201)]]);
 }
 
-/// The outcome is known when the rows are read, so only what another attempt may do better delays it.
+/// The outcome is known when the rows are read, so an error delays it only if another try may succeed.
 #[test]
 fn a_probe_that_cannot_read_the_rows_again_asks_again_or_leaves_the_values() {
     for (failure, reads, expected) in [
@@ -275,7 +276,7 @@ fn a_row_that_is_not_there_any_more_keeps_its_value() {
     assert_eq!(numbers(&stamps), [[None, None], [Some(110), Some(111)]]);
 }
 
-/// Nobody here learns whether the user's transaction is committed.
+/// The flush does not learn whether the user's transaction is committed.
 #[test]
 fn inside_the_users_transaction_nothing_is_read() {
     let server = Server::default();
@@ -288,7 +289,7 @@ fn inside_the_users_transaction_nothing_is_read() {
     assert_eq!(numbers(&stamps), [[None, None]]);
 }
 
-/// As in the transaction of a test.
+/// A test that runs in one transaction flushes in this way.
 #[test]
 fn a_savepoint_in_the_place_of_a_transaction_fills_the_values() {
     let server = Server::default();
@@ -346,7 +347,7 @@ fn rows_that_are_upserted_are_read_by_what_they_are_found_by() {
 fn rows_of_the_bulk_command_are_read() {
     let server = Server::default();
     let (mut work, stamps) = stamps::<3>();
-    // The stamps of the library go by statements; what matters is that the command ends before they are read.
+    // The library sends the stamps in statements. What matters is that the bulk command ends before they are read.
     work.rows.rows_mut().push(item(9, "i"));
     flush(&mut work, Source::bulk(&server, 10)).unwrap();
     assert_eq!(

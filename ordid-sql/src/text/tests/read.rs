@@ -1,4 +1,4 @@
-//! The query that reads what the database fills.
+//! Tests of the query that reads the columns that the database fills.
 
 use super::*;
 use crate::text::Sees;
