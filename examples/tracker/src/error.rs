@@ -1,4 +1,4 @@
-//! Why the tracker did not do what it was asked for.
+//! The errors of the tracker.
 
 use std::{
     fmt,
@@ -7,34 +7,34 @@ use std::{
 
 use crate::model::Issue;
 
-/// Whose fault it is, and what to do.
+/// The kinds of errors, each of which has a status of HTTP.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
     /// The request cannot be read.
     Unreadable,
-    /// There is no such thing.
+    /// The requested object does not exist.
     NotFound,
-    /// Something else has this unique value.
+    /// Another row has this unique value.
     Taken,
     /// The issue has changed since it was read.
     Stale(Box<Stale>),
-    /// It was understood, and is against the rules.
+    /// The request was understood, but breaks a rule of the tracker.
     Refused,
-    /// Another time it may work.
+    /// The same request may succeed later.
     Busy,
-    /// The tracker's own fault.
+    /// The request failed for a reason that the client cannot change.
     Failed,
 }
 
-/// An edit that came too late.
+/// An edit of an issue that has changed since the client read it.
 #[derive(Debug, Clone)]
 pub(crate) struct Stale {
     pub(crate) read_version: i64,
-    /// The issue as it is now.
+    /// The current issue.
     pub(crate) issue: Issue,
 }
 
-/// What went wrong, as the client or the operator sees it.
+/// An error, with a text for the client or the operator.
 #[derive(Debug)]
 pub struct Error {
     kind: Kind,
@@ -54,7 +54,7 @@ impl Error {
     }
 
     /// Returns the text that a client may read. An internal error is written to standard error instead, for the operator,
-    /// as it may have the database's text.
+    /// because it may contain texts of the database.
     pub(crate) fn for_client(&self) -> String {
         match self.kind {
             Kind::Failed => {
@@ -73,7 +73,7 @@ impl Error {
         Self::new(Kind::Refused, why)
     }
 
-    /// Puts in front what was being done.
+    /// Puts a text in front of the message that says what was being done.
     #[must_use]
     pub fn context(mut self, what: impl fmt::Display) -> Self {
         self.message = format!("{what}: {}", self.message);
@@ -99,7 +99,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// A flush says by itself which row of which table it was.
+/// Adds no context, since an error of a flush names the row and its table.
 impl From<ordid_sqlx::Error> for Error {
     fn from(error: ordid_sqlx::Error) -> Self {
         let is_busy = error.is_transient()

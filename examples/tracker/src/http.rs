@@ -1,4 +1,4 @@
-//! The routes, and what their answers look like.
+//! The routes, and the form of their answers.
 
 use axum::{
     Json, Router,
@@ -26,10 +26,10 @@ use crate::{
     store::Store,
 };
 
-/// So many rows a page has at most.
+/// The largest number of rows in a page.
 pub(crate) const MOST: u32 = 100;
 
-/// What the routes share.
+/// The state that the routes share.
 #[derive(Clone)]
 pub(crate) struct App {
     pub(crate) store: Store,
@@ -37,11 +37,11 @@ pub(crate) struct App {
     schema: graphql::TrackerSchema,
 }
 
-/// Returns the tracker's routes: the page at `/`, what `/api/openapi.json` describes, and `/graphql`.
+/// Returns the tracker's routes: the page at `/`, the API that `/api/openapi.json` describes, and `/graphql`.
 ///
-/// What goes wrong is `{"error": ..}`: 400 where the request cannot be read, 404, 409 where an issue has changed since it was
-/// read (with both versions and the issue as it is) or something else has a unique value, 422 where the tracker refuses it,
-/// 503 where another time it may work.
+/// The body of an error is `{"error": ..}`. The status is 400 if the request cannot be read, and 404 if something does not
+/// exist. It is 409 if a unique value is taken, or if the issue has changed since it was read; then the body also has both
+/// versions and the current issue. It is 422 if the tracker refuses the request, and 503 if the client may try again.
 pub fn router(store: Store) -> Router {
     let project = "/api/tenants/{tenant}/projects/{project}";
     let at = |rest: &str| format!("{project}{rest}");
@@ -113,7 +113,7 @@ pub fn router(store: Store) -> Router {
 type Answer<T> = Result<Json<T>, Failure>;
 type Made<T> = Result<(StatusCode, [(header::HeaderName, String); 1], Json<T>), Failure>;
 
-/// Says where what was made can be found.
+/// Returns a new object, with its path in the header `Location`.
 fn made<T>(status: StatusCode, path: String, made: T) -> Made<T> {
     Ok((status, [(header::LOCATION, path)], Json(made)))
 }
@@ -176,7 +176,7 @@ async fn project(State(app): State<App>, Path(place): Path<Place>) -> Answer<Pro
     Ok(Json(app.store.project(place).await?))
 }
 
-/// A page of issues, and which.
+/// The query of a list of issues: a filter and a page.
 #[derive(Deserialize)]
 struct WhichIssues {
     is_closed: Option<bool>,
@@ -185,7 +185,7 @@ struct WhichIssues {
     page: Page<IssueId>,
 }
 
-/// Newest first.
+/// Lists issues, the newest first.
 async fn issues(
     State(app): State<App>,
     Path(place): Path<Place>,
@@ -203,7 +203,7 @@ async fn issues(
     Ok(Json(Connection::new(&slice, found, |issue| issue.id)))
 }
 
-/// The name of the header by which a request is known that is sent again.
+/// The header that identifies a request, so that one that is sent twice is carried out once.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 async fn open_issue(
@@ -235,7 +235,7 @@ async fn open_issue(
     )
 }
 
-/// An issue, and where it is.
+/// The path of an issue.
 #[derive(Deserialize)]
 struct IssuePath {
     #[serde(flatten)]
@@ -274,7 +274,7 @@ async fn take_label(State(app): State<App>, Path(path): Path<LabelPath>) -> Answ
     Ok(Json(app.store.take_label(place, issue, path.label).await?))
 }
 
-/// Oldest first.
+/// Lists comments, the oldest first.
 async fn comments(
     State(app): State<App>,
     Path(path): Path<IssuePath>,
@@ -297,7 +297,7 @@ async fn add_comment(
     made(StatusCode::CREATED, path_of(path.place, comments), comment)
 }
 
-/// Takes a JSON array, or CSV with a line of headers (`text/csv`), and goes on after the answer.
+/// Begins an import of a JSON array, or of CSV with a line of headers (`text/csv`). The import goes on after the answer.
 async fn begin_import(
     State(app): State<App>,
     Path(place): Path<Place>,
@@ -351,28 +351,28 @@ async fn graphql(
     Json(app.schema.execute(request).await)
 }
 
-/// axum's own, with the tracker's answer to what it refuses.
+/// axum's extractor of the same name, with the tracker's error instead of axum's.
 #[derive(FromRequestParts)]
 #[from_request(via(axum::extract::Path), rejection(Failure))]
 struct Path<T>(T);
 
-/// Likewise.
+/// axum's extractor of the same name, with the tracker's error instead of axum's.
 #[derive(FromRequestParts)]
 #[from_request(via(axum::extract::Query), rejection(Failure))]
 struct Query<T>(T);
 
-/// Likewise.
+/// axum's `Json`, with the tracker's error instead of axum's.
 #[derive(FromRequest)]
 #[from_request(via(axum::Json), rejection(Failure))]
 struct Body<T>(T);
 
-/// What a request failed with.
+/// The answer to a request that failed.
 struct Failure {
     status: StatusCode,
     body: Box<FailureBody>,
 }
 
-/// What the client reads of it.
+/// The JSON of a failure.
 #[derive(Serialize, utoipa::ToSchema, Default)]
 pub(crate) struct FailureBody {
     error: String,
@@ -381,7 +381,7 @@ pub(crate) struct FailureBody {
     read_version: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     found_version: Option<i64>,
-    /// The issue as it is.
+    /// The current issue, if it has changed since it was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     issue: Option<Issue>,
 }
@@ -441,7 +441,7 @@ impl From<QueryRejection> for Failure {
 impl From<JsonRejection> for Failure {
     fn from(rejection: JsonRejection) -> Self {
         let status = match rejection {
-            // What is not of its type is not understood; axum's 422 is the tracker's for what is.
+            // A value of the wrong type is a bad request. The tracker uses 422 only for requests that it has understood.
             JsonRejection::JsonDataError(_) => StatusCode::BAD_REQUEST,
             _ => rejection.status(),
         };

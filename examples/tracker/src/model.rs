@@ -1,4 +1,4 @@
-//! What the tracker talks about: rows as the database has them, and what JSON looks like.
+//! The tracker's types: keys, rows of the database, and the JSON of requests and answers.
 
 use std::sync::LazyLock;
 
@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::{Uuid, uuid};
 
-/// The mask of tenants' ids: see [`mask_of`].
+/// The mask of tenants' ids, which [`mask_of`] reads.
 pub(crate) static MASK: LazyLock<UuidMask> = LazyLock::new(|| {
     let given = std::env::var("TRACKER_MASK").ok();
-    // `main` refuses a mask that cannot be read; without one it is this, which is no secret.
+    // `main` refuses a mask that cannot be read. If none is set, this one is used, which is no secret.
     let (k0, k1) = given.and_then(|text| mask_of(&text)).unwrap_or((1, 2));
     UuidMask::new(k0, k1)
 });
 
-/// Reads a mask: 32 hexadecimal digits.
+/// Reads a mask of 32 hexadecimal digits.
 pub(crate) fn mask_of(text: &str) -> Option<(u64, u64)> {
     let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let number = u128::from_str_radix(text, 16).ok().filter(|_| is_hex)?;
     Some(Uuid::from_u128(number).as_u64_pair())
 }
 
-/// `ten_...`. Masked: when a customer came is nobody's business.
+/// `ten_...`. These ids are masked, so that they do not tell when the customer came.
 #[derive(KeyType)]
 #[ordid(prefix = "ten", mask = MASK, sqlx)]
 pub(crate) struct TenantId(Uuid);
@@ -48,33 +48,33 @@ pub(crate) struct LabelId(Uuid);
 #[ordid(prefix = "cmt", sqlx)]
 pub(crate) struct CommentId(Uuid);
 
-/// `imp_...`, in no table.
+/// `imp_...`. No table has such keys.
 #[derive(KeyType)]
 #[ordid(prefix = "imp")]
 pub(crate) struct ImportId(Uuid);
 
-/// What a request or the row of an import is known by: a key that is made of a name, in no order.
+/// The key of a request or of an imported row. It is made from a name, so such keys have no order.
 #[derive(KeyType)]
 #[ordid(scheme = uuid_v8_sha256, sqlx(postgres = unordered(uuid), sqlite = unordered(blob)))]
 pub(crate) struct RequestId(Uuid);
 
-/// Namespaces of named keys: random, and never changed.
+/// Namespaces of named keys. They are random, and must never change.
 const REQUESTS: Uuid = uuid!("b2c1ff83-3e1e-4b25-9a7e-5b9f0f5c1c11");
 const IMPORTED: Uuid = uuid!("6a0f7c4e-8f3b-4b0c-8e77-1f0f4b6e2d5a");
 const CONTENTS: Uuid = uuid!("f7e0b9d2-61a5-4c3d-8d7f-2a9c6b1e4f03");
 
 impl RequestId {
-    /// Of the header `Idempotency-Key`.
+    /// Makes the key of a request from its header `Idempotency-Key`.
     pub(crate) fn of_header(project: ProjectId, key: &str) -> Self {
         Self::named(REQUESTS, [&*project.to_string(), key])
     }
 
-    /// Of the name that a row of an import has at its source.
+    /// Makes the key of an imported row from the name that it has at its source.
     pub(crate) fn of_import(project: ProjectId, name: &str) -> Self {
         Self::named(IMPORTED, [&*project.to_string(), name])
     }
 
-    /// Of what a request asks for.
+    /// Makes a key from what a request asks for, to compare requests by it.
     pub(crate) fn of_contents(new: &NewIssue) -> Self {
         let parent = new.parent.map_or_else(String::new, |id| id.to_string());
         Self::named(CONTENTS, [&*parent, &*new.title, &*new.body])
@@ -123,13 +123,13 @@ pub(crate) struct IssueRow {
     pub(crate) is_closed: bool,
     #[ordid(version)]
     pub(crate) version: i64,
-    /// The request that has opened it, if that had a key.
+    /// The request that opened the issue, if the request had a key.
     pub(crate) request: Option<RequestId>,
-    /// What that asked for: the issue may have been edited since.
+    /// What this request asked for. The issue may have been edited since, so its own text does not say that.
     pub(crate) contents: Option<RequestId>,
 }
 
-/// The table between issues and labels, whose key is both.
+/// A row of the table between issues and labels. Its key is both of their keys.
 #[derive(OrderedKey)]
 #[ordid(table = "issue_labels")]
 pub(crate) struct IssueLabel {
@@ -149,7 +149,7 @@ pub(crate) struct Comment {
     pub(crate) body: String,
 }
 
-/// An issue as clients see it.
+/// The JSON of an issue.
 #[derive(Serialize, ToSchema, SimpleObject, Clone, Debug)]
 pub(crate) struct Issue {
     pub(crate) id: IssueId,
@@ -158,9 +158,9 @@ pub(crate) struct Issue {
     pub(crate) title: String,
     pub(crate) body: String,
     pub(crate) is_closed: bool,
-    /// To be sent with an edit.
+    /// The version, which an edit has to name.
     pub(crate) version: i64,
-    /// The time in the key: there is no column for it.
+    /// The time in the key. There is no column for it.
     pub(crate) created_at: Option<String>,
     /// The names of its labels.
     pub(crate) labels: Vec<String>,
@@ -182,7 +182,7 @@ impl From<IssueRow> for Issue {
     }
 }
 
-/// A tenant, or a label.
+/// A request for a new tenant, project or label.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Named {
@@ -198,7 +198,7 @@ pub(crate) struct NewIssue {
     pub(crate) parent: Option<IssueId>,
 }
 
-/// The version that was read, and what is to change.
+/// A request for an edit: the version that the client read, and the fields to change.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EditedIssue {
@@ -215,14 +215,14 @@ pub(crate) struct NewComment {
     pub(crate) body: String,
 }
 
-/// Where issues are.
+/// The path of a project.
 #[derive(Deserialize, Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) tenant: TenantId,
     pub(crate) project: ProjectId,
 }
 
-/// Which issues of a project.
+/// A filter of a project's issues.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct Filter {
     pub(crate) is_closed: Option<bool>,

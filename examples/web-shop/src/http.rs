@@ -188,7 +188,7 @@ impl From<QueryRejection> for Failure {
 impl From<JsonRejection> for Failure {
     fn from(rejection: JsonRejection) -> Self {
         let status = match rejection {
-            // What is not of its type is not understood; axum's 422 is the shop's for what is.
+            // A value of the wrong type is a bad request. The shop uses 422 only for requests that it has understood.
             JsonRejection::JsonDataError(_) => StatusCode::BAD_REQUEST,
             _ => rejection.status(),
         };
