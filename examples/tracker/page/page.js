@@ -34,7 +34,7 @@ async function attempt(button, place, task) {
   }
 }
 
-// The mark of a request, so that one that is sent twice opens one issue.
+// Returns a new key for the header `Idempotency-Key`, so that a request that is sent twice opens one issue.
 function newMark() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -96,7 +96,7 @@ byId("create").onsubmit = (event) => {
     try {
       issue = await ask("POST", `${api()}/issues`, asked, { "idempotency-key": mark });
     } catch (error) {
-      // Without an answer nobody knows whether it was opened: the same mark finds out. Otherwise it was not.
+      // The next attempt keeps the mark if this one may have opened the issue: then the answer is that issue.
       if (error instanceof Refusal && error.status < 500) mark = newMark();
       throw error;
     }

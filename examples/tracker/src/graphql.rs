@@ -1,4 +1,4 @@
-//! The same by GraphQL: issues by their id, and pages of them. Ids are scalars, each of its own type.
+//! The GraphQL schema of the tracker: issues by their id, and pages of issues. Each type of id is a scalar.
 
 use async_graphql::{
     Context, EmptyMutation, EmptySubscription, ErrorExtensions as _, Object, Result, Schema,
@@ -77,7 +77,7 @@ fn store<'c>(context: &Context<'c>) -> Result<&'c Store> {
     context.data()
 }
 
-/// An error with the code that HTTP would have.
+/// Returns an error of GraphQL, with a code that corresponds to the status of HTTP.
 fn of_tracker(error: Error) -> async_graphql::Error {
     let code = match error.kind() {
         Kind::Unreadable | Kind::Refused => "BAD_REQUEST",
@@ -90,7 +90,7 @@ fn of_tracker(error: Error) -> async_graphql::Error {
         .extend_with(|_, extensions| extensions.set("code", code))
 }
 
-/// A page, as Relay has it.
+/// A page of issues in Relay's format.
 #[derive(SimpleObject)]
 struct IssueConnection {
     edges: Vec<IssueEdge>,

@@ -1,4 +1,4 @@
-//! Many issues at once: what a file says, and how far its import is.
+//! Imports of many issues at once: the files, and the progress of an import.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -18,19 +18,19 @@ use crate::{
     store::Store,
 };
 
-/// Called with the rows that are sent, and with those to send.
+/// A function that gets the number of rows that are sent, and the number of rows to send.
 pub(crate) type Observer = Box<dyn Fn(usize, usize) + Send>;
 
-/// So many imports are remembered.
+/// The number of imports that are remembered.
 const REMEMBERED: usize = 100;
-/// So many issues an import may have.
+/// The largest number of issues in an import.
 pub(crate) const LINES: usize = 100_000;
 
 /// An issue of a file.
 #[derive(Deserialize, ToSchema, Debug, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Line {
-    /// What the issue is called where it comes from.
+    /// The name of the issue at its source.
     pub(crate) name: String,
     /// The name of the issue above it, in this file or in one that was imported before.
     pub(crate) parent: Option<String>,
@@ -41,7 +41,7 @@ pub(crate) struct Line {
     pub(crate) labels: Vec<String>,
 }
 
-/// A row of CSV: labels are in one column, with spaces between them.
+/// A row of CSV. The labels are in one column, with spaces between them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CsvLine {
@@ -74,7 +74,7 @@ pub(crate) fn read_csv(bytes: &[u8]) -> Result<Vec<Line>, csv::Error> {
     lines.map(|line| line.map(Line::from)).collect()
 }
 
-/// Checks what is known without the database.
+/// Checks everything that does not need the database, and removes labels that a line has twice.
 pub(crate) fn check(lines: &mut [Line]) -> Result<(), Error> {
     let refused =
         |line: &Line, why: &str| Err(Error::refused(format_args!("{:?}: {why}", line.name)));
@@ -111,7 +111,7 @@ pub(crate) fn check(lines: &mut [Line]) -> Result<(), Error> {
             return refused(line, "two lines have this name");
         }
     }
-    // The database would take a circle, since its foreign keys hold.
+    // The database would accept a circle, because its foreign keys are not violated.
     let mut is_rooted: HashMap<&str, bool> = HashMap::new();
     for line in &*lines {
         let mut path = Vec::new();
@@ -132,7 +132,7 @@ pub(crate) fn check(lines: &mut [Line]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What became of an import.
+/// The outcome of an import.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Imported {
     pub(crate) added: usize,
@@ -140,14 +140,14 @@ pub(crate) struct Imported {
     pub(crate) known: usize,
 }
 
-/// How far an import is.
+/// The progress and the outcome of an import.
 #[derive(Serialize, ToSchema, Debug, Clone)]
 pub(crate) struct ImportStatus {
     pub(crate) id: ImportId,
     pub(crate) state: ImportState,
-    /// Rows that were sent: issues, labels, and labels of issues.
+    /// The number of rows that were sent: issues, labels, and labels of issues.
     pub(crate) rows_sent: usize,
-    /// Rows to send; 0 until the first are sent.
+    /// The number of rows to send. It is 0 until the first rows are sent.
     pub(crate) rows_to_send: usize,
     pub(crate) added: Option<usize>,
     /// Issues that had been imported before.
@@ -163,7 +163,7 @@ pub(crate) enum ImportState {
     Failed,
 }
 
-/// The imports of this process, the oldest of which are forgotten.
+/// The newest imports of this process.
 #[derive(Clone, Default)]
 pub(crate) struct Imports(Arc<Mutex<Vec<Arc<Import>>>>);
 
@@ -176,7 +176,7 @@ struct Import {
 }
 
 impl Imports {
-    /// Begins an import, which goes on by itself.
+    /// Begins an import, which goes on in the background.
     pub(crate) fn begin(&self, store: Store, place: Place, lines: Vec<Line>) -> ImportStatus {
         let import = Arc::new(Import {
             id: ImportId::generate(),

@@ -16,7 +16,7 @@ pub use store::Store;
 ///
 /// # Errors
 ///
-/// If it is set, and is not 32 hexadecimal digits.
+/// Returns an error if it is set, and is not 32 hexadecimal digits.
 pub fn check_mask() -> Result<(), Error> {
     match std::env::var("TRACKER_MASK") {
         Ok(text) if model::mask_of(&text).is_none() => Err(Error::refused(

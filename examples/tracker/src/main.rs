@@ -1,4 +1,4 @@
-//! Serves the tracker: see the library.
+//! Serves the tracker, whose routes are in the library.
 
 use std::{
     env,
@@ -30,7 +30,7 @@ async fn main() -> ExitCode {
     match run(Cli::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Where stderr is closed there is nobody to tell.
+            // If stderr is closed, the error cannot be shown.
             let _ = writeln!(io::stderr(), "tracker: {error:#}");
             ExitCode::FAILURE
         }
@@ -51,7 +51,7 @@ async fn run(cli: Cli) -> anyhow::Result<()> {
         .with_context(|| format!("cannot listen at {}", cli.listen))?;
     let address = listener.local_addr()?;
     let shown = match database.split_once("://") {
-        // There may be a password in the rest.
+        // The rest of the address may contain a password.
         Some((scheme, _)) => scheme,
         None => &database,
     };
@@ -68,7 +68,7 @@ async fn run(cli: Cli) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits for Ctrl-C or SIGTERM: requests that are under way are answered before the program ends.
+/// Waits for Ctrl-C or SIGTERM. The server then answers the requests that it has begun before the program ends.
 async fn asked_to_end() {
     #[cfg(unix)]
     {
@@ -81,7 +81,7 @@ async fn asked_to_end() {
             return;
         }
     }
-    // Without a handler it ends as any program does.
+    // Without a handler, the signal ends the program at once.
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -1,4 +1,4 @@
-//! What `/api/openapi.json` says.
+//! The OpenAPI document at `/api/openapi.json`.
 
 use utoipa::{OpenApi, ToSchema, openapi};
 
@@ -42,7 +42,7 @@ pub(crate) fn document() -> openapi::OpenApi {
 )]
 struct Api;
 
-/// A page, as Relay has it.
+/// A page in Relay's format.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "a schema")]
@@ -58,7 +58,7 @@ struct IssueEdge {
     node: Issue,
 }
 
-/// A page, as Relay has it.
+/// A page in Relay's format.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "a schema")]
@@ -142,7 +142,7 @@ fn labels() {}
 #[expect(dead_code, reason = "a description")]
 fn issues() {}
 
-/// Opens an issue; with a header `Idempotency-Key` once, however often it is sent.
+/// Opens an issue. A request with the header `Idempotency-Key` opens one issue, however often it is sent.
 #[utoipa::path(post, path = "/api/tenants/{tenant}/projects/{project}/issues",
     params(("tenant" = TenantId, Path), ("project" = ProjectId, Path), ("Idempotency-Key" = Option<String>, Header)),
     request_body = NewIssue,
@@ -157,7 +157,7 @@ fn open_issue() {}
 #[expect(dead_code, reason = "a description")]
 fn issue() {}
 
-/// Edits what is given, unless the issue has changed since it was read.
+/// Changes the given fields, unless the issue has changed since it was read.
 #[utoipa::path(patch, path = "/api/tenants/{tenant}/projects/{project}/issues/{issue}",
     params(("tenant" = TenantId, Path), ("project" = ProjectId, Path), ("issue" = IssueId, Path)),
     request_body = EditedIssue,
@@ -194,7 +194,7 @@ fn comments() {}
 #[expect(dead_code, reason = "a description")]
 fn add_comment() {}
 
-/// Begins an import, of JSON or of CSV with a line of headers (`text/csv`).
+/// Begins an import of JSON, or of CSV with a line of headers (`text/csv`).
 #[utoipa::path(post, path = "/api/tenants/{tenant}/projects/{project}/imports",
     params(("tenant" = TenantId, Path), ("project" = ProjectId, Path)),
     request_body = Vec<Line>,
@@ -202,7 +202,7 @@ fn add_comment() {}
 #[expect(dead_code, reason = "a description")]
 fn begin_import() {}
 
-/// How far an import is.
+/// Returns the progress and the outcome of an import.
 #[utoipa::path(get, path = "/api/tenants/{tenant}/projects/{project}/imports/{import}",
     params(("tenant" = TenantId, Path), ("project" = ProjectId, Path), ("import" = ImportId, Path)),
     responses((status = 200, body = ImportStatus), (status = 400, body = FailureBody), (status = 404, body = FailureBody)))]

@@ -1,6 +1,6 @@
-//! The database behind the tracker: PostgreSQL or SQLite, by what the address says.
+//! The database behind the tracker, PostgreSQL or SQLite. The address says which.
 //!
-//! SQLx's queries are typed by the database, so those of `store/queries.rs` are compiled once for each.
+//! The types of SQLx's queries name the database, so `store/queries.rs` is compiled once for each database.
 
 mod postgres;
 mod sqlite;
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// The tracker's database, with its tables; to be cloned.
+/// The tracker's database, with its tables. It is cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Store(Inner);
 
@@ -27,12 +27,12 @@ enum Inner {
 }
 
 impl Store {
-    /// Connects, and makes the tables that are not there: on PostgreSQL if the address begins with `postgres://`, else in
-    /// the SQLite file of this name.
+    /// Connects to a PostgreSQL server if the address begins with `postgres://`, otherwise to the SQLite file of this name,
+    /// and creates missing tables.
     ///
     /// # Errors
     ///
-    /// If there is no connection, or the tables cannot be made.
+    /// Returns an error if there is no connection, or if the tables cannot be created.
     pub async fn open(address: &str) -> Result<Self, Error> {
         let server = ["postgres://", "postgresql://"];
         Ok(Self(
@@ -91,20 +91,20 @@ ask! {
     import(place: Place, lines: Vec<Line>, observer: Observer) -> Imported;
 }
 
-/// Checks a text of a client's.
+/// Checks a text that a client has sent.
 fn checked(what: &str, text: String, most: usize) -> Result<String, Error> {
     match text.trim().is_empty() {
         true => Err(Error::refused(format_args!("{what} is empty"))),
         false if text.chars().count() > most => Err(Error::refused(format_args!(
             "{what} has more than {most} characters"
         ))),
-        // PostgreSQL has no such text.
+        // PostgreSQL cannot store such a text.
         false if text.contains('\0') => Err(Error::refused(format_args!("{what} has a NUL"))),
         false => Ok(text),
     }
 }
 
-/// As [`checked`], of a text that may be empty.
+/// Does the same as [`checked`] for the text of an issue or a comment, which may be empty.
 fn checked_body(text: String) -> Result<String, Error> {
     if text.is_empty() {
         Ok(text)

@@ -1,4 +1,4 @@
-//! On PostgreSQL.
+//! The tracker's database on PostgreSQL.
 
 #[path = "queries.rs"]
 #[allow(clippy::duplicate_mod, reason = "for each database")]

@@ -1,4 +1,4 @@
--- Keys are `uuid`, which PostgreSQL compares as bytes: in the order in which they were made.
+-- Keys are `uuid`. PostgreSQL compares it as bytes, so keys are sorted by the time at which they were made.
 CREATE TABLE IF NOT EXISTS tenants (
     id uuid NOT NULL PRIMARY KEY,
     name text NOT NULL
@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS issues (
     contents uuid
 );
 
--- The issues of a project, newest first, are read from the end of this.
+-- A list of a project's issues, newest first, reads this index from its end.
 CREATE INDEX IF NOT EXISTS issues_of_project ON issues (project, id);
 
 CREATE TABLE IF NOT EXISTS issue_labels (

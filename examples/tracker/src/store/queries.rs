@@ -1,4 +1,4 @@
-//! What the tracker asks its database: compiled once for each, with its `Db`.
+//! The tracker's queries. This file is compiled once for each database, whose type is `Db`.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ type Result<T> = std::result::Result<T, Error>;
 impl Database {
     pub(super) async fn new(pool: Pool<Db>, schema: &'static str) -> Result<Self> {
         sqlx::raw_sql(schema).execute(&pool).await?;
-        // Marker rows of flushes with updates, by which a COMMIT is known whose answer was lost.
+        // Flushes with updates write marker rows. If the answer to a COMMIT is lost, its row tells whether it succeeded.
         ordid_sqlx::create_flushes_table(&pool).await?;
         ordid_sqlx::remove_old_markers(&pool).await?;
         Ok(Self { pool })
@@ -65,7 +65,7 @@ impl Database {
         self.project(Place { tenant, project }).await
     }
 
-    /// Every question about a project's issues begins with this one, so that a tenant sees what is its own.
+    /// Returns a project. Every query of a project's issues calls this first, so that a tenant sees only its own issues.
     pub(crate) async fn project(&self, place: Place) -> Result<Project> {
         let found =
             sqlx::query_as("SELECT id, tenant, name FROM projects WHERE id = $1 AND tenant = $2");
@@ -133,7 +133,7 @@ impl Database {
         self.with_labels(place.project, rows).await
     }
 
-    /// Reads the labels of a page: its keys are a range, so there is no list of them to send.
+    /// Reads the labels of a page of issues. The keys of a page are a range, so the query needs no list of keys.
     async fn with_labels(&self, project: ProjectId, rows: Vec<IssueRow>) -> Result<Vec<Issue>> {
         let keys = || rows.iter().map(|row| row.id);
         let (Some(first), Some(last)) = (keys().min(), keys().max()) else {
@@ -178,8 +178,8 @@ impl Database {
         issues.pop().ok_or_else(|| Error::not_found(id))
     }
 
-    /// Returns the issue, and whether it was opened now. A request that is sent again with its key finds the issue that
-    /// the first one has opened.
+    /// Opens an issue, and returns it with `true`. If a request with the same key has opened it before, it returns that
+    /// issue with `false`.
     pub(crate) async fn open_issue(
         &self,
         place: Place,
@@ -240,7 +240,7 @@ impl Database {
         edited: EditedIssue,
     ) -> Result<Issue> {
         let read = self.row(place, id).await?;
-        // With the version that the client has seen: what it has now, the flush finds out.
+        // The row gets the version that the client has seen. The flush compares it with the current one.
         let mut issue = Tracked::new(IssueRow {
             version: edited.version,
             ..read
@@ -255,7 +255,7 @@ impl Database {
             issue.is_closed = is_closed;
         }
         let mut work = UnitOfWork::new();
-        // Nothing has changed: there is nothing to overwrite either.
+        // If the edit changes nothing, nothing is written, whatever the version.
         if work.update_changed(issue)?
             && let Err(error) = work.flush(&self.pool).await
         {
@@ -283,7 +283,7 @@ impl Database {
             .ok_or_else(|| Error::not_found(label))
     }
 
-    /// A label that is there already stays.
+    /// Adds a label to an issue, unless the issue already has it.
     pub(crate) async fn put_label(
         &self,
         place: Place,
@@ -362,8 +362,8 @@ impl Database {
         Ok(comment)
     }
 
-    /// Opens an issue for each line, with its labels, in one transaction: all of them or none. A line that was imported
-    /// already is left out, so that an import can be sent again.
+    /// Opens an issue for each line, with its labels, in one transaction. Lines that were imported before are left out, so
+    /// that an import can be sent again.
     pub(crate) async fn import(
         &self,
         place: Place,
@@ -383,7 +383,7 @@ impl Database {
             .map(|label| (label.name, label.id))
             .collect();
 
-        // Keys first: then parents can be named, wherever they stand.
+        // The keys are made first, so that a parent may stand anywhere in the file.
         let requests = lines
             .iter()
             .map(|line| RequestId::of_import(place.project, &line.name));

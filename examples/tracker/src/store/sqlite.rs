@@ -1,4 +1,4 @@
-//! In an SQLite file.
+//! The tracker's database in an SQLite file.
 
 #[path = "queries.rs"]
 #[allow(clippy::duplicate_mod, reason = "for each database")]
@@ -20,7 +20,7 @@ pub(super) async fn open(file: &str) -> Result<Database, Error> {
     let options = SqliteConnectOptions::new()
         .filename(file)
         .create_if_missing(true)
-        // Readers do not wait for an import.
+        // With a write-ahead log, readers do not wait for an import.
         .journal_mode(SqliteJournalMode::Wal)
         .busy_timeout(Duration::from_secs(10))
         .foreign_keys(true);

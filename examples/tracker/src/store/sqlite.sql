@@ -1,5 +1,5 @@
--- Keys are `BLOB`, which SQLite compares as bytes: in the order in which they were made. WITHOUT ROWID, so that the rows
--- themselves lie in this order.
+-- Keys are `BLOB`. SQLite compares it as bytes, so keys are sorted by the time at which they were made. The tables are
+-- WITHOUT ROWID, so that the rows themselves are stored in this order.
 CREATE TABLE IF NOT EXISTS tenants (
     id BLOB NOT NULL PRIMARY KEY,
     name TEXT NOT NULL
@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS issues (
     contents BLOB
 ) WITHOUT ROWID;
 
--- The issues of a project, newest first, are read from the end of this.
+-- A list of a project's issues, newest first, reads this index from its end.
 CREATE INDEX IF NOT EXISTS issues_of_project ON issues (project, id);
 
 CREATE TABLE IF NOT EXISTS issue_labels (
