@@ -84,7 +84,7 @@ pub struct TableOf<DB: Backend> {
     pub(crate) names: &'static [&'static str],
     version: Option<usize>,
     values: &'static [MakeValues<DB>],
-    /// The names of the columns that the database fills, and what reads them.
+    /// The names of the columns that the database fills, and the functions that read their values.
     returning: &'static [&'static str],
     readers: &'static [ReadValue<DB>],
     #[cfg(feature = "copy")]
@@ -154,7 +154,7 @@ pub trait Columns<DB: Backend> {
     #[doc(hidden)]
     const RETURNING_NAMES: &'static [&'static str] = &[];
 
-    /// What reads them, in the same order.
+    /// The functions that read their values, in the same order.
     #[doc(hidden)]
     const READERS: &'static [ReadValue<DB>] = &[];
 }
@@ -429,7 +429,7 @@ where
 
 /// Takes the fields of entities, as parameters of one statement.
 pub struct Binder<DB: Backend> {
-    /// What reads the columns of the table that the database fills.
+    /// The functions that read the values of the columns that the database fills.
     readers: &'static [ReadValue<DB>],
     columns: Vec<Box<dyn Values<DB>>>,
     /// The columns of the row, where it is not all of them.

@@ -120,8 +120,9 @@
 //!
 //! # Columns that the database fills
 //!
-//! A field under `#[ordid(returning)]` is an `ordid::Assigned<T>`, of a `T` that Diesel reads from the column of `table!`. A
-//! flush does not write the column, and fills the field after its COMMIT. `Queryable` reads it by `deserialize_as`:
+//! A field under `#[ordid(returning)]` is an `ordid::Assigned<T>`. Diesel must be able to read a `T` from the column of
+//! `table!`. A flush does not write the column, and fills the field after its COMMIT. `Queryable` reads it by
+//! `deserialize_as`:
 //!
 #![cfg_attr(feature = "sqlite", doc = "```")]
 #![cfg_attr(not(feature = "sqlite"), doc = "```ignore")]

@@ -1,7 +1,7 @@
-//! Columns that the database fills: what reads their values.
+//! Reads the values of columns that the database fills.
 //!
-//! Diesel reads a row into a type that is known when a program is compiled. A flush reads rows of any entity by one
-//! query, so it takes the raw value of each column, and the column's function reads that.
+//! Diesel reads a row into a type that is known at compile time. A flush reads rows of any entity with one query. So it
+//! takes the raw value of each column, and calls a function of the column that reads this value.
 
 use diesel::{
     Expression,
@@ -16,13 +16,13 @@ use ordid_sql::spi::ReadRow;
 
 use crate::{backend::Backend, entity::Binder};
 
-/// A column of `table!` whose values a flush reads as values of a type.
+/// A column of `table!` whose values a flush can read as values of the type `T`.
 #[diagnostic::on_unimplemented(
     message = "the column `{Self}` is not read as a value of type `{T}` in this database",
     label = "of another type than the column in `table!`"
 )]
 pub trait ReadAs<T, DB: Backend>: Column {
-    /// What reads its values.
+    /// The function that reads its values.
     #[doc(hidden)]
     const READ: ReadValue<DB>;
 }
@@ -37,7 +37,7 @@ where
     const READ: ReadValue<DB> = read::<C::SqlType, T, DB>;
 }
 
-/// Reads the value of a column; `None` is NULL.
+/// A function that reads the value of a column. It gets `None` for NULL.
 #[doc(hidden)]
 pub type ReadValue<DB> =
     for<'v> fn(Option<<DB as DieselBackend>::RawValue<'v>>) -> deserialize::Result<AnyValue>;
@@ -50,7 +50,7 @@ where
     Ok(Box::new(T::from_nullable_sql(value)?))
 }
 
-/// Reads a row: behind its text, the columns of a table that the database fills.
+/// Reads a row: its text, and then the columns that the database fills.
 pub(crate) fn read_row<'r, DB: Backend>(
     row: &impl Row<'r, DB>,
     readers: &[ReadValue<DB>],
@@ -73,7 +73,7 @@ pub(crate) fn read_row<'r, DB: Backend>(
     Ok(ReadRow { text, values })
 }
 
-/// The types are those of the columns, which the table names.
+/// Does nothing, because the columns of `table!` already name the types of their values.
 impl<DB: Backend, T> Reads<T> for Binder<DB> {
     fn expect(&mut self) {}
 }

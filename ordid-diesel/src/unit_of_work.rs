@@ -171,7 +171,7 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// If the answer to COMMIT is lost, the rows may be there. So the flush asks the database over another
     /// connection, and sends the rows once more only if they are not there. It looks for one of them, as they
-    /// are there all or none. A flush with other changes looks for its marker row, in the table that
+    /// are there all or none. A flush with other changes looks for its marker row in the table that
     /// [`flushes_table`](crate::flushes_table) declares, as does every flush [`with_record`](Self::with_record).
     ///
     /// # Example

@@ -43,9 +43,9 @@ const END: u8 = b'\n';
 /// be read by its owner only.
 ///
 /// The file is locked while this lives: a second one on the same file, in this process or another, is
-/// an error. So is the use of this one in a forked child. If this process is killed, such a child holds on
-/// to the lock as long as it lives. A journal takes one unit of work at a time: give each that flushes at the same time a
-/// file of its own. Do not move or delete the file while it is open.
+/// an error. The use of this journal in a forked child is an error, too. If this process is killed, such a child keeps
+/// the lock as long as it lives. A journal takes one unit of work at a time, so units of work that are flushed at the
+/// same time need different files. Do not move or delete the file while it is open.
 ///
 /// # Example: over a restart
 ///

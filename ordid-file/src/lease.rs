@@ -306,7 +306,7 @@ impl NodeAllocator for FileLease {
             ..lease
         };
         self.write(grant.node(), slots, lease)?;
-        // Unlocks it.
+        // Dropping the file unlocks it.
         held.remove(&grant.node());
         Ok(())
     }

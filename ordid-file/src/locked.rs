@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-/// An open file that is locked until this is dropped.
+/// An open file that stays locked until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct LockedFile {
     file: File,
@@ -36,12 +36,12 @@ impl DerefMut for LockedFile {
 }
 
 impl Drop for LockedFile {
-    /// Unlocks the file. To close it would not be enough: a child has it open as well from its fork to its `exec`, so
-    /// a program that starts another one would find the file locked for a moment. A fork must not unlock
-    /// what its parent goes on using.
+    /// Unlocks the file. Closing it is not enough: a child process has the file open from its fork to its `exec`, so a
+    /// program that starts another one would find the file locked for a moment. A fork does not unlock the file,
+    /// because its parent still uses it.
     fn drop(&mut self) {
         if self.check_process().is_ok() {
-            // The lock also ends when the last one who has the file open closes it.
+            // If this fails, the lock ends when the last process that has the file open closes it.
             let _ = self.file.unlock();
         }
     }
@@ -61,7 +61,7 @@ pub(crate) fn open(path: &Path, owner: &str) -> Result<LockedFile, String> {
     })
 }
 
-/// Does the same as [`open`], and returns `None` if another has it locked.
+/// Does the same as [`open`], but returns `None` if somebody else has locked the file.
 pub(crate) fn try_open(path: &Path) -> Result<Option<LockedFile>, String> {
     let cannot = |what: &str, error: &io::Error| format!("cannot be {what}: {error}");
     let mut options = File::options();

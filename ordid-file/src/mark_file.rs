@@ -13,7 +13,7 @@ use crate::{locked, slots::Slots};
 ///
 /// The file is locked while this lives: a second one on the same file, in this process or another,
 /// is an error. So is the use of this one in a forked child, which would write over its parent's
-/// marks. If this process is killed, such a child holds on to the lock as long as it lives.
+/// marks. If this process is killed, such a child keeps the lock as long as it lives.
 ///
 /// Do not move or delete the file while it is open. It has 4,120 bytes at most.
 #[derive(Debug)]

@@ -387,7 +387,7 @@ fn rows_added_in_doubt_are_refused_and_others_are_written_anew() {
     assert_eq!(fs::metadata(&path).unwrap().len(), 0);
 }
 
-/// Each record of an attempt, and what the next run takes from it.
+/// Checks what the next run reads from each record of an attempt.
 #[test]
 fn the_next_run_knows_whether_a_marker_row_was_written() {
     for (marks, decided, expected) in [
@@ -410,7 +410,7 @@ fn the_next_run_knows_whether_a_marker_row_was_written() {
         drop(journaled);
         let (mut journaled, back) = resumed(&path).unwrap();
         assert_eq!(back.get::<Customer>(), pending_rows.get::<Customer>());
-        // Whatever this one would do, it does what the attempt in doubt has done.
+        // If an attempt is in doubt, the next one writes a marker row if that one did, whatever it would do itself.
         let marks = if expected[0] {
             Marks::Yes
         } else {
@@ -426,7 +426,7 @@ fn the_next_run_knows_whether_a_marker_row_was_written() {
         let (mut journaled, back) = resumed(&path).unwrap();
         let again = journaled.begin(&back).unwrap();
         assert_eq!([again.in_doubt, again.is_marked], expected);
-        // Nothing of it is left after an end that is known.
+        // When the outcome is known, the journal forgets the attempt.
         journaled.ended(Outcome::Nothing);
         let next = journaled.begin_with(&back, Marks::Yes).unwrap();
         assert!(!next.in_doubt && !next.is_marked);

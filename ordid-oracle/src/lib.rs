@@ -63,7 +63,7 @@
 //! ```
 //!
 //! [`UnitOfWork::flush_with`] takes connections from a pool or a function, and goes on over another one if one is lost.
-//! It reads no columns back: an entity with a field under `#[ordid(returning)]` does not compile here.
+//! It reads no columns back. An entity with a field under `#[ordid(returning)]` does not compile here.
 //!
 #![doc = ordid_sql::documentation!(watching)]
 //!

@@ -1,4 +1,4 @@
-//! The field of a model whose column the database fills.
+//! The type of a model's field whose column the database fills.
 
 use std::{fmt, ops::Deref};
 
@@ -8,13 +8,14 @@ use sea_orm::{
     sea_query::{ArrayType, ColumnType, Nullable, ValueType, ValueTypeErr},
 };
 
-/// The value of a column that the database fills, in a model: an [`ordid_core::Assigned`], which it dereferences to, with
-/// the traits of SeaORM that `T` has.
+/// The value of a column that the database fills, as a field of a model. It dereferences to an
+/// [`ordid_core::Assigned`], and has the traits of SeaORM that `T` has.
 ///
-/// A flush neither inserts nor updates the column, and fills the value after its COMMIT. A clone shares the value, also one
-/// that goes from a `Model` into its `ActiveModel`. If the column of an `ActiveModel` is `NotSet`, nothing takes the value.
+/// A flush neither inserts nor updates the column, and fills the value after its COMMIT. All clones share the value,
+/// and so do a `Model` and the `ActiveModel` made of it. If the column of an `ActiveModel` is `NotSet`, the value is
+/// dropped.
 ///
-/// Outside a unit of work SeaORM writes the column like any other: leave it `NotSet` there.
+/// Outside a unit of work SeaORM writes the column like any other, so leave it `NotSet` there.
 ///
 /// # Example
 ///
@@ -67,7 +68,7 @@ use sea_orm::{
 pub struct Assigned<T>(ordid_core::Assigned<T>);
 
 impl<T> Assigned<T> {
-    /// Makes an empty one.
+    /// Makes an empty value.
     pub fn new() -> Self {
         Self::default()
     }
@@ -87,7 +88,7 @@ impl<T> From<T> for Assigned<T> {
     }
 }
 
-/// The clone shares the value.
+/// A clone shares the value with the original.
 impl<T> Clone for Assigned<T> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
@@ -122,7 +123,7 @@ impl<T: Send + Sync + 'static> AssignedField for Assigned<T> {
     }
 }
 
-/// NULL if it is empty.
+/// Converts the value to one of SeaORM, which is NULL if nothing is assigned yet.
 impl<T: Clone + ValueType + Into<Value>> From<Assigned<T>> for Value {
     fn from(assigned: Assigned<T>) -> Self {
         assigned
@@ -131,8 +132,8 @@ impl<T: Clone + ValueType + Into<Value>> From<Assigned<T>> for Value {
     }
 }
 
-/// Returns NULL of a type. `Nullable` has it of a `T`, but not of an `Option<T>`. A flush does not send it, and SeaORM is not
-/// to: features that are the user's choice add types of times, which are NULL as a text here.
+/// Returns the NULL of a type. `Nullable` has it for a `T`, but not for an `Option<T>`. A flush never sends this value,
+/// and SeaORM should not either: SeaORM's optional features add types of times, whose NULL is that of a text here.
 const fn null(of: &ArrayType) -> Value {
     match of {
         ArrayType::Bool => Value::Bool(None),
@@ -190,7 +191,7 @@ impl<T: Nullable> Nullable for Assigned<T> {
     }
 }
 
-/// Returns what takes the value of a column of an `ActiveModel`.
+/// Returns the cell that takes the value of a column of an `ActiveModel`.
 #[doc(hidden)]
 pub fn cell<F: AssignedField + Into<Value>>(field: &ActiveValue<F>) -> &dyn Cell {
     match field.try_as_ref() {
@@ -199,7 +200,7 @@ pub fn cell<F: AssignedField + Into<Value>>(field: &ActiveValue<F>) -> &dyn Cell
     }
 }
 
-/// Of a column that is `NotSet`.
+/// The cell of a column that is `NotSet`, which drops the value.
 struct NoCell;
 
 impl Cell for NoCell {

@@ -275,7 +275,7 @@ fn around(
     (!is_bare).then(|| [before.to_owned(), behind.to_owned()])
 }
 
-/// Returns what SeaORM selects to read a column: its name, or a cast of it.
+/// Returns the expression that SeaORM selects to read a column: its name, or a cast of it.
 fn read_as(column: &dyn AnyColumn, backend: Option<DbBackend>, engine: &EngineProfile) -> String {
     let read = backend.and_then(|backend| {
         let select = Query::select()
@@ -287,7 +287,7 @@ fn read_as(column: &dyn AnyColumn, backend: Option<DbBackend>, engine: &EnginePr
     read.unwrap_or_else(|| engine.quote(column.name()))
 }
 
-/// Reads the value of a column.
+/// A function that reads the value of a column.
 type ReadValue = fn(&QueryResult, usize) -> Result<AnyValue, DbErr>;
 
 /// Collects the rows of a statement.
@@ -313,7 +313,7 @@ pub struct Binder {
     columns: Vec<usize>,
     /// How many values a row of its key alone has: that, and perhaps a version.
     given: usize,
-    /// What reads the columns that the database fills.
+    /// The functions that read the columns that the database fills.
     readers: Vec<ReadValue>,
 }
 
@@ -384,7 +384,7 @@ impl Binder {
             .is_some_and(|it| it.returning.contains(&position));
         let value = match (self.mask.take(), value) {
             (Take::Skip, _) | (_, ActiveValue::NotSet) => return,
-            // What the program has there is the cell.
+            // The field is the cell that the flush fills, and is not sent.
             _ if is_returned => return,
             (_, ActiveValue::Unchanged(_)) if self.only_changes && !is_key => return,
             (Take::Value, ActiveValue::Set(value) | ActiveValue::Unchanged(value)) => value,
@@ -416,7 +416,7 @@ impl Binder {
         self.values.push(key.into());
     }
 
-    /// Reads a row: behind its text, the columns that the database fills.
+    /// Reads a row: its text, and then the columns that the database fills.
     pub(crate) fn read_row(readers: &[ReadValue], row: &QueryResult) -> Result<ReadRow, DbErr> {
         let mut values = Vec::with_capacity(readers.len());
         for (position, read) in readers.iter().enumerate() {
@@ -430,7 +430,7 @@ impl Binder {
         })
     }
 
-    /// Takes what reads the columns that the database fills.
+    /// Takes the functions that read the columns that the database fills.
     pub(crate) fn take_readers(&mut self) -> Vec<ReadValue> {
         std::mem::take(&mut self.readers)
     }

@@ -29,7 +29,8 @@ pub(crate) fn engine(backend: DbBackend) -> Result<EngineProfile, Error> {
     }
 }
 
-/// Refuses a database whose feature is off: nobody would know what its errors mean, so nothing would be tried again.
+/// Refuses a database whose feature is off. Without the feature, its errors are not classified, so nothing would be
+/// retried.
 pub(crate) fn is_built_for(backend: DbBackend) -> Result<(), Error> {
     let (name, feature, is_on) = match backend {
         DbBackend::Postgres => ("PostgreSQL", "postgres", cfg!(feature = "postgres")),

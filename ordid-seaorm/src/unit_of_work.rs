@@ -78,7 +78,7 @@ impl UnitOfWork {
     ///
     /// If the answer to COMMIT is lost, the rows may be there. So the flush looks for one of them by its key,
     /// over another connection, and sends the rows again only if it is not there: they are there all or none. A
-    /// flush with other changes looks for a marker row instead, in the table that
+    /// flush with other changes looks for a marker row instead. This is in the table that
     /// [`flushes_table`](crate::flushes_table) declares, and so does any with
     /// [`with_record`](Self::with_record). If the database is gone with its one connection, as SQLite's in
     /// memory, nothing is found.

@@ -112,7 +112,7 @@ pub trait Backend: sqlx::Database<Arguments: Debug> + sealed::Sealed {
         persistent: bool,
     ) -> BoxFuture<'_, Result<Vec<Self::Row>, sqlx::Error>>;
 
-    /// Reads a value of a row.
+    /// Reads the value of a column.
     #[doc(hidden)]
     fn value<T>(row: &Self::Row, at: usize) -> Result<T, sqlx::Error>
     where
@@ -458,12 +458,12 @@ pub struct Binder<DB: Backend> {
     limit: usize,
     bulk: Option<DB::Bulk>,
     mask: ColumnMask,
-    /// What reads the columns that the database fills.
+    /// The functions that read the columns that the database fills.
     readers: Vec<ReadValue<DB>>,
     error: Option<BoxDynError>,
 }
 
-/// Reads the value of a column.
+/// A function that reads the value of a column.
 type ReadValue<DB> = fn(&<DB as sqlx::Database>::Row, usize) -> Result<AnyValue, sqlx::Error>;
 
 impl<DB: Backend> Binder<DB> {
@@ -488,7 +488,7 @@ impl<DB: Backend> Binder<DB> {
         self.bulk.as_mut()
     }
 
-    /// Takes what reads the columns that the database fills.
+    /// Takes the functions that read the columns that the database fills.
     pub(crate) fn take_readers(&mut self) -> Readers<DB> {
         Readers(std::mem::take(&mut self.readers))
     }
@@ -553,11 +553,11 @@ where
     }
 }
 
-/// What reads the columns that the database fills.
+/// The functions that read the columns that the database fills.
 pub(crate) struct Readers<DB: Backend>(Vec<ReadValue<DB>>);
 
 impl<DB: Backend> Readers<DB> {
-    /// Reads a row: behind its text, these columns.
+    /// Reads a row: its text, and then these columns.
     pub(crate) fn read(&self, row: &DB::Row) -> Result<ReadRow, sqlx::Error> {
         let readers = self.0.iter().enumerate();
         let values = readers.map(|(position, read)| read(row, position + 1));

@@ -1,4 +1,4 @@
-//! Followers of tables: those of [`ordid_sql::follower`], over connections of SQLx.
+//! The followers of [`ordid_sql::follower`], over connections of SQLx.
 
 use ordid_core::{KeyField, KeyOf, OrderedKey, storage::Column};
 use ordid_sql::{
@@ -18,9 +18,9 @@ use crate::{
     stored::{self, ColumnOf, StoredAs},
 };
 
-/// Reads the rows of an entity's table that were inserted since the last call, each once, also those that were
-/// committed late. A call takes `&Pool`, `&mut Connection`, or `&mut Transaction` ([`Over`](crate::Over)).
-/// [`follower::Follower`] says what it promises; the entity needs `#[derive(sqlx::FromRow)]`.
+/// Reads the rows of an entity's table that were inserted since the last call, including rows that were committed late.
+/// Each row is delivered once. A call takes `&Pool`, `&mut Connection`, or `&mut Transaction` ([`Over`](crate::Over)).
+/// The entity needs `#[derive(sqlx::FromRow)]`. [`follower::Follower`] says what a follower promises.
 ///
 /// # Example
 ///
@@ -59,10 +59,10 @@ use crate::{
 /// ```
 pub type Follower<DB, E> = follower::Follower<Sqlx<DB>, E>;
 
-/// Why a [`Follower`] has no rows to deliver; its [`driver`](Failed::driver) is SQLx's error.
+/// The error of a [`Follower`]. Its [`driver`](Failed::driver) is SQLx's error.
 pub type FollowError = Failed<sqlx::Error>;
 
-/// A key as a parameter.
+/// A key as a parameter of a query.
 struct Bound<K>(K);
 
 impl<DB: Backend, K: StoredAs<DB>> Type<DB> for Bound<K> {
@@ -130,7 +130,7 @@ where
     }
 }
 
-/// Sends a query, and keeps no statement of it.
+/// Sends a query without keeping its prepared statement.
 async fn ask<DB: Backend, R: Default + Send + 'static>(
     source: &mut Source<'_, DB>,
     sql: SqlStr,
@@ -149,7 +149,7 @@ async fn ask<DB: Backend, R: Default + Send + 'static>(
     answer.map_err(classify)
 }
 
-/// Sends a statement in the transaction that is open, or in one of its own, and prepares nothing by name.
+/// Sends a statement without preparing it by name. It runs in the open transaction, or in a new one if none is open.
 pub(crate) async fn ask_in_transaction<DB: Backend, R: Default + Send + 'static>(
     connection: &mut DB::Connection,
     sql: SqlStr,

@@ -95,9 +95,9 @@
 //!
 //! # Columns that the database fills
 //!
-//! A field under `#[ordid(returning)]` is an [`Assigned<T>`](ordid_core::Assigned), of a `T` that SQLx decodes from the
-//! column. A flush does not write the column, and fills the field after its COMMIT. `sqlx::FromRow` reads the field under
-//! `#[sqlx(try_from = "T")]`.
+//! A field under `#[ordid(returning)]` is an [`Assigned<T>`](ordid_core::Assigned). SQLx must be able to decode a `T`
+//! from the column. A flush does not write the column, and fills the field after its COMMIT. `sqlx::FromRow` reads the
+//! field with the attribute `#[sqlx(try_from = "T")]`.
 //!
 //! # Nodes and numbers that nobody else has
 //!
@@ -107,16 +107,17 @@
 //!
 //! # Following a table, and partitions by time
 //!
-//! [`Follower`] reads the rows that were inserted since the last call: on PostgreSQL each exactly once, elsewhere those
-//! that are committed within a bound that you give. `partitions` creates the partitions of a table of PostgreSQL by the time in its keys.
+//! [`Follower`] reads the rows that were inserted since the last call. On PostgreSQL it delivers each of them exactly
+//! once. On the other databases it misses rows that are committed later than a bound that you give. `partitions`
+//! creates the partitions of a table of PostgreSQL by the time in its keys.
 //!
 //! # Behind PgBouncer
 //!
 //! SQLx prepares statements by name, which PgBouncer in its mode `transaction` does not follow. Give
 //! [`EngineProfile::PGBOUNCER`] to `with_engine` of units of work, leases, counters, sequences, followers and mapping
-//! tables: then each statement is in a transaction and none is prepared by name. `statement_cache_capacity(0)` is no substitute,
-//! since SQLx still gives names. It also asks by named statements for types that PostgreSQL does not have itself, such
-//! as an `ENUM` of yours, when it first meets one over a connection.
+//! tables. Then each statement is in a transaction and none is prepared by name. `statement_cache_capacity(0)` is no
+//! substitute, since SQLx still gives names. It also asks by named statements for types that PostgreSQL does not have
+//! itself, such as an `ENUM` of yours, when it first meets one over a connection.
 //!
 //! # Watching flushes
 //!

@@ -1,4 +1,4 @@
-//! Partitions of PostgreSQL by the time in the key: those of [`ordid_sql::partitions`], over connections of SQLx.
+//! The partitions of [`ordid_sql::partitions`], by the time in the key, over connections of SQLx to PostgreSQL.
 
 use ordid_core::{
     KeyField, OrderedKey,
@@ -20,9 +20,9 @@ use crate::{
     stored::{ColumnOf, StoredAs},
 };
 
-/// The partitions of an entity's table: lists them, creates the next ones, and says which are old.
-/// [`partitions::Partitions`] says what is locked. A call takes `&Pool`, `&mut Connection`, or `&mut Transaction`
-/// ([`Over`](crate::Over)).
+/// Lists the partitions of an entity's table, creates the next ones, and says which are old. A call takes `&Pool`,
+/// `&mut Connection`, or `&mut Transaction` ([`Over`](crate::Over)). [`partitions::Partitions`] says which locks the
+/// calls take.
 ///
 /// # Example
 ///
@@ -47,7 +47,7 @@ use crate::{
 /// ```
 pub type Partitions<E> = partitions::Partitions<Sqlx<Postgres>, E>;
 
-/// Why partitions were not listed or created; its [`driver`](PartitionError::driver) is SQLx's error.
+/// The error of [`Partitions`]. Its [`driver`](PartitionError::driver) is SQLx's error.
 pub type PartitionError = partitions::PartitionError<sqlx::Error>;
 
 impl<E> PartitionDriver<E> for Sqlx<Postgres>

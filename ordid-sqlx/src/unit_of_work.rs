@@ -88,9 +88,9 @@ impl<DB: Backend> UnitOfWork<DB> {
     ///
     /// If the answer to COMMIT is lost, the rows may be there. So the database is asked, over another
     /// connection, and the rows are sent once more only if they are not there: by the key of one of
-    /// them, as they are there all or none. A flush with other changes has a row of its own for
-    /// this, in the table that [`flushes_table`](crate::flushes_table) declares, as has any with
-    /// [`with_record`](Self::with_record), which also says what becomes of rows that the database would take twice.
+    /// them, as they are there all or none. A flush with other changes writes a marker row for this to the table that
+    /// [`flushes_table`](crate::flushes_table) declares, and so does every flush
+    /// [`with_record`](Self::with_record), which also says what happens to rows that the database would take twice.
     ///
     /// # Dropping the future
     ///

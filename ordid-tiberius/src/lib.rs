@@ -83,7 +83,7 @@
 //! With the feature `journal`, `UnitOfWork::with_journal` keeps what is flushed, so that a process that was killed
 //! can go on. [`ShardedUnitOfWork`] spreads rows over several databases.
 //!
-//! A unit of work reads no columns back: an entity with a field under `#[ordid(returning)]` does not compile here.
+//! A unit of work reads no columns back. An entity with a field under `#[ordid(returning)]` does not compile here.
 //!
 #![doc = ordid_sql::documentation!(watching)]
 //!

@@ -180,12 +180,13 @@
 //!   keys in each run of a test.
 //! - `chrono`, `jiff`, `time`: the times of these crates (chrono 0.4, jiff 0.2, time 0.3) to and from
 //!   `clock::Timestamp`; those of `chrono` and `time` are versions of rows, too.
-//! - `sqids04`: `#[ordid(short = SHORT)]`, short public ids of integer keys (module `key::short`, sqids 0.4).
+//! - `sqids04`: `#[ordid(short = SHORT)]` gives integer keys short public ids (module `key::short`, sqids 0.4).
 //! - `serde`, `schemars`, `utoipa`, `async-graphql7`, `juniper018`, `arbitrary`, `proptest`: the traits of these crates
-//!   (schemars 1, utoipa 6, juniper 0.18, arbitrary 1, proptest 1) for every key type that is derived. With serde a key
-//!   is its canonical text in formats for people, and its bytes in others. Do not implement or derive these
+//!   (schemars 1, utoipa 6, juniper 0.18, arbitrary 1, proptest 1) for every derived key type. With serde a key is its
+//!   canonical text in human-readable formats, and its bytes in others. Do not implement or derive these
 //!   traits for a key type yourself, not even with the feature off: another crate of the program may
-//!   turn it on. (With `async-graphql7`, crates with `#![no_std]` cannot derive key types.) [`uuid::Uuid`] has the impls that its own crate's features give it.
+//!   turn it on. With `async-graphql7`, crates with `#![no_std]` cannot derive key types. [`uuid::Uuid`] has the impls
+//! that   the features of its own crate give it.
 //!
 //! # Minimum supported Rust version
 //!

@@ -15,7 +15,7 @@ pub(crate) const BENCH: &str = "bench/Cargo.toml";
 const NO_STD: &str = "tests/no-std/Cargo.toml";
 /// And the adapter that ordid does not know.
 const THIRD_PARTY: &str = "tests/third-party/Cargo.toml";
-/// And the packages that lack a feature, which do not compile.
+/// The packages of `tests/features` are a workspace, too. They lack a feature, so they do not compile.
 const FEATURES: &str = "tests/features/Cargo.toml";
 /// And the fuzz targets.
 const FUZZ: &str = "fuzz/Cargo.toml";

@@ -112,8 +112,8 @@ pub(crate) fn protoc() -> &'static [&'static str] {
     }
 }
 
-/// Chromium and its driver, if they are missing and can be installed here: without them, the tests of the tracker's page
-/// are ignored.
+/// Returns the packages of Chromium and its driver that are missing and can be installed here. Without them, the tests
+/// of the tracker's page are ignored.
 pub(crate) fn browser() -> Vec<&'static str> {
     let is_unwanted =
         env::var("ORDID_TEST_CHROMIUM_SKIP").is_ok_and(|reason| !reason.trim().is_empty());

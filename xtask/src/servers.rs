@@ -37,7 +37,7 @@ impl Servers {
             private.push("galera");
         }
         packages::install(|| missing(&private))?;
-        // A system that resembles Debian may not have these packages.
+        // A system derived from Debian may not have these packages, so this is no error.
         if let Err(error) = packages::install(|| Ok(packages::browser())) {
             println!("chromium: {error}");
         }

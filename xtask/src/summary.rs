@@ -10,15 +10,16 @@ pub(crate) struct Summary {
     skipped: u64,
     /// The ignored tests, each with its reason if the line had one.
     ignored: Vec<(String, Option<String>)>,
-    /// What the failed tests printed, which is far up by the end of the run.
+    /// The output of the failed tests, which is printed again at the end of the run.
     failures: Vec<String>,
-    /// Whether the last line was among what failed tests printed.
+    /// Whether the last line was output of failed tests.
     in_failures: bool,
-    /// The lines of the failed test that is printed now.
+    /// The number of lines of the current failed test.
     lines: usize,
 }
 
-/// A compiler that was run may print thousands of lines; the reason stands in the first ones.
+/// The number of lines that are kept of a failed test. A test that runs a compiler may print thousands of lines, and
+/// the reason is in the first ones.
 const LINES_OF_A_FAILURE: usize = 80;
 
 impl Summary {
@@ -49,8 +50,8 @@ impl Summary {
         }
     }
 
-    /// Keeps the line if a failed test printed it. A harness writes `failures:` before what they printed, and again
-    /// before their names.
+    /// Keeps the line if a failed test printed it. A harness writes `failures:` before the output of the failed tests,
+    /// and again before their names.
     fn failure(&mut self, line: &str) {
         if line == "failures:" {
             self.in_failures = !self.in_failures;

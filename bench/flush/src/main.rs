@@ -57,8 +57,8 @@ struct Arguments {
     /// The tables: orders of six columns, flights of 24
     #[arg(long, value_delimiter = ',', default_value = "orders,flights")]
     table: Vec<Table>,
-    /// The writes: new rows, upserts of rows of which every second one is there, or updates of one column. The last two
-    /// write orders alone
+    /// The kind of writes: new rows, upserts of which every second row exists, or updates of one column. The last two
+    /// write orders only
     #[arg(long, value_delimiter = ',', default_value = "insert,upsert,column")]
     write: Vec<Write>,
     /// The engines; of SQL Server it is the wire alone, and only orders

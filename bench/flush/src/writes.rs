@@ -176,7 +176,7 @@ where
     Order::add_parents(data, &mut parents);
     parents.flush(pool).await?;
     let rows = Order::rows(data);
-    // The rows that are there have other totals.
+    // The existing rows have other totals.
     let there = rows
         .iter()
         .step_by(if write == Write::Upsert { 2 } else { 1 });

@@ -39,9 +39,10 @@ pub(crate) struct App {
 
 /// Returns the tracker's routes: the page at `/`, the API that `/api/openapi.json` describes, and `/graphql`.
 ///
-/// The body of an error is `{"error": ..}`. The status is 400 if the request cannot be read, and 404 if something does not
-/// exist. It is 409 if a unique value is taken, or if the issue has changed since it was read; then the body also has both
-/// versions and the current issue. It is 422 if the tracker refuses the request, and 503 if the client may try again.
+/// The body of an error is `{"error": ..}`. The status is 400 if the request cannot be read, and 404 if something does
+/// not exist. It is 409 if a unique value is taken, or if the issue has changed since it was read; then the body also
+/// has both versions and the current issue. It is 422 if the tracker refuses the request, and 503 if the client may try
+/// again.
 pub fn router(store: Store) -> Router {
     let project = "/api/tenants/{tenant}/projects/{project}";
     let at = |rest: &str| format!("{project}{rest}");
@@ -297,7 +298,8 @@ async fn add_comment(
     made(StatusCode::CREATED, path_of(path.place, comments), comment)
 }
 
-/// Begins an import of a JSON array, or of CSV with a line of headers (`text/csv`). The import goes on after the answer.
+/// Begins an import of a JSON array, or of CSV with a line of headers (`text/csv`). The import goes on after the
+/// answer.
 async fn begin_import(
     State(app): State<App>,
     Path(place): Path<Place>,
@@ -441,7 +443,8 @@ impl From<QueryRejection> for Failure {
 impl From<JsonRejection> for Failure {
     fn from(rejection: JsonRejection) -> Self {
         let status = match rejection {
-            // A value of the wrong type is a bad request. The tracker uses 422 only for requests that it has understood.
+            // A value of the wrong type is a bad request. The tracker uses 422 only for requests that it has
+            // understood.
             JsonRejection::JsonDataError(_) => StatusCode::BAD_REQUEST,
             _ => rejection.status(),
         };

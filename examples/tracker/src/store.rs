@@ -27,8 +27,8 @@ enum Inner {
 }
 
 impl Store {
-    /// Connects to a PostgreSQL server if the address begins with `postgres://`, otherwise to the SQLite file of this name,
-    /// and creates missing tables.
+    /// Connects to a PostgreSQL server if the address begins with `postgres://`, otherwise to the SQLite file of this
+    /// name, and creates missing tables.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ fn checked(what: &str, text: String, most: usize) -> Result<String, Error> {
     }
 }
 
-/// Does the same as [`checked`] for the text of an issue or a comment, which may be empty.
+/// Does the same as [`checked`] for the body of an issue, which may be empty.
 fn checked_body(text: String) -> Result<String, Error> {
     if text.is_empty() {
         Ok(text)

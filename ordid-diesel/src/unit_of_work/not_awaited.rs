@@ -1,4 +1,4 @@
-//! The functions for diesel-async where the feature `async` is off: nobody can call them, and the compiler says why.
+//! The functions for diesel-async if the feature `async` is off. They cannot be called, and the compiler says why.
 
 use std::future::{Pending, pending};
 
@@ -7,7 +7,7 @@ use ordid_sql::Flushed;
 use super::UnitOfWork;
 use crate::{Error, ShardedUnitOfWork, backend::Backend};
 
-/// What is flushed to with the feature `async`. Nothing is, without it.
+/// The trait of what a flush takes with the feature `async`. Without the feature, no type implements it.
 #[diagnostic::on_unimplemented(
     message = "ordid-diesel is built without the feature `async`",
     label = "takes the feature `async` of ordid-diesel",

@@ -20,7 +20,7 @@ fn now(by: i64) -> Timestamp {
     Timestamp::from_unix_millis(now.checked_add_signed(by).unwrap()).unwrap()
 }
 
-/// It fails so, and says these words.
+/// Asserts that the result is this failure, with these words in its text.
 #[track_caller]
 fn fails<T: fmt::Debug>(result: Result<T, Error>, failure: CoordinationFailure, words: &str) {
     let error = result.unwrap_err();

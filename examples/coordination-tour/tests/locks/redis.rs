@@ -94,7 +94,7 @@ async fn waits(url: String) -> Outcome {
     let ids = RedisLockIds::new(connection, own_name("in-the-way"));
     ids.counter().create(6).await?;
     let ids = ids.with_patience(PATIENCE);
-    // Only the lock that is left expires soon: the others are used, however slow this machine is.
+    // Only the last lock expires soon. The others are in use, so they must not expire on a slow machine.
     let hasty = ids.clone().with_expiry(Duration::from_millis(30));
     let one = 1.try_into()?;
     for id in 6..10 {

@@ -28,7 +28,8 @@ type Result<T> = std::result::Result<T, Error>;
 impl Database {
     pub(super) async fn new(pool: Pool<Db>, schema: &'static str) -> Result<Self> {
         sqlx::raw_sql(schema).execute(&pool).await?;
-        // Flushes with updates write marker rows. If the answer to a COMMIT is lost, its row tells whether it succeeded.
+        // Flushes with updates write marker rows. If the answer to a COMMIT is lost, its row tells whether it
+        // succeeded.
         ordid_sqlx::create_flushes_table(&pool).await?;
         ordid_sqlx::remove_old_markers(&pool).await?;
         Ok(Self { pool })
@@ -65,7 +66,8 @@ impl Database {
         self.project(Place { tenant, project }).await
     }
 
-    /// Returns a project. Every query of a project's issues calls this first, so that a tenant sees only its own issues.
+    /// Returns a project. Every query of a project's issues calls this first, so that a tenant sees only its own
+    /// issues.
     pub(crate) async fn project(&self, place: Place) -> Result<Project> {
         let found =
             sqlx::query_as("SELECT id, tenant, name FROM projects WHERE id = $1 AND tenant = $2");
@@ -362,8 +364,8 @@ impl Database {
         Ok(comment)
     }
 
-    /// Opens an issue for each line, with its labels, in one transaction. Lines that were imported before are left out, so
-    /// that an import can be sent again.
+    /// Opens an issue for each line, with its labels, in one transaction. Lines that were imported before are left out,
+    /// so that an import can be sent again.
     pub(crate) async fn import(
         &self,
         place: Place,
