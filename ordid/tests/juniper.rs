@@ -35,12 +35,12 @@ struct InvoiceId(Uuid);
 #[ordid(scheme = snowflake(epoch = "2026-01-01", years = 20, ids_per_second = 1_000), json = number)]
 struct NumberId(i64);
 
-/// A scalar of the user's that has a key inside.
+/// A scalar that a user derives for a type with a key inside.
 #[derive(GraphQLScalar)]
 #[graphql(transparent)]
 struct Reference(OrderId);
 
-/// The TypeID specification's own vector, `spec/valid.json`, "valid-uuidv7".
+/// The vector "valid-uuidv7" of the TypeID specification, in `spec/valid.json`.
 const UUID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 const SUFFIX: &str = "01h455vb4pex5vsknk084sn02q";
 
@@ -162,7 +162,7 @@ fn refused(query: &str) -> String {
     ask(query).expect_err(query)
 }
 
-/// Compiles for every scalar value.
+/// Compiles only if key types are scalars for every type of scalar values.
 fn scalars_of<S: ScalarValue + Send + Sync>() {
     fn is_scalar<
         K: GraphQLType<S, TypeInfo = (), Context = ()>
@@ -235,7 +235,7 @@ fn arguments_of_mutations_are_literals_or_variables() {
     assert!(error.contains("not a `OrderId`"), "{error}");
 }
 
-/// Returns why a variable is refused. Of a literal, juniper says the value and the type alone.
+/// Returns why a variable is refused. For a literal, juniper's error has only the value and the type.
 fn reason(query: &str, id: InputValue) -> String {
     ask_with(query, &Variables::from([("id".into(), id)])).expect_err(query)
 }
@@ -250,7 +250,7 @@ fn the_text_of_another_key_is_refused_with_the_reason() {
     assert!(error.contains(expected), "{error}");
     let error = plain(InputValue::scalar(UUID.to_uppercase()));
     assert!(error.contains("not canonical"), "{error}");
-    // A UUID of another version.
+    // This is a UUID of another version.
     let error = plain(InputValue::scalar("7d444840-9dc0-41d1-b245-5ffdce74fad2"));
     assert!(error.contains("PlainId"), "{error}");
     for wrong in [
@@ -271,7 +271,7 @@ fn the_text_of_another_key_is_refused_with_the_reason() {
     ] {
         order(wrong);
     }
-    // A variable of another scalar is refused by its type.
+    // juniper refuses a variable whose type is another scalar.
     let error = refused("query($id: PlainId!) { order(id: $id) { id } }");
     assert!(error.contains("OrderId"), "{error}");
 }

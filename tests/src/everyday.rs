@@ -71,7 +71,7 @@ pub struct Receipt {
     pub remark: Option<String>,
 }
 
-/// What a flush fills of a receipt.
+/// The values of a receipt that a flush fills.
 #[derive(Debug, Clone)]
 pub struct Filled {
     /// A number that the database chooses.
@@ -125,7 +125,7 @@ pub trait Engine: Backend + Client + Sized {
     /// Executes SQL without parameters.
     fn execute_sql(pool: &Pool<Self>, sql: String) -> impl Future<Output = Outcome> + Send;
 
-    /// A default that is another number for each row.
+    /// The SQL of a default that is a random number for each row.
     const RANDOM: &'static str;
 
     /// Reads all receipts.
@@ -214,7 +214,7 @@ pub trait EverydayWork: Sized + 'static {
     /// Adds a change of a mark.
     fn mark(&mut self, change: Change, mark: &Mark);
 
-    /// Adds a change of a receipt, and returns what the flush will fill.
+    /// Adds a change of a receipt, and returns the values that the flush will fill.
     fn receipt(&mut self, change: Change, id: Uuid, stars: i64) -> Filled;
 
     /// Adds a person.

@@ -1,10 +1,10 @@
-//! What a flush says that it did, in short.
+//! Short forms of the report of a flush.
 
 use std::fmt::Display;
 
 use ordid_sql::Flushed;
 
-/// Returns the tables in their order: rows and statements of each.
+/// Returns the tables in their order, with the number of rows and of statements of each.
 pub fn tables(flushed: &Flushed) -> Vec<(&'static str, usize, usize)> {
     let tables = flushed.tables.iter();
     tables
@@ -17,11 +17,11 @@ pub fn copied(flushed: &Flushed) -> (usize, usize) {
     (flushed.tables[0].rows, flushed.tables[0].bulk)
 }
 
-/// Asserts that the first of two shards wrote so many rows, and that the second one lacks the table.
+/// Asserts that the first of two shards wrote this number of rows, and that the second one lacks the table.
 ///
 /// # Panics
 ///
-/// If it was otherwise.
+/// Panics if this is not so.
 #[track_caller]
 pub fn assert_first_alone(outcomes: &[Result<Flushed, impl Display>], rows: usize) {
     let [Ok(first), Err(second)] = outcomes else {

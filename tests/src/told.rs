@@ -1,4 +1,4 @@
-//! What a flush tells `tracing` and `metrics`, as it is listened to.
+//! Collects what a flush reports to `tracing` and `metrics`.
 
 use std::{
     cell::RefCell,
@@ -21,14 +21,15 @@ thread_local! {
     static LINES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Listens for the whole process, before any test flushes: `tracing` remembers of each place in the code
-/// whether anybody listens there, and takes the word of the thread that comes first. A listener of one
-/// test alone would hear nothing where another test came first.
+/// Listens for the whole process, and has to be called before any test flushes. `tracing` remembers for each place in
+/// the code whether anybody listens there, and asks only the thread that comes first. So a listener of one test would
+/// hear nothing if another test came first.
 pub fn listen() {
     start(Listener { entries: false });
 }
 
-/// As [`listen`], and when a span is entered and left, which an async one is at each poll.
+/// Does the same as [`listen`], and also hears when a span is entered and left. An async span is entered and left at
+/// each poll.
 pub fn listen_to_entries() {
     start(Listener { entries: true });
 }
@@ -40,7 +41,7 @@ fn start(listener: Listener) {
     });
 }
 
-/// Returns what this thread's flushes told since it was asked for last, a line each.
+/// Returns what this thread's flushes have reported since the last call, one line each.
 pub fn take_lines() -> Vec<String> {
     LINES.take()
 }
@@ -101,7 +102,7 @@ impl Subscriber for Listener {
     }
 }
 
-/// What of flushes was counted since it was asked for last, a line each.
+/// The metrics of flushes that were recorded since they were last taken, one line each.
 #[derive(Clone, Default)]
 pub struct Numbers(Arc<Mutex<Vec<String>>>);
 
@@ -123,7 +124,7 @@ impl Number {
     }
 
     fn note(&self, value: impl ToString) {
-        // Making the keys is counted, too.
+        // Generators record metrics, too, which do not belong here.
         if self.0.starts_with("ordid_flush") {
             let line = format!("{} {}", self.0, value.to_string());
             self.1.0.lock().expect("no panic").push(line);

@@ -46,11 +46,11 @@ fn endless() -> Duration {
     Duration::from_mins(if crate::soak() { 120 } else { 15 })
 }
 
-/// Runs an async test on a runtime of its own.
+/// Runs an async test on a new runtime.
 ///
 /// # Errors
 ///
-/// What the test returns, that it does not end, or that there is no runtime.
+/// Returns the error of the test, or an error if the test does not end or there is no runtime.
 pub fn run<F: Future<Output = Outcome>>(test: impl FnOnce() -> F) -> Result<(), Failed> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -126,7 +126,8 @@ pub fn on_scratch<DB, T, F>(
     });
 }
 
-/// Adds functions as tests with a database of their own on a server, under their names behind this beginning.
+/// Adds functions as tests, each with a new database on a server. The name of a test is this beginning and the
+/// function's name.
 #[macro_export]
 macro_rules! scratch_tests {
     ($trials:ident, $servers:ident, $database:ty: $server:expr, $begin:literal; $($test:ident),+ $(,)?) => {$(

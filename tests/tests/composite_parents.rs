@@ -1,4 +1,4 @@
-//! Parents whose key has several columns: rows go behind them, in trees and circles too.
+//! Parents whose key has several columns. Rows are inserted after them, also in trees and circles.
 
 use ordid::{KeyType, OrderedKey, key::CompositeKey, uuid::Uuid};
 use ordid_sqlx::UnitOfWork;
@@ -18,7 +18,7 @@ struct FolderId(Uuid);
 #[ordid(sqlx)]
 struct FileId(Uuid);
 
-/// In another folder of the same tenant, and with a file that is shown first.
+/// A folder in another folder of the same tenant, with a file that is shown first.
 #[derive(OrderedKey, Clone)]
 #[ordid(table = "folders")]
 struct Folder {
@@ -49,7 +49,7 @@ const TABLES: &str = "
         FOREIGN KEY (tenant, first) REFERENCES files (tenant, id));
     CREATE TABLE files (tenant BLOB, id BLOB, folder BLOB NOT NULL, PRIMARY KEY (tenant, id),
         FOREIGN KEY (tenant, folder) REFERENCES folders (tenant, id));
-    -- As MySQL does: row by row, and not at the end of the statement.
+    -- The triggers check row by row, as MySQL does, and not at the end of the statement.
     CREATE TRIGGER behind BEFORE INSERT ON folders WHEN NEW.within IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM folders WHERE (tenant, id) = (NEW.tenant, NEW.within))
         BEGIN SELECT RAISE(ABORT, 'the folder around it is missing'); END;
@@ -69,7 +69,7 @@ async fn count(pool: &SqlitePool, table: &'static str) -> Result<i64, sqlx::Erro
     sqlx::query_scalar(table).fetch_one(pool).await
 }
 
-/// Each folder is in the one whose key is the next larger one, so that the order of keys is the wrong one.
+/// Makes folders, each of which is in the folder with the next larger key. So the order of their keys is the wrong one.
 fn folders(tenant: TenantId) -> Vec<Folder> {
     let mut ids: Vec<_> = (0..50).map(|_| FolderId::generate()).collect();
     ids.reverse();
@@ -86,7 +86,7 @@ fn folders(tenant: TenantId) -> Vec<Folder> {
 #[tokio::test]
 async fn a_tree_of_such_keys_goes_in_root_first_and_out_leaves_first() -> Outcome {
     let pool = database().await?;
-    // The same ids under another tenant are other folders.
+    // The same ids of another tenant are other folders.
     let one = folders(TenantId::generate());
     let tenant = TenantId::generate();
     let other: Vec<_> = one

@@ -1,8 +1,8 @@
-//! What the compiler says where a feature is missing: the packages of `tests/features`, a workspace of its own.
+//! Checks what the compiler says if a feature is missing, with the packages of the workspace `tests/features`.
 //!
-//! None of them compiles. Each first error has to name what `package.metadata.ordid.names` lists, and all errors are
-//! compared with `errors.txt` beside the package, which is that of Rust 1.95.
-//! `TRYBUILD=overwrite cargo test -p ordid-tests --test features` writes these files anew; read the difference.
+//! None of them compiles. The first error of a package has to contain the words in its `package.metadata.ordid.names`.
+//! All of its errors are compared with its `errors.txt`, which has those of Rust 1.95.
+//! `TRYBUILD=overwrite cargo test -p ordid-tests --test features` writes these files again; read the difference.
 
 use std::{
     collections::HashSet,
@@ -19,9 +19,9 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("features")
 }
 
-/// `target`, wherever the environment has put it.
+/// Returns the folder `target`, wherever the environment has put it.
 fn target_folder() -> PathBuf {
-    // Of the form `target/debug/deps/features-0123456789abcdef`.
+    // The path has the form `target/debug/deps/features-0123456789abcdef`.
     let test = env::current_exe().unwrap();
     test.ancestors().nth(3).unwrap().to_owned()
 }
@@ -72,7 +72,7 @@ fn cases() -> Vec<Case> {
         .collect()
 }
 
-/// Returns the errors that the compiler has in a package, as text.
+/// Compiles a package, and returns the errors as texts.
 fn errors(package: &str) -> Vec<String> {
     let output = cargo(&[
         "check",
@@ -82,7 +82,7 @@ fn errors(package: &str) -> Vec<String> {
         "-p",
         package,
     ])
-    // In a folder that later runs find again: what the packages depend on is compiled once.
+    // Later runs use the same folder, so that the dependencies are compiled once.
     .arg("--target-dir")
     .arg(target_folder().join("features"))
     .output()
@@ -92,7 +92,7 @@ fn errors(package: &str) -> Vec<String> {
     for line in lines.lines() {
         let said: Value = serde_json::from_str(line).unwrap();
         let message = &said["message"];
-        // The last one, which counts the others, has neither a code nor a place.
+        // The last error counts the others. It has neither a code nor a place.
         let is_error = said["reason"] == "compiler-message" && message["level"] == "error";
         if is_error
             && message["spans"]
@@ -101,7 +101,7 @@ fn errors(package: &str) -> Vec<String> {
         {
             let of = said["target"]["name"].as_str().unwrap().replace('_', "-");
             assert_eq!(of, package, "{}", message["rendered"]);
-            // How often the compiler repeats an error depends on what it has cached.
+            // The number of times that the compiler repeats an error depends on its cache.
             let text = text(message);
             if !errors.contains(&text) {
                 errors.push(text);
@@ -117,7 +117,7 @@ fn errors(package: &str) -> Vec<String> {
     errors
 }
 
-/// Writes an error without what changes with each line of our sources: the places in other files.
+/// Writes an error without the places in other files, which change with each line of our sources.
 fn text(error: &Value) -> String {
     let code = error["code"]["code"].as_str();
     let code = code.map(|code| format!("[{code}]")).unwrap_or_default();
@@ -149,13 +149,14 @@ fn text(error: &Value) -> String {
     text
 }
 
-/// Where the compiler has put a long name.
+/// Returns whether a note names a file of this run, to which the compiler has written a long name.
 fn is_of_this_run(note: &str) -> bool {
     note.starts_with("the full name for the type has been written to")
         || note.contains("`--verbose`")
 }
 
-/// Lists of all types that implement a trait come behind it, and change with each version of a library.
+/// Returns the first line of a message. The next lines may list all types that implement a trait, and these change with
+/// each version of a library.
 fn first_line(message: &Value) -> &str {
     let text = message["message"].as_str().unwrap();
     text.lines().next().unwrap_or_default()

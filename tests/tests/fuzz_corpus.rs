@@ -144,7 +144,7 @@ fn every_scheme_of_core_is_fuzzed() {
         });
         expected.extend(literals.map(str::to_owned));
     }
-    // What a test makes.
+    // This scheme is defined in a test.
     expected.remove("compact_orders");
     assert!(
         expected.contains("discord"),

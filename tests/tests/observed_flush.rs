@@ -23,7 +23,7 @@ struct City {
 /// What was told of a flush.
 struct Observed<T> {
     outcome: T,
-    /// What was counted.
+    /// The recorded metrics.
     numbers: Vec<String>,
     told: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What users try, as the last table of COOKBOOK.md lists it: that its links lead somewhere, and what no other test has.
+//! Checks the links of the last table of COOKBOOK.md, and has those of its tests that are in no other file.
 
 use std::{collections::HashSet, fs, path::Path, time::Duration};
 
@@ -24,7 +24,7 @@ async fn database(tables: &'static str) -> Result<SqlitePool, sqlx::Error> {
     Ok(pool)
 }
 
-/// The links of a text, each with what it shows.
+/// Returns the links of a text, each with the text that it shows.
 fn links(text: &str) -> Vec<(&str, &str)> {
     let of = |part: &'static str| text.match_indices(part).map(|(at, _)| at);
     of("](")
@@ -36,7 +36,7 @@ fn links(text: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// The anchors of a document's sections, as GitHub makes them of plain headings.
+/// Returns the anchors of a document's sections, as GitHub makes them of plain headings.
 fn anchors(document: &str) -> HashSet<String> {
     let headings = document.lines().filter_map(|line| line.strip_prefix("## "));
     headings
@@ -44,7 +44,7 @@ fn anchors(document: &str) -> HashSet<String> {
         .collect()
 }
 
-/// Says what is wrong with a link of COOKBOOK.md.
+/// Returns what is wrong with a link of COOKBOOK.md.
 fn mistake(root: &Path, shown: &str, target: &str) -> Option<String> {
     let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
     let path = match file {
@@ -64,7 +64,7 @@ fn mistake(root: &Path, shown: &str, target: &str) -> Option<String> {
         return (!found).then(|| format!("{target}: there is no such section"));
     }
     let name = shown.trim_matches('`');
-    // Tests of servers may be named by a text alone.
+    // The name of a test of a server may be only in a string.
     let is_there = [
         format!("fn {name}("),
         format!("fn {name}<"),
@@ -92,7 +92,7 @@ fn the_table_has_thirty_rows_and_links_that_lead_somewhere() {
             assert_eq!(mistake(root, shown, target), None, "{row}");
         }
     }
-    // The check itself finds what is missing.
+    // The check finds links that lead nowhere.
     for (shown, target) in [
         ("`links`", "tests/tests/thirty_one.rs"),
         ("`no_such_test`", "tests/tests/thirty.rs"),
@@ -110,7 +110,7 @@ struct Order {
     total: i64,
 }
 
-/// Reads a page by SQL, as COOKBOOK.md has it.
+/// Reads a page with the SQL of COOKBOOK.md.
 async fn page(
     pool: &SqlitePool,
     page: Page<OrderId>,
@@ -139,7 +139,8 @@ async fn page(
 const ORDERS: &str =
     "CREATE TABLE orders (id BLOB PRIMARY KEY, total INTEGER NOT NULL) WITHOUT ROWID";
 
-/// Forwards by `first` and `after`, and backwards by `last` and `before`, in both orders and in pages of each size.
+/// Reads forwards by `first` and `after`, and backwards by `last` and `before`, in both orders and in pages of each
+/// size.
 #[tokio::test]
 async fn pages_in_both_directions_are_the_whole_list() -> Outcome {
     const ROWS: usize = 13;
@@ -198,7 +199,7 @@ async fn pages_in_both_directions_are_the_whole_list() -> Outcome {
                 assert_eq!(found, keys, "{order:?} by {size}, forward: {is_forward}");
             }
         }
-        // What stands between two rows, from each end.
+        // Reads the rows between two others, from each end.
         let between = |page: Page<OrderId>| {
             page.after(Cursor::new(keys[2]))
                 .before(Cursor::new(keys[8]))
@@ -227,7 +228,7 @@ struct Event<T> {
     body: T,
 }
 
-/// Of any type that the database stores, also in a function that does not know it.
+/// The field may have any type that the database stores. A generic function can add such rows without knowing the type.
 #[tokio::test]
 async fn rows_of_a_generic_entity_are_written() -> Outcome {
     fn add<T>(work: &mut UnitOfWork<Sqlite>, body: T) -> OrderId
@@ -263,7 +264,8 @@ struct Note {
     deleted_at: Option<i64>,
 }
 
-/// It is an update of one column; `SELECT`s leave such rows out, and a unique index does by its `WHERE`.
+/// Marks a row as deleted by an update of one column. `SELECT`s leave such rows out, and so does a unique index with a
+/// `WHERE`.
 #[tokio::test]
 async fn a_row_that_is_marked_as_deleted_stays() -> Outcome {
     let pool = database(
@@ -312,7 +314,7 @@ enum State {
 struct Issue {
     id: OrderId,
     state: State,
-    /// JSON as text; `sqlx::types::Json<T>` is a field like any other with SQLx's feature `json`.
+    /// JSON as text. With SQLx's feature `json`, `sqlx::types::Json<T>` is a field like any other.
     labels: String,
 }
 
@@ -350,7 +352,8 @@ struct Receipt {
     tax: ordid::Assigned<String>,
 }
 
-/// SQLite takes a quoted name that no table has for a text, so a column that a migration forgot would be its own name.
+/// SQLite treats a quoted name that no table has as a text. So the value of a column that a migration forgot would be
+/// its name.
 #[tokio::test]
 async fn a_column_that_the_database_should_fill_and_does_not_have_is_an_error() -> Outcome {
     let receipt = || Receipt {

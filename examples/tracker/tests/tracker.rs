@@ -1,8 +1,8 @@
-//! Asks the tracker as a client does: its routes in this process, on SQLite in a file and on a PostgreSQL server; the
-//! program itself over TCP; and its page in a browser.
+//! Tests the tracker as its clients use it. They call its routes in this process, with an SQLite file and with a
+//! PostgreSQL server. They also run the program and talk to it over TCP, and open its page in a browser.
 //!
-//! The server is that of `ordid_harness`: a private one, that of `ORDID_TEST_POSTGRES_URL`, or none; then its tests count as
-//! ignored. So do those of the page where Chromium is not installed.
+//! `ordid_harness` starts a private PostgreSQL server, or takes that of `ORDID_TEST_POSTGRES_URL`. Without a server its
+//! tests are ignored, and without Chromium the tests of the page are.
 
 #[path = "tracker/api.rs"]
 mod api;
@@ -103,7 +103,7 @@ async fn with_client(address: &str, test: impl AsyncFnOnce(Client) -> Result) ->
     outcome
 }
 
-/// Runs a test in a database of its own.
+/// Runs a test in a new database.
 fn on_postgres(access: &Access, test: impl AsyncFnOnce(Client) -> Result) -> Result<Completion> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
 
@@ -137,11 +137,11 @@ fn on_postgres(access: &Access, test: impl AsyncFnOnce(Client) -> Result) -> Res
     }
 }
 
-/// Asks the routes.
+/// A client that calls the routes in this process.
 #[derive(Clone)]
 struct Client(Router);
 
-/// A project.
+/// The path of a project.
 #[derive(Clone)]
 struct Place {
     tenant: String,
@@ -192,7 +192,7 @@ impl Client {
         Ok(value)
     }
 
-    /// Makes something, which then is where the answer says.
+    /// Creates an object, and checks that it can be read at the path that the answer names.
     async fn made(&self, path: &str, body: &Value) -> Result<Value> {
         let request = Request::post(path).header(header::CONTENT_TYPE, "application/json");
         let (status, location, value) = self
@@ -203,14 +203,14 @@ impl Client {
         Ok(value)
     }
 
-    /// Returns why something is refused.
+    /// Sends a request that is refused with this status, and returns the reason.
     async fn refused(&self, method: &str, path: &str, body: &Value, status: u16) -> Result<String> {
         let (found, value) = self.ask(method, path, body).await?;
         assert_eq!(found, status, "{method} {path} {body}: {value}");
         Ok(value["error"].as_str().ok_or("no reason")?.to_owned())
     }
 
-    /// Makes a tenant with a project.
+    /// Creates a tenant with a project.
     async fn place(&self, name: &str) -> Result<Place> {
         let tenant = self.made("/api/tenants", &json!({ "name": name })).await?;
         let tenant = text(&tenant["id"]).to_owned();
@@ -235,7 +235,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// The titles of a page.
+/// Returns the titles of the issues of a page.
 fn titles(page: &Value) -> Vec<&str> {
     let edges = page["edges"].as_array().into_iter().flatten();
     edges.map(|edge| text(&edge["node"]["title"])).collect()

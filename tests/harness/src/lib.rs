@@ -313,7 +313,7 @@ fn not_private(name: &str) -> Error {
     ))
 }
 
-/// What the `main` of a program here returns: an error is written to standard error.
+/// Returns the exit code of a program for its `main`, and writes an error to standard error.
 pub fn conclude(outcome: Result<(), impl std::fmt::Display>) -> std::process::ExitCode {
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,

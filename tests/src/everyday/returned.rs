@@ -1,4 +1,4 @@
-//! Columns that the database fills.
+//! Tests of columns that the database fills.
 
 use ordid::{KeyType as _, uuid::Uuid};
 use sqlx::Pool;
@@ -6,7 +6,7 @@ use sqlx::Pool;
 use super::{Change, Engine, EverydayWork, Filled, Receipt};
 use crate::trials::Outcome;
 
-/// Checks that what was filled is what the database has, for rows in the order of their keys.
+/// Checks that the filled values are those of the database, for rows in the order of their keys.
 #[track_caller]
 fn check(filled: &[Filled], stored: &[Receipt]) {
     assert_eq!(filled.len(), stored.len());
@@ -25,7 +25,7 @@ fn is_empty(filled: &Filled) -> bool {
     filled.luck.is_empty() && filled.doubled.is_empty() && filled.remark.is_empty()
 }
 
-/// Makes keys that rise.
+/// Makes ascending keys.
 fn keys(count: usize) -> Vec<Uuid> {
     (0..count).map(|_| Uuid::generate()).collect()
 }
@@ -35,7 +35,7 @@ pub(super) async fn what_the_database_fills_is_known_after_the_flush<W: Everyday
 ) -> Outcome {
     let keys = keys(3);
     let mut work = W::begin();
-    // In another order than that in which they are sent.
+    // The rows are added in another order than the one in which they are sent.
     let add = |(stars, id): (i64, &Uuid)| work.receipt(Change::Add, *id, stars);
     let mut filled: Vec<_> = [10, 5, 0]
         .into_iter()
@@ -70,7 +70,8 @@ pub(super) async fn what_the_database_fills_is_known_after_the_flush<W: Everyday
     Ok(())
 }
 
-/// More rows than a statement takes, and enough for a bulk command, which does not take a generated column.
+/// Writes more rows than a statement takes. There are enough for a bulk command, but a bulk command cannot read a
+/// generated column back.
 pub(super) async fn what_the_database_fills_in_many_rows_is_known<W: EverydayWork>(
     pool: Pool<W::Database>,
 ) -> Outcome {

@@ -51,7 +51,8 @@ pub trait Flusher: Sized + Send + 'static {
     /// Writes no marker row with any flush.
     fn without_marker(self) -> Self;
 
-    /// Asks the catalog for its tables, whatever the process has learned of tables of these names in other databases.
+    /// Makes the flush ask the catalog for its tables, although the process may know tables of these names in other
+    /// databases.
     fn with_new_memory(self) -> Self;
 
     /// Creates the table of marker rows, as the library does.

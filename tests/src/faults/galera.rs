@@ -275,7 +275,7 @@ impl Nodes<'_> {
         }
     }
 
-    /// The node hears the others no more.
+    /// Cuts a node off from the others.
     async fn cut_off(&self, node: usize) -> Outcome {
         Ok(self.sites[node].execute(ISOLATE).await?)
     }
@@ -539,7 +539,7 @@ async fn killed<W: Flusher<Database = MySql>>(mut nodes: Nodes<'_>) -> Outcome {
     Ok(())
 }
 
-/// Ends a node's process (`kill -9`), and does not wait.
+/// Kills a node's process (`kill -9`) without waiting for its end.
 fn kill_at_once(pid: u32) -> Outcome {
     let kill = std::process::Command::new("kill")
         .args(["-9", &pid.to_string()])

@@ -191,11 +191,12 @@ async fn postgres_keys(site: &Site<Postgres>, key: &str) -> Outcome {
     Ok(())
 }
 
-/// Makes the keys those of a table that is partitioned by time: the rows have no value for the other column.
+/// Gives the tables the primary keys of tables that are partitioned by time. The rows have no value for the other
+/// column.
 ///
 /// # Errors
 ///
-/// What the database says.
+/// Returns the error of the database.
 pub async fn postgres_not_unique(site: &Site<Postgres>) -> Outcome {
     for table in ["customers", "orders", "items"] {
         site.execute(&format!(
@@ -206,7 +207,7 @@ pub async fn postgres_not_unique(site: &Site<Postgres>) -> Outcome {
     postgres_keys(site, "PRIMARY KEY (id, at)").await
 }
 
-/// As [`postgres_not_unique`].
+/// The same change as that of [`postgres_not_unique`].
 const MYSQL_NOT_UNIQUE: &str =
     "ADD at DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6), ADD PRIMARY KEY (id, at)";
 
@@ -310,7 +311,8 @@ async fn hidden<W: Flusher<Database = Postgres>>(site: Site<Postgres>) -> Outcom
     Ok(())
 }
 
-/// The COMMIT lands while another attempt waits for it, or at once: the keys are others, and only the marker row tells.
+/// The COMMIT takes effect while another attempt waits for it, or at once. The stored keys are others than those that
+/// were sent, so only the marker row shows that the rows are there.
 async fn written_once_under_other_keys<W: Flusher<Database: Served>>(
     site: Site<W::Database>,
 ) -> Outcome {
@@ -348,7 +350,7 @@ async fn written_once_under_other_keys<W: Flusher<Database: Served>>(
     Ok(())
 }
 
-/// Before a row is sent, with the statement that makes the table.
+/// The flush is refused before a row is sent. The error names the statement that creates the table of marker rows.
 async fn refused<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outcome {
     site.execute("DROP TABLE ordid_flushes").await?;
     let graph = Graph::new(1, Shape::SMALL);
@@ -372,7 +374,7 @@ async fn refused<W: Flusher<Database: Served>>(site: Site<W::Database>) -> Outco
     }
     W::create_flushes_table(site.options()).await?;
     site.flush_again(&graph, &mut work).await?;
-    // Or without it.
+    // A unit of work without marker rows does not need the table.
     site.execute("DROP TABLE ordid_flushes").await?;
     let graph = Graph::new(2, Shape::SMALL);
     let mut work = W::of(&graph, EAGER).without_marker();

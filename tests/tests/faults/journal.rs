@@ -29,7 +29,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     on_server::<UnitOfWork<Postgres>, _, _>(trials, servers, "postgres", MARKED, marked);
 }
 
-/// The COMMIT of a run that has ended lands while the next one waits for it, or never.
+/// The COMMIT of a run that has ended takes effect while the next run waits for it, or never.
 async fn marked(site: Site<Postgres>) -> Outcome {
     truth::postgres_not_unique(&site).await?;
     let folder = tempfile::tempdir()?;

@@ -97,7 +97,7 @@ async fn the_text_of_another_key_is_refused_with_the_reason() {
     for wrong in ["5", "true", "null", "[1]", "{ id: 1 }"] {
         error(&format!("{{ order(id: {wrong}) {{ id }} }}")).await;
     }
-    // A variable of another scalar is refused by its type.
+    // async-graphql refuses a variable whose type is another scalar.
     let found = error("query($id: PlainId!) { order(id: $id) { id } }").await;
     assert!(found.contains("PlainId") || found.contains("id"), "{found}");
 }

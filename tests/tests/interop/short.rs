@@ -10,14 +10,14 @@ use proptest::{prop_assert_eq, proptest};
 
 static SHORT: LazyLock<Sqids> = LazyLock::new(Sqids::default);
 
-/// Another alphabet: of the documentation of sqids.
+/// Short ids with a shuffled alphabet, which is from the documentation of sqids.
 static SHUFFLED: LazyLock<Sqids> = LazyLock::new(|| {
     let alphabet = "k3G7QAe51FCsPW92uEOyq4Bg6Sp8YzVTmnU0liwDdHXLajZrfxNhobJIRcMvKt";
     let sqids = Sqids::builder().alphabet(alphabet.chars().collect());
     sqids.min_length(10).build().expect("62 letters")
 });
 
-/// All texts of 0 are blocked, as in `max_encoding_attempts` of the tests of sqids.
+/// Short ids where every text of 0 is blocked, as in `max_encoding_attempts` of the tests of sqids.
 static BLOCKED: LazyLock<Sqids> = LazyLock::new(|| {
     let words = ["cab", "abc", "bca"].map(str::to_owned);
     let sqids = Sqids::builder().alphabet(vec!['a', 'b', 'c']).min_length(3);
@@ -47,14 +47,14 @@ fn counted(number: i64) -> CountedId {
     CountedId::from_raw(number).expect("a key")
 }
 
-/// Of `incremental_numbers` in the tests of sqids, which are those of each language.
+/// Compares with `incremental_numbers` in the tests of sqids, which are the same in each language.
 #[test]
 fn short_ids_are_those_of_the_specification() {
     for (number, short) in [(0, "bM"), (1, "Uk"), (2, "gb"), (3, "Ef"), (9, "nJ")] {
         let id = counted(number);
         assert_eq!(id.to_short().as_deref(), Ok(short));
         assert_eq!(CountedId::from_short(short), Ok(id));
-        // The number stays the text of all else.
+        // The key's own text is still the number.
         assert_eq!(id.to_string(), number.to_string());
     }
 }
@@ -83,7 +83,7 @@ fn a_short_id_has_the_prefix_of_its_key_type() {
                 .contains("not a `InvoiceId`: expected a short id with the prefix \"inv\", found")
         );
     }
-    // An empty prefix is none.
+    // An empty prefix is the same as no prefix.
     let largest = UnsignedId::from_raw(u64::MAX).expect("a key");
     assert_eq!(
         UnsignedId::from_short(&largest.to_short().expect("a short id")),
@@ -94,7 +94,7 @@ fn a_short_id_has_the_prefix_of_its_key_type() {
 #[test]
 fn a_key_has_one_short_id() {
     let mut others = 0;
-    // All texts of two characters: for each number, sqids reads several.
+    // Tries all texts of two characters. Sqids decodes several of them to the same number.
     let letters = sqids_letters();
     for first in &letters {
         for second in &letters {
@@ -111,7 +111,7 @@ fn a_key_has_one_short_id() {
     assert!(others > 1_000, "{others}");
     let error = CountedId::from_short("UkLWZ").expect_err("two numbers, or another text of one");
     assert!(error.is_parse(), "{error}");
-    // Words that sqids leaves out, though it reads them.
+    // Sqids never makes a blocked word, but decodes it.
     assert_eq!(
         CountedId::from_short("bb").map_err(|error| error.to_string()),
         Err("not a `CountedId`: expected a short id, found \"bb\", not canonical".to_owned())
@@ -140,7 +140,7 @@ fn what_is_no_short_id_is_an_error() {
         assert!(is_parse(text), "{text:?}");
     }
     assert!(is_parse(&"x".repeat(1 << 20)), "at once");
-    // Above i64, and above u64.
+    // These numbers do not fit into i64, or into u64.
     let large = SHORT.encode(&[u64::MAX]).expect("a text");
     let error = CountedId::from_short(&large).expect_err("too large");
     assert!(
@@ -148,7 +148,7 @@ fn what_is_no_short_id_is_an_error() {
         "{error}"
     );
     assert!(is_parse(&"9".repeat(20)));
-    // A number that is none of the scheme.
+    // This number is no key of the scheme.
     let long = SHUFFLED.encode(&[1 << 62]).expect("a text");
     let error = InvoiceId::from_short(&format!("inv_{long}")).expect_err("of no such time");
     assert!(error.is_layout(), "{error}");

@@ -263,7 +263,7 @@ pub fn statements(title: &str) -> Vec<String> {
     statements.map(str::to_owned).collect()
 }
 
-/// Runs the statements of a script one by one, each in a transaction of its own, where it needs one.
+/// Runs the statements of a script one by one, without a transaction around them.
 pub async fn run_each(pool: &Pool<Postgres>, title: &str) -> Result<(), sqlx::Error> {
     for statement in statements(title) {
         raw_sql(AssertSqlSafe(statement)).execute(pool).await?;
@@ -271,8 +271,8 @@ pub async fn run_each(pool: &Pool<Postgres>, title: &str) -> Result<(), sqlx::Er
     Ok(())
 }
 
-/// As [`run_each`]; the lock that a comment names is the strongest that the statement takes on these tables. Where a
-/// statement is refused in a transaction, its locks cannot be looked at, and it is only run.
+/// Does the same as [`run_each`], and checks that the lock in a statement's comment is the strongest that it takes on
+/// these tables. The locks of a statement that cannot run in a transaction are not checked.
 async fn run_under_locks(pool: &Pool<Postgres>, title: &str) -> Outcome {
     let comments = script(title)
         .lines()
@@ -298,7 +298,7 @@ async fn run_under_locks(pool: &Pool<Postgres>, title: &str) -> Outcome {
     Ok(())
 }
 
-/// One transaction, over one connection, which locks both tables.
+/// Runs the switch in one transaction over one connection, and checks that it locks both tables.
 async fn switch_under_locks(pool: &Pool<Postgres>) -> Outcome {
     let mut statements = statements("from-bigserial: switch");
     assert_eq!(statements.remove(0), "BEGIN");

@@ -269,7 +269,7 @@ macro_rules! columns {
     )+};
 }
 
-/// Adds those of texts of so many characters, which are the same on each engine.
+/// Adds the columns of texts with a fixed number of characters, which are the same on each engine.
 macro_rules! char_columns {
     ($add:ident) => {
         columns! {

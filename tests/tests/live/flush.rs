@@ -441,7 +441,7 @@ async fn a_tree_in_one_table_goes_in_root_first<DB: Flushes>(pool: Pool<DB>) -> 
     Ok(())
 }
 
-/// Polls a flush, which does not end before that, until something is sent.
+/// Polls a flush until it reports sent rows, and checks that it has not ended before.
 pub async fn until_sent<T>(mut flush: Pin<&mut impl Future>, sent: &Receiver<T>) {
     poll_fn(|context| {
         assert!(flush.as_mut().poll(context).is_pending());
@@ -460,7 +460,7 @@ async fn a_cancelled_flush_leaves_nothing<DB: Flushes>(pool: Pool<DB>) -> Outcom
     for name in 0..5_000 {
         work.add(customer(&name.to_string()));
     }
-    // `COPY` reports customers when all are in. Then COMMIT must not be next.
+    // `COPY` reports customers when it has ended. Another statement follows, so that COMMIT is not next.
     let buyer = work.add(customer("who buys"));
     work.add(order(buyer, 1));
     let (report, sent) = std::sync::mpsc::channel();

@@ -323,7 +323,8 @@ async fn a_lost_connection_is_told(pool: Pool<Postgres>) -> Outcome {
     use crate::flush::{customer, until_sent};
     let sql = "CREATE TABLE customers (id uuid PRIMARY KEY, name text, credit bigint)";
     Columns::execute(&pool, sql).await?;
-    // A `COPY` takes 100 chunks, and reports them when it has ended: of 10 rows each, the first of three does.
+    // A `COPY` takes 100 chunks, and reports them when it has ended. With 10 rows in a chunk there are three `COPY`s,
+    // so the first one reports its rows while the others are not yet sent.
     const ENGINE: ordid_sqlx::EngineProfile = {
         let mut engine = ordid_sqlx::EngineProfile::POSTGRES;
         engine.max_rows = 10;
@@ -332,7 +333,7 @@ async fn a_lost_connection_is_told(pool: Pool<Postgres>) -> Outcome {
     let mut work = ordid_sqlx::UnitOfWork::new()
         .with_retry(ordid_sqlx::Retry::NONE)
         .with_engine(ENGINE);
-    // More than sockets buffer: the rest cannot be on its way when the first rows are reported.
+    // This is more than sockets buffer, so the rest is not yet sent when the first rows are reported.
     let name = "x".repeat(8_192);
     for _ in 0..3_000 {
         work.add(customer(&name));

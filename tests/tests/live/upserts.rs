@@ -1,4 +1,5 @@
-//! Rows that may be there already: where sessions read what is not committed, and with NULL where they are looked for.
+//! Upserts of rows that may exist already: with sessions that read uncommitted rows, and with NULL in the unique
+//! columns.
 
 use std::time::Duration;
 
@@ -49,7 +50,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     sqlite::add(trials, null, |pool: Pool<Sqlite>| with_null(pool, "BLOB"));
 }
 
-/// What the database fills comes back of each row, whether it was found by its mail or not.
+/// The flush reads the values that the database fills from each row, whether it finds the row by its mail or not.
 async fn with_null<DB: Backend>(pool: Pool<DB>, key: &str) -> Outcome
 where
     Visitor: Entity<DB>,

@@ -208,7 +208,7 @@ impl FlushTransaction for Transaction {
         self.store.has_row(key.entity.table, &key.values[0])
     }
 
-    /// A query asks for a row's version, or which rows are there.
+    /// Returns the rows of a query, which asks for a row's version or for the existing rows.
     async fn read(
         &mut self,
         query: &Statement,

@@ -1,4 +1,4 @@
-//! Short ids of keys that are no integers, and what is no `Sqids`.
+//! Short ids of keys that are no integers, and a `short` that is no `Sqids`.
 
 use std::sync::LazyLock;
 

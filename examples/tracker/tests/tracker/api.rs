@@ -1,4 +1,4 @@
-//! Reading and making.
+//! Tests of routes that read and create objects.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::{Client, Result, text, titles};
 
 pub(crate) async fn what_is_made_can_be_found(tracker: Client) -> Result {
     let place = tracker.place("Engines").await?;
-    // Of version 4 outside: the time of a version 7 would begin with 01.
+    // The masked id is a UUID of version 4. The text of one of version 7 would begin with 01, from its time.
     let id: uuid::Uuid = of_type_id(&place.tenant)?;
     assert_eq!(id.get_version_num(), 4);
     assert_eq!(of_type_id(&place.project)?.get_version_num(), 7);
@@ -53,7 +53,7 @@ pub(crate) async fn what_is_made_can_be_found(tracker: Client) -> Result {
     Ok(())
 }
 
-/// The UUID of a TypeID, by its specification.
+/// Decodes a TypeID as its specification says, and returns the UUID.
 fn of_type_id(text: &str) -> Result<uuid::Uuid> {
     let (_, suffix) = text.rsplit_once('_').ok_or("no prefix")?;
     let digit = |byte| {
@@ -67,7 +67,7 @@ fn of_type_id(text: &str) -> Result<uuid::Uuid> {
     Ok(uuid::Uuid::from_u128(number.ok_or("no suffix")?))
 }
 
-/// An id of each type that nothing has.
+/// Suffixes of ids that do not exist: a masked one and one that is not masked.
 const NOBODY: &str = "7zgv8xgyev9k1shh6w1g60eecf";
 const NOTHING: &str = "01h455vb4pex5vsknk084sn02q";
 
@@ -82,7 +82,7 @@ pub(crate) async fn ids_that_cannot_be_are_told(tracker: Client) -> Result {
             400,
             "not a `TenantId`: expected the prefix \"ten\"",
         ),
-        // A key that is not masked is no id, so that nobody guesses one by its time.
+        // A key that is not masked is refused as an id, so that nobody can guess an id by its time.
         (
             format!("/api/tenants/ten_{NOTHING}"),
             400,
@@ -122,7 +122,7 @@ pub(crate) async fn ids_that_cannot_be_are_told(tracker: Client) -> Result {
             "\"iss\"",
         ),
         (format!("{path}/issues/{}", place.project), 400, "\"iss\""),
-        // Of version 4.
+        // This is a UUID of version 4, and ids of issues have version 7.
         (format!("{path}/issues/iss_{NOBODY}"), 400, "version 4"),
         (format!("{path}/issues?after={issue}"), 400, "cursor"),
         (format!("{path}/issues?first=many"), 400, "a number of rows"),
@@ -270,7 +270,7 @@ pub(crate) async fn a_tenant_sees_its_own_alone(tracker: Client) -> Result {
     let label = format!("/api/tenants/{}/labels", theirs.tenant);
     let label = tracker.made(&label, &json!({ "name": "bug" })).await?;
     let (id, label) = (text(&issue["id"]), text(&label["id"]));
-    // Their project under our name, and their issue in our project.
+    // A path may name their project under our tenant, or their issue in our project.
     let foreign = format!("/api/tenants/{}/projects/{}", ours.tenant, theirs.project);
     for path in [
         foreign.clone(),
@@ -339,7 +339,7 @@ pub(crate) async fn lists_are_newest_first_page_by_page(tracker: Client) -> Resu
     let last = loop {
         let page = tracker.found(&path).await?;
         walked.extend(titles(&page).into_iter().map(str::to_owned));
-        // What comes in between does not shift the pages to come.
+        // An issue that is created between two requests does not shift the next pages.
         tracker.issue(&place, "New").await?;
         if page["pageInfo"]["hasNextPage"] == false {
             break page;
@@ -379,7 +379,7 @@ pub(crate) async fn every_operation_of_the_description_is_there(tracker: Client)
             let (status, body) = tracker
                 .ask(&method.to_uppercase(), &filled, &json!(7))
                 .await?;
-            // The route is there, and its handler has refused the request.
+            // The status shows that the route exists, and that its handler has refused the request.
             assert!(
                 matches!(status.as_u16(), 400),
                 "{method} {path}: {status} {body}"
@@ -392,7 +392,7 @@ pub(crate) async fn every_operation_of_the_description_is_there(tracker: Client)
         }
     }
     assert_eq!(operations, 17);
-    // Every reference leads somewhere.
+    // Every reference names a schema of the document.
     let text = api.to_string();
     for reference in text.split("#/components/schemas/").skip(1) {
         let name = reference.split('"').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The page, in a real browser.
+//! Tests of the page in a real browser.
 
 use std::{
     path::PathBuf,
@@ -17,7 +17,7 @@ use crate::{
     webdriver::{Browser, Installed, installed, processes_of},
 };
 
-/// Makes a run of this program open a browser and abort.
+/// The variable that makes a run of this program open a browser and abort.
 pub(crate) const ABORTS: &str = "TRACKER_TEST_ABORTS";
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -40,7 +40,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// The tracker, at an address of its own.
+/// A running tracker, with its address.
 struct Served {
     address: String,
     client: Client,
@@ -86,7 +86,7 @@ fn page(installed: &Installed) -> Result {
     browser.wait_for("#place", "Analytical Engines / Engine")?;
     browser.wait_for("#empty", "No issues here.")?;
 
-    // Create.
+    // Create two issues.
     for title in ["Slow search", "Loud <b>bearings</b> & \"gears\""] {
         browser.type_in("#create [name=title]", title)?;
         browser.type_in("#create [name=body]", "Since Tuesday.")?;
@@ -94,7 +94,7 @@ fn page(installed: &Installed) -> Result {
         browser.wait_for("#issues li:first-child", title)?;
     }
 
-    // List: newest first, and as it was when the page is loaded again by its address alone.
+    // The list is sorted newest first, and is the same when the page is loaded again by its address.
     browser.go_to(&browser.url()?)?;
     let listed = browser.wait_for("#issues", "Slow search")?;
     assert!(
@@ -103,7 +103,7 @@ fn page(installed: &Installed) -> Result {
     );
     assert!(listed.contains("version 1"), "{listed}");
 
-    // Edit.
+    // Edit an issue.
     let issue = "#issues li:last-child button";
     browser.click(issue)?;
     browser.wait_seen("#editor", true)?;
@@ -113,7 +113,7 @@ fn page(installed: &Installed) -> Result {
     browser.wait_for(issue, "Slow search on phones")?;
     browser.wait_for(issue, "version 2")?;
 
-    // It is changed elsewhere, while it is open here.
+    // Another client changes the issue while it is open here.
     browser.click(issue)?;
     browser.wait_seen("#editor", true)?;
     let url = browser.url()?;
@@ -150,7 +150,7 @@ fn page(installed: &Installed) -> Result {
         ("Slow search everywhere", &json!(3))
     );
 
-    // A decision, by a person.
+    // The user decides to keep the text that he has typed.
     browser.click("#keep")?;
     browser.wait_seen("#editor", false)?;
     browser.wait_for(issue, "Slow search at night")?;
@@ -160,7 +160,7 @@ fn page(installed: &Installed) -> Result {
         ("Slow search at night", &json!(4))
     );
 
-    // A closed issue is in another list.
+    // A closed issue moves to the other list.
     browser.click(issue)?;
     browser.wait_seen("#editor", true)?;
     browser.click("#edit [name=is_closed]")?;
@@ -168,7 +168,7 @@ fn page(installed: &Installed) -> Result {
     browser.wait_seen("#editor", false)?;
     assert!(!browser.text("#issues")?.contains("Slow search"));
 
-    // Many at once.
+    // Import a file.
     let file = folder.join("issues.csv");
     std::fs::write(
         &file,
@@ -179,7 +179,7 @@ fn page(installed: &Installed) -> Result {
     browser.wait_for("#issues", "From elsewhere")?;
     browser.wait_for("#issues", "bug")?;
 
-    // What is refused is said.
+    // The page shows why a request is refused.
     browser.go_to(&format!(
         "{}/?tenant={tenant}&project=prj_1",
         served.address
@@ -197,7 +197,7 @@ fn page(installed: &Installed) -> Result {
     Ok(())
 }
 
-/// Nothing is wider than the screen.
+/// Checks that nothing is wider than the screen of a phone.
 fn phone(installed: &Installed) -> Result {
     let served = Served::start()?;
     let place = served.runtime.block_on(served.client.place("Engines"))?;
@@ -225,7 +225,7 @@ fn phone(installed: &Installed) -> Result {
     Ok(())
 }
 
-/// The run that aborts: see [`aborted`].
+/// Opens a browser and aborts, for the test [`aborted`].
 pub(crate) fn abort() -> ! {
     let installed = installed().map_err(libtest_mimic::Failed::from);
     match installed.and_then(|installed| Browser::open(&installed, (800, 600))) {

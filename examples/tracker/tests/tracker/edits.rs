@@ -1,4 +1,4 @@
-//! What is written twice, at once, or in bulk.
+//! Tests of requests that are sent twice, edits at the same time, and imports.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{Client, Place, Result, text, titles};
 
-/// Opens an issue by a request that has a key.
+/// Opens an issue with a request that has an idempotency key.
 async fn open(
     tracker: &Client,
     place: &Place,
@@ -36,7 +36,7 @@ pub(crate) async fn a_request_that_is_sent_again_opens_one_issue(tracker: Client
         (StatusCode::OK, issue.clone())
     );
 
-    // Also after an edit, of which the answer then tells.
+    // The request finds the issue after an edit, too, and the answer has the edited issue.
     let edited = format!("{}/issues/{}", place.path(), text(&issue["id"]));
     let (_, edited) = tracker
         .ask(
@@ -58,7 +58,7 @@ pub(crate) async fn a_request_that_is_sent_again_opens_one_issue(tracker: Client
     );
     let (status, other) = open(&tracker, &place, "4f1d", &new).await?;
     assert!(status == 201 && other["id"] != issue["id"], "{other}");
-    // Another project's key is another one.
+    // The same key in another project is another request.
     let theirs = tracker.place("Looms").await?;
     assert_eq!(open(&tracker, &theirs, "4f1c", &new).await?.0, 201);
     assert_eq!(open(&tracker, &place, &"x".repeat(201), &new).await?.0, 400);
@@ -110,7 +110,7 @@ pub(crate) async fn an_edit_writes_what_it_names(tracker: Client) -> Result {
         assert_eq!(edited, issue);
         assert_eq!(tracker.found(&path).await?, issue);
     }
-    // What says nothing new writes nothing.
+    // An edit that changes nothing writes nothing.
     let same = json!({ "version": 4, "title": "Slow search", "is_closed": true });
     assert_eq!(
         tracker.ask("PATCH", &path, &same).await?,
@@ -155,7 +155,7 @@ pub(crate) async fn of_edits_of_one_version_one_is_saved(tracker: Client) -> Res
     let found = tracker.found(&path).await?;
     assert_eq!((&found["title"], &found["version"]), (&saved[0], &json!(2)));
 
-    // A version that is yet to come is no way around.
+    // A version that does not exist yet is refused, too.
     let (status, body) = tracker
         .ask("PATCH", &path, &json!({ "version": 3, "title": "Fast" }))
         .await?;
@@ -181,7 +181,7 @@ pub(crate) async fn labels_come_and_go(tracker: Client) -> Result {
     let issue = tracker.issue(&place, "Slow").await?;
     tracker.issue(&place, "Loud").await?;
     let path = format!("{}/issues/{}", place.path(), text(&issue["id"]));
-    // Twice is once.
+    // Adding a label twice has the effect of adding it once.
     for id in [&ids[0], &ids[1], &ids[0]] {
         let (status, _) = tracker
             .ask("PUT", &format!("{path}/labels/{id}"), &Value::Null)
@@ -222,7 +222,7 @@ pub(crate) async fn an_import_is_all_or_nothing_and_can_be_sent_again(tracker: C
     let place = tracker.place("Engines").await?;
     let label = format!("/api/tenants/{}/labels", place.tenant);
     tracker.made(&label, &json!({ "name": "bug" })).await?;
-    // Children before their parents; one label that is there and one that is not.
+    // Children stand before their parents. One label exists, and the other one does not.
     let csv = "name,parent,title,body,labels\n\
         3,2,Below that,,ui\n\
         2,1,\"Below, with a comma\",\"Two\nlines\",bug ui\n\
@@ -235,7 +235,7 @@ pub(crate) async fn an_import_is_all_or_nothing_and_can_be_sent_again(tracker: C
     );
     let issues = format!("{}/issues", place.path());
     let page = tracker.found(&issues).await?;
-    // In the order of the file.
+    // The issues are in the order of the file.
     assert_eq!(
         titles(&page),
         ["Above", "Below, with a comma", "Below that"]
@@ -250,7 +250,7 @@ pub(crate) async fn an_import_is_all_or_nothing_and_can_be_sent_again(tracker: C
         (&json!(["bug", "ui"]), &json!("Two\nlines"))
     );
 
-    // Again, by another name of the form, with one that is new and refers to one of before.
+    // The same issues are sent again, now as JSON, with new ones whose parents were imported before.
     let json = json!([
         { "name": "3", "parent": "2", "title": "Below that" },
         { "name": "4", "parent": "3", "title": "Deep", "labels": ["ui"] },
@@ -275,7 +275,7 @@ pub(crate) async fn an_import_is_all_or_nothing_and_can_be_sent_again(tracker: C
         "{again}"
     );
 
-    // One that has no parent: nothing of the file is imported.
+    // The parent of one issue does not exist, so nothing of the file is imported.
     let json = json!([{ "name": "6", "title": "Fine" }, { "name": "7", "parent": "none", "title": "Lost" }]);
     let failed = import(&tracker, &place, "application/json", json.to_string()).await?;
     assert_eq!(
@@ -307,7 +307,7 @@ pub(crate) async fn an_import_says_how_far_it_is(tracker: Client) -> Result {
         (&json!("done"), &json!(3_000)),
         "{done}"
     );
-    // Issues, labels of issues, and the label.
+    // The rows are the issues, the labels of issues, and the label.
     assert_eq!(
         (&done["rows_sent"], &done["rows_to_send"]),
         (&json!(6_001), &json!(6_001))

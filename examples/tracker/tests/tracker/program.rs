@@ -1,4 +1,4 @@
-//! The program itself.
+//! Tests that run the program.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -29,7 +29,7 @@ fn command(folder: &Path) -> Command {
     command
 }
 
-/// Ends with the test.
+/// A running program, which is killed when this is dropped.
 struct Running(Child, String);
 
 impl Running {
@@ -84,7 +84,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended.
+        // The program may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -101,7 +101,7 @@ fn answers() -> Result {
     );
     tracker.end()?;
 
-    // What was made is in the file, which another run opens without making the tables again.
+    // The objects are in the file, and the next run opens it although the tables exist.
     assert!(folder.path().join("tracker.sqlite").exists());
     for database in [
         "tracker.sqlite",

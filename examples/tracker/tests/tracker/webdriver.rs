@@ -1,7 +1,9 @@
-//! A browser without a window, driven over WebDriver: HTTP with JSON, by the standard library alone.
+//! Drives a headless browser over WebDriver, which is HTTP with JSON. This module needs only the standard library for
+//! it.
 //!
-//! `chromedriver` and all that it starts carry the path of a folder in their environment. A watchdog kills what carries it,
-//! and removes the folder, as soon as its pipe is closed: when the test ends, in whatever way.
+//! `chromedriver` and all processes that it starts have the path of a folder in their environment. A watchdog holds the
+//! end of a pipe, which is closed when the test ends, in whatever way. Then it kills all processes with this path, and
+//! removes the folder.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -16,10 +18,10 @@ use serde_json::{Value, json};
 
 use crate::Result;
 
-/// How long a page may take to do what was asked for.
+/// The longest time that a page may take for an action.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The key of an element's id: W3C WebDriver, section 12.
+/// The JSON key of an element's id, from W3C WebDriver, section 12.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 const WATCHDOG: &str = r#"
@@ -45,13 +47,13 @@ wait
 rm -rf "$1"
 "#;
 
-/// Chromium and its driver, as they are installed.
+/// The paths of Chromium and its driver.
 pub(crate) struct Installed {
     browser: PathBuf,
     driver: PathBuf,
 }
 
-/// Finds them, or says why the tests of the page are ignored.
+/// Finds Chromium and its driver, or returns the reason why the tests of the page are ignored.
 pub(crate) fn installed() -> std::result::Result<Installed, String> {
     if let Ok(reason) = std::env::var("ORDID_TEST_CHROMIUM_SKIP")
         && !reason.trim().is_empty()
@@ -95,12 +97,12 @@ impl Browser {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            // What a terminal sends to the tests is not for it.
+            // Ctrl-C in the terminal of the tests must not end the watchdog.
             .process_group(0)
             .spawn()?;
         let pipe = watchdog.stdin.take();
         let stdout = watchdog.stdout.take().ok_or("no stdout")?;
-        // From here on it ends with this value.
+        // From here on, dropping this value ends the browser.
         let mut browser = Self {
             address: String::new(),
             session: String::new(),
@@ -115,7 +117,7 @@ impl Browser {
                 .map(|(_, port)| port.trim_end_matches('.').to_owned())
         });
         browser.address = format!("127.0.0.1:{}", port.ok_or("chromedriver names no port")?);
-        // It may say more, and is not to wait for a reader.
+        // The driver may print more, and must not block because nobody reads it.
         std::thread::spawn(move || lines.for_each(drop));
         let profile = browser.folder.join("profile");
         let capabilities = json!({ "capabilities": { "alwaysMatch": {
@@ -136,7 +138,7 @@ impl Browser {
         Ok(browser)
     }
 
-    /// Sends a command over a connection of its own.
+    /// Sends a command over a new connection.
     fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
         let body = if method == "GET" {
             String::new()
@@ -212,7 +214,7 @@ impl Browser {
             .map(drop)
     }
 
-    /// Types in the place of what a field has.
+    /// Replaces the text of a field by typing.
     pub(crate) fn fill(&self, selector: &str, text: &str) -> Result {
         let element = self.element(selector)?;
         self.ask("POST", &format!("element/{element}/clear"), &json!({}))?;
@@ -229,14 +231,14 @@ impl Browser {
         .map(drop)
     }
 
-    /// Returns the text that is seen of an element: none of what is hidden.
+    /// Returns the visible text of an element.
     pub(crate) fn text(&self, selector: &str) -> Result<String> {
         let element = self.element(selector)?;
         let text = self.ask("GET", &format!("element/{element}/text"), &Value::Null)?;
         Ok(text.as_str().unwrap_or_default().to_owned())
     }
 
-    /// Waits until the text that is seen of an element has this in it.
+    /// Waits until the visible text of an element contains a text.
     pub(crate) fn wait_for(&self, selector: &str, expected: &str) -> Result<String> {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -255,7 +257,7 @@ impl Browser {
         }
     }
 
-    /// Waits until an element is seen, or is not.
+    /// Waits until an element is visible, or until it is not.
     pub(crate) fn wait_seen(&self, selector: &str, is_seen: bool) -> Result {
         let script = "const it = document.querySelector(arguments[0]); return Boolean(it && it.checkVisibility());";
         let end = Instant::now() + PATIENCE;
@@ -269,7 +271,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Returns what went wrong in the page, as its console has it.
+    /// Returns the errors of the page's console.
     pub(crate) fn errors(&self) -> Result<Vec<String>> {
         let log = self.ask("POST", "se/log", &json!({ "type": "browser" }))?;
         let entries = log.as_array().ok_or("no log")?.iter();
@@ -285,18 +287,18 @@ impl Browser {
 impl Drop for Browser {
     fn drop(&mut self) {
         drop(self.pipe.take());
-        // It ends once all others have.
+        // The watchdog ends when all other processes have ended.
         let _ = self.watchdog.wait();
     }
 }
 
-/// Returns the processes that a browser with this folder has left.
+/// Returns the processes that are left of a browser with this folder.
 pub(crate) fn processes_of(folder: &Path) -> Result<Vec<String>> {
     let folder = folder.to_string_lossy();
     let mut found = Vec::new();
     for process in std::fs::read_dir("/proc")? {
         let process = process?.path();
-        // What has ended meanwhile has no such files, and what is not ours cannot be read.
+        // A process that has ended has no such files, and those of other users cannot be read.
         let [environment, command] = ["environ", "cmdline"]
             .map(|name| std::fs::read(process.join(name)).unwrap_or_default());
         let has = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(&*folder);

@@ -196,7 +196,7 @@ async fn an_answer_that_is_lost_is_a_gap<DB: Backend + Network>(
     };
     let first = over()?;
     let mut numbers: Vec<i64> = first.reserve(count(5)).await?.values().collect();
-    // While the connection is open: MySQL may answer to its end, too.
+    // The traffic is read while the connection is open, because MySQL may also answer when it is closed.
     let whole = proxy.last_traffic();
     drop(first);
     let mut steps = Vec::new();

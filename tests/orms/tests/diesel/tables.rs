@@ -498,7 +498,7 @@ pub fn order(customer: CustomerId, kind: i32) -> Order {
     }
 }
 
-/// The first bytes of the statements that a connection with this instrumentation sends.
+/// Returns a list, and an instrumentation of a connection that collects the first bytes of each statement in the list.
 pub fn beginnings(
     length: usize,
 ) -> (
@@ -517,7 +517,7 @@ pub fn beginnings(
     (statements, instrumentation)
 }
 
-/// Two who are each other's boss.
+/// Returns two employees, each of whom is the other's boss.
 pub fn circle() -> [Employee; 2] {
     let [first, second] = [EmployeeId::generate(), EmployeeId::generate()];
     [(first, second), (second, first)].map(|(id, boss)| Employee {

@@ -1,7 +1,8 @@
 //! What applications do every day beside inserts, over `SQLx`, Diesel, diesel-async and `SeaORM`: see
 //! [`ordid_tests::everyday`].
 
-/// Adds a change of a row to a unit of work: their functions have the same names in every library.
+/// Adds a change of a row to a unit of work. This is a macro because the units of work of all libraries have functions
+/// of the same names.
 macro_rules! add_change {
     ($work:expr, $change:expr, $row:ident, $columns:expr, $changed:expr, $deleted:expr) => {
         match $change {
@@ -20,7 +21,7 @@ macro_rules! add_change {
             }
         }
     };
-    // A row whose stars have changed since it was read.
+    // Adds a change of a row whose stars have changed since it was read.
     ($work:expr, $change:expr, $row:ident: $entity:ident) => {
         add_change!(
             $work,

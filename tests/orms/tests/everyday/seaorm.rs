@@ -13,7 +13,7 @@ use sea_orm::{ActiveValue::Set, IntoActiveModel as _};
 
 use crate::{NoteId, connect::Connect};
 
-/// As `add_change!`: an `ActiveModel` knows by itself which of its columns have changed.
+/// Does the same as `add_change!` for an `ActiveModel`, which knows which of its columns have changed.
 macro_rules! add_model_change {
     ($work:expr, $change:expr, $row:ident: $columns:expr) => {
         add_change!(
@@ -179,7 +179,7 @@ impl<DB: Connect + Engine> EverydayWork for Work<DB> {
             twice: Assigned::new(),
             remark: Assigned::new(),
         };
-        // Those of `ordid`, which they dereference to.
+        // The fields dereference to `ordid::Assigned`.
         let filled = Filled {
             luck: (*row.luck).clone(),
             doubled: (*row.twice).clone(),

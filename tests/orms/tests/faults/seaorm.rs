@@ -212,7 +212,7 @@ impl<DB: Connect + Engine> Flusher for Work<DB> {
         options: &Options<DB>,
         patience: Duration,
     ) -> Result<Flushed, Failed> {
-        // SeaORM takes one from the pool for each transaction, and the scripts of faults count connections.
+        // SeaORM takes a connection from the pool for each transaction, and the scripts of faults count connections.
         let pool = PoolOptions::<DB>::new()
             .max_connections(1)
             .acquire_timeout(patience)

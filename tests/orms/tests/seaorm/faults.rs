@@ -120,7 +120,7 @@ async fn a_commit_that_did_not_arrive_is_sent_again(db: DatabaseConnection) -> O
     Ok(())
 }
 
-/// Flushes where COMMIT is not answered, nor any question after it.
+/// Flushes while the server answers neither COMMIT nor any statement after it.
 async fn unknown(
     mut work: UnitOfWork,
     db: &DatabaseConnection,

@@ -140,7 +140,7 @@ async fn number_comes_back_in_order(db: DatabaseConnection) -> Outcome {
     number::comes_back(db, rising.collect::<Result<_, _>>()?).await
 }
 
-/// In the upper half, which a signed column would take for negative.
+/// The keys are in the upper half of the range. A signed column would treat them as negative numbers.
 async fn unsigned_comes_back_in_order(db: DatabaseConnection) -> Outcome {
     let numbers = (0..2_000_u64).map(|number| u64::MAX - 5_000 + number);
     let rising = numbers.map(|raw| unsigned::Id::from_raw(ordid::scheme::UuidShort::coerce(raw)));

@@ -57,7 +57,7 @@ fn main() {
     });
 }
 
-/// Where tests run.
+/// Adds tests for the databases on which they run.
 struct Databases<'a> {
     servers: &'a Servers,
     trials: &'a mut Vec<Trial>,
@@ -90,7 +90,7 @@ impl Databases<'_> {
         self.on_server::<MySql, F>("mariadb", name, test);
     }
 
-    /// Adds a test for SQLite, in a file of its own.
+    /// Adds a test for SQLite, with a new file.
     fn on_sqlite<F: Future<Output = Outcome>>(&mut self, name: &str, test: impl Test<F>) {
         self.trials
             .push(Trial::test(format!("sqlite::{name}"), move || {

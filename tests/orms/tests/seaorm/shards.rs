@@ -28,7 +28,7 @@ pub fn add(to: &mut Databases<'_>) {
     );
 }
 
-/// A database and another one, which is there as long as the folder.
+/// Returns the database and a second one, which lasts as long as the folder.
 async fn both(db: DatabaseConnection) -> Outcome<(tempfile::TempDir, [DatabaseConnection; 2])> {
     let folder = tempfile::tempdir()?;
     let options = SqliteConnectOptions::new()

@@ -129,7 +129,7 @@ impl Request {
         }
     }
 
-    /// Returns their values.
+    /// Returns the values of the arguments.
     pub fn values(&self) -> Vec<Option<Vec<u8>>> {
         let arguments = self.arguments().iter();
         arguments.map(|it| it.value.clone()).collect()

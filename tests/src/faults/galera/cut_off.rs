@@ -1,4 +1,4 @@
-//! A node that is cut off from the others: it takes nothing once it knows.
+//! Flushes while a node is cut off from the others. It refuses statements as soon as it knows.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{
     EAGER, Fault, Flusher, Found, Graph, ISOLATE, Nodes, Outcome, PATIENCE, Shape, Site, times,
 };
 
-/// A node hears the others no more in the midst of a flush, which is tried there, and on another node.
+/// Cuts a node off in the midst of a flush. The flush is tried again there, and on another node.
 pub(super) async fn in_its_midst<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
     let mut refused = 0;
     for unit in 0..times(1, 40) {
@@ -45,7 +45,7 @@ pub(super) async fn in_its_midst<W: Flusher<Database = MySql>>(nodes: Nodes<'_>)
         let outcome = work.flush_to(&options, PATIENCE).await;
         let what = |error| format!("unit {unit}: {error}");
         nodes.wait_for_members(0, 2).await?;
-        // The part without a majority takes nothing.
+        // The part without a majority refuses statements.
         let late = Graph::new(10_000 + unit, Shape::SMALL);
         let mut refusing: W = super::work(&late, Retry::NONE, false);
         nodes.wait_for_members(2, 0).await?;
@@ -70,8 +70,8 @@ pub(super) async fn in_its_midst<W: Flusher<Database = MySql>>(nodes: Nodes<'_>)
     Ok(())
 }
 
-/// A node gets a COMMIT when it hears the others no more, and does not know it yet; or the two come at the same time. The
-/// flush goes on with another node.
+/// Sends a COMMIT to a node that has just been cut off and does not know it yet, or cuts the node off at the same time.
+/// The flush goes on with another node.
 pub(super) async fn at_commit<W: Flusher<Database = MySql>>(nodes: Nodes<'_>) -> Outcome {
     let (mut met, mut there) = (0, 0);
     for unit in 0..times(4, 40) {

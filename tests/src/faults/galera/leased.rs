@@ -1,5 +1,5 @@
-//! Nodes that are leased from a table of a cluster. Its nodes know their own locks only, and compare at COMMIT what each
-//! of them has written; one that is behind shows rows as they were.
+//! Node ids that are leased from a table of a cluster. A server of the cluster knows only its own locks, and the
+//! servers compare at COMMIT what each of them has written. A server that is behind shows old rows.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ use sqlx::{Connection as _, Executor as _};
 
 use super::{MySql, Nodes, Options, Outcome, below, kill_at_once, times};
 
-/// What is leased, and who wants it.
+/// The numbers of node ids and of their holders.
 const LEASED: u64 = 3;
 const HOLDERS: u64 = 6;
 
@@ -30,7 +30,7 @@ fn terms() -> Outcome<LeaseTerms> {
         .with_ttl(Duration::from_millis(400))?)
 }
 
-/// The range of embedded time that a holder was given, and that it may have used.
+/// A grant: the range of embedded time that its holder may have used.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     node: u64,
@@ -39,13 +39,13 @@ struct Held {
     end: Timestamp,
 }
 
-/// What a holder has seen.
+/// The grants and failures of a holder.
 #[derive(Debug, Default)]
 struct Seen {
     held: Vec<Held>,
-    /// How many renewals went over another node of the cluster than the one before.
+    /// The number of times that a random server was chosen for a renewal.
     moved: u32,
-    /// How often it got no answer, or another than it asked for.
+    /// The failed calls, counted by their kind.
     failures: BTreeMap<String, u32>,
 }
 
@@ -68,7 +68,7 @@ impl Seen {
     }
 }
 
-/// Leases nodes over the nodes of the cluster by chance, renews them, and gives them back or falls silent.
+/// Leases node ids over random servers of the cluster, renews them, and then releases them or abandons them.
 async fn hold(sites: &[Options<MySql>; 3], number: u64, is_over: &AtomicBool) -> Outcome<Seen> {
     let terms = terms()?;
     let stores = sites.each_ref().map(|site| {
@@ -93,7 +93,7 @@ async fn hold(sites: &[Options<MySql>; 3], number: u64, is_over: &AtomicBool) ->
         let mut grant = grant;
         for _ in 0..chance(8) {
             tokio::time::sleep(Duration::from_millis(10 + chance(60))).await;
-            // Mostly over the same node, as a pool does.
+            // Most calls go over the same server, as with a pool.
             if chance(4) == 0 {
                 at = usize::try_from(chance(3))?;
                 seen.moved += 1;
@@ -108,7 +108,7 @@ async fn hold(sites: &[Options<MySql>; 3], number: u64, is_over: &AtomicBool) ->
                     held.end = renewed.ceiling();
                     grant = renewed;
                 }
-                // It may go on to its ceiling.
+                // The holder may make keys until its ceiling.
                 Err(error) => match seen.failed("renew", &error)? {
                     CoordinationFailure::Unavailable => {}
                     _ => break,
@@ -116,7 +116,7 @@ async fn hold(sites: &[Options<MySql>; 3], number: u64, is_over: &AtomicBool) ->
             }
         }
         if chance(2) == 0 {
-            // It has used the half of its range.
+            // The holder has used half of its range.
             let half = held
                 .floor
                 .as_unix_millis()
@@ -142,8 +142,8 @@ fn of(grant: &Grant) -> Held {
     }
 }
 
-/// While holders ask the cluster's nodes by chance, each of these is behind for a while, one is killed and another one cut
-/// off; both come back.
+/// Holders call random servers of the cluster. Meanwhile each server is behind for a while, one is killed, and another
+/// one is cut off. Both come back.
 pub(super) async fn leases(mut nodes: Nodes<'_>) -> Outcome {
     let sites = nodes.sites.each_ref().map(|site| site.options().clone());
     SqlLease::<MySql>::new(sites[0].clone(), terms()?)
@@ -180,7 +180,7 @@ pub(super) async fn leases(mut nodes: Nodes<'_>) -> Outcome {
     eprintln!("{} grants, {moved} moves, {failures:?}", held.len());
     assert!(held.len() > 50 && moved > 10, "too little was tried");
     are_disjoint(held);
-    // And somebody gets each of them now.
+    // Each node id can be leased now.
     nodes.agree().await?;
     tokio::time::sleep(Duration::from_millis(500)).await;
     for (at, site) in sites.iter().enumerate() {
@@ -196,7 +196,7 @@ async fn faults(nodes: &mut Nodes<'_>) -> Outcome {
         wait(700).await;
         for node in 0..3 {
             let mut holder = nodes.connect(node).await?;
-            // It applies nothing of the others until the locks are gone, and shows rows as they were.
+            // The server applies no writes of the others until the lock is released, and shows old rows.
             holder.execute("FLUSH TABLES WITH READ LOCK").await?;
             wait(300).await;
             holder.close().await?;
@@ -207,7 +207,7 @@ async fn faults(nodes: &mut Nodes<'_>) -> Outcome {
         nodes.wait_for_members(0, 2).await?;
         wait(700).await;
         if let Some([.., third]) = &mut *nodes.servers {
-            // It has ended by itself; `kill` also waits for that.
+            // The process has ended already. `kill` also waits for its end.
             let _ = third.kill();
             third.restart()?;
         }
@@ -228,7 +228,7 @@ async fn wait(millis: u64) {
     tokio::time::sleep(Duration::from_millis(millis)).await;
 }
 
-/// No two grants of a node have a time in common, and each has an epoch of its own.
+/// Checks that no two grants of a node id overlap in time, and that each has another epoch.
 fn are_disjoint(mut held: Vec<Held>) {
     held.sort_by_key(|it| (it.node, it.epoch));
     for pair in held.windows(2) {

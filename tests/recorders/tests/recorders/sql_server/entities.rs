@@ -190,7 +190,7 @@ pub(crate) async fn connect(recorder: &Recorder) -> Tcp {
     client.expect("the recorder listens, and takes every login")
 }
 
-/// A recorder, and a client of it.
+/// Starts a recorder, and connects a client to it.
 pub(crate) async fn recorded() -> (Recorder, Tcp) {
     let recorder = Recorder::start().expect("a port for the recorder");
     let client = connect(&recorder).await;
