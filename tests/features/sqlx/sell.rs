@@ -1,4 +1,4 @@
-// The program of README.md, for the pool that the package names.
+// This is the program of README.md, for the pool that the package names.
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_sqlx::UnitOfWork;

@@ -70,8 +70,8 @@ pub(super) async fn what_the_database_fills_is_known_after_the_flush<W: Everyday
     Ok(())
 }
 
-/// Writes more rows than a statement takes. There are enough for a bulk command, but a bulk command cannot read a
-/// generated column back.
+/// Writes more rows than a statement takes. There are enough for a `COPY`, which is not used for a table with a generated
+/// column.
 pub(super) async fn what_the_database_fills_in_many_rows_is_known<W: EverydayWork>(
     pool: Pool<W::Database>,
 ) -> Outcome {

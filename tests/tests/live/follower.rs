@@ -1,4 +1,4 @@
-//! Readers that follow a table by its keys.
+//! Tests of readers that follow a table by its keys.
 
 use std::{
     sync::{
@@ -65,7 +65,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     sqlite::add(trials, name, settled::<Sqlite>);
 }
 
-/// Makes the table, with the column of a follower.
+/// Creates the table, with the column for a follower.
 async fn create(pool: &Pool<Postgres>) -> Outcome<Follower<Postgres, Event>> {
     raw_sql(TABLE).execute(pool).await?;
     let follower = Follower::by_transaction();
@@ -123,7 +123,7 @@ async fn each_late_row_once(pool: Pool<Postgres>) -> Outcome {
     // Rows that were delivered are not delivered again when they change.
     raw_sql(update).execute(&pool).await?;
     assert_eq!(reader.next(&pool).await?, []);
-    // And rows that were not, are delivered once.
+    // Rows that change before they are delivered are delivered once.
     let [changed] = made();
     insert(&pool, &[changed]).await?;
     raw_sql(update).execute(&pool).await?;
@@ -131,7 +131,7 @@ async fn each_late_row_once(pool: Pool<Postgres>) -> Outcome {
     raw_sql(update).execute(&pool).await?;
     assert_eq!(reader.next(&pool).await?, []);
 
-    // Savepoints, which have transactions of their own, and are read between before the COMMIT.
+    // Savepoints have subtransactions. The reader reads while they are open, before the COMMIT.
     let [released, undone, last] = made();
     let mut slow = pool.begin().await?;
     for (key, end) in [
@@ -150,7 +150,7 @@ async fn each_late_row_once(pool: Pool<Postgres>) -> Outcome {
     slow.commit().await?;
     assert_eq!(reader.next(&pool).await?, [released, last]);
 
-    // What is rolled back, and what is deleted before it was read.
+    // Rows that are rolled back, or deleted before they are read, are not delivered.
     let [undone, deleted] = made();
     let mut slow = pool.begin().await?;
     insert(&mut *slow, &[undone]).await?;
@@ -163,7 +163,7 @@ async fn each_late_row_once(pool: Pool<Postgres>) -> Outcome {
         .await?;
     assert_eq!(reader.next(&pool).await?, []);
 
-    // A key of long ago.
+    // A new row whose key is very old is delivered.
     let old = EventId::generate_at(ordid::clock::Timestamp::from_unix_millis(1_000_000)?)?;
     insert(&pool, &[old]).await?;
     assert_eq!(reader.next(&pool).await?, [old]);
@@ -180,7 +180,7 @@ async fn own_rows_come_later(pool: Pool<Postgres>) -> Outcome {
     insert(&pool, &[before]).await?;
     let mut transaction = pool.begin().await?;
     insert(&mut *transaction, &[own]).await?;
-    // Of a later number, so that a snapshot is beyond the own one.
+    // This row has a transaction with a higher number, so the snapshot's end is above the reader's own transaction.
     insert(&pool, &[other]).await?;
     let batch = follower
         .next(&mut transaction, &Position::START, 100)
@@ -208,13 +208,13 @@ async fn pages(pool: Pool<Postgres>) -> Outcome {
         Ok((keys(&batch.rows), batch.is_complete))
     };
     assert_eq!(next(0).await?, (vec![first], false));
-    // Not in the midst of those that had been committed before, nor lost behind them.
+    // The new row is delivered after the rows that were committed before it, although its key is between theirs.
     insert(&pool, &[between]).await?;
     assert_eq!(next(2).await?, (vec![second, third], false));
     assert_eq!(next(2).await?, (vec![fourth], false));
     assert_eq!(next(2).await?, (vec![between], true));
     assert_eq!(next(2).await?, (vec![], true));
-    // A page that ends with the rows is not known to be the last.
+    // A full batch does not know that it is the last one.
     let last: [EventId; 2] = made();
     insert(&pool, &last).await?;
     assert_eq!(next(2).await?, (last.to_vec(), false));
@@ -239,7 +239,7 @@ async fn other_positions(pool: Pool<Postgres>) -> Outcome {
         "{text}"
     );
 
-    // A snapshot that is older than the position does not show all that the position has seen.
+    // A snapshot that is older than the position does not show all rows that the position has seen.
     let mut old = pool.begin().await?;
     raw_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT 1")
         .execute(&mut *old)
@@ -283,7 +283,7 @@ async fn other_positions(pool: Pool<Postgres>) -> Outcome {
     Ok(())
 }
 
-/// A table that has rows is not written anew, and its rows are delivered, or not.
+/// Adds the column to a table with rows. The table is not rewritten, and its old rows are delivered from the start, or not.
 async fn added_column(pool: Pool<Postgres>) -> Outcome {
     raw_sql(TABLE).execute(&pool).await?;
     let old: [EventId; 3] = made();
@@ -297,7 +297,7 @@ async fn added_column(pool: Pool<Postgres>) -> Outcome {
     assert_eq!(Postgres::texts(&pool, file).await?, before);
     let now = follower.now(&pool).await?;
     let [new] = made();
-    // A unit of work does not know of the column.
+    // A unit of work does not know the column, which has a default.
     let mut work = UnitOfWork::new();
     work.add(Event {
         id: new,
@@ -311,7 +311,7 @@ async fn added_column(pool: Pool<Postgres>) -> Outcome {
     Ok(())
 }
 
-/// The statements of the cookbook are those of the function.
+/// Checks that the statements of the cookbook are those of `create_sql`.
 async fn statements(pool: Pool<Postgres>) -> Outcome {
     #[derive(OrderedKey, FromRow)]
     #[ordid(table = "orders")]
@@ -343,7 +343,7 @@ async fn statements(pool: Pool<Postgres>) -> Outcome {
     Ok(())
 }
 
-/// In its mode `transaction`, with more clients than connections to the server.
+/// Reads through PgBouncer in its mode `transaction`, with more clients than connections to the server.
 async fn through_pgbouncer(pool: Pool<Postgres>) -> Outcome {
     let follower = create(&pool).await?.with_engine(EngineProfile::PGBOUNCER);
     let clients: Vec<_> = (0..8)
@@ -438,7 +438,7 @@ impl Dice {
     }
 }
 
-/// What the writers have done.
+/// Counts what the writers have done.
 #[derive(Default)]
 struct Written {
     rows: AtomicU64,
@@ -453,7 +453,7 @@ async fn write(pool: Pool<Postgres>, writer: u64, rows: u64, written: Arc<Writte
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15 ^ (writer + 1) << 32);
     let mut committed: Vec<EventId> = Vec::new();
     while written.rows.load(Ordering::Relaxed) < rows {
-        // Made before the transaction begins.
+        // The keys are made before the transaction begins.
         let mut keys = vec![EventId::generate(); usize::try_from(dice.below(240))? + 2];
         EventId::fill(&mut keys);
         if dice.below(10) == 0 {
@@ -519,7 +519,7 @@ async fn write(pool: Pool<Postgres>, writer: u64, rows: u64, written: Arc<Writte
     Ok(())
 }
 
-/// Delivers rows, and keeps the position in the transaction that does. Some of these are rolled back, as if the
+/// Delivers rows, and stores the position in the same transaction. Some of these transactions are rolled back, as if the
 /// program had crashed.
 async fn follow(
     pool: Pool<Postgres>,
@@ -608,7 +608,7 @@ async fn under_load(pool: Pool<Postgres>) -> Outcome {
         writer.await??;
     }
 
-    // One transaction is still open, and holds up nobody.
+    // One transaction is still open. It does not hold the reader up.
     let committed = Postgres::count(&pool, "events").await?;
     let deadline = Instant::now() + Duration::from_mins(if soak() { 20 } else { 3 });
     while Postgres::count(&pool, "delivered").await? < committed {
@@ -642,7 +642,7 @@ async fn under_load(pool: Pool<Postgres>) -> Outcome {
         "the naive reader has missed too few rows"
     );
 
-    // Whoever has read all reads by the index what is new.
+    // A reader that has read all rows finds new ones by the index.
     raw_sql("VACUUM ANALYZE events").execute(&many).await?;
     let now = follower.now(&pool).await?.to_string();
     let now = now.trim_start_matches("seen ");
@@ -665,7 +665,7 @@ async fn under_load(pool: Pool<Postgres>) -> Outcome {
 
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// By the time in the keys, on any database. What comes too late is missed, as is said.
+/// Follows by the time in the keys, on any database. Rows that are committed later than the bound are missed.
 async fn settled<DB>(pool: Pool<DB>) -> Outcome
 where
     DB: Live + Backend<Dialect: FollowDialect>,
@@ -699,14 +699,14 @@ where
     assert_eq!(next(9).await?, [early]);
     assert_eq!(next(9).await?, []);
 
-    // Later than the bound.
+    // A row that is committed later than the bound is missed.
     let [too_late, in_time] = made();
     insert(in_time).await?;
     wait().await;
     assert_eq!(next(9).await?, [in_time]);
     insert(too_late).await?;
     assert_eq!(next(9).await?, [], "it is missed");
-    // Unless nothing above it was delivered.
+    // It is delivered if no row with a higher key was delivered before.
     let [alone] = made();
     wait().await;
     assert_eq!(next(9).await?, []);

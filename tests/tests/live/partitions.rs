@@ -1,4 +1,4 @@
-//! Partitions of PostgreSQL by the time in the key.
+//! Tests of partitions of PostgreSQL by the time in the key.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::{Outcome, database::Live, on_scratch};
 
 const DAY: u64 = 86_400_000;
 
-/// An entity for each kind of column.
+/// Defines an entity for each kind of column.
 macro_rules! entities {
     ($($name:ident, $key:ident($raw:ty), $options:tt;)+) => {$(
         #[derive(KeyType)]
@@ -85,7 +85,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     }
 }
 
-/// Makes the table as the entity declares it.
+/// Creates the table with the column that the entity declares.
 async fn create<E>(pool: &Pool<Postgres>, partitions: &Partitions<E>) -> Outcome
 where
     E: OrderedKey<Field: KeyField<Leading = KeyOf<E>>>,
@@ -116,7 +116,7 @@ where
 {
     let events = Partitions::<E>::new(Period::Day);
     create(&pool, &events).await?;
-    // 2024-02-28, and the two days after it.
+    // The days are 2024-02-28, 2024-02-29 and 2024-03-01.
     let first = 1_709_078_400_000;
     let days = [0, 1, 2].map(|day| first + day * DAY);
     for day in days {
@@ -184,7 +184,7 @@ where
     assert_eq!(events.list(&pool).await?, list[1..]);
     assert_eq!(Postgres::count(&pool, names[0]).await?, 3);
     assert_eq!(Postgres::count(&pool, "events").await?, 6);
-    // It is there, and none of the table's.
+    // The detached table still exists, so its name is taken.
     let create = events.create_sql(at(first))?;
     let error = Postgres::script(&pool, &create).await.unwrap_err();
     assert!(error.to_string().contains("already exists"), "{error}");
@@ -195,7 +195,7 @@ async fn eight_at_once(pool: Pool<Postgres>) -> Outcome {
     let events = Partitions::<Native>::new(Period::Week);
     create(&pool, &events).await?;
     events.create_next(&pool, 0).await?;
-    // Nobody waits for a transaction that has rows in the table.
+    // `create_next` does not wait for a transaction that has written to the table.
     let mut open = pool.begin().await?;
     sqlx::query("INSERT INTO events VALUES ($1)")
         .bind(NativeId::generate())
@@ -263,7 +263,7 @@ async fn flushes(pool: Pool<Postgres>) -> Outcome {
         keys.push(event);
     }
     assert_eq!(work.flush(&pool).await?.rows(), 6_000);
-    // Of a key that is there, nothing is written a second time.
+    // A flush with a key that exists already writes nothing.
     work.add(Native { id: keys[7] });
     work.add(Native {
         id: NativeId::generate(),
@@ -304,7 +304,7 @@ async fn refused(pool: Pool<Postgres>) -> Outcome {
     assert_eq!(events.older_than(&pool, Duration::ZERO).await?, []);
     assert_eq!(events.create_next(&pool, 0).await?, []);
 
-    // Bounds that are no keys of the scheme.
+    // These bounds are no keys of the scheme.
     raw_sql(AssertSqlSafe(format!(
         "CREATE TABLE before PARTITION OF events FOR VALUES FROM (MINVALUE) TO ('{}')",
         Uuid::nil()
