@@ -644,8 +644,8 @@ pub(crate) fn text<DB: Backend>(
     text.finish()
 }
 
-/// What `#[derive(OrderedKey)]` calls where the struct says `#[ordid(diesel)]`: the entity, its table,
-/// and its columns with the fields' types, each [`AsKey`] or [`AsValue`]; behind them the columns that the database fills.
+/// `#[derive(OrderedKey)]` calls this if the struct says `#[ordid(diesel)]`. It gets the entity, its table, and its
+/// columns with the fields' types, each [`AsKey`] or [`AsValue`], and then the columns that the database fills.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __entity {

@@ -185,8 +185,8 @@
 //!   (schemars 1, utoipa 6, juniper 0.18, arbitrary 1, proptest 1) for every derived key type. With serde a key is its
 //!   canonical text in human-readable formats, and its bytes in others. Do not implement or derive these
 //!   traits for a key type yourself, not even with the feature off: another crate of the program may
-//!   turn it on. With `async-graphql7`, crates with `#![no_std]` cannot derive key types. [`uuid::Uuid`] has the impls
-//! that   the features of its own crate give it.
+//!   turn it on. With `async-graphql7`, crates with `#![no_std]` cannot derive key types. [`uuid::Uuid`] has the
+//!   impls that the features of its own crate give it.
 //!
 //! # Minimum supported Rust version
 //!

@@ -20,7 +20,7 @@ struct Cli {
     /// in the folder for temporary files.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     database: Option<String>,
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen at; port 0 takes a free one.
     #[arg(long, default_value = "127.0.0.1:3000")]
     listen: SocketAddr,
 }

@@ -53,7 +53,7 @@ pub(super) async fn what_the_database_fills_is_known_after_the_flush<W: Everyday
     let doubled = stored.iter().map(|it| it.doubled);
     assert_eq!(doubled.collect::<Vec<_>>(), [0, 10, 20]);
 
-    // A generated column changes with the others, and a default stays.
+    // An update changes a generated column with the others, but not a column with a default.
     let mut work = W::begin();
     let changes = [Change::Update, Change::UpdateStars, Change::UpdateChanged];
     let changes = changes.into_iter().zip(&keys);
@@ -70,8 +70,8 @@ pub(super) async fn what_the_database_fills_is_known_after_the_flush<W: Everyday
     Ok(())
 }
 
-/// Writes more rows than a statement takes. There are enough for a `COPY`, which is not used for a table with a generated
-/// column.
+/// Writes more rows than a statement takes. There are enough for a `COPY`, which is not used for a table with a
+/// generated column.
 pub(super) async fn what_the_database_fills_in_many_rows_is_known<W: EverydayWork>(
     pool: Pool<W::Database>,
 ) -> Outcome {

@@ -283,7 +283,8 @@ async fn other_positions(pool: Pool<Postgres>) -> Outcome {
     Ok(())
 }
 
-/// Adds the column to a table with rows. The table is not rewritten, and its old rows are delivered from the start, or not.
+/// Adds the column to a table with rows. The table is not rewritten, and its old rows are delivered from the start, or
+/// not.
 async fn added_column(pool: Pool<Postgres>) -> Outcome {
     raw_sql(TABLE).execute(&pool).await?;
     let old: [EventId; 3] = made();
@@ -519,8 +520,8 @@ async fn write(pool: Pool<Postgres>, writer: u64, rows: u64, written: Arc<Writte
     Ok(())
 }
 
-/// Delivers rows, and stores the position in the same transaction. Some of these transactions are rolled back, as if the
-/// program had crashed.
+/// Delivers rows, and stores the position in the same transaction. Some of these transactions are rolled back, as if
+/// the program had crashed.
 async fn follow(
     pool: Pool<Postgres>,
     follower: Follower<Postgres, Event>,

@@ -318,7 +318,7 @@ pub(crate) async fn an_import_says_how_far_it_is(tracker: Client) -> Result {
         (titles(&page), &page["edges"][0]["node"]["labels"]),
         (vec!["Issue 0"], &json!(["bulk"]))
     );
-    // Another tenant does not see it.
+    // Another tenant does not see the import.
     let theirs = tracker.place("Looms").await?;
     let status = format!("{}/imports/{}", theirs.path(), text(&done["id"]));
     assert_eq!(tracker.get(&status).await?.0, 404);
