@@ -15,7 +15,7 @@ pub(crate) struct LockedFile {
 }
 
 impl LockedFile {
-    /// Refuses the use of the file in a fork of the process that opened it, as [`check_process`] does.
+    /// Returns an error in a fork of the process that opened the file, as [`check_process`] does.
     pub(crate) fn check_process(&self) -> Result<(), String> {
         check_process(self.process)
     }
@@ -47,11 +47,11 @@ impl Drop for LockedFile {
     }
 }
 
-/// Opens or makes the file, locks it, and makes what is in it durable, its
-/// name included. `owner` is the type that has it, for the message. On Unix, a new file is of its owner alone, whatever
-/// the process's umask: rows are nobody else's, and a lock that others can take stops the program.
+/// Opens or creates the file, locks it, and makes its contents and its name durable. The message of an error names the
+/// type `owner`. On Unix, only the file's owner can read and write a new file, whatever the process's umask. Others must
+/// not read its rows, and could stop the program by locking it.
 ///
-/// An error says what is wrong with the file, to be put behind its path.
+/// An error says what is wrong with the file. The caller puts the path in front of it.
 pub(crate) fn open(path: &Path, owner: &str) -> Result<LockedFile, String> {
     try_open(path)?.ok_or_else(|| {
         format!(

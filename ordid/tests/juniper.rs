@@ -1,4 +1,4 @@
-//! Key types as scalars of juniper.
+//! Tests of key types as scalars of juniper.
 
 use std::collections::HashMap;
 

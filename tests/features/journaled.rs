@@ -1,4 +1,4 @@
-// Rows of Diesel with a journal.
+// These are rows of Diesel with a journal.
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_diesel::{Journaled, UnitOfWork};

@@ -44,7 +44,7 @@ const query = new URLSearchParams(location.search);
 const place = { tenant: query.get("tenant"), project: query.get("project") };
 const api = () => `/api/tenants/${encodeURIComponent(place.tenant)}/projects/${encodeURIComponent(place.project)}`;
 
-// The list.
+// The list of issues.
 
 let end = null;
 
@@ -83,7 +83,7 @@ async function load(after) {
 byId("filter").onchange = () => attempt(byId("filter"), failure, () => load());
 byId("older").onclick = () => attempt(byId("older"), failure, () => load(end));
 
-// A new issue.
+// The form for a new issue.
 
 let mark = newMark();
 
@@ -107,7 +107,7 @@ byId("create").onsubmit = (event) => {
   });
 };
 
-// An edit. It names the version that was read.
+// The form for an edit, which names the version that was read.
 
 const editor = byId("editor");
 const form = byId("edit");
@@ -164,7 +164,7 @@ byId("cancel").onclick = () => editor.close();
 byId("take").onclick = () => { fill(theirs); show(byId("conflict"), false); };
 byId("keep").onclick = () => { read = theirs; show(byId("conflict"), false); save(theirs.version); };
 
-// Many issues at once.
+// The import of a file.
 
 byId("file").onchange = () => attempt(byId("file"), failure, async () => {
   const file = byId("file").files[0];
@@ -196,7 +196,7 @@ byId("file").onchange = () => attempt(byId("file"), failure, async () => {
   }
 });
 
-// The start.
+// The form for a new tenant and project.
 
 byId("start").onsubmit = (event) => {
   event.preventDefault();

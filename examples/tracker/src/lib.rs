@@ -12,7 +12,7 @@ pub use error::Error;
 pub use http::router;
 pub use store::Store;
 
-/// Checks the variable `TRACKER_MASK`, by which tenants' ids are masked.
+/// Checks the variable `TRACKER_MASK`, which has the mask of tenants' ids.
 ///
 /// # Errors
 ///

@@ -237,7 +237,7 @@ fn a_second_open_is_refused_until_the_first_is_dropped() {
             path.display()
         )
     );
-    // A program that another thread starts has it open for a moment.
+    // A program that another thread starts has the file open for a moment.
     let _started = first.file.try_clone().unwrap();
     drop(first);
     FlushJournal::open(&path).unwrap();

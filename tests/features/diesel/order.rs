@@ -1,4 +1,4 @@
-// An entity of Diesel.
+// This is an entity of Diesel.
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_diesel::UnitOfWork;

@@ -1,4 +1,4 @@
-//! Flushes over connections of diesel-async, and `ordid-diesel` does not have the feature.
+//! Flushes over connections of diesel-async without the feature `async` of `ordid-diesel`.
 
 use diesel::sqlite::Sqlite;
 

@@ -1,4 +1,4 @@
-//! `ordid-diesel` without a feature.
+//! Uses `ordid-diesel` without a feature.
 
 use diesel::sqlite::Sqlite;
 

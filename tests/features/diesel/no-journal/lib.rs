@@ -1,3 +1,3 @@
-//! A journal, and `ordid-diesel` does not have its feature.
+//! Uses a journal without the feature of `ordid-diesel`.
 
 include!("../../journaled.rs");

@@ -1,4 +1,4 @@
-//! Rows for MySQL, and `ordid-diesel` has the feature of SQLite.
+//! Writes rows to MySQL, but `ordid-diesel` has only the feature of SQLite.
 
 use diesel::mysql::Mysql;
 

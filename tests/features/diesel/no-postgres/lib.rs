@@ -1,4 +1,4 @@
-//! Rows for PostgreSQL, and `ordid-diesel` has the feature of SQLite.
+//! Writes rows to PostgreSQL, but `ordid-diesel` has only the feature of SQLite.
 
 use diesel::pg::Pg;
 use ordid::{KeyType, OrderedKey, uuid::Uuid};

@@ -1,3 +1,3 @@
-//! A journal, and `ordid-file` does not have its feature.
+//! Uses a journal without the feature of `ordid-file`.
 
 include!("../../journaled.rs");

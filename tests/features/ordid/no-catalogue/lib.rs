@@ -1,4 +1,4 @@
-//! All schemes by their names, and `ordid` does not have the feature.
+//! Finds schemes by their names without the feature of `ordid`.
 
 use ordid::scheme::catalogue;
 

@@ -1,4 +1,4 @@
-//! A time of `chrono` as a version, and `ordid` does not have the feature.
+//! Uses a time of `chrono` as a version without the feature of `ordid`.
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 

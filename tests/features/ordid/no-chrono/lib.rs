@@ -1,4 +1,4 @@
-//! A time of `chrono`, and `ordid` does not have the feature.
+//! Uses a time of `chrono` without the feature of `ordid`.
 
 use ordid::{Error, clock::Timestamp};
 

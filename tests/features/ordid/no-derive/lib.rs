@@ -1,4 +1,4 @@
-//! A derive, and `ordid` has no default features.
+//! Derives a key type, but `ordid` has no default features.
 
 use ordid::{KeyType, uuid::Uuid};
 

@@ -1,4 +1,4 @@
-//! A time of `jiff`, and `ordid` does not have the feature.
+//! Uses a time of `jiff` without the feature of `ordid`.
 
 use ordid::{Error, clock::Timestamp};
 

@@ -1,4 +1,4 @@
-//! Keys of names, and `ordid` does not have the feature.
+//! Makes keys of names without the feature of `ordid`.
 
 use ordid::{KeyType, uuid::Uuid};
 

@@ -1,4 +1,4 @@
-//! A key in a JSON schema, and `ordid` does not have the feature.
+//! Puts a key into a JSON schema without the feature of `ordid`.
 
 use ordid::{KeyType, uuid::Uuid};
 

@@ -1,3 +1,3 @@
-//! A journal, and `ordid` does not have the feature `serde`.
+//! Uses a journal without the feature `serde` of `ordid`.
 
 include!("../../journaled.rs");

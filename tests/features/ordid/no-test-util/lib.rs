@@ -1,4 +1,4 @@
-//! A clock that stands still, and `ordid` does not have the feature.
+//! Uses a clock that stands still without the feature of `ordid`.
 
 use ordid::clock::ManualClock;
 

@@ -1,4 +1,4 @@
-//! A scope with keys from a seed, and `ordid` does not have the feature.
+//! Makes keys from a seed without the feature of `ordid`.
 
 use ordid::{KeyType, testing::with_keys, uuid::Uuid};
 

@@ -1,4 +1,4 @@
-//! A time of `time`, and `ordid` does not have the feature.
+//! Uses a time of `time` without the feature of `ordid`.
 
 use ordid::{Error, clock::Timestamp};
 

@@ -1,4 +1,4 @@
-//! The clock of the processor, and `ordid` does not have the feature.
+//! Uses the clock of the processor without the feature of `ordid`.
 
 use ordid::clock::TscClock;
 

@@ -1,4 +1,4 @@
-//! A key in an OpenAPI schema, and `ordid` does not have the feature.
+//! Puts a key into an OpenAPI schema without the feature of `ordid`.
 
 use ordid::{KeyType, uuid::Uuid};
 

@@ -1,4 +1,4 @@
-//! A key is bound to a query, and `ordid-sqlx` has no feature.
+//! Binds a key to a query, but `ordid-sqlx` has no feature.
 
 use ordid::{KeyType, uuid::Uuid};
 

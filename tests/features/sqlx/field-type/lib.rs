@@ -1,4 +1,4 @@
-//! A field of a type of `chrono`, and `sqlx` does not have its feature.
+//! Has a field with a type of `chrono` without the feature of `sqlx`.
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_sqlx::UnitOfWork;

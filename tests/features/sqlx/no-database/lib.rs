@@ -1,4 +1,4 @@
-//! The program of README.md, and `ordid-sqlx` without a feature.
+//! The program of README.md without a feature of `ordid-sqlx`.
 
 type Pool = sqlx::SqlitePool;
 

@@ -1,4 +1,4 @@
-//! A journal, and `ordid-sqlx` does not have its feature.
+//! Uses a journal without the feature of `ordid-sqlx`.
 
 use ordid::{KeyType, OrderedKey, uuid::Uuid};
 use ordid_file::FlushJournal;

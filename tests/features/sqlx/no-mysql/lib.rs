@@ -1,4 +1,4 @@
-//! A pool of MySQL, and `ordid-sqlx` has the feature of SQLite.
+//! Takes a pool of MySQL, but `ordid-sqlx` has only the feature of SQLite.
 
 type Pool = sqlx::MySqlPool;
 

@@ -1,4 +1,4 @@
-//! A pool of PostgreSQL, and `ordid-sqlx` has the feature of SQLite.
+//! Takes a pool of PostgreSQL, but `ordid-sqlx` has only the feature of SQLite.
 
 type Pool = sqlx::PgPool;
 

@@ -1,4 +1,4 @@
-//! A pool of SQLite, and `ordid-sqlx` has the features of PostgreSQL and MySQL.
+//! Takes a pool of SQLite, but `ordid-sqlx` has only the features of PostgreSQL and MySQL.
 
 type Pool = sqlx::SqlitePool;
 
