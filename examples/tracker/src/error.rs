@@ -53,8 +53,8 @@ impl Error {
         &self.kind
     }
 
-    /// Returns the text that a client may read. An internal error may contain texts of the database, so it is written to
-    /// standard error for the operator instead.
+    /// Returns the text that a client may read. An internal error may contain texts of the database, so it is written
+    /// to standard error for the operator instead.
     pub(crate) fn for_client(&self) -> String {
         match self.kind {
             Kind::Failed => {

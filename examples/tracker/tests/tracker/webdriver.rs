@@ -1,5 +1,4 @@
-//! Drives a headless browser over WebDriver, which is HTTP with JSON. This module needs only the standard library for
-//! it.
+//! Drives a headless browser over WebDriver, which is HTTP with JSON. This module uses the standard library's sockets.
 //!
 //! `chromedriver` and all processes that it starts have the path of a folder in their environment. A watchdog holds the
 //! end of a pipe, which is closed when the test ends, in whatever way. Then it kills all processes with this path, and
@@ -30,7 +29,7 @@ TRACKER_BROWSER="$1" HOME="$1" TMPDIR="$1" XDG_CONFIG_HOME="$1" XDG_CACHE_HOME="
 cat >/dev/null
 tries=0
 while [ $tries -lt 200 ]; do
-    # Each by one process: a machine may have thousands. The pattern does not find itself.
+    # One grep reads all files, since a machine may have thousands. The pattern does not match its own command line.
     alive=$(
         grep -lzsxF "TRACKER_BROWSER=$1" /proc/[0-9]*/environ
         grep -lzs -e "[-]-user-data-dir=$1/" /proc/[0-9]*/cmdline
