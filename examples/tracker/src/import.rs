@@ -92,8 +92,11 @@ pub(crate) fn check(lines: &mut [Line]) -> Result<(), Error> {
             return refused(line, "a title has from 1 to 200 characters");
         }
         let texts = [&line.title, &line.body].into_iter().chain(&line.labels);
-        if texts.into_iter().any(|text| text.contains('\0')) || line.body.len() > 80_000 {
-            return refused(line, "a text has a NUL, or is too long");
+        if texts.into_iter().any(|text| text.contains('\0')) {
+            return refused(line, "a text has a NUL");
+        }
+        if line.body.chars().count() > 20_000 {
+            return refused(line, "a body has at most 20000 characters");
         }
         if line
             .labels
@@ -163,7 +166,7 @@ pub(crate) enum ImportState {
     Failed,
 }
 
-/// The newest imports of this process.
+/// The imports of this process: those that are running, and the newest of each project that have ended.
 #[derive(Clone, Default)]
 pub(crate) struct Imports(Arc<Mutex<Vec<Arc<Import>>>>);
 
@@ -188,8 +191,13 @@ impl Imports {
         {
             let mut imports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             imports.push(Arc::clone(&import));
-            let surplus = imports.len().saturating_sub(REMEMBERED);
-            imports.drain(..surplus);
+            let is_over = |it: &Import| it.is_of(place) && it.has_ended();
+            let mut ended = imports.iter().filter(|it| is_over(it)).count();
+            imports.retain(|it| {
+                let is_forgotten = ended > REMEMBERED && is_over(it);
+                ended -= usize::from(is_forgotten);
+                !is_forgotten
+            });
         }
         let status = import.status();
         tokio::spawn(async move {
@@ -210,9 +218,7 @@ impl Imports {
 
     pub(crate) fn status(&self, place: Place, id: ImportId) -> Result<ImportStatus, Error> {
         let imports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |it: &&Arc<Import>| {
-            it.id == id && it.place.tenant == place.tenant && it.place.project == place.project
-        };
+        let is_it = |it: &&Arc<Import>| it.id == id && it.is_of(place);
         let found = imports.iter().find(is_it);
         found
             .map(|import| import.status())
@@ -221,6 +227,15 @@ impl Imports {
 }
 
 impl Import {
+    fn is_of(&self, place: Place) -> bool {
+        self.place.tenant == place.tenant && self.place.project == place.project
+    }
+
+    fn has_ended(&self) -> bool {
+        let outcome = self.outcome.lock();
+        outcome.unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     fn status(&self) -> ImportStatus {
         let outcome = self
             .outcome
