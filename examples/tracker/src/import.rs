@@ -21,7 +21,7 @@ use crate::{
 /// A function that gets the number of rows that are sent, and the number of rows to send.
 pub(crate) type Observer = Box<dyn Fn(usize, usize) + Send>;
 
-/// The number of imports that are remembered.
+/// The number of imports of a project that are remembered after their end.
 const REMEMBERED: usize = 100;
 /// The largest number of issues in an import.
 pub(crate) const LINES: usize = 100_000;
