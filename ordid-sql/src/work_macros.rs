@@ -38,7 +38,8 @@ macro_rules! work_settings {
             /// If the catalog cannot be read, no marker row is written. The rows are still looked for after a lost
             /// COMMIT, but they are not sent again without a unique index: the outcome stays unknown until they are
             /// found. MySQL and MariaDB hide triggers from users without the privilege `TRIGGER`, and other engines are
-            /// not asked. If such a table has keys that are not unique, call this function.
+            /// not asked. If such a table has keys that are not unique, call this function. A temporary table of MySQL and
+            /// MariaDB is in no catalog, so a flush that inserts only into such tables writes a marker row.
             ///
             /// # Rows whose keys others may write
             ///
@@ -74,7 +75,7 @@ macro_rules! work_settings {
                 self
             }
 
-            /// Forgets which tables are protected according to the catalog. This is for tests, in which many databases
+            /// Begins with an empty memory of the tables that are protected according to the catalog. This is for tests, in which many databases
             /// have tables of the same names.
             #[doc(hidden)]
             #[must_use]
