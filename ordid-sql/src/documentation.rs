@@ -74,7 +74,7 @@ If the answer to COMMIT is lost ([`is_commit_unknown`](crate::FlushError::is_com
 So the next flush begins by asking the database, and sends the rows again only if they are not there. It looks for one
 of them by its key, as they are there all or none. A flush with other changes looks for its marker row instead, in
 the table that [`flushes_table`](crate::flushes_table) declares, as does any flush [`with_record`](Self::with_record)
-and one whose rows the database would take twice. If entities were added, updated or deleted in between, the flush fails and sends nothing: flush again before that.
+and one that inserts only rows which the database would take twice, or whose keys others may write. If entities were added, updated or deleted in between, the flush fails and sends nothing: flush again before that.
 
 [`with_deadline`](Self::with_deadline) bounds all attempts and waits together."
     };
@@ -164,7 +164,7 @@ not tell: with them, keep no rows of such types in a journal.
 Returns the `CREATE TABLE` of `ordid_flushes`. A flush with updates, upserts or deletes writes a marker row to it, in
 its own transaction: if the answer to COMMIT is lost, that row shows whether the flush was committed. A
 flush that only inserts does so [on request](crate::UnitOfWork::with_record), and where the database would take its
-rows twice.
+rows twice or others may write their keys.
 
 Run it once, as a migration or by [`create_flushes_table`](crate::create_flushes_table), and call
 [`remove_old_markers`](crate::remove_old_markers) once in a while. `flushed_at` is for people; it has the time of UTC on

@@ -595,8 +595,8 @@ impl<D> FlushError<D> {
     }
 
     /// Returns whether the database has no table `ordid_flushes`; nothing was written. Updates, upserts, deletes and
-    /// `with_record` need the table, and so do rows that the database would take twice. The text has the statement that
-    /// creates it.
+    /// `with_record` need the table, and so do inserts alone if the database would take their rows twice or others may
+    /// write their keys. The text has the statement that creates it.
     ///
     /// Diesel keeps the codes of PostgreSQL and MySQL to itself: there, the server has to speak English (`lc_messages`).
     /// Otherwise the text only says that the marker row could not be written, and where the table is declared.

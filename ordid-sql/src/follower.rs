@@ -28,9 +28,9 @@
 use std::{fmt, marker::PhantomData, time::Duration};
 
 use ordid_core::{
-    Error, KeyOf, KeyType, OrderedKey,
+    Error, KeyOf, KeyType, OrderedKey, Scheme as _,
     clock::{Clock as _, SystemClock, Timestamp},
-    key::KeyField,
+    key::{Generated, KeyField},
     scheme::TimeOrdered,
     storage::dialect::Postgres,
 };
@@ -79,6 +79,8 @@ enum Rule<K> {
         longest: Duration,
         /// Returns the lowest key of a time.
         lowest: fn(Timestamp) -> Result<K, Error>,
+        /// Returns the highest key before all keys of a time.
+        highest_before: fn(Timestamp) -> Result<K, Error>,
     },
 }
 
@@ -131,7 +133,8 @@ where
 
     /// Returns the statements that add the column and its index, for migrations. The first is an `ALTER TABLE`, which
     /// takes an ACCESS EXCLUSIVE lock for a moment and does not rewrite the rows. The second is a `CREATE INDEX
-    /// CONCURRENTLY`, which has to be run outside of a transaction. Existing rows count as inserted by the transaction
+    /// CONCURRENTLY`, which has to be run outside of a transaction; leave `CONCURRENTLY` out if the table is partitioned,
+    /// since PostgreSQL refuses it there. Existing rows count as inserted by the transaction
     /// of the `ALTER TABLE`.
     ///
     /// A follower by [`settled_after`](Self::settled_after) needs no statements, so the list is empty.
@@ -171,6 +174,7 @@ where
         Self::new(Rule::Settled {
             longest,
             lowest: |time| Ok(KeyOf::<E>::range(time..time)?.start),
+            highest_before: highest_before::<KeyOf<E>>,
         })
     }
 
@@ -205,7 +209,11 @@ where
                 let snapshot = self.snapshot(&mut source).await;
                 self.close(source, snapshot).map(Position::seen)
             }
-            Rule::Settled { longest, lowest } => match lowest(bound(*longest)) {
+            Rule::Settled {
+                longest,
+                highest_before,
+                ..
+            } => match highest_before(bound(*longest)) {
                 Ok(key) => Ok(Position::above(key)),
                 Err(error) => Err(self.failed(error.into())),
             },
@@ -237,7 +245,9 @@ where
                 self.next_committed(&mut source, column, position, most)
                     .await
             }
-            Rule::Settled { longest, lowest } => match lowest(bound(*longest)) {
+            Rule::Settled {
+                longest, lowest, ..
+            } => match lowest(bound(*longest)) {
                 Ok(below) => self.next_settled(&mut source, below, position, most).await,
                 Err(error) => Err(error.into()),
             },
@@ -359,6 +369,28 @@ where
     }
 }
 
+/// Returns the highest key that is lower than all keys of a time. A row with the lowest key of that time is not among
+/// those that could be delivered before it.
+fn highest_before<K: KeyType<Scheme: TimeOrdered>>(time: Timestamp) -> Result<K, Error> {
+    /// No scheme's step is longer, in milliseconds.
+    const LONGEST_STEP: u64 = 1_000;
+    let key = |raw| K::from_generated(Generated::new(raw));
+    let (lowest, _) = K::Scheme::bounds_at(time)?;
+    let millis = time.as_unix_millis();
+    for earlier in (millis.saturating_sub(LONGEST_STEP)..millis).rev() {
+        // The layout begins at that time.
+        let Ok((_, highest)) =
+            K::Scheme::bounds_at(Timestamp::saturating_from_unix_millis(earlier))
+        else {
+            break;
+        };
+        if K::Scheme::cmp(&highest, &lowest).is_lt() {
+            return Ok(key(highest));
+        }
+    }
+    Ok(key(lowest))
+}
+
 /// Returns the time before which keys are settled.
 fn bound(longest: Duration) -> Timestamp {
     let longest = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
@@ -380,9 +412,14 @@ impl<D, E: OrderedKey> Clone for Follower<D, E> {
             Rule::Transactions { column } => Rule::Transactions {
                 column: column.clone(),
             },
-            Rule::Settled { longest, lowest } => Rule::Settled {
+            Rule::Settled {
+                longest,
+                lowest,
+                highest_before,
+            } => Rule::Settled {
                 longest: *longest,
                 lowest: *lowest,
+                highest_before: *highest_before,
             },
         };
         Self {

@@ -2,8 +2,8 @@
 //!
 //! A flush that does not only insert first writes a marker row into `ordid_flushes`, under one key for all its
 //! attempts. If that row is there, the flush was committed. A flush that only inserts needs no marker row, since the
-//! key of each of its rows shows the same. It writes one only if it is asked to, or if the database would take the same
-//! rows twice (`executor/protected.rs`).
+//! key of one of its rows shows the same. It writes one only if it is asked to, if the database would take the same rows
+//! twice, or if others may write the same keys (`executor/protected.rs`).
 
 use std::time::Duration;
 

@@ -103,8 +103,11 @@ where
         let (from, to) = self.period.around(time);
         let [from_key, to_key] = [(self.lowest)(from)?, (self.lowest)(to)?]
             .map(|key| <D::Column as ColumnOn<Postgres>>::literal(key.to_raw()));
-        let name = format!("{}_{}", E::TABLE, self.period.name(from));
-        Ok(text::create::<E>(&name, &from_key, &to_key))
+        Ok(text::create::<E>(&self.name(from), &from_key, &to_key))
+    }
+
+    fn name(&self, from: Timestamp) -> String {
+        format!("{}_{}", E::TABLE, self.period.name(from))
     }
 
     /// Creates the partition for the current time and the next `count` partitions if they are missing, and returns
@@ -116,7 +119,8 @@ where
     /// # Errors
     ///
     /// Returns the error of the database. For example, the table is not partitioned, partitions of another period
-    /// overlap, or a privilege is missing.
+    /// overlap, or a privilege is missing. The error [`is_unexpected_bound`](PartitionError::is_unexpected_bound) if
+    /// there is a partition of the name that has other bounds.
     pub async fn create_next(
         &self,
         over: impl Into<D::Source<'_>>,
@@ -147,8 +151,21 @@ where
             return Ok(Vec::new());
         }
         let mut there = Self::read(source).await?;
+        let is_there = |from, to| there.iter().any(|it| it.covers(from, to));
+        if let Some((from, to)) = missing.iter().find(|(from, to)| !is_there(*from, *to)) {
+            return Err(self.not_created(*from, *to).into());
+        }
         there.retain(|it| missing.iter().any(|(from, to)| it.covers(*from, *to)));
         Ok(there)
+    }
+
+    /// The script does nothing if there is a partition of the name, and PostgreSQL cuts names.
+    fn not_created(&self, from: Timestamp, to: Timestamp) -> Error {
+        let name = self.name(from);
+        Error::parse(format!(
+            "there is a partition {name} that does not take the keys from {from} to {to}: rename it, or end its DETACH; \
+             PostgreSQL keeps the first 63 bytes of a name"
+        ))
     }
 
     /// Returns the partitions in the order of their bounds, including those of other periods. The default partition is
@@ -189,6 +206,9 @@ where
     /// Returns the statement that detaches a partition from the table. The partition is a separate table afterwards,
     /// which can be dumped or dropped. The statement needs PostgreSQL 14 or later, and has to be run outside of a
     /// transaction. It takes a SHARE UPDATE EXCLUSIVE lock on the whole table, and waits for the queries that read it.
+    ///
+    /// PostgreSQL refuses it if the table has a default partition. If it is interrupted, the partition is not listed any
+    /// more: complete it with `ALTER TABLE .. DETACH PARTITION .. FINALIZE`.
     pub fn detach_sql(&self, partition: &Partition) -> String {
         text::detach::<E>(&partition.schema, &partition.name)
     }

@@ -249,3 +249,58 @@ impl Table {
         parent.is_nullable() && !self.key_columns.contains(&parent.column())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ordid_core::{Scheme as _, scheme::UuidV5, uuid::Uuid};
+
+    use super::*;
+
+    fn table(key_columns: &'static [&'static str]) -> Table {
+        Table {
+            entity: TypeId::of::<()>(),
+            key: TypeId::of::<Uuid>(),
+            schema: None,
+            name: "orders",
+            key_columns,
+            columns: &["id", "customer"],
+            parents: &[],
+            version: None,
+            returning: &[],
+            counts_inserts: true,
+            is_named: false,
+            rows: 1,
+            updates: 0,
+            column_sets: Vec::new(),
+            deletes: 0,
+        }
+    }
+
+    #[test]
+    fn others_may_write_keys_of_several_columns_foreign_keys_and_keys_of_names() {
+        const CUSTOMER: &[Parent] = &[Parent::by_entity::<Uuid, ()>("customer")];
+        let orders = table(&["id"]);
+        assert!(orders.has_own_keys());
+        let parents = Table {
+            parents: CUSTOMER,
+            ..orders.clone()
+        };
+        assert!(parents.has_own_keys());
+        let shared = [
+            table(&["id", "customer"]),
+            Table {
+                key_columns: &["customer"],
+                ..parents
+            },
+            Table {
+                is_named: UuidV5::IS_NAMED,
+                ..orders.clone()
+            },
+            Table {
+                counts_inserts: false,
+                ..orders
+            },
+        ];
+        assert!(!shared.iter().any(Table::has_own_keys));
+    }
+}

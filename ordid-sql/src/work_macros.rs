@@ -38,7 +38,17 @@ macro_rules! work_settings {
             /// If the catalog cannot be read, no marker row is written. The rows are still looked for after a lost
             /// COMMIT, but they are not sent again without a unique index: the outcome stays unknown until they are
             /// found. MySQL and MariaDB hide triggers from users without the privilege `TRIGGER`, and other engines are
-            /// not asked. If such a table has keys that are not unique, call this function.
+            /// not asked. If such a table has keys that are not unique, call this function. A temporary table of MySQL and
+            /// MariaDB is in no catalog, so a flush that inserts only into such tables writes a marker row.
+            ///
+            /// # Rows whose keys others may write
+            ///
+            /// After a lost COMMIT, a row that is there with one of the keys shows that the flush was committed only if
+            /// nobody else writes that key. Others may write it if it has several columns, if it is a foreign key, and if
+            /// it is made of a name (`uuid_v5`, `uuid_v8_sha256`). A row of an `#[ordid(uncounted)]` entity may have been
+            /// there before. A flush that inserts only such rows, such as those of a table between two others, writes a
+            /// marker row automatically, on every engine. If you give a row a key that others also give it, as two imports
+            /// of one file do, call this function.
             #[must_use]
             pub fn with_record(mut self) -> Self {
                 self.0.set_markers($crate::Markers::All);
@@ -56,15 +66,16 @@ macro_rules! work_settings {
             ///
             /// A flush that fails before COMMIT is tried again as usual. So is a flush that only inserts, since its
             /// rows are found by their keys. Rows that [the database would take twice](Self::with_record) are looked
-            /// for, but not sent again. A unit of work with a journal and without marker rows refuses updates, upserts
-            /// and deletes.
+            /// for, but not sent again. Rows whose keys others may write are sent again, and the outcome is unknown if
+            /// they are refused. A unit of work with a journal and without marker rows refuses updates, upserts, deletes,
+            /// and a flush that inserts only rows whose keys others may write.
             #[must_use]
             pub fn without_record(mut self) -> Self {
                 self.0.set_markers($crate::Markers::None);
                 self
             }
 
-            /// Forgets which tables are protected according to the catalog. This is for tests, in which many databases
+            /// Begins with an empty memory of the tables that are protected according to the catalog. This is for tests, in which many databases
             /// have tables of the same names.
             #[doc(hidden)]
             #[must_use]

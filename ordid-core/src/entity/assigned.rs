@@ -88,7 +88,6 @@ mod shared {
     /// - A flush that updates the row replaces the value by the new one.
     /// - If the row did not exist any more when it was read, for example because a trigger deleted it, the value stays
     ///   as it was.
-    ///
     /// - With serde it is an `Option` of the value.
     ///
     /// Two of them are equal if their values are.

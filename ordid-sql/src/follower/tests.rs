@@ -159,3 +159,33 @@ fn statements_of_each_rule() {
         ]
     );
 }
+
+#[derive(ordid::KeyType)]
+#[ordid(scheme = snowflake)]
+struct FlakeId(i64);
+
+/// The steps of this scheme are 10 ms.
+#[derive(ordid::KeyType)]
+#[ordid(scheme = snowflake(layout = Sonyflake))]
+struct SonyId(i64);
+
+/// The row with the lowest key of a time is not among those that are older than it.
+#[test]
+fn a_reader_of_new_rows_begins_right_before_the_first_of_them() {
+    for millis in [1_763_000_000_000, 1_763_000_000_007, 1_763_000_000_990] {
+        let time = Timestamp::from_unix_millis(millis).unwrap();
+        let lowest = Uuid::range(time..time).unwrap().start.as_u128();
+        let before: Uuid = highest_before(time).unwrap();
+        assert!(before.as_u128() < lowest);
+        let earlier = Timestamp::from_unix_millis(millis - 1).unwrap();
+        assert_eq!(before.timestamp(), Some(earlier));
+
+        let lowest = FlakeId::range(time..time).unwrap().start.to_raw();
+        assert_eq!(
+            highest_before::<FlakeId>(time).unwrap().to_raw(),
+            lowest - 1
+        );
+        let lowest = SonyId::range(time..time).unwrap().start.to_raw();
+        assert_eq!(highest_before::<SonyId>(time).unwrap().to_raw(), lowest - 1);
+    }
+}

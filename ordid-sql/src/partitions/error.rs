@@ -36,7 +36,7 @@ impl<E> PartitionError<E> {
         self.0.cause.is_lost()
     }
 
-    /// Returns whether a partition has bounds that are not keys of the key type.
+    /// Returns whether a partition has bounds that are not keys of the key type, or not those that its name says.
     pub fn is_unexpected_bound(&self) -> bool {
         matches!(&self.0.cause, Cause::Core(error) if error.is_parse())
     }

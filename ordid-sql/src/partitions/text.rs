@@ -51,13 +51,14 @@ pub(super) fn detach<E: OrderedKey>(schema: &str, name: &str) -> String {
 }
 
 /// Returns the query for the schema, the name and the bounds of each partition, as one text. It leaves out a partition
-/// that is being detached.
+/// that is being detached, for which PostgreSQL has a column from version 14 on.
 pub(super) fn list<E: OrderedKey>() -> String {
     let table = text(&table::<E>());
     format!(
         "SELECT n.nspname || E'\\n' || c.relname || E'\\n' || pg_get_expr(c.relpartbound, c.oid) \
          FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
-         WHERE i.inhparent = {table}::regclass AND c.relpartbound IS NOT NULL"
+         WHERE i.inhparent = {table}::regclass AND c.relpartbound IS NOT NULL \
+         AND to_jsonb(i) ->> 'inhdetachpending' IS DISTINCT FROM 'true'"
     )
 }
 

@@ -304,6 +304,23 @@ async fn refused(pool: Pool<Postgres>) -> Outcome {
     assert_eq!(events.older_than(&pool, Duration::ZERO).await?, []);
     assert_eq!(events.create_next(&pool, 0).await?, []);
 
+    // A partition of the name that has other bounds.
+    Postgres::script(&pool, "DROP TABLE events").await?;
+    create(&pool, &events).await?;
+    let today = events.create_next(&pool, 0).await?.remove(0);
+    let tomorrow = today.to.expect("it has an end");
+    let sql = events.create_sql(tomorrow)?;
+    let named = sql.split("CREATE TABLE \"").nth(1);
+    let name = named.and_then(|it| it.split('"').next()).expect("its name");
+    Postgres::script(
+        &pool,
+        &format!("ALTER TABLE {} RENAME TO {name}", today.name),
+    )
+    .await?;
+    let error = events.create_next(&pool, 1).await.unwrap_err();
+    assert!(error.is_unexpected_bound(), "{error}");
+    assert!(error.to_string().contains(name), "{error}");
+
     // These bounds are no keys of the scheme.
     raw_sql(AssertSqlSafe(format!(
         "CREATE TABLE before PARTITION OF events FOR VALUES FROM (MINVALUE) TO ('{}')",
