@@ -12,8 +12,8 @@ use ordid_sql::{
     Action, ColumnMask, Columns, DriverError, EngineProfile, Failure, Registration, RowEnd,
     RowSink, Take,
     spi::{
-        Begin, Changed, Connected, ConnectionSource, FlushConnection, FlushTransaction, ReadRow, RowBinder,
-        Statement, StatementFailure, StatementKind, TransactionScope,
+        Begin, Changed, Connected, ConnectionSource, FlushConnection, FlushTransaction, ReadRow,
+        RowBinder, Statement, StatementFailure, StatementKind, TransactionScope,
     },
 };
 
