@@ -191,7 +191,9 @@ impl<D> FlushRun<D> {
     ) {
         self.asks = false;
         if !is_protected {
-            self.marks(rows, MarkedFor::RowsTakenTwice);
+            let has_own_keys = |it: &Chunk| rows.table(it.table).has_own_keys();
+            let first = self.plan.chunks().find(has_own_keys);
+            self.marks(rows, first, MarkedFor::RowsTakenTwice);
         }
     }
 
@@ -200,7 +202,8 @@ impl<D> FlushRun<D> {
     #[must_use]
     pub(crate) fn which_marks<S: RowSink + 'static>(mut self, rows: &PendingRows<S>) -> Self {
         if !self.flush.records() && !self.flush.is_unresolved() {
-            self.marks(rows, MarkedFor::SharedKeys);
+            let first = self.plan.chunks().next();
+            self.marks(rows, first, MarkedFor::SharedKeys);
         }
         self
     }
@@ -208,11 +211,11 @@ impl<D> FlushRun<D> {
     fn marks<S: RowSink + 'static>(
         &mut self,
         rows: &PendingRows<S>,
+        first: Option<Chunk>,
         reason: fn(&'static str) -> MarkedFor,
     ) {
         self.markers = Markers::All;
         self.flush.records_too();
-        let first = self.plan.chunks().next();
         self.marked_for = first.map(|it| reason(rows.table(it.table).name()));
     }
 

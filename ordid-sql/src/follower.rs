@@ -372,23 +372,17 @@ where
 /// Returns the highest key that is lower than all keys of a time. A row with the lowest key of that time is not among
 /// those that could be delivered before it.
 fn highest_before<K: KeyType<Scheme: TimeOrdered>>(time: Timestamp) -> Result<K, Error> {
-    /// No scheme's step is longer, in milliseconds.
-    const LONGEST_STEP: u64 = 1_000;
     let key = |raw| K::from_generated(Generated::new(raw));
     let (lowest, _) = K::Scheme::bounds_at(time)?;
-    let millis = time.as_unix_millis();
-    for earlier in (millis.saturating_sub(LONGEST_STEP)..millis).rev() {
+    // A step of a scheme may last longer than a millisecond: the key has the time at which it begins.
+    let begin = K::Scheme::timestamp(&lowest).unwrap_or(time);
+    let earlier = begin.as_unix_millis().saturating_sub(1);
+    let earlier = K::Scheme::bounds_at(Timestamp::saturating_from_unix_millis(earlier));
+    Ok(match earlier {
+        Ok((_, highest)) if K::Scheme::cmp(&highest, &lowest).is_lt() => key(highest),
         // The layout begins at that time.
-        let Ok((_, highest)) =
-            K::Scheme::bounds_at(Timestamp::saturating_from_unix_millis(earlier))
-        else {
-            break;
-        };
-        if K::Scheme::cmp(&highest, &lowest).is_lt() {
-            return Ok(key(highest));
-        }
-    }
-    Ok(key(lowest))
+        _ => key(lowest),
+    })
 }
 
 /// Returns the time before which keys are settled.

@@ -141,9 +141,10 @@ where
         let mut time = SystemClock.now();
         for _ in 0..=count {
             let (from, to) = self.period.around(time);
-            if !there.iter().any(|it| it.covers(from, to)) {
+            let read = self.read_as(from, to)?;
+            if !there.iter().any(|it| it.covers(read)) {
                 D::run(source, self.create_sql(from)?).await?;
-                missing.push((from, to));
+                missing.push((read, from, to));
             }
             time = to;
         }
@@ -151,12 +152,19 @@ where
             return Ok(Vec::new());
         }
         let mut there = Self::read(source).await?;
-        let is_there = |from, to| there.iter().any(|it| it.covers(from, to));
-        if let Some((from, to)) = missing.iter().find(|(from, to)| !is_there(*from, *to)) {
+        let is_there = |read| there.iter().any(|it| it.covers(read));
+        if let Some((_, from, to)) = missing.iter().find(|(read, ..)| !is_there(*read)) {
             return Err(self.not_created(*from, *to).into());
         }
-        there.retain(|it| missing.iter().any(|(from, to)| it.covers(*from, *to)));
+        there.retain(|it| missing.iter().any(|(read, ..)| it.covers(*read)));
         Ok(there)
+    }
+
+    /// Returns the times that are read back from the bounds of a partition: those of its keys, whose steps may be longer
+    /// than a millisecond.
+    fn read_as(&self, from: Timestamp, to: Timestamp) -> Result<[Timestamp; 2], Error> {
+        let read = |time| Ok((self.lowest)(time)?.timestamp().unwrap_or(time));
+        Ok([read(from)?, read(to)?])
     }
 
     /// The script does nothing if there is a partition of the name, and PostgreSQL cuts names.
@@ -234,7 +242,7 @@ where
 }
 
 impl Partition {
-    fn covers(&self, from: Timestamp, to: Timestamp) -> bool {
+    fn covers(&self, [from, to]: [Timestamp; 2]) -> bool {
         let is_open = self.from.is_none() && self.to.is_none();
         !is_open && self.from.is_none_or(|it| it <= from) && self.to.is_none_or(|it| to <= it)
     }

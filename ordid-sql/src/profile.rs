@@ -70,6 +70,9 @@ pub struct EngineProfile {
     /// Whether the server says how many rows an `INSERT` took, so that a row that a trigger, a rule or a view left out
     /// is seen. On SQL Server it is seen that an index with `IGNORE_DUP_KEY` left a row out; what an `INSTEAD OF` trigger
     /// left out is in the count all the same.
+    ///
+    /// If it does not say so, every flush that only inserts writes a marker row: a row that is there may have been there
+    /// before.
     pub counts_inserts: bool,
     /// Whether a lock that one server gives does not hold on all others that take writes, as in a Galera cluster: then
     /// a marker row that could be inserted does not resolve an unresolved COMMIT. It is asked only after the answer to a

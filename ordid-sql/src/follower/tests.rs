@@ -169,6 +169,11 @@ struct FlakeId(i64);
 #[ordid(scheme = snowflake(layout = Sonyflake))]
 struct SonyId(i64);
 
+/// The steps of this scheme are more than a second.
+#[derive(ordid::KeyType)]
+#[ordid(scheme = snowflake(epoch = "2020-01-01", unit = 1176, time = 41, node = 10, sequence = 12))]
+struct SlowId(i64);
+
 /// The row with the lowest key of a time is not among those that are older than it.
 #[test]
 fn a_reader_of_new_rows_begins_right_before_the_first_of_them() {
@@ -187,5 +192,7 @@ fn a_reader_of_new_rows_begins_right_before_the_first_of_them() {
         );
         let lowest = SonyId::range(time..time).unwrap().start.to_raw();
         assert_eq!(highest_before::<SonyId>(time).unwrap().to_raw(), lowest - 1);
+        let lowest = SlowId::range(time..time).unwrap().start.to_raw();
+        assert_eq!(highest_before::<SlowId>(time).unwrap().to_raw(), lowest - 1);
     }
 }

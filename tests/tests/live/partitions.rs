@@ -42,6 +42,10 @@ entities! {
     Bytes, BytesId(Uuid), (sqlx(postgres = bytea));
     Char, CharId(Uuid), (sqlx(postgres = char22));
     Number, NumberId(i64), (scheme = snowflake, sqlx);
+    Coarse, CoarseId(i64), (
+        scheme = snowflake(epoch = "2020-01-01", unit = 588, time = 40, node = 10, sequence = 13),
+        sqlx
+    );
 }
 
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
@@ -80,6 +84,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         "partitions::created_by_eight_at_once": eight_at_once,
         "partitions::a_unit_of_work_flushes_into_them_once": flushes,
         "partitions::what_cannot_be_created_is_an_error": refused,
+        "partitions::keys_of_long_steps_have_them": coarse,
     ] {
         on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, test);
     }
@@ -274,6 +279,16 @@ async fn flushes(pool: Pool<Postgres>) -> Outcome {
         .fetch_all(&pool)
         .await?;
     assert_eq!(found, keys);
+    Ok(())
+}
+
+/// No day begins where a step of 588 ms does, so the bounds are read back as earlier times.
+async fn coarse(pool: Pool<Postgres>) -> Outcome {
+    let events = Partitions::<Coarse>::new(Period::Day);
+    create(&pool, &events).await?;
+    assert_eq!(events.create_next(&pool, 2).await?.len(), 3);
+    assert_eq!(events.create_next(&pool, 2).await?, []);
+    assert_eq!(events.create_next(&pool, 3).await?.len(), 1);
     Ok(())
 }
 
