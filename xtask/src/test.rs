@@ -190,6 +190,9 @@ fn count(command: &mut Command, summary: &mut Summary) -> Result<ExitStatus> {
 
 fn conclude(status: ExitStatus, summary: &Summary) -> ExitCode {
     print!("\n{summary}");
+    if !status.success() && summary.failed() == 0 {
+        println!("and some tests were not run: see \"not every test ran to its end\" above");
+    }
     run::code(status)
 }
 
