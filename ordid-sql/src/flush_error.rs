@@ -651,9 +651,17 @@ impl<D> FlushError<D> {
 
     /// Returns whether a row that was to be updated or deleted is not in the database, or a trigger, a
     /// rule, a view or row-level security passed a row over, also one that was inserted. [`key`](Self::key) is its key.
+    ///
+    /// It returns false if a row [is stale](Self::is_stale) and nobody knows whether it is there, for example because
+    /// another transaction has locked it on MySQL.
     pub fn is_missing_row(&self) -> bool {
-        self.found_version().is_none()
-            && matches!(self.0.kind, Kind::Count { changed, rows }
+        let is_stale = self.0.stale.as_ref();
+        self.passed_a_row_over() && is_stale.is_none_or(|it| it.found == FoundVersion::NoRow)
+    }
+
+    /// Returns whether the database has changed or inserted fewer rows than it was given.
+    pub(crate) fn passed_a_row_over(&self) -> bool {
+        matches!(self.0.kind, Kind::Count { changed, rows }
             if u64::try_from(rows).is_ok_and(|rows| changed < rows))
     }
 

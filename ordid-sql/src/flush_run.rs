@@ -642,7 +642,8 @@ impl<D> FlushFailure<D> {
     ) -> Option<(Chunk, usize)> {
         let chunk = self.rows.clone()?;
         let table = pending_rows.table(chunk.table);
-        if !self.error.is_missing_row() || !table.checks_version(chunk.action) {
+        let is_known = self.error.found_version().is_some();
+        if !self.error.passed_a_row_over() || is_known || !table.checks_version(chunk.action) {
             return None;
         }
         let row = self.error.row();

@@ -70,6 +70,7 @@ pub struct Follower<D, E: OrderedKey> {
 }
 
 /// How a follower knows what is new.
+#[derive(Clone)]
 enum Rule<K> {
     Transactions {
         /// Unquoted.
@@ -402,22 +403,8 @@ fn last_key<E: OrderedKey>(rows: &[E]) -> Option<KeyOf<E>> {
 
 impl<D, E: OrderedKey> Clone for Follower<D, E> {
     fn clone(&self) -> Self {
-        let rule = match &self.rule {
-            Rule::Transactions { column } => Rule::Transactions {
-                column: column.clone(),
-            },
-            Rule::Settled {
-                longest,
-                lowest,
-                highest_before,
-            } => Rule::Settled {
-                longest: *longest,
-                lowest: *lowest,
-                highest_before: *highest_before,
-            },
-        };
         Self {
-            rule,
+            rule: self.rule.clone(),
             prepares: self.prepares,
             _types: PhantomData,
         }

@@ -7,9 +7,7 @@ mod statements;
 
 use std::{fmt::Write as _, sync::Arc};
 
-use crate::{
-    Action, EngineProfile, MARKER_TABLE, Table, TreeDeletes, Updates, UpsertStep, catalog,
-};
+use crate::{Action, EngineProfile, MARKER_TABLE, Table, TreeDeletes, Updates, UpsertStep};
 
 pub use self::names::TableNames;
 pub(crate) use self::read::Sees;
@@ -261,11 +259,11 @@ impl Writer<'_> {
         self.exists_with(names, self.engine.words.reads_committed)
     }
 
-    /// Asks for a row by its key, whether or not another transaction has locked it. `None` where no query passes over
-    /// locked rows.
+    /// Asks for a row by its key, even if another transaction has locked it. Returns `None` if [`exists`](Self::exists)
+    /// passes over no locked row either.
     pub(crate) fn exists_or_is_locked(self, names: &TableNames) -> Option<Statement> {
-        let [_, behind] = self.engine.words.reads_committed;
-        (behind == catalog::MYSQL_COMMITTED).then(|| self.exists_with(names, ["", ""]))
+        let confirms = self.engine.words.confirms;
+        confirms.map(|_| self.exists_with(names, ["", ""]))
     }
 
     fn exists_with(self, names: &TableNames, [before, behind]: [&str; 2]) -> Statement {

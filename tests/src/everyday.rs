@@ -304,6 +304,7 @@ where
         no_update_is_lost
         rows_of_a_key_of_two_columns_are_written
         a_row_of_a_key_of_two_columns_is_named
+        rows_of_keys_that_others_may_write_need_the_table_of_marker_rows
         rows_are_inserted_updated_or_left_alone
         rows_are_found_by_unique_columns
         rows_of_all_shapes_are_upserted
@@ -557,6 +558,41 @@ fn marks(notes: &[Note], of_each: i32) -> Vec<Mark> {
         })
     });
     marks.collect()
+}
+
+/// A row with a key of the program's own in the same flush is enough.
+async fn rows_of_keys_that_others_may_write_need_the_table_of_marker_rows<W: EverydayWork>(
+    pool: Pool<W::Database>,
+) -> Outcome {
+    W::Database::execute_sql(&pool, "DROP TABLE ordid_flushes".to_owned()).await?;
+    let notes = notes(2);
+    let marks = marks(&notes, 3);
+    W::flushed([(Change::Add, &notes[0])], &pool).await?;
+    let of_the_first = marks[..3].iter().map(|it| (Change::Add, it));
+    let error = W::marked(of_the_first.clone(), &pool).await.unwrap_err();
+    let text = &error.message;
+    assert!(
+        error.is_flushes_table_missing && !error.is_commit_unknown,
+        "{text}"
+    );
+    for part in [
+        "the rows of marks need",
+        "others may write the same keys",
+        "CREATE TABLE",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert_eq!(W::Database::marks(&pool).await?, []);
+    let mut work = W::begin();
+    work.note(Change::Add, &notes[1]);
+    for mark in &marks[3..] {
+        work.mark(Change::Add, mark);
+    }
+    work.flush(&pool).await?;
+    W::Database::execute_sql(&pool, flushes_table::<W::Database>().to_owned()).await?;
+    W::marked(of_the_first, &pool).await?;
+    assert_eq!(W::Database::marks(&pool).await?.len(), marks.len());
+    Ok(())
 }
 
 async fn rows_of_a_key_of_two_columns_are_written<W: EverydayWork>(

@@ -41,16 +41,12 @@ pub(crate) fn check() -> Result<ExitCode> {
         ("no-std", NO_STD),
         ("third-party", THIRD_PARTY),
     ];
-    let others = others.map(|(name, manifest)| {
-        let is_there = run::root().join(manifest).exists();
-        (name, manifest, is_there)
-    });
+    let mut others = Vec::from(others);
+    others.retain(|(_, manifest)| run::root().join(manifest).exists());
     // All formats come first, since they need seconds and the lints need minutes.
-    for (name, manifest, is_there) in others.into_iter().chain([("features", FEATURES, true)]) {
-        if is_there {
-            let format = ["fmt", "--all", "--check", "--manifest-path", manifest];
-            step(&format!("format of {name}"), &mut run::cargo(&format))?;
-        }
+    for (name, manifest) in others.iter().chain(&[("features", FEATURES)]) {
+        let format = ["fmt", "--all", "--check", "--manifest-path", manifest];
+        step(&format!("format of {name}"), &mut run::cargo(&format))?;
     }
     let lints = [
         "clippy",
@@ -81,12 +77,10 @@ pub(crate) fn check() -> Result<ExitCode> {
         }
     }
 
-    for (name, manifest, is_there) in others {
-        if is_there {
-            let mut lints = run::cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
-            lints.args(["--manifest-path", manifest, "--", "-D", "warnings"]);
-            step(&format!("lints of {name}"), &mut lints)?;
-        }
+    for (name, manifest) in others {
+        let mut lints = run::cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
+        lints.args(["--manifest-path", manifest, "--", "-D", "warnings"]);
+        step(&format!("lints of {name}"), &mut lints)?;
     }
     etcd()?;
     package()?;

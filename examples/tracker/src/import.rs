@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
+    mem::take,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -15,7 +16,7 @@ use utoipa::ToSchema;
 use crate::{
     error::Error,
     model::{ImportId, Place},
-    store::Store,
+    store::{Store, checked_body, checked_label, checked_title},
 };
 
 /// A function that gets the number of rows that are sent, and the number of rows to send.
@@ -88,24 +89,12 @@ pub(crate) fn check(lines: &mut [Line]) -> Result<(), Error> {
         if line.name.is_empty() || line.name.len() > 200 {
             return refused(line, "a name has from 1 to 200 bytes");
         }
-        if line.title.trim().is_empty() || line.title.chars().count() > 200 {
-            return refused(line, "a title has from 1 to 200 characters");
-        }
-        let texts = [&line.title, &line.body].into_iter().chain(&line.labels);
-        if texts.into_iter().any(|text| text.contains('\0')) {
-            return refused(line, "a text has a NUL");
-        }
-        if line.body.chars().count() > 20_000 {
-            return refused(line, "a body has at most 20000 characters");
-        }
-        if line
-            .labels
-            .iter()
-            .any(|name| name.trim().is_empty() || name.chars().count() > 100)
-        {
-            return refused(line, "a label has from 1 to 100 characters");
-        }
-        let labels: BTreeSet<_> = line.labels.drain(..).collect();
+        let name = &line.name;
+        let here = |error: Error| error.context(format_args!("{name:?}"));
+        line.title = checked_title(take(&mut line.title)).map_err(here)?;
+        line.body = checked_body(take(&mut line.body)).map_err(here)?;
+        let labels = take(&mut line.labels).into_iter().map(checked_label);
+        let labels: BTreeSet<_> = labels.collect::<Result<_, _>>().map_err(here)?;
         line.labels.extend(labels);
         if parents
             .insert(line.name.clone(), line.parent.clone())

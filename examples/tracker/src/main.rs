@@ -81,7 +81,7 @@ async fn asked_to_end() {
             return;
         }
     }
-    // Without a handler, the signal ends the program at once.
+    // If there is no handler, the signal ends the program at once.
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -125,7 +125,7 @@ pub(crate) struct IssueRow {
     pub(crate) version: i64,
     /// The request that opened the issue, if the request had a key.
     pub(crate) request: Option<RequestId>,
-    /// What this request asked for. The issue may have been edited since, so its own text does not say that.
+    /// A key made of what this request asked for. The issue may have been edited since, so its text does not say that.
     pub(crate) contents: Option<RequestId>,
 }
 

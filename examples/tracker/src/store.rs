@@ -104,8 +104,18 @@ fn checked(what: &str, text: String, most: usize) -> Result<String, Error> {
     }
 }
 
+/// Does the same as [`checked`] for the title of an issue.
+pub(crate) fn checked_title(text: String) -> Result<String, Error> {
+    checked("the title", text, 200)
+}
+
+/// Does the same as [`checked`] for the name of a label.
+pub(crate) fn checked_label(text: String) -> Result<String, Error> {
+    checked("the name of a label", text, 100)
+}
+
 /// Does the same as [`checked`] for the body of an issue, which may be empty.
-fn checked_body(text: String) -> Result<String, Error> {
+pub(crate) fn checked_body(text: String) -> Result<String, Error> {
     if text.is_empty() {
         Ok(text)
     } else {

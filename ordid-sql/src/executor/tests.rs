@@ -14,8 +14,7 @@ use std::{
 };
 
 use self::library::{
-    Answer, Binder, Detail, Item, Part, Server, Source, Tie, Tied, View, detail, item, part, tie,
-    tied,
+    Answer, Binder, Item, Part, Server, Source, Tie, Tied, View, detail, item, part, tie, tied,
 };
 use super::ProtectedTables;
 use crate::{

@@ -114,7 +114,7 @@ impl<D> FlushError<D> {
             ),
             (Some(read), FoundVersion::Unknown) => write!(
                 f,
-                ": the row was read with version {read}, and has changed since or is gone"
+                ": the row was read with version {read}, and has changed since or is gone; read it again"
             ),
             (None, _) => write!(
                 f,

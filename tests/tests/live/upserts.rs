@@ -38,8 +38,10 @@ struct Visitor {
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     let name = "a_row_that_is_never_committed_is_not_left_alone";
     let null = "rows_with_null_where_they_are_looked_for_are_read_by_their_keys";
+    let locked = "a_stale_row_that_another_transaction_has_locked_is_not_called_gone";
     for server in ["mariadb", "mysql"] {
         on_scratch::<MySql, _, _>(trials, servers, server, name, never_committed);
+        on_scratch::<MySql, _, _>(trials, servers, server, locked, stale_and_locked);
         on_scratch::<MySql, _, _>(trials, servers, server, null, |pool| {
             with_null(pool, "BINARY(16)")
         });
@@ -138,5 +140,64 @@ async fn never_committed(pool: Pool<MySql>) -> Outcome {
         raw_sql("DELETE FROM guests").execute(&pool).await?;
     }
     dirty.close().await;
+    Ok(())
+}
+
+#[derive(OrderedKey, Clone)]
+#[ordid(table = "pages")]
+struct Page {
+    id: GuestId,
+    #[ordid(version)]
+    version: i64,
+}
+
+/// Two transactions wait for the row while a third one writes its next version: first the flush, and then one that has
+/// locked the row when the flush asks which version it has.
+async fn stale_and_locked(pool: Pool<MySql>) -> Outcome {
+    let flushes = flushes_table::<MySql>();
+    let tables = format!(
+        "CREATE TABLE pages (id BINARY(16) PRIMARY KEY, version BIGINT NOT NULL); {flushes}"
+    );
+    raw_sql(AssertSqlSafe(tables)).execute(&pool).await?;
+    let page = Page {
+        id: GuestId::generate(),
+        version: 1,
+    };
+    let mut work = UnitOfWork::new();
+    work.add(page.clone());
+    work.flush(&pool).await?;
+    let mut writes = pool.begin().await?;
+    query("UPDATE pages SET version = 2")
+        .execute(&mut *writes)
+        .await?;
+    let (ended, end) = tokio::sync::oneshot::channel::<()>();
+    let flushes = async {
+        work.update(page);
+        let outcome = work.flush(&pool).await;
+        // Nobody waits for it if the other transaction has failed.
+        let _ = ended.send(());
+        outcome
+    };
+    let locks = async {
+        // Until the flush waits for the row.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let mut locks = pool.begin().await?;
+        query("SELECT 1 FROM pages FOR UPDATE")
+            .execute(&mut *locks)
+            .await?;
+        let _ = end.await;
+        locks.rollback().await
+    };
+    let commits = async {
+        // Until both wait.
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        writes.commit().await
+    };
+    let (flushed, locked, committed) = tokio::join!(flushes, locks, commits);
+    locked.and(committed)?;
+    let error = flushed.expect_err("the row is stale");
+    let text = error.to_string();
+    assert!(error.is_stale() && !error.is_missing_row(), "{text}");
+    assert_eq!(error.found_version(), None, "{text}");
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::{
         LabelId, Named, NewComment, NewIssue, Place, Project, ProjectId, RequestId, Tenant,
         TenantId,
     },
-    store::{checked, checked_body},
+    store::{checked, checked_body, checked_label, checked_title},
 };
 
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ impl Database {
 
     pub(crate) async fn add_label(&self, tenant: TenantId, new: Named) -> Result<Label> {
         self.tenant(tenant).await?;
-        let name = checked("the name", new.name, 100)?;
+        let name = checked_label(new.name)?;
         let label = Label {
             id: LabelId::generate(),
             tenant,
@@ -190,7 +190,7 @@ impl Database {
     ) -> Result<(Issue, bool)> {
         self.project(place).await?;
         let new = NewIssue {
-            title: checked("the title", new.title, 200)?,
+            title: checked_title(new.title)?,
             body: checked_body(new.body)?,
             parent: new.parent,
         };
@@ -248,7 +248,7 @@ impl Database {
             ..read
         });
         if let Some(title) = edited.title {
-            issue.title = checked("the title", title, 200)?;
+            issue.title = checked_title(title)?;
         }
         if let Some(body) = edited.body {
             issue.body = checked_body(body)?;

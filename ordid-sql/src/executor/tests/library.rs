@@ -89,45 +89,14 @@ impl<S: Sink<Uuid>> Fields<S> for View {
     }
 }
 
-/// What there is once for an item, whose key it has.
+/// A row that an item has at most once. Its key is the key of the item.
 pub(super) struct Detail {
-    item: Uuid,
+    id: Uuid,
 }
 
 pub(super) fn detail(item: u128) -> Detail {
     Detail {
-        item: Uuid::from_u128(item),
-    }
-}
-
-impl OrderedKey for Detail {
-    type Field = Uuid;
-    const SCHEMA: Option<&'static str> = None;
-    const TABLE: &'static str = "details";
-    const KEY_COLUMN: &'static str = "item";
-    const COLUMNS: &'static [&'static str] = &["item"];
-    const PARENTS: &'static [Parent] = &[Parent::by_entity::<Uuid, Item>("item")];
-
-    fn key(&self) -> Option<Uuid> {
-        Some(self.item)
-    }
-
-    fn assign_key(&mut self, key: Uuid) {
-        self.item = key;
-    }
-
-    fn parents(&self, visit: &mut dyn FnMut(usize, KeyBytes)) {
-        visit(0, KeyBytes::of(self.item));
-    }
-}
-
-impl<S: Sink<Uuid>> Fields<S> for Detail {
-    fn write(&self, sink: &mut S) {
-        sink.put(&self.item);
-    }
-
-    fn write_key(key: Uuid, sink: &mut S) {
-        sink.put(&key);
+        id: Uuid::from_u128(item),
     }
 }
 
@@ -207,6 +176,24 @@ entity!(
     &[Parent::by_entity::<Uuid, Tied>("item")],
     |row, visit| visit(0, KeyBytes::of(row.item))
 );
+
+entity!(
+    Detail,
+    "details",
+    &["id"],
+    &[Parent::by_entity::<Uuid, Item>("id")],
+    |row, visit| visit(0, KeyBytes::of(row.id))
+);
+
+impl<S: Sink<Uuid>> Fields<S> for Detail {
+    fn write(&self, sink: &mut S) {
+        sink.put(&self.id);
+    }
+
+    fn write_key(key: Uuid, sink: &mut S) {
+        sink.put(&key);
+    }
+}
 
 impl<S: Sink<Uuid>> Fields<S> for Tied {
     fn write(&self, sink: &mut S) {

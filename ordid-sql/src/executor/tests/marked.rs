@@ -249,29 +249,23 @@ fn a_question_that_cannot_be_rolled_back_ends_the_connection() {
 /// The COMMIT was not carried out, and somebody else has written a row with the same key. No engine is an exception.
 #[test]
 fn rows_whose_keys_others_may_write_get_a_marker_row() {
-    let works = [
-        |work: &mut Work<Binder<false>>| work.rows.rows_mut::<View>().push(View::default()),
-        |work: &mut Work<Binder<false>>| work.rows.rows_mut::<Detail>().push(detail(0)),
+    type Add = fn(&mut Work<Binder<false>>);
+    let tables: [(Add, &str); 2] = [
+        (|work| work.rows.rows_mut().push(View::default()), "views 0"),
+        (|work| work.rows.rows_mut().push(detail(0)), "details 0"),
     ];
-    for (work_on, table) in works.into_iter().zip(["views", "details"]) {
+    for (add, row) in tables {
         for engine in [EngineProfile::POSTGRES, EngineProfile::SQLITE] {
             let server = Server::default();
             server.once("commit", Answer::Fails(Failure::Lost));
-            server.once(
-                "2 check",
-                Answer::Meanwhile(if table == "views" {
-                    "views 0"
-                } else {
-                    "details 0"
-                }),
-            );
+            server.once("2 check", Answer::Meanwhile(row));
             let mut work = empty();
-            work_on(&mut work);
+            add(&mut work);
             let mut source = Source::<false>::new(&server);
             source.engine = engine;
             let error = flush(&mut work, source).unwrap_err();
             assert!(!error.is_commit_unknown(), "{error}");
-            let begin = format!("1 begin; 1 marker; 1 insert {table} 0; 1 commit; ");
+            let begin = format!("1 begin; 1 marker; 1 insert {row}; 1 commit; ");
             let log = server.log()[2..].join("; ");
             assert!(
                 log.starts_with(&begin) && log.contains("2 probe marker"),
