@@ -53,6 +53,9 @@ use std::io::Write as _;
 
 use server::Found;
 
+/// How many clusters are begun until one of them starts.
+const CLUSTERS: u32 = 3;
+
 /// Starts a private PostgreSQL server.
 ///
 /// The URL names the superuser `postgres` and the database `postgres`, with no password. The
@@ -125,19 +128,30 @@ pub fn german(name: &str) -> Result<Server, Error> {
 ///
 /// # Errors
 ///
-/// When MariaDB, Galera or rsync is not installed ([`Error::package`] then names the packages), or a node does not
-/// start; the error quotes the end of its log.
+/// When MariaDB, Galera or rsync is not installed ([`Error::package`] then names the packages), or a node of three
+/// clusters in turn does not start; the error quotes the end of its log.
 pub fn galera() -> Result<[Server; 3], Error> {
-    let free = server::free_ports::<9>()?;
-    let ports = free.as_chunks().0;
-    let start = |node| {
-        let found = galera::Galera::find()?;
-        let Found { recipe, version } = found;
-        let recipe = galera::Galera::node(recipe, node, ports);
-        Server::start(Found { recipe, version })
-    };
-    // One after the other: each gets a copy of what the first one has.
-    Ok([start(0)?, start(1)?, start(2)?])
+    let mut attempt = 1;
+    loop {
+        let free = server::free_ports::<9>()?;
+        let ports = free.as_chunks().0;
+        let start = |node| {
+            let found = galera::Galera::find()?;
+            let Found { recipe, version } = found;
+            let recipe = galera::Galera::node(recipe, node, ports);
+            Server::start(Found { recipe, version })
+        };
+        // One after the other: each gets a copy of what the first one has.
+        let cluster = || Ok::<_, Error>([start(0)?, start(1)?, start(2)?]);
+        match cluster() {
+            // On a busy machine a node that joins may be given up by the others, and then ends itself.
+            Err(error) if attempt < CLUSTERS && error.package().is_none() => {
+                attempt += 1;
+                let _ = writeln!(std::io::stderr(), "a new cluster, because {error}");
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Starts a private MySQL server, of the packages of Debian's next suite, which are unpacked into the folder

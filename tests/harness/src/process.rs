@@ -13,7 +13,7 @@ use crate::Error;
 use crate::find;
 use crate::server::Identity;
 
-/// How many lines of the log an error quotes.
+/// How many lines of the end of the log an error quotes, and how many errors from before it.
 const TAIL: usize = 20;
 /// A socket's path must stay under 108 bytes (104 on some systems), its folder well under that.
 const LONGEST_BASE: usize = 60;
@@ -300,16 +300,24 @@ impl Process {
     pub(crate) fn error(&self, message: &str) -> Error {
         let log = self.log();
         let lines: Vec<&str> = log.lines().collect();
-        let tail = lines
-            .get(lines.len().saturating_sub(TAIL)..)
-            .unwrap_or_default();
+        let (before, tail) = lines.split_at(lines.len().saturating_sub(TAIL));
         if tail.is_empty() {
             return Error::new(format!("{message}; its log is empty"));
         }
-        Error::new(format!(
-            "{message}; its log ends with:\n  {}",
-            tail.join("\n  ")
-        ))
+        let (tail, mut errors) = (tail.join("\n  "), String::new());
+        // A server that ends itself may say why long before it has ended.
+        for line in before
+            .iter()
+            .filter(|line| line.contains("[ERROR]"))
+            .take(TAIL)
+        {
+            errors.extend(["\n  ", line]);
+        }
+        let errors = match errors.is_empty() {
+            true => errors,
+            false => format!("its log has{errors}\nand "),
+        };
+        Error::new(format!("{message}; {errors}its log ends with:\n  {tail}"))
     }
 
     /// Fails when the server has ended.
@@ -487,6 +495,16 @@ mod tests {
         assert!(folder.exists());
         drop(process);
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn an_error_that_is_long_past_is_quoted() {
+        let script = "echo fine; echo '3 [ERROR] no room'; seq 19; echo over; exit 3";
+        let mut process = process(&["true"], &["sh", "-c", script]);
+        let error = wait(&mut process).to_string();
+        let begin = "thing did not start (status 3); its log has\n  3 [ERROR] no room\nand its log ends with:\n  1\n";
+        assert!(error.starts_with(begin), "{error}");
+        assert!(error.ends_with("\n  19\n  over"), "{error}");
     }
 
     #[test]

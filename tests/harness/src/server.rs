@@ -1,6 +1,8 @@
 //! A running private server, and what each kind of server has to say about itself.
 
 use std::fmt;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -211,20 +213,48 @@ fn free_port() -> Result<u16, Error> {
     Ok(port)
 }
 
+/// The lowest port that is taken for a server.
+const LOWEST_PORT: u16 = 12_000;
+
 /// Ports that are free now, each another one.
+///
+/// They are below those that the kernel gives to clients. A test makes thousands of connections, and one of them
+/// would take the port of a server that begins to listen only seconds later, or that is stopped and started again.
 pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N], Error> {
+    let first_of_clients = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range")
+        .ok()
+        .and_then(|range| range.split_whitespace().next()?.parse().ok())
+        .unwrap_or(32_768);
     let find = || -> std::io::Result<[u16; N]> {
         // Held until all are found.
         let mut listeners = Vec::new();
         let mut ports = [0; N];
         for port in &mut ports {
-            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+            let listener = listener_below(first_of_clients)?;
             *port = listener.local_addr()?.port();
             listeners.push(listener);
         }
         Ok(ports)
     };
     find().map_err(|error| Error::io("cannot find a free port on 127.0.0.1", error))
+}
+
+/// Listens on a port below this one, or on any if the clients' ports begin too low.
+fn listener_below(first_of_clients: u16) -> std::io::Result<TcpListener> {
+    let count = u64::from(first_of_clients.saturating_sub(LOWEST_PORT));
+    for _ in 0..100 {
+        // Each state has another seed. Test programs that run side by side must not try the same ports in turn.
+        let random = RandomState::new().build_hasher().finish();
+        let Some(offset) = random.checked_rem(count) else {
+            break;
+        };
+        let port = LOWEST_PORT + u16::try_from(offset).unwrap_or_default();
+        match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse => {}
+            bound => return bound,
+        }
+    }
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
 }
 
 /// Tells whether a server that ended says that its port was taken. It speaks English: the
@@ -287,6 +317,19 @@ mod tests {
         let recipe = Unlucky { losses };
         let version = "1".to_owned();
         Found { recipe, version }
+    }
+
+    #[test]
+    fn ports_are_none_that_a_client_gets() {
+        let client = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let lowest = client.local_addr().expect("its address").port().min(32_768);
+        let ports = free_ports::<20>().expect("ports");
+        for (n, port) in ports.iter().enumerate() {
+            assert!((LOWEST_PORT..lowest).contains(port), "{ports:?}");
+            assert!(!ports[..n].contains(port), "{ports:?}");
+        }
+        let low = listener_below(LOWEST_PORT).expect("a port of a client");
+        assert!(low.local_addr().expect("its address").port() >= lowest);
     }
 
     #[test]
