@@ -94,6 +94,27 @@ pub(crate) fn mysql(names: &TableNames, sent: &[usize]) -> String {
     )
 }
 
+/// Returns a query that has a row if rows of a table can go through a temporary table: the server is PostgreSQL from
+/// version 10 on, and the user may make such a table and read the columns whose types it takes.
+///
+/// Other servers of the same protocol refuse temporary tables, and a statement that is refused spoils the transaction.
+pub(crate) fn postgres_can_stage(names: &TableNames) -> String {
+    let table = hex(&names.table);
+    format!(
+        "SELECT 1 WHERE pg_catalog.version() LIKE 'PostgreSQL % on %' \
+         AND pg_catalog.version() NOT LIKE '%-YB-%' AND pg_catalog.version() NOT LIKE '%Redshift%' \
+         AND pg_catalog.current_setting('server_version_num')::int >= 100000 \
+         AND pg_catalog.has_database_privilege(pg_catalog.current_database(), 'TEMPORARY') \
+         AND pg_catalog.has_table_privilege(to_regclass(convert_from(decode('{table}', 'hex'), 'UTF8')), 'SELECT')"
+    )
+}
+
+/// Does the same as [`postgres_can_stage`] for MySQL and MariaDB. There a temporary table that is refused spoils nothing.
+/// But with `sql_safe_updates` the server refuses an `UPDATE` that reads a whole table, also a temporary one.
+pub(crate) fn mysql_can_stage(_: &TableNames) -> String {
+    "SELECT 1 FROM DUAL WHERE @@sql_safe_updates = 0".to_owned()
+}
+
 /// Writes a list of columns.
 fn list(columns: &[usize], text: impl FnMut(&usize) -> String) -> String {
     columns.iter().map(text).collect::<Vec<_>>().join(", ")

@@ -52,8 +52,10 @@ versions."
              PostgreSQL and SQLite, which then check it at COMMIT.\n\n",
             $crate::documentation!(updates),
             " PostgreSQL and SQLite (from 3.33 on) take many rows an `UPDATE`, and a value arrives as by an \
-             `INSERT`; MySQL and MariaDB are sent one for each row, which takes as many round trips. Two rows \
-             cannot exchange unique values, since these are checked row by row.\n"
+             `INSERT`. MySQL and MariaDB are sent one for each row. From 100 rows of a table on, or 1,001 on \
+             PostgreSQL, the rows go through a temporary table, if the server lets the flush make one: see \
+             [`EngineProfile::temporary_tables`](ordid_sql::EngineProfile::temporary_tables). `flush_in` makes none. \
+             Two rows cannot exchange unique values, since these are checked row by row.\n"
         )
     };
     (flush) => {

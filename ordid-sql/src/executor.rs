@@ -5,6 +5,7 @@ mod deadline;
 mod locate;
 mod protected;
 mod read;
+mod staged;
 mod stale;
 mod upsert;
 
@@ -16,6 +17,7 @@ use self::{
     locate::locate,
     protected::can_tell,
     read::{Read, read, read_committed, reads},
+    staged::Staging,
     stale::found_version,
     upsert::upsert,
 };
@@ -301,6 +303,7 @@ impl<B: RowBinder> Work<B> {
             }
         }
         let mut statements = statements_of(&self.rows, writer);
+        let mut staging = Staging::default();
         let mut bound = None;
         let mut values = Read::default();
         loop {
@@ -334,6 +337,17 @@ impl<B: RowBinder> Work<B> {
                         ways.0[chunk.table] = sent.map(|()| C::MIN_BULK_ROWS_AGAIN);
                         continue;
                     }
+                    let least = writer.engine.stages_from().filter(|_| run.is_own());
+                    if staging.may_take(&chunk, least, || run.rows_together(0)) {
+                        let (rows, observer) = (&mut self.rows, &mut self.observer);
+                        if staging
+                            .send(rows, open, run, observer, &mut statements)
+                            .await
+                        {
+                            bound = None;
+                            continue;
+                        }
+                    }
                     let started = Instant::now();
                     if let Action::Upsert { .. } = chunk.action {
                         match upsert(&mut self.rows, open, &chunk, &mut statements).await {
@@ -355,7 +369,8 @@ impl<B: RowBinder> Work<B> {
                     let sent = send(&self.rows, open, now, &mut statements, |statements| {
                         let next = run.upcoming();
                         let next = next.filter(|next| {
-                            if let Action::Upsert { .. } = next.action {
+                            let is_upsert = next.action.upserts();
+                            if is_upsert || staging.may_take(next, least, || run.rows_together(1)) {
                                 return false;
                             }
                             let together = || run.rows_together(1);

@@ -6,7 +6,7 @@ use crate::{
     Action, Chunk, EngineProfile, NotBulk, PendingRows, Plan, UpsertStep,
     not_bulk::offered,
     spi::{RowBinder, TransactionScope},
-    text::Statements,
+    text::{MAX_STAGED_CHUNKS, Statement, Statements, can_be_staged, staged_action},
 };
 
 /// What a flush would send: what an adapter's `UnitOfWork::plan` returns.
@@ -31,11 +31,17 @@ pub struct PlannedTable {
     pub rows: usize,
     /// The statements, in order. Rows that go by the engine's bulk command are sent without them. Those of an upsert are
     /// the question which rows are there, and an insert and an update of all rows: each row goes by one of the two.
+    ///
+    /// Many rows that are updated or upserted go through a temporary table: see `temporary_table`.
     pub statements: Vec<PlannedStatement>,
     /// Why `flush` will send the rows by these statements. `None` if it offers them to the bulk command, `COPY` or a bulk
     /// load: whether that takes them depends on the table and the values, which
     /// [`FlushedTable::not_bulk`](crate::FlushedTable::not_bulk) tells afterwards. `flush_in` always sends statements.
     pub not_bulk: Option<NotBulk>,
+    /// Whether these statements take the rows through a temporary table: see
+    /// [`EngineProfile::temporary_tables`](crate::EngineProfile::temporary_tables). If the server does not let `flush` make
+    /// one, and in `flush_in`, the rows go by statements for the table itself.
+    pub temporary_table: bool,
 }
 
 /// One statement of a flush.
@@ -65,42 +71,108 @@ impl FlushPlan {
     ) -> Self {
         let scope = TransactionScope::Transaction;
         let offered = offered::<B>(plan, &rows.tables(), engine, scope);
-        let mut planned = Vec::<PlannedTable>::new();
-        let mut current = None;
-        for chunk in plan.chunks() {
-            let turn = (chunk.action, chunk.table);
-            if current.replace(turn) != Some(turn) {
-                planned.push(PlannedTable {
-                    table: statements.table(chunk.table).name(),
-                    action: chunk.action,
-                    rows: 0,
-                    statements: Vec::new(),
-                    not_bulk: match chunk.action {
-                        Action::Insert => offered[chunk.table].err(),
-                        Action::Upsert { .. } => Some(NotBulk::Upserted),
-                        _ => Some(NotBulk::NotInserted),
-                    },
-                });
+        let chunks: Vec<Chunk> = plan.chunks().collect();
+        let turns =
+            chunks.chunk_by(|one, next| (one.action, one.table) == (next.action, next.table));
+        let tables = turns.map(|turn| {
+            let (action, table) = (turn[0].action, turn[0].table);
+            let rows_of_turn = turn.iter().map(|chunk| chunk.rows.len()).sum();
+            let least = engine.stages_from().filter(|_| can_be_staged(action));
+            let temporary_table = least.is_some_and(|least| rows_of_turn >= least)
+                && turn.iter().all(|chunk| is_whole(rows, chunk, statements));
+            PlannedTable {
+                table: statements.table(table).name(),
+                action,
+                rows: rows_of_turn,
+                statements: match temporary_table {
+                    true => staged(turn, statements),
+                    false => sent(rows, turn, statements),
+                },
+                not_bulk: match action {
+                    Action::Insert => offered[table].err(),
+                    Action::Upsert { .. } => Some(NotBulk::Upserted),
+                    _ => Some(NotBulk::NotInserted),
+                },
+                temporary_table,
             }
-            let Some(table) = planned.last_mut() else {
-                continue;
-            };
-            table.rows += chunk.rows.len();
-            for part in parts(&chunk, statements) {
-                let mut start = part.rows.start;
-                for (count, columns) in runs(rows, &part, statements) {
-                    let sql = statements.of(&part, count, columns.as_deref()).sql;
-                    let rows = start..start + count;
-                    start = rows.end;
-                    table.statements.push(PlannedStatement { rows, sql });
-                }
-            }
-        }
+        });
+        let tables = tables.collect();
         Self {
             defers: engine.defer.filter(|_| plan.defers()),
-            tables: planned,
+            tables,
         }
     }
+}
+
+/// The statements of chunks of one action and table.
+fn sent<B: RowBinder>(
+    rows: &PendingRows<B>,
+    turn: &[Chunk],
+    statements: &mut Statements<'_>,
+) -> Vec<PlannedStatement> {
+    let mut sent = Vec::new();
+    for part in turn
+        .iter()
+        .flat_map(|chunk| parts(chunk, statements))
+        .collect::<Vec<_>>()
+    {
+        let mut start = part.rows.start;
+        for (count, columns) in runs(rows, &part, statements) {
+            let sql = statements.of(&part, count, columns.as_deref()).sql;
+            let rows = start..start + count;
+            start = rows.end;
+            sent.push(PlannedStatement { rows, sql });
+        }
+    }
+    sent
+}
+
+/// The statements that take such chunks through a temporary table.
+fn staged(turn: &[Chunk], statements: &mut Statements<'_>) -> Vec<PlannedStatement> {
+    let mut sent = Vec::new();
+    for group in turn.chunks(MAX_STAGED_CHUNKS) {
+        let rows = group[0].rows.start..group[group.len() - 1].rows.end;
+        let of_all = |statement: Statement| PlannedStatement {
+            rows: rows.clone(),
+            sql: statement.sql,
+        };
+        let (writer, action) = (statements.writer(), group[0].action);
+        let table = statements.table(group[0].table).clone();
+        let names = statements.names(group[0].table).clone();
+        let made = writer.stage(&table, &names, staged_action(action));
+        sent.extend(made.into_iter().map(of_all));
+        sent.extend(group.iter().map(|chunk| {
+            let part = Chunk {
+                action: staged_action(action),
+                ..chunk.clone()
+            };
+            PlannedStatement {
+                rows: chunk.rows.clone(),
+                sql: statements.staged(&part, chunk.rows.len()).sql,
+            }
+        }));
+        let taken = writer.take_over(&table, &names, action, rows.len());
+        sent.extend(taken.into_iter().map(of_all));
+        sent.push(of_all(writer.unstage()));
+    }
+    sent
+}
+
+/// Returns whether all rows of a chunk have values for all columns.
+fn is_whole<B: RowBinder>(
+    rows: &PendingRows<B>,
+    chunk: &Chunk,
+    statements: &Statements<'_>,
+) -> bool {
+    let chunk = Chunk {
+        action: staged_action(chunk.action),
+        ..chunk.clone()
+    };
+    let all = statements.table(chunk.table).columns_of(chunk.action);
+    !B::HAS_RUNS
+        || runs(rows, &chunk, statements)
+            .iter()
+            .all(|(_, columns)| columns.as_ref().is_none_or(|it| *it == all))
 }
 
 /// What may be sent of a chunk.

@@ -460,8 +460,8 @@ impl<D> FlushRun<D> {
             (&sent.others, sent.outcome),
         ];
         for (part, outcome) in parts {
-            let keys = part.rows.clone().map(|row| rows.key_of(part, row));
-            self.tally.upserted(name, chunk, outcome, keys);
+            self.tally
+                .upserted(name, chunk, outcome, rows.keys_of(part));
         }
         self.tally.count(name, chunk, 0, 0, elapsed);
         if !sent.inserted.rows.is_empty() {

@@ -441,10 +441,17 @@ impl<S: RowSink + 'static> PendingRows<S> {
         self.rows[chunk.table].cells(chunk.action, row, visit);
     }
 
-    /// Returns the key of a row of a chunk's action and table, with its entity type.
-    pub(crate) fn key_of(&self, chunk: &Chunk, row: usize) -> (TypeId, KeyBytes) {
+    /// Returns the keys of the rows of a chunk, each with its entity type.
+    pub(crate) fn keys_of(
+        &self,
+        chunk: &Chunk,
+    ) -> impl ExactSizeIterator<Item = (TypeId, KeyBytes)> {
         let rows = &self.rows[chunk.table];
-        (rows.table().entity, rows.key(chunk.action, row))
+        let (entity, action) = (rows.table().entity, chunk.action);
+        chunk
+            .rows
+            .clone()
+            .map(move |row| (entity, rows.key(action, row)))
     }
 
     /// Returns the version that a row of a chunk's action and table was read with, as text, if it has one.

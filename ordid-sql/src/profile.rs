@@ -60,6 +60,11 @@ pub struct EngineProfile {
     pub tree_deletes: TreeDeletes,
     /// How rows are updated by their keys.
     pub updates: Updates,
+    /// Whether many rows that are updated or upserted may go through a temporary table of the connection: they are
+    /// inserted there, and one statement takes them over. A flush in its own transaction does so from 100 rows on where it
+    /// would otherwise update row by row, as on MySQL, and from [`MAX_ROWS`] on elsewhere, if the server lets it. Switch
+    /// it off for a pooler or a proxy that does not keep such a table for the length of a transaction.
+    pub temporary_tables: bool,
     /// Whether a statement may be prepared by name and kept for the connection. A pooler that gives each transaction
     /// another connection to the server knows nothing of such names, or has another statement under them.
     pub prepares: bool,
@@ -118,7 +123,7 @@ pub enum Updates {
     JoinValues,
     /// By an `UPDATE` for each row. A list of rows takes the types of its columns from the parameters, and
     /// MySQL and MariaDB differ in how; a parameter that is assigned to a column arrives as by an
-    /// `INSERT`.
+    /// `INSERT`. Many rows go through a [temporary table](EngineProfile::temporary_tables).
     RowByRow,
     /// By the `UPDATE` of one row, each parameter of which takes the values of all rows. Inserts and deletes
     /// are sent in the same way.
@@ -157,10 +162,16 @@ pub(crate) struct Words {
     pub(crate) confirms: Option<&'static str>,
     /// What stands before and behind a column to make text of it.
     pub(crate) as_text: [&'static str; 2],
+    /// What stands before and behind a text to make one text of those of all rows, with commas in between. There is none
+    /// where the server would cut it off.
+    pub(crate) joins_texts: Option<[&'static str; 2]>,
     /// Returns the text that follows the select list of a query. The query returns a row if a unique index would refuse
     /// the same row a second time. The function takes the positions of the columns that are sent. If an engine has no
     /// such query, its keys are assumed to be unique.
     pub(crate) is_protected: Option<fn(&TableNames, &[usize]) -> String>,
+    /// Returns a query that has a row if rows of a table can go through a temporary table. There is no such query where the
+    /// engine does not need one to be fast.
+    pub(crate) can_stage: Option<fn(&TableNames) -> String>,
     /// The character that no name may have, even a quoted one.
     pub(crate) never_in_names: Option<char>,
     /// Creates the table of marker rows.
@@ -187,7 +198,9 @@ impl EngineProfile {
         bounds_waits: Some(catalog::POSTGRES_BOUNDS_WAITS),
         ..Self::of::<Postgres>(classify::postgres::classify)
     }
-    .with_words(["", ""], Some(catalog::postgres));
+    .with_words(["", ""], Some(catalog::postgres))
+    .which_stages(catalog::postgres_can_stage)
+    .which_joins_texts(["string_agg(", ", ',')"]);
 
     /// PostgreSQL behind a pooler that gives a connection to each transaction, as PgBouncer does in its mode
     /// `transaction`. No statement is prepared by name. There is no `COPY`: it is asked before the transaction whether
@@ -210,7 +223,8 @@ impl EngineProfile {
         ..Self::of::<MySql>(classify::mysql::classify)
     }
     .with_words(["", catalog::MYSQL_COMMITTED], Some(catalog::mysql))
-    .which_confirms(catalog::MYSQL_WAITS);
+    .which_confirms(catalog::MYSQL_WAITS)
+    .which_stages(catalog::mysql_can_stage);
 
     /// SQLite.
     pub const SQLITE: Self = Self {
@@ -222,7 +236,8 @@ impl EngineProfile {
         tree_deletes: TreeDeletes::OneDepth,
         updates: Updates::WithValues,
         ..Self::of::<Sqlite>(classify::sqlite::classify)
-    };
+    }
+    .which_joins_texts(["group_concat(", ")"]);
 
     /// SQL Server.
     pub const SQL_SERVER: Self = Self {
@@ -256,6 +271,7 @@ impl EngineProfile {
             max_bytes: 1 << 20,
             max_message: MessageLimit::None,
             bulk: false,
+            temporary_tables: true,
             prepares: true,
             begin: None,
             defer: None,
@@ -274,7 +290,9 @@ impl EngineProfile {
                 reads_committed: ["", ""],
                 confirms: None,
                 as_text: D::AS_TEXT,
+                joins_texts: None,
                 is_protected: None,
+                can_stage: None,
                 never_in_names: None,
                 flushes_table: D::FLUSHES_TABLE,
             },
@@ -297,6 +315,16 @@ impl EngineProfile {
         self
     }
 
+    const fn which_stages(mut self, question: fn(&TableNames) -> String) -> Self {
+        self.words.can_stage = Some(question);
+        self
+    }
+
+    const fn which_joins_texts(mut self, words: [&'static str; 2]) -> Self {
+        self.words.joins_texts = Some(words);
+        self
+    }
+
     const fn without_in_names(mut self, character: char) -> Self {
         self.words.never_in_names = Some(character);
         self
@@ -305,6 +333,17 @@ impl EngineProfile {
     /// Returns whether a parameter takes the values of all rows of a statement, and not one value.
     pub(crate) fn binds_arrays(&self) -> bool {
         self.updates == Updates::Arrays
+    }
+
+    /// Returns from how many rows on updates go through a temporary table; `None` if they never do.
+    pub(crate) fn stages_from(&self) -> Option<usize> {
+        let least = match self.updates {
+            Updates::RowByRow => 100,
+            // That many go by one statement.
+            _ => MAX_ROWS + 1,
+        };
+        let may_stage = self.temporary_tables && self.words.can_stage.is_some();
+        may_stage.then_some(least)
     }
 
     /// Says what an error of the engine means.

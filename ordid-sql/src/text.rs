@@ -3,6 +3,7 @@
 mod find;
 mod names;
 mod read;
+mod staged;
 mod statements;
 
 use std::{fmt::Write as _, sync::Arc};
@@ -11,6 +12,7 @@ use crate::{Action, EngineProfile, MARKER_TABLE, Table, TreeDeletes, Updates, Up
 
 pub use self::names::TableNames;
 pub(crate) use self::read::Sees;
+pub(crate) use self::staged::{MAX_STAGED_CHUNKS, can_be_staged, staged_action};
 pub(crate) use self::statements::Statements;
 
 /// The name of the rows that an `UPDATE` takes its values from, and that of the table beside them. One
@@ -28,7 +30,8 @@ const READ_VERSION: &str = "ordid_version";
 pub enum StatementKind {
     /// It inserts rows.
     Insert,
-    /// It updates rows by their keys.
+    /// It updates rows by their keys. Statements without parameters, such as those that make and remove a temporary table,
+    /// are of this kind, too.
     Update,
     /// It sets a column of rows to NULL, by their keys.
     SetNull,
@@ -37,7 +40,7 @@ pub enum StatementKind {
     /// It asks whether a row is there.
     Exists,
     /// It asks which of many rows are there, by some of their columns: the answer has the number of each that is, counted
-    /// from 0, as text.
+    /// from 0, as text. Where the engine can, one row has all numbers, with commas in between.
     Find,
     /// It finds many rows by some columns, and reads other columns of them. Its first column has, as text, the number
     /// of each row that exists, counted from 0.

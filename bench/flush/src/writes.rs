@@ -1,5 +1,6 @@
 //! Rows that are there, all or every second one: `upsert` and `update_columns` of a unit of work against the SQL that one
-//! writes for it. What is written by hand does not say which rows were inserted.
+//! writes for it. An upsert of the unit of work says which rows were inserted. What is written by hand does so only where it
+//! asks first, and is not safe against others that write the same rows.
 
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,9 @@ trait ByHand: Engine {
 
     /// Binds key and total, in the order of the statement.
     fn bind_total(order: &Order, values: &mut Bound<Self>) -> Outcome<BoxDynError>;
+
+    /// Binds the key.
+    fn bind_key(order: &Order, values: &mut Bound<Self>) -> Outcome<BoxDynError>;
 }
 
 type Outcome<E> = std::result::Result<(), E>;
@@ -38,6 +42,10 @@ macro_rules! by_hand {
             fn bind_total($order: &Order, values: &mut Bound<Self>) -> Outcome<BoxDynError> {
                 $(values.put($value)?;)+
                 Ok(())
+            }
+
+            fn bind_key(order: &Order, values: &mut Bound<Self>) -> Outcome<BoxDynError> {
+                values.put(order.id.to_raw())
             }
         }
     };
@@ -73,7 +81,14 @@ by_hand!(
 );
 
 /// `None` is the unit of work; otherwise by hand, so many rows a statement.
-type Way = Option<usize>;
+type Way = Option<ByHandWay>;
+
+#[derive(Debug, Clone, Copy)]
+struct ByHandWay {
+    rows: usize,
+    /// Whether it first asks which rows are there.
+    asks: bool,
+}
 
 pub(crate) async fn engines(arguments: &Arguments, write: Write) -> Result<()> {
     println!(
@@ -129,13 +144,23 @@ where
         Write::Column if DB::SET_TOTALS.is_none() => &[1],
         _ => &[100, 500, 1_000],
     };
+    let asked: &[usize] = match write {
+        Write::Upsert => &[1_000],
+        _ => &[],
+    };
+    let by_hand = by_hand.iter().map(|rows| (*rows, false));
+    let asked = asked.iter().map(|rows| (*rows, true));
+    let by_hand = by_hand.chain(asked);
     let ways: Vec<Way> = [None]
         .into_iter()
-        .chain(by_hand.iter().copied().map(Some))
+        .chain(by_hand.map(|(rows, asks)| Some(ByHandWay { rows, asks })))
         .collect();
     let shown = ways.iter().map(|way| match way {
         None => ("ordid flush".to_owned(), Role::Flush),
-        Some(rows) => (format!("by hand, {rows} rows"), Role::Peer),
+        Some(ByHandWay { rows, asks: true }) => {
+            (format!("by hand, asked, {rows} rows"), Role::Peer)
+        }
+        Some(ByHandWay { rows, .. }) => (format!("by hand, {rows} rows"), Role::Peer),
     });
     let gate = Gate {
         best: Some(0.95),
@@ -205,9 +230,9 @@ where
             work.flush(pool).await?;
             started.elapsed()
         }
-        Some(size) => {
+        Some(way) => {
             let started = Instant::now();
-            by_hand::<DB>(pool, write, rows, size).await?;
+            by_hand::<DB>(pool, write, rows, way).await?;
             started.elapsed()
         }
     };
@@ -225,7 +250,7 @@ async fn by_hand<DB: ByHand>(
     pool: &Pool<DB>,
     write: Write,
     rows: &[Order],
-    size: usize,
+    ByHandWay { rows: size, asks }: ByHandWay,
 ) -> Outcome<sqlx::Error>
 where
     Order: FormOn<DB>,
@@ -244,7 +269,12 @@ where
         };
         AssertSqlSafe(sql).into_sql_str()
     };
-    let full = text(size);
+    let asking = |rows: usize| {
+        let keys: Vec<_> = (1..=rows).map(DB::placeholder).collect();
+        let sql = format!("SELECT id FROM orders WHERE id IN ({})", keys.join(", "));
+        AssertSqlSafe(sql).into_sql_str()
+    };
+    let (full, question) = (text(size), asking(size));
     let mut transaction = pool.begin().await?;
     for chunk in rows.chunks(size) {
         let sql = if chunk.len() == size {
@@ -252,6 +282,13 @@ where
         } else {
             text(chunk.len())
         };
+        if asks {
+            let sql = match chunk.len() == size {
+                true => question.clone(),
+                false => asking(chunk.len()),
+            };
+            DB::bound(&mut transaction, sql, chunk, 1, DB::bind_key).await?;
+        }
         match write {
             Write::Upsert => DB::insert(&mut transaction, sql, chunk).await?,
             _ => DB::bound(&mut transaction, sql, chunk, 2, DB::bind_total).await?,

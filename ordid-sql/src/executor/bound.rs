@@ -5,7 +5,7 @@ use std::{future::poll_fn, ops::Range, pin::pin, task::Poll};
 use super::no_values;
 use crate::{
     Chunk, DriverError, EngineProfile, FlushError, MessageLimit, PendingRows, Place,
-    spi::{BoxedError, Changed, FlushTransaction, ReadRow, RowBinder, RunOfRows, StatementFailure},
+    spi::{BoxedError, Changed, FlushTransaction, RowBinder, RunOfRows, StatementFailure},
     text::{Statement, Statements},
 };
 
@@ -19,6 +19,25 @@ pub(super) struct Bound<B> {
     /// Whether each statement is for one row.
     is_for_each_row: bool,
     counts_inserts: bool,
+    into: Into,
+}
+
+/// Where the rows of a chunk go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Into {
+    /// Where their action says.
+    Table,
+    /// Into the temporary table.
+    Staged,
+}
+
+impl<B> Bound<B> {
+    /// Returns whether the rows could be bound, each with a value for each of so many columns.
+    pub(super) fn is_whole(&self, columns: usize) -> bool {
+        self.statements
+            .as_ref()
+            .is_ok_and(|bound| bound.iter().all(|it| it.statement.columns.len() == columns))
+    }
 }
 
 struct BoundStatement<B> {
@@ -34,7 +53,16 @@ pub(super) fn bind<B: RowBinder>(
     chunk: &Chunk,
     statements: &mut Statements<'_>,
 ) -> Bound<B> {
-    bind_from(rows, chunk, chunk.rows.start, statements)
+    bind_from(rows, chunk, chunk.rows.start, Into::Table, statements)
+}
+
+/// As [`bind`], for the statements that insert the rows into the temporary table.
+pub(super) fn bind_staged<B: RowBinder>(
+    rows: &PendingRows<B>,
+    chunk: &Chunk,
+    statements: &mut Statements<'_>,
+) -> Bound<B> {
+    bind_from(rows, chunk, chunk.rows.start, Into::Staged, statements)
 }
 
 /// As [`bind`], from this row of the chunk on.
@@ -42,15 +70,16 @@ fn bind_from<B: RowBinder>(
     rows: &PendingRows<B>,
     chunk: &Chunk,
     start: usize,
+    into: Into,
     statements: &mut Statements<'_>,
 ) -> Bound<B> {
-    let is_for_each_row = statements.writer().is_for_each_row(chunk.action);
+    let is_for_each_row = into == Into::Table && statements.writer().is_for_each_row(chunk.action);
     let place = Place::of(statements.table(chunk.table), chunk);
     let counts_inserts =
         statements.writer().engine.counts_inserts && statements.table(chunk.table).counts_inserts;
     let bound = match is_for_each_row {
         true => bind_each(rows, chunk, statements).map(|bound| (bound, chunk.rows.end)),
-        false => bind_all(rows, chunk, start, statements),
+        false => bind_all(rows, chunk, start, into, statements),
     };
     let (bound, end) = match bound {
         Ok((bound, end)) => (Ok(bound), end),
@@ -63,6 +92,7 @@ fn bind_from<B: RowBinder>(
         place,
         is_for_each_row,
         counts_inserts,
+        into,
     }
 }
 
@@ -75,6 +105,7 @@ fn bind_all<B: RowBinder>(
     rows: &PendingRows<B>,
     chunk: &Chunk,
     start: usize,
+    into: Into,
     statements: &mut Statements<'_>,
 ) -> Result<(Vec<BoundStatement<B>>, usize), Unbound> {
     let entity = rows.entity(chunk.table);
@@ -103,7 +134,7 @@ fn bind_all<B: RowBinder>(
         _ => 0,
     };
     let runs = values.into_runs(end - start).into_iter();
-    let bound = runs.map(|run| of_run(run, bytes, chunk, statements));
+    let bound = runs.map(|run| of_run(run, bytes, chunk, into, statements));
     Ok((bound.collect(), end))
 }
 
@@ -111,10 +142,19 @@ fn of_run<B>(
     run: RunOfRows<B>,
     bytes: usize,
     chunk: &Chunk,
+    into: Into,
     statements: &mut Statements<'_>,
 ) -> BoundStatement<B> {
+    let all = || statements.table(chunk.table).columns_of(chunk.action);
+    let statement = match into {
+        Into::Staged if run.columns.as_ref().is_none_or(|it| *it == all()) => {
+            statements.staged(chunk, run.rows)
+        }
+        // Rows without values for some columns are not sent there: see `is_whole`.
+        _ => statements.of(chunk, run.rows, run.columns.as_deref()),
+    };
     BoundStatement {
-        statement: statements.of(chunk, run.rows, run.columns.as_deref()),
+        statement,
         values: run.values,
         bytes,
     }
@@ -150,7 +190,7 @@ fn bind_each<B: RowBinder>(
         }
         let bytes = values.bytes();
         let runs = values.into_runs(1).into_iter();
-        bound.extend(runs.map(|run| of_run(run, bytes, chunk, statements)));
+        bound.extend(runs.map(|run| of_run(run, bytes, chunk, Into::Table, statements)));
     }
     Ok(bound)
 }
@@ -166,8 +206,8 @@ pub(super) async fn send<T: FlushTransaction>(
 ) -> Result<usize, FlushError<T::Error>> {
     let (chunk, place) = (bound.chunk.clone(), bound.place.clone());
     let key = |row: usize| rows.key_text(&chunk, row);
-    let is_for_each_row = bound.is_for_each_row;
-    let is_counted = !chunk.action.inserts() || bound.counts_inserts;
+    let (is_for_each_row, into) = (bound.is_for_each_row, bound.into);
+    let is_counted = into == Into::Staged || !chunk.action.inserts() || bound.counts_inserts;
     let engine = texts.writer().engine;
     let mut meanwhile = Some(meanwhile);
     let mut start = chunk.rows.start;
@@ -203,7 +243,7 @@ pub(super) async fn send<T: FlushTransaction>(
                 }
                 is_bound = true;
                 if end < chunk.rows.end {
-                    next = Some(bind_from(rows, &chunk, end, texts));
+                    next = Some(bind_from(rows, &chunk, end, into, texts));
                 } else if let Some(meanwhile) = meanwhile.take() {
                     meanwhile(texts);
                 }
@@ -265,7 +305,7 @@ pub(super) async fn found<T: FlushTransaction>(
     for question in questions {
         let mut start = question.rows.start;
         while start < question.rows.end {
-            let bound = bind_from(rows, &question, start, statements);
+            let bound = bind_from(rows, &question, start, Into::Table, statements);
             let place = bound.place;
             let keyed = |row: usize| place.clone().with_key(rows.key_text(chunk, row));
             let asked = match bound.statements {
@@ -284,9 +324,12 @@ pub(super) async fn found<T: FlushTransaction>(
                 let answer = open.read(&statement, values).await;
                 let answer = answer.map_err(|it| FlushError::statement(it, place.clone()))?;
                 for row in answer {
-                    let row = number_of(&row, statement.rows);
-                    let row = row.map_err(|error| FlushError::bind(error, place.clone()))?;
-                    found[start - first + row] = true;
+                    // An engine may answer with the numbers of all rows in one text, which is NULL if there are none.
+                    for number in row.text.split(',').filter(|it| !it.is_empty()) {
+                        let row = number_of(number, statement.rows);
+                        let row = row.map_err(|error| FlushError::bind(error, place.clone()))?;
+                        found[start - first + row] = true;
+                    }
                 }
                 count += 1;
                 start += statement.rows;
@@ -321,7 +364,7 @@ async fn check_size<T: FlushTransaction>(
 }
 
 /// Returns the number of a row among the `rows` rows that a query asked about.
-pub(super) fn number_of(ReadRow { text, .. }: &ReadRow, rows: usize) -> Result<usize, String> {
+pub(super) fn number_of(text: &str, rows: usize) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number < rows);
     number.ok_or_else(|| format!("the database answers {text:?} in place of the number of a row"))
 }

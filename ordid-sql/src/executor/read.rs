@@ -187,7 +187,7 @@ fn fillings<B: RowBinder>(
     asked: Range<usize>,
     read: ReadRow,
 ) -> Result<(usize, Vec<Filling>), BoxedError> {
-    let row = asked.start + number_of(&read, asked.len())?;
+    let row = asked.start + number_of(&read.text, asked.len())?;
     let mut values: Vec<Option<AnyValue>> = read.values.into_iter().map(Some).collect();
     let mut fillings = Vec::with_capacity(values.len());
     let mut has_others = false;

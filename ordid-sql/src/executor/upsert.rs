@@ -54,20 +54,27 @@ pub(super) async fn upsert<T: FlushTransaction>(
         false => part(UpsertStep::Update, middle..chunk.rows.end),
         true => part(UpsertStep::Confirm, middle..chunk.rows.end),
     };
-    for part in [&inserted, &others] {
-        let sent = match part.action {
-            _ if part.rows.is_empty() => Ok(0),
-            Action::Upsert {
-                step: UpsertStep::Confirm,
-                ..
-            } => confirm(rows, open, part, statements).await,
-            _ => {
-                let bound = bind(rows, part, statements);
-                send(rows, open, bound, statements, |_| ()).await
-            }
-        };
-        count += sent.map_err(|error| (error, Some(found.clone())))?;
+    let failed = |error| (error, Some(found.clone()));
+    let is_bound = !is_ignored && !others.rows.is_empty();
+    let mut updates = None;
+    if !inserted.rows.is_empty() {
+        let bound = bind(rows, &inserted, statements);
+        // While the database inserts, what it updates is bound.
+        let sent = send(rows, open, bound, statements, |statements| {
+            updates = is_bound.then(|| bind(rows, &others, statements));
+        });
+        count += sent.await.map_err(failed)?;
     }
+    count += match updates {
+        Some(bound) => send(rows, open, bound, statements, |_| ()).await,
+        None if is_bound => {
+            let bound = bind(rows, &others, statements);
+            send(rows, open, bound, statements, |_| ()).await
+        }
+        None if others.rows.is_empty() => Ok(0),
+        None => confirm(rows, open, &others, statements).await,
+    }
+    .map_err(failed)?;
     Ok(Sent {
         statements: count,
         inserted,

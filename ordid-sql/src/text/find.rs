@@ -7,10 +7,13 @@ use crate::{Updates, UpsertStep};
 
 impl Writer<'_> {
     /// ```text
-    /// PostgreSQL,   SELECT ordid_number FROM (VALUES ($1, '0'), ($2, '1')) AS ordid_rows ("mail", ordid_number)
-    /// SQL Server    WHERE EXISTS (SELECT 1 FROM "people" AS ordid_target WHERE ordid_target."mail" = ordid_rows."mail")
+    /// PostgreSQL    SELECT string_agg(ordid_number, ',')
+    ///               FROM (VALUES ($1, '0'), ($2, '1')) AS ordid_rows ("mail", ordid_number)
+    ///               WHERE EXISTS (SELECT 1 FROM "people" AS ordid_target WHERE ordid_target."mail" = ordid_rows."mail")
+    /// SQL Server    SELECT ordid_number FROM (VALUES (@P1, '0'), (@P2, '1')) AS ordid_rows ([mail], ordid_number)
+    ///               WHERE EXISTS (..)
     /// SQLite        WITH ordid_rows ("mail", ordid_number) AS (VALUES (?, '0'), (?, '1'))
-    ///               SELECT ordid_number FROM ordid_rows WHERE EXISTS (..)
+    ///               SELECT group_concat(ordid_number) FROM ordid_rows WHERE EXISTS (..)
     /// MySQL         (SELECT '0' FROM `people` WHERE `mail` = ?) UNION ALL (SELECT '1' FROM `people` WHERE `mail` = ?)
     /// Oracle        SELECT '0' FROM "people" WHERE "mail" = :1
     /// ```
@@ -30,7 +33,9 @@ impl Writer<'_> {
             (UpsertStep::Find, Some(_)) => ["", ""],
             _ => self.waits_for_committed(),
         };
-        if self.numbered_rows(out, names, columns, rows, "", locks) {
+        let [join, behind] = self.engine.words.joins_texts.unwrap_or_default();
+        let number = format!("{join}{NUMBER}{behind}");
+        if self.numbered_rows(out, names, columns, rows, [&number, ""], locks) {
             return;
         }
         let ([before, behind], found_by) = (locks, pairs(columns));
@@ -52,8 +57,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Begins a query about rows. It selects their numbers, followed by `selected`, which begins with a comma if it is
-    /// not empty.
+    /// Begins a query about rows. It selects their numbers by the expression `number`, followed by `selected`, which begins
+    /// with a comma if it is not empty.
     ///
     /// Returns whether the query is complete, because it has a separate `SELECT` for each row. Otherwise the query
     /// selects from the list of rows, and the caller adds the text that joins the table with it.
@@ -63,7 +68,7 @@ impl Writer<'_> {
         names: &TableNames,
         columns: &[usize],
         rows: usize,
-        selected: &str,
+        [number, selected]: [&str; 2],
         [before, behind]: [&str; 2],
     ) -> bool {
         let updates = self.engine.updates;
@@ -89,9 +94,9 @@ impl Writer<'_> {
             list(out, names, columns);
             let _ = write!(out, ", {NUMBER}) AS (VALUES ");
             self.numbered_values(out, names, columns, rows);
-            let _ = write!(out, ") SELECT {NUMBER}{selected} FROM {ROWS}");
+            let _ = write!(out, ") SELECT {number}{selected} FROM {ROWS}");
         } else {
-            let _ = write!(out, "SELECT {NUMBER}{selected} FROM (VALUES ");
+            let _ = write!(out, "SELECT {number}{selected} FROM (VALUES ");
             self.numbered_values(out, names, columns, rows);
             let _ = write!(out, ") AS {ROWS} (");
             list(out, names, columns);

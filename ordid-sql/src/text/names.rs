@@ -73,7 +73,7 @@ impl TableNames {
 
     /// Returns the columns by which an action finds rows, each with the position of the value that it has to have.
     /// These are the columns of the key and, if it is checked, of the version; an upsert has its own.
-    pub(super) fn found_by(&self, table: &Table, action: Action) -> Vec<(usize, usize)> {
+    pub(crate) fn found_by(&self, table: &Table, action: Action) -> Vec<(usize, usize)> {
         if let Action::Upsert { set, .. } = action {
             return pairs(table.upserted_by(set));
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Statement, StatementKind, TARGET, TableNames, Writer, joined, names::pairs};
+use super::{NUMBER, Statement, StatementKind, TARGET, TableNames, Writer, joined, names::pairs};
 use crate::Updates;
 
 /// The transactions whose rows the query has to see.
@@ -52,7 +52,7 @@ impl Writer<'_> {
             };
         }
         let mut sql = String::with_capacity(96 + rows * (found_by.len() * 7 + 8));
-        if !self.numbered_rows(&mut sql, names, found_by, rows, &selected, locks) {
+        if !self.numbered_rows(&mut sql, names, found_by, rows, [NUMBER, &selected], locks) {
             let [before, behind] = locks;
             let _ = write!(sql, " JOIN {} AS {TARGET}{before} ON ", names.table);
             joined(

@@ -8,8 +8,9 @@ use crate::{Action, Chunk, Table};
 pub(crate) struct Statements<'a> {
     writer: Writer<'a>,
     tables: Vec<(Table, TableNames)>,
-    /// The last statement of each table. Upserts have one for each step.
-    last: Vec<[Option<Written>; 4]>,
+    /// The last statement of each table. Upserts have one for each step, and rows that go through a temporary table have
+    /// another one.
+    last: Vec<[Option<Written>; 5]>,
 }
 
 /// A statement, with the action and the columns that it was written for.
@@ -24,7 +25,7 @@ impl<'a> Statements<'a> {
     pub(crate) fn new(writer: Writer<'a>, tables: Vec<(Table, TableNames)>) -> Self {
         Self {
             writer,
-            last: tables.iter().map(|_| [const { None }; 4]).collect(),
+            last: tables.iter().map(|_| [const { None }; 5]).collect(),
             tables,
         }
     }
@@ -44,11 +45,41 @@ impl<'a> Statements<'a> {
     /// Returns the statement for this number of rows of a chunk. If the rows do not have values for all columns, they
     /// have values for the columns of `set`.
     pub(crate) fn of(&mut self, chunk: &Chunk, rows: usize, set: Option<&[usize]>) -> Statement {
-        let (table, names) = &self.tables[chunk.table];
         let slot = match chunk.action {
             Action::Upsert { step, .. } => step as usize,
             _ => 0,
         };
+        self.written(slot, chunk, rows, set, Writer::statement)
+    }
+
+    /// Returns the statement that inserts this number of rows of a chunk into the temporary table. The rows have values for
+    /// all columns of the chunk's action.
+    pub(crate) fn staged(&mut self, chunk: &Chunk, rows: usize) -> Statement {
+        self.written(
+            4,
+            chunk,
+            rows,
+            None,
+            |writer, table, names, action, rows, _| writer.fill(table, names, action, rows),
+        )
+    }
+
+    fn written(
+        &mut self,
+        slot: usize,
+        chunk: &Chunk,
+        rows: usize,
+        set: Option<&[usize]>,
+        write: impl FnOnce(
+            Writer<'a>,
+            &Table,
+            &TableNames,
+            Action,
+            usize,
+            Option<&[usize]>,
+        ) -> Statement,
+    ) -> Statement {
+        let (table, names) = &self.tables[chunk.table];
         let slot = &mut self.last[chunk.table][slot];
         if let Some(last) = slot
             && (last.action, last.set.as_deref(), last.statement.rows) == (chunk.action, set, rows)
@@ -57,7 +88,7 @@ impl<'a> Statements<'a> {
         }
         // The rows of a circle, for which a table has no number, are few.
         let of_action = table.rows_of(chunk.action).unwrap_or(chunk.rows.end);
-        let mut statement = self.writer.statement(table, names, chunk.action, rows, set);
+        let mut statement = write(self.writer, table, names, chunk.action, rows, set);
         // The last chunk may be shorter.
         let is_full = rows == 1 || chunk.rows.start == chunk.number * rows;
         let recurs = set.is_none() && is_full && of_action >= 2 * rows;

@@ -1,4 +1,5 @@
 mod read;
+mod staged;
 mod upserts;
 
 use std::any::TypeId;

@@ -80,6 +80,8 @@ impl Recipe for MySql {
             format!("--plugin-dir={}", inside("usr/lib/mysql/plugin")),
             // Statements have no access to files: the server belongs to root.
             "--secure-file-priv=NULL".to_owned(),
+            // As MariaDB's default. With a log, users without SUPER may define no triggers and functions.
+            "--disable-log-bin".to_owned(),
         ]);
         common.extend_from_slice(&self.options);
         let mut install = common.clone();
@@ -92,8 +94,6 @@ impl Recipe for MySql {
             "--bind-address=127.0.0.1".to_owned(),
             // The protocol of documents would take a port that is everyone's.
             "--mysqlx=OFF".to_owned(),
-            // As MariaDB's default. With a log, users without SUPER may define no triggers and functions.
-            "--disable-log-bin".to_owned(),
         ]);
         Launch::of(vec![install], serve)
     }

@@ -23,6 +23,7 @@ use super::{
 mod counted;
 mod cut_off;
 mod leased;
+mod staged;
 
 use crate::{
     proxy::{At, Fault, Proxy},
@@ -99,6 +100,11 @@ pub fn trials<L: Library>(cluster: &Cluster, trials: &mut Vec<Trial>) {
             "ids_of_mappings_are_unique_and_one_apart",
             false,
             counted::mappings
+        );
+        add!(
+            "many_rows_go_through_a_temporary_table",
+            false,
+            staged::rows
         );
         add!("numbers_of_counters_are_unique", false, counted::counters);
         add!(

@@ -30,6 +30,7 @@ mod retry;
 mod settings;
 mod shards;
 mod sqlite;
+mod staged;
 mod traps;
 mod upserts;
 
@@ -62,6 +63,7 @@ fn main() {
             pgbouncer::trials(servers, trials);
             retry::trials(servers, trials);
             settings::trials(servers, trials);
+            staged::trials(servers, trials);
             coexistence::trials(servers, trials);
             cookbook::trials(servers, trials);
             traps::trials(servers, trials);

@@ -309,14 +309,14 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     }
     for server in ["mariadb", "mysql"] {
         let name = "settings::numbers_have_the_steps_of_servers_that_compare_nothing";
-        on_own_server(trials, servers, server, name, None, counts_by_steps);
+        on_own_server(trials, servers, server, name, &[], counts_by_steps);
     }
     for (name, settings, options) in [
-        ("settings::of_sessions", MYSQL, None),
+        ("settings::of_sessions", MYSQL, &[][..]),
         (
             "settings::lower_case_table_names=1",
             LOWER_CASE,
-            Some("--lower-case-table-names=1"),
+            &["--lower-case-table-names=1"],
         ),
     ] {
         for server in ["mariadb", "mysql"] {
@@ -378,13 +378,13 @@ async fn counts_by_steps(server: Server) -> Outcome {
     Ok(cleanup.await?)
 }
 
-/// Adds a test with a server of its own, which is started with an option.
-fn on_own_server<F: Future<Output = Outcome>>(
+/// Adds a test with a server of its own, which is started with these options.
+pub(crate) fn on_own_server<F: Future<Output = Outcome>>(
     trials: &mut Vec<Trial>,
     servers: &Servers,
     server: &'static str,
     name: &str,
-    option: Option<&'static str>,
+    own: &'static [&'static str],
     test: impl FnOnce(Server) -> F + Send + 'static,
 ) {
     let name = format!("{server}::{name}");
@@ -397,7 +397,7 @@ fn on_own_server<F: Future<Output = Outcome>>(
             run(async || {
                 // A lock that is never given back is no reason to wait for long.
                 let mut options = vec!["--innodb-lock-wait-timeout=5"];
-                options.extend(option);
+                options.extend(own);
                 let options = options.as_slice();
                 test(match server {
                     "mysql" => ordid_harness::mysql_with(options)?,

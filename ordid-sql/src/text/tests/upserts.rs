@@ -28,15 +28,15 @@ fn each_engine_is_asked_which_rows_are_there() {
     for (engine, find, confirm) in [
         (
             EngineProfile::POSTGRES,
-            "SELECT ordid_number FROM (VALUES ($1, $2, '0'), ($3, $4, '1')) AS ordid_rows (\"parent\", \"id\", \
+            "SELECT string_agg(ordid_number, ',') FROM (VALUES ($1, $2, '0'), ($3, $4, '1')) AS ordid_rows (\"parent\", \"id\", \
              ordid_number) WHERE EXISTS (SELECT 1 FROM \"orders\" AS ordid_target WHERE ordid_target.\"parent\" = \
              ordid_rows.\"parent\" AND ordid_target.\"id\" = ordid_rows.\"id\")",
             None,
         ),
         (
             EngineProfile::SQLITE,
-            "WITH ordid_rows (\"parent\", \"id\", ordid_number) AS (VALUES (?, ?, '0'), (?, ?, '1')) SELECT ordid_number \
-             FROM ordid_rows WHERE EXISTS (SELECT 1 FROM \"orders\" AS ordid_target WHERE ordid_target.\"parent\" = \
+            "WITH ordid_rows (\"parent\", \"id\", ordid_number) AS (VALUES (?, ?, '0'), (?, ?, '1')) SELECT \
+             group_concat(ordid_number) FROM ordid_rows WHERE EXISTS (SELECT 1 FROM \"orders\" AS ordid_target WHERE ordid_target.\"parent\" = \
              ordid_rows.\"parent\" AND ordid_target.\"id\" = ordid_rows.\"id\")",
             None,
         ),

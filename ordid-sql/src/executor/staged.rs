@@ -1,0 +1,362 @@
+//! Sends many rows that are updated or upserted through a temporary table.
+//!
+//! All chunks of an action that follow each other are inserted there, and then taken over together. An error of that names
+//! them all, as one of a bulk command does, and the row is looked for in the same way.
+
+use std::time::Instant;
+
+use super::{
+    bound::{Bound, bind_staged, send},
+    no_values,
+    upsert::Sent,
+};
+use crate::{
+    Action, Chunk, Failure, FlushError, FlushRun, PendingRows, Place, Progress, Step, Updates,
+    UpsertStep, Upserted,
+    spi::{Changed, FlushTransaction, Statement},
+    text::{MAX_STAGED_CHUNKS, Statements, can_be_staged, staged_action},
+};
+
+/// Which tables' rows go through a temporary table, as far as an attempt has found out.
+#[derive(Debug, Default)]
+pub(super) struct Staging {
+    /// Each table that was asked about.
+    possible: Vec<(usize, bool)>,
+}
+
+/// The error of taking rows over, and for upserts which of them were there.
+type Failed<D> = (FlushError<D>, Option<Vec<bool>>);
+
+impl Staging {
+    /// Returns whether rows of this action may go through a temporary table, of which so many follow each other.
+    pub(super) fn may_take(
+        &self,
+        chunk: &Chunk,
+        least: Option<usize>,
+        rows_together: impl FnOnce() -> usize,
+    ) -> bool {
+        can_be_staged(chunk.action)
+            && !self.possible.contains(&(chunk.table, false))
+            && least.is_some_and(|least| rows_together() >= least)
+    }
+
+    /// Sends the rows that the run is at. Returns `false` if they have to go by other statements.
+    pub(super) async fn send<T: FlushTransaction>(
+        &mut self,
+        rows: &mut PendingRows<T::Binder>,
+        open: &mut T,
+        run: &mut FlushRun<T::Error>,
+        observer: &mut Option<Box<dyn FnMut(Progress) + Send>>,
+        statements: &mut Statements<'_>,
+    ) -> bool {
+        let Step::Send(first) = run.step() else {
+            return false;
+        };
+        let started = Instant::now();
+        let action = staged_action(first.action);
+        let columns = statements.table(first.table).columns_of(action).len();
+        let bound = bind_staged(rows, &of(&first, action), statements);
+        if !bound.is_whole(columns) {
+            self.possible.push((first.table, false));
+            return false;
+        }
+        let made = match self.begin(rows, open, &first, statements).await {
+            Ok(Some(made)) => made,
+            Ok(None) => {
+                self.possible.push((first.table, false));
+                return false;
+            }
+            Err(error) => {
+                run.failed(error, None);
+                return true;
+            }
+        };
+        let filled = fill(rows, open, run, bound, columns, statements).await;
+        let (chunks, group, count) = match filled {
+            Ok(filled) => filled,
+            Err((error, chunk)) => {
+                run.failed(error, Some(chunk));
+                return true;
+            }
+        };
+        let name = statements.table(group.table).name();
+        let taken = match group.action {
+            Action::Upsert { .. } => upsert(rows, open, &group, statements).await,
+            _ => {
+                let writer = statements.writer();
+                let (table, names) = (statements.table(group.table), statements.names(group.table));
+                let update = writer.update_staged(table, names, group.action, group.rows.len());
+                let taken = take(rows, open, &update, &group, statements, true).await;
+                taken.map(|()| (1, None)).map_err(|error| (error, None))
+            }
+        };
+        let taken = match taken {
+            Ok(taken) => {
+                let unstage = statements.writer().unstage();
+                let removed = open.execute(&unstage, no_values(rows));
+                let removed = removed.await.map(|_| taken);
+                removed.map_err(|it| {
+                    (
+                        FlushError::statement(it.error, place(&group, statements)),
+                        None,
+                    )
+                })
+            }
+            failed => failed,
+        };
+        match taken {
+            Ok((more, sent)) => {
+                // The last one removes the table.
+                let count = made + count + more + 1;
+                match sent {
+                    Some(sent) => {
+                        let sent = Sent {
+                            statements: count,
+                            ..sent
+                        };
+                        run.upserted(rows, &group, sent, started.elapsed());
+                    }
+                    None => run.count_all(name, &group, count, started.elapsed()),
+                }
+                for chunk in &chunks {
+                    run.report(name, chunk, observer);
+                }
+                run.succeeded();
+            }
+            Err((error, found @ Some(_))) => run.upsert_failed(error, found, group),
+            Err((error, None)) => run.failed(error, Some(group)),
+        }
+        true
+    }
+
+    /// Makes the temporary table, and returns how many statements that took; `None` if the server does not let it.
+    async fn begin<T: FlushTransaction>(
+        &mut self,
+        rows: &PendingRows<T::Binder>,
+        open: &mut T,
+        chunk: &Chunk,
+        statements: &Statements<'_>,
+    ) -> Result<Option<usize>, FlushError<T::Error>> {
+        let (writer, place) = (statements.writer(), || place(chunk, statements));
+        let (table, names) = (statements.table(chunk.table), statements.names(chunk.table));
+        if !self.possible.contains(&(chunk.table, true)) {
+            let Some(question) = writer.engine.words.can_stage else {
+                return Ok(None);
+            };
+            let question = Statement::query(question(names));
+            let answer = open.exists(&question, no_values(rows)).await;
+            if !answer.map_err(|error| FlushError::statement(error, place()))? {
+                return Ok(None);
+            }
+            self.possible.push((chunk.table, true));
+        }
+        let made = writer.stage(table, names, staged_action(chunk.action));
+        for statement in &made {
+            match open.execute(statement, no_values(rows)).await {
+                Ok(_) => {}
+                // There a statement that is refused leaves the transaction as it is.
+                Err(failed)
+                    if writer.engine.updates == Updates::RowByRow
+                        && failed.error.failure == Failure::Refused =>
+                {
+                    return Ok(None);
+                }
+                Err(failed) => return Err(FlushError::statement(failed.error, place())),
+            }
+        }
+        Ok(Some(made.len()))
+    }
+}
+
+/// The chunks that were inserted into the temporary table, all of them as one, and how many statements that took.
+type Filled = (Vec<Chunk>, Chunk, usize);
+
+/// Inserts the rows of the run's chunk, and of those that follow it, into the temporary table. The run is at the last of
+/// them then.
+async fn fill<T: FlushTransaction>(
+    rows: &PendingRows<T::Binder>,
+    open: &mut T,
+    run: &mut FlushRun<T::Error>,
+    first: Bound<T::Binder>,
+    columns: usize,
+    statements: &mut Statements<'_>,
+) -> Result<Filled, (FlushError<T::Error>, Chunk)> {
+    let (mut chunks, mut count) = (Vec::<Chunk>::new(), 0);
+    let mut bound = Some(first);
+    while let (Step::Send(chunk), Some(now)) = (run.step(), bound.take()) {
+        let next = run.upcoming().filter(|next| {
+            (next.action, next.table, next.rows.start)
+                == (chunk.action, chunk.table, chunk.rows.end)
+                && chunks.len() + 1 < MAX_STAGED_CHUNKS
+        });
+        let sent = send(rows, open, now, statements, |statements| {
+            bound = next
+                .as_ref()
+                .map(|next| bind_staged(rows, &of(next, staged_action(next.action)), statements))
+                .filter(|bound| bound.is_whole(columns));
+        });
+        match sent.await {
+            Ok(sent) => count += sent,
+            Err(error) => return Err((error, chunk)),
+        }
+        chunks.push(chunk);
+        if bound.is_some() {
+            run.succeeded();
+        }
+    }
+    let mut group = chunks[0].clone();
+    group.rows.end = chunks[chunks.len() - 1].rows.end;
+    Ok((chunks, group, count))
+}
+
+/// Inserts the rows of the temporary table that are not there, and updates the others. Returns how many statements it
+/// took and what was done with which rows, which it puts into another order.
+async fn upsert<T: FlushTransaction>(
+    rows: &mut PendingRows<T::Binder>,
+    open: &mut T,
+    group: &Chunk,
+    statements: &Statements<'_>,
+) -> Result<(usize, Option<Sent>), Failed<T::Error>> {
+    let Action::Upsert { set, .. } = group.action else {
+        unreachable!("it is an upsert");
+    };
+    let (writer, table) = (statements.writer(), statements.table(group.table));
+    let names = statements.names(group.table);
+    let part = |step, rows| Chunk {
+        action: Action::Upsert { set, step },
+        rows,
+        ..group.clone()
+    };
+    let is_ignored = table.column_sets()[set].columns.is_empty();
+    let (found, mut count) = found(rows, open, group, statements)
+        .await
+        .map_err(|error| (error, None))?;
+    let failed = |error| (error, Some(found.clone()));
+    let middle = rows.put_new_first(group, &found);
+    let inserted = part(UpsertStep::Insert, group.rows.start..middle);
+    let others = match is_ignored {
+        false => part(UpsertStep::Update, middle..group.rows.end),
+        true => part(UpsertStep::Confirm, middle..group.rows.end),
+    };
+    if !inserted.rows.is_empty() {
+        let columns = table.columns_of(inserted.action);
+        let insert = writer.insert_staged(names, &columns, inserted.rows.len());
+        let is_counted = writer.engine.counts_inserts && table.counts_inserts;
+        let taken = take(rows, open, &insert, &inserted, statements, is_counted).await;
+        taken.map_err(failed)?;
+        count += 1;
+    }
+    if !others.rows.is_empty() {
+        if !is_ignored {
+            let update = writer.update_staged(table, names, others.action, others.rows.len());
+            let taken = take(rows, open, &update, &others, statements, true).await;
+            taken.map_err(failed)?;
+            count += 1;
+        } else if let Some(query) =
+            writer.confirm_staged(names, &found_by(statements, group), others.rows.len())
+        {
+            let there = open.read(&query, no_values(rows)).await;
+            let there = there
+                .map_err(|it| failed(FlushError::statement(it, place(&others, statements))))?;
+            if there.len() != others.rows.len() {
+                let place = place(&others, statements);
+                let error = FlushError::count(there.len() as u64, others.rows.len(), place);
+                return Err(failed(error));
+            }
+            count += 1;
+        }
+    }
+    let sent = Sent {
+        statements: count,
+        inserted,
+        others,
+        outcome: match is_ignored {
+            true => Upserted::LeftAlone,
+            false => Upserted::Updated,
+        },
+    };
+    Ok((count, Some(sent)))
+}
+
+/// Finds out which rows of the temporary table are there, and marks them. Returns that of each row, and how many
+/// statements it took.
+async fn found<T: FlushTransaction>(
+    rows: &PendingRows<T::Binder>,
+    open: &mut T,
+    group: &Chunk,
+    statements: &Statements<'_>,
+) -> Result<(Vec<bool>, usize), FlushError<T::Error>> {
+    let (writer, names) = (statements.writer(), statements.names(group.table));
+    let (found_by, place) = (found_by(statements, group), || place(group, statements));
+    let mut count = 1;
+    let mark = writer.mark_found(names, &found_by);
+    let is_marked = mark.is_some();
+    if let Some(mark) = mark {
+        let marked = open.execute(&mark, no_values(rows)).await;
+        marked.map_err(|it| FlushError::statement(it.error, place()))?;
+        count += 1;
+    }
+    let query = writer.staged_found(names, &found_by, group.rows.len());
+    let answer = open.read(&query, no_values(rows)).await;
+    let answer = answer.map_err(|it| FlushError::statement(it, place()))?;
+    let numbers = answer.iter().flat_map(|row| row.text.split(','));
+    let numbers: Result<Vec<i64>, _> = numbers.map(str::parse).collect();
+    let numbers = numbers.map_err(|error| FlushError::bind(error, place()))?;
+    if numbers.len() != group.rows.len() {
+        let error = "the database answers for another number of rows than it was asked about";
+        return Err(FlushError::bind(error, place()));
+    }
+    let there: Vec<i64> = numbers.iter().copied().filter(|it| *it > 0).collect();
+    if !is_marked && !there.is_empty() {
+        let some = (there.len() < numbers.len()).then_some(&there[..]);
+        let marked = open.execute(&writer.mark(some), no_values(rows)).await;
+        marked.map_err(|it| FlushError::statement(it.error, place()))?;
+        count += 1;
+    }
+    let found = numbers.into_iter().map(|number| number > 0);
+    Ok((found.collect(), count))
+}
+
+/// Sends a statement that takes over rows, and compares the number of rows that it changed.
+async fn take<T: FlushTransaction>(
+    rows: &PendingRows<T::Binder>,
+    open: &mut T,
+    statement: &Statement,
+    chunk: &Chunk,
+    statements: &Statements<'_>,
+    is_counted: bool,
+) -> Result<(), FlushError<T::Error>> {
+    let changed = open.execute(statement, no_values(rows)).await;
+    let changed =
+        changed.map_err(|it| FlushError::statement(it.error, place(chunk, statements)))?;
+    let changed = match changed {
+        Changed::Rows(changed) => changed,
+        Changed::OfEach(changed) => changed.iter().sum(),
+    };
+    match !is_counted || usize::try_from(changed) == Ok(chunk.rows.len()) {
+        true => Ok(()),
+        false => Err(FlushError::count(
+            changed,
+            chunk.rows.len(),
+            place(chunk, statements),
+        )),
+    }
+}
+
+/// Returns the columns by which the rows of an upsert are found, each with the position of its value.
+fn found_by(statements: &Statements<'_>, chunk: &Chunk) -> Vec<(usize, usize)> {
+    let (table, names) = (statements.table(chunk.table), statements.names(chunk.table));
+    names.found_by(table, chunk.action)
+}
+
+fn place(chunk: &Chunk, statements: &Statements<'_>) -> Place {
+    Place::of(statements.table(chunk.table), chunk)
+}
+
+/// Returns the rows of a chunk with another action.
+fn of(chunk: &Chunk, action: Action) -> Chunk {
+    Chunk {
+        action,
+        ..chunk.clone()
+    }
+}

@@ -1,0 +1,573 @@
+//! Many rows that are updated or upserted through a temporary table: that they arrive as by other statements, that a
+//! server which refuses such a table gets other statements, and that nothing of it is left.
+
+use std::collections::BTreeMap;
+
+use libtest_mimic::Trial;
+use ordid::{KeyType, OrderedKey, uuid::Uuid};
+use ordid_harness::Server;
+use ordid_sqlx::{Backend, Entity, OnConflict, UnitOfWork, Upserted, flushes_table};
+use ordid_tests::{
+    proxy::{At, Fault},
+    servers::{Scratch as _, Servers},
+};
+use sqlx::{
+    AssertSqlSafe, Connection as _, MySql, MySqlConnection, PgConnection, Pool, Postgres,
+    SqlSafeStr as _, query_scalar, raw_sql,
+};
+
+use crate::{
+    Outcome,
+    database::Live,
+    on_scratch,
+    retry::{Remote, proxy},
+    settings::on_own_server,
+};
+
+#[derive(KeyType)]
+#[ordid(scheme = uuid_v7, sqlx)]
+struct ItemId(Uuid);
+
+/// Most columns have another type in the database than their fields.
+#[derive(OrderedKey, Clone, Debug)]
+#[ordid(table = "items", columns)]
+struct Item {
+    id: ItemId,
+    code: String,
+    price: f64,
+    ratio: f32,
+    small: i16,
+    large: i64,
+    flag: bool,
+    note: Option<String>,
+    blob: Vec<u8>,
+    maybe: Option<i32>,
+}
+
+/// What a test needs to know of a database.
+trait Staged: Live
+where
+    Item: Entity<Self>,
+{
+    const ITEMS: &'static str;
+
+    /// All values of all rows as text, as the database writes them.
+    const CONTENTS: &'static str;
+
+    async fn contents(pool: &Pool<Self>) -> Outcome<Vec<String>>;
+}
+
+macro_rules! staged {
+    ($database:ty, $items:literal, $contents:literal) => {
+        impl Staged for $database {
+            const ITEMS: &'static str = $items;
+            const CONTENTS: &'static str = $contents;
+
+            async fn contents(pool: &Pool<Self>) -> Outcome<Vec<String>> {
+                Ok(query_scalar(Self::CONTENTS).fetch_all(pool).await?)
+            }
+        }
+    };
+}
+
+staged!(
+    Postgres,
+    "CREATE TABLE items (id uuid PRIMARY KEY, code char(12) NOT NULL, price numeric(10, 2) NOT NULL, \
+     ratio double precision NOT NULL, small bigint NOT NULL, large numeric(20, 0) NOT NULL, flag boolean NOT NULL, \
+     note varchar(300), blob bytea NOT NULL, maybe smallint CHECK (maybe < 30000), UNIQUE (code))",
+    "SELECT concat_ws('|', code, price, ratio, small, large, flag, coalesce(note, 'NULL'), blob, \
+     coalesce(maybe::text, 'NULL')) FROM items ORDER BY id"
+);
+staged!(
+    MySql,
+    "CREATE TABLE items (id BINARY(16) PRIMARY KEY, code CHAR(12) CHARACTER SET latin1 NOT NULL, \
+     price DECIMAL(10, 2) NOT NULL, ratio DOUBLE NOT NULL, small BIGINT NOT NULL, large DECIMAL(20, 0) NOT NULL, \
+     flag BIT(1) NOT NULL, note VARCHAR(300) COLLATE utf8mb4_bin, `blob` MEDIUMBLOB NOT NULL, \
+     maybe SMALLINT CHECK (maybe < 30000), UNIQUE (code))",
+    "SELECT CONCAT_WS('|', code, price, ratio, small, large, flag + 0, COALESCE(note, 'NULL'), HEX(`blob`), \
+     COALESCE(maybe, 'NULL')) FROM items ORDER BY id"
+);
+
+pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
+    macro_rules! each {
+        ($($test:ident)+) => {
+            $(
+                let name = concat!("staged::", stringify!($test));
+                on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, $test::<Postgres>);
+                on_scratch::<MySql, _, _>(trials, servers, "mariadb", name, $test::<MySql>);
+                on_scratch::<MySql, _, _>(trials, servers, "mysql", name, $test::<MySql>);
+            )+
+        };
+    }
+    each! {
+        values_arrive_as_by_other_statements
+        what_is_planned_is_sent
+        a_refused_flush_leaves_nothing
+        each_row_is_inserted_by_one_of_two
+        rows_are_written_once_wherever_the_connection_is_cut
+        rows_larger_than_a_statement_go_in_more_of_them
+    }
+    let logged = "staged::servers_with_a_binary_log_take_it";
+    for (server, options) in [
+        (
+            "mariadb",
+            &["--log-bin", "--binlog-format=STATEMENT", "--server-id=1"][..],
+        ),
+        (
+            "mysql",
+            &[
+                "--log-bin",
+                "--gtid-mode=ON",
+                "--enforce-gtid-consistency=ON",
+                "--server-id=1",
+            ],
+        ),
+    ] {
+        on_own_server(trials, servers, server, logged, options, with_a_log);
+    }
+    let refused = "staged::a_server_that_refuses_it_gets_other_statements";
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", refused, refused_on_postgres);
+    for server in ["mariadb", "mysql"] {
+        on_scratch::<MySql, _, _>(trials, servers, server, refused, refused_on_mysql);
+    }
+}
+
+/// As many rows as any engine sends through a temporary table.
+const MANY: usize = 1_200;
+
+fn items(count: usize) -> Vec<Item> {
+    let item = |number: usize| Item {
+        id: ItemId::generate(),
+        code: format!("code {number}"),
+        price: 0.0,
+        ratio: 0.0,
+        small: 0,
+        large: 0,
+        flag: false,
+        note: None,
+        blob: Vec::new(),
+        maybe: None,
+    };
+    (0..count).map(item).collect()
+}
+
+/// Gives each row values of its own, among them the outermost ones.
+fn change(items: &mut [Item]) {
+    for (number, item) in items.iter_mut().enumerate() {
+        let small = i16::try_from(number % 500).unwrap_or_default();
+        item.price = f64::from(small) + 0.125;
+        item.ratio = [0.1, -3.5e30, 1.25e-20, f32::MAX][number % 4];
+        item.small = [i16::MIN, i16::MAX, small][number % 3];
+        item.large = [i64::MIN, i64::MAX, i64::from(small)][number % 3];
+        item.flag = number % 2 == 0;
+        item.note = (number % 5 > 0).then(|| "Grüße 🦀 \\ ' \" ".repeat(number % 20));
+        item.blob = [0, 255, b'\\', b'\'', 10].repeat(number % 30);
+        item.maybe = (number % 7 > 0).then_some(i32::from(small));
+    }
+}
+
+async fn create<DB: Staged>(pool: &Pool<DB>) -> Outcome
+where
+    Item: Entity<DB>,
+{
+    DB::script(pool, &format!("{}; {}", DB::ITEMS, flushes_table::<DB>())).await?;
+    Ok(())
+}
+
+async fn insert<DB: Staged>(pool: &Pool<DB>, items: &[Item]) -> Outcome
+where
+    Item: Entity<DB>,
+{
+    let mut work = UnitOfWork::new();
+    for item in items {
+        work.add(item.clone());
+    }
+    work.flush(pool).await?;
+    Ok(())
+}
+
+/// A unit of work that sends no rows through a temporary table, and one that does.
+fn works<DB: Backend>() -> [UnitOfWork<DB>; 2] {
+    let mut without = DB::PROFILE;
+    without.temporary_tables = false;
+    [UnitOfWork::new().with_engine(without), UnitOfWork::new()]
+}
+
+async fn values_arrive_as_by_other_statements<DB: Staged>(pool: Pool<DB>) -> Outcome
+where
+    Item: Entity<DB>,
+{
+    create(&pool).await?;
+    let at_first = items(MANY);
+    let mut changed = at_first.clone();
+    change(&mut changed);
+    let mut contents = Vec::new();
+    for mut work in works::<DB>() {
+        let mut of_each = Vec::new();
+        for way in 0..4 {
+            DB::script(&pool, "DELETE FROM items").await?;
+            let there = match way {
+                0 | 1 => &at_first[..],
+                _ => &at_first[..MANY / 2],
+            };
+            insert(&pool, there).await?;
+            for item in &changed {
+                let item = item.clone();
+                match way {
+                    0 => work.update(item),
+                    1 => work
+                        .update_columns(item, (Item::price, Item::note, Item::large, Item::blob)),
+                    2 => drop(work.upsert(item)),
+                    // Half of them are found by their codes, and keep their keys.
+                    _ => drop(work.upsert_with(
+                        Item {
+                            id: ItemId::generate(),
+                            ..item
+                        },
+                        OnConflict::of(Item::code),
+                    )),
+                }
+            }
+            let flushed = work.flush(&pool).await?;
+            let updated = if way < 2 { MANY } else { MANY / 2 };
+            assert_eq!(
+                [flushed.updated(), flushed.rows()],
+                [updated, MANY - updated],
+                "{way}"
+            );
+            of_each.push(DB::contents(&pool).await?);
+        }
+        contents.push(of_each);
+    }
+    assert_eq!(contents[0], contents[1]);
+    assert_eq!(contents[0][0], contents[0][2]);
+    assert!(contents[0][0][3].contains("Grüße"), "{}", contents[0][0][3]);
+    Ok(())
+}
+
+async fn what_is_planned_is_sent<DB: Staged>(pool: Pool<DB>) -> Outcome
+where
+    Item: Entity<DB>,
+{
+    create(&pool).await?;
+    let all = items(MANY);
+    insert(&pool, &all[..MANY / 2]).await?;
+    let statements = async |add: fn(&mut UnitOfWork<DB>, Item)| {
+        let mut work = UnitOfWork::<DB>::new();
+        all.iter().for_each(|item| add(&mut work, item.clone()));
+        let plan = work.plan()?;
+        let [table] = &plan.tables[..] else {
+            panic!("{plan:?}");
+        };
+        assert!(table.temporary_table, "{plan:?}");
+        let flushed = work.flush(&pool).await?;
+        assert_eq!(
+            flushed.tables[0].statements,
+            table.statements.len(),
+            "{plan:?}"
+        );
+        Outcome::Ok(table.statements.len())
+    };
+    // Two chunks, at most two statements before and five behind.
+    for sent in [
+        statements(|work, item| {
+            work.upsert(item);
+        })
+        .await?,
+        statements(|work, item| work.update(item)).await?,
+        statements(|work, item| work.update_columns(item, Item::note)).await?,
+    ] {
+        assert!((5..=9).contains(&sent), "{sent}");
+    }
+    // Fewer rows are not worth a table.
+    let mut work = UnitOfWork::<DB>::new();
+    work.update(all[0].clone());
+    assert!(!work.plan()?.tables[0].temporary_table);
+    Ok(())
+}
+
+/// The same connection is used again.
+async fn a_refused_flush_leaves_nothing<DB: Staged>(pool: Pool<DB>) -> Outcome
+where
+    Item: Entity<DB>,
+{
+    create(&pool).await?;
+    let all = items(MANY);
+    insert(&pool, &all).await?;
+    let before = DB::contents(&pool).await?;
+    let mut connection = pool.acquire().await?;
+    for round in 0..2 {
+        let mut refused = all.clone();
+        refused[1_100].maybe = Some(30_001);
+        // Refused by the temporary table, which has the column's type.
+        refused[1_150].maybe = (round == 1).then_some(70_000);
+        for upserts in [false, true] {
+            let mut work = UnitOfWork::<DB>::new();
+            for item in &refused {
+                match upserts {
+                    true => drop(work.upsert(item.clone())),
+                    false => work.update(item.clone()),
+                }
+            }
+            let error = work
+                .flush_on(&mut connection)
+                .await
+                .expect_err("a row is refused");
+            let text = error.to_string();
+            assert!(
+                !error.is_commit_unknown() && text.contains("nothing was written"),
+                "{text}"
+            );
+            assert!(error.key().is_some(), "{text}");
+            assert_eq!(DB::contents(&pool).await?, before);
+            let mut gone = UnitOfWork::<DB>::new();
+            gone.update(items(1).remove(0));
+            all[1..].iter().for_each(|item| gone.update(item.clone()));
+            let error = gone
+                .flush_on(&mut connection)
+                .await
+                .expect_err("a row is not there");
+            assert!(error.is_missing_row(), "{error}");
+        }
+    }
+    let mut changed = all.clone();
+    change(&mut changed);
+    let mut work = UnitOfWork::<DB>::new();
+    changed.into_iter().for_each(|item| work.update(item));
+    work.flush_on(&mut connection).await?;
+    assert_ne!(DB::contents(&pool).await?, before);
+    // Nothing of it is left for the next user of the connection.
+    let asks = "SELECT 1 FROM ordid_rows".into_sql_str();
+    let gone = DB::run_script(&mut connection, asks).await;
+    assert!(gone.is_err(), "the temporary table is there");
+    Ok(())
+}
+
+/// Each sees that the other has inserted rows meanwhile, and begins anew.
+async fn each_row_is_inserted_by_one_of_two<DB: Staged>(pool: Pool<DB>) -> Outcome
+where
+    Item: Entity<DB>,
+{
+    create(&pool).await?;
+    let all = items(MANY + 400);
+    let upsert = async |items: &[Item], by_code: bool| {
+        let mut work = UnitOfWork::<DB>::new();
+        let mut given = BTreeMap::new();
+        for item in items {
+            let mut item = item.clone();
+            if by_code {
+                item.id = ItemId::generate();
+            }
+            given.insert(item.code.clone(), item.id);
+            let on_conflict = match by_code {
+                true => OnConflict::of(Item::code),
+                false => OnConflict::key(),
+            };
+            work.upsert_with(item, on_conflict);
+        }
+        let flushed = loop {
+            match work.flush(&pool).await {
+                Err(error) if error.is_transient() => {}
+                flushed => break flushed?,
+            }
+        };
+        let inserted = given
+            .into_iter()
+            .filter(|(_, id)| match flushed.upserted::<Item>(*id) {
+                Some(Upserted::Inserted) => true,
+                Some(Upserted::Updated) => false,
+                other => panic!("{other:?}"),
+            });
+        let inserted = inserted.map(|(code, _)| code).collect::<Vec<_>>();
+        Outcome::Ok((inserted, flushed.retries))
+    };
+    let mut retries = 0;
+    for round in 0..6 {
+        DB::script(&pool, "DELETE FROM items").await?;
+        let by_code = round % 2 == 1;
+        let two = tokio::try_join!(upsert(&all[..MANY], by_code), upsert(&all[400..], by_code))?;
+        let ((one, of_one), (other, of_other)) = two;
+        retries += of_one + of_other;
+        let mut inserted = [one, other].concat();
+        inserted.sort();
+        let mut codes: Vec<_> = all.iter().map(|item| item.code.clone()).collect();
+        codes.sort();
+        assert_eq!(inserted, codes, "round {round}");
+    }
+    assert!(retries > 0, "nobody was late");
+    Ok(())
+}
+
+/// The flush begins anew, or finds that its COMMIT was carried out.
+async fn rows_are_written_once_wherever_the_connection_is_cut<DB: Staged + Remote>(
+    pool: Pool<DB>,
+) -> Outcome
+where
+    Item: Entity<DB>,
+{
+    create(&pool).await?;
+    let mut all = items(MANY);
+    let proxy = proxy(&pool).await?;
+    let mut faults = vec![Fault::None];
+    let mut expected = None;
+    let mut retries = 0;
+    while let Some(fault) = faults.pop() {
+        DB::script(&pool, "DELETE FROM items").await?;
+        all.iter_mut().for_each(|item| item.small = 1);
+        insert(&pool, &all[..MANY / 2]).await?;
+        let behind = DB::through(&pool, &proxy).await?;
+        proxy.plan([fault]);
+        let mut work = UnitOfWork::<DB>::new();
+        for item in &mut all {
+            item.small = 2;
+            work.upsert(item.clone());
+        }
+        let flushed = work.flush(&behind).await;
+        let flushed = flushed.map_err(|error| format!("{fault:?}: {error}"))?;
+        assert_eq!(
+            [flushed.updated(), flushed.rows()],
+            [MANY / 2; 2],
+            "{fault:?}"
+        );
+        for (number, item) in all.iter().enumerate() {
+            let became = match number < MANY / 2 {
+                true => Upserted::Updated,
+                false => Upserted::Inserted,
+            };
+            assert_eq!(flushed.upserted::<Item>(item.id), Some(became), "{fault:?}");
+        }
+        retries += flushed.retries;
+        let found = DB::contents(&pool).await?;
+        assert_eq!(*expected.get_or_insert(found.clone()), found, "{fault:?}");
+        behind.close().await;
+        if fault == Fault::None {
+            let traffic = proxy.last_traffic();
+            let (up, down) = traffic.commit.ok_or("no COMMIT passed")?;
+            faults = (2..12)
+                .map(|part| Fault::Cut(At::Up(up * part / 12)))
+                .collect();
+            faults.extend([0, 11].map(|bytes| Fault::Cut(At::Commit(bytes))));
+            faults.extend([down / 2, down].map(Fault::Swallow));
+        }
+    }
+    assert!(retries >= 10, "{retries}");
+    Ok(())
+}
+
+/// The values of a chunk have more bytes than a statement takes.
+async fn rows_larger_than_a_statement_go_in_more_of_them<DB: Staged>(pool: Pool<DB>) -> Outcome
+where
+    Item: Entity<DB>,
+{
+    create(&pool).await?;
+    let mut all = items(MANY);
+    insert(&pool, &all).await?;
+    for (number, item) in all.iter_mut().enumerate() {
+        item.blob = vec![7; 4_000 + number];
+    }
+    all[600].blob = vec![7; 3_000_000];
+    let mut work = UnitOfWork::<DB>::new();
+    all.iter().for_each(|item| work.update(item.clone()));
+    let flushed = work.flush(&pool).await?;
+    assert!(flushed.tables[0].statements > 5, "{flushed:?}");
+    let found = DB::contents(&pool).await?;
+    let lengths = found.iter().map(String::len);
+    assert!(lengths.clone().min() > Some(8_000) && lengths.max() > Some(6_000_000));
+    Ok(())
+}
+
+/// MariaDB writes statements to the log, also of temporary tables; MySQL takes some of them only outside of transactions
+/// where they would be in the log.
+async fn with_a_log(server: Server) -> Outcome {
+    let (pool, cleanup) = MySql::scratch(&server.url()).await?;
+    values_arrive_as_by_other_statements(pool.clone()).await?;
+    what_is_planned_is_sent(emptied(pool).await?).await?;
+    Ok(cleanup.await?)
+}
+
+async fn emptied(pool: Pool<MySql>) -> Outcome<Pool<MySql>> {
+    MySql::script(&pool, "DROP TABLE items, ordid_flushes").await?;
+    Ok(pool)
+}
+
+async fn refused_on_mysql(pool: Pool<MySql>) -> Outcome {
+    create(&pool).await?;
+    let database: String = query_scalar("SELECT DATABASE()").fetch_one(&pool).await?;
+    let name = format!("limited_{database}");
+    let user = format!(
+        "CREATE USER {name}@'%'; GRANT SELECT, INSERT, UPDATE, DELETE ON {database}.* TO {name}@'%'"
+    );
+    raw_sql(AssertSqlSafe(user)).execute(&pool).await?;
+    let options = (*pool.connect_options()).clone();
+    let mut limited = MySqlConnection::connect_with(&options.clone().username(&name)).await?;
+    let mut safe = MySqlConnection::connect_with(&options).await?;
+    raw_sql("SET SESSION sql_safe_updates = 1")
+        .execute(&mut safe)
+        .await?;
+    let mut all = items(MANY);
+    insert(&pool, &all).await?;
+    for connection in [&mut limited, &mut safe] {
+        change(&mut all);
+        let flushed = updated::<MySql>(&all, connection).await?;
+        assert!(flushed >= MANY, "a statement for each row, not {flushed}");
+        all.iter_mut().for_each(|item| item.small = 7);
+    }
+    let drop = format!("DROP USER {name}@'%'");
+    raw_sql(AssertSqlSafe(drop)).execute(&pool).await?;
+    Ok(())
+}
+
+async fn refused_on_postgres(pool: Pool<Postgres>) -> Outcome {
+    create(&pool).await?;
+    let database: String = query_scalar("SELECT current_database()")
+        .fetch_one(&pool)
+        .await?;
+    let name = format!("limited_{database}");
+    let user = format!(
+        "CREATE ROLE {name} LOGIN; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {name}; \
+         REVOKE TEMPORARY ON DATABASE {database} FROM PUBLIC"
+    );
+    raw_sql(AssertSqlSafe(user)).execute(&pool).await?;
+    let options = (*pool.connect_options()).clone();
+    let mut limited = PgConnection::connect_with(&options.username(&name)).await?;
+    let mut all = items(MANY);
+    insert(&pool, &all).await?;
+    change(&mut all);
+    assert_eq!(
+        updated::<Postgres>(&all, &mut limited).await?,
+        2,
+        "a statement for each chunk"
+    );
+    // Who may not read all columns may update them.
+    let grants = format!(
+        "REVOKE SELECT ON items FROM {name}; GRANT SELECT (id) ON items TO {name}; \
+         GRANT TEMPORARY ON DATABASE {database} TO {name}"
+    );
+    raw_sql(AssertSqlSafe(grants)).execute(&pool).await?;
+    assert_eq!(updated::<Postgres>(&all, &mut limited).await?, 2);
+    raw_sql(AssertSqlSafe(format!("GRANT SELECT ON items TO {name}")))
+        .execute(&pool)
+        .await?;
+    assert_eq!(
+        updated::<Postgres>(&all, &mut limited).await?,
+        5,
+        "through a temporary table"
+    );
+    let drop = format!("DROP OWNED BY {name}; DROP ROLE {name}");
+    raw_sql(AssertSqlSafe(drop)).execute(&pool).await?;
+    Ok(())
+}
+
+/// Updates rows, and returns how many statements that took.
+async fn updated<DB: Backend>(items: &[Item], connection: &mut DB::Connection) -> Outcome<usize>
+where
+    Item: Entity<DB>,
+{
+    let mut work = UnitOfWork::<DB>::new();
+    for item in items {
+        work.update(item.clone());
+    }
+    let flushed = work.flush_on(connection).await?;
+    assert_eq!(flushed.updated(), items.len());
+    Ok(flushed.tables[0].statements)
+}
