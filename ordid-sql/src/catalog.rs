@@ -110,9 +110,10 @@ pub(crate) fn postgres_can_stage(names: &TableNames) -> String {
 }
 
 /// Does the same as [`postgres_can_stage`] for MySQL and MariaDB. There a temporary table that is refused spoils nothing.
-/// But with `sql_safe_updates` the server refuses an `UPDATE` that reads a whole table, also a temporary one.
+/// But with `sql_safe_updates` the server refuses an `UPDATE` that reads a whole table, also a temporary one. And without
+/// strict mode a temporary table, which has no triggers, makes an empty value of a NULL that a trigger would replace.
 pub(crate) fn mysql_can_stage(_: &TableNames) -> String {
-    "SELECT 1 FROM DUAL WHERE @@sql_safe_updates = 0".to_owned()
+    "SELECT 1 FROM DUAL WHERE @@sql_safe_updates = 0 AND @@sql_mode LIKE '%STRICT%'".to_owned()
 }
 
 /// Writes a list of columns.

@@ -17,7 +17,7 @@ use self::{
     locate::locate,
     protected::can_tell,
     read::{Read, read, read_committed, reads},
-    staged::Staging,
+    staged::{Staged, Staging},
     stale::found_version,
     upsert::upsert,
 };
@@ -26,8 +26,9 @@ pub(crate) use self::{
     upsert::Sent,
 };
 use crate::{
-    Action, Attempt, Chunk, DriverError, EngineProfile, FlushError, FlushFailure, FlushRun,
-    Flushed, Markers, Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit, Work,
+    Action, Attempt, Chunk, DriverError, EngineProfile, Failure, FlushError, FlushFailure,
+    FlushRun, Flushed, Markers, Marks, NotBulk, Outcome, PendingRows, Plan, Step, UnresolvedCommit,
+    Work,
     bulk::{self, BulkEnd, BulkRows},
     marker,
     not_bulk::{Ways, offered},
@@ -337,15 +338,33 @@ impl<B: RowBinder> Work<B> {
                         ways.0[chunk.table] = sent.map(|()| C::MIN_BULK_ROWS_AGAIN);
                         continue;
                     }
-                    let least = writer.engine.stages_from().filter(|_| run.is_own());
+                    let least = writer.engine.stages_from().filter(|_| run.may_stage());
                     if staging.may_take(&chunk, least, || run.rows_together(0)) {
                         let (rows, observer) = (&mut self.rows, &mut self.observer);
-                        if staging
-                            .send(rows, open, run, observer, &mut statements)
-                            .await
-                        {
-                            bound = None;
-                            continue;
+                        let sent =
+                            staging.send(rows, open, run, deadline, observer, &mut statements);
+                        match sent.await {
+                            Staged::Not => {}
+                            Staged::Sent | Staged::Stopped => continue,
+                            Staged::Failed(error, chunk) => {
+                                let failure = error.failure();
+                                if matches!(failure, Failure::Transient | Failure::Lost) {
+                                    run.failed(error, Some(chunk));
+                                    continue;
+                                }
+                                let rolled_back = match transaction.take() {
+                                    Some(open) => open.rollback(false).await,
+                                    None => Ok(()),
+                                };
+                                match &rolled_back {
+                                    Ok(()) => run.starts_over(),
+                                    Err(_) => {
+                                        run.failed(error, None);
+                                        run.not_rolled_back();
+                                    }
+                                }
+                                return rolled_back.is_err();
+                            }
                         }
                     }
                     let started = Instant::now();
@@ -584,11 +603,13 @@ async fn is_there<T: FlushTransaction>(
         }
     }
     // If its marker row is missing, the flush is not committed, even if there is a row with one of its keys.
-    let may_be_told_by_a_key = !run.records() || marker::may_be_removed(run.id());
-    if run.plan().only_inserts()
-        && may_be_told_by_a_key
-        && let Some(first) = protected.telling(rows, writer, run.plan())
-    {
+    let may_be_removed = run.records() && marker::may_be_removed(run.id());
+    let may_be_told_by_a_key = run.plan().only_inserts() && (!run.records() || may_be_removed);
+    let telling = match may_be_told_by_a_key {
+        true => protected.telling(rows, writer, run.plan()),
+        false => None,
+    };
+    if let Some(first) = &telling {
         let entity = rows.entity(first.table);
         let names = T::Binder::names(entity, &rows.table(first.table), writer.engine);
         let mut key = T::Binder::with_room(entity, 1, 1);
@@ -599,7 +620,17 @@ async fn is_there<T: FlushTransaction>(
     }
     if !run.knows_server() {
         let has_local_locks = has_local_locks(rows, open, writer).await?;
-        let may_repeat = run.records() || protected.is_one(rows, open, writer, run.plan()).await?;
+        let may_repeat = match run.records() {
+            false => protected.is_one(rows, open, writer, run.plan()).await?,
+            // Marker rows are removed from the oldest on. So if an older one is there, this one was never written.
+            true => {
+                !may_be_removed
+                    || telling.is_some()
+                    || open
+                        .exists(&writer.older_marker(), T::Binder::of_marker(run.id()))
+                        .await?
+            }
+        };
         run.learn(has_local_locks, may_repeat);
     }
     Ok(false)

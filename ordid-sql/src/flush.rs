@@ -334,10 +334,11 @@ impl Flush {
         self.has_global_locks = false;
     }
 
-    /// Says that the database would take the same rows twice, as no unique index holds a key of theirs alone. While a
-    /// commit is unresolved, a flush without a marker row then only probes.
+    /// Says that the database may take the same changes twice: the flush has no marker row, and no unique index holds a
+    /// key of its rows alone, or its marker row may have been removed. While a commit is unresolved, the flush then only
+    /// probes.
     pub fn cannot_repeat(&mut self) {
-        self.may_repeat = self.records;
+        self.may_repeat = false;
     }
 
     /// Returns what to do now. It stays the same until the outcome is reported.
@@ -455,6 +456,13 @@ impl Flush {
             },
             over @ State::Over(_) => over,
         };
+    }
+
+    /// Begins anew while rows are sent, after the transaction was rolled back. It is not counted as a retry.
+    pub(crate) fn starts_over(&mut self) {
+        if let State::Sending(_) = self.state {
+            self.state = State::Beginning;
+        }
     }
 
     /// Ends the flush where it is: its time is over, and nothing more is sent. A COMMIT that was under way is

@@ -30,8 +30,8 @@ struct Inner<D> {
     is_unknown: bool,
     /// The versions of rows that were not found.
     stale: Option<Stale>,
-    /// Whether a flush cannot find it out.
-    stays_unknown: bool,
+    /// Why a flush cannot find it out, if it cannot.
+    stays_unknown: Option<NoProbe>,
     /// Whether another transaction may be the cause, so that it may succeed another time.
     is_race: bool,
     rest: Rest,
@@ -96,6 +96,15 @@ pub(crate) enum FoundVersion {
     NoRow,
     /// The row has this version.
     Found(String),
+}
+
+/// Why no flush finds out what became of a COMMIT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoProbe {
+    /// It was to write no marker row.
+    WithoutRecord,
+    /// Its marker row may have been removed.
+    MarkerRemoved,
 }
 
 /// The state that a failed rollback left.
@@ -223,7 +232,7 @@ impl<D> FlushError<D> {
             place: None,
             is_unknown: false,
             stale: None,
-            stays_unknown: false,
+            stays_unknown: None,
             is_race: false,
             rest: Rest::None,
             retries: 0,
@@ -402,10 +411,10 @@ impl<D> FlushError<D> {
         self
     }
 
-    /// No flush can find it out either.
+    /// If there is a reason, no flush can find it out either.
     #[must_use]
-    pub(crate) fn without_probe(mut self) -> Self {
-        self.0.stays_unknown = true;
+    pub(crate) fn without_probe(mut self, reason: Option<NoProbe>) -> Self {
+        self.0.stays_unknown = reason;
         self
     }
 

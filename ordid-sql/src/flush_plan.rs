@@ -38,9 +38,9 @@ pub struct PlannedTable {
     /// load: whether that takes them depends on the table and the values, which
     /// [`FlushedTable::not_bulk`](crate::FlushedTable::not_bulk) tells afterwards. `flush_in` always sends statements.
     pub not_bulk: Option<NotBulk>,
-    /// Whether these statements take the rows through a temporary table: see
+    /// Whether some of these statements take rows through a temporary table: see
     /// [`EngineProfile::temporary_tables`](crate::EngineProfile::temporary_tables). If the server does not let `flush` make
-    /// one, and in `flush_in`, the rows go by statements for the table itself.
+    /// one or refuses one of these statements, and in `flush_in`, the rows go by statements for the table itself.
     pub temporary_table: bool,
 }
 
@@ -76,18 +76,30 @@ impl FlushPlan {
             chunks.chunk_by(|one, next| (one.action, one.table) == (next.action, next.table));
         let tables = turns.map(|turn| {
             let (action, table) = (turn[0].action, turn[0].table);
-            let rows_of_turn = turn.iter().map(|chunk| chunk.rows.len()).sum();
             let least = engine.stages_from().filter(|_| can_be_staged(action));
-            let temporary_table = least.is_some_and(|least| rows_of_turn >= least)
-                && turn.iter().all(|chunk| is_whole(rows, chunk, statements));
+            let (mut planned, mut rest, mut temporary_table) = (Vec::new(), turn, false);
+            while !rest.is_empty() {
+                let left: usize = rest.iter().map(|chunk| chunk.rows.len()).sum();
+                let whole = rest.iter().take(MAX_STAGED_CHUNKS);
+                let group = match least.is_some_and(|least| left >= least) {
+                    true => whole
+                        .take_while(|it| is_whole(rows, it, statements))
+                        .count(),
+                    false => 0,
+                };
+                let (now, later) = rest.split_at(group.max(1));
+                temporary_table |= group > 0;
+                planned.extend(match group {
+                    0 => sent(rows, &now[0], statements),
+                    _ => staged(now, statements),
+                });
+                rest = later;
+            }
             PlannedTable {
                 table: statements.table(table).name(),
                 action,
-                rows: rows_of_turn,
-                statements: match temporary_table {
-                    true => staged(turn, statements),
-                    false => sent(rows, turn, statements),
-                },
+                rows: turn.iter().map(|chunk| chunk.rows.len()).sum(),
+                statements: planned,
                 not_bulk: match action {
                     Action::Insert => offered[table].err(),
                     Action::Upsert { .. } => Some(NotBulk::Upserted),
@@ -104,18 +116,14 @@ impl FlushPlan {
     }
 }
 
-/// The statements of chunks of one action and table.
+/// The statements of a chunk.
 fn sent<B: RowBinder>(
     rows: &PendingRows<B>,
-    turn: &[Chunk],
+    chunk: &Chunk,
     statements: &mut Statements<'_>,
 ) -> Vec<PlannedStatement> {
     let mut sent = Vec::new();
-    for part in turn
-        .iter()
-        .flat_map(|chunk| parts(chunk, statements))
-        .collect::<Vec<_>>()
-    {
+    for part in parts(chunk, statements) {
         let mut start = part.rows.start;
         for (count, columns) in runs(rows, &part, statements) {
             let sql = statements.of(&part, count, columns.as_deref()).sql;
@@ -127,39 +135,36 @@ fn sent<B: RowBinder>(
     sent
 }
 
-/// The statements that take such chunks through a temporary table.
-fn staged(turn: &[Chunk], statements: &mut Statements<'_>) -> Vec<PlannedStatement> {
-    let mut sent = Vec::new();
-    for group in turn.chunks(MAX_STAGED_CHUNKS) {
-        let rows = group[0].rows.start..group[group.len() - 1].rows.end;
-        let of_all = |statement: Statement| PlannedStatement {
-            rows: rows.clone(),
-            sql: statement.sql,
+/// The statements that take chunks of one action and table through a temporary table together.
+fn staged(group: &[Chunk], statements: &mut Statements<'_>) -> Vec<PlannedStatement> {
+    let rows = group[0].rows.start..group[group.len() - 1].rows.end;
+    let of_all = |statement: Statement| PlannedStatement {
+        rows: rows.clone(),
+        sql: statement.sql,
+    };
+    let (writer, action) = (statements.writer(), group[0].action);
+    let table = statements.table(group[0].table).clone();
+    let names = statements.names(group[0].table).clone();
+    let made = writer.stage(&table, &names, staged_action(action));
+    let mut sent: Vec<_> = made.into_iter().map(of_all).collect();
+    sent.extend(group.iter().map(|chunk| {
+        let part = Chunk {
+            action: staged_action(action),
+            ..chunk.clone()
         };
-        let (writer, action) = (statements.writer(), group[0].action);
-        let table = statements.table(group[0].table).clone();
-        let names = statements.names(group[0].table).clone();
-        let made = writer.stage(&table, &names, staged_action(action));
-        sent.extend(made.into_iter().map(of_all));
-        sent.extend(group.iter().map(|chunk| {
-            let part = Chunk {
-                action: staged_action(action),
-                ..chunk.clone()
-            };
-            PlannedStatement {
-                rows: chunk.rows.clone(),
-                sql: statements.staged(&part, chunk.rows.len()).sql,
-            }
-        }));
-        let taken = writer.take_over(&table, &names, action, rows.len());
-        sent.extend(taken.into_iter().map(of_all));
-        sent.push(of_all(writer.unstage()));
-    }
+        PlannedStatement {
+            rows: chunk.rows.clone(),
+            sql: statements.staged(&part, chunk.rows.len()).sql,
+        }
+    }));
+    let taken = writer.take_over(&table, &names, action, rows.len());
+    sent.extend(taken.into_iter().map(of_all));
+    sent.push(of_all(writer.unstage()));
     sent
 }
 
-/// Returns whether all rows of a chunk have values for all columns.
-fn is_whole<B: RowBinder>(
+/// Returns whether all rows of a chunk have values for all columns, so that they may go through a temporary table.
+pub(crate) fn is_whole<B: RowBinder>(
     rows: &PendingRows<B>,
     chunk: &Chunk,
     statements: &Statements<'_>,

@@ -7,7 +7,7 @@ use crate::{
     Attempt, Chunk, Failure, Flush, FlushError, Flushed, FlushedTable, Markers, NotBulk, Outcome,
     PendingRows, Plan, Progress, Retry, RowSink, Step, Table, Tally, Upserted,
     executor::Sent,
-    flush_error::Rest,
+    flush_error::{NoProbe, Rest},
     observe::{self, Span},
 };
 use ordid_core::{key::KeyType as _, uuid::Uuid};
@@ -50,6 +50,11 @@ impl UnresolvedCommit {
             has_changed: false,
         }
     }
+
+    #[cfg(test)]
+    pub(crate) fn made_long_ago(&mut self) {
+        self.id = Uuid::nil();
+    }
 }
 
 /// The progress of a flush. It does no I/O: the executor asks for the [`step`](Self::step), carries it out, and
@@ -71,6 +76,10 @@ pub struct FlushRun<D> {
     /// What COMMIT failed with where that leaves its outcome open.
     lost_commit: Option<FlushError<D>>,
     knows_server: bool,
+    /// Whether the marker row of the flush may have been removed, so that no probe finds out whether it was written.
+    is_marker_lost: bool,
+    /// Whether many rows that are updated or upserted may go through a temporary table.
+    may_stage: bool,
     /// Whether a probe has found the rows, of which some are still to be read.
     is_found: bool,
     /// Whether the catalog has to be asked before the next attempt.
@@ -143,6 +152,8 @@ impl<D> FlushRun<D> {
             cause: None,
             lost_commit: None,
             knows_server: false,
+            is_marker_lost: false,
+            may_stage: is_own,
             is_found: false,
             asks: false,
             marked_for: None,
@@ -283,6 +294,19 @@ impl<D> FlushRun<D> {
         self.cause == Some(Failure::Lost)
     }
 
+    /// Returns whether many rows may go through a temporary table: in a transaction of the flush's own, as long as the flush
+    /// has not [started over](Self::starts_over).
+    pub(crate) const fn may_stage(&self) -> bool {
+        self.may_stage
+    }
+
+    /// Begins anew without a temporary table, after the transaction was rolled back. That is no retry: it was this way of
+    /// sending the rows that failed.
+    pub(crate) fn starts_over(&mut self) {
+        self.may_stage = false;
+        self.flush.starts_over();
+    }
+
     /// Says that an attempt begins.
     pub fn restart(&mut self) {
         self.tally.restart();
@@ -401,6 +425,7 @@ impl<D> FlushRun<D> {
             self.flush.locks_are_local();
         }
         if !may_repeat {
+            self.is_marker_lost = self.records();
             self.flush.cannot_repeat();
         }
     }
@@ -587,10 +612,11 @@ impl<D> FlushRun<D> {
                     (None, lost) => lost.unwrap_or_else(FlushError::unsaid),
                 };
                 let error = error.into_unknown();
-                match self.flush.can_probe() {
-                    true => (error, None),
-                    false => (error.without_probe(), None),
-                }
+                let no_probe = match self.flush.can_probe() {
+                    false => Some(NoProbe::WithoutRecord),
+                    true => self.is_marker_lost.then_some(NoProbe::MarkerRemoved),
+                };
+                (error.without_probe(no_probe), None)
             }
             _ => self.error.unwrap_or_else(unsaid),
         };

@@ -62,8 +62,9 @@ pub struct EngineProfile {
     pub updates: Updates,
     /// Whether many rows that are updated or upserted may go through a temporary table of the connection: they are
     /// inserted there, and one statement takes them over. A flush in its own transaction does so from 100 rows on where it
-    /// would otherwise update row by row, as on MySQL, and from [`MAX_ROWS`] on elsewhere, if the server lets it. Switch
-    /// it off for a pooler or a proxy that does not keep such a table for the length of a transaction.
+    /// would otherwise update row by row, as on MySQL, and from more than [`MAX_ROWS`] on elsewhere, if the server lets
+    /// it. If that fails, the flush begins anew with the statements for the table itself. Switch it off for a pooler or a
+    /// proxy that does not keep such a table for the length of a transaction.
     pub temporary_tables: bool,
     /// Whether a statement may be prepared by name and kept for the connection. A pooler that gives each transaction
     /// another connection to the server knows nothing of such names, or has another statement under them.

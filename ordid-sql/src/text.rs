@@ -40,7 +40,8 @@ pub enum StatementKind {
     /// It asks whether a row is there.
     Exists,
     /// It asks which of many rows are there, by some of their columns: the answer has the number of each that is, counted
-    /// from 0, as text. Where the engine can, one row has all numbers, with commas in between.
+    /// from 0, as text. Where the engine can, one row has all numbers, with commas in between. Of rows in a temporary table it
+    /// asks for the numbers that these have there, with a minus sign before those of rows that are not there.
     Find,
     /// It finds many rows by some columns, and reads other columns of them. Its first column has, as text, the number
     /// of each row that exists, counted from 0.
@@ -322,6 +323,21 @@ impl Writer<'_> {
             columns: [0].into(),
             rows: 1,
             repeats: self.engine.prepares,
+        }
+    }
+
+    /// Asks whether there is a marker row below a key.
+    pub(crate) fn older_marker(self) -> Statement {
+        let [before, behind] = self.engine.words.reads_committed;
+        // Each engine has other words for the first row alone.
+        let mut sql = format!("SELECT MIN(1) FROM {MARKER_TABLE}{before} WHERE id < ");
+        self.placeholder(&mut sql, 1);
+        sql.push_str(" HAVING COUNT(*) > 0");
+        sql.push_str(behind);
+        Statement {
+            columns: [0].into(),
+            rows: 1,
+            ..Statement::query(sql)
         }
     }
 

@@ -4,7 +4,7 @@
 mod returned;
 mod upserts;
 
-use std::future::Future;
+use std::{future::Future, time::Duration};
 
 use libtest_mimic::Trial;
 use ordid::{Assigned, KeyType as _, uuid::Uuid};
@@ -12,7 +12,8 @@ use ordid_sqlx::{Backend, Flushed, Upserted, flushes_table};
 use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, Sqlite, query_as, raw_sql};
 
 use crate::{
-    faults::Failed,
+    faults::{Failed, Remote},
+    proxy::{At, Fault, Proxy},
     servers::{Client, Scratch, Servers},
     trials::{Outcome, on_scratch, over_sqlite, run, sqlite_file},
 };
@@ -295,6 +296,22 @@ where
     }
     use returned::*;
     use upserts::*;
+
+    let lost = "a_lost_commit_of_rows_that_others_may_write_is_told_by_the_marker_row";
+    on_server::<P, _, _>(
+        servers,
+        trials,
+        "postgres",
+        lost,
+        lost_commit_of_shared_keys::<P>,
+    );
+    on_server::<M, _, _>(
+        servers,
+        trials,
+        "mariadb",
+        lost,
+        lost_commit_of_shared_keys::<M>,
+    );
 
     each! {
         an_update_writes_the_next_version
@@ -592,6 +609,57 @@ async fn rows_of_keys_that_others_may_write_need_the_table_of_marker_rows<W: Eve
     W::Database::execute_sql(&pool, flushes_table::<W::Database>().to_owned()).await?;
     W::marked(of_the_first, &pool).await?;
     assert_eq!(W::Database::marks(&pool).await?.len(), marks.len());
+    Ok(())
+}
+
+/// The COMMIT lands, or it does not, or it does not and somebody else writes a row of the same key before the flush asks.
+async fn lost_commit_of_shared_keys<W>(pool: Pool<W::Database>) -> Outcome
+where
+    W: EverydayWork<Database: Remote>,
+{
+    let notes = notes(1);
+    W::flushed([(Change::Add, &notes[0])], &pool).await?;
+    let marks = marks(&notes, 3);
+    let theirs = Mark {
+        title: "theirs".to_owned(),
+        ..marks[0].clone()
+    };
+    // As long as the packet of a COMMIT is.
+    let packet = if W::Database::KEY == "UUID" { 12 } else { 11 };
+    for (lands, is_written) in [(true, false), (false, false), (false, true)] {
+        W::Database::execute_sql(&pool, "DELETE FROM marks".to_owned()).await?;
+        let options = pool.connect_options();
+        let proxy = Proxy::start(W::Database::address(&options)?).await?;
+        let through = W::Database::through(&options, proxy.port());
+        let through = Pool::<W::Database>::connect_lazy_with(through);
+        // No other connection passes until somebody else has written the row.
+        proxy.always(Fault::Cut(At::Up(0)));
+        proxy.plan([Fault::Cut(At::Commit(if lands { packet } else { 0 }))]);
+        let flushes = W::marked(marks.iter().map(|it| (Change::Add, it)), &through);
+        let writes = async {
+            while !proxy.traffic().iter().any(|it| it.commit.is_some()) {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            if is_written {
+                // It waits for the end of the transaction that was cut off.
+                W::marked([(Change::Add, &theirs)], &pool).await?;
+            }
+            proxy.always(Fault::None);
+            Outcome::Ok(())
+        };
+        let (flushed, written) = tokio::join!(flushes, writes);
+        written?;
+        through.close().await;
+        let found = W::Database::marks(&pool).await?;
+        match flushed {
+            Ok(_) => assert_eq!((found, is_written), (marks.clone(), false)),
+            Err(error) => {
+                let text = &error.message;
+                assert!(is_written && !error.is_transient, "{text}");
+                assert_eq!(found, std::slice::from_ref(&theirs), "{text}");
+            }
+        }
+    }
     Ok(())
 }
 

@@ -31,15 +31,6 @@ enum Into {
     Staged,
 }
 
-impl<B> Bound<B> {
-    /// Returns whether the rows could be bound, each with a value for each of so many columns.
-    pub(super) fn is_whole(&self, columns: usize) -> bool {
-        self.statements
-            .as_ref()
-            .is_ok_and(|bound| bound.iter().all(|it| it.statement.columns.len() == columns))
-    }
-}
-
 struct BoundStatement<B> {
     statement: Statement,
     values: B,
@@ -145,13 +136,10 @@ fn of_run<B>(
     into: Into,
     statements: &mut Statements<'_>,
 ) -> BoundStatement<B> {
-    let all = || statements.table(chunk.table).columns_of(chunk.action);
     let statement = match into {
-        Into::Staged if run.columns.as_ref().is_none_or(|it| *it == all()) => {
-            statements.staged(chunk, run.rows)
-        }
-        // Rows without values for some columns are not sent there: see `is_whole`.
-        _ => statements.of(chunk, run.rows, run.columns.as_deref()),
+        // All of them have values for all columns.
+        Into::Staged => statements.staged(chunk, run.rows),
+        Into::Table => statements.of(chunk, run.rows, run.columns.as_deref()),
     };
     BoundStatement {
         statement,

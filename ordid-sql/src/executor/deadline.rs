@@ -16,9 +16,14 @@ impl Deadline {
         Self(within.and_then(|within| Some((Instant::now().checked_add(within)?, within))))
     }
 
+    /// Returns whether the time is over.
+    pub(super) fn is_over(self) -> bool {
+        self.0.is_some_and(|(end, _)| Instant::now() >= end)
+    }
+
     /// Ends the run if the time is over, and returns whether it is.
     pub(super) fn check<D>(self, run: &mut FlushRun<D>) -> bool {
-        let is_over = self.0.is_some_and(|(end, _)| Instant::now() >= end);
+        let is_over = self.is_over();
         if is_over {
             self.end(run);
         }

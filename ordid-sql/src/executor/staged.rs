@@ -1,21 +1,29 @@
 //! Sends many rows that are updated or upserted through a temporary table.
 //!
-//! All chunks of an action that follow each other are inserted there, and then taken over together. An error of that names
-//! them all, as one of a bulk command does, and the row is looked for in the same way.
+//! Chunks of an action that follow each other are inserted there, and then taken over together.
+//!
+//! What fails there, also a change of another number of rows, may succeed by other statements: the temporary table takes
+//! more values of an upsert than an update sends, has none of the table's triggers, and may not be allowed. So the
+//! transaction is rolled back, and the flush begins anew without it. If these statements fail, too, they say which row.
 
-use std::time::Instant;
+use std::{collections::BTreeSet, time::Instant};
 
 use super::{
     bound::{Bound, bind_staged, send},
+    deadline::Deadline,
     no_values,
     upsert::Sent,
 };
 use crate::{
     Action, Chunk, Failure, FlushError, FlushRun, PendingRows, Place, Progress, Step, Updates,
     UpsertStep, Upserted,
+    flush_plan::is_whole,
     spi::{Changed, FlushTransaction, Statement},
     text::{MAX_STAGED_CHUNKS, Statements, can_be_staged, staged_action},
 };
+
+/// After how many statements the temporary table takes no further chunk: such rows are large.
+const MAX_STATEMENTS: usize = 100;
 
 /// Which tables' rows go through a temporary table, as far as an attempt has found out.
 #[derive(Debug, Default)]
@@ -24,8 +32,18 @@ pub(super) struct Staging {
     possible: Vec<(usize, bool)>,
 }
 
-/// The error of taking rows over, and for upserts which of them were there.
-type Failed<D> = (FlushError<D>, Option<Vec<bool>>);
+/// What became of rows that may go through a temporary table.
+#[derive(Debug)]
+pub(super) enum Staged<D> {
+    /// They were sent.
+    Sent,
+    /// Nothing of them was sent, and they go by other statements.
+    Not,
+    /// The time of the flush is over.
+    Stopped,
+    /// Some of these rows were refused, or another number was changed.
+    Failed(FlushError<D>, Chunk),
+}
 
 impl Staging {
     /// Returns whether rows of this action may go through a temporary table, of which so many follow each other.
@@ -40,46 +58,66 @@ impl Staging {
             && least.is_some_and(|least| rows_together() >= least)
     }
 
-    /// Sends the rows that the run is at. Returns `false` if they have to go by other statements.
+    /// Sends the rows that the run is at.
     pub(super) async fn send<T: FlushTransaction>(
         &mut self,
         rows: &mut PendingRows<T::Binder>,
         open: &mut T,
         run: &mut FlushRun<T::Error>,
+        deadline: Deadline,
         observer: &mut Option<Box<dyn FnMut(Progress) + Send>>,
         statements: &mut Statements<'_>,
-    ) -> bool {
+    ) -> Staged<T::Error> {
         let Step::Send(first) = run.step() else {
-            return false;
+            return Staged::Not;
         };
-        let started = Instant::now();
-        let action = staged_action(first.action);
-        let columns = statements.table(first.table).columns_of(action).len();
-        let bound = bind_staged(rows, &of(&first, action), statements);
-        if !bound.is_whole(columns) {
-            self.possible.push((first.table, false));
-            return false;
+        if !is_whole(rows, &first, statements) {
+            return Staged::Not;
         }
+        let sent = self.send_group(rows, open, run, deadline, observer, statements, first);
+        let sent = sent.await;
+        let is_left = match &sent {
+            Staged::Sent | Staged::Not => false,
+            Staged::Stopped => true,
+            Staged::Failed(error, _) => error.failure() != Failure::Lost,
+        };
+        // The end of a transaction removes it only on PostgreSQL.
+        if is_left && let Some(clear) = statements.writer().clear_staged() {
+            let _ = open.execute(&clear, no_values(rows)).await;
+        }
+        sent
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "they are those of `send`")]
+    async fn send_group<T: FlushTransaction>(
+        &mut self,
+        rows: &mut PendingRows<T::Binder>,
+        open: &mut T,
+        run: &mut FlushRun<T::Error>,
+        deadline: Deadline,
+        observer: &mut Option<Box<dyn FnMut(Progress) + Send>>,
+        statements: &mut Statements<'_>,
+        first: Chunk,
+    ) -> Staged<T::Error> {
+        let started = Instant::now();
         let made = match self.begin(rows, open, &first, statements).await {
             Ok(Some(made)) => made,
             Ok(None) => {
                 self.possible.push((first.table, false));
-                return false;
+                return Staged::Not;
             }
-            Err(error) => {
-                run.failed(error, None);
-                return true;
-            }
+            Err(error) => return Staged::Failed(error, first),
         };
-        let filled = fill(rows, open, run, bound, columns, statements).await;
-        let (chunks, group, count) = match filled {
-            Ok(filled) => filled,
-            Err((error, chunk)) => {
-                run.failed(error, Some(chunk));
-                return true;
-            }
+        let filled = match fill(rows, open, run, deadline, statements).await {
+            Ok(Some(filled)) => filled,
+            Ok(None) => return Staged::Stopped,
+            Err((error, chunk)) => return Staged::Failed(error, chunk),
         };
-        let name = statements.table(group.table).name();
+        let Filled {
+            chunks,
+            group,
+            count,
+        } = filled;
         let taken = match group.action {
             Action::Upsert { .. } => upsert(rows, open, &group, statements).await,
             _ => {
@@ -87,46 +125,38 @@ impl Staging {
                 let (table, names) = (statements.table(group.table), statements.names(group.table));
                 let update = writer.update_staged(table, names, group.action, group.rows.len());
                 let taken = take(rows, open, &update, &group, statements, true).await;
-                taken.map(|()| (1, None)).map_err(|error| (error, None))
+                taken.map(|()| (1, None))
             }
         };
-        let taken = match taken {
-            Ok(taken) => {
-                let unstage = statements.writer().unstage();
-                let removed = open.execute(&unstage, no_values(rows));
-                let removed = removed.await.map(|_| taken);
-                removed.map_err(|it| {
-                    (
-                        FlushError::statement(it.error, place(&group, statements)),
-                        None,
-                    )
-                })
-            }
-            failed => failed,
+        let (taken, sent) = match taken {
+            Ok(taken) => taken,
+            Err(error) => return Staged::Failed(error, group),
         };
-        match taken {
-            Ok((more, sent)) => {
-                // The last one removes the table.
-                let count = made + count + more + 1;
-                match sent {
-                    Some(sent) => {
-                        let sent = Sent {
-                            statements: count,
-                            ..sent
-                        };
-                        run.upserted(rows, &group, sent, started.elapsed());
-                    }
-                    None => run.count_all(name, &group, count, started.elapsed()),
-                }
-                for chunk in &chunks {
-                    run.report(name, chunk, observer);
-                }
-                run.succeeded();
-            }
-            Err((error, found @ Some(_))) => run.upsert_failed(error, found, group),
-            Err((error, None)) => run.failed(error, Some(group)),
+        let removed = open
+            .execute(&statements.writer().unstage(), no_values(rows))
+            .await;
+        if let Err(failed) = removed {
+            let place = place(&group, statements);
+            return Staged::Failed(FlushError::statement(failed.error, place), group);
         }
-        true
+        // The last one has removed the table.
+        let count = made + count + taken + 1;
+        let name = statements.table(group.table).name();
+        match sent {
+            Some(sent) => {
+                let sent = Sent {
+                    statements: count,
+                    ..sent
+                };
+                run.upserted(rows, &group, sent, started.elapsed());
+            }
+            None => run.count_all(name, &group, count, started.elapsed()),
+        }
+        for chunk in &chunks {
+            run.report(name, chunk, observer);
+        }
+        run.succeeded();
+        Staged::Sent
     }
 
     /// Makes the temporary table, and returns how many statements that took; `None` if the server does not let it.
@@ -169,44 +199,58 @@ impl Staging {
 }
 
 /// The chunks that were inserted into the temporary table, all of them as one, and how many statements that took.
-type Filled = (Vec<Chunk>, Chunk, usize);
+struct Filled {
+    chunks: Vec<Chunk>,
+    group: Chunk,
+    count: usize,
+}
 
 /// Inserts the rows of the run's chunk, and of those that follow it, into the temporary table. The run is at the last of
-/// them then.
+/// them then. Returns `None` if the time of the flush is over.
 async fn fill<T: FlushTransaction>(
     rows: &PendingRows<T::Binder>,
     open: &mut T,
     run: &mut FlushRun<T::Error>,
-    first: Bound<T::Binder>,
-    columns: usize,
+    deadline: Deadline,
     statements: &mut Statements<'_>,
-) -> Result<Filled, (FlushError<T::Error>, Chunk)> {
+) -> Result<Option<Filled>, (FlushError<T::Error>, Chunk)> {
     let (mut chunks, mut count) = (Vec::<Chunk>::new(), 0);
-    let mut bound = Some(first);
-    while let (Step::Send(chunk), Some(now)) = (run.step(), bound.take()) {
+    let mut bound = None;
+    while let Step::Send(chunk) = run.step() {
+        if !chunks.is_empty() && deadline.is_over() {
+            return Ok(None);
+        }
         let next = run.upcoming().filter(|next| {
             (next.action, next.table, next.rows.start)
                 == (chunk.action, chunk.table, chunk.rows.end)
                 && chunks.len() + 1 < MAX_STAGED_CHUNKS
+                && count < MAX_STATEMENTS
+                && is_whole(rows, next, statements)
         });
+        let now: Bound<T::Binder> = bound
+            .take()
+            .unwrap_or_else(|| bind_staged(rows, &of(&chunk), statements));
         let sent = send(rows, open, now, statements, |statements| {
-            bound = next
-                .as_ref()
-                .map(|next| bind_staged(rows, &of(next, staged_action(next.action)), statements))
-                .filter(|bound| bound.is_whole(columns));
+            let next = next.as_ref();
+            bound = next.map(|next| bind_staged(rows, &of(next), statements));
         });
         match sent.await {
             Ok(sent) => count += sent,
             Err(error) => return Err((error, chunk)),
         }
         chunks.push(chunk);
-        if bound.is_some() {
-            run.succeeded();
+        match next {
+            Some(_) => run.succeeded(),
+            None => break,
         }
     }
     let mut group = chunks[0].clone();
     group.rows.end = chunks[chunks.len() - 1].rows.end;
-    Ok((chunks, group, count))
+    Ok(Some(Filled {
+        chunks,
+        group,
+        count,
+    }))
 }
 
 /// Inserts the rows of the temporary table that are not there, and updates the others. Returns how many statements it
@@ -216,7 +260,7 @@ async fn upsert<T: FlushTransaction>(
     open: &mut T,
     group: &Chunk,
     statements: &Statements<'_>,
-) -> Result<(usize, Option<Sent>), Failed<T::Error>> {
+) -> Result<(usize, Option<Sent>), FlushError<T::Error>> {
     let Action::Upsert { set, .. } = group.action else {
         unreachable!("it is an upsert");
     };
@@ -228,10 +272,7 @@ async fn upsert<T: FlushTransaction>(
         ..group.clone()
     };
     let is_ignored = table.column_sets()[set].columns.is_empty();
-    let (found, mut count) = found(rows, open, group, statements)
-        .await
-        .map_err(|error| (error, None))?;
-    let failed = |error| (error, Some(found.clone()));
+    let (found, mut count) = found(rows, open, group, statements).await?;
     let middle = rows.put_new_first(group, &found);
     let inserted = part(UpsertStep::Insert, group.rows.start..middle);
     let others = match is_ignored {
@@ -243,25 +284,30 @@ async fn upsert<T: FlushTransaction>(
         let insert = writer.insert_staged(names, &columns, inserted.rows.len());
         let is_counted = writer.engine.counts_inserts && table.counts_inserts;
         let taken = take(rows, open, &insert, &inserted, statements, is_counted).await;
-        taken.map_err(failed)?;
+        taken?;
         count += 1;
     }
     if !others.rows.is_empty() {
         if !is_ignored {
             let update = writer.update_staged(table, names, others.action, others.rows.len());
             let taken = take(rows, open, &update, &others, statements, true).await;
-            taken.map_err(failed)?;
+            taken?;
             count += 1;
         } else if let Some(query) =
             writer.confirm_staged(names, &found_by(statements, group), others.rows.len())
         {
             let there = open.read(&query, no_values(rows)).await;
-            let there = there
-                .map_err(|it| failed(FlushError::statement(it, place(&others, statements))))?;
+            let there =
+                there.map_err(|it| FlushError::statement(it, place(&others, statements)))?;
+            // Without a unique index, more than one row may be found by the same values.
+            let there: BTreeSet<_> = there.iter().map(|row| &row.text).collect();
             if there.len() != others.rows.len() {
                 let place = place(&others, statements);
-                let error = FlushError::count(there.len() as u64, others.rows.len(), place);
-                return Err(failed(error));
+                return Err(FlushError::count(
+                    there.len() as u64,
+                    others.rows.len(),
+                    place,
+                ));
             }
             count += 1;
         }
@@ -309,9 +355,14 @@ async fn found<T: FlushTransaction>(
     let there: Vec<i64> = numbers.iter().copied().filter(|it| *it > 0).collect();
     if !is_marked && !there.is_empty() {
         let some = (there.len() < numbers.len()).then_some(&there[..]);
-        let marked = open.execute(&writer.mark(some), no_values(rows)).await;
-        marked.map_err(|it| FlushError::statement(it.error, place()))?;
-        count += 1;
+        let columns = statements
+            .table(group.table)
+            .columns_of(staged_action(group.action));
+        for mark in writer.mark(names, &columns, some) {
+            let marked = open.execute(&mark, no_values(rows)).await;
+            marked.map_err(|it| FlushError::statement(it.error, place()))?;
+            count += 1;
+        }
     }
     let found = numbers.into_iter().map(|number| number > 0);
     Ok((found.collect(), count))
@@ -353,10 +404,10 @@ fn place(chunk: &Chunk, statements: &Statements<'_>) -> Place {
     Place::of(statements.table(chunk.table), chunk)
 }
 
-/// Returns the rows of a chunk with another action.
-fn of(chunk: &Chunk, action: Action) -> Chunk {
+/// Returns the rows of a chunk with the action whose values the temporary table takes.
+fn of(chunk: &Chunk) -> Chunk {
     Chunk {
-        action,
+        action: staged_action(chunk.action),
         ..chunk.clone()
     }
 }

@@ -351,7 +351,8 @@ impl Search {
                     if !self.setting.has_global_locks {
                         flush.locks_are_local();
                     }
-                    if self.setting.keys == Compared::Never {
+                    // The marker row cannot be inserted twice.
+                    if self.setting.keys == Compared::Never && !flush.records() {
                         flush.cannot_repeat();
                     }
                 }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{
-    DriverError, FlushError, FoundVersion, Hindrance, Inner, Kind, Place, Rest, Source, Stale,
-    failed,
+    DriverError, FlushError, FoundVersion, Hindrance, Inner, Kind, NoProbe, Place, Rest, Source,
+    Stale, failed,
 };
 use crate::{Action, classify::mysql, flush_run::MarkedFor};
 
@@ -16,8 +16,12 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
                 "the answer to COMMIT was lost, so either all rows are written or none is; ",
             )?;
             f.write_str(match self.0.stays_unknown {
-                false => "flush again over a connection that works to find out",
-                true => {
+                None => "flush again over a connection that works to find out",
+                Some(NoProbe::MarkerRemoved) => {
+                    "its marker row is not in `ordid_flushes`, but is so old that it may have been removed, so no flush \
+                     can find out: look for its changes in the database, then `clear` the unit of work"
+                }
+                Some(NoProbe::WithoutRecord) => {
                     "a flush `without_record` cannot find out: look for its changes in the database, then \
                      `clear` the unit of work"
                 }

@@ -10,7 +10,10 @@ use super::{NUMBER, ROWS, Statement, StatementKind, TARGET, TableNames, Writer, 
 use crate::{Action, Table, Updates, UpsertStep};
 
 /// The most chunks that the temporary table takes at once.
-pub(crate) const MAX_STAGED_CHUNKS: usize = 100;
+pub(crate) const MAX_STAGED_CHUNKS: usize = 20;
+
+/// The most ranges of numbers in one text.
+const MAX_RANGES: usize = 1_000;
 
 /// Whether the row is there, in the temporary table.
 const FOUND: &str = "ordid_found";
@@ -43,7 +46,7 @@ impl Writer<'_> {
     ///              FROM `orders` LIMIT 0
     /// ```
     ///
-    /// MySQL keeps the temporary table of a transaction that was rolled back.
+    /// MySQL keeps the temporary table of a flush that was dropped.
     pub(crate) fn stage(self, table: &Table, names: &TableNames, action: Action) -> Vec<Statement> {
         let mut selected = String::new();
         for (place, column) in table.columns_of(action).into_iter().enumerate() {
@@ -57,14 +60,12 @@ impl Writer<'_> {
             };
         }
         let (staged, from) = (self.staged_table(), &names.table);
-        if self.engine.updates == Updates::RowByRow {
-            return vec![
-                Statement::change(format!("DROP TEMPORARY TABLE IF EXISTS {staged}")),
-                Statement::change(format!(
-                    "CREATE TEMPORARY TABLE {staged} ({NUMBER} BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, \
-                     {FOUND} BOOLEAN NOT NULL DEFAULT FALSE) ENGINE=InnoDB SELECT {selected} FROM {from} LIMIT 0"
-                )),
-            ];
+        if let Some(clear) = self.clear_staged() {
+            let create = Statement::change(format!(
+                "CREATE TEMPORARY TABLE {staged} ({NUMBER} BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, \
+                 {FOUND} BOOLEAN NOT NULL DEFAULT FALSE) ENGINE=InnoDB SELECT {selected} FROM {from} LIMIT 0"
+            ));
+            return vec![clear, create];
         }
         let create = Statement::change(format!(
             "CREATE TEMPORARY TABLE {staged} ON COMMIT DROP AS SELECT {selected} FROM {from} WITH NO DATA"
@@ -86,6 +87,12 @@ impl Writer<'_> {
             _ => "",
         };
         Statement::change(format!("DROP {temporary}TABLE {}", self.staged_table()))
+    }
+
+    /// Removes the temporary table of a transaction that is rolled back; `None` if the rollback does.
+    pub(crate) fn clear_staged(self) -> Option<Statement> {
+        let is_left = self.engine.updates == Updates::RowByRow;
+        is_left.then(|| Statement::change(format!("DROP TEMPORARY TABLE IF EXISTS {ROWS}")))
     }
 
     /// Inserts rows into the temporary table.
@@ -128,14 +135,14 @@ impl Writer<'_> {
         };
         let of = |step| Action::Upsert { set, step };
         let found_by = names.found_by(table, action);
+        let columns = table.columns_of(of(UpsertStep::Insert));
         let mark = self.mark_found(names, &found_by);
         let is_marked = mark.is_some();
         let mut statements: Vec<Statement> = mark.into_iter().collect();
         statements.push(self.staged_found(names, &found_by, rows));
         if !is_marked {
-            statements.push(self.mark(None));
+            statements.extend(self.mark(names, &columns, None));
         }
-        let columns = table.columns_of(of(UpsertStep::Insert));
         statements.push(self.insert_staged(names, &columns, rows));
         match table.column_sets()[set].columns.is_empty() {
             false => {
@@ -258,21 +265,36 @@ impl Writer<'_> {
         Statement::found(sql, rows)
     }
 
-    /// Marks the rows with these numbers as found, or all.
-    pub(crate) fn mark(self, numbers: Option<&[i64]>) -> Statement {
+    /// Marks the rows with these numbers as found, or all. The numbers rise. A text has at most [`MAX_RANGES`] ranges of
+    /// them: a library may keep every text prepared.
+    ///
+    /// The columns are set to themselves. MySQL copies `ON UPDATE CURRENT_TIMESTAMP`, and would write the time of this
+    /// statement to a column that it does not name.
+    pub(crate) fn mark(
+        self,
+        names: &TableNames,
+        columns: &[usize],
+        numbers: Option<&[i64]>,
+    ) -> Vec<Statement> {
         let mut sql = format!("UPDATE {} SET {FOUND} = TRUE", self.staged_table());
-        for (place, number) in numbers.into_iter().flatten().enumerate() {
-            let before = if place > 0 {
-                ", "
-            } else {
-                " WHERE ordid_number IN ("
-            };
-            let _ = write!(sql, "{before}{number}");
+        for column in columns {
+            let column = names.column(*column);
+            let _ = write!(sql, ", {column} = {column}");
         }
-        if numbers.is_some() {
-            sql.push(')');
-        }
-        Statement::change(sql)
+        let Some(numbers) = numbers else {
+            return vec![Statement::change(sql)];
+        };
+        let ranges: Vec<_> = numbers.chunk_by(|one, next| one + 1 == *next).collect();
+        let texts = ranges.chunks(MAX_RANGES).map(|ranges| {
+            let mut sql = sql.clone();
+            for (place, range) in ranges.iter().enumerate() {
+                let before = if place > 0 { " OR" } else { " WHERE" };
+                let (first, last) = (range[0], range[range.len() - 1]);
+                let _ = write!(sql, "{before} {NUMBER} BETWEEN {first} AND {last}");
+            }
+            Statement::change(sql)
+        });
+        texts.collect()
     }
 
     /// Inserts the rows of an upsert that were not found.

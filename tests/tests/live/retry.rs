@@ -13,7 +13,7 @@ use std::{
 };
 
 use libtest_mimic::Trial;
-use ordid::{KeyType as _, OrderedKey};
+use ordid::{KeyType as _, OrderedKey, testing::with_keys_async};
 use ordid_sqlx::{Retry, UnitOfWork};
 use ordid_tests::{
     proxy::{At, Fault, Proxy, Traffic},
@@ -179,6 +179,10 @@ fn on_server<DB: Remote + Scratch>(
 pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     on_server::<Postgres>(servers, "postgres", trials);
     on_server::<MySql>(servers, "mariadb", trials);
+    let name = "retry::changes_whose_marker_row_may_have_been_removed_are_not_sent_again";
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", name, removed_markers);
+    on_scratch::<MySql, _, _>(trials, servers, "mariadb", name, removed_markers);
+    on_scratch::<MySql, _, _>(trials, servers, "mysql", name, removed_markers);
     let name = "retry::marker_rows_have_the_time_of_utc_and_beyond_2038";
     on_scratch(
         trials,
@@ -466,6 +470,57 @@ pub async fn proxy<DB: Remote>(
     let mut found = tokio::net::lookup_host((host, port)).await?;
     let address = found.next().ok_or("the server has no address")?;
     Ok(Proxy::start(address).await?)
+}
+
+/// The marker row has a key of 2024.
+async fn removed_markers<DB: Remote>(pool: Pool<DB>) -> Outcome {
+    create(&pool).await?;
+    DB::script(&pool, ordid_sqlx::flushes_table::<DB>()).await?;
+    let proxy = proxy(&pool).await?;
+    let is_mysql = DB::PROFILE.name == "MySQL";
+    for (lands, has_older) in [(true, false), (false, true), (false, false)] {
+        empty(&pool).await?;
+        DB::script(&pool, "DELETE FROM ordid_flushes").await?;
+        let family = family();
+        inserts(&family).flush(&pool).await?;
+        let mut work = changes(&family).with_retry(Retry::NONE);
+        let behind = DB::through(&pool, &proxy).await?;
+        // As long as the packet of a COMMIT is, or nothing of it.
+        let packet = if is_mysql { 11 } else { 12 };
+        proxy.plan([Fault::Cut(At::Commit(if lands { packet } else { 0 }))]);
+        let mut only = behind.acquire().await?.detach();
+        let lost = with_keys_async(3, work.flush_on(&mut only)).await;
+        let lost = lost.expect_err("the answer to COMMIT is lost");
+        assert!(lost.is_commit_unknown(), "{lost}");
+        drop(only);
+        behind.close().await;
+        if has_older {
+            let before = if is_mysql { "X" } else { "" };
+            let older = format!(
+                "INSERT INTO ordid_flushes (id) VALUES ({before}'{:032}')",
+                0
+            );
+            DB::script(&pool, &older).await?;
+        }
+        let outcome = work.flush(&pool).await;
+        match (lands, has_older) {
+            (false, false) => {
+                let error = outcome.expect_err("nobody knows");
+                assert!(error.is_commit_unknown(), "{error}");
+                let text = error.to_string();
+                assert!(
+                    text.contains("so old that it may have been removed"),
+                    "{text}"
+                );
+                assert_eq!(changed(&pool).await?, [0, 30, 0]);
+            }
+            _ => {
+                assert_eq!(outcome?.updated(), 5);
+                assert_eq!(changed(&pool).await?, [5, 27, 1 + i64::from(has_older)]);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Flushes once without a fault: where its COMMIT is.

@@ -139,6 +139,52 @@ fn a_flush_of_inserts_writes_a_marker_row_on_request() {
     assert_eq!(server.items(), ["1:a"]);
 }
 
+/// After a day the marker row may have been removed. Then a missing one says nothing, unless there are older ones.
+#[test]
+fn changes_whose_marker_row_may_have_been_removed_are_not_sent_again() {
+    for (has_older, of_today) in [(false, true), (true, false), (false, false)] {
+        let server = Server::default();
+        server.once("commit", Answer::Fails(Failure::Lost));
+        let mut work = updates(1);
+        flush::<false>(&mut work, Source::only(&server)).unwrap_err();
+        if !of_today {
+            work.unresolved.as_mut().unwrap().made_long_ago();
+        }
+        server.times(9, "older marker", Answer::Says(has_older));
+        let outcome = flush::<false>(&mut work, Source::new(&server));
+        let log = log_after(&server, "2 check");
+        assert_eq!(
+            log.matches("older marker").count(),
+            usize::from(!of_today),
+            "{log}"
+        );
+        if has_older || of_today {
+            assert_eq!(outcome.unwrap().updated(), 1);
+            assert!(
+                log.ends_with("2 marker; 2 update items 1:a; 2 commit"),
+                "{log}"
+            );
+            continue;
+        }
+        assert!(
+            !log.contains("update") && log.contains("2 probe marker"),
+            "{log}"
+        );
+        let error = outcome.unwrap_err();
+        let text = error.to_string();
+        assert!(
+            error.is_commit_unknown() && text.contains("may have been removed"),
+            "{text}"
+        );
+        // Nothing is sent until the program says what became of it.
+        let error = flush::<false>(&mut work, Source::new(&server)).unwrap_err();
+        assert!(error.is_commit_unknown(), "{error}");
+        work.clear();
+        work.update(item(2, "b"), Registration::in_key_order::<Item>);
+        flush::<false>(&mut work, Source::new(&server)).unwrap();
+    }
+}
+
 /// What the next flush may do is what the first one has left to look for, whatever is asked of it now.
 #[test]
 fn a_flush_without_a_marker_row_is_not_sent_again_after_a_lost_commit() {

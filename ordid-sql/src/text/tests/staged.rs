@@ -100,7 +100,7 @@ fn rows_are_inserted_or_updated_as_they_were_found() {
                 "SELECT CAST(CASE WHEN EXISTS (SELECT 1 FROM `orders` AS ordid_target WHERE {joined}) THEN \
                  ordid_number ELSE -ordid_number END AS CHAR) FROM ordid_rows ORDER BY ordid_number"
             ),
-            "UPDATE ordid_rows SET ordid_found = TRUE",
+            "UPDATE ordid_rows SET ordid_found = TRUE, `id` = `id`, `parent` = `parent`, `total` = `total`",
             "INSERT INTO `orders` (`id`, `parent`, `total`) SELECT `id`, `parent`, `total` FROM ordid_rows WHERE NOT \
              ordid_found ORDER BY ordid_number",
             &format!(
@@ -110,14 +110,26 @@ fn rows_are_inserted_or_updated_as_they_were_found() {
             "DROP TEMPORARY TABLE ordid_rows",
         ]
     );
+    let engine = EngineProfile::MYSQL;
     let writer = Writer {
-        engine: &EngineProfile::MYSQL,
+        engine: &engine,
         placeholder: None,
     };
+    let names = TableNames::of(&table(KEY_FIRST), &engine);
+    let mark = |numbers: &[i64]| {
+        let statements = writer.mark(&names, &[0], Some(numbers));
+        let texts = statements.iter().map(|it| it.sql.to_string());
+        texts.collect::<Vec<_>>()
+    };
     assert_eq!(
-        &*writer.mark(Some(&[3, 5])).sql,
-        "UPDATE ordid_rows SET ordid_found = TRUE WHERE ordid_number IN (3, 5)"
+        mark(&[3, 5, 6, 7]),
+        [
+            "UPDATE ordid_rows SET ordid_found = TRUE, `id` = `id` WHERE ordid_number BETWEEN 3 AND 3 OR ordid_number \
+          BETWEEN 5 AND 7"
+        ]
     );
+    let odd: Vec<i64> = (0..1_500).map(|number| 2 * number + 1).collect();
+    assert_eq!(mark(&odd).len(), 2);
 }
 
 /// A library keeps a prepared statement under its text.
