@@ -356,14 +356,23 @@ impl<B: RowBinder> Work<B> {
                                     Some(open) => open.rollback(false).await,
                                     None => Ok(()),
                                 };
-                                match &rolled_back {
-                                    Ok(()) => run.starts_over(),
-                                    Err(_) => {
-                                        run.failed(error, None);
-                                        run.not_rolled_back();
+                                run.stages_no_more();
+                                return match rolled_back {
+                                    Ok(()) => {
+                                        run.starts_over();
+                                        false
                                     }
-                                }
-                                return rolled_back.is_err();
+                                    Err(error) => {
+                                        // The statements for the table itself were not tried.
+                                        let error = DriverError {
+                                            failure: Failure::Lost,
+                                            ..error
+                                        };
+                                        run.failed(FlushError::begin(error), None);
+                                        run.not_rolled_back();
+                                        true
+                                    }
+                                };
                             }
                         }
                     }
@@ -605,11 +614,7 @@ async fn is_there<T: FlushTransaction>(
     // If its marker row is missing, the flush is not committed, even if there is a row with one of its keys.
     let may_be_removed = run.records() && marker::may_be_removed(run.id());
     let may_be_told_by_a_key = run.plan().only_inserts() && (!run.records() || may_be_removed);
-    let telling = match may_be_told_by_a_key {
-        true => protected.telling(rows, writer, run.plan()),
-        false => None,
-    };
-    if let Some(first) = &telling {
+    if may_be_told_by_a_key && let Some(first) = protected.telling(rows, writer, run.plan()) {
         let entity = rows.entity(first.table);
         let names = T::Binder::names(entity, &rows.table(first.table), writer.engine);
         let mut key = T::Binder::with_room(entity, 1, 1);
@@ -622,14 +627,7 @@ async fn is_there<T: FlushTransaction>(
         let has_local_locks = has_local_locks(rows, open, writer).await?;
         let may_repeat = match run.records() {
             false => protected.is_one(rows, open, writer, run.plan()).await?,
-            // Marker rows are removed from the oldest on. So if an older one is there, this one was never written.
-            true => {
-                !may_be_removed
-                    || telling.is_some()
-                    || open
-                        .exists(&writer.older_marker(), T::Binder::of_marker(run.id()))
-                        .await?
-            }
+            true => !may_be_removed,
         };
         run.learn(has_local_locks, may_repeat);
     }

@@ -294,16 +294,20 @@ impl<D> FlushRun<D> {
         self.cause == Some(Failure::Lost)
     }
 
-    /// Returns whether many rows may go through a temporary table: in a transaction of the flush's own, as long as the flush
-    /// has not [started over](Self::starts_over).
+    /// Returns whether many rows may go through a temporary table: in a transaction of the flush's own, until that has
+    /// failed.
     pub(crate) const fn may_stage(&self) -> bool {
         self.may_stage
     }
 
-    /// Begins anew without a temporary table, after the transaction was rolled back. That is no retry: it was this way of
-    /// sending the rows that failed.
-    pub(crate) fn starts_over(&mut self) {
+    /// Says that rows go through no temporary table any more.
+    pub(crate) const fn stages_no_more(&mut self) {
         self.may_stage = false;
+    }
+
+    /// Begins anew while rows are sent, after the transaction was rolled back. That is no retry: it was the temporary table
+    /// that failed.
+    pub(crate) fn starts_over(&mut self) {
         self.flush.starts_over();
     }
 

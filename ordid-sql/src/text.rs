@@ -326,21 +326,6 @@ impl Writer<'_> {
         }
     }
 
-    /// Asks whether there is a marker row below a key.
-    pub(crate) fn older_marker(self) -> Statement {
-        let [before, behind] = self.engine.words.reads_committed;
-        // Each engine has other words for the first row alone.
-        let mut sql = format!("SELECT MIN(1) FROM {MARKER_TABLE}{before} WHERE id < ");
-        self.placeholder(&mut sql, 1);
-        sql.push_str(" HAVING COUNT(*) > 0");
-        sql.push_str(behind);
-        Statement {
-            columns: [0].into(),
-            rows: 1,
-            ..Statement::query(sql)
-        }
-    }
-
     /// Deletes the marker rows below a key.
     pub(crate) fn old_markers(self) -> Statement {
         let mut sql = format!("DELETE FROM {MARKER_TABLE} WHERE id < ");

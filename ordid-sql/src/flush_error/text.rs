@@ -19,7 +19,8 @@ impl<D: fmt::Display> fmt::Display for FlushError<D> {
                 None => "flush again over a connection that works to find out",
                 Some(NoProbe::MarkerRemoved) => {
                     "its marker row is not in `ordid_flushes`, but is so old that it may have been removed, so no flush \
-                     can find out: look for its changes in the database, then `clear` the unit of work"
+                     can find out: look for its changes in the database, then `clear` the unit of work or `discard` \
+                     what its journal has"
                 }
                 Some(NoProbe::WithoutRecord) => {
                     "a flush `without_record` cannot find out: look for its changes in the database, then \

@@ -810,13 +810,6 @@ impl<const RUNS: bool> FlushTransaction for Open<'_, RUNS> {
             };
         };
         let table = table_of(&query.sql);
-        if query.sql.contains("MIN(1)") {
-            return match self.connection.call("older marker").await {
-                Some(Answer::Says(fact)) => Ok(fact),
-                Some(Answer::Fails(failure)) => Err(driver(failure)),
-                _ => Ok(false),
-            };
-        }
         let answer = match table {
             "ordid_flushes" => self.connection.call("probe marker").await,
             _ => self.connection.call(format!("probe {table} {key}")).await,
