@@ -62,7 +62,7 @@ impl<DB: Backend> QueryFragment<DB> for Query<'_, DB> {
     /// Diesel walks a query several times: for its text, for its parameters, and to find out whether a
     /// prepared statement of it can be kept, which is worth it only for one that is sent again.
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
-        if !self.statement.repeats {
+        if !self.statement.is_kept {
             out.unsafe_to_cache_prepared();
         }
         let columns = &self.statement.columns;

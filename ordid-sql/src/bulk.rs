@@ -6,6 +6,7 @@ use crate::{
     Action, Chunk, DriverError, FlushError, FlushRun, NotBulk, PendingRows, Place, Progress,
     RowSink, Step,
     spi::{BoxedError, RowBinder},
+    text::staged_action,
 };
 
 /// Whether [`BulkRows::feed`] has more rows.
@@ -41,6 +42,8 @@ pub struct BulkRows<'f, B: RowSink, D> {
     observer: &'f mut Option<Box<dyn FnMut(Progress) + Send>>,
     name: &'static str,
     chunk: Chunk,
+    /// The temporary table that takes the rows in place of their own one.
+    staged: Option<&'static str>,
     /// How many chunks the command may still take.
     chunks_left: usize,
     /// The chunk of the row that was fed last.
@@ -55,6 +58,9 @@ pub struct BulkRows<'f, B: RowSink, D> {
     error: Option<FlushError<D>>,
     started: Instant,
 }
+
+/// An error of a bulk command comes with the rows among which the one that failed can be found.
+type Ended<T, D> = Result<T, (FlushError<D>, Option<Chunk>)>;
 
 /// How a bulk command ended.
 pub(crate) enum BulkEnd {
@@ -82,6 +88,7 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
             observer,
             last: chunk.clone(),
             chunk,
+            staged: None,
             chunks_left: max_chunks.saturating_sub(1),
             sent,
             taken: Vec::new(),
@@ -90,6 +97,21 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
             error: None,
             started: Instant::now(),
         }
+    }
+
+    /// Has the command put rows that are updated or upserted into this temporary table, whose columns are those of their own.
+    pub(crate) fn staged(mut self, table: &'static str) -> Self {
+        for chunk in [&mut self.chunk, &mut self.last, &mut self.sent] {
+            chunk.action = staged_action(chunk.action);
+        }
+        self.staged = Some(table);
+        self
+    }
+
+    /// Returns the table, as it stands in the command's text, that takes the rows in place of their own one, if there is
+    /// such a table.
+    pub fn staged_table(&self) -> Option<&'static str> {
+        self.staged
     }
 
     /// Writes the next rows into the binder, until it says that it is full ([`RowEnd`](crate::RowEnd)) or
@@ -138,7 +160,13 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
     }
 
     fn next_chunk(&mut self) {
-        match self.run.upcoming() {
+        let next = self.run.upcoming().map(|mut next| {
+            if self.staged.is_some() {
+                next.action = staged_action(next.action);
+            }
+            next
+        });
+        match next {
             Some(next)
                 if (next.action, next.table) == (self.chunk.action, self.chunk.table)
                     && self.chunks_left > 0 =>
@@ -157,16 +185,32 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
         FlushError::bind(error, place.with_key(key))
     }
 
-    /// Ends the command. An error comes with the rows among which the one that failed can be found.
-    pub(crate) fn ended(
-        mut self,
+    /// Ends a command whose rows went into a temporary table. Returns the chunks whose rows it has all taken, and the first
+    /// row that it has not: then the flush is at the chunk of that row, and otherwise at the last of these chunks.
+    pub(crate) fn ended_staged(
+        self,
         outcome: Result<(), BulkFailure<D>>,
-    ) -> Result<BulkEnd, (FlushError<D>, Option<Chunk>)> {
+    ) -> Ended<(Vec<Chunk>, Option<usize>), D> {
+        let mut ended = self.checked(outcome)?;
+        let next = ended.sent.rows.end;
+        if next < ended.chunk.rows.end {
+            return Ok((ended.taken, Some(next)));
+        }
+        ended.taken.push(ended.chunk);
+        Ok((ended.taken, None))
+    }
+
+    /// Ends the command.
+    pub(crate) fn ended(self, outcome: Result<(), BulkFailure<D>>) -> Ended<BulkEnd, D> {
+        self.checked(outcome).map(Self::counted)
+    }
+
+    fn checked(mut self, outcome: Result<(), BulkFailure<D>>) -> Ended<Self, D> {
         match outcome {
-            Ok(()) => {}
+            Ok(()) => Ok(self),
             Err(BulkFailure::Row) => {
                 let error = self.error.take();
-                return Err((error.unwrap_or_else(FlushError::unsaid), None));
+                Err((error.unwrap_or_else(FlushError::unsaid), None))
             }
             Err(BulkFailure::LastRow(error)) => {
                 // The flush may be at the next chunk already.
@@ -174,7 +218,7 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
                 let key = self.rows.key_text(&self.last, row);
                 let place = Place::of(&self.rows.table(self.last.table), &self.last);
                 let error = FlushError::statement(error, place.with_key(key));
-                return Err((error, None));
+                Err((error, None))
             }
             Err(BulkFailure::Driver(error)) => {
                 // If the command itself is refused, the error is about the chunk that it began with.
@@ -183,9 +227,13 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
                     false => self.sent,
                 };
                 let place = Place::of(&self.rows.table(sent.table), &sent);
-                return Err((FlushError::statement(error, place), Some(sent)));
+                Err((FlushError::statement(error, place), Some(sent)))
             }
         }
+    }
+
+    /// Counts and reports the rows, and ends the step.
+    fn counted(self) -> BulkEnd {
         for chunk in &self.taken {
             self.run.report(self.name, chunk, self.observer);
         }
@@ -201,11 +249,11 @@ impl<'f, B: RowBinder, D> BulkRows<'f, B, D> {
             rest.rows.start = self.sent.rows.end;
             let columns = self.rows.table(rest.table).columns();
             let column = self.misfit.and_then(|column| columns.get(column));
-            return Ok(BulkEnd::Rest(rest, NotBulk::Value(column.copied())));
+            return BulkEnd::Rest(rest, NotBulk::Value(column.copied()));
         }
         self.run.succeeded();
         self.run.report(self.name, &self.chunk, self.observer);
-        Ok(BulkEnd::Done)
+        BulkEnd::Done
     }
 }
 

@@ -17,7 +17,7 @@ use self::{
     locate::locate,
     protected::can_tell,
     read::{Read, read, read_committed, reads},
-    staged::{Staged, Staging},
+    staged::{Staged, Staging, clear, takes_bulk},
     stale::found_version,
     upsert::upsert,
 };
@@ -91,10 +91,7 @@ impl<B: RowBinder> Work<B> {
     {
         let engine = self.engine_for(source.engine())?;
         let plan = self.rows.plan(&engine)?;
-        let writer = Writer {
-            engine: &engine,
-            placeholder: B::PLACEHOLDER,
-        };
+        let writer = Writer::of::<B>(&engine);
         if wanted == TransactionScope::Transaction && self.markers == Markers::None {
             self.keeper
                 .check_markers(needs_marker(&self.rows, writer, &plan))?;
@@ -282,7 +279,7 @@ impl<B: RowBinder> Work<B> {
             scope,
             statement: writer.engine.begin,
             defer: writer.engine.defer.filter(|_| run.plan().defers()),
-            uses_bulk: ways.uses_bulk(),
+            uses_bulk: bulks.iter().any(Option::is_some),
         };
         let mut transaction = match connection.begin(begin).await {
             Ok(transaction) => {
@@ -341,13 +338,23 @@ impl<B: RowBinder> Work<B> {
                     let least = writer.engine.stages_from().filter(|_| run.may_stage());
                     if staging.may_take(&chunk, least, || run.rows_together(0)) {
                         let (rows, observer) = (&mut self.rows, &mut self.observer);
-                        let sent =
-                            staging.send(rows, open, run, deadline, observer, &mut statements);
+                        let takes_bulk = takes_bulk(statements.table(chunk.table), chunk.action);
+                        let bulk = bulks.get_mut(chunk.table).and_then(Option::as_mut);
+                        let bulk = bulk.filter(|_| C::STAGES_BULK && takes_bulk);
+                        let written = &mut statements;
+                        let sent = staging.send(rows, open, bulk, run, deadline, observer, written);
                         match sent.await {
                             Staged::Not => {}
-                            Staged::Sent | Staged::Stopped => continue,
+                            Staged::Sent => continue,
+                            Staged::Stopped => {
+                                clear(&self.rows, open, writer).await;
+                                continue;
+                            }
                             Staged::Failed(error, chunk) => {
                                 let failure = error.failure();
+                                if failure != Failure::Lost {
+                                    clear(&self.rows, open, writer).await;
+                                }
                                 if matches!(failure, Failure::Transient | Failure::Lost) {
                                     run.failed(error, Some(chunk));
                                     continue;
@@ -534,13 +541,16 @@ async fn bulks<C: FlushConnection>(
 ) -> (Vec<Option<C::Bulk>>, Ways) {
     let mut ways = Vec::new();
     let mut bulks = Vec::new();
-    let offered = offered::<C::Binder>(plan, &rows.tables(), engine, scope);
-    for (table, offered) in offered.into_iter().enumerate() {
+    let tables = rows.tables();
+    let offered = offered::<C::Binder>(plan, &tables, engine, scope);
+    let staged = Staging::offered::<C>(plan, &tables, engine, scope);
+    for (table, (offered, staged)) in offered.into_iter().zip(staged).enumerate() {
         let bulk = match offered {
-            Ok(()) => connection.bulk(rows, table).await,
-            Err(reason) => Err(reason),
+            Err(reason) if !staged => Err(reason),
+            _ => connection.bulk(rows, table).await,
         };
-        ways.push(bulk.as_ref().map(|_| 0).map_err(|reason| *reason));
+        let way = bulk.as_ref().map(|_| 0).map_err(|reason| *reason);
+        ways.push(offered.and(way));
         bulks.push(bulk.ok());
     }
     (bulks, Ways(ways))

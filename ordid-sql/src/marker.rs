@@ -54,10 +54,7 @@ pub fn remove_old_markers<S: ConnectionSource>(
 ) -> impl Future<Output = Result<u64, FlushError<ErrorOf<S::Connection>>>> + Send + use<S> {
     async move {
         let engine = source.engine();
-        let writer = Writer {
-            engine: &engine,
-            placeholder: <Binder<S> as RowBinder>::PLACEHOLDER,
-        };
+        let writer = Writer::of::<Binder<S>>(&engine);
         let statement = writer.old_markers();
         let (connection, _) = source.get(false).await?;
         let scope = connection.check(TransactionScope::Transaction).await?;

@@ -118,11 +118,6 @@ pub(crate) fn offered<B: RowBinder>(
 pub(crate) struct Ways(pub(crate) Vec<Result<usize, NotBulk>>);
 
 impl Ways {
-    /// Returns whether rows of any table go by the command.
-    pub(crate) fn uses_bulk(&self) -> bool {
-        self.0.iter().any(Result::is_ok)
-    }
-
     /// Returns why rows of a table go by statements, of which so many follow each other from here on; `None` if they go
     /// by the command.
     pub(crate) fn not_bulk(

@@ -127,6 +127,9 @@ pub trait RowBinder: RowSink + Send + Sized + 'static {
     /// itself.
     const PLACEHOLDER: Option<char> = None;
 
+    /// Texts of at most so many bytes are kept prepared even if they are sent once, since this library sends others slowly.
+    const KEEPS_UP_TO: usize = 0;
+
     /// Whether it keeps values by column. Then it takes the columns of a row in the order of the table,
     /// whatever their order in the text ([`Statement::columns`]).
     const BY_COLUMN: bool = false;
@@ -304,6 +307,9 @@ pub trait FlushConnection: Send {
     /// From how many rows on a table goes by the bulk command again, after rows of another table came in between: those
     /// of tables that refer to each other in a circle do.
     const MIN_BULK_ROWS_AGAIN: usize = usize::MAX;
+
+    /// Whether a bulk command can put the rows into another table than their own: see [`BulkRows::staged_table`].
+    const STAGES_BULK: bool = false;
 
     /// Checks that a flush can begin on this connection, before anything is sent, and returns the scope that it
     /// begins in: a library whose tests run in a transaction takes a savepoint of that.

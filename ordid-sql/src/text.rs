@@ -8,7 +8,9 @@ mod statements;
 
 use std::{fmt::Write as _, sync::Arc};
 
-use crate::{Action, EngineProfile, MARKER_TABLE, Table, TreeDeletes, Updates, UpsertStep};
+use crate::{
+    Action, EngineProfile, MARKER_TABLE, Table, TreeDeletes, Updates, UpsertStep, spi::RowBinder,
+};
 
 pub use self::names::TableNames;
 pub(crate) use self::read::Sees;
@@ -63,9 +65,10 @@ pub struct Statement {
     pub columns: Arc<[usize]>,
     /// The number of rows.
     pub rows: usize,
-    /// Whether the same text is sent more than once, so that it is worth keeping prepared. Never where the engine
+    /// Whether the library keeps it prepared: the same text is sent more than once, or the library
+    /// [keeps](crate::spi::RowBinder::KEEPS_UP_TO) any of that length. Never where the engine
     /// [does not prepare](EngineProfile::prepares) statements by name.
-    pub repeats: bool,
+    pub is_kept: bool,
 }
 
 impl Statement {
@@ -76,7 +79,7 @@ impl Statement {
             sql: sql.into(),
             columns: [].into(),
             rows: 0,
-            repeats: false,
+            is_kept: false,
         }
     }
 
@@ -88,19 +91,15 @@ impl Statement {
         columns: &[usize],
         rows: usize,
     ) -> Self {
-        let writer = Writer {
-            engine,
-            placeholder: None,
-        };
         let mut sql = String::new();
-        writer.insert(&mut sql, names, columns, rows);
+        Writer::new(engine).insert(&mut sql, names, columns, rows);
         sql.push_str(engine.words.counted);
         Self {
             kind: StatementKind::Insert,
             sql: sql.into(),
             columns: columns.into(),
             rows,
-            repeats: false,
+            is_kept: false,
         }
     }
 }
@@ -111,6 +110,33 @@ pub(crate) struct Writer<'a> {
     pub(crate) engine: &'a EngineProfile,
     /// What stands in the place of each parameter, where that is not the engine's placeholder.
     pub(crate) placeholder: Option<char>,
+    /// The length of the longest text that is kept prepared although it may be sent only once.
+    keeps_up_to: usize,
+}
+
+impl<'a> Writer<'a> {
+    /// Writes with the engine's placeholders.
+    pub(crate) const fn new(engine: &'a EngineProfile) -> Self {
+        Self {
+            engine,
+            placeholder: None,
+            keeps_up_to: 0,
+        }
+    }
+
+    /// Writes for a library.
+    pub(crate) const fn of<B: RowBinder>(engine: &'a EngineProfile) -> Self {
+        Self {
+            engine,
+            placeholder: B::PLACEHOLDER,
+            keeps_up_to: B::KEEPS_UP_TO,
+        }
+    }
+
+    /// Returns whether the library keeps a text prepared.
+    fn keeps(self, sql: &str, recurs: bool) -> bool {
+        self.engine.prepares && (recurs || sql.len() <= self.keeps_up_to)
+    }
 }
 
 impl Writer<'_> {
@@ -175,7 +201,7 @@ impl Writer<'_> {
                     sql: sql.into(),
                     columns: columns.into(),
                     rows,
-                    repeats: false,
+                    is_kept: false,
                 };
             }
             Action::Update
@@ -238,7 +264,7 @@ impl Writer<'_> {
             sql: sql.into(),
             columns: columns.into(),
             rows,
-            repeats: false,
+            is_kept: false,
         }
     }
 
@@ -276,10 +302,10 @@ impl Writer<'_> {
         sql.push_str(behind);
         Statement {
             kind: StatementKind::Exists,
+            is_kept: self.keeps(&sql, true),
             sql: sql.into(),
             columns: names.keys.as_slice().into(),
             rows: 1,
-            repeats: self.engine.prepares,
         }
     }
 
@@ -296,10 +322,10 @@ impl Writer<'_> {
         sql.push_str(behind);
         Some(Statement {
             kind: StatementKind::Exists,
+            is_kept: self.keeps(&sql, false),
             sql: sql.into(),
             columns: names.keys.as_slice().into(),
             rows: 1,
-            repeats: false,
         })
     }
 
@@ -319,10 +345,10 @@ impl Writer<'_> {
         }
         Statement {
             kind,
+            is_kept: self.keeps(&sql, true),
             sql: sql.into(),
             columns: [0].into(),
             rows: 1,
-            repeats: self.engine.prepares,
         }
     }
 
@@ -333,10 +359,10 @@ impl Writer<'_> {
         sql.push_str(self.engine.words.counted);
         Statement {
             kind: StatementKind::Delete,
+            is_kept: self.keeps(&sql, false),
             sql: sql.into(),
             columns: [0].into(),
             rows: 1,
-            repeats: false,
         }
     }
 

@@ -282,10 +282,7 @@ impl<B: RowBinder> Work<B> {
     pub fn plan(&mut self, engine: EngineProfile) -> Result<FlushPlan, Error> {
         let engine = self.engine_for(engine)?;
         let plan = self.rows.plan(&engine)?;
-        let writer = Writer {
-            engine: &engine,
-            placeholder: None,
-        };
+        let writer = Writer::new(&engine);
         let mut statements = statements_of(&self.rows, writer);
         Ok(FlushPlan::of(&plan, &self.rows, &engine, &mut statements))
     }

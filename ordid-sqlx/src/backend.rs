@@ -56,6 +56,10 @@ pub trait Backend: sqlx::Database<Arguments: Debug> + sealed::Sealed {
     #[doc(hidden)]
     const SURVIVES_DROPS: bool;
 
+    /// Texts of at most so many bytes stay prepared even if they are sent once.
+    #[doc(hidden)]
+    const KEEPS_UP_TO: usize;
+
     /// The command beside `INSERT` that takes rows in bulk; `Infallible` where there is none.
     #[doc(hidden)]
     type Bulk: Bulk<Self>;
@@ -250,6 +254,7 @@ macro_rules! backend {
     (
         $database:ident, $dialect:ty,
         survives_drops: $survives_drops:literal,
+        keeps_up_to: $keeps_up_to:literal,
         bulk: $bulk:ty,
         has_transaction: $has_transaction:expr,
         abandon: $abandon:expr,
@@ -264,6 +269,8 @@ macro_rules! backend {
             type Dialect = $dialect;
 
             const SURVIVES_DROPS: bool = $survives_drops;
+
+            const KEEPS_UP_TO: usize = $keeps_up_to;
 
             type Bulk = $bulk;
 
@@ -502,6 +509,8 @@ impl<DB: Backend> Binder<DB> {
 }
 
 impl<DB: Backend> RowBinder for Binder<DB> {
+    const KEEPS_UP_TO: usize = DB::KEEPS_UP_TO;
+
     fn with_room((): (), rows: usize, values: usize) -> Self {
         let mut arguments = DB::Arguments::default();
         arguments.reserve(rows * values, rows * values * 16);

@@ -19,7 +19,7 @@ use sqlx::{
 
 use crate::{
     Error,
-    backend::{Backend, Binder, BoxFuture, Bulk},
+    backend::{Answer, Backend, Binder, BoxFuture, Bulk},
     classify::{classify, classify_commit, not_begun},
 };
 
@@ -136,6 +136,7 @@ impl<DB: Backend> FlushConnection for SqlxConnection<'_, DB> {
 
     const ADAPTER: &'static str = "ordid_sqlx";
     const MIN_BULK_ROWS_AGAIN: usize = ordid_sql::copy::MIN_ROWS;
+    const STAGES_BULK: bool = true;
 
     /// MySQL and MariaDB would commit a transaction that is open by the BEGIN of the flush.
     async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope, Error> {
@@ -228,6 +229,27 @@ impl<DB: Backend> SqlxTransaction<'_, DB> {
         }
         Ok(())
     }
+
+    /// Sends a statement. One without parameters is not prepared.
+    async fn ask(
+        &mut self,
+        statement: &Statement,
+        values: Binder<DB>,
+    ) -> Result<Answer<()>, sqlx::Error> {
+        let (sql, read) = (sql_of(statement), |_: &DB::Row| Ok(()));
+        if statement.columns.is_empty() {
+            return DB::ask_script(&mut self.transaction, sql, read).await;
+        }
+        let arguments = values.into_arguments();
+        DB::ask(
+            &mut self.transaction,
+            sql,
+            arguments,
+            statement.is_kept,
+            read,
+        )
+        .await
+    }
 }
 
 impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
@@ -240,15 +262,7 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
         statement: &Statement,
         values: Binder<DB>,
     ) -> Result<Changed, StatementFailure<sqlx::Error>> {
-        let (sql, arguments) = (sql_of(statement), values.into_arguments());
-        let done = DB::ask(
-            &mut self.transaction,
-            sql,
-            arguments,
-            statement.repeats,
-            |_| Ok(()),
-        );
-        match done.await {
+        match self.ask(statement, values).await {
             Ok(answer) => Ok(Changed::Rows(answer.changed)),
             Err(error) => Err(classify(error).into()),
         }
@@ -259,11 +273,8 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
         query: &Statement,
         values: Binder<DB>,
     ) -> Result<bool, DriverError<sqlx::Error>> {
-        let (sql, arguments) = (sql_of(query), values.into_arguments());
-        let found = DB::ask(&mut self.transaction, sql, arguments, query.repeats, |_| {
-            Ok(())
-        });
-        Ok(!found.await.map_err(classify)?.rows.is_empty())
+        let found = self.ask(query, values).await.map_err(classify)?;
+        Ok(!found.rows.is_empty())
     }
 
     async fn read(
@@ -273,7 +284,7 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
     ) -> Result<Vec<ReadRow>, DriverError<sqlx::Error>> {
         let readers = values.take_readers();
         let (sql, arguments) = (sql_of(query), values.into_arguments());
-        let rows = DB::fetch(&mut self.transaction, sql, arguments, query.repeats);
+        let rows = DB::fetch(&mut self.transaction, sql, arguments, query.is_kept);
         let rows = rows.await.map_err(classify)?;
         let rows = rows.iter().map(|row| readers.read(row));
         rows.collect::<Result<_, _>>().map_err(classify)

@@ -130,7 +130,7 @@ where
     }
 }
 
-/// Sends a query without keeping its prepared statement.
+/// Sends a query, whose prepared statement is kept only where that is the faster way.
 async fn ask<DB: Backend, R: Default + Send + 'static>(
     source: &mut Source<'_, DB>,
     sql: SqlStr,
@@ -143,7 +143,10 @@ async fn ask<DB: Backend, R: Default + Send + 'static>(
     state.set_busy(true);
     let answer = match isolates {
         true => ask_in_transaction::<DB, R>(connection, sql, arguments, read).await,
-        false => DB::ask(connection, sql, arguments, false, read).await,
+        false => {
+            let is_kept = sql.as_str().len() <= DB::KEEPS_UP_TO;
+            DB::ask(connection, sql, arguments, is_kept, read).await
+        }
     };
     state.set_busy(false);
     answer.map_err(classify)

@@ -32,6 +32,7 @@ use crate::{
 backend! {
     Postgres, ordid_core::storage::dialect::Postgres,
     survives_drops: false,
+    keeps_up_to: 0,
     bulk: copy::CopyPiece,
     has_transaction: has_transaction,
     abandon: abandon,

@@ -20,6 +20,7 @@ use crate::{
 backend! {
     Sqlite, ordid_core::storage::dialect::Sqlite,
     survives_drops: true,
+    keeps_up_to: 0,
     bulk: std::convert::Infallible,
     has_transaction: |_| std::future::ready(Ok(false)),
     // SQLx's thread rolls back what nobody waits for.

@@ -15,11 +15,14 @@ use super::{
     upsert::Sent,
 };
 use crate::{
-    Action, Chunk, Failure, FlushError, FlushRun, PendingRows, Place, Progress, Step, Updates,
-    UpsertStep, Upserted,
+    Action, Chunk, EngineProfile, Failure, FlushError, FlushRun, PendingRows, Place, Plan,
+    Progress, Step, Table, Updates, UpsertStep,
+    bulk::BulkRows,
     flush_plan::is_whole,
-    spi::{Changed, FlushTransaction, Statement},
-    text::{MAX_STAGED_CHUNKS, Statements, can_be_staged, staged_action},
+    spi::{
+        Changed, FlushConnection, FlushTransaction, RowBinder as _, Statement, TransactionScope,
+    },
+    text::{MAX_STAGED_CHUNKS, Statements, Writer, can_be_staged, staged_action},
 };
 
 /// After how many statements the temporary table takes no further chunk: such rows are large.
@@ -58,11 +61,13 @@ impl Staging {
             && least.is_some_and(|least| rows_together() >= least)
     }
 
-    /// Sends the rows that the run is at.
+    /// Sends the rows that the run is at, by the bulk command as far as that takes them.
+    #[expect(clippy::too_many_arguments, reason = "they are what an attempt has")]
     pub(super) async fn send<T: FlushTransaction>(
         &mut self,
         rows: &mut PendingRows<T::Binder>,
         open: &mut T,
+        bulk: Option<&mut T::Bulk>,
         run: &mut FlushRun<T::Error>,
         deadline: Deadline,
         observer: &mut Option<Box<dyn FnMut(Progress) + Send>>,
@@ -74,31 +79,6 @@ impl Staging {
         if !is_whole(rows, &first, statements) {
             return Staged::Not;
         }
-        let sent = self.send_group(rows, open, run, deadline, observer, statements, first);
-        let sent = sent.await;
-        let is_left = match &sent {
-            Staged::Sent | Staged::Not => false,
-            Staged::Stopped => true,
-            Staged::Failed(error, _) => error.failure() != Failure::Lost,
-        };
-        // The end of a transaction removes it only on PostgreSQL.
-        if is_left && let Some(clear) = statements.writer().clear_staged() {
-            let _ = open.execute(&clear, no_values(rows)).await;
-        }
-        sent
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "they are those of `send`")]
-    async fn send_group<T: FlushTransaction>(
-        &mut self,
-        rows: &mut PendingRows<T::Binder>,
-        open: &mut T,
-        run: &mut FlushRun<T::Error>,
-        deadline: Deadline,
-        observer: &mut Option<Box<dyn FnMut(Progress) + Send>>,
-        statements: &mut Statements<'_>,
-        first: Chunk,
-    ) -> Staged<T::Error> {
         let started = Instant::now();
         let made = match self.begin(rows, open, &first, statements).await {
             Ok(Some(made)) => made,
@@ -108,7 +88,8 @@ impl Staging {
             }
             Err(error) => return Staged::Failed(error, first),
         };
-        let filled = match fill(rows, open, run, deadline, statements).await {
+        let filled = fill(rows, open, bulk, run, deadline, observer, statements);
+        let filled = match filled.await {
             Ok(Some(filled)) => filled,
             Ok(None) => return Staged::Stopped,
             Err((error, chunk)) => return Staged::Failed(error, chunk),
@@ -159,6 +140,30 @@ impl Staging {
         Staged::Sent
     }
 
+    /// Returns for each table whether the bulk command may put rows of it into the temporary table: so many of them are
+    /// updated or upserted by values for all columns.
+    pub(super) fn offered<C: FlushConnection>(
+        plan: &Plan,
+        tables: &[Table],
+        engine: &EngineProfile,
+        scope: TransactionScope,
+    ) -> Vec<bool> {
+        let least = engine
+            .stages_from()
+            .filter(|_| C::STAGES_BULK && engine.bulk && scope == TransactionScope::Transaction);
+        let mut rows = vec![(0, 0); tables.len()];
+        for chunk in plan.chunks() {
+            if takes_bulk(&tables[chunk.table], chunk.action) {
+                rows[chunk.table].0 += chunk.rows.len();
+                rows[chunk.table].1 += 1;
+            }
+        }
+        let offered = rows.into_iter().map(|(rows, chunks)| {
+            least.is_some_and(|least| rows >= least) && C::Binder::offers_bulk(rows, chunks).is_ok()
+        });
+        offered.collect()
+    }
+
     /// Makes the temporary table, and returns how many statements that took; `None` if the server does not let it.
     async fn begin<T: FlushTransaction>(
         &mut self,
@@ -198,6 +203,27 @@ impl Staging {
     }
 }
 
+/// Returns whether the values that the temporary table takes are those of all columns, as the bulk command wants them.
+pub(super) fn takes_bulk(table: &Table, action: Action) -> bool {
+    match action {
+        Action::Upsert { .. } => true,
+        Action::Update => table.version().is_none(),
+        _ => false,
+    }
+}
+
+/// Removes the temporary table before a rollback, which removes it only on PostgreSQL.
+pub(super) async fn clear<T: FlushTransaction>(
+    rows: &PendingRows<T::Binder>,
+    open: &mut T,
+    writer: Writer<'_>,
+) {
+    if let Some(clear) = writer.clear_staged() {
+        // The next flush that makes the table removes it, too.
+        let _ = open.execute(&clear, no_values(rows)).await;
+    }
+}
+
 /// The chunks that were inserted into the temporary table, all of them as one, and how many statements that took.
 struct Filled {
     chunks: Vec<Chunk>,
@@ -205,17 +231,46 @@ struct Filled {
     count: usize,
 }
 
-/// Inserts the rows of the run's chunk, and of those that follow it, into the temporary table. The run is at the last of
-/// them then. Returns `None` if the time of the flush is over.
+impl Filled {
+    fn of(chunks: Vec<Chunk>, count: usize) -> Self {
+        let mut group = chunks[0].clone();
+        group.rows.end = chunks[chunks.len() - 1].rows.end;
+        Self {
+            chunks,
+            group,
+            count,
+        }
+    }
+}
+
+/// Puts the rows of the run's chunk, and of those that follow it, into the temporary table: by the bulk command, and from
+/// the first row on that this does not take by inserts. The run is at the last of the chunks then. Returns `None` if the
+/// time of the flush is over.
 async fn fill<T: FlushTransaction>(
     rows: &PendingRows<T::Binder>,
     open: &mut T,
+    bulk: Option<&mut T::Bulk>,
     run: &mut FlushRun<T::Error>,
     deadline: Deadline,
+    observer: &mut Option<Box<dyn FnMut(Progress) + Send>>,
     statements: &mut Statements<'_>,
 ) -> Result<Option<Filled>, (FlushError<T::Error>, Chunk)> {
     let (mut chunks, mut count) = (Vec::<Chunk>::new(), 0);
-    let mut bound = None;
+    let (mut bound, mut from) = (None, None);
+    if let (Some(bulk), Step::Send(first)) = (bulk, run.step()) {
+        let (staged, first_row) = (statements.writer().staged_table(), first.rows.start);
+        let command = BulkRows::new(rows, run, observer, first.clone(), MAX_STAGED_CHUNKS);
+        let mut command = command.staged(staged);
+        let outcome = open.send_bulk(bulk, &mut command).await;
+        let ended = command.ended_staged(outcome);
+        let (taken, rest) = ended.map_err(|(error, chunk)| (error, chunk.unwrap_or(first)))?;
+        count = usize::from(rest != Some(first_row));
+        chunks = taken;
+        if rest.is_none() {
+            return Ok(Some(Filled::of(chunks, count)));
+        }
+        from = rest;
+    }
     while let Step::Send(chunk) = run.step() {
         if !chunks.is_empty() && deadline.is_over() {
             return Ok(None);
@@ -227,9 +282,11 @@ async fn fill<T: FlushTransaction>(
                 && count < MAX_STATEMENTS
                 && is_whole(rows, next, statements)
         });
-        let now: Bound<T::Binder> = bound
-            .take()
-            .unwrap_or_else(|| bind_staged(rows, &of(&chunk), statements));
+        let now: Bound<T::Binder> = bound.take().unwrap_or_else(|| {
+            let mut part = of(&chunk);
+            part.rows.start = from.take().unwrap_or(part.rows.start);
+            bind_staged(rows, &part, statements)
+        });
         let sent = send(rows, open, now, statements, |statements| {
             let next = next.as_ref();
             bound = next.map(|next| bind_staged(rows, &of(next), statements));
@@ -244,13 +301,7 @@ async fn fill<T: FlushTransaction>(
             None => break,
         }
     }
-    let mut group = chunks[0].clone();
-    group.rows.end = chunks[chunks.len() - 1].rows.end;
-    Ok(Some(Filled {
-        chunks,
-        group,
-        count,
-    }))
+    Ok(Some(Filled::of(chunks, count)))
 }
 
 /// Inserts the rows of the temporary table that are not there, and updates the others. Returns how many statements it
@@ -312,16 +363,7 @@ async fn upsert<T: FlushTransaction>(
             count += 1;
         }
     }
-    let sent = Sent {
-        statements: count,
-        inserted,
-        others,
-        outcome: match is_ignored {
-            true => Upserted::LeftAlone,
-            false => Upserted::Updated,
-        },
-    };
-    Ok((count, Some(sent)))
+    Ok((count, Some(Sent::new(count, inserted, others))))
 }
 
 /// Finds out which rows of the temporary table are there, and marks them. Returns that of each row, and how many

@@ -24,6 +24,24 @@ pub(crate) struct Sent {
     pub(crate) outcome: Upserted,
 }
 
+impl Sent {
+    pub(super) const fn new(statements: usize, inserted: Chunk, others: Chunk) -> Self {
+        let outcome = match others.action {
+            Action::Upsert {
+                step: UpsertStep::Confirm,
+                ..
+            } => Upserted::LeftAlone,
+            _ => Upserted::Updated,
+        };
+        Self {
+            statements,
+            inserted,
+            others,
+            outcome,
+        }
+    }
+}
+
 /// Writes the rows of a chunk of upserts, which it puts into another order.
 ///
 /// # Errors
@@ -75,15 +93,7 @@ pub(super) async fn upsert<T: FlushTransaction>(
         None => confirm(rows, open, &others, statements).await,
     }
     .map_err(failed)?;
-    Ok(Sent {
-        statements: count,
-        inserted,
-        others,
-        outcome: match is_ignored {
-            true => Upserted::LeftAlone,
-            false => Upserted::Updated,
-        },
-    })
+    Ok(Sent::new(count, inserted, others))
 }
 
 /// Makes sure that rows which are left alone are committed, where the question which of them are there may have read

@@ -65,10 +65,10 @@ impl Writer<'_> {
         }
         Statement {
             kind: StatementKind::Read,
+            is_kept: self.keeps(&sql, false),
             sql: sql.into(),
             columns: found_by.into(),
             rows,
-            repeats: false,
         }
     }
 }

@@ -20,7 +20,7 @@ const FOUND: &str = "ordid_found";
 
 impl Writer<'_> {
     /// The temporary table.
-    fn staged_table(self) -> &'static str {
+    pub(crate) fn staged_table(self) -> &'static str {
         match self.engine.updates {
             Updates::RowByRow => ROWS,
             _ => "pg_temp.ordid_rows",
@@ -118,7 +118,7 @@ impl Writer<'_> {
             sql: sql.into(),
             columns: columns.into(),
             rows,
-            repeats: false,
+            is_kept: false,
         }
     }
 
@@ -207,11 +207,8 @@ impl Writer<'_> {
             let _ = write!(sql, "{separator}{ROWS}.{FOUND}");
         }
         Statement {
-            kind: StatementKind::Update,
-            sql: sql.into(),
-            columns: [].into(),
             rows,
-            repeats: false,
+            ..Statement::change(sql)
         }
     }
 
@@ -287,10 +284,20 @@ impl Writer<'_> {
         let ranges: Vec<_> = numbers.chunk_by(|one, next| one + 1 == *next).collect();
         let texts = ranges.chunks(MAX_RANGES).map(|ranges| {
             let mut sql = sql.clone();
-            for (place, range) in ranges.iter().enumerate() {
-                let before = if place > 0 { " OR" } else { " WHERE" };
-                let (first, last) = (range[0], range[range.len() - 1]);
-                let _ = write!(sql, "{before} {NUMBER} BETWEEN {first} AND {last}");
+            let mut separator = " WHERE ";
+            let mut single = Vec::new();
+            for range in ranges {
+                match range {
+                    [number] => single.push(number.to_string()),
+                    [first, .., last] => {
+                        let _ = write!(sql, "{separator}{NUMBER} BETWEEN {first} AND {last}");
+                        separator = " OR ";
+                    }
+                    [] => {}
+                }
+            }
+            if !single.is_empty() {
+                let _ = write!(sql, "{separator}{NUMBER} IN ({})", single.join(", "));
             }
             Statement::change(sql)
         });

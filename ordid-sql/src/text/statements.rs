@@ -92,7 +92,7 @@ impl<'a> Statements<'a> {
         // The last chunk may be shorter.
         let is_full = rows == 1 || chunk.rows.start == chunk.number * rows;
         let recurs = set.is_none() && is_full && of_action >= 2 * rows;
-        statement.repeats = recurs && self.writer.engine.prepares;
+        statement.is_kept = self.writer.keeps(&statement.sql, recurs);
         *slot = Some(Written {
             action: chunk.action,
             set: set.map(<[_]>::to_vec),

@@ -51,10 +51,7 @@ fn written(
 ) -> (String, Vec<&'static str>) {
     let table = table(columns);
     let names = TableNames::of(&table, engine);
-    let writer = Writer {
-        engine,
-        placeholder: None,
-    };
+    let writer = Writer::new(engine);
     let statement = writer.statement(&table, &names, action, rows, None);
     assert_eq!(statement.rows, rows);
     let taken = statement.columns.iter().map(|it| columns[*it]);
@@ -227,10 +224,7 @@ fn some_columns_are_updated_and_no_others() {
             rows,
         }];
         let names = TableNames::of(&table, engine);
-        let writer = Writer {
-            engine,
-            placeholder: None,
-        };
+        let writer = Writer::new(engine);
         let action = Action::UpdateColumns { set: 0 };
         writer.statement(&table, &names, action, rows, None).sql
     };
@@ -265,10 +259,7 @@ fn rows_with_a_key_of_two_columns_are_found_by_both() {
         table.key_columns = &["id", "total"];
         table.parents = &PARENTS;
         let names = TableNames::of(&table, engine);
-        let writer = Writer {
-            engine,
-            placeholder: None,
-        };
+        let writer = Writer::new(engine);
         let exists = writer.exists(&names);
         assert_eq!(*exists.columns, [1, 2]);
         let statement = writer.statement(&table, &names, action, rows, None);
@@ -334,10 +325,7 @@ fn rows_with_a_version_are_found_by_it() {
         table.parents = &[];
         table.version = Some(0);
         let names = TableNames::of(&table, engine);
-        let writer = Writer {
-            engine,
-            placeholder: None,
-        };
+        let writer = Writer::new(engine);
         let statement = writer.statement(&table, &names, action, rows, None);
         (statement.sql.to_string(), statement.columns.to_vec())
     };
@@ -461,10 +449,7 @@ fn rows_may_have_values_for_some_columns() {
     let table = table(KEY_FIRST);
     let engine = EngineProfile::POSTGRES;
     let names = TableNames::of(&table, &engine);
-    let writer = Writer {
-        engine: &engine,
-        placeholder: None,
-    };
+    let writer = Writer::new(&engine);
     let of = |action, rows| {
         let statement = writer.statement(&table, &names, action, rows, Some(&[0, 2]));
         (statement.sql.to_string(), statement.columns.to_vec())
@@ -501,10 +486,7 @@ fn the_text_around_a_value_is_repeated_in_each_row() {
         names
     };
     let of = |engine: EngineProfile, action, rows| {
-        let writer = Writer {
-            engine: &engine,
-            placeholder: None,
-        };
+        let writer = Writer::new(&engine);
         let statement = writer.statement(&table, &around(&engine), action, rows, None);
         statement.sql.to_string()
     };
@@ -522,10 +504,7 @@ fn the_text_around_a_value_is_repeated_in_each_row() {
         "UPDATE `orders` SET `parent` = ?, `total` = ?::money WHERE `id` = CAST(? AS uuid)"
     );
     let engine = EngineProfile::POSTGRES;
-    let writer = Writer {
-        engine: &engine,
-        placeholder: None,
-    };
+    let writer = Writer::new(&engine);
     assert_eq!(
         &*writer.exists(&around(&engine)).sql,
         r#"SELECT 1 FROM "orders" WHERE "id" = CAST($1 AS uuid)"#
@@ -539,8 +518,8 @@ fn a_library_may_have_its_own_placeholder() {
     let engine = EngineProfile::SQL_SERVER;
     let names = TableNames::of(&table, &engine);
     let writer = Writer {
-        engine: &engine,
         placeholder: Some('\u{1}'),
+        ..Writer::new(&engine)
     };
     let insert = writer.statement(&table, &names, Action::Insert, 1, None);
     assert_eq!(
@@ -564,10 +543,7 @@ fn names_are_quoted_and_may_be_given() {
     assert_eq!(names.table, r#""my shop"."or""ders""#);
     assert_eq!(names.columns, [r#""id""#, r#""a""b""#]);
     let given = TableNames::new("elsewhere".to_owned(), vec!["x".into(), "y".into()], &odd);
-    let writer = Writer {
-        engine: &engine,
-        placeholder: None,
-    };
+    let writer = Writer::new(&engine);
     let delete = writer.statement(&odd, &given, Action::Delete, 1, None);
     assert_eq!(&*delete.sql, "DELETE FROM elsewhere WHERE x = $1");
     let key_last = TableNames::of(&table(KEY_LAST), &engine);
@@ -590,10 +566,7 @@ fn the_catalog_is_asked_for_all_tables_at_once() {
             " LIMIT 1) UNION ALL (SELECT CAST(1 AS CHAR) FROM information_schema.statistics AS i WHERE ",
         ),
     ] {
-        let writer = Writer {
-            engine: &engine,
-            placeholder: None,
-        };
+        let writer = Writer::new(&engine);
         let names = TableNames::of(&table(KEY_IN_BETWEEN), &engine);
         let tables = [(&names, &[0, 1][..]), (&names, &[1])];
         let asked = writer.are_protected(tables.into_iter()).unwrap().sql;
@@ -604,10 +577,7 @@ fn the_catalog_is_asked_for_all_tables_at_once() {
         );
     }
     let sqlite = EngineProfile::SQLITE;
-    let writer = Writer {
-        engine: &sqlite,
-        placeholder: None,
-    };
+    let writer = Writer::new(&sqlite);
     assert!(writer.are_protected(std::iter::empty()).is_none());
 }
 
@@ -639,13 +609,10 @@ fn marker_rows_and_probes_use_the_same_columns() {
             r#"SELECT 1 FROM "orders" WHERE "id" = :1"#,
         ),
     ] {
-        let writer = Writer {
-            engine: &engine,
-            placeholder: None,
-        };
+        let writer = Writer::new(&engine);
         let marker = |kind| {
             let marker = writer.marker(kind);
-            assert_eq!((marker.kind, marker.rows, marker.repeats), (kind, 1, true));
+            assert_eq!((marker.kind, marker.rows, marker.is_kept), (kind, 1, true));
             marker.sql
         };
         assert_eq!(&*marker(StatementKind::Insert), insert);
@@ -662,12 +629,12 @@ fn no_statement_is_kept_behind_a_pooler_of_transactions() {
     orders.rows = 25;
     let names = TableNames::of(&orders, &engine);
     let writer = Writer {
-        engine: &engine,
-        placeholder: None,
+        keeps_up_to: 1_000,
+        ..Writer::new(&engine)
     };
-    let marker = |kind| writer.marker(kind).repeats;
+    let marker = |kind| writer.marker(kind).is_kept;
     assert!(!marker(StatementKind::Insert) && !marker(StatementKind::Exists));
-    assert!(!writer.exists(&names).repeats);
+    assert!(!writer.exists(&names).is_kept);
     let chunk = Chunk {
         action: Action::Insert,
         table: 0,
@@ -675,7 +642,7 @@ fn no_statement_is_kept_behind_a_pooler_of_transactions() {
         rows: 0..10,
     };
     let mut statements = Statements::new(writer, vec![(orders, names)]);
-    assert!(!statements.of(&chunk, 10, None).repeats);
+    assert!(!statements.of(&chunk, 10, None).is_kept);
 }
 
 #[test]
@@ -684,25 +651,22 @@ fn only_statements_that_are_repeated_are_kept() {
     let mut orders = table(KEY_ALONE);
     orders.rows = 25;
     let names = TableNames::of(&orders, &engine);
-    let writer = Writer {
-        engine: &engine,
-        placeholder: None,
-    };
+    let writer = Writer::new(&engine);
     let chunk = |number: usize, rows: std::ops::Range<usize>| Chunk {
         action: Action::Insert,
         table: 0,
         number,
         rows,
     };
-    let mut statements = Statements::new(writer, vec![(orders, names)]);
+    let mut statements = Statements::new(writer, vec![(orders.clone(), names.clone())]);
     let first = statements.of(&chunk(0, 0..10), 10, None);
     let second = statements.of(&chunk(1, 10..20), 10, None);
-    assert!(first.repeats && second.repeats);
+    assert!(first.is_kept && second.is_kept);
     assert!(Arc::ptr_eq(&first.sql, &second.sql), "it is written once");
     let last = statements.of(&chunk(2, 20..25), 5, None);
-    assert_eq!((last.repeats, last.rows), (false, 5));
+    assert_eq!((last.is_kept, last.rows), (false, 5));
     // Rows with other columns are few.
-    assert!(!statements.of(&chunk(0, 0..10), 10, Some(&[0])).repeats);
+    assert!(!statements.of(&chunk(0, 0..10), 10, Some(&[0])).is_kept);
     let delete = Chunk {
         action: Action::Delete,
         ..chunk(0, 0..10)
@@ -713,4 +677,13 @@ fn only_statements_that_are_repeated_are_kept() {
         StatementKind::Delete,
         "the same number of rows"
     );
+    // Some libraries keep all short ones.
+    let keeps_up_to = last.sql.len();
+    let writer = Writer {
+        keeps_up_to,
+        ..writer
+    };
+    let mut statements = Statements::new(writer, vec![(orders, names)]);
+    assert!(statements.of(&chunk(2, 20..25), 5, None).is_kept);
+    assert!(!statements.of(&chunk(2, 19..25), 6, None).is_kept);
 }

@@ -30,7 +30,8 @@ use crate::{
 /// The rows for one table, encoded for `COPY`.
 #[derive(Debug)]
 pub struct CopyPiece {
-    sql: String,
+    /// The table's name, quoted, and the columns' names in brackets.
+    into: [String; 2],
     target: copy::Target,
     piece: PgArgumentBuffer,
     /// Where in the piece the last row begins.
@@ -59,10 +60,7 @@ impl CopyPiece {
         let mut piece = PgArgumentBuffer::default();
         copy::begin(&mut piece);
         Ok(Self {
-            sql: format!(
-                "COPY {table} ({}) FROM STDIN (FORMAT binary)",
-                names.join(", ")
-            ),
+            into: [table.to_owned(), format!("({})", names.join(", "))],
             target,
             piece,
             row: 0,
@@ -191,7 +189,9 @@ impl Bulk<Postgres> for CopyPiece {
             let Some(piece) = binder.bulk_mut().filter(|_| !rows.is_empty()) else {
                 return Ok(());
             };
-            let sql = piece.sql.clone();
+            let [table, columns] = &piece.into;
+            let table = rows.staged_table().unwrap_or(table);
+            let sql = format!("COPY {table} {columns} FROM STDIN (FORMAT binary)");
             state.lose();
             let mut stream = connection.copy_in_raw(&sql).await.map_err(refused)?;
             while let Some(piece) = binder.bulk_mut() {

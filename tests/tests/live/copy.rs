@@ -5,7 +5,7 @@ use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
 use libtest_mimic::Trial;
 use ordid::{KeyType as _, OrderedKey};
-use ordid_sqlx::{EngineProfile, Entity, Flushed, NotBulk, UnitOfWork};
+use ordid_sqlx::{EngineProfile, Entity, Flushed, NotBulk, UnitOfWork, flushes_table};
 use ordid_tests::{
     copy::{DROP, SMALL, setups, with_tenant},
     flushed::copied,
@@ -46,6 +46,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         refused_statements_give_the_same_error,
         columns_left_out_are_filled_in,
         a_row_that_needs_a_cast_ends_the_copy,
+        many_rows_that_are_upserted_or_updated_are_copied,
         a_row_that_cannot_be_encoded_is_named,
         a_value_too_long_is_named,
         a_missing_parent_is_named_among_many,
@@ -568,6 +569,54 @@ async fn a_row_that_needs_a_cast_ends_the_copy(pool: Pool<Postgres>) -> Outcome 
         .await?;
         assert!(sum, "{special}");
     }
+    Ok(())
+}
+
+/// Into the temporary table, up to the row that needs a cast.
+async fn many_rows_that_are_upserted_or_updated_are_copied(pool: Pool<Postgres>) -> Outcome {
+    execute(&pool, NUMBERS).await?;
+    execute(&pool, flushes_table::<Postgres>()).await?;
+    let options = (*pool.connect_options())
+        .clone()
+        .statement_cache_capacity(0);
+    let pool = PoolOptions::new().connect_with(options).await?;
+    let there = "SELECT count(*) = 3000 AND sum(number) = 4498500 FROM numbers";
+    for (special, filled) in [(0, 3), (1_234, 3), (2_000, 2), (2_999, 2), (3_000, 1)] {
+        execute(&pool, "DELETE FROM numbers").await?;
+        let four = Number::Four(i32::try_from(special)?);
+        let rows = numbered(special, four);
+        let before = rows.iter().step_by(2).cloned().map(|row| Numbered {
+            number: Number::Eight(-1),
+            ..row
+        });
+        work(before).flush(&pool).await?;
+        let mut work = UnitOfWork::<Postgres>::new();
+        for row in &rows {
+            work.upsert(row.clone());
+        }
+        let flushed = work.flush(&pool).await?;
+        assert_eq!([flushed.updated(), flushed.rows()], [1_500, 1_500]);
+        // Two that make the table, two that find the rows, an insert, an update, and the end of the table.
+        assert_eq!(flushed.tables[0].statements, 7 + filled, "{special}");
+        assert!(one::<bool>(&pool, there).await?, "{special}");
+
+        execute(&pool, "UPDATE numbers SET number = 0").await?;
+        for row in &rows {
+            work.update(row.clone());
+        }
+        let flushed = work.flush(&pool).await?;
+        assert_eq!(flushed.tables[0].statements, 3 + filled, "{special}");
+        assert!(one::<bool>(&pool, there).await?, "{special}");
+    }
+    let rows = numbered(1_777, Number::None);
+    let key = rows[1_777].id;
+    let mut work = UnitOfWork::<Postgres>::new();
+    for row in rows {
+        work.upsert(row);
+    }
+    let error = work.flush(&pool).await.unwrap_err();
+    assert_eq!(error.key(), Some(&*key.to_string()), "{error}");
+    assert!(one::<bool>(&pool, there).await?);
     Ok(())
 }
 

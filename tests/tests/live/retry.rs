@@ -461,7 +461,7 @@ async fn a_lock_that_does_not_come_is_waited_for_again<DB: Retries>(pool: Pool<D
 }
 /// Between looks at who waits. InnoDB does not write `innodb_trx` anew for those who read it more often
 /// than each 100 ms, and another test reads it, too.
-const PAUSE: Duration = Duration::from_millis(250);
+pub const PAUSE: Duration = Duration::from_millis(250);
 
 pub async fn proxy<DB: Remote>(
     pool: &Pool<DB>,

@@ -9,10 +9,7 @@ fn reads(engine: &EngineProfile, found_by: &[usize], rows: usize, sees: Sees) ->
         returning: &["created_at", "number"],
         ..table(KEY_FIRST)
     };
-    let writer = Writer {
-        engine,
-        placeholder: None,
-    };
+    let writer = Writer::new(engine);
     let query = writer.read(&TableNames::of(&table, engine), found_by, rows, sees);
     assert_eq!((query.kind, query.rows), (StatementKind::Read, rows));
     assert_eq!(*query.columns, *found_by);

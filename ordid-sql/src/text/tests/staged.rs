@@ -13,10 +13,7 @@ fn texts(engine: &EngineProfile, upserts: bool, columns: &[usize]) -> Vec<String
         rows: 2,
     }];
     let names = TableNames::of(&table, engine);
-    let writer = Writer {
-        engine,
-        placeholder: None,
-    };
+    let writer = Writer::new(engine);
     let action = match upserts {
         true => Action::Upsert {
             set: 0,
@@ -111,10 +108,7 @@ fn rows_are_inserted_or_updated_as_they_were_found() {
         ]
     );
     let engine = EngineProfile::MYSQL;
-    let writer = Writer {
-        engine: &engine,
-        placeholder: None,
-    };
+    let writer = Writer::new(&engine);
     let names = TableNames::of(&table(KEY_FIRST), &engine);
     let mark = |numbers: &[i64]| {
         let statements = writer.mark(&names, &[0], Some(numbers));
@@ -124,8 +118,7 @@ fn rows_are_inserted_or_updated_as_they_were_found() {
     assert_eq!(
         mark(&[3, 5, 6, 7]),
         [
-            "UPDATE ordid_rows SET ordid_found = TRUE, `id` = `id` WHERE ordid_number BETWEEN 3 AND 3 OR ordid_number \
-          BETWEEN 5 AND 7"
+            "UPDATE ordid_rows SET ordid_found = TRUE, `id` = `id` WHERE ordid_number BETWEEN 5 AND 7 OR ordid_number IN (3)"
         ]
     );
     let odd: Vec<i64> = (0..1_500).map(|number| 2 * number + 1).collect();
@@ -140,10 +133,7 @@ fn each_table_has_a_text_of_its_own() {
         table.name = name;
         let engine = EngineProfile::POSTGRES;
         let names = TableNames::of(&table, &engine);
-        let writer = Writer {
-            engine: &engine,
-            placeholder: None,
-        };
+        let writer = Writer::new(&engine);
         writer.fill(&table, &names, Action::Update, 1).sql
     };
     let texts = ["orders", "or/*ders", "or*/ders", "226f72", "*"].map(fill);

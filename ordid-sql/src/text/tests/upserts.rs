@@ -12,10 +12,7 @@ fn step(engine: &EngineProfile, step: UpsertStep, rows: usize) -> (String, Vec<u
         rows,
     }];
     let names = TableNames::of(&table, engine);
-    let writer = Writer {
-        engine,
-        placeholder: None,
-    };
+    let writer = Writer::new(engine);
     let action = Action::Upsert { set: 0, step };
     let statement = writer.statement(&table, &names, action, rows, None);
     assert_eq!(statement.rows, rows);
