@@ -323,17 +323,31 @@ async fn upsert<T: FlushTransaction>(
         ..group.clone()
     };
     let is_ignored = table.column_sets()[set].columns.is_empty();
-    let (found, mut count) = found(rows, open, group, statements).await?;
+    let is_counted = writer.engine.counts_inserts && table.counts_inserts;
+    let merge = writer.merge(table, names, group.action, group.rows.len());
+    let (found, merged, mut count) = match &merge {
+        Some(merge) => {
+            let (found, inserted) = merged(rows, open, merge, group, statements).await?;
+            (found, Some(inserted), 1)
+        }
+        None => {
+            let (found, count) = found(rows, open, group, statements).await?;
+            (found, None, count)
+        }
+    };
     let middle = rows.put_new_first(group, &found);
     let inserted = part(UpsertStep::Insert, group.rows.start..middle);
     let others = match is_ignored {
         false => part(UpsertStep::Update, middle..group.rows.end),
         true => part(UpsertStep::Confirm, middle..group.rows.end),
     };
+    if let Some(changed) = merged {
+        check(changed, &inserted, statements, is_counted)?;
+        return Ok((count, Some(Sent::new(count, inserted, others))));
+    }
     if !inserted.rows.is_empty() {
         let columns = table.columns_of(inserted.action);
         let insert = writer.insert_staged(names, &columns, inserted.rows.len());
-        let is_counted = writer.engine.counts_inserts && table.counts_inserts;
         let taken = take(rows, open, &insert, &inserted, statements, is_counted).await;
         taken?;
         count += 1;
@@ -352,19 +366,39 @@ async fn upsert<T: FlushTransaction>(
                 there.map_err(|it| FlushError::statement(it, place(&others, statements)))?;
             // Without a unique index, more than one row may be found by the same values.
             let there: BTreeSet<_> = there.iter().map(|row| &row.text).collect();
-            if there.len() != others.rows.len() {
-                let place = place(&others, statements);
-                return Err(FlushError::count(
-                    there.len() as u64,
-                    others.rows.len(),
-                    place,
-                ));
-            }
+            check(there.len() as u64, &others, statements, true)?;
             count += 1;
         }
     }
     Ok((count, Some(Sent::new(count, inserted, others))))
 }
+
+/// Writes all rows by one statement. Returns which of them were there, and how many it has inserted.
+async fn merged<T: FlushTransaction>(
+    rows: &PendingRows<T::Binder>,
+    open: &mut T,
+    merge: &Statement,
+    group: &Chunk,
+    statements: &Statements<'_>,
+) -> Result<(Vec<bool>, u64), FlushError<T::Error>> {
+    let place = || place(group, statements);
+    let answer = open.read(merge, no_values(rows)).await;
+    let answer = answer.map_err(|it| FlushError::statement(it, place()))?;
+    let mut found = vec![false; group.rows.len()];
+    let mut numbers = answer.iter().flat_map(|row| row.text.split(','));
+    let inserted = numbers.next().and_then(|it| it.parse().ok());
+    let mut mark = |number: &str| {
+        let number: usize = number.parse().ok()?;
+        *found.get_mut(number.checked_sub(1)?)? = true;
+        Some(())
+    };
+    match inserted {
+        Some(inserted) if numbers.all(|number| mark(number).is_some()) => Ok((found, inserted)),
+        _ => Err(FlushError::bind(NOT_ASKED, place())),
+    }
+}
+
+const NOT_ASKED: &str = "the database answers for other rows than it was asked about";
 
 /// Finds out which rows of the temporary table are there, and marks them. Returns that of each row, and how many
 /// statements it took.
@@ -376,26 +410,17 @@ async fn found<T: FlushTransaction>(
 ) -> Result<(Vec<bool>, usize), FlushError<T::Error>> {
     let (writer, names) = (statements.writer(), statements.names(group.table));
     let (found_by, place) = (found_by(statements, group), || place(group, statements));
-    let mut count = 1;
-    let mark = writer.mark_found(names, &found_by);
-    let is_marked = mark.is_some();
-    if let Some(mark) = mark {
-        let marked = open.execute(&mark, no_values(rows)).await;
-        marked.map_err(|it| FlushError::statement(it.error, place()))?;
-        count += 1;
-    }
     let query = writer.staged_found(names, &found_by, group.rows.len());
     let answer = open.read(&query, no_values(rows)).await;
     let answer = answer.map_err(|it| FlushError::statement(it, place()))?;
-    let numbers = answer.iter().flat_map(|row| row.text.split(','));
-    let numbers: Result<Vec<i64>, _> = numbers.map(str::parse).collect();
+    let numbers: Result<Vec<i64>, _> = answer.iter().map(|row| row.text.parse()).collect();
     let numbers = numbers.map_err(|error| FlushError::bind(error, place()))?;
     if numbers.len() != group.rows.len() {
-        let error = "the database answers for another number of rows than it was asked about";
-        return Err(FlushError::bind(error, place()));
+        return Err(FlushError::bind(NOT_ASKED, place()));
     }
+    let mut count = 1;
     let there: Vec<i64> = numbers.iter().copied().filter(|it| *it > 0).collect();
-    if !is_marked && !there.is_empty() {
+    if !there.is_empty() {
         let some = (there.len() < numbers.len()).then_some(&there[..]);
         let columns = statements
             .table(group.table)
@@ -426,13 +451,20 @@ async fn take<T: FlushTransaction>(
         Changed::Rows(changed) => changed,
         Changed::OfEach(changed) => changed.iter().sum(),
     };
-    match !is_counted || usize::try_from(changed) == Ok(chunk.rows.len()) {
+    check(changed, chunk, statements, is_counted)
+}
+
+/// Compares how many rows changed with how many were sent, where that is counted.
+fn check<D>(
+    changed: u64,
+    chunk: &Chunk,
+    statements: &Statements<'_>,
+    is_counted: bool,
+) -> Result<(), FlushError<D>> {
+    let sent = chunk.rows.len();
+    match !is_counted || usize::try_from(changed) == Ok(sent) {
         true => Ok(()),
-        false => Err(FlushError::count(
-            changed,
-            chunk.rows.len(),
-            place(chunk, statements),
-        )),
+        false => Err(FlushError::count(changed, sent, place(chunk, statements))),
     }
 }
 

@@ -15,8 +15,12 @@ pub(crate) const MAX_STAGED_CHUNKS: usize = 20;
 /// The most ranges of numbers in one text.
 const MAX_RANGES: usize = 1_000;
 
-/// Whether the row is there, in the temporary table.
+/// Whether the row is there, in MySQL's temporary table.
 const FOUND: &str = "ordid_found";
+
+/// The rows that are there and those that are not, in [`merge`](Writer::merge).
+const THERE: &str = "ordid_there";
+const NEW: &str = "ordid_new";
 
 impl Writer<'_> {
     /// The temporary table.
@@ -71,8 +75,7 @@ impl Writer<'_> {
             "CREATE TEMPORARY TABLE {staged} ON COMMIT DROP AS SELECT {selected} FROM {from} WITH NO DATA"
         ));
         let number = Statement::change(format!(
-            "ALTER TABLE {staged} ADD {NUMBER} bigint GENERATED ALWAYS AS IDENTITY, \
-             ADD {FOUND} boolean NOT NULL DEFAULT FALSE"
+            "ALTER TABLE {staged} ADD {NUMBER} bigint GENERATED ALWAYS AS IDENTITY"
         ));
         match action.upserts() {
             true => vec![create, number],
@@ -136,13 +139,11 @@ impl Writer<'_> {
         let of = |step| Action::Upsert { set, step };
         let found_by = names.found_by(table, action);
         let columns = table.columns_of(of(UpsertStep::Insert));
-        let mark = self.mark_found(names, &found_by);
-        let is_marked = mark.is_some();
-        let mut statements: Vec<Statement> = mark.into_iter().collect();
-        statements.push(self.staged_found(names, &found_by, rows));
-        if !is_marked {
-            statements.extend(self.mark(names, &columns, None));
+        if let Some(merge) = self.merge(table, names, action, rows) {
+            return vec![merge];
         }
+        let mut statements = vec![self.staged_found(names, &found_by, rows)];
+        statements.extend(self.mark(names, &columns, None));
         statements.push(self.insert_staged(names, &columns, rows));
         match table.column_sets()[set].columns.is_empty() {
             false => {
@@ -197,14 +198,11 @@ impl Writer<'_> {
             set = format!("{of_target}{key} = {TARGET}.{key}");
         }
         let _ = write!(sql, " SET {set}");
-        let mut separator = " WHERE ";
         if !is_mysql {
-            let _ = write!(sql, " FROM {}{separator}", self.staged_rows());
+            let _ = write!(sql, " FROM {} WHERE ", self.staged_rows());
             joined(&mut sql, names, &found_by, "");
-            separator = " AND ";
-        }
-        if action.upserts() {
-            let _ = write!(sql, "{separator}{ROWS}.{FOUND}");
+        } else if action.upserts() {
+            let _ = write!(sql, " WHERE {ROWS}.{FOUND}");
         }
         Statement {
             rows,
@@ -212,27 +210,58 @@ impl Writer<'_> {
         }
     }
 
-    /// Marks the rows of an upsert that are there; `None` on MySQL, where this would lock the gaps in which rows are
-    /// missing, so that two flushes would wait for each other's inserts: see [`mark`](Self::mark).
-    pub(crate) fn mark_found(
+    /// Updates the rows of an upsert that are there, or leaves them alone, and inserts the others. Returns, as one text, how
+    /// many it has inserted, and the numbers of the rows that are there. `None` on MySQL, which has no such statement.
+    ///
+    /// ```text
+    /// WITH ordid_there AS (UPDATE .. RETURNING ordid_rows.ordid_number),
+    /// ordid_new AS (INSERT INTO "orders" (..) SELECT .. FROM pg_temp.ordid_rows AS ordid_rows WHERE NOT EXISTS
+    ///     (SELECT 1 FROM ordid_there WHERE ordid_there.ordid_number = ordid_rows.ordid_number) .. RETURNING 1)
+    /// SELECT (SELECT count(*) FROM ordid_new) || coalesce((SELECT string_agg(',' || ordid_number, '') ..), '')
+    /// ```
+    pub(crate) fn merge(
         self,
+        table: &Table,
         names: &TableNames,
-        found_by: &[(usize, usize)],
+        action: Action,
+        rows: usize,
     ) -> Option<Statement> {
+        let Action::Upsert { set, .. } = action else {
+            return None;
+        };
         if self.engine.updates == Updates::RowByRow {
             return None;
         }
-        let mut sql = format!(
-            "UPDATE {} SET {FOUND} = TRUE FROM {} AS {TARGET} WHERE ",
-            self.staged_rows(),
-            names.table
+        let of = |step| Action::Upsert { set, step };
+        let mut there = String::new();
+        if table.column_sets()[set].columns.is_empty() {
+            let _ = write!(
+                there,
+                "SELECT {NUMBER} FROM {} WHERE EXISTS (SELECT 1 FROM {} AS {TARGET} WHERE ",
+                self.staged_rows(),
+                names.table
+            );
+            joined(&mut there, names, &names.found_by(table, action), "");
+            there.push(')');
+        } else {
+            let update = self.update_staged(table, names, of(UpsertStep::Update), rows);
+            let _ = write!(there, "{} RETURNING {ROWS}.{NUMBER}", update.sql);
+        }
+        let columns = table.columns_of(of(UpsertStep::Insert));
+        let insert = self.insert_staged(names, &columns, rows);
+        let sql = format!(
+            "WITH {THERE} AS ({there}), {NEW} AS ({} RETURNING 1) SELECT (SELECT count(*) FROM {NEW}) || \
+             coalesce((SELECT string_agg(',' || {NUMBER}, '') FROM {THERE}), '')",
+            insert.sql
         );
-        joined(&mut sql, names, found_by, "");
-        Some(Statement::change(sql))
+        Some(Statement::found(sql, rows))
     }
 
-    /// Asks for the numbers of all rows in the temporary table, in the order in which they were inserted: that of a row that
-    /// is there as it is, that of another one with a minus.
+    /// Asks for the numbers of all rows in MySQL's temporary table, in the order in which they were inserted: that of a row
+    /// that is there as it is, that of another one with a minus.
+    ///
+    /// It locks nothing. A statement that changes other rows where these are missing would lock the gaps, so that two
+    /// flushes would wait for each other's inserts: see [`mark`](Self::mark).
     pub(crate) fn staged_found(
         self,
         names: &TableNames,
@@ -240,25 +269,16 @@ impl Writer<'_> {
         rows: usize,
     ) -> Statement {
         let [cast, cast_behind] = self.engine.words.as_text;
-        let mut is_found = String::new();
-        if self.engine.updates == Updates::RowByRow {
-            let _ = write!(
-                is_found,
-                "EXISTS (SELECT 1 FROM {} AS {TARGET} WHERE ",
-                names.table
-            );
-            joined(&mut is_found, names, found_by, "");
-            is_found.push(')');
-        } else {
-            is_found.push_str(FOUND);
-        }
-        let number =
-            format!("{cast}CASE WHEN {is_found} THEN {NUMBER} ELSE -{NUMBER} END{cast_behind}");
-        let (from, order) = (self.staged_rows(), format!("ORDER BY {NUMBER}"));
-        let sql = match self.engine.words.joins_texts {
-            Some([join, _]) => format!("SELECT {join}{number}, ',' {order}) FROM {from}"),
-            None => format!("SELECT {number} FROM {from} {order}"),
-        };
+        let mut sql = format!(
+            "SELECT {cast}CASE WHEN EXISTS (SELECT 1 FROM {} AS {TARGET} WHERE ",
+            names.table
+        );
+        joined(&mut sql, names, found_by, "");
+        let _ = write!(
+            sql,
+            ") THEN {NUMBER} ELSE -{NUMBER} END{cast_behind} FROM {} ORDER BY {NUMBER}",
+            self.staged_rows()
+        );
         Statement::found(sql, rows)
     }
 
@@ -315,9 +335,15 @@ impl Writer<'_> {
         list(&mut sql, names, columns);
         sql.push_str(") SELECT ");
         list(&mut sql, names, columns);
+        let is_new = match self.engine.updates {
+            Updates::RowByRow => format!("NOT {FOUND}"),
+            _ => format!(
+                "NOT EXISTS (SELECT 1 FROM {THERE} WHERE {THERE}.{NUMBER} = {ROWS}.{NUMBER})"
+            ),
+        };
         let _ = write!(
             sql,
-            " FROM {} WHERE NOT {FOUND} ORDER BY {NUMBER}",
+            " FROM {} WHERE {is_new} ORDER BY {NUMBER}",
             self.staged_rows()
         );
         Statement {

@@ -69,23 +69,26 @@ fn columns_of_rows_with_a_version_are_updated() {
 #[test]
 fn rows_are_inserted_or_updated_as_they_were_found() {
     let joined = "ordid_target.\"parent\" = ordid_rows.\"parent\"";
+    let new = "ordid_new AS (INSERT INTO \"orders\" (\"id\", \"parent\", \"total\") SELECT \"id\", \"parent\", \"total\" \
+        FROM pg_temp.ordid_rows AS ordid_rows WHERE NOT EXISTS (SELECT 1 FROM ordid_there WHERE \
+        ordid_there.ordid_number = ordid_rows.ordid_number) ORDER BY ordid_number RETURNING 1) SELECT (SELECT count(*) \
+        FROM ordid_new) || coalesce((SELECT string_agg(',' || ordid_number, '') FROM ordid_there), '')";
     assert_eq!(
         texts(&EngineProfile::POSTGRES, true, &[2])[3..],
         [
             &*format!(
-                "UPDATE pg_temp.ordid_rows AS ordid_rows SET ordid_found = TRUE FROM \"orders\" AS ordid_target \
-                 WHERE {joined}"
-            ),
-            "SELECT string_agg(CAST(CASE WHEN ordid_found THEN ordid_number ELSE -ordid_number END AS TEXT), ',' \
-             ORDER BY ordid_number) FROM pg_temp.ordid_rows AS ordid_rows",
-            "INSERT INTO \"orders\" (\"id\", \"parent\", \"total\") SELECT \"id\", \"parent\", \"total\" FROM \
-             pg_temp.ordid_rows AS ordid_rows WHERE NOT ordid_found ORDER BY ordid_number",
-            &format!(
-                "UPDATE \"orders\" AS ordid_target SET \"total\" = ordid_rows.\"total\" FROM pg_temp.ordid_rows AS \
-                 ordid_rows WHERE {joined} AND ordid_rows.ordid_found"
+                "WITH ordid_there AS (UPDATE \"orders\" AS ordid_target SET \"total\" = ordid_rows.\"total\" FROM \
+                 pg_temp.ordid_rows AS ordid_rows WHERE {joined} RETURNING ordid_rows.ordid_number), {new}"
             ),
             "DROP TABLE pg_temp.ordid_rows",
         ]
+    );
+    assert_eq!(
+        texts(&EngineProfile::POSTGRES, true, &[])[3],
+        format!(
+            "WITH ordid_there AS (SELECT ordid_number FROM pg_temp.ordid_rows AS ordid_rows WHERE EXISTS (SELECT 1 FROM \
+             \"orders\" AS ordid_target WHERE {joined})), {new}"
+        )
     );
     // Left alone: MySQL asks again, for rows that nobody can change any more.
     let joined = joined.replace('"', "`");
