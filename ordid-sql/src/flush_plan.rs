@@ -6,7 +6,7 @@ use crate::{
     Action, Chunk, EngineProfile, NotBulk, PendingRows, Plan, UpsertStep,
     not_bulk::offered,
     spi::{RowBinder, TransactionScope},
-    text::{MAX_STAGED_CHUNKS, Statement, Statements, can_be_staged, staged_action},
+    text::{Statement, Statements, can_be_staged, staged_action},
 };
 
 /// What a flush would send: what an adapter's `UnitOfWork::plan` returns.
@@ -40,7 +40,8 @@ pub struct PlannedTable {
     pub not_bulk: Option<NotBulk>,
     /// Whether some of these statements take rows through a temporary table: see
     /// [`EngineProfile::temporary_tables`](crate::EngineProfile::temporary_tables). If the server does not let `flush` make
-    /// one or refuses one of these statements, and in `flush_in`, the rows go by statements for the table itself.
+    /// one or refuses one of these statements, and in `flush_in`, the rows go by statements for the table itself. `flush` of
+    /// SQLx offers rows with values for all columns to `COPY`, in place of the inserts into the temporary table.
     pub temporary_table: bool,
 }
 
@@ -80,7 +81,7 @@ impl FlushPlan {
             let (mut planned, mut rest, mut temporary_table) = (Vec::new(), turn, false);
             while !rest.is_empty() {
                 let left: usize = rest.iter().map(|chunk| chunk.rows.len()).sum();
-                let whole = rest.iter().take(MAX_STAGED_CHUNKS);
+                let whole = rest.iter().take(statements.writer().max_staged_chunks());
                 let group = match least.is_some_and(|least| left >= least) {
                     true => whole
                         .take_while(|it| is_whole(rows, it, statements))

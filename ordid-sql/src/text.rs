@@ -14,7 +14,7 @@ use crate::{
 
 pub use self::names::TableNames;
 pub(crate) use self::read::Sees;
-pub(crate) use self::staged::{MAX_STAGED_CHUNKS, can_be_staged, staged_action};
+pub(crate) use self::staged::{can_be_staged, staged_action};
 pub(crate) use self::statements::Statements;
 
 /// The name of the rows that an `UPDATE` takes its values from, and that of the table beside them. One

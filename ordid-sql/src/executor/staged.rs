@@ -22,7 +22,7 @@ use crate::{
     spi::{
         Changed, FlushConnection, FlushTransaction, RowBinder as _, Statement, TransactionScope,
     },
-    text::{MAX_STAGED_CHUNKS, Statements, Writer, can_be_staged, staged_action},
+    text::{Statements, Writer, can_be_staged, staged_action},
 };
 
 /// After how many statements the temporary table takes no further chunk: such rows are large.
@@ -257,9 +257,10 @@ async fn fill<T: FlushTransaction>(
 ) -> Result<Option<Filled>, (FlushError<T::Error>, Chunk)> {
     let (mut chunks, mut count) = (Vec::<Chunk>::new(), 0);
     let (mut bound, mut from) = (None, None);
+    let most = statements.writer().max_staged_chunks();
     if let (Some(bulk), Step::Send(first)) = (bulk, run.step()) {
         let (staged, first_row) = (statements.writer().staged_table(), first.rows.start);
-        let command = BulkRows::new(rows, run, observer, first.clone(), MAX_STAGED_CHUNKS);
+        let command = BulkRows::new(rows, run, observer, first.clone(), most);
         let mut command = command.staged(staged);
         let outcome = open.send_bulk(bulk, &mut command).await;
         let ended = command.ended_staged(outcome);
@@ -278,7 +279,7 @@ async fn fill<T: FlushTransaction>(
         let next = run.upcoming().filter(|next| {
             (next.action, next.table, next.rows.start)
                 == (chunk.action, chunk.table, chunk.rows.end)
-                && chunks.len() + 1 < MAX_STAGED_CHUNKS
+                && chunks.len() + 1 < most
                 && count < MAX_STATEMENTS
                 && is_whole(rows, next, statements)
         });

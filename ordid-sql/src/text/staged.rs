@@ -7,10 +7,7 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use super::{NUMBER, ROWS, Statement, StatementKind, TARGET, TableNames, Writer, joined, list};
-use crate::{Action, Table, Updates, UpsertStep};
-
-/// The most chunks that the temporary table takes at once.
-pub(crate) const MAX_STAGED_CHUNKS: usize = 20;
+use crate::{Action, Table, Updates, UpsertStep, copy};
 
 /// The most ranges of numbers in one text.
 const MAX_RANGES: usize = 1_000;
@@ -23,6 +20,14 @@ const THERE: &str = "ordid_there";
 const NEW: &str = "ordid_new";
 
 impl Writer<'_> {
+    /// The most chunks that the temporary table takes at once. MySQL answers by a row for each row.
+    pub(crate) const fn max_staged_chunks(self) -> usize {
+        match self.engine.updates {
+            Updates::RowByRow => 20,
+            _ => copy::MAX_CHUNKS,
+        }
+    }
+
     /// The temporary table.
     pub(crate) fn staged_table(self) -> &'static str {
         match self.engine.updates {
