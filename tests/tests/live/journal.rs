@@ -24,7 +24,9 @@ use ordid_sql::Journal;
 use ordid_sqlx::{Backend, Entity, Journaled, OnConflict, UnitOfWork, flushes_table};
 use ordid_tests::{servers::Servers, soak};
 use serde::{Deserialize, Serialize};
-use sqlx::{ConnectOptions as _, Pool, Postgres, Sqlite, query_scalar, raw_sql};
+use sqlx::{
+    AssertSqlSafe, ConnectOptions as _, MySql, Pool, Postgres, Sqlite, query_scalar, raw_sql,
+};
 
 use crate::{Outcome, on_scratch, sqlite};
 
@@ -86,23 +88,17 @@ macro_rules! killed {
             const SCHEMA: &'static str = $schema;
 
             async fn execute_all(pool: &Pool<Self>, sql: &str) -> Result<(), sqlx::Error> {
-                raw_sql(sqlx::AssertSqlSafe(sql))
-                    .execute(pool)
-                    .await
-                    .map(drop)
+                raw_sql(AssertSqlSafe(sql)).execute(pool).await.map(drop)
             }
 
             async fn keys(pool: &Pool<Self>, unit: i64) -> Result<Vec<String>, sqlx::Error> {
-                let parcels: Vec<ParcelId> =
-                    query_scalar("SELECT id FROM parcel WHERE unit = $1 ORDER BY id")
-                        .bind(unit)
-                        .fetch_all(pool)
-                        .await?;
-                let stops: Vec<StopId> =
-                    query_scalar("SELECT id FROM stop WHERE unit = $1 ORDER BY id")
-                        .bind(unit)
-                        .fetch_all(pool)
-                        .await?;
+                let of = |table| format!("SELECT id FROM {table} WHERE unit = {unit} ORDER BY id");
+                let parcels: Vec<ParcelId> = query_scalar(AssertSqlSafe(of("parcel")))
+                    .fetch_all(pool)
+                    .await?;
+                let stops: Vec<StopId> = query_scalar(AssertSqlSafe(of("stop")))
+                    .fetch_all(pool)
+                    .await?;
                 let parcels = parcels.iter().map(ToString::to_string);
                 Ok(parcels
                     .chain(stops.iter().map(ToString::to_string))
@@ -116,6 +112,12 @@ killed!(
     Postgres,
     "CREATE TABLE parcel (id uuid PRIMARY KEY, unit bigint NOT NULL, weight float8 NOT NULL, note text);
      CREATE TABLE stop (id uuid PRIMARY KEY, parcel uuid NOT NULL REFERENCES parcel, unit bigint NOT NULL)"
+);
+killed!(
+    MySql,
+    "CREATE TABLE parcel (id BINARY(16) PRIMARY KEY, unit BIGINT NOT NULL, weight DOUBLE NOT NULL, note TEXT);
+     CREATE TABLE stop (id BINARY(16) PRIMARY KEY, parcel BINARY(16) NOT NULL, unit BIGINT NOT NULL,
+        FOREIGN KEY (parcel) REFERENCES parcel (id))"
 );
 killed!(
     Sqlite,
@@ -132,6 +134,10 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
     sqlite::add(trials, random, killed_at_random);
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", each, killed_at_each_point);
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", random, killed_at_random);
+    for server in ["mariadb", "mysql"] {
+        on_scratch::<MySql, _, _>(trials, servers, server, each, killed_at_each_point);
+        on_scratch::<MySql, _, _>(trials, servers, server, random, killed_at_random);
+    }
     sqlite::add(
         trials,
         "rows_are_in_the_journal_before_a_connection_is_waited_for",
@@ -161,6 +167,8 @@ pub fn run_if_told() {
         .expect("a runtime");
     let outcome = if database.starts_with("postgres") {
         runtime.block_on(flush_twice::<Postgres>(&database, Path::new(&file)))
+    } else if database.starts_with("mysql") {
+        runtime.block_on(flush_twice::<MySql>(&database, Path::new(&file)))
     } else {
         runtime.block_on(flush_twice::<Sqlite>(&database, Path::new(&file)))
     };
