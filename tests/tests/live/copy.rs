@@ -585,9 +585,9 @@ async fn many_rows_that_are_upserted_or_updated_are_copied(pool: Pool<Postgres>)
         execute(&pool, "DELETE FROM numbers").await?;
         let four = Number::Four(i32::try_from(special)?);
         let rows = numbered(special, four);
-        let before = rows.iter().step_by(2).cloned().map(|row| Numbered {
+        let before = rows.iter().step_by(2).map(|row| Numbered {
+            id: row.id,
             number: Number::Eight(-1),
-            ..row
         });
         work(before).flush(&pool).await?;
         let mut work = UnitOfWork::<Postgres>::new();
