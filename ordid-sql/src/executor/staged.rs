@@ -6,7 +6,7 @@
 //! more values of an upsert than an update sends, has none of the table's triggers, and may not be allowed. So the
 //! transaction is rolled back, and the flush begins anew without it. If these statements fail, too, they say which row.
 
-use std::{collections::BTreeSet, time::Instant};
+use std::{collections::BTreeSet, mem, time::Instant};
 
 use super::{
     bound::{Bound, bind_staged, send},
@@ -390,8 +390,9 @@ async fn merged<T: FlushTransaction>(
     let inserted = numbers.next().and_then(|it| it.parse().ok());
     let mut mark = |number: &str| {
         let number: usize = number.parse().ok()?;
-        *found.get_mut(number.checked_sub(1)?)? = true;
-        Some(())
+        let there = found.get_mut(number.checked_sub(1)?)?;
+        // Without a unique index, more than one row may be found by the same values.
+        (!mem::replace(there, true)).then_some(())
     };
     match inserted {
         Some(inserted) if numbers.all(|number| mark(number).is_some()) => Ok((found, inserted)),

@@ -113,6 +113,7 @@ pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
         what_is_planned_is_sent
         a_refused_flush_leaves_nothing
         what_fails_there_is_sent_by_other_statements
+        a_row_that_is_there_twice_is_refused
         each_row_is_inserted_by_one_of_two
         rows_are_written_once_wherever_the_connection_is_cut
         rows_larger_than_a_statement_go_in_more_of_them
@@ -413,6 +414,44 @@ where
     let error = work.flush(&pool).await.expect_err("a row is refused");
     assert_eq!(error.key(), Some(&*refused.id.to_string()), "{error}");
     assert_eq!(DB::contents(&pool).await?, found);
+    Ok(())
+}
+
+/// Without a unique index, an upsert finds two rows by the same values.
+async fn a_row_that_is_there_twice_is_refused<DB: Staged>(pool: Pool<DB>) -> Outcome
+where
+    Item: Entity<DB>,
+{
+    create(&pool).await?;
+    let drop = DB::ITEMS.replace(", UNIQUE (code)", "");
+    DB::script(&pool, &format!("DROP TABLE items; {drop}")).await?;
+    let all = items(MANY);
+    let twin = Item {
+        id: ItemId::generate(),
+        ..all[7].clone()
+    };
+    insert(&pool, &[&all[..MANY / 2], &[twin]].concat()).await?;
+    let before = DB::contents(&pool).await?;
+    let mut texts = Vec::new();
+    let again: Vec<_> = all
+        .into_iter()
+        .map(|item| Item {
+            id: ItemId::generate(),
+            small: 7,
+            ..item
+        })
+        .collect();
+    for mut work in works::<DB>() {
+        for item in &again {
+            let by_code = OnConflict::of(Item::code).set(Item::small);
+            work.upsert_with(item.clone(), by_code);
+        }
+        let error = work.flush(&pool).await.expect_err("a row is there twice");
+        assert!(!error.is_commit_unknown(), "{error}");
+        texts.push(error.to_string());
+        assert_eq!(DB::contents(&pool).await?, before);
+    }
+    assert_eq!(texts[0], texts[1]);
     Ok(())
 }
 
