@@ -23,7 +23,7 @@ use crate::{
 pub enum NotBulk {
     /// The rows are updated or deleted.
     NotInserted,
-    /// The rows are upserted: the database is asked first which of them are there.
+    /// The rows are upserted. `COPY` may put them into a temporary table, but not into their own.
     Upserted,
     /// The engine has no such command, or the library, or this kind of connection, cannot send it.
     NoCommand,

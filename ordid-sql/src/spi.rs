@@ -159,8 +159,8 @@ pub trait RowBinder: RowSink + Send + Sized + 'static {
         0
     }
 
-    /// Says whether a table's rows are offered to the engine's bulk command, by the number of rows that are inserted and
-    /// of the statements that they would take otherwise. The server is asked only about tables that are.
+    /// Says whether a table's rows are offered to the engine's bulk command, by the number of rows that are inserted, or that
+    /// go [through a temporary table](FlushConnection::STAGES_BULK), and of the statements that they would take otherwise. The server is asked only about tables that are.
     ///
     /// # Errors
     ///
@@ -308,7 +308,8 @@ pub trait FlushConnection: Send {
     /// of tables that refer to each other in a circle do.
     const MIN_BULK_ROWS_AGAIN: usize = usize::MAX;
 
-    /// Whether a bulk command can put the rows into another table than their own: see [`BulkRows::staged_table`].
+    /// Whether a bulk command can put the rows into another table than their own: see [`BulkRows::staged_table`]. Its binder
+    /// must not have [runs](RowBinder::HAS_RUNS).
     const STAGES_BULK: bool = false;
 
     /// Checks that a flush can begin on this connection, before anything is sent, and returns the scope that it

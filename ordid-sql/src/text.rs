@@ -42,8 +42,8 @@ pub enum StatementKind {
     /// It asks whether a row is there.
     Exists,
     /// It asks which of many rows are there, by some of their columns: the answer has the number of each that is, counted
-    /// from 0, as text. Where the engine can, one row has all numbers, with commas in between. Of rows in a temporary table it
-    /// asks for the numbers that these have there, with a minus sign before those of rows that are not there.
+    /// from 0, as text. Where the engine can, one row has all numbers, with commas in between. Of rows in a temporary table
+    /// the answer has numbers of ordid's own. On PostgreSQL such a statement also writes them, so it is no query alone.
     Find,
     /// It finds many rows by some columns, and reads other columns of them. Its first column has, as text, the number
     /// of each row that exists, counted from 0.

@@ -566,6 +566,10 @@ where
 pub(crate) struct Readers<DB: Backend>(Vec<ReadValue<DB>>);
 
 impl<DB: Backend> Readers<DB> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Reads a row: its text, and then these columns.
     pub(crate) fn read(&self, row: &DB::Row) -> Result<ReadRow, sqlx::Error> {
         let readers = self.0.iter().enumerate();

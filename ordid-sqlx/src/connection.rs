@@ -283,6 +283,11 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
         mut values: Binder<DB>,
     ) -> Result<Vec<ReadRow>, DriverError<sqlx::Error>> {
         let readers = values.take_readers();
+        if query.columns.is_empty() && readers.is_empty() {
+            let answer = DB::ask_script(&mut self.transaction, sql_of(query), DB::text).await;
+            let texts = answer.map_err(classify)?.rows;
+            return Ok(texts.into_iter().map(ReadRow::from).collect());
+        }
         let (sql, arguments) = (sql_of(query), values.into_arguments());
         let rows = DB::fetch(&mut self.transaction, sql, arguments, query.is_kept);
         let rows = rows.await.map_err(classify)?;

@@ -29,7 +29,7 @@ backend! {
     // 0.9.0 sends without TCP_NODELAY (its issue 4335), waits until the server's kernel acknowledges it: 40 ms on Linux.
     // A server needs about 540 bytes for each parameter of a statement that is kept, and SQLx keeps 100 of them for each
     // connection: so not the long ones.
-    keeps_up_to: 2_048,
+    keeps_up_to: 1_024,
     bulk: std::convert::Infallible,
     has_transaction: has_transaction,
     // Nothing is sent before BEGIN is answered.

@@ -106,7 +106,8 @@ impl<DB: Backend> UnitOfWork<DB> {
     /// A table with 1,000 rows or more is sent by `COPY` in binary form, which takes the server less
     /// than multi-row statements. The rows are the same, and so are the errors. What `COPY` would do
     /// in another way than `INSERT` is inserted: [`FlushedTable::bulk`](crate::FlushedTable::bulk) has the rows that were
-    /// copied, and [`not_bulk`](crate::FlushedTable::not_bulk) says why the others were not.
+    /// copied, and [`not_bulk`](crate::FlushedTable::not_bulk) says why the others were not. Many rows that are upserted or
+    /// updated may be copied into a temporary table, which these do not count.
     ///
     /// - Copied are values of built-in types that are the column's own. A value that has to be
     ///   cast, as `i32` in a `bigint` column, an array, an enum or a domain ends the copying.

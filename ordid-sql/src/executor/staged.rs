@@ -387,20 +387,23 @@ async fn merged<T: FlushTransaction>(
     let answer = answer.map_err(|it| FlushError::statement(it, place()))?;
     let mut found = vec![false; group.rows.len()];
     let mut numbers = answer.iter().flat_map(|row| row.text.split(','));
-    let inserted = numbers.next().and_then(|it| it.parse().ok());
+    let mut next = || numbers.next().and_then(|it| it.parse::<u64>().ok());
+    let (inserted, kept) = (next(), next());
     let mut mark = |number: &str| {
         let number: usize = number.parse().ok()?;
         let there = found.get_mut(number.checked_sub(1)?)?;
         // Without a unique index, more than one row may be found by the same values.
         (!mem::replace(there, true)).then_some(())
     };
-    match inserted {
-        Some(inserted) if numbers.all(|number| mark(number).is_some()) => Ok((found, inserted)),
+    match (inserted, kept) {
+        (Some(inserted), Some(0)) if numbers.all(|number| mark(number).is_some()) => {
+            Ok((found, inserted))
+        }
         _ => Err(FlushError::bind(NOT_ASKED, place())),
     }
 }
 
-const NOT_ASKED: &str = "the database answers for other rows than it was asked about";
+const NOT_ASKED: &str = "the database has found other rows than it was sent";
 
 /// Finds out which rows of the temporary table are there, and marks them. Returns that of each row, and how many
 /// statements it took.

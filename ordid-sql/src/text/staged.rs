@@ -18,6 +18,7 @@ const FOUND: &str = "ordid_found";
 /// The rows that are there and those that are not, in [`merge`](Writer::merge).
 const THERE: &str = "ordid_there";
 const NEW: &str = "ordid_new";
+const IS_NEW: &str = "NOT EXISTS (SELECT 1 FROM ordid_there WHERE ordid_there.ordid_number = ordid_rows.ordid_number)";
 
 impl Writer<'_> {
     /// The most chunks that the temporary table takes at once. MySQL answers by a row for each row.
@@ -216,14 +217,20 @@ impl Writer<'_> {
     }
 
     /// Updates the rows of an upsert that are there, or leaves them alone, and inserts the others. Returns, as one text, how
-    /// many it has inserted, and the numbers of the rows that are there. `None` on MySQL, which has no such statement.
+    /// many it has inserted, how many were there and were not updated all the same, and the numbers of those that were. `None`
+    /// on MySQL, which has no such statement.
     ///
     /// ```text
     /// WITH ordid_there AS (UPDATE .. RETURNING ordid_rows.ordid_number),
     /// ordid_new AS (INSERT INTO "orders" (..) SELECT .. FROM pg_temp.ordid_rows AS ordid_rows WHERE NOT EXISTS
     ///     (SELECT 1 FROM ordid_there WHERE ordid_there.ordid_number = ordid_rows.ordid_number) .. RETURNING 1)
-    /// SELECT (SELECT count(*) FROM ordid_new) || coalesce((SELECT string_agg(',' || ordid_number, '') ..), '')
+    /// SELECT (SELECT count(*) FROM ordid_new) || ',' ||
+    ///     (SELECT count(*) FROM .. WHERE NOT EXISTS (.. ordid_there ..) AND EXISTS (.. "orders" ..)) ||
+    ///     coalesce((SELECT string_agg(',' || ordid_number, '') FROM ordid_there), '')
     /// ```
+    ///
+    /// A trigger or a policy may keep a row from being updated, and of two rows with the same values only one is. Without a
+    /// unique index such a row would be inserted again.
     pub(crate) fn merge(
         self,
         table: &Table,
@@ -238,24 +245,22 @@ impl Writer<'_> {
             return None;
         }
         let of = |step| Action::Upsert { set, step };
-        let mut there = String::new();
-        if table.column_sets()[set].columns.is_empty() {
-            let _ = write!(
-                there,
-                "SELECT {NUMBER} FROM {} WHERE EXISTS (SELECT 1 FROM {} AS {TARGET} WHERE ",
-                self.staged_rows(),
-                names.table
-            );
-            joined(&mut there, names, &names.found_by(table, action), "");
-            there.push(')');
-        } else {
-            let update = self.update_staged(table, names, of(UpsertStep::Update), rows);
-            let _ = write!(there, "{} RETURNING {ROWS}.{NUMBER}", update.sql);
-        }
+        let staged = self.staged_rows();
+        let mut exists = format!("EXISTS (SELECT 1 FROM {} AS {TARGET} WHERE ", names.table);
+        joined(&mut exists, names, &names.found_by(table, action), "");
+        exists.push(')');
+        let there = match table.column_sets()[set].columns.is_empty() {
+            true => format!("SELECT {NUMBER} FROM {staged} WHERE {exists}"),
+            false => {
+                let update = self.update_staged(table, names, of(UpsertStep::Update), rows);
+                format!("{} RETURNING {ROWS}.{NUMBER}", update.sql)
+            }
+        };
         let columns = table.columns_of(of(UpsertStep::Insert));
         let insert = self.insert_staged(names, &columns, rows);
         let sql = format!(
-            "WITH {THERE} AS ({there}), {NEW} AS ({} RETURNING 1) SELECT (SELECT count(*) FROM {NEW}) || \
+            "WITH {THERE} AS ({there}), {NEW} AS ({} RETURNING 1) SELECT (SELECT count(*) FROM {NEW}) || ',' || \
+             (SELECT count(*) FROM {staged} WHERE {IS_NEW} AND {exists}) || \
              coalesce((SELECT string_agg(',' || {NUMBER}, '') FROM {THERE}), '')",
             insert.sql
         );
@@ -341,10 +346,8 @@ impl Writer<'_> {
         sql.push_str(") SELECT ");
         list(&mut sql, names, columns);
         let is_new = match self.engine.updates {
-            Updates::RowByRow => format!("NOT {FOUND}"),
-            _ => format!(
-                "NOT EXISTS (SELECT 1 FROM {THERE} WHERE {THERE}.{NUMBER} = {ROWS}.{NUMBER})"
-            ),
+            Updates::RowByRow => "NOT ordid_found",
+            _ => IS_NEW,
         };
         let _ = write!(
             sql,

@@ -72,7 +72,9 @@ fn rows_are_inserted_or_updated_as_they_were_found() {
     let new = "ordid_new AS (INSERT INTO \"orders\" (\"id\", \"parent\", \"total\") SELECT \"id\", \"parent\", \"total\" \
         FROM pg_temp.ordid_rows AS ordid_rows WHERE NOT EXISTS (SELECT 1 FROM ordid_there WHERE \
         ordid_there.ordid_number = ordid_rows.ordid_number) ORDER BY ordid_number RETURNING 1) SELECT (SELECT count(*) \
-        FROM ordid_new) || coalesce((SELECT string_agg(',' || ordid_number, '') FROM ordid_there), '')";
+        FROM ordid_new) || ',' || (SELECT count(*) FROM pg_temp.ordid_rows AS ordid_rows WHERE NOT EXISTS (SELECT 1 FROM \
+        ordid_there WHERE ordid_there.ordid_number = ordid_rows.ordid_number) AND EXISTS (SELECT 1 FROM \"orders\" AS \
+        ordid_target WHERE ordid_target.\"parent\" = ordid_rows.\"parent\")) || coalesce((SELECT string_agg(',' || ordid_number, '') FROM ordid_there), '')";
     assert_eq!(
         texts(&EngineProfile::POSTGRES, true, &[2])[3..],
         [

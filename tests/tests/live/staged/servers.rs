@@ -11,8 +11,8 @@ use sqlx::{
 };
 
 use super::{
-    Item, ItemId, MANY, change, create, insert, items, values_arrive_as_by_other_statements,
-    what_is_planned_is_sent,
+    Item, ItemId, MANY, Staged as _, change, create, insert, items,
+    values_arrive_as_by_other_statements, what_is_planned_is_sent, works,
 };
 use crate::{Outcome, database::Live as _, on_scratch, settings::on_own_server};
 
@@ -25,6 +25,8 @@ pub(super) fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     for server in ["mariadb", "mysql"] {
         on_scratch::<MySql, _, _>(trials, servers, server, closes, closes_few);
     }
+    let kept = "staged::a_row_that_is_there_and_is_not_updated_is_not_inserted";
+    on_scratch::<Postgres, _, _>(trials, servers, "postgres", kept, not_updated);
     let refuses = "staged::an_event_trigger_that_refuses_it_refuses_no_rows";
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", refuses, event_trigger);
     let logged = "staged::servers_with_a_binary_log_take_it";
@@ -102,7 +104,7 @@ async fn closes_few(pool: Pool<MySql>) -> Outcome {
     create(&pool).await?;
     let all = items(MANY);
     let mut connection = pool.acquire().await?;
-    for (rows, most) in [(3, 0), (20, 0), (MANY, 8)] {
+    for (rows, most) in [(3, 0), (10, 0), (MANY, 8)] {
         MySql::script(&pool, "DELETE FROM items").await?;
         let all = &all[..rows];
         for way in 0..4 {
@@ -201,6 +203,42 @@ async fn special_on_mysql(pool: Pool<MySql>) -> Outcome {
         MySql::count(&pool, "stamps WHERE filled = 'by a trigger'").await?,
         200
     );
+    Ok(())
+}
+
+/// Two rows with the same values, of which an `UPDATE` takes one, and a trigger that keeps rows as they are; without a unique
+/// index that would refuse them.
+async fn not_updated(pool: Pool<Postgres>) -> Outcome {
+    create(&pool).await?;
+    Postgres::script(&pool, "ALTER TABLE items DROP CONSTRAINT items_code_key").await?;
+    let there = items(MANY);
+    insert(&pool, &there).await?;
+    let before = Postgres::contents(&pool).await?;
+    let trigger = "CREATE TRIGGER keeps BEFORE UPDATE ON items FOR EACH ROW \
+        EXECUTE FUNCTION suppress_redundant_updates_trigger()";
+    for (setup, twins) in [("SELECT 1", 2), (trigger, 1)] {
+        Postgres::script(&pool, setup).await?;
+        let mut texts = Vec::new();
+        let again: Vec<_> = there[..twins - 1]
+            .iter()
+            .chain(&there)
+            .map(|item| Item {
+                id: ItemId::generate(),
+                ..item.clone()
+            })
+            .collect();
+        for mut work in works::<Postgres>() {
+            for item in &again {
+                let by_code = OnConflict::of(Item::code).set(Item::small);
+                work.upsert_with(item.clone(), by_code);
+            }
+            let error = work.flush(&pool).await.expect_err("a row is not updated");
+            assert!(!error.is_commit_unknown(), "{error}");
+            texts.push(error.to_string());
+            assert_eq!(Postgres::contents(&pool).await?, before);
+        }
+        assert_eq!(texts[0], texts[1]);
+    }
     Ok(())
 }
 
