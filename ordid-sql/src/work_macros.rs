@@ -311,8 +311,8 @@ macro_rules! work_entities {
             /// Adds an entity whose row is inserted, or updated if there is a row with its key: all its columns. Returns
             /// the key, which is assigned as by [`add`](Self::add).
             ///
-            /// Rows are upserted behind the inserts of their table and before those of its children. The flush asks the
-            /// database which rows are there, then inserts and updates; if another transaction inserts or deletes one
+            /// Rows are upserted behind the inserts of their table and before those of its children. The flush finds
+            /// out which rows are there, and inserts or updates each; if another transaction inserts or deletes one
             /// of them meanwhile, the flush begins anew. [`Flushed::upserted`](ordid_sql::Flushed::upserted) says what
             /// became of each row. As with updates, the flush writes a marker row: see `with_record`. `flush_in` does
             /// not begin anew, so there a race is an error.

@@ -231,12 +231,13 @@ impl<DB: Backend> SqlxTransaction<'_, DB> {
     }
 
     /// Sends a statement. One without parameters is not prepared.
-    async fn ask(
+    async fn ask<R: Default + Send + 'static>(
         &mut self,
         statement: &Statement,
         values: Binder<DB>,
-    ) -> Result<Answer<()>, sqlx::Error> {
-        let (sql, read) = (sql_of(statement), |_: &DB::Row| Ok(()));
+        read: fn(&DB::Row) -> Result<R, sqlx::Error>,
+    ) -> Result<Answer<R>, sqlx::Error> {
+        let sql = sql_of(statement);
         if statement.columns.is_empty() {
             return DB::ask_script(&mut self.transaction, sql, read).await;
         }
@@ -262,7 +263,7 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
         statement: &Statement,
         values: Binder<DB>,
     ) -> Result<Changed, StatementFailure<sqlx::Error>> {
-        match self.ask(statement, values).await {
+        match self.ask(statement, values, |_| Ok(())).await {
             Ok(answer) => Ok(Changed::Rows(answer.changed)),
             Err(error) => Err(classify(error).into()),
         }
@@ -273,7 +274,10 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
         query: &Statement,
         values: Binder<DB>,
     ) -> Result<bool, DriverError<sqlx::Error>> {
-        let found = self.ask(query, values).await.map_err(classify)?;
+        let found = self
+            .ask(query, values, |_| Ok(()))
+            .await
+            .map_err(classify)?;
         Ok(!found.rows.is_empty())
     }
 
@@ -283,10 +287,9 @@ impl<DB: Backend> FlushTransaction for SqlxTransaction<'_, DB> {
         mut values: Binder<DB>,
     ) -> Result<Vec<ReadRow>, DriverError<sqlx::Error>> {
         let readers = values.take_readers();
-        if query.columns.is_empty() && readers.is_empty() {
-            let answer = DB::ask_script(&mut self.transaction, sql_of(query), DB::text).await;
-            let texts = answer.map_err(classify)?.rows;
-            return Ok(texts.into_iter().map(ReadRow::from).collect());
+        if readers.is_empty() {
+            let answer = self.ask(query, values, DB::text).await.map_err(classify)?;
+            return Ok(answer.rows.into_iter().map(ReadRow::from).collect());
         }
         let (sql, arguments) = (sql_of(query), values.into_arguments());
         let rows = DB::fetch(&mut self.transaction, sql, arguments, query.is_kept);

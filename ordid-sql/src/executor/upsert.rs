@@ -1,8 +1,8 @@
 //! Writes rows that may be there already.
 //!
 //! The database is asked which of them are there. Those that are not are inserted, the others are updated or left alone.
-//! What the engines offer for rows with their values in one statement would not say which row was inserted, or would take
-//! any unique index for the one that was meant. Many rows on PostgreSQL go by one statement all the same: see `staged.rs`.
+//! The engines' own statements for that do not say which rows they have inserted, or take any unique index for the one that
+//! was meant. Many rows on PostgreSQL go by one statement all the same: see `staged.rs`.
 //!
 //! Another transaction may insert or delete a row between the question and the change. Then the key is taken, or a row is
 //! missing, and the flush is begun anew, which finds the row as it is now.

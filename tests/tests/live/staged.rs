@@ -382,14 +382,14 @@ where
     Ok(())
 }
 
-/// Without a unique index, an upsert finds two rows by the same values.
+/// Without a unique index, an upsert may find two rows by the same values.
 async fn a_row_that_is_there_twice_is_refused<DB: Staged>(pool: Pool<DB>) -> Outcome
 where
     Item: Entity<DB>,
 {
     create(&pool).await?;
-    let drop = DB::ITEMS.replace(", UNIQUE (code)", "");
-    DB::script(&pool, &format!("DROP TABLE items; {drop}")).await?;
+    let table = DB::ITEMS.replace(", UNIQUE (code)", "");
+    DB::script(&pool, &format!("DROP TABLE items; {table}")).await?;
     let all = items(MANY);
     let twin = Item {
         id: ItemId::generate(),

@@ -1,4 +1,4 @@
-//! What servers do otherwise: those that refuse a temporary table, that log, or have triggers and times of changes.
+//! Servers that refuse a temporary table, write a log, have triggers, or fill in the times of changes.
 
 use libtest_mimic::Trial;
 use ordid::{KeyType as _, OrderedKey};
@@ -27,6 +27,10 @@ pub(super) fn add(servers: &Servers, trials: &mut Vec<Trial>) {
     }
     let kept = "staged::a_row_that_is_there_and_is_not_updated_is_not_inserted";
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", kept, not_updated);
+    let changes = "staged::a_connection_that_changes_its_database_needs_a_profile";
+    for server in ["mariadb", "mysql"] {
+        on_scratch::<MySql, _, _>(trials, servers, server, changes, other_database);
+    }
     let refuses = "staged::an_event_trigger_that_refuses_it_refuses_no_rows";
     on_scratch::<Postgres, _, _>(trials, servers, "postgres", refuses, event_trigger);
     let logged = "staged::servers_with_a_binary_log_take_it";
@@ -124,6 +128,32 @@ async fn closes_few(pool: Pool<MySql>) -> Outcome {
         let closed: String = closed.fetch_one(&mut *connection).await?.try_get(1)?;
         assert!(closed.parse::<u32>()? <= most, "{closed} of {rows} rows");
     }
+    Ok(())
+}
+
+/// A statement that is kept prepared belongs to the database in which it was prepared.
+async fn other_database(pool: Pool<MySql>) -> Outcome {
+    let first: String = query_scalar("SELECT DATABASE()").fetch_one(&pool).await?;
+    let second = format!("{first}_2");
+    create(&pool).await?;
+    let copy = format!("CREATE DATABASE {second}; CREATE TABLE {second}.items LIKE {first}.items");
+    MySql::script(&pool, &copy).await?;
+    let mut without = MySql::PROFILE;
+    without.prepares = false;
+    for (profile, moves) in [(MySql::PROFILE, false), (without, true)] {
+        let mut connection = MySqlConnection::connect_with(&pool.connect_options()).await?;
+        for database in [&first, &second] {
+            let script = AssertSqlSafe(format!("USE {database}"));
+            raw_sql(script).execute(&mut connection).await?;
+            let mut work = UnitOfWork::<MySql>::new().with_engine(profile);
+            work.add(items(1).remove(0));
+            work.flush_on(&mut connection).await?;
+            MySql::script(&pool, "UPDATE items SET code = UUID_SHORT() % 1000000007").await?;
+        }
+        let moved = MySql::count(&pool, &format!("{second}.items")).await? > 0;
+        assert_eq!(moved, moves, "prepares: {}", profile.prepares);
+    }
+    MySql::script(&pool, &format!("DROP DATABASE {second}")).await?;
     Ok(())
 }
 
