@@ -338,9 +338,10 @@ impl<B: RowBinder> Work<B> {
                     let least = writer.engine.stages_from().filter(|_| run.may_stage());
                     if staging.may_take(&chunk, least, || run.rows_together(0)) {
                         let (rows, observer) = (&mut self.rows, &mut self.observer);
-                        let takes_bulk = takes_bulk(statements.table(chunk.table), chunk.action);
+                        let takes_bulk =
+                            takes_bulk::<C>(statements.table(chunk.table), chunk.action);
                         let bulk = bulks.get_mut(chunk.table).and_then(Option::as_mut);
-                        let bulk = bulk.filter(|_| C::STAGES_BULK && takes_bulk);
+                        let bulk = bulk.filter(|_| takes_bulk);
                         let written = &mut statements;
                         let sent = staging.send(rows, open, bulk, run, deadline, observer, written);
                         match sent.await {

@@ -101,15 +101,25 @@ pub(crate) fn offered<B: RowBinder>(
     for chunk in plan.chunks() {
         statements[chunk.table] += usize::from(chunk.action == Action::Insert);
     }
-    let offered = tables.iter().zip(statements).map(|(table, statements)| {
-        match B::offers_bulk(table.rows(), statements) {
-            Err(NotBulk::NoCommand) => Err(NotBulk::NoCommand),
-            _ if !engine.bulk => Err(NotBulk::SwitchedOff),
-            _ if scope == TransactionScope::Savepoint => Err(NotBulk::Savepoint),
-            offered => offered,
-        }
-    });
+    let offered = tables.iter().zip(statements);
+    let offered =
+        offered.map(|(table, statements)| offer::<B>(table.rows(), statements, engine, scope));
     offered.collect()
+}
+
+/// Returns whether so many rows are offered to the bulk command, which would take so many statements otherwise.
+pub(crate) fn offer<B: RowBinder>(
+    rows: usize,
+    statements: usize,
+    engine: &EngineProfile,
+    scope: TransactionScope,
+) -> Result<(), NotBulk> {
+    match B::offers_bulk(rows, statements) {
+        Err(NotBulk::NoCommand) => Err(NotBulk::NoCommand),
+        _ if !engine.bulk => Err(NotBulk::SwitchedOff),
+        _ if scope == TransactionScope::Savepoint => Err(NotBulk::Savepoint),
+        offered => offered,
+    }
 }
 
 /// How the inserted rows of each table go in an attempt: by the bulk command, from so many rows that follow each other

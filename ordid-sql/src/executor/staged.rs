@@ -19,9 +19,8 @@ use crate::{
     Progress, Step, Table, Updates, UpsertStep,
     bulk::BulkRows,
     flush_plan::is_whole,
-    spi::{
-        Changed, FlushConnection, FlushTransaction, RowBinder as _, Statement, TransactionScope,
-    },
+    not_bulk::offer,
+    spi::{Changed, FlushConnection, FlushTransaction, Statement, TransactionScope},
     text::{Statements, Writer, can_be_staged, staged_action},
 };
 
@@ -148,18 +147,17 @@ impl Staging {
         engine: &EngineProfile,
         scope: TransactionScope,
     ) -> Vec<bool> {
-        let least = engine
-            .stages_from()
-            .filter(|_| C::STAGES_BULK && engine.bulk && scope == TransactionScope::Transaction);
+        let least = engine.stages_from();
         let mut rows = vec![(0, 0); tables.len()];
         for chunk in plan.chunks() {
-            if takes_bulk(&tables[chunk.table], chunk.action) {
+            if takes_bulk::<C>(&tables[chunk.table], chunk.action) {
                 rows[chunk.table].0 += chunk.rows.len();
                 rows[chunk.table].1 += 1;
             }
         }
         let offered = rows.into_iter().map(|(rows, chunks)| {
-            least.is_some_and(|least| rows >= least) && C::Binder::offers_bulk(rows, chunks).is_ok()
+            least.is_some_and(|least| rows >= least)
+                && offer::<C::Binder>(rows, chunks, engine, scope).is_ok()
         });
         offered.collect()
     }
@@ -203,13 +201,15 @@ impl Staging {
     }
 }
 
-/// Returns whether the values that the temporary table takes are those of all columns, as the bulk command wants them.
-pub(super) fn takes_bulk(table: &Table, action: Action) -> bool {
-    match action {
-        Action::Upsert { .. } => true,
-        Action::Update => table.version().is_none(),
-        _ => false,
-    }
+/// Returns whether the bulk command can put rows of an action into the temporary table: they have values for all columns and
+/// no others.
+pub(super) fn takes_bulk<C: FlushConnection>(table: &Table, action: Action) -> bool {
+    C::STAGES_BULK
+        && match action {
+            Action::Upsert { .. } => true,
+            Action::Update => table.version().is_none(),
+            _ => false,
+        }
 }
 
 /// Removes the temporary table before a rollback, which removes it only on PostgreSQL.

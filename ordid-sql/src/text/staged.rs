@@ -142,12 +142,12 @@ impl Writer<'_> {
         let Action::Upsert { set, .. } = action else {
             return vec![self.update_staged(table, names, action, rows)];
         };
-        let of = |step| Action::Upsert { set, step };
-        let found_by = names.found_by(table, action);
-        let columns = table.columns_of(of(UpsertStep::Insert));
         if let Some(merge) = self.merge(table, names, action, rows) {
             return vec![merge];
         }
+        let of = |step| Action::Upsert { set, step };
+        let found_by = names.found_by(table, action);
+        let columns = table.columns_of(of(UpsertStep::Insert));
         let mut statements = vec![self.staged_found(names, &found_by, rows)];
         statements.extend(self.mark(names, &columns, None));
         statements.push(self.insert_staged(names, &columns, rows));
