@@ -735,23 +735,13 @@ fn parent_fields(cx: &Ctxt, model: &Entity<'_>, field: &EntityField<'_>, parent:
             cx.error(name, format!("no column is of a field `{name}`"));
         }
     }
-    if parent.fields.is_empty() {
-        return;
-    }
-    if !parent.fields.contains(field.ident) {
+    if !parent.fields.is_empty() && !parent.fields.contains(field.ident) {
         cx.error(
             &parent.name,
             format!(
                 "the field `{}` is no part of the parent's key here: write this at one of the fields that are",
                 field.ident
             ),
-        );
-    }
-    if model.sea_orm().is_some() {
-        cx.error(
-            &parent.name,
-            "a model of SeaORM does not take the fields of a parent's key: name the parent alone, at the first of them, \
-             and flush parents before",
         );
     }
 }

@@ -346,9 +346,7 @@ pub fn derive_key_type(input: TokenStream) -> TokenStream {
 ///
 /// A foreign key of several columns stands at one of their fields and names all of them, in the order of the parent's
 /// key: `parent = Issue(tenant, issue)`. The row has a parent if all of them have a value. If rows refer to each other in
-/// a circle, the column of the field where it stands is the one that is NULL at first. SeaORM's models take the short
-/// form alone, `parent = Issue` at the first field: then the table goes behind the parent's, but rows of one table that
-/// refer to each other are not put in order.
+/// a circle, the column of the field where it stands is the one that is NULL at first.
 ///
 /// # Errors
 ///

@@ -4,10 +4,16 @@ use std::{any::Any, collections::BTreeSet};
 
 use oracle::{
     Batch, Connection, SqlValue,
-    sql_type::{OracleType, ToSql},
+    sql_type::{FromSql, OracleType, ToSql},
 };
-use ordid_core::{OrderedKey, RawKeyOf, Sink, key::KeyField, storage::column::Raw16, uuid::Uuid};
-use ordid_sql::{ColumnMask, Columns, Registration, Row, RowEnd, RowSink, Take, spi::RowBinder};
+use ordid_core::{
+    OrderedKey, RawKeyOf, Reads, Sink, entity::AnyValue, key::KeyField, storage::column::Raw16,
+    uuid::Uuid,
+};
+use ordid_sql::{
+    ColumnMask, Columns, Registration, Row, RowEnd, RowSink, Take,
+    spi::{ReadRow, RowBinder},
+};
 
 use crate::stored::{Stored, StoredAs};
 
@@ -28,6 +34,9 @@ impl<E: Row<Binder> + OrderedKey<Field: KeyField<Leading: StoredAs>>> Entity for
 /// The key type of an entity's first key column.
 type Leading<E> = <<E as OrderedKey>::Field as KeyField>::Leading;
 
+/// A function that reads the value of a column.
+type ReadValue = fn(&SqlValue<'_>) -> oracle::Result<AnyValue>;
+
 /// Takes the fields of entities: one array per column, to be bound to one statement.
 #[derive(Default)]
 pub struct Binder {
@@ -40,6 +49,8 @@ pub struct Binder {
     mask: ColumnMask,
     /// The rows and columns that are NULL whatever the value.
     nulls: BTreeSet<(usize, usize)>,
+    /// Of the columns that a query reads.
+    readers: Vec<ReadValue>,
 }
 
 impl Binder {
@@ -75,6 +86,18 @@ impl Binder {
     /// Returns the values of a row, as parameters of one statement.
     pub(crate) fn row(&self, row: usize) -> Vec<&dyn ToSql> {
         self.columns.iter().map(|column| column.get(row)).collect()
+    }
+
+    /// Reads a row: its text, and then the columns that the database fills.
+    pub(crate) fn read(&self, row: &oracle::Row) -> oracle::Result<ReadRow> {
+        let columns = row.sql_values().iter().skip(1);
+        let values = self.readers.iter().zip(columns);
+        Ok(ReadRow {
+            text: row.get::<_, Option<String>>(0)?.unwrap_or_default(),
+            values: values
+                .map(|(read, value)| read(value))
+                .collect::<oracle::Result<_>>()?,
+        })
     }
 }
 
@@ -127,6 +150,13 @@ impl<T: ToSql + Clone + Send + 'static> Sink<T> for Binder {
             .expect("a field has one type in all rows")
             .push(value.clone());
         self.next += 1;
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: FromSql + Send + Sync + 'static> Reads<T> for Binder {
+    fn expect(&mut self) {
+        self.readers.push(|value| Ok(Box::new(value.get::<T>()?)));
     }
 }
 

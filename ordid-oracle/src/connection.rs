@@ -157,10 +157,7 @@ impl FlushTransaction for OracleTransaction<'_> {
         let found = || -> Result<_, oracle::Error> {
             let mut statement = self.connection.statement(&query.sql).build()?;
             let rows = statement.query(&values.row(0))?;
-            let texts = rows.map(|row| row?.get::<_, Option<String>>(0));
-            texts
-                .map(|text| Ok(text?.unwrap_or_default().into()))
-                .collect()
+            rows.map(|row| values.read(&row?)).collect()
         };
         found().map_err(classify)
     }

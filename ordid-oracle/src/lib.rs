@@ -63,7 +63,8 @@
 //! ```
 //!
 //! [`UnitOfWork::flush_with`] takes connections from a pool or a function, and goes on over another one if one is lost.
-//! It reads no columns back. An entity with a field under `#[ordid(returning)]` does not compile here.
+//! A field under `#[ordid(returning)]` is an `ordid::Assigned<T>` of a type `T` that the `oracle` crate reads
+//! ([`FromSql`](oracle::sql_type::FromSql)), or of an `Option` of one.
 //!
 #![doc = ordid_sql::documentation!(watching)]
 //!

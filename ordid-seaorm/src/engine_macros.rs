@@ -217,30 +217,10 @@ macro_rules! __engine_entity {
         { $($write_key:tt)* }
         $(version $at:literal $version_field:ident: $version_type:ty;)?
         $(returning $($returned:ty),+;)?
-        $($position:literal $field:ident { $parent:expr } { $made:expr })*
     ) => {
         #[automatically_derived]
         impl $crate::__private::OrderedKey for ActiveModel {
             $($key)*
-
-            const PARENTS: &'static [$crate::__private::Parent] = &[$($parent),*];
-
-            #[allow(unused_variables)]
-            fn parents(
-                &self,
-                visit: &mut dyn $crate::__private::FnMut(
-                    $crate::__private::usize,
-                    $crate::__private::KeyBytes,
-                ),
-            ) {
-                $(
-                    if let $crate::__private::Option::Some(field) =
-                        $crate::__private::sea_orm::ActiveValue::try_as_ref(&self.$field)
-                    {
-                        (const { $made }.show)(field, $position, visit);
-                    }
-                )*
-            }
         }
 
         #[automatically_derived]

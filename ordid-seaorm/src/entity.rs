@@ -63,6 +63,12 @@ pub(crate) fn changed<A: Entity>(model: impl IntoActiveModel<A>) -> A {
     }
 }
 
+/// Returns the value of a column, if it has one.
+#[doc(hidden)]
+pub fn set<V: Into<Value>>(column: &ActiveValue<V>) -> Option<&V> {
+    column.try_as_ref()
+}
+
 /// Returns the number of the version that a model was read with, if it has one.
 #[doc(hidden)]
 pub fn version_number<V: Version + Into<Value>>(version: &ActiveValue<V>) -> Option<i128> {

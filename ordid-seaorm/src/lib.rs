@@ -168,7 +168,11 @@ pub use crate::__engine as engine;
 /// `#[derive(KeyType)]` gives them to the macro of this name, which checks the order and implements the library's
 /// traits for the key type.
 pub mod engine {
-    pub use crate::{__engine_entity as entity, assigned::cell, entity::version_number};
+    pub use crate::{
+        __engine_entity as entity,
+        assigned::cell,
+        entity::{set, version_number},
+    };
     pub use ordid_core::storage::column::names::any;
 }
 
@@ -176,8 +180,7 @@ pub mod engine {
 pub mod __private {
     pub use ordid_core::{
         __private::{
-            AssignedField, KeyBytes, KeyField, KeyFields, KeyOf, NamedColumn, Native, Parent,
-            Reads, keeps_order, str,
+            AssignedField, KeyField, KeyFields, KeyOf, NamedColumn, Native, Reads, keeps_order, str,
         },
         Fields, KeyType, OrderedKey,
         storage::dialect,
@@ -192,9 +195,8 @@ pub mod __private {
     };
     pub use std::{
         convert::From,
-        ops::FnMut,
         option::Option,
-        primitive::{i128, u64, usize},
+        primitive::{i128, u64},
         result::Result,
         string::String,
         vec::Vec,

@@ -10,6 +10,7 @@ use ordid_sql::{
 use tiberius::{ColumnData, Query, TokenRow};
 
 use crate::{
+    decode::ReadValue,
     encode::Encode,
     fit::Fit,
     flavour::Flavour,
@@ -23,6 +24,8 @@ pub struct Binder<D> {
     values: TokenRow<'static>,
     rows: Rows,
     mask: ColumnMask,
+    /// Of the columns that a query reads.
+    pub(crate) readers: Vec<ReadValue>,
     flavour: PhantomData<fn() -> D>,
 }
 
@@ -42,6 +45,7 @@ impl<D> Binder<D> {
             values: TokenRow::with_capacity(values),
             rows,
             mask: ColumnMask::default(),
+            readers: Vec::new(),
             flavour: PhantomData,
         }
     }

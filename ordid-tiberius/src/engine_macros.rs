@@ -85,6 +85,15 @@ macro_rules! __implement {
         }
 
         #[automatically_derived]
+        impl $crate::__private::Decode for $key {
+            fn decode(
+                data: $crate::__private::ColumnData<'static>,
+            ) -> $crate::__private::Result<Self> {
+                $crate::__private::not_null(data)
+            }
+        }
+
+        #[automatically_derived]
         impl $crate::__private::FromSqlOwned for $key {
             fn from_sql_owned(
                 data: $crate::__private::ColumnData<'static>,

@@ -83,7 +83,7 @@
 //! With the feature `journal`, `UnitOfWork::with_journal` keeps what is flushed, so that a process that was killed
 //! can go on. [`ShardedUnitOfWork`] spreads rows over several databases.
 //!
-//! A unit of work reads no columns back. An entity with a field under `#[ordid(returning)]` does not compile here.
+//! A field under `#[ordid(returning)]` is an `ordid::Assigned<T>`, and [`Decode`] says which types `T` can be.
 //!
 #![doc = ordid_sql::documentation!(watching)]
 //!
@@ -117,6 +117,7 @@
 extern crate self as ordid_tiberius;
 
 mod binder;
+mod decode;
 mod encode;
 mod engine_macros;
 mod error;
@@ -130,6 +131,7 @@ mod stored;
 mod unit_of_work;
 
 pub use binder::{Binder, Entity};
+pub use decode::Decode;
 pub use encode::Encode;
 pub use error::Error;
 pub use flavour::{Flavour, is_babelfish};
@@ -164,9 +166,10 @@ pub mod __private {
         __private::{NamedColumn, Native, keeps_order, no_column, unknown_engine},
         storage::dialect,
     };
-    pub use tiberius::{ColumnData, FromSql, FromSqlOwned, IntoSql, ToSql};
+    pub use tiberius::{ColumnData, FromSql, FromSqlOwned, IntoSql, Result, ToSql};
 
     pub use crate::{
+        decode::{Decode, not_null},
         encode::Encode,
         stored::{Read, StoredAs, decode, encode, null},
     };

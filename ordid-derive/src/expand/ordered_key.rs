@@ -179,38 +179,16 @@ fn ordered_key(model: &Entity<'_>, key: &Key, private: &Private<'_>) -> TokenStr
         bounds,
         ..
     } = key;
-    let parents = model.parents().map(|(field, parent)| {
-        let made = parent_field(model, private, field, parent);
-        match &field.attrs.deferrable {
-            Some(_) => quote!(#made.parent.deferrable()),
-            None => quote!(#made.parent),
-        }
+    let parents = parents(model, private, |field, parent, shows| {
+        let shown = match &parent.fields[..] {
+            [] => {
+                let ident = field.ident;
+                quote!(self.#ident)
+            }
+            fields => quote!(#private::KeyFields((#(self.#fields),*))),
+        };
+        shows(quote!(&#shown))
     });
-    let shown: Vec<_> = model
-        .parents()
-        .enumerate()
-        .map(|(position, (field, parent))| {
-            let made = parent_field(model, private, field, parent);
-            let shown = match &parent.fields[..] {
-                [] => {
-                    let ident = field.ident;
-                    quote!(self.#ident)
-                }
-                fields => quote!(#private::KeyFields((#(self.#fields),*))),
-            };
-            quote!((#made.show)(&#shown, #position, __visit);)
-        })
-        .collect();
-    let visit = if shown.is_empty() {
-        quote!(_)
-    } else {
-        quote!(__visit)
-    };
-    let parents_fn = quote! {
-        fn parents(&self, #visit: &mut dyn #private::FnMut(#private::usize, #private::KeyBytes)) {
-            #(#shown)*
-        }
-    };
     let uncounted = model
         .attrs
         .uncounted
@@ -234,16 +212,47 @@ fn ordered_key(model: &Entity<'_>, key: &Key, private: &Private<'_>) -> TokenStr
             type Field = #key_type;
 
             #names
-            const PARENTS: &'static [#private::Parent] = &[#(#parents),*];
+            #parents
             #uncounted
 
             #key_fns
 
-            #parents_fn
-
             #version
 
             #returned
+        }
+    }
+}
+
+/// Writes the items of [`OrderedKey`] for the parents. `visit` writes the statement that shows one of them to a function; it
+/// gets what makes of the shown key, an expression, the call of that function.
+pub(super) fn parents(
+    model: &Entity<'_>,
+    private: &Private<'_>,
+    visit: impl Fn(&EntityField<'_>, &ParentAttr, &dyn Fn(TokenStream) -> TokenStream) -> TokenStream,
+) -> TokenStream {
+    let (mut parents, mut visits) = (Vec::new(), Vec::new());
+    for (position, (field, parent)) in model.parents().enumerate() {
+        let made = parent_field(model, private, field, parent);
+        parents.push(match &field.attrs.deferrable {
+            Some(_) => quote!(#made.parent.deferrable()),
+            None => quote!(#made.parent),
+        });
+        visits.push(visit(
+            field,
+            parent,
+            &|key| quote!((#made.show)(#key, #position, __visit);),
+        ));
+    }
+    let argument = match visits.is_empty() {
+        true => quote!(_),
+        false => quote!(__visit),
+    };
+    quote! {
+        const PARENTS: &'static [#private::Parent] = &[#(#parents),*];
+
+        fn parents(&self, #argument: &mut dyn #private::FnMut(#private::usize, #private::KeyBytes)) {
+            #(#visits)*
         }
     }
 }

@@ -2,11 +2,11 @@
 //! implements the traits for its `ActiveModel`.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote};
 
 use super::{
     Private,
-    ordered_key::{columns, names, parent_field, returned, version},
+    ordered_key::{columns, names, parents, returned, version},
 };
 use crate::{
     attr::adapter_path,
@@ -16,7 +16,7 @@ use crate::{
 /// Expands a model without mistakes.
 pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
     let private = &Private(model.attrs.krate.as_ref());
-    let word = quote::format_ident!("sea_orm");
+    let word = format_ident!("sea_orm");
     let given = model.attrs.sea_orm_crate.clone();
     let krate = given.or_else(|| adapter_path(&word));
     let keys = model.keys();
@@ -34,18 +34,25 @@ pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
         }
     };
     let names = names(model, private);
-    let parents = model
-        .parents()
-        .enumerate()
-        .map(|(position, (field, parent))| {
-            let ident = field.ident;
-            let made = parent_field(model, private, field, parent);
-            let parent = match &field.attrs.deferrable {
-                Some(_) => quote!(#made.parent.deferrable()),
-                None => quote!(#made.parent),
-            };
-            quote!(#position #ident { #parent } { #made })
-        });
+    let parents = parents(model, private, |field, parent, shows| {
+        let fields = match &parent.fields[..] {
+            [] => std::slice::from_ref(field.ident),
+            fields => fields,
+        };
+        let shown: Vec<_> = fields.iter().map(|it| format_ident!("__{it}")).collect();
+        let shows = match &shown[..] {
+            [shown] => shows(quote!(#shown)),
+            _ => shows(quote!(&#private::KeyFields((#(*#shown),*)))),
+        };
+        // A column of an `ActiveModel` that is `NotSet` has no value.
+        quote! {
+            if let (#(#private::Option::Some(#shown),)*) =
+                (#(#krate::engine::set(&self.#fields),)*)
+            {
+                #shows
+            }
+        }
+    });
     let columns = columns(model, private, &quote!(ActiveModel));
     let known = version(
         model,
@@ -67,11 +74,10 @@ pub(super) fn expand(model: &Entity<'_>, key: &EntityField<'_>) -> TokenStream {
     quote! {
         #krate::engine::entity! {
             { #names }
-            { #known #cells }
+            { #known #parents #cells }
             #keys
             #versioned
             #read
-            #(#parents)*
         }
         #columns
     }

@@ -17,12 +17,6 @@ const _: () = {
             "remark",
         ];
         const PARENTS: &'static [::ordid::__private::Parent] = &[];
-        fn key(&self) -> ::ordid::__private::Option<::ordid::__private::KeyOf<Self>> {
-            ::ordid::__private::KeyField::get(&self.id)
-        }
-        fn assign_key(&mut self, __key: ::ordid::__private::KeyOf<Self>) {
-            ::ordid::__private::KeyField::set(&mut self.id, __key);
-        }
         fn parents(
             &self,
             _: &mut dyn ::ordid::__private::FnMut(
@@ -30,6 +24,12 @@ const _: () = {
                 ::ordid::__private::KeyBytes,
             ),
         ) {}
+        fn key(&self) -> ::ordid::__private::Option<::ordid::__private::KeyOf<Self>> {
+            ::ordid::__private::KeyField::get(&self.id)
+        }
+        fn assign_key(&mut self, __key: ::ordid::__private::KeyOf<Self>) {
+            ::ordid::__private::KeyField::set(&mut self.id, __key);
+        }
     }
     #[allow(clippy::absolute_paths, trivial_bounds)]
     #[automatically_derived]

@@ -1,6 +1,6 @@
 //! A client as a connection of the executor, and where a flush gets another one.
 
-use std::{io, marker::PhantomData};
+use std::{io, marker::PhantomData, mem};
 
 use futures_util::future::BoxFuture;
 use ordid_sql::{
@@ -15,6 +15,7 @@ use tiberius::{Client, Query, error::Error};
 use super::load::{self, Load};
 use crate::{
     binder::Binder,
+    decode::read_row,
     failure::{classify, classify_commit},
     flavour::{Flavour, Session},
     lease::Stream,
@@ -179,16 +180,14 @@ impl<S: Stream, D: Flavour> FlushTransaction for Transaction<'_, '_, S, D> {
     async fn read(
         &mut self,
         query: &Statement,
-        values: Binder<D>,
+        mut values: Binder<D>,
     ) -> Result<Vec<ReadRow>, DriverError<Error>> {
+        let readers = mem::take(&mut values.readers);
         let found = async {
             let answer = values.query(query).query(self.connection.client).await?;
-            let rows = answer.into_first_result().await?;
-            let texts = rows.iter().map(|row| row.try_get::<&str, _>(0));
-            let texts = texts.map(|text| Ok::<_, Error>(text?.unwrap_or_default().to_owned()));
-            texts
-                .map(|text| text.map(ReadRow::from))
-                .collect::<Result<Vec<_>, _>>()
+            let rows = answer.into_first_result().await?.into_iter();
+            rows.map(|row| read_row(&readers, row))
+                .collect::<tiberius::Result<Vec<_>>>()
         };
         found.await.map_err(classify)
     }

@@ -17,6 +17,7 @@ mod keys;
 mod models;
 mod nested;
 mod observed;
+mod parents;
 mod saves;
 mod schema;
 mod shards;
@@ -43,6 +44,7 @@ fn main() {
             keys::add,
             saves::add,
             nested::add,
+            parents::add,
             bulk::add,
             work::add,
             updates::add,

@@ -1,5 +1,7 @@
 //! Updates, deletes, circles and deferred constraints.
 
+use ordid::Assigned;
+
 use super::*;
 
 pub(super) const RECORD: &str = "INSERT INTO ordid_flushes (id) VALUES (:1)";
@@ -106,6 +108,42 @@ fn rows_that_may_be_there_are_asked_for() {
     let rows = recorder.rows();
     let key = |row: usize| raw(keys[row].to_raw().as_bytes());
     assert_eq!([&rows[1][0], &rows[2][0]], [&key(0), &key(1)]);
+}
+
+/// The columns that the database fills are read by key behind the last statement, row by row, and known after the COMMIT.
+#[test]
+fn what_the_database_fills_is_read_back() {
+    #[derive(OrderedKey)]
+    #[ordid(table = "receipts")]
+    struct Receipt {
+        id: CustomerId,
+        stars: i64,
+        #[ordid(returning)]
+        luck: Assigned<i64>,
+        #[ordid(returning)]
+        doubled: Assigned<Option<i32>>,
+    }
+
+    let asked = r#"SELECT '0', "luck", "doubled" FROM "receipts" WHERE "id" = :1"#;
+    let recorder = Recorder::new(&format!("rows 0,7,14 {asked}"));
+    let mut work = UnitOfWork::new();
+    let filled = [1, 2].map(|stars| {
+        let (luck, doubled) = (Assigned::new(), Assigned::new());
+        let id = CustomerId::generate();
+        work.add(Receipt {
+            id,
+            stars,
+            luck: luck.clone(),
+            doubled: doubled.clone(),
+        });
+        (luck, doubled)
+    });
+    work.flush(&recorder.connection).expect("flushed");
+    for (luck, doubled) in filled {
+        assert_eq!((luck.get(), doubled.get()), (Some(7), Some(Some(14))));
+    }
+    let insert = r#"INSERT INTO "receipts" ("id", "stars") VALUES (:1, :2)"#;
+    assert_eq!(recorder.statements(), [insert, asked, asked, "COMMIT"]);
 }
 
 /// The version that a row was read with is the last value.

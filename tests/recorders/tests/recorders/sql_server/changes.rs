@@ -9,9 +9,9 @@ use super::{
         recorded, sent_in, texts,
     },
 };
-use ordid::{KeyType, OrderedKey};
+use ordid::{Assigned, KeyType, OrderedKey};
 use ordid_core::layout::guid;
-use ordid_recorders::tds::{Answer, BABELFISH, Recorder, Request};
+use ordid_recorders::tds::{Answer, BABELFISH, Column, Recorder, Request, Type};
 use ordid_sql::Action;
 use ordid_tiberius::{Entity, Flavour, OnConflict, Retry, UnitOfWork, Upserted};
 
@@ -365,6 +365,77 @@ async fn rows_that_may_be_there_are_asked_for() {
     );
     let updated = log[5].request.arguments();
     assert_eq!(updated[0].value, Some(stored(keys[1])));
+}
+
+/// The columns that the database fills are read by key behind the last statement, and known after the COMMIT.
+#[tokio::test]
+async fn what_the_database_fills_is_read_back() {
+    #[derive(OrderedKey)]
+    #[ordid(table = "receipts")]
+    struct Receipt {
+        id: CustomerId,
+        stars: i32,
+        #[ordid(returning)]
+        luck: Assigned<i64>,
+        #[ordid(returning)]
+        remark: Assigned<Option<String>>,
+    }
+
+    let utf16 =
+        |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
+    let answer = |luck: [Option<i64>; 2]| {
+        let columns = [
+            Column::new("ordid_number", Type::varchar(1)),
+            Column::new("luck", Type::int(8)),
+            Column::new("remark", Type::nvarchar(40)),
+        ];
+        // In another order than that of the question.
+        let row = |number: usize, remark| {
+            let luck = luck[number].map(|it| it.to_le_bytes().to_vec());
+            vec![Some(number.to_string().into_bytes()), luck, remark]
+        };
+        Answer::rows(columns, [row(1, Some(utf16("many"))), row(0, None)])
+    };
+    let asked = "SELECT ordid_number, [luck], [remark] FROM (VALUES (@P1, '0'), (@P2, '1')) AS ordid_rows \
+                 ([id], ordid_number) JOIN [receipts] AS ordid_target ON ordid_target.[id] = ordid_rows.[id]";
+    for luck in [[Some(7), Some(8)], [Some(7), None]] {
+        let (recorder, mut client) = recorded().await;
+        recorder.always("SELECT ordid_number", answer(luck));
+        recorder.always("INSERT", Answer::Done(2));
+        let mut filled = Vec::new();
+        let mut work = UnitOfWork::new();
+        for stars in [1, 2] {
+            let (luck, remark) = (Assigned::new(), Assigned::new());
+            filled.push((luck.clone(), remark.clone()));
+            let id = CustomerId::generate();
+            work.add(Receipt {
+                id,
+                stars,
+                luck,
+                remark,
+            });
+        }
+        let outcome = work.flush(&mut client).await;
+        let read: Vec<_> = filled.iter().map(|it| (it.0.get(), it.1.get())).collect();
+        let log = texts(&recorder.take());
+        let insert = "INSERT INTO [receipts] ([id], [stars]) VALUES (@P1, @P2), (@P3, @P4); SELECT @@ROWCOUNT";
+        assert_eq!(log[1..4], ["BEGIN", insert, asked]);
+        match luck[1] {
+            Some(_) => {
+                outcome.unwrap();
+                let second = (Some(8), Some(Some("many".to_owned())));
+                assert_eq!(read, [(Some(7), Some(None)), second]);
+                assert_eq!(log[4..], ["COMMIT"]);
+            }
+            None => {
+                let error = outcome.unwrap_err().to_string();
+                assert!(error.contains("nothing was written"), "{error}");
+                assert!(error.contains("an `Assigned<Option<..>>`"), "{error}");
+                assert_eq!(read, [(None, None), (None, None)]);
+                assert_eq!(log[4..], ["ROLLBACK"]);
+            }
+        }
+    }
 }
 
 /// An index with `IGNORE_DUP_KEY` leaves out a row that is there already, with a warning and no error.
