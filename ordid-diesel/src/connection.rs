@@ -15,8 +15,10 @@ use std::{
 
 use diesel::{
     connection::{LoadConnection, TransactionManager as _, TransactionManagerStatus},
+    deserialize::QueryableByName,
     query_builder::{AstPass, Query as DieselQuery, QueryFragment, QueryId},
     result::{Error as DieselError, QueryResult},
+    row::Row,
     sql_types::Untyped,
 };
 #[cfg(feature = "async")]
@@ -36,6 +38,8 @@ use ordid_sql::{
     spi::{BulkFailure, BulkRows},
 };
 
+#[cfg(feature = "async")]
+use crate::follower::BoxFuture;
 #[cfg(feature = "copy")]
 use crate::postgres::copy::CopyCommand;
 use crate::{
@@ -54,8 +58,8 @@ pub(crate) const fn engine<DB: Backend>() -> EngineProfile {
 /// A statement with its parameters, as a query of Diesel's.
 #[derive(Debug)]
 pub(crate) struct Query<'q, DB: Backend> {
-    statement: &'q Statement,
-    values: &'q Binder<DB>,
+    pub(crate) statement: &'q Statement,
+    pub(crate) values: &'q Binder<DB>,
 }
 
 impl<DB: Backend> QueryFragment<DB> for Query<'_, DB> {
@@ -94,9 +98,9 @@ impl<DB: Backend> DieselQuery for Query<'_, DB> {
 
 /// What is sent beside rows.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Control {
+pub(crate) enum Control<'s> {
     Begin,
-    Defer(&'static str),
+    Script(&'s str),
     Commit,
     Rollback,
 }
@@ -118,7 +122,7 @@ pub(crate) trait Calls<C>: 'static {
     /// Begins a transaction or a savepoint, or ends the innermost one.
     fn control(
         connection: &mut C,
-        control: Control,
+        control: Control<'_>,
     ) -> impl Future<Output = QueryResult<()>> + Send;
 
     /// Returns how many rows a statement changed. MySQL and MariaDB count rows that were already as they are
@@ -141,6 +145,12 @@ pub(crate) trait Calls<C>: 'static {
         readers: &'static [ReadValue<Self::DB>],
     ) -> impl Future<Output = QueryResult<Vec<ReadRow>>> + Send;
 
+    /// Returns the rows of a query, whose columns have names.
+    fn rows<E: QueryableByName<Self::DB> + Send>(
+        connection: &mut C,
+        query: Query<'_, Self::DB>,
+    ) -> impl Future<Output = QueryResult<Vec<E>>> + Send;
+
     /// Returns the connection of libpq, where it is one.
     #[cfg(feature = "copy")]
     fn libpq(_: &mut C) -> Option<&mut diesel::PgConnection> {
@@ -150,12 +160,12 @@ pub(crate) trait Calls<C>: 'static {
 
 /// Diesel's connections.
 #[derive(Debug)]
-pub(crate) enum Blocking {}
+pub enum Blocking {}
 
 /// Connections of diesel-async.
 #[cfg(feature = "async")]
 #[derive(Debug)]
-pub(crate) enum Awaited {}
+pub enum Awaited {}
 
 /// Implements [`Calls`]. `$wait` is `.await` where the library's calls return futures, and a query is lent by `&` where
 /// they block.
@@ -178,10 +188,10 @@ macro_rules! calls {
                 $manager::<C>::is_broken_transaction_manager(connection)
             }
 
-            async fn control(connection: &mut C, control: Control) -> QueryResult<()> {
+            async fn control(connection: &mut C, control: Control<'_>) -> QueryResult<()> {
                 match control {
                     Control::Begin => $manager::<C>::begin_transaction(connection)$($wait)*,
-                    Control::Defer(statement) => connection.batch_execute(statement)$($wait)*,
+                    Control::Script(statement) => connection.batch_execute(statement)$($wait)*,
                     Control::Commit => $manager::<C>::commit_transaction(connection)$($wait)*,
                     Control::Rollback => $manager::<C>::rollback_transaction(connection)$($wait)*,
                 }
@@ -197,6 +207,10 @@ macro_rules! calls {
             $($libpq)*
         }
     };
+}
+
+fn by_name<'r, DB: Backend, E: QueryableByName<DB>>(row: &impl Row<'r, DB>) -> QueryResult<E> {
+    E::build(row).map_err(DieselError::DeserializationError)
 }
 
 type Manager<C> = <C as diesel::Connection>::TransactionManager;
@@ -225,6 +239,14 @@ calls! {
         rows.map(|row| read_row(&row?, readers)).collect()
     }
 
+    async fn rows<E: QueryableByName<C::Backend> + Send>(
+        connection: &mut C,
+        query: Query<'_, C::Backend>,
+    ) -> QueryResult<Vec<E>> {
+        let rows = connection.load(query)?;
+        rows.map(|row| by_name(&row?)).collect()
+    }
+
     #[cfg(feature = "copy")]
     fn libpq(connection: &mut C) -> Option<&mut diesel::PgConnection> {
         crate::postgres::copy::connection(connection)
@@ -250,6 +272,14 @@ calls! {
         let rows = connection.load(query).await?;
         let rows = rows.map(|row| read_row(&row?, readers));
         rows.try_collect().await
+    }
+
+    async fn rows<E: QueryableByName<C::Backend> + Send>(
+        connection: &mut C,
+        query: Query<'_, C::Backend>,
+    ) -> QueryResult<Vec<E>> {
+        let rows = connection.load(query).await?;
+        rows.map(|row| by_name(&row?)).try_collect().await
     }
 }
 
@@ -326,7 +356,7 @@ impl<K: Calls<C>, C: Send + 'static> FlushConnection for Connection<'_, K, C> {
         begun.map_err(failed)?;
         let mut transaction = Transaction::keep(connection, begin.scope);
         if let Some(defer) = begin.defer {
-            let deferred = K::control(transaction.connection, Control::Defer(defer)).await;
+            let deferred = K::control(transaction.connection, Control::Script(defer)).await;
             if let Err(error) = deferred {
                 // The first error says why.
                 let _ = transaction.end(Control::Rollback).await;
@@ -368,7 +398,7 @@ impl<'t, K: Calls<C>, C> Transaction<'t, K, C> {
             .flatten()
     }
 
-    async fn end(&mut self, how: Control) -> QueryResult<()> {
+    async fn end(&mut self, how: Control<'_>) -> QueryResult<()> {
         self.is_open = false;
         if let Some(status) = self.status.take() {
             *K::status(self.connection) = status;
@@ -520,9 +550,6 @@ impl<C> Source<'_, Awaited, C> {
         }
     }
 }
-
-#[cfg(feature = "async")]
-type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 impl<'c, K, C, F, W> ConnectionSource for Source<'c, K, C, F>
 where

@@ -460,6 +460,11 @@ impl<DB: Backend> Binder<DB> {
         }
     }
 
+    /// Makes one for a query without parameters.
+    pub(crate) fn without_columns() -> Self {
+        Self::new(Vec::new())
+    }
+
     /// Makes the rows go into the bulk command.
     #[cfg(feature = "copy")]
     pub(crate) fn into_copy(mut self, copy: CopyBuffer) -> Self {

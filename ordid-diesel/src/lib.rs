@@ -213,8 +213,11 @@ mod engine_macros;
 mod entity;
 mod failure;
 mod flushes_table;
+mod follower;
 #[cfg(feature = "mysql")]
 mod mysql;
+#[cfg(feature = "postgres")]
+pub mod partitions;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod returned;
@@ -230,7 +233,11 @@ pub use entity::{Binder, Columns, Entity};
 pub use flushes_table::{create_flushes_table, flushes_table, remove_old_markers};
 #[cfg(feature = "async")]
 pub use flushes_table::{create_flushes_table_async, remove_old_markers_async};
+#[cfg(feature = "async")]
+pub use follower::AsyncFollower;
+pub use follower::{FollowError, Follower, Over};
 pub use ordid_core::storage::column;
+pub use ordid_sql::follower::{Batch, Position};
 pub use ordid_sql::{
     Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
     PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep, Upserted,

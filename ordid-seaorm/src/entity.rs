@@ -231,6 +231,19 @@ impl EntityNames {
         }
     }
 
+    /// Returns all columns as SeaORM selects them, under their names.
+    pub(crate) fn selected(&self, engine: &EngineProfile) -> String {
+        let read = |column: &dyn AnyColumn| {
+            let name = engine.quote(column.name());
+            match read_as(column, backend_of(engine), engine) {
+                read if read == name => name,
+                read => format!("{read} AS {name}"),
+            }
+        };
+        let columns: Vec<_> = self.columns.iter().map(|it| read(&**it)).collect();
+        columns.join(", ")
+    }
+
     fn is_json(&self, position: usize) -> bool {
         self.json.get(position) == Some(&true)
     }

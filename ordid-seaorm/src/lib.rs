@@ -135,7 +135,9 @@ mod engine_macros;
 mod entity;
 mod failure;
 mod flushes_table;
+mod follower;
 mod insert;
+pub mod partitions;
 mod schema;
 mod sharded;
 mod stored;
@@ -146,8 +148,10 @@ pub use assigned::Assigned;
 pub use connection::Begin;
 pub use entity::{Binder, Entity};
 pub use flushes_table::{create_flushes_table, flushes_table, remove_old_markers};
+pub use follower::{FollowError, Follower, Over};
 pub use insert::{insert_all, insert_or_skip};
-pub use ordid_core::storage::column;
+pub use ordid_core::storage::{column, dialect};
+pub use ordid_sql::follower::{Batch, Position};
 pub use ordid_sql::{
     Action, EngineProfile, FlushError, FlushPlan, Flushed, FlushedTable, NotBulk, OnConflict,
     PlannedStatement, PlannedTable, Progress, Retry, ServerFact, Sharding, UpsertStep, Upserted,

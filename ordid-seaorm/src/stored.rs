@@ -281,6 +281,11 @@ pub trait StoredAs: KeyType {
     type Column: SeaOrmColumn<Self::Raw>;
 }
 
+/// It is a key type as it is.
+impl StoredAs for uuid::Uuid {
+    type Column = Uuid;
+}
+
 /// Body of `From<K> for Value`.
 pub fn to_value<K: StoredAs>(key: K) -> Value {
     K::Column::to_value(key.to_raw())

@@ -40,11 +40,11 @@ mod error;
 mod position;
 mod text;
 
-pub use driver::{BoxFuture, FollowDialect, FollowerDriver};
+pub use driver::{FollowDialect, FollowNames, FollowerDriver};
 pub use error::FollowError;
 pub use position::{Position, Snapshot};
 
-use crate::EngineProfile;
+use crate::{EngineProfile, table_driver::Answer};
 use error::Kind;
 use position::State;
 
@@ -88,9 +88,9 @@ enum Rule<K> {
 /// Rows in the order of their keys, and the position after them.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Batch<E: OrderedKey> {
-    /// The rows.
-    pub rows: Vec<E>,
+pub struct Batch<E: OrderedKey, R = E> {
+    /// The rows: entities, or what the library reads in their place, as SeaORM does a `Model`.
+    pub rows: Vec<R>,
     /// The position for the next call. It need not be stored if there are no rows.
     pub position: Position<KeyOf<E>>,
     /// Whether these are all rows that could be delivered when the call began. If not, call again at once.
@@ -141,7 +141,7 @@ where
     /// A follower by [`settled_after`](Self::settled_after) needs no statements, so the list is empty.
     pub fn create_sql(&self) -> Vec<String> {
         match &self.rule {
-            Rule::Transactions { column } => text::create::<E>(column),
+            Rule::Transactions { column } => text::create::<E>(&D::names(), column),
             Rule::Settled { .. } => Vec::new(),
         }
     }
@@ -200,25 +200,25 @@ where
     /// # Errors
     ///
     /// Returns the same errors as [`next`](Self::next).
-    pub async fn now(
-        &self,
-        over: impl Into<D::Source<'_>>,
-    ) -> Result<Position<KeyOf<E>>, FollowError<D::Error>> {
-        match &self.rule {
-            Rule::Transactions { .. } => {
-                let mut source = self.open(over);
-                let snapshot = self.snapshot(&mut source).await;
-                self.close(source, snapshot).map(Position::seen)
-            }
-            Rule::Settled {
-                longest,
-                highest_before,
-                ..
-            } => match highest_before(bound(*longest)) {
-                Ok(key) => Ok(Position::above(key)),
-                Err(error) => Err(self.failed(error.into())),
-            },
-        }
+    pub fn now<'a>(
+        &'a self,
+        over: impl Into<D::Source<'a>>,
+    ) -> Answer<'a, D, Position<KeyOf<E>>, FollowError<D::Error>> {
+        let mut source = self.open(over);
+        D::answer(async move {
+            let position = match &self.rule {
+                Rule::Transactions { .. } => Self::snapshot(&mut source).await.map(Position::seen),
+                Rule::Settled {
+                    longest,
+                    highest_before,
+                    ..
+                } => match highest_before(bound(*longest)) {
+                    Ok(key) => Ok(Position::above(key)),
+                    Err(error) => Err(error.into()),
+                },
+            };
+            Self::close(source, position)
+        })
     }
 
     /// Returns at most `most` of the next rows, in the order of their keys. If `most` is 0, it counts as 1.
@@ -233,42 +233,42 @@ where
     /// Returns an error if the database refuses the query, for example because the column does not exist; if the
     /// position [is ahead](FollowError::is_position_ahead) of the database, or was returned by [another kind of
     /// follower](FollowError::is_other_position); or if the database is a [standby](FollowError::is_standby).
-    pub async fn next(
-        &self,
-        over: impl Into<D::Source<'_>>,
-        position: &Position<KeyOf<E>>,
+    pub fn next<'a>(
+        &'a self,
+        over: impl Into<D::Source<'a>>,
+        position: &'a Position<KeyOf<E>>,
         most: u32,
-    ) -> Result<Batch<E>, FollowError<D::Error>> {
+    ) -> Answer<'a, D, Batch<E, D::Row>, FollowError<D::Error>> {
         let most = most.max(1);
         let mut source = self.open(over);
-        let batch = match &self.rule {
-            Rule::Transactions { column } => {
-                self.next_committed(&mut source, column, position, most)
-                    .await
-            }
-            Rule::Settled {
-                longest, lowest, ..
-            } => match lowest(bound(*longest)) {
-                Ok(below) => self.next_settled(&mut source, below, position, most).await,
-                Err(error) => Err(error.into()),
-            },
-        };
-        self.close(source, batch)
+        D::answer(async move {
+            let batch = match &self.rule {
+                Rule::Transactions { column } => {
+                    Self::next_committed(&mut source, column, position, most).await
+                }
+                Rule::Settled {
+                    longest, lowest, ..
+                } => match lowest(bound(*longest)) {
+                    Ok(below) => Self::next_settled(&mut source, below, position, most).await,
+                    Err(error) => Err(error.into()),
+                },
+            };
+            Self::close(source, batch)
+        })
     }
 
     async fn next_committed(
-        &self,
         source: &mut D::Source<'_>,
         column: &str,
         position: &Position<KeyOf<E>>,
         most: u32,
-    ) -> Result<Batch<E>, Kind<D::Error>> {
+    ) -> Result<Batch<E, D::Row>, Kind<D::Error>> {
         let (seen, window) = match &position.0 {
             State::Start => (Snapshot::NOTHING, None),
             State::Seen { seen, window } => (seen.clone(), window.clone()),
             State::Above(_) => return Err(Kind::OtherPosition { wants: "seen .." }),
         };
-        let now = self.snapshot(source).await?;
+        let now = Self::snapshot(source).await?;
         // A snapshot that is older than the window would not show all of its rows, but the window would be closed.
         let newest = window.as_ref().map_or(&seen, |window| &window.until);
         if !now.covers(newest) {
@@ -286,10 +286,10 @@ where
                 is_complete: true,
             });
         }
-        let sql = text::committed::<E>(column, &seen, &until, above.is_some(), most);
+        let sql = text::committed(&D::names(), column, &seen, &until, above.is_some(), most);
         let rows = D::rows(source, sql, above.into_iter().collect()).await?;
         let is_full = is_full(&rows, most);
-        let position = match last_key(&rows) {
+        let position = match rows.last().and_then(D::key) {
             _ if !is_full => Position::seen(until),
             Some(key) => Position::within(seen, until, Some(key)),
             None if rows.is_empty() => Position::within(seen, until, above),
@@ -303,23 +303,22 @@ where
     }
 
     async fn next_settled(
-        &self,
         source: &mut D::Source<'_>,
         below: KeyOf<E>,
         position: &Position<KeyOf<E>>,
         most: u32,
-    ) -> Result<Batch<E>, Kind<D::Error>> {
+    ) -> Result<Batch<E, D::Row>, Kind<D::Error>> {
         let above = match &position.0 {
             State::Start => None,
             State::Above(key) => Some(*key),
             State::Seen { .. } => return Err(Kind::OtherPosition { wants: "above .." }),
         };
-        let sql = text::settled::<D::Dialect, E>(above.is_some(), most);
+        let sql = text::settled::<D::Dialect>(&D::names(), above.is_some(), most);
         let rows = D::rows(source, sql, above.into_iter().chain([below]).collect()).await?;
         let is_complete = !is_full(&rows, most);
         // The position is not moved up to `below`, so that a row which is committed too late is still delivered if no
         // row above it was.
-        let position = match last_key(&rows) {
+        let position = match rows.last().and_then(D::key) {
             Some(key) => Position::above(key),
             None if rows.is_empty() => position.clone(),
             None => return Err(Kind::NoKey),
@@ -332,8 +331,9 @@ where
     }
 
     /// Asks which transactions are open; the caller's own one is among them.
-    async fn snapshot(&self, source: &mut D::Source<'_>) -> Result<Snapshot, Kind<D::Error>> {
-        let answer = D::text(source, text::SNAPSHOT).await?;
+    async fn snapshot(source: &mut D::Source<'_>) -> Result<Snapshot, Kind<D::Error>> {
+        let rows = D::texts(source, text::SNAPSHOT.to_owned()).await?;
+        let answer = rows.into_iter().next().unwrap_or_default();
         let mut words = answer.split(' ');
         let (snapshot, own, standby) = (words.next(), words.next(), words.next());
         if standby == Some("true") {
@@ -356,17 +356,12 @@ where
     }
 
     fn close<T>(
-        &self,
         mut source: D::Source<'_>,
         outcome: Result<T, Kind<D::Error>>,
     ) -> Result<T, FollowError<D::Error>> {
         let is_lost = outcome.as_ref().is_err_and(Kind::is_lost);
         D::release(&mut source, is_lost);
-        outcome.map_err(|kind| self.failed(kind))
-    }
-
-    fn failed(&self, kind: Kind<D::Error>) -> FollowError<D::Error> {
-        FollowError::new(text::table::<D::Dialect, E>(), kind)
+        outcome.map_err(|kind| FollowError::new(D::names().table, kind))
     }
 }
 
@@ -393,12 +388,8 @@ fn bound(longest: Duration) -> Timestamp {
     Timestamp::saturating_from_unix_millis(now.saturating_sub(longest))
 }
 
-fn is_full<E>(rows: &[E], most: u32) -> bool {
+fn is_full<R>(rows: &[R], most: u32) -> bool {
     u32::try_from(rows.len()).map_or(true, |rows| rows >= most)
-}
-
-fn last_key<E: OrderedKey>(rows: &[E]) -> Option<KeyOf<E>> {
-    rows.last().and_then(OrderedKey::key)
 }
 
 impl<D, E: OrderedKey> Clone for Follower<D, E> {

@@ -72,6 +72,8 @@ mod sqlx_errors;
 pub mod stored;
 mod stored_macro;
 mod table;
+#[cfg(any(feature = "followers", feature = "partitions"))]
+pub mod table_driver;
 mod text;
 mod upsert;
 mod words;

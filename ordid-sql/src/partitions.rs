@@ -27,11 +27,11 @@ mod error;
 mod period;
 mod text;
 
-pub use driver::{BoxFuture, PartitionDriver};
+pub use driver::PartitionDriver;
 pub use error::PartitionError;
 pub use period::Period;
 
-use crate::cause::Cause;
+use crate::{cause::Cause, table_driver::Answer};
 
 /// The partitions of an entity's table by the time in its keys, on PostgreSQL 12 or later.
 ///
@@ -121,14 +121,16 @@ where
     /// Returns the error of the database. For example, the table is not partitioned, partitions of another period
     /// overlap, or a privilege is missing. The error [`is_unexpected_bound`](PartitionError::is_unexpected_bound) if
     /// there is a partition of the name that has other bounds.
-    pub async fn create_next(
-        &self,
-        over: impl Into<D::Source<'_>>,
+    pub fn create_next<'a>(
+        &'a self,
+        over: impl Into<D::Source<'a>>,
         count: u32,
-    ) -> Result<Vec<Partition>, PartitionError<D::Error>> {
+    ) -> Answer<'a, D, Vec<Partition>, PartitionError<D::Error>> {
         let mut source = over.into();
-        let created = self.create_missing(&mut source, count).await;
-        Self::close(source, created)
+        D::answer(async move {
+            let created = self.create_missing(&mut source, count).await;
+            Self::close(source, created)
+        })
     }
 
     async fn create_missing(
@@ -183,13 +185,15 @@ where
     ///
     /// Returns the error of the database, or an error that
     /// [`is_unexpected_bound`](PartitionError::is_unexpected_bound).
-    pub async fn list(
-        &self,
-        over: impl Into<D::Source<'_>>,
-    ) -> Result<Vec<Partition>, PartitionError<D::Error>> {
+    pub fn list<'a>(
+        &'a self,
+        over: impl Into<D::Source<'a>>,
+    ) -> Answer<'a, D, Vec<Partition>, PartitionError<D::Error>> {
         let mut source = over.into();
-        let list = Self::read(&mut source).await;
-        Self::close(source, list)
+        D::answer(async move {
+            let list = Self::read(&mut source).await;
+            Self::close(source, list)
+        })
     }
 
     /// Returns the partitions whose newest possible key is older than this time, beginning with the oldest. These are
@@ -198,17 +202,22 @@ where
     /// # Errors
     ///
     /// Returns the same errors as [`list`](Self::list).
-    pub async fn older_than(
-        &self,
-        over: impl Into<D::Source<'_>>,
+    pub fn older_than<'a>(
+        &'a self,
+        over: impl Into<D::Source<'a>>,
         age: Duration,
-    ) -> Result<Vec<Partition>, PartitionError<D::Error>> {
+    ) -> Answer<'a, D, Vec<Partition>, PartitionError<D::Error>> {
         let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
         let now = SystemClock.now().as_unix_millis();
         let bound = Timestamp::saturating_from_unix_millis(now.saturating_sub(age));
-        let mut list = self.list(over).await?;
-        list.retain(|it| it.to.is_some_and(|to| to <= bound));
-        Ok(list)
+        let mut source = over.into();
+        D::answer(async move {
+            let list = Self::read(&mut source).await.map(|mut list| {
+                list.retain(|it| it.to.is_some_and(|to| to <= bound));
+                list
+            });
+            Self::close(source, list)
+        })
     }
 
     /// Returns the statement that detaches a partition from the table. The partition is a separate table afterwards,

@@ -4,6 +4,7 @@ use ordid_core::{KeyField, KeyOf, OrderedKey, storage::Column};
 use ordid_sql::{
     DriverError,
     follower::{self, FollowDialect, FollowError as Failed, FollowerDriver},
+    table_driver::{Sent, TableDriver},
 };
 use sqlx::{
     Arguments as _, AssertSqlSafe, Connection as _, Encode, FromRow, SqlSafeStr as _, SqlStr, Type,
@@ -77,6 +78,46 @@ impl<DB: Backend, K: StoredAs<DB>> Encode<'_, DB> for Bound<K> {
     }
 }
 
+impl<DB: Backend> TableDriver for Sqlx<DB> {
+    type Error = sqlx::Error;
+    type Source<'c> = Source<'c, DB>;
+    type Answer<'a, T: Send + 'a> = BoxFuture<'a, T>;
+
+    fn answer<'a, T: Send + 'a>(call: impl Future<Output = T> + Send + 'a) -> BoxFuture<'a, T> {
+        Box::pin(call)
+    }
+
+    fn texts<'a>(source: &'a mut Source<'_, DB>, sql: String) -> Sent<'a, Self, Vec<String>> {
+        // All names in it are quoted.
+        let sql = AssertSqlSafe(sql).into_sql_str();
+        Box::pin(async move {
+            let open = source.open_again().await.map_err(classify)?;
+            let (connection, state) = open.connection();
+            state.set_busy(true);
+            let answer = DB::ask_script(connection, sql, DB::text).await;
+            state.set_busy(false);
+            Ok(answer.map_err(classify)?.rows)
+        })
+    }
+
+    fn run<'a>(source: &'a mut Source<'_, DB>, sql: String) -> Sent<'a, Self, ()> {
+        // All names in it are quoted, and all values are keys.
+        let sql = AssertSqlSafe(sql).into_sql_str();
+        Box::pin(async move {
+            let open = source.open_again().await.map_err(classify)?;
+            let (connection, state) = open.connection();
+            state.set_busy(true);
+            let done = DB::run_script(connection, sql).await;
+            state.set_busy(false);
+            done.map_err(classify)
+        })
+    }
+
+    fn release(source: &mut Source<'_, DB>, is_lost: bool) {
+        source.give_back(is_lost);
+    }
+}
+
 impl<DB, E> FollowerDriver<E> for Sqlx<DB>
 where
     DB: Backend<Dialect: FollowDialect>,
@@ -87,27 +128,15 @@ where
         + 'static,
 {
     type Dialect = DB::Dialect;
-    type Error = sqlx::Error;
-    type Source<'c> = Source<'c, DB>;
+    type Row = E;
 
     const KEEPS_ORDER: bool = !<ColumnOf<DB, KeyOf<E>> as Column>::UNORDERED;
 
-    fn text<'a>(
-        source: &'a mut Self::Source<'_>,
-        sql: &'static str,
-    ) -> BoxFuture<'a, Result<String, DriverError<sqlx::Error>>> {
-        Box::pin(async move {
-            let (sql, none) = (SqlStr::from_static(sql), Ok(DB::Arguments::default()));
-            let answer = ask(source, sql, none, DB::text).await?;
-            Ok(answer.rows.into_iter().next().unwrap_or_default())
-        })
-    }
-
     fn rows<'a>(
-        source: &'a mut Self::Source<'_>,
+        source: &'a mut Source<'_, DB>,
         sql: String,
         keys: Vec<KeyOf<E>>,
-    ) -> BoxFuture<'a, Result<Vec<E>, DriverError<sqlx::Error>>> {
+    ) -> Sent<'a, Self, Vec<E>> {
         // All names in it are quoted, and all values are numbers.
         let sql = AssertSqlSafe(sql).into_sql_str();
         Box::pin(async move {
@@ -121,12 +150,12 @@ where
         })
     }
 
-    fn isolate(source: &mut Self::Source<'_>) {
-        source.isolate();
+    fn key(row: &E) -> Option<KeyOf<E>> {
+        row.key()
     }
 
-    fn release(source: &mut Self::Source<'_>, is_lost: bool) {
-        source.give_back(is_lost);
+    fn isolate(source: &mut Source<'_, DB>) {
+        source.isolate();
     }
 }
 

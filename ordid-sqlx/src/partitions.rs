@@ -4,18 +4,12 @@ use ordid_core::{
     KeyField, OrderedKey,
     storage::{ColumnOn, dialect},
 };
-use ordid_sql::{
-    DriverError,
-    partitions::{self, PartitionDriver},
-};
-use sqlx::{AssertSqlSafe, Postgres, SqlSafeStr as _};
+use ordid_sql::partitions::{self, PartitionDriver};
+use sqlx::Postgres;
 
 pub use ordid_sql::partitions::{Partition, Period};
 
 use crate::{
-    backend::{Backend, BoxFuture},
-    classify::classify,
-    connection::Source,
     leases::Sqlx,
     stored::{ColumnOf, StoredAs},
 };
@@ -54,43 +48,5 @@ impl<E> PartitionDriver<E> for Sqlx<Postgres>
 where
     E: OrderedKey<Field: KeyField<Key: StoredAs<Postgres, Column: ColumnOn<dialect::Postgres>>>>,
 {
-    type Error = sqlx::Error;
-    type Source<'c> = Source<'c, Postgres>;
     type Column = ColumnOf<Postgres, ordid_core::KeyOf<E>>;
-
-    fn texts<'a>(
-        source: &'a mut Self::Source<'_>,
-        sql: String,
-    ) -> BoxFuture<'a, Result<Vec<String>, DriverError<sqlx::Error>>> {
-        // All names in it are quoted.
-        let sql = AssertSqlSafe(sql).into_sql_str();
-        Box::pin(async move {
-            let open = source.open_again().await.map_err(classify)?;
-            let (connection, state) = open.connection();
-            state.set_busy(true);
-            let answer = Postgres::ask_script(connection, sql, Postgres::text).await;
-            state.set_busy(false);
-            Ok(answer.map_err(classify)?.rows)
-        })
-    }
-
-    fn run<'a>(
-        source: &'a mut Self::Source<'_>,
-        sql: String,
-    ) -> BoxFuture<'a, Result<(), DriverError<sqlx::Error>>> {
-        // All names in it are quoted, and all values are keys.
-        let sql = AssertSqlSafe(sql).into_sql_str();
-        Box::pin(async move {
-            let open = source.open_again().await.map_err(classify)?;
-            let (connection, state) = open.connection();
-            state.set_busy(true);
-            let done = Postgres::run_script(connection, sql).await;
-            state.set_busy(false);
-            done.map_err(classify)
-        })
-    }
-
-    fn release(source: &mut Self::Source<'_>, is_lost: bool) {
-        source.give_back(is_lost);
-    }
 }

@@ -9,6 +9,7 @@ pub mod dotnet;
 pub mod everyday;
 pub mod faults;
 pub mod flushed;
+pub mod followed;
 pub mod graphs;
 pub mod keys;
 pub mod lists;

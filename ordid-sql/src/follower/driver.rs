@@ -1,18 +1,14 @@
 //! The traits that an adapter implements for followers.
 
-use std::{error::Error as StdError, pin::Pin};
-
 use ordid_core::{
     KeyOf, OrderedKey,
     storage::dialect::{MySql, Postgres, Sqlite},
 };
 
-use crate::{DriverError, StatementDialect};
-
-/// A boxed future, as mapping tables have it, too. If a future holds an unnamed one over a
-/// [`Source`](FollowerDriver::Source), rustc cannot prove that it is `Send`
-/// (<https://github.com/rust-lang/rust/issues/100013>).
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+use crate::{
+    StatementDialect,
+    table_driver::{Sent, TableDriver},
+};
 
 /// A dialect whose queries end in `LIMIT`.
 pub trait FollowDialect: StatementDialect {}
@@ -21,45 +17,66 @@ impl FollowDialect for Postgres {}
 impl FollowDialect for MySql {}
 impl FollowDialect for Sqlite {}
 
-/// A library and an engine with which an entity's table can be followed. An adapter implements this trait; it
-/// translates, and sends each statement once.
-pub trait FollowerDriver<E: OrderedKey>: 'static {
+/// The names by which queries know the table of an entity, each quoted.
+#[derive(Debug, Clone)]
+pub struct FollowNames {
+    /// The table, with its schema if it has one.
+    pub table: String,
+    /// The column of the key.
+    pub key: String,
+    /// The columns of a row as they are selected, under their names.
+    pub selected: String,
+    /// The character that stands for each parameter, if the library writes the placeholders itself.
+    pub placeholder: Option<char>,
+}
+
+impl FollowNames {
+    /// Returns the names that the entity has, as a dialect quotes them.
+    pub fn of<D: FollowDialect, E: OrderedKey>() -> Self {
+        // A derived entity has the columns that the database fills only in `RETURNING`, and an entity of SeaORM has them
+        // in both lists.
+        let filled = E::RETURNING.iter().filter(|it| !E::COLUMNS.contains(it));
+        let columns = E::COLUMNS.iter().chain(filled).map(|it| D::quote(it));
+        Self {
+            table: D::quote_table(E::SCHEMA, E::TABLE),
+            key: D::quote(E::KEY_COLUMN),
+            selected: columns.collect::<Vec<_>>().join(", "),
+            placeholder: None,
+        }
+    }
+}
+
+/// A library and an engine with which an entity's table can be followed.
+pub trait FollowerDriver<E: OrderedKey>: TableDriver {
     /// The dialect of the engine.
     type Dialect: FollowDialect;
-    /// The library's error.
-    type Error: StdError + Send + Sync + 'static;
-    /// The pool, connection or transaction over which the statements of a call are sent.
-    type Source<'c>: Send;
+    /// What a row is read as.
+    type Row: Send;
 
     /// Whether the database sorts the stored keys in the order of the keys.
     const KEEPS_ORDER: bool;
 
-    /// Sends a query without parameters, which returns one text, and returns that.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error of the library or the database, together with its meaning.
-    fn text<'a>(
-        source: &'a mut Self::Source<'_>,
-        sql: &'static str,
-    ) -> BoxFuture<'a, Result<String, DriverError<Self::Error>>>;
+    /// Returns the names by which queries know the table.
+    fn names() -> FollowNames {
+        FollowNames::of::<Self::Dialect, E>()
+    }
 
     /// Sends a query with these keys as its parameters, and returns its rows. The query's text differs from call to
     /// call, so a prepared statement is not worth keeping.
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`text`](Self::text), and an error if a row cannot be read as the entity.
+    /// Returns the same errors as [`texts`](TableDriver::texts), and an error if a row cannot be read.
     fn rows<'a>(
         source: &'a mut Self::Source<'_>,
         sql: String,
         keys: Vec<KeyOf<E>>,
-    ) -> BoxFuture<'a, Result<Vec<E>, DriverError<Self::Error>>>;
+    ) -> Sent<'a, Self, Vec<Self::Row>>;
+
+    /// Returns the key of a row.
+    fn key(row: &Self::Row) -> Option<KeyOf<E>>;
 
     /// Makes the source prepare nothing by name from now on, and begin a transaction for each statement that is outside
     /// of one. Otherwise a transaction pooler sends the parts of a statement over different connections to the server.
     fn isolate(source: &mut Self::Source<'_>);
-
-    /// Returns a connection to its pool, or closes it if it `is_lost`.
-    fn release(source: &mut Self::Source<'_>, is_lost: bool);
 }

@@ -127,7 +127,8 @@ fn a_position_is_its_text() {
 #[test]
 fn statements_of_each_rule() {
     assert_eq!(
-        text::committed::<Order>(
+        text::committed(
+            &FollowNames::of::<Postgres, Order>(),
             "inserted_in",
             &snapshot("10:20:14"),
             &snapshot("30:31:"),
@@ -140,19 +141,19 @@ fn statements_of_each_rule() {
          ORDER BY \"id\" LIMIT 7"
     );
     assert_eq!(
-        text::settled::<Postgres, Order>(true, 7),
+        text::settled::<Postgres>(&FollowNames::of::<Postgres, Order>(), true, 7),
         "SELECT \"id\", \"total\", \"tax\" FROM \"shop\".\"orders\" WHERE \"id\" > $1 AND \"id\" < $2 ORDER BY \"id\" LIMIT 7"
     );
     assert_eq!(
-        text::settled::<Sqlite, Order>(false, 7),
+        text::settled::<Sqlite>(&FollowNames::of::<Sqlite, Order>(), false, 7),
         "SELECT \"id\", \"total\", \"tax\" FROM \"shop\".\"orders\" WHERE \"id\" < ? ORDER BY \"id\" LIMIT 7"
     );
     assert_eq!(
-        text::settled::<MySql, Order>(true, 1),
+        text::settled::<MySql>(&FollowNames::of::<MySql, Order>(), true, 1),
         "SELECT `id`, `total`, `tax` FROM `shop`.`orders` WHERE `id` > ? AND `id` < ? ORDER BY `id` LIMIT 1"
     );
     assert_eq!(
-        text::create::<Order>("inserted_in"),
+        text::create::<Order>(&FollowNames::of::<Postgres, Order>(), "inserted_in"),
         [
             "ALTER TABLE \"shop\".\"orders\" ADD COLUMN \"inserted_in\" xid8 NOT NULL DEFAULT pg_current_xact_id()",
             "CREATE INDEX CONCURRENTLY \"orders_inserted_in_idx\" ON \"shop\".\"orders\" (\"inserted_in\")"

@@ -10,7 +10,7 @@ use ordid::{
     storage::{ColumnOn, dialect},
     uuid::Uuid,
 };
-use ordid_sql::partitions::PartitionDriver;
+use ordid_sql::{partitions::PartitionDriver, table_driver::TableDriver};
 use ordid_sqlx::{
     Sqlx, StoredAs, UnitOfWork,
     partitions::{Partitions, Period},
@@ -116,8 +116,8 @@ where
     E: OrderedKey<Field: KeyField<Leading = KeyOf<E>>>,
     KeyOf<E>:
         StoredAs<Postgres, Column: ColumnOn<dialect::Postgres>> + KeyType<Scheme: TimeOrdered>,
-    Sqlx<Postgres>: PartitionDriver<E, Error = sqlx::Error>,
-    for<'c> <Sqlx<Postgres> as PartitionDriver<E>>::Source<'c>: From<&'c Pool<Postgres>>,
+    Sqlx<Postgres>: PartitionDriver<E> + TableDriver<Error = sqlx::Error>,
+    for<'c> <Sqlx<Postgres> as TableDriver>::Source<'c>: From<&'c Pool<Postgres>>,
 {
     let events = Partitions::<E>::new(Period::Day);
     create(&pool, &events).await?;

@@ -46,6 +46,7 @@ mod connect;
 mod diesel;
 #[path = "../shared/establish.rs"]
 mod establish;
+mod followed;
 #[path = "../shared/over.rs"]
 mod over;
 mod seaorm;
@@ -83,5 +84,19 @@ fn main() {
         everyday::trials::<seaorm::Work<Sqlite>, seaorm::Work<Postgres>, seaorm::Work<MySql>>(
             servers, trials,
         );
+        use followed::{AsyncSqlite, Diesel, DieselAsync, SeaOrm};
+        ordid_tests::followed::trials::<SeaOrm<Sqlite>, SeaOrm<Postgres>, SeaOrm<MySql>>(
+            servers, trials,
+        );
+        ordid_tests::followed::trials::<
+            Diesel<SqliteConnection>,
+            Diesel<PgConnection>,
+            Diesel<MysqlConnection>,
+        >(servers, trials);
+        ordid_tests::followed::trials::<
+            DieselAsync<AsyncSqlite>,
+            DieselAsync<AsyncPgConnection>,
+            DieselAsync<AsyncMysqlConnection>,
+        >(servers, trials);
     });
 }

@@ -1,0 +1,48 @@
+//! The trait that an adapter implements for statements about a table that are not those of a flush.
+
+use std::{error::Error as StdError, pin::Pin};
+
+use crate::DriverError;
+
+/// A boxed future, as mapping tables have it, too. If a future holds an unnamed one over a
+/// [`Source`](TableDriver::Source), rustc cannot prove that it is `Send`
+/// (<https://github.com/rust-lang/rust/issues/100013>).
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What a statement of a library `D` returns.
+pub type Sent<'a, D, T> = BoxFuture<'a, Result<T, DriverError<<D as TableDriver>::Error>>>;
+
+/// What a call returns over a library `D`: a [`BoxFuture`] of this result, or the result if the library's calls block.
+pub type Answer<'a, D, T, E> = <D as TableDriver>::Answer<'a, Result<T, E>>;
+
+/// A library over which a table can be [followed](crate::follower) and [partitioned](crate::partitions). An
+/// adapter implements this trait; it translates, and sends each statement once.
+pub trait TableDriver: Sized + 'static {
+    /// The library's error.
+    type Error: StdError + Send + Sync + 'static;
+    /// The pool, connection or transaction over which the statements of a call are sent.
+    type Source<'c>: Send;
+    /// What a call returns: a [`BoxFuture`], or the outcome itself if the library's calls block.
+    type Answer<'a, T: Send + 'a>;
+
+    /// Makes what a call returns from its future. If the library's calls block, this is
+    /// [`blocking`](crate::spi::blocking).
+    fn answer<'a, T: Send + 'a>(call: impl Future<Output = T> + Send + 'a) -> Self::Answer<'a, T>;
+
+    /// Sends a query without parameters, which is not prepared by name, and returns the first column of its rows.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the library or the database, together with its meaning.
+    fn texts<'a>(source: &'a mut Self::Source<'_>, sql: String) -> Sent<'a, Self, Vec<String>>;
+
+    /// Sends a script without parameters, which is not prepared.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as [`texts`](Self::texts).
+    fn run<'a>(source: &'a mut Self::Source<'_>, sql: String) -> Sent<'a, Self, ()>;
+
+    /// Returns a connection to its pool, or closes it if it `is_lost`.
+    fn release(source: &mut Self::Source<'_>, is_lost: bool);
+}
