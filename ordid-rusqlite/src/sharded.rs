@@ -15,34 +15,16 @@ use crate::{Error, binder::Entity, connection::on_connection, unit_of_work::Unit
 #[doc = ordid_sql::documentation!(sharded_parents)]
 /// # Example: orders live where their customer lives
 ///
+/// The entities are those of the [crate's example](crate#example-a-graph-of-rows-in-one-transaction).
+///
 /// ```
-/// use ordid::{KeyType, OrderedKey, uuid::Uuid};
+#[doc = include_str!("example_entities.md")]
 /// use ordid_rusqlite::{ShardedUnitOfWork, Sharding};
 /// use rusqlite::Connection;
 ///
-/// #[derive(KeyType)]
-/// #[ordid(scheme = uuid_v7, rusqlite)]
-/// struct CustomerId(Uuid);
-///
-/// #[derive(KeyType)]
-/// #[ordid(scheme = uuid_v7, rusqlite)]
-/// struct OrderId(Uuid);
-///
-/// #[derive(OrderedKey)]
-/// #[ordid(table = "customers")]
-/// struct Customer { #[ordid(key)] id: CustomerId, name: String }
-///
-/// #[derive(OrderedKey)]
-/// #[ordid(table = "orders")]
-/// struct Order { #[ordid(key)] id: OrderId, #[ordid(parent)] customer: CustomerId, total: i64 }
-///
 /// let mut shards = [Connection::open_in_memory()?, Connection::open_in_memory()?];
 /// # for shard in &shards {
-/// #     shard.execute_batch(
-/// #         "CREATE TABLE customers (id BLOB NOT NULL PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
-/// #          CREATE TABLE orders (id BLOB NOT NULL PRIMARY KEY,
-/// #             customer BLOB NOT NULL REFERENCES customers (id), total INTEGER NOT NULL) WITHOUT ROWID",
-/// #     )?;
+/// #     shard.execute_batch(TABLES)?;
 /// # }
 /// // A customer is found by its own key, an order by its customer's.
 /// let sharding = Sharding::by_hash(2)?.route(|order: &Order| order.customer);

@@ -28,45 +28,6 @@ use crate::{
 ///
 /// SQLite checks foreign keys only under `PRAGMA foreign_keys = ON`, which each connection has to say.
 ///
-/// # Example: what two people write to different columns stays
-///
-/// ```
-/// use ordid::{KeyType, OrderedKey, uuid::Uuid};
-/// use ordid_rusqlite::UnitOfWork;
-/// use rusqlite::Connection;
-///
-/// #[derive(KeyType)]
-/// #[ordid(scheme = uuid_v7, rusqlite)]
-/// struct IssueId(Uuid);
-///
-/// #[derive(OrderedKey, Clone)]
-/// #[ordid(table = "issues", columns)]
-/// struct Issue { #[ordid(key)] id: IssueId, title: String, state: String, votes: i64 }
-///
-/// let mut connection = Connection::open_in_memory()?;
-/// connection.execute_batch(
-///     "CREATE TABLE issues (id BLOB PRIMARY KEY, title TEXT, state TEXT, votes INTEGER) WITHOUT ROWID",
-/// )?;
-/// ordid_rusqlite::create_flushes_table(&connection)?;
-/// let mut work = UnitOfWork::new();
-/// let id = IssueId::generate();
-/// let issue = Issue { id, title: "Slow".into(), state: "open".into(), votes: 1 };
-/// work.add(issue.clone());
-/// work.flush(&mut connection)?;
-///
-/// // Somebody votes, while somebody else has the issue open in a form.
-/// connection.execute("UPDATE issues SET votes = votes + 1", [])?;
-/// let edited = Issue { title: "Slow start".into(), state: "closed".into(), ..issue };
-/// work.update_columns(edited, (Issue::title, Issue::state));
-/// work.flush(&mut connection)?;
-///
-/// let found = connection.query_row("SELECT title, state, votes FROM issues WHERE id = ?", [id], |row| {
-///     Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-/// })?;
-/// assert_eq!(found, ("Slow start".to_owned(), "closed".to_owned(), 2_i64));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
 /// # Example: something without a key does not get in
 ///
 /// ```compile_fail
@@ -102,13 +63,7 @@ impl UnitOfWork {
     /// of the crate deadpool-sqlite, which lends the `&mut Connection` that this takes:
     ///
     /// ```
-    /// # use ordid::{KeyType, OrderedKey, uuid::Uuid};
-    /// # #[derive(KeyType)]
-    /// # #[ordid(scheme = uuid_v7, rusqlite)]
-    /// # struct CityId(Uuid);
-    /// # #[derive(OrderedKey)]
-    /// # #[ordid(table = "cities")]
-    /// # struct City { id: CityId }
+    #[doc = include_str!("example_city.md")]
     /// use ordid_rusqlite::UnitOfWork;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -116,7 +71,7 @@ impl UnitOfWork {
     /// # let runtime = deadpool_runtime::Runtime::Tokio1;
     /// # let open = || {
     /// #     let connection = rusqlite::Connection::open_in_memory()?;
-    /// #     connection.execute_batch("CREATE TABLE cities (id BLOB NOT NULL PRIMARY KEY) WITHOUT ROWID")?;
+    /// #     connection.execute_batch(TABLE)?;
     /// #     Ok::<_, rusqlite::Error>(connection)
     /// # };
     /// # let connection = deadpool_sync::SyncWrapper::new(runtime, open).await?;
@@ -153,13 +108,7 @@ impl UnitOfWork {
     /// # Example
     ///
     /// ```
-    /// # use ordid::{KeyType, OrderedKey, uuid::Uuid};
-    /// # #[derive(KeyType)]
-    /// # #[ordid(scheme = uuid_v7, rusqlite)]
-    /// # struct CityId(Uuid);
-    /// # #[derive(OrderedKey)]
-    /// # #[ordid(table = "cities")]
-    /// # struct City { id: CityId }
+    #[doc = include_str!("example_city.md")]
     /// use ordid_rusqlite::UnitOfWork;
     /// use r2d2_sqlite::SqliteConnectionManager;
     /// use rusqlite::Connection;
@@ -167,7 +116,7 @@ impl UnitOfWork {
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("cities.db");
     /// let pool = r2d2::Pool::new(SqliteConnectionManager::file(&path))?;
-    /// # pool.get()?.execute_batch("CREATE TABLE cities (id BLOB NOT NULL PRIMARY KEY) WITHOUT ROWID")?;
+    /// # pool.get()?.execute_batch(TABLE)?;
     /// let mut work = UnitOfWork::new();
     /// work.add(City { id: CityId::generate() });
     /// work.flush_with(|| pool.get())?;
@@ -202,15 +151,9 @@ impl UnitOfWork {
     /// # Example
     ///
     /// ```
-    /// # use ordid::{KeyType, OrderedKey, uuid::Uuid};
-    /// # #[derive(KeyType)]
-    /// # #[ordid(scheme = uuid_v7, rusqlite)]
-    /// # struct CityId(Uuid);
-    /// # #[derive(OrderedKey)]
-    /// # #[ordid(table = "cities")]
-    /// # struct City { id: CityId }
+    #[doc = include_str!("example_city.md")]
     /// # let mut connection = rusqlite::Connection::open_in_memory()?;
-    /// # connection.execute_batch("CREATE TABLE cities (id BLOB NOT NULL PRIMARY KEY) WITHOUT ROWID")?;
+    /// # connection.execute_batch(TABLE)?;
     /// let mut work = ordid_rusqlite::UnitOfWork::new();
     /// work.add(City { id: CityId::generate() });
     ///
