@@ -1,14 +1,15 @@
 //! Flushes over connections of rusqlite, for suites that are the same over other libraries.
 
-use std::mem;
+use std::{mem, time::Duration};
 
 use ordid_rusqlite::{Error, Flushed, UnitOfWork};
 use rusqlite::Connection;
 
-/// Opens a file, with foreign keys.
+/// Opens a file, with foreign keys. A lock that another connection has is not waited for, as with Diesel's.
 pub fn open(path: &str) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     connection.execute_batch("PRAGMA foreign_keys = ON")?;
+    connection.busy_timeout(Duration::ZERO)?;
     Ok(connection)
 }
 
