@@ -1,12 +1,19 @@
 //! One unit of work over several databases.
 
+use std::{error::Error as StdError, ops::Deref};
+
 use ordid_sql::{
     EngineProfile, Flushed, Sharded,
     spi::{TransactionScope, blocking},
 };
 use rusqlite::Connection;
 
-use crate::{Error, binder::Entity, connection::on_connection, unit_of_work::UnitOfWork};
+use crate::{
+    Error,
+    binder::Entity,
+    connection::{made_by, on_connection},
+    unit_of_work::UnitOfWork,
+};
 
 #[doc = ordid_sql::documentation!(sharded_parts)]
 ///
@@ -58,6 +65,27 @@ impl ShardedUnitOfWork {
         blocking(self.0.flush(EngineProfile::SQLITE, shards, |work, shard| {
             let connection = connections[shard].take();
             let source = on_connection(connection.expect("a shard is flushed once"));
+            Box::pin(work.0.flush(source, TransactionScope::Transaction))
+        }))
+    }
+
+    /// As [`flush`](Self::flush), over connections that this function opens, or takes from a pool, for the shard with a
+    /// number: as [`UnitOfWork::flush_with`].
+    ///
+    /// # Errors
+    ///
+    /// As [`flush`](Self::flush) and [`UnitOfWork::flush_with`].
+    pub fn flush_with<C, E>(
+        &mut self,
+        connect: impl Fn(usize) -> Result<C, E> + Send + Sync,
+    ) -> Result<Vec<Flushed>, Error>
+    where
+        C: Deref<Target = Connection> + Send,
+        E: StdError + Send + Sync + 'static,
+    {
+        let (shards, connect) = (self.sharding().shards(), &connect);
+        blocking(self.0.flush(EngineProfile::SQLITE, shards, |work, shard| {
+            let source = made_by(move || connect(shard));
             Box::pin(work.0.flush(source, TransactionScope::Transaction))
         }))
     }

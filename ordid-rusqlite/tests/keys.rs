@@ -184,3 +184,21 @@ fn the_right_bytes_of_another_class_are_an_error() {
     });
     read.expect("it is a key");
 }
+
+/// A column and a raw key of the list of columns; without an implementation, the test does not compile.
+fn is_stored<C: ordid_rusqlite::RusqliteColumn<R>, R: ordid::key::RawKey>() {}
+
+macro_rules! implemented {
+    ($($name:ident $column:ident: $raws:tt $($dialect:ident)+;)+) => {
+        $($(implemented!(@ $dialect $column $raws);)+)+
+    };
+    (@ Sqlite $column:ident [$($raw:ident)+]) => {
+        $(is_stored::<column::$column, $raw>();)+
+    };
+    (@ $other:ident $column:ident $raws:tt) => {};
+}
+
+#[test]
+fn it_has_every_column_of_sqlite() {
+    ordid_core::__for_each_column! { implemented }
+}

@@ -53,8 +53,8 @@ pub trait AssignedField {
 #[diagnostic::on_unimplemented(
     message = "a value of type `{T}` cannot be read back from this database",
     label = "a unit of work of this library does not read `{T}` back",
-    note = "the libraries that read columns under `#[ordid(returning)]` are SQLx, Diesel and SeaORM; for the types that \
-            they read see the library's list"
+    note = "the libraries that read columns under `#[ordid(returning)]` are SQLx, Diesel, SeaORM and rusqlite; for the \
+            types that they read see the library's list"
 )]
 pub trait Reads<T: ?Sized> {
     /// Says that the next column that is read has values of this type.
