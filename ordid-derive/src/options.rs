@@ -66,6 +66,7 @@ pub(crate) const KEY_TYPE: Place = Place {
         opt("mask", "mask = MASK"),
         adapter!("oracle" = "ordid_oracle"),
         opt("prefix", "prefix = \"ord\""),
+        adapter!("rusqlite" = "ordid_rusqlite"),
         opt(
             "scatter",
             "scatter(buckets = 16)` or `scatter(buckets = 16, lowest_bit = 80)",

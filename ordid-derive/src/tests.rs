@@ -128,6 +128,7 @@ fn an_adapter_s_word_stands_for_its_path() {
     for (word, path) in [
         ("diesel", "::ordid_diesel"),
         ("oracle", "::ordid_oracle"),
+        ("rusqlite", "::ordid_rusqlite"),
         ("sea_orm", "::ordid_seaorm"),
         ("sqlx", "::ordid_sqlx"),
         ("tiberius", "::ordid_tiberius"),

@@ -268,6 +268,34 @@ pub trait EverydayWork: Sized + 'static {
     }
 }
 
+/// Calls another macro with the tests that each database has.
+macro_rules! each_test {
+    ($then:ident) => {
+        use returned::*;
+        use upserts::*;
+
+        $then! {
+            an_update_writes_the_next_version
+            what_has_changed_is_written
+            a_change_of_a_stale_row_writes_nothing
+            a_change_of_a_row_that_is_gone_is_stale
+            no_update_is_lost
+            rows_of_a_key_of_two_columns_are_written
+            a_row_of_a_key_of_two_columns_is_named
+            rows_of_keys_that_others_may_write_need_the_table_of_marker_rows
+            rows_are_inserted_updated_or_left_alone
+            rows_are_found_by_unique_columns
+            rows_of_all_shapes_are_upserted
+            a_refused_upsert_writes_nothing
+            each_row_is_inserted_by_one_of_many
+            what_the_database_fills_is_known_after_the_flush
+            what_the_database_fills_in_many_rows_is_known
+            what_the_database_fills_is_known_of_rows_that_are_there
+            a_refused_flush_fills_nothing
+        }
+    };
+}
+
 /// Adds the tests of a library: its units of work for SQLite, PostgreSQL and MariaDB.
 pub fn trials<S, P, M>(servers: &Servers, trials: &mut Vec<Trial>)
 where
@@ -275,27 +303,16 @@ where
     P: EverydayWork<Database = Postgres>,
     M: EverydayWork<Database = MySql>,
 {
-    macro_rules! each {
+    on_files::<S>(trials);
+    macro_rules! add {
         ($($test:ident)+) => {
             $(
-                let name = format!("sqlite::{}{}", S::PREFIX, stringify!($test));
-                trials.push(Trial::test(name, || {
-                    run(async || {
-                        let (_folder, options) = sqlite_file()?;
-                        over_sqlite(options, 1, async |pool| {
-                            create(&pool).await?;
-                            $test::<S>(pool).await
-                        })
-                        .await
-                    })
-                }));
                 on_server::<P, _, _>(servers, trials, "postgres", stringify!($test), $test::<P>);
                 on_server::<M, _, _>(servers, trials, "mariadb", stringify!($test), $test::<M>);
             )+
         };
     }
-    use returned::*;
-    use upserts::*;
+    each_test! { add }
 
     let lost = "a_lost_commit_of_rows_that_others_may_write_is_told_by_the_marker_row";
     on_server::<P, _, _>(
@@ -312,26 +329,26 @@ where
         lost,
         lost_commit_of_shared_keys::<M>,
     );
+}
 
-    each! {
-        an_update_writes_the_next_version
-        what_has_changed_is_written
-        a_change_of_a_stale_row_writes_nothing
-        a_change_of_a_row_that_is_gone_is_stale
-        no_update_is_lost
-        rows_of_a_key_of_two_columns_are_written
-        a_row_of_a_key_of_two_columns_is_named
-        rows_of_keys_that_others_may_write_need_the_table_of_marker_rows
-        rows_are_inserted_updated_or_left_alone
-        rows_are_found_by_unique_columns
-        rows_of_all_shapes_are_upserted
-        a_refused_upsert_writes_nothing
-        each_row_is_inserted_by_one_of_many
-        what_the_database_fills_is_known_after_the_flush
-        what_the_database_fills_in_many_rows_is_known
-        what_the_database_fills_is_known_of_rows_that_are_there
-        a_refused_flush_fills_nothing
+/// Adds those of SQLite.
+pub fn on_files<W: EverydayWork<Database = Sqlite>>(trials: &mut Vec<Trial>) {
+    macro_rules! add {
+        ($($test:ident)+) => {$(
+            let name = format!("sqlite::{}{}", W::PREFIX, stringify!($test));
+            trials.push(Trial::test(name, || {
+                run(async || {
+                    let (_folder, options) = sqlite_file()?;
+                    over_sqlite(options, 1, async |pool| {
+                        create(&pool).await?;
+                        $test::<W>(pool).await
+                    })
+                    .await
+                })
+            }));
+        )+};
     }
+    each_test! { add }
 }
 
 fn on_server<W, T, F>(

@@ -48,12 +48,17 @@ where
     P: GraphWork<Database = Postgres>,
     M: GraphWork<Database = MySql>,
 {
-    let name = format!("sqlite::{}any_graph_goes_in", S::PREFIX);
-    trials.push(Trial::test(name, || {
-        run(|| flushed::<S>(times(300, 10_000), None))
-    }));
+    on_files::<S>(trials);
     on_server::<P>(servers, trials, "postgres");
     on_server::<M>(servers, trials, "mariadb");
+}
+
+/// Adds that of SQLite.
+pub fn on_files<W: GraphWork<Database = Sqlite>>(trials: &mut Vec<Trial>) {
+    let name = format!("sqlite::{}any_graph_goes_in", W::PREFIX);
+    trials.push(Trial::test(name, || {
+        run(|| flushed::<W>(times(300, 10_000), None))
+    }));
 }
 
 fn on_server<W>(servers: &Servers, trials: &mut Vec<Trial>, server: &'static str)

@@ -4,7 +4,7 @@
 //!
 //! - [Result codes](https://www.sqlite.org/rescode.html)
 
-use super::{Classified, Names, Report, last_part};
+use super::{Classified, ErrorKind, Names, Report, last_part};
 use crate::Failure;
 
 /// How the text begins of an error about a row, where there is no code: that of a `STRICT` table.
@@ -16,6 +16,10 @@ pub fn classify(report: &Report<'_>) -> Classified {
     let failure = match code {
         Some(code) => by_code(code, report.is_commit),
         None => by_text(report),
+    };
+    let report = &Report {
+        kind: report.kind.or_else(|| kind(code?)),
+        ..*report
     };
     Classified {
         names: names(report.message),
@@ -45,6 +49,23 @@ fn names(message: &str) -> Names {
         "NOT NULL" => Names::of_column(Some(last_part(of))),
         "CHECK" => Names::of_constraint(Some(of)),
         _ => Names::default(),
+    }
+}
+
+/// Returns the kind of a constraint that has a code, where the library does not say it: SQLx does.
+fn kind(code: i32) -> Option<ErrorKind> {
+    const CONSTRAINT_CHECK: i32 = 275;
+    const CONSTRAINT_FOREIGNKEY: i32 = 787;
+    const CONSTRAINT_NOTNULL: i32 = 1299;
+    const CONSTRAINT_PRIMARYKEY: i32 = 1555;
+    const CONSTRAINT_UNIQUE: i32 = 2067;
+
+    match code {
+        CONSTRAINT_PRIMARYKEY | CONSTRAINT_UNIQUE => Some(ErrorKind::Unique),
+        CONSTRAINT_FOREIGNKEY => Some(ErrorKind::ForeignKey),
+        CONSTRAINT_NOTNULL => Some(ErrorKind::NotNull),
+        CONSTRAINT_CHECK => Some(ErrorKind::Check),
+        _ => None,
     }
 }
 
@@ -112,6 +133,39 @@ mod tests {
         );
         assert_eq!(by_code(778, true), Refused);
         assert_eq!(by_code(5, true), Transient);
+    }
+
+    /// Codes: https://www.sqlite.org/rescode.html
+    #[test]
+    fn codes_say_which_constraint_it_was() {
+        use crate::Violation::{ForeignKey, Unique};
+
+        for (number, failure, violation, refuses_a_row) in [
+            (1555, Duplicate, Some(Unique), true),
+            (2067, Duplicate, Some(Unique), true),
+            (2579, Duplicate, Some(Unique), true),
+            (787, Refused, Some(ForeignKey), true),
+            (1299, Refused, None, true),
+            (275, Refused, None, true),
+            // A trigger's RAISE, a commit hook, busy, read-only.
+            (1811, Refused, None, false),
+            (531, Refused, None, false),
+            (5, Transient, None, false),
+            (8, Refused, None, false),
+        ] {
+            let report = Report {
+                number: Some(number),
+                message: "as the test asks",
+                ..Report::default()
+            };
+            let classified = classify(&report);
+            let found = (
+                classified.failure,
+                classified.violation,
+                classified.refuses_a_row,
+            );
+            assert_eq!(found, (failure, violation, refuses_a_row), "{number}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the compiler says of mistakes in the models of object-relational mappers.
+//! What the compiler says of mistakes in the models of object-relational mappers, and beside rusqlite.
 //!
 //! The `.stderr` files are those of Rust 1.95. `TRYBUILD=overwrite cargo test -p ordid-orm-tests --test ui`
 //! writes them anew; read the difference.
@@ -11,4 +11,9 @@ fn mistakes_in_seaorm_models_are_underlined() {
 #[test]
 fn mistakes_beside_diesel_are_underlined() {
     trybuild::TestCases::new().compile_fail("ui/diesel/*.rs");
+}
+
+#[test]
+fn mistakes_beside_rusqlite_are_underlined() {
+    trybuild::TestCases::new().compile_fail("ui/rusqlite/*.rs");
 }

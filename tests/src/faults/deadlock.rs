@@ -56,14 +56,19 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
             ring::<L::MySql>(site, retry, shape).await
         });
     }
-    on_file::<L::Sqlite, _, _>(
+    on_files::<L::Sqlite>(trials);
+}
+
+/// Adds those of SQLite.
+pub fn on_files<W: Flusher<Database = Sqlite>>(trials: &mut Vec<Trial>) {
+    on_file::<W, _, _>(
         trials,
         "eight_writers_of_a_file_leave_all_rows_or_none",
-        |site| busy::<L::Sqlite>(site, Retry::NONE),
+        |site| busy::<W>(site, Retry::NONE),
     );
-    on_file::<L::Sqlite, _, _>(trials, "eight_writers_of_a_file_all_write", |site| {
+    on_file::<W, _, _>(trials, "eight_writers_of_a_file_all_write", |site| {
         let delays = (Duration::from_millis(5), Duration::from_millis(50));
-        busy::<L::Sqlite>(
+        busy::<W>(
             site,
             Retry::DEFAULT
                 .with_attempts(1_000)

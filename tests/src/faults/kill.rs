@@ -10,7 +10,7 @@ use std::{
 use libtest_mimic::Trial;
 use ordid::uuid::Uuid;
 use ordid_sqlx::{Flushed, Retry};
-use sqlx::ConnectOptions as _;
+use sqlx::{ConnectOptions as _, Sqlite};
 
 use super::{
     Engine, Failed, Flusher, Found, Graph, Library, PATIENCE, Shape, Site, Tally, memory, on_file,
@@ -21,27 +21,34 @@ use crate::{
     trials::Outcome,
 };
 
+const NAME: &str = "a_killed_client_leaves_all_rows_or_none";
+const CHANGES: &str = "a_killed_client_leaves_all_changes_or_none";
+
+macro_rules! add {
+    ($program:ident; $add:ident::<$work:ty>($($argument:expr),*)) => {
+        $add::<$work, _, _>($($argument,)* NAME, move |site| killed::<$work>(site, $program));
+        $add::<$work, _, _>($($argument,)* CHANGES, move |site| {
+            killed_changing::<$work>(site, $program)
+        });
+    };
+}
+
 /// Adds the tests of a library, whose program does as [`run`] does.
 pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>, program: Program) {
-    const NAME: &str = "a_killed_client_leaves_all_rows_or_none";
-    const CHANGES: &str = "a_killed_client_leaves_all_changes_or_none";
-    macro_rules! add {
-        ($add:ident::<$work:ty>($($argument:expr),*)) => {
-            $add::<$work, _, _>($($argument,)* NAME, move |site| killed::<$work>(site, program));
-            $add::<$work, _, _>($($argument,)* CHANGES, move |site| {
-                killed_changing::<$work>(site, program)
-            });
-        };
-    }
-    add!(on_server::<L::Postgres>(trials, servers, "postgres"));
-    add!(on_server::<L::MySql>(trials, servers, "mariadb"));
-    add!(on_file::<L::Sqlite>(trials));
-    on_file::<L::Sqlite, _, _>(
+    add!(program; on_server::<L::Postgres>(trials, servers, "postgres"));
+    add!(program; on_server::<L::MySql>(trials, servers, "mariadb"));
+    on_files::<L::Sqlite>(trials, program);
+}
+
+/// Adds those of SQLite.
+pub fn on_files<W: Flusher<Database = Sqlite>>(trials: &mut Vec<Trial>, program: Program) {
+    add!(program; on_file::<W>(trials));
+    on_file::<W, _, _>(
         trials,
         "a_killed_client_leaves_a_log_that_is_read",
         async move |site| {
             site.execute("PRAGMA journal_mode = WAL").await?;
-            killed::<L::Sqlite>(site, program).await
+            killed::<W>(site, program).await
         },
     );
 }

@@ -8,6 +8,7 @@ use ordid::{
     scheme::{TimeOrdered as _, UuidV7},
 };
 use ordid_sqlx::Retry;
+use sqlx::Sqlite;
 
 use super::{
     Engine, Flusher, Found, Graph, Library, PATIENCE, Remote as _, Served, Shape, Site,
@@ -27,8 +28,13 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
     for server in ["mariadb", "mysql"] {
         of::<L::MySql>(servers, trials, server);
     }
-    on_file::<L::Sqlite, _, _>(trials, MISSING, missing::<L::Sqlite>);
-    on_file::<L::Sqlite, _, _>(trials, CREATED, created::<L::Sqlite>);
+    on_files::<L::Sqlite>(trials);
+}
+
+/// Adds those of SQLite.
+pub fn on_files<W: Flusher<Database = Sqlite>>(trials: &mut Vec<Trial>) {
+    on_file::<W, _, _>(trials, MISSING, missing::<W>);
+    on_file::<W, _, _>(trials, CREATED, created::<W>);
 }
 
 const MISSING: &str = "a_missing_table_of_marker_rows_is_told_with_its_statement";

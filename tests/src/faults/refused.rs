@@ -2,13 +2,13 @@
 
 use libtest_mimic::Trial;
 use ordid_sqlx::Retry;
+use sqlx::Sqlite;
 
 use super::{Engine, Failed, Flusher, Graph, Library, PATIENCE, Shape, Site, on_file, on_server};
 use crate::{servers::Servers, trials::Outcome};
 
 /// Adds the tests of a library.
 pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
-    const NAME: &str = "a_label_that_is_taken_leaves_no_row";
     on_server::<L::Postgres, _, _>(
         trials,
         servers,
@@ -23,7 +23,6 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
         NAME,
         taken_when_sent::<L::MySql>,
     );
-    on_file::<L::Sqlite, _, _>(trials, NAME, taken_when_sent::<L::Sqlite>);
     on_server::<L::Postgres, _, _>(
         trials,
         servers,
@@ -38,7 +37,6 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
             taken_at_commit::<L::Postgres>(site).await
         },
     );
-    const NAMES: &str = "an_error_names_its_constraint_or_column";
     on_server::<L::Postgres, _, _>(trials, servers, "postgres", NAMES, async |site| {
         let unique = [Some("orders_pkey"), None, Some("orders_label"), None];
         named::<L::Postgres>(site, unique, Some("orders_customer")).await
@@ -49,11 +47,20 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
             named::<L::MySql>(site, unique, Some("orders_customer")).await
         });
     }
-    on_file::<L::Sqlite, _, _>(trials, NAMES, async |site| {
+    on_files::<L::Sqlite>(trials);
+}
+
+/// Adds those of SQLite.
+pub fn on_files<W: Flusher<Database = Sqlite>>(trials: &mut Vec<Trial>) {
+    on_file::<W, _, _>(trials, NAME, taken_when_sent::<W>);
+    on_file::<W, _, _>(trials, NAMES, async |site| {
         let unique = [None, Some("id"), None, Some("label")];
-        named::<L::Sqlite>(site, unique, None).await
+        named::<W>(site, unique, None).await
     });
 }
+
+const NAME: &str = "a_label_that_is_taken_leaves_no_row";
+const NAMES: &str = "an_error_names_its_constraint_or_column";
 
 /// A primary key and a unique key that are taken, each as constraint and column; a missing parent; a check; and a column
 /// that nobody writes.

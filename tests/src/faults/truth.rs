@@ -6,7 +6,7 @@ use std::time::Duration;
 use libtest_mimic::Trial;
 use ordid_harness::Server;
 use ordid_sqlx::{Flushed, Retry};
-use sqlx::Postgres;
+use sqlx::{Postgres, Sqlite};
 
 use super::{
     Failed, Flusher, Found, Graph, Library, PATIENCE, Remote, Served, Shape, Site,
@@ -70,15 +70,7 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
             left_out_by::<L::Postgres>(site, left_out, "DROP TRIGGER leave_out ON items").await
         },
     );
-    on_file::<L::Sqlite, _, _>(
-        trials,
-        "truth::a_row_that_a_trigger_leaves_out_fails_the_flush",
-        async |site| {
-            let left_out = "CREATE TRIGGER leave_out BEFORE INSERT ON items WHEN NEW.position = 3 \
-                            BEGIN SELECT RAISE(IGNORE); END";
-            left_out_by::<L::Sqlite>(site, left_out, "DROP TRIGGER leave_out").await
-        },
-    );
+    on_files::<L::Sqlite>(trials);
     on_server::<L::Postgres, _, _>(trials, servers, "postgres", NOT_UNIQUE, async |site| {
         postgres_not_unique(&site).await?;
         written_once::<L::Postgres>(site, POSTGRES_WAITS).await
@@ -122,6 +114,19 @@ pub fn trials<L: Library>(servers: &Servers, trials: &mut Vec<Trial>) {
     for server in ["mariadb", "mysql"] {
         mysql::<L>(trials, servers, server);
     }
+}
+
+/// Adds that of SQLite.
+pub fn on_files<W: Flusher<Database = Sqlite>>(trials: &mut Vec<Trial>) {
+    on_file::<W, _, _>(
+        trials,
+        "truth::a_row_that_a_trigger_leaves_out_fails_the_flush",
+        async |site| {
+            let left_out = "CREATE TRIGGER leave_out BEFORE INSERT ON items WHEN NEW.position = 3 \
+                            BEGIN SELECT RAISE(IGNORE); END";
+            left_out_by::<W>(site, left_out, "DROP TRIGGER leave_out").await
+        },
+    );
 }
 
 fn mysql<L: Library>(trials: &mut Vec<Trial>, servers: &Servers, server: &'static str) {

@@ -1,5 +1,5 @@
-//! What applications do every day beside inserts, over `SQLx`, Diesel, diesel-async and `SeaORM`: see
-//! [`ordid_tests::everyday`].
+//! What applications do every day beside inserts, over `SQLx`, Diesel, diesel-async, `SeaORM` and
+//! rusqlite: see [`ordid_tests::everyday`].
 
 /// Adds a change of a row to a unit of work. This is a macro because the units of work of all libraries have functions
 /// of the same names.
@@ -47,8 +47,11 @@ mod diesel;
 #[path = "../shared/establish.rs"]
 mod establish;
 mod followed;
+#[path = "../shared/lite.rs"]
+mod lite;
 #[path = "../shared/over.rs"]
 mod over;
+mod rusqlite;
 mod seaorm;
 mod sqlx;
 
@@ -63,7 +66,7 @@ use over::{Awaited, Blocking};
 
 /// The key of a note, in all libraries.
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7, diesel, sea_orm, sqlx)]
+#[ordid(scheme = uuid_v7, diesel, rusqlite, sea_orm, sqlx)]
 pub struct NoteId(Uuid);
 
 fn main() {
@@ -98,5 +101,6 @@ fn main() {
             DieselAsync<AsyncPgConnection>,
             DieselAsync<AsyncMysqlConnection>,
         >(servers, trials);
+        everyday::on_files::<rusqlite::Work>(trials);
     });
 }

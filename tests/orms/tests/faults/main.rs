@@ -1,5 +1,5 @@
 //! The faults that `ordid-sqlx` is held against, and the law that must hold after each of them, for the
-//! units of work of Diesel, diesel-async and `SeaORM`: see [`ordid_tests::faults`].
+//! units of work of Diesel, diesel-async, `SeaORM` and rusqlite: see [`ordid_tests::faults`].
 //!
 //! Each test has a short form; `cargo xtask soak` runs the long one in its place.
 
@@ -9,21 +9,28 @@ mod diesel;
 #[path = "../shared/establish.rs"]
 mod establish;
 mod keys;
+#[path = "../shared/lite.rs"]
+mod lite;
 #[path = "../shared/over.rs"]
 mod over;
+mod rusqlite;
 mod seaorm;
 mod silence;
 
-use std::process::{Command, ExitCode};
+use std::{
+    process::{Command, ExitCode},
+    str::FromStr,
+};
 
 use ordid_tests::{
     faults::{
-        Library, commit, cut, deadlock, galera, kill, language, limits, markers, memory, refused,
-        restart, standby, truth,
+        Flusher, Library, commit, cut, deadlock, galera, kill, language, limits, markers, memory,
+        refused, restart, standby, truth,
     },
-    servers::Servers,
+    servers::{Options, Servers},
     trials::{Outcome, run_all},
 };
+use sqlx::Sqlite;
 
 /// Says that this process is one to be killed, and of which library.
 const FLUSH: &str = "ORDID_TEST_FLUSH";
@@ -39,11 +46,13 @@ fn main() -> ExitCode {
             of::<diesel::Diesel>(servers, trials, || program("diesel"));
             of::<diesel::DieselAsync>(servers, trials, || program("diesel_async"));
             of::<seaorm::SeaOrm>(servers, trials, || program("seaorm"));
+            on_files::<rusqlite::Work>(trials, || program("rusqlite"));
         });
     };
     let outcome = match &*library.to_string_lossy() {
         "diesel" => flush::<diesel::Diesel>(),
         "diesel_async" => flush::<diesel::DieselAsync>(),
+        "rusqlite" => flush_to::<rusqlite::Work>(),
         _ => flush::<seaorm::SeaOrm>(),
     };
     match outcome {
@@ -74,6 +83,18 @@ fn of<L: Library>(
     standby::trials::<L>(servers, trials);
 }
 
+/// Of a library that has SQLite alone.
+fn on_files<W: Flusher<Database = Sqlite>>(
+    trials: &mut Vec<libtest_mimic::Trial>,
+    program: kill::Program,
+) {
+    kill::on_files::<W>(trials, program);
+    deadlock::on_files::<W>(trials);
+    markers::on_files::<W>(trials);
+    refused::on_files::<W>(trials);
+    truth::on_files::<W>(trials);
+}
+
 /// This program, to be killed.
 fn program(library: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("it is running"));
@@ -83,15 +104,24 @@ fn program(library: &str) -> Command {
 
 /// What it does then.
 fn flush<L: Library>() -> Outcome {
+    let url = std::env::args().nth(1).ok_or("no address")?;
+    match url.split_once(':').map_or("", |(scheme, _)| scheme) {
+        "postgres" => flush_to::<L::Postgres>(),
+        "mysql" => flush_to::<L::MySql>(),
+        _ => flush_to::<L::Sqlite>(),
+    }
+}
+
+/// What it does for a database.
+fn flush_to<W: Flusher>() -> Outcome
+where
+    Options<W::Database>: FromStr<Err = sqlx::Error>,
+{
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (url, what) = arguments.split_first().ok_or("no address")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    match url.split_once(':').map_or("", |(scheme, _)| scheme) {
-        "postgres" => runtime.block_on(kill::run::<L::Postgres>(url, what)),
-        "mysql" => runtime.block_on(kill::run::<L::MySql>(url, what)),
-        _ => runtime.block_on(kill::run::<L::Sqlite>(url, what)),
-    }
+    runtime.block_on(kill::run::<W>(url, what))
 }

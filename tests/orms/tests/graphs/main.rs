@@ -1,13 +1,16 @@
 //! The random graphs of foreign keys that `ordid-sqlx` is held against, flushed by the units of work of
-//! Diesel, diesel-async and `SeaORM`: see [`ordid_tests::graphs`].
+//! Diesel, diesel-async, `SeaORM` and rusqlite: see [`ordid_tests::graphs`].
 
 #[path = "../shared/connect.rs"]
 mod connect;
 mod diesel;
 #[path = "../shared/establish.rs"]
 mod establish;
+#[path = "../shared/lite.rs"]
+mod lite;
 #[path = "../shared/over.rs"]
 mod over;
+mod rusqlite;
 mod seaorm;
 
 use ::diesel::{MysqlConnection, PgConnection, SqliteConnection};
@@ -21,7 +24,7 @@ use sqlx::{MySql, Postgres, Sqlite};
 
 /// The key of each row, in all libraries.
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7, diesel, sea_orm)]
+#[ordid(scheme = uuid_v7, diesel, rusqlite, sea_orm)]
 pub struct RowId(Uuid);
 
 fn main() {
@@ -39,5 +42,6 @@ fn main() {
         graphs::trials::<seaorm::Work<Sqlite>, seaorm::Work<Postgres>, seaorm::Work<MySql>>(
             servers, trials,
         );
+        graphs::on_files::<rusqlite::Work>(trials);
     });
 }

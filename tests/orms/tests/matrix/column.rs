@@ -333,7 +333,8 @@ column! {
 column! {
     /// Sixteen bytes, as `BINARY(16)`, `BLOB`.
     binary16: Uuid, uuid_v7, Binary, Ok(KeyType::generate());
-    sqlx(mysql = binary16, sqlite = blob), diesel(mysql = binary16, sqlite = blob), sea_orm(uuid)
+    sqlx(mysql = binary16, sqlite = blob), diesel(mysql = binary16, sqlite = blob), rusqlite(sqlite = blob),
+    sea_orm(uuid)
 }
 
 column! {
@@ -341,21 +342,21 @@ column! {
     char36: Uuid, uuid_v6, Text, Ok(KeyType::generate());
     sqlx(postgres = text, mysql = char36, sqlite = text),
     diesel(postgres = text, mysql = char36, sqlite = text),
-    sea_orm(text)
+    rusqlite(sqlite = text), sea_orm(text)
 }
 
 column! {
     char26: Uuid, ulid, Text, Ok(KeyType::generate());
     sqlx(postgres = char26, mysql = char26, sqlite = char26),
     diesel(postgres = char26, mysql = char26, sqlite = char26),
-    sea_orm(char26)
+    rusqlite(sqlite = char26), sea_orm(char26)
 }
 
 column! {
     char22: Uuid, ordered_text_22, Text, Ok(KeyType::generate());
     sqlx(postgres = char22, mysql = char22, sqlite = char22),
     diesel(postgres = char22, mysql = char22, sqlite = char22),
-    sea_orm(char22)
+    rusqlite(sqlite = char22), sea_orm(char22)
 }
 
 column! {
@@ -363,7 +364,7 @@ column! {
     bigint: Integer, snowflake, BigInt, Generator::try_generate_key(&*NODE);
     sqlx(postgres = bigint, mysql = bigint, sqlite = integer),
     diesel(postgres = bigint, mysql = bigint, sqlite = integer),
-    sea_orm(bigint)
+    rusqlite(sqlite = integer), sea_orm(bigint)
 }
 
 column! {

@@ -53,11 +53,26 @@ macro_rules! fill {
     };
 }
 
+pub(crate) use fill;
+
+/// Makes a library that only some engines have.
+macro_rules! own {
+    ($name:ident, $url:ident, $column:ident []) => {
+        unreachable!("no library is called {}", $name)
+    };
+    ($name:ident, $url:ident, $column:ident [$library:ident: $type:ident]) => {
+        match $name {
+            stringify!($library) => Box::new(crate::$library::$column::$type($url.clone())),
+            _ => own!($name, $url, $column []),
+        }
+    };
+}
+
 /// Defines what the libraries do on an engine, a module for each column that it has.
 macro_rules! engine {
     (
         $connection:ty, $async_connection:ty, $backend:ty, $dialect:ty,
-        options: $options:literal, setup: $setup:literal;
+        options: $options:literal, setup: $setup:literal, own: $own:tt;
         $($column:ident),+
     ) => {
         $(mod $column {
@@ -328,7 +343,8 @@ macro_rules! engine {
                         "sqlx" => Box::new(Sqlx(pool.clone())),
                         "diesel" => Box::new(Diesel(url.clone())),
                         "diesel_async" => Box::new(DieselAsync(url.clone())),
-                        _ => Box::new(SeaOrm(Database::connect(pool.clone()))),
+                        "seaorm" => Box::new(SeaOrm(Database::connect(pool.clone()))),
+                        _ => own!(name, url, $column $own),
                     }
                 };
                 crate::library::test::<Of>(&*library(writer), &*library(reader)).await
@@ -348,11 +364,15 @@ macro_rules! engine {
 /// A test of a column: who writes, and who reads.
 type Test<DB> = fn(Pool<DB>, &'static str, &'static str) -> Pin<Box<dyn Future<Output = Outcome>>>;
 
-/// Each library writes, and each other one reads.
-fn pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let others = |writer| NAMES.into_iter().filter(move |reader| *reader != writer);
-    let pairs = move |writer| others(writer).map(move |reader| (writer, reader));
-    NAMES.into_iter().flat_map(pairs)
+/// Each library writes, and each other one reads: those of all engines, and the engine's own.
+fn pairs(own: &[&'static str]) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let names = [&NAMES[..], own].concat();
+    let writers = names.clone();
+    writers.into_iter().flat_map(move |writer| {
+        let others = names.clone().into_iter();
+        let others = others.filter(move |reader| *reader != writer);
+        others.map(move |reader| (writer, reader))
+    })
 }
 
 fn name(column: &str, writer: &str, reader: &str) -> String {
@@ -366,7 +386,7 @@ fn on_server<DB: Scratch>(
     column: &str,
     test: Test<DB>,
 ) {
-    for (writer, reader) in pairs() {
+    for (writer, reader) in pairs(&[]) {
         let name = name(column, writer, reader);
         on_scratch::<DB, _, _>(trials, servers, server, &name, move |pool| {
             test(pool, writer, reader)
@@ -379,7 +399,7 @@ pub mod postgres {
 
     engine! {
         diesel::PgConnection, diesel_async::AsyncPgConnection, diesel::pg::Pg,
-        ordid::storage::dialect::Postgres, options: "", setup: "";
+        ordid::storage::dialect::Postgres, options: "", setup: "", own: [];
         uuid, char36, char26, char22, bigint
     }
 
@@ -393,7 +413,7 @@ pub mod mariadb {
 
     engine! {
         diesel::MysqlConnection, diesel_async::AsyncMysqlConnection, diesel::mysql::Mysql,
-        ordid::storage::dialect::MariaDb, options: "CHARACTER SET utf8mb4", setup: "";
+        ordid::storage::dialect::MariaDb, options: "CHARACTER SET utf8mb4", setup: "", own: [];
         binary16, char36, char26, char22, bigint, mariadb_uuid
     }
 
@@ -409,13 +429,13 @@ pub mod sqlite {
         diesel::SqliteConnection,
         diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection>,
         diesel::sqlite::Sqlite, ordid::storage::dialect::Sqlite,
-        options: "", setup: "PRAGMA foreign_keys = ON";
+        options: "", setup: "PRAGMA foreign_keys = ON", own: [rusqlite: Rusqlite];
         binary16, char36, char26, char22, bigint
     }
 
     pub fn trials(trials: &mut Vec<Trial>) {
         each_column(|column, test| {
-            for (writer, reader) in pairs() {
+            for (writer, reader) in pairs(&["rusqlite"]) {
                 let name = format!("sqlite::{}", name(column, writer, reader));
                 trials.push(Trial::test(name, move || {
                     run(|| in_file(test, writer, reader))

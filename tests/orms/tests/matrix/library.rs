@@ -5,7 +5,7 @@ use std::{fmt::Debug, future::Future, pin::Pin};
 use ordid::{KeyType, entity::OrderedKey};
 use ordid_tests::trials::Outcome;
 
-/// The libraries, as tests name them.
+/// The libraries that have every engine, as tests name them.
 pub const NAMES: [&str; 4] = ["sqlx", "diesel", "diesel_async", "seaorm"];
 
 /// What becomes of a question to a database.

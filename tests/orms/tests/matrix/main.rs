@@ -1,9 +1,9 @@
-//! The same rows through `SQLx`, Diesel, diesel-async and `SeaORM`: what one of them writes into a table,
+//! The same rows through `SQLx`, Diesel, diesel-async and `SeaORM`, and on SQLite rusqlite: what one of them writes into a table,
 //! another reads, orders, follows, changes and deletes. A test's name says the database, the column of the
 //! keys, who writes, and who reads and changes.
 //!
 //! A library more is one more implementation of [`library::Library`], a name in [`library::NAMES`], and what
-//! `test` in `engine.rs` makes of that name.
+//! `test` in `engine.rs` makes of that name. One that has not every engine is an `own` one of those that it has.
 
 mod column;
 #[path = "../shared/connect.rs"]
@@ -12,6 +12,9 @@ mod engine;
 #[path = "../shared/establish.rs"]
 mod establish;
 mod library;
+#[path = "../shared/lite.rs"]
+mod lite;
+mod rusqlite;
 
 use ordid_tests::trials::run_all;
 

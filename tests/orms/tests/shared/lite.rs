@@ -1,0 +1,27 @@
+//! Flushes over connections of rusqlite, for suites that are the same over other libraries.
+
+use std::{mem, time::Duration};
+
+use ordid_rusqlite::{Error, Flushed, UnitOfWork};
+use rusqlite::Connection;
+
+/// Opens a file, with foreign keys. A lock that another connection has is not waited for, as with Diesel's.
+pub fn open(path: &str) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.execute_batch("PRAGMA foreign_keys = ON")?;
+    connection.busy_timeout(Duration::ZERO)?;
+    Ok(connection)
+}
+
+/// Flushes over a connection to this file, on a thread that may block.
+#[allow(dead_code, reason = "what the matrix does itself")]
+pub async fn flush(work: &mut UnitOfWork, path: String) -> Result<Flushed, Error> {
+    let mut own = mem::take(work);
+    let flush = tokio::task::spawn_blocking(move || {
+        let outcome = own.flush_with(|| open(&path).map(Box::new));
+        (own, outcome)
+    });
+    let (own, outcome) = flush.await.expect("a flush does not panic");
+    *work = own;
+    outcome
+}
