@@ -1,4 +1,5 @@
-//! What applications do every day beside inserts, over `SQLx`, Diesel, diesel-async and `SeaORM`: see
+//! What applications do every day beside inserts, over `SQLx`, Diesel, diesel-async, `SeaORM` and
+//! tokio-postgres: see
 //! [`ordid_tests::everyday`].
 
 /// Adds a change of a row to a unit of work. This is a macro because the units of work of all libraries have functions
@@ -50,6 +51,9 @@ mod establish;
 mod over;
 mod seaorm;
 mod sqlx;
+#[path = "../shared/tokio.rs"]
+mod tokio;
+mod tokio_postgres;
 
 use ::diesel::{MysqlConnection, PgConnection, SqliteConnection};
 use ::sqlx::{MySql, Postgres, Sqlite};
@@ -62,7 +66,7 @@ use over::{Awaited, Blocking};
 
 /// The key of a note, in all libraries.
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7, diesel, sea_orm, sqlx)]
+#[ordid(scheme = uuid_v7, diesel, sea_orm, sqlx, tokio_postgres)]
 pub struct NoteId(Uuid);
 
 fn main() {
@@ -83,5 +87,10 @@ fn main() {
         everyday::trials::<seaorm::Work<Sqlite>, seaorm::Work<Postgres>, seaorm::Work<MySql>>(
             servers, trials,
         );
+        tokio::only(trials, |trials| {
+            everyday::trials::<sqlx::Work<Sqlite>, tokio_postgres::Work, sqlx::Work<MySql>>(
+                servers, trials,
+            );
+        });
     });
 }

@@ -1,0 +1,21 @@
+//! Connections of tokio-postgres, and its tests among those of a suite that has others for three databases.
+
+use libtest_mimic::Trial;
+use ::tokio_postgres::{Client, Error, NoTls};
+
+/// What the names of its tests begin with.
+pub const PREFIX: &str = "tokio_postgres::";
+
+/// Connects. A task reads what the server sends until the client is dropped.
+pub async fn connect(url: &str) -> Result<Client, Error> {
+    let (client, connection) = ::tokio_postgres::connect(url, NoTls).await?;
+    ::tokio::spawn(connection);
+    Ok(client)
+}
+
+/// Adds those of the trials that are tokio-postgres' own.
+pub fn only(trials: &mut Vec<Trial>, add: impl FnOnce(&mut Vec<Trial>)) {
+    let mut all = Vec::new();
+    add(&mut all);
+    trials.extend(all.into_iter().filter(|it| it.name().contains(PREFIX)));
+}
