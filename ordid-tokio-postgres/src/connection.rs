@@ -4,13 +4,19 @@
 //!
 //! tokio-postgres sends requests in the order in which they were made, and reads their answers also where nobody waits
 //! for them. So a transaction that is dropped hands a `ROLLBACK` over, behind all that was sent in it, and whoever uses the
-//! connection next is behind that: also where a pool lends it before the server has answered. A COMMIT that was handed over
-//! is carried out or not, whatever becomes of its future.
+//! connection next is behind that, also before the server has answered. A COMMIT that was handed over is carried out or not,
+//! whatever becomes of its future.
+//!
+//! A silent network never brings the answer, and the next user would wait for it as well. So a pool's connection is closed if
+//! a flush is dropped while it waits for the server.
 
 use std::{
     collections::{HashMap, HashSet},
     pin::pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Waker},
 };
 
@@ -44,7 +50,8 @@ pub trait AsClient: Send + Sync {
     /// Returns the client.
     fn as_client(&self) -> &Client;
 
-    /// Closes a connection that is lost, so that no pool lends it again. Without it, it is dropped.
+    /// Closes a connection that is lost, or whose answer nobody waits for, so that no pool lends it again. Without it, it is
+    /// dropped.
     fn close(self)
     where
         Self: Sized,
@@ -104,11 +111,46 @@ fn hand_over(client: &Client, sql: &str) {
 }
 
 /// A client, for the length of a flush.
-pub(crate) struct PgConnection<C> {
-    client: C,
+pub(crate) struct PgConnection<C: AsClient> {
+    /// It is there until this is dropped.
+    client: Option<C>,
     /// Whether it is the user's, who may have begun a transaction.
     is_users: bool,
+    /// Whether the flush waits for the server.
+    is_busy: AtomicBool,
     known: Known,
+}
+
+impl<C: AsClient> PgConnection<C> {
+    fn new(client: C, is_users: bool) -> Self {
+        Self {
+            client: Some(client),
+            is_users,
+            is_busy: AtomicBool::new(false),
+            known: Known::default(),
+        }
+    }
+
+    fn client(&self) -> &Client {
+        let client = self.client.as_ref();
+        client.expect("it is not dropped").as_client()
+    }
+}
+
+impl<C: AsClient> Drop for PgConnection<C> {
+    fn drop(&mut self) {
+        if let Some(client) = self.client.take().filter(|_| *self.is_busy.get_mut()) {
+            client.close();
+        }
+    }
+}
+
+/// Waits for the server.
+async fn answer<T>(is_busy: &AtomicBool, request: impl Future<Output = T>) -> T {
+    is_busy.store(true, Ordering::Relaxed);
+    let answer = request.await;
+    is_busy.store(false, Ordering::Relaxed);
+    answer
 }
 
 /// What is known of a connection.
@@ -157,7 +199,7 @@ impl<C: AsClient> FlushConnection for PgConnection<C> {
     /// Another `BEGIN` would be a mere warning, and COMMIT would commit what the user has done before.
     async fn check(&mut self, wanted: TransactionScope) -> Result<TransactionScope, FlushError> {
         if wanted == TransactionScope::Transaction && self.is_users {
-            let is_open = has_transaction(self.client.as_client()).await;
+            let is_open = answer(&self.is_busy, has_transaction(self.client())).await;
             if is_open.map_err(not_begun)? {
                 return Err(FlushError::open_transaction("client"));
             }
@@ -173,14 +215,16 @@ impl<C: AsClient> FlushConnection for PgConnection<C> {
     async fn bulk(&mut self, rows: &PendingRows<Binder>, table: usize) -> Result<Binder, NotBulk> {
         let table = rows.table(table);
         let name = EngineProfile::POSTGRES.quote_table(table.schema(), table.name());
-        let piece = CopyPiece::prepare(self.client.as_client(), name, table.columns()).await;
-        piece.map(Binder::of_copy)
+        let piece = CopyPiece::prepare(self.client(), name, table.columns());
+        answer(&self.is_busy, piece).await.map(Binder::of_copy)
     }
 
     /// What begins the transaction and the question for types go together.
     async fn begin(&mut self, begin: Begin) -> Result<PgTransaction<'_>, FlushError> {
+        let client = self.client.as_ref().expect("it is not dropped");
         let open = PgTransaction {
-            client: self.client.as_client(),
+            client: client.as_client(),
+            is_busy: &self.is_busy,
             known: &mut self.known,
             scope: begin.scope,
             ends_well: false,
@@ -196,14 +240,15 @@ impl<C: AsClient> FlushConnection for PgConnection<C> {
         let mut wanted = open.known.wanted.clone();
         wanted.retain(|table| !known.contains_key(table));
         let begun = open.client.batch_execute(&sql);
-        let (begun, types) = join(begun, types::ask(open.client, &wanted)).await;
+        let begun = join(begun, types::ask(open.client, &wanted));
+        let (begun, types) = answer(open.is_busy, begun).await;
         begun.map_err(not_begun)?;
         open.known.types.extend(types.map_err(not_begun)?);
         Ok(open)
     }
 
-    fn close(self) {
-        self.client.close();
+    fn close(mut self) {
+        *self.is_busy.get_mut() = true;
     }
 }
 
@@ -213,6 +258,7 @@ const RELEASE: &str = "RELEASE SAVEPOINT ordid_flush";
 /// An open transaction or savepoint: dropped, it is rolled back.
 pub(crate) struct PgTransaction<'t> {
     client: &'t Client,
+    is_busy: &'t AtomicBool,
     known: &'t mut Known,
     scope: TransactionScope,
     ends_well: bool,
@@ -260,6 +306,32 @@ impl PgTransaction<'_> {
         Ok(Some(prepared))
     }
 
+    /// Parameters without types are not sent: there is no such table, or no such column, as the server then says.
+    async fn executed(
+        &mut self,
+        statement: &Statement,
+        values: &Binder,
+    ) -> Result<Changed, StatementFailure<Error>> {
+        let types = self.types_of(values).await.map_err(classify)?;
+        let parameters = values.parameters(statement, &types).unwrap_or_default();
+        let prepared = self.prepared(statement, &parameters).await;
+        let changed = match prepared.map_err(classify)? {
+            Some(prepared) => self.client.execute(&prepared, &untyped(&parameters)).await,
+            None => self.client.execute_typed(&statement.sql, &parameters).await,
+        };
+        changed.map(Changed::Rows).map_err(|error| {
+            let row = match error.as_db_error() {
+                None => unbound(statement, &parameters),
+                Some(_) => None,
+            };
+            StatementFailure {
+                error: classify(error),
+                is_binding: row.is_some(),
+                row: row.map(|row| (row, 0)),
+            }
+        })
+    }
+
     async fn query(&mut self, query: &Statement, values: &Binder) -> Result<Vec<Row>, Error> {
         let types = self.types_of(values).await?;
         let parameters = values.parameters(query, &types).unwrap_or_default();
@@ -297,30 +369,13 @@ impl FlushTransaction for PgTransaction<'_> {
     type Binder = Binder;
     type Bulk = Binder;
 
-    /// Parameters without types are not sent: there is no such table, or no such column, as the server then says.
     async fn execute(
         &mut self,
         statement: &Statement,
         values: Binder,
     ) -> Result<Changed, StatementFailure<Error>> {
-        let types = self.types_of(&values).await.map_err(classify)?;
-        let parameters = values.parameters(statement, &types).unwrap_or_default();
-        let prepared = self.prepared(statement, &parameters).await;
-        let changed = match prepared.map_err(classify)? {
-            Some(prepared) => self.client.execute(&prepared, &untyped(&parameters)).await,
-            None => self.client.execute_typed(&statement.sql, &parameters).await,
-        };
-        changed.map(Changed::Rows).map_err(|error| {
-            let row = match error.as_db_error() {
-                None => unbound(statement, &parameters),
-                Some(_) => None,
-            };
-            StatementFailure {
-                error: classify(error),
-                is_binding: row.is_some(),
-                row: row.map(|row| (row, 0)),
-            }
-        })
+        let is_busy = self.is_busy;
+        answer(is_busy, self.executed(statement, &values)).await
     }
 
     async fn exists(
@@ -328,8 +383,9 @@ impl FlushTransaction for PgTransaction<'_> {
         query: &Statement,
         values: Binder,
     ) -> Result<bool, DriverError<Error>> {
-        let rows = self.query(query, &values).await.map_err(classify)?;
-        Ok(!rows.is_empty())
+        let is_busy = self.is_busy;
+        let rows = answer(is_busy, self.query(query, &values)).await;
+        Ok(!rows.map_err(classify)?.is_empty())
     }
 
     async fn read(
@@ -337,7 +393,9 @@ impl FlushTransaction for PgTransaction<'_> {
         query: &Statement,
         values: Binder,
     ) -> Result<Vec<ReadRow>, DriverError<Error>> {
-        let rows = self.query(query, &values).await.map_err(classify)?;
+        let is_busy = self.is_busy;
+        let rows = answer(is_busy, self.query(query, &values)).await;
+        let rows = rows.map_err(classify)?;
         let rows = rows.iter().map(|row| values.read(row));
         rows.collect::<Result<_, _>>().map_err(classify)
     }
@@ -347,7 +405,7 @@ impl FlushTransaction for PgTransaction<'_> {
         bulk: &mut Binder,
         rows: &mut BulkRows<'_, Binder, Error>,
     ) -> Result<(), BulkFailure<Error>> {
-        copy::send(self.client, bulk, rows).await
+        answer(self.is_busy, copy::send(self.client, bulk, rows)).await
     }
 
     /// Once it is sent it is not rolled back: dropped while it waits, it leaves all rows or none.
@@ -355,11 +413,14 @@ impl FlushTransaction for PgTransaction<'_> {
         self.ends_well = true;
         match self.scope {
             TransactionScope::Transaction => {
-                let committed = self.client.batch_execute("COMMIT").await;
-                committed.map_err(classify_commit)
+                let committed = self.client.batch_execute("COMMIT");
+                answer(self.is_busy, committed)
+                    .await
+                    .map_err(classify_commit)
             }
             TransactionScope::Savepoint => {
-                let released = self.client.batch_execute(RELEASE).await;
+                let released = self.client.batch_execute(RELEASE);
+                let released = answer(self.is_busy, released).await;
                 self.ends_well = released.is_ok();
                 released.map_err(classify)
             }
@@ -372,18 +433,14 @@ impl FlushTransaction for PgTransaction<'_> {
             return Ok(());
         }
         self.ends_well = true;
-        let rolled_back = self.client.batch_execute(self.ending()).await;
-        rolled_back.map_err(classify)
+        let rolled_back = self.client.batch_execute(self.ending());
+        answer(self.is_busy, rolled_back).await.map_err(classify)
     }
 }
 
 /// Returns the source of the user's own client, or of that of the user's transaction.
 pub(crate) fn on(client: &Client) -> OneConnection<PgConnection<Borrowed<'_>>> {
-    let connection = PgConnection {
-        client: Borrowed(client),
-        is_users: true,
-        known: Known::default(),
-    };
+    let connection = PgConnection::new(Borrowed(client), true);
     OneConnection::new(connection, EngineProfile::POSTGRES)
 }
 
@@ -400,11 +457,7 @@ where
         let connecting = connect();
         async move {
             let client = connecting.await.map_err(FlushError::connect)?;
-            Ok(PgConnection {
-                client,
-                is_users: false,
-                known: Known::default(),
-            })
+            Ok(PgConnection::new(client, false))
         }
     };
     MadeConnections::new(connect, EngineProfile::POSTGRES)

@@ -2,12 +2,12 @@
 
 use ::sqlx::{Pool, Postgres};
 use ordid::{Assigned, KeyType as _, OrderedKey, Tracked, uuid::Uuid};
-use ordid_tokio_postgres::{Flushed, OnConflict, UnitOfWork, Upserted};
 use ordid_tests::{
     everyday::{Change, EverydayWork, Filled, Mark, Note, Person, Take},
     faults::Failed,
     servers::Client as _,
 };
+use ordid_tokio_postgres::{Flushed, OnConflict, UnitOfWork, Upserted};
 
 use crate::{
     NoteId,

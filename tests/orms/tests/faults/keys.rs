@@ -1,17 +1,17 @@
-//! Key types of both libraries, for the rows of [`ordid_tests::faults::Graph`].
+//! Key types of all libraries, for the rows of [`ordid_tests::faults::Graph`].
 
 use ordid::{KeyType, uuid::Uuid};
 
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7, diesel, sea_orm)]
+#[ordid(scheme = uuid_v7, diesel, sea_orm, tokio_postgres)]
 pub struct CustomerId(Uuid);
 
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7, diesel, sea_orm)]
+#[ordid(scheme = uuid_v7, diesel, sea_orm, tokio_postgres)]
 pub struct OrderId(Uuid);
 
 #[derive(KeyType)]
-#[ordid(scheme = uuid_v7, diesel, sea_orm)]
+#[ordid(scheme = uuid_v7, diesel, sea_orm, tokio_postgres)]
 pub struct ItemId(Uuid);
 
 /// The same key, of another type.

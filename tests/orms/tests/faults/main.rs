@@ -1,5 +1,5 @@
 //! The faults that `ordid-sqlx` is held against, and the law that must hold after each of them, for the
-//! units of work of Diesel, diesel-async and `SeaORM`: see [`ordid_tests::faults`].
+//! units of work of Diesel, diesel-async, `SeaORM` and tokio-postgres: see [`ordid_tests::faults`].
 //!
 //! Each test has a short form; `cargo xtask soak` runs the long one in its place.
 
@@ -13,6 +13,9 @@ mod keys;
 mod over;
 mod seaorm;
 mod silence;
+#[path = "../shared/tokio.rs"]
+mod tokio;
+mod tokio_postgres;
 
 use std::process::{Command, ExitCode};
 
@@ -39,11 +42,15 @@ fn main() -> ExitCode {
             of::<diesel::Diesel>(servers, trials, || program("diesel"));
             of::<diesel::DieselAsync>(servers, trials, || program("diesel_async"));
             of::<seaorm::SeaOrm>(servers, trials, || program("seaorm"));
+            tokio::only(trials, |trials| {
+                of::<tokio_postgres::TokioPostgres>(servers, trials, || program("tokio_postgres"));
+            });
         });
     };
     let outcome = match &*library.to_string_lossy() {
         "diesel" => flush::<diesel::Diesel>(),
         "diesel_async" => flush::<diesel::DieselAsync>(),
+        "tokio_postgres" => flush::<tokio_postgres::TokioPostgres>(),
         _ => flush::<seaorm::SeaOrm>(),
     };
     match outcome {
@@ -86,7 +93,7 @@ fn flush<L: Library>() -> Outcome {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (url, what) = arguments.split_first().ok_or("no address")?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let runtime = ::tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     match url.split_once(':').map_or("", |(scheme, _)| scheme) {

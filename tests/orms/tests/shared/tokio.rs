@@ -1,7 +1,7 @@
 //! Connections of tokio-postgres, and its tests among those of a suite that has others for three databases.
 
-use libtest_mimic::Trial;
 use ::tokio_postgres::{Client, Error, NoTls};
+use libtest_mimic::Trial;
 
 /// What the names of its tests begin with.
 pub const PREFIX: &str = "tokio_postgres::";
