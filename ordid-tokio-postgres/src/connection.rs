@@ -94,13 +94,9 @@ where
         self
     }
 
-    /// bb8 keeps every connection that is open, also one to a server that takes no writes any more. So the server is asked
-    /// to close it.
-    fn close(self) {
-        hand_over(
-            &self,
-            "SELECT pg_catalog.pg_terminate_backend(pg_catalog.pg_backend_pid())",
-        );
+    /// bb8 keeps every client that is not closed.
+    fn close(mut self) {
+        self.__private_api_close();
     }
 }
 

@@ -82,7 +82,7 @@ impl Flusher for Work {
     type Database = Postgres;
 
     const PREFIX: &'static str = PREFIX;
-    const BULK: Option<[usize; 3]> = Some([1_100, 2_050, 0]);
+    const BULK: Option<[usize; 3]> = Some([1_100, 2_050, 1_050]);
 
     fn begin(retry: Retry) -> Self {
         Self(UnitOfWork::new().with_retry(retry))
