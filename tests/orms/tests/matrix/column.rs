@@ -19,11 +19,143 @@ macro_rules! alike {
 
 use alike;
 
+/// Defines what tokio-postgres does with a column.
+macro_rules! on_postgres {
+    () => {
+        use ::tokio_postgres::{
+            Row,
+            types::{FromSqlOwned, ToSql},
+        };
+
+        fn get<T: FromSqlOwned>(row: &Row, name: &str) -> Result<T, ::tokio_postgres::Error> {
+            row.try_get(name)
+        }
+
+        fn read_person(row: &Row) -> Result<Person, ::tokio_postgres::Error> {
+            Ok(Person {
+                id: get(row, "id")?,
+                mentor: get(row, "mentor")?,
+                name: get(row, "name")?,
+                note: get(row, "note")?,
+                position: get(row, "position")?,
+            })
+        }
+
+        fn read_book(row: &Row) -> Result<Book, ::tokio_postgres::Error> {
+            Ok(Book {
+                title: get(row, "title")?,
+                id: get(row, "id")?,
+                author: get(row, "author")?,
+                editor: get(row, "editor")?,
+                position: get(row, "position")?,
+            })
+        }
+
+        /// Over a connection for each question.
+        struct TokioPostgres(String);
+
+        impl TokioPostgres {
+            async fn read<T>(
+                &self,
+                sql: &str,
+                parameters: &[&(dyn ToSql + Sync)],
+                row: fn(&Row) -> Result<T, ::tokio_postgres::Error>,
+            ) -> Outcome<Vec<T>> {
+                let client = crate::tokio::connect(&self.0).await?;
+                let rows = client.query(sql, parameters).await?;
+                Ok(rows.iter().map(row).collect::<Result<_, _>>()?)
+            }
+        }
+
+        impl Library<Of> for TokioPostgres {
+            fn insert<'a>(&'a self, rows: &'a Rows<Of>) -> Answer<'a> {
+                Box::pin(async {
+                    let client = crate::tokio::connect(&self.0).await?;
+                    // In one array of each column.
+                    let ids: Vec<_> = rows.people.iter().map(|it| it.id).collect();
+                    let mentors: Vec<_> = rows.people.iter().map(|it| it.mentor).collect();
+                    let names: Vec<_> = rows.people.iter().map(|it| &it.name).collect();
+                    let notes: Vec<_> = rows.people.iter().map(|it| &it.note).collect();
+                    let positions: Vec<_> = rows.people.iter().map(|it| it.position).collect();
+                    let ty = <<PersonId as ordid_tokio_postgres::StoredAs>::Column as
+                        ordid::storage::ColumnOn<ordid::storage::dialect::Postgres>>::TYPE;
+                    let ty = ty.split(' ').next().unwrap_or_default();
+                    let sql = format!(
+                        "INSERT INTO people (id, mentor, name, note, position) \
+                         SELECT * FROM unnest($1::{ty}[], $2::{ty}[], $3::text[], $4::text[], $5::bigint[])"
+                    );
+                    let inserted = client
+                        .execute(&sql, &[&ids, &mentors, &names, &notes, &positions])
+                        .await?;
+                    assert_eq!(usize::try_from(inserted)?, rows.people.len());
+                    for book in &rows.books {
+                        let sql = "INSERT INTO books (title, id, author, editor, position) \
+                                   VALUES ($1, $2, $3, $4, $5)";
+                        let parameters: [&(dyn ToSql + Sync); 5] =
+                            [&book.title, &book.id, &book.author, &book.editor, &book.position];
+                        client.execute(sql, &parameters).await?;
+                    }
+                    Ok(())
+                })
+            }
+
+            fn flush<'a>(&'a self, rows: &'a Work<Of>) -> Answer<'a> {
+                Box::pin(async {
+                    let mut work = ordid_tokio_postgres::UnitOfWork::new();
+                    fill!(work, rows);
+                    let mut client = crate::tokio::connect(&self.0).await?;
+                    work.flush(&mut client).await?;
+                    Ok(())
+                })
+            }
+
+            fn read(&self) -> Answer<'_, Rows<Of>> {
+                Box::pin(async {
+                    Ok(Rows {
+                        people: self.read("SELECT * FROM people ORDER BY id", &[], read_person).await?,
+                        books: self.read("SELECT * FROM books ORDER BY id", &[], read_book).await?,
+                    })
+                })
+            }
+
+            fn of_author(&self, author: PersonId) -> Answer<'_, Vec<Book>> {
+                Box::pin(async move {
+                    let sql = "SELECT books.* FROM books JOIN people ON people.id = books.author \
+                               WHERE people.id = $1 ORDER BY books.id";
+                    self.read(sql, &[&author], read_book).await
+                })
+            }
+
+            fn of_mentor(&self, mentor: PersonId) -> Answer<'_, Vec<Person>> {
+                Box::pin(async move {
+                    let sql = "SELECT * FROM people WHERE mentor = $1 ORDER BY id";
+                    self.read(sql, &[&mentor], read_person).await
+                })
+            }
+        }
+
+        pub fn tokio_postgres(url: &str) -> Box<dyn Library<Of>> {
+            Box::new(TokioPostgres(url.to_owned()))
+        }
+    };
+}
+
+/// The same of a column that PostgreSQL does not have.
+macro_rules! not_on_postgres {
+    () => {
+        pub fn tokio_postgres(_: &str) -> Box<dyn Library<Of>> {
+            unreachable!("it is asked for on PostgreSQL alone")
+        }
+    };
+}
+
+use {not_on_postgres, on_postgres};
+
 /// Defines key types that are stored in a column, and the entities that have them.
 macro_rules! column {
     (
         $(#[$doc:meta])*
-        $module:ident: $raw:ident, $scheme:ident, $sql_type:ident, $keys:expr;
+        $module:ident: $raw:ident, $scheme:ident, $sql_type:ident, $keys:expr, $postgres:ident;
         $($columns:tt)+
     ) => {
         $(#[$doc])*
@@ -231,6 +363,8 @@ macro_rules! column {
                 }
             }
 
+            crate::column::$postgres!();
+
             /// One type for all databases.
             pub struct SeaOrm(pub DatabaseConnection);
 
@@ -326,48 +460,49 @@ mod raw {
 
 column! {
     /// PostgreSQL's own.
-    uuid: Uuid, uuid_v7, Uuid, Ok(KeyType::generate());
-    sqlx(postgres = uuid), diesel(postgres = uuid), sea_orm(uuid)
+    uuid: Uuid, uuid_v7, Uuid, Ok(KeyType::generate()), on_postgres;
+    sqlx(postgres = uuid), diesel(postgres = uuid), sea_orm(uuid),
+    tokio_postgres(postgres = uuid)
 }
 
 column! {
     /// Sixteen bytes, as `BINARY(16)`, `BLOB`.
-    binary16: Uuid, uuid_v7, Binary, Ok(KeyType::generate());
+    binary16: Uuid, uuid_v7, Binary, Ok(KeyType::generate()), not_on_postgres;
     sqlx(mysql = binary16, sqlite = blob), diesel(mysql = binary16, sqlite = blob), sea_orm(uuid)
 }
 
 column! {
     /// A UUID's own text.
-    char36: Uuid, uuid_v6, Text, Ok(KeyType::generate());
+    char36: Uuid, uuid_v6, Text, Ok(KeyType::generate()), on_postgres;
     sqlx(postgres = text, mysql = char36, sqlite = text),
     diesel(postgres = text, mysql = char36, sqlite = text),
-    sea_orm(text)
+    sea_orm(text), tokio_postgres(postgres = text)
 }
 
 column! {
-    char26: Uuid, ulid, Text, Ok(KeyType::generate());
+    char26: Uuid, ulid, Text, Ok(KeyType::generate()), on_postgres;
     sqlx(postgres = char26, mysql = char26, sqlite = char26),
     diesel(postgres = char26, mysql = char26, sqlite = char26),
-    sea_orm(char26)
+    sea_orm(char26), tokio_postgres(postgres = char26)
 }
 
 column! {
-    char22: Uuid, ordered_text_22, Text, Ok(KeyType::generate());
+    char22: Uuid, ordered_text_22, Text, Ok(KeyType::generate()), on_postgres;
     sqlx(postgres = char22, mysql = char22, sqlite = char22),
     diesel(postgres = char22, mysql = char22, sqlite = char22),
-    sea_orm(char22)
+    sea_orm(char22), tokio_postgres(postgres = char22)
 }
 
 column! {
     /// Snowflakes.
-    bigint: Integer, snowflake, BigInt, Generator::try_generate_key(&*NODE);
+    bigint: Integer, snowflake, BigInt, Generator::try_generate_key(&*NODE), on_postgres;
     sqlx(postgres = bigint, mysql = bigint, sqlite = integer),
     diesel(postgres = bigint, mysql = bigint, sqlite = integer),
-    sea_orm(bigint)
+    sea_orm(bigint), tokio_postgres(postgres = bigint)
 }
 
 column! {
     /// `MariaDB`'s own.
-    mariadb_uuid: Uuid, uuid_v7, Text, Ok(KeyType::generate());
+    mariadb_uuid: Uuid, uuid_v7, Text, Ok(KeyType::generate()), not_on_postgres;
     sqlx(mysql = mariadb_uuid), diesel(mysql = mariadb_uuid), sea_orm(mariadb_uuid)
 }

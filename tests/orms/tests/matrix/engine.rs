@@ -16,42 +16,13 @@ use ordid_tests::{
 };
 use sqlx::{Pool, Sqlite, pool::PoolOptions, sqlite::SqliteConnectOptions};
 
-use crate::library::NAMES;
+use crate::library::{NAMES, POSTGRES_NAMES};
 
 /// What makes snowflakes: over all tests, so that they differ.
 pub static NODE: LazyLock<SnowflakeGenerator> = LazyLock::new(|| {
     let node = SnowflakeNode::new(7).expect("it is small");
     SnowflakeGenerator::with_node(node, SystemClock, ThreadEntropy, Policy::DEFAULT)
 });
-
-/// Adds rows to a unit of work, whose methods are named alike: children first, and deletes parents first.
-macro_rules! fill {
-    ($work:ident, $rows:ident) => {
-        let Work {
-            new,
-            changed,
-            deleted,
-        } = $rows;
-        for book in new.books.iter().cloned() {
-            $work.add(book);
-        }
-        for person in new.people.iter().cloned() {
-            $work.add(person);
-        }
-        for book in changed.books.iter().cloned() {
-            $work.update(book);
-        }
-        for person in changed.people.iter().cloned() {
-            $work.update(person);
-        }
-        for person in &deleted.people {
-            $work.delete(person);
-        }
-        for book in &deleted.books {
-            $work.delete(book);
-        }
-    };
-}
 
 /// Defines what the libraries do on an engine, a module for each column that it has.
 macro_rules! engine {
@@ -70,7 +41,7 @@ macro_rules! engine {
             use crate::{
                 connect::Connect as _,
                 establish::{Known, connect, connect_async},
-                column::$column::{Book, Of, Person, PersonId, SeaOrm, books, people},
+                column::$column::{self as column, Book, Of, Person, PersonId, SeaOrm, books, people},
                 library::{Answer, Library, Rows, Work},
             };
 
@@ -328,6 +299,7 @@ macro_rules! engine {
                         "sqlx" => Box::new(Sqlx(pool.clone())),
                         "diesel" => Box::new(Diesel(url.clone())),
                         "diesel_async" => Box::new(DieselAsync(url.clone())),
+                        "tokio_postgres" => column::tokio_postgres(&url),
                         _ => Box::new(SeaOrm(Database::connect(pool.clone()))),
                     }
                 };
@@ -349,10 +321,15 @@ macro_rules! engine {
 type Test<DB> = fn(Pool<DB>, &'static str, &'static str) -> Pin<Box<dyn Future<Output = Outcome>>>;
 
 /// Each library writes, and each other one reads.
-fn pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let others = |writer| NAMES.into_iter().filter(move |reader| *reader != writer);
+fn pairs(names: &'static [&'static str]) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let others = |writer| {
+        names
+            .iter()
+            .copied()
+            .filter(move |reader| *reader != writer)
+    };
     let pairs = move |writer| others(writer).map(move |reader| (writer, reader));
-    NAMES.into_iter().flat_map(pairs)
+    names.iter().copied().flat_map(pairs)
 }
 
 fn name(column: &str, writer: &str, reader: &str) -> String {
@@ -362,11 +339,11 @@ fn name(column: &str, writer: &str, reader: &str) -> String {
 fn on_server<DB: Scratch>(
     servers: &Servers,
     trials: &mut Vec<Trial>,
-    server: &'static str,
+    (server, names): (&'static str, &'static [&'static str]),
     column: &str,
     test: Test<DB>,
 ) {
-    for (writer, reader) in pairs() {
+    for (writer, reader) in pairs(names) {
         let name = name(column, writer, reader);
         on_scratch::<DB, _, _>(trials, servers, server, &name, move |pool| {
             test(pool, writer, reader)
@@ -384,7 +361,9 @@ pub mod postgres {
     }
 
     pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-        each_column(|column, test| on_server(servers, trials, "postgres", column, test));
+        each_column(|column, test| {
+            on_server(servers, trials, ("postgres", &POSTGRES_NAMES), column, test)
+        });
     }
 }
 
@@ -398,7 +377,7 @@ pub mod mariadb {
     }
 
     pub fn trials(servers: &Servers, trials: &mut Vec<Trial>) {
-        each_column(|column, test| on_server(servers, trials, "mariadb", column, test));
+        each_column(|column, test| on_server(servers, trials, ("mariadb", &NAMES), column, test));
     }
 }
 
@@ -415,7 +394,7 @@ pub mod sqlite {
 
     pub fn trials(trials: &mut Vec<Trial>) {
         each_column(|column, test| {
-            for (writer, reader) in pairs() {
+            for (writer, reader) in pairs(&NAMES) {
                 let name = format!("sqlite::{}", name(column, writer, reader));
                 trials.push(Trial::test(name, move || {
                     run(|| in_file(test, writer, reader))

@@ -8,6 +8,10 @@ use ordid_tests::trials::Outcome;
 /// The libraries, as tests name them.
 pub const NAMES: [&str; 4] = ["sqlx", "diesel", "diesel_async", "seaorm"];
 
+/// Those of PostgreSQL.
+pub const POSTGRES_NAMES: [&str; 5] =
+    ["sqlx", "diesel", "diesel_async", "seaorm", "tokio_postgres"];
+
 /// What becomes of a question to a database.
 pub type Answer<'a, T = ()> = Pin<Box<dyn Future<Output = Outcome<T>> + Send + 'a>>;
 
