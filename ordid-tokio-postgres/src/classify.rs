@@ -1,5 +1,7 @@
 //! What tokio-postgres' errors mean for a flush. What the database's own mean is found in `ordid-sql`.
 
+use std::error::Error as _;
+
 use ordid_sql::{DriverError, EngineProfile, Failure, classify::Report};
 use tokio_postgres::Error;
 
@@ -24,13 +26,29 @@ pub(crate) fn classify_commit(error: Error) -> DriverError<Error> {
     of(error, true)
 }
 
+/// Takes an error after which the client takes the answer to one request for that to another.
+pub(crate) fn out_of_step(error: Error) -> DriverError<Error> {
+    DriverError {
+        failure: Failure::Lost,
+        ..of(error, false)
+    }
+}
+
 fn of(error: Error, is_commit: bool) -> DriverError<Error> {
     let Some(found) = error.as_db_error() else {
         let failure = match is_of_values(&error) && !is_commit {
             true => Failure::Refused,
             false => Failure::Lost,
         };
-        return DriverError::new(error, failure);
+        // The error's own text leaves out what is wrong.
+        let text = error.source().map(|source| match is_of_values(&error) {
+            true => source.to_string(),
+            false => format!("{error}: {source}"),
+        });
+        return DriverError {
+            text,
+            ..DriverError::new(error, failure)
+        };
     };
     let report = Report {
         sqlstate: Some(found.code().code()),

@@ -17,13 +17,15 @@ use tokio_postgres::{
     types::{IsNull, ToSql, Type},
 };
 
-use crate::{binder::Binder, classify::classify};
+use crate::{binder::Binder, classify::{classify, out_of_step}};
 
 /// The rows for one table, encoded for `COPY`.
 #[derive(Debug)]
 pub(crate) struct CopyPiece {
     /// The table's name, quoted, and the columns' names in brackets.
     into: [String; 2],
+    /// A NULL for each column.
+    nulls: String,
     target: copy::Target,
     types: Vec<Type>,
     piece: Vec<u8>,
@@ -64,6 +66,7 @@ impl CopyPiece {
         copy::begin(&mut piece);
         Ok(Self {
             into: [table, format!("({names})")],
+            nulls: vec!["NULL"; columns.len()].join(", "),
             // All of its types are PostgreSQL's own.
             target: copy::Target::new(columns, answer)?,
             types,
@@ -135,8 +138,13 @@ pub(crate) async fn send(
     };
     let [table, columns] = &piece.into;
     let table = rows.staged_table().unwrap_or(table);
+    // tokio-postgres loses count of the answers if the server refuses the command before it takes rows. This takes the same
+    // lock and needs the same privileges, so it is refused in its place.
+    let nothing = format!("INSERT INTO {table} {columns} SELECT {} WHERE false", piece.nulls);
+    client.batch_execute(&nothing).await.map_err(failed)?;
     let sql = format!("COPY {table} {columns} FROM STDIN (FORMAT binary)");
-    let sink = client.copy_in::<_, Bytes>(&sql).await.map_err(failed)?;
+    let sink = client.copy_in::<_, Bytes>(&sql).await;
+    let sink = sink.map_err(|error| BulkFailure::Driver(out_of_step(error)))?;
     let mut sink = pin!(sink);
     while let Some(piece) = binder.copy.as_mut() {
         if fed == Fed::Last {
